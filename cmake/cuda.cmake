@@ -1,0 +1,16 @@
+# CUDA, when there is a compiler for it. CMake 3.25 knows no C++20 flag for nvcc: the standard stays unset and the flag is
+# passed for the CUDA language alone.
+set(QUERN_HAVE_CUDA OFF)
+if(NOT QUERN_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_ARCHITECTURES ${QUERN_CUDA_ARCHITECTURES})
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(QUERN_HAVE_CUDA ON)
+    set(QUERN_CUDA_FLAGS $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-fmad=false;-Werror=all-warnings>)
+  elseif(QUERN_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "QUERN_CUDA=ON, but no CUDA compiler was found. Put nvcc on PATH or set CMAKE_CUDA_COMPILER.")
+  endif()
+endif()

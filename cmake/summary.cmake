@@ -1,0 +1,10 @@
+# What was found and what will be built, in a few lines.
+message(STATUS "quern ${PROJECT_VERSION} ${CMAKE_BUILD_TYPE} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+foreach(part CUDA CLI HDF5 BENCH DATASETS)
+  if(QUERN_HAVE_${part})
+    message(STATUS "  ${part}: yes")
+  else()
+    message(STATUS "  ${part}: no (QUERN_${part}=${QUERN_${part}})")
+  endif()
+endforeach()
+message(STATUS "  sanitizers: ${QUERN_SANITIZE}, fuzz targets: ${QUERN_FUZZ}")

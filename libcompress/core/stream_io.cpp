@@ -1,0 +1,35 @@
+// Byte sources and sinks in memory.
+#include <quern/stream_io.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace quern {
+
+Status VectorSink::write(std::span<const std::uint8_t> bytes) {
+  try {
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::out_of_memory, "out of memory after {0} bytes of output",
+                  static_cast<std::int64_t>(out_.size()));
+  }
+  return {};
+}
+
+Result<std::size_t> MemorySource::read(std::span<std::uint8_t> out) {
+  const std::size_t n = std::min(out.size(), bytes_.size() - at_);
+  if (n != 0) std::memcpy(out.data(), bytes_.data() + at_, n);
+  at_ += n;
+  return n;
+}
+
+Status MemorySource::seek(std::uint64_t offset) {
+  if (offset > bytes_.size())
+    return Status(StatusCode::truncated, "the stream ends at byte {0}, before byte {1}",
+                  static_cast<std::int64_t>(bytes_.size()), static_cast<std::int64_t>(offset));
+  at_ = static_cast<std::size_t>(offset);
+  return {};
+}
+
+}  // namespace quern

@@ -1,0 +1,138 @@
+// ArrayCodec: what a codec for dense arrays offers to the pipeline. Registry: the codecs a program has.
+// A codec sees boxes of values; special values, chunk tables, checksums and files are the pipeline's business.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <quern/array.h>
+#include <quern/bound.h>
+#include <quern/status.h>
+
+namespace quern {
+
+struct CodecInfo {
+  std::uint16_t id = 0;       ///< stored in streams; never reused
+  std::uint16_t version = 0;  ///< of the codec's stored form
+  const char* name = "";
+  const char* summary = "";
+};
+
+/// `--set key=value` pairs in the order given; a codec refuses keys it does not know.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// The array as a codec sees it: the same elements in the same order with axes merged to rank 3 (leading extents 1),
+/// cut into chunks of equal shape (smaller at the upper ends).
+struct ChunkGrid {
+  std::array<std::uint64_t, 3> extents{1, 1, 1};
+  std::array<std::uint64_t, 3> chunk{1, 1, 1};
+
+  std::array<std::uint64_t, 3> counts() const {
+    std::array<std::uint64_t, 3> n{};
+    for (std::size_t a = 0; a < 3; ++a) n[a] = (extents[a] + chunk[a] - 1) / chunk[a];
+    return n;
+  }
+};
+
+/// What a codec decided for one array. `params` is stored in the stream; everything a decoder needs is in it or in the
+/// header.
+struct CodecPlan {
+  ChunkGrid grid;
+  std::vector<std::uint8_t> params;
+};
+
+/// A box of values inside a larger array, in host memory. Strides in elements; the last axis is contiguous.
+struct ConstBox3 {
+  const void* data = nullptr;
+  std::array<std::uint64_t, 3> extents{1, 1, 1};
+  std::array<std::uint64_t, 2> strides{0, 0};  ///< of axes 0 and 1
+
+  std::uint64_t elems() const { return extents[0] * extents[1] * extents[2]; }
+};
+struct MutableBox3 {
+  void* data = nullptr;
+  std::array<std::uint64_t, 3> extents{1, 1, 1};
+  std::array<std::uint64_t, 2> strides{0, 0};
+
+  std::uint64_t elems() const { return extents[0] * extents[1] * extents[2]; }
+};
+
+/// What a plan is made from. `sample` holds the first elements of the array in C order (all of them, or 64 MiB worth),
+/// with special values already replaced.
+struct PlanRequest {
+  DType dtype = DType::f32;
+  Shape shape;
+  EnforcedBound bound;
+  ArrayView sample;
+  Settings settings;
+};
+
+/// What a decoder knows before it sees a chunk.
+struct OpenRequest {
+  DType dtype = DType::f32;
+  Shape shape;
+  EnforcedBound bound;
+  std::uint16_t version = 0;
+  std::span<const std::uint8_t> params;
+};
+
+/// Encodes the chunks of one array. Made once an array; `encode` may be called from several threads at once,
+/// each call with its own scratch.
+class ChunkEncoder {
+ public:
+  virtual ~ChunkEncoder() = default;
+  virtual const CodecPlan& plan() const = 0;
+  /// Upper limit of what `encode` writes for a full chunk.
+  virtual std::size_t max_chunk_bytes() const = 0;
+  /// Bytes of 64-byte aligned scratch that `encode` needs.
+  virtual std::size_t scratch_bytes() const = 0;
+  /// Writes the chunk's bytes to the start of `out` (at least max_chunk_bytes) and returns their count.
+  virtual Result<std::size_t> encode(const ConstBox3& in, std::span<std::uint8_t> out,
+                                     std::span<std::uint8_t> scratch) const = 0;
+};
+
+/// Decodes chunks. Input bytes are hostile: `decode` returns data or a Status and never reads or writes out of bounds.
+class ChunkDecoder {
+ public:
+  virtual ~ChunkDecoder() = default;
+  /// The grid, checked against the header's shape: extents multiply to the shape's elements, chunk within limits.
+  virtual const ChunkGrid& grid() const = 0;
+  virtual std::size_t scratch_bytes() const = 0;
+  virtual Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
+                        std::span<std::uint8_t> scratch) const = 0;
+};
+
+class ArrayCodec {
+ public:
+  virtual ~ArrayCodec() = default;
+  virtual const CodecInfo& info() const = 0;
+  /// True when this codec takes arrays of `dtype` under that kind of enforced bound.
+  virtual bool supports(DType dtype, BoundKind kind) const = 0;
+  virtual Result<std::unique_ptr<ChunkEncoder>> plan(const PlanRequest& request) const = 0;
+  /// Validates params; fails with `corrupt` or `unsupported_version`.
+  virtual Result<std::unique_ptr<ChunkDecoder>> open(const OpenRequest& request) const = 0;
+};
+
+/// Immutable list of codecs; does not own them.
+class Registry {
+ public:
+  explicit Registry(std::vector<const ArrayCodec*> codecs) : codecs_(std::move(codecs)) {}
+  std::span<const ArrayCodec* const> all() const { return codecs_; }
+  const ArrayCodec* by_name(std::string_view name) const;
+  const ArrayCodec* by_id(std::uint16_t id) const;
+
+ private:
+  std::vector<const ArrayCodec*> codecs_;
+};
+
+/// Every codec of this build; built on first use, immutable.
+const Registry& builtin_codecs();
+
+}  // namespace quern

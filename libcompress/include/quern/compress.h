@@ -1,0 +1,141 @@
+// The pipeline's public face: arrays to streams and back.
+//   one shot   compress(), decompress(), decompress_region()
+//   streaming  Encoder (push elements in C order), Decoder (pull elements in C order)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <quern/array.h>
+#include <quern/bound.h>
+#include <quern/codec.h>
+#include <quern/execution.h>
+#include <quern/status.h>
+#include <quern/stream_io.h>
+
+namespace quern {
+
+/// Smallest and largest valid value, as binary64 (exact for every type but 64-bit integers, which are rounded
+/// outwards).
+struct ValueRange {
+  double min = 0.0;
+  double max = 0.0;
+};
+
+struct CompressOptions {
+  ErrorBound bound;
+  std::string codec = "auto";
+  std::string goal = "ratio";  ///< ratio | psnr | speed
+  /// Declared fill values as element bit patterns (in the low bits); compared by value: -0 equals 0.
+  std::vector<std::uint64_t> fill_bits;
+  /// Range for `rel` and `psnr` when the caller knows it; else it is measured over valid values.
+  std::optional<ValueRange> range;
+  /// Look for repeated values whose masking pays. NaN, Inf and declared fill values are always masked.
+  bool find_repeated = true;
+  Settings settings;
+  /// Free bytes kept in the stream for the tool that reads it (JSON by convention); at most 1 MiB.
+  std::vector<std::uint8_t> metadata;
+};
+
+struct CompressReport {
+  std::uint64_t input_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  std::uint64_t masked_elems = 0;
+  std::uint64_t raw_chunks = 0;
+  std::uint64_t chunks = 0;
+  EnforcedBound enforced;
+  std::optional<ValueRange> range;  ///< when it was needed or given
+  std::optional<double> psnr_db;    ///< when it was measured (bound kind psnr); infinity when exact
+  std::string codec;
+};
+
+/// What the header says. Filled by inspect() and Decoder.
+struct StreamInfo {
+  std::uint8_t format_major = 0;
+  std::uint8_t format_minor = 0;
+  DType dtype = DType::f32;
+  Shape shape;
+  ErrorBound requested;
+  EnforcedBound enforced;
+  std::optional<ValueRange> range;
+  std::uint16_t codec_id = 0;
+  std::uint16_t codec_version = 0;
+  std::string codec_name;  ///< "unknown" when the registry does not have it
+  ChunkGrid grid;
+  std::uint64_t chunks = 0;
+  std::uint64_t segments = 0;
+  std::vector<std::uint64_t> fill_bits;
+  std::vector<std::uint8_t> metadata;
+  std::uint64_t header_bytes = 0;
+};
+
+/// One part of a stream that could not be decoded; elements as a box of the array the codec sees (StreamInfo::grid).
+struct Hole {
+  std::uint64_t segment = 0;
+  std::uint64_t chunk = 0;  ///< within the stream
+  std::array<std::uint64_t, 3> begin{};
+  std::array<std::uint64_t, 3> extents{};
+  Status why;
+};
+
+struct DecompressOptions {
+  /// Decode what can be decoded; list the rest in `holes`, filled with the first declared fill value or NaN (integers:
+  /// 0).
+  bool keep_going = false;
+};
+
+struct DecompressReport {
+  std::uint64_t input_bytes = 0;
+  std::vector<Hole> holes;
+};
+
+/// Streaming compression: create, push every element once in C order, finish.
+/// Kinds psnr and ratio, and rel without a given range, need the whole array: use compress().
+class Encoder {
+ public:
+  static Result<std::unique_ptr<Encoder>> create(DType dtype, const Shape& shape, const CompressOptions& options,
+                                                 const Registry& registry, const Execution& execution, ByteSink& sink);
+  virtual ~Encoder() = default;
+  /// Any number of whole elements.
+  virtual Status push(std::span<const std::uint8_t> bytes) = 0;
+  /// Fails when fewer elements were pushed than the shape has.
+  virtual Result<CompressReport> finish() = 0;
+};
+
+/// Streaming and random-access decompression of one stream.
+class Decoder {
+ public:
+  /// Reads and checks the header. `source` must outlive the decoder.
+  static Result<std::unique_ptr<Decoder>> open(ByteSource& source, const Registry& registry, const Execution& execution,
+                                               const DecompressOptions& options = {});
+  virtual ~Decoder() = default;
+  virtual const StreamInfo& info() const = 0;
+  /// Next elements in C order; `out` takes whole elements. Returns bytes written, 0 at the end of the array.
+  virtual Result<std::size_t> pull(std::span<std::uint8_t> out) = 0;
+  /// Decodes just the segments that meet the box. Needs a source that can seek.
+  virtual Status region(const Box& box, const MutableArrayView& out) = 0;
+  virtual const DecompressReport& report() const = 0;
+};
+
+/// Compresses an array in memory. Memory used: input is not copied except segments that hold special values.
+Result<CompressReport> compress(const ArrayView& array, const CompressOptions& options, const Registry& registry,
+                                const Execution& execution, ByteSink& sink);
+/// Decodes a whole stream into `out`, whose dtype and shape must be the stream's.
+Result<DecompressReport> decompress(ByteSource& source, const MutableArrayView& out, const Registry& registry,
+                                    const Execution& execution, const DecompressOptions& options = {});
+/// Header only; safe on any bytes.
+Result<StreamInfo> inspect(ByteSource& source, const Registry& registry);
+
+/// A size no stream of such an array exceeds: raw + 256 + raw/1000 + metadata.
+Result<std::uint64_t> max_stream_bytes(DType dtype, const Shape& shape, std::size_t metadata_bytes = 0);
+
+/// Exact range over valid values: not NaN, not Inf, not a declared fill value. Nothing when no value is valid.
+std::optional<ValueRange> value_range(const ArrayView& array, std::span<const std::uint64_t> fill_bits,
+                                      const Execution& execution);
+
+}  // namespace quern

@@ -1,0 +1,35 @@
+// Where and with what a call runs: threads, memory limit, progress. Owned by the caller, never by global state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include <quern/status.h>
+
+namespace quern {
+
+/// Runs `tasks` calls of `body(index)`, each index once, in any order and on any thread, and returns when all have
+/// returned. A caller may supply its own (a simulation's pool); the library starts no threads of its own then.
+class TaskRunner {
+ public:
+  virtual ~TaskRunner() = default;
+  virtual void run(std::size_t tasks, const std::function<void(std::size_t)>& body) = 0;
+  /// Number of calls that may be under way at once; used for sizing scratch only, never for the format.
+  virtual std::size_t width() const = 0;
+};
+
+/// Progress in elements; return false to cancel. Called from the thread that called the library.
+using ProgressCallback = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+
+struct Execution {
+  /// Threads when `runner` is null: 1 runs on the calling thread, 0 means one a hardware thread.
+  std::size_t threads = 1;
+  /// Caller's runner; overrides `threads`. Must outlive the call.
+  TaskRunner* runner = nullptr;
+  /// Upper limit of what a call may allocate, in bytes. The output bytes do not depend on it.
+  std::uint64_t memory_limit = UINT64_C(1) << 40;
+  ProgressCallback progress;
+};
+
+}  // namespace quern

@@ -1,0 +1,56 @@
+// Byte sources and sinks: what the pipeline reads streams from and writes them to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <quern/status.h>
+
+namespace quern {
+
+/// Takes bytes in order. Implementations report a full disk as io_error.
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+  virtual Status write(std::span<const std::uint8_t> bytes) = 0;
+};
+
+/// Gives bytes in order; may be able to jump.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// Fills as much of `out` as there is and returns the count; less than asked only at the end.
+  virtual Result<std::size_t> read(std::span<std::uint8_t> out) = 0;
+  /// True when `seek` works and `size` is known.
+  virtual bool can_seek() const = 0;
+  virtual Status seek(std::uint64_t offset) = 0;
+  virtual std::uint64_t size() const = 0;
+};
+
+/// Appends to a vector the caller owns.
+class VectorSink final : public ByteSink {
+ public:
+  explicit VectorSink(std::vector<std::uint8_t>& out) : out_(out) {}
+  Status write(std::span<const std::uint8_t> bytes) override;
+
+ private:
+  std::vector<std::uint8_t>& out_;
+};
+
+/// Reads memory the caller owns.
+class MemorySource final : public ByteSource {
+ public:
+  explicit MemorySource(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  Result<std::size_t> read(std::span<std::uint8_t> out) override;
+  bool can_seek() const override { return true; }
+  Status seek(std::uint64_t offset) override;
+  std::uint64_t size() const override { return bytes_.size(); }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace quern
