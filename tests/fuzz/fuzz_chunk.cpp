@@ -1,0 +1,99 @@
+// A codec's chunk decoder without checksums in front of it: parameters and bytes are the input's. Chunks must decode or
+// fail inside their box, never touching the values around it.
+// Input: codec, element type, kind of bound, three extents, bound, length of parameters, parameters, chunk bytes.
+#include <quern/codec.h>
+
+#include <vector>
+
+#include "tests/fuzz/fuzz_common.h"
+
+namespace {
+
+using namespace quern;
+
+constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,
+                            DType::i32, DType::i64,  DType::u8,  DType::u16, DType::u32, DType::u64};
+constexpr std::uint64_t kMostExtent = 64;
+constexpr std::uint64_t kMostChunkBytes = UINT64_C(1) << 20;
+constexpr std::uint8_t kGuard = 0xC3;
+constexpr std::size_t kMargin = 64;
+
+/// A box in the middle of a larger array, whose rows and planes are separated by guard bytes.
+class GuardedBox {
+ public:
+  GuardedBox(const std::array<std::uint64_t, 3>& extents, std::size_t width) : width_(width) {
+    box_.extents = extents;
+    box_.strides[1] = extents[2] + 1;
+    box_.strides[0] = box_.strides[1] * extents[1] + 1;
+    memory_.assign(2 * kMargin + box_.strides[0] * extents[0] * width, kGuard);
+    box_.data = memory_.data() + kMargin;
+  }
+  const MutableBox3& box() const { return box_; }
+  /// True when every byte outside the box is as it was.
+  bool guards_hold() const {
+    std::vector<bool> inside(memory_.size(), false);
+    for (std::uint64_t i = 0; i < box_.extents[0]; ++i)
+      for (std::uint64_t j = 0; j < box_.extents[1]; ++j) {
+        const std::size_t row = kMargin + (i * box_.strides[0] + j * box_.strides[1]) * width_;
+        std::fill_n(inside.begin() + static_cast<std::ptrdiff_t>(row), box_.extents[2] * width_, true);
+      }
+    for (std::size_t at = 0; at < memory_.size(); ++at)
+      if (!inside[at] && memory_[at] != kGuard) return false;
+    return true;
+  }
+
+ private:
+  MutableBox3 box_;
+  std::vector<std::uint8_t> memory_;
+  std::size_t width_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Feed feed({data, size});
+  const auto codecs = builtin_codecs().all();
+  const ArrayCodec& codec = *codecs[feed.byte() % codecs.size()];
+  OpenRequest request;
+  request.dtype = kTypes[feed.byte() % std::size(kTypes)];
+  const BoundKind kinds[] = {BoundKind::lossless, BoundKind::abs, BoundKind::pwrel};
+  request.bound.kind = kinds[feed.byte() % 3];
+  std::uint64_t extents[3];
+  for (std::uint64_t& extent : extents) extent = feed.byte() % (kMostExtent + 1);
+  request.bound.value = feed.raw<double>();
+  const std::size_t params = feed.byte();
+  request.params = feed.take(params);
+  request.version = codec.info().version;
+  const auto shape = Shape::make(extents);
+  QUERN_FUZZ_CHECK(shape.ok());
+  request.shape = *shape;
+  // The header's reader turns down bounds that make no sense before a codec sees them.
+  const ErrorBound as_bound{request.bound.kind, request.bound.value};
+  if (request.bound.kind == BoundKind::lossless) request.bound.value = 0;
+  if (request.bound.kind != BoundKind::lossless && (!as_bound.check(request.dtype).ok() || as_bound.value == 0))
+    return 0;
+  if (!codec.supports(request.dtype, request.bound.kind)) return 0;
+
+  const auto decoder = codec.open(request);
+  if (!decoder.ok()) return 0;
+  const ChunkGrid& grid = (*decoder)->grid();
+  const auto whole = Shape::make(grid.extents);
+  QUERN_FUZZ_CHECK(whole.ok() && whole->elems() == shape->elems());
+  const auto chunk = Shape::make(grid.chunk);
+  QUERN_FUZZ_CHECK(chunk.ok());
+  const std::size_t width = dtype_bytes(request.dtype);
+  if (shape->elems() == 0 || chunk->elems() * width > kMostChunkBytes) return 0;
+
+  // The chunk at the upper end of every axis: full or smaller.
+  const auto counts = grid.counts();
+  std::array<std::uint64_t, 3> box_extents{};
+  for (std::size_t a = 0; a < 3; ++a) box_extents[a] = grid.extents[a] - (counts[a] - 1) * grid.chunk[a];
+  GuardedBox target(box_extents, width);
+  std::vector<std::uint8_t> scratch((*decoder)->scratch_bytes() + 64);
+  const auto misalignment = reinterpret_cast<std::uintptr_t>(scratch.data()) % 64;
+  const auto aligned =
+      std::span(scratch).subspan(misalignment == 0 ? 0 : 64 - misalignment, (*decoder)->scratch_bytes());
+  (void)(*decoder)->decode(feed.rest(), target.box(), aligned);
+  QUERN_FUZZ_CHECK(target.guards_hold());
+  return 0;
+}

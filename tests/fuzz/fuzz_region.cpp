@@ -1,0 +1,81 @@
+// Random access: the first bytes choose a box, the rest is a stream. A box of a stream that decodes must equal the same
+// box cut out of the whole; on other streams it must end with a status.
+#include <quern/codec.h>
+#include <quern/compress.h>
+
+#include <vector>
+
+#include "tests/fuzz/fuzz_common.h"
+
+namespace {
+
+using namespace quern;
+
+constexpr std::uint64_t kMostOutput = UINT64_C(1) << 20;
+constexpr std::size_t kChoiceBytes = 16;
+
+Execution limited() {
+  Execution execution;
+  execution.memory_limit = UINT64_C(8) << 20;
+  return execution;
+}
+
+/// Copies a box out of a whole array, element by element.
+std::vector<std::uint8_t> cut(std::span<const std::uint8_t> whole, const Shape& shape, const Box& box,
+                              std::size_t width) {
+  std::vector<std::uint8_t> out;
+  std::array<std::uint64_t, kMaxRank> at = box.begin;
+  const auto extents = box.shape();
+  for (std::uint64_t left = extents->elems(); left > 0; --left) {
+    std::uint64_t flat = 0;
+    for (std::size_t a = 0; a < shape.rank(); ++a) flat = flat * shape[a] + at[a];
+    const auto from = whole.begin() + static_cast<std::ptrdiff_t>(flat * width);
+    out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(width));
+    for (std::size_t a = shape.rank(); a-- > 0;) {
+      if (++at[a] < box.end[a]) break;
+      at[a] = box.begin[a];
+    }
+  }
+  return out;
+}
+
+Box choose_box(fuzz::Feed& feed, const Shape& shape) {
+  Box box;
+  box.rank = shape.rank();
+  for (std::size_t a = 0; a < shape.rank(); ++a) {
+    const std::uint64_t one = feed.below(shape[a] + 1);
+    const std::uint64_t other = feed.below(shape[a] + 1);
+    box.begin[a] = std::min(one, other);
+    box.end[a] = std::max(one, other);
+  }
+  return box;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Feed feed({data, size});
+  fuzz::Feed choices(feed.take(kChoiceBytes));
+  const auto stream = feed.rest();
+  MemorySource source(stream);
+  auto decoder = Decoder::open(source, builtin_codecs(), limited());
+  if (!decoder.ok()) return 0;
+  const StreamInfo& info = (*decoder)->info();
+  const auto bytes = checked_multiply(info.shape.elems(), dtype_bytes(info.dtype));
+  if (!bytes || *bytes > kMostOutput) return 0;
+
+  const Box box = choose_box(choices, info.shape);
+  QUERN_FUZZ_CHECK(box.check(info.shape).ok());
+  const auto box_shape = box.shape();
+  QUERN_FUZZ_CHECK(box_shape.ok());
+  std::vector<std::uint8_t> part(box_shape->elems() * dtype_bytes(info.dtype), 0xA5);
+  const Status status = (*decoder)->region(box, {part.data(), info.dtype, *box_shape});
+
+  std::vector<std::uint8_t> whole(static_cast<std::size_t>(*bytes), 0x5A);
+  MemorySource again(stream);
+  const auto report = decompress(again, {whole.data(), info.dtype, info.shape}, builtin_codecs(), limited());
+  if (!report.ok()) return 0;
+  QUERN_FUZZ_CHECK(status.ok(), status.text());
+  QUERN_FUZZ_CHECK(part == cut(whole, info.shape, box, dtype_bytes(info.dtype)));
+  return 0;
+}

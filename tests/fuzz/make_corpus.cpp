@@ -1,0 +1,251 @@
+// Writes the seed corpus: small inputs that reach deep into each target, made from fixed arrays by the library itself.
+// usage: make_fuzz_corpus FOLDER. Run again after a change of the format, and commit what it writes.
+#include <quern/codec.h>
+#include <quern/compress.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace quern;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr DType kChunkTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,
+                                 DType::i32, DType::i64,  DType::u8,  DType::u16, DType::u32, DType::u64};
+
+class Corpus {
+ public:
+  explicit Corpus(std::filesystem::path root) : root_(std::move(root)) {}
+
+  void add(const std::string& target, const std::string& name, const Bytes& bytes) {
+    const auto folder = root_ / target;
+    std::filesystem::create_directories(folder);
+    std::ofstream out(folder / name, std::ios::binary | std::ios::trunc);
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (!out.flush()) failed_ = true;
+  }
+  void add(const std::string& target, const std::string& name, const std::string& text) {
+    add(target, name, Bytes(text.begin(), text.end()));
+  }
+  bool failed() const { return failed_; }
+
+ private:
+  std::filesystem::path root_;
+  bool failed_ = false;
+};
+
+void append(Bytes& out, const void* data, std::size_t count) {
+  const auto* bytes = static_cast<const std::uint8_t*>(data);
+  out.insert(out.end(), bytes, bytes + count);
+}
+
+/// A smooth field with one value out of line and, when asked for, gaps.
+Bytes smooth_values(DType dtype, std::uint64_t elems, bool gaps) {
+  Bytes out;
+  for (std::uint64_t i = 0; i < elems; ++i) {
+    const double x = static_cast<double>(i);
+    double value = std::floor(40 * (std::sin(x / 9) + 1)) + (i == elems / 3 ? 45.0 : 0.0);
+    if (is_float(dtype)) value = value / 8 + 0.001 * static_cast<double>(i % 7);
+    if (gaps && i % 11 < 3 && is_float(dtype)) value = std::numeric_limits<double>::quiet_NaN();
+    const auto real = static_cast<float>(value);
+    const auto whole = std::isnan(value) ? 0 : static_cast<std::int64_t>(value);
+    if (dtype == DType::f64) {
+      append(out, &value, 8);
+    } else if (dtype == DType::f32) {
+      append(out, &real, 4);
+    } else if (dtype == DType::bf16) {
+      append(out, reinterpret_cast<const std::uint8_t*>(&real) + 2, 2);
+    } else if (dtype == DType::f16) {
+      const std::uint16_t bits = static_cast<std::uint16_t>(0x3C00 + whole);  // from 1 up, in steps of one ulp
+      append(out, &bits, 2);
+    } else {
+      append(out, &whole, dtype_bytes(dtype));
+    }
+  }
+  return out;
+}
+
+struct StreamCase {
+  const char* name;
+  DType dtype;
+  const char* shape;
+  ErrorBound bound;
+  const char* codec;
+  bool gaps;
+};
+
+constexpr StreamCase kStreams[] = {
+    {"f32_3d_abs", DType::f32, "7x13x29", {BoundKind::abs, 0.01}, "auto", false},
+    {"f32_2d_gaps", DType::f32, "23x41", {BoundKind::rel, 1e-3}, "auto", true},
+    {"f32_1d_segments", DType::f32, "9000", {BoundKind::abs, 0.5}, "lorenzo", true},
+    {"f64_2d_pwrel", DType::f64, "17x19", {BoundKind::pwrel, 1e-3}, "auto", false},
+    {"f64_1d_lossless", DType::f64, "100", {BoundKind::lossless, 0}, "lossless", true},
+    {"f16_2d_abs", DType::f16, "12x12", {BoundKind::abs, 0.01}, "auto", false},
+    {"bf16_1d_abs", DType::bf16, "200", {BoundKind::abs, 0.1}, "auto", true},
+    {"i32_4d_abs", DType::i32, "2x3x5x7", {BoundKind::abs, 2}, "auto", false},
+    {"u8_2d_lossless", DType::u8, "32x32", {BoundKind::lossless, 0}, "auto", false},
+    {"i64_1d_abs", DType::i64, "64", {BoundKind::abs, 1}, "auto", false},
+    {"u16_2d_abs", DType::u16, "9x31", {BoundKind::abs, 3}, "lorenzo", false},
+    {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
+    {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
+};
+
+Status add_stream(Corpus& corpus, const StreamCase& c) {
+  QUERN_ASSIGN_OR_RETURN(const Shape shape, Shape::parse(c.shape));
+  const Bytes values = smooth_values(c.dtype, shape.elems(), c.gaps);
+  CompressOptions options;
+  options.bound = c.bound;
+  options.codec = c.codec;
+  const std::string note = R"({"seed":1})";
+  if (c.gaps) options.metadata.assign(note.begin(), note.end());
+  Bytes stream;
+  VectorSink sink(stream);
+  QUERN_ASSIGN_OR_RETURN(const auto report,
+                         compress({values.data(), c.dtype, shape}, options, builtin_codecs(), {}, sink));
+  (void)report;
+  MemorySource source(stream);
+  QUERN_ASSIGN_OR_RETURN(const StreamInfo info, inspect(source, builtin_codecs()));
+  corpus.add("decode", c.name, stream);
+  Bytes region{1, 0, 9, 2, 30, 1, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0};
+  region.insert(region.end(), stream.begin(), stream.end());
+  corpus.add("region", c.name, region);
+  const auto begin = stream.begin();
+  corpus.add("header", c.name, Bytes(begin + 12, begin + static_cast<std::ptrdiff_t>(info.header_bytes) - 8));
+  return {};
+}
+
+/// One chunk as the codec writes it, behind the choices that fuzz_chunk reads.
+Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index, std::uint8_t kind_index) {
+  const ArrayCodec& codec = *builtin_codecs().all()[codec_index];
+  const BoundKind kinds[] = {BoundKind::lossless, BoundKind::abs, BoundKind::pwrel};
+  const DType dtype = kChunkTypes[type_index];
+  const double values_of_bound[] = {0, is_float(dtype) ? 0.01 : 2.0, 1e-3};
+  PlanRequest request;
+  request.dtype = dtype;
+  request.bound = {kinds[kind_index], values_of_bound[kind_index]};
+  if (!codec.supports(dtype, request.bound.kind)) return {};
+  const std::uint64_t extents[] = {3, 14, 33};
+  QUERN_ASSIGN_OR_RETURN(request.shape, Shape::make(extents));
+  const Bytes values = smooth_values(dtype, request.shape.elems(), false);
+  request.sample = {values.data(), dtype, request.shape};
+  QUERN_ASSIGN_OR_RETURN(const auto encoder, codec.plan(request));
+  const CodecPlan& plan = encoder->plan();
+  if (plan.params.size() > 255) return Status(StatusCode::internal, "the parameters do not fit the seed's length byte");
+
+  // The chunk at the upper end of every axis, as the target decodes it.
+  const ChunkGrid& grid = plan.grid;
+  const auto counts = grid.counts();
+  ConstBox3 box;
+  box.strides = {grid.extents[1] * grid.extents[2], grid.extents[2]};
+  std::uint64_t first = 0;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const std::uint64_t begin = (counts[a] - 1) * grid.chunk[a];
+    box.extents[a] = grid.extents[a] - begin;
+    first = first * grid.extents[a] + begin;
+  }
+  box.data = values.data() + first * dtype_bytes(dtype);
+  Bytes chunk(encoder->max_chunk_bytes());
+  Bytes scratch(encoder->scratch_bytes() + 64);
+  const auto misalignment = reinterpret_cast<std::uintptr_t>(scratch.data()) % 64;
+  const auto aligned = std::span(scratch).subspan(misalignment == 0 ? 0 : 64 - misalignment, encoder->scratch_bytes());
+  QUERN_ASSIGN_OR_RETURN(const std::size_t size, encoder->encode(box, chunk, aligned));
+
+  Bytes seed{static_cast<std::uint8_t>(codec_index), static_cast<std::uint8_t>(type_index), kind_index, 3, 14, 33};
+  append(seed, &request.bound.value, 8);
+  seed.push_back(static_cast<std::uint8_t>(plan.params.size()));
+  append(seed, plan.params.data(), plan.params.size());
+  append(seed, chunk.data(), size);
+  corpus.add("chunk", std::string(codec.info().name) + "_" + dtype_name(dtype) + "_" + std::to_string(kind_index),
+             seed);
+  return {};
+}
+
+void add_texts(Corpus& corpus) {
+  const char* texts[] = {
+      "50x100x100", "1",    "0x3", "2x3x4x5x6x7x8x9", "18446744073709551615x2", "0:10,5:9,:", "3,:4,2:", "9:3,:,:",
+      "f32",        "bf16", "u64"};
+  int number = 0;
+  for (const char* text : texts) corpus.add("text", "text_" + std::to_string(number++), std::string(text));
+  const char* lines[] = {
+      "compress\n--rel\n1e-3\n-t\nf32\n-s\n50x100x100\nin.f32\n-o\nout.qn\n",
+      "compress\n--abs\n0.5\n--fill\n-999\n--fill\nnan\n--range\n-1:2.5\n--set\na=b\n-T\n0\n--memory\n2GiB\nx.npy\n",
+      "compress\n--lossless\n--append\n--dataset\n/a/b\n--skip\n128\n--big-endian\n--order\nF\n-c\n-\n",
+      "decompress\n--region\n0:10,5:9,:\n--keep-going\nx.qn\n-f\n-o\ny.nc\n",
+      "verify\na.f32\na.qn\n--json\n-q\n",
+      "compare\na\nb\n-t\nf64\n-s\n8x8\n--html\nr.html\n",
+      "bench\na.f32\n-t\nu16\n-s\n4x4\n--codec\nlorenzo\n--progress\nnever\n",
+      "list\ncodecs\n",
+      "doctor\n--json\n",
+      "--version\n",
+  };
+  number = 0;
+  for (const char* text : lines) corpus.add("arguments", "line_" + std::to_string(number++), std::string(text));
+}
+
+void add_readers(Corpus& corpus) {
+  Bytes operations;
+  for (int i = 0; i < 64; ++i) operations.push_back(static_cast<std::uint8_t>(i * 37));
+  Bytes data;
+  for (int i = 0; i < 192; ++i) data.push_back(static_cast<std::uint8_t>(i < 96 ? 0x80 | i : i));
+  Bytes both = operations;
+  both.insert(both.end(), data.begin(), data.end());
+  corpus.add("reader", "mixed", both);
+  Bytes varints(16, 6);
+  varints.insert(varints.end(), {0x00, 0x7F, 0x80, 0x01, 0xFF, 0xFF, 0x03, 0x80, 0x00});
+  varints.insert(varints.end(), {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01});
+  varints.insert(varints.end(), 29, 0xFF);
+  corpus.add("reader", "varints", varints);
+}
+
+/// The choices fuzz_roundtrip reads: type, kind, value, codec, rank, extents, flags, then bytes for the values.
+void add_roundtrips(Corpus& corpus) {
+  for (std::uint8_t type = 0; type < 12; ++type) {
+    for (std::uint8_t kind = 0; kind < 6; ++kind) {
+      Bytes seed{type, kind};
+      seed.push_back(static_cast<std::uint8_t>(40 + type));              // of the usual values, or a PSNR
+      seed.push_back(static_cast<std::uint8_t>((type + kind) % 3));      // codec
+      seed.push_back(static_cast<std::uint8_t>(1 + (type + kind) % 4));  // rank
+      for (std::uint8_t i = 0; i < 6; ++i) seed.push_back(static_cast<std::uint8_t>(5 + 7 * i + type));
+      seed.push_back(static_cast<std::uint8_t>(0x80 | (type % 2 == 0 ? 8 : 0) | (kind == 1 ? 1 : 0)));
+      for (int i = 0; i < 64; ++i) seed.push_back(static_cast<std::uint8_t>((i * i + type) % 9 - 4));
+      corpus.add("roundtrip", std::string("case_") + std::to_string(type) + "_" + std::to_string(kind), seed);
+    }
+  }
+}
+
+int complain(const char* what, const Status& status) {
+  std::cerr << "make_fuzz_corpus: " << what << ": " << status.text() << "\n";
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: make_fuzz_corpus FOLDER\n";
+    return 1;
+  }
+  Corpus corpus(argv[1]);
+  for (const StreamCase& c : kStreams)
+    if (const Status status = add_stream(corpus, c); !status.ok()) return complain(c.name, status);
+  for (std::size_t codec = 0; codec < builtin_codecs().all().size(); ++codec)
+    for (std::size_t type = 0; type < std::size(kChunkTypes); ++type)
+      for (std::uint8_t kind = 0; kind < 3; ++kind)
+        if (const Status status = add_chunk(corpus, codec, type, kind); !status.ok())
+          return complain(builtin_codecs().all()[codec]->info().name, status);
+  add_texts(corpus);
+  add_readers(corpus);
+  add_roundtrips(corpus);
+  if (corpus.failed()) {
+    std::cerr << "make_fuzz_corpus: a file could not be written\n";
+    return 1;
+  }
+  return 0;
+}
