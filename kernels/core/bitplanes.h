@@ -1,0 +1,71 @@
+// Bit planes of a tile: byte b of the 32 residuals of a lane becomes 8 plane words; bit r of a plane word is row r.
+// Works byte by byte (4 rows packed in a word, then an 8x8 bit transposition in three exchange steps), so a tile pays for
+// the bytes its residuals have and no more. Over an execution model X.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/core/tile.h"
+#include "kernels/core/unroll.h"
+
+namespace quern::kernels {
+
+/// Exchanges the bits of a under mask << shift with the bits of b under mask.
+constexpr void exchange_bits(std::uint32_t& a, std::uint32_t& b, unsigned shift, std::uint32_t mask) {
+  const std::uint32_t t = ((a >> shift) ^ b) & mask;
+  b ^= t;
+  a ^= t << shift;
+}
+
+/// 8 words of 4 bytes: in every byte column, bit j of word i and bit i of word j change places.
+constexpr void transpose_bits_8x8(std::uint32_t (&a)[8]) {
+  exchange_bits(a[0], a[4], 4, 0x0f0f0f0fu);
+  exchange_bits(a[1], a[5], 4, 0x0f0f0f0fu);
+  exchange_bits(a[2], a[6], 4, 0x0f0f0f0fu);
+  exchange_bits(a[3], a[7], 4, 0x0f0f0f0fu);
+  exchange_bits(a[0], a[2], 2, 0x33333333u);
+  exchange_bits(a[1], a[3], 2, 0x33333333u);
+  exchange_bits(a[4], a[6], 2, 0x33333333u);
+  exchange_bits(a[5], a[7], 2, 0x33333333u);
+  exchange_bits(a[0], a[1], 1, 0x55555555u);
+  exchange_bits(a[2], a[3], 1, 0x55555555u);
+  exchange_bits(a[4], a[5], 1, 0x55555555u);
+  exchange_bits(a[6], a[7], 1, 0x55555555u);
+}
+
+/// Byte `b` of residuals z[32] to planes[8] (plane 8b first). W is 32 or 64 bits wide.
+template <class X, class W>
+void byte_to_planes(const typename X::template vec<W>* z, unsigned b, typename X::template vec<std::uint32_t>* planes) {
+  const unsigned shift = 8 * b;
+  X::lanes([&](auto lane) {
+    std::uint32_t a[8];
+    unroll<8>([&](auto j) {
+      const auto byte = [&](const auto& row) { return static_cast<std::uint32_t>(X::get(row, lane) >> shift) & 0xffu; };
+      a[j] = byte(z[j]) | byte(z[j + 8]) << 8 | byte(z[j + 16]) << 16 | byte(z[j + 24]) << 24;
+    });
+    transpose_bits_8x8(a);
+    unroll<8>([&](auto j) { X::set(planes[j], lane, a[j]); });
+  });
+}
+
+/// Inverse: planes[8] are added into byte `b` of z[32]; with `first` the other bytes of z become 0, else they stay.
+template <class X, class W>
+void planes_to_byte(const typename X::template vec<std::uint32_t>* planes, unsigned b, bool first,
+                    typename X::template vec<W>* z) {
+  const unsigned shift = 8 * b;
+  X::lanes([&](auto lane) {
+    std::uint32_t a[8];
+    unroll<8>([&](auto j) { a[j] = X::get(planes[j], lane); });
+    transpose_bits_8x8(a);
+    unroll<8>([&](auto j) {
+      unroll<4>([&](auto k) {
+        const W byte = static_cast<W>((a[j] >> (8 * k)) & 0xffu) << shift;
+        auto& row = z[j + 8 * k];
+        X::set(row, lane, first ? byte : static_cast<W>(X::get(row, lane) | byte));
+      });
+    });
+  });
+}
+
+}  // namespace quern::kernels

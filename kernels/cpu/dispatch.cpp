@@ -1,0 +1,50 @@
+// Which instruction set to use: asked of the processor, never assumed.
+#include "kernels/cpu/lorenzo.h"
+
+namespace quern::kernels {
+
+const LorenzoKernels& lorenzo_kernels_baseline();
+#if defined(QUERN_X86_64)
+const LorenzoKernels& lorenzo_kernels_avx2();
+const LorenzoKernels& lorenzo_kernels_avx512();
+#endif
+
+const char* isa_name(IsaLevel level) {
+  switch (level) {
+    case IsaLevel::baseline: return "baseline";
+    case IsaLevel::avx2: return "avx2";
+    case IsaLevel::avx512: return "avx512";
+  }
+  return "unknown";
+}
+
+bool isa_available(IsaLevel level) {
+  if (level == IsaLevel::baseline) return true;
+#if defined(QUERN_X86_64)
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (level == IsaLevel::avx2) return avx2;
+  return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("popcnt");
+#else
+  return false;
+#endif
+}
+
+IsaLevel best_isa() {
+  if (isa_available(IsaLevel::avx512)) return IsaLevel::avx512;
+  if (isa_available(IsaLevel::avx2)) return IsaLevel::avx2;
+  return IsaLevel::baseline;
+}
+
+const LorenzoKernels& lorenzo_kernels(IsaLevel level) {
+#if defined(QUERN_X86_64)
+  if (level == IsaLevel::avx512) return lorenzo_kernels_avx512();
+  if (level == IsaLevel::avx2) return lorenzo_kernels_avx2();
+#endif
+  (void)level;
+  return lorenzo_kernels_baseline();
+}
+
+}  // namespace quern::kernels
