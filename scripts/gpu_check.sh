@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# What to run on a machine with a GPU: builds the tree with CUDA and runs what is labelled gpu. Needs a CUDA toolkit, cmake,
+# ninja and a C++ compiler; every other dependency may come from a prefix folder, so that a bare machine will do.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'TEXT'
+usage: scripts/gpu_check.sh [--stage STAGE]... [--build-only] [-j N]
+  build      configure and build with CUDA into build/gpu; says whether there is a device
+  equal      tests labelled gpu: same bytes and same values as the CPU
+  sanitize   the same tests under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
+  bench      device benchmarks (build/gpu/bin/bench_gpu_*), JSON beside each under build/gpu/bench
+Without --stage: all four in this order. --build-only is --stage build.
+Exit status: 0 all stages ran and passed, 1 something failed, 77 nothing failed but a stage had nothing to run on or with.
+
+  QUERN_DEPS                 folder with headers and libraries, as unpacked by `dpkg -x PACKAGE.deb $QUERN_DEPS`
+                             (libgtest-dev, libzstd-dev, libxxhash-dev, and for the command libcli11-dev, libfmt-dev,
+                             libfmt9, nlohmann-json3-dev)
+  QUERN_CUDA_ARCHITECTURES   e.g. 90, to build for the device at hand alone
+TEXT
+}
+
+stages=() jobs=${QUERN_JOBS:-$(nproc)}
+while (($#)); do
+  case "$1" in
+    --stage)
+      case "${2:-}" in
+        build | equal | sanitize | bench) stages+=("$2") ;;
+        *) echo "gpu_check.sh: --stage takes build, equal, sanitize or bench" >&2; exit 1 ;;
+      esac
+      shift ;;
+    --build-only) stages+=(build) ;;
+    -j) jobs=${2:?-j needs a number}; shift ;;
+    -h | --help) usage; exit 0 ;;
+    *) echo "gpu_check.sh: unknown option $1" >&2; usage >&2; exit 1 ;;
+  esac
+  shift
+done
+((${#stages[@]})) || stages=(build equal sanitize bench)
+
+build=build/gpu
+toolkit=${CUDA_HOME:-/usr/local/cuda}
+PATH=$PATH:$toolkit/bin:$toolkit/compute-sanitizer
+
+has_device() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }
+
+# Prints the reason and returns 77.
+skip() { echo "SKIP: $1"; return 77; }
+
+# Test executables labelled gpu, one a line.
+gpu_tests() {
+  ctest --test-dir "$build" -L '^gpu$' --show-only=json-v1 2>/dev/null |
+    sed -n 's/^ *"\(\/[^"]*\)",\{0,1\}$/\1/p' | sort -u | while read -r path; do
+      [[ -f $path && -x $path ]] && echo "$path"
+    done
+}
+
+need_device() { has_device || skip "no device on this machine"; }
+
+stage_build() {
+  local options=(-DCMAKE_BUILD_TYPE=Release -DQUERN_CUDA=ON -DQUERN_HDF5=OFF -DQUERN_DATASETS=OFF)
+  [[ -n ${QUERN_CUDA_ARCHITECTURES:-} ]] && options+=("-DQUERN_CUDA_ARCHITECTURES=$QUERN_CUDA_ARCHITECTURES")
+  if [[ -n ${QUERN_DEPS:-} ]]; then
+    local deps
+    deps=$(cd "$QUERN_DEPS" && pwd)
+    options+=("-DCMAKE_PREFIX_PATH=$deps/usr;$deps")
+    export CPATH=$deps/usr/include:$deps/include${CPATH:+:$CPATH}
+    local triplet
+    triplet=$(cc -print-multiarch 2>/dev/null || true)
+    export LIBRARY_PATH=$deps/usr/lib/$triplet:$deps/lib/$triplet:$deps/usr/lib:$deps/lib${LIBRARY_PATH:+:$LIBRARY_PATH}
+  fi
+  cmake -S . -B "$build" -G Ninja "${options[@]}" && cmake --build "$build" -j "$jobs" || return 1
+  if has_device; then
+    nvidia-smi -L
+  else
+    echo "built for CUDA; no device on this machine, so nothing was run"
+  fi
+}
+
+stage_equal() {
+  need_device || return
+  [[ -n $(gpu_tests) ]] || { skip "this build has no tests labelled gpu"; return; }
+  ctest --test-dir "$build" -L '^gpu$' --output-on-failure --no-tests=error
+}
+
+stage_sanitize() {
+  need_device || return
+  command -v compute-sanitizer >/dev/null || { skip "no compute-sanitizer in this CUDA toolkit"; return; }
+  local tests failed=0 test tool
+  tests=$(gpu_tests)
+  [[ -n $tests ]] || { skip "this build has no tests labelled gpu"; return; }
+  while read -r test; do
+    for tool in memcheck racecheck initcheck synccheck; do
+      echo "== $tool $(basename "$test")"
+      compute-sanitizer --tool "$tool" --error-exitcode 99 --print-limit 20 "$test" --gtest_brief=1 </dev/null || failed=1
+    done
+  done <<<"$tests"
+  return "$failed"
+}
+
+stage_bench() {
+  need_device || return
+  local bench found=0
+  mkdir -p "$build/bench"
+  for bench in "$build"/bin/bench_gpu_*; do
+    [[ -x $bench ]] || continue
+    found=1
+    "$bench" --benchmark_out="$build/bench/$(basename "$bench").json" --benchmark_out_format=json || return 1
+  done
+  ((found)) || skip "this build has no device benchmarks"
+}
+
+result=0
+for stage in "${stages[@]}"; do
+  echo "=== $stage"
+  status=0
+  case "$stage" in
+    build) stage_build || status=$? ;;
+    equal) stage_equal || status=$? ;;
+    sanitize) stage_sanitize || status=$? ;;
+    bench) stage_bench || status=$? ;;
+  esac
+  if ((status == 77)); then
+    ((result)) || result=77
+  elif ((status != 0)); then
+    echo "gpu_check: stage $stage failed"
+    exit 1
+  fi
+done
+exit "$result"
