@@ -1,6 +1,6 @@
 // Bit planes of a tile: byte b of the 32 residuals of a lane becomes 8 plane words; bit r of a plane word is row r.
-// Works byte by byte (4 rows packed in a word, then an 8x8 bit transposition in three exchange steps), so a tile pays for
-// the bytes its residuals have and no more. Over an execution model X.
+// Works byte by byte (4 rows packed in a word, then an 8x8 bit transposition in three exchange steps), so a tile pays
+// for the bytes its residuals have and no more. Over an execution model X.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Integer helpers shared by all kernels: zigzag, high products, ordered keys, half-precision conversion. constexpr, no state.
+// Integer helpers shared by all kernels: zigzag, high products, ordered keys, half-precision conversion. constexpr, no
+// state.
 #pragma once
 
 #include <bit>
@@ -7,7 +8,8 @@
 
 namespace quern::kernels {
 
-/// Signed difference (two's complement in an unsigned word) to a small unsigned number: 0, -1, 1, -2, ... -> 0, 1, 2, 3, ...
+/// Signed difference (two's complement in an unsigned word) to a small unsigned number: 0, -1, 1, -2, ... -> 0, 1, 2,
+/// 3, ...
 template <class W>
 constexpr W zigzag(W d) {
   using S = std::make_signed_t<W>;

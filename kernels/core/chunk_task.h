@@ -13,7 +13,18 @@ namespace quern::kernels {
 
 /// Element types by what kernels do with them. The numbers are quern::DType's.
 enum class Element : std::uint8_t {
-  f16 = 1, bf16 = 2, f32 = 3, f64 = 4, i8 = 8, i16 = 9, i32 = 10, i64 = 11, u8 = 16, u16 = 17, u32 = 18, u64 = 19
+  f16 = 1,
+  bf16 = 2,
+  f32 = 3,
+  f64 = 4,
+  i8 = 8,
+  i16 = 9,
+  i32 = 10,
+  i64 = 11,
+  u8 = 16,
+  u16 = 17,
+  u32 = 18,
+  u64 = 19
 };
 
 /// How elements become codes.
@@ -26,7 +37,8 @@ struct ChunkRules {
   Element element = Element::f32;
   QuantizerKind quantizer = QuantizerKind::absolute;
   TileShape tile = TileShape::plane;
-  std::array<Predictor, kMaxCandidates> candidates{};  ///< tried by the encoder in this order; the first of the cheapest wins
+  std::array<Predictor, kMaxCandidates>
+      candidates{};  ///< tried by the encoder in this order; the first of the cheapest wins
   std::size_t candidate_count = 0;
   QuantizerParams params;
 };
@@ -69,17 +81,17 @@ constexpr bool with_quantizer(Element e, QuantizerKind kind, F&& f) {
   using std::uint16_t, std::uint32_t, std::uint64_t, std::uint8_t;
   switch (e) {
     case Element::f16:
-      return pick.template operator()<AbsQuantizer32<Binary16>, PointwiseQuantizer<uint16_t, 10>,
-                                      ExactQuantizer<uint16_t, true, true>>();
+      return pick.template
+      operator()<AbsQuantizer32<Binary16>, PointwiseQuantizer<uint16_t, 10>, ExactQuantizer<uint16_t, true, true>>();
     case Element::bf16:
-      return pick.template operator()<AbsQuantizer32<Bfloat16>, PointwiseQuantizer<uint16_t, 7>,
-                                      ExactQuantizer<uint16_t, true, true>>();
+      return pick.template
+      operator()<AbsQuantizer32<Bfloat16>, PointwiseQuantizer<uint16_t, 7>, ExactQuantizer<uint16_t, true, true>>();
     case Element::f32:
-      return pick.template operator()<AbsQuantizer32<Binary32>, PointwiseQuantizer<uint32_t, 23>,
-                                      ExactQuantizer<uint32_t, true, true>>();
+      return pick.template
+      operator()<AbsQuantizer32<Binary32>, PointwiseQuantizer<uint32_t, 23>, ExactQuantizer<uint32_t, true, true>>();
     case Element::f64:
-      return pick.template operator()<AbsQuantizer64, PointwiseQuantizer<uint64_t, 52>,
-                                      ExactQuantizer<uint64_t, true, true>>();
+      return pick.template
+      operator()<AbsQuantizer64, PointwiseQuantizer<uint64_t, 52>, ExactQuantizer<uint64_t, true, true>>();
     case Element::i8:
       return pick.template operator()<IntQuantizer<std::int8_t>, void, ExactQuantizer<uint8_t, false, true>>();
     case Element::i16:
@@ -109,6 +121,5 @@ constexpr Q make_quantizer(const QuantizerParams& p) {
     return Q{};
   }
 }
-
 
 }  // namespace quern::kernels

@@ -1,9 +1,9 @@
 // Lorenzo prediction of a tile's codes and its inverse, over an execution model X (see kernels/README.md).
 // All arithmetic wraps around in the word type W, so every integer is allowed and both directions are exact.
 //
-// Missing neighbours: an axis whose neighbour lies outside the tile is left out of the product. A row that is left with no
-// axis at all falls back to x; lane 0 of such a row follows lane 0 of the row before it (y - 1, or z - 1 in the first row of
-// a plane). Element 0 is the tile's seed and has residual 0.
+// Missing neighbours: an axis whose neighbour lies outside the tile is left out of the product. A row that is left with
+// no axis at all falls back to x; lane 0 of such a row follows lane 0 of the row before it (y - 1, or z - 1 in the
+// first row of a plane). Element 0 is the tile's seed and has residual 0.
 #pragma once
 
 #include <cstddef>
@@ -41,26 +41,33 @@ void predict_box(const typename X::template vec<W>* q, typename X::template vec<
     const auto at = [&](std::size_t back) -> const V& { return q[r >= back ? r - back : 0]; };
     V e;
     if (Rule::use_y(r) && Rule::use_z(r)) {
-      X::map(e, [](W a, W b, W c, W d) { return static_cast<W>(a - b - c + d); }, q[r], at(1), at(PlaneRows),
-             at(PlaneRows + 1));
+      X::map(
+          e, [](W a, W b, W c, W d) { return static_cast<W>(a - b - c + d); }, q[r], at(1), at(PlaneRows),
+          at(PlaneRows + 1));
     } else if (Rule::use_yy(r)) {
-      X::map(e, [](W a, W b, W c) { return static_cast<W>(a - 2 * b + c); }, q[r], at(1), at(2));
+      X::map(
+          e, [](W a, W b, W c) { return static_cast<W>(a - 2 * b + c); }, q[r], at(1), at(2));
     } else if (Rule::use_y(r)) {
-      X::map(e, [](W a, W b) { return static_cast<W>(a - b); }, q[r], at(1));
+      X::map(
+          e, [](W a, W b) { return static_cast<W>(a - b); }, q[r], at(1));
     } else if (Rule::use_z(r)) {
-      X::map(e, [](W a, W b) { return static_cast<W>(a - b); }, q[r], at(PlaneRows));
+      X::map(
+          e, [](W a, W b) { return static_cast<W>(a - b); }, q[r], at(PlaneRows));
     }
     const auto difference = [](W current, W left) { return zigzag<W>(current - left); };
     if (Rule::use_rows(r)) {
       if (Rule::use_x(r)) {
         X::zip_left_from_zero(z[r], difference, e);
       } else {
-        X::map(z[r], [](W a) { return zigzag<W>(a); }, e);
+        X::map(
+            z[r], [](W a) { return zigzag<W>(a); }, e);
       }
     } else if (P == Predictor::xx) {
       // Differences, then differences of those from lane 2 on; lanes 0 and 1 keep the first difference.
-      X::zip_left(e, [](W current, W left) { return static_cast<W>(current - left); }, q[r], q[Rule::before(r)]);
-      X::zip_left_keep_two(z[r], [](W current, W left) { return zigzag<W>(current - left); }, e);
+      X::zip_left(
+          e, [](W current, W left) { return static_cast<W>(current - left); }, q[r], q[Rule::before(r)]);
+      X::zip_left_keep_two(
+          z[r], [](W current, W left) { return zigzag<W>(current - left); }, e);
     } else {
       X::zip_left(z[r], difference, q[r], q[Rule::before(r)]);
     }
@@ -76,7 +83,8 @@ void reconstruct_box(const typename X::template vec<W>* z, W seed, typename X::t
     const std::size_t r = row;
     const auto at = [&](std::size_t back) -> const V& { return q[r >= back ? r - back : 0]; };
     V e;
-    X::map(e, [](W a) { return unzigzag<W>(a); }, z[r]);
+    X::map(
+        e, [](W a) { return unzigzag<W>(a); }, z[r]);
     if (Rule::use_x(r)) {
       if (P == Predictor::xx && !Rule::use_rows(r)) X::scan_skipping_first(e);
       if (!Rule::use_rows(r)) {
@@ -89,16 +97,21 @@ void reconstruct_box(const typename X::template vec<W>* z, W seed, typename X::t
       X::inclusive_scan(e);
     }
     if (Rule::use_y(r) && Rule::use_z(r)) {
-      X::map(q[r], [](W a, W b, W c, W d) { return static_cast<W>(a + b + c - d); }, e, at(1), at(PlaneRows),
-             at(PlaneRows + 1));
+      X::map(
+          q[r], [](W a, W b, W c, W d) { return static_cast<W>(a + b + c - d); }, e, at(1), at(PlaneRows),
+          at(PlaneRows + 1));
     } else if (Rule::use_yy(r)) {
-      X::map(q[r], [](W a, W b, W c) { return static_cast<W>(a + 2 * b - c); }, e, at(1), at(2));
+      X::map(
+          q[r], [](W a, W b, W c) { return static_cast<W>(a + 2 * b - c); }, e, at(1), at(2));
     } else if (Rule::use_y(r)) {
-      X::map(q[r], [](W a, W b) { return static_cast<W>(a + b); }, e, at(1));
+      X::map(
+          q[r], [](W a, W b) { return static_cast<W>(a + b); }, e, at(1));
     } else if (Rule::use_z(r)) {
-      X::map(q[r], [](W a, W b) { return static_cast<W>(a + b); }, e, at(PlaneRows));
+      X::map(
+          q[r], [](W a, W b) { return static_cast<W>(a + b); }, e, at(PlaneRows));
     } else {
-      X::map(q[r], [](W a) { return a; }, e);
+      X::map(
+          q[r], [](W a) { return a; }, e);
     }
   });
 }
@@ -115,9 +128,11 @@ void predict_line(const typename X::template vec<W>* q, typename X::template vec
     const V& a = r >= 1 ? q[r >= 1 ? r - 1 : 0] : one_left;
     if constexpr (P == Predictor::xx) {
       const V& b = r >= 2 ? q[r >= 2 ? r - 2 : 0] : r == 1 ? one_left : two_left;
-      X::map(z[r], [](W c, W l, W ll) { return zigzag<W>(c - 2 * l + ll); }, q[r], a, b);
+      X::map(
+          z[r], [](W c, W l, W ll) { return zigzag<W>(c - 2 * l + ll); }, q[r], a, b);
     } else {
-      X::map(z[r], [](W c, W l) { return zigzag<W>(c - l); }, q[r], a);
+      X::map(
+          z[r], [](W c, W l) { return zigzag<W>(c - l); }, q[r], a);
     }
   });
 }
@@ -128,17 +143,21 @@ void sum_line(typename X::template vec<W>* v, W start) {
   using V = typename X::template vec<W>;
   X::rows([&](auto row) {
     const std::size_t r = row;
-    if (r > 0) X::map(v[r], [](W a, W b) { return static_cast<W>(a + b); }, v[r], v[r >= 1 ? r - 1 : 0]);
+    if (r > 0)
+      X::map(
+          v[r], [](W a, W b) { return static_cast<W>(a + b); }, v[r], v[r >= 1 ? r - 1 : 0]);
   });
   V total = v[kRows - 1];
   X::inclusive_scan(total);
   V carry;
   V zero;
-  X::map(zero, [](W a) { return static_cast<W>(a & 0); }, total);
+  X::map(
+      zero, [](W a) { return static_cast<W>(a & 0); }, total);
   X::shift_up(carry, total, zero);
   X::rows([&](auto row) {
     const std::size_t r = row;
-    X::map(v[r], [start](W a, W b) { return static_cast<W>(a + b + start); }, v[r], carry);
+    X::map(
+        v[r], [start](W a, W b) { return static_cast<W>(a + b + start); }, v[r], carry);
   });
 }
 
@@ -146,7 +165,8 @@ template <class X, class W, Predictor P>
 void reconstruct_line(const typename X::template vec<W>* z, W seed, typename X::template vec<W>* q) {
   X::rows([&](auto row) {
     const std::size_t r = row;
-    X::map(q[r], [](W a) { return unzigzag<W>(a); }, z[r]);
+    X::map(
+        q[r], [](W a) { return unzigzag<W>(a); }, z[r]);
   });
   if constexpr (P == Predictor::xx) sum_line<X, W>(q, W{0});
   sum_line<X, W>(q, seed);
@@ -157,14 +177,16 @@ template <class X, class W>
 void predict_none(const typename X::template vec<W>* q, W seed, typename X::template vec<W>* z) {
   X::rows([&](auto row) {
     const std::size_t r = row;
-    X::map(z[r], [seed](W a) { return zigzag<W>(a - seed); }, q[r]);
+    X::map(
+        z[r], [seed](W a) { return zigzag<W>(a - seed); }, q[r]);
   });
 }
 template <class X, class W>
 void reconstruct_none(const typename X::template vec<W>* z, W seed, typename X::template vec<W>* q) {
   X::rows([&](auto row) {
     const std::size_t r = row;
-    X::map(q[r], [seed](W a) { return static_cast<W>(unzigzag<W>(a) + seed); }, z[r]);
+    X::map(
+        q[r], [seed](W a) { return static_cast<W>(unzigzag<W>(a) + seed); }, z[r]);
   });
 }
 

@@ -1,5 +1,5 @@
-// Verified scalar quantizers: one element in, one integer code out, and back. Each encode says whether the decoder's own
-// arithmetic brings the element back within the bound; those that do not are exceptions and are stored as they are.
+// Verified scalar quantizers: one element in, one integer code out, and back. Each encode says whether the decoder's
+// own arithmetic brings the element back within the bound; those that do not are exceptions and are stored as they are.
 //
 // A quantizer Q has
 //   Bits                      unsigned type of an element's bit pattern
@@ -19,15 +19,15 @@
 
 namespace quern::kernels {
 
-/// Everything an encoder or decoder needs to know of a bound, computed once on the host. `step` and `half` are stored in the
-/// stream; the reciprocals serve the encoder alone.
+/// Everything an encoder or decoder needs to know of a bound, computed once on the host. `step` and `half` are stored
+/// in the stream; the reciprocals serve the encoder alone.
 struct QuantizerParams {
-  double bound = 0;             ///< abs: the largest error allowed (real arithmetic)
-  double step = 0;              ///< abs, floats: distance of codes; exact in the working type
-  double reciprocal = 0;        ///< abs, floats: 1/step rounded to the working type
-  double strict = 0;            ///< abs, floats: largest number of the working type not above `bound`
-  std::uint64_t int_step = 1;   ///< integers and keys: 2*half + 1
-  std::uint64_t int_half = 0;   ///< integers: floor(bound); keys: floor(R * 2^fraction bits)
+  double bound = 0;                  ///< abs: the largest error allowed (real arithmetic)
+  double step = 0;                   ///< abs, floats: distance of codes; exact in the working type
+  double reciprocal = 0;             ///< abs, floats: 1/step rounded to the working type
+  double strict = 0;                 ///< abs, floats: largest number of the working type not above `bound`
+  std::uint64_t int_step = 1;        ///< integers and keys: 2*half + 1
+  std::uint64_t int_half = 0;        ///< integers: floor(bound); keys: floor(R * 2^fraction bits)
   std::uint64_t int_reciprocal = 0;  ///< floor((2^bits - 1) / int_step) for the word's bits
 };
 
@@ -59,8 +59,10 @@ struct AbsQuantizer32 {
   static constexpr float kMagic = 0x1.8p23f;
 
   explicit constexpr AbsQuantizer32(const QuantizerParams& p)
-      : reciprocal(static_cast<float>(p.reciprocal)), step(static_cast<float>(p.step)),
-        strict(static_cast<float>(p.strict)), bound(p.bound) {}
+      : reciprocal(static_cast<float>(p.reciprocal)),
+        step(static_cast<float>(p.step)),
+        strict(static_cast<float>(p.strict)),
+        bound(p.bound) {}
 
   constexpr bool encode(Bits bits, Word& code) const {
     const float x = Format::to_float(bits);
@@ -154,7 +156,8 @@ struct IntQuantizer {
   static constexpr bool kHasSign = false;
 
   explicit constexpr IntQuantizer(const QuantizerParams& p)
-      : step(static_cast<Word>(p.int_step)), half(static_cast<Word>(p.int_half)),
+      : step(static_cast<Word>(p.int_step)),
+        half(static_cast<Word>(p.int_half)),
         reciprocal(static_cast<Word>(p.int_reciprocal)) {}
 
   constexpr bool encode(Bits bits, Word& code) const {
@@ -191,8 +194,8 @@ struct IntQuantizer {
 
 /// Point-wise relative bound R on floating-point types, in integers only. The key is the bit pattern without its sign,
 /// `half` is floor(R * 2^F) for F fraction bits: moving a normal number by at most `half` keys changes it by at most
-/// R * |x| (within a binade a key is worth 2^(e-F) <= |x| * 2^-F; beyond the upper edge a key is worth twice as much, which
-/// the larger |x| there pays for as long as R <= 1). Subnormal numbers must come back exactly, 0 does by itself.
+/// R * |x| (within a binade a key is worth 2^(e-F) <= |x| * 2^-F; beyond the upper edge a key is worth twice as much,
+/// which the larger |x| there pays for as long as R <= 1). Subnormal numbers must come back exactly, 0 does by itself.
 template <class B, unsigned FractionBits>
 struct PointwiseQuantizer {
   using Bits = B;
@@ -203,7 +206,8 @@ struct PointwiseQuantizer {
   static constexpr Word kSmallestNormal = Word{1} << FractionBits;
 
   explicit constexpr PointwiseQuantizer(const QuantizerParams& p)
-      : step(static_cast<Word>(p.int_step)), half(static_cast<Word>(p.int_half)),
+      : step(static_cast<Word>(p.int_step)),
+        half(static_cast<Word>(p.int_half)),
         reciprocal(static_cast<Word>(p.int_reciprocal)) {}
 
   static constexpr bool sign(Bits bits) { return (bits & kSignBit) != 0; }

@@ -3,12 +3,11 @@
 //
 //   chunk    = form u8, then form 0: heads of all tiles, payloads of all tiles; form 1: one seed, every tile constant
 //   head     = a [b c size] [seed]
-//     a      bit 7: seed equals that of the tile before (0 before the first); bits 0-6: 0 constant tile, else 1 + planes
-//     b      bits 0-3 predictor, bit 4 exact, bit 5 exceptions, bit 6 wide, bit 7 signs
-//     c      number of dense planes
-//     size   payload bytes, LEB128
-//     seed   LEB128 of zigzag(seed - seed before) in 64 bits
-//   payload  = [signs] [exceptions] dense planes, 128 bytes each, then of all sparse planes: level 2 (u16 each), level 1 bytes,
+//     a      bit 7: seed equals that of the tile before (0 before the first); bits 0-6: 0 constant tile, else 1 +
+//     planes b      bits 0-3 predictor, bit 4 exact, bit 5 exceptions, bit 6 wide, bit 7 signs c      number of dense
+//     planes size   payload bytes, LEB128 seed   LEB128 of zigzag(seed - seed before) in 64 bits
+//   payload  = [signs] [exceptions] dense planes, 128 bytes each, then of all sparse planes: level 2 (u16 each), level
+//   1 bytes,
 //              plane bytes
 #pragma once
 
@@ -30,14 +29,14 @@ inline constexpr std::uint8_t kFormConstant = 1;
 enum class SignPart : std::uint8_t { all_minus = 1, sparse = 2, sparse_complement = 3, dense = 4 };
 
 struct TileHead {
-  std::uint64_t seed = 0;       ///< code of element 0, sign-extended to 64 bits
-  std::uint32_t payload = 0;    ///< bytes
-  std::uint8_t planes = 0;      ///< residual bits that occur; 0 with no payload: constant tile
+  std::uint64_t seed = 0;     ///< code of element 0, sign-extended to 64 bits
+  std::uint32_t payload = 0;  ///< bytes
+  std::uint8_t planes = 0;    ///< residual bits that occur; 0 with no payload: constant tile
   std::uint8_t dense = 0;
   Predictor predictor = Predictor::none;
   bool exact = false;
   bool exceptions = false;
-  bool wide = false;            ///< 64-bit words: residuals are differences modulo 2^64, not 2^32
+  bool wide = false;  ///< 64-bit words: residuals are differences modulo 2^64, not 2^32
   bool signs = false;
 
   constexpr bool constant() const { return planes == 0 && payload == 0 && !exact && !wide; }
@@ -127,8 +126,8 @@ constexpr std::uint32_t count_bits(std::uint32_t v) {
   return (v * 0x01010101u) >> 24;
 }
 
-/// Bitmap of the bytes of a plane that are not zero: bit i is byte i. Its bytes are level 1, the bytes of level 1 that are
-/// not zero are level 2.
+/// Bitmap of the bytes of a plane that are not zero: bit i is byte i. Its bytes are level 1, the bytes of level 1 that
+/// are not zero are level 2.
 struct PlaneMap {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -136,8 +135,8 @@ struct PlaneMap {
 
 /// One bit a byte of v: set when the byte is not zero.
 constexpr std::uint32_t nonzero_bytes(std::uint64_t v) {
-  const std::uint64_t flags = (((v & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7f7f7f7f7f7f7f7f)) | v) &
-                              UINT64_C(0x8080808080808080);
+  const std::uint64_t flags =
+      (((v & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7f7f7f7f7f7f7f7f)) | v) & UINT64_C(0x8080808080808080);
   // Gathers bit 7 of every byte into the top byte.
   return static_cast<std::uint32_t>(((flags >> 7) * UINT64_C(0x0102040810204080)) >> 56);
 }

@@ -1,5 +1,6 @@
-// Execution model for the CPU: a vector of 32 lanes is an array, an operation is a loop of constant length that the compiler
-// turns into SIMD. Isa is a tag type: code of one instruction set never shares a template instance with another.
+// Execution model for the CPU: a vector of 32 lanes is an array, an operation is a loop of constant length that the
+// compiler turns into SIMD. Isa is a tag type: code of one instruction set never shares a template instance with
+// another.
 #pragma once
 
 #include <cstddef>

@@ -20,12 +20,18 @@ bool isa_available(IsaLevel level);
 IsaLevel best_isa();
 
 struct LorenzoKernels {
-  /// Encodes a chunk of `box` at `in`; returns bytes written to `out`, which holds max_lorenzo_chunk_bytes(). Never fails.
+  /// Encodes a chunk of `box` at `in`; returns bytes written to `out`, which holds max_lorenzo_chunk_bytes(). Never
+  /// fails.
   std::size_t (*encode)(const ChunkRules& rules, const void* in, const ChunkBox& box, std::uint8_t* out, void* scratch);
-  /// Decodes a chunk into `out`; false on bytes no encoder writes (out may be partly written then, never beyond the box).
+  /// Decodes a chunk into `out`; false on bytes no encoder writes (out may be partly written then, never beyond the
+  /// box).
   bool (*decode)(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes, void* out, const ChunkBox& box,
                  void* scratch);
-  std::size_t encode_scratch_bytes;  ///< 64-byte aligned
+  /// Estimated bytes of one tile at `in` for every predictor that fits the tile shape (others get UINT32_MAX): what an
+  /// encoder that plans an array compares. Integer arithmetic only.
+  void (*estimate)(const ChunkRules& rules, const void* in, const ChunkBox& tile, std::uint32_t (&bytes)[kPredictors],
+                   void* scratch);
+  std::size_t encode_scratch_bytes;  ///< for encode and estimate; 64-byte aligned
   std::size_t decode_scratch_bytes;
 };
 

@@ -1,4 +1,5 @@
-// Encoding one chunk of tiles on the CPU: quantize, choose a predictor by the bytes it costs, planes, zero-byte removal.
+// Encoding one chunk of tiles on the CPU: quantize, choose a predictor by the bytes it costs, planes, zero-byte
+// removal.
 #pragma once
 
 #include <algorithm>
@@ -116,8 +117,8 @@ std::uint8_t* put_sparse(const V32* planes, const PlaneMap* maps, unsigned count
 
 /// Writes the planes of the chosen residuals; sets head.planes and head.dense.
 template <class Isa, class W, class Scratch>
-std::uint8_t* put_planes(const typename CpuLanes<Isa>::template vec<W>* z, std::uint64_t bits, Scratch& s, TileHead& head,
-                         std::uint8_t* out) {
+std::uint8_t* put_planes(const typename CpuLanes<Isa>::template vec<W>* z, std::uint64_t bits, Scratch& s,
+                         TileHead& head, std::uint8_t* out) {
   const unsigned planes = static_cast<unsigned>(std::bit_width(bits));
   for (unsigned b = 0; 8 * b < planes; ++b) byte_to_planes<CpuLanes<Isa>, W>(z, b, s.planes + 8 * b);
   for (unsigned p = 0; p < planes; ++p) s.maps[p] = PlaneBytes<Isa>::map(s.planes[p].v);
@@ -193,14 +194,15 @@ std::uint8_t* encode_codes(const ChunkRules& rules, Scratch& s, const std::uint3
         const W distance = s.codes[r].v[l] - seed;
         const std::uint32_t low = static_cast<std::uint32_t>(distance);
         const W present = exists == nullptr ? W{1} : static_cast<W>((exists[r] >> l) & 1);
-        outside |= (distance ^ static_cast<W>(static_cast<std::int64_t>(static_cast<std::int32_t>(low)))) & (W{0} - present);
+        outside |=
+            (distance ^ static_cast<W>(static_cast<std::int64_t>(static_cast<std::int32_t>(low)))) & (W{0} - present);
         s.narrow_codes[r].v[l] = low;
       }
     }
     head.wide = outside != 0;
     if (!head.wide) {
-      head.predictor = choose_predictor<Isa, std::uint32_t, S>(rules, s.narrow_codes, 0u, exists, s.narrow_residuals,
-                                                               chosen, cost);
+      head.predictor =
+          choose_predictor<Isa, std::uint32_t, S>(rules, s.narrow_codes, 0u, exists, s.narrow_residuals, chosen, cost);
       return put_planes<Isa, std::uint32_t>(s.narrow_residuals[chosen], cost.bits, s, head, out);
     }
   }
@@ -244,7 +246,8 @@ std::uint8_t* encode_tile(const ChunkRules& rules, const Q& q, const typename Q:
 
 /// Encodes a chunk; returns its bytes. `out` holds max_lorenzo_chunk_bytes.
 template <class Isa, class Q, class Exact, TileShape S>
-std::size_t encode_chunk(const ChunkRules& rules, const void* in, const ChunkBox& box, std::uint8_t* out, void* scratch) {
+std::size_t encode_chunk(const ChunkRules& rules, const void* in, const ChunkBox& box, std::uint8_t* out,
+                         void* scratch) {
   auto& s = *static_cast<EncodeScratch<Isa, typename Q::Word, typename Q::Bits>*>(scratch);
   const Q q = make_quantizer<Q>(rules.params);
   const auto* elements = static_cast<const typename Q::Bits*>(in);
@@ -275,6 +278,43 @@ std::size_t encode_chunk(const ChunkRules& rules, const void* in, const ChunkBox
   }
   std::memmove(heads, payloads, static_cast<std::size_t>(end - payloads));
   return static_cast<std::size_t>(heads - out) + static_cast<std::size_t>(end - payloads);
+}
+
+/// Planes, their maps and a head: an estimate of a tile's bytes from what its planes hold.
+inline std::uint32_t estimated_bytes(const PlaneCost& cost) {
+  return cost.bytes + cost.bytes / 8 + 2 * static_cast<std::uint32_t>(std::bit_width(cost.bits)) + 6;
+}
+
+/// Estimates one tile under every predictor that fits.
+template <class Isa, class Q, class Exact, TileShape S>
+void estimate_tile(const ChunkRules& rules, const void* in, const ChunkBox& box, std::uint32_t (&bytes)[kPredictors],
+                   void* scratch) {
+  using W = typename Q::Word;
+  auto& s = *static_cast<EncodeScratch<Isa, W, typename Q::Bits>*>(scratch);
+  const TilePlace place = place_tile(box, S, {0, 0, 0});
+  std::uint32_t lanes[kRows];
+  existing_lanes(place, box, S, lanes);
+  const auto* elements = static_cast<const typename Q::Bits*>(in);
+  const std::size_t elems =
+      read_tile<Isa, Q>(make_quantizer<Q>(rules.params), elements, box, S, place, s.codes, s.spare, s.exceptions);
+  std::size_t extra = s.exceptions.count * (sizeof(typename Q::Bits) + 1);
+  if (s.exceptions.count * kExceptionShare > elems) {
+    read_tile<Isa, Exact>(Exact{}, elements, box, S, place, s.codes, s.spare, s.exceptions);
+    extra = 0;
+  }
+  const std::uint32_t* exists = place.full ? nullptr : lanes;
+  for (unsigned p = 0; p < kPredictors; ++p) {
+    const auto predictor = static_cast<Predictor>(p);
+    bytes[p] = UINT32_MAX;
+    if (!predictor_fits(predictor, S)) continue;
+    ChunkRules one;
+    one.candidates[0] = predictor;
+    one.candidate_count = 1;
+    std::size_t chosen = 0;
+    PlaneCost cost;
+    choose_predictor<Isa, W, S>(one, s.codes, s.codes[0].v[0], exists, s.residuals, chosen, cost);
+    bytes[p] = estimated_bytes(cost) + static_cast<std::uint32_t>(extra);
+  }
 }
 
 }  // namespace quern::kernels

@@ -18,8 +18,12 @@ struct LorenzoInstance {
     with_quantizer(rules.element, rules.quantizer, [&]<class Q, class Exact>() {
       switch (rules.tile) {
         case TileShape::line: bytes = encode_chunk<Isa, Q, Exact, TileShape::line>(rules, in, box, out, scratch); break;
-        case TileShape::plane: bytes = encode_chunk<Isa, Q, Exact, TileShape::plane>(rules, in, box, out, scratch); break;
-        case TileShape::block: bytes = encode_chunk<Isa, Q, Exact, TileShape::block>(rules, in, box, out, scratch); break;
+        case TileShape::plane:
+          bytes = encode_chunk<Isa, Q, Exact, TileShape::plane>(rules, in, box, out, scratch);
+          break;
+        case TileShape::block:
+          bytes = encode_chunk<Isa, Q, Exact, TileShape::block>(rules, in, box, out, scratch);
+          break;
       }
     });
     return bytes;
@@ -30,15 +34,33 @@ struct LorenzoInstance {
     bool good = false;
     with_quantizer(rules.element, rules.quantizer, [&]<class Q, class Exact>() {
       switch (rules.tile) {
-        case TileShape::line: good = decode_chunk<Isa, Q, Exact, TileShape::line>(rules, in, bytes, out, box, scratch); break;
-        case TileShape::plane: good = decode_chunk<Isa, Q, Exact, TileShape::plane>(rules, in, bytes, out, box, scratch); break;
-        case TileShape::block: good = decode_chunk<Isa, Q, Exact, TileShape::block>(rules, in, bytes, out, box, scratch); break;
+        case TileShape::line:
+          good = decode_chunk<Isa, Q, Exact, TileShape::line>(rules, in, bytes, out, box, scratch);
+          break;
+        case TileShape::plane:
+          good = decode_chunk<Isa, Q, Exact, TileShape::plane>(rules, in, bytes, out, box, scratch);
+          break;
+        case TileShape::block:
+          good = decode_chunk<Isa, Q, Exact, TileShape::block>(rules, in, bytes, out, box, scratch);
+          break;
       }
     });
     return good;
   }
 
-  static constexpr LorenzoKernels kKernels{&encode, &decode, sizeof(EncodeScratch<Isa, std::uint64_t, std::uint64_t>),
+  static void estimate(const ChunkRules& rules, const void* in, const ChunkBox& tile,
+                       std::uint32_t (&bytes)[kPredictors], void* scratch) {
+    with_quantizer(rules.element, rules.quantizer, [&]<class Q, class Exact>() {
+      switch (rules.tile) {
+        case TileShape::line: estimate_tile<Isa, Q, Exact, TileShape::line>(rules, in, tile, bytes, scratch); break;
+        case TileShape::plane: estimate_tile<Isa, Q, Exact, TileShape::plane>(rules, in, tile, bytes, scratch); break;
+        case TileShape::block: estimate_tile<Isa, Q, Exact, TileShape::block>(rules, in, tile, bytes, scratch); break;
+      }
+    });
+  }
+
+  static constexpr LorenzoKernels kKernels{&encode, &decode, &estimate,
+                                           sizeof(EncodeScratch<Isa, std::uint64_t, std::uint64_t>),
                                            sizeof(DecodeScratch<Isa, std::uint64_t>)};
 };
 

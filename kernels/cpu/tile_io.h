@@ -17,7 +17,7 @@ namespace quern::kernels {
 
 /// Which elements of a tile exist, and where they lie. `origin` counts elements from the chunk's first.
 struct TilePlace {
-  std::array<std::uint64_t, 3> begin{};   ///< within the chunk
+  std::array<std::uint64_t, 3> begin{};    ///< within the chunk
   std::array<std::uint64_t, 3> extents{};  ///< of what exists of the tile
   bool full = false;
 };
@@ -123,8 +123,8 @@ bool quantize_run(const Q& q, const typename Q::Bits* in, std::uint64_t count, t
   return all;
 }
 
-/// Second look at a run that was refused: elements that the exact check refuses too become exceptions, their codes repeat
-/// the code before (in the run, else of the run before), so that they cost nothing in the planes.
+/// Second look at a run that was refused: elements that the exact check refuses too become exceptions, their codes
+/// repeat the code before (in the run, else of the run before), so that they cost nothing in the planes.
 template <class Q>
 void find_exceptions(const Q& q, const typename Q::Bits* in, std::uint64_t count, std::size_t run, TileShape shape,
                      typename Q::Word* codes, typename Q::Word& before, Exceptions<typename Q::Bits>& exceptions,

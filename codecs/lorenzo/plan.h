@@ -1,0 +1,25 @@
+// Choosing, on a fixed sample, which axes to merge and which predictors an encoder tries.
+#pragma once
+
+#include <quern/codec.h>
+#include <quern/status.h>
+
+#include "codecs/lorenzo/rules.h"
+#include "kernels/cpu/lorenzo.h"
+
+namespace quern::codec::lorenzo {
+
+struct Choice {
+  Layout layout;
+  kernels::ChunkRules rules;  ///< with candidates
+};
+
+/// Estimates every layout (or the forced one) on at most 64 tiles spread evenly over the sample and takes the cheapest
+/// in bytes an element; candidates are added while each saves at least one byte in 128. Integer arithmetic, ties to the
+/// lower index. O(layouts * 64 * 1024).
+Choice choose(const PlanRequest& request, const Layout* forced, const kernels::LorenzoKernels& kernels, void* scratch);
+
+/// Every layout of a shape: 1-D, then 2-D and 3-D by split positions; grids that come out equal appear once.
+std::vector<Layout> all_layouts(const Shape& shape);
+
+}  // namespace quern::codec::lorenzo

@@ -1,0 +1,14 @@
+// Composition root: the one place that names every codec.
+#include <quern/codec.h>
+
+#include "codecs/lorenzo/lorenzo.h"
+#include "codecs/lossless/lossless.h"
+
+namespace quern {
+
+const Registry& builtin_codecs() {
+  static const Registry registry({&codec::lorenzo::lorenzo_codec(), &codec::lossless::lossless_codec()});
+  return registry;
+}
+
+}  // namespace quern
