@@ -1,0 +1,16 @@
+// XXH3-64 with seed 0: the checksum of everything stored.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace quern {
+
+/// XXH3-64, seed 0.
+std::uint64_t checksum64(std::span<const std::uint8_t> bytes);
+
+/// XXH3-64 of `first` and `second` (each as eight little-endian bytes) followed by `bytes`: binds a piece of a stream
+/// to the stream and to its place there.
+std::uint64_t bound_checksum64(std::uint64_t first, std::uint64_t second, std::span<const std::uint8_t> bytes);
+
+}  // namespace quern

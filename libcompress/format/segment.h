@@ -1,0 +1,71 @@
+// One segment's bytes: size, table of chunks, mask section, chunks, checksums. Assembling and taking apart; what the
+// mask and the chunks contain is not known here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <quern/status.h>
+
+#include "libcompress/format/layout.h"
+#include "libcompress/format/limits.h"
+
+namespace quern {
+
+/// How a chunk is stored.
+enum class ChunkForm : std::uint8_t {
+  coded,   ///< by the codec
+  raw,     ///< little-endian values, special values included
+  masked,  ///< no bytes: every cell is in the mask
+};
+
+struct ChunkPiece {
+  ChunkForm form = ChunkForm::coded;
+  std::span<const std::uint8_t> bytes;  ///< empty when masked; the caller's memory
+  std::uint16_t check = 0;              ///< chunk_check(bytes)
+};
+
+/// Low 16 bits of the chunk's XXH3-64: finds the damaged chunk in a segment whose checksum fails.
+std::uint16_t chunk_check(std::span<const std::uint8_t> bytes);
+
+/// What binds a segment to its stream and its place.
+struct SegmentPlace {
+  std::uint64_t header_checksum = 0;
+  std::uint64_t segment = 0;
+};
+
+/// Width in bytes of the size field at the start of every segment: 4, or 8 when segments may pass 3.75 GiB.
+std::size_t segment_size_width(const SegmentLayout& layout);
+/// Bytes that framing adds to a segment of `chunks` chunks without a mask.
+std::uint64_t segment_framing_bytes(const SegmentLayout& layout, std::uint64_t chunks);
+/// Upper limit of a segment's bytes: mask and chunks together are never larger than the values.
+std::uint64_t max_segment_bytes(const SegmentLayout& layout, std::uint64_t segment);
+
+/// Puts a segment together in `out` (replaced). May throw std::bad_alloc.
+void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, std::span<const std::uint8_t> mask,
+                      std::span<const ChunkPiece> chunks, std::vector<std::uint8_t>& out);
+
+/// Reads the size field (segment_size_width bytes) and checks it against what the segment may have.
+Result<std::uint64_t> read_segment_size(std::span<const std::uint8_t> bytes, const SegmentLayout& layout,
+                                        std::uint64_t segment);
+
+struct ParsedSegment {
+  /// ok, or what is wrong first; names the segment and, if the table can be trusted, the chunk by its number in the
+  /// stream.
+  Status status;
+  /// Table and mask can be trusted.
+  bool head_intact = false;
+  std::span<const std::uint8_t> mask;
+  std::size_t count = 0;
+  std::array<ChunkPiece, kMaxSegmentChunks> chunks;
+  /// By chunk: ok when its bytes can be trusted. Meaningful when head_intact.
+  std::array<Status, kMaxSegmentChunks> chunk_status;
+};
+
+/// Takes a segment apart and checks it. `bytes` may be short or damaged; views point into it.
+void parse_segment(std::span<const std::uint8_t> bytes, const SegmentLayout& layout, const SegmentPlace& place,
+                   ParsedSegment& out);
+
+}  // namespace quern
