@@ -1,0 +1,107 @@
+// Sinks and sources over file descriptors, mappings and memory, as the pipeline takes them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <quern/status.h>
+#include <quern/stream_io.h>
+
+#include "cli/memory.h"
+
+namespace quern::cli {
+
+/// Writes all of `bytes`; returns false with errno set.
+bool write_all(int fd, std::span<const std::uint8_t> bytes);
+
+/// Writes to a descriptor the caller owns; counts bytes and the time spent writing.
+class FdSink final : public ByteSink {
+ public:
+  explicit FdSink(int fd) : fd_(fd) {}
+  Status write(std::span<const std::uint8_t> bytes) override;
+  std::uint64_t bytes() const { return bytes_; }
+  double seconds() const { return seconds_; }
+  /// errno of the write that failed, else 0.
+  int error() const { return error_; }
+
+ private:
+  int fd_;
+  std::uint64_t bytes_ = 0;
+  double seconds_ = 0;
+  int error_ = 0;
+};
+
+/// Writes into a buffer of fixed size.
+class BufferSink final : public ByteSink {
+ public:
+  explicit BufferSink(Buffer& buffer) : buffer_(buffer) {}
+  Status write(std::span<const std::uint8_t> bytes) override;
+  std::span<const std::uint8_t> bytes() const { return {buffer_.data(), used_}; }
+
+ private:
+  Buffer& buffer_;
+  std::uint64_t used_ = 0;
+};
+
+/// A read-only mapping of a whole file or of a spool file. Move-only.
+class Mapping {
+ public:
+  Mapping() = default;
+  /// Throws CliError (io). An empty file gives an empty span.
+  static Mapping of_descriptor(int fd, const std::string& name);
+  /// Throws CliError (io); not for directories, pipes or devices.
+  static Mapping of_file(const std::string& path);
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping();
+  std::span<const std::uint8_t> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::uint8_t* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Memory as a source that can seek and says where it is.
+class SpanSource final : public ByteSource {
+ public:
+  explicit SpanSource(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  Result<std::size_t> read(std::span<std::uint8_t> out) override;
+  bool can_seek() const override { return true; }
+  Status seek(std::uint64_t offset) override;
+  std::uint64_t size() const override { return bytes_.size(); }
+  std::uint64_t position() const { return at_; }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+};
+
+/// A pipe: reads in order, and can look one byte ahead to tell whether there is more.
+class FdSource final : public ByteSource {
+ public:
+  explicit FdSource(int fd) : fd_(fd) {}
+  Result<std::size_t> read(std::span<std::uint8_t> out) override;
+  bool can_seek() const override { return false; }
+  Status seek(std::uint64_t offset) override;
+  std::uint64_t size() const override { return 0; }
+  Result<bool> at_end();
+  std::uint64_t position() const { return position_; }
+  double seconds() const { return seconds_; }
+
+ private:
+  Result<std::size_t> read_raw(std::uint8_t* out, std::size_t bytes);
+
+  int fd_;
+  bool has_ahead_ = false;
+  std::uint8_t ahead_ = 0;
+  std::uint64_t position_ = 0;
+  double seconds_ = 0;
+};
+
+/// Copies everything a descriptor still gives into a nameless temporary file and maps it. Throws CliError.
+Mapping spool(int fd, const std::string& name);
+
+}  // namespace quern::cli

@@ -1,0 +1,16 @@
+// Wall-clock time of a piece of work.
+#pragma once
+
+#include <chrono>
+
+namespace quern::cli {
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace quern::cli

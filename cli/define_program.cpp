@@ -1,0 +1,188 @@
+// Every verb, option, description and example of the command.
+#include "cli/raw_args.h"
+
+#ifndef QUERN_VERSION
+#error "QUERN_VERSION is defined by the build"
+#endif
+
+namespace quern::cli {
+namespace {
+
+void add_data(CLI::App& verb, RawArgs& raw, bool with_fill) {
+  verb.add_option("-t,--type", raw.type, "element type: f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
+      ->type_name("TYPE");
+  verb.add_option("-s,--shape", raw.shape, "extents, slowest axis first, as in 50x100x100")->type_name("SHAPE");
+  if (with_fill)
+    verb.add_option("--fill", raw.fills, "value that marks missing data, kept exactly; repeatable")
+        ->type_name("VALUE")
+        ->allow_extra_args(false);
+  verb.add_option("--dataset", raw.datasets, "HDF5 path or netCDF variable; repeatable where it makes sense")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  verb.add_option("--skip", raw.skip, "raw files: bytes before the data")->type_name("BYTES");
+  verb.add_flag("--big-endian", raw.big_endian, "raw files: elements are big-endian");
+  verb.add_option("--order", raw.order, "raw files: C (shape slowest first) or F (shape fastest first)")
+      ->type_name("C|F");
+}
+
+void add_run(CLI::App& verb, RawArgs& raw) {
+  verb.add_option("-T,--threads", raw.threads, "threads; 0 = all [1]")->type_name("N");
+  verb.add_option("--memory", raw.memory, "upper limit of memory, such as 512M or 4G [3/4 of the machine's]")
+      ->type_name("SIZE");
+  verb.add_option("--device", raw.device, "auto, cpu, cuda or cuda:N [cpu]")->type_name("DEVICE");
+  verb.add_option("--progress", raw.progress, "auto (on a terminal), always or never [auto]")->type_name("WHEN");
+  verb.add_flag("-q,--quiet", raw.quiet, "only errors");
+  verb.add_flag("-v,--verbose", raw.verbose, "more detail");
+  verb.add_flag("--json", raw.json, "one JSON object a file on standard output");
+}
+
+void add_output(CLI::App& verb, RawArgs& raw, const char* description) {
+  verb.add_option("-o,--output", raw.output, description)->type_name("OUT");
+  verb.add_flag("-c,--stdout", raw.to_stdout, "write to standard output, as -o -");
+  verb.add_flag("-f,--force", raw.force, "replace existing files; allow binary data on a terminal");
+  verb.add_flag("--rm", raw.remove, "remove each input after it was written successfully");
+}
+
+void add_codec(CLI::App& verb, RawArgs& raw) {
+  verb.add_option("--goal", raw.goal, "ratio, psnr or speed [ratio]")->type_name("GOAL");
+  verb.add_option("--set", raw.settings, "setting of the codec; repeatable")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
+}
+
+void define_compress(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = *program.add_subcommand("compress", "compress arrays under an error bound");
+  verb.add_option("IN", raw.files, "raw, .npy, .h5 or .nc files; - is standard input")->required()->type_name("");
+  CLI::Option_group& bound = *verb.add_option_group("bound", "exactly one");
+  bound.add_option("--abs", raw.abs, "|x - x'| <= E")->type_name("E");
+  bound.add_option("--rel", raw.rel, "|x - x'| <= R * (max - min) over valid values")->type_name("R");
+  bound.add_option("--pwrel", raw.pwrel, "|x - x'| <= R * |x|")->type_name("R");
+  bound.add_option("--psnr", raw.psnr, "PSNR at least DB")->type_name("DB");
+  bound.add_option("--ratio", raw.ratio, "compression ratio at least X, smallest bound found by search")
+      ->type_name("X");
+  bound.add_flag("--lossless", raw.lossless, "every bit comes back");
+  verb.add_option("--bounds", raw.bounds,
+                  "lines 'variable kind value' for the variables of an HDF5 or netCDF file; a bound option beside it "
+                  "is for the variables not listed, which are skipped otherwise")
+      ->type_name("FILE");
+  add_data(verb, raw, true);
+  verb.add_option("--range", raw.range, "range of valid values, for --rel and --psnr")->type_name("MIN:MAX");
+  verb.add_option("--codec", raw.codec, "see quern list codecs [auto]")->type_name("NAME");
+  add_codec(verb, raw);
+  add_output(verb, raw, "output file, directory (several outputs) or - [IN.qn]");
+  verb.add_flag("--append", raw.append, "add each input as a time step to OUT");
+  verb.add_flag("--verify", raw.verify, "decode again and check every element before OUT appears");
+  add_run(verb, raw);
+  verb.footer(
+      "Examples:\n"
+      "  quern compress --rel 1e-3 temperature_50x100x100.f32\n"
+      "  quern compress --abs 0.01 -t f32 -s 50x100x100 --fill -9999 --verify in.raw -o out.qn\n"
+      "  quern compress --bounds bounds.txt --lossless model.nc -o compressed/\n"
+      "  simulate | quern compress --abs 1e-6 -t f64 -s 512x512x512 - -o field.qn\n"
+      "  quern compress --append --rel 1e-4 step_*.npy -o run.qn\n");
+}
+
+void define_decompress(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = *program.add_subcommand("decompress", "bring arrays back");
+  verb.add_option("IN", raw.files, "quern streams; - is standard input")->required()->type_name("");
+  verb.add_option("--region", raw.region, "decode a part, one a:b an axis, as in 0:10,5:9,:")->type_name("A:B,...");
+  verb.add_option("--level", raw.level, "coarse preview, for codecs that have one")->type_name("K");
+  verb.add_flag("--keep-going", raw.keep_going, "save what a damaged stream still holds; the rest is filled");
+  add_output(verb, raw, "output file (.npy .h5 .nc by extension, else raw), directory or - [IN without .qn]");
+  add_run(verb, raw);
+  verb.footer(
+      "Raw output has the machine's byte order. Several inputs with one .h5 or .nc output make one file of many "
+      "arrays.\n"
+      "Examples:\n"
+      "  quern decompress field.qn\n"
+      "  quern decompress field.qn -o field.npy\n"
+      "  quern decompress --region 0:10,:,5 field.qn -o part.raw\n"
+      "  quern decompress -c field.qn | analyse\n");
+}
+
+void define_info(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = *program.add_subcommand("info", "say what streams hold, without decoding them");
+  verb.add_option("IN", raw.files, "quern streams")->required()->type_name("");
+  verb.add_flag("--check", raw.check, "also read everything and verify all checksums");
+  add_run(verb, raw);
+  verb.footer("Examples:\n  quern info field.qn\n  quern info --check --json run.qn\n");
+}
+
+void define_verify(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = *program.add_subcommand("verify", "check a stream against the original, element by element");
+  verb.add_option("FILES", raw.files, "ORIGINAL IN: the original array and its stream")->required()->type_name("");
+  add_data(verb, raw, false);
+  add_run(verb, raw);
+  verb.footer(
+      "Exit code 4 when an element misses the bound or a special value was lost.\n"
+      "Examples:\n  quern verify field_50x100x100.f32 field.qn\n  quern verify model.nc --dataset tas tas.qn --json\n");
+}
+
+void define_compare(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = *program.add_subcommand("compare", "measure how far array B is from array A");
+  verb.add_option("FILES", raw.files, "A B: the original and the reconstruction")->required()->type_name("");
+  add_data(verb, raw, true);
+  verb.add_option("--html", raw.html, "also write a report with pictures")->type_name("FILE");
+  verb.add_flag("-f,--force", raw.force, "replace an existing report");
+  add_run(verb, raw);
+  verb.footer(
+      "Examples:\n  quern compare -t f32 -s 50x100x100 a.raw b.raw\n  quern compare a.npy b.npy --html report.html\n");
+}
+
+void define_bench(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = *program.add_subcommand("bench", "ratio, quality and speed of codecs on your data");
+  verb.add_option("IN", raw.files, "arrays")->required()->type_name("");
+  verb.add_option("--codec", raw.codec_list, "codecs, as in lorenzo,stencil; repeatable [all]")
+      ->type_name("NAMES")
+      ->allow_extra_args(false);
+  verb.add_option("--rel", raw.rel_list, "relative bounds, as in 1e-2,1e-3; repeatable [1e-2,1e-3,1e-4]")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
+  verb.add_option("--repeats", raw.repeats, "runs of which the median is reported [5]")->type_name("N");
+  add_codec(verb, raw);
+  add_data(verb, raw, true);
+  add_run(verb, raw);
+  verb.footer(
+      "Examples:\n  quern bench temperature_50x100x100.f32\n  quern bench --codec lorenzo --rel 1e-3 -T 0 --json "
+      "*.npy\n");
+}
+
+void define_small_verbs(CLI::App& program, RawArgs& raw) {
+  CLI::App& list = *program.add_subcommand("list", "list codecs or devices");
+  list.add_option("WHAT", raw.what, "codecs or devices")->required()->type_name("codecs|devices");
+  list.add_flag("--json", raw.json, "one JSON object a line");
+  list.footer("Examples:\n  quern list codecs\n  quern list devices --json\n");
+
+  CLI::App& doctor = *program.add_subcommand("doctor", "say what this build and this machine can do");
+  doctor.add_flag("--json", raw.json, "one JSON object");
+  doctor.footer("Example:\n  quern doctor\n");
+
+  CLI::App& completion = *program.add_subcommand("completion", "print a completion script for a shell");
+  completion.add_option("SHELL", raw.what, "bash, zsh or fish")->required()->type_name("bash|zsh|fish");
+  completion.footer(
+      "Examples:\n  quern completion bash > ~/.local/share/bash-completion/completions/quern\n"
+      "  quern completion fish > ~/.config/fish/completions/quern.fish\n");
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> define_program(RawArgs& raw) {
+  auto program = std::make_unique<CLI::App>("error-bounded compression of scientific arrays", "quern");
+  program->set_version_flag("--version", "quern " QUERN_VERSION);
+  program->require_subcommand(1);
+  program->get_formatter()->column_width(32);
+  define_compress(*program, raw);
+  define_decompress(*program, raw);
+  define_info(*program, raw);
+  define_verify(*program, raw);
+  define_compare(*program, raw);
+  define_bench(*program, raw);
+  define_small_verbs(*program, raw);
+  program->footer(
+      "Exit codes: 0 ok, 1 usage, 2 input or output, 3 bad stream, 4 bound or target not met, 5 device or memory,\n"
+      "130 interrupted. 'quern VERB --help' has options and examples.");
+  return program;
+}
+
+}  // namespace quern::cli

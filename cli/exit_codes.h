@@ -1,0 +1,58 @@
+// Exit codes of the command and the one exception that carries them. Nothing outside cli/ throws or catches it.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <quern/status.h>
+
+namespace quern::cli {
+
+/// A contract with scripts; see docs/man/quern.1.
+enum class Exit : int {
+  ok = 0,
+  usage = 1,
+  io = 2,
+  stream = 3,
+  bound = 4,
+  resource = 5,
+  interrupted = 130,
+};
+
+/// What ends the work on one file: an exit code and one line for the user (without the leading "quern: ").
+class CliError : public std::exception {
+ public:
+  CliError(Exit code, std::string message) : code_(code), message_(std::move(message)) {}
+  Exit code() const { return code_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  Exit code_;
+  std::string message_;
+};
+
+[[noreturn]] void fail(Exit code, std::string message);
+
+/// Which side of the stream failed: the same status means a wrong option when writing and a bad stream when reading.
+enum class Phase { encode, decode };
+
+Exit exit_for(const Status& status, Phase phase);
+
+/// Throws with the file's name, the status's text and what to do about it.
+[[noreturn]] void fail_status(const Status& status, Phase phase, const std::string& file);
+
+inline void check(const Status& status, Phase phase, const std::string& file) {
+  if (!status.ok()) fail_status(status, phase, file);
+}
+
+template <class T>
+T check(Result<T> result, Phase phase, const std::string& file) {
+  if (!result.ok()) fail_status(result.status(), phase, file);
+  return std::move(result).value();
+}
+
+/// Throws Exit::io with "FILE: cannot WHAT: <text of errno>".
+[[noreturn]] void fail_errno(const std::string& file, const std::string& what);
+
+}  // namespace quern::cli

@@ -1,0 +1,37 @@
+// The command line as CLI11 delivers it, before values are read, and the definition of every verb's options.
+// Internal to the argument layer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace quern::cli {
+
+/// Texts and flags shared by all verbs; a verb uses those it has an option for.
+struct RawArgs {
+  std::vector<std::string> files;
+  std::string abs, rel, pwrel, psnr, ratio, bounds;
+  std::vector<std::string> rel_list, codec_list;
+  bool lossless = false;
+  std::string type, shape, skip, order, range;
+  std::vector<std::string> fills, datasets, settings;
+  bool big_endian = false;
+  std::string codec, goal;
+  bool no_mask_search = false;
+  std::string device, threads, memory, progress;
+  std::string output, html, region, level, repeats;
+  bool to_stdout = false, force = false, remove = false, quiet = false, verbose = false, json = false;
+  bool append = false, verify = false, keep_going = false, check = false;
+  std::string what;  ///< list codecs|devices, completion bash|zsh|fish
+};
+
+/// The program with its verbs as subcommands, writing into `raw`.
+std::unique_ptr<CLI::App> define_program(RawArgs& raw);
+
+/// A completion script for "bash", "zsh" or "fish", made from the program's own definition.
+std::string completion_script(const CLI::App& program, const std::string& shell);
+
+}  // namespace quern::cli
