@@ -1,0 +1,67 @@
+// The mask of one segment: which cells hold special values (NaN, Inf, declared fill values, repeated values whose
+// masking pays) and their exact bits. Finding, storing, filling and restoring; no files, no chunks, no threads.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <quern/bound.h>
+#include <quern/codec.h>
+#include <quern/dtype.h>
+#include <quern/status.h>
+
+namespace quern::mask {
+
+inline constexpr std::size_t kMaxSpecials = 30;             ///< bit patterns that have a class of their own
+inline constexpr std::uint8_t kVerbatimClass = 255;         ///< class of cells whose bits are stored one by one
+inline constexpr std::uint64_t kMaxReferenceDistance = 64;  ///< planes that the coder looks back at most
+
+using Extents = std::array<std::uint64_t, 3>;
+
+/// Bit patterns stand in the low bits of 64-bit words. A cell's class is 0 (valid), k in 1..specials.size() (the cell
+/// holds specials[k-1]) or kVerbatimClass.
+struct SegmentMask {
+  std::vector<std::uint64_t> specials;
+  std::vector<std::uint8_t> classes;          ///< one a cell, C order of the segment; empty when no cell is special
+  std::vector<std::uint64_t> verbatim_cells;  ///< C order indices of the verbatim cells, increasing
+  std::vector<std::uint64_t> verbatim;        ///< their bits
+  std::uint64_t masked = 0;                   ///< cells whose class is not 0
+
+  bool empty() const { return masked == 0; }
+  friend bool operator==(const SegmentMask&, const SegmentMask&) = default;
+};
+
+/// Whether values that occur often are masked too, and the bound that the estimate of their cost is made for.
+struct RepeatedRule {
+  bool enabled = true;
+  EnforcedBound bound;
+};
+
+/// Finds the special cells of a segment. Non-finite values and declared fill values (compared by value: -0 equals 0)
+/// are always masked; with `rule.enabled` also values that are repeated often, and -0.0, if an integer estimate says
+/// that the stream gets smaller. The result depends on the values only, not on strides or machine.
+/// O(cells); a segment without specials and repeated values is read once and nothing is allocated.
+Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<const std::uint64_t> fill_bits,
+                                  const RepeatedRule& rule);
+
+/// Appends the stored form to `out`; an empty mask adds no byte. Fails when the mask does not fit the extents.
+Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, std::vector<std::uint8_t>& out);
+
+/// Reads what encode_mask wrote. `in` is hostile: fails with `corrupt`, `truncated` or `trailing_data` unless every
+/// byte is used; never allocates more than `max_bytes` (fails with `memory_limit`). Time O(cells + bytes).
+Result<SegmentMask> decode_mask(std::span<const std::uint8_t> in, const Extents& extents, DType dtype,
+                                std::uint64_t max_bytes);
+
+/// Overwrites the special cells of a working copy of the whole segment by finite values that are easy to predict from
+/// their neighbours (each a copy of some valid cell's bits; zero when no cell is valid). O(cells).
+Status fill_gaps(const MutableBox3& working_copy, DType dtype, const SegmentMask& mask);
+
+/// Writes the special values back, bit for bit, into `out`: the part of the segment of out.extents cells that begins
+/// at `offset`. `segment` gives the extents of the whole segment. Valid cells are not touched. O(cells of out).
+Status restore_specials(const MutableBox3& out, DType dtype, const SegmentMask& mask, const Extents& segment,
+                        const Extents& offset);
+
+}  // namespace quern::mask

@@ -1,0 +1,179 @@
+// What is masked: non-finite and declared values always, repeated values when it pays, nothing in a clean field.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "tests/unit_mask/mask_samples.h"
+
+namespace quern::mask {
+namespace {
+
+using F32 = Words<DType::f32>;
+const RepeatedRule kOff{false, {}};
+
+RepeatedRule abs_rule(double bound) { return {true, {BoundKind::abs, bound}}; }
+
+SegmentMask found(const ConstBox3& box, DType dtype, const std::vector<std::uint64_t>& fills,
+                  const RepeatedRule& rule) {
+  auto mask = find_specials(box, dtype, fills, rule);
+  EXPECT_TRUE(mask.ok());
+  return mask.ok() ? *mask : SegmentMask{};
+}
+
+std::uint32_t bits(float v) { return std::bit_cast<std::uint32_t>(v); }
+
+/// A smooth wave with noise far below its size.
+Segment<F32> wave(const Extents& e, std::uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  Segment<F32> s(e);
+  std::size_t at = 0;
+  for (std::uint64_t i = 0; i < e[0]; ++i) {
+    for (std::uint64_t y = 0; y < e[1]; ++y) {
+      for (std::uint64_t x = 0; x < e[2]; ++x) {
+        const double v =
+            10 + 3 * std::sin(0.05 * static_cast<double>(x + 2 * i)) * std::cos(0.07 * static_cast<double>(y));
+        s.words[at++] = bits(static_cast<float>(v + 1e-4 * static_cast<double>(rng() % 1000)));
+      }
+    }
+  }
+  return s;
+}
+
+void stamp(Segment<F32>& s, Pattern pattern, float value) {
+  std::mt19937_64 rng(1);
+  std::size_t at = 0;
+  for (std::uint64_t i = 0; i < s.extents[0]; ++i) {
+    for (std::uint64_t y = 0; y < s.extents[1]; ++y) {
+      for (std::uint64_t x = 0; x < s.extents[2]; ++x, ++at) {
+        if (is_special(pattern, i, y, x, rng)) s.words[at] = bits(value);
+      }
+    }
+  }
+}
+
+template <class W>
+void non_finite_and_fills_are_masked(std::uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  for (const Extents& e : sample_extents()) {
+    Segment<W> s(e);
+    set_valid(s, rng);
+    const auto fill = static_cast<typename W::Word>(s.words[0]);
+    std::vector<bool> special(s.words.size());
+    for (std::size_t c = 0; c < s.words.size(); ++c) {
+      if (rng() % 4 == 0) s.words[c] = fill;
+      if (W::kFloat && rng() % 16 == 0) s.words[c] = static_cast<typename W::Word>(rng() | W::kInfinity);
+      special[c] = s.words[c] == fill || !is_finite<W>(s.words[c]);
+    }
+    const SegmentMask mask = found(s.box(), W::kDtype, {fill}, kOff);
+    ASSERT_EQ(mask.classes.size(), s.words.size());
+    std::size_t next = 0;
+    for (std::size_t c = 0; c < s.words.size(); ++c) {
+      ASSERT_EQ(mask.classes[c] != 0, special[c]) << "cell " << c << " seed " << seed << " " << dtype_name(W::kDtype);
+      if (mask.classes[c] == kVerbatimClass) {
+        ASSERT_EQ(mask.verbatim_cells[next], c);
+        ASSERT_EQ(mask.verbatim[next++], s.words[c]);
+      } else if (special[c]) {
+        ASSERT_EQ(mask.specials[mask.classes[c] - 1U], s.words[c]);
+      }
+    }
+    EXPECT_EQ(next, mask.verbatim.size());
+  }
+}
+
+TEST(FindSpecials_NonFiniteAndDeclaredFill_AreAllMasked, EveryDtype) {
+  for (const DType dtype : kAllTypes) {
+    with_words(dtype, [](auto words) { non_finite_and_fills_are_masked<decltype(words)>(11); });
+  }
+}
+
+TEST(FindSpecials_CleanField_GetsNoMask, Wave) {
+  for (const double bound : {0.1, 1e-2, 1e-3, 1e-5}) {
+    EXPECT_TRUE(found(wave({4, 50, 60}, 1).box(), DType::f32, {bits(1e35F)}, abs_rule(bound)).empty());
+  }
+}
+
+TEST(FindSpecials_ConstantSegment_GetsNoMask, AllEqual) {
+  Segment<F32> s({4, 32, 32});
+  std::fill(s.words.begin(), s.words.end(), bits(3.0F));
+  EXPECT_TRUE(found(s.box(), DType::f32, {}, abs_rule(1e-3)).empty());
+}
+
+TEST(FindSpecials_LandStoredAsZero_IsMasked, Coast) {
+  auto s = wave({6, 60, 90}, 2);
+  stamp(s, Pattern::coast, 0.0F);
+  for (const double bound : {1e-2, 1e-4}) {
+    const SegmentMask mask = found(s.box(), DType::f32, {}, abs_rule(bound));
+    ASSERT_EQ(mask.specials, std::vector<std::uint64_t>{0}) << bound;
+    for (std::size_t c = 0; c < s.words.size(); ++c) ASSERT_EQ(mask.classes[c] != 0, s.words[c] == 0);
+  }
+  for (const EnforcedBound bound : {EnforcedBound{BoundKind::lossless, 0}, EnforcedBound{BoundKind::pwrel, 1e-3}}) {
+    EXPECT_EQ(found(s.box(), DType::f32, {}, {true, bound}).specials, std::vector<std::uint64_t>{0});
+  }
+  EXPECT_TRUE(found(s.box(), DType::f32, {}, kOff).empty());
+}
+
+TEST(FindSpecials_RepeatedValueWithinTheBound_IsNotMasked, BoundTooLooseToPay) {
+  auto s = wave({6, 60, 90}, 2);
+  stamp(s, Pattern::coast, 10.0F);
+  EXPECT_TRUE(found(s.box(), DType::f32, {}, abs_rule(20.0)).empty());
+}
+
+TEST(FindSpecials_NegativeZeros_AreMaskedWhenExceptionsCostMore, Scattered) {
+  auto s = wave({2, 60, 90}, 3);
+  stamp(s, Pattern::rare, -0.0F);
+  const SegmentMask mask = found(s.box(), DType::f32, {}, abs_rule(1e-2));
+  EXPECT_EQ(mask.specials, std::vector<std::uint64_t>{bits(-0.0F)});
+  auto one = wave({2, 60, 90}, 3);
+  one.words[77] = bits(-0.0F);
+  EXPECT_TRUE(found(one.box(), DType::f32, {}, abs_rule(1e-2)).empty());
+}
+
+TEST(FindSpecials_ZeroDeclaredAsFill_MasksBothZerosAndKeepsTheirBits, SignedZeros) {
+  auto s = wave({1, 8, 8}, 4);
+  s.words[3] = bits(0.0F);
+  s.words[9] = bits(-0.0F);
+  for (const float fill : {0.0F, -0.0F}) {
+    const SegmentMask mask = found(s.box(), DType::f32, {bits(fill)}, abs_rule(1e-2));
+    ASSERT_EQ(mask.masked, 2U);
+    EXPECT_EQ(mask.specials[mask.classes[3] - 1U], bits(0.0F));
+    EXPECT_EQ(mask.specials[mask.classes[9] - 1U], bits(-0.0F));
+  }
+}
+
+TEST(FindSpecials_StridedBox_GivesTheMaskOfTheCopy, Strides) {
+  auto whole = wave({5, 30, 64}, 5);
+  stamp(whole, Pattern::coast, 0.0F);
+  whole.words[1 * 30 * 64 + 4 * 64 + 9] = bits(std::numeric_limits<float>::quiet_NaN());
+  const Extents e{3, 20, 41};
+  const ConstBox3 inside{whole.words.data() + 30 * 64 + 2 * 64 + 5, e, {30 * 64, 64}};
+  Segment<F32> copy(e);
+  std::size_t at = 0;
+  for (std::uint64_t i = 0; i < e[0]; ++i) {
+    for (std::uint64_t y = 0; y < e[1]; ++y) {
+      for (std::uint64_t x = 0; x < e[2]; ++x) copy.words[at++] = whole.words[(i + 1) * 30 * 64 + (y + 2) * 64 + x + 5];
+    }
+  }
+  const SegmentMask mask = found(inside, DType::f32, {}, abs_rule(1e-3));
+  EXPECT_EQ(mask.specials.size(), 2U);
+  EXPECT_TRUE(mask == found(copy.box(), DType::f32, {}, abs_rule(1e-3)));
+}
+
+TEST(FindSpecials_ManyNanPayloads_StayExactInFewClasses, Payloads) {
+  Segment<F32> s({1, 64, 64});
+  std::mt19937_64 rng(6);
+  for (auto& w : s.words) w = static_cast<std::uint32_t>(0x7F800001U | (rng() & 0x3FFFFFU));
+  const SegmentMask mask = found(s.box(), DType::f32, {}, abs_rule(1e-3));
+  EXPECT_EQ(mask.masked, s.words.size());
+  EXPECT_LE(mask.specials.size(), kMaxSpecials);
+  EXPECT_GT(mask.verbatim.size(), s.words.size() / 2);
+}
+
+TEST(FindSpecials_EmptyBox_GivesNoMask, NoCells) {
+  const ConstBox3 box{nullptr, {0, 4, 4}, {16, 4}};
+  EXPECT_TRUE(found(box, DType::f32, {}, abs_rule(1)).empty());
+}
+
+}  // namespace
+}  // namespace quern::mask

@@ -1,0 +1,110 @@
+// Segments and masks for the tests: seeded, of every kind that the mask stage must survive.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "libcompress/pipeline/mask/mask.h"
+#include "libcompress/pipeline/mask/words.h"
+
+namespace quern::mask {
+
+inline constexpr DType kAllTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,
+                                      DType::i32, DType::i64,  DType::u8,  DType::u16, DType::u32, DType::u64};
+
+inline const std::vector<Extents>& sample_extents() {
+  static const std::vector<Extents> all = {{1, 1, 1},   {1, 1, 2},   {1, 1, 1000}, {1, 1000, 1}, {1000, 1, 1},
+                                           {3, 5, 7},   {1, 37, 53}, {9, 8, 8},    {5, 17, 65},  {2, 64, 64},
+                                           {130, 3, 4}, {1, 2, 333}, {7, 1, 129},  {4, 70, 3}};
+  return all;
+}
+
+inline std::uint64_t cells_of(const Extents& e) { return e[0] * e[1] * e[2]; }
+
+/// Shapes of masks.
+enum class Pattern { none, all, random, rare, blocks, coast, checkerboard, planes, stripes };
+inline constexpr Pattern kAllPatterns[] = {Pattern::none,         Pattern::all,    Pattern::random,
+                                           Pattern::rare,         Pattern::blocks, Pattern::coast,
+                                           Pattern::checkerboard, Pattern::planes, Pattern::stripes};
+
+inline bool is_special(Pattern pattern, std::uint64_t i, std::uint64_t y, std::uint64_t x, std::mt19937_64& rng) {
+  switch (pattern) {
+    case Pattern::none: return false;
+    case Pattern::all: return true;
+    case Pattern::random: return rng() % 2 == 0;
+    case Pattern::rare: return rng() % 97 == 0;
+    case Pattern::blocks: return ((y / 11) + (x / 13)) % 2 == 0;
+    case Pattern::coast: {
+      const auto coast = (y * y / 7 + 3 * y + i * 2) % 61;
+      return x > coast && x < coast + 30 + rng() % 3;
+    }
+    case Pattern::checkerboard: return (i + y + x) % 2 == 0;
+    case Pattern::planes: return i % 3 == 1;
+    case Pattern::stripes: return x % 5 == 2;
+  }
+  return false;
+}
+
+/// A mask as find_specials could have made it, with `kinds` special values; one more, when `verbatim`, value by value.
+inline SegmentMask make_mask(const Extents& e, Pattern pattern, std::size_t kinds, bool verbatim, DType dtype,
+                             std::uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  const std::uint64_t limit = dtype_bytes(dtype) == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * dtype_bytes(dtype))) - 1;
+  SegmentMask mask;
+  for (std::size_t k = 0; k < kinds; ++k) mask.specials.push_back(rng() & limit);
+  mask.classes.resize(cells_of(e));
+  std::uint64_t at = 0;
+  for (std::uint64_t i = 0; i < e[0]; ++i) {
+    for (std::uint64_t y = 0; y < e[1]; ++y) {
+      for (std::uint64_t x = 0; x < e[2]; ++x, ++at) {
+        if (!is_special(pattern, i, y, x, rng)) continue;
+        const std::uint64_t pick = pattern == Pattern::random ? rng() : (y / 16 + x / 16);
+        const std::uint64_t k = pick % (kinds + (verbatim ? 1 : 0));
+        ++mask.masked;
+        if (k < kinds) {
+          mask.classes[at] = static_cast<std::uint8_t>(k + 1);
+        } else {
+          mask.classes[at] = kVerbatimClass;
+          mask.verbatim_cells.push_back(at);
+          mask.verbatim.push_back(rng() & limit);
+        }
+      }
+    }
+  }
+  return mask;
+}
+
+inline std::string describe(const Extents& e, Pattern pattern, DType dtype, std::uint64_t seed) {
+  return std::to_string(e[0]) + "x" + std::to_string(e[1]) + "x" + std::to_string(e[2]) + " pattern " +
+         std::to_string(static_cast<int>(pattern)) + " " + dtype_name(dtype) + " seed " + std::to_string(seed);
+}
+
+/// A contiguous segment of one element type.
+template <class W>
+struct Segment {
+  Extents extents{1, 1, 1};
+  std::vector<typename W::Word> words;
+
+  explicit Segment(const Extents& e) : extents(e), words(cells_of(e)) {}
+  ConstBox3 box() const { return {words.data(), extents, {extents[1] * extents[2], extents[2]}}; }
+  MutableBox3 mutable_box() { return {words.data(), extents, {extents[1] * extents[2], extents[2]}}; }
+};
+
+template <class W>
+bool is_finite(typename W::Word bits) {
+  return !W::kFloat || (bits & W::kMagnitude) < W::kInfinity;
+}
+
+/// Random valid values, no two neighbours alike often: finite and not zero for floats.
+template <class W>
+void set_valid(Segment<W>& segment, std::mt19937_64& rng) {
+  for (auto& word : segment.words) {
+    do {
+      word = static_cast<typename W::Word>(rng());
+    } while (!is_finite<W>(word) || (word & W::kMagnitude) == 0);
+  }
+}
+
+}  // namespace quern::mask
