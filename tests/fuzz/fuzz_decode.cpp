@@ -1,13 +1,15 @@
-// Whole streams of hostile bytes through the public way in, under a small memory limit. Whatever decodes must decode to
-// the same bytes in one piece, in odd pieces, and with keep_going; whatever fails must fail the same way with more
-// threads.
+// Whole streams of hostile bytes through the public way in, under a small memory limit; once as they are and once with
+// valid checksums put back. Whatever decodes must decode to the same bytes in one piece, in odd pieces, and with
+// keep_going; whatever fails must fail the same way with more threads.
 #include <quern/codec.h>
 #include <quern/compress.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
 #include "tests/fuzz/fuzz_common.h"
+#include "tests/fuzz/reseal.h"
 
 namespace {
 
@@ -62,21 +64,19 @@ Status pull_pieces(std::span<const std::uint8_t> stream, std::size_t elems_a_cal
   return {};
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::span<const std::uint8_t> stream(data, size);
+void check_stream(std::span<const std::uint8_t> stream) {
   const fuzz::AllocationWatch watch;
   MemorySource source(stream);
   const auto info = inspect(source, builtin_codecs());
-  if (!info.ok()) return 0;
+  if (!info.ok()) return;
 
   std::vector<std::uint8_t> pulled;
   const Status pull_status = pull_pieces(stream, 61, pulled);
-  QUERN_FUZZ_CHECK(watch.peak() <= kMemoryLimit + 2 * kMostOutput + kSlack + 4 * size, std::to_string(watch.peak()));
+  QUERN_FUZZ_CHECK(watch.peak() <= kMemoryLimit + 2 * kMostOutput + kSlack + 4 * stream.size(),
+                   std::to_string(watch.peak()));
 
   const auto bytes = checked_multiply(info->shape.elems(), dtype_bytes(info->dtype));
-  if (!bytes || *bytes > kMostOutput) return 0;
+  if (!bytes || *bytes > kMostOutput) return;
   const Decoded whole = decode_whole(stream, *info, 1, false);
   if (whole.status.ok()) {
     QUERN_FUZZ_CHECK(whole.holes == 0);
@@ -87,11 +87,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     QUERN_FUZZ_CHECK(kept.bytes == whole.bytes);
   }
   // Threads are slow to start: one input in eight.
-  if ((std::accumulate(data, data + size, 0U) & 7U) == 0) {
+  if ((std::accumulate(stream.begin(), stream.end(), 0U) & 7U) == 0) {
     const Decoded threaded = decode_whole(stream, *info, 3, false);
     QUERN_FUZZ_CHECK(threaded.status.code() == whole.status.code(),
                      threaded.status.text() + " / " + whole.status.text());
     if (whole.status.ok()) QUERN_FUZZ_CHECK(threaded.bytes == whole.bytes);
   }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::uint8_t> stream(data, size);
+  check_stream(stream);
+  const auto sealed = fuzz::reseal(stream);
+  if (!std::equal(sealed.begin(), sealed.end(), stream.begin(), stream.end())) check_stream(sealed);
   return 0;
 }

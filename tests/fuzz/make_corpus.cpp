@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "libcompress/pipeline/mask/mask.h"
+
 namespace {
 
 using namespace quern;
@@ -167,6 +169,27 @@ Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index
   return {};
 }
 
+/// Masks of gaps, of repeated values and of single cells, behind the choices that fuzz_mask reads.
+Status add_masks(Corpus& corpus) {
+  const DType types[] = {DType::f32, DType::f64, DType::u8, DType::i16};
+  for (std::uint8_t type = 0; type < 4; ++type) {
+    ConstBox3 box;
+    box.extents = {6, 20, 30};
+    box.strides = {600, 30};
+    Bytes values = smooth_values(types[type], box.elems(), true);
+    // A block of one repeated value, as land in an ocean field.
+    const std::size_t width = dtype_bytes(types[type]);
+    for (std::size_t i = 600; i < 2400; ++i)
+      if (i % 30 > 17) std::memset(values.data() + i * width, 0, width);
+    box.data = values.data();
+    QUERN_ASSIGN_OR_RETURN(const auto found, mask::find_specials(box, types[type], {}, {true, {BoundKind::abs, 0.01}}));
+    Bytes seed{type, 5, 19, 29};
+    QUERN_RETURN_IF_ERROR(mask::encode_mask(found, box.extents, types[type], seed));
+    corpus.add("mask", std::string("gaps_") + dtype_name(types[type]), seed);
+  }
+  return {};
+}
+
 void add_texts(Corpus& corpus) {
   const char* texts[] = {
       "50x100x100", "1",    "0x3", "2x3x4x5x6x7x8x9", "18446744073709551615x2", "0:10,5:9,:", "3,:4,2:", "9:3,:,:",
@@ -240,6 +263,7 @@ int main(int argc, char** argv) {
       for (std::uint8_t kind = 0; kind < 3; ++kind)
         if (const Status status = add_chunk(corpus, codec, type, kind); !status.ok())
           return complain(builtin_codecs().all()[codec]->info().name, status);
+  if (const Status status = add_masks(corpus); !status.ok()) return complain("mask", status);
   add_texts(corpus);
   add_readers(corpus);
   add_roundtrips(corpus);
