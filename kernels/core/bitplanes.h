@@ -12,14 +12,15 @@
 namespace quern::kernels {
 
 /// Exchanges the bits of a under mask << shift with the bits of b under mask.
-constexpr void exchange_bits(std::uint32_t& a, std::uint32_t& b, unsigned shift, std::uint32_t mask) {
+[[gnu::always_inline]] constexpr void exchange_bits(std::uint32_t& a, std::uint32_t& b, unsigned shift,
+                                                    std::uint32_t mask) {
   const std::uint32_t t = ((a >> shift) ^ b) & mask;
   b ^= t;
   a ^= t << shift;
 }
 
 /// 8 words of 4 bytes: in every byte column, bit j of word i and bit i of word j change places.
-constexpr void transpose_bits_8x8(std::uint32_t (&a)[8]) {
+[[gnu::always_inline]] constexpr void transpose_bits_8x8(std::uint32_t (&a)[8]) {
   exchange_bits(a[0], a[4], 4, 0x0f0f0f0fu);
   exchange_bits(a[1], a[5], 4, 0x0f0f0f0fu);
   exchange_bits(a[2], a[6], 4, 0x0f0f0f0fu);
@@ -35,8 +36,8 @@ constexpr void transpose_bits_8x8(std::uint32_t (&a)[8]) {
 }
 
 /// Byte `b` of residuals z[32] to planes[8] (plane 8b first). W is 32 or 64 bits wide.
-template <class X, class W>
-void byte_to_planes(const typename X::template vec<W>* z, unsigned b, typename X::template vec<std::uint32_t>* planes) {
+template <class X, class W, class In, class Out>
+constexpr void byte_to_planes(const In& z, unsigned b, Out&& planes) {
   const unsigned shift = 8 * b;
   X::lanes([&](auto lane) {
     std::uint32_t a[8];
@@ -50,9 +51,8 @@ void byte_to_planes(const typename X::template vec<W>* z, unsigned b, typename X
 }
 
 /// Inverse: planes[8] are added into byte `b` of z[32]; with `first` the other bytes of z become 0, else they stay.
-template <class X, class W>
-void planes_to_byte(const typename X::template vec<std::uint32_t>* planes, unsigned b, bool first,
-                    typename X::template vec<W>* z) {
+template <class X, class W, class In, class Out>
+constexpr void planes_to_byte(const In& planes, unsigned b, bool first, Out&& z) {
   const unsigned shift = 8 * b;
   X::lanes([&](auto lane) {
     std::uint32_t a[8];

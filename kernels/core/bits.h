@@ -11,20 +11,20 @@ namespace quern::kernels {
 /// Signed difference (two's complement in an unsigned word) to a small unsigned number: 0, -1, 1, -2, ... -> 0, 1, 2,
 /// 3, ...
 template <class W>
-constexpr W zigzag(W d) {
+[[gnu::always_inline]] constexpr W zigzag(W d) {
   using S = std::make_signed_t<W>;
   return static_cast<W>(d << 1) ^ static_cast<W>(static_cast<S>(d) >> (8 * sizeof(W) - 1));
 }
 template <class W>
-constexpr W unzigzag(W z) {
+[[gnu::always_inline]] constexpr W unzigzag(W z) {
   return static_cast<W>(z >> 1) ^ static_cast<W>(W{0} - (z & 1));
 }
 
 /// High half of a product.
-constexpr std::uint32_t multiply_high(std::uint32_t a, std::uint32_t b) {
+[[gnu::always_inline]] constexpr std::uint32_t multiply_high(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint32_t>((static_cast<std::uint64_t>(a) * b) >> 32);
 }
-constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+[[gnu::always_inline]] constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t al = a & 0xffffffffu, ah = a >> 32, bl = b & 0xffffffffu, bh = b >> 32;
   const std::uint64_t mid = ah * bl + ((al * bl) >> 32);
   const std::uint64_t low = al * bh + (mid & 0xffffffffu);
@@ -33,14 +33,14 @@ constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
 
 /// Bit pattern of a float to a two's complement integer of the same order, and back (the map is its own inverse).
 template <class W>
-constexpr W ordered_key(W bits) {
+[[gnu::always_inline]] constexpr W ordered_key(W bits) {
   using S = std::make_signed_t<W>;
   const W negative = static_cast<W>(static_cast<S>(bits) >> (8 * sizeof(W) - 1));
   return bits ^ (negative & static_cast<W>(~(W{1} << (8 * sizeof(W) - 1))));
 }
 
 /// binary16 bits to binary32; exact.
-constexpr float half_to_float(std::uint32_t h) {
+[[gnu::always_inline]] constexpr float half_to_float(std::uint32_t h) {
   const std::uint32_t sign = (h & 0x8000u) << 16;
   const std::uint32_t rest = h & 0x7fffu;
   // Exponent and fraction moved into place and rescaled by 2^112 in one exact product (covers subnormals);
@@ -51,7 +51,7 @@ constexpr float half_to_float(std::uint32_t h) {
 }
 
 /// binary32 to binary16 bits, rounded to nearest even; overflow gives infinity, NaN a quiet NaN.
-constexpr std::uint32_t float_to_half(float f) {
+[[gnu::always_inline]] constexpr std::uint32_t float_to_half(float f) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(f);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
@@ -66,8 +66,8 @@ constexpr std::uint32_t float_to_half(float f) {
 }
 
 /// bfloat16 bits to binary32; exact. And back, rounded to nearest even.
-constexpr float bfloat_to_float(std::uint32_t b) { return std::bit_cast<float>(b << 16); }
-constexpr std::uint32_t float_to_bfloat(float f) {
+[[gnu::always_inline]] constexpr float bfloat_to_float(std::uint32_t b) { return std::bit_cast<float>(b << 16); }
+[[gnu::always_inline]] constexpr std::uint32_t float_to_bfloat(float f) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(f);
   const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;

@@ -50,12 +50,12 @@ struct ChunkBox {
 };
 
 /// Tiles a chunk is cut into along each axis.
-constexpr std::array<std::uint64_t, 3> tile_counts(const ChunkBox& box, TileShape shape) {
+[[gnu::always_inline]] constexpr std::array<std::uint64_t, 3> tile_counts(const ChunkBox& box, TileShape shape) {
   const auto t = tile_extents(shape);
   return {(box.extents[0] + t[0] - 1) / t[0], (box.extents[1] + t[1] - 1) / t[1], (box.extents[2] + t[2] - 1) / t[2]};
 }
 
-constexpr std::size_t element_bytes(Element e) {
+[[gnu::always_inline]] constexpr std::size_t element_bytes(Element e) {
   const auto n = static_cast<unsigned>(e);
   if (n <= 2 || (n & 7) == 1) return 2;
   if (n == 3 || (n & 7) == 2) return 4;
@@ -114,7 +114,7 @@ constexpr bool with_quantizer(Element e, QuantizerKind kind, F&& f) {
 
 /// ExactQuantizer takes no parameters; this makes any quantizer from them.
 template <class Q>
-constexpr Q make_quantizer(const QuantizerParams& p) {
+[[gnu::always_inline]] constexpr Q make_quantizer(const QuantizerParams& p) {
   if constexpr (std::is_constructible_v<Q, const QuantizerParams&>) {
     return Q(p);
   } else {

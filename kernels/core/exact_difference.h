@@ -5,7 +5,7 @@ namespace quern::kernels {
 
 /// Exact test by an error-free difference (Knuth's TwoSum): the rounded difference and its rounding error together are
 /// the true one. False for NaN and for infinite differences. `bound` is finite and not negative.
-constexpr bool within_bound(double x, double r, double bound) {
+[[gnu::always_inline]] constexpr bool within_bound(double x, double r, double bound) {
   const double sum = x - r;
   // TwoSum of x and -r.
   const double minus_r = -r;

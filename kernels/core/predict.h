@@ -1,5 +1,6 @@
 // Lorenzo prediction of a tile's codes and its inverse, over an execution model X (see kernels/README.md).
-// All arithmetic wraps around in the word type W, so every integer is allowed and both directions are exact.
+// All arithmetic wraps around in the word type W, so every integer is allowed and both directions are exact. Rows are
+// anything with operator[](row) that gives an X::vec<W>: a pointer on the CPU, registers or shared memory on CUDA.
 //
 // Missing neighbours: an axis whose neighbour lies outside the tile is left out of the product. A row that is left with
 // no axis at all falls back to x; lane 0 of such a row follows lane 0 of the row before it (y - 1, or z - 1 in the
@@ -32,13 +33,13 @@ struct RowRule {
 };
 
 /// Box tiles (plane and block): residuals, already zigzagged, of codes q[32] into z[32].
-template <class X, class W, Predictor P, unsigned PlaneRows>
-void predict_box(const typename X::template vec<W>* q, typename X::template vec<W>* z) {
-  using V = typename X::template vec<W>;
+template <class X, class W, Predictor P, unsigned PlaneRows, class In, class Out>
+constexpr void predict_box(const In& q, Out&& z) {
+  using V [[maybe_unused]] = typename X::template vec<W>;
   using Rule = RowRule<P, PlaneRows>;
   X::rows([&](auto row) {
     const std::size_t r = row;
-    const auto at = [&](std::size_t back) -> const V& { return q[r >= back ? r - back : 0]; };
+    const auto at = [&](std::size_t back) -> const auto& { return q[r >= back ? r - back : 0]; };
     V e;
     if (Rule::use_y(r) && Rule::use_z(r)) {
       X::map(
@@ -75,13 +76,13 @@ void predict_box(const typename X::template vec<W>* q, typename X::template vec<
 }
 
 /// Inverse of predict_box: residuals z[32] (zigzagged) and the seed give codes q[32].
-template <class X, class W, Predictor P, unsigned PlaneRows>
-void reconstruct_box(const typename X::template vec<W>* z, W seed, typename X::template vec<W>* q) {
-  using V = typename X::template vec<W>;
+template <class X, class W, Predictor P, unsigned PlaneRows, class In, class Out>
+constexpr void reconstruct_box(const In& z, W seed, Out&& q) {
+  using V [[maybe_unused]] = typename X::template vec<W>;
   using Rule = RowRule<P, PlaneRows>;
   X::rows([&](auto row) {
     const std::size_t r = row;
-    const auto at = [&](std::size_t back) -> const V& { return q[r >= back ? r - back : 0]; };
+    const auto at = [&](std::size_t back) -> const auto& { return q[r >= back ? r - back : 0]; };
     V e;
     X::map(
         e, [](W a) { return unzigzag<W>(a); }, z[r]);
@@ -117,9 +118,9 @@ void reconstruct_box(const typename X::template vec<W>* z, W seed, typename X::t
 }
 
 /// Line tiles, first or second difference. Left of a lane's first row lies the last row of the lane before it.
-template <class X, class W, Predictor P>
-void predict_line(const typename X::template vec<W>* q, typename X::template vec<W>* z) {
-  using V = typename X::template vec<W>;
+template <class X, class W, Predictor P, class In, class Out>
+constexpr void predict_line(const In& q, Out&& z) {
+  using V [[maybe_unused]] = typename X::template vec<W>;
   V one_left, two_left;
   X::shift_up(one_left, q[kRows - 1], q[0]);
   if constexpr (P == Predictor::xx) X::shift_up(two_left, q[kRows - 2], q[0]);
@@ -138,9 +139,9 @@ void predict_line(const typename X::template vec<W>* q, typename X::template vec
 }
 
 /// Running sum along a line tile in place, starting from `start`.
-template <class X, class W>
-void sum_line(typename X::template vec<W>* v, W start) {
-  using V = typename X::template vec<W>;
+template <class X, class W, class InOut>
+constexpr void sum_line(InOut&& v, W start) {
+  using V [[maybe_unused]] = typename X::template vec<W>;
   X::rows([&](auto row) {
     const std::size_t r = row;
     if (r > 0)
@@ -161,8 +162,8 @@ void sum_line(typename X::template vec<W>* v, W start) {
   });
 }
 
-template <class X, class W, Predictor P>
-void reconstruct_line(const typename X::template vec<W>* z, W seed, typename X::template vec<W>* q) {
+template <class X, class W, Predictor P, class In, class Out>
+constexpr void reconstruct_line(const In& z, W seed, Out&& q) {
   X::rows([&](auto row) {
     const std::size_t r = row;
     X::map(
@@ -173,16 +174,16 @@ void reconstruct_line(const typename X::template vec<W>* z, W seed, typename X::
 }
 
 /// No prediction: distance from the seed.
-template <class X, class W>
-void predict_none(const typename X::template vec<W>* q, W seed, typename X::template vec<W>* z) {
+template <class X, class W, class In, class Out>
+constexpr void predict_none(const In& q, W seed, Out&& z) {
   X::rows([&](auto row) {
     const std::size_t r = row;
     X::map(
         z[r], [seed](W a) { return zigzag<W>(a - seed); }, q[r]);
   });
 }
-template <class X, class W>
-void reconstruct_none(const typename X::template vec<W>* z, W seed, typename X::template vec<W>* q) {
+template <class X, class W, class In, class Out>
+constexpr void reconstruct_none(const In& z, W seed, Out&& q) {
   X::rows([&](auto row) {
     const std::size_t r = row;
     X::map(
@@ -192,7 +193,7 @@ void reconstruct_none(const typename X::template vec<W>* z, W seed, typename X::
 
 /// Calls `f.template operator()<P>()` for the predictor's constant.
 template <class F>
-void with_predictor(Predictor p, F&& f) {
+constexpr void with_predictor(Predictor p, F&& f) {
   switch (p) {
     case Predictor::none: f.template operator()<Predictor::none>(); break;
     case Predictor::x: f.template operator()<Predictor::x>(); break;
@@ -208,8 +209,8 @@ void with_predictor(Predictor p, F&& f) {
 }
 
 /// Forward prediction of a tile of shape S, predictor known at run time (it must fit the shape).
-template <class X, class W, TileShape S>
-void predict(Predictor p, const typename X::template vec<W>* q, W seed, typename X::template vec<W>* z) {
+template <class X, class W, TileShape S, class In, class Out>
+constexpr void predict(Predictor p, const In& q, W seed, Out&& z) {
   with_predictor(p, [&]<Predictor P>() {
     if constexpr (P == Predictor::none) {
       predict_none<X, W>(q, seed, z);
@@ -223,8 +224,8 @@ void predict(Predictor p, const typename X::template vec<W>* q, W seed, typename
   });
 }
 
-template <class X, class W, TileShape S>
-void reconstruct(Predictor p, const typename X::template vec<W>* z, W seed, typename X::template vec<W>* q) {
+template <class X, class W, TileShape S, class In, class Out>
+constexpr void reconstruct(Predictor p, const In& z, W seed, Out&& q) {
   with_predictor(p, [&]<Predictor P>() {
     if constexpr (P == Predictor::none) {
       reconstruct_none<X, W>(z, seed, q);

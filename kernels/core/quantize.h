@@ -33,7 +33,7 @@ struct QuantizerParams {
 
 /// Round-to-nearest quotient of an unsigned magnitude, exact: an estimate by the reciprocal is at most one too small.
 template <class W>
-constexpr W rounded_quotient(W magnitude, W step, W half, W reciprocal) {
+[[gnu::always_inline]] constexpr W rounded_quotient(W magnitude, W step, W half, W reciprocal) {
   W q = multiply_high(magnitude, reciprocal);
   W rest = static_cast<W>(magnitude - q * step);
   const W once = rest >= step ? W{1} : W{0};
@@ -44,7 +44,7 @@ constexpr W rounded_quotient(W magnitude, W step, W half, W reciprocal) {
 
 /// code * step, not above `limit`.
 template <class W>
-constexpr W clamped_product(W code, W step, W limit) {
+[[gnu::always_inline]] constexpr W clamped_product(W code, W step, W limit) {
   const W product = static_cast<W>(code * step);
   return (multiply_high(code, step) != 0 || product > limit) ? limit : product;
 }
@@ -58,13 +58,13 @@ struct AbsQuantizer32 {
   static constexpr bool kHasSign = false;
   static constexpr float kMagic = 0x1.8p23f;
 
-  explicit constexpr AbsQuantizer32(const QuantizerParams& p)
+  [[gnu::always_inline]] explicit constexpr AbsQuantizer32(const QuantizerParams& p)
       : reciprocal(static_cast<float>(p.reciprocal)),
         step(static_cast<float>(p.step)),
         strict(static_cast<float>(p.strict)),
         bound(p.bound) {}
 
-  constexpr bool encode(Bits bits, Word& code) const {
+  [[gnu::always_inline]] constexpr bool encode(Bits bits, Word& code) const {
     const float x = Format::to_float(bits);
     const float shifted = x * reciprocal + kMagic;
     const Word pattern = std::bit_cast<Word>(shifted);
@@ -74,13 +74,13 @@ struct AbsQuantizer32 {
     const float distance = difference < 0 ? -difference : difference;
     return (pattern >> 23 == 0x96u) & (distance < strict) & (bits != Format::kMinusZero);
   }
-  constexpr bool accepts_exactly(Bits bits) const {
+  [[gnu::always_inline]] constexpr bool accepts_exactly(Bits bits) const {
     const float x = Format::to_float(bits);
     const float shifted = x * reciprocal + kMagic;
     const float r = Format::round((shifted - kMagic) * step);
     return (std::bit_cast<Word>(shifted) >> 23 == 0x96u) && bits != Format::kMinusZero && within_bound(x, r, bound);
   }
-  constexpr Bits decode(Word code, bool) const {
+  [[gnu::always_inline]] constexpr Bits decode(Word code, bool) const {
     return Format::from_float(static_cast<float>(static_cast<std::int32_t>(code)) * step);
   }
 
@@ -93,23 +93,23 @@ struct AbsQuantizer32 {
 struct Binary32 {
   using Bits = std::uint32_t;
   static constexpr Bits kMinusZero = 0x80000000u;
-  static constexpr float to_float(Bits b) { return std::bit_cast<float>(b); }
-  static constexpr Bits from_float(float f) { return std::bit_cast<Bits>(f); }
-  static constexpr float round(float f) { return f; }
+  [[gnu::always_inline]] static constexpr float to_float(Bits b) { return std::bit_cast<float>(b); }
+  [[gnu::always_inline]] static constexpr Bits from_float(float f) { return std::bit_cast<Bits>(f); }
+  [[gnu::always_inline]] static constexpr float round(float f) { return f; }
 };
 struct Binary16 {
   using Bits = std::uint16_t;
   static constexpr Bits kMinusZero = 0x8000u;
-  static constexpr float to_float(Bits b) { return half_to_float(b); }
-  static constexpr Bits from_float(float f) { return static_cast<Bits>(float_to_half(f)); }
-  static constexpr float round(float f) { return half_to_float(float_to_half(f)); }
+  [[gnu::always_inline]] static constexpr float to_float(Bits b) { return half_to_float(b); }
+  [[gnu::always_inline]] static constexpr Bits from_float(float f) { return static_cast<Bits>(float_to_half(f)); }
+  [[gnu::always_inline]] static constexpr float round(float f) { return half_to_float(float_to_half(f)); }
 };
 struct Bfloat16 {
   using Bits = std::uint16_t;
   static constexpr Bits kMinusZero = 0x8000u;
-  static constexpr float to_float(Bits b) { return bfloat_to_float(b); }
-  static constexpr Bits from_float(float f) { return static_cast<Bits>(float_to_bfloat(f)); }
-  static constexpr float round(float f) { return bfloat_to_float(float_to_bfloat(f)); }
+  [[gnu::always_inline]] static constexpr float to_float(Bits b) { return bfloat_to_float(b); }
+  [[gnu::always_inline]] static constexpr Bits from_float(float f) { return static_cast<Bits>(float_to_bfloat(f)); }
+  [[gnu::always_inline]] static constexpr float round(float f) { return bfloat_to_float(float_to_bfloat(f)); }
 };
 
 /// Absolute bound on binary64; the same with 1.5 * 2^52.
@@ -119,10 +119,10 @@ struct AbsQuantizer64 {
   static constexpr bool kHasSign = false;
   static constexpr double kMagic = 0x1.8p52;
 
-  explicit constexpr AbsQuantizer64(const QuantizerParams& p)
+  [[gnu::always_inline]] explicit constexpr AbsQuantizer64(const QuantizerParams& p)
       : reciprocal(p.reciprocal), step(p.step), strict(p.strict) {}
 
-  constexpr bool encode(Bits bits, Word& code) const {
+  [[gnu::always_inline]] constexpr bool encode(Bits bits, Word& code) const {
     const double x = std::bit_cast<double>(bits);
     const double shifted = x * reciprocal + kMagic;
     const Word pattern = std::bit_cast<Word>(shifted);
@@ -131,14 +131,14 @@ struct AbsQuantizer64 {
     const double distance = difference < 0 ? -difference : difference;
     return (pattern >> 52 == 0x433u) & (distance < strict) & (bits != UINT64_C(0x8000000000000000));
   }
-  constexpr bool accepts_exactly(Bits bits) const {
+  [[gnu::always_inline]] constexpr bool accepts_exactly(Bits bits) const {
     const double x = std::bit_cast<double>(bits);
     const double shifted = x * reciprocal + kMagic;
     return (std::bit_cast<Word>(shifted) >> 52 == 0x433u) && bits != UINT64_C(0x8000000000000000) &&
            within_bound(x, (shifted - kMagic) * step, strict);
   }
   /// Codes from the encoder are below 2^51, where the conversion is exact.
-  constexpr Bits decode(Word code, bool) const {
+  [[gnu::always_inline]] constexpr Bits decode(Word code, bool) const {
     return std::bit_cast<Bits>(static_cast<double>(static_cast<std::int64_t>(code)) * step);
   }
 
@@ -155,12 +155,12 @@ struct IntQuantizer {
   using SignedWord = std::make_signed_t<Word>;
   static constexpr bool kHasSign = false;
 
-  explicit constexpr IntQuantizer(const QuantizerParams& p)
+  [[gnu::always_inline]] explicit constexpr IntQuantizer(const QuantizerParams& p)
       : step(static_cast<Word>(p.int_step)),
         half(static_cast<Word>(p.int_half)),
         reciprocal(static_cast<Word>(p.int_reciprocal)) {}
 
-  constexpr bool encode(Bits bits, Word& code) const {
+  [[gnu::always_inline]] constexpr bool encode(Bits bits, Word& code) const {
     if constexpr (std::is_signed_v<T>) {
       const Word value = static_cast<Word>(static_cast<SignedWord>(static_cast<T>(bits)));
       const Word negative = static_cast<Word>(W0() - (value >> (8 * sizeof(Word) - 1)));
@@ -171,8 +171,8 @@ struct IntQuantizer {
     }
     return true;
   }
-  constexpr bool accepts_exactly(Bits) const { return true; }
-  constexpr Bits decode(Word code, bool) const {
+  [[gnu::always_inline]] constexpr bool accepts_exactly(Bits) const { return true; }
+  [[gnu::always_inline]] constexpr Bits decode(Word code, bool) const {
     constexpr Word kTop = static_cast<Word>(static_cast<Bits>(~Bits{0}));
     if constexpr (std::is_signed_v<T>) {
       const Word negative = static_cast<Word>(W0() - (code >> (8 * sizeof(Word) - 1)));
@@ -189,7 +189,7 @@ struct IntQuantizer {
   Word reciprocal;
 
  private:
-  static constexpr Word W0() { return 0; }
+  [[gnu::always_inline]] static constexpr Word W0() { return 0; }
 };
 
 /// Point-wise relative bound R on floating-point types, in integers only. The key is the bit pattern without its sign,
@@ -205,13 +205,13 @@ struct PointwiseQuantizer {
   static constexpr Word kInfinity = (kSignBit - 1) >> FractionBits << FractionBits;
   static constexpr Word kSmallestNormal = Word{1} << FractionBits;
 
-  explicit constexpr PointwiseQuantizer(const QuantizerParams& p)
+  [[gnu::always_inline]] explicit constexpr PointwiseQuantizer(const QuantizerParams& p)
       : step(static_cast<Word>(p.int_step)),
         half(static_cast<Word>(p.int_half)),
         reciprocal(static_cast<Word>(p.int_reciprocal)) {}
 
-  static constexpr bool sign(Bits bits) { return (bits & kSignBit) != 0; }
-  constexpr bool encode(Bits bits, Word& code) const {
+  [[gnu::always_inline]] static constexpr bool sign(Bits bits) { return (bits & kSignBit) != 0; }
+  [[gnu::always_inline]] constexpr bool encode(Bits bits, Word& code) const {
     const Word key = static_cast<Word>(bits) & static_cast<Word>(kSignBit - 1);
     code = rounded_quotient<Word>(key, step, half, reciprocal);
     const Word back = clamped_product<Word>(code, step, kInfinity - 1);
@@ -219,11 +219,11 @@ struct PointwiseQuantizer {
     const bool normal = (key >= kSmallestNormal) & (key < kInfinity) & (distance <= half);
     return normal | (distance == 0);
   }
-  constexpr bool accepts_exactly(Bits bits) const {
+  [[gnu::always_inline]] constexpr bool accepts_exactly(Bits bits) const {
     Word code = 0;
     return encode(bits, code);
   }
-  constexpr Bits decode(Word code, bool negative) const {
+  [[gnu::always_inline]] constexpr Bits decode(Word code, bool negative) const {
     return static_cast<Bits>(clamped_product<Word>(code, step, kInfinity - 1) | (negative ? kSignBit : Word{0}));
   }
 
@@ -239,7 +239,7 @@ struct ExactQuantizer {
   using Word = std::conditional_t<(sizeof(B) > 4), std::uint64_t, std::uint32_t>;
   static constexpr bool kHasSign = false;
 
-  constexpr bool encode(Bits bits, Word& code) const {
+  [[gnu::always_inline]] constexpr bool encode(Bits bits, Word& code) const {
     const B key = IsFloat ? ordered_key<B>(bits) : bits;
     using S = std::make_signed_t<B>;
     if constexpr (IsFloat || IsSigned) {
@@ -249,8 +249,8 @@ struct ExactQuantizer {
     }
     return true;
   }
-  constexpr bool accepts_exactly(Bits) const { return true; }
-  constexpr Bits decode(Word code, bool) const {
+  [[gnu::always_inline]] constexpr bool accepts_exactly(Bits) const { return true; }
+  [[gnu::always_inline]] constexpr Bits decode(Word code, bool) const {
     const B key = static_cast<B>(code);
     return IsFloat ? ordered_key<B>(key) : key;
   }

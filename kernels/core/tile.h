@@ -20,7 +20,7 @@ inline constexpr unsigned kGroups = kRows / 8;
 enum class TileShape : std::uint8_t { line = 0, plane = 1, block = 2 };
 
 /// Extents of a tile, slowest axis first.
-constexpr std::array<unsigned, 3> tile_extents(TileShape shape) {
+[[gnu::always_inline]] constexpr std::array<unsigned, 3> tile_extents(TileShape shape) {
   switch (shape) {
     case TileShape::line: return {1, 1, 1024};
     case TileShape::plane: return {1, 32, 32};
@@ -30,7 +30,7 @@ constexpr std::array<unsigned, 3> tile_extents(TileShape shape) {
 }
 
 /// Rows of one z-plane: predictors along y start anew there.
-constexpr unsigned rows_per_plane(TileShape shape) { return shape == TileShape::block ? 8 : 32; }
+[[gnu::always_inline]] constexpr unsigned rows_per_plane(TileShape shape) { return shape == TileShape::block ? 8 : 32; }
 
 /// Predictors, stored in streams. Bits 0, 1, 2: Lorenzo differences along x, y, z (any product of them).
 enum class Predictor : std::uint8_t {

@@ -39,14 +39,14 @@ struct TileHead {
   bool wide = false;  ///< 64-bit words: residuals are differences modulo 2^64, not 2^32
   bool signs = false;
 
-  constexpr bool constant() const { return planes == 0 && payload == 0 && !exact && !wide; }
+  [[gnu::always_inline]] constexpr bool constant() const { return planes == 0 && payload == 0 && !exact && !wide; }
 };
 
 /// Bytes that one head takes at most.
 inline constexpr std::size_t kMaxHeadBytes = 1 + 1 + 1 + 3 + 10;
 
 /// Appends a LEB128 number; returns the new end.
-constexpr std::uint8_t* put_leb128(std::uint8_t* out, std::uint64_t v) {
+[[gnu::always_inline]] constexpr std::uint8_t* put_leb128(std::uint8_t* out, std::uint64_t v) {
   while (v >= 0x80) {
     *out++ = static_cast<std::uint8_t>(v | 0x80);
     v >>= 7;
@@ -56,7 +56,7 @@ constexpr std::uint8_t* put_leb128(std::uint8_t* out, std::uint64_t v) {
 }
 
 /// Reads a LEB128 number of at most 10 bytes; false at the end of the input or when it is not the shortest form.
-constexpr bool get_leb128(const std::uint8_t*& in, const std::uint8_t* end, std::uint64_t& v) {
+[[gnu::always_inline]] constexpr bool get_leb128(const std::uint8_t*& in, const std::uint8_t* end, std::uint64_t& v) {
   v = 0;
   for (unsigned shift = 0; shift < 70; shift += 7) {
     if (in == end) return false;
@@ -68,11 +68,12 @@ constexpr bool get_leb128(const std::uint8_t*& in, const std::uint8_t* end, std:
   return false;
 }
 
-constexpr std::uint64_t zigzag64(std::uint64_t d) { return (d << 1) ^ (0 - (d >> 63)); }
-constexpr std::uint64_t unzigzag64(std::uint64_t z) { return (z >> 1) ^ (0 - (z & 1)); }
+[[gnu::always_inline]] constexpr std::uint64_t zigzag64(std::uint64_t d) { return (d << 1) ^ (0 - (d >> 63)); }
+[[gnu::always_inline]] constexpr std::uint64_t unzigzag64(std::uint64_t z) { return (z >> 1) ^ (0 - (z & 1)); }
 
 /// Writes a head; `seed_before` is the seed of the tile before.
-constexpr std::uint8_t* put_head(std::uint8_t* out, const TileHead& head, std::uint64_t seed_before) {
+[[gnu::always_inline]] constexpr std::uint8_t* put_head(std::uint8_t* out, const TileHead& head,
+                                                        std::uint64_t seed_before) {
   const bool same = head.seed == seed_before;
   const unsigned planes = head.constant() ? 0u : head.planes + 1u;
   *out++ = static_cast<std::uint8_t>(planes | (same ? 0x80u : 0u));
@@ -88,7 +89,8 @@ constexpr std::uint8_t* put_head(std::uint8_t* out, const TileHead& head, std::u
 }
 
 /// Reads and checks a head: false when it is cut short or breaks a rule that does not depend on the element type.
-constexpr bool get_head(const std::uint8_t*& in, const std::uint8_t* end, TileHead& head, std::uint64_t seed_before) {
+[[gnu::always_inline]] constexpr bool get_head(const std::uint8_t*& in, const std::uint8_t* end, TileHead& head,
+                                               std::uint64_t seed_before) {
   head = TileHead{};
   if (in == end) return false;
   const unsigned a = *in++;
@@ -119,7 +121,7 @@ constexpr bool get_head(const std::uint8_t*& in, const std::uint8_t* end, TileHe
 }
 
 /// Bits set; plain arithmetic that vectorizes on every instruction set.
-constexpr std::uint32_t count_bits(std::uint32_t v) {
+[[gnu::always_inline]] constexpr std::uint32_t count_bits(std::uint32_t v) {
   v = v - ((v >> 1) & 0x55555555u);
   v = (v & 0x33333333u) + ((v >> 2) & 0x33333333u);
   v = (v + (v >> 4)) & 0x0f0f0f0fu;
@@ -134,26 +136,28 @@ struct PlaneMap {
 };
 
 /// One bit a byte of v: set when the byte is not zero.
-constexpr std::uint32_t nonzero_bytes(std::uint64_t v) {
+[[gnu::always_inline]] constexpr std::uint32_t nonzero_bytes(std::uint64_t v) {
   const std::uint64_t flags =
       (((v & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7f7f7f7f7f7f7f7f)) | v) & UINT64_C(0x8080808080808080);
   // Gathers bit 7 of every byte into the top byte.
   return static_cast<std::uint32_t>(((flags >> 7) * UINT64_C(0x0102040810204080)) >> 56);
 }
 
-constexpr std::uint32_t level2(const PlaneMap& map) { return nonzero_bytes(map.low) | nonzero_bytes(map.high) << 8; }
+[[gnu::always_inline]] constexpr std::uint32_t level2(const PlaneMap& map) {
+  return nonzero_bytes(map.low) | nonzero_bytes(map.high) << 8;
+}
 
-constexpr std::uint32_t count_bits64(std::uint64_t v) {
+[[gnu::always_inline]] constexpr std::uint32_t count_bits64(std::uint64_t v) {
   return count_bits(static_cast<std::uint32_t>(v)) + count_bits(static_cast<std::uint32_t>(v >> 32));
 }
 
 /// Bytes of a plane in sparse form.
-constexpr std::uint32_t sparse_bytes(const PlaneMap& map) {
+[[gnu::always_inline]] constexpr std::uint32_t sparse_bytes(const PlaneMap& map) {
   return 2 + count_bits(level2(map)) + count_bits64(map.low) + count_bits64(map.high);
 }
 
 /// A plane is dense when its sparse form is no smaller; dense planes are the lowest ones without a gap.
-constexpr unsigned count_dense_planes(const PlaneMap* maps, unsigned planes) {
+[[gnu::always_inline]] constexpr unsigned count_dense_planes(const PlaneMap* maps, unsigned planes) {
   unsigned d = 0;
   while (d < planes && sparse_bytes(maps[d]) >= kPlaneBytes) ++d;
   return d;

@@ -39,6 +39,9 @@ struct CpuLanes {
 
   template <class T, class F, class... V>
   static void map(vec<T>& out, F f, const V&... in) {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep  // out may be one of the inputs, never a shifted view of one
+#endif
     for (std::size_t l = 0; l < kLanes; ++l) out.v[l] = f(in.v[l]...);
   }
 

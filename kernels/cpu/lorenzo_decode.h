@@ -33,11 +33,12 @@ struct DecodeScratch {
 struct ByteRange {
   const std::uint8_t* at = nullptr;
   const std::uint8_t* end = nullptr;
-  std::size_t left() const { return static_cast<std::size_t>(end - at); }
+  [[gnu::always_inline]] std::size_t left() const { return static_cast<std::size_t>(end - at); }
 };
 
 /// Reads level 2 and level 1 of `count` planes; false when cut short or when a listed byte is zero.
-inline bool get_maps(ByteRange& in, unsigned count, PlaneMap* maps, std::size_t& bytes) {
+template <class Isa>
+bool get_maps(ByteRange& in, unsigned count, PlaneMap* maps, std::size_t& bytes) {
   if (in.left() < 2 * std::size_t{count}) return false;
   const std::uint8_t* top = in.at;
   in.at += 2 * std::size_t{count};
@@ -63,7 +64,7 @@ inline bool get_maps(ByteRange& in, unsigned count, PlaneMap* maps, std::size_t&
 template <class Isa, class V32>
 bool get_sparse(ByteRange& in, unsigned count, PlaneMap* maps, V32* planes) {
   std::size_t bytes = 0;
-  if (!get_maps(in, count, maps, bytes) || in.left() < bytes) return false;
+  if (!get_maps<Isa>(in, count, maps, bytes) || in.left() < bytes) return false;
   for (unsigned p = 0; p < count; ++p) {
     if (in.left() >= kPlaneBytes + kPlaneSlack) {
       in.at = PlaneBytes<Isa>::expand(in.at, maps[p], planes[p].v);
@@ -122,7 +123,8 @@ struct ExceptionPart {
 };
 
 /// Reads masks and skips the values; refuses positions that do not exist and rows listed without a lane.
-inline bool get_exceptions(ByteRange& in, std::size_t element_size, const std::uint32_t* exists, ExceptionPart& part) {
+template <class Isa>
+bool get_exceptions(ByteRange& in, std::size_t element_size, const std::uint32_t* exists, ExceptionPart& part) {
   if (in.left() < 4) return false;
   std::uint32_t rows;
   std::memcpy(&rows, in.at, 4);
@@ -177,7 +179,8 @@ bool decode_tile(const Q& q, const TileHead& head, ByteRange in, typename Q::Bit
   std::uint32_t signs[kLanes] = {};
   if (head.signs && !get_signs<Isa>(in, s, signs)) return false;
   ExceptionPart exceptions;
-  if (head.exceptions && !get_exceptions(in, sizeof(Bits), place.full ? nullptr : exists, exceptions)) return false;
+  if (head.exceptions && !get_exceptions<Isa>(in, sizeof(Bits), place.full ? nullptr : exists, exceptions))
+    return false;
   if (head.constant()) {
     for (std::size_t r = 0; r < kRows; ++r)
       for (std::size_t l = 0; l < kLanes; ++l) s.codes[r].v[l] = static_cast<W>(head.seed);
@@ -196,7 +199,7 @@ bool decode_tile(const Q& q, const TileHead& head, ByteRange in, typename Q::Bit
       for (std::uint32_t rest = exceptions.lanes[r]; rest != 0; rest &= rest - 1, value += sizeof(Bits)) {
         Bits bits;
         std::memcpy(&bits, value, sizeof bits);
-        write_element(chunk, box, S, place, r, static_cast<std::size_t>(std::countr_zero(rest)), bits);
+        write_element<Isa>(chunk, box, S, place, r, static_cast<std::size_t>(std::countr_zero(rest)), bits);
       }
     }
   }

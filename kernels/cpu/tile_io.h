@@ -22,7 +22,8 @@ struct TilePlace {
   bool full = false;
 };
 
-inline TilePlace place_tile(const ChunkBox& box, TileShape shape, std::array<std::uint64_t, 3> index) {
+[[gnu::always_inline]] inline TilePlace place_tile(const ChunkBox& box, TileShape shape,
+                                                   std::array<std::uint64_t, 3> index) {
   const auto size = tile_extents(shape);
   TilePlace place;
   place.full = true;
@@ -41,7 +42,7 @@ struct Run {
   std::uint64_t count = 0;
 };
 
-inline Run run_of(const TilePlace& place, const ChunkBox& box, TileShape shape, std::size_t i) {
+[[gnu::always_inline]] inline Run run_of(const TilePlace& place, const ChunkBox& box, TileShape shape, std::size_t i) {
   if (shape == TileShape::line) {
     const std::uint64_t first = 32 * i;
     const std::uint64_t count = first >= place.extents[2] ? 0 : std::min<std::uint64_t>(32, place.extents[2] - first);
@@ -69,12 +70,13 @@ void transpose_tile(const typename CpuLanes<Isa>::template vec<T>* in, typename 
 struct RowLane {
   std::size_t row, lane;
 };
-constexpr RowLane position_of(TileShape shape, std::size_t run, std::size_t e) {
+[[gnu::always_inline]] constexpr RowLane position_of(TileShape shape, std::size_t run, std::size_t e) {
   return shape == TileShape::line ? RowLane{e, run} : RowLane{run, e};
 }
 
 /// Lanes of each row that exist, as bit masks.
-inline void existing_lanes(const TilePlace& place, const ChunkBox& box, TileShape shape, std::uint32_t (&mask)[kRows]) {
+[[gnu::always_inline]] inline void existing_lanes(const TilePlace& place, const ChunkBox& box, TileShape shape,
+                                                  std::uint32_t (&mask)[kRows]) {
   for (std::size_t r = 0; r < kRows; ++r) mask[r] = 0;
   for (std::size_t i = 0; i < kRows; ++i) {
     const std::uint64_t n = run_of(place, box, shape, i).count;
@@ -95,7 +97,7 @@ struct Exceptions {
 };
 
 /// Quantizes one run; false when some element was refused by the fast check. Elements beyond `count` get code 0.
-template <class Q>
+template <class Isa, class Q>
 bool quantize_run(const Q& q, const typename Q::Bits* in, std::uint64_t count, typename Q::Word* codes) {
   using Bits = typename Q::Bits;
   using Word = typename Q::Word;
@@ -125,7 +127,7 @@ bool quantize_run(const Q& q, const typename Q::Bits* in, std::uint64_t count, t
 
 /// Second look at a run that was refused: elements that the exact check refuses too become exceptions, their codes
 /// repeat the code before (in the run, else of the run before), so that they cost nothing in the planes.
-template <class Q>
+template <class Isa, class Q>
 void find_exceptions(const Q& q, const typename Q::Bits* in, std::uint64_t count, std::size_t run, TileShape shape,
                      typename Q::Word* codes, typename Q::Word& before, Exceptions<typename Q::Bits>& exceptions,
                      typename Q::Bits (&elements)[kRows][kLanes]) {
@@ -146,7 +148,7 @@ void find_exceptions(const Q& q, const typename Q::Bits* in, std::uint64_t count
 }
 
 /// Code of the first element that is no exception; 0 when all are. Serves as the seed's stand-in.
-template <class Q>
+template <class Isa, class Q>
 typename Q::Word first_accepted(const Q& q, const typename Q::Bits* chunk, const ChunkBox& box, TileShape shape,
                                 const TilePlace& place) {
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -174,11 +176,11 @@ std::size_t read_tile(const Q& q, const typename Q::Bits* chunk, const ChunkBox&
   for (std::size_t i = 0; i < kRows; ++i) {
     const Run run = run_of(place, box, shape, i);
     elems += run.count;
-    if (!quantize_run(q, chunk + run.offset, run.count, runs[i].v)) refused |= 1u << i;
+    if (!quantize_run<Isa>(q, chunk + run.offset, run.count, runs[i].v)) refused |= 1u << i;
   }
   exceptions.count = 0;
   if (refused != 0) {
-    typename Q::Bits elements[kRows][kLanes];
+    typename Q::Bits elements[kRows][kLanes] = {};
     std::fill(std::begin(exceptions.lanes), std::end(exceptions.lanes), 0u);
     Word before = 0;
     bool have_before = false;
@@ -186,8 +188,8 @@ std::size_t read_tile(const Q& q, const typename Q::Bits* chunk, const ChunkBox&
       const Run run = run_of(place, box, shape, i);
       if (run.count == 0) continue;
       if ((refused >> i & 1) != 0) {
-        if (!have_before) before = first_accepted(q, chunk, box, shape, place);
-        find_exceptions(q, chunk + run.offset, run.count, i, shape, runs[i].v, before, exceptions, elements);
+        if (!have_before) before = first_accepted<Isa>(q, chunk, box, shape, place);
+        find_exceptions<Isa>(q, chunk + run.offset, run.count, i, shape, runs[i].v, before, exceptions, elements);
       }
       before = runs[i].v[run.count - 1];
       have_before = true;
@@ -202,7 +204,7 @@ std::size_t read_tile(const Q& q, const typename Q::Bits* chunk, const ChunkBox&
 }
 
 /// Sign words of a tile: bit r of word l is the sign of row r, lane l. Elements that do not exist give 0.
-template <class Q>
+template <class Isa, class Q>
 void read_signs(const typename Q::Bits* chunk, const ChunkBox& box, TileShape shape, const TilePlace& place,
                 std::uint32_t (&signs)[kLanes]) {
   for (std::uint32_t& word : signs) word = 0;
@@ -251,7 +253,7 @@ void write_tile(const Q& q, const typename CpuLanes<Isa>::template vec<typename 
 }
 
 /// Overlays one exception.
-template <class Bits>
+template <class Isa, class Bits>
 void write_element(Bits* chunk, const ChunkBox& box, TileShape shape, const TilePlace& place, std::size_t row,
                    std::size_t lane, Bits value) {
   const RowLane run_element = shape == TileShape::line ? RowLane{lane, row} : RowLane{row, lane};
