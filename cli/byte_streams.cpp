@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "cli/clock.h"
 #include "cli/exit_codes.h"
@@ -146,23 +145,21 @@ Result<bool> FdSource::at_end() {
   return !has_ahead_;
 }
 
-Mapping spool(int fd, const std::string& name) {
-  const int file = open_spool_file();
-  FdSource source(fd);
-  std::vector<std::uint8_t> block(std::size_t{1} << 20);
-  try {
-    while (true) {
-      const std::size_t count = check(source.read(block), Phase::decode, name);
-      if (count == 0) break;
-      if (!write_all(file, {block.data(), count})) fail_errno("temporary file", "write (set TMPDIR to another folder)");
-    }
-    Mapping out = Mapping::of_descriptor(file, name);
-    close(file);
-    return out;
-  } catch (...) {
-    close(file);
-    throw;
-  }
+SpoolFile::SpoolFile() : fd_(open_spool_file()) {}
+
+SpoolFile::~SpoolFile() { close(fd_); }
+
+void SpoolFile::write(std::span<const std::uint8_t> bytes) {
+  if (!write_all(fd_, bytes)) fail_errno("temporary file", "write (set TMPDIR to a folder with more room)");
+}
+
+Mapping map_standard_input() {
+  SpoolFile file;
+  FdSource source(STDIN_FILENO);
+  Buffer block(UINT64_C(1) << 20, "standard input");
+  while (const std::size_t count = check(source.read({block.data(), block.size()}), Phase::decode, "standard input"))
+    file.write({block.data(), count});
+  return file.map();
 }
 
 }  // namespace quern::cli

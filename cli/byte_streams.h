@@ -101,7 +101,23 @@ class FdSource final : public ByteSource {
   double seconds_ = 0;
 };
 
-/// Copies everything a descriptor still gives into a nameless temporary file and maps it. Throws CliError.
-Mapping spool(int fd, const std::string& name);
+/// A nameless file in TMPDIR for what does not fit in memory and must be seen as a whole.
+class SpoolFile {
+ public:
+  /// Throws CliError (io), as do all members.
+  SpoolFile();
+  ~SpoolFile();
+  SpoolFile(const SpoolFile&) = delete;
+  SpoolFile& operator=(const SpoolFile&) = delete;
+  int descriptor() const { return fd_; }
+  void write(std::span<const std::uint8_t> bytes);
+  Mapping map() const { return Mapping::of_descriptor(fd_, "temporary file"); }
+
+ private:
+  int fd_;
+};
+
+/// All of standard input, kept in a temporary file. Throws CliError.
+Mapping map_standard_input();
 
 }  // namespace quern::cli

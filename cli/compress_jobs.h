@@ -1,0 +1,23 @@
+// Which array goes under which bound into which file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <quern/bound.h>
+
+#include "cli/args.h"
+
+namespace quern::cli {
+
+struct CompressJob {
+  std::string input;
+  std::string dataset;
+  ErrorBound bound;
+  std::string output;  ///< "-" is standard output
+};
+
+/// Throws CliError (usage) when inputs, datasets and -o do not fit together.
+std::vector<CompressJob> plan_compress_jobs(const CompressArgs& args);
+
+}  // namespace quern::cli

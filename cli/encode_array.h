@@ -1,0 +1,28 @@
+// One array to one stream on a descriptor: chooses between memory, mapping, streaming and a temporary file, and checks
+// the result when asked to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <quern/compress.h>
+
+#include "cli/args.h"
+#include "cli/input_array.h"
+#include "cli/stream_check.h"
+
+namespace quern::cli {
+
+struct EncodedArray {
+  CompressReport report;
+  double seconds = 0;  ///< in the codec; reading and writing files is not counted
+  std::optional<StreamCheck> checked;
+};
+
+/// Appends the stream to `fd`. Throws CliError; when --verify finds a violation the code is Exit::bound and, where the
+/// stream was held back in memory or in a temporary file, nothing was written.
+EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, int fd,
+                          const std::string& output_name);
+
+}  // namespace quern::cli

@@ -1,0 +1,82 @@
+// JSON and text of results.
+#include "cli/file_report.h"
+
+#include <cmath>
+#include <cstdio>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cli/exit_codes.h"
+
+namespace quern::cli {
+
+Json number_or_null(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+Json bound_json(BoundKind kind, double value) {
+  Json out;
+  out["kind"] = bound_kind_name(kind);
+  out["value"] = kind == BoundKind::lossless ? Json(nullptr) : Json(value);
+  return out;
+}
+
+std::string bound_text(BoundKind kind, double value) {
+  switch (kind) {
+    case BoundKind::lossless: return "lossless";
+    case BoundKind::abs: return value == 0 ? "exact values" : fmt::format("|x - x'| <= {:.6g}", value);
+    case BoundKind::rel: return fmt::format("|x - x'| <= {:.6g} of the range", value);
+    case BoundKind::pwrel: return fmt::format("|x - x'| <= {:.6g} |x|", value);
+    case BoundKind::psnr: return fmt::format("PSNR >= {:.6g} dB", value);
+    case BoundKind::ratio: return fmt::format("ratio >= {:.6g}", value);
+  }
+  return "unknown";
+}
+
+std::size_t thread_count(const RunArgs& run) {
+  if (run.threads != 0) return run.threads;
+  const unsigned hardware = std::thread::hardware_concurrency();
+  return hardware == 0 ? 1 : hardware;
+}
+
+Json to_json(const FileReport& report) {
+  const auto raw = static_cast<double>(report.raw_bytes);
+  Json out;
+  out["input"] = report.input;
+  out["output"] = report.output;
+  out["input_bytes"] = report.input_bytes;
+  out["output_bytes"] = report.output_bytes;
+  out["ratio"] = report.stream_bytes == 0 ? Json(nullptr) : Json(raw / static_cast<double>(report.stream_bytes));
+  out["codec"] = report.codec;
+  out["bound"] = bound_json(report.requested.kind, report.requested.value);
+  out["enforced"] = report.enforced ? bound_json(report.enforced->kind, report.enforced->value) : Json(nullptr);
+  out["seconds"] = report.seconds;
+  out["mb_per_s"] = report.seconds > 0 ? Json(raw / 1e6 / report.seconds) : Json(nullptr);
+  out["max_error"] = number_or_null(report.max_error);
+  out["psnr_db"] = number_or_null(report.psnr_db);
+  out["violations"] = report.violations ? Json(*report.violations) : Json(nullptr);
+  out["device"] = "cpu";
+  out["threads"] = thread_count(report.run);
+  out["version"] = QUERN_VERSION;
+  return out;
+}
+
+void print_json(const Json& object, bool stdout_is_data) {
+  // File names may hold any bytes; what is not UTF-8 is replaced rather than refused.
+  const std::string line = object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (stdout_is_data) {
+    std::fputs(line.c_str(), stderr);
+    return;
+  }
+  print_text(line);
+}
+
+void print_text(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    fail_errno("standard output", "write");
+}
+
+void print_note(const std::string& text) { fmt::print(stderr, "quern: {}\n", text); }
+
+}  // namespace quern::cli

@@ -1,0 +1,57 @@
+// What is said of one file when it is done: one JSON object on a line of stdout, or one line for people on stderr.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include <quern/bound.h>
+#include <quern/compress.h>
+
+#include "cli/args.h"
+
+namespace quern::cli {
+
+using Json = nlohmann::ordered_json;
+
+struct FileReport {
+  std::string input;
+  std::string output;
+  std::uint64_t input_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  std::uint64_t raw_bytes = 0;  ///< of the array; what ratio and mb_per_s are about
+  std::uint64_t stream_bytes = 0;
+  std::string codec;
+  ErrorBound requested;
+  std::optional<EnforcedBound> enforced;
+  double seconds = 0;
+  std::optional<double> max_error;
+  std::optional<double> psnr_db;  ///< infinity is written as null
+  std::optional<std::uint64_t> violations;
+  RunArgs run;
+};
+
+/// At least: input_bytes output_bytes ratio codec bound seconds mb_per_s max_error psnr_db violations device threads
+/// version.
+Json to_json(const FileReport& report);
+
+/// A finite number, or null.
+Json number_or_null(std::optional<double> value);
+/// {"kind": "abs", "value": 0.01}
+Json bound_json(BoundKind kind, double value);
+/// "|x - x'| <= 0.01", "lossless", ...
+std::string bound_text(BoundKind kind, double value);
+
+/// Prints one object on one line; to stderr when stdout carries data. Throws CliError when that fails.
+void print_json(const Json& object, bool stdout_is_data = false);
+/// Prints to stdout and throws CliError (io) when that fails.
+void print_text(const std::string& text);
+/// "quern: TEXT" on stderr.
+void print_note(const std::string& text);
+
+/// The threads a run uses, with 0 resolved.
+std::size_t thread_count(const RunArgs& run);
+
+}  // namespace quern::cli

@@ -1,0 +1,67 @@
+// The quern command: signals, arguments, one verb, one catch-all.
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "cli/args.h"
+#include "cli/exit_codes.h"
+#include "cli/file_report.h"
+#include "cli/interrupt.h"
+#include "cli/verbs.h"
+
+namespace quern::cli {
+
+void attempt(Exit& result, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const CliError& error) {
+    print_note(error.what());
+    if (result == Exit::ok) result = error.code();
+  }
+}
+
+namespace {
+
+Exit run(const Command& command) {
+  switch (command.verb) {
+    case Verb::print: print_text(command.text); return Exit::ok;
+    case Verb::compress: return run_compress(command.compress);
+    case Verb::decompress: return run_decompress(command.decompress);
+    case Verb::info: return run_info(command.info);
+    case Verb::verify: return run_verify(command.verify);
+    case Verb::compare: return run_compare(command.compare);
+    case Verb::bench: return run_bench(command.bench);
+    case Verb::list_codecs: return run_list_codecs(command.json);
+    case Verb::list_devices: return run_list_devices(command.json);
+    case Verb::doctor: return run_doctor(command.json);
+  }
+  return Exit::usage;
+}
+
+int guarded_main(int argc, const char* const* argv) {
+  try {
+    install_signal_handlers();
+    Command command;
+    std::string message;
+    if (parse_only(argc, argv, command, message) != 0) {
+      print_note(message);
+      return static_cast<int>(Exit::usage);
+    }
+    return static_cast<int>(run(command));
+  } catch (const CliError& error) {
+    print_note(error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    std::fputs("quern: memory ran out; lower --memory or -T, or free some\n", stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "quern: an unexpected error, please report it: %s\n", error.what());
+  } catch (...) {
+    std::fputs("quern: an unexpected error, please report it\n", stderr);
+  }
+  return static_cast<int>(Exit::resource);
+}
+
+}  // namespace
+}  // namespace quern::cli
+
+int main(int argc, char** argv) { return quern::cli::guarded_main(argc, argv); }

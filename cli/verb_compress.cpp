@@ -1,0 +1,176 @@
+// quern compress: jobs, outputs, time steps, reports.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/fs.h>
+#endif
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "cli/byte_streams.h"
+#include "cli/compress_jobs.h"
+#include "cli/encode_array.h"
+#include "cli/file_report.h"
+#include "cli/input_array.h"
+#include "cli/safe_file.h"
+#include "cli/stream_file.h"
+#include "cli/verbs.h"
+
+namespace quern::cli {
+namespace {
+
+std::uint64_t input_file_bytes(const InputArray& input) {
+  struct stat info {};
+  const bool one_array = input.kind == io::FileKind::raw || input.kind == io::FileKind::npy;
+  if (one_array && input.path != "-" && stat(input.path.c_str(), &info) == 0 && S_ISREG(info.st_mode))
+    return static_cast<std::uint64_t>(info.st_size);
+  return input.bytes();
+}
+
+void report(const CompressJob& job, const InputArray& input, const EncodedArray& encoded, const CompressArgs& args) {
+  const CompressReport& made = encoded.report;
+  FileReport out;
+  out.input = input.label;
+  out.output = job.output;
+  out.input_bytes = input_file_bytes(input);
+  out.output_bytes = made.output_bytes;
+  out.raw_bytes = input.bytes();
+  out.stream_bytes = made.output_bytes;
+  out.codec = made.codec;
+  out.requested = job.bound;
+  out.enforced = made.enforced;
+  out.seconds = encoded.seconds;
+  out.psnr_db = made.psnr_db;
+  out.run = args.run;
+  if (encoded.checked) {
+    out.max_error = encoded.checked->quality.max_error;
+    out.psnr_db = encoded.checked->quality.psnr_db;
+    out.violations = encoded.checked->bound.violations;
+  }
+  const double raw = static_cast<double>(out.raw_bytes);
+  if (args.run.json) {
+    Json line = to_json(out);
+    line["dtype"] = dtype_name(input.meta.dtype);
+    line["shape"] = input.meta.shape.extents();
+    line["masked_elems"] = made.masked_elems;
+    line["chunks"] = made.chunks;
+    line["raw_chunks"] = made.raw_chunks;
+    print_json(line, job.output == "-");
+  } else if (!args.run.quiet) {
+    const double ratio = raw / static_cast<double>(std::max<std::uint64_t>(made.output_bytes, 1));
+    const double speed = encoded.seconds > 0 ? raw / 1e6 / encoded.seconds : 0;
+    fmt::print(stderr, "{}: {:.2f}x  {} -> {} bytes  {}  {}{:.0f} MB/s{}\n", input.label, ratio, out.raw_bytes,
+               made.output_bytes, bound_text(made.enforced.kind, made.enforced.value),
+               made.codec.empty() ? "" : made.codec + "  ", speed, encoded.checked ? "  verified" : "");
+    if (args.run.verbose)
+      fmt::print(stderr, "  {} of {} in {} chunks ({} raw), {} masked values, {:.3f} s, to {}\n",
+                 input.meta.shape.text(), dtype_name(input.meta.dtype), made.chunks, made.raw_chunks, made.masked_elems,
+                 encoded.seconds, job.output);
+  }
+}
+
+void remove_input(const std::string& path) {
+  if (path != "-" && unlink(path.c_str()) != 0) fail_errno(path, "remove it after compressing");
+}
+
+void compress_one(const CompressJob& job, const CompressArgs& args) {
+  if (job.output == "-") {
+    check_stdout(args.output.force);
+  } else {
+    check_output(job.input, job.output, args.output.force);
+  }
+  InputArray input = open_input(job.input, job.dataset, args.data);
+  if (job.output == "-") {
+    report(job, input, encode_array(input, job.bound, args, STDOUT_FILENO, "standard output"), args);
+    return;
+  }
+  SafeFile file(job.output, {.replace = args.output.force, .mode = mode_like(job.input)});
+  const EncodedArray encoded = encode_array(input, job.bound, args, file.descriptor(), job.output);
+  file.commit();
+  report(job, input, encoded, args);
+}
+
+/// Puts the old file's bytes in front of the new steps: shared blocks where the file system can, else copied.
+void copy_existing(const std::string& path, int to, const std::string& name) {
+  const int from = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (from < 0) fail_errno(path, "open");
+  bool copied = false;
+#ifdef FICLONE
+  copied = ioctl(to, FICLONE, from) == 0;
+#endif
+  try {
+    if (!copied) {
+      const Mapping old = Mapping::of_descriptor(from, path);
+      if (!write_all(to, old.bytes())) fail_errno(name, "write");
+    }
+  } catch (...) {
+    close(from);
+    throw;
+  }
+  close(from);
+  if (lseek(to, 0, SEEK_END) < 0) fail_errno(name, "write");
+}
+
+/// All steps of a file are of one array.
+void require_same_array(const StreamInfo& first, const InputArray& input, const std::string& output) {
+  if (first.dtype == input.meta.dtype && first.shape == input.meta.shape) return;
+  fail(Exit::usage, fmt::format("{}: is {} of {}, but the steps in {} are {} of {}; all must be equal", input.label,
+                                input.meta.shape.text(), dtype_name(input.meta.dtype), output, first.shape.text(),
+                                dtype_name(first.dtype)));
+}
+
+/// Steps go into a copy that replaces the file at the end: whatever happens, also a killed process or a lost machine,
+/// the old file is whole. Several steps in one call cost one copy.
+void append_all(const std::vector<CompressJob>& jobs, const CompressArgs& args) {
+  const std::string& output = args.output.path;
+  for (const CompressJob& job : jobs) check_output(job.input, output, true);
+  std::optional<StreamInfo> first;
+  struct stat info {};
+  const bool exists = stat(output.c_str(), &info) == 0;
+  if (exists && !S_ISREG(info.st_mode)) fail(Exit::usage, output + ": --append needs a regular file");
+  if (exists) first = inspect_all(output).front();
+
+  SafeFile file(output, {.replace = true, .mode = mode_like(jobs.front().input)});
+  if (exists) copy_existing(output, file.descriptor(), output);
+  std::vector<std::function<void()>> reports;
+  for (const CompressJob& job : jobs) {
+    auto input = std::make_shared<InputArray>(open_input(job.input, job.dataset, args.data));
+    if (first) {
+      require_same_array(*first, *input, output);
+    } else {
+      first = StreamInfo{};
+      first->dtype = input->meta.dtype;
+      first->shape = input->meta.shape;
+    }
+    const EncodedArray encoded = encode_array(*input, job.bound, args, file.descriptor(), output);
+    input->reader.reset();
+    reports.push_back([&job, &args, input, encoded] { report(job, *input, encoded, args); });
+  }
+  file.commit();
+  for (const auto& print : reports) print();
+}
+
+}  // namespace
+
+Exit run_compress(const CompressArgs& args) {
+  check_device(args.run);
+  const std::vector<CompressJob> jobs = plan_compress_jobs(args);
+  if (jobs.empty()) fail(Exit::usage, "no variable of the input has a bound; nothing was written");
+  Exit result = Exit::ok;
+  if (args.append) {
+    append_all(jobs, args);
+  } else {
+    for (const CompressJob& job : jobs) attempt(result, [&] { compress_one(job, args); });
+  }
+  // A file may have given several jobs: inputs go only when all went well.
+  if (args.output.remove_input && result == Exit::ok)
+    for (const std::string& input : args.inputs) remove_input(input);
+  return result;
+}
+
+}  // namespace quern::cli

@@ -1,0 +1,91 @@
+// quern list: codecs of this build, devices of this machine; and the refusal of devices that are not there.
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <quern/codec.h>
+
+#include "cli/devices.h"
+#include "cli/file_report.h"
+#include "cli/memory.h"
+#include "cli/values.h"
+#include "cli/verbs.h"
+
+namespace quern::cli {
+namespace {
+
+constexpr DType kAllTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,
+                               DType::i32, DType::i64,  DType::u8,  DType::u16, DType::u32, DType::u64};
+
+std::vector<std::string> types_of(const ArrayCodec& codec, BoundKind kind) {
+  std::vector<std::string> out;
+  for (const DType type : kAllTypes)
+    if (codec.supports(type, kind)) out.emplace_back(dtype_name(type));
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+}  // namespace
+
+Exit run_list_codecs(bool json) {
+  for (const ArrayCodec* codec : builtin_codecs().all()) {
+    const CodecInfo& info = codec->info();
+    Json line{{"name", info.name}, {"id", info.id}, {"version", info.version}, {"summary", info.summary}};
+    std::string text = fmt::format("{:10} {}\n", info.name, info.summary);
+    for (const BoundKind kind : {BoundKind::abs, BoundKind::pwrel, BoundKind::lossless}) {
+      const auto types = types_of(*codec, kind);
+      line[bound_kind_name(kind)] = types;
+      if (!types.empty()) text += fmt::format("{:10}   {}: {}\n", "", bound_kind_name(kind), joined(types));
+    }
+    if (json) {
+      print_json(line);
+    } else {
+      print_text(text);
+    }
+  }
+  return Exit::ok;
+}
+
+Exit run_list_devices(bool json) {
+  const CudaDevices cuda = find_cuda_devices();
+  if (json) {
+    print_json(Json{{"device", "cpu"},
+                    {"threads", std::thread::hardware_concurrency()},
+                    {"memory_bytes", machine_memory()},
+                    {"usable", true}});
+    for (std::size_t i = 0; i < cuda.devices.size(); ++i) {
+      const CudaDevice& device = cuda.devices[i];
+      print_json(Json{{"device", fmt::format("cuda:{}", i)},
+                      {"name", device.name},
+                      {"compute_capability", fmt::format("{}.{}", device.major, device.minor)},
+                      {"memory_bytes", device.memory_bytes},
+                      {"usable", false}});
+    }
+    return Exit::ok;
+  }
+  std::string text = fmt::format("cpu      {} hardware threads, {}\n", std::thread::hardware_concurrency(),
+                                 size_text(machine_memory()));
+  for (std::size_t i = 0; i < cuda.devices.size(); ++i)
+    text += fmt::format("cuda:{}   {}, compute {}.{}, {} (this build cannot use it)\n", i, cuda.devices[i].name,
+                        cuda.devices[i].major, cuda.devices[i].minor, size_text(cuda.devices[i].memory_bytes));
+  if (cuda.devices.empty()) text += "cuda     none: " + cuda.why_none + "\n";
+  print_text(text);
+  return Exit::ok;
+}
+
+void check_device(const RunArgs& run) {
+  if (run.device != DeviceKind::cuda) return;
+  const CudaDevices cuda = find_cuda_devices();
+  if (cuda.devices.empty()) fail(Exit::resource, "--device cuda: this machine has no CUDA device: " + cuda.why_none);
+  if (run.device_index >= cuda.devices.size())
+    fail(Exit::resource, fmt::format("--device cuda:{}: this machine has {} CUDA devices, numbered from 0",
+                                     run.device_index, cuda.devices.size()));
+  fail(Exit::resource, "--device cuda: this build runs its codecs on the CPU only; use --device cpu or auto");
+}
+
+}  // namespace quern::cli

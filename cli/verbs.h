@@ -1,0 +1,27 @@
+// The verbs: each does what its arguments say and returns the exit code of the whole run, or throws CliError.
+#pragma once
+
+#include <functional>
+
+#include "cli/args.h"
+#include "cli/exit_codes.h"
+
+namespace quern::cli {
+
+Exit run_compress(const CompressArgs& args);
+Exit run_decompress(const DecompressArgs& args);
+Exit run_info(const InfoArgs& args);
+Exit run_verify(const VerifyArgs& args);
+Exit run_compare(const CompareArgs& args);
+Exit run_bench(const BenchArgs& args);
+Exit run_list_codecs(bool json);
+Exit run_list_devices(bool json);
+Exit run_doctor(bool json);
+
+/// Does one file's work; an error is printed and remembered, so that the other files still get their turn.
+void attempt(Exit& result, const std::function<void()>& work);
+
+/// Throws (resource) when the run wants a device that this build or machine does not have.
+void check_device(const RunArgs& run);
+
+}  // namespace quern::cli
