@@ -72,6 +72,7 @@ struct PlanRequest {
   EnforcedBound bound;
   ArrayView sample;
   Settings settings;
+  std::string goal = "ratio";  ///< CompressOptions::goal
 };
 
 /// What a decoder knows before it sees a chunk.
@@ -93,7 +94,7 @@ class ChunkEncoder {
   virtual std::size_t max_chunk_bytes() const = 0;
   /// Bytes of 64-byte aligned scratch that `encode` needs.
   virtual std::size_t scratch_bytes() const = 0;
-  /// Writes the chunk's bytes to the start of `out` (at least max_chunk_bytes) and returns their count.
+  /// Writes the chunk's bytes to the start of `out` (at least max_chunk_bytes) and returns their count, at least 1.
   virtual Result<std::size_t> encode(const ConstBox3& in, std::span<std::uint8_t> out,
                                      std::span<std::uint8_t> scratch) const = 0;
 };

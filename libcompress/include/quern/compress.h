@@ -87,6 +87,12 @@ struct DecompressOptions {
   /// Decode what can be decoded; list the rest in `holes`, filled with the first declared fill value or NaN (integers:
   /// 0).
   bool keep_going = false;
+  /// Where the stream begins in a source that can seek; the decoder goes there first. Without it the stream begins at the
+  /// source's current position, and random access needs that to be byte 0.
+  std::optional<std::uint64_t> offset;
+  /// The caller will read on after this stream: leave the source right after it, without looking at what follows.
+  /// Otherwise what follows must be the end or another stream.
+  bool more_streams = false;
 };
 
 struct DecompressReport {
@@ -110,7 +116,8 @@ class Encoder {
 /// Streaming and random-access decompression of one stream.
 class Decoder {
  public:
-  /// Reads and checks the header. `source` must outlive the decoder.
+  /// Reads and checks the header. `source` must outlive the decoder. A source that is at its end fails with `truncated`
+  /// and Status::first() == 0: that is how a reader of several streams finds the last.
   static Result<std::unique_ptr<Decoder>> open(ByteSource& source, const Registry& registry, const Execution& execution,
                                                const DecompressOptions& options = {});
   virtual ~Decoder() = default;
@@ -130,6 +137,16 @@ Result<DecompressReport> decompress(ByteSource& source, const MutableArrayView& 
                                     const Execution& execution, const DecompressOptions& options = {});
 /// Header only; safe on any bytes.
 Result<StreamInfo> inspect(ByteSource& source, const Registry& registry);
+
+/// One of the streams that stand one after another in a file.
+struct StreamSpan {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// All streams of a source that can seek, in order, found from their trailers. Reads headers and trailers only; checks
+/// the headers. O(streams).
+Result<std::vector<StreamSpan>> list_streams(ByteSource& source);
 
 /// A size no stream of such an array exceeds: raw + 256 + raw/1000 + metadata.
 Result<std::uint64_t> max_stream_bytes(DType dtype, const Shape& shape, std::size_t metadata_bytes = 0);

@@ -1,0 +1,135 @@
+// The stages of a batch on its way back.
+#include "libcompress/pipeline/batch_decoder.h"
+
+#include "libcompress/pipeline/boxes.h"
+#include "libcompress/pipeline/tasks.h"
+
+namespace quern {
+namespace {
+
+// What a hole is filled with.
+std::uint64_t hole_bits(const Header& header) {
+  if (!header.fill_bits.empty()) return header.fill_bits.front();
+  switch (header.dtype) {
+    case DType::f16: return 0x7E00;
+    case DType::bf16: return 0x7FC0;
+    case DType::f32: return 0x7FC00000;
+    case DType::f64: return UINT64_C(0x7FF8000000000000);
+    default: return 0;
+  }
+}
+
+// One class byte a cell and what verbatim cells need: 8 bytes of value and 8 of position.
+std::uint64_t mask_memory(const SegmentLayout& layout) { return layout.max_segment_elems() * 17 + 4096; }
+
+}  // namespace
+
+BatchDecoder::BatchDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder* codec,
+                           bool keep_going, TaskRunner& runner)
+    : header_(header),
+      layout_(layout),
+      codec_(codec),
+      keep_going_(keep_going),
+      runner_(runner),
+      element_bytes_(dtype_bytes(header.dtype)),
+      hole_bits_(hole_bits(header)),
+      mask_limit_(mask_memory(layout)),
+      scratch_(codec != nullptr ? codec->scratch_bytes() : 0) {}
+
+std::uint64_t BatchDecoder::bytes_per_segment() const {
+  if (layout_.segments() == 0) return 0;
+  return sizeof(SegmentJob) + max_segment_bytes(layout_, 0) + mask_limit_;
+}
+
+std::uint64_t BatchDecoder::scratch_bytes() const {
+  return codec_ != nullptr ? runner_.width() * codec_->scratch_bytes() : 0;
+}
+
+MutableBox3 BatchDecoder::chunk_out(const SegmentJob& job, std::size_t k) const {
+  const GridBox segment = layout_.segment_box(job.segment);
+  const GridBox chunk = layout_.chunk_box(job.segment, k);
+  const std::uint64_t at = (chunk.begin[0] - segment.begin[0]) * job.out.strides[0] +
+                           (chunk.begin[1] - segment.begin[1]) * job.out.strides[1] +
+                           (chunk.begin[2] - segment.begin[2]);
+  return {static_cast<std::uint8_t*>(job.out.data) + at * element_bytes_, chunk.extents, job.out.strides};
+}
+
+Status BatchDecoder::check(SegmentJob& job) const {
+  job.mask = {};
+  parse_segment(job.bytes, layout_, {header_.checksum, job.segment}, job.parsed);
+  ParsedSegment& parsed = job.parsed;
+  if (!job.read_status.ok()) parsed.status = job.read_status;
+  if (!parsed.status.ok() && !keep_going_) return parsed.status;
+  if (parsed.head_intact && !parsed.mask.empty()) {
+    auto mask = mask::decode_mask(parsed.mask, layout_.segment_box(job.segment).extents, header_.dtype, mask_limit_);
+    if (mask.ok()) {
+      job.mask = std::move(mask).value();
+    } else {
+      if (!keep_going_) return mask.status();
+      parsed.head_intact = false;
+      parsed.status = mask.status();
+    }
+  }
+  if (!parsed.head_intact)
+    for (std::size_t k = 0; k < parsed.count; ++k) parsed.chunk_status[k] = parsed.status;
+  return {};
+}
+
+Status BatchDecoder::decode_chunk(SegmentJob& job, std::size_t k) {
+  const ChunkPiece& piece = job.parsed.chunks[k];
+  const MutableBox3 out = chunk_out(job, k);
+  switch (piece.form) {
+    case ChunkForm::raw: scatter(piece.bytes.data(), element_bytes_, out); return {};
+    case ChunkForm::masked: fill_box(out, element_bytes_, 0); return {};
+    case ChunkForm::coded: break;
+  }
+  if (codec_ == nullptr)
+    return Status(StatusCode::corrupt, "segment {0}, chunk {1} is coded in a stream without a codec",
+                  static_cast<std::int64_t>(job.segment),
+                  static_cast<std::int64_t>(layout_.first_chunk(job.segment) + k));
+  QUERN_ASSIGN_OR_RETURN(auto scratch, scratch_.lend());
+  return codec_->decode(piece.bytes, out, scratch.span());
+}
+
+Status BatchDecoder::finish(SegmentJob& job) const {
+  if (!job.mask.empty())
+    QUERN_RETURN_IF_ERROR(mask::restore_specials(job.out, header_.dtype, job.mask, job.out.extents, {0, 0, 0}));
+  for (std::size_t k = 0; k < job.parsed.count; ++k)
+    if ((job.wanted >> k & 1) != 0 && !job.parsed.chunk_status[k].ok())
+      fill_box(chunk_out(job, k), element_bytes_, hole_bits_);
+  return {};
+}
+
+void BatchDecoder::list_holes(const SegmentJob& job, std::vector<Hole>& holes) const {
+  for (std::size_t k = 0; k < job.parsed.count; ++k) {
+    if ((job.wanted >> k & 1) == 0 || job.parsed.chunk_status[k].ok()) continue;
+    const GridBox box = layout_.chunk_box(job.segment, k);
+    holes.push_back(
+        {job.segment, layout_.first_chunk(job.segment) + k, box.begin, box.extents, job.parsed.chunk_status[k]});
+  }
+}
+
+Status BatchDecoder::decode(std::span<SegmentJob> jobs, std::vector<Hole>& holes) {
+  std::size_t intact = jobs.size();
+  const Status failed = run_tasks(
+      runner_, jobs.size(), [&](std::size_t i) { return check(jobs[i]); }, &intact);
+  // What comes before a damaged segment may fail too, and comes first then: the size of the batch must not show.
+  QUERN_RETURN_IF_ERROR(decode_checked(jobs.first(intact), holes));
+  return failed;
+}
+
+Status BatchDecoder::decode_checked(std::span<SegmentJob> jobs, std::vector<Hole>& holes) {
+  QUERN_RETURN_IF_ERROR(run_tasks(runner_, jobs.size() * kMaxSegmentChunks, [&](std::size_t i) -> Status {
+    SegmentJob& job = jobs[i / kMaxSegmentChunks];
+    const std::size_t k = i % kMaxSegmentChunks;
+    if (k >= job.parsed.count || (job.wanted >> k & 1) == 0 || !job.parsed.chunk_status[k].ok()) return {};
+    job.parsed.chunk_status[k] = decode_chunk(job, k);
+    return keep_going_ ? Status() : job.parsed.chunk_status[k];
+  }));
+  QUERN_RETURN_IF_ERROR(run_tasks(runner_, jobs.size(), [&](std::size_t i) { return finish(jobs[i]); }));
+  if (keep_going_)
+    for (const SegmentJob& job : jobs) list_holes(job, holes);
+  return {};
+}
+
+}  // namespace quern

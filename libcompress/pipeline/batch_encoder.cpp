@@ -1,0 +1,169 @@
+// The three stages of a batch.
+#include "libcompress/pipeline/batch_encoder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "libcompress/pipeline/boxes.h"
+#include "libcompress/pipeline/tasks.h"
+
+namespace quern {
+namespace {
+
+constexpr std::size_t kPlaceAlign = 64;
+
+std::size_t place_size(const StreamSetup& setup) {
+  std::size_t bytes = static_cast<std::size_t>(setup.layout.full_chunk_bytes());
+  if (setup.encoder != nullptr) bytes = std::max(bytes, setup.encoder->max_chunk_bytes());
+  return (bytes + kPlaceAlign - 1) / kPlaceAlign * kPlaceAlign;
+}
+
+GridBox relative(const GridBox& box, const GridBox& origin) {
+  GridBox out = box;
+  for (std::size_t a = 0; a < 3; ++a) out.begin[a] -= origin.begin[a];
+  return out;
+}
+
+}  // namespace
+
+BatchEncoder::BatchEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner)
+    : setup_(setup),
+      options_(options),
+      runner_(runner),
+      element_bytes_(dtype_bytes(setup.header.dtype)),
+      place_bytes_(place_size(setup)),
+      scratch_(setup.encoder != nullptr ? setup.encoder->scratch_bytes() : 0) {}
+
+std::uint64_t BatchEncoder::bytes_per_segment() const {
+  const SegmentLayout& layout = setup_.layout;
+  if (layout.segments() == 0) return 0;
+  const std::uint64_t elems = layout.max_segment_elems();
+  // Chunk places, assembled bytes, working copy, one class byte a cell.
+  return sizeof(Slot) + layout.segment_chunks(0) * place_bytes_ + max_segment_bytes(layout, 0) +
+         elems * (element_bytes_ + 1);
+}
+
+std::uint64_t BatchEncoder::scratch_bytes() const {
+  return setup_.encoder != nullptr ? runner_.width() * setup_.encoder->scratch_bytes() : 0;
+}
+
+ConstBox3 BatchEncoder::user_box(const GridBox& box, const ArrayWindow& window) const {
+  const auto& extents = setup_.layout.grid().extents;
+  return {window.data + (setup_.layout.flat(box.begin) - window.begin) * element_bytes_,
+          box.extents,
+          {extents[1] * extents[2], extents[2]}};
+}
+
+std::span<std::uint8_t> BatchEncoder::chunk_place(Slot& slot, std::size_t k) const {
+  return slot.chunks.span().subspan(k * place_bytes_, place_bytes_);
+}
+
+Status BatchEncoder::find_mask(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const {
+  slot.count = static_cast<std::size_t>(setup_.layout.segment_chunks(segment));
+  slot.mask = {};
+  slot.mask_bytes.clear();
+  slot.all_masked.fill(false);
+  QUERN_RETURN_IF_ERROR(slot.chunks.resize(slot.count * place_bytes_));
+  if (setup_.encoder == nullptr) return {};  // raw chunks hold special values as they are
+  const GridBox box = setup_.layout.segment_box(segment);
+  const ConstBox3 user = user_box(box, window);
+  const mask::RepeatedRule rule{options_.find_repeated, setup_.header.enforced};
+  QUERN_ASSIGN_OR_RETURN(slot.mask, mask::find_specials(user, setup_.header.dtype, options_.fill_bits, rule));
+  if (slot.mask.empty()) return {};
+  QUERN_RETURN_IF_ERROR(mask::encode_mask(slot.mask, box.extents, setup_.header.dtype, slot.mask_bytes));
+  QUERN_RETURN_IF_ERROR(slot.copy.resize(box.elems() * element_bytes_));
+  gather(user, element_bytes_, slot.copy.data());
+  const std::array<std::uint64_t, 2> strides{box.extents[1] * box.extents[2], box.extents[2]};
+  QUERN_RETURN_IF_ERROR(mask::fill_gaps({slot.copy.data(), box.extents, strides}, setup_.header.dtype, slot.mask));
+  mark_masked_chunks(slot, segment);
+  return {};
+}
+
+void BatchEncoder::mark_masked_chunks(Slot& slot, std::uint64_t segment) const {
+  const GridBox box = setup_.layout.segment_box(segment);
+  for (std::size_t k = 0; k < slot.count; ++k) {
+    const GridBox chunk = relative(setup_.layout.chunk_box(segment, k), box);
+    const std::uint64_t origin = (chunk.begin[0] * box.extents[1] + chunk.begin[1]) * box.extents[2] + chunk.begin[2];
+    bool all = true;
+    for_each_row(chunk.extents, {box.extents[1] * box.extents[2], box.extents[2]},
+                 [&](std::uint64_t strided, std::uint64_t) {
+                   const std::uint8_t* row = slot.mask.classes.data() + origin + strided;
+                   all = all && std::memchr(row, 0, static_cast<std::size_t>(chunk.extents[2])) == nullptr;
+                 });
+    slot.all_masked[k] = all;
+  }
+}
+
+void BatchEncoder::store_raw(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window) const {
+  const GridBox box = setup_.layout.chunk_box(segment, k);
+  const auto place = chunk_place(slot, k).first(static_cast<std::size_t>(box.elems() * element_bytes_));
+  gather(user_box(box, window), element_bytes_, place.data());
+  slot.pieces[k] = {ChunkForm::raw, place, chunk_check(place)};
+}
+
+Status BatchEncoder::encode_chunk(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window) {
+  if (slot.all_masked[k]) {
+    slot.pieces[k] = {ChunkForm::masked, {}, chunk_check({})};
+    return {};
+  }
+  const GridBox box = setup_.layout.chunk_box(segment, k);
+  if (setup_.encoder != nullptr) {
+    ConstBox3 in = user_box(box, window);
+    if (!slot.mask.empty()) {
+      const GridBox whole = setup_.layout.segment_box(segment);
+      const Index3 at = relative(box, whole).begin;
+      const std::uint64_t origin = (at[0] * whole.extents[1] + at[1]) * whole.extents[2] + at[2];
+      in.data = slot.copy.data() + origin * element_bytes_;
+      in.strides = {whole.extents[1] * whole.extents[2], whole.extents[2]};
+    }
+    QUERN_ASSIGN_OR_RETURN(auto scratch, scratch_.lend());
+    const auto place = chunk_place(slot, k);
+    QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, setup_.encoder->encode(in, place, scratch.span()));
+    if (bytes > setup_.encoder->max_chunk_bytes() || bytes == 0)
+      return Status(StatusCode::internal, "the codec wrote {0} bytes for a chunk, at most {1} being announced",
+                    static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(setup_.encoder->max_chunk_bytes()));
+    if (bytes < box.elems() * element_bytes_) {
+      slot.pieces[k] = {ChunkForm::coded, place.first(bytes), chunk_check(place.first(bytes))};
+      return {};
+    }
+  }
+  store_raw(slot, segment, k, window);
+  return {};
+}
+
+Status BatchEncoder::assemble(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const {
+  std::uint64_t payload = slot.mask_bytes.size();
+  for (std::size_t k = 0; k < slot.count; ++k) payload += slot.pieces[k].bytes.size();
+  const std::uint64_t raw = setup_.layout.segment_box(segment).elems() * element_bytes_;
+  if (payload > raw) {
+    // The mask does not pay: raw chunks hold special values as they are.
+    slot.mask_bytes.clear();
+    for (std::size_t k = 0; k < slot.count; ++k)
+      if (slot.pieces[k].form != ChunkForm::raw) store_raw(slot, segment, k, window);
+  }
+  assemble_segment(setup_.layout, {setup_.header.checksum, segment}, slot.mask_bytes, {slot.pieces.data(), slot.count},
+                   slot.out);
+  return {};
+}
+
+Status BatchEncoder::encode(std::uint64_t first, std::size_t count, const ArrayWindow& window) {
+  if (slots_.size() < count) slots_.resize(count);
+  QUERN_RETURN_IF_ERROR(
+      run_tasks(runner_, count, [&](std::size_t i) { return find_mask(slots_[i], first + i, window); }));
+  QUERN_RETURN_IF_ERROR(run_tasks(runner_, count * kMaxSegmentChunks, [&](std::size_t i) -> Status {
+    Slot& slot = slots_[i / kMaxSegmentChunks];
+    const std::size_t k = i % kMaxSegmentChunks;
+    if (k >= slot.count) return {};
+    return encode_chunk(slot, first + i / kMaxSegmentChunks, k, window);
+  }));
+  return run_tasks(runner_, count, [&](std::size_t i) { return assemble(slots_[i], first + i, window); });
+}
+
+std::uint64_t BatchEncoder::raw_chunks(std::size_t i) const {
+  const Slot& slot = slots_[i];
+  return static_cast<std::uint64_t>(
+      std::count_if(slot.pieces.begin(), slot.pieces.begin() + static_cast<std::ptrdiff_t>(slot.count),
+                    [](const ChunkPiece& piece) { return piece.form == ChunkForm::raw; }));
+}
+
+}  // namespace quern

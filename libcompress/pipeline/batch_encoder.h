@@ -1,0 +1,72 @@
+// Encodes runs of segments: masks, chunks, assembly, each stage in parallel. Bytes do not depend on how many segments
+// make a batch. Memory is allocated for the first batch and reused.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <quern/codec.h>
+#include <quern/execution.h>
+
+#include "libcompress/format/segment.h"
+#include "libcompress/pipeline/buffer.h"
+#include "libcompress/pipeline/mask/mask.h"
+#include "libcompress/pipeline/setup.h"
+
+namespace quern {
+
+/// Memory that holds a run of an array's elements in C order.
+struct ArrayWindow {
+  const std::uint8_t* data = nullptr;
+  std::uint64_t begin = 0;  ///< flat index of the first element
+};
+
+class BatchEncoder {
+ public:
+  /// Setup and options outlive the encoder.
+  BatchEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner);
+
+  /// Bytes that a segment in flight needs at most, and that running tasks need beside.
+  std::uint64_t bytes_per_segment() const;
+  std::uint64_t scratch_bytes() const;
+
+  /// Encodes segments [first, first + count), whose elements must be in the window.
+  Status encode(std::uint64_t first, std::size_t count, const ArrayWindow& window);
+
+  /// Results of the last encode().
+  std::span<const std::uint8_t> segment_bytes(std::size_t i) const { return slots_[i].out; }
+  std::uint64_t masked_elems(std::size_t i) const { return slots_[i].mask.masked; }
+  std::uint64_t raw_chunks(std::size_t i) const;
+
+ private:
+  struct Slot {
+    mask::SegmentMask mask;
+    std::vector<std::uint8_t> mask_bytes;
+    AlignedBuffer copy;    // working copy of the segment, when it holds special values
+    AlignedBuffer chunks;  // one place for each chunk's bytes
+    std::array<ChunkPiece, kMaxSegmentChunks> pieces;
+    std::array<bool, kMaxSegmentChunks> all_masked{};
+    std::size_t count = 0;
+    std::vector<std::uint8_t> out;
+  };
+
+  ConstBox3 user_box(const GridBox& box, const ArrayWindow& window) const;
+  std::span<std::uint8_t> chunk_place(Slot& slot, std::size_t k) const;
+  Status find_mask(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const;
+  void mark_masked_chunks(Slot& slot, std::uint64_t segment) const;
+  Status encode_chunk(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window);
+  void store_raw(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window) const;
+  Status assemble(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const;
+
+  const StreamSetup& setup_;
+  const CompressOptions& options_;
+  TaskRunner& runner_;
+  std::size_t element_bytes_;
+  std::size_t place_bytes_;
+  BufferPool scratch_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace quern

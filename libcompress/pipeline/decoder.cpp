@@ -1,0 +1,247 @@
+// Opening streams, pulling elements, whole arrays.
+#include "libcompress/pipeline/decoder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace quern {
+namespace {
+
+std::int64_t number(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+Status out_of_memory() { return Status(StatusCode::out_of_memory, "out of memory"); }
+
+}  // namespace
+
+StreamInfo describe(const Header& header, std::uint64_t header_bytes, const SegmentLayout& layout,
+                    const Registry& registry) {
+  StreamInfo info;
+  info.format_major = header.major;
+  info.format_minor = header.minor;
+  info.dtype = header.dtype;
+  info.shape = header.shape;
+  info.requested = header.requested;
+  info.enforced = header.enforced;
+  info.range = header.range;
+  info.codec_id = header.codec_id;
+  info.codec_version = header.codec_version;
+  const ArrayCodec* codec = registry.by_id(header.codec_id);
+  info.codec_name = header.codec_id == kStoredCodecId ? "stored" : codec != nullptr ? codec->info().name : "unknown";
+  info.grid = header.grid;
+  info.chunks = layout.chunks();
+  info.segments = layout.segments();
+  info.fill_bits = header.fill_bits;
+  info.metadata = header.metadata;
+  info.header_bytes = header_bytes;
+  return info;
+}
+
+Status StreamDecoder::start(const Registry& registry) {
+  if (options_.offset) {
+    if (!source_.can_seek())
+      return Status(StatusCode::invalid_argument, "an offset was given for a source that cannot seek");
+    QUERN_RETURN_IF_ERROR(source_.seek(*options_.offset));
+  }
+  QUERN_ASSIGN_OR_RETURN(ReadHeader read, read_header(source_));
+  header_ = std::move(read.header);
+  layout_ = SegmentLayout(header_.grid, header_.dtype);
+  element_bytes_ = dtype_bytes(header_.dtype);
+  info_ = describe(header_, read.bytes, layout_, registry);
+  QUERN_RETURN_IF_ERROR(open_codec(registry));
+  segments_ = std::make_unique<SegmentSource>(source_, header_, read.bytes, layout_, options_, memory_limit_);
+  batch_ = std::make_unique<BatchDecoder>(header_, layout_, codec_.get(), options_.keep_going, runner_.get());
+  report_.input_bytes = read.bytes;
+  return {};
+}
+
+Status StreamDecoder::open_codec(const Registry& registry) {
+  if (header_.codec_id == kStoredCodecId) {
+    if (header_.codec_version != 1)
+      return Status(StatusCode::unsupported_version, "stored chunks of version {0} are not known",
+                    header_.codec_version);
+    if (!header_.params.empty()) return Status(StatusCode::corrupt, "stored chunks have no parameters");
+    return {};
+  }
+  const ArrayCodec* codec = registry.by_id(header_.codec_id);
+  if (codec == nullptr)
+    return Status(StatusCode::unknown_codec, "the stream was written by codec {0}, which this build does not have",
+                  header_.codec_id);
+  const OpenRequest request{header_.dtype, header_.shape, header_.enforced, header_.codec_version, header_.params};
+  QUERN_ASSIGN_OR_RETURN(codec_, codec->open(request));
+  if (codec_->grid().extents != header_.grid.extents || codec_->grid().chunk != header_.grid.chunk)
+    return Status(StatusCode::corrupt, "the header's chunk grid is not the one its codec uses");
+  return {};
+}
+
+Status StreamDecoder::need_memory(std::uint64_t bytes) const {
+  if (bytes <= memory_limit_) return {};
+  return Status(StatusCode::memory_limit, "{0} bytes are needed at least; the limit is {1}", number(bytes),
+                number(memory_limit_));
+}
+
+// At least one: what it needs has been checked.
+std::uint64_t StreamDecoder::segments_at_once(std::uint64_t held_bytes) {
+  const std::uint64_t per_segment = std::max<std::uint64_t>(batch_->bytes_per_segment(), 1);
+  const std::uint64_t fixed = held_bytes + batch_->scratch_bytes();
+  const std::uint64_t possible = memory_limit_ > fixed ? (memory_limit_ - fixed) / per_segment : 0;
+  return std::clamp<std::uint64_t>(runner_.get().width(), 1, std::max<std::uint64_t>(possible, 1));
+}
+
+MutableBox3 StreamDecoder::place(const GridBox& box, std::uint8_t* data, std::uint64_t begin) const {
+  const auto& extents = header_.grid.extents;
+  return {
+      data + (layout_.flat(box.begin) - begin) * element_bytes_, box.extents, {extents[1] * extents[2], extents[2]}};
+}
+
+Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::uint8_t* data) {
+  const std::uint64_t begin = layout_.band_begin(first);
+  const std::uint64_t last_segment = end * layout_.band_segments();
+  std::uint64_t segment = first * layout_.band_segments();
+  QUERN_RETURN_IF_ERROR(need_memory(window_.size() + batch_->scratch_bytes() + batch_->bytes_per_segment()));
+  const std::uint64_t at_once = segments_at_once(window_.size());
+  if (jobs_.size() < at_once) jobs_.resize(static_cast<std::size_t>(at_once));
+  while (segment < last_segment) {
+    const auto count = static_cast<std::size_t>(std::min(at_once, last_segment - segment));
+    std::size_t read = 0;
+    Status failed;
+    for (; read < count; ++read) {
+      failed = segments_->read_next(jobs_[read]);
+      if (!failed.ok()) break;
+      const GridBox box = layout_.segment_box(segment + read);
+      jobs_[read].out = place(box, data, begin);
+      jobs_[read].wanted = ~UINT64_C(0);
+      elems_done_ += box.elems();
+    }
+    // Damage in a segment that was read comes before the failure to read the next: the batch's size must not show.
+    QUERN_RETURN_IF_ERROR(batch_->decode({jobs_.data(), read}, report_.holes));
+    QUERN_RETURN_IF_ERROR(failed);
+    segment += count;
+    report_.input_bytes = segments_->bytes_read();
+    if (progress_ && !progress_(elems_done_, header_.shape.elems()))
+      return Status(StatusCode::cancelled, "cancelled after {0} elements", number(elems_done_));
+  }
+  next_band_ = end;
+  return {};
+}
+
+Status StreamDecoder::fill_window() {
+  const std::uint64_t band_bytes = layout_.band_begin(1) * element_bytes_;
+  const std::uint64_t fixed = batch_->scratch_bytes() + batch_->bytes_per_segment();
+  QUERN_RETURN_IF_ERROR(need_memory(fixed + band_bytes));
+  // Half of what is left for the window, half for segments in flight.
+  const std::uint64_t wanted = (runner_.get().width() + layout_.band_segments() - 1) / layout_.band_segments();
+  const std::uint64_t possible = (memory_limit_ - fixed) / 2 / band_bytes;
+  const std::uint64_t bands = std::min(layout_.bands() - next_band_,
+                                       std::clamp<std::uint64_t>(wanted, 1, std::max<std::uint64_t>(possible, 1)));
+  const std::uint64_t begin = layout_.band_begin(next_band_);
+  const std::uint64_t end = layout_.band_begin(next_band_ + bands);
+  QUERN_RETURN_IF_ERROR(window_.resize((end - begin) * element_bytes_));
+  window_at_ = 0;
+  return decode_bands(next_band_, next_band_ + bands, window_.data());
+}
+
+Result<std::size_t> StreamDecoder::pull_bytes(std::span<std::uint8_t> out) {
+  if (out.size() % element_bytes_ != 0)
+    return Status(StatusCode::invalid_argument, "{0} bytes are not whole elements of {1} bytes", number(out.size()),
+                  number(element_bytes_));
+  const std::uint64_t bands = layout_.segments() == 0 ? 0 : layout_.bands();
+  std::size_t done = 0;
+  while (done < out.size()) {
+    if (window_at_ < window_.size()) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(window_.size() - window_at_, out.size() - done));
+      std::memcpy(out.data() + done, window_.data() + window_at_, n);
+      window_at_ += n;
+      done += n;
+      continue;
+    }
+    if (next_band_ == bands) break;
+    const std::uint64_t begin = layout_.band_begin(next_band_);
+    std::uint64_t end = next_band_;
+    while (end < bands && (layout_.band_begin(end + 1) - begin) * element_bytes_ <= out.size() - done) ++end;
+    if (end > next_band_) {
+      const std::uint64_t bytes = (layout_.band_begin(end) - begin) * element_bytes_;
+      QUERN_RETURN_IF_ERROR(decode_bands(next_band_, end, out.data() + done));
+      done += static_cast<std::size_t>(bytes);
+    } else {
+      QUERN_RETURN_IF_ERROR(fill_window());
+    }
+  }
+  // The trailer is checked with the last elements, so that nobody has them all without the check.
+  if (next_band_ == bands && !finished_) {
+    QUERN_RETURN_IF_ERROR(segments_->finish());
+    finished_ = true;
+    report_.input_bytes = segments_->bytes_read();
+  }
+  return done;
+}
+
+Result<std::size_t> StreamDecoder::pull(std::span<std::uint8_t> out) {
+  if (!failed_.ok()) return failed_;
+  try {
+    auto pulled = pull_bytes(out);
+    if (!pulled.ok()) failed_ = pulled.status();
+    return pulled;
+  } catch (const std::bad_alloc&) {
+    failed_ = out_of_memory();
+    return failed_;
+  }
+}
+
+Result<std::unique_ptr<Decoder>> Decoder::open(ByteSource& source, const Registry& registry, const Execution& execution,
+                                               const DecompressOptions& options) {
+  try {
+    auto decoder = std::make_unique<StreamDecoder>(source, execution, options);
+    QUERN_RETURN_IF_ERROR(decoder->start(registry));
+    return std::unique_ptr<Decoder>(std::move(decoder));
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
+
+Result<DecompressReport> decompress(ByteSource& source, const MutableArrayView& out, const Registry& registry,
+                                    const Execution& execution, const DecompressOptions& options) {
+  QUERN_ASSIGN_OR_RETURN(const auto decoder, Decoder::open(source, registry, execution, options));
+  if (decoder->info().dtype != out.dtype || !(decoder->info().shape == out.shape))
+    return Status(StatusCode::invalid_argument, "the array has another element type or shape than the stream");
+  if (out.data == nullptr && out.elems() != 0) return Status(StatusCode::invalid_argument, "the array has no memory");
+  QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
+                         decoder->pull({static_cast<std::uint8_t*>(out.data), static_cast<std::size_t>(out.bytes())}));
+  static_cast<void>(bytes);
+  return decoder->report();
+}
+
+Result<StreamInfo> inspect(ByteSource& source, const Registry& registry) {
+  try {
+    QUERN_ASSIGN_OR_RETURN(const ReadHeader read, read_header(source));
+    return describe(read.header, read.bytes, SegmentLayout(read.header.grid, read.header.dtype), registry);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
+
+Result<std::vector<StreamSpan>> list_streams(ByteSource& source) {
+  if (!source.can_seek())
+    return Status(StatusCode::unsupported, "streams can be listed only in a source that can seek; this one cannot");
+  try {
+    std::vector<StreamSpan> streams;
+    std::uint64_t end = source.size();
+    while (end > 0) {
+      QUERN_ASSIGN_OR_RETURN(const Footer footer, read_footer(source, end));
+      end -= footer.stream_bytes;
+      QUERN_RETURN_IF_ERROR(source.seek(end));
+      QUERN_ASSIGN_OR_RETURN(const ReadHeader read, read_header(source));
+      if (read.bytes + kFooterBytes > footer.stream_bytes)
+        return Status(StatusCode::corrupt, "the trailer claims a stream of {0} bytes, fewer than its header",
+                      number(footer.stream_bytes));
+      streams.push_back({end, footer.stream_bytes});
+    }
+    std::reverse(streams.begin(), streams.end());
+    return streams;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
+
+}  // namespace quern

@@ -1,0 +1,185 @@
+// Sequential and random reading of segments.
+#include "libcompress/pipeline/segment_source.h"
+
+#include <algorithm>
+#include <array>
+
+namespace quern {
+namespace {
+
+std::int64_t number(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+}  // namespace
+
+Result<std::size_t> read_up_to(ByteSource& source, std::span<std::uint8_t> out) {
+  std::size_t have = 0;
+  while (have < out.size()) {
+    QUERN_ASSIGN_OR_RETURN(const std::size_t n, source.read(out.subspan(have)));
+    if (n == 0) break;
+    have += n;
+  }
+  return have;
+}
+
+Result<Footer> read_footer(ByteSource& source, std::uint64_t end) {
+  if (end < kFooterBytes)
+    return Status(StatusCode::truncated, "the stream has no trailer: {0} bytes are left for it", number(end));
+  QUERN_RETURN_IF_ERROR(source.seek(end - kFooterBytes));
+  std::array<std::uint8_t, kFooterBytes> bytes{};
+  QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source, bytes));
+  QUERN_ASSIGN_OR_RETURN(const Footer footer, parse_footer({bytes.data(), have}));
+  if (footer.stream_bytes > end)
+    return Status(StatusCode::corrupt, "the trailer claims a stream of {0} bytes; {1} are there",
+                  number(footer.stream_bytes), number(end));
+  return footer;
+}
+
+// Where the stream begins in a source that can seek. Without an offset from the caller it must be byte 0; the header
+// there must be the one that was read.
+Status SegmentSource::find_start() {
+  if (start_) return {};
+  if (!source_.can_seek())
+    return Status(StatusCode::unsupported, "random access needs a source that can seek; this one cannot");
+  if (options_.offset) {
+    start_ = *options_.offset;
+    return {};
+  }
+  moved_ = true;
+  QUERN_RETURN_IF_ERROR(source_.seek(0));
+  const auto first = read_header(source_);
+  if (!first.ok() || first->header.checksum != header_.checksum)
+    return Status(StatusCode::invalid_argument, "the stream does not begin at byte 0 of its source; give its offset");
+  start_ = 0;
+  return {};
+}
+
+Status SegmentSource::load_index() {
+  if (!offsets_.empty()) return {};
+  QUERN_RETURN_IF_ERROR(find_start());
+  moved_ = true;
+  // Several streams may follow one another: walk back from the end until the one that begins here.
+  std::uint64_t end = source_.size();
+  Footer footer;
+  while (true) {
+    QUERN_ASSIGN_OR_RETURN(footer, read_footer(source_, end));
+    if (end - footer.stream_bytes <= *start_) break;
+    end -= footer.stream_bytes;
+  }
+  if (end - footer.stream_bytes != *start_ || footer.stream_bytes < header_bytes_ + kFooterBytes ||
+      footer.index_bytes > footer.stream_bytes - header_bytes_ - kFooterBytes)
+    return Status(StatusCode::corrupt, "the trailer does not fit the stream");
+  if (layout_.segments() > footer.index_bytes)
+    return Status(StatusCode::corrupt, "the trailer does not have one size for each of {0} segments",
+                  number(layout_.segments()));
+  const std::uint64_t needed = footer.index_bytes + kFooterBytes + 8 * (layout_.segments() + 1);
+  if (needed > memory_limit_)
+    return Status(StatusCode::memory_limit, "the stream's index needs {0} bytes; the limit is {1}", number(needed),
+                  number(memory_limit_));
+  std::vector<std::uint8_t> trailer(static_cast<std::size_t>(footer.index_bytes) + kFooterBytes);
+  QUERN_RETURN_IF_ERROR(source_.seek(end - trailer.size()));
+  QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source_, trailer));
+  QUERN_ASSIGN_OR_RETURN(offsets_,
+                         parse_trailer({trailer.data(), have}, header_.checksum, header_bytes_, layout_.segments()));
+  trailer_bytes_ = trailer.size();
+  return {};
+}
+
+// Reads up to `size` bytes of a segment, `have` of which stand in the job's storage already.
+Status SegmentSource::read_sized(SegmentJob& job, std::uint64_t size, std::size_t have) {
+  QUERN_ASSIGN_OR_RETURN(const std::size_t more, read_up_to(source_, job.storage.span().subspan(have)));
+  job.bytes = job.storage.span().first(have + more);
+  if (job.bytes.size() < size)
+    job.read_status = Status(StatusCode::truncated, "segment {0}: the stream ends after {1} bytes of it",
+                             number(job.segment), number(job.bytes.size()));
+  return {};
+}
+
+Status SegmentSource::read_at(SegmentJob& job) {
+  job.bytes = {};
+  job.read_status = {};
+  QUERN_RETURN_IF_ERROR(load_index());
+  const std::uint64_t size = offsets_[job.segment + 1] - offsets_[job.segment];
+  if (size > max_segment_bytes(layout_, job.segment))
+    return Status(StatusCode::corrupt, "segment {0}: its size, {1} bytes, is impossible", number(job.segment),
+                  number(size));
+  QUERN_RETURN_IF_ERROR(job.storage.resize(size));
+  moved_ = true;
+  QUERN_RETURN_IF_ERROR(source_.seek(*start_ + offsets_[job.segment]));
+  return read_sized(job, size, 0);
+}
+
+Status SegmentSource::return_to_sequence() {
+  if (!moved_) return {};
+  QUERN_RETURN_IF_ERROR(source_.seek(start_.value_or(0) + bytes_read_));
+  moved_ = false;
+  return {};
+}
+
+Status SegmentSource::read_sequential(SegmentJob& job) {
+  QUERN_RETURN_IF_ERROR(return_to_sequence());
+  const std::size_t width = segment_size_width(layout_);
+  std::array<std::uint8_t, 8> prefix{};
+  QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source_, std::span(prefix).first(width)));
+  bytes_read_ += have;
+  if (have < width) return Status(StatusCode::truncated, "segment {0}: the stream ends before it", number(job.segment));
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t size, read_segment_size({prefix.data(), width}, layout_, job.segment));
+  QUERN_RETURN_IF_ERROR(job.storage.resize(size));
+  std::copy_n(prefix.begin(), width, job.storage.data());
+  QUERN_RETURN_IF_ERROR(read_sized(job, size, width));
+  bytes_read_ += job.bytes.size() - width;
+  builder_.add(size);
+  return {};
+}
+
+Status SegmentSource::read_next(SegmentJob& job) {
+  job.segment = next_++;
+  job.bytes = {};
+  job.read_status = {};
+  if (!options_.keep_going) return read_sequential(job);
+  // A damaged size must not take what follows with it: where there is an index, it leads from segment to segment.
+  if (source_.can_seek()) {
+    if (!index_tried_) {
+      index_tried_ = true;
+      if (!load_index().ok()) offsets_.clear();
+    }
+    if (!offsets_.empty()) {
+      job.read_status = read_at(job);
+      return {};
+    }
+  }
+  if (lost_.ok()) lost_ = read_sequential(job);
+  if (!lost_.ok()) job.read_status = lost_;
+  return {};
+}
+
+Status SegmentSource::check_what_follows() {
+  std::array<std::uint8_t, 8> bytes{};
+  QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source_, bytes));
+  if (begins_like_stream({bytes.data(), have})) return {};
+  return Status(StatusCode::trailing_data, "data that is no stream follows after byte {0}", number(bytes_read_));
+}
+
+// With keep_going, whatever is wrong with the end of the stream is no reason to withhold its values.
+Status SegmentSource::finish() {
+  if (!options_.keep_going) return read_trailer();
+  if (!offsets_.empty()) {
+    bytes_read_ = offsets_.back() + trailer_bytes_;
+    return source_.seek(*start_ + bytes_read_);
+  }
+  if (lost_.ok()) static_cast<void>(read_trailer());
+  return {};
+}
+
+Status SegmentSource::read_trailer() {
+  QUERN_RETURN_IF_ERROR(return_to_sequence());
+  const std::vector<std::uint8_t> expected = builder_.finish(header_.checksum, bytes_read_);
+  std::vector<std::uint8_t> found(expected.size());
+  QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source_, found));
+  bytes_read_ += have;
+  if (have < found.size()) return Status(StatusCode::truncated, "the stream ends inside its trailer");
+  if (found != expected)
+    return Status(StatusCode::corrupt, "the trailer is damaged: it does not match the segments before it");
+  return options_.more_streams ? Status() : check_what_follows();
+}
+
+}  // namespace quern

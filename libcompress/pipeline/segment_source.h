@@ -1,0 +1,73 @@
+// Reads segments from a byte source: one after another, or from anywhere through the trailer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <quern/compress.h>
+#include <quern/stream_io.h>
+
+#include "libcompress/format/header.h"
+#include "libcompress/format/segment.h"
+#include "libcompress/format/trailer.h"
+#include "libcompress/pipeline/batch_decoder.h"
+
+namespace quern {
+
+/// Fills `out` from the source; the count says how much there was.
+Result<std::size_t> read_up_to(ByteSource& source, std::span<std::uint8_t> out);
+
+/// Footer of the stream that ends at `end` of a source that can seek.
+Result<Footer> read_footer(ByteSource& source, std::uint64_t end);
+
+class SegmentSource {
+ public:
+  /// The source stands right after the header. All outlive this object.
+  SegmentSource(ByteSource& source, const Header& header, std::uint64_t header_bytes, const SegmentLayout& layout,
+                const DecompressOptions& options, std::uint64_t memory_limit)
+      : source_(source),
+        header_(header),
+        header_bytes_(header_bytes),
+        layout_(layout),
+        options_(options),
+        memory_limit_(memory_limit),
+        bytes_read_(header_bytes) {}
+
+  /// Reads the next segment into the job. Without keep_going fails when it cannot; with it, the job says what is
+  /// missing.
+  Status read_next(SegmentJob& job);
+  /// Reads the trailer after the last segment and looks at what follows. With keep_going nothing fails.
+  Status finish();
+  /// Reads the segment that job.segment names, through the trailer's index.
+  Status read_at(SegmentJob& job);
+  /// Bytes of the stream read in sequence so far.
+  std::uint64_t bytes_read() const { return bytes_read_; }
+
+ private:
+  Status find_start();
+  Status load_index();
+  Status read_sized(SegmentJob& job, std::uint64_t size, std::size_t have);
+  Status read_sequential(SegmentJob& job);
+  Status return_to_sequence();
+  Status read_trailer();
+  Status check_what_follows();
+
+  ByteSource& source_;
+  const Header& header_;
+  std::uint64_t header_bytes_;
+  const SegmentLayout& layout_;
+  const DecompressOptions& options_;
+  std::uint64_t memory_limit_;
+  TrailerBuilder builder_;
+  std::uint64_t next_ = 0;
+  std::uint64_t bytes_read_;
+  bool moved_ = false;  // by random access; the sequence goes on at start_ + bytes_read_
+  Status lost_;         // sequence broken: no more segments can be found
+  std::optional<std::uint64_t> start_;
+  std::vector<std::uint64_t> offsets_;  // of segments in the stream; empty until loaded
+  std::uint64_t trailer_bytes_ = 0;     // of the trailer that the offsets came from
+  bool index_tried_ = false;
+};
+
+}  // namespace quern

@@ -1,0 +1,203 @@
+// Choice of codec, sample, header.
+#include "libcompress/pipeline/setup.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "libcompress/format/limits.h"
+#include "libcompress/format/segment.h"
+#include "libcompress/format/trailer.h"
+#include "libcompress/format/writer.h"
+#include "libcompress/pipeline/buffer.h"
+#include "libcompress/pipeline/mask/mask.h"
+#include "libcompress/pipeline/tasks.h"
+
+namespace quern {
+namespace {
+
+constexpr std::uint64_t kSampleBytes = UINT64_C(64) << 20;
+constexpr std::uint64_t kSamplePieceElems = UINT64_C(1) << 18;
+constexpr std::uint64_t kStoredChunkBytes = 32768;
+
+struct Choice {
+  const ArrayCodec* codec = nullptr;  // null: stored
+  bool substituted = false;           // settings meant for another codec do not apply
+};
+
+Result<Choice> choose_codec(const SetupRequest& request) {
+  const BoundKind kind = request.bound.enforced.kind;
+  const std::string& name = request.options->codec;
+  const ArrayCodec* lossless = request.registry->by_name("lossless");
+  if (lossless != nullptr && !lossless->supports(request.dtype, BoundKind::lossless)) lossless = nullptr;
+  if (name == "auto") {
+    const ArrayCodec* fast = request.registry->by_name("lorenzo");
+    if (kind != BoundKind::lossless && fast != nullptr && fast->supports(request.dtype, kind)) return Choice{fast};
+    return Choice{lossless, request.options->bound.kind != BoundKind::lossless};
+  }
+  const ArrayCodec* codec = request.registry->by_name(name);
+  if (codec->supports(request.dtype, kind)) return Choice{codec};
+  if (kind == BoundKind::lossless) return Choice{lossless, true};
+  return Status(StatusCode::unsupported,
+                "the codec does not take this element type under this kind of bound; try another codec, or auto");
+}
+
+// The sample with special values replaced; a view of the user's memory when it holds none.
+class CleanSample {
+ public:
+  Result<ArrayView> make(const SetupRequest& request, TaskRunner& runner) {
+    const ArrayView& sample = request.sample;
+    const std::uint64_t elems = sample.elems();
+    const std::uint64_t pieces = (elems + kSamplePieceElems - 1) / kSamplePieceElems;
+    masks_.resize(static_cast<std::size_t>(pieces));
+    const std::size_t width = dtype_bytes(sample.dtype);
+    const auto* data = static_cast<const std::uint8_t*>(sample.data);
+    const auto piece_elems = [&](std::size_t i) { return std::min(kSamplePieceElems, elems - i * kSamplePieceElems); };
+    const mask::RepeatedRule rule{request.options->find_repeated, request.bound.enforced};
+    QUERN_RETURN_IF_ERROR(run_tasks(runner, masks_.size(), [&](std::size_t i) -> Status {
+      const ConstBox3 box{
+          data + i * kSamplePieceElems * width, {1, 1, piece_elems(i)}, {piece_elems(i), piece_elems(i)}};
+      QUERN_ASSIGN_OR_RETURN(masks_[i], mask::find_specials(box, sample.dtype, request.options->fill_bits, rule));
+      return {};
+    }));
+    if (std::all_of(masks_.begin(), masks_.end(), [](const auto& m) { return m.empty(); })) return sample;
+    if (sample.bytes() > request.memory_limit)
+      return Status(StatusCode::memory_limit, "{0} bytes are needed for a clean copy of the sample; the limit is {1}",
+                    static_cast<std::int64_t>(sample.bytes()), static_cast<std::int64_t>(request.memory_limit));
+    QUERN_RETURN_IF_ERROR(copy_.resize(sample.bytes()));
+    QUERN_RETURN_IF_ERROR(run_tasks(runner, masks_.size(), [&](std::size_t i) -> Status {
+      std::uint8_t* piece = copy_.data() + i * kSamplePieceElems * width;
+      std::memcpy(piece, data + i * kSamplePieceElems * width, piece_elems(i) * width);
+      if (masks_[i].empty()) return {};
+      return mask::fill_gaps({piece, {1, 1, piece_elems(i)}, {piece_elems(i), piece_elems(i)}}, sample.dtype,
+                             masks_[i]);
+    }));
+    masks_.clear();
+    return ArrayView{copy_.data(), sample.dtype, sample.shape};
+  }
+
+ private:
+  std::vector<mask::SegmentMask> masks_;
+  AlignedBuffer copy_;
+};
+
+Header common_header(const SetupRequest& request) {
+  Header header;
+  header.dtype = request.dtype;
+  header.shape = request.shape;
+  header.requested = request.options->bound;
+  if (header.requested.kind == BoundKind::lossless) header.requested.value = 0;
+  header.enforced = request.bound.enforced;
+  header.range = request.bound.range;
+  header.writer = this_writer();
+  header.fill_bits = request.options->fill_bits;
+  header.metadata = request.options->metadata;
+  return header;
+}
+
+Status finish_setup(StreamSetup& setup) {
+  if (!check_grid(setup.header.grid, setup.header.shape).ok())
+    return Status(StatusCode::internal, "the codec's chunk grid does not fit the array");
+  QUERN_ASSIGN_OR_RETURN(setup.header_bytes, serialize_header(setup.header));
+  setup.layout = SegmentLayout(setup.header.grid, setup.header.dtype);
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t sample_elems(DType dtype, const Shape& shape) {
+  return std::min(shape.elems(), kSampleBytes / dtype_bytes(dtype));
+}
+
+Status check_options(DType dtype, const CompressOptions& options, const Registry& registry) {
+  QUERN_RETURN_IF_ERROR(options.bound.check(dtype));
+  if (options.codec != "auto" && registry.by_name(options.codec) == nullptr)
+    return Status(StatusCode::unknown_codec, "there is no codec of that name; `quern list codecs` names them");
+  if (options.goal != "ratio" && options.goal != "psnr" && options.goal != "speed")
+    return Status(StatusCode::invalid_argument, "the goal must be ratio, psnr or speed");
+  if (options.fill_bits.size() > kMaxFillValues)
+    return Status(StatusCode::invalid_argument, "{0} fill values are declared; {1} is the limit",
+                  static_cast<std::int64_t>(options.fill_bits.size()), static_cast<std::int64_t>(kMaxFillValues));
+  const std::size_t bits = 8 * dtype_bytes(dtype);
+  for (const std::uint64_t fill : options.fill_bits)
+    if (bits < 64 && fill >> bits != 0)
+      return Status(StatusCode::invalid_argument, "a fill value has more than the {0} bits of the element type",
+                    static_cast<std::int64_t>(bits));
+  if (options.metadata.size() > kMaxMetadataBytes)
+    return Status(StatusCode::invalid_argument, "the metadata has {0} bytes; {1} is the limit",
+                  static_cast<std::int64_t>(options.metadata.size()), static_cast<std::int64_t>(kMaxMetadataBytes));
+  if (options.range && !(options.range->min <= options.range->max && options.range->max - options.range->max == 0 &&
+                         options.range->min - options.range->min == 0))
+    return Status(StatusCode::invalid_argument, "the given range must be two finite numbers, the smaller first");
+  return {};
+}
+
+std::uint64_t worst_stream_bytes(const StreamSetup& setup) {
+  const SegmentLayout& layout = setup.layout;
+  const std::uint64_t segments = layout.segments();
+  std::uint64_t bytes = setup.header_bytes.size() + kFooterBytes;
+  if (segments == 0) return bytes;
+  const std::uint64_t largest = max_segment_bytes(layout, 0);
+  const std::uint64_t mask_size_bytes = varint_bytes(layout.max_segment_elems() * dtype_bytes(layout.dtype()));
+  const std::uint64_t per_segment = segment_framing_bytes(layout, 0) - 1 + mask_size_bytes + varint_bytes(largest);
+  const std::uint64_t per_chunk = segment_framing_bytes(layout, 1) - segment_framing_bytes(layout, 0);
+  return bytes + segments * per_segment + layout.chunks() * per_chunk +
+         setup.header.shape.elems() * dtype_bytes(setup.header.dtype);
+}
+
+Result<StreamSetup> make_stored_setup(const SetupRequest& request) {
+  StreamSetup setup;
+  setup.header = common_header(request);
+  setup.header.codec_id = kStoredCodecId;
+  setup.header.codec_version = 1;
+  setup.codec_name = "stored";
+  const std::uint64_t elems = request.shape.elems();
+  const std::uint64_t chunk = kStoredChunkBytes / dtype_bytes(request.dtype);
+  setup.header.grid = {{1, 1, elems}, {1, 1, std::clamp<std::uint64_t>(elems, 1, chunk)}};
+  QUERN_RETURN_IF_ERROR(finish_setup(setup));
+  return setup;
+}
+
+Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner) {
+  QUERN_ASSIGN_OR_RETURN(const Choice choice, choose_codec(asked));
+  SetupRequest request = asked;
+  // A codec chosen because it keeps every bit is not told of a bound.
+  if (choice.codec == nullptr || !choice.codec->supports(request.dtype, request.bound.enforced.kind))
+    request.bound.enforced = {};
+  if (choice.codec == nullptr || request.shape.elems() == 0) return make_stored_setup(request);
+  StreamSetup setup;
+  setup.header = common_header(request);
+  setup.header.codec_id = choice.codec->info().id;
+  setup.header.codec_version = choice.codec->info().version;
+  setup.codec_name = choice.codec->info().name;
+  {
+    CleanSample clean;
+    PlanRequest plan;
+    plan.dtype = request.dtype;
+    plan.shape = request.shape;
+    plan.bound = request.bound.enforced;
+    plan.goal = request.options->goal;
+    QUERN_ASSIGN_OR_RETURN(plan.sample, clean.make(request, runner));
+    if (!choice.substituted) plan.settings = request.options->settings;
+    QUERN_ASSIGN_OR_RETURN(setup.encoder, choice.codec->plan(plan));
+  }
+  setup.header.grid = setup.encoder->plan().grid;
+  setup.header.params = setup.encoder->plan().params;
+  QUERN_RETURN_IF_ERROR(finish_setup(setup));
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
+                         max_stream_bytes(request.dtype, request.shape, request.options->metadata.size()));
+  if (worst_stream_bytes(setup) > limit) {
+    if (setup.layout.segments() > 1) return make_stored_setup(request);
+    setup.check_outcome = true;
+  }
+  return setup;
+}
+
+Result<std::uint64_t> max_stream_bytes(DType dtype, const Shape& shape, std::size_t metadata_bytes) {
+  const auto raw = checked_multiply(shape.elems(), dtype_bytes(dtype));
+  if (!raw || *raw > UINT64_C(1) << 63)
+    return Status(StatusCode::invalid_shape, "the array has more bytes than 64-bit sizes can hold");
+  return *raw + 256 + *raw / 1000 + metadata_bytes;
+}
+
+}  // namespace quern

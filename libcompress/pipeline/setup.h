@@ -1,0 +1,60 @@
+// Everything that is decided before the first byte of a stream: codec, its plan, the header. Also the sizes that
+// promise 5 (never larger than raw + 256 + raw/1000) rests on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <quern/compress.h>
+
+#include "libcompress/format/header.h"
+#include "libcompress/format/layout.h"
+
+namespace quern {
+
+/// The bound a stream is written under.
+struct ResolvedBound {
+  EnforcedBound enforced;
+  std::optional<ValueRange> range;
+};
+
+/// What a setup is made from; the pointers' targets outlive it.
+struct SetupRequest {
+  DType dtype = DType::f32;
+  Shape shape;
+  const CompressOptions* options = nullptr;
+  const Registry* registry = nullptr;
+  ResolvedBound bound;
+  ArrayView sample;  ///< first elements of the array, as the user gave them
+  std::uint64_t memory_limit = 0;
+};
+
+struct StreamSetup {
+  Header header;
+  std::vector<std::uint8_t> header_bytes;
+  std::unique_ptr<ChunkEncoder> encoder;  ///< null: every chunk is stored raw
+  SegmentLayout layout;
+  std::string codec_name;
+  /// The worst case does not keep promise 5, but the array is one segment: look at the outcome before writing.
+  bool check_outcome = false;
+};
+
+/// Elements of the sample for an array: the first 64 MiB.
+std::uint64_t sample_elems(DType dtype, const Shape& shape);
+
+/// Fails on options that make no sense, before anything is read.
+Status check_options(DType dtype, const CompressOptions& options, const Registry& registry);
+
+/// Chooses the codec and lets it plan. Memory: a copy of the sample if it holds special values.
+Result<StreamSetup> make_setup(const SetupRequest& request, TaskRunner& runner);
+
+/// A setup that stores every chunk raw.
+Result<StreamSetup> make_stored_setup(const SetupRequest& request);
+
+/// Upper limit of the bytes of a stream written with this setup.
+std::uint64_t worst_stream_bytes(const StreamSetup& setup);
+
+}  // namespace quern

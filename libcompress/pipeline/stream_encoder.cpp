@@ -1,0 +1,110 @@
+// Batching, writing, and the promise that a stream is never larger than its values.
+#include "libcompress/pipeline/stream_encoder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "libcompress/format/writer.h"
+
+namespace quern {
+
+Result<std::unique_ptr<StreamEncoder>> StreamEncoder::create(const SetupRequest& request, std::uint64_t held_bytes,
+                                                             TaskRunner& runner, const ProgressCallback& progress,
+                                                             ByteSink& sink) {
+  std::unique_ptr<StreamEncoder> encoder(new StreamEncoder(request, runner, progress, sink));
+  if (held_bytes > request.memory_limit)
+    return Status(StatusCode::memory_limit, "{0} bytes are needed at least; the limit is {1}",
+                  static_cast<std::int64_t>(held_bytes), static_cast<std::int64_t>(request.memory_limit));
+  encoder->request_.memory_limit = request.memory_limit - held_bytes;
+  QUERN_ASSIGN_OR_RETURN(StreamSetup setup, make_setup(encoder->request_, runner));
+  encoder->request_.memory_limit = request.memory_limit;
+  encoder->request_.sample = {};
+  encoder->held_bytes_ = held_bytes;
+  QUERN_RETURN_IF_ERROR(encoder->use(std::move(setup)));
+  return encoder;
+}
+
+Status StreamEncoder::use(StreamSetup setup) {
+  setup_ = std::move(setup);
+  batch_encoder_ = std::make_unique<BatchEncoder>(setup_, *request_.options, runner_);
+  return set_held_bytes(held_bytes_);
+}
+
+Status StreamEncoder::set_held_bytes(std::uint64_t held_bytes) {
+  held_bytes_ = held_bytes;
+  const std::uint64_t least = held_bytes_ + memory_for(1);
+  if (least > request_.memory_limit)
+    return Status(StatusCode::memory_limit, "{0} bytes are needed at least; the limit is {1}",
+                  static_cast<std::int64_t>(least), static_cast<std::int64_t>(request_.memory_limit));
+  const std::uint64_t wanted = runner_.width();  // one a thread keeps the mask stage busy
+  const std::uint64_t per_segment = std::max<std::uint64_t>(batch_encoder_->bytes_per_segment(), 1);
+  const std::uint64_t possible = 1 + (request_.memory_limit - least) / per_segment;
+  batch_ = std::clamp<std::uint64_t>(wanted, 1, possible);
+  return {};
+}
+
+Status StreamEncoder::write(std::span<const std::uint8_t> bytes) {
+  if (!header_written_) {
+    QUERN_RETURN_IF_ERROR(sink_.write(setup_.header_bytes));
+    header_written_ = true;
+    report_.output_bytes += setup_.header_bytes.size();
+  }
+  if (bytes.empty()) return {};
+  QUERN_RETURN_IF_ERROR(sink_.write(bytes));
+  report_.output_bytes += bytes.size();
+  return {};
+}
+
+Status StreamEncoder::write_batch(std::uint64_t first, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto bytes = batch_encoder_->segment_bytes(i);
+    QUERN_RETURN_IF_ERROR(write(bytes));
+    trailer_.add(bytes.size());
+    report_.masked_elems += batch_encoder_->masked_elems(i);
+    report_.raw_chunks += batch_encoder_->raw_chunks(i);
+    report_.chunks += setup_.layout.segment_chunks(first + i);
+    elems_done_ += setup_.layout.segment_box(first + i).elems();
+  }
+  if (progress_ && !progress_(elems_done_, request_.shape.elems()))
+    return Status(StatusCode::cancelled, "cancelled after {0} elements", static_cast<std::int64_t>(elems_done_));
+  return {};
+}
+
+// One segment whose worst case breaks promise 5: look at the outcome, and store the values raw if it really does.
+Status StreamEncoder::encode_checked(const ArrayWindow& window) {
+  QUERN_RETURN_IF_ERROR(batch_encoder_->encode(0, 1, window));
+  const std::uint64_t segment = batch_encoder_->segment_bytes(0).size();
+  const std::uint64_t total = setup_.header_bytes.size() + segment + varint_bytes(segment) + kFooterBytes;
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
+                         max_stream_bytes(request_.dtype, request_.shape, request_.options->metadata.size()));
+  if (total <= limit) {
+    next_ = 1;
+    return write_batch(0, 1);
+  }
+  QUERN_ASSIGN_OR_RETURN(StreamSetup stored, make_stored_setup(request_));
+  QUERN_RETURN_IF_ERROR(use(std::move(stored)));
+  return encode_until(setup_.layout.segments(), window);
+}
+
+Status StreamEncoder::encode_until(std::uint64_t end, const ArrayWindow& window) {
+  if (setup_.check_outcome && next_ == 0 && end > 0) return encode_checked(window);
+  while (next_ < end) {
+    const auto count = static_cast<std::size_t>(std::min(batch_, end - next_));
+    QUERN_RETURN_IF_ERROR(batch_encoder_->encode(next_, count, window));
+    QUERN_RETURN_IF_ERROR(write_batch(next_, count));
+    next_ += count;
+  }
+  return {};
+}
+
+Result<CompressReport> StreamEncoder::finish() {
+  QUERN_RETURN_IF_ERROR(write({}));
+  QUERN_RETURN_IF_ERROR(write(trailer_.finish(setup_.header.checksum, report_.output_bytes)));
+  report_.input_bytes = request_.shape.elems() * dtype_bytes(request_.dtype);
+  report_.enforced = setup_.header.enforced;
+  report_.range = setup_.header.range;
+  report_.codec = setup_.codec_name;
+  return report_;
+}
+
+}  // namespace quern
