@@ -119,7 +119,7 @@ TEST(MaskCodec_KnownMask_GivesKnownBytes, GoldenBytes) {
     hex += "0123456789abcdef"[b >> 4];
     hex += "0123456789abcdef"[b & 15];
   }
-  EXPECT_EQ(hex, "0807fbfe804cd50e87331e");
+  EXPECT_EQ(hex, "0807fbfe804cd50e873440");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace quern::mask {
 
-inline constexpr unsigned kModelAges = 80;
+inline constexpr unsigned kModelAges = 40;
 
 /// Share of the distance, in units of 2^-16, that the k-th update moves a probability: 1/(k+1.5).
 inline constexpr auto kModelRates = [] {

@@ -34,7 +34,7 @@ class Quantizer {
     if (!(inverse_ <= 0x1p1000)) inverse_ = 0x1p1000;
   }
 
-  /// Clamped to +-2^27, so that sums of eight fit.
+  /// Clamped to +-2^27, so that sums of four fit.
   std::int32_t operator()(Word bits) const {
     constexpr double kLimit = 0x1p27;
     const double value = by_value_ || !W::kFloat ? to_double<W>(bits) : static_cast<double>(key(bits));
@@ -60,59 +60,83 @@ inline std::uint32_t residual_bits(std::int32_t r) {
   return exponent == 0 ? 0 : exponent - 125;
 }
 
-/// Cost in bits of a box of finite values: for pieces of 32 cells of a row the cheapest of 1-D, 2-D and 3-D Lorenzo.
+/// Rows of a segment that estimates look at, numbered through all planes: bands of eight, one band in four; all rows of
+/// a segment with few.
+class SampledRows {
+ public:
+  explicit SampledRows(const Extents& extents) : rows_(extents[0] * extents[1]), every_(rows_ <= kFewRows ? 1 : 4) {}
+
+  std::uint64_t rows() const { return rows_; }
+  bool has(std::uint64_t row) const { return (row / kBand) % every_ == 0; }
+  std::uint64_t sampled() const {
+    std::uint64_t n = 0;
+    for (std::uint64_t r = 0; r < rows_; r += kBand) n += has(r) ? std::min(kBand, rows_ - r) : 0;
+    return n;
+  }
+
+ private:
+  static constexpr std::uint64_t kBand = 8;
+  static constexpr std::uint64_t kFewRows = 64;
+  std::uint64_t rows_;
+  std::uint64_t every_;
+};
+
+/// Cost in bits of a segment of finite values, scaled up from the sampled rows: for pieces of 32 cells of a row the
+/// cheaper of 1-D and 2-D Lorenzo.
 template <class W>
 class CostEstimate {
  public:
-  explicit CostEstimate(const EnforcedBound& bound, const Extents& extents)
-      : quantize_(bound), extents_(extents), pitch_(extents[2] + 1), now_(plane_size()), before_(plane_size()) {}
+  using Word = typename W::Word;
 
-  /// `row(i, y)` gives a pointer to the extents[2] elements of a row.
-  template <class Rows>
-  std::uint64_t operator()(Rows&& row) {
-    std::fill(now_.begin(), now_.end(), 0);
+  CostEstimate(const EnforcedBound& bound, const Extents& extents)
+      : quantize_(bound), sample_(extents), cols_(extents[2]), now_(cols_ + 1), above_(cols_ + 1) {}
+
+  /// `cells` are contiguous in C order.
+  std::uint64_t operator()(const Word* cells) {
     std::uint64_t bits = 0;
-    for (std::uint64_t i = 0; i < extents_[0]; ++i) {
-      std::swap(now_, before_);
-      for (std::uint64_t y = 0; y < extents_[1]; ++y) {
-        const typename W::Word* p = row(i, y);
-        std::int32_t* q = now_.data() + (y + 1) * pitch_ + 1;
-        for (std::uint64_t x = 0; x < extents_[2]; ++x) q[x] = quantize_(p[x]);
-        bits += row_bits(q, before_.data() + (y + 1) * pitch_ + 1);
-      }
+    std::uint64_t ready = UINT64_MAX;  // the row that now_ holds
+    for (std::uint64_t r = 0; r < sample_.rows(); ++r) {
+      if (!sample_.has(r)) continue;
+      if (r > 0 && ready != r - 1) quantize_row(cells + (r - 1) * cols_);
+      std::swap(now_, above_);
+      quantize_row(cells + r * cols_);
+      if (r == 0) std::fill(above_.begin(), above_.end(), 0);
+      bits += row_bits(now_.data() + 1, above_.data() + 1);
+      ready = r;
     }
-    return bits;
+    return bits * sample_.rows() / std::max<std::uint64_t>(sample_.sampled(), 1);
   }
 
  private:
   static constexpr std::uint64_t kPiece = 32;
-  std::size_t plane_size() const { return (extents_[1] + 1) * pitch_; }
 
-  std::uint64_t row_bits(const std::int32_t* q, const std::int32_t* p) const {
-    const std::int32_t* qn = q - pitch_;
-    const std::int32_t* pn = p - pitch_;
+  void quantize_row(const Word* p) {
+    std::int32_t* q = now_.data() + 1;
+    for (std::uint64_t x = 0; x < cols_; ++x) q[x] = quantize_(p[x]);
+  }
+
+  std::uint64_t row_bits(const std::int32_t* q, const std::int32_t* above) const {
     std::uint64_t total = 0;
-    for (std::uint64_t x0 = 0; x0 < extents_[2]; x0 += kPiece) {
-      const std::uint64_t x1 = std::min(x0 + kPiece, extents_[2]);
-      std::uint32_t one = 0, two = 0, three = 0;
-      for (auto x = static_cast<std::int64_t>(x0); x < static_cast<std::int64_t>(x1); ++x) {
-        const std::int32_t d1 = q[x] - q[x - 1];
-        const std::int32_t d2 = d1 - (qn[x] - qn[x - 1]);
-        const std::int32_t d3 = d2 - ((p[x] - p[x - 1]) - (pn[x] - pn[x - 1]));
-        one += residual_bits(d1);
-        two += residual_bits(d2);
-        three += residual_bits(d3);
+    for (std::uint64_t x0 = 0; x0 < cols_; x0 += kPiece) {
+      const std::uint64_t n = std::min(kPiece, cols_ - x0);
+      const std::int32_t* a = q + x0;
+      const std::int32_t* b = above + x0;
+      std::uint32_t one = 0, two = 0;
+      for (std::uint64_t x = 0; x < n; ++x) {
+        const std::int32_t d = a[x] - *(a + x - 1);
+        one += residual_bits(d);
+        two += residual_bits(d - (b[x] - *(b + x - 1)));
       }
-      total += std::min({one, two, three});
+      total += std::min(one, two);
     }
     return total;
   }
 
   Quantizer<W> quantize_;
-  Extents extents_;
-  std::uint64_t pitch_;
+  SampledRows sample_;
+  std::uint64_t cols_;
   std::vector<std::int32_t> now_;
-  std::vector<std::int32_t> before_;
+  std::vector<std::int32_t> above_;
 };
 
 }  // namespace quern::mask

@@ -206,7 +206,7 @@ class Walk {
     for (std::uint64_t x = x0; x < x1; ++x) {
       const std::uint8_t w = p[x - 1];
       const unsigned context = bits_equal(w, n[x], n[x - 1], n[x + 1], p[x - 2], nn[x], n[x + 2], nn[x + 1], nn[x - 1]);
-      if (!cell(p[x], cell_2d_[(w != 0) * 256U + context], {w, n[x], n[x + 1], n[x - 1]})) return false;
+      if (!cell(p[x], cell_2d_[first_context(w) + context], {w, n[x], n[x + 1], n[x - 1]})) return false;
     }
     return true;
   }
@@ -219,12 +219,14 @@ class Walk {
     const std::uint8_t* r = reference + y * cols;
     const std::uint8_t* rs = y + 1 < rows ? r + cols : r;
     for (std::uint64_t x = x0; x < x1; ++x) {
-      const std::uint8_t w = p[x - 1], re = r[x + 1 < cols ? x + 1 : x];
-      const unsigned context = bits_equal(w, n[x], n[x - 1], n[x + 1], p[x - 2], nn[x], r[x], re, rs[x]);
-      if (!cell(p[x], cell_3d_[(w != 0) * 256U + context], {w, r[x], n[x], n[x + 1], re, rs[x]})) return false;
+      const std::uint8_t w = p[x - 1], rw = r[x > 0 ? x - 1 : x], re = r[x + 1 < cols ? x + 1 : x];
+      const unsigned context = bits_equal(w, n[x], n[x - 1], n[x + 1], nn[x], rw, r[x], re, rs[x]);
+      if (!cell(p[x], cell_3d_[first_context(w) + context], {w, r[x], n[x], n[x + 1], re, rs[x]})) return false;
     }
     return true;
   }
+
+  static unsigned first_context(std::uint8_t w) { return 256U * std::min<unsigned>(w, 2); }
 
   template <class... Neighbours>
   static unsigned bits_equal(std::uint8_t w, Neighbours... neighbours) {
@@ -326,8 +328,8 @@ class Walk {
   std::array<std::array<std::array<BitModel, kUniformKinds>, kUniformKinds>, 2> block_mixed_;
   ChoiceModels block_class_;
   ChoiceModels cell_class_;
-  std::array<BitModel, 512> cell_2d_;
-  std::array<BitModel, 512> cell_3d_;
+  std::array<BitModel, 768> cell_2d_;
+  std::array<BitModel, 768> cell_3d_;
   std::array<BitModel, 8> verbatim_changed_;
 };
 

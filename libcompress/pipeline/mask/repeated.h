@@ -13,7 +13,7 @@
 namespace quern::mask {
 
 /// Finds values that make up a considerable share of all pairs of equal neighbours (Misra and Gries' summary, which
-/// keeps every value above 1/(kSlots+1) of the pairs), most frequent first, ties to the smaller bits.
+/// keeps every value above 1/(kSlots+1) of the pairs).
 template <class Word>
 class RepeatedCandidates {
  public:
@@ -76,14 +76,15 @@ class RepeatedFinder {
     copy_.resize(cells_);
     CostEstimate<W> estimate(bound_, box_.extents);
     std::uint64_t best = 0;
-    QUERN_RETURN_IF_ERROR(cost(mask_, estimate, best));
+    QUERN_RETURN_IF_ERROR(cost(mask_, estimate, UINT64_MAX, best));
     for (const Word value : values) {
       if (mask_.specials.size() == kMaxSpecials) break;
       SegmentMask with = mask_;
       add_class(value, with);
       std::uint64_t bits = 0;
-      QUERN_RETURN_IF_ERROR(cost(with, estimate, bits));
-      if (bits + best / kMargin >= best) continue;
+      const std::uint64_t limit = best - best / kMargin;
+      QUERN_RETURN_IF_ERROR(cost(with, estimate, limit, bits));
+      if (bits >= limit) continue;
       best = bits;
       mask_ = std::move(with);
     }
@@ -92,7 +93,7 @@ class RepeatedFinder {
 
  private:
   static constexpr std::uint64_t kExceptionBits = 40;  // what a codec pays for an element kept bit for bit
-  static constexpr std::uint64_t kMargin = 64;         // a mask must save more than 1/64
+  static constexpr std::uint64_t kMargin = 256;        // a mask must save more than 1/256
   static constexpr std::uint64_t kShare = 64;          // a candidate holds more than 1/64 of the cells
   static constexpr std::size_t kMaxCandidates = 3;
 
@@ -104,7 +105,9 @@ class RepeatedFinder {
   std::vector<Word> candidates() const {
     RepeatedCandidates<Word> summary;
     const bool masked = !mask_.empty();
+    const SampledRows sample(box_.extents);
     for_rows([&](const Word* p, std::uint64_t first) {
+      if (!sample.has(first / box_.extents[2])) return;
       for (std::uint64_t x = 1; x < box_.extents[2]; ++x) {
         if (p[x] == p[x - 1] && !(masked && mask_.classes[first + x] != 0)) summary.add(p[x]);
       }
@@ -162,17 +165,19 @@ class RepeatedFinder {
     });
   }
 
-  /// Bits for the values with the gaps of `mask` filled, the mask itself and minus zeros that are not in it.
-  Status cost(const SegmentMask& mask, CostEstimate<W>& estimate, std::uint64_t& bits) {
+  /// Bits for the values with the gaps of `mask` filled, for minus zeros that are not in it and for the mask itself;
+  /// the latter is left out when the rest reaches `limit`.
+  Status cost(const SegmentMask& mask, CostEstimate<W>& estimate, std::uint64_t limit, std::uint64_t& bits) {
     const std::uint64_t cols = box_.extents[2], rows = box_.extents[1];
     for_rows([&](const Word* p, std::uint64_t first) { std::copy(p, p + cols, copy_.data() + first); });
     QUERN_RETURN_IF_ERROR(fill_gaps({copy_.data(), box_.extents, {rows * cols, cols}}, W::kDtype, mask));
-    bits = estimate([&](std::uint64_t i, std::uint64_t y) { return copy_.data() + (i * rows + y) * cols; });
+    bits = estimate(copy_.data());
+    const auto& s = mask.specials;
+    if (std::find(s.begin(), s.end(), std::uint64_t{W::kSign}) == s.end()) bits += minus_zero_cost_ * minus_zeros_;
+    if (bits >= limit) return {};
     stored_.clear();
     QUERN_RETURN_IF_ERROR(encode_mask(mask, box_.extents, W::kDtype, stored_));
     bits += 8 * stored_.size();
-    const auto& s = mask.specials;
-    if (std::find(s.begin(), s.end(), std::uint64_t{W::kSign}) == s.end()) bits += minus_zero_cost_ * minus_zeros_;
     return {};
   }
 
