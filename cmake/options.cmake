@@ -4,7 +4,7 @@ set(QUERN_CUDA_ARCHITECTURES "80;90;100;120" CACHE STRING "Compute capabilities 
 set(QUERN_CLI AUTO CACHE STRING "The quern command: ON, OFF or AUTO (when CLI11, fmt and nlohmann-json are found)")
 set(QUERN_HDF5 AUTO CACHE STRING "HDF5 and netCDF reading and writing in the command: ON, OFF or AUTO")
 set(QUERN_BENCH AUTO CACHE STRING "Micro-benchmarks: ON, OFF or AUTO (when Google Benchmark is found)")
-set(QUERN_DATASETS AUTO CACHE STRING "The flow solver that makes test data: ON, OFF or AUTO (when OpenMP is found)")
+set(QUERN_DATASETS AUTO CACHE STRING "The flow solver that makes test data: ON, OFF or AUTO (when CLI11 is found)")
 set(QUERN_FUZZ OFF CACHE BOOL "libFuzzer targets; needs clang")
 set(QUERN_SANITIZE "" CACHE STRING "Sanitizers for everything, e.g. address,undefined or thread")
 set(QUERN_WERROR OFF CACHE BOOL "Treat warnings of our own code as errors")
