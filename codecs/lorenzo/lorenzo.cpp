@@ -81,8 +81,8 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
 }
 
 std::size_t tiles_in(const ChunkGrid& grid, kernels::TileShape tile) {
-  const auto size = kernels::tile_extents(tile);
-  return (grid.chunk[0] / size[0]) * (grid.chunk[1] / size[1]) * (grid.chunk[2] / size[2]);
+  const auto counts = kernels::tile_counts(ChunkBox{grid.chunk, {}}, tile);
+  return counts[0] * counts[1] * counts[2];
 }
 
 class LorenzoEncoder final : public ChunkEncoder {

@@ -89,7 +89,8 @@ ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dtype) {
     grid.extents[axis < layout.first ? 0 : axis < layout.second ? 1 : 2] *= shape[axis];
   const auto counts = tiles_per_chunk(grid.extents, layout.tile, dtype);
   const auto size = kernels::tile_extents(layout.tile);
-  for (std::size_t a = 0; a < 3; ++a) grid.chunk[a] = counts[a] * size[a];
+  for (std::size_t a = 0; a < 3; ++a)
+    grid.chunk[a] = std::min(counts[a] * size[a], std::max<std::uint64_t>(grid.extents[a], 1));
   return grid;
 }
 

@@ -1,0 +1,130 @@
+// Every codec on every element type, shape, kind of data and kind of bound: the bound holds by an independent check,
+// special values come back bit for bit, streams keep their size limit, and bytes depend on neither threads nor
+// instruction set.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include <quern/compress.h>
+#include <quern/metrics.h>
+
+#include "tests/support/array_cases.h"
+
+namespace quern {
+namespace {
+
+using testing::Data;
+using testing::OwnedArray;
+
+struct BoundCase {
+  const char* name;
+  ErrorBound bound;
+};
+
+/// Bounds that make sense for an array; absolute ones scaled to its data.
+std::vector<BoundCase> bounds_for(DType dtype) {
+  const double unit = is_float(dtype) ? 0.1 : 2.0;
+  std::vector<BoundCase> cases{{"abs", {BoundKind::abs, unit}},       {"abs 0", {BoundKind::abs, 0.0}},
+                               {"abs tiny", {BoundKind::abs, 1e-42}}, {"abs huge", {BoundKind::abs, 1e300}},
+                               {"rel", {BoundKind::rel, 1e-3}},       {"lossless", {BoundKind::lossless, 0.0}}};
+  if (is_float(dtype)) {
+    cases.push_back({"pwrel", {BoundKind::pwrel, 1e-2}});
+    cases.push_back({"pwrel tiny", {BoundKind::pwrel, 1e-9}});
+  }
+  return cases;
+}
+
+std::vector<std::uint8_t> compress_to_bytes(const OwnedArray& array, const CompressOptions& options,
+                                            std::size_t threads, CompressReport* report) {
+  std::vector<std::uint8_t> stream;
+  VectorSink sink(stream);
+  Execution execution;
+  execution.threads = threads;
+  Result<CompressReport> result = compress(array.view(), options, builtin_codecs(), execution, sink);
+  EXPECT_TRUE(result.ok()) << result.status().text();
+  if (result.ok() && report != nullptr) *report = result.value();
+  return stream;
+}
+
+/// Compresses, decompresses and checks one case; returns the stream.
+std::vector<std::uint8_t> round_trip(const OwnedArray& array, const CompressOptions& options) {
+  CompressReport report;
+  const std::vector<std::uint8_t> stream = compress_to_bytes(array, options, 1, &report);
+  if (stream.empty()) return stream;
+  EXPECT_LE(stream.size(), array.bytes.size() + 256 + array.bytes.size() / 1000);
+
+  OwnedArray back{std::vector<std::uint8_t>(array.bytes.size(), 0xa5), array.dtype, array.shape};
+  MemorySource source(stream);
+  const auto decoded = decompress(source, {back.bytes.data(), back.dtype, back.shape}, builtin_codecs(), Execution{});
+  EXPECT_TRUE(decoded.ok()) << decoded.status().text();
+  if (!decoded.ok()) return stream;
+
+  const auto check = check_bound(array.view(), back.view(), report.enforced, {options.fill_bits}, Execution{});
+  EXPECT_TRUE(check.ok()) << check.status().text();
+  if (check.ok()) {
+    EXPECT_EQ(check->violations, 0u);
+    EXPECT_EQ(check->specials_lost, 0u);
+    if (!check->first.empty()) {
+      const Violation& v = check->first.front();
+      ADD_FAILURE() << "element " << v.index << ": " << v.original << " came back as " << v.reconstructed << ", error "
+                    << v.error << " under " << report.enforced.value;
+    }
+  }
+  return stream;
+}
+
+class Conformance : public ::testing::TestWithParam<DType> {};
+
+TEST_P(Conformance, EveryCodecShapeDataAndBound_KeepsItsPromises) {
+  const DType dtype = GetParam();
+  for (const Shape& shape : testing::edge_shapes()) {
+    for (const Data data : testing::all_data()) {
+      const OwnedArray array = testing::make_array(dtype, shape, data);
+      for (const BoundCase& bound : bounds_for(dtype)) {
+        for (const char* codec : {"lorenzo", "lossless"}) {
+          const bool lossless = bound.bound.kind == BoundKind::lossless;
+          if (std::string(codec) == "lossless" && !lossless) continue;
+          SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text() + " " + data_name(data) + " " + bound.name +
+                       " " + codec);
+          CompressOptions options;
+          options.bound = bound.bound;
+          options.codec = codec;
+          round_trip(array, options);
+          if (HasFatalFailure() || HasNonfatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
+  const DType dtype = GetParam();
+  for (const Shape& shape :
+       {testing::shape_of({100003}), testing::shape_of({211, 307}), testing::shape_of({37, 41, 43})}) {
+    for (const Data data : {Data::smooth, Data::noise, Data::land, Data::nan_scattered, Data::random_bits}) {
+      const OwnedArray array = testing::make_array(dtype, shape, data);
+      CompressOptions options;
+      options.bound = {BoundKind::rel, 1e-4};
+      options.codec = "lorenzo";
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text() + " " + data_name(data));
+      const auto reference = compress_to_bytes(array, options, 1, nullptr);
+      EXPECT_EQ(compress_to_bytes(array, options, 3, nullptr), reference);
+      for (const char* isa : {"baseline", "avx2", "avx512"}) {
+        options.settings = {{"isa", isa}};
+        std::vector<std::uint8_t> stream;
+        VectorSink sink(stream);
+        const auto result = compress(array.view(), options, builtin_codecs(), Execution{}, sink);
+        if (!result.ok() && result.status().code() == StatusCode::unsupported) continue;
+        ASSERT_TRUE(result.ok()) << result.status().text();
+        EXPECT_EQ(stream, reference) << isa;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Conformance, ::testing::ValuesIn(testing::all_dtypes()),
+                         [](const auto& info) { return std::string(dtype_name(info.param)); });
+
+}  // namespace
+}  // namespace quern
