@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <span>
 #include <type_traits>
@@ -88,9 +89,9 @@ class Walk {
   }
 
  private:
-  static constexpr std::uint64_t kPad = 2;          // columns left and right, rows above
-  static constexpr std::uint8_t kMixed = 254;       // block state; others are the class of all cells
-  static constexpr std::uint8_t kUniformKinds = 3;  // valid, special, mixed
+  static constexpr std::uint64_t kPad = 2;        // columns left and right, rows above
+  static constexpr std::uint8_t kMixed = 254;     // block state; others are the class of all cells
+  static constexpr std::uint8_t kBlockKinds = 3;  // valid, special, mixed
 
   static unsigned kind(std::uint8_t state) { return state == 0 ? 0 : (state == kMixed ? 2 : 1); }
   std::uint8_t* row(std::uint64_t y) { return plane_.data() + (y + kPad) * pitch_ + kPad; }
@@ -203,7 +204,7 @@ class Walk {
     std::uint8_t* p = row(y);
     const std::uint8_t* n = p - pitch_;
     const std::uint8_t* nn = n - pitch_;
-    for (std::uint64_t x = x0; x < x1; ++x) {
+    for (auto x = static_cast<std::ptrdiff_t>(x0); x < static_cast<std::ptrdiff_t>(x1); ++x) {
       const std::uint8_t w = p[x - 1];
       const unsigned context = bits_equal(w, n[x], n[x - 1], n[x + 1], p[x - 2], nn[x], n[x + 2], nn[x + 1], nn[x - 1]);
       if (!cell(p[x], cell_2d_[first_context(w) + context], {w, n[x], n[x + 1], n[x - 1]})) return false;
@@ -212,13 +213,13 @@ class Walk {
   }
 
   bool cells_3d(std::uint64_t y, std::uint64_t x0, std::uint64_t x1, const std::uint8_t* reference) {
-    const std::uint64_t rows = shape_.extents[1], cols = shape_.extents[2];
+    const auto cols = static_cast<std::ptrdiff_t>(shape_.extents[2]);
     std::uint8_t* p = row(y);
     const std::uint8_t* n = p - pitch_;
     const std::uint8_t* nn = n - pitch_;
-    const std::uint8_t* r = reference + y * cols;
-    const std::uint8_t* rs = y + 1 < rows ? r + cols : r;
-    for (std::uint64_t x = x0; x < x1; ++x) {
+    const std::uint8_t* r = reference + y * shape_.extents[2];
+    const std::uint8_t* rs = y + 1 < shape_.extents[1] ? r + cols : r;
+    for (auto x = static_cast<std::ptrdiff_t>(x0); x < static_cast<std::ptrdiff_t>(x1); ++x) {
       const std::uint8_t w = p[x - 1], rw = r[x > 0 ? x - 1 : x], re = r[x + 1 < cols ? x + 1 : x];
       const unsigned context = bits_equal(w, n[x], n[x - 1], n[x + 1], nn[x], rw, r[x], re, rs[x]);
       if (!cell(p[x], cell_3d_[first_context(w) + context], {w, r[x], n[x], n[x + 1], re, rs[x]})) return false;
@@ -324,8 +325,8 @@ class Walk {
   std::uint64_t last_verbatim_ = 0;
 
   std::array<BitModel, 2> plane_same_;
-  std::array<std::array<std::array<BitModel, 2>, 2>, kUniformKinds> block_same_;
-  std::array<std::array<std::array<BitModel, kUniformKinds>, kUniformKinds>, 2> block_mixed_;
+  std::array<std::array<std::array<BitModel, 2>, 2>, kBlockKinds> block_same_;
+  std::array<std::array<std::array<BitModel, kBlockKinds>, kBlockKinds>, 2> block_mixed_;
   ChoiceModels block_class_;
   ChoiceModels cell_class_;
   std::array<BitModel, 768> cell_2d_;
