@@ -1,0 +1,35 @@
+// What each kind of file offers to the dispatcher in io.cpp. Kinds that are not built have no definitions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <quern/io.h>
+
+namespace quern::io {
+
+Result<std::unique_ptr<ArrayReader>> open_raw(const std::string& path, const OpenOptions& options, std::string& detail);
+Result<std::unique_ptr<ArrayReader>> open_npy(const std::string& path, const OpenOptions& options, std::string& detail);
+Result<std::unique_ptr<ArrayReader>> open_hdf5(const std::string& path, const OpenOptions& options,
+                                               std::string& detail);
+Result<std::unique_ptr<ArrayReader>> open_netcdf(const std::string& path, const OpenOptions& options,
+                                                 std::string& detail);
+
+Result<std::vector<std::string>> list_hdf5(const std::string& path, std::string& detail);
+Result<std::vector<std::string>> list_netcdf(const std::string& path, std::string& detail);
+
+Result<std::unique_ptr<ArrayWriter>> create_raw(const std::string& path, const ArrayMeta& meta, std::string& detail);
+Result<std::unique_ptr<ArrayWriter>> create_npy(const std::string& path, const ArrayMeta& meta, std::string& detail);
+Result<std::unique_ptr<ArrayWriter>> create_hdf5(const std::string& path, const ArrayMeta& meta,
+                                                 const std::string& dataset, std::string& detail);
+Result<std::unique_ptr<ArrayWriter>> create_netcdf(const std::string& path, const ArrayMeta& meta,
+                                                   const std::string& dataset, std::string& detail);
+
+/// Compares what a file says with the dtype and shape asked for, and refuses options that only raw files have.
+Status check_asked(const std::string& path, const ArrayMeta& meta, const OpenOptions& options, std::string& detail);
+
+/// The name out of `names` that is meant when none is given: the only one. Fails with a list to choose from.
+Result<std::string> only_name(const std::string& path, const std::vector<std::string>& names, std::string& detail);
+
+}  // namespace quern::io
