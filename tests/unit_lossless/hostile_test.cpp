@@ -106,9 +106,7 @@ TEST(LosslessHostile, Open_BadParams_IsRefused) {
   EXPECT_NE(code_of({0, 1, 100, 100, 1, 0, 100}), StatusCode::ok);
   EXPECT_NE(code_of({0, 1, 100, 100, 1, 101, 100}), StatusCode::ok);
   // Extents whose product is the array's only modulo 2^64.
-  Bytes wrapping{0};
-  for (int axis = 0; axis < 2; ++axis) wrapping.insert(wrapping.end(), {0x80, 0x80, 0x80, 0x80, 0x10});
-  wrapping.insert(wrapping.end(), {1, 1, 1, 1});
+  const Bytes wrapping{0, 0x80, 0x80, 0x80, 0x80, 0x10, 0x80, 0x80, 0x80, 0x80, 0x10, 1, 1, 1, 1};
   EXPECT_EQ(code_of(wrapping), StatusCode::corrupt);
 }
 
