@@ -1,0 +1,138 @@
+// Segments and trailers as bytes.
+#include "libcompress/format/segment.h"
+
+#include <gtest/gtest.h>
+
+#include "libcompress/format/trailer.h"
+
+namespace quern {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+struct Example {
+  SegmentLayout layout{ChunkGrid{{1, 1, 40}, {1, 1, 10}}, DType::f32};
+  SegmentPlace place{0x1122334455667788, 0};
+  Bytes mask{7, 7, 7};
+  Bytes coded{1, 2, 3, 4, 5};
+  Bytes raw = Bytes(40, 0xCC);
+  Bytes bytes;
+
+  Example() {
+    const std::array<ChunkPiece, 4> pieces{
+        ChunkPiece{ChunkForm::coded, coded, chunk_check(coded)}, ChunkPiece{ChunkForm::masked, {}, chunk_check({})},
+        ChunkPiece{ChunkForm::raw, raw, chunk_check(raw)}, ChunkPiece{ChunkForm::coded, coded, chunk_check(coded)}};
+    assemble_segment(layout, place, mask, pieces, bytes);
+  }
+  ParsedSegment parse(std::span<const std::uint8_t> from) const {
+    ParsedSegment parsed;
+    parse_segment(from, layout, place, parsed);
+    return parsed;
+  }
+};
+
+TEST(Segment, AllForms_ComeBack) {
+  const Example e;
+  EXPECT_EQ(e.bytes.size(), segment_framing_bytes(e.layout, 4) + 3 + 5 + 40 + 5);
+  EXPECT_EQ(segment_framing_bytes(e.layout, 4), 4u + 1 + 4 * 4 + 4 + 8);
+  EXPECT_EQ(*read_segment_size(e.bytes, e.layout, 0), e.bytes.size());
+  const ParsedSegment parsed = e.parse(e.bytes);
+  ASSERT_TRUE(parsed.status.ok()) << parsed.status.text();
+  EXPECT_TRUE(std::equal(parsed.mask.begin(), parsed.mask.end(), e.mask.begin(), e.mask.end()));
+  EXPECT_EQ(parsed.chunks[0].form, ChunkForm::coded);
+  EXPECT_EQ(parsed.chunks[1].form, ChunkForm::masked);
+  EXPECT_EQ(parsed.chunks[2].form, ChunkForm::raw);
+  EXPECT_EQ(parsed.chunks[2].bytes.size(), 40u);
+  EXPECT_TRUE(std::equal(e.coded.begin(), e.coded.end(), parsed.chunks[3].bytes.begin(), parsed.chunks[3].bytes.end()));
+}
+
+TEST(Segment, EveryBitFlip_IsSeen) {
+  const Example e;
+  for (std::size_t bit = 0; bit < e.bytes.size() * 8; ++bit) {
+    Bytes damaged = e.bytes;
+    damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+    EXPECT_FALSE(e.parse(damaged).status.ok()) << "bit " << bit;
+  }
+}
+
+TEST(Segment, DamagedChunk_IsNamedAndTheOthersAreTrusted) {
+  const Example e;
+  Bytes damaged = e.bytes;
+  damaged[damaged.size() - 8 - 5 - 20] ^= 0x40;  // inside the raw chunk
+  const ParsedSegment parsed = e.parse(damaged);
+  EXPECT_EQ(parsed.status.code(), StatusCode::checksum_mismatch);
+  EXPECT_EQ(parsed.status.second(), 2);
+  EXPECT_TRUE(parsed.head_intact);
+  for (const std::size_t k : {0, 1, 3}) EXPECT_TRUE(parsed.chunk_status[k].ok());
+  EXPECT_FALSE(parsed.chunk_status[2].ok());
+}
+
+TEST(Segment, EveryTruncation_IsSeenAndWholeChunksAreKept) {
+  const Example e;
+  for (std::size_t n = 0; n < e.bytes.size(); ++n) {
+    const ParsedSegment parsed = e.parse(std::span(e.bytes).first(n));
+    EXPECT_EQ(parsed.status.code(), StatusCode::truncated) << n << " bytes: " << parsed.status.text();
+  }
+  const ParsedSegment parsed = e.parse(std::span(e.bytes).first(e.bytes.size() - 8 - 3));
+  EXPECT_TRUE(parsed.chunk_status[2].ok());
+  EXPECT_FALSE(parsed.chunk_status[3].ok());
+}
+
+TEST(Segment, OtherPlaceOrStream_IsRefused) {
+  const Example e;
+  ParsedSegment parsed;
+  parse_segment(e.bytes, e.layout, {e.place.header_checksum + 1, 0}, parsed);
+  EXPECT_EQ(parsed.status.code(), StatusCode::checksum_mismatch);
+}
+
+TEST(Segment, ImpossibleSizes_AreRefusedBeforeReading) {
+  const Example e;
+  for (const std::uint32_t size :
+       {0u, 32u, 0xFFFFFFFFu, static_cast<std::uint32_t>(max_segment_bytes(e.layout, 0)) + 1}) {
+    Bytes bytes = e.bytes;
+    for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::uint8_t>(size >> (8 * i));
+    EXPECT_EQ(read_segment_size(bytes, e.layout, 0).status().code(), StatusCode::corrupt);
+  }
+}
+
+TEST(Segment, LargeChunks_UseWideFields) {
+  const SegmentLayout small(ChunkGrid{{1, 1, 1 << 20}, {1, 1, 16383}}, DType::f32);
+  const SegmentLayout large(ChunkGrid{{1, 1, 1 << 20}, {1, 1, 16384}}, DType::f32);
+  EXPECT_EQ(segment_framing_bytes(small, 1) - segment_framing_bytes(small, 0), 4u);
+  EXPECT_EQ(segment_framing_bytes(large, 1) - segment_framing_bytes(large, 0), 6u);
+  const SegmentLayout huge(ChunkGrid{{1, 1, UINT64_C(1) << 40}, {1, 1, 1 << 26}}, DType::f64);
+  EXPECT_EQ(segment_size_width(large), 4u);
+  EXPECT_EQ(segment_size_width(huge), 8u);
+}
+
+TEST(Trailer, Offsets_ComeBack) {
+  TrailerBuilder builder;
+  for (const std::uint64_t size : {100, 70000, 5}) builder.add(size);
+  const Bytes trailer = builder.finish(77, 90 + 100 + 70000 + 5);
+  EXPECT_EQ(trailer.size(), builder.trailer_bytes());
+  const auto footer = parse_footer(trailer);
+  ASSERT_TRUE(footer.ok());
+  EXPECT_EQ(footer->stream_bytes, 90 + 100 + 70000 + 5 + trailer.size());
+  const auto offsets = parse_trailer(trailer, 77, 90, 3);
+  ASSERT_TRUE(offsets.ok()) << offsets.status().text();
+  EXPECT_EQ(*offsets, (std::vector<std::uint64_t>{90, 190, 70190, 70195}));
+}
+
+TEST(Trailer, EveryBitFlipAndTruncation_IsRefused) {
+  TrailerBuilder builder;
+  for (const std::uint64_t size : {100, 70000, 5}) builder.add(size);
+  const Bytes trailer = builder.finish(77, 70195);
+  for (std::size_t bit = 0; bit < trailer.size() * 8; ++bit) {
+    Bytes damaged = trailer;
+    damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+    EXPECT_FALSE(parse_trailer(damaged, 77, 90, 3).ok()) << "bit " << bit;
+  }
+  for (std::size_t n = 0; n < trailer.size(); ++n)
+    EXPECT_FALSE(parse_trailer(std::span(trailer).last(n), 77, 90, 3).ok());
+  EXPECT_FALSE(parse_trailer(trailer, 78, 90, 3).ok());
+  EXPECT_FALSE(parse_trailer(trailer, 77, 91, 3).ok());
+  EXPECT_FALSE(parse_trailer(trailer, 77, 90, 4).ok());
+}
+
+}  // namespace
+}  // namespace quern
