@@ -1,0 +1,176 @@
+// check_bound: a filter that vectorizes clears whole runs of elements; what it cannot clear goes to the exact judge.
+#include <array>
+#include <cmath>
+#include <new>
+
+#include <quern/metrics.h>
+
+#include "libcompress/core/task_runner.h"
+#include "libcompress/metrics/arguments.h"
+#include "libcompress/metrics/blocks.h"
+#include "libcompress/metrics/element.h"
+#include "libcompress/metrics/exact.h"
+#include "libcompress/metrics/validity.h"
+
+namespace quern {
+namespace {
+
+using metrics::load;
+
+constexpr std::size_t kFirst = 16;
+constexpr std::uint64_t kRunElems = 256;
+
+__extension__ using Int128 = __int128;
+
+enum class Verdict { kept, over_bound, special_lost };
+
+/// Decides single elements exactly, and runs of elements approximately but only ever in favour of the exact judge.
+template <class E>
+class Judge {
+ public:
+  using Bits = typename E::Bits;
+
+  Judge(const EnforcedBound& bound, std::span<const std::uint64_t> fill_bits)
+      : kind_(bound.value == 0 && bound.kind == BoundKind::abs ? BoundKind::lossless : bound.kind),
+        value_(bound.value),
+        limit_(bound.kind == BoundKind::abs ? metrics::integer_limit(bound.value) : 0),
+        validity_(fill_bits) {}
+
+  Verdict judge(Bits x, Bits y) const {
+    if (x == y) return Verdict::kept;
+    if (validity_.is_lost_special(x, y)) return Verdict::special_lost;
+    return within(x, y) ? Verdict::kept : Verdict::over_bound;
+  }
+
+  /// True only when the judge would keep every element of the run.
+  bool clears(const std::byte* x, const std::byte* y, std::uint64_t n) const {
+    if (std::memcmp(x, y, n * sizeof(Bits)) == 0) return true;
+    if (kind_ == BoundKind::lossless || validity_.has_fills()) return false;
+    if constexpr (!E::kFloat)
+      return clears_integers(x, y, n);
+    else
+      return kind_ == BoundKind::pwrel ? clears_relative(x, y, n) : clears_absolute(x, y, n);
+  }
+
+ private:
+  bool within(Bits x, Bits y) const {
+    if (kind_ == BoundKind::lossless) return false;
+    if constexpr (E::kFloat) {
+      if (!std::isfinite(E::value(y))) return false;
+      return kind_ == BoundKind::pwrel ? metrics::within_relative(E::value(x), E::value(y), value_)
+                                       : metrics::within_absolute(E::value(x), E::value(y), value_);
+    } else {
+      const Int128 difference = static_cast<Int128>(E::integer(x)) - static_cast<Int128>(E::integer(y));
+      return (difference < 0 ? -difference : difference) <= static_cast<Int128>(limit_);
+    }
+  }
+
+  bool clears_integers(const std::byte* x, const std::byte* y, std::uint64_t n) const {
+    unsigned doubts = 0;
+    for (std::uint64_t i = 0; i < n; ++i) doubts |= E::distance(load<Bits>(x, i), load<Bits>(y, i)) > limit_;
+    return doubts == 0;
+  }
+
+  /// A rounded difference below the bound is below it over the reals too; NaN and infinity fail the comparison.
+  bool clears_absolute(const std::byte* x, const std::byte* y, std::uint64_t n) const {
+    std::uint64_t doubts = 0;
+    for (std::uint64_t i = 0; i < n; ++i)
+      doubts |= !(std::fabs(E::value(load<Bits>(x, i)) - E::value(load<Bits>(y, i))) < value_) ? 1u : 0u;
+    return doubts == 0 && !metrics::has_negative_zero<E>(x, y, n);
+  }
+
+  /// The margin of 2^-48 covers the roundings of difference and product, which are relative as long as the product is
+  /// normal.
+  bool clears_relative(const std::byte* x, const std::byte* y, std::uint64_t n) const {
+    std::uint64_t doubts = 0;
+    for (std::uint64_t i = 0; i < n; ++i) {
+      const double value = E::value(load<Bits>(x, i));
+      const double allowed = value_ * std::fabs(value);
+      const double error = std::fabs(value - E::value(load<Bits>(y, i)));
+      doubts |= !(error < allowed * (1 - 0x1p-48)) || !(allowed > 0x1p-1000) ? 1u : 0u;
+    }
+    return doubts == 0 && !metrics::has_negative_zero<E>(x, y, n);
+  }
+
+  BoundKind kind_;
+  double value_;
+  std::uint64_t limit_;
+  metrics::Validity<E> validity_;
+};
+
+struct BlockFindings {
+  std::uint64_t violations = 0;
+  std::uint64_t specials_lost = 0;
+  std::array<std::uint64_t, kFirst> first{};
+};
+
+template <class E>
+void check_run(const Judge<E>& judge, const std::byte* x, const std::byte* y, std::uint64_t begin, std::uint64_t n,
+               BlockFindings& findings) {
+  using Bits = typename E::Bits;
+  if (judge.clears(x + begin * sizeof(Bits), y + begin * sizeof(Bits), n)) return;
+  for (std::uint64_t i = begin; i < begin + n; ++i) {
+    const Verdict verdict = judge.judge(load<Bits>(x, i), load<Bits>(y, i));
+    if (verdict == Verdict::kept) continue;
+    if (findings.violations < kFirst) findings.first[findings.violations] = i;
+    ++findings.violations;
+    findings.specials_lost += verdict == Verdict::special_lost;
+  }
+}
+
+template <class E>
+Violation describe(const std::byte* x, const std::byte* y, std::uint64_t index) {
+  using Bits = typename E::Bits;
+  const Bits original = load<Bits>(x, index);
+  const Bits reconstructed = load<Bits>(y, index);
+  Violation violation{index, E::value(original), E::value(reconstructed), 0.0, 0};
+  violation.error = std::fabs(metrics::difference<E>(original, reconstructed));
+  if constexpr (E::kFloat) {
+    violation.ulps = metrics::ulp_distance<E>(original, reconstructed);
+    if (std::isnan(violation.error)) violation.error = std::numeric_limits<double>::infinity();
+  }
+  return violation;
+}
+
+template <class E>
+Result<BoundCheck> check_elements(const ArrayView& original, const ArrayView& reconstructed, const EnforcedBound& bound,
+                                  const ValidityRule& validity, const Execution& execution) {
+  const auto* x = static_cast<const std::byte*>(original.data);
+  const auto* y = static_cast<const std::byte*>(reconstructed.data);
+  const std::uint64_t elems = original.elems();
+  const Judge<E> judge(bound, validity.fill_bits);
+  RunnerHandle runner(execution);
+  metrics::Progress progress(execution.progress, elems);
+  BoundCheck check;
+  const auto body = [&](std::uint64_t block, BlockFindings& findings) {
+    const std::uint64_t end = std::min(elems, (block + 1) * metrics::kBlockElems);
+    for (std::uint64_t at = block * metrics::kBlockElems; at < end; at += kRunElems)
+      check_run(judge, x, y, at, std::min(kRunElems, end - at), findings);
+  };
+  const auto fold = [&](const BlockFindings& findings) {
+    check.violations += findings.violations;
+    check.specials_lost += findings.specials_lost;
+    for (std::uint64_t i = 0; i < findings.violations && i < kFirst && check.first.size() < kFirst; ++i)
+      check.first.push_back(describe<E>(x, y, findings.first[i]));
+  };
+  QUERN_RETURN_IF_ERROR(metrics::for_blocks<BlockFindings>(metrics::block_count(elems), metrics::kBlockElems,
+                                                           runner.get(), progress, body, fold));
+  return check;
+}
+
+}  // namespace
+
+Result<BoundCheck> check_bound(const ArrayView& original, const ArrayView& reconstructed, const EnforcedBound& bound,
+                               const ValidityRule& validity, const Execution& execution) try {
+  QUERN_RETURN_IF_ERROR(metrics::check_comparable(original, reconstructed));
+  QUERN_RETURN_IF_ERROR((ErrorBound{bound.kind, bound.value}.check(original.dtype)));
+  if (bound.kind != BoundKind::lossless && bound.kind != BoundKind::abs && bound.kind != BoundKind::pwrel)
+    return Status(StatusCode::invalid_bound, "an enforced bound is abs, pwrel or lossless");
+  return metrics::visit_dtype(original.dtype, [&](auto type) {
+    return check_elements<typename decltype(type)::Element>(original, reconstructed, bound, validity, execution);
+  });
+} catch (const std::bad_alloc&) {
+  return Status(StatusCode::out_of_memory, "out of memory while checking the bound");
+}
+
+}  // namespace quern
