@@ -17,7 +17,8 @@ constexpr const char* kDescription =
 
 constexpr const char* kFooter =
     "Set-ups:\n"
-    "  kelvin-helmholtz  two shear layers that roll up and break up; periodic. Rolls form by time 1, turbulence by 3.\n"
+    "  kelvin-helmholtz  two shear layers that roll up and break up; periodic. Waves by time 1, rolls by 2, then "
+    "turbulence.\n"
     "  sedov             a blast from a point in a cold gas; outflow. The shock reaches the edge of a cube near 0.17.\n"
     "\n"
     "Files: density_t0010_64x64x128.f32 (raw, little endian, shape slowest first, without header) and\n"
