@@ -137,7 +137,11 @@ Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index
   QUERN_ASSIGN_OR_RETURN(request.shape, Shape::make(extents));
   const Bytes values = smooth_values(dtype, request.shape.elems(), false);
   request.sample = {values.data(), dtype, request.shape};
-  QUERN_ASSIGN_OR_RETURN(const auto encoder, codec.plan(request));
+  auto planned = codec.plan(request);
+  // A codec may take a kind of bound for the value 0 alone.
+  if (!planned.ok() && planned.status().code() == StatusCode::unsupported) return {};
+  if (!planned.ok()) return planned.status();
+  const auto encoder = std::move(planned).value();
   const CodecPlan& plan = encoder->plan();
   if (plan.params.size() > 255) return Status(StatusCode::internal, "the parameters do not fit the seed's length byte");
 
