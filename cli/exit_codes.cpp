@@ -17,7 +17,6 @@ const char* advice(StatusCode code) {
       return "; the file is damaged, restore it from a copy or save what is left with --keep-going";
     case StatusCode::unsupported_version: return "; a newer quern wrote it, update this one";
     case StatusCode::trailing_data: return "; something that is not a quern stream follows the data";
-    case StatusCode::unknown_codec: return "; see quern list codecs";
     case StatusCode::out_of_memory: return "; not enough memory, lower --memory or -T";
     case StatusCode::memory_limit: return "; raise --memory";
     case StatusCode::internal:

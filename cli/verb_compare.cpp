@@ -4,12 +4,7 @@
 #include "cli/input_array.h"
 #include "cli/memory.h"
 #include "cli/quality_text.h"
-#include "cli/safe_file.h"
 #include "cli/verbs.h"
-
-#ifdef QUERN_HAVE_REPORT
-#include "cli/report/report.h"
-#endif
 
 namespace quern::cli {
 namespace {
@@ -24,9 +19,7 @@ WholeArray addressable(InputArray& input, std::uint64_t memory) {
 
 Exit run_compare(const CompareArgs& args) {
   check_device(args.run);
-#ifndef QUERN_HAVE_REPORT
   if (!args.html.empty()) fail(Exit::usage, "--html: this build has no picture reports; leave it out or use --json");
-#endif
   const auto& datasets = args.data.datasets;
   InputArray a = open_input(args.a, datasets.empty() ? "" : datasets.front(), args.data);
   InputArray b = open_input(args.b, datasets.empty() ? "" : datasets.back(), args.data);
@@ -34,10 +27,6 @@ Exit run_compare(const CompareArgs& args) {
     fail(Exit::usage, fmt::format("{} is {} of {}, {} is {} of {}: only arrays of one type and shape can be compared",
                                   a.label, a.meta.shape.text(), dtype_name(a.meta.dtype), b.label, b.meta.shape.text(),
                                   dtype_name(b.meta.dtype)));
-  if (!args.html.empty()) {
-    check_output(args.a, args.html, args.force);
-    check_output(args.b, args.html, args.force);
-  }
   const std::uint64_t memory = memory_limit(args.run);
   const WholeArray first = addressable(a, memory / 3);
   const WholeArray second = addressable(b, memory / 3);
@@ -48,9 +37,6 @@ Exit run_compare(const CompareArgs& args) {
   options.validity.fill_bits = a.fill_bits;
   const Quality quality =
       check(measure_quality(first.view(), second.view(), options, execution), Phase::encode, a.label);
-#ifdef QUERN_HAVE_REPORT
-  if (!args.html.empty()) write_html(args, first.view(), second.view(), a.fill_bits, quality);
-#endif
   if (args.run.json) {
     Json out;
     out["a"] = a.label;

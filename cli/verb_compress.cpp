@@ -159,6 +159,8 @@ void append_all(const std::vector<CompressJob>& jobs, const CompressArgs& args) 
 
 Exit run_compress(const CompressArgs& args) {
   check_device(args.run);
+  if (args.codec.codec != "auto" && builtin_codecs().by_name(args.codec.codec) == nullptr)
+    fail(Exit::usage, "--codec " + args.codec.codec + ": no such codec; see quern list codecs");
   const std::vector<CompressJob> jobs = plan_compress_jobs(args);
   if (jobs.empty()) fail(Exit::usage, "no variable of the input has a bound; nothing was written");
   Exit result = Exit::ok;

@@ -11,7 +11,6 @@ import unittest
 
 QUERN = None
 SEED = 20240917
-RAW_LIMIT_BYTES = 1 << 24
 
 
 def run(*words, stdin=None, env=None, preexec=None, timeout=120, stdout=subprocess.PIPE):
@@ -35,6 +34,11 @@ def read_array(path, code):
     with open(path, "rb") as f:
         out.frombytes(f.read())
     return out
+
+
+def read_bytes(path):
+    with open(path, "rb") as f:
+        return f.read()
 
 
 class CliTest(unittest.TestCase):

@@ -6,7 +6,7 @@ import time
 import unittest
 
 import harness
-from harness import CliTest, wave
+from harness import CliTest, read_bytes, wave
 
 
 class CrashSafety(CliTest):
@@ -50,18 +50,18 @@ class CrashSafety(CliTest):
             self.wait_for_temporary()
             process.send_signal(number)
             process.wait()
-            self.assertEqual(open(self.path("x.qn"), "rb").read(), b"precious")
+            self.assertEqual(read_bytes(self.path("x.qn")), b"precious")
 
     def test_append_keeps_the_old_steps(self):
         raw = self.write("a_1000000.f32", wave(1000000).tobytes())
         self.ok("compress", "--append", "--abs", "1", raw, "-o", self.path("run.qn"))
-        before = open(self.path("run.qn"), "rb").read()
+        before = read_bytes(self.path("run.qn"))
         for number in (signal.SIGTERM, signal.SIGKILL):
             process = self.start("--append", "-o", self.path("run.qn"))
             self.wait_for_temporary()
             process.send_signal(number)
             process.wait()
-            self.assertEqual(open(self.path("run.qn"), "rb").read(), before)
+            self.assertEqual(read_bytes(self.path("run.qn")), before)
         self.ok("decompress", self.path("run.qn"), "-o", self.path("back"))
 
     def test_two_writers_of_one_name(self):
@@ -71,7 +71,7 @@ class CrashSafety(CliTest):
         _, text = first.communicate(wave(800000).tobytes(), timeout=60)
         self.assertEqual(first.returncode, 2, text)
         self.assertIn(b"exists already", text)
-        self.assertEqual(open(self.path("x.qn"), "rb").read(), b"somebody else was faster")
+        self.assertEqual(read_bytes(self.path("x.qn")), b"somebody else was faster")
         self.assertEqual(self.files(), ["x.qn"])
 
     def test_input_that_shrinks_is_an_error_not_a_crash(self):

@@ -9,7 +9,7 @@ import struct
 import unittest
 
 import harness
-from harness import CliTest, read_array, run, wave
+from harness import CliTest, read_array, read_bytes, run, wave
 
 # Long forms of options that the manual lists by their short ones, and those it leaves to --help.
 IN_HELP_ONLY = {"--help", "--type", "--shape", "--output", "--stdout", "--force", "--threads", "--quiet", "--verbose",
@@ -112,9 +112,9 @@ class RoundTrips(CliTest):
     def test_threads_do_not_change_bytes(self):
         for threads in (1, 2, 3):
             self.ok("compress", "--rel", "1e-4", "-T", threads, self.raw, "-o", self.path("t%d" % threads))
-        one = open(self.path("t1"), "rb").read()
-        self.assertEqual(one, open(self.path("t2"), "rb").read())
-        self.assertEqual(one, open(self.path("t3"), "rb").read())
+        one = read_bytes(self.path("t1"))
+        self.assertEqual(one, read_bytes(self.path("t2")))
+        self.assertEqual(one, read_bytes(self.path("t3")))
 
     def test_fill_values_and_nan_come_back_bit_for_bit(self):
         bits = array.array("I", self.values.tobytes())
@@ -151,7 +151,7 @@ class RoundTrips(CliTest):
         part = read_array(self.path("part.raw"), "f")
         expected = [self.values[(z * 20 + 5) * 30 + x] for z in (2, 3) for x in range(10, 20)]
         self.assertEqual(list(part), expected)
-        piped = self.ok("decompress", "--region", "2:4,5,10:20", "-", stdin=open(self.raw + ".qn", "rb").read())
+        piped = self.ok("decompress", "--region", "2:4,5,10:20", "-", stdin=read_bytes(self.raw + ".qn"))
         self.assertEqual(piped.stdout, part.tobytes())
         self.refused(1, "--region", "decompress", "--region", "0:11,:,:", self.raw + ".qn", "-o", self.path("p"))
 
@@ -163,7 +163,7 @@ class RoundTrips(CliTest):
         self.ok("compress", "--lossless", npy)
         self.ok("decompress", npy + ".qn", "-o", self.path("b.npy"))
         self.ok("compare", npy, self.path("b.npy"))
-        data = open(self.path("b.npy"), "rb").read()
+        data = read_bytes(self.path("b.npy"))
         self.assertEqual(data[:6], b"\x93NUMPY")
         self.assertTrue(data.endswith(self.values.tobytes()))
 
