@@ -188,6 +188,35 @@ TEST(RoundTrip, NoInput_MakesAStreamLargerThanPromised) {
       }
 }
 
+// The test vector of docs/format.md.
+std::vector<std::uint8_t> specified_stream() {
+  const std::string hex =
+      "8951524e580d0a0a2b0000000001000010010300000101000100010103010103000000fe2ac19264"
+      "b0a32b1800000000ffff3b731da5cadd010203b86cbdf2045536cc1801000000000000005c000000"
+      "00000000699d00b751454ea8";
+  std::vector<std::uint8_t> bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2)
+    bytes.push_back(static_cast<std::uint8_t>(std::stoul(hex.substr(i, 2), nullptr, 16)));
+  return bytes;
+}
+
+TEST(RoundTrip, SpecifiedStream_Decodes) {
+  const Array a = decompress_ok(specified_stream(), DType::u8, shape_of({3}), Registry({}));
+  EXPECT_EQ(a.bytes, (std::vector<std::uint8_t>{1, 2, 3}));
+}
+
+TEST(RoundTrip, SpecifiedStream_IsWhatIsWrittenToday) {
+  Array a(DType::u8, shape_of({3}));
+  a.bytes = {1, 2, 3};
+  auto written = compress_ok(a, with_bound(BoundKind::lossless), Registry({}));
+  auto expected = specified_stream();
+  ASSERT_EQ(written.size(), expected.size());
+  // The writer's version, and the checksums that depend on it: header, head check, segment, trailer.
+  for (const auto& [at, count] : {std::pair{23, 3}, {35, 8}, {52, 4}, {59, 8}, {84, 4}})
+    for (int k = at; k < at + count; ++k) written[static_cast<std::size_t>(k)] = expected[static_cast<std::size_t>(k)];
+  EXPECT_EQ(written, expected);
+}
+
 TEST(RoundTrip, SmallField_PaysLittleForTheContainer) {
   const ToyRegistry toys({1, 64, 200});
   const Array a = smooth(DType::f32, shape_of({100, 200}));
