@@ -36,7 +36,7 @@ if [[ -z ${QUERN_TEST_DATA:-} && -d ../shared/data ]]; then
   export QUERN_TEST_DATA
 fi
 
-cmake --preset release -DQUERN_SUITE=$suite -DQUERN_SUITE_THOROUGH=$thorough -DBUILD_TESTING=ON
+cmake --preset release -DQUERN_SUITE=$suite -DQUERN_SUITE_THOROUGH=$thorough -DBUILD_TESTING=ON -DQUERN_BENCH=AUTO
 cmake --build --preset release -j "$jobs"
 
 echo

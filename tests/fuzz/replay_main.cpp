@@ -1,6 +1,10 @@
 // Runs a fuzz target without a fuzzing engine: every file of the corpus as it is, and a fixed number of seeded
 // mutations of each. Built with any compiler; this is what ctest runs.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -17,9 +21,21 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
+constexpr const char* kFailureFile = "fuzz-failure.bin";
+const Bytes* running = nullptr;
+
+// Leaves the input that broke a property where it can be run again.
+extern "C" void keep_input(int signal_number) {
+  const int file = open(kFailureFile, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file >= 0 && write(file, running->data(), running->size()) >= 0) close(file);
+  std::signal(signal_number, SIG_DFL);
+  std::raise(signal_number);
+}
+
 void run(const Bytes& input) {
   // A copy of exactly the input's size, so that a sanitizer sees a read past its end.
   const Bytes exact(input.begin(), input.end());
+  running = &exact;
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
 }
 
@@ -84,6 +100,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::cout << corpus.size() << " inputs, " << mutations << " mutations each, seed " << seed << std::endl;
+  std::signal(SIGABRT, keep_input);
   run({});
   for (std::size_t i = 0; i < corpus.size(); ++i) {
     std::cout << paths[i].filename().string() << std::endl;  // named before it runs: the last line names a crash
