@@ -32,7 +32,7 @@ jobs=${QUERN_JOBS:-$(nproc)}
 (
   cd "$here"
   cmake --preset release -DBUILD_TESTING=OFF -DQUERN_CLI=ON
-  targets=(quern_command)
+  targets=(quern_cli)
   ((${#files[@]})) || targets+=(quern-flow)
   cmake --build --preset release -j "$jobs" --target "${targets[@]}"
 )
