@@ -151,7 +151,9 @@ Decoded decompress_into(ArrayOutput& output, const DecompressJob& job, const Dec
   context.execution.memory_limit = context.memory;
   context.execution.progress = progress.callback();
   const io::FileKind kind = job.output == "-" ? io::FileKind::raw : io::file_kind(job.output);
-  if (job.input == "-" && kind == io::FileKind::raw && args.region.empty()) return decode_pipe_to(output, context);
+  // Salvage and regions look for the trailer, and other kinds of files want to know the number of steps first.
+  const bool in_order = kind == io::FileKind::raw && args.region.empty() && !args.keep_going;
+  if (job.input == "-" && in_order) return decode_pipe_to(output, context);
   return decode_file_to(output, job, args, context);
 }
 

@@ -1,5 +1,6 @@
 // quern info: what headers say, and with --check whether everything behind them is whole.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -19,13 +20,20 @@ struct Entry {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   bool checked = false;
+  bool incomplete = false;  ///< where the stream ends is not known, and so is its ratio
   std::vector<std::string> damage;
 };
 
 std::uint64_t raw_bytes(const StreamInfo& info) { return info.shape.elems() * dtype_bytes(info.dtype); }
 
-double ratio_of(const Entry& entry) {
+std::optional<double> ratio_of(const Entry& entry) {
+  if (entry.incomplete) return std::nullopt;
   return static_cast<double>(raw_bytes(entry.info)) / static_cast<double>(std::max<std::uint64_t>(entry.bytes, 1));
+}
+
+std::string ratio_text(const Entry& entry) {
+  const auto ratio = ratio_of(entry);
+  return ratio ? fmt::format("ratio {:.2f}", *ratio) : "incomplete";
 }
 
 /// Reads every byte of the stream; damage is listed, not thrown.
@@ -65,7 +73,7 @@ Json entry_json(const Entry& entry) {
   out["shape"] = info.shape.extents();
   out["elems"] = info.shape.elems();
   out["raw_bytes"] = raw_bytes(info);
-  out["ratio"] = ratio_of(entry);
+  out["ratio"] = number_or_null(ratio_of(entry));
   out["codec"] = info.codec_name;
   out["codec_id"] = info.codec_id;
   out["codec_version"] = info.codec_version;
@@ -94,8 +102,8 @@ std::string entry_text(const Entry& entry) {
   const auto& grid = info.grid;
   std::string out =
       fmt::format("  array     {} of {}, {} bytes\n", info.shape.text(), dtype_name(info.dtype), raw_bytes(info));
-  out += fmt::format("  stream    {} bytes at {}, ratio {:.2f}, format {}.{}\n", entry.bytes, entry.offset,
-                     ratio_of(entry), info.format_major, info.format_minor);
+  out += fmt::format("  stream    {} bytes at {}, {}, format {}.{}\n", entry.bytes, entry.offset, ratio_text(entry),
+                     info.format_major, info.format_minor);
   out += fmt::format("  codec     {} (id {}, version {})\n", info.codec_name, info.codec_id, info.codec_version);
   out += fmt::format("  asked     {}\n", bound_text(info.requested.kind, info.requested.value));
   out += fmt::format("  enforced  {}\n", bound_text(info.enforced.kind, info.enforced.value));
@@ -118,8 +126,8 @@ std::string list_text(const std::vector<Entry>& entries) {
   std::string out;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Entry& entry = entries[i];
-    out += fmt::format("  step {:>5}  at {:>12}  {:>12} bytes  ratio {:>8.2f}  {}  {}\n", i, entry.offset, entry.bytes,
-                       ratio_of(entry), entry.info.codec_name,
+    out += fmt::format("  step {:>5}  at {:>12}  {:>12} bytes  {:<14}  {}  {}\n", i, entry.offset, entry.bytes,
+                       ratio_text(entry), entry.info.codec_name,
                        bound_text(entry.info.enforced.kind, entry.info.enforced.value));
     for (const std::string& text : entry.damage) out += "  damaged   " + text + "\n";
   }
@@ -156,6 +164,7 @@ void info_one(const std::string& path, const InfoArgs& args) {
     if (args.check) check_entry(entry, stream, args);
     entries.push_back(std::move(entry));
   }
+  entries.back().incomplete = !broken.empty();
   const bool damaged = !broken.empty() || std::any_of(entries.begin(), entries.end(),
                                                       [](const Entry& entry) { return !entry.damage.empty(); });
   if (args.run.json) {
