@@ -39,32 +39,42 @@ namespace quern::kernels {
 template <class X, class W, class In, class Out>
 constexpr void byte_to_planes(const In& z, unsigned b, Out&& planes) {
   const unsigned shift = 8 * b;
-  X::lanes([&](auto lane) {
+  X::lanes([&](auto lane) __attribute__((always_inline)) {
     std::uint32_t a[8];
-    unroll<8>([&](auto j) {
-      const auto byte = [&](const auto& row) { return static_cast<std::uint32_t>(X::get(row, lane) >> shift) & 0xffu; };
+    unroll<8>([&](auto j) __attribute__((always_inline)) {
+      const auto byte = [&](const auto& row) __attribute__((always_inline)) {
+        return static_cast<std::uint32_t>(X::get(row, lane) >> shift) & 0xffu;
+      };
       a[j] = byte(z[j]) | byte(z[j + 8]) << 8 | byte(z[j + 16]) << 16 | byte(z[j + 24]) << 24;
     });
     transpose_bits_8x8(a);
-    unroll<8>([&](auto j) { X::set(planes[j], lane, a[j]); });
+    unroll<8>([&](auto j) __attribute__((always_inline)) { X::set(planes[j], lane, a[j]); });
   });
 }
 
-/// Inverse: planes[8] are added into byte `b` of z[32]; with `first` the other bytes of z become 0, else they stay.
+/// Inverse: planes[8] are added into byte `b` of z[32]; `first` says that b is 0 and z is to be overwritten.
 template <class X, class W, class In, class Out>
 constexpr void planes_to_byte(const In& planes, unsigned b, bool first, Out&& z) {
-  const unsigned shift = 8 * b;
-  X::lanes([&](auto lane) {
+  typename X::template vec<std::uint32_t> packed[8];
+  X::lanes([&](auto lane) __attribute__((always_inline)) {
     std::uint32_t a[8];
-    unroll<8>([&](auto j) { a[j] = X::get(planes[j], lane); });
+    unroll<8>([&](auto j) __attribute__((always_inline)) { a[j] = X::get(planes[j], lane); });
     transpose_bits_8x8(a);
-    unroll<8>([&](auto j) {
-      unroll<4>([&](auto k) {
-        const W byte = static_cast<W>((a[j] >> (8 * k)) & 0xffu) << shift;
-        auto& row = z[j + 8 * k];
-        X::set(row, lane, first ? byte : static_cast<W>(X::get(row, lane) | byte));
-      });
-    });
+    unroll<8>([&](auto j) __attribute__((always_inline)) { X::set(packed[j], lane, a[j]); });
+  });
+  const unsigned shift = 8 * b;
+  X::rows([&](auto row) {
+    const std::size_t r = row;
+    const unsigned from = 8 * static_cast<unsigned>(r / 8);
+    if (first) {
+      X::map(
+          z[r], [=](std::uint32_t p) { return static_cast<W>((p >> from) & 0xffu); }, packed[r % 8]);
+    } else {
+      X::map(
+          z[r],
+          [=](std::uint32_t p, W low) { return static_cast<W>(low | static_cast<W>((p >> from) & 0xffu) << shift); },
+          packed[r % 8], z[r]);
+    }
   });
 }
 

@@ -9,8 +9,10 @@ namespace quern::kernels {
 
 /// Calls f(std::integral_constant<std::size_t, i>) for i = 0 .. N-1.
 template <std::size_t N, class F>
-constexpr void unroll(F&& f) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) { (f(std::integral_constant<std::size_t, I>{}), ...); }
+[[gnu::always_inline]] constexpr void unroll(F&& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<std::size_t, I>{}), ...);
+  }
   (std::make_index_sequence<N>{});
 }
 

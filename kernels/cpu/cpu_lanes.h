@@ -20,20 +20,23 @@ struct CpuLanes {
 
   /// f(row) for the 32 rows of a tile.
   template <class F>
-  static void rows(F&& f) {
+  [[gnu::always_inline]] static void rows(F&& f) {
     for (std::size_t r = 0; r < kRows; ++r) f(r);
   }
   /// f(lane) for every lane; get and set reach a vector's element there.
   template <class F>
-  static void lanes(F&& f) {
+  [[gnu::always_inline]] static void lanes(F&& f) {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep  // a lane touches its own elements alone
+#endif
     for (std::size_t l = 0; l < kLanes; ++l) f(l);
   }
   template <class T>
-  static T get(const vec<T>& a, std::size_t lane) {
+  [[gnu::always_inline]] static T get(const vec<T>& a, std::size_t lane) {
     return a.v[lane];
   }
   template <class T>
-  static void set(vec<T>& a, std::size_t lane, T value) {
+  [[gnu::always_inline]] static void set(vec<T>& a, std::size_t lane, T value) {
     a.v[lane] = value;
   }
 

@@ -36,6 +36,23 @@ struct ByteRange {
   [[gnu::always_inline]] std::size_t left() const { return static_cast<std::size_t>(end - at); }
 };
 
+/// Bytes from `in` to the byte positions of a word whose bits are set; the others are 0. Reads up to 8 bytes.
+[[gnu::always_inline]] inline std::uint64_t spread_bytes(const std::uint8_t* in, std::uint32_t bits) {
+#if defined(__BMI2__)
+  std::uint64_t v;
+  std::memcpy(&v, in, 8);
+  return _pdep_u64(v, _pdep_u64(bits, UINT64_C(0x0101010101010101)) * 0xff);
+#else
+  std::uint64_t v = 0;
+  for (unsigned b = 0; b < 8; ++b) {
+    const unsigned take = (bits >> b) & 1;
+    v |= static_cast<std::uint64_t>(*in & (0u - take)) << (8 * b);
+    in += take;
+  }
+  return v;
+#endif
+}
+
 /// Reads level 2 and level 1 of `count` planes; false when cut short or when a listed byte is zero.
 template <class Isa>
 bool get_maps(ByteRange& in, unsigned count, PlaneMap* maps, std::size_t& bytes) {
@@ -47,13 +64,12 @@ bool get_maps(ByteRange& in, unsigned count, PlaneMap* maps, std::size_t& bytes)
     const std::uint32_t bits = top[2 * p] | static_cast<std::uint32_t>(top[2 * p + 1]) << 8;
     const unsigned listed = count_bits(bits);
     if (in.left() < listed) return false;
-    std::uint64_t word[2] = {0, 0};
-    for (std::uint32_t rest = bits; rest != 0; rest &= rest - 1) {
-      const unsigned i = static_cast<unsigned>(std::countr_zero(rest));
-      const std::uint64_t byte = *in.at++;
-      if (byte == 0) return false;
-      word[i / 8] |= byte << (8 * (i % 8));
-    }
+    std::uint8_t padded[32] = {};
+    std::memcpy(padded, in.at, listed);
+    in.at += listed;
+    const std::uint64_t word[2] = {spread_bytes(padded, bits & 0xff),
+                                   spread_bytes(padded + count_bits(bits & 0xff), bits >> 8)};
+    if ((nonzero_bytes(word[0]) | nonzero_bytes(word[1]) << 8) != bits) return false;
     maps[p] = {word[0], word[1]};
     bytes += count_bits64(word[0]) + count_bits64(word[1]);
   }
