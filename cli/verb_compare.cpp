@@ -4,7 +4,12 @@
 #include "cli/input_array.h"
 #include "cli/memory.h"
 #include "cli/quality_text.h"
+#include "cli/safe_file.h"
 #include "cli/verbs.h"
+
+#ifdef QUERN_HAVE_REPORT
+#include "cli/report/compare_report.h"
+#endif
 
 namespace quern::cli {
 namespace {
@@ -15,11 +20,38 @@ WholeArray addressable(InputArray& input, std::uint64_t memory) {
   return WholeArray::spool(input);
 }
 
+void check_html(const CompareArgs& args) {
+  if (args.html.empty()) return;
+#ifdef QUERN_HAVE_REPORT
+  check_output(args.a, args.html, args.force);
+  check_output(args.b, args.html, args.force);
+#else
+  fail(Exit::usage, "--html: this build has no picture reports; leave it out or use --json");
+#endif
+}
+
+#ifdef QUERN_HAVE_REPORT
+void write_html(const CompareArgs& args, const InputArray& a, const InputArray& b, const WholeArray& first,
+                const WholeArray& second, const Quality& quality) {
+  report::ReportOptions options;
+  options.original_name = a.label;
+  options.reconstructed_name = b.label;
+  options.variable = a.dataset;
+  options.fill_bits = a.fill_bits;
+  options.footer = "quern " QUERN_VERSION;
+  const std::string page = report::compare_report_html(first.view(), second.view(), quality, options);
+  SafeFile file(args.html, {.replace = args.force});
+  if (!write_all(file.descriptor(), {reinterpret_cast<const std::uint8_t*>(page.data()), page.size()}))
+    fail_errno(args.html, "write");
+  file.commit();
+}
+#endif
+
 }  // namespace
 
 Exit run_compare(const CompareArgs& args) {
   check_device(args.run);
-  if (!args.html.empty()) fail(Exit::usage, "--html: this build has no picture reports; leave it out or use --json");
+  check_html(args);
   const auto& datasets = args.data.datasets;
   InputArray a = open_input(args.a, datasets.empty() ? "" : datasets.front(), args.data);
   InputArray b = open_input(args.b, datasets.empty() ? "" : datasets.back(), args.data);
@@ -37,6 +69,9 @@ Exit run_compare(const CompareArgs& args) {
   options.validity.fill_bits = a.fill_bits;
   const Quality quality =
       check(measure_quality(first.view(), second.view(), options, execution), Phase::encode, a.label);
+#ifdef QUERN_HAVE_REPORT
+  if (!args.html.empty()) write_html(args, a, b, first, second, quality);
+#endif
   if (args.run.json) {
     Json out;
     out["a"] = a.label;

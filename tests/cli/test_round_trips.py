@@ -237,6 +237,17 @@ class RoundTrips(CliTest):
         self.assertEqual(report["max_error_index"], "[0,3,10]")
         self.assertGreater(report["psnr_db"], 40)
         self.assertIsNotNone(report["ssim"])
+        words = ["compare", "-t", "f32", "-s", "10x20x30", self.path("a.raw"), other, "--html", self.path("r.html")]
+        page = run(*words)
+        if b"no picture reports" in page.stderr:
+            self.assertEqual(page.returncode, 1)
+            return
+        self.assertEqual(page.returncode, 0, page.stderr)
+        text = read_bytes(self.path("r.html"))
+        self.assertTrue(text.rstrip().endswith(b"</html>"))
+        self.assertNotIn(b"src=\"http", text)
+        self.refused(2, "exists already", *words)
+        self.ok(*words, "-f")
 
     def test_bench_lists_every_codec(self):
         codecs = [json.loads(line)["name"] for line in self.ok("list", "codecs", "--json").stdout.splitlines()]
