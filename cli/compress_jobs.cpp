@@ -79,7 +79,7 @@ void name_outputs(const CompressArgs& args, const std::vector<std::vector<Variab
         job.output = wanted;
       } else if (job.input == "-") {
         if (into_folder) fail(Exit::usage, "standard input has no name for a file in a folder; give -o FILE");
-        job.output = "-";
+        job.output.assign(1, '-');
       } else {
         job.output = many ? variable_output(job.input, variable.dataset) : job.input + kStreamSuffix;
         if (into_folder) job.output = in_folder(wanted, base_name(job.output));
@@ -100,11 +100,11 @@ std::vector<CompressJob> plan_compress_jobs(const CompressArgs& args) {
     if (!bounds.empty()) {
       here = bounded_variables(input, bounds, args);
     } else if (args.data.datasets.empty()) {
-      here.push_back({"", *args.bound});
+      here.push_back({std::string(), *args.bound});
     } else {
       for (const std::string& name : args.data.datasets) here.push_back({name, *args.bound});
     }
-    for (const Variable& variable : here) jobs.push_back({input, variable.dataset, variable.bound, ""});
+    for (const Variable& variable : here) jobs.push_back({input, variable.dataset, variable.bound, std::string()});
     variables.push_back(std::move(here));
   }
   name_outputs(args, variables, jobs);

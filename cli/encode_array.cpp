@@ -175,7 +175,7 @@ EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const Comp
   const CompressOptions options = options_for(input, bound, args);
   check(options.bound.check(input.meta.dtype), Phase::encode, input.label);
   Progress progress(input.label, args.run);
-  Job job{input, options, args, {}, memory_limit(args.run), fd, output_name};
+  Job job{input, options, args, Execution{}, memory_limit(args.run), fd, output_name};
   job.execution.threads = args.run.threads;
   job.execution.memory_limit = job.memory;
   job.execution.progress = progress.callback();

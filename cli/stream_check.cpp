@@ -2,6 +2,7 @@
 #include "cli/stream_check.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -141,12 +142,12 @@ StreamCheck check_stream(ByteSource& source, std::uint64_t stream_bytes, const N
 }
 
 std::string index_text(std::uint64_t index, const Shape& shape) {
-  std::string out;
+  std::array<std::uint64_t, kMaxRank> at{};
   for (std::size_t axis = shape.rank(); axis-- > 0;) {
-    out = std::to_string(index % shape[axis]) + (out.empty() ? "" : ",") + out;
+    at[axis] = index % shape[axis];
     index /= shape[axis];
   }
-  return "[" + out + "]";
+  return fmt::format("[{}]", fmt::join(at.begin(), at.begin() + shape.rank(), ","));
 }
 
 std::string describe_failure(const StreamCheck& check) {

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -47,10 +49,9 @@ std::string cpu_features() {
 }
 
 std::string codec_names() {
-  std::string out;
-  for (const ArrayCodec* codec : builtin_codecs().all())
-    out += (out.empty() ? "" : " ") + std::string(codec->info().name);
-  return out;
+  std::vector<const char*> names;
+  for (const ArrayCodec* codec : builtin_codecs().all()) names.push_back(codec->info().name);
+  return fmt::format("{}", fmt::join(names, " "));
 }
 
 std::string file_kinds() {
