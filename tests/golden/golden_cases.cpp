@@ -63,7 +63,10 @@ Result<std::vector<testing::OwnedArray>> decode(std::span<const std::uint8_t> by
   DecompressOptions each = options;
   each.more_streams = true;
   std::vector<testing::OwnedArray> arrays;
+  std::uint64_t offset = 0;
   for (;;) {
+    // Going on behind damage takes random access, which needs to know where the stream begins.
+    if (options.keep_going) each.offset = offset;
     auto decoder = Decoder::open(source, builtin_codecs(), execution, each);
     if (!decoder.ok()) {
       const bool at_end = decoder.status().code() == StatusCode::truncated && decoder.status().first() == 0;
@@ -82,6 +85,7 @@ Result<std::vector<testing::OwnedArray>> decode(std::span<const std::uint8_t> by
       const auto& found = (*decoder)->report().holes;
       holes->insert(holes->end(), found.begin(), found.end());
     }
+    offset += (*decoder)->report().input_bytes;
     arrays.push_back(std::move(array));
   }
 }

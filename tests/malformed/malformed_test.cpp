@@ -58,9 +58,11 @@ TEST(Malformed_EverySingleBit, IsRefused) {
 
 TEST(Malformed_EveryTruncation, IsRefused) {
   Tally tally;
+  std::size_t count = 0;
   for (const Golden& g : golden_streams()) {
     std::size_t end_of_stream = 0;  // of those that are wholly there
     for (std::size_t size = 0; size < g.bytes.size(); ++size) {
+      if (++count % limits().stride != 0) continue;
       while (end_of_stream < g.streams.size() &&
              g.streams[end_of_stream].offset + g.streams[end_of_stream].bytes <= size)
         ++end_of_stream;
