@@ -5,6 +5,7 @@ usage: quern_decode.py FILE.qn                   prints dtype, shape and XXH3-64
        quern_decode.py --manifest FOLDER [...]   compares every golden stream of the folder with its manifest, and the
                                                  features seen with those the golden streams must cover
        quern_decode.py --must-fail FOLDER        every stream of the folder must be refused
+       quern_decode.py --vectors DOCUMENT FOLDER the streams written out in a document must be those of the folder
 """
 import json
 import os
@@ -276,11 +277,33 @@ def check_must_fail(folder):
     return bool(names) and not accepted
 
 
+def check_vectors(document, folder):
+    """Headings name the streams; the first column of the tables below holds their bytes in hexadecimal."""
+    vectors, name = {}, None
+    with open(document, encoding='utf-8') as file:
+        for line in file:
+            if line.startswith('## '):
+                name = line[3:].strip()
+                vectors[name] = b''
+            elif line.startswith('| `'):
+                vectors[name] += bytes.fromhex(line.split('`')[1])
+    wrong = 0
+    for name, data in vectors.items():
+        with open(os.path.join(folder, name), 'rb') as file:
+            if file.read() != data:
+                wrong += 1
+                print('%s differs from the document' % name)
+    print('%d test vectors, %d wrong' % (len(vectors), wrong))
+    return bool(vectors) and not wrong
+
+
 def main(arguments):
     if len(arguments) == 2 and arguments[0] == '--manifest':
         return 0 if check_manifest(arguments[1]) else 1
     if len(arguments) == 2 and arguments[0] == '--must-fail':
         return 0 if check_must_fail(arguments[1]) else 1
+    if len(arguments) == 3 and arguments[0] == '--vectors':
+        return 0 if check_vectors(arguments[1], arguments[2]) else 1
     if len(arguments) != 1:
         print(__doc__)
         return 2
