@@ -62,6 +62,14 @@ struct ChunkBox {
   return (n == 4 || (n & 7) == 3) ? 8 : 1;
 }
 
+/// Largest stored form of a chunk of that many tiles, slack included.
+[[gnu::always_inline]] constexpr std::size_t max_lorenzo_chunk_bytes(Element element, std::size_t tiles) {
+  const std::size_t word_bits = element_bytes(element) == 8 ? 64 : 32;
+  const std::size_t signs = 1 + 128;
+  const std::size_t exceptions = 4 + 128 + 256 * element_bytes(element);
+  return 1 + tiles * (16 + signs + exceptions + word_bits * 128) + 128;
+}
+
 /// Calls f.template operator()<Q, Exact>() with the quantizer for an element type and kind, and the exact quantizer for
 /// tiles where Q does not pay. Point-wise bounds exist for floating-point types alone (returns false otherwise).
 template <class F>

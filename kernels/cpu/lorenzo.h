@@ -38,12 +38,4 @@ struct LorenzoKernels {
 /// The kernels of an available level.
 const LorenzoKernels& lorenzo_kernels(IsaLevel level);
 
-/// Largest output of `encode` for a chunk of that many tiles, slack included.
-constexpr std::size_t max_lorenzo_chunk_bytes(Element element, std::size_t tiles) {
-  const std::size_t word_bits = element_bytes(element) == 8 ? 64 : 32;
-  const std::size_t signs = 1 + 128;
-  const std::size_t exceptions = 4 + 128 + 256 * element_bytes(element);
-  return 1 + tiles * (16 + signs + exceptions + word_bits * 128) + 128;
-}
-
 }  // namespace quern::kernels
