@@ -42,6 +42,8 @@ TEST(Malformed_EverySingleBit, IsRefused) {
   std::size_t count = 0;
   for (const Golden& g : golden_streams()) {
     std::vector<std::uint8_t> bytes = g.bytes;
+    Tally whole;
+    EXPECT_TRUE(decode_strictly(g.name, bytes, whole).ok()) << g.name << " is refused without damage";
     for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
       if (++count % limits().stride != 0) continue;
       const auto mask = static_cast<std::uint8_t>(1u << (bit % 8));
