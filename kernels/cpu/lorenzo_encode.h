@@ -168,7 +168,7 @@ std::uint8_t* put_signs(std::uint32_t (&signs)[kLanes], std::size_t elems, const
 template <class Isa, class Bits>
 std::uint8_t* put_exceptions(const Exceptions<Bits>& exceptions, std::uint8_t* out) {
   std::uint32_t rows = 0;
-  for (std::size_t r = 0; r < kRows; ++r) rows |= (exceptions.lanes[r] != 0 ? 1u : 0u) << r;
+  for (std::size_t r = 0; r < kRows; ++r) rows |= static_cast<std::uint32_t>(exceptions.lanes[r] != 0) << r;
   std::memcpy(out, &rows, 4);
   out += 4;
   for (std::uint32_t rest = rows; rest != 0; rest &= rest - 1, out += 4)

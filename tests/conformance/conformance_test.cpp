@@ -124,7 +124,7 @@ TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, Conformance, ::testing::ValuesIn(testing::all_dtypes()),
-                         [](const auto& info) { return std::string(dtype_name(info.param)); });
+                         [](const auto& type) { return std::string(dtype_name(type.param)); });
 
 }  // namespace
 }  // namespace quern

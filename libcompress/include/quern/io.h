@@ -1,4 +1,5 @@
-// Reading and writing arrays in files: raw, .npy, HDF5 datasets, netCDF variables. Used by the command; not part of libquern.
+// Reading and writing arrays in files: raw, .npy, HDF5 datasets, netCDF variables. Used by the command; not part of
+// libquern.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,8 @@ struct ArrayMeta {
   double scale_factor = 1.0;             ///< packed netCDF: physical = packed * scale_factor + add_offset
   double add_offset = 0.0;
   bool packed = false;
-  bool is_complex = false;       ///< last axis of extent 2 holds real and imaginary parts
-  std::string attributes_json;   ///< attributes, dimension names and file kind, enough to write the variable again
+  bool is_complex = false;      ///< last axis of extent 2 holds real and imaginary parts
+  std::string attributes_json;  ///< attributes, dimension names and file kind, enough to write the variable again
 };
 
 struct OpenOptions {
@@ -71,8 +72,8 @@ class ArrayWriter {
 };
 
 /// Creates `path` (the caller renames it into place). HDF5 and netCDF files get the attributes of `meta` back.
-/// `dataset` names the array in the file; an existing HDF5 or netCDF file made by an earlier call may receive further arrays.
-/// Path "-" is standard output (raw and .npy).
+/// `dataset` names the array in the file; an existing HDF5 or netCDF file made by an earlier call may receive further
+/// arrays. Path "-" is standard output (raw and .npy).
 Result<std::unique_ptr<ArrayWriter>> create_writer(const std::string& path, FileKind kind, const ArrayMeta& meta,
                                                    const std::string& dataset, std::string& detail);
 
