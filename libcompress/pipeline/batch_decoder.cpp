@@ -19,8 +19,10 @@ std::uint64_t hole_bits(const Header& header) {
   }
 }
 
-// One class byte a cell and what verbatim cells need: 8 bytes of value and 8 of position.
-std::uint64_t mask_memory(const SegmentLayout& layout) { return layout.max_segment_elems() * 17 + 4096; }
+// The first segment is a full one, or all there is.
+std::uint64_t mask_memory(const SegmentLayout& layout) {
+  return layout.segments() == 0 ? 0 : mask::decode_bytes(layout.segment_box(0).extents);
+}
 
 }  // namespace
 

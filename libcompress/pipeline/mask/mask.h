@@ -50,6 +50,10 @@ Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<c
 /// Appends the stored form to `out`; an empty mask adds no byte. Fails when the mask does not fit the extents.
 Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, std::vector<std::uint8_t>& out);
 
+/// What decode_mask allocates at most for a segment of those extents: classes, scratch and every cell verbatim. Extents
+/// of a valid segment (their product fits 64 bits).
+std::uint64_t decode_bytes(const Extents& extents);
+
 /// Reads what encode_mask wrote. `in` is hostile: fails with `corrupt`, `truncated` or `trailing_data` unless every
 /// byte is used; never allocates more than `max_bytes` (fails with `memory_limit`). Time O(cells + bytes).
 Result<SegmentMask> decode_mask(std::span<const std::uint8_t> in, const Extents& extents, DType dtype,

@@ -103,11 +103,15 @@ Status decode_failure(const BinaryDecoder& coder) {
   return Status(StatusCode::corrupt, "mask is not valid");
 }
 
+/// A verbatim cell: 8 bytes of value, 8 of position.
+constexpr std::uint64_t kVerbatimBytes = 16;
+
 Status decode_verbatim(Walk<BinaryDecoder>& walk, const BinaryDecoder& coder, DType dtype, std::uint64_t max_bytes,
                        SegmentMask& mask) {
   const auto count = static_cast<std::uint64_t>(std::count(mask.classes.begin(), mask.classes.end(), kVerbatimClass));
   if (count == 0) return Status(StatusCode::corrupt, "mask announces verbatim values and has none");
-  if (count > max_bytes / 16) return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
+  if (count > max_bytes / kVerbatimBytes)
+    return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
   mask.verbatim.reserve(count);
   mask.verbatim_cells.reserve(count);
   for (std::uint64_t i = 0; i < mask.classes.size(); ++i) {
@@ -160,6 +164,12 @@ Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype,
     out.resize(size);
     return Status(StatusCode::out_of_memory, "no memory for a mask");
   }
+}
+
+std::uint64_t decode_bytes(const Extents& extents) {
+  WalkShape shape;
+  shape.set_extents(extents);
+  return extents[0] * extents[1] * extents[2] * (1 + kVerbatimBytes) + Walk<BinaryDecoder>::scratch_bytes(shape);
 }
 
 Result<SegmentMask> decode_mask(std::span<const std::uint8_t> in, const Extents& extents, DType dtype,
