@@ -1,6 +1,7 @@
 // HDF5 element types and error texts.
 #include "libcompress/io/hdf5_common.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -78,6 +79,15 @@ herr_t keep_innermost(unsigned n, const H5E_error2_t* error, void* out) {
 void h5_prepare() {
   static const herr_t once = H5dont_atexit();
   static_cast<void>(once);
+}
+
+bool h5_select(hid_t space, const Slab& slab) {
+  if (slab.rank == 0) return true;
+  std::array<hsize_t, kMaxRank> start{};
+  std::array<hsize_t, kMaxRank> count{};
+  std::copy(slab.start.begin(), slab.start.end(), start.begin());
+  std::copy(slab.count.begin(), slab.count.end(), count.begin());
+  return H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0;
 }
 
 std::string h5_error() {

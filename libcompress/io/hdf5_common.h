@@ -11,6 +11,7 @@
 #include <quern/io.h>
 
 #include "libcompress/io/file_notes.h"
+#include "libcompress/io/slabs.h"
 
 namespace quern::io {
 
@@ -68,6 +69,9 @@ class H5Quiet {
 
 /// HDF5's own words for what went wrong last, from the innermost call.
 std::string h5_error();
+
+/// Selects a slab in a dataset's space; a scalar's space needs no selection. False when HDF5 refuses.
+bool h5_select(hid_t space, const Slab& slab);
 
 /// What a dataset's elements are in memory.
 struct H5Element {

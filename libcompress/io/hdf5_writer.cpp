@@ -97,13 +97,7 @@ class Hdf5Writer final : public SlabWriter {
     const H5Quiet quiet;
     const hsize_t elems = slab.elems;
     const H5Handle memory(H5Screate_simple(1, &elems, nullptr), H5Sclose);
-    std::array<hsize_t, kMaxRank> start{};
-    std::array<hsize_t, kMaxRank> count{};
-    std::copy(slab.start.begin(), slab.start.end(), start.begin());
-    std::copy(slab.count.begin(), slab.count.end(), count.begin());
-    const bool selected = slab.rank == 0 || H5Sselect_hyperslab(space_.get(), H5S_SELECT_SET, start.data(), nullptr,
-                                                                count.data(), nullptr) >= 0;
-    if (!selected ||
+    if (!h5_select(space_.get(), slab) ||
         H5Dwrite(dataset_.get(), element_.memory_type.get(), memory.get(), space_.get(), H5P_DEFAULT, data) < 0) {
       H5Eclear2(H5E_DEFAULT);
       return {StatusCode::io_error, "HDF5 cannot write the dataset from row {0} on; the disk may be full",
