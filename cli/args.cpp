@@ -234,7 +234,9 @@ void read_verb(const RawArgs& raw, const CLI::App& verb, const CLI::App& program
     read_decompress(raw, verb, out.decompress);
   } else if (name == "info") {
     out.verb = Verb::info;
-    out.info = {raw.files, raw.check, read_run(raw)};
+    if (raw.check && raw.headers_only)
+      fail(Exit::usage, "--check reads everything, --headers-only as little as possible: give one of them");
+    out.info = {raw.files, raw.check, raw.headers_only, read_run(raw)};
   } else if (name == "verify") {
     out.verb = Verb::verify;
     read_verify(raw, out.verify);

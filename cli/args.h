@@ -78,6 +78,7 @@ struct DecompressArgs {
 struct InfoArgs {
   std::vector<std::string> inputs;
   bool check = false;
+  bool headers_only = false;  ///< do not read masks
   RunArgs run;
 };
 

@@ -105,6 +105,7 @@ void define_info(CLI::App& program, RawArgs& raw) {
   CLI::App& verb = *program.add_subcommand("info", "say what streams hold, without decoding them");
   verb.add_option("IN", raw.files, "quern streams")->required()->type_name("");
   verb.add_flag("--check", raw.check, "also read everything and verify all checksums");
+  verb.add_flag("--headers-only", raw.headers_only, "do not read the masks of special values");
   add_run(verb, raw);
   verb.footer("Examples:\n  quern info field.qn\n  quern info --check --json run.qn\n");
 }

@@ -24,7 +24,7 @@ struct RawArgs {
   std::string device, threads, memory, progress;
   std::string output, html, region, level, repeats;
   bool to_stdout = false, force = false, remove = false, quiet = false, verbose = false, json = false;
-  bool append = false, verify = false, keep_going = false, check = false;
+  bool append = false, verify = false, keep_going = false, check = false, headers_only = false;
   std::string what;  ///< list codecs|devices, completion bash|zsh|fish
 };
 

@@ -11,6 +11,7 @@
 
 #include <quern/codec.h>
 #include <quern/io.h>
+#include <quern/library.h>
 
 #include "cli/byte_streams.h"
 #include "cli/devices.h"
@@ -27,6 +28,7 @@ struct Finding {
   std::string key;
   std::string text;
   bool good = true;
+  Json value = nullptr;  ///< what --json says instead of the text, where that is more than a sentence
 };
 
 std::string cpu_features() {
@@ -61,12 +63,48 @@ std::string file_kinds() {
   return out;
 }
 
+/// Which code of the kernels runs here.
+Finding kernels_finding() {
+  std::string chosen, missing;
+  Json available = Json::array();
+  for (const InstructionSet& set : instruction_sets()) {
+    if (set.chosen) chosen = set.name;
+    if (set.available) {
+      available.push_back(set.name);
+    } else {
+      missing += fmt::format("{}{}", missing.empty() ? "" : " ", set.name);
+    }
+  }
+  std::string text = fmt::format("{} is used, the best of this machine", chosen);
+  if (!missing.empty()) text += fmt::format("; not for this processor: {}", missing);
+  return {"kernels", text, true, {{"chosen", chosen}, {"available", available}}};
+}
+
+Finding libraries_finding() {
+  Json versions = Json::object();
+  for (const LinkedLibrary& library : linked_libraries()) versions[library.name] = library.version;
+  for (const io::FileLibrary& library : io::file_libraries()) versions[library.name] = library.version;
+  std::string text;
+  for (const auto& [name, version] : versions.items())
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, version.get<std::string>());
+  return {"libraries", text, true, versions};
+}
+
 Finding cuda_finding() {
   const CudaDevices cuda = find_cuda_devices();
-  if (cuda.devices.empty()) return {"cuda", "no device: " + cuda.why_none};
-  std::string text = fmt::format("{} device{}", cuda.devices.size(), cuda.devices.size() == 1 ? "" : "s");
-  for (const CudaDevice& device : cuda.devices) text += ", " + device.name;
-  return {"cuda", text + "; this build runs its codecs on the CPU"};
+  std::string text = cuda.devices.empty()
+                         ? "no device: " + cuda.why_none
+                         : fmt::format("{} device{}", cuda.devices.size(), cuda.devices.size() == 1 ? "" : "s");
+  Json devices = Json::array();
+  for (const CudaDevice& device : cuda.devices) {
+    const std::string capability = fmt::format("{}.{}", device.major, device.minor);
+    text += fmt::format(", {} ({}, compute capability {})", device.name, size_text(device.memory_bytes), capability);
+    devices.push_back(
+        {{"name", device.name}, {"memory_bytes", device.memory_bytes}, {"compute_capability", capability}});
+  }
+  if (!cuda.devices.empty()) text += "; this build runs its codecs on the CPU";
+  return {
+      "cuda", text, true, {{"devices", devices}, {"why_none", cuda.devices.empty() ? Json(cuda.why_none) : Json()}}};
 }
 
 /// Where HDF5 looks for filters, as far as the environment says, and whether quern's filter is there.
@@ -116,6 +154,8 @@ std::vector<Finding> examine() {
   out.push_back({"codecs", codec_names()});
   out.push_back({"files", file_kinds()});
   out.push_back({"cpu", fmt::format("{} hardware threads, {}", std::thread::hardware_concurrency(), cpu_features())});
+  out.push_back(kernels_finding());
+  out.push_back(libraries_finding());
   out.push_back({"memory", fmt::format("{} for this process, {} the default limit", size_text(machine_memory()),
                                        size_text(memory_limit(RunArgs{})))});
   out.push_back(cuda_finding());
@@ -131,7 +171,7 @@ Exit run_doctor(bool json) {
   std::string text;
   Exit result = Exit::ok;
   for (const Finding& finding : examine()) {
-    object[finding.key] = finding.text;
+    object[finding.key] = finding.value.is_null() ? Json(finding.text) : finding.value;
     text += fmt::format("{:12} {}{}\n", finding.key, finding.good ? "" : "PROBLEM: ", finding.text);
     if (!finding.good) result = Exit::io;
   }

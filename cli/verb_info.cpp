@@ -1,8 +1,10 @@
-// quern info: what headers say, and with --check whether everything behind them is whole.
+// quern info: what headers and masks say, and with --check whether everything behind them is whole.
 #include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
+
+#include <quern/survey.h>
 
 #include "cli/byte_streams.h"
 #include "cli/file_report.h"
@@ -21,6 +23,8 @@ struct Entry {
   std::uint64_t bytes = 0;
   bool checked = false;
   bool incomplete = false;  ///< where the stream ends is not known, and so is its ratio
+  std::optional<MaskSurvey> masks;
+  std::string why_no_masks;  ///< when they were asked for and cannot be read
   std::vector<std::string> damage;
 };
 
@@ -63,6 +67,59 @@ void check_entry(Entry& entry, std::span<const std::uint8_t> stream, const InfoA
   entry.checked = true;
 }
 
+/// Reads the masks. What is damaged in them or before them is found here even without --check.
+void survey_entry(Entry& entry, std::span<const std::uint8_t> stream, const InfoArgs& args) {
+  Execution execution;
+  execution.threads = args.run.threads;
+  execution.memory_limit = memory_limit(args.run);
+  SpanSource source(stream);
+  const auto masks = survey_masks(source, execution);
+  if (masks.ok()) {
+    entry.masks = *masks;
+    return;
+  }
+  entry.why_no_masks = masks.status().text();
+  const bool damaged = exit_for(masks.status(), Phase::decode) == Exit::stream;
+  if (damaged && entry.damage.empty() && !entry.incomplete) entry.damage.push_back(entry.why_no_masks);
+}
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
+}
+
+Json mask_json(const Entry& entry) {
+  if (!entry.masks) return nullptr;
+  const MaskSurvey& masks = *entry.masks;
+  Json out;
+  out["elems"] = masks.elems();
+  out["share"] = share(masks.elems(), entry.info.shape.elems());
+  out["nan"] = masks.nan_elems;
+  out["infinite"] = masks.infinite_elems;
+  out["fill"] = masks.fill_elems;
+  out["repeated"] = masks.repeated_elems;
+  out["bytes"] = masks.mask_bytes;
+  out["stream_share"] = share(masks.mask_bytes, entry.bytes);
+  out["segments"] = masks.masked_segments;
+  out["empty_chunks"] = masks.empty_chunks;
+  return out;
+}
+
+std::string mask_text(const Entry& entry) {
+  const MaskSurvey& masks = *entry.masks;
+  if (masks.elems() == 0) return "no value";
+  std::string kinds;
+  const auto add = [&](std::uint64_t elems, const char* name) {
+    if (elems != 0) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", elems, name);
+  };
+  add(masks.nan_elems, "NaN");
+  add(masks.infinite_elems, "infinite");
+  add(masks.fill_elems, "fill");
+  add(masks.repeated_elems, "repeated");
+  return fmt::format("{:.3g} % of the values ({}) in {} bytes, {:.3g} % of the stream",
+                     100 * share(masks.elems(), entry.info.shape.elems()), kinds, masks.mask_bytes,
+                     100 * share(masks.mask_bytes, entry.bytes));
+}
+
 Json entry_json(const Entry& entry) {
   const StreamInfo& info = entry.info;
   Json out;
@@ -82,6 +139,7 @@ Json entry_json(const Entry& entry) {
   out["range"] =
       info.range ? Json::array({number_or_null(info.range->min), number_or_null(info.range->max)}) : Json(nullptr);
   out["fill_bits"] = info.fill_bits;
+  out["mask"] = mask_json(entry);
   out["chunks"] = info.chunks;
   out["segments"] = info.segments;
   out["grid"] = {{"extents", info.grid.extents}, {"chunk", info.grid.chunk}};
@@ -111,6 +169,8 @@ std::string entry_text(const Entry& entry) {
   out += fmt::format("  chunks    {} of {}x{}x{} in {} segments (seen as {}x{}x{})\n", info.chunks, grid.chunk[0],
                      grid.chunk[1], grid.chunk[2], info.segments, grid.extents[0], grid.extents[1], grid.extents[2]);
   for (const std::uint64_t bits : info.fill_bits) out += fmt::format("  fill      bits 0x{:x}\n", bits);
+  if (entry.masks) out += fmt::format("  masked    {}\n", mask_text(entry));
+  if (!entry.why_no_masks.empty()) out += fmt::format("  masked    not known: {}\n", entry.why_no_masks);
   const RestoredMeta notes = restore_meta(info);
   if (!notes.dataset.empty()) out += fmt::format("  dataset   {}\n", notes.dataset);
   if (notes.meta.packed)
@@ -126,9 +186,13 @@ std::string list_text(const std::vector<Entry>& entries) {
   std::string out;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Entry& entry = entries[i];
-    out += fmt::format("  step {:>5}  at {:>12}  {:>12} bytes  {:<14}  {}  {}\n", i, entry.offset, entry.bytes,
+    const std::string masked =
+        entry.masks && entry.masks->elems() != 0
+            ? fmt::format("  {:.3g} % masked", 100 * share(entry.masks->elems(), entry.info.shape.elems()))
+            : "";
+    out += fmt::format("  step {:>5}  at {:>12}  {:>12} bytes  {:<14}  {}  {}{}\n", i, entry.offset, entry.bytes,
                        ratio_text(entry), entry.info.codec_name,
-                       bound_text(entry.info.enforced.kind, entry.info.enforced.value));
+                       bound_text(entry.info.enforced.kind, entry.info.enforced.value), masked);
     for (const std::string& text : entry.damage) out += "  damaged   " + text + "\n";
   }
   return out;
@@ -161,10 +225,11 @@ void info_one(const std::string& path, const InfoArgs& args) {
     entry.info = *info;
     entry.offset = static_cast<std::uint64_t>(stream.data() - file.bytes().data());
     entry.bytes = stream.size();
+    entry.incomplete = !broken.empty() && stream.data() == streams.back().data();
     if (args.check) check_entry(entry, stream, args);
+    if (!args.headers_only) survey_entry(entry, stream, args);
     entries.push_back(std::move(entry));
   }
-  entries.back().incomplete = !broken.empty();
   const bool damaged = !broken.empty() || std::any_of(entries.begin(), entries.end(),
                                                       [](const Entry& entry) { return !entry.damage.empty(); });
   if (args.run.json) {

@@ -148,6 +148,15 @@ Result<std::uint64_t> read_segment_size(std::span<const std::uint8_t> bytes, con
   return size;
 }
 
+Result<std::uint64_t> segment_head_bytes(std::span<const std::uint8_t> prefix, const SegmentLayout& layout,
+                                         std::uint64_t segment) {
+  Reader in(prefix);
+  QUERN_RETURN_IF_ERROR(in.skip(segment_size_width(layout)));
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t mask_bytes, in.varint(raw_bytes(layout, layout.segment_box(segment))));
+  return in.position() + layout.segment_chunks(segment) * (chunk_size_width(layout) + kChunkCheckBytes) + mask_bytes +
+         kHeadCheckBytes;
+}
+
 void parse_segment(std::span<const std::uint8_t> bytes, const SegmentLayout& layout, const SegmentPlace& place,
                    ParsedSegment& out) {
   out = ParsedSegment{};

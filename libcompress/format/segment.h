@@ -51,6 +51,13 @@ void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, st
 Result<std::uint64_t> read_segment_size(std::span<const std::uint8_t> bytes, const SegmentLayout& layout,
                                         std::uint64_t segment);
 
+/// Bytes that tell how long a segment and its head are: size and mask size.
+inline constexpr std::size_t kSegmentPrefixBytes = 18;
+/// Bytes of everything before the chunks, head check included, from a segment's first kSegmentPrefixBytes (fewer where
+/// the stream ends). parse_segment of that many bytes finds table and mask, and all chunks cut off.
+Result<std::uint64_t> segment_head_bytes(std::span<const std::uint8_t> prefix, const SegmentLayout& layout,
+                                         std::uint64_t segment);
+
 struct ParsedSegment {
   /// ok, or what is wrong first; names the segment and, if the table can be trusted, the chunk by its number in the
   /// stream.

@@ -26,6 +26,10 @@ Result<std::unique_ptr<ArrayWriter>> create_hdf5(const std::string& path, const 
 Result<std::unique_ptr<ArrayWriter>> create_netcdf(const std::string& path, const ArrayMeta& meta,
                                                    const std::string& dataset, std::string& detail);
 
+/// Versions of the libraries that this process runs with, as in "1.10.8".
+std::string hdf5_version();
+std::string netcdf_version();
+
 /// Compares what a file says with the dtype and shape asked for, and refuses options that only raw files have.
 Status check_asked(const std::string& path, const ArrayMeta& meta, const OpenOptions& options, std::string& detail);
 

@@ -81,6 +81,13 @@ void h5_prepare() {
   static_cast<void>(once);
 }
 
+std::string hdf5_version() {
+  h5_prepare();
+  unsigned major = 0, minor = 0, release = 0;
+  if (H5get_libversion(&major, &minor, &release) < 0) return "unknown";
+  return std::to_string(major) + '.' + std::to_string(minor) + '.' + std::to_string(release);
+}
+
 bool h5_select(hid_t space, const Slab& slab) {
   if (slab.rank == 0) return true;
   std::array<hsize_t, kMaxRank> start{};

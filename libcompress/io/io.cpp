@@ -152,6 +152,17 @@ FileKind file_kind(const std::string& path) {
   return FileKind::raw;
 }
 
+std::vector<FileLibrary> file_libraries() {
+  std::vector<FileLibrary> out;
+#ifdef QUERN_HAVE_HDF5
+  out.push_back({"HDF5", hdf5_version()});
+#endif
+#ifdef QUERN_HAVE_NETCDF
+  out.push_back({"netCDF", netcdf_version()});
+#endif
+  return out;
+}
+
 bool is_available(FileKind kind) {
   switch (kind) {
     case FileKind::raw:

@@ -79,6 +79,13 @@ void nc_prepare() {
 #endif
 }
 
+// netCDF's text goes on with the date it was built.
+std::string netcdf_version() {
+  nc_prepare();
+  const std::string text = nc_inq_libvers();
+  return text.substr(0, text.find(' '));
+}
+
 std::optional<DType> nc_element(nc_type type) {
   for (const TypePair& t : kTypes)
     if (t.type == type) return t.dtype;

@@ -265,12 +265,63 @@ class RoundTrips(CliTest):
         doctor = self.json(self.ok("doctor", "--json"))
         self.assertTrue(doctor["healthy"])
         self.assertIn("lossless", doctor["codecs"])
+        levels = ["baseline", "avx2", "avx512"]
+        self.assertEqual(doctor["kernels"]["available"], levels[:len(doctor["kernels"]["available"])])
+        self.assertEqual(doctor["kernels"]["chosen"], doctor["kernels"]["available"][-1])
+        for library in ("zstd", "xxHash"):
+            self.assertRegex(doctor["libraries"][library], r"^\d+\.\d+\.\d+$")
+        self.assertEqual("hdf5" in doctor["files"], "HDF5" in doctor["libraries"])
+        self.assertEqual(doctor["cuda"]["why_none"] is None, len(doctor["cuda"]["devices"]) > 0)
+        text = self.ok("doctor").stdout.decode()
+        self.assertIn(doctor["kernels"]["chosen"] + " is used", text)
         bad = run("doctor", env={"TMPDIR": self.path("nowhere")})
         self.assertEqual(bad.returncode, 2)
         self.assertIn(b"PROBLEM", bad.stdout)
         self.assertTrue(self.ok("--version").stdout.startswith(b"quern "))
         for shell in ("bash", "zsh", "fish"):
             self.assertIn(b"decompress", self.ok("completion", shell).stdout)
+
+    def test_info_says_what_is_masked(self):
+        values = wave(64 * 128 * 64)
+        for i in range(0, 64 * 128 * 16):
+            values[i] = float("nan")
+        values[300000] = math.inf
+        for i in range(400000, 410000):
+            values[i] = -9999.0
+        land = [i for i in range(410000, 64 * 128 * 64) if i // 64 * 7919 % 97 < 40]
+        for i in land:
+            values[i] = 1e30
+        raw = self.write("gaps_64x128x64.f32", values.tobytes())
+        self.ok("compress", "--abs", "1e-3", "--fill", "-9999", raw)
+        mask = self.json(self.ok("info", "--json", raw + ".qn"))["streams"][0]["mask"]
+        self.assertEqual((mask["nan"], mask["infinite"], mask["fill"]), (64 * 128 * 16, 1, 10000))
+        self.assertEqual(mask["repeated"], len(land))
+        self.assertEqual(mask["elems"], mask["nan"] + mask["infinite"] + mask["fill"] + mask["repeated"])
+        self.assertAlmostEqual(mask["share"], mask["elems"] / len(values))
+        self.assertAlmostEqual(mask["stream_share"], mask["bytes"] / os.path.getsize(raw + ".qn"))
+        self.assertGreater(mask["bytes"], 0)
+        text = self.ok("info", raw + ".qn").stdout.decode()
+        self.assertRegex(text, r"masked +[\d.]+ % of the values \(131072 NaN, 1 infinite, 10000 fill, \d+ repeated\) in")
+        self.assertIsNone(self.json(self.ok("info", "--json", "--headers-only", raw + ".qn"))["streams"][0]["mask"])
+        self.refused(1, "give one of them", "info", "--check", "--headers-only", raw + ".qn")
+        self.ok("compress", "--abs", "1e-3", "--no-mask-search", self.raw)
+        self.assertRegex(self.ok("info", self.raw + ".qn").stdout.decode(), r"masked +no value")
+        small = self.ok("info", "--memory", "1K", raw + ".qn").stdout.decode()
+        self.assertIn("masked    not known: ", small)
+
+    def test_info_finds_damage_in_masks(self):
+        values = wave(6000)
+        for i in range(0, 6000, 5):
+            values[i] = float("nan")
+        raw = self.write("gaps_6000.f32", values.tobytes())
+        self.ok("compress", "--abs", "1e-3", raw)
+        data = bytearray(read_bytes(raw + ".qn"))
+        data[self.json(self.ok("info", "--json", raw + ".qn"))["streams"][0]["header_bytes"] + 20] ^= 1
+        result = run("info", "--json", self.write("bad.qn", bytes(data)))
+        self.assertEqual(result.returncode, 3)
+        stream = json.loads(result.stdout)["streams"][0]
+        self.assertIsNone(stream["mask"])
+        self.assertIn("segment 0", stream["damage"][0])
 
     def test_the_manual_has_every_option(self):
         here = os.path.dirname(os.path.abspath(__file__))

@@ -22,6 +22,14 @@ FileKind file_kind(const std::string& path);
 /// True when this build can read and write that kind.
 bool is_available(FileKind kind);
 
+/// A library that reads or writes files in this build.
+struct FileLibrary {
+  const char* name = "";
+  std::string version;
+};
+/// HDF5 and netCDF with their versions, as far as this build has them.
+std::vector<FileLibrary> file_libraries();
+
 /// What a file says of an array, or what is to be written.
 struct ArrayMeta {
   DType dtype = DType::f32;
