@@ -72,7 +72,7 @@ class SpanSource final : public ByteSource {
   bool can_seek() const override { return true; }
   Status seek(std::uint64_t offset) override;
   std::uint64_t size() const override { return bytes_.size(); }
-  std::uint64_t position() const { return at_; }
+  std::uint64_t position() const override { return at_; }
 
  private:
   std::span<const std::uint8_t> bytes_;
@@ -88,7 +88,7 @@ class FdSource final : public ByteSource {
   Status seek(std::uint64_t offset) override;
   std::uint64_t size() const override { return 0; }
   Result<bool> at_end();
-  std::uint64_t position() const { return position_; }
+  std::uint64_t position() const override { return position_; }
   double seconds() const { return seconds_; }
 
  private:

@@ -44,13 +44,14 @@ Status StreamDecoder::start(const Registry& registry) {
       return Status(StatusCode::invalid_argument, "an offset was given for a source that cannot seek");
     QUERN_RETURN_IF_ERROR(source_.seek(*options_.offset));
   }
+  const std::uint64_t start = source_.position();
   QUERN_ASSIGN_OR_RETURN(ReadHeader read, read_header(source_));
   header_ = std::move(read.header);
   layout_ = SegmentLayout(header_.grid, header_.dtype);
   element_bytes_ = dtype_bytes(header_.dtype);
   info_ = describe(header_, read.bytes, layout_, registry);
   QUERN_RETURN_IF_ERROR(open_codec(registry));
-  segments_ = std::make_unique<SegmentSource>(source_, header_, read.bytes, layout_, options_, memory_limit_);
+  segments_ = std::make_unique<SegmentSource>(source_, header_, start, read.bytes, layout_, options_, memory_limit_);
   batch_ = std::make_unique<BatchDecoder>(header_, layout_, codec_.get(), options_.keep_going, runner_.get());
   report_.input_bytes = read.bytes;
   return {};

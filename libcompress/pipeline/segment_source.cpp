@@ -34,38 +34,20 @@ Result<Footer> read_footer(ByteSource& source, std::uint64_t end) {
   return footer;
 }
 
-// Where the stream begins in a source that can seek. Without an offset from the caller it must be byte 0; the header
-// there must be the one that was read.
-Status SegmentSource::find_start() {
-  if (start_) return {};
-  if (!source_.can_seek())
-    return Status(StatusCode::unsupported, "random access needs a source that can seek; this one cannot");
-  if (options_.offset) {
-    start_ = *options_.offset;
-    return {};
-  }
-  moved_ = true;
-  QUERN_RETURN_IF_ERROR(source_.seek(0));
-  const auto first = read_header(source_);
-  if (!first.ok() || first->header.checksum != header_.checksum)
-    return Status(StatusCode::invalid_argument, "the stream does not begin at byte 0 of its source; give its offset");
-  start_ = 0;
-  return {};
-}
-
 Status SegmentSource::load_index() {
   if (!offsets_.empty()) return {};
-  QUERN_RETURN_IF_ERROR(find_start());
+  if (!source_.can_seek())
+    return Status(StatusCode::unsupported, "random access needs a source that can seek; this one cannot");
   moved_ = true;
   // Several streams may follow one another: walk back from the end until the one that begins here.
   std::uint64_t end = source_.size();
   Footer footer;
   while (true) {
     QUERN_ASSIGN_OR_RETURN(footer, read_footer(source_, end));
-    if (end - footer.stream_bytes <= *start_) break;
+    if (end - footer.stream_bytes <= start_) break;
     end -= footer.stream_bytes;
   }
-  if (end - footer.stream_bytes != *start_ || footer.stream_bytes < header_bytes_ + kFooterBytes ||
+  if (end - footer.stream_bytes != start_ || footer.stream_bytes < header_bytes_ + kFooterBytes ||
       footer.index_bytes > footer.stream_bytes - header_bytes_ - kFooterBytes)
     return Status(StatusCode::corrupt, "the trailer does not fit the stream");
   if (layout_.segments() > footer.index_bytes)
@@ -104,13 +86,13 @@ Status SegmentSource::read_at(SegmentJob& job) {
                   number(size));
   QUERN_RETURN_IF_ERROR(job.storage.resize(size));
   moved_ = true;
-  QUERN_RETURN_IF_ERROR(source_.seek(*start_ + offsets_[job.segment]));
+  QUERN_RETURN_IF_ERROR(source_.seek(start_ + offsets_[job.segment]));
   return read_sized(job, size, 0);
 }
 
 Status SegmentSource::return_to_sequence() {
   if (!moved_) return {};
-  QUERN_RETURN_IF_ERROR(source_.seek(start_.value_or(0) + bytes_read_));
+  QUERN_RETURN_IF_ERROR(source_.seek(start_ + bytes_read_));
   moved_ = false;
   return {};
 }
@@ -164,7 +146,7 @@ Status SegmentSource::finish() {
   if (!options_.keep_going) return read_trailer();
   if (!offsets_.empty()) {
     bytes_read_ = offsets_.back() + trailer_bytes_;
-    return source_.seek(*start_ + bytes_read_);
+    return source_.seek(start_ + bytes_read_);
   }
   if (lost_.ok()) static_cast<void>(read_trailer());
   return {};

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include <quern/compress.h>
@@ -23,11 +22,12 @@ Result<Footer> read_footer(ByteSource& source, std::uint64_t end);
 
 class SegmentSource {
  public:
-  /// The source stands right after the header. All outlive this object.
-  SegmentSource(ByteSource& source, const Header& header, std::uint64_t header_bytes, const SegmentLayout& layout,
-                const DecompressOptions& options, std::uint64_t memory_limit)
+  /// The source stands right after the header of the stream, which began at `start`. All outlive this object.
+  SegmentSource(ByteSource& source, const Header& header, std::uint64_t start, std::uint64_t header_bytes,
+                const SegmentLayout& layout, const DecompressOptions& options, std::uint64_t memory_limit)
       : source_(source),
         header_(header),
+        start_(start),
         header_bytes_(header_bytes),
         layout_(layout),
         options_(options),
@@ -37,7 +37,8 @@ class SegmentSource {
   /// Reads the next segment into the job. Without keep_going fails when it cannot; with it, the job says what is
   /// missing.
   Status read_next(SegmentJob& job);
-  /// Reads the trailer after the last segment and looks at what follows. With keep_going nothing fails.
+  /// Reads the trailer after the last segment and looks at what follows. With keep_going nothing fails; the source
+  /// stands after the stream unless its end cannot be found.
   Status finish();
   /// Reads the segment that job.segment names, through the trailer's index.
   Status read_at(SegmentJob& job);
@@ -45,7 +46,6 @@ class SegmentSource {
   std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
-  Status find_start();
   Status load_index();
   Status read_sized(SegmentJob& job, std::uint64_t size, std::size_t have);
   Status read_sequential(SegmentJob& job);
@@ -55,6 +55,7 @@ class SegmentSource {
 
   ByteSource& source_;
   const Header& header_;
+  std::uint64_t start_;
   std::uint64_t header_bytes_;
   const SegmentLayout& layout_;
   const DecompressOptions& options_;
@@ -62,9 +63,8 @@ class SegmentSource {
   TrailerBuilder builder_;
   std::uint64_t next_ = 0;
   std::uint64_t bytes_read_;
-  bool moved_ = false;  // by random access; the sequence goes on at start_ + bytes_read_
-  Status lost_;         // sequence broken: no more segments can be found
-  std::optional<std::uint64_t> start_;
+  bool moved_ = false;                  // by random access; the sequence goes on at start_ + bytes_read_
+  Status lost_;                         // sequence broken: no more segments can be found
   std::vector<std::uint64_t> offsets_;  // of segments in the stream; empty until loaded
   std::uint64_t trailer_bytes_ = 0;     // of the trailer that the offsets came from
   bool index_tried_ = false;

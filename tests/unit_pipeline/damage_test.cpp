@@ -169,6 +169,56 @@ TEST(Damage, SegmentSizeDestroyed_KeepGoing_LosesThatSegmentOnly) {
   expect_data_or_holes(s.array, out, report, UINT64_C(0x7FF8000000000000));
 }
 
+// Time steps appended to one file, read one after another where the source stands, as from a pipe.
+struct AppendedFile {
+  LargeStream one;
+  std::vector<std::uint8_t> bytes;
+
+  AppendedFile() {
+    for (int step = 0; step < 3; ++step) bytes.insert(bytes.end(), one.bytes.begin(), one.bytes.end());
+  }
+  std::size_t at(std::size_t step, std::size_t segment) const { return step * one.bytes.size() + one.offsets[segment]; }
+  /// Decodes all three steps; holes of each step.
+  std::array<std::vector<Hole>, 3> decode() const {
+    std::array<std::vector<Hole>, 3> holes;
+    MemorySource source(bytes);
+    DecompressOptions options = keep_going();
+    options.more_streams = true;
+    for (std::size_t step = 0; step < 3; ++step) {
+      SCOPED_TRACE("step " + std::to_string(step));
+      Array out(one.array.dtype, one.array.shape);
+      const auto result = decompress(source, out.target(), one.toys.registry, {}, options);
+      EXPECT_TRUE(result.ok()) << result.status().text();
+      if (!result.ok()) return holes;
+      expect_data_or_holes(one.array, out, *result, UINT64_C(0x7FF8000000000000));
+      holes[step] = result->holes;
+    }
+    return holes;
+  }
+};
+
+TEST(Damage, SegmentSizeDestroyedInALaterStream_KeepGoing_LosesThatSegmentOnly) {
+  AppendedFile file;
+  for (std::size_t i = 0; i < 4; ++i) file.bytes[file.at(1, 1) + i] ^= 0xFF;
+  const auto holes = file.decode();
+  EXPECT_TRUE(holes[0].empty());
+  EXPECT_EQ(holes[1].size(), 50u);
+  for (const Hole& hole : holes[1]) EXPECT_EQ(hole.segment, 1u);
+  EXPECT_TRUE(holes[2].empty());
+}
+
+TEST(Damage, LastTrailerDestroyed_KeepGoing_OtherDamageIsStillListed) {
+  AppendedFile file;
+  file.bytes.back() ^= 1;                           // no stream's index can be reached any more
+  file.bytes[2 * file.one.bytes.size() - 20] ^= 1;  // in the trailer of the second step
+  file.bytes[file.at(1, 2) - 20] ^= 1;              // the last chunk of its segment 1
+  const auto holes = file.decode();
+  EXPECT_TRUE(holes[0].empty());
+  ASSERT_EQ(holes[1].size(), 1u);
+  EXPECT_EQ(holes[1][0].chunk, 99u);
+  EXPECT_TRUE(holes[2].empty());
+}
+
 TEST(Damage, PipeCutShort_KeepGoing_GivesWhatWasThere) {
   LargeStream s;
   PipeSource pipe({s.bytes.data(), (s.offsets[1] + s.offsets[2]) / 2});

@@ -116,6 +116,7 @@ class PipeSource final : public ByteSource {
   bool can_seek() const override { return false; }
   Status seek(std::uint64_t) override { return Status(StatusCode::unsupported, "a pipe"); }
   std::uint64_t size() const override { return 0; }
+  std::uint64_t position() const override { return inner_.position(); }
 
  private:
   MemorySource inner_;

@@ -88,7 +88,7 @@ struct DecompressOptions {
   /// 0).
   bool keep_going = false;
   /// Where the stream begins in a source that can seek; the decoder goes there first. Without it the stream begins at
-  /// the source's current position, and random access needs that to be byte 0.
+  /// the source's current position.
   std::optional<std::uint64_t> offset;
   /// The caller will read on after this stream: leave the source right after it, without looking at what follows.
   /// Otherwise what follows must be the end or another stream.

@@ -27,6 +27,8 @@ class ByteSource {
   virtual bool can_seek() const = 0;
   virtual Status seek(std::uint64_t offset) = 0;
   virtual std::uint64_t size() const = 0;
+  /// Bytes before the one that is read next; what a source that cannot seek has given so far.
+  virtual std::uint64_t position() const = 0;
 };
 
 /// Appends to a vector the caller owns.
@@ -47,6 +49,7 @@ class MemorySource final : public ByteSource {
   bool can_seek() const override { return true; }
   Status seek(std::uint64_t offset) override;
   std::uint64_t size() const override { return bytes_.size(); }
+  std::uint64_t position() const override { return at_; }
 
  private:
   std::span<const std::uint8_t> bytes_;
