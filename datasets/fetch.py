@@ -10,6 +10,7 @@ import errno
 import hashlib
 import http.client
 import json
+import math
 import os
 import re
 import shutil
@@ -50,6 +51,36 @@ def human(size):
 # --- the catalogue ---------------------------------------------------------------------------------------------------
 
 
+ELEMENT_BYTES = {"f32": 4, "f64": 8, "i64": 8}
+
+
+def sound_variable(variable):
+    """Shape, type and size must say the same, or the size be unknown because the shape is."""
+    name, shape, size = variable["name"], variable["shape"], variable["bytes"]
+    element = ELEMENT_BYTES.get(variable["dtype"])
+    if element is None:
+        raise ValueError(f"{name}: unknown type {variable['dtype']!r}")
+    if shape is None:
+        if size is not None:
+            raise ValueError(f"{name}: {size} bytes of an unknown shape")
+        return
+    if not shape or not all(isinstance(extent, int) and extent > 0 for extent in shape):
+        raise ValueError(f"{name}: bad shape {shape}")
+    if size != element * math.prod(shape):
+        raise ValueError(f"{name}: {size} bytes, but {'x'.join(map(str, shape))} of {variable['dtype']} has "
+                         f"{element * math.prod(shape)}")
+
+
+def sound_archive(archive):
+    address, size, digest = archive["address"], archive["bytes"], archive["sha256"]
+    if address is not None and urllib.parse.urlsplit(address).scheme not in ("https", "http", "file"):
+        raise ValueError(f"bad address {address!r}")
+    if size is not None and not (isinstance(size, int) and size > 0):
+        raise ValueError(f"bad archive size {size!r}")
+    if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
+        raise ValueError(f"bad sha256 {digest!r}")
+
+
 def load_catalogue(path):
     """The list of sets. Names become folder names, so they are held to letters, digits and hyphens."""
     try:
@@ -58,9 +89,10 @@ def load_catalogue(path):
         for entry in sets:
             if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", entry["name"]):
                 raise ValueError(f"bad name {entry['name']!r}")
-            entry["archive"]["address"], entry["archive"]["bytes"], entry["archive"]["sha256"]
+            sound_archive(entry["archive"])
             for variable in entry["variables"]:
-                variable["name"], variable["file"], variable["shape"], variable["dtype"], variable["bytes"]
+                variable["file"]  # may be null, not left out
+                sound_variable(variable)
         return sets
     except OSError as error:
         raise FetchError(f"cannot read the catalogue {path}: {error.strerror}", EXIT_IO) from error
@@ -88,17 +120,18 @@ def find_variable(entry, name):
 
 
 def print_list(sets):
-    rows = [("NAME", "ARCHIVE", "TYPE", "SHAPE", "WHAT")]
+    rows = [("NAME", "ARCHIVE", "CHECKSUM", "TYPE", "SHAPE", "WHAT")]
     for entry in sets:
         first = entry["variables"][0]
         shape = "x".join(map(str, first["shape"])) if first["shape"] else "?"
         size = entry["archive"].get("listed_size") or "?"
         if entry["archive"]["address"] is None:
             size = "no address"
-        rows.append((entry["name"], size, first["dtype"], shape, entry["title"]))
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        checksum = "unverified" if entry["archive"]["sha256"] is None else "known"
+        rows.append((entry["name"], size, checksum, first["dtype"], shape, entry["title"]))
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
     for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)) + "  " + row[4])
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)) + "  " + row[5])
 
 
 # --- download --------------------------------------------------------------------------------------------------------
@@ -393,7 +426,10 @@ def get(entry, variable_name, out):
     target = os.path.join(out, file_name)
     digest = download(archive, target, label)
     if archive["sha256"] is None:
-        print(f"{label}: the catalogue has no checksum for this archive; sha256 {digest}")
+        print(f"{label}: unverified: the catalogue has no checksum for this archive, so nothing was compared; what came has "
+              f"sha256 {digest}")
+    else:
+        print(f"{label}: verified: sha256 {digest}")
 
     staging = os.path.join(out, f".{label}.unpacking")
     shutil.rmtree(staging, ignore_errors=True)
@@ -408,6 +444,9 @@ def get(entry, variable_name, out):
         raise FetchError(f"{file_name}: holds no file {variable['file'] if variable else ''}".rstrip(), EXIT_BAD_DATA)
     for path in installed:
         print(path)
+    for known in [variable] if variable else entry["variables"]:
+        if known.get("note"):
+            print(f"{label}: {known['name']}: {known['note']}")
     print(f"{label}: please cite: {entry['citation']}", file=sys.stderr)
 
 

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import sys
 import tarfile
 import tempfile
@@ -121,12 +122,15 @@ class FetchTest(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertEqual(self.left(), ["set.tar.gz", "waves/folder/readme.txt", "waves/folder/u.f32"])
         self.assertEqual((self.out / "waves/folder/u.f32").read_bytes(), FIELD)
-        self.assertNotIn("no checksum", out)
+        self.assertNotIn("unverified", out)
+        self.assertIn("waves: verified: sha256 " + digest, out)
 
     def test_missing_checksum_is_computed_and_printed(self):
         path = self.tar([("u.f32", FIELD)])
         code, out, _ = self.get(self.catalogue(path.as_uri()))
         self.assertEqual(code, 0)
+        self.assertIn("waves: unverified: the catalogue has no checksum", out)
+        self.assertNotIn(": verified", out)
         self.assertIn(hashlib.sha256(path.read_bytes()).hexdigest(), out)
 
     def test_zip_is_unpacked(self):
@@ -297,6 +301,22 @@ class FetchTest(unittest.TestCase):
         broken.write_text('{"sets": [{"name": "../up"}]}')
         self.assertEqual(self.run_fetch("list", "--catalogue", broken)[0], 1)
 
+    def test_entries_that_contradict_themselves_are_refused(self):
+        good = json.loads(self.catalogue("https://example.org/a.tar.gz").read_text())
+        changes = [("variables", {"bytes": 4}), ("variables", {"shape": [100]}), ("variables", {"dtype": "f16x"}),
+                   ("variables", {"dtype": "f64"}), ("variables", {"shape": None}), ("variables", {"shape": [-100, -256]}),
+                   ("variables", {"shape": []}), ("archive", {"sha256": "abc"}), ("archive", {"bytes": -1}),
+                   ("archive", {"address": "ftp://example.org/a"})]
+        for where, change in changes:
+            bad = json.loads(json.dumps(good))
+            target = bad["sets"][0][where]
+            (target[0] if where == "variables" else target).update(change)
+            path = self.root / "bad.json"
+            path.write_text(json.dumps(bad))
+            code, out, err = self.run_fetch("list", "--catalogue", path)
+            self.assertEqual((code, out), (1, ""), change)
+            self.assertIn("is not a catalogue", err)
+
 
 class CatalogueTest(unittest.TestCase):
     """The catalogue that is shipped."""
@@ -330,6 +350,31 @@ class CatalogueTest(unittest.TestCase):
                 for extent in variable["shape"]:
                     expected *= extent
                 self.assertEqual(variable["bytes"], expected, f"{entry['name']} {variable['name']}")
+
+    def test_checksums_are_called_unverified_where_there_are_none(self):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            self.assertEqual(fetch.main(["list"]), 0)
+        lines = {line.split()[0]: line for line in out.getvalue().splitlines()}
+        for entry in self.sets:
+            self.assertEqual("unverified" in lines[entry["name"]], entry["archive"]["sha256"] is None)
+
+    def test_what_is_not_known_is_said(self):
+        """No guesses as facts: what the catalogue does not know is null, and what it derives has a note that says from what."""
+        for entry in self.sets:
+            for variable in entry["variables"]:
+                label = f"{entry['name']} {variable['name']}"
+                if variable["file"] is None or variable["shape"] is None:
+                    self.assertTrue(variable.get("note") or entry.get("note"), label)
+                else:
+                    self.assertEqual(os.path.basename(variable["file"]), variable["file"], label)
+                    # File names that state extents or type must agree with the entry.
+                    stated = re.search(r"(\d+(?:x\d+)+)", variable["file"])
+                    if stated:
+                        self.assertEqual(stated[1], "x".join(map(str, variable["shape"])), label)
+                    suffix = re.search(r"\.(f32|f64|d64|i64)(?:\.dat)?$", variable["file"])
+                    if suffix:
+                        self.assertEqual(suffix[1].replace("d64", "f64"), variable["dtype"], label)
 
     def test_every_set_has_what_a_user_needs(self):
         for entry in self.sets:
