@@ -11,6 +11,7 @@
 
 #include "libcompress/io/error.h"
 #include "libcompress/io/file_kinds.h"
+#include "libcompress/io/file_notes.h"
 
 namespace quern::io {
 namespace {
@@ -161,6 +162,15 @@ std::vector<FileLibrary> file_libraries() {
   out.push_back({"netCDF", netcdf_version()});
 #endif
   return out;
+}
+
+std::string text_attribute(const ArrayMeta& meta, const std::string& name) {
+  std::string detail;
+  const auto notes =
+      guarded(detail, [&]() -> Result<FileNotes> { return notes_from_json(meta.attributes_json, detail); });
+  if (!notes.ok()) return "";
+  const Attribute* found = find_attribute(notes->attributes, name);
+  return found == nullptr || found->texts.empty() ? "" : found->texts.front();
 }
 
 bool is_available(FileKind kind) {

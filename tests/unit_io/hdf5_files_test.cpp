@@ -11,26 +11,10 @@
 namespace quern::io::test {
 namespace {
 
-class Hdf5Files : public FilesTest {
+class Hdf5Files : public BuiltKindTest {
  protected:
-  void SetUp() override {
-    FilesTest::SetUp();
-    if (!is_available(FileKind::hdf5)) GTEST_SKIP() << "this build has no HDF5";
-  }
+  Hdf5Files() : BuiltKindTest(FileKind::hdf5) {}
 };
-
-FileNotes notes_of(const ArrayMeta& meta) {
-  std::string detail;
-  auto notes = notes_from_json(meta.attributes_json, detail);
-  EXPECT_TRUE(notes.ok()) << detail;
-  return notes.ok() ? notes.value() : FileNotes{};
-}
-
-OpenOptions named(const std::string& dataset) {
-  OpenOptions options;
-  options.dataset = dataset;
-  return options;
-}
 
 TEST_F(Hdf5Files, AllTypes_OddPieces_RoundTrip) {
   const Shape shape = shape_of({3, 5, 7});
@@ -55,32 +39,9 @@ TEST_F(Hdf5Files, AllTypes_OddPieces_RoundTrip) {
   expect_refused(path("a.h5"), FileKind::hdf5, named("/types"), StatusCode::invalid_argument, "no dataset /types");
 }
 
-TEST_F(Hdf5Files, ScalarsAndEmptyArrays_RoundTrip) {
-  for (const Shape& shape : {Shape(), shape_of({0}), shape_of({3, 0, 2}), shape_of({1, 1})}) {
-    SCOPED_TRACE(shape.text());
-    ArrayMeta meta;
-    meta.dtype = DType::f64;
-    meta.shape = shape;
-    const Bytes bytes = random_bytes(shape.elems() * 8, 3);
-    ASSERT_TRUE(write_all(path(shape.text()), FileKind::hdf5, meta, bytes).ok()) << detail_;
-    ArrayMeta back;
-    EXPECT_EQ(read_all(path(shape.text()), FileKind::hdf5, {}, &back), bytes);
-    EXPECT_EQ(back.shape, shape);
-  }
-}
+TEST_F(Hdf5Files, ScalarsAndEmptyArrays_RoundTrip) { expect_scalars_and_empty_arrays_round_trip(); }
 
-TEST_F(Hdf5Files, LargeArray_MoreThanOneSlab_RoundTrips) {
-  // 40 MB, with rows that do not divide a slab and one row larger than a slab.
-  for (const Shape& shape : {shape_of({1000003, 10}), shape_of({2, 5000001})}) {
-    ArrayMeta meta;
-    meta.dtype = DType::f32;
-    meta.shape = shape;
-    const Bytes bytes = random_bytes(shape.elems() * 4, 4);
-    ASSERT_TRUE(write_all(path(shape.text()), FileKind::hdf5, meta, bytes, "x", 1234568).ok()) << detail_;
-    EXPECT_EQ(read_all(path(shape.text()), FileKind::hdf5, {}, nullptr, 7654321), bytes);
-    EXPECT_EQ(read_all(path(shape.text()), FileKind::hdf5, {}, nullptr, 100000000), bytes);
-  }
-}
+TEST_F(Hdf5Files, LargeArray_MoreThanOneSlab_RoundTrips) { expect_large_arrays_round_trip(); }
 
 TEST_F(Hdf5Files, OfH5py_EveryStorage_IsReadAndWrittenBackAlike) {
   QUERN_PYTHON_OR_SKIP("h5py, numpy", R"(

@@ -10,26 +10,10 @@
 namespace quern::io::test {
 namespace {
 
-class NetcdfFiles : public FilesTest {
+class NetcdfFiles : public BuiltKindTest {
  protected:
-  void SetUp() override {
-    FilesTest::SetUp();
-    if (!is_available(FileKind::netcdf)) GTEST_SKIP() << "this build has no netCDF";
-  }
+  NetcdfFiles() : BuiltKindTest(FileKind::netcdf) {}
 };
-
-FileNotes notes_of(const ArrayMeta& meta) {
-  std::string detail;
-  auto notes = notes_from_json(meta.attributes_json, detail);
-  EXPECT_TRUE(notes.ok()) << detail;
-  return notes.ok() ? notes.value() : FileNotes{};
-}
-
-OpenOptions named(const std::string& dataset) {
-  OpenOptions options;
-  options.dataset = dataset;
-  return options;
-}
 
 TEST_F(NetcdfFiles, AllTypes_OddPieces_RoundTrip) {
   const Shape shape = shape_of({3, 5, 7});
@@ -62,30 +46,9 @@ TEST_F(NetcdfFiles, AllTypes_OddPieces_RoundTrip) {
   expect_refused(path("a.nc"), FileKind::netcdf, named("/no/T"), StatusCode::invalid_argument, "/no/T");
 }
 
-TEST_F(NetcdfFiles, ScalarsAndEmptyArrays_RoundTrip) {
-  for (const Shape& shape : {Shape(), shape_of({0}), shape_of({3, 0, 2}), shape_of({1, 1})}) {
-    SCOPED_TRACE(shape.text());
-    ArrayMeta meta;
-    meta.dtype = DType::f64;
-    meta.shape = shape;
-    const Bytes bytes = random_bytes(shape.elems() * 8, 3);
-    ASSERT_TRUE(write_all(path(shape.text()), FileKind::netcdf, meta, bytes).ok()) << detail_;
-    ArrayMeta back;
-    EXPECT_EQ(read_all(path(shape.text()), FileKind::netcdf, {}, &back), bytes);
-    EXPECT_EQ(back.shape, shape);
-  }
-}
+TEST_F(NetcdfFiles, ScalarsAndEmptyArrays_RoundTrip) { expect_scalars_and_empty_arrays_round_trip(); }
 
-TEST_F(NetcdfFiles, LargeArray_MoreThanOneSlab_RoundTrips) {
-  for (const Shape& shape : {shape_of({1000003, 10}), shape_of({2, 5000001})}) {
-    ArrayMeta meta;
-    meta.dtype = DType::f32;
-    meta.shape = shape;
-    const Bytes bytes = random_bytes(shape.elems() * 4, 4);
-    ASSERT_TRUE(write_all(path(shape.text()), FileKind::netcdf, meta, bytes, "x", 1234568).ok()) << detail_;
-    EXPECT_EQ(read_all(path(shape.text()), FileKind::netcdf, {}, nullptr, 7654321), bytes);
-  }
-}
+TEST_F(NetcdfFiles, LargeArray_MoreThanOneSlab_RoundTrips) { expect_large_arrays_round_trip(); }
 
 TEST_F(NetcdfFiles, EveryFormat_PackedVariable_IsReadAndWrittenBackAlike) {
   for (const char* format : {"NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF4_CLASSIC", "NETCDF4"}) {
@@ -253,6 +216,27 @@ TEST_F(NetcdfFiles, ArrayWithoutAttributes_FillAndPacking_AreWritten) {
   EXPECT_TRUE(back.packed);
   EXPECT_EQ(back.scale_factor, 0.5);
   EXPECT_EQ(back.add_offset, -3.0);
+}
+
+TEST_F(NetcdfFiles, TextAttribute_OfTheArray_IsGiven) {
+  FileNotes notes;
+  Attribute units;
+  units.name = "units";
+  units.type = Attribute::Type::chars;
+  units.texts = {"m s-1"};
+  notes.attributes = {units, number_attribute("n", DType::i32, 7)};
+  ArrayMeta meta;
+  meta.shape = shape_of({2});
+  EXPECT_EQ(text_attribute(meta, "units"), "");
+  meta.attributes_json = to_json(notes);
+  ASSERT_TRUE(write_all(path("a.nc"), FileKind::netcdf, meta, Bytes(8)).ok()) << detail_;
+  ArrayMeta back;
+  read_all(path("a.nc"), FileKind::netcdf, {}, &back);
+  EXPECT_EQ(text_attribute(back, "units"), "m s-1");
+  EXPECT_EQ(text_attribute(back, "n"), "");
+  EXPECT_EQ(text_attribute(back, "none"), "");
+  back.attributes_json = "{";
+  EXPECT_EQ(text_attribute(back, "units"), "");
 }
 
 TEST_F(NetcdfFiles, BetweenKinds_AttributesAndComplex_Survive) {

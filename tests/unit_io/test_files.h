@@ -15,6 +15,8 @@
 
 #include <quern/io.h>
 
+#include "libcompress/io/file_notes.h"
+
 namespace quern::io::test {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -128,6 +130,60 @@ class FilesTest : public ::testing::Test {
 
   std::string folder_;
   std::string detail_;
+};
+
+inline FileNotes notes_of(const ArrayMeta& meta) {
+  std::string detail;
+  auto notes = notes_from_json(meta.attributes_json, detail);
+  EXPECT_TRUE(notes.ok()) << detail;
+  return notes.ok() ? notes.value() : FileNotes{};
+}
+
+inline OpenOptions named(const std::string& dataset) {
+  OpenOptions options;
+  options.dataset = dataset;
+  return options;
+}
+
+/// Tests of a kind of file that a build may lack, and what is expected of every such kind.
+class BuiltKindTest : public FilesTest {
+ protected:
+  explicit BuiltKindTest(FileKind kind) : kind_(kind) {}
+
+  void SetUp() override {
+    FilesTest::SetUp();
+    if (!is_available(kind_)) GTEST_SKIP() << "this build cannot read such files";
+  }
+
+  void expect_scalars_and_empty_arrays_round_trip() {
+    for (const Shape& shape : {Shape(), shape_of({0}), shape_of({3, 0, 2}), shape_of({1, 1})}) {
+      SCOPED_TRACE(shape.text());
+      ArrayMeta meta;
+      meta.dtype = DType::f64;
+      meta.shape = shape;
+      const Bytes bytes = random_bytes(shape.elems() * 8, 3);
+      ASSERT_TRUE(write_all(path(shape.text()), kind_, meta, bytes).ok()) << detail_;
+      ArrayMeta back;
+      EXPECT_EQ(read_all(path(shape.text()), kind_, {}, &back), bytes);
+      EXPECT_EQ(back.shape, shape);
+    }
+  }
+
+  /// 40 MB, with rows that do not divide a slab and one row larger than a slab.
+  void expect_large_arrays_round_trip() {
+    for (const Shape& shape : {shape_of({1000003, 10}), shape_of({2, 5000001})}) {
+      ArrayMeta meta;
+      meta.dtype = DType::f32;
+      meta.shape = shape;
+      const Bytes bytes = random_bytes(shape.elems() * 4, 4);
+      ASSERT_TRUE(write_all(path(shape.text()), kind_, meta, bytes, "x", 1234568).ok()) << detail_;
+      for (const std::size_t step : {7654321u, 100000000u})
+        EXPECT_EQ(read_all(path(shape.text()), kind_, {}, nullptr, step), bytes);
+    }
+  }
+
+ private:
+  FileKind kind_;
 };
 
 }  // namespace quern::io::test

@@ -42,6 +42,9 @@ struct ArrayMeta {
   std::string attributes_json;  ///< attributes, dimension names and file kind, enough to write the variable again
 };
 
+/// The text of one of the array's attributes, such as "units"; empty when there is none of that name.
+std::string text_attribute(const ArrayMeta& meta, const std::string& name);
+
 struct OpenOptions {
   std::optional<DType> dtype;  ///< raw needs it; other kinds check it when given
   std::optional<Shape> shape;  ///< raw needs it unless the file name tells (NAME_d0xd1x..xdn.TYPE)
