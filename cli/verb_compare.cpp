@@ -31,12 +31,23 @@ void check_html(const CompareArgs& args) {
 }
 
 #ifdef QUERN_HAVE_REPORT
+/// The label without the folder: a report goes to others, who need not know where files lay.
+std::string shown_name(const InputArray& input) {
+  const std::size_t slash = input.path.rfind('/');
+  return slash == std::string::npos ? input.label : input.label.substr(slash + 1);
+}
+
 void write_html(const CompareArgs& args, const InputArray& a, const InputArray& b, const WholeArray& first,
                 const WholeArray& second, const Quality& quality) {
   report::ReportOptions options;
-  options.original_name = a.label;
-  options.reconstructed_name = b.label;
+  options.original_name = shown_name(a);
+  options.reconstructed_name = shown_name(b);
+  if (options.original_name == options.reconstructed_name) {
+    options.original_name = a.label;
+    options.reconstructed_name = b.label;
+  }
   options.variable = a.dataset;
+  options.units = a.meta.packed ? "packed units" : io::text_attribute(a.meta, "units");
   options.fill_bits = a.fill_bits;
   options.footer = "quern " QUERN_VERSION;
   const std::string page = report::compare_report_html(first.view(), second.view(), quality, options);

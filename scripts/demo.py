@@ -17,8 +17,9 @@ PICTURED = 1e-3  # the bound whose reconstruction is drawn
 COLUMNS = ("field", "codec", "bound", "ratio", "PSNR dB", "max error / bound", "MB/s in", "MB/s out", "checked")
 
 STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:1000px;margin:2em auto;padding:0 1em;color:#1c1917}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:3px 10px;text-align:right;
-border-bottom:1px solid #e7e5e4}td:nth-child(-n+3),th:nth-child(-n+3){text-align:left}.bad{color:#b91c1c;font-weight:600}"""
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}
+td,th{padding:3px 10px;text-align:right;white-space:nowrap}td:nth-child(-n+2),th:nth-child(-n+2){text-align:left}
+th,tr.field th{border-bottom:1px solid #a8a29e}tr.field th{text-align:left;padding-top:1em}.bad{color:#b91c1c;font-weight:600}"""
 
 
 class Failed(Exception):
@@ -69,19 +70,17 @@ def measure(command, source, request, codec, folder):
     return {"field": source.name, "codec": codec, "bound": " ".join(request).replace("--", ""), "ratio": packed["ratio"],
             "psnr": checked["psnr_db"], "error": error,
             "error_over_bound": error / enforced if enforced and error is not None else None,
-            "in": packed["mb_per_s"], "out": unpacked["mb_per_s"], "violations": checked["violations"],
-            "dtype": packed["dtype"], "shape": packed["shape"]}
+            "in": packed["mb_per_s"], "out": unpacked["mb_per_s"], "violations": checked["violations"]}
 
 
 def draw(command, source, codec, page, folder):
     """The page of pictures: original beside reconstruction at the pictured bound."""
-    row = measure(command, source, ["--rel", repr(PICTURED)], codec, folder)
-    # The original as raw values, whatever file it came in.
-    exact, original = folder / "exact.qn", folder / "original.raw"
-    command.run("compress", *source.options, "--lossless", "-f", "-o", str(exact), str(source.path))
-    command.run("decompress", "-f", "-o", str(original), str(exact))
-    command.run("compare", str(original), str(folder / "back.raw"), "-t", row["dtype"], "-s",
-                "x".join(map(str, row["shape"])), "--html", str(page), "-f")
+    # A file of the same kind, so that units and fill values are known; its name is shown, and says type and shape.
+    stream, back = folder / "x.qn", folder / f"{codec}_rel_{PICTURED:g}_{source.path.name}"
+    command.run("compress", *source.options, "--rel", repr(PICTURED), "--codec", codec, "-T", "0", "-f", "-o", str(stream),
+                str(source.path))
+    command.run("decompress", "-T", "0", "-f", "-o", str(back), str(stream))
+    command.run("compare", *source.options, "-T", "0", str(source.path), str(back), "--html", str(page), "-f")
 
 
 def cells(row):
@@ -110,11 +109,16 @@ def write_index(out, rows, pages, left_out, seconds, version):
     parts = [f"<!doctype html><meta charset=utf-8><title>quern demo</title><style>{STYLE}</style><h1>quern {version}</h1>",
              "<p>Bounds are relative to each field's range. Every stream was decoded again and compared with the original, "
              "value by value, by code that shares nothing with the encoder. Speeds are codec time, all threads, "
-             "10<sup>6</sup> raw bytes a second.</p><table><tr>", *(f"<th>{html.escape(c)}" for c in COLUMNS), "</tr>"]
+             "10<sup>6</sup> raw bytes a second.</p>",
+             '<div class="scroll"><table><tr>', *(f"<th>{html.escape(c)}" for c in COLUMNS[1:]), "</tr>"]
+    field = None
     for row in rows:
+        if row["field"] != field:
+            field = row["field"]
+            parts.append(f'<tr class="field"><th colspan="{len(COLUMNS) - 1}">{html.escape(field)}</tr>')
         bad = ' class="bad"' if row.get("failed") or row["violations"] else ""
-        parts.append(f"<tr{bad}>" + "".join(f"<td>{html.escape(c)}" for c in cells(row)) + "</tr>")
-    parts.append(f"</table><p>{seconds:.1f} s in all.</p>")
+        parts.append(f"<tr{bad}>" + "".join(f"<td>{html.escape(c)}" for c in cells(row)[1:]) + "</tr>")
+    parts.append(f"</table></div><p>{seconds:.1f} s in all.</p>")
     if pages:
         parts += [f"<h2>Pictures and error statistics at {PICTURED:g}</h2><ul>",
                   *(f'<li><a href="{page}">{html.escape(name)}</a>' for name, page in pages), "</ul>"]

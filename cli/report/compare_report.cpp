@@ -78,7 +78,8 @@ std::string metrics_section(const Quality& quality, const ArrayView& array, cons
     rows.push_back({"NRMSE", optional_number(quality.nrmse, 9), "root mean squared error / range"});
     rows.push_back({"SSIM", optional_number(quality.ssim, 9), "mean over windows of 7 elements an axis"});
   }
-  for (std::size_t i = 0; i < quality.error_autocorrelation.size() && quality.valid != 0; ++i)
+  const std::size_t lags = quality.valid == 0 || quality.max_error == 0 ? 0 : quality.error_autocorrelation.size();
+  for (std::size_t i = 0; i < lags; ++i)
     rows.push_back({i == 0 ? "Autocorrelation of the error" : "", number(quality.error_autocorrelation[i], 4),
                     "lag " + std::to_string(i + 1)});
   return "<section id=\"metrics\">\n<h2>All figures</h2>\n" + table(rows) + "</section>\n";

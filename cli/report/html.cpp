@@ -99,6 +99,12 @@ std::string number(double value, int digits) {
   std::array<char, 64> text;
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, digits).ptr;
   std::string out(text.data(), end);
+  if (const std::size_t e = out.find('e'); e != std::string::npos) {
+    // 1e+06 as 1e6, 1e-05 as 1e−5
+    const bool negative = out[e + 1] == '-';
+    out.erase(e + 1, out[e + 2] == '0' ? 2 : 1);
+    if (negative) out.insert(e + 1, "−");
+  }
   if (out[0] == '-') out.replace(0, 1, "−");
   return out;
 }

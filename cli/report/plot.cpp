@@ -141,11 +141,11 @@ std::string axes(const Plot& plot, const Scale& x, const Scale& y) {
   const double right = right_edge(plot);
   for (const double tick : x.ticks()) {
     out += line("grid", x.at(tick), kTop, x.at(tick), bottom);
-    out += text(x.at(tick), bottom + 17, "text-anchor=\"middle\"", number(tick, 5));
+    out += text(x.at(tick), bottom + 17, "text-anchor=\"middle\"", number(tick, 6));
   }
   for (const double tick : y.ticks()) {
     out += line("grid", kLeft, y.at(tick), right, y.at(tick));
-    out += text(kLeft - 8, y.at(tick) + 4, "text-anchor=\"end\"", number(tick, 5));
+    out += text(kLeft - 8, y.at(tick) + 4, "text-anchor=\"end\"", number(tick, 6));
   }
   out += "<rect class=\"frame\" x=\"" + place(kLeft) + "\" y=\"" + place(kTop) + "\" width=\"" + place(right - kLeft) +
          "\" height=\"" + place(bottom - kTop) + "\"/>\n";

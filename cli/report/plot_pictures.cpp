@@ -114,7 +114,9 @@ std::string histogram_section(const ErrorSurvey& survey, const ReportOptions& op
 }
 
 std::string slice_psnr_section(const ErrorSurvey& survey, const Shape& shape) {
-  if (shape.rank() < 2 || survey.slice_psnr.size() < 2) return "";
+  const auto& psnr = survey.slice_psnr;
+  if (shape.rank() < 2 || psnr.size() < 2) return "";
+  if (std::none_of(psnr.begin(), psnr.end(), [](double value) { return std::isfinite(value); })) return "";
   Plot plot;
   plot.title = "PSNR of slices";
   plot.x_label = "Index along axis 0";

@@ -48,11 +48,14 @@ std::string picture(const PlanePixels& plane, const std::vector<double>& values,
 }
 
 std::string color_bar(const ColorScale& scale, const std::vector<Color>& palette) {
+  const double middle = scale.low / 2 + scale.high / 2;
+  // Ends that differ in their last digits only have their middle at zero as far as a reader can see.
+  const bool centred = std::fabs(middle) < (scale.high / 2 - scale.low / 2) / 1000;
   IndexedImage bar{static_cast<std::uint32_t>(kLevels), 1, {}};
   for (int i = 0; i < kLevels; ++i) bar.pixels.push_back(static_cast<std::uint8_t>(i));
   return "<div><img class=\"bar\" alt=\"colour scale\" src=\"" + png_data_uri(bar, palette) +
-         "\"/><div class=\"ends\"><span>" + number(scale.low, 5) + "</span><span>" +
-         number(scale.low / 2 + scale.high / 2, 5) + "</span><span>" + number(scale.high, 5) + "</span></div></div>\n";
+         "\"/><div class=\"ends\"><span>" + number(scale.low, 5) + "</span><span>" + number(centred ? 0 : middle, 5) +
+         "</span><span>" + number(scale.high, 5) + "</span></div></div>\n";
 }
 
 std::string captioned(const std::string& image, const std::string& caption) {
@@ -63,9 +66,10 @@ std::string axes_note(const Shape& shape) {
   const std::size_t rank = shape.rank();
   return "Downwards axis " + std::to_string(rank - 2) + " (" + count(shape[rank - 2]) + "), to the right axis " +
          std::to_string(rank - 1) + " (" + count(shape[rank - 1]) +
-         "). Larger planes are reduced: values by their mean, errors by the largest in magnitude. Grey: gaps. Black: "
-         "the "
-         "reconstruction is not finite.";
+         "). Larger planes are reduced: values by their mean, errors by the largest in magnitude. The colours of "
+         "values "
+         "cover the originals but for the outermost 0.2 % at either end. Grey: gaps. Black: the reconstruction is not "
+         "finite.";
 }
 
 }  // namespace

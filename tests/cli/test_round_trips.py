@@ -281,6 +281,17 @@ class RoundTrips(CliTest):
         for shell in ("bash", "zsh", "fish"):
             self.assertIn(b"decompress", self.ok("completion", shell).stdout)
 
+    def test_the_report_of_a_comparison_names_no_folder(self):
+        self.ok("compress", "--abs", "0.01", self.raw)
+        self.ok("decompress", self.raw + ".qn", "-o", self.path("back_10x20x30.f32"))
+        self.ok("compare", self.raw, self.path("back_10x20x30.f32"), "--html", self.path("r.html"))
+        page = read_bytes(self.path("r.html")).decode()
+        self.assertIn("back_10x20x30.f32 against field_10x20x30.f32", page)
+        self.assertNotIn(self.folder.name, page)
+        self.assertLess(len(page), 2000000)
+        for outside in ("http:", "https:", "<script", "url(", "<link"):
+            self.assertNotIn(outside, page)
+
     def test_info_says_what_is_masked(self):
         values = wave(64 * 128 * 64)
         for i in range(0, 64 * 128 * 16):

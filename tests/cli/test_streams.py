@@ -85,6 +85,53 @@ class Steps(CliTest):
 
 
 class Damage(CliTest):
+    def spoilt(self, name, values, *options):
+        """The stream of an array with 40 bytes flipped in its middle."""
+        raw = self.write(name, values.tobytes())
+        self.ok("compress", "--abs", "1e-3", *options, raw)
+        data = bytearray(read_bytes(raw + ".qn"))
+        for i in range(len(data) // 2, len(data) // 2 + 40):
+            data[i] ^= 0xFF
+        return self.write("bad.qn", bytes(data))
+
+    def test_refusals_name_segment_and_chunk(self):
+        bad = self.spoilt("v_64x128x128.f32", wave(1 << 20))
+        for words in (["decompress", bad, "-o", self.path("x")], ["verify", self.path("v_64x128x128.f32"), bad]):
+            result = self.refused(3, "bad.qn: segment ", *words)
+            self.assertRegex(result.stderr.decode(), r"segment \d+, chunk \d+ is damaged: .*--keep-going")
+        self.assertNotIn("x", self.files())
+        damage = json.loads(run("info", "--check", "--json", bad).stdout)["streams"][0]["damage"]
+        self.assertRegex(damage[0], r"segment \d+, chunk \d+")
+
+    def test_holes_have_the_fill_value_and_are_listed(self):
+        values = wave(1 << 20)
+        for i in range(0, len(values), 1000):
+            values[i] = -9999.0
+        bad = self.spoilt("v_64x128x128.f32", values, "--fill", "-9999")
+        result = run("decompress", "--keep-going", "--json", bad, "-o", self.path("x"))
+        self.assertEqual(result.returncode, 3)
+        self.assertRegex(result.stderr.decode(), r"chunk \d+ of segment \d+ is lost: ")
+        holes = json.loads(result.stdout)["holes"]
+        lost_elems = sum(h["extents"][0] * h["extents"][1] * h["extents"][2] for h in holes)
+        back = read_array(self.path("x"), "f")
+        self.assertTrue(all(y == -9999.0 or abs(x - y) <= 1e-3 for x, y in zip(values, back)))
+        self.assertTrue(all(y == -9999.0 for y in back[::1000]))
+        lost = sum(1 for x, y in zip(values, back) if y == -9999.0 != x)
+        self.assertGreater(lost, 0.99 * lost_elems)
+        self.assertLess(lost, lost_elems)
+
+    def test_holes_of_integers_are_zero(self):
+        values = array.array("i", [5 + i * 7919 % 1000 for i in range(1 << 20)])
+        bad = self.spoilt("v_64x128x128.i32", values)
+        result = run("decompress", "--keep-going", "--json", bad, "-o", self.path("x"))
+        self.assertEqual(result.returncode, 3)
+        back = read_array(self.path("x"), "i")
+        lost = [i for i in range(len(values)) if back[i] != values[i]]
+        self.assertGreater(len(lost), 0)
+        self.assertEqual({back[i] for i in lost}, {0})
+        holes = json.loads(result.stdout)["holes"]
+        self.assertEqual(len(lost), sum(h["extents"][0] * h["extents"][1] * h["extents"][2] for h in holes))
+
     def test_keep_going_fills_the_holes_and_says_so(self):
         values = wave(1 << 20)
         raw = self.write("v_64x128x128.f32", values.tobytes())
@@ -124,7 +171,7 @@ with netCDF4.Dataset(sys.argv[1], 'w') as f:
     t.set_auto_maskandscale(False)
     data = (numpy.arange(1200).reshape(30, 40) * 7 % 5000).astype('i2'); data[3, 4] = -32768
     t[:] = data
-    w = f.createVariable('wind', 'f4', ('y', 'x')); w[:] = numpy.sin(numpy.arange(1200) * 0.01).reshape(30, 40)
+    w = f.createVariable('wind', 'f4', ('y', 'x')); w.units = 'm s-1'; w[:] = numpy.sin(numpy.arange(1200) * 0.01).reshape(30, 40)
     n = f.createVariable('count', 'i4', ('y',)); n[:] = numpy.arange(30)
 """
 CHECK_NETCDF = """
@@ -173,6 +220,16 @@ class NamedVariables(CliTest):
                 "-o", back)
         check = subprocess.run([sys.executable, "-c", CHECK_NETCDF, self.nc, back], capture_output=True)
         self.assertEqual(check.returncode, 0, check.stderr.decode())
+
+    def test_reports_have_the_units_of_the_file(self):
+        self.ok("compress", "--rel", "1e-3", "--dataset", "wind", self.nc, "-o", self.path("wind.qn"))
+        self.ok("decompress", self.path("wind.qn"), "-o", self.path("back.nc"))
+        self.ok("compare", "--dataset", "wind", self.nc, self.path("back.nc"), "--html", self.path("r.html"))
+        page = read_bytes(self.path("r.html")).decode()
+        self.assertIn("wind [m s-1]", page)
+        self.assertIn("back.nc wind against model.nc wind", page)
+        self.ok("compare", "--dataset", "temp", self.nc, self.nc, "--html", self.path("packed.html"))
+        self.assertIn("temp [packed units]", read_bytes(self.path("packed.html")).decode())
 
     def test_variables_without_a_bound_are_skipped_with_a_note(self):
         result = self.ok("compress", "--bounds", self.bounds, self.nc)

@@ -87,6 +87,16 @@ TEST(CompareReport, TwoAndMoreAxes_AreDrawnAsPlanes) {
   }
 }
 
+TEST(CompareReport, NoError_LeavesOutPicturesOfErrors) {
+  auto arrays = wavy(shape_of({12, 20, 30}));
+  arrays.y = arrays.x;
+  const std::string html = page(arrays);
+  for (const char* part :
+       {"id=\"histogram\"", "id=\"slice-psnr\"", "id=\"autocorrelation\"", "nothing to draw", "lag 1"})
+    EXPECT_EQ(html.find(part), std::string::npos) << part;
+  EXPECT_NE(html.find("id=\"spectrum\""), std::string::npos);
+}
+
 TEST(CompareReport, NoElements_SaysSo) {
   for (const Shape& shape : {shape_of({0}), shape_of({3, 0, 4})})
     EXPECT_NE(page({shape, {}, {}}).find("no elements"), std::string::npos);

@@ -84,6 +84,11 @@ TEST(Number, SpecialsAndDigits) {
   EXPECT_EQ(number(-2.5), "−2.5");
   EXPECT_EQ(number(-0.0), "0");
   EXPECT_EQ(number(1.0 / 3, 3), "0.333");
+  EXPECT_EQ(number(123456), "123456");
+  EXPECT_EQ(number(1e6), "1e6");
+  EXPECT_EQ(number(-2.5e-7), "−2.5e−7");
+  EXPECT_EQ(number(1e100), "1e100");
+  EXPECT_EQ(number(5e-300), "5e−300");
   EXPECT_EQ(number(std::nan("")), "NaN");
   EXPECT_EQ(number(-HUGE_VAL), "−∞");
   EXPECT_EQ(count(1234567), "1\u202f234\u202f567");
