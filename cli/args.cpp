@@ -42,6 +42,8 @@ std::optional<ErrorBound> read_bound(const RawArgs& raw, const CLI::App& verb) {
   if (raw.lossless) accept("--lossless", {BoundKind::lossless, 0.0});
   if (bound && bound->kind == BoundKind::pwrel && bound->value >= 1)
     fail(Exit::usage, fmt::format("--pwrel {}: must be below 1", raw.pwrel));
+  if (bound && bound->kind == BoundKind::ratio && bound->value < 1)
+    fail(Exit::usage, fmt::format("--ratio {}: must be at least 1", raw.ratio));
   return bound;
 }
 

@@ -47,7 +47,8 @@ bool needs_whole_array(const CompressOptions& options) {
 }
 
 [[noreturn]] void fail_write(const FdSink& sink, const Status& status, const std::string& name) {
-  if (sink.error() != 0) fail(Exit::io, name + ": cannot write: " + std::strerror(sink.error()));
+  if (sink.error() != 0)
+    fail(Exit::io, name + ": cannot write: " + std::strerror(sink.error()) + errno_advice(sink.error()));
   fail_status(status, Phase::encode, name);
 }
 

@@ -10,7 +10,7 @@ namespace {
 /// What the user can do, by code; empty when the status's own text already says it.
 const char* advice(StatusCode code) {
   switch (code) {
-    case StatusCode::bad_magic: return "; this is not a quern stream";
+    case StatusCode::bad_magic: return "; this is not a quern stream, name a file that quern compress wrote";
     case StatusCode::truncated: return "; the file is incomplete, fetch or write it again";
     case StatusCode::corrupt:
     case StatusCode::checksum_mismatch:
@@ -26,6 +26,23 @@ const char* advice(StatusCode code) {
 }
 
 }  // namespace
+
+const char* errno_advice(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR: return "; check the path and its folder";
+    case EACCES:
+    case EPERM:
+    case EROFS: return "; check the permissions, or use another folder";
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return "; make room, or choose another place";
+    case EPIPE: return "; the program that reads it has ended";
+    case EMFILE:
+    case ENFILE: return "; raise the limit of open files (ulimit -n)";
+    default: return "";
+  }
+}
 
 void fail(Exit code, std::string message) { throw CliError(code, std::move(message)); }
 
@@ -64,7 +81,7 @@ void fail_status(const Status& status, Phase phase, const std::string& file) {
 
 void fail_errno(const std::string& file, const std::string& what) {
   const int error = errno;
-  fail(Exit::io, file + ": cannot " + what + ": " + std::strerror(error));
+  fail(Exit::io, file + ": cannot " + what + ": " + std::strerror(error) + errno_advice(error));
 }
 
 }  // namespace quern::cli

@@ -52,7 +52,10 @@ T check(Result<T> result, Phase phase, const std::string& file) {
   return std::move(result).value();
 }
 
-/// Throws Exit::io with "FILE: cannot WHAT: <text of errno>".
+/// What the user can do about an errno, to be put behind its text; empty when that is plain or not known.
+const char* errno_advice(int error);
+
+/// Throws Exit::io with "FILE: cannot WHAT: <text of errno>; <what to do>".
 [[noreturn]] void fail_errno(const std::string& file, const std::string& what);
 
 }  // namespace quern::cli

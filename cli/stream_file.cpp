@@ -39,7 +39,7 @@ std::vector<Bytes> split_by_decoding(Bytes file) {
 }  // namespace
 
 std::vector<Bytes> split_streams(Bytes file, const std::string& name, bool salvage) {
-  if (file.empty()) fail(Exit::stream, name + ": is empty; this is not a quern stream");
+  if (file.empty()) fail(Exit::stream, name + ": is empty; name a file that quern compress wrote, or write it again");
   SpanSource source(file);
   // The first header names what is wrong with a file of another kind better than a missing trailer does.
   (void)check(inspect(source, builtin_codecs()), Phase::decode, name);

@@ -117,7 +117,7 @@ Status PosixFile::write(std::span<const std::uint8_t> bytes) {
     const ssize_t put = ::write(fd_, bytes.data(), std::min(bytes.size(), kMaxTransfer));
     if (put < 0) {
       if (errno == EINTR) continue;
-      if (errno == ENOSPC) return {StatusCode::io_error, "the disk is full"};
+      if (errno == ENOSPC) return {StatusCode::io_error, "the disk is full; make room or choose another place"};
       return {StatusCode::io_error, "writing failed (errno {0})", errno};
     }
     bytes = bytes.subspan(static_cast<std::size_t>(put));
@@ -128,7 +128,7 @@ Status PosixFile::write(std::span<const std::uint8_t> bytes) {
 Status PosixFile::sync_and_close() {
   // Pipes and devices cannot be synced and say EINVAL or ENOTSUP; that loses nothing.
   if (::fsync(fd_) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS && errno != EBADF) {
-    if (errno == ENOSPC) return {StatusCode::io_error, "the disk is full"};
+    if (errno == ENOSPC) return {StatusCode::io_error, "the disk is full; make room or choose another place"};
     return {StatusCode::io_error, "syncing to the disk failed (errno {0})", errno};
   }
   const int fd = std::exchange(fd_, -1);

@@ -2,6 +2,8 @@
 import os
 import pty
 import resource
+import shutil
+import subprocess
 import unittest
 
 import harness
@@ -25,9 +27,22 @@ class Refusals(CliTest):
         r(1, "--frob", "compress", "--abs", "1", "--frob", self.raw)
         r(1, "exactly one", "compress", self.raw)
         r(1, "exactly one", "compress", "--abs", "1", "--rel", "1", self.raw)
-        r(1, "not a number", "compress", "--abs", "nan", self.raw)
-        r(1, "negative", "compress", "--abs", "-3", self.raw)
-        r(1, "--codec nosuch", "compress", "--abs", "1", "--codec", "nosuch", self.raw)
+        for kind in ("--abs", "--rel", "--pwrel", "--psnr", "--ratio"):
+            r(1, kind + " nan: not a number", "compress", kind, "nan", self.raw)
+            r(1, kind + " inf", "compress", kind, "inf", self.raw)
+            r(1, kind + " -3", "compress", kind, "-3", self.raw)
+            r(1, kind + " 1x", "compress", kind, "1x", self.raw)
+        r(1, "below 1", "compress", "--pwrel", "1.5", self.raw)
+        r(1, "--ratio 0.5", "compress", "--ratio", "0.5", self.raw)
+        r(1, "elements than", "compress", "--abs", "1", "-t", "f32", "-s", "4294967296x4294967296x4294967296", self.raw)
+        for option, value, advice in (("--codec", "nosuch", "quern list codecs"), ("--goal", "nice", "ratio, psnr or speed"),
+                                      ("-t", "f31", "use f16"), ("-s", "10x", "as in 50x100x100"), ("-T", "x", "an integer"),
+                                      ("--memory", "3Q", "such as"), ("--device", "tpu", "use auto"),
+                                      ("--progress", "so", "use auto"), ("--fill", "abc", "such as"),
+                                      ("--range", "3:1", "MIN is larger"), ("--skip", "-1", "an integer"),
+                                      ("--set", "layout", "key=value"), ("--order", "Q", "use C")):
+            text = r(1, option + " " + value, "compress", "--abs", "1", option, value, self.raw).stderr.decode()
+            self.assertIn(advice, text)
         r(1, "9 axes", "compress", "--abs", "1", "-t", "f32", "-s", "1x1x1x1x1x1x1x1x1", self.raw)
         r(1, "--level", "decompress", "--level", "1", self.raw)
         r(5, "CUDA", "compress", "--abs", "1", "--device", "cuda", self.raw)
@@ -59,8 +74,26 @@ class Refusals(CliTest):
             self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         self.unchanged()
 
+    def test_arrays_of_none_and_one_element(self):
+        for name, count in (("none_0.f32", 0), ("one_1.f32", 1)):
+            raw = self.write(name, self.data[:4 * count])
+            self.ok("compress", "--rel", "1e-3", "--verify", raw)
+            self.ok("decompress", raw + ".qn", "-o", self.path("back"), "-f")
+            self.assertEqual(read_bytes(self.path("back")), self.data[:4 * count])
+            self.ok("info", "--check", raw + ".qn")
+            self.ok("compare", "-t", "f32", "-s", count, raw, self.path("back"), "--html", self.path("r.html"), "-f")
+        self.refused(1, "holds no data", "compress", "-f", "--abs", "1", "-t", "f32", "-s", "1", self.path("none_0.f32"))
+        self.refused(1, "one_1.f32", "compress", "-f", "--abs", "1", "-t", "f32", "-s", "0", self.path("one_1.f32"))
+
     def test_input_files(self):
         os.mkdir(self.path("dir"))
+        folder = self.path("dir")
+        self.ok("compress", "--abs", "1", self.raw)
+        for words in (["info", folder], ["verify", self.raw, folder], ["verify", "-t", "f32", "-s", "10", folder,
+                      self.raw + ".qn"], ["compare", "-t", "f32", "-s", "10", folder, folder],
+                      ["bench", "-t", "f32", "-s", "10", folder], ["compress", "--bounds", folder, self.raw]):
+            self.refused(2, "is a directory", *words)
+        os.remove(self.raw + ".qn")
         self.refused(2, "missing", "compress", "--abs", "1", self.path("missing_10.f32"))
         self.refused(2, "directory", "compress", "--abs", "1", "-t", "f32", "-s", "10", self.path("dir"))
         self.refused(2, "directory", "decompress", "-o", self.path("o"), self.path("dir"))
@@ -88,9 +121,10 @@ class Refusals(CliTest):
 
         os.chmod(self.folder.name, 0o755)
         os.chmod(self.raw, 0)
-        self.refused(2, "x_1000.f32", "compress", "--abs", "1", self.raw, "-o", "/dev/null", preexec=nobody)
+        self.refused(2, "No permission to read", "compress", "--abs", "1", self.raw, "-o", "/dev/null", preexec=nobody)
         os.chmod(self.raw, 0o644)
-        self.refused(2, "x.qn", "compress", "--abs", "1", self.raw, "-o", self.path("x.qn"), preexec=nobody)
+        self.refused(2, "check the permissions", "compress", "--abs", "1", self.raw, "-o", self.path("x.qn"),
+                     preexec=nobody)
         self.unchanged()
 
     def test_output_exists(self):
@@ -106,9 +140,16 @@ class Refusals(CliTest):
             self.refused(1, "same file", "compress", "-f", "--abs", "1", self.raw, "-o", self.path(name))
         self.refused(1, "same file", "compress", "--append", "--abs", "1", self.raw, "-o", self.path("same"))
         self.unchanged("same", "link")
+        self.ok("compress", "--abs", "1", self.raw, "-o", self.path("y.qn"))
+        stream = read_bytes(self.path("y.qn"))
+        self.refused(1, "same file", "decompress", "-f", self.path("y.qn"), "-o", self.path("y.qn"))
+        self.refused(1, "same file", "compare", "-f", self.raw, self.raw, "--html", self.raw)
+        self.assertEqual(read_bytes(self.path("y.qn")), stream)
+        self.unchanged("same", "link", "y.qn")
 
     def test_output_folder_is_missing(self):
-        self.refused(2, "nowhere", "compress", "--abs", "1", self.raw, "-o", self.path("nowhere/x.qn"))
+        text = self.refused(2, "nowhere", "compress", "--abs", "1", self.raw, "-o", self.path("nowhere/x.qn"))
+        self.assertIn(b"check the path and its folder", text.stderr)
         self.unchanged()
 
     def test_names_without_qn(self):
@@ -130,11 +171,31 @@ class Refusals(CliTest):
         self.ok("compress", "--lossless", noise, "-o", self.path("noise.qn"))
         self.refused(2, "back", "decompress", self.path("noise.qn"), "-o", self.path("back"), preexec=limit)
         self.refused(2, "back.npy", "decompress", self.path("noise.qn"), "-o", self.path("back.npy"), preexec=limit)
+        back = self.path("twin_50000.u8")
+        self.ok("decompress", self.path("noise.qn"), "-o", back)
+        self.refused(2, "make room", "compare", noise, back, "--html", self.path("r.html"), preexec=limit)
+        os.remove(back)
         before = read_bytes(self.path("noise.qn"))
         self.refused(2, "noise.qn", "compress", "--append", "--lossless", noise, "-o", self.path("noise.qn"),
                      preexec=limit)
         self.assertEqual(read_bytes(self.path("noise.qn")), before)
         self.unchanged("noise_50000.u8", "noise.qn")
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("mount"), "only the superuser may mount a small disk")
+    def test_full_small_disk(self):
+        disk = self.path("disk")
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode != 0:
+            self.skipTest("this machine does not let the superuser mount a tmpfs")
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        noise = self.write("noise_500000.u8", os.urandom(500000))
+        text = self.refused(2, "No space left", "compress", "--lossless", noise, "-o", disk + "/n.qn").stderr.decode()
+        self.assertIn("make room", text)
+        self.assertEqual(os.listdir(disk), [])
+        self.ok("compress", "--lossless", noise)
+        for name in ("back", "back.npy"):
+            self.refused(2, "make room", "decompress", noise + ".qn", "-o", os.path.join(disk, name))
+            self.assertEqual(os.listdir(disk), [])
 
     def test_closed_pipe(self):
         reader, writer = os.pipe()
