@@ -14,6 +14,7 @@ import pathlib
 import platform
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -78,6 +79,12 @@ def check(array, back, bound):
             "psnr_db": psnr, "max_error_over_bound": largest / bound if bound else None}
 
 
+def how_it_ended(status):
+    if status < 0:
+        return f"crashed ({signal.strsignal(-status) or f'signal {-status}'})"
+    return f"ended with status {status}"
+
+
 def measure_apart(peer, array, bound, repeats):
     """`measure` in a process of its own: a peer that crashes or hangs is a row of the table, not the end of the run."""
     context = multiprocessing.get_context("fork")
@@ -100,7 +107,7 @@ def measure_apart(peer, array, bound, repeats):
         return {**failed, **receiver.recv()}
     except EOFError:
         process.join()
-        return {**failed, "error": f"the process ended with status {process.exitcode}"}
+        return {**failed, "error": f"the process {how_it_ended(process.exitcode)}"}
     finally:
         process.join()
 

@@ -123,7 +123,7 @@ class Zfp:
         self.lib.zfp_stream_set_accuracy.restype = ctypes.c_double
 
     def version(self):
-        return "zfp " + ctypes.string_at(ctypes.c_char_p.in_dll(self.lib, "zfp_version_string")).decode().strip()
+        return ctypes.string_at(ctypes.c_char_p.in_dll(self.lib, "zfp_version_string")).decode().strip()
 
     def _field(self, array):
         extents = [ctypes.c_size_t(n) for n in reversed(array.shape)]

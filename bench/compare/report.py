@@ -3,7 +3,8 @@ import csv
 import html
 import math
 
-COLOURS = ["#0b6e99", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#be123c", "#4d7c0f", "#334155", "#0f766e", "#a16207"]
+# Told apart also by readers who see few colours.
+COLOURS = ["#0072b2", "#e69f00", "#56b4e9", "#9ca3af", "#009e73", "#d55e00", "#cc79a7", "#374151", "#7c3aed", "#84cc16"]
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 460, 300, 58, 40, 14, 12
 COLUMNS = ["field", "compressor", "rel", "bound", "ratio", "bits_per_value", "psnr_db", "max_error", "max_error_over_bound",
            "violations", "specials_lost", "compress_mb_per_s", "decompress_mb_per_s", "error"]
@@ -74,7 +75,7 @@ def chart(series, x_title, y_title, x_log=False, y_log=False):
         at = y_axis.place(tick)
         out.append(f'<line y1="{at:.1f}" y2="{at:.1f}" x1="{LEFT}" x2="{WIDTH - RIGHT}" stroke="#e7e5e4"/>'
                    f'<text x="{LEFT - 5}" y="{at + 4:.1f}" text-anchor="end">{label(tick)}</text>')
-    for name, colour, line in series:
+    for name, colour, line in reversed(series):  # the first, which are quern's, lie on top
         line = sorted(line)
         path = " ".join(f"{x_axis.place(x):.1f},{y_axis.place(y):.1f}" for x, y, _ in line)
         out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
@@ -106,6 +107,10 @@ def figure(value, form):
     return "" if value is None or value == "" else "∞" if value == math.inf else format(value, form)
 
 
+def psnr(row):
+    return "exact" if row["max_error"] == 0 else figure(row["psnr_db"], ".1f")
+
+
 def table(rows):
     out = ["<table><tr><th>compressor<th>rel<th>ratio<th>PSNR dB<th>max error / bound<th>misses<th>specials lost<th>MB/s in"
            "<th>MB/s out</tr>"]
@@ -116,7 +121,7 @@ def table(rows):
             continue
         bad = ' class="bad"' if r["violations"] or r["specials_lost"] else ""
         out.append(f'<tr><td>{html.escape(r["compressor"])}<td>{figure(r["rel"], "g")}<td>{figure(r["ratio"], ".2f")}'
-                   f'<td>{figure(r["psnr_db"], ".1f")}<td{bad}>{figure(r["max_error_over_bound"], ".4f")}'
+                   f'<td>{psnr(r)}<td{bad}>{figure(r["max_error_over_bound"], ".4f")}'
                    f'<td{bad}>{r["violations"]}<td{bad}>{r["specials_lost"]}<td>{figure(r["compress_mb_per_s"], ".0f")}'
                    f'<td>{figure(r["decompress_mb_per_s"], ".0f")}</tr>')
     return "".join(out) + "</table>"
