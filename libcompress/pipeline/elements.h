@@ -29,7 +29,9 @@ struct FloatElement {
   }
   static Bits from_key(Key k) { return static_cast<Bits>(key(static_cast<Bits>(k))); }
   /// By value: zeros of both signs are equal.
-  static bool same(Bits a, Bits b) { return a == b || static_cast<Bits>((a | b) & ~kSign) == 0; }
+  static bool same(Bits a, Bits b) {
+    return static_cast<bool>(static_cast<int>(a == b) | static_cast<int>(static_cast<Bits>((a | b) & ~kSign) == 0));
+  }
   static double value(Bits bits) {
     if constexpr (sizeof(Bits) == 8) {
       return std::bit_cast<double>(bits);

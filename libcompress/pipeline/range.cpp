@@ -2,6 +2,7 @@
 #include "libcompress/pipeline/range.h"
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -23,35 +24,90 @@ struct KeyRange {
   bool any = false;
 };
 
-// Without fill values the loop has no branch, so that the compiler can vectorize it.
+constexpr std::uint64_t kPieceElems = 1024;
+constexpr std::uint64_t kPiecesPerProbe = 64;
+
+// Adds at most kPieceElems elements. Loops without branches, so that compilers make vector code of them.
+template <class Element>
+void add_piece(const std::uint8_t* data, std::uint64_t count, std::span<const std::uint64_t> fill_bits,
+               KeyRange<typename Element::Key>& r) {
+  using Bits = typename Element::Bits;
+  using Key = typename Element::Key;
+  constexpr auto kOnes = static_cast<Bits>(~Bits{0});
+  constexpr auto kTop = static_cast<Bits>(std::numeric_limits<Key>::max());
+  constexpr auto kBottom = static_cast<Bits>(std::numeric_limits<Key>::lowest());
+  std::array<Bits, kPieceElems> invalid;  // all bits of an element that does not count
+  for (std::uint64_t i = 0; i < count; ++i) invalid[i] = Element::finite(load_bits<Element>(data, i)) ? 0 : kOnes;
+  for (const std::uint64_t fill : fill_bits)
+    for (std::uint64_t i = 0; i < count; ++i)
+      invalid[i] = static_cast<Bits>(
+          invalid[i] | (Element::same(load_bits<Element>(data, i), static_cast<Bits>(fill)) ? kOnes : Bits{0}));
+  Bits all_invalid = kOnes;
+  Key min = r.min, max = r.max;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto key = static_cast<Bits>(Element::key(load_bits<Element>(data, i)));
+    const auto kept = static_cast<Bits>(key & ~invalid[i]);
+    min = std::min(min, static_cast<Key>(kept | (invalid[i] & kTop)));
+    max = std::max(max, static_cast<Key>(kept | (invalid[i] & kBottom)));
+    all_invalid &= invalid[i];
+  }
+  r = {min, max, r.any || all_invalid == 0};
+}
+
+// The upper half of an 8-byte element's key, from the upper half of its bits.
+template <class Element>
+auto upper_key(std::uint32_t upper_bits) {
+  if constexpr (std::is_same_v<Element, IntegerElement<std::uint64_t>>) return upper_bits;
+  if constexpr (std::is_same_v<Element, IntegerElement<std::int64_t>>) return static_cast<std::int32_t>(upper_bits);
+  if constexpr (!std::is_same_v<Element, IntegerElement<typename Element::Key>>)
+    return FloatElement<std::uint32_t, 8>::key(upper_bits);
+}
+
+// As adds_nothing(), for 8-byte elements; false where the upper halves alone cannot tell. Many instruction sets compare
+// numbers of 4 bytes only.
+template <class Element>
+bool clearly_adds_nothing(const std::uint8_t* data, std::uint64_t count, const KeyRange<typename Element::Key>& r) {
+  using Upper = decltype(upper_key<Element>(0));
+  const auto min = static_cast<Upper>(r.min >> 32);
+  const auto max = static_cast<Upper>(r.max >> 32);
+  std::uint32_t inside = 1;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const Upper key = upper_key<Element>(static_cast<std::uint32_t>(load_bits<Element>(data, i) >> 32));
+    inside &= static_cast<std::uint32_t>(key > min) & static_cast<std::uint32_t>(key < max);
+  }
+  return inside != 0;
+}
+
+// True when no element lies beyond the range, valid or not: then the piece adds nothing to it.
+template <class Element>
+bool adds_nothing(const std::uint8_t* data, std::uint64_t count, const KeyRange<typename Element::Key>& r) {
+  using Bits = typename Element::Bits;
+  if constexpr (sizeof(Bits) == 8) {
+    if (clearly_adds_nothing<Element>(data, count, r)) return true;
+  }
+  const auto [min, max, any] = r;
+  Bits beyond = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto key = Element::key(load_bits<Element>(data, i));
+    beyond |= static_cast<Bits>(static_cast<Bits>(key > max) | static_cast<Bits>(key < min));
+  }
+  return beyond == 0;
+}
+
+// A few pieces from all over the block give most of the range; of the others, few add to it, and to see that they do
+// not takes less than adding them.
 template <class Element>
 KeyRange<typename Element::Key> block_range(const std::uint8_t* data, std::uint64_t count,
                                             std::span<const std::uint64_t> fill_bits) {
-  using Key = typename Element::Key;
-  KeyRange<Key> r;
-  constexpr Key kTop = std::numeric_limits<Key>::max();
-  constexpr Key kBottom = std::numeric_limits<Key>::lowest();
-  if (fill_bits.empty()) {
-    unsigned any = 0;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const auto bits = load_bits<Element>(data, i);
-      const bool valid = Element::finite(bits);
-      const Key key = Element::key(bits);
-      r.min = std::min(r.min, valid ? key : kTop);
-      r.max = std::max(r.max, valid ? key : kBottom);
-      any |= valid ? 1u : 0u;
-    }
-    r.any = any != 0;
-    return r;
-  }
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto bits = load_bits<Element>(data, i);
-    if (!is_valid<Element>(bits, fill_bits)) continue;
-    const Key key = Element::key(bits);
-    r.min = std::min(r.min, key);
-    r.max = std::max(r.max, key);
-    r.any = true;
-  }
+  KeyRange<typename Element::Key> r;
+  const auto piece_at = [&](std::uint64_t i) { return data + i * kPieceElems * sizeof(typename Element::Bits); };
+  const auto piece_elems = [&](std::uint64_t i) { return std::min(kPieceElems, count - i * kPieceElems); };
+  const std::uint64_t pieces = (count + kPieceElems - 1) / kPieceElems;
+  for (std::uint64_t i = 0; i < pieces; i += kPiecesPerProbe)
+    add_piece<Element>(piece_at(i), piece_elems(i), fill_bits, r);
+  for (std::uint64_t i = 0; i < pieces; ++i)
+    if (!adds_nothing<Element>(piece_at(i), piece_elems(i), r))
+      add_piece<Element>(piece_at(i), piece_elems(i), fill_bits, r);
   return r;
 }
 

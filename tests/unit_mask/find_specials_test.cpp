@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "libcompress/pipeline/mask/scan.h"
 #include "tests/unit_mask/mask_samples.h"
 
 namespace quern::mask {
@@ -85,6 +86,48 @@ void non_finite_and_fills_are_masked(std::uint64_t seed) {
 TEST(FindSpecials_NonFiniteAndDeclaredFill_AreAllMasked, EveryDtype) {
   for (const DType dtype : kAllTypes) {
     with_words(dtype, [](auto words) { non_finite_and_fills_are_masked<decltype(words)>(11); });
+  }
+}
+
+// Cell by cell, as the words of the interface say it.
+template <class W>
+ScanCounts plain_scan(const std::vector<typename W::Word>& cells, const std::vector<typename W::Word>& fills) {
+  ScanCounts counts;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (W::kFloat && (cells[i] & W::kMagnitude) >= W::kInfinity) counts.any_mandatory = true;
+    if (std::find(fills.begin(), fills.end(), cells[i]) != fills.end()) counts.any_mandatory = true;
+    counts.negative_zeros += W::kFloat && cells[i] == W::kSign;
+    counts.equal_neighbours += i > 0 && cells[i] == cells[i - 1];
+  }
+  return counts;
+}
+
+template <class W>
+void scan_counts_what_is_there(std::uint64_t seed) {
+  using Word = typename W::Word;
+  std::mt19937_64 rng(seed);
+  for (const Extents& e : {Extents{1, 1, 1}, Extents{3, 5, 7}, Extents{2, 3, 4097}, Extents{1, 2, 12288}}) {
+    for (int round = 0; round < 8; ++round) {
+      Segment<W> s(e);
+      // All alike, few values, or finite numbers with one cell that is not: the last or any.
+      const Word finite = W::kFloat ? static_cast<Word>(W::kInfinity - 1) : static_cast<Word>(~Word{0});
+      for (Word& word : s.words)
+        word = round == 0 ? Word{9} : static_cast<Word>(rng() % (round < 3 ? 3 : 100) & finite);
+      if (round >= 4) s.words[rng() % s.words.size()] = static_cast<Word>(W::kSign | (round >= 5 ? W::kInfinity : 0));
+      if (round >= 6) s.words.back() = static_cast<Word>(W::kSign - 1);
+      const std::vector<Word> fills =
+          round % 2 == 0 ? std::vector<Word>{} : std::vector<Word>{Word{101}, s.words.back()};
+      const ScanCounts expected = plain_scan<W>(s.words, fills), got = scan<W>(s.box(), fills);
+      EXPECT_EQ(got.any_mandatory, expected.any_mandatory) << "round " << round << ", seed " << seed;
+      EXPECT_EQ(got.negative_zeros, expected.negative_zeros) << "round " << round << ", seed " << seed;
+      EXPECT_EQ(got.equal_neighbours, expected.equal_neighbours) << "round " << round << ", seed " << seed;
+    }
+  }
+}
+
+TEST(Scan_OfAnyType_CountsWhatIsThere, EveryDtype) {
+  for (const DType dtype : kAllTypes) {
+    with_words(dtype, [](auto words) { scan_counts_what_is_there<decltype(words)>(41); });
   }
 }
 

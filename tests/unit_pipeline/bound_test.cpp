@@ -1,6 +1,7 @@
 // Bounds that depend on the data: ranges, numbers that are rounded down, searches for PSNR and ratio, choice of codec.
 #include <cfloat>
 
+#include "libcompress/pipeline/elements.h"
 #include "libcompress/pipeline/range.h"
 #include "tests/unit_pipeline/support.h"
 
@@ -54,6 +55,66 @@ TEST(ValueRange, WideIntegers_AreRoundedOutwards) {
   } runner;
   // The true width, 2^64 - 2, rounded down.
   EXPECT_EQ(exact_range(a.view(), {}, runner)->width_down, 0x1.fffffffffffffp63);
+}
+
+// Element by element, without any short cut.
+template <class Element>
+std::optional<ValueRange> plain_range(const Array& a, const std::vector<std::uint64_t>& fills) {
+  std::optional<ValueRange> range;
+  for (std::uint64_t i = 0; i < a.shape.elems(); ++i) {
+    const auto bits = load_bits<Element>(a.bytes.data(), i);
+    if (!is_valid<Element>(bits, fills)) continue;
+    const double v = Element::value(bits) + 0.0;
+    range = range ? ValueRange{std::min(range->min, v), std::max(range->max, v)} : ValueRange{v, v};
+  }
+  return range;
+}
+
+void expect_plain_range(const Array& a, const std::vector<std::uint64_t>& fills) {
+  const auto expected = with_element(a.dtype, [&](auto element) { return plain_range<decltype(element)>(a, fills); });
+  for (const std::size_t threads : {1, 3}) {
+    const auto got = value_range(a.view(), fills, with_threads(threads));
+    ASSERT_EQ(got.has_value(), expected.has_value());
+    if (!got) continue;
+    EXPECT_EQ(got->min, expected->min);
+    EXPECT_EQ(got->max, expected->max);
+  }
+}
+
+TEST(ValueRange, ExtremesAnywhereAmongSpecialValues_AreFound) {
+  std::mt19937_64 rng(71);
+  const std::uint64_t elems = 150001;
+  for (const DType dtype :
+       {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::i16, DType::i32, DType::u16, DType::u32}) {
+    const std::size_t w = dtype_bytes(dtype);
+    SCOPED_TRACE(std::string(dtype_name(dtype)) + ", seed 71");
+    for (int round = 0; round < 6; ++round) {
+      // Values within a narrow band, a few outside, special and fill values among them.
+      Array a(dtype, shape_of({elems}));
+      const std::uint64_t base = rng() >> 2;
+      const auto put = [&](std::uint64_t i, std::uint64_t bits) { std::memcpy(a.bytes.data() + i * w, &bits, w); };
+      for (std::uint64_t i = 0; i < elems; ++i) put(i, base + rng() % 50);
+      for (int extremes = 0; extremes < 3; ++extremes) put(rng() % elems, rng());
+      put(elems - 1, round % 2 == 0 ? base - 1 : base + 50);
+      std::vector<std::uint64_t> fills;
+      if (round >= 2) {
+        fills.push_back((base + 60) & (w == 8 ? ~UINT64_C(0) : (UINT64_C(1) << 8 * w) - 1));
+        for (std::uint64_t i = 0; i < elems; i += 1 + rng() % 3000) put(i, fills[0]);
+      }
+      if (round >= 4) fills.push_back(0);
+      expect_plain_range(a, fills);
+    }
+  }
+}
+
+TEST(ValueRange, NothingValidButOneElement_IsThatElement) {
+  Array a(DType::f32, shape_of({5000}));
+  std::fill(a.bytes.begin(), a.bytes.end(), std::uint8_t{0xFF});  // NaN
+  expect_plain_range(a, {});
+  const float value = -7.0f;
+  std::memcpy(a.bytes.data() + 4 * 4999, &value, 4);
+  expect_plain_range(a, {});
+  EXPECT_EQ(value_range(a.view(), {}, {})->max, -7.0);
 }
 
 TEST(RoundedDown, ProductsAndDifferences_NeverExceedTheRealOnes) {
