@@ -8,67 +8,75 @@
 namespace quern::cli {
 namespace {
 
+/// A verb with its inputs, called `inputs` in the help text.
+CLI::App& add_verb(CLI::App& program, RawArgs& raw, const char* name, const char* what, const char* inputs,
+                   const char* inputs_are) {
+  CLI::App& verb = *program.add_subcommand(name, what);
+  verb.add_option(inputs, raw.files, inputs_are)->required()->type_name("");
+  return verb;
+}
+
+void add_value(CLI::App& verb, const char* names, std::string& value, const char* type, const char* what) {
+  verb.add_option(names, value, what)->type_name(type);
+}
+
+/// An option that may be given several times, each time with one value.
+void add_repeatable(CLI::App& verb, const char* names, std::vector<std::string>& values, const char* type,
+                    const char* what) {
+  verb.add_option(names, values, what)->type_name(type)->allow_extra_args(false);
+}
+
 void add_data(CLI::App& verb, RawArgs& raw, bool with_fill) {
-  verb.add_option("-t,--type", raw.type, "element type: f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
-      ->type_name("TYPE");
-  verb.add_option("-s,--shape", raw.shape, "extents, slowest axis first, as in 50x100x100")->type_name("SHAPE");
+  add_value(verb, "-t,--type", raw.type, "TYPE", "element type: f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64");
+  add_value(verb, "-s,--shape", raw.shape, "SHAPE", "extents, slowest axis first, as in 50x100x100");
   if (with_fill)
-    verb.add_option("--fill", raw.fills, "value that marks missing data, kept exactly; repeatable")
-        ->type_name("VALUE")
-        ->allow_extra_args(false);
-  verb.add_option("--dataset", raw.datasets, "HDF5 path or netCDF variable; repeatable where it makes sense")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  verb.add_option("--skip", raw.skip, "raw files: bytes before the data")->type_name("BYTES");
+    add_repeatable(verb, "--fill", raw.fills, "VALUE", "value that marks missing data, kept exactly; repeatable");
+  add_repeatable(verb, "--dataset", raw.datasets, "NAME",
+                 "HDF5 path or netCDF variable; repeatable where it makes sense");
+  add_value(verb, "--skip", raw.skip, "BYTES", "raw files: bytes before the data");
   verb.add_flag("--big-endian", raw.big_endian, "raw files: elements are big-endian");
-  verb.add_option("--order", raw.order, "raw files: C (shape slowest first) or F (shape fastest first)")
-      ->type_name("C|F");
+  add_value(verb, "--order", raw.order, "C|F", "raw files: C (shape slowest first) or F (shape fastest first)");
 }
 
 void add_run(CLI::App& verb, RawArgs& raw) {
-  verb.add_option("-T,--threads", raw.threads, "threads; 0 = all [1]")->type_name("N");
-  verb.add_option("--memory", raw.memory, "upper limit of memory, such as 512M or 4G [3/4 of the machine's]")
-      ->type_name("SIZE");
-  verb.add_option("--device", raw.device, "auto, cpu, cuda or cuda:N [cpu]")->type_name("DEVICE");
-  verb.add_option("--progress", raw.progress, "auto (on a terminal), always or never [auto]")->type_name("WHEN");
+  add_value(verb, "-T,--threads", raw.threads, "N", "threads; 0 = all [1]");
+  add_value(verb, "--memory", raw.memory, "SIZE", "upper limit of memory, such as 512M or 4G [3/4 of the machine's]");
+  add_value(verb, "--device", raw.device, "DEVICE", "auto, cpu, cuda or cuda:N [cpu]");
+  add_value(verb, "--progress", raw.progress, "WHEN", "auto (on a terminal), always or never [auto]");
   verb.add_flag("-q,--quiet", raw.quiet, "only errors");
   verb.add_flag("-v,--verbose", raw.verbose, "more detail");
   verb.add_flag("--json", raw.json, "one JSON object a file on standard output");
 }
 
 void add_output(CLI::App& verb, RawArgs& raw, const char* description) {
-  verb.add_option("-o,--output", raw.output, description)->type_name("OUT");
+  add_value(verb, "-o,--output", raw.output, "OUT", description);
   verb.add_flag("-c,--stdout", raw.to_stdout, "write to standard output, as -o -");
   verb.add_flag("-f,--force", raw.force, "replace existing files; allow binary data on a terminal");
   verb.add_flag("--rm", raw.remove, "remove each input after it was written successfully");
 }
 
 void add_codec(CLI::App& verb, RawArgs& raw) {
-  verb.add_option("--goal", raw.goal, "ratio, psnr or speed [ratio]")->type_name("GOAL");
-  verb.add_option("--set", raw.settings, "setting of the codec; repeatable")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_value(verb, "--goal", raw.goal, "GOAL", "ratio, psnr or speed [ratio]");
+  add_repeatable(verb, "--set", raw.settings, "KEY=VALUE", "setting of the codec; repeatable");
   verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
 }
 
 void define_compress(CLI::App& program, RawArgs& raw) {
-  CLI::App& verb = *program.add_subcommand("compress", "compress arrays under an error bound");
-  verb.add_option("IN", raw.files, "raw, .npy, .h5 or .nc files; - is standard input")->required()->type_name("");
+  CLI::App& verb = add_verb(program, raw, "compress", "compress arrays under an error bound", "IN",
+                            "raw, .npy, .h5 or .nc files; - is standard input");
   CLI::Option_group& bound = *verb.add_option_group("bound", "exactly one");
-  bound.add_option("--abs", raw.abs, "|x - x'| <= E")->type_name("E");
-  bound.add_option("--rel", raw.rel, "|x - x'| <= R * (max - min) over valid values")->type_name("R");
-  bound.add_option("--pwrel", raw.pwrel, "|x - x'| <= R * |x|")->type_name("R");
-  bound.add_option("--psnr", raw.psnr, "PSNR at least DB")->type_name("DB");
-  bound.add_option("--ratio", raw.ratio, "compression ratio at least X, smallest bound found by search")
-      ->type_name("X");
+  add_value(bound, "--abs", raw.abs, "E", "|x - x'| <= E");
+  add_value(bound, "--rel", raw.rel, "R", "|x - x'| <= R * (max - min) over valid values");
+  add_value(bound, "--pwrel", raw.pwrel, "R", "|x - x'| <= R * |x|");
+  add_value(bound, "--psnr", raw.psnr, "DB", "PSNR at least DB");
+  add_value(bound, "--ratio", raw.ratio, "X", "compression ratio at least X, smallest bound found by search");
   bound.add_flag("--lossless", raw.lossless, "every bit comes back");
-  verb.add_option("--bounds", raw.bounds,
-                  "lines 'variable kind value' for the variables of an HDF5 or netCDF file; a bound option beside it "
-                  "is for the variables not listed, which are skipped otherwise")
-      ->type_name("FILE");
+  add_value(verb, "--bounds", raw.bounds, "FILE",
+            "lines 'variable kind value' for the variables of an HDF5 or netCDF file; a bound option beside it "
+            "is for the variables not listed, which are skipped otherwise");
   add_data(verb, raw, true);
-  verb.add_option("--range", raw.range, "range of valid values, for --rel and --psnr")->type_name("MIN:MAX");
-  verb.add_option("--codec", raw.codec, "see quern list codecs [auto]")->type_name("NAME");
+  add_value(verb, "--range", raw.range, "MIN:MAX", "range of valid values, for --rel and --psnr");
+  add_value(verb, "--codec", raw.codec, "NAME", "see quern list codecs [auto]");
   add_codec(verb, raw);
   add_output(verb, raw, "output file, directory (several outputs) or - [IN.qn]");
   verb.add_flag("--append", raw.append, "add each input as a time step to OUT");
@@ -84,10 +92,10 @@ void define_compress(CLI::App& program, RawArgs& raw) {
 }
 
 void define_decompress(CLI::App& program, RawArgs& raw) {
-  CLI::App& verb = *program.add_subcommand("decompress", "bring arrays back");
-  verb.add_option("IN", raw.files, "quern streams; - is standard input")->required()->type_name("");
-  verb.add_option("--region", raw.region, "decode a part, one a:b an axis, as in 0:10,5:9,:")->type_name("A:B,...");
-  verb.add_option("--level", raw.level, "coarse preview, for codecs that have one")->type_name("K");
+  CLI::App& verb =
+      add_verb(program, raw, "decompress", "bring arrays back", "IN", "quern streams; - is standard input");
+  add_value(verb, "--region", raw.region, "A:B,...", "decode a part, one a:b an axis, as in 0:10,5:9,:");
+  add_value(verb, "--level", raw.level, "K", "coarse preview, for codecs that have one");
   verb.add_flag("--keep-going", raw.keep_going, "save what a damaged stream still holds; the rest is filled");
   add_output(verb, raw, "output file (.npy .h5 .nc by extension, else raw), directory or - [IN without .qn]");
   add_run(verb, raw);
@@ -102,8 +110,8 @@ void define_decompress(CLI::App& program, RawArgs& raw) {
 }
 
 void define_info(CLI::App& program, RawArgs& raw) {
-  CLI::App& verb = *program.add_subcommand("info", "say what streams hold, without decoding them");
-  verb.add_option("IN", raw.files, "quern streams")->required()->type_name("");
+  CLI::App& verb =
+      add_verb(program, raw, "info", "say what streams hold, without decoding them", "IN", "quern streams");
   verb.add_flag("--check", raw.check, "also read everything and verify all checksums");
   verb.add_flag("--headers-only", raw.headers_only, "do not read the masks of special values");
   add_run(verb, raw);
@@ -111,8 +119,8 @@ void define_info(CLI::App& program, RawArgs& raw) {
 }
 
 void define_verify(CLI::App& program, RawArgs& raw) {
-  CLI::App& verb = *program.add_subcommand("verify", "check a stream against the original, element by element");
-  verb.add_option("FILES", raw.files, "ORIGINAL IN: the original array and its stream")->required()->type_name("");
+  CLI::App& verb = add_verb(program, raw, "verify", "check a stream against the original, element by element", "FILES",
+                            "ORIGINAL IN: the original array and its stream");
   add_data(verb, raw, false);
   add_run(verb, raw);
   verb.footer(
@@ -121,10 +129,10 @@ void define_verify(CLI::App& program, RawArgs& raw) {
 }
 
 void define_compare(CLI::App& program, RawArgs& raw) {
-  CLI::App& verb = *program.add_subcommand("compare", "measure how far array B is from array A");
-  verb.add_option("FILES", raw.files, "A B: the original and the reconstruction")->required()->type_name("");
+  CLI::App& verb = add_verb(program, raw, "compare", "measure how far array B is from array A", "FILES",
+                            "A B: the original and the reconstruction");
   add_data(verb, raw, true);
-  verb.add_option("--html", raw.html, "also write a report with pictures")->type_name("FILE");
+  add_value(verb, "--html", raw.html, "FILE", "also write a report with pictures");
   verb.add_flag("-f,--force", raw.force, "replace an existing report");
   add_run(verb, raw);
   verb.footer(
@@ -132,15 +140,10 @@ void define_compare(CLI::App& program, RawArgs& raw) {
 }
 
 void define_bench(CLI::App& program, RawArgs& raw) {
-  CLI::App& verb = *program.add_subcommand("bench", "ratio, quality and speed of codecs on your data");
-  verb.add_option("IN", raw.files, "arrays")->required()->type_name("");
-  verb.add_option("--codec", raw.codec_list, "codecs, as in lorenzo,stencil; repeatable [all]")
-      ->type_name("NAMES")
-      ->allow_extra_args(false);
-  verb.add_option("--rel", raw.rel_list, "relative bounds, as in 1e-2,1e-3; repeatable [1e-2,1e-3,1e-4]")
-      ->type_name("LIST")
-      ->allow_extra_args(false);
-  verb.add_option("--repeats", raw.repeats, "runs of which the median is reported [5]")->type_name("N");
+  CLI::App& verb = add_verb(program, raw, "bench", "ratio, quality and speed of codecs on your data", "IN", "arrays");
+  add_repeatable(verb, "--codec", raw.codec_list, "NAMES", "codecs, as in lorenzo,stencil; repeatable [all]");
+  add_repeatable(verb, "--rel", raw.rel_list, "LIST", "relative bounds, as in 1e-2,1e-3; repeatable [1e-2,1e-3,1e-4]");
+  add_value(verb, "--repeats", raw.repeats, "N", "runs of which the median is reported [5]");
   add_codec(verb, raw);
   add_data(verb, raw, true);
   add_run(verb, raw);
@@ -151,8 +154,8 @@ void define_bench(CLI::App& program, RawArgs& raw) {
 
 void define_small_verbs(CLI::App& program, RawArgs& raw) {
   CLI::App& list = *program.add_subcommand("list", "list codecs or devices");
-  list.add_option("WHAT", raw.what, "codecs or devices")->required()->type_name("codecs|devices");
   list.add_flag("--json", raw.json, "one JSON object a line");
+  list.add_option("WHAT", raw.what, "codecs or devices")->required()->type_name("codecs|devices");
   list.footer("Examples:\n  quern list codecs\n  quern list devices --json\n");
 
   CLI::App& doctor = *program.add_subcommand("doctor", "say what this build and this machine can do");

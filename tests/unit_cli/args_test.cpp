@@ -81,10 +81,11 @@ TEST(Args, EveryBoundKind_IsRead) {
                                                      {"--psnr", BoundKind::psnr},
                                                      {"--ratio", BoundKind::ratio}};
   for (const auto& [option, kind] : kinds) {
-    const Parsed p = parse({"compress", option, "0.5", "x"});
+    const double value = kind == BoundKind::ratio ? 2.5 : 0.5;
+    const Parsed p = parse({"compress", option, kind == BoundKind::ratio ? "2.5" : "0.5", "x"});
     ASSERT_EQ(p.code, 0) << p.message;
     EXPECT_EQ(p.command.compress.bound->kind, kind);
-    EXPECT_EQ(p.command.compress.bound->value, 0.5);
+    EXPECT_EQ(p.command.compress.bound->value, value);
   }
 }
 
@@ -96,6 +97,7 @@ TEST(Args, NotExactlyOneBound_IsRefused) {
 }
 
 TEST(Args, BadBoundValues_AreRefused) {
+  expect_refused({"compress", "--ratio", "0.5", "x"}, "--ratio 0.5: must be at least 1");
   expect_refused({"compress", "--abs", "nan", "x"}, "not a number");
   expect_refused({"compress", "--abs", "inf", "x"}, "finite");
   expect_refused({"compress", "--abs", "1e999", "x"}, "finite");
