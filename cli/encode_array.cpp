@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -47,8 +46,7 @@ bool needs_whole_array(const CompressOptions& options) {
 }
 
 [[noreturn]] void fail_write(const FdSink& sink, const Status& status, const std::string& name) {
-  if (sink.error() != 0)
-    fail(Exit::io, name + ": cannot write: " + std::strerror(sink.error()) + errno_advice(sink.error()));
+  if (sink.error() != 0) fail(Exit::io, name + ": cannot write: " + errno_text(sink.error()));
   fail_status(status, Phase::encode, name);
 }
 

@@ -2,7 +2,7 @@
 #include "cli/exit_codes.h"
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 namespace quern::cli {
 namespace {
@@ -25,8 +25,7 @@ const char* advice(StatusCode code) {
   }
 }
 
-}  // namespace
-
+/// To be put behind the text of an errno; empty when that is plain or not known.
 const char* errno_advice(int error) {
   switch (error) {
     case ENOENT:
@@ -43,6 +42,10 @@ const char* errno_advice(int error) {
     default: return "";
   }
 }
+
+}  // namespace
+
+std::string errno_text(int error) { return std::generic_category().message(error) + errno_advice(error); }
 
 void fail(Exit code, std::string message) { throw CliError(code, std::move(message)); }
 
@@ -81,7 +84,7 @@ void fail_status(const Status& status, Phase phase, const std::string& file) {
 
 void fail_errno(const std::string& file, const std::string& what) {
   const int error = errno;
-  fail(Exit::io, file + ": cannot " + what + ": " + std::strerror(error) + errno_advice(error));
+  fail(Exit::io, file + ": cannot " + what + ": " + errno_text(error));
 }
 
 }  // namespace quern::cli

@@ -52,8 +52,8 @@ T check(Result<T> result, Phase phase, const std::string& file) {
   return std::move(result).value();
 }
 
-/// What the user can do about an errno, to be put behind its text; empty when that is plain or not known.
-const char* errno_advice(int error);
+/// The system's text for an errno and, where there is something, what the user can do about it.
+std::string errno_text(int error);
 
 /// Throws Exit::io with "FILE: cannot WHAT: <text of errno>; <what to do>".
 [[noreturn]] void fail_errno(const std::string& file, const std::string& what);

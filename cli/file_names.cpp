@@ -4,10 +4,22 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "cli/exit_codes.h"
 
 namespace quern::cli {
+
+std::string environment(const char* name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in this program changes the environment
+  const char* text = std::getenv(name);
+  return text != nullptr ? text : "";
+}
+
+std::string temporary_folder() {
+  std::string chosen = environment("TMPDIR");
+  return chosen.empty() ? "/tmp" : chosen;
+}
 
 bool is_directory(const std::string& path) {
   struct stat info {};

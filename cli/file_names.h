@@ -7,6 +7,10 @@ namespace quern::cli {
 
 inline constexpr const char* kStreamSuffix = ".qn";
 
+/// The text of an environment variable; empty when it is not set.
+std::string environment(const char* name);
+/// Folder of temporary files: TMPDIR, or /tmp.
+std::string temporary_folder();
 bool is_directory(const std::string& path);
 /// The part after the last slash.
 std::string base_name(const std::string& path);

@@ -4,11 +4,12 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "cli/file_names.h"
 
 namespace quern::cli {
 namespace {
@@ -16,8 +17,8 @@ namespace {
 constexpr auto kInterval = std::chrono::milliseconds(100);
 
 bool terminal_can_rewrite() {
-  const char* terminal = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
+  const std::string terminal = environment("TERM");
+  return isatty(STDERR_FILENO) == 1 && !terminal.empty() && terminal != "dumb";
 }
 
 }  // namespace

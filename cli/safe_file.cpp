@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "cli/exit_codes.h"
+#include "cli/file_names.h"
 #include "cli/interrupt.h"
 
 namespace quern::cli {
@@ -168,8 +169,7 @@ void check_stdout(bool force) {
 }
 
 int open_spool_file() {
-  const char* chosen = std::getenv("TMPDIR");
-  const std::string folder = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  const std::string folder = temporary_folder();
   std::string name = folder + "/quern-XXXXXX";
   const SignalGuard guard;
   const int fd = mkostemp(name.data(), O_CLOEXEC);

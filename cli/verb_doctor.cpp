@@ -2,7 +2,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -109,16 +108,14 @@ Finding cuda_finding() {
 
 /// Where HDF5 looks for filters, as far as the environment says, and whether quern's filter is there.
 Finding plugin_finding() {
-  const char* path = std::getenv("HDF5_PLUGIN_PATH");
-  if (path == nullptr || *path == '\0')
-    return {"hdf5_plugin", "HDF5_PLUGIN_PATH is not set; HDF5 looks in its own default folder only"};
+  const std::string folders = environment("HDF5_PLUGIN_PATH");
+  if (folders.empty()) return {"hdf5_plugin", "HDF5_PLUGIN_PATH is not set; HDF5 looks in its own default folder only"};
   std::string text;
-  const std::string_view folders(path);
   std::size_t at = 0;
   bool found = false;
   while (at <= folders.size()) {
     const std::size_t colon = std::min(folders.find(':', at), folders.size());
-    const std::string folder(folders.substr(at, colon - at));
+    const std::string folder = folders.substr(at, colon - at);
     at = colon + 1;
     if (folder.empty()) continue;
     const bool here = access(in_folder(folder, "libh5quern.so").c_str(), R_OK) == 0;
@@ -132,8 +129,7 @@ Finding plugin_finding() {
 }
 
 Finding temporary_finding() {
-  const char* chosen = std::getenv("TMPDIR");
-  const std::string folder = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  const std::string folder = temporary_folder();
   try {
     SpoolFile file;
     const std::uint8_t byte[1] = {0};

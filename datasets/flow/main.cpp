@@ -86,8 +86,11 @@ void print_summary(const flow::Solver& solver, const flow::Written& written, dou
 /// work. The runtime reads its policy before main, so the command starts itself again with the policy set, unless the
 /// user chose one. Goes on as it is where that does not work.
 void restart_with_sleeping_waiters(const flow::Arguments& arguments, char** argv) {
-  if (!flow::has_threads() || arguments.threads == 1 || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  if (!flow::has_threads() || arguments.threads == 1) return;
+  // NOLINTBEGIN(concurrency-mt-unsafe): there is one thread yet
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   if (::setenv("OMP_WAIT_POLICY", "passive", 0) == 0) ::execv("/proc/self/exe", argv);
+  // NOLINTEND(concurrency-mt-unsafe)
 }
 
 int simulate(const flow::Arguments& arguments) {

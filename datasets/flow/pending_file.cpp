@@ -6,12 +6,12 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <system_error>
 
 namespace quern::flow {
 
 std::string io_detail(const char* verb, const std::string& path, int error) {
-  return std::string("cannot ") + verb + " " + path + ": " + std::strerror(error);
+  return std::string("cannot ") + verb + " " + path + ": " + std::generic_category().message(error);
 }
 
 PendingFile::~PendingFile() {
