@@ -55,7 +55,7 @@ TEST(MaskSurvey, PlainValues_NothingIsMasked) {
 }
 
 TEST(MaskSurvey, EveryKind_CountedAsWhatItIs) {
-  auto values = ramp(120 * 100 * 60);
+  auto values = ramp(std::uint64_t{120} * 100 * 60);
   for (std::size_t i = 0; i < 70000; ++i) values[i] = std::numeric_limits<float>::quiet_NaN();
   for (std::size_t i = 100000; i < 100123; ++i) values[i] = std::numeric_limits<float>::infinity();
   for (std::size_t i = 200000; i < 200045; ++i) values[i] = -std::numeric_limits<float>::infinity();
@@ -76,7 +76,7 @@ TEST(MaskSurvey, EveryKind_CountedAsWhatItIs) {
 }
 
 TEST(MaskSurvey, RepeatedLand_CountedAsRepeatedAndAsReported) {
-  auto values = ramp(64 * 128 * 128);
+  auto values = ramp(std::uint64_t{64} * 128 * 128);
   std::uint64_t land = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i / 128 * 7919 % 97 >= 40) continue;
@@ -98,7 +98,7 @@ TEST(MaskSurvey, RepeatedLand_CountedAsRepeatedAndAsReported) {
 
 TEST(MaskSurvey, ManyKindsOfNan_VerbatimOnesAreCounted) {
   auto values = ramp(40000);
-  for (std::uint32_t i = 0; i < 500; ++i) values[i * 7] = std::bit_cast<float>(0x7FC00000U + i);
+  for (std::uint32_t i = 0; i < 500; ++i) values[std::size_t{i} * 7] = std::bit_cast<float>(0x7FC00000U + i);
   const auto found = survey(compressed(values, shape_of({200, 200}), absolute(1e-3)));
   ASSERT_TRUE(found.ok()) << found.status().text();
   EXPECT_EQ(found->nan_elems, 500u);
