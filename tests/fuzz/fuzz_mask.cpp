@@ -17,14 +17,12 @@ void check_consistent(const mask::SegmentMask& decoded, std::uint64_t cells) {
   if (decoded.empty()) return;
   QUERN_FUZZ_CHECK(decoded.classes.size() == cells);
   QUERN_FUZZ_CHECK(decoded.specials.size() <= mask::kMaxSpecials);
-  QUERN_FUZZ_CHECK(decoded.verbatim.size() == decoded.verbatim_cells.size());
   std::uint64_t masked = 0;
   std::size_t verbatim = 0;
   for (std::uint64_t cell = 0; cell < cells; ++cell) {
     const std::uint8_t c = decoded.classes[cell];
     masked += c != 0 ? 1 : 0;
     if (c == mask::kVerbatimClass) {
-      QUERN_FUZZ_CHECK(verbatim < decoded.verbatim_cells.size() && decoded.verbatim_cells[verbatim] == cell);
       ++verbatim;
     } else {
       QUERN_FUZZ_CHECK(c <= decoded.specials.size());

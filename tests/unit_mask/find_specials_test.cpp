@@ -73,7 +73,7 @@ void non_finite_and_fills_are_masked(std::uint64_t seed) {
     for (std::size_t c = 0; c < s.words.size(); ++c) {
       ASSERT_EQ(mask.classes[c] != 0, special[c]) << "cell " << c << " seed " << seed << " " << dtype_name(W::kDtype);
       if (mask.classes[c] == kVerbatimClass) {
-        ASSERT_EQ(mask.verbatim_cells[next], c);
+        ASSERT_LT(next, mask.verbatim.size());
         ASSERT_EQ(mask.verbatim[next++], s.words[c]);
       } else if (special[c]) {
         ASSERT_EQ(mask.specials[mask.classes[c] - 1U], s.words[c]);

@@ -67,7 +67,6 @@ inline SegmentMask make_mask(const Extents& e, Pattern pattern, std::size_t kind
           mask.classes[at] = static_cast<std::uint8_t>(k + 1);
         } else {
           mask.classes[at] = kVerbatimClass;
-          mask.verbatim_cells.push_back(at);
           mask.verbatim.push_back(rng() & limit);
         }
       }

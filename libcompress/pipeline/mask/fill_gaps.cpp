@@ -69,25 +69,27 @@ class SpecialSource {
  public:
   explicit SpecialSource(const SegmentMask& mask) : mask_(mask) {}
 
-  /// Cells from C order index `first` on; `classes` and `out` point to them.
+  /// Cells from C order index `first` on; `out` points to the first. Rows come in order.
   template <class Word>
-  void restore_row(Word* out, const std::uint8_t* classes, std::uint64_t first, std::uint64_t n) const {
-    std::size_t next = mask_.verbatim.size();
+  void restore_row(Word* out, std::uint64_t first, std::uint64_t n) {
+    const std::uint8_t* classes = mask_.classes.data() + first;
+    if (!mask_.verbatim.empty()) {
+      next_ += static_cast<std::size_t>(std::count(mask_.classes.data() + seen_, classes, kVerbatimClass));
+      seen_ = first + n;
+    }
     for (std::uint64_t x = 0; (x = skip(classes, x, n, true)) < n; ++x) {
       if (classes[x] != kVerbatimClass) {
         out[x] = static_cast<Word>(mask_.specials[classes[x] - 1U]);
         continue;
       }
-      if (next == mask_.verbatim.size()) {
-        const auto& cells = mask_.verbatim_cells;
-        next = static_cast<std::size_t>(std::lower_bound(cells.begin(), cells.end(), first + x) - cells.begin());
-      }
-      out[x] = static_cast<Word>(mask_.verbatim[next++]);
+      out[x] = static_cast<Word>(mask_.verbatim[next_++]);
     }
   }
 
  private:
   const SegmentMask& mask_;
+  std::uint64_t seen_ = 0;  // cells before this one have been restored or passed over
+  std::size_t next_ = 0;    // the verbatim value of the next verbatim cell
 };
 
 bool fits(const MutableBox3& out, const Extents& segment, const Extents& offset) {
@@ -114,13 +116,13 @@ Status restore_specials(const MutableBox3& out, DType dtype, const SegmentMask& 
   if (mask.classes.size() != segment[0] * segment[1] * segment[2] || !fits(out, segment, offset)) {
     return Status(StatusCode::invalid_argument, "box to restore does not fit its mask");
   }
-  const SpecialSource source(mask);
+  SpecialSource source(mask);
   with_words(dtype, [&](auto words) {
     using W = decltype(words);
     for (std::uint64_t i = 0; i < out.extents[0]; ++i) {
       for (std::uint64_t y = 0; y < out.extents[1]; ++y) {
         const std::uint64_t first = ((offset[0] + i) * segment[1] + offset[1] + y) * segment[2] + offset[2];
-        source.restore_row(row_of<W>(out, i, y), mask.classes.data() + first, first, out.extents[2]);
+        source.restore_row(row_of<W>(out, i, y), first, out.extents[2]);
       }
     }
   });

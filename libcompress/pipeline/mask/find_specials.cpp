@@ -60,7 +60,7 @@ class Finder {
   SegmentMask mandatory() {
     mask_.classes.resize(box_.elems());
     PatternTable patterns;
-    for_rows([&](const Word* p, std::uint8_t* classes, std::uint64_t n, std::uint64_t) {
+    for_rows([&](const Word* p, std::uint8_t* classes, std::uint64_t n) {
       mark(p, classes, n);
       for_marked(classes, n, [&](std::uint64_t x) { patterns.add(p[x]); });
     });
@@ -77,7 +77,7 @@ class Finder {
     std::uint64_t at = 0;
     for (std::uint64_t i = 0; i < box_.extents[0]; ++i) {
       for (std::uint64_t y = 0; y < box_.extents[1]; ++y, at += box_.extents[2]) {
-        body(row_of<W>(box_, i, y), mask_.classes.data() + at, box_.extents[2], at);
+        body(row_of<W>(box_, i, y), mask_.classes.data() + at, box_.extents[2]);
       }
     }
   }
@@ -110,14 +110,14 @@ class Finder {
 
   bool all_marked_are(Word special) {
     unsigned other = 0;
-    for_rows([&](const Word* p, const std::uint8_t* classes, std::uint64_t n, std::uint64_t) {
+    for_rows([&](const Word* p, const std::uint8_t* classes, std::uint64_t n) {
       for (std::uint64_t x = 0; x < n; ++x) other |= classes[x] & static_cast<unsigned>(p[x] != special);
     });
     return other == 0;
   }
 
   void number_classes() {
-    for_rows([&](const Word* p, std::uint8_t* classes, std::uint64_t n, std::uint64_t first) {
+    for_rows([&](const Word* p, std::uint8_t* classes, std::uint64_t n) {
       std::size_t last = 0;
       const auto& specials = mask_.specials;
       for_marked(classes, n, [&](std::uint64_t x) {
@@ -128,7 +128,6 @@ class Finder {
           classes[x] = static_cast<std::uint8_t>(last + 1);
         } else {
           classes[x] = kVerbatimClass;
-          mask_.verbatim_cells.push_back(first + x);
           mask_.verbatim.push_back(p[x]);
         }
       });

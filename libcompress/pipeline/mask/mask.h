@@ -25,10 +25,9 @@ using Extents = std::array<std::uint64_t, 3>;
 /// holds specials[k-1]) or kVerbatimClass.
 struct SegmentMask {
   std::vector<std::uint64_t> specials;
-  std::vector<std::uint8_t> classes;          ///< one a cell, C order of the segment; empty when no cell is special
-  std::vector<std::uint64_t> verbatim_cells;  ///< C order indices of the verbatim cells, increasing
-  std::vector<std::uint64_t> verbatim;        ///< their bits
-  std::uint64_t masked = 0;                   ///< cells whose class is not 0
+  std::vector<std::uint8_t> classes;    ///< one a cell, C order of the segment; empty when no cell is special
+  std::vector<std::uint64_t> verbatim;  ///< bits of the verbatim cells, in C order
+  std::uint64_t masked = 0;             ///< cells whose class is not 0
 
   bool empty() const { return masked == 0; }
   friend bool operator==(const SegmentMask&, const SegmentMask&) = default;
@@ -64,7 +63,8 @@ Result<SegmentMask> decode_mask(std::span<const std::uint8_t> in, const Extents&
 Status fill_gaps(const MutableBox3& working_copy, DType dtype, const SegmentMask& mask);
 
 /// Writes the special values back, bit for bit, into `out`: the part of the segment of out.extents cells that begins
-/// at `offset`. `segment` gives the extents of the whole segment. Valid cells are not touched. O(cells of out).
+/// at `offset`. `segment` gives the extents of the whole segment. Valid cells are not touched. O(cells of out); with
+/// verbatim cells O(cells of the segment), for their bits are found by counting.
 Status restore_specials(const MutableBox3& out, DType dtype, const SegmentMask& mask, const Extents& segment,
                         const Extents& offset);
 

@@ -103,8 +103,8 @@ Status decode_failure(const BinaryDecoder& coder) {
   return Status(StatusCode::corrupt, "mask is not valid");
 }
 
-/// A verbatim cell: 8 bytes of value, 8 of position.
-constexpr std::uint64_t kVerbatimBytes = 16;
+/// Of memory, for a verbatim cell.
+constexpr std::uint64_t kVerbatimBytes = sizeof(std::uint64_t);
 
 Status decode_verbatim(Walk<BinaryDecoder>& walk, const BinaryDecoder& coder, DType dtype, std::uint64_t max_bytes,
                        SegmentMask& mask) {
@@ -113,10 +113,7 @@ Status decode_verbatim(Walk<BinaryDecoder>& walk, const BinaryDecoder& coder, DT
   if (count > max_bytes / kVerbatimBytes)
     return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
   mask.verbatim.reserve(count);
-  mask.verbatim_cells.reserve(count);
-  for (std::uint64_t i = 0; i < mask.classes.size(); ++i) {
-    if (mask.classes[i] != kVerbatimClass) continue;
-    mask.verbatim_cells.push_back(i);
+  for (std::uint64_t i = 0; i < count; ++i) {
     mask.verbatim.push_back(walk.verbatim(0, dtype_bytes(dtype)));
     if (!coder.in_bounds()) return decode_failure(coder);
   }
