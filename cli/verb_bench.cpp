@@ -150,17 +150,6 @@ std::vector<const ArrayCodec*> chosen_codecs(const BenchArgs& args) {
   return out;
 }
 
-/// Some codecs take a bound only when it is 0: asked with a single value, they say so.
-bool takes_bounds(const ArrayCodec& codec, DType dtype) {
-  if (!codec.supports(dtype, BoundKind::abs)) return false;
-  const std::uint64_t zero = 0;
-  PlanRequest request;
-  request.dtype = dtype;
-  request.bound = {BoundKind::abs, 1.0};
-  request.sample = {&zero, dtype, request.shape};
-  return codec.plan(request).ok();
-}
-
 void bench_one(const std::string& path, const BenchArgs& args, Exit& result) {
   InputArray input = open_input(path, args.data.datasets.empty() ? "" : args.data.datasets.front(), args.data);
   const std::uint64_t memory = memory_limit(args.run);
@@ -185,7 +174,7 @@ void bench_one(const std::string& path, const BenchArgs& args, Exit& result) {
                     "copy", "dec MB/s", "copy"));
   for (const ArrayCodec* codec : chosen_codecs(args)) {
     std::vector<ErrorBound> bounds;
-    if (takes_bounds(*codec, input.meta.dtype)) {
+    if (codec->supports(input.meta.dtype, BoundKind::abs)) {
       for (const double rel : args.rel) bounds.push_back({BoundKind::rel, rel});
     } else if (codec->supports(input.meta.dtype, BoundKind::lossless)) {
       bounds.push_back({BoundKind::lossless, 0.0});

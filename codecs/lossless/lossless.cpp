@@ -87,11 +87,11 @@ class Codec final : public ArrayCodec {
  public:
   const CodecInfo& info() const override { return kInfo; }
 
-  bool supports(DType, BoundKind kind) const override { return kind == BoundKind::lossless || kind == BoundKind::abs; }
+  bool supports(DType, BoundKind kind) const override { return kind == BoundKind::lossless; }
 
   Result<std::unique_ptr<ChunkEncoder>> plan(const PlanRequest& request) const override {
-    if (!supports(request.dtype, request.bound.kind) ||
-        (request.bound.kind == BoundKind::abs && request.bound.value != 0)) {
+    const bool exact = request.bound.kind == BoundKind::abs && request.bound.value == 0;
+    if (!exact && !supports(request.dtype, request.bound.kind)) {
       return Status(StatusCode::unsupported, "lossless takes no bound but 0");
     }
     if (request.shape.elems() == 0 || request.sample.elems() == 0) {

@@ -253,6 +253,8 @@ TEST(LosslessCodec, Plan_WithABound_IsRefusedUnlessItIsZero) {
   request.bound = {BoundKind::abs, 1e-3};
   EXPECT_EQ(lossless_codec().plan(request).status().code(), StatusCode::unsupported);
   EXPECT_FALSE(lossless_codec().supports(DType::f32, BoundKind::pwrel));
+  EXPECT_FALSE(lossless_codec().supports(DType::f32, BoundKind::abs));
+  EXPECT_TRUE(lossless_codec().supports(DType::f32, BoundKind::lossless));
   request.bound = {};
   request.shape = shape_of({0});
   request.sample.shape = request.shape;
