@@ -87,6 +87,11 @@ std::uint64_t choose_candidates(const Sampled& sampled, const Layout& layout, ke
   return best_sum;
 }
 
+std::uint64_t chunks_of(const ChunkGrid& grid) {
+  const auto counts = grid.counts();
+  return counts[0] * counts[1] * counts[2];
+}
+
 }  // namespace
 
 std::vector<Layout> all_layouts(const Shape& shape) {
@@ -118,6 +123,8 @@ Choice choose(const PlanRequest& request, const Layout* forced, const kernels::L
   std::uint64_t best_cost = 0;
   std::uint64_t best_elems = 0;
   for (const Layout& layout : layouts) {
+    // The first layout has the fewest chunks.
+    if (best_elems != 0 && chunks_of(make_grid(request.shape, layout, request.dtype)) > request.max_chunks) continue;
     kernels::ChunkRules rules = make_rules(request.dtype, request.bound, layout);
     const Sampled sampled = sample(request, layout, rules, kernels, scratch);
     const std::uint64_t cost = choose_candidates(sampled, layout, rules);

@@ -95,6 +95,19 @@ Header common_header(const SetupRequest& request) {
   return header;
 }
 
+/// Bytes that a segment and each of its chunks cost beside the values, at most.
+struct Framing {
+  std::uint64_t per_segment = 0;
+  std::uint64_t per_chunk = 0;
+};
+
+Framing framing_of(const SegmentLayout& layout) {
+  const std::uint64_t largest = max_segment_bytes(layout, 0);
+  const std::uint64_t mask_size_bytes = varint_bytes(layout.max_segment_elems() * dtype_bytes(layout.dtype()));
+  return {segment_framing_bytes(layout, 0) - 1 + mask_size_bytes + varint_bytes(largest),
+          segment_framing_bytes(layout, 1) - segment_framing_bytes(layout, 0)};
+}
+
 Status finish_setup(StreamSetup& setup) {
   if (!check_grid(setup.header.grid, setup.header.shape).ok())
     return Status(StatusCode::internal, "the codec's chunk grid does not fit the array");
@@ -134,14 +147,10 @@ Status check_options(DType dtype, const CompressOptions& options, const Registry
 
 std::uint64_t worst_stream_bytes(const StreamSetup& setup) {
   const SegmentLayout& layout = setup.layout;
-  const std::uint64_t segments = layout.segments();
-  std::uint64_t bytes = setup.header_bytes.size() + kFooterBytes;
-  if (segments == 0) return bytes;
-  const std::uint64_t largest = max_segment_bytes(layout, 0);
-  const std::uint64_t mask_size_bytes = varint_bytes(layout.max_segment_elems() * dtype_bytes(layout.dtype()));
-  const std::uint64_t per_segment = segment_framing_bytes(layout, 0) - 1 + mask_size_bytes + varint_bytes(largest);
-  const std::uint64_t per_chunk = segment_framing_bytes(layout, 1) - segment_framing_bytes(layout, 0);
-  return bytes + segments * per_segment + layout.chunks() * per_chunk +
+  const std::uint64_t bytes = setup.header_bytes.size() + kFooterBytes;
+  if (layout.segments() == 0) return bytes;
+  const Framing framing = framing_of(layout);
+  return bytes + layout.segments() * framing.per_segment + layout.chunks() * framing.per_chunk +
          setup.header.shape.elems() * dtype_bytes(setup.header.dtype);
 }
 
@@ -158,7 +167,7 @@ Result<StreamSetup> make_stored_setup(const SetupRequest& request) {
   return setup;
 }
 
-Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner) {
+Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, std::uint64_t max_chunks) {
   QUERN_ASSIGN_OR_RETURN(const Choice choice, choose_codec(asked));
   SetupRequest request = asked;
   // A codec chosen because it keeps every bit is not told of a bound.
@@ -177,6 +186,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner) {
     plan.shape = request.shape;
     plan.bound = request.bound.enforced;
     plan.goal = request.options->goal;
+    plan.max_chunks = max_chunks;
     QUERN_ASSIGN_OR_RETURN(plan.sample, clean.make(request, runner));
     if (!choice.substituted) plan.settings = request.options->settings;
     QUERN_ASSIGN_OR_RETURN(setup.encoder, choice.codec->plan(plan));
@@ -186,11 +196,24 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner) {
   QUERN_RETURN_IF_ERROR(finish_setup(setup));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
                          max_stream_bytes(request.dtype, request.shape, request.options->metadata.size()));
-  if (worst_stream_bytes(setup) > limit) {
-    if (setup.layout.segments() > 1) return make_stored_setup(request);
-    setup.check_outcome = true;
-  }
+  const std::uint64_t worst = worst_stream_bytes(setup);
+  setup.must_save = worst > limit ? worst - limit : 0;
   return setup;
+}
+
+Result<StreamSetup> make_cautious_setup(const SetupRequest& request, const StreamSetup& refused, TaskRunner& runner) {
+  const std::uint64_t raw = request.shape.elems() * dtype_bytes(request.dtype);
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
+                         max_stream_bytes(request.dtype, request.shape, request.options->metadata.size()));
+  const std::uint64_t fixed = raw + refused.header_bytes.size() + kFooterBytes;
+  if (limit > fixed) {
+    // Larger chunks may have wider entries; segments are rarely less than a quarter full.
+    const Framing framing = framing_of(refused.layout);
+    const std::uint64_t chunk_bytes = framing.per_chunk + 1 + framing.per_segment / (kMaxSegmentChunks / 4);
+    QUERN_ASSIGN_OR_RETURN(StreamSetup setup, make_setup(request, runner, (limit - fixed) / chunk_bytes));
+    if (setup.must_save == 0 || setup.layout.segments() == 1) return setup;
+  }
+  return make_stored_setup(request);
 }
 
 Result<std::uint64_t> max_stream_bytes(DType dtype, const Shape& shape, std::size_t metadata_bytes) {

@@ -38,8 +38,9 @@ struct StreamSetup {
   std::unique_ptr<ChunkEncoder> encoder;  ///< null: every chunk is stored raw
   SegmentLayout layout;
   std::string codec_name;
-  /// The worst case does not keep promise 5, but the array is one segment: look at the outcome before writing.
-  bool check_outcome = false;
+  /// Bytes by which the worst case breaks promise 5. Not 0: before the first byte is written, it must be known that the
+  /// stream stays that far below its worst case.
+  std::uint64_t must_save = 0;
 };
 
 /// Elements of the sample for an array: the first 64 MiB.
@@ -48,8 +49,13 @@ std::uint64_t sample_elems(DType dtype, const Shape& shape);
 /// Fails on options that make no sense, before anything is read.
 Status check_options(DType dtype, const CompressOptions& options, const Registry& registry);
 
-/// Chooses the codec and lets it plan. Memory: a copy of the sample if it holds special values.
-Result<StreamSetup> make_setup(const SetupRequest& request, TaskRunner& runner);
+/// Chooses the codec and lets it plan with at most `max_chunks`. Memory: a copy of the sample if it holds special
+/// values.
+Result<StreamSetup> make_setup(const SetupRequest& request, TaskRunner& runner, std::uint64_t max_chunks = UINT64_MAX);
+
+/// A setup in the place of one that must save bytes and does not: fewer chunks, or every chunk raw. What it must save
+/// can be seen from the outcome of its one segment.
+Result<StreamSetup> make_cautious_setup(const SetupRequest& request, const StreamSetup& refused, TaskRunner& runner);
 
 /// A setup that stores every chunk raw.
 Result<StreamSetup> make_stored_setup(const SetupRequest& request);

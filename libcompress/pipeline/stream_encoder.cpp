@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "libcompress/format/segment.h"
 #include "libcompress/format/writer.h"
 
 namespace quern {
@@ -16,12 +17,43 @@ Result<std::unique_ptr<StreamEncoder>> StreamEncoder::create(const SetupRequest&
     return Status(StatusCode::memory_limit, "{0} bytes are needed at least; the limit is {1}",
                   static_cast<std::int64_t>(held_bytes), static_cast<std::int64_t>(request.memory_limit));
   encoder->request_.memory_limit = request.memory_limit - held_bytes;
-  QUERN_ASSIGN_OR_RETURN(StreamSetup setup, make_setup(encoder->request_, runner));
+  const SetupRequest within = encoder->request_;
   encoder->request_.memory_limit = request.memory_limit;
-  encoder->request_.sample = {};
   encoder->held_bytes_ = held_bytes;
+  QUERN_ASSIGN_OR_RETURN(StreamSetup setup, make_setup(within, runner));
   QUERN_RETURN_IF_ERROR(encoder->use(std::move(setup)));
+  if (encoder->setup_.must_save > 0 && encoder->layout().segments() > 1) {
+    QUERN_ASSIGN_OR_RETURN(const bool enough, encoder->sample_saves_enough());
+    if (!enough) {
+      QUERN_ASSIGN_OR_RETURN(StreamSetup cautious, make_cautious_setup(within, encoder->setup_, runner));
+      QUERN_RETURN_IF_ERROR(encoder->use(std::move(cautious)));
+    }
+  }
+  encoder->request_.sample = {};
   return encoder;
+}
+
+// Many small chunks, as of narrow arrays: their tables take more than promise 5 grants an array that does not compress.
+// No segment exceeds its worst case, so what the first segments save is saved for good. They are those that lie wholly
+// in the sample, whatever the batch.
+Result<bool> StreamEncoder::sample_saves_enough() {
+  const SegmentLayout& layout = setup_.layout;
+  const std::uint64_t elems = request_.sample.elems();
+  std::uint64_t bands = 0;
+  while (bands < layout.bands() && layout.band_begin(bands + 1) <= elems) ++bands;
+  const std::uint64_t end = bands * layout.band_segments();
+  const ArrayWindow window{static_cast<const std::uint8_t*>(request_.sample.data), 0};
+  std::uint64_t saved = 0;
+  for (std::uint64_t first = 0; first < end && saved < setup_.must_save; first += batch_) {
+    const auto count = static_cast<std::size_t>(std::min(batch_, end - first));
+    QUERN_RETURN_IF_ERROR(batch_encoder_->encode(first, count, window));
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t most = layout.segment_box(first + i).elems() * dtype_bytes(layout.dtype()) +
+                                 segment_framing_bytes(layout, layout.segment_chunks(first + i));
+      saved += most - std::min<std::uint64_t>(most, batch_encoder_->segment_bytes(i).size());
+    }
+  }
+  return saved >= setup_.must_save;
 }
 
 Status StreamEncoder::use(StreamSetup setup) {
@@ -87,7 +119,7 @@ Status StreamEncoder::encode_checked(const ArrayWindow& window) {
 }
 
 Status StreamEncoder::encode_until(std::uint64_t end, const ArrayWindow& window) {
-  if (setup_.check_outcome && next_ == 0 && end > 0) return encode_checked(window);
+  if (setup_.must_save > 0 && setup_.layout.segments() == 1 && next_ == 0 && end > 0) return encode_checked(window);
   while (next_ < end) {
     const auto count = static_cast<std::size_t>(std::min(batch_, end - next_));
     QUERN_RETURN_IF_ERROR(batch_encoder_->encode(next_, count, window));

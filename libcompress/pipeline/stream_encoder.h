@@ -42,6 +42,7 @@ class StreamEncoder {
       : request_(request), runner_(runner), progress_(progress), sink_(sink) {}
 
   Status use(StreamSetup setup);
+  Result<bool> sample_saves_enough();
   Status write(std::span<const std::uint8_t> bytes);
   Status write_batch(std::uint64_t first, std::size_t count);
   Status encode_checked(const ArrayWindow& window);

@@ -33,6 +33,88 @@ float base(std::uint64_t i) {
   return static_cast<float>(std::sin(0.2 * x) * std::cos(0.15 * y) + 0.5 * std::sin(0.1 * z + 0.05 * x));
 }
 
+/// Positions of particles: three columns that have little to do with each other.
+std::vector<float> positions(std::uint64_t rows) {
+  std::vector<float> out;
+  for (std::uint64_t i = 0; i < rows; ++i)
+    for (int column = 0; column < 3; ++column)
+      out.push_back(static_cast<float>(50 * std::sin(0.013 * static_cast<double>(i) + column) + 1000 * column));
+  return out;
+}
+
+std::vector<std::uint8_t> compressed(const ArrayView& array, const CompressOptions& options, CompressReport& report) {
+  std::vector<std::uint8_t> stream;
+  VectorSink sink(stream);
+  const auto result = compress(array, options, builtin_codecs(), {}, sink);
+  EXPECT_TRUE(result.ok()) << result.status().text();
+  if (result.ok()) report = *result;
+  return stream;
+}
+
+TEST(Narrow, ThreeColumns_AreCompressedByColumn) {
+  const std::vector<float> values = positions(200000);
+  const std::uint64_t extents[] = {200000, 3};
+  CompressOptions options;
+  options.bound = {BoundKind::abs, 0.01};
+  CompressReport report;
+  const auto stream = compressed({values.data(), DType::f32, Shape::make(extents).value()}, options, report);
+  EXPECT_EQ(report.codec, "lorenzo");
+  EXPECT_GT(report.chunks, 500u) << "chunks of 256 rows";
+  EXPECT_LT(3 * stream.size(), 4 * values.size());
+}
+
+TEST(Narrow, PlanOfFewChunks_MergesTheColumns) {
+  const std::vector<float> values = positions(200000);
+  const std::uint64_t extents[] = {200000, 3};
+  PlanRequest request;
+  request.shape = Shape::make(extents).value();
+  request.bound = {BoundKind::abs, 0.01};
+  request.sample = {values.data(), DType::f32, request.shape};
+  const ArrayCodec& lorenzo = *builtin_codecs().by_name("lorenzo");
+  const auto free = lorenzo.plan(request);
+  ASSERT_TRUE(free.ok());
+  EXPECT_EQ((*free)->plan().grid.extents, (std::array<std::uint64_t, 3>{1, 200000, 3}));
+  request.max_chunks = 700;
+  const auto bounded = lorenzo.plan(request);
+  ASSERT_TRUE(bounded.ok());
+  EXPECT_EQ((*bounded)->plan().grid.extents, (std::array<std::uint64_t, 3>{1, 1, 600000}));
+  request.settings = {{"layout", "2d:1"}};
+  const auto forced = lorenzo.plan(request);
+  ASSERT_TRUE(forced.ok());
+  EXPECT_EQ((*forced)->plan().grid.extents, (std::array<std::uint64_t, 3>{1, 200000, 3}));
+}
+
+TEST(Codecs, SupportedKindsOfBounds_AreThoseThatAPlanIsMadeFor) {
+  const double zero = 0;
+  for (const ArrayCodec* codec : builtin_codecs().all())
+    for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::i16, DType::i32,
+                              DType::i64, DType::u8, DType::u16, DType::u32, DType::u64})
+      for (const EnforcedBound bound :
+           {EnforcedBound{}, EnforcedBound{BoundKind::abs, 1.5}, EnforcedBound{BoundKind::pwrel, 0.25}}) {
+        PlanRequest request;
+        request.dtype = dtype;
+        request.bound = bound;
+        request.sample = {&zero, dtype, request.shape};
+        EXPECT_EQ(codec->plan(request).ok(), codec->supports(dtype, bound.kind))
+            << codec->info().name << " " << dtype_name(dtype) << " " << bound_kind_name(bound.kind);
+      }
+}
+
+// Axes of length 1 under a layout that cuts them into chunks of their own.
+TEST(Narrow, ColumnInSmallBlocks_StillCompresses) {
+  std::vector<float> values(2080 * 16);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(0.01 * static_cast<double>(i / 1000));
+  const std::uint64_t extents[] = {values.size(), 1, 1};
+  CompressOptions options;
+  options.bound = {BoundKind::abs, 0.01};
+  options.codec = "lorenzo";
+  options.settings = {{"layout", "3d:1,2"}};
+  CompressReport report;
+  const auto stream = compressed({values.data(), DType::f32, Shape::make(extents).value()}, options, report);
+  EXPECT_EQ(report.codec, "lorenzo");
+  EXPECT_LT(2 * stream.size(), 4 * values.size());
+}
+
 struct Row {
   const char* name;
   std::function<float(std::uint64_t, std::mt19937_64&)> value;

@@ -73,6 +73,9 @@ struct PlanRequest {
   ArrayView sample;
   Settings settings;
   std::string goal = "ratio";  ///< CompressOptions::goal
+  /// Tables of more chunks would make the stream larger than its values if nothing compresses. A codec that can cut
+  /// the array in several ways keeps to it, unless the settings leave it no choice.
+  std::uint64_t max_chunks = UINT64_MAX;
 };
 
 /// What a decoder knows before it sees a chunk.
@@ -114,7 +117,7 @@ class ArrayCodec {
  public:
   virtual ~ArrayCodec() = default;
   virtual const CodecInfo& info() const = 0;
-  /// True when this codec takes arrays of `dtype` under that kind of enforced bound.
+  /// True when this codec takes arrays of `dtype` under that kind of enforced bound, whatever its value.
   virtual bool supports(DType dtype, BoundKind kind) const = 0;
   virtual Result<std::unique_ptr<ChunkEncoder>> plan(const PlanRequest& request) const = 0;
   /// Validates params; fails with `corrupt` or `unsupported_version`.
