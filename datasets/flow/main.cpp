@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <new>
 
@@ -144,5 +145,8 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     std::fputs("quern-flow: not enough memory\n", stderr);
     return flow::kExitMemory;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "quern-flow: an unexpected error, please report it: %s\n", error.what());
+    return flow::kExitBrokeDown;
   }
 }
