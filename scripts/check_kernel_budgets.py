@@ -3,13 +3,14 @@
 # stack, shared memory, code size) against the budgets in kernels/cuda/budgets.json. Needs nvcc and no device.
 """usage: check_kernel_budgets.py [--arch 80,90,100,120] [--jobs N] [--report FILE.json] [--propose] [SOURCE.cu ...]
 
-Fails when a kernel breaks its budget, when a kernel has no budget or more than one, and when a budget names no kernel.
+Fails when a kernel spills registers or has a stack, when it breaks its budget, when it has no budget or more than one,
+and when a budget names no kernel.
 Exits 77 (skipped) when there is no nvcc.
 
 budgets.json: {"kernels": {"PATTERN": {"registers": 64, "shared_bytes": 0, "code_bytes": 9000, ...}}}
 PATTERN is a shell pattern over the kernel's demangled name without its parameters. Every budget names registers,
-shared_bytes and code_bytes; spill_bytes and stack_bytes are 0 unless named. A number may be replaced by an object with
-one number per architecture and "default".
+shared_bytes and code_bytes; there is no allowance for spills and stack. A number may be replaced by an object with one
+number per architecture and "default".
 """
 import argparse
 import concurrent.futures
@@ -28,7 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FLAGS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-fmad=false", "-Werror=all-warnings",
          "-Xcompiler=-ffp-contract=off", f"-I{ROOT}", f"-I{ROOT / 'libcompress' / 'include'}"]
 REQUIRED = ("registers", "shared_bytes", "code_bytes")
-LIMITS = REQUIRED + ("spill_bytes", "stack_bytes")
+NEVER = ("spill_bytes", "stack_bytes")
 SKIPPED = 77
 
 
@@ -122,7 +123,7 @@ def measure(nvcc, source, arch, folder):
 
 
 def limit_of(budget, key, arch):
-    """The number that holds on `arch`; 0 for spills and stack that are not named."""
+    """The number that holds on `arch`; 0 where the budget names none."""
     value = budget.get(key, 0)
     if isinstance(value, dict):
         value = value.get(arch, value.get("default"))
@@ -137,17 +138,20 @@ def check_budgets(budgets, measured):
             if key not in budget:
                 complaints.append(f"budget '{pattern}' does not name {key}")
         for key in budget:
-            if key not in LIMITS:
-                complaints.append(f"budget '{pattern}' names '{key}', which is not measured")
+            if key not in REQUIRED:
+                complaints.append(f"budget '{pattern}' names '{key}', which no budget can allow")
     for arch, kernels in sorted(measured.items(), key=lambda item: int(item[0])):
         for kernel, figures in sorted(kernels.items()):
+            for key in NEVER:
+                if figures[key]:
+                    complaints.append(f"sm_{arch} {kernel}: {key} is {figures[key]} and must be 0")
             matching = [p for p in budgets if fnmatch.fnmatchcase(kernel, p.replace("[", "[[]"))]
             used.update(matching)
             if len(matching) != 1:
                 what = "has no budget" if not matching else f"has several budgets: {', '.join(matching)}"
                 complaints.append(f"sm_{arch} {kernel}: {what}")
                 continue
-            for key in LIMITS:
+            for key in REQUIRED:
                 limit = limit_of(budgets[matching[0]], key, arch)
                 if limit is None:
                     complaints.append(f"sm_{arch} {kernel}: budget has no {key} for this architecture and no default")
@@ -164,12 +168,12 @@ def propose(measured):
     kernels = {}
     for figures_of in measured.values():
         for kernel, figures in figures_of.items():
-            entry = kernels.setdefault(kernel, dict.fromkeys(LIMITS, 0))
-            for key in LIMITS:
+            entry = kernels.setdefault(kernel, dict.fromkeys(REQUIRED, 0))
+            for key in REQUIRED:
                 entry[key] = max(entry[key], figures[key])
     for entry in kernels.values():
         entry["code_bytes"] = -(-entry["code_bytes"] * 11 // 10 // 128) * 128
-    return {"kernels": {k: {key: v for key, v in e.items() if key in REQUIRED or v} for k, e in sorted(kernels.items())}}
+    return {"kernels": dict(sorted(kernels.items()))}
 
 
 def main():

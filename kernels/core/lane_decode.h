@@ -7,8 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/core/lane_encode.h"
-#include "kernels/core/lane_tile.h"
+#include "kernels/core/lane_elements.h"
+#include "kernels/core/lane_planes.h"
+#include "kernels/core/lane_predict.h"
 
 namespace quern::kernels {
 
@@ -49,200 +50,118 @@ struct LaneHeads {
   return begin == bytes;
 }
 
-/// What is left of a payload.
-struct LaneBytes {
-  const std::uint8_t* at = nullptr;
-  std::uint32_t left = 0;
-
-  [[gnu::always_inline]] constexpr void skip(std::uint32_t n) {
-    at += n;
-    left -= n;
-  }
-};
-
-[[gnu::always_inline]] constexpr std::uint32_t load_u32(const std::uint8_t* p) {
-  return p[0] | static_cast<std::uint32_t>(p[1]) << 8 | static_cast<std::uint32_t>(p[2]) << 16 |
-         static_cast<std::uint32_t>(p[3]) << 24;
+/// Masks of an exceptions part whose rows are at `at`: a row's lanes in each lane. The u32 of listed rows must be
+/// there.
+template <class X>
+constexpr void exception_masks(const std::uint8_t* at, std::uint32_t rows,
+                               typename X::template vec<std::uint32_t>& masks) {
+  X::lanes([&](auto lane) {
+    const auto before = static_cast<std::uint32_t>(std::popcount(rows & bits_below(lane)));
+    X::set(masks, lane, (rows >> lane & 1) != 0 ? load_u32(at + 4 + 4 * before) : 0u);
+  });
 }
 
-/// Masks of the exceptions part, a row's lanes in each lane; skips the values. False when it is not well formed.
+/// Steps over the exceptions part; false when it is not well formed.
 template <class X, TileShape S>
-constexpr bool get_lane_exceptions(LaneBytes& in, std::uint32_t element_size, const LanePlace& place,
-                                   typename X::template vec<std::uint32_t>& masks, const std::uint8_t*& values) {
+constexpr bool check_lane_exceptions(LaneBytes& in, std::uint32_t element_size, const LanePlace& place) {
   if (in.left < 4) return false;
   const std::uint32_t rows = load_u32(in.at);
-  in.skip(4);
-  const std::uint32_t listed = count_bits(rows);
-  if (rows == 0 || in.left < 4 * listed) return false;
-  typename X::template vec<std::uint32_t> exists, count;
+  const std::uint32_t masks_bytes = 4 + 4 * static_cast<std::uint32_t>(std::popcount(rows));
+  if (rows == 0 || in.left < masks_bytes) return false;
+  typename X::template vec<std::uint32_t> exists, masks;
   existing_rows<X, S>(place, exists);
   transpose_lane_bits<X>(exists);
+  exception_masks<X>(in.at, rows, masks);
   typename X::template vec<bool> bad;
   X::lanes([&](auto lane) {
-    const auto l = static_cast<std::uint32_t>(lane);
-    const bool mine = (rows >> l & 1) != 0;
-    const std::uint32_t mask = mine ? load_u32(in.at + 4 * count_bits(rows & ((1u << l) - 1))) : 0u;
-    X::set(masks, lane, mask);
-    X::set(count, lane, count_bits(mask));
-    X::set(bad, lane, (mine && mask == 0) || (mask & ~X::get(exists, lane)) != 0);
+    const std::uint32_t mask = X::get(masks, lane);
+    X::set(bad, lane, ((rows >> lane & 1) != 0 && mask == 0) || (mask & ~X::get(exists, lane)) != 0);
   });
   if (X::any(bad)) return false;
-  in.skip(4 * listed);
-  const std::uint32_t bytes = X::reduce_add(count) * element_size;
+  const std::uint32_t bytes = masks_bytes + count_lane_bits<X>(masks) * element_size;
   if (in.left < bytes) return false;
-  values = in.at;
   in.skip(bytes);
   return true;
 }
 
-/// Positions in the sparse part: level 2, level 1 and plane bytes run side by side.
-struct SparseCursor {
-  const std::uint8_t* level2 = nullptr;
-  const std::uint8_t* level1 = nullptr;
-  LaneBytes bytes;
-};
-
-/// Finds where level 1 and the plane bytes of `count` sparse planes begin; false when level 2 promises more than there
-/// is.
+/// Reads the signs part: bit r of lane l is the sign of (row r, lane l). False when it is not well formed.
 template <class X>
-constexpr bool open_sparse(LaneBytes in, std::uint32_t count, SparseCursor& cursor) {
-  if (in.left < 2 * count) return false;
-  typename X::template vec<std::uint32_t> sums;
-  X::lanes([&](auto lane) {
-    std::uint32_t sum = 0;
-    for (auto i = static_cast<std::uint32_t>(lane); i < 2 * count; i += kLanes) sum += count_bits(in.at[i]);
-    X::set(sums, lane, sum);
-  });
-  const std::uint32_t level1 = X::reduce_add(sums);
-  if (in.left - 2 * count < level1) return false;
-  cursor.level2 = in.at;
-  cursor.level1 = in.at + 2 * count;
-  cursor.bytes = in;
-  cursor.bytes.skip(2 * count + level1);
-  return true;
-}
-
-/// Restores the next sparse plane.
-template <class X>
-constexpr bool get_sparse_lanes(SparseCursor& cursor, typename X::template vec<std::uint32_t>& plane) {
-  const std::uint32_t top = cursor.level2[0] | static_cast<std::uint32_t>(cursor.level2[1]) << 8;
-  typename X::template vec<std::uint32_t> nibble, rank;
-  typename X::template vec<bool> bad;
-  X::lanes([&](auto lane) {
-    const auto l = static_cast<std::uint32_t>(lane);
-    const bool listed = (top >> (l / 2) & 1) != 0;
-    const std::uint32_t byte = listed ? cursor.level1[count_bits(top & ((1u << (l / 2)) - 1))] : 0u;
-    const std::uint32_t own = byte >> (4 * (l & 1)) & 15;
-    X::set(bad, lane, listed && byte == 0);
-    X::set(nibble, lane, own);
-    X::set(rank, lane, count_bits(own));
-  });
-  const std::uint32_t total = X::reduce_add(rank);
-  if (X::any(bad) || cursor.bytes.left < total) return false;
-  X::exclusive_scan(rank);
-  X::lanes([&](auto lane) {
-    const std::uint32_t own = X::get(nibble, lane);
-    std::uint32_t at = X::get(rank, lane);
-    std::uint32_t word = 0;
-    for (unsigned k = 0; k < 4; ++k)
-      if ((own >> k & 1) != 0) word |= static_cast<std::uint32_t>(cursor.bytes.at[at++]) << (8 * k);
-    X::set(plane, lane, word);
-  });
-  cursor.level2 += 2;
-  cursor.level1 += count_bits(top);
-  cursor.bytes.skip(total);
-  return true;
-}
-
-/// Reads all planes of a tile into residuals; false unless they fill the payload exactly.
-template <class X, class W, class Rows>
-constexpr bool get_lane_planes(LaneBytes in, const TileHead& head, Rows& z) {
-  X::rows([&](auto row) {
-    const std::size_t r = row;
-    X::lanes([&](auto lane) { X::set(z[r], lane, W{0}); });
-  });
-  const std::uint8_t* const dense = in.at;
-  if (in.left < kPlaneBytes * head.dense) return false;
-  in.skip(static_cast<std::uint32_t>(kPlaneBytes) * head.dense);
+constexpr bool get_lane_signs(LaneBytes& in, typename X::template vec<std::uint32_t>& minus) {
+  if (in.left < 1) return false;
+  const auto part = static_cast<SignPart>(*in.at);
+  in.skip(1);
+  if (part == SignPart::all_minus) {
+    X::lanes([&](auto lane) { X::set(minus, lane, 0xffffffffu); });
+    return true;
+  }
+  if (part == SignPart::dense) {
+    if (in.left < kPlaneBytes) return false;
+    X::lanes([&](auto lane) { X::set(minus, lane, load_u32(in.at + 4 * lane)); });
+    in.skip(static_cast<std::uint32_t>(kPlaneBytes));
+    return true;
+  }
+  if (part != SignPart::sparse && part != SignPart::sparse_complement) return false;
   SparseCursor cursor;
-  if (!open_sparse<X>(in, static_cast<std::uint32_t>(head.planes) - head.dense, cursor)) return false;
-  bool good = true;
-  for (unsigned b = 0; 8 * b < head.planes; ++b) {
-    typename X::template vec<std::uint32_t> words[8];
-    unroll<8>([&](auto j) {
-      const unsigned p = 8 * b + static_cast<unsigned>(j);
-      X::lanes([&](auto lane) {
-        X::set(words[j], lane, p < head.dense ? load_u32(dense + kPlaneBytes * p + 4 * lane) : 0u);
-      });
-      if (p >= head.dense && p < head.planes && good) good = get_sparse_lanes<X>(cursor, words[j]);
-    });
-    if (!good) return false;
-    planes_to_byte<X, W>(words, b, false, z);
-  }
-  return cursor.bytes.left == 0;
+  if (!open_sparse<X>(in, 0, 1, cursor) || !get_sparse_lanes<X>(cursor, minus)) return false;
+  in.skip(cursor.bytes);
+  if (part == SignPart::sparse_complement) X::lanes([&](auto lane) { X::set(minus, lane, ~X::get(minus, lane)); });
+  return true;
 }
 
-/// Writes codes as elements.
-template <class X, TileShape S, class Q, class Rows>
-constexpr void write_lanes(const Q& quantizer, Rows& q, const LanePlace& place, typename Q::Bits* chunk) {
-  X::rows([&](auto row) {
-    const std::size_t r = row;
+/// Overlays the exceptions of the part at `at`, which was checked.
+template <class X, TileShape S, class Bits>
+constexpr void write_lane_exceptions(const std::uint8_t* at, const LanePlace& place, Bits* tile) {
+  const std::uint32_t rows = load_u32(at);
+  typename X::template vec<std::uint32_t> masks;
+  exception_masks<X>(at, rows, masks);
+  const std::uint8_t* values = at + 4 + 4 * static_cast<unsigned>(std::popcount(rows));
+  X::sync();
+  rolled(0, kRows, [&](unsigned r) {
+    const std::uint32_t mask = X::broadcast(masks, r);
     X::lanes([&](auto lane) {
-      if (lane < run_count<S>(place, r))
-        chunk[run_offset<S>(place, r) + lane] = quantizer.decode(X::get(q[r], lane), false);
+      if ((mask >> lane & 1) == 0) return;
+      const std::uint8_t* in = values + sizeof(Bits) * static_cast<unsigned>(std::popcount(mask & bits_below(lane)));
+      Bits bits = 0;
+      unroll<sizeof(Bits)>([&](auto k) { bits = static_cast<Bits>(bits | static_cast<Bits>(in[k]) << (8 * k)); });
+      tile[cell_offset<S>(place, r, lane)] = bits;
     });
+    values += sizeof(Bits) * static_cast<unsigned>(std::popcount(mask));
   });
 }
 
-/// Overlays the exceptions.
-template <class X, TileShape S, class Bits>
-constexpr void write_lane_exceptions(const typename X::template vec<std::uint32_t>& masks, const std::uint8_t* values,
-                                     const LanePlace& place, Bits* chunk) {
-  X::sync();
-  for (unsigned r = 0; r < kRows; ++r) {
-    const std::uint32_t mask = X::broadcast(masks, r);
-    if (mask == 0) continue;
-    X::lanes([&](auto lane) {
-      const auto l = static_cast<std::uint32_t>(lane);
-      if ((mask >> l & 1) == 0) return;
-      const std::uint8_t* in = values + sizeof(Bits) * count_bits(mask & ((1u << l) - 1));
-      Bits bits = 0;
-      for (unsigned k = 0; k < sizeof(Bits); ++k) bits = static_cast<Bits>(bits | static_cast<Bits>(in[k]) << (8 * k));
-      chunk[S == TileShape::line ? run_offset<S>(place, l) + r : run_offset<S>(place, r) + l] = bits;
-    });
-    values += sizeof(Bits) * count_bits(mask);
+/// Brings the codes of a tile to its cells; false on bytes no encoder writes.
+template <class X, TileShape S, class Word>
+constexpr bool decode_cells(const TileHead& head, LaneBytes in, std::uint32_t* cells, CellCodes<Word>& codes) {
+  const bool narrow = sizeof(Word) == 8 && !head.wide;
+  codes = {cells, static_cast<Word>(head.seed), narrow};
+  const unsigned halves = sizeof(Word) == 8 && head.wide ? 2 : 1;
+  if (!get_lane_planes<X>(in, head.planes, head.dense, halves, cells)) return false;
+  if (sizeof(Word) == 8 && head.wide) {
+    reconstruct_cells<X, Word, S>(head.predictor, cells, codes.seed);
+  } else {
+    reconstruct_cells<X, std::uint32_t, S>(head.predictor, cells, narrow ? 0u : static_cast<std::uint32_t>(codes.seed));
   }
+  return true;
 }
 
-/// Decodes one tile; false on bytes no encoder writes. Quantizers with a sign are not for this path.
-template <class X, TileShape S, class Q, class Exact, class Rows>
-constexpr bool decode_lanes(const Q& quantizer, const TileHead& head, LaneBytes in, const LanePlace& place, Rows& q,
-                            LaneBuffer<typename Q::Word>& buffer, typename Q::Bits* chunk) {
-  using W = typename Q::Word;
-  using Bits = typename Q::Bits;
-  static_assert(!Q::kHasSign && sizeof(W) == 4);
-  if (!predictor_fits(head.predictor, S) || head.wide || head.signs) return false;
-  typename X::template vec<std::uint32_t> masks;
-  const std::uint8_t* values = nullptr;
-  if (head.exceptions && !get_lane_exceptions<X, S>(in, sizeof(Bits), place, masks, values)) return false;
-  const W seed = static_cast<W>(head.seed);
-  if (head.constant()) {
-    if (in.left != 0) return false;
-    X::rows([&](auto row) {
-      const std::size_t r = row;
-      X::lanes([&](auto lane) { X::set(q[r], lane, seed); });
-    });
-  } else {
-    if (!get_lane_planes<X, W>(in, head, q)) return false;
-    reconstruct<X, W, S>(head.predictor, q, seed, q);
-  }
-  if constexpr (S == TileShape::line) transpose_rows<X, W>(q, buffer.area);
-  if (head.exact) {
-    write_lanes<X, S>(Exact{}, q, place, chunk);
-  } else {
-    write_lanes<X, S>(quantizer, q, place, chunk);
-  }
-  if (head.exceptions) write_lane_exceptions<X, S>(masks, values, place, chunk);
+/// Decodes one tile; false on bytes no encoder writes.
+template <class X, TileShape S, class Bits>
+constexpr bool decode_lanes(const ChunkRules& rules, const TileHead& head, LaneBytes in, const LanePlace& place,
+                            LaneArea<CodeWord<Bits>>& area, Bits* chunk) {
+  using W = CodeWord<Bits>;
+  if (!predictor_fits(head.predictor, S) || (head.wide && sizeof(W) < 8)) return false;
+  if (head.signs && (rules.quantizer != QuantizerKind::pointwise || head.exact)) return false;
+  typename X::template vec<std::uint32_t> minus;
+  X::lanes([&](auto lane) { X::set(minus, lane, 0u); });
+  if (head.signs && !get_lane_signs<X>(in, minus)) return false;
+  const std::uint8_t* const exceptions = in.at;
+  if (head.exceptions && !check_lane_exceptions<X, S>(in, sizeof(Bits), place)) return false;
+  CellCodes<W> codes;
+  if (!decode_cells<X, S>(head, in, area.cells, codes)) return false;
+  if (S == TileShape::line && head.signs) transpose_lane_bits<X>(minus);
+  write_lanes<X, S>(rules.element, head.exact ? QuantizerKind::exact : rules.quantizer, rules.params, codes, minus,
+                    place, chunk + place.offset);
+  if (head.exceptions) write_lane_exceptions<X, S>(exceptions, place, chunk + place.offset);
   return true;
 }
 

@@ -1,8 +1,8 @@
 // One tile as a warp codes it, over an execution model X with collective operations (see kernels/README.md): the twin
 // of kernels/cpu, byte for byte. What is the same in all lanes is a plain value, what differs is an X::vec.
 //
-// A warp builds its tile's planes in a LaneBuffer; the exceptions stay where they are in the array until the payload's
-// place in the chunk is known.
+// The rows of a tile lie in memory that its lanes share, where an index may be anything; only groups of 8 rows pass
+// through registers, by indices that are constants. Words of 64 bits lie there as two halves of 32.
 #pragma once
 
 #include <bit>
@@ -10,27 +10,53 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/core/bitplanes.h"
 #include "kernels/core/chunk_task.h"
-#include "kernels/core/predict.h"
-#include "kernels/core/tile_code.h"
+#include "kernels/core/tile.h"
+#include "kernels/core/unroll.h"
 
 namespace quern::kernels {
 
-/// Share of a tile's elements that may be exceptions before it is stored exactly instead: 1/4.
-inline constexpr std::uint32_t kLaneExceptionShare = 4;
+inline constexpr unsigned kGroupRows = kRows / kGroups;
 
-/// Memory of one tile, shared by its lanes. `area` serves as staging for the transposition of line tiles first.
+/// Word that an element's codes are computed in.
+template <class Bits>
+using CodeWord = std::conditional_t<(sizeof(Bits) > 4), std::uint64_t, std::uint32_t>;
+
+/// A tile's rows: codes, then residuals, in the encoder at last planes and their bytes. Row `row` of lane `lane` is at
+/// lane_cell(row, lane) of each half; the odd pitch keeps both a row and a column free of bank conflicts.
+inline constexpr unsigned kCellPitch = kLanes + 1;
+inline constexpr unsigned kHalfCells = kRows * kCellPitch;
+[[gnu::always_inline]] constexpr unsigned lane_cell(unsigned row, unsigned lane) { return row * kCellPitch + lane; }
+
 template <class Word>
-struct LaneBuffer {
-  static constexpr unsigned kMaxPlanes = 8 * sizeof(Word);
-  static constexpr unsigned kPitch = kLanes + 1;  ///< columns of a row in staging: no two lanes meet in a bank
-  Word area[kLanes * kPitch];                     ///< dense planes, then the bytes of sparse planes
-  std::uint8_t level2[2 * kMaxPlanes];
-  std::uint8_t level1[16 * kMaxPlanes];
-
-  [[gnu::always_inline]] constexpr std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(area); }
+struct LaneArea {
+  static constexpr unsigned kHalves = sizeof(Word) / 4;
+  std::uint32_t cells[kHalves * kHalfCells];
 };
+
+/// Loads and stores one cell of arithmetic word A.
+template <class X, class A>
+[[gnu::always_inline]] constexpr A load_cell(const std::uint32_t* cells, unsigned cell, std::size_t lane) {
+  if constexpr (sizeof(A) == 8) {
+    return X::load(cells + cell, lane) | static_cast<A>(X::load(cells + kHalfCells + cell, lane)) << 32;
+  } else {
+    return X::load(cells + cell, lane);
+  }
+}
+template <class X, class A>
+[[gnu::always_inline]] constexpr void store_cell(std::uint32_t* cells, unsigned cell, std::size_t lane, A value) {
+  X::store(cells + cell, lane, static_cast<std::uint32_t>(value));
+  if constexpr (sizeof(A) == 8) X::store(cells + kHalfCells + cell, lane, static_cast<std::uint32_t>(value >> 32));
+}
+/// A cell that all lanes read together.
+template <class X, class A>
+[[gnu::always_inline]] constexpr A load_same_cell(const std::uint32_t* cells, unsigned cell) {
+  if constexpr (sizeof(A) == 8) {
+    return X::load_same(cells + cell) | static_cast<A>(X::load_same(cells + kHalfCells + cell)) << 32;
+  } else {
+    return X::load_same(cells + cell);
+  }
+}
 
 /// What exists of a tile, and where it lies in the chunk.
 struct LanePlace {
@@ -47,7 +73,10 @@ template <TileShape S>
 [[gnu::always_inline]] constexpr LanePlace lane_place(const ChunkBox& box, std::uint32_t tile) {
   constexpr auto kSize = tile_extents(S);
   const auto counts = tile_counts(box, S);
-  const std::uint64_t index[3] = {tile / (counts[1] * counts[2]), tile / counts[2] % counts[1], tile % counts[2]};
+  // A chunk has a few tiles: 32-bit divisions will do.
+  const auto along_y = static_cast<std::uint32_t>(counts[1]);
+  const auto along_x = static_cast<std::uint32_t>(counts[2]);
+  const std::uint64_t index[3] = {tile / (along_y * along_x), tile / along_x % along_y, tile % along_x};
   LanePlace place;
   place.stride_z = box.strides[0];
   place.stride_y = box.strides[1];
@@ -61,22 +90,51 @@ template <TileShape S>
   return place;
 }
 
-/// Run i (32 neighbours in the array): where it begins, and how many of its elements exist.
+/// Run i is 32 neighbours in the array: where it begins, counted from the tile's first element, and the cell of one of
+/// its elements. Within a group of 8 runs the step from one to the next is always the same.
 template <TileShape S>
-[[gnu::always_inline]] constexpr std::uint64_t run_offset(const LanePlace& place, std::size_t i) {
-  if constexpr (S == TileShape::line) return place.offset + 32 * i;
-  constexpr unsigned kPlane = rows_per_plane(S);
-  return place.offset + (i / kPlane) * place.stride_z + (i % kPlane) * place.stride_y;
+[[gnu::always_inline]] constexpr std::uint64_t run_step(const LanePlace& place) {
+  return S == TileShape::line ? kLanes : place.stride_y;
 }
 template <TileShape S>
-[[gnu::always_inline]] constexpr std::uint32_t run_count(const LanePlace& place, std::size_t i) {
-  if constexpr (S == TileShape::line) {
-    const auto first = static_cast<std::uint32_t>(32 * i);
-    const std::uint32_t left = place.extents[2] > first ? place.extents[2] - first : 0;
-    return left < kLanes ? left : kLanes;
-  }
-  constexpr unsigned kPlane = rows_per_plane(S);
-  return i / kPlane < place.extents[0] && i % kPlane < place.extents[1] ? place.extents[2] : 0;
+[[gnu::always_inline]] constexpr std::uint64_t group_offset(const LanePlace& place, unsigned group) {
+  if constexpr (S == TileShape::block) return group * place.stride_z;
+  return kGroupRows * group * run_step<S>(place);
+}
+template <TileShape S>
+[[gnu::always_inline]] constexpr std::uint64_t run_offset(const LanePlace& place, std::size_t i) {
+  const auto run = static_cast<unsigned>(i);
+  return group_offset<S>(place, run / kGroupRows) + run % kGroupRows * run_step<S>(place);
+}
+template <TileShape S>
+[[gnu::always_inline]] constexpr unsigned run_cell(std::size_t i, std::size_t element) {
+  const auto run = static_cast<unsigned>(i);
+  const auto at = static_cast<unsigned>(element);
+  return S == TileShape::line ? lane_cell(at, run) : lane_cell(run, at);
+}
+/// Offset of the element at (row, lane).
+template <TileShape S>
+[[gnu::always_inline]] constexpr std::uint64_t cell_offset(const LanePlace& place, std::size_t row, std::size_t lane) {
+  return S == TileShape::line ? run_offset<S>(place, lane) + row : run_offset<S>(place, row) + lane;
+}
+
+/// Bit i of lane l: whether (run i, element l) exists.
+template <class X, TileShape S>
+constexpr void existing_runs(const LanePlace& place, typename X::template vec<std::uint32_t>& mask) {
+  X::lanes([&](auto lane) {
+    const auto l = static_cast<std::uint32_t>(lane);
+    std::uint32_t runs = 0xffffffffu;
+    if constexpr (S == TileShape::line) {
+      const std::uint32_t n = place.extents[2] > l ? (place.extents[2] - l + kLanes - 1) / kLanes : 0;
+      if (n < kRows) runs = (1u << n) - 1;
+    } else if (!place.full) {
+      const std::uint32_t ys = place.extents[1] < kRows ? (1u << place.extents[1]) - 1 : 0xffffffffu;
+      runs = 0;
+      for (std::uint32_t z = 0; z < place.extents[0]; ++z) runs |= ys << (z * rows_per_plane(S));
+      if (l >= place.extents[2]) runs = 0;
+    }
+    X::set(mask, lane, runs);
+  });
 }
 
 /// Bit r of lane l: whether (row r, lane l) exists.
@@ -84,13 +142,12 @@ template <class X, TileShape S>
 constexpr void existing_rows(const LanePlace& place, typename X::template vec<std::uint32_t>& column) {
   if constexpr (S == TileShape::line) {
     X::lanes([&](auto lane) {
-      const std::uint32_t n = run_count<S>(place, lane);
-      X::set(column, lane, n == kRows ? 0xffffffffu : (1u << n) - 1);
+      const std::uint32_t first = kRows * static_cast<std::uint32_t>(lane);
+      const std::uint32_t n = place.extents[2] > first ? place.extents[2] - first : 0;
+      X::set(column, lane, n < kRows ? (1u << n) - 1 : 0xffffffffu);
     });
   } else {
-    std::uint32_t rows = 0;
-    for (std::size_t r = 0; r < kRows; ++r) rows |= (run_count<S>(place, r) != 0 ? 1u : 0u) << r;
-    X::lanes([&](auto lane) { X::set(column, lane, lane < place.extents[2] ? rows : 0u); });
+    existing_runs<X, S>(place, column);
   }
 }
 
@@ -99,127 +156,28 @@ template <class X>
 constexpr void transpose_lane_bits(typename X::template vec<std::uint32_t>& a) {
   typename X::template vec<std::uint32_t> out;
   X::lanes([&](auto lane) { X::set(out, lane, 0u); });
-  for (unsigned r = 0; r < kRows; ++r) {
+  rolled(0, kRows, [&](unsigned r) {
     typename X::template vec<bool> bit;
     X::lanes([&](auto lane) { X::set(bit, lane, (X::get(a, lane) >> r & 1) != 0); });
     const std::uint32_t mask = X::ballot(bit);
     X::lanes([&](auto lane) {
       if (lane == r) X::set(out, lane, mask);
     });
-  }
+  });
   a = out;
 }
 
-/// Transposes run-major rows to the rows of a line tile and back.
-template <class X, class Word, class Rows>
-constexpr void transpose_rows(Rows& q, Word* staging) {
-  constexpr unsigned kPitch = LaneBuffer<Word>::kPitch;
-  X::sync();
-  X::rows([&](auto row) {
-    const std::size_t r = row;
-    X::lanes([&](auto lane) { staging[r * kPitch + lane] = X::get(q[r], lane); });
-  });
-  X::sync();
-  X::rows([&](auto row) {
-    const std::size_t r = row;
-    X::lanes([&](auto lane) { X::set(q[r], lane, staging[lane * kPitch + r]); });
-  });
-  X::sync();
-}
-
-/// What the quantizer left besides codes, as bits: bit r of lane l is (row r, lane l).
+/// Bits set in all lanes together.
 template <class X>
-struct LaneMarks {
-  typename X::template vec<std::uint32_t> refused;
-  typename X::template vec<std::uint32_t> minus;
-  std::uint32_t refused_count = 0;
-};
-
-/// Codes of refused elements repeat the code before in the order of the array; those before all others take the first.
-template <class X, TileShape S, class Rows, class Word>
-constexpr void fill_refused(const LanePlace& place, const LaneMarks<X>& marks, Rows& q, Word) {
-  Word carry = 0;
-  bool found = false;
-  X::rows([&](auto row) {
-    const std::size_t r = row;
-    typename X::template vec<bool> good;
-    X::lanes([&](auto lane) {
-      X::set(good, lane, lane < run_count<S>(place, r) && (X::get(marks.refused, lane) >> r & 1) == 0);
-    });
-    const std::uint32_t mask = X::ballot(good);
-    if (!found && mask != 0) {
-      carry = X::broadcast(q[r], static_cast<unsigned>(std::countr_zero(mask)));
-      found = true;
-    }
-  });
-  X::rows([&](auto row) {
-    const std::size_t r = row;
-    const std::uint32_t count = run_count<S>(place, r);
-    typename X::template vec<bool> bad;
-    X::lanes([&](auto lane) { X::set(bad, lane, (X::get(marks.refused, lane) >> r & 1) != 0); });
-    const std::uint32_t mask = X::ballot(bad);
-    if (mask != 0) {
-      typename X::template vec<std::uint32_t> from;
-      typename X::template vec<Word> before;
-      X::lanes([&](auto lane) {
-        const std::uint32_t good = ~mask & static_cast<std::uint32_t>((UINT64_C(2) << lane) - 1);
-        X::set(from, lane, good == 0 ? kLanes : static_cast<std::uint32_t>(31 - std::countl_zero(good)));
-      });
-      typename X::template vec<std::uint32_t> wrapped;
-      X::map(
-          wrapped, [](std::uint32_t f) { return f % kLanes; }, from);
-      X::gather(before, q[r], wrapped);
-      X::lanes([&](auto lane) {
-        if (lane < count) X::set(q[r], lane, X::get(from, lane) == kLanes ? carry : X::get(before, lane));
-      });
-    }
-    if (count != 0) carry = X::broadcast(q[r], count - 1);
-  });
+constexpr std::uint32_t count_lane_bits(const typename X::template vec<std::uint32_t>& a) {
+  typename X::template vec<std::uint32_t> count;
+  X::lanes([&](auto lane) { X::set(count, lane, static_cast<std::uint32_t>(std::popcount(X::get(a, lane)))); });
+  return X::reduce_add(count);
 }
 
-/// Reads a tile through a quantizer: codes into q by row and lane, marks likewise.
-template <class X, TileShape S, class Q, class Rows>
-constexpr void read_lanes(const Q& quantizer, const typename Q::Bits* chunk, const LanePlace& place, Rows& q,
-                          LaneMarks<X>& marks, LaneBuffer<typename Q::Word>& buffer) {
-  using Word = typename Q::Word;
-  X::lanes([&](auto lane) {
-    X::set(marks.refused, lane, 0u);
-    X::set(marks.minus, lane, 0u);
-  });
-  X::rows([&](auto row) {
-    const std::size_t r = row;
-    X::lanes([&](auto lane) {
-      Word code = 0;
-      if (lane < run_count<S>(place, r)) {
-        const auto bits = chunk[run_offset<S>(place, r) + lane];
-        const bool good = quantizer.encode(bits, code);
-        X::set(marks.refused, lane, X::get(marks.refused, lane) | (good ? 0u : 1u) << r);
-        if constexpr (Q::kHasSign)
-          X::set(marks.minus, lane, X::get(marks.minus, lane) | (Q::sign(bits) ? 1u : 0u) << r);
-      }
-      X::set(q[r], lane, code);
-    });
-  });
-  marks.refused_count = 0;
-  if (const std::uint32_t suspects = X::reduce_or(marks.refused); suspects != 0) {
-    X::lanes([&](auto lane) {
-      for (std::uint32_t rest = X::get(marks.refused, lane); rest != 0; rest &= rest - 1) {
-        const auto r = static_cast<std::size_t>(std::countr_zero(rest));
-        if (quantizer.accepts_exactly(chunk[run_offset<S>(place, r) + lane]))
-          X::set(marks.refused, lane, X::get(marks.refused, lane) & ~(1u << r));
-      }
-    });
-    typename X::template vec<std::uint32_t> count;
-    X::map(
-        count, [](std::uint32_t m) { return count_bits(m); }, marks.refused);
-    marks.refused_count = X::reduce_add(count);
-    if (marks.refused_count != 0) fill_refused<X, S>(place, marks, q, Word{0});
-  }
-  if constexpr (S == TileShape::line) {
-    transpose_rows<X, Word>(q, buffer.area);
-    if (marks.refused_count != 0) transpose_lane_bits<X>(marks.refused);
-    if constexpr (Q::kHasSign) transpose_lane_bits<X>(marks.minus);
-  }
+/// Bits below bit `lane`.
+[[gnu::always_inline]] constexpr std::uint32_t bits_below(std::size_t lane) {
+  return (1u << static_cast<unsigned>(lane)) - 1;
 }
 
 }  // namespace quern::kernels

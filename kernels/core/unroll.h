@@ -1,4 +1,5 @@
-// A loop that is always unrolled: the index is a constant in every pass, so arrays indexed by it live in registers.
+// Loops that say how they are compiled for a device. unroll: the index is a constant in every pass, so arrays indexed
+// by it live in registers. rolled: one copy of the body, whatever the compiler thinks of it.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,15 @@ template <std::size_t N, class F>
     (f(std::integral_constant<std::size_t, I>{}), ...);
   }
   (std::make_index_sequence<N>{});
+}
+
+/// Calls f(i) for i = begin .. end-1.
+template <class F>
+[[gnu::always_inline]] constexpr void rolled(unsigned begin, unsigned end, F&& f) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+  for (unsigned i = begin; i < end; ++i) f(i);
 }
 
 }  // namespace quern::kernels

@@ -2,12 +2,22 @@
 #pragma once
 
 #include "kernels/core/chunk_task.h"
+#include "kernels/core/lane_tile.h"
+#include "kernels/core/tile_code.h"
 #include "kernels/cuda/lorenzo_cuda.h"
 
 namespace quern::kernels {
 
-inline constexpr unsigned kWarpsPerChunk = 8;
-inline constexpr unsigned kChunkThreads = 32 * kWarpsPerChunk;
+/// Tiles of the largest chunk of elements that wide (docs/format-lorenzo.md, section 2).
+constexpr unsigned max_chunk_tiles(std::size_t element_size) {
+  return element_size == 8 ? 4 : element_size == 1 ? kMaxTilesPerChunk : 8;
+}
+
+/// The tiles of a chunk, in memory that its warps share. Offsets count from the array's first element.
+struct ChunkTiles {
+  LanePlace places[kMaxTilesPerChunk];
+  std::uint32_t count;
+};
 
 /// A chunk's box, and the offset of its first element in the array.
 struct PlacedBox {
@@ -33,11 +43,29 @@ __device__ __forceinline__ PlacedBox placed_box(const CudaGrid& grid, std::uint6
   return placed;
 }
 
+/// Places the tiles of a chunk, one by each lane of the calling warp; returns how many there are. The other warps see
+/// them after the CTA's next barrier.
+template <TileShape S>
+__device__ __forceinline__ std::uint32_t place_tiles(const CudaGrid& grid, std::uint64_t chunk, ChunkTiles& tiles) {
+  const PlacedBox placed = placed_box(grid, chunk);
+  const auto counts = tile_counts(placed.box, S);
+  const auto count = static_cast<std::uint32_t>(counts[0] * counts[1] * counts[2]);
+  const std::uint32_t tile = threadIdx.x % kLanes;
+  if (tile < count) {
+    LanePlace place = lane_place<S>(placed.box, tile);
+    place.offset += placed.offset;
+    tiles.places[tile] = place;
+  }
+  if (tile == 0) tiles.count = count;
+  return count;
+}
+
 /// Grids the launches accept.
-inline bool grid_fits(const CudaGrid& grid, TileShape tile) {
+inline bool grid_fits(const CudaGrid& grid, const ChunkRules& rules) {
   for (std::size_t a = 0; a < 3; ++a)
     if (grid.chunk[a] == 0) return false;
-  return chunk_tiles(grid, tile) <= kWarpsPerChunk && chunk_count(grid) <= 0x7fffffffu;
+  return chunk_tiles(grid, rules.tile) <= max_chunk_tiles(element_bytes(rules.element)) &&
+         chunk_count(grid) <= 0x7fffffffu;
 }
 
 }  // namespace quern::kernels

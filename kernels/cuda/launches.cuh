@@ -1,13 +1,29 @@
-// Launches that the host functions put together; arguments were checked.
+// Launches that the host functions put together; arguments were checked. One table for each width of element.
 #pragma once
 
 #include "kernels/cuda/lorenzo_cuda.h"
 
 namespace quern::kernels {
 
-void launch_encode(const ChunkRules& rules, const CudaGrid& grid, const void* in, std::uint8_t* slots,
-                   std::uint64_t slot_bytes, std::uint64_t* sizes, cudaStream_t stream);
-void launch_decode(const ChunkRules& rules, const CudaGrid& grid, const std::uint8_t* in, std::uint64_t bytes,
-                   const std::uint64_t* offsets, void* out, std::uint32_t* damaged, cudaStream_t stream);
+struct LorenzoLaunches {
+  cudaError_t (*encode)(const ChunkRules& rules, const CudaGrid& grid, const void* in, std::uint8_t* slots,
+                        std::uint64_t slot_bytes, std::uint64_t* sizes, cudaStream_t stream);
+  cudaError_t (*decode)(const ChunkRules& rules, const CudaGrid& grid, const std::uint8_t* in, std::uint64_t bytes,
+                        const std::uint64_t* offsets, void* out, std::uint32_t* damaged, cudaStream_t stream);
+};
+
+extern const LorenzoLaunches kLaunches8;
+extern const LorenzoLaunches kLaunches16;
+extern const LorenzoLaunches kLaunches32;
+extern const LorenzoLaunches kLaunches64;
+
+inline const LorenzoLaunches& lorenzo_launches(Element element) {
+  switch (element_bytes(element)) {
+    case 1: return kLaunches8;
+    case 2: return kLaunches16;
+    case 4: return kLaunches32;
+    default: return kLaunches64;
+  }
+}
 
 }  // namespace quern::kernels

@@ -28,16 +28,16 @@ struct CudaGrid {
   return n[0] * n[1] * n[2];
 }
 
-/// Whether there are kernels for these rules: f32 under an absolute bound, every tile shape.
+/// Whether there are kernels for these rules: every element type, tile shape and quantizer that the format has.
 bool lorenzo_cuda_serves(const ChunkRules& rules);
 
-/// Device memory that lorenzo_encode_async needs; 256-byte aligned. Queries the device's scan, so a device must be set.
+/// Device memory that lorenzo_encode_async needs; 256-byte aligned.
 cudaError_t lorenzo_encode_workspace(const ChunkRules& rules, const CudaGrid& grid, std::size_t& bytes);
 
 /// Encodes the array at `in` into `out`, chunks without gaps. `offsets` (chunk_count + 1 numbers) tells where they
 /// begin; the last is the total, also when that exceeds `capacity`: chunks that do not fit are left out. All pointers
 /// are device memory. cudaErrorInvalidValue for rules that are not served, a grid of more than 2^31 - 1 chunks or of
-/// chunks of more than 8 tiles, and a workspace that is too small.
+/// chunks of more tiles than the format's, and a workspace that is too small.
 cudaError_t lorenzo_encode_async(const ChunkRules& rules, const CudaGrid& grid, const void* in, std::uint8_t* out,
                                  std::uint64_t capacity, std::uint64_t* offsets, void* workspace,
                                  std::size_t workspace_bytes, cudaStream_t stream);

@@ -22,11 +22,6 @@ struct WarpLanes {
     return id;
   }
 
-  /// Rows are constants of the compiler, so that arrays indexed by them are registers.
-  template <class F>
-  static __device__ __forceinline__ void rows(F&& f) {
-    unroll<kRows>(f);
-  }
   template <class F>
   static __device__ __forceinline__ void lanes(F&& f) {
     f(lane());
@@ -39,25 +34,10 @@ struct WarpLanes {
   static __device__ __forceinline__ void set(T& a, std::size_t, T value) {
     a = value;
   }
-  template <class T, class F, class... V>
-  static __device__ __forceinline__ void map(T& out, F f, const V&... in) {
-    out = f(in...);
-  }
-
-  template <class T>
-  static __device__ __forceinline__ void shift_up(T& out, const T& a, const T& fill) {
-    const T left = __shfl_up_sync(kAll, a, 1);
-    out = lane() == 0 ? fill : left;
-  }
   template <class T, class F>
   static __device__ __forceinline__ void zip_left(T& out, F f, const T& a, const T& fill) {
     const T left = __shfl_up_sync(kAll, a, 1);
     out = f(a, lane() == 0 ? fill : left);
-  }
-  template <class T, class F>
-  static __device__ __forceinline__ void zip_left_from_zero(T& out, F f, const T& a) {
-    const T left = __shfl_up_sync(kAll, a, 1);
-    out = f(a, lane() == 0 ? T{0} : left);
   }
   template <class T, class F>
   static __device__ __forceinline__ void zip_left_keep_two(T& out, F f, const T& a) {
@@ -74,22 +54,6 @@ struct WarpLanes {
       a = static_cast<T>(a + (id >= kDistance ? left : T{0}));
     });
   }
-  template <class T>
-  static __device__ __forceinline__ void scan_skipping_first(T& a) {
-    const T first = a;
-    T rest = lane() == 0 ? T{0} : a;
-    inclusive_scan(rest);
-    a = lane() == 0 ? first : rest;
-  }
-  template <class T>
-  static __device__ __forceinline__ void add_to_first(T& a, T value) {
-    if (lane() == 0) a = static_cast<T>(a + value);
-  }
-  template <class T>
-  static __device__ __forceinline__ void add_first_of(T& a, const T& b) {
-    if (lane() == 0) a = static_cast<T>(a + b);
-  }
-
   static __device__ __forceinline__ std::uint32_t ballot(bool flag) { return __ballot_sync(kAll, flag); }
   static __device__ __forceinline__ bool any(bool flag) { return __any_sync(kAll, flag) != 0; }
   static __device__ __forceinline__ std::uint32_t reduce_add(std::uint32_t a) { return __reduce_add_sync(kAll, a); }
@@ -99,21 +63,36 @@ struct WarpLanes {
     const std::uint32_t high = __reduce_or_sync(kAll, static_cast<std::uint32_t>(a >> 32));
     return low | static_cast<std::uint64_t>(high) << 32;
   }
-  static __device__ __forceinline__ void exclusive_scan(std::uint32_t& a) {
-    const std::uint32_t own = a;
+  template <class T>
+  static __device__ __forceinline__ void exclusive_scan(T& a) {
+    const T own = a;
     inclusive_scan(a);
-    a -= own;
+    a = static_cast<T>(a - own);
   }
   template <class T>
   static __device__ __forceinline__ T broadcast(const T& a, unsigned from) {
     return __shfl_sync(kAll, a, static_cast<int>(from));
   }
   template <class T>
-  static __device__ __forceinline__ void gather(T& out, const T& a, const std::uint32_t& from) {
-    out = __shfl_sync(kAll, a, static_cast<int>(from));
+  static __device__ __forceinline__ void shift_down(T& out, const T& a) {
+    out = __shfl_down_sync(kAll, a, 1);
   }
   /// What the lanes wrote to memory before is seen by all of them after.
   static __device__ __forceinline__ void sync() { __syncwarp(); }
+
+  /// Memory that lanes share, as one lane or all of them reach it.
+  template <class T>
+  static __device__ __forceinline__ T load(const T* at, std::size_t) {
+    return *at;
+  }
+  template <class T>
+  static __device__ __forceinline__ T load_same(const T* at) {
+    return *at;
+  }
+  template <class T>
+  static __device__ __forceinline__ void store(T* at, std::size_t, T value) {
+    *at = value;
+  }
 };
 
 }  // namespace quern::kernels

@@ -1,6 +1,7 @@
 // Execution model for tests: 32 lanes as a warp runs them. Every operation visits its lanes in a new random order, so
 // code that leans on one order shows; what was never written is poison and reading it is counted; scans and shuffles go
-// in the steps of a warp.
+// in the steps of a warp. Accesses to watched memory by several lanes without a sync() between them are counted as
+// races, unless all of them read.
 #pragma once
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "kernels/core/tile.h"
 
@@ -24,10 +26,37 @@ class EmulatorState {
   void reset(std::uint64_t seed) {
     random_.seed(seed);
     poison_reads_ = 0;
+    races_ = 0;
+    watch(nullptr, 0);
   }
   std::uint64_t poison_reads() const { return poison_reads_; }
   void count_poison_read() { ++poison_reads_; }
   std::uint64_t random() { return random_(); }
+
+  /// Watches this memory, nothing else, from now on.
+  void watch(const void* begin, std::size_t bytes) {
+    watched_ = static_cast<const std::uint8_t*>(begin);
+    cells_.assign(bytes, {});
+    epoch_ = 1;
+  }
+  void sync() { ++epoch_; }
+  std::uint64_t races() const { return races_; }
+  /// Lane kEveryLane: all of them.
+  void note_read(const void* at, std::size_t bytes, std::size_t lane) {
+    for_watched(at, bytes, [&](Cell& cell) {
+      if (cell.written == epoch_ && cell.writer != lane) ++races_;
+      cell.reader = static_cast<std::uint8_t>(cell.read == epoch_ && cell.reader != lane ? kEveryLane : lane);
+      cell.read = epoch_;
+    });
+  }
+  void note_write(const void* at, std::size_t bytes, std::size_t lane) {
+    for_watched(at, bytes, [&](Cell& cell) {
+      if ((cell.written == epoch_ && cell.writer != lane) || (cell.read == epoch_ && cell.reader != lane)) ++races_;
+      cell.written = epoch_;
+      cell.writer = static_cast<std::uint8_t>(lane);
+    });
+  }
+  static constexpr std::size_t kEveryLane = 255;
 
   /// The lanes in a new order.
   std::array<std::uint8_t, kernels::kLanes> order() {
@@ -43,8 +72,26 @@ class EmulatorState {
   }
 
  private:
+  /// Who touched a byte last, and between which syncs.
+  struct Cell {
+    std::uint32_t written = 0;
+    std::uint32_t read = 0;
+    std::uint8_t writer = 0;
+    std::uint8_t reader = 0;
+  };
+  template <class F>
+  void for_watched(const void* at, std::size_t bytes, F&& f) {
+    const auto offset = reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(watched_);
+    for (std::size_t i = 0; i < bytes; ++i)
+      if (offset + i < cells_.size()) f(cells_[offset + i]);
+  }
+
   std::mt19937_64 random_{1};
   std::uint64_t poison_reads_ = 0;
+  std::uint64_t races_ = 0;
+  std::uint32_t epoch_ = 1;
+  const std::uint8_t* watched_ = nullptr;
+  std::vector<Cell> cells_;
 };
 
 struct LaneEmulator {
@@ -156,21 +203,40 @@ struct LaneEmulator {
   static T reduce_or(const vec<T>& a) {
     return reduce(a, [](T x, T y) { return static_cast<T>(x | y); });
   }
-  static void exclusive_scan(vec<std::uint32_t>& a) {
-    const vec<std::uint32_t> own = a;
+  template <class T>
+  static void exclusive_scan(vec<T>& a) {
+    const vec<T> own = a;
     inclusive_scan(a);
-    lanes([&](std::size_t l) { a.write(l, a.read(l) - own.read(l)); });
+    lanes([&](std::size_t l) { a.write(l, static_cast<T>(a.read(l) - own.read(l))); });
   }
   template <class T>
   static T broadcast(const vec<T>& a, unsigned from) {
     return a.read(from % kLanes);
   }
+  /// out[l] = a[l+1]; the last lane keeps its own.
   template <class T>
-  static void gather(vec<T>& out, const vec<T>& a, const vec<std::uint32_t>& from) {
+  static void shift_down(vec<T>& out, const vec<T>& a) {
     const vec<T> before = a;
-    lanes([&](std::size_t l) { out.write(l, before.read(from.read(l) % kLanes)); });
+    lanes([&](std::size_t l) { out.write(l, before.read(l + 1 < kLanes ? l + 1 : l)); });
   }
-  static void sync() {}
+  static void sync() { EmulatorState::instance().sync(); }
+
+  /// Memory that lanes share, as one lane or all of them reach it.
+  template <class T>
+  static T load(const T* at, std::size_t lane) {
+    EmulatorState::instance().note_read(at, sizeof(T), lane);
+    return *at;
+  }
+  template <class T>
+  static T load_same(const T* at) {
+    EmulatorState::instance().note_read(at, sizeof(T), EmulatorState::kEveryLane);
+    return *at;
+  }
+  template <class T>
+  static void store(T* at, std::size_t lane, T value) {
+    EmulatorState::instance().note_write(at, sizeof(T), lane);
+    *at = value;
+  }
 
  private:
   /// Lane l gets lane l - distance; the first lanes keep their own.

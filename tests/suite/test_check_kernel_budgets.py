@@ -68,7 +68,7 @@ class Complaints(unittest.TestCase):
         self.assertEqual(self.complaints({"k<*>": BUDGET}), [])
 
     def test_each_figure_above_is_named(self):
-        for key in budgets.LIMITS:
+        for key in budgets.REQUIRED + budgets.NEVER:
             found = self.complaints({"k<float>": BUDGET}, {**FIGURES, key: FIGURES[key] + 1})
             self.assertEqual(len(found), 1)
             self.assertIn(key, found[0])
@@ -87,7 +87,13 @@ class Complaints(unittest.TestCase):
                             for c in self.complaints({"k<*>": {"shared_bytes": 4096, "code_bytes": 1024}})))
 
     def test_budget_with_unknown_number(self):
-        self.assertIn("not measured", self.complaints({"k<*>": {**BUDGET, "regs": 1}})[0])
+        self.assertIn("no budget can allow", self.complaints({"k<*>": {**BUDGET, "regs": 1}})[0])
+
+    def test_spills_cannot_be_allowed(self):
+        for key in budgets.NEVER:
+            found = self.complaints({"k<*>": {**BUDGET, key: 8}}, {**FIGURES, key: 8})
+            self.assertTrue(any("no budget can allow" in c for c in found))
+            self.assertTrue(any("must be 0" in c for c in found))
 
     def test_number_by_architecture(self):
         by_arch = {**BUDGET, "registers": {"90": 39, "default": 64}}
@@ -95,7 +101,7 @@ class Complaints(unittest.TestCase):
         self.assertEqual(budgets.check_budgets({"k<*>": by_arch}, {"80": {"k<float>": FIGURES}}), [])
 
     def test_proposal_is_met_by_what_it_was_made_from(self):
-        measured = {"80": {"k<float>": FIGURES}, "90": {"k<float>": {**FIGURES, "registers": 50, "spill_bytes": 8}}}
+        measured = {"80": {"k<float>": FIGURES}, "90": {"k<float>": {**FIGURES, "registers": 50}}}
         self.assertEqual(budgets.check_budgets(budgets.propose(measured)["kernels"], measured), [])
 
 

@@ -12,6 +12,7 @@
 #include "kernels/core/lane_encode.h"
 #include "kernels/cpu/lorenzo.h"
 #include "tests/emulator/lane_emulator.h"
+#include "tests/support/array_cases.h"
 #include "tests/unit_kernels/chunk_cases.h"
 
 namespace quern::kernels {
@@ -29,20 +30,26 @@ std::vector<std::uint32_t> tile_order(std::size_t tiles) {
   return order;
 }
 
-template <TileShape S, class Q, class Exact>
+/// Buffers of a chunk's tiles, watched and full of noise.
+template <class Buffer>
+std::vector<Buffer> noisy_buffers(std::size_t tiles) {
+  std::vector<Buffer> buffers(tiles);
+  auto* const bytes = reinterpret_cast<std::uint8_t*>(buffers.data());
+  EmulatorState& state = EmulatorState::instance();
+  for (std::size_t i = 0; i < tiles * sizeof(Buffer); ++i) bytes[i] = static_cast<std::uint8_t>(state.random());
+  state.watch(bytes, tiles * sizeof(Buffer));
+  return buffers;
+}
+
+template <TileShape S, class Bits>
 std::vector<std::uint8_t> encode_on_lanes(const ChunkCase& c) {
-  using W = typename Q::Word;
   const auto tiles = static_cast<std::uint32_t>(c.tiles());
-  const auto* chunk = reinterpret_cast<const typename Q::Bits*>(c.elements.data());
-  const Q quantizer = make_quantizer<Q>(c.rules.params);
-  std::vector<LaneBuffer<W>> buffers(tiles);
+  const auto* chunk = reinterpret_cast<const Bits*>(c.elements.data());
+  auto buffers = noisy_buffers<LaneBuffer<CodeWord<Bits>>>(tiles);
   std::vector<LaneMarks<X>> marks(tiles);
   std::vector<LaneTileInfo> infos(tiles);
-  for (const std::uint32_t t : tile_order(tiles)) {
-    X::vec<W> q[kRows], z[kRows];
-    encode_lanes<X, S, Q, Exact>(c.rules, quantizer, chunk, lane_place<S>(c.box, t), q, z, marks[t], buffers[t],
-                                 infos[t]);
-  }
+  for (const std::uint32_t t : tile_order(tiles))
+    encode_lanes<X, S>(c.rules, chunk, lane_place<S>(c.box, t), marks[t], buffers[t], infos[t]);
   std::vector<std::uint8_t> out(max_lorenzo_chunk_bytes(c.rules.element, tiles));
   std::uint32_t bytes = 0;
   for (const std::uint32_t t : tile_order(tiles))
@@ -51,81 +58,121 @@ std::vector<std::uint8_t> encode_on_lanes(const ChunkCase& c) {
   return out;
 }
 
-template <TileShape S, class Q, class Exact>
+template <TileShape S, class Bits>
 bool decode_on_lanes(const ChunkCase& c, const std::vector<std::uint8_t>& in, std::vector<std::uint8_t>& out) {
-  using W = typename Q::Word;
   out.assign(c.elements.size(), 0xa5);
   const auto tiles = static_cast<std::uint32_t>(c.tiles());
   LaneHeads heads;
   if (!read_heads(in.data(), static_cast<std::uint32_t>(in.size()), tiles, heads)) return false;
+  auto areas = noisy_buffers<LaneArea<CodeWord<Bits>>>(tiles);
   bool good = true;
   for (const std::uint32_t t : tile_order(tiles)) {
-    X::vec<W> q[kRows];
-    LaneBuffer<W> buffer;
-    good = decode_lanes<X, S, Q, Exact>(make_quantizer<Q>(c.rules.params), heads.heads[t],
-                                        {in.data() + heads.begins[t], heads.heads[t].payload}, lane_place<S>(c.box, t),
-                                        q, buffer, reinterpret_cast<typename Q::Bits*>(out.data())) &&
+    good = decode_lanes<X, S>(c.rules, heads.heads[t], {in.data() + heads.begins[t], heads.heads[t].payload},
+                              lane_place<S>(c.box, t), areas[t], reinterpret_cast<Bits*>(out.data())) &&
            good;
   }
   return good;
 }
 
-/// Calls f for the quantizers that the lane code serves; others are left out.
-template <TileShape S, class F>
-bool with_lane_quantizer(const ChunkCase& c, F&& f) {
-  bool served = false;
-  with_quantizer(c.rules.element, c.rules.quantizer, [&]<class Q, class Exact>() {
-    if constexpr (!Q::kHasSign && sizeof(typename Q::Word) == 4) {
-      f.template operator()<S, Q, Exact>();
-      served = true;
+/// Calls f for the shape and element width of a case.
+template <class F>
+void with_lane_code(const ChunkCase& c, F&& f) {
+  const auto with_shape = [&]<class Bits>() {
+    switch (c.rules.tile) {
+      case TileShape::line: f.template operator()<TileShape::line, Bits>(); break;
+      case TileShape::plane: f.template operator()<TileShape::plane, Bits>(); break;
+      case TileShape::block: f.template operator()<TileShape::block, Bits>(); break;
+    }
+  };
+  switch (element_bytes(c.rules.element)) {
+    case 1: with_shape.template operator()<std::uint8_t>(); break;
+    case 2: with_shape.template operator()<std::uint16_t>(); break;
+    case 4: with_shape.template operator()<std::uint32_t>(); break;
+    default: with_shape.template operator()<std::uint64_t>(); break;
+  }
+}
+
+/// The CPU's kernels with scratch of their own.
+struct Cpu {
+  struct alignas(64) Line {
+    std::uint8_t bytes[64];
+  };
+  const LorenzoKernels& kernels = lorenzo_kernels(IsaLevel::baseline);
+  std::unique_ptr<Line[]> scratch{
+      new Line[1 + std::max(kernels.encode_scratch_bytes, kernels.decode_scratch_bytes) / sizeof(Line)]};
+};
+
+/// Holds one case against the CPU: what is encoded, and what becomes of its bytes, whole and damaged.
+void compare(const ChunkCase& c, Cpu& cpu, std::mt19937_64& random, int rounds) {
+  SCOPED_TRACE(c.name + " seed " + std::to_string(testing::kChunkSeed));
+  std::vector<std::uint8_t> bytes(max_lorenzo_chunk_bytes(c.rules.element, c.tiles()));
+  bytes.resize(cpu.kernels.encode(c.rules, c.elements.data(), c.box, bytes.data(), cpu.scratch.get()));
+  with_lane_code(c, [&]<TileShape S, class Bits>() {
+    ASSERT_EQ((encode_on_lanes<S, Bits>(c)), bytes);
+    for (int round = 0; round < rounds; ++round) {
+      auto damaged = bytes;
+      if (round == 1) damaged.resize(random() % damaged.size());
+      for (int flips = 0; flips < round - 1; ++flips)
+        damaged[random() % std::min<std::size_t>(damaged.size(), 64u << (random() % 8))] ^=
+            static_cast<std::uint8_t>(1 + random() % 255);
+      std::vector<std::uint8_t> elements(c.elements.size(), 0xa5), others;
+      const bool good =
+          cpu.kernels.decode(c.rules, damaged.data(), damaged.size(), elements.data(), c.box, cpu.scratch.get());
+      ASSERT_EQ((decode_on_lanes<S, Bits>(c, damaged, others)), good) << "round " << round;
+      if (good) {
+        ASSERT_EQ(others, elements) << "round " << round;
+      }
     }
   });
-  return served;
-}
-template <class F>
-bool with_lane_code(const ChunkCase& c, F&& f) {
-  switch (c.rules.tile) {
-    case TileShape::line: return with_lane_quantizer<TileShape::line>(c, f);
-    case TileShape::plane: return with_lane_quantizer<TileShape::plane>(c, f);
-    case TileShape::block: return with_lane_quantizer<TileShape::block>(c, f);
-  }
-  return false;
+  ASSERT_EQ(EmulatorState::instance().poison_reads(), 0u);
+  ASSERT_EQ(EmulatorState::instance().races(), 0u);
 }
 
 TEST(LaneChunk, EveryCase_BytesAndElementsAsOnTheCpu) {
   EmulatorState::instance().reset(testing::kChunkSeed);
   std::mt19937_64 random(testing::kChunkSeed);
-  const LorenzoKernels& cpu = lorenzo_kernels(IsaLevel::baseline);
-  struct alignas(64) Line {
-    std::uint8_t bytes[64];
-  };
-  const std::unique_ptr<Line[]> scratch(
-      new Line[1 + std::max(cpu.encode_scratch_bytes, cpu.decode_scratch_bytes) / sizeof(Line)]);
-  std::size_t served = 0;
+  Cpu cpu;
   for (const ChunkCase& c : testing::chunk_cases()) {
-    SCOPED_TRACE(c.name + " seed " + std::to_string(testing::kChunkSeed));
-    std::vector<std::uint8_t> bytes(max_lorenzo_chunk_bytes(c.rules.element, c.tiles()));
-    bytes.resize(cpu.encode(c.rules, c.elements.data(), c.box, bytes.data(), scratch.get()));
-    served += with_lane_code(c, [&]<TileShape S, class Q, class Exact>() {
-      ASSERT_EQ((encode_on_lanes<S, Q, Exact>(c)), bytes);
-      for (int round = 0; round < 6; ++round) {
-        auto damaged = bytes;
-        if (round == 1) damaged.resize(random() % damaged.size());
-        for (int flips = 0; flips < round - 1; ++flips)
-          damaged[random() % std::min<std::size_t>(damaged.size(), 64u << (random() % 8))] ^=
-              static_cast<std::uint8_t>(1 + random() % 255);
-        std::vector<std::uint8_t> elements(c.elements.size(), 0xa5), others;
-        const bool good = cpu.decode(c.rules, damaged.data(), damaged.size(), elements.data(), c.box, scratch.get());
-        ASSERT_EQ((decode_on_lanes<S, Q, Exact>(c, damaged, others)), good) << "round " << round;
-        if (good) {
-          ASSERT_EQ(others, elements) << "round " << round;
-        }
-      }
-    });
+    compare(c, cpu, random, 6);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(served, 700u);
-  EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
+}
+
+/// A whole array of the shared test data as one chunk with ragged edges.
+ChunkCase array_case(DType dtype, quern::testing::Data data, TileShape tile, QuantizerKind kind) {
+  const Shape shape = tile == TileShape::line    ? quern::testing::shape_of({1, 1, 1500})
+                      : tile == TileShape::plane ? quern::testing::shape_of({1, 33, 40})
+                                                 : quern::testing::shape_of({5, 8, 33});
+  ChunkCase c;
+  c.rules = testing::make_case_rules(static_cast<Element>(dtype), kind, tile);
+  c.box = {{shape[0], shape[1], shape[2]}, {shape[1] * shape[2], shape[2]}};
+  c.elements = quern::testing::make_array(dtype, shape, data).bytes;
+  c.name = std::string(quern::testing::data_name(data)) + " element " + std::to_string(static_cast<int>(dtype)) +
+           " tile " + std::to_string(static_cast<int>(tile)) + " quantizer " + std::to_string(static_cast<int>(kind));
+  return c;
+}
+
+TEST(LaneChunk, EveryKindOfData_BytesAndElementsAsOnTheCpu) {
+  EmulatorState::instance().reset(testing::kChunkSeed);
+  std::mt19937_64 random(testing::kChunkSeed);
+  Cpu cpu;
+  for (const DType dtype : quern::testing::all_dtypes())
+    for (const quern::testing::Data data : quern::testing::all_data())
+      for (const TileShape tile : {TileShape::line, TileShape::plane, TileShape::block})
+        for (const QuantizerKind kind : {QuantizerKind::absolute, QuantizerKind::pointwise, QuantizerKind::exact}) {
+          if (kind == QuantizerKind::pointwise && !is_float(dtype)) continue;
+          ChunkCase c = array_case(dtype, data, tile, kind);
+          compare(c, cpu, random, 3);
+          if (kind == QuantizerKind::absolute && is_float(dtype)) {
+            for (const double bound : {1e-42, 1e30}) {
+              c.rules.params =
+                  dtype == DType::f64 ? testing::float_params<double>(bound) : testing::float_params<float>(bound);
+              c.name += " bound " + std::to_string(bound);
+              compare(c, cpu, random, 3);
+            }
+          }
+          if (HasFatalFailure()) return;
+        }
 }
 
 }  // namespace

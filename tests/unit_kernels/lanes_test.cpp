@@ -134,27 +134,69 @@ TEST(Emulator, ReadOfAnUnwrittenLane_IsCounted) {
   EXPECT_EQ(EmulatorState::instance().poison_reads(), 1u);
 }
 
+TEST(Emulator, LanesMeetingInMemoryWithoutSync_AreCounted) {
+  using X = LaneEmulator;
+  EmulatorState& state = EmulatorState::instance();
+  std::uint32_t cells[kLanes] = {};
+  const auto races_of = [&](auto f) {
+    state.reset(kSeed);
+    state.watch(cells, sizeof cells);
+    f();
+    return state.races();
+  };
+  EXPECT_EQ(races_of([&] {
+              X::store(&cells[1], 1, 7u);
+              X::sync();
+              EXPECT_EQ(X::load(&cells[1], 2), 7u);
+              EXPECT_EQ(X::load_same(&cells[1]), 7u);
+              X::sync();
+              X::store(&cells[1], 3, 8u);
+              EXPECT_EQ(X::load(&cells[1], 3), 8u);
+            }),
+            0u);
+  EXPECT_GT(races_of([&] {
+              X::store(&cells[1], 1, 7u);
+              (void)X::load(&cells[1], 2);
+            }),
+            0u);
+  EXPECT_GT(races_of([&] {
+              (void)X::load(&cells[1], 1);
+              (void)X::load(&cells[1], 2);
+              X::store(&cells[1], 2, 7u);
+            }),
+            0u);
+  EXPECT_GT(races_of([&] {
+              (void)X::load_same(&cells[1]);
+              X::store(&cells[1], 2, 7u);
+            }),
+            0u);
+  EXPECT_GT(races_of([&] {
+              X::store(&cells[1], 1, 7u);
+              X::store(&cells[1], 2, 7u);
+            }),
+            0u);
+}
+
 TEST(Emulator, CollectiveOperations_MatchPlainLoops) {
   std::mt19937_64 random(kSeed);
   EmulatorState::instance().reset(kSeed);
   using X = LaneEmulator;
   for (int round = 0; round < 50; ++round) {
     std::uint32_t values[kLanes];
-    X::vec<std::uint32_t> a, from, gathered;
+    X::vec<std::uint32_t> a, next;
     X::vec<bool> odd;
     for (std::size_t l = 0; l < kLanes; ++l) {
       values[l] = static_cast<std::uint32_t>(random());
       X::set(a, l, values[l]);
-      X::set(from, l, static_cast<std::uint32_t>(kLanes - 1 - l));
       X::set(odd, l, (values[l] & 1) != 0);
     }
     std::uint32_t sum = 0, all = 0, mask = 0;
     X::vec<std::uint32_t> scanned = a;
     X::exclusive_scan(scanned);
-    X::gather(gathered, a, from);
+    X::shift_down(next, a);
     for (std::size_t l = 0; l < kLanes; ++l) {
       ASSERT_EQ(X::get(scanned, l), sum) << "seed " << kSeed;
-      ASSERT_EQ(X::get(gathered, l), values[kLanes - 1 - l]);
+      ASSERT_EQ(X::get(next, l), values[l + 1 < kLanes ? l + 1 : l]);
       sum += values[l];
       all |= values[l];
       mask |= (values[l] & 1) << l;
