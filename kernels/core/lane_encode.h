@@ -129,11 +129,30 @@ constexpr void encode_lanes(const ChunkRules& rules, const Bits* chunk, const La
   info.head.payload = info.sign_bytes + exception_bytes + packed.size();
 }
 
-/// Copies bytes, neighbours by neighbouring lanes; returns the new end.
+/// Four bytes of a stream, which is bytes elsewhere.
+using BytesOf4 [[gnu::may_alias]] = std::uint32_t;
+
+/// Copies bytes out of a buffer, which is words: words where the target is aligned, put together from two words of the
+/// buffer, and bytes at both ends. Returns the new end.
 template <class X>
 constexpr std::uint8_t* copy_lanes(std::uint8_t* out, const std::uint8_t* in, std::uint32_t bytes) {
+  const auto ahead = static_cast<std::uint32_t>(0 - reinterpret_cast<std::uintptr_t>(out)) & 3;
+  const std::uint32_t first = ahead < bytes ? ahead : bytes;
+  const std::uint32_t words = (bytes - first) / 4;
+  const std::uint32_t last = first + 4 * words;
+  const auto odd = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(in + first)) & 3;
+  const auto* const from = reinterpret_cast<const std::uint32_t*>(in + first - odd);
+  auto* const to = reinterpret_cast<BytesOf4*>(out + first);
   X::lanes([&](auto lane) {
-    for (auto i = static_cast<std::uint32_t>(lane); i < bytes; i += kLanes) out[i] = X::load(in + i, lane);
+    const auto l = static_cast<std::uint32_t>(lane);
+    for (std::uint32_t i = l; i < words; i += kLanes) {
+      // The second word holds bytes of this one whenever the first does not hold all of them.
+      const std::uint32_t low = X::load(from + i, lane);
+      const std::uint32_t high = odd == 0 ? 0 : X::load(from + i + 1, lane);
+      to[i] = static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) >> (8 * odd));
+    }
+    if (l < first) out[l] = X::load(in + l, lane);
+    if (l < bytes - last) out[last + l] = X::load(in + last + l, lane);
   });
   return out + bytes;
 }
@@ -243,10 +262,10 @@ constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t til
     const std::uint8_t* from = buffer.bytes();
     std::uint32_t size = dense;
     if (part == 1) {
-      from = buffer.level2;
+      from = buffer.level2();
       size = 2u * (info.head.planes - info.head.dense);
     } else if (part == 2) {
-      from = buffer.level1;
+      from = buffer.level1();
       size = info.level1;
     } else if (part == 3) {
       from += dense;

@@ -16,15 +16,18 @@ namespace quern::kernels {
 inline constexpr unsigned kPlanesPerHalf = 32;
 
 /// Memory of one tile in the encoder. `area` holds cells, then planes, then dense planes and the bytes of sparse ones.
+/// All of it is words, which may be read as such where they hold bytes.
 template <class Word>
 struct LaneBuffer {
   static constexpr unsigned kMaxPlanes = 8 * sizeof(Word);
   LaneArea<Word> area;
-  std::uint8_t level2[2 * kMaxPlanes];
-  std::uint8_t level1[16 * kMaxPlanes];
+  std::uint32_t level2_words[2 * kMaxPlanes / 4];
+  std::uint32_t level1_words[16 * kMaxPlanes / 4];
 
   [[gnu::always_inline]] constexpr std::uint32_t* cells() { return area.cells; }
   [[gnu::always_inline]] constexpr std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(area.cells); }
+  [[gnu::always_inline]] constexpr std::uint8_t* level2() { return reinterpret_cast<std::uint8_t*>(level2_words); }
+  [[gnu::always_inline]] constexpr std::uint8_t* level1() { return reinterpret_cast<std::uint8_t*>(level1_words); }
 };
 
 /// What a lane's word of a plane adds to the sparse form.
@@ -144,8 +147,8 @@ constexpr LanePlanes pack_planes(LaneBuffer<Word>& buffer, std::uint32_t planes)
       packed.area += kPlaneBytes;
       return;
     }
-    std::uint8_t* const level2 = buffer.level2 + 2 * (p - packed.dense);
-    std::uint8_t* const level1 = buffer.level1 + packed.level1;
+    std::uint8_t* const level2 = buffer.level2() + 2 * (p - packed.dense);
+    std::uint8_t* const level1 = buffer.level1() + packed.level1;
     std::uint8_t* const bytes = buffer.bytes() + packed.area;
     X::sync();
     put_sparse_word<X>(
