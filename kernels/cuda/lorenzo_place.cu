@@ -18,8 +18,8 @@ std::size_t slot_bytes_of(const ChunkRules& rules, const CudaGrid& grid) {
   return aligned(max_lorenzo_chunk_bytes(rules.element, chunk_tiles(grid, rules.tile)));
 }
 
-/// Where chunks begin, from their sizes; offsets[chunks] is the total. One CTA: the sizes are a few thousandths of what
-/// the encoder reads. A thread sums 4 neighbours, warps sum threads, all threads sum warps.
+/// Where chunks begin, from their sizes; offsets[chunks] is the total. One CTA: the sizes are a thousandth and less of
+/// what the encoder reads. A thread sums 4 neighbours, warps sum threads, all threads sum warps.
 __global__ void __launch_bounds__(kSumThreads)
     sum_sizes(const std::uint64_t* sizes, std::uint32_t chunks, std::uint64_t* offsets) {
   constexpr unsigned kEach = 4;
