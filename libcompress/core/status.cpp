@@ -1,6 +1,9 @@
 // Names of status codes and the text of a status.
 #include <quern/status.h>
 
+#include <array>
+#include <charconv>
+
 namespace quern {
 
 const char* status_name(StatusCode code) {
@@ -31,17 +34,27 @@ const char* status_name(StatusCode code) {
   return "unknown";
 }
 
-std::string Status::text() const {
-  std::string out;
+std::size_t Status::write_text(std::span<char> out) const {
+  std::size_t used = 0;
+  const auto put = [&](const char* first, const char* last) {
+    for (; first != last && used + 1 < out.size(); ++first) out[used++] = *first;
+  };
   for (const char* p = message_; *p != '\0'; ++p) {
     if (p[0] == '{' && (p[1] == '0' || p[1] == '1') && p[2] == '}') {
-      out += std::to_string(p[1] == '0' ? a_ : b_);
+      std::array<char, 24> digits;
+      put(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), p[1] == '0' ? a_ : b_).ptr);
       p += 2;
     } else {
-      out += *p;
+      put(p, p + 1);
     }
   }
-  return out;
+  out[used] = '\0';
+  return used;
+}
+
+std::string Status::text() const {
+  std::array<char, 512> text;
+  return {text.data(), write_text(text)};
 }
 
 }  // namespace quern

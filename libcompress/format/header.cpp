@@ -32,7 +32,7 @@ bool enforced_is_requested(const ErrorBound& requested, const EnforcedBound& enf
   return requested.kind == enforced.kind && requested.value == enforced.value;
 }
 
-void write_bound(Writer& out, const Header& header) {
+void write_bound(Writer& out, const HeaderFields& header) {
   const bool store_enforced =
       header.enforced.kind != BoundKind::lossless && !enforced_is_requested(header.requested, header.enforced);
   std::uint8_t flags = static_cast<std::uint8_t>(static_cast<unsigned>(header.requested.kind) |
@@ -48,7 +48,7 @@ void write_bound(Writer& out, const Header& header) {
   }
 }
 
-Status read_bound(Reader& in, Header& header) {
+Status read_bound(Reader& in, HeaderFields& header) {
   QUERN_ASSIGN_OR_RETURN(const std::uint8_t flags, in.u8());
   const std::uint8_t requested = flags & 7;
   const std::uint8_t enforced = flags >> 3 & 7;
@@ -88,7 +88,7 @@ Status read_bound(Reader& in, Header& header) {
   return {};
 }
 
-Status read_shape(Reader& in, Header& header) {
+Status read_shape(Reader& in, HeaderFields& header) {
   QUERN_ASSIGN_OR_RETURN(const std::uint8_t rank, in.u8());
   if (rank > kMaxRank)
     return Status(StatusCode::corrupt, "the header's array has {0} axes; at most {1} are possible", rank,
@@ -103,7 +103,7 @@ Status read_shape(Reader& in, Header& header) {
   return {};
 }
 
-Status read_grid(Reader& in, Header& header) {
+Status read_grid(Reader& in, HeaderFields& header) {
   for (std::uint64_t& extent : header.grid.extents) {
     QUERN_ASSIGN_OR_RETURN(extent, in.varint(kMaxElems));
   }
@@ -115,17 +115,8 @@ Status read_grid(Reader& in, Header& header) {
   return {};
 }
 
-Status read_fills(Reader& in, Header& header) {
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t fills, in.varint(kMaxFillValues));
-  header.fill_bits.resize(static_cast<std::size_t>(fills));
-  for (std::uint64_t& bits : header.fill_bits) {
-    QUERN_ASSIGN_OR_RETURN(bits, in.unsigned_of(dtype_bytes(header.dtype)));
-  }
-  return {};
-}
-
-Result<Header> parse_fields(Reader& in) {
-  Header header;
+Result<HeaderView> view_fields(Reader& in) {
+  HeaderView header;
   QUERN_ASSIGN_OR_RETURN(header.major, in.u8());
   QUERN_ASSIGN_OR_RETURN(header.minor, in.u8());
   if (header.major != kFormatMajor || header.minor != kFormatMinor)
@@ -152,11 +143,11 @@ Result<Header> parse_fields(Reader& in) {
   QUERN_ASSIGN_OR_RETURN(header.writer.minor, in.u8());
   QUERN_ASSIGN_OR_RETURN(header.writer.patch, in.u8());
   QUERN_RETURN_IF_ERROR(read_grid(in, header));
-  QUERN_RETURN_IF_ERROR(read_fills(in, header));
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t fills, in.varint(kMaxFillValues));
+  QUERN_ASSIGN_OR_RETURN(header.fills, in.bytes(fills * dtype_bytes(header.dtype)));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t params, in.varint(kMaxParamsBytes));
-  QUERN_ASSIGN_OR_RETURN(const auto params_bytes, in.bytes(params));
-  header.params.assign(params_bytes.begin(), params_bytes.end());
-  QUERN_ASSIGN_OR_RETURN(header.metadata, read_metadata(in));
+  QUERN_ASSIGN_OR_RETURN(header.params, in.bytes(params));
+  QUERN_ASSIGN_OR_RETURN(header.metadata, view_metadata(in));
   QUERN_RETURN_IF_ERROR(in.expect_end());
   return header;
 }
@@ -253,7 +244,7 @@ Result<std::uint64_t> header_size(std::span<const std::uint8_t> prefix) {
   return size;
 }
 
-Result<Header> parse_header(std::span<const std::uint8_t> bytes) {
+Result<HeaderView> view_header(std::span<const std::uint8_t> bytes) {
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t size,
                          header_size(bytes.first(std::min(bytes.size(), kHeaderPrefixBytes))));
   if (size != bytes.size())
@@ -265,11 +256,25 @@ Result<Header> parse_header(std::span<const std::uint8_t> bytes) {
   if (checksum64(body) != stored)
     return Status(StatusCode::checksum_mismatch, "the header is damaged: its checksum does not match");
   Reader in(body.subspan(kHeaderPrefixBytes));
-  auto header = parse_fields(in);
+  auto header = view_fields(in);
   // Inside a header whose checksum holds, running out of bytes means that it was never valid.
   if (!header.ok() && header.status().code() == StatusCode::truncated)
     return Status(StatusCode::corrupt, "the header ends before its fields do");
   if (header.ok()) header->checksum = stored;
+  return header;
+}
+
+Result<Header> parse_header(std::span<const std::uint8_t> bytes) {
+  QUERN_ASSIGN_OR_RETURN(const HeaderView view, view_header(bytes));
+  Header header;
+  static_cast<HeaderFields&>(header) = view;
+  header.fill_bits.resize(view.fill_count());
+  Reader fills(view.fills);
+  for (std::uint64_t& bits : header.fill_bits) {
+    QUERN_ASSIGN_OR_RETURN(bits, fills.unsigned_of(dtype_bytes(view.dtype)));
+  }
+  header.params.assign(view.params.begin(), view.params.end());
+  QUERN_ASSIGN_OR_RETURN(header.metadata, unpack_metadata(view.metadata));
   return header;
 }
 

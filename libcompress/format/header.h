@@ -15,6 +15,8 @@
 #include <quern/status.h>
 #include <quern/stream_io.h>
 
+#include "libcompress/format/metadata.h"
+
 namespace quern {
 
 inline constexpr std::uint8_t kFormatMajor = 0;
@@ -32,7 +34,8 @@ struct WriterId {
   std::uint8_t patch = 0;
 };
 
-struct Header {
+/// What every header has, whoever owns its parts of variable length.
+struct HeaderFields {
   std::uint8_t major = kFormatMajor;
   std::uint8_t minor = kFormatMinor;
   std::uint64_t must_understand = 0;
@@ -46,10 +49,22 @@ struct Header {
   std::uint16_t codec_version = 0;
   WriterId writer;
   ChunkGrid grid;
+  std::uint64_t checksum = 0;  ///< set by parsing and by serialize_header
+};
+
+/// A header as it lies in bytes somebody else owns; nothing is allocated.
+struct HeaderView : HeaderFields {
+  std::span<const std::uint8_t> fills;  ///< elements of the array's type, little-endian
+  std::span<const std::uint8_t> params;
+  MetadataView metadata;
+
+  std::size_t fill_count() const { return fills.size() / dtype_bytes(dtype); }
+};
+
+struct Header : HeaderFields {
   std::vector<std::uint64_t> fill_bits;
   std::vector<std::uint8_t> params;
   std::vector<std::uint8_t> metadata;
-  std::uint64_t checksum = 0;  ///< set by parsing and by serialize_header
 };
 
 /// This library's writer id.
@@ -60,6 +75,8 @@ Result<std::vector<std::uint8_t>> serialize_header(Header& header);
 
 /// Reads exactly one header; `bytes` must end where the header ends.
 Result<Header> parse_header(std::span<const std::uint8_t> bytes);
+/// The same without a copy; packed metadata stays packed, and is not checked beyond its size.
+Result<HeaderView> view_header(std::span<const std::uint8_t> bytes);
 
 /// Bytes of the whole header, from its first kHeaderPrefixBytes. Checks magic and limit.
 Result<std::uint64_t> header_size(std::span<const std::uint8_t> prefix);

@@ -35,20 +35,25 @@ void write_metadata(Writer& out, std::span<const std::uint8_t> metadata) {
   out.bytes(metadata);
 }
 
-Result<std::vector<std::uint8_t>> read_metadata(Reader& in) {
+Result<MetadataView> view_metadata(Reader& in) {
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t head, in.varint(kMaxMetadataBytes << 1 | 1));
-  const std::uint64_t stored = head >> 1;
-  if ((head & 1) == 0) {
-    QUERN_ASSIGN_OR_RETURN(const auto plain, in.bytes(stored));
-    return std::vector<std::uint8_t>(plain.begin(), plain.end());
+  MetadataView view;
+  view.is_packed = (head & 1) != 0;
+  view.bytes = head >> 1;
+  if (view.is_packed) {
+    QUERN_ASSIGN_OR_RETURN(view.bytes, in.varint(kMaxMetadataBytes));
   }
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t unpacked, in.varint(kMaxMetadataBytes));
-  QUERN_ASSIGN_OR_RETURN(const auto packed, in.bytes(stored));
-  std::vector<std::uint8_t> metadata(static_cast<std::size_t>(unpacked));
-  const std::size_t n = ZSTD_decompress(metadata.data(), metadata.size(), packed.data(), packed.size());
-  if (ZSTD_isError(n) != 0 || n != unpacked)
+  QUERN_ASSIGN_OR_RETURN(view.stored, in.bytes(head >> 1));
+  return view;
+}
+
+Result<std::vector<std::uint8_t>> unpack_metadata(const MetadataView& view) {
+  if (!view.is_packed) return std::vector<std::uint8_t>(view.stored.begin(), view.stored.end());
+  std::vector<std::uint8_t> metadata(static_cast<std::size_t>(view.bytes));
+  const std::size_t n = ZSTD_decompress(metadata.data(), metadata.size(), view.stored.data(), view.stored.size());
+  if (ZSTD_isError(n) != 0 || n != view.bytes)
     return Status(StatusCode::corrupt, "the metadata section does not unpack to its {0} bytes",
-                  static_cast<std::int64_t>(unpacked));
+                  static_cast<std::int64_t>(view.bytes));
   return metadata;
 }
 

@@ -15,7 +15,15 @@ namespace quern {
 /// Appends the section; `metadata` is at most kMaxMetadataBytes.
 void write_metadata(Writer& out, std::span<const std::uint8_t> metadata);
 
-/// Reads the section. Allocates at most kMaxMetadataBytes.
-Result<std::vector<std::uint8_t>> read_metadata(Reader& in);
+/// The section as it lies in bytes somebody else owns.
+struct MetadataView {
+  std::span<const std::uint8_t> stored;
+  std::uint64_t bytes = 0;  ///< of the metadata, unpacked; at most kMaxMetadataBytes
+  bool is_packed = false;
+};
+Result<MetadataView> view_metadata(Reader& in);
+
+/// Allocates the metadata's bytes. Fails with `corrupt` when they do not unpack to that size.
+Result<std::vector<std::uint8_t>> unpack_metadata(const MetadataView& view);
 
 }  // namespace quern

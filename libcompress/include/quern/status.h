@@ -2,8 +2,10 @@
 // Nothing here allocates, throws or prints; a message is a static string with up to two integers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -55,6 +57,8 @@ class [[nodiscard]] Status {
   constexpr StatusCode code() const { return code_; }
   /// Message with the integers put in; allocates.
   std::string text() const;
+  /// The same into a buffer, with a 0 behind it, cut to fit; returns the characters written. `out` is not empty.
+  std::size_t write_text(std::span<char> out) const;
   constexpr std::int64_t first() const { return a_; }
   constexpr std::int64_t second() const { return b_; }
 

@@ -1,0 +1,50 @@
+// Where C++ meets C: runs a call, turns Status and exceptions into a quern_status and one line of text.
+#pragma once
+
+#include <array>
+#include <exception>
+#include <new>
+
+#include <quern/quern.h>
+#include <quern/status.h>
+
+namespace quern::capi {
+
+/// One line of text that never allocates; longer ones are cut.
+class ErrorText {
+ public:
+  void clear() { text_[0] = '\0'; }
+  void set(const Status& status);
+  const char* c_str() const { return text_.data(); }
+
+ private:
+  std::array<char, 512> text_{};
+};
+
+/// The text of calls without a context.
+ErrorText& thread_error();
+
+/// Runs `body`, which returns a Status; nothing it throws gets out.
+template <class Body>
+quern_status guarded(ErrorText& error, const Body& body) noexcept {
+  Status status;
+  try {
+    status = body();
+  } catch (const std::bad_alloc&) {
+    status = Status(StatusCode::out_of_memory, "out of memory");
+  } catch (const std::exception&) {
+    status = Status(StatusCode::internal, "an exception of the library or of a callback; please report it");
+  } catch (...) {
+    status = Status(StatusCode::internal, "a foreign exception, from a callback perhaps");
+  }
+  if (status.ok()) {
+    error.clear();
+  } else {
+    error.set(status);
+  }
+  return static_cast<quern_status>(status.code());
+}
+
+inline Status null_argument(const char* message) { return Status(StatusCode::invalid_argument, message); }
+
+}  // namespace quern::capi

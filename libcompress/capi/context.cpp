@@ -1,0 +1,72 @@
+// Contexts: who runs, how much memory, what went wrong last.
+#include <memory>
+#include <new>
+
+#include "libcompress/capi/handles.h"
+#include "libcompress/capi/versioned.h"
+
+namespace quern::capi {
+
+namespace {
+
+struct RunnerCall {
+  const std::function<void(std::size_t)>* body;
+};
+
+extern "C" void quern_run_body(void* argument, std::size_t index) {
+  (*static_cast<RunnerCall*>(argument)->body)(index);
+}
+
+}  // namespace
+
+void CallerRunner::run(std::size_t tasks, const std::function<void(std::size_t)>& body) {
+  RunnerCall call{&body};
+  runner_.run(runner_.user, tasks, &quern_run_body, &call);
+}
+
+ErrorText& thread_error() {
+  thread_local ErrorText error;
+  return error;
+}
+
+void ErrorText::set(const Status& status) {
+  const std::size_t used = status.write_text(text_);
+  (void)used;
+}
+
+namespace {
+
+Status make_context(const quern_context_desc* given, quern_context** out) {
+  if (out == nullptr) return null_argument("quern_context_create: the place for the context is NULL");
+  *out = nullptr;
+  quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
+  if (given != nullptr) QUERN_RETURN_IF_ERROR(read_struct(given, desc));
+  if (desc.runner.run != nullptr && desc.runner.width == 0)
+    return Status(StatusCode::invalid_argument, "runner.width is 0: it is how many tasks may run at once, at least 1");
+  auto context = std::make_unique<quern_context>();
+  context->execution.threads = desc.threads;
+  if (desc.memory_limit != 0) context->execution.memory_limit = desc.memory_limit;
+  if (desc.runner.run != nullptr) context->execution.runner = &context->runner.emplace(desc.runner);
+  if (desc.progress != nullptr) {
+    context->execution.progress = [call = desc.progress, user = desc.progress_user](std::uint64_t done,
+                                                                                    std::uint64_t total) {
+      return call(user, done, total) != 0;
+    };
+  }
+  *out = context.release();
+  return {};
+}
+
+}  // namespace
+}  // namespace quern::capi
+
+quern_status quern_context_create(const quern_context_desc* desc, quern_context** context) {
+  using namespace quern::capi;
+  return guarded(thread_error(), [&] { return make_context(desc, context); });
+}
+
+void quern_context_destroy(quern_context* context) { delete context; }
+
+const char* quern_last_error(const quern_context* context) {
+  return context != nullptr ? context->error.c_str() : quern::capi::thread_error().c_str();
+}

@@ -1,0 +1,87 @@
+// What the library is: versions, status names, build, codecs.
+#include <exception>
+#include <string>
+
+#include <quern/compress.h>
+#include <quern/library.h>
+#include <quern/quern.h>
+
+#include "libcompress/capi/barrier.h"
+#include "libcompress/capi/versioned.h"
+
+static_assert(QUERN_OK == static_cast<int>(quern::StatusCode::ok));
+static_assert(QUERN_ERROR_INVALID_ARGUMENT == static_cast<int>(quern::StatusCode::invalid_argument));
+static_assert(QUERN_ERROR_INVALID_SHAPE == static_cast<int>(quern::StatusCode::invalid_shape));
+static_assert(QUERN_ERROR_INVALID_BOUND == static_cast<int>(quern::StatusCode::invalid_bound));
+static_assert(QUERN_ERROR_UNKNOWN_SETTING == static_cast<int>(quern::StatusCode::unknown_setting));
+static_assert(QUERN_ERROR_BOUND_NOT_MET == static_cast<int>(quern::StatusCode::bound_not_met));
+static_assert(QUERN_ERROR_BAD_MAGIC == static_cast<int>(quern::StatusCode::bad_magic));
+static_assert(QUERN_ERROR_TRUNCATED == static_cast<int>(quern::StatusCode::truncated));
+static_assert(QUERN_ERROR_CORRUPT == static_cast<int>(quern::StatusCode::corrupt));
+static_assert(QUERN_ERROR_CHECKSUM_MISMATCH == static_cast<int>(quern::StatusCode::checksum_mismatch));
+static_assert(QUERN_ERROR_UNSUPPORTED_VERSION == static_cast<int>(quern::StatusCode::unsupported_version));
+static_assert(QUERN_ERROR_TRAILING_DATA == static_cast<int>(quern::StatusCode::trailing_data));
+static_assert(QUERN_ERROR_UNSUPPORTED == static_cast<int>(quern::StatusCode::unsupported));
+static_assert(QUERN_ERROR_UNKNOWN_CODEC == static_cast<int>(quern::StatusCode::unknown_codec));
+static_assert(QUERN_ERROR_OUT_OF_MEMORY == static_cast<int>(quern::StatusCode::out_of_memory));
+static_assert(QUERN_ERROR_MEMORY_LIMIT == static_cast<int>(quern::StatusCode::memory_limit));
+static_assert(QUERN_ERROR_IO == static_cast<int>(quern::StatusCode::io_error));
+static_assert(QUERN_ERROR_CANCELLED == static_cast<int>(quern::StatusCode::cancelled));
+static_assert(QUERN_ERROR_DESTINATION_TOO_SMALL == static_cast<int>(quern::StatusCode::destination_too_small));
+static_assert(QUERN_ERROR_DEVICE_UNAVAILABLE == static_cast<int>(quern::StatusCode::device_unavailable));
+static_assert(QUERN_ERROR_DEVICE == static_cast<int>(quern::StatusCode::device_error));
+static_assert(QUERN_ERROR_INTERNAL == static_cast<int>(quern::StatusCode::internal));
+
+uint32_t quern_version(void) {
+  return QUERN_VERSION_MAJOR * 10000 + QUERN_VERSION_MINOR * 100 + QUERN_VERSION_PATCH;
+}
+
+#define QUERN_TEXT_INNER(x) #x
+#define QUERN_TEXT(x) QUERN_TEXT_INNER(x)
+const char* quern_version_string(void) {
+  return QUERN_TEXT(QUERN_VERSION_MAJOR) "." QUERN_TEXT(QUERN_VERSION_MINOR) "." QUERN_TEXT(QUERN_VERSION_PATCH);
+}
+
+uint32_t quern_abi_version(void) { return QUERN_ABI_VERSION; }
+
+const char* quern_status_name(quern_status status) {
+  return quern::status_name(static_cast<quern::StatusCode>(status));
+}
+
+const char* quern_build_info(void) {
+  using namespace quern;
+  try {
+    static const std::string text = [] {
+      std::string built = std::string("quern ") + quern_version_string() + "; CPU kernels:";
+      for (const InstructionSet& set : instruction_sets())
+        if (set.available) built += std::string(" ") + set.name;
+      for (const LinkedLibrary& library : linked_libraries())
+        built += std::string("; ") + library.name + " " + library.version;
+      return built;
+    }();
+    return text.c_str();
+  } catch (const std::exception&) {
+    return quern_version_string();
+  }
+}
+
+size_t quern_codec_count(void) { return quern::builtin_codecs().all().size(); }
+
+quern_status quern_codec_get(size_t index, quern_codec_info* info) {
+  using namespace quern;
+  return capi::guarded(capi::thread_error(), [&]() -> Status {
+    QUERN_RETURN_IF_ERROR(capi::check_struct(info));
+    const auto codecs = builtin_codecs().all();
+    if (index >= codecs.size())
+      return Status(StatusCode::invalid_argument, "codec {0} of {1}", static_cast<std::int64_t>(index),
+                    static_cast<std::int64_t>(codecs.size()));
+    const CodecInfo& codec = codecs[index]->info();
+    quern_codec_info out = QUERN_CODEC_INFO_INIT;
+    out.id = codec.id;
+    out.version = codec.version;
+    out.name = codec.name;
+    out.summary = codec.summary;
+    capi::write_struct(out, info);
+    return {};
+  });
+}

@@ -1,0 +1,151 @@
+// Arrays in memory to streams in memory and back.
+#include <cmath>
+#include <cstring>
+
+#include "libcompress/capi/array_desc.h"
+#include "libcompress/capi/handles.h"
+#include "libcompress/capi/versioned.h"
+
+namespace quern::capi {
+namespace {
+
+/// Memory of fixed size.
+class FixedSink final : public ByteSink {
+ public:
+  FixedSink(void* out, std::uint64_t capacity) : out_(static_cast<std::uint8_t*>(out)), capacity_(capacity) {}
+  Status write(std::span<const std::uint8_t> bytes) override {
+    if (bytes.size() > capacity_ - used_)
+      return Status(StatusCode::destination_too_small, "the stream does not fit into {0} bytes; quern_compress_bound "
+                    "says what always does", static_cast<std::int64_t>(capacity_));
+    if (!bytes.empty()) std::memcpy(out_ + used_, bytes.data(), bytes.size());
+    used_ += bytes.size();
+    return {};
+  }
+  std::uint64_t used() const { return used_; }
+
+ private:
+  std::uint8_t* out_;
+  std::uint64_t capacity_;
+  std::uint64_t used_ = 0;
+};
+
+quern_report make_report(const CompressReport& report) {
+  quern_report out = QUERN_REPORT_INIT;
+  out.enforced_kind = static_cast<quern_bound_kind>(report.enforced.kind);
+  out.enforced_value = report.enforced.value;
+  out.input_bytes = report.input_bytes;
+  out.output_bytes = report.output_bytes;
+  out.masked_elements = report.masked_elems;
+  out.chunks = report.chunks;
+  out.raw_chunks = report.raw_chunks;
+  out.psnr_db = report.psnr_db.value_or(std::nan(""));
+  return out;
+}
+
+/// The context's execution with what packing took away from its memory.
+Execution remaining(const Execution& execution, std::uint64_t taken) {
+  Execution rest = execution;
+  rest.memory_limit -= taken;
+  return rest;
+}
+
+Status compress_array(quern_context& context, const quern_params& params, const quern_array* array, void* stream,
+                      std::uint64_t capacity, std::uint64_t* size, quern_report* report) {
+  if (size == nullptr || (stream == nullptr && capacity != 0))
+    return null_argument("quern_compress: the stream or the place for its size is NULL");
+  if (report != nullptr) QUERN_RETURN_IF_ERROR(check_struct(report));
+  Layout layout;
+  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
+  PackedInput input;
+  QUERN_RETURN_IF_ERROR(input.open(layout, context.execution.memory_limit));
+  FixedSink sink(stream, capacity);
+  QUERN_ASSIGN_OR_RETURN(const CompressReport done,
+                         compress(input.view(), params.options, builtin_codecs(),
+                                  remaining(context.execution, input.copied_bytes()), sink));
+  *size = sink.used();
+  if (report != nullptr) write_struct(make_report(done), report);
+  return {};
+}
+
+std::span<const std::uint8_t> stream_bytes(const void* stream, std::uint64_t size) {
+  return {static_cast<const std::uint8_t*>(stream), static_cast<std::size_t>(size)};
+}
+
+Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array) {
+  if (stream == nullptr && size != 0) return null_argument("quern_decompress: the stream is NULL");
+  Layout layout;
+  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
+  PackedOutput output;
+  QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
+  MemorySource source(stream_bytes(stream, size));
+  QUERN_ASSIGN_OR_RETURN(const DecompressReport done,
+                         decompress(source, output.view(), builtin_codecs(),
+                                    remaining(context.execution, output.copied_bytes())));
+  if (done.input_bytes != size)
+    return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
+                  static_cast<std::int64_t>(done.input_bytes), static_cast<std::int64_t>(size));
+  output.deliver();
+  return {};
+}
+
+Status decompress_box(quern_context& context, const void* stream, std::uint64_t size, const std::uint64_t* begin,
+                      const std::uint64_t* end, quern_array* array) {
+  if (stream == nullptr && size != 0) return null_argument("quern_decompress_region: the stream is NULL");
+  Layout layout;
+  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
+  Box box;
+  box.rank = layout.shape.rank();
+  if (box.rank != 0 && (begin == nullptr || end == nullptr))
+    return null_argument("quern_decompress_region: the box is NULL");
+  std::copy_n(begin, box.rank, box.begin.begin());
+  std::copy_n(end, box.rank, box.end.begin());
+  PackedOutput output;
+  QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
+  MemorySource source(stream_bytes(stream, size));
+  QUERN_ASSIGN_OR_RETURN(
+      const auto decoder,
+      Decoder::open(source, builtin_codecs(), remaining(context.execution, output.copied_bytes())));
+  QUERN_RETURN_IF_ERROR(decoder->region(box, output.view()));
+  output.deliver();
+  return {};
+}
+
+}  // namespace
+}  // namespace quern::capi
+
+using quern::Status;
+using quern::capi::guarded;
+using quern::capi::null_argument;
+using quern::capi::thread_error;
+
+quern_status quern_compress_bound(const quern_array* array, const quern_params* params, uint64_t* bytes) {
+  return guarded(thread_error(), [&]() -> Status {
+    if (bytes == nullptr) return null_argument("quern_compress_bound: the place for the size is NULL");
+    quern::capi::Layout layout;
+    QUERN_RETURN_IF_ERROR(quern::capi::read_array(array, false, layout));
+    QUERN_ASSIGN_OR_RETURN(*bytes, quern::max_stream_bytes(layout.dtype, layout.shape,
+                                                           params == nullptr ? 0 : params->options.metadata.size()));
+    return {};
+  });
+}
+
+quern_status quern_compress(quern_context* context, const quern_params* params, const quern_array* array,
+                            void* stream, uint64_t capacity, uint64_t* size, quern_report* report) {
+  if (context == nullptr || params == nullptr)
+    return guarded(thread_error(), [] { return null_argument("quern_compress: context or parameters are NULL"); });
+  return guarded(context->error, [&] {
+    return quern::capi::compress_array(*context, *params, array, stream, capacity, size, report);
+  });
+}
+
+quern_status quern_decompress(quern_context* context, const void* stream, uint64_t size, quern_array* array) {
+  if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
+  return guarded(context->error, [&] { return quern::capi::decompress_array(*context, stream, size, array); });
+}
+
+quern_status quern_decompress_region(quern_context* context, const void* stream, uint64_t size, const uint64_t* begin,
+                                     const uint64_t* end, quern_array* array) {
+  if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
+  return guarded(context->error,
+                 [&] { return quern::capi::decompress_box(*context, stream, size, begin, end, array); });
+}

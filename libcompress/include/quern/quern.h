@@ -1,0 +1,329 @@
+/* quern: error-bounded lossy compression of arrays. The C interface (C99), the only ABI of libquern.
+ *
+ * Rules of this header
+ * --------------------
+ * Status.    Every function that can fail returns a quern_status; 0 is success. Nothing is written to an output
+ *            argument on failure unless its description says so. quern_last_error() gives one line for people.
+ *            No function prints, exits, aborts on input, changes global state or lets a C++ exception out.
+ * Arrays.    Shapes are in elements, slowest axis first, rank 0 (one element) to 8. Strides are in elements and may be
+ *            negative; all zero means contiguous C order. Other layouts are packed into a copy first (counted in
+ *            workspace); Fortran programs reverse the extents and copy nothing. Data need only the alignment of their
+ *            element type, are never owned by the library, and may be host memory (QUERN_MEMORY_HOST).
+ * Streams.   Bytes that describe themselves: type, shape, bound and codec are inside, every part has a checksum.
+ *            Output depends on the data and the parameters alone: not on threads, memory limits or instruction set.
+ *            Any bytes may be given to a reading function: it succeeds or returns a status.
+ * Bounds.    |x - x'| <= E for every finite element, after rounding to the element type, without tolerance; NaN, Inf,
+ *            -0.0 and declared fill values come back bit for bit.
+ * Structs.   The first member is struct_size. Start from the QUERN_..._INIT value, then set members; a struct of an older
+ *            or newer header is understood, and members this library does not know must be zero. None is kept.
+ * Handles.   quern_context: who allocates, who runs, what went wrong last. quern_params: what is wanted. A handle may be
+ *            used by one thread at a time; different handles are independent. Params outlive or not the context that
+ *            made them as they like. Destroying NULL does nothing.
+ * Memory.    A context's allocator serves what calls on it need; its failure is QUERN_ERROR_OUT_OF_MEMORY and leaves
+ *            nothing behind. memory_limit is kept before that: QUERN_ERROR_MEMORY_LIMIT. Calls hold on to nothing.
+ * Threads.   The library starts none of its own unless `threads` says so; with `runner` it starts none at all.
+ * Sizes.     Bytes and elements are uint64_t or size_t and never assumed to fit in 32 bits.
+ * Numbers.   Enumerators are stored in streams or compared by callers: a value never changes its meaning.
+ *
+ * A whole program:
+ *
+ *   quern_context* context; quern_params* params; quern_array field; size_t size; uint64_t room;
+ *   quern_context_create(NULL, &context);
+ *   quern_params_create(&params);
+ *   quern_params_set_bound(params, QUERN_BOUND_ABS, 1e-3);
+ *   quern_array_init(&field, QUERN_F32, 3, (const uint64_t[]){64, 128, 128}, values);
+ *   quern_compress_bound(&field, params, &room);
+ *   if (quern_compress(context, params, &field, bytes, room, &size)) puts(quern_last_error(context));
+ */
+#ifndef QUERN_QUERN_H
+#define QUERN_QUERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(QUERN_STATIC)
+#define QUERN_API
+#elif defined(_WIN32)
+#define QUERN_API __declspec(dllimport)
+#else
+#define QUERN_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- library ---------------------------------------------------------------------------------------------------- */
+
+#define QUERN_VERSION_MAJOR 0
+#define QUERN_VERSION_MINOR 1
+#define QUERN_VERSION_PATCH 0
+/** Grows when a function or a struct member is added; a program asks for at least the one it was compiled with. */
+#define QUERN_ABI_VERSION 1
+
+/** What a call came to. Values are grouped with gaps and never reused. */
+typedef int32_t quern_status;
+enum {
+  QUERN_OK = 0,
+  /* usage: the caller can mend it */
+  QUERN_ERROR_INVALID_ARGUMENT = 1,
+  QUERN_ERROR_INVALID_SHAPE = 2,
+  QUERN_ERROR_INVALID_BOUND = 3,
+  QUERN_ERROR_UNKNOWN_SETTING = 4,
+  QUERN_ERROR_BOUND_NOT_MET = 5,
+  /* stream: the bytes are not what they should be */
+  QUERN_ERROR_BAD_MAGIC = 20,
+  QUERN_ERROR_TRUNCATED = 21,
+  QUERN_ERROR_CORRUPT = 22,
+  QUERN_ERROR_CHECKSUM_MISMATCH = 23,
+  QUERN_ERROR_UNSUPPORTED_VERSION = 24,
+  QUERN_ERROR_TRAILING_DATA = 25,
+  /* capability: right, but not what this build or codec does */
+  QUERN_ERROR_UNSUPPORTED = 40,
+  QUERN_ERROR_UNKNOWN_CODEC = 41,
+  /* resource */
+  QUERN_ERROR_OUT_OF_MEMORY = 60,
+  QUERN_ERROR_MEMORY_LIMIT = 61,
+  QUERN_ERROR_IO = 62,
+  QUERN_ERROR_CANCELLED = 63,
+  QUERN_ERROR_DESTINATION_TOO_SMALL = 64,
+  /* device */
+  QUERN_ERROR_DEVICE_UNAVAILABLE = 80,
+  QUERN_ERROR_DEVICE = 81,
+  /* a defect of the library */
+  QUERN_ERROR_INTERNAL = 100
+};
+
+/** major * 10000 + minor * 100 + patch of the library that runs. */
+QUERN_API uint32_t quern_version(void);
+QUERN_API const char* quern_version_string(void);
+QUERN_API uint32_t quern_abi_version(void);
+/** Short stable name, "checksum_mismatch"; "unknown" for a number that is no status. */
+QUERN_API const char* quern_status_name(quern_status status);
+/** One line for people: version, compiler, options, libraries. */
+QUERN_API const char* quern_build_info(void);
+
+/* ---- context ---------------------------------------------------------------------------------------------------- */
+
+typedef struct quern_context quern_context;
+
+/** Where memory comes from. Both functions may be called from any thread that runs the library's tasks. */
+typedef struct quern_allocator {
+  /** At least `size` bytes (never 0) aligned to `alignment` (a power of two up to 64), or NULL. */
+  void* (*allocate)(void* user, size_t size, size_t alignment);
+  /** Takes back what allocate gave, with the same size; never NULL. */
+  void (*deallocate)(void* user, void* memory, size_t size);
+  void* user;
+} quern_allocator;
+
+/** Runs tasks on the caller's threads. */
+typedef struct quern_runner {
+  /** Calls body(argument, i) once for every i below tasks, in any order, on any threads; returns when all returned. */
+  void (*run)(void* user, size_t tasks, void (*body)(void* argument, size_t index), void* argument);
+  /** How many calls may be under way at once, at least 1. */
+  size_t width;
+  void* user;
+} quern_runner;
+
+/** Called between parts of long work, from the calling thread. Return 0 to cancel: QUERN_ERROR_CANCELLED. */
+typedef int (*quern_progress)(void* user, uint64_t elements_done, uint64_t elements_total);
+
+typedef struct quern_context_desc {
+  uint32_t struct_size;
+  /** Threads a call may use: 1 the calling thread alone, 0 one a hardware thread. Not used when runner.run is set. */
+  uint32_t threads;
+  quern_runner runner;       /**< run NULL: the library's own threads */
+  quern_allocator allocator; /**< allocate NULL: the C++ library's */
+  uint64_t memory_limit;     /**< bytes a call may allocate; 0: no limit */
+  quern_progress progress;   /**< NULL: none */
+  void* progress_user;
+} quern_context_desc;
+#define QUERN_CONTEXT_DESC_INIT {sizeof(quern_context_desc), 1, {NULL, 0, NULL}, {NULL, NULL, NULL}, 0, NULL, NULL}
+
+/** `desc` may be NULL: one thread, the default allocator, no limit. `*context` is NULL on failure. */
+QUERN_API quern_status quern_context_create(const quern_context_desc* desc, quern_context** context);
+QUERN_API void quern_context_destroy(quern_context* context);
+/** What went wrong in the last call on this context that failed, else ""; with NULL, in the last call of this thread that
+ *  failed and had no context. Valid until the next call on it. */
+QUERN_API const char* quern_last_error(const quern_context* context);
+
+/* ---- codecs ----------------------------------------------------------------------------------------------------- */
+
+typedef struct quern_codec_info {
+  uint32_t struct_size;
+  uint16_t id;      /**< stored in streams */
+  uint16_t version; /**< of the codec's stored form */
+  const char* name;
+  const char* summary;
+} quern_codec_info;
+#define QUERN_CODEC_INFO_INIT {sizeof(quern_codec_info), 0, 0, NULL, NULL}
+
+QUERN_API size_t quern_codec_count(void);
+QUERN_API quern_status quern_codec_get(size_t index, quern_codec_info* info);
+
+/* ---- what is wanted --------------------------------------------------------------------------------------------- */
+
+typedef int32_t quern_dtype;
+enum {
+  QUERN_F16 = 1, QUERN_BF16 = 2, QUERN_F32 = 3, QUERN_F64 = 4,
+  QUERN_I8 = 8, QUERN_I16 = 9, QUERN_I32 = 10, QUERN_I64 = 11,
+  QUERN_U8 = 16, QUERN_U16 = 17, QUERN_U32 = 18, QUERN_U64 = 19
+};
+
+typedef int32_t quern_bound_kind;
+enum {
+  QUERN_BOUND_LOSSLESS = 0, /**< every bit comes back; the value is ignored */
+  QUERN_BOUND_ABS = 1,      /**< |x - x'| <= value */
+  QUERN_BOUND_REL = 2,      /**< |x - x'| <= value * (max - min) over valid values */
+  QUERN_BOUND_PWREL = 3,    /**< |x - x'| <= value * |x|; floating point, value < 1 */
+  QUERN_BOUND_PSNR = 4,     /**< measured PSNR >= value dB */
+  QUERN_BOUND_RATIO = 5     /**< raw bytes / stream bytes >= value, by search */
+};
+
+typedef struct quern_params quern_params;
+
+/** Starts as: lossless, codec auto, goal ratio. */
+QUERN_API quern_status quern_params_create(quern_params** params);
+QUERN_API void quern_params_destroy(quern_params* params);
+QUERN_API quern_status quern_params_set_bound(quern_params* params, quern_bound_kind kind, double value);
+/** Keys: codec (a name or auto), goal (ratio, psnr, speed), mask_search (0, 1), range (MIN:MAX, for rel and psnr when it
+ *  is known), and the codec's own settings, which are checked when an array is compressed. Setting a key twice keeps the
+ *  last value. */
+QUERN_API quern_status quern_params_set(quern_params* params, const char* key, const char* value);
+/** Copies the value of `key`, with its 0, into `value` (room for `capacity` bytes; may be NULL with 0) and the bytes it
+ *  needs into `*needed` (may be NULL). QUERN_ERROR_UNKNOWN_SETTING for a key that is not set. */
+QUERN_API quern_status quern_params_get(const quern_params* params, const char* key, char* value, size_t capacity,
+                                        size_t* needed);
+/** Many at once, all or nothing: "abs=1e-3 codec=lorenzo"; items are parted by spaces or commas, the bound is one of
+ *  lossless, abs=E, rel=R, pwrel=R, psnr=DB, ratio=R. */
+QUERN_API quern_status quern_params_parse(quern_params* params, const char* text);
+/** Declares a value that marks missing data: an element of the arrays' type, compared by value. At most 255. */
+QUERN_API quern_status quern_params_add_fill(quern_params* params, quern_dtype dtype, const void* element);
+/** Bytes kept in the stream for its readers, at most 1 MiB; they are copied. */
+QUERN_API quern_status quern_params_set_metadata(quern_params* params, const void* bytes, size_t size);
+
+/* ---- arrays ----------------------------------------------------------------------------------------------------- */
+
+#define QUERN_MAX_RANK 8
+typedef int32_t quern_memory;
+enum { QUERN_MEMORY_HOST = 0, QUERN_MEMORY_CUDA = 1 };
+
+typedef struct quern_array {
+  uint32_t struct_size;
+  quern_dtype dtype;
+  quern_memory memory;
+  int32_t device; /**< ordinal, for memory that is not the host's */
+  uint32_t rank;
+  uint32_t reserved;                  /**< 0 */
+  uint64_t extents[QUERN_MAX_RANK];   /**< slowest axis first */
+  int64_t strides[QUERN_MAX_RANK];    /**< elements; all 0: contiguous C order */
+  void* data;                         /**< first element; only read by functions that take a const quern_array* */
+} quern_array;
+
+/** Fills in a contiguous host array. */
+QUERN_API quern_status quern_array_init(quern_array* array, quern_dtype dtype, uint32_t rank, const uint64_t* extents,
+                                        void* data);
+/** Borrows the memory of a DLPack tensor (a `DLTensor*`, as in `DLManagedTensor.dl_tensor`), which must outlive the
+ *  array's use. Types: float 16, 32, 64, bfloat 16, int and uint 8 to 64, one lane; complex 64 and 128 become an extra
+ *  last axis of 2. */
+QUERN_API quern_status quern_array_from_dlpack(const void* dl_tensor, quern_array* array);
+
+/* ---- one shot --------------------------------------------------------------------------------------------------- */
+
+/** A size that no stream of this array exceeds: raw + 256 + raw/1000 + metadata. Data is not looked at. O(1). */
+QUERN_API quern_status quern_compress_bound(const quern_array* array, const quern_params* params, uint64_t* bytes);
+
+typedef struct quern_report {
+  uint32_t struct_size;
+  quern_bound_kind enforced_kind; /**< abs, pwrel or lossless, after rel, psnr and ratio were worked out */
+  double enforced_value;
+  uint64_t input_bytes;
+  uint64_t output_bytes;
+  uint64_t masked_elements; /**< special values carried in the mask */
+  uint64_t chunks;
+  uint64_t raw_chunks; /**< stored as they are */
+  double psnr_db;      /**< for QUERN_BOUND_PSNR, else NaN */
+} quern_report;
+#define QUERN_REPORT_INIT {sizeof(quern_report), 0, 0, 0, 0, 0, 0, 0, 0}
+
+/** Compresses into `stream` (room for `capacity` bytes); `*size` is what was written. Fails with
+ *  QUERN_ERROR_DESTINATION_TOO_SMALL when it does not fit; quern_compress_bound() always does. `report` may be NULL. */
+QUERN_API quern_status quern_compress(quern_context* context, const quern_params* params, const quern_array* array,
+                                      void* stream, uint64_t capacity, uint64_t* size, quern_report* report);
+/** Decodes the whole stream into `array`, whose type and extents must be the stream's. On failure the array's content is
+ *  unspecified. */
+QUERN_API quern_status quern_decompress(quern_context* context, const void* stream, uint64_t size, quern_array* array);
+/** Decodes the half-open box [begin, end) alone; `array` has the box's extents. Reads only the parts that meet it. */
+QUERN_API quern_status quern_decompress_region(quern_context* context, const void* stream, uint64_t size,
+                                               const uint64_t* begin, const uint64_t* end, quern_array* array);
+
+/* ---- look first ------------------------------------------------------------------------------------------------- */
+
+typedef struct quern_stream_info {
+  uint32_t struct_size;
+  quern_dtype dtype;
+  uint32_t rank;
+  uint16_t codec_id;
+  uint16_t codec_version;
+  uint64_t extents[QUERN_MAX_RANK];
+  quern_bound_kind requested_kind;
+  quern_bound_kind enforced_kind;
+  double requested_value;
+  double enforced_value;
+  uint64_t header_bytes;
+  uint64_t chunks;
+  uint64_t metadata_bytes;
+  uint32_t fills;
+  uint8_t format_major;
+  uint8_t format_minor;
+  uint16_t reserved;
+} quern_stream_info;
+#define QUERN_STREAM_INFO_INIT {sizeof(quern_stream_info), 0, 0, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/** Reads the header; `size` may be less than the whole stream. QUERN_ERROR_TRUNCATED when the header is not all there. */
+QUERN_API quern_status quern_inspect(const void* stream, uint64_t size, quern_stream_info* info);
+
+/* ---- quality ---------------------------------------------------------------------------------------------------- */
+
+typedef struct quern_verdict {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t violations;    /**< elements that miss the bound, special values that changed among them */
+  uint64_t specials_lost; /**< NaN, Inf, fill values and signs of zero that did not come back bit for bit */
+  uint64_t first_index;   /**< C-order index of the first violation */
+  double first_error;
+} quern_verdict;
+#define QUERN_VERDICT_INIT {sizeof(quern_verdict), 0, 0, 0, 0, 0}
+
+/** Decodes the stream and compares every element with `original` under the bound the stream states, in arithmetic that
+ *  shares nothing with the encoder. QUERN_ERROR_BOUND_NOT_MET when there is a violation (`verdict`, which may be NULL, is
+ *  filled then too). */
+QUERN_API quern_status quern_verify(quern_context* context, const quern_array* original, const void* stream,
+                                    uint64_t size, quern_verdict* verdict);
+
+typedef struct quern_quality {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t elements;
+  uint64_t valid;
+  uint64_t specials_lost;
+  double min; /**< of the original's valid values */
+  double max;
+  double max_error;
+  double max_pointwise_rel;
+  double mse;
+  double psnr_db; /**< infinity when the error is 0, NaN when there is no valid value */
+  double nrmse;   /**< NaN when the range is 0 */
+  double ssim;    /**< NaN when it does not apply */
+  uint64_t max_ulp;
+} quern_quality;
+#define QUERN_QUALITY_INIT {sizeof(quern_quality), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/** Two arrays of equal type and extents; the params' fill values do not count (`params` may be NULL). */
+QUERN_API quern_status quern_compare(quern_context* context, const quern_params* params, const quern_array* original,
+                                     const quern_array* reconstructed, quern_quality* quality);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
