@@ -204,8 +204,10 @@ Result<std::unique_ptr<Decoder>> Decoder::open(ByteSource& source, const Registr
 Result<DecompressReport> decompress(ByteSource& source, const MutableArrayView& out, const Registry& registry,
                                     const Execution& execution, const DecompressOptions& options) {
   QUERN_ASSIGN_OR_RETURN(const auto decoder, Decoder::open(source, registry, execution, options));
-  if (decoder->info().dtype != out.dtype || !(decoder->info().shape == out.shape))
-    return Status(StatusCode::invalid_argument, "the array has another element type or shape than the stream");
+  if (decoder->info().dtype != out.dtype)
+    return Status(StatusCode::invalid_argument, "the array has another element type than the stream");
+  if (!(decoder->info().shape == out.shape))
+    return Status(StatusCode::invalid_shape, "the array has another shape than the stream");
   if (out.data == nullptr && out.elems() != 0) return Status(StatusCode::invalid_argument, "the array has no memory");
   QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
                          decoder->pull({static_cast<std::uint8_t*>(out.data), static_cast<std::size_t>(out.bytes())}));

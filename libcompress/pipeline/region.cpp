@@ -149,8 +149,9 @@ Status StreamDecoder::deliver_batch(std::span<const RegionPiece> pieces, std::ui
 Status StreamDecoder::region_bytes(const Box& box, const MutableArrayView& out) {
   QUERN_RETURN_IF_ERROR(box.check(header_.shape));
   QUERN_ASSIGN_OR_RETURN(const Shape shape, box.shape());
-  if (out.dtype != header_.dtype || !(out.shape == shape))
-    return Status(StatusCode::invalid_argument, "the array does not have the region's element type and shape");
+  if (out.dtype != header_.dtype)
+    return Status(StatusCode::invalid_argument, "the array has another element type than the stream");
+  if (!(out.shape == shape)) return Status(StatusCode::invalid_shape, "the array has another shape than the region");
   if (!source_.can_seek())
     return Status(StatusCode::unsupported, "random access needs a source that can seek; this one cannot");
   const std::uint64_t total = shape.elems();
