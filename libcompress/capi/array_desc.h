@@ -20,7 +20,8 @@ struct Layout {
   std::uint8_t* data = nullptr;
 };
 
-/// Checks type, rank, extents, strides and memory space. `needs_data`: data may be NULL only when there are no elements.
+/// Checks type, rank, extents, strides and memory space. `needs_data`: data may be NULL only when there are no
+/// elements.
 Status read_array(const quern_array* array, bool needs_data, Layout& layout);
 
 /// An array to be read: the caller's memory, or a packed copy of it.

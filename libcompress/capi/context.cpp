@@ -48,10 +48,8 @@ Status make_context(const quern_context_desc* given, quern_context** out) {
   if (desc.memory_limit != 0) context->execution.memory_limit = desc.memory_limit;
   if (desc.runner.run != nullptr) context->execution.runner = &context->runner.emplace(desc.runner);
   if (desc.progress != nullptr) {
-    context->execution.progress = [call = desc.progress, user = desc.progress_user](std::uint64_t done,
-                                                                                    std::uint64_t total) {
-      return call(user, done, total) != 0;
-    };
+    context->execution.progress = [call = desc.progress, user = desc.progress_user](
+                                      std::uint64_t done, std::uint64_t total) { return call(user, done, total) != 0; };
   }
   *out = context.release();
   return {};

@@ -36,10 +36,18 @@ quern_dtype element_type(const DlType& type) {
     case kFloat: return type.bits == 16 ? QUERN_F16 : type.bits == 32 ? QUERN_F32 : type.bits == 64 ? QUERN_F64 : 0;
     case kBfloat: return type.bits == 16 ? QUERN_BF16 : 0;
     case kComplex: return type.bits == 64 ? QUERN_F32 : type.bits == 128 ? QUERN_F64 : 0;
-    case kInt: return type.bits == 8 ? QUERN_I8 : type.bits == 16 ? QUERN_I16 : type.bits == 32 ? QUERN_I32
-                    : type.bits == 64 ? QUERN_I64 : 0;
-    case kUint: return type.bits == 8 ? QUERN_U8 : type.bits == 16 ? QUERN_U16 : type.bits == 32 ? QUERN_U32
-                     : type.bits == 64 ? QUERN_U64 : 0;
+    case kInt:
+      return type.bits == 8    ? QUERN_I8
+             : type.bits == 16 ? QUERN_I16
+             : type.bits == 32 ? QUERN_I32
+             : type.bits == 64 ? QUERN_I64
+                               : 0;
+    case kUint:
+      return type.bits == 8    ? QUERN_U8
+             : type.bits == 16 ? QUERN_U16
+             : type.bits == 32 ? QUERN_U32
+             : type.bits == 64 ? QUERN_U64
+                               : 0;
     default: return 0;
   }
 }
@@ -74,7 +82,8 @@ quern::Status convert(const DlTensor& tensor, quern_array& out) {
       return Status(StatusCode::invalid_shape, "extent {0} of the tensor is negative", static_cast<std::int64_t>(a));
     out.extents[a] = static_cast<std::uint64_t>(tensor.extents[a]);
     if (tensor.strides != nullptr && __builtin_mul_overflow(tensor.strides[a], parts, &out.strides[a]))
-      return Status(StatusCode::invalid_argument, "stride {0} of the tensor is too large", static_cast<std::int64_t>(a));
+      return Status(StatusCode::invalid_argument, "stride {0} of the tensor is too large",
+                    static_cast<std::int64_t>(a));
   }
   if (is_complex) {
     out.extents[out.rank] = 2;

@@ -35,8 +35,7 @@ quern_stream_info make_info(const HeaderView& header, std::uint64_t header_bytes
 Status inspect(std::span<const std::uint8_t> bytes, quern_stream_info* info) {
   QUERN_RETURN_IF_ERROR(check_struct(info));
   const auto prefix = bytes.first(std::min(bytes.size(), kHeaderPrefixBytes));
-  if (!begins_like_stream(prefix))
-    return Status(StatusCode::bad_magic, "these bytes do not begin a quern stream");
+  if (!begins_like_stream(prefix)) return Status(StatusCode::bad_magic, "these bytes do not begin a quern stream");
   if (prefix.size() < kHeaderPrefixBytes)
     return Status(StatusCode::truncated, "the data ends after {0} bytes, inside the header",
                   static_cast<std::int64_t>(bytes.size()));

@@ -32,9 +32,7 @@ static_assert(QUERN_ERROR_DEVICE_UNAVAILABLE == static_cast<int>(quern::StatusCo
 static_assert(QUERN_ERROR_DEVICE == static_cast<int>(quern::StatusCode::device_error));
 static_assert(QUERN_ERROR_INTERNAL == static_cast<int>(quern::StatusCode::internal));
 
-uint32_t quern_version(void) {
-  return QUERN_VERSION_MAJOR * 10000 + QUERN_VERSION_MINOR * 100 + QUERN_VERSION_PATCH;
-}
+uint32_t quern_version(void) { return QUERN_VERSION_MAJOR * 10000 + QUERN_VERSION_MINOR * 100 + QUERN_VERSION_PATCH; }
 
 #define QUERN_TEXT_INNER(x) #x
 #define QUERN_TEXT(x) QUERN_TEXT_INNER(x)

@@ -15,8 +15,10 @@ class FixedSink final : public ByteSink {
   FixedSink(void* out, std::uint64_t capacity) : out_(static_cast<std::uint8_t*>(out)), capacity_(capacity) {}
   Status write(std::span<const std::uint8_t> bytes) override {
     if (bytes.size() > capacity_ - used_)
-      return Status(StatusCode::destination_too_small, "the stream does not fit into {0} bytes; quern_compress_bound "
-                    "says what always does", static_cast<std::int64_t>(capacity_));
+      return Status(StatusCode::destination_too_small,
+                    "the stream does not fit into {0} bytes; quern_compress_bound "
+                    "says what always does",
+                    static_cast<std::int64_t>(capacity_));
     if (!bytes.empty()) std::memcpy(out_ + used_, bytes.data(), bytes.size());
     used_ += bytes.size();
     return {};
@@ -59,9 +61,8 @@ Status compress_array(quern_context& context, const quern_params& params, const 
   PackedInput input;
   QUERN_RETURN_IF_ERROR(input.open(layout, context.execution.memory_limit));
   FixedSink sink(stream, capacity);
-  QUERN_ASSIGN_OR_RETURN(const CompressReport done,
-                         compress(input.view(), params.options, builtin_codecs(),
-                                  remaining(context.execution, input.copied_bytes()), sink));
+  QUERN_ASSIGN_OR_RETURN(const CompressReport done, compress(input.view(), params.options, builtin_codecs(),
+                                                             remaining(context.execution, input.copied_bytes()), sink));
   *size = sink.used();
   if (report != nullptr) write_struct(make_report(done), report);
   return {};
@@ -78,9 +79,8 @@ Status decompress_array(quern_context& context, const void* stream, std::uint64_
   PackedOutput output;
   QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
   MemorySource source(stream_bytes(stream, size));
-  QUERN_ASSIGN_OR_RETURN(const DecompressReport done,
-                         decompress(source, output.view(), builtin_codecs(),
-                                    remaining(context.execution, output.copied_bytes())));
+  QUERN_ASSIGN_OR_RETURN(const DecompressReport done, decompress(source, output.view(), builtin_codecs(),
+                                                                 remaining(context.execution, output.copied_bytes())));
   if (done.input_bytes != size)
     return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
                   static_cast<std::int64_t>(done.input_bytes), static_cast<std::int64_t>(size));
@@ -102,9 +102,8 @@ Status decompress_box(quern_context& context, const void* stream, std::uint64_t 
   PackedOutput output;
   QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
   MemorySource source(stream_bytes(stream, size));
-  QUERN_ASSIGN_OR_RETURN(
-      const auto decoder,
-      Decoder::open(source, builtin_codecs(), remaining(context.execution, output.copied_bytes())));
+  QUERN_ASSIGN_OR_RETURN(const auto decoder,
+                         Decoder::open(source, builtin_codecs(), remaining(context.execution, output.copied_bytes())));
   QUERN_RETURN_IF_ERROR(decoder->region(box, output.view()));
   output.deliver();
   return {};
@@ -129,13 +128,12 @@ quern_status quern_compress_bound(const quern_array* array, const quern_params* 
   });
 }
 
-quern_status quern_compress(quern_context* context, const quern_params* params, const quern_array* array,
-                            void* stream, uint64_t capacity, uint64_t* size, quern_report* report) {
+quern_status quern_compress(quern_context* context, const quern_params* params, const quern_array* array, void* stream,
+                            uint64_t capacity, uint64_t* size, quern_report* report) {
   if (context == nullptr || params == nullptr)
     return guarded(thread_error(), [] { return null_argument("quern_compress: context or parameters are NULL"); });
-  return guarded(context->error, [&] {
-    return quern::capi::compress_array(*context, *params, array, stream, capacity, size, report);
-  });
+  return guarded(context->error,
+                 [&] { return quern::capi::compress_array(*context, *params, array, stream, capacity, size, report); });
 }
 
 quern_status quern_decompress(quern_context* context, const void* stream, uint64_t size, quern_array* array) {

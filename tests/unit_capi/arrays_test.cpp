@@ -41,7 +41,8 @@ TEST(StridedArray, ColumnMajorAndPacked_GiveTheSameStream) {
   strided.strides[0] = 1;
   strided.strides[1] = static_cast<std::int64_t>(kRows);
   const auto stream = compressed(context.get(), params.get(), strided);
-  EXPECT_EQ(stream, compressed(context.get(), params.get(), make_array(QUERN_F64, {kRows, kColumns}, row_major.data())));
+  EXPECT_EQ(stream,
+            compressed(context.get(), params.get(), make_array(QUERN_F64, {kRows, kColumns}, row_major.data())));
 
   std::vector<double> back(column_major.size(), -1);
   strided.data = back.data();

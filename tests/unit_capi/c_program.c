@@ -8,12 +8,12 @@
 
 static int failures;
 
-#define CHECK(condition)                                          \
-  do {                                                            \
-    if (!(condition)) {                                           \
-      printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);      \
-      ++failures;                                                 \
-    }                                                             \
+#define CHECK(condition)                                     \
+  do {                                                       \
+    if (!(condition)) {                                      \
+      printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                            \
+    }                                                        \
   } while (0)
 
 static void round_trip(void) {

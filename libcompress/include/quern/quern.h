@@ -14,15 +14,14 @@
  *            Any bytes may be given to a reading function: it succeeds or returns a status.
  * Bounds.    |x - x'| <= E for every finite element, after rounding to the element type, without tolerance; NaN, Inf,
  *            -0.0 and declared fill values come back bit for bit.
- * Structs.   The first member is struct_size. Start from the QUERN_..._INIT value, then set members; a struct of an older
- *            or newer header is understood, and members this library does not know must be zero. None is kept.
- * Handles.   quern_context: who allocates, who runs, what went wrong last. quern_params: what is wanted. A handle may be
- *            used by one thread at a time; different handles are independent. Params outlive or not the context that
- *            made them as they like. Destroying NULL does nothing.
- * Memory.    A context's allocator serves what calls on it need; its failure is QUERN_ERROR_OUT_OF_MEMORY and leaves
- *            nothing behind. memory_limit is kept before that: QUERN_ERROR_MEMORY_LIMIT. Calls hold on to nothing.
- * Threads.   The library starts none of its own unless `threads` says so; with `runner` it starts none at all.
- * Sizes.     Bytes and elements are uint64_t or size_t and never assumed to fit in 32 bits.
+ * Structs.   The first member is struct_size. Start from the QUERN_..._INIT value, then set members; a struct of an
+ * older or newer header is understood, and members this library does not know must be zero. None is kept. Handles.
+ * quern_context: who allocates, who runs, what went wrong last. quern_params: what is wanted. A handle may be used by
+ * one thread at a time; different handles are independent. Params outlive or not the context that made them as they
+ * like. Destroying NULL does nothing. Memory.    A context's allocator serves what calls on it need; its failure is
+ * QUERN_ERROR_OUT_OF_MEMORY and leaves nothing behind. memory_limit is kept before that: QUERN_ERROR_MEMORY_LIMIT.
+ * Calls hold on to nothing. Threads.   The library starts none of its own unless `threads` says so; with `runner` it
+ * starts none at all. Sizes.     Bytes and elements are uint64_t or size_t and never assumed to fit in 32 bits.
  * Numbers.   Enumerators are stored in streams or compared by callers: a value never changes its meaning.
  *
  * A whole program:
@@ -138,13 +137,14 @@ typedef struct quern_context_desc {
   quern_progress progress;   /**< NULL: none */
   void* progress_user;
 } quern_context_desc;
-#define QUERN_CONTEXT_DESC_INIT {sizeof(quern_context_desc), 1, {NULL, 0, NULL}, {NULL, NULL, NULL}, 0, NULL, NULL}
+#define QUERN_CONTEXT_DESC_INIT \
+  { sizeof(quern_context_desc), 1, {NULL, 0, NULL}, {NULL, NULL, NULL}, 0, NULL, NULL }
 
 /** `desc` may be NULL: one thread, the default allocator, no limit. `*context` is NULL on failure. */
 QUERN_API quern_status quern_context_create(const quern_context_desc* desc, quern_context** context);
 QUERN_API void quern_context_destroy(quern_context* context);
-/** What went wrong in the last call on this context that failed, else ""; with NULL, in the last call of this thread that
- *  failed and had no context. Valid until the next call on it. */
+/** What went wrong in the last call on this context that failed, else ""; with NULL, in the last call of this thread
+ * that failed and had no context. Valid until the next call on it. */
 QUERN_API const char* quern_last_error(const quern_context* context);
 
 /* ---- codecs ----------------------------------------------------------------------------------------------------- */
@@ -156,7 +156,8 @@ typedef struct quern_codec_info {
   const char* name;
   const char* summary;
 } quern_codec_info;
-#define QUERN_CODEC_INFO_INIT {sizeof(quern_codec_info), 0, 0, NULL, NULL}
+#define QUERN_CODEC_INFO_INIT \
+  { sizeof(quern_codec_info), 0, 0, NULL, NULL }
 
 QUERN_API size_t quern_codec_count(void);
 QUERN_API quern_status quern_codec_get(size_t index, quern_codec_info* info);
@@ -165,9 +166,18 @@ QUERN_API quern_status quern_codec_get(size_t index, quern_codec_info* info);
 
 typedef int32_t quern_dtype;
 enum {
-  QUERN_F16 = 1, QUERN_BF16 = 2, QUERN_F32 = 3, QUERN_F64 = 4,
-  QUERN_I8 = 8, QUERN_I16 = 9, QUERN_I32 = 10, QUERN_I64 = 11,
-  QUERN_U8 = 16, QUERN_U16 = 17, QUERN_U32 = 18, QUERN_U64 = 19
+  QUERN_F16 = 1,
+  QUERN_BF16 = 2,
+  QUERN_F32 = 3,
+  QUERN_F64 = 4,
+  QUERN_I8 = 8,
+  QUERN_I16 = 9,
+  QUERN_I32 = 10,
+  QUERN_I64 = 11,
+  QUERN_U8 = 16,
+  QUERN_U16 = 17,
+  QUERN_U32 = 18,
+  QUERN_U64 = 19
 };
 
 typedef int32_t quern_bound_kind;
@@ -186,9 +196,9 @@ typedef struct quern_params quern_params;
 QUERN_API quern_status quern_params_create(quern_params** params);
 QUERN_API void quern_params_destroy(quern_params* params);
 QUERN_API quern_status quern_params_set_bound(quern_params* params, quern_bound_kind kind, double value);
-/** Keys: codec (a name or auto), goal (ratio, psnr, speed), mask_search (0, 1), range (MIN:MAX, for rel and psnr when it
- *  is known), and the codec's own settings, which are checked when an array is compressed. Setting a key twice keeps the
- *  last value. */
+/** Keys: codec (a name or auto), goal (ratio, psnr, speed), mask_search (0, 1), range (MIN:MAX, for rel and psnr when
+ * it is known), and the codec's own settings, which are checked when an array is compressed. Setting a key twice keeps
+ * the last value. */
 QUERN_API quern_status quern_params_set(quern_params* params, const char* key, const char* value);
 /** Copies the value of `key`, with its 0, into `value` (room for `capacity` bytes; may be NULL with 0) and the bytes it
  *  needs into `*needed` (may be NULL). QUERN_ERROR_UNKNOWN_SETTING for a key that is not set. */
@@ -214,10 +224,10 @@ typedef struct quern_array {
   quern_memory memory;
   int32_t device; /**< ordinal, for memory that is not the host's */
   uint32_t rank;
-  uint32_t reserved;                  /**< 0 */
-  uint64_t extents[QUERN_MAX_RANK];   /**< slowest axis first */
-  int64_t strides[QUERN_MAX_RANK];    /**< elements; all 0: contiguous C order */
-  void* data;                         /**< first element; only read by functions that take a const quern_array* */
+  uint32_t reserved;                /**< 0 */
+  uint64_t extents[QUERN_MAX_RANK]; /**< slowest axis first */
+  int64_t strides[QUERN_MAX_RANK];  /**< elements; all 0: contiguous C order */
+  void* data;                       /**< first element; only read by functions that take a const quern_array* */
 } quern_array;
 
 /** Fills in a contiguous host array. */
@@ -244,14 +254,15 @@ typedef struct quern_report {
   uint64_t raw_chunks; /**< stored as they are */
   double psnr_db;      /**< for QUERN_BOUND_PSNR, else NaN */
 } quern_report;
-#define QUERN_REPORT_INIT {sizeof(quern_report), 0, 0, 0, 0, 0, 0, 0, 0}
+#define QUERN_REPORT_INIT \
+  { sizeof(quern_report), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Compresses into `stream` (room for `capacity` bytes); `*size` is what was written. Fails with
  *  QUERN_ERROR_DESTINATION_TOO_SMALL when it does not fit; quern_compress_bound() always does. `report` may be NULL. */
 QUERN_API quern_status quern_compress(quern_context* context, const quern_params* params, const quern_array* array,
                                       void* stream, uint64_t capacity, uint64_t* size, quern_report* report);
-/** Decodes the whole stream into `array`, whose type and extents must be the stream's. On failure the array's content is
- *  unspecified. */
+/** Decodes the whole stream into `array`, whose type and extents must be the stream's. On failure the array's content
+ * is unspecified. */
 QUERN_API quern_status quern_decompress(quern_context* context, const void* stream, uint64_t size, quern_array* array);
 /** Decodes the half-open box [begin, end) alone; `array` has the box's extents. Reads only the parts that meet it. */
 QUERN_API quern_status quern_decompress_region(quern_context* context, const void* stream, uint64_t size,
@@ -278,9 +289,11 @@ typedef struct quern_stream_info {
   uint8_t format_minor;
   uint16_t reserved;
 } quern_stream_info;
-#define QUERN_STREAM_INFO_INIT {sizeof(quern_stream_info), 0, 0, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define QUERN_STREAM_INFO_INIT \
+  { sizeof(quern_stream_info), 0, 0, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Reads the header; `size` may be less than the whole stream. QUERN_ERROR_TRUNCATED when the header is not all there. */
+/** Reads the header; `size` may be less than the whole stream. QUERN_ERROR_TRUNCATED when the header is not all there.
+ */
 QUERN_API quern_status quern_inspect(const void* stream, uint64_t size, quern_stream_info* info);
 
 /* ---- quality ---------------------------------------------------------------------------------------------------- */
@@ -293,11 +306,12 @@ typedef struct quern_verdict {
   uint64_t first_index;   /**< C-order index of the first violation */
   double first_error;
 } quern_verdict;
-#define QUERN_VERDICT_INIT {sizeof(quern_verdict), 0, 0, 0, 0, 0}
+#define QUERN_VERDICT_INIT \
+  { sizeof(quern_verdict), 0, 0, 0, 0, 0 }
 
 /** Decodes the stream and compares every element with `original` under the bound the stream states, in arithmetic that
- *  shares nothing with the encoder. QUERN_ERROR_BOUND_NOT_MET when there is a violation (`verdict`, which may be NULL, is
- *  filled then too). */
+ *  shares nothing with the encoder. QUERN_ERROR_BOUND_NOT_MET when there is a violation (`verdict`, which may be NULL,
+ * is filled then too). */
 QUERN_API quern_status quern_verify(quern_context* context, const quern_array* original, const void* stream,
                                     uint64_t size, quern_verdict* verdict);
 
@@ -317,7 +331,8 @@ typedef struct quern_quality {
   double ssim;    /**< NaN when it does not apply */
   uint64_t max_ulp;
 } quern_quality;
-#define QUERN_QUALITY_INIT {sizeof(quern_quality), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define QUERN_QUALITY_INIT \
+  { sizeof(quern_quality), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Two arrays of equal type and extents; the params' fill values do not count (`params` may be NULL). */
 QUERN_API quern_status quern_compare(quern_context* context, const quern_params* params, const quern_array* original,
