@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace quern {
 namespace {
@@ -39,6 +40,20 @@ Status SegmentSource::load_index() {
   if (!source_.can_seek())
     return Status(StatusCode::unsupported, "random access needs a source that can seek; this one cannot");
   moved_ = true;
+  const Status from_end = index_from_end();
+  if (from_end.ok() || from_end.code() == StatusCode::memory_limit) return from_end;
+  // A damaged or cut stream behind this one must not keep its own index from being found.
+  return index_by_walking().ok() ? Status() : from_end;
+}
+
+Status SegmentSource::need_index_memory(std::uint64_t trailer_bytes) const {
+  const std::uint64_t needed = trailer_bytes + 8 * (layout_.segments() + 1);
+  if (needed <= memory_limit_) return {};
+  return Status(StatusCode::memory_limit, "the stream's index needs {0} bytes; the limit is {1}", number(needed),
+                number(memory_limit_));
+}
+
+Status SegmentSource::index_from_end() {
   // Several streams may follow one another: walk back from the end until the one that begins here.
   std::uint64_t end = source_.size();
   Footer footer;
@@ -53,16 +68,37 @@ Status SegmentSource::load_index() {
   if (layout_.segments() > footer.index_bytes)
     return Status(StatusCode::corrupt, "the trailer does not have one size for each of {0} segments",
                   number(layout_.segments()));
-  const std::uint64_t needed = footer.index_bytes + kFooterBytes + 8 * (layout_.segments() + 1);
-  if (needed > memory_limit_)
-    return Status(StatusCode::memory_limit, "the stream's index needs {0} bytes; the limit is {1}", number(needed),
-                  number(memory_limit_));
+  QUERN_RETURN_IF_ERROR(need_index_memory(footer.index_bytes + kFooterBytes));
   std::vector<std::uint8_t> trailer(static_cast<std::size_t>(footer.index_bytes) + kFooterBytes);
   QUERN_RETURN_IF_ERROR(source_.seek(end - trailer.size()));
   QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source_, trailer));
   QUERN_ASSIGN_OR_RETURN(offsets_,
                          parse_trailer({trailer.data(), have}, header_.checksum, header_bytes_, layout_.segments()));
   trailer_bytes_ = trailer.size();
+  return {};
+}
+
+Status SegmentSource::index_by_walking() {
+  const std::size_t width = segment_size_width(layout_);
+  const std::uint64_t first = start_ + header_bytes_;
+  if (first > source_.size() || layout_.segments() > (source_.size() - first) / width)
+    return Status(StatusCode::truncated, "the data is too short for {0} segments", number(layout_.segments()));
+  QUERN_RETURN_IF_ERROR(need_index_memory(8 * layout_.segments() + kFooterBytes));
+  std::vector<std::uint64_t> offsets{header_bytes_};
+  TrailerBuilder builder;
+  for (std::uint64_t segment = 0; segment < layout_.segments(); ++segment) {
+    QUERN_RETURN_IF_ERROR(source_.seek(start_ + offsets.back()));
+    std::array<std::uint8_t, 8> prefix{};
+    QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source_, std::span(prefix).first(width)));
+    if (have < width) return Status(StatusCode::truncated, "segment {0}: the stream ends before it", number(segment));
+    QUERN_ASSIGN_OR_RETURN(const std::uint64_t size, read_segment_size({prefix.data(), width}, layout_, segment));
+    builder.add(size);
+    offsets.push_back(offsets.back() + size);
+  }
+  QUERN_RETURN_IF_ERROR(source_.seek(start_ + offsets.back()));
+  QUERN_RETURN_IF_ERROR(read_trailer(builder, offsets.back()).status());
+  trailer_bytes_ = builder.trailer_bytes();
+  offsets_ = std::move(offsets);
   return {};
 }
 
@@ -143,24 +179,29 @@ Status SegmentSource::check_what_follows() {
 
 // With keep_going, whatever is wrong with the end of the stream is no reason to withhold its values.
 Status SegmentSource::finish() {
-  if (!options_.keep_going) return read_trailer();
+  if (!options_.keep_going) return finish_sequence();
   if (!offsets_.empty()) {
     bytes_read_ = offsets_.back() + trailer_bytes_;
     return source_.seek(start_ + bytes_read_);
   }
-  if (lost_.ok()) static_cast<void>(read_trailer());
+  if (lost_.ok()) static_cast<void>(finish_sequence());
   return {};
 }
 
-Status SegmentSource::read_trailer() {
-  QUERN_RETURN_IF_ERROR(return_to_sequence());
-  const std::vector<std::uint8_t> expected = builder_.finish(header_.checksum, bytes_read_);
+Result<std::size_t> SegmentSource::read_trailer(const TrailerBuilder& builder, std::uint64_t bytes_before) {
+  const std::vector<std::uint8_t> expected = builder.finish(header_.checksum, bytes_before);
   std::vector<std::uint8_t> found(expected.size());
   QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source_, found));
-  bytes_read_ += have;
   if (have < found.size()) return Status(StatusCode::truncated, "the stream ends inside its trailer");
   if (found != expected)
     return Status(StatusCode::corrupt, "the trailer is damaged: it does not match the segments before it");
+  return have;
+}
+
+Status SegmentSource::finish_sequence() {
+  QUERN_RETURN_IF_ERROR(return_to_sequence());
+  QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, read_trailer(builder_, bytes_read_));
+  bytes_read_ += bytes;
   return options_.more_streams ? Status() : check_what_follows();
 }
 

@@ -47,10 +47,15 @@ class SegmentSource {
 
  private:
   Status load_index();
+  Status index_from_end();
+  Status index_by_walking();
+  Status need_index_memory(std::uint64_t trailer_bytes) const;
   Status read_sized(SegmentJob& job, std::uint64_t size, std::size_t have);
   Status read_sequential(SegmentJob& job);
   Status return_to_sequence();
-  Status read_trailer();
+  Status finish_sequence();
+  /// Compares what the source holds next with the trailer it should be; returns its bytes.
+  Result<std::size_t> read_trailer(const TrailerBuilder& builder, std::uint64_t bytes_before);
   Status check_what_follows();
 
   ByteSource& source_;

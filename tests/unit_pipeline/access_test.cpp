@@ -125,6 +125,34 @@ struct ThreeStreams {
   }
 };
 
+TEST(Streams, RegionBeforeAStreamThatWasCutOrDamaged_IsFound) {
+  const ThreeStreams three;
+  const Array& a = three.arrays.front();
+  const Box box = Box::parse("3:9,5:6", a.shape).value();
+  auto cut = three.file;
+  cut.resize(cut.size() - 7);  // an append that was killed
+  auto damaged = three.file;
+  damaged[damaged.size() - 3] ^= 0x10;
+  for (const auto& file : {cut, damaged}) {
+    MemorySource source(file);
+    const auto decoder = Decoder::open(source, three.toys.registry, {});
+    ASSERT_TRUE(decoder.ok());
+    Array part(a.dtype, box.shape().value());
+    const Status status = (*decoder)->region(box, part.target());
+    EXPECT_TRUE(status.ok()) << status.text();
+    EXPECT_TRUE(part.bytes == slice(a, box).bytes);
+  }
+  // The last stream itself lost its trailer: nothing vouches for its segments.
+  MemorySource source(cut);
+  DecompressOptions options;
+  options.offset = three.sizes[0] + three.sizes[1];
+  const auto last = Decoder::open(source, three.toys.registry, {}, options);
+  ASSERT_TRUE(last.ok());
+  const Array& c = three.arrays.back();
+  Array part(c.dtype, c.shape);
+  EXPECT_EQ((*last)->region(Box::whole(c.shape), part.target()).code(), StatusCode::truncated);
+}
+
 TEST(Streams, OneAfterAnother_ReadFromAPipeUntilItsEnd) {
   const ThreeStreams three;
   PipeSource source(three.file);
