@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
@@ -46,15 +47,18 @@ class ThreadPool final : public TaskRunner {
       const std::lock_guard lock(mutex_);
       body_ = &body;
       tasks_ = tasks;
-      next_.store(0);
-      busy_ = workers_.size();
-      ++round_;
+      next_.store(0, std::memory_order_relaxed);
+      round_.fetch_add(1, std::memory_order_release);
     }
     wake_.notify_all();
     drain(body, tasks);
+    // Workers that have not woken up by now need not: the round is closed for them.
     std::unique_lock lock(mutex_);
-    idle_.wait(lock, [this] { return busy_ == 0; });
     body_ = nullptr;
+    lock.unlock();
+    spin_until([this] { return busy_.load(std::memory_order_acquire) == 0; });
+    lock.lock();
+    idle_.wait(lock, [this] { return busy_.load(std::memory_order_acquire) == 0; });
   }
 
   std::size_t width() const override { return workers_.size() + 1; }
@@ -64,21 +68,33 @@ class ThreadPool final : public TaskRunner {
     for (std::size_t i = next_.fetch_add(1); i < tasks; i = next_.fetch_add(1)) body(i);
   }
 
+  // Rounds follow one another within microseconds, faster than a sleeping thread wakes up.
+  template <class Condition>
+  static void spin_until(const Condition& condition) {
+    const auto end = std::chrono::steady_clock::now() + kSpin;
+    while (!condition() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  }
+
   void work() {
     std::uint64_t seen = 0;
     while (true) {
+      spin_until([&] { return round_.load(std::memory_order_acquire) != seen; });
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stop_ || round_ != seen; });
+      wake_.wait(lock, [&] { return stop_ || round_.load(std::memory_order_relaxed) != seen; });
       if (stop_) return;
-      seen = round_;
+      seen = round_.load(std::memory_order_relaxed);
       const auto* body = body_;
+      if (body == nullptr) continue;
       const std::size_t tasks = tasks_;
+      busy_.fetch_add(1, std::memory_order_relaxed);
       lock.unlock();
       drain(*body, tasks);
       lock.lock();
-      if (--busy_ == 0) idle_.notify_one();
+      if (busy_.fetch_sub(1, std::memory_order_release) == 1) idle_.notify_one();
     }
   }
+
+  static constexpr std::chrono::microseconds kSpin{50};
 
   std::vector<std::thread> workers_;
   std::mutex mutex_;
@@ -87,8 +103,8 @@ class ThreadPool final : public TaskRunner {
   const std::function<void(std::size_t)>* body_ = nullptr;
   std::size_t tasks_ = 0;
   std::atomic<std::size_t> next_{0};
-  std::size_t busy_ = 0;
-  std::uint64_t round_ = 0;
+  std::atomic<std::size_t> busy_{0};  // changed under the mutex
+  std::atomic<std::uint64_t> round_{0};
   bool stop_ = false;
 };
 
