@@ -8,10 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/lane_decode.h"
-#include "kernels/core/lane_encode.h"
 #include "kernels/cpu/lorenzo.h"
-#include "tests/emulator/lane_emulator.h"
+#include "tests/emulator/lane_chunks.h"
 #include "tests/support/array_cases.h"
 #include "tests/unit_kernels/chunk_cases.h"
 
@@ -19,77 +17,15 @@ namespace quern::kernels {
 namespace {
 
 using quern::testing::EmulatorState;
-using X = quern::testing::LaneEmulator;
 using testing::ChunkCase;
 
-/// Tiles in a random order, as warps finish.
-std::vector<std::uint32_t> tile_order(std::size_t tiles) {
-  std::vector<std::uint32_t> order(tiles);
-  for (std::size_t t = 0; t < tiles; ++t) order[t] = static_cast<std::uint32_t>(t);
-  for (std::size_t t = tiles; t > 1; --t) std::swap(order[t - 1], order[EmulatorState::instance().random() % t]);
-  return order;
-}
-
-/// Buffers of a chunk's tiles, watched and full of noise.
-template <class Buffer>
-std::vector<Buffer> noisy_buffers(std::size_t tiles) {
-  std::vector<Buffer> buffers(tiles);
-  auto* const bytes = reinterpret_cast<std::uint8_t*>(buffers.data());
-  EmulatorState& state = EmulatorState::instance();
-  for (std::size_t i = 0; i < tiles * sizeof(Buffer); ++i) bytes[i] = static_cast<std::uint8_t>(state.random());
-  state.watch(bytes, tiles * sizeof(Buffer));
-  return buffers;
-}
-
-template <TileShape S, class Bits>
 std::vector<std::uint8_t> encode_on_lanes(const ChunkCase& c) {
-  const auto tiles = static_cast<std::uint32_t>(c.tiles());
-  const auto* chunk = reinterpret_cast<const Bits*>(c.elements.data());
-  auto buffers = noisy_buffers<LaneBuffer<CodeWord<Bits>>>(tiles);
-  std::vector<LaneMarks<X>> marks(tiles);
-  std::vector<LaneTileInfo> infos(tiles);
-  for (const std::uint32_t t : tile_order(tiles))
-    encode_lanes<X, S>(c.rules, chunk, lane_place<S>(c.box, t), marks[t], buffers[t], infos[t]);
-  std::vector<std::uint8_t> out(max_lorenzo_chunk_bytes(c.rules.element, tiles));
-  std::uint32_t bytes = 0;
-  for (const std::uint32_t t : tile_order(tiles))
-    bytes = place_lanes<X, S>(infos.data(), t, tiles, chunk, lane_place<S>(c.box, t), marks[t], buffers[t], out.data());
-  out.resize(bytes);
-  return out;
+  return quern::testing::encode_chunk_on_lanes(c.rules, c.elements.data(), c.box);
 }
 
-template <TileShape S, class Bits>
 bool decode_on_lanes(const ChunkCase& c, const std::vector<std::uint8_t>& in, std::vector<std::uint8_t>& out) {
   out.assign(c.elements.size(), 0xa5);
-  const auto tiles = static_cast<std::uint32_t>(c.tiles());
-  LaneHeads heads;
-  if (!read_heads(in.data(), static_cast<std::uint32_t>(in.size()), tiles, heads)) return false;
-  auto areas = noisy_buffers<LaneArea<CodeWord<Bits>>>(tiles);
-  bool good = true;
-  for (const std::uint32_t t : tile_order(tiles)) {
-    good = decode_lanes<X, S>(c.rules, heads.heads[t], {in.data() + heads.begins[t], heads.heads[t].payload},
-                              lane_place<S>(c.box, t), areas[t], reinterpret_cast<Bits*>(out.data())) &&
-           good;
-  }
-  return good;
-}
-
-/// Calls f for the shape and element width of a case.
-template <class F>
-void with_lane_code(const ChunkCase& c, F&& f) {
-  const auto with_shape = [&]<class Bits>() {
-    switch (c.rules.tile) {
-      case TileShape::line: f.template operator()<TileShape::line, Bits>(); break;
-      case TileShape::plane: f.template operator()<TileShape::plane, Bits>(); break;
-      case TileShape::block: f.template operator()<TileShape::block, Bits>(); break;
-    }
-  };
-  switch (element_bytes(c.rules.element)) {
-    case 1: with_shape.template operator()<std::uint8_t>(); break;
-    case 2: with_shape.template operator()<std::uint16_t>(); break;
-    case 4: with_shape.template operator()<std::uint32_t>(); break;
-    default: with_shape.template operator()<std::uint64_t>(); break;
-  }
+  return quern::testing::decode_chunk_on_lanes(c.rules, in, out.data(), c.box);
 }
 
 /// The CPU's kernels with scratch of their own.
@@ -103,11 +39,10 @@ struct Cpu {
 };
 
 /// Whether these bytes, which may be damaged, become the same on both: refused, or the same elements.
-template <TileShape S, class Bits>
 void compare_decoding(const ChunkCase& c, Cpu& cpu, const std::vector<std::uint8_t>& bytes) {
   std::vector<std::uint8_t> elements(c.elements.size(), 0xa5), others;
   const bool good = cpu.kernels.decode(c.rules, bytes.data(), bytes.size(), elements.data(), c.box, cpu.scratch.get());
-  ASSERT_EQ((decode_on_lanes<S, Bits>(c, bytes, others)), good);
+  ASSERT_EQ(decode_on_lanes(c, bytes, others), good);
   if (good) {
     ASSERT_EQ(others, elements);
   }
@@ -118,17 +53,15 @@ void compare(const ChunkCase& c, Cpu& cpu, std::mt19937_64& random, int rounds) 
   SCOPED_TRACE(c.name + " seed " + std::to_string(testing::kChunkSeed));
   std::vector<std::uint8_t> bytes(max_lorenzo_chunk_bytes(c.rules.element, c.tiles()));
   bytes.resize(cpu.kernels.encode(c.rules, c.elements.data(), c.box, bytes.data(), cpu.scratch.get()));
-  with_lane_code(c, [&]<TileShape S, class Bits>() {
-    ASSERT_EQ((encode_on_lanes<S, Bits>(c)), bytes);
-    for (int round = 0; round < rounds; ++round) {
-      auto damaged = bytes;
-      if (round == 1) damaged.resize(random() % damaged.size());
-      for (int flips = 0; flips < round - 1; ++flips)
-        damaged[random() % std::min<std::size_t>(damaged.size(), 64u << (random() % 8))] ^=
-            static_cast<std::uint8_t>(1 + random() % 255);
-      ASSERT_NO_FATAL_FAILURE((compare_decoding<S, Bits>(c, cpu, damaged))) << "round " << round;
-    }
-  });
+  ASSERT_EQ(encode_on_lanes(c), bytes);
+  for (int round = 0; round < rounds; ++round) {
+    auto damaged = bytes;
+    if (round == 1) damaged.resize(random() % damaged.size());
+    for (int flips = 0; flips < round - 1; ++flips)
+      damaged[random() % std::min<std::size_t>(damaged.size(), 64u << (random() % 8))] ^=
+          static_cast<std::uint8_t>(1 + random() % 255);
+    ASSERT_NO_FATAL_FAILURE(compare_decoding(c, cpu, damaged)) << "round " << round;
+  }
   ASSERT_EQ(EmulatorState::instance().poison_reads(), 0u);
   ASSERT_EQ(EmulatorState::instance().races(), 0u);
 }
@@ -203,14 +136,11 @@ TEST(LaneChunk, EveryBitOfRaggedChunksWithExceptionsFlipped_JudgedAsOnTheCpu) {
                      std::to_string(static_cast<int>(tile)) + " quantizer " + std::to_string(static_cast<int>(kind)));
         std::vector<std::uint8_t> bytes(max_lorenzo_chunk_bytes(element, c.tiles()));
         bytes.resize(cpu.kernels.encode(c.rules, c.elements.data(), c.box, bytes.data(), cpu.scratch.get()));
-        with_lane_code(c, [&]<TileShape S, class Bits>() {
-          for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-            auto damaged = bytes;
-            damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
-            ASSERT_NO_FATAL_FAILURE((compare_decoding<S, Bits>(c, cpu, damaged))) << "bit " << bit;
-          }
-        });
-        if (HasFatalFailure()) return;
+        for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+          auto damaged = bytes;
+          damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+          ASSERT_NO_FATAL_FAILURE(compare_decoding(c, cpu, damaged)) << "bit " << bit;
+        }
       }
   EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
   EXPECT_EQ(EmulatorState::instance().races(), 0u);

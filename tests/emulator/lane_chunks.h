@@ -1,0 +1,100 @@
+// A whole chunk through the code that warps run, on the emulator: what the CUDA kernels do between their launches.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/core/lane_decode.h"
+#include "kernels/core/lane_encode.h"
+#include "tests/emulator/lane_emulator.h"
+
+namespace quern::testing {
+
+/// Tiles in a random order, as warps finish.
+inline std::vector<std::uint32_t> tile_order(std::size_t tiles) {
+  std::vector<std::uint32_t> order(tiles);
+  for (std::size_t t = 0; t < tiles; ++t) order[t] = static_cast<std::uint32_t>(t);
+  for (std::size_t t = tiles; t > 1; --t) std::swap(order[t - 1], order[EmulatorState::instance().random() % t]);
+  return order;
+}
+
+inline std::uint32_t chunk_tiles(const kernels::ChunkRules& rules, const kernels::ChunkBox& box) {
+  const auto n = kernels::tile_counts(box, rules.tile);
+  return static_cast<std::uint32_t>(n[0] * n[1] * n[2]);
+}
+
+/// Buffers of a chunk's tiles, watched and full of noise.
+template <class Buffer>
+std::vector<Buffer> noisy_buffers(std::size_t tiles) {
+  std::vector<Buffer> buffers(tiles);
+  auto* const bytes = reinterpret_cast<std::uint8_t*>(buffers.data());
+  EmulatorState& state = EmulatorState::instance();
+  for (std::size_t i = 0; i < tiles * sizeof(Buffer); ++i) bytes[i] = static_cast<std::uint8_t>(state.random());
+  state.watch(bytes, tiles * sizeof(Buffer));
+  return buffers;
+}
+
+/// Calls f for a tile shape and an element width.
+template <class F>
+auto with_lane_code(const kernels::ChunkRules& rules, F&& f) {
+  using kernels::TileShape;
+  const auto with_shape = [&]<class Bits>() {
+    switch (rules.tile) {
+      case TileShape::line: return f.template operator()<TileShape::line, Bits>();
+      case TileShape::plane: return f.template operator()<TileShape::plane, Bits>();
+      case TileShape::block: break;
+    }
+    return f.template operator()<TileShape::block, Bits>();
+  };
+  switch (kernels::element_bytes(rules.element)) {
+    case 1: return with_shape.template operator()<std::uint8_t>();
+    case 2: return with_shape.template operator()<std::uint16_t>();
+    case 4: return with_shape.template operator()<std::uint32_t>();
+    default: return with_shape.template operator()<std::uint64_t>();
+  }
+}
+
+/// The bytes of the chunk of `box` at `in`.
+inline std::vector<std::uint8_t> encode_chunk_on_lanes(const kernels::ChunkRules& rules, const void* in,
+                                                       const kernels::ChunkBox& box) {
+  using X = LaneEmulator;
+  return with_lane_code(rules, [&]<kernels::TileShape S, class Bits>() {
+    const std::uint32_t tiles = chunk_tiles(rules, box);
+    const auto* chunk = static_cast<const Bits*>(in);
+    auto buffers = noisy_buffers<kernels::LaneBuffer<kernels::CodeWord<Bits>>>(tiles);
+    std::vector<kernels::LaneMarks<X>> marks(tiles);
+    std::vector<kernels::LaneTileInfo> infos(tiles);
+    for (const std::uint32_t t : tile_order(tiles))
+      kernels::encode_lanes<X, S>(rules, chunk, kernels::lane_place<S>(box, t), marks[t], buffers[t], infos[t]);
+    std::vector<std::uint8_t> out(kernels::max_lorenzo_chunk_bytes(rules.element, tiles));
+    std::uint32_t bytes = 0;
+    for (const std::uint32_t t : tile_order(tiles))
+      bytes = kernels::place_lanes<X, S>(infos.data(), t, tiles, chunk, kernels::lane_place<S>(box, t), marks[t],
+                                         buffers[t], out.data());
+    out.resize(bytes);
+    return out;
+  });
+}
+
+/// Decodes the chunk into `out`; false when its bytes are refused.
+inline bool decode_chunk_on_lanes(const kernels::ChunkRules& rules, std::span<const std::uint8_t> in, void* out,
+                                  const kernels::ChunkBox& box) {
+  using X = LaneEmulator;
+  return with_lane_code(rules, [&]<kernels::TileShape S, class Bits>() {
+    const std::uint32_t tiles = chunk_tiles(rules, box);
+    kernels::LaneHeads heads;
+    if (!kernels::read_heads(in.data(), static_cast<std::uint32_t>(in.size()), tiles, heads)) return false;
+    auto areas = noisy_buffers<kernels::LaneArea<kernels::CodeWord<Bits>>>(tiles);
+    bool good = true;
+    for (const std::uint32_t t : tile_order(tiles)) {
+      good = kernels::decode_lanes<X, S>(rules, heads.heads[t], {in.data() + heads.begins[t], heads.heads[t].payload},
+                                         kernels::lane_place<S>(box, t), areas[t], static_cast<Bits*>(out)) &&
+             good;
+    }
+    return good;
+  });
+}
+
+}  // namespace quern::testing
