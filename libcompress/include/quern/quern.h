@@ -1,4 +1,5 @@
-/* quern: error-bounded lossy compression of arrays. The C interface (C99), the only ABI of libquern.
+/* clang-format off */
+/* quern: error-bounded lossy compression of arrays. The C interface (C99).
  *
  * Rules of this header
  * --------------------
@@ -6,27 +7,27 @@
  *            argument on failure unless its description says so. quern_last_error() gives one line for people.
  *            No function prints, exits, aborts on input, changes global state or lets a C++ exception out.
  * Arrays.    Shapes are in elements, slowest axis first, rank 0 (one element) to 8. Strides are in elements and may be
- *            negative; all zero means contiguous C order. Other layouts are packed into a copy first (counted in
- *            workspace); Fortran programs reverse the extents and copy nothing. Data need only the alignment of their
- *            element type, are never owned by the library, and may be host memory (QUERN_MEMORY_HOST).
+ *            negative; all zero means contiguous C order. Other layouts are packed into a copy first (counted
+ *            against memory_limit); Fortran programs reverse the extents and copy nothing. Data are host memory, aligned
+ *            as their element type, and never owned by the library.
  * Streams.   Bytes that describe themselves: type, shape, bound and codec are inside, every part has a checksum.
  *            Output depends on the data and the parameters alone: not on threads, memory limits or instruction set.
  *            Any bytes may be given to a reading function: it succeeds or returns a status.
  * Bounds.    |x - x'| <= E for every finite element, after rounding to the element type, without tolerance; NaN, Inf,
  *            -0.0 and declared fill values come back bit for bit.
- * Structs.   The first member is struct_size. Start from the QUERN_..._INIT value, then set members; a struct of an
- * older or newer header is understood, and members this library does not know must be zero. None is kept. Handles.
- * quern_context: who allocates, who runs, what went wrong last. quern_params: what is wanted. A handle may be used by
- * one thread at a time; different handles are independent. Params outlive or not the context that made them as they
- * like. Destroying NULL does nothing. Memory.    A context's allocator serves what calls on it need; its failure is
- * QUERN_ERROR_OUT_OF_MEMORY and leaves nothing behind. memory_limit is kept before that: QUERN_ERROR_MEMORY_LIMIT.
- * Calls hold on to nothing. Threads.   The library starts none of its own unless `threads` says so; with `runner` it
- * starts none at all. Sizes.     Bytes and elements are uint64_t or size_t and never assumed to fit in 32 bits.
+ * Structs.   The first member is struct_size. Start from the QUERN_..._INIT value, then set members; a struct of an older
+ *            or newer header is understood, and members this library does not know must be zero. None is kept.
+ * Handles.   quern_context: who runs, how much memory, what went wrong last. quern_params: what is wanted. A handle may be
+ *            used by one thread at a time; different handles are independent. Destroying NULL does nothing.
+ * Memory.    A call takes what it needs and gives it back before it returns. memory_limit bounds it:
+ *            QUERN_ERROR_MEMORY_LIMIT; running out is QUERN_ERROR_OUT_OF_MEMORY, with nothing left behind.
+ * Threads.   The library starts none of its own unless `threads` says so; with `runner` it starts none at all.
+ * Sizes.     Bytes and elements are uint64_t or size_t and never assumed to fit in 32 bits.
  * Numbers.   Enumerators are stored in streams or compared by callers: a value never changes its meaning.
  *
  * A whole program:
  *
- *   quern_context* context; quern_params* params; quern_array field; size_t size; uint64_t room;
+ *   quern_context* context; quern_params* params; quern_array field; uint64_t room, size;
  *   quern_context_create(NULL, &context);
  *   quern_params_create(&params);
  *   quern_params_set_bound(params, QUERN_BOUND_ABS, 1e-3);
@@ -34,19 +35,14 @@
  *   quern_compress_bound(&field, params, &room);
  *   if (quern_compress(context, params, &field, bytes, room, &size)) puts(quern_last_error(context));
  */
+/* clang-format on */
 #ifndef QUERN_QUERN_H
 #define QUERN_QUERN_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(QUERN_STATIC)
-#define QUERN_API
-#elif defined(_WIN32)
-#define QUERN_API __declspec(dllimport)
-#else
 #define QUERN_API __attribute__((visibility("default")))
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -106,15 +102,6 @@ QUERN_API const char* quern_build_info(void);
 
 typedef struct quern_context quern_context;
 
-/** Where memory comes from. Both functions may be called from any thread that runs the library's tasks. */
-typedef struct quern_allocator {
-  /** At least `size` bytes (never 0) aligned to `alignment` (a power of two up to 64), or NULL. */
-  void* (*allocate)(void* user, size_t size, size_t alignment);
-  /** Takes back what allocate gave, with the same size; never NULL. */
-  void (*deallocate)(void* user, void* memory, size_t size);
-  void* user;
-} quern_allocator;
-
 /** Runs tasks on the caller's threads. */
 typedef struct quern_runner {
   /** Calls body(argument, i) once for every i below tasks, in any order, on any threads; returns when all returned. */
@@ -131,16 +118,15 @@ typedef struct quern_context_desc {
   uint32_t struct_size;
   /** Threads a call may use: 1 the calling thread alone, 0 one a hardware thread. Not used when runner.run is set. */
   uint32_t threads;
-  quern_runner runner;       /**< run NULL: the library's own threads */
-  quern_allocator allocator; /**< allocate NULL: the C++ library's */
-  uint64_t memory_limit;     /**< bytes a call may allocate; 0: no limit */
-  quern_progress progress;   /**< NULL: none */
+  quern_runner runner;     /**< run NULL: the library's own threads */
+  uint64_t memory_limit;   /**< bytes a call may allocate; 0: no limit */
+  quern_progress progress; /**< NULL: none */
   void* progress_user;
 } quern_context_desc;
 #define QUERN_CONTEXT_DESC_INIT \
-  { sizeof(quern_context_desc), 1, {NULL, 0, NULL}, {NULL, NULL, NULL}, 0, NULL, NULL }
+  { sizeof(quern_context_desc), 1, {NULL, 0, NULL}, 0, NULL, NULL }
 
-/** `desc` may be NULL: one thread, the default allocator, no limit. `*context` is NULL on failure. */
+/** `desc` may be NULL: one thread, no limit. `*context` is NULL on failure. */
 QUERN_API quern_status quern_context_create(const quern_context_desc* desc, quern_context** context);
 QUERN_API void quern_context_destroy(quern_context* context);
 /** What went wrong in the last call on this context that failed, else ""; with NULL, in the last call of this thread
