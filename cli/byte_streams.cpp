@@ -45,14 +45,6 @@ Status FdSink::write(std::span<const std::uint8_t> bytes) {
   return {};
 }
 
-Status BufferSink::write(std::span<const std::uint8_t> bytes) {
-  if (bytes.size() > buffer_.size() - used_)
-    return Status(StatusCode::destination_too_small, "the stream is larger than its promised upper limit");
-  if (!bytes.empty()) std::memcpy(buffer_.data() + used_, bytes.data(), bytes.size());
-  used_ += bytes.size();
-  return {};
-}
-
 Mapping Mapping::of_descriptor(int fd, const std::string& name) {
   struct stat info {};
   if (fstat(fd, &info) != 0) fail_errno(name, "read");
@@ -94,19 +86,6 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
 
 Mapping::~Mapping() {
   if (data_ != nullptr) munmap(const_cast<std::uint8_t*>(data_), size_);
-}
-
-Result<std::size_t> SpanSource::read(std::span<std::uint8_t> out) {
-  const std::size_t count = std::min(out.size(), bytes_.size() - at_);
-  if (count != 0) std::memcpy(out.data(), bytes_.data() + at_, count);
-  at_ += count;
-  return count;
-}
-
-Status SpanSource::seek(std::uint64_t offset) {
-  if (offset > bytes_.size()) return Status(StatusCode::truncated, "the stream ends before a part it names");
-  at_ = static_cast<std::size_t>(offset);
-  return {};
 }
 
 Result<std::size_t> FdSource::read_raw(std::uint8_t* out, std::size_t bytes) {

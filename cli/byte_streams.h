@@ -34,18 +34,6 @@ class FdSink final : public ByteSink {
   int error_ = 0;
 };
 
-/// Writes into a buffer of fixed size.
-class BufferSink final : public ByteSink {
- public:
-  explicit BufferSink(Buffer& buffer) : buffer_(buffer) {}
-  Status write(std::span<const std::uint8_t> bytes) override;
-  std::span<const std::uint8_t> bytes() const { return {buffer_.data(), used_}; }
-
- private:
-  Buffer& buffer_;
-  std::uint64_t used_ = 0;
-};
-
 /// A read-only mapping of a whole file or of a spool file. Move-only.
 class Mapping {
  public:
@@ -62,21 +50,6 @@ class Mapping {
  private:
   const std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
-};
-
-/// Memory as a source that can seek and says where it is.
-class SpanSource final : public ByteSource {
- public:
-  explicit SpanSource(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  Result<std::size_t> read(std::span<std::uint8_t> out) override;
-  bool can_seek() const override { return true; }
-  Status seek(std::uint64_t offset) override;
-  std::uint64_t size() const override { return bytes_.size(); }
-  std::uint64_t position() const override { return at_; }
-
- private:
-  std::span<const std::uint8_t> bytes_;
-  std::size_t at_ = 0;
 };
 
 /// A pipe: reads in order, and can look one byte ahead to tell whether there is more.

@@ -60,7 +60,7 @@ void decode_pieces(ByteSource& source, const DecodeContext& context, const TakeE
 void decode_part(std::span<const std::uint8_t> stream, const StreamInfo& info, const DecodeContext& context,
                  const TakeElements& take, DecodeOutcome& outcome) {
   const std::uint64_t bytes = info.shape.elems() * dtype_bytes(info.dtype);
-  SpanSource source(stream);
+  MemorySource source(stream);
   if (bytes > context.memory / 2) {
     StreamInfo again;
     decode_pieces(source, context, take, outcome, again);
@@ -104,7 +104,7 @@ void decode_region(const std::vector<std::span<const std::uint8_t>>& streams, co
                                      context.name, size_text(bytes)));
   Buffer array(bytes, context.name);
   for (std::uint64_t step = has_steps ? box.begin[0] : 0; step < (has_steps ? box.end[0] : 1); ++step) {
-    SpanSource source(streams[step]);
+    MemorySource source(streams[step]);
     const Stopwatch watch;
     auto decoder = check(Decoder::open(source, builtin_codecs(), context.execution, options_of(context)), Phase::decode,
                          context.name);

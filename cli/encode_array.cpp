@@ -60,7 +60,7 @@ CompressReport finish(Result<CompressReport> result, const FdSink* sink, const I
 
 StreamCheck verify(std::span<const std::uint8_t> stream, const ArrayView& original, const Execution& execution,
                    std::uint64_t memory, const std::string& name) {
-  SpanSource source(stream);
+  MemorySource source(stream);
   const auto* at = static_cast<const std::uint8_t*>(original.data);
   const auto next = [&at](std::uint64_t bytes) {
     const void* piece = at;
@@ -95,14 +95,14 @@ struct Job {
 EncodedArray encode_in_memory(const Job& job, const ArrayView& array, std::uint64_t capacity) {
   EncodedArray out;
   Buffer stream(capacity, job.input.label);
-  BufferSink sink(stream);
+  SpanSink sink(stream.span());
   touch_pages(array.data, array.bytes());
   const Stopwatch watch;
   auto result = compress(array, job.options, builtin_codecs(), job.execution, sink);
   out.seconds = watch.seconds();
   out.report = finish(std::move(result), nullptr, job.input, job.output_name);
-  if (job.args.verify) out.checked = verify(sink.bytes(), array, job.execution, job.memory, job.output_name);
-  if (!write_all(job.fd, sink.bytes())) fail_errno(job.output_name, "write");
+  if (job.args.verify) out.checked = verify(sink.written(), array, job.execution, job.memory, job.output_name);
+  if (!write_all(job.fd, sink.written())) fail_errno(job.output_name, "write");
   return out;
 }
 

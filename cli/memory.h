@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "cli/args.h"
@@ -29,6 +30,7 @@ class Buffer {
   std::uint8_t* data() { return data_; }
   const std::uint8_t* data() const { return data_; }
   std::uint64_t size() const { return size_; }
+  std::span<std::uint8_t> span() { return {data_, static_cast<std::size_t>(size_)}; }
   /// Writes to every page once, so that later timings do not count page faults.
   void touch();
 

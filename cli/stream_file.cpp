@@ -14,7 +14,7 @@ constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
 
 /// Size of the whole and undamaged stream at the beginning of `bytes`, or the reason why there is none.
 Result<std::uint64_t> whole_stream_bytes(Bytes bytes) {
-  SpanSource source(bytes);
+  MemorySource source(bytes);
   DecompressOptions options;
   options.more_streams = true;
   QUERN_ASSIGN_OR_RETURN(const auto decoder, Decoder::open(source, builtin_codecs(), Execution{}, options));
@@ -40,7 +40,7 @@ std::vector<Bytes> split_by_decoding(Bytes file) {
 
 std::vector<Bytes> split_streams(Bytes file, const std::string& name, bool salvage) {
   if (file.empty()) fail(Exit::stream, name + ": is empty; name a file that quern compress wrote, or write it again");
-  SpanSource source(file);
+  MemorySource source(file);
   // The first header names what is wrong with a file of another kind better than a missing trailer does.
   (void)check(inspect(source, builtin_codecs()), Phase::decode, name);
   const auto listed = list_streams(source);
@@ -57,7 +57,7 @@ std::vector<StreamInfo> inspect_all(const std::string& path) {
   const Mapping file = Mapping::of_file(path);
   std::vector<StreamInfo> out;
   for (const Bytes stream : split_streams(file.bytes(), path)) {
-    SpanSource source(stream);
+    MemorySource source(stream);
     out.push_back(check(inspect(source, builtin_codecs()), Phase::decode, path));
   }
   return out;

@@ -72,11 +72,11 @@ Row run_one(const Bench& bench, const std::string& codec, const ErrorBound& boun
   std::vector<double> compressing;
   std::vector<double> decompressing;
   for (unsigned i = 0; i < bench.args.repeats; ++i) {
-    BufferSink sink(bench.stream);
+    SpanSink sink(bench.stream.span());
     const Stopwatch first;
     row.report = check(compress(bench.array, options, builtin_codecs(), bench.execution, sink), Phase::encode, name);
     compressing.push_back(first.seconds());
-    SpanSource source(sink.bytes());
+    MemorySource source(sink.written());
     const Stopwatch second;
     (void)check(decompress(source, {bench.decoded.data(), bench.array.dtype, bench.array.shape}, builtin_codecs(),
                            bench.execution),

@@ -62,7 +62,7 @@ Decoded decode_file_to(ArrayOutput& output, const DecompressJob& job, const Deco
   const Mapping file = job.input == "-" ? map_standard_input() : Mapping::of_file(job.input);
   const auto streams = split_streams(file.bytes(), context.name, args.keep_going);
   for (const auto& stream : streams) {
-    SpanSource source(stream);
+    MemorySource source(stream);
     out.infos.push_back(check(inspect(source, builtin_codecs()), Phase::decode, context.name));
   }
   out.shape = combined_shape(out.infos, context.name);

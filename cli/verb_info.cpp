@@ -48,7 +48,7 @@ void check_entry(Entry& entry, std::span<const std::uint8_t> stream, const InfoA
   Buffer block(UINT64_C(16) << 20, "info --check");
   // First without salvage: that pass also checks the trailer. The second one finds every damaged chunk.
   for (const bool keep_going : {false, true}) {
-    SpanSource source(stream);
+    MemorySource source(stream);
     DecompressOptions options;
     options.keep_going = keep_going;
     auto decoder = Decoder::open(source, builtin_codecs(), execution, options);
@@ -72,7 +72,7 @@ void survey_entry(Entry& entry, std::span<const std::uint8_t> stream, const Info
   Execution execution;
   execution.threads = args.run.threads;
   execution.memory_limit = memory_limit(args.run);
-  SpanSource source(stream);
+  MemorySource source(stream);
   const auto masks = survey_masks(source, execution);
   if (masks.ok()) {
     entry.masks = *masks;
@@ -207,14 +207,14 @@ void info_one(const std::string& path, const InfoArgs& args) {
     streams = split_streams(file.bytes(), name);
   } catch (const CliError& error) {
     // The header may be fine although the rest is not: say both. A header that cannot be read ends it here.
-    SpanSource source(file.bytes());
+    MemorySource source(file.bytes());
     if (!inspect(source, builtin_codecs()).ok()) throw;
     broken = error.what();
     streams = split_streams(file.bytes(), name, true);
   }
   std::vector<Entry> entries;
   for (const auto& stream : streams) {
-    SpanSource source(stream);
+    MemorySource source(stream);
     Entry entry;
     const auto info = inspect(source, builtin_codecs());
     if (!info.ok()) {

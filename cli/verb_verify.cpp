@@ -110,7 +110,7 @@ Exit run_verify(const VerifyArgs& args) {
   const auto streams = split_streams(file.bytes(), args.stream);
   std::vector<StreamInfo> infos;
   for (const auto& stream : streams) {
-    SpanSource source(stream);
+    MemorySource source(stream);
     infos.push_back(check(inspect(source, builtin_codecs()), Phase::decode, args.stream));
   }
   InputArray original = open_original(args, infos.front().dtype, combined_shape(infos, args.stream));
@@ -137,7 +137,7 @@ Exit run_verify(const VerifyArgs& args) {
   execution.progress = progress.callback();
   std::vector<StreamCheck> checks;
   for (const auto& stream : streams) {
-    SpanSource source(stream);
+    MemorySource source(stream);
     checks.push_back(check_stream(source, stream.size(), next, options, execution, args.stream));
   }
   if (mapped == nullptr) expect_end(original);

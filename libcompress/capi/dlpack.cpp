@@ -1,6 +1,6 @@
 // Tensors of other libraries, described as the DLPack specification lays them out (unversioned DLTensor).
+#include <bit>
 #include <cstdint>
-#include <limits>
 
 #include "libcompress/capi/array_desc.h"
 #include "libcompress/capi/barrier.h"
@@ -31,23 +31,15 @@ enum TypeCode { kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kComplex = 5 };
 
 /// The element type, or 0; complex numbers as the type of their parts.
 quern_dtype element_type(const DlType& type) {
+  const bool is_size = type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64;
+  const int step = std::countr_zero(type.bits) - 3;  // integer types of growing size have neighbouring numbers
   if (type.lanes != 1) return 0;
   switch (type.code) {
     case kFloat: return type.bits == 16 ? QUERN_F16 : type.bits == 32 ? QUERN_F32 : type.bits == 64 ? QUERN_F64 : 0;
     case kBfloat: return type.bits == 16 ? QUERN_BF16 : 0;
     case kComplex: return type.bits == 64 ? QUERN_F32 : type.bits == 128 ? QUERN_F64 : 0;
-    case kInt:
-      return type.bits == 8    ? QUERN_I8
-             : type.bits == 16 ? QUERN_I16
-             : type.bits == 32 ? QUERN_I32
-             : type.bits == 64 ? QUERN_I64
-                               : 0;
-    case kUint:
-      return type.bits == 8    ? QUERN_U8
-             : type.bits == 16 ? QUERN_U16
-             : type.bits == 32 ? QUERN_U32
-             : type.bits == 64 ? QUERN_U64
-                               : 0;
+    case kInt: return is_size ? QUERN_I8 + step : 0;
+    case kUint: return is_size ? QUERN_U8 + step : 0;
     default: return 0;
   }
 }

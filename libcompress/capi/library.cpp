@@ -50,11 +50,12 @@ const char* quern_build_info(void) {
   using namespace quern;
   try {
     static const std::string text = [] {
-      std::string built = std::string("quern ") + quern_version_string() + "; CPU kernels:";
+      std::string built = "quern ";
+      built.append(quern_version_string()).append("; CPU kernels:");
       for (const InstructionSet& set : instruction_sets())
-        if (set.available) built += std::string(" ") + set.name;
+        if (set.available) built.append(" ").append(set.name);
       for (const LinkedLibrary& library : linked_libraries())
-        built += std::string("; ") + library.name + " " + library.version;
+        built.append("; ").append(library.name).append(" ").append(library.version);
       return built;
     }();
     return text.c_str();

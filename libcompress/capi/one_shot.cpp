@@ -1,6 +1,6 @@
 // Arrays in memory to streams in memory and back.
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "libcompress/capi/array_desc.h"
 #include "libcompress/capi/handles.h"
@@ -8,28 +8,6 @@
 
 namespace quern::capi {
 namespace {
-
-/// Memory of fixed size.
-class FixedSink final : public ByteSink {
- public:
-  FixedSink(void* out, std::uint64_t capacity) : out_(static_cast<std::uint8_t*>(out)), capacity_(capacity) {}
-  Status write(std::span<const std::uint8_t> bytes) override {
-    if (bytes.size() > capacity_ - used_)
-      return Status(StatusCode::destination_too_small,
-                    "the stream does not fit into {0} bytes; quern_compress_bound "
-                    "says what always does",
-                    static_cast<std::int64_t>(capacity_));
-    if (!bytes.empty()) std::memcpy(out_ + used_, bytes.data(), bytes.size());
-    used_ += bytes.size();
-    return {};
-  }
-  std::uint64_t used() const { return used_; }
-
- private:
-  std::uint8_t* out_;
-  std::uint64_t capacity_;
-  std::uint64_t used_ = 0;
-};
 
 quern_report make_report(const CompressReport& report) {
   quern_report out = QUERN_REPORT_INIT;
@@ -60,10 +38,10 @@ Status compress_array(quern_context& context, const quern_params& params, const 
   QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
   PackedInput input;
   QUERN_RETURN_IF_ERROR(input.open(layout, context.execution.memory_limit));
-  FixedSink sink(stream, capacity);
+  SpanSink sink({static_cast<std::uint8_t*>(stream), static_cast<std::size_t>(capacity)});
   QUERN_ASSIGN_OR_RETURN(const CompressReport done, compress(input.view(), params.options, builtin_codecs(),
                                                              remaining(context.execution, input.copied_bytes()), sink));
-  *size = sink.used();
+  *size = sink.written().size();
   if (report != nullptr) write_struct(make_report(done), report);
   return {};
 }

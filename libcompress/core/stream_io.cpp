@@ -17,6 +17,15 @@ Status VectorSink::write(std::span<const std::uint8_t> bytes) {
   return {};
 }
 
+Status SpanSink::write(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() > out_.size() - used_)
+    return Status(StatusCode::destination_too_small, "the output does not fit into {0} bytes",
+                  static_cast<std::int64_t>(out_.size()));
+  if (!bytes.empty()) std::memcpy(out_.data() + used_, bytes.data(), bytes.size());
+  used_ += bytes.size();
+  return {};
+}
+
 Result<std::size_t> MemorySource::read(std::span<std::uint8_t> out) {
   const std::size_t n = std::min(out.size(), bytes_.size() - at_);
   if (n != 0) std::memcpy(out.data(), bytes_.data() + at_, n);

@@ -41,6 +41,18 @@ class VectorSink final : public ByteSink {
   std::vector<std::uint8_t>& out_;
 };
 
+/// Fills memory the caller owns; what does not fit fails with destination_too_small and leaves it as it was.
+class SpanSink final : public ByteSink {
+ public:
+  explicit SpanSink(std::span<std::uint8_t> out) : out_(out) {}
+  Status write(std::span<const std::uint8_t> bytes) override;
+  std::span<const std::uint8_t> written() const { return out_.first(used_); }
+
+ private:
+  std::span<std::uint8_t> out_;
+  std::size_t used_ = 0;
+};
+
 /// Reads memory the caller owns.
 class MemorySource final : public ByteSource {
  public:
