@@ -43,7 +43,7 @@ if ((${#files[@]} == 0)); then
   fields=$here/build/demo-fields
   rm -rf "$fields"
   echo "no files were given: simulating two shear layers that roll up"
-  "$bin/quern-flow" --setup kelvin-helmholtz --size 64x128x128 --time 1.5 --out "$fields" -T 0
+  "$bin/quern-flow" --setup kelvin-helmholtz --size 48x96x96 --time 1.5 --out "$fields" -T 0
   files=("$fields"/*.f32)
 fi
 exec python3 "$here/scripts/demo.py" --quern "$bin/quern" --out "$out" -- "${files[@]}"
