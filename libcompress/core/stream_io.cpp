@@ -1,4 +1,4 @@
-// Byte sources and sinks in memory.
+// Reading from byte sources; sources and sinks in memory.
 #include <quern/stream_io.h>
 
 #include <algorithm>
@@ -6,6 +6,16 @@
 #include <new>
 
 namespace quern {
+
+Result<std::size_t> read_up_to(ByteSource& source, std::span<std::uint8_t> out) {
+  std::size_t have = 0;
+  while (have < out.size()) {
+    QUERN_ASSIGN_OR_RETURN(const std::size_t n, source.read(out.subspan(have)));
+    if (n == 0) break;
+    have += n;
+  }
+  return have;
+}
 
 Status VectorSink::write(std::span<const std::uint8_t> bytes) {
   try {

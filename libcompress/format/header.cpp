@@ -152,17 +152,6 @@ Result<HeaderView> view_fields(Reader& in) {
   return header;
 }
 
-// Fills `out` from the source; the count says how much there was.
-Result<std::size_t> read_up_to(ByteSource& source, std::span<std::uint8_t> out) {
-  std::size_t have = 0;
-  while (have < out.size()) {
-    QUERN_ASSIGN_OR_RETURN(const std::size_t n, source.read(out.subspan(have)));
-    if (n == 0) break;
-    have += n;
-  }
-  return have;
-}
-
 }  // namespace
 
 WriterId this_writer() { return {1, QUERN_VERSION_MAJOR, QUERN_VERSION_MINOR, QUERN_VERSION_PATCH}; }

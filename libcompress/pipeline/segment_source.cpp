@@ -12,16 +12,6 @@ std::int64_t number(std::uint64_t value) { return static_cast<std::int64_t>(valu
 
 }  // namespace
 
-Result<std::size_t> read_up_to(ByteSource& source, std::span<std::uint8_t> out) {
-  std::size_t have = 0;
-  while (have < out.size()) {
-    QUERN_ASSIGN_OR_RETURN(const std::size_t n, source.read(out.subspan(have)));
-    if (n == 0) break;
-    have += n;
-  }
-  return have;
-}
-
 Result<Footer> read_footer(ByteSource& source, std::uint64_t end) {
   if (end < kFooterBytes)
     return Status(StatusCode::truncated, "the stream has no trailer: {0} bytes are left for it", number(end));

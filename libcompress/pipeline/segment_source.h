@@ -14,9 +14,6 @@
 
 namespace quern {
 
-/// Fills `out` from the source; the count says how much there was.
-Result<std::size_t> read_up_to(ByteSource& source, std::span<std::uint8_t> out);
-
 /// Footer of the stream that ends at `end` of a source that can seek.
 Result<Footer> read_footer(ByteSource& source, std::uint64_t end);
 

@@ -92,12 +92,7 @@ class Survey {
     if (at_ >= source_.size()) return {};
     QUERN_RETURN_IF_ERROR(source_.seek(at_));
     out.resize(static_cast<std::size_t>(std::min(bytes, source_.size() - at_)));
-    std::size_t have = 0;
-    while (have < out.size()) {
-      QUERN_ASSIGN_OR_RETURN(const std::size_t n, source_.read(std::span(out).subspan(have)));
-      if (n == 0) break;
-      have += n;
-    }
+    QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source_, out));
     out.resize(have);
     return {};
   }

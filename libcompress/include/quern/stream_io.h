@@ -31,6 +31,9 @@ class ByteSource {
   virtual std::uint64_t position() const = 0;
 };
 
+/// Fills `out` from the source, asking again where it gave less; the count is less than asked only at its end.
+Result<std::size_t> read_up_to(ByteSource& source, std::span<std::uint8_t> out);
+
 /// Appends to a vector the caller owns.
 class VectorSink final : public ByteSink {
  public:
