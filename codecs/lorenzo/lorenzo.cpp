@@ -147,10 +147,7 @@ class LorenzoCodec final : public ArrayCodec {
     QUERN_ASSIGN_OR_RETURN(const ParsedSettings parsed, parse_settings(request.settings, request.shape));
     const LorenzoKernels& kernels = kernels::lorenzo_kernels(parsed.isa);
     try {
-      const std::unique_ptr<std::uint8_t[]> owner(new std::uint8_t[kernels.encode_scratch_bytes + 64]);
-      const auto address = reinterpret_cast<std::uintptr_t>(owner.get());
-      std::uint8_t* const scratch = owner.get() + (64 - address % 64) % 64;
-      const Choice choice = choose(request, parsed.layout ? &*parsed.layout : nullptr, kernels, scratch);
+      QUERN_ASSIGN_OR_RETURN(const Choice choice, choose(request, parsed.layout ? &*parsed.layout : nullptr, kernels));
       CodecPlan plan;
       plan.grid = make_grid(request.shape, choice.layout, request.dtype);
       plan.params = write_params(choice.rules, choice.layout);

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "libcompress/core/run_tasks.h"
 
 namespace quern::codec::lorenzo {
 namespace {
@@ -14,12 +17,18 @@ using kernels::kPredictors;
 using kernels::Predictor;
 
 constexpr std::uint64_t kSampleTiles = 64;
+constexpr std::size_t kTasksPerLayout = 4;
 
 using TileCosts = std::array<std::uint32_t, kPredictors>;
 
 /// Sample tiles of one layout: what each predictor costs on each of them.
-struct Sampled {
-  std::vector<TileCosts> tiles;
+struct Trial {
+  Layout layout;
+  ChunkGrid grid;
+  kernels::ChunkRules rules;
+  std::vector<ChunkBox> tiles;
+  std::vector<std::uint64_t> firsts;  ///< where each tile begins in the sample
+  std::vector<TileCosts> costs;
   std::uint64_t elems = 0;
 };
 
@@ -31,17 +40,21 @@ std::array<std::uint64_t, 3> covered(const std::array<std::uint64_t, 3>& extents
   return {1, 1, elems};
 }
 
-Sampled sample(const PlanRequest& request, const Layout& layout, const kernels::ChunkRules& rules,
-               const kernels::LorenzoKernels& kernels, void* scratch) {
-  Sampled out;
-  const ChunkGrid grid = make_grid(request.shape, layout, request.dtype);
-  const auto extents = covered(grid.extents, request.sample.elems());
+/// A layout with its tiles, evenly spaced over the sample.
+Trial make_trial(const PlanRequest& request, const Layout& layout) {
+  Trial trial{layout,
+              make_grid(request.shape, layout, request.dtype),
+              make_rules(request.dtype, request.bound, layout),
+              {},
+              {},
+              {},
+              0};
+  const auto extents = covered(trial.grid.extents, request.sample->elems());
   const auto size = kernels::tile_extents(layout.tile);
   std::array<std::uint64_t, 3> counts{};
   for (std::size_t a = 0; a < 3; ++a) counts[a] = (extents[a] + size[a] - 1) / size[a];
   const std::uint64_t total = counts[0] * counts[1] * counts[2];
   const std::uint64_t wanted = std::min(total, kSampleTiles);
-  const auto* data = static_cast<const std::uint8_t*>(request.sample.data);
   for (std::uint64_t i = 0; i < wanted; ++i) {
     // floor(total * (2i + 1) / (2 * wanted)): evenly spaced, without a product that could overflow.
     const std::uint64_t part = 2 * wanted;
@@ -50,30 +63,46 @@ Sampled sample(const PlanRequest& request, const Layout& layout, const kernels::
                                           index / counts[2] % counts[1] * size[1], index % counts[2] * size[2]};
     ChunkBox box;
     for (std::size_t a = 0; a < 3; ++a) box.extents[a] = std::min<std::uint64_t>(size[a], extents[a] - at[a]);
-    box.strides = {grid.extents[1] * grid.extents[2], grid.extents[2]};
-    const std::uint64_t offset = at[0] * box.strides[0] + at[1] * box.strides[1] + at[2];
-    std::uint32_t bytes[kPredictors];
-    kernels.estimate(rules, data + offset * dtype_bytes(request.dtype), box, bytes, scratch);
-    TileCosts costs{};
-    std::copy(std::begin(bytes), std::end(bytes), costs.begin());
-    out.tiles.push_back(costs);
-    out.elems += box.extents[0] * box.extents[1] * box.extents[2];
+    box.strides = {trial.grid.extents[1] * trial.grid.extents[2], trial.grid.extents[2]};
+    trial.tiles.push_back(box);
+    trial.firsts.push_back(at[0] * box.strides[0] + at[1] * box.strides[1] + at[2]);
+    trial.elems += box.extents[0] * box.extents[1] * box.extents[2];
   }
-  return out;
+  trial.costs.resize(trial.tiles.size());
+  return trial;
+}
+
+/// Estimates the tiles begin, begin + step, ...
+Status estimate_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kernels, std::size_t begin,
+                      std::size_t step, Trial& trial) {
+  const std::unique_ptr<std::uint8_t[]> owner(new std::uint8_t[kernels.encode_scratch_bytes + 64]);
+  std::uint8_t* const scratch = owner.get() + (64 - reinterpret_cast<std::uintptr_t>(owner.get()) % 64) % 64;
+  alignas(64) std::uint8_t room[kernels::kTileElems * sizeof(std::uint64_t)];
+  for (std::size_t t = begin; t < trial.tiles.size(); t += step) {
+    ChunkBox tile = trial.tiles[t];
+    QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean,
+                           request.sample->look(trial.firsts[t], {nullptr, tile.extents, tile.strides}, room));
+    tile.strides = clean.strides;
+    std::uint32_t bytes[kPredictors];
+    kernels.estimate(trial.rules, clean.data, tile, bytes, scratch);
+    std::copy(std::begin(bytes), std::end(bytes), trial.costs[t].begin());
+  }
+  return {};
 }
 
 /// Greedy set of candidates; returns the sum of the cheapest costs.
-std::uint64_t choose_candidates(const Sampled& sampled, const Layout& layout, kernels::ChunkRules& rules) {
-  std::vector<std::uint32_t> best(sampled.tiles.size(), UINT32_MAX);
+std::uint64_t choose_candidates(Trial& trial) {
+  kernels::ChunkRules& rules = trial.rules;
+  std::vector<std::uint32_t> best(trial.costs.size(), UINT32_MAX);
   std::uint64_t best_sum = UINT64_MAX;
   rules.candidate_count = 0;
   while (rules.candidate_count < kernels::kMaxCandidates) {
     std::uint64_t sum = UINT64_MAX;
     unsigned chosen = 0;
     for (unsigned p = 0; p < kPredictors; ++p) {
-      if (!kernels::predictor_fits(static_cast<Predictor>(p), layout.tile)) continue;
+      if (!kernels::predictor_fits(static_cast<Predictor>(p), trial.layout.tile)) continue;
       std::uint64_t with = 0;
-      for (std::size_t t = 0; t < best.size(); ++t) with += std::min(best[t], sampled.tiles[t][p]);
+      for (std::size_t t = 0; t < best.size(); ++t) with += std::min(best[t], trial.costs[t][p]);
       if (with < sum) {
         sum = with;
         chosen = p;
@@ -81,7 +110,7 @@ std::uint64_t choose_candidates(const Sampled& sampled, const Layout& layout, ke
     }
     if (rules.candidate_count > 0 && sum + sum / 128 >= best_sum) break;
     rules.candidates[rules.candidate_count++] = static_cast<Predictor>(chosen);
-    for (std::size_t t = 0; t < best.size(); ++t) best[t] = std::min(best[t], sampled.tiles[t][chosen]);
+    for (std::size_t t = 0; t < best.size(); ++t) best[t] = std::min(best[t], trial.costs[t][chosen]);
     best_sum = sum;
   }
   return best_sum;
@@ -112,30 +141,33 @@ std::vector<Layout> all_layouts(const Shape& shape) {
   return layouts;
 }
 
-Choice choose(const PlanRequest& request, const Layout* forced, const kernels::LorenzoKernels& kernels, void* scratch) {
-  std::vector<Layout> layouts = forced != nullptr ? std::vector<Layout>{*forced} : all_layouts(request.shape);
-  Choice best;
-  if (request.sample.elems() == 0) {
-    best = {layouts.front(), make_rules(request.dtype, request.bound, layouts.front())};
-    best.rules.candidates[best.rules.candidate_count++] = Predictor::none;
-    return best;
+Result<Choice> choose(const PlanRequest& request, const Layout* forced, const kernels::LorenzoKernels& kernels) {
+  const std::vector<Layout> layouts = forced != nullptr ? std::vector<Layout>{*forced} : all_layouts(request.shape);
+  if (request.sample->elems() == 0) {
+    Choice choice{layouts.front(), make_rules(request.dtype, request.bound, layouts.front())};
+    choice.rules.candidates[choice.rules.candidate_count++] = Predictor::none;
+    return choice;
   }
-  std::uint64_t best_cost = 0;
-  std::uint64_t best_elems = 0;
+  std::vector<Trial> trials;
   for (const Layout& layout : layouts) {
     // The first layout has the fewest chunks.
-    if (best_elems != 0 && chunks_of(make_grid(request.shape, layout, request.dtype)) > request.max_chunks) continue;
-    kernels::ChunkRules rules = make_rules(request.dtype, request.bound, layout);
-    const Sampled sampled = sample(request, layout, rules, kernels, scratch);
-    const std::uint64_t cost = choose_candidates(sampled, layout, rules);
+    if (trials.empty() || chunks_of(make_grid(request.shape, layout, request.dtype)) <= request.max_chunks)
+      trials.push_back(make_trial(request, layout));
+  }
+  QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, trials.size() * kTasksPerLayout, [&](std::size_t i) {
+    return estimate_tiles(request, kernels, i % kTasksPerLayout, kTasksPerLayout, trials[i / kTasksPerLayout]);
+  }));
+  const Trial* best = nullptr;
+  std::uint64_t best_cost = 0;
+  for (Trial& trial : trials) {
+    const std::uint64_t cost = choose_candidates(trial);
     // cost / elems < best_cost / best_elems; both products stay far below 2^64.
-    if (best_elems == 0 || cost * best_elems < best_cost * sampled.elems) {
-      best = {layout, rules};
+    if (best == nullptr || cost * best->elems < best_cost * trial.elems) {
+      best = &trial;
       best_cost = cost;
-      best_elems = sampled.elems;
     }
   }
-  return best;
+  return Choice{best->layout, best->rules};
 }
 
 }  // namespace quern::codec::lorenzo

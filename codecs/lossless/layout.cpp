@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "codecs/lossless/chunk.h"
+#include "libcompress/core/run_tasks.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
 
@@ -26,8 +28,14 @@ ChunkSpec spec_of(const ChunkGrid& grid, DType dtype) {
           0};
 }
 
-/// The box of chunk `index`, or an empty one when it reaches beyond the sample.
-ConstBox3 chunk_in_sample(const ChunkGrid& grid, std::uint64_t index, const ArrayView& sample) {
+/// Where a chunk lies in the sample.
+struct PlacedChunk {
+  std::uint64_t first = 0;
+  ConstBox3 place;
+};
+
+/// Chunk `index`, or nothing when it reaches beyond the sample.
+std::optional<PlacedChunk> chunk_in_sample(const ChunkGrid& grid, std::uint64_t index, std::uint64_t sample_elems) {
   const auto counts = grid.counts();
   const std::array<std::uint64_t, 3> at{index / (counts[1] * counts[2]), index / counts[2] % counts[1],
                                         index % counts[2]};
@@ -41,33 +49,35 @@ ConstBox3 chunk_in_sample(const ChunkGrid& grid, std::uint64_t index, const Arra
   const std::uint64_t first = begin[0] * box.strides[0] + begin[1] * box.strides[1] + begin[2];
   const std::uint64_t last =
       first + (box.extents[0] - 1) * box.strides[0] + (box.extents[1] - 1) * box.strides[1] + box.extents[2] - 1;
-  if (last >= sample.elems()) return {nullptr, {0, 0, 0}, {0, 0}};
-  box.data = static_cast<const std::uint8_t*>(sample.data) + first * dtype_bytes(sample.dtype);
-  return box;
+  if (last >= sample_elems) return std::nullopt;
+  return PlacedChunk{first, box};
 }
 
 /// Mean estimate of a few chunks spread over the sample; the largest value when none lies in it.
-std::uint64_t estimate(const ChunkGrid& grid, const ArrayView& sample) {
-  const ChunkSpec spec = spec_of(grid, sample.dtype);
+Result<std::uint64_t> estimate(const PlanRequest& request, const ChunkGrid& grid) {
+  const ChunkSpec spec = spec_of(grid, request.dtype);
   const std::size_t bytes = encode_scratch_bytes(spec);
   // Not cleared: an estimate touches a small part of it.
   const auto memory = std::make_unique_for_overwrite<std::uint8_t[]>(bytes + 64);
   const std::size_t skip = (64 - reinterpret_cast<std::uintptr_t>(memory.get()) % 64) % 64;
   const std::span<std::uint8_t> scratch(memory.get() + skip, bytes);
+  const auto room = std::make_unique_for_overwrite<std::uint8_t[]>(spec.raw_bytes());
   const auto counts = grid.counts();
+  const std::uint64_t sample_elems = request.sample->elems();
   // Chunks are in raster order, so the first ones lie in the sample.
   const std::uint64_t per_plane = counts[1] * counts[2];
   const std::uint64_t plane_elems = grid.chunk[0] * grid.extents[1] * grid.extents[2];
-  const std::uint64_t planes = std::clamp<std::uint64_t>(sample.elems() / plane_elems, 1, counts[0]);
+  const std::uint64_t planes = std::clamp<std::uint64_t>(sample_elems / plane_elems, 1, counts[0]);
   const std::uint64_t reachable = planes * per_plane;
   const std::uint64_t tries = std::min(reachable, kSampledChunks);
   std::uint64_t cost = 0;
   std::uint64_t elems = 0;
   for (std::uint64_t i = 0; i < tries; ++i) {
-    const ConstBox3 box = chunk_in_sample(grid, i * reachable / tries, sample);
-    if (box.data == nullptr) continue;
-    cost += estimate_chunk(spec, box, scratch) * box.elems();
-    elems += box.elems();
+    const auto chunk = chunk_in_sample(grid, i * reachable / tries, sample_elems);
+    if (!chunk) continue;
+    QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean, request.sample->look(chunk->first, chunk->place, room.get()));
+    cost += estimate_chunk(spec, clean, scratch) * clean.elems();
+    elems += clean.elems();
   }
   if (elems == 0) return UINT64_MAX;
   const std::uint64_t mean = cost / elems;
@@ -127,22 +137,22 @@ ChunkGrid cut(const std::array<std::uint64_t, 3>& extents, DType dtype) {
   return grid;
 }
 
-ChunkGrid choose_layout(const ArrayView& sample, const Shape& shape) {
-  const auto candidates = merged_extents(shape);
-  ChunkGrid best = cut(candidates.front(), sample.dtype);
-  if (candidates.size() == 1) return best;
-  std::uint64_t best_cost = estimate(best, sample);
-  for (std::size_t i = 1; i < candidates.size(); ++i) {
-    const ChunkGrid grid = cut(candidates[i], sample.dtype);
-    const std::uint64_t cost = estimate(grid, sample);
+Result<ChunkGrid> choose_layout(const PlanRequest& request) {
+  std::vector<ChunkGrid> grids;
+  for (const auto& extents : merged_extents(request.shape)) grids.push_back(cut(extents, request.dtype));
+  if (grids.size() == 1) return grids.front();
+  std::vector<std::uint64_t> costs(grids.size());
+  QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, grids.size(), [&](std::size_t i) -> Status {
+    QUERN_ASSIGN_OR_RETURN(costs[i], estimate(request, grids[i]));
+    return {};
+  }));
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < grids.size(); ++i) {
     // Contexts gain more where more axes are kept, which the estimate does not see: and the sample is thin: merging has
     // to pay clearly.
-    if (cost < best_cost - best_cost / 6) {
-      best_cost = cost;
-      best = grid;
-    }
+    if (costs[i] < costs[best] - costs[best] / 6) best = i;
   }
-  return best;
+  return grids[best];
 }
 
 std::vector<std::uint8_t> write_params(const ChunkGrid& grid, bool zstd) {

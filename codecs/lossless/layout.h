@@ -25,7 +25,7 @@ std::vector<std::array<std::uint64_t, 3>> merged_extents(const Shape& shape);
 ChunkGrid cut(const std::array<std::uint64_t, 3>& extents, DType dtype);
 
 /// The layout whose sampled chunks have the lowest estimate. May throw std::bad_alloc.
-ChunkGrid choose_layout(const ArrayView& sample, const Shape& shape);
+Result<ChunkGrid> choose_layout(const PlanRequest& request);
 
 /// Params: 1 flag byte (bit 0: zstd modes may occur), then extents and chunk extents as varints.
 std::vector<std::uint8_t> write_params(const ChunkGrid& grid, bool zstd);

@@ -94,15 +94,13 @@ class Codec final : public ArrayCodec {
     if (!exact && !supports(request.dtype, request.bound.kind)) {
       return Status(StatusCode::unsupported, "lossless takes no bound but 0");
     }
-    if (request.shape.elems() == 0 || request.sample.elems() == 0) {
+    if (request.shape.elems() == 0 || request.sample->elems() == 0) {
       return Status(StatusCode::invalid_shape, "lossless needs at least one element");
     }
     QUERN_ASSIGN_OR_RETURN(const int level, zstd_level(request.settings));
     try {
-      ArrayView sample = request.sample;
-      sample.dtype = request.dtype;
       CodecPlan plan;
-      plan.grid = choose_layout(sample, request.shape);
+      QUERN_ASSIGN_OR_RETURN(plan.grid, choose_layout(request));
       plan.params = write_params(plan.grid, level > 0);
       const ChunkSpec spec = make_spec(plan.grid, request.dtype, level);
       return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec));

@@ -13,14 +13,6 @@
 namespace quern {
 namespace {
 
-class SerialRunner final : public TaskRunner {
- public:
-  void run(std::size_t tasks, const std::function<void(std::size_t)>& body) override {
-    for (std::size_t i = 0; i < tasks; ++i) body(i);
-  }
-  std::size_t width() const override { return 1; }
-};
-
 class ThreadPool final : public TaskRunner {
  public:
   explicit ThreadPool(std::size_t threads) {

@@ -1,8 +1,8 @@
 // The stages of a batch on its way back.
 #include "libcompress/pipeline/batch_decoder.h"
 
+#include "libcompress/core/run_tasks.h"
 #include "libcompress/pipeline/boxes.h"
-#include "libcompress/pipeline/tasks.h"
 
 namespace quern {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "libcompress/core/run_tasks.h"
 #include "libcompress/pipeline/boxes.h"
-#include "libcompress/pipeline/tasks.h"
 
 namespace quern {
 namespace {

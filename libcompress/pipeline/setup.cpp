@@ -3,21 +3,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "libcompress/format/limits.h"
 #include "libcompress/format/segment.h"
 #include "libcompress/format/trailer.h"
 #include "libcompress/format/writer.h"
-#include "libcompress/pipeline/buffer.h"
+#include "libcompress/pipeline/boxes.h"
 #include "libcompress/pipeline/mask/mask.h"
-#include "libcompress/pipeline/tasks.h"
 
 namespace quern {
 namespace {
 
 constexpr std::uint64_t kSampleBytes = UINT64_C(64) << 20;
-constexpr std::uint64_t kSamplePieceElems = UINT64_C(1) << 18;
 constexpr std::uint64_t kStoredChunkBytes = 32768;
 
 struct Choice {
@@ -42,43 +39,29 @@ Result<Choice> choose_codec(const SetupRequest& request) {
                 "the codec does not take this element type under this kind of bound; try another codec, or auto");
 }
 
-// The sample with special values replaced; a view of the user's memory when it holds none.
-class CleanSample {
+// Special values are found and replaced box by box, as if each box were a segment.
+class CleanSample final : public PlanSample {
  public:
-  Result<ArrayView> make(const SetupRequest& request, TaskRunner& runner) {
-    const ArrayView& sample = request.sample;
-    const std::uint64_t elems = sample.elems();
-    const std::uint64_t pieces = (elems + kSamplePieceElems - 1) / kSamplePieceElems;
-    masks_.resize(static_cast<std::size_t>(pieces));
-    const std::size_t width = dtype_bytes(sample.dtype);
-    const auto* data = static_cast<const std::uint8_t*>(sample.data);
-    const auto piece_elems = [&](std::size_t i) { return std::min(kSamplePieceElems, elems - i * kSamplePieceElems); };
-    const mask::RepeatedRule rule{request.options->find_repeated, request.bound.enforced};
-    QUERN_RETURN_IF_ERROR(run_tasks(runner, masks_.size(), [&](std::size_t i) -> Status {
-      const ConstBox3 box{
-          data + i * kSamplePieceElems * width, {1, 1, piece_elems(i)}, {piece_elems(i), piece_elems(i)}};
-      QUERN_ASSIGN_OR_RETURN(masks_[i], mask::find_specials(box, sample.dtype, request.options->fill_bits, rule));
-      return {};
-    }));
-    if (std::all_of(masks_.begin(), masks_.end(), [](const auto& m) { return m.empty(); })) return sample;
-    if (sample.bytes() > request.memory_limit)
-      return Status(StatusCode::memory_limit, "{0} bytes are needed for a clean copy of the sample; the limit is {1}",
-                    static_cast<std::int64_t>(sample.bytes()), static_cast<std::int64_t>(request.memory_limit));
-    QUERN_RETURN_IF_ERROR(copy_.resize(sample.bytes()));
-    QUERN_RETURN_IF_ERROR(run_tasks(runner, masks_.size(), [&](std::size_t i) -> Status {
-      std::uint8_t* piece = copy_.data() + i * kSamplePieceElems * width;
-      std::memcpy(piece, data + i * kSamplePieceElems * width, piece_elems(i) * width);
-      if (masks_[i].empty()) return {};
-      return mask::fill_gaps({piece, {1, 1, piece_elems(i)}, {piece_elems(i), piece_elems(i)}}, sample.dtype,
-                             masks_[i]);
-    }));
-    masks_.clear();
-    return ArrayView{copy_.data(), sample.dtype, sample.shape};
+  explicit CleanSample(const SetupRequest& request)
+      : request_(request), raw_(request.sample.data, request.dtype, request.sample.elems()) {}
+
+  std::uint64_t elems() const override { return raw_.elems(); }
+
+  Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room) const override {
+    QUERN_ASSIGN_OR_RETURN(const ConstBox3 box, raw_.look(first, place, room));
+    const mask::RepeatedRule rule{request_.options->find_repeated, request_.bound.enforced};
+    QUERN_ASSIGN_OR_RETURN(const mask::SegmentMask found,
+                           mask::find_specials(box, request_.dtype, request_.options->fill_bits, rule));
+    if (found.empty()) return box;
+    const std::array<std::uint64_t, 2> strides{box.extents[1] * box.extents[2], box.extents[2]};
+    gather(box, dtype_bytes(request_.dtype), static_cast<std::uint8_t*>(room));
+    QUERN_RETURN_IF_ERROR(mask::fill_gaps({room, box.extents, strides}, request_.dtype, found));
+    return ConstBox3{room, box.extents, strides};
   }
 
  private:
-  std::vector<mask::SegmentMask> masks_;
-  AlignedBuffer copy_;
+  const SetupRequest& request_;
+  PlainSample raw_;
 };
 
 Header common_header(const SetupRequest& request) {
@@ -180,14 +163,15 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
   setup.header.codec_version = choice.codec->info().version;
   setup.codec_name = choice.codec->info().name;
   {
-    CleanSample clean;
+    const CleanSample sample(request);
     PlanRequest plan;
     plan.dtype = request.dtype;
     plan.shape = request.shape;
     plan.bound = request.bound.enforced;
     plan.goal = request.options->goal;
     plan.max_chunks = max_chunks;
-    QUERN_ASSIGN_OR_RETURN(plan.sample, clean.make(request, runner));
+    plan.sample = &sample;
+    plan.runner = &runner;
     if (!choice.substituted) plan.settings = request.options->settings;
     QUERN_ASSIGN_OR_RETURN(setup.encoder, choice.codec->plan(plan));
   }

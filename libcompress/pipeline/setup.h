@@ -49,8 +49,7 @@ std::uint64_t sample_elems(DType dtype, const Shape& shape);
 /// Fails on options that make no sense, before anything is read.
 Status check_options(DType dtype, const CompressOptions& options, const Registry& registry);
 
-/// Chooses the codec and lets it plan with at most `max_chunks`. Memory: a copy of the sample if it holds special
-/// values.
+/// Chooses the codec and lets it plan with at most `max_chunks`.
 Result<StreamSetup> make_setup(const SetupRequest& request, TaskRunner& runner, std::uint64_t max_chunks = UINT64_MAX);
 
 /// A setup in the place of one that must save bytes and does not: fewer chunks, or every chunk raw. What it must save

@@ -7,12 +7,12 @@
 #include <new>
 #include <vector>
 
+#include "libcompress/core/run_tasks.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/format/header.h"
 #include "libcompress/format/segment.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/mask/scan.h"
-#include "libcompress/pipeline/tasks.h"
 
 namespace quern {
 namespace {

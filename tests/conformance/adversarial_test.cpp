@@ -69,7 +69,10 @@ TEST(Narrow, PlanOfFewChunks_MergesTheColumns) {
   PlanRequest request;
   request.shape = Shape::make(extents).value();
   request.bound = {BoundKind::abs, 0.01};
-  request.sample = {values.data(), DType::f32, request.shape};
+  const PlainSample sample(values.data(), DType::f32, values.size());
+  SerialRunner serial;
+  request.sample = &sample;
+  request.runner = &serial;
   const ArrayCodec& lorenzo = *builtin_codecs().by_name("lorenzo");
   const auto free = lorenzo.plan(request);
   ASSERT_TRUE(free.ok());
@@ -94,7 +97,10 @@ TEST(Codecs, SupportedKindsOfBounds_AreThoseThatAPlanIsMadeFor) {
         PlanRequest request;
         request.dtype = dtype;
         request.bound = bound;
-        request.sample = {&zero, dtype, request.shape};
+        const PlainSample sample(&zero, dtype, 1);
+        SerialRunner serial;
+        request.sample = &sample;
+        request.runner = &serial;
         EXPECT_EQ(codec->plan(request).ok(), codec->supports(dtype, bound.kind))
             << codec->info().name << " " << dtype_name(dtype) << " " << bound_kind_name(bound.kind);
       }

@@ -27,11 +27,7 @@ class EmulatedLorenzo final : public ArrayCodec {
   Result<std::unique_ptr<ChunkEncoder>> plan(const PlanRequest& request) const override {
     QUERN_ASSIGN_OR_RETURN(auto encoder, real().plan(request));
     const auto& cpu = kernels::lorenzo_kernels(kernels::IsaLevel::baseline);
-    struct alignas(64) Line {
-      std::uint8_t bytes[64];
-    };
-    const std::unique_ptr<Line[]> scratch(new Line[cpu.encode_scratch_bytes / sizeof(Line) + 1]);
-    const auto choice = codec::lorenzo::choose(request, nullptr, cpu, scratch.get());
+    QUERN_ASSIGN_OR_RETURN(const auto choice, codec::lorenzo::choose(request, nullptr, cpu));
     return std::unique_ptr<ChunkEncoder>(new Encoder(std::move(encoder), choice.rules, chunks_));
   }
 

@@ -136,7 +136,10 @@ Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index
   const std::uint64_t extents[] = {3, 14, 33};
   QUERN_ASSIGN_OR_RETURN(request.shape, Shape::make(extents));
   const Bytes values = smooth_values(dtype, request.shape.elems(), false);
-  request.sample = {values.data(), dtype, request.shape};
+  const PlainSample sample(values.data(), dtype, request.shape.elems());
+  SerialRunner serial;
+  request.sample = &sample;
+  request.runner = &serial;
   auto planned = codec.plan(request);
   if (!planned.ok()) return planned.status();
   const auto encoder = std::move(planned).value();

@@ -14,6 +14,7 @@ namespace quern::golden {
 namespace {
 
 const std::string kFolder = std::string(QUERN_GOLDEN_FOLDER) + "/v0/";
+const std::string kFormerFolder = std::string(QUERN_GOLDEN_FOLDER) + "/former/";
 const std::string kMustFailFolder = std::string(QUERN_GOLDEN_FOLDER) + "/must_fail/";
 constexpr std::size_t kMostBytes = 4096;
 constexpr std::uint64_t kMostValues = std::uint64_t{16} << 20;
@@ -54,17 +55,19 @@ void expect_arrays(const std::vector<testing::OwnedArray>& arrays, const Manifes
 }
 
 TEST(Golden_Manifest, NamesEveryCommittedStream) {
-  std::set<std::string> listed;
-  for (const ManifestEntry& entry : read_manifest(kFolder + "manifest.json")) listed.insert(entry.file);
-  EXPECT_EQ(listed, streams_in(kFolder));
+  for (const std::string& folder : {kFolder, kFormerFolder}) {
+    std::set<std::string> listed;
+    for (const ManifestEntry& entry : read_manifest(folder + "manifest.json")) listed.insert(entry.file);
+    EXPECT_EQ(listed, streams_in(folder));
+  }
   std::set<std::string> broken;
   for (const MustFailEntry& entry : read_must_fail(kMustFailFolder + "manifest.json")) broken.insert(entry.file);
   EXPECT_EQ(broken, streams_in(kMustFailFolder));
 }
 
-TEST(Golden_CommittedStreams, DecodeToTheSameBits) {
-  for (const ManifestEntry& entry : read_manifest(kFolder + "manifest.json")) {
-    const auto bytes = read_bytes(kFolder + entry.file);
+void expect_decodes(const std::string& folder) {
+  for (const ManifestEntry& entry : read_manifest(folder + "manifest.json")) {
+    const auto bytes = read_bytes(folder + entry.file);
     EXPECT_GT(bytes.size(), 0u) << entry.file;
     EXPECT_LE(bytes.size(), kMostBytes) << entry.file;
     for (const std::size_t threads : {std::size_t{1}, std::size_t{3}}) {
@@ -76,6 +79,10 @@ TEST(Golden_CommittedStreams, DecodeToTheSameBits) {
     }
   }
 }
+
+TEST(Golden_CommittedStreams, DecodeToTheSameBits) { expect_decodes(kFolder); }
+
+TEST(Golden_StreamsOfFormerEncoders, DecodeToTheSameBits) { expect_decodes(kFormerFolder); }
 
 TEST(Golden_SameInput, GivesTheSameBytes) {
   std::map<std::string, ManifestEntry> entries;

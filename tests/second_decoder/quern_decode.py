@@ -232,11 +232,13 @@ def required_features():
     return names | quern_lorenzo.FEATURES | quern_lossless.FEATURES | quern_mask.FEATURES
 
 
-def check_manifest(folder):
-    with open(os.path.join(folder, 'manifest.json'), encoding='utf-8') as file:
-        entries = json.load(file)
+def check_manifests(folders):
+    entries = []
+    for folder in folders:
+        with open(os.path.join(folder, 'manifest.json'), encoding='utf-8') as file:
+            entries += [(folder, entry) for entry in json.load(file)]
     seen, failures, skipped = set(), 0, 0
-    for entry in entries:
+    for folder, entry in entries:
         with open(os.path.join(folder, entry['file']), 'rb') as file:
             data = file.read()
         wanted = [(s['dtype'], s['shape'], s['xxh3']) for s in entry['streams']]
@@ -298,8 +300,8 @@ def check_vectors(document, folder):
 
 
 def main(arguments):
-    if len(arguments) == 2 and arguments[0] == '--manifest':
-        return 0 if check_manifest(arguments[1]) else 1
+    if len(arguments) >= 2 and arguments[0] == '--manifest':
+        return 0 if check_manifests(arguments[1:]) else 1
     if len(arguments) == 2 and arguments[0] == '--must-fail':
         return 0 if check_must_fail(arguments[1]) else 1
     if len(arguments) == 3 and arguments[0] == '--vectors':

@@ -231,7 +231,10 @@ TEST(LosslessCodec, Settings_UnknownOrOutOfRange_AreRefused) {
   const Bytes data(40);
   PlanRequest request;
   request.shape = shape_of({10});
-  request.sample = {data.data(), DType::f32, request.shape};
+  const PlainSample sample(data.data(), DType::f32, request.shape.elems());
+  SerialRunner serial;
+  request.sample = &sample;
+  request.runner = &serial;
   const auto code_of = [&](const char* key, const char* value) {
     request.settings = {{key, value}};
     return lossless_codec().plan(request).status().code();
@@ -247,7 +250,10 @@ TEST(LosslessCodec, Plan_WithABound_IsRefusedUnlessItIsZero) {
   const Bytes data(40);
   PlanRequest request;
   request.shape = shape_of({10});
-  request.sample = {data.data(), DType::f32, request.shape};
+  const PlainSample sample(data.data(), DType::f32, request.shape.elems());
+  SerialRunner serial;
+  request.sample = &sample;
+  request.runner = &serial;
   request.bound = {BoundKind::abs, 0.0};
   EXPECT_TRUE(lossless_codec().plan(request).ok());
   request.bound = {BoundKind::abs, 1e-3};
@@ -257,7 +263,8 @@ TEST(LosslessCodec, Plan_WithABound_IsRefusedUnlessItIsZero) {
   EXPECT_TRUE(lossless_codec().supports(DType::f32, BoundKind::lossless));
   request.bound = {};
   request.shape = shape_of({0});
-  request.sample.shape = request.shape;
+  const PlainSample nothing(data.data(), DType::f32, 0);
+  request.sample = &nothing;
   EXPECT_EQ(lossless_codec().plan(request).status().code(), StatusCode::invalid_shape);
 }
 

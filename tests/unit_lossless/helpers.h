@@ -60,7 +60,10 @@ class Coding {
     PlanRequest request;
     request.dtype = dtype;
     request.shape = shape;
-    request.sample = {data.data(), dtype, shape};
+    const PlainSample sample(data.data(), dtype, shape.elems());
+    SerialRunner serial;
+    request.sample = &sample;
+    request.runner = &serial;
     request.settings = settings;
     auto encoder = lossless_codec().plan(request);
     EXPECT_TRUE(encoder.ok()) << encoder.status().text();

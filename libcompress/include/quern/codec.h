@@ -14,6 +14,7 @@
 
 #include <quern/array.h>
 #include <quern/bound.h>
+#include <quern/execution.h>
 #include <quern/status.h>
 
 namespace quern {
@@ -64,13 +65,42 @@ struct MutableBox3 {
   std::uint64_t elems() const { return extents[0] * extents[1] * extents[2]; }
 };
 
-/// What a plan is made from. `sample` holds the first elements of the array in C order (all of them, or 64 MiB worth),
-/// with special values already replaced.
+/// What a plan may look at: the first elements of the array in C order (all of them, or 64 MiB worth). It is looked at
+/// in boxes, so that special values are sought only where a plan looks.
+class PlanSample {
+ public:
+  virtual ~PlanSample() = default;
+  virtual std::uint64_t elems() const = 0;
+  /// The box at `place` with special values replaced. `place.data` is ignored: the box begins at element `first` of the
+  /// sample, and its last element lies in the sample. Where something was replaced, the values are in `room` (host
+  /// memory for place.elems() elements, aligned for them), else in the caller's array. May be called from several
+  /// threads at once, each with its own room.
+  virtual Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room) const = 0;
+};
+
+/// An array without special values as a sample. Does not own it.
+class PlainSample final : public PlanSample {
+ public:
+  PlainSample(const void* data, DType dtype, std::uint64_t elems)
+      : data_(static_cast<const std::uint8_t*>(data)), element_bytes_(dtype_bytes(dtype)), elems_(elems) {}
+  std::uint64_t elems() const override { return elems_; }
+  Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void*) const override {
+    return ConstBox3{data_ + first * element_bytes_, place.extents, place.strides};
+  }
+
+ private:
+  const std::uint8_t* data_;
+  std::size_t element_bytes_;
+  std::uint64_t elems_;
+};
+
+/// What a plan is made from; the pointers' targets outlive the call.
 struct PlanRequest {
   DType dtype = DType::f32;
   Shape shape;
   EnforcedBound bound;
-  ArrayView sample;
+  const PlanSample* sample = nullptr;  ///< never null; without elements if the array has none
+  TaskRunner* runner = nullptr;        ///< never null; the plan does not depend on it
   Settings settings;
   std::string goal = "ratio";  ///< CompressOptions::goal
   /// Tables of more chunks would make the stream larger than its values if nothing compresses. A codec that can cut

@@ -19,6 +19,15 @@ class TaskRunner {
   virtual std::size_t width() const = 0;
 };
 
+/// Runs the tasks in order on the calling thread.
+class SerialRunner final : public TaskRunner {
+ public:
+  void run(std::size_t tasks, const std::function<void(std::size_t)>& body) override {
+    for (std::size_t i = 0; i < tasks; ++i) body(i);
+  }
+  std::size_t width() const override { return 1; }
+};
+
 /// Progress in elements; return false to cancel. Called from the thread that called the library.
 using ProgressCallback = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
