@@ -163,7 +163,7 @@ struct IntQuantizer {
   [[gnu::always_inline]] constexpr bool encode(Bits bits, Word& code) const {
     if constexpr (std::is_signed_v<T>) {
       const Word value = static_cast<Word>(static_cast<SignedWord>(static_cast<T>(bits)));
-      const Word negative = static_cast<Word>(W0() - (value >> (8 * sizeof(Word) - 1)));
+      const Word negative = static_cast<Word>(zero() - (value >> (8 * sizeof(Word) - 1)));
       const Word q = rounded_quotient<Word>((value ^ negative) - negative, step, half, reciprocal);
       code = (q ^ negative) - negative;
     } else {
@@ -175,7 +175,7 @@ struct IntQuantizer {
   [[gnu::always_inline]] constexpr Bits decode(Word code, bool) const {
     constexpr Word kTop = static_cast<Word>(static_cast<Bits>(~Bits{0}));
     if constexpr (std::is_signed_v<T>) {
-      const Word negative = static_cast<Word>(W0() - (code >> (8 * sizeof(Word) - 1)));
+      const Word negative = static_cast<Word>(zero() - (code >> (8 * sizeof(Word) - 1)));
       const Word limit = static_cast<Word>((kTop >> 1) + (negative & 1));
       const Word magnitude = clamped_product<Word>((code ^ negative) - negative, step, limit);
       return static_cast<Bits>((magnitude ^ negative) - negative);
@@ -189,7 +189,7 @@ struct IntQuantizer {
   Word reciprocal;
 
  private:
-  [[gnu::always_inline]] static constexpr Word W0() { return 0; }
+  [[gnu::always_inline]] static constexpr Word zero() { return 0; }
 };
 
 /// Point-wise relative bound R on floating-point types, in integers only. The key is the bit pattern without its sign,
