@@ -110,18 +110,19 @@ quern_status quern_compress(quern_context* context, const quern_params* params, 
                             uint64_t capacity, uint64_t* size, quern_report* report) {
   if (context == nullptr || params == nullptr)
     return guarded(thread_error(), [] { return null_argument("quern_compress: context or parameters are NULL"); });
-  return guarded(context->error,
+  return guarded(context->error, &context->memory,
                  [&] { return quern::capi::compress_array(*context, *params, array, stream, capacity, size, report); });
 }
 
 quern_status quern_decompress(quern_context* context, const void* stream, uint64_t size, quern_array* array) {
   if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
-  return guarded(context->error, [&] { return quern::capi::decompress_array(*context, stream, size, array); });
+  return guarded(context->error, &context->memory,
+                 [&] { return quern::capi::decompress_array(*context, stream, size, array); });
 }
 
 quern_status quern_decompress_region(quern_context* context, const void* stream, uint64_t size, const uint64_t* begin,
                                      const uint64_t* end, quern_array* array) {
   if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
-  return guarded(context->error,
+  return guarded(context->error, &context->memory,
                  [&] { return quern::capi::decompress_box(*context, stream, size, begin, end, array); });
 }
