@@ -157,6 +157,31 @@ TEST(AllocatorSweep, Decompress) {
   }
 }
 
+TEST(AllocatorSweep, PlanAndQueuedCalls) {
+  Compressing work;
+  sweep("plan", "abs=1e-3 a_setting_for_no_codec_at_all=1", [&](quern_context* c, quern_params* p) {
+    quern_array array = array_of(work.values.data());
+    quern_plan* plan = nullptr;
+    if (const auto status = quern_plan_create(c, p, &array, &plan)) return status;
+    quern_plan_destroy(plan);
+    const quern_allocator own = quern_allocator{};
+    quern_params* plain = nullptr;
+    const Watched off(false);
+    EXPECT_EQ(quern_params_create_with_allocator(&own, &plain), QUERN_OK);
+    EXPECT_EQ(quern_params_parse(plain, "abs=1e-2"), QUERN_OK);
+    const Watched on;
+    quern_status status = quern_plan_create(c, plain, &array, &plan);
+    if (status == QUERN_OK)
+      status = quern_compress_async(c, plan, &array, nullptr, 0, work.stream.data(), work.stream.size(), &work.size,
+                                    nullptr);
+    if (status == QUERN_OK)
+      status = quern_decompress_async(c, work.stream.data(), work.size, &array, nullptr, 0, nullptr);
+    quern_plan_destroy(plan);
+    quern_params_destroy(plain);
+    return status;
+  });
+}
+
 TEST(AllocatorSweep, VerifyAndCompare) {
   Compressing work;
   ASSERT_EQ(work.compress(make_context().get(), make_params("abs=1e-3").get()), QUERN_OK);

@@ -270,6 +270,34 @@ QUERN_API quern_status quern_decompress(quern_context* context, const void* stre
 QUERN_API quern_status quern_decompress_region(quern_context* context, const void* stream, uint64_t size,
                                                const uint64_t* begin, const uint64_t* end, quern_array* array);
 
+/* ---- plan and queue --------------------------------------------------------------------------------------------- */
+
+/** What will be done to arrays of one type, extents and memory space, with a copy of the parameters: for many arrays in
+ *  turn, and for work that is queued. */
+typedef struct quern_plan quern_plan;
+
+/** `array` gives type, extents and memory space; its data is not looked at. The plan takes its memory from the
+ * context's allocator. `*plan` is NULL on failure. */
+QUERN_API quern_status quern_plan_create(quern_context* context, const quern_params* params, const quern_array* array,
+                                         quern_plan** plan);
+QUERN_API void quern_plan_destroy(quern_plan* plan);
+/** A size that no stream made with this plan exceeds. */
+QUERN_API quern_status quern_plan_bound(const quern_plan* plan, uint64_t* bytes);
+/** Bytes of memory, in the arrays' memory space, that a queued call with this plan works in. 0 for host memory: the
+ * work is done at once, in memory from the context's allocator. */
+QUERN_API quern_status quern_plan_workspace(const quern_plan* plan, uint64_t* bytes);
+
+/** Queues a compression on `queue` (of the device that holds the array) and returns; nothing is allocated in the
+ * array's memory space, and workspace, stream, `*size` and array belong to the call until the queue has passed it. Host
+ * memory: `queue` is NULL, the workspace may be NULL, and everything is done when the call returns. */
+QUERN_API quern_status quern_compress_async(quern_context* context, const quern_plan* plan, const quern_array* array,
+                                            void* workspace, uint64_t workspace_bytes, void* stream, uint64_t capacity,
+                                            uint64_t* size, void* queue);
+/** The same for a decompression. */
+QUERN_API quern_status quern_decompress_async(quern_context* context, const void* stream, uint64_t size,
+                                              quern_array* array, void* workspace, uint64_t workspace_bytes,
+                                              void* queue);
+
 /* ---- look first ------------------------------------------------------------------------------------------------- */
 
 typedef struct quern_stream_info {
