@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <quern/codec.h>
+#include <quern/quern.h>
 
 #include "cli/devices.h"
 #include "cli/file_report.h"
@@ -14,13 +14,20 @@
 namespace quern::cli {
 namespace {
 
-constexpr DType kAllTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,
-                               DType::i32, DType::i64,  DType::u8,  DType::u16, DType::u32, DType::u64};
+constexpr quern_dtype kAllTypes[] = {QUERN_F16, QUERN_BF16, QUERN_F32, QUERN_F64, QUERN_I8,  QUERN_I16,
+                                     QUERN_I32, QUERN_I64,  QUERN_U8,  QUERN_U16, QUERN_U32, QUERN_U64};
 
-std::vector<std::string> types_of(const ArrayCodec& codec, BoundKind kind) {
+void check_call(quern_status status) {
+  if (status != QUERN_OK) fail(Exit::resource, std::string("the list of codecs: ") + quern_last_error(nullptr));
+}
+
+std::vector<std::string> types_of(std::size_t codec, quern_bound_kind kind) {
   std::vector<std::string> out;
-  for (const DType type : kAllTypes)
-    if (codec.supports(type, kind)) out.emplace_back(dtype_name(type));
+  for (const quern_dtype type : kAllTypes) {
+    int yes = 0;
+    check_call(quern_codec_supports(codec, type, kind, &yes));
+    if (yes != 0) out.emplace_back(dtype_name(static_cast<DType>(type)));
+  }
   return out;
 }
 
@@ -33,14 +40,16 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 Exit run_list_codecs(bool json) {
-  for (const ArrayCodec* codec : builtin_codecs().all()) {
-    const CodecInfo& info = codec->info();
+  for (std::size_t i = 0; i < quern_codec_count(); ++i) {
+    quern_codec_info info = QUERN_CODEC_INFO_INIT;
+    check_call(quern_codec_get(i, &info));
     Json line{{"name", info.name}, {"id", info.id}, {"version", info.version}, {"summary", info.summary}};
     std::string text = fmt::format("{:10} {}\n", info.name, info.summary);
-    for (const BoundKind kind : {BoundKind::abs, BoundKind::pwrel, BoundKind::lossless}) {
-      const auto types = types_of(*codec, kind);
-      line[bound_kind_name(kind)] = types;
-      if (!types.empty()) text += fmt::format("{:10}   {}: {}\n", "", bound_kind_name(kind), joined(types));
+    for (const int kind : {QUERN_BOUND_ABS, QUERN_BOUND_PWREL, QUERN_BOUND_LOSSLESS}) {
+      const char* const name = bound_kind_name(static_cast<BoundKind>(kind));
+      const auto types = types_of(i, kind);
+      line[name] = types;
+      if (!types.empty()) text += fmt::format("{:10}   {}: {}\n", "", name, joined(types));
     }
     if (json) {
       print_json(line);

@@ -66,21 +66,46 @@ const char* quern_build_info(void) {
 
 size_t quern_codec_count(void) { return quern::builtin_codecs().all().size(); }
 
+namespace quern::capi {
+namespace {
+
+Result<const ArrayCodec*> codec_at(std::size_t index) {
+  const auto codecs = builtin_codecs().all();
+  if (index >= codecs.size())
+    return Status(StatusCode::invalid_argument, "codec {0} of {1}", static_cast<std::int64_t>(index),
+                  static_cast<std::int64_t>(codecs.size()));
+  return codecs[index];
+}
+
+}  // namespace
+}  // namespace quern::capi
+
 quern_status quern_codec_get(size_t index, quern_codec_info* info) {
   using namespace quern;
   return capi::guarded(capi::thread_error(), [&]() -> Status {
     QUERN_RETURN_IF_ERROR(capi::check_struct(info));
-    const auto codecs = builtin_codecs().all();
-    if (index >= codecs.size())
-      return Status(StatusCode::invalid_argument, "codec {0} of {1}", static_cast<std::int64_t>(index),
-                    static_cast<std::int64_t>(codecs.size()));
-    const CodecInfo& codec = codecs[index]->info();
+    QUERN_ASSIGN_OR_RETURN(const ArrayCodec* const found, capi::codec_at(index));
+    const CodecInfo& codec = found->info();
     quern_codec_info out = QUERN_CODEC_INFO_INIT;
     out.id = codec.id;
     out.version = codec.version;
     out.name = codec.name;
     out.summary = codec.summary;
     capi::write_struct(out, info);
+    return {};
+  });
+}
+
+quern_status quern_codec_supports(size_t index, quern_dtype dtype, quern_bound_kind kind, int* yes) {
+  using namespace quern;
+  return capi::guarded(capi::thread_error(), [&]() -> Status {
+    if (yes == nullptr) return capi::null_argument("quern_codec_supports: the place for the answer is NULL");
+    QUERN_ASSIGN_OR_RETURN(const ArrayCodec* const codec, capi::codec_at(index));
+    if (dtype < 0 || dtype > 255 || !is_known_dtype(static_cast<std::uint8_t>(dtype)))
+      return Status(StatusCode::invalid_argument, "{0} is no element type", dtype);
+    if (kind != QUERN_BOUND_LOSSLESS && kind != QUERN_BOUND_ABS && kind != QUERN_BOUND_PWREL)
+      return Status(StatusCode::invalid_bound, "codecs are asked about lossless, abs and pwrel, not kind {0}", kind);
+    *yes = codec->supports(static_cast<DType>(dtype), static_cast<BoundKind>(kind)) ? 1 : 0;
     return {};
   });
 }

@@ -147,22 +147,7 @@ QUERN_API void quern_context_destroy(quern_context* context);
  * that failed and had no context. Valid until the next call on it. */
 QUERN_API const char* quern_last_error(const quern_context* context);
 
-/* ---- codecs ----------------------------------------------------------------------------------------------------- */
-
-typedef struct quern_codec_info {
-  uint32_t struct_size;
-  uint16_t id;      /**< stored in streams */
-  uint16_t version; /**< of the codec's stored form */
-  const char* name;
-  const char* summary;
-} quern_codec_info;
-#define QUERN_CODEC_INFO_INIT \
-  { sizeof(quern_codec_info), 0, 0, NULL, NULL }
-
-QUERN_API size_t quern_codec_count(void);
-QUERN_API quern_status quern_codec_get(size_t index, quern_codec_info* info);
-
-/* ---- what is wanted --------------------------------------------------------------------------------------------- */
+/* ---- element types and bounds ----------------------------------------------------------------------------------- */
 
 typedef int32_t quern_dtype;
 enum {
@@ -189,6 +174,27 @@ enum {
   QUERN_BOUND_PSNR = 4,     /**< measured PSNR >= value dB */
   QUERN_BOUND_RATIO = 5     /**< raw bytes / stream bytes >= value, by search */
 };
+
+/* ---- codecs ----------------------------------------------------------------------------------------------------- */
+
+typedef struct quern_codec_info {
+  uint32_t struct_size;
+  uint16_t id;      /**< stored in streams */
+  uint16_t version; /**< of the codec's stored form */
+  const char* name;
+  const char* summary;
+} quern_codec_info;
+#define QUERN_CODEC_INFO_INIT \
+  { sizeof(quern_codec_info), 0, 0, NULL, NULL }
+
+QUERN_API size_t quern_codec_count(void);
+QUERN_API quern_status quern_codec_get(size_t index, quern_codec_info* info);
+
+/** `*yes` is 1 when the codec takes arrays of that type under that kind of bound, whatever its value. Of lossless, abs
+ *  and pwrel: the others become one of these when an array is compressed. */
+QUERN_API quern_status quern_codec_supports(size_t index, quern_dtype dtype, quern_bound_kind kind, int* yes);
+
+/* ---- what is wanted --------------------------------------------------------------------------------------------- */
 
 typedef struct quern_params quern_params;
 
