@@ -43,6 +43,9 @@ foreach(external ${externals})
 endforeach()
 list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
 
+# The types of the interface, for the check of the ABI; --strip, and packages, take them out again.
+target_compile_options(quern PRIVATE -g -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+
 set(map ${PROJECT_SOURCE_DIR}/libcompress/capi/libquern.map)
 add_library(quern_shared SHARED ${objects})
 set_target_properties(quern_shared PROPERTIES
