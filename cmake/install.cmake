@@ -23,6 +23,9 @@ if(QUERN_HAVE_LIBRARY)
   install(FILES libcompress/include/quern/quern.h libcompress/include/quern/quern.hpp
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
 
+  get_property(fortran_source GLOBAL PROPERTY QUERN_FORTRAN_SOURCE)
+  install(FILES ${fortran_source} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/quern/fortran COMPONENT development)
+
   # Until 1.0 a minor version may change what an earlier one promised.
   set(package ${CMAKE_BINARY_DIR}/package)
   configure_package_config_file(cmake/quernConfig.cmake.in ${package}/quernConfig.cmake INSTALL_DESTINATION ${configdir})
