@@ -4,8 +4,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(docdir ${CMAKE_INSTALL_DATAROOTDIR}/doc/quern)
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${docdir} COMPONENT development)
-install(DIRECTORY docs/ DESTINATION ${docdir} COMPONENT development FILES_MATCHING PATTERN "format*.md" PATTERN adr EXCLUDE
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${docdir} COMPONENT documents)
+install(DIRECTORY docs/ DESTINATION ${docdir} COMPONENT documents FILES_MATCHING PATTERN "format*.md" PATTERN adr EXCLUDE
   PATTERN man EXCLUDE)
 
 if(QUERN_HAVE_LIBRARY)
