@@ -5,8 +5,8 @@ include(CMakePackageConfigHelpers)
 
 set(docdir ${CMAKE_INSTALL_DATAROOTDIR}/doc/quern)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${docdir} COMPONENT documents)
-install(DIRECTORY docs/ DESTINATION ${docdir} COMPONENT documents FILES_MATCHING PATTERN "format*.md" PATTERN adr EXCLUDE
-  PATTERN man EXCLUDE)
+install(DIRECTORY docs/ DESTINATION ${docdir} COMPONENT documents
+  FILES_MATCHING PATTERN "format*.md" PATTERN adr EXCLUDE PATTERN man EXCLUDE)
 
 if(QUERN_HAVE_LIBRARY)
   set(configdir ${CMAKE_INSTALL_LIBDIR}/cmake/quern)
@@ -28,7 +28,8 @@ if(QUERN_HAVE_LIBRARY)
 
   # Until 1.0 a minor version may change what an earlier one promised.
   set(package ${CMAKE_BINARY_DIR}/package)
-  configure_package_config_file(cmake/quernConfig.cmake.in ${package}/quernConfig.cmake INSTALL_DESTINATION ${configdir})
+  configure_package_config_file(cmake/quernConfig.cmake.in ${package}/quernConfig.cmake
+    INSTALL_DESTINATION ${configdir})
   write_basic_package_version_file(${package}/quernConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${package}/quernConfig.cmake ${package}/quernConfigVersion.cmake
     DESTINATION ${configdir} COMPONENT development)
@@ -58,14 +59,16 @@ if(QUERN_HAVE_CLI)
     set(completions ${CMAKE_BINARY_DIR}/package/completions)
     file(MAKE_DIRECTORY ${completions})
     add_custom_command(OUTPUT ${completions}/quern ${completions}/_quern ${completions}/quern.fish
-      COMMAND sh -c "\"$1\" completion bash > quern && \"$1\" completion zsh > _quern && \"$1\" completion fish > quern.fish"
-              sh $<TARGET_FILE:quern_cli>
+      COMMAND sh -c "\"$0\" completion bash > quern" $<TARGET_FILE:quern_cli>
+      COMMAND sh -c "\"$0\" completion zsh > _quern" $<TARGET_FILE:quern_cli>
+      COMMAND sh -c "\"$0\" completion fish > quern.fish" $<TARGET_FILE:quern_cli>
       WORKING_DIRECTORY ${completions}
       DEPENDS quern_cli VERBATIM)
-    add_custom_target(quern_completions ALL DEPENDS ${completions}/quern ${completions}/_quern ${completions}/quern.fish)
-    install(FILES ${completions}/quern DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions COMPONENT command)
-    install(FILES ${completions}/_quern DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions COMPONENT command)
-    install(FILES ${completions}/quern.fish DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d
-      COMPONENT command)
+    add_custom_target(quern_completions ALL
+      DEPENDS ${completions}/quern ${completions}/_quern ${completions}/quern.fish)
+    set(share ${CMAKE_INSTALL_DATAROOTDIR})
+    install(FILES ${completions}/quern DESTINATION ${share}/bash-completion/completions COMPONENT command)
+    install(FILES ${completions}/_quern DESTINATION ${share}/zsh/site-functions COMPONENT command)
+    install(FILES ${completions}/quern.fish DESTINATION ${share}/fish/vendor_completions.d COMPONENT command)
   endif()
 endif()

@@ -1,13 +1,13 @@
-# libquern.so and libquern.a: what is installed. Both are made of the very objects of the target `quern` and of the parts it
-# links, so that nothing is compiled twice; the command and the tests go on linking `quern` itself.
+# libquern.so and libquern.a: what is installed. Both are made of the very objects of the target `quern` and of the
+# parts it links, so that nothing is compiled twice; the command and the tests go on linking `quern` itself.
 set(QUERN_HAVE_LIBRARY OFF)
 if(QUERN_SANITIZE OR QUERN_FUZZ)
   return()  # an instrumented library is for the tests of this tree alone
 endif()
 set(QUERN_HAVE_LIBRARY ON)
 
-# quern_parts(<target> <parts> <externals>): the static libraries of this tree that <target> is made of, itself first, and
-# what they link besides.
+# quern_parts(<target> <parts> <externals>): the static libraries of this tree that <target> is made of, itself first,
+# and what they link besides.
 function(quern_parts target parts externals)
   set(queue ${target})
   set(found "")
@@ -37,8 +37,8 @@ endfunction()
 quern_parts(quern parts externals)
 foreach(external ${externals})
   if(NOT external MATCHES "^(quern_zstd|Threads::Threads)$")
-    message(FATAL_ERROR "libquern.a would need ${external}, and its users are not told so: add it to cmake/library.cmake, "
-                        "cmake/quern.pc.in and cmake/quernConfig.cmake.in")
+    message(FATAL_ERROR "libquern.a would need ${external}, and its users are not told so: add it to "
+                        "cmake/library.cmake, cmake/quern.pc.in and cmake/quernConfig.cmake.in")
   endif()
 endforeach()
 list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)

@@ -5,7 +5,7 @@ set(QUERN_CLI AUTO CACHE STRING "The quern command: ON, OFF or AUTO (when CLI11,
 set(QUERN_HDF5 AUTO CACHE STRING "HDF5 and netCDF reading and writing in the command: ON, OFF or AUTO")
 set(QUERN_BENCH AUTO CACHE STRING "Micro-benchmarks: ON, OFF or AUTO (when Google Benchmark is found)")
 set(QUERN_DATASETS AUTO CACHE STRING "The flow solver that makes test data: ON, OFF or AUTO (when CLI11 is found)")
-set(QUERN_FORTRAN AUTO CACHE STRING "Compile and test the Fortran module: ON, OFF or AUTO (when a Fortran compiler is found)")
+set(QUERN_FORTRAN AUTO CACHE STRING "Compile and test the Fortran module: ON, OFF or AUTO (with a Fortran compiler)")
 set(QUERN_FUZZ OFF CACHE BOOL "libFuzzer targets; needs clang")
 set(QUERN_SANITIZE "" CACHE STRING "Sanitizers for everything, e.g. address,undefined or thread")
 set(QUERN_WERROR OFF CACHE BOOL "Treat warnings of our own code as errors")

@@ -1,5 +1,5 @@
-# Debian packages with `cpack -G DEB`: libquern0, libquern-dev and quern. scripts/package.sh builds them with the folders of a
-# Debian system; any other build tree packs what its own installation would hold, under /usr.
+# Debian packages with `cpack -G DEB`: libquern0, libquern-dev and quern. scripts/package.sh builds them with the
+# folders of a Debian system; any other build tree packs what its own installation would hold, under /usr.
 if(NOT QUERN_HAVE_LIBRARY)
   return()
 endif()
@@ -36,14 +36,19 @@ set(runtime libquern${PROJECT_VERSION_MAJOR})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${runtime})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
-set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "error-bounded compression of scientific arrays - shared library\n${what}This package holds the library that programs load.")
+string(CONCAT CPACK_COMPONENT_RUNTIME_DESCRIPTION
+  "error-bounded compression of scientific arrays - shared library\n" "${what}"
+  "This package holds the library that programs load.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libquern-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "${runtime} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), libc6-dev, libzstd-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
-set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "error-bounded compression of scientific arrays - development files\n${what}This package holds headers for C and C++, the source of the Fortran\nmodule, the static library, and what pkg-config and CMake need.")
+string(CONCAT CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
+  "error-bounded compression of scientific arrays - development files\n" "${what}"
+  "This package holds headers for C and C++, the source of the Fortran\n"
+  "module, the static library, and what pkg-config and CMake need.")
 
 set(packages runtime ${runtime} development libquern-dev)
 if(QUERN_HAVE_CLI)
@@ -51,14 +56,18 @@ if(QUERN_HAVE_CLI)
   list(APPEND packages command quern)
   set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME quern)
   set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
-  set(CPACK_COMPONENT_COMMAND_DESCRIPTION "error-bounded compression of scientific arrays - command\n${what}This package holds the command, which reads and writes raw, .npy, HDF5\nand netCDF files.")
+  string(CONCAT CPACK_COMPONENT_COMMAND_DESCRIPTION
+    "error-bounded compression of scientific arrays - command\n" "${what}"
+    "This package holds the command, which reads and writes raw, .npy, HDF5\n"
+    "and netCDF files.")
 endif()
 
 # Every Debian package has its licence and changes in a folder of its own; a plain installation has them once.
 configure_file(cmake/debian/changelog.in ${CMAKE_BINARY_DIR}/package/changelog.Debian @ONLY)
 add_custom_command(
   OUTPUT ${CMAKE_BINARY_DIR}/package/changelog.gz ${CMAKE_BINARY_DIR}/package/changelog.Debian.gz
-  COMMAND sh -c "'${QUERN_GZIP}' -9nc '${PROJECT_SOURCE_DIR}/CHANGELOG.md' > changelog.gz && '${QUERN_GZIP}' -9nc changelog.Debian > changelog.Debian.gz"
+  COMMAND sh -c "'${QUERN_GZIP}' -9nc '${PROJECT_SOURCE_DIR}/CHANGELOG.md' > changelog.gz"
+  COMMAND sh -c "'${QUERN_GZIP}' -9nc changelog.Debian > changelog.Debian.gz"
   WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/package
   DEPENDS CHANGELOG.md ${CMAKE_BINARY_DIR}/package/changelog.Debian VERBATIM)
 add_custom_target(quern_changelogs ALL
@@ -69,5 +78,6 @@ while(packages)
     cmake/debian/copyright
     DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package} COMPONENT ${component} EXCLUDE_FROM_ALL)
 endwhile()
-install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/libquern-dev COMPONENT development EXCLUDE_FROM_ALL)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/libquern-dev
+  COMPONENT development EXCLUDE_FROM_ALL)
 include(CPack)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Compares the binary interface of a built libquern.so with the committed description libcompress/capi/abi/libquern-*.abi, or
-# renews that description. New functions, and members added at the end of a struct with a struct_size, are compatible.
+# Compares the binary interface of a built libquern.so with the committed description
+# libcompress/capi/abi/libquern-*.abi, or renews that description. New functions, and members added at the end of a
+# struct with a struct_size, are compatible.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -65,7 +66,8 @@ if abidiff --no-added-syms "$description" "$work/compared.abi"; then
   exit 0
 fi
 cat <<TEXT
-Programs compiled with the header that $(basename "$description") was made from would misbehave with this library. Undo what
-is listed above, or, before the version is released, accept it: scripts/abi.sh --renew, and a line in CHANGELOG.md.
+Programs compiled with the header that $(basename "$description") was made from would misbehave with this library.
+Undo what is listed above, or, before the version is released, accept it: scripts/abi.sh --renew, and a line in
+CHANGELOG.md.
 TEXT
 exit 1

@@ -1,4 +1,5 @@
-! Compresses a column-major field as it lies in memory, brings it back, has every value checked, and decodes a plane alone.
+! Compresses a column-major field as it lies in memory, brings it back, has every value checked, and decodes a plane
+! alone.
 !   gfortran $(pkg-config --variable=fortrandir quern)/quern.f90 roundtrip.f90 $(pkg-config --libs quern)
 program roundtrip
   use, intrinsic :: iso_c_binding

@@ -142,8 +142,8 @@ contains
     call quern_context_destroy(tight)
   end function
 
-  ! 60 x 50 x 40 here is 40 x 50 x 60, slowest axis first, in the stream. The smallest memory limit under which the array can
-  ! be compressed is not enough for the same array reversed, which has to be packed first.
+  ! 60 x 50 x 40 here is 40 x 50 x 60, slowest axis first, in the stream. The smallest memory limit under which the
+  ! array can be compressed is not enough for the same array reversed, which has to be packed first.
   subroutine column_major_arrays_are_not_copied()
     real(real64), allocatable, target :: values(:, :, :)
     type(quern_stream_info) :: info
@@ -174,7 +174,8 @@ contains
     end do
     call check(status_within(enough, field, stream, text) == QUERN_OK, 'compress within a limit')
     field = quern_array(values(:, 50:1:-1, :))
-    call check(status_within(enough, field, stream, text) == QUERN_ERROR_MEMORY_LIMIT, 'a reversed section needs a copy')
+    call check(status_within(enough, field, stream, text) == QUERN_ERROR_MEMORY_LIMIT, &
+               'a reversed section needs a copy')
     call check(index(text, 'limit') > 0, 'and says so')
   end subroutine
 

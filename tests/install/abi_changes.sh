@@ -41,8 +41,9 @@ expect 0 unchanged ''
 expect 0 function_added 's/^QUERN_API size_t quern_codec_count\(void\);/&\nQUERN_API int quern_new(int a);/'
 expect 0 member_at_the_end 's/^\} quern_verdict;/  double later;\n&/'
 expect 1 function_gone '/^QUERN_API size_t quern_codec_count\(void\);/d'
-expect 1 member_in_the_middle 's/^  uint64_t specials_lost;.*signs of zero.*/  double between;\n&/'
-expect 1 member_in_the_middle_and_at_the_end 's/^  uint64_t specials_lost;.*signs of zero.*/  double between;\n&/; s/^\} quern_verdict;/  double later;\n&/'
+between='s/^  uint64_t specials_lost;.*signs of zero.*/  double between;\n&/'
+expect 1 member_in_the_middle "$between"
+expect 1 member_in_the_middle_and_at_the_end "$between; s/^\} quern_verdict;/  double later;\n&/"
 expect 1 member_of_another_type 's/^  double first_error;/  float first_error;/'
 expect 1 struct_without_a_size_grows 's/^\} quern_runner;/  void* later;\n&/'
 expect 1 argument_of_another_type 's/quern_codec_get\(size_t index/quern_codec_get(uint16_t index/'

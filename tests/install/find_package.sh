@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The C++ example over find_package, shared and static, from a copy of the installed tree at another place; a C program over
-# libquern.a; and what a version that is not there says. usage: find_package.sh PREFIX LIBDIR EXAMPLE-FOLDER
+# The C++ example over find_package, shared and static, from a copy of the installed tree at another place; a C
+# program over libquern.a; and what a version that is not there says. usage: find_package.sh PREFIX LIBDIR
+# EXAMPLE-FOLDER
 set -euo pipefail
 prefix=$1 libdir=$2 example=$3
 
@@ -18,12 +19,14 @@ fail() { cat "$work/log"; echo "$1"; exit 1; }
 build() {
   local folder=$1 name=$2
   shift 2
-  "$CMAKE" -S "$folder" -B "$work/$name" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$moved" "$@" >"$work/log" 2>&1 &&
+  "$CMAKE" -S "$folder" -B "$work/$name" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$moved" "$@" \
+    >"$work/log" 2>&1 &&
     "$CMAKE" --build "$work/$name" >>"$work/log" 2>&1
 }
 
 build "$example" shared || fail "the example does not build with quern::quern"
-readelf -d "$work/shared/roundtrip" | grep -q 'NEEDED.*libquern\.so\.0' || fail "the example does not load libquern.so.0"
+readelf -d "$work/shared/roundtrip" | grep -q 'NEEDED.*libquern\.so\.0' ||
+  fail "the example does not load libquern.so.0"
 "$work/shared/roundtrip"
 
 build "$example" static -DSTATIC=ON || fail "the example does not build with quern::quern_static"
@@ -50,7 +53,8 @@ find_package(quern 99 REQUIRED)
 TEXT
 if build "$work/new" too_new; then fail "find_package(quern 99) was satisfied"; fi
 # The message is wrapped, so words are looked for, not the sentence.
-tr -s ' \n' ' ' <"$work/log" | grep -q 'compatible with requested version "99"' || fail "the message does not name the version"
+tr -s ' \n' ' ' <"$work/log" | grep -q 'compatible with requested version "99"' ||
+  fail "the message does not name the version"
 tr -s ' \n' ' ' <"$work/log" | grep -q 'quernConfig.cmake, version: 0' || fail "the message does not name what is there"
 
 sed -i 's/quern 99 REQUIRED/quern REQUIRED COMPONENTS gpu/' "$work/new/CMakeLists.txt"

@@ -12,7 +12,8 @@ flags=(-std=c99 -Wall -Wextra -Wpedantic -Werror)
 
 read -ra shared < <(pkg-config --cflags --libs 'quern >= 0.1')
 "$CC" "${flags[@]}" "$program" "${shared[@]}" -lm -o "$work/shared"
-readelf -d "$work/shared" | grep -q 'NEEDED.*libquern\.so\.0' || { echo "the program does not load libquern.so.0"; exit 1; }
+readelf -d "$work/shared" | grep -q 'NEEDED.*libquern\.so\.0' ||
+  { echo "the program does not load libquern.so.0"; exit 1; }
 LD_LIBRARY_PATH=$prefix/$libdir "$work/shared"
 
 if ! echo 'int main(void) { return 0; }' | "$CC" -static -x c - -o "$work/probe" 2>/dev/null; then

@@ -78,7 +78,7 @@ TEST(Region, Box_EqualsTheSameBoxOfTheWhole) {
 }
 
 TEST(Inspect, Header_TellsTypeExtentsAndBound) {
-  const std::vector<std::int16_t> values(6 * 7, 3);
+  const std::vector<std::int16_t> values(42, 3);
   quern::Context context;
   quern::Params params;
   params.bound(QUERN_BOUND_ABS, 2).metadata(std::string("{}"));
