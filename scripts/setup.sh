@@ -33,13 +33,13 @@ packages=(
 if ((!minimal)); then
   packages+=(
     git                                             # which files changed
+    gfortran pkg-config                             # the Fortran module and the installed package
+    abigail-tools                                   # is the library still binary compatible
     libgtest-dev libbenchmark-dev                   # tests and micro-benchmarks
     clang libclang-rt-14-dev                        # fuzzers
     clang-format clang-tidy                         # layout and static checks
-    abigail-tools                                   # is the library still binary compatible
     hdf5-tools                                      # h5dump and h5repack in the integration tests
     python3-numpy python3-h5py python3-netcdf4      # independent checks of files and bounds
-    gfortran pkg-config                             # the Fortran module, the installed package
     python3-venv                                    # bench/compare
     libzfp-dev                                      # comparison
   )
