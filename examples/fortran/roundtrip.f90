@@ -45,6 +45,7 @@ program roundtrip
     ' bytes in ', size, ', largest error ', maxval(abs(real(values, c_double) - back))
   if (maxval(abs(real(values, c_double) - back)) > 1e-3_c_double .or. verdict%violations /= 0) error stop 'bound missed'
   if (any(plane /= back(:, :, 7:7))) error stop 'the plane is not the same'
+  deallocate(stream, values, back, plane)
   call quern_params_destroy(params)
   call quern_context_destroy(context)
 
