@@ -2,44 +2,45 @@
 # and the documents. The other C++ headers may change at any time and stay in the tree.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+if(NOT QUERN_HAVE_LIBRARY)
+  return()  # instrumented builds are not for installing
+endif()
 
 set(docdir ${CMAKE_INSTALL_DATAROOTDIR}/doc/quern)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${docdir} COMPONENT documents)
 install(DIRECTORY docs/ DESTINATION ${docdir} COMPONENT documents
   FILES_MATCHING PATTERN "format*.md" PATTERN adr EXCLUDE PATTERN man EXCLUDE)
 
-if(QUERN_HAVE_LIBRARY)
-  set(configdir ${CMAKE_INSTALL_LIBDIR}/cmake/quern)
-  install(TARGETS quern_shared EXPORT quern_shared_targets
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
-    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(TARGETS quern_static EXPORT quern_static_targets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT quern_shared_targets NAMESPACE quern:: FILE quernTargets.cmake
-    DESTINATION ${configdir} COMPONENT development)
-  install(EXPORT quern_static_targets NAMESPACE quern:: FILE quernStaticTargets.cmake
-    DESTINATION ${configdir} COMPONENT development)
-  install(FILES libcompress/include/quern/quern.h libcompress/include/quern/quern.hpp
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
+set(configdir ${CMAKE_INSTALL_LIBDIR}/cmake/quern)
+install(TARGETS quern_shared EXPORT quern_shared_targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS quern_static EXPORT quern_static_targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT quern_shared_targets NAMESPACE quern:: FILE quernTargets.cmake
+  DESTINATION ${configdir} COMPONENT development)
+install(EXPORT quern_static_targets NAMESPACE quern:: FILE quernStaticTargets.cmake
+  DESTINATION ${configdir} COMPONENT development)
+install(FILES libcompress/include/quern/quern.h libcompress/include/quern/quern.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
 
-  get_property(fortran_source GLOBAL PROPERTY QUERN_FORTRAN_SOURCE)
-  install(FILES ${fortran_source} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/quern/fortran COMPONENT development)
+get_property(fortran_source GLOBAL PROPERTY QUERN_FORTRAN_SOURCE)
+install(FILES ${fortran_source} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/quern/fortran COMPONENT development)
 
-  # Until 1.0 a minor version may change what an earlier one promised.
-  set(package ${CMAKE_BINARY_DIR}/package)
-  configure_package_config_file(cmake/quernConfig.cmake.in ${package}/quernConfig.cmake
-    INSTALL_DESTINATION ${configdir})
-  write_basic_package_version_file(${package}/quernConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-  install(FILES ${package}/quernConfig.cmake ${package}/quernConfigVersion.cmake
-    DESTINATION ${configdir} COMPONENT development)
+# Until 1.0 a minor version may change what an earlier one promised.
+set(package ${CMAKE_BINARY_DIR}/package)
+configure_package_config_file(cmake/quernConfig.cmake.in ${package}/quernConfig.cmake
+  INSTALL_DESTINATION ${configdir})
+write_basic_package_version_file(${package}/quernConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${package}/quernConfig.cmake ${package}/quernConfigVersion.cmake
+  DESTINATION ${configdir} COMPONENT development)
 
-  # The prefix is found from where quern.pc lies, so that an installed tree may be moved.
-  file(RELATIVE_PATH QUERN_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-  string(REGEX REPLACE "/$" "" QUERN_PC_UP "${QUERN_PC_UP}")
-  configure_file(cmake/quern.pc.in ${package}/quern.pc @ONLY)
-  install(FILES ${package}/quern.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
-endif()
+# The prefix is found from where quern.pc lies, so that an installed tree may be moved.
+file(RELATIVE_PATH QUERN_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" QUERN_PC_UP "${QUERN_PC_UP}")
+configure_file(cmake/quern.pc.in ${package}/quern.pc @ONLY)
+install(FILES ${package}/quern.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 if(QUERN_HAVE_CLI)
   install(TARGETS quern_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
