@@ -23,7 +23,7 @@ struct InputArray {
   std::unique_ptr<io::ArrayReader> reader;
   io::ArrayMeta meta;
   /// From the command line and from the file, without repetitions.
-  std::vector<std::uint64_t> fill_bits;
+  Vector<std::uint64_t> fill_bits;
 
   std::uint64_t bytes() const { return meta.shape.elems() * dtype_bytes(meta.dtype); }
 };

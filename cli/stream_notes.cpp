@@ -27,7 +27,7 @@ T value_or(const Json& object, const char* key, T other) {
 
 }  // namespace
 
-std::vector<std::uint8_t> notes_for(const InputArray& input) {
+Vector<std::uint8_t> notes_for(const InputArray& input) {
   const io::ArrayMeta& meta = input.meta;
   Json notes;
   if (!input.dataset.empty()) notes["dataset"] = input.dataset;

@@ -14,7 +14,7 @@
 
 namespace quern::cli {
 
-std::vector<std::uint8_t> notes_for(const InputArray& input);
+Vector<std::uint8_t> notes_for(const InputArray& input);
 
 /// A stream's array as a file writer takes it. Metadata that this command did not write is ignored.
 struct RestoredMeta {

@@ -185,11 +185,11 @@ ValueRange parse_range(std::string_view text) {
   return range;
 }
 
-std::pair<std::string, std::string> parse_setting(std::string_view text) {
+std::pair<String, String> parse_setting(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0)
     fail(Exit::usage, fmt::format("--set {}: write key=value", text));
-  return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+  return {String(text.substr(0, equals)), String(text.substr(equals + 1))};
 }
 
 ErrorBound parse_bound(BoundKind kind, std::string_view text, std::string_view what) {

@@ -29,7 +29,7 @@ std::string size_text(std::uint64_t bytes);
 ValueRange parse_range(std::string_view text);
 
 /// "key=value" with a key.
-std::pair<std::string, std::string> parse_setting(std::string_view text);
+std::pair<String, String> parse_setting(std::string_view text);
 
 /// The value of an error bound: finite, not negative. Whether it fits an element type is checked when that is known.
 ErrorBound parse_bound(BoundKind kind, std::string_view text, std::string_view what);

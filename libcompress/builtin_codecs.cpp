@@ -7,7 +7,8 @@
 namespace quern {
 
 const Registry& builtin_codecs() {
-  static const Registry registry({&codec::lorenzo::lorenzo_codec(), &codec::lossless::lossless_codec()});
+  static const ArrayCodec* const codecs[] = {&codec::lorenzo::lorenzo_codec(), &codec::lossless::lossless_codec()};
+  static const Registry registry(codecs);
   return registry;
 }
 

@@ -19,7 +19,7 @@ struct ReportOptions {
   std::string variable;                                    ///< what the values are, for labels; may be empty
   std::string units;                                       ///< of the values; may be empty
   std::optional<EnforcedBound> bound;                      ///< marked in the histogram and compared in the table
-  std::vector<std::uint64_t> fill_bits;                    ///< shown as gaps
+  Vector<std::uint64_t> fill_bits;                         ///< shown as gaps
   std::vector<std::pair<std::string, std::string>> facts;  ///< more rows for the table, e.g. codec and ratio
   std::string footer;                                      ///< e.g. the program and its version
 };

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
+#include <quern/memory.h>
+
+#include "libcompress/core/buffer.h"
 #include "libcompress/core/run_tasks.h"
 
 namespace quern::codec::lorenzo {
@@ -26,9 +27,9 @@ struct Trial {
   Layout layout;
   ChunkGrid grid;
   kernels::ChunkRules rules;
-  std::vector<ChunkBox> tiles;
-  std::vector<std::uint64_t> firsts;  ///< where each tile begins in the sample
-  std::vector<TileCosts> costs;
+  Vector<ChunkBox> tiles;
+  Vector<std::uint64_t> firsts;  ///< where each tile begins in the sample
+  Vector<TileCosts> costs;
   std::uint64_t elems = 0;
 };
 
@@ -75,8 +76,8 @@ Trial make_trial(const PlanRequest& request, const Layout& layout) {
 /// Estimates the tiles begin, begin + step, ...
 Status estimate_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kernels, std::size_t begin,
                       std::size_t step, Trial& trial) {
-  const std::unique_ptr<std::uint8_t[]> owner(new std::uint8_t[kernels.encode_scratch_bytes + 64]);
-  std::uint8_t* const scratch = owner.get() + (64 - reinterpret_cast<std::uintptr_t>(owner.get()) % 64) % 64;
+  AlignedBuffer scratch;
+  QUERN_RETURN_IF_ERROR(scratch.resize(kernels.encode_scratch_bytes));
   alignas(64) std::uint8_t room[kernels::kTileElems * sizeof(std::uint64_t)];
   for (std::size_t t = begin; t < trial.tiles.size(); t += step) {
     ChunkBox tile = trial.tiles[t];
@@ -84,7 +85,7 @@ Status estimate_tiles(const PlanRequest& request, const kernels::LorenzoKernels&
                            request.sample->look(trial.firsts[t], {nullptr, tile.extents, tile.strides}, room));
     tile.strides = clean.strides;
     std::uint32_t bytes[kPredictors];
-    kernels.estimate(trial.rules, clean.data, tile, bytes, scratch);
+    kernels.estimate(trial.rules, clean.data, tile, bytes, scratch.data());
     std::copy(std::begin(bytes), std::end(bytes), trial.costs[t].begin());
   }
   return {};
@@ -93,7 +94,7 @@ Status estimate_tiles(const PlanRequest& request, const kernels::LorenzoKernels&
 /// Greedy set of candidates; returns the sum of the cheapest costs.
 std::uint64_t choose_candidates(Trial& trial) {
   kernels::ChunkRules& rules = trial.rules;
-  std::vector<std::uint32_t> best(trial.costs.size(), UINT32_MAX);
+  Vector<std::uint32_t> best(trial.costs.size(), UINT32_MAX);
   std::uint64_t best_sum = UINT64_MAX;
   rules.candidate_count = 0;
   while (rules.candidate_count < kernels::kMaxCandidates) {
@@ -123,9 +124,9 @@ std::uint64_t chunks_of(const ChunkGrid& grid) {
 
 }  // namespace
 
-std::vector<Layout> all_layouts(const Shape& shape) {
-  std::vector<Layout> layouts{{kernels::TileShape::line, 0, 0}};
-  std::vector<std::array<std::uint64_t, 3>> seen;
+Vector<Layout> all_layouts(const Shape& shape) {
+  Vector<Layout> layouts{{kernels::TileShape::line, 0, 0}};
+  Vector<std::array<std::uint64_t, 3>> seen;
   const auto add = [&](const Layout& layout) {
     const auto extents = make_grid(shape, layout, DType::f32).extents;
     // A grid with an extent of 1 before the last axis is one of lower rank.
@@ -142,13 +143,13 @@ std::vector<Layout> all_layouts(const Shape& shape) {
 }
 
 Result<Choice> choose(const PlanRequest& request, const Layout* forced, const kernels::LorenzoKernels& kernels) {
-  const std::vector<Layout> layouts = forced != nullptr ? std::vector<Layout>{*forced} : all_layouts(request.shape);
+  const Vector<Layout> layouts = forced != nullptr ? Vector<Layout>{*forced} : all_layouts(request.shape);
   if (request.sample->elems() == 0) {
     Choice choice{layouts.front(), make_rules(request.dtype, request.bound, layouts.front())};
     choice.rules.candidates[choice.rules.candidate_count++] = Predictor::none;
     return choice;
   }
-  std::vector<Trial> trials;
+  Vector<Trial> trials;
   for (const Layout& layout : layouts) {
     // The first layout has the fewest chunks.
     if (trials.empty() || chunks_of(make_grid(request.shape, layout, request.dtype)) <= request.max_chunks)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <quern/codec.h>
+#include <quern/memory.h>
 #include <quern/status.h>
 
 #include "codecs/lorenzo/rules.h"
@@ -21,6 +22,6 @@ struct Choice {
 Result<Choice> choose(const PlanRequest& request, const Layout* forced, const kernels::LorenzoKernels& kernels);
 
 /// Every layout of a shape: 1-D, then 2-D and 3-D by split positions; grids that come out equal appear once.
-std::vector<Layout> all_layouts(const Shape& shape);
+Vector<Layout> all_layouts(const Shape& shape);
 
 }  // namespace quern::codec::lorenzo

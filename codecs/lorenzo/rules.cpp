@@ -113,8 +113,8 @@ ChunkRules make_rules(DType dtype, const EnforcedBound& bound, const Layout& lay
   return rules;
 }
 
-std::vector<std::uint8_t> write_params(const ChunkRules& rules, const Layout& layout) {
-  std::vector<std::uint8_t> bytes;
+Vector<std::uint8_t> write_params(const ChunkRules& rules, const Layout& layout) {
+  Vector<std::uint8_t> bytes;
   Writer writer(bytes);
   writer.u8(static_cast<std::uint8_t>(rules.quantizer));
   writer.u8(static_cast<std::uint8_t>(layout.tile));

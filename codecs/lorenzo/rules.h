@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include <quern/array.h>
 #include <quern/bound.h>
 #include <quern/codec.h>
+#include <quern/memory.h>
 #include <quern/status.h>
 
 #include "kernels/core/chunk_task.h"
@@ -31,7 +31,7 @@ ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dtype);
 kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound, const Layout& layout);
 
 /// Codec parameters as stored.
-std::vector<std::uint8_t> write_params(const kernels::ChunkRules& rules, const Layout& layout);
+Vector<std::uint8_t> write_params(const kernels::ChunkRules& rules, const Layout& layout);
 /// Reads them back; `corrupt` when they break a rule.
 Status read_params(std::span<const std::uint8_t> bytes, DType dtype, const Shape& shape, kernels::ChunkRules& rules,
                    Layout& layout);

@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <bit>
 
-#include "codecs/lossless/archive.h"
+#include "codecs/lossless/byte_planes.h"
 #include "codecs/lossless/chunk.h"
 #include "codecs/lossless/differences.h"
 #include "codecs/lossless/keys.h"
 #include "codecs/lossless/section.h"
+#include "libcompress/format/zstd_frame.h"
 
 namespace quern::codec::lossless {
 namespace {
@@ -135,7 +136,7 @@ Status decode_packed(const ChunkSpec& spec, Mode mode, std::span<const std::uint
   const std::size_t raw_bytes = grid.elems() * elem_bytes;
   auto* unpacked = arena.take<std::uint8_t>(spec.raw_bytes());
   auto* joined = arena.take<std::uint8_t>(spec.raw_bytes());
-  QUERN_RETURN_IF_ERROR(unpack(in, {unpacked, raw_bytes}));
+  QUERN_RETURN_IF_ERROR(zstd_unpack(in, {unpacked, raw_bytes}));
   if (mode == Mode::zstd_planes) {
     join_planes({unpacked, raw_bytes}, elem_bytes, joined);
     unpacked = joined;

@@ -2,12 +2,13 @@
 #include <algorithm>
 #include <bit>
 
-#include "codecs/lossless/archive.h"
+#include "codecs/lossless/byte_planes.h"
 #include "codecs/lossless/chunk.h"
 #include "codecs/lossless/dictionary.h"
 #include "codecs/lossless/differences.h"
 #include "codecs/lossless/keys.h"
 #include "codecs/lossless/section.h"
+#include "libcompress/format/zstd_frame.h"
 
 namespace quern::codec::lossless {
 namespace {
@@ -158,7 +159,7 @@ Result<std::size_t> pack_if_smaller(const ChunkSpec& spec, const ChunkEncoding<U
   split_planes({elements, raw_bytes}, elem_bytes, planes);
   for (const Mode mode : {Mode::zstd, Mode::zstd_planes}) {
     const std::uint8_t* data = mode == Mode::zstd ? elements : planes;
-    QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, pack({data, raw_bytes}, spec.zstd_level, {packed, raw_bytes}));
+    QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, zstd_pack({data, raw_bytes}, spec.zstd_level, {packed, raw_bytes}));
     if (bytes == 0 || 1 + bytes >= (best > 0 ? best : 1 + raw_bytes)) continue;
     out[0] = static_cast<std::uint8_t>(mode);
     std::memcpy(out.data() + 1, packed, bytes);

@@ -2,10 +2,10 @@
 #include "codecs/lossless/layout.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "codecs/lossless/chunk.h"
+#include "libcompress/core/buffer.h"
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
@@ -56,12 +56,10 @@ std::optional<PlacedChunk> chunk_in_sample(const ChunkGrid& grid, std::uint64_t 
 /// Mean estimate of a few chunks spread over the sample; the largest value when none lies in it.
 Result<std::uint64_t> estimate(const PlanRequest& request, const ChunkGrid& grid) {
   const ChunkSpec spec = spec_of(grid, request.dtype);
-  const std::size_t bytes = encode_scratch_bytes(spec);
-  // Not cleared: an estimate touches a small part of it.
-  const auto memory = std::make_unique_for_overwrite<std::uint8_t[]>(bytes + 64);
-  const std::size_t skip = (64 - reinterpret_cast<std::uintptr_t>(memory.get()) % 64) % 64;
-  const std::span<std::uint8_t> scratch(memory.get() + skip, bytes);
-  const auto room = std::make_unique_for_overwrite<std::uint8_t[]>(spec.raw_bytes());
+  AlignedBuffer scratch;
+  AlignedBuffer room;
+  QUERN_RETURN_IF_ERROR(scratch.resize(encode_scratch_bytes(spec)));
+  QUERN_RETURN_IF_ERROR(room.resize(spec.raw_bytes()));
   const auto counts = grid.counts();
   const std::uint64_t sample_elems = request.sample->elems();
   // Chunks are in raster order, so the first ones lie in the sample.
@@ -75,8 +73,8 @@ Result<std::uint64_t> estimate(const PlanRequest& request, const ChunkGrid& grid
   for (std::uint64_t i = 0; i < tries; ++i) {
     const auto chunk = chunk_in_sample(grid, i * reachable / tries, sample_elems);
     if (!chunk) continue;
-    QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean, request.sample->look(chunk->first, chunk->place, room.get()));
-    cost += estimate_chunk(spec, clean, scratch) * clean.elems();
+    QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean, request.sample->look(chunk->first, chunk->place, room.data()));
+    cost += estimate_chunk(spec, clean, scratch.span()) * clean.elems();
     elems += clean.elems();
   }
   if (elems == 0) return UINT64_MAX;
@@ -86,8 +84,8 @@ Result<std::uint64_t> estimate(const PlanRequest& request, const ChunkGrid& grid
 
 }  // namespace
 
-std::vector<std::array<std::uint64_t, 3>> merged_extents(const Shape& shape) {
-  std::vector<std::uint64_t> axes;
+Vector<std::array<std::uint64_t, 3>> merged_extents(const Shape& shape) {
+  Vector<std::uint64_t> axes;
   for (const std::uint64_t extent : shape.extents()) {
     if (extent != 1) axes.push_back(extent);
   }
@@ -98,18 +96,19 @@ std::vector<std::array<std::uint64_t, 3>> merged_extents(const Shape& shape) {
     return result;
   };
   const std::size_t rank = axes.size();
-  std::vector<std::array<std::uint64_t, 3>> candidates;
+  Vector<std::array<std::uint64_t, 3>> candidates;
+  const auto axes_of = [](const auto& e) { return std::count_if(e.begin(), e.end(), [](auto n) { return n > 1; }); };
   // The slowest axis ends at `i`, the middle one at `j`; an empty one has extent 1.
   for (std::size_t j = rank; j-- > 0;) {
     for (std::size_t i = j + 1; i-- > 0;) {
       if (i == j && i > 0) continue;
-      candidates.push_back({product(0, i), product(i, j), product(j, rank)});
+      const std::array<std::uint64_t, 3> extents{product(0, i), product(i, j), product(j, rank)};
+      // More axes first, ties in the order of the loops.
+      candidates.insert(std::upper_bound(candidates.begin(), candidates.end(), extents,
+                                         [&](const auto& a, const auto& b) { return axes_of(a) > axes_of(b); }),
+                        extents);
     }
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
-    const auto axes_of = [](const auto& e) { return std::count_if(e.begin(), e.end(), [](auto n) { return n > 1; }); };
-    return axes_of(a) > axes_of(b);
-  });
   return candidates;
 }
 
@@ -138,10 +137,10 @@ ChunkGrid cut(const std::array<std::uint64_t, 3>& extents, DType dtype) {
 }
 
 Result<ChunkGrid> choose_layout(const PlanRequest& request) {
-  std::vector<ChunkGrid> grids;
+  Vector<ChunkGrid> grids;
   for (const auto& extents : merged_extents(request.shape)) grids.push_back(cut(extents, request.dtype));
   if (grids.size() == 1) return grids.front();
-  std::vector<std::uint64_t> costs(grids.size());
+  Vector<std::uint64_t> costs(grids.size());
   QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, grids.size(), [&](std::size_t i) -> Status {
     QUERN_ASSIGN_OR_RETURN(costs[i], estimate(request, grids[i]));
     return {};
@@ -155,8 +154,8 @@ Result<ChunkGrid> choose_layout(const PlanRequest& request) {
   return grids[best];
 }
 
-std::vector<std::uint8_t> write_params(const ChunkGrid& grid, bool zstd) {
-  std::vector<std::uint8_t> params;
+Vector<std::uint8_t> write_params(const ChunkGrid& grid, bool zstd) {
+  Vector<std::uint8_t> params;
   Writer writer(params);
   writer.u8(zstd ? 1 : 0);
   for (const std::uint64_t extent : grid.extents) writer.varint(extent);

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include <quern/array.h>
 #include <quern/codec.h>
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern::codec::lossless {
@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kMaxChunkElems = std::uint64_t{1} << 18;
 
 /// Every way of merging neighbouring axes of `shape` (extents of 1 left out) down to three or fewer, the one that
 /// merges least and latest first.
-std::vector<std::array<std::uint64_t, 3>> merged_extents(const Shape& shape);
+Vector<std::array<std::uint64_t, 3>> merged_extents(const Shape& shape);
 
 /// Cuts extents into equal chunks of about 2^16 elements (2^17 of narrow types), longest along the last axis.
 ChunkGrid cut(const std::array<std::uint64_t, 3>& extents, DType dtype);
@@ -28,7 +28,7 @@ ChunkGrid cut(const std::array<std::uint64_t, 3>& extents, DType dtype);
 Result<ChunkGrid> choose_layout(const PlanRequest& request);
 
 /// Params: 1 flag byte (bit 0: zstd modes may occur), then extents and chunk extents as varints.
-std::vector<std::uint8_t> write_params(const ChunkGrid& grid, bool zstd);
+Vector<std::uint8_t> write_params(const ChunkGrid& grid, bool zstd);
 Status read_params(std::span<const std::uint8_t> params, const Shape& shape, ChunkGrid& grid, bool& zstd);
 
 }  // namespace quern::codec::lossless

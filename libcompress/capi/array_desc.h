@@ -7,7 +7,7 @@
 #include <quern/quern.h>
 #include <quern/status.h>
 
-#include "libcompress/pipeline/buffer.h"
+#include "libcompress/core/buffer.h"
 
 namespace quern::capi {
 

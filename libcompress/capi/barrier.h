@@ -3,8 +3,10 @@
 
 #include <array>
 #include <exception>
+#include <memory_resource>
 #include <new>
 
+#include <quern/memory.h>
 #include <quern/quern.h>
 #include <quern/status.h>
 
@@ -24,9 +26,10 @@ class ErrorText {
 /// The text of calls without a context.
 ErrorText& thread_error();
 
-/// Runs `body`, which returns a Status; nothing it throws gets out.
+/// Runs `body`, which returns a Status; nothing it throws gets out. What it allocates comes from `memory`.
 template <class Body>
-quern_status guarded(ErrorText& error, const Body& body) noexcept {
+quern_status guarded(ErrorText& error, std::pmr::memory_resource* memory, const Body& body) noexcept {
+  const MemoryScope scope(memory);
   Status status;
   try {
     status = body();
@@ -43,6 +46,12 @@ quern_status guarded(ErrorText& error, const Body& body) noexcept {
     error.set(status);
   }
   return static_cast<quern_status>(status.code());
+}
+
+/// A call without memory of its own.
+template <class Body>
+quern_status guarded(ErrorText& error, const Body& body) noexcept {
+  return guarded(error, std::pmr::new_delete_resource(), body);
 }
 
 inline Status null_argument(const char* message) { return Status(StatusCode::invalid_argument, message); }

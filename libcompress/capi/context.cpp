@@ -1,7 +1,4 @@
 // Contexts: who runs, how much memory, what went wrong last.
-#include <memory>
-#include <new>
-
 #include "libcompress/capi/handles.h"
 #include "libcompress/capi/versioned.h"
 
@@ -10,7 +7,7 @@ namespace quern::capi {
 namespace {
 
 struct RunnerCall {
-  const std::function<void(std::size_t)>* body;
+  const TaskBody* body;
 };
 
 extern "C" void quern_run_body(void* argument, std::size_t index) {
@@ -19,7 +16,7 @@ extern "C" void quern_run_body(void* argument, std::size_t index) {
 
 }  // namespace
 
-void CallerRunner::run(std::size_t tasks, const std::function<void(std::size_t)>& body) {
+void CallerRunner::run(std::size_t tasks, const TaskBody& body) {
   RunnerCall call{&body};
   runner_.run(runner_.user, tasks, &quern_run_body, &call);
 }
@@ -43,7 +40,8 @@ Status make_context(const quern_context_desc* given, quern_context** out) {
   if (given != nullptr) QUERN_RETURN_IF_ERROR(read_struct(given, desc));
   if (desc.runner.run != nullptr && desc.runner.width == 0)
     return Status(StatusCode::invalid_argument, "runner.width is 0: it is how many tasks may run at once, at least 1");
-  auto context = std::make_unique<quern_context>();
+  QUERN_RETURN_IF_ERROR(check_allocator(desc.allocator));
+  quern_context* const context = make_handle<quern_context>(desc.allocator);
   context->execution.threads = desc.threads;
   if (desc.memory_limit != 0) context->execution.memory_limit = desc.memory_limit;
   if (desc.runner.run != nullptr) context->execution.runner = &context->runner.emplace(desc.runner);
@@ -51,7 +49,7 @@ Status make_context(const quern_context_desc* given, quern_context** out) {
     context->execution.progress = [call = desc.progress, user = desc.progress_user](
                                       std::uint64_t done, std::uint64_t total) { return call(user, done, total) != 0; };
   }
-  *out = context.release();
+  *out = context;
   return {};
 }
 
@@ -63,7 +61,7 @@ quern_status quern_context_create(const quern_context_desc* desc, quern_context*
   return guarded(thread_error(), [&] { return make_context(desc, context); });
 }
 
-void quern_context_destroy(quern_context* context) { delete context; }
+void quern_context_destroy(quern_context* context) { quern::capi::destroy_handle(context); }
 
 const char* quern_last_error(const quern_context* context) {
   return context != nullptr ? context->error.c_str() : quern::capi::thread_error().c_str();

@@ -9,6 +9,7 @@
 #include <quern/quern.h>
 
 #include "libcompress/capi/barrier.h"
+#include "libcompress/capi/caller_memory.h"
 
 namespace quern::capi {
 
@@ -16,7 +17,7 @@ namespace quern::capi {
 class CallerRunner final : public TaskRunner {
  public:
   explicit CallerRunner(const quern_runner& runner) : runner_(runner) {}
-  void run(std::size_t tasks, const std::function<void(std::size_t)>& body) override;
+  void run(std::size_t tasks, const TaskBody& body) override;
   std::size_t width() const override { return runner_.width; }
 
  private:
@@ -26,11 +27,23 @@ class CallerRunner final : public TaskRunner {
 }  // namespace quern::capi
 
 struct quern_context {
+  explicit quern_context(const quern_allocator& allocator) noexcept : memory(allocator) {}
+
+  quern::capi::CallerMemory memory;
   quern::Execution execution;
   std::optional<quern::capi::CallerRunner> runner;
   quern::capi::ErrorText error;
 };
 
 struct quern_params {
+  explicit quern_params(const quern_allocator& allocator) noexcept : memory(allocator), options(made_in(memory)) {}
+
+  mutable quern::capi::CallerMemory memory;
   quern::CompressOptions options;
+
+ private:
+  static quern::CompressOptions made_in(std::pmr::memory_resource& memory) {
+    const quern::MemoryScope scope(&memory);
+    return {};
+  }
 };

@@ -1,4 +1,6 @@
 // Arrays in memory to streams in memory and back.
+#include "libcompress/capi/one_shot.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -29,41 +31,8 @@ Execution remaining(const Execution& execution, std::uint64_t taken) {
   return rest;
 }
 
-Status compress_array(quern_context& context, const quern_params& params, const quern_array* array, void* stream,
-                      std::uint64_t capacity, std::uint64_t* size, quern_report* report) {
-  if (size == nullptr || (stream == nullptr && capacity != 0))
-    return null_argument("quern_compress: the stream or the place for its size is NULL");
-  if (report != nullptr) QUERN_RETURN_IF_ERROR(check_struct(report));
-  Layout layout;
-  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
-  PackedInput input;
-  QUERN_RETURN_IF_ERROR(input.open(layout, context.execution.memory_limit));
-  SpanSink sink({static_cast<std::uint8_t*>(stream), static_cast<std::size_t>(capacity)});
-  QUERN_ASSIGN_OR_RETURN(const CompressReport done, compress(input.view(), params.options, builtin_codecs(),
-                                                             remaining(context.execution, input.copied_bytes()), sink));
-  *size = sink.written().size();
-  if (report != nullptr) write_struct(make_report(done), report);
-  return {};
-}
-
 std::span<const std::uint8_t> stream_bytes(const void* stream, std::uint64_t size) {
   return {static_cast<const std::uint8_t*>(stream), static_cast<std::size_t>(size)};
-}
-
-Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array) {
-  if (stream == nullptr && size != 0) return null_argument("quern_decompress: the stream is NULL");
-  Layout layout;
-  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
-  PackedOutput output;
-  QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
-  MemorySource source(stream_bytes(stream, size));
-  QUERN_ASSIGN_OR_RETURN(const DecompressReport done, decompress(source, output.view(), builtin_codecs(),
-                                                                 remaining(context.execution, output.copied_bytes())));
-  if (done.input_bytes != size)
-    return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
-                  static_cast<std::int64_t>(done.input_bytes), static_cast<std::int64_t>(size));
-  output.deliver();
-  return {};
 }
 
 Status decompress_box(quern_context& context, const void* stream, std::uint64_t size, const std::uint64_t* begin,
@@ -88,6 +57,40 @@ Status decompress_box(quern_context& context, const void* stream, std::uint64_t 
 }
 
 }  // namespace
+
+Status compress_array(quern_context& context, const CompressOptions& options, const quern_array* array, void* stream,
+                      std::uint64_t capacity, std::uint64_t* size, quern_report* report) {
+  if (size == nullptr || (stream == nullptr && capacity != 0))
+    return null_argument("quern_compress: the stream or the place for its size is NULL");
+  if (report != nullptr) QUERN_RETURN_IF_ERROR(check_struct(report));
+  Layout layout;
+  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
+  PackedInput input;
+  QUERN_RETURN_IF_ERROR(input.open(layout, context.execution.memory_limit));
+  SpanSink sink({static_cast<std::uint8_t*>(stream), static_cast<std::size_t>(capacity)});
+  QUERN_ASSIGN_OR_RETURN(const CompressReport done, compress(input.view(), options, builtin_codecs(),
+                                                             remaining(context.execution, input.copied_bytes()), sink));
+  *size = sink.written().size();
+  if (report != nullptr) write_struct(make_report(done), report);
+  return {};
+}
+
+Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array) {
+  if (stream == nullptr && size != 0) return null_argument("quern_decompress: the stream is NULL");
+  Layout layout;
+  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
+  PackedOutput output;
+  QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
+  MemorySource source(stream_bytes(stream, size));
+  QUERN_ASSIGN_OR_RETURN(const DecompressReport done, decompress(source, output.view(), builtin_codecs(),
+                                                                 remaining(context.execution, output.copied_bytes())));
+  if (done.input_bytes != size)
+    return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
+                  static_cast<std::int64_t>(done.input_bytes), static_cast<std::int64_t>(size));
+  output.deliver();
+  return {};
+}
+
 }  // namespace quern::capi
 
 using quern::Status;
@@ -110,18 +113,20 @@ quern_status quern_compress(quern_context* context, const quern_params* params, 
                             uint64_t capacity, uint64_t* size, quern_report* report) {
   if (context == nullptr || params == nullptr)
     return guarded(thread_error(), [] { return null_argument("quern_compress: context or parameters are NULL"); });
-  return guarded(context->error,
-                 [&] { return quern::capi::compress_array(*context, *params, array, stream, capacity, size, report); });
+  return guarded(context->error, &context->memory, [&] {
+    return quern::capi::compress_array(*context, params->options, array, stream, capacity, size, report);
+  });
 }
 
 quern_status quern_decompress(quern_context* context, const void* stream, uint64_t size, quern_array* array) {
   if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
-  return guarded(context->error, [&] { return quern::capi::decompress_array(*context, stream, size, array); });
+  return guarded(context->error, &context->memory,
+                 [&] { return quern::capi::decompress_array(*context, stream, size, array); });
 }
 
 quern_status quern_decompress_region(quern_context* context, const void* stream, uint64_t size, const uint64_t* begin,
                                      const uint64_t* end, quern_array* array) {
   if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
-  return guarded(context->error,
+  return guarded(context->error, &context->memory,
                  [&] { return quern::capi::decompress_box(*context, stream, size, begin, end, array); });
 }

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <memory>
-#include <string>
 #include <string_view>
 
 #include "libcompress/capi/handles.h"
@@ -21,7 +19,7 @@ bool parse_number(std::string_view text, double& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-std::string number_text(double value) {
+String number_text(double value) {
   std::array<char, 32> text;
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
   return {text.data(), error == std::errc() ? end : text.data()};
@@ -76,7 +74,7 @@ Status set_key(CompressOptions& options, std::string_view key, std::string_view 
   return {};
 }
 
-Status get_key(const CompressOptions& options, std::string_view key, std::string& value) {
+Status get_key(const CompressOptions& options, std::string_view key, String& value) {
   if (key == "bound") {
     value = bound_kind_name(options.bound.kind);
     if (options.bound.kind != BoundKind::lossless) value += "=" + number_text(options.bound.value);
@@ -142,47 +140,54 @@ Status parse_text(CompressOptions& options, std::string_view text) {
   return {};
 }
 
+/// A call on parameters: its memory is theirs, its text the thread's.
+template <class Body>
+quern_status guarded_by(const quern_params* params, const Body& body) noexcept {
+  if (params == nullptr) return guarded(thread_error(), [] { return null_argument("the parameters are NULL"); });
+  return guarded(thread_error(), &params->memory, body);
+}
+
 }  // namespace
 }  // namespace quern::capi
 
 using quern::Status;
 using quern::StatusCode;
 using quern::capi::guarded;
+using quern::capi::guarded_by;
 using quern::capi::null_argument;
 using quern::capi::thread_error;
 
-quern_status quern_params_create(quern_params** params) {
+quern_status quern_params_create(quern_params** params) { return quern_params_create_with_allocator(nullptr, params); }
+
+quern_status quern_params_create_with_allocator(const quern_allocator* allocator, quern_params** params) {
   return guarded(thread_error(), [&]() -> Status {
     if (params == nullptr) return null_argument("quern_params_create: the place for the parameters is NULL");
     *params = nullptr;
-    *params = std::make_unique<quern_params>().release();
+    const quern_allocator used = allocator != nullptr ? *allocator : quern_allocator{};
+    QUERN_RETURN_IF_ERROR(quern::capi::check_allocator(used));
+    *params = quern::capi::make_handle<quern_params>(used);
     return {};
   });
 }
 
-void quern_params_destroy(quern_params* params) { delete params; }
+void quern_params_destroy(quern_params* params) { quern::capi::destroy_handle(params); }
 
 quern_status quern_params_set_bound(quern_params* params, quern_bound_kind kind, double value) {
-  return guarded(thread_error(), [&]() -> Status {
-    if (params == nullptr) return null_argument("quern_params_set_bound: the parameters are NULL");
-    return quern::capi::set_bound(params->options, kind, value);
-  });
+  return guarded_by(params, [&]() -> Status { return quern::capi::set_bound(params->options, kind, value); });
 }
 
 quern_status quern_params_set(quern_params* params, const char* key, const char* value) {
-  return guarded(thread_error(), [&]() -> Status {
-    if (params == nullptr || key == nullptr || value == nullptr)
-      return null_argument("quern_params_set: NULL argument");
+  return guarded_by(params, [&]() -> Status {
+    if (key == nullptr || value == nullptr) return null_argument("quern_params_set: NULL argument");
     return quern::capi::set_key(params->options, key, value);
   });
 }
 
 quern_status quern_params_get(const quern_params* params, const char* key, char* value, size_t capacity,
                               size_t* needed) {
-  return guarded(thread_error(), [&]() -> Status {
-    if (params == nullptr || key == nullptr || (value == nullptr && capacity != 0))
-      return null_argument("quern_params_get: NULL argument");
-    std::string text;
+  return guarded_by(params, [&]() -> Status {
+    if (key == nullptr || (value == nullptr && capacity != 0)) return null_argument("quern_params_get: NULL argument");
+    quern::String text;
     QUERN_RETURN_IF_ERROR(quern::capi::get_key(params->options, key, text));
     if (needed != nullptr) *needed = text.size() + 1;
     if (value == nullptr) return {};
@@ -195,15 +200,15 @@ quern_status quern_params_get(const quern_params* params, const char* key, char*
 }
 
 quern_status quern_params_parse(quern_params* params, const char* text) {
-  return guarded(thread_error(), [&]() -> Status {
-    if (params == nullptr || text == nullptr) return null_argument("quern_params_parse: NULL argument");
+  return guarded_by(params, [&]() -> Status {
+    if (text == nullptr) return null_argument("quern_params_parse: NULL argument");
     return quern::capi::parse_text(params->options, text);
   });
 }
 
 quern_status quern_params_add_fill(quern_params* params, quern_dtype dtype, const void* element) {
-  return guarded(thread_error(), [&]() -> Status {
-    if (params == nullptr || element == nullptr) return null_argument("quern_params_add_fill: NULL argument");
+  return guarded_by(params, [&]() -> Status {
+    if (element == nullptr) return null_argument("quern_params_add_fill: NULL argument");
     if (dtype < 0 || dtype > 255 || !quern::is_known_dtype(static_cast<std::uint8_t>(dtype)))
       return Status(StatusCode::invalid_argument, "{0} is no element type", dtype);
     auto& fills = params->options.fill_bits;
@@ -218,9 +223,8 @@ quern_status quern_params_add_fill(quern_params* params, quern_dtype dtype, cons
 }
 
 quern_status quern_params_set_metadata(quern_params* params, const void* bytes, size_t size) {
-  return guarded(thread_error(), [&]() -> Status {
-    if (params == nullptr || (bytes == nullptr && size != 0))
-      return null_argument("quern_params_set_metadata: NULL argument");
+  return guarded_by(params, [&]() -> Status {
+    if ((bytes == nullptr && size != 0)) return null_argument("quern_params_set_metadata: NULL argument");
     if (size > quern::capi::kMaxMetadata)
       return Status(StatusCode::invalid_argument, "{0} bytes of metadata; at most {1} are kept",
                     static_cast<std::int64_t>(size), static_cast<std::int64_t>(quern::capi::kMaxMetadata));

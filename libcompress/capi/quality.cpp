@@ -102,13 +102,14 @@ quern_status quern_verify(quern_context* context, const quern_array* original, c
                           quern_verdict* verdict) {
   if (context == nullptr)
     return guarded(thread_error(), [] { return null_argument("quern_verify: the context is NULL"); });
-  return guarded(context->error, [&] { return quern::capi::verify(*context, original, stream, size, verdict); });
+  return guarded(context->error, &context->memory,
+                 [&] { return quern::capi::verify(*context, original, stream, size, verdict); });
 }
 
 quern_status quern_compare(quern_context* context, const quern_params* params, const quern_array* original,
                            const quern_array* reconstructed, quern_quality* quality) {
   if (context == nullptr)
     return guarded(thread_error(), [] { return null_argument("quern_compare: the context is NULL"); });
-  return guarded(context->error,
+  return guarded(context->error, &context->memory,
                  [&] { return quern::capi::compare(*context, params, original, reconstructed, quality); });
 }

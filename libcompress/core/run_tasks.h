@@ -1,5 +1,5 @@
 // Running fallible tasks on a TaskRunner. Errors are deterministic: the one of the lowest index is reported, whatever
-// the order the tasks ran in.
+// the order the tasks ran in. Tasks take memory where the caller does.
 #pragma once
 
 #include <atomic>
@@ -8,6 +8,7 @@
 #include <new>
 
 #include <quern/execution.h>
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern {
@@ -19,8 +20,10 @@ Status run_tasks(TaskRunner& runner, std::size_t tasks, const Body& body, std::s
   std::atomic<std::size_t> lowest{SIZE_MAX};
   std::mutex mutex;
   Status first;
+  std::pmr::memory_resource* const memory = current_memory();
   runner.run(tasks, [&](std::size_t i) {
     if (i > lowest.load(std::memory_order_relaxed)) return;
+    const MemoryScope scope(memory);
     Status status;
     try {
       status = body(i);

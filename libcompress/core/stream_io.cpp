@@ -17,16 +17,6 @@ Result<std::size_t> read_up_to(ByteSource& source, std::span<std::uint8_t> out) 
   return have;
 }
 
-Status VectorSink::write(std::span<const std::uint8_t> bytes) {
-  try {
-    out_.insert(out_.end(), bytes.begin(), bytes.end());
-  } catch (const std::bad_alloc&) {
-    return Status(StatusCode::out_of_memory, "out of memory after {0} bytes of output",
-                  static_cast<std::int64_t>(out_.size()));
-  }
-  return {};
-}
-
 Status SpanSink::write(std::span<const std::uint8_t> bytes) {
   if (bytes.size() > out_.size() - used_)
     return Status(StatusCode::destination_too_small, "the output does not fit into {0} bytes",

@@ -1,4 +1,6 @@
 // Thread pool behind RunnerHandle: workers take indices from a shared counter.
+#include <quern/memory.h>
+
 #include "libcompress/core/task_runner.h"
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 namespace quern {
 namespace {
@@ -34,7 +35,7 @@ class ThreadPool final : public TaskRunner {
     for (std::thread& worker : workers_) worker.join();
   }
 
-  void run(std::size_t tasks, const std::function<void(std::size_t)>& body) override {
+  void run(std::size_t tasks, const TaskBody& body) override {
     {
       const std::lock_guard lock(mutex_);
       body_ = &body;
@@ -56,7 +57,7 @@ class ThreadPool final : public TaskRunner {
   std::size_t width() const override { return workers_.size() + 1; }
 
  private:
-  void drain(const std::function<void(std::size_t)>& body, std::size_t tasks) {
+  void drain(const TaskBody& body, std::size_t tasks) {
     for (std::size_t i = next_.fetch_add(1); i < tasks; i = next_.fetch_add(1)) body(i);
   }
 
@@ -88,11 +89,11 @@ class ThreadPool final : public TaskRunner {
 
   static constexpr std::chrono::microseconds kSpin{50};
 
-  std::vector<std::thread> workers_;
+  Vector<std::thread> workers_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable idle_;
-  const std::function<void(std::size_t)>* body_ = nullptr;
+  const TaskBody* body_ = nullptr;
   std::size_t tasks_ = 0;
   std::atomic<std::size_t> next_{0};
   std::atomic<std::size_t> busy_{0};  // changed under the mutex

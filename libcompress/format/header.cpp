@@ -171,7 +171,7 @@ Status check_grid(const ChunkGrid& grid, const Shape& shape) {
   return {};
 }
 
-Result<std::vector<std::uint8_t>> serialize_header(Header& header) {
+Result<Vector<std::uint8_t>> serialize_header(Header& header) {
   if (header.params.size() > kMaxParamsBytes)
     return Status(StatusCode::internal, "the codec wants {0} bytes of parameters; {1} is the limit",
                   static_cast<std::int64_t>(header.params.size()), static_cast<std::int64_t>(kMaxParamsBytes));
@@ -181,7 +181,7 @@ Result<std::vector<std::uint8_t>> serialize_header(Header& header) {
   if (header.fill_bits.size() > kMaxFillValues)
     return Status(StatusCode::invalid_argument, "{0} fill values are declared; {1} is the limit",
                   static_cast<std::int64_t>(header.fill_bits.size()), static_cast<std::int64_t>(kMaxFillValues));
-  std::vector<std::uint8_t> fields;
+  Vector<std::uint8_t> fields;
   Writer out(fields);
   out.u8(header.major);
   out.u8(header.minor);
@@ -205,7 +205,7 @@ Result<std::vector<std::uint8_t>> serialize_header(Header& header) {
   out.bytes(header.params);
   write_metadata(out, header.metadata);
 
-  std::vector<std::uint8_t> bytes;
+  Vector<std::uint8_t> bytes;
   Writer whole(bytes);
   whole.bytes(kMagic);
   whole.u32(static_cast<std::uint32_t>(kHeaderPrefixBytes + fields.size() + kChecksumBytes));
@@ -268,7 +268,7 @@ Result<Header> parse_header(std::span<const std::uint8_t> bytes) {
 }
 
 Result<ReadHeader> read_header(ByteSource& source) {
-  std::vector<std::uint8_t> bytes(kHeaderPrefixBytes);
+  Vector<std::uint8_t> bytes(kHeaderPrefixBytes);
   QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source, bytes));
   if (have < bytes.size()) {
     if (!begins_like_stream({bytes.data(), have}))

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include <quern/bound.h>
 #include <quern/codec.h>
 #include <quern/compress.h>
 #include <quern/dtype.h>
+#include <quern/memory.h>
 #include <quern/shape.h>
 #include <quern/status.h>
 #include <quern/stream_io.h>
@@ -62,16 +62,16 @@ struct HeaderView : HeaderFields {
 };
 
 struct Header : HeaderFields {
-  std::vector<std::uint64_t> fill_bits;
-  std::vector<std::uint8_t> params;
-  std::vector<std::uint8_t> metadata;
+  Vector<std::uint64_t> fill_bits;
+  Vector<std::uint8_t> params;
+  Vector<std::uint8_t> metadata;
 };
 
 /// This library's writer id.
 WriterId this_writer();
 
 /// The stored form; sets `header.checksum`. Fails when a limit is exceeded.
-Result<std::vector<std::uint8_t>> serialize_header(Header& header);
+Result<Vector<std::uint8_t>> serialize_header(Header& header);
 
 /// Reads exactly one header; `bytes` must end where the header ends.
 Result<Header> parse_header(std::span<const std::uint8_t> bytes);

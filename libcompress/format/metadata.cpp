@@ -1,19 +1,21 @@
 // The metadata section in both its forms.
 #include "libcompress/format/metadata.h"
 
-#include <zstd.h>
+#include <new>
 
 #include "libcompress/format/limits.h"
+#include "libcompress/format/zstd_frame.h"
 
 namespace quern {
 namespace {
 
 constexpr int kPackLevel = 19;  // at most 1 MiB once a stream
 
-std::vector<std::uint8_t> pack(std::span<const std::uint8_t> metadata) {
-  std::vector<std::uint8_t> packed(ZSTD_compressBound(metadata.size()));
-  const std::size_t n = ZSTD_compress(packed.data(), packed.size(), metadata.data(), metadata.size(), kPackLevel);
-  packed.resize(ZSTD_isError(n) != 0 ? 0 : n);
+Vector<std::uint8_t> pack(std::span<const std::uint8_t> metadata) {
+  Vector<std::uint8_t> packed(metadata.size());  // a frame that is not smaller is not wanted
+  const auto n = zstd_pack(metadata, kPackLevel, packed);
+  if (!n.ok()) throw std::bad_alloc();
+  packed.resize(*n);
   return packed;
 }
 
@@ -21,7 +23,7 @@ std::vector<std::uint8_t> pack(std::span<const std::uint8_t> metadata) {
 
 void write_metadata(Writer& out, std::span<const std::uint8_t> metadata) {
   if (!metadata.empty()) {
-    const std::vector<std::uint8_t> packed = pack(metadata);
+    const Vector<std::uint8_t> packed = pack(metadata);
     const std::size_t plain_cost = varint_bytes(metadata.size() << 1) + metadata.size();
     const std::size_t packed_cost = varint_bytes(packed.size() << 1) + varint_bytes(metadata.size()) + packed.size();
     if (!packed.empty() && packed_cost < plain_cost) {
@@ -47,11 +49,12 @@ Result<MetadataView> view_metadata(Reader& in) {
   return view;
 }
 
-Result<std::vector<std::uint8_t>> unpack_metadata(const MetadataView& view) {
-  if (!view.is_packed) return std::vector<std::uint8_t>(view.stored.begin(), view.stored.end());
-  std::vector<std::uint8_t> metadata(static_cast<std::size_t>(view.bytes));
-  const std::size_t n = ZSTD_decompress(metadata.data(), metadata.size(), view.stored.data(), view.stored.size());
-  if (ZSTD_isError(n) != 0 || n != view.bytes)
+Result<Vector<std::uint8_t>> unpack_metadata(const MetadataView& view) {
+  if (!view.is_packed) return Vector<std::uint8_t>(view.stored.begin(), view.stored.end());
+  Vector<std::uint8_t> metadata(static_cast<std::size_t>(view.bytes));
+  if (const Status status = zstd_unpack(view.stored, metadata); status.code() == StatusCode::out_of_memory)
+    return status;
+  else if (!status.ok())
     return Status(StatusCode::corrupt, "the metadata section does not unpack to its {0} bytes",
                   static_cast<std::int64_t>(view.bytes));
   return metadata;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include <quern/memory.h>
 #include <quern/status.h>
 
 #include "libcompress/format/reader.h"
@@ -24,6 +24,6 @@ struct MetadataView {
 Result<MetadataView> view_metadata(Reader& in);
 
 /// Allocates the metadata's bytes. Fails with `corrupt` when they do not unpack to that size.
-Result<std::vector<std::uint8_t>> unpack_metadata(const MetadataView& view);
+Result<Vector<std::uint8_t>> unpack_metadata(const MetadataView& view);
 
 }  // namespace quern

@@ -119,7 +119,7 @@ std::uint64_t max_segment_bytes(const SegmentLayout& layout, std::uint64_t segme
 }
 
 void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, std::span<const std::uint8_t> mask,
-                      std::span<const ChunkPiece> chunks, std::vector<std::uint8_t>& out) {
+                      std::span<const ChunkPiece> chunks, Vector<std::uint8_t>& out) {
   std::uint64_t size = segment_framing_bytes(layout, chunks.size()) - 1 + varint_bytes(mask.size()) + mask.size();
   for (const ChunkPiece& chunk : chunks) size += chunk.bytes.size();
   out.clear();

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include <quern/memory.h>
 #include <quern/status.h>
 
 #include "libcompress/format/layout.h"
@@ -45,7 +45,7 @@ std::uint64_t max_segment_bytes(const SegmentLayout& layout, std::uint64_t segme
 
 /// Puts a segment together in `out` (replaced). May throw std::bad_alloc.
 void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, std::span<const std::uint8_t> mask,
-                      std::span<const ChunkPiece> chunks, std::vector<std::uint8_t>& out);
+                      std::span<const ChunkPiece> chunks, Vector<std::uint8_t>& out);
 
 /// Reads the size field (segment_size_width bytes) and checks it against what the segment may have.
 Result<std::uint64_t> read_segment_size(std::span<const std::uint8_t> bytes, const SegmentLayout& layout,

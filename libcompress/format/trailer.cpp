@@ -21,8 +21,8 @@ void TrailerBuilder::add(std::uint64_t segment_bytes) {
   ++segments_;
 }
 
-std::vector<std::uint8_t> TrailerBuilder::finish(std::uint64_t header_checksum, std::uint64_t bytes_before) const {
-  std::vector<std::uint8_t> out;
+Vector<std::uint8_t> TrailerBuilder::finish(std::uint64_t header_checksum, std::uint64_t bytes_before) const {
+  Vector<std::uint8_t> out;
   out.reserve(index_.size() + kFooterBytes);
   Writer w(out);
   w.bytes(index_);
@@ -50,8 +50,8 @@ Result<Footer> parse_footer(std::span<const std::uint8_t> bytes) {
   return footer;
 }
 
-Result<std::vector<std::uint64_t>> parse_trailer(std::span<const std::uint8_t> trailer, std::uint64_t header_checksum,
-                                                 std::uint64_t header_bytes, std::uint64_t segments) {
+Result<Vector<std::uint64_t>> parse_trailer(std::span<const std::uint8_t> trailer, std::uint64_t header_checksum,
+                                            std::uint64_t header_bytes, std::uint64_t segments) {
   QUERN_ASSIGN_OR_RETURN(const Footer footer, parse_footer(trailer));
   if (footer.index_bytes != trailer.size() - kFooterBytes || segments > footer.index_bytes)
     return Status(StatusCode::corrupt, "the trailer does not have one size for each of {0} segments",
@@ -60,7 +60,7 @@ Result<std::vector<std::uint64_t>> parse_trailer(std::span<const std::uint8_t> t
   if (static_cast<std::uint32_t>(bound_checksum64(header_checksum, segments, covered)) != footer.check)
     return Status(StatusCode::checksum_mismatch, "the trailer is damaged: its checksum does not match");
   Reader in(trailer.first(trailer.size() - kFooterBytes));
-  std::vector<std::uint64_t> offsets;
+  Vector<std::uint64_t> offsets;
   offsets.reserve(static_cast<std::size_t>(segments) + 1);
   offsets.push_back(header_bytes);
   for (std::uint64_t s = 0; s < segments; ++s) {

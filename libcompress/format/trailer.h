@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern {
@@ -17,13 +17,13 @@ class TrailerBuilder {
   /// May throw std::bad_alloc.
   void add(std::uint64_t segment_bytes);
   /// The whole trailer of a stream whose header and segments take `bytes_before`. May throw std::bad_alloc.
-  std::vector<std::uint8_t> finish(std::uint64_t header_checksum, std::uint64_t bytes_before) const;
+  Vector<std::uint8_t> finish(std::uint64_t header_checksum, std::uint64_t bytes_before) const;
   std::uint64_t segments() const { return segments_; }
   /// Bytes that finish() will give.
   std::uint64_t trailer_bytes() const { return index_.size() + kFooterBytes; }
 
  private:
-  std::vector<std::uint8_t> index_;
+  Vector<std::uint8_t> index_;
   std::uint64_t segments_ = 0;
 };
 
@@ -38,7 +38,7 @@ Result<Footer> parse_footer(std::span<const std::uint8_t> bytes);
 
 /// Offsets of all segments from the start of the stream, and the end of the last: segments + 1 numbers. `trailer` is
 /// the index and the footer; `index_bytes` has been checked against the source before it was read.
-Result<std::vector<std::uint64_t>> parse_trailer(std::span<const std::uint8_t> trailer, std::uint64_t header_checksum,
-                                                 std::uint64_t header_bytes, std::uint64_t segments);
+Result<Vector<std::uint64_t>> parse_trailer(std::span<const std::uint8_t> trailer, std::uint64_t header_checksum,
+                                            std::uint64_t header_bytes, std::uint64_t segments);
 
 }  // namespace quern

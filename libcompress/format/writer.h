@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <vector>
 
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern {
@@ -20,7 +20,7 @@ constexpr std::size_t varint_bytes(std::uint64_t value) {
 /// Appends to a vector the caller owns. May throw std::bad_alloc.
 class Writer {
  public:
-  explicit Writer(std::vector<std::uint8_t>& out) : out_(out) {}
+  explicit Writer(Vector<std::uint8_t>& out) : out_(out) {}
 
   void u8(std::uint8_t value) { out_.push_back(value); }
   void u16(std::uint16_t value) { unsigned_of(value, 2); }
@@ -43,7 +43,7 @@ class Writer {
   std::size_t size() const { return out_.size(); }
 
  private:
-  std::vector<std::uint8_t>& out_;
+  Vector<std::uint8_t>& out_;
 };
 
 /// Fills a span from its start. What does not fit is not written, and `status` says so from then on.

@@ -146,13 +146,13 @@ Status add_blocks(const Source<E>& source, std::uint64_t elems, std::uint64_t ro
 
 }  // namespace
 
-Result<std::vector<double>> error_autocorrelation(const ArrayView& original, const ArrayView& reconstructed,
-                                                  std::span<const std::uint64_t> fill_bits, unsigned lags,
-                                                  const ErrorScale& scale, TaskRunner& runner, Progress& progress) {
+Result<Vector<double>> error_autocorrelation(const ArrayView& original, const ArrayView& reconstructed,
+                                             std::span<const std::uint64_t> fill_bits, unsigned lags,
+                                             const ErrorScale& scale, TaskRunner& runner, Progress& progress) {
   const std::uint64_t elems = original.elems();
   const std::size_t rank = original.shape.rank();
   const std::uint64_t row = rank == 0 ? 1 : original.shape[rank - 1];
-  std::vector<double> correlation(lags, 0.0);
+  Vector<double> correlation(lags, 0.0);
   if (elems == 0 || row < 2) return correlation;
   const auto used = static_cast<unsigned>(std::min<std::uint64_t>(lags, row - 1));
   LagTotals totals;

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include <quern/array.h>
+#include <quern/memory.h>
 
 #include "libcompress/metrics/blocks.h"
 
@@ -22,8 +22,8 @@ struct ErrorScale {
 /// r_k, k = 1..lags: mean of (e_i - m)(e_{i+k} - m) over pairs of valid elements in one row of the fastest axis,
 /// divided by the variance of e over all valid elements. 0 where there is no pair or no variance. All errors must be
 /// finite.
-Result<std::vector<double>> error_autocorrelation(const ArrayView& original, const ArrayView& reconstructed,
-                                                  std::span<const std::uint64_t> fill_bits, unsigned lags,
-                                                  const ErrorScale& scale, TaskRunner& runner, Progress& progress);
+Result<Vector<double>> error_autocorrelation(const ArrayView& original, const ArrayView& reconstructed,
+                                             std::span<const std::uint64_t> fill_bits, unsigned lags,
+                                             const ErrorScale& scale, TaskRunner& runner, Progress& progress);
 
 }  // namespace quern::metrics

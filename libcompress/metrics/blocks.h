@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include <quern/execution.h>
+#include <quern/memory.h>
 
 namespace quern::metrics {
 
@@ -38,11 +38,14 @@ class Progress {
 template <class BlockResult, class Body, class Fold>
 Status for_blocks(std::uint64_t blocks, std::uint64_t elems_per_block, TaskRunner& runner, Progress& progress,
                   const Body& body, const Fold& fold) {
-  std::vector<BlockResult> results;
+  Vector<BlockResult> results;
   for (std::uint64_t first = 0; first < blocks; first += kRoundBlocks) {
     const std::uint64_t count = std::min(kRoundBlocks, blocks - first);
     results.assign(count, BlockResult{});
-    runner.run(count, [&](std::size_t i) { body(first + i, results[i]); });
+    runner.run(count, [&, memory = current_memory()](std::size_t i) {
+      const MemoryScope scope(memory);
+      body(first + i, results[i]);
+    });
     for (const BlockResult& result : results) fold(result);
     QUERN_RETURN_IF_ERROR(progress.advance(count * elems_per_block));
   }

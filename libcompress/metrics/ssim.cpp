@@ -7,6 +7,8 @@
 // of the original's valid values. A window that holds an invalid element is left out; the result is the mean over all
 // windows that remain. Sums are taken over values shifted by the middle of the range and divided by L, where their
 // cancellation is harmless beside C2.
+#include <quern/memory.h>
+
 #include "libcompress/metrics/ssim.h"
 
 #include <algorithm>
@@ -14,7 +16,6 @@
 #include <cmath>
 #include <memory>
 #include <new>
-#include <vector>
 
 #include "libcompress/metrics/element.h"
 #include "libcompress/metrics/error_pass.h"
@@ -83,7 +84,7 @@ void add_neighbours(const double* in, std::uint64_t n, std::uint64_t window, dou
 
 /// Window sums of one tile, plane after plane: rows along x, then along y, then a ring of planes along z.
 template <class E>
-class Tile {
+class Tile : public Allocated {
  public:
   using Bits = typename E::Bits;
 
@@ -210,8 +211,8 @@ class Tile {
   std::array<std::array<double, kRowElems>, kQuantities> row_;
   RowSet sums_;
   Row similarity_;
-  std::vector<RowSet> rows_;
-  std::vector<Plane> ring_;
+  Vector<RowSet> rows_;
+  Vector<Plane> ring_;
 };
 
 template <class E>

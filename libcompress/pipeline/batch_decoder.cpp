@@ -102,7 +102,7 @@ Status BatchDecoder::finish(SegmentJob& job) const {
   return {};
 }
 
-void BatchDecoder::list_holes(const SegmentJob& job, std::vector<Hole>& holes) const {
+void BatchDecoder::list_holes(const SegmentJob& job, Vector<Hole>& holes) const {
   for (std::size_t k = 0; k < job.parsed.count; ++k) {
     if ((job.wanted >> k & 1) == 0 || job.parsed.chunk_status[k].ok()) continue;
     const GridBox box = layout_.chunk_box(job.segment, k);
@@ -111,7 +111,7 @@ void BatchDecoder::list_holes(const SegmentJob& job, std::vector<Hole>& holes) c
   }
 }
 
-Status BatchDecoder::decode(std::span<SegmentJob> jobs, std::vector<Hole>& holes) {
+Status BatchDecoder::decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) {
   std::size_t intact = jobs.size();
   const Status failed = run_tasks(
       runner_, jobs.size(), [&](std::size_t i) { return check(jobs[i]); }, &intact);
@@ -120,7 +120,7 @@ Status BatchDecoder::decode(std::span<SegmentJob> jobs, std::vector<Hole>& holes
   return failed;
 }
 
-Status BatchDecoder::decode_checked(std::span<SegmentJob> jobs, std::vector<Hole>& holes) {
+Status BatchDecoder::decode_checked(std::span<SegmentJob> jobs, Vector<Hole>& holes) {
   QUERN_RETURN_IF_ERROR(run_tasks(runner_, jobs.size() * kMaxSegmentChunks, [&](std::size_t i) -> Status {
     SegmentJob& job = jobs[i / kMaxSegmentChunks];
     const std::size_t k = i % kMaxSegmentChunks;

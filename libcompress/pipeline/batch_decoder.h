@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include <quern/codec.h>
 #include <quern/compress.h>
 #include <quern/execution.h>
+#include <quern/memory.h>
 
+#include "libcompress/core/buffer.h"
 #include "libcompress/format/header.h"
 #include "libcompress/format/segment.h"
-#include "libcompress/pipeline/buffer.h"
 #include "libcompress/pipeline/mask/mask.h"
 
 namespace quern {
@@ -31,14 +31,14 @@ struct SegmentJob {
   AlignedBuffer storage;  ///< memory for `bytes`, reused
 };
 
-class BatchDecoder {
+class BatchDecoder : public Allocated {
  public:
   /// Everything outlives the decoder. `codec` is null for streams whose chunks are all raw.
   BatchDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder* codec, bool keep_going,
                TaskRunner& runner);
 
   /// Without keep_going the first failure, in the order of the stream, is returned; with it, what fails becomes a hole.
-  Status decode(std::span<SegmentJob> jobs, std::vector<Hole>& holes);
+  Status decode(std::span<SegmentJob> jobs, Vector<Hole>& holes);
 
   /// Bytes that one segment in flight needs at most, and that running tasks need beside.
   std::uint64_t bytes_per_segment() const;
@@ -46,11 +46,11 @@ class BatchDecoder {
 
  private:
   Status check(SegmentJob& job) const;
-  Status decode_checked(std::span<SegmentJob> jobs, std::vector<Hole>& holes);
+  Status decode_checked(std::span<SegmentJob> jobs, Vector<Hole>& holes);
   Status decode_chunk(SegmentJob& job, std::size_t k);
   Status finish(SegmentJob& job) const;
   MutableBox3 chunk_out(const SegmentJob& job, std::size_t k) const;
-  void list_holes(const SegmentJob& job, std::vector<Hole>& holes) const;
+  void list_holes(const SegmentJob& job, Vector<Hole>& holes) const;
 
   const Header& header_;
   const SegmentLayout& layout_;

@@ -5,13 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include <quern/codec.h>
 #include <quern/execution.h>
+#include <quern/memory.h>
 
+#include "libcompress/core/buffer.h"
 #include "libcompress/format/segment.h"
-#include "libcompress/pipeline/buffer.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/setup.h"
 
@@ -23,7 +23,7 @@ struct ArrayWindow {
   std::uint64_t begin = 0;  ///< flat index of the first element
 };
 
-class BatchEncoder {
+class BatchEncoder : public Allocated {
  public:
   /// Setup and options outlive the encoder.
   BatchEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner);
@@ -43,13 +43,13 @@ class BatchEncoder {
  private:
   struct Slot {
     mask::SegmentMask mask;
-    std::vector<std::uint8_t> mask_bytes;
+    Vector<std::uint8_t> mask_bytes;
     AlignedBuffer copy;    // working copy of the segment, when it holds special values
     AlignedBuffer chunks;  // one place for each chunk's bytes
     std::array<ChunkPiece, kMaxSegmentChunks> pieces;
     std::array<bool, kMaxSegmentChunks> all_masked{};
     std::size_t count = 0;
-    std::vector<std::uint8_t> out;
+    Vector<std::uint8_t> out;
   };
 
   ConstBox3 user_box(const GridBox& box, const ArrayWindow& window) const;
@@ -66,7 +66,7 @@ class BatchEncoder {
   std::size_t element_bytes_;
   std::size_t place_bytes_;
   BufferPool scratch_;
-  std::vector<Slot> slots_;
+  Vector<Slot> slots_;
 };
 
 }  // namespace quern

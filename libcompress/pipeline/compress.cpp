@@ -8,9 +8,9 @@
 
 #include <quern/compress.h>
 
+#include "libcompress/core/buffer.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/bound_resolution.h"
-#include "libcompress/pipeline/buffer.h"
 #include "libcompress/pipeline/stream_encoder.h"
 
 namespace quern {
@@ -72,7 +72,7 @@ class Job {
 
   struct Trial {
     CompressReport report;
-    std::vector<std::uint8_t> bytes;
+    Vector<std::uint8_t> bytes;
     double psnr_db = 0;
   };
 

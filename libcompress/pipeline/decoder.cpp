@@ -224,11 +224,11 @@ Result<StreamInfo> inspect(ByteSource& source, const Registry& registry) {
   }
 }
 
-Result<std::vector<StreamSpan>> list_streams(ByteSource& source) {
+Result<Vector<StreamSpan>> list_streams(ByteSource& source) {
   if (!source.can_seek())
     return Status(StatusCode::unsupported, "streams can be listed only in a source that can seek; this one cannot");
   try {
-    std::vector<StreamSpan> streams;
+    Vector<StreamSpan> streams;
     std::uint64_t end = source.size();
     while (end > 0) {
       QUERN_ASSIGN_OR_RETURN(const Footer footer, read_footer(source, end));

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include <quern/compress.h>
+#include <quern/memory.h>
 
+#include "libcompress/core/buffer.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/batch_decoder.h"
-#include "libcompress/pipeline/buffer.h"
 #include "libcompress/pipeline/segment_source.h"
 
 namespace quern {
@@ -51,7 +51,7 @@ class StreamDecoder final : public Decoder {
   MutableBox3 place(const GridBox& box, std::uint8_t* data, std::uint64_t begin) const;
 
   Status region_bytes(const Box& box, const MutableArrayView& out);
-  Status deliver(std::vector<RegionPiece>& pieces, std::uint8_t* out);
+  Status deliver(Vector<RegionPiece>& pieces, std::uint8_t* out);
   Status deliver_batch(std::span<const RegionPiece> pieces, std::uint8_t* out);
 
   ByteSource& source_;
@@ -67,7 +67,7 @@ class StreamDecoder final : public Decoder {
   std::unique_ptr<ChunkDecoder> codec_;
   std::unique_ptr<SegmentSource> segments_;
   std::unique_ptr<BatchDecoder> batch_;
-  std::vector<SegmentJob> jobs_;
+  Vector<SegmentJob> jobs_;
 
   AlignedBuffer window_;
   std::uint64_t window_at_ = 0;  // bytes of the window that were handed out
@@ -75,7 +75,7 @@ class StreamDecoder final : public Decoder {
   std::uint64_t elems_done_ = 0;
   bool finished_ = false;
   Status failed_;
-  std::vector<AlignedBuffer> region_boxes_;
+  Vector<AlignedBuffer> region_boxes_;
   DecompressReport report_;
 };
 

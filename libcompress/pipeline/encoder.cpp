@@ -6,9 +6,9 @@
 
 #include <quern/compress.h>
 
+#include "libcompress/core/buffer.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/bound_resolution.h"
-#include "libcompress/pipeline/buffer.h"
 #include "libcompress/pipeline/stream_encoder.h"
 
 namespace quern {

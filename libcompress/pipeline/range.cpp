@@ -1,4 +1,6 @@
 // Passes over all values by blocks: range and squared error.
+#include <quern/memory.h>
+
 #include "libcompress/pipeline/range.h"
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <cfloat>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/elements.h"
@@ -169,7 +170,7 @@ std::optional<ExactRange> exact_range(const ArrayView& array, std::span<const st
     const auto* data = static_cast<const std::uint8_t*>(array.data);
     // Few large tasks: the result does not depend on how the array is cut.
     const std::uint64_t tasks = std::clamp<std::uint64_t>(elems / kBlockElems, 1, 4 * runner.width());
-    std::vector<KeyRange<Key>> parts(static_cast<std::size_t>(tasks));
+    Vector<KeyRange<Key>> parts(static_cast<std::size_t>(tasks));
     runner.run(parts.size(), [&](std::size_t i) {
       const std::uint64_t begin = elems / tasks * i + std::min<std::uint64_t>(i, elems % tasks);
       const std::uint64_t end = elems / tasks * (i + 1) + std::min<std::uint64_t>(i + 1, elems % tasks);
@@ -194,7 +195,7 @@ SquaredError squared_error(const ArrayView& original, const void* decoded, std::
     const std::uint64_t elems = original.elems();
     const auto* a = static_cast<const std::uint8_t*>(original.data);
     const auto* b = static_cast<const std::uint8_t*>(decoded);
-    std::vector<SquaredError> blocks(static_cast<std::size_t>((elems + kBlockElems - 1) / kBlockElems));
+    Vector<SquaredError> blocks(static_cast<std::size_t>((elems + kBlockElems - 1) / kBlockElems));
     runner.run(blocks.size(), [&](std::size_t k) {
       SquaredError part;
       const std::uint64_t end = std::min(elems, (k + 1) * kBlockElems);

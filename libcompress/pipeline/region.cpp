@@ -92,9 +92,10 @@ class PieceCutter {
 }  // namespace
 
 // Decodes the segments that the pieces name, each once, and copies the pieces to their places.
-Status StreamDecoder::deliver(std::vector<RegionPiece>& pieces, std::uint8_t* out) {
-  std::stable_sort(pieces.begin(), pieces.end(),
-                   [](const RegionPiece& a, const RegionPiece& b) { return a.segment < b.segment; });
+Status StreamDecoder::deliver(Vector<RegionPiece>& pieces, std::uint8_t* out) {
+  std::sort(pieces.begin(), pieces.end(), [](const RegionPiece& a, const RegionPiece& b) {
+    return a.segment != b.segment ? a.segment < b.segment : a.from < b.from;
+  });
   const std::uint64_t box_bytes = layout_.max_segment_elems() * element_bytes_;
   const std::uint64_t held = window_.size() + pieces.capacity() * sizeof(RegionPiece);
   QUERN_RETURN_IF_ERROR(need_memory(held + batch_->scratch_bytes() + batch_->bytes_per_segment() + box_bytes));
@@ -160,7 +161,7 @@ Status StreamDecoder::region_bytes(const Box& box, const MutableArrayView& out) 
   auto* to = static_cast<std::uint8_t*>(out.data);
   const std::size_t most =
       static_cast<std::size_t>(std::clamp<std::uint64_t>(memory_limit_ / 16 / sizeof(RegionPiece), 256, kPiecesWanted));
-  std::vector<RegionPiece> pieces;
+  Vector<RegionPiece> pieces;
   pieces.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(most, total)));
   PieceCutter cutter(layout_);
   BoxRuns runs(box, header_.shape);

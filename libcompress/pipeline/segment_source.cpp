@@ -59,7 +59,7 @@ Status SegmentSource::index_from_end() {
     return Status(StatusCode::corrupt, "the trailer does not have one size for each of {0} segments",
                   number(layout_.segments()));
   QUERN_RETURN_IF_ERROR(need_index_memory(footer.index_bytes + kFooterBytes));
-  std::vector<std::uint8_t> trailer(static_cast<std::size_t>(footer.index_bytes) + kFooterBytes);
+  Vector<std::uint8_t> trailer(static_cast<std::size_t>(footer.index_bytes) + kFooterBytes);
   QUERN_RETURN_IF_ERROR(source_.seek(end - trailer.size()));
   QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source_, trailer));
   QUERN_ASSIGN_OR_RETURN(offsets_,
@@ -74,7 +74,7 @@ Status SegmentSource::index_by_walking() {
   if (first > source_.size() || layout_.segments() > (source_.size() - first) / width)
     return Status(StatusCode::truncated, "the data is too short for {0} segments", number(layout_.segments()));
   QUERN_RETURN_IF_ERROR(need_index_memory(8 * layout_.segments() + kFooterBytes));
-  std::vector<std::uint64_t> offsets{header_bytes_};
+  Vector<std::uint64_t> offsets{header_bytes_};
   TrailerBuilder builder;
   for (std::uint64_t segment = 0; segment < layout_.segments(); ++segment) {
     QUERN_RETURN_IF_ERROR(source_.seek(start_ + offsets.back()));
@@ -179,8 +179,8 @@ Status SegmentSource::finish() {
 }
 
 Result<std::size_t> SegmentSource::read_trailer(const TrailerBuilder& builder, std::uint64_t bytes_before) {
-  const std::vector<std::uint8_t> expected = builder.finish(header_.checksum, bytes_before);
-  std::vector<std::uint8_t> found(expected.size());
+  const Vector<std::uint8_t> expected = builder.finish(header_.checksum, bytes_before);
+  Vector<std::uint8_t> found(expected.size());
   QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source_, found));
   if (have < found.size()) return Status(StatusCode::truncated, "the stream ends inside its trailer");
   if (found != expected)

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include <quern/compress.h>
+#include <quern/memory.h>
 #include <quern/stream_io.h>
 
 #include "libcompress/format/header.h"
@@ -17,7 +17,7 @@ namespace quern {
 /// Footer of the stream that ends at `end` of a source that can seek.
 Result<Footer> read_footer(ByteSource& source, std::uint64_t end);
 
-class SegmentSource {
+class SegmentSource : public Allocated {
  public:
   /// The source stands right after the header of the stream, which began at `start`. All outlive this object.
   SegmentSource(ByteSource& source, const Header& header, std::uint64_t start, std::uint64_t header_bytes,
@@ -65,10 +65,10 @@ class SegmentSource {
   TrailerBuilder builder_;
   std::uint64_t next_ = 0;
   std::uint64_t bytes_read_;
-  bool moved_ = false;                  // by random access; the sequence goes on at start_ + bytes_read_
-  Status lost_;                         // sequence broken: no more segments can be found
-  std::vector<std::uint64_t> offsets_;  // of segments in the stream; empty until loaded
-  std::uint64_t trailer_bytes_ = 0;     // of the trailer that the offsets came from
+  bool moved_ = false;               // by random access; the sequence goes on at start_ + bytes_read_
+  Status lost_;                      // sequence broken: no more segments can be found
+  Vector<std::uint64_t> offsets_;    // of segments in the stream; empty until loaded
+  std::uint64_t trailer_bytes_ = 0;  // of the trailer that the offsets came from
   bool index_tried_ = false;
 };
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <quern/compress.h>
+#include <quern/memory.h>
 
 #include "libcompress/format/header.h"
 #include "libcompress/format/layout.h"
@@ -34,7 +34,7 @@ struct SetupRequest {
 
 struct StreamSetup {
   Header header;
-  std::vector<std::uint8_t> header_bytes;
+  Vector<std::uint8_t> header_bytes;
   std::unique_ptr<ChunkEncoder> encoder;  ///< null: every chunk is stored raw
   SegmentLayout layout;
   std::string codec_name;

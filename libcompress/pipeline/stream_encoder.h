@@ -13,7 +13,7 @@
 
 namespace quern {
 
-class StreamEncoder {
+class StreamEncoder : public Allocated {
  public:
   /// Options, registry, runner and sink outlive the encoder. `held_bytes` is what the caller keeps in memory beside; it
   /// counts towards request.memory_limit.

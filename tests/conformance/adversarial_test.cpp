@@ -42,8 +42,8 @@ std::vector<float> positions(std::uint64_t rows) {
   return out;
 }
 
-std::vector<std::uint8_t> compressed(const ArrayView& array, const CompressOptions& options, CompressReport& report) {
-  std::vector<std::uint8_t> stream;
+Vector<std::uint8_t> compressed(const ArrayView& array, const CompressOptions& options, CompressReport& report) {
+  Vector<std::uint8_t> stream;
   VectorSink sink(stream);
   const auto result = compress(array, options, builtin_codecs(), {}, sink);
   EXPECT_TRUE(result.ok()) << result.status().text();
@@ -184,7 +184,7 @@ std::vector<Row> rows() {
 }
 
 void check_array(const ArrayView& array, const ErrorBound& bound, const char* codec) {
-  std::vector<std::uint8_t> stream;
+  Vector<std::uint8_t> stream;
   VectorSink sink(stream);
   CompressOptions options;
   options.bound = bound;
@@ -192,7 +192,7 @@ void check_array(const ArrayView& array, const ErrorBound& bound, const char* co
   const auto report = compress(array, options, builtin_codecs(), Execution{}, sink);
   ASSERT_TRUE(report.ok()) << report.status().text();
   EXPECT_LE(stream.size(), array.bytes() + 256 + array.bytes() / 1000);
-  std::vector<std::uint8_t> back(array.bytes());
+  Vector<std::uint8_t> back(array.bytes());
   MemorySource source(stream);
   const auto decoded = decompress(source, {back.data(), array.dtype, array.shape}, builtin_codecs(), Execution{});
   ASSERT_TRUE(decoded.ok()) << decoded.status().text();
@@ -216,8 +216,8 @@ TEST(Adversarial, EveryRowOfTheTable_KeepsBoundSpecialsAndSize) {
 }
 
 TEST(Adversarial, ThinShapes_KeepTheBound) {
-  for (const std::vector<std::uint64_t>& extents :
-       std::vector<std::vector<std::uint64_t>>{{1}, {1, 1, 1}, {1, 1, 7}, {5, 1, 300}}) {
+  for (const Vector<std::uint64_t>& extents :
+       std::vector<Vector<std::uint64_t>>{{1}, {1, 1, 1}, {1, 1, 7}, {5, 1, 300}}) {
     const Shape shape = Shape::make(extents).value();
     std::vector<float> values(shape.elems());
     for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = base(i * 3);

@@ -20,9 +20,9 @@ using testing::bounds_for;
 using testing::Data;
 using testing::OwnedArray;
 
-std::vector<std::uint8_t> compress_to_bytes(const OwnedArray& array, const CompressOptions& options,
-                                            std::size_t threads, CompressReport* report) {
-  std::vector<std::uint8_t> stream;
+Vector<std::uint8_t> compress_to_bytes(const OwnedArray& array, const CompressOptions& options, std::size_t threads,
+                                       CompressReport* report) {
+  Vector<std::uint8_t> stream;
   VectorSink sink(stream);
   Execution execution;
   execution.threads = threads;
@@ -33,13 +33,13 @@ std::vector<std::uint8_t> compress_to_bytes(const OwnedArray& array, const Compr
 }
 
 /// Compresses, decompresses and checks one case; returns the stream.
-std::vector<std::uint8_t> round_trip(const OwnedArray& array, const CompressOptions& options) {
+Vector<std::uint8_t> round_trip(const OwnedArray& array, const CompressOptions& options) {
   CompressReport report;
-  const std::vector<std::uint8_t> stream = compress_to_bytes(array, options, 1, &report);
+  const Vector<std::uint8_t> stream = compress_to_bytes(array, options, 1, &report);
   if (stream.empty()) return stream;
   EXPECT_LE(stream.size(), array.bytes.size() + 256 + array.bytes.size() / 1000);
 
-  OwnedArray back{std::vector<std::uint8_t>(array.bytes.size(), 0xa5), array.dtype, array.shape};
+  OwnedArray back{Vector<std::uint8_t>(array.bytes.size(), 0xa5), array.dtype, array.shape};
   MemorySource source(stream);
   const auto decoded = decompress(source, {back.bytes.data(), back.dtype, back.shape}, builtin_codecs(), Execution{});
   EXPECT_TRUE(decoded.ok()) << decoded.status().text();
@@ -97,7 +97,7 @@ TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
       EXPECT_EQ(compress_to_bytes(array, options, 3, nullptr), reference);
       for (const char* isa : {"baseline", "avx2", "avx512"}) {
         options.settings = {{"isa", isa}};
-        std::vector<std::uint8_t> stream;
+        Vector<std::uint8_t> stream;
         VectorSink sink(stream);
         const auto result = compress(array.view(), options, builtin_codecs(), Execution{}, sink);
         if (!result.ok() && result.status().code() == StatusCode::unsupported) continue;

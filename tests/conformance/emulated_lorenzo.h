@@ -78,7 +78,7 @@ class EmulatedLorenzo final : public ArrayCodec {
                   std::span<std::uint8_t> scratch) const override {
       QUERN_RETURN_IF_ERROR(cpu_->decode(in, out, scratch));
       const std::array<std::uint64_t, 2> dense{out.extents[1] * out.extents[2], out.extents[2]};
-      std::vector<std::uint8_t> lanes(out.elems() * width_);
+      Vector<std::uint8_t> lanes(out.elems() * width_);
       EXPECT_TRUE(decode_chunk_on_lanes(rules_, in, lanes.data(), {out.extents, dense}));
       for (std::uint64_t z = 0; z < out.extents[0]; ++z)
         for (std::uint64_t y = 0; y < out.extents[1]; ++y) {

@@ -23,7 +23,8 @@ TEST_P(EmulatorConformance, EveryShapeDataAndBound_GivesTheSameBytesAndElements)
   const DType dtype = GetParam();
   testing::EmulatorState::instance().reset(20261121);
   const testing::EmulatedLorenzo emulated;
-  const Registry registry({&emulated});
+  const ArrayCodec* const codecs[] = {&emulated};
+  const Registry registry(codecs);
   for (const Shape& shape : testing::edge_shapes()) {
     for (const Data data : testing::all_data()) {
       const OwnedArray array = testing::make_array(dtype, shape, data);
@@ -32,11 +33,11 @@ TEST_P(EmulatorConformance, EveryShapeDataAndBound_GivesTheSameBytesAndElements)
         CompressOptions options;
         options.bound = bound.bound;
         options.codec = "lorenzo";
-        std::vector<std::uint8_t> stream;
+        Vector<std::uint8_t> stream;
         VectorSink sink(stream);
         const auto result = compress(array.view(), options, registry, Execution{}, sink);
         ASSERT_TRUE(result.ok()) << result.status().text();
-        OwnedArray back{std::vector<std::uint8_t>(array.bytes.size(), 0xa5), array.dtype, array.shape};
+        OwnedArray back{Vector<std::uint8_t>(array.bytes.size(), 0xa5), array.dtype, array.shape};
         MemorySource source(stream);
         const auto decoded = decompress(source, {back.bytes.data(), back.dtype, back.shape}, registry, Execution{});
         ASSERT_TRUE(decoded.ok()) << decoded.status().text();

@@ -30,3 +30,8 @@ int layout_desc_is_numbered(const quern_context_desc* desc) {
   return desc->runner.width == 2 && desc->threads == 3 && desc->memory_limit == 4 && desc->runner.run == NULL &&
          desc->progress == NULL && desc->progress_user == NULL && desc->runner.user == NULL;
 }
+
+/* The last member of a context description. */
+int layout_desc_has_user(const quern_context_desc* desc, const void* user) {
+  return desc->allocator.user == user && desc->allocator.allocate == NULL && desc->allocator.release == NULL;
+}

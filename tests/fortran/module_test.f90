@@ -20,6 +20,11 @@ program module_test
       import
       type(quern_context_desc), intent(in) :: desc
     end function
+    integer(c_int) function layout_desc_has_user(desc, user) bind(c)
+      import
+      type(quern_context_desc), intent(in) :: desc
+      type(c_ptr), value :: user
+    end function
   end interface
 
   type point
@@ -37,6 +42,7 @@ program module_test
   call sections_keep_their_strides()
   call every_type_and_rank_comes_back()
   call boxes_are_in_fortrans_order()
+  call plans_serve_many_arrays()
   call parameters_and_metadata()
   call quality_is_measured()
   call failures_say_what_is_wrong()
@@ -80,6 +86,7 @@ contains
     type(quern_stream_info) :: info
     type(quern_verdict) :: verdict
     type(quern_quality) :: quality
+    integer, target :: anything
     integer :: i
     integer(c_size_t) :: sizes(7)
     sizes = [c_sizeof(desc), c_sizeof(codec), c_sizeof(array), c_sizeof(report), c_sizeof(info), c_sizeof(verdict), &
@@ -93,6 +100,8 @@ contains
     desc%threads = 3
     desc%memory_limit = 4
     call check(layout_desc_is_numbered(desc) == 1, 'members of quern_context_desc')
+    desc%allocator%user = c_loc(anything)
+    call check(layout_desc_has_user(desc, c_loc(anything)) == 1, 'members of quern_allocator')
     call layout_fill(info, report, quality)
     call check(info%dtype == 1 .and. info%rank == 2 .and. info%codec_id == 3 .and. info%codec_version == 4 .and. &
                all(info%extents == [5, 6, 7, 8, 9, 10, 11, 12]) .and. info%requested_kind == 13 .and. &
@@ -267,6 +276,33 @@ contains
                QUERN_ERROR_INVALID_SHAPE, 'corners of another rank')
     call check(quern_decompress_region(context, stream, size, [5_int64, 11_int64, 10_int64], &
                                        [7_int64, 14_int64, 11_int64], result) /= QUERN_OK, 'a box outside')
+  end subroutine
+
+  subroutine plans_serve_many_arrays()
+    real(real32), target :: values(30, 20), back(30, 20)
+    type(quern_array) :: field, result
+    type(c_ptr) :: plan
+    integer(int8), allocatable, target :: stream(:)
+    integer(int64), target :: size
+    integer(int64) :: room, workspace
+    integer :: i
+    field = quern_array(values)
+    result = quern_array(back)
+    call check(quern_plan_create(context, lossless, field, plan) == QUERN_OK, 'a plan')
+    call check(quern_plan_bound(plan, room) == QUERN_OK, 'bound of the plan')
+    call check(quern_plan_workspace(plan, workspace) == QUERN_OK .and. workspace == 0, 'workspace of the plan')
+    allocate(stream(room))
+    do i = 1, 3
+      call random_number(values)
+      call check(quern_compress_async(context, plan, field, c_null_ptr, 0_int64, c_loc(stream), room, c_loc(size), &
+                                      c_null_ptr) == QUERN_OK, 'compress with the plan')
+      call check(quern_decompress_async(context, c_loc(stream), size, result, c_null_ptr, 0_int64, c_null_ptr) == &
+                 QUERN_OK, 'decompress')
+      call check(all(back == values), 'values of the plan')
+    end do
+    call quern_plan_destroy(plan)
+    call check(quern_params_create_with_allocator(params=plan) == QUERN_OK, 'parameters with malloc')
+    call quern_params_destroy(plan)
   end subroutine
 
   subroutine parameters_and_metadata()

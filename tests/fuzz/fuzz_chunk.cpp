@@ -44,7 +44,7 @@ class GuardedBox {
 
  private:
   MutableBox3 box_;
-  std::vector<std::uint8_t> memory_;
+  Vector<std::uint8_t> memory_;
   std::size_t width_;
 };
 
@@ -89,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::array<std::uint64_t, 3> box_extents{};
   for (std::size_t a = 0; a < 3; ++a) box_extents[a] = grid.extents[a] - (counts[a] - 1) * grid.chunk[a];
   GuardedBox target(box_extents, width);
-  std::vector<std::uint8_t> scratch((*decoder)->scratch_bytes() + 64);
+  Vector<std::uint8_t> scratch((*decoder)->scratch_bytes() + 64);
   const auto misalignment = reinterpret_cast<std::uintptr_t>(scratch.data()) % 64;
   const auto aligned =
       std::span(scratch).subspan(misalignment == 0 ? 0 : 64 - misalignment, (*decoder)->scratch_bytes());

@@ -28,7 +28,7 @@ Execution execution_of(std::size_t threads) {
 
 struct Decoded {
   Status status;
-  std::vector<std::uint8_t> bytes;
+  Vector<std::uint8_t> bytes;
   std::size_t holes = 0;
 };
 
@@ -51,10 +51,10 @@ Decoded decode_whole(std::span<const std::uint8_t> stream, const StreamInfo& inf
 }
 
 /// Pulls at most kMostOutput bytes in pieces of `elems_a_call` elements.
-Status pull_pieces(std::span<const std::uint8_t> stream, std::size_t elems_a_call, std::vector<std::uint8_t>& out) {
+Status pull_pieces(std::span<const std::uint8_t> stream, std::size_t elems_a_call, Vector<std::uint8_t>& out) {
   MemorySource source(stream);
   QUERN_ASSIGN_OR_RETURN(auto decoder, Decoder::open(source, builtin_codecs(), execution_of(1)));
-  std::vector<std::uint8_t> piece(elems_a_call * dtype_bytes(decoder->info().dtype));
+  Vector<std::uint8_t> piece(elems_a_call * dtype_bytes(decoder->info().dtype));
   while (out.size() < kMostOutput) {
     QUERN_ASSIGN_OR_RETURN(const std::size_t count, decoder->pull(piece));
     QUERN_FUZZ_CHECK(count <= piece.size());
@@ -70,7 +70,7 @@ void check_stream(std::span<const std::uint8_t> stream) {
   const auto info = inspect(source, builtin_codecs());
   if (!info.ok()) return;
 
-  std::vector<std::uint8_t> pulled;
+  Vector<std::uint8_t> pulled;
   const Status pull_status = pull_pieces(stream, 61, pulled);
   QUERN_FUZZ_CHECK(watch.peak() <= kMemoryLimit + 2 * kMostOutput + kSlack + 4 * stream.size(),
                    std::to_string(watch.peak()));

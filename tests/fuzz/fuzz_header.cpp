@@ -15,12 +15,12 @@ namespace {
 
 using namespace quern;
 
-std::vector<std::uint8_t> wrap(std::span<const std::uint8_t> fields) {
+Vector<std::uint8_t> wrap(std::span<const std::uint8_t> fields) {
   Header empty;
   empty.grid.extents = {1, 1, 1};
   const auto valid = serialize_header(empty);
   QUERN_FUZZ_CHECK(valid.ok(), valid.status().text());
-  std::vector<std::uint8_t> bytes(valid->begin(), valid->begin() + 8);  // the magic
+  Vector<std::uint8_t> bytes(valid->begin(), valid->begin() + 8);  // the magic
   const auto total = static_cast<std::uint32_t>(kHeaderPrefixBytes + fields.size() + 8);
   for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(total >> (8 * i)));
   bytes.insert(bytes.end(), fields.begin(), fields.end());

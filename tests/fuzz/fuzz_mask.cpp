@@ -37,7 +37,7 @@ void check_restore(const mask::SegmentMask& decoded, const mask::Extents& extent
   MutableBox3 box;
   box.extents = extents;
   box.strides = {extents[1] * extents[2], extents[2]};
-  std::vector<std::uint8_t> values(box.elems() * width, 0x5A);
+  Vector<std::uint8_t> values(box.elems() * width, 0x5A);
   box.data = values.data();
   const Status status = mask::restore_specials(box, dtype, decoded, extents, {0, 0, 0});
   QUERN_FUZZ_CHECK(status.ok(), status.text());
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!decoded.ok()) return 0;
   check_consistent(*decoded, cells);
   check_restore(*decoded, extents, dtype);
-  std::vector<std::uint8_t> stored;
+  Vector<std::uint8_t> stored;
   const Status status = mask::encode_mask(*decoded, extents, dtype, stored);
   QUERN_FUZZ_CHECK(status.ok(), status.text());
   const auto again = mask::decode_mask(stored, extents, dtype, kMemoryLimit);

@@ -21,9 +21,8 @@ Execution limited() {
 }
 
 /// Copies a box out of a whole array, element by element.
-std::vector<std::uint8_t> cut(std::span<const std::uint8_t> whole, const Shape& shape, const Box& box,
-                              std::size_t width) {
-  std::vector<std::uint8_t> out;
+Vector<std::uint8_t> cut(std::span<const std::uint8_t> whole, const Shape& shape, const Box& box, std::size_t width) {
+  Vector<std::uint8_t> out;
   std::array<std::uint64_t, kMaxRank> at = box.begin;
   const auto extents = box.shape();
   for (std::uint64_t left = extents->elems(); left > 0; --left) {
@@ -68,10 +67,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   QUERN_FUZZ_CHECK(box.check(info.shape).ok());
   const auto box_shape = box.shape();
   QUERN_FUZZ_CHECK(box_shape.ok());
-  std::vector<std::uint8_t> part(box_shape->elems() * dtype_bytes(info.dtype), 0xA5);
+  Vector<std::uint8_t> part(box_shape->elems() * dtype_bytes(info.dtype), 0xA5);
   const Status status = (*decoder)->region(box, {part.data(), info.dtype, *box_shape});
 
-  std::vector<std::uint8_t> whole(static_cast<std::size_t>(*bytes), 0x5A);
+  Vector<std::uint8_t> whole(static_cast<std::size_t>(*bytes), 0x5A);
   MemorySource again(stream);
   const auto report = decompress(again, {whole.data(), info.dtype, info.shape}, builtin_codecs(), limited());
   if (!report.ok()) return 0;

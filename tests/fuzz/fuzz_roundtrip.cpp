@@ -23,7 +23,7 @@ struct Case {
   DType dtype = DType::f32;
   Shape shape;
   CompressOptions options;
-  std::vector<std::uint8_t> values;
+  Vector<std::uint8_t> values;
 };
 
 ErrorBound choose_bound(fuzz::Feed& feed) {
@@ -51,13 +51,13 @@ Result<Shape> choose_shape(fuzz::Feed& feed) {
 }
 
 /// Repeats bytes up to a length.
-void fill_cyclic(std::span<const std::uint8_t> pattern, std::vector<std::uint8_t>& out) {
+void fill_cyclic(std::span<const std::uint8_t> pattern, Vector<std::uint8_t>& out) {
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = pattern.empty() ? 0 : pattern[i % pattern.size()];
 }
 
 /// A walk whose steps are the pattern's bytes: smooth data, as the type's own numbers.
 template <class T>
-void fill_walk(std::span<const std::uint8_t> pattern, double scale, std::vector<std::uint8_t>& out) {
+void fill_walk(std::span<const std::uint8_t> pattern, double scale, Vector<std::uint8_t>& out) {
   std::int64_t at = 0;
   for (std::size_t i = 0; i < out.size() / sizeof(T); ++i) {
     const std::uint8_t byte = pattern.empty() ? 0 : pattern[i % pattern.size()];
@@ -102,7 +102,7 @@ Case make_case(fuzz::Feed& feed) {
   return c;
 }
 
-Result<CompressReport> compress_case(const Case& c, std::size_t threads, std::vector<std::uint8_t>& stream) {
+Result<CompressReport> compress_case(const Case& c, std::size_t threads, Vector<std::uint8_t>& stream) {
   VectorSink sink(stream);
   Execution execution;
   execution.threads = threads;
@@ -110,7 +110,7 @@ Result<CompressReport> compress_case(const Case& c, std::size_t threads, std::ve
 }
 
 void check_quality(const Case& c, std::span<const std::uint8_t> stream, const EnforcedBound& enforced) {
-  std::vector<std::uint8_t> back(c.values.size(), 0xA5);
+  Vector<std::uint8_t> back(c.values.size(), 0xA5);
   MemorySource source(stream);
   const auto decoded = decompress(source, {back.data(), c.dtype, c.shape}, builtin_codecs(), {});
   QUERN_FUZZ_CHECK(decoded.ok(), decoded.status().text());
@@ -128,7 +128,7 @@ void check_quality(const Case& c, std::span<const std::uint8_t> stream, const En
 }
 
 /// Pushes the array in pieces of 37 elements.
-Result<CompressReport> push_pieces(const Case& c, std::vector<std::uint8_t>& stream) {
+Result<CompressReport> push_pieces(const Case& c, Vector<std::uint8_t>& stream) {
   VectorSink sink(stream);
   QUERN_ASSIGN_OR_RETURN(auto encoder, Encoder::create(c.dtype, c.shape, c.options, builtin_codecs(), {}, sink));
   std::span<const std::uint8_t> left(c.values);
@@ -145,7 +145,7 @@ Result<CompressReport> push_pieces(const Case& c, std::vector<std::uint8_t>& str
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Feed feed({data, size});
   const Case c = make_case(feed);
-  std::vector<std::uint8_t> stream;
+  Vector<std::uint8_t> stream;
   const auto report = compress_case(c, 1, stream);
   if (!report.ok()) {
     QUERN_FUZZ_CHECK(report.status().code() != StatusCode::internal, report.status().text());
@@ -162,14 +162,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_quality(c, stream, report->enforced);
 
   if (asked.kind != BoundKind::ratio && asked.kind != BoundKind::psnr && asked.kind != BoundKind::rel) {
-    std::vector<std::uint8_t> pieces;
+    Vector<std::uint8_t> pieces;
     const auto pushed = push_pieces(c, pieces);
     QUERN_FUZZ_CHECK(pushed.ok(), pushed.status().text());
     check_quality(c, pieces, pushed->enforced);
   }
   // Threads are slow to start: one input in eight.
   if ((std::accumulate(data, data + size, 0U) & 7U) == 0) {
-    std::vector<std::uint8_t> threaded;
+    Vector<std::uint8_t> threaded;
     QUERN_FUZZ_CHECK(compress_case(c, 3, threaded).ok());
     QUERN_FUZZ_CHECK(threaded == stream, "three threads gave other bytes than one");
   }

@@ -17,7 +17,7 @@
 namespace {
 
 using namespace quern;
-using Bytes = std::vector<std::uint8_t>;
+using Bytes = Vector<std::uint8_t>;
 
 constexpr DType kChunkTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,
                                  DType::i32, DType::i64,  DType::u8,  DType::u16, DType::u32, DType::u64};

@@ -52,8 +52,8 @@ void reseal_segment(Bytes bytes, const SegmentLayout& layout, const SegmentPlace
 
 }  // namespace
 
-std::vector<std::uint8_t> reseal(std::span<const std::uint8_t> stream) {
-  std::vector<std::uint8_t> out(stream.begin(), stream.end());
+Vector<std::uint8_t> reseal(std::span<const std::uint8_t> stream) {
+  Vector<std::uint8_t> out(stream.begin(), stream.end());
   Bytes bytes(out);
   const auto header_bytes = header_size(stream.first(std::min(stream.size(), kHeaderPrefixBytes)));
   if (!header_bytes.ok() || *header_bytes > bytes.size()) return out;

@@ -5,10 +5,12 @@
 #include <span>
 #include <vector>
 
+#include <quern/memory.h>
+
 namespace quern::fuzz {
 
 /// The stream with header, segment and trailer checks recomputed as far as its structure can still be followed. What
 /// cannot be followed is left as it is.
-std::vector<std::uint8_t> reseal(std::span<const std::uint8_t> stream);
+Vector<std::uint8_t> reseal(std::span<const std::uint8_t> stream);
 
 }  // namespace quern::fuzz

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 /// All values of the decoder's stream, in growing pieces: the header's size is not believed.
-Status pull_all(Decoder& decoder, std::uint64_t max_bytes, std::vector<std::uint8_t>& out) {
+Status pull_all(Decoder& decoder, std::uint64_t max_bytes, Vector<std::uint8_t>& out) {
   const std::size_t width = dtype_bytes(decoder.info().dtype);
   const std::uint64_t wanted = decoder.info().shape.elems() * width;
   for (;;) {
@@ -45,8 +45,8 @@ std::vector<GoldenFile> golden_files() {
   return files;
 }
 
-Result<std::vector<std::uint8_t>> encode(const GoldenFile& file) {
-  std::vector<std::uint8_t> bytes;
+Result<Vector<std::uint8_t>> encode(const GoldenFile& file) {
+  Vector<std::uint8_t> bytes;
   VectorSink sink(bytes);
   for (const GoldenStream& stream : file.streams) {
     QUERN_ASSIGN_OR_RETURN(const CompressReport report,
@@ -58,7 +58,7 @@ Result<std::vector<std::uint8_t>> encode(const GoldenFile& file) {
 
 Result<std::vector<testing::OwnedArray>> decode(std::span<const std::uint8_t> bytes, const Execution& execution,
                                                 const DecompressOptions& options, std::uint64_t max_bytes,
-                                                std::vector<Hole>* holes) {
+                                                Vector<Hole>* holes) {
   MemorySource source(bytes);
   DecompressOptions each = options;
   each.more_streams = true;

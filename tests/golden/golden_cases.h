@@ -30,12 +30,12 @@ struct GoldenFile {
 std::vector<GoldenFile> golden_files();
 
 /// Compresses all streams of a file with the built-in codecs.
-Result<std::vector<std::uint8_t>> encode(const GoldenFile& file);
+Result<Vector<std::uint8_t>> encode(const GoldenFile& file);
 
 /// Decodes all streams of a file; nothing is known beforehand. Never returns more than `max_bytes` of values in all:
 /// fails with `destination_too_small` then. A file without a stream fails with `truncated`.
 Result<std::vector<testing::OwnedArray>> decode(std::span<const std::uint8_t> bytes, const Execution& execution,
                                                 const DecompressOptions& options, std::uint64_t max_bytes,
-                                                std::vector<Hole>* holes = nullptr);
+                                                Vector<Hole>* holes = nullptr);
 
 }  // namespace quern::golden

@@ -20,16 +20,16 @@ constexpr std::size_t kMostBytes = 4096;
 constexpr std::uint64_t kMostValues = std::uint64_t{16} << 20;
 
 /// Every stream of a file with the same writer version in its header: it names the release, and nothing depends on it.
-Result<std::vector<std::uint8_t>> without_writer(std::span<const std::uint8_t> bytes) {
+Result<Vector<std::uint8_t>> without_writer(std::span<const std::uint8_t> bytes) {
   MemorySource source(bytes);
   QUERN_ASSIGN_OR_RETURN(const auto spans, list_streams(source));
-  std::vector<std::uint8_t> out;
+  Vector<std::uint8_t> out;
   for (const StreamSpan& span : spans) {
     const auto stream = bytes.subspan(span.offset, span.bytes);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t size, header_size(stream.first(kHeaderPrefixBytes)));
     QUERN_ASSIGN_OR_RETURN(Header header, parse_header(stream.first(size)));
     header.writer = {};
-    QUERN_ASSIGN_OR_RETURN(std::vector<std::uint8_t> changed, serialize_header(header));
+    QUERN_ASSIGN_OR_RETURN(Vector<std::uint8_t> changed, serialize_header(header));
     changed.insert(changed.end(), stream.begin() + static_cast<std::ptrdiff_t>(size), stream.end());
     const auto sealed = fuzz::reseal(changed);
     out.insert(out.end(), sealed.begin(), sealed.end());

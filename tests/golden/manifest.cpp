@@ -69,7 +69,7 @@ std::vector<MustFailEntry> read_must_fail(const std::string& path) {
   return entries;
 }
 
-std::vector<std::uint8_t> read_bytes(const std::string& path) {
+Vector<std::uint8_t> read_bytes(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }

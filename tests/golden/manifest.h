@@ -12,7 +12,7 @@ namespace quern::golden {
 /// What one stream of a golden file must decode to.
 struct ExpectedArray {
   std::string dtype;
-  std::vector<std::uint64_t> shape;
+  Vector<std::uint64_t> shape;
   std::string hash;  ///< XXH3-64 of the decoded values in little-endian C order, 16 hexadecimal digits
 };
 
@@ -38,7 +38,7 @@ std::vector<ManifestEntry> read_manifest(const std::string& path);
 std::vector<MustFailEntry> read_must_fail(const std::string& path);
 
 /// Empty when the file cannot be read.
-std::vector<std::uint8_t> read_bytes(const std::string& path);
+Vector<std::uint8_t> read_bytes(const std::string& path);
 bool write_bytes(const std::string& path, std::span<const std::uint8_t> bytes);
 
 }  // namespace quern::golden

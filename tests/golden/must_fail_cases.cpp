@@ -18,7 +18,7 @@
 namespace quern::golden {
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
+using Bytes = Vector<std::uint8_t>;
 
 /// The value of a step that cannot fail on the fixed streams here.
 template <class T>

@@ -14,7 +14,7 @@ struct MustFailCase {
   std::string name;
   StatusCode status = StatusCode::ok;
   std::string why;
-  std::vector<std::uint8_t> bytes;
+  Vector<std::uint8_t> bytes;
 };
 
 std::vector<MustFailCase> must_fail_cases();

@@ -27,15 +27,15 @@ testing::OwnedArray field() {
 
 struct Trial {
   std::string name;
-  std::vector<std::uint8_t> bytes;
+  Vector<std::uint8_t> bytes;
 };
 
-std::vector<std::uint8_t> flipped(std::vector<std::uint8_t> bytes, std::uint64_t bit) {
+Vector<std::uint8_t> flipped(Vector<std::uint8_t> bytes, std::uint64_t bit) {
   bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
   return bytes;
 }
 
-std::vector<Trial> make_trials(const std::vector<std::uint8_t>& stream) {
+std::vector<Trial> make_trials(const Vector<std::uint8_t>& stream) {
   std::mt19937_64 random(kSeed);
   std::vector<Trial> trials;
   for (std::size_t i = 0; i < 14; ++i) {
@@ -50,7 +50,7 @@ std::vector<Trial> make_trials(const std::vector<std::uint8_t>& stream) {
   for (std::size_t i = 0; i < 64; ++i) add_flip("tail", bits - 1 - random() % (8 * 64));
   for (std::size_t i = 0; i < 80; ++i) add_flip("anywhere", random() % bits);
   for (std::size_t i = 0; i < 8; ++i) {
-    std::vector<std::uint8_t> garbage(stream.size());
+    Vector<std::uint8_t> garbage(stream.size());
     for (std::uint8_t& byte : garbage) byte = static_cast<std::uint8_t>(random());
     // Half of them at least begin as a stream does.
     if (i % 2 == 1) std::copy(stream.begin(), stream.begin() + 12, garbage.begin());
@@ -61,12 +61,12 @@ std::vector<Trial> make_trials(const std::vector<std::uint8_t>& stream) {
 
 class FieldTrials : public ::testing::TestWithParam<const char*> {
  protected:
-  std::vector<std::uint8_t> stream() const {
+  Vector<std::uint8_t> stream() const {
     const testing::OwnedArray array = field();
     CompressOptions options;
     options.codec = GetParam();
     if (options.codec != "lossless") options.bound = {BoundKind::abs, 0.05};
-    std::vector<std::uint8_t> bytes;
+    Vector<std::uint8_t> bytes;
     VectorSink sink(bytes);
     const auto report = compress(array.view(), options, builtin_codecs(), {}, sink);
     EXPECT_TRUE(report.ok()) << report.status().text();

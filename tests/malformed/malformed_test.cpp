@@ -17,8 +17,8 @@ constexpr std::size_t kOtherPathsStride = 5;
 
 struct Golden {
   std::string name;
-  std::vector<std::uint8_t> bytes;
-  std::vector<StreamSpan> streams;
+  Vector<std::uint8_t> bytes;
+  Vector<StreamSpan> streams;
 };
 
 std::vector<Golden> golden_streams() {
@@ -41,7 +41,7 @@ TEST(Malformed_EverySingleBit, IsRefused) {
   Tally tally;
   std::size_t count = 0;
   for (const Golden& g : golden_streams()) {
-    std::vector<std::uint8_t> bytes = g.bytes;
+    Vector<std::uint8_t> bytes = g.bytes;
     Tally whole;
     EXPECT_TRUE(decode_strictly(g.name, bytes, whole).ok()) << g.name << " is refused without damage";
     for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
@@ -92,7 +92,7 @@ TEST(Malformed_EverySingleBit_ChecksumsRepaired, GivesDataOrStatus) {
     if (g.streams.size() != 1) continue;
     for (std::size_t bit = 8 * kHeaderPrefixBytes; bit < 8 * g.bytes.size(); ++bit) {
       if (++count % limits().stride != 0) continue;
-      std::vector<std::uint8_t> bytes = g.bytes;
+      Vector<std::uint8_t> bytes = g.bytes;
       bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
       bytes = fuzz::reseal(bytes);
       const auto strict = decode_strictly(at_bit(g, bit), bytes, tally);
@@ -114,7 +114,7 @@ TEST(Malformed_ExtremeBytes_ChecksumsRepaired, GiveDataOrStatus) {
       for (const std::size_t length : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
         for (const unsigned value : {0x00u, 0x7Fu, 0x80u, 0xFFu}) {
           if (++count % limits().stride != 0 || at + length > g.bytes.size()) continue;
-          std::vector<std::uint8_t> bytes = g.bytes;
+          Vector<std::uint8_t> bytes = g.bytes;
           for (std::size_t i = 0; i < length; ++i) bytes[at + i] = static_cast<std::uint8_t>(value);
           bytes = fuzz::reseal(bytes);
           const std::string name = g.name + ", " + std::to_string(length) + " bytes of " + std::to_string(value) +

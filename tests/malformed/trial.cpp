@@ -50,7 +50,7 @@ void try_region(const std::string& name, std::span<const std::uint8_t> bytes, co
   const auto box_shape = box.shape();
   const std::size_t width = dtype_bytes((*decoder)->info().dtype);
   if (!box_shape.ok() || box_shape->elems() > kMostValues / width) return;
-  std::vector<std::uint8_t> values(static_cast<std::size_t>(box_shape->elems()) * width);
+  Vector<std::uint8_t> values(static_cast<std::size_t>(box_shape->elems()) * width);
   const Status status = (*decoder)->region(box, {values.data(), (*decoder)->info().dtype, *box_shape});
   if (whole == nullptr) return;
   ASSERT_TRUE(status.ok()) << name << ": the whole decodes, a region does not: " << status.text();
@@ -105,7 +105,7 @@ void try_other_paths(const std::string& name, std::span<const std::uint8_t> byte
   const auto spans = list_streams(again);
   DecompressOptions options;
   options.keep_going = true;
-  std::vector<Hole> holes;
+  Vector<Hole> holes;
   const auto kept = golden::decode(bytes, limited(), options, kMostValues, &holes);
   const bool stopped = strict.status().code() == StatusCode::destination_too_small;
   if (strict.ok()) {

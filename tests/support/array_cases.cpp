@@ -245,7 +245,7 @@ double load_element(const OwnedArray& array, std::uint64_t index) {
 }
 
 OwnedArray make_array(DType dtype, const Shape& shape, Data data) {
-  OwnedArray array{std::vector<std::uint8_t>(shape.elems() * dtype_bytes(dtype)), dtype, shape};
+  OwnedArray array{Vector<std::uint8_t>(shape.elems() * dtype_bytes(dtype)), dtype, shape};
   std::mt19937_64 random(1000 * static_cast<std::uint64_t>(data) + static_cast<std::uint64_t>(dtype));
   if (data == Data::random_bits) {
     for (std::uint8_t& byte : array.bytes) byte = static_cast<std::uint8_t>(random());

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include <quern/array.h>
+#include <quern/memory.h>
 
 namespace quern::testing {
 
 /// An array that owns its memory.
 struct OwnedArray {
-  std::vector<std::uint8_t> bytes;
+  Vector<std::uint8_t> bytes;
   DType dtype = DType::f32;
   Shape shape;
 

@@ -50,6 +50,31 @@ TEST(Context, CallersRunner_RunsEverythingAndChangesNoByte) {
   EXPECT_EQ(stream, compressed(make_context().get(), params.get(), array));
 }
 
+TEST(Context, EightThreadsEachWithAContext_DoNotDisturbEachOther) {
+  std::vector<std::vector<std::uint8_t>> streams(8);
+  std::vector<std::string> errors(8);
+  const auto work = [&](std::size_t t) {
+    quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
+    desc.threads = t % 3 == 2 ? 2 : 1;
+    const auto context = make_context(&desc);
+    for (int round = 0; round < 3; ++round) {
+      auto values = field(120000);
+      const auto params = make_params(t % 2 == 0 ? "rel=1e-3" : "lossless");
+      quern_array array = make_array(QUERN_F32, {30, 40, 100}, values.data());
+      streams[t] = compressed(context.get(), params.get(), array);
+      EXPECT_EQ(quern_verify(context.get(), &array, streams[t].data(), streams[t].size(), nullptr), QUERN_OK);
+      EXPECT_EQ(quern_decompress(context.get(), streams[t].data(), streams[t].size(), &array), QUERN_OK);
+      EXPECT_NE(quern_decompress(context.get(), streams[t].data(), t, &array), QUERN_OK);
+      errors[t] = quern_last_error(context.get());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 8; ++t) threads.emplace_back(work, t);
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t t = 2; t < 8; ++t) EXPECT_EQ(streams[t], streams[t % 2]);
+  for (const std::string& error : errors) EXPECT_NE(error, "");
+}
+
 TEST(Context, RunnerWithoutWidth_IsRefused) {
   quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
   desc.runner.run = run_backwards;

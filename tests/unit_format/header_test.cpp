@@ -11,7 +11,7 @@
 namespace quern {
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
+using Bytes = Vector<std::uint8_t>;
 
 Header example() {
   Header header;

@@ -8,7 +8,7 @@
 namespace quern {
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
+using Bytes = Vector<std::uint8_t>;
 
 TEST(ReaderWriter, EveryWidth_IsLittleEndianAndComesBack) {
   Bytes bytes;

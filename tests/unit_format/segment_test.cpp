@@ -8,7 +8,7 @@
 namespace quern {
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
+using Bytes = Vector<std::uint8_t>;
 
 struct Example {
   SegmentLayout layout{ChunkGrid{{1, 1, 40}, {1, 1, 10}}, DType::f32};
@@ -115,7 +115,7 @@ TEST(Trailer, Offsets_ComeBack) {
   EXPECT_EQ(footer->stream_bytes, 90 + 100 + 70000 + 5 + trailer.size());
   const auto offsets = parse_trailer(trailer, 77, 90, 3);
   ASSERT_TRUE(offsets.ok()) << offsets.status().text();
-  EXPECT_EQ(*offsets, (std::vector<std::uint64_t>{90, 190, 70190, 70195}));
+  EXPECT_EQ(*offsets, (Vector<std::uint64_t>{90, 190, 70190, 70195}));
 }
 
 TEST(Trailer, EveryBitFlipAndTruncation_IsRefused) {

@@ -123,7 +123,7 @@ with h5py.File(sys.argv[1] + '/in.h5', 'w') as f:
   const auto f32 = [](float v) { return std::uint64_t{std::bit_cast<std::uint32_t>(v)}; };
   ArrayMeta meta;
   const Bytes bytes = read_all(path("in.h5"), FileKind::hdf5, named("a"), &meta);
-  EXPECT_EQ(meta.fill_bits, (std::vector<std::uint64_t>{f32(-999.0F), f32(1e20F), f32(5.0F)}));
+  EXPECT_EQ(meta.fill_bits, (Vector<std::uint64_t>{f32(-999.0F), f32(1e20F), f32(5.0F)}));
   ASSERT_TRUE(write_all(path("out.h5"), FileKind::hdf5, meta, bytes).ok()) << detail_;
   ArrayMeta again;
   read_all(path("out.h5"), FileKind::hdf5, {}, &again);
@@ -132,7 +132,7 @@ with h5py.File(sys.argv[1] + '/in.h5', 'w') as f:
   read_all(path("in.h5"), FileKind::hdf5, named("plain"), &meta);
   EXPECT_TRUE(meta.fill_bits.empty());
   read_all(path("in.h5"), FileKind::hdf5, named("whole"), &meta);
-  EXPECT_EQ(meta.fill_bits, std::vector<std::uint64_t>{0xffffffffU});
+  EXPECT_EQ(meta.fill_bits, Vector<std::uint64_t>{0xffffffffU});
 }
 
 TEST_F(Hdf5Files, Attributes_OfEveryKind_Survive) {

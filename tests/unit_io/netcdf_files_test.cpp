@@ -75,7 +75,7 @@ with netCDF4.Dataset(sys.argv[1] + '/in_' + format + '.nc', 'w', format=format) 
     EXPECT_TRUE(meta.packed);
     EXPECT_EQ(meta.scale_factor, 0.01);
     EXPECT_EQ(meta.add_offset, static_cast<double>(273.15F));
-    EXPECT_EQ(meta.fill_bits, (std::vector<std::uint64_t>{0x8001, 0xffff}));
+    EXPECT_EQ(meta.fill_bits, (Vector<std::uint64_t>{0x8001, 0xffff}));
     ASSERT_TRUE(write_all(out, FileKind::netcdf, meta, bytes).ok()) << detail_;
     ArrayMeta again;
     EXPECT_EQ(read_all(out, FileKind::netcdf, {}, &again), bytes);
@@ -137,9 +137,9 @@ with netCDF4.Dataset(sys.argv[1] + '/in.nc', 'w') as f:
 )");
   ArrayMeta meta;
   read_all(path("in.nc"), FileKind::netcdf, named("vf4"), &meta);
-  EXPECT_EQ(meta.fill_bits, std::vector<std::uint64_t>{0x7cf00000});
+  EXPECT_EQ(meta.fill_bits, Vector<std::uint64_t>{0x7cf00000});
   read_all(path("in.nc"), FileKind::netcdf, named("vf8"), &meta);
-  EXPECT_EQ(meta.fill_bits, std::vector<std::uint64_t>{0x479e000000000000});
+  EXPECT_EQ(meta.fill_bits, Vector<std::uint64_t>{0x479e000000000000});
   for (const char* name : {"vi2", "vi1", "none"}) {
     read_all(path("in.nc"), FileKind::netcdf, named(name), &meta);
     EXPECT_TRUE(meta.fill_bits.empty()) << name;
@@ -160,7 +160,7 @@ with netCDF4.Dataset(sys.argv[1] + '/in.nc', 'w', format='NETCDF3_CLASSIC') as f
   const Bytes bytes = read_all(path("in.nc"), FileKind::netcdf, {}, &meta);
   EXPECT_EQ(meta.dtype, DType::u8);
   EXPECT_EQ(bytes, (Bytes{0, 127, 128, 254}));
-  EXPECT_EQ(meta.fill_bits, std::vector<std::uint64_t>{255});
+  EXPECT_EQ(meta.fill_bits, Vector<std::uint64_t>{255});
   ASSERT_TRUE(write_all(path("out.nc"), FileKind::netcdf, meta, bytes).ok()) << detail_;
   ArrayMeta again;
   EXPECT_EQ(read_all(path("out.nc"), FileKind::netcdf, {}, &again), bytes);

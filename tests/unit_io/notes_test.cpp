@@ -141,12 +141,12 @@ TEST(FileNotes, FillAttributes_InAnotherType_AreConvertedByValue) {
   Attribute list = number_attribute("missing_value", DType::f64, f64_bits(-32768.0));
   list.bits = {f64_bits(-32768.0), f64_bits(1e20), f64_bits(0.5), f64_bits(7.0)};
   add_fill_attributes({list, number_attribute("_FillValue", DType::i16, 7)}, meta);
-  EXPECT_EQ(meta.fill_bits, (std::vector<std::uint64_t>{7, 0x8000}));
+  EXPECT_EQ(meta.fill_bits, (Vector<std::uint64_t>{7, 0x8000}));
 
   ArrayMeta packed;
   packed.dtype = DType::f32;
   add_fill_attributes({number_attribute("_FillValue", DType::f64, f64_bits(1e20))}, packed);
-  EXPECT_EQ(packed.fill_bits, std::vector<std::uint64_t>{f32_bits(1e20F)});
+  EXPECT_EQ(packed.fill_bits, Vector<std::uint64_t>{f32_bits(1e20F)});
 }
 
 TEST(Number, ConvertBits_BetweenIntegers_KeepsValuesOrRefuses) {

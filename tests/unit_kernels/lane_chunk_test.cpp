@@ -84,7 +84,8 @@ ChunkCase array_case(DType dtype, quern::testing::Data data, TileShape tile, Qua
   ChunkCase c;
   c.rules = testing::make_case_rules(static_cast<Element>(dtype), kind, tile);
   c.box = {{shape[0], shape[1], shape[2]}, {shape[1] * shape[2], shape[2]}};
-  c.elements = quern::testing::make_array(dtype, shape, data).bytes;
+  const auto array = quern::testing::make_array(dtype, shape, data);
+  c.elements.assign(array.bytes.begin(), array.bytes.end());
   c.name = std::string(quern::testing::data_name(data)) + " element " + std::to_string(static_cast<int>(dtype)) +
            " tile " + std::to_string(static_cast<int>(tile)) + " quantizer " + std::to_string(static_cast<int>(kind));
   return c;

@@ -16,7 +16,7 @@
 
 namespace quern::codec::lossless::test {
 
-using Bytes = std::vector<std::uint8_t>;
+using Bytes = Vector<std::uint8_t>;
 
 inline constexpr DType kAllTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,
                                       DType::i32, DType::i64,  DType::u8,  DType::u16, DType::u32, DType::u64};
@@ -37,7 +37,7 @@ class Scratch {
 };
 
 inline Shape shape_of(std::initializer_list<std::uint64_t> extents) {
-  const std::vector<std::uint64_t> list(extents);
+  const Vector<std::uint64_t> list(extents);
   return Shape::make(list).value();
 }
 

@@ -16,8 +16,7 @@ const RepeatedRule kOff{false, {}};
 
 RepeatedRule abs_rule(double bound) { return {true, {BoundKind::abs, bound}}; }
 
-SegmentMask found(const ConstBox3& box, DType dtype, const std::vector<std::uint64_t>& fills,
-                  const RepeatedRule& rule) {
+SegmentMask found(const ConstBox3& box, DType dtype, const Vector<std::uint64_t>& fills, const RepeatedRule& rule) {
   auto mask = find_specials(box, dtype, fills, rule);
   EXPECT_TRUE(mask.ok());
   return mask.ok() ? *mask : SegmentMask{};
@@ -148,11 +147,11 @@ TEST(FindSpecials_LandStoredAsZero_IsMasked, Coast) {
   stamp(s, Pattern::coast, 0.0F);
   for (const double bound : {1e-2, 1e-4}) {
     const SegmentMask mask = found(s.box(), DType::f32, {}, abs_rule(bound));
-    ASSERT_EQ(mask.specials, std::vector<std::uint64_t>{0}) << bound;
+    ASSERT_EQ(mask.specials, Vector<std::uint64_t>{0}) << bound;
     for (std::size_t c = 0; c < s.words.size(); ++c) ASSERT_EQ(mask.classes[c] != 0, s.words[c] == 0);
   }
   for (const EnforcedBound bound : {EnforcedBound{BoundKind::lossless, 0}, EnforcedBound{BoundKind::pwrel, 1e-3}}) {
-    EXPECT_EQ(found(s.box(), DType::f32, {}, {true, bound}).specials, std::vector<std::uint64_t>{0});
+    EXPECT_EQ(found(s.box(), DType::f32, {}, {true, bound}).specials, Vector<std::uint64_t>{0});
   }
   EXPECT_TRUE(found(s.box(), DType::f32, {}, kOff).empty());
 }
@@ -167,7 +166,7 @@ TEST(FindSpecials_NegativeZeros_AreMaskedWhenExceptionsCostMore, Scattered) {
   auto s = wave({2, 60, 90}, 3);
   stamp(s, Pattern::rare, -0.0F);
   const SegmentMask mask = found(s.box(), DType::f32, {}, abs_rule(1e-2));
-  EXPECT_EQ(mask.specials, std::vector<std::uint64_t>{bits(-0.0F)});
+  EXPECT_EQ(mask.specials, Vector<std::uint64_t>{bits(-0.0F)});
   auto one = wave({2, 60, 90}, 3);
   one.words[77] = bits(-0.0F);
   EXPECT_TRUE(found(one.box(), DType::f32, {}, abs_rule(1e-2)).empty());

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::uint64_t kPlenty = UINT64_C(1) << 32;
 
-std::vector<std::uint8_t> encoded(const SegmentMask& mask, const Extents& e, DType dtype) {
-  std::vector<std::uint8_t> out;
+Vector<std::uint8_t> encoded(const SegmentMask& mask, const Extents& e, DType dtype) {
+  Vector<std::uint8_t> out;
   const Status status = encode_mask(mask, e, dtype, out);
   EXPECT_TRUE(status.ok()) << status.text();
   return out;
@@ -61,12 +61,12 @@ TEST(MaskCodec_EveryDtype_RoundTrips, RandomMasks) {
 TEST(MaskCodec_AppendsToBytes_LeavesWhatWasThere, Prefix) {
   const Extents e{2, 9, 20};
   const SegmentMask mask = make_mask(e, Pattern::coast, 2, false, DType::f32, 3);
-  std::vector<std::uint8_t> out(5, 0xFF);
+  Vector<std::uint8_t> out(5, 0xFF);
   ASSERT_TRUE(encode_mask(mask, e, DType::f32, out).ok());
   const auto alone = encoded(mask, e, DType::f32);
   ASSERT_EQ(out.size(), alone.size() + 5);
-  EXPECT_EQ(std::vector<std::uint8_t>(out.begin(), out.begin() + 5), std::vector<std::uint8_t>(5, 0xFF));
-  EXPECT_EQ(std::vector<std::uint8_t>(out.begin() + 5, out.end()), alone);
+  EXPECT_EQ(Vector<std::uint8_t>(out.begin(), out.begin() + 5), Vector<std::uint8_t>(5, 0xFF));
+  EXPECT_EQ(Vector<std::uint8_t>(out.begin() + 5, out.end()), alone);
 }
 
 TEST(MaskCodec_AllCellsSpecial_CostsFewBytes, HalfMillionCells) {
@@ -95,7 +95,7 @@ TEST(MaskCodec_NoiseMask_StaysNearOneBitACell, Incompressible) {
 
 TEST(MaskCodec_MaskThatDoesNotFit_IsRefused, EncodeArguments) {
   const Extents e{1, 4, 8};
-  std::vector<std::uint8_t> out;
+  Vector<std::uint8_t> out;
   SegmentMask mask = make_mask(e, Pattern::blocks, 1, false, DType::f32, 2);
   EXPECT_EQ(encode_mask(mask, {1, 4, 9}, DType::f32, out).code(), StatusCode::invalid_argument);
   mask.classes[0] = 2;

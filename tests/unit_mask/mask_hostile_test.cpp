@@ -33,15 +33,15 @@ TEST(MaskDecoder_RandomBytes_NeverMisbehaves, Random) {
   for (std::uint64_t seed = 0; seed < 6000; ++seed) {
     std::mt19937_64 rng(seed);
     const Extents e = sample_extents()[rng() % sample_extents().size()];
-    std::vector<std::uint8_t> bytes(1 + rng() % 80);
+    Vector<std::uint8_t> bytes(1 + rng() % 80);
     for (auto& b : bytes) b = static_cast<std::uint8_t>(rng() % 3 == 0 ? rng() : (rng() % 2 ? 0 : 255));
     const DType dtype = kAllTypes[rng() % std::size(kAllTypes)];
     expect_safe(decode_mask(bytes, e, dtype, kPlenty), e, describe(e, Pattern::random, dtype, seed));
   }
 }
 
-std::vector<std::uint8_t> valid_bytes(const Extents& e, std::uint64_t seed) {
-  std::vector<std::uint8_t> bytes;
+Vector<std::uint8_t> valid_bytes(const Extents& e, std::uint64_t seed) {
+  Vector<std::uint8_t> bytes;
   const SegmentMask mask =
       make_mask(e, seed % 2 ? Pattern::coast : Pattern::rare, 1 + seed % 4, seed % 3 == 0, DType::f32, seed);
   EXPECT_TRUE(encode_mask(mask, e, DType::f32, bytes).ok());
@@ -92,7 +92,7 @@ TEST(MaskDecoder_FlippedBits_NeverMisbehaves, EveryBit) {
 }
 
 TEST(MaskDecoder_HugeExtents_HitsTheMemoryLimitFirst, Limits) {
-  const std::vector<std::uint8_t> bytes(20, 0x5A);
+  const Vector<std::uint8_t> bytes(20, 0x5A);
   const std::uint64_t huge = UINT64_C(1) << 40;
   EXPECT_EQ(decode_mask(bytes, {1, huge, 4}, DType::f32, 1 << 20).status().code(), StatusCode::memory_limit);
   EXPECT_EQ(decode_mask(bytes, {1 << 20, huge, 4}, DType::f32, UINT64_MAX - 1).status().code(),
@@ -105,7 +105,7 @@ TEST(MaskDecoder_VerbatimCellsEverywhere_AreCountedAgainstTheLimit, Limits) {
   const Extents e{1, 256, 256};
   SegmentMask mask = make_mask(e, Pattern::all, 0, true, DType::f64, 1);
   std::fill(mask.verbatim.begin(), mask.verbatim.end(), UINT64_C(0x7FF8000000000001));
-  std::vector<std::uint8_t> bytes;
+  Vector<std::uint8_t> bytes;
   ASSERT_TRUE(encode_mask(mask, e, DType::f64, bytes).ok());
   // A class and eight bytes of value a cell, and some scratch for the walk: no more, and no less.
   EXPECT_LE(decode_bytes(e), cells_of(e) * 11);

@@ -221,7 +221,7 @@ TEST(CheckBound, OneBadElementAnywhere_IsFoundWithItsIndex) {
 TEST(CheckBound, ManyViolations_FirstSixteenInOrderForAnyNumberOfThreads) {
   std::vector<float> x(300000, 1.0f);
   std::vector<float> y(x.size(), 1.0f);
-  std::vector<std::uint64_t> bad;
+  Vector<std::uint64_t> bad;
   for (std::uint64_t i = 65000; i < x.size(); i += 97) {
     y[i] = 3.0f;
     bad.push_back(i);
@@ -235,7 +235,7 @@ TEST(CheckBound, ManyViolations_FirstSixteenInOrderForAnyNumberOfThreads) {
 }
 
 TEST(CheckBound, UnalignedMemory_IsRead) {
-  std::vector<std::uint8_t> bytes(9);
+  Vector<std::uint8_t> bytes(9);
   const double value = 1.0;
   std::memcpy(bytes.data() + 1, &value, sizeof(value));
   const ArrayView odd{bytes.data() + 1, DType::f64, test::shape_of({1})};

@@ -90,7 +90,7 @@ TEST(Quality, PerfectReconstruction_HasNoPsnr) {
   EXPECT_FALSE(quality.psnr_db);
   EXPECT_EQ(quality.mse, 0.0);
   EXPECT_EQ(*quality.nrmse, 0.0);
-  EXPECT_EQ(quality.error_autocorrelation, std::vector<double>(10, 0.0));
+  EXPECT_EQ(quality.error_autocorrelation, Vector<double>(10, 0.0));
 }
 
 TEST(Quality, ConstantOriginal_HasNoNrmse) {
@@ -258,7 +258,7 @@ TEST(Quality, MseOfALargeArray_KeepsItsDigits) {
   const Quality quality = measure(view(x), view(y));
   const double error = static_cast<double>(0.1f);
   EXPECT_NEAR(quality.mse, error * error, 1e-14 * error);
-  EXPECT_EQ(quality.error_autocorrelation, std::vector<double>(10, 0.0)) << "a constant error has no variance";
+  EXPECT_EQ(quality.error_autocorrelation, Vector<double>(10, 0.0)) << "a constant error has no variance";
 }
 
 TEST(Quality, BadArguments_AreRefused) {

@@ -24,7 +24,7 @@ Array slice(const Array& whole, const Box& box) {
 TEST(Region, RandomBoxes_EqualSlicesOfTheWhole) {
   const ToyRegistry toys;
   std::mt19937 rng(17);
-  const std::vector<std::vector<std::uint64_t>> shapes{
+  const std::vector<Vector<std::uint64_t>> shapes{
       {}, {5000}, {150, 90}, {40, 70, 130}, {3, 4, 20, 60, 50}, {2, 3, 2, 3, 2, 3, 2, 3}, {1, 300, 400}, {3, 17, 4200}};
   for (const auto& extents : shapes) {
     const Shape shape = shape_of(extents);
@@ -113,7 +113,7 @@ struct ThreeStreams {
   ToyRegistry toys;
   std::vector<Array> arrays{smooth(DType::f32, shape_of({30, 40})), random_bits(DType::u16, shape_of({77}), 2),
                             smooth(DType::f64, shape_of({20, 64, 64}))};
-  std::vector<std::uint8_t> file;
+  Vector<std::uint8_t> file;
   std::vector<std::size_t> sizes;
 
   ThreeStreams() {
@@ -227,7 +227,7 @@ TEST(Progress, ReturningFalse_Cancels) {
   const auto stream = compress_ok(a, with_bound(BoundKind::lossless), toys.registry, execution);
   EXPECT_EQ(last, a.shape.elems());
   execution.progress = [](std::uint64_t, std::uint64_t) { return false; };
-  std::vector<std::uint8_t> out;
+  Vector<std::uint8_t> out;
   VectorSink sink(out);
   EXPECT_EQ(compress(a.view(), with_bound(BoundKind::lossless), toys.registry, execution, sink).status().code(),
             StatusCode::cancelled);

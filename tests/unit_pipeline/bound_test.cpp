@@ -17,7 +17,7 @@ Array array_of(DType dtype, const std::vector<T>& values) {
 
 TEST(ValueRange, SpecialAndFillValues_DoNotCount) {
   const Array a = array_of<float>(DType::f32, {3.0f, NAN, -INFINITY, 1e30f, -2.5f, INFINITY, 0.0f});
-  const std::vector<std::uint64_t> fill{std::bit_cast<std::uint32_t>(1e30f)};
+  const Vector<std::uint64_t> fill{std::bit_cast<std::uint32_t>(1e30f)};
   const auto range = value_range(a.view(), fill, {});
   ASSERT_TRUE(range.has_value());
   EXPECT_EQ(range->min, -2.5);
@@ -28,7 +28,7 @@ TEST(ValueRange, SpecialAndFillValues_DoNotCount) {
 
 TEST(ValueRange, FillOfZero_MatchesBothSigns) {
   const Array a = array_of<double>(DType::f64, {-0.0, 0.0, 4.0, 9.0});
-  const std::vector<std::uint64_t> fill{0};
+  const Vector<std::uint64_t> fill{0};
   EXPECT_EQ(value_range(a.view(), fill, {})->min, 4.0);
 }
 
@@ -48,7 +48,7 @@ TEST(ValueRange, WideIntegers_AreRoundedOutwards) {
   EXPECT_EQ(range->min, -0x1p63);
   EXPECT_EQ(range->max, 0x1p63);
   struct Inline final : TaskRunner {
-    void run(std::size_t n, const std::function<void(std::size_t)>& body) override {
+    void run(std::size_t n, const TaskBody& body) override {
       for (std::size_t i = n; i-- > 0;) body(i);
     }
     std::size_t width() const override { return 3; }
@@ -59,7 +59,7 @@ TEST(ValueRange, WideIntegers_AreRoundedOutwards) {
 
 // Element by element, without any short cut.
 template <class Element>
-std::optional<ValueRange> plain_range(const Array& a, const std::vector<std::uint64_t>& fills) {
+std::optional<ValueRange> plain_range(const Array& a, const Vector<std::uint64_t>& fills) {
   std::optional<ValueRange> range;
   for (std::uint64_t i = 0; i < a.shape.elems(); ++i) {
     const auto bits = load_bits<Element>(a.bytes.data(), i);
@@ -70,7 +70,7 @@ std::optional<ValueRange> plain_range(const Array& a, const std::vector<std::uin
   return range;
 }
 
-void expect_plain_range(const Array& a, const std::vector<std::uint64_t>& fills) {
+void expect_plain_range(const Array& a, const Vector<std::uint64_t>& fills) {
   const auto expected = with_element(a.dtype, [&](auto element) { return plain_range<decltype(element)>(a, fills); });
   for (const std::size_t threads : {1, 3}) {
     const auto got = value_range(a.view(), fills, with_threads(threads));
@@ -96,7 +96,7 @@ TEST(ValueRange, ExtremesAnywhereAmongSpecialValues_AreFound) {
       for (std::uint64_t i = 0; i < elems; ++i) put(i, base + rng() % 50);
       for (int extremes = 0; extremes < 3; ++extremes) put(rng() % elems, rng());
       put(elems - 1, round % 2 == 0 ? base - 1 : base + 50);
-      std::vector<std::uint64_t> fills;
+      Vector<std::uint64_t> fills;
       if (round >= 2) {
         fills.push_back((base + 60) & (w == 8 ? ~UINT64_C(0) : (UINT64_C(1) << 8 * w) - 1));
         for (std::uint64_t i = 0; i < elems; i += 1 + rng() % 3000) put(i, fills[0]);
@@ -165,7 +165,7 @@ TEST(CodecChoice, ExplicitCodecUnderZeroBound_FallsBackToLosslessWithoutItsSetti
   compress_ok(a, options, toys.registry, {}, &report);
   EXPECT_EQ(report.codec, "lossless");
   options.bound.value = 0.1;
-  std::vector<std::uint8_t> out;
+  Vector<std::uint8_t> out;
   VectorSink sink(out);
   EXPECT_EQ(compress(a.view(), options, toys.registry, {}, sink).status().code(), StatusCode::unknown_setting);
   options.codec = "none";
@@ -223,7 +223,7 @@ TEST(RatioBound, Target_IsReachedWithASmallBound) {
 TEST(RatioBound, OutOfReach_SaysHowFarItGot) {
   const ToyRegistry toys;
   const Array a = smooth(DType::f32, shape_of({20, 50, 60}));
-  std::vector<std::uint8_t> out;
+  Vector<std::uint8_t> out;
   VectorSink sink(out);
   const auto result = compress(a.view(), with_bound(BoundKind::ratio, 1000), toys.registry, {}, sink);
   EXPECT_EQ(result.status().code(), StatusCode::bound_not_met);
@@ -234,7 +234,7 @@ TEST(RatioBound, OutOfReach_SaysHowFarItGot) {
 
 TEST(Encoder, BoundsThatNeedTheWholeArray_AreRefused) {
   const ToyRegistry toys;
-  std::vector<std::uint8_t> out;
+  Vector<std::uint8_t> out;
   VectorSink sink(out);
   for (const BoundKind kind : {BoundKind::rel, BoundKind::psnr, BoundKind::ratio})
     EXPECT_EQ(
@@ -244,8 +244,8 @@ TEST(Encoder, BoundsThatNeedTheWholeArray_AreRefused) {
 
 TEST(Encoder, WrongAmountOfData_IsRefused) {
   const ToyRegistry toys;
-  const std::vector<std::uint8_t> data(44);
-  std::vector<std::uint8_t> out;
+  const Vector<std::uint8_t> data(44);
+  Vector<std::uint8_t> out;
   VectorSink sink(out);
   auto few = Encoder::create(DType::f32, shape_of({10}), with_bound(BoundKind::lossless), toys.registry, {}, sink);
   ASSERT_TRUE((*few)->push({data.data(), 36}).ok());
@@ -262,7 +262,7 @@ TEST(Encoder, ArrayLargerThanTheSample_EqualsOneShot) {
   const Array a = smooth(DType::u8, shape_of({280, 500, 503}));
   const CompressOptions options = with_bound(BoundKind::lossless);
   const auto expected = compress_ok(a, options, toys.registry);
-  std::vector<std::uint8_t> out;
+  Vector<std::uint8_t> out;
   VectorSink sink(out);
   Execution execution = with_threads(2);
   execution.memory_limit = UINT64_C(160) << 20;

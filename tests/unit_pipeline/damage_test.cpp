@@ -27,7 +27,7 @@ Array small_array() {
   return a;
 }
 
-std::vector<std::uint8_t> small_stream(const ToyRegistry& toys) {
+Vector<std::uint8_t> small_stream(const ToyRegistry& toys) {
   CompressOptions options = with_bound(BoundKind::rel, 1e-2);
   options.fill_bits = {std::bit_cast<std::uint32_t>(7.5f)};
   options.metadata = {'{', '}'};
@@ -100,7 +100,7 @@ TEST(Damage, EverySingleByteFlip_KeepGoing_GivesDataOrHoles) {
 struct LargeStream {
   ToyRegistry toys;
   Array array = smooth(DType::f64, shape_of({40, 70, 130}));
-  std::vector<std::uint8_t> bytes = compress_ok(array, with_bound(BoundKind::lossless), toys.registry);
+  Vector<std::uint8_t> bytes = compress_ok(array, with_bound(BoundKind::lossless), toys.registry);
   std::vector<std::size_t> offsets;  // of segments, and of the trailer
 
   LargeStream() {
@@ -145,9 +145,9 @@ TEST(Damage, SameDamage_SameErrorForAnyThreads) {
 
 TEST(Damage, SegmentsSwapped_IsRefused) {
   LargeStream s;
-  const std::vector<std::uint8_t> first(s.bytes.begin() + s.offsets[0], s.bytes.begin() + s.offsets[1]);
-  const std::vector<std::uint8_t> second(s.bytes.begin() + s.offsets[1], s.bytes.begin() + s.offsets[2]);
-  std::vector<std::uint8_t> swapped(s.bytes.begin(), s.bytes.begin() + s.offsets[0]);
+  const Vector<std::uint8_t> first(s.bytes.begin() + s.offsets[0], s.bytes.begin() + s.offsets[1]);
+  const Vector<std::uint8_t> second(s.bytes.begin() + s.offsets[1], s.bytes.begin() + s.offsets[2]);
+  Vector<std::uint8_t> swapped(s.bytes.begin(), s.bytes.begin() + s.offsets[0]);
   swapped.insert(swapped.end(), second.begin(), second.end());
   swapped.insert(swapped.end(), first.begin(), first.end());
   swapped.insert(swapped.end(), s.bytes.begin() + s.offsets[2], s.bytes.end());
@@ -172,15 +172,15 @@ TEST(Damage, SegmentSizeDestroyed_KeepGoing_LosesThatSegmentOnly) {
 // Time steps appended to one file, read one after another where the source stands, as from a pipe.
 struct AppendedFile {
   LargeStream one;
-  std::vector<std::uint8_t> bytes;
+  Vector<std::uint8_t> bytes;
 
   AppendedFile() {
     for (int step = 0; step < 3; ++step) bytes.insert(bytes.end(), one.bytes.begin(), one.bytes.end());
   }
   std::size_t at(std::size_t step, std::size_t segment) const { return step * one.bytes.size() + one.offsets[segment]; }
   /// Decodes all three steps; holes of each step.
-  std::array<std::vector<Hole>, 3> decode() const {
-    std::array<std::vector<Hole>, 3> holes;
+  std::array<Vector<Hole>, 3> decode() const {
+    std::array<Vector<Hole>, 3> holes;
     MemorySource source(bytes);
     DecompressOptions options = keep_going();
     options.more_streams = true;
@@ -274,11 +274,11 @@ TEST(Damage, HugeDeclaredSizes_MeetTheMemoryLimit) {
   MemorySource source(stream);
   const auto decoder = Decoder::open(source, toys.registry, tight);
   ASSERT_TRUE(decoder.ok());
-  std::vector<std::uint8_t> out(4000);
+  Vector<std::uint8_t> out(4000);
   const auto pulled = (*decoder)->pull(out);
   EXPECT_EQ(pulled.status().code(), StatusCode::memory_limit);
   EXPECT_GT(pulled.status().first(), 4 << 20) << "the message says how much is needed";
-  std::vector<std::uint8_t> sunk;
+  Vector<std::uint8_t> sunk;
   VectorSink sink(sunk);
   EXPECT_EQ(compress(a.view(), with_bound(BoundKind::abs, 1), toys.registry, tight, sink).status().code(),
             StatusCode::memory_limit);

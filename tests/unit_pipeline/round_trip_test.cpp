@@ -4,31 +4,31 @@
 namespace quern::testing {
 namespace {
 
-const std::vector<std::vector<std::uint64_t>>& shapes() {
-  static const std::vector<std::vector<std::uint64_t>> all{{},
-                                                           {0},
-                                                           {1},
-                                                           {5, 0, 3},
-                                                           {1, 1, 1, 1},
-                                                           {7},
-                                                           {16},
-                                                           {17},
-                                                           {15},
-                                                           {1009},
-                                                           {2, 8, 16},
-                                                           {3, 9, 17},
-                                                           {1, 7, 15},
-                                                           {40, 31, 37},
-                                                           {37, 70, 130},
-                                                           {5, 4, 3, 2, 11},
-                                                           {2, 3, 2, 3, 2, 3, 2, 3},
-                                                           {1, 1, 5000},
-                                                           {1, 300, 40},
-                                                           {2, 5, 3000},
-                                                           {3000, 1, 1},
-                                                           {9, 2100, 40},
-                                                           {3, 17, 4200},
-                                                           {200000}};
+const std::vector<Vector<std::uint64_t>>& shapes() {
+  static const std::vector<Vector<std::uint64_t>> all{{},
+                                                      {0},
+                                                      {1},
+                                                      {5, 0, 3},
+                                                      {1, 1, 1, 1},
+                                                      {7},
+                                                      {16},
+                                                      {17},
+                                                      {15},
+                                                      {1009},
+                                                      {2, 8, 16},
+                                                      {3, 9, 17},
+                                                      {1, 7, 15},
+                                                      {40, 31, 37},
+                                                      {37, 70, 130},
+                                                      {5, 4, 3, 2, 11},
+                                                      {2, 3, 2, 3, 2, 3, 2, 3},
+                                                      {1, 1, 5000},
+                                                      {1, 300, 40},
+                                                      {2, 5, 3000},
+                                                      {3000, 1, 1},
+                                                      {9, 2100, 40},
+                                                      {3, 17, 4200},
+                                                      {200000}};
   return all;
 }
 
@@ -128,7 +128,7 @@ TEST(RoundTrip, PushInOddPieces_EqualsOneShot) {
     const CompressOptions options = with_bound(BoundKind::abs, 0.01);
     const auto expected = compress_ok(a, options, toys.registry);
     std::mt19937 rng(3);
-    std::vector<std::uint8_t> out;
+    Vector<std::uint8_t> out;
     VectorSink sink(out);
     auto encoder = Encoder::create(a.dtype, shape, options, toys.registry, with_threads(2), sink);
     ASSERT_TRUE(encoder.ok()) << encoder.status().text();
@@ -157,9 +157,9 @@ TEST(RoundTrip, PullInOddPieces_FromAPipe_EqualsOneShot) {
     PipeSource source(stream);
     auto decoder = Decoder::open(source, toys.registry, with_threads(3));
     ASSERT_TRUE(decoder.ok()) << decoder.status().text();
-    std::vector<std::uint8_t> got;
+    Vector<std::uint8_t> got;
     while (true) {
-      std::vector<std::uint8_t> piece(4 * (1 + rng() % 3000));
+      Vector<std::uint8_t> piece(4 * (1 + rng() % 3000));
       const auto n = (*decoder)->pull(piece);
       ASSERT_TRUE(n.ok()) << n.status().text();
       if (*n == 0) break;
@@ -203,7 +203,7 @@ TEST(RoundTrip, NarrowArray_IsStoredOnlyIfItDoesNotCompress) {
   expect_within(good, decompress_ok(stream, good.dtype, shape, toys.registry), 0.01);
   EXPECT_TRUE(compress_ok(good, options, toys.registry, with_threads(3)) == stream);
 
-  std::vector<std::uint8_t> pushed;
+  Vector<std::uint8_t> pushed;
   VectorSink sink(pushed);
   auto encoder = Encoder::create(good.dtype, shape, options, toys.registry, with_threads(2), sink);
   ASSERT_TRUE(encoder.ok()) << encoder.status().text();
@@ -220,12 +220,12 @@ TEST(RoundTrip, NarrowArray_IsStoredOnlyIfItDoesNotCompress) {
 }
 
 // The test vector of docs/format.md.
-std::vector<std::uint8_t> specified_stream() {
+Vector<std::uint8_t> specified_stream() {
   const std::string hex =
       "8951524e580d0a0a2b0000000001000010010300000101000100010103010103000000fe2ac19264"
       "b0a32b1800000000ffff3b731da5cadd010203b86cbdf2045536cc1801000000000000005c000000"
       "00000000699d00b751454ea8";
-  std::vector<std::uint8_t> bytes;
+  Vector<std::uint8_t> bytes;
   for (std::size_t i = 0; i < hex.size(); i += 2)
     bytes.push_back(static_cast<std::uint8_t>(std::stoul(hex.substr(i, 2), nullptr, 16)));
   return bytes;
@@ -233,7 +233,7 @@ std::vector<std::uint8_t> specified_stream() {
 
 TEST(RoundTrip, SpecifiedStream_Decodes) {
   const Array a = decompress_ok(specified_stream(), DType::u8, shape_of({3}), Registry({}));
-  EXPECT_EQ(a.bytes, (std::vector<std::uint8_t>{1, 2, 3}));
+  EXPECT_EQ(a.bytes, (Vector<std::uint8_t>{1, 2, 3}));
 }
 
 TEST(RoundTrip, SpecifiedStream_IsWhatIsWrittenToday) {
@@ -252,7 +252,7 @@ TEST(RoundTrip, SmallField_PaysLittleForTheContainer) {
   const ToyRegistry toys({1, 64, 200});
   const Array a = smooth(DType::f32, shape_of({100, 200}));
   CompressOptions options = with_bound(BoundKind::abs, 0.01);
-  std::vector<std::uint8_t> out;
+  Vector<std::uint8_t> out;
   const auto stream = compress_ok(a, options, toys.registry);
   MemorySource source(stream);
   const auto info = inspect(source, toys.registry);

@@ -14,13 +14,13 @@
 
 namespace quern::testing {
 
-inline Shape shape_of(std::vector<std::uint64_t> extents) { return Shape::make(extents).value(); }
+inline Shape shape_of(Vector<std::uint64_t> extents) { return Shape::make(extents).value(); }
 
 /// An array that owns its memory.
 struct Array {
   DType dtype = DType::f32;
   Shape shape;
-  std::vector<std::uint8_t> bytes;
+  Vector<std::uint8_t> bytes;
 
   Array(DType t, Shape s) : dtype(t), shape(s), bytes(static_cast<std::size_t>(s.elems() * dtype_bytes(t))) {}
   ArrayView view() const { return {bytes.data(), dtype, shape}; }
@@ -63,11 +63,10 @@ inline void spoil(Array& a, float fill) {
 struct ToyRegistry {
   ToyCodec exact;
   ToyCodec lossy;
-  Registry registry;
+  std::array<const ArrayCodec*, 2> list{&exact, &lossy};
+  Registry registry{list};
   explicit ToyRegistry(std::array<std::uint64_t, 3> chunk = {4, 16, 32}, std::size_t extra_params = 0)
-      : exact("lossless", 200, chunk, false, extra_params),
-        lossy("lorenzo", 201, chunk, true, extra_params),
-        registry({&exact, &lossy}) {}
+      : exact("lossless", 200, chunk, false, extra_params), lossy("lorenzo", 201, chunk, true, extra_params) {}
 };
 
 inline Execution with_threads(std::size_t threads) {
@@ -82,9 +81,9 @@ inline CompressOptions with_bound(BoundKind kind, double value = 0) {
   return options;
 }
 
-inline std::vector<std::uint8_t> compress_ok(const Array& a, const CompressOptions& options, const Registry& registry,
-                                             const Execution& execution = {}, CompressReport* report = nullptr) {
-  std::vector<std::uint8_t> out;
+inline Vector<std::uint8_t> compress_ok(const Array& a, const CompressOptions& options, const Registry& registry,
+                                        const Execution& execution = {}, CompressReport* report = nullptr) {
+  Vector<std::uint8_t> out;
   VectorSink sink(out);
   const auto result = compress(a.view(), options, registry, execution, sink);
   EXPECT_TRUE(result.ok()) << result.status().text();

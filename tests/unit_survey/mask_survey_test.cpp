@@ -17,7 +17,7 @@ namespace {
 constexpr float kFill = -9999.0F;
 constexpr std::uint64_t kFillBits = 0xC61C3C00;  // of kFill
 
-Shape shape_of(const std::vector<std::uint64_t>& extents) { return Shape::make(extents).value(); }
+Shape shape_of(const Vector<std::uint64_t>& extents) { return Shape::make(extents).value(); }
 
 std::vector<float> ramp(std::uint64_t count) {
   std::vector<float> out(static_cast<std::size_t>(count));
@@ -25,9 +25,8 @@ std::vector<float> ramp(std::uint64_t count) {
   return out;
 }
 
-std::vector<std::uint8_t> compressed(const std::vector<float>& values, const Shape& shape,
-                                     const CompressOptions& options) {
-  std::vector<std::uint8_t> stream;
+Vector<std::uint8_t> compressed(const std::vector<float>& values, const Shape& shape, const CompressOptions& options) {
+  Vector<std::uint8_t> stream;
   VectorSink sink(stream);
   const auto report =
       compress(ArrayView{values.data(), DType::f32, shape}, options, builtin_codecs(), Execution{}, sink);
@@ -41,7 +40,7 @@ CompressOptions absolute(double bound) {
   return options;
 }
 
-Result<MaskSurvey> survey(const std::vector<std::uint8_t>& stream, const Execution& execution = {}) {
+Result<MaskSurvey> survey(const Vector<std::uint8_t>& stream, const Execution& execution = {}) {
   MemorySource source(stream);
   return survey_masks(source, execution);
 }
@@ -83,7 +82,7 @@ TEST(MaskSurvey, RepeatedLand_CountedAsRepeatedAndAsReported) {
     values[i] = 1e30F;
     ++land;
   }
-  std::vector<std::uint8_t> stream;
+  Vector<std::uint8_t> stream;
   VectorSink sink(stream);
   const Shape shape = shape_of({64, 128, 128});
   const auto report =
@@ -121,7 +120,7 @@ TEST(MaskSurvey, ThreadsOffsetsAndProgress_SameCounts) {
   auto values = ramp(1 << 20);
   for (std::size_t i = 0; i < values.size(); i += 9) values[i] = std::numeric_limits<float>::quiet_NaN();
   const auto stream = compressed(values, shape_of({64, 128, 128}), absolute(1e-3));
-  std::vector<std::uint8_t> after(7, 0xAB);
+  Vector<std::uint8_t> after(7, 0xAB);
   after.insert(after.end(), stream.begin(), stream.end());
   MemorySource source(after);
   Execution execution;

@@ -10,11 +10,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <quern/array.h>
 #include <quern/bound.h>
 #include <quern/execution.h>
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern {
@@ -27,7 +27,7 @@ struct CodecInfo {
 };
 
 /// `--set key=value` pairs in the order given; a codec refuses keys it does not know.
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using Settings = Vector<std::pair<String, String>>;
 
 /// The array as a codec sees it: the same elements in the same order with axes merged to rank 3 (leading extents 1),
 /// cut into chunks of equal shape (smaller at the upper ends).
@@ -46,7 +46,7 @@ struct ChunkGrid {
 /// header.
 struct CodecPlan {
   ChunkGrid grid;
-  std::vector<std::uint8_t> params;
+  Vector<std::uint8_t> params;
 };
 
 /// A box of values inside a larger array, in host memory. Strides in elements; the last axis is contiguous.
@@ -119,7 +119,7 @@ struct OpenRequest {
 
 /// Encodes the chunks of one array. Made once an array; `encode` may be called from several threads at once,
 /// each call with its own scratch.
-class ChunkEncoder {
+class ChunkEncoder : public Allocated {
  public:
   virtual ~ChunkEncoder() = default;
   virtual const CodecPlan& plan() const = 0;
@@ -133,7 +133,7 @@ class ChunkEncoder {
 };
 
 /// Decodes chunks. Input bytes are hostile: `decode` returns data or a Status and never reads or writes out of bounds.
-class ChunkDecoder {
+class ChunkDecoder : public Allocated {
  public:
   virtual ~ChunkDecoder() = default;
   /// The grid, checked against the header's shape: extents multiply to the shape's elements, chunk within limits.
@@ -154,16 +154,16 @@ class ArrayCodec {
   virtual Result<std::unique_ptr<ChunkDecoder>> open(const OpenRequest& request) const = 0;
 };
 
-/// Immutable list of codecs; does not own them.
+/// Immutable list of codecs; owns neither them nor the list.
 class Registry {
  public:
-  explicit Registry(std::vector<const ArrayCodec*> codecs) : codecs_(std::move(codecs)) {}
+  explicit constexpr Registry(std::span<const ArrayCodec* const> codecs) : codecs_(codecs) {}
   std::span<const ArrayCodec* const> all() const { return codecs_; }
   const ArrayCodec* by_name(std::string_view name) const;
   const ArrayCodec* by_id(std::uint16_t id) const;
 
  private:
-  std::vector<const ArrayCodec*> codecs_;
+  std::span<const ArrayCodec* const> codecs_;
 };
 
 /// Every codec of this build; built on first use, immutable.

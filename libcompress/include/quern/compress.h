@@ -9,12 +9,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <quern/array.h>
 #include <quern/bound.h>
 #include <quern/codec.h>
 #include <quern/execution.h>
+#include <quern/memory.h>
 #include <quern/status.h>
 #include <quern/stream_io.h>
 
@@ -32,14 +32,14 @@ struct CompressOptions {
   std::string codec = "auto";
   std::string goal = "ratio";  ///< ratio | psnr | speed
   /// Declared fill values as element bit patterns (in the low bits); compared by value: -0 equals 0.
-  std::vector<std::uint64_t> fill_bits;
+  Vector<std::uint64_t> fill_bits;
   /// Range for `rel` and `psnr` when the caller knows it; else it is measured over valid values.
   std::optional<ValueRange> range;
   /// Look for repeated values whose masking pays. NaN, Inf and declared fill values are always masked.
   bool find_repeated = true;
   Settings settings;
   /// Free bytes kept in the stream for the tool that reads it (JSON by convention); at most 1 MiB.
-  std::vector<std::uint8_t> metadata;
+  Vector<std::uint8_t> metadata;
 };
 
 struct CompressReport {
@@ -69,8 +69,8 @@ struct StreamInfo {
   ChunkGrid grid;
   std::uint64_t chunks = 0;
   std::uint64_t segments = 0;
-  std::vector<std::uint64_t> fill_bits;
-  std::vector<std::uint8_t> metadata;
+  Vector<std::uint64_t> fill_bits;
+  Vector<std::uint8_t> metadata;
   std::uint64_t header_bytes = 0;
 };
 
@@ -97,12 +97,12 @@ struct DecompressOptions {
 
 struct DecompressReport {
   std::uint64_t input_bytes = 0;
-  std::vector<Hole> holes;
+  Vector<Hole> holes;
 };
 
 /// Streaming compression: create, push every element once in C order, finish.
 /// Kinds psnr and ratio, and rel without a given range, need the whole array: use compress().
-class Encoder {
+class Encoder : public Allocated {
  public:
   static Result<std::unique_ptr<Encoder>> create(DType dtype, const Shape& shape, const CompressOptions& options,
                                                  const Registry& registry, const Execution& execution, ByteSink& sink);
@@ -114,7 +114,7 @@ class Encoder {
 };
 
 /// Streaming and random-access decompression of one stream.
-class Decoder {
+class Decoder : public Allocated {
  public:
   /// Reads and checks the header. `source` must outlive the decoder. A source that is at its end fails with `truncated`
   /// and Status::first() == 0: that is how a reader of several streams finds the last.
@@ -146,7 +146,7 @@ struct StreamSpan {
 
 /// All streams of a source that can seek, in order, found from their trailers. Reads headers and trailers only; checks
 /// the headers. O(streams).
-Result<std::vector<StreamSpan>> list_streams(ByteSource& source);
+Result<Vector<StreamSpan>> list_streams(ByteSource& source);
 
 /// A size no stream of such an array exceeds: raw + 256 + raw/1000 + metadata.
 Result<std::uint64_t> max_stream_bytes(DType dtype, const Shape& shape, std::size_t metadata_bytes = 0);

@@ -5,16 +5,30 @@
 #include <cstdint>
 #include <functional>
 
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern {
 
+/// A reference to a callable `void(std::size_t index)`; does not own it and never allocates.
+class TaskBody {
+ public:
+  template <class F>
+  TaskBody(const F& f)  // NOLINT: implicit, so that a lambda can be passed
+      : object_(&f), call_([](const void* object, std::size_t i) { (*static_cast<const F*>(object))(i); }) {}
+  void operator()(std::size_t index) const { call_(object_, index); }
+
+ private:
+  const void* object_;
+  void (*call_)(const void*, std::size_t);
+};
+
 /// Runs `tasks` calls of `body(index)`, each index once, in any order and on any thread, and returns when all have
 /// returned. A caller may supply its own (a simulation's pool); the library starts no threads of its own then.
-class TaskRunner {
+class TaskRunner : public Allocated {
  public:
   virtual ~TaskRunner() = default;
-  virtual void run(std::size_t tasks, const std::function<void(std::size_t)>& body) = 0;
+  virtual void run(std::size_t tasks, const TaskBody& body) = 0;
   /// Number of calls that may be under way at once; used for sizing scratch only, never for the format.
   virtual std::size_t width() const = 0;
 };
@@ -22,7 +36,7 @@ class TaskRunner {
 /// Runs the tasks in order on the calling thread.
 class SerialRunner final : public TaskRunner {
  public:
-  void run(std::size_t tasks, const std::function<void(std::size_t)>& body) override {
+  void run(std::size_t tasks, const TaskBody& body) override {
     for (std::size_t i = 0; i < tasks; ++i) body(i);
   }
   std::size_t width() const override { return 1; }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <quern/array.h>
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern::io {
@@ -33,9 +34,9 @@ std::vector<FileLibrary> file_libraries();
 /// What a file says of an array, or what is to be written.
 struct ArrayMeta {
   DType dtype = DType::f32;
-  Shape shape;                           ///< slowest axis first, as the bytes lie in memory
-  std::vector<std::uint64_t> fill_bits;  ///< from _FillValue, missing_value, HDF5 fill values that are set by the user
-  double scale_factor = 1.0;             ///< packed netCDF: physical = packed * scale_factor + add_offset
+  Shape shape;                      ///< slowest axis first, as the bytes lie in memory
+  Vector<std::uint64_t> fill_bits;  ///< from _FillValue, missing_value, HDF5 fill values that are set by the user
+  double scale_factor = 1.0;        ///< packed netCDF: physical = packed * scale_factor + add_offset
   double add_offset = 0.0;
   bool packed = false;
   bool is_complex = false;      ///< last axis of extent 2 holds real and imaginary parts

@@ -4,18 +4,18 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include <quern/array.h>
 #include <quern/bound.h>
 #include <quern/execution.h>
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern {
 
 /// Which elements count: everything finite in the original that is not one of these bit patterns (compared by value).
 struct ValidityRule {
-  std::vector<std::uint64_t> fill_bits;
+  Vector<std::uint64_t> fill_bits;
 };
 
 struct Quality {
@@ -30,8 +30,8 @@ struct Quality {
   std::optional<double> psnr_db;  ///< 20 log10(range) - 10 log10(MSE); nothing when MSE is 0
   std::optional<double> nrmse;    ///< RMSE / range; nothing when the range is 0
   std::optional<double> ssim;     ///< mean structural similarity, 2-D and 3-D windows; see ssim.cpp for the definition
-  std::vector<double> error_autocorrelation;  ///< lags 1..n of x - x' along the fastest axis, valid pairs
-  std::uint64_t max_ulp = 0;                  ///< largest distance in units in the last place (floating point)
+  Vector<double> error_autocorrelation;  ///< lags 1..n of x - x' along the fastest axis, valid pairs
+  std::uint64_t max_ulp = 0;             ///< largest distance in units in the last place (floating point)
 };
 
 struct QualityOptions {
@@ -56,7 +56,7 @@ struct Violation {
 struct BoundCheck {
   std::uint64_t violations = 0;  ///< finite elements over the bound + specials that changed
   std::uint64_t specials_lost = 0;
-  std::vector<Violation> first;  ///< at most 16, lowest indices
+  Vector<Violation> first;  ///< at most 16, lowest indices
 };
 
 /// Checks every element against an enforced bound, exactly: floats by error-free differences (products for pwrel),

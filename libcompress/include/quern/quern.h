@@ -19,8 +19,9 @@
  *            or newer header is understood, and members this library does not know must be zero. None is kept.
  * Handles.   quern_context: who runs, how much memory, what went wrong last. quern_params: what is wanted. A handle may be
  *            used by one thread at a time; different handles are independent. Destroying NULL does nothing.
- * Memory.    A call takes what it needs and gives it back before it returns. memory_limit bounds it:
- *            QUERN_ERROR_MEMORY_LIMIT; running out is QUERN_ERROR_OUT_OF_MEMORY, with nothing left behind.
+ * Memory.    A call takes what it needs from the context's allocator and gives it back before it returns. memory_limit
+ *            bounds it: QUERN_ERROR_MEMORY_LIMIT; running out is QUERN_ERROR_OUT_OF_MEMORY, with nothing left behind.
+ *            Threads of the library's own take a few hundred bytes each from the C++ heap besides.
  * Threads.   The library starts none of its own unless `threads` says so; with `runner` it starts none at all.
  * Sizes.     Bytes and elements are uint64_t or size_t and never assumed to fit in 32 bits.
  * Numbers.   Enumerators are stored in streams or compared by callers: a value never changes its meaning.
@@ -111,6 +112,16 @@ typedef struct quern_runner {
   void* user;
 } quern_runner;
 
+/** Where memory comes from. Both functions may be called from several threads at once when the calls are allowed
+ * several, and do not call back into the library. */
+typedef struct quern_allocator {
+  /** `bytes` bytes at a multiple of `alignment` (a power of two), or NULL when there are none. NULL itself: malloc. */
+  void* (*allocate)(void* user, size_t bytes, size_t alignment);
+  /** Takes back what allocate gave, with the same bytes and alignment. */
+  void (*release)(void* user, void* memory, size_t bytes, size_t alignment);
+  void* user;
+} quern_allocator;
+
 /** Called between parts of long work, from the calling thread. Return 0 to cancel: QUERN_ERROR_CANCELLED. */
 typedef int (*quern_progress)(void* user, uint64_t elements_done, uint64_t elements_total);
 
@@ -122,9 +133,12 @@ typedef struct quern_context_desc {
   uint64_t memory_limit;   /**< bytes a call may allocate; 0: no limit */
   quern_progress progress; /**< NULL: none */
   void* progress_user;
+  quern_allocator allocator; /**< of the context and of every call on it */
 } quern_context_desc;
-#define QUERN_CONTEXT_DESC_INIT \
-  { sizeof(quern_context_desc), 1, {NULL, 0, NULL}, 0, NULL, NULL }
+#define QUERN_CONTEXT_DESC_INIT                                                         \
+  {                                                                                     \
+    sizeof(quern_context_desc), 1, {NULL, 0, NULL}, 0, NULL, NULL, { NULL, NULL, NULL } \
+  }
 
 /** `desc` may be NULL: one thread, no limit. `*context` is NULL on failure. */
 QUERN_API quern_status quern_context_create(const quern_context_desc* desc, quern_context** context);
@@ -180,6 +194,8 @@ typedef struct quern_params quern_params;
 
 /** Starts as: lossless, codec auto, goal ratio. */
 QUERN_API quern_status quern_params_create(quern_params** params);
+/** The same in memory of the caller's choice, which is used whenever the parameters change; NULL: malloc. */
+QUERN_API quern_status quern_params_create_with_allocator(const quern_allocator* allocator, quern_params** params);
 QUERN_API void quern_params_destroy(quern_params* params);
 QUERN_API quern_status quern_params_set_bound(quern_params* params, quern_bound_kind kind, double value);
 /** Keys: codec (a name or auto), goal (ratio, psnr, speed), mask_search (0, 1), range (MIN:MAX, for rel and psnr when
@@ -253,6 +269,34 @@ QUERN_API quern_status quern_decompress(quern_context* context, const void* stre
 /** Decodes the half-open box [begin, end) alone; `array` has the box's extents. Reads only the parts that meet it. */
 QUERN_API quern_status quern_decompress_region(quern_context* context, const void* stream, uint64_t size,
                                                const uint64_t* begin, const uint64_t* end, quern_array* array);
+
+/* ---- plan and queue --------------------------------------------------------------------------------------------- */
+
+/** What will be done to arrays of one type, extents and memory space, with a copy of the parameters: for many arrays in
+ *  turn, and for work that is queued. */
+typedef struct quern_plan quern_plan;
+
+/** `array` gives type, extents and memory space; its data is not looked at. The plan takes its memory from the
+ * context's allocator. `*plan` is NULL on failure. */
+QUERN_API quern_status quern_plan_create(quern_context* context, const quern_params* params, const quern_array* array,
+                                         quern_plan** plan);
+QUERN_API void quern_plan_destroy(quern_plan* plan);
+/** A size that no stream made with this plan exceeds. */
+QUERN_API quern_status quern_plan_bound(const quern_plan* plan, uint64_t* bytes);
+/** Bytes of memory, in the arrays' memory space, that a queued call with this plan works in. 0 for host memory: the
+ * work is done at once, in memory from the context's allocator. */
+QUERN_API quern_status quern_plan_workspace(const quern_plan* plan, uint64_t* bytes);
+
+/** Queues a compression on `queue` (of the device that holds the array) and returns; nothing is allocated in the
+ * array's memory space, and workspace, stream, `*size` and array belong to the call until the queue has passed it. Host
+ * memory: `queue` is NULL, the workspace may be NULL, and everything is done when the call returns. */
+QUERN_API quern_status quern_compress_async(quern_context* context, const quern_plan* plan, const quern_array* array,
+                                            void* workspace, uint64_t workspace_bytes, void* stream, uint64_t capacity,
+                                            uint64_t* size, void* queue);
+/** The same for a decompression. */
+QUERN_API quern_status quern_decompress_async(quern_context* context, const void* stream, uint64_t size,
+                                              quern_array* array, void* workspace, uint64_t workspace_bytes,
+                                              void* queue);
 
 /* ---- look first ------------------------------------------------------------------------------------------------- */
 

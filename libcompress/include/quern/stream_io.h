@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern {
@@ -34,14 +34,23 @@ class ByteSource {
 /// Fills `out` from the source, asking again where it gave less; the count is less than asked only at its end.
 Result<std::size_t> read_up_to(ByteSource& source, std::span<std::uint8_t> out);
 
-/// Appends to a vector the caller owns.
+/// Appends to a vector of bytes the caller owns.
+template <class Bytes>
 class VectorSink final : public ByteSink {
  public:
-  explicit VectorSink(std::vector<std::uint8_t>& out) : out_(out) {}
-  Status write(std::span<const std::uint8_t> bytes) override;
+  explicit VectorSink(Bytes& out) : out_(out) {}
+  Status write(std::span<const std::uint8_t> bytes) override {
+    try {
+      out_.insert(out_.end(), bytes.begin(), bytes.end());
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::out_of_memory, "out of memory after {0} bytes of output",
+                    static_cast<std::int64_t>(out_.size()));
+    }
+    return {};
+  }
 
  private:
-  std::vector<std::uint8_t>& out_;
+  Bytes& out_;
 };
 
 /// Fills memory the caller owns; what does not fit fails with destination_too_small and leaves it as it was.

@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include <quern/memory.h>
 
 namespace quern::mask {
 
@@ -44,7 +45,7 @@ class BinaryEncoder {
  public:
   static constexpr bool kDecodes = false;
 
-  explicit BinaryEncoder(std::vector<std::uint8_t>& out) : out_(out) {}
+  explicit BinaryEncoder(Vector<std::uint8_t>& out) : out_(out) {}
 
   unsigned bit(BitModel& model, unsigned value) {
     const std::uint32_t bound = (range_ >> 15) * model.zero();
@@ -92,7 +93,7 @@ class BinaryEncoder {
     }
   }
 
-  std::vector<std::uint8_t>& out_;
+  Vector<std::uint8_t>& out_;
   std::uint64_t low_ = 0;
   std::uint32_t range_ = 0xFFFFFFFFU;
 };

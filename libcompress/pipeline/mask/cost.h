@@ -6,9 +6,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include <quern/bound.h>
+#include <quern/memory.h>
 
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/mask/words.h"
@@ -135,8 +135,8 @@ class CostEstimate {
   Quantizer<W> quantize_;
   SampledRows sample_;
   std::uint64_t cols_;
-  std::vector<std::int32_t> now_;
-  std::vector<std::int32_t> above_;
+  Vector<std::int32_t> now_;
+  Vector<std::int32_t> above_;
 };
 
 }  // namespace quern::mask

@@ -27,11 +27,11 @@ class PatternTable {
   }
 
   /// Most frequent first, ties to the smaller bits. A pattern that occurs once among many is cheaper verbatim.
-  std::vector<std::uint64_t> specials() && {
+  Vector<std::uint64_t> specials() && {
     std::sort(patterns_.begin(), patterns_.end(), [](const Pattern& a, const Pattern& b) {
       return a.count != b.count ? a.count > b.count : a.bits < b.bits;
     });
-    std::vector<std::uint64_t> bits;
+    Vector<std::uint64_t> bits;
     for (const Pattern& p : patterns_) {
       if (bits.size() == kMaxSpecials || (p.count == 1 && patterns_.size() > kFewPatterns)) break;
       bits.push_back(p.bits);
@@ -46,7 +46,7 @@ class PatternTable {
     std::uint64_t bits;
     std::uint64_t count;
   };
-  std::vector<Pattern> patterns_;
+  Vector<Pattern> patterns_;
   std::size_t last_ = 0;
 };
 

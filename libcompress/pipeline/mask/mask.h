@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include <quern/bound.h>
 #include <quern/codec.h>
 #include <quern/dtype.h>
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern::mask {
@@ -24,10 +24,10 @@ using Extents = std::array<std::uint64_t, 3>;
 /// Bit patterns stand in the low bits of 64-bit words. A cell's class is 0 (valid), k in 1..specials.size() (the cell
 /// holds specials[k-1]) or kVerbatimClass.
 struct SegmentMask {
-  std::vector<std::uint64_t> specials;
-  std::vector<std::uint8_t> classes;    ///< one a cell, C order of the segment; empty when no cell is special
-  std::vector<std::uint64_t> verbatim;  ///< bits of the verbatim cells, in C order
-  std::uint64_t masked = 0;             ///< cells whose class is not 0
+  Vector<std::uint64_t> specials;
+  Vector<std::uint8_t> classes;    ///< one a cell, C order of the segment; empty when no cell is special
+  Vector<std::uint64_t> verbatim;  ///< bits of the verbatim cells, in C order
+  std::uint64_t masked = 0;        ///< cells whose class is not 0
 
   bool empty() const { return masked == 0; }
   friend bool operator==(const SegmentMask&, const SegmentMask&) = default;
@@ -47,7 +47,7 @@ Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<c
                                   const RepeatedRule& rule);
 
 /// Appends the stored form to `out`; an empty mask adds no byte. Fails when the mask does not fit the extents.
-Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, std::vector<std::uint8_t>& out);
+Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out);
 
 /// What decode_mask allocates at most for a segment of those extents: classes, scratch and every cell verbatim. Extents
 /// of a valid segment (their product fits 64 bits).

@@ -46,7 +46,7 @@ std::uint64_t plane_hash(std::span<const std::uint8_t> cells) {
 std::uint64_t best_reference(std::span<const std::uint8_t> classes, const Extents& extents) {
   const std::uint64_t planes = extents[0], plane_cells = extents[1] * extents[2];
   if (planes < 3) return 1;
-  std::vector<std::uint64_t> hashes(planes);
+  Vector<std::uint64_t> hashes(planes);
   for (std::uint64_t i = 0; i < planes; ++i) hashes[i] = plane_hash(classes.subspan(i * plane_cells, plane_cells));
   std::uint64_t best = 1, best_equal = 0;
   for (std::uint64_t d = 1; d <= std::min(kMaxReferenceDistance, planes - 1); ++d) {
@@ -74,7 +74,7 @@ Status check_for_encoding(const SegmentMask& mask, std::uint64_t cells) {
   return {};
 }
 
-Status encode_unguarded(const SegmentMask& mask, const Extents& extents, DType dtype, std::vector<std::uint8_t>& out) {
+Status encode_unguarded(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out) {
   if (mask.empty()) return {};
   const auto cells = cells_of(extents);
   if (!cells) return Status(StatusCode::invalid_argument, "extents of a mask overflow");
@@ -153,7 +153,7 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const Ext
 
 }  // namespace
 
-Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, std::vector<std::uint8_t>& out) {
+Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out) {
   const std::size_t size = out.size();
   try {
     return encode_unguarded(mask, extents, dtype, out);

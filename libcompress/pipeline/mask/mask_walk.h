@@ -10,7 +10,8 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
-#include <vector>
+
+#include <quern/memory.h>
 
 #include "libcompress/pipeline/mask/binary_coder.h"
 #include "libcompress/pipeline/mask/mask.h"
@@ -317,10 +318,10 @@ class Walk {
   unsigned alphabet_;
   std::uint64_t pitch_;
   std::uint64_t grid_cols_;
-  std::vector<std::uint8_t> states_;  // of the blocks of the plane under way
-  std::vector<std::uint8_t> copied_;  // 1: taken from the reference plane
-  std::vector<std::uint8_t> plane_;   // the plane under way with padding
-  std::vector<std::uint64_t> open_;   // mixed blocks of the block row under way
+  Vector<std::uint8_t> states_;  // of the blocks of the plane under way
+  Vector<std::uint8_t> copied_;  // 1: taken from the reference plane
+  Vector<std::uint8_t> plane_;   // the plane under way with padding
+  Vector<std::uint64_t> open_;   // mixed blocks of the block row under way
   unsigned last_plane_same_ = 0;
   std::uint64_t last_verbatim_ = 0;
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <vector>
+
+#include <quern/memory.h>
 
 #include "libcompress/pipeline/mask/cost.h"
 #include "libcompress/pipeline/mask/mask.h"
@@ -40,8 +41,8 @@ class RepeatedCandidates {
     }
   }
 
-  std::vector<Word> values() const {
-    std::vector<Word> values;
+  Vector<Word> values() const {
+    Vector<Word> values;
     for (const Slot& s : slots_) {
       if (s.count != 0) values.push_back(s.value);
     }
@@ -102,7 +103,7 @@ class RepeatedFinder {
     std::uint64_t count;
   };
 
-  std::vector<Word> candidates() const {
+  Vector<Word> candidates() const {
     RepeatedCandidates<Word> summary;
     const bool masked = !mask_.empty();
     const SampledRows sample(box_.extents);
@@ -112,14 +113,14 @@ class RepeatedFinder {
         if (p[x] == p[x - 1] && !(masked && mask_.classes[first + x] != 0)) summary.add(p[x]);
       }
     });
-    std::vector<Word> values = summary.values();
+    Vector<Word> values = summary.values();
     if constexpr (W::kFloat) {
       if (minus_zero_cost_ != 0 && minus_zeros_ >= kFewMinusZeros &&
           std::find(values.begin(), values.end(), W::kSign) == values.end()) {
         values.push_back(W::kSign);
       }
     }
-    std::vector<Candidate> counted;
+    Vector<Candidate> counted;
     for (const Word value : values) {
       const std::uint64_t count = count_of(value);
       const bool exceptional = W::kFloat && value == W::kSign && minus_zero_cost_ != 0;
@@ -131,7 +132,7 @@ class RepeatedFinder {
       return a.count != b.count ? a.count > b.count : a.value < b.value;
     });
     if (counted.size() > kMaxCandidates) counted.resize(kMaxCandidates);
-    std::vector<Word> result;
+    Vector<Word> result;
     for (const Candidate& c : counted) result.push_back(c.value);
     return result;
   }
@@ -197,8 +198,8 @@ class RepeatedFinder {
   std::uint64_t minus_zero_cost_;
   std::uint64_t minus_zeros_ = 0;  // not masked yet
   SegmentMask& mask_;
-  std::vector<Word> copy_;
-  std::vector<std::uint8_t> stored_;
+  Vector<Word> copy_;
+  Vector<std::uint8_t> stored_;
 };
 
 /// Adds classes to `mask` for repeated values that pay. Costs nothing when the scan saw too few equal neighbours.

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include <quern/codec.h>
+#include <quern/memory.h>
 
 #include "libcompress/pipeline/mask/words.h"
 
@@ -21,8 +21,8 @@ struct ScanCounts {
 
 /// Declared fill values as words; both zeros when one of them is declared.
 template <class W>
-std::vector<typename W::Word> fill_words(std::span<const std::uint64_t> fill_bits) {
-  std::vector<typename W::Word> fills;
+Vector<typename W::Word> fill_words(std::span<const std::uint64_t> fill_bits) {
+  Vector<typename W::Word> fills;
   for (const std::uint64_t bits : fill_bits) {
     const auto word = static_cast<typename W::Word>(bits);
     if (W::kFloat && (word & W::kMagnitude) >= W::kInfinity) continue;  // masked anyway
