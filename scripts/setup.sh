@@ -33,6 +33,8 @@ packages=(
 if ((!minimal)); then
   packages+=(
     git                                             # which files changed
+    gfortran pkg-config                             # the Fortran module and the installed package
+    abigail-tools                                   # is the library still binary compatible
     libgtest-dev libbenchmark-dev                   # tests and micro-benchmarks
     clang libclang-rt-14-dev                        # fuzzers
     clang-format clang-tidy                         # layout and static checks

@@ -1,0 +1,83 @@
+# Debian packages with `cpack -G DEB`: libquern0, libquern-dev and quern. scripts/package.sh builds them with the
+# folders of a Debian system; any other build tree packs what its own installation would hold, under /usr.
+if(NOT QUERN_HAVE_LIBRARY)
+  return()
+endif()
+set(QUERN_PACKAGE_CONTACT "quern maintainers <maintainers@quern.example>" CACHE STRING
+  "Who made the Debian packages: name <address>")
+find_program(QUERN_GZIP gzip)
+if(NOT QUERN_GZIP)
+  return()  # Debian's documents are compressed
+endif()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_CONTACT ${QUERN_PACKAGE_CONTACT})
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian/strip_archives.cmake)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_COMPONENTS_ALL runtime development)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_SOURCE quern)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+string(CONCAT what "quern compresses arrays of numbers so that every value comes back\n"
+  "within a bound that the user chooses. Streams describe and check\n"
+  "themselves; missing values, NaN and infinities are kept exactly.\n.\n")
+
+set(runtime libquern${PROJECT_VERSION_MAJOR})
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${runtime})
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
+string(CONCAT CPACK_COMPONENT_RUNTIME_DESCRIPTION
+  "error-bounded compression of scientific arrays - shared library\n" "${what}"
+  "This package holds the library that programs load.")
+
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libquern-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+  "${runtime} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), libc6-dev, libzstd-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
+string(CONCAT CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
+  "error-bounded compression of scientific arrays - development files\n" "${what}"
+  "This package holds headers for C and C++, the source of the Fortran\n"
+  "module, the static library, and what pkg-config and CMake need.")
+
+set(packages runtime ${runtime} development libquern-dev)
+if(QUERN_HAVE_CLI)
+  list(APPEND CPACK_COMPONENTS_ALL command)
+  list(APPEND packages command quern)
+  set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME quern)
+  set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
+  string(CONCAT CPACK_COMPONENT_COMMAND_DESCRIPTION
+    "error-bounded compression of scientific arrays - command\n" "${what}"
+    "This package holds the command, which reads and writes raw, .npy, HDF5\n"
+    "and netCDF files.")
+endif()
+
+# Every Debian package has its licence and changes in a folder of its own; a plain installation has them once.
+configure_file(cmake/debian/changelog.in ${CMAKE_BINARY_DIR}/package/changelog.Debian @ONLY)
+add_custom_command(
+  OUTPUT ${CMAKE_BINARY_DIR}/package/changelog.gz ${CMAKE_BINARY_DIR}/package/changelog.Debian.gz
+  COMMAND sh -c "'${QUERN_GZIP}' -9nc '${PROJECT_SOURCE_DIR}/CHANGELOG.md' > changelog.gz"
+  COMMAND sh -c "'${QUERN_GZIP}' -9nc changelog.Debian > changelog.Debian.gz"
+  WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/package
+  DEPENDS CHANGELOG.md ${CMAKE_BINARY_DIR}/package/changelog.Debian VERBATIM)
+add_custom_target(quern_changelogs ALL
+  DEPENDS ${CMAKE_BINARY_DIR}/package/changelog.gz ${CMAKE_BINARY_DIR}/package/changelog.Debian.gz)
+while(packages)
+  list(POP_FRONT packages component package)
+  install(FILES ${CMAKE_BINARY_DIR}/package/changelog.gz ${CMAKE_BINARY_DIR}/package/changelog.Debian.gz
+    cmake/debian/copyright
+    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package} COMPONENT ${component} EXCLUDE_FROM_ALL)
+endwhile()
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/libquern-dev
+  COMPONENT development EXCLUDE_FROM_ALL)
+include(CPack)
