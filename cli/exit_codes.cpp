@@ -82,6 +82,11 @@ void fail_status(const Status& status, Phase phase, const std::string& file) {
   fail(exit_for(status, phase), file + ": " + status.text() + advice(status.code()));
 }
 
+void fail_call(int status, const std::string& text, Phase phase, const std::string& file) {
+  const auto code = static_cast<StatusCode>(status);
+  fail(exit_for(Status(code, ""), phase), file + ": " + text + advice(code));
+}
+
 void fail_errno(const std::string& file, const std::string& what) {
   const int error = errno;
   fail(Exit::io, file + ": cannot " + what + ": " + errno_text(error));

@@ -42,6 +42,9 @@ Exit exit_for(const Status& status, Phase phase);
 /// Throws with the file's name, the status's text and what to do about it.
 [[noreturn]] void fail_status(const Status& status, Phase phase, const std::string& file);
 
+/// The same for a call of the C interface.
+[[noreturn]] void fail_call(int status, const std::string& text, Phase phase, const std::string& file);
+
 inline void check(const Status& status, Phase phase, const std::string& file) {
   if (!status.ok()) fail_status(status, phase, file);
 }

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <quern/compress.h>
-#include <quern/metrics.h>
+#include <quern/quern.hpp>
 
 #include "cli/byte_streams.h"
 #include "cli/clock.h"
@@ -22,17 +22,30 @@ namespace {
 struct Row {
   std::string codec;
   ErrorBound bound;
-  CompressReport report;
-  Quality quality;
+  quernxx::Report report = QUERN_REPORT_INIT;
+  quernxx::Quality quality = QUERN_QUALITY_INIT;
   std::uint64_t violations = 0;
   double compress_seconds = 0;
   double decompress_seconds = 0;
+
+  bool has_bound() const { return report.enforced_kind == QUERN_BOUND_ABS && report.enforced_value > 0; }
+  double error_share() const { return has_bound() ? quality.max_error / report.enforced_value : 0; }
 };
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::string codec_name(std::size_t index) {
+  quern_codec_info info = QUERN_CODEC_INFO_INIT;
+  return quern_codec_get(index, &info) == QUERN_OK ? info.name : "";
+}
+
+bool supports(std::size_t codec, DType dtype, quern_bound_kind kind) {
+  int yes = 0;
+  return quern_codec_supports(codec, static_cast<quern_dtype>(dtype), kind, &yes) == QUERN_OK && yes != 0;
 }
 
 double speed(std::uint64_t bytes, double seconds) {
@@ -56,44 +69,54 @@ struct Bench {
   ArrayView array;
   Buffer& stream;
   Buffer& decoded;
-  Execution execution;
+  quernxx::Context context;
 };
 
-Row run_one(const Bench& bench, const std::string& codec, const ErrorBound& bound) {
-  CompressOptions options;
-  options.bound = bound;
-  options.codec = codec;
-  options.goal = bench.args.codec.goal;
-  options.settings = bench.args.codec.settings;
-  options.find_repeated = bench.args.codec.find_repeated;
-  options.fill_bits = bench.input.fill_bits;
-  Row row{codec, bound, {}, {}, 0, 0, 0};
-  const std::string& name = bench.input.label;
+quernxx::Extents extents_of(const ArrayView& array) {
+  const auto extents = array.shape.extents();
+  return {extents.begin(), extents.end()};
+}
+
+quernxx::Params params_for(const Bench& bench, const std::string& codec, const ErrorBound& bound) {
+  quernxx::Params params;
+  params.bound(static_cast<quern_bound_kind>(bound.kind), bound.value);
+  params.set("codec", codec).set("goal", bench.args.codec.goal);
+  params.set("mask_search", bench.args.codec.find_repeated ? "1" : "0");
+  for (const auto& [key, value] : bench.args.codec.settings) params.set(key.c_str(), value.c_str());
+  for (const std::uint64_t bits : bench.input.fill_bits)
+    params.add_fill(static_cast<quern_dtype>(bench.array.dtype), &bits);
+  return params;
+}
+
+Row run_one(Bench& bench, const std::string& codec, const ErrorBound& bound) {
+  Row row{codec, bound};
+  const auto dtype = static_cast<quern_dtype>(bench.array.dtype);
+  const quernxx::ConstArray original(bench.array.data, dtype, extents_of(bench.array));
+  const quernxx::Array back(static_cast<void*>(bench.decoded.data()), dtype, extents_of(bench.array));
   std::vector<double> compressing;
   std::vector<double> decompressing;
-  for (unsigned i = 0; i < bench.args.repeats; ++i) {
-    SpanSink sink(bench.stream.span());
-    const Stopwatch first;
-    row.report = check(compress(bench.array, options, builtin_codecs(), bench.execution, sink), Phase::encode, name);
-    compressing.push_back(first.seconds());
-    MemorySource source(sink.written());
-    const Stopwatch second;
-    (void)check(decompress(source, {bench.decoded.data(), bench.array.dtype, bench.array.shape}, builtin_codecs(),
-                           bench.execution),
-                Phase::decode, name);
-    decompressing.push_back(second.seconds());
+  Phase phase = Phase::encode;
+  try {
+    const quernxx::Params params = params_for(bench, codec, bound);
+    std::size_t bytes = 0;
+    for (unsigned i = 0; i < bench.args.repeats; ++i) {
+      phase = Phase::encode;
+      const Stopwatch first;
+      bytes = quernxx::compress_into(bench.context, params, original, bench.stream.data(), bench.stream.span().size(),
+                                     &row.report);
+      compressing.push_back(first.seconds());
+      phase = Phase::decode;
+      const Stopwatch second;
+      quernxx::decompress(bench.context, {bench.stream.data(), bytes}, back);
+      decompressing.push_back(second.seconds());
+    }
+    row.quality = quernxx::compare(bench.context, params, original, back);
+    row.violations = quernxx::verify(bench.context, original, {bench.stream.data(), bytes}).violations;
+  } catch (const quernxx::Error& error) {
+    fail_call(error.status(), error.what(), phase, bench.input.label);
   }
   row.compress_seconds = median(std::move(compressing));
   row.decompress_seconds = median(std::move(decompressing));
-  const ArrayView back{bench.decoded.data(), bench.array.dtype, bench.array.shape};
-  QualityOptions quality;
-  quality.validity.fill_bits = options.fill_bits;
-  quality.with_ssim = false;
-  quality.autocorrelation_lags = 0;
-  row.quality = check(measure_quality(bench.array, back, quality, bench.execution), Phase::decode, name);
-  row.violations =
-      check(check_bound(bench.array, back, row.report.enforced, quality.validity, bench.execution), Phase::decode, name)
-          .violations;
   return row;
 }
 
@@ -101,20 +124,18 @@ void print_row(const Row& row, const Bench& bench, double copy) {
   const std::uint64_t bytes = bench.array.bytes();
   const double ratio =
       static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(row.report.output_bytes, 1));
-  const bool has_bound = row.report.enforced.kind == BoundKind::abs && row.report.enforced.value > 0;
-  const double error_share = has_bound ? row.quality.max_error / row.report.enforced.value : 0;
   if (bench.args.run.json) {
     Json out;
     out["input"] = bench.input.label;
     out["codec"] = row.codec;
     out["bound"] = bound_json(row.bound.kind, row.bound.value);
-    out["enforced"] = bound_json(row.report.enforced.kind, row.report.enforced.value);
+    out["enforced"] = bound_json(static_cast<BoundKind>(row.report.enforced_kind), row.report.enforced_value);
     out["input_bytes"] = bytes;
     out["output_bytes"] = row.report.output_bytes;
     out["ratio"] = ratio;
     out["psnr_db"] = number_or_null(row.quality.psnr_db);
     out["max_error"] = number_or_null(row.quality.max_error);
-    out["max_error_over_bound"] = has_bound ? number_or_null(error_share) : Json(nullptr);
+    out["max_error_over_bound"] = row.has_bound() ? number_or_null(row.error_share()) : Json(nullptr);
     out["violations"] = row.violations;
     out["compress_seconds"] = row.compress_seconds;
     out["decompress_seconds"] = row.decompress_seconds;
@@ -132,20 +153,21 @@ void print_row(const Row& row, const Bench& bench, double copy) {
   print_text(fmt::format(
       "{:10} {:>9} {:>9.2f} {:>8} {:>8} {:>9.0f} {:>4.0f}% {:>9.0f} {:>4.0f}%{}\n", row.codec,
       row.bound.kind == BoundKind::lossless ? std::string("lossless") : fmt::format("rel {:.0e}", row.bound.value),
-      ratio, row.quality.psnr_db ? fmt::format("{:.1f}", *row.quality.psnr_db) : "inf",
-      has_bound ? fmt::format("{:.4f}", error_share) : "-", speed(bytes, row.compress_seconds),
+      ratio, std::isinf(row.quality.psnr_db) ? "inf" : fmt::format("{:.1f}", row.quality.psnr_db),
+      row.has_bound() ? fmt::format("{:.4f}", row.error_share()) : "-", speed(bytes, row.compress_seconds),
       share(row.compress_seconds), speed(bytes, row.decompress_seconds), share(row.decompress_seconds),
       row.violations == 0 ? "" : fmt::format("  {} VIOLATIONS", row.violations)));
 }
 
-std::vector<const ArrayCodec*> chosen_codecs(const BenchArgs& args) {
-  const auto all = builtin_codecs().all();
-  if (args.codecs.empty()) return {all.begin(), all.end()};
-  std::vector<const ArrayCodec*> out;
+/// Indices for quern_codec_get.
+std::vector<std::size_t> chosen_codecs(const BenchArgs& args) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; args.codecs.empty() && i < quern_codec_count(); ++i) out.push_back(i);
   for (const std::string& name : args.codecs) {
-    const ArrayCodec* codec = builtin_codecs().by_name(name);
-    if (codec == nullptr) fail(Exit::usage, "--codec " + name + ": no such codec; see quern list codecs");
-    out.push_back(codec);
+    std::size_t i = 0;
+    while (i < quern_codec_count() && codec_name(i) != name) ++i;
+    if (i == quern_codec_count()) fail(Exit::usage, "--codec " + name + ": no such codec; see quern list codecs");
+    out.push_back(i);
   }
   return out;
 }
@@ -161,9 +183,8 @@ void bench_one(const std::string& path, const BenchArgs& args, Exit& result) {
   stream.touch();
   decoded.touch();
   touch_pages(whole.view().data, input.bytes());
-  Bench bench{args, input, whole.view(), stream, decoded, {}};
-  bench.execution.threads = args.run.threads;
-  bench.execution.memory_limit = memory;
+  Bench bench{args,   input,   whole.view(),
+              stream, decoded, quernxx::Context(static_cast<std::uint32_t>(args.run.threads), memory)};
   const double copy = copy_seconds(bench.array, decoded, args.repeats);
   if (!args.run.json)
     print_text(
@@ -172,17 +193,17 @@ void bench_one(const std::string& path, const BenchArgs& args, Exit& result) {
                     input.label, input.meta.shape.text(), dtype_name(input.meta.dtype), thread_count(args.run),
                     args.repeats, speed(input.bytes(), copy), "codec", "bound", "ratio", "PSNR", "err/E", "comp MB/s",
                     "copy", "dec MB/s", "copy"));
-  for (const ArrayCodec* codec : chosen_codecs(args)) {
+  for (const std::size_t codec : chosen_codecs(args)) {
     std::vector<ErrorBound> bounds;
-    if (codec->supports(input.meta.dtype, BoundKind::abs)) {
+    if (supports(codec, input.meta.dtype, QUERN_BOUND_ABS)) {
       for (const double rel : args.rel) bounds.push_back({BoundKind::rel, rel});
-    } else if (codec->supports(input.meta.dtype, BoundKind::lossless)) {
+    } else if (supports(codec, input.meta.dtype, QUERN_BOUND_LOSSLESS)) {
       bounds.push_back({BoundKind::lossless, 0.0});
     } else if (!args.run.quiet) {
-      print_note(fmt::format("{}: {} does not take {}", input.label, codec->info().name, dtype_name(input.meta.dtype)));
+      print_note(fmt::format("{}: {} does not take {}", input.label, codec_name(codec), dtype_name(input.meta.dtype)));
     }
     for (const ErrorBound& bound : bounds) {
-      const Row row = run_one(bench, codec->info().name, bound);
+      const Row row = run_one(bench, codec_name(codec), bound);
       print_row(row, bench, copy);
       if (row.violations != 0 && result == Exit::ok) result = Exit::bound;
     }
