@@ -77,7 +77,7 @@ ChunkLayout describe_chunks(hid_t dcpl, hid_t type) {
     bytes *= extents[a];
   }
   if (filter_entry(dcpl).position != 0)
-    throw Problem(Trouble::dataset,
+    throw Problem(Trouble::request,
                   "another filter stands before quern and would change the numbers it is to keep within their bound: "
                   "leave out shuffle, scale-offset and the like, and put checksums or other compressors after quern");
   if (fill_status(dcpl) == H5D_FILL_VALUE_USER_DEFINED)

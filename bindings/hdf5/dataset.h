@@ -20,7 +20,8 @@ struct FilterEntry {
 /// Throws Problem(dataset) when quern is not in the list.
 FilterEntry filter_entry(hid_t dcpl);
 
-/// The chunks of a dataset with this list and type. Throws Problem(dataset) saying why quern cannot serve it.
+/// The chunks of a dataset with this list and type. Throws Problem(dataset) saying why quern cannot serve it,
+/// Problem(request) when another filter stands before quern.
 ChunkLayout describe_chunks(hid_t dcpl, hid_t type);
 
 /// What HDF5 writes into the part of an edge chunk that is outside the dataset: one element as stored.
