@@ -94,7 +94,8 @@ Words words_for(hid_t dcpl, hid_t type) {
   const FilterEntry entry = filter_entry(dcpl);
   const Request request = parse_request(entry.words.data(), entry.words.size());
   ChunkEncoder(request, {}, 1);  // wrong settings are told before a wrong dataset
-  const ChunkLayout layout = describe_chunks(dcpl, type);
+  ChunkLayout layout = describe_chunks(dcpl, type);
+  if (request.missing) layout.fill = request.missing;
   ChunkEncoder(request, layout, 1).check();
   return make_words(request, layout);
 }
@@ -165,7 +166,7 @@ herr_t quern_hdf5_request(quern_bound_kind kind, double value, uint32_t codec_id
   using namespace quern::hdf5;
   return guarded<herr_t>("quern_hdf5_request", -1, [&] {
     if (words == nullptr) throw Problem(Trouble::request, "the place for the words is NULL");
-    Request request{codec_id, kind, kind == QUERN_BOUND_LOSSLESS ? 0.0 : value, options};
+    const Request request{codec_id, kind, kind == QUERN_BOUND_LOSSLESS ? 0.0 : value, options, std::nullopt};
     const Words made = make_words(request, {});
     const Request checked = parse_request(made.data(), kRequestWords);
     ChunkEncoder(checked, {}, 1);

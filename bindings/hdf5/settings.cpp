@@ -13,7 +13,8 @@ constexpr unsigned kVersion = 1;
 constexpr unsigned kVersionMask = 0xFF;
 constexpr unsigned kFillFlag = 0x100;
 constexpr unsigned kBigEndianFlag = 0x200;
-constexpr unsigned kKnownFlags = kFillFlag | kBigEndianFlag;
+constexpr unsigned kMissingFlag = 0x400;
+constexpr unsigned kKnownFlags = kFillFlag | kBigEndianFlag | kMissingFlag;
 
 enum Word : std::size_t {
   kVersionWord,
@@ -77,14 +78,16 @@ Request parse_request(const unsigned* words, std::size_t count) {
   out.codec_id = w[kCodecWord];
   out.options = w[kOptionsWord];
   out.value = std::bit_cast<double>(join(w[kValueHighWord], w[kValueLowWord]));
+  if ((w[kVersionWord] & kMissingFlag) != 0) out.missing = join(w[kFillHighWord], w[kFillLowWord]);
   switch (w[kKindWord]) {
     case QUERN_BOUND_LOSSLESS:
     case QUERN_BOUND_ABS:
     case QUERN_BOUND_PWREL: out.kind = static_cast<quern_bound_kind>(w[kKindWord]); break;
     case QUERN_BOUND_REL:
       refuse(
-          "a bound relative to the range (kind 2) means nothing to a filter, which sees one chunk at a time: give "
-          "the absolute bound, the relative one times the dataset's max - min");
+          "a bound relative to the range (kind 2) means nothing to a filter, which sees one chunk at a time: use quern "
+          "h5 pack "
+          "--rel, or give the absolute bound, the relative one times the dataset's max - min");
     case QUERN_BOUND_PSNR:
     case QUERN_BOUND_RATIO:
       refuse(
@@ -120,7 +123,7 @@ ChunkLayout parse_layout(const unsigned* words, std::size_t count) {
     out.extents[a] = extent;
     bytes *= extent;
   }
-  if ((w[kVersionWord] & kFillFlag) != 0) out.fill = join(w[kFillHighWord], w[kFillLowWord]);
+  if ((w[kVersionWord] & (kFillFlag | kMissingFlag)) != 0) out.fill = join(w[kFillHighWord], w[kFillLowWord]);
   return out;
 }
 
@@ -133,16 +136,18 @@ Words make_words(const Request& request, const ChunkLayout& layout) {
   w[kValueHighWord] = static_cast<unsigned>(value >> 32);
   w[kValueLowWord] = static_cast<unsigned>(value & 0xFFFFFFFF);
   w[kOptionsWord] = request.options;
+  const auto set_fill = [&](unsigned flag, std::uint64_t bits) {
+    w[kVersionWord] |= flag;
+    w[kFillHighWord] = static_cast<unsigned>(bits >> 32);
+    w[kFillLowWord] = static_cast<unsigned>(bits & 0xFFFFFFFF);
+  };
+  if (request.missing) set_fill(kMissingFlag, *request.missing);
   if (!layout.known()) return w;
   if (layout.big_endian) w[kVersionWord] |= kBigEndianFlag;
   w[kDtypeWord] = static_cast<unsigned>(layout.dtype);
   w[kRankWord] = layout.rank;
   for (std::uint32_t a = 0; a < layout.rank; ++a) w[kExtentsWord + a] = static_cast<unsigned>(layout.extents[a]);
-  if (layout.fill) {
-    w[kVersionWord] |= kFillFlag;
-    w[kFillHighWord] = static_cast<unsigned>(*layout.fill >> 32);
-    w[kFillLowWord] = static_cast<unsigned>(*layout.fill & 0xFFFFFFFF);
-  }
+  if (layout.fill && !request.missing) set_fill(kFillFlag, *layout.fill);
   return w;
 }
 

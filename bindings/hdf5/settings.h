@@ -15,12 +15,14 @@ inline constexpr std::size_t kRequestWords = 6;
 inline constexpr std::size_t kWords = 18;
 using Words = std::array<unsigned, kWords>;
 
-/// Words 0 to 5: what the user asks for.
+/// Words 0 to 5, and a declared missing value: what the user asks for.
 struct Request {
   std::uint32_t codec_id = 0;  ///< 0: chosen by the library
   quern_bound_kind kind = QUERN_BOUND_LOSSLESS;
   double value = 0;
   std::uint32_t options = 0;  ///< goal in bits 0 to 3; bit 4: do not look for repeated values
+  /// Bits of a value that marks missing data, declared by the user in words 16 and 17 in place of the fill value.
+  std::optional<std::uint64_t> missing;
 };
 
 /// Words 6 to 17 and the flags in word 0: what the dataset's chunks are.
@@ -29,7 +31,7 @@ struct ChunkLayout {
   std::uint32_t rank = 0;                               ///< 0: not known
   std::array<std::uint64_t, QUERN_MAX_RANK> extents{};  ///< slowest axis first
   bool big_endian = false;                              ///< as stored; the machine's own order inside quern
-  std::optional<std::uint64_t> fill;                    ///< bits of the fill value
+  std::optional<std::uint64_t> fill;                    ///< bits of the fill or missing value
 
   bool known() const { return rank != 0; }
   std::uint64_t elems() const;

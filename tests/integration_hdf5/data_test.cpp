@@ -153,6 +153,24 @@ TEST_F(FilterData, FillValueNanAndInf_ComeBackBitForBit) {
   }
 }
 
+TEST_F(FilterData, DeclaredMissingValue_ComesBackBitForBitAndStaysInTheWords) {
+  auto values = wave<float>(4000);
+  const float missing = 12.3456F;  // inside the range, so that only the declaration can keep it
+  for (std::size_t i = 0; i < values.size(); i += 37) values[i] = missing;
+  Words words = request(QUERN_BOUND_ABS, 0.5, 0, 16);
+  words.resize(18, 0);
+  words[0] |= 0x400;
+  words[17] = std::bit_cast<std::uint32_t>(missing);
+  const auto back = round_trip<float>(H5T_IEEE_F32BE, {4000}, chunked({1000}, words), values);
+  ASSERT_EQ(back.size(), values.size());
+  for (std::size_t i = 0; i < values.size(); i += 37)
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(back[i]), std::bit_cast<std::uint32_t>(missing)) << i;
+  expect_within(values, back, 0.5);
+  const Id made(H5Dget_create_plist(open("x")), H5Pclose);
+  EXPECT_EQ(stored_words(made)[0], 0x601U);
+  EXPECT_EQ(stored_words(made)[17], std::bit_cast<std::uint32_t>(missing));
+}
+
 TEST_F(FilterData, SmallAndOddChunks_RoundTrip) {
   struct Case {
     Extents extents, chunk;
