@@ -254,6 +254,8 @@ void add_texts(Corpus& corpus) {
       "list\ncodecs\n",
       "doctor\n--json\n",
       "--version\n",
+      "h5\nargs\n--pwrel\n1e-3\n--optional\n",
+      "h5\npack\n--rel\n1e-4\n--dataset\n/a\na.nc\n-o\nb.nc\n",
   };
   number = 0;
   for (const char* text : lines) corpus.add("arguments", "line_" + std::to_string(number++), std::string(text));
