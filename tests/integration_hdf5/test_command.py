@@ -122,6 +122,18 @@ class PackTest(CommandTest):
                 self.assertEqual(u[name][...].tobytes(), a[name][...].tobytes(), name)
                 self.assertEqual(u[name]._filters, {}, name)
 
+    def test_OtherVerbs_ReadPackedFilesWithoutAnyPath(self):
+        data, _ = self.fields_file()
+        nowhere = {"HDF5_PLUGIN_PATH": ""}
+        self.ok(QUERN, "h5", "pack", "--abs", "0.01", self.path("in.h5"), "-o", self.path("p.h5"))
+        name = ["--dataset", "/group/field"]
+        told = self.quern("compare", self.path("in.h5"), self.path("p.h5"), *name, "--json", env=nowhere)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertLessEqual(json.loads(told.stdout)["max_error"], 0.01)
+        self.ok(QUERN, "compress", "--lossless", *name, self.path("p.h5"), "-o", self.path("p.qn"), env=nowhere)
+        self.ok(QUERN, "decompress", self.path("p.qn"), "-o", self.path("p.npy"), env=nowhere)
+        self.assert_within(np.load(self.path("p.npy")), data, 0.01)
+
     def test_NamedDatasets_OnlyThose(self):
         self.fields_file()
         told = self.json("h5", "pack", "--abs", "2", "--dataset", "/counts", self.path("in.h5"), "-o",
