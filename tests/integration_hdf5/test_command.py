@@ -1,4 +1,5 @@
-# quern h5 and quern doctor: what they print is what other tools take, and packed files keep all but the values' last digits.
+# quern h5 and quern doctor: what they print is what other tools take, and packed files keep all but the values' last
+# digits.
 # usage: test_command.py PLUGIN_FOLDER QUERN
 import json
 import os
@@ -172,6 +173,20 @@ class PackTest(CommandTest):
         self.assertEqual(told["damaged"], 1)
         self.assertEqual((told["damage"][0]["dataset"], told["damage"][0]["chunk"]), ("/group/field", "(10, 0, 0)"))
         self.assertIn("damaged", told["damage"][0]["reason"])
+
+
+    def test_ForgedType_CheckRefusesBeforeHdf5ReadsBeyondTheChunk(self):
+        path = self.write("x.h5", field((64, 64)), chunks=(32, 32), compression=FILTER,
+                          compression_opts=(1, 0, 1, 0x3FF00000, 0, 0))
+        with open(path, "rb") as f:
+            data = bytearray(f.read())
+        at = data.find(bytes([0x11, 0x20, 0x1F, 0, 4, 0, 0, 0]))  # binary32, little-endian, of 4 bytes
+        self.assertGreater(at, 0)
+        data[at + 5] = 0x20                                       # now of 8196
+        with open(path, "wb") as f:
+            f.write(data)
+        result = self.quern("h5", "check", path)
+        self.assertIn(result.returncode, (2, 3))
 
 
 class DoctorTest(CommandTest):
