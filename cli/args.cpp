@@ -36,9 +36,11 @@ std::optional<ErrorBound> read_bound(const RawArgs& raw, const CLI::App& verb) {
     first = option;
     bound = value;
   };
-  for (const Candidate& candidate : candidates)
-    if (verb.count(candidate.option) != 0)
+  for (const Candidate& candidate : candidates) {
+    const CLI::Option* option = verb.get_option_no_throw(candidate.option);  // not every verb has all of them
+    if (option != nullptr && option->count() != 0)
       accept(candidate.option, parse_bound(candidate.kind, *candidate.text, candidate.option));
+  }
   if (raw.lossless) accept("--lossless", {BoundKind::lossless, 0.0});
   if (bound && bound->kind == BoundKind::pwrel && bound->value >= 1)
     fail(Exit::usage, fmt::format("--pwrel {}: must be below 1", raw.pwrel));
@@ -210,6 +212,37 @@ void read_bench(const RawArgs& raw, BenchArgs& out) {
   out.run = read_run(raw);
 }
 
+void read_h5(const RawArgs& raw, const CLI::App& verb, H5Args& out) {
+  const std::pair<const char*, H5Work> works[] = {
+      {"args", H5Work::args}, {"pack", H5Work::pack}, {"unpack", H5Work::unpack}, {"check", H5Work::check}};
+  const auto* work =
+      std::find_if(std::begin(works), std::end(works), [&](const auto& w) { return w.first == raw.what; });
+  if (work == std::end(works)) fail(Exit::usage, fmt::format("h5 {}: use args, pack, unpack or check", raw.what));
+  out.work = work->second;
+  if (raw.files.size() != (out.work == H5Work::args ? 0 : 1))
+    fail(Exit::usage, out.work == H5Work::args ? "h5 args needs no file: the settings are the same for all datasets"
+                                               : fmt::format("h5 {} works on one file", raw.what));
+  if (!raw.files.empty()) out.input = raw.files.front();
+  if (out.input == "-") fail(Exit::usage, "HDF5 files need seeking; name a file");
+  out.bound = read_bound(raw, verb);
+  const bool wants_bound = out.work == H5Work::args || out.work == H5Work::pack;
+  if (wants_bound && !out.bound)
+    fail(Exit::usage, "no error bound: give exactly one of --abs --rel --pwrel --lossless");
+  if (!wants_bound && out.bound) fail(Exit::usage, fmt::format("h5 {} takes no bound, the file has it", raw.what));
+  if (out.bound && out.work == H5Work::args && out.bound->kind == BoundKind::rel)
+    fail(Exit::usage,
+         "--rel: a filter sees one chunk at a time and needs an absolute bound; quern h5 pack --rel makes "
+         "one for each dataset");
+  out.datasets = raw.datasets;
+  out.codec = read_codec(raw);
+  out.optional = raw.optional;
+  out.run = read_run(raw);
+  out.output = read_output(raw, verb);
+  if (out.output.path == "-") fail(Exit::usage, "-o -: HDF5 files need seeking; name a file");
+  if ((out.work == H5Work::pack || out.work == H5Work::unpack) && out.output.path.empty())
+    fail(Exit::usage, fmt::format("h5 {}: name the new file with -o OUT", raw.what));
+}
+
 void read_small_verbs(const RawArgs& raw, const std::string& verb, const CLI::App& program, Command& out) {
   out.json = raw.json;
   if (verb == "doctor") {
@@ -248,6 +281,9 @@ void read_verb(const RawArgs& raw, const CLI::App& verb, const CLI::App& program
   } else if (name == "bench") {
     out.verb = Verb::bench;
     read_bench(raw, out.bench);
+  } else if (name == "h5") {
+    out.verb = Verb::h5;
+    read_h5(raw, verb, out.h5);
   } else {
     read_small_verbs(raw, name, program, out);
   }
@@ -273,7 +309,7 @@ std::string one_line(std::string message, const CLI::App& program) {
 std::string what_is_missing(int argc, const char* const* argv, const CLI::App& program) {
   const auto verbs = program.get_subcommands();
   if (!verbs.empty()) return "a file or word is missing after " + verbs.front()->get_name();
-  const std::string known = "compress, decompress, info, verify, compare, bench, list, doctor or completion";
+  const std::string known = "compress, decompress, info, verify, compare, bench, h5, list, doctor or completion";
   if (argc > 1) return fmt::format("{} is no verb; use {}", argv[1], known);
   return "say what to do: " + known;
 }

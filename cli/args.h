@@ -17,7 +17,8 @@ namespace quern::cli {
 
 enum class DeviceKind { automatic, cpu, cuda };
 enum class ProgressMode { automatic, always, never };
-enum class Verb { print, compress, decompress, info, verify, compare, bench, list_codecs, list_devices, doctor };
+enum class Verb { print, compress, decompress, info, verify, compare, bench, h5, list_codecs, list_devices, doctor };
+enum class H5Work { args, pack, unpack, check };
 
 /// How the arrays of the input files are described.
 struct DataArgs {
@@ -108,6 +109,18 @@ struct BenchArgs {
   RunArgs run;
 };
 
+/// HDF5 and netCDF-4 files that stay such files, with quern as a filter inside.
+struct H5Args {
+  H5Work work = H5Work::args;
+  std::string input;                ///< empty for args
+  std::optional<ErrorBound> bound;  ///< always set for args and pack
+  std::vector<std::string> datasets;
+  CodecArgs codec;
+  bool optional = false;
+  RunArgs run;
+  OutputArgs output;
+};
+
 struct Command {
   Verb verb = Verb::print;
   std::string text;  ///< Verb::print: help, version or a completion script, to be printed as it is
@@ -117,6 +130,7 @@ struct Command {
   VerifyArgs verify;
   CompareArgs compare;
   BenchArgs bench;
+  H5Args h5;
   bool json = false;  ///< list and doctor
 };
 

@@ -14,6 +14,7 @@ const char* words_for(const std::string& name) {
   if (name == "--goal") return "ratio psnr speed";
   if (name == "--device") return "auto cpu cuda";
   if (name == "--progress") return "auto always never";
+  if (name == "h5") return "args pack unpack check";
   if (name == "list") return "codecs devices";
   if (name == "completion") return "bash zsh fish";
   return nullptr;

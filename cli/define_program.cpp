@@ -152,6 +152,37 @@ void define_bench(CLI::App& program, RawArgs& raw) {
       "*.npy\n");
 }
 
+void define_h5(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = *program.add_subcommand("h5", "quern as a filter inside HDF5 and netCDF-4 files");
+  verb.add_option("WHAT", raw.what, "args (print the filter's settings), pack, unpack or check")
+      ->required()
+      ->type_name("args|pack|unpack|check");
+  verb.add_option("IN", raw.files, "HDF5 or netCDF-4 file, for all but args")->type_name("");
+  CLI::Option_group& bound = *verb.add_option_group("bound", "exactly one, for args and pack");
+  add_value(bound, "--abs", raw.abs, "E", "|x - x'| <= E");
+  add_value(bound, "--rel", raw.rel, "R", "pack: |x - x'| <= R * (max - min) over each dataset's valid values");
+  add_value(bound, "--pwrel", raw.pwrel, "R", "|x - x'| <= R * |x|");
+  bound.add_flag("--lossless", raw.lossless, "every bit comes back");
+  add_repeatable(verb, "--dataset", raw.datasets, "NAME",
+                 "pack, unpack, check: only this one; repeatable [pack: floating-point datasets of 1024 elements and "
+                 "more that are no dimension scales]");
+  add_value(verb, "--codec", raw.codec, "NAME", "see quern list codecs [auto]");
+  add_value(verb, "--goal", raw.goal, "GOAL", "ratio, psnr or speed [ratio]");
+  verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
+  verb.add_flag("--optional", raw.optional, "args: let datasets that quern cannot take be stored without it");
+  add_value(verb, "-o,--output", raw.output, "OUT", "pack, unpack: the new file");
+  verb.add_flag("-f,--force", raw.force, "replace an existing file");
+  verb.add_flag("-q,--quiet", raw.quiet, "only errors");
+  verb.add_flag("-v,--verbose", raw.verbose, "more detail");
+  verb.add_flag("--json", raw.json, "one JSON object on standard output");
+  verb.footer(
+      "pack and unpack run h5repack, which keeps groups, attributes, links and all other datasets.\n"
+      "Examples:\n"
+      "  h5repack -f \"temperature:$(quern h5 args --abs 0.01)\" in.h5 out.h5\n"
+      "  quern h5 pack --rel 1e-4 model.nc -o small.nc\n"
+      "  quern h5 check small.nc\n");
+}
+
 void define_small_verbs(CLI::App& program, RawArgs& raw) {
   CLI::App& list = *program.add_subcommand("list", "list codecs or devices");
   list.add_flag("--json", raw.json, "one JSON object a line");
@@ -182,6 +213,7 @@ std::unique_ptr<CLI::App> define_program(RawArgs& raw) {
   define_verify(*program, raw);
   define_compare(*program, raw);
   define_bench(*program, raw);
+  define_h5(*program, raw);
   define_small_verbs(*program, raw);
   program->footer(
       "Exit codes: 0 ok, 1 usage, 2 input or output, 3 bad stream, 4 bound or target not met, 5 device or memory,\n"

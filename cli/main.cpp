@@ -31,6 +31,7 @@ Exit run(const Command& command) {
     case Verb::verify: return run_verify(command.verify);
     case Verb::compare: return run_compare(command.compare);
     case Verb::bench: return run_bench(command.bench);
+    case Verb::h5: return run_h5(command.h5);
     case Verb::list_codecs: return run_list_codecs(command.json);
     case Verb::list_devices: return run_list_devices(command.json);
     case Verb::doctor: return run_doctor(command.json);

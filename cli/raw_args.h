@@ -25,7 +25,8 @@ struct RawArgs {
   std::string output, html, region, level, repeats;
   bool to_stdout = false, force = false, remove = false, quiet = false, verbose = false, json = false;
   bool append = false, verify = false, keep_going = false, check = false, headers_only = false;
-  std::string what;  ///< list codecs|devices, completion bash|zsh|fish
+  bool optional = false;
+  std::string what;  ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check
 };
 
 /// The program with its verbs as subcommands, writing into `raw`.

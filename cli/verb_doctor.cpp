@@ -16,6 +16,7 @@
 #include "cli/devices.h"
 #include "cli/file_names.h"
 #include "cli/file_report.h"
+#include "cli/h5_plugin.h"
 #include "cli/memory.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
@@ -106,26 +107,14 @@ Finding cuda_finding() {
       "cuda", text, true, {{"devices", devices}, {"why_none", cuda.devices.empty() ? Json(cuda.why_none) : Json()}}};
 }
 
-/// Where HDF5 looks for filters, as far as the environment says, and whether quern's filter is there.
+/// Whether programs over HDF5 would find quern's filter. Not finding it is a problem only where a path was set.
 Finding plugin_finding() {
-  const std::string folders = environment("HDF5_PLUGIN_PATH");
-  if (folders.empty()) return {"hdf5_plugin", "HDF5_PLUGIN_PATH is not set; HDF5 looks in its own default folder only"};
-  std::string text;
-  std::size_t at = 0;
-  bool found = false;
-  while (at <= folders.size()) {
-    const std::size_t colon = std::min(folders.find(':', at), folders.size());
-    const std::string folder = folders.substr(at, colon - at);
-    at = colon + 1;
-    if (folder.empty()) continue;
-    const bool here = access(in_folder(folder, "libh5quern.so").c_str(), R_OK) == 0;
-    found = found || here;
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", folder,
-                        here                    ? "libh5quern.so is there"
-                        : !is_directory(folder) ? "no such folder"
-                                                : "no libh5quern.so");
-  }
-  return {"hdf5_plugin", text, found};
+  const PluginState state = examine_plugin();
+  const bool asked_for = !environment("HDF5_PLUGIN_PATH").empty();
+  return {"hdf5_plugin",
+          state.text,
+          state.available || !asked_for,
+          {{"available", state.available}, {"folders", state.folders}, {"text", state.text}}};
 }
 
 Finding temporary_finding() {

@@ -38,7 +38,7 @@ if ((!minimal)); then
     libgtest-dev libbenchmark-dev                   # tests and micro-benchmarks
     clang libclang-rt-14-dev                        # fuzzers
     clang-format clang-tidy                         # layout and static checks
-    hdf5-tools                                      # h5dump and h5repack in the integration tests
+    hdf5-tools netcdf-bin python3-xarray            # h5dump, h5repack, nccopy and xarray in the integration tests
     python3-numpy python3-h5py python3-netcdf4      # independent checks of files and bounds
     python3-venv                                    # bench/compare
     libzfp-dev                                      # comparison

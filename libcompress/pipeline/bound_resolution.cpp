@@ -1,6 +1,8 @@
 // Bounds from requests and ranges.
 #include "libcompress/pipeline/bound_resolution.h"
 
+#include "libcompress/core/task_runner.h"
+
 namespace quern {
 
 std::optional<ExactRange> given_range(const CompressOptions& options) {
@@ -31,6 +33,13 @@ ResolvedBound resolve_bound(const ErrorBound& bound, const std::optional<ExactRa
     case BoundKind::ratio: break;
   }
   return out;
+}
+
+EnforcedBound enforced_bound(const ArrayView& array, const ErrorBound& bound, std::span<const std::uint64_t> fill_bits,
+                             const Execution& execution) {
+  if (bound.kind != BoundKind::rel) return resolve_bound(bound, std::nullopt).enforced;
+  RunnerHandle runner(execution);
+  return resolve_bound(bound, exact_range(array, fill_bits, runner.get())).enforced;
 }
 
 }  // namespace quern

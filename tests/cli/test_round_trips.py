@@ -338,7 +338,7 @@ class RoundTrips(CliTest):
         here = os.path.dirname(os.path.abspath(__file__))
         with open(os.path.join(here, "..", "..", "docs", "man", "quern.1")) as f:
             manual = f.read().replace("\\-", "-")
-        for verb in ("compress", "decompress", "info", "verify", "compare", "bench", "list", "doctor", "completion"):
+        for verb in ("compress", "decompress", "info", "verify", "compare", "bench", "h5", "list", "doctor", "completion"):
             self.assertIn("quern " + verb, manual)
             text = self.ok(verb, "--help").stdout.decode()
             for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)):

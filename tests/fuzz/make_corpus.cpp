@@ -195,6 +195,48 @@ Status add_masks(Corpus& corpus) {
   return {};
 }
 
+void append_word(Bytes& out, std::uint64_t word) {
+  for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<std::uint8_t>(word >> shift));
+}
+
+/// One chunk of 6x7x9 in both directions, behind the direction and the words that fuzz_hdf5 reads.
+Status add_hdf5_filter(Corpus& corpus, std::size_t type_index, std::uint8_t kind_index, bool big_endian) {
+  const BoundKind kinds[] = {BoundKind::lossless, BoundKind::abs, BoundKind::pwrel};
+  const DType dtype = kChunkTypes[type_index];
+  if (kinds[kind_index] == BoundKind::pwrel && !is_float(dtype)) return {};
+  const std::uint64_t extents[] = {6, 7, 9};
+  QUERN_ASSIGN_OR_RETURN(const Shape shape, Shape::make(extents));
+  const Bytes values = smooth_values(dtype, shape.elems(), true);
+  CompressOptions options;
+  options.bound = {kinds[kind_index], kind_index == 0 ? 0 : is_float(dtype) ? 0.01 : 2.0};
+  const std::string note = R"({"byte_order":"big"})";
+  if (big_endian) options.metadata.assign(note.begin(), note.end());
+  Bytes stream;
+  VectorSink sink(stream);
+  QUERN_ASSIGN_OR_RETURN(const auto report,
+                         compress({values.data(), dtype, shape}, options, builtin_codecs(), {}, sink));
+  (void)report;
+  std::uint64_t bound_bits = 0;
+  std::memcpy(&bound_bits, &options.bound.value, 8);
+  Bytes words;
+  for (const std::uint64_t word :
+       {big_endian ? 0x201ULL : 1ULL, 0ULL, static_cast<unsigned long long>(kinds[kind_index]),
+        static_cast<unsigned long long>(bound_bits >> 32), static_cast<unsigned long long>(bound_bits & 0xFFFFFFFF),
+        0ULL, static_cast<unsigned long long>(dtype), 3ULL, 6ULL, 7ULL, 9ULL})
+    append_word(words, word);
+  words.resize(72);
+  const std::string name =
+      std::string(dtype_name(dtype)) + "_" + std::to_string(kind_index) + (big_endian ? "_big" : "");
+  for (const bool reverse : {false, true}) {
+    Bytes seed{static_cast<std::uint8_t>(reverse ? 1 : 0), 18};
+    seed.insert(seed.end(), words.begin(), words.end());
+    const Bytes& chunk = reverse ? stream : values;
+    seed.insert(seed.end(), chunk.begin(), chunk.end());
+    corpus.add("hdf5", (reverse ? "decode_" : "encode_") + name, seed);
+  }
+  return {};
+}
+
 void add_texts(Corpus& corpus) {
   const char* texts[] = {
       "50x100x100", "1",    "0x3", "2x3x4x5x6x7x8x9", "18446744073709551615x2", "0:10,5:9,:", "3,:4,2:", "9:3,:,:",
@@ -212,6 +254,8 @@ void add_texts(Corpus& corpus) {
       "list\ncodecs\n",
       "doctor\n--json\n",
       "--version\n",
+      "h5\nargs\n--pwrel\n1e-3\n--optional\n",
+      "h5\npack\n--rel\n1e-4\n--dataset\n/a\na.nc\n-o\nb.nc\n",
   };
   number = 0;
   for (const char* text : lines) corpus.add("arguments", "line_" + std::to_string(number++), std::string(text));
@@ -268,6 +312,10 @@ int main(int argc, char** argv) {
       for (std::uint8_t kind = 0; kind < 3; ++kind)
         if (const Status status = add_chunk(corpus, codec, type, kind); !status.ok())
           return complain(builtin_codecs().all()[codec]->info().name, status);
+  for (const std::size_t type : {1, 2, 3, 6, 8})
+    for (std::uint8_t kind = 0; kind < 3; ++kind)
+      if (const Status status = add_hdf5_filter(corpus, type, kind, type == 3); !status.ok())
+        return complain("hdf5", status);
   if (const Status status = add_masks(corpus); !status.ok()) return complain("mask", status);
   add_texts(corpus);
   add_readers(corpus);

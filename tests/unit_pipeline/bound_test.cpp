@@ -57,6 +57,18 @@ TEST(ValueRange, WideIntegers_AreRoundedOutwards) {
   EXPECT_EQ(exact_range(a.view(), {}, runner)->width_down, 0x1.fffffffffffffp63);
 }
 
+TEST(EnforcedBoundOf, RelativeBound_IsThatOfTheStream) {
+  const Array a = array_of<std::int64_t>(DType::i64, {INT64_MAX - 1000, INT64_MAX - 500, INT64_MAX});
+  EXPECT_EQ(enforced_bound(a.view(), {BoundKind::rel, 0.5}, {}, {}), (EnforcedBound{BoundKind::abs, 500}));
+  const Array f = array_of<double>(DType::f64, {0.1, 0.7, NAN});
+  const double bound = enforced_bound(f.view(), {BoundKind::rel, 0.1}, {}, {}).value;
+  EXPECT_LT(bound, 0.06);
+  EXPECT_GT(bound, 0.06 - 1e-16);
+  EXPECT_EQ(enforced_bound(f.view(), {BoundKind::abs, 0.25}, {}, {}), (EnforcedBound{BoundKind::abs, 0.25}));
+  EXPECT_EQ(enforced_bound(array_of<float>(DType::f32, {NAN}).view(), {BoundKind::rel, 0.1}, {}, {}).kind,
+            BoundKind::lossless);
+}
+
 // Element by element, without any short cut.
 template <class Element>
 std::optional<ValueRange> plain_range(const Array& a, const Vector<std::uint64_t>& fills) {

@@ -34,6 +34,7 @@ struct ErrorBound {
 struct EnforcedBound {
   BoundKind kind = BoundKind::lossless;
   double value = 0.0;
+  friend bool operator==(const EnforcedBound&, const EnforcedBound&) = default;
 };
 
 }  // namespace quern

@@ -151,6 +151,11 @@ Result<Vector<StreamSpan>> list_streams(ByteSource& source);
 /// A size no stream of such an array exceeds: raw + 256 + raw/1000 + metadata.
 Result<std::uint64_t> max_stream_bytes(DType dtype, const Shape& shape, std::size_t metadata_bytes = 0);
 
+/// The bound a stream of this array is written under: rel is worked out from the exact range, and rounded down. Kinds
+/// psnr and ratio, which take a search, come back as lossless.
+EnforcedBound enforced_bound(const ArrayView& array, const ErrorBound& bound, std::span<const std::uint64_t> fill_bits,
+                             const Execution& execution);
+
 /// Exact range over valid values: not NaN, not Inf, not a declared fill value. Nothing when no value is valid.
 std::optional<ValueRange> value_range(const ArrayView& array, std::span<const std::uint64_t> fill_bits,
                                       const Execution& execution);

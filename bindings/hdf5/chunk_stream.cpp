@@ -1,0 +1,172 @@
+// Chunks through the C interface.
+#include "bindings/hdf5/chunk_stream.h"
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "bindings/hdf5/element_type.h"
+#include "bindings/hdf5/problem.h"
+
+namespace quern::hdf5 {
+namespace {
+
+constexpr std::uint32_t kGoalMask = 0xF;
+constexpr std::uint32_t kNoMaskSearch = 0x10;
+constexpr std::array<const char*, 3> kGoals{"ratio", "psnr", "speed"};
+/// Notes in the streams of big-endian datasets. Their length alone tells on reading, where settings may be lost.
+constexpr char kBigEndianNote[] = R"({"byte_order":"big"})";
+constexpr std::size_t kBigEndianNoteBytes = sizeof(kBigEndianNote) - 1;
+
+Trouble trouble_of(quern_status status, Trouble otherwise) {
+  return status == QUERN_ERROR_OUT_OF_MEMORY || status == QUERN_ERROR_MEMORY_LIMIT || status == QUERN_ERROR_INTERNAL
+             ? Trouble::resource
+             : otherwise;
+}
+
+/// `context` NULL: a call that has none.
+void check_status(quern_status status, const quern_context* context, Trouble trouble, const std::string& what) {
+  if (status != QUERN_OK) throw Problem(trouble_of(status, trouble), what + ": " + quern_last_error(context));
+}
+
+std::string codec_name(std::uint32_t id) {
+  if (id == 0) return "auto";
+  std::string known;
+  for (std::size_t i = 0; i < quern_codec_count(); ++i) {
+    quern_codec_info info = QUERN_CODEC_INFO_INIT;
+    check_status(quern_codec_get(i, &info), nullptr, Trouble::resource, "the codecs cannot be listed");
+    if (info.id == id) return info.name;
+    known += ", " + std::to_string(info.id) + " " + info.name;
+  }
+  throw Problem(Trouble::request, "this quern, " + std::string(quern_version_string()) + ", has no codec " +
+                                      std::to_string(id) + " (cd_values[1]); it has 0 auto" + known);
+}
+
+Params make_params(const Request& request, const ChunkLayout& layout) {
+  quern_params* raw = nullptr;
+  check_status(quern_params_create(&raw), nullptr, Trouble::resource, "parameters cannot be made");
+  Params params(raw);
+  const auto set = [&](quern_status status) {
+    check_status(status, nullptr, Trouble::request, "the filter's settings (cd_values)");
+  };
+  set(quern_params_set_bound(raw, request.kind, request.value));
+  set(quern_params_set(raw, "codec", codec_name(request.codec_id).c_str()));
+  const std::uint32_t goal = request.options & kGoalMask;
+  if (goal >= kGoals.size() || (request.options & ~(kGoalMask | kNoMaskSearch)) != 0)
+    throw Problem(Trouble::request, "the option word (cd_values[5]) is " + std::to_string(request.options) +
+                                        "; it is 0 for best ratio, 1 for PSNR, 2 for speed, plus 16 to leave repeated "
+                                        "values alone");
+  set(quern_params_set(raw, "goal", kGoals[goal]));
+  set(quern_params_set(raw, "mask_search", (request.options & kNoMaskSearch) != 0 ? "0" : "1"));
+  if (layout.fill) {
+    std::array<std::uint8_t, 8> element{};
+    const std::size_t width = dtype_bytes(static_cast<std::uint32_t>(layout.dtype));
+    for (std::size_t b = 0; b < width; ++b) {
+      const std::size_t at = needs_swap(false) ? width - 1 - b : b;
+      element[at] = static_cast<std::uint8_t>(*layout.fill >> (8 * b));
+    }
+    set(quern_params_add_fill(raw, layout.dtype, element.data()));
+  }
+  if (layout.big_endian) set(quern_params_set_metadata(raw, kBigEndianNote, kBigEndianNoteBytes));
+  return params;
+}
+
+quern_array make_array(const ChunkLayout& layout, void* elements) {
+  quern_array array;
+  check_status(quern_array_init(&array, layout.dtype, layout.rank, layout.extents.data(), elements), nullptr,
+               Trouble::request, "the chunk's shape");
+  return array;
+}
+
+}  // namespace
+
+Context make_context(std::uint32_t threads, std::uint64_t memory_limit) {
+  quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
+  desc.threads = threads;
+  desc.memory_limit = memory_limit;
+  quern_context* context = nullptr;
+  check_status(quern_context_create(&desc, &context), nullptr, Trouble::resource, "a context cannot be made");
+  return Context(context);
+}
+
+void check_request(const Request& request) { make_params(request, {}); }
+
+ChunkEncoder::ChunkEncoder(const Request& request, const ChunkLayout& layout, std::uint32_t threads)
+    : layout_(layout), context_(make_context(threads, 0)), params_(make_params(request, layout)) {}
+
+void ChunkEncoder::check() {
+  if (max_stream_bytes() > kMaxChunkBytes)
+    throw Problem(Trouble::dataset, "a chunk of " + layout_.text() + " has " + std::to_string(layout_.bytes()) +
+                                        " bytes; HDF5 takes less than 4 GiB: choose smaller chunks");
+  // One element through the library itself: it knows best which codec and bound go with which type.
+  const std::uint64_t one = 1;
+  std::array<std::uint8_t, 8> element{};
+  std::array<std::uint8_t, 1024> stream{};
+  quern_array array;
+  check_status(quern_array_init(&array, layout_.dtype, 1, &one, element.data()), nullptr, Trouble::request, "the type");
+  std::uint64_t size = 0;
+  const quern_status status =
+      quern_compress(context_.get(), params_.get(), &array, stream.data(), stream.size(), &size, nullptr);
+  check_status(status, context_.get(), Trouble::dataset,
+               std::string("these settings do not serve ") + dtype_name(static_cast<std::uint32_t>(layout_.dtype)) +
+                   " elements");
+}
+
+std::uint64_t ChunkEncoder::max_stream_bytes() const {
+  const quern_array array = make_array(layout_, nullptr);
+  std::uint64_t bytes = 0;
+  check_status(quern_compress_bound(&array, params_.get(), &bytes), nullptr, Trouble::request, "the chunk's shape");
+  return bytes;
+}
+
+std::uint64_t ChunkEncoder::encode(const void* elements, void* stream, std::uint64_t capacity) {
+  const quern_array array = make_array(layout_, const_cast<void*>(elements));
+  std::uint64_t size = 0;
+  check_status(quern_compress(context_.get(), params_.get(), &array, stream, capacity, &size, nullptr), context_.get(),
+               Trouble::dataset, "a chunk of " + layout_.text() + " cannot be compressed");
+  return size;
+}
+
+ChunkLayout inspect_chunk(const void* stream, std::uint64_t bytes) {
+  quern_stream_info info = QUERN_STREAM_INFO_INIT;
+  check_status(quern_inspect(stream, bytes, &info), nullptr, Trouble::chunk,
+               "the chunk's " + std::to_string(bytes) + " bytes are no stream this quern can read");
+  ChunkLayout out;
+  out.dtype = info.dtype;
+  out.rank = info.rank;
+  std::uint64_t size = dtype_bytes(static_cast<std::uint32_t>(info.dtype));
+  for (std::uint32_t a = 0; a < info.rank; ++a) {
+    const std::uint64_t extent = info.extents[a];
+    if (extent == 0 || size == 0 || extent > kMaxChunkBytes / size)
+      throw Problem(Trouble::chunk, "the chunk's stream claims an array that fits no chunk");
+    out.extents[a] = extent;
+    size *= extent;
+  }
+  if (info.rank == 0) throw Problem(Trouble::chunk, "the chunk's stream holds a single number, which is no chunk");
+  out.big_endian = info.metadata_bytes == kBigEndianNoteBytes;
+  return out;
+}
+
+void check_agreement(const ChunkLayout& stream, const ChunkLayout& settings) {
+  if (!settings.known()) return;
+  if (stream.dtype == settings.dtype && stream.rank == settings.rank && stream.extents == settings.extents &&
+      stream.big_endian == settings.big_endian)
+    return;
+  throw Problem(Trouble::chunk, "the chunk holds " + stream.text() + ", but the dataset's filter settings say " +
+                                    settings.text() +
+                                    ": the chunk comes from another dataset, or the settings were changed");
+}
+
+void decode_chunk(quern_context& context, const void* stream, std::uint64_t bytes, const ChunkLayout& layout,
+                  void* elements) {
+  quern_array array = make_array(layout, elements);
+  check_status(quern_decompress(&context, stream, bytes, &array), &context, Trouble::chunk,
+               "the chunk of " + layout.text() + " is damaged");
+}
+
+std::uint64_t decoder_memory(const ChunkLayout& layout) {
+  constexpr std::uint64_t kLeast = UINT64_C(64) << 20;
+  return kLeast + 4 * layout.bytes();
+}
+
+}  // namespace quern::hdf5

@@ -1,0 +1,176 @@
+// can_apply, set_local and the callback. HDF5 calls them under its lock, one at a time.
+#include "bindings/hdf5/filter.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include <quern/hdf5.h>
+
+#include "bindings/hdf5/chunk_stream.h"
+#include "bindings/hdf5/dataset.h"
+#include "bindings/hdf5/element_type.h"
+#include "bindings/hdf5/error_stack.h"
+
+namespace quern::hdf5 {
+namespace {
+
+struct H5MemoryDeleter {
+  void operator()(void* memory) const { H5free_memory(memory); }
+};
+/// Memory of the pair HDF5 frees buffers with, whatever C runtime this plugin has.
+using H5Memory = std::unique_ptr<void, H5MemoryDeleter>;
+
+H5Memory allocate(std::uint64_t bytes) {
+  H5Memory out(H5allocate_memory(static_cast<std::size_t>(bytes), false));
+  if (out == nullptr)
+    throw Problem(Trouble::resource, "no memory for the " + std::to_string(bytes) + " bytes of a chunk");
+  return out;
+}
+
+std::uint32_t environment_threads() {
+  const char* text = std::getenv("QUERN_HDF5_THREADS");  // NOLINT(concurrency-mt-unsafe): only read
+  if (text == nullptr || *text == '\0') return 1;
+  std::uint32_t threads = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, threads);
+  if (error != std::errc() || stop != end || threads > 1024)
+    throw Problem(Trouble::request, std::string("QUERN_HDF5_THREADS=") + text +
+                                        ": give a number of threads, 0 for one a hardware thread, or unset it");
+  return threads;
+}
+
+void replace_buffer(H5Memory fresh, std::uint64_t capacity, std::size_t* buf_size, void** buf) {
+  H5free_memory(*buf);
+  *buf = fresh.release();
+  *buf_size = static_cast<std::size_t>(capacity);
+}
+
+std::size_t encode(std::size_t count, const unsigned* words, std::size_t bytes, std::size_t* capacity, void** buf) {
+  const Request request = parse_request(words, count);
+  const ChunkLayout layout = parse_layout(words, count);
+  if (!layout.known())
+    throw Problem(Trouble::request,
+                  "the filter's settings do not say what the chunks are (cd_values[6] and on are 0): either quern "
+                  "cannot serve this dataset, or they were lost after it was created");
+  if (layout.bytes() != bytes)
+    throw Problem(Trouble::request, "a chunk of " + std::to_string(bytes) +
+                                        " bytes came in, but by the settings it is " + layout.text() +
+                                        "; another filter may stand before quern");
+  ChunkEncoder encoder(request, layout, environment_threads());
+  const std::uint64_t room = encoder.max_stream_bytes();
+  if (room > kMaxChunkBytes) throw Problem(Trouble::request, "a chunk of " + layout.text() + " is too large for HDF5");
+  H5Memory stream = allocate(room);
+  std::uint64_t size = 0;
+  if (needs_swap(layout.big_endian)) {
+    // A copy: the chunk is stored as it came in when an optional filter fails.
+    const H5Memory swapped = allocate(bytes);
+    std::memcpy(swapped.get(), *buf, bytes);
+    swap_elements(swapped.get(), layout.elems(), dtype_bytes(static_cast<std::uint32_t>(layout.dtype)));
+    size = encoder.encode(swapped.get(), stream.get(), room);
+  } else {
+    size = encoder.encode(*buf, stream.get(), room);
+  }
+  replace_buffer(std::move(stream), room, capacity, buf);
+  return static_cast<std::size_t>(size);
+}
+
+std::size_t decode(std::size_t count, const unsigned* words, std::size_t bytes, std::size_t* capacity, void** buf) {
+  const ChunkLayout layout = inspect_chunk(*buf, bytes);
+  check_agreement(layout, parse_layout(words, count));
+  const Context context = make_context(environment_threads(), decoder_memory(layout));
+  H5Memory elements = allocate(layout.bytes());
+  decode_chunk(*context, *buf, bytes, layout, elements.get());
+  if (needs_swap(layout.big_endian))
+    swap_elements(elements.get(), layout.elems(), dtype_bytes(static_cast<std::uint32_t>(layout.dtype)));
+  replace_buffer(std::move(elements), layout.bytes(), capacity, buf);
+  return static_cast<std::size_t>(layout.bytes());
+}
+
+/// The words for this dataset, whatever its list held behind the request before: so doing it twice changes nothing.
+Words words_for(hid_t dcpl, hid_t type) {
+  const FilterEntry entry = filter_entry(dcpl);
+  const Request request = parse_request(entry.words.data(), entry.words.size());
+  check_request(request);  // wrong settings are told before a wrong dataset
+  ChunkLayout layout = describe_chunks(dcpl, type);
+  if (request.missing) layout.fill = request.missing;
+  ChunkEncoder(request, layout, 1).check();
+  return make_words(request, layout);
+}
+
+extern "C" htri_t quern_hdf5_can_apply(hid_t dcpl, hid_t type, hid_t /*space*/) {
+  return guarded<htri_t>("quern can_apply", -1, [&]() -> htri_t {
+    try {
+      words_for(dcpl, type);
+      return 1;
+    } catch (const Problem& problem) {
+      if (problem.trouble() != Trouble::dataset) throw;
+      // Not an error of the filter: where it is optional, the dataset is created without it.
+      push_error("quern can_apply", problem.trouble(), problem.what());
+      return 0;
+    }
+  });
+}
+
+extern "C" herr_t quern_hdf5_set_local(hid_t dcpl, hid_t type, hid_t /*space*/) {
+  return guarded<herr_t>("quern set_local", -1, [&]() -> herr_t {
+    const FilterEntry entry = filter_entry(dcpl);
+    Words words{};
+    try {
+      words = words_for(dcpl, type);
+    } catch (const Problem& problem) {
+      if (problem.trouble() != Trouble::dataset || (entry.flags & H5Z_FLAG_OPTIONAL) == 0) throw;
+      // An optional filter on a dataset it cannot serve: nothing that was true of another dataset may stay.
+      words = make_words(parse_request(entry.words.data(), entry.words.size()), {});
+    }
+    if (H5Pmodify_filter(dcpl, QUERN_HDF5_FILTER_ID, entry.flags, words.size(), words.data()) < 0)
+      throw Problem(Trouble::resource, "HDF5 does not take the filter's settings");
+    return 0;
+  });
+}
+
+extern "C" std::size_t quern_hdf5_filter(unsigned flags, std::size_t count, const unsigned words[], std::size_t bytes,
+                                         std::size_t* capacity, void** buf) {
+  return run_filter(flags, count, words, bytes, capacity, buf);
+}
+
+}  // namespace
+
+std::size_t run_filter(unsigned flags, std::size_t count, const unsigned words[], std::size_t bytes,
+                       std::size_t* capacity, void** buf) {
+  return guarded<std::size_t>("quern filter", 0, [&]() -> std::size_t {
+    if (buf == nullptr || *buf == nullptr || capacity == nullptr || bytes > *capacity)
+      throw Problem(Trouble::resource, "HDF5 hands over no chunk");
+    return (flags & H5Z_FLAG_REVERSE) != 0 ? decode(count, words, bytes, capacity, buf)
+                                           : encode(count, words, bytes, capacity, buf);
+  });
+}
+
+const H5Z_class2_t& filter_class() {
+  static const H5Z_class2_t description{H5Z_CLASS_T_VERS,     QUERN_HDF5_FILTER_ID, 1, 1, "quern", quern_hdf5_can_apply,
+                                        quern_hdf5_set_local, quern_hdf5_filter};
+  return description;
+}
+
+}  // namespace quern::hdf5
+
+herr_t quern_hdf5_register(void) {
+  return quern::hdf5::guarded<herr_t>("quern_hdf5_register", -1,
+                                      [] { return H5Zregister(&quern::hdf5::filter_class()); });
+}
+
+herr_t quern_hdf5_request(quern_bound_kind kind, double value, uint32_t codec_id, uint32_t options,
+                          unsigned words[QUERN_HDF5_REQUEST_WORDS]) {
+  using namespace quern::hdf5;
+  return guarded<herr_t>("quern_hdf5_request", -1, [&] {
+    if (words == nullptr) throw Problem(Trouble::request, "the place for the words is NULL");
+    const Request request{codec_id, kind, kind == QUERN_BOUND_LOSSLESS ? 0.0 : value, options, std::nullopt};
+    const Words made = make_words(request, {});
+    const Request checked = parse_request(made.data(), kRequestWords);
+    check_request(checked);
+    for (std::size_t i = 0; i < kRequestWords; ++i) words[i] = made[i];
+    return 0;
+  });
+}

@@ -1,0 +1,44 @@
+/* quern in HDF5: the filter's number, its registration without a plugin path, and whole datasets on many threads. C99.
+ *
+ * Programs that only read or write through HDF5 need none of this: the plugin libh5quern.so does it. Every function
+ * returns a negative number on failure and leaves the reason on the HDF5 error stack of the calling thread; none prints
+ * or exits. HDF5 is called from the calling thread alone, so builds of HDF5 without thread safety serve as well.
+ */
+#ifndef QUERN_HDF5_H
+#define QUERN_HDF5_H
+
+#include <hdf5.h>
+
+#include <quern/quern.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The number the filter has in files. From the range HDF5 leaves to tests (256 to 511) until one is assigned. */
+#define QUERN_HDF5_FILTER_ID 443
+/** Words of `cd_values` a user gives; the filter adds the others when a dataset is created. */
+#define QUERN_HDF5_REQUEST_WORDS 6
+
+/** Makes the filter known to the HDF5 this program is linked with; calling it again does nothing new. */
+QUERN_API herr_t quern_hdf5_register(void);
+
+/** Writes the words for H5Pset_filter: how large the error may be (QUERN_BOUND_LOSSLESS, _ABS or _PWREL), the codec's
+ * id (0: chosen by the library) and the option word (see docs/hdf5.md; 0: defaults). */
+QUERN_API herr_t quern_hdf5_request(quern_bound_kind kind, double value, uint32_t codec_id, uint32_t options,
+                                    unsigned words[QUERN_HDF5_REQUEST_WORDS]);
+
+/** Writes a whole dataset, chunk by chunk past HDF5's own pipeline: each chunk's bytes are those the filter would have
+ *  given. `dataset` was created with quern as its only filter; `values` are its elements in C order and the machine's
+ *  byte order, of type `dtype`, which must be the dataset's. `threads`: 0 one a hardware thread, 1 the calling one
+ * alone. Takes memory for at most 3 chunks a thread. On failure some chunks may have been written. */
+QUERN_API herr_t quern_hdf5_write(hid_t dataset, quern_dtype dtype, const void* values, uint32_t threads);
+
+/** The reverse: reads a whole dataset written through the filter or by quern_hdf5_write() into `values`. Chunks that
+ * were never written give the fill value. On failure the content of `values` is unspecified. */
+QUERN_API herr_t quern_hdf5_read(hid_t dataset, quern_dtype dtype, void* values, uint32_t threads);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
