@@ -21,7 +21,7 @@ if [[ $("$formatter" --version) != *"version 14."* ]]; then
   exit 77
 fi
 
-mapfile -d '' files < <(find bench bindings cli codecs datasets kernels libcompress tests -type f \
+mapfile -d '' files < <(find bench bindings cli codecs datasets examples kernels libcompress tests -type f \
   \( -name '*.h' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z)
 if ((check)); then
   "$formatter" --dry-run -Werror "${files[@]}"
