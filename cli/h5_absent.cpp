@@ -9,6 +9,8 @@ Exit run_h5(const H5Args& /*args*/) {
   fail(Exit::resource, "h5: this build has no HDF5; build with QUERN_HDF5_PLUGIN=ON and libhdf5-dev");
 }
 
+void prepare_filter() {}
+
 PluginState examine_plugin() { return {false, {}, "this build has no HDF5"}; }
 
 }  // namespace quern::cli

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <quern/dtype.h>
 #include <quern/hdf5.h>
+#include <quern/shape.h>
 
 #include "cli/exit_codes.h"
 #include "cli/file_report.h"
@@ -66,6 +68,32 @@ std::string place_text(const Chunks& chunks, const Extents& origin) {
   return fmt::format("({})", fmt::join(origin.begin(), origin.begin() + chunks.rank, ", "));
 }
 
+void report_damage(const H5Args& args, const std::string& name, const std::string& place, const std::string& reason,
+                   Tally& tally) {
+  ++tally.damaged;
+  tally.damage.push_back({{"dataset", name}, {"chunk", place}, {"reason", reason}});
+  print_note(
+      fmt::format("{}: {}, {}: {}", args.input, name, place.empty() ? "all chunks" : "chunk at " + place, reason));
+}
+
+/// HDF5 itself takes what a filter gives for as many bytes as type and chunk shape ask for, and would read beyond it.
+bool settings_fit(hid_t dcpl, std::uint64_t chunk_bytes) {
+  std::array<unsigned, 18> words{};
+  std::size_t count = words.size();
+  unsigned flags = 0, config = 0;
+  if (H5Pget_filter_by_id2(dcpl, QUERN_HDF5_FILTER_ID, &flags, &count, words.data(), 0, nullptr, &config) < 0)
+    return false;
+  if (words[7] == 0) return true;  // an optional filter that could not serve this type: nothing of ours is stored
+  if (words[6] > 255 || !is_known_dtype(static_cast<std::uint8_t>(words[6])) || words[7] > kMaxRank) return false;
+  std::uint64_t bytes = dtype_bytes(static_cast<DType>(words[6]));
+  for (std::size_t a = 0; a < words[7]; ++a) {
+    const auto product = checked_multiply(bytes, words[8 + a]);
+    if (!product) return false;
+    bytes = *product;
+  }
+  return bytes == chunk_bytes;
+}
+
 void check_dataset(hid_t file, const std::string& name, const H5Args& args, Tally& tally) {
   // A cache of nothing: every chunk is decoded here, and memory stays at one chunk.
   const H5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
@@ -87,15 +115,17 @@ void check_dataset(hid_t file, const std::string& name, const H5Args& args, Tall
   if (chunks.empty()) return;
   std::uint64_t bytes = H5Tget_size(type.get());
   for (int a = 0; a < chunks.rank; ++a) bytes *= chunks.chunk[static_cast<std::size_t>(a)];
+  if (!settings_fit(dcpl.get(), bytes)) {
+    report_damage(args, name, "", "the filter's settings do not fit the dataset's type and chunk shape", tally);
+    return;
+  }
   Buffer buffer(bytes, fmt::format("a chunk of {}", name));
   Extents origin{};
   do {
     ++tally.chunks;
     const auto reason = read_chunk(dataset.get(), type.get(), space.get(), chunks, origin, buffer);
     if (!reason) continue;
-    ++tally.damaged;
-    tally.damage.push_back({{"dataset", name}, {"chunk", place_text(chunks, origin)}, {"reason", *reason}});
-    print_note(fmt::format("{}: {}, chunk at {}: {}", args.input, name, place_text(chunks, origin), *reason));
+    report_damage(args, name, place_text(chunks, origin), *reason, tally);
   } while (chunks.next(origin));
 }
 

@@ -75,7 +75,7 @@ std::vector<std::vector<std::string>> h5_datasets(hid_t file) {
 }
 
 std::vector<std::vector<std::string>> h5_datasets(hid_t file, const std::vector<std::string>& chosen) {
-  const auto all = h5_datasets(file);
+  auto all = h5_datasets(file);
   if (chosen.empty()) return all;
   std::vector<std::vector<std::string>> out;
   for (const std::string& given : chosen) {

@@ -12,6 +12,10 @@ struct PluginState {
   std::string text;                  ///< one line: found or not, why not, and what to set
 };
 
+/// Lets this process read datasets that use the filter, wherever plugins are looked for. Nothing in a build without
+/// HDF5.
+void prepare_filter();
+
 /// Asks HDF5 itself. In a build without HDF5 `text` says so.
 PluginState examine_plugin();
 

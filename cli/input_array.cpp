@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/exit_codes.h"
+#include "cli/h5_plugin.h"
 #include "cli/values.h"
 
 namespace quern::cli {
@@ -54,6 +55,7 @@ InputArray open_input(const std::string& path, const std::string& dataset, const
   options.skip_bytes = data.skip_bytes;
   options.big_endian = data.big_endian;
   options.column_major = data.column_major;
+  if (input.kind == io::FileKind::hdf5 || input.kind == io::FileKind::netcdf) prepare_filter();
   std::string detail;
   auto reader = io::open_reader(path, input.kind, options, detail);
   if (!reader.ok()) fail_file(reader.status(), detail);

@@ -89,6 +89,8 @@ Context make_context(std::uint32_t threads, std::uint64_t memory_limit) {
   return Context(context);
 }
 
+void check_request(const Request& request) { make_params(request, {}); }
+
 ChunkEncoder::ChunkEncoder(const Request& request, const ChunkLayout& layout, std::uint32_t threads)
     : layout_(layout), context_(make_context(threads, 0)), params_(make_params(request, layout)) {}
 

@@ -22,6 +22,9 @@ using Params = std::unique_ptr<quern_params, ParamsDeleter>;
 /// `memory_limit` in bytes, 0: none.
 Context make_context(std::uint32_t threads, std::uint64_t memory_limit);
 
+/// Throws Problem(request) for settings that are wrong whatever the dataset.
+void check_request(const Request& request);
+
 /// Compresses chunks of one layout. Not for two threads at once.
 class ChunkEncoder {
  public:

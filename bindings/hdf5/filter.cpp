@@ -31,7 +31,7 @@ H5Memory allocate(std::uint64_t bytes) {
 }
 
 std::uint32_t environment_threads() {
-  const char* text = std::getenv("QUERN_HDF5_THREADS");
+  const char* text = std::getenv("QUERN_HDF5_THREADS");  // NOLINT(concurrency-mt-unsafe): only read
   if (text == nullptr || *text == '\0') return 1;
   std::uint32_t threads = 0;
   const char* end = text + std::strlen(text);
@@ -93,7 +93,7 @@ std::size_t decode(std::size_t count, const unsigned* words, std::size_t bytes, 
 Words words_for(hid_t dcpl, hid_t type) {
   const FilterEntry entry = filter_entry(dcpl);
   const Request request = parse_request(entry.words.data(), entry.words.size());
-  ChunkEncoder(request, {}, 1);  // wrong settings are told before a wrong dataset
+  check_request(request);  // wrong settings are told before a wrong dataset
   ChunkLayout layout = describe_chunks(dcpl, type);
   if (request.missing) layout.fill = request.missing;
   ChunkEncoder(request, layout, 1).check();
@@ -169,7 +169,7 @@ herr_t quern_hdf5_request(quern_bound_kind kind, double value, uint32_t codec_id
     const Request request{codec_id, kind, kind == QUERN_BOUND_LOSSLESS ? 0.0 : value, options, std::nullopt};
     const Words made = make_words(request, {});
     const Request checked = parse_request(made.data(), kRequestWords);
-    ChunkEncoder(checked, {}, 1);
+    check_request(checked);
     for (std::size_t i = 0; i < kRequestWords; ++i) words[i] = made[i];
     return 0;
   });

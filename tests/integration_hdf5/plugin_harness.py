@@ -1,5 +1,5 @@
-# What the scripts of this folder share: the plugin's path, the filter's words, fields, files, tools. Bounds are checked in
-# binary64 with numpy. The first argument of each script is the folder of the plugin.
+# What the scripts of this folder share: the plugin's path, the filter's words, fields, files, tools. Bounds are checked
+# in binary64 with numpy. The first argument of each script is the folder of the plugin.
 import os
 import re
 import shutil

@@ -137,7 +137,7 @@ TEST_F(FilterProperties, WrongWordsInTheCallback_FailWithAReasonBothWays) {
 }
 
 TEST_F(FilterProperties, LostWordsOfBigEndianData_StillDecode) {
-  std::vector<std::uint8_t> raw(64 * 4);
+  std::vector<std::uint8_t> raw(256);
   for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<std::uint8_t>(i % 4 == 3 ? i : 0);
   Words words = request(QUERN_BOUND_LOSSLESS, 0);
   words.resize(18, 0);
@@ -273,6 +273,20 @@ TEST_F(FilterProperties, FilterBeforeQuern_IsRefused) {
   H5Dflush(dataset);
   ASSERT_GE(H5Dread(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back.data()), 0) << error_text();
   expect_within(values, back, 1);
+}
+
+TEST_F(FilterProperties, AfterHdf5WasClosed_FilterAndReasonsWorkAgain) {
+  // Every identifier is gone then, those of the filter's error class too.
+  EXPECT_FALSE(create("x", H5T_C_S1, {64}, chunked({16}, request(QUERN_BOUND_ABS, 1))).ok());
+  EXPECT_TRUE(reason_has("strings"));
+  file_.reset();
+  ASSERT_GE(H5close(), 0);
+  ASSERT_GE(H5open(), 0);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  ASSERT_GE(quern_hdf5_register(), 0);
+  reopen();
+  EXPECT_FALSE(create("x", H5T_C_S1, {64}, chunked({16}, request(QUERN_BOUND_ABS, 1))).ok());
+  EXPECT_TRUE(reason_has("strings"));
 }
 
 TEST_F(FilterProperties, ThreadsFromTheEnvironment_GiveTheSameBytesOrAReason) {

@@ -1,4 +1,5 @@
-# quern h5 and quern doctor: what they print is what other tools take, and packed files keep all but the values' last digits.
+# quern h5 and quern doctor: what they print is what other tools take, and packed files keep all but the values' last
+# digits.
 # usage: test_command.py PLUGIN_FOLDER QUERN
 import json
 import os
@@ -122,6 +123,18 @@ class PackTest(CommandTest):
                 self.assertEqual(u[name][...].tobytes(), a[name][...].tobytes(), name)
                 self.assertEqual(u[name]._filters, {}, name)
 
+    def test_OtherVerbs_ReadPackedFilesWithoutAnyPath(self):
+        data, _ = self.fields_file()
+        nowhere = {"HDF5_PLUGIN_PATH": ""}
+        self.ok(QUERN, "h5", "pack", "--abs", "0.01", self.path("in.h5"), "-o", self.path("p.h5"))
+        name = ["--dataset", "/group/field"]
+        told = self.quern("compare", self.path("in.h5"), self.path("p.h5"), *name, "--json", env=nowhere)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertLessEqual(json.loads(told.stdout)["max_error"], 0.01)
+        self.ok(QUERN, "compress", "--lossless", *name, self.path("p.h5"), "-o", self.path("p.qn"), env=nowhere)
+        self.ok(QUERN, "decompress", self.path("p.qn"), "-o", self.path("p.npy"), env=nowhere)
+        self.assert_within(np.load(self.path("p.npy")), data, 0.01)
+
     def test_NamedDatasets_OnlyThose(self):
         self.fields_file()
         told = self.json("h5", "pack", "--abs", "2", "--dataset", "/counts", self.path("in.h5"), "-o",
@@ -160,6 +173,20 @@ class PackTest(CommandTest):
         self.assertEqual(told["damaged"], 1)
         self.assertEqual((told["damage"][0]["dataset"], told["damage"][0]["chunk"]), ("/group/field", "(10, 0, 0)"))
         self.assertIn("damaged", told["damage"][0]["reason"])
+
+
+    def test_ForgedType_CheckRefusesBeforeHdf5ReadsBeyondTheChunk(self):
+        path = self.write("x.h5", field((64, 64)), chunks=(32, 32), compression=FILTER,
+                          compression_opts=(1, 0, 1, 0x3FF00000, 0, 0))
+        with open(path, "rb") as f:
+            data = bytearray(f.read())
+        at = data.find(bytes([0x11, 0x20, 0x1F, 0, 4, 0, 0, 0]))  # binary32, little-endian, of 4 bytes
+        self.assertGreater(at, 0)
+        data[at + 5] = 0x20                                       # now of 8196
+        with open(path, "wb") as f:
+            f.write(data)
+        result = self.quern("h5", "check", path)
+        self.assertIn(result.returncode, (2, 3))
 
 
 class DoctorTest(CommandTest):

@@ -3,7 +3,8 @@
 import os
 import unittest
 
-from plugin_harness import ABS, FILTER, LORENZO, LOSSLESS, PWREL, PluginTest, field, h5py, needs, np, repack_filter, words
+from plugin_harness import (ABS, FILTER, LORENZO, LOSSLESS, PWREL, PluginTest, field, h5py, needs, np, repack_filter,
+                            words)
 
 
 class H5pyTest(PluginTest):
