@@ -5,8 +5,8 @@ if(NOT QUERN_MPI STREQUAL "OFF")
   if(MPI_C_FOUND AND TARGET quern_hdf5_openmpi)
     set(QUERN_HAVE_MPI ON)
   elseif(QUERN_MPI STREQUAL "ON")
-    message(FATAL_ERROR "QUERN_MPI=ON needs MPI, an HDF5 built for it, and the HDF5 plugin (QUERN_HDF5_PLUGIN). Install "
-                        "libopenmpi-dev, openmpi-bin and libhdf5-openmpi-dev.")
+    message(FATAL_ERROR "QUERN_MPI=ON needs MPI, an HDF5 built for it and the HDF5 plugin (QUERN_HDF5_PLUGIN). "
+                        "Install libopenmpi-dev, openmpi-bin and libhdf5-openmpi-dev.")
   endif()
 endif()
 if(QUERN_HAVE_MPI)

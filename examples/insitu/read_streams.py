@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads one field of a file that quern-insitu --way streams wrote: cuts out its streams, gives each to the quern command.
+"""Reads a field of a file that quern-insitu --way streams wrote: cuts out its streams, hands each to the quern command.
 
 usage: read_streams.py FILE FIELD OUT.npy     the whole array, put together from all ranks' blocks
        read_streams.py FILE                   what is in the file

@@ -1,4 +1,4 @@
-# What the scripts of this folder share: starting ranks, as root and on fewer cores than ranks, with a limit on the time.
+# What the scripts of this folder share: starting ranks, as root too, on fewer cores than ranks, within a time limit.
 import os
 import signal
 import subprocess
@@ -45,7 +45,8 @@ def need_mpi():
     except (OSError, AssertionError) as error:
         skip("mpirun does not start: %s" % error)
     if done.returncode:
-        skip("mpirun does not start two processes here: " + (done.stderr.strip().splitlines() or ["no reason given"])[0])
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[0]
+        skip("mpirun does not start two processes here: " + reason)
 
 
 class MpiTest(unittest.TestCase):

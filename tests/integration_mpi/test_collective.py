@@ -1,5 +1,5 @@
-# Collective writes through the plugin: the same chunks for any number of ranks, readable serially, bound kept in binary64.
-# usage: test_collective.py MPIEXEC IO COLLECTIVE_WRITE PLUGINS   (IO: ompio or romio321, PLUGINS: with serial/ and openmpi/)
+# Collective writes through the plugin: the same chunks for any number of ranks, readable serially, bound kept.
+# usage: test_collective.py MPIEXEC IO COLLECTIVE_WRITE PLUGINS   (IO: ompio or romio321; in PLUGINS: serial/, openmpi/)
 import os
 import shutil
 import subprocess
@@ -67,11 +67,17 @@ class CollectiveTest(MpiTest):
             self.assertNotIn(b"unable", done.stderr)
 
     def test_FilterFailsOnOneRank_AllRanksEndWithTheReason(self):
-        argv = [MPIEXEC, "-n", "1", PROGRAM, self.path("a.h5"), ":", "-n", "1", "env", "QUERN_HDF5_THREADS=many", PROGRAM,
-                self.path("a.h5")]
+        job = [PROGRAM, self.path("a.h5")]
+        argv = [MPIEXEC, "-n", "1", *job, ":", "-n", "1", "env", "QUERN_HDF5_THREADS=many", *job]
         done = start(argv, self.env())
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("QUERN_HDF5_THREADS=many", done.stderr)
+
+    def test_WhatParallelHdf5DoesNotDo_IsAnErrorOnAllRanks(self):
+        for mode, reason in (("independent", "independent I/O was requested"), ("convert", "datatype conversions")):
+            done = mpirun(2, PROGRAM, self.path("c.h5"), mode, env=self.env())
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(reason, done.stderr)
 
     def test_NoPlugin_AllRanksEndWithTheReason(self):
         done = mpirun(2, PROGRAM, self.path("b.h5"), env=environment(IO, HDF5_PLUGIN_PATH=self.folder))

@@ -33,8 +33,8 @@ class InsituTest(MpiTest):
                        for name in NAMES} for step in (5, 10, 12)}
 
     def insitu(self, ranks, way, out, *bound, setup="kelvin-helmholtz"):
-        done = mpirun(ranks, INSITU, "--way", way, "--out", out, "--setup", setup, "--size", TEXT, "--steps", 12, "--every",
-                      5, "--chunk-planes", 4, *bound, env=environment(IO))
+        done = mpirun(ranks, INSITU, "--way", way, "--out", out, "--setup", setup, "--size", TEXT, "--steps", 12,
+                      "--every", 5, "--chunk-planes", 4, *bound, env=environment(IO))
         self.assert_ran(done)
         self.assertIn("ratio", done.stdout)
 
@@ -99,7 +99,8 @@ class InsituTest(MpiTest):
     def test_FolderThatIsNotThere_IsNamed(self):
         for way in ("hdf5", "streams"):
             out = self.path("nowhere/out")
-            done = mpirun(2, INSITU, "--way", way, "--out", out, "--abs", "1", "--size", TEXT, "--steps", 1, env=environment(IO))
+            done = mpirun(2, INSITU, "--way", way, "--out", out, "--abs", "1", "--size", TEXT, "--steps", 1,
+                          env=environment(IO))
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("cannot create " + out, done.stderr)
 
