@@ -58,8 +58,11 @@ Arguments parse(int argc, char** argv) {
       a.bound = {QUERN_BOUND_ABS, std::strtod(value.c_str(), &end)};
       if (end == value.c_str() || *end != '\0') fail("--abs " + value + ": give a number");
     } else if (option == "--size") {
-      if (std::sscanf(value.c_str(), "%9zux%9zux%9zu", &a.size[0], &a.size[1], &a.size[2]) != 3)
+      const std::size_t y = value.find('x'), x = value.find('x', y + 1);
+      if (y == std::string::npos || x == std::string::npos)
         fail("--size " + value + ": give three extents, slowest first, such as 64x128x128");
+      a.size = {whole_number(option, value.substr(0, y)), whole_number(option, value.substr(y + 1, x - y - 1)),
+                whole_number(option, value.substr(x + 1))};
     } else if (option == "--steps") {
       a.steps = whole_number(option, value);
     } else if (option == "--every") {
@@ -88,8 +91,11 @@ void advance(flow::Solver* solver, Step& step) {
   ++step.number;
   if (solver == nullptr) return;
   quern::Status status;
-  for (int attempt = 0; attempt < 10; ++attempt, dt *= 0.5)
-    if ((status = solver->advance(dt)).ok()) break;  // the same answer on every rank
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    status = solver->advance(dt);  // the same answer on every rank
+    if (status.ok()) break;
+    dt *= 0.5;
+  }
   if (!status.ok()) fail("the simulation broke down: " + status.text());
   step.time = solver->time();
 }

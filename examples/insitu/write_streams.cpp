@@ -47,10 +47,11 @@ void write_collectively(MPI_File file, std::uint64_t offset, const std::vector<u
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const std::uint64_t from = std::min<std::uint64_t>(round * kMost, bytes.size());
     const auto count = static_cast<int>(std::min<std::uint64_t>(kMost, bytes.size() - from));
+    const std::uint64_t place = offset + from;
     MPI_Status status;
-    check_mpi(MPI_File_write_at_all(file, static_cast<MPI_Offset>(offset + from), bytes.data() + from, count, MPI_BYTE,
-                                    &status),
-              "write streams");
+    check_mpi(
+        MPI_File_write_at_all(file, static_cast<MPI_Offset>(place), bytes.data() + from, count, MPI_BYTE, &status),
+        "write streams");
     int written = 0;
     MPI_Get_count(&status, MPI_BYTE, &written);
     // ROMIO leaves the status of a rank that writes nothing as it was.

@@ -96,6 +96,14 @@ class InsituTest(MpiTest):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("rank 1: cannot use this bound", done.stderr)
 
+    def test_WrongArguments_AreNamed(self):
+        for words, part in ((("--size", "4x4"), "--size 4x4"), (("--steps", "-3"), "--steps -3"),
+                            (("--abs", "x"), "--abs x"), (("--way", "both"), "--way both"),
+                            (("--out",), "--out needs a value"), ((), "are needed")):
+            done = mpirun(1, INSITU, *words, env=environment(IO))
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(part, done.stderr)
+
     def test_FolderThatIsNotThere_IsNamed(self):
         for way in ("hdf5", "streams"):
             out = self.path("nowhere/out")
