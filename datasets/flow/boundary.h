@@ -1,5 +1,5 @@
-// What lies outside the box a solver holds: the ghost cells. A run over several ranks brings its own GhostFiller that
-// exchanges layers with its neighbours; the two here serve a box that is the whole domain.
+// What lies outside the box a solver holds: the ghost cells. The two fillers here serve a box that is the whole domain;
+// a run over several ranks has one that exchanges layers with its neighbours (slab_boundary.h).
 #pragma once
 
 #include <memory>
@@ -12,8 +12,12 @@ namespace quern::flow {
 class GhostFiller {
  public:
   virtual ~GhostFiller() = default;
-  /// Called twice for each step, in the same order on every rank. Edges and corners between axes are never read.
+  /// Called twice for each step, and once more when a step is taken back; in the same order on every rank. Edges and
+  /// corners between axes are never read.
   virtual void fill(const Grid& grid, Components& primitive) = 0;
+  /// True when `good` is true for every box of the domain: a step is kept on all ranks or on none. Called once for each
+  /// step.
+  virtual bool agree(bool good) { return good; }
 };
 
 /// The domain goes round.

@@ -106,7 +106,7 @@ Status Solver::set_initial(const Setup& setup) {
         }
         conserved_[kEnergy][i] = p.pressure / (gamma_ - 1.0) + 0.5 * p.density * speed2;
       }
-  if (!update_primitive())
+  if (!boundary_->agree(update_primitive()))
     return Status(StatusCode::invalid_argument, "the set-up has a cell without positive density and pressure");
   return {};
 }
@@ -139,7 +139,7 @@ Status Solver::advance(double dt) {
   compute_rate();
   combine(0.5, 0.5, conserved_, dt);
   const bool end_positive = update_primitive();
-  if (!middle_positive || !end_positive) {
+  if (!boundary_->agree(middle_positive && end_positive)) {
     std::swap(previous_, conserved_);
     if (!update_primitive()) return Status(StatusCode::internal, "the state before the step is not positive");
     return Status(StatusCode::invalid_argument, "time step too long: density or pressure would not stay positive");

@@ -47,8 +47,8 @@ class Solver {
   /// Infinite when no axis is active. A run over several ranks takes the smallest of theirs.
   double stable_time_step(double cfl) const;
 
-  /// One step. When density or pressure would not stay positive the state is left as it was and invalid_argument comes
-  /// back: try a shorter step. Needs time proportional to the cells.
+  /// One step. When density or pressure would not stay positive, here or in another box of the domain, the state is
+  /// left as it was and invalid_argument comes back: try a shorter step. Needs time proportional to the cells.
   Status advance(double dt);
 
   /// Copies one field of the inner cells, C order. `out` has grid().elems() elements.
