@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 
 #include <quern/memory.h>
 
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/run_tasks.h"
+#include "libcompress/core/scattered_sample.h"
 
 namespace quern::codec::lorenzo {
 namespace {
@@ -22,14 +24,15 @@ constexpr std::size_t kTasksPerLayout = 4;
 
 using TileCosts = std::array<std::uint32_t, kPredictors>;
 
-/// Sample tiles of one layout: what each predictor costs on each of them.
+/// Sample tiles of one layout and what they cost.
 struct Trial {
   Layout layout;
   ChunkGrid grid;
   kernels::ChunkRules rules;
   Vector<ChunkBox> tiles;
-  Vector<std::uint64_t> firsts;  ///< where each tile begins in the sample
-  Vector<TileCosts> costs;
+  Vector<std::uint64_t> firsts;   ///< where each tile begins in the sample
+  Vector<TileCosts> costs;        ///< estimated, of each predictor
+  Vector<std::uint64_t> encoded;  ///< bytes under the candidates
   std::uint64_t elems = 0;
 };
 
@@ -41,11 +44,12 @@ std::array<std::uint64_t, 3> covered(const std::array<std::uint64_t, 3>& extents
   return {1, 1, elems};
 }
 
-/// A layout with its tiles, evenly spaced over the sample.
+/// A layout with its tiles: one from each of equal parts of the sample, each at another place in its part.
 Trial make_trial(const PlanRequest& request, const Layout& layout) {
   Trial trial{layout,
               make_grid(request.shape, layout, request.dtype),
               make_rules(request.dtype, request.bound, layout),
+              {},
               {},
               {},
               {},
@@ -57,9 +61,7 @@ Trial make_trial(const PlanRequest& request, const Layout& layout) {
   const std::uint64_t total = counts[0] * counts[1] * counts[2];
   const std::uint64_t wanted = std::min(total, kSampleTiles);
   for (std::uint64_t i = 0; i < wanted; ++i) {
-    // floor(total * (2i + 1) / (2 * wanted)): evenly spaced, without a product that could overflow.
-    const std::uint64_t part = 2 * wanted;
-    const std::uint64_t index = total / part * (2 * i + 1) + total % part * (2 * i + 1) / part;
+    const std::uint64_t index = scattered_sample(total, wanted, i);
     const std::array<std::uint64_t, 3> at{index / (counts[1] * counts[2]) * size[0],
                                           index / counts[2] % counts[1] * size[1], index % counts[2] * size[2]};
     ChunkBox box;
@@ -70,29 +72,52 @@ Trial make_trial(const PlanRequest& request, const Layout& layout) {
     trial.elems += box.extents[0] * box.extents[1] * box.extents[2];
   }
   trial.costs.resize(trial.tiles.size());
+  trial.encoded.resize(trial.tiles.size());
   return trial;
 }
 
-/// Estimates the tiles begin, begin + step, ...
-Status estimate_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kernels, std::size_t begin,
-                      std::size_t step, Trial& trial) {
-  AlignedBuffer scratch;
-  QUERN_RETURN_IF_ERROR(scratch.resize(kernels.encode_scratch_bytes));
-  alignas(64) std::uint8_t room[kernels::kTileElems * sizeof(std::uint64_t)];
-  for (std::size_t t = begin; t < trial.tiles.size(); t += step) {
-    ChunkBox tile = trial.tiles[t];
-    QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean,
-                           request.sample->look(trial.firsts[t], {nullptr, tile.extents, tile.strides}, room));
-    tile.strides = clean.strides;
-    std::uint32_t bytes[kPredictors];
-    kernels.estimate(trial.rules, clean.data, tile, bytes, scratch.data());
-    std::copy(std::begin(bytes), std::end(bytes), trial.costs[t].begin());
-  }
-  return {};
+/// Calls visit(trial, t, tile, box, scratch) for every tile of every trial, special values replaced, on the runner.
+template <class Visit>
+Status for_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kernels, Vector<Trial>& trials,
+                 const Visit& visit) {
+  return run_tasks(*request.runner, trials.size() * kTasksPerLayout, [&](std::size_t i) -> Status {
+    Trial& trial = trials[i / kTasksPerLayout];
+    AlignedBuffer scratch;
+    QUERN_RETURN_IF_ERROR(scratch.resize(kernels.encode_scratch_bytes));
+    alignas(64) std::uint8_t room[kernels::kTileElems * sizeof(std::uint64_t)];
+    for (std::size_t t = i % kTasksPerLayout; t < trial.tiles.size(); t += kTasksPerLayout) {
+      ChunkBox box = trial.tiles[t];
+      QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean,
+                             request.sample->look(trial.firsts[t], {nullptr, box.extents, box.strides}, room));
+      box.strides = clean.strides;
+      visit(trial, t, clean.data, box, scratch.data());
+    }
+    return {};
+  });
 }
 
-/// Greedy set of candidates; returns the sum of the cheapest costs.
-std::uint64_t choose_candidates(Trial& trial) {
+/// What each predictor costs on each tile, estimated.
+Status estimate_predictors(const PlanRequest& request, const kernels::LorenzoKernels& kernels, Vector<Trial>& trials) {
+  return for_tiles(request, kernels, trials,
+                   [&](Trial& trial, std::size_t t, const void* tile, const ChunkBox& box, void* scratch) {
+                     std::uint32_t bytes[kPredictors];
+                     kernels.estimate(trial.rules, tile, box, bytes, scratch);
+                     std::copy(std::begin(bytes), std::end(bytes), trial.costs[t].begin());
+                   });
+}
+
+/// What each tile costs under the chosen candidates: encoded alone, as a chunk.
+Status measure_layouts(const PlanRequest& request, const kernels::LorenzoKernels& kernels, Vector<Trial>& trials) {
+  constexpr std::size_t kMostBytes = kernels::max_lorenzo_chunk_bytes(kernels::Element::f64, 1);
+  return for_tiles(request, kernels, trials,
+                   [&](Trial& trial, std::size_t t, const void* tile, const ChunkBox& box, void* scratch) {
+                     std::uint8_t bytes[kMostBytes];
+                     trial.encoded[t] = kernels.encode(trial.rules, tile, box, bytes, scratch);
+                   });
+}
+
+/// Greedy set of candidates.
+void choose_candidates(Trial& trial) {
   kernels::ChunkRules& rules = trial.rules;
   Vector<std::uint32_t> best(trial.costs.size(), UINT32_MAX);
   std::uint64_t best_sum = UINT64_MAX;
@@ -114,7 +139,6 @@ std::uint64_t choose_candidates(Trial& trial) {
     for (std::size_t t = 0; t < best.size(); ++t) best[t] = std::min(best[t], trial.costs[t][chosen]);
     best_sum = sum;
   }
-  return best_sum;
 }
 
 std::uint64_t chunks_of(const ChunkGrid& grid) {
@@ -155,13 +179,13 @@ Result<Choice> choose(const PlanRequest& request, const Layout* forced, const ke
     if (trials.empty() || chunks_of(make_grid(request.shape, layout, request.dtype)) <= request.max_chunks)
       trials.push_back(make_trial(request, layout));
   }
-  QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, trials.size() * kTasksPerLayout, [&](std::size_t i) {
-    return estimate_tiles(request, kernels, i % kTasksPerLayout, kTasksPerLayout, trials[i / kTasksPerLayout]);
-  }));
+  QUERN_RETURN_IF_ERROR(estimate_predictors(request, kernels, trials));
+  for (Trial& trial : trials) choose_candidates(trial);
+  if (trials.size() > 1) QUERN_RETURN_IF_ERROR(measure_layouts(request, kernels, trials));
   const Trial* best = nullptr;
   std::uint64_t best_cost = 0;
-  for (Trial& trial : trials) {
-    const std::uint64_t cost = choose_candidates(trial);
+  for (const Trial& trial : trials) {
+    const std::uint64_t cost = std::accumulate(trial.encoded.begin(), trial.encoded.end(), std::uint64_t{0});
     // cost / elems < best_cost / best_elems; both products stay far below 2^64.
     if (best == nullptr || cost * best->elems < best_cost * trial.elems) {
       best = &trial;

@@ -7,6 +7,7 @@
 #include "codecs/lossless/chunk.h"
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/run_tasks.h"
+#include "libcompress/core/scattered_sample.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
 
@@ -71,7 +72,7 @@ Result<std::uint64_t> estimate(const PlanRequest& request, const ChunkGrid& grid
   std::uint64_t cost = 0;
   std::uint64_t elems = 0;
   for (std::uint64_t i = 0; i < tries; ++i) {
-    const auto chunk = chunk_in_sample(grid, i * reachable / tries, sample_elems);
+    const auto chunk = chunk_in_sample(grid, scattered_sample(reachable, tries, i), sample_elems);
     if (!chunk) continue;
     QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean, request.sample->look(chunk->first, chunk->place, room.data()));
     cost += estimate_chunk(spec, clean, scratch.span()) * clean.elems();

@@ -106,6 +106,28 @@ TEST(Codecs, SupportedKindsOfBounds_AreThoseThatAPlanIsMadeFor) {
       }
 }
 
+// All structure lies in the same rows of every plane: a sample at a fixed distance may see none of it.
+TEST(Layouts, StructureInOneBandOfEveryPlane_IsSeenByThePlan) {
+  constexpr std::size_t kPlanes = 64, kRows = 128, kColumns = 128;
+  std::vector<double> values(kPlanes * kRows * kColumns);
+  for (std::size_t z = 0; z < kPlanes; ++z)
+    for (std::size_t y = 16; y < 32; ++y)
+      for (std::size_t x = 0; x < kColumns; ++x)
+        values[(z * kRows + y) * kColumns + x] = std::sin(0.3 * static_cast<double>(y)) *
+                                                 std::cos(0.1 * static_cast<double>(x) + 0.02 * static_cast<double>(z));
+  const std::uint64_t extents[] = {kPlanes, kRows, kColumns};
+  const ArrayView array{values.data(), DType::f64, Shape::make(extents).value()};
+  CompressOptions options;
+  options.bound = {BoundKind::abs, 1e-5};
+  options.codec = "lorenzo";
+  CompressReport report;
+  const std::size_t automatic = compressed(array, options, report).size();
+  for (const char* layout : {"1d", "2d:1", "2d:2", "3d:1,2"}) {
+    options.settings = {{"layout", layout}};
+    EXPECT_LT(5 * automatic, 6 * compressed(array, options, report).size()) << layout;
+  }
+}
+
 // Axes of length 1 under a layout that cuts them into chunks of their own.
 TEST(Narrow, ColumnInSmallBlocks_StillCompresses) {
   std::vector<float> values(2080 * 16);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <quern/memory.h>
 #include <quern/status.h>
 
 namespace quern::golden {
