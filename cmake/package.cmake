@@ -1,4 +1,4 @@
-# Debian packages with `cpack -G DEB`: libquern0, libquern-dev and quern. scripts/package.sh builds them with the
+# Debian packages with `cpack -G DEB`: libquern0, libquern-dev, quern, and hdf5-filter-quern-FLAVOUR. scripts/package.sh builds them with the
 # folders of a Debian system; any other build tree packs what its own installation would hold, under /usr.
 if(NOT QUERN_HAVE_LIBRARY)
   return()
@@ -61,6 +61,27 @@ if(QUERN_HAVE_CLI)
     "This package holds the command, which reads and writes raw, .npy, HDF5\n"
     "and netCDF files.")
 endif()
+
+# Where Debian's HDF5 looks for plugins there is a link to the one that is installed.
+foreach(flavour ${QUERN_HDF5_FLAVOURS})
+  string(TOUPPER hdf5_${flavour} component)
+  list(APPEND CPACK_COMPONENTS_ALL hdf5_${flavour})
+  list(APPEND packages hdf5_${flavour} hdf5-filter-quern-${flavour})
+  set(CPACK_DEBIAN_${component}_PACKAGE_NAME hdf5-filter-quern-${flavour})
+  set(CPACK_DEBIAN_${component}_PACKAGE_SECTION libs)
+  string(CONCAT CPACK_COMPONENT_${component}_DESCRIPTION
+    "error-bounded compression of scientific arrays - HDF5 filter\n" "${what}"
+    "This package holds the filter plugin for the ${flavour} flavour of HDF5:\n"
+    "h5py, h5repack, netCDF and all other programs read and write quern's\n" "chunks with it.")
+  if(CMAKE_LIBRARY_ARCHITECTURE)
+    install(CODE "
+      set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/${CMAKE_LIBRARY_ARCHITECTURE}/hdf5/${flavour}/plugins\")
+      file(MAKE_DIRECTORY \"\${folder}\")
+      file(RELATIVE_PATH plugin \"\${folder}\" \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/quern/hdf5/${flavour}/libh5quern.so\")
+      file(CREATE_LINK \"\${plugin}\" \"\${folder}/libh5quern.so\" SYMBOLIC)"
+      COMPONENT hdf5_${flavour} EXCLUDE_FROM_ALL)
+  endif()
+endforeach()
 
 # Every Debian package has its licence and changes in a folder of its own; a plain installation has them once.
 configure_file(cmake/debian/changelog.in ${CMAKE_BINARY_DIR}/package/changelog.Debian @ONLY)

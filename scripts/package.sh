@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Debian packages libquern0, libquern-dev and quern into build/package/debs, for the system it runs on.
+# Builds the Debian packages libquern0, libquern-dev, quern and hdf5-filter-quern-* into build/package/debs, for the system it runs on.
 # usage: scripts/package.sh [--no-setup] [-j N]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -182,15 +182,13 @@ Result<Choice> choose(const PlanRequest& request, const Layout* forced, const ke
   QUERN_RETURN_IF_ERROR(estimate_predictors(request, kernels, trials));
   for (Trial& trial : trials) choose_candidates(trial);
   if (trials.size() > 1) QUERN_RETURN_IF_ERROR(measure_layouts(request, kernels, trials));
-  const Trial* best = nullptr;
-  std::uint64_t best_cost = 0;
+  const Trial* best = &trials.front();
+  const auto cost_of = [](const Trial& trial) {
+    return std::accumulate(trial.encoded.begin(), trial.encoded.end(), std::uint64_t{0});
+  };
   for (const Trial& trial : trials) {
-    const std::uint64_t cost = std::accumulate(trial.encoded.begin(), trial.encoded.end(), std::uint64_t{0});
-    // cost / elems < best_cost / best_elems; both products stay far below 2^64.
-    if (best == nullptr || cost * best->elems < best_cost * trial.elems) {
-      best = &trial;
-      best_cost = cost;
-    }
+    // cost / elems < best cost / elems; both products stay far below 2^64.
+    if (cost_of(trial) * best->elems < cost_of(*best) * trial.elems) best = &trial;
   }
   return Choice{best->layout, best->rules};
 }

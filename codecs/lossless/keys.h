@@ -24,10 +24,11 @@ constexpr U low_mask(unsigned bits) {
   return static_cast<U>(~U{0}) >> (8 * sizeof(U) - bits);
 }
 
-/// Bit patterns of `bits` bits to keys, in place after shifting each down by `shift`; `bits` is what remains.
+/// Bit patterns of `bits` bits (at least 1) to keys, in place after shifting each down by `shift`; `bits` is what
+/// remains.
 template <class U>
 void patterns_to_keys(U* values, std::size_t count, Order order, unsigned shift, unsigned bits) {
-  const U sign = U{1} << (bits - 1);
+  const U sign = U{1} << (bits - 1);  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult): bits is at least 1
   const U mask = low_mask<U>(bits);
   if (order == Order::sign_magnitude) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -44,19 +45,21 @@ void patterns_to_keys(U* values, std::size_t count, Order order, unsigned shift,
 /// The inverse, from `keys` to elements of unsigned type E at `out` (any alignment), a row at a time.
 template <class E, class U>
 void keys_to_row(const U* keys, std::size_t count, Order order, unsigned shift, unsigned bits, std::uint8_t* out) {
-  const U sign = U{1} << (bits - 1);
+  const U sign = U{1} << (bits - 1);  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult): bits is at least 1
   const U mask = low_mask<U>(bits);
   if (order == Order::sign_magnitude) {
     for (std::size_t i = 0; i < count; ++i) {
       const U negative = (keys[i] >> (bits - 1)) - U{1};  // all ones when the key's top bit is clear
       const U pattern = (keys[i] ^ (negative | sign)) & mask;
-      const auto element = static_cast<E>(pattern << shift);
+      const U shifted = pattern << shift;
+      const auto element = static_cast<E>(shifted);
       std::memcpy(out + i * sizeof(E), &element, sizeof(E));
     }
   } else {
     const U flip = order == Order::twos_complement ? sign : U{0};
     for (std::size_t i = 0; i < count; ++i) {
-      const auto element = static_cast<E>((keys[i] ^ flip) << shift);
+      const U shifted = (keys[i] ^ flip) << shift;
+      const auto element = static_cast<E>(shifted);
       std::memcpy(out + i * sizeof(E), &element, sizeof(E));
     }
   }

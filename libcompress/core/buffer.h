@@ -79,7 +79,7 @@ class BufferPool {
     Lease(BufferPool& pool, AlignedBuffer buffer) : pool_(&pool), buffer_(std::move(buffer)) {}
     Lease(Lease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), buffer_(std::move(other.buffer_)) {}
     Lease& operator=(Lease&&) = delete;
-    ~Lease() {
+    ~Lease() {  // NOLINT(bugprone-exception-escape): lend() reserved the place that giving back takes
       if (pool_ != nullptr) pool_->give_back(std::move(buffer_));
     }
     std::span<std::uint8_t> span() { return buffer_.span(); }
