@@ -25,6 +25,8 @@
  * Threads.   The library starts none of its own unless `threads` says so; with `runner` it starts none at all.
  * Sizes.     Bytes and elements are uint64_t or size_t and never assumed to fit in 32 bits.
  * Numbers.   Enumerators are stored in streams or compared by callers: a value never changes its meaning.
+ * Reserved.  Names that begin with quern_session_, quern_batch_ and quern_estimate: states between frames, many arrays in
+ *            one call, quality without compressing.
  *
  * A whole program:
  *
