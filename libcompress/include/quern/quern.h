@@ -214,7 +214,8 @@ QUERN_API quern_status quern_params_set(quern_params* params, const char* key, c
  *  needs into `*needed` (may be NULL). QUERN_ERROR_UNKNOWN_SETTING for a key that is not set. */
 QUERN_API quern_status quern_params_get(const quern_params* params, const char* key, char* value, size_t capacity,
                                         size_t* needed);
-/** Many at once, all or nothing: "abs=1e-3 codec=lorenzo"; items are parted by spaces or commas, the bound is one of
+/** Many at once, all or nothing: "abs=1e-3 codec=lorenzo"; items are parted by spaces or commas
+ *  (quern_params_set takes values that hold one), the bound is one of
  *  lossless, abs=E, rel=R, pwrel=R, psnr=DB, ratio=R. */
 QUERN_API quern_status quern_params_parse(quern_params* params, const char* text);
 /** Declares a value that marks missing data: an element of the arrays' type, compared by value. At most 255. */
