@@ -79,7 +79,7 @@ complete -o default -F _quern quern
 }
 
 /// Text inside single quotes, with what zsh and fish treat specially taken out.
-std::string quoted(std::string text) {
+std::string quoted(const std::string& text) {
   std::string out;
   for (const char c : text) {
     if (c == '\'') {

@@ -6,11 +6,11 @@
 #include <quern/quern.hpp>
 
 int main() {
-  const quern::Extents extents{32, 48, 64};  // slowest axis first
-  std::vector<double> values(32 * 48 * 64);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 280 + 15 * std::sin(0.003 * static_cast<double>(i));
-
   try {
+    const quern::Extents extents{32, 48, 64};  // slowest axis first
+    std::vector<double> values(32 * 48 * 64);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = 280 + 15 * std::sin(0.003 * static_cast<double>(i));
+
     quern::Context context(2);
     const quern::ConstArray field(values.data(), extents);
     const std::vector<std::uint8_t> stream = quern::compress(context, quern::Params("rel=1e-4"), field);
