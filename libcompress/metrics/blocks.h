@@ -8,6 +8,8 @@
 #include <quern/execution.h>
 #include <quern/memory.h>
 
+#include "libcompress/core/run_tasks.h"
+
 namespace quern::metrics {
 
 /// Elements of a block. Fixed: it decides how sums are grouped.
@@ -33,8 +35,8 @@ class Progress {
 };
 
 /// Calls `body(index, result)` for every index below `blocks` on the runner, each with a fresh Result, then
-/// `fold(result)` on this thread in the order of the indices. `elems_per_block` is for progress alone. `body` must not
-/// throw.
+/// `fold(result)` on this thread in the order of the indices. `elems_per_block` is for progress alone. `body` throws
+/// nothing but std::bad_alloc, which ends as out_of_memory.
 template <class BlockResult, class Body, class Fold>
 Status for_blocks(std::uint64_t blocks, std::uint64_t elems_per_block, TaskRunner& runner, Progress& progress,
                   const Body& body, const Fold& fold) {
@@ -42,10 +44,10 @@ Status for_blocks(std::uint64_t blocks, std::uint64_t elems_per_block, TaskRunne
   for (std::uint64_t first = 0; first < blocks; first += kRoundBlocks) {
     const std::uint64_t count = std::min(kRoundBlocks, blocks - first);
     results.assign(count, BlockResult{});
-    runner.run(count, [&, memory = current_memory()](std::size_t i) {
-      const MemoryScope scope(memory);
+    QUERN_RETURN_IF_ERROR(run_tasks(runner, count, [&](std::size_t i) {
       body(first + i, results[i]);
-    });
+      return Status();
+    }));
     for (const BlockResult& result : results) fold(result);
     QUERN_RETURN_IF_ERROR(progress.advance(count * elems_per_block));
   }

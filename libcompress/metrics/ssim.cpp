@@ -66,7 +66,6 @@ struct Layout {
 struct TileResult {
   double sum = 0.0;
   std::uint64_t windows = 0;
-  bool out_of_memory = false;
 };
 
 /// Sums over `window` neighbours of a row, `n` results. Additions alone: a running sum would drag a huge value's
@@ -215,17 +214,6 @@ class Tile : public Allocated {
   Vector<Plane> ring_;
 };
 
-template <class E>
-void run_tile(const ArrayView& original, const ArrayView& reconstructed, std::span<const std::uint64_t> fill_bits,
-              const SsimRange& range, const Layout& layout, std::uint64_t tile, TileResult& result) {
-  try {
-    const auto work = std::make_unique<Tile<E>>(original, reconstructed, fill_bits, range, layout);
-    result = work->run(tile);
-  } catch (const std::bad_alloc&) {
-    result.out_of_memory = true;
-  }
-}
-
 }  // namespace
 
 bool has_ssim(const Shape& shape) {
@@ -243,22 +231,19 @@ Result<std::optional<double>> mean_ssim(const ArrayView& original, const ArrayVi
                   static_cast<std::int64_t>(Tile<F64>::scratch_bytes(layout)));
   CompensatedSum sum;
   std::uint64_t windows = 0;
-  bool out_of_memory = false;
   const auto fold = [&](const TileResult& tile) {
     sum.add(tile.sum);
     windows += tile.windows;
-    out_of_memory |= tile.out_of_memory;
   };
   const Status status = visit_dtype(original.dtype, [&](auto type) {
     using E = typename decltype(type)::Element;
     const auto body = [&](std::uint64_t tile, TileResult& result) {
-      run_tile<E>(original, reconstructed, fill_bits, range, layout, tile, result);
+      result = std::make_unique<Tile<E>>(original, reconstructed, fill_bits, range, layout)->run(tile);
     };
     const std::uint64_t tiles = layout.tile_count();
     return for_blocks<TileResult>(tiles, (original.elems() + tiles - 1) / tiles, runner, progress, body, fold);
   });
   if (!status.ok()) return status;
-  if (out_of_memory) return Status(StatusCode::out_of_memory, "out of memory for structural similarity");
   if (windows == 0) return std::optional<double>();
   return std::optional<double>(sum.value() / static_cast<double>(windows));
 }

@@ -17,8 +17,8 @@ library() {
   fi
   { echo '#include "quern.h"'
     tr '\n' ' ' <"$work/$1/quern.h" | grep -oE 'QUERN_API [a-z][^;{}]*\);' | sed 's/);$/) { __builtin_trap(); }/'
-  } >"$work/$1/stub.c"
-  "$CC" -g -shared -fPIC -I"$work/$1" -Wl,-soname,libquern.so.0 "$work/$1/stub.c" -o "$work/$1/libquern.so"
+  } >"$work/$1/functions.c"
+  "$CC" -g -shared -fPIC -I"$work/$1" -Wl,-soname,libquern.so.0 "$work/$1/functions.c" -o "$work/$1/libquern.so"
 }
 
 failed=0
