@@ -25,13 +25,6 @@ struct Reader {
   Bytes chunk;
 };
 
-std::array<hsize_t, QUERN_MAX_RANK> offset_of(const ChunkedDataset& dataset, std::uint64_t item) {
-  std::array<hsize_t, QUERN_MAX_RANK> offset{};
-  const Extents origin = dataset.origin(item);
-  std::copy(origin.begin(), origin.end(), offset.begin());
-  return offset;
-}
-
 std::string chunk_name(const ChunkedDataset& dataset, std::uint64_t item) {
   std::string out = "chunk at (";
   const Extents origin = dataset.origin(item);
@@ -44,7 +37,7 @@ std::string chunk_name(const ChunkedDataset& dataset, std::uint64_t item) {
 }
 
 void fetch(const ChunkedDataset& dataset, std::uint64_t item, std::uint64_t most, StoredChunk& out) {
-  const auto offset = offset_of(dataset, item);
+  const auto offset = dataset.offset(item);
   hsize_t size = 0;
   if (H5Dget_chunk_storage_size(dataset.id, offset.data(), &size) < 0) size = 0;
   if (size > most)
@@ -60,16 +53,14 @@ void fetch(const ChunkedDataset& dataset, std::uint64_t item, std::uint64_t most
 
 void decode_stored(const ChunkedDataset& dataset, const StoredChunk& stored, Reader& reader) {
   const ChunkLayout& layout = dataset.chunk;
-  const std::size_t width = dataset.padding.size();
   if (stored.bytes.empty()) {
-    for (std::size_t at = 0; at < reader.chunk.size(); at += width)
-      std::memcpy(reader.chunk.data() + at, dataset.padding.data(), width);
+    dataset.pad(reader.chunk.data());
   } else if (stored.raw) {
     if (stored.bytes.size() != reader.chunk.size())
       throw Problem(Trouble::chunk, "it is marked as stored raw, but has " + std::to_string(stored.bytes.size()) +
                                         " bytes and not " + std::to_string(reader.chunk.size()));
     std::memcpy(reader.chunk.data(), stored.bytes.data(), stored.bytes.size());
-    if (needs_swap(layout.big_endian)) swap_elements(reader.chunk.data(), layout.elems(), width);
+    if (needs_swap(layout.big_endian)) swap_elements(reader.chunk.data(), layout.elems(), dataset.padding.size());
   } else {
     const ChunkLayout found = inspect_chunk(stored.bytes.data(), stored.bytes.size());
     check_agreement(found, layout);

@@ -67,12 +67,25 @@ Extents ChunkedDataset::origin(std::uint64_t index) const {
   return out;
 }
 
+std::array<hsize_t, QUERN_MAX_RANK> ChunkedDataset::offset(std::uint64_t index) const {
+  std::array<hsize_t, QUERN_MAX_RANK> out{};
+  const Extents begin = origin(index);
+  std::copy(begin.begin(), begin.end(), out.begin());
+  return out;
+}
+
+void ChunkedDataset::pad(void* chunk_elements) const {
+  auto* const to = static_cast<std::uint8_t*>(chunk_elements);
+  for (std::uint64_t at = 0; at < chunk.bytes(); at += padding.size())
+    std::memcpy(to + at, padding.data(), padding.size());
+}
+
 ChunkedDataset open_chunked(hid_t id, quern_dtype dtype) {
   const Handle dcpl(H5Dget_create_plist(id), H5Pclose, "creation property list; the first argument must be a dataset");
   const Handle type(H5Dget_type(id), H5Tclose, "type of the dataset");
   ChunkedDataset out;
   out.id = id;
-  out.chunk = describe_chunks(dcpl.get(), type.get());
+  const ChunkLayout described = describe_chunks(dcpl.get(), type.get());
   const FilterEntry entry = filter_entry(dcpl.get());
   if (entry.count != 1)
     throw Problem(Trouble::dataset, "the dataset has other filters behind quern; write and read it through HDF5");
@@ -81,14 +94,14 @@ ChunkedDataset open_chunked(hid_t id, quern_dtype dtype) {
     throw Problem(
         Trouble::dataset,
         "the dataset leaves partial edge chunks unfiltered (H5Pset_chunk_opts); write and read it through HDF5");
-  if (out.chunk.dtype != dtype)
+  if (described.dtype != dtype)
     throw Problem(Trouble::dataset, std::string("the values are given as ") +
                                         dtype_name(static_cast<std::uint32_t>(dtype)) + ", but the dataset holds " +
-                                        dtype_name(static_cast<std::uint32_t>(out.chunk.dtype)) +
+                                        dtype_name(static_cast<std::uint32_t>(described.dtype)) +
                                         "; nothing is converted here");
   out.request = parse_request(entry.words.data(), entry.words.size());
   out.chunk = parse_layout(entry.words.data(), entry.words.size());  // as the filter will see it
-  check_agreement(describe_chunks(dcpl.get(), type.get()), out.chunk);
+  check_agreement(described, out.chunk);
   out.padding = padding_element(dcpl.get(), type.get());
   if (needs_swap(out.chunk.big_endian)) std::reverse(out.padding.begin(), out.padding.end());
   read_extents(id, out);
@@ -97,11 +110,7 @@ ChunkedDataset open_chunked(hid_t id, quern_dtype dtype) {
 
 void cut_chunk(const ChunkedDataset& dataset, std::uint64_t index, const void* array, void* chunk) {
   auto* to = static_cast<std::uint8_t*>(chunk);
-  if (is_partial(dataset, index)) {
-    const std::size_t width = dataset.padding.size();
-    for (std::uint64_t at = 0; at < dataset.chunk.bytes(); at += width)
-      std::memcpy(to + at, dataset.padding.data(), width);
-  }
+  if (is_partial(dataset, index)) dataset.pad(chunk);
   const auto* from = static_cast<const std::uint8_t*>(array);
   for_rows(dataset, index, [&](std::uint64_t in_chunk, std::uint64_t in_array, std::size_t bytes) {
     std::memcpy(to + in_chunk, from + in_array, bytes);

@@ -25,6 +25,10 @@ struct ChunkedDataset {
 
   /// Where chunk `index` begins.
   Extents origin(std::uint64_t index) const;
+  /// The same as HDF5's calls take it.
+  std::array<hsize_t, QUERN_MAX_RANK> offset(std::uint64_t index) const;
+  /// Fills a whole chunk with the padding.
+  void pad(void* chunk_elements) const;
 };
 
 /// Throws Problem(dataset) when `id` is no dataset of `dtype` elements with quern as its only filter.

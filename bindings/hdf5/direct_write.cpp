@@ -36,9 +36,7 @@ void write_all(const ChunkedDataset& dataset, const void* values, std::uint32_t 
     sizes[slot] = writer.encoder.encode(writer.chunk.data(), streams[slot].data(), room);
   };
   steps.end = [&](std::uint64_t item, std::size_t slot) {
-    const Extents origin = dataset.origin(item);
-    std::array<hsize_t, QUERN_MAX_RANK> offset{};
-    std::copy(origin.begin(), origin.end(), offset.begin());
+    const auto offset = dataset.offset(item);
     if (H5Dwrite_chunk(dataset.id, H5P_DEFAULT, 0, offset.data(), sizes[slot], streams[slot].data()) < 0)
       throw Problem(Trouble::resource, "HDF5 does not take chunk " + std::to_string(item) + " of " +
                                            std::to_string(dataset.chunks) +
