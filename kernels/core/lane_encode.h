@@ -221,6 +221,12 @@ constexpr std::uint8_t* put_lane_signs(const LaneMarks<X>& marks, const LaneTile
   return 1 + (head.constant() ? 0 : 2 + leb128_bytes(head.payload)) + (delta == 0 ? 0 : leb128_bytes(zigzag64(delta)));
 }
 
+/// Bytes of a chunk that is this tile alone.
+[[gnu::always_inline]] constexpr std::uint32_t lone_tile_bytes(const LaneTileInfo& info) {
+  if (info.head.constant()) return 1 + leb128_bytes(zigzag64(info.head.seed));
+  return 1 + head_bytes(&info, 0) + info.head.payload;
+}
+
 /// Writes tile `tile` of `tiles` to its place in the chunk at `out`, given the infos of all; returns the chunk's bytes.
 template <class X, TileShape S, class Bits>
 constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t tile, std::uint32_t tiles,
