@@ -1,0 +1,26 @@
+// A chunk of an array in device memory, as chunk kernels are told of it.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/core/chunk_task.h"
+
+namespace quern::kernels {
+
+/// A box of values. No extents: there is nothing to do.
+struct CudaChunk {
+  void* values = nullptr;  ///< the first one
+  ChunkBox box{{0, 0, 0}, {0, 0}};
+
+  [[gnu::always_inline]] constexpr bool empty() const {
+    return box.extents[0] == 0 || box.extents[1] == 0 || box.extents[2] == 0;
+  }
+};
+
+/// What is stored of a chunk; bytes 0: there is nothing to decode. The bytes may be anything.
+struct StoredChunk {
+  const std::uint8_t* at = nullptr;
+  std::uint32_t bytes = 0;
+};
+
+}  // namespace quern::kernels
