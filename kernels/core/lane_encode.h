@@ -228,10 +228,11 @@ constexpr std::uint8_t* put_lane_signs(const LaneMarks<X>& marks, const LaneTile
 }
 
 /// Writes tile `tile` of `tiles` to its place in the chunk at `out`, given the infos of all; returns the chunk's bytes.
+/// Nothing is written of a chunk of `limit` bytes or more.
 template <class X, TileShape S, class Bits>
 constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t tile, std::uint32_t tiles,
                                     const Bits* chunk, const LanePlace& place, const LaneMarks<X>& marks,
-                                    LaneBuffer<CodeWord<Bits>>& buffer, std::uint8_t* out) {
+                                    LaneBuffer<CodeWord<Bits>>& buffer, std::uint8_t* out, std::uint32_t limit) {
   typename X::template vec<std::uint32_t> heads, heads_before, payload, payload_before;
   typename X::template vec<bool> differs;
   X::lanes([&](auto lane) {
@@ -245,14 +246,17 @@ constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t til
   });
   if (!X::any(differs)) {
     const std::uint64_t seed = zigzag64(infos[0].head.seed);
+    const std::uint32_t bytes = 1 + leb128_bytes(seed);
     X::lanes([&](auto lane) {
-      if (tile != 0 || lane != 0) return;
+      if (tile != 0 || lane != 0 || bytes >= limit) return;
       out[0] = kFormConstant;
       put_leb128(out + 1, seed);
     });
-    return 1 + leb128_bytes(seed);
+    return bytes;
   }
   const std::uint32_t all_heads = X::reduce_add(heads);
+  const std::uint32_t bytes = 1 + all_heads + X::reduce_add(payload);
+  if (bytes >= limit) return bytes;
   const std::uint32_t head_at = 1 + X::reduce_add(heads_before);
   X::lanes([&](auto lane) {
     if (lane != 0) return;
@@ -279,7 +283,7 @@ constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t til
     }
     at = copy_lanes<X>(at, from, size);
   });
-  return 1 + all_heads + X::reduce_add(payload);
+  return bytes;
 }
 
 }  // namespace quern::kernels

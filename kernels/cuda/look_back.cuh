@@ -23,8 +23,8 @@ __device__ __forceinline__ LookBackState look_back_state(std::uint64_t word) {
   return static_cast<LookBackState>(word & ((1u << kLookBackFlagBits) - 1));
 }
 
-/// Tells the others of `own` bytes of number `index` and returns the sum of all before; called by a whole warp. `states`
-/// has one word for each number.
+/// Tells the others of `own` bytes of number `index` and returns the sum of all before; called by a whole warp.
+/// `states` has one word for each number.
 __device__ __forceinline__ std::uint64_t look_back(std::uint64_t* states, std::uint64_t index, std::uint64_t own) {
   const unsigned lane = WarpLanes::lane();
   if (lane == 0) store_relaxed(states + index, look_back_word(LookBackState::own, own));

@@ -1,10 +1,12 @@
 // The chunk kernels: a CTA for each chunk, a warp for each tile. One kernel serves all quantizers of an element width;
-// which one it is, is the same in the whole launch. Included by one source file for each width.
+// which one it is, is the same in all CTAs of an array. Included by one source file for each width.
 #pragma once
+
+#include <type_traits>
 
 #include "kernels/core/lane_decode.h"
 #include "kernels/core/lane_encode.h"
-#include "kernels/cuda/chunk_box.cuh"
+#include "kernels/cuda/chunk_tiles.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launches.cuh"
 #include "kernels/cuda/shared_memory.cuh"
@@ -26,108 +28,113 @@ constexpr unsigned decoders_per_sm(std::size_t element_size, TileShape tile) {
 
 /// What the warps of an encoding CTA share, besides a buffer for each tile.
 struct EncodeShared {
-  LaneTileInfo infos[kMaxTilesPerChunk];
   ChunkTiles tiles;
+  LaneTileInfo infos[kMaxTilesPerChunk];
 };
 template <class Bits>
 using EncodeBuffer = LaneBuffer<CodeWord<Bits>>;
 
-/// Encodes each chunk to a slot of its own.
+/// Encodes each chunk to a slot of its own; those whose rules name another tile shape are not this kernel's.
 template <TileShape S, class Bits>
 __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bits)))
-    encode_chunks(const __grid_constant__ ChunkRules rules, const __grid_constant__ CudaGrid grid, const Bits* in,
-                  std::uint8_t* slots, std::uint64_t slot_bytes, std::uint64_t* sizes) {
+    encode_chunks(const __grid_constant__ LorenzoChunks chunks, std::uint8_t* slots, std::uint64_t slot_bytes,
+                  std::uint32_t* sizes) {
   using X = WarpLanes;
-  auto& [infos, tiles] = shared_memory<EncodeShared>();
+  const ChunkRules& rules = rules_of_cta(chunks);
+  if (rules.tile != S) return;
+  const CudaChunk& chunk = chunks.at[blockIdx.x];
+  if (chunk.empty()) {
+    if (threadIdx.x == 0) sizes[blockIdx.x] = 0;
+    return;
+  }
+  auto& [tiles, infos] = shared_memory<EncodeShared>();
   auto* const buffers = shared_array<EncodeShared, EncodeBuffer<Bits>>();
-  if (threadIdx.x < kLanes) place_tiles<S>(grid, blockIdx.x, tiles);
+  const auto* const in = static_cast<const Bits*>(chunk.values);
+  if (threadIdx.x < kLanes) share_tiles<S>(rules, chunk.box, tiles);
   __syncthreads();
   const std::uint32_t tile = threadIdx.x / kLanes;
   LaneMarks<X> marks;
   if (tile < tiles.count) {
     LaneTileInfo info;
-    encode_lanes<X, S>(rules, in, tiles.places[tile], marks, buffers[tile], info);
+    encode_lanes<X, S>(tiles.rules, in, tiles.places[tile], marks, buffers[tile], info);
     if (X::lane() == 0) infos[tile] = info;
   }
   __syncthreads();
   if (tile >= tiles.count) return;
+  const auto raw_bytes =
+      static_cast<std::uint32_t>(chunk.box.extents[0] * chunk.box.extents[1] * chunk.box.extents[2] * sizeof(Bits));
   const std::uint32_t bytes = place_lanes<X, S>(infos, tile, tiles.count, in, tiles.places[tile], marks, buffers[tile],
-                                                slots + blockIdx.x * slot_bytes);
+                                                slots + blockIdx.x * slot_bytes, raw_bytes);
   if (threadIdx.x == 0) sizes[blockIdx.x] = bytes;
 }
 
 /// What the warps of a decoding CTA share, besides an area for each tile.
 struct DecodeShared {
-  LaneHeads heads;
   ChunkTiles tiles;
+  LaneHeads heads;
   bool readable;
 };
 template <class Bits>
 using DecodeArea = LaneArea<CodeWord<Bits>>;
 
-/// Decodes each chunk. Offsets and bytes may be anything.
+/// Decodes each chunk. What is stored may be anything.
 template <TileShape S, class Bits>
 __global__ void __launch_bounds__(kChunkThreads<Bits>, decoders_per_sm(sizeof(Bits), S))
-    decode_chunks(const __grid_constant__ ChunkRules rules, const __grid_constant__ CudaGrid grid,
-                  const std::uint8_t* in, std::uint64_t total, const std::uint64_t* offsets, Bits* out,
-                  std::uint32_t* damaged) {
+    decode_chunks(const __grid_constant__ LorenzoChunks chunks, const StoredChunk* all_stored, std::uint32_t* damaged) {
   using X = WarpLanes;
-  auto& [heads, tiles, readable] = shared_memory<DecodeShared>();
+  const ChunkRules& rules = rules_of_cta(chunks);
+  if (rules.tile != S) return;
+  const CudaChunk& chunk = chunks.at[blockIdx.x];
+  const StoredChunk stored = all_stored[blockIdx.x];
+  if (chunk.empty() || stored.bytes == 0) {
+    if (threadIdx.x == 0) damaged[blockIdx.x] = 0;
+    return;
+  }
+  auto& [tiles, heads, readable] = shared_memory<DecodeShared>();
   auto* const areas = shared_array<DecodeShared, DecodeArea<Bits>>();
-  const std::uint64_t begin = offsets[blockIdx.x];
   if (threadIdx.x < kLanes) {
-    const std::uint32_t count = place_tiles<S>(grid, blockIdx.x, tiles);
-    const std::uint64_t end = offsets[blockIdx.x + 1];
-    if (threadIdx.x == 0)
-      readable = begin <= end && end <= total && end - begin <= 0xffffffffu &&
-                 read_heads(in + begin, static_cast<std::uint32_t>(end - begin), count, heads);
+    share_tiles<S>(rules, chunk.box, tiles);
+    __syncwarp();
+    if (threadIdx.x == 0) readable = read_heads(stored.at, stored.bytes, tiles.count, heads);
   }
   __syncthreads();
   bool good = readable;
   const std::uint32_t tile = threadIdx.x / kLanes;
   if (good && tile < tiles.count)
-    good = decode_lanes<X, S>(rules, heads.heads[tile], {in + begin + heads.begins[tile], heads.heads[tile].payload},
-                              tiles.places[tile], areas[tile], out);
+    good =
+        decode_lanes<X, S>(tiles.rules, heads.heads[tile], {stored.at + heads.begins[tile], heads.heads[tile].payload},
+                           tiles.places[tile], areas[tile], static_cast<Bits*>(chunk.values));
   const int all_good = __syncthreads_and(good);
   if (threadIdx.x == 0) damaged[blockIdx.x] = all_good != 0 ? 0 : 1;
 }
 
-/// A CTA for each chunk, a warp for each tile of the largest chunk; the warps share a T and an E for each tile.
-template <class T, class E>
-LaunchShape chunk_launch(const CudaGrid& grid, TileShape tile) {
-  const auto tiles = static_cast<unsigned>(chunk_tiles(grid, tile));
-  return {static_cast<unsigned>(chunk_count(grid)), kLanes * tiles, shared_size<T, E>(tiles)};
+/// Launches the kernel of each tile shape that occurs: a CTA for each place, a warp for each tile of the largest chunk,
+/// whose warps share a T and an E for each tile. kernel_of() takes the shape as a constant.
+template <class T, class E, class KernelOf, class... Arguments>
+cudaError_t launch_shapes(const LorenzoChunks& chunks, cudaStream_t stream, KernelOf&& kernel_of,
+                          Arguments... arguments) {
+  const LaunchShape shape{chunks.items * chunks.chunks, kLanes * chunks.tiles, shared_size<T, E>(chunks.tiles)};
+  cudaError_t error = cudaSuccess;
+  unroll<3>([&](auto s) {
+    constexpr auto kShape = static_cast<TileShape>(decltype(s)::value);
+    if ((chunks.shapes >> s & 1) == 0 || error != cudaSuccess) return;
+    error = launch(kernel_of(std::integral_constant<TileShape, kShape>{}), shape, stream, chunks, arguments...);
+  });
+  return error;
 }
 
 template <class Bits>
-cudaError_t launch_encode_width(const ChunkRules& rules, const CudaGrid& grid, const void* in, std::uint8_t* slots,
-                                std::uint64_t slot_bytes, std::uint64_t* sizes, cudaStream_t stream) {
-  const auto with_shape = [&](auto* kernel) {
-    return launch(kernel, chunk_launch<EncodeShared, EncodeBuffer<Bits>>(grid, rules.tile), stream, rules, grid,
-                  static_cast<const Bits*>(in), slots, slot_bytes, sizes);
-  };
-  switch (rules.tile) {
-    case TileShape::line: return with_shape(&encode_chunks<TileShape::line, Bits>);
-    case TileShape::plane: return with_shape(&encode_chunks<TileShape::plane, Bits>);
-    case TileShape::block: return with_shape(&encode_chunks<TileShape::block, Bits>);
-  }
-  return cudaErrorInvalidValue;
+cudaError_t launch_encode_width(const LorenzoChunks& chunks, std::uint8_t* slots, std::uint64_t slot_bytes,
+                                std::uint32_t* sizes, cudaStream_t stream) {
+  return launch_shapes<EncodeShared, EncodeBuffer<Bits>>(
+      chunks, stream, [](auto shape) { return &encode_chunks<shape.value, Bits>; }, slots, slot_bytes, sizes);
 }
 
 template <class Bits>
-cudaError_t launch_decode_width(const ChunkRules& rules, const CudaGrid& grid, const std::uint8_t* in,
-                                std::uint64_t bytes, const std::uint64_t* offsets, void* out, std::uint32_t* damaged,
+cudaError_t launch_decode_width(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
                                 cudaStream_t stream) {
-  const auto with_shape = [&](auto* kernel) {
-    return launch(kernel, chunk_launch<DecodeShared, DecodeArea<Bits>>(grid, rules.tile), stream, rules, grid, in,
-                  bytes, offsets, static_cast<Bits*>(out), damaged);
-  };
-  switch (rules.tile) {
-    case TileShape::line: return with_shape(&decode_chunks<TileShape::line, Bits>);
-    case TileShape::plane: return with_shape(&decode_chunks<TileShape::plane, Bits>);
-    case TileShape::block: return with_shape(&decode_chunks<TileShape::block, Bits>);
-  }
-  return cudaErrorInvalidValue;
+  return launch_shapes<DecodeShared, DecodeArea<Bits>>(
+      chunks, stream, [](auto shape) { return &decode_chunks<shape.value, Bits>; }, stored, damaged);
 }
 
 }  // namespace quern::kernels

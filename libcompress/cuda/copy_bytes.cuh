@@ -5,8 +5,9 @@
 
 namespace quern::cuda {
 
-/// Copies `bytes` bytes; called by all `threads` threads of a group with their numbers. Words are stored where the target
-/// is aligned and read as the aligned words that hold them; of those none is read that reaches past the last byte.
+/// Copies `bytes` bytes; called by all `threads` threads of a group with their numbers. Words are stored where the
+/// target is aligned and read as the aligned words that hold them; of those none is read that reaches past the last
+/// byte.
 __device__ __forceinline__ void copy_bytes(std::uint8_t* to, const std::uint8_t* from, std::uint64_t bytes,
                                            unsigned thread, unsigned threads) {
   const auto ahead = static_cast<std::uint64_t>(0 - reinterpret_cast<std::uintptr_t>(to)) & 3;

@@ -72,8 +72,7 @@ __device__ __forceinline__ bool read_table(const WarpSegment& s, const std::uint
   for (unsigned half = 0; half < 2; ++half) {
     const unsigned k = half * kLanes + lane;
     if (k < count)
-      s.chunks[k].offset =
-          static_cast<std::uint32_t>(head.body + (half == 0 ? low : low_total + high) - stored[half]);
+      s.chunks[k].offset = static_cast<std::uint32_t>(head.body + (half == 0 ? low : low_total + high) - stored[half]);
   }
   return !WarpLanes::any(!good) && end + kSegmentChecksumBytes == size;
 }

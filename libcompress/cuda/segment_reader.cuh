@@ -12,9 +12,9 @@
 namespace quern::cuda {
 
 /// Queues the kernel that checks the segments whose SegmentRecord names offset and bytes (which may be anything) and
-/// fills the records. `stored[q]` becomes what the codec has to decode for chunk q, which is nothing for chunks that are
-/// raw or masked, for places that no chunk has, and in segments that are damaged; SegmentRecord::status says so. With
-/// `has_codec` false a coded chunk is damage.
+/// fills the records. `stored[q]` becomes what the codec has to decode for chunk q, which is nothing for chunks that
+/// are raw or masked, for places that no chunk has, and in segments that are damaged; SegmentRecord::status says so.
+/// With `has_codec` false a coded chunk is damage.
 cudaError_t read_segments_async(const StreamTables& tables, kernels::StoredChunk* stored, bool has_codec,
                                 cudaStream_t queue);
 

@@ -124,8 +124,7 @@ __device__ __forceinline__ void copy_raw_chunk(const DeviceStream& stream, const
   const auto& extents = stream.layout.grid().extents;
   const std::uint64_t rows = box.extents[0] * box.extents[1];
   const std::uint64_t row_bytes = box.extents[2] * element;
-  const std::uint8_t* const first =
-      stream.window + (stream.layout.flat(box.begin) - stream.window_begin) * element;
+  const std::uint8_t* const first = stream.window + (stream.layout.flat(box.begin) - stream.window_begin) * element;
   for (std::uint64_t r = threadIdx.x / kLanes; r < rows; r += kCopyThreads / kLanes) {
     const std::uint64_t z = r / box.extents[1];
     const std::uint64_t y = r % box.extents[1];
@@ -169,8 +168,7 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes) seal_segments(const __g
   }
   const std::uint64_t entry_bytes = segment_entry_bytes(layout);
   for (std::uint64_t k = lane; k < count; k += kLanes)
-    put_segment_entry(bytes + table + k * entry_bytes, layout, s.chunks[k].form, s.chunks[k].stored,
-                      s.chunks[k].check);
+    put_segment_entry(bytes + table + k * entry_bytes, layout, s.chunks[k].form, s.chunks[k].stored, s.chunks[k].check);
   const std::uint64_t mask = table + count * entry_bytes;
   if (record.mask_bytes != 0) copy_bytes(bytes + mask, record.mask, record.mask_bytes, lane, kLanes);
   __syncwarp();

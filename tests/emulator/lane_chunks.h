@@ -72,7 +72,7 @@ inline std::vector<std::uint8_t> encode_chunk_on_lanes(const kernels::ChunkRules
     std::uint32_t bytes = 0;
     for (const std::uint32_t t : tile_order(tiles))
       bytes = kernels::place_lanes<X, S>(infos.data(), t, tiles, chunk, kernels::lane_place<S>(box, t), marks[t],
-                                         buffers[t], out.data());
+                                         buffers[t], out.data(), UINT32_MAX);
     out.resize(bytes);
     return out;
   });

@@ -1,0 +1,42 @@
+// The host functions of the chunk kernels.
+#include "kernels/cuda/chunk_tiles.cuh"
+#include "kernels/cuda/launches.cuh"
+
+namespace quern::kernels {
+namespace {
+
+cudaError_t check(const LorenzoChunks& chunks) {
+  const std::uint64_t places = std::uint64_t{chunks.items} * chunks.chunks;
+  const bool fits = chunks.tiles <= max_chunk_tiles(element_bytes(chunks.element)) && places <= 0x7fffffff;
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+bool nothing_to_do(const LorenzoChunks& chunks) { return chunks.items == 0 || chunks.chunks == 0 || chunks.tiles == 0; }
+
+}  // namespace
+
+bool lorenzo_cuda_serves(const ChunkRules& rules) {
+  const auto element = static_cast<unsigned>(rules.element);
+  const bool is_float = element >= 1 && element <= 4;
+  const bool is_integer = (element >= 8 && element <= 11) || (element >= 16 && element <= 19);
+  const bool known = rules.quantizer == QuantizerKind::pointwise
+                         ? is_float
+                         : (is_float || is_integer) && static_cast<unsigned>(rules.quantizer) <= 2;
+  return known && rules.candidate_count <= kMaxCandidates;
+}
+
+cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, std::uint8_t* slots, std::uint64_t slot_bytes,
+                                 std::uint32_t* sizes, cudaStream_t stream) {
+  const cudaError_t error = check(chunks);
+  if (error != cudaSuccess || nothing_to_do(chunks)) return error;
+  return lorenzo_launches(chunks.element).encode(chunks, slots, slot_bytes, sizes, stream);
+}
+
+cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
+                                 cudaStream_t stream) {
+  const cudaError_t error = check(chunks);
+  if (error != cudaSuccess || nothing_to_do(chunks)) return error;
+  return lorenzo_launches(chunks.element).decode(chunks, stored, damaged, stream);
+}
+
+}  // namespace quern::kernels
