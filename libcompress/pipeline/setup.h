@@ -30,6 +30,7 @@ struct SetupRequest {
   ResolvedBound bound;
   ArrayView sample;  ///< first elements of the array, as the user gave them
   std::uint64_t memory_limit = 0;
+  Device* device = nullptr;  ///< null: the runner's threads
 };
 
 struct StreamSetup {
