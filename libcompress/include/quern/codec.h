@@ -35,7 +35,7 @@ struct ChunkGrid {
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 3> chunk{1, 1, 1};
 
-  std::array<std::uint64_t, 3> counts() const {
+  constexpr std::array<std::uint64_t, 3> counts() const {
     std::array<std::uint64_t, 3> n{};
     for (std::size_t a = 0; a < 3; ++a) n[a] = (extents[a] + chunk[a] - 1) / chunk[a];
     return n;
