@@ -1,7 +1,6 @@
 // Checking segments, and the chunks that take no codec.
 #include "libcompress/cuda/segment_reader.cuh"
 
-#include "kernels/core/xxh3.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 #include "libcompress/cuda/copy_bytes.cuh"
@@ -35,12 +34,12 @@ __device__ __forceinline__ StatusCode read_head(const WarpSegment& s, const std:
   if (!get_segment_prefix(bytes, size, layout, s.number, stored_size, head.mask_bytes)) return StatusCode::corrupt;
   if (stored_size != size) return StatusCode::corrupt;
   head.table = segment_table_offset(layout, head.mask_bytes);
-  head.body = segment_head_bytes(layout, count, head.mask_bytes);
+  head.body = segment_body_offset(layout, count, head.mask_bytes);
   if (head.body + kSegmentChecksumBytes > size) return StatusCode::truncated;
   const std::uint64_t covered = head.body - kSegmentHeadCheckBytes;
-  const auto check = static_cast<std::uint32_t>(
-      kernels::bound_xxh3_lanes<WarpLanes>(s.stream->header_checksum, s.number, bytes, covered));
-  return check == kernels::get_little<std::uint32_t>(bytes + covered) ? StatusCode::ok : StatusCode::checksum_mismatch;
+  const auto check = static_cast<std::uint32_t>(bound_checksum(s, bytes, covered));
+  return check == get_little_endian(bytes + covered, kSegmentHeadCheckBytes) ? StatusCode::ok
+                                                                             : StatusCode::checksum_mismatch;
 }
 
 /// The table's entries to the chunk records; false when one of them, or their sum, is impossible.
@@ -87,9 +86,8 @@ __device__ __forceinline__ StatusCode read_segment(const WarpSegment& s, bool ha
   if (status != StatusCode::ok) return status;
   if (!read_table(s, bytes, record.bytes, head, has_codec)) return StatusCode::corrupt;
   const std::uint64_t covered = record.bytes - kSegmentChecksumBytes;
-  const std::uint64_t checksum =
-      kernels::bound_xxh3_lanes<WarpLanes>(s.stream->header_checksum, s.number, bytes, covered);
-  if (checksum != kernels::get_little<std::uint64_t>(bytes + covered)) return StatusCode::checksum_mismatch;
+  const std::uint64_t checksum = bound_checksum(s, bytes, covered);
+  if (checksum != get_little_endian(bytes + covered, kSegmentChecksumBytes)) return StatusCode::checksum_mismatch;
   if (WarpLanes::lane() == 0) {
     s.record->mask_bytes = static_cast<std::uint32_t>(head.mask_bytes);
     s.record->mask = bytes + head.body - kSegmentHeadCheckBytes - head.mask_bytes;

@@ -1,7 +1,6 @@
 // Settling, placing, writing and sealing segments.
 #include "libcompress/cuda/segment_writer.cuh"
 
-#include "kernels/core/xxh3.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 #include "libcompress/cuda/copy_bytes.cuh"
@@ -57,7 +56,7 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes)
   WarpLanes::inclusive_scan(low);
   WarpLanes::inclusive_scan(high);
   const std::uint32_t low_total = WarpLanes::broadcast(low, kLanes - 1);
-  const std::uint32_t body = static_cast<std::uint32_t>(segment_head_bytes(layout, count, mask_bytes));
+  const std::uint32_t body = static_cast<std::uint32_t>(segment_body_offset(layout, count, mask_bytes));
   for (unsigned half = 0; half < 2; ++half) {
     const unsigned k = half * kLanes + lane;
     if (k >= count) continue;
@@ -148,7 +147,7 @@ __global__ void __launch_bounds__(kCopyThreads)
   if (chunk.form == ChunkForm::raw) copy_raw_chunk(*s.stream, s.stream->layout.chunk_box(s.number, k), to);
   __syncthreads();
   if (threadIdx.x >= kLanes) return;
-  const std::uint64_t check = kernels::xxh3_lanes<WarpLanes>(to, chunk.stored);
+  const std::uint64_t check = kernels::warp_xxh3({to, chunk.stored});
   if (threadIdx.x == 0) chunk.check = static_cast<std::uint16_t>(check);
 }
 
@@ -164,23 +163,22 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes) seal_segments(const __g
   const std::uint64_t table = segment_table_offset(layout, record.mask_bytes);
   if (lane == 0) {
     put_segment_prefix(bytes, layout, record.bytes, record.mask_bytes);
-    put_varint(s.stream->bytes + s.stream->end + record.index_offset, record.bytes);
+    kernels::put_leb128(s.stream->bytes + s.stream->end + record.index_offset, record.bytes);
   }
   const std::uint64_t entry_bytes = segment_entry_bytes(layout);
   for (std::uint64_t k = lane; k < count; k += kLanes)
-    put_segment_entry(bytes + table + k * entry_bytes, layout, s.chunks[k].form, s.chunks[k].stored, s.chunks[k].check);
+    put_segment_entry(bytes + table + k * entry_bytes, layout,
+                      {s.chunks[k].form, s.chunks[k].stored, s.chunks[k].check});
   const std::uint64_t mask = table + count * entry_bytes;
   if (record.mask_bytes != 0) copy_bytes(bytes + mask, record.mask, record.mask_bytes, lane, kLanes);
   __syncwarp();
   const std::uint64_t head = mask + record.mask_bytes;
-  const std::uint64_t head_check =
-      kernels::bound_xxh3_lanes<WarpLanes>(s.stream->header_checksum, s.number, bytes, head);
-  if (lane == 0) kernels::put_little(bytes + head, static_cast<std::uint32_t>(head_check));
+  const std::uint64_t head_check = bound_checksum(s, bytes, head);
+  if (lane == 0) put_little_endian(bytes + head, head_check, kSegmentHeadCheckBytes);
   __syncwarp();
   const std::uint64_t covered = record.bytes - kSegmentChecksumBytes;
-  const std::uint64_t checksum =
-      kernels::bound_xxh3_lanes<WarpLanes>(s.stream->header_checksum, s.number, bytes, covered);
-  if (lane == 0) kernels::put_little(bytes + covered, checksum);
+  const std::uint64_t checksum = bound_checksum(s, bytes, covered);
+  if (lane == 0) put_little_endian(bytes + covered, checksum, kSegmentChecksumBytes);
 }
 
 }  // namespace

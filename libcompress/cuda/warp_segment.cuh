@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/warp_hash.cuh"
 #include "kernels/cuda/warp_lanes.cuh"
 #include "libcompress/cuda/device_stream.h"
 
@@ -40,6 +41,12 @@ __device__ __forceinline__ WarpSegment segment_at(const StreamTables& tables, st
 
 __device__ __forceinline__ WarpSegment segment_of_warp(const StreamTables& tables) {
   return segment_at(tables, std::uint64_t{blockIdx.x} * kSegmentWarps + threadIdx.x / kernels::kLanes);
+}
+
+/// Checksum of a segment's first bytes, bound to its stream and place. The same in all lanes.
+__device__ __forceinline__ std::uint64_t bound_checksum(const WarpSegment& s, const std::uint8_t* bytes,
+                                                        std::uint64_t size) {
+  return kernels::warp_xxh3({bytes, size, s.stream->header_checksum, s.number, true});
 }
 
 }  // namespace quern::cuda

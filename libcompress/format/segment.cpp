@@ -10,42 +10,24 @@
 namespace quern {
 namespace {
 
-constexpr std::size_t kHeadCheckBytes = 4;
-constexpr std::size_t kChecksumBytes = 8;
-constexpr std::size_t kChunkCheckBytes = 2;
-
-// A raw chunk is told by the largest size; a coded chunk is always smaller than its values.
-std::size_t chunk_size_width(const SegmentLayout& layout) { return layout.full_chunk_bytes() <= 0xFFFF ? 2 : 4; }
-std::uint64_t raw_marker(std::size_t width) { return width == 2 ? 0xFFFF : 0xFFFFFFFF; }
-
 std::uint32_t head_check(const SegmentPlace& place, std::span<const std::uint8_t> head) {
   return static_cast<std::uint32_t>(bound_checksum64(place.header_checksum, place.segment, head));
 }
 
 std::int64_t number(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
-std::uint64_t raw_bytes(const SegmentLayout& layout, const GridBox& box) {
-  return box.elems() * dtype_bytes(layout.dtype());
-}
-
 // Fills forms, checks and sizes; `sizes` receives each chunk's stored bytes.
 Status read_table(Reader& in, const SegmentLayout& layout, const SegmentPlace& place, ParsedSegment& out,
                   std::array<std::uint64_t, kMaxSegmentChunks>& sizes) {
-  const std::size_t width = chunk_size_width(layout);
   for (std::size_t k = 0; k < out.count; ++k) {
-    QUERN_ASSIGN_OR_RETURN(const std::uint64_t size, in.unsigned_of(width));
-    QUERN_ASSIGN_OR_RETURN(out.chunks[k].check, in.u16());
-    const std::uint64_t raw = raw_bytes(layout, layout.chunk_box(place.segment, k));
-    if (size == raw_marker(width)) {
-      out.chunks[k].form = ChunkForm::raw;
-      sizes[k] = raw;
-    } else {
-      out.chunks[k].form = size == 0 ? ChunkForm::masked : ChunkForm::coded;
-      sizes[k] = size;
-      if (size >= raw)
-        return Status(StatusCode::corrupt, "segment {0}, chunk {1}: its stored size is not below that of its values",
-                      number(place.segment), number(layout.first_chunk(place.segment) + k));
-    }
+    QUERN_ASSIGN_OR_RETURN(const auto bytes, in.bytes(segment_entry_bytes(layout)));
+    SegmentEntry entry;
+    if (!get_segment_entry(bytes.data(), layout, raw_bytes(layout, layout.chunk_box(place.segment, k)), entry))
+      return Status(StatusCode::corrupt, "segment {0}, chunk {1}: its stored size is not below that of its values",
+                    number(place.segment), number(layout.first_chunk(place.segment) + k));
+    out.chunks[k].form = entry.form;
+    out.chunks[k].check = entry.check;
+    sizes[k] = entry.stored;
   }
   return {};
 }
@@ -58,7 +40,7 @@ Status parse_head(std::span<const std::uint8_t> bytes, const SegmentLayout& layo
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t mask_bytes,
                          in.varint(raw_bytes(layout, layout.segment_box(place.segment))));
   const std::size_t table_at = in.position();
-  QUERN_RETURN_IF_ERROR(in.skip(out.count * (chunk_size_width(layout) + kChunkCheckBytes)));
+  QUERN_RETURN_IF_ERROR(in.skip(out.count * segment_entry_bytes(layout)));
   QUERN_ASSIGN_OR_RETURN(out.mask, in.bytes(mask_bytes));
   const std::size_t head_bytes = in.position();
   QUERN_ASSIGN_OR_RETURN(const std::uint32_t check, in.u32());
@@ -104,20 +86,6 @@ Status check_chunks(const SegmentLayout& layout, const SegmentPlace& place, Pars
 
 std::uint16_t chunk_check(std::span<const std::uint8_t> bytes) { return static_cast<std::uint16_t>(checksum64(bytes)); }
 
-std::size_t segment_size_width(const SegmentLayout& layout) {
-  return layout.full_chunk_bytes() * kMaxSegmentChunks <= UINT64_C(0xF0000000) ? 4 : 8;
-}
-
-std::uint64_t segment_framing_bytes(const SegmentLayout& layout, std::uint64_t chunks) {
-  return segment_size_width(layout) + 1 + chunks * (chunk_size_width(layout) + kChunkCheckBytes) + kHeadCheckBytes +
-         kChecksumBytes;
-}
-
-std::uint64_t max_segment_bytes(const SegmentLayout& layout, std::uint64_t segment) {
-  const std::uint64_t raw = raw_bytes(layout, layout.segment_box(segment));
-  return segment_framing_bytes(layout, layout.segment_chunks(segment)) + varint_bytes(raw) - 1 + raw;
-}
-
 void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, std::span<const std::uint8_t> mask,
                       std::span<const ChunkPiece> chunks, Vector<std::uint8_t>& out) {
   std::uint64_t size = segment_framing_bytes(layout, chunks.size()) - 1 + varint_bytes(mask.size()) + mask.size();
@@ -127,10 +95,10 @@ void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, st
   Writer w(out);
   w.unsigned_of(size, segment_size_width(layout));
   w.varint(mask.size());
-  const std::size_t width = chunk_size_width(layout);
   for (const ChunkPiece& chunk : chunks) {
-    w.unsigned_of(chunk.form == ChunkForm::raw ? raw_marker(width) : chunk.bytes.size(), width);
-    w.u16(chunk.check);
+    std::array<std::uint8_t, 8> entry{};
+    put_segment_entry(entry.data(), layout, {chunk.form, chunk.bytes.size(), chunk.check});
+    w.bytes(std::span(entry).first(segment_entry_bytes(layout)));
   }
   w.bytes(mask);
   w.u32(head_check(place, out));
@@ -153,8 +121,8 @@ Result<std::uint64_t> segment_head_bytes(std::span<const std::uint8_t> prefix, c
   Reader in(prefix);
   QUERN_RETURN_IF_ERROR(in.skip(segment_size_width(layout)));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t mask_bytes, in.varint(raw_bytes(layout, layout.segment_box(segment))));
-  return in.position() + layout.segment_chunks(segment) * (chunk_size_width(layout) + kChunkCheckBytes) + mask_bytes +
-         kHeadCheckBytes;
+  return in.position() + layout.segment_chunks(segment) * segment_entry_bytes(layout) + mask_bytes +
+         kSegmentHeadCheckBytes;
 }
 
 void parse_segment(std::span<const std::uint8_t> bytes, const SegmentLayout& layout, const SegmentPlace& place,
@@ -175,10 +143,10 @@ void parse_segment(std::span<const std::uint8_t> bytes, const SegmentLayout& lay
   cut_chunks(bytes, body, layout, place, sizes, out);
   std::uint64_t end = body;
   for (std::size_t k = 0; k < out.count; ++k) end += sizes[k];
-  const bool complete = end + kChecksumBytes == bytes.size();
+  const bool complete = end + kSegmentChecksumBytes == bytes.size();
   if (complete) {
-    const auto covered = bytes.first(bytes.size() - kChecksumBytes);
-    Reader tail(bytes.last(kChecksumBytes));
+    const auto covered = bytes.first(bytes.size() - kSegmentChecksumBytes);
+    Reader tail(bytes.last(kSegmentChecksumBytes));
     const auto stored = tail.u64();
     if (stored.ok() && *stored == bound_checksum64(place.header_checksum, place.segment, covered)) return;
   }
@@ -187,7 +155,7 @@ void parse_segment(std::span<const std::uint8_t> bytes, const SegmentLayout& lay
   out.status =
       complete
           ? Status(StatusCode::checksum_mismatch, "segment {0}: its checksum does not match", number(place.segment))
-      : end + kChecksumBytes > bytes.size()
+      : end + kSegmentChecksumBytes > bytes.size()
           ? Status(StatusCode::truncated, "segment {0}: the stream ends inside it", number(place.segment))
           : Status(StatusCode::corrupt, "segment {0}: it is longer than its table says", number(place.segment));
 }

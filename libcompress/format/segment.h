@@ -11,15 +11,9 @@
 
 #include "libcompress/format/layout.h"
 #include "libcompress/format/limits.h"
+#include "libcompress/format/segment_bytes.h"
 
 namespace quern {
-
-/// How a chunk is stored.
-enum class ChunkForm : std::uint8_t {
-  coded,   ///< by the codec
-  raw,     ///< little-endian values, special values included
-  masked,  ///< no bytes: every cell is in the mask
-};
 
 struct ChunkPiece {
   ChunkForm form = ChunkForm::coded;
@@ -35,13 +29,6 @@ struct SegmentPlace {
   std::uint64_t header_checksum = 0;
   std::uint64_t segment = 0;
 };
-
-/// Width in bytes of the size field at the start of every segment: 4, or 8 when segments may pass 3.75 GiB.
-std::size_t segment_size_width(const SegmentLayout& layout);
-/// Bytes that framing adds to a segment of `chunks` chunks without a mask.
-std::uint64_t segment_framing_bytes(const SegmentLayout& layout, std::uint64_t chunks);
-/// Upper limit of a segment's bytes: mask and chunks together are never larger than the values.
-std::uint64_t max_segment_bytes(const SegmentLayout& layout, std::uint64_t segment);
 
 /// Puts a segment together in `out` (replaced). May throw std::bad_alloc.
 void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, std::span<const std::uint8_t> mask,
