@@ -22,6 +22,10 @@ namespace quern::kernels {
 
 inline constexpr std::size_t kPlaneBytes = 128;
 inline constexpr std::size_t kMaxTilesPerChunk = 16;
+/// Tiles of the largest chunk of elements that wide (docs/format-lorenzo.md, section 2).
+constexpr unsigned max_chunk_tiles(std::size_t element_size) {
+  return element_size == 8 ? 4 : element_size == 1 ? kMaxTilesPerChunk : 8;
+}
 inline constexpr std::uint8_t kFormTiles = 0;
 inline constexpr std::uint8_t kFormConstant = 1;
 

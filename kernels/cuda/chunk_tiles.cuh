@@ -8,11 +8,6 @@
 
 namespace quern::kernels {
 
-/// Tiles of the largest chunk of elements that wide (docs/format-lorenzo.md, section 2).
-constexpr unsigned max_chunk_tiles(std::size_t element_size) {
-  return element_size == 8 ? 4 : element_size == 1 ? kMaxTilesPerChunk : 8;
-}
-
 /// What the warps of a CTA share of their chunk. Offsets count from the chunk's first element.
 struct ChunkTiles {
   ChunkRules rules;

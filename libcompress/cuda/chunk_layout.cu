@@ -29,8 +29,6 @@ __global__ void __launch_bounds__(kThreads)
   if (stream >= tables.count) return;
   const std::uint64_t k = slot % tables.chunks;
   chunks[slot] = chunk_in_window(tables.streams[stream], at % tables.segments, k);
-  tables.chunk_records[slot] = ChunkRecord{};
-  if (k == 0) tables.segment_records[at] = SegmentRecord{};
 }
 
 }  // namespace

@@ -9,8 +9,7 @@
 namespace quern::cuda {
 
 /// Queues a kernel that fills `chunks` (tables.count * tables.segments * tables.chunks of them): boxes of the streams'
-/// windows, and boxes without extents for places that no chunk has and for streams that have failed. Clears the
-/// segment and chunk records.
+/// windows, and boxes without extents for places that no chunk has and for streams that have failed.
 cudaError_t lay_out_chunks_async(const StreamTables& tables, kernels::CudaChunk* chunks, cudaStream_t queue);
 
 }  // namespace quern::cuda
