@@ -207,8 +207,7 @@ constexpr std::uint8_t* put_lane_signs(const LaneMarks<X>& marks, const LaneTile
   return out + info.sign_bytes;
 }
 
-/// Bytes of a LEB128 number, and of tile t's head.
-[[gnu::always_inline]] constexpr std::uint32_t leb128_bytes(std::uint64_t v) { return (bit_length(v | 1) + 6) / 7; }
+/// Bytes of tile t's head.
 [[gnu::always_inline]] constexpr std::uint32_t head_bytes(const LaneTileInfo* infos, std::uint32_t t) {
   const TileHead& head = infos[t].head;
   const std::uint64_t delta = head.seed - (t == 0 ? 0 : infos[t - 1].head.seed);
