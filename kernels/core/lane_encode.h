@@ -3,10 +3,10 @@
 // then. Over an execution model X; twin of cpu/lorenzo_encode.h.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_elements.h"
 #include "kernels/core/lane_planes.h"
 #include "kernels/core/lane_predict.h"
@@ -49,7 +49,7 @@ template <class X, class A, TileShape S, class Word>
 constexpr void encode_cells(const ChunkRules& rules, A seed, const typename X::template vec<std::uint32_t>& column,
                             bool full, LaneBuffer<Word>& buffer, LaneTileInfo& info) {
   const A bits = predict_cells<X, A, S>(rules, buffer.cells(), seed, column, full, info.head.predictor);
-  info.head.planes = static_cast<std::uint8_t>(std::bit_width(bits));
+  info.head.planes = static_cast<std::uint8_t>(bit_length(bits));
 }
 
 /// Decides how the signs are stored; leaves in marks.minus the words that are.
@@ -123,8 +123,7 @@ constexpr void encode_lanes(const ChunkRules& rules, const Bits* chunk, const La
     transpose_lane_bits<X>(marks.refused);  // now lane r holds the lanes of row r
     typename X::template vec<bool> used;
     X::lanes([&](auto lane) { X::set(used, lane, X::get(marks.refused, lane) != 0); });
-    exception_bytes = 4 + 4 * static_cast<std::uint32_t>(std::popcount(X::ballot(used))) +
-                      info.exceptions * static_cast<std::uint32_t>(sizeof(Bits));
+    exception_bytes = 4 + 4 * popcount(X::ballot(used)) + info.exceptions * static_cast<std::uint32_t>(sizeof(Bits));
   }
   info.head.payload = info.sign_bytes + exception_bytes + packed.size();
 }
@@ -172,19 +171,16 @@ constexpr std::uint8_t* put_lane_exceptions(const Bits* tile, const LanePlace& p
   X::lanes([&](auto lane) {
     const auto l = static_cast<std::uint32_t>(lane);
     if (l == 0) put_lane_bytes(out, rows);
-    if ((rows >> l & 1) != 0)
-      put_lane_bytes(out + 4 + 4 * static_cast<unsigned>(std::popcount(rows & bits_below(l))),
-                     X::get(marks.refused, lane));
+    if ((rows >> l & 1) != 0) put_lane_bytes(out + 4 + 4 * popcount(rows & bits_below(l)), X::get(marks.refused, lane));
   });
-  out += 4 + 4 * static_cast<unsigned>(std::popcount(rows));
+  out += 4 + 4 * popcount(rows);
   rolled(0, kRows, [&](unsigned r) {
     const std::uint32_t mask = X::broadcast(marks.refused, r);
     X::lanes([&](auto lane) {
       if ((mask >> lane & 1) != 0)
-        put_lane_bytes(out + sizeof(Bits) * static_cast<unsigned>(std::popcount(mask & bits_below(lane))),
-                       tile[cell_offset<S>(place, r, lane)]);
+        put_lane_bytes(out + sizeof(Bits) * popcount(mask & bits_below(lane)), tile[cell_offset<S>(place, r, lane)]);
     });
-    out += sizeof(Bits) * static_cast<unsigned>(std::popcount(mask));
+    out += sizeof(Bits) * popcount(mask);
   });
   return out;
 }
@@ -202,7 +198,7 @@ constexpr std::uint8_t* put_lane_signs(const LaneMarks<X>& marks, const LaneTile
     SparseWord<X> s;
     measure_sparse<X>(marks.minus, s);
     std::uint8_t* const level1 = level2 + 2;
-    std::uint8_t* const bytes = level1 + std::popcount(s.top);
+    std::uint8_t* const bytes = level1 + popcount(s.top);
     put_sparse_word<X>(
         marks.minus, s, [&](std::uint32_t i, auto, std::uint8_t v) { level2[i] = v; },
         [&](std::uint32_t i, auto, std::uint8_t v) { level1[i] = v; },
@@ -211,10 +207,7 @@ constexpr std::uint8_t* put_lane_signs(const LaneMarks<X>& marks, const LaneTile
   return out + info.sign_bytes;
 }
 
-/// Bytes of a LEB128 number, and of tile t's head.
-[[gnu::always_inline]] constexpr std::uint32_t leb128_bytes(std::uint64_t v) {
-  return (static_cast<std::uint32_t>(std::bit_width(v | 1)) + 6) / 7;
-}
+/// Bytes of tile t's head.
 [[gnu::always_inline]] constexpr std::uint32_t head_bytes(const LaneTileInfo* infos, std::uint32_t t) {
   const TileHead& head = infos[t].head;
   const std::uint64_t delta = head.seed - (t == 0 ? 0 : infos[t - 1].head.seed);
