@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <quern/codec.h>
+#include <quern/device.h>
 #include <quern/io.h>
 #include <quern/library.h>
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <quern/device.h>
 #include <quern/quern.h>
 
 #include "cli/devices.h"
