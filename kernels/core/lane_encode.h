@@ -1,6 +1,6 @@
 // Encoding a chunk with a warp for each tile: encode_lanes builds a tile's planes, and once the heads of all tiles are
-// known, place_lanes writes a tile to its place in the chunk. The exceptions stay where they are in the array until
-// then. Over an execution model X; twin of cpu/lorenzo_encode.h.
+// known, plan_lane_chunk finds a tile's place in the chunk and place_lanes writes it there. The exceptions stay where
+// they are in the array until then. Over an execution model X; twin of cpu/lorenzo_encode.h.
 #pragma once
 
 #include <cstddef>
@@ -220,12 +220,18 @@ constexpr std::uint8_t* put_lane_signs(const LaneMarks<X>& marks, const LaneTile
   return 1 + head_bytes(&info, 0) + info.head.payload;
 }
 
-/// Writes tile `tile` of `tiles` to its place in the chunk at `out`, given the infos of all; returns the chunk's bytes.
-/// Nothing is written of a chunk of `limit` bytes or more.
-template <class X, TileShape S, class Bits>
-constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t tile, std::uint32_t tiles,
-                                    const Bits* chunk, const LanePlace& place, const LaneMarks<X>& marks,
-                                    LaneBuffer<CodeWord<Bits>>& buffer, std::uint8_t* out, std::uint32_t limit) {
+/// Where a tile's parts stand in its chunk, and the chunk's size.
+struct LaneChunkPlan {
+  std::uint32_t bytes = 0;    ///< of the chunk
+  std::uint32_t head = 0;     ///< offset of the tile's head
+  std::uint32_t payload = 0;  ///< offset of the tile's payload
+  bool constant = false;      ///< the chunk is one seed
+};
+
+/// Plans tile `tile` of `tiles` given the infos of all.
+template <class X>
+constexpr void plan_lane_chunk(const LaneTileInfo* infos, std::uint32_t tile, std::uint32_t tiles,
+                               LaneChunkPlan& plan) {
   typename X::template vec<std::uint32_t> heads, heads_before, payload, payload_before;
   typename X::template vec<bool> differs;
   X::lanes([&](auto lane) {
@@ -237,27 +243,37 @@ constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t til
     X::set(heads_before, lane, t < tile ? X::get(heads, lane) : 0u);
     X::set(differs, lane, used && (!infos[t].head.constant() || infos[t].head.seed != infos[0].head.seed));
   });
-  if (!X::any(differs)) {
-    const std::uint64_t seed = zigzag64(infos[0].head.seed);
-    const std::uint32_t bytes = 1 + leb128_bytes(seed);
-    X::lanes([&](auto lane) {
-      if (tile != 0 || lane != 0 || bytes >= limit) return;
-      out[0] = kFormConstant;
-      put_leb128(out + 1, seed);
-    });
-    return bytes;
+  plan.constant = !X::any(differs);
+  if (plan.constant) {
+    plan.bytes = 1 + leb128_bytes(zigzag64(infos[0].head.seed));
+    return;
   }
   const std::uint32_t all_heads = X::reduce_add(heads);
-  const std::uint32_t bytes = 1 + all_heads + X::reduce_add(payload);
-  if (bytes >= limit) return bytes;
-  const std::uint32_t head_at = 1 + X::reduce_add(heads_before);
+  plan.head = 1 + X::reduce_add(heads_before);
+  plan.payload = 1 + all_heads + X::reduce_add(payload_before);
+  plan.bytes = 1 + all_heads + X::reduce_add(payload);
+}
+
+/// Writes a tile to its place in the chunk at `out`.
+template <class X, TileShape S, class Bits>
+constexpr void place_lanes(const LaneChunkPlan& plan, const LaneTileInfo* infos, std::uint32_t tile, const Bits* chunk,
+                           const LanePlace& place, const LaneMarks<X>& marks, LaneBuffer<CodeWord<Bits>>& buffer,
+                           std::uint8_t* out) {
+  if (plan.constant) {
+    X::lanes([&](auto lane) {
+      if (tile != 0 || lane != 0) return;
+      out[0] = kFormConstant;
+      put_leb128(out + 1, zigzag64(infos[0].head.seed));
+    });
+    return;
+  }
   X::lanes([&](auto lane) {
     if (lane != 0) return;
     if (tile == 0) out[0] = kFormTiles;
-    put_head(out + head_at, infos[tile].head, tile == 0 ? 0 : infos[tile - 1].head.seed);
+    put_head(out + plan.head, infos[tile].head, tile == 0 ? 0 : infos[tile - 1].head.seed);
   });
   const LaneTileInfo& info = infos[tile];
-  std::uint8_t* at = out + 1 + all_heads + X::reduce_add(payload_before);
+  std::uint8_t* at = out + plan.payload;
   if (info.sign_bytes != 0) at = put_lane_signs<X>(marks, info, at);
   if (info.exceptions != 0) at = put_lane_exceptions<X, S>(chunk + place.offset, place, marks, at);
   const std::uint32_t dense = static_cast<std::uint32_t>(kPlaneBytes) * info.head.dense;
@@ -276,7 +292,6 @@ constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t til
     }
     at = copy_lanes<X>(at, from, size);
   });
-  return bytes;
 }
 
 }  // namespace quern::kernels

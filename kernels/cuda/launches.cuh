@@ -6,7 +6,7 @@
 namespace quern::kernels {
 
 struct LorenzoLaunches {
-  cudaError_t (*encode)(const LorenzoChunks& chunks, std::uint8_t* slots, std::uint64_t slot_bytes,
+  cudaError_t (*encode)(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoPlaces& places,
                         std::uint32_t* sizes, cudaStream_t stream);
   cudaError_t (*decode)(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
                         cudaStream_t stream);

@@ -25,11 +25,18 @@ bool lorenzo_cuda_serves(const ChunkRules& rules) {
   return known && rules.candidate_count <= kMaxCandidates;
 }
 
-cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, std::uint8_t* slots, std::uint64_t slot_bytes,
-                                 std::uint32_t* sizes, cudaStream_t stream) {
+cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, std::uint32_t* sizes,
+                                 cudaStream_t stream) {
   const cudaError_t error = check(chunks);
   if (error != cudaSuccess || nothing_to_do(chunks)) return error;
-  return lorenzo_launches(chunks.element).encode(chunks, slots, slot_bytes, sizes, stream);
+  return lorenzo_launches(chunks.element).encode(chunks, slots, {}, sizes, stream);
+}
+
+cudaError_t lorenzo_encode_in_order_async(const LorenzoChunks& chunks, const LorenzoPlaces& places,
+                                          std::uint32_t* sizes, cudaStream_t stream) {
+  const cudaError_t error = check(chunks);
+  if (error != cudaSuccess || nothing_to_do(chunks)) return error;
+  return lorenzo_launches(chunks.element).encode(chunks, {}, places, sizes, stream);
 }
 
 cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,

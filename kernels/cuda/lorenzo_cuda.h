@@ -28,12 +28,32 @@ struct LorenzoChunks {
 /// Whether there are kernels for these rules: every element type, tile shape and quantizer that the format has.
 bool lorenzo_cuda_serves(const ChunkRules& rules);
 
-/// Encodes chunk q to slots + q * slot_bytes; sizes[q] becomes its bytes, 0 for an empty place. Nothing is written of a
-/// chunk that would take as many bytes as its values, which a slot therefore need not hold; its size is the least such
-/// number. Slots begin at multiples of 4 bytes. cudaErrorInvalidValue when the chunks have more tiles than the format
-/// allows or there are 2^31 places.
-cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, std::uint8_t* slots, std::uint64_t slot_bytes,
-                                 std::uint32_t* sizes, cudaStream_t stream);
+/// A place of its own for each chunk: chunk q at `at` + q * `bytes`, multiples of 4.
+struct LorenzoSlots {
+  std::uint8_t* at = nullptr;
+  std::uint64_t bytes = 0;  ///< not fewer than a chunk's values take
+};
+
+/// Final places, found while encoding: chunk q of item i goes to outputs[i] + fixed[q] + the bytes stored of the item's
+/// chunks before, if it ends within capacities[i].
+struct LorenzoPlaces {
+  std::uint8_t* const* outputs = nullptr;
+  const std::uint64_t* capacities = nullptr;
+  const std::uint64_t* fixed = nullptr;
+  std::uint64_t* states = nullptr;   ///< one a place, all 0
+  std::uint32_t* tickets = nullptr;  ///< one an item, all 0
+};
+
+/// Encodes each chunk to its slot; sizes[q] becomes its bytes, 0 for an empty place. Nothing is written of a chunk that
+/// would take as many bytes as its values; its size is then some such number. cudaErrorInvalidValue when the chunks
+/// have more tiles than the format allows or there are 2^31 places.
+cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, std::uint32_t* sizes,
+                                 cudaStream_t stream);
+
+/// The same in one pass, without slots: the bytes of each chunk, or its values where those are no more, go to their
+/// final place.
+cudaError_t lorenzo_encode_in_order_async(const LorenzoChunks& chunks, const LorenzoPlaces& places,
+                                          std::uint32_t* sizes, cudaStream_t stream);
 
 /// Decodes what is stored of chunk q into its box. damaged[q] becomes 1 for bytes that no encoder writes, and the box's
 /// content is then undefined, else 0. Places that are empty or have nothing stored are left alone.

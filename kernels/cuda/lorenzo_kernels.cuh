@@ -7,8 +7,10 @@
 #include "kernels/core/lane_decode.h"
 #include "kernels/core/lane_encode.h"
 #include "kernels/cuda/chunk_tiles.cuh"
+#include "kernels/cuda/copy_bytes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launches.cuh"
+#include "kernels/cuda/look_back.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 #include "kernels/cuda/warp_lanes.cuh"
 
@@ -30,26 +32,66 @@ constexpr unsigned decoders_per_sm(std::size_t element_size, TileShape tile) {
 struct EncodeShared {
   ChunkTiles tiles;
   LaneTileInfo infos[kMaxTilesPerChunk];
+  std::uint8_t* out;
+  std::uint32_t ticket;
 };
 template <class Bits>
 using EncodeBuffer = LaneBuffer<CodeWord<Bits>>;
 
-/// Encodes each chunk to a slot of its own; those whose rules name another tile shape are not this kernel's.
+/// The calling CTA's chunk: its own number, or with places in order the next that nobody has taken, so that all chunks
+/// before it are under way.
+__device__ __forceinline__ std::uint64_t take_chunk(const LorenzoChunks& chunks, const LorenzoPlaces& places,
+                                                    std::uint32_t& ticket) {
+  if (places.states == nullptr) return blockIdx.x;
+  const std::uint32_t item = blockIdx.x / chunks.chunks;
+  if (threadIdx.x == 0) ticket = atomicAdd(places.tickets + item, 1u);
+  __syncthreads();
+  return std::uint64_t{item} * chunks.chunks + ticket;
+}
+
+/// Where a chunk of `bytes` bytes is put in order; null when it does not fit. Called by a whole warp.
+__device__ __forceinline__ std::uint8_t* next_place(const LorenzoChunks& chunks, const LorenzoPlaces& places,
+                                                    std::uint64_t q, std::uint32_t bytes) {
+  const std::uint64_t item = q / chunks.chunks;
+  const std::uint64_t before = look_back(places.states + item * chunks.chunks, q % chunks.chunks, bytes);
+  const std::uint64_t offset = places.fixed[q] + before;
+  const bool fits = offset <= places.capacities[item] && bytes <= places.capacities[item] - offset;
+  return fits ? places.outputs[item] + offset : nullptr;
+}
+
+/// Writes the values of a chunk in C order; called by all threads of a CTA.
+template <class Bits>
+__device__ __forceinline__ void copy_values(const Bits* values, const ChunkBox& box, std::uint8_t* out) {
+  const std::uint64_t row_bytes = box.extents[2] * sizeof(Bits);
+  const std::uint64_t rows = box.extents[0] * box.extents[1];
+  for (std::uint64_t r = threadIdx.x / kLanes; r < rows; r += blockDim.x / kLanes) {
+    const Bits* const row = values + r / box.extents[1] * box.strides[0] + r % box.extents[1] * box.strides[1];
+    copy_bytes(out + r * row_bytes, reinterpret_cast<const std::uint8_t*>(row), row_bytes, WarpLanes::lane(), kLanes);
+  }
+}
+
+/// Encodes each chunk, to a slot of its own or in order; arrays whose rules name another tile shape are not this
+/// kernel's.
 template <TileShape S, class Bits>
 __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bits)))
-    encode_chunks(const __grid_constant__ LorenzoChunks chunks, std::uint8_t* slots, std::uint64_t slot_bytes,
-                  std::uint32_t* sizes) {
+    encode_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
+                  const __grid_constant__ LorenzoPlaces places, std::uint32_t* sizes) {
   using X = WarpLanes;
   const ChunkRules& rules = rules_of_cta(chunks);
   if (rules.tile != S) return;
-  const CudaChunk& chunk = chunks.at[blockIdx.x];
-  if (chunk.empty()) {
-    if (threadIdx.x == 0) sizes[blockIdx.x] = 0;
+  auto& shared = shared_memory<EncodeShared>();
+  ChunkTiles& tiles = shared.tiles;
+  auto* const buffers = shared_array<EncodeShared, EncodeBuffer<Bits>>();
+  const std::uint64_t q = take_chunk(chunks, places, shared.ticket);
+  const CudaChunk& chunk = chunks.at[q];
+  const auto* const in = static_cast<const Bits*>(chunk.values);
+  const auto raw_bytes =
+      static_cast<std::uint32_t>(chunk.box.extents[0] * chunk.box.extents[1] * chunk.box.extents[2] * sizeof(Bits));
+  if (raw_bytes == 0) {
+    if (threadIdx.x == 0) sizes[q] = 0;
+    if (places.states != nullptr && threadIdx.x < kLanes) next_place(chunks, places, q, 0);
     return;
   }
-  auto& [tiles, infos] = shared_memory<EncodeShared>();
-  auto* const buffers = shared_array<EncodeShared, EncodeBuffer<Bits>>();
-  const auto* const in = static_cast<const Bits*>(chunk.values);
   if (threadIdx.x < kLanes) share_tiles<S>(rules, chunk.box, tiles);
   __syncthreads();
   const std::uint32_t tile = threadIdx.x / kLanes;
@@ -57,15 +99,26 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
   if (tile < tiles.count) {
     LaneTileInfo info;
     encode_lanes<X, S>(tiles.rules, in, tiles.places[tile], marks, buffers[tile], info);
-    if (X::lane() == 0) infos[tile] = info;
+    if (X::lane() == 0) shared.infos[tile] = info;
   }
   __syncthreads();
-  if (tile >= tiles.count) return;
-  const auto raw_bytes =
-      static_cast<std::uint32_t>(chunk.box.extents[0] * chunk.box.extents[1] * chunk.box.extents[2] * sizeof(Bits));
-  const std::uint32_t bytes = place_lanes<X, S>(infos, tile, tiles.count, in, tiles.places[tile], marks, buffers[tile],
-                                                slots + blockIdx.x * slot_bytes, raw_bytes);
-  if (threadIdx.x == 0) sizes[blockIdx.x] = bytes;
+  LaneChunkPlan plan;
+  plan_lane_chunk<X>(shared.infos, tile, tiles.count, plan);
+  if (threadIdx.x == 0) sizes[q] = plan.bytes;
+  std::uint8_t* out = slots.at + q * slots.bytes;
+  const bool coded = plan.bytes < raw_bytes;
+  if (places.states != nullptr) {
+    if (threadIdx.x < kLanes) {
+      std::uint8_t* const place = next_place(chunks, places, q, coded ? plan.bytes : raw_bytes);
+      if (threadIdx.x == 0) shared.out = place;
+    }
+    __syncthreads();
+    out = shared.out;
+    if (out == nullptr) return;
+    if (!coded) copy_values(in, chunk.box, out);
+  }
+  if (coded && tile < tiles.count)
+    place_lanes<X, S>(plan, shared.infos, tile, in, tiles.places[tile], marks, buffers[tile], out);
 }
 
 /// What the warps of a decoding CTA share, besides an area for each tile.
@@ -124,10 +177,10 @@ cudaError_t launch_shapes(const LorenzoChunks& chunks, cudaStream_t stream, Kern
 }
 
 template <class Bits>
-cudaError_t launch_encode_width(const LorenzoChunks& chunks, std::uint8_t* slots, std::uint64_t slot_bytes,
+cudaError_t launch_encode_width(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoPlaces& places,
                                 std::uint32_t* sizes, cudaStream_t stream) {
   return launch_shapes<EncodeShared, EncodeBuffer<Bits>>(
-      chunks, stream, [](auto shape) { return &encode_chunks<shape.value, Bits>; }, slots, slot_bytes, sizes);
+      chunks, stream, [](auto shape) { return &encode_chunks<shape.value, Bits>; }, slots, places, sizes);
 }
 
 template <class Bits>

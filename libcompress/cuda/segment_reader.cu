@@ -1,9 +1,9 @@
 // Checking segments, and the chunks that take no codec.
 #include "libcompress/cuda/segment_reader.cuh"
 
+#include "kernels/cuda/copy_bytes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/shared_memory.cuh"
-#include "libcompress/cuda/copy_bytes.cuh"
 #include "libcompress/cuda/warp_segment.cuh"
 #include "libcompress/format/segment_bytes.h"
 
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kCopyThreads)
     std::uint8_t* const row =
         values + (r / box.extents[1] * box.strides[0] + r % box.extents[1] * box.strides[1]) * element;
     if (record.form == ChunkForm::raw) {
-      copy_bytes(row, from + r * row_bytes, row_bytes, WarpLanes::lane(), kLanes);
+      kernels::copy_bytes(row, from + r * row_bytes, row_bytes, WarpLanes::lane(), kLanes);
     } else {
       for (std::uint64_t i = WarpLanes::lane(); i < row_bytes; i += kLanes) row[i] = 0;
     }

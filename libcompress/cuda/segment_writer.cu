@@ -1,9 +1,9 @@
 // Settling, placing, writing and sealing segments.
 #include "libcompress/cuda/segment_writer.cuh"
 
+#include "kernels/cuda/copy_bytes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/shared_memory.cuh"
-#include "libcompress/cuda/copy_bytes.cuh"
 #include "libcompress/cuda/warp_segment.cuh"
 #include "libcompress/format/segment_bytes.h"
 
@@ -127,8 +127,8 @@ __device__ __forceinline__ void copy_raw_chunk(const DeviceStream& stream, const
   for (std::uint64_t r = threadIdx.x / kLanes; r < rows; r += kCopyThreads / kLanes) {
     const std::uint64_t z = r / box.extents[1];
     const std::uint64_t y = r % box.extents[1];
-    copy_bytes(to + r * row_bytes, first + (z * extents[1] + y) * extents[2] * element, row_bytes, WarpLanes::lane(),
-               kLanes);
+    kernels::copy_bytes(to + r * row_bytes, first + (z * extents[1] + y) * extents[2] * element, row_bytes,
+                        WarpLanes::lane(), kLanes);
   }
 }
 
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kCopyThreads)
   ChunkRecord& chunk = s.chunks[k];
   std::uint8_t* const to = s.stream->bytes + s.record->offset + chunk.offset;
   if (chunk.form == ChunkForm::coded)
-    copy_bytes(to, slots.slots + slot * slots.slot_bytes, chunk.stored, threadIdx.x, kCopyThreads);
+    kernels::copy_bytes(to, slots.slots + slot * slots.slot_bytes, chunk.stored, threadIdx.x, kCopyThreads);
   if (chunk.form == ChunkForm::raw) copy_raw_chunk(*s.stream, s.stream->layout.chunk_box(s.number, k), to);
   __syncthreads();
   if (threadIdx.x >= kLanes) return;
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes) seal_segments(const __g
     put_segment_entry(bytes + table + k * entry_bytes, layout,
                       {s.chunks[k].form, s.chunks[k].stored, s.chunks[k].check});
   const std::uint64_t mask = table + count * entry_bytes;
-  if (record.mask_bytes != 0) copy_bytes(bytes + mask, record.mask, record.mask_bytes, lane, kLanes);
+  if (record.mask_bytes != 0) kernels::copy_bytes(bytes + mask, record.mask, record.mask_bytes, lane, kLanes);
   __syncwarp();
   const std::uint64_t head = mask + record.mask_bytes;
   const std::uint64_t head_check = bound_checksum(s, bytes, head);

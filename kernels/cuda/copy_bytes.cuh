@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace quern::cuda {
+namespace quern::kernels {
 
 /// Copies `bytes` bytes; called by all `threads` threads of a group with their numbers. Words are stored where the
 /// target is aligned and read as the aligned words that hold them; of those none is read that reaches past the last
@@ -26,4 +26,4 @@ __device__ __forceinline__ void copy_bytes(std::uint8_t* to, const std::uint8_t*
   if (thread < first) to[thread] = from[thread];
 }
 
-}  // namespace quern::cuda
+}  // namespace quern::kernels
