@@ -14,7 +14,8 @@
 namespace quern::kernels {
 
 /// Index of the first class in [x, n) that is zero (or not zero); eight cells at a time.
-[[gnu::always_inline]] inline std::uint64_t skip_classes(const std::uint8_t* classes, std::uint64_t x, std::uint64_t n, bool while_valid) {
+[[gnu::always_inline]] inline std::uint64_t skip_classes(const std::uint8_t* classes, std::uint64_t x, std::uint64_t n,
+                                                         bool while_valid) {
   if (while_valid) {
     for (std::uint64_t word = 0; x + 8 <= n; x += 8) {
       std::memcpy(&word, classes + x, 8);

@@ -30,11 +30,12 @@ struct RepeatedRules {
 
 inline constexpr std::uint64_t kFewMinusZeros = 3;
 
-/// False when the scan saw too few equal neighbours for any value to pay.
+/// False when the scan saw too few equal neighbours for any value to pay: not one pair in 64 of those it looked at,
+/// which are an eighth of all.
 constexpr bool may_have_repeated(const RepeatedRules& rules, const ScanCounts& counts, std::uint64_t cells) {
-  constexpr std::uint64_t kPairShare = 64;
+  constexpr std::uint64_t kPairShare = 64 * kPairPieceEvery;
   const bool minus_zeros = counts.negative_zeros >= kFewMinusZeros && rules.cost.minus_zero_bits != 0;
-  return rules.enabled && (counts.equal_neighbours > cells / kPairShare || minus_zeros);
+  return rules.enabled && (counts.equal_pairs > cells / kPairShare || minus_zeros);
 }
 
 /// Values, and how many valid cells hold them.
