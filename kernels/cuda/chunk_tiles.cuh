@@ -1,6 +1,8 @@
 // What the CTA of a chunk begins with: the rules of its array and the tiles of its chunk, in shared memory.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include "kernels/core/chunk_task.h"
 #include "kernels/core/lane_tile.h"
 #include "kernels/core/tile_code.h"

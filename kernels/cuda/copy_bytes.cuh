@@ -1,6 +1,8 @@
 // Copies between any addresses by the threads of a group, in words where that is possible.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cstdint>
 
 namespace quern::kernels {
