@@ -98,5 +98,96 @@ TEST_F(StagedTest, EdgeShapes_BytesAsOnTheHost) {
     }
 }
 
+TEST_F(StagedTest, ManySegmentsAndSeeds_BytesAsOnTheHost) {
+  // 20 segments of few chunks each in both lanes, ragged at every end.
+  const OwnedArray array =
+      quern::testing::make_array(DType::u8, quern::testing::shape_of({25, 100, 800}), Data::noise);
+  CompressOptions options = lorenzo_options(BoundKind::abs, 2);
+  for (const char* layout : {"1d", "2d:1", "3d:1,2"}) {
+    options.settings = {{"layout", layout}};
+    SCOPED_TRACE(layout);
+    const auto expected = compress_on(nullptr, array, options);
+    for (const std::uint64_t seed : {1u, 2u}) {
+      device_.reset();
+      simt::reset({.seed = seed});
+      device_ = std::move(open_cuda_device(1)).value();
+      ASSERT_EQ(compress_on(device_.get(), array, options), expected);
+      OwnedArray back = array;
+      back.bytes.assign(array.bytes.size(), 0);
+      ASSERT_TRUE(decompress_on(device_.get(), expected, back).ok());
+      OwnedArray on_host = back;
+      ASSERT_TRUE(decompress_on(nullptr, expected, on_host).ok());
+      ASSERT_EQ(back.bytes, on_host.bytes);
+    }
+  }
+}
+
+TEST_F(StagedTest, Incompressible_RawChunksAsOnTheHost) {
+  for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64, DType::i64})
+    compare(quern::testing::make_array(dtype, quern::testing::shape_of({3, 50, 67}), Data::random_bits),
+            lorenzo_options(BoundKind::lossless, 0));
+}
+
+TEST_F(StagedTest, CodecWithoutKernels_HostDoesIt) {
+  const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({40, 50}), Data::smooth);
+  CompressOptions options;
+  options.codec = "lossless";
+  Vector<std::uint8_t> bytes;
+  VectorSink sink(bytes);
+  Execution execution;
+  execution.device = device_.get();
+  const auto report = compress(array.view(), options, builtin_codecs(), execution, sink);
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->on_device);
+  EXPECT_EQ(bytes, compress_on(nullptr, array, options));
+  compare(array, lorenzo_options(BoundKind::abs, 1e-3));
+}
+
+TEST_F(StagedTest, EveryByteDamaged_RefusedAsOnTheHost) {
+  const OwnedArray array =
+      quern::testing::make_array(DType::f32, quern::testing::shape_of({2, 40, 70}), Data::nan_block);
+  const auto stream = compress_on(device_.get(), array, lorenzo_options(BoundKind::rel, 1e-2));
+  for (std::size_t i = 0; i < stream.size(); i += 1 + stream.size() / 400) {
+    auto damaged = stream;
+    damaged[i] ^= static_cast<std::uint8_t>(1 + i % 255);
+    OwnedArray on_host = array;
+    OwnedArray on_device = array;
+    const Status expected = decompress_on(nullptr, damaged, on_host);
+    const Status status = decompress_on(device_.get(), damaged, on_device);
+    ASSERT_FALSE(expected.ok());
+    ASSERT_EQ(status.text(), expected.text()) << "byte " << i;
+    ASSERT_EQ(simt::failure(), "");
+  }
+}
+
+TEST_F(StagedTest, EveryAllocationFails_StatusAndNothingLost) {
+  const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({9, 40, 70}), Data::smooth);
+  const CompressOptions options = lorenzo_options(BoundKind::abs, 1e-2);
+  const auto stream = compress_on(device_.get(), array, options);
+  for (std::uint64_t n = 1; n <= 8; ++n) {
+    simt::fail_allocation(n);
+    Vector<std::uint8_t> bytes;
+    VectorSink sink(bytes);
+    Execution execution;
+    execution.device = device_.get();
+    EXPECT_EQ(compress(array.view(), options, builtin_codecs(), execution, sink).status().code(),
+              StatusCode::out_of_memory);
+    simt::fail_allocation(n);
+    OwnedArray back = array;
+    EXPECT_EQ(decompress_on(device_.get(), stream, back).code(), StatusCode::out_of_memory);
+  }
+  simt::fail_allocation(0);
+  compare(array, options);
+}
+
+TEST(CudaDevices, NoneOrWrongNumber_Said) {
+  simt::reset({.devices = 0});
+  EXPECT_EQ(open_cuda_device(0).status().code(), StatusCode::device_unavailable);
+  simt::reset({.devices = 2});
+  EXPECT_EQ(open_cuda_device(2).status().code(), StatusCode::device_unavailable);
+  EXPECT_EQ(open_cuda_device(-1).status().code(), StatusCode::device_unavailable);
+  EXPECT_EQ(cuda_devices()->size(), 2u);
+}
+
 }  // namespace
 }  // namespace quern
