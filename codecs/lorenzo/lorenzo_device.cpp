@@ -22,7 +22,7 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
   }
   cudaError_t encode(const cuda::ChunkPlaces& places, std::uint8_t* slots, std::uint64_t slot_bytes,
                      std::uint32_t* sizes, cudaStream_t queue) const override {
-    return kernels::lorenzo_encode_async(chunks_of(places), {slots, slot_bytes}, sizes, queue);
+    return kernels::lorenzo_encode_async(chunks_of(places), {slots, slot_bytes}, {}, sizes, queue);
   }
   cudaError_t decode(const cuda::ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint32_t* damaged,
                      cudaStream_t queue) const override {

@@ -39,4 +39,11 @@ __device__ __forceinline__ void share_tiles(const ChunkRules& rules, const Chunk
   if (tile == 0) tiles.count = count;
 }
 
+/// Phase of a tile of a chunk (kernels/core/mask_scan.h): tiles are 32 cells wide, or 32 pieces of 32.
+template <TileShape S>
+__device__ __forceinline__ std::uint32_t tile_phase(const CudaChunk& chunk, std::uint32_t tile) {
+  if constexpr (S == TileShape::line) return chunk.phase;
+  return chunk.phase + tile % static_cast<std::uint32_t>(tile_counts(chunk.box, S)[2]);
+}
+
 }  // namespace quern::kernels

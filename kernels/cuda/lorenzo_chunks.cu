@@ -25,18 +25,18 @@ bool lorenzo_cuda_serves(const ChunkRules& rules) {
   return known && rules.candidate_count <= kMaxCandidates;
 }
 
-cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, std::uint32_t* sizes,
-                                 cudaStream_t stream) {
+cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoScan& scan,
+                                 std::uint32_t* sizes, cudaStream_t stream) {
   const cudaError_t error = check(chunks);
   if (error != cudaSuccess || nothing_to_do(chunks)) return error;
-  return lorenzo_launches(chunks.element).encode(chunks, slots, {}, sizes, stream);
+  return lorenzo_launches(chunks.element).encode(chunks, slots, {}, scan, sizes, stream);
 }
 
 cudaError_t lorenzo_encode_in_order_async(const LorenzoChunks& chunks, const LorenzoPlaces& places,
-                                          std::uint32_t* sizes, cudaStream_t stream) {
+                                          const LorenzoScan& scan, std::uint32_t* sizes, cudaStream_t stream) {
   const cudaError_t error = check(chunks);
   if (error != cudaSuccess || nothing_to_do(chunks)) return error;
-  return lorenzo_launches(chunks.element).encode(chunks, {}, places, sizes, stream);
+  return lorenzo_launches(chunks.element).encode(chunks, {}, places, scan, sizes, stream);
 }
 
 cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
@@ -44,6 +44,18 @@ cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk*
   const cudaError_t error = check(chunks);
   if (error != cudaSuccess || nothing_to_do(chunks)) return error;
   return lorenzo_launches(chunks.element).decode(chunks, stored, damaged, stream);
+}
+
+cudaError_t lorenzo_estimate_async(const LorenzoChunks& tiles, std::uint32_t* costs, cudaStream_t stream) {
+  const cudaError_t error = check(tiles);
+  if (error != cudaSuccess || nothing_to_do(tiles)) return error;
+  return lorenzo_launches(tiles.element).sample(tiles, costs, nullptr, stream);
+}
+
+cudaError_t lorenzo_measure_async(const LorenzoChunks& tiles, std::uint32_t* bytes, cudaStream_t stream) {
+  const cudaError_t error = check(tiles);
+  if (error != cudaSuccess || nothing_to_do(tiles)) return error;
+  return lorenzo_launches(tiles.element).sample(tiles, nullptr, bytes, stream);
 }
 
 }  // namespace quern::kernels

@@ -44,20 +44,36 @@ struct LorenzoPlaces {
   std::uint32_t* tickets = nullptr;  ///< one an item, all 0
 };
 
+/// What the encoder is to look for beside: declared fill values (bit patterns), and where it leaves what it saw of
+/// chunk q. Nothing when counts is null.
+struct LorenzoScan {
+  const std::uint64_t* fills = nullptr;
+  std::uint32_t fill_count = 0;
+  ChunkScan* counts = nullptr;
+};
+
 /// Encodes each chunk to its slot; sizes[q] becomes its bytes, 0 for an empty place. Nothing is written of a chunk that
 /// would take as many bytes as its values; its size is then some such number. cudaErrorInvalidValue when the chunks
 /// have more tiles than the format allows or there are 2^31 places.
-cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, std::uint32_t* sizes,
-                                 cudaStream_t stream);
+cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoScan& scan,
+                                 std::uint32_t* sizes, cudaStream_t stream);
 
 /// The same in one pass, without slots: the bytes of each chunk, or its values where those are no more, go to their
 /// final place.
 cudaError_t lorenzo_encode_in_order_async(const LorenzoChunks& chunks, const LorenzoPlaces& places,
-                                          std::uint32_t* sizes, cudaStream_t stream);
+                                          const LorenzoScan& scan, std::uint32_t* sizes, cudaStream_t stream);
 
 /// Decodes what is stored of chunk q into its box. damaged[q] becomes 1 for bytes that no encoder writes, and the box's
 /// content is then undefined, else 0. Places that are empty or have nothing stored are left alone.
 cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
                                  cudaStream_t stream);
+
+/// Places that are single tiles: bytes that tile q would take under each predictor, estimated, to the kPredictors
+/// numbers from costs + q * kPredictors on, UINT32_MAX where a predictor does not fit. Numbers of empty places are left
+/// alone.
+cudaError_t lorenzo_estimate_async(const LorenzoChunks& tiles, std::uint32_t* costs, cudaStream_t stream);
+
+/// Places that are single tiles: bytes of tile q as a chunk of its own, under the candidates of its array's rules.
+cudaError_t lorenzo_measure_async(const LorenzoChunks& tiles, std::uint32_t* bytes, cudaStream_t stream);
 
 }  // namespace quern::kernels

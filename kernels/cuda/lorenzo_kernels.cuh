@@ -6,11 +6,13 @@
 
 #include "kernels/core/lane_decode.h"
 #include "kernels/core/lane_encode.h"
+#include "kernels/core/lane_scan.h"
 #include "kernels/cuda/chunk_tiles.cuh"
 #include "kernels/cuda/copy_bytes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launches.cuh"
 #include "kernels/cuda/look_back.cuh"
+#include "kernels/cuda/lorenzo_sample.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 #include "kernels/cuda/warp_lanes.cuh"
 
@@ -32,6 +34,7 @@ constexpr unsigned decoders_per_sm(std::size_t element_size, TileShape tile) {
 struct EncodeShared {
   ChunkTiles tiles;
   LaneTileInfo infos[kMaxTilesPerChunk];
+  LaneScan scans[kMaxTilesPerChunk];
   std::uint8_t* out;
   std::uint32_t ticket;
 };
@@ -70,12 +73,40 @@ __device__ __forceinline__ void copy_values(const Bits* values, const ChunkBox& 
   }
 }
 
+/// Looks at a tile for the scan of its segment. An absolute quantizer refuses what is not finite and minus zeros, so
+/// that a tile without exceptions has none of them.
+template <TileShape S, class Bits>
+__device__ __forceinline__ void scan_tile(const ChunkTiles& tiles, const LaneTileInfo& info, const Bits* chunk,
+                                          const LanePlace& place, std::uint32_t phase, const LorenzoScan& scan,
+                                          LaneScan& out) {
+  using X = WarpLanes;
+  const ChunkRules& rules = tiles.rules;
+  LaneScan found;
+  scan_pairs<X, S>(chunk + place.offset, place, phase, found);
+  const bool suspect = is_float(rules.element) &&
+                       (rules.quantizer != QuantizerKind::absolute || info.head.exact || info.exceptions != 0);
+  if (suspect || scan.fill_count != 0)
+    scan_values<X, S>(rules.element, chunk + place.offset, place, {scan.fills, scan.fill_count}, found);
+  if (X::lane() == 0) out = found;
+}
+
+__device__ __forceinline__ ChunkScan sum_scans(const LaneScan* scans, std::uint32_t tiles) {
+  ChunkScan sum;
+  for (std::uint32_t t = 0; t < tiles; ++t) {
+    sum.equal_pairs += scans[t].equal_pairs;
+    sum.negative_zeros += scans[t].negative_zeros;
+    sum.mandatory |= scans[t].any_mandatory ? 1u : 0u;
+  }
+  return sum;
+}
+
 /// Encodes each chunk, to a slot of its own or in order; arrays whose rules name another tile shape are not this
 /// kernel's.
 template <TileShape S, class Bits>
 __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bits)))
     encode_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
-                  const __grid_constant__ LorenzoPlaces places, std::uint32_t* sizes) {
+                  const __grid_constant__ LorenzoPlaces places, const __grid_constant__ LorenzoScan scan,
+                  std::uint32_t* sizes) {
   using X = WarpLanes;
   const ChunkRules& rules = rules_of_cta(chunks);
   if (rules.tile != S) return;
@@ -89,6 +120,7 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
       static_cast<std::uint32_t>(chunk.box.extents[0] * chunk.box.extents[1] * chunk.box.extents[2] * sizeof(Bits));
   if (raw_bytes == 0) {
     if (threadIdx.x == 0) sizes[q] = 0;
+    if (scan.counts != nullptr && threadIdx.x == 0) scan.counts[q] = ChunkScan{};
     if (places.states != nullptr && threadIdx.x < kLanes) next_place(chunks, places, q, 0);
     return;
   }
@@ -100,8 +132,11 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
     LaneTileInfo info;
     encode_lanes<X, S>(tiles.rules, in, tiles.places[tile], marks, buffers[tile], info);
     if (X::lane() == 0) shared.infos[tile] = info;
+    if (scan.counts != nullptr)
+      scan_tile<S>(tiles, info, in, tiles.places[tile], tile_phase<S>(chunk, tile), scan, shared.scans[tile]);
   }
   __syncthreads();
+  if (scan.counts != nullptr && threadIdx.x == 0) scan.counts[q] = sum_scans(shared.scans, tiles.count);
   LaneChunkPlan plan;
   plan_lane_chunk<X>(shared.infos, tile, tiles.count, plan);
   if (threadIdx.x == 0) sizes[q] = plan.bytes;
@@ -161,12 +196,12 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, decoders_per_sm(sizeof(Bi
   if (threadIdx.x == 0) damaged[blockIdx.x] = all_good != 0 ? 0 : 1;
 }
 
-/// Launches the kernel of each tile shape that occurs: a CTA for each place, a warp for each tile of the largest chunk,
-/// whose warps share a T and an E for each tile. kernel_of() takes the shape as a constant.
-template <class T, class E, class KernelOf, class... Arguments>
-cudaError_t launch_shapes(const LorenzoChunks& chunks, cudaStream_t stream, KernelOf&& kernel_of,
-                          Arguments... arguments) {
-  const LaunchShape shape{chunks.items * chunks.chunks, kLanes * chunks.tiles, shared_size<T, E>(chunks.tiles)};
+/// Launches the kernel of each tile shape that occurs: a CTA for each place, with a warp for each of `tiles` tiles.
+/// kernel_of() takes the shape as a constant.
+template <class KernelOf, class... Arguments>
+cudaError_t launch_shapes(const LorenzoChunks& chunks, std::uint32_t tiles, std::size_t shared_bytes,
+                          cudaStream_t stream, KernelOf&& kernel_of, Arguments... arguments) {
+  const LaunchShape shape{chunks.items * chunks.chunks, kLanes * tiles, shared_bytes};
   cudaError_t error = cudaSuccess;
   unroll<3>([&](auto s) {
     constexpr auto kShape = static_cast<TileShape>(decltype(s)::value);
@@ -178,16 +213,26 @@ cudaError_t launch_shapes(const LorenzoChunks& chunks, cudaStream_t stream, Kern
 
 template <class Bits>
 cudaError_t launch_encode_width(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoPlaces& places,
-                                std::uint32_t* sizes, cudaStream_t stream) {
-  return launch_shapes<EncodeShared, EncodeBuffer<Bits>>(
-      chunks, stream, [](auto shape) { return &encode_chunks<shape.value, Bits>; }, slots, places, sizes);
+                                const LorenzoScan& scan, std::uint32_t* sizes, cudaStream_t stream) {
+  return launch_shapes(
+      chunks, chunks.tiles, shared_size<EncodeShared, EncodeBuffer<Bits>>(chunks.tiles), stream,
+      [](auto shape) { return &encode_chunks<shape.value, Bits>; }, slots, places, scan, sizes);
 }
 
 template <class Bits>
 cudaError_t launch_decode_width(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
                                 cudaStream_t stream) {
-  return launch_shapes<DecodeShared, DecodeArea<Bits>>(
-      chunks, stream, [](auto shape) { return &decode_chunks<shape.value, Bits>; }, stored, damaged);
+  return launch_shapes(
+      chunks, chunks.tiles, shared_size<DecodeShared, DecodeArea<Bits>>(chunks.tiles), stream,
+      [](auto shape) { return &decode_chunks<shape.value, Bits>; }, stored, damaged);
+}
+
+template <class Bits>
+cudaError_t launch_sample_width(const LorenzoChunks& chunks, std::uint32_t* costs, std::uint32_t* bytes,
+                                cudaStream_t stream) {
+  return launch_shapes(
+      chunks, 1, sizeof(SampleShared<Bits>), stream, [](auto shape) { return &sample_tiles<shape.value, Bits>; }, costs,
+      bytes);
 }
 
 }  // namespace quern::kernels

@@ -1,6 +1,7 @@
 // A thread for each chunk.
 #include "libcompress/cuda/chunk_layout.cuh"
 
+#include "kernels/core/mask_scan.h"
 #include "kernels/cuda/launch.cuh"
 
 namespace quern::cuda {
@@ -18,6 +19,10 @@ __device__ __forceinline__ kernels::CudaChunk chunk_in_window(const DeviceStream
   const auto& extents = layout.grid().extents;
   chunk.values = stream.window + (layout.flat(box.begin) - stream.window_begin) * dtype_bytes(layout.dtype());
   chunk.box = {box.extents, {extents[1] * extents[2], extents[2]}};
+  const GridBox whole = layout.segment_box(segment);
+  const std::uint64_t row = box.begin[1] - whole.begin[1];
+  const std::uint64_t column = box.begin[2] - whole.begin[2];
+  chunk.phase = static_cast<std::uint32_t>((row + column / kernels::kPairPiece) % kernels::kPairPieceEvery);
   return chunk;
 }
 

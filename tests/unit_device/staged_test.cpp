@@ -100,8 +100,7 @@ TEST_F(StagedTest, EdgeShapes_BytesAsOnTheHost) {
 
 TEST_F(StagedTest, ManySegmentsAndSeeds_BytesAsOnTheHost) {
   // 20 segments of few chunks each in both lanes, ragged at every end.
-  const OwnedArray array =
-      quern::testing::make_array(DType::u8, quern::testing::shape_of({25, 100, 800}), Data::noise);
+  const OwnedArray array = quern::testing::make_array(DType::u8, quern::testing::shape_of({25, 100, 800}), Data::noise);
   CompressOptions options = lorenzo_options(BoundKind::abs, 2);
   for (const char* layout : {"1d", "2d:1", "3d:1,2"}) {
     options.settings = {{"layout", layout}};
