@@ -96,7 +96,7 @@ Words words_for(hid_t dcpl, hid_t type) {
   check_request(request);  // wrong settings are told before a wrong dataset
   ChunkLayout layout = describe_chunks(dcpl, type);
   if (request.missing) layout.fill = request.missing;
-  ChunkEncoder(request, layout, 1).check();
+  ChunkEncoder(request, layout, QUERN_CONTEXT_DESC_INIT).check();
   return make_words(request, layout);
 }
 

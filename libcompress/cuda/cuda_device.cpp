@@ -28,6 +28,10 @@ Result<DeviceInfo> describe_device(int ordinal) {
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(DeviceInfo info) : info_(std::move(info)) {}
+  ~CudaDevice() override {
+    const cuda::CurrentDevice current(info_.ordinal);
+    lanes_.clear();
+  }
 
   const DeviceInfo& info() const override { return info_; }
 
@@ -36,7 +40,8 @@ class CudaDevice final : public Device {
     if (setup.encoder == nullptr) return std::unique_ptr<SegmentEncoder>();
     const cuda::ChunkKernels* kernels = kernels_for(setup.header.codec_id, setup.encoder->device_state(), setup.layout);
     if (kernels == nullptr) return std::unique_ptr<SegmentEncoder>();
-    return std::unique_ptr<SegmentEncoder>(new cuda::StagedEncoder(setup, options, runner, *kernels, info_.ordinal));
+    return std::unique_ptr<SegmentEncoder>(
+        new cuda::StagedEncoder(setup, options, runner, *kernels, lanes_, info_.ordinal));
   }
 
   Result<std::unique_ptr<SegmentDecoder>> decoder(const Header& header, const SegmentLayout& layout,
@@ -44,7 +49,7 @@ class CudaDevice final : public Device {
     const cuda::ChunkKernels* kernels = kernels_for(header.codec_id, codec.device_state(), layout);
     if (kernels == nullptr) return std::unique_ptr<SegmentDecoder>();
     return std::unique_ptr<SegmentDecoder>(
-        new cuda::StagedDecoder(header, layout, codec, runner, *kernels, info_.ordinal));
+        new cuda::StagedDecoder(header, layout, codec, runner, *kernels, lanes_, info_.ordinal));
   }
 
  private:
@@ -56,6 +61,7 @@ class CudaDevice final : public Device {
   }
 
   DeviceInfo info_;
+  cuda::LanePool lanes_;
 };
 
 }  // namespace

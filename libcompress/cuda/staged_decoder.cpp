@@ -14,12 +14,13 @@
 namespace quern::cuda {
 
 StagedDecoder::StagedDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder& codec,
-                             TaskRunner& runner, const ChunkKernels& kernels, int device)
+                             TaskRunner& runner, const ChunkKernels& kernels, LanePool& pool, int device)
     : header_(header),
       layout_(layout),
       codec_(codec),
       runner_(runner),
       kernels_(kernels),
+      pool_(pool),
       device_(device),
       host_(header, layout, &codec, false, runner),
       element_bytes_(dtype_bytes(header.dtype)) {
@@ -36,10 +37,7 @@ StagedDecoder::StagedDecoder(const Header& header, const SegmentLayout& layout, 
 
 StagedDecoder::~StagedDecoder() {
   const CurrentDevice current(device_);
-  for (Lane& lane : lanes_) {
-    if (lane.queue.get() != nullptr) static_cast<void>(lane.queue.wait());
-    lane = Lane{};
-  }
+  for (Lane& lane : lanes_) pool_.give_back(std::move(lane));
 }
 
 std::uint64_t StagedDecoder::scratch_bytes() const {
@@ -49,11 +47,8 @@ std::uint64_t StagedDecoder::scratch_bytes() const {
 Status StagedDecoder::open() {
   if (open_) return {};
   for (Lane& lane : lanes_) {
-    QUERN_RETURN_IF_ERROR(lane.queue.open());
-    QUERN_RETURN_IF_ERROR(lane.device.reserve(workspace_.bytes()));
-    QUERN_RETURN_IF_ERROR(lane.bytes.reserve(stream_bytes_));
-    QUERN_RETURN_IF_ERROR(lane.tables.reserve(tables_.chunks.offset));
-    QUERN_RETURN_IF_ERROR(lane.values.reserve(window_bytes_));
+    QUERN_ASSIGN_OR_RETURN(static_cast<StagingLane&>(lane),
+                           pool_.take(workspace_.bytes(), stream_bytes_, tables_.chunks.offset, window_bytes_));
   }
   open_ = true;
   return {};
@@ -76,7 +71,7 @@ Status StagedDecoder::submit(Lane& lane, std::span<SegmentJob> jobs) {
   auto* const records = tables_.segments.at(lane.tables.data());
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (!jobs[i].bytes.empty()) std::memcpy(lane.bytes.data() + offset, jobs[i].bytes.data(), jobs[i].bytes.size());
+    if (!jobs[i].bytes.empty()) std::memcpy(lane.in.data() + offset, jobs[i].bytes.data(), jobs[i].bytes.size());
     records[i] = SegmentRecord{};
     records[i].offset = offset;
     records[i].bytes = jobs[i].bytes.size();
@@ -106,7 +101,7 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
   const ChunkPlaces places{header_.dtype, tables.streams,       1, tables.segments * tables.chunks,
                            boxes,         codec_.device_state()};
   const auto queued = [&]() -> cudaError_t {
-    cudaError_t error = cudaMemcpyAsync(bytes_.at(device), lane.bytes.data(), static_cast<std::size_t>(stream_bytes),
+    cudaError_t error = cudaMemcpyAsync(bytes_.at(device), lane.in.data(), static_cast<std::size_t>(stream_bytes),
                                         cudaMemcpyHostToDevice, queue);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(tables.streams, lane.tables.data(), static_cast<std::size_t>(tables_.chunks.offset),
@@ -120,7 +115,7 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
       error = cudaMemcpyAsync(lane.tables.data(), tables.streams, static_cast<std::size_t>(tables_.chunks.offset),
                               cudaMemcpyDeviceToHost, queue);
     if (error == cudaSuccess)
-      error = cudaMemcpyAsync(lane.values.data(), values_.at(device), static_cast<std::size_t>(values_bytes),
+      error = cudaMemcpyAsync(lane.out.data(), values_.at(device), static_cast<std::size_t>(values_bytes),
                               cudaMemcpyDeviceToHost, queue);
     return error;
   };
@@ -131,7 +126,7 @@ Status StagedDecoder::deliver(Lane& lane, std::size_t i) const {
   const SegmentJob& job = lane.jobs[i];
   const GridBox box = layout_.segment_box(job.segment);
   const auto& extents = layout_.grid().extents;
-  const std::uint8_t* const from = lane.values.data() + (layout_.flat(box.begin) - lane.begin) * element_bytes_;
+  const std::uint8_t* const from = lane.out.data() + (layout_.flat(box.begin) - lane.begin) * element_bytes_;
   auto* const to = static_cast<std::uint8_t*>(job.out.data);
   const auto row_bytes = static_cast<std::size_t>(box.extents[2] * element_bytes_);
   for (std::uint64_t z = 0; z < box.extents[0]; ++z)
@@ -142,7 +137,7 @@ Status StagedDecoder::deliver(Lane& lane, std::size_t i) const {
   if (record.mask_bytes == 0) return {};
   const auto at = static_cast<std::size_t>(record.mask - bytes_.at(lane.device.data()));
   QUERN_ASSIGN_OR_RETURN(const mask::SegmentMask mask,
-                         mask::decode_mask({lane.bytes.data() + at, record.mask_bytes}, box.extents, header_.dtype,
+                         mask::decode_mask({lane.in.data() + at, record.mask_bytes}, box.extents, header_.dtype,
                                            mask::decode_bytes(box.extents)));
   return mask::restore_specials(job.out, header_.dtype, mask, box.extents, {0, 0, 0});
 }

@@ -11,7 +11,7 @@
 #include <quern/memory.h>
 
 #include "libcompress/cuda/chunk_kernels.h"
-#include "libcompress/cuda/cuda_memory.h"
+#include "libcompress/cuda/lane_pool.h"
 #include "libcompress/cuda/segment_tables.h"
 #include "libcompress/pipeline/batch_decoder.h"
 #include "libcompress/pipeline/segment_coder.h"
@@ -22,7 +22,7 @@ class StagedDecoder final : public SegmentDecoder {
  public:
   /// All outlive the decoder. The kernels serve the codec.
   StagedDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder& codec, TaskRunner& runner,
-                const ChunkKernels& kernels, int device);
+                const ChunkKernels& kernels, LanePool& pool, int device);
   ~StagedDecoder() override;
 
   std::uint64_t bytes_per_segment() const override { return host_.bytes_per_segment(); }
@@ -35,12 +35,8 @@ class StagedDecoder final : public SegmentDecoder {
   static constexpr std::size_t kLanes = 2;
   static constexpr std::uint64_t kLaneSegments = 8;
 
-  struct Lane {
-    CudaQueue queue;
-    DeviceMemory device;
-    PinnedMemory bytes;
-    PinnedMemory tables;
-    PinnedMemory values;
+  /// A lane and the segments under way in it.
+  struct Lane : StagingLane {
     std::span<SegmentJob> jobs;
     std::uint64_t begin = 0;  ///< first element of the window
   };
@@ -58,6 +54,7 @@ class StagedDecoder final : public SegmentDecoder {
   const ChunkDecoder& codec_;
   TaskRunner& runner_;
   const ChunkKernels& kernels_;
+  LanePool& pool_;
   int device_;
   BatchDecoder host_;
   std::size_t element_bytes_;

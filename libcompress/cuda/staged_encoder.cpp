@@ -14,11 +14,12 @@
 namespace quern::cuda {
 
 StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner,
-                             const ChunkKernels& kernels, int device)
+                             const ChunkKernels& kernels, LanePool& pool, int device)
     : setup_(setup),
       options_(options),
       runner_(runner),
       kernels_(kernels),
+      pool_(pool),
       device_(device),
       host_(setup, options, runner),
       element_bytes_(dtype_bytes(setup.header.dtype)) {
@@ -38,10 +39,7 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
 
 StagedEncoder::~StagedEncoder() {
   const CurrentDevice current(device_);
-  for (Lane& lane : lanes_) {
-    if (lane.queue.get() != nullptr) static_cast<void>(lane.queue.wait());
-    lane = Lane{};
-  }
+  for (Lane& lane : lanes_) pool_.give_back(std::move(lane));
 }
 
 std::uint64_t StagedEncoder::bytes_per_segment() const {
@@ -57,11 +55,8 @@ std::uint64_t StagedEncoder::scratch_bytes() const {
 Status StagedEncoder::open() {
   if (open_) return {};
   for (Lane& lane : lanes_) {
-    QUERN_RETURN_IF_ERROR(lane.queue.open());
-    QUERN_RETURN_IF_ERROR(lane.device.reserve(workspace_.bytes()));
-    QUERN_RETURN_IF_ERROR(lane.values.reserve(window_bytes_));
-    QUERN_RETURN_IF_ERROR(lane.tables.reserve(tables_.boxes.offset));
-    QUERN_RETURN_IF_ERROR(lane.bytes.reserve(stream_bytes_));
+    QUERN_ASSIGN_OR_RETURN(static_cast<StagingLane&>(lane),
+                           pool_.take(workspace_.bytes(), window_bytes_, tables_.boxes.offset, stream_bytes_));
   }
   open_ = true;
   return {};
@@ -87,7 +82,7 @@ Status StagedEncoder::submit(Lane& lane, std::uint64_t first, std::size_t count,
   const ElementSpan span = span_of(layout, first, count);
   const std::uint64_t bytes = span.elems() * element_bytes_;
   const std::uint8_t* const from = window.data + (span.begin - window.begin) * element_bytes_;
-  copy_in_pieces(runner_, lane.values.data(), from, bytes);
+  copy_in_pieces(runner_, lane.in.data(), from, bytes);
   lane.first = first;
   lane.count = count;
   DeviceStream stream;
@@ -115,7 +110,7 @@ Status StagedEncoder::enqueue(Lane& lane, std::uint64_t values_bytes) {
       setup_.encoder->device_state()};
   const ChunkSlots slots{slots_.at(device), slot_bytes_, sizes_.at(device)};
   const auto queued = [&]() -> cudaError_t {
-    cudaError_t error = cudaMemcpyAsync(values_.at(device), lane.values.data(), static_cast<std::size_t>(values_bytes),
+    cudaError_t error = cudaMemcpyAsync(values_.at(device), lane.in.data(), static_cast<std::size_t>(values_bytes),
                                         cudaMemcpyHostToDevice, queue);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(tables.streams, lane.tables.data(), sizeof(DeviceStream), cudaMemcpyHostToDevice, queue);
@@ -144,7 +139,7 @@ Status StagedEncoder::harvest(Lane& lane) {
     return Status(StatusCode::internal, "the device could not place its segments: status {0}",
                   static_cast<std::int64_t>(stream.status));
   QUERN_RETURN_IF_ERROR(
-      to_status(cudaMemcpyAsync(lane.bytes.data(), bytes_.at(lane.device.data()), static_cast<std::size_t>(stream.end),
+      to_status(cudaMemcpyAsync(lane.out.data(), bytes_.at(lane.device.data()), static_cast<std::size_t>(stream.end),
                                 cudaMemcpyDeviceToHost, lane.queue.get())));
   QUERN_RETURN_IF_ERROR(lane.queue.wait());
   const auto* const records = tables_.segments.at(lane.tables.data());
@@ -152,7 +147,7 @@ Status StagedEncoder::harvest(Lane& lane) {
   for (std::size_t i = 0; i < count; ++i) {
     Result& result = results_[lane.result + i];
     if (result.on_host) continue;
-    keep(lane.result + i, {lane.bytes.data() + records[i].offset, static_cast<std::size_t>(records[i].bytes)});
+    keep(lane.result + i, {lane.out.data() + records[i].offset, static_cast<std::size_t>(records[i].bytes)});
     const std::uint64_t in_segment = setup_.layout.segment_chunks(lane.first + i);
     for (std::uint64_t k = 0; k < in_segment; ++k)
       result.raw_chunks += chunks[i * tables_.shape.chunks + k].form == ChunkForm::raw;

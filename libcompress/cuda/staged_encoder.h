@@ -12,7 +12,7 @@
 
 #include "libcompress/core/buffer.h"
 #include "libcompress/cuda/chunk_kernels.h"
-#include "libcompress/cuda/cuda_memory.h"
+#include "libcompress/cuda/lane_pool.h"
 #include "libcompress/cuda/segment_tables.h"
 #include "libcompress/pipeline/batch_encoder.h"
 #include "libcompress/pipeline/segment_coder.h"
@@ -23,7 +23,7 @@ class StagedEncoder final : public SegmentEncoder {
  public:
   /// All outlive the encoder. The codec's kernels serve the setup's encoder.
   StagedEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner,
-                const ChunkKernels& kernels, int device);
+                const ChunkKernels& kernels, LanePool& pool, int device);
   ~StagedEncoder() override;
 
   std::uint64_t bytes_per_segment() const override;
@@ -47,13 +47,8 @@ class StagedEncoder final : public SegmentEncoder {
     bool on_host = false;
   };
 
-  /// A queue with its memory on both sides, and the segments under way in it.
-  struct Lane {
-    CudaQueue queue;
-    DeviceMemory device;
-    PinnedMemory values;
-    PinnedMemory tables;
-    PinnedMemory bytes;
+  /// A lane and the segments under way in it.
+  struct Lane : StagingLane {
     std::uint64_t first = 0;
     std::size_t count = 0;
     std::size_t result = 0;  ///< number of the first one's result
@@ -71,6 +66,7 @@ class StagedEncoder final : public SegmentEncoder {
   const CompressOptions& options_;
   TaskRunner& runner_;
   const ChunkKernels& kernels_;
+  LanePool& pool_;
   int device_;
   BatchEncoder host_;
   std::size_t element_bytes_;

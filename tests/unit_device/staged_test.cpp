@@ -164,6 +164,7 @@ TEST_F(StagedTest, EveryAllocationFails_StatusAndNothingLost) {
   const CompressOptions options = lorenzo_options(BoundKind::abs, 1e-2);
   const auto stream = compress_on(device_.get(), array, options);
   for (std::uint64_t n = 1; n <= 8; ++n) {
+    device_ = std::move(open_cuda_device(0)).value();  // without memory from before
     simt::fail_allocation(n);
     Vector<std::uint8_t> bytes;
     VectorSink sink(bytes);
@@ -171,6 +172,7 @@ TEST_F(StagedTest, EveryAllocationFails_StatusAndNothingLost) {
     execution.device = device_.get();
     EXPECT_EQ(compress(array.view(), options, builtin_codecs(), execution, sink).status().code(),
               StatusCode::out_of_memory);
+    device_ = std::move(open_cuda_device(0)).value();
     simt::fail_allocation(n);
     OwnedArray back = array;
     EXPECT_EQ(decompress_on(device_.get(), stream, back).code(), StatusCode::out_of_memory);
