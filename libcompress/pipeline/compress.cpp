@@ -11,6 +11,7 @@
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/bound_resolution.h"
+#include "libcompress/pipeline/range.h"
 #include "libcompress/pipeline/stream_encoder.h"
 
 namespace quern {

@@ -1,8 +1,8 @@
-// What the bits of an element mean: validity, order, value. One traits class a type; `with_element` picks it.
+// What the bits of an element mean: validity, order, value. One traits class a type; `with_element` picks it. Host and
+// device code use them alike.
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -21,18 +21,18 @@ struct FloatElement {
   static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (kBits - 1));
   static constexpr Bits kInfinity = static_cast<Bits>(((Bits{1} << kExponentBits) - 1) << kFractionBits);
 
-  static bool finite(Bits bits) { return static_cast<Bits>(bits & ~kSign) < kInfinity; }
+  static constexpr bool finite(Bits bits) { return static_cast<Bits>(bits & ~kSign) < kInfinity; }
   /// Signed integer in the order of the values; -0 comes right before 0.
-  static Key key(Bits bits) {
+  static constexpr Key key(Bits bits) {
     const Key k = static_cast<Key>(bits);
     return static_cast<Key>(k ^ static_cast<Key>((k >> (kBits - 1)) & static_cast<Key>(static_cast<Bits>(~kSign))));
   }
-  static Bits from_key(Key k) { return static_cast<Bits>(key(static_cast<Bits>(k))); }
+  static constexpr Bits from_key(Key k) { return static_cast<Bits>(key(static_cast<Bits>(k))); }
   /// By value: zeros of both signs are equal.
-  static bool same(Bits a, Bits b) {
+  static constexpr bool same(Bits a, Bits b) {
     return static_cast<bool>(static_cast<int>(a == b) | static_cast<int>(static_cast<Bits>((a | b) & ~kSign) == 0));
   }
-  static double value(Bits bits) {
+  static constexpr double value(Bits bits) {
     if constexpr (sizeof(Bits) == 8) {
       return std::bit_cast<double>(bits);
     } else if constexpr (sizeof(Bits) == 4) {
@@ -40,9 +40,12 @@ struct FloatElement {
     } else if constexpr (kExponentBits == 8) {
       return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
     } else {
-      const int exponent = (bits & ~kSign) >> kFractionBits;
-      const int fraction = bits & ((1 << kFractionBits) - 1);
-      const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
+      const std::uint32_t exponent = (bits & ~kSign) >> kFractionBits;
+      const std::uint32_t fraction = bits & ((1u << kFractionBits) - 1);
+      // A whole number times a power of two, 2^-24 where the exponent is 0 or 1.
+      const std::uint32_t digits = exponent == 0 ? fraction : fraction | 1u << kFractionBits;
+      const std::uint64_t power = 1023 - 24 + (exponent == 0 ? 0 : exponent - 1);
+      const double magnitude = digits * std::bit_cast<double>(power << 52);
       return (bits & kSign) != 0 ? -magnitude : magnitude;
     }
   }
@@ -52,16 +55,16 @@ template <class Int>
 struct IntegerElement {
   using Bits = std::make_unsigned_t<Int>;
   using Key = Int;
-  static bool finite(Bits) { return true; }
-  static Key key(Bits bits) { return static_cast<Int>(bits); }
-  static Bits from_key(Key k) { return static_cast<Bits>(k); }
-  static bool same(Bits a, Bits b) { return a == b; }
-  static double value(Bits bits) { return static_cast<double>(static_cast<Int>(bits)); }
+  static constexpr bool finite(Bits) { return true; }
+  static constexpr Key key(Bits bits) { return static_cast<Int>(bits); }
+  static constexpr Bits from_key(Key k) { return static_cast<Bits>(k); }
+  static constexpr bool same(Bits a, Bits b) { return a == b; }
+  static constexpr double value(Bits bits) { return static_cast<double>(static_cast<Int>(bits)); }
 };
 
 /// Calls `f(Element{})` with the traits of a type.
 template <class F>
-auto with_element(DType dtype, F&& f) {
+constexpr auto with_element(DType dtype, F&& f) {
   switch (dtype) {
     case DType::f16: return f(FloatElement<std::uint16_t, 5>{});
     case DType::bf16: return f(FloatElement<std::uint16_t, 8>{});
