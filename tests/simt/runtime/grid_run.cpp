@@ -19,7 +19,7 @@ CtaPlace cta_place;
 
 /// Threads of an SM; more are not resident at once, whatever is asked for.
 constexpr unsigned kResidentThreads = 2048;
-constexpr std::size_t kSharedAlignment = 16;
+constexpr std::align_val_t kSharedAlignment{16};
 
 GridRun* current_run = nullptr;
 
@@ -36,9 +36,8 @@ std::uint32_t bit_of(unsigned lane) { return 1u << lane; }
 
 std::shared_ptr<unsigned char> shared_buffer(std::size_t bytes) {
   if (bytes == 0) return nullptr;
-  const std::align_val_t alignment{kSharedAlignment};
-  return {static_cast<unsigned char*>(::operator new(bytes, alignment)),
-          [alignment](unsigned char* at) { ::operator delete(at, alignment); }};
+  return {static_cast<unsigned char*>(::operator new(bytes, kSharedAlignment)),
+          [](unsigned char* at) { ::operator delete(at, kSharedAlignment); }};
 }
 
 std::string text(const uint3& at) {
@@ -186,9 +185,10 @@ void GridRun::choose() {
 }
 
 void GridRun::go_on() {
-  if (active_.empty()) fail(stuck("deadlock"));
+  if (active_.empty()) abandon("kernel " + symbol_name(launch_.kernel) + " is in a deadlock" + waiting());
   if (++idle_steps_ > limits_.idle_steps)
-    fail(stuck("no thread ended and no barrier opened in " + std::to_string(limits_.idle_steps) + " switches"));
+    abandon(describe_running() + " and others go on and on: no thread ended and no barrier opened in " +
+            std::to_string(limits_.idle_steps) + " switches" + waiting());
   Fiber& self = *warp_->fibers[lane_];
   choose();
   Fiber& next = *warp_->fibers[lane_];
@@ -232,8 +232,10 @@ void GridRun::open_barrier(Cta& cta) {
   }
 }
 
-void GridRun::fail(const std::string& what) {
-  failure_ = describe_running() + " " + what;
+void GridRun::fail(const std::string& what) { abandon(describe_running() + " " + what); }
+
+void GridRun::abandon(const std::string& why) {
+  failure_ = why;
   throw LaunchFailed{};
 }
 
@@ -245,16 +247,17 @@ std::string GridRun::describe_running() const {
   return "kernel " + symbol_name(launch_.kernel) + " " + describe(*warp_, lane_);
 }
 
-/// Who waits for what.
-std::string GridRun::stuck(const std::string& why) const {
-  constexpr unsigned kShown = 6;
-  std::string out = "cannot go on: " + why;
-  unsigned waiting = 0;
+/// Lines about who waits for what.
+std::string GridRun::waiting() const {
+  constexpr unsigned kShown = 8;  // lines
+  std::string out;
+  unsigned count = 0, lines = 0;
   const auto note = [&](const Warp& warp, std::uint32_t lanes, const std::string& where) {
-    waiting += static_cast<unsigned>(std::popcount(lanes));
-    if (lanes != 0 && waiting <= kShown * kWarpLanes)
-      out += "\n  " + describe(warp, static_cast<unsigned>(std::countr_zero(lanes))) + " and " +
-             std::to_string(std::popcount(lanes) - 1) + " more of its warp wait at " + where;
+    if (lanes == 0) return;
+    count += static_cast<unsigned>(std::popcount(lanes));
+    if (++lines > kShown) return;
+    out += "\n  " + describe(warp, static_cast<unsigned>(std::countr_zero(lanes))) + " waits at " + where;
+    if (!std::has_single_bit(lanes)) out += ", with " + std::to_string(std::popcount(lanes) - 1) + " more of its warp";
   };
   for (const auto& cta : ctas_)
     for (const Warp& warp : cta->warps) {
@@ -262,7 +265,7 @@ std::string GridRun::stuck(const std::string& why) const {
       for (unsigned g = 0; g < warp.group_count; ++g)
         note(warp, warp.groups[g].arrived, operation_name(warp.groups[g].operation));
     }
-  return out + "\n  " + std::to_string(waiting) + " threads wait, " + std::to_string(order_.size() - started_) +
+  return out + "\n  " + std::to_string(count) + " threads wait, " + std::to_string(order_.size() - started_) +
          " blocks have not begun";
 }
 

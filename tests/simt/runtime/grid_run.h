@@ -61,7 +61,8 @@ class GridRun {
   void choose();
   void take_away(Warp& warp);
   unsigned residency(unsigned wanted);
-  std::string stuck(const std::string& why) const;
+  [[noreturn]] void abandon(const std::string& why);
+  std::string waiting() const;
   std::string describe(const Warp& warp, unsigned lane) const;
 
   KernelLaunch launch_;
