@@ -10,37 +10,11 @@
 #include "kernels/core/lane_mask_encode.h"
 #include "kernels/core/lane_mask_fill.h"
 #include "kernels/core/lane_mask_memory.h"
+#include "kernels/core/lane_mask_scan.h"
 #include "kernels/core/mask_find.h"
 #include "kernels/core/mask_patterns.h"
 
 namespace quern::kernels {
-
-/// Declared fill values as words: at most eight, of which each may be a zero of two signs.
-inline constexpr unsigned kMaxFillWords = 16;
-
-/// What the masks of an array are made by; the same for all its segments.
-struct LaneMaskRules {
-  Element element = Element::f32;
-  RepeatedRules repeated;
-  std::uint64_t fills[kMaxFillWords]{};
-  std::uint32_t fill_count = 0;
-};
-
-/// Calls f.template operator()<W>() with the words of an element type as wide as Word.
-template <class Word, class F>
-[[gnu::always_inline]] constexpr void with_words_of_width(Element element, F&& f) {
-  with_element_words(element, [&](auto words) {
-    using W = decltype(words);
-    if constexpr (std::is_same_v<typename W::Word, Word>) f.template operator()<W>();
-  });
-}
-
-/// All that the decisions need to know of words of that width.
-template <class T>
-struct WordsOfWidth {
-  using Word = T;
-  static constexpr Word kSign = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
-};
 
 /// Counts the bit patterns of cells that must be masked, as PatternTable does, run by run.
 template <class X>
@@ -122,12 +96,7 @@ class LaneMaskFinder {
  public:
   constexpr LaneMaskFinder(const LaneSegment<const Word>& segment, const LaneMaskRules& rules, LaneMaskShared& shared,
                            const LaneMaskMemory& memory)
-      : segment_(segment), rules_(rules), shared_(shared), memory_(memory) {
-    with_words_of_width<Word>(rules.element, [&]<class W>() {
-      finite_from_ = 0;
-      if constexpr (W::kFloat) finite_from_ = W::kInfinity;
-    });
-  }
+      : segment_(segment), rules_(rules), shared_(shared), memory_(memory), mandatory_(rules) {}
 
   constexpr const LaneMaskCounts& mask() const { return mask_; }
 
@@ -135,13 +104,13 @@ class LaneMaskFinder {
     LanePatterns<X> patterns(shared_);
     for_pieces(segment_, 0, segment_.rows(), [&](const LanePiece(&pieces)[kPiecesAhead]) {
       Words words[kPiecesAhead];
-      load_words(pieces, words);
+      load_words<X>(segment_, pieces, words);
       rolled(0, kPiecesAhead, [&](unsigned j) {
         const LanePiece piece = picked(pieces, j);
         const Words own = picked(words, j);
         const std::uint32_t marked = ballot_of<X>([&](auto lane) {
           if (lane >= piece.cells) return false;
-          const bool must = is_mandatory(X::get(own, lane));
+          const bool must = mandatory_(X::get(own, lane));
           X::store(memory_.classes + piece.first + lane, lane, static_cast<std::uint8_t>(must ? 1 : 0));
           return must;
         });
@@ -165,7 +134,7 @@ class LaneMaskFinder {
       for_pieces(segment_, band, end, [&](const LanePiece(&pieces)[kPiecesAhead]) {
         Words words[kPiecesAhead];
         typename X::template vec<bool> equal[kPiecesAhead];
-        load_words(pieces, words);
+        load_words<X>(segment_, pieces, words);
         X::lanes([&](auto lane) {
           unroll<kPiecesAhead>([&](auto j) {
             const bool pair = lane < pieces[j].cells && pieces[j].x + lane > 0;
@@ -194,7 +163,7 @@ class LaneMaskFinder {
     X::lanes([&](auto lane) { unroll<kMost>([&](auto k) { X::set(counts[k], lane, 0u); }); });
     for_pieces(segment_, 0, segment_.rows(), [&](const LanePiece(&pieces)[kPiecesAhead]) {
       Words words[kPiecesAhead];
-      load_words(pieces, words);
+      load_words<X>(segment_, pieces, words);
       X::lanes([&](auto lane) {
         unroll<kPiecesAhead>([&](auto j) {
           if (lane >= pieces[j].cells || !is_valid(pieces[j].first, lane)) return;
@@ -225,7 +194,7 @@ class LaneMaskFinder {
     X::lanes([&](auto lane) { X::set(counts, lane, 0u); });
     for_pieces(segment_, 0, segment_.rows(), [&](const LanePiece(&pieces)[kPiecesAhead]) {
       Words words[kPiecesAhead];
-      load_words(pieces, words);
+      load_words<X>(segment_, pieces, words);
       X::lanes([&](auto lane) {
         unroll<kPiecesAhead>([&](auto j) {
           if (lane >= pieces[j].cells) return;
@@ -276,20 +245,6 @@ class LaneMaskFinder {
  private:
   using Words = typename X::template vec<Word>;
 
-  constexpr void load_words(const LanePiece (&pieces)[kPiecesAhead], Words (&words)[kPiecesAhead]) const {
-    X::lanes([&](auto lane) {
-      unroll<kPiecesAhead>([&](auto j) {
-        X::set(words[j], lane, lane < pieces[j].cells ? segment_.cells[pieces[j].offset + lane] : Word{0});
-      });
-    });
-  }
-
-  constexpr bool is_mandatory(Word word) const {
-    constexpr auto kMagnitude = static_cast<Word>(~WordsOfWidth<Word>::kSign);
-    bool must = finite_from_ != 0 && (word & kMagnitude) >= finite_from_;
-    for (std::uint32_t k = 0; k < rules_.fill_count; ++k) must |= word == static_cast<Word>(rules_.fills[k]);
-    return must;
-  }
   constexpr bool is_valid(std::uint32_t first, std::size_t lane) const {
     return mask_.masked == 0 || X::load(memory_.classes + first + lane, lane) == 0;
   }
@@ -298,7 +253,7 @@ class LaneMaskFinder {
   constexpr void number_classes() {
     for_pieces(segment_, 0, segment_.rows(), [&](const LanePiece(&pieces)[kPiecesAhead]) {
       Words words[kPiecesAhead];
-      load_words(pieces, words);
+      load_words<X>(segment_, pieces, words);
       rolled(0, kPiecesAhead, [&](unsigned j) {
         const LanePiece piece = picked(pieces, j);
         const Words own = picked(words, j);
@@ -373,8 +328,8 @@ class LaneMaskFinder {
   const LaneMaskRules& rules_;
   LaneMaskShared& shared_;
   const LaneMaskMemory& memory_;
+  MandatoryWords<Word> mandatory_;
   LaneMaskCounts mask_;
-  Word finite_from_ = 0;  ///< magnitudes from here on are not finite; 0: integers
   std::uint32_t added_ = 0;
   bool has_classes_ = false;
 };

@@ -92,6 +92,7 @@ class LaneMaskLayout {
 struct LanePiece {
   std::uint64_t offset = 0;  ///< of the first in the array, from the segment's first cell
   std::uint32_t first = 0;   ///< C order index of the first
+  std::uint32_t y = 0;       ///< row in its plane
   std::uint32_t x = 0;
   std::uint32_t cells = 0;  ///< 0: no piece
 };
@@ -110,7 +111,7 @@ constexpr void for_pieces(const LaneSegment<Word>& segment, std::uint32_t begin,
     unroll<kPiecesAhead>([&](auto j) {
       if (row >= end) return;
       const std::uint32_t left = cols - x;
-      pieces[j] = {offset + x, row * cols + x, x, left < kLanes ? left : kLanes};
+      pieces[j] = {offset + x, row * cols + x, y, x, left < kLanes ? left : kLanes};
       x += kLanes;
       if (x < cols) return;
       x = 0;

@@ -60,6 +60,18 @@ void expect_clean_lanes() {
   EXPECT_EQ(EmulatorState::instance().races(), 0U);
 }
 
+/// The scan in two parts, as warps share it.
+template <class Word>
+void compare_scans(const kernels::LaneSegment<const Word>& segment, const kernels::LaneMaskRules& rules,
+                   const kernels::ScanCounts& expected) {
+  const std::uint32_t middle = segment.rows() / 3;
+  const auto first = kernels::scan_lanes<testing::LaneEmulator>(segment, rules, 0, middle);
+  const auto rest = kernels::scan_lanes<testing::LaneEmulator>(segment, rules, middle, segment.rows());
+  EXPECT_EQ((first.mandatory | rest.mandatory) != 0, expected.any_mandatory);
+  EXPECT_EQ(first.negative_zeros + rest.negative_zeros, expected.negative_zeros);
+  EXPECT_EQ(first.equal_pairs + rest.equal_pairs, expected.equal_pairs);
+}
+
 template <class W>
 void compare(const CorpusCase<W>& c) {
   using Word = typename W::Word;
@@ -70,6 +82,7 @@ void compare(const CorpusCase<W>& c) {
   const auto fills = fill_words<W>(c.fills);
   const auto counts = kernels::scan_segment<W>({array.words.data(), e, array.strides}, std::span<const Word>(fills));
   const auto segment = testing::lane_segment<const Word>(array.words.data(), e, array.strides);
+  compare_scans(segment, rules_of(c), counts);
   const auto got = testing::mask_on_lanes<Word>(segment, rules_of(c), counts, cells_of(e) * 12 + 1000);
 
   ASSERT_EQ(got.result.mask.masked, expected->masked);
