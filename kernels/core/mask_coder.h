@@ -11,7 +11,7 @@ namespace quern::kernels {
 inline constexpr unsigned kModelAges = 40;
 
 /// Probability of a binary decision. Adapts fast while young; the last rate stays.
-struct BitModel {
+struct alignas(4) BitModel {
   std::uint16_t p;
   std::uint16_t age;
 

@@ -63,6 +63,8 @@ template <class W>
 /// a segment with few.
 class SampledRows {
  public:
+  static constexpr std::uint64_t kBand = 8;
+
   constexpr explicit SampledRows(std::uint64_t rows) : rows_(rows), every_(rows <= kFewRows ? 1 : 4) {}
 
   constexpr std::uint64_t rows() const { return rows_; }
@@ -78,7 +80,6 @@ class SampledRows {
   }
 
  private:
-  static constexpr std::uint64_t kBand = 8;
   static constexpr std::uint64_t kFewRows = 64;
   std::uint64_t rows_;
   std::uint64_t every_;

@@ -62,36 +62,33 @@ void fill_segment(const SegmentBox<Word>& box, const std::uint8_t* classes) {
 }
 
 /// Where the values of a row come from when gaps are filled: the row itself when it has a valid cell. Asked for rows in
-/// rising order it looks at each row's classes about once.
+/// rising order it looks at each row's classes about once. `HasValid` says whether a row has a valid cell.
+template <class Row, class HasValid>
 class RowSource {
  public:
-  static constexpr std::uint64_t kNone = UINT64_MAX;  ///< no cell is valid
+  static constexpr Row kNone = ~Row{0};  ///< no cell is valid
 
-  RowSource(const std::uint8_t* classes, std::uint64_t rows, std::uint64_t cols)
-      : classes_(classes), rows_(rows), cols_(cols) {}
+  constexpr RowSource(Row rows, const HasValid& has_valid) : rows_(rows), has_valid_(has_valid) {}
 
-  std::uint64_t operator()(std::uint64_t row) {
-    std::uint64_t r = row + 1;
-    while (r > seen_ && !has_valid(r - 1)) --r;
+  constexpr Row operator()(Row row) {
+    Row r = row + 1;
+    while (r > seen_ && !has_valid_(r - 1)) --r;
     if (r > seen_) last_ = r - 1;
     seen_ = row + 1;
-    if (last_ == kNone && first_ == kNone) {
-      first_ = seen_;
-      while (first_ < rows_ && !has_valid(first_)) ++first_;
-    }
     if (last_ != kNone) return last_;
+    if (first_ == kNone) {
+      first_ = seen_;
+      while (first_ < rows_ && !has_valid_(first_)) ++first_;
+    }
     return first_ < rows_ ? first_ : kNone;
   }
 
  private:
-  bool has_valid(std::uint64_t row) const { return skip_classes(classes_ + row * cols_, 0, cols_, false) < cols_; }
-
-  const std::uint8_t* classes_;
-  std::uint64_t rows_;
-  std::uint64_t cols_;
-  std::uint64_t seen_ = 0;       // rows looked at
-  std::uint64_t last_ = kNone;   // the last of them with a valid cell
-  std::uint64_t first_ = kNone;  // the first row with one, when none of them has
+  Row rows_;
+  HasValid has_valid_;
+  Row seen_ = 0;       // rows looked at
+  Row last_ = kNone;   // the last of them with a valid cell
+  Row first_ = kNone;  // the first row with one, when none of them has
 };
 
 /// What special cells get back: bits of the classes, and of the verbatim cells in C order of the segment.

@@ -14,11 +14,11 @@ inline constexpr std::size_t kRepeatedSlots = 7;
 /// Finds values that make up a considerable share of all pairs of equal neighbours (Misra and Gries' summary, which
 /// keeps every value above 1/(kRepeatedSlots+1) of the pairs). The values it ends with depend on the pairs in their
 /// order, not on how they are cut into runs.
-template <class Word>
+template <class Word, class Count = std::uint64_t>
 class RepeatedSummary {
  public:
   /// `count` pairs of the same value, one after another.
-  constexpr void add(Word value, std::uint64_t count) {
+  constexpr void add(Word value, Count count) {
     if (slots_[0].count != 0 && slots_[0].value == value) {
       slots_[0].count += count;
       return;
@@ -32,9 +32,9 @@ class RepeatedSummary {
       std::swap(slot, slots_[0]);
     });
     if (held) return;
-    std::uint64_t least = slots_[0].count;
+    Count least = slots_[0].count;
     unroll<kRepeatedSlots>([&](auto k) { least = slots_[k].count < least ? slots_[k].count : least; });
-    const std::uint64_t paid = least < count ? least : count;
+    const Count paid = least < count ? least : count;
     unroll<kRepeatedSlots>([&](auto k) { slots_[k].count -= paid; });
     if (paid == count) return;
     unroll<kRepeatedSlots>([&](auto k) {
@@ -56,7 +56,7 @@ class RepeatedSummary {
  private:
   struct Slot {
     Word value;
-    std::uint64_t count;
+    Count count;
   };
   Slot slots_[kRepeatedSlots]{};
 };

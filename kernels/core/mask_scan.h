@@ -24,6 +24,19 @@ inline constexpr std::uint64_t kPairPiece = 32;
 inline constexpr std::uint64_t kPairPieceEvery = 8;
 /// The first piece of row y that is looked at.
 [[gnu::always_inline]] constexpr std::uint64_t first_pair_piece(std::uint64_t y) { return (0 - y) % kPairPieceEvery; }
+/// Whether the piece from x on is looked at.
+[[gnu::always_inline]] constexpr bool is_pair_piece(std::uint32_t y, std::uint32_t x) {
+  return (y + x / kPairPiece) % kPairPieceEvery == 0;
+}
+
+/// The same for a segment on a device, where counts come from many warps.
+struct SegmentScan {
+  std::uint32_t mandatory = 0;  ///< not 0: any_mandatory
+  std::uint32_t negative_zeros = 0;
+  std::uint32_t equal_pairs = 0;
+
+  constexpr ScanCounts counts() const { return {mandatory != 0, negative_zeros, equal_pairs}; }
+};
 
 /// Elements of one pass: they stay in the first-level cache, and counts of them fit a word.
 template <class W>

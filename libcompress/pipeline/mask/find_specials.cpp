@@ -93,7 +93,9 @@ class SegmentFinder {
                                       [this](std::uint64_t r) { return box_.row(r); });
     }
     row_.resize(cols);
-    kernels::RowSource source(mask_.classes.data(), box_.rows(), cols);
+    kernels::RowSource source(box_.rows(), [this](std::uint64_t r) {
+      return kernels::skip_classes(mask_.classes.data() + r * box_.cols(), 0, box_.cols(), false) < box_.cols();
+    });
     return kernels::segment_cost<W>(scale_, box_.rows(), cols, now_.data(), above_.data(),
                                     [&](std::uint64_t r) { return filled_row(source(r)); });
   }
@@ -187,7 +189,7 @@ class SegmentFinder {
   /// The row with its gaps filled; zeros for no row.
   const Word* filled_row(std::uint64_t r) {
     const std::uint64_t cols = box_.cols();
-    if (r == kernels::RowSource::kNone) {
+    if (r >= box_.rows()) {
       std::fill(row_.begin(), row_.end(), Word{0});
       return row_.data();
     }
