@@ -1,6 +1,8 @@
 // What every chunk kernel knows: its launch shape and where its chunk lies.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include "kernels/core/chunk_task.h"
 #include "kernels/core/lane_tile.h"
 #include "kernels/core/tile_code.h"

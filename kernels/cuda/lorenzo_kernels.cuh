@@ -5,7 +5,9 @@
 #include "kernels/core/lane_decode.h"
 #include "kernels/core/lane_encode.h"
 #include "kernels/cuda/chunk_box.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launches.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "kernels/cuda/warp_lanes.cuh"
 
 namespace quern::kernels {
@@ -22,16 +24,22 @@ constexpr unsigned decoders_per_sm(std::size_t element_size, TileShape tile) {
   return element_size == 8 && tile != TileShape::line ? 5 : encoders_per_sm(element_size);
 }
 
+/// What the warps of an encoding CTA share, besides a buffer for each tile.
+struct EncodeShared {
+  LaneTileInfo infos[kMaxTilesPerChunk];
+  ChunkTiles tiles;
+};
+template <class Bits>
+using EncodeBuffer = LaneBuffer<CodeWord<Bits>>;
+
 /// Encodes each chunk to a slot of its own.
 template <TileShape S, class Bits>
 __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bits)))
     encode_chunks(const __grid_constant__ ChunkRules rules, const __grid_constant__ CudaGrid grid, const Bits* in,
                   std::uint8_t* slots, std::uint64_t slot_bytes, std::uint64_t* sizes) {
   using X = WarpLanes;
-  extern __shared__ std::uint64_t memory[];
-  auto* const buffers = reinterpret_cast<LaneBuffer<CodeWord<Bits>>*>(memory);
-  __shared__ LaneTileInfo infos[kMaxTilesPerChunk];
-  __shared__ ChunkTiles tiles;
+  auto& [infos, tiles] = shared_memory<EncodeShared>();
+  auto* const buffers = shared_array<EncodeShared, EncodeBuffer<Bits>>();
   if (threadIdx.x < kLanes) place_tiles<S>(grid, blockIdx.x, tiles);
   __syncthreads();
   const std::uint32_t tile = threadIdx.x / kLanes;
@@ -48,6 +56,15 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
   if (threadIdx.x == 0) sizes[blockIdx.x] = bytes;
 }
 
+/// What the warps of a decoding CTA share, besides an area for each tile.
+struct DecodeShared {
+  LaneHeads heads;
+  ChunkTiles tiles;
+  bool readable;
+};
+template <class Bits>
+using DecodeArea = LaneArea<CodeWord<Bits>>;
+
 /// Decodes each chunk. Offsets and bytes may be anything.
 template <TileShape S, class Bits>
 __global__ void __launch_bounds__(kChunkThreads<Bits>, decoders_per_sm(sizeof(Bits), S))
@@ -55,11 +72,8 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, decoders_per_sm(sizeof(Bi
                   const std::uint8_t* in, std::uint64_t total, const std::uint64_t* offsets, Bits* out,
                   std::uint32_t* damaged) {
   using X = WarpLanes;
-  extern __shared__ std::uint64_t memory[];
-  auto* const areas = reinterpret_cast<LaneArea<CodeWord<Bits>>*>(memory);
-  __shared__ LaneHeads heads;
-  __shared__ bool readable;
-  __shared__ ChunkTiles tiles;
+  auto& [heads, tiles, readable] = shared_memory<DecodeShared>();
+  auto* const areas = shared_array<DecodeShared, DecodeArea<Bits>>();
   const std::uint64_t begin = offsets[blockIdx.x];
   if (threadIdx.x < kLanes) {
     const std::uint32_t count = place_tiles<S>(grid, blockIdx.x, tiles);
@@ -78,32 +92,24 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, decoders_per_sm(sizeof(Bi
   if (threadIdx.x == 0) damaged[blockIdx.x] = all_good != 0 ? 0 : 1;
 }
 
-/// Launches a kernel with a CTA for each chunk, as many warps as the largest chunk has tiles, and memory for each.
-template <class... Parameters, class... Arguments>
-cudaError_t launch_chunks(void (*kernel)(Parameters...), TileShape tile, std::size_t tile_bytes, const CudaGrid& grid,
-                          cudaStream_t stream, Arguments... arguments) {
+/// A CTA for each chunk, a warp for each tile of the largest chunk; the warps share a T and an E for each tile.
+template <class T, class E>
+LaunchShape chunk_launch(const CudaGrid& grid, TileShape tile) {
   const auto tiles = static_cast<unsigned>(chunk_tiles(grid, tile));
-  const std::size_t bytes = tiles * tile_bytes;
-  const cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-  if (error != cudaSuccess) return error;
-  kernel<<<static_cast<unsigned>(chunk_count(grid)), kLanes * tiles, bytes, stream>>>(arguments...);
-  return cudaGetLastError();
+  return {static_cast<unsigned>(chunk_count(grid)), kLanes * tiles, shared_size<T, E>(tiles)};
 }
 
 template <class Bits>
 cudaError_t launch_encode_width(const ChunkRules& rules, const CudaGrid& grid, const void* in, std::uint8_t* slots,
                                 std::uint64_t slot_bytes, std::uint64_t* sizes, cudaStream_t stream) {
-  constexpr std::size_t kBytes = sizeof(LaneBuffer<CodeWord<Bits>>);
-  static_assert(kBytes % sizeof(std::uint64_t) == 0);
-  const auto launch = [&](auto* kernel) {
-    return launch_chunks(kernel, rules.tile, kBytes, grid, stream, rules, grid, static_cast<const Bits*>(in), slots,
-                         slot_bytes, sizes);
+  const auto with_shape = [&](auto* kernel) {
+    return launch(kernel, chunk_launch<EncodeShared, EncodeBuffer<Bits>>(grid, rules.tile), stream, rules, grid,
+                  static_cast<const Bits*>(in), slots, slot_bytes, sizes);
   };
   switch (rules.tile) {
-    case TileShape::line: return launch(&encode_chunks<TileShape::line, Bits>);
-    case TileShape::plane: return launch(&encode_chunks<TileShape::plane, Bits>);
-    case TileShape::block: return launch(&encode_chunks<TileShape::block, Bits>);
+    case TileShape::line: return with_shape(&encode_chunks<TileShape::line, Bits>);
+    case TileShape::plane: return with_shape(&encode_chunks<TileShape::plane, Bits>);
+    case TileShape::block: return with_shape(&encode_chunks<TileShape::block, Bits>);
   }
   return cudaErrorInvalidValue;
 }
@@ -112,16 +118,14 @@ template <class Bits>
 cudaError_t launch_decode_width(const ChunkRules& rules, const CudaGrid& grid, const std::uint8_t* in,
                                 std::uint64_t bytes, const std::uint64_t* offsets, void* out, std::uint32_t* damaged,
                                 cudaStream_t stream) {
-  constexpr std::size_t kBytes = sizeof(LaneArea<CodeWord<Bits>>);
-  static_assert(kBytes % sizeof(std::uint64_t) == 0);
-  const auto launch = [&](auto* kernel) {
-    return launch_chunks(kernel, rules.tile, kBytes, grid, stream, rules, grid, in, bytes, offsets,
-                         static_cast<Bits*>(out), damaged);
+  const auto with_shape = [&](auto* kernel) {
+    return launch(kernel, chunk_launch<DecodeShared, DecodeArea<Bits>>(grid, rules.tile), stream, rules, grid, in,
+                  bytes, offsets, static_cast<Bits*>(out), damaged);
   };
   switch (rules.tile) {
-    case TileShape::line: return launch(&decode_chunks<TileShape::line, Bits>);
-    case TileShape::plane: return launch(&decode_chunks<TileShape::plane, Bits>);
-    case TileShape::block: return launch(&decode_chunks<TileShape::block, Bits>);
+    case TileShape::line: return with_shape(&decode_chunks<TileShape::line, Bits>);
+    case TileShape::plane: return with_shape(&decode_chunks<TileShape::plane, Bits>);
+    case TileShape::block: return with_shape(&decode_chunks<TileShape::block, Bits>);
   }
   return cudaErrorInvalidValue;
 }

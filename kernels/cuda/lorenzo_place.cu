@@ -1,6 +1,10 @@
 // The way from slots to the compact output, and the host functions.
+#include <algorithm>
+
 #include "kernels/cuda/chunk_box.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launches.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "kernels/cuda/warp_lanes.cuh"
 
 namespace quern::kernels {
@@ -18,12 +22,16 @@ std::size_t slot_bytes_of(const ChunkRules& rules, const CudaGrid& grid) {
   return aligned(max_lorenzo_chunk_bytes(rules.element, chunk_tiles(grid, rules.tile)));
 }
 
+struct SumShared {
+  std::uint64_t warp_sums[kSumThreads / 32];
+};
+
 /// Where chunks begin, from their sizes; offsets[chunks] is the total. One CTA: the sizes are a thousandth and less of
 /// what the encoder reads. A thread sums 4 neighbours, warps sum threads, all threads sum warps.
 __global__ void __launch_bounds__(kSumThreads)
     sum_sizes(const std::uint64_t* sizes, std::uint32_t chunks, std::uint64_t* offsets) {
   constexpr unsigned kEach = 4;
-  __shared__ std::uint64_t warp_sums[kSumThreads / 32];
+  auto& warp_sums = shared_memory<SumShared>().warp_sums;
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;
   std::uint64_t before = 0;
@@ -61,7 +69,7 @@ __global__ void __launch_bounds__(kGatherThreads)
   std::uint8_t* const to = out + begin;
   const auto bytes = static_cast<std::uint32_t>(end - begin);
   const auto misaligned = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to) & 3);
-  const std::uint32_t first = min(bytes, (4 - misaligned) & 3);
+  const std::uint32_t first = std::min(bytes, (4 - misaligned) & 3);
   const std::uint32_t words = (bytes - first) / 4;
   const auto* const from = reinterpret_cast<const std::uint32_t*>(slot);
   auto* const target = reinterpret_cast<std::uint32_t*>(to + first);
@@ -113,12 +121,13 @@ cudaError_t lorenzo_encode_async(const ChunkRules& rules, const CudaGrid& grid, 
   const std::size_t slot_bytes = slot_bytes_of(rules, grid);
   auto* const slots = static_cast<std::uint8_t*>(workspace);
   auto* const sizes = reinterpret_cast<std::uint64_t*>(slots + plan.slots);
-  const cudaError_t error = lorenzo_launches(rules.element).encode(rules, grid, in, slots, slot_bytes, sizes, stream);
+  cudaError_t error = lorenzo_launches(rules.element).encode(rules, grid, in, slots, slot_bytes, sizes, stream);
   if (error != cudaSuccess) return error;
-  sum_sizes<<<1, kSumThreads, 0, stream>>>(sizes, static_cast<std::uint32_t>(chunks), offsets);
-  gather_chunks<<<static_cast<unsigned>(chunks), kGatherThreads, 0, stream>>>(slots, slot_bytes, offsets, out,
-                                                                              capacity);
-  return cudaGetLastError();
+  error = launch(&sum_sizes, {1, kSumThreads, sizeof(SumShared)}, stream, sizes, static_cast<std::uint32_t>(chunks),
+                 offsets);
+  if (error != cudaSuccess) return error;
+  return launch(&gather_chunks, {static_cast<unsigned>(chunks), kGatherThreads}, stream, slots, slot_bytes, offsets,
+                out, capacity);
 }
 
 cudaError_t lorenzo_decode_async(const ChunkRules& rules, const CudaGrid& grid, const std::uint8_t* in,

@@ -2,6 +2,8 @@
 // operation together; what an operation returns by value is the same in all of them.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -16,10 +18,15 @@ struct WarpLanes {
   template <class T>
   using vec = T;
 
+  /// nvcc keeps the special register out of the way; computed from threadIdx it costs registers, and spills on sm_120.
   static __device__ __forceinline__ unsigned lane() {
+#if defined(QUERN_SIMT)
+    return ::simt::lane_id();
+#else
     unsigned id;
     asm("mov.u32 %0, %%laneid;" : "=r"(id));
     return id;
+#endif
   }
 
   template <class F>
