@@ -55,18 +55,30 @@ constexpr Real round_down(double value) {
   }
 }
 
+/// A bound's value rounded down to what elements are compared in.
+template <class E>
+constexpr auto limit_of(double value) {
+  if constexpr (E::kFloat)
+    return round_down<typename E::Working>(value);
+  else
+    return integer_limit<typename E::Distance>(value);
+}
+
 template <class E>
 class Judge {
  public:
   using Bits = typename E::Bits;
+  using Limit = decltype(limit_of<E>(0.0));
 
   constexpr Judge(const Bound& bound, const Validity<E>& validity)
       : rule_(bound.value == 0 && bound.rule == BoundRule::absolute ? BoundRule::lossless : bound.rule),
         value_(bound.value),
-        limit_(bound.rule == BoundRule::absolute ? integer_limit(bound.value) : 0),
+        limit_(rule_ == BoundRule::lossless ? Limit{} : limit_of<E>(bound.value)),
         validity_(validity) {}
 
   constexpr BoundRule rule() const { return rule_; }
+  constexpr double value() const { return value_; }
+  constexpr Limit limit() const { return limit_; }
   constexpr const Validity<E>& validity() const { return validity_; }
 
   constexpr Verdict judge(Bits x, Bits y) const {
@@ -75,11 +87,13 @@ class Judge {
     return within(x, y) ? Verdict::kept : Verdict::over_bound;
   }
 
-  /// True only when judge() would keep the element; in the working type of the element, for machines where binary64
-  /// is slow.
-  constexpr bool clears(Bits x, Bits y) const {
-    if (x == y) return true;
-    if (rule_ == BoundRule::lossless || validity_.is_fill(x)) return false;
+  /// True only when judge() would keep the element.
+  constexpr bool clears(Bits x, Bits y) const { return x == y || (clears_if_no_fill(x, y) && !validity_.is_fill(x)); }
+
+  /// True only when judge() would keep the element, were it no fill value; in the working type of the element, for
+  /// machines where binary64 is slow.
+  constexpr bool clears_if_no_fill(Bits x, Bits y) const {
+    if (rule_ == BoundRule::lossless) return x == y;
     if constexpr (E::kFloat) {
       if (x == E::kSign || y == E::kSign) return false;
       return rule_ == BoundRule::relative ? clears_relative(E::working(x), E::working(y))
@@ -105,8 +119,7 @@ class Judge {
   template <class Real>
   constexpr bool clears_absolute(Real x, Real y) const {
     const Real difference = x - y;
-    const Real strict = round_down<Real>(value_);
-    return difference < strict && -difference < strict;
+    return difference < limit_ && -difference < limit_;
   }
 
   /// The margin covers the roundings of difference and product, which are relative as long as the product is normal.
@@ -116,14 +129,14 @@ class Judge {
     constexpr Real kMargin = static_cast<Real>(kDouble ? 1 - 0x1p-48 : 1 - 0x1p-20);
     constexpr Real kNormal = static_cast<Real>(kDouble ? 0x1p-1000 : 0x1p-100);
     const Real difference = x - y;
-    const Real product = round_down<Real>(value_) * (x < 0 ? -x : x);
+    const Real product = limit_ * (x < 0 ? -x : x);
     const Real allowed = product * kMargin;
     return product > kNormal && difference < allowed && -difference < allowed;
   }
 
   BoundRule rule_;
   double value_;
-  std::uint64_t limit_;
+  Limit limit_;
   Validity<E> validity_;
 };
 

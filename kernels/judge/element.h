@@ -13,7 +13,7 @@ namespace quern::judge {
 
 struct F16 {
   using Bits = std::uint16_t;
-  /// The narrower of binary32 and binary64 that holds every value.
+  /// Holds every value, and compares fast: the narrower of binary32 and binary64.
   using Working = float;
   static constexpr bool kFloat = true;
   static constexpr Bits kSign = 0x8000;
@@ -64,14 +64,17 @@ struct F64 {
 template <class Int>
 struct Integer {
   using Bits = std::make_unsigned_t<Int>;
+  using Working = Int;
   static constexpr bool kFloat = false;
+  static constexpr Working working(Bits bits) { return integer(bits); }
   static constexpr Int integer(Bits bits) { return static_cast<Int>(bits); }
   /// Exact but for 64-bit types, which are rounded.
   static constexpr double value(Bits bits) { return static_cast<double>(integer(bits)); }
-  /// |a - b|; fits, because the difference of two 64-bit integers is below 2^64.
-  static constexpr std::uint64_t distance(Bits a, Bits b) {
-    const auto wide_a = static_cast<std::uint64_t>(integer(a));
-    const auto wide_b = static_cast<std::uint64_t>(integer(b));
+  /// Holds |a - b|: the difference of two 64-bit integers is below 2^64, that of narrower ones below 2^32.
+  using Distance = std::conditional_t<sizeof(Int) == 8, std::uint64_t, std::uint32_t>;
+  static constexpr Distance distance(Bits a, Bits b) {
+    const auto wide_a = static_cast<Distance>(integer(a));
+    const auto wide_b = static_cast<Distance>(integer(b));
     return integer(a) < integer(b) ? wide_b - wide_a : wide_a - wide_b;
   }
 };

@@ -73,10 +73,13 @@ constexpr bool within_relative(double x, double y, double ratio) {
   return scale(distance.low, -exponent) <= rest;
 }
 
-/// The largest integer distance that an absolute bound allows; every distance between 64-bit integers is below 2^64.
-constexpr std::uint64_t integer_limit(double bound) {
-  if (bound >= 0x1p64) return std::numeric_limits<std::uint64_t>::max();
-  return static_cast<std::uint64_t>(bound);
+/// The largest integer distance that an absolute bound allows; no distance is above the largest number of its type.
+template <class Distance = std::uint64_t>
+constexpr Distance integer_limit(double bound) {
+  constexpr auto kMost = std::numeric_limits<Distance>::max();
+  // Rounded up to a power of two where binary64 does not hold it.
+  if (bound >= static_cast<double>(kMost)) return kMost;
+  return static_cast<Distance>(bound);
 }
 
 }  // namespace quern::judge

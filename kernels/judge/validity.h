@@ -8,6 +8,15 @@
 
 namespace quern::judge {
 
+/// Zeros of both signs are the same, NaN is not even itself.
+template <class E>
+constexpr bool is_same_value(typename E::Bits a, typename E::Bits b) {
+  if constexpr (E::kFloat)
+    return E::working(a) == E::working(b);
+  else
+    return a == b;
+}
+
 /// Fill values as the caller gave them, with the questions one asks of an element. Does not own the list.
 template <class E>
 class Validity {
@@ -16,6 +25,7 @@ class Validity {
   constexpr explicit Validity(std::span<const std::uint64_t> fill_bits) : fill_bits_(fill_bits) {}
 
   constexpr bool has_fills() const { return !fill_bits_.empty(); }
+  constexpr std::span<const std::uint64_t> fill_bits() const { return fill_bits_; }
 
   constexpr bool is_valid(Bits x) const {
     if constexpr (E::kFloat)
@@ -38,16 +48,9 @@ class Validity {
     return is_special(x);
   }
 
-  /// By value: zeros of both signs are equal, NaN equals nothing.
   constexpr bool is_fill(Bits x) const {
-    for (const std::uint64_t wide : fill_bits_) {
-      const Bits fill = static_cast<Bits>(wide);
-      if constexpr (E::kFloat) {
-        if (E::working(fill) == E::working(x)) return true;
-      } else {
-        if (fill == x) return true;
-      }
-    }
+    for (const std::uint64_t fill : fill_bits_)
+      if (is_same_value<E>(x, static_cast<Bits>(fill))) return true;
     return false;
   }
 

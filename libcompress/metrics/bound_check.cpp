@@ -36,11 +36,8 @@ class RunFilter {
  public:
   using Bits = typename E::Bits;
 
-  RunFilter(const EnforcedBound& bound, const Judge<E>& judge)
-      : rule_(judge.rule()),
-        value_(bound.value),
-        limit_(bound.kind == BoundKind::abs ? judge::integer_limit(bound.value) : 0),
-        has_fills_(judge.validity().has_fills()) {}
+  explicit RunFilter(const Judge<E>& judge)
+      : rule_(judge.rule()), value_(judge.value()), limit_(judge.limit()), has_fills_(judge.validity().has_fills()) {}
 
   /// True only when the judge would keep every element of the run.
   bool clears(const std::byte* x, const std::byte* y, std::uint64_t n) const {
@@ -82,7 +79,7 @@ class RunFilter {
 
   BoundRule rule_;
   double value_;
-  std::uint64_t limit_;
+  typename Judge<E>::Limit limit_;
   bool has_fills_;
 };
 
@@ -123,7 +120,7 @@ Result<BoundCheck> check_elements(const ArrayView& original, const ArrayView& re
   const auto* y = static_cast<const std::byte*>(reconstructed.data);
   const std::uint64_t elems = original.elems();
   const Judge<E> judge(judged(bound), judge::Validity<E>(validity.fill_bits));
-  const RunFilter<E> filter(bound, judge);
+  const RunFilter<E> filter(judge);
   RunnerHandle runner(execution);
   metrics::Progress progress(execution.progress, elems);
   BoundCheck check;
