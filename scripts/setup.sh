@@ -36,6 +36,7 @@ if ((!minimal)); then
     gfortran pkg-config                             # the Fortran module and the installed package
     abigail-tools                                   # is the library still binary compatible
     libgtest-dev libbenchmark-dev                   # tests and micro-benchmarks
+    libboost-context-dev                            # stacks for the threads of simulated CUDA kernels
     clang libclang-rt-14-dev                        # fuzzers
     clang-format clang-tidy                         # layout and static checks
     hdf5-tools netcdf-bin python3-xarray            # h5dump, h5repack, nccopy and xarray in the integration tests

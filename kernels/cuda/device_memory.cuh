@@ -3,6 +3,8 @@
 // T is a 32-bit or 64-bit unsigned integer, aligned to its size.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cstdint>
 #include <type_traits>
 

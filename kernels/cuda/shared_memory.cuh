@@ -2,6 +2,8 @@
 // passes its size. So one accessor is all that a build without nvcc must replace (tests/simt).
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cstddef>
 
 namespace quern::kernels {
