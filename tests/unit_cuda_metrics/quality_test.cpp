@@ -232,6 +232,21 @@ TEST(QualityOnDevice, ExtremesThatLeaveBinary64_AreTheHosts) {
   expect_same(pair_of({1e-310, 2e-310, 3e-310, 1e-310}, {1e-310, 2e-310, 2e-310, 1e-310}));  // range of denormals
 }
 
+TEST(QualityOnDevice, QuotientsThatDifferByOneStep_AreTold) {
+  simt::reset({.seed = 11});
+  std::mt19937_64 random(11);
+  for (const double ratio : {0x1.6p70, 0x1.fffffffffffffp80, 1e200}) {
+    Pair pair{Array(DType::f64, shape_of({20000})), Array(DType::f64, shape_of({20000}))};
+    for (std::uint64_t i = 0; i < 20000; ++i) {
+      // The error is the reconstruction, which is so much larger: all quotients round to the ratio and its neighbours.
+      const double x = 1 + 0x1p-52 * static_cast<double>(random() >> 12);
+      pair.x.set(i, std::bit_cast<std::uint64_t>(x));
+      pair.y.set(i, std::bit_cast<std::uint64_t>(ratio * x));
+    }
+    expect_same(pair);
+  }
+}
+
 TEST(QualityOnDevice, HugeWrongValue_SpoilsItsWindowsOnly) {
   simt::reset({.seed = 8});
   std::mt19937_64 random(8);
