@@ -69,6 +69,23 @@ class ByteWriter {
   bool overflow_ = false;
 };
 
+/// Writes nothing and counts: how many bytes a writer would have written.
+class ByteCounter {
+ public:
+  constexpr void u8(std::uint8_t) { ++size_; }
+  constexpr void u16(std::uint16_t) { size_ += 2; }
+  constexpr void u32(std::uint32_t) { size_ += 4; }
+  constexpr void u64(std::uint64_t) { size_ += 8; }
+  constexpr void f64(double) { size_ += 8; }
+  constexpr void unsigned_of(std::uint64_t, std::size_t width) { size_ += width; }
+  constexpr void varint(std::uint64_t value) { size_ += varint_bytes(value); }
+  constexpr void bytes(std::span<const std::uint8_t> data) { size_ += data.size(); }
+  constexpr std::size_t size() const { return size_; }
+
+ private:
+  std::size_t size_ = 0;
+};
+
 /// Walks over bytes the caller owns. After a failed read the position stays where it was and every further read fails;
 /// what a failed read returns is 0 or empty.
 class ByteReader {
