@@ -29,6 +29,10 @@ enum class Element : std::uint8_t {
 
 [[gnu::always_inline]] constexpr bool is_float(Element e) { return static_cast<unsigned>(e) <= 4; }
 
+[[gnu::always_inline]] constexpr bool is_signed_integer(Element e) {
+  return static_cast<unsigned>(e) >= 8 && static_cast<unsigned>(e) <= 11;
+}
+
 [[gnu::always_inline]] constexpr std::size_t element_bytes(Element e) {
   const auto n = static_cast<unsigned>(e);
   if (n <= 2 || (n & 7) == 1) return 2;
