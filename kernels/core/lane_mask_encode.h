@@ -48,7 +48,6 @@ constexpr std::uint32_t best_lane_reference(const LaneSegment<Word>& segment, La
   if (planes < 3) return 1;
   for (std::uint32_t i = 0; i < planes; ++i) {
     const std::uint8_t* plane = memory.classes + i * plane_cells;
-    typename X::template vec<std::uint32_t> low, high;
     X::lanes([&](auto lane) {
       std::uint64_t hash = 0;
       for (auto at = 8 * static_cast<std::uint32_t>(lane); at <= plane_cells; at += 8 * kLanes) {
