@@ -10,7 +10,7 @@
 
 #include "kernels/cuda/mask_cuda.h"
 #include "libcompress/pipeline/mask/scan.h"
-#include "tests/unit_cuda/device_buffer.h"
+#include "tests/simt/cuda_test.h"
 #include "tests/unit_mask/mask_corpus.h"
 
 namespace quern::mask {
@@ -18,8 +18,8 @@ namespace {
 
 using kernels::MaskDamage;
 using kernels::SegmentGrid;
-using kernels::testing::DeviceBuffer;
-using kernels::testing::Stream;
+using quern::testing::DeviceBuffer;
+using quern::testing::Stream;
 
 constexpr std::uint32_t kWarps = 3;
 
@@ -106,7 +106,7 @@ struct Expected {
   }
 };
 
-class MaskCuda : public kernels::testing::CudaTest {
+class MaskCuda : public quern::testing::CudaTest {
  protected:
   /// Scans, lists, masks in rounds of a few slots; compares everything and gives the masks that pay, back to back.
   template <class W>
