@@ -28,6 +28,11 @@ template <class W>
   return bit_length(static_cast<W>(w & (W{0} - w))) - 1;
 }
 
+/// Index of the lowest bit of a 32-bit word that is not set; 32 where all are.
+[[gnu::always_inline]] constexpr unsigned lowest_clear_bit(std::uint32_t w) {
+  return w == 0xffffffffu ? 32 : lowest_bit(~w);
+}
+
 /// Signed difference (two's complement in an unsigned word) to a small unsigned number: 0, -1, 1, -2, ... -> 0, 1, 2,
 /// 3, ...
 template <class W>

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_elements.h"
 #include "kernels/core/lane_planes.h"
 #include "kernels/core/lane_predict.h"
@@ -38,11 +39,11 @@ constexpr LanePredictorCost predictor_cost(Predictor predictor, const std::uint3
       A any = 0;
       unroll<kGroupRows>([&](auto j) { any |= X::get(e[j], lane); });
       X::set(all, lane, static_cast<A>(X::get(all, lane) | any));
-      X::set(bytes, lane, X::get(bytes, lane) + static_cast<std::uint32_t>(std::popcount(any)));
+      X::set(bytes, lane, X::get(bytes, lane) + static_cast<std::uint32_t>(popcount(any)));
     });
     shift_rows<S>(w.rows, w.above);
   });
-  return {X::reduce_add(bytes), static_cast<std::uint32_t>(std::bit_width(X::reduce_or(all)))};
+  return {X::reduce_add(bytes), static_cast<std::uint32_t>(bit_length(X::reduce_or(all)))};
 }
 
 /// Estimates one tile; bytes[p] (kPredictors numbers in memory that the lanes share) is what it takes under predictor

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_mask_encode.h"
 #include "kernels/core/lane_mask_fill.h"
 #include "kernels/core/lane_mask_memory.h"
@@ -26,7 +27,7 @@ class LanePatterns {
   template <class Word>
   constexpr void add(const typename X::template vec<Word>& words, std::uint32_t marked) {
     while (marked != 0) {
-      const Word value = X::broadcast(words, static_cast<unsigned>(std::countr_zero(marked)));
+      const Word value = X::broadcast(words, static_cast<unsigned>(lowest_bit(marked)));
       const std::uint32_t same =
           ballot_of<X>([&](auto lane) { return (marked >> lane & 1) != 0 && X::get(words, lane) == value; });
       marked &= ~same;
@@ -34,7 +35,7 @@ class LanePatterns {
         count_waiting();
         bits_ = value;
       }
-      waiting_ += static_cast<std::uint32_t>(std::popcount(same));
+      waiting_ += static_cast<std::uint32_t>(popcount(same));
     }
   }
 
@@ -43,7 +44,7 @@ class LanePatterns {
     count_waiting();
     std::uint32_t count = 0;
     for (std::uint32_t first = 0; first < size_; first += kLanes) {
-      count += static_cast<std::uint32_t>(std::popcount(ballot_of<X>([&](auto lane) {
+      count += static_cast<std::uint32_t>(popcount(ballot_of<X>([&](auto lane) {
         const auto own = first + static_cast<std::uint32_t>(lane);
         if (own >= size_) return false;
         const CountedPattern pattern = X::load(table_ + own, lane);
@@ -70,7 +71,7 @@ class LanePatterns {
         const auto own = first + static_cast<std::uint32_t>(lane);
         return own < size_ && X::load(&table_[own].bits, lane) == bits_;
       });
-      if (found != 0) place = first + static_cast<std::uint32_t>(std::countr_zero(found));
+      if (found != 0) place = first + static_cast<std::uint32_t>(lowest_bit(found));
     }
     X::sync();
     if (place < kMaxPatterns) {
@@ -114,7 +115,7 @@ class LaneMaskFinder {
           X::store(memory_.classes + piece.first + lane, lane, static_cast<std::uint8_t>(must ? 1 : 0));
           return must;
         });
-        mask_.masked += static_cast<std::uint32_t>(std::popcount(marked));
+        mask_.masked += static_cast<std::uint32_t>(popcount(marked));
         patterns.template add<Word>(own, marked);
       });
     });
@@ -146,8 +147,8 @@ class LaneMaskFinder {
           const Words own = picked(words, j);
           std::uint32_t rest = X::ballot(picked(equal, j));
           while (rest != 0) {  // pairs side by side have the same value
-            const auto start = static_cast<unsigned>(std::countr_zero(rest));
-            const auto length = static_cast<unsigned>(std::countr_one(rest >> start));
+            const auto start = static_cast<unsigned>(lowest_bit(rest));
+            const auto length = lowest_clear_bit(rest >> start);
             summary.add(X::broadcast(own, start), length);
             rest &= ~(first_lanes(length) << start);
           }
@@ -266,7 +267,7 @@ class LaneMaskFinder {
           X::store(memory_.classes + piece.first + lane, lane, number);
           return number == kVerbatimClass;
         });
-        mask_.verbatim += static_cast<std::uint32_t>(std::popcount(verbatim));
+        mask_.verbatim += static_cast<std::uint32_t>(popcount(verbatim));
       });
     });
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_tile.h"
 #include "kernels/core/mask_scan.h"
 #include "kernels/core/mask_words.h"
@@ -53,7 +54,7 @@ constexpr void scan_pairs(const Bits* tile, const LanePlace& place, std::uint32_
     const std::uint32_t here = load_run<X, S>(tile, place, exists, kGroupRows * g + first, cells);
     X::shift_down(next, cells);
     X::lanes([&](auto lane) { X::set(same, lane, X::get(cells, lane) == X::get(next, lane)); });
-    scan.equal_pairs += static_cast<std::uint32_t>(std::popcount(X::ballot(same) & here & here >> 1));
+    scan.equal_pairs += static_cast<std::uint32_t>(popcount(X::ballot(same) & here & here >> 1));
   });
 }
 
@@ -79,7 +80,7 @@ constexpr void scan_values(const typename W::Word* tile, const LanePlace& place,
       X::set(minus_zero, lane, W::kFloat && cell == W::kSign);
     });
     scan.any_mandatory = scan.any_mandatory || (X::ballot(mandatory) & here) != 0;
-    scan.negative_zeros += static_cast<std::uint32_t>(std::popcount(X::ballot(minus_zero) & here));
+    scan.negative_zeros += static_cast<std::uint32_t>(popcount(X::ballot(minus_zero) & here));
   });
 }
 

@@ -22,7 +22,7 @@ struct Scaled {
   int exponent = 0;
 };
 
-/// 1/2 <= |factor| < 1, as std::frexp; what is zero or not finite is its own factor.
+/// 1/2 <= |factor| < 1, as frexp; what is zero or not finite is its own factor.
 constexpr Scaled split(double x) {
   constexpr std::uint64_t kExponent = UINT64_C(0x7ff) << 52;
   constexpr std::uint64_t kHalf = UINT64_C(1022) << 52;
@@ -37,7 +37,7 @@ constexpr Scaled split(double x) {
           static_cast<int>((bits & kExponent) >> 52) - 1022 + shift};
 }
 
-/// x * 2^n rounded once, as std::ldexp.
+/// x * 2^n rounded once, as ldexp.
 constexpr double scale(double x, int n) {
   const Scaled parts = split(x);
   if (x == 0 || !is_finite(x)) return x;

@@ -37,7 +37,7 @@ struct WindowLayout {
     for (std::size_t a = 0; a + inner < shape.size(); ++a) volumes *= shape[a];
     for (std::size_t a = 0; a < inner; ++a) extents[3 - inner + a] = shape[shape.size() - inner + a];
     for (std::size_t a = 0; a < 3; ++a) {
-      window[a] = std::min(kWindow, extents[a]);
+      window[a] = kWindow < extents[a] ? kWindow : extents[a];
       positions[a] = extents[a] - window[a] + 1;
     }
   }

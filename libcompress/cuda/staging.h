@@ -44,7 +44,7 @@ inline void copy_in_pieces(TaskRunner& runner, std::uint8_t* to, const std::uint
   constexpr std::uint64_t kPiece = UINT64_C(1) << 20;
   runner.run(static_cast<std::size_t>((bytes + kPiece - 1) / kPiece), [&](std::size_t i) {
     const std::uint64_t at = i * kPiece;
-    std::memcpy(to + at, from + at, static_cast<std::size_t>(std::min(kPiece, bytes - at)));
+    std::memcpy(to + at, from + at, static_cast<std::size_t>(bytes - at < kPiece ? bytes - at : kPiece));
   });
 }
 

@@ -24,6 +24,8 @@ foreach(entry ${headers})
     message(FATAL_ERROR "there is no ${entry}")
   endif()
 endforeach()
+# The walks of one thread over a mask: warps have their own.
+list(FILTER files EXCLUDE REGEX "/mask_walk\\.h$")
 list(LENGTH files count)
 if(count LESS 20)
   message(FATAL_ERROR "only ${count} files were found")
