@@ -17,7 +17,7 @@ struct CudaBoundCheck {
   std::uint64_t violations = 0;     ///< finite elements over the bound + specials that changed
   std::uint64_t specials_lost = 0;  ///< NaN, infinities, fill values and signs of zero that changed
   std::uint64_t first_index = 0;    ///< the lowest
-  judge::Finding first;
+  judge::Finding first;             ///< of that element; what a NaN holds may be lost
 };
 
 /// Checks every element, exactly. The arrays may lie at any addresses, best at ones that 16 divides; each is read once.

@@ -66,9 +66,9 @@ struct CudaPair {
 cudaError_t quality_workspace(const CudaPair& pair, std::size_t& bytes, unsigned max_ctas = kMaxArrayCtas);
 
 /// Measures; `out` is device memory, aligned to 8 bytes, `workspace` to 256. Each array is read once, once more for
-/// structural similarity, and once more for errors of f64 whose squares would leave the range of binary64. The result
-/// is the same bits for every `max_ctas`, which is at least 1. cudaErrorInvalidValue also for a workspace that is too
-/// small.
+/// structural similarity (some 1.2 times from memory, for tiles overlap), and once more for errors of f64 whose squares
+/// would leave the range of binary64. The result is the same bits for every `max_ctas`, which is at least 1.
+/// cudaErrorInvalidValue also for a workspace that is too small or lies elsewhere.
 cudaError_t measure_quality_async(const CudaPair& pair, const FillValues& fills, CudaQuality* out, void* workspace,
                                   std::size_t workspace_bytes, cudaStream_t stream, unsigned max_ctas = kMaxArrayCtas);
 

@@ -44,8 +44,7 @@ __device__ __forceinline__ void reduce_cta(T& value, ReduceShared<T, Threads>& s
   reduce_warp(value, merge);
   if (threadIdx.x % 32 == 0) shared.warps[threadIdx.x / 32] = value;
   __syncthreads();
-  if (threadIdx.x == 0)
-    for (unsigned warp = 1; warp < Threads / 32; ++warp) merge(value, shared.warps[warp]);
+  if (threadIdx.x == 0) rolled(1, Threads / 32, [&](unsigned warp) { merge(value, shared.warps[warp]); });
   __syncthreads();
 }
 

@@ -1,12 +1,13 @@
 // measure_quality_async against measure_quality on the host: counts and extremes equal, sums to the tolerances that
 // quality_cuda.h promises, and the same bits for every grid and every address.
+#include <algorithm>
 #include <cfloat>
 #include <random>
 
 #include <quern/metrics.h>
 
 #include "kernels/cuda/quality_cuda.h"
-#include "tests/simt/simt.h"
+#include "tests/unit_cuda_metrics/device.h"
 #include "tests/unit_cuda_metrics/device_arrays.h"
 
 namespace quern {
@@ -49,7 +50,6 @@ CudaQuality device_quality(const Pair& pair, const std::vector<std::uint64_t>& f
   EXPECT_EQ(kernels::measure_quality_async(arrays, test::fills_of(fills), result.get(), workspace.get(), bytes, nullptr,
                                            call.max_ctas),
             cudaSuccess);
-  EXPECT_EQ(simt::failure(), "");
   return result.read();
 }
 
@@ -125,14 +125,15 @@ Pair noise(DType dtype, const Shape& shape, std::mt19937_64& random) {
   return pair;
 }
 
-class QualityOnDevice : public testing::TestWithParam<DType> {};
+class QualityOfType : public test::OnDeviceForType {};
+class QualityMeasure : public test::OnDevice {};
 
-TEST_P(QualityOnDevice, AwkwardSizes_AreTheHosts) {
+TEST_P(QualityOfType, AwkwardSizes_AreTheHosts) {
   const DType dtype = GetParam();
   const std::uint64_t block = 65536 / dtype_bytes(dtype);
   for (const unsigned seed : {1u, 2u}) {
     SCOPED_TRACE(seed);
-    simt::reset({.seed = seed});
+    start(seed);
     std::mt19937_64 random(seed);
     for (const std::uint64_t elems :
          {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{31}, std::uint64_t{33}, std::uint64_t{2000}, block + 3})
@@ -142,9 +143,9 @@ TEST_P(QualityOnDevice, AwkwardSizes_AreTheHosts) {
   }
 }
 
-TEST_P(QualityOnDevice, WindowsOfAllShapes_AreTheHosts) {
+TEST_P(QualityOfType, WindowsOfAllShapes_AreTheHosts) {
   const DType dtype = GetParam();
-  simt::reset({.seed = 3});
+  start(3);
   std::mt19937_64 random(3);
   for (const Shape& shape : {shape_of({12, 300}), shape_of({9, 11, 24})}) {
     expect_same(make_pair(dtype, shape, 3, {}, 1u << 30, random));
@@ -152,9 +153,9 @@ TEST_P(QualityOnDevice, WindowsOfAllShapes_AreTheHosts) {
   }
 }
 
-TEST_P(QualityOnDevice, FillValues_DoNotCount) {
+TEST_P(QualityOfType, FillValues_DoNotCount) {
   const DType dtype = GetParam();
-  simt::reset({.seed = 4});
+  start(4);
   std::mt19937_64 random(4);
   const std::uint64_t one = test::bits_near(dtype, 100.0);
   for (const std::vector<std::uint64_t>& fills : {std::vector<std::uint64_t>{0}, {one, 0, 3, 4, 5}})
@@ -164,9 +165,9 @@ TEST_P(QualityOnDevice, FillValues_DoNotCount) {
     }
 }
 
-TEST_P(QualityOnDevice, AnyGridAndAddress_GivesTheSameBits) {
+TEST_P(QualityOfType, AnyGridAndAddress_GivesTheSameBits) {
   const DType dtype = GetParam();
-  simt::reset({.seed = 5});
+  start(5);
   std::mt19937_64 random(5);
   const std::uint64_t row = 65536 / dtype_bytes(dtype) / 8;
   const Pair pair = make_pair(dtype, shape_of({24, row + 1}), 3, {}, 300, random);
@@ -177,10 +178,10 @@ TEST_P(QualityOnDevice, AnyGridAndAddress_GivesTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTypes, QualityOnDevice, testing::ValuesIn(test::kAllTypes), test::type_name);
+INSTANTIATE_TEST_SUITE_P(AllTypes, QualityOfType, testing::ValuesIn(test::kAllTypes), test::type_name);
 
-TEST(QualityOnDevice, ShapesOfEveryKind_HaveTheHostsWindows) {
-  simt::reset({.seed = 6});
+TEST_F(QualityMeasure, ShapesOfEveryKind_HaveTheHostsWindows) {
+  start(6);
   std::mt19937_64 random(6);
   // Windows cut short, axes of 1, volumes, tiles that just end and that do not, 5 axes.
   for (const Shape& shape :
@@ -193,8 +194,8 @@ TEST(QualityOnDevice, ShapesOfEveryKind_HaveTheHostsWindows) {
   }
 }
 
-TEST(QualityOnDevice, ErrorsWhoseSquaresLeaveBinary64_AreScaled) {
-  simt::reset({.seed = 7});
+TEST_F(QualityMeasure, ErrorsWhoseSquaresLeaveBinary64_AreScaled) {
+  start(7);
   std::mt19937_64 random(7);
   for (const int exponent : {-1070, -1022, -700, -401, -399, 0, 399, 401, 600, 1020}) {
     Pair pair{Array(DType::f64, shape_of({20, 30})), Array(DType::f64, shape_of({20, 30}))};
@@ -209,8 +210,8 @@ TEST(QualityOnDevice, ErrorsWhoseSquaresLeaveBinary64_AreScaled) {
   }
 }
 
-TEST(QualityOnDevice, ExtremesThatLeaveBinary64_AreTheHosts) {
-  simt::reset({});
+TEST_F(QualityMeasure, ExtremesThatLeaveBinary64_AreTheHosts) {
+  start();
   const auto pair_of = [](std::initializer_list<double> x, std::initializer_list<double> y) {
     Pair pair{Array(DType::f64, shape_of({2, x.size() / 2})), Array(DType::f64, shape_of({2, x.size() / 2}))};
     std::memcpy(pair.x.bytes.data(), x.begin(), pair.x.bytes.size());
@@ -232,8 +233,8 @@ TEST(QualityOnDevice, ExtremesThatLeaveBinary64_AreTheHosts) {
   expect_same(pair_of({1e-310, 2e-310, 3e-310, 1e-310}, {1e-310, 2e-310, 2e-310, 1e-310}));  // range of denormals
 }
 
-TEST(QualityOnDevice, QuotientsThatDifferByOneStep_AreTold) {
-  simt::reset({.seed = 11});
+TEST_F(QualityMeasure, QuotientsThatDifferByOneStep_AreTold) {
+  start(11);
   std::mt19937_64 random(11);
   for (const double ratio : {0x1.6p70, 0x1.2p80, 1e200}) {
     // Errors are reconstructions, which are so much larger. One quotient rounds to the ratio's neighbour, late in a
@@ -250,8 +251,8 @@ TEST(QualityOnDevice, QuotientsThatDifferByOneStep_AreTold) {
   }
 }
 
-TEST(QualityOnDevice, HugeWrongValue_SpoilsItsWindowsOnly) {
-  simt::reset({.seed = 8});
+TEST_F(QualityMeasure, HugeWrongValue_SpoilsItsWindowsOnly) {
+  start(8);
   std::mt19937_64 random(8);
   Pair pair = make_pair(DType::f64, shape_of({50, 20, 20}), 3, {}, 1u << 30, random);
   pair.y.set(20 * 400 + 210, std::bit_cast<std::uint64_t>(1e200));
@@ -260,8 +261,8 @@ TEST(QualityOnDevice, HugeWrongValue_SpoilsItsWindowsOnly) {
   expect_same(pair);
 }
 
-TEST(QualityOnDevice, WithoutSimilarity_LeavesItOut) {
-  simt::reset({.seed = 9});
+TEST_F(QualityMeasure, WithoutSimilarity_LeavesItOut) {
+  start(9);
   std::mt19937_64 random(9);
   const Pair pair = make_pair(DType::f32, shape_of({20, 20}), 3, {}, 100, random);
   const CudaQuality got = device_quality(pair, {}, {}, false);
@@ -269,8 +270,8 @@ TEST(QualityOnDevice, WithoutSimilarity_LeavesItOut) {
   EXPECT_EQ(got.mse, device_quality(pair, {}).mse);
 }
 
-TEST(QualityOnDevice, ACall_NeitherAllocatesNorWaitsNorLeavesItsWorkspace) {
-  simt::reset({.seed = 10});
+TEST_F(QualityMeasure, ACallThatIsCaptured_RunsAsOftenAsWantedInItsWorkspace) {
+  start(10);
   std::mt19937_64 random(10);
   const Pair pair = make_pair(DType::f64, shape_of({40, 300}), 3, {}, 100, random);
   const DeviceBytes x(pair.x.bytes);
@@ -281,22 +282,20 @@ TEST(QualityOnDevice, ACall_NeitherAllocatesNorWaitsNorLeavesItsWorkspace) {
   constexpr std::size_t kGuard = 4096;
   const DeviceBytes workspace(std::vector<std::uint8_t>(bytes + kGuard, 0x5a));
   const DeviceResult<CudaQuality> result;
-  cudaStream_t stream;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  const simt::Counters before = simt::counters();
-  ASSERT_EQ(kernels::measure_quality_async(arrays, {}, result.get(), workspace.get(), bytes, stream), cudaSuccess);
-  EXPECT_EQ(simt::counters().allocations, before.allocations);
-  EXPECT_EQ(simt::counters().synchronizations, before.synchronizations);
-  EXPECT_EQ(result.read(stream).elems, 12000u);
+  test::run_captured(2, [&](cudaStream_t stream) {
+    return kernels::measure_quality_async(arrays, {}, result.get(), workspace.get(), bytes, stream);
+  });
+  const CudaQuality got = result.read();
+  const CudaQuality expected = device_quality(pair, {});
+  EXPECT_EQ(std::memcmp(&got, &expected, sizeof got), 0);
   std::vector<std::uint8_t> after(bytes + kGuard);
   ASSERT_EQ(cudaMemcpy(after.data(), workspace.get(), after.size(), cudaMemcpyDeviceToHost), cudaSuccess);
   EXPECT_TRUE(std::all_of(after.begin() + static_cast<std::ptrdiff_t>(bytes), after.end(),
                           [](std::uint8_t byte) { return byte == 0x5a; }));
-  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
-TEST(QualityOnDevice, BadArguments_AreRefused) {
-  simt::reset({});
+TEST_F(QualityMeasure, BadArguments_AreRefused) {
+  start();
   CudaPair pair{kernels::Element::f32, cuda_shape(shape_of({4, 4})), nullptr, nullptr};
   std::size_t bytes = 0;
   ASSERT_EQ(kernels::quality_workspace(pair, bytes), cudaSuccess);

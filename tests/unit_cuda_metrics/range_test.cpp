@@ -6,7 +6,7 @@
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/elements.h"
 #include "libcompress/pipeline/range.h"
-#include "tests/simt/simt.h"
+#include "tests/unit_cuda_metrics/device.h"
 #include "tests/unit_cuda_metrics/device_arrays.h"
 
 namespace quern {
@@ -84,14 +84,15 @@ Array random_array(DType dtype, std::uint64_t elems, const std::vector<std::uint
   return array;
 }
 
-class Range : public testing::TestWithParam<DType> {};
+class RangeOfType : public test::OnDeviceForType {};
+class Range : public test::OnDevice {};
 
-TEST_P(Range, AwkwardSizes_AreTheHosts) {
+TEST_P(RangeOfType, AwkwardSizes_AreTheHosts) {
   const DType dtype = GetParam();
   const std::uint64_t block = 65536 / dtype_bytes(dtype);
   for (const unsigned seed : {1u, 2u}) {
     SCOPED_TRACE(seed);
-    simt::reset({.seed = seed});
+    start(seed);
     std::mt19937_64 random(seed);
     for (const std::uint64_t elems : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{31}, std::uint64_t{33},
                                       std::uint64_t{1000}, block - 1, block, block + 1, 2 * block + 17})
@@ -99,26 +100,26 @@ TEST_P(Range, AwkwardSizes_AreTheHosts) {
   }
 }
 
-TEST_P(Range, AnyAddress_AreTheHosts) {
+TEST_P(RangeOfType, AnyAddress_AreTheHosts) {
   const DType dtype = GetParam();
-  simt::reset({.seed = 3});
+  start(3);
   std::mt19937_64 random(3);
   for (const std::size_t offset : {1u, 2u, 4u, 8u, 15u})
     for (const std::uint64_t elems : {7u, 333u, 5000u})
       expect_same_range(random_array(dtype, elems, {}, 50, random), {}, offset, kernels::kMaxArrayCtas);
 }
 
-TEST_P(Range, AnyNumberOfCtas_GivesTheSame) {
+TEST_P(RangeOfType, AnyNumberOfCtas_GivesTheSame) {
   const DType dtype = GetParam();
-  simt::reset({.seed = 4});
+  start(4);
   std::mt19937_64 random(4);
   const Array array = random_array(dtype, 3 * 65536 / dtype_bytes(dtype) + 5, {}, 1000, random);
   for (const unsigned ctas : {1u, 2u, 3u, 7u}) expect_same_range(array, {}, 0, ctas);
 }
 
-TEST_P(Range, FillValues_DoNotCount) {
+TEST_P(RangeOfType, FillValues_DoNotCount) {
   const DType dtype = GetParam();
-  simt::reset({.seed = 5});
+  start(5);
   std::mt19937_64 random(5);
   const std::uint64_t low =
       is_float(dtype) ? test::bits_near(dtype, -60000.0) : 0x8000000000000000u >> (64 - 8 * dtype_bytes(dtype));
@@ -128,9 +129,9 @@ TEST_P(Range, FillValues_DoNotCount) {
       expect_same_range(random_array(dtype, elems, fills, 3, random), fills, elems % 5, kernels::kMaxArrayCtas);
 }
 
-TEST_P(Range, NothingValid_IsSaid) {
+TEST_P(RangeOfType, NothingValid_IsSaid) {
   const DType dtype = GetParam();
-  simt::reset({.seed = 6});
+  start(6);
   Array array(dtype, shape_of({100}));
   for (std::uint64_t i = 0; i < 100; ++i) array.set(i, 5);
   expect_same_range(array, {5}, 0, kernels::kMaxArrayCtas);
@@ -141,25 +142,21 @@ TEST_P(Range, NothingValid_IsSaid) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTypes, Range, testing::ValuesIn(test::kAllTypes), test::type_name);
+INSTANTIATE_TEST_SUITE_P(AllTypes, RangeOfType, testing::ValuesIn(test::kAllTypes), test::type_name);
 
-TEST(RangeCalls, NothingIsAllocatedOrWaitedFor) {
-  simt::reset({});
-  const DeviceBytes memory(1000);
+TEST_F(Range, ACallThatIsCaptured_RunsAsOftenAsWanted) {
+  start();
+  const DeviceBytes memory(std::vector<std::uint8_t>(1000, 7));
   const DeviceResult<RangeKeys> result;
-  cudaStream_t stream;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  const simt::Counters before = simt::counters();
-  ASSERT_EQ(kernels::find_range_async(kernels::Element::u8, memory.get(), 1000, {}, result.get(), stream), cudaSuccess);
-  EXPECT_EQ(simt::counters().allocations, before.allocations);
-  EXPECT_EQ(simt::counters().synchronizations, before.synchronizations);
-  EXPECT_EQ(simt::counters().launches, before.launches + 1);
-  EXPECT_EQ(result.read(stream).valid, 1000u);
-  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  test::run_captured(2, [&](cudaStream_t stream) {
+    return kernels::find_range_async(kernels::Element::u8, memory.get(), 1000, {}, result.get(), stream);
+  });
+  EXPECT_EQ(result.read().valid, 1000u);
+  EXPECT_EQ(result.read().max, 7u);
 }
 
-TEST(RangeCalls, BadArguments_AreRefused) {
-  simt::reset({});
+TEST_F(Range, BadArguments_AreRefused) {
+  start();
   const DeviceResult<RangeKeys> result;
   EXPECT_EQ(kernels::find_range_async(static_cast<kernels::Element>(5), nullptr, 0, {}, result.get(), nullptr),
             cudaErrorInvalidValue);
