@@ -77,7 +77,7 @@ std::uint64_t same_result(const Warp& warp, WarpOperation operation, std::uint32
 
 void compute(GridRun& run, Warp& warp, const WarpGroup& group) {
   switch (group.operation) {
-    case WarpOperation::sync: return;
+    case WarpOperation::sync: run.join_lanes(group.mask); return;
     case WarpOperation::shuffle:
     case WarpOperation::shuffle_up:
     case WarpOperation::shuffle_down:
