@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/cuda/launch.cuh"
@@ -235,6 +236,30 @@ TEST_F(Streams, Occupancy_FollowsThreadsAndSharedMemory) {
   EXPECT_EQ(blocks, 8);
   ASSERT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &note, 32, 100 * 1024), cudaSuccess);
   EXPECT_EQ(blocks, 2);
+}
+
+TEST_F(Streams, HostThreads_HaveADeviceAndALastErrorEach) {
+  std::vector<std::uint32_t> sums(4);
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t)
+    threads.emplace_back([t, &sums] {
+      EXPECT_EQ(cudaSetDevice(static_cast<int>(t % 2)), cudaSuccess);
+      EXPECT_EQ(cudaFree(&sums), cudaErrorInvalidValue);
+      for (std::uint32_t round = 0; round < 20; ++round) {
+        Log log(empty_log());
+        Stream stream;
+        for (std::uint32_t i = 0; i < 3; ++i) queue_note(log, 100 * t + i, stream);
+        EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        for (const std::uint32_t n : read(log)) sums[t] += n;
+      }
+      EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (unsigned t = 0; t < 4; ++t) EXPECT_EQ(sums[t], 20 * (300 * t + 3));
+  int device = -1;
+  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  EXPECT_EQ(device, 0);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 TEST_F(Streams, NoDevice_EveryCallSaysSo) {

@@ -23,7 +23,8 @@ bool is_legal(const dim3& blocks, const dim3& threads) {
 }
 
 void run(Runtime& state, const KernelLaunch& launch, int device) {
-  GridRun grid(launch, {state.options.resident_blocks, state.options.idle_steps}, state.random.next());
+  GridRun grid(launch, {state.options.resident_blocks, state.options.watch_races, state.options.idle_steps},
+               state.random.next());
   const std::string what = grid.run();
   if (what.empty()) return;
   if (state.options.print_failures) std::fprintf(stderr, "simt: %s\n", what.c_str());
