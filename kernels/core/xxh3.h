@@ -142,7 +142,7 @@ constexpr std::uint64_t hash_short(std::uint64_t low, std::uint64_t high, unsign
 }
 
 /// 17 to 240 bytes.
-constexpr std::uint64_t hash_medium(const std::uint8_t* bytes, unsigned size) {
+[[gnu::noinline]] constexpr std::uint64_t hash_medium(const std::uint8_t* bytes, unsigned size) {
   const auto words = default_secret();
   std::uint64_t sum = size * kPrime64_1;
   const auto mix = [&](unsigned at, unsigned secret_at) {
@@ -174,7 +174,7 @@ constexpr std::uint64_t hash_medium(const std::uint8_t* bytes, unsigned size) {
 }
 
 /// More than 240 bytes.
-constexpr std::uint64_t hash_long(const std::uint8_t* bytes, std::uint64_t size) {
+[[gnu::noinline]] constexpr std::uint64_t hash_long(const std::uint8_t* bytes, std::uint64_t size) {
   const auto words = default_secret();
   std::array<std::uint64_t, kAccumulators> last_stripe{}, merge{};
   for (std::size_t i = 0; i < kAccumulators; ++i) {

@@ -5,7 +5,7 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 #include "libcompress/cuda/warp_segment.cuh"
-#include "libcompress/format/segment_bytes.h"
+#include "libcompress/format/segment_frame.h"
 
 namespace quern::cuda {
 namespace {
@@ -16,34 +16,21 @@ using kernels::WarpLanes;
 constexpr unsigned kCopyThreads = 128;
 constexpr unsigned kJoinThreads = 256;
 
-/// What the two ends of a segment say.
-struct SegmentHead {
-  std::uint64_t mask_bytes = 0;
-  std::uint64_t table = 0;  ///< offset of the table
-  std::uint64_t body = 0;   ///< offset of the first chunk
-};
-
 /// Size, mask size and head check; the same in all lanes.
-__device__ __forceinline__ StatusCode read_head(const WarpSegment& s, const std::uint8_t* bytes, std::uint64_t size,
+__device__ __forceinline__ StatusCode read_head(const WarpSegment& s, std::span<const std::uint8_t> bytes,
                                                 SegmentHead& head) {
   const SegmentLayout& layout = s.stream->layout;
-  const std::uint64_t count = layout.segment_chunks(s.number);
-  if (size < segment_framing_bytes(layout, count) || size > max_segment_bytes(layout, s.number))
-    return StatusCode::corrupt;
-  std::uint64_t stored_size = 0;
-  if (!get_segment_prefix(bytes, size, layout, s.number, stored_size, head.mask_bytes)) return StatusCode::corrupt;
-  if (stored_size != size) return StatusCode::corrupt;
-  head.table = segment_table_offset(layout, head.mask_bytes);
-  head.body = segment_body_offset(layout, count, head.mask_bytes);
-  if (head.body + kSegmentChecksumBytes > size) return StatusCode::truncated;
-  const std::uint64_t covered = head.body - kSegmentHeadCheckBytes;
-  const auto check = static_cast<std::uint32_t>(bound_checksum(s, bytes, covered));
-  return check == get_little_endian(bytes + covered, kSegmentHeadCheckBytes) ? StatusCode::ok
-                                                                             : StatusCode::checksum_mismatch;
+  std::uint64_t size = 0;
+  if (!read_segment_size(bytes, layout, s.number, size).ok() || size != bytes.size()) return StatusCode::corrupt;
+  if (!read_segment_head(bytes, layout, s.number, head).ok()) return StatusCode::corrupt;
+  if (head.chunks_at() + kSegmentChecksumBytes > size) return StatusCode::truncated;
+  const auto check = static_cast<std::uint32_t>(bound_checksum(s, bytes.data(), head.check_at));
+  return ByteReader(bytes.subspan(head.check_at, kHeadCheckBytes)).u32() == check ? StatusCode::ok
+                                                                                  : StatusCode::checksum_mismatch;
 }
 
 /// The table's entries to the chunk records; false when one of them, or their sum, is impossible.
-__device__ __forceinline__ bool read_table(const WarpSegment& s, const std::uint8_t* bytes, std::uint64_t size,
+__device__ __forceinline__ bool read_table(const WarpSegment& s, std::span<const std::uint8_t> bytes,
                                            const SegmentHead& head, bool has_codec) {
   const SegmentLayout& layout = s.stream->layout;
   const std::uint64_t count = layout.segment_chunks(s.number);
@@ -53,13 +40,12 @@ __device__ __forceinline__ bool read_table(const WarpSegment& s, const std::uint
   for (unsigned half = 0; half < 2; ++half) {
     const unsigned k = half * kLanes + lane;
     if (k >= count) continue;
-    const std::uint64_t raw = layout.chunk_box(s.number, k).elems() * dtype_bytes(layout.dtype());
-    SegmentEntry entry;
-    good = get_segment_entry(bytes + head.table + k * segment_entry_bytes(layout), layout, raw, entry) && good;
+    TableEntry entry;
+    good = read_table_entry(bytes.subspan(head.table_at), layout, s.number, k, entry).ok() && good;
     good = good && (has_codec || entry.form != ChunkForm::coded);
-    stored[half] = entry.stored;
+    stored[half] = entry.bytes;
     s.chunks[k].form = entry.form;
-    s.chunks[k].stored = static_cast<std::uint32_t>(entry.stored);
+    s.chunks[k].stored = static_cast<std::uint32_t>(entry.bytes);
     s.chunks[k].check = entry.check;
   }
   std::uint64_t low = stored[0];
@@ -67,30 +53,31 @@ __device__ __forceinline__ bool read_table(const WarpSegment& s, const std::uint
   WarpLanes::inclusive_scan(low);
   WarpLanes::inclusive_scan(high);
   const std::uint64_t low_total = WarpLanes::broadcast(low, kLanes - 1);
-  const std::uint64_t end = head.body + low_total + WarpLanes::broadcast(high, kLanes - 1);
+  const std::uint64_t end = head.chunks_at() + low_total + WarpLanes::broadcast(high, kLanes - 1);
   for (unsigned half = 0; half < 2; ++half) {
     const unsigned k = half * kLanes + lane;
     if (k < count)
-      s.chunks[k].offset = static_cast<std::uint32_t>(head.body + (half == 0 ? low : low_total + high) - stored[half]);
+      s.chunks[k].offset =
+          static_cast<std::uint32_t>(head.chunks_at() + (half == 0 ? low : low_total + high) - stored[half]);
   }
-  return !WarpLanes::any(!good) && end + kSegmentChecksumBytes == size;
+  return !WarpLanes::any(!good) && end + kSegmentChecksumBytes == bytes.size();
 }
 
 __device__ __forceinline__ StatusCode read_segment(const WarpSegment& s, bool has_codec) {
   const SegmentRecord& record = *s.record;
   if (record.offset > s.stream->capacity || record.bytes > s.stream->capacity - record.offset)
     return StatusCode::truncated;
-  const std::uint8_t* const bytes = s.stream->bytes + record.offset;
+  const std::span<const std::uint8_t> bytes{s.stream->bytes + record.offset, static_cast<std::size_t>(record.bytes)};
   SegmentHead head;
-  const StatusCode status = read_head(s, bytes, record.bytes, head);
+  const StatusCode status = read_head(s, bytes, head);
   if (status != StatusCode::ok) return status;
-  if (!read_table(s, bytes, record.bytes, head, has_codec)) return StatusCode::corrupt;
+  if (!read_table(s, bytes, head, has_codec)) return StatusCode::corrupt;
   const std::uint64_t covered = record.bytes - kSegmentChecksumBytes;
-  const std::uint64_t checksum = bound_checksum(s, bytes, covered);
-  if (checksum != get_little_endian(bytes + covered, kSegmentChecksumBytes)) return StatusCode::checksum_mismatch;
+  const std::uint64_t checksum = bound_checksum(s, bytes.data(), covered);
+  if (checksum != ByteReader(bytes.subspan(covered)).u64()) return StatusCode::checksum_mismatch;
   if (WarpLanes::lane() == 0) {
     s.record->mask_bytes = static_cast<std::uint32_t>(head.mask_bytes);
-    s.record->mask = bytes + head.body - kSegmentHeadCheckBytes - head.mask_bytes;
+    s.record->mask = bytes.data() + head.mask_at;
   }
   return StatusCode::ok;
 }

@@ -5,7 +5,7 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 #include "libcompress/cuda/warp_segment.cuh"
-#include "libcompress/format/segment_bytes.h"
+#include "libcompress/format/segment_frame.h"
 
 namespace quern::cuda {
 namespace {
@@ -56,7 +56,8 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes)
   WarpLanes::inclusive_scan(low);
   WarpLanes::inclusive_scan(high);
   const std::uint32_t low_total = WarpLanes::broadcast(low, kLanes - 1);
-  const std::uint32_t body = static_cast<std::uint32_t>(segment_body_offset(layout, count, mask_bytes));
+  const std::uint32_t body =
+      static_cast<std::uint32_t>(segment_bytes(layout, count, mask_bytes, 0) - kSegmentChecksumBytes);
   for (unsigned half = 0; half < 2; ++half) {
     const unsigned k = half * kLanes + lane;
     if (k >= count) continue;
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(kCopyThreads)
 }
 
 /// A warp for each segment: everything of it that is not a chunk.
-__global__ void __launch_bounds__(kSegmentWarps* kLanes) seal_segments(const __grid_constant__ StreamTables tables) {
+__global__ void __launch_bounds__(kSegmentWarps* kLanes, 4) seal_segments(const __grid_constant__ StreamTables tables) {
   const WarpSegment s = segment_of_warp(tables);
   if (s.stream == nullptr || s.stream->status != StatusCode::ok) return;
   const SegmentLayout& layout = s.stream->layout;
@@ -160,25 +161,27 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes) seal_segments(const __g
   const SegmentRecord& record = *s.record;
   std::uint8_t* const bytes = s.stream->bytes + record.offset;
   const unsigned lane = WarpLanes::lane();
-  const std::uint64_t table = segment_table_offset(layout, record.mask_bytes);
+  const std::uint64_t table = segment_size_width(layout) + varint_bytes(record.mask_bytes);
   if (lane == 0) {
-    put_segment_prefix(bytes, layout, record.bytes, record.mask_bytes);
+    ByteWriter start({bytes, static_cast<std::size_t>(table)});
+    put_segment_start(start, layout, record.bytes, record.mask_bytes);
     kernels::put_leb128(s.stream->bytes + s.stream->end + record.index_offset, record.bytes);
   }
-  const std::uint64_t entry_bytes = segment_entry_bytes(layout);
-  for (std::uint64_t k = lane; k < count; k += kLanes)
-    put_segment_entry(bytes + table + k * entry_bytes, layout,
-                      {s.chunks[k].form, s.chunks[k].stored, s.chunks[k].check});
+  const std::uint64_t entry_bytes = table_entry_bytes(layout);
+  for (std::uint64_t k = lane; k < count; k += kLanes) {
+    ByteWriter entry({bytes + table + k * entry_bytes, static_cast<std::size_t>(entry_bytes)});
+    put_table_entry(entry, layout, {s.chunks[k].form, s.chunks[k].check, s.chunks[k].stored});
+  }
   const std::uint64_t mask = table + count * entry_bytes;
   if (record.mask_bytes != 0) kernels::copy_bytes(bytes + mask, record.mask, record.mask_bytes, lane, kLanes);
   __syncwarp();
   const std::uint64_t head = mask + record.mask_bytes;
   const std::uint64_t head_check = bound_checksum(s, bytes, head);
-  if (lane == 0) put_little_endian(bytes + head, head_check, kSegmentHeadCheckBytes);
+  if (lane == 0) ByteWriter({bytes + head, kHeadCheckBytes}).u32(static_cast<std::uint32_t>(head_check));
   __syncwarp();
   const std::uint64_t covered = record.bytes - kSegmentChecksumBytes;
   const std::uint64_t checksum = bound_checksum(s, bytes, covered);
-  if (lane == 0) put_little_endian(bytes + covered, checksum, kSegmentChecksumBytes);
+  if (lane == 0) ByteWriter({bytes + covered, kSegmentChecksumBytes}).u64(checksum);
 }
 
 }  // namespace

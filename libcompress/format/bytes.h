@@ -110,7 +110,24 @@ class ByteReader {
     return value;
   }
   /// LEB128 in its shortest form. Longer forms and values above `limit` are faults.
-  constexpr std::uint64_t varint(std::uint64_t limit = UINT64_MAX);
+  constexpr std::uint64_t varint(std::uint64_t limit = UINT64_MAX) {
+    if (!ok()) return 0;
+    const std::uint8_t* const first = begin_ + at_;
+    const std::uint8_t* const end = begin_ + size_;
+    const std::uint8_t* at = first;
+    std::uint64_t value = 0;
+    if (!kernels::get_leb128(at, end, value)) {
+      switch (kernels::leb128_fault(first, end)) {
+        case kernels::Leb128Fault::cut_short: fault_ = {FormatFault::ends_inside_number, size_}; break;
+        case kernels::Leb128Fault::too_large: fault_ = {FormatFault::number_too_large}; break;
+        case kernels::Leb128Fault::not_shortest: fault_ = {FormatFault::number_not_shortest}; break;
+      }
+      return 0;
+    }
+    if (!require(value <= limit, FormatFault::number_above_limit, value, limit)) return 0;
+    at_ += static_cast<std::size_t>(at - first);
+    return value;
+  }
   /// The next `count` bytes, as a view of the caller's memory.
   constexpr std::span<const std::uint8_t> bytes(std::uint64_t count) {
     const std::uint8_t* const at = take(count);
@@ -147,24 +164,5 @@ class ByteReader {
   std::size_t at_ = 0;
   Fault fault_;
 };
-
-constexpr std::uint64_t ByteReader::varint(std::uint64_t limit) {
-  if (!ok()) return 0;
-  const std::uint8_t* const first = begin_ + at_;
-  const std::uint8_t* const end = begin_ + size_;
-  const std::uint8_t* at = first;
-  std::uint64_t value = 0;
-  if (!kernels::get_leb128(at, end, value)) {
-    switch (kernels::leb128_fault(first, end)) {
-      case kernels::Leb128Fault::cut_short: fault_ = {FormatFault::ends_inside_number, size_}; break;
-      case kernels::Leb128Fault::too_large: fault_ = {FormatFault::number_too_large}; break;
-      case kernels::Leb128Fault::not_shortest: fault_ = {FormatFault::number_not_shortest}; break;
-    }
-    return 0;
-  }
-  if (!require(value <= limit, FormatFault::number_above_limit, value, limit)) return 0;
-  at_ += static_cast<std::size_t>(at - first);
-  return value;
-}
 
 }  // namespace quern

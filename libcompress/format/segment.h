@@ -1,5 +1,5 @@
 // One segment's bytes: size, table of chunks, mask section, chunks, checksums. Assembling and taking apart; what the
-// mask and the chunks contain is not known here.
+// mask and the chunks contain is not known here. Where what lies is in segment_frame.h.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 #include "libcompress/format/layout.h"
 #include "libcompress/format/limits.h"
-#include "libcompress/format/segment_bytes.h"
+#include "libcompress/format/segment_frame.h"
 
 namespace quern {
 
@@ -38,8 +38,6 @@ void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, st
 Result<std::uint64_t> read_segment_size(std::span<const std::uint8_t> bytes, const SegmentLayout& layout,
                                         std::uint64_t segment);
 
-/// Bytes that tell how long a segment and its head are: size and mask size.
-inline constexpr std::size_t kSegmentPrefixBytes = 18;
 /// Bytes of everything before the chunks, head check included, from a segment's first kSegmentPrefixBytes (fewer where
 /// the stream ends). parse_segment of that many bytes finds table and mask, and all chunks cut off.
 Result<std::uint64_t> segment_head_bytes(std::span<const std::uint8_t> prefix, const SegmentLayout& layout,

@@ -119,7 +119,7 @@ TEST(Fault, EveryKind_HasItsWordsAndNumbers) {
   EXPECT_EQ(status_of({FormatFault::too_few_bytes, 4, 3}).text(), "4 bytes are needed where 3 are left");
   EXPECT_EQ(status_of({FormatFault::ends_inside_number, 2}).text(), "the data ends inside a number, at byte 2");
   EXPECT_EQ(status_of({FormatFault::number_above_limit, 5, 4}).text(), "a number is 5, above its limit of 4");
-  for (unsigned what = 1; what <= static_cast<unsigned>(FormatFault::bytes_left_over); ++what) {
+  for (unsigned what = 1; what <= static_cast<unsigned>(FormatFault::index_not_the_stream); ++what) {
     const Status status = status_of({static_cast<FormatFault>(what), 1, 2});
     EXPECT_FALSE(status.ok());
     EXPECT_NE(status.code(), StatusCode::internal) << "fault " << what << " has no words";
