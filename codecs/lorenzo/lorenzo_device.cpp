@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "kernels/core/tile_code.h"
 #include "kernels/cuda/lorenzo_cuda.h"
 
 namespace quern::codec::lorenzo {
