@@ -50,10 +50,14 @@ struct CodecPlan {
 };
 
 /// A box of values inside a larger array, in host memory. Strides in elements; the last axis is contiguous.
+/// `special` says which elements hold special values (not 0 there; one byte an element, with strides of its own), null
+/// that none does. The pipeline restores those by itself: a codec may skip them, and sees the same both ways.
 struct ConstBox3 {
   const void* data = nullptr;
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 2> strides{0, 0};  ///< of axes 0 and 1
+  const std::uint8_t* special = nullptr;
+  std::array<std::uint64_t, 2> special_strides{0, 0};
 
   std::uint64_t elems() const { return extents[0] * extents[1] * extents[2]; }
 };
@@ -61,6 +65,8 @@ struct MutableBox3 {
   void* data = nullptr;
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 2> strides{0, 0};
+  const std::uint8_t* special = nullptr;
+  std::array<std::uint64_t, 2> special_strides{0, 0};
 
   std::uint64_t elems() const { return extents[0] * extents[1] * extents[2]; }
 };
