@@ -88,7 +88,7 @@ Status for_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kern
     for (std::size_t t = i % kTasksPerLayout; t < trial.tiles.size(); t += kTasksPerLayout) {
       ChunkBox box = trial.tiles[t];
       QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean,
-                             request.sample->look(trial.firsts[t], {nullptr, box.extents, box.strides}, room));
+                             request.sample->look(trial.firsts[t], {nullptr, box.extents, box.strides}, room, nullptr));
       box.strides = clean.strides;
       visit(trial, t, clean.data, box, scratch.data());
     }

@@ -135,7 +135,7 @@ class ChunkReader {
   }
 
   Status raster(std::span<const std::uint8_t> in, DecodeMemory& memory) {
-    QUERN_RETURN_IF_ERROR(read_model(in, extents_.shape(), model_));
+    QUERN_RETURN_IF_ERROR(read_model(in, extents_, model_));
     if (model_.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(extents_.elems()));
@@ -197,11 +197,12 @@ class ChunkReader {
       tables[l] = &memory.tables[map[l]];
     }
     std::array<SplitWeights, kernels::kRowClasses> split;
-    for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_.weights[c]);
+    for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
     WorkPlanes& planes = memory.planes;
     planes.clear();
     const double unit = model_.unit();
     for (std::size_t p = 0; p < extents_.planes; ++p) {
+      if (model_.mean) planes.update_mean(p);
       for (std::size_t r = 0; r < extents_.rows; ++r) {
         const std::size_t n = p * extents_.rows + r;
         const SplitWeights& weights = split[kernels::row_class(extents_, p, r)];

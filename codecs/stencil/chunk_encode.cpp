@@ -25,7 +25,7 @@ constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane w
 struct EncodeMemory {
   EncodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents, std::size_t raw_bytes)
       : elems(static_cast<std::size_t>(extents[0] * extents[1] * extents[2])),
-        trial_extents(kernels::stencil_extents(TrialPlace(extents).extents)),
+        trial_extents(kernels::stencil_extents(TrialSize(extents).extents)),
         codes(carver.take<std::int32_t>(elems)),
         levels(carver.take<std::uint8_t>(elems)),
         row_targets(carver.take<std::int64_t>(static_cast<std::size_t>(extents[2]))),
@@ -72,19 +72,63 @@ void fill_special(std::int64_t* targets, const std::uint8_t* special, std::size_
   }
 }
 
+/// Where in a chunk the trial box lies: of three places along each axis, where neighbours in a row differ most in bits.
+template <class Element>
+std::array<std::uint64_t, 3> trial_place(const ConstBox3& in, const std::array<std::uint64_t, 3>& extents,
+                                         const ChunkModel& model, std::int64_t* row_room) {
+  constexpr std::uint64_t kPlaces = 3;
+  constexpr std::uint64_t kRows = 64;
+  std::array<std::uint64_t, 3> best{};
+  std::uint64_t most = 0;
+  if (extents == in.extents) return best;
+  const auto columns = static_cast<std::size_t>(extents[2]);
+  const std::uint64_t rows = extents[0] * extents[1];
+  for (std::uint64_t i = 0; i < kPlaces * kPlaces * kPlaces; ++i) {
+    const std::array<std::uint64_t, 3> at{i / (kPlaces * kPlaces), i / kPlaces % kPlaces, i % kPlaces};
+    std::array<std::uint64_t, 3> first{};
+    bool repeated = false;
+    for (std::size_t a = 0; a < 3; ++a) {
+      const std::uint64_t room = in.extents[a] - extents[a];
+      first[a] = room * at[a] / (kPlaces - 1);
+      repeated = repeated || (room == 0 && at[a] > 0);
+    }
+    if (repeated) continue;
+    std::uint64_t bits = 1;
+    for (std::uint64_t n = 0; n < std::min(rows, kRows); ++n) {
+      const std::uint64_t r = n * rows / std::min(rows, kRows);
+      const auto row =
+          static_cast<std::size_t>((first[0] + r / extents[1]) * in.extents[1] + first[1] + r % extents[1]);
+      const auto* const data = static_cast<const typename Element::Bits*>(in.data) + row_offset(in, row) + first[2];
+      const std::uint8_t* const special = in.special == nullptr ? nullptr : special_row(in, row) + first[2];
+      row_targets<Element>(data, columns, model, row_room);
+      for (std::size_t x = 1; x < columns; ++x) {
+        if (special != nullptr && (special[x] != 0 || special[x - 1] != 0)) continue;
+        const std::int64_t d = (row_room[x] - row_room[x - 1]) / (std::int64_t{1} << model.fraction_bits);
+        bits += static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(d < 0 ? -d : d)));
+      }
+    }
+    if (bits > most) {
+      most = bits;
+      best = first;
+    }
+  }
+  return best;
+}
+
 template <class Element>
 TrialBox load_trial(const ConstBox3& in, const ChunkModel& model, EncodeMemory& memory) {
-  const TrialPlace trial(in.extents);
-  const auto columns = static_cast<std::size_t>(trial.extents[2]);
+  const auto extents = TrialSize(in.extents).extents;
+  const auto first = trial_place<Element>(in, extents, model, memory.row_targets);
+  const auto columns = static_cast<std::size_t>(extents[2]);
   const auto* const data = static_cast<const typename Element::Bits*>(in.data);
   TrialBox box{memory.trial_extents, memory.trial_targets, in.special != nullptr ? memory.trial_special : nullptr};
   std::size_t at = 0;
-  for (std::uint64_t i = 0; i < trial.extents[0]; ++i) {
-    for (std::uint64_t j = 0; j < trial.extents[1]; ++j, at += columns) {
-      const auto r = static_cast<std::size_t>((trial.first[0] + i) * in.extents[1] + trial.first[1] + j);
-      row_targets<Element>(data + row_offset(in, r) + trial.first[2], columns, model, memory.trial_targets + at);
+  for (std::uint64_t i = 0; i < extents[0]; ++i) {
+    for (std::uint64_t j = 0; j < extents[1]; ++j, at += columns) {
+      const auto r = static_cast<std::size_t>((first[0] + i) * in.extents[1] + first[1] + j);
+      row_targets<Element>(data + row_offset(in, r) + first[2], columns, model, memory.trial_targets + at);
       if (in.special == nullptr) continue;
-      std::memcpy(memory.trial_special + at, special_row(in, r) + trial.first[2], columns);
+      std::memcpy(memory.trial_special + at, special_row(in, r) + first[2], columns);
       fill_special(memory.trial_targets + at, memory.trial_special + at, columns);
     }
   }
@@ -168,10 +212,11 @@ class ChunkWriter {
 
   void encode_rows() {
     std::array<SplitWeights, kernels::kRowClasses> split;
-    for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_.weights[c]);
+    for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
     WorkPlanes& planes = memory_.planes;
     planes.clear();
     for (std::size_t p = 0; p < extents_.planes; ++p) {
+      if (model_.mean) planes.update_mean(p);
       for (std::size_t r = 0; r < extents_.rows; ++r) {
         const std::size_t n = p * extents_.rows + r;
         const SplitWeights& weights = split[kernels::row_class(extents_, p, r)];

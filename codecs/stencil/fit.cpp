@@ -88,15 +88,9 @@ class Fit {
       try_weights();
       if (wide_ || effort_ == Effort::estimate) break;
     }
-    for (std::size_t refit = 0; refit < (effort_ == Effort::estimate ? 1 : kRefits); ++refit) {
-      if (!restore_best()) break;
-      for (std::size_t c = 0; c < kRowClasses; ++c) {
-        if (sets_[c].samples == 0) continue;
-        build(c, true);
-        solve(c, 0);
-      }
-      if (!try_weights()) break;
-    }
+    for (std::size_t refit = 0; refit < (effort_ == Effort::estimate ? 1 : kRefits); ++refit)
+      if (!this->refit()) break;
+    if (effort_ == Effort::full && memory_.planes.can_have_mean()) try_mean();
     restore_best();
     drop_cheap_classes();
     fit_context();
@@ -114,9 +108,42 @@ class Fit {
     std::array<double, kMaxTaps> solution{};
   };
 
+  /// Fits to the best reconstruction; true when that gives a better one.
+  bool refit() {
+    restore_best();
+    for (std::size_t c = 0; c < kRowClasses; ++c) {
+      if (sets_[c].samples == 0) continue;
+      build(c, true);
+      solve(c, 0);
+    }
+    return try_weights();
+  }
+
+  /// The same with taps into the mean of earlier planes, if they pay for their weights.
+  void try_mean() {
+    restore_best();
+    model_.mean = true;
+    std::uint64_t stored = 0;
+    for (std::size_t c = 4; c < kRowClasses; ++c) {
+      if (sets_[c].samples == 0) continue;
+      const std::size_t before = sets_[c].list.count;
+      sets_[c].list = kernels::taps_of(shape_, c, true);
+      stored += (sets_[c].list.count - before) * std::uint64_t{model_.weight_bits} << 12;
+    }
+    const std::uint64_t without = best_cost_;
+    best_cost_ -= std::min(best_cost_, stored);
+    if (refit()) {
+      refit();
+      return;
+    }
+    best_cost_ = without;
+    model_.mean = false;
+    for (std::size_t c = 4; c < kRowClasses; ++c) sets_[c].list = kernels::taps_of(shape_, c, false);
+  }
+
   bool has_samples(std::size_t c) {
     Set& set = sets_[c];
-    set.list = kernels::taps_of(shape_, c);
+    set.list = kernels::taps_of(shape_, c, model_.mean);
     std::size_t n = 0;
     for_samples(box_, c, kSamples, [&](std::size_t, std::size_t, std::size_t, std::size_t) { ++n; });
     set.samples = n >= kMinSamplesPerTap * set.list.count ? n : 0;
@@ -230,25 +257,25 @@ class Fit {
   }
 
   /// Makes the best weights and their reconstruction current.
-  bool restore_best() {
-    if (current_is_best_) return true;
+  void restore_best() {
+    if (current_is_best_) return;
     model_.weights = best_weights_;
     model_.has_weights = best_has_;
     run_loop();
     current_is_best_ = true;
-    return true;
   }
 
   std::uint64_t run_loop() {
     complete_weights(shape_, model_);
     std::array<SplitWeights, kRowClasses> split;
     for (std::size_t c = 0; c < kRowClasses; ++c) {
-      split[c] = split_weights(shape_, c, model_.weights[c]);
+      split[c] = split_weights(shape_, c, model_);
       class_bits_[c].fill(0);
     }
     WorkPlanes& planes = memory_.planes;
     const StencilExtents& e = box_.extents;
     for (std::size_t p = 0; p < e.planes; ++p) {
+      if (planes.can_have_mean()) planes.update_mean(p);
       for (std::size_t r = 0; r < e.rows; ++r) {
         const std::size_t c = kernels::row_class(e, p, r);
         const std::size_t at = (p * e.rows + r) * e.columns;

@@ -14,22 +14,20 @@
 
 namespace quern::codec::stencil {
 
-/// The box of a chunk that models are fitted on: all of a small chunk; of a larger one the middle, axes halved, longest
-/// first, until its working planes are small.
-struct TrialPlace {
+/// The size of the box of a chunk that models are fitted on: all of a small chunk; a larger one with axes halved,
+/// longest first, until its working planes are small.
+struct TrialSize {
   static constexpr std::size_t kWholeElems = std::size_t{1} << 20;
   static constexpr std::size_t kPartElems = std::size_t{3} << 16;
-  std::array<std::uint64_t, 3> first{};
   std::array<std::uint64_t, 3> extents{};
 
-  explicit TrialPlace(const std::array<std::uint64_t, 3>& chunk) : extents(chunk) {
+  explicit TrialSize(const std::array<std::uint64_t, 3>& chunk) : extents(chunk) {
     if (work_elems() > kWholeElems) {
       while (work_elems() > kPartElems) {
         auto& longest = *std::max_element(extents.begin(), extents.end());
         longest = (longest + 1) / 2;
       }
     }
-    for (std::size_t a = 0; a < 3; ++a) first[a] = (chunk[a] - extents[a]) / 2;
   }
 
  private:

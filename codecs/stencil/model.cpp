@@ -61,14 +61,14 @@ unsigned best_order(const Weights& weights, std::size_t count) {
 void complete_weights(StencilShape shape, ChunkModel& model) {
   for (std::size_t c = 0; c < kRowClasses; ++c) {
     if (model.has_weights[c]) continue;
-    const TapList list = kernels::taps_of(shape, c);
+    const TapList list = kernels::taps_of(shape, c, model.mean);
     if (c / 2 == 1 && model.has_weights[c + 2]) {
       // The second plane borrows from later ones: what those take from planes before the first is taken from the first.
-      const TapList later = kernels::taps_of(shape, c + 2);
+      const TapList later = kernels::taps_of(shape, c + 2, model.mean);
       Weights weights{};
       for (std::size_t t = 0; t < later.count; ++t) {
         Tap tap = later.taps[t];
-        tap.plane = std::max<std::int8_t>(tap.plane, -1);
+        if (tap.plane != 0) tap.plane = -1;
         for (std::size_t u = 0; u < list.count; ++u)
           if (list.taps[u].plane == tap.plane && list.taps[u].row == tap.row && list.taps[u].column == tap.column)
             weights[u] += model.weights[c + 2][t];
@@ -99,6 +99,7 @@ void write_model(const ChunkModel& model, StencilShape shape, Vector<std::uint8_
   writer.put(model.fraction_bits, 4);
   writer.put(model.weight_bits - kMinWeightBits, 4);
   writer.put(model.lane_bits, 3);
+  writer.put(model.mean ? 1 : 0, 1);
   writer.put(model.masked ? 1 : 0, 1);
   if (model.masked) {
     for (const std::int64_t bound : {model.low, model.high})
@@ -108,7 +109,7 @@ void write_model(const ChunkModel& model, StencilShape shape, Vector<std::uint8_
     if (!class_exists(shape, c)) continue;
     writer.put(model.has_weights[c] ? 1 : 0, 1);
     if (!model.has_weights[c]) continue;
-    const std::size_t count = kernels::taps_of(shape, c).count;
+    const std::size_t count = kernels::taps_of(shape, c, model.mean).count;
     const unsigned order = best_order(model.weights[c], count);
     writer.put(order, kOrderBits);
     for (std::size_t t = 0; t < count; ++t)
@@ -134,7 +135,8 @@ void write_model(const ChunkModel& model, StencilShape shape, Vector<std::uint8_
   }
 }
 
-Status read_model(std::span<const std::uint8_t>& bytes, StencilShape shape, ChunkModel& model) {
+Status read_model(std::span<const std::uint8_t>& bytes, const kernels::StencilExtents& extents, ChunkModel& model) {
+  const StencilShape shape = extents.shape();
   const auto bad = [](const char* text) { return Status(StatusCode::corrupt, text); };
   BitReader reader(bytes);
   model = {};
@@ -146,6 +148,8 @@ Status read_model(std::span<const std::uint8_t>& bytes, StencilShape shape, Chun
   if (!(model.base - model.base == 0) || !(model.step > 0) || !(model.step - model.step == 0) ||
       model.fraction_bits > kMaxFractionBits || model.weight_bits > kMaxWeightBits || model.lane_bits > kMaxLaneBits)
     return bad("stencil: a chunk's numbers are out of range");
+  model.mean = reader.get(1) != 0;
+  if (model.mean && extents.planes < kernels::kMeanMinPlanes) return bad("stencil: a mean of too few planes");
   model.masked = reader.get(1) != 0;
   if (model.masked) {
     model.low = static_cast<std::int64_t>(kernels::unzigzag(reader.get(kMaxBoundBits)));
@@ -158,7 +162,7 @@ Status read_model(std::span<const std::uint8_t>& bytes, StencilShape shape, Chun
     if (!model.has_weights[c]) continue;
     const auto order = static_cast<unsigned>(reader.get(kOrderBits));
     std::uint64_t sum = 0;
-    for (std::size_t t = 0; t < kernels::taps_of(shape, c).count; ++t) {
+    for (std::size_t t = 0; t < kernels::taps_of(shape, c, model.mean).count; ++t) {
       const auto weight = static_cast<std::int64_t>(kernels::unzigzag(reader.get_golomb(order)));
       sum += static_cast<std::uint64_t>(std::abs(weight));
       if (reader.failed() || sum > std::uint64_t{1} << (model.weight_bits + kWeightSumBits))

@@ -39,6 +39,7 @@ struct ChunkModel {
   unsigned fraction_bits = 0;  ///< values are kept in units of step / 2^fraction_bits
   unsigned weight_bits = 0;
   unsigned lane_bits = 0;  ///< residuals lie in 2^lane_bits lanes
+  bool mean = false;       ///< later planes look at the mean of earlier ones, too
   bool masked = false;     ///< low and high are stored
   std::int64_t low = 0;    ///< predictions of special elements are kept within [low, high]
   std::int64_t high = 0;
@@ -63,7 +64,7 @@ std::array<std::uint8_t, kLevels> level_map(const ChunkModel& model);
 inline double short_double(double v) { return std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) >> 32 << 32); }
 
 void write_model(const ChunkModel& model, kernels::StencilShape shape, Vector<std::uint8_t>& out);
-/// Reads a model and completes it; advances `bytes`. `corrupt` when it breaks a rule.
-Status read_model(std::span<const std::uint8_t>& bytes, kernels::StencilShape shape, ChunkModel& model);
+/// Reads the model of a chunk and completes it; advances `bytes`. `corrupt` when it breaks a rule.
+Status read_model(std::span<const std::uint8_t>& bytes, const kernels::StencilExtents& extents, ChunkModel& model);
 
 }  // namespace quern::codec::stencil

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codecs/stencil/chunk.h"
-#include "codecs/stencil/fit.h"
+#include "kernels/core/residual_model.h"
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/run_tasks.h"
 
@@ -46,6 +46,40 @@ std::array<std::uint64_t, 3> slab_extents(const std::array<std::uint64_t, 3>& gr
   return {1, 1, elems};
 }
 
+/// Estimated bits, in units of 2^-12, of telling which elements are special, each from six neighbours: a mask costs
+/// more where a layout tears apart what belongs together.
+std::uint64_t mask_cost(const ConstBox3& box) {
+  if (box.special == nullptr) return 0;
+  std::array<std::array<std::uint32_t, 2>, 64> counts{};
+  const auto plane = static_cast<std::ptrdiff_t>(box.special_strides[0]);
+  const auto row = static_cast<std::ptrdiff_t>(box.special_strides[1]);
+  for (std::uint64_t i = 0; i < box.extents[0]; ++i) {
+    for (std::uint64_t j = 0; j < box.extents[1]; ++j) {
+      const std::uint8_t* const at = box.special + i * box.special_strides[0] + j * box.special_strides[1];
+      for (std::uint64_t x = 0; x < box.extents[2]; ++x) {
+        const bool left = x > 0;
+        const bool right = x + 1 < box.extents[2];
+        const std::array<bool, 6> neighbours{left && at[x - 1] != 0,
+                                             j > 0 && (at + x)[-row] != 0,
+                                             j > 0 && left && (at + x)[-row - 1] != 0,
+                                             j > 0 && right && (at + x)[-row + 1] != 0,
+                                             i > 0 && (at + x)[-plane] != 0,
+                                             i > 0 && right && (at + x)[-plane + 1] != 0};
+        std::size_t context = 0;
+        for (const bool n : neighbours) context = 2 * context + static_cast<std::size_t>(n);
+        ++counts[context][at[x] != 0 ? 1 : 0];
+      }
+    }
+  }
+  std::uint64_t cost = 0;
+  for (const auto& [no, yes] : counts) {
+    if (no == 0 || yes == 0) continue;
+    const std::uint64_t log = kernels::log2_fixed(no + yes);
+    cost += no * (log - kernels::log2_fixed(no)) + yes * (log - kernels::log2_fixed(yes));
+  }
+  return cost;
+}
+
 Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const Slab& slab, Trial& trial) {
   const ChunkGrid grid = make_grid(request.shape, trial.layout);
   auto extents = slab_extents(grid.extents, slab.elems);
@@ -54,12 +88,15 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
   trial.elems = extents[0] * extents[1] * extents[2];
   const ChunkSpec spec{request.dtype, extents, request.bound.value, &kernels};
   AlignedBuffer room;
+  AlignedBuffer special;
   AlignedBuffer scratch;
   QUERN_RETURN_IF_ERROR(room.resize(spec.raw_bytes()));
+  QUERN_RETURN_IF_ERROR(special.resize(trial.elems));
   QUERN_RETURN_IF_ERROR(scratch.resize(encode_scratch_bytes(spec)));
   QUERN_ASSIGN_OR_RETURN(const ConstBox3 box,
-                         request.sample->look(slab.first, {nullptr, extents, strides}, room.data()));
+                         request.sample->look(slab.first, {nullptr, extents, strides}, room.data(), special.data()));
   QUERN_ASSIGN_OR_RETURN(trial.bits, estimate_chunk(spec, box, scratch.span()));
+  trial.bits += mask_cost(box);
   return {};
 }
 

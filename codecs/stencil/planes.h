@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "codecs/stencil/carver.h"
+#include "codecs/stencil/elements.h"
 #include "codecs/stencil/model.h"
 #include "kernels/core/stencil_taps.h"
 #include "kernels/cpu/stencil.h"
@@ -28,8 +29,9 @@ struct SplitWeights {
   std::size_t far_count = 0;
 };
 
-inline SplitWeights split_weights(kernels::StencilShape shape, std::size_t row_class, const Weights& weights) {
-  const kernels::TapList list = kernels::taps_of(shape, row_class);
+inline SplitWeights split_weights(kernels::StencilShape shape, std::size_t row_class, const ChunkModel& model) {
+  const kernels::TapList list = kernels::taps_of(shape, row_class, model.mean);
+  const Weights& weights = model.weights[row_class];
   SplitWeights split;
   split.near_count = list.near;
   for (std::size_t t = 0; t < list.near; ++t) split.near[t] = weights[t];
@@ -47,13 +49,16 @@ class WorkPlanes {
   WorkPlanes(Carver& carver, const kernels::StencilExtents& extents, bool keep_all)
       : extents_(extents),
         geometry_(kernels::PlaneGeometry::make(extents, keep_all)),
+        keep_all_(keep_all),
         values_(carver.take<double>(geometry_.elems())),
+        means_(carver.take<double>(mean_elems())),
         magnitudes_(carver.take<std::uint32_t>(geometry_.elems() + geometry_.plane_elems)),
         far_(carver.take<std::int64_t>(row_room(extents.columns))),
         context_(carver.take<std::uint32_t>(row_room(extents.columns))) {}
 
   void clear() {
     std::memset(values_, 0, geometry_.elems() * sizeof(double));
+    if (mean_elems() > 0) std::memset(means_, 0, mean_elems() * sizeof(double));
     std::memset(magnitudes_, 0, (geometry_.elems() + geometry_.plane_elems) * sizeof(std::uint32_t));
   }
 
@@ -62,12 +67,24 @@ class WorkPlanes {
   double* values(std::size_t plane, std::size_t row) { return values_ + at(plane, row); }
   std::uint32_t* magnitudes(std::size_t plane, std::size_t row) { return magnitudes_ + at(plane, row); }
   const double* tap(std::size_t plane, std::size_t row, const kernels::Tap& tap) const {
-    return values_ + at(plane, row, tap);
+    if (tap.plane != kernels::kMeanPlane) return values_ + at(plane, row, tap);
+    return means_ + at(keep_all_ ? plane : 0, row, {0, tap.row, tap.column});
   }
   /// Planes before the first have no residuals.
   const std::uint32_t* context_tap(std::size_t plane, std::size_t row, const kernels::Tap& tap) const {
     if (static_cast<std::ptrdiff_t>(plane) + tap.plane >= 0) return magnitudes_ + at(plane, row, tap);
     return magnitudes_ + geometry_.elems() + at(0, row, {0, tap.row, tap.column});
+  }
+
+  bool can_have_mean() const { return extents_.planes >= kernels::kMeanMinPlanes; }
+  /// Takes the plane before this one into the mean, margins included: all of it at first, then no less than 3/16.
+  void update_mean(std::size_t plane) {
+    if (plane == 0) return;
+    const double* const x = values_ + geometry_.row_at(static_cast<std::ptrdiff_t>(plane) - 1, 0) - row_origin();
+    const double* const before = means_ + (keep_all_ ? (plane - 1) * geometry_.plane_elems : 0);
+    double* const after = means_ + (keep_all_ ? plane * geometry_.plane_elems : 0);
+    const double weight = static_cast<double>(std::max<std::size_t>(48, 256 / plane)) * 0x1p-8;
+    for (std::size_t i = 0; i < geometry_.plane_elems; ++i) after[i] = before[i] + nearest((x[i] - before[i]) * weight);
   }
 
   /// Sets the margin left of a row: what it begins from.
@@ -120,6 +137,12 @@ class WorkPlanes {
   }
 
  private:
+  std::size_t mean_elems() const {
+    if (!can_have_mean()) return 0;
+    return keep_all_ ? geometry_.elems() : geometry_.plane_elems;
+  }
+  /// Elements of a plane before the first of row 0.
+  std::size_t row_origin() const { return geometry_.row_at(0, 0); }
   std::size_t at(std::size_t plane, std::size_t row, const kernels::Tap& tap = {}) const {
     return static_cast<std::size_t>(
         static_cast<std::ptrdiff_t>(geometry_.row_at(static_cast<std::ptrdiff_t>(plane) + tap.plane,
@@ -129,7 +152,9 @@ class WorkPlanes {
 
   kernels::StencilExtents extents_;
   kernels::PlaneGeometry geometry_;
+  bool keep_all_;
   double* values_;
+  double* means_;
   std::uint32_t* magnitudes_;
   std::int64_t* far_;
   std::uint32_t* context_;

@@ -10,14 +10,17 @@
 
 namespace quern::kernels {
 
-/// Offset of an element already known: planes and rows back (or, in earlier planes, forth), columns.
+/// Offset of an element already known: planes and rows back (or, in earlier planes, forth), columns. Plane kMeanPlane
+/// stands for the running mean of all earlier planes.
 struct Tap {
   std::int8_t plane = 0;
   std::int8_t row = 0;
   std::int8_t column = 0;
 };
 
-inline constexpr std::size_t kMaxTaps = 32;
+inline constexpr std::int8_t kMeanPlane = 1;
+inline constexpr std::size_t kMeanMinPlanes = 8;  ///< chunks of fewer planes have no mean
+inline constexpr std::size_t kMaxTaps = 40;
 inline constexpr std::size_t kMaxNearTaps = 8;  ///< taps in the element's own row
 inline constexpr std::size_t kMaxContextTaps = 16;
 inline constexpr std::size_t kNearContextTaps = 2;
@@ -85,6 +88,17 @@ inline constexpr std::array<Tap, 30> kPlanesTaps{{
     {-1, -1, -1}, {-1, -1, 1}, {-1, 1, -1}, {-1, 1, 1},  {-1, 0, -2}, {-1, 0, 2}, {-1, -2, 0}, {-1, 2, 0},
     {-2, 0, 0},   {-2, 0, -1}, {-2, 0, 1},  {-2, -1, 0}, {-2, 1, 0},  {-3, 0, 0},
 }};
+inline constexpr std::array<Tap, 9> kMeanTaps{{
+    {kMeanPlane, 0, 0},
+    {kMeanPlane, 0, -1},
+    {kMeanPlane, 0, 1},
+    {kMeanPlane, -1, 0},
+    {kMeanPlane, 1, 0},
+    {kMeanPlane, -1, -1},
+    {kMeanPlane, -1, 1},
+    {kMeanPlane, 1, -1},
+    {kMeanPlane, 1, 1},
+}};
 inline constexpr std::array<Tap, 2> kLineContext{{{0, 0, -1}, {0, 0, -2}}};
 inline constexpr std::array<Tap, 9> kRowsContext{{
     {0, 0, -1},
@@ -132,6 +146,7 @@ constexpr std::span<const Tap> context_taps(StencilShape shape) {
 constexpr bool tap_allowed(std::size_t row_class, const Tap& tap) {
   const std::size_t planes = row_class / 2;
   if (row_class % 2 == 0 && tap.row < 0) return false;
+  if (tap.plane == kMeanPlane) return planes == 2;
   return planes == 2 || static_cast<std::size_t>(-tap.plane) <= planes;
 }
 
@@ -140,12 +155,17 @@ struct TapList {
   std::size_t count = 0;
   std::size_t near = 0;  ///< of them, in the element's own row; they come first
 };
-constexpr TapList taps_of(StencilShape shape, std::size_t row_class) {
+/// The taps of a row class; those into the mean come last.
+constexpr TapList taps_of(StencilShape shape, std::size_t row_class, bool with_mean) {
   TapList list;
   for (const Tap& tap : all_taps(shape)) {
     if (!tap_allowed(row_class, tap)) continue;
     list.taps[list.count++] = tap;
     if (tap.plane == 0 && tap.row == 0) ++list.near;
+  }
+  if (!with_mean) return list;
+  for (const Tap& tap : detail::kMeanTaps) {
+    if (tap_allowed(row_class, tap) && (shape == StencilShape::planes || tap.row == 0)) list.taps[list.count++] = tap;
   }
   return list;
 }

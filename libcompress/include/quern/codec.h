@@ -79,9 +79,11 @@ class PlanSample {
   virtual std::uint64_t elems() const = 0;
   /// The box at `place` with special values replaced. `place.data` is ignored: the box begins at element `first` of the
   /// sample, and its last element lies in the sample. Where something was replaced, the values are in `room` (host
-  /// memory for place.elems() elements, aligned for them), else in the caller's array. May be called from several
-  /// threads at once, each with its own room.
-  virtual Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room) const = 0;
+  /// memory for place.elems() elements, aligned for them), else in the caller's array. With `special_room`, a byte for
+  /// each element, the box then says which were replaced, too. May be called from several threads at once, each with
+  /// its own room.
+  virtual Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room,
+                                 std::uint8_t* special_room) const = 0;
 };
 
 /// An array without special values as a sample. Does not own it.
@@ -90,7 +92,7 @@ class PlainSample final : public PlanSample {
   PlainSample(const void* data, DType dtype, std::uint64_t elems)
       : data_(static_cast<const std::uint8_t*>(data)), element_bytes_(dtype_bytes(dtype)), elems_(elems) {}
   std::uint64_t elems() const override { return elems_; }
-  Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void*) const override {
+  Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void*, std::uint8_t*) const override {
     return ConstBox3{data_ + first * element_bytes_, place.extents, place.strides};
   }
 
