@@ -84,7 +84,8 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
     row.magnitudes[x] = magnitude;
     m1 = m0;
     m0 = magnitude;
-    row.values[x] = static_cast<double>(value);
+    // Encoders keep values below 2^51; others are cut so that binary64 holds them.
+    row.values[x] = static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << 11) >> 11);
     near.push(value);
   }
   lane = source;

@@ -28,7 +28,7 @@ using Weights = std::array<std::int32_t, kernels::kMaxTaps>;
 
 /// Context level of a weighted sum of magnitudes: two levels an octave.
 [[gnu::always_inline]] constexpr unsigned level_of(std::uint32_t sum) {
-  const std::uint32_t s = sum | 2;
+  const std::uint32_t s = sum > 2 ? sum : 2;
   const auto leading = static_cast<unsigned>(std::bit_width(s)) - 1;
   return 2 * leading + (s >> (leading - 1) & 1);
 }

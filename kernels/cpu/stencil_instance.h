@@ -12,7 +12,7 @@ template <class Isa>
 struct StencilInstance {
   using Doubles = double __attribute__((vector_size(64)));
   using Words = std::uint32_t __attribute__((vector_size(64)));
-  using Longs = std::int64_t __attribute__((vector_size(64)));
+  using Longs = std::uint64_t __attribute__((vector_size(64)));
 
   // Vectors pass by reference: how they are returned differs between instruction sets.
   template <class Vector>
@@ -26,7 +26,7 @@ struct StencilInstance {
     const Doubles shifted = v + kMagic;
     Longs integers;
     load(&shifted, integers);
-    integers -= std::bit_cast<std::int64_t>(kMagic);
+    integers -= std::bit_cast<std::uint64_t>(kMagic);  // wraps on bytes no encoder writes
     std::memcpy(out, &integers, sizeof(integers));
   }
 
