@@ -54,7 +54,7 @@ Status for_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kern
     for (std::size_t t = i % kTasksPerLayout; t < trial.tiles.size(); t += kTasksPerLayout) {
       auto [box, first] = trial.tiles[t];
       QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean,
-                             request.sample->look(first, {nullptr, box.extents, box.strides}, room));
+                             request.sample->look(first, {nullptr, box.extents, box.strides}, room, nullptr));
       box.strides = clean.strides;
       visit(trial, t, clean.data, box, scratch.data());
     }
