@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/residual_tokens.h"
 
 namespace quern::kernels {
@@ -84,7 +85,7 @@ inline constexpr std::array<std::uint16_t, 257> kLog2 = make_log2_table();
 
 /// log2(x) in units of 2^-12, rounded down to the table's precision; x >= 1.
 constexpr std::uint32_t log2_fixed(std::uint32_t x) {
-  const auto exponent = static_cast<std::uint32_t>(std::bit_width(x)) - 1;
+  const auto exponent = bit_length(x) - 1;
   const std::uint32_t mantissa = exponent >= 8 ? x >> (exponent - 8) : x << (8 - exponent);
   return (exponent << 12) + detail::kLog2[mantissa & 255];
 }

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
+
 namespace quern::kernels {
 
 inline constexpr std::uint32_t kPlainMagnitudes = 16;
@@ -15,7 +17,7 @@ inline constexpr unsigned kResidualTokens = kPlainMagnitudes + 4 * (kMaxMagnitud
 
 [[gnu::always_inline]] constexpr unsigned token_of(std::uint32_t magnitude) {
   if (magnitude < kPlainMagnitudes) return magnitude;
-  const auto leading = static_cast<unsigned>(std::bit_width(magnitude)) - 1;
+  const auto leading = bit_length(magnitude) - 1;
   return kPlainMagnitudes + 4 * (leading - 4) + (magnitude >> (leading - 2) & 3);
 }
 
