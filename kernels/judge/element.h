@@ -73,8 +73,8 @@ struct Integer {
   /// Holds |a - b|: the difference of two 64-bit integers is below 2^64, that of narrower ones below 2^32.
   using Distance = std::conditional_t<sizeof(Int) == 8, std::uint64_t, std::uint32_t>;
   static constexpr Distance distance(Bits a, Bits b) {
-    const auto wide_a = static_cast<Distance>(integer(a));
-    const auto wide_b = static_cast<Distance>(integer(b));
+    const auto wide_a = static_cast<Distance>(static_cast<std::int64_t>(integer(a)));
+    const auto wide_b = static_cast<Distance>(static_cast<std::int64_t>(integer(b)));
     return integer(a) < integer(b) ? wide_b - wide_a : wide_a - wide_b;
   }
 };
