@@ -78,11 +78,15 @@ struct WarpLanes {
   }
   template <class T>
   static __device__ __forceinline__ T broadcast(const T& a, unsigned from) {
-    return __shfl_sync(kAll, a, static_cast<int>(from));
+    return static_cast<T>(__shfl_sync(kAll, a, static_cast<int>(from)));
+  }
+  template <class T>
+  static __device__ __forceinline__ void shuffle(T& out, const T& a, unsigned from) {
+    out = __shfl_sync(kAll, a, static_cast<int>(from));
   }
   template <class T>
   static __device__ __forceinline__ void shift_down(T& out, const T& a) {
-    out = __shfl_down_sync(kAll, a, 1);
+    out = static_cast<T>(__shfl_down_sync(kAll, a, 1));
   }
   /// What the lanes wrote to memory before is seen by all of them after.
   static __device__ __forceinline__ void sync() { __syncwarp(); }

@@ -80,6 +80,20 @@ inline std::string describe(const Extents& e, Pattern pattern, DType dtype, std:
          std::to_string(static_cast<int>(pattern)) + " " + dtype_name(dtype) + " seed " + std::to_string(seed);
 }
 
+/// Bytes with a few bits flipped, cut off, lengthened or replaced.
+inline void damage(Vector<std::uint8_t>& bytes, std::mt19937_64& rng) {
+  switch (rng() % 4) {
+    case 0: bytes.resize(rng() % (bytes.size() + 1)); break;
+    case 1: bytes.insert(bytes.end(), 1 + rng() % 3, static_cast<std::uint8_t>(rng())); break;
+    case 2: bytes[rng() % std::min<std::size_t>(bytes.size(), 9)] = static_cast<std::uint8_t>(rng()); break;
+    default:
+      for (std::uint64_t flips = 1 + rng() % 3; flips > 0; --flips) {
+        std::uint8_t& byte = bytes[rng() % bytes.size()];
+        byte = static_cast<std::uint8_t>(byte ^ (1U << (rng() % 8)));
+      }
+  }
+}
+
 /// A contiguous segment of one element type.
 template <class W>
 struct Segment {

@@ -35,7 +35,7 @@ struct ChunkGrid {
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 3> chunk{1, 1, 1};
 
-  std::array<std::uint64_t, 3> counts() const {
+  constexpr std::array<std::uint64_t, 3> counts() const {
     std::array<std::uint64_t, 3> n{};
     for (std::size_t a = 0; a < 3; ++a) n[a] = (extents[a] + chunk[a] - 1) / chunk[a];
     return n;
@@ -130,6 +130,8 @@ class ChunkEncoder : public Allocated {
   /// Writes the chunk's bytes to the start of `out` (at least max_chunk_bytes) and returns their count, at least 1.
   virtual Result<std::size_t> encode(const ConstBox3& in, std::span<std::uint8_t> out,
                                      std::span<std::uint8_t> scratch) const = 0;
+  /// What the codec's kernels on a device are told of the array, in a form that they know; empty when there are none.
+  virtual std::span<const std::uint8_t> device_state() const { return {}; }
 };
 
 /// Decodes chunks. Input bytes are hostile: `decode` returns data or a Status and never reads or writes out of bounds.
@@ -139,6 +141,8 @@ class ChunkDecoder : public Allocated {
   /// The grid, checked against the header's shape: extents multiply to the shape's elements, chunk within limits.
   virtual const ChunkGrid& grid() const = 0;
   virtual std::size_t scratch_bytes() const = 0;
+  /// As ChunkEncoder::device_state().
+  virtual std::span<const std::uint8_t> device_state() const { return {}; }
   virtual Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
                         std::span<std::uint8_t> scratch) const = 0;
 };

@@ -1,85 +1,124 @@
-// Special cells of a segment: what must be masked, then what pays to be masked.
+// Special cells of a segment: what must be masked, then what pays to be masked. The decisions are the kernels'; here
+// are the loops over cells as one thread runs them.
 #include <algorithm>
+#include <cstring>
 #include <exception>
+#include <optional>
 
+#include "kernels/core/mask_fill.h"
+#include "kernels/core/mask_find.h"
+#include "kernels/core/mask_patterns.h"
 #include "libcompress/pipeline/mask/mask.h"
-#include "libcompress/pipeline/mask/repeated.h"
 #include "libcompress/pipeline/mask/scan.h"
+#include "libcompress/pipeline/mask/walk_memory.h"
 
 namespace quern::mask {
 namespace {
 
-/// Counts distinct bit patterns of special cells; beyond kCapacity patterns, later ones are not counted.
-class PatternTable {
- public:
-  void add(std::uint64_t bits) {
-    if (last_ < patterns_.size() && patterns_[last_].bits == bits) {
-      ++patterns_[last_].count;
-      return;
-    }
-    for (last_ = 0; last_ < patterns_.size(); ++last_) {
-      if (patterns_[last_].bits == bits) {
-        ++patterns_[last_].count;
-        return;
-      }
-    }
-    if (patterns_.size() < kCapacity) patterns_.push_back({bits, 1});
-  }
-
-  /// Most frequent first, ties to the smaller bits. A pattern that occurs once among many is cheaper verbatim.
-  Vector<std::uint64_t> specials() && {
-    std::sort(patterns_.begin(), patterns_.end(), [](const Pattern& a, const Pattern& b) {
-      return a.count != b.count ? a.count > b.count : a.bits < b.bits;
-    });
-    Vector<std::uint64_t> bits;
-    for (const Pattern& p : patterns_) {
-      if (bits.size() == kMaxSpecials || (p.count == 1 && patterns_.size() > kFewPatterns)) break;
-      bits.push_back(p.bits);
-    }
-    return bits;
-  }
-
- private:
-  static constexpr std::size_t kCapacity = 64;
-  static constexpr std::size_t kFewPatterns = 4;
-  struct Pattern {
-    std::uint64_t bits;
-    std::uint64_t count;
-  };
-  Vector<Pattern> patterns_;
-  std::size_t last_ = 0;
-};
-
 template <class W>
-class Finder {
+class SegmentFinder {
  public:
   using Word = typename W::Word;
 
-  Finder(const ConstBox3& box, std::span<const Word> fills) : box_(box), fills_(fills) {}
+  SegmentFinder(const kernels::SegmentBox<const Word>& box, std::span<const Word> fills,
+                const kernels::CostScale& scale, SegmentMask& mask)
+      : box_(box), fills_(fills), scale_(scale), mask_(mask) {}
 
-  SegmentMask mandatory() {
+  void find_mandatory() {
     mask_.classes.resize(box_.elems());
-    PatternTable patterns;
+    kernels::PatternTable patterns;
     for_rows([&](const Word* p, std::uint8_t* classes, std::uint64_t n) {
       mark(p, classes, n);
       for_marked(classes, n, [&](std::uint64_t x) { patterns.add(p[x]); });
     });
-    mask_.specials = std::move(patterns).specials();
+    std::uint64_t specials[kMaxSpecials];
+    mask_.specials.assign(specials, specials + patterns.specials(specials));
     if (mask_.specials.size() != 1 || !all_marked_are(static_cast<Word>(mask_.specials[0]))) number_classes();
     mask_.masked =
         mask_.classes.size() - static_cast<std::uint64_t>(std::count(mask_.classes.begin(), mask_.classes.end(), 0));
-    return std::move(mask_);
+  }
+
+  void repeated_values(kernels::RepeatedValues<Word>& values) const {
+    kernels::RepeatedSummary<Word> summary;
+    const bool masked = !mask_.empty();
+    const kernels::SampledRows sample(box_.rows());
+    kernels::for_rows(box_, [&](const Word* p, std::uint64_t first) {
+      if (!sample.has(first / box_.cols())) return;
+      for (std::uint64_t x = 1; x < box_.cols(); ++x) {
+        if (p[x] == p[x - 1] && !(masked && mask_.classes[first + x] != 0)) summary.add(p[x], 1);
+      }
+    });
+    summary.for_values([&](Word value) { values.add(value); });
+  }
+
+  void count_valid(kernels::RepeatedValues<Word>& values) const {
+    for (unsigned k = 0; k < values.size; ++k) values.counts[k] = count_valid(values.values[k]);
+  }
+
+  std::size_t specials() const { return mask_.specials.size(); }
+  std::uint64_t masked() const { return mask_.masked; }
+  bool has_special(std::uint64_t bits) const {
+    return std::find(mask_.specials.begin(), mask_.specials.end(), bits) != mask_.specials.end();
+  }
+
+  void add_special(Word value) {
+    mask_.classes.resize(box_.elems());
+    mask_.specials.push_back(value);
+    const auto number = static_cast<std::uint8_t>(mask_.specials.size());
+    added_ = 0;
+    for_rows([&](const Word* p, std::uint8_t* classes, std::uint64_t n) {
+      std::uint64_t count = 0;
+      for (std::uint64_t x = 0; x < n; ++x) {
+        classes[x] = p[x] == value ? number : classes[x];
+        count += p[x] == value;
+      }
+      added_ += count;
+    });
+    mask_.masked += added_;
+  }
+
+  void drop_special() {
+    const auto number = static_cast<std::uint8_t>(mask_.specials.size());
+    for (std::uint8_t& c : mask_.classes) c = c == number ? std::uint8_t{0} : c;
+    mask_.specials.pop_back();
+    mask_.masked -= added_;
+  }
+
+  std::uint64_t value_cost() {
+    const std::uint64_t cols = box_.cols();
+    now_.resize(cols + 1);
+    above_.resize(cols + 1);
+    if (mask_.empty()) {
+      return kernels::segment_cost<W>(scale_, box_.rows(), cols, now_.data(), above_.data(),
+                                      [this](std::uint64_t r) { return box_.row(r); });
+    }
+    row_.resize(cols);
+    kernels::RowSource source(box_.rows(), [this](std::uint64_t r) {
+      return kernels::skip_classes(mask_.classes.data() + r * box_.cols(), 0, box_.cols(), false) < box_.cols();
+    });
+    return kernels::segment_cost<W>(scale_, box_.rows(), cols, now_.data(), above_.data(),
+                                    [&](std::uint64_t r) { return filled_row(source(r)); });
+  }
+
+  std::uint64_t stored_bytes(std::uint64_t most) {
+    if (mask_.empty()) return 0;
+    using Models = kernels::OwnModels<kernels::MaskModels>;
+    const kernels::MaskShape shape =
+        encoding_shape(box_.extents, mask_.classes, mask_.specials.size(), mask_.verbatim.size());
+    if (!walk_) walk_.emplace(shape);
+    kernels::MaskModels models;
+    kernels::RangeEncoder<Models, kernels::ByteCount> coder{Models(models), kernels::ByteCount(most)};
+    kernels::write_mask(
+        coder, shape, walk_->get(),
+        {mask_.specials.data(), mask_.classes.data(), mask_.verbatim.data(), mask_.verbatim.size(), sizeof(Word)});
+    return coder.sink().size();
   }
 
  private:
   template <class Body>
   void for_rows(Body&& body) {
-    std::uint64_t at = 0;
-    for (std::uint64_t i = 0; i < box_.extents[0]; ++i) {
-      for (std::uint64_t y = 0; y < box_.extents[1]; ++y, at += box_.extents[2]) {
-        body(row_of<W>(box_, i, y), mask_.classes.data() + at, box_.extents[2]);
-      }
-    }
+    kernels::for_rows(box_,
+                      [&](const Word* p, std::uint64_t first) { body(p, mask_.classes.data() + first, box_.cols()); });
   }
 
   /// 1 where a cell must be masked.
@@ -134,18 +173,62 @@ class Finder {
     });
   }
 
-  const ConstBox3& box_;
+  std::uint64_t count_valid(Word value) const {
+    std::uint64_t count = 0;
+    kernels::for_rows(box_, [&](const Word* p, std::uint64_t first) {
+      if (mask_.empty()) {
+        for (std::uint64_t x = 0; x < box_.cols(); ++x) count += p[x] == value;
+      } else {
+        const std::uint8_t* classes = mask_.classes.data() + first;
+        for (std::uint64_t x = 0; x < box_.cols(); ++x) count += (p[x] == value) & (classes[x] == 0);
+      }
+    });
+    return count;
+  }
+
+  /// The row with its gaps filled; zeros for no row.
+  const Word* filled_row(std::uint64_t r) {
+    const std::uint64_t cols = box_.cols();
+    if (r >= box_.rows()) {
+      std::fill(row_.begin(), row_.end(), Word{0});
+      return row_.data();
+    }
+    const Word* p = box_.row(r);
+    const std::uint8_t* classes = mask_.classes.data() + r * cols;
+    if (kernels::skip_classes(classes, 0, cols, true) == cols) return p;
+    std::copy(p, p + cols, row_.data());
+    kernels::fill_row(row_.data(), classes, cols);
+    return row_.data();
+  }
+
+  const kernels::SegmentBox<const Word> box_;
   std::span<const Word> fills_;
-  SegmentMask mask_;
+  const kernels::CostScale scale_;
+  SegmentMask& mask_;
+  std::uint64_t added_ = 0;  // cells of the special value added last
+  std::optional<WalkMemory> walk_;
+  Vector<std::int32_t> now_;
+  Vector<std::int32_t> above_;
+  Vector<Word> row_;
 };
 
+kernels::QuantizerKind quantizer_of(BoundKind kind) {
+  if (kind == BoundKind::lossless) return kernels::QuantizerKind::exact;
+  return kind == BoundKind::pwrel ? kernels::QuantizerKind::pointwise : kernels::QuantizerKind::absolute;
+}
+
 template <class W>
-Result<SegmentMask> find(const ConstBox3& box, std::span<const std::uint64_t> fill_bits, const RepeatedRule& rule) {
+SegmentMask find(const ConstBox3& box, std::span<const std::uint64_t> fill_bits, const RepeatedRule& rule) {
+  using Word = typename W::Word;
   const auto fills = fill_words<W>(fill_bits);
-  const ScanCounts counts = scan<W>(box, fills);
+  const kernels::SegmentBox<const Word> words{static_cast<const Word*>(box.data), box.extents, box.strides};
+  const kernels::ScanCounts counts = kernels::scan_segment<W>(words, fills);
+  const kernels::RepeatedRules rules{rule.enabled,
+                                     kernels::make_cost_scale<W>(quantizer_of(rule.bound.kind), rule.bound.value)};
   SegmentMask mask;
-  if (counts.any_mandatory) mask = Finder<W>(box, fills).mandatory();
-  if (rule.enabled) QUERN_RETURN_IF_ERROR(add_repeated<W>(box, rule.bound, counts, mask));
+  SegmentFinder<W> finder(words, fills, rules.cost, mask);
+  kernels::find_mask<W>(finder, rules, counts, box.elems());
+  if (mask.empty()) mask.classes = {};
   return mask;
 }
 
@@ -155,7 +238,8 @@ Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<c
                                   const RepeatedRule& rule) {
   if (box.elems() == 0) return SegmentMask{};
   try {
-    return with_words(dtype, [&](auto words) { return find<decltype(words)>(box, fill_bits, rule); });
+    return with_words(dtype,
+                      [&](auto words) -> Result<SegmentMask> { return find<decltype(words)>(box, fill_bits, rule); });
   } catch (const std::exception&) {
     return Status(StatusCode::out_of_memory, "no memory for a mask");
   }

@@ -13,13 +13,13 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
+#include "kernels/core/mask_segment.h"
+
 namespace quern::mask {
 
-inline constexpr std::size_t kMaxSpecials = 30;             ///< bit patterns that have a class of their own
-inline constexpr std::uint8_t kVerbatimClass = 255;         ///< class of cells whose bits are stored one by one
-inline constexpr std::uint64_t kMaxReferenceDistance = 64;  ///< planes that the coder looks back at most
-
-using Extents = std::array<std::uint64_t, 3>;
+using kernels::kMaxSpecials;
+using kernels::kVerbatimClass;
+using Extents = kernels::SegmentExtents;
 
 /// Bit patterns stand in the low bits of 64-bit words. A cell's class is 0 (valid), k in 1..specials.size() (the cell
 /// holds specials[k-1]) or kVerbatimClass.

@@ -7,7 +7,7 @@
 #include <quern/shape.h>
 
 #include "libcompress/pipeline/mask/mask.h"
-#include "libcompress/pipeline/mask/mask_walk.h"
+#include "libcompress/pipeline/mask/walk_memory.h"
 
 namespace quern::mask {
 namespace {
@@ -20,45 +20,24 @@ std::optional<std::uint64_t> cells_of(const Extents& extents) {
   return checked_multiply(extents[0], *plane);
 }
 
-template <class Coder>
-std::uint64_t code_word(Coder& coder, std::uint64_t value, std::size_t bytes) {
-  std::uint64_t result = 0;
-  for (std::size_t b = bytes; b-- > 0;) {
-    result = (result << 8) | coder.direct(8, static_cast<unsigned>((value >> (8 * b)) & 0xFF));
-  }
-  return result;
-}
+using Models = kernels::OwnModels<kernels::MaskModels>;
+using Decoder = kernels::RangeDecoder<Models>;
 
-std::uint64_t plane_hash(std::span<const std::uint8_t> cells) {
-  std::uint64_t hash = UINT64_C(0x9E3779B97F4A7C15);
-  std::size_t i = 0;
-  for (; i + 8 <= cells.size(); i += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, cells.data() + i, 8);
-    hash = (hash ^ word) * UINT64_C(0xD6E8FEB86659FD93);
-    hash ^= hash >> 32;
-  }
-  for (; i < cells.size(); ++i) hash = (hash ^ cells[i]) * UINT64_C(0xD6E8FEB86659FD93);
-  return hash ^ (hash >> 32);
-}
-
-/// The distance at which most planes are repeated; 1 unless another is better.
-std::uint64_t best_reference(std::span<const std::uint8_t> classes, const Extents& extents) {
-  const std::uint64_t planes = extents[0], plane_cells = extents[1] * extents[2];
-  if (planes < 3) return 1;
-  Vector<std::uint64_t> hashes(planes);
-  for (std::uint64_t i = 0; i < planes; ++i) hashes[i] = plane_hash(classes.subspan(i * plane_cells, plane_cells));
-  std::uint64_t best = 1, best_equal = 0;
-  for (std::uint64_t d = 1; d <= std::min(kMaxReferenceDistance, planes - 1); ++d) {
-    std::uint64_t equal = 0;
-    for (std::uint64_t i = 1; i < planes; ++i) equal += hashes[i] == hashes[i - (i >= d ? d : 1)];
-    if (equal > best_equal) {
-      best = d;
-      best_equal = equal;
+/// Bytes of an encoder at the end of a vector.
+class AppendedBytes {
+ public:
+  explicit AppendedBytes(Vector<std::uint8_t>& out) : out_(out) {}
+  void put(std::uint8_t byte) { out_.push_back(byte); }
+  void carry() {
+    std::size_t i = out_.size();
+    while (++out_[--i] == 0) {
     }
   }
-  return best;
-}
+  static constexpr bool fits() { return true; }
+
+ private:
+  Vector<std::uint8_t>& out_;
+};
 
 Status check_for_encoding(const SegmentMask& mask, std::uint64_t cells) {
   const auto bad = [](const char* what) { return Status(StatusCode::invalid_argument, what); };
@@ -79,43 +58,38 @@ Status encode_unguarded(const SegmentMask& mask, const Extents& extents, DType d
   const auto cells = cells_of(extents);
   if (!cells) return Status(StatusCode::invalid_argument, "extents of a mask overflow");
   QUERN_RETURN_IF_ERROR(check_for_encoding(mask, *cells));
-  WalkShape shape;
-  shape.set_extents(extents);
-  shape.specials = mask.specials.size();
-  shape.has_verbatim = !mask.verbatim.empty();
-  shape.reference = best_reference(mask.classes, extents);
-
-  BinaryEncoder coder(out);
-  coder.direct(5, static_cast<unsigned>(shape.specials));
-  coder.direct(1, shape.has_verbatim);
-  coder.direct(6, static_cast<unsigned>(shape.reference - 1));
-  for (const std::uint64_t bits : mask.specials) code_word(coder, bits, dtype_bytes(dtype));
-  Walk<BinaryEncoder> walk(coder, shape);
-  walk.classes(mask.classes);
-  for (const std::uint64_t bits : mask.verbatim) walk.verbatim(bits, dtype_bytes(dtype));
-  coder.finish();
+  const kernels::MaskShape shape = encoding_shape(extents, mask.classes, mask.specials.size(), mask.verbatim.size());
+  WalkMemory memory(shape);
+  kernels::MaskModels models;
+  kernels::RangeEncoder<Models, AppendedBytes> coder{Models(models), AppendedBytes(out)};
+  kernels::write_mask(
+      coder, shape, memory.get(),
+      {mask.specials.data(), mask.classes.data(), mask.verbatim.data(), mask.verbatim.size(), dtype_bytes(dtype)});
   return {};
 }
 
 /// Why a walk over hostile bytes stopped, or that bytes are left.
-Status decode_failure(const BinaryDecoder& coder) {
-  if (!coder.in_bounds()) return Status(StatusCode::truncated, "mask ends too early");
+Status decode_failure(const Decoder& coder) {
+  if (!coder.good()) return Status(StatusCode::truncated, "mask ends too early");
   return Status(StatusCode::corrupt, "mask is not valid");
 }
 
 /// Of memory, for a verbatim cell.
 constexpr std::uint64_t kVerbatimBytes = sizeof(std::uint64_t);
 
-Status decode_verbatim(Walk<BinaryDecoder>& walk, const BinaryDecoder& coder, DType dtype, std::uint64_t max_bytes,
+Status decode_verbatim(Decoder& coder, const kernels::MaskAlphabet& alphabet, DType dtype, std::uint64_t max_bytes,
                        SegmentMask& mask) {
   const auto count = static_cast<std::uint64_t>(std::count(mask.classes.begin(), mask.classes.end(), kVerbatimClass));
   if (count == 0) return Status(StatusCode::corrupt, "mask announces verbatim values and has none");
   if (count > max_bytes / kVerbatimBytes)
     return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
   mask.verbatim.reserve(count);
+  kernels::MaskSymbols symbols(coder, alphabet);
+  std::uint64_t before = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
-    mask.verbatim.push_back(walk.verbatim(0, dtype_bytes(dtype)));
-    if (!coder.in_bounds()) return decode_failure(coder);
+    before = symbols.verbatim(0, before, dtype_bytes(dtype));
+    mask.verbatim.push_back(before);
+    if (!coder.good()) return decode_failure(coder);
   }
   return {};
 }
@@ -126,25 +100,24 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const Ext
   if (in.empty()) return mask;
   const auto cells = cells_of(extents);
   if (!cells || *cells == 0) return Status(StatusCode::corrupt, "mask of a segment without cells");
-  WalkShape shape;
-  shape.set_extents(extents);
-  const std::uint64_t needed = *cells > kMaxCells ? UINT64_MAX : *cells + Walk<BinaryDecoder>::scratch_bytes(shape);
+  kernels::MaskShape shape(extents);
+  const std::uint64_t needed = *cells > kMaxCells ? UINT64_MAX : *cells + kernels::MaskWalkSizes(shape).bytes();
   if (needed > max_bytes) return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
-  BinaryDecoder coder(in);
-  shape.specials = coder.direct(5);
-  shape.has_verbatim = coder.direct(1) != 0;
-  shape.reference = coder.direct(6) + 1;
-  if (shape.specials > kMaxSpecials || (shape.specials == 0 && !shape.has_verbatim)) {
+  kernels::MaskModels models;
+  Decoder coder{Models(models), in.data(), in.size()};
+  if (!kernels::code_head(coder, shape.alphabet, shape.reference))
     return Status(StatusCode::corrupt, "mask has a bad number of special values");
-  }
-  for (std::size_t k = 0; k < shape.specials; ++k) mask.specials.push_back(code_word(coder, 0, dtype_bytes(dtype)));
-  if (!coder.in_bounds()) return decode_failure(coder);
+  for (unsigned k = 0; k < shape.alphabet.specials; ++k)
+    mask.specials.push_back(kernels::code_word(coder, 0, dtype_bytes(dtype)));
+  if (!coder.good()) return decode_failure(coder);
 
   mask.classes.resize(*cells);
-  Walk<BinaryDecoder> walk(coder, shape);
-  if (!walk.classes(mask.classes)) return decode_failure(coder);
-  if (shape.has_verbatim) QUERN_RETURN_IF_ERROR(decode_verbatim(walk, coder, dtype, max_bytes - needed, mask));
-  if (!coder.in_bounds()) return decode_failure(coder);
+  WalkMemory memory(shape);
+  kernels::MaskWalk walk(coder, shape, memory.get());
+  if (!walk.classes(mask.classes.data())) return decode_failure(coder);
+  if (shape.alphabet.has_verbatim)
+    QUERN_RETURN_IF_ERROR(decode_verbatim(coder, shape.alphabet, dtype, max_bytes - needed, mask));
+  if (!coder.good()) return decode_failure(coder);
   if (coder.has_more()) return Status(StatusCode::trailing_data, "bytes after the end of a mask");
   mask.masked = *cells - static_cast<std::uint64_t>(std::count(mask.classes.begin(), mask.classes.end(), 0));
   if (mask.masked == 0) return Status(StatusCode::corrupt, "mask without special cells");
@@ -164,9 +137,8 @@ Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype,
 }
 
 std::uint64_t decode_bytes(const Extents& extents) {
-  WalkShape shape;
-  shape.set_extents(extents);
-  return extents[0] * extents[1] * extents[2] * (1 + kVerbatimBytes) + Walk<BinaryDecoder>::scratch_bytes(shape);
+  const kernels::MaskWalkSizes walk{kernels::MaskShape(extents)};
+  return extents[0] * extents[1] * extents[2] * (1 + kVerbatimBytes) + walk.bytes();
 }
 
 Result<SegmentMask> decode_mask(std::span<const std::uint8_t> in, const Extents& extents, DType dtype,

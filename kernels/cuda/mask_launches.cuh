@@ -1,0 +1,50 @@
+// Launches of the mask kernels that the host functions put together; arguments were checked. One table for each width
+// of element.
+#pragma once
+
+#include "kernels/cuda/mask_cuda.h"
+
+namespace quern::kernels {
+
+/// Which listed segments a launch masks.
+struct MaskTurn {
+  const SegmentScan* scans = nullptr;
+  const std::uint32_t* list = nullptr;
+  const std::uint32_t* listed = nullptr;
+  std::uint32_t first = 0;
+  std::uint64_t slot_bytes = 0;
+};
+
+/// The workspace.
+struct MaskScratch {
+  LaneMaskLayout layout{{1, 1, 1}};
+  std::uint32_t* counter = nullptr;  ///< of what was drawn; 0 before the launch
+  std::uint8_t* memory = nullptr;
+  std::uint64_t bytes_per_warp = 0;
+};
+
+struct MaskLaunches {
+  cudaError_t (*scan)(const LaneMaskRules& rules, const SegmentGrid& grid, const void* in, SegmentScan* scans,
+                      cudaStream_t stream);
+  cudaError_t (*encode)(const LaneMaskRules& rules, const SegmentGrid& grid, const void* in, const MaskTurn& turn,
+                        const MaskSlots& slots, const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream);
+  cudaError_t (*decode)(const SegmentGrid& grid, const std::uint8_t* in, std::uint64_t bytes, const StoredMask* masks,
+                        std::uint32_t count, void* out, MaskDamage* damage, const MaskScratch& scratch,
+                        std::uint32_t warps, cudaStream_t stream);
+};
+
+extern const MaskLaunches kMaskLaunches8;
+extern const MaskLaunches kMaskLaunches16;
+extern const MaskLaunches kMaskLaunches32;
+extern const MaskLaunches kMaskLaunches64;
+
+inline const MaskLaunches& mask_launches(Element element) {
+  switch (element_bytes(element)) {
+    case 1: return kMaskLaunches8;
+    case 2: return kMaskLaunches16;
+    case 4: return kMaskLaunches32;
+    default: return kMaskLaunches64;
+  }
+}
+
+}  // namespace quern::kernels

@@ -1,0 +1,104 @@
+// Masks of segments through the code that warps run, on the emulator: what the CUDA kernels do for one segment.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/core/lane_mask_decode.h"
+#include "kernels/core/lane_mask_find.h"
+#include "tests/emulator/lane_emulator.h"
+
+namespace quern::testing {
+
+/// Memory of a warp for one segment, watched and full of noise.
+class LaneMaskRoom {
+ public:
+  explicit LaneMaskRoom(const kernels::SegmentExtents& e)
+      : layout_(e), words_(kSharedWords + (layout_.bytes() + 7) / 8) {
+    for (std::uint64_t& word : words_) word = EmulatorState::instance().random();
+    EmulatorState::instance().watch(words_.data(), words_.size() * sizeof(std::uint64_t));
+  }
+  ~LaneMaskRoom() { EmulatorState::instance().watch(nullptr, 0); }
+
+  kernels::LaneMaskShared& shared() { return *reinterpret_cast<kernels::LaneMaskShared*>(words_.data()); }
+  kernels::LaneMaskMemory memory() {
+    return layout_.place(reinterpret_cast<std::uint8_t*>(words_.data() + kSharedWords));
+  }
+
+ private:
+  static constexpr std::size_t kSharedWords = (sizeof(kernels::LaneMaskShared) + 15) / 16 * 2;
+  kernels::LaneMaskLayout layout_;
+  std::vector<std::uint64_t> words_;
+};
+
+/// A segment inside an array.
+template <class Word>
+kernels::LaneSegment<Word> lane_segment(Word* cells, const kernels::SegmentExtents& e,
+                                        const std::array<std::uint64_t, 2>& strides) {
+  kernels::LaneSegment<Word> segment;
+  segment.cells = cells;
+  for (std::size_t a = 0; a < 3; ++a) segment.extents[a] = static_cast<std::uint32_t>(e[a]);
+  segment.strides[0] = strides[0];
+  segment.strides[1] = strides[1];
+  return segment;
+}
+
+/// What a warp made of a segment.
+template <class Word>
+struct LaneMaskOutcome {
+  kernels::LaneMaskResult result;
+  std::vector<std::uint64_t> specials;
+  std::vector<std::uint8_t> classes;
+  std::vector<std::uint8_t> stored;
+  std::vector<Word> copy;
+};
+
+template <class Word>
+LaneMaskOutcome<Word> mask_on_lanes(const kernels::LaneSegment<const Word>& segment,
+                                    const kernels::LaneMaskRules& rules, const kernels::ScanCounts& counts,
+                                    std::uint64_t capacity) {
+  LaneMaskRoom room({segment.extents[0], segment.extents[1], segment.extents[2]});
+  const kernels::LaneMaskMemory memory = room.memory();
+  LaneMaskOutcome<Word> outcome;
+  outcome.stored.assign(capacity, 0xA5);
+  outcome.copy.assign(segment.elems(), static_cast<Word>(0xA5));
+  outcome.result = kernels::mask_lanes<LaneEmulator, Word>(segment, rules, counts, room.shared(), memory,
+                                                           outcome.stored.data(), capacity, outcome.copy.data());
+  const kernels::LaneMaskCounts& mask = outcome.result.mask;
+  outcome.specials.assign(room.shared().specials, room.shared().specials + mask.specials);
+  if (mask.masked != 0) outcome.classes.assign(memory.classes, memory.classes + segment.elems());
+  if (outcome.result.stored_bytes <= capacity) outcome.stored.resize(outcome.result.stored_bytes);
+  return outcome;
+}
+
+/// The stored form of a mask that is known: its verbatim values are in the segment. At most `capacity` bytes of it.
+template <class Word>
+std::vector<std::uint8_t> store_on_lanes(const kernels::LaneSegment<const Word>& segment,
+                                         const kernels::LaneMaskCounts& mask, std::span<const std::uint64_t> specials,
+                                         std::span<const std::uint8_t> classes, std::uint64_t capacity,
+                                         std::uint64_t& bytes) {
+  LaneMaskRoom room({segment.extents[0], segment.extents[1], segment.extents[2]});
+  const kernels::LaneMaskMemory memory = room.memory();
+  std::copy(specials.begin(), specials.end(), room.shared().specials);
+  std::copy(classes.begin(), classes.end(), memory.classes);
+  std::vector<std::uint8_t> out(capacity);
+  bytes = kernels::LaneMaskEncoder<LaneEmulator, const Word, kernels::BoundedBytes>(
+              segment, mask, room.shared(), memory, kernels::BoundedBytes(out.data(), capacity))
+              .write();
+  if (bytes < capacity) out.resize(bytes);
+  return out;
+}
+
+/// Restores special values over the segment's cells, which may be strided.
+template <class Word>
+kernels::MaskDamage restore_on_lanes(const kernels::LaneSegment<Word>& segment, std::span<const std::uint8_t> stored) {
+  LaneMaskRoom room({segment.extents[0], segment.extents[1], segment.extents[2]});
+  const kernels::LaneMaskMemory memory = room.memory();
+  return kernels::LaneMaskDecoder<LaneEmulator, Word>(segment, room.shared(), memory, stored.data(), stored.size())
+      .restore();
+}
+
+}  // namespace quern::testing
