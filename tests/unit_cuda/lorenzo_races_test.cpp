@@ -18,7 +18,7 @@ using testing::GridCase;
 
 class LorenzoCudaRaces : public quern::testing::CudaTest {};
 
-TEST_F(LorenzoCudaRaces, EncodingAndDecoding_HaveNone) {
+TEST_F(LorenzoCudaRaces, EncodingAndDecodingWholeAndDamagedBytes_HaveNone) {
   testing::CpuGrid cpu;
   std::mt19937_64 random(testing::kChunkSeed);
   simt::Options options;
@@ -41,6 +41,10 @@ TEST_F(LorenzoCudaRaces, EncodingAndDecoding_HaveNone) {
           std::vector<std::uint8_t> elements(c.elements.size());
           std::vector<std::uint32_t> damaged;
           testing::decode_on_device(c, encoded, elements, damaged);
+          ASSERT_EQ(simt::failure(), "");
+          EncodedGrid flipped = encoded;
+          for (int flips = 0; flips < 3; ++flips) flipped.bytes[random() % flipped.bytes.size()] ^= 0x55;
+          testing::decode_on_device(c, flipped, elements, damaged);
           ASSERT_EQ(simt::failure(), "");
           ++options.seed;
         }
