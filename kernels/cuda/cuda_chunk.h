@@ -12,6 +12,7 @@ struct CudaChunk {
   void* values = nullptr;  ///< the first one
   ChunkBox box{{0, 0, 0}, {0, 0}};
   std::uint32_t phase = 0;  ///< y + x / 32 of the first one in its segment, modulo 8 (core/mask_scan.h)
+  std::uint32_t slot = 0;   ///< number of the place that an encoder's results go to
 
   [[gnu::always_inline]] constexpr bool empty() const {
     return box.extents[0] == 0 || box.extents[1] == 0 || box.extents[2] == 0;

@@ -119,8 +119,6 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
   const auto raw_bytes =
       static_cast<std::uint32_t>(chunk.box.extents[0] * chunk.box.extents[1] * chunk.box.extents[2] * sizeof(Bits));
   if (raw_bytes == 0) {
-    if (threadIdx.x == 0) sizes[q] = 0;
-    if (scan.counts != nullptr && threadIdx.x == 0) scan.counts[q] = ChunkScan{};
     if (places.states != nullptr && threadIdx.x < kLanes) next_place(chunks, places, q, 0);
     return;
   }
@@ -136,11 +134,11 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
       scan_tile<S>(tiles, info, in, tiles.places[tile], tile_phase<S>(chunk, tile), scan, shared.scans[tile]);
   }
   __syncthreads();
-  if (scan.counts != nullptr && threadIdx.x == 0) scan.counts[q] = sum_scans(shared.scans, tiles.count);
+  if (scan.counts != nullptr && threadIdx.x == 0) scan.counts[chunk.slot] = sum_scans(shared.scans, tiles.count);
   LaneChunkPlan plan;
   plan_lane_chunk<X>(shared.infos, tile, tiles.count, plan);
-  if (threadIdx.x == 0) sizes[q] = plan.bytes;
-  std::uint8_t* out = slots.at + q * slots.bytes;
+  if (threadIdx.x == 0) sizes[chunk.slot] = plan.bytes;
+  std::uint8_t* out = slots.at + std::uint64_t{chunk.slot} * slots.bytes;
   const bool coded = plan.bytes < raw_bytes;
   if (places.states != nullptr) {
     if (threadIdx.x < kLanes) {

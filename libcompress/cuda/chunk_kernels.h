@@ -31,8 +31,8 @@ class ChunkKernels {
   virtual ~ChunkKernels() = default;
   /// Whether they do what a codec object with that device_state() does.
   virtual bool serves(std::span<const std::uint8_t> state) const = 0;
-  /// Chunk q to slots + q * slot_bytes, its bytes to sizes[q]; nothing is written of a chunk that takes as many bytes
-  /// as its values.
+  /// The chunk with slot s to slots + s * slot_bytes, its bytes to sizes[s]; nothing is written of a chunk that takes
+  /// as many bytes as its values.
   virtual cudaError_t encode(const ChunkPlaces& places, std::uint8_t* slots, std::uint64_t slot_bytes,
                              std::uint32_t* sizes, cudaStream_t queue) const = 0;
   /// What is stored of chunk q, which may be any bytes, to its box; damaged[q] becomes 0 or 1.

@@ -58,7 +58,8 @@ struct ChunkRecord {
 };
 
 /// The tables of a queue of kernels. Stream i has segments [i * segments, ...) and its segment s has chunks
-/// [(i * segments + s) * chunks, ...); places beyond what a stream has stay unused.
+/// [(i * segments + s) * chunks, ...); places beyond what a stream has stay unused. Slots have no gaps: chunk c of
+/// stream i, counted from its first segment's first, has slot i * slots + c.
 struct StreamTables {
   DeviceStream* streams = nullptr;
   SegmentRecord* segment_records = nullptr;
@@ -66,6 +67,7 @@ struct StreamTables {
   std::uint32_t count = 0;     ///< streams
   std::uint32_t segments = 0;  ///< of a stream, at most
   std::uint32_t chunks = 0;    ///< of a segment, at most
+  std::uint32_t slots = 0;     ///< chunks of a stream, at most
 };
 
 }  // namespace quern::cuda

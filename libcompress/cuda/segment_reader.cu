@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes)
     kernels::StoredChunk chunk;
     if (status == StatusCode::ok && k < count && s.chunks[k].form == ChunkForm::coded)
       chunk = {s.stream->bytes + s.record->offset + s.chunks[k].offset, s.chunks[k].stored};
-    stored[s.first_slot + k] = chunk;
+    stored[s.first_place + k] = chunk;
   }
 }
 

@@ -28,7 +28,7 @@ StagedDecoder::StagedDecoder(const Header& header, const SegmentLayout& layout, 
   window_bytes_ = largest_span(layout, segments) * element_bytes_;
   stream_bytes_ = segments == 0 ? 0 : segments * max_segment_bytes(layout, 0);
   const auto chunks = segments == 0 ? 0 : static_cast<std::uint32_t>(layout.segment_chunks(0));
-  tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks}, workspace_);
+  tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks, 0}, workspace_);
   stored_ = workspace_.add<kernels::StoredChunk>(tables_.shape.chunk_places());
   damaged_ = workspace_.add<std::uint32_t>(tables_.shape.chunk_places());
   values_ = workspace_.add<std::uint8_t>(window_bytes_);

@@ -30,7 +30,8 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
   stream_bytes_ =
       segments == 0 ? 0 : segments * (max_segment_bytes(layout, 0) + varint_bytes(max_segment_bytes(layout, 0)));
   const auto chunks = segments == 0 ? 0 : static_cast<std::uint32_t>(layout.segment_chunks(0));
-  tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks}, workspace_);
+  tables_ = SegmentTables(
+      {1, static_cast<std::uint32_t>(segments), chunks, static_cast<std::uint32_t>(segments) * chunks}, workspace_);
   sizes_ = workspace_.add<std::uint32_t>(tables_.shape.chunk_places());
   values_ = workspace_.add<std::uint8_t>(window_bytes_);
   slots_ = workspace_.add<std::uint8_t>(tables_.shape.chunk_places() * slot_bytes_);

@@ -117,7 +117,7 @@ class MaskCuda : public quern::testing::CudaTest {
     ASSERT_TRUE(kernels::mask_cuda_serves(W::kElement, array.grid));
     const std::size_t slot_bytes = kernels::mask_slot_bytes(W::kElement, array.grid);
     std::size_t workspace_bytes = 0;
-    ASSERT_EQ(kernels::mask_workspace(W::kElement, array.grid, kWarps, workspace_bytes), cudaSuccess);
+    ASSERT_EQ(kernels::mask_workspace(W::kElement, array.grid, kWarps, kSlots, workspace_bytes), cudaSuccess);
     Stream stream;
     DeviceBuffer<Word> in(array.words);
     DeviceBuffer<kernels::SegmentScan> scans(segments);
@@ -198,7 +198,9 @@ class MaskCuda : public quern::testing::CudaTest {
   std::vector<MaskDamage> decode(const SegmentGrid& grid, const std::vector<std::uint8_t>& bytes,
                                  const std::vector<kernels::StoredMask>& masks, std::vector<typename W::Word>& words) {
     std::size_t workspace_bytes = 0;
-    EXPECT_EQ(kernels::mask_workspace(W::kElement, grid, kWarps, workspace_bytes), cudaSuccess);
+    EXPECT_EQ(
+        kernels::mask_workspace(W::kElement, grid, kWarps, static_cast<std::uint32_t>(masks.size()), workspace_bytes),
+        cudaSuccess);
     Stream stream;
     DeviceBuffer<typename W::Word> out(words);
     DeviceBuffer<std::uint8_t> in(bytes), workspace(workspace_bytes);
@@ -317,9 +319,9 @@ TEST_F(MaskCuda, WrongArguments_AreRefused) {
   const SegmentGrid grid{{4, 40, 64}, {4, 8, 32}, {1, 5, 2}};
   kernels::LaneMaskRules rules;
   std::size_t bytes = 0;
-  EXPECT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 0, bytes), cudaErrorInvalidValue);
-  EXPECT_EQ(kernels::mask_workspace(static_cast<kernels::Element>(7), grid, 1, bytes), cudaErrorInvalidValue);
-  ASSERT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 2, bytes), cudaSuccess);
+  EXPECT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 0, 1, bytes), cudaErrorInvalidValue);
+  EXPECT_EQ(kernels::mask_workspace(static_cast<kernels::Element>(7), grid, 1, 1, bytes), cudaErrorInvalidValue);
+  ASSERT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 2, 0, bytes), cudaSuccess);
   kernels::MaskSlots slots;
   slots.count = 1;
   EXPECT_EQ(kernels::mask_encode_async(rules, grid, nullptr, nullptr, nullptr, nullptr, 0, slots, 2, nullptr, bytes - 1,
