@@ -26,6 +26,14 @@ struct ChunkScan {
   std::uint32_t mandatory = 0;  ///< not 0: a value that must be masked
 };
 
+/// What the encoder is to look for beside: declared fill values (bit patterns), and where it leaves what it saw of the
+/// chunk with slot s. Nothing when counts is null.
+struct ScanRequest {
+  const std::uint64_t* fills = nullptr;
+  std::uint32_t fill_count = 0;
+  ChunkScan* counts = nullptr;
+};
+
 /// What is stored of a chunk; bytes 0: there is nothing to decode. The bytes may be anything.
 struct StoredChunk {
   const std::uint8_t* at = nullptr;

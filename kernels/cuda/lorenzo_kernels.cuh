@@ -77,7 +77,7 @@ __device__ __forceinline__ void copy_values(const Bits* values, const ChunkBox& 
 /// that a tile without exceptions has none of them.
 template <TileShape S, class Bits>
 __device__ __forceinline__ void scan_tile(const ChunkTiles& tiles, const LaneTileInfo& info, const Bits* chunk,
-                                          const LanePlace& place, std::uint32_t phase, const LorenzoScan& scan,
+                                          const LanePlace& place, std::uint32_t phase, const ScanRequest& scan,
                                           LaneScan& out) {
   using X = WarpLanes;
   const ChunkRules& rules = tiles.rules;
@@ -105,7 +105,7 @@ __device__ __forceinline__ ChunkScan sum_scans(const LaneScan* scans, std::uint3
 template <TileShape S, class Bits>
 __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bits)))
     encode_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
-                  const __grid_constant__ LorenzoPlaces places, const __grid_constant__ LorenzoScan scan,
+                  const __grid_constant__ LorenzoPlaces places, const __grid_constant__ ScanRequest scan,
                   std::uint32_t* sizes) {
   using X = WarpLanes;
   const ChunkRules& rules = rules_of_cta(chunks);
@@ -211,7 +211,7 @@ cudaError_t launch_shapes(const LorenzoChunks& chunks, std::uint32_t tiles, std:
 
 template <class Bits>
 cudaError_t launch_encode_width(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoPlaces& places,
-                                const LorenzoScan& scan, std::uint32_t* sizes, cudaStream_t stream) {
+                                const ScanRequest& scan, std::uint32_t* sizes, cudaStream_t stream) {
   return launch_shapes(
       chunks, chunks.tiles, shared_size<EncodeShared, EncodeBuffer<Bits>>(chunks.tiles), stream,
       [](auto shape) { return &encode_chunks<shape.value, Bits>; }, slots, places, scan, sizes);

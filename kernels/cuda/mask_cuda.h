@@ -11,6 +11,7 @@
 #include "kernels/core/lane_mask_decode.h"
 #include "kernels/core/lane_mask_scan.h"
 #include "kernels/core/segment_grid.h"
+#include "kernels/cuda/cuda_chunk.h"
 
 namespace quern::kernels {
 
@@ -101,6 +102,22 @@ cudaError_t mask_jobs_async(Element element, const MaskJob* jobs, std::uint32_t 
 /// Restores those of `count` jobs.
 cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uint32_t count, const MaskWorkers& workers,
                                void* workspace, cudaStream_t stream);
+
+/// Small boxes from all over some arrays, as samples are: `each` of them from every array.
+struct SampleBoxes {
+  CudaChunk* at = nullptr;  ///< arrays * each places, some of them empty
+  std::uint32_t count = 0;  ///< all places
+  std::uint32_t each = 1;
+  const LaneMaskRules* rules = nullptr;  ///< those of array i lie rules_stride * i bytes from here
+  std::size_t rules_stride = 0;
+  std::uint8_t* room = nullptr;  ///< room_bytes for each place
+  std::uint64_t room_bytes = 0;
+};
+
+/// Looks for special values in each box as if it were a segment. A box that has some is replaced by its copy, gaps
+/// filled and contiguous, in its room.
+cudaError_t clean_boxes_async(Element element, const SampleBoxes& boxes, const MaskWorkers& workers, void* workspace,
+                              cudaStream_t stream);
 
 /// The stored mask of a segment.
 struct StoredMask {

@@ -105,6 +105,37 @@ __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
 }
 
 template <class Word>
+__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
+    clean_boxes(const __grid_constant__ SampleBoxes boxes, const __grid_constant__ MaskScratch scratch) {
+  using X = WarpLanes;
+  auto& shared = shared_memory<LaneMaskShared>();
+  for (std::uint32_t k = draw(scratch.counter); k < boxes.count; k = draw(scratch.counter)) {
+    CudaChunk& box = boxes.at[k];
+    if (box.empty()) continue;
+    LaneSegment<const Word> segment;
+    segment.cells = static_cast<const Word*>(box.values);
+    for (unsigned a = 0; a < 3; ++a) segment.extents[a] = static_cast<std::uint32_t>(box.box.extents[a]);
+    for (unsigned a = 0; a < 2; ++a) segment.strides[a] = box.box.strides[a];
+    const auto* const all_rules = reinterpret_cast<const std::uint8_t*>(boxes.rules);
+    const auto& rules = *reinterpret_cast<const LaneMaskRules*>(all_rules + k / boxes.each * boxes.rules_stride);
+    const ScanCounts counts = scan_lanes<X>(segment, rules, 0, segment.rows()).counts();
+    if (!counts.any_mandatory && !may_have_repeated(rules.repeated, counts, segment.elems())) continue;
+    const LaneMaskMemory memory = memory_of_warp(scratch, segment);
+    LaneMaskFinder<X, Word> finder(segment, rules, shared, memory);
+    find_mask<WordsOfWidth<Word>>(finder, rules.repeated, counts, segment.elems());
+    if (finder.mask().masked == 0) continue;
+    void* const copy = boxes.room + k * boxes.room_bytes;
+    fill_lanes<X>(segment, memory.classes, static_cast<Word*>(copy));
+    X::sync();
+    if (X::lane() == 0) {
+      box.values = copy;
+      box.box.strides = {std::uint64_t{segment.extents[1]} * segment.extents[2], segment.extents[2]};
+    }
+    X::sync();
+  }
+}
+
+template <class Word>
 cudaError_t launch_scan_masks(const LaneMaskRules& rules, const SegmentGrid& grid, const void* in, SegmentScan* scans,
                               cudaStream_t stream) {
   return launch(&scan_segments<Word>, {static_cast<unsigned>(grid.segments()), kScanWarps * kLanes}, stream, rules,
@@ -124,7 +155,13 @@ cudaError_t launch_decode_masks(const RestoreJob* jobs, std::uint32_t count, con
 }
 
 template <class Word>
+cudaError_t launch_clean_boxes(const SampleBoxes& boxes, const MaskScratch& scratch, std::uint32_t warps,
+                               cudaStream_t stream) {
+  return launch(&clean_boxes<Word>, {warps, kLanes, sizeof(LaneMaskShared)}, stream, boxes, scratch);
+}
+
+template <class Word>
 inline constexpr MaskLaunches kMaskLaunchesOf{&launch_scan_masks<Word>, &launch_encode_masks<Word>,
-                                              &launch_decode_masks<Word>};
+                                              &launch_decode_masks<Word>, &launch_clean_boxes<Word>};
 
 }  // namespace quern::kernels

@@ -20,6 +20,7 @@ struct MaskLaunches {
                         cudaStream_t stream);
   cudaError_t (*decode)(const RestoreJob* jobs, std::uint32_t count, const MaskScratch& scratch, std::uint32_t warps,
                         cudaStream_t stream);
+  cudaError_t (*clean)(const SampleBoxes& boxes, const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream);
 };
 
 extern const MaskLaunches kMaskLaunches8;

@@ -175,6 +175,16 @@ cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uin
   return mask_launches(element).decode(jobs, count, scratch, std::min(workers.warps, count), stream);
 }
 
+cudaError_t clean_boxes_async(Element element, const SampleBoxes& boxes, const MaskWorkers& workers, void* workspace,
+                              cudaStream_t stream) {
+  if (!is_element(element) || workers.warps == 0) return cudaErrorInvalidValue;
+  if (boxes.count == 0) return cudaSuccess;
+  MaskScratch scratch;
+  const cudaError_t error = start_workers(workers, workspace, scratch, stream);
+  if (error != cudaSuccess) return error;
+  return mask_launches(element).clean(boxes, scratch, std::min(workers.warps, boxes.count), stream);
+}
+
 std::size_t mask_slot_bytes(Element element, const SegmentGrid& grid) {
   const SegmentExtents e = grid.segment_extents();
   return aligned(e[0] * e[1] * e[2] * element_bytes(element));

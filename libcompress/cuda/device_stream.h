@@ -9,6 +9,7 @@
 #include <quern/dtype.h>
 #include <quern/status.h>
 
+#include "kernels/core/lane_mask_scan.h"
 #include "libcompress/format/layout.h"
 #include "libcompress/format/segment.h"
 
@@ -35,9 +36,25 @@ struct DeviceStream {
   std::uint64_t end = 0;          ///< found: where the last segment ends
   std::uint64_t index_bytes = 0;  ///< found: bytes of the segments' sizes in the trailer
   StatusCode status = StatusCode::ok;
-  std::uint32_t reserved = 0;
+  bool stored_only = false;  ///< no chunk may be coded
 
   alignas(16) std::uint8_t codec_state[kCodecStateBytes] = {};
+};
+
+/// Bytes of a codec's parameters in the header, at most.
+inline constexpr std::size_t kMostParamsBytes = 32;
+
+/// What is decided of a stream before its first byte.
+struct StreamPlan {
+  EnforcedBound enforced;
+  double range_min = 0.0;
+  double range_max = 0.0;
+  bool has_range = false;
+  kernels::LaneMaskRules mask;
+  std::uint16_t codec_id = 0;
+  std::uint16_t codec_version = 0;
+  std::uint32_t params_bytes = 0;
+  std::uint8_t params[kMostParamsBytes] = {};
 };
 
 struct SegmentRecord {

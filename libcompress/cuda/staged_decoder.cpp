@@ -107,10 +107,10 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
       error = cudaMemcpyAsync(tables.streams, lane.tables.data(), static_cast<std::size_t>(tables_.chunks.offset),
                               cudaMemcpyHostToDevice, queue);
     if (error == cudaSuccess) error = lay_out_chunks_async(tables, boxes, queue);
-    if (error == cudaSuccess) error = read_segments_async(tables, stored_.at(device), true, queue);
+    if (error == cudaSuccess) error = read_segments_async(tables, stored_.at(device), queue);
     if (error == cudaSuccess) error = kernels_.decode(places, stored_.at(device), damaged_.at(device), queue);
     if (error == cudaSuccess) error = copy_plain_chunks_async(tables, boxes, queue);
-    if (error == cudaSuccess) error = join_statuses_async(tables, damaged_.at(device), queue);
+    if (error == cudaSuccess) error = join_statuses_async(tables, damaged_.at(device), nullptr, queue);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(lane.tables.data(), tables.streams, static_cast<std::size_t>(tables_.chunks.offset),
                               cudaMemcpyDeviceToHost, queue);

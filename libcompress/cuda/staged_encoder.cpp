@@ -119,7 +119,8 @@ Status StagedEncoder::enqueue(Lane& lane, std::uint64_t values_bytes) {
       error = cudaMemsetAsync(tables.segment_records, 0,
                               static_cast<std::size_t>(tables_.boxes.offset - tables_.segments.offset), queue);
     if (error == cudaSuccess) error = lay_out_chunks_async(tables, tables_.boxes.at(device), queue);
-    if (error == cudaSuccess) error = kernels_.encode(places, slots_.at(device), slot_bytes_, sizes_.at(device), queue);
+    if (error == cudaSuccess)
+      error = kernels_.encode(places, slots_.at(device), slot_bytes_, {}, sizes_.at(device), queue);
     if (error == cudaSuccess) error = place_segments_async(tables, slots, 0, queue);
     if (error == cudaSuccess) error = write_segments_async(tables, slots, queue);
     if (error == cudaSuccess)
