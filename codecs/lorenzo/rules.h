@@ -16,6 +16,7 @@
 #include <quern/status.h>
 
 #include "kernels/core/chunk_task.h"
+#include "kernels/core/unroll.h"
 #include "libcompress/core/rounding.h"
 #include "libcompress/format/bytes.h"
 
@@ -110,21 +111,22 @@ constexpr void set_int_step(std::uint64_t half, DType dtype, kernels::QuantizerP
 
 constexpr std::uint64_t floor_to_u64(double v) { return v >= 0x1p63 ? ~UINT64_C(0) : static_cast<std::uint64_t>(v); }
 
-/// Numbers of tiles along each axis of a chunk: doubled along x, y, z in turn while the grid has more to give.
+/// Numbers of tiles along each axis of a chunk: doubled along x, y, z in turn while the grid has more to give. Axes are
+/// constants, for an index that is not takes memory on a device.
 constexpr std::array<std::uint64_t, 3> tiles_per_chunk(const std::array<std::uint64_t, 3>& extents,
                                                        kernels::TileShape tile, DType dtype) {
   std::size_t tiles = dtype_bytes(dtype) == 8 ? 4 : dtype_bytes(dtype) == 1 ? 16 : 8;
   const auto size = kernels::tile_extents(tile);
   std::array<std::uint64_t, 3> counts{1, 1, 1};
-  std::size_t axis = 2;
-  for (unsigned idle = 0; tiles > 1 && idle < 3; axis = axis == 0 ? 2 : axis - 1) {
-    if (counts[axis] * size[axis] < extents[axis]) {
-      counts[axis] *= 2;
+  for (bool grown = true; grown && tiles > 1;) {
+    grown = false;
+    kernels::unroll<3>([&](auto i) {
+      constexpr std::size_t kAxis = 2 - decltype(i)::value;
+      if (tiles == 1 || counts[kAxis] * size[kAxis] >= extents[kAxis]) return;
+      counts[kAxis] *= 2;
       tiles /= 2;
-      idle = 0;
-    } else {
-      ++idle;
-    }
+      grown = true;
+    });
   }
   return counts;
 }
@@ -138,8 +140,15 @@ constexpr bool has_float_step(const kernels::ChunkRules& rules) {
 
 constexpr ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dtype) {
   ChunkGrid grid;
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis)
-    grid.extents[axis < layout.first ? 0 : axis < layout.second ? 1 : 2] *= shape[axis];
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+    if (axis < layout.first) {
+      grid.extents[0] *= shape[axis];
+    } else if (axis < layout.second) {
+      grid.extents[1] *= shape[axis];
+    } else {
+      grid.extents[2] *= shape[axis];
+    }
+  }
   const auto counts = detail::tiles_per_chunk(grid.extents, layout.tile, dtype);
   const auto size = kernels::tile_extents(layout.tile);
   for (std::size_t a = 0; a < 3; ++a)

@@ -92,14 +92,17 @@ Status make_room(const Layout& layout, std::uint64_t memory_limit, AlignedBuffer
 
 }  // namespace
 
-Status read_array(const quern_array* array, bool needs_data, Layout& layout) {
+Status read_array(const quern_array* array, bool needs_data, Layout& layout, Spaces spaces) {
   quern_array given{};
   QUERN_RETURN_IF_ERROR(read_struct(array, given));
   if (given.dtype < 0 || given.dtype > 255 || !is_known_dtype(static_cast<std::uint8_t>(given.dtype)))
     return Status(StatusCode::invalid_argument, "{0} is no element type", given.dtype);
-  if (given.memory == QUERN_MEMORY_CUDA)
-    return Status(StatusCode::device_unavailable, "this build has no device backend: copy the array to host memory");
-  if (given.memory != QUERN_MEMORY_HOST)
+  if (given.memory == QUERN_MEMORY_CUDA && spaces == Spaces::host)
+    return Status(
+        StatusCode::unsupported,
+        "this call takes arrays in host memory; those of a device go through a plan and the calls whose names "
+        "end in _async");
+  if (given.memory != QUERN_MEMORY_HOST && given.memory != QUERN_MEMORY_CUDA)
     return Status(StatusCode::invalid_argument, "{0} is no memory space", given.memory);
   if (given.rank > kMaxRank)
     return Status(StatusCode::invalid_shape, "rank {0} is above {1}", given.rank, static_cast<std::int64_t>(kMaxRank));
@@ -110,6 +113,10 @@ Status read_array(const quern_array* array, bool needs_data, Layout& layout) {
   const bool dense = std::all_of(given.strides, given.strides + given.rank, [](std::int64_t s) { return s == 0; });
   if (layout.shape.elems() != 0 && !dense) QUERN_RETURN_IF_ERROR(check_strides(layout));
   layout.contiguous = dense || layout.shape.elems() == 0 || is_contiguous(layout.shape, layout.strides);
+  layout.on_device = given.memory == QUERN_MEMORY_CUDA;
+  layout.device = given.device;
+  if (layout.on_device && !layout.contiguous)
+    return Status(StatusCode::unsupported, "an array on a device must be contiguous: pack it first");
   if (needs_data && layout.data == nullptr && layout.shape.elems() != 0)
     return Status(StatusCode::invalid_argument, "the array's data is NULL");
   return {};

@@ -18,11 +18,16 @@ struct Layout {
   std::array<std::int64_t, kMaxRank> strides{};  ///< elements
   bool contiguous = true;
   std::uint8_t* data = nullptr;
+  bool on_device = false;  ///< in the memory of CUDA device `device`
+  int device = 0;
 };
 
+/// Where a call takes arrays from.
+enum class Spaces { host, host_and_device };
+
 /// Checks type, rank, extents, strides and memory space. `needs_data`: data may be NULL only when there are no
-/// elements.
-Status read_array(const quern_array* array, bool needs_data, Layout& layout);
+/// elements. Arrays on a device are contiguous.
+Status read_array(const quern_array* array, bool needs_data, Layout& layout, Spaces spaces = Spaces::host);
 
 /// An array to be read: the caller's memory, or a packed copy of it.
 class PackedInput {

@@ -252,6 +252,7 @@ Result<std::unique_ptr<DeviceArrayCoder>> make_coder(int ordinal, DType dtype, c
     return Status(StatusCode::unsupported,
                   "arrays in device memory: name a codec that has kernels, as in codec=lorenzo; what auto means may "
                   "have none");
+  QUERN_RETURN_IF_ERROR(check_ordinal(ordinal));
   auto coder = std::make_unique<CudaArrayCoder>(ordinal, dtype, shape);
   QUERN_RETURN_IF_ERROR(coder->open_decompressor(*kernels));
   if (options != nullptr) QUERN_RETURN_IF_ERROR(coder->open_compressor(*kernels, *options));

@@ -67,11 +67,7 @@ class CudaDevice final : public Device {
 }  // namespace
 
 Result<Vector<DeviceInfo>> cuda_devices() {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || (error == cudaSuccess && count == 0))
-    return Status(StatusCode::device_unavailable, "this machine has no CUDA device, or no driver for it");
-  QUERN_RETURN_IF_ERROR(cuda::to_status(error));
+  QUERN_ASSIGN_OR_RETURN(const int count, cuda::device_count());
   try {
     Vector<DeviceInfo> devices;
     for (int i = 0; i < count; ++i) {
@@ -85,12 +81,10 @@ Result<Vector<DeviceInfo>> cuda_devices() {
 }
 
 Result<std::unique_ptr<Device>> open_cuda_device(int ordinal) {
-  QUERN_ASSIGN_OR_RETURN(const Vector<DeviceInfo> devices, cuda_devices());
-  if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= devices.size())
-    return Status(StatusCode::device_unavailable, "there is no CUDA device {0}; this machine has {1}, numbered from 0",
-                  ordinal, static_cast<std::int64_t>(devices.size()));
+  QUERN_RETURN_IF_ERROR(cuda::check_ordinal(ordinal));
   try {
-    return std::unique_ptr<Device>(new CudaDevice(devices[static_cast<std::size_t>(ordinal)]));
+    QUERN_ASSIGN_OR_RETURN(DeviceInfo info, describe_device(ordinal));
+    return std::unique_ptr<Device>(new CudaDevice(std::move(info)));
   } catch (const std::bad_alloc&) {
     return Status(StatusCode::out_of_memory, "out of memory");
   }

@@ -19,6 +19,24 @@ inline Status to_status(cudaError_t error) {
   return Status(StatusCode::device_error, "CUDA error {0}", static_cast<std::int64_t>(error));
 }
 
+/// How many devices there are; `device_unavailable` where there is none.
+inline Result<int> device_count() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || (error == cudaSuccess && count == 0))
+    return Status(StatusCode::device_unavailable, "this machine has no CUDA device, or no driver for it");
+  QUERN_RETURN_IF_ERROR(to_status(error));
+  return count;
+}
+
+/// Whether there is a device of that number.
+inline Status check_ordinal(int ordinal) {
+  QUERN_ASSIGN_OR_RETURN(const int count, device_count());
+  if (ordinal >= 0 && ordinal < count) return {};
+  return Status(StatusCode::device_unavailable, "there is no CUDA device {0}; this machine has {1}, numbered from 0",
+                ordinal, count);
+}
+
 /// Memory of one kind; grows on demand, and its content is lost when it does.
 template <cudaError_t (*kAllocate)(void**, std::size_t), cudaError_t (*kFree)(void*)>
 class CudaMemory {

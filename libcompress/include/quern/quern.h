@@ -8,8 +8,8 @@
  *            No function prints, exits, aborts on input, changes global state or lets a C++ exception out.
  * Arrays.    Shapes are in elements, slowest axis first, rank 0 (one element) to 8. Strides are in elements and may be
  *            negative; all zero means contiguous C order. Other layouts are packed into a copy first (counted
- *            against memory_limit); Fortran programs reverse the extents and copy nothing. Data are host memory, aligned
- *            as their element type, and never owned by the library.
+ *            against memory_limit); Fortran programs reverse the extents and copy nothing. Data are host memory, for
+ *            calls on plans also a CUDA device's, aligned as their element type, and never owned by the library.
  * Streams.   Bytes that describe themselves: type, shape, bound and codec are inside, every part has a checksum.
  *            Output depends on the data and the parameters alone: not on threads, memory limits or instruction set.
  *            Any bytes may be given to a reading function: it succeeds or returns a status.
@@ -25,8 +25,7 @@
  * Threads.   The library starts none of its own unless `threads` says so; with `runner` it starts none at all.
  * Sizes.     Bytes and elements are uint64_t or size_t and never assumed to fit in 32 bits.
  * Numbers.   Enumerators are stored in streams or compared by callers: a value never changes its meaning.
- * Reserved.  Names that begin with quern_session_, quern_batch_ and quern_estimate: states between frames, many arrays in
- *            one call, quality without compressing.
+ * Reserved.  Names that begin with quern_session_ and quern_estimate: states between frames, quality without compressing.
  *
  * A whole program:
  *
@@ -297,20 +296,54 @@ QUERN_API quern_status quern_plan_create(quern_context* context, const quern_par
 QUERN_API void quern_plan_destroy(quern_plan* plan);
 /** A size that no stream made with this plan exceeds. */
 QUERN_API quern_status quern_plan_bound(const quern_plan* plan, uint64_t* bytes);
-/** Bytes of memory, in the arrays' memory space, that a queued call with this plan works in. 0 for host memory: the
- * work is done at once, in memory from the context's allocator. */
+/** Bytes of memory, in the arrays' memory space, that a queued call with this plan works in: exactly, for compressing
+ * and for decompressing. 0 for host memory: the work is done at once, in memory from the context's allocator. */
 QUERN_API quern_status quern_plan_workspace(const quern_plan* plan, uint64_t* bytes);
+/** The same for decompressing alone; `array` gives type, extents and memory space. */
+QUERN_API quern_status quern_decompress_workspace(const quern_array* array, uint64_t* bytes);
 
-/** Queues a compression on `queue` (of the device that holds the array) and returns; nothing is allocated in the
- * array's memory space, and workspace, stream, `*size` and array belong to the call until the queue has passed it. Host
- * memory: `queue` is NULL, the workspace may be NULL, and everything is done when the call returns. */
+/** What became of queued work, once the queue has passed it: at the start of the workspace, one for each array. */
+typedef struct quern_outcome {
+  quern_status status; /**< of the work; what a call returns is about its arguments */
+  int32_t reserved;
+  uint64_t bytes; /**< of the stream, or of the array that was decoded; 0 when it failed */
+} quern_outcome;
+
+/** Queues a compression and returns. Nothing is allocated in the array's memory space, nothing is waited for, and
+ * workspace, stream, `*size` and array belong to the call until the queue has passed it.
+ *
+ * Arrays in device memory: `queue` is a cudaStream_t of that device (also one that is being captured into a graph: plan
+ * and memory must live as long as the graph). The array is contiguous; workspace (an address that 256 divides) and
+ * stream are memory of the device; up to 7 bytes around the stream are read. `size` may be NULL, or point to memory
+ * that the device writes, its own or page-locked. A quern_outcome is left in the workspace. The plan's codec must have
+ * kernels: name it (codec=lorenzo); bounds of kind psnr and ratio, and shapes whose chunks are too small, are refused
+ * with QUERN_ERROR_UNSUPPORTED when the plan is made.
+ *
+ * Host memory: `queue` is NULL, the workspace may be NULL, and everything is done when the call returns. */
 QUERN_API quern_status quern_compress_async(quern_context* context, const quern_plan* plan, const quern_array* array,
                                             void* workspace, uint64_t workspace_bytes, void* stream, uint64_t capacity,
                                             uint64_t* size, void* queue);
-/** The same for a decompression. */
+/** The same for a decompression. On a device: streams of codecs that have kernels, of exactly `size` bytes, which may
+ * be anything; the outcome tells. */
 QUERN_API quern_status quern_decompress_async(quern_context* context, const void* stream, uint64_t size,
                                               quern_array* array, void* workspace, uint64_t workspace_bytes,
                                               void* queue);
+
+/** Many arrays of the plan's type and extents in one call, for memory of a device: tables of `count` pointers and sizes
+ *  that lie there too. Bytes of workspace that such a call works in. */
+QUERN_API quern_status quern_batch_workspace(const quern_plan* plan, uint32_t count, uint64_t* bytes);
+/** Stream i has room for capacities[i] bytes. `sizes` and `statuses` may be NULL; the workspace begins with `count`
+ *  outcomes. An array that fails leaves the others alone. Otherwise as quern_compress_async. */
+QUERN_API quern_status quern_batch_compress_async(quern_context* context, const quern_plan* plan,
+                                                  const void* const* arrays, uint32_t count, void* workspace,
+                                                  uint64_t workspace_bytes, void* const* streams,
+                                                  const uint64_t* capacities, uint64_t* sizes, quern_status* statuses,
+                                                  void* queue);
+/** Stream i has sizes[i] bytes. */
+QUERN_API quern_status quern_batch_decompress_async(quern_context* context, const quern_plan* plan,
+                                                    const void* const* streams, const uint64_t* sizes, uint32_t count,
+                                                    void* workspace, uint64_t workspace_bytes, void* const* arrays,
+                                                    quern_status* statuses, void* queue);
 
 /* ---- look first ------------------------------------------------------------------------------------------------- */
 
