@@ -127,18 +127,6 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
   std::uint32_t shapes_ = 0;
 };
 
-/// Every layout that get_params takes.
-Vector<Layout> stored_layouts(const Shape& shape) {
-  using kernels::TileShape;
-  const auto rank = static_cast<std::uint8_t>(shape.rank());
-  Vector<Layout> layouts{{TileShape::line, 0, 0}};
-  for (std::uint8_t k = 0; k <= rank; ++k) {
-    layouts.push_back({TileShape::plane, 0, k});
-    for (std::uint8_t j = 0; j <= k; ++j) layouts.push_back({TileShape::block, j, k});
-  }
-  return layouts;
-}
-
 class LorenzoChunkKernels final : public cuda::ChunkKernels {
  public:
   bool serves(std::span<const std::uint8_t> state) const override {
@@ -156,9 +144,9 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
       return Status(StatusCode::out_of_memory, "lorenzo: out of memory while planning");
     }
   }
-  Vector<SegmentLayout> possible_layouts(DType dtype, const Shape& shape) const override {
+  Vector<SegmentLayout> usual_layouts(DType dtype, const Shape& shape) const override {
     Vector<SegmentLayout> out;
-    for (const Layout& layout : stored_layouts(shape))
+    for (const Layout& layout : all_layouts(shape))
       out.push_back(SegmentLayout(make_grid(shape, layout, dtype), dtype));
     return out;
   }

@@ -45,7 +45,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
 
   Status open_decompressor(const ChunkKernels& kernels) {
     kernels_ = &kernels;
-    Vector<SegmentLayout> layouts = kernels.possible_layouts(dtype_, shape_);
+    Vector<SegmentLayout> layouts = kernels.usual_layouts(dtype_, shape_);
     layouts.push_back(SegmentLayout(stored_grid(shape_.elems(), dtype_), dtype_));
     readable_ = LayoutLimits(layouts);
     return {};
@@ -212,7 +212,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     steps.then([&] { return start_streams_async(arrays, places, queue); })
         .then([&] { return read_headers_async(kernels_->info().id, places, queue); })
         .then([&] { return kernels_->open(places, queue); })
-        .then([&] { return read_trailers_async(tables, queue); });
+        .then([&] { return read_trailers_async(tables, room.workers.bytes_per_warp, queue); });
     if (tables.segments != 0)
       steps.then([&] { return lay_out_chunks_async(tables, boxes, queue); })
           .then([&] { return read_segments_async(tables, stored, queue); })

@@ -64,8 +64,8 @@ class ChunkKernels {
   /// Fails on settings that make no sense. The sample that plans are made from is the array's first `sample` elements.
   virtual Result<std::unique_ptr<ArrayPlanner>> planner(DType dtype, const Shape& shape, const Settings& settings,
                                                         std::uint64_t sample) const = 0;
-  /// All layouts that streams of a type and shape may have.
-  virtual Vector<SegmentLayout> possible_layouts(DType dtype, const Shape& shape) const = 0;
+  /// The layouts that encoders choose for a type and shape unless they are told another.
+  virtual Vector<SegmentLayout> usual_layouts(DType dtype, const Shape& shape) const = 0;
   /// Streams whose plan names this codec: reads the parameters to codec_state, and sets the status of streams that do
   /// not make sense, for instance because the layout is not the codec's.
   virtual cudaError_t open(const StreamPlaces& places, cudaStream_t queue) const = 0;

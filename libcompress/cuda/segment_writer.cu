@@ -65,6 +65,7 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes)
     s.chunks[k].stored = stored[half];
     s.chunks[k].offset = body + (half == 0 ? low : low_total + high) - stored[half];
   }
+  __syncwarp();  // every lane has read what the last one writes
   if (lane != kLanes - 1) return;
   s.record->mask_bytes = mask_bytes;
   s.record->bytes = body + std::uint64_t{low_total} + high + kSegmentChecksumBytes;
@@ -134,7 +135,7 @@ __device__ __forceinline__ void copy_raw_chunk(const DeviceStream& stream, const
   }
 }
 
-/// A CTA for each chunk: its bytes to their place, and their check.
+/// A CTA for each chunk: its bytes to their place.
 __global__ void __launch_bounds__(kCopyThreads)
     write_chunks(const __grid_constant__ StreamTables tables, const __grid_constant__ ChunkSlots slots) {
   const std::uint64_t place = blockIdx.x;
@@ -142,16 +143,24 @@ __global__ void __launch_bounds__(kCopyThreads)
   const std::uint64_t k = place % tables.chunks;
   if (s.stream == nullptr || s.stream->status != StatusCode::ok || k >= s.stream->layout.segment_chunks(s.number))
     return;
-  ChunkRecord& chunk = s.chunks[k];
+  const ChunkRecord& chunk = s.chunks[k];
   std::uint8_t* const to = s.stream->bytes + s.record->offset + chunk.offset;
   if (chunk.form == ChunkForm::coded)
     kernels::copy_bytes(to, slots.slots + (first_slot(tables, s) + k) * slots.slot_bytes, chunk.stored, threadIdx.x,
                         kCopyThreads);
   if (chunk.form == ChunkForm::raw) copy_raw_chunk(*s.stream, s.stream->layout.chunk_box(s.number, k), to);
-  __syncthreads();
-  if (threadIdx.x >= kLanes) return;
-  const std::uint64_t check = kernels::warp_xxh3({to, chunk.stored});
-  if (threadIdx.x == 0) chunk.check = static_cast<std::uint16_t>(check);
+}
+
+/// A warp for each chunk: its check. Hashing reads whole words, which neighbours share; so all chunks are written first.
+__global__ void __launch_bounds__(kSegmentWarps* kLanes) check_chunks(const __grid_constant__ StreamTables tables) {
+  const std::uint64_t place = std::uint64_t{blockIdx.x} * kSegmentWarps + threadIdx.x / kLanes;
+  const WarpSegment s = segment_at(tables, place / tables.chunks);
+  const std::uint64_t k = place % tables.chunks;
+  if (s.stream == nullptr || s.stream->status != StatusCode::ok || k >= s.stream->layout.segment_chunks(s.number))
+    return;
+  ChunkRecord& chunk = s.chunks[k];
+  const std::uint64_t check = kernels::warp_xxh3({s.stream->bytes + s.record->offset + chunk.offset, chunk.stored});
+  if (WarpLanes::lane() == 0) chunk.check = static_cast<std::uint16_t>(check);
 }
 
 /// A warp for each segment: everything of it that is not a chunk.
@@ -179,10 +188,12 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes, 4) seal_segments(const 
   __syncwarp();
   const std::uint64_t head = mask + record.mask_bytes;
   const std::uint64_t head_check = bound_checksum(s, bytes, head);
+  __syncwarp();  // hashing reads whole words, what is written next with them
   if (lane == 0) ByteWriter({bytes + head, kHeadCheckBytes}).u32(static_cast<std::uint32_t>(head_check));
   __syncwarp();
   const std::uint64_t covered = record.bytes - kSegmentChecksumBytes;
   const std::uint64_t checksum = bound_checksum(s, bytes, covered);
+  __syncwarp();
   if (lane == 0) ByteWriter({bytes + covered, kSegmentChecksumBytes}).u64(checksum);
 }
 
@@ -202,8 +213,11 @@ cudaError_t place_segments_async(const StreamTables& tables, const ChunkSlots& s
 cudaError_t write_segments_async(const StreamTables& tables, const ChunkSlots& slots, cudaStream_t queue) {
   if (tables.count == 0 || tables.segments == 0) return cudaSuccess;
   const std::uint64_t chunks = std::uint64_t{tables.count} * tables.segments * tables.chunks;
-  const cudaError_t error =
+  cudaError_t error =
       kernels::launch(&write_chunks, {static_cast<unsigned>(chunks), kCopyThreads}, queue, tables, slots);
+  if (error != cudaSuccess) return error;
+  const auto blocks = static_cast<unsigned>((chunks + kSegmentWarps - 1) / kSegmentWarps);
+  error = kernels::launch(&check_chunks, {blocks, kSegmentWarps * kLanes}, queue, tables);
   if (error != cudaSuccess) return error;
   return kernels::launch(&seal_segments, {segment_blocks(tables), kSegmentWarps * kLanes}, queue, tables);
 }

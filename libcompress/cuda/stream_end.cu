@@ -44,6 +44,7 @@ __global__ void __launch_bounds__(kLanes)
     }
     __syncwarp();
     const std::uint64_t check = trailer_check(stream, trailer, stream.index_bytes);
+    __syncwarp();  // hashing reads whole words, what is written next with them
     if (WarpLanes::lane() == 0) {
       ByteWriter end({footer + kFooterBytes - kFooterUncheckedBytes, kFooterUncheckedBytes});
       put_footer_end(end, check);
@@ -80,13 +81,23 @@ __device__ __forceinline__ StatusCode read_index(const DeviceStream& stream, con
   return code_of(walk.fault().what);
 }
 
+__device__ __forceinline__ bool has_room(const StreamTables& tables, std::uint64_t mask_bytes,
+                                         const SegmentLayout& layout) {
+  if (layout.segments() > tables.segments) return false;
+  if (layout.segments() == 0) return true;
+  const Index3 e = layout.segment_box(0).extents;
+  return layout.segment_chunks(0) <= tables.chunks && kernels::LaneMaskLayout({e[0], e[1], e[2]}).bytes() <= mask_bytes;
+}
+
 /// A warp for each stream.
-__global__ void __launch_bounds__(kLanes) read_trailers(const __grid_constant__ StreamTables tables) {
+__global__ void __launch_bounds__(kLanes)
+    read_trailers(const __grid_constant__ StreamTables tables, std::uint64_t mask_bytes) {
   DeviceStream& stream = tables.streams[blockIdx.x];
   if (stream.status != StatusCode::ok) return;
   Footer footer;
   std::uint64_t begin = 0;
-  StatusCode status = stream.segments <= tables.segments ? find_trailer(stream, footer, begin) : StatusCode::corrupt;
+  StatusCode status = StatusCode::unsupported;
+  if (has_room(tables, mask_bytes, stream.layout)) status = find_trailer(stream, footer, begin);
   if (status == StatusCode::ok &&
       static_cast<std::uint32_t>(trailer_check(stream, stream.bytes + begin, footer.index_bytes)) != footer.check)
     status = StatusCode::checksum_mismatch;
@@ -111,8 +122,8 @@ cudaError_t write_trailers_async(const StreamTables& tables, const DeviceArrays&
   return kernels::launch(&write_trailers, {tables.count, kLanes}, queue, tables, arrays, outcomes);
 }
 
-cudaError_t read_trailers_async(const StreamTables& tables, cudaStream_t queue) {
-  return kernels::launch(&read_trailers, {tables.count, kLanes}, queue, tables);
+cudaError_t read_trailers_async(const StreamTables& tables, std::uint64_t mask_bytes, cudaStream_t queue) {
+  return kernels::launch(&read_trailers, {tables.count, kLanes}, queue, tables, mask_bytes);
 }
 
 cudaError_t tell_outcomes_async(const StreamTables& tables, const DeviceArrays& arrays, std::uint64_t bytes,

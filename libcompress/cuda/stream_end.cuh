@@ -14,8 +14,10 @@ cudaError_t write_trailers_async(const StreamTables& tables, const DeviceArrays&
                                  cudaStream_t queue);
 
 /// Given headers that were read, queues the kernel that reads trailers, which may be any bytes, to the segments'
-/// records. A stream has to end where its memory does.
-cudaError_t read_trailers_async(const StreamTables& tables, cudaStream_t queue);
+/// records. A stream has to end where its memory does. One whose layout
+/// the tables, or `mask_bytes` for the mask of a segment, have no room for is unsupported: those that encoders choose
+/// fit.
+cudaError_t read_trailers_async(const StreamTables& tables, std::uint64_t mask_bytes, cudaStream_t queue);
 
 /// Queues the kernel that tells of each array of `bytes` bytes that was decoded.
 cudaError_t tell_outcomes_async(const StreamTables& tables, const DeviceArrays& arrays, std::uint64_t bytes,

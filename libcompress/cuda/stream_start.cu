@@ -122,6 +122,7 @@ __global__ void __launch_bounds__(kLanes)
   const StatusCode status = shared.status;
   std::uint64_t checksum = 0;
   if (status == StatusCode::ok) checksum = kernels::warp_xxh3({stream.bytes, shared.bytes});
+  __syncwarp();  // hashing reads whole words, what is written next with them
   if (WarpLanes::lane() != 0) return;
   stream.status = status;
   if (status != StatusCode::ok) return;
@@ -196,6 +197,7 @@ __global__ void __launch_bounds__(kLanes)
       stream.first_offset = shared.bytes;
     }
   }
+  __syncwarp();  // every lane has seen the status that there was
   if (WarpLanes::lane() == 0) stream.status = status;
 }
 
