@@ -151,7 +151,8 @@ __global__ void __launch_bounds__(kCopyThreads)
   if (chunk.form == ChunkForm::raw) copy_raw_chunk(*s.stream, s.stream->layout.chunk_box(s.number, k), to);
 }
 
-/// A warp for each chunk: its check. Hashing reads whole words, which neighbours share; so all chunks are written first.
+/// A warp for each chunk: its check. Hashing reads whole words, which neighbours share; so all chunks are written
+/// first.
 __global__ void __launch_bounds__(kSegmentWarps* kLanes) check_chunks(const __grid_constant__ StreamTables tables) {
   const std::uint64_t place = std::uint64_t{blockIdx.x} * kSegmentWarps + threadIdx.x / kLanes;
   const WarpSegment s = segment_at(tables, place / tables.chunks);

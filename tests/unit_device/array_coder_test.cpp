@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit_device/device_job.h"
+#include "tests/gpu/device_job.h"
+#include "tests/simt/cuda_test.h"
 
 namespace quern {
 namespace {

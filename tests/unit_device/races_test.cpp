@@ -2,7 +2,8 @@
 #include <random>
 #include <string>
 
-#include "tests/unit_device/device_job.h"
+#include "tests/gpu/device_job.h"
+#include "tests/simt/cuda_test.h"
 
 namespace quern::testing {
 namespace {

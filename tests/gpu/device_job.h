@@ -14,8 +14,8 @@
 #include <quern/device_arrays.h>
 #include <quern/stream_io.h>
 
-#include "tests/simt/cuda_test.h"
 #include "tests/support/array_cases.h"
+#include "tests/support/device_buffer.h"
 
 namespace quern::testing {
 

@@ -1,0 +1,101 @@
+// Arrays in device memory: queued, in batches and from a graph, with the bytes and values of the CPU, run after run.
+#include <cstdlib>
+#include <string>
+
+#include "tests/gpu/device_job.h"
+
+namespace quern::testing {
+namespace {
+
+std::uint64_t runs() {
+  const char* const text = std::getenv("QUERN_GPU_RUNS");
+  return text == nullptr ? 100 : std::strtoull(text, nullptr, 10);
+}
+
+/// Compresses all arrays in one call and decompresses the streams in another.
+void compare(const std::vector<OwnedArray>& arrays, const CompressOptions& options, std::uint64_t times = 1) {
+  const OwnedArray& like = arrays.front();
+  auto coder = device_compressor(0, like.dtype, like.shape, options);
+  ASSERT_TRUE(coder.ok()) << coder.status().text();
+  std::vector<Bytes> expected, values;
+  std::vector<std::uint64_t> sizes;
+  std::size_t most = 1;
+  for (const OwnedArray& array : arrays) {
+    expected.push_back(on_host(array, options));
+    sizes.push_back(expected.back().size());
+    most = std::max(most, expected.back().size());
+    OwnedArray back = array;
+    ASSERT_EQ(decoded_on_host(expected.back(), back), StatusCode::ok);
+    values.emplace_back(back.bytes.begin(), back.bytes.end());
+  }
+  DeviceJob job(**coder, arrays.size(), like.bytes.size(), most);
+  job.room().put(sizes);
+  Stream queue;
+  for (std::uint64_t run = 0; run < times; ++run) {
+    SCOPED_TRACE("run " + std::to_string(run));
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      job.array(i).put({arrays[i].bytes.begin(), arrays[i].bytes.end()});
+      job.stream(i).put(Bytes(most, 0x5c));
+    }
+    ASSERT_TRUE(job.compress(queue).ok());
+    ASSERT_EQ(cudaStreamSynchronize(queue), cudaSuccess);
+    ASSERT_EQ(job.statuses(), std::vector<std::int32_t>(arrays.size(), 0));
+    ASSERT_EQ(job.sizes(), sizes);
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      ASSERT_EQ(job.stream(i).get(sizes[i]), expected[i]) << "array " << i;
+      job.array(i).put(Bytes(like.bytes.size(), 0xa5));
+    }
+    ASSERT_TRUE(job.decompress(queue).ok());
+    ASSERT_EQ(cudaStreamSynchronize(queue), cudaSuccess);
+    ASSERT_EQ(job.statuses(), std::vector<std::int32_t>(arrays.size(), 0));
+    for (std::size_t i = 0; i < arrays.size(); ++i) ASSERT_EQ(job.array(i).get(), values[i]) << "array " << i;
+  }
+}
+
+TEST(DeviceArrays, EveryTypeDataAndBound_SameBytesAndValues) {
+  for (const DType dtype : all_dtypes()) {
+    std::vector<OwnedArray> arrays;
+    for (const Data data : all_data()) arrays.push_back(make_array(dtype, shape_of({5, 37, 41}), data));
+    SCOPED_TRACE(dtype_name(dtype));
+    compare(arrays, lorenzo(BoundKind::rel, 1e-3));
+    compare(arrays, lorenzo(BoundKind::lossless, 0));
+    if (is_float(dtype)) compare(arrays, lorenzo(BoundKind::pwrel, 1e-2));
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(DeviceArrays, ManyRuns_SameBytesAndValues) {
+  for (const Data data : {Data::smooth, Data::land})
+    compare({make_array(DType::f32, shape_of({30, 100, 100}), data)}, lorenzo(BoundKind::rel, 1e-3), runs());
+}
+
+TEST(DeviceArrays, Graph_ReplaysBothWays) {
+  const CompressOptions options = lorenzo(BoundKind::rel, 1e-3);
+  const OwnedArray first = make_array(DType::f32, shape_of({40, 90}), Data::noise);
+  auto coder = device_compressor(0, first.dtype, first.shape, options);
+  ASSERT_TRUE(coder.ok());
+  DeviceJob job(**coder, 1, first.bytes.size(), 2 * first.bytes.size());
+  Stream queue;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(queue, cudaStreamCaptureModeGlobal), cudaSuccess);
+  ASSERT_TRUE(job.compress(queue).ok());
+  ASSERT_TRUE(job.decompress(queue).ok());
+  ASSERT_EQ(cudaStreamEndCapture(queue, &graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+  for (const Data data : {Data::noise, Data::land, Data::constant}) {
+    const OwnedArray array = make_array(DType::f32, first.shape, data);
+    const Bytes expected = on_host(array, options);
+    job.array(0).put({array.bytes.begin(), array.bytes.end()});
+    job.room().put({expected.size()});
+    ASSERT_EQ(cudaGraphLaunch(exec, queue), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(queue), cudaSuccess);
+    EXPECT_EQ(job.statuses(), std::vector<std::int32_t>{0});
+    EXPECT_EQ(job.stream(0).get(expected.size()), expected);
+  }
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+}  // namespace
+}  // namespace quern::testing
