@@ -16,6 +16,9 @@ struct Options {
   unsigned resident_blocks = 0;        ///< blocks of a kernel that run at a time; 0: drawn for each launch, 32 at most
   /// Switches between threads after which a launch has failed if no thread ended and no barrier opened meanwhile.
   std::uint64_t idle_steps = 20'000'000;
+  /// Fails a launch at the first race; kernels must come from quern_simt_library(... WATCHED).
+  bool watch_races = false;
+  bool print_failures = true;  ///< of kernels, on stderr
 };
 
 /// Starts anew: no streams, memory, errors, counts. Handles and pointers from before are invalid.

@@ -3,10 +3,13 @@
 
 #include <vector>
 
-#include "tests/unit_cuda/device_buffer.h"
+#include "tests/simt/cuda_test.h"
 #include "tests/unit_cuda/grid_cases.h"
 
 namespace quern::kernels::testing {
+
+using quern::testing::DeviceBuffer;
+using quern::testing::Stream;
 
 /// Most that the chunks of a grid take.
 inline std::size_t largest_encoding(const GridCase& c) {

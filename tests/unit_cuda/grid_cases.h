@@ -109,7 +109,10 @@ inline GridCase make_grid_case(Element element, QuantizerKind kind, TileShape ti
   c.name = "element " + std::to_string(static_cast<int>(element)) + " tile " + std::to_string(static_cast<int>(tile)) +
            " quantizer " + std::to_string(static_cast<int>(kind)) + " content " +
            std::to_string(static_cast<int>(content)) + " extents";
-  for (const std::uint64_t n : grid.extents) c.name += " " + std::to_string(n);
+  for (const std::uint64_t n : grid.extents) {
+    c.name += ' ';
+    c.name += std::to_string(n);
+  }
   const std::size_t size = element_bytes(element);
   const std::size_t count = grid.extents[0] * grid.extents[1] * grid.extents[2];
   c.elements.resize(count * size);

@@ -43,6 +43,7 @@ struct Warp {
 
 struct Cta {
   CtaPlace place;
+  unsigned slot = 0;  ///< among the resident blocks
   std::vector<Warp> warps;
   unsigned threads_left = 0;
   BarrierKind barrier_kind = BarrierKind::plain;

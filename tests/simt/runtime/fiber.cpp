@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "tests/simt/runtime/pages.h"
 #include "tests/simt/runtime/sanitizers.h"
 
 namespace simt {
@@ -13,7 +14,6 @@ namespace context = boost::context::detail;
 
 /// Instrumented code has large frames.
 constexpr std::size_t kStackBytes = (kAddressSanitizer ? 256 : 64) * 1024;
-constexpr std::size_t kGuardBytes = 4096;
 
 namespace {
 
@@ -35,28 +35,28 @@ struct FiberEntry {
 };
 
 Fiber::Fiber(Entry entry) : entry_(entry) {
-  void* const mapping = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
+  void* const mapping = mmap(nullptr, page_bytes() + kStackBytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) std::abort();
   mapping_ = static_cast<std::byte*>(mapping);
-  if (mprotect(mapping_, kGuardBytes, PROT_NONE) != 0) std::abort();
-  bottom_ = mapping_ + kGuardBytes;
+  if (mprotect(mapping_, page_bytes(), PROT_NONE) != 0) std::abort();
+  bottom_ = mapping_ + page_bytes();
   bytes_ = kStackBytes;
   restart();
 }
 
 Fiber::~Fiber() {
   if (mapping_ == nullptr) return;
-  unpoison(mapping_, kGuardBytes + kStackBytes);
-  munmap(mapping_, kGuardBytes + kStackBytes);
+  unpoison(mapping_, page_bytes() + kStackBytes);
+  munmap(mapping_, page_bytes() + kStackBytes);
 }
 
 void Fiber::restart() {
   unpoison(bottom_, bytes_);
   // Stacks begin at different places of their pages, or the frames of a warp's 32 lanes would evict each other from the
   // cache.
-  const std::size_t colour = reinterpret_cast<std::uintptr_t>(mapping_) / (kGuardBytes + kStackBytes) % 13 * 320;
-  context_ = context::make_fcontext(mapping_ + kGuardBytes + bytes_ - colour, bytes_ - colour, &FiberEntry::run);
+  const std::size_t colour = reinterpret_cast<std::uintptr_t>(mapping_) / (page_bytes() + kStackBytes) % 13 * 320;
+  context_ = context::make_fcontext(mapping_ + page_bytes() + bytes_ - colour, bytes_ - colour, &FiberEntry::run);
 }
 
 void Fiber::switch_to(Fiber& to) {

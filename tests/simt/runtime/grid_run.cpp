@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <new>
 #include <numeric>
 
@@ -14,12 +15,12 @@ const ThreadPlace* running = nullptr;
 namespace {
 
 /// What threadIdx and its like show.
-uint3 thread_index{};
-CtaPlace cta_place;
+uint3 running_index{};
+CtaPlace running_place;
 
 /// Threads of an SM; more are not resident at once, whatever is asked for.
 constexpr unsigned kResidentThreads = 2048;
-constexpr std::size_t kSharedAlignment = 16;
+constexpr std::align_val_t kSharedAlignment{16};
 
 GridRun* current_run = nullptr;
 
@@ -29,17 +30,17 @@ std::vector<std::unique_ptr<Fiber>>& fiber_pool() {
   return pool;
 }
 
-/// Thrown through the frames of the thread that failed; all other threads are left where they are.
-struct LaunchFailed {};
+uint3 place_in(const dim3& all, unsigned n) { return {n % all.x, n / all.x % all.y, n / all.x / all.y}; }
 
 std::uint32_t bit_of(unsigned lane) { return 1u << lane; }
 
 std::shared_ptr<unsigned char> shared_buffer(std::size_t bytes) {
   if (bytes == 0) return nullptr;
-  const std::align_val_t alignment{kSharedAlignment};
-  return {static_cast<unsigned char*>(::operator new(bytes, alignment)),
-          [alignment](unsigned char* at) { ::operator delete(at, alignment); }};
+  return {static_cast<unsigned char*>(::operator new(bytes, kSharedAlignment)),
+          [](unsigned char* at) { ::operator delete(at, kSharedAlignment); }};
 }
+
+}  // namespace
 
 std::string text(const uint3& at) {
   std::string out = std::to_string(at.x);
@@ -49,12 +50,11 @@ std::string text(const uint3& at) {
   return out += std::to_string(at.z);
 }
 
-}  // namespace
-
 GridRun* GridRun::current() { return current_run; }
 
 GridRun::GridRun(const KernelLaunch& launch, const RunLimits& limits, std::uint64_t seed)
     : launch_(launch), limits_(limits), random_(seed) {
+  threads_ = launch.threads.x * launch.threads.y * launch.threads.z;
   constexpr unsigned kLeaveMasks[] = {1, 7, 63, 1023};
   leave_mask_ = kLeaveMasks[random_.below(4)];
   order_.resize(static_cast<std::size_t>(launch.blocks.x) * launch.blocks.y * launch.blocks.z);
@@ -67,31 +67,35 @@ GridRun::GridRun(const KernelLaunch& launch, const RunLimits& limits, std::uint6
 GridRun::~GridRun() { current_run = nullptr; }
 
 unsigned GridRun::residency(unsigned wanted) {
-  const unsigned threads = launch_.threads.x * launch_.threads.y * launch_.threads.z;
   if (wanted == 0) wanted = 1u << random_.below(6);
-  const unsigned fitting = std::max(1u, kResidentThreads / threads);
+  const unsigned fitting = std::max(1u, kResidentThreads / threads_);
   return std::min({wanted, fitting, static_cast<unsigned>(order_.size())});
 }
 
 std::string GridRun::run() {
   current_run = this;
-  const unsigned threads = launch_.threads.x * launch_.threads.y * launch_.threads.z;
-  const unsigned warps = (threads + kWarpLanes - 1) / kWarpLanes;
+  const unsigned warps = (threads_ + kWarpLanes - 1) / kWarpLanes;
+  const unsigned slots = residency(limits_.resident_blocks);
+  if (limits_.watch_races) {
+    if (order_.size() * threads_ > RaceWatch::kMaxThreads)
+      return "kernel " + symbol_name(launch_.kernel) + " has too many threads to be watched for races";
+    watch_ = std::make_unique<RaceWatch>(static_cast<unsigned>(order_.size()), threads_, slots);
+  }
   auto& pool = fiber_pool();
   std::size_t fibers = 0;
-  for (unsigned slot = residency(limits_.resident_blocks); slot > 0; --slot) {
+  for (unsigned slot = 0; slot < slots; ++slot) {
     auto& cta = *ctas_.emplace_back(std::make_unique<Cta>());
+    cta.slot = slot;
     shared_.push_back(shared_buffer(launch_.shared_bytes));
     cta.place.threads = launch_.threads;
     cta.place.blocks = launch_.blocks;
     cta.place.shared = shared_.back().get();
     cta.warps.resize(warps);
-    for (unsigned t = 0; t < threads; ++t) {
+    for (unsigned t = 0; t < threads_; ++t) {
       if (fibers == pool.size()) pool.push_back(std::make_unique<Fiber>(&GridRun::run_threads));
       Warp& warp = cta.warps[t / kWarpLanes];
       ThreadPlace& place = warp.places[t % kWarpLanes];
-      place.index = {t % launch_.threads.x, t / launch_.threads.x % launch_.threads.y,
-                     t / launch_.threads.x / launch_.threads.y};
+      place.index = thread_index(t);
       place.lane = t % kWarpLanes;
       place.cta = &cta.place;
       warp.cta = &cta;
@@ -112,21 +116,19 @@ std::string GridRun::run() {
 /// What a fiber does: one thread of some CTA after another.
 void GridRun::run_threads() {
   while (true) {
-    try {
-      current_run->launch_.body();
-      current_run->exit_thread();
-    } catch (const LaunchFailed&) {
-    }
-    GridRun& run = *current_run;
-    if (!run.failure_.empty()) run.warp_->fibers[run.lane_]->switch_to(run.host_);
+    current_run->launch_.body();
+    current_run->exit_thread();
   }
 }
 
+uint3 GridRun::thread_index(unsigned thread) const { return place_in(launch_.threads, thread); }
+uint3 GridRun::block_index(unsigned block) const { return place_in(launch_.blocks, block); }
+
 void GridRun::start_block(Cta& cta) {
-  const std::uint32_t block = order_[started_++];
-  const dim3& blocks = launch_.blocks;
-  cta.place.index = {block % blocks.x, block / blocks.x % blocks.y, block / blocks.x / blocks.y};
-  cta.threads_left = launch_.threads.x * launch_.threads.y * launch_.threads.z;
+  if (watch_ != nullptr)
+    watch_->begin_block(cta.slot, static_cast<unsigned>(started_), cta.place.shared, launch_.shared_bytes);
+  cta.place.index = block_index(order_[started_++]);
+  cta.threads_left = threads_;
   random_.fill(cta.place.shared, launch_.shared_bytes);
   for (Warp& warp : cta.warps) {
     warp.exited = 0;
@@ -181,14 +183,12 @@ void GridRun::choose() {
   warp_ = warp;
   lane_ = lane;
   running = &warp->places[lane];
-  thread_index = running->index;
-  cta_place = *running->cta;
+  running_index = running->index;
+  running_place = *running->cta;
 }
 
 void GridRun::go_on() {
-  if (active_.empty()) fail(stuck("deadlock"));
-  if (++idle_steps_ > limits_.idle_steps)
-    fail(stuck("no thread ended and no barrier opened in " + std::to_string(limits_.idle_steps) + " switches"));
+  if (active_.empty() || ++idle_steps_ > limits_.idle_steps) abandon(stuck());
   Fiber& self = *warp_->fibers[lane_];
   choose();
   Fiber& next = *warp_->fibers[lane_];
@@ -222,6 +222,7 @@ void GridRun::open_barrier(Cta& cta) {
     case BarrierKind::any: result = flags != 0 ? 1 : 0; break;
     case BarrierKind::count: result = static_cast<int>(flags); break;
   }
+  join_block(cta);
   ++cta.barrier_number;
   cta.barrier_arrived = 0;
   cta.barrier_flags = 0;
@@ -232,9 +233,16 @@ void GridRun::open_barrier(Cta& cta) {
   }
 }
 
-void GridRun::fail(const std::string& what) {
-  failure_ = describe_running() + " " + what;
-  throw LaunchFailed{};
+void GridRun::fail(std::string what) {
+  what.insert(0, describe_running() + " ");
+  abandon(std::move(what));
+}
+
+/// All threads are left where they are. So nothing on their stacks may own memory, and the caller's text is moved.
+void GridRun::abandon(std::string&& why) {
+  failure_ = std::move(why);
+  warp_->fibers[lane_]->switch_to(host_);
+  std::abort();  // nothing switches back
 }
 
 std::string GridRun::describe(const Warp& warp, unsigned lane) const {
@@ -245,16 +253,20 @@ std::string GridRun::describe_running() const {
   return "kernel " + symbol_name(launch_.kernel) + " " + describe(*warp_, lane_);
 }
 
-/// Who waits for what.
-std::string GridRun::stuck(const std::string& why) const {
-  constexpr unsigned kShown = 6;
-  std::string out = "cannot go on: " + why;
-  unsigned waiting = 0;
+/// Why nothing goes on any more, and who waits for what.
+std::string GridRun::stuck() const {
+  constexpr unsigned kShown = 8;  // lines
+  std::string out = active_.empty()
+                        ? "kernel " + symbol_name(launch_.kernel) + " is in a deadlock"
+                        : describe_running() + " and others go on and on: no thread ended and no barrier opened in " +
+                              std::to_string(limits_.idle_steps) + " switches";
+  unsigned count = 0, lines = 0;
   const auto note = [&](const Warp& warp, std::uint32_t lanes, const std::string& where) {
-    waiting += static_cast<unsigned>(std::popcount(lanes));
-    if (lanes != 0 && waiting <= kShown * kWarpLanes)
-      out += "\n  " + describe(warp, static_cast<unsigned>(std::countr_zero(lanes))) + " and " +
-             std::to_string(std::popcount(lanes) - 1) + " more of its warp wait at " + where;
+    if (lanes == 0) return;
+    count += static_cast<unsigned>(std::popcount(lanes));
+    if (++lines > kShown) return;
+    out += "\n  " + describe(warp, static_cast<unsigned>(std::countr_zero(lanes))) + " waits at " + where;
+    if (!std::has_single_bit(lanes)) out += ", with " + std::to_string(std::popcount(lanes) - 1) + " more of its warp";
   };
   for (const auto& cta : ctas_)
     for (const Warp& warp : cta->warps) {
@@ -262,16 +274,16 @@ std::string GridRun::stuck(const std::string& why) const {
       for (unsigned g = 0; g < warp.group_count; ++g)
         note(warp, warp.groups[g].arrived, operation_name(warp.groups[g].operation));
     }
-  return out + "\n  " + std::to_string(waiting) + " threads wait, " + std::to_string(order_.size() - started_) +
+  return out + "\n  " + std::to_string(count) + " threads wait, " + std::to_string(order_.size() - started_) +
          " blocks have not begun";
 }
 
 }  // namespace simt
 
-const uint3& threadIdx = simt::thread_index;
-const uint3& blockIdx = simt::cta_place.index;
-const dim3& blockDim = simt::cta_place.threads;
-const dim3& gridDim = simt::cta_place.blocks;
+const uint3& threadIdx = simt::running_index;
+const uint3& blockIdx = simt::running_place.index;
+const dim3& blockDim = simt::running_place.threads;
+const dim3& gridDim = simt::running_place.blocks;
 
 namespace simt {
 

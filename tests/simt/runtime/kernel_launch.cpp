@@ -23,10 +23,11 @@ bool is_legal(const dim3& blocks, const dim3& threads) {
 }
 
 void run(Runtime& state, const KernelLaunch& launch, int device) {
-  GridRun grid(launch, {state.options.resident_blocks, state.options.idle_steps}, state.random.next());
+  GridRun grid(launch, {state.options.resident_blocks, state.options.watch_races, state.options.idle_steps},
+               state.random.next());
   const std::string what = grid.run();
   if (what.empty()) return;
-  std::fprintf(stderr, "simt: %s\n", what.c_str());
+  if (state.options.print_failures) std::fprintf(stderr, "simt: %s\n", what.c_str());
   if (state.failure.empty()) state.failure = what;
   state.devices[static_cast<std::size_t>(device)].broken = cudaErrorLaunchFailure;
 }

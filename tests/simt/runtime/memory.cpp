@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/simt/runtime/pages.h"
 #include "tests/simt/runtime/sanitizers.h"
 
 namespace simt {
 namespace {
 
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kAlignment = 256;
 
 std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
@@ -18,18 +18,19 @@ std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to *
 }  // namespace
 
 Allocation* Memory::allocate(std::size_t bytes, bool pinned, int device, Random& random) {
-  const std::size_t inner = round_up(bytes, kPage);
-  void* const mapping = mmap(nullptr, inner + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const std::size_t inner = round_up(bytes, page_bytes());
+  void* const mapping =
+      mmap(nullptr, inner + 2 * page_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) return nullptr;
   Allocation allocation;
   allocation.mapping = static_cast<unsigned char*>(mapping);
-  allocation.mapped_bytes = inner + 2 * kPage;
-  allocation.begin = allocation.mapping + kPage + inner - round_up(bytes, kAlignment);
+  allocation.mapped_bytes = inner + 2 * page_bytes();
+  allocation.begin = allocation.mapping + page_bytes() + inner - round_up(bytes, kAlignment);
   allocation.bytes = bytes;
   allocation.pinned = pinned;
   allocation.device = device;
   protect(allocation, PROT_READ | PROT_WRITE);
-  random.fill(allocation.mapping + kPage, inner);
+  random.fill(allocation.mapping + page_bytes(), inner);
   const unsigned char* const end = allocation.begin + bytes;
   poison(allocation.mapping, static_cast<std::size_t>(allocation.begin - allocation.mapping));
   poison(end, static_cast<std::size_t>(allocation.mapping + allocation.mapped_bytes - end));
@@ -77,7 +78,8 @@ void Memory::close() {
 }
 
 void Memory::protect(const Allocation& allocation, int protection) {
-  if (mprotect(allocation.mapping + kPage, allocation.mapped_bytes - 2 * kPage, protection) != 0) std::abort();
+  if (mprotect(allocation.mapping + page_bytes(), allocation.mapped_bytes - 2 * page_bytes(), protection) != 0)
+    std::abort();
 }
 
 std::string Memory::describe(const void* at) const {

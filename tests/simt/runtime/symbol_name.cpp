@@ -3,15 +3,16 @@
 
 #include <cxxabi.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <vector>
 
 namespace simt {
 namespace {
@@ -32,26 +33,51 @@ std::uintptr_t load_address() {
   return address;
 }
 
-template <class T>
-T read_at(const std::vector<char>& file, std::size_t at) {
-  T out{};
-  if (at + sizeof out <= file.size()) std::memcpy(&out, file.data() + at, sizeof out);
-  return out;
-}
+/// The program's file in memory.
+class ProgramFile {
+ public:
+  ProgramFile() {
+    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    if (file >= 0 && fstat(file, &status) == 0) {
+      bytes_ = static_cast<std::size_t>(status.st_size);
+      void* const at = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, 0);
+      begin_ = at != MAP_FAILED ? static_cast<const char*>(at) : nullptr;
+    }
+    if (file >= 0) close(file);
+  }
+  ~ProgramFile() {
+    if (begin_ != nullptr) munmap(const_cast<char*>(begin_), bytes_);
+  }
+  ProgramFile(const ProgramFile&) = delete;
+  ProgramFile& operator=(const ProgramFile&) = delete;
+
+  template <class T>
+  T read(std::size_t at) const {
+    T out{};
+    if (begin_ != nullptr && at <= bytes_ && sizeof out <= bytes_ - at) std::memcpy(&out, begin_ + at, sizeof out);
+    return out;
+  }
+  std::string text(std::size_t at) const {
+    return begin_ != nullptr && at < bytes_ ? std::string(begin_ + at, strnlen(begin_ + at, bytes_ - at)) : "";
+  }
+
+ private:
+  const char* begin_ = nullptr;
+  std::size_t bytes_ = 0;
+};
 
 std::string mangled_name(std::uintptr_t address) {
-  std::ifstream stream("/proc/self/exe", std::ios::binary);
-  const std::vector<char> file((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  const auto header = read_at<Header>(file, 0);
+  const ProgramFile file;
+  const auto header = file.read<Header>(0);
   for (unsigned s = 0; s < header.e_shnum; ++s) {
-    const auto table = read_at<Section>(file, header.e_shoff + s * sizeof(Section));
+    const auto table = file.read<Section>(header.e_shoff + s * sizeof(Section));
     if (table.sh_type != SHT_SYMTAB) continue;
-    const auto names = read_at<Section>(file, header.e_shoff + table.sh_link * sizeof(Section));
+    const auto names = file.read<Section>(header.e_shoff + table.sh_link * sizeof(Section));
     for (std::size_t at = 0; at < table.sh_size; at += sizeof(Symbol)) {
-      const auto symbol = read_at<Symbol>(file, table.sh_offset + at);
-      const std::size_t name = names.sh_offset + symbol.st_name;
-      if (symbol.st_value == address && (symbol.st_info & 15) == STT_FUNC && name < file.size())
-        return {file.data() + name, strnlen(file.data() + name, file.size() - name)};
+      const auto symbol = file.read<Symbol>(table.sh_offset + at);
+      if (symbol.st_value == address && (symbol.st_info & 15) == STT_FUNC)
+        return file.text(names.sh_offset + symbol.st_name);
     }
   }
   return {};

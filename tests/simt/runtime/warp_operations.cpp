@@ -77,7 +77,7 @@ std::uint64_t same_result(const Warp& warp, WarpOperation operation, std::uint32
 
 void compute(GridRun& run, Warp& warp, const WarpGroup& group) {
   switch (group.operation) {
-    case WarpOperation::sync: return;
+    case WarpOperation::sync: run.join_lanes(group.mask); return;
     case WarpOperation::shuffle:
     case WarpOperation::shuffle_up:
     case WarpOperation::shuffle_down:
@@ -136,7 +136,7 @@ std::uint64_t warp_operation(WarpOperation operation, unsigned mask, const WarpA
   if ((mask & warp.at_barrier) != 0)
     run.fail(std::string("diverges: it comes to ") + operation_name(operation) +
              " while a lane that the mask names waits at the block's barrier");
-  if (!std::has_single_bit(argument.width) || argument.width > kWarpLanes)
+  if (argument.width == 0 || argument.width > kWarpLanes || (argument.width & (argument.width - 1)) != 0)
     run.fail(std::string(operation_name(operation)) + ": the width is no power of two up to 32");
   WarpGroup& group = warp.groups[join(run, warp, {operation, argument.bytes, mask, 0})];
   warp.arguments[lane] = argument;

@@ -11,8 +11,9 @@
 namespace simt {
 
 template <class T, class F>
-T atomic_update(T* at, F&& f) {
+SIMT_UNWATCHED T atomic_update(T* at, F&& f) {
   switch_point();
+  note_memory_event(at, sizeof(T), MemoryEvent::update);
   const T before = *at;
   *at = f(before);
   switch_point();
@@ -20,23 +21,34 @@ T atomic_update(T* at, F&& f) {
 }
 
 template <class T>
-T load_relaxed(const T* at) {
+SIMT_UNWATCHED T load(const T* at, MemoryEvent event) {
   switch_point();
+  note_memory_event(at, sizeof(T), event);
   return *static_cast<const volatile T*>(at);
 }
 template <class T>
-T load_acquire(const T* at) {
-  return load_relaxed(at);
-}
-template <class T>
-void store_relaxed(T* at, std::type_identity_t<T> value) {
+SIMT_UNWATCHED void store(T* at, T value, MemoryEvent event) {
   switch_point();
+  note_memory_event(at, sizeof(T), event);
   *at = value;
   switch_point();
 }
+
+template <class T>
+T load_relaxed(const T* at) {
+  return load(at, MemoryEvent::relaxed_load);
+}
+template <class T>
+T load_acquire(const T* at) {
+  return load(at, MemoryEvent::acquiring_load);
+}
+template <class T>
+void store_relaxed(T* at, std::type_identity_t<T> value) {
+  store(at, value, MemoryEvent::relaxed_store);
+}
 template <class T>
 void store_release(T* at, std::type_identity_t<T> value) {
-  store_relaxed(at, value);
+  store(at, value, MemoryEvent::releasing_store);
 }
 
 }  // namespace simt

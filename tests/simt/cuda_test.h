@@ -1,4 +1,4 @@
-// Device memory and streams that belong to a test.
+// What tests on the simulator share: a fresh device for each test, memory and streams that belong to it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@
 
 #include "tests/simt/simt.h"
 
-namespace quern::kernels::testing {
+namespace quern::testing {
 
 /// `count` values in device memory.
 template <class T>
@@ -68,4 +68,4 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-}  // namespace quern::kernels::testing
+}  // namespace quern::testing

@@ -1,0 +1,48 @@
+// The lorenzo kernels without races, by what CUDA orders: not only in the orders that happened, but in all that the
+// same synchronization allows.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/unit_cuda/cuda_grid.h"
+
+namespace quern::kernels {
+namespace {
+
+using testing::Content;
+using testing::EncodedGrid;
+using testing::GridCase;
+
+class LorenzoCudaRaces : public quern::testing::CudaTest {};
+
+TEST_F(LorenzoCudaRaces, EncodingAndDecoding_HaveNone) {
+  testing::CpuGrid cpu;
+  std::mt19937_64 random(testing::kChunkSeed);
+  simt::Options options;
+  options.watch_races = true;
+  for (const Element element : {Element::u8, Element::f16, Element::i16, Element::f32, Element::f64, Element::i64})
+    for (const TileShape tile : testing::kAllTiles)
+      for (const QuantizerKind kind : testing::kAllQuantizers)
+        for (const Content content : {Content::specials, Content::smooth, Content::mostly_refused}) {
+          if (kind == QuantizerKind::pointwise && !testing::is_float_element(element)) continue;
+          const GridCase c =
+              testing::make_grid_case(element, kind, tile, testing::awkward_grids(tile)[1], content, random);
+          SCOPED_TRACE(c.name + " seed " + std::to_string(options.seed));
+          simt::reset(options);
+          const EncodedGrid expected = cpu.encode(c);
+          const EncodedGrid encoded = testing::encode_on_device(c, expected.bytes.size());
+          ASSERT_EQ(simt::failure(), "");
+          ASSERT_EQ(encoded.bytes, expected.bytes);
+          std::vector<std::uint8_t> elements(c.elements.size());
+          std::vector<std::uint32_t> damaged;
+          testing::decode_on_device(c, encoded, elements, damaged);
+          ASSERT_EQ(simt::failure(), "");
+          ++options.seed;
+        }
+}
+
+}  // namespace
+}  // namespace quern::kernels
