@@ -25,7 +25,8 @@ DecompressOptions options_of(const DecodeContext& context, bool more_streams = f
   return options;
 }
 
-void add_holes(const DecompressReport& report, DecodeOutcome& outcome) {
+void add_report(const DecompressReport& report, DecodeOutcome& outcome) {
+  outcome.on_device = outcome.on_device || report.on_device;
   outcome.holes.insert(outcome.holes.end(), report.holes.begin(), report.holes.end());
 }
 
@@ -52,7 +53,7 @@ void decode_pieces(ByteSource& source, const DecodeContext& context, const TakeE
     take({piece.data(), count});
     outcome.elems += count / elem;
   }
-  add_holes(decoder->report(), outcome);
+  add_report(decoder->report(), outcome);
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ void decode_part(std::span<const std::uint8_t> stream, const StreamInfo& info, c
   const auto result =
       decompress(source, {array.data(), info.dtype, info.shape}, builtin_codecs(), execution, options_of(context));
   outcome.seconds += watch.seconds();
-  add_holes(check(result, Phase::decode, context.name), outcome);
+  add_report(check(result, Phase::decode, context.name), outcome);
   take({array.data(), array.size()});
   outcome.elems += info.shape.elems();
 }

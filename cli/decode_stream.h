@@ -27,6 +27,7 @@ struct DecodeContext {
 struct DecodeOutcome {
   double seconds = 0;  ///< in the codec
   std::uint64_t elems = 0;
+  bool on_device = false;
   std::vector<Hole> holes;
 };
 

@@ -169,13 +169,14 @@ EncodedArray encode_streaming(const Job& job) {
 
 }  // namespace
 
-EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, int fd,
+EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, Device* device, int fd,
                           const std::string& output_name) {
   const CompressOptions options = options_for(input, bound, args);
   check(options.bound.check(input.meta.dtype), Phase::encode, input.label);
   Progress progress(input.label, args.run);
   Job job{input, options, args, Execution{}, memory_limit(args.run), fd, output_name};
   job.execution.threads = args.run.threads;
+  job.execution.device = device;
   job.execution.memory_limit = job.memory;
   job.execution.progress = progress.callback();
 

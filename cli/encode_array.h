@@ -21,8 +21,8 @@ struct EncodedArray {
 };
 
 /// Appends the stream to `fd`. Throws CliError; when --verify finds a violation the code is Exit::bound and, where the
-/// stream was held back in memory or in a temporary file, nothing was written.
-EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, int fd,
+/// stream was held back in memory or in a temporary file, nothing was written. `device` may be null.
+EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, Device* device, int fd,
                           const std::string& output_name);
 
 }  // namespace quern::cli

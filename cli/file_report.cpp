@@ -56,7 +56,7 @@ Json to_json(const FileReport& report) {
   out["max_error"] = number_or_null(report.max_error);
   out["psnr_db"] = number_or_null(report.psnr_db);
   out["violations"] = report.violations ? Json(*report.violations) : Json(nullptr);
-  out["device"] = "cpu";
+  out["device"] = report.device;
   out["threads"] = thread_count(report.run);
   out["version"] = QUERN_VERSION;
   return out;

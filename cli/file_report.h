@@ -30,6 +30,7 @@ struct FileReport {
   std::optional<double> max_error;
   std::optional<double> psnr_db;  ///< infinity is written as null
   std::optional<std::uint64_t> violations;
+  std::string device = "cpu";
   RunArgs run;
 };
 

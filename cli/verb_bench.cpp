@@ -14,6 +14,7 @@
 #include "cli/file_report.h"
 #include "cli/input_array.h"
 #include "cli/memory.h"
+#include "cli/run_device.h"
 #include "cli/stream_notes.h"
 #include "cli/verbs.h"
 
@@ -160,7 +161,8 @@ void print_row(const Row& row, const Bench& bench, double copy) {
     out["decompress_mb_per_s"] = speed(bytes, row.decompress_seconds);
     out["copy_mb_per_s"] = speed(bytes, copy);
     out["repeats"] = bench.args.repeats;
-    out["device"] = "cpu";
+    out["device"] =
+        row.report.ran_on == QUERN_MEMORY_CUDA ? fmt::format("cuda:{}", bench.args.run.device_index) : "cpu";
     out["threads"] = thread_count(bench.args.run);
     out["version"] = QUERN_VERSION;
     print_json(out);
@@ -189,6 +191,18 @@ std::vector<std::size_t> chosen_codecs(const BenchArgs& args) {
   return out;
 }
 
+quernxx::Context context_for(const RunArgs& run, std::uint64_t memory) {
+  quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
+  desc.threads = static_cast<std::uint32_t>(run.threads);
+  desc.memory_limit = memory;
+  const auto device = open_device(run);
+  if (device != nullptr) {
+    desc.runs_on = QUERN_MEMORY_CUDA;
+    desc.device = device->info().ordinal;
+  }
+  return quernxx::Context(desc);
+}
+
 void bench_one(const std::string& path, const BenchArgs& args, Exit& result) {
   InputArray input = open_input(path, args.data.datasets.empty() ? "" : args.data.datasets.front(), args.data);
   const std::uint64_t memory = memory_limit(args.run);
@@ -200,13 +214,7 @@ void bench_one(const std::string& path, const BenchArgs& args, Exit& result) {
   stream.touch();
   decoded.touch();
   touch_pages(whole.view().data, input.bytes());
-  Bench bench{args,
-              input,
-              whole.view(),
-              stream,
-              decoded,
-              memory,
-              quernxx::Context(static_cast<std::uint32_t>(args.run.threads), memory)};
+  Bench bench{args, input, whole.view(), stream, decoded, memory, context_for(args.run, memory)};
   const double copy = copy_seconds(bench.array, decoded, args.repeats);
   if (!args.run.json)
     print_text(
@@ -235,7 +243,6 @@ void bench_one(const std::string& path, const BenchArgs& args, Exit& result) {
 }  // namespace
 
 Exit run_bench(const BenchArgs& args) {
-  check_device(args.run);
   Exit result = Exit::ok;
   (void)chosen_codecs(args);
   for (const std::string& input : args.inputs) attempt(result, [&] { bench_one(input, args, result); });

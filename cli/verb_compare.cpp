@@ -61,7 +61,6 @@ void write_html(const CompareArgs& args, const InputArray& a, const InputArray& 
 }  // namespace
 
 Exit run_compare(const CompareArgs& args) {
-  check_device(args.run);
   check_html(args);
   const auto& datasets = args.data.datasets;
   InputArray a = open_input(args.a, datasets.empty() ? "" : datasets.front(), args.data);

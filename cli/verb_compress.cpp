@@ -17,6 +17,7 @@
 #include "cli/encode_array.h"
 #include "cli/file_report.h"
 #include "cli/input_array.h"
+#include "cli/run_device.h"
 #include "cli/safe_file.h"
 #include "cli/stream_file.h"
 #include "cli/verbs.h"
@@ -32,7 +33,8 @@ std::uint64_t input_file_bytes(const InputArray& input) {
   return input.bytes();
 }
 
-void report(const CompressJob& job, const InputArray& input, const EncodedArray& encoded, const CompressArgs& args) {
+void report(const CompressJob& job, const InputArray& input, const EncodedArray& encoded, const CompressArgs& args,
+            const Device* device) {
   const CompressReport& made = encoded.report;
   FileReport out;
   out.input = input.label;
@@ -47,6 +49,8 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
   out.seconds = encoded.seconds;
   out.psnr_db = made.psnr_db;
   out.run = args.run;
+  out.device = device_name(device, made.on_device);
+  note_unused_device(args.run, device, made.on_device, input.label, made.codec);
   if (encoded.checked) {
     out.max_error = encoded.checked->quality.max_error;
     out.psnr_db = encoded.checked->quality.psnr_db;
@@ -78,7 +82,7 @@ void remove_input(const std::string& path) {
   if (path != "-" && unlink(path.c_str()) != 0) fail_errno(path, "remove it after compressing");
 }
 
-void compress_one(const CompressJob& job, const CompressArgs& args) {
+void compress_one(const CompressJob& job, const CompressArgs& args, Device* device) {
   if (job.output == "-") {
     check_stdout(args.output.force);
   } else {
@@ -86,13 +90,13 @@ void compress_one(const CompressJob& job, const CompressArgs& args) {
   }
   InputArray input = open_input(job.input, job.dataset, args.data);
   if (job.output == "-") {
-    report(job, input, encode_array(input, job.bound, args, STDOUT_FILENO, "standard output"), args);
+    report(job, input, encode_array(input, job.bound, args, device, STDOUT_FILENO, "standard output"), args, device);
     return;
   }
   SafeFile file(job.output, {.replace = args.output.force, .mode = mode_like(job.input)});
-  const EncodedArray encoded = encode_array(input, job.bound, args, file.descriptor(), job.output);
+  const EncodedArray encoded = encode_array(input, job.bound, args, device, file.descriptor(), job.output);
   file.commit();
-  report(job, input, encoded, args);
+  report(job, input, encoded, args, device);
 }
 
 /// Puts the old file's bytes in front of the new steps: shared blocks where the file system can, else copied.
@@ -126,7 +130,7 @@ void require_same_array(const StreamInfo& first, const InputArray& input, const 
 
 /// Steps go into a copy that replaces the file at the end: whatever happens, also a killed process or a lost machine,
 /// the old file is whole. Several steps in one call cost one copy.
-void append_all(const std::vector<CompressJob>& jobs, const CompressArgs& args) {
+void append_all(const std::vector<CompressJob>& jobs, const CompressArgs& args, Device* device) {
   const std::string& output = args.output.path;
   for (const CompressJob& job : jobs) check_output(job.input, output, true);
   std::optional<StreamInfo> first;
@@ -147,9 +151,9 @@ void append_all(const std::vector<CompressJob>& jobs, const CompressArgs& args) 
       first->dtype = input->meta.dtype;
       first->shape = input->meta.shape;
     }
-    const EncodedArray encoded = encode_array(*input, job.bound, args, file.descriptor(), output);
+    const EncodedArray encoded = encode_array(*input, job.bound, args, device, file.descriptor(), output);
     input->reader.reset();
-    reports.push_back([&job, &args, input, encoded] { report(job, *input, encoded, args); });
+    reports.push_back([&job, &args, input, encoded, device] { report(job, *input, encoded, args, device); });
   }
   file.commit();
   for (const auto& print : reports) print();
@@ -158,16 +162,16 @@ void append_all(const std::vector<CompressJob>& jobs, const CompressArgs& args) 
 }  // namespace
 
 Exit run_compress(const CompressArgs& args) {
-  check_device(args.run);
+  const auto device = open_device(args.run);
   if (args.codec.codec != "auto" && builtin_codecs().by_name(args.codec.codec) == nullptr)
     fail(Exit::usage, "--codec " + args.codec.codec + ": no such codec; see quern list codecs");
   const std::vector<CompressJob> jobs = plan_compress_jobs(args);
   if (jobs.empty()) fail(Exit::usage, "no variable of the input has a bound; nothing was written");
   Exit result = Exit::ok;
   if (args.append) {
-    append_all(jobs, args);
+    append_all(jobs, args, device.get());
   } else {
-    for (const CompressJob& job : jobs) attempt(result, [&] { compress_one(job, args); });
+    for (const CompressJob& job : jobs) attempt(result, [&] { compress_one(job, args, device.get()); });
   }
   // A file may have given several jobs: inputs go only when all went well.
   if (args.output.remove_input && result == Exit::ok)

@@ -13,6 +13,7 @@
 #include "cli/file_report.h"
 #include "cli/memory.h"
 #include "cli/progress.h"
+#include "cli/run_device.h"
 #include "cli/stream_file.h"
 #include "cli/stream_notes.h"
 #include "cli/verbs.h"
@@ -112,7 +113,8 @@ Json holes_json(const std::vector<Hole>& holes) {
   return out;
 }
 
-void report(const DecompressJob& job, const Decoded& decoded, std::uint64_t written, const DecompressArgs& args) {
+void report(const DecompressJob& job, const Decoded& decoded, std::uint64_t written, const DecompressArgs& args,
+            const Device* device) {
   const StreamInfo& first = decoded.infos.front();
   FileReport out;
   out.input = job.input;
@@ -126,6 +128,8 @@ void report(const DecompressJob& job, const Decoded& decoded, std::uint64_t writ
   out.enforced = first.enforced;
   out.seconds = decoded.outcome.seconds;
   out.run = args.run;
+  out.device = device_name(device, decoded.outcome.on_device);
+  note_unused_device(args.run, device, decoded.outcome.on_device, job.input, first.codec_name);
   const double raw = static_cast<double>(out.raw_bytes);
   const double speed = out.seconds > 0 ? raw / 1e6 / out.seconds : 0;
   if (args.run.json) {
@@ -141,13 +145,14 @@ void report(const DecompressJob& job, const Decoded& decoded, std::uint64_t writ
   }
 }
 
-Decoded decompress_into(ArrayOutput& output, const DecompressJob& job, const DecompressArgs& args) {
+Decoded decompress_into(ArrayOutput& output, const DecompressJob& job, const DecompressArgs& args, Device* device) {
   Progress progress(job.input == "-" ? "standard input" : job.input, args.run);
   DecodeContext context;
   context.name = job.input == "-" ? "standard input" : job.input;
   context.memory = memory_limit(args.run);
   context.keep_going = args.keep_going;
   context.execution.threads = args.run.threads;
+  context.execution.device = device;
   context.execution.memory_limit = context.memory;
   context.execution.progress = progress.callback();
   const io::FileKind kind = job.output == "-" ? io::FileKind::raw : io::file_kind(job.output);
@@ -158,9 +163,9 @@ Decoded decompress_into(ArrayOutput& output, const DecompressJob& job, const Dec
 }
 
 void finish(const DecompressJob& job, const Decoded& decoded, std::uint64_t written, const DecompressArgs& args,
-            Exit& result) {
+            const Device* device, Exit& result) {
   report_holes(decoded, job.input);
-  report(job, decoded, written, args);
+  report(job, decoded, written, args, device);
   if (!decoded.outcome.holes.empty()) {
     // The output is there, but not all of the data: scripts must not take it for a success, and the input stays.
     if (result == Exit::ok) result = Exit::stream;
@@ -169,17 +174,17 @@ void finish(const DecompressJob& job, const Decoded& decoded, std::uint64_t writ
   }
 }
 
-void decompress_one(const DecompressJob& job, const DecompressArgs& args, Exit& result) {
+void decompress_one(const DecompressJob& job, const DecompressArgs& args, Device* device, Exit& result) {
   if (job.output == "-") check_stdout(args.output.force);
   check_output(job.input, job.output, args.output.force);
   ArrayOutput output(job.output, args.output.force, mode_like(job.input));
-  const Decoded decoded = decompress_into(output, job, args);
+  const Decoded decoded = decompress_into(output, job, args, device);
   output.commit();
-  finish(job, decoded, output.bytes(), args, result);
+  finish(job, decoded, output.bytes(), args, device, result);
 }
 
 /// Several streams as the arrays of one HDF5 or netCDF file, which appears when all are in it.
-void decompress_together(const DecompressArgs& args, Exit& result) {
+void decompress_together(const DecompressArgs& args, Device* device, Exit& result) {
   const std::string& path = args.output.path;
   for (const std::string& input : args.inputs) check_output(input, path, args.output.force);
   ArrayOutput output(path, args.output.force, mode_like(args.inputs.front()));
@@ -187,11 +192,11 @@ void decompress_together(const DecompressArgs& args, Exit& result) {
   std::vector<std::uint64_t> written;
   for (const std::string& input : args.inputs) {
     const std::uint64_t before = output.bytes();
-    all.push_back(decompress_into(output, {input, path}, args));
+    all.push_back(decompress_into(output, {input, path}, args, device));
     written.push_back(output.bytes() - before);
   }
   output.commit();
-  for (std::size_t i = 0; i < all.size(); ++i) finish({args.inputs[i], path}, all[i], written[i], args, result);
+  for (std::size_t i = 0; i < all.size(); ++i) finish({args.inputs[i], path}, all[i], written[i], args, device, result);
 }
 
 std::vector<DecompressJob> plan_jobs(const DecompressArgs& args) {
@@ -220,16 +225,17 @@ std::vector<DecompressJob> plan_jobs(const DecompressArgs& args) {
 }  // namespace
 
 Exit run_decompress(const DecompressArgs& args) {
-  check_device(args.run);
+  const auto device = open_device(args.run);
   Exit result = Exit::ok;
   const io::FileKind kind = io::file_kind(args.output.path);
   const bool together = args.inputs.size() > 1 && !is_directory(args.output.path) &&
                         (kind == io::FileKind::hdf5 || kind == io::FileKind::netcdf);
   if (together) {
-    decompress_together(args, result);
+    decompress_together(args, device.get(), result);
     return result;
   }
-  for (const DecompressJob& job : plan_jobs(args)) attempt(result, [&] { decompress_one(job, args, result); });
+  for (const DecompressJob& job : plan_jobs(args))
+    attempt(result, [&] { decompress_one(job, args, device.get(), result); });
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <quern/codec.h>
+#include <quern/device.h>
 #include <quern/io.h>
 #include <quern/library.h>
 
@@ -102,7 +103,8 @@ Finding cuda_finding() {
     devices.push_back(
         {{"name", device.name}, {"memory_bytes", device.memory_bytes}, {"compute_capability", capability}});
   }
-  if (!cuda.devices.empty()) text += "; this build runs its codecs on the CPU";
+  const auto usable = cuda_devices();
+  if (!cuda.devices.empty() && !usable.ok()) text += "; not used: " + usable.status().text();
   return {
       "cuda", text, true, {{"devices", devices}, {"why_none", cuda.devices.empty() ? Json(cuda.why_none) : Json()}}};
 }

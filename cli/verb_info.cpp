@@ -255,7 +255,6 @@ void info_one(const std::string& path, const InfoArgs& args) {
 }  // namespace
 
 Exit run_info(const InfoArgs& args) {
-  check_device(args.run);
   Exit result = Exit::ok;
   for (const std::string& input : args.inputs) attempt(result, [&] { info_one(input, args); });
   return result;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <quern/device.h>
 #include <quern/quern.h>
 
 #include "cli/devices.h"
@@ -62,6 +63,7 @@ Exit run_list_codecs(bool json) {
 
 Exit run_list_devices(bool json) {
   const CudaDevices cuda = find_cuda_devices();
+  const auto usable = cuda_devices();
   if (json) {
     print_json(Json{{"device", "cpu"},
                     {"threads", std::thread::hardware_concurrency()},
@@ -73,28 +75,19 @@ Exit run_list_devices(bool json) {
                       {"name", device.name},
                       {"compute_capability", fmt::format("{}.{}", device.major, device.minor)},
                       {"memory_bytes", device.memory_bytes},
-                      {"usable", false}});
+                      {"usable", usable.ok() && i < usable->size()}});
     }
     return Exit::ok;
   }
   std::string text = fmt::format("cpu      {} hardware threads, {}\n", std::thread::hardware_concurrency(),
                                  size_text(machine_memory()));
   for (std::size_t i = 0; i < cuda.devices.size(); ++i)
-    text += fmt::format("cuda:{}   {}, compute {}.{}, {} (this build cannot use it)\n", i, cuda.devices[i].name,
-                        cuda.devices[i].major, cuda.devices[i].minor, size_text(cuda.devices[i].memory_bytes));
+    text += fmt::format("cuda:{}   {}, compute {}.{}, {}{}\n", i, cuda.devices[i].name, cuda.devices[i].major,
+                        cuda.devices[i].minor, size_text(cuda.devices[i].memory_bytes),
+                        usable.ok() && i < usable->size() ? "" : " (this build cannot use it)");
   if (cuda.devices.empty()) text += "cuda     none: " + cuda.why_none + "\n";
   print_text(text);
   return Exit::ok;
-}
-
-void check_device(const RunArgs& run) {
-  if (run.device != DeviceKind::cuda) return;
-  const CudaDevices cuda = find_cuda_devices();
-  if (cuda.devices.empty()) fail(Exit::resource, "--device cuda: this machine has no CUDA device: " + cuda.why_none);
-  if (run.device_index >= cuda.devices.size())
-    fail(Exit::resource, fmt::format("--device cuda:{}: this machine has {} CUDA devices, numbered from 0",
-                                     run.device_index, cuda.devices.size()));
-  fail(Exit::resource, "--device cuda: this build runs its codecs on the CPU only; use --device cpu or auto");
 }
 
 }  // namespace quern::cli

@@ -8,6 +8,7 @@
 #include "cli/memory.h"
 #include "cli/progress.h"
 #include "cli/quality_text.h"
+#include "cli/run_device.h"
 #include "cli/stream_check.h"
 #include "cli/stream_file.h"
 #include "cli/verbs.h"
@@ -105,7 +106,7 @@ Json report_json(const std::vector<StreamCheck>& checks, std::uint64_t stream_by
 }  // namespace
 
 Exit run_verify(const VerifyArgs& args) {
-  check_device(args.run);
+  const auto device = open_device(args.run);
   const Mapping file = args.stream == "-" ? map_standard_input() : Mapping::of_file(args.stream);
   const auto streams = split_streams(file.bytes(), args.stream);
   std::vector<StreamInfo> infos;
@@ -133,6 +134,7 @@ Exit run_verify(const VerifyArgs& args) {
   Progress progress(args.stream, args.run);
   Execution execution;
   execution.threads = args.run.threads;
+  execution.device = device.get();
   execution.memory_limit = memory;
   execution.progress = progress.callback();
   std::vector<StreamCheck> checks;

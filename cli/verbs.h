@@ -22,7 +22,4 @@ Exit run_doctor(bool json);
 /// Does one file's work; an error is printed and remembered, so that the other files still get their turn.
 void attempt(Exit& result, const std::function<void()>& work);
 
-/// Throws (resource) when the run wants a device that this build or machine does not have.
-void check_device(const RunArgs& run);
-
 }  // namespace quern::cli

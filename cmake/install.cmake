@@ -39,6 +39,10 @@ install(FILES ${package}/quernConfig.cmake ${package}/quernConfigVersion.cmake
 # The prefix is found from where quern.pc lies, so that an installed tree may be moved.
 file(RELATIVE_PATH QUERN_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" QUERN_PC_UP "${QUERN_PC_UP}")
+set(QUERN_PC_CUDA "")
+if(QUERN_HAVE_CUDA)
+  set(QUERN_PC_CUDA "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt ")
+endif()
 configure_file(cmake/quern.pc.in ${package}/quern.pc @ONLY)
 install(FILES ${package}/quern.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 

@@ -36,7 +36,7 @@ endfunction()
 
 quern_parts(quern parts externals)
 foreach(external ${externals})
-  if(NOT external MATCHES "^(quern_zstd|Threads::Threads)$")
+  if(NOT external MATCHES "^(quern_zstd|Threads::Threads|CUDA::cudart_static)$")
     message(FATAL_ERROR "libquern.a would need ${external}, and its users are not told so: add it to "
                         "cmake/library.cmake, cmake/quern.pc.in and cmake/quernConfig.cmake.in")
   endif()
@@ -58,11 +58,13 @@ target_link_options(quern_shared PRIVATE
 target_link_libraries(quern_shared PRIVATE ${externals})
 target_include_directories(quern_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
 
-# zstd and the threads are left to whoever links the archive: two copies of zstd in one program would be one too many.
+# zstd, the threads and the CUDA runtime, if there is one, are left to whoever links the archive: two copies of them in
+# one program would be one too many.
 add_library(quern_static STATIC ${objects})
 set_target_properties(quern_static PROPERTIES
   OUTPUT_NAME quern LINKER_LANGUAGE CXX ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 target_link_libraries(quern_static INTERFACE
   $<INSTALL_INTERFACE:quern::zstd> $<BUILD_INTERFACE:quern_zstd> Threads::Threads
+  $<$<BOOL:${QUERN_HAVE_CUDA}>:CUDA::cudart_static>
   $<$<NOT:$<LINK_LANGUAGE:CXX>>:stdc++> m)
 target_include_directories(quern_static INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)

@@ -3,11 +3,13 @@
 
 #include "codecs/lorenzo/lorenzo.h"
 #include "codecs/lossless/lossless.h"
+#include "codecs/stencil/stencil.h"
 
 namespace quern {
 
 const Registry& builtin_codecs() {
-  static const ArrayCodec* const codecs[] = {&codec::lorenzo::lorenzo_codec(), &codec::lossless::lossless_codec()};
+  static const ArrayCodec* const codecs[] = {&codec::lorenzo::lorenzo_codec(), &codec::lossless::lossless_codec(),
+                                             &codec::stencil::stencil_codec()};
   static const Registry registry(codecs);
   return registry;
 }

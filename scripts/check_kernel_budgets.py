@@ -28,6 +28,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FLAGS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-fmad=false", "-Werror=all-warnings",
          "-Xcompiler=-ffp-contract=off", f"-I{ROOT}", f"-I{ROOT / 'libcompress' / 'include'}"]
+FOLDERS = ("kernels", "libcompress", "codecs")
 REQUIRED = ("registers", "shared_bytes", "code_bytes")
 NEVER = ("spill_bytes", "stack_bytes")
 SKIPPED = 77
@@ -190,9 +191,9 @@ def main():
     if nvcc is None:
         print("SKIP: no nvcc on this machine, the CUDA kernels were not compiled")
         return SKIPPED
-    sources = args.sources or sorted((ROOT / "kernels" / "cuda").rglob("*.cu"))
+    sources = args.sources or sorted(s for folder in FOLDERS for s in (ROOT / folder).rglob("*.cu"))
     if not sources and not args.budgets.exists():
-        print("SKIP: this tree has no CUDA kernels (no kernels/cuda/*.cu and no budgets)")
+        print("SKIP: this tree has no CUDA kernels (no .cu file and no budgets)")
         return SKIPPED
     archs = args.arch.split(",")
     measured, broken = {arch: {} for arch in archs}, []

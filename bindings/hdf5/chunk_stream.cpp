@@ -80,19 +80,24 @@ quern_array make_array(const ChunkLayout& layout, void* elements) {
 
 }  // namespace
 
+Context make_context(const quern_context_desc& desc, std::uint64_t memory_limit) {
+  quern_context_desc limited = desc;
+  limited.memory_limit = memory_limit;
+  quern_context* context = nullptr;
+  check_status(quern_context_create(&limited, &context), nullptr, Trouble::resource, "a context cannot be made");
+  return Context(context);
+}
+
 Context make_context(std::uint32_t threads, std::uint64_t memory_limit) {
   quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
   desc.threads = threads;
-  desc.memory_limit = memory_limit;
-  quern_context* context = nullptr;
-  check_status(quern_context_create(&desc, &context), nullptr, Trouble::resource, "a context cannot be made");
-  return Context(context);
+  return make_context(desc, memory_limit);
 }
 
 void check_request(const Request& request) { make_params(request, {}); }
 
-ChunkEncoder::ChunkEncoder(const Request& request, const ChunkLayout& layout, std::uint32_t threads)
-    : layout_(layout), context_(make_context(threads, 0)), params_(make_params(request, layout)) {}
+ChunkEncoder::ChunkEncoder(const Request& request, const ChunkLayout& layout, const quern_context_desc& desc)
+    : layout_(layout), context_(make_context(desc, 0)), params_(make_params(request, layout)) {}
 
 void ChunkEncoder::check() {
   if (max_stream_bytes() > kMaxChunkBytes)

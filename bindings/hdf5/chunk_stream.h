@@ -20,6 +20,7 @@ using Context = std::unique_ptr<quern_context, ContextDeleter>;
 using Params = std::unique_ptr<quern_params, ParamsDeleter>;
 
 /// `memory_limit` in bytes, 0: none.
+Context make_context(const quern_context_desc& desc, std::uint64_t memory_limit);
 Context make_context(std::uint32_t threads, std::uint64_t memory_limit);
 
 /// Throws Problem(request) for settings that are wrong whatever the dataset.
@@ -29,7 +30,7 @@ void check_request(const Request& request);
 class ChunkEncoder {
  public:
   /// Throws Problem(request) for settings that are wrong whatever the data are.
-  ChunkEncoder(const Request& request, const ChunkLayout& layout, std::uint32_t threads);
+  ChunkEncoder(const Request& request, const ChunkLayout& layout, const quern_context_desc& desc);
 
   /// Throws Problem(dataset) when this codec or bound does not serve this element type, or when a chunk is too large.
   void check();

@@ -68,12 +68,13 @@ void decode_stored(const ChunkedDataset& dataset, const StoredChunk& stored, Rea
   }
 }
 
-void read_all(const ChunkedDataset& dataset, void* values, std::uint32_t threads) {
-  const std::uint32_t width = threads_for(threads, dataset.chunks);
-  const std::uint64_t most = ChunkEncoder(dataset.request, dataset.chunk, 1).max_stream_bytes();
+void read_all(const ChunkedDataset& dataset, void* values, const quern_context_desc& desc) {
+  const std::uint32_t width = threads_for(desc.threads, dataset.chunks);
+  const quern_context_desc worker_desc = desc_of_worker(desc);
+  const std::uint64_t most = ChunkEncoder(dataset.request, dataset.chunk, QUERN_CONTEXT_DESC_INIT).max_stream_bytes();
   std::vector<Reader> readers;
   for (std::uint32_t i = 0; i < width; ++i)
-    readers.push_back({make_context(1, decoder_memory(dataset.chunk)), Bytes(dataset.chunk.bytes())});
+    readers.push_back({make_context(worker_desc, decoder_memory(dataset.chunk)), Bytes(dataset.chunk.bytes())});
   std::vector<StoredChunk> stored(WorkWindow::slots(width));
 
   WindowSteps steps;
@@ -93,13 +94,19 @@ void read_all(const ChunkedDataset& dataset, void* values, std::uint32_t threads
 }  // namespace
 }  // namespace quern::hdf5
 
-herr_t quern_hdf5_read(hid_t dataset, quern_dtype dtype, void* values, uint32_t threads) {
+herr_t quern_hdf5_read_with(hid_t dataset, quern_dtype dtype, void* values, const quern_context_desc* desc) {
   using namespace quern::hdf5;
   return guarded<herr_t>("quern_hdf5_read", -1, [&] {
     const ChunkedDataset open = open_chunked(dataset, dtype);
     if (open.chunks == 0) return 0;
     if (values == nullptr) throw Problem(Trouble::request, "the place for the values is NULL");
-    read_all(open, values, threads);
+    read_all(open, values, read_desc(desc));
     return 0;
   });
+}
+
+herr_t quern_hdf5_read(hid_t dataset, quern_dtype dtype, void* values, uint32_t threads) {
+  quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
+  desc.threads = threads;
+  return quern_hdf5_read_with(dataset, dtype, values, &desc);
 }

@@ -125,6 +125,22 @@ void paste_chunk(const ChunkedDataset& dataset, std::uint64_t index, const void*
   });
 }
 
+quern_context_desc read_desc(const quern_context_desc* given) {
+  quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
+  if (given == nullptr) return desc;
+  std::memcpy(&desc, given, std::min<std::size_t>(given->struct_size, sizeof desc));
+  desc.struct_size = sizeof desc;
+  if (desc.runner.run != nullptr || desc.progress != nullptr)
+    throw Problem(Trouble::request, "a runner or a progress function was given; the workers are threads of their own");
+  return desc;
+}
+
+quern_context_desc desc_of_worker(const quern_context_desc& desc) {
+  quern_context_desc worker = desc;
+  worker.threads = 1;
+  return worker;
+}
+
 std::uint32_t threads_for(std::uint32_t threads, std::uint64_t chunks) {
   constexpr std::uint64_t kMost = 1024;
   const std::uint64_t wanted = threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());

@@ -42,4 +42,10 @@ void paste_chunk(const ChunkedDataset& dataset, std::uint64_t index, const void*
 /// How many threads serve this many chunks: 0 asks for one a hardware thread.
 std::uint32_t threads_for(std::uint32_t threads, std::uint64_t chunks);
 
+/// The caller's description, which may be shorter than this library's, or NULL. Throws Problem(request) when it names a
+/// runner or a progress function.
+quern_context_desc read_desc(const quern_context_desc* given);
+/// The same for one of several workers.
+quern_context_desc desc_of_worker(const quern_context_desc& desc);
+
 }  // namespace quern::hdf5

@@ -18,11 +18,12 @@ struct Writer {
   Bytes chunk;
 };
 
-void write_all(const ChunkedDataset& dataset, const void* values, std::uint32_t threads) {
-  const std::uint32_t width = threads_for(threads, dataset.chunks);
+void write_all(const ChunkedDataset& dataset, const void* values, const quern_context_desc& desc) {
+  const std::uint32_t width = threads_for(desc.threads, dataset.chunks);
+  const quern_context_desc worker_desc = desc_of_worker(desc);
   std::vector<Writer> writers;
   for (std::uint32_t i = 0; i < width; ++i)
-    writers.push_back({ChunkEncoder(dataset.request, dataset.chunk, 1), Bytes(dataset.chunk.bytes())});
+    writers.push_back({ChunkEncoder(dataset.request, dataset.chunk, worker_desc), Bytes(dataset.chunk.bytes())});
   writers.front().encoder.check();
   const std::uint64_t room = writers.front().encoder.max_stream_bytes();
   std::vector<Bytes> streams(WorkWindow::slots(width), Bytes(room));
@@ -48,13 +49,19 @@ void write_all(const ChunkedDataset& dataset, const void* values, std::uint32_t 
 }  // namespace
 }  // namespace quern::hdf5
 
-herr_t quern_hdf5_write(hid_t dataset, quern_dtype dtype, const void* values, uint32_t threads) {
+herr_t quern_hdf5_write_with(hid_t dataset, quern_dtype dtype, const void* values, const quern_context_desc* desc) {
   using namespace quern::hdf5;
   return guarded<herr_t>("quern_hdf5_write", -1, [&] {
     const ChunkedDataset open = open_chunked(dataset, dtype);
     if (open.chunks == 0) return 0;
     if (values == nullptr) throw Problem(Trouble::request, "the values are NULL");
-    write_all(open, values, threads);
+    write_all(open, values, read_desc(desc));
     return 0;
   });
+}
+
+herr_t quern_hdf5_write(hid_t dataset, quern_dtype dtype, const void* values, uint32_t threads) {
+  quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
+  desc.threads = threads;
+  return quern_hdf5_write_with(dataset, dtype, values, &desc);
 }

@@ -59,7 +59,9 @@ std::size_t encode(std::size_t count, const unsigned* words, std::size_t bytes, 
     throw Problem(Trouble::request, "a chunk of " + std::to_string(bytes) +
                                         " bytes came in, but by the settings it is " + layout.text() +
                                         "; another filter may stand before quern");
-  ChunkEncoder encoder(request, layout, environment_threads());
+  quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
+  desc.threads = environment_threads();
+  ChunkEncoder encoder(request, layout, desc);
   const std::uint64_t room = encoder.max_stream_bytes();
   if (room > kMaxChunkBytes) throw Problem(Trouble::request, "a chunk of " + layout.text() + " is too large for HDF5");
   H5Memory stream = allocate(room);
@@ -96,7 +98,7 @@ Words words_for(hid_t dcpl, hid_t type) {
   check_request(request);  // wrong settings are told before a wrong dataset
   ChunkLayout layout = describe_chunks(dcpl, type);
   if (request.missing) layout.fill = request.missing;
-  ChunkEncoder(request, layout, 1).check();
+  ChunkEncoder(request, layout, QUERN_CONTEXT_DESC_INIT).check();
   return make_words(request, layout);
 }
 

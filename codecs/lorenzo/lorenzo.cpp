@@ -4,6 +4,7 @@
 #include <charconv>
 #include <new>
 #include <optional>
+#include <type_traits>
 
 #include "codecs/lorenzo/plan.h"
 #include "codecs/lorenzo/rules.h"
@@ -85,6 +86,12 @@ std::size_t tiles_in(const ChunkGrid& grid, kernels::TileShape tile) {
   return counts[0] * counts[1] * counts[2];
 }
 
+/// The rules are all that kernels are told.
+std::span<const std::uint8_t> bytes_of(const ChunkRules& rules) {
+  static_assert(std::is_trivially_copyable_v<ChunkRules>);
+  return {reinterpret_cast<const std::uint8_t*>(&rules), sizeof rules};
+}
+
 class LorenzoEncoder final : public ChunkEncoder {
  public:
   LorenzoEncoder(CodecPlan plan, const ChunkRules& rules, const LorenzoKernels& kernels)
@@ -102,6 +109,7 @@ class LorenzoEncoder final : public ChunkEncoder {
                     static_cast<std::int64_t>(max_chunk_bytes()));
     return kernels_.encode(rules_, in.data, ChunkBox{in.extents, in.strides}, out.data(), scratch.data());
   }
+  std::span<const std::uint8_t> device_state() const override { return bytes_of(rules_); }
 
  private:
   CodecPlan plan_;
@@ -125,6 +133,7 @@ class LorenzoDecoder final : public ChunkDecoder {
       return Status(StatusCode::corrupt, "lorenzo: the chunk's bytes do not make sense");
     return {};
   }
+  std::span<const std::uint8_t> device_state() const override { return bytes_of(rules_); }
 
  private:
   ChunkGrid grid_;

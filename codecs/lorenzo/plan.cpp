@@ -8,9 +8,9 @@
 
 #include <quern/memory.h>
 
+#include "codecs/lorenzo/choose.h"
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/run_tasks.h"
-#include "libcompress/core/scattered_sample.h"
 
 namespace quern::codec::lorenzo {
 namespace {
@@ -19,58 +19,24 @@ using kernels::ChunkBox;
 using kernels::kPredictors;
 using kernels::Predictor;
 
-constexpr std::uint64_t kSampleTiles = 64;
 constexpr std::size_t kTasksPerLayout = 4;
-
-using TileCosts = std::array<std::uint32_t, kPredictors>;
 
 /// Sample tiles of one layout and what they cost.
 struct Trial {
   Layout layout;
   ChunkGrid grid;
   kernels::ChunkRules rules;
-  Vector<ChunkBox> tiles;
-  Vector<std::uint64_t> firsts;   ///< where each tile begins in the sample
+  SampleTiles tiles;
   Vector<TileCosts> costs;        ///< estimated, of each predictor
   Vector<std::uint64_t> encoded;  ///< bytes under the candidates
-  std::uint64_t elems = 0;
 };
 
-/// The leading part of a grid that a sample of `elems` elements covers wholly, as extents.
-std::array<std::uint64_t, 3> covered(const std::array<std::uint64_t, 3>& extents, std::uint64_t elems) {
-  const std::uint64_t plane = extents[1] * extents[2];
-  if (elems >= plane) return {std::min(extents[0], elems / plane), extents[1], extents[2]};
-  if (elems >= extents[2]) return {1, elems / extents[2], extents[2]};
-  return {1, 1, elems};
-}
-
-/// A layout with its tiles: one from each of equal parts of the sample, each at another place in its part.
 Trial make_trial(const PlanRequest& request, const Layout& layout) {
-  Trial trial{layout,
-              make_grid(request.shape, layout, request.dtype),
-              make_rules(request.dtype, request.bound, layout),
-              {},
-              {},
-              {},
-              {},
-              0};
-  const auto extents = covered(trial.grid.extents, request.sample->elems());
-  const auto size = kernels::tile_extents(layout.tile);
-  std::array<std::uint64_t, 3> counts{};
-  for (std::size_t a = 0; a < 3; ++a) counts[a] = (extents[a] + size[a] - 1) / size[a];
-  const std::uint64_t total = counts[0] * counts[1] * counts[2];
-  const std::uint64_t wanted = std::min(total, kSampleTiles);
-  for (std::uint64_t i = 0; i < wanted; ++i) {
-    const std::uint64_t index = scattered_sample(total, wanted, i);
-    const std::array<std::uint64_t, 3> at{index / (counts[1] * counts[2]) * size[0],
-                                          index / counts[2] % counts[1] * size[1], index % counts[2] * size[2]};
-    ChunkBox box;
-    for (std::size_t a = 0; a < 3; ++a) box.extents[a] = std::min<std::uint64_t>(size[a], extents[a] - at[a]);
-    box.strides = {trial.grid.extents[1] * trial.grid.extents[2], trial.grid.extents[2]};
-    trial.tiles.push_back(box);
-    trial.firsts.push_back(at[0] * box.strides[0] + at[1] * box.strides[1] + at[2]);
-    trial.elems += box.extents[0] * box.extents[1] * box.extents[2];
-  }
+  Trial trial;
+  trial.layout = layout;
+  trial.grid = make_grid(request.shape, layout, request.dtype);
+  trial.rules = make_rules(request.dtype, request.bound, layout);
+  trial.tiles = SampleTiles(trial.grid, layout.tile, request.sample->elems());
   trial.costs.resize(trial.tiles.size());
   trial.encoded.resize(trial.tiles.size());
   return trial;
@@ -86,9 +52,9 @@ Status for_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kern
     QUERN_RETURN_IF_ERROR(scratch.resize(kernels.encode_scratch_bytes));
     alignas(64) std::uint8_t room[kernels::kTileElems * sizeof(std::uint64_t)];
     for (std::size_t t = i % kTasksPerLayout; t < trial.tiles.size(); t += kTasksPerLayout) {
-      ChunkBox box = trial.tiles[t];
+      auto [box, first] = trial.tiles[t];
       QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean,
-                             request.sample->look(trial.firsts[t], {nullptr, box.extents, box.strides}, room));
+                             request.sample->look(first, {nullptr, box.extents, box.strides}, room, nullptr));
       box.strides = clean.strides;
       visit(trial, t, clean.data, box, scratch.data());
     }
@@ -114,31 +80,6 @@ Status measure_layouts(const PlanRequest& request, const kernels::LorenzoKernels
                      std::uint8_t bytes[kMostBytes];
                      trial.encoded[t] = kernels.encode(trial.rules, tile, box, bytes, scratch);
                    });
-}
-
-/// Greedy set of candidates.
-void choose_candidates(Trial& trial) {
-  kernels::ChunkRules& rules = trial.rules;
-  Vector<std::uint32_t> best(trial.costs.size(), UINT32_MAX);
-  std::uint64_t best_sum = UINT64_MAX;
-  rules.candidate_count = 0;
-  while (rules.candidate_count < kernels::kMaxCandidates) {
-    std::uint64_t sum = UINT64_MAX;
-    unsigned chosen = 0;
-    for (unsigned p = 0; p < kPredictors; ++p) {
-      if (!kernels::predictor_fits(static_cast<Predictor>(p), trial.layout.tile)) continue;
-      std::uint64_t with = 0;
-      for (std::size_t t = 0; t < best.size(); ++t) with += std::min(best[t], trial.costs[t][p]);
-      if (with < sum) {
-        sum = with;
-        chosen = p;
-      }
-    }
-    if (rules.candidate_count > 0 && sum + sum / 128 >= best_sum) break;
-    rules.candidates[rules.candidate_count++] = static_cast<Predictor>(chosen);
-    for (std::size_t t = 0; t < best.size(); ++t) best[t] = std::min(best[t], trial.costs[t][chosen]);
-    best_sum = sum;
-  }
 }
 
 std::uint64_t chunks_of(const ChunkGrid& grid) {
@@ -180,16 +121,15 @@ Result<Choice> choose(const PlanRequest& request, const Layout* forced, const ke
       trials.push_back(make_trial(request, layout));
   }
   QUERN_RETURN_IF_ERROR(estimate_predictors(request, kernels, trials));
-  for (Trial& trial : trials) choose_candidates(trial);
+  for (Trial& trial : trials) choose_candidates(trial.costs, trial.rules);
   if (trials.size() > 1) QUERN_RETURN_IF_ERROR(measure_layouts(request, kernels, trials));
-  const Trial* best = &trials.front();
   const auto cost_of = [](const Trial& trial) {
-    return std::accumulate(trial.encoded.begin(), trial.encoded.end(), std::uint64_t{0});
+    return LayoutCost{std::accumulate(trial.encoded.begin(), trial.encoded.end(), std::uint64_t{0}),
+                      trial.tiles.elems()};
   };
-  for (const Trial& trial : trials) {
-    // cost / elems < best cost / elems; both products stay far below 2^64.
-    if (cost_of(trial) * best->elems < cost_of(*best) * trial.elems) best = &trial;
-  }
+  const Trial* best = &trials.front();
+  for (const Trial& trial : trials)
+    if (is_cheaper(cost_of(trial), cost_of(*best))) best = &trial;
   return Choice{best->layout, best->rules};
 }
 

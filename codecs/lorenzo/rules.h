@@ -1,7 +1,12 @@
-// From an element type and an enforced bound to the numbers the kernels work with, and their stored form.
+// From an element type and an enforced bound to the numbers the kernels work with, and their stored form. What is
+// constexpr is for host and device code alike.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include <quern/array.h>
@@ -11,6 +16,8 @@
 #include <quern/status.h>
 
 #include "kernels/core/chunk_task.h"
+#include "libcompress/core/rounding.h"
+#include "libcompress/format/bytes.h"
 
 namespace quern::codec::lorenzo {
 
@@ -24,16 +31,186 @@ struct Layout {
 };
 
 /// The grid of a layout: merged extents, and chunks of 4 (8-byte elements), 8 or 16 (1-byte) tiles.
-ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dtype);
+constexpr ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dtype);
 
 /// Quantizer for a bound: step, reciprocal and the largest error, all rounded so that the bound cannot be missed.
 /// Falls back to exact codes where the working type has no step (bound 0, lossless, below the smallest number).
-kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound, const Layout& layout);
+constexpr kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound, const Layout& layout);
 
-/// Codec parameters as stored.
+/// Codec parameters as stored; at most kMaxStoredRules bytes.
+inline constexpr std::size_t kMaxStoredRules = 4 + kernels::kMaxLeb128Bytes;
+constexpr void put_params(ByteWriter& out, const kernels::ChunkRules& rules, const Layout& layout);
 Vector<std::uint8_t> write_params(const kernels::ChunkRules& rules, const Layout& layout);
-/// Reads them back; `corrupt` when they break a rule.
+
+/// What can be wrong with stored parameters.
+enum class ParamsFault : std::uint8_t {
+  none = 0,
+  unreadable,    ///< the reader knows why
+  unknown_kind,  ///< of quantizer or tile: the first two bytes
+  merged_axes,   ///< the next two
+  pointwise_integers,
+  step,
+  line_axes,
+  plane_axes,
+};
+/// Reads them back; nothing may follow them.
+constexpr ParamsFault get_params(ByteReader& in, DType dtype, const Shape& shape, kernels::ChunkRules& rules,
+                                 Layout& layout);
+/// The same; `corrupt` when they break a rule.
 Status read_params(std::span<const std::uint8_t> bytes, DType dtype, const Shape& shape, kernels::ChunkRules& rules,
                    Layout& layout);
+
+namespace detail {
+
+inline constexpr std::uint8_t kMaxKind = 2;
+inline constexpr std::uint8_t kMaxTile = 2;
+
+constexpr unsigned fraction_bits(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return 10;
+    case DType::bf16: return 7;
+    case DType::f32: return 23;
+    default: return 52;
+  }
+}
+
+constexpr std::uint64_t largest_word(DType dtype) {
+  return dtype_bytes(dtype) == 8 ? ~UINT64_C(0) : UINT64_C(0xffffffff);
+}
+/// Largest half-width whose step 2*half + 1 fits the word.
+constexpr std::uint64_t largest_half(DType dtype) { return largest_word(dtype) >> 1; }
+
+/// Largest number of type F that is not above `bound`.
+template <class F>
+constexpr F round_down(double bound) {
+  const F f = static_cast<F>(bound);
+  return static_cast<double>(f) > bound ? next_toward_zero(f) : f;
+}
+
+/// Step 2E and its reciprocal in the working type; false when there is no usable step.
+template <class F>
+constexpr bool set_float_step(double bound, kernels::QuantizerParams& params) {
+  const F largest_error = std::min(round_down<F>(bound), std::numeric_limits<F>::max() / 2);
+  const F step = 2 * largest_error;
+  if (!(step > 0)) return false;
+  const F reciprocal = 1 / step;
+  if (!is_finite(reciprocal)) return false;
+  params.bound = bound;
+  params.strict = largest_error;
+  params.step = step;
+  params.reciprocal = reciprocal;
+  return true;
+}
+
+constexpr void set_int_step(std::uint64_t half, DType dtype, kernels::QuantizerParams& params) {
+  params.int_half = half;
+  params.int_step = 2 * half + 1;
+  params.int_reciprocal = largest_word(dtype) / params.int_step;
+}
+
+constexpr std::uint64_t floor_to_u64(double v) { return v >= 0x1p63 ? ~UINT64_C(0) : static_cast<std::uint64_t>(v); }
+
+/// Numbers of tiles along each axis of a chunk: doubled along x, y, z in turn while the grid has more to give.
+constexpr std::array<std::uint64_t, 3> tiles_per_chunk(const std::array<std::uint64_t, 3>& extents,
+                                                       kernels::TileShape tile, DType dtype) {
+  std::size_t tiles = dtype_bytes(dtype) == 8 ? 4 : dtype_bytes(dtype) == 1 ? 16 : 8;
+  const auto size = kernels::tile_extents(tile);
+  std::array<std::uint64_t, 3> counts{1, 1, 1};
+  std::size_t axis = 2;
+  for (unsigned idle = 0; tiles > 1 && idle < 3; axis = axis == 0 ? 2 : axis - 1) {
+    if (counts[axis] * size[axis] < extents[axis]) {
+      counts[axis] *= 2;
+      tiles /= 2;
+      idle = 0;
+    } else {
+      ++idle;
+    }
+  }
+  return counts;
+}
+
+/// Whether the quantizer's step is a floating-point number.
+constexpr bool has_float_step(const kernels::ChunkRules& rules) {
+  return rules.quantizer == kernels::QuantizerKind::absolute && is_float(static_cast<DType>(rules.element));
+}
+
+}  // namespace detail
+
+constexpr ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dtype) {
+  ChunkGrid grid;
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis)
+    grid.extents[axis < layout.first ? 0 : axis < layout.second ? 1 : 2] *= shape[axis];
+  const auto counts = detail::tiles_per_chunk(grid.extents, layout.tile, dtype);
+  const auto size = kernels::tile_extents(layout.tile);
+  for (std::size_t a = 0; a < 3; ++a)
+    grid.chunk[a] = std::min(counts[a] * size[a], std::max<std::uint64_t>(grid.extents[a], 1));
+  return grid;
+}
+
+constexpr kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound, const Layout& layout) {
+  using kernels::QuantizerKind;
+  kernels::ChunkRules rules;
+  rules.element = static_cast<kernels::Element>(dtype);
+  rules.tile = layout.tile;
+  rules.quantizer = QuantizerKind::exact;
+  if (bound.kind == BoundKind::pwrel) {
+    rules.quantizer = QuantizerKind::pointwise;
+    const auto scale = static_cast<double>(UINT64_C(1) << detail::fraction_bits(dtype));
+    detail::set_int_step(detail::floor_to_u64(bound.value * scale), dtype, rules.params);
+  } else if (bound.kind == BoundKind::abs && is_integer(dtype)) {
+    rules.quantizer = QuantizerKind::absolute;
+    detail::set_int_step(std::min(detail::floor_to_u64(bound.value), detail::largest_half(dtype)), dtype, rules.params);
+  } else if (bound.kind == BoundKind::abs) {
+    const bool usable = dtype == DType::f64 ? detail::set_float_step<double>(bound.value, rules.params)
+                                            : detail::set_float_step<float>(bound.value, rules.params);
+    if (usable) rules.quantizer = QuantizerKind::absolute;
+  }
+  return rules;
+}
+
+constexpr void put_params(ByteWriter& out, const kernels::ChunkRules& rules, const Layout& layout) {
+  out.u8(static_cast<std::uint8_t>(rules.quantizer));
+  out.u8(static_cast<std::uint8_t>(layout.tile));
+  out.u8(layout.first);
+  out.u8(layout.second);
+  if (detail::has_float_step(rules)) {
+    out.f64(rules.params.step);
+  } else if (rules.quantizer != kernels::QuantizerKind::exact) {
+    out.varint(rules.params.int_half);
+  }
+}
+
+constexpr ParamsFault get_params(ByteReader& in, DType dtype, const Shape& shape, kernels::ChunkRules& rules,
+                                 Layout& layout) {
+  using kernels::QuantizerKind, kernels::TileShape;
+  const std::uint8_t kind = in.u8();
+  const std::uint8_t tile = in.u8();
+  layout.first = in.u8();
+  layout.second = in.u8();
+  if (!in.ok()) return ParamsFault::unreadable;
+  if (kind > detail::kMaxKind || tile > detail::kMaxTile) return ParamsFault::unknown_kind;
+  if (layout.first > layout.second || layout.second > shape.rank()) return ParamsFault::merged_axes;
+  layout.tile = static_cast<TileShape>(tile);
+  rules = kernels::ChunkRules{};
+  rules.element = static_cast<kernels::Element>(dtype);
+  rules.tile = layout.tile;
+  rules.quantizer = static_cast<QuantizerKind>(kind);
+  if (rules.quantizer == QuantizerKind::pointwise && is_integer(dtype)) return ParamsFault::pointwise_integers;
+  if (detail::has_float_step(rules)) {
+    const double step = in.f64();
+    if (!in.ok()) return ParamsFault::unreadable;
+    rules.params.step = step;
+    const bool in_type = dtype == DType::f64 || static_cast<double>(static_cast<float>(step)) == step;
+    if (!(step > 0) || !is_finite(step) || !in_type) return ParamsFault::step;
+  } else if (rules.quantizer != QuantizerKind::exact) {
+    const std::uint64_t half = in.varint(detail::largest_half(dtype));
+    if (!in.ok()) return ParamsFault::unreadable;
+    detail::set_int_step(half, dtype, rules.params);
+  }
+  if (layout.tile == TileShape::line && layout.second != 0) return ParamsFault::line_axes;
+  if (layout.tile == TileShape::plane && layout.first != 0) return ParamsFault::plane_axes;
+  in.expect_end();
+  return in.ok() ? ParamsFault::none : ParamsFault::unreadable;
+}
 
 }  // namespace quern::codec::lorenzo

@@ -74,7 +74,8 @@ Result<std::uint64_t> estimate(const PlanRequest& request, const ChunkGrid& grid
   for (std::uint64_t i = 0; i < tries; ++i) {
     const auto chunk = chunk_in_sample(grid, scattered_sample(reachable, tries, i), sample_elems);
     if (!chunk) continue;
-    QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean, request.sample->look(chunk->first, chunk->place, room.data()));
+    QUERN_ASSIGN_OR_RETURN(const ConstBox3 clean,
+                           request.sample->look(chunk->first, chunk->place, room.data(), nullptr));
     cost += estimate_chunk(spec, clean, scratch.span()) * clean.elems();
     elems += clean.elems();
   }

@@ -1,5 +1,5 @@
-// Integer helpers shared by all kernels: zigzag, high products, ordered keys, half-precision conversion. constexpr, no
-// state.
+// Integer helpers shared by all kernels: counts of bits, zigzag, high products, ordered keys, half-precision
+// conversion. constexpr, no state.
 #pragma once
 
 #include <bit>
@@ -7,6 +7,31 @@
 #include <type_traits>
 
 namespace quern::kernels {
+
+/// Bits that are set. This and the two below stand in for <bit>, whose functions for trailing zeros and for 64-bit
+/// words rest on builtins that nvcc takes in constexpr functions but makes nothing of on a device, without a word.
+template <class W>
+[[gnu::always_inline]] constexpr unsigned popcount(W w) {
+  if constexpr (sizeof(W) <= 4) return static_cast<unsigned>(__builtin_popcount(w));
+  return static_cast<unsigned>(__builtin_popcountll(w));
+}
+/// Number of the highest set bit, counted from 1; 0 where none is.
+template <class W>
+[[gnu::always_inline]] constexpr unsigned bit_length(W w) {
+  if (w == 0) return 0;
+  if constexpr (sizeof(W) <= 4) return 32 - static_cast<unsigned>(__builtin_clz(w));
+  return 64 - static_cast<unsigned>(__builtin_clzll(w));
+}
+/// Index of the lowest set bit of a word that is not 0.
+template <class W>
+[[gnu::always_inline]] constexpr unsigned lowest_bit(W w) {
+  return bit_length(static_cast<W>(w & (W{0} - w))) - 1;
+}
+
+/// Index of the lowest bit of a 32-bit word that is not set; 32 where all are.
+[[gnu::always_inline]] constexpr unsigned lowest_clear_bit(std::uint32_t w) {
+  return w == 0xffffffffu ? 32 : lowest_bit(~w);
+}
 
 /// Signed difference (two's complement in an unsigned word) to a small unsigned number: 0, -1, 1, -2, ... -> 0, 1, 2,
 /// 3, ...

@@ -6,26 +6,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/core/element_type.h"
 #include "kernels/core/quantize.h"
 #include "kernels/core/tile.h"
 
 namespace quern::kernels {
-
-/// Element types by what kernels do with them. The numbers are quern::DType's.
-enum class Element : std::uint8_t {
-  f16 = 1,
-  bf16 = 2,
-  f32 = 3,
-  f64 = 4,
-  i8 = 8,
-  i16 = 9,
-  i32 = 10,
-  i64 = 11,
-  u8 = 16,
-  u16 = 17,
-  u32 = 18,
-  u64 = 19
-};
 
 /// How elements become codes.
 enum class QuantizerKind : std::uint8_t { absolute = 0, pointwise = 1, exact = 2 };
@@ -53,13 +38,6 @@ struct ChunkBox {
 [[gnu::always_inline]] constexpr std::array<std::uint64_t, 3> tile_counts(const ChunkBox& box, TileShape shape) {
   const auto t = tile_extents(shape);
   return {(box.extents[0] + t[0] - 1) / t[0], (box.extents[1] + t[1] - 1) / t[1], (box.extents[2] + t[2] - 1) / t[2]};
-}
-
-[[gnu::always_inline]] constexpr std::size_t element_bytes(Element e) {
-  const auto n = static_cast<unsigned>(e);
-  if (n <= 2 || (n & 7) == 1) return 2;
-  if (n == 3 || (n & 7) == 2) return 4;
-  return (n == 4 || (n & 7) == 3) ? 8 : 1;
 }
 
 /// Largest stored form of a chunk of that many tiles, slack included.

@@ -3,10 +3,10 @@
 // before it is used.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_elements.h"
 #include "kernels/core/lane_planes.h"
 #include "kernels/core/lane_predict.h"
@@ -56,7 +56,7 @@ template <class X>
 constexpr void exception_masks(const std::uint8_t* at, std::uint32_t rows,
                                typename X::template vec<std::uint32_t>& masks) {
   X::lanes([&](auto lane) {
-    const auto before = static_cast<std::uint32_t>(std::popcount(rows & bits_below(lane)));
+    const auto before = popcount(rows & bits_below(lane));
     X::set(masks, lane, (rows >> lane & 1) != 0 ? load_u32(at + 4 + 4 * before) : 0u);
   });
 }
@@ -66,7 +66,7 @@ template <class X, TileShape S>
 constexpr bool check_lane_exceptions(LaneBytes& in, std::uint32_t element_size, const LanePlace& place) {
   if (in.left < 4) return false;
   const std::uint32_t rows = load_u32(in.at);
-  const std::uint32_t masks_bytes = 4 + 4 * static_cast<std::uint32_t>(std::popcount(rows));
+  const std::uint32_t masks_bytes = 4 + 4 * popcount(rows);
   if (rows == 0 || in.left < masks_bytes) return false;
   typename X::template vec<std::uint32_t> exists, masks;
   existing_rows<X, S>(place, exists);
@@ -114,18 +114,18 @@ constexpr void write_lane_exceptions(const std::uint8_t* at, const LanePlace& pl
   const std::uint32_t rows = load_u32(at);
   typename X::template vec<std::uint32_t> masks;
   exception_masks<X>(at, rows, masks);
-  const std::uint8_t* values = at + 4 + 4 * static_cast<unsigned>(std::popcount(rows));
+  const std::uint8_t* values = at + 4 + 4 * popcount(rows);
   X::sync();
   rolled(0, kRows, [&](unsigned r) {
     const std::uint32_t mask = X::broadcast(masks, r);
     X::lanes([&](auto lane) {
       if ((mask >> lane & 1) == 0) return;
-      const std::uint8_t* in = values + sizeof(Bits) * static_cast<unsigned>(std::popcount(mask & bits_below(lane)));
+      const std::uint8_t* in = values + sizeof(Bits) * popcount(mask & bits_below(lane));
       Bits bits = 0;
       unroll<sizeof(Bits)>([&](auto k) { bits = static_cast<Bits>(bits | static_cast<Bits>(in[k]) << (8 * k)); });
       tile[cell_offset<S>(place, r, lane)] = bits;
     });
-    values += sizeof(Bits) * static_cast<unsigned>(std::popcount(mask));
+    values += sizeof(Bits) * popcount(mask);
   });
 }
 

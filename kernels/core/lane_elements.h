@@ -3,11 +3,11 @@
 // it is, is asked once a tile.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_tile.h"
 
 namespace quern::kernels {
@@ -89,7 +89,7 @@ constexpr void look_again(Element element, QuantizerKind kind, const QuantizerPa
     X::lanes([&](auto lane) {
       std::uint32_t refused = X::get(marks.refused, lane);
       for (std::uint32_t rest = refused; rest != 0; rest &= rest - 1) {
-        const auto run = static_cast<std::size_t>(std::countr_zero(rest));
+        const auto run = static_cast<std::size_t>(lowest_bit(rest));
         if (quantizer.accepts_exactly(tile[run_offset<S>(place, run) + lane])) refused &= ~(rest & (0 - rest));
       }
       X::set(marks.refused, lane, refused);
@@ -117,19 +117,18 @@ constexpr void fill_refused(const typename X::template vec<std::uint32_t>& exist
     if (i < kRows) {  // looks for the first code
       if (found || (here & ~bad) == 0) return;
       found = true;
-      from = static_cast<unsigned>(std::countr_zero(here & ~bad));
+      from = lowest_bit(here & ~bad);
     } else {
       if (here == 0) return;
       X::lanes([&](auto lane) {
         if ((bad >> lane & 1) == 0) return;
         const std::uint32_t good = ~bad & bits_below(lane);
         Word code = carry;
-        if (good != 0)
-          code = load_cell<X, Word>(cells, run_cell<S>(run, static_cast<unsigned>(31 - std::countl_zero(good))), lane);
+        if (good != 0) code = load_cell<X, Word>(cells, run_cell<S>(run, bit_length(good) - 1), lane);
         store_cell<X, Word>(cells, run_cell<S>(run, lane), lane, code);
       });
       X::sync();
-      from = static_cast<unsigned>(31 - std::countl_zero(here));
+      from = bit_length(here) - 1;
     }
     carry = load_same_cell<X, Word>(cells, run_cell<S>(run, from));
   });

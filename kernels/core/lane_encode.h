@@ -1,12 +1,12 @@
 // Encoding a chunk with a warp for each tile: encode_lanes builds a tile's planes, and once the heads of all tiles are
-// known, place_lanes writes a tile to its place in the chunk. The exceptions stay where they are in the array until
-// then. Over an execution model X; twin of cpu/lorenzo_encode.h.
+// known, plan_lane_chunk finds a tile's place in the chunk and place_lanes writes it there. The exceptions stay where
+// they are in the array until then. Over an execution model X; twin of cpu/lorenzo_encode.h.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_elements.h"
 #include "kernels/core/lane_planes.h"
 #include "kernels/core/lane_predict.h"
@@ -49,7 +49,7 @@ template <class X, class A, TileShape S, class Word>
 constexpr void encode_cells(const ChunkRules& rules, A seed, const typename X::template vec<std::uint32_t>& column,
                             bool full, LaneBuffer<Word>& buffer, LaneTileInfo& info) {
   const A bits = predict_cells<X, A, S>(rules, buffer.cells(), seed, column, full, info.head.predictor);
-  info.head.planes = static_cast<std::uint8_t>(std::bit_width(bits));
+  info.head.planes = static_cast<std::uint8_t>(bit_length(bits));
 }
 
 /// Decides how the signs are stored; leaves in marks.minus the words that are.
@@ -123,8 +123,7 @@ constexpr void encode_lanes(const ChunkRules& rules, const Bits* chunk, const La
     transpose_lane_bits<X>(marks.refused);  // now lane r holds the lanes of row r
     typename X::template vec<bool> used;
     X::lanes([&](auto lane) { X::set(used, lane, X::get(marks.refused, lane) != 0); });
-    exception_bytes = 4 + 4 * static_cast<std::uint32_t>(std::popcount(X::ballot(used))) +
-                      info.exceptions * static_cast<std::uint32_t>(sizeof(Bits));
+    exception_bytes = 4 + 4 * popcount(X::ballot(used)) + info.exceptions * static_cast<std::uint32_t>(sizeof(Bits));
   }
   info.head.payload = info.sign_bytes + exception_bytes + packed.size();
 }
@@ -172,19 +171,16 @@ constexpr std::uint8_t* put_lane_exceptions(const Bits* tile, const LanePlace& p
   X::lanes([&](auto lane) {
     const auto l = static_cast<std::uint32_t>(lane);
     if (l == 0) put_lane_bytes(out, rows);
-    if ((rows >> l & 1) != 0)
-      put_lane_bytes(out + 4 + 4 * static_cast<unsigned>(std::popcount(rows & bits_below(l))),
-                     X::get(marks.refused, lane));
+    if ((rows >> l & 1) != 0) put_lane_bytes(out + 4 + 4 * popcount(rows & bits_below(l)), X::get(marks.refused, lane));
   });
-  out += 4 + 4 * static_cast<unsigned>(std::popcount(rows));
+  out += 4 + 4 * popcount(rows);
   rolled(0, kRows, [&](unsigned r) {
     const std::uint32_t mask = X::broadcast(marks.refused, r);
     X::lanes([&](auto lane) {
       if ((mask >> lane & 1) != 0)
-        put_lane_bytes(out + sizeof(Bits) * static_cast<unsigned>(std::popcount(mask & bits_below(lane))),
-                       tile[cell_offset<S>(place, r, lane)]);
+        put_lane_bytes(out + sizeof(Bits) * popcount(mask & bits_below(lane)), tile[cell_offset<S>(place, r, lane)]);
     });
-    out += sizeof(Bits) * static_cast<unsigned>(std::popcount(mask));
+    out += sizeof(Bits) * popcount(mask);
   });
   return out;
 }
@@ -202,7 +198,7 @@ constexpr std::uint8_t* put_lane_signs(const LaneMarks<X>& marks, const LaneTile
     SparseWord<X> s;
     measure_sparse<X>(marks.minus, s);
     std::uint8_t* const level1 = level2 + 2;
-    std::uint8_t* const bytes = level1 + std::popcount(s.top);
+    std::uint8_t* const bytes = level1 + popcount(s.top);
     put_sparse_word<X>(
         marks.minus, s, [&](std::uint32_t i, auto, std::uint8_t v) { level2[i] = v; },
         [&](std::uint32_t i, auto, std::uint8_t v) { level1[i] = v; },
@@ -211,21 +207,31 @@ constexpr std::uint8_t* put_lane_signs(const LaneMarks<X>& marks, const LaneTile
   return out + info.sign_bytes;
 }
 
-/// Bytes of a LEB128 number, and of tile t's head.
-[[gnu::always_inline]] constexpr std::uint32_t leb128_bytes(std::uint64_t v) {
-  return (static_cast<std::uint32_t>(std::bit_width(v | 1)) + 6) / 7;
-}
+/// Bytes of tile t's head.
 [[gnu::always_inline]] constexpr std::uint32_t head_bytes(const LaneTileInfo* infos, std::uint32_t t) {
   const TileHead& head = infos[t].head;
   const std::uint64_t delta = head.seed - (t == 0 ? 0 : infos[t - 1].head.seed);
   return 1 + (head.constant() ? 0 : 2 + leb128_bytes(head.payload)) + (delta == 0 ? 0 : leb128_bytes(zigzag64(delta)));
 }
 
-/// Writes tile `tile` of `tiles` to its place in the chunk at `out`, given the infos of all; returns the chunk's bytes.
-template <class X, TileShape S, class Bits>
-constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t tile, std::uint32_t tiles,
-                                    const Bits* chunk, const LanePlace& place, const LaneMarks<X>& marks,
-                                    LaneBuffer<CodeWord<Bits>>& buffer, std::uint8_t* out) {
+/// Bytes of a chunk that is this tile alone.
+[[gnu::always_inline]] constexpr std::uint32_t lone_tile_bytes(const LaneTileInfo& info) {
+  if (info.head.constant()) return 1 + leb128_bytes(zigzag64(info.head.seed));
+  return 1 + head_bytes(&info, 0) + info.head.payload;
+}
+
+/// Where a tile's parts stand in its chunk, and the chunk's size.
+struct LaneChunkPlan {
+  std::uint32_t bytes = 0;    ///< of the chunk
+  std::uint32_t head = 0;     ///< offset of the tile's head
+  std::uint32_t payload = 0;  ///< offset of the tile's payload
+  bool constant = false;      ///< the chunk is one seed
+};
+
+/// Plans tile `tile` of `tiles` given the infos of all.
+template <class X>
+constexpr void plan_lane_chunk(const LaneTileInfo* infos, std::uint32_t tile, std::uint32_t tiles,
+                               LaneChunkPlan& plan) {
   typename X::template vec<std::uint32_t> heads, heads_before, payload, payload_before;
   typename X::template vec<bool> differs;
   X::lanes([&](auto lane) {
@@ -237,24 +243,37 @@ constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t til
     X::set(heads_before, lane, t < tile ? X::get(heads, lane) : 0u);
     X::set(differs, lane, used && (!infos[t].head.constant() || infos[t].head.seed != infos[0].head.seed));
   });
-  if (!X::any(differs)) {
-    const std::uint64_t seed = zigzag64(infos[0].head.seed);
+  plan.constant = !X::any(differs);
+  if (plan.constant) {
+    plan.bytes = 1 + leb128_bytes(zigzag64(infos[0].head.seed));
+    return;
+  }
+  const std::uint32_t all_heads = X::reduce_add(heads);
+  plan.head = 1 + X::reduce_add(heads_before);
+  plan.payload = 1 + all_heads + X::reduce_add(payload_before);
+  plan.bytes = 1 + all_heads + X::reduce_add(payload);
+}
+
+/// Writes a tile to its place in the chunk at `out`.
+template <class X, TileShape S, class Bits>
+constexpr void place_lanes(const LaneChunkPlan& plan, const LaneTileInfo* infos, std::uint32_t tile, const Bits* chunk,
+                           const LanePlace& place, const LaneMarks<X>& marks, LaneBuffer<CodeWord<Bits>>& buffer,
+                           std::uint8_t* out) {
+  if (plan.constant) {
     X::lanes([&](auto lane) {
       if (tile != 0 || lane != 0) return;
       out[0] = kFormConstant;
-      put_leb128(out + 1, seed);
+      put_leb128(out + 1, zigzag64(infos[0].head.seed));
     });
-    return 1 + leb128_bytes(seed);
+    return;
   }
-  const std::uint32_t all_heads = X::reduce_add(heads);
-  const std::uint32_t head_at = 1 + X::reduce_add(heads_before);
   X::lanes([&](auto lane) {
     if (lane != 0) return;
     if (tile == 0) out[0] = kFormTiles;
-    put_head(out + head_at, infos[tile].head, tile == 0 ? 0 : infos[tile - 1].head.seed);
+    put_head(out + plan.head, infos[tile].head, tile == 0 ? 0 : infos[tile - 1].head.seed);
   });
   const LaneTileInfo& info = infos[tile];
-  std::uint8_t* at = out + 1 + all_heads + X::reduce_add(payload_before);
+  std::uint8_t* at = out + plan.payload;
   if (info.sign_bytes != 0) at = put_lane_signs<X>(marks, info, at);
   if (info.exceptions != 0) at = put_lane_exceptions<X, S>(chunk + place.offset, place, marks, at);
   const std::uint32_t dense = static_cast<std::uint32_t>(kPlaneBytes) * info.head.dense;
@@ -273,7 +292,6 @@ constexpr std::uint32_t place_lanes(const LaneTileInfo* infos, std::uint32_t til
     }
     at = copy_lanes<X>(at, from, size);
   });
-  return 1 + all_heads + X::reduce_add(payload);
 }
 
 }  // namespace quern::kernels

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_mask_plane.h"
 
 namespace quern::kernels {
@@ -239,7 +240,7 @@ class LaneMaskDecoder {
         if (marked == 0 || damage != MaskDamage::none) return;
         damage = from_one_lane<X>([&] {
           Symbols symbols(coder_, alphabet());
-          const auto count = static_cast<unsigned>(std::popcount(marked));
+          const auto count = static_cast<unsigned>(popcount(marked));
           for (unsigned k = 0; k < count; ++k) {
             before = symbols.verbatim(0, before, sizeof(Word));
             X::store(shared_.values + k, 0, before);
@@ -251,7 +252,7 @@ class LaneMaskDecoder {
         if (damage != MaskDamage::none) return;
         X::lanes([&](auto lane) {
           if ((marked >> lane & 1) == 0) return;
-          const auto place = std::popcount(marked & first_lanes(static_cast<std::uint32_t>(lane)));
+          const auto place = popcount(marked & first_lanes(static_cast<std::uint32_t>(lane)));
           segment_.cells[piece.offset + lane] = static_cast<Word>(X::load(shared_.values + place, lane));
         });
         X::sync();

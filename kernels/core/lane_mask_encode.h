@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_mask_plane.h"
 
 namespace quern::kernels {
@@ -255,13 +256,13 @@ class LaneMaskEncoder {
         if (marked == 0) return;
         X::lanes([&](auto lane) {
           if ((marked >> lane & 1) == 0) return;
-          const auto place = std::popcount(marked & first_lanes(static_cast<std::uint32_t>(lane)));
+          const auto place = popcount(marked & first_lanes(static_cast<std::uint32_t>(lane)));
           X::store(shared_.values + place, lane, static_cast<std::uint64_t>(segment_.cells[piece.offset + lane]));
         });
         X::sync();
         in_one_lane<X>([&] {
           MaskSymbols<Coder> symbols(coder_, mask_.alphabet());
-          const auto count = static_cast<unsigned>(std::popcount(marked));
+          const auto count = static_cast<unsigned>(popcount(marked));
           for (unsigned k = 0; k < count; ++k) {
             before = symbols.verbatim(X::load(shared_.values + k, 0), before, sizeof(Word));
           }

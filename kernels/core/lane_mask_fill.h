@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_mask_memory.h"
 #include "kernels/core/mask_fill.h"
 
@@ -45,7 +46,7 @@ class LaneFilledRow {
     for (std::uint32_t x = 0; classes != nullptr && x < cols; x += kLanes) {
       const std::uint32_t valid = valid_cells(x);
       if (valid == 0) continue;
-      last_valid_ = x + static_cast<std::uint32_t>(std::countr_zero(valid));
+      last_valid_ = x + static_cast<std::uint32_t>(lowest_bit(valid));
       return;
     }
   }
@@ -77,9 +78,7 @@ class LaneFilledRow {
   }
 
  private:
-  static constexpr std::uint32_t last_bit(std::uint32_t bits) {
-    return 31u - static_cast<std::uint32_t>(std::countl_zero(bits));
-  }
+  static constexpr std::uint32_t last_bit(std::uint32_t bits) { return bit_length(bits) - 1; }
   constexpr std::uint32_t valid_cells(std::uint32_t x) const {
     return ballot_of<X>([&](auto lane) { return x + lane < cols_ && X::load(classes_ + x + lane, lane) == 0; });
   }

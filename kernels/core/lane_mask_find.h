@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_mask_encode.h"
 #include "kernels/core/lane_mask_fill.h"
 #include "kernels/core/lane_mask_memory.h"
@@ -40,7 +41,7 @@ class LaneMaskFinder {
           X::store(memory_.classes + piece.first + lane, lane, static_cast<std::uint8_t>(must ? 1 : 0));
           return must;
         });
-        mask_.masked += static_cast<std::uint32_t>(std::popcount(marked));
+        mask_.masked += static_cast<std::uint32_t>(popcount(marked));
         patterns.template add<Word>(own, marked);
       });
     });
@@ -72,8 +73,8 @@ class LaneMaskFinder {
           const Words own = picked(words, j);
           std::uint32_t rest = X::ballot(picked(equal, j));
           while (rest != 0) {  // pairs side by side have the same value
-            const auto start = static_cast<unsigned>(std::countr_zero(rest));
-            const auto length = static_cast<unsigned>(std::countr_one(rest >> start));
+            const auto start = static_cast<unsigned>(lowest_bit(rest));
+            const auto length = lowest_clear_bit(rest >> start);
             summary.add(X::broadcast(own, start), length);
             rest &= ~(first_lanes(length) << start);
           }
@@ -192,7 +193,7 @@ class LaneMaskFinder {
           X::store(memory_.classes + piece.first + lane, lane, number);
           return number == kVerbatimClass;
         });
-        mask_.verbatim += static_cast<std::uint32_t>(std::popcount(verbatim));
+        mask_.verbatim += static_cast<std::uint32_t>(popcount(verbatim));
       });
     });
   }

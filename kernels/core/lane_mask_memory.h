@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/mask_patterns.h"
 #include "kernels/core/mask_symbols.h"
 #include "kernels/core/tile.h"

@@ -1,10 +1,10 @@
 // Bit patterns of cells that must be masked, counted by a warp.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_mask_memory.h"
 #include "kernels/core/mask_patterns.h"
 
@@ -20,7 +20,7 @@ class LanePatterns {
   template <class Word>
   constexpr void add(const typename X::template vec<Word>& words, std::uint32_t marked) {
     while (marked != 0) {
-      const Word value = X::broadcast(words, static_cast<unsigned>(std::countr_zero(marked)));
+      const Word value = X::broadcast(words, lowest_bit(marked));
       const std::uint32_t same =
           ballot_of<X>([&](auto lane) { return (marked >> lane & 1) != 0 && X::get(words, lane) == value; });
       marked &= ~same;
@@ -28,7 +28,7 @@ class LanePatterns {
         count_waiting();
         bits_ = value;
       }
-      waiting_ += static_cast<std::uint32_t>(std::popcount(same));
+      waiting_ += popcount(same);
     }
   }
 
@@ -37,7 +37,7 @@ class LanePatterns {
     count_waiting();
     std::uint32_t count = 0;
     for (std::uint32_t first = 0; first < size_; first += kLanes) {
-      count += static_cast<std::uint32_t>(std::popcount(ballot_of<X>([&](auto lane) {
+      count += popcount(ballot_of<X>([&](auto lane) {
         const auto own = first + static_cast<std::uint32_t>(lane);
         if (own >= size_) return false;
         const CountedPattern pattern = X::load(table_ + own, lane);
@@ -46,7 +46,7 @@ class LanePatterns {
         if (place >= kMaxSpecials) return false;
         X::store(out + place, lane, pattern.bits);
         return true;
-      })));
+      }));
     }
     X::sync();
     return count;
@@ -64,7 +64,7 @@ class LanePatterns {
         const auto own = first + static_cast<std::uint32_t>(lane);
         return own < size_ && X::load(&table_[own].bits, lane) == bits_;
       });
-      if (found != 0) place = first + static_cast<std::uint32_t>(std::countr_zero(found));
+      if (found != 0) place = first + lowest_bit(found);
     }
     X::sync();
     if (place < kMaxPatterns) {

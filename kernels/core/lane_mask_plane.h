@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_mask_memory.h"
 
 namespace quern::kernels {
@@ -178,10 +179,10 @@ constexpr std::uint32_t list_open(const LaneMaskMemory& memory, const LaneBlocks
     X::lanes([&](auto lane) {
       if ((open >> lane & 1) == 0) return;
       const auto place =
-          count + static_cast<std::uint32_t>(std::popcount(open & first_lanes(static_cast<std::uint32_t>(lane))));
+          count + static_cast<std::uint32_t>(popcount(open & first_lanes(static_cast<std::uint32_t>(lane))));
       X::store(memory.open + place, lane, bx + static_cast<std::uint32_t>(lane));
     });
-    count += static_cast<std::uint32_t>(std::popcount(open));
+    count += static_cast<std::uint32_t>(popcount(open));
   }
   X::sync();
   return count;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_mask_memory.h"
 #include "kernels/core/mask_find.h"
 #include "kernels/core/mask_scan.h"
@@ -79,8 +80,8 @@ template <class X, class Word>
 constexpr std::uint32_t count_pairs(const typename X::template vec<Word>& words, std::uint32_t cells) {
   typename X::template vec<Word> next;
   X::shift_down(next, words);
-  return static_cast<std::uint32_t>(std::popcount(
-      ballot_of<X>([&](auto lane) { return lane + 1 < cells && X::get(words, lane) == X::get(next, lane); })));
+  return static_cast<std::uint32_t>(
+      popcount(ballot_of<X>([&](auto lane) { return lane + 1 < cells && X::get(words, lane) == X::get(next, lane); })));
 }
 
 /// What rows [begin, end) of a segment add to its scan; the sum over all rows is that of scan_segment.

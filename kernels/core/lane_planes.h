@@ -3,11 +3,11 @@
 // back are hostile: every count is compared with what is left before it is used.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/core/bitplanes.h"
+#include "kernels/core/bits.h"
 #include "kernels/core/lane_tile.h"
 #include "kernels/core/tile_code.h"
 
@@ -47,9 +47,7 @@ struct SparseWord {
     return (v | v >> 8) & 0x0000ffffu;
   }
   /// Bytes of the sparse form.
-  [[gnu::always_inline]] constexpr std::uint32_t size() const {
-    return 2 + static_cast<std::uint32_t>(std::popcount(top)) + bytes;
-  }
+  [[gnu::always_inline]] constexpr std::uint32_t size() const { return 2 + popcount(top) + bytes; }
 };
 
 template <class X>
@@ -60,7 +58,7 @@ constexpr void measure_sparse(const typename X::template vec<std::uint32_t>& pla
     const std::uint32_t v = X::get(plane, lane);
     const std::uint32_t flags = (((v & 0x7f7f7f7fu) + 0x7f7f7f7fu) | v) & 0x80808080u;
     X::set(nibble, lane, ((flags >> 7) * 0x10204080u) >> 28);  // one bit a byte
-    X::set(count, lane, static_cast<std::uint32_t>(std::popcount(flags)));
+    X::set(count, lane, popcount(flags));
   });
   s.rank = count;
   X::inclusive_scan(s.rank);
@@ -87,8 +85,7 @@ constexpr void put_sparse_word(const typename X::template vec<std::uint32_t>& pl
       if (byte != 0) bytes(at++, lane, byte);
     });
     if ((s.top >> lane & 1) != 0)
-      level1(static_cast<std::uint32_t>(std::popcount(s.top & bits_below(lane))), lane,
-             static_cast<std::uint8_t>(X::get(s.level1, lane)));
+      level1(popcount(s.top & bits_below(lane)), lane, static_cast<std::uint8_t>(X::get(s.level1, lane)));
     if (lane < 2)
       level2(static_cast<std::uint32_t>(lane), lane,
              static_cast<std::uint8_t>(SparseWord<X>::pairs_to_level2(s.top) >> (8 * lane)));
@@ -156,7 +153,7 @@ constexpr LanePlanes pack_planes(LaneBuffer<Word>& buffer, std::uint32_t planes)
         [&](std::uint32_t i, auto lane, std::uint8_t v) { X::store(level1 + i, lane, v); },
         [&](std::uint32_t i, auto lane, std::uint8_t v) { X::store(bytes + i, lane, v); });
     packed.area += s.bytes;
-    packed.level1 += static_cast<std::uint32_t>(std::popcount(s.top));
+    packed.level1 += popcount(s.top);
   });
   X::sync();
   return packed;
@@ -198,7 +195,7 @@ constexpr bool open_sparse(const LaneBytes& in, std::uint32_t skip, std::uint32_
     // Up to 64 planes have 128 bytes.
     unroll<4>([&](auto k) {
       const auto i = static_cast<std::uint32_t>(lane) + kLanes * static_cast<std::uint32_t>(k);
-      if (i < 2 * count) sum += static_cast<std::uint32_t>(std::popcount(static_cast<std::uint32_t>(in.at[skip + i])));
+      if (i < 2 * count) sum += popcount(static_cast<std::uint32_t>(in.at[skip + i]));
     });
     X::set(sums, lane, sum);
   });
@@ -218,12 +215,12 @@ constexpr bool get_sparse_lanes(SparseCursor& cursor, typename X::template vec<s
   X::lanes([&](auto lane) {
     const auto l = static_cast<std::uint32_t>(lane);
     const bool listed = (top >> (l / 2) & 1) != 0;
-    const auto before = static_cast<std::uint32_t>(std::popcount(top & bits_below(l / 2)));
+    const auto before = popcount(top & bits_below(l / 2));
     const std::uint32_t byte = listed ? base[cursor.level1 + before] : 0u;
     const std::uint32_t own = byte >> (4 * (l & 1)) & 15;
     X::set(bad, lane, listed && byte == 0);
     X::set(nibble, lane, own);
-    X::set(count, lane, static_cast<std::uint32_t>(std::popcount(own)));
+    X::set(count, lane, popcount(own));
   });
   rank = count;
   X::inclusive_scan(rank);
@@ -239,7 +236,7 @@ constexpr bool get_sparse_lanes(SparseCursor& cursor, typename X::template vec<s
     X::set(plane, lane, word);
   });
   cursor.level2 += 2;
-  cursor.level1 += static_cast<std::uint32_t>(std::popcount(top));
+  cursor.level1 += popcount(top);
   cursor.bytes += total;
   return true;
 }

@@ -242,7 +242,7 @@ constexpr A predict_cells(const ChunkRules& rules, std::uint32_t* cells, A seed,
           A any = 0;
           unroll<kGroupRows>([&](auto j) { any |= X::get(e[j], lane); });
           X::set(all, lane, static_cast<A>(X::get(all, lane) | any));
-          costs.add(lane, c, static_cast<std::uint32_t>(std::popcount(any)));
+          costs.add(lane, c, popcount(any));
         });
         if (round != 0) store_group<X, A>(cells, g, e);
       });

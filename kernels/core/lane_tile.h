@@ -5,11 +5,11 @@
 // through registers, by indices that are constants. Words of 64 bits lie there as two halves of 32.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/chunk_task.h"
 #include "kernels/core/tile.h"
 #include "kernels/core/unroll.h"
@@ -171,7 +171,7 @@ constexpr void transpose_lane_bits(typename X::template vec<std::uint32_t>& a) {
 template <class X>
 constexpr std::uint32_t count_lane_bits(const typename X::template vec<std::uint32_t>& a) {
   typename X::template vec<std::uint32_t> count;
-  X::lanes([&](auto lane) { X::set(count, lane, static_cast<std::uint32_t>(std::popcount(X::get(a, lane)))); });
+  X::lanes([&](auto lane) { X::set(count, lane, popcount(X::get(a, lane))); });
   return X::reduce_add(count);
 }
 

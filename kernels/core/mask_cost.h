@@ -48,7 +48,9 @@ template <class W>
     const auto magnitude = static_cast<std::int64_t>(bits & W::kMagnitude);
     value = static_cast<double>((bits & W::kSign) != 0 ? -magnitude : magnitude);
   }
-  const double scaled = std::min(std::max(value * scale.inverse, -kLimit), kLimit);
+  const double product = value * scale.inverse;
+  const double raised = product < -kLimit ? -kLimit : product;
+  const double scaled = kLimit < raised ? kLimit : raised;
   return static_cast<std::int32_t>(scaled + (scaled < 0 ? -0.5 : 0.5));
 }
 
@@ -71,7 +73,7 @@ class SampledRows {
   constexpr bool has(std::uint64_t row) const { return (row / kBand) % every_ == 0; }
   constexpr std::uint64_t sampled() const {
     std::uint64_t n = 0;
-    for (std::uint64_t r = 0; r < rows_; r += kBand) n += has(r) ? std::min(kBand, rows_ - r) : 0;
+    for (std::uint64_t r = 0; r < rows_; r += kBand) n += !has(r) ? 0 : rows_ - r < kBand ? rows_ - r : kBand;
     return n;
   }
   /// Bits of the sampled rows to bits of all.
@@ -93,7 +95,7 @@ inline constexpr std::uint64_t kCostPiece = 32;
 inline std::uint64_t row_cost(const std::int32_t* codes, const std::int32_t* above, std::uint64_t n) {
   std::uint64_t total = 0;
   for (std::uint64_t x0 = 0; x0 < n; x0 += kCostPiece) {
-    const std::uint64_t count = std::min(kCostPiece, n - x0);
+    const std::uint64_t count = n - x0 < kCostPiece ? n - x0 : kCostPiece;
     const std::int32_t* a = codes + x0;
     const std::int32_t* b = above + x0;
     std::uint32_t one = 0, two = 0;

@@ -53,10 +53,10 @@ void fill_segment(const SegmentBox<Word>& box, const std::uint8_t* classes) {
         ++waiting;
         continue;
       }
-      std::copy(above, above + cols, p);
+      std::memcpy(p, above, cols * sizeof(Word));
     }
     above = p;
-    for (std::uint64_t w = 0; w < waiting; ++w) std::copy(p, p + cols, box.row(w));
+    for (std::uint64_t w = 0; w < waiting; ++w) std::memcpy(box.row(w), p, cols * sizeof(Word));
     waiting = 0;
   }
   for (std::uint64_t w = 0; w < waiting; ++w) std::fill(box.row(w), box.row(w) + cols, Word{0});

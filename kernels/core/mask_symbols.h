@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "kernels/core/bits.h"
 #include "kernels/core/mask_coder.h"
 #include "kernels/core/mask_segment.h"
 
@@ -167,7 +168,7 @@ class MaskSymbols {
     return true;
   }
   constexpr bool any_class(unsigned tree, std::uint8_t& value) {
-    const auto width = static_cast<unsigned>(std::bit_width(classes_ - 1));
+    const auto width = bit_length(classes_ - 1);
     const unsigned number = value == kVerbatimClass ? classes_ - 1 : value;
     unsigned node = 1;
     for (unsigned b = width; b-- > 0;) node = 2 * node + coder_.bit(tree + node, (number >> b) & 1U);
@@ -209,7 +210,7 @@ struct BlockGrid {
 
   constexpr explicit BlockGrid(const SegmentExtents& e) {
     const auto wide = [](std::uint64_t n) {
-      return n >= 64 ? UINT64_C(64) : std::bit_ceil(std::max<std::uint64_t>(n, 1));
+      return n >= 64 ? UINT64_C(64) : UINT64_C(1) << bit_length(n < 2 ? UINT64_C(0) : n - 1);
     };
     rows = std::min<std::uint64_t>(8, wide(e[1]));
     cols = std::min<std::uint64_t>(64 / rows, wide(e[2]));

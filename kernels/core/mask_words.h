@@ -10,11 +10,6 @@
 
 namespace quern::kernels {
 
-[[gnu::always_inline]] constexpr bool is_float(Element e) { return static_cast<unsigned>(e) <= 4; }
-[[gnu::always_inline]] constexpr bool is_signed_integer(Element e) {
-  return static_cast<unsigned>(e) >= 8 && static_cast<unsigned>(e) <= 11;
-}
-
 /// Words of one element type, and where sign and exponent lie in them.
 template <Element kType>
 struct ElementWords {

@@ -16,12 +16,17 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/core/leb128.h"
 #include "kernels/core/tile.h"
 
 namespace quern::kernels {
 
 inline constexpr std::size_t kPlaneBytes = 128;
 inline constexpr std::size_t kMaxTilesPerChunk = 16;
+/// Tiles of the largest chunk of elements that wide (docs/format-lorenzo.md, section 2).
+constexpr unsigned max_chunk_tiles(std::size_t element_size) {
+  return element_size == 8 ? 4 : element_size == 1 ? kMaxTilesPerChunk : 8;
+}
 inline constexpr std::uint8_t kFormTiles = 0;
 inline constexpr std::uint8_t kFormConstant = 1;
 
@@ -44,29 +49,6 @@ struct TileHead {
 
 /// Bytes that one head takes at most.
 inline constexpr std::size_t kMaxHeadBytes = 1 + 1 + 1 + 3 + 10;
-
-/// Appends a LEB128 number; returns the new end.
-[[gnu::always_inline]] constexpr std::uint8_t* put_leb128(std::uint8_t* out, std::uint64_t v) {
-  while (v >= 0x80) {
-    *out++ = static_cast<std::uint8_t>(v | 0x80);
-    v >>= 7;
-  }
-  *out++ = static_cast<std::uint8_t>(v);
-  return out;
-}
-
-/// Reads a LEB128 number of at most 10 bytes; false at the end of the input or when it is not the shortest form.
-[[gnu::always_inline]] constexpr bool get_leb128(const std::uint8_t*& in, const std::uint8_t* end, std::uint64_t& v) {
-  v = 0;
-  for (unsigned shift = 0; shift < 70; shift += 7) {
-    if (in == end) return false;
-    const std::uint64_t byte = *in++;
-    if (shift == 63 && byte > 1) return false;
-    v |= (byte & 0x7f) << shift;
-    if (byte < 0x80) return byte != 0 || shift == 0;
-  }
-  return false;
-}
 
 [[gnu::always_inline]] constexpr std::uint64_t zigzag64(std::uint64_t d) { return (d << 1) ^ (0 - (d >> 63)); }
 [[gnu::always_inline]] constexpr std::uint64_t unzigzag64(std::uint64_t z) { return (z >> 1) ^ (0 - (z & 1)); }

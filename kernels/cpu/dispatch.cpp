@@ -1,12 +1,16 @@
 // Which instruction set to use: asked of the processor, never assumed.
 #include "kernels/cpu/lorenzo.h"
+#include "kernels/cpu/stencil.h"
 
 namespace quern::kernels {
 
 const LorenzoKernels& lorenzo_kernels_baseline();
+const StencilKernels& stencil_kernels_baseline();
 #if defined(QUERN_X86_64)
 const LorenzoKernels& lorenzo_kernels_avx2();
 const LorenzoKernels& lorenzo_kernels_avx512();
+const StencilKernels& stencil_kernels_avx2();
+const StencilKernels& stencil_kernels_avx512();
 #endif
 
 const char* isa_name(IsaLevel level) {
@@ -45,6 +49,15 @@ const LorenzoKernels& lorenzo_kernels(IsaLevel level) {
 #endif
   (void)level;
   return lorenzo_kernels_baseline();
+}
+
+const StencilKernels& stencil_kernels(IsaLevel level) {
+#if defined(QUERN_X86_64)
+  if (level == IsaLevel::avx512) return stencil_kernels_avx512();
+  if (level == IsaLevel::avx2) return stencil_kernels_avx2();
+#endif
+  (void)level;
+  return stencil_kernels_baseline();
 }
 
 }  // namespace quern::kernels

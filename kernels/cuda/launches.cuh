@@ -6,10 +6,11 @@
 namespace quern::kernels {
 
 struct LorenzoLaunches {
-  cudaError_t (*encode)(const ChunkRules& rules, const CudaGrid& grid, const void* in, std::uint8_t* slots,
-                        std::uint64_t slot_bytes, std::uint64_t* sizes, cudaStream_t stream);
-  cudaError_t (*decode)(const ChunkRules& rules, const CudaGrid& grid, const std::uint8_t* in, std::uint64_t bytes,
-                        const std::uint64_t* offsets, void* out, std::uint32_t* damaged, cudaStream_t stream);
+  cudaError_t (*encode)(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoPlaces& places,
+                        const LorenzoScan& scan, std::uint32_t* sizes, cudaStream_t stream);
+  cudaError_t (*decode)(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
+                        cudaStream_t stream);
+  cudaError_t (*sample)(const LorenzoChunks& chunks, std::uint32_t* costs, std::uint32_t* bytes, cudaStream_t stream);
 };
 
 extern const LorenzoLaunches kLaunches8;

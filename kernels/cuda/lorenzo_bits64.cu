@@ -3,6 +3,7 @@
 
 namespace quern::kernels {
 
-const LorenzoLaunches kLaunches64{&launch_encode_width<std::uint64_t>, &launch_decode_width<std::uint64_t>};
+const LorenzoLaunches kLaunches64{&launch_encode_width<std::uint64_t>, &launch_decode_width<std::uint64_t>,
+                                  &launch_sample_width<std::uint64_t>};
 
 }  // namespace quern::kernels

@@ -3,6 +3,7 @@
 
 namespace quern::kernels {
 
-const LorenzoLaunches kLaunches8{&launch_encode_width<std::uint8_t>, &launch_decode_width<std::uint8_t>};
+const LorenzoLaunches kLaunches8{&launch_encode_width<std::uint8_t>, &launch_decode_width<std::uint8_t>,
+                                 &launch_sample_width<std::uint8_t>};
 
 }  // namespace quern::kernels

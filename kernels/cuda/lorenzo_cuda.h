@@ -1,5 +1,5 @@
-// Entry points of the lorenzo kernels on CUDA: whole arrays in device memory, chunk by chunk, bytes as on the CPU.
-// Nothing here allocates or waits; everything is queued on the caller's stream.
+// Entry points of the lorenzo kernels on CUDA: chunks of arrays in device memory, bytes as on the CPU. Nothing here
+// allocates or waits; everything is queued on the caller's stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,44 +8,72 @@
 #include <cstdint>
 
 #include "kernels/core/chunk_task.h"
+#include "kernels/cuda/cuda_chunk.h"
 
 namespace quern::kernels {
 
-/// A contiguous array cut into chunks: extents slowest axis first. Chunks are numbered with axis 2 fastest.
-struct CudaGrid {
-  std::array<std::uint64_t, 3> extents{1, 1, 1};
-  std::array<std::uint64_t, 3> chunk{1, 1, 1};
+/// The chunks that one call codes: those of `items` arrays of one element type, which have rules of their own and
+/// `chunks` places each. Pointers are to device memory, where earlier kernels may still be writing.
+struct LorenzoChunks {
+  Element element = Element::f32;
+  std::uint32_t shapes = 0;  ///< bit S: the rules of some item may name tile shape S
+  std::uint32_t tiles = 0;   ///< of a chunk, at most
+  std::uint32_t items = 0;
+  std::uint32_t chunks = 0;             ///< places of an item
+  const std::uint8_t* rules = nullptr;  ///< those of item i begin rules_stride * i bytes from here
+  std::size_t rules_stride = 0;
+  const CudaChunk* at = nullptr;  ///< items * chunks places
 };
-
-/// Chunks of the grid, and tiles of its largest chunk.
-[[gnu::always_inline]] constexpr std::uint64_t chunk_count(const CudaGrid& grid) {
-  std::uint64_t n = 1;
-  for (std::size_t a = 0; a < 3; ++a) n *= (grid.extents[a] + grid.chunk[a] - 1) / grid.chunk[a];
-  return n;
-}
-[[gnu::always_inline]] constexpr std::uint64_t chunk_tiles(const CudaGrid& grid, TileShape tile) {
-  const auto n = tile_counts({grid.chunk, {0, 0}}, tile);
-  return n[0] * n[1] * n[2];
-}
 
 /// Whether there are kernels for these rules: every element type, tile shape and quantizer that the format has.
 bool lorenzo_cuda_serves(const ChunkRules& rules);
 
-/// Device memory that lorenzo_encode_async needs; 256-byte aligned.
-cudaError_t lorenzo_encode_workspace(const ChunkRules& rules, const CudaGrid& grid, std::size_t& bytes);
+/// A place of its own for each chunk: chunk q at `at` + q * `bytes`, multiples of 4.
+struct LorenzoSlots {
+  std::uint8_t* at = nullptr;
+  std::uint64_t bytes = 0;  ///< not fewer than a chunk's values take
+};
 
-/// Encodes the array at `in` into `out`, chunks without gaps. `offsets` (chunk_count + 1 numbers) tells where they
-/// begin; the last is the total, also when that exceeds `capacity`: chunks that do not fit are left out. All pointers
-/// are device memory. cudaErrorInvalidValue for rules that are not served, a grid of more than 2^31 - 1 chunks or of
-/// chunks of more tiles than the format's, and a workspace that is too small.
-cudaError_t lorenzo_encode_async(const ChunkRules& rules, const CudaGrid& grid, const void* in, std::uint8_t* out,
-                                 std::uint64_t capacity, std::uint64_t* offsets, void* workspace,
-                                 std::size_t workspace_bytes, cudaStream_t stream);
+/// Final places, found while encoding: chunk q of item i goes to outputs[i] + fixed[q] + the bytes stored of the item's
+/// chunks before, if it ends within capacities[i].
+struct LorenzoPlaces {
+  std::uint8_t* const* outputs = nullptr;
+  const std::uint64_t* capacities = nullptr;
+  const std::uint64_t* fixed = nullptr;
+  std::uint64_t* states = nullptr;   ///< one a place, all 0
+  std::uint32_t* tickets = nullptr;  ///< one an item, all 0
+};
 
-/// Decodes the chunks at `in` (`bytes` in all) into the array at `out`. `damaged` (chunk_count numbers) becomes 1 for a
-/// chunk whose bytes or offsets no encoder writes, whose part of the array is then undefined, else 0.
-cudaError_t lorenzo_decode_async(const ChunkRules& rules, const CudaGrid& grid, const std::uint8_t* in,
-                                 std::uint64_t bytes, const std::uint64_t* offsets, void* out, std::uint32_t* damaged,
+/// What the encoder is to look for beside: declared fill values (bit patterns), and where it leaves what it saw of
+/// chunk q. Nothing when counts is null.
+struct LorenzoScan {
+  const std::uint64_t* fills = nullptr;
+  std::uint32_t fill_count = 0;
+  ChunkScan* counts = nullptr;
+};
+
+/// Encodes each chunk to its slot; sizes[q] becomes its bytes, 0 for an empty place. Nothing is written of a chunk that
+/// would take as many bytes as its values; its size is then some such number. cudaErrorInvalidValue when the chunks
+/// have more tiles than the format allows or there are 2^31 places.
+cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoScan& scan,
+                                 std::uint32_t* sizes, cudaStream_t stream);
+
+/// The same in one pass, without slots: the bytes of each chunk, or its values where those are no more, go to their
+/// final place.
+cudaError_t lorenzo_encode_in_order_async(const LorenzoChunks& chunks, const LorenzoPlaces& places,
+                                          const LorenzoScan& scan, std::uint32_t* sizes, cudaStream_t stream);
+
+/// Decodes what is stored of chunk q into its box. damaged[q] becomes 1 for bytes that no encoder writes, and the box's
+/// content is then undefined, else 0. Places that are empty or have nothing stored are left alone.
+cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
                                  cudaStream_t stream);
+
+/// Places that are single tiles: bytes that tile q would take under each predictor, estimated, to the kPredictors
+/// numbers from costs + q * kPredictors on, UINT32_MAX where a predictor does not fit. Numbers of empty places are left
+/// alone.
+cudaError_t lorenzo_estimate_async(const LorenzoChunks& tiles, std::uint32_t* costs, cudaStream_t stream);
+
+/// Places that are single tiles: bytes of tile q as a chunk of its own, under the candidates of its array's rules.
+cudaError_t lorenzo_measure_async(const LorenzoChunks& tiles, std::uint32_t* bytes, cudaStream_t stream);
 
 }  // namespace quern::kernels

@@ -81,6 +81,10 @@ struct WarpLanes {
     return static_cast<T>(__shfl_sync(kAll, a, static_cast<int>(from)));
   }
   template <class T>
+  static __device__ __forceinline__ void shuffle(T& out, const T& a, unsigned from) {
+    out = __shfl_sync(kAll, a, static_cast<int>(from));
+  }
+  template <class T>
   static __device__ __forceinline__ void shift_down(T& out, const T& a) {
     out = static_cast<T>(__shfl_down_sync(kAll, a, 1));
   }

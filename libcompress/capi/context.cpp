@@ -33,6 +33,10 @@ void ErrorText::set(const Status& status) {
 
 namespace {
 
+struct DestroyContext {
+  void operator()(quern_context* context) const { destroy_handle(context); }
+};
+
 Status make_context(const quern_context_desc* given, quern_context** out) {
   if (out == nullptr) return null_argument("quern_context_create: the place for the context is NULL");
   *out = nullptr;
@@ -41,7 +45,14 @@ Status make_context(const quern_context_desc* given, quern_context** out) {
   if (desc.runner.run != nullptr && desc.runner.width == 0)
     return Status(StatusCode::invalid_argument, "runner.width is 0: it is how many tasks may run at once, at least 1");
   QUERN_RETURN_IF_ERROR(check_allocator(desc.allocator));
-  quern_context* const context = make_handle<quern_context>(desc.allocator);
+  if (desc.runs_on != QUERN_MEMORY_HOST && desc.runs_on != QUERN_MEMORY_CUDA)
+    return Status(StatusCode::invalid_argument, "runs_on must be QUERN_MEMORY_HOST or QUERN_MEMORY_CUDA");
+  std::unique_ptr<quern_context, DestroyContext> context(make_handle<quern_context>(desc.allocator));
+  if (desc.runs_on == QUERN_MEMORY_CUDA) {
+    const MemoryScope scope(&context->memory);
+    QUERN_ASSIGN_OR_RETURN(context->device, open_cuda_device(desc.device));
+    context->execution.device = context->device.get();
+  }
   context->execution.threads = desc.threads;
   if (desc.memory_limit != 0) context->execution.memory_limit = desc.memory_limit;
   if (desc.runner.run != nullptr) context->execution.runner = &context->runner.emplace(desc.runner);
@@ -49,7 +60,7 @@ Status make_context(const quern_context_desc* given, quern_context** out) {
     context->execution.progress = [call = desc.progress, user = desc.progress_user](
                                       std::uint64_t done, std::uint64_t total) { return call(user, done, total) != 0; };
   }
-  *out = context;
+  *out = context.release();
   return {};
 }
 

@@ -1,10 +1,12 @@
 // What the opaque handles of the C interface are.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include <quern/compress.h>
+#include <quern/device.h>
 #include <quern/execution.h>
 #include <quern/quern.h>
 
@@ -32,6 +34,7 @@ struct quern_context {
   quern::capi::CallerMemory memory;
   quern::Execution execution;
   std::optional<quern::capi::CallerRunner> runner;
+  std::unique_ptr<quern::Device> device;
   quern::capi::ErrorText error;
 };
 

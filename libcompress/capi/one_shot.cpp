@@ -21,6 +21,7 @@ quern_report make_report(const CompressReport& report) {
   out.chunks = report.chunks;
   out.raw_chunks = report.raw_chunks;
   out.psnr_db = report.psnr_db.value_or(std::nan(""));
+  out.ran_on = report.on_device ? QUERN_MEMORY_CUDA : QUERN_MEMORY_HOST;
   return out;
 }
 

@@ -8,7 +8,7 @@ namespace quern {
 /// The index, below `total`, of sample `i` of `samples` (1 to total): each lies in another of that many equal parts, at
 /// a place in it that the fractional part of a multiple of the golden ratio gives (Weyl's sequence). A fixed distance
 /// would meet the same rows of every plane when it divides a plane. Integers only; distinct and ascending in `i`.
-inline std::uint64_t scattered_sample(std::uint64_t total, std::uint64_t samples, std::uint64_t i) {
+constexpr std::uint64_t scattered_sample(std::uint64_t total, std::uint64_t samples, std::uint64_t i) {
   // floor(total * k / samples), without a product that could overflow.
   const auto part_begin = [&](std::uint64_t k) { return total / samples * k + total % samples * k / samples; };
   const std::uint64_t begin = part_begin(i);

@@ -17,18 +17,9 @@ Result<Shape> Shape::make(std::span<const std::uint64_t> extents) {
   if (extents.size() > kMaxRank)
     return Status(StatusCode::invalid_shape, "the shape has {0} axes; at most {1} are possible (merge some)",
                   static_cast<std::int64_t>(extents.size()), static_cast<std::int64_t>(kMaxRank));
-  Shape shape;
-  shape.rank_ = extents.size();
-  std::uint64_t nonzero_product = 1;
-  for (std::size_t a = 0; a < extents.size(); ++a) {
-    shape.extents_[a] = extents[a];
-    const auto product = checked_multiply(nonzero_product, extents[a] == 0 ? 1 : extents[a]);
-    if (!product || *product > (UINT64_C(1) << 59))
-      return Status(StatusCode::invalid_shape, "the shape has more elements than 64-bit sizes can hold (axis {0})",
-                    static_cast<std::int64_t>(a));
-    nonzero_product = *product;
-  }
-  return shape;
+  if (const auto shape = try_make(extents)) return *shape;
+  return Status(StatusCode::invalid_shape, "the shape has more elements than 64-bit sizes can hold (axis {0})",
+                static_cast<std::int64_t>(first_axis_too_long(extents)));
 }
 
 Result<Shape> Shape::parse(std::string_view text) {
@@ -48,12 +39,6 @@ Result<Shape> Shape::parse(std::string_view text) {
     at = end + 1;
   }
   return make({extents.data(), rank});
-}
-
-std::uint64_t Shape::elems() const {
-  std::uint64_t n = 1;
-  for (std::size_t a = 0; a < rank_; ++a) n *= extents_[a];
-  return n;
 }
 
 std::string Shape::text() const {

@@ -1,65 +1,17 @@
 // The header of a stream: everything that is known before the first value. Parsing checks all limits and never trusts a
-// number; codec parameters stay opaque here.
+// number; codec parameters stay opaque here. The bytes are read and written by header_fields.h.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
-#include <quern/bound.h>
-#include <quern/codec.h>
-#include <quern/compress.h>
-#include <quern/dtype.h>
 #include <quern/memory.h>
-#include <quern/shape.h>
 #include <quern/status.h>
 #include <quern/stream_io.h>
 
-#include "libcompress/format/metadata.h"
+#include "libcompress/format/header_fields.h"
 
 namespace quern {
-
-inline constexpr std::uint8_t kFormatMajor = 0;
-inline constexpr std::uint8_t kFormatMinor = 1;
-/// Bytes that tell how long the header is: magic and header size.
-inline constexpr std::size_t kHeaderPrefixBytes = 12;
-/// Codec id of chunks that are all stored as they are; belongs to the container, not to a codec.
-inline constexpr std::uint16_t kStoredCodecId = 0;
-
-/// Who wrote a stream; informative.
-struct WriterId {
-  std::uint8_t implementation = 1;  ///< 1: this library
-  std::uint8_t major = 0;
-  std::uint8_t minor = 0;
-  std::uint8_t patch = 0;
-};
-
-/// What every header has, whoever owns its parts of variable length.
-struct HeaderFields {
-  std::uint8_t major = kFormatMajor;
-  std::uint8_t minor = kFormatMinor;
-  std::uint64_t must_understand = 0;
-  std::uint64_t may_ignore = 0;
-  DType dtype = DType::f32;
-  Shape shape;
-  ErrorBound requested;
-  EnforcedBound enforced;
-  std::optional<ValueRange> range;
-  std::uint16_t codec_id = 0;
-  std::uint16_t codec_version = 0;
-  WriterId writer;
-  ChunkGrid grid;
-  std::uint64_t checksum = 0;  ///< set by parsing and by serialize_header
-};
-
-/// A header as it lies in bytes somebody else owns; nothing is allocated.
-struct HeaderView : HeaderFields {
-  std::span<const std::uint8_t> fills;  ///< elements of the array's type, little-endian
-  std::span<const std::uint8_t> params;
-  MetadataView metadata;
-
-  std::size_t fill_count() const { return fills.size() / dtype_bytes(dtype); }
-};
 
 struct Header : HeaderFields {
   Vector<std::uint64_t> fill_bits;
@@ -90,10 +42,7 @@ struct ReadHeader {
 /// end gives `truncated` with first() == 0.
 Result<ReadHeader> read_header(ByteSource& source);
 
-/// True when the bytes begin as a stream does, as far as they go.
-bool begins_like_stream(std::span<const std::uint8_t> bytes);
-
-/// What a grid must satisfy for a shape: extents multiply to the shape's elements, chunks within limits.
+/// grid_fits as a Status.
 Status check_grid(const ChunkGrid& grid, const Shape& shape);
 
 }  // namespace quern

@@ -11,42 +11,18 @@ namespace {
 
 constexpr int kPackLevel = 19;  // at most 1 MiB once a stream
 
-Vector<std::uint8_t> pack(std::span<const std::uint8_t> metadata) {
-  Vector<std::uint8_t> packed(metadata.size());  // a frame that is not smaller is not wanted
-  const auto n = zstd_pack(metadata, kPackLevel, packed);
-  if (!n.ok()) throw std::bad_alloc();
-  packed.resize(*n);
-  return packed;
-}
-
 }  // namespace
 
-void write_metadata(Writer& out, std::span<const std::uint8_t> metadata) {
-  if (!metadata.empty()) {
-    const Vector<std::uint8_t> packed = pack(metadata);
-    const std::size_t plain_cost = varint_bytes(metadata.size() << 1) + metadata.size();
-    const std::size_t packed_cost = varint_bytes(packed.size() << 1) + varint_bytes(metadata.size()) + packed.size();
-    if (!packed.empty() && packed_cost < plain_cost) {
-      out.varint(static_cast<std::uint64_t>(packed.size()) << 1 | 1);
-      out.varint(metadata.size());
-      out.bytes(packed);
-      return;
-    }
-  }
-  out.varint(static_cast<std::uint64_t>(metadata.size()) << 1);
-  out.bytes(metadata);
-}
-
-Result<MetadataView> view_metadata(Reader& in) {
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t head, in.varint(kMaxMetadataBytes << 1 | 1));
-  MetadataView view;
-  view.is_packed = (head & 1) != 0;
-  view.bytes = head >> 1;
-  if (view.is_packed) {
-    QUERN_ASSIGN_OR_RETURN(view.bytes, in.varint(kMaxMetadataBytes));
-  }
-  QUERN_ASSIGN_OR_RETURN(view.stored, in.bytes(head >> 1));
-  return view;
+MetadataView pack_metadata(std::span<const std::uint8_t> metadata, Vector<std::uint8_t>& room) {
+  const MetadataView plain{metadata, metadata.size(), false};
+  if (metadata.empty()) return plain;
+  room.resize(metadata.size());  // a frame that is not smaller is not wanted
+  const auto n = zstd_pack(metadata, kPackLevel, room);
+  if (!n.ok()) throw std::bad_alloc();
+  const MetadataView packed{{room.data(), *n}, metadata.size(), true};
+  const std::size_t plain_cost = varint_bytes(metadata.size() << 1) + metadata.size();
+  const std::size_t packed_cost = varint_bytes(*n << 1) + varint_bytes(metadata.size()) + *n;
+  return *n > 0 && packed_cost < plain_cost ? packed : plain;
 }
 
 Result<Vector<std::uint8_t>> unpack_metadata(const MetadataView& view) {

@@ -1,73 +1,49 @@
 // Layout of a segment: size | mask size | table | mask | head check | chunks | checksum.
 #include "libcompress/format/segment.h"
 
-#include <algorithm>
-
 #include "libcompress/format/checksum.h"
-#include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
 
 namespace quern {
 namespace {
 
-constexpr std::size_t kHeadCheckBytes = 4;
-constexpr std::size_t kChecksumBytes = 8;
-constexpr std::size_t kChunkCheckBytes = 2;
-
-// A raw chunk is told by the largest size; a coded chunk is always smaller than its values.
-std::size_t chunk_size_width(const SegmentLayout& layout) { return layout.full_chunk_bytes() <= 0xFFFF ? 2 : 4; }
-std::uint64_t raw_marker(std::size_t width) { return width == 2 ? 0xFFFF : 0xFFFFFFFF; }
-
 std::uint32_t head_check(const SegmentPlace& place, std::span<const std::uint8_t> head) {
   return static_cast<std::uint32_t>(bound_checksum64(place.header_checksum, place.segment, head));
 }
 
-std::int64_t number(std::uint64_t value) { return static_cast<std::int64_t>(value); }
-
-std::uint64_t raw_bytes(const SegmentLayout& layout, const GridBox& box) {
-  return box.elems() * dtype_bytes(layout.dtype());
-}
-
-// Fills forms, checks and sizes; `sizes` receives each chunk's stored bytes.
-Status read_table(Reader& in, const SegmentLayout& layout, const SegmentPlace& place, ParsedSegment& out,
-                  std::array<std::uint64_t, kMaxSegmentChunks>& sizes) {
-  const std::size_t width = chunk_size_width(layout);
+// Forms, checks and sizes from the table; `sizes` receives each chunk's stored bytes.
+Fault read_table(std::span<const std::uint8_t> table, const SegmentLayout& layout, const SegmentPlace& place,
+                 ParsedSegment& out, std::array<std::uint64_t, kMaxSegmentChunks>& sizes) {
   for (std::size_t k = 0; k < out.count; ++k) {
-    QUERN_ASSIGN_OR_RETURN(const std::uint64_t size, in.unsigned_of(width));
-    QUERN_ASSIGN_OR_RETURN(out.chunks[k].check, in.u16());
-    const std::uint64_t raw = raw_bytes(layout, layout.chunk_box(place.segment, k));
-    if (size == raw_marker(width)) {
-      out.chunks[k].form = ChunkForm::raw;
-      sizes[k] = raw;
-    } else {
-      out.chunks[k].form = size == 0 ? ChunkForm::masked : ChunkForm::coded;
-      sizes[k] = size;
-      if (size >= raw)
-        return Status(StatusCode::corrupt, "segment {0}, chunk {1}: its stored size is not below that of its values",
-                      number(place.segment), number(layout.first_chunk(place.segment) + k));
-    }
+    TableEntry entry;
+    const Fault fault = read_table_entry(table, layout, place.segment, k, entry);
+    out.chunks[k].form = entry.form;
+    out.chunks[k].check = entry.check;
+    sizes[k] = entry.bytes;
+    if (!fault.ok()) return fault;
   }
   return {};
 }
 
 // Everything before the chunks. `body` is where the chunks begin.
-Status parse_head(std::span<const std::uint8_t> bytes, const SegmentLayout& layout, const SegmentPlace& place,
-                  ParsedSegment& out, std::array<std::uint64_t, kMaxSegmentChunks>& sizes, std::size_t& body) {
-  Reader in(bytes);
-  QUERN_RETURN_IF_ERROR(in.skip(segment_size_width(layout)));
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t mask_bytes,
-                         in.varint(raw_bytes(layout, layout.segment_box(place.segment))));
-  const std::size_t table_at = in.position();
-  QUERN_RETURN_IF_ERROR(in.skip(out.count * (chunk_size_width(layout) + kChunkCheckBytes)));
-  QUERN_ASSIGN_OR_RETURN(out.mask, in.bytes(mask_bytes));
-  const std::size_t head_bytes = in.position();
-  QUERN_ASSIGN_OR_RETURN(const std::uint32_t check, in.u32());
-  if (check != head_check(place, bytes.first(head_bytes)))
-    return Status(StatusCode::checksum_mismatch, "segment {0}: its table or mask is damaged", number(place.segment));
-  Reader table(bytes.subspan(table_at, head_bytes - table_at));
-  QUERN_RETURN_IF_ERROR(read_table(table, layout, place, out, sizes));
-  body = in.position();
-  return {};
+Fault parse_head(std::span<const std::uint8_t> bytes, const SegmentLayout& layout, const SegmentPlace& place,
+                 ParsedSegment& out, std::array<std::uint64_t, kMaxSegmentChunks>& sizes, std::size_t& body) {
+  const Fault cut{FormatFault::segment_head_cut, place.segment};
+  SegmentHead head;
+  const Fault fault = read_segment_head(bytes, layout, place.segment, head);
+  if (fault.what == FormatFault::too_few_bytes || fault.what == FormatFault::ends_inside_number) return cut;
+  if (!fault.ok()) return fault;
+  if (head.chunks_at() > bytes.size()) return cut;
+  body = static_cast<std::size_t>(head.chunks_at());
+  const auto covered = bytes.first(static_cast<std::size_t>(head.check_at));
+  ByteReader check(bytes.subspan(covered.size(), kHeadCheckBytes));
+  if (check.u32() != head_check(place, covered)) return {FormatFault::segment_head_damaged, place.segment};
+  out.mask = covered.subspan(static_cast<std::size_t>(head.mask_at));
+  return read_table(covered.subspan(static_cast<std::size_t>(head.table_at)), layout, place, out, sizes);
+}
+
+Status chunk_status(FormatFault what, const SegmentLayout& layout, const SegmentPlace& place, std::size_t k) {
+  return status_of({what, place.segment, layout.first_chunk(place.segment) + k});
 }
 
 // Hands out the chunks' bytes, with a status for those that are cut off.
@@ -80,8 +56,7 @@ void cut_chunks(std::span<const std::uint8_t> bytes, std::size_t body, const Seg
     if (inside) {
       out.chunks[k].bytes = bytes.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(sizes[k]));
     } else {
-      out.chunk_status[k] = Status(StatusCode::truncated, "segment {0}, chunk {1}: the stream ends before it does",
-                                   number(place.segment), number(layout.first_chunk(place.segment) + k));
+      out.chunk_status[k] = chunk_status(FormatFault::chunk_cut, layout, place, k);
     }
     at += sizes[k];
   }
@@ -93,8 +68,7 @@ Status check_chunks(const SegmentLayout& layout, const SegmentPlace& place, Pars
   for (std::size_t k = 0; k < out.count; ++k) {
     Status& status = out.chunk_status[k];
     if (status.ok() && chunk_check(out.chunks[k].bytes) != out.chunks[k].check)
-      status = Status(StatusCode::checksum_mismatch, "segment {0}, chunk {1} is damaged: its checksum does not match",
-                      number(place.segment), number(layout.first_chunk(place.segment) + k));
+      status = chunk_status(FormatFault::chunk_damaged, layout, place, k);
     if (first.ok() && !status.ok()) first = status;
   }
   return first;
@@ -104,34 +78,16 @@ Status check_chunks(const SegmentLayout& layout, const SegmentPlace& place, Pars
 
 std::uint16_t chunk_check(std::span<const std::uint8_t> bytes) { return static_cast<std::uint16_t>(checksum64(bytes)); }
 
-std::size_t segment_size_width(const SegmentLayout& layout) {
-  return layout.full_chunk_bytes() * kMaxSegmentChunks <= UINT64_C(0xF0000000) ? 4 : 8;
-}
-
-std::uint64_t segment_framing_bytes(const SegmentLayout& layout, std::uint64_t chunks) {
-  return segment_size_width(layout) + 1 + chunks * (chunk_size_width(layout) + kChunkCheckBytes) + kHeadCheckBytes +
-         kChecksumBytes;
-}
-
-std::uint64_t max_segment_bytes(const SegmentLayout& layout, std::uint64_t segment) {
-  const std::uint64_t raw = raw_bytes(layout, layout.segment_box(segment));
-  return segment_framing_bytes(layout, layout.segment_chunks(segment)) + varint_bytes(raw) - 1 + raw;
-}
-
 void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, std::span<const std::uint8_t> mask,
                       std::span<const ChunkPiece> chunks, Vector<std::uint8_t>& out) {
-  std::uint64_t size = segment_framing_bytes(layout, chunks.size()) - 1 + varint_bytes(mask.size()) + mask.size();
-  for (const ChunkPiece& chunk : chunks) size += chunk.bytes.size();
+  std::uint64_t chunk_bytes = 0;
+  for (const ChunkPiece& chunk : chunks) chunk_bytes += chunk.bytes.size();
+  const std::uint64_t size = segment_bytes(layout, chunks.size(), mask.size(), chunk_bytes);
   out.clear();
   out.reserve(static_cast<std::size_t>(size));
   Writer w(out);
-  w.unsigned_of(size, segment_size_width(layout));
-  w.varint(mask.size());
-  const std::size_t width = chunk_size_width(layout);
-  for (const ChunkPiece& chunk : chunks) {
-    w.unsigned_of(chunk.form == ChunkForm::raw ? raw_marker(width) : chunk.bytes.size(), width);
-    w.u16(chunk.check);
-  }
+  put_segment_start(w, layout, size, mask.size());
+  for (const ChunkPiece& chunk : chunks) put_table_entry(w, layout, {chunk.form, chunk.check, chunk.bytes.size()});
   w.bytes(mask);
   w.u32(head_check(place, out));
   for (const ChunkPiece& chunk : chunks) w.bytes(chunk.bytes);
@@ -140,21 +96,16 @@ void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, st
 
 Result<std::uint64_t> read_segment_size(std::span<const std::uint8_t> bytes, const SegmentLayout& layout,
                                         std::uint64_t segment) {
-  Reader in(bytes);
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t size, in.unsigned_of(segment_size_width(layout)));
-  if (size < segment_framing_bytes(layout, layout.segment_chunks(segment)) || size > max_segment_bytes(layout, segment))
-    return Status(StatusCode::corrupt, "segment {0}: its size, {1} bytes, is impossible", number(segment),
-                  number(size));
+  std::uint64_t size = 0;
+  QUERN_RETURN_IF_ERROR(status_of(read_segment_size(bytes, layout, segment, size)));
   return size;
 }
 
 Result<std::uint64_t> segment_head_bytes(std::span<const std::uint8_t> prefix, const SegmentLayout& layout,
                                          std::uint64_t segment) {
-  Reader in(prefix);
-  QUERN_RETURN_IF_ERROR(in.skip(segment_size_width(layout)));
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t mask_bytes, in.varint(raw_bytes(layout, layout.segment_box(segment))));
-  return in.position() + layout.segment_chunks(segment) * (chunk_size_width(layout) + kChunkCheckBytes) + mask_bytes +
-         kHeadCheckBytes;
+  SegmentHead head;
+  QUERN_RETURN_IF_ERROR(status_of(read_segment_head(prefix, layout, segment, head)));
+  return head.chunks_at();
 }
 
 void parse_segment(std::span<const std::uint8_t> bytes, const SegmentLayout& layout, const SegmentPlace& place,
@@ -163,33 +114,24 @@ void parse_segment(std::span<const std::uint8_t> bytes, const SegmentLayout& lay
   out.count = static_cast<std::size_t>(layout.segment_chunks(place.segment));
   std::array<std::uint64_t, kMaxSegmentChunks> sizes{};
   std::size_t body = 0;
-  const Status head = parse_head(bytes, layout, place, out, sizes, body);
-  if (!head.ok()) {
-    out.status = head.code() == StatusCode::truncated
-                     ? Status(StatusCode::truncated, "segment {0}: the stream ends inside its table or mask",
-                              number(place.segment))
-                     : head;
-    return;
-  }
+  out.status = status_of(parse_head(bytes, layout, place, out, sizes, body));
+  if (!out.status.ok()) return;
   out.head_intact = true;
   cut_chunks(bytes, body, layout, place, sizes, out);
   std::uint64_t end = body;
   for (std::size_t k = 0; k < out.count; ++k) end += sizes[k];
-  const bool complete = end + kChecksumBytes == bytes.size();
+  const bool complete = end + kSegmentChecksumBytes == bytes.size();
   if (complete) {
-    const auto covered = bytes.first(bytes.size() - kChecksumBytes);
-    Reader tail(bytes.last(kChecksumBytes));
-    const auto stored = tail.u64();
-    if (stored.ok() && *stored == bound_checksum64(place.header_checksum, place.segment, covered)) return;
+    const auto covered = bytes.first(bytes.size() - kSegmentChecksumBytes);
+    ByteReader tail(bytes.last(kSegmentChecksumBytes));
+    if (tail.u64() == bound_checksum64(place.header_checksum, place.segment, covered)) return;
   }
   out.status = check_chunks(layout, place, out);
   if (!out.status.ok()) return;
-  out.status =
-      complete
-          ? Status(StatusCode::checksum_mismatch, "segment {0}: its checksum does not match", number(place.segment))
-      : end + kChecksumBytes > bytes.size()
-          ? Status(StatusCode::truncated, "segment {0}: the stream ends inside it", number(place.segment))
-          : Status(StatusCode::corrupt, "segment {0}: it is longer than its table says", number(place.segment));
+  const FormatFault what = complete                                     ? FormatFault::segment_damaged
+                           : end + kSegmentChecksumBytes > bytes.size() ? FormatFault::segment_cut
+                                                                        : FormatFault::segment_too_long;
+  out.status = status_of({what, place.segment});
 }
 
 }  // namespace quern

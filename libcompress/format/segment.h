@@ -1,5 +1,5 @@
 // One segment's bytes: size, table of chunks, mask section, chunks, checksums. Assembling and taking apart; what the
-// mask and the chunks contain is not known here.
+// mask and the chunks contain is not known here. Where what lies is in segment_frame.h.
 #pragma once
 
 #include <array>
@@ -11,15 +11,9 @@
 
 #include "libcompress/format/layout.h"
 #include "libcompress/format/limits.h"
+#include "libcompress/format/segment_frame.h"
 
 namespace quern {
-
-/// How a chunk is stored.
-enum class ChunkForm : std::uint8_t {
-  coded,   ///< by the codec
-  raw,     ///< little-endian values, special values included
-  masked,  ///< no bytes: every cell is in the mask
-};
 
 struct ChunkPiece {
   ChunkForm form = ChunkForm::coded;
@@ -36,13 +30,6 @@ struct SegmentPlace {
   std::uint64_t segment = 0;
 };
 
-/// Width in bytes of the size field at the start of every segment: 4, or 8 when segments may pass 3.75 GiB.
-std::size_t segment_size_width(const SegmentLayout& layout);
-/// Bytes that framing adds to a segment of `chunks` chunks without a mask.
-std::uint64_t segment_framing_bytes(const SegmentLayout& layout, std::uint64_t chunks);
-/// Upper limit of a segment's bytes: mask and chunks together are never larger than the values.
-std::uint64_t max_segment_bytes(const SegmentLayout& layout, std::uint64_t segment);
-
 /// Puts a segment together in `out` (replaced). May throw std::bad_alloc.
 void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, std::span<const std::uint8_t> mask,
                       std::span<const ChunkPiece> chunks, Vector<std::uint8_t>& out);
@@ -51,8 +38,6 @@ void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, st
 Result<std::uint64_t> read_segment_size(std::span<const std::uint8_t> bytes, const SegmentLayout& layout,
                                         std::uint64_t segment);
 
-/// Bytes that tell how long a segment and its head are: size and mask size.
-inline constexpr std::size_t kSegmentPrefixBytes = 18;
 /// Bytes of everything before the chunks, head check included, from a segment's first kSegmentPrefixBytes (fewer where
 /// the stream ends). parse_segment of that many bytes finds table and mask, and all chunks cut off.
 Result<std::uint64_t> segment_head_bytes(std::span<const std::uint8_t> prefix, const SegmentLayout& layout,

@@ -7,9 +7,9 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-namespace quern {
+#include "libcompress/format/trailer_frame.h"
 
-inline constexpr std::size_t kFooterBytes = 24;
+namespace quern {
 
 /// Collects segment sizes in order and makes the trailer from them. A reader of a pipe builds the same and compares.
 class TrailerBuilder {
@@ -25,12 +25,6 @@ class TrailerBuilder {
  private:
   Vector<std::uint8_t> index_;
   std::uint64_t segments_ = 0;
-};
-
-struct Footer {
-  std::uint64_t index_bytes = 0;
-  std::uint64_t stream_bytes = 0;  ///< header, segments and trailer
-  std::uint32_t check = 0;
 };
 
 /// Reads the last kFooterBytes of a stream; checks the magic and that the sizes are possible in themselves.

@@ -5,66 +5,51 @@
 
 #include <quern/metrics.h>
 
+#include "kernels/judge/bound_judge.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/metrics/arguments.h"
 #include "libcompress/metrics/blocks.h"
 #include "libcompress/metrics/element.h"
-#include "libcompress/metrics/exact.h"
-#include "libcompress/metrics/validity.h"
 
 namespace quern {
 namespace {
 
+using judge::BoundRule;
+using judge::Judge;
+using judge::Verdict;
 using metrics::load;
 
 constexpr std::size_t kFirst = 16;
 constexpr std::uint64_t kRunElems = 256;
 
-__extension__ using Int128 = __int128;
+judge::Bound judged(const EnforcedBound& bound) {
+  switch (bound.kind) {
+    case BoundKind::abs: return {BoundRule::absolute, bound.value};
+    case BoundKind::pwrel: return {BoundRule::relative, bound.value};
+    default: return {BoundRule::lossless, bound.value};
+  }
+}
 
-enum class Verdict { kept, over_bound, special_lost };
-
-/// Decides single elements exactly, and runs of elements approximately but only ever in favour of the exact judge.
+/// Judges runs of elements approximately, but only ever in favour of the exact judge.
 template <class E>
-class Judge {
+class RunFilter {
  public:
   using Bits = typename E::Bits;
 
-  Judge(const EnforcedBound& bound, std::span<const std::uint64_t> fill_bits)
-      : kind_(bound.value == 0 && bound.kind == BoundKind::abs ? BoundKind::lossless : bound.kind),
-        value_(bound.value),
-        limit_(bound.kind == BoundKind::abs ? metrics::integer_limit(bound.value) : 0),
-        validity_(fill_bits) {}
-
-  Verdict judge(Bits x, Bits y) const {
-    if (x == y) return Verdict::kept;
-    if (validity_.is_lost_special(x, y)) return Verdict::special_lost;
-    return within(x, y) ? Verdict::kept : Verdict::over_bound;
-  }
+  explicit RunFilter(const Judge<E>& judge)
+      : rule_(judge.rule()), value_(judge.value()), limit_(judge.limit()), has_fills_(judge.validity().has_fills()) {}
 
   /// True only when the judge would keep every element of the run.
   bool clears(const std::byte* x, const std::byte* y, std::uint64_t n) const {
     if (std::memcmp(x, y, n * sizeof(Bits)) == 0) return true;
-    if (kind_ == BoundKind::lossless || validity_.has_fills()) return false;
+    if (rule_ == BoundRule::lossless || has_fills_) return false;
     if constexpr (!E::kFloat)
       return clears_integers(x, y, n);
     else
-      return kind_ == BoundKind::pwrel ? clears_relative(x, y, n) : clears_absolute(x, y, n);
+      return rule_ == BoundRule::relative ? clears_relative(x, y, n) : clears_absolute(x, y, n);
   }
 
  private:
-  bool within(Bits x, Bits y) const {
-    if (kind_ == BoundKind::lossless) return false;
-    if constexpr (E::kFloat) {
-      if (!std::isfinite(E::value(y))) return false;
-      return kind_ == BoundKind::pwrel ? metrics::within_relative(E::value(x), E::value(y), value_)
-                                       : metrics::within_absolute(E::value(x), E::value(y), value_);
-    } else {
-      const Int128 difference = static_cast<Int128>(E::integer(x)) - static_cast<Int128>(E::integer(y));
-      return (difference < 0 ? -difference : difference) <= static_cast<Int128>(limit_);
-    }
-  }
-
   bool clears_integers(const std::byte* x, const std::byte* y, std::uint64_t n) const {
     unsigned doubts = 0;
     for (std::uint64_t i = 0; i < n; ++i) doubts |= E::distance(load<Bits>(x, i), load<Bits>(y, i)) > limit_;
@@ -92,10 +77,10 @@ class Judge {
     return doubts == 0 && !metrics::has_negative_zero<E>(x, y, n);
   }
 
-  BoundKind kind_;
+  BoundRule rule_;
   double value_;
-  std::uint64_t limit_;
-  metrics::Validity<E> validity_;
+  typename Judge<E>::Limit limit_;
+  bool has_fills_;
 };
 
 struct BlockFindings {
@@ -105,12 +90,15 @@ struct BlockFindings {
 };
 
 template <class E>
-void check_run(const Judge<E>& judge, const std::byte* x, const std::byte* y, std::uint64_t begin, std::uint64_t n,
-               BlockFindings& findings) {
+void check_run(const Judge<E>& judge, const RunFilter<E>& filter, const std::byte* x, const std::byte* y,
+               std::uint64_t begin, std::uint64_t n, BlockFindings& findings) {
   using Bits = typename E::Bits;
-  if (judge.clears(x + begin * sizeof(Bits), y + begin * sizeof(Bits), n)) return;
+  if (filter.clears(x + begin * sizeof(Bits), y + begin * sizeof(Bits), n)) return;
   for (std::uint64_t i = begin; i < begin + n; ++i) {
-    const Verdict verdict = judge.judge(load<Bits>(x, i), load<Bits>(y, i));
+    const Bits original = load<Bits>(x, i);
+    const Bits reconstructed = load<Bits>(y, i);
+    if (judge.clears(original, reconstructed)) continue;
+    const Verdict verdict = judge.judge(original, reconstructed);
     if (verdict == Verdict::kept) continue;
     if (findings.violations < kFirst) findings.first[findings.violations] = i;
     ++findings.violations;
@@ -121,15 +109,8 @@ void check_run(const Judge<E>& judge, const std::byte* x, const std::byte* y, st
 template <class E>
 Violation describe(const std::byte* x, const std::byte* y, std::uint64_t index) {
   using Bits = typename E::Bits;
-  const Bits original = load<Bits>(x, index);
-  const Bits reconstructed = load<Bits>(y, index);
-  Violation violation{index, E::value(original), E::value(reconstructed), 0.0, 0};
-  violation.error = std::fabs(metrics::difference<E>(original, reconstructed));
-  if constexpr (E::kFloat) {
-    violation.ulps = metrics::ulp_distance<E>(original, reconstructed);
-    if (std::isnan(violation.error)) violation.error = std::numeric_limits<double>::infinity();
-  }
-  return violation;
+  const judge::Finding found = judge::describe<E>(load<Bits>(x, index), load<Bits>(y, index));
+  return {index, found.original, found.reconstructed, found.error, found.ulps};
 }
 
 template <class E>
@@ -138,14 +119,15 @@ Result<BoundCheck> check_elements(const ArrayView& original, const ArrayView& re
   const auto* x = static_cast<const std::byte*>(original.data);
   const auto* y = static_cast<const std::byte*>(reconstructed.data);
   const std::uint64_t elems = original.elems();
-  const Judge<E> judge(bound, validity.fill_bits);
+  const Judge<E> judge(judged(bound), judge::Validity<E>(validity.fill_bits));
+  const RunFilter<E> filter(judge);
   RunnerHandle runner(execution);
   metrics::Progress progress(execution.progress, elems);
   BoundCheck check;
   const auto body = [&](std::uint64_t block, BlockFindings& findings) {
     const std::uint64_t end = std::min(elems, (block + 1) * metrics::kBlockElems);
     for (std::uint64_t at = block * metrics::kBlockElems; at < end; at += kRunElems)
-      check_run(judge, x, y, at, std::min(kRunElems, end - at), findings);
+      check_run(judge, filter, x, y, at, std::min(kRunElems, end - at), findings);
   };
   const auto fold = [&](const BlockFindings& findings) {
     check.violations += findings.violations;

@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
+#include "kernels/judge/validity.h"
 #include "libcompress/metrics/element.h"
-#include "libcompress/metrics/validity.h"
 
 namespace quern::metrics {
 namespace {
+
+using judge::difference;
+using judge::Validity;
 
 constexpr std::uint64_t kRunElems = 1024;
 /// Partial results side by side; fixed, so that the grouping of sums is the same on every machine.
@@ -58,7 +63,7 @@ void load_with_care(const std::byte* x, const std::byte* y, std::uint64_t begin,
     run.error[run.n] = std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
     run.index[run.n] = begin + i;
     ++run.n;
-    if constexpr (E::kFloat) stats.max_ulp = std::max(stats.max_ulp, ulp_distance<E>(original, reconstructed));
+    if constexpr (E::kFloat) stats.max_ulp = std::max(stats.max_ulp, judge::ulp_distance<E>(original, reconstructed));
   }
 }
 
@@ -163,18 +168,9 @@ void add_run(const std::byte* x, const std::byte* y, std::uint64_t begin, std::u
 }  // namespace
 
 void ErrorStats::merge(const ErrorStats& other) {
-  valid += other.valid;
-  specials_lost += other.specials_lost;
-  min = std::min(min, other.min);
-  max = std::max(max, other.max);
-  if (other.max_error > max_error) {
-    max_error = other.max_error;
-    max_error_index = other.max_error_index;
-  }
-  max_pointwise_rel = std::max(max_pointwise_rel, other.max_pointwise_rel);
+  ErrorExtremes::merge(other);
   error.add(other.error);
   squared_error.add(other.squared_error);
-  max_ulp = std::max(max_ulp, other.max_ulp);
 }
 
 Result<ErrorStats> error_stats(const ArrayView& original, const ArrayView& reconstructed,

@@ -1,11 +1,11 @@
 // measure_quality: which passes run, and the formulas on what they collect.
-#include <algorithm>
 #include <cmath>
 #include <new>
-#include <numbers>
 
 #include <quern/metrics.h>
 
+#include "kernels/judge/error_measures.h"
+#include "kernels/judge/similarity.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/metrics/arguments.h"
 #include "libcompress/metrics/autocorrelation.h"
@@ -16,37 +16,6 @@ namespace quern {
 namespace {
 
 using metrics::ErrorStats;
-
-/// A positive number as factor * 2^exponent, for what leaves the range of binary64.
-struct Scaled {
-  double factor = 0.0;
-  int exponent = 0;
-
-  double log10() const { return std::log10(factor) + exponent * (std::numbers::ln2 / std::numbers::ln10); }
-};
-
-Scaled scaled_range(double min, double max) {
-  Scaled range;
-  const double difference = max - min;
-  if (std::isfinite(difference)) {
-    range.factor = std::frexp(difference, &range.exponent);
-  } else {
-    range.factor = std::frexp(max / 2 - min / 2, &range.exponent);
-    ++range.exponent;
-  }
-  return range;
-}
-
-/// Squares of errors outside of this leave the range of binary64, or lose bits at its lower end.
-bool needs_scaling(double max_error) { return max_error != 0 && (max_error > 0x1p400 || max_error < 0x1p-400); }
-
-/// The power of two 2^-k that brings `max_error` near 1.
-int scale_exponent(double max_error) {
-  if (max_error == 0) return 0;
-  int exponent = 0;
-  std::frexp(max_error, &exponent);
-  return std::max(exponent, -1022);
-}
 
 /// `exponent` says how the sums in `stats` were scaled: errors times 2^-exponent.
 void set_statistics(const ErrorStats& stats, int exponent, Quality& quality) {
@@ -59,12 +28,10 @@ void set_statistics(const ErrorStats& stats, int exponent, Quality& quality) {
   quality.max_error_index = stats.max_error_index;
   quality.max_pointwise_rel = stats.max_pointwise_rel;
   quality.max_ulp = stats.max_ulp;
-  const double scaled_mse = stats.squared_error.value() / static_cast<double>(stats.valid);
-  quality.mse = std::ldexp(scaled_mse, 2 * exponent);
-  const Scaled rmse{std::sqrt(scaled_mse), exponent};
-  const Scaled range = scaled_range(stats.min, stats.max);
-  if (stats.max_error != 0) quality.psnr_db = 20 * (range.log10() - rmse.log10());
-  if (range.factor != 0) quality.nrmse = std::ldexp(rmse.factor / range.factor, rmse.exponent - range.exponent);
+  const judge::ErrorMeasures measures = judge::error_measures(stats, stats.squared_error.value(), exponent);
+  quality.mse = measures.mse;
+  if (measures.has_psnr) quality.psnr_db = measures.psnr_db;
+  if (measures.has_nrmse) quality.nrmse = measures.nrmse;
 }
 
 class Measurement {
@@ -83,8 +50,8 @@ class Measurement {
     quality.elems = original_.elems();
     int exponent = 0;
     QUERN_ASSIGN_OR_RETURN(ErrorStats stats, pass(1.0));
-    if (needs_scaling(stats.max_error) && std::isfinite(stats.max_error)) {
-      exponent = scale_exponent(stats.max_error);
+    if (judge::needs_scaling(stats.max_error)) {
+      exponent = judge::scale_exponent(stats.max_error);
       QUERN_ASSIGN_OR_RETURN(stats, pass(std::ldexp(1.0, -exponent)));
     }
     set_statistics(stats, exponent, quality);
@@ -108,7 +75,7 @@ class Measurement {
       quality.error_autocorrelation.assign(options_.autocorrelation_lags, 0.0);
       return {};
     }
-    const int wanted = scale_exponent(stats.max_error);
+    const int wanted = judge::scale_exponent(stats.max_error);
     metrics::ErrorScale scale;
     scale.factor = std::ldexp(1.0, -wanted);
     scale.mean = std::ldexp(stats.error.value() / static_cast<double>(stats.valid), exponent - wanted);
@@ -121,8 +88,7 @@ class Measurement {
   }
 
   Status add_ssim(const ErrorStats& stats, Quality& quality) {
-    const double length = stats.max - stats.min;
-    if (stats.valid == 0 || !(length > 0) || !std::isfinite(length)) return {};
+    if (!judge::has_similarity(stats)) return {};
     const metrics::SsimRange range{stats.min, stats.max, stats.valid == quality.elems};
     QUERN_ASSIGN_OR_RETURN(quality.ssim, metrics::mean_ssim(original_, reconstructed_, options_.validity.fill_bits,
                                                             range, memory_limit_, runner_.get(), progress_));

@@ -1,30 +1,25 @@
-// Mean structural similarity (Wang, Bovik, Sheikh, Simoncelli 2004) with a uniform window.
-//
-// Volumes are the last three axes (two for rank 2); all leading axes are walked. The window is 7 elements along each
-// axis, or the axis where that is shorter, at stride 1, wholly inside the volume. In each window
-//   SSIM = (2 mx my + C1) (2 sxy + C2) / ((mx^2 + my^2 + C1) (sx^2 + sy^2 + C2)),
-// with means m, sample variances and covariance s (divisor n - 1), C1 = (0.01 L)^2, C2 = (0.03 L)^2 and L = max - min
-// of the original's valid values. A window that holds an invalid element is left out; the result is the mean over all
-// windows that remain. Sums are taken over values shifted by the middle of the range and divided by L, where their
-// cancellation is harmless beside C2.
+// Structural similarity on the host: tiles of windows, each a unit of work and of summation. The definition is in
+// kernels/judge/similarity.h.
 #include <quern/memory.h>
 
 #include "libcompress/metrics/ssim.h"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
 #include <new>
 
+#include "kernels/judge/compensated_sum.h"
+#include "kernels/judge/similarity.h"
+#include "kernels/judge/validity.h"
 #include "libcompress/metrics/element.h"
-#include "libcompress/metrics/error_pass.h"
-#include "libcompress/metrics/validity.h"
 
 namespace quern::metrics {
 namespace {
 
-constexpr std::uint64_t kWindow = 7;
+using judge::kFar;
+using judge::kWindow;
+
 // Windows (not elements) of a tile. Fixed: a tile is the unit of work and of summation.
 constexpr std::uint64_t kTileZ = 32;
 constexpr std::uint64_t kTileY = 16;
@@ -39,28 +34,14 @@ using Row = std::array<double, kTileX>;
 using RowSet = std::array<Row, kQuantities>;
 using Plane = std::array<RowSet, kTileY>;
 
-/// How an array falls apart into volumes, windows and tiles; axis 0 is the slowest.
-struct Layout {
-  std::uint64_t volumes = 1;
-  Triple extents{1, 1, 1};
-  Triple window{1, 1, 1};
-  Triple positions{1, 1, 1};  ///< of the window
+struct Layout : judge::WindowLayout {
   Triple tiles{1, 1, 1};
 
-  explicit Layout(const Shape& shape) {
-    const std::size_t rank = shape.rank();
-    const std::size_t inner = std::min<std::size_t>(rank, 3);
-    for (std::size_t a = 0; a + inner < rank; ++a) volumes *= shape[a];
-    for (std::size_t a = 0; a < inner; ++a) extents[3 - inner + a] = shape[rank - inner + a];
+  explicit Layout(const Shape& shape) : WindowLayout(shape.extents()) {
     const Triple tile{kTileZ, kTileY, kTileX};
-    for (std::size_t a = 0; a < 3; ++a) {
-      window[a] = std::min(kWindow, extents[a]);
-      positions[a] = extents[a] - window[a] + 1;
-      tiles[a] = (positions[a] + tile[a] - 1) / tile[a];
-    }
+    for (std::size_t a = 0; a < 3; ++a) tiles[a] = (positions[a] + tile[a] - 1) / tile[a];
   }
   std::uint64_t tile_count() const { return volumes * tiles[0] * tiles[1] * tiles[2]; }
-  double window_elems() const { return static_cast<double>(window[0] * window[1] * window[2]); }
 };
 
 struct TileResult {
@@ -143,12 +124,10 @@ class Tile : public Allocated {
   }
 
   void load_row(std::uint64_t begin, std::uint64_t n) {
-    // Beyond this the window's similarity is 0 in any case, and squares stay in range.
-    constexpr double kFar = 1e100;
     for (std::uint64_t i = 0; i < n; ++i) {
       const Bits x = load<Bits>(x_, begin + i);
       const double original = (E::value(x) - middle_) / length_;
-      const double reconstructed = original - difference<E>(x, load<Bits>(y_, begin + i)) / length_;
+      const double reconstructed = original - judge::difference<E>(x, load<Bits>(y_, begin + i)) / length_;
       row_[kX][i] = original;
       row_[kY][i] = std::min(std::max(reconstructed, -kFar), kFar);
     }
@@ -181,8 +160,6 @@ class Tile : public Allocated {
   }
 
   void similarities(std::uint64_t n) {
-    constexpr double kC1 = 0.01 * 0.01;
-    constexpr double kC2 = 0.03 * 0.03;
     const double elems = layout_.window_elems();
     const double offset = middle_ / length_;
     for (std::uint64_t i = 0; i < n; ++i) {
@@ -191,17 +168,13 @@ class Tile : public Allocated {
       const double variances =
           std::max(0.0, (sums_[kSquares][i] - elems * (mean_x * mean_x + mean_y * mean_y)) / (elems - 1));
       const double covariance = (sums_[kProduct][i] - elems * (mean_x * mean_y)) / (elems - 1);
-      // (2 a b + C1) / (a^2 + b^2 + C1) with the difference of the means taken before the offset is put back.
-      const double a = mean_x + offset;
-      const double b = mean_y + offset;
-      const double luminance = 1 - (mean_x - mean_y) * (mean_x - mean_y) / (a * a + b * b + kC1);
-      similarity_[i] = luminance * (2 * covariance + kC2) / (variances + kC2);
+      similarity_[i] = judge::similarity(mean_x, mean_y, variances, covariance, offset);
     }
   }
 
   const std::byte* x_;
   const std::byte* y_;
-  Validity<E> validity_;
+  judge::Validity<E> validity_;
   SsimRange range_;
   Layout layout_;
   std::size_t quantities_;
@@ -216,20 +189,17 @@ class Tile : public Allocated {
 
 }  // namespace
 
-bool has_ssim(const Shape& shape) {
-  const Layout layout(shape);
-  return shape.elems() != 0 && std::count(layout.extents.begin(), layout.extents.end(), 1u) < 2;
-}
+bool has_ssim(const Shape& shape) { return Layout(shape).has_windows(); }
 
 Result<std::optional<double>> mean_ssim(const ArrayView& original, const ArrayView& reconstructed,
                                         std::span<const std::uint64_t> fill_bits, const SsimRange& range,
                                         std::uint64_t memory_limit, TaskRunner& runner, Progress& progress) {
   if (!has_ssim(original.shape)) return std::optional<double>();
   const Layout layout(original.shape);
-  if (Tile<F64>::scratch_bytes(layout) > memory_limit / std::max<std::size_t>(1, runner.width()))
+  if (Tile<judge::F64>::scratch_bytes(layout) > memory_limit / std::max<std::size_t>(1, runner.width()))
     return Status(StatusCode::memory_limit, "structural similarity needs {0} bytes for each thread",
-                  static_cast<std::int64_t>(Tile<F64>::scratch_bytes(layout)));
-  CompensatedSum sum;
+                  static_cast<std::int64_t>(Tile<judge::F64>::scratch_bytes(layout)));
+  judge::CompensatedSum sum;
   std::uint64_t windows = 0;
   const auto fold = [&](const TileResult& tile) {
     sum.add(tile.sum);

@@ -53,7 +53,13 @@ MutableBox3 BatchDecoder::chunk_out(const SegmentJob& job, std::size_t k) const 
   const std::uint64_t at = (chunk.begin[0] - segment.begin[0]) * job.out.strides[0] +
                            (chunk.begin[1] - segment.begin[1]) * job.out.strides[1] +
                            (chunk.begin[2] - segment.begin[2]);
-  return {static_cast<std::uint8_t*>(job.out.data) + at * element_bytes_, chunk.extents, job.out.strides};
+  MutableBox3 out{static_cast<std::uint8_t*>(job.out.data) + at * element_bytes_, chunk.extents, job.out.strides};
+  if (!job.mask.empty()) {
+    out.special_strides = {segment.extents[1] * segment.extents[2], segment.extents[2]};
+    out.special = job.mask.classes.data() + (chunk.begin[0] - segment.begin[0]) * out.special_strides[0] +
+                  (chunk.begin[1] - segment.begin[1]) * out.special_strides[1] + (chunk.begin[2] - segment.begin[2]);
+  }
+  return out;
 }
 
 Status BatchDecoder::check(SegmentJob& job) const {

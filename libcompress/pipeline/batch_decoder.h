@@ -13,35 +13,21 @@
 #include "libcompress/core/buffer.h"
 #include "libcompress/format/header.h"
 #include "libcompress/format/segment.h"
-#include "libcompress/pipeline/mask/mask.h"
+#include "libcompress/pipeline/segment_coder.h"
 
 namespace quern {
 
-/// One segment on its way from bytes to values.
-struct SegmentJob {
-  std::uint64_t segment = 0;
-  std::span<const std::uint8_t> bytes;
-  Status read_status;                   ///< why the bytes are short or missing
-  MutableBox3 out;                      ///< where the segment's box goes
-  std::uint64_t wanted = ~UINT64_C(0);  ///< bit k: decode chunk k
-
-  ParsedSegment parsed;
-  mask::SegmentMask mask;
-  AlignedBuffer storage;  ///< memory for `bytes`, reused
-};
-
-class BatchDecoder : public Allocated {
+class BatchDecoder final : public SegmentDecoder {
  public:
   /// Everything outlives the decoder. `codec` is null for streams whose chunks are all raw.
   BatchDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder* codec, bool keep_going,
                TaskRunner& runner);
 
-  /// Without keep_going the first failure, in the order of the stream, is returned; with it, what fails becomes a hole.
-  Status decode(std::span<SegmentJob> jobs, Vector<Hole>& holes);
+  std::uint64_t bytes_per_segment() const override;
+  std::uint64_t scratch_bytes() const override;
+  std::uint64_t wanted_segments() const override { return runner_.width(); }
 
-  /// Bytes that one segment in flight needs at most, and that running tasks need beside.
-  std::uint64_t bytes_per_segment() const;
-  std::uint64_t scratch_bytes() const;
+  Status decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) override;
 
  private:
   Status check(SegmentJob& job) const;

@@ -115,6 +115,8 @@ Status BatchEncoder::encode_chunk(Slot& slot, std::uint64_t segment, std::size_t
       const std::uint64_t origin = (at[0] * whole.extents[1] + at[1]) * whole.extents[2] + at[2];
       in.data = slot.copy.data() + origin * element_bytes_;
       in.strides = {whole.extents[1] * whole.extents[2], whole.extents[2]};
+      in.special = slot.mask.classes.data() + origin;
+      in.special_strides = in.strides;
     }
     QUERN_ASSIGN_OR_RETURN(auto scratch, scratch_.lend());
     const auto place = chunk_place(slot, k);

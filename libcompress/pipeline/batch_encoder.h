@@ -13,32 +13,25 @@
 #include "libcompress/core/buffer.h"
 #include "libcompress/format/segment.h"
 #include "libcompress/pipeline/mask/mask.h"
+#include "libcompress/pipeline/segment_coder.h"
 #include "libcompress/pipeline/setup.h"
 
 namespace quern {
 
-/// Memory that holds a run of an array's elements in C order.
-struct ArrayWindow {
-  const std::uint8_t* data = nullptr;
-  std::uint64_t begin = 0;  ///< flat index of the first element
-};
-
-class BatchEncoder : public Allocated {
+class BatchEncoder final : public SegmentEncoder {
  public:
   /// Setup and options outlive the encoder.
   BatchEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner);
 
-  /// Bytes that a segment in flight needs at most, and that running tasks need beside.
-  std::uint64_t bytes_per_segment() const;
-  std::uint64_t scratch_bytes() const;
+  std::uint64_t bytes_per_segment() const override;
+  std::uint64_t scratch_bytes() const override;
+  std::uint64_t wanted_segments() const override { return runner_.width(); }  // one a thread keeps the mask stage busy
 
-  /// Encodes segments [first, first + count), whose elements must be in the window.
-  Status encode(std::uint64_t first, std::size_t count, const ArrayWindow& window);
+  Status encode(std::uint64_t first, std::size_t count, const ArrayWindow& window) override;
 
-  /// Results of the last encode().
-  std::span<const std::uint8_t> segment_bytes(std::size_t i) const { return slots_[i].out; }
-  std::uint64_t masked_elems(std::size_t i) const { return slots_[i].mask.masked; }
-  std::uint64_t raw_chunks(std::size_t i) const;
+  std::span<const std::uint8_t> segment_bytes(std::size_t i) const override { return slots_[i].out; }
+  std::uint64_t masked_elems(std::size_t i) const override { return slots_[i].mask.masked; }
+  std::uint64_t raw_chunks(std::size_t i) const override;
 
  private:
   struct Slot {

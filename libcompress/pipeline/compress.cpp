@@ -11,6 +11,7 @@
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/bound_resolution.h"
+#include "libcompress/pipeline/range.h"
 #include "libcompress/pipeline/stream_encoder.h"
 
 namespace quern {
@@ -55,9 +56,10 @@ class Job {
   Result<CompressReport> encode(const ResolvedBound& bound, const ProgressCallback& progress, ByteSink& sink) {
     const std::uint64_t elems = sample_elems(array_.dtype, array_.shape);
     QUERN_ASSIGN_OR_RETURN(const Shape sample_shape, Shape::make({&elems, 1}));
-    const SetupRequest request{array_.dtype, array_.shape, &options_,
-                               &registry_,   bound,        ArrayView{array_.data, array_.dtype, sample_shape},
-                               memory_left_};
+    const SetupRequest request{array_.dtype, array_.shape,
+                               &options_,    &registry_,
+                               bound,        ArrayView{array_.data, array_.dtype, sample_shape},
+                               memory_left_, execution_.device};
     QUERN_ASSIGN_OR_RETURN(auto stream, StreamEncoder::create(request, 0, runner_.get(), progress, sink));
     QUERN_RETURN_IF_ERROR(
         stream->encode_until(stream->layout().segments(), {static_cast<const std::uint8_t*>(array_.data), 0}));
@@ -85,6 +87,7 @@ class Job {
     inner.runner = &runner_.get();
     inner.memory_limit = execution_.memory_limit;
     inner.progress = silent();
+    inner.device = execution_.device;
     QUERN_ASSIGN_OR_RETURN(const DecompressReport decoding,
                            decompress(source, {decoded.data(), array_.dtype, array_.shape}, registry_, inner));
     static_cast<void>(decoding);

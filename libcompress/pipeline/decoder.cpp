@@ -6,6 +6,10 @@
 #include <new>
 #include <utility>
 
+#include <quern/device.h>
+
+#include "libcompress/pipeline/batch_decoder.h"
+
 namespace quern {
 namespace {
 
@@ -52,7 +56,12 @@ Status StreamDecoder::start(const Registry& registry) {
   info_ = describe(header_, read.bytes, layout_, registry);
   QUERN_RETURN_IF_ERROR(open_codec(registry));
   segments_ = std::make_unique<SegmentSource>(source_, header_, start, read.bytes, layout_, options_, memory_limit_);
-  batch_ = std::make_unique<BatchDecoder>(header_, layout_, codec_.get(), options_.keep_going, runner_.get());
+  if (device_ != nullptr && codec_ != nullptr && !options_.keep_going) {
+    QUERN_ASSIGN_OR_RETURN(batch_, device_->decoder(header_, layout_, *codec_, runner_.get()));
+    report_.on_device = batch_ != nullptr;
+  }
+  if (!report_.on_device)
+    batch_ = std::make_unique<BatchDecoder>(header_, layout_, codec_.get(), options_.keep_going, runner_.get());
   report_.input_bytes = read.bytes;
   return {};
 }
@@ -87,7 +96,7 @@ std::uint64_t StreamDecoder::segments_at_once(std::uint64_t held_bytes) {
   const std::uint64_t per_segment = std::max<std::uint64_t>(batch_->bytes_per_segment(), 1);
   const std::uint64_t fixed = held_bytes + batch_->scratch_bytes();
   const std::uint64_t possible = memory_limit_ > fixed ? (memory_limit_ - fixed) / per_segment : 0;
-  return std::clamp<std::uint64_t>(runner_.get().width(), 1, std::max<std::uint64_t>(possible, 1));
+  return std::clamp<std::uint64_t>(batch_->wanted_segments(), 1, std::max<std::uint64_t>(possible, 1));
 }
 
 MutableBox3 StreamDecoder::place(const GridBox& box, std::uint8_t* data, std::uint64_t begin) const {
@@ -132,7 +141,7 @@ Status StreamDecoder::fill_window() {
   const std::uint64_t fixed = batch_->scratch_bytes() + batch_->bytes_per_segment();
   QUERN_RETURN_IF_ERROR(need_memory(fixed + band_bytes));
   // Half of what is left for the window, half for segments in flight.
-  const std::uint64_t wanted = (runner_.get().width() + layout_.band_segments() - 1) / layout_.band_segments();
+  const std::uint64_t wanted = (batch_->wanted_segments() + layout_.band_segments() - 1) / layout_.band_segments();
   const std::uint64_t possible = (memory_limit_ - fixed) / 2 / band_bytes;
   const std::uint64_t bands = std::min(layout_.bands() - next_band_,
                                        std::clamp<std::uint64_t>(wanted, 1, std::max<std::uint64_t>(possible, 1)));

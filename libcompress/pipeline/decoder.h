@@ -9,7 +9,7 @@
 
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/task_runner.h"
-#include "libcompress/pipeline/batch_decoder.h"
+#include "libcompress/pipeline/segment_coder.h"
 #include "libcompress/pipeline/segment_source.h"
 
 namespace quern {
@@ -30,6 +30,7 @@ class StreamDecoder final : public Decoder {
         options_(options),
         progress_(execution.progress),
         memory_limit_(execution.memory_limit),
+        device_(execution.device),
         runner_(execution) {}
 
   /// Reads the header and opens the codec.
@@ -58,6 +59,7 @@ class StreamDecoder final : public Decoder {
   DecompressOptions options_;
   ProgressCallback progress_;
   std::uint64_t memory_limit_;
+  Device* device_;
   RunnerHandle runner_;
 
   Header header_;
@@ -66,7 +68,7 @@ class StreamDecoder final : public Decoder {
   std::size_t element_bytes_ = 1;
   std::unique_ptr<ChunkDecoder> codec_;
   std::unique_ptr<SegmentSource> segments_;
-  std::unique_ptr<BatchDecoder> batch_;
+  std::unique_ptr<SegmentDecoder> batch_;
   Vector<SegmentJob> jobs_;
 
   AlignedBuffer window_;

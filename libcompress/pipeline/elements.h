@@ -1,82 +1,24 @@
-// What the bits of an element mean: validity, order, value. One traits class a type; `with_element` picks it.
+// Elements in memory: which traits belong to a type, and which elements count. What bits mean is in
+// kernels/core/element_keys.h.
 #pragma once
 
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <type_traits>
 
 #include <quern/dtype.h>
 
+#include "kernels/core/element_keys.h"
+
 namespace quern {
 
-template <class Bits_, unsigned kExponentBits>
-struct FloatElement {
-  using Bits = Bits_;
-  using Key = std::make_signed_t<Bits>;
-  static constexpr unsigned kBits = sizeof(Bits) * 8;
-  static constexpr unsigned kFractionBits = kBits - 1 - kExponentBits;
-  static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (kBits - 1));
-  static constexpr Bits kInfinity = static_cast<Bits>(((Bits{1} << kExponentBits) - 1) << kFractionBits);
-
-  static bool finite(Bits bits) { return static_cast<Bits>(bits & ~kSign) < kInfinity; }
-  /// Signed integer in the order of the values; -0 comes right before 0.
-  static Key key(Bits bits) {
-    const Key k = static_cast<Key>(bits);
-    return static_cast<Key>(k ^ static_cast<Key>((k >> (kBits - 1)) & static_cast<Key>(static_cast<Bits>(~kSign))));
-  }
-  static Bits from_key(Key k) { return static_cast<Bits>(key(static_cast<Bits>(k))); }
-  /// By value: zeros of both signs are equal.
-  static bool same(Bits a, Bits b) {
-    return static_cast<bool>(static_cast<int>(a == b) | static_cast<int>(static_cast<Bits>((a | b) & ~kSign) == 0));
-  }
-  static double value(Bits bits) {
-    if constexpr (sizeof(Bits) == 8) {
-      return std::bit_cast<double>(bits);
-    } else if constexpr (sizeof(Bits) == 4) {
-      return static_cast<double>(std::bit_cast<float>(bits));
-    } else if constexpr (kExponentBits == 8) {
-      return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
-    } else {
-      const int exponent = (bits & ~kSign) >> kFractionBits;
-      const int fraction = bits & ((1 << kFractionBits) - 1);
-      const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
-      return (bits & kSign) != 0 ? -magnitude : magnitude;
-    }
-  }
-};
-
-template <class Int>
-struct IntegerElement {
-  using Bits = std::make_unsigned_t<Int>;
-  using Key = Int;
-  static bool finite(Bits) { return true; }
-  static Key key(Bits bits) { return static_cast<Int>(bits); }
-  static Bits from_key(Key k) { return static_cast<Bits>(k); }
-  static bool same(Bits a, Bits b) { return a == b; }
-  static double value(Bits bits) { return static_cast<double>(static_cast<Int>(bits)); }
-};
+using kernels::FloatElement;
+using kernels::IntegerElement;
 
 /// Calls `f(Element{})` with the traits of a type.
 template <class F>
-auto with_element(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::f16: return f(FloatElement<std::uint16_t, 5>{});
-    case DType::bf16: return f(FloatElement<std::uint16_t, 8>{});
-    case DType::f32: return f(FloatElement<std::uint32_t, 8>{});
-    case DType::f64: return f(FloatElement<std::uint64_t, 11>{});
-    case DType::i8: return f(IntegerElement<std::int8_t>{});
-    case DType::i16: return f(IntegerElement<std::int16_t>{});
-    case DType::i32: return f(IntegerElement<std::int32_t>{});
-    case DType::i64: return f(IntegerElement<std::int64_t>{});
-    case DType::u8: return f(IntegerElement<std::uint8_t>{});
-    case DType::u16: return f(IntegerElement<std::uint16_t>{});
-    case DType::u32: return f(IntegerElement<std::uint32_t>{});
-    case DType::u64: break;
-  }
-  return f(IntegerElement<std::uint64_t>{});
+constexpr auto with_element(DType dtype, F&& f) {
+  return kernels::with_element(static_cast<kernels::Element>(dtype), static_cast<F&&>(f));
 }
 
 /// Element `i` of memory that is aligned to anything.

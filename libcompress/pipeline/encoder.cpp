@@ -24,6 +24,7 @@ class PushEncoder final : public Encoder {
         registry_(registry),
         progress_(execution.progress),
         memory_limit_(execution.memory_limit),
+        device_(execution.device),
         runner_(execution),
         sink_(sink),
         element_bytes_(dtype_bytes(dtype)),
@@ -94,7 +95,8 @@ class PushEncoder final : public Encoder {
                          &registry_,
                          resolve_bound(options_.bound, given_range(options_)),
                          ArrayView{buffer_.data(), dtype_, sample_shape},
-                         memory_limit_};
+                         memory_limit_,
+                         device_};
     if (options_.range) request.bound.range = options_.range;
     QUERN_ASSIGN_OR_RETURN(stream_, StreamEncoder::create(request, buffer_.size(), runner_.get(), progress_, sink_));
     return {};
@@ -126,7 +128,7 @@ class PushEncoder final : public Encoder {
   Status set_capacity() {
     const SegmentLayout& layout = stream_->layout();
     const std::uint64_t band_bytes = layout.band_begin(1) * element_bytes_;
-    const std::uint64_t wanted = (runner_.get().width() + layout.band_segments() - 1) / layout.band_segments();
+    const std::uint64_t wanted = (stream_->wanted_segments() + layout.band_segments() - 1) / layout.band_segments();
     // While growing, the old buffer and the new one stand side by side.
     const std::uint64_t moving = have_ != 0 ? prefix_bytes_ : 0;
     const std::uint64_t fixed = stream_->memory_for(1) + moving;
@@ -150,6 +152,7 @@ class PushEncoder final : public Encoder {
   const Registry& registry_;
   ProgressCallback progress_;
   std::uint64_t memory_limit_;
+  Device* device_;
   RunnerHandle runner_;
   ByteSink& sink_;
   std::size_t element_bytes_;

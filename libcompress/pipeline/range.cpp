@@ -1,13 +1,11 @@
-// Passes over all values by blocks: range and squared error.
-#include <quern/memory.h>
-
+// Passes over all values by blocks.
 #include "libcompress/pipeline/range.h"
 
 #include <algorithm>
 #include <array>
-#include <cfloat>
-#include <cmath>
 #include <limits>
+
+#include <quern/memory.h>
 
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/elements.h"
@@ -16,7 +14,6 @@ namespace quern {
 namespace {
 
 constexpr std::uint64_t kBlockElems = 65536;
-constexpr double kExactFloor = 0x1p-900;  // products above it have residuals that binary64 holds
 
 template <class Key>
 struct KeyRange {
@@ -112,54 +109,7 @@ KeyRange<typename Element::Key> block_range(const std::uint8_t* data, std::uint6
   return r;
 }
 
-__extension__ using Int128 = __int128;
-
-// binary64 neighbours of a 64-bit integer, below and above.
-template <class Int>
-double integer_down(Int v) {
-  const double d = static_cast<double>(v);
-  // The conversion rounds to nearest: compare in 128-bit integers, which hold every d that can occur.
-  return static_cast<Int128>(d) > static_cast<Int128>(v) ? std::nextafter(d, -INFINITY) : d;
-}
-template <class Int>
-double integer_up(Int v) {
-  const double d = static_cast<double>(v);
-  return static_cast<Int128>(d) < static_cast<Int128>(v) ? std::nextafter(d, INFINITY) : d;
-}
-
-template <class Element>
-ExactRange to_range(typename Element::Key min, typename Element::Key max) {
-  ExactRange out;
-  if constexpr (std::is_integral_v<typename Element::Key> && sizeof(typename Element::Key) == 8 &&
-                std::is_same_v<Element, IntegerElement<typename Element::Key>>) {
-    out.range = {integer_down(min), integer_up(max)};
-    out.width_down = integer_down(static_cast<std::uint64_t>(max) - static_cast<std::uint64_t>(min));
-  } else {
-    // + 0.0 turns -0 into 0.
-    out.range = {Element::value(Element::from_key(min)) + 0.0, Element::value(Element::from_key(max)) + 0.0};
-    out.width_down = difference_down(out.range.max, out.range.min);
-  }
-  return out;
-}
-
 }  // namespace
-
-double difference_down(double max, double min) {
-  const double s = max - min;
-  if (std::isinf(s)) return DBL_MAX;
-  // Error-free sum of max and -min (Knuth 1969, TAOCP 2, 4.2.2): s + e is the exact difference.
-  const double b = s - max;
-  const double e = (max - (s - b)) + (-min - b);
-  return e < 0 ? std::nextafter(s, -INFINITY) : s;
-}
-
-double product_down(double a, double b) {
-  const double p = a * b;
-  if (std::isinf(p)) return DBL_MAX;
-  if (p == 0) return 0;
-  if (p < kExactFloor) return std::nextafter(p, 0.0);  // the residual may underflow: one step down is always enough
-  return std::fma(a, b, -p) < 0 ? std::nextafter(p, 0.0) : p;
-}
 
 std::optional<ExactRange> exact_range(const ArrayView& array, std::span<const std::uint64_t> fill_bits,
                                       TaskRunner& runner) {
@@ -184,7 +134,7 @@ std::optional<ExactRange> exact_range(const ArrayView& array, std::span<const st
       all.any = true;
     }
     if (!all.any) return std::nullopt;
-    return to_range<Element>(all.min, all.max);
+    return range_of_keys<Element>(all.min, all.max);
   });
 }
 

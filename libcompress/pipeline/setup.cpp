@@ -47,8 +47,9 @@ class CleanSample final : public PlanSample {
 
   std::uint64_t elems() const override { return raw_.elems(); }
 
-  Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room) const override {
-    QUERN_ASSIGN_OR_RETURN(const ConstBox3 box, raw_.look(first, place, room));
+  Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room,
+                         std::uint8_t* special_room) const override {
+    QUERN_ASSIGN_OR_RETURN(const ConstBox3 box, raw_.look(first, place, room, special_room));
     const mask::RepeatedRule rule{request_.options->find_repeated, request_.bound.enforced};
     QUERN_ASSIGN_OR_RETURN(const mask::SegmentMask found,
                            mask::find_specials(box, request_.dtype, request_.options->fill_bits, rule));
@@ -56,7 +57,9 @@ class CleanSample final : public PlanSample {
     const std::array<std::uint64_t, 2> strides{box.extents[1] * box.extents[2], box.extents[2]};
     gather(box, dtype_bytes(request_.dtype), static_cast<std::uint8_t*>(room));
     QUERN_RETURN_IF_ERROR(mask::fill_gaps({room, box.extents, strides}, request_.dtype, found));
-    return ConstBox3{room, box.extents, strides};
+    if (special_room == nullptr) return ConstBox3{room, box.extents, strides};
+    std::copy(found.classes.begin(), found.classes.end(), special_room);
+    return ConstBox3{room, box.extents, strides, special_room, strides};
   }
 
  private:

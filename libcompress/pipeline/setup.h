@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include <quern/compress.h>
@@ -12,14 +11,9 @@
 
 #include "libcompress/format/header.h"
 #include "libcompress/format/layout.h"
+#include "libcompress/pipeline/bound_resolution.h"
 
 namespace quern {
-
-/// The bound a stream is written under.
-struct ResolvedBound {
-  EnforcedBound enforced;
-  std::optional<ValueRange> range;
-};
 
 /// What a setup is made from; the pointers' targets outlive it.
 struct SetupRequest {
@@ -30,6 +24,7 @@ struct SetupRequest {
   ResolvedBound bound;
   ArrayView sample;  ///< first elements of the array, as the user gave them
   std::uint64_t memory_limit = 0;
+  Device* device = nullptr;  ///< null: the runner's threads
 };
 
 struct StreamSetup {

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <quern/device.h>
+
 #include "libcompress/format/segment.h"
 #include "libcompress/format/writer.h"
+#include "libcompress/pipeline/batch_encoder.h"
 
 namespace quern {
 
@@ -46,11 +49,11 @@ Result<bool> StreamEncoder::sample_saves_enough() {
   std::uint64_t saved = 0;
   for (std::uint64_t first = 0; first < end && saved < setup_.must_save; first += batch_) {
     const auto count = static_cast<std::size_t>(std::min(batch_, end - first));
-    QUERN_RETURN_IF_ERROR(batch_encoder_->encode(first, count, window));
+    QUERN_RETURN_IF_ERROR(segment_encoder_->encode(first, count, window));
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t most = layout.segment_box(first + i).elems() * dtype_bytes(layout.dtype()) +
                                  segment_framing_bytes(layout, layout.segment_chunks(first + i));
-      saved += most - std::min<std::uint64_t>(most, batch_encoder_->segment_bytes(i).size());
+      saved += most - std::min<std::uint64_t>(most, segment_encoder_->segment_bytes(i).size());
     }
   }
   return saved >= setup_.must_save;
@@ -58,7 +61,11 @@ Result<bool> StreamEncoder::sample_saves_enough() {
 
 Status StreamEncoder::use(StreamSetup setup) {
   setup_ = std::move(setup);
-  batch_encoder_ = std::make_unique<BatchEncoder>(setup_, *request_.options, runner_);
+  if (request_.device != nullptr) {
+    QUERN_ASSIGN_OR_RETURN(segment_encoder_, request_.device->encoder(setup_, *request_.options, runner_));
+    report_.on_device = segment_encoder_ != nullptr;
+  }
+  if (!report_.on_device) segment_encoder_ = std::make_unique<BatchEncoder>(setup_, *request_.options, runner_);
   return set_held_bytes(held_bytes_);
 }
 
@@ -68,8 +75,8 @@ Status StreamEncoder::set_held_bytes(std::uint64_t held_bytes) {
   if (least > request_.memory_limit)
     return Status(StatusCode::memory_limit, "{0} bytes are needed at least; the limit is {1}",
                   static_cast<std::int64_t>(least), static_cast<std::int64_t>(request_.memory_limit));
-  const std::uint64_t wanted = runner_.width();  // one a thread keeps the mask stage busy
-  const std::uint64_t per_segment = std::max<std::uint64_t>(batch_encoder_->bytes_per_segment(), 1);
+  const std::uint64_t wanted = wanted_segments();
+  const std::uint64_t per_segment = std::max<std::uint64_t>(segment_encoder_->bytes_per_segment(), 1);
   const std::uint64_t possible = 1 + (request_.memory_limit - least) / per_segment;
   batch_ = std::clamp<std::uint64_t>(wanted, 1, possible);
   return {};
@@ -89,11 +96,11 @@ Status StreamEncoder::write(std::span<const std::uint8_t> bytes) {
 
 Status StreamEncoder::write_batch(std::uint64_t first, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const auto bytes = batch_encoder_->segment_bytes(i);
+    const auto bytes = segment_encoder_->segment_bytes(i);
     QUERN_RETURN_IF_ERROR(write(bytes));
     trailer_.add(bytes.size());
-    report_.masked_elems += batch_encoder_->masked_elems(i);
-    report_.raw_chunks += batch_encoder_->raw_chunks(i);
+    report_.masked_elems += segment_encoder_->masked_elems(i);
+    report_.raw_chunks += segment_encoder_->raw_chunks(i);
     report_.chunks += setup_.layout.segment_chunks(first + i);
     elems_done_ += setup_.layout.segment_box(first + i).elems();
   }
@@ -104,8 +111,8 @@ Status StreamEncoder::write_batch(std::uint64_t first, std::size_t count) {
 
 // One segment whose worst case breaks promise 5: look at the outcome, and store the values raw if it really does.
 Status StreamEncoder::encode_checked(const ArrayWindow& window) {
-  QUERN_RETURN_IF_ERROR(batch_encoder_->encode(0, 1, window));
-  const std::uint64_t segment = batch_encoder_->segment_bytes(0).size();
+  QUERN_RETURN_IF_ERROR(segment_encoder_->encode(0, 1, window));
+  const std::uint64_t segment = segment_encoder_->segment_bytes(0).size();
   const std::uint64_t total = setup_.header_bytes.size() + segment + varint_bytes(segment) + kFooterBytes;
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
                          max_stream_bytes(request_.dtype, request_.shape, request_.options->metadata.size()));
@@ -122,7 +129,7 @@ Status StreamEncoder::encode_until(std::uint64_t end, const ArrayWindow& window)
   if (setup_.must_save > 0 && setup_.layout.segments() == 1 && next_ == 0 && end > 0) return encode_checked(window);
   while (next_ < end) {
     const auto count = static_cast<std::size_t>(std::min(batch_, end - next_));
-    QUERN_RETURN_IF_ERROR(batch_encoder_->encode(next_, count, window));
+    QUERN_RETURN_IF_ERROR(segment_encoder_->encode(next_, count, window));
     QUERN_RETURN_IF_ERROR(write_batch(next_, count));
     next_ += count;
   }

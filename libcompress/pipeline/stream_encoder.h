@@ -8,7 +8,7 @@
 #include <quern/compress.h>
 
 #include "libcompress/format/trailer.h"
-#include "libcompress/pipeline/batch_encoder.h"
+#include "libcompress/pipeline/segment_coder.h"
 #include "libcompress/pipeline/setup.h"
 
 namespace quern {
@@ -25,9 +25,11 @@ class StreamEncoder : public Allocated {
   const StreamSetup& setup() const { return setup_; }
   /// Segments of one batch.
   std::uint64_t batch_segments() const { return batch_; }
+  /// Segments that keep it busy.
+  std::uint64_t wanted_segments() const { return segment_encoder_->wanted_segments(); }
   /// Bytes the encoder itself needs for `segments` at a time.
   std::uint64_t memory_for(std::uint64_t segments) const {
-    return batch_encoder_->scratch_bytes() + segments * batch_encoder_->bytes_per_segment();
+    return segment_encoder_->scratch_bytes() + segments * segment_encoder_->bytes_per_segment();
   }
   /// Sets what the caller keeps in memory from now on; fails when not even one segment fits beside it.
   Status set_held_bytes(std::uint64_t held_bytes);
@@ -52,7 +54,7 @@ class StreamEncoder : public Allocated {
   const ProgressCallback& progress_;
   ByteSink& sink_;
   StreamSetup setup_;
-  std::unique_ptr<BatchEncoder> batch_encoder_;
+  std::unique_ptr<SegmentEncoder> segment_encoder_;
   TrailerBuilder trailer_;
   std::uint64_t held_bytes_ = 0;
   std::uint64_t batch_ = 1;

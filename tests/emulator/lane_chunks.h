@@ -69,11 +69,13 @@ inline std::vector<std::uint8_t> encode_chunk_on_lanes(const kernels::ChunkRules
     for (const std::uint32_t t : tile_order(tiles))
       kernels::encode_lanes<X, S>(rules, chunk, kernels::lane_place<S>(box, t), marks[t], buffers[t], infos[t]);
     std::vector<std::uint8_t> out(kernels::max_lorenzo_chunk_bytes(rules.element, tiles));
-    std::uint32_t bytes = 0;
-    for (const std::uint32_t t : tile_order(tiles))
-      bytes = kernels::place_lanes<X, S>(infos.data(), t, tiles, chunk, kernels::lane_place<S>(box, t), marks[t],
-                                         buffers[t], out.data());
-    out.resize(bytes);
+    kernels::LaneChunkPlan plan;
+    for (const std::uint32_t t : tile_order(tiles)) {
+      kernels::plan_lane_chunk<X>(infos.data(), t, tiles, plan);
+      kernels::place_lanes<X, S>(plan, infos.data(), t, chunk, kernels::lane_place<S>(box, t), marks[t], buffers[t],
+                                 out.data());
+    }
+    out.resize(plan.bytes);
     return out;
   });
 }

@@ -213,6 +213,12 @@ struct LaneEmulator {
   static T broadcast(const vec<T>& a, unsigned from) {
     return a.read(from % kLanes);
   }
+  /// out[l] = a[from[l]], lanes counted modulo their number.
+  template <class T>
+  static void shuffle(vec<T>& out, const vec<T>& a, const vec<std::uint32_t>& from) {
+    const vec<T> before = a;
+    lanes([&](std::size_t l) { out.write(l, before.read(from.read(l) % kLanes)); });
+  }
   /// out[l] = a[l+1]; the last lane keeps its own.
   template <class T>
   static void shift_down(vec<T>& out, const vec<T>& a) {

@@ -95,6 +95,9 @@ constexpr StreamCase kStreams[] = {
     {"u8_2d_lossless", DType::u8, "32x32", {BoundKind::lossless, 0}, "auto", false},
     {"i64_1d_abs", DType::i64, "64", {BoundKind::abs, 1}, "auto", false},
     {"u16_2d_abs", DType::u16, "9x31", {BoundKind::abs, 3}, "lorenzo", false},
+    {"f32_3d_stencil", DType::f32, "9x10x23", {BoundKind::abs, 0.01}, "stencil", true},
+    {"f64_1d_stencil", DType::f64, "700", {BoundKind::abs, 1e-6}, "stencil", false},
+    {"i16_2d_stencil", DType::i16, "30x31", {BoundKind::abs, 1}, "stencil", false},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
     {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
 };

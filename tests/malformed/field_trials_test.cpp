@@ -101,7 +101,7 @@ TEST_P(FieldTrials, DamageBehindRepairedChecksums_GivesDataOrStatus) {
   std::cout << GetParam() << ", field trials with repaired checksums: " << tally.text() << "\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, FieldTrials, ::testing::Values("lorenzo", "lossless"));
+INSTANTIATE_TEST_SUITE_P(Codecs, FieldTrials, ::testing::Values("lorenzo", "lossless", "stencil"));
 
 }  // namespace
 }  // namespace quern::malformed

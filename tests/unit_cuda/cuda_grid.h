@@ -11,40 +11,155 @@ namespace quern::kernels::testing {
 using quern::testing::DeviceBuffer;
 using quern::testing::Stream;
 
-/// Most that the chunks of a grid take.
-inline std::size_t largest_encoding(const GridCase& c) {
-  return chunk_count(c.grid) * max_lorenzo_chunk_bytes(c.rules.element, chunk_tiles(c.grid, c.rules.tile));
+/// One array on the device, its chunks and what the kernels make of them.
+class DeviceGrid {
+ public:
+  explicit DeviceGrid(const GridCase& c)
+      : c_(c),
+        elements_(c.elements),
+        rules_(std::vector<ChunkRules>{c.rules}),
+        chunks_(boxes(c, elements_.data())),
+        sizes_(chunks_.count()),
+        damaged_(chunks_.count()),
+        stored_(chunks_.count()),
+        scans_(chunks_.count()),
+        slots_(chunks_.count() * slot_bytes(c)),
+        states_(chunks_.count()),
+        tickets_(1),
+        fixed_(std::vector<std::uint64_t>(chunks_.count(), 0)),
+        capacity_(1),
+        output_(1) {}
+
+  DeviceBuffer<std::uint8_t>& elements() { return elements_; }
+  std::size_t count() const { return chunks_.count(); }
+
+  LorenzoChunks chunks() {
+    LorenzoChunks chunks;
+    chunks.element = c_.rules.element;
+    chunks.shapes = 1u << static_cast<unsigned>(c_.rules.tile);
+    chunks.tiles = chunk_tiles(c_.grid, c_.rules.tile);
+    chunks.items = 1;
+    chunks.chunks = static_cast<std::uint32_t>(chunks_.count());
+    chunks.rules = reinterpret_cast<const std::uint8_t*>(rules_.data());
+    chunks.rules_stride = sizeof(ChunkRules);
+    chunks.at = chunks_.data();
+    return chunks;
+  }
+
+  cudaError_t queue_slots(cudaStream_t stream) {
+    return lorenzo_encode_async(chunks(), {slots_.data(), slot_bytes(c_)}, {nullptr, 0, scans_.data()}, sizes_.data(),
+                                stream);
+  }
+  /// `out` has room for `capacity` bytes.
+  void aim(DeviceBuffer<std::uint8_t>& out, std::uint64_t capacity) {
+    capacity_.put({capacity});
+    output_.put({out.data()});
+  }
+  cudaError_t queue_in_order(cudaStream_t stream) {
+    EXPECT_EQ(cudaMemsetAsync(states_.data(), 0, states_.count() * sizeof(std::uint64_t), stream), cudaSuccess);
+    EXPECT_EQ(cudaMemsetAsync(tickets_.data(), 0, sizeof(std::uint32_t), stream), cudaSuccess);
+    return lorenzo_encode_in_order_async(
+        chunks(), {output_.data(), capacity_.data(), fixed_.data(), states_.data(), tickets_.data()}, {}, sizes_.data(),
+        stream);
+  }
+  /// `bytes` holds what `in` names. What is raw, or named as lying outside, is not given to the decoder.
+  void store(const EncodedGrid& in, DeviceBuffer<std::uint8_t>& bytes) {
+    std::vector<StoredChunk> stored(count());
+    for (std::size_t i = 0; i < count(); ++i)
+      if (!in.raw[i])
+        stored[i] = {bytes.data() + in.offsets[i], static_cast<std::uint32_t>(in.offsets[i + 1] - in.offsets[i])};
+    stored_.put(stored);
+  }
+  cudaError_t queue_decode(cudaStream_t stream) {
+    return lorenzo_decode_async(chunks(), stored_.data(), damaged_.data(), stream);
+  }
+
+  /// Results.
+  std::vector<std::uint32_t> sizes() { return sizes_.get(); }
+  std::vector<std::uint32_t> damaged() { return damaged_.get(); }
+  std::vector<ChunkScan> scans() { return scans_.get(); }
+  std::vector<std::uint8_t> slots() { return slots_.get(); }
+
+  static std::size_t slot_bytes(const GridCase& c) {
+    std::size_t bytes = element_bytes(c.rules.element);
+    for (std::size_t a = 0; a < 3; ++a) bytes *= std::min(c.grid.chunk[a], c.grid.extents[a]);
+    return (bytes + 3) / 4 * 4;
+  }
+
+ private:
+  static std::vector<CudaChunk> boxes(const GridCase& c, std::uint8_t* elements) {
+    std::vector<CudaChunk> out;
+    for_each_chunk(c, [&](std::size_t, std::size_t offset, const ChunkBox& box) {
+      const std::size_t first = offset / element_bytes(c.rules.element);
+      const std::uint64_t x = first % c.grid.extents[2];
+      const std::uint64_t y = first / c.grid.extents[2] % c.grid.extents[1];
+      out.push_back({elements + offset, box, static_cast<std::uint32_t>((y + x / kLanes) % 8)});
+    });
+    return out;
+  }
+
+  const GridCase& c_;
+  DeviceBuffer<std::uint8_t> elements_;
+  DeviceBuffer<ChunkRules> rules_;
+  DeviceBuffer<CudaChunk> chunks_;
+  DeviceBuffer<std::uint32_t> sizes_;
+  DeviceBuffer<std::uint32_t> damaged_;
+  DeviceBuffer<StoredChunk> stored_;
+  DeviceBuffer<ChunkScan> scans_;
+  DeviceBuffer<std::uint8_t> slots_;
+  DeviceBuffer<std::uint64_t> states_;
+  DeviceBuffer<std::uint32_t> tickets_;
+  DeviceBuffer<std::uint64_t> fixed_;
+  DeviceBuffer<std::uint64_t> capacity_;
+  DeviceBuffer<std::uint8_t*> output_;
+};
+
+/// Chunk by chunk through slots; those that take no fewer bytes than their values come back as values.
+inline EncodedGrid encode_to_slots(const GridCase& c) {
+  DeviceGrid grid(c);
+  Stream stream;
+  EXPECT_EQ(grid.queue_slots(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  const auto sizes = grid.sizes();
+  const auto slots = grid.slots();
+  EncodedGrid out;
+  for_each_chunk(c, [&](std::size_t number, std::size_t offset, const ChunkBox& box) {
+    const auto values = values_of(c, offset, box);
+    const auto slot = slots.begin() + static_cast<std::ptrdiff_t>(number * DeviceGrid::slot_bytes(c));
+    out.raw.push_back(sizes[number] >= values.size());
+    if (out.raw.back()) {
+      out.bytes.insert(out.bytes.end(), values.begin(), values.end());
+    } else {
+      out.bytes.insert(out.bytes.end(), slot, slot + sizes[number]);
+    }
+    out.offsets.push_back(out.bytes.size());
+  });
+  return out;
 }
 
-inline EncodedGrid encode_on_device(const GridCase& c, std::uint64_t capacity) {
+/// All chunks in their final place in one pass; bytes that nobody wrote are 0xc3.
+inline std::vector<std::uint8_t> encode_in_order(const GridCase& c, std::uint64_t capacity) {
+  DeviceGrid grid(c);
   Stream stream;
-  std::size_t workspace_bytes = 0;
-  EXPECT_EQ(lorenzo_encode_workspace(c.rules, c.grid, workspace_bytes), cudaSuccess);
-  DeviceBuffer<std::uint8_t> in(c.elements), workspace(workspace_bytes), out(capacity);
-  DeviceBuffer<std::uint64_t> offsets(chunk_count(c.grid) + 1);
-  EXPECT_EQ(lorenzo_encode_async(c.rules, c.grid, in.data(), out.data(), capacity, offsets.data(), workspace.data(),
-                                 workspace_bytes, stream),
-            cudaSuccess);
+  DeviceBuffer<std::uint8_t> out(std::vector<std::uint8_t>(capacity, 0xc3));
+  grid.aim(out, capacity);
+  EXPECT_EQ(grid.queue_in_order(stream), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  EncodedGrid encoded;
-  encoded.offsets = offsets.get();
-  encoded.bytes = out.get(std::min(capacity, encoded.offsets.back()));
-  return encoded;
+  return out.get();
 }
 
 /// `elements` is what the array holds before and after.
 inline void decode_on_device(const GridCase& c, const EncodedGrid& in, std::vector<std::uint8_t>& elements,
                              std::vector<std::uint32_t>& damaged) {
+  DeviceGrid grid(c);
   Stream stream;
-  DeviceBuffer<std::uint8_t> bytes(in.bytes), out(elements);
-  DeviceBuffer<std::uint64_t> offsets(in.offsets);
-  DeviceBuffer<std::uint32_t> flags(in.offsets.size() - 1);
-  EXPECT_EQ(lorenzo_decode_async(c.rules, c.grid, bytes.data(), in.bytes.size(), offsets.data(), out.data(),
-                                 flags.data(), stream),
-            cudaSuccess);
+  DeviceBuffer<std::uint8_t> bytes(in.bytes);
+  grid.elements().put(elements);
+  grid.store(in, bytes);
+  EXPECT_EQ(grid.queue_decode(stream), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  elements = out.get();
-  damaged = flags.get();
+  elements = grid.elements().get();
+  damaged = grid.damaged();
 }
 
 }  // namespace quern::kernels::testing

@@ -18,7 +18,7 @@ using testing::GridCase;
 
 class LorenzoCudaRaces : public quern::testing::CudaTest {};
 
-TEST_F(LorenzoCudaRaces, EncodingAndDecoding_HaveNone) {
+TEST_F(LorenzoCudaRaces, EncodingAndDecodingWholeAndDamagedBytes_HaveNone) {
   testing::CpuGrid cpu;
   std::mt19937_64 random(testing::kChunkSeed);
   simt::Options options;
@@ -33,12 +33,18 @@ TEST_F(LorenzoCudaRaces, EncodingAndDecoding_HaveNone) {
           SCOPED_TRACE(c.name + " seed " + std::to_string(options.seed));
           simt::reset(options);
           const EncodedGrid expected = cpu.encode(c);
-          const EncodedGrid encoded = testing::encode_on_device(c, expected.bytes.size());
+          const EncodedGrid encoded = testing::encode_to_slots(c);
           ASSERT_EQ(simt::failure(), "");
           ASSERT_EQ(encoded.bytes, expected.bytes);
+          ASSERT_EQ(testing::encode_in_order(c, expected.bytes.size()), expected.bytes);
+          ASSERT_EQ(simt::failure(), "");
           std::vector<std::uint8_t> elements(c.elements.size());
           std::vector<std::uint32_t> damaged;
           testing::decode_on_device(c, encoded, elements, damaged);
+          ASSERT_EQ(simt::failure(), "");
+          EncodedGrid flipped = encoded;
+          for (int flips = 0; flips < 3; ++flips) flipped.bytes[random() % flipped.bytes.size()] ^= 0x55;
+          testing::decode_on_device(c, flipped, elements, damaged);
           ASSERT_EQ(simt::failure(), "");
           ++options.seed;
         }

@@ -8,13 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "kernels/core/mask_scan.h"
 #include "tests/unit_cuda/cuda_grid.h"
 
 namespace quern::kernels {
 namespace {
 
 using testing::Content;
+using testing::CudaGrid;
 using testing::DeviceBuffer;
+using testing::DeviceGrid;
 using testing::EncodedGrid;
 using testing::GridCase;
 using testing::Stream;
@@ -41,9 +44,11 @@ class LorenzoCuda : public quern::testing::CudaTest {
 
   void compare(const GridCase& c) {
     const EncodedGrid expected = cpu_.encode(c);
-    const EncodedGrid encoded = testing::encode_on_device(c, expected.bytes.size());
+    const EncodedGrid encoded = testing::encode_to_slots(c);
     ASSERT_EQ(encoded.offsets, expected.offsets);
+    ASSERT_EQ(encoded.raw, expected.raw);
     ASSERT_EQ(encoded.bytes, expected.bytes);
+    ASSERT_EQ(testing::encode_in_order(c, expected.bytes.size()), expected.bytes);
     std::vector<std::uint8_t> wanted(c.elements.size(), 0xa5), got = wanted;
     std::vector<std::uint32_t> wanted_damage, damage;
     cpu_.decode(c, expected, wanted, wanted_damage);
@@ -96,14 +101,16 @@ TEST_F(LorenzoCuda, MostTilesAChunkMayHave_BytesAndElementsAsOnTheCpu) {
       if (HasFatalFailure()) return;
       GridCase larger = c;
       larger.grid.chunk[tile == TileShape::line ? 2 : 1] *= 2;
-      std::size_t bytes = 0;
-      EXPECT_EQ(lorenzo_encode_workspace(larger.rules, larger.grid, bytes), cudaErrorInvalidValue);
+      DeviceGrid wrong(larger);
+      EXPECT_EQ(wrong.queue_slots(nullptr), cudaErrorInvalidValue);
+      EXPECT_EQ(wrong.queue_in_order(nullptr), cudaErrorInvalidValue);
+      EXPECT_EQ(wrong.queue_decode(nullptr), cudaErrorInvalidValue);
     }
 }
 
-TEST_F(LorenzoCuda, ThousandsOfChunks_OffsetsAreSummedAcrossWarpsAndPasses) {
+TEST_F(LorenzoCuda, ThousandsOfChunks_PlacedInOrder) {
   std::mt19937_64 random(testing::kChunkSeed);
-  // The sum takes 128 chunks a warp and 4096 a pass; chunks differ in size.
+  // A step of a look-back takes 32 chunks; chunks differ in size.
   for (const std::uint64_t chunks : {129, 1000, 4099}) {
     const CudaGrid grid{{1, 1, 3 * chunks - 1}, {1, 1, 3}};
     const GridCase c =
@@ -111,9 +118,7 @@ TEST_F(LorenzoCuda, ThousandsOfChunks_OffsetsAreSummedAcrossWarpsAndPasses) {
     SCOPED_TRACE(c.name);
     simt::reset(seeded(chunks));
     const EncodedGrid expected = cpu_.encode(c);
-    const EncodedGrid encoded = testing::encode_on_device(c, expected.bytes.size());
-    ASSERT_EQ(encoded.offsets, expected.offsets);
-    ASSERT_EQ(encoded.bytes, expected.bytes);
+    ASSERT_EQ(testing::encode_in_order(c, expected.bytes.size()), expected.bytes);
   }
 }
 
@@ -121,59 +126,34 @@ TEST_F(LorenzoCuda, Calls_NeitherAllocateNorWait) {
   const GridCase c = sample();
   const EncodedGrid expected = cpu_.encode(c);
   Stream stream;
-  std::size_t workspace_bytes = 0;
-  ASSERT_EQ(lorenzo_encode_workspace(c.rules, c.grid, workspace_bytes), cudaSuccess);
-  DeviceBuffer<std::uint8_t> in(c.elements), workspace(workspace_bytes), bytes(expected.bytes.size()),
-      out(c.elements.size());
-  DeviceBuffer<std::uint64_t> offsets(expected.offsets.size());
-  DeviceBuffer<std::uint32_t> damaged(chunk_count(c.grid));
+  DeviceGrid grid(c);
+  DeviceBuffer<std::uint8_t> bytes(expected.bytes.size());
+  grid.aim(bytes, bytes.count());
+  grid.store(expected, bytes);
   const simt::Counters before = simt::counters();
-  ASSERT_EQ(lorenzo_encode_async(c.rules, c.grid, in.data(), bytes.data(), bytes.count(), offsets.data(),
-                                 workspace.data(), workspace_bytes, stream),
-            cudaSuccess);
-  ASSERT_EQ(lorenzo_decode_async(c.rules, c.grid, bytes.data(), bytes.count(), offsets.data(), out.data(),
-                                 damaged.data(), stream),
-            cudaSuccess);
+  ASSERT_EQ(grid.queue_slots(stream), cudaSuccess);
+  ASSERT_EQ(grid.queue_in_order(stream), cudaSuccess);
+  ASSERT_EQ(grid.queue_decode(stream), cudaSuccess);
   const simt::Counters& after = simt::counters();
   EXPECT_EQ(after.allocations, before.allocations);
   EXPECT_EQ(after.host_allocations, before.host_allocations);
   EXPECT_EQ(after.synchronizations, before.synchronizations);
   EXPECT_EQ(after.queries, before.queries);
   EXPECT_EQ(after.copies, before.copies);
-  EXPECT_EQ(after.launches, before.launches + 4);
+  EXPECT_EQ(after.launches, before.launches + 3);
   ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(bytes.get(), expected.bytes);
-  EXPECT_EQ(damaged.get(), std::vector<std::uint32_t>(damaged.count(), 0));
-}
-
-TEST_F(LorenzoCuda, WorkspaceOfOneByteLess_IsRefused) {
-  const GridCase c = sample();
-  std::size_t workspace_bytes = 0;
-  ASSERT_EQ(lorenzo_encode_workspace(c.rules, c.grid, workspace_bytes), cudaSuccess);
-  DeviceBuffer<std::uint8_t> in(c.elements), workspace(workspace_bytes), out(testing::largest_encoding(c));
-  DeviceBuffer<std::uint64_t> offsets(chunk_count(c.grid) + 1);
-  EXPECT_EQ(lorenzo_encode_async(c.rules, c.grid, in.data(), out.data(), out.count(), offsets.data(), workspace.data(),
-                                 workspace_bytes - 1, nullptr),
-            cudaErrorInvalidValue);
-  EXPECT_EQ(simt::counters().launches, 0u);
+  EXPECT_EQ(grid.damaged(), std::vector<std::uint32_t>(grid.count(), 0));
 }
 
 TEST_F(LorenzoCuda, Graph_GivesNewBytesForNewElementsAtEachLaunch) {
   GridCase c = sample();
   Stream stream;
-  std::size_t workspace_bytes = 0;
-  ASSERT_EQ(lorenzo_encode_workspace(c.rules, c.grid, workspace_bytes), cudaSuccess);
-  DeviceBuffer<std::uint8_t> in(c.elements.size()), workspace(workspace_bytes), bytes(testing::largest_encoding(c)),
-      out(c.elements.size());
-  DeviceBuffer<std::uint64_t> offsets(chunk_count(c.grid) + 1);
-  DeviceBuffer<std::uint32_t> damaged(chunk_count(c.grid));
+  DeviceGrid grid(c);
+  DeviceBuffer<std::uint8_t> bytes(2 * c.elements.size());
+  grid.aim(bytes, bytes.count());
   ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-  ASSERT_EQ(lorenzo_encode_async(c.rules, c.grid, in.data(), bytes.data(), bytes.count(), offsets.data(),
-                                 workspace.data(), workspace_bytes, stream),
-            cudaSuccess);
-  ASSERT_EQ(lorenzo_decode_async(c.rules, c.grid, bytes.data(), bytes.count(), offsets.data(), out.data(),
-                                 damaged.data(), stream),
-            cudaSuccess);
+  ASSERT_EQ(grid.queue_in_order(stream), cudaSuccess);
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
@@ -181,61 +161,102 @@ TEST_F(LorenzoCuda, Graph_GivesNewBytesForNewElementsAtEachLaunch) {
   for (int round = 0; round < 3; ++round) {
     std::rotate(c.elements.begin(), c.elements.begin() + 1024, c.elements.end());
     const EncodedGrid expected = cpu_.encode(c);
-    std::vector<std::uint8_t> elements(c.elements.size());
-    std::vector<std::uint32_t> damage;
-    cpu_.decode(c, expected, elements, damage);
-    in.put(c.elements);
+    grid.elements().put(c.elements);
     ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    EXPECT_EQ(offsets.get(), expected.offsets);
     EXPECT_EQ(bytes.get(expected.bytes.size()), expected.bytes);
-    EXPECT_EQ(damaged.get(), damage);
-    EXPECT_EQ(out.get(), elements);
   }
   EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
 }
 
-TEST_F(LorenzoCuda, CapacityThatIsTooSmall_KeepsWholeChunksAndTellsTheTotal) {
+TEST_F(LorenzoCuda, CapacityThatIsTooSmall_KeepsWholeChunks) {
   const GridCase c = sample();
   const EncodedGrid expected = cpu_.encode(c);
   const std::size_t chunks = expected.offsets.size() - 1;
   for (const std::uint64_t capacity :
        {expected.offsets[1] - 1, expected.offsets[1], expected.offsets[chunks / 2] + 3, expected.offsets[chunks] - 1}) {
     simt::reset(seeded(capacity));
-    const EncodedGrid encoded = testing::encode_on_device(c, capacity);
-    EXPECT_EQ(encoded.offsets, expected.offsets);
+    const auto bytes = testing::encode_in_order(c, capacity);
     const auto fitting = std::upper_bound(expected.offsets.begin(), expected.offsets.end(), capacity) - 1;
-    const auto bytes = static_cast<std::ptrdiff_t>(*fitting);
-    EXPECT_TRUE(std::equal(encoded.bytes.begin(), encoded.bytes.begin() + bytes, expected.bytes.begin()));
+    std::vector<std::uint8_t> wanted(expected.bytes.begin(),
+                                     expected.bytes.begin() + static_cast<std::ptrdiff_t>(*fitting));
+    wanted.resize(capacity, 0xc3);
+    EXPECT_EQ(bytes, wanted);
   }
 }
 
-TEST_F(LorenzoCuda, ArrayOfNothing_HasOneOffsetAndNothingToDecode) {
-  GridCase c = sample();
-  c.grid.extents[1] = 0;
-  DeviceBuffer<std::uint64_t> offsets(std::vector<std::uint64_t>{77});
-  std::size_t workspace_bytes = 1;
-  ASSERT_EQ(lorenzo_encode_workspace(c.rules, c.grid, workspace_bytes), cudaSuccess);
-  EXPECT_EQ(workspace_bytes, 0u);
-  EXPECT_EQ(lorenzo_encode_async(c.rules, c.grid, nullptr, nullptr, 0, offsets.data(), nullptr, 0, nullptr),
-            cudaSuccess);
-  EXPECT_EQ(lorenzo_decode_async(c.rules, c.grid, nullptr, 0, offsets.data(), nullptr, nullptr, nullptr), cudaSuccess);
-  EXPECT_EQ(offsets.get(), std::vector<std::uint64_t>{0});
+TEST_F(LorenzoCuda, Scan_CountsWhatTheSegmentHas) {
+  for (const TileShape tile : testing::kAllTiles) {
+    const GridCase c = sample(Element::f32, QuantizerKind::absolute, tile);
+    using W = ElementWords<Element::f32>;
+    const auto& n = c.grid.extents;
+    const ScanCounts expected = scan_segment<W>(
+        {reinterpret_cast<const std::uint32_t*>(c.elements.data()), {n[0], n[1], n[2]}, {n[1] * n[2], n[2]}}, {});
+    DeviceGrid grid(c);
+    Stream stream;
+    ASSERT_EQ(grid.queue_slots(stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    ScanCounts sum;
+    for (const ChunkScan& scan : grid.scans()) {
+      sum.equal_pairs += scan.equal_pairs;
+      sum.negative_zeros += scan.negative_zeros;
+      sum.any_mandatory |= scan.mandatory != 0;
+    }
+    EXPECT_EQ(sum.equal_pairs, expected.equal_pairs);
+    EXPECT_EQ(sum.negative_zeros, expected.negative_zeros);
+    EXPECT_EQ(sum.any_mandatory, expected.any_mandatory);
+  }
+}
+
+TEST_F(LorenzoCuda, SampleTiles_CostWhatTheCpuSays) {
+  const LorenzoKernels& cpu = lorenzo_kernels(best_isa());
+  struct alignas(64) Line {
+    std::uint8_t bytes[64];
+  };
+  const std::unique_ptr<Line[]> scratch(new Line[1 + cpu.encode_scratch_bytes / sizeof(Line)]);
+  for (const Element element : {Element::u8, Element::f16, Element::f32, Element::f64})
+    for (const TileShape tile : testing::kAllTiles) {
+      GridCase c = sample(element, QuantizerKind::absolute, tile);
+      const auto size = tile_extents(tile);
+      for (std::size_t a = 0; a < 3; ++a) c.grid.chunk[a] = size[a];
+      SCOPED_TRACE(c.name);
+      DeviceGrid grid(c);
+      Stream stream;
+      DeviceBuffer<std::uint32_t> costs(grid.count() * kPredictors), bytes(grid.count());
+      ASSERT_EQ(lorenzo_estimate_async(grid.chunks(), costs.data(), stream), cudaSuccess);
+      ASSERT_EQ(lorenzo_measure_async(grid.chunks(), bytes.data(), stream), cudaSuccess);
+      ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+      std::vector<std::uint32_t> wanted_costs, wanted_bytes;
+      testing::for_each_chunk(c, [&](std::size_t, std::size_t offset, const ChunkBox& box) {
+        std::uint32_t estimates[kPredictors];
+        cpu.estimate(c.rules, c.elements.data() + offset, box, estimates, scratch.get());
+        wanted_costs.insert(wanted_costs.end(), std::begin(estimates), std::end(estimates));
+        std::vector<std::uint8_t> chunk(max_lorenzo_chunk_bytes(element, 1));
+        wanted_bytes.push_back(static_cast<std::uint32_t>(
+            cpu.encode(c.rules, c.elements.data() + offset, box, chunk.data(), scratch.get())));
+      });
+      EXPECT_EQ(costs.get(), wanted_costs);
+      EXPECT_EQ(bytes.get(), wanted_bytes);
+    }
+}
+
+TEST_F(LorenzoCuda, NothingToDo_NothingLaunched) {
+  const GridCase c = sample();
+  DeviceGrid grid(c);
+  LorenzoChunks none = grid.chunks();
+  none.items = 0;
+  EXPECT_EQ(lorenzo_encode_async(none, {}, {}, nullptr, nullptr), cudaSuccess);
+  EXPECT_EQ(lorenzo_decode_async(none, nullptr, nullptr, nullptr), cudaSuccess);
   EXPECT_EQ(simt::counters().launches, 0u);
 }
 
 TEST_F(LorenzoCuda, LaunchThatFails_IsReturned) {
   const GridCase c = sample();
-  std::size_t workspace_bytes = 0;
-  ASSERT_EQ(lorenzo_encode_workspace(c.rules, c.grid, workspace_bytes), cudaSuccess);
-  DeviceBuffer<std::uint8_t> in(c.elements), workspace(workspace_bytes), out(testing::largest_encoding(c));
-  DeviceBuffer<std::uint64_t> offsets(chunk_count(c.grid) + 1);
+  DeviceGrid grid(c);
   Stream stream;
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
-  EXPECT_EQ(lorenzo_encode_async(c.rules, c.grid, in.data(), out.data(), out.count(), offsets.data(), workspace.data(),
-                                 workspace_bytes, stream),
-            cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(grid.queue_slots(stream), cudaErrorInvalidResourceHandle);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 

@@ -1,6 +1,8 @@
 // The header: golden bytes, round trips, limits, and everything a reader must reject.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 
 #include "libcompress/format/checksum.h"
@@ -46,6 +48,70 @@ Bytes sealed(Bytes bytes) {
   bytes.resize(bytes.size() - 8);
   Writer(bytes).u64(checksum64(bytes));
   return bytes;
+}
+
+/// The example composed and parsed where only constant evaluation is possible, as on a device.
+constexpr std::size_t kExampleBytes = 88;
+constexpr std::array<std::uint8_t, kExampleBytes> constant_example() {
+  constexpr std::array<std::uint64_t, 3> kExtents{50, 100, 200};
+  const std::array<std::uint8_t, 4> fill{0xCA, 0xF2, 0x49, 0x71};
+  const std::array<std::uint8_t, 2> params{0xAA, 0xBB}, metadata{'h', 'i'};
+  HeaderView header;
+  header.shape = *Shape::try_make(kExtents);
+  header.requested = {BoundKind::rel, 0.001};
+  header.enforced = {BoundKind::abs, 0.5};
+  header.range = ValueRange{-100, 400};
+  header.codec_id = 1;
+  header.codec_version = 1;
+  header.writer = {1, 0, 1, 0};
+  header.grid = {{50, 100, 200}, {4, 16, 128}};
+  header.fills = fill;
+  header.params = params;
+  header.metadata = {metadata, 2, false};
+  std::array<std::uint8_t, kExampleBytes> out{};
+  if (header_bytes(header) != out.size() || compose_header(header, out) != out.size()) return {};
+  return out;
+}
+constexpr auto kConstantExample = constant_example();
+constexpr bool parses_in_constants() {
+  HeaderView header;
+  return view_header(kConstantExample, header).ok() && header.fill_count() == 1 && header.params[1] == 0xBB &&
+         header.metadata.stored[0] == 'h' && header.range->max == 400;
+}
+static_assert(parses_in_constants());
+
+TEST(Header, ConstantExample_IsTheSame) {
+  Header header = example();
+  const Bytes bytes = serialize_header(header).value();
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), kConstantExample.begin(), kConstantExample.end()));
+}
+
+TEST(HeaderView, EveryRoomThatIsTooSmall_GivesNothing) {
+  HeaderView header;
+  ASSERT_TRUE(view_header(kConstantExample, header).ok());
+  for (std::size_t n = 0; n < kExampleBytes; ++n) {
+    Bytes room(n + 1, 0xEE);
+    EXPECT_EQ(compose_header(header, {room.data(), n}), 0u);
+    EXPECT_EQ(room[n], 0xEE);
+  }
+  header.checksum = 0;
+  Bytes room(kExampleBytes + 3);
+  ASSERT_EQ(compose_header(header, room), kExampleBytes);
+  EXPECT_TRUE(std::equal(kConstantExample.begin(), kConstantExample.end(), room.begin()));
+  EXPECT_EQ(header.checksum, checksum64({room.data(), kExampleBytes - 8}));
+}
+
+TEST(HeaderView, PackedMetadata_IsTakenAndGivenAsItLies) {
+  Header packed = example();
+  packed.metadata.assign(5000, 'y');
+  const Bytes bytes = serialize_header(packed).value();
+  HeaderView view;
+  ASSERT_TRUE(view_header(bytes, view).ok());
+  EXPECT_TRUE(view.metadata.is_packed);
+  EXPECT_EQ(view.metadata.bytes, 5000u);
+  Bytes again(static_cast<std::size_t>(header_bytes(view)));
+  ASSERT_EQ(compose_header(view, again), bytes.size());
+  EXPECT_EQ(again, bytes);
 }
 
 TEST(Header, Example_HasTheGoldenBytes) {

@@ -19,6 +19,15 @@ const std::vector<ChunkGrid>& grids() {
   return all;
 }
 
+// Device code has nothing but constant evaluation's means.
+constexpr SegmentLayout kConstant({{20, 30, 40}, {4, 4, 4}}, DType::f64);
+static_assert(kConstant.chunks() == 400 && kConstant.segments() == 10);
+static_assert(kConstant.segment_box(9).begin == Index3{16, 24, 0} && kConstant.first_chunk(9) == 380);
+static_assert(kConstant.chunk_box(0, 11).begin == Index3{0, 4, 4});
+static_assert(kConstant.place_of({0, 5, 6}).k == 11);
+static_assert(kConstant.full_chunk_bytes() == 512);
+static_assert(kConstant.band_begin(kConstant.bands()) == 20 * 30 * 40);
+
 TEST(SegmentLayout, Chunks_CoverTheGridOnceAndAreNumberedInRasterOrder) {
   for (const ChunkGrid& grid : grids()) {
     const SegmentLayout layout(grid, DType::f32);

@@ -1,6 +1,8 @@
 // Reader and writers: widths, varints, ends, checksums.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "libcompress/format/checksum.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
@@ -73,6 +75,55 @@ TEST(Varint, BadForms_AreRefused) {
   EXPECT_EQ(code({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02}), StatusCode::corrupt) << "65 bits";
   EXPECT_EQ(code({0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}), StatusCode::corrupt);
   EXPECT_EQ(code({0x05}, 4), StatusCode::corrupt) << "above its limit";
+}
+
+/// Writes and reads one of everything where only constant evaluation is possible, as on a device.
+constexpr bool works_in_constants() {
+  std::array<std::uint8_t, 40> room{};
+  ByteWriter w(room);
+  w.u8(1);
+  w.u16(0x0302);
+  w.u32(0x07060504);
+  w.u64(UINT64_C(0x0F0E0D0C0B0A0908));
+  w.f64(-0.5);
+  w.varint(300);
+  w.unsigned_of(7, 3);
+  const std::array<std::uint8_t, 2> tail{8, 9};
+  w.bytes(tail);
+  ByteReader r({room.data(), w.size()});
+  const bool same = r.u8() == 1 && r.u16() == 0x0302 && r.u32() == 0x07060504 &&
+                    r.u64() == UINT64_C(0x0F0E0D0C0B0A0908) && r.f64() == -0.5 && r.varint() == 300 &&
+                    r.unsigned_of(3) == 7 && r.bytes(2)[1] == 9;
+  r.expect_end();
+  return same && r.ok() && w.fits() && w.size() == 30;
+}
+static_assert(works_in_constants());
+
+TEST(ByteReader, AfterAFault_NothingIsReadAndTheFirstFaultStays) {
+  const Bytes bytes{1, 0x80, 0x00, 4};
+  ByteReader r(bytes);
+  EXPECT_EQ(r.u8(), 1);
+  EXPECT_EQ(r.varint(), 0u);
+  EXPECT_EQ(r.fault().what, FormatFault::number_not_shortest);
+  EXPECT_EQ(r.u8(), 0);
+  EXPECT_TRUE(r.bytes(1).empty());
+  r.skip(100);
+  EXPECT_FALSE(r.require(false, FormatFault::bytes_left_over));
+  EXPECT_EQ(r.position(), 1u);
+  EXPECT_EQ(r.take_fault().what, FormatFault::number_not_shortest);
+  EXPECT_EQ(r.u16(), 0x0080);
+}
+
+TEST(Fault, EveryKind_HasItsWordsAndNumbers) {
+  EXPECT_TRUE(status_of({}).ok());
+  EXPECT_EQ(status_of({FormatFault::too_few_bytes, 4, 3}).text(), "4 bytes are needed where 3 are left");
+  EXPECT_EQ(status_of({FormatFault::ends_inside_number, 2}).text(), "the data ends inside a number, at byte 2");
+  EXPECT_EQ(status_of({FormatFault::number_above_limit, 5, 4}).text(), "a number is 5, above its limit of 4");
+  for (unsigned what = 1; what <= static_cast<unsigned>(FormatFault::index_not_the_stream); ++what) {
+    const Status status = status_of({static_cast<FormatFault>(what), 1, 2});
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.code(), StatusCode::internal) << "fault " << what << " has no words";
+  }
 }
 
 TEST(FixedWriter, FullDestination_IsNotOverrun) {

@@ -3,12 +3,59 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "libcompress/format/trailer.h"
+#include "libcompress/format/writer.h"
 
 namespace quern {
 namespace {
 
 using Bytes = Vector<std::uint8_t>;
+
+/// Parts of a segment and a trailer where only constant evaluation is possible, as on a device.
+constexpr SegmentLayout kLayout({{1, 1, 40}, {1, 1, 10}}, DType::f32);
+constexpr bool segment_works_in_constants() {
+  std::array<std::uint8_t, 64> room{};
+  ByteWriter out(room);
+  const std::uint64_t size = segment_bytes(kLayout, 4, 3, 50);
+  put_segment_start(out, kLayout, size, 3);
+  put_table_entry(out, kLayout, {ChunkForm::coded, 0x1234, 5});
+  put_table_entry(out, kLayout, {ChunkForm::masked, 0, 0});
+  put_table_entry(out, kLayout, {ChunkForm::raw, 0x5678, 40});
+  put_table_entry(out, kLayout, {ChunkForm::coded, 0x9ABC, 40});
+  std::uint64_t read_size = 0;
+  SegmentHead head;
+  if (!read_segment_size(room, kLayout, 0, read_size).ok() || read_size != size) return false;
+  if (!read_segment_head(room, kLayout, 0, head).ok() || head.mask_bytes != 3 || head.mask_at != out.size())
+    return false;
+  const auto table = std::span<const std::uint8_t>(room).subspan(static_cast<std::size_t>(head.table_at));
+  std::array<TableEntry, 4> entries;
+  for (std::uint64_t k = 0; k < 3; ++k)
+    if (!read_table_entry(table, kLayout, 0, k, entries[k]).ok()) return false;
+  const Fault fault = read_table_entry(table, kLayout, 0, 3, entries[3]);
+  return entries[0].form == ChunkForm::coded && entries[0].bytes == 5 && entries[0].check == 0x1234 &&
+         entries[1].form == ChunkForm::masked && entries[1].bytes == 0 && entries[2].form == ChunkForm::raw &&
+         entries[2].bytes == 40 && fault.what == FormatFault::chunk_size_impossible && fault.second == 3;
+}
+static_assert(segment_works_in_constants());
+
+constexpr bool trailer_works_in_constants() {
+  std::array<std::uint8_t, 40> room{};
+  ByteWriter out(room);
+  out.varint(100);
+  out.varint(300);
+  put_footer_sizes(out, 3, 490);
+  put_footer_end(out, UINT64_C(0x1122334455667788));
+  Footer footer;
+  const std::span<const std::uint8_t> trailer(room.data(), out.size());
+  if (!read_footer(trailer, footer).ok() || footer.check != 0x55667788 || footer.stream_bytes != 517) return false;
+  IndexWalk walk(trailer.first(3), footer, 90);
+  const bool offsets = walk.next() == 190 && walk.next() == 490;
+  walk.finish();
+  return offsets && walk.fault().ok() && check_index_bytes(footer, trailer.size(), 2).ok();
+}
+static_assert(trailer_works_in_constants());
 
 struct Example {
   SegmentLayout layout{ChunkGrid{{1, 1, 40}, {1, 1, 10}}, DType::f32};
@@ -116,6 +163,19 @@ TEST(Trailer, Offsets_ComeBack) {
   const auto offsets = parse_trailer(trailer, 77, 90, 3);
   ASSERT_TRUE(offsets.ok()) << offsets.status().text();
   EXPECT_EQ(*offsets, (Vector<std::uint64_t>{90, 190, 70190, 70195}));
+}
+
+TEST(IndexWalk, SizesThatWrapAround_AreAboveTheStream) {
+  const Footer footer{20, UINT64_MAX, 0};
+  Bytes index;
+  Writer w(index);
+  w.varint(UINT64_MAX - 100);
+  w.varint(UINT64_MAX - 100);
+  IndexWalk walk(index, footer, 90);
+  walk.next();
+  EXPECT_TRUE(walk.fault().ok());
+  walk.next();
+  EXPECT_EQ(walk.fault().what, FormatFault::index_above_stream);
 }
 
 TEST(Trailer, EveryBitFlipAndTruncation_IsRefused) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/core/lane_estimate.h"
 #include "kernels/cpu/lorenzo.h"
 #include "tests/emulator/lane_chunks.h"
 #include "tests/support/array_cases.h"
@@ -112,6 +113,47 @@ TEST(LaneChunk, EveryKindOfData_BytesAndElementsAsOnTheCpu) {
           }
           if (HasFatalFailure()) return;
         }
+}
+
+/// Estimates of the first tile of a case's box.
+std::array<std::uint32_t, kPredictors> estimate_on_lanes(const ChunkCase& c, const ChunkBox& tile) {
+  return quern::testing::with_lane_code(c.rules, [&]<TileShape S, class Bits>() {
+    auto buffers = quern::testing::noisy_buffers<LaneBuffer<CodeWord<Bits>>>(1);
+    std::array<std::uint32_t, kPredictors> bytes{};
+    estimate_lanes<quern::testing::LaneEmulator, S>(c.rules, reinterpret_cast<const Bits*>(c.elements.data()),
+                                                    lane_place<S>(tile, 0), buffers[0], bytes.data());
+    return bytes;
+  });
+}
+
+std::uint32_t lone_tile_bytes_on_lanes(const ChunkCase& c, const ChunkBox& tile) {
+  return quern::testing::with_lane_code(c.rules, [&]<TileShape S, class Bits>() {
+    auto buffers = quern::testing::noisy_buffers<LaneBuffer<CodeWord<Bits>>>(1);
+    LaneMarks<quern::testing::LaneEmulator> marks;
+    LaneTileInfo info;
+    encode_lanes<quern::testing::LaneEmulator, S>(c.rules, reinterpret_cast<const Bits*>(c.elements.data()),
+                                                  lane_place<S>(tile, 0), marks, buffers[0], info);
+    return lone_tile_bytes(info);
+  });
+}
+
+TEST(LaneChunk, EveryCase_PredictorsEstimatedAsOnTheCpu) {
+  EmulatorState::instance().reset(testing::kChunkSeed);
+  Cpu cpu;
+  for (const ChunkCase& c : testing::chunk_cases()) {
+    ChunkBox tile = c.box;
+    const auto size = tile_extents(c.rules.tile);
+    for (std::size_t a = 0; a < 3; ++a) tile.extents[a] = std::min<std::uint64_t>(tile.extents[a], size[a]);
+    std::uint32_t bytes[kPredictors];
+    cpu.kernels.estimate(c.rules, c.elements.data(), tile, bytes, cpu.scratch.get());
+    ASSERT_EQ(estimate_on_lanes(c, tile), std::to_array(bytes)) << c.name;
+    std::vector<std::uint8_t> encoded(max_lorenzo_chunk_bytes(c.rules.element, 1));
+    ASSERT_EQ(lone_tile_bytes_on_lanes(c, tile),
+              cpu.kernels.encode(c.rules, c.elements.data(), tile, encoded.data(), cpu.scratch.get()))
+        << c.name;
+  }
+  EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
+  EXPECT_EQ(EmulatorState::instance().races(), 0u);
 }
 
 TEST(LaneChunk, EveryBitOfRaggedChunksWithExceptionsFlipped_JudgedAsOnTheCpu) {

@@ -2,10 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cfloat>
+#include <cmath>
 
-#include "libcompress/metrics/element.h"
+#include "kernels/judge/element.h"
 
-namespace quern::metrics {
+namespace quern::judge {
 namespace {
 
 /// Straight from IEEE 754: sign, exponent and mantissa as numbers.
@@ -59,4 +60,4 @@ TEST(IntegerDistance, OfTheEndsOfTheType_DoesNotOverflow) {
 }
 
 }  // namespace
-}  // namespace quern::metrics
+}  // namespace quern::judge

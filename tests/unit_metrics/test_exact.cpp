@@ -3,12 +3,13 @@
 
 #include <bit>
 #include <cfloat>
+#include <cmath>
 #include <random>
 
-#include "libcompress/metrics/exact.h"
+#include "kernels/judge/exact.h"
 #include "tests/unit_metrics/big_number.h"
 
-namespace quern::metrics {
+namespace quern::judge {
 namespace {
 
 constexpr double kTiny = 0x1p-1074;
@@ -139,4 +140,4 @@ TEST(IntegerLimit, IsTheFloorAndSaturates) {
 }
 
 }  // namespace
-}  // namespace quern::metrics
+}  // namespace quern::judge

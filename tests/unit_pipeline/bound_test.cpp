@@ -1,6 +1,7 @@
 // Bounds that depend on the data: ranges, numbers that are rounded down, searches for PSNR and ratio, choice of codec.
 #include <cfloat>
 
+#include "libcompress/pipeline/bound_resolution.h"
 #include "libcompress/pipeline/elements.h"
 #include "libcompress/pipeline/range.h"
 #include "tests/unit_pipeline/support.h"
@@ -127,6 +128,22 @@ TEST(ValueRange, NothingValidButOneElement_IsThatElement) {
   std::memcpy(a.bytes.data() + 4 * 4999, &value, 4);
   expect_plain_range(a, {});
   EXPECT_EQ(value_range(a.view(), {}, {})->max, -7.0);
+}
+
+// Device code has nothing but constant evaluation's means.
+using Half = FloatElement<std::uint16_t, 5>;
+static_assert(range_of_keys<Half>(Half::key(0xC000), Half::key(0x3C01)).width_down == 3.0009765625);
+static_assert(resolve_bound({BoundKind::rel, 0.5}, ExactRange{{1, 3}, 2}).enforced == EnforcedBound{BoundKind::abs, 1});
+
+TEST(Element, HalfPrecisionValues_AreThoseOfTheLibrary) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
+    const double value = (bits & 0x8000) != 0 ? -magnitude : magnitude;
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(Half::value(static_cast<std::uint16_t>(bits))),
+              std::bit_cast<std::uint64_t>(value))
+        << bits;
+  }
 }
 
 TEST(RoundedDown, ProductsAndDifferences_NeverExceedTheRealOnes) {

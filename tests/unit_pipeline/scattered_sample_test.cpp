@@ -17,7 +17,9 @@ TEST(ScatteredSample, EachPartGivesOne_InOrder) {
       for (std::uint64_t i = 0; i < samples; ++i) {
         const std::uint64_t at = scattered_sample(total, samples, i);
         ASSERT_LT(at, total);
-        if (i > 0) ASSERT_GT(at, previous) << total << " " << samples << " " << i;
+        if (i > 0) {
+          ASSERT_GT(at, previous) << total << " " << samples << " " << i;
+        }
         previous = at;
       }
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include <quern/dtype.h>
 #include <quern/status.h>
@@ -26,7 +27,22 @@ struct ErrorBound {
   double value = 0.0;
 
   /// Fails on NaN, negative or infinite values, and on kinds that do not fit the element type.
-  Status check(DType dtype) const;
+  constexpr Status check(DType dtype) const {
+    constexpr double kLargest = std::numeric_limits<double>::max();
+    if (kind == BoundKind::lossless) return {};
+    if (value != value) return Status(StatusCode::invalid_bound, "the bound is not a number");
+    if (value > kLargest || value < -kLargest)
+      return Status(StatusCode::invalid_bound, "the bound is infinite; give a finite number");
+    if (value < 0) return Status(StatusCode::invalid_bound, "the bound is negative; give 0 or more");
+    if (kind == BoundKind::pwrel) {
+      if (is_integer(dtype))
+        return Status(StatusCode::invalid_bound,
+                      "a point-wise relative bound needs a floating-point type; use abs or rel for integers");
+      if (value >= 1) return Status(StatusCode::invalid_bound, "a point-wise relative bound must be below 1");
+    }
+    if (kind == BoundKind::ratio && value < 1) return Status(StatusCode::invalid_bound, "the ratio must be at least 1");
+    return {};
+  }
 };
 
 /// The bound a codec works under, after `rel`, `psnr` and `ratio` were turned into numbers: abs, pwrel or lossless.

@@ -35,7 +35,7 @@ struct ChunkGrid {
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 3> chunk{1, 1, 1};
 
-  std::array<std::uint64_t, 3> counts() const {
+  constexpr std::array<std::uint64_t, 3> counts() const {
     std::array<std::uint64_t, 3> n{};
     for (std::size_t a = 0; a < 3; ++a) n[a] = (extents[a] + chunk[a] - 1) / chunk[a];
     return n;
@@ -50,10 +50,14 @@ struct CodecPlan {
 };
 
 /// A box of values inside a larger array, in host memory. Strides in elements; the last axis is contiguous.
+/// `special` says which elements hold special values (not 0 there; one byte an element, with strides of its own), null
+/// that none does. The pipeline restores those by itself: a codec may skip them, and sees the same both ways.
 struct ConstBox3 {
   const void* data = nullptr;
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 2> strides{0, 0};  ///< of axes 0 and 1
+  const std::uint8_t* special = nullptr;
+  std::array<std::uint64_t, 2> special_strides{0, 0};
 
   std::uint64_t elems() const { return extents[0] * extents[1] * extents[2]; }
 };
@@ -61,6 +65,8 @@ struct MutableBox3 {
   void* data = nullptr;
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 2> strides{0, 0};
+  const std::uint8_t* special = nullptr;
+  std::array<std::uint64_t, 2> special_strides{0, 0};
 
   std::uint64_t elems() const { return extents[0] * extents[1] * extents[2]; }
 };
@@ -73,9 +79,11 @@ class PlanSample {
   virtual std::uint64_t elems() const = 0;
   /// The box at `place` with special values replaced. `place.data` is ignored: the box begins at element `first` of the
   /// sample, and its last element lies in the sample. Where something was replaced, the values are in `room` (host
-  /// memory for place.elems() elements, aligned for them), else in the caller's array. May be called from several
-  /// threads at once, each with its own room.
-  virtual Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room) const = 0;
+  /// memory for place.elems() elements, aligned for them), else in the caller's array. With `special_room`, a byte for
+  /// each element, the box then says which were replaced, too. May be called from several threads at once, each with
+  /// its own room.
+  virtual Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room,
+                                 std::uint8_t* special_room) const = 0;
 };
 
 /// An array without special values as a sample. Does not own it.
@@ -84,7 +92,7 @@ class PlainSample final : public PlanSample {
   PlainSample(const void* data, DType dtype, std::uint64_t elems)
       : data_(static_cast<const std::uint8_t*>(data)), element_bytes_(dtype_bytes(dtype)), elems_(elems) {}
   std::uint64_t elems() const override { return elems_; }
-  Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void*) const override {
+  Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void*, std::uint8_t*) const override {
     return ConstBox3{data_ + first * element_bytes_, place.extents, place.strides};
   }
 
@@ -130,6 +138,8 @@ class ChunkEncoder : public Allocated {
   /// Writes the chunk's bytes to the start of `out` (at least max_chunk_bytes) and returns their count, at least 1.
   virtual Result<std::size_t> encode(const ConstBox3& in, std::span<std::uint8_t> out,
                                      std::span<std::uint8_t> scratch) const = 0;
+  /// What the codec's kernels on a device are told of the array, in a form that they know; empty when there are none.
+  virtual std::span<const std::uint8_t> device_state() const { return {}; }
 };
 
 /// Decodes chunks. Input bytes are hostile: `decode` returns data or a Status and never reads or writes out of bounds.
@@ -139,6 +149,8 @@ class ChunkDecoder : public Allocated {
   /// The grid, checked against the header's shape: extents multiply to the shape's elements, chunk within limits.
   virtual const ChunkGrid& grid() const = 0;
   virtual std::size_t scratch_bytes() const = 0;
+  /// As ChunkEncoder::device_state().
+  virtual std::span<const std::uint8_t> device_state() const { return {}; }
   virtual Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
                         std::span<std::uint8_t> scratch) const = 0;
 };

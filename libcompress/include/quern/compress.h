@@ -52,6 +52,7 @@ struct CompressReport {
   std::optional<ValueRange> range;  ///< when it was needed or given
   std::optional<double> psnr_db;    ///< when it was measured (bound kind psnr); infinity when exact
   std::string codec;
+  bool on_device = false;  ///< the device of Execution encoded the segments
 };
 
 /// What the header says. Filled by inspect() and Decoder.
@@ -98,6 +99,7 @@ struct DecompressOptions {
 struct DecompressReport {
   std::uint64_t input_bytes = 0;
   Vector<Hole> holes;
+  bool on_device = false;  ///< the device of Execution decoded the segments
 };
 
 /// Streaming compression: create, push every element once in C order, finish.

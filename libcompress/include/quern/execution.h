@@ -1,4 +1,4 @@
-// Where and with what a call runs: threads, memory limit, progress. Owned by the caller, never by global state.
+// Where and with what a call runs: threads, device, memory limit, progress. Owned by the caller, never by global state.
 #pragma once
 
 #include <cstddef>
@@ -42,6 +42,8 @@ class SerialRunner final : public TaskRunner {
   std::size_t width() const override { return 1; }
 };
 
+class Device;  // quern/device.h
+
 /// Progress in elements; return false to cancel. Called from the thread that called the library.
 using ProgressCallback = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
@@ -53,6 +55,9 @@ struct Execution {
   /// Upper limit of what a call may allocate, in bytes. The output bytes do not depend on it.
   std::uint64_t memory_limit = UINT64_C(1) << 40;
   ProgressCallback progress;
+  /// Where segments are encoded and decoded; null: on the threads above, as is what a device has no kernels for. Must
+  /// outlive the call.
+  Device* device = nullptr;
 };
 
 }  // namespace quern

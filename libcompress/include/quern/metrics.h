@@ -60,7 +60,7 @@ struct BoundCheck {
 };
 
 /// Checks every element against an enforced bound, exactly: floats by error-free differences (products for pwrel),
-/// integers in 128-bit integer arithmetic; NaN, Inf, -0.0 and fill values bit for bit; lossless means all bits.
+/// integers by their exact distance; NaN, Inf, -0.0 and fill values bit for bit; lossless means all bits.
 Result<BoundCheck> check_bound(const ArrayView& original, const ArrayView& reconstructed, const EnforcedBound& bound,
                                const ValidityRule& validity, const Execution& execution);
 

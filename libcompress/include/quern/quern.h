@@ -127,6 +127,9 @@ typedef struct quern_allocator {
 /** Called between parts of long work, from the calling thread. Return 0 to cancel: QUERN_ERROR_CANCELLED. */
 typedef int (*quern_progress)(void* user, uint64_t elements_done, uint64_t elements_total);
 
+typedef int32_t quern_memory;
+enum { QUERN_MEMORY_HOST = 0, QUERN_MEMORY_CUDA = 1 };
+
 typedef struct quern_context_desc {
   uint32_t struct_size;
   /** Threads a call may use: 1 the calling thread alone, 0 one a hardware thread. Not used when runner.run is set. */
@@ -136,11 +139,13 @@ typedef struct quern_context_desc {
   quern_progress progress; /**< NULL: none */
   void* progress_user;
   quern_allocator allocator; /**< of the context and of every call on it */
+  /** Where arrays in host memory are encoded and decoded. QUERN_MEMORY_CUDA: on a CUDA device, through page-locked
+   *  buffers, where the codec has kernels; bytes and values are the same. */
+  quern_memory runs_on;
+  int32_t device; /**< ordinal of that device */
 } quern_context_desc;
-#define QUERN_CONTEXT_DESC_INIT                                                         \
-  {                                                                                     \
-    sizeof(quern_context_desc), 1, {NULL, 0, NULL}, 0, NULL, NULL, { NULL, NULL, NULL } \
-  }
+#define QUERN_CONTEXT_DESC_INIT \
+  { sizeof(quern_context_desc), 1, {NULL, 0, NULL}, 0, NULL, NULL, {NULL, NULL, NULL}, 0, 0 }
 
 /** `desc` may be NULL: one thread, no limit. `*context` is NULL on failure. */
 QUERN_API quern_status quern_context_create(const quern_context_desc* desc, quern_context** context);
@@ -226,8 +231,6 @@ QUERN_API quern_status quern_params_set_metadata(quern_params* params, const voi
 /* ---- arrays ----------------------------------------------------------------------------------------------------- */
 
 #define QUERN_MAX_RANK 8
-typedef int32_t quern_memory;
-enum { QUERN_MEMORY_HOST = 0, QUERN_MEMORY_CUDA = 1 };
 
 typedef struct quern_array {
   uint32_t struct_size;
@@ -264,9 +267,11 @@ typedef struct quern_report {
   uint64_t chunks;
   uint64_t raw_chunks; /**< stored as they are */
   double psnr_db;      /**< for QUERN_BOUND_PSNR, else NaN */
+  quern_memory ran_on; /**< QUERN_MEMORY_CUDA when a device did the work */
+  int32_t reserved;
 } quern_report;
 #define QUERN_REPORT_INIT \
-  { sizeof(quern_report), 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(quern_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Compresses into `stream` (room for `capacity` bytes); `*size` is what was written. Fails with
  *  QUERN_ERROR_DESTINATION_TOO_SMALL when it does not fit; quern_compress_bound() always does. `report` may be NULL. */

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,9 +17,9 @@ inline constexpr std::size_t kMaxRank = 8;
 
 /// a*b, or nothing when it does not fit in 64 bits.
 constexpr std::optional<std::uint64_t> checked_multiply(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t r = 0;
-  if (__builtin_mul_overflow(a, b, &r)) return std::nullopt;
-  return r;
+  // By division, as devices lack the compilers' builtin.
+  if (a != 0 && b > UINT64_MAX / a) return std::nullopt;
+  return a * b;
 }
 
 /// Extents, slowest axis first. Rank 0 is a scalar: one element. Extents may be 0.
@@ -27,19 +28,42 @@ class Shape {
   constexpr Shape() = default;
   /// Fails when the rank is above kMaxRank or the number of elements does not fit in 63 bits.
   static Result<Shape> make(std::span<const std::uint64_t> extents);
+  /// The same without a message, for code that also runs on devices.
+  static constexpr std::optional<Shape> try_make(std::span<const std::uint64_t> extents) {
+    if (extents.size() > kMaxRank || first_axis_too_long(extents) < extents.size()) return std::nullopt;
+    Shape shape;
+    shape.rank_ = extents.size();
+    for (std::size_t a = 0; a < extents.size(); ++a) shape.extents_[a] = extents[a];
+    return shape;
+  }
   /// Reads "50x100x100". Fails with a message that says what is wrong.
   static Result<Shape> parse(std::string_view text);
 
   constexpr std::size_t rank() const { return rank_; }
   constexpr std::uint64_t operator[](std::size_t axis) const { return extents_[axis]; }
-  std::span<const std::uint64_t> extents() const { return {extents_.data(), rank_}; }
+  constexpr std::span<const std::uint64_t> extents() const { return {extents_.data(), rank_}; }
   /// Product of the extents.
-  std::uint64_t elems() const;
+  constexpr std::uint64_t elems() const {
+    std::uint64_t n = 1;
+    for (std::size_t a = 0; a < rank_; ++a) n *= extents_[a];
+    return n;
+  }
   /// "50x100x100"; "scalar" for rank 0.
   std::string text() const;
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:
+  /// The axis at which the product of the extents, those of 0 left out, passes 2^59; the rank where none does.
+  static constexpr std::size_t first_axis_too_long(std::span<const std::uint64_t> extents) {
+    std::uint64_t product = 1;
+    for (std::size_t a = 0; a < extents.size(); ++a) {
+      const auto next = checked_multiply(product, extents[a] == 0 ? 1 : extents[a]);
+      if (!next || *next > (UINT64_C(1) << 59)) return a;
+      product = *next;
+    }
+    return extents.size();
+  }
+
   std::array<std::uint64_t, kMaxRank> extents_{};
   std::size_t rank_ = 0;
 };

@@ -38,6 +38,13 @@ QUERN_API herr_t quern_hdf5_write(hid_t dataset, quern_dtype dtype, const void* 
  * were never written give the fill value. On failure the content of `values` is unspecified. */
 QUERN_API herr_t quern_hdf5_read(hid_t dataset, quern_dtype dtype, void* values, uint32_t threads);
 
+/** The same two with more to say of who works: desc->threads workers, each with a context of its own that runs on
+ *  desc->runs_on and desc->device (a CUDA device, for instance) and takes memory from desc->allocator, which is then
+ *  called by several threads at once. desc->runner and desc->progress must be NULL. `desc` may be NULL: one thread. */
+QUERN_API herr_t quern_hdf5_write_with(hid_t dataset, quern_dtype dtype, const void* values,
+                                       const quern_context_desc* desc);
+QUERN_API herr_t quern_hdf5_read_with(hid_t dataset, quern_dtype dtype, void* values, const quern_context_desc* desc);
+
 #ifdef __cplusplus
 }
 #endif

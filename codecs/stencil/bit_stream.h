@@ -1,0 +1,75 @@
+// Bits packed least significant first, for the few hundred bits of a chunk's model; one at a time, checked.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+
+#include <quern/memory.h>
+
+namespace quern::codec::stencil {
+
+class BitWriter {
+ public:
+  explicit BitWriter(Vector<std::uint8_t>& out) : out_(out) {}
+
+  void put(std::uint64_t value, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) {
+      if (filled_ == 0) out_.push_back(0);
+      out_.back() = static_cast<std::uint8_t>(out_.back() | (value >> i & 1) << filled_);
+      filled_ = (filled_ + 1) % 8;
+    }
+  }
+  /// Exponential Golomb code of order `order`.
+  void put_golomb(std::uint64_t value, unsigned order) {
+    const std::uint64_t shifted = value + (std::uint64_t{1} << order);
+    const auto width = static_cast<unsigned>(std::bit_width(shifted));
+    for (unsigned i = order + 1; i < width; ++i) put(1, 1);
+    put(0, 1);
+    put(shifted, width - 1);
+  }
+
+ private:
+  Vector<std::uint8_t>& out_;
+  unsigned filled_ = 0;
+};
+
+constexpr unsigned golomb_bits(std::uint64_t value, unsigned order) {
+  const auto width = static_cast<unsigned>(std::bit_width(value + (std::uint64_t{1} << order)));
+  return 2 * width - 1 - order;
+}
+
+/// Past the end it reads zeros and remembers that it failed.
+class BitReader {
+ public:
+  explicit BitReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+
+  std::uint64_t get(unsigned count) {
+    std::uint64_t value = 0;
+    for (unsigned i = 0; i < count; ++i, ++at_) {
+      if (at_ / 8 >= bytes_.size()) {
+        failed_ = true;
+        return 0;
+      }
+      value |= static_cast<std::uint64_t>(bytes_[at_ / 8] >> (at_ % 8) & 1) << i;
+    }
+    return value;
+  }
+  std::uint64_t get_golomb(unsigned order) {
+    unsigned width = order;
+    while (get(1) == 1) {
+      if (++width > 40) failed_ = true;
+      if (failed_) return 0;
+    }
+    return (get(width) | std::uint64_t{1} << width) - (std::uint64_t{1} << order);
+  }
+  bool failed() const { return failed_; }
+  std::size_t bytes_used() const { return (at_ + 7) / 8; }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace quern::codec::stencil

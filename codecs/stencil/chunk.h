@@ -1,0 +1,64 @@
+// One chunk to bytes and back. The stored form is specified in docs/format-stencil.md.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <quern/codec.h>
+#include <quern/dtype.h>
+#include <quern/status.h>
+
+#include "kernels/core/stencil_taps.h"
+#include "kernels/cpu/stencil.h"
+
+namespace quern::codec::stencil {
+
+/// First byte of a chunk.
+enum class Mode : std::uint8_t {
+  raw = 0,       ///< the elements, little-endian
+  constant = 1,  ///< one element
+  raster = 2,    ///< model, exceptions, residuals in lanes
+};
+
+/// What all chunks of an array share.
+struct ChunkSpec {
+  DType dtype = DType::f32;
+  std::array<std::uint64_t, 3> most{1, 1, 1};  ///< extents of a full chunk
+  double bound = 0;                            ///< encoder only
+  const kernels::StencilKernels* kernels = nullptr;
+
+  std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }
+};
+
+inline std::size_t max_chunk_bytes(const ChunkSpec& spec) { return 1 + spec.raw_bytes(); }
+
+std::size_t encode_scratch_bytes(const ChunkSpec& spec);
+/// Writes at most max_chunk_bytes to `out` and returns the count. `in` is no larger than spec.most along any axis.
+/// May throw std::bad_alloc.
+Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> out,
+                                 std::span<std::uint8_t> scratch);
+
+std::size_t decode_scratch_bytes(const ChunkSpec& spec);
+/// Fills `out` or fails with `corrupt`; uses every byte of `in`.
+Status decode_chunk(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+                    std::span<std::uint8_t> scratch);
+
+/// Estimated bits of a chunk, in units of 2^-12, after fitting: what layouts are compared by. Needs
+/// encode_scratch_bytes.
+Result<std::uint64_t> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch);
+
+/// Element offset of row `r` of a box, rows counted in C order.
+template <class Box>
+std::uint64_t row_offset(const Box& box, std::size_t r) {
+  return r / box.extents[1] * box.strides[0] + r % box.extents[1] * box.strides[1];
+}
+/// Classes of special elements of a row; null when the box has none.
+template <class Box>
+const std::uint8_t* special_row(const Box& box, std::size_t r) {
+  if (box.special == nullptr) return nullptr;
+  return box.special + r / box.extents[1] * box.special_strides[0] + r % box.extents[1] * box.special_strides[1];
+}
+
+}  // namespace quern::codec::stencil

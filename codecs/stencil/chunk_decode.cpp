@@ -1,0 +1,256 @@
+// Bytes to a chunk. The bytes are hostile: whatever they are, nothing is read or written out of bounds.
+#include <cstring>
+
+#include "codecs/stencil/chunk.h"
+#include "codecs/stencil/elements.h"
+#include "codecs/stencil/loop.h"
+#include "codecs/stencil/model.h"
+#include "codecs/stencil/planes.h"
+#include "kernels/core/rans.h"
+#include "libcompress/format/reader.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+using kernels::RansSource;
+using kernels::StencilExtents;
+
+constexpr unsigned kBucketShift = 7;
+
+/// Finds the token of a slot: where to begin looking, then upwards.
+struct LevelTable {
+  kernels::TokenStarts starts;
+  std::array<std::uint8_t, (kernels::kFrequencySum >> kBucketShift)> buckets;
+
+  void fill(const kernels::ResidualModel& model) {
+    kernels::fill_token_starts(model, starts);
+    unsigned t = 0;
+    for (std::size_t b = 0; b < buckets.size(); ++b) {
+      while (starts[t + 1u] <= b << kBucketShift) ++t;
+      buckets[b] = static_cast<std::uint8_t>(t);
+    }
+  }
+};
+
+[[gnu::always_inline]] inline std::int64_t take_code(RansSource& source, const LevelTable& table) {
+  const std::uint32_t slot = source.state & (kernels::kFrequencySum - 1);
+  unsigned token = table.buckets[slot >> kBucketShift];
+  while (slot >= table.starts[token + 1u]) ++token;
+  const std::uint32_t start = table.starts[token];
+  source.state = (table.starts[token + 1u] - start) * (source.state >> kernels::kFrequencySumBits) + (slot - start);
+  source.refill();
+  if (token == 0) return 0;
+  const unsigned count = kernels::token_open_bits(token) + 1;
+  std::uint32_t plain = source.take_plain(count < kernels::kRansPlainBits ? count : kernels::kRansPlainBits);
+  if (count > kernels::kRansPlainBits) [[unlikely]]
+    plain |= source.take_plain(count - kernels::kRansPlainBits) << kernels::kRansPlainBits;
+  const std::int64_t magnitude = kernels::token_base(token) + (plain >> 1);
+  return (plain & 1) != 0 ? -magnitude : magnitude;
+}
+
+struct DecodeRow {
+  const std::int64_t* far = nullptr;
+  const std::uint32_t* context = nullptr;
+  const std::uint8_t* special = nullptr;
+  double* values = nullptr;
+  std::uint32_t* magnitudes = nullptr;
+};
+
+/// `tables` has one entry for each level.
+template <std::size_t N>
+void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkModel& model,
+                const LevelTable* const* tables, std::size_t columns, RansSource& lane) {
+  const unsigned weight_bits = model.weight_bits;
+  const unsigned fraction_bits = model.fraction_bits;
+  const std::uint32_t w0 = model.context_weights[0];
+  const std::uint32_t w1 = model.context_weights[1];
+  RansSource source = lane;
+  NearValues<N> near(row.values);
+  std::uint32_t m0 = 0;
+  std::uint32_t m1 = 0;
+  for (std::size_t x = 0; x < columns; ++x) {
+    const std::int64_t predicted =
+        scaled_down(static_cast<std::uint64_t>(row.far[x]) + near.sum(split.near), weight_bits);
+    std::int64_t value = 0;
+    std::uint32_t magnitude = 0;
+    if (row.special != nullptr && row.special[x] != 0) {
+      value = std::clamp(predicted, model.low, model.high);
+    } else {
+      const std::int64_t code = take_code(source, *tables[level_of(row.context[x] + w0 * m0 + w1 * m1)]);
+      value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +
+                                        (static_cast<std::uint64_t>(code) << fraction_bits));
+      magnitude = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
+    }
+    row.magnitudes[x] = magnitude;
+    m1 = m0;
+    m0 = magnitude;
+    // Encoders keep values below 2^51; others are cut so that binary64 holds them.
+    row.values[x] = static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << 11) >> 11);
+    near.push(value);
+  }
+  lane = source;
+}
+
+struct DecodeMemory {
+  DecodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents)
+      : planes(carver, kernels::stencil_extents(extents), false), tables(carver.take<LevelTable>(kLevels)) {}
+  WorkPlanes planes;
+  LevelTable* tables;
+};
+
+template <class Element>
+class ChunkReader {
+ public:
+  using Bits = typename Element::Bits;
+
+  ChunkReader(const ChunkSpec& spec, const MutableBox3& out)
+      : spec_(spec), out_(out), extents_(kernels::stencil_extents(out.extents)), data_(static_cast<Bits*>(out.data)) {}
+
+  Status run(std::span<const std::uint8_t> in, DecodeMemory& memory) {
+    if (in.empty()) return corrupt("stencil: a chunk is empty");
+    const std::uint8_t mode = in[0];
+    in = in.subspan(1);
+    if (mode == static_cast<std::uint8_t>(Mode::raw)) return raw(in);
+    if (mode == static_cast<std::uint8_t>(Mode::constant)) return constant(in);
+    if (mode == static_cast<std::uint8_t>(Mode::raster)) return raster(in, memory);
+    return corrupt("stencil: a chunk of an unknown kind");
+  }
+
+ private:
+  static Status corrupt(const char* text) { return Status(StatusCode::corrupt, text); }
+  std::size_t rows() const { return extents_.planes * extents_.rows; }
+
+  Status raw(std::span<const std::uint8_t> in) const {
+    const std::size_t bytes = extents_.columns * sizeof(Bits);
+    if (in.size() != rows() * bytes) return corrupt("stencil: a raw chunk has the wrong size");
+    for (std::size_t r = 0; r < rows(); ++r) std::memcpy(data_ + row_offset(out_, r), in.data() + r * bytes, bytes);
+    return {};
+  }
+
+  Status constant(std::span<const std::uint8_t> in) const {
+    if (in.size() != sizeof(Bits)) return corrupt("stencil: a constant chunk has the wrong size");
+    Bits value;
+    std::memcpy(&value, in.data(), sizeof(value));
+    for (std::size_t r = 0; r < rows(); ++r) std::fill_n(data_ + row_offset(out_, r), extents_.columns, value);
+    return {};
+  }
+
+  Status raster(std::span<const std::uint8_t> in, DecodeMemory& memory) {
+    QUERN_RETURN_IF_ERROR(read_model(in, extents_, model_));
+    if (model_.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
+    Reader reader(in);
+    QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(extents_.elems()));
+    const Reader exceptions_at = reader;
+    QUERN_RETURN_IF_ERROR(walk_exceptions(reader, exceptions, false));
+    QUERN_RETURN_IF_ERROR(open_lanes(reader, in));
+    QUERN_RETURN_IF_ERROR(decode_rows(memory));
+    Reader again = exceptions_at;
+    return walk_exceptions(again, exceptions, true);
+  }
+
+  /// Checks exceptions, or stores them.
+  Status walk_exceptions(Reader& reader, std::uint64_t count, bool store) const {
+    std::uint64_t next = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      QUERN_ASSIGN_OR_RETURN(const std::uint64_t gap, reader.varint(extents_.elems()));
+      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, reader.unsigned_of(sizeof(Bits)));
+      next += gap;
+      if (next >= extents_.elems()) return corrupt("stencil: an exception lies outside its chunk");
+      if (store)
+        data_[row_offset(out_, static_cast<std::size_t>(next / extents_.columns)) + next % extents_.columns] =
+            static_cast<Bits>(bits);
+      ++next;
+    }
+    return {};
+  }
+
+  Status open_lanes(Reader& reader, std::span<const std::uint8_t> in) {
+    const std::size_t lanes = std::size_t{1} << model_.lane_bits;
+    if (lanes > rows()) return corrupt("stencil: more lanes than rows");
+    std::array<std::uint64_t, std::size_t{1} << kMaxLaneBits> words{};
+    std::uint64_t known = 0;
+    for (std::size_t lane = 0; lane + 1 < lanes; ++lane) {
+      QUERN_ASSIGN_OR_RETURN(words[lane], reader.varint(in.size()));
+      known += words[lane];
+    }
+    const std::uint64_t left = reader.remaining();
+    if (left % 2 != 0 || known > left / 2) return corrupt("stencil: sizes of lanes do not fit their chunk");
+    words[lanes - 1] = left / 2 - known;
+    const std::uint8_t* at = in.data() + reader.position();
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      if (words[lane] < 2) return corrupt("stencil: a lane has no state");
+      std::uint32_t state = 0;
+      for (unsigned i = 0; i < 4; ++i) state |= static_cast<std::uint32_t>(at[i]) << (8 * i);
+      if (state < kernels::kRansFloor) return corrupt("stencil: a lane begins below its floor");
+      lanes_[lane] = {at + 4, at + 2 * words[lane], state, false};
+      at += 2 * words[lane];
+    }
+    return {};
+  }
+
+  Status decode_rows(DecodeMemory& memory) {
+    const auto map = level_map(model_);
+    std::array<const LevelTable*, kLevels> tables{};
+    for (std::size_t l = 0; l < kLevels; ++l)
+      if (model_.levels[l].tokens != 0) memory.tables[l].fill(model_.levels[l]);
+    for (std::size_t l = 0; l < kLevels; ++l) {
+      if (map[l] == kLevels) return corrupt("stencil: a chunk without contexts");
+      tables[l] = &memory.tables[map[l]];
+    }
+    std::array<SplitWeights, kernels::kRowClasses> split;
+    for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
+    WorkPlanes& planes = memory.planes;
+    planes.clear();
+    const double unit = model_.unit();
+    for (std::size_t p = 0; p < extents_.planes; ++p) {
+      if (model_.mean) planes.update_mean(p);
+      for (std::size_t r = 0; r < extents_.rows; ++r) {
+        const std::size_t n = p * extents_.rows + r;
+        const SplitWeights& weights = split[kernels::row_class(extents_, p, r)];
+        RansSource& lane = lanes_[n & ((std::size_t{1} << model_.lane_bits) - 1)];
+        planes.start_row(p, r);
+        const DecodeRow row{planes.far_sums(*spec_.kernels, p, r, weights),
+                            planes.context_sums(*spec_.kernels, p, r, model_), special_row(out_, n),
+                            planes.values(p, r), planes.magnitudes(p, r)};
+        if (weights.near_count > 3) {
+          decode_row<kernels::kMaxNearTaps>(row, weights, model_, tables.data(), extents_.columns, lane);
+        } else {
+          decode_row<3>(row, weights, model_, tables.data(), extents_.columns, lane);
+        }
+        planes.finish_row(p, r);
+        if (lane.failed) return corrupt("stencil: a lane is too short");
+        Bits* const to = data_ + row_offset(out_, n);
+        for (std::size_t x = 0; x < extents_.columns; ++x) to[x] = Element::bits(row.values[x] * unit + model_.base);
+      }
+    }
+    for (std::size_t lane = 0; lane < std::size_t{1} << model_.lane_bits; ++lane)
+      if (!lanes_[lane].finished()) return corrupt("stencil: a lane does not end where it should");
+    return {};
+  }
+
+  const ChunkSpec& spec_;
+  const MutableBox3& out_;
+  StencilExtents extents_;
+  Bits* data_;
+  ChunkModel model_;
+  std::array<RansSource, std::size_t{1} << kMaxLaneBits> lanes_{};
+};
+
+}  // namespace
+
+std::size_t decode_scratch_bytes(const ChunkSpec& spec) {
+  Carver carver(nullptr);
+  const DecodeMemory memory(carver, spec.most);
+  return carver.used() + carver.used() / 8 + 65536;
+}
+
+Status decode_chunk(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+                    std::span<std::uint8_t> scratch) {
+  Carver carver(scratch.data());
+  DecodeMemory memory(carver, out.extents);
+  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  return with_element(
+      spec.dtype, [&](auto element) -> Status { return ChunkReader<decltype(element)>(spec, out).run(in, memory); });
+}
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,409 @@
+// A chunk to bytes.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "codecs/stencil/chunk.h"
+#include "codecs/stencil/elements.h"
+#include "codecs/stencil/fit.h"
+#include "codecs/stencil/loop.h"
+#include "codecs/stencil/model.h"
+#include "codecs/stencil/planes.h"
+#include "codecs/stencil/range.h"
+#include "codecs/stencil/residual_fit.h"
+#include "kernels/core/rans.h"
+#include "libcompress/format/writer.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+using kernels::StencilExtents;
+
+constexpr std::uint8_t kNoSymbol = 255;     // level of a special element
+constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane worth its state
+
+struct EncodeMemory {
+  EncodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents, std::size_t raw_bytes)
+      : elems(static_cast<std::size_t>(extents[0] * extents[1] * extents[2])),
+        trial_extents(kernels::stencil_extents(TrialSize(extents).extents)),
+        codes(carver.take<std::int32_t>(elems)),
+        levels(carver.take<std::uint8_t>(elems)),
+        row_targets(carver.take<std::int64_t>(static_cast<std::size_t>(extents[2]))),
+        planes(carver, kernels::stencil_extents(extents), false),
+        trial_targets(carver.take<std::int64_t>(trial_extents.elems())),
+        trial_special(carver.take<std::uint8_t>(trial_extents.elems())),
+        fit(carver, trial_extents),
+        words_count(raw_bytes / 2 + 64),
+        words(carver.take<std::uint16_t>(words_count)) {}
+
+  std::size_t elems;
+  StencilExtents trial_extents;
+  std::int32_t* codes;
+  std::uint8_t* levels;
+  std::int64_t* row_targets;
+  WorkPlanes planes;
+  std::int64_t* trial_targets;
+  std::uint8_t* trial_special;
+  FitMemory fit;
+  std::size_t words_count;
+  std::uint16_t* words;
+};
+
+/// Values of a row in units; all finite ones are below 2^44 by the choice of format.
+template <class Element>
+void row_targets(const typename Element::Bits* row, std::size_t columns, const ChunkModel& model, std::int64_t* out) {
+  constexpr double kMost = 0x1p44;
+  const double inverse = 1 / model.unit();
+  for (std::size_t x = 0; x < columns; ++x) {
+    const double v = (Element::value(row[x]) - model.base) * inverse;
+    const double inside = v > -kMost && v < kMost ? v : 0;  // not finite
+    out[x] = static_cast<std::int64_t>(nearest(inside));
+  }
+}
+
+/// Special elements take the ordinary one before them (at the start of a row: after them, or 0).
+void fill_special(std::int64_t* targets, const std::uint8_t* special, std::size_t columns) {
+  std::size_t x = 0;
+  while (x < columns && special[x] != 0) ++x;
+  std::int64_t last = x < columns ? targets[x] : 0;
+  for (x = 0; x < columns; ++x) {
+    if (special[x] != 0) targets[x] = last;
+    last = targets[x];
+  }
+}
+
+/// Where in a chunk the trial box lies: of three places along each axis, where neighbours in a row differ most in bits.
+template <class Element>
+std::array<std::uint64_t, 3> trial_place(const ConstBox3& in, const std::array<std::uint64_t, 3>& extents,
+                                         const ChunkModel& model, std::int64_t* row_room) {
+  constexpr std::uint64_t kPlaces = 3;
+  constexpr std::uint64_t kRows = 64;
+  std::array<std::uint64_t, 3> best{};
+  std::uint64_t most = 0;
+  if (extents == in.extents) return best;
+  const auto columns = static_cast<std::size_t>(extents[2]);
+  const std::uint64_t rows = extents[0] * extents[1];
+  for (std::uint64_t i = 0; i < kPlaces * kPlaces * kPlaces; ++i) {
+    const std::array<std::uint64_t, 3> at{i / (kPlaces * kPlaces), i / kPlaces % kPlaces, i % kPlaces};
+    std::array<std::uint64_t, 3> first{};
+    bool repeated = false;
+    for (std::size_t a = 0; a < 3; ++a) {
+      const std::uint64_t room = in.extents[a] - extents[a];
+      first[a] = room * at[a] / (kPlaces - 1);
+      repeated = repeated || (room == 0 && at[a] > 0);
+    }
+    if (repeated) continue;
+    std::uint64_t bits = 1;
+    for (std::uint64_t n = 0; n < std::min(rows, kRows); ++n) {
+      const std::uint64_t r = n * rows / std::min(rows, kRows);
+      const auto row =
+          static_cast<std::size_t>((first[0] + r / extents[1]) * in.extents[1] + first[1] + r % extents[1]);
+      const auto* const data = static_cast<const typename Element::Bits*>(in.data) + row_offset(in, row) + first[2];
+      const std::uint8_t* const special = in.special == nullptr ? nullptr : special_row(in, row) + first[2];
+      row_targets<Element>(data, columns, model, row_room);
+      for (std::size_t x = 1; x < columns; ++x) {
+        if (special != nullptr && (special[x] != 0 || special[x - 1] != 0)) continue;
+        const std::int64_t d = (row_room[x] - row_room[x - 1]) / (std::int64_t{1} << model.fraction_bits);
+        bits += static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(d < 0 ? -d : d)));
+      }
+    }
+    if (bits > most) {
+      most = bits;
+      best = first;
+    }
+  }
+  return best;
+}
+
+template <class Element>
+TrialBox load_trial(const ConstBox3& in, const ChunkModel& model, EncodeMemory& memory) {
+  const auto extents = TrialSize(in.extents).extents;
+  const auto first = trial_place<Element>(in, extents, model, memory.row_targets);
+  const auto columns = static_cast<std::size_t>(extents[2]);
+  const auto* const data = static_cast<const typename Element::Bits*>(in.data);
+  TrialBox box{memory.trial_extents, memory.trial_targets, in.special != nullptr ? memory.trial_special : nullptr};
+  std::size_t at = 0;
+  for (std::uint64_t i = 0; i < extents[0]; ++i) {
+    for (std::uint64_t j = 0; j < extents[1]; ++j, at += columns) {
+      const auto r = static_cast<std::size_t>((first[0] + i) * in.extents[1] + first[1] + j);
+      row_targets<Element>(data + row_offset(in, r) + first[2], columns, model, memory.trial_targets + at);
+      if (in.special == nullptr) continue;
+      std::memcpy(memory.trial_special + at, special_row(in, r) + first[2], columns);
+      fill_special(memory.trial_targets + at, memory.trial_special + at, columns);
+    }
+  }
+  return box;
+}
+
+template <class Element>
+class ChunkWriter {
+ public:
+  using Bits = typename Element::Bits;
+
+  ChunkWriter(const ChunkSpec& spec, const ConstBox3& in, EncodeMemory& memory)
+      : spec_(spec),
+        in_(in),
+        memory_(memory),
+        extents_(kernels::stencil_extents(in.extents)),
+        data_(static_cast<const Bits*>(in.data)) {}
+
+  Result<std::size_t> run(std::span<std::uint8_t> out) {
+    const ChunkRange range = chunk_range<Element>(in_);
+    if (range.ordinary == 0) return raw(out);
+    if (constant(range, out)) return 1 + sizeof(Bits);
+    if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return raw(out);
+    set_limits(range);
+    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, model_);
+    encode_rows();
+    const std::uint64_t bits = fit_levels(counts_, model_) >> 12;
+    if (bits / 8 + exceptions_.size() >= memory_.elems * sizeof(Bits)) return raw(out);
+    choose_lanes(bits / 8);
+    return write(out);
+  }
+
+  Result<std::uint64_t> estimate() {
+    const ChunkRange range = chunk_range<Element>(in_);
+    if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
+      return std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12;
+    set_limits(range);
+    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, model_);
+    encode_rows();
+    return fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
+  }
+
+ private:
+  void set_limits(const ChunkRange& range) {
+    model_.masked = in_.special != nullptr;
+    if (!model_.masked) return;
+    const double unit = model_.unit();
+    model_.low = static_cast<std::int64_t>(nearest((range.low - model_.base) / unit));
+    model_.high = static_cast<std::int64_t>(nearest((range.high - model_.base) / unit));
+  }
+
+  Result<std::size_t> raw(std::span<std::uint8_t> out) const {
+    out[0] = static_cast<std::uint8_t>(Mode::raw);
+    const std::size_t bytes = extents_.columns * sizeof(Bits);
+    for (std::size_t r = 0; r < rows(); ++r) std::memcpy(out.data() + 1 + r * bytes, data_ + row_offset(in_, r), bytes);
+    return 1 + rows() * bytes;
+  }
+
+  bool constant(const ChunkRange& range, std::span<std::uint8_t> out) const {
+    if (!(range.high - range.low <= 2 * spec_.bound)) return false;
+    const Bits middle = range.low == range.high ? first_ordinary() : Element::bits(range.low / 2 + range.high / 2);
+    for (std::size_t r = 0; r < rows(); ++r) {
+      const Bits* const row = data_ + row_offset(in_, r);
+      const std::uint8_t* const special = special_row(in_, r);
+      for (std::size_t x = 0; x < extents_.columns; ++x)
+        if ((special == nullptr || special[x] == 0) && !keeps_bound<Element>(row[x], middle, spec_.bound)) return false;
+    }
+    out[0] = static_cast<std::uint8_t>(Mode::constant);
+    std::memcpy(out.data() + 1, &middle, sizeof(middle));
+    return true;
+  }
+
+  Bits first_ordinary() const {
+    for (std::size_t r = 0; r < rows(); ++r) {
+      const std::uint8_t* const special = special_row(in_, r);
+      for (std::size_t x = 0; x < extents_.columns; ++x)
+        if (special == nullptr || special[x] == 0) return data_[row_offset(in_, r) + x];
+    }
+    return 0;
+  }
+
+  void encode_rows() {
+    std::array<SplitWeights, kernels::kRowClasses> split;
+    for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
+    WorkPlanes& planes = memory_.planes;
+    planes.clear();
+    for (std::size_t p = 0; p < extents_.planes; ++p) {
+      if (model_.mean) planes.update_mean(p);
+      for (std::size_t r = 0; r < extents_.rows; ++r) {
+        const std::size_t n = p * extents_.rows + r;
+        const SplitWeights& weights = split[kernels::row_class(extents_, p, r)];
+        const Bits* const row = data_ + row_offset(in_, n);
+        const std::uint8_t* const special = special_row(in_, n);
+        std::int32_t* const codes = memory_.codes + n * extents_.columns;
+        row_targets<Element>(row, extents_.columns, model_, memory_.row_targets);
+        planes.start_row(p, r);
+        run_row_of({planes.far_sums(*spec_.kernels, p, r, weights), memory_.row_targets, special, planes.values(p, r),
+                    planes.magnitudes(p, r), codes},
+                   weights, model_, extents_.columns);
+        planes.finish_row(p, r);
+        note_exceptions(row, special, planes.values(p, r), n * extents_.columns);
+        note_levels(special, planes.context_sums(*spec_.kernels, p, r, model_), planes.magnitudes(p, r), codes,
+                    n * extents_.columns);
+      }
+    }
+  }
+
+  void note_exceptions(const Bits* row, const std::uint8_t* special, const double* values, std::size_t first) {
+    const double unit = model_.unit();
+    const double strict = spec_.bound * (1 - 0x1p-50);
+    for (std::size_t x = 0; x < extents_.columns; ++x) {
+      const Bits back = Element::bits(values[x] * unit + model_.base);
+      const double v = Element::value(row[x]);
+      const double difference = v - Element::value(back);
+      // Most elements pass here; zeros may have a sign to keep.
+      if (difference < strict && difference > -strict && v != 0) continue;
+      if (special != nullptr && special[x] != 0) continue;
+      if (!keeps_bound<Element>(row[x], back, spec_.bound)) note_exception(first + x, row[x]);
+    }
+  }
+
+  void note_exception(std::size_t index, Bits bits) {
+    Writer writer(exceptions_);
+    writer.varint(index - next_exception_);
+    writer.unsigned_of(bits, sizeof(Bits));
+    next_exception_ = index + 1;
+    ++exception_count_;
+  }
+
+  void note_levels(const std::uint8_t* special, const std::uint32_t* sums, const std::uint32_t* magnitudes,
+                   const std::int32_t* codes, std::size_t first) {
+    std::uint8_t* const levels = memory_.levels + first;
+    const std::uint32_t w0 = model_.context_weights[0];
+    const std::uint32_t w1 = model_.context_weights[1];
+    for (std::size_t x = 0; x < extents_.columns; ++x) {
+      if (special != nullptr && special[x] != 0) {
+        levels[x] = kNoSymbol;
+        continue;
+      }
+      const std::uint32_t* const m = magnitudes + x;
+      const unsigned level = level_of(sums[x] + w0 * m[-1] + w1 * m[-2]);
+      levels[x] = static_cast<std::uint8_t>(level);
+      ++counts_[level][kernels::token_of(static_cast<std::uint32_t>(codes[x] < 0 ? -codes[x] : codes[x]))];
+    }
+  }
+
+  /// Few lanes for few bytes: each costs its state and its size.
+  void choose_lanes(std::uint64_t bytes) {
+    model_.lane_bits = 0;
+    while (model_.lane_bits < kMaxLaneBits && (std::uint64_t{2} << model_.lane_bits) * kLaneBytes <= bytes &&
+           (std::size_t{2} << model_.lane_bits) <= rows())
+      ++model_.lane_bits;
+  }
+
+  Result<std::size_t> write(std::span<std::uint8_t> out) {
+    Vector<std::uint8_t> head;
+    head.push_back(static_cast<std::uint8_t>(Mode::raster));
+    write_model(model_, extents_.shape(), head);
+    Writer writer(head);
+    writer.varint(exception_count_);
+    writer.bytes(exceptions_);
+    make_entries();
+    const std::size_t lanes = std::size_t{1} << model_.lane_bits;
+    std::uint16_t* const end = memory_.words + memory_.words_count;
+    std::uint16_t* at = end;
+    std::array<std::size_t, std::size_t{1} << kMaxLaneBits> sizes{};
+    for (std::size_t lane = lanes; lane-- > 0;) {
+      const std::uint16_t* const before = at;
+      if (!write_lane(lane, lanes, at)) return raw(out);
+      sizes[lane] = static_cast<std::size_t>(before - at);
+    }
+    for (std::size_t lane = 0; lane + 1 < lanes; ++lane) writer.varint(sizes[lane]);
+    const auto payload = static_cast<std::size_t>(end - at) * 2;
+    if (head.size() + payload > 1 + memory_.elems * sizeof(Bits)) return raw(out);
+    std::memcpy(out.data(), head.data(), head.size());
+    for (std::size_t i = 0; i < payload / 2; ++i) {
+      out[head.size() + 2 * i] = static_cast<std::uint8_t>(at[i]);
+      out[head.size() + 2 * i + 1] = static_cast<std::uint8_t>(at[i] >> 8);
+    }
+    return head.size() + payload;
+  }
+
+  void make_entries() {
+    const auto map = level_map(model_);
+    for (std::size_t l = 0; l < kLevels; ++l) {
+      entry_level_[l] = map[l];
+      const kernels::ResidualModel& level = model_.levels[l];
+      if (level.tokens == 0) continue;
+      kernels::TokenStarts starts;
+      kernels::fill_token_starts(level, starts);
+      entries_[l].resize(level.tokens);
+      for (unsigned t = 0; t < level.tokens; ++t)
+        entries_[l][t] = kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
+    }
+  }
+
+  /// Encodes the rows of a lane from the last to the first; false when there is no room.
+  bool write_lane(std::size_t lane, std::size_t lanes, std::uint16_t*& at) {
+    std::array<const kernels::RansEncodeEntry*, kLevels> tables{};
+    for (std::size_t l = 0; l < kLevels; ++l)
+      if (entry_level_[l] < kLevels) tables[l] = entries_[entry_level_[l]].data();
+    std::uint32_t state = kernels::kRansFloor;
+    const std::size_t lane_rows = (rows() - lane + lanes - 1) / lanes;
+    for (std::size_t i = lane_rows; i-- > 0;) {
+      const std::size_t first = (lane + i * lanes) * extents_.columns;
+      for (std::size_t x = extents_.columns; x-- > 0;) {
+        const std::uint8_t level = memory_.levels[first + x];
+        if (level == kNoSymbol) continue;
+        if (at - memory_.words < 8) return false;
+        put(state, memory_.codes[first + x], tables[level], at);
+      }
+    }
+    *--at = static_cast<std::uint16_t>(state >> 16);
+    *--at = static_cast<std::uint16_t>(state);
+    return true;
+  }
+
+  static void put(std::uint32_t& state, std::int32_t code, const kernels::RansEncodeEntry* table, std::uint16_t*& at) {
+    if (code != 0) {
+      const auto magnitude = static_cast<std::uint32_t>(code < 0 ? -code : code);
+      const unsigned token = kernels::token_of(magnitude);
+      const std::uint32_t plain = (magnitude - kernels::token_base(token)) << 1 | static_cast<std::uint32_t>(code < 0);
+      const unsigned count = kernels::token_open_bits(token) + 1;
+      if (count > kernels::kRansPlainBits)
+        kernels::rans_encode_plain(state, plain >> kernels::kRansPlainBits, count - kernels::kRansPlainBits, at);
+      const unsigned low = std::min(count, kernels::kRansPlainBits);
+      kernels::rans_encode_plain(state, plain & ((1u << low) - 1), low, at);
+      kernels::rans_encode<kernels::kFrequencySumBits>(state, table[token], at);
+    } else {
+      kernels::rans_encode<kernels::kFrequencySumBits>(state, table[0], at);
+    }
+  }
+
+  std::size_t rows() const { return extents_.planes * extents_.rows; }
+
+  const ChunkSpec& spec_;
+  const ConstBox3& in_;
+  EncodeMemory& memory_;
+  StencilExtents extents_;
+  const Bits* data_;
+  ChunkModel model_;
+  LevelCounts counts_{};
+  Vector<std::uint8_t> exceptions_;
+  std::uint64_t exception_count_ = 0;
+  std::size_t next_exception_ = 0;
+  std::array<Vector<kernels::RansEncodeEntry>, kLevels> entries_;
+  std::array<std::uint8_t, kLevels> entry_level_{};
+};
+
+}  // namespace
+
+std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
+  Carver carver(nullptr);
+  const EncodeMemory memory(carver, spec.most, spec.raw_bytes());
+  // Chunks at the upper ends may be planes where full ones are volumes, and the other way round.
+  return carver.used() + carver.used() / 8 + 65536;
+}
+
+Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> out,
+                                 std::span<std::uint8_t> scratch) {
+  Carver carver(scratch.data());
+  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
+  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  return with_element(spec.dtype, [&](auto element) -> Result<std::size_t> {
+    return ChunkWriter<decltype(element)>(spec, in, memory).run(out);
+  });
+}
+
+Result<std::uint64_t> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
+  Carver carver(scratch.data());
+  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
+  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  return with_element(spec.dtype, [&](auto element) -> Result<std::uint64_t> {
+    return ChunkWriter<decltype(element)>(spec, in, memory).estimate();
+  });
+}
+
+}  // namespace quern::codec::stencil

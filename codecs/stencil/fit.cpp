@@ -1,0 +1,407 @@
+// Least squares and trial runs.
+#include "codecs/stencil/fit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "codecs/stencil/loop.h"
+#include "codecs/stencil/solve.h"
+#include "kernels/core/residual_model.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+using kernels::kMaxTaps;
+using kernels::kRowClasses;
+using kernels::kSampleBlock;
+using kernels::StencilExtents;
+using kernels::Tap;
+using kernels::TapList;
+
+constexpr std::size_t kSamples = 16384;  // of each row class, at most
+constexpr std::size_t kFirstRounds = 3;  // of reweighting, on original values
+constexpr std::size_t kRefits = 2;       // on reconstructed values; one for an estimate
+constexpr std::size_t kContextRounds = 4;
+constexpr std::array<double, 3> kNoises{0.5, 0.25, 1.0};  // of the error of a reconstruction, in units of 1/12
+constexpr std::size_t kMinSamplesPerTap = 4;
+
+/// Elements of a row class in C order of the box, every one of them by its number.
+struct ClassRows {
+  std::size_t first_plane = 0, planes = 0, first_row = 0, rows = 0;
+
+  ClassRows(const StencilExtents& e, std::size_t c) {
+    const std::size_t p = c / 2;
+    first_plane = p;
+    planes = e.planes <= p ? 0 : p == 2 ? e.planes - 2 : 1;
+    if (e.rows == 1) {
+      rows = c % 2 == 1 ? 1 : 0;
+    } else {
+      first_row = c % 2;
+      rows = c % 2 == 0 ? 1 : e.rows - 1;
+    }
+  }
+  std::size_t count() const { return planes * rows; }
+};
+
+/// Calls visit(plane, row, column, index in the box) for at most `most` elements of a class, spread evenly.
+template <class Visit>
+void for_samples(const TrialBox& box, std::size_t c, std::size_t most, const Visit& visit) {
+  const ClassRows rows(box.extents, c);
+  const std::size_t columns = box.extents.columns;
+  const std::size_t total = rows.count() * columns;
+  if (total == 0) return;
+  const std::size_t wanted = std::min(total, most);
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const std::size_t n = static_cast<std::size_t>(std::uint64_t{i} * total / wanted);
+    const std::size_t r = n / columns;
+    const std::size_t plane = rows.first_plane + r / rows.rows;
+    const std::size_t row = rows.first_row + r % rows.rows;
+    const std::size_t column = n % columns;
+    const std::size_t index = (plane * box.extents.rows + row) * columns + column;
+    if (box.special != nullptr && box.special[index] != 0) continue;
+    visit(plane, row, column, index);
+  }
+}
+
+class Fit {
+ public:
+  Fit(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort, ChunkModel& model)
+      : box_(box), kernels_(kernels), memory_(memory), effort_(effort), model_(model), shape_(box.extents.shape()) {}
+
+  std::uint64_t run() {
+    memory_.planes.clear();
+    load_originals();
+    for (std::size_t c = 0; c < kRowClasses; ++c) {
+      sets_[c] = {};
+      if (!has_samples(c)) continue;
+      for (std::size_t round = 0; round < kFirstRounds; ++round) {
+        build(c, round > 0);
+        solve(c, kNoises[0]);
+      }
+    }
+    best_cost_ = UINT64_MAX;
+    for (const double noise : kNoises) {
+      for (std::size_t c = 0; c < kRowClasses; ++c)
+        if (sets_[c].samples > 0) solve(c, noise);
+      try_weights();
+      if (wide_ || effort_ == Effort::estimate) break;
+    }
+    for (std::size_t refit = 0; refit < (effort_ == Effort::estimate ? 1 : kRefits); ++refit)
+      if (!this->refit()) break;
+    if (effort_ == Effort::full && memory_.planes.can_have_mean()) try_mean();
+    restore_best();
+    drop_cheap_classes();
+    fit_context();
+    return best_cost_;
+  }
+
+ private:
+  /// Normal equations of a row class. Unknowns: first the near tap's value, then differences of the other taps to it;
+  /// the target is the difference to it too. Differences are small, so the sums keep their digits.
+  struct Set {
+    TapList list;
+    std::size_t samples = 0;
+    double weight = 0;
+    SquareSums sums;
+    std::array<double, kMaxTaps> solution{};
+  };
+
+  /// Fits to the best reconstruction; true when that gives a better one.
+  bool refit() {
+    restore_best();
+    for (std::size_t c = 0; c < kRowClasses; ++c) {
+      if (sets_[c].samples == 0) continue;
+      build(c, true);
+      solve(c, 0);
+    }
+    return try_weights();
+  }
+
+  /// The same with taps into the mean of earlier planes, if they pay for their weights.
+  void try_mean() {
+    restore_best();
+    model_.mean = true;
+    std::uint64_t stored = 0;
+    for (std::size_t c = 4; c < kRowClasses; ++c) {
+      if (sets_[c].samples == 0) continue;
+      const std::size_t before = sets_[c].list.count;
+      sets_[c].list = kernels::taps_of(shape_, c, true);
+      stored += (sets_[c].list.count - before) * std::uint64_t{model_.weight_bits} << 12;
+    }
+    const std::uint64_t without = best_cost_;
+    best_cost_ -= std::min(best_cost_, stored);
+    if (refit()) {
+      refit();
+      return;
+    }
+    best_cost_ = without;
+    model_.mean = false;
+    for (std::size_t c = 4; c < kRowClasses; ++c) sets_[c].list = kernels::taps_of(shape_, c, false);
+  }
+
+  bool has_samples(std::size_t c) {
+    Set& set = sets_[c];
+    set.list = kernels::taps_of(shape_, c, model_.mean);
+    std::size_t n = 0;
+    for_samples(box_, c, kSamples, [&](std::size_t, std::size_t, std::size_t, std::size_t) { ++n; });
+    set.samples = n >= kMinSamplesPerTap * set.list.count ? n : 0;
+    return set.samples > 0;
+  }
+
+  void load_originals() {
+    WorkPlanes& planes = memory_.planes;
+    const std::size_t columns = box_.extents.columns;
+    for (std::size_t p = 0; p < box_.extents.planes; ++p) {
+      for (std::size_t r = 0; r < box_.extents.rows; ++r) {
+        planes.start_row(p, r);
+        const std::size_t at = (p * box_.extents.rows + r) * columns;
+        double* const values = planes.values(p, r);
+        for (std::size_t x = 0; x < columns; ++x) values[x] = static_cast<double>(box_.targets[at + x]);
+        planes.finish_row(p, r);
+      }
+    }
+  }
+
+  void build(std::size_t c, bool reweight) {
+    Set& set = sets_[c];
+    const std::size_t taps = set.list.count;
+    const std::size_t width = taps + 1;
+    const double unit = std::ldexp(1.0, -static_cast<int>(model_.fraction_bits));
+    set.sums.clear(width);
+    set.weight = 0;
+    alignas(64) std::array<double, (kMaxTaps + 1) * kSampleBlock> rows{};
+    alignas(64) std::array<double, kSampleBlock> weights{};
+    std::size_t filled = 0;
+    const auto flush = [&] {
+      for (std::size_t s = filled; s < kSampleBlock; ++s) {
+        weights[s] = 0;
+        for (std::size_t k = 0; k < width; ++k) rows[k * kSampleBlock + s] = 0;
+      }
+      kernels_.normal_sums(rows.data(), weights.data(), width, set.sums.data());
+      filled = 0;
+    };
+    for_samples(box_, c, kSamples, [&](std::size_t p, std::size_t r, std::size_t x, std::size_t index) {
+      const double near = memory_.planes.tap(p, r, set.list.taps[0])[x] * unit;
+      const double target = static_cast<double>(box_.targets[index]) * unit - near;
+      rows[filled] = near;
+      double left = target - set.solution[0] * near;
+      for (std::size_t t = 1; t < taps; ++t) {
+        const double d = memory_.planes.tap(p, r, set.list.taps[t])[x] * unit - near;
+        rows[t * kSampleBlock + filled] = d;
+        left -= set.solution[t] * d;
+      }
+      rows[taps * kSampleBlock + filled] = target;
+      weights[filled] = reweight ? 1 / (1 + 2 * std::fabs(left)) : 1.0;
+      set.weight += weights[filled];
+      if (++filled == kSampleBlock) flush();
+    });
+    if (filled > 0) flush();
+  }
+
+  /// `noise`: expected square error of a reconstructed value, in units of 1/12; its weight in the equations keeps
+  /// weights small where values say little more than that.
+  void solve(std::size_t c, double noise) {
+    Set& set = sets_[c];
+    const std::size_t taps = set.list.count;
+    SquareSums sums = set.sums;
+    const double penalty = set.weight * (noise / 12 + 1e-4);
+    // The weight of the near tap is 1 + c0 - c1 - c2 - ..., so the sum of squared weights is not diagonal.
+    for (std::size_t k = 0; k < taps; ++k) {
+      const double sk = k == 0 ? 1 : -1;
+      for (std::size_t l = 0; l <= k; ++l) sums.at(k, l) += penalty * sk * (l == 0 ? 1 : -1);
+      if (k > 0) sums.at(k, k) += penalty;
+      sums.at(taps, k) -= penalty * sk;
+    }
+    if (!solve_symmetric(sums, taps, set.solution.data())) set.solution.fill(0);
+    round_weights(c);
+  }
+
+  void round_weights(std::size_t c) {
+    const Set& set = sets_[c];
+    const double one = std::ldexp(1.0, static_cast<int>(model_.weight_bits));
+    const double limit = 8 * one;
+    Weights& weights = model_.weights[c];
+    weights.fill(0);
+    double whole = 1 + set.solution[0];
+    std::int64_t sum = 0;
+    bool usable = whole > -4 && whole < 4;
+    for (std::size_t t = 1; t < set.list.count && usable; ++t) {
+      const double w = set.solution[t] * one;
+      usable = w > -limit && w < limit;
+      if (!usable) break;
+      weights[t] = static_cast<std::int32_t>(std::lrint(w));
+      sum += weights[t];
+    }
+    std::int64_t magnitudes = 0;
+    if (usable) {
+      // The near tap takes up what rounding did to the sum: levels are kept.
+      weights[0] = static_cast<std::int32_t>(std::lrint(whole * one) - sum);
+      for (const std::int32_t w : weights) magnitudes += w < 0 ? -w : w;
+    }
+    model_.has_weights[c] = usable && magnitudes <= std::int64_t{1} << (model_.weight_bits + kWeightSumBits);
+    if (!model_.has_weights[c]) weights.fill(0);
+  }
+
+  /// Runs the loop with the model's weights; true when it is the best so far.
+  bool try_weights() {
+    for (std::size_t c = 0; c < kRowClasses; ++c) model_.has_weights[c] = sets_[c].samples > 0 && model_.has_weights[c];
+    const std::uint64_t cost = run_loop();
+    current_is_best_ = cost < best_cost_;
+    if (!current_is_best_) return false;
+    best_cost_ = cost;
+    best_weights_ = model_.weights;
+    best_has_ = model_.has_weights;
+    return true;
+  }
+
+  /// Makes the best weights and their reconstruction current.
+  void restore_best() {
+    if (current_is_best_) return;
+    model_.weights = best_weights_;
+    model_.has_weights = best_has_;
+    run_loop();
+    current_is_best_ = true;
+  }
+
+  std::uint64_t run_loop() {
+    complete_weights(shape_, model_);
+    std::array<SplitWeights, kRowClasses> split;
+    for (std::size_t c = 0; c < kRowClasses; ++c) {
+      split[c] = split_weights(shape_, c, model_);
+      class_bits_[c].fill(0);
+    }
+    WorkPlanes& planes = memory_.planes;
+    const StencilExtents& e = box_.extents;
+    for (std::size_t p = 0; p < e.planes; ++p) {
+      if (planes.can_have_mean()) planes.update_mean(p);
+      for (std::size_t r = 0; r < e.rows; ++r) {
+        const std::size_t c = kernels::row_class(e, p, r);
+        const std::size_t at = (p * e.rows + r) * e.columns;
+        planes.start_row(p, r);
+        const LoopRow row{planes.far_sums(kernels_, p, r, split[c]),
+                          box_.targets + at,
+                          box_.special == nullptr ? nullptr : box_.special + at,
+                          planes.values(p, r),
+                          planes.magnitudes(p, r),
+                          memory_.codes + at};
+        run_row_of(row, split[c], model_, e.columns);
+        planes.finish_row(p, r);
+        for (std::size_t x = 0; x < e.columns; ++x) {
+          if (row.special != nullptr && row.special[x] != 0) continue;
+          const std::int32_t code = row.codes[x];
+          ++class_bits_[c][kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
+        }
+      }
+    }
+    return total_cost();
+  }
+
+  /// Order-0 entropy of the tokens, with the bits they leave open.
+  std::uint64_t total_cost() {
+    std::array<std::uint32_t, kernels::kResidualTokens> counts{};
+    for (const auto& part : class_bits_)
+      for (std::size_t t = 0; t < counts.size(); ++t) counts[t] += part[t];
+    std::uint64_t total = 0;
+    std::uint64_t cost = 0;
+    for (const std::uint32_t n : counts) total += n;
+    std::uint64_t weighted = 0;
+    const std::uint32_t log_total = total == 0 ? 0 : kernels::log2_fixed(static_cast<std::uint32_t>(total));
+    for (unsigned t = 0; t < counts.size(); ++t) {
+      token_cost_[t] = 16u << 12;
+      if (counts[t] == 0) continue;
+      const std::uint32_t open = kernels::token_open_bits(t) + (t > 0 ? 1 : 0);
+      token_cost_[t] = log_total - kernels::log2_fixed(counts[t]) + (open << 12);
+      cost += std::uint64_t{counts[t]} * token_cost_[t];
+      weighted += std::uint64_t{counts[t]} * open;
+    }
+    wide_ = weighted > 5 * total;
+    coded_ = total;
+    return cost;
+  }
+
+  /// Weights of a class that cannot pay for themselves are not stored.
+  void drop_cheap_classes() {
+    for (std::size_t c = 0; c < kRowClasses; ++c) {
+      if (!model_.has_weights[c]) continue;
+      std::uint64_t cost = 0;
+      for (unsigned t = 0; t < class_bits_[c].size(); ++t) cost += std::uint64_t{class_bits_[c][t]} * token_cost_[t];
+      const std::uint64_t stored = sets_[c].list.count * std::uint64_t{model_.weight_bits} << 12;
+      if (c < 4 && cost < 10 * stored) model_.has_weights[c] = false;
+    }
+    complete_weights(shape_, model_);
+  }
+
+  /// Non-negative weights that give the expected magnitude of a residual from its neighbours' magnitudes.
+  void fit_context() {
+    const auto taps = kernels::context_taps(shape_);
+    const std::size_t unknowns = taps.size() + 1;
+    const std::size_t width = unknowns + 1;
+    std::array<double, kernels::kMaxContextTaps + 1> weights{};
+    weights.fill(0.8 / static_cast<double>(taps.size()));
+    weights[taps.size()] = 0.1;
+    alignas(64) std::array<double, (kernels::kMaxContextTaps + 2) * kSampleBlock> rows{};
+    alignas(64) std::array<double, kSampleBlock> sample_weights{};
+    for (std::size_t round = 0; round < kContextRounds; ++round) {
+      SquareSums sums;
+      sums.clear(width);
+      std::size_t filled = 0;
+      const auto flush = [&] {
+        for (std::size_t s = filled; s < kSampleBlock; ++s) sample_weights[s] = 0;
+        kernels_.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
+        filled = 0;
+      };
+      for (std::size_t c = 0; c < kRowClasses; ++c) {
+        for_samples(box_, c, kSamples, [&](std::size_t p, std::size_t r, std::size_t x, std::size_t index) {
+          double expected = weights[taps.size()];
+          for (std::size_t t = 0; t < taps.size(); ++t) {
+            const double m = static_cast<double>(memory_.planes.context_tap(p, r, taps[t])[x]);
+            rows[t * kSampleBlock + filled] = m;
+            expected += weights[t] * m;
+          }
+          rows[taps.size() * kSampleBlock + filled] = 1;
+          const std::int32_t code = memory_.codes[index];
+          rows[unknowns * kSampleBlock + filled] = static_cast<double>(code < 0 ? -std::int64_t{code} : code);
+          expected = expected > 0.02 ? expected : 0.02;
+          sample_weights[filled] = 1 / (expected * expected + 0.01 * expected);
+          if (++filled == kSampleBlock) flush();
+        });
+      }
+      if (filled > 0) flush();
+      if (!solve_non_negative(sums, unknowns, weights.data())) break;
+    }
+    const double one = std::ldexp(1.0, kContextBits);
+    const auto fixed = [&](double w) {
+      const double scaled = w * one;
+      return scaled < kMaxContextWeight ? static_cast<std::uint32_t>(std::lrint(scaled)) : kMaxContextWeight;
+    };
+    for (std::size_t t = 0; t < taps.size(); ++t) model_.context_weights[t] = fixed(weights[t]);
+    model_.context_constant = fixed(weights[taps.size()]);
+  }
+
+  const TrialBox& box_;
+  const kernels::StencilKernels& kernels_;
+  FitMemory& memory_;
+  Effort effort_;
+  ChunkModel& model_;
+  kernels::StencilShape shape_;
+  std::array<Set, kRowClasses> sets_;
+  std::array<Weights, kRowClasses> best_weights_{};
+  std::array<bool, kRowClasses> best_has_{};
+  std::uint64_t best_cost_ = UINT64_MAX;
+  bool current_is_best_ = false;
+  std::array<std::array<std::uint32_t, kernels::kResidualTokens>, kRowClasses> class_bits_{};
+  std::array<std::uint32_t, kernels::kResidualTokens> token_cost_{};
+  bool wide_ = false;
+  std::uint64_t coded_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
+                        ChunkModel& model) {
+  return Fit(box, kernels, memory, effort, model).run();
+}
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,62 @@
+// Fits weights and context weights to a chunk: least squares on sampled elements, candidates compared by running the
+// loop over a box of the chunk.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "codecs/stencil/carver.h"
+#include "codecs/stencil/model.h"
+#include "codecs/stencil/planes.h"
+#include "kernels/cpu/stencil.h"
+
+namespace quern::codec::stencil {
+
+/// The size of the box of a chunk that models are fitted on: all of a small chunk; a larger one with axes halved,
+/// longest first, until its working planes are small.
+struct TrialSize {
+  static constexpr std::size_t kWholeElems = std::size_t{1} << 20;
+  static constexpr std::size_t kPartElems = std::size_t{3} << 16;
+  std::array<std::uint64_t, 3> extents{};
+
+  explicit TrialSize(const std::array<std::uint64_t, 3>& chunk) : extents(chunk) {
+    if (work_elems() > kWholeElems) {
+      while (work_elems() > kPartElems) {
+        auto& longest = *std::max_element(extents.begin(), extents.end());
+        longest = (longest + 1) / 2;
+      }
+    }
+  }
+
+ private:
+  std::size_t work_elems() const {
+    return kernels::PlaneGeometry::make(kernels::stencil_extents(extents), true).elems();
+  }
+};
+
+/// How much a fit tries.
+enum class Effort : std::uint8_t { estimate, full };
+
+/// Targets in units, contiguous; elements whose `special` is not 0 are not coded.
+struct TrialBox {
+  kernels::StencilExtents extents;
+  const std::int64_t* targets = nullptr;
+  const std::uint8_t* special = nullptr;  ///< null: none
+};
+
+/// Memory of a fit over a box of at most those extents.
+struct FitMemory {
+  FitMemory(Carver& carver, const kernels::StencilExtents& extents)
+      : planes(carver, extents, true), codes(carver.take<std::int32_t>(extents.elems())) {}
+  WorkPlanes planes;
+  std::int32_t* codes;
+};
+
+/// Sets weights, context weights and constant of `model`, whose fraction_bits and weight_bits are given. Returns the
+/// estimated bits, in units of 2^-12, that the box costs. Scalar binary64 in a fixed order: the same everywhere.
+std::uint64_t fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
+                        ChunkModel& model);
+
+}  // namespace quern::codec::stencil

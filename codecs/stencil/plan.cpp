@@ -1,0 +1,144 @@
+// Trials of all layouts.
+#include "codecs/stencil/plan.h"
+
+#include <algorithm>
+
+#include "codecs/stencil/chunk.h"
+#include "kernels/core/residual_model.h"
+#include "libcompress/core/buffer.h"
+#include "libcompress/core/run_tasks.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+constexpr std::uint64_t kSlabElems = UINT64_C(1) << 19;
+constexpr std::uint64_t kSlabPlanes = 8;
+constexpr std::uint64_t kShortRow = 8;  // rows this short are mostly margins
+
+struct Trial {
+  Layout layout;
+  std::uint64_t elems = 0;
+  std::uint64_t bits = 0;  ///< in units of 2^-12
+};
+
+/// Elements [first, first + elems) in C order, from the middle of the sample: whole planes of the array's first axis,
+/// so that every layout is tried on the same ones.
+struct Slab {
+  std::uint64_t first = 0;
+  std::uint64_t elems = 0;
+
+  Slab(const Shape& shape, std::uint64_t sample_elems) {
+    std::uint64_t plane = 1;
+    for (std::size_t axis = 1; axis < shape.rank(); ++axis) plane *= shape[axis];
+    const std::uint64_t planes = sample_elems / plane;
+    const std::uint64_t wanted = std::max(kSlabPlanes, kSlabElems / plane);
+    const std::uint64_t taken = std::min(planes, wanted);
+    first = (planes - taken) / 2 * plane;
+    elems = taken * plane;
+  }
+};
+
+/// The part of a layout's grid that a slab is.
+std::array<std::uint64_t, 3> slab_extents(const std::array<std::uint64_t, 3>& grid, std::uint64_t elems) {
+  const std::uint64_t plane = grid[1] * grid[2];
+  if (elems >= plane) return {elems / plane, grid[1], grid[2]};
+  if (elems >= grid[2]) return {1, elems / grid[2], grid[2]};
+  return {1, 1, elems};
+}
+
+/// Estimated bits, in units of 2^-12, of telling which elements are special, each from six neighbours: a mask costs
+/// more where a layout tears apart what belongs together.
+std::uint64_t mask_cost(const ConstBox3& box) {
+  if (box.special == nullptr) return 0;
+  std::array<std::array<std::uint32_t, 2>, 64> counts{};
+  const auto plane = static_cast<std::ptrdiff_t>(box.special_strides[0]);
+  const auto row = static_cast<std::ptrdiff_t>(box.special_strides[1]);
+  for (std::uint64_t i = 0; i < box.extents[0]; ++i) {
+    for (std::uint64_t j = 0; j < box.extents[1]; ++j) {
+      const std::uint8_t* const at = box.special + i * box.special_strides[0] + j * box.special_strides[1];
+      for (std::uint64_t x = 0; x < box.extents[2]; ++x) {
+        const bool left = x > 0;
+        const bool right = x + 1 < box.extents[2];
+        const std::array<bool, 6> neighbours{left && at[x - 1] != 0,
+                                             j > 0 && (at + x)[-row] != 0,
+                                             j > 0 && left && (at + x)[-row - 1] != 0,
+                                             j > 0 && right && (at + x)[-row + 1] != 0,
+                                             i > 0 && (at + x)[-plane] != 0,
+                                             i > 0 && right && (at + x)[-plane + 1] != 0};
+        std::size_t context = 0;
+        for (const bool n : neighbours) context = 2 * context + static_cast<std::size_t>(n);
+        ++counts[context][at[x] != 0 ? 1 : 0];
+      }
+    }
+  }
+  std::uint64_t cost = 0;
+  for (const auto& [no, yes] : counts) {
+    if (no == 0 || yes == 0) continue;
+    const std::uint64_t log = kernels::log2_fixed(no + yes);
+    cost += no * (log - kernels::log2_fixed(no)) + yes * (log - kernels::log2_fixed(yes));
+  }
+  return cost;
+}
+
+Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const Slab& slab, Trial& trial) {
+  const ChunkGrid grid = make_grid(request.shape, trial.layout);
+  auto extents = slab_extents(grid.extents, slab.elems);
+  for (std::size_t a = 0; a < 3; ++a) extents[a] = std::min(extents[a], grid.chunk[a]);
+  const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
+  trial.elems = extents[0] * extents[1] * extents[2];
+  const ChunkSpec spec{request.dtype, extents, request.bound.value, &kernels};
+  AlignedBuffer room;
+  AlignedBuffer special;
+  AlignedBuffer scratch;
+  QUERN_RETURN_IF_ERROR(room.resize(spec.raw_bytes()));
+  QUERN_RETURN_IF_ERROR(special.resize(trial.elems));
+  QUERN_RETURN_IF_ERROR(scratch.resize(encode_scratch_bytes(spec)));
+  QUERN_ASSIGN_OR_RETURN(const ConstBox3 box,
+                         request.sample->look(slab.first, {nullptr, extents, strides}, room.data(), special.data()));
+  QUERN_ASSIGN_OR_RETURN(trial.bits, estimate_chunk(spec, box, scratch.span()));
+  trial.bits += mask_cost(box);
+  return {};
+}
+
+}  // namespace
+
+Vector<Layout> all_layouts(const Shape& shape) {
+  Vector<Layout> layouts;
+  Vector<std::array<std::uint64_t, 3>> seen;
+  const auto rank = static_cast<std::uint8_t>(shape.rank());
+  for (std::uint8_t first = 0; first <= rank; ++first) {
+    for (std::uint8_t second = first; second <= rank; ++second) {
+      const auto extents = make_grid(shape, {first, second}).extents;
+      // An axis of extent 1 in front of a longer one says the same as without it.
+      if (extents[2] == 1 && (extents[0] > 1 || extents[1] > 1)) continue;
+      if (extents[1] == 1 && extents[0] > 1) continue;
+      if (std::find(seen.begin(), seen.end(), extents) != seen.end()) continue;
+      seen.push_back(extents);
+      layouts.push_back({first, second});
+    }
+  }
+  return layouts;
+}
+
+Result<Layout> choose_layout(const PlanRequest& request, const kernels::StencilKernels& kernels) {
+  Vector<Trial> trials;
+  for (const Layout& layout : all_layouts(request.shape)) {
+    const ChunkGrid grid = make_grid(request.shape, layout);
+    const auto counts = grid.counts();
+    if (counts[0] * counts[1] * counts[2] > request.max_chunks) continue;
+    if (grid.extents[2] < kShortRow && request.shape.elems() > kShortRow) continue;
+    trials.push_back({layout});
+  }
+  if (trials.empty()) return Layout{};
+  if (trials.size() == 1) return trials[0].layout;
+  const Slab slab(request.shape, request.sample->elems());
+  if (slab.elems == 0) return trials[0].layout;
+  QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, trials.size(),
+                                  [&](std::size_t i) { return run_trial(request, kernels, slab, trials[i]); }));
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < trials.size(); ++i)
+    if (trials[i].bits * trials[best].elems < trials[best].bits * trials[i].elems) best = i;
+  return trials[best].layout;
+}
+
+}  // namespace quern::codec::stencil

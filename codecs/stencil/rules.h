@@ -1,0 +1,37 @@
+// What all chunks of an array share: how axes are merged, and the cut into chunks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <quern/bound.h>
+#include <quern/codec.h>
+#include <quern/memory.h>
+#include <quern/status.h>
+
+namespace quern::codec::stencil {
+
+/// How the array's axes become the three axes of the grid: [0, first) [first, second) [second, rank).
+struct Layout {
+  std::uint8_t first = 0;
+  std::uint8_t second = 0;
+
+  friend bool operator==(const Layout&, const Layout&) = default;
+};
+
+/// Chunks have at most this many elements, lines at most kLineElems; a plane with its margins at most kPlaneElems.
+inline constexpr std::uint64_t kChunkElems = UINT64_C(1) << 21;
+inline constexpr std::uint64_t kLineElems = UINT64_C(1) << 18;
+inline constexpr std::uint64_t kPlaneElems = UINT64_C(1) << 19;
+
+bool supports(DType dtype, BoundKind kind);
+
+/// The grid of a layout: merged extents, the longest axis halved until a chunk is small enough.
+ChunkGrid make_grid(const Shape& shape, const Layout& layout);
+
+/// Codec parameters as stored.
+Vector<std::uint8_t> write_params(const Layout& layout);
+/// Reads them back; `corrupt` when they break a rule.
+Result<Layout> read_params(std::span<const std::uint8_t> bytes, const Shape& shape);
+
+}  // namespace quern::codec::stencil

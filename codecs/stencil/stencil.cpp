@@ -1,0 +1,181 @@
+// The codec's face to the pipeline: settings, plan, params, checks on what callers hand in.
+#include "codecs/stencil/stencil.h"
+
+#include <charconv>
+#include <new>
+#include <optional>
+
+#include "codecs/stencil/chunk.h"
+#include "codecs/stencil/plan.h"
+#include "codecs/stencil/rules.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+constexpr CodecInfo kInfo{kCodecId, kCodecVersion, "stencil",
+                          "ratio: fitted stencils in fixed point, contexts from neighbouring residuals, rANS"};
+
+struct ParsedSettings {
+  std::optional<Layout> layout;
+  kernels::IsaLevel isa = kernels::best_isa();
+};
+
+/// Reads "1d", "2d:K" or "3d:J,K".
+std::optional<Layout> parse_layout(std::string_view text, const Shape& shape) {
+  Layout layout;
+  if (text == "1d") return layout;
+  const bool two = text.starts_with("2d:");
+  if (!two && !text.starts_with("3d:")) return std::nullopt;
+  const char* at = text.data() + 3;
+  const char* const end = text.data() + text.size();
+  for (std::uint8_t* const split : {&layout.first, &layout.second}) {
+    if (two && split == &layout.first) continue;
+    if (split == &layout.second && !two && (at == end || *at++ != ',')) return std::nullopt;
+    const auto [next, error] = std::from_chars(at, end, *split);
+    if (error != std::errc()) return std::nullopt;
+    at = next;
+  }
+  if (at != end || layout.first > layout.second || layout.second > shape.rank()) return std::nullopt;
+  return layout;
+}
+
+std::optional<kernels::IsaLevel> parse_isa(std::string_view text) {
+  for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
+    const auto level = static_cast<kernels::IsaLevel>(i);
+    if (text == kernels::isa_name(level)) return level;
+  }
+  return std::nullopt;
+}
+
+Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& shape) {
+  ParsedSettings parsed;
+  for (const auto& [key, value] : settings) {
+    if (key == "layout") {
+      if (value == "auto") continue;
+      parsed.layout = parse_layout(value, shape);
+      if (!parsed.layout)
+        return Status(StatusCode::invalid_argument,
+                      "stencil: layout must be auto, 1d, 2d:K or 3d:J,K and fit the shape's axes");
+    } else if (key == "isa") {
+      if (value == "auto") continue;
+      const auto isa = parse_isa(value);
+      if (!isa) return Status(StatusCode::invalid_argument, "stencil: isa must be auto, baseline, avx2 or avx512");
+      if (!kernels::isa_available(*isa))
+        return Status(StatusCode::unsupported, "stencil: this processor cannot run the instruction set asked for");
+      parsed.isa = *isa;
+    } else {
+      return Status(StatusCode::unknown_setting, "stencil: unknown setting; it has layout and isa");
+    }
+  }
+  return parsed;
+}
+
+/// True when a box of these extents is a non-empty part of a chunk.
+bool fits(const std::array<std::uint64_t, 3>& extents, const ChunkGrid& grid) {
+  for (std::size_t a = 0; a < 3; ++a) {
+    if (extents[a] == 0 || extents[a] > grid.chunk[a]) return false;
+  }
+  return true;
+}
+
+class Encoder final : public ChunkEncoder {
+ public:
+  Encoder(CodecPlan plan, const ChunkSpec& spec)
+      : plan_(std::move(plan)), spec_(spec), scratch_bytes_(encode_scratch_bytes(spec)) {}
+
+  const CodecPlan& plan() const override { return plan_; }
+  std::size_t max_chunk_bytes() const override { return stencil::max_chunk_bytes(spec_); }
+  std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  Result<std::size_t> encode(const ConstBox3& in, std::span<std::uint8_t> out,
+                             std::span<std::uint8_t> scratch) const override {
+    if (!fits(in.extents, plan_.grid)) return Status(StatusCode::invalid_argument, "box is no chunk of the plan");
+    if (out.size() < max_chunk_bytes()) return Status(StatusCode::destination_too_small, "chunk buffer is too small");
+    if (scratch.size() < scratch_bytes_) return Status(StatusCode::invalid_argument, "scratch is too small");
+    try {
+      return encode_chunk(spec_, in, out, scratch);
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::out_of_memory, "stencil: out of memory while encoding");
+    }
+  }
+
+ private:
+  CodecPlan plan_;
+  ChunkSpec spec_;
+  std::size_t scratch_bytes_;
+};
+
+class Decoder final : public ChunkDecoder {
+ public:
+  Decoder(const ChunkGrid& grid, const ChunkSpec& spec)
+      : grid_(grid), spec_(spec), scratch_bytes_(decode_scratch_bytes(spec)) {}
+
+  const ChunkGrid& grid() const override { return grid_; }
+  std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
+                std::span<std::uint8_t> scratch) const override {
+    if (!fits(out.extents, grid_)) return Status(StatusCode::invalid_argument, "box is no chunk of the grid");
+    if (scratch.size() < scratch_bytes_) return Status(StatusCode::invalid_argument, "scratch is too small");
+    return decode_chunk(spec_, in, out, scratch);
+  }
+
+ private:
+  ChunkGrid grid_;
+  ChunkSpec spec_;
+  std::size_t scratch_bytes_;
+};
+
+class Codec final : public ArrayCodec {
+ public:
+  const CodecInfo& info() const override { return kInfo; }
+
+  bool supports(DType dtype, BoundKind kind) const override { return stencil::supports(dtype, kind); }
+
+  Result<std::unique_ptr<ChunkEncoder>> plan(const PlanRequest& request) const override {
+    if (!supports(request.dtype, request.bound.kind) || !(request.bound.value > 0))
+      return Status(StatusCode::unsupported, "stencil takes absolute bounds above 0, and no 64-bit integers");
+    if (request.shape.elems() == 0 || request.sample->elems() == 0)
+      return Status(StatusCode::invalid_shape, "stencil needs at least one element");
+    QUERN_ASSIGN_OR_RETURN(const ParsedSettings parsed, parse_settings(request.settings, request.shape));
+    const kernels::StencilKernels& kernels = kernels::stencil_kernels(parsed.isa);
+    try {
+      Layout layout;
+      if (parsed.layout) {
+        layout = *parsed.layout;
+      } else {
+        QUERN_ASSIGN_OR_RETURN(layout, choose_layout(request, kernels));
+      }
+      CodecPlan plan;
+      plan.grid = make_grid(request.shape, layout);
+      plan.params = write_params(layout);
+      const ChunkSpec spec{request.dtype, plan.grid.chunk, request.bound.value, &kernels};
+      return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec));
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::out_of_memory, "stencil: out of memory while planning");
+    }
+  }
+
+  Result<std::unique_ptr<ChunkDecoder>> open(const OpenRequest& request) const override {
+    if (request.version != kCodecVersion)
+      return Status(StatusCode::unsupported_version, "stencil: version {0} is not known here; a newer quern reads it",
+                    request.version);
+    if (!supports(request.dtype, BoundKind::abs))
+      return Status(StatusCode::corrupt, "stencil: elements of this type have no coded form");
+    QUERN_ASSIGN_OR_RETURN(const Layout layout, read_params(request.params, request.shape));
+    const ChunkGrid grid = make_grid(request.shape, layout);
+    try {
+      return std::unique_ptr<ChunkDecoder>(std::make_unique<Decoder>(
+          grid, ChunkSpec{request.dtype, grid.chunk, 0, &kernels::stencil_kernels(kernels::best_isa())}));
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::out_of_memory, "stencil: out of memory while opening");
+    }
+  }
+};
+
+}  // namespace
+
+const ArrayCodec& stencil_codec() {
+  static const Codec codec;
+  return codec;
+}
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,49 @@
+// What the CTA of a chunk begins with: the rules of its array and the tiles of its chunk, in shared memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "kernels/core/chunk_task.h"
+#include "kernels/core/lane_tile.h"
+#include "kernels/core/tile_code.h"
+#include "kernels/cuda/lorenzo_cuda.h"
+
+namespace quern::kernels {
+
+/// What the warps of a CTA share of their chunk. Offsets count from the chunk's first element.
+struct ChunkTiles {
+  ChunkRules rules;
+  LanePlace places[kMaxTilesPerChunk];
+  std::uint32_t count;
+};
+
+/// The rules of the calling CTA's array.
+__device__ __forceinline__ const ChunkRules& rules_of_cta(const LorenzoChunks& chunks) {
+  return *reinterpret_cast<const ChunkRules*>(chunks.rules + blockIdx.x / chunks.chunks * chunks.rules_stride);
+}
+
+/// Brings rules and tiles to shared memory, one tile by each lane of the calling warp. The other warps see them after
+/// the CTA's next barrier. A chunk of more tiles than the CTA has warps is cut short.
+template <TileShape S>
+__device__ __forceinline__ void share_tiles(const ChunkRules& rules, const ChunkBox& box, ChunkTiles& tiles) {
+  const auto counts = tile_counts(box, S);
+  const auto all = static_cast<std::uint32_t>(counts[0] * counts[1] * counts[2]);
+  const std::uint32_t warps = blockDim.x / kLanes;
+  const std::uint32_t count = all < warps ? all : warps;
+  const std::uint32_t tile = threadIdx.x % kLanes;
+  if (tile < count) tiles.places[tile] = lane_place<S>(box, tile);
+  static_assert(sizeof(ChunkRules) % sizeof(std::uint32_t) == 0);
+  const auto* const from = reinterpret_cast<const std::uint32_t*>(&rules);
+  auto* const to = reinterpret_cast<std::uint32_t*>(&tiles.rules);
+  for (std::size_t i = tile; i < sizeof(ChunkRules) / sizeof(std::uint32_t); i += kLanes) to[i] = from[i];
+  if (tile == 0) tiles.count = count;
+}
+
+/// Phase of a tile of a chunk (kernels/core/mask_scan.h): tiles are 32 cells wide, or 32 pieces of 32.
+template <TileShape S>
+__device__ __forceinline__ std::uint32_t tile_phase(const CudaChunk& chunk, std::uint32_t tile) {
+  if constexpr (S == TileShape::line) return chunk.phase;
+  return chunk.phase + tile % static_cast<std::uint32_t>(tile_counts(chunk.box, S)[2]);
+}
+
+}  // namespace quern::kernels

@@ -1,0 +1,134 @@
+// Range of an array: each thread keeps the extreme keys of what it sees, a CTA's go to the result by atomic maxima.
+#include "kernels/cuda/range_cuda.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/core/element_keys.h"
+#include "kernels/cuda/array_blocks.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/reduce.cuh"
+#include "kernels/cuda/shared_memory.cuh"
+
+namespace quern::kernels {
+namespace {
+
+/// The extreme keys of the elements that one thread has seen.
+template <class Traits>
+class SeenKeys {
+ public:
+  using Bits = typename Traits::Bits;
+  using Key = typename Traits::Key;
+  /// What machines compare: 32 or 64 bits.
+  using Wide =
+      std::conditional_t<sizeof(Key) == 8, Key, std::conditional_t<std::is_signed_v<Key>, std::int32_t, std::uint32_t>>;
+  static constexpr unsigned kElems = kVectorElems<Bits>;
+
+  __device__ __forceinline__ explicit SeenKeys(const FillValues& fills) : fills_(fills) {}
+
+  /// Most vectors hold valid elements only, which their own range tells.
+  __device__ __forceinline__ void vectors(std::uint64_t, const Vector (&vector)[1]) {
+    Wide low = std::numeric_limits<Wide>::max();
+    Wide high = std::numeric_limits<Wide>::lowest();
+    unroll<kElems>([&](auto i) {
+      const Wide key = Traits::key(vector_element<Bits>(vector[0], i));
+      low = std::min(low, key);
+      high = std::max(high, key);
+    });
+    if (fills_.count == 0 && all_finite(low, high)) {
+      low_ = std::min(low_, low);
+      high_ = std::max(high_, high);
+      valid_ += kElems;
+    } else {
+      add_valid(vector[0]);
+    }
+  }
+
+  __device__ __forceinline__ void element(std::uint64_t, Bits bits) {
+    bool valid = Traits::finite(bits);
+    for (unsigned f = 0; f < fills_.count; ++f) valid = valid && !Traits::same(bits, static_cast<Bits>(fills_.bits[f]));
+    add(bits, valid);
+  }
+
+  __device__ __forceinline__ RangeKeys result() const {
+    if (valid_ == 0) return {};
+    return {~ordered_key<Traits>(static_cast<Key>(low_)), ordered_key<Traits>(static_cast<Key>(high_)), valid_};
+  }
+
+ private:
+  static __device__ __forceinline__ bool all_finite(Wide low, Wide high) {
+    if constexpr (requires { Traits::kInfinity; }) {
+      constexpr Wide kAbove = Traits::key(Traits::kInfinity);
+      constexpr Wide kBelow = Traits::key(static_cast<Bits>(Traits::kInfinity | Traits::kSign));
+      return low > kBelow && high < kAbove;
+    } else {
+      return true;
+    }
+  }
+
+  __device__ __forceinline__ void add_valid(const Vector& vector) {
+    std::uint32_t invalid = 0;
+    unroll<kElems>(
+        [&](auto i) { invalid |= static_cast<std::uint32_t>(!Traits::finite(vector_element<Bits>(vector, i))) << i; });
+    for (unsigned f = 0; f < fills_.count; ++f) {
+      const auto fill = static_cast<Bits>(fills_.bits[f]);
+      unroll<kElems>([&](auto i) {
+        invalid |= static_cast<std::uint32_t>(Traits::same(vector_element<Bits>(vector, i), fill)) << i;
+      });
+    }
+    unroll<kElems>([&](auto i) { add(vector_element<Bits>(vector, i), (invalid >> i & 1) == 0); });
+  }
+
+  __device__ __forceinline__ void add(Bits bits, bool valid) {
+    const Wide key = Traits::key(bits);
+    low_ = std::min(low_, valid ? key : low_);
+    high_ = std::max(high_, valid ? key : high_);
+    valid_ += valid ? 1 : 0;
+  }
+
+  const FillValues& fills_;
+  Wide low_ = std::numeric_limits<Wide>::max();
+  Wide high_ = std::numeric_limits<Wide>::lowest();
+  std::uint64_t valid_ = 0;
+};
+
+using RangeShared = ReduceShared<RangeKeys, kArrayThreads>;
+
+template <class Traits>
+__global__ void __launch_bounds__(kArrayThreads)
+    find_range(const void* in, std::uint64_t elems, const __grid_constant__ FillValues fills, RangeKeys* out) {
+  using Bits = typename Traits::Bits;
+  const DeviceArray<Bits> array(in);
+  SeenKeys<Traits> seen(fills);
+  const std::uint64_t blocks = array_blocks(elems, sizeof(Bits));
+  for (std::uint64_t block = blockIdx.x; block < blocks; block += gridDim.x) visit_block(block, elems, seen, array);
+  RangeKeys keys = seen.result();
+  reduce_cta<kArrayThreads>(keys, shared_memory<RangeShared>(), [](RangeKeys& a, const RangeKeys& b) {
+    a.complement_of_min = std::max(a.complement_of_min, b.complement_of_min);
+    a.max = std::max(a.max, b.max);
+    a.valid += b.valid;
+  });
+  if (threadIdx.x != 0 || keys.valid == 0) return;
+  using Word = unsigned long long;
+  static_assert(sizeof(Word) == sizeof(std::uint64_t));
+  atomicMax(reinterpret_cast<Word*>(&out->complement_of_min), Word{keys.complement_of_min});
+  atomicMax(reinterpret_cast<Word*>(&out->max), Word{keys.max});
+  atomicAdd(reinterpret_cast<Word*>(&out->valid), Word{keys.valid});
+}
+
+}  // namespace
+
+cudaError_t find_range_async(Element element, const void* in, std::uint64_t elems, const FillValues& fills,
+                             RangeKeys* out, cudaStream_t stream, unsigned max_ctas) {
+  if (!is_element(element) || max_ctas == 0 || fills.count > FillValues::kMost) return cudaErrorInvalidValue;
+  const cudaError_t error = cudaMemsetAsync(out, 0, sizeof *out, stream);
+  if (error != cudaSuccess || elems == 0) return error;
+  return with_element(element, [&](auto traits) {
+    using Traits = decltype(traits);
+    const unsigned ctas = array_ctas(array_blocks(elems, sizeof(typename Traits::Bits)), max_ctas);
+    return launch(&find_range<Traits>, {ctas, kArrayThreads, sizeof(RangeShared)}, stream, in, elems, fills, out);
+  });
+}
+
+}  // namespace quern::kernels

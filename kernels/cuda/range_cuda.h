@@ -1,0 +1,21 @@
+// The range of an array in device memory. Nothing here allocates or waits; everything is queued on the caller's stream.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/core/range_keys.h"
+#include "kernels/cuda/array_blocks.h"
+#include "kernels/cuda/fill_values.h"
+
+namespace quern::kernels {
+
+/// Finds the smallest and the largest element that is finite and equals no fill value, and counts such elements, in one
+/// read of the array. `in` may lie at any address, best at one that 16 divides. `out` is device memory, aligned to 8
+/// bytes. The result is the same for every `max_ctas`, which is at least 1. cudaErrorInvalidValue for an unknown
+/// element type.
+cudaError_t find_range_async(Element element, const void* in, std::uint64_t elems, const FillValues& fills,
+                             RangeKeys* out, cudaStream_t stream, unsigned max_ctas = kMaxArrayCtas);
+
+}  // namespace quern::kernels

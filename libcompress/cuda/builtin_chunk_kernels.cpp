@@ -1,0 +1,11 @@
+// Composition root of the device's side: the one place that names the codecs that have kernels.
+#include "codecs/lorenzo/lorenzo_device.h"
+#include "libcompress/cuda/chunk_kernels.h"
+
+namespace quern::cuda {
+
+const ChunkKernels* builtin_chunk_kernels(std::uint16_t codec_id) {
+  return codec_id == codec::lorenzo::kCodecId ? &codec::lorenzo::lorenzo_chunk_kernels() : nullptr;
+}
+
+}  // namespace quern::cuda

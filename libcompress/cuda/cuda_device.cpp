@@ -1,0 +1,99 @@
+// CUDA devices behind <quern/device.h>.
+#include <quern/device.h>
+
+#include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/cuda/cuda_memory.h"
+#include "libcompress/cuda/staged_decoder.h"
+#include "libcompress/cuda/staged_encoder.h"
+#include "libcompress/pipeline/setup.h"
+
+namespace quern {
+namespace {
+
+/// Kernels place chunks by 32-bit offsets within a segment.
+constexpr std::uint64_t kMostSegmentBytes = UINT64_C(1) << 31;
+
+Result<DeviceInfo> describe_device(int ordinal) {
+  cudaDeviceProp properties{};
+  QUERN_RETURN_IF_ERROR(cuda::to_status(cudaGetDeviceProperties(&properties, ordinal)));
+  DeviceInfo info;
+  info.ordinal = ordinal;
+  info.name = properties.name;
+  info.major = properties.major;
+  info.minor = properties.minor;
+  info.memory_bytes = properties.totalGlobalMem;
+  return info;
+}
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(DeviceInfo info) : info_(std::move(info)) {}
+  ~CudaDevice() override {
+    const cuda::CurrentDevice current(info_.ordinal);
+    lanes_.clear();
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+
+  Result<std::unique_ptr<SegmentEncoder>> encoder(const StreamSetup& setup, const CompressOptions& options,
+                                                  TaskRunner& runner) override {
+    if (setup.encoder == nullptr) return std::unique_ptr<SegmentEncoder>();
+    const cuda::ChunkKernels* kernels = kernels_for(setup.header.codec_id, setup.encoder->device_state(), setup.layout);
+    if (kernels == nullptr) return std::unique_ptr<SegmentEncoder>();
+    return std::unique_ptr<SegmentEncoder>(
+        new cuda::StagedEncoder(setup, options, runner, *kernels, lanes_, info_.ordinal));
+  }
+
+  Result<std::unique_ptr<SegmentDecoder>> decoder(const Header& header, const SegmentLayout& layout,
+                                                  const ChunkDecoder& codec, TaskRunner& runner) override {
+    const cuda::ChunkKernels* kernels = kernels_for(header.codec_id, codec.device_state(), layout);
+    if (kernels == nullptr) return std::unique_ptr<SegmentDecoder>();
+    return std::unique_ptr<SegmentDecoder>(
+        new cuda::StagedDecoder(header, layout, codec, runner, *kernels, lanes_, info_.ordinal));
+  }
+
+ private:
+  static const cuda::ChunkKernels* kernels_for(std::uint16_t codec_id, std::span<const std::uint8_t> state,
+                                               const SegmentLayout& layout) {
+    const cuda::ChunkKernels* kernels = cuda::builtin_chunk_kernels(codec_id);
+    if (kernels == nullptr || state.empty() || !kernels->serves(state)) return nullptr;
+    return layout.full_chunk_bytes() * kMaxSegmentChunks <= kMostSegmentBytes ? kernels : nullptr;
+  }
+
+  DeviceInfo info_;
+  cuda::LanePool lanes_;
+};
+
+}  // namespace
+
+Result<Vector<DeviceInfo>> cuda_devices() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || (error == cudaSuccess && count == 0))
+    return Status(StatusCode::device_unavailable, "this machine has no CUDA device, or no driver for it");
+  QUERN_RETURN_IF_ERROR(cuda::to_status(error));
+  try {
+    Vector<DeviceInfo> devices;
+    for (int i = 0; i < count; ++i) {
+      QUERN_ASSIGN_OR_RETURN(DeviceInfo info, describe_device(i));
+      devices.push_back(std::move(info));
+    }
+    return devices;
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::out_of_memory, "out of memory");
+  }
+}
+
+Result<std::unique_ptr<Device>> open_cuda_device(int ordinal) {
+  QUERN_ASSIGN_OR_RETURN(const Vector<DeviceInfo> devices, cuda_devices());
+  if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= devices.size())
+    return Status(StatusCode::device_unavailable, "there is no CUDA device {0}; this machine has {1}, numbered from 0",
+                  ordinal, static_cast<std::int64_t>(devices.size()));
+  try {
+    return std::unique_ptr<Device>(new CudaDevice(devices[static_cast<std::size_t>(ordinal)]));
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::out_of_memory, "out of memory");
+  }
+}
+
+}  // namespace quern

@@ -1,0 +1,91 @@
+// Encodes segments of arrays in host memory on a device: two lanes take turns, so that one's copies run beside the
+// other's kernels. Segments that hold special values are encoded on the host.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include <quern/compress.h>
+#include <quern/execution.h>
+#include <quern/memory.h>
+
+#include "libcompress/core/buffer.h"
+#include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/cuda/lane_pool.h"
+#include "libcompress/cuda/segment_tables.h"
+#include "libcompress/pipeline/batch_encoder.h"
+#include "libcompress/pipeline/segment_coder.h"
+
+namespace quern::cuda {
+
+class StagedEncoder final : public SegmentEncoder {
+ public:
+  /// All outlive the encoder. The codec's kernels serve the setup's encoder.
+  StagedEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner,
+                const ChunkKernels& kernels, LanePool& pool, int device);
+  ~StagedEncoder() override;
+
+  std::uint64_t bytes_per_segment() const override;
+  std::uint64_t scratch_bytes() const override;
+  std::uint64_t wanted_segments() const override { return kLanes * kLaneSegments; }
+
+  Status encode(std::uint64_t first, std::size_t count, const ArrayWindow& window) override;
+
+  std::span<const std::uint8_t> segment_bytes(std::size_t i) const override { return results_[i].bytes; }
+  std::uint64_t masked_elems(std::size_t i) const override { return results_[i].masked_elems; }
+  std::uint64_t raw_chunks(std::size_t i) const override { return results_[i].raw_chunks; }
+
+ private:
+  static constexpr std::size_t kLanes = 2;
+  static constexpr std::uint64_t kLaneSegments = 8;  // 16 MiB of values of most arrays
+
+  struct Result {
+    std::span<const std::uint8_t> bytes;
+    std::uint64_t masked_elems = 0;
+    std::uint64_t raw_chunks = 0;
+    bool on_host = false;
+  };
+
+  /// A lane and the segments under way in it.
+  struct Lane : StagingLane {
+    std::uint64_t first = 0;
+    std::size_t count = 0;
+    std::size_t result = 0;  ///< number of the first one's result
+  };
+
+  Status open();
+  Status find_specials(std::uint64_t first, std::size_t count, const ArrayWindow& window);
+  Status submit(Lane& lane, std::uint64_t first, std::size_t count, const ArrayWindow& window);
+  Status enqueue(Lane& lane, std::uint64_t values_bytes);
+  Status harvest(Lane& lane);
+  Status encode_on_host(std::uint64_t first, std::size_t count, const ArrayWindow& window);
+  void keep(std::size_t i, std::span<const std::uint8_t> bytes);
+
+  const StreamSetup& setup_;
+  const CompressOptions& options_;
+  TaskRunner& runner_;
+  const ChunkKernels& kernels_;
+  LanePool& pool_;
+  int device_;
+  BatchEncoder host_;
+  std::size_t element_bytes_;
+  std::uint64_t slot_bytes_ = 0;
+  std::uint64_t window_bytes_ = 0;  // of a lane's segments
+  std::uint64_t stream_bytes_ = 0;
+
+  Workspace workspace_;
+  SegmentTables tables_;
+  Part<std::uint32_t> sizes_;
+  Part<std::uint8_t> values_;
+  Part<std::uint8_t> slots_;
+  Part<std::uint8_t> bytes_;
+
+  std::array<Lane, kLanes> lanes_;
+  bool open_ = false;
+  Vector<Result> results_;
+  AlignedBuffer kept_;
+  std::uint64_t kept_bytes_ = 0;
+};
+
+}  // namespace quern::cuda

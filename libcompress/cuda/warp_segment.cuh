@@ -1,0 +1,52 @@
+// A warp and the segment it works on.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/warp_hash.cuh"
+#include "kernels/cuda/warp_lanes.cuh"
+#include "libcompress/cuda/device_stream.h"
+
+namespace quern::cuda {
+
+/// Warps of a CTA whose warps work on segments of their own.
+inline constexpr unsigned kSegmentWarps = 4;
+static_assert(kMaxSegmentChunks == 2 * kernels::kLanes, "a lane has two chunks of a segment");
+
+inline unsigned segment_blocks(const StreamTables& tables) {
+  return static_cast<unsigned>((std::uint64_t{tables.count} * tables.segments + kSegmentWarps - 1) / kSegmentWarps);
+}
+
+struct WarpSegment {
+  DeviceStream* stream = nullptr;  ///< null: there is no such segment
+  SegmentRecord* record = nullptr;
+  ChunkRecord* chunks = nullptr;
+  std::uint64_t first_slot = 0;
+  std::uint64_t number = 0;  ///< within the stream
+};
+
+/// The segment at place `at` of the tables.
+__device__ __forceinline__ WarpSegment segment_at(const StreamTables& tables, std::uint64_t at) {
+  WarpSegment s;
+  const std::uint64_t stream = at / tables.segments;
+  const std::uint64_t local = at % tables.segments;
+  if (stream >= tables.count || local >= tables.streams[stream].segments) return s;
+  s.stream = tables.streams + stream;
+  s.record = tables.segment_records + at;
+  s.first_slot = at * tables.chunks;
+  s.chunks = tables.chunk_records + s.first_slot;
+  s.number = s.stream->first_segment + local;
+  return s;
+}
+
+__device__ __forceinline__ WarpSegment segment_of_warp(const StreamTables& tables) {
+  return segment_at(tables, std::uint64_t{blockIdx.x} * kSegmentWarps + threadIdx.x / kernels::kLanes);
+}
+
+/// Checksum of a segment's first bytes, bound to its stream and place. The same in all lanes.
+__device__ __forceinline__ std::uint64_t bound_checksum(const WarpSegment& s, const std::uint8_t* bytes,
+                                                        std::uint64_t size) {
+  return kernels::warp_xxh3({bytes, size, s.stream->header_checksum, s.number, true});
+}
+
+}  // namespace quern::cuda

@@ -1,0 +1,70 @@
+// What can be wrong with stored bytes, as a number and two more: what code that also runs on devices reports, and what
+// the host turns into a Status.
+#pragma once
+
+#include <cstdint>
+
+#include <quern/status.h>
+
+namespace quern {
+
+enum class FormatFault : std::uint8_t {
+  none = 0,
+  // Primitives.
+  too_few_bytes,        ///< needed, left
+  ends_inside_number,   ///< bytes there are
+  number_too_large,     ///< does not fit in 64 bits
+  number_not_shortest,  ///< has more bytes than it needs
+  number_above_limit,   ///< number, limit
+  bytes_left_over,      ///< how many
+  // Header.
+  not_a_stream,
+  header_size_impossible,  ///< size, limit
+  header_incomplete,       ///< bytes there are, size
+  header_damaged,
+  header_ends_early,
+  other_version,     ///< major, minor
+  unknown_features,  ///< bits
+  unknown_dtype,     ///< its number
+  too_many_axes,     ///< axes, limit
+  too_many_elements,
+  unknown_bound_kind,
+  bound_kind_not_enforceable,
+  requested_bound_impossible,
+  lossless_with_value,
+  enforced_bound_missing,
+  enforced_bound_impossible,
+  value_range_impossible,
+  grid_does_not_fit,
+  // Segment; chunks by their number in the stream.
+  segment_size_impossible,  ///< segment, size
+  segment_head_cut,         ///< segment
+  segment_head_damaged,     ///< segment
+  chunk_size_impossible,    ///< segment, chunk
+  chunk_cut,                ///< segment, chunk
+  chunk_damaged,            ///< segment, chunk
+  segment_damaged,          ///< segment
+  segment_cut,              ///< segment
+  segment_too_long,         ///< segment
+  // Trailer.
+  trailer_missing,  ///< bytes left for it
+  footer_missing,
+  footer_sizes_impossible,
+  index_sizes_missing,  ///< segments
+  trailer_damaged,
+  index_above_stream,
+  index_not_the_stream,  ///< the last one
+};
+
+struct Fault {
+  FormatFault what = FormatFault::none;
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+
+  constexpr bool ok() const { return what == FormatFault::none; }
+};
+
+/// The same in words.
+Status status_of(const Fault& fault);
+
+}  // namespace quern

@@ -1,0 +1,132 @@
+// What a device must show, through the public interface alone: bytes and values as on the CPU, both ways, run after
+// run. The same source runs on a real device (gpu_equality, which skips without one) and on the simulator.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include <quern/compress.h>
+#include <quern/device.h>
+#include <quern/stream_io.h>
+
+#include "tests/support/array_cases.h"
+
+namespace quern {
+namespace {
+
+using quern::testing::Data;
+using quern::testing::OwnedArray;
+
+/// A number from the environment: how much is done, which differs between a device and its simulator.
+std::uint64_t setting(const char* name, std::uint64_t fallback) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+class Equality : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = open_cuda_device(0);
+    ASSERT_TRUE(device.ok()) << device.status().text();
+    device_ = std::move(device).value();
+  }
+
+  Vector<std::uint8_t> compressed(Device* device, const OwnedArray& array, const CompressOptions& options) {
+    Vector<std::uint8_t> bytes;
+    VectorSink sink(bytes);
+    Execution execution;
+    execution.device = device;
+    const auto report = compress(array.view(), options, builtin_codecs(), execution, sink);
+    EXPECT_TRUE(report.ok()) << report.status().text();
+    return bytes;
+  }
+  Vector<std::uint8_t> decompressed(Device* device, std::span<const std::uint8_t> stream, const OwnedArray& like) {
+    Vector<std::uint8_t> values(like.bytes.size(), 0xa5);
+    MemorySource source(stream);
+    Execution execution;
+    execution.device = device;
+    const auto report = decompress(source, {values.data(), like.dtype, like.shape}, builtin_codecs(), execution);
+    EXPECT_TRUE(report.ok()) << report.status().text();
+    return values;
+  }
+  void compare(const OwnedArray& array, const CompressOptions& options) {
+    const auto stream = compressed(nullptr, array, options);
+    ASSERT_EQ(compressed(device_.get(), array, options), stream);
+    ASSERT_EQ(decompressed(device_.get(), stream, array), decompressed(nullptr, stream, array));
+  }
+
+  static CompressOptions options_of(BoundKind kind, double value) {
+    CompressOptions options;
+    options.codec = "lorenzo";
+    options.bound = {kind, value};
+    return options;
+  }
+
+  std::unique_ptr<Device> device_;
+};
+
+TEST_F(Equality, EveryTypeDataAndBound_SameBytesAndValues) {
+  const Shape shape = quern::testing::shape_of({5, 37, 41});
+  for (const DType dtype : quern::testing::all_dtypes())
+    for (const Data data : quern::testing::all_data()) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + quern::testing::data_name(data));
+      const OwnedArray array = quern::testing::make_array(dtype, shape, data);
+      compare(array, options_of(BoundKind::rel, 1e-3));
+      compare(array, options_of(BoundKind::lossless, 0));
+      if (is_float(dtype)) compare(array, options_of(BoundKind::pwrel, 1e-2));
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_F(Equality, EdgeShapes_SameBytesAndValues) {
+  for (const Shape& shape : quern::testing::edge_shapes())
+    for (const DType dtype : {DType::f32, DType::f64, DType::u16}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text());
+      compare(quern::testing::make_array(dtype, shape, Data::smooth), options_of(BoundKind::abs, 1));
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_F(Equality, EveryLayoutOfALargeArray_SameBytesAndValues) {
+  const std::uint64_t planes = setting("QUERN_GPU_PLANES", 256);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const OwnedArray array =
+        quern::testing::make_array(dtype, quern::testing::shape_of({planes, 200, 300}), Data::offset_signal);
+    for (const char* layout : {"1d", "2d:1", "2d:2", "3d:1,2"}) {
+      SCOPED_TRACE(layout);
+      CompressOptions options = options_of(BoundKind::rel, 1e-4);
+      options.settings = {{"layout", layout}};
+      compare(array, options);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_F(Equality, ManyRuns_SameBytesAndValues) {
+  const std::uint64_t planes = setting("QUERN_GPU_PLANES", 256);
+  const OwnedArray array =
+      quern::testing::make_array(DType::f32, quern::testing::shape_of({planes, 100, 100}), Data::smooth);
+  const CompressOptions options = options_of(BoundKind::rel, 1e-3);
+  const auto stream = compressed(nullptr, array, options);
+  const auto values = decompressed(nullptr, stream, array);
+  for (std::uint64_t run = 0; run < setting("QUERN_GPU_RUNS", 100); ++run) {
+    ASSERT_EQ(compressed(device_.get(), array, options), stream) << "run " << run;
+    ASSERT_EQ(decompressed(device_.get(), stream, array), values) << "run " << run;
+  }
+}
+
+}  // namespace
+}  // namespace quern
+
+int main(int argc, char** argv) {
+  const auto devices = quern::cuda_devices();
+  if (!devices.ok()) {
+    std::printf("SKIP: %s\n", devices.status().text().c_str());
+    return 77;
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,176 @@
+// Arrays in host memory, segments on a device (of the simulator): bytes and values as without it. Which types, data
+// and shapes is tests/gpu's matter; here are the ways a device can fail, and orders it can run in.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include <quern/compress.h>
+#include <quern/device.h>
+#include <quern/stream_io.h>
+
+#include "tests/simt/simt.h"
+#include "tests/support/array_cases.h"
+
+namespace quern {
+namespace {
+
+using quern::testing::Data;
+using quern::testing::OwnedArray;
+
+class StagedTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    simt::reset({});
+    auto device = open_cuda_device(0);
+    ASSERT_TRUE(device.ok()) << device.status().text();
+    device_ = std::move(device).value();
+  }
+  void TearDown() override {
+    device_.reset();
+    EXPECT_GT(simt::counters().launches, 0u);
+    EXPECT_EQ(simt::failure(), "");
+    EXPECT_EQ(simt::counters().allocations, simt::counters().frees);
+    EXPECT_EQ(simt::counters().host_allocations, simt::counters().host_frees);
+    EXPECT_EQ(simt::live_handles(), 0u);
+  }
+
+  Vector<std::uint8_t> compress_on(Device* device, const OwnedArray& array, const CompressOptions& options) {
+    Vector<std::uint8_t> bytes;
+    VectorSink sink(bytes);
+    Execution execution;
+    execution.device = device;
+    const auto report = compress(array.view(), options, builtin_codecs(), execution, sink);
+    EXPECT_TRUE(report.ok()) << report.status().text();
+    if (report.ok() && device != nullptr && report->codec == "lorenzo") {
+      EXPECT_TRUE(report->on_device);
+    }
+    return bytes;
+  }
+
+  Status decompress_on(Device* device, std::span<const std::uint8_t> stream, OwnedArray& out) {
+    MemorySource source(stream);
+    Execution execution;
+    execution.device = device;
+    return decompress(source, {out.bytes.data(), out.dtype, out.shape}, builtin_codecs(), execution).status();
+  }
+
+  /// Same bytes, same values, both ways.
+  void compare(const OwnedArray& array, const CompressOptions& options) {
+    const auto expected = compress_on(nullptr, array, options);
+    const auto stream = compress_on(device_.get(), array, options);
+    ASSERT_EQ(stream, expected);
+    OwnedArray on_host = array;
+    OwnedArray on_device = array;
+    on_host.bytes.assign(array.bytes.size(), 0xa5);
+    on_device.bytes.assign(array.bytes.size(), 0x5a);
+    ASSERT_TRUE(decompress_on(nullptr, stream, on_host).ok());
+    const Status status = decompress_on(device_.get(), stream, on_device);
+    ASSERT_TRUE(status.ok()) << status.text() << " " << simt::failure();
+    ASSERT_EQ(on_device.bytes, on_host.bytes);
+  }
+
+  std::unique_ptr<Device> device_;
+};
+
+CompressOptions lorenzo_options(BoundKind kind, double value) {
+  CompressOptions options;
+  options.codec = "lorenzo";
+  options.bound = {kind, value};
+  return options;
+}
+
+TEST_F(StagedTest, ManySegmentsAndSeeds_BytesAsOnTheHost) {
+  // 20 segments of few chunks each in both lanes, ragged at every end.
+  const OwnedArray array = quern::testing::make_array(DType::u8, quern::testing::shape_of({25, 100, 800}), Data::noise);
+  CompressOptions options = lorenzo_options(BoundKind::abs, 2);
+  for (const char* layout : {"1d", "2d:1", "3d:1,2"}) {
+    options.settings = {{"layout", layout}};
+    SCOPED_TRACE(layout);
+    const auto expected = compress_on(nullptr, array, options);
+    for (const std::uint64_t seed : {1u, 2u}) {
+      device_.reset();
+      simt::reset({.seed = seed});
+      device_ = std::move(open_cuda_device(1)).value();
+      ASSERT_EQ(compress_on(device_.get(), array, options), expected);
+      OwnedArray back = array;
+      back.bytes.assign(array.bytes.size(), 0);
+      ASSERT_TRUE(decompress_on(device_.get(), expected, back).ok());
+      OwnedArray on_host = back;
+      ASSERT_TRUE(decompress_on(nullptr, expected, on_host).ok());
+      ASSERT_EQ(back.bytes, on_host.bytes);
+    }
+  }
+}
+
+TEST_F(StagedTest, Incompressible_RawChunksAsOnTheHost) {
+  for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64, DType::i64})
+    compare(quern::testing::make_array(dtype, quern::testing::shape_of({3, 50, 67}), Data::random_bits),
+            lorenzo_options(BoundKind::lossless, 0));
+}
+
+TEST_F(StagedTest, CodecWithoutKernels_HostDoesIt) {
+  const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({40, 50}), Data::smooth);
+  CompressOptions options;
+  options.codec = "lossless";
+  Vector<std::uint8_t> bytes;
+  VectorSink sink(bytes);
+  Execution execution;
+  execution.device = device_.get();
+  const auto report = compress(array.view(), options, builtin_codecs(), execution, sink);
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->on_device);
+  EXPECT_EQ(bytes, compress_on(nullptr, array, options));
+  compare(array, lorenzo_options(BoundKind::abs, 1e-3));
+}
+
+TEST_F(StagedTest, EveryByteDamaged_RefusedAsOnTheHost) {
+  const OwnedArray array =
+      quern::testing::make_array(DType::f32, quern::testing::shape_of({2, 40, 70}), Data::nan_block);
+  const auto stream = compress_on(device_.get(), array, lorenzo_options(BoundKind::rel, 1e-2));
+  for (std::size_t i = 0; i < stream.size(); i += 1 + stream.size() / 400) {
+    auto damaged = stream;
+    damaged[i] ^= static_cast<std::uint8_t>(1 + i % 255);
+    OwnedArray on_host = array;
+    OwnedArray on_device = array;
+    const Status expected = decompress_on(nullptr, damaged, on_host);
+    const Status status = decompress_on(device_.get(), damaged, on_device);
+    ASSERT_FALSE(expected.ok());
+    ASSERT_EQ(status.text(), expected.text()) << "byte " << i;
+    ASSERT_EQ(simt::failure(), "");
+  }
+}
+
+TEST_F(StagedTest, EveryAllocationFails_StatusAndNothingLost) {
+  const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({9, 40, 70}), Data::smooth);
+  const CompressOptions options = lorenzo_options(BoundKind::abs, 1e-2);
+  const auto stream = compress_on(device_.get(), array, options);
+  for (std::uint64_t n = 1; n <= 8; ++n) {
+    device_ = std::move(open_cuda_device(0)).value();  // without memory from before
+    simt::fail_allocation(n);
+    Vector<std::uint8_t> bytes;
+    VectorSink sink(bytes);
+    Execution execution;
+    execution.device = device_.get();
+    EXPECT_EQ(compress(array.view(), options, builtin_codecs(), execution, sink).status().code(),
+              StatusCode::out_of_memory);
+    device_ = std::move(open_cuda_device(0)).value();
+    simt::fail_allocation(n);
+    OwnedArray back = array;
+    EXPECT_EQ(decompress_on(device_.get(), stream, back).code(), StatusCode::out_of_memory);
+  }
+  simt::fail_allocation(0);
+  compare(array, options);
+}
+
+TEST(CudaDevices, NoneOrWrongNumber_Said) {
+  simt::reset({.devices = 0});
+  EXPECT_EQ(open_cuda_device(0).status().code(), StatusCode::device_unavailable);
+  simt::reset({.devices = 2});
+  EXPECT_EQ(open_cuda_device(2).status().code(), StatusCode::device_unavailable);
+  EXPECT_EQ(open_cuda_device(-1).status().code(), StatusCode::device_unavailable);
+  EXPECT_EQ(cuda_devices()->size(), 2u);
+}
+
+}  // namespace
+}  // namespace quern

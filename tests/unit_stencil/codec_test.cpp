@@ -1,0 +1,152 @@
+// Arrays through the codec: the bound, what compresses, layouts, special elements, exact values.
+#include "tests/unit_stencil/helpers.h"
+
+#include <limits>
+
+namespace quern::codec::stencil::test {
+namespace {
+
+template <class T>
+void expect_bound(DType dtype, const Shape& shape, const std::vector<double>& values, double bound, double ratio) {
+  SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text() + " " + std::to_string(bound));
+  const Coding coding(dtype, shape, as_bytes<T>(values), bound);
+  Bytes back;
+  const std::size_t bytes = coding.round_trip(back);
+  EXPECT_EQ(count_missed<T>(coding, back, bound), 0u);
+  EXPECT_LT(static_cast<double>(bytes) * ratio, static_cast<double>(back.size()));
+}
+
+TEST(Stencil_RoundTrip, EveryRankAndBound_KeepsTheBoundAndCompresses) {
+  for (const Shape& shape : {shape_of({5000}), shape_of({70, 90}), shape_of({14, 25, 31}), shape_of({6, 5, 13, 17})}) {
+    const auto values = waves(shape, 1);
+    for (const double bound : {1e-1, 1e-3, 1e-5}) {
+      expect_bound<float>(DType::f32, shape, values, bound, bound > 1e-4 ? 2.0 : 1.2);
+      expect_bound<double>(DType::f64, shape, values, bound, bound > 1e-4 ? 4.0 : 2.0);
+    }
+  }
+}
+
+TEST(Stencil_RoundTrip, LinesOfOneElementAndOddExtents_ComeBack) {
+  for (const Shape& shape : {shape_of({1}), shape_of({2}), shape_of({1, 1, 7}), shape_of({7, 1, 1}),
+                             shape_of({3, 1, 5}), shape_of({1, 19, 2}), shape_of({2, 2, 2, 2, 2})})
+    expect_bound<float>(DType::f32, shape, waves(shape, 2), 1e-2, 0.05);
+}
+
+TEST(Stencil_RoundTrip, SeveralChunks_KeepTheBound) {
+  const Shape shape = shape_of({131, 150, 160});  // more than a chunk's elements
+  const Coding coding(DType::f32, shape, as_bytes<float>(waves(shape, 3)), 1e-2, {{"layout", "3d:1,2"}});
+  EXPECT_GT(coding.chunks(), 1u);
+  Bytes back;
+  const std::size_t bytes = coding.round_trip(back);
+  EXPECT_LT(bytes * 4, back.size());
+  EXPECT_EQ(count_missed<float>(coding, back, 1e-2), 0u);
+}
+
+TEST(Stencil_Integers, ComeBackExactlyUnderABoundBelowOne) {
+  const Shape shape = shape_of({12, 30, 40});
+  auto values = waves(shape, 4);
+  for (double& v : values) v = std::floor(v * 1000);
+  expect_bound<std::int16_t>(DType::i16, shape, values, 0.5, 1.5);
+  expect_bound<std::int32_t>(DType::i32, shape, values, 7, 5);
+  for (double& v : values) v = std::fabs(v) * 1000;
+  expect_bound<std::uint32_t>(DType::u32, shape, values, 0.5, 1.0);
+}
+
+TEST(Stencil_Exceptions, SpecialBitsComeBackExactly) {
+  const Shape shape = shape_of({40, 50});
+  auto values = waves(shape, 5);
+  values[17] = std::numeric_limits<double>::quiet_NaN();
+  values[18] = -0.0;
+  values[333] = std::numeric_limits<double>::infinity();
+  values[1999] = -std::numeric_limits<double>::infinity();
+  const Coding coding(DType::f32, shape, as_bytes<float>(values), 1e-3);
+  Bytes back;
+  const std::size_t bytes = coding.round_trip(back);
+  EXPECT_LT(bytes * 2, back.size());
+  EXPECT_EQ(count_missed<float>(coding, back, 1e-3), 0u);
+  for (const std::size_t i : {17u, 18u, 333u, 1999u})
+    EXPECT_EQ(std::memcmp(back.data() + 4 * i, coding.data().data() + 4 * i, 4), 0) << i;
+}
+
+TEST(Stencil_Exceptions, BoundNearTheSpacingOfNumbers_CostsFewExceptions) {
+  const Shape shape = shape_of({30, 40, 50});
+  auto values = waves(shape, 6);
+  for (double& v : values) v = 1000 + 10 * v;  // spacing of binary32: 2^-14
+  // Three quarters of a spacing above 2: without regard to the lattice a good part of all elements would miss.
+  const double bound = 2.75 * 0x1p-14;
+  const Coding coding(DType::f32, shape, as_bytes<float>(values), bound);
+  Bytes back;
+  const std::size_t bytes = coding.round_trip(back);
+  EXPECT_LT(static_cast<double>(bytes) * 1.6, static_cast<double>(back.size()));
+  EXPECT_EQ(count_missed<float>(coding, back, bound), 0u);
+}
+
+TEST(Stencil_Special, ElementsUnderAMask_CostNothing) {
+  const Shape shape = shape_of({20, 60, 70});
+  auto values = waves(shape, 7);
+  std::mt19937 random(8);
+  Bytes special(shape.elems(), 0);
+  for (std::size_t i = 0; i < special.size(); ++i) {
+    if (i % 4200 % 70 < 30) {
+      special[i] = 1;
+      values[i] = static_cast<double>(random());
+    }
+  }
+  const Coding masked(DType::f32, shape, as_bytes<float>(values), 1e-3, {{"layout", "3d:1,2"}}, special);
+  Bytes back;
+  const std::size_t with_mask = masked.round_trip(back);
+  EXPECT_EQ(count_missed<float>(masked, back, 1e-3), 0u);
+  const Coding plain(DType::f32, shape, as_bytes<float>(waves(shape, 7)), 1e-3, {{"layout", "3d:1,2"}});
+  const std::size_t without = plain.round_trip(back);
+  EXPECT_LT(with_mask, without);
+}
+
+TEST(Stencil_Constant, TakesNineBytes) {
+  const Shape shape = shape_of({32, 32, 32});
+  const Coding coding(DType::f64, shape, as_bytes<double>(std::vector<double>(shape.elems(), 3.25)), 1e-3);
+  Bytes back;
+  const std::size_t bytes = coding.round_trip(back);
+  EXPECT_EQ(bytes, 9u);
+  EXPECT_EQ(back, coding.data());
+}
+
+TEST(Stencil_Noise, IsNeverMuchLargerThanItsElements) {
+  std::mt19937_64 random(9);
+  const Shape shape = shape_of({30, 30, 30});
+  Bytes data(shape.elems() * 8);
+  for (auto& byte : data) byte = static_cast<std::uint8_t>(random());
+  const Coding coding(DType::f64, shape, data, 1e-300);
+  Bytes back;
+  const std::size_t bytes = coding.round_trip(back);
+  EXPECT_LE(bytes, data.size() + 1);
+  EXPECT_EQ(back, data);
+}
+
+TEST(Stencil_Plan, RefusesWhatItCannotDo) {
+  const Shape shape = shape_of({4, 4});
+  const Bytes data = as_bytes<float>(std::vector<double>(16, 1.0));
+  const PlainSample sample(data.data(), DType::f32, 16);
+  SerialRunner serial;
+  PlanRequest request;
+  request.shape = shape;
+  request.sample = &sample;
+  request.runner = &serial;
+  request.bound = {BoundKind::abs, 0};
+  EXPECT_EQ(stencil_codec().plan(request).status().code(), StatusCode::unsupported);
+  request.bound = {BoundKind::pwrel, 0.1};
+  EXPECT_EQ(stencil_codec().plan(request).status().code(), StatusCode::unsupported);
+  request.bound = {BoundKind::abs, 0.1};
+  for (const char* layout : {"", "4d", "2d:", "2d:3", "3d:1", "3d:2,1", "3d:1,2x", "3d:1;2"}) {
+    request.settings = {{"layout", layout}};
+    EXPECT_EQ(stencil_codec().plan(request).status().code(), StatusCode::invalid_argument) << layout;
+  }
+  request.settings = {{"colour", "red"}};
+  EXPECT_EQ(stencil_codec().plan(request).status().code(), StatusCode::unknown_setting);
+  for (const char* layout : {"1d", "2d:0", "2d:1", "3d:0,2", "3d:1,1"}) {
+    request.settings = {{"layout", layout}};
+    EXPECT_TRUE(stencil_codec().plan(request).ok()) << layout;
+  }
+}
+
+}  // namespace
+}  // namespace quern::codec::stencil::test

@@ -1,0 +1,111 @@
+// Bytes that nobody wrote: cut, altered and random chunks, params that do not fit. Only statuses may come of them; the
+// sanitizer build makes sure of the rest.
+#include "tests/unit_stencil/helpers.h"
+
+namespace quern::codec::stencil::test {
+namespace {
+
+std::vector<std::unique_ptr<Coding>> samples() {
+  std::vector<std::unique_ptr<Coding>> list;
+  const Shape volume = shape_of({9, 20, 33});
+  auto values = waves(volume, 21);
+  values[100] = std::nan("");
+  list.push_back(std::make_unique<Coding>(DType::f32, volume, as_bytes<float>(values), 1e-2));
+  Bytes special(volume.elems(), 0);
+  for (std::size_t i = 0; i < special.size(); i += 3) special[i] = 1;
+  list.push_back(std::make_unique<Coding>(DType::f64, volume, as_bytes<double>(waves(volume, 22)), 1e-5,
+                                          Settings{{"layout", "3d:1,2"}}, special));
+  const Shape line = shape_of({3000});
+  list.push_back(std::make_unique<Coding>(DType::f32, line, as_bytes<float>(waves(line, 23)), 1e-3));
+  const Shape plane = shape_of({60, 70});
+  auto whole = waves(plane, 24);
+  for (double& v : whole) v = std::floor(v * 500);
+  list.push_back(std::make_unique<Coding>(DType::i16, plane, as_bytes<std::int16_t>(whole), 1.0));
+  return list;
+}
+
+/// Decodes into exact memory; the answer must be ok, corrupt or truncated.
+bool decode(const Coding& coding, const Bytes& stored) {
+  Bytes exact(stored);
+  exact.shrink_to_fit();
+  Bytes back(coding.data().size());
+  const Scratch scratch(coding.decoder().scratch_bytes());
+  const Status status = coding.decoder().decode(exact, coding.box(0, back.data()), scratch.span());
+  EXPECT_TRUE(status.ok() || status.code() == StatusCode::corrupt || status.code() == StatusCode::truncated)
+      << status.text();
+  return status.ok();
+}
+
+TEST(Stencil_Hostile, EveryTruncation_IsRefused) {
+  for (const auto& coding : samples()) {
+    const Bytes stored = coding->encode(0);
+    ASSERT_TRUE(decode(*coding, stored));
+    for (std::size_t length = 0; length < stored.size(); length += length < 300 ? 1 : 41)
+      EXPECT_FALSE(decode(*coding, Bytes(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(length))))
+          << length;
+    Bytes longer = stored;
+    longer.push_back(0);
+    EXPECT_FALSE(decode(*coding, longer));
+  }
+}
+
+TEST(Stencil_Hostile, FlippedBits_GiveDataOrCorrupt) {
+  for (const auto& coding : samples()) {
+    const Bytes stored = coding->encode(0);
+    for (std::size_t bit = 0; bit < stored.size() * 8; bit += bit < 2500 ? 1 : 197) {
+      Bytes altered = stored;
+      altered[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
+      decode(*coding, altered);
+    }
+  }
+}
+
+TEST(Stencil_Hostile, RandomBytes_GiveDataOrCorrupt) {
+  std::mt19937_64 random(25);
+  for (const auto& coding : samples()) {
+    const Bytes stored = coding->encode(0);
+    for (int round = 0; round < 1000; ++round) {
+      Bytes noise(random() % 900);
+      for (auto& byte : noise) byte = static_cast<std::uint8_t>(random());
+      if (!noise.empty()) noise[0] = static_cast<std::uint8_t>(random() % 4);
+      // Most keep a valid beginning, so that the deeper checks are reached.
+      if (round % 4 != 0)
+        std::copy_n(stored.begin(), std::min({noise.size(), stored.size(), random() % 400}), noise.begin());
+      decode(*coding, noise);
+    }
+  }
+}
+
+TEST(Stencil_Hostile, AMaskThatTheChunkDoesNotKnow_IsRefused) {
+  const auto list = samples();
+  const Bytes stored = list[0]->encode(0);
+  Bytes special(list[0]->data().size() / 4, 1);
+  Bytes back(list[0]->data().size());
+  MutableBox3 box = list[0]->box(0, back.data());
+  box.special = special.data();
+  box.special_strides = box.strides;
+  const Scratch scratch(list[0]->decoder().scratch_bytes());
+  EXPECT_EQ(list[0]->decoder().decode(stored, box, scratch.span()).code(), StatusCode::corrupt);
+}
+
+TEST(Stencil_Hostile, ParamsThatDoNotFit_AreRefused) {
+  OpenRequest request;
+  request.shape = shape_of({4, 5});
+  request.bound = {BoundKind::abs, 1};
+  request.version = 1;
+  for (const Bytes& params : {Bytes{}, Bytes{0}, Bytes{1, 0}, Bytes{0, 3}, Bytes{0, 1, 0}}) {
+    request.params = params;
+    EXPECT_FALSE(stencil_codec().open(request).ok());
+  }
+  const Bytes good{0, 1};
+  request.params = good;
+  EXPECT_TRUE(stencil_codec().open(request).ok());
+  request.version = 2;
+  EXPECT_EQ(stencil_codec().open(request).status().code(), StatusCode::unsupported_version);
+  request.version = 1;
+  request.dtype = DType::i64;
+  EXPECT_EQ(stencil_codec().open(request).status().code(), StatusCode::corrupt);
+}
+
+}  // namespace
+}  // namespace quern::codec::stencil::test
