@@ -10,13 +10,14 @@ usage: scripts/gpu_check.sh [--stage STAGE]... [--build-only] [-j N]
   build      configure and build with CUDA into build/gpu; says whether there is a device
   equal      tests labelled gpu: same bytes and same values as the CPU
   sanitize   the same tests under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
-  bench      device benchmarks (build/gpu/bin/bench_gpu_*), JSON beside each under build/gpu/bench
+  bench      device benchmarks (bench/gpu): lines of JSON in build/gpu/bench/bench_gpu.jsonl, at most 8 minutes
 Without --stage: all four in this order. --build-only is --stage build.
 Exit status: 0 all stages ran and passed, 1 something failed, 77 nothing failed but a stage had nothing to run on or with.
 
   QUERN_DEPS                 folder with headers and libraries, as unpacked by `dpkg -x PACKAGE.deb $QUERN_DEPS`
                              (libgtest-dev, libzstd-dev, libxxhash-dev, and for the command libcli11-dev, libfmt-dev,
                              libfmt9, nlohmann-json3-dev)
+  QUERN_BENCH_SECONDS        after so many seconds the benchmarks begin with no further array: 420
   QUERN_CUDA_ARCHITECTURES   e.g. 90, to build for the device at hand alone
 TEXT
 }
@@ -101,14 +102,10 @@ stage_sanitize() {
 
 stage_bench() {
   need_device || return
-  local bench found=0
+  local bench=$build/bin/bench_gpu
+  [[ -x $bench ]] || { skip "this build has no device benchmarks"; return; }
   mkdir -p "$build/bench"
-  for bench in "$build"/bin/bench_gpu_*; do
-    [[ -x $bench ]] || continue
-    found=1
-    "$bench" --benchmark_out="$build/bench/$(basename "$bench").json" --benchmark_out_format=json || return 1
-  done
-  ((found)) || skip "this build has no device benchmarks"
+  "$bench" --out "$build/bench/bench_gpu.jsonl" --seconds "${QUERN_BENCH_SECONDS:-420}" || return 1
 }
 
 result=0
