@@ -8,7 +8,7 @@ usage() {
   cat <<'TEXT'
 usage: scripts/gpu_check.sh [--stage STAGE]... [--build-only] [-j N]
   build      configure and build with CUDA into build/gpu; says whether there is a device
-  equal      tests labelled gpu: same bytes and same values as the CPU
+  equal      tests labelled gpu: same bytes and same values as the CPU, in one process and through files
   sanitize   the same tests under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
   bench      device benchmarks (bench/gpu): lines of JSON in build/gpu/bench/bench_gpu.jsonl, at most 8 minutes
 Without --stage: all four in this order. --build-only is --stage build.
@@ -49,11 +49,11 @@ has_device() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | g
 # Prints the reason and returns 77.
 skip() { echo "SKIP: $1"; return 77; }
 
-# Test executables labelled gpu, one a line.
+# Test programs labelled gpu, one a line: those named gpu_*, not the command or the interpreter that other tests run.
 gpu_tests() {
   ctest --test-dir "$build" -L '^gpu$' --show-only=json-v1 2>/dev/null |
     sed -n 's/^ *"\(\/[^"]*\)",\{0,1\}$/\1/p' | sort -u | while read -r path; do
-      [[ -f $path && -x $path ]] && echo "$path"
+      [[ -f $path && -x $path && $(basename "$path") == gpu_* ]] && echo "$path"
     done
 }
 
