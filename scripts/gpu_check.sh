@@ -60,7 +60,9 @@ gpu_tests() {
 need_device() { has_device || skip "no device on this machine"; }
 
 stage_build() {
-  local options=(-DCMAKE_BUILD_TYPE=Release -DQUERN_CUDA=ON -DQUERN_HDF5=OFF -DQUERN_DATASETS=OFF)
+  # Google Benchmark serves the CPU's benchmarks alone, and unpacked without its library it would end the configuration.
+  local options=(-DCMAKE_BUILD_TYPE=Release -DQUERN_CUDA=ON -DQUERN_HDF5=OFF -DQUERN_DATASETS=OFF
+    -DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON)
   [[ -n ${QUERN_CUDA_ARCHITECTURES:-} ]] && options+=("-DQUERN_CUDA_ARCHITECTURES=$QUERN_CUDA_ARCHITECTURES")
   if [[ -n ${QUERN_DEPS:-} ]]; then
     local deps
