@@ -44,6 +44,17 @@ build=build/gpu
 toolkit=${CUDA_HOME:-/usr/local/cuda}
 PATH=$PATH:$toolkit/bin:$toolkit/compute-sanitizer
 
+# Compilers, linkers and programs look into the folder of packages too.
+deps=
+if [[ -n ${QUERN_DEPS:-} ]]; then
+  deps=$(cd "$QUERN_DEPS" && pwd)
+  triplet=$(cc -print-multiarch 2>/dev/null || true)
+  libraries=$deps/usr/lib/$triplet:$deps/lib/$triplet:$deps/usr/lib:$deps/lib
+  export CPATH=$deps/usr/include:$deps/include${CPATH:+:$CPATH}
+  export LIBRARY_PATH=$libraries${LIBRARY_PATH:+:$LIBRARY_PATH}
+  export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
+
 has_device() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }
 
 # Prints the reason and returns 77.
@@ -64,15 +75,7 @@ stage_build() {
   local options=(-DCMAKE_BUILD_TYPE=Release -DQUERN_CUDA=ON -DQUERN_HDF5=OFF -DQUERN_DATASETS=OFF
     -DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON)
   [[ -n ${QUERN_CUDA_ARCHITECTURES:-} ]] && options+=("-DQUERN_CUDA_ARCHITECTURES=$QUERN_CUDA_ARCHITECTURES")
-  if [[ -n ${QUERN_DEPS:-} ]]; then
-    local deps
-    deps=$(cd "$QUERN_DEPS" && pwd)
-    options+=("-DCMAKE_PREFIX_PATH=$deps/usr;$deps")
-    export CPATH=$deps/usr/include:$deps/include${CPATH:+:$CPATH}
-    local triplet
-    triplet=$(cc -print-multiarch 2>/dev/null || true)
-    export LIBRARY_PATH=$deps/usr/lib/$triplet:$deps/lib/$triplet:$deps/usr/lib:$deps/lib${LIBRARY_PATH:+:$LIBRARY_PATH}
-  fi
+  [[ -n $deps ]] && options+=("-DCMAKE_PREFIX_PATH=$deps/usr;$deps")
   cmake -S . -B "$build" -G Ninja "${options[@]}" && cmake --build "$build" -j "$jobs" || return 1
   if has_device; then
     nvidia-smi -L
