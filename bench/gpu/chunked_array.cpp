@@ -70,6 +70,7 @@ std::vector<kernels::CudaChunk> ChunkedArray::boxes_in(void* values) const {
             static_cast<std::uint8_t*>(values) + ((z * n[1] + y) * n[2] + x) * kernels::element_bytes(array_.element);
         chunk.box = {{std::min(size[0], n[0] - z), std::min(size[1], n[1] - y), std::min(size[2], n[2] - x)},
                      {n[1] * n[2], n[2]}};
+        chunk.slot = static_cast<std::uint32_t>(boxes.size());
         boxes.push_back(chunk);
       }
   return boxes;

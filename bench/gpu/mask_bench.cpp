@@ -62,7 +62,7 @@ class MaskBench {
         infos_(segments_),
         stored_(segments_ * slot_bytes_) {
     std::size_t bytes = 0;
-    check(kernels::mask_workspace(array.element, grid, warps_, bytes), "mask_workspace");
+    check(kernels::mask_workspace(array.element, grid, warps_, segments_, bytes), "mask_workspace");
     workspace_bytes_ = bytes;
   }
 
@@ -180,7 +180,9 @@ void bench_mask(Session& session, const BenchArray& array) {
   if (!kernels::mask_cuda_serves(array.element, grid)) return;
   const auto warps = std::min(grid.segments(), std::uint64_t{kWarpsPerMultiprocessor} *
                                                    static_cast<std::uint64_t>(session.machine().multiprocessors));
-  check(kernels::mask_workspace(array.element, grid, static_cast<std::uint32_t>(warps), workspace), "mask_workspace");
+  check(kernels::mask_workspace(array.element, grid, static_cast<std::uint32_t>(warps),
+                                static_cast<std::uint32_t>(grid.segments()), workspace),
+        "mask_workspace");
   const std::uint64_t slots = grid.segments() * kernels::mask_slot_bytes(array.element, grid);
   if (!session.has_room(array.bytes() + 2 * slots + workspace)) return;
   MaskBench(session, array, grid).run();

@@ -1,10 +1,17 @@
 // From streams to the launches of the lorenzo kernels.
 #include "codecs/lorenzo/lorenzo_device.h"
 
+#include <algorithm>
 #include <cstring>
+#include <new>
 
+#include "codecs/lorenzo/device_plan.cuh"
+#include "codecs/lorenzo/plan.h"
+#include "codecs/lorenzo/settings.h"
 #include "kernels/core/tile_code.h"
 #include "kernels/cuda/lorenzo_cuda.h"
+#include "kernels/cuda/mask_cuda.h"
+#include "libcompress/cuda/workspace.h"
 
 namespace quern::codec::lorenzo {
 namespace {
@@ -16,14 +23,152 @@ static_assert(sizeof(ChunkRules) <= cuda::kCodecStateBytes);
 
 constexpr std::uint32_t kAllShapes = 7;
 
+/// Warps that look for special values in sample tiles.
+constexpr std::uint32_t kCleaningWarps = 512;
+
+class LorenzoPlanner final : public cuda::ArrayPlanner {
+ public:
+  LorenzoPlanner(DType dtype, const Vector<Layout>& layouts, const Shape& shape, std::uint64_t sample) : dtype_(dtype) {
+    for (const Layout& layout : layouts) {
+      const ChunkGrid grid = make_grid(shape, layout, dtype);
+      segments_.push_back(SegmentLayout(grid, dtype));
+      trials_.push_back({layout, segments_.back(), SampleTiles(grid, layout.tile, sample)});
+      shapes_ |= 1u << static_cast<unsigned>(layout.tile);
+    }
+  }
+
+  std::span<const SegmentLayout> layouts() const override { return segments_; }
+  std::span<const std::uint8_t> constants() const override {
+    return {reinterpret_cast<const std::uint8_t*>(trials_.data()), trials_.size() * sizeof(DeviceTrial)};
+  }
+  std::uint64_t workspace_bytes(std::uint32_t count) const override { return Room(*this, count).workspace.bytes(); }
+
+  cudaError_t plan(const cuda::StreamPlaces& places, const std::uint8_t* constants, std::uint8_t* workspace,
+                   cudaStream_t queue) const override {
+    const Room room(*this, places.count);
+    DeviceTrials trials;
+    trials.at = reinterpret_cast<const DeviceTrial*>(constants);
+    trials.count = count();
+    trials.rules = room.rules.at(workspace);
+    trials.tiles = room.tiles.at(workspace);
+    trials.costs = room.costs.at(workspace);
+    trials.bytes = room.bytes.at(workspace);
+    kernels::SampleBoxes boxes;
+    boxes.at = trials.tiles;
+    boxes.count = static_cast<std::uint32_t>(room.places);
+    boxes.each = count() * kSampleTiles;
+    boxes.rules = &places.plans->mask;
+    boxes.rules_stride = sizeof(cuda::StreamPlan);
+    boxes.room = room.copies.at(workspace);
+    boxes.room_bytes = copy_bytes();
+    const auto element = static_cast<kernels::Element>(dtype_);
+    const LorenzoChunks tiles = tiles_of(places, trials);
+    cudaError_t error = lay_out_trials_async(places, trials, queue);
+    if (error == cudaSuccess)
+      error = kernels::clean_boxes_async(element, boxes, workers(), room.cleaning.at(workspace), queue);
+    if (error == cudaSuccess) error = kernels::lorenzo_estimate_async(tiles, trials.costs, queue);
+    if (error == cudaSuccess) error = choose_candidates_async(places, trials, queue);
+    if (error == cudaSuccess && count() > 1) error = kernels::lorenzo_measure_async(tiles, trials.bytes, queue);
+    if (error == cudaSuccess) error = pick_layouts_async(places, trials, queue);
+    return error;
+  }
+
+ private:
+  /// The workspace of a call.
+  struct Room {
+    Room(const LorenzoPlanner& planner, std::uint32_t streams)
+        : places(std::uint64_t{streams} * planner.count() * kSampleTiles),
+          rules(workspace.add<ChunkRules>(std::uint64_t{streams} * planner.count())),
+          tiles(workspace.add<kernels::CudaChunk>(places)),
+          costs(workspace.add<std::uint32_t>(places * kernels::kPredictors)),
+          bytes(workspace.add<std::uint32_t>(places)),
+          copies(workspace.add<std::uint8_t>(places * planner.copy_bytes())),
+          cleaning(workspace.add<std::uint8_t>(workers().workspace_bytes())) {}
+
+    cuda::Workspace workspace;
+    std::uint64_t places;
+    cuda::Part<ChunkRules> rules;
+    cuda::Part<kernels::CudaChunk> tiles;
+    cuda::Part<std::uint32_t> costs;
+    cuda::Part<std::uint32_t> bytes;
+    cuda::Part<std::uint8_t> copies;
+    cuda::Part<std::uint8_t> cleaning;
+  };
+
+  static kernels::MaskWorkers workers() {
+    kernels::MaskWorkers workers;
+    for (const auto shape : {kernels::TileShape::line, kernels::TileShape::plane, kernels::TileShape::block}) {
+      const auto e = kernels::tile_extents(shape);
+      const kernels::MaskWorkers own({e[0], e[1], e[2]}, kCleaningWarps);
+      if (own.bytes_per_warp > workers.bytes_per_warp) workers = own;
+    }
+    return workers;
+  }
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(trials_.size()); }
+  std::uint64_t copy_bytes() const { return kernels::kTileElems * dtype_bytes(dtype_); }
+
+  LorenzoChunks tiles_of(const cuda::StreamPlaces& places, const DeviceTrials& trials) const {
+    LorenzoChunks tiles;
+    tiles.element = static_cast<kernels::Element>(dtype_);
+    tiles.shapes = shapes_;
+    tiles.tiles = 1;
+    tiles.items = places.count * count();
+    tiles.chunks = kSampleTiles;
+    tiles.rules = reinterpret_cast<const std::uint8_t*>(trials.rules);
+    tiles.rules_stride = sizeof(ChunkRules);
+    tiles.at = trials.tiles;
+    return tiles;
+  }
+
+  DType dtype_;
+  Vector<SegmentLayout> segments_;
+  Vector<DeviceTrial> trials_;
+  std::uint32_t shapes_ = 0;
+};
+
+/// Every layout that get_params takes.
+Vector<Layout> stored_layouts(const Shape& shape) {
+  using kernels::TileShape;
+  const auto rank = static_cast<std::uint8_t>(shape.rank());
+  Vector<Layout> layouts{{TileShape::line, 0, 0}};
+  for (std::uint8_t k = 0; k <= rank; ++k) {
+    layouts.push_back({TileShape::plane, 0, k});
+    for (std::uint8_t j = 0; j <= k; ++j) layouts.push_back({TileShape::block, j, k});
+  }
+  return layouts;
+}
+
 class LorenzoChunkKernels final : public cuda::ChunkKernels {
  public:
   bool serves(std::span<const std::uint8_t> state) const override {
     return state.size() == sizeof(ChunkRules) && kernels::lorenzo_cuda_serves(rules_of(state));
   }
+  const CodecInfo& info() const override { return lorenzo_codec().info(); }
+
+  Result<std::unique_ptr<cuda::ArrayPlanner>> planner(DType dtype, const Shape& shape, const Settings& settings,
+                                                      std::uint64_t sample) const override {
+    QUERN_ASSIGN_OR_RETURN(const ParsedSettings parsed, parse_settings(settings, shape));
+    try {
+      const Vector<Layout> layouts = parsed.layout ? Vector<Layout>{*parsed.layout} : all_layouts(shape);
+      return std::unique_ptr<cuda::ArrayPlanner>(new LorenzoPlanner(dtype, layouts, shape, sample));
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::out_of_memory, "lorenzo: out of memory while planning");
+    }
+  }
+  Vector<SegmentLayout> possible_layouts(DType dtype, const Shape& shape) const override {
+    Vector<SegmentLayout> out;
+    for (const Layout& layout : stored_layouts(shape))
+      out.push_back(SegmentLayout(make_grid(shape, layout, dtype), dtype));
+    return out;
+  }
+  cudaError_t open(const cuda::StreamPlaces& places, cudaStream_t queue) const override {
+    return open_streams_async(places, queue);
+  }
+
   cudaError_t encode(const cuda::ChunkPlaces& places, std::uint8_t* slots, std::uint64_t slot_bytes,
-                     std::uint32_t* sizes, cudaStream_t queue) const override {
-    return kernels::lorenzo_encode_async(chunks_of(places), {slots, slot_bytes}, {}, sizes, queue);
+                     const kernels::ScanRequest& scan, std::uint32_t* sizes, cudaStream_t queue) const override {
+    return kernels::lorenzo_encode_async(chunks_of(places), {slots, slot_bytes}, scan, sizes, queue);
   }
   cudaError_t decode(const cuda::ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint32_t* damaged,
                      cudaStream_t queue) const override {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 
 #include "kernels/core/mask_words.h"
@@ -18,17 +17,24 @@ struct CostScale {
   std::uint32_t minus_zero_bits = 0;  ///< what a codec pays for a -0.0, which it keeps bit for bit
 };
 
-/// `bound`: of the kind. A bound of 0 is lossless. Floating-point types have a minus zero.
+/// The largest whole number that is not above a number of 0 or more.
+constexpr double whole_part(double value) {
+  return value < 0x1p53 ? static_cast<double>(static_cast<std::uint64_t>(value)) : value;
+}
+
+/// `bound`: of the kind. A bound of 0 is lossless. Floating-point types have a minus zero. Host and device code use it
+/// alike.
 template <class W>
-CostScale make_cost_scale(QuantizerKind kind, double bound) {
+constexpr CostScale make_cost_scale(QuantizerKind kind, double bound) {
   CostScale scale;
   scale.by_value = kind == QuantizerKind::absolute && bound > 0;
   double step = 1.0;
   if (scale.by_value) {
-    step = W::kFloat ? 2.0 * bound : 2.0 * std::floor(bound) + 1.0;
+    step = W::kFloat ? 2.0 * bound : 2.0 * whole_part(bound) + 1.0;
   } else if (kind == QuantizerKind::pointwise && W::kFloat) {
     // Consecutive floats differ by 2^-mantissa of their size, so a relative step is a step of bit patterns.
-    step = std::max(1.0, 2.0 * bound * static_cast<double>(UINT64_C(1) << W::kMantissaBits));
+    const double steps = 2.0 * bound * static_cast<double>(UINT64_C(1) << W::kMantissaBits);
+    if (steps > step) step = steps;
   }
   scale.inverse = 1.0 / step;
   if (!(scale.inverse <= 0x1p1000)) scale.inverse = 0x1p1000;

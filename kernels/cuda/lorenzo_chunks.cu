@@ -25,7 +25,7 @@ bool lorenzo_cuda_serves(const ChunkRules& rules) {
   return known && rules.candidate_count <= kMaxCandidates;
 }
 
-cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoScan& scan,
+cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
                                  std::uint32_t* sizes, cudaStream_t stream) {
   const cudaError_t error = check(chunks);
   if (error != cudaSuccess || nothing_to_do(chunks)) return error;
@@ -33,7 +33,7 @@ cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots
 }
 
 cudaError_t lorenzo_encode_in_order_async(const LorenzoChunks& chunks, const LorenzoPlaces& places,
-                                          const LorenzoScan& scan, std::uint32_t* sizes, cudaStream_t stream) {
+                                          const ScanRequest& scan, std::uint32_t* sizes, cudaStream_t stream) {
   const cudaError_t error = check(chunks);
   if (error != cudaSuccess || nothing_to_do(chunks)) return error;
   return lorenzo_launches(chunks.element).encode(chunks, {}, places, scan, sizes, stream);

@@ -28,7 +28,7 @@ struct LorenzoChunks {
 /// Whether there are kernels for these rules: every element type, tile shape and quantizer that the format has.
 bool lorenzo_cuda_serves(const ChunkRules& rules);
 
-/// A place of its own for each chunk: chunk q at `at` + q * `bytes`, multiples of 4.
+/// A place of its own for each chunk: slot s at `at` + s * `bytes`, multiples of 4.
 struct LorenzoSlots {
   std::uint8_t* at = nullptr;
   std::uint64_t bytes = 0;  ///< not fewer than a chunk's values take
@@ -44,24 +44,16 @@ struct LorenzoPlaces {
   std::uint32_t* tickets = nullptr;  ///< one an item, all 0
 };
 
-/// What the encoder is to look for beside: declared fill values (bit patterns), and where it leaves what it saw of
-/// chunk q. Nothing when counts is null.
-struct LorenzoScan {
-  const std::uint64_t* fills = nullptr;
-  std::uint32_t fill_count = 0;
-  ChunkScan* counts = nullptr;
-};
-
-/// Encodes each chunk to its slot; sizes[q] becomes its bytes, 0 for an empty place. Nothing is written of a chunk that
-/// would take as many bytes as its values; its size is then some such number. cudaErrorInvalidValue when the chunks
-/// have more tiles than the format allows or there are 2^31 places.
-cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoScan& scan,
+/// Encodes each chunk to its slot s; sizes[s] becomes its bytes. Nothing is written of a chunk that would take as many
+/// bytes as its values; its size is then some such number. Empty places change nothing. cudaErrorInvalidValue when the
+/// chunks have more tiles than the format allows or there are 2^31 places.
+cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
                                  std::uint32_t* sizes, cudaStream_t stream);
 
 /// The same in one pass, without slots: the bytes of each chunk, or its values where those are no more, go to their
 /// final place.
 cudaError_t lorenzo_encode_in_order_async(const LorenzoChunks& chunks, const LorenzoPlaces& places,
-                                          const LorenzoScan& scan, std::uint32_t* sizes, cudaStream_t stream);
+                                          const ScanRequest& scan, std::uint32_t* sizes, cudaStream_t stream);
 
 /// Decodes what is stored of chunk q into its box. damaged[q] becomes 1 for bytes that no encoder writes, and the box's
 /// content is then undefined, else 0. Places that are empty or have nothing stored are left alone.

@@ -77,7 +77,7 @@ __device__ __forceinline__ void copy_values(const Bits* values, const ChunkBox& 
 /// that a tile without exceptions has none of them.
 template <TileShape S, class Bits>
 __device__ __forceinline__ void scan_tile(const ChunkTiles& tiles, const LaneTileInfo& info, const Bits* chunk,
-                                          const LanePlace& place, std::uint32_t phase, const LorenzoScan& scan,
+                                          const LanePlace& place, std::uint32_t phase, const ScanRequest& scan,
                                           LaneScan& out) {
   using X = WarpLanes;
   const ChunkRules& rules = tiles.rules;
@@ -105,7 +105,7 @@ __device__ __forceinline__ ChunkScan sum_scans(const LaneScan* scans, std::uint3
 template <TileShape S, class Bits>
 __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bits)))
     encode_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
-                  const __grid_constant__ LorenzoPlaces places, const __grid_constant__ LorenzoScan scan,
+                  const __grid_constant__ LorenzoPlaces places, const __grid_constant__ ScanRequest scan,
                   std::uint32_t* sizes) {
   using X = WarpLanes;
   const ChunkRules& rules = rules_of_cta(chunks);
@@ -119,8 +119,6 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
   const auto raw_bytes =
       static_cast<std::uint32_t>(chunk.box.extents[0] * chunk.box.extents[1] * chunk.box.extents[2] * sizeof(Bits));
   if (raw_bytes == 0) {
-    if (threadIdx.x == 0) sizes[q] = 0;
-    if (scan.counts != nullptr && threadIdx.x == 0) scan.counts[q] = ChunkScan{};
     if (places.states != nullptr && threadIdx.x < kLanes) next_place(chunks, places, q, 0);
     return;
   }
@@ -136,11 +134,11 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
       scan_tile<S>(tiles, info, in, tiles.places[tile], tile_phase<S>(chunk, tile), scan, shared.scans[tile]);
   }
   __syncthreads();
-  if (scan.counts != nullptr && threadIdx.x == 0) scan.counts[q] = sum_scans(shared.scans, tiles.count);
+  if (scan.counts != nullptr && threadIdx.x == 0) scan.counts[chunk.slot] = sum_scans(shared.scans, tiles.count);
   LaneChunkPlan plan;
   plan_lane_chunk<X>(shared.infos, tile, tiles.count, plan);
-  if (threadIdx.x == 0) sizes[q] = plan.bytes;
-  std::uint8_t* out = slots.at + q * slots.bytes;
+  if (threadIdx.x == 0) sizes[chunk.slot] = plan.bytes;
+  std::uint8_t* out = slots.at + std::uint64_t{chunk.slot} * slots.bytes;
   const bool coded = plan.bytes < raw_bytes;
   if (places.states != nullptr) {
     if (threadIdx.x < kLanes) {
@@ -213,7 +211,7 @@ cudaError_t launch_shapes(const LorenzoChunks& chunks, std::uint32_t tiles, std:
 
 template <class Bits>
 cudaError_t launch_encode_width(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoPlaces& places,
-                                const LorenzoScan& scan, std::uint32_t* sizes, cudaStream_t stream) {
+                                const ScanRequest& scan, std::uint32_t* sizes, cudaStream_t stream) {
   return launch_shapes(
       chunks, chunks.tiles, shared_size<EncodeShared, EncodeBuffer<Bits>>(chunks.tiles), stream,
       [](auto shape) { return &encode_chunks<shape.value, Bits>; }, slots, places, scan, sizes);

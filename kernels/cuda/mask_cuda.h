@@ -11,6 +11,7 @@
 #include "kernels/core/lane_mask_decode.h"
 #include "kernels/core/lane_mask_scan.h"
 #include "kernels/core/segment_grid.h"
+#include "kernels/cuda/cuda_chunk.h"
 
 namespace quern::kernels {
 
@@ -47,8 +48,9 @@ struct MaskSlots {
   void* copies = nullptr;          ///< count * mask_slot_bytes; the segment with its gaps filled, contiguous
 };
 
-/// Device memory that `warps` warps need for masks of such segments; 256-byte aligned.
-cudaError_t mask_workspace(Element element, const SegmentGrid& grid, std::uint32_t warps, std::size_t& bytes);
+/// Device memory that `warps` warps need for `jobs` masks of such segments (slots, or stored masks); 256-byte aligned.
+cudaError_t mask_workspace(Element element, const SegmentGrid& grid, std::uint32_t warps, std::uint32_t jobs,
+                           std::size_t& bytes);
 
 /// Masks listed segments: slot k takes the (first + k)-th of the list, if there is one, else its info says kNoSegment.
 /// The list and the scans are those of mask_list_async. `warps` warps share the slots.
@@ -56,6 +58,66 @@ cudaError_t mask_encode_async(const LaneMaskRules& rules, const SegmentGrid& gri
                               const SegmentScan* scans, const std::uint32_t* list, const std::uint32_t* listed,
                               std::uint32_t first, const MaskSlots& slots, std::uint32_t warps, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t stream);
+
+/// A segment to be masked, wherever it lies.
+struct MaskJob {
+  const void* values = nullptr;
+  std::uint32_t extents[3] = {0, 0, 0};  ///< a 0: nothing to do, and nothing is written
+  std::uint32_t chunk[3] = {1, 1, 1};    ///< extents of its chunks
+  std::uint64_t strides[2] = {0, 0};
+  const LaneMaskRules* rules = nullptr;
+  SegmentScan scan;
+  std::uint8_t* stored = nullptr;  ///< room for as many bytes as the values take; the stored form
+  void* copy = nullptr;            ///< as much room; the segment with its gaps filled, contiguous
+  MaskSlotInfo* info = nullptr;    ///< everything but `segment` is filled in
+};
+
+/// A segment that special values are written back to.
+struct RestoreJob {
+  void* values = nullptr;
+  std::uint32_t extents[3] = {0, 0, 0};  ///< a 0: nothing to do, and nothing is written
+  std::uint64_t strides[2] = {0, 0};
+  const std::uint8_t* stored = nullptr;
+  std::uint64_t bytes = 0;
+  MaskDamage* damage = nullptr;
+};
+
+/// Warps that share jobs, and what each needs for segments that are nowhere longer than `largest`.
+struct MaskWorkers {
+  std::uint32_t warps = 0;
+  std::uint64_t bytes_per_warp = 0;
+
+  MaskWorkers() = default;
+  MaskWorkers(const SegmentExtents& largest, std::uint32_t count);
+  /// Of a workspace that 256 divides the address of.
+  std::uint64_t workspace_bytes() const;
+};
+
+/// Whether a warp can mask segments of that size.
+bool mask_cuda_serves(const SegmentExtents& segment);
+
+/// Masks the segments of `count` jobs of one element type.
+cudaError_t mask_jobs_async(Element element, const MaskJob* jobs, std::uint32_t count, const MaskWorkers& workers,
+                            void* workspace, cudaStream_t stream);
+/// Restores those of `count` jobs.
+cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uint32_t count, const MaskWorkers& workers,
+                               void* workspace, cudaStream_t stream);
+
+/// Small boxes from all over some arrays, as samples are: `each` of them from every array.
+struct SampleBoxes {
+  CudaChunk* at = nullptr;  ///< arrays * each places, some of them empty
+  std::uint32_t count = 0;  ///< all places
+  std::uint32_t each = 1;
+  const LaneMaskRules* rules = nullptr;  ///< those of array i lie rules_stride * i bytes from here
+  std::size_t rules_stride = 0;
+  std::uint8_t* room = nullptr;  ///< room_bytes for each place
+  std::uint64_t room_bytes = 0;
+};
+
+/// Looks for special values in each box as if it were a segment. A box that has some is replaced by its copy, gaps
+/// filled and contiguous, in its room.
+cudaError_t clean_boxes_async(Element element, const SampleBoxes& boxes, const MaskWorkers& workers, void* workspace,
+                              cudaStream_t stream);
 
 /// The stored mask of a segment.
 struct StoredMask {

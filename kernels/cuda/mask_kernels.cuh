@@ -46,55 +46,91 @@ __global__ void __launch_bounds__(kScanWarps* kLanes, 4)
   if (sum.equal_pairs != 0) atomicAdd(&out.equal_pairs, sum.equal_pairs);
 }
 
+/// The segment of a job.
+template <class Word, class Job>
+__device__ __forceinline__ LaneSegment<Word> segment_of_job(const Job& job) {
+  LaneSegment<Word> segment;
+  segment.cells = static_cast<Word*>(job.values);
+  for (unsigned a = 0; a < 3; ++a) segment.extents[a] = job.extents[a];
+  for (unsigned a = 0; a < 2; ++a) segment.strides[a] = job.strides[a];
+  return segment;
+}
+
+/// The calling warp's memory for a segment.
+template <class Word>
+__device__ __forceinline__ LaneMaskMemory memory_of_warp(const MaskScratch& scratch, const LaneSegment<Word>& segment) {
+  const LaneMaskLayout layout({segment.extents[0], segment.extents[1], segment.extents[2]});
+  return layout.place(scratch.memory + blockIdx.x * scratch.bytes_per_warp);
+}
+
 template <class Word>
 __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
-    encode_masks(const __grid_constant__ LaneMaskRules rules, const __grid_constant__ SegmentGrid grid, const Word* in,
-                 const __grid_constant__ MaskTurn turn, const __grid_constant__ MaskSlots slots,
-                 const __grid_constant__ MaskScratch scratch) {
+    encode_masks(const MaskJob* jobs, std::uint32_t count, const __grid_constant__ MaskScratch scratch) {
   using X = WarpLanes;
   auto& shared = shared_memory<LaneMaskShared>();
-  const LaneMaskMemory memory = scratch.layout.place(scratch.memory + blockIdx.x * scratch.bytes_per_warp);
-  const std::uint32_t listed = *turn.listed;
-  for (std::uint32_t k = draw(scratch.counter); k < slots.count; k = draw(scratch.counter)) {
-    MaskSlotInfo info;
-    if (turn.first + std::uint64_t{k} < listed) {
-      info.segment = turn.list[turn.first + k];
-      const LaneSegment<const Word> segment = lane_segment(grid, in, info.segment);
-      const std::uint64_t capacity = std::uint64_t{segment.elems()} * sizeof(Word);
-      auto* const copy = reinterpret_cast<Word*>(static_cast<std::uint8_t*>(slots.copies) + k * turn.slot_bytes);
-      const LaneMaskResult result = mask_lanes<X, Word>(segment, rules, turn.scans[info.segment].counts(), shared,
-                                                        memory, slots.stored + k * turn.slot_bytes, capacity, copy);
-      info.masked = result.mask.masked;
-      info.stored_bytes = result.stored_bytes;
-      const std::uint32_t chunk[3] = {static_cast<std::uint32_t>(grid.chunk[0]),
-                                      static_cast<std::uint32_t>(grid.chunk[1]),
-                                      static_cast<std::uint32_t>(grid.chunk[2])};
-      if (info.masked != 0) info.masked_chunks = masked_chunks<X>(segment, memory.classes, chunk);
+  for (std::uint32_t k = draw(scratch.counter); k < count; k = draw(scratch.counter)) {
+    const MaskJob& job = jobs[k];
+    const LaneSegment<const Word> segment = segment_of_job<const Word>(job);
+    if (segment.elems() == 0) continue;
+    const LaneMaskMemory memory = memory_of_warp(scratch, segment);
+    const std::uint64_t capacity = std::uint64_t{segment.elems()} * sizeof(Word);
+    const LaneMaskResult result = mask_lanes<X, Word>(segment, *job.rules, job.scan.counts(), shared, memory,
+                                                      job.stored, capacity, static_cast<Word*>(job.copy));
+    const std::uint32_t chunk[3] = {job.chunk[0], job.chunk[1], job.chunk[2]};
+    std::uint64_t whole_chunks = 0;
+    if (result.mask.masked != 0) whole_chunks = masked_chunks<X>(segment, memory.classes, chunk);
+    if (X::lane() == 0) {
+      job.info->masked = result.mask.masked;
+      job.info->stored_bytes = result.stored_bytes;
+      job.info->masked_chunks = whole_chunks;
     }
-    if (X::lane() == 0) slots.infos[k] = info;
     X::sync();
   }
 }
 
 template <class Word>
 __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
-    decode_masks(const __grid_constant__ SegmentGrid grid, const std::uint8_t* in, std::uint64_t bytes,
-                 const StoredMask* masks, std::uint32_t count, Word* out, MaskDamage* damage,
-                 const __grid_constant__ MaskScratch scratch) {
+    decode_masks(const RestoreJob* jobs, std::uint32_t count, const __grid_constant__ MaskScratch scratch) {
   using X = WarpLanes;
   auto& shared = shared_memory<LaneMaskShared>();
-  const LaneMaskMemory memory = scratch.layout.place(scratch.memory + blockIdx.x * scratch.bytes_per_warp);
   for (std::uint32_t k = draw(scratch.counter); k < count; k = draw(scratch.counter)) {
-    const StoredMask mask = masks[k];
-    MaskDamage found = MaskDamage::none;
-    if (mask.bytes != 0) {
-      found = MaskDamage::corrupt;
-      if (mask.segment < grid.segments() && mask.offset <= bytes && mask.bytes <= bytes - mask.offset) {
-        const LaneSegment<Word> segment = lane_segment(grid, out, mask.segment);
-        found = LaneMaskDecoder<X, Word>(segment, shared, memory, in + mask.offset, mask.bytes).restore();
-      }
+    const RestoreJob& job = jobs[k];
+    const LaneSegment<Word> segment = segment_of_job<Word>(job);
+    if (segment.elems() == 0) continue;
+    const LaneMaskMemory memory = memory_of_warp(scratch, segment);
+    const MaskDamage found = LaneMaskDecoder<X, Word>(segment, shared, memory, job.stored, job.bytes).restore();
+    if (X::lane() == 0) *job.damage = found;
+    X::sync();
+  }
+}
+
+template <class Word>
+__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
+    clean_boxes(const __grid_constant__ SampleBoxes boxes, const __grid_constant__ MaskScratch scratch) {
+  using X = WarpLanes;
+  auto& shared = shared_memory<LaneMaskShared>();
+  for (std::uint32_t k = draw(scratch.counter); k < boxes.count; k = draw(scratch.counter)) {
+    CudaChunk& box = boxes.at[k];
+    if (box.empty()) continue;
+    LaneSegment<const Word> segment;
+    segment.cells = static_cast<const Word*>(box.values);
+    for (unsigned a = 0; a < 3; ++a) segment.extents[a] = static_cast<std::uint32_t>(box.box.extents[a]);
+    for (unsigned a = 0; a < 2; ++a) segment.strides[a] = box.box.strides[a];
+    const auto* const all_rules = reinterpret_cast<const std::uint8_t*>(boxes.rules);
+    const auto& rules = *reinterpret_cast<const LaneMaskRules*>(all_rules + k / boxes.each * boxes.rules_stride);
+    const ScanCounts counts = scan_lanes<X>(segment, rules, 0, segment.rows()).counts();
+    if (!counts.any_mandatory && !may_have_repeated(rules.repeated, counts, segment.elems())) continue;
+    const LaneMaskMemory memory = memory_of_warp(scratch, segment);
+    LaneMaskFinder<X, Word> finder(segment, rules, shared, memory);
+    find_mask<WordsOfWidth<Word>>(finder, rules.repeated, counts, segment.elems());
+    if (finder.mask().masked == 0) continue;
+    void* const copy = boxes.room + k * boxes.room_bytes;
+    fill_lanes<X>(segment, memory.classes, static_cast<Word*>(copy));
+    X::sync();
+    if (X::lane() == 0) {
+      box.values = copy;
+      box.box.strides = {std::uint64_t{segment.extents[1]} * segment.extents[2], segment.extents[2]};
     }
-    if (X::lane() == 0) damage[k] = found;
     X::sync();
   }
 }
@@ -107,23 +143,25 @@ cudaError_t launch_scan_masks(const LaneMaskRules& rules, const SegmentGrid& gri
 }
 
 template <class Word>
-cudaError_t launch_encode_masks(const LaneMaskRules& rules, const SegmentGrid& grid, const void* in,
-                                const MaskTurn& turn, const MaskSlots& slots, const MaskScratch& scratch,
+cudaError_t launch_encode_masks(const MaskJob* jobs, std::uint32_t count, const MaskScratch& scratch,
                                 std::uint32_t warps, cudaStream_t stream) {
-  return launch(&encode_masks<Word>, {warps, kLanes, sizeof(LaneMaskShared)}, stream, rules, grid,
-                static_cast<const Word*>(in), turn, slots, scratch);
+  return launch(&encode_masks<Word>, {warps, kLanes, sizeof(LaneMaskShared)}, stream, jobs, count, scratch);
 }
 
 template <class Word>
-cudaError_t launch_decode_masks(const SegmentGrid& grid, const std::uint8_t* in, std::uint64_t bytes,
-                                const StoredMask* masks, std::uint32_t count, void* out, MaskDamage* damage,
-                                const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream) {
-  return launch(&decode_masks<Word>, {warps, kLanes, sizeof(LaneMaskShared)}, stream, grid, in, bytes, masks, count,
-                static_cast<Word*>(out), damage, scratch);
+cudaError_t launch_decode_masks(const RestoreJob* jobs, std::uint32_t count, const MaskScratch& scratch,
+                                std::uint32_t warps, cudaStream_t stream) {
+  return launch(&decode_masks<Word>, {warps, kLanes, sizeof(LaneMaskShared)}, stream, jobs, count, scratch);
+}
+
+template <class Word>
+cudaError_t launch_clean_boxes(const SampleBoxes& boxes, const MaskScratch& scratch, std::uint32_t warps,
+                               cudaStream_t stream) {
+  return launch(&clean_boxes<Word>, {warps, kLanes, sizeof(LaneMaskShared)}, stream, boxes, scratch);
 }
 
 template <class Word>
 inline constexpr MaskLaunches kMaskLaunchesOf{&launch_scan_masks<Word>, &launch_encode_masks<Word>,
-                                              &launch_decode_masks<Word>};
+                                              &launch_decode_masks<Word>, &launch_clean_boxes<Word>};
 
 }  // namespace quern::kernels

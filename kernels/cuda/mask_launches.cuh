@@ -6,18 +6,8 @@
 
 namespace quern::kernels {
 
-/// Which listed segments a launch masks.
-struct MaskTurn {
-  const SegmentScan* scans = nullptr;
-  const std::uint32_t* list = nullptr;
-  const std::uint32_t* listed = nullptr;
-  std::uint32_t first = 0;
-  std::uint64_t slot_bytes = 0;
-};
-
-/// The workspace.
+/// The workspace of warps that share jobs.
 struct MaskScratch {
-  LaneMaskLayout layout{{1, 1, 1}};
   std::uint32_t* counter = nullptr;  ///< of what was drawn; 0 before the launch
   std::uint8_t* memory = nullptr;
   std::uint64_t bytes_per_warp = 0;
@@ -26,11 +16,11 @@ struct MaskScratch {
 struct MaskLaunches {
   cudaError_t (*scan)(const LaneMaskRules& rules, const SegmentGrid& grid, const void* in, SegmentScan* scans,
                       cudaStream_t stream);
-  cudaError_t (*encode)(const LaneMaskRules& rules, const SegmentGrid& grid, const void* in, const MaskTurn& turn,
-                        const MaskSlots& slots, const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream);
-  cudaError_t (*decode)(const SegmentGrid& grid, const std::uint8_t* in, std::uint64_t bytes, const StoredMask* masks,
-                        std::uint32_t count, void* out, MaskDamage* damage, const MaskScratch& scratch,
-                        std::uint32_t warps, cudaStream_t stream);
+  cudaError_t (*encode)(const MaskJob* jobs, std::uint32_t count, const MaskScratch& scratch, std::uint32_t warps,
+                        cudaStream_t stream);
+  cudaError_t (*decode)(const RestoreJob* jobs, std::uint32_t count, const MaskScratch& scratch, std::uint32_t warps,
+                        cudaStream_t stream);
+  cudaError_t (*clean)(const SampleBoxes& boxes, const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream);
 };
 
 extern const MaskLaunches kMaskLaunches8;

@@ -1,5 +1,6 @@
-// The list of segments that call for a mask, and the host functions.
+// Jobs for the segments of one array that call for a mask, and the host functions.
 #include <algorithm>
+#include <span>
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/mask_launches.cuh"
@@ -36,37 +37,152 @@ __global__ void __launch_bounds__(kLanes)
   if (lane == 0) *listed = count;
 }
 
-/// Parts of the workspace.
-MaskScratch plan_scratch(const SegmentGrid& grid, void* workspace) {
-  MaskScratch scratch;
-  scratch.layout = LaneMaskLayout(grid.segment_extents());
-  scratch.bytes_per_warp = aligned(scratch.layout.bytes());
-  scratch.counter = static_cast<std::uint32_t*>(workspace);
-  scratch.memory = static_cast<std::uint8_t*>(workspace) + kAlignment;
-  return scratch;
+constexpr unsigned kJobThreads = 64;
+
+template <class Job, class Word>
+__device__ __forceinline__ void place_job(const LaneSegment<Word>& segment, Job& job) {
+  for (unsigned a = 0; a < 3; ++a) job.extents[a] = segment.extents[a];
+  for (unsigned a = 0; a < 2; ++a) job.strides[a] = segment.strides[a];
 }
 
-std::size_t workspace_bytes_of(const SegmentGrid& grid, std::uint32_t warps) {
-  return kAlignment + std::size_t{warps} * aligned(LaneMaskLayout(grid.segment_extents()).bytes());
+/// What mask_encode_async was told.
+struct ListedSegments {
+  const std::uint8_t* in = nullptr;
+  const SegmentScan* scans = nullptr;
+  const std::uint32_t* list = nullptr;
+  const std::uint32_t* listed = nullptr;
+  std::uint32_t first = 0;
+  std::uint64_t slot_bytes = 0;
+};
+
+/// A thread a slot.
+__global__ void __launch_bounds__(kJobThreads)
+    make_mask_jobs(const __grid_constant__ LaneMaskRules rules, const __grid_constant__ SegmentGrid grid,
+                   const __grid_constant__ ListedSegments from, const __grid_constant__ MaskSlots slots, MaskJob* jobs,
+                   LaneMaskRules* shared_rules) {
+  const std::uint32_t k = blockIdx.x * kJobThreads + threadIdx.x;
+  if (k == 0) *shared_rules = rules;
+  if (k >= slots.count) return;
+  MaskJob job;
+  MaskSlotInfo info;
+  if (from.first + std::uint64_t{k} < *from.listed) {
+    info.segment = from.list[from.first + k];
+    // Of bytes in place of elements: its first one tells how many elements lie before.
+    const auto segment = lane_segment(grid, from.in, info.segment);
+    place_job(segment, job);
+    job.values = from.in + static_cast<std::uint64_t>(segment.cells - from.in) * element_bytes(rules.element);
+    for (unsigned a = 0; a < 3; ++a) job.chunk[a] = static_cast<std::uint32_t>(grid.chunk[a]);
+    job.rules = shared_rules;
+    job.scan = from.scans[info.segment];
+    job.stored = slots.stored + k * from.slot_bytes;
+    job.copy = static_cast<std::uint8_t*>(slots.copies) + k * from.slot_bytes;
+    job.info = slots.infos + k;
+  }
+  slots.infos[k] = info;
+  jobs[k] = job;
+}
+
+/// A thread a mask, which may name anything.
+__global__ void __launch_bounds__(kJobThreads)
+    make_restore_jobs(Element element, const __grid_constant__ SegmentGrid grid, std::span<const std::uint8_t> in,
+                      const StoredMask* masks, std::uint32_t count, std::uint8_t* out, MaskDamage* damage,
+                      RestoreJob* jobs) {
+  const std::uint32_t k = blockIdx.x * kJobThreads + threadIdx.x;
+  if (k >= count) return;
+  const StoredMask mask = masks[k];
+  RestoreJob job;
+  damage[k] = mask.bytes == 0 ? MaskDamage::none : MaskDamage::corrupt;
+  if (mask.bytes != 0 && mask.segment < grid.segments() && mask.offset <= in.size() &&
+      mask.bytes <= in.size() - mask.offset) {
+    const auto segment = lane_segment(grid, out, mask.segment);
+    place_job(segment, job);
+    job.values = out + static_cast<std::uint64_t>(segment.cells - out) * element_bytes(element);
+    job.stored = in.data() + mask.offset;
+    job.bytes = mask.bytes;
+    job.damage = damage + k;
+  }
+  jobs[k] = job;
+}
+
+/// Warps and jobs in one workspace: the warps' part, rules, jobs.
+struct JobRoom {
+  MaskWorkers workers;
+  std::size_t rules_at = 0;
+  std::size_t jobs_at = 0;
+  std::size_t bytes = 0;
+
+  JobRoom(const SegmentGrid& grid, std::uint32_t warps, std::uint32_t jobs)
+      : workers(grid.segment_extents(), warps),
+        rules_at(workers.workspace_bytes()),
+        jobs_at(rules_at + aligned(sizeof(LaneMaskRules))),
+        bytes(jobs_at + aligned(jobs * std::max(sizeof(MaskJob), sizeof(RestoreJob)))) {}
+  template <class T>
+  static T* at(void* workspace, std::size_t offset) {
+    return reinterpret_cast<T*>(static_cast<std::uint8_t*>(workspace) + offset);
+  }
+};
+
+unsigned job_blocks(std::uint32_t jobs) { return (jobs + kJobThreads - 1) / kJobThreads; }
+
+/// The workspace's counter set to 0, and its parts.
+cudaError_t start_workers(const MaskWorkers& workers, void* workspace, MaskScratch& scratch, cudaStream_t stream) {
+  scratch.counter = static_cast<std::uint32_t*>(workspace);
+  scratch.memory = static_cast<std::uint8_t*>(workspace) + kAlignment;
+  scratch.bytes_per_warp = workers.bytes_per_warp;
+  return cudaMemsetAsync(scratch.counter, 0, sizeof *scratch.counter, stream);
 }
 
 }  // namespace
 
+bool mask_cuda_serves(const SegmentExtents& e) {
+  const std::uint64_t plane = e[1] <= kMaxLaneCells && e[2] <= kMaxLaneCells ? e[1] * e[2] : kMaxLaneCells + 1;
+  return plane <= kMaxLaneCells && (plane == 0 || e[0] <= kMaxLaneCells / plane);
+}
+
 bool mask_cuda_serves(Element element, const SegmentGrid& grid) {
-  const auto number = static_cast<unsigned>(element);
-  const bool known = (number >= 1 && number <= 4) || (number >= 8 && number <= 11) || (number >= 16 && number <= 19);
-  if (!known) return false;
   for (std::size_t a = 0; a < 3; ++a) {
     if (grid.chunk[a] == 0 || grid.per_segment[a] == 0 || grid.per_segment[a] > kMostChunks ||
         grid.chunk[a] > kMaxLaneCells) {
       return false;
     }
   }
-  const SegmentExtents e = grid.segment_extents();
-  const std::uint64_t plane = e[1] * e[2];  // each below 2^38
-  return grid.per_segment[0] * grid.per_segment[1] * grid.per_segment[2] <= kMostChunks && e[1] <= kMaxLaneCells &&
-         e[2] <= kMaxLaneCells && plane <= kMaxLaneCells && (plane == 0 || e[0] <= kMaxLaneCells / plane) &&
-         grid.segments() <= kMostSegments;
+  return is_element(element) && grid.per_segment[0] * grid.per_segment[1] * grid.per_segment[2] <= kMostChunks &&
+         mask_cuda_serves(grid.segment_extents()) && grid.segments() <= kMostSegments;
+}
+
+MaskWorkers::MaskWorkers(const SegmentExtents& largest, std::uint32_t count)
+    : warps(count), bytes_per_warp(aligned(LaneMaskLayout(largest).bytes())) {}
+
+std::uint64_t MaskWorkers::workspace_bytes() const { return kAlignment + warps * bytes_per_warp; }
+
+cudaError_t mask_jobs_async(Element element, const MaskJob* jobs, std::uint32_t count, const MaskWorkers& workers,
+                            void* workspace, cudaStream_t stream) {
+  if (!is_element(element) || workers.warps == 0) return cudaErrorInvalidValue;
+  if (count == 0) return cudaSuccess;
+  MaskScratch scratch;
+  const cudaError_t error = start_workers(workers, workspace, scratch, stream);
+  if (error != cudaSuccess) return error;
+  return mask_launches(element).encode(jobs, count, scratch, std::min(workers.warps, count), stream);
+}
+
+cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uint32_t count, const MaskWorkers& workers,
+                               void* workspace, cudaStream_t stream) {
+  if (!is_element(element) || workers.warps == 0) return cudaErrorInvalidValue;
+  if (count == 0) return cudaSuccess;
+  MaskScratch scratch;
+  const cudaError_t error = start_workers(workers, workspace, scratch, stream);
+  if (error != cudaSuccess) return error;
+  return mask_launches(element).decode(jobs, count, scratch, std::min(workers.warps, count), stream);
+}
+
+cudaError_t clean_boxes_async(Element element, const SampleBoxes& boxes, const MaskWorkers& workers, void* workspace,
+                              cudaStream_t stream) {
+  if (!is_element(element) || workers.warps == 0) return cudaErrorInvalidValue;
+  if (boxes.count == 0) return cudaSuccess;
+  MaskScratch scratch;
+  const cudaError_t error = start_workers(workers, workspace, scratch, stream);
+  if (error != cudaSuccess) return error;
+  return mask_launches(element).clean(boxes, scratch, std::min(workers.warps, boxes.count), stream);
 }
 
 std::size_t mask_slot_bytes(Element element, const SegmentGrid& grid) {
@@ -89,9 +205,10 @@ cudaError_t mask_list_async(const LaneMaskRules& rules, const SegmentGrid& grid,
   return launch(&list_segments, {1, kLanes}, stream, rules.repeated, grid, scans, list, listed);
 }
 
-cudaError_t mask_workspace(Element element, const SegmentGrid& grid, std::uint32_t warps, std::size_t& bytes) {
+cudaError_t mask_workspace(Element element, const SegmentGrid& grid, std::uint32_t warps, std::uint32_t jobs,
+                           std::size_t& bytes) {
   if (!mask_cuda_serves(element, grid) || warps == 0) return cudaErrorInvalidValue;
-  bytes = workspace_bytes_of(grid, warps);
+  bytes = JobRoom(grid, warps, jobs).bytes;
   return cudaSuccess;
 }
 
@@ -99,31 +216,33 @@ cudaError_t mask_encode_async(const LaneMaskRules& rules, const SegmentGrid& gri
                               const SegmentScan* scans, const std::uint32_t* list, const std::uint32_t* listed,
                               std::uint32_t first, const MaskSlots& slots, std::uint32_t warps, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t stream) {
-  if (!mask_cuda_serves(rules.element, grid) || rules.fill_count > kMaxFillWords || warps == 0 ||
-      workspace_bytes < workspace_bytes_of(grid, warps)) {
+  if (!mask_cuda_serves(rules.element, grid) || rules.fill_count > kMaxFillWords || warps == 0)
     return cudaErrorInvalidValue;
-  }
+  const JobRoom room(grid, warps, slots.count);
+  if (workspace_bytes < room.bytes) return cudaErrorInvalidValue;
   if (slots.count == 0) return cudaSuccess;
-  const MaskScratch scratch = plan_scratch(grid, workspace);
-  const MaskTurn turn{scans, list, listed, first, mask_slot_bytes(rules.element, grid)};
-  const cudaError_t error = cudaMemsetAsync(scratch.counter, 0, sizeof *scratch.counter, stream);
+  const ListedSegments from{static_cast<const std::uint8_t*>(in), scans, list, listed, first,
+                            mask_slot_bytes(rules.element, grid)};
+  auto* const jobs = JobRoom::at<MaskJob>(workspace, room.jobs_at);
+  const cudaError_t error = launch(&make_mask_jobs, {job_blocks(slots.count), kJobThreads}, stream, rules, grid, from,
+                                   slots, jobs, JobRoom::at<LaneMaskRules>(workspace, room.rules_at));
   if (error != cudaSuccess) return error;
-  return mask_launches(rules.element)
-      .encode(rules, grid, in, turn, slots, scratch, std::min(warps, slots.count), stream);
+  return mask_jobs_async(rules.element, jobs, slots.count, room.workers, workspace, stream);
 }
 
 cudaError_t mask_decode_async(Element element, const SegmentGrid& grid, const std::uint8_t* in, std::uint64_t bytes,
                               const StoredMask* masks, std::uint32_t count, void* out, MaskDamage* damage,
                               std::uint32_t warps, void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
-  if (!mask_cuda_serves(element, grid) || warps == 0 || workspace_bytes < workspace_bytes_of(grid, warps)) {
-    return cudaErrorInvalidValue;
-  }
+  if (!mask_cuda_serves(element, grid) || warps == 0) return cudaErrorInvalidValue;
+  const JobRoom room(grid, warps, count);
+  if (workspace_bytes < room.bytes) return cudaErrorInvalidValue;
   if (count == 0) return cudaSuccess;
-  const MaskScratch scratch = plan_scratch(grid, workspace);
-  const cudaError_t error = cudaMemsetAsync(scratch.counter, 0, sizeof *scratch.counter, stream);
+  auto* const jobs = JobRoom::at<RestoreJob>(workspace, room.jobs_at);
+  const std::span<const std::uint8_t> stored(in, static_cast<std::size_t>(bytes));
+  const cudaError_t error = launch(&make_restore_jobs, {job_blocks(count), kJobThreads}, stream, element, grid, stored,
+                                   masks, count, static_cast<std::uint8_t*>(out), damage, jobs);
   if (error != cudaSuccess) return error;
-  return mask_launches(element).decode(grid, in, bytes, masks, count, out, damage, scratch, std::min(warps, count),
-                                       stream);
+  return restore_jobs_async(element, jobs, count, room.workers, workspace, stream);
 }
 
 }  // namespace quern::kernels

@@ -95,14 +95,17 @@ class SeenKeys {
 
 using RangeShared = ReduceShared<RangeKeys, kArrayThreads>;
 
+/// `ctas` CTAs for each array.
 template <class Traits>
-__global__ void __launch_bounds__(kArrayThreads)
-    find_range(const void* in, std::uint64_t elems, const __grid_constant__ FillValues fills, RangeKeys* out) {
+__global__ void __launch_bounds__(kArrayThreads) find_range(const __grid_constant__ SameArrays arrays, unsigned ctas,
+                                                            const __grid_constant__ FillValues fills, RangeKeys* out) {
   using Bits = typename Traits::Bits;
-  const DeviceArray<Bits> array(in);
+  const unsigned item = blockIdx.x / ctas;
+  const DeviceArray<Bits> array(arrays.at != nullptr ? arrays.at[item] : arrays.only);
   SeenKeys<Traits> seen(fills);
-  const std::uint64_t blocks = array_blocks(elems, sizeof(Bits));
-  for (std::uint64_t block = blockIdx.x; block < blocks; block += gridDim.x) visit_block(block, elems, seen, array);
+  const std::uint64_t blocks = array_blocks(arrays.elems, sizeof(Bits));
+  for (std::uint64_t block = blockIdx.x % ctas; block < blocks; block += ctas)
+    visit_block(block, arrays.elems, seen, array);
   RangeKeys keys = seen.result();
   reduce_cta<kArrayThreads>(keys, shared_memory<RangeShared>(), [](RangeKeys& a, const RangeKeys& b) {
     a.complement_of_min = std::max(a.complement_of_min, b.complement_of_min);
@@ -112,23 +115,31 @@ __global__ void __launch_bounds__(kArrayThreads)
   if (threadIdx.x != 0 || keys.valid == 0) return;
   using Word = unsigned long long;
   static_assert(sizeof(Word) == sizeof(std::uint64_t));
-  atomicMax(reinterpret_cast<Word*>(&out->complement_of_min), Word{keys.complement_of_min});
-  atomicMax(reinterpret_cast<Word*>(&out->max), Word{keys.max});
-  atomicAdd(reinterpret_cast<Word*>(&out->valid), Word{keys.valid});
+  RangeKeys& own = out[item];
+  atomicMax(reinterpret_cast<Word*>(&own.complement_of_min), Word{keys.complement_of_min});
+  atomicMax(reinterpret_cast<Word*>(&own.max), Word{keys.max});
+  atomicAdd(reinterpret_cast<Word*>(&own.valid), Word{keys.valid});
 }
 
 }  // namespace
 
-cudaError_t find_range_async(Element element, const void* in, std::uint64_t elems, const FillValues& fills,
-                             RangeKeys* out, cudaStream_t stream, unsigned max_ctas) {
+cudaError_t find_ranges_async(Element element, const SameArrays& arrays, const FillValues& fills, RangeKeys* out,
+                              cudaStream_t stream, unsigned max_ctas) {
   if (!is_element(element) || max_ctas == 0 || fills.count > FillValues::kMost) return cudaErrorInvalidValue;
-  const cudaError_t error = cudaMemsetAsync(out, 0, sizeof *out, stream);
-  if (error != cudaSuccess || elems == 0) return error;
+  const cudaError_t error = cudaMemsetAsync(out, 0, arrays.count * sizeof *out, stream);
+  if (error != cudaSuccess || arrays.elems == 0 || arrays.count == 0) return error;
   return with_element(element, [&](auto traits) {
     using Traits = decltype(traits);
-    const unsigned ctas = array_ctas(array_blocks(elems, sizeof(typename Traits::Bits)), max_ctas);
-    return launch(&find_range<Traits>, {ctas, kArrayThreads, sizeof(RangeShared)}, stream, in, elems, fills, out);
+    const std::uint64_t blocks = array_blocks(arrays.elems, sizeof(typename Traits::Bits));
+    const unsigned ctas = array_ctas(blocks, std::max(1u, max_ctas / arrays.count));
+    return launch(&find_range<Traits>, {ctas * arrays.count, kArrayThreads, sizeof(RangeShared)}, stream, arrays, ctas,
+                  fills, out);
   });
+}
+
+cudaError_t find_range_async(Element element, const void* in, std::uint64_t elems, const FillValues& fills,
+                             RangeKeys* out, cudaStream_t stream, unsigned max_ctas) {
+  return find_ranges_async(element, {nullptr, in, 1, elems}, fills, out, stream, max_ctas);
 }
 
 }  // namespace quern::kernels

@@ -8,4 +8,9 @@ const ChunkKernels* builtin_chunk_kernels(std::uint16_t codec_id) {
   return codec_id == codec::lorenzo::kCodecId ? &codec::lorenzo::lorenzo_chunk_kernels() : nullptr;
 }
 
+const ChunkKernels* builtin_chunk_kernels(std::string_view codec_name) {
+  const ChunkKernels& lorenzo = codec::lorenzo::lorenzo_chunk_kernels();
+  return codec_name == lorenzo.info().name ? &lorenzo : nullptr;
+}
+
 }  // namespace quern::cuda

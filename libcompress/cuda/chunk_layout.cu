@@ -9,8 +9,9 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 
-__device__ __forceinline__ kernels::CudaChunk chunk_in_window(const DeviceStream& stream, std::uint64_t local,
-                                                              std::uint64_t k) {
+/// Chunk k of the stream's segment `local`.
+__device__ __forceinline__ kernels::CudaChunk chunk_in_window(const DeviceStream& stream, std::uint64_t first_slot,
+                                                              std::uint64_t local, std::uint64_t k) {
   kernels::CudaChunk chunk;
   const SegmentLayout& layout = stream.layout;
   const std::uint64_t segment = stream.first_segment + local;
@@ -23,25 +24,27 @@ __device__ __forceinline__ kernels::CudaChunk chunk_in_window(const DeviceStream
   const std::uint64_t row = box.begin[1] - whole.begin[1];
   const std::uint64_t column = box.begin[2] - whole.begin[2];
   chunk.phase = static_cast<std::uint32_t>((row + column / kernels::kPairPiece) % kernels::kPairPieceEvery);
+  const std::uint64_t before = layout.first_chunk(segment) - layout.first_chunk(stream.first_segment);
+  chunk.slot = static_cast<std::uint32_t>(first_slot + before + k);
   return chunk;
 }
 
 __global__ void __launch_bounds__(kThreads)
     lay_out_chunks(const __grid_constant__ StreamTables tables, kernels::CudaChunk* chunks) {
-  const std::uint64_t slot = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
-  const std::uint64_t at = slot / tables.chunks;
+  const std::uint64_t place = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::uint64_t at = place / tables.chunks;
   const std::uint64_t stream = at / tables.segments;
   if (stream >= tables.count) return;
-  const std::uint64_t k = slot % tables.chunks;
-  chunks[slot] = chunk_in_window(tables.streams[stream], at % tables.segments, k);
+  const std::uint64_t k = place % tables.chunks;
+  chunks[place] = chunk_in_window(tables.streams[stream], stream * tables.slots, at % tables.segments, k);
 }
 
 }  // namespace
 
 cudaError_t lay_out_chunks_async(const StreamTables& tables, kernels::CudaChunk* chunks, cudaStream_t queue) {
-  const std::uint64_t slots = std::uint64_t{tables.count} * tables.segments * tables.chunks;
-  if (slots == 0) return cudaSuccess;
-  return kernels::launch(&lay_out_chunks, {static_cast<unsigned>((slots + kThreads - 1) / kThreads), kThreads}, queue,
+  const std::uint64_t places = std::uint64_t{tables.count} * tables.segments * tables.chunks;
+  if (places == 0) return cudaSuccess;
+  return kernels::launch(&lay_out_chunks, {static_cast<unsigned>((places + kThreads - 1) / kThreads), kThreads}, queue,
                          tables, chunks);
 }
 

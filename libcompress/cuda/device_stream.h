@@ -9,6 +9,7 @@
 #include <quern/dtype.h>
 #include <quern/status.h>
 
+#include "kernels/core/lane_mask_scan.h"
 #include "libcompress/format/layout.h"
 #include "libcompress/format/segment.h"
 
@@ -35,9 +36,25 @@ struct DeviceStream {
   std::uint64_t end = 0;          ///< found: where the last segment ends
   std::uint64_t index_bytes = 0;  ///< found: bytes of the segments' sizes in the trailer
   StatusCode status = StatusCode::ok;
-  std::uint32_t reserved = 0;
+  bool stored_only = false;  ///< no chunk may be coded
 
   alignas(16) std::uint8_t codec_state[kCodecStateBytes] = {};
+};
+
+/// Bytes of a codec's parameters in the header, at most.
+inline constexpr std::size_t kMostParamsBytes = 32;
+
+/// What is decided of a stream before its first byte.
+struct StreamPlan {
+  EnforcedBound enforced;
+  double range_min = 0.0;
+  double range_max = 0.0;
+  bool has_range = false;
+  kernels::LaneMaskRules mask;
+  std::uint16_t codec_id = 0;
+  std::uint16_t codec_version = 0;
+  std::uint32_t params_bytes = 0;
+  std::uint8_t params[kMostParamsBytes] = {};
 };
 
 struct SegmentRecord {
@@ -58,7 +75,8 @@ struct ChunkRecord {
 };
 
 /// The tables of a queue of kernels. Stream i has segments [i * segments, ...) and its segment s has chunks
-/// [(i * segments + s) * chunks, ...); places beyond what a stream has stay unused.
+/// [(i * segments + s) * chunks, ...); places beyond what a stream has stay unused. Slots have no gaps: chunk c of
+/// stream i, counted from its first segment's first, has slot i * slots + c.
 struct StreamTables {
   DeviceStream* streams = nullptr;
   SegmentRecord* segment_records = nullptr;
@@ -66,6 +84,7 @@ struct StreamTables {
   std::uint32_t count = 0;     ///< streams
   std::uint32_t segments = 0;  ///< of a stream, at most
   std::uint32_t chunks = 0;    ///< of a segment, at most
+  std::uint32_t slots = 0;     ///< chunks of a stream, at most
 };
 
 }  // namespace quern::cuda

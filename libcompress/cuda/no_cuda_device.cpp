@@ -1,5 +1,6 @@
-// What <quern/device.h> says in a build without CUDA.
+// What <quern/device.h> and <quern/device_arrays.h> say in a build without CUDA.
 #include <quern/device.h>
+#include <quern/device_arrays.h>
 
 namespace quern {
 namespace {
@@ -10,5 +11,9 @@ Status no_cuda() { return Status(StatusCode::device_unavailable, "this build of 
 
 Result<Vector<DeviceInfo>> cuda_devices() { return no_cuda(); }
 Result<std::unique_ptr<Device>> open_cuda_device(int) { return no_cuda(); }
+Result<std::unique_ptr<DeviceArrayCoder>> device_compressor(int, DType, const Shape&, const CompressOptions&) {
+  return no_cuda();
+}
+Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int, DType, const Shape&) { return no_cuda(); }
 
 }  // namespace quern

@@ -31,7 +31,7 @@ __device__ __forceinline__ StatusCode read_head(const WarpSegment& s, std::span<
 
 /// The table's entries to the chunk records; false when one of them, or their sum, is impossible.
 __device__ __forceinline__ bool read_table(const WarpSegment& s, std::span<const std::uint8_t> bytes,
-                                           const SegmentHead& head, bool has_codec) {
+                                           const SegmentHead& head) {
   const SegmentLayout& layout = s.stream->layout;
   const std::uint64_t count = layout.segment_chunks(s.number);
   const unsigned lane = WarpLanes::lane();
@@ -42,7 +42,7 @@ __device__ __forceinline__ bool read_table(const WarpSegment& s, std::span<const
     if (k >= count) continue;
     TableEntry entry;
     good = read_table_entry(bytes.subspan(head.table_at), layout, s.number, k, entry).ok() && good;
-    good = good && (has_codec || entry.form != ChunkForm::coded);
+    good = good && !(s.stream->stored_only && entry.form == ChunkForm::coded);
     stored[half] = entry.bytes;
     s.chunks[k].form = entry.form;
     s.chunks[k].stored = static_cast<std::uint32_t>(entry.bytes);
@@ -63,7 +63,7 @@ __device__ __forceinline__ bool read_table(const WarpSegment& s, std::span<const
   return !WarpLanes::any(!good) && end + kSegmentChecksumBytes == bytes.size();
 }
 
-__device__ __forceinline__ StatusCode read_segment(const WarpSegment& s, bool has_codec) {
+__device__ __forceinline__ StatusCode read_segment(const WarpSegment& s) {
   const SegmentRecord& record = *s.record;
   if (record.offset > s.stream->capacity || record.bytes > s.stream->capacity - record.offset)
     return StatusCode::truncated;
@@ -71,7 +71,7 @@ __device__ __forceinline__ StatusCode read_segment(const WarpSegment& s, bool ha
   SegmentHead head;
   const StatusCode status = read_head(s, bytes, head);
   if (status != StatusCode::ok) return status;
-  if (!read_table(s, bytes, head, has_codec)) return StatusCode::corrupt;
+  if (!read_table(s, bytes, head)) return StatusCode::corrupt;
   const std::uint64_t covered = record.bytes - kSegmentChecksumBytes;
   const std::uint64_t checksum = bound_checksum(s, bytes.data(), covered);
   if (checksum != ByteReader(bytes.subspan(covered)).u64()) return StatusCode::checksum_mismatch;
@@ -84,10 +84,10 @@ __device__ __forceinline__ StatusCode read_segment(const WarpSegment& s, bool ha
 
 /// A warp for each segment.
 __global__ void __launch_bounds__(kSegmentWarps* kLanes)
-    read_segments(const __grid_constant__ StreamTables tables, kernels::StoredChunk* stored, bool has_codec) {
+    read_segments(const __grid_constant__ StreamTables tables, kernels::StoredChunk* stored) {
   const WarpSegment s = segment_of_warp(tables);
   if (s.stream == nullptr) return;
-  const StatusCode status = s.stream->status != StatusCode::ok ? s.stream->status : read_segment(s, has_codec);
+  const StatusCode status = s.stream->status != StatusCode::ok ? s.stream->status : read_segment(s);
   __syncwarp();
   if (WarpLanes::lane() == 0) s.record->status = status;
   const std::uint64_t count = s.stream->layout.segment_chunks(s.number);
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes)
     kernels::StoredChunk chunk;
     if (status == StatusCode::ok && k < count && s.chunks[k].form == ChunkForm::coded)
       chunk = {s.stream->bytes + s.record->offset + s.chunks[k].offset, s.chunks[k].stored};
-    stored[s.first_slot + k] = chunk;
+    stored[s.first_place + k] = chunk;
   }
 }
 
@@ -123,13 +123,24 @@ __global__ void __launch_bounds__(kCopyThreads)
   }
 }
 
+constexpr StatusCode code_of(kernels::MaskDamage damage) {
+  switch (damage) {
+    case kernels::MaskDamage::none: return StatusCode::ok;
+    case kernels::MaskDamage::corrupt: return StatusCode::corrupt;
+    case kernels::MaskDamage::truncated: return StatusCode::truncated;
+    case kernels::MaskDamage::trailing: return StatusCode::trailing_data;
+  }
+  return StatusCode::internal;
+}
+
 struct JoinShared {
   std::uint64_t first[kJoinThreads / kLanes];
 };
 
 /// A CTA for each stream: the first segment that failed.
 __global__ void __launch_bounds__(kJoinThreads)
-    join_statuses(const __grid_constant__ StreamTables tables, const std::uint32_t* damaged) {
+    join_statuses(const __grid_constant__ StreamTables tables, const std::uint32_t* damaged,
+                  const kernels::MaskDamage* masks) {
   JoinShared& shared = kernels::shared_memory<JoinShared>();
   DeviceStream& stream = tables.streams[blockIdx.x];
   if (stream.status != StatusCode::ok) return;
@@ -138,6 +149,7 @@ __global__ void __launch_bounds__(kJoinThreads)
   std::uint64_t first = kNone;  // number and status of the first one that failed, as one number
   for (std::uint64_t s = threadIdx.x; s < stream.segments && first == kNone; s += kJoinThreads) {
     StatusCode status = tables.segment_records[base + s].status;
+    if (status == StatusCode::ok && masks != nullptr) status = code_of(masks[base + s]);
     const std::uint64_t count = stream.layout.segment_chunks(stream.first_segment + s);
     for (std::uint64_t k = 0; k < count && status == StatusCode::ok; ++k)
       if (damaged[(base + s) * tables.chunks + k] != 0) status = StatusCode::corrupt;
@@ -156,11 +168,9 @@ __global__ void __launch_bounds__(kJoinThreads)
 
 }  // namespace
 
-cudaError_t read_segments_async(const StreamTables& tables, kernels::StoredChunk* stored, bool has_codec,
-                                cudaStream_t queue) {
+cudaError_t read_segments_async(const StreamTables& tables, kernels::StoredChunk* stored, cudaStream_t queue) {
   if (tables.count == 0 || tables.segments == 0) return cudaSuccess;
-  return kernels::launch(&read_segments, {segment_blocks(tables), kSegmentWarps * kLanes}, queue, tables, stored,
-                         has_codec);
+  return kernels::launch(&read_segments, {segment_blocks(tables), kSegmentWarps * kLanes}, queue, tables, stored);
 }
 
 cudaError_t copy_plain_chunks_async(const StreamTables& tables, const kernels::CudaChunk* chunks, cudaStream_t queue) {
@@ -169,9 +179,11 @@ cudaError_t copy_plain_chunks_async(const StreamTables& tables, const kernels::C
   return kernels::launch(&copy_plain_chunks, {static_cast<unsigned>(slots), kCopyThreads}, queue, tables, chunks);
 }
 
-cudaError_t join_statuses_async(const StreamTables& tables, const std::uint32_t* damaged, cudaStream_t queue) {
+cudaError_t join_statuses_async(const StreamTables& tables, const std::uint32_t* damaged,
+                                const kernels::MaskDamage* masks, cudaStream_t queue) {
   if (tables.count == 0) return cudaSuccess;
-  return kernels::launch(&join_statuses, {tables.count, kJoinThreads, sizeof(JoinShared)}, queue, tables, damaged);
+  return kernels::launch(&join_statuses, {tables.count, kJoinThreads, sizeof(JoinShared)}, queue, tables, damaged,
+                         masks);
 }
 
 }  // namespace quern::cuda

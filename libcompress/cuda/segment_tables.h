@@ -14,6 +14,7 @@ struct TableShape {
   std::uint32_t streams = 1;
   std::uint32_t segments = 0;
   std::uint32_t chunks = 0;
+  std::uint32_t slots = 0;  ///< chunks of a stream
 
   std::uint64_t segment_places() const { return std::uint64_t{streams} * segments; }
   std::uint64_t chunk_places() const { return segment_places() * chunks; }
@@ -38,7 +39,8 @@ struct SegmentTables {
         boxes(workspace.add<kernels::CudaChunk>(shape.chunk_places())) {}
 
   StreamTables bind(std::uint8_t* memory) const {
-    return {streams.at(memory), segments.at(memory), chunks.at(memory), shape.streams, shape.segments, shape.chunks};
+    return {streams.at(memory), segments.at(memory), chunks.at(memory), shape.streams,
+            shape.segments,     shape.chunks,        shape.slots};
   }
 };
 

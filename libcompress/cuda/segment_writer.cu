@@ -29,6 +29,7 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes)
   const SegmentLayout& layout = s.stream->layout;
   const std::uint64_t count = layout.segment_chunks(s.number);
   const unsigned lane = WarpLanes::lane();
+  const std::uint32_t* const sizes = coded + first_slot(tables, s);
   std::uint32_t raw[2] = {0, 0};
   std::uint32_t stored[2] = {0, 0};
   for (unsigned half = 0; half < 2; ++half) {
@@ -36,7 +37,7 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes)
     if (k >= count) continue;
     ChunkRecord& chunk = s.chunks[k];
     raw[half] = static_cast<std::uint32_t>(raw_chunk_bytes(layout, s.number, k));
-    const std::uint32_t bytes = chunk.all_masked ? 0 : coded[s.first_slot + k];
+    const std::uint32_t bytes = chunk.all_masked ? 0 : sizes[k];
     chunk.form = chunk.all_masked ? ChunkForm::masked : bytes < raw[half] ? ChunkForm::coded : ChunkForm::raw;
     stored[half] = bytes < raw[half] ? bytes : raw[half];
   }
@@ -136,15 +137,16 @@ __device__ __forceinline__ void copy_raw_chunk(const DeviceStream& stream, const
 /// A CTA for each chunk: its bytes to their place, and their check.
 __global__ void __launch_bounds__(kCopyThreads)
     write_chunks(const __grid_constant__ StreamTables tables, const __grid_constant__ ChunkSlots slots) {
-  const std::uint64_t slot = blockIdx.x;
-  const WarpSegment s = segment_at(tables, slot / tables.chunks);
-  const std::uint64_t k = slot % tables.chunks;
+  const std::uint64_t place = blockIdx.x;
+  const WarpSegment s = segment_at(tables, place / tables.chunks);
+  const std::uint64_t k = place % tables.chunks;
   if (s.stream == nullptr || s.stream->status != StatusCode::ok || k >= s.stream->layout.segment_chunks(s.number))
     return;
   ChunkRecord& chunk = s.chunks[k];
   std::uint8_t* const to = s.stream->bytes + s.record->offset + chunk.offset;
   if (chunk.form == ChunkForm::coded)
-    kernels::copy_bytes(to, slots.slots + slot * slots.slot_bytes, chunk.stored, threadIdx.x, kCopyThreads);
+    kernels::copy_bytes(to, slots.slots + (first_slot(tables, s) + k) * slots.slot_bytes, chunk.stored, threadIdx.x,
+                        kCopyThreads);
   if (chunk.form == ChunkForm::raw) copy_raw_chunk(*s.stream, s.stream->layout.chunk_box(s.number, k), to);
   __syncthreads();
   if (threadIdx.x >= kLanes) return;

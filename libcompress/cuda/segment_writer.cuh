@@ -10,7 +10,7 @@
 
 namespace quern::cuda {
 
-/// Where a codec left the chunks: chunk q in slot q, in `coded[q]` bytes.
+/// Where a codec left the chunks: slot s holds `coded[s]` bytes.
 struct ChunkSlots {
   const std::uint8_t* slots = nullptr;
   std::uint64_t slot_bytes = 0;

@@ -28,7 +28,7 @@ StagedDecoder::StagedDecoder(const Header& header, const SegmentLayout& layout, 
   window_bytes_ = largest_span(layout, segments) * element_bytes_;
   stream_bytes_ = segments == 0 ? 0 : segments * max_segment_bytes(layout, 0);
   const auto chunks = segments == 0 ? 0 : static_cast<std::uint32_t>(layout.segment_chunks(0));
-  tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks}, workspace_);
+  tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks, 0}, workspace_);
   stored_ = workspace_.add<kernels::StoredChunk>(tables_.shape.chunk_places());
   damaged_ = workspace_.add<std::uint32_t>(tables_.shape.chunk_places());
   values_ = workspace_.add<std::uint8_t>(window_bytes_);
@@ -107,10 +107,10 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
       error = cudaMemcpyAsync(tables.streams, lane.tables.data(), static_cast<std::size_t>(tables_.chunks.offset),
                               cudaMemcpyHostToDevice, queue);
     if (error == cudaSuccess) error = lay_out_chunks_async(tables, boxes, queue);
-    if (error == cudaSuccess) error = read_segments_async(tables, stored_.at(device), true, queue);
+    if (error == cudaSuccess) error = read_segments_async(tables, stored_.at(device), queue);
     if (error == cudaSuccess) error = kernels_.decode(places, stored_.at(device), damaged_.at(device), queue);
     if (error == cudaSuccess) error = copy_plain_chunks_async(tables, boxes, queue);
-    if (error == cudaSuccess) error = join_statuses_async(tables, damaged_.at(device), queue);
+    if (error == cudaSuccess) error = join_statuses_async(tables, damaged_.at(device), nullptr, queue);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(lane.tables.data(), tables.streams, static_cast<std::size_t>(tables_.chunks.offset),
                               cudaMemcpyDeviceToHost, queue);

@@ -30,7 +30,8 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
   stream_bytes_ =
       segments == 0 ? 0 : segments * (max_segment_bytes(layout, 0) + varint_bytes(max_segment_bytes(layout, 0)));
   const auto chunks = segments == 0 ? 0 : static_cast<std::uint32_t>(layout.segment_chunks(0));
-  tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks}, workspace_);
+  tables_ = SegmentTables(
+      {1, static_cast<std::uint32_t>(segments), chunks, static_cast<std::uint32_t>(segments) * chunks}, workspace_);
   sizes_ = workspace_.add<std::uint32_t>(tables_.shape.chunk_places());
   values_ = workspace_.add<std::uint8_t>(window_bytes_);
   slots_ = workspace_.add<std::uint8_t>(tables_.shape.chunk_places() * slot_bytes_);
@@ -118,7 +119,8 @@ Status StagedEncoder::enqueue(Lane& lane, std::uint64_t values_bytes) {
       error = cudaMemsetAsync(tables.segment_records, 0,
                               static_cast<std::size_t>(tables_.boxes.offset - tables_.segments.offset), queue);
     if (error == cudaSuccess) error = lay_out_chunks_async(tables, tables_.boxes.at(device), queue);
-    if (error == cudaSuccess) error = kernels_.encode(places, slots_.at(device), slot_bytes_, sizes_.at(device), queue);
+    if (error == cudaSuccess)
+      error = kernels_.encode(places, slots_.at(device), slot_bytes_, {}, sizes_.at(device), queue);
     if (error == cudaSuccess) error = place_segments_async(tables, slots, 0, queue);
     if (error == cudaSuccess) error = write_segments_async(tables, slots, queue);
     if (error == cudaSuccess)

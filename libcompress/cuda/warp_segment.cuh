@@ -21,8 +21,8 @@ struct WarpSegment {
   DeviceStream* stream = nullptr;  ///< null: there is no such segment
   SegmentRecord* record = nullptr;
   ChunkRecord* chunks = nullptr;
-  std::uint64_t first_slot = 0;
-  std::uint64_t number = 0;  ///< within the stream
+  std::uint64_t first_place = 0;  ///< of its chunks
+  std::uint64_t number = 0;       ///< within the stream
 };
 
 /// The segment at place `at` of the tables.
@@ -33,10 +33,17 @@ __device__ __forceinline__ WarpSegment segment_at(const StreamTables& tables, st
   if (stream >= tables.count || local >= tables.streams[stream].segments) return s;
   s.stream = tables.streams + stream;
   s.record = tables.segment_records + at;
-  s.first_slot = at * tables.chunks;
-  s.chunks = tables.chunk_records + s.first_slot;
+  s.first_place = at * tables.chunks;
+  s.chunks = tables.chunk_records + s.first_place;
   s.number = s.stream->first_segment + local;
   return s;
+}
+
+/// Slot of a segment's first chunk; the others follow.
+__device__ __forceinline__ std::uint64_t first_slot(const StreamTables& tables, const WarpSegment& s) {
+  const auto stream = static_cast<std::uint64_t>(s.stream - tables.streams);
+  const SegmentLayout& layout = s.stream->layout;
+  return stream * tables.slots + layout.first_chunk(s.number) - layout.first_chunk(s.stream->first_segment);
 }
 
 __device__ __forceinline__ WarpSegment segment_of_warp(const StreamTables& tables) {

@@ -4,73 +4,62 @@
 namespace quern {
 namespace {
 
-struct Message {
-  StatusCode code;
-  const char* text;
-};
-
-Message message_of(FormatFault what) {
+const char* message_of(FormatFault what) {
   using enum FormatFault;
-  using enum StatusCode;
   switch (what) {
     case none: break;
-    case too_few_bytes: return {truncated, "{0} bytes are needed where {1} are left"};
-    case ends_inside_number: return {truncated, "the data ends inside a number, at byte {0}"};
-    case number_too_large: return {corrupt, "a number does not fit in 64 bits"};
-    case number_not_shortest: return {corrupt, "a number is not in its shortest form"};
-    case number_above_limit: return {corrupt, "a number is {0}, above its limit of {1}"};
-    case bytes_left_over: return {corrupt, "{0} bytes are left over"};
+    case too_few_bytes: return "{0} bytes are needed where {1} are left";
+    case ends_inside_number: return "the data ends inside a number, at byte {0}";
+    case number_too_large: return "a number does not fit in 64 bits";
+    case number_not_shortest: return "a number is not in its shortest form";
+    case number_above_limit: return "a number is {0}, above its limit of {1}";
+    case bytes_left_over: return "{0} bytes are left over";
 
-    case not_a_stream:
-      return {bad_magic, "these bytes do not begin a quern stream (or were changed as if they were text)"};
-    case header_size_impossible: return {corrupt, "the header claims {0} bytes; {1} is the limit"};
-    case header_incomplete: return {truncated, "the header has {0} bytes of {1}"};
-    case header_damaged: return {checksum_mismatch, "the header is damaged: its checksum does not match"};
-    case header_ends_early: return {corrupt, "the header ends before its fields do"};
-    case other_version:
-      return {unsupported_version,
-              "the stream is of experimental format {0}.{1}; read it with the release that wrote it"};
-    case unknown_features: return {unsupported, "the stream needs features this build does not know (bits {0})"};
-    case unknown_dtype: return {corrupt, "the header names element type {0}, which does not exist"};
-    case too_many_axes: return {corrupt, "the header's array has {0} axes; at most {1} are possible"};
-    case too_many_elements: return {corrupt, "the header's shape has more elements than sizes can hold"};
-    case unknown_bound_kind: return {corrupt, "the header names an unknown kind of bound"};
-    case bound_kind_not_enforceable: return {corrupt, "the header's enforced bound is of a kind no codec works under"};
-    case requested_bound_impossible: return {corrupt, "the header's requested bound is impossible"};
-    case lossless_with_value: return {corrupt, "the header gives a value to a lossless bound"};
-    case enforced_bound_missing: return {corrupt, "the header lacks the enforced bound"};
-    case enforced_bound_impossible: return {corrupt, "the header's enforced bound is impossible"};
-    case value_range_impossible: return {corrupt, "the header's value range is impossible"};
-    case grid_does_not_fit: return {corrupt, "the header's chunk grid does not fit the array"};
+    case not_a_stream: return "these bytes do not begin a quern stream (or were changed as if they were text)";
+    case header_size_impossible: return "the header claims {0} bytes; {1} is the limit";
+    case header_incomplete: return "the header has {0} bytes of {1}";
+    case header_damaged: return "the header is damaged: its checksum does not match";
+    case header_ends_early: return "the header ends before its fields do";
+    case other_version: return "the stream is of experimental format {0}.{1}; read it with the release that wrote it";
+    case unknown_features: return "the stream needs features this build does not know (bits {0})";
+    case unknown_dtype: return "the header names element type {0}, which does not exist";
+    case too_many_axes: return "the header's array has {0} axes; at most {1} are possible";
+    case too_many_elements: return "the header's shape has more elements than sizes can hold";
+    case unknown_bound_kind: return "the header names an unknown kind of bound";
+    case bound_kind_not_enforceable: return "the header's enforced bound is of a kind no codec works under";
+    case requested_bound_impossible: return "the header's requested bound is impossible";
+    case lossless_with_value: return "the header gives a value to a lossless bound";
+    case enforced_bound_missing: return "the header lacks the enforced bound";
+    case enforced_bound_impossible: return "the header's enforced bound is impossible";
+    case value_range_impossible: return "the header's value range is impossible";
+    case grid_does_not_fit: return "the header's chunk grid does not fit the array";
 
-    case segment_size_impossible: return {corrupt, "segment {0}: its size, {1} bytes, is impossible"};
-    case segment_head_cut: return {truncated, "segment {0}: the stream ends inside its table or mask"};
-    case segment_head_damaged: return {checksum_mismatch, "segment {0}: its table or mask is damaged"};
-    case chunk_size_impossible:
-      return {corrupt, "segment {0}, chunk {1}: its stored size is not below that of its values"};
-    case chunk_cut: return {truncated, "segment {0}, chunk {1}: the stream ends before it does"};
-    case chunk_damaged: return {checksum_mismatch, "segment {0}, chunk {1} is damaged: its checksum does not match"};
-    case segment_damaged: return {checksum_mismatch, "segment {0}: its checksum does not match"};
-    case segment_cut: return {truncated, "segment {0}: the stream ends inside it"};
-    case segment_too_long: return {corrupt, "segment {0}: it is longer than its table says"};
+    case segment_size_impossible: return "segment {0}: its size, {1} bytes, is impossible";
+    case segment_head_cut: return "segment {0}: the stream ends inside its table or mask";
+    case segment_head_damaged: return "segment {0}: its table or mask is damaged";
+    case chunk_size_impossible: return "segment {0}, chunk {1}: its stored size is not below that of its values";
+    case chunk_cut: return "segment {0}, chunk {1}: the stream ends before it does";
+    case chunk_damaged: return "segment {0}, chunk {1} is damaged: its checksum does not match";
+    case segment_damaged: return "segment {0}: its checksum does not match";
+    case segment_cut: return "segment {0}: the stream ends inside it";
+    case segment_too_long: return "segment {0}: it is longer than its table says";
 
-    case trailer_missing: return {truncated, "the stream has no trailer: {0} bytes are left for it"};
-    case footer_missing: return {truncated, "the data does not end as a stream does; its end may be missing"};
-    case footer_sizes_impossible: return {corrupt, "the trailer's sizes are impossible"};
-    case index_sizes_missing: return {corrupt, "the trailer does not have one size for each of {0} segments"};
-    case trailer_damaged: return {checksum_mismatch, "the trailer is damaged: its checksum does not match"};
-    case index_above_stream: return {corrupt, "the trailer's sizes add up to more than the stream"};
-    case index_not_the_stream: return {corrupt, "the trailer's sizes do not add up to the stream"};
+    case trailer_missing: return "the stream has no trailer: {0} bytes are left for it";
+    case footer_missing: return "the data does not end as a stream does; its end may be missing";
+    case footer_sizes_impossible: return "the trailer's sizes are impossible";
+    case index_sizes_missing: return "the trailer does not have one size for each of {0} segments";
+    case trailer_damaged: return "the trailer is damaged: its checksum does not match";
+    case index_above_stream: return "the trailer's sizes add up to more than the stream";
+    case index_not_the_stream: return "the trailer's sizes do not add up to the stream";
   }
-  return {internal, "a fault without a name"};
+  return "a fault without a name";
 }
 
 }  // namespace
 
 Status status_of(const Fault& fault) {
   if (fault.ok()) return {};
-  const Message message = message_of(fault.what);
-  return Status(message.code, message.text, static_cast<std::int64_t>(fault.first),
+  return Status(code_of(fault.what), message_of(fault.what), static_cast<std::int64_t>(fault.first),
                 static_cast<std::int64_t>(fault.second));
 }
 

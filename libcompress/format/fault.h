@@ -64,6 +64,55 @@ struct Fault {
   constexpr bool ok() const { return what == FormatFault::none; }
 };
 
+/// What kind of failure a fault is.
+constexpr StatusCode code_of(FormatFault what) {
+  using enum FormatFault;
+  switch (what) {
+    case none: return StatusCode::ok;
+    case not_a_stream: return StatusCode::bad_magic;
+    case too_few_bytes:
+    case ends_inside_number:
+    case header_incomplete:
+    case segment_head_cut:
+    case chunk_cut:
+    case segment_cut:
+    case trailer_missing:
+    case footer_missing: return StatusCode::truncated;
+    case header_damaged:
+    case segment_head_damaged:
+    case chunk_damaged:
+    case segment_damaged:
+    case trailer_damaged: return StatusCode::checksum_mismatch;
+    case other_version: return StatusCode::unsupported_version;
+    case unknown_features: return StatusCode::unsupported;
+    case number_too_large:
+    case number_not_shortest:
+    case number_above_limit:
+    case bytes_left_over:
+    case header_size_impossible:
+    case header_ends_early:
+    case unknown_dtype:
+    case too_many_axes:
+    case too_many_elements:
+    case unknown_bound_kind:
+    case bound_kind_not_enforceable:
+    case requested_bound_impossible:
+    case lossless_with_value:
+    case enforced_bound_missing:
+    case enforced_bound_impossible:
+    case value_range_impossible:
+    case grid_does_not_fit:
+    case segment_size_impossible:
+    case chunk_size_impossible:
+    case segment_too_long:
+    case footer_sizes_impossible:
+    case index_sizes_missing:
+    case index_above_stream:
+    case index_not_the_stream: return StatusCode::corrupt;
+  }
+  return StatusCode::internal;
+}
+
 /// The same in words.
 Status status_of(const Fault& fault);
 

@@ -96,7 +96,7 @@ constexpr SegmentLayout::SegmentLayout(const ChunkGrid& grid, DType dtype)
     per_segment_[a] = std::max<std::uint64_t>(1, std::min(per_segment_[a], chunk_counts_[a]));
     segment_counts_[a] = (chunk_counts_[a] + per_segment_[a] - 1) / per_segment_[a];
   }
-  while (band_axis_ < 2 && grid_.extents[band_axis_] == 1) ++band_axis_;
+  band_axis_ = grid_.extents[0] != 1 ? 0 : grid_.extents[1] != 1 ? 1 : 2;
 }
 
 constexpr Index3 SegmentLayout::segment_index(std::uint64_t segment) const {

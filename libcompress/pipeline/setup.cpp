@@ -6,6 +6,7 @@
 
 #include "libcompress/format/limits.h"
 #include "libcompress/format/segment.h"
+#include "libcompress/format/stored_grid.h"
 #include "libcompress/format/trailer.h"
 #include "libcompress/format/writer.h"
 #include "libcompress/pipeline/boxes.h"
@@ -15,7 +16,6 @@ namespace quern {
 namespace {
 
 constexpr std::uint64_t kSampleBytes = UINT64_C(64) << 20;
-constexpr std::uint64_t kStoredChunkBytes = 32768;
 
 struct Choice {
   const ArrayCodec* codec = nullptr;  // null: stored
@@ -112,6 +112,11 @@ Status check_options(DType dtype, const CompressOptions& options, const Registry
   QUERN_RETURN_IF_ERROR(options.bound.check(dtype));
   if (options.codec != "auto" && registry.by_name(options.codec) == nullptr)
     return Status(StatusCode::unknown_codec, "there is no codec of that name; `quern list codecs` names them");
+  return check_options(dtype, options);
+}
+
+Status check_options(DType dtype, const CompressOptions& options) {
+  QUERN_RETURN_IF_ERROR(options.bound.check(dtype));
   if (options.goal != "ratio" && options.goal != "psnr" && options.goal != "speed")
     return Status(StatusCode::invalid_argument, "the goal must be ratio, psnr or speed");
   if (options.fill_bits.size() > kMaxFillValues)
@@ -131,13 +136,13 @@ Status check_options(DType dtype, const CompressOptions& options, const Registry
   return {};
 }
 
-std::uint64_t worst_stream_bytes(const StreamSetup& setup) {
-  const SegmentLayout& layout = setup.layout;
-  const std::uint64_t bytes = setup.header_bytes.size() + kFooterBytes;
+std::uint64_t worst_stream_bytes(const SegmentLayout& layout, std::uint64_t header_bytes) {
+  const std::uint64_t bytes = header_bytes + kFooterBytes;
   if (layout.segments() == 0) return bytes;
+  const auto& extents = layout.grid().extents;
   const Framing framing = framing_of(layout);
   return bytes + layout.segments() * framing.per_segment + layout.chunks() * framing.per_chunk +
-         setup.header.shape.elems() * dtype_bytes(setup.header.dtype);
+         extents[0] * extents[1] * extents[2] * dtype_bytes(layout.dtype());
 }
 
 Result<StreamSetup> make_stored_setup(const SetupRequest& request) {
@@ -146,9 +151,7 @@ Result<StreamSetup> make_stored_setup(const SetupRequest& request) {
   setup.header.codec_id = kStoredCodecId;
   setup.header.codec_version = 1;
   setup.codec_name = "stored";
-  const std::uint64_t elems = request.shape.elems();
-  const std::uint64_t chunk = kStoredChunkBytes / dtype_bytes(request.dtype);
-  setup.header.grid = {{1, 1, elems}, {1, 1, std::clamp<std::uint64_t>(elems, 1, chunk)}};
+  setup.header.grid = stored_grid(request.shape.elems(), request.dtype);
   QUERN_RETURN_IF_ERROR(finish_setup(setup));
   return setup;
 }
@@ -183,7 +186,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
   QUERN_RETURN_IF_ERROR(finish_setup(setup));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
                          max_stream_bytes(request.dtype, request.shape, request.options->metadata.size()));
-  const std::uint64_t worst = worst_stream_bytes(setup);
+  const std::uint64_t worst = worst_stream_bytes(setup.layout, setup.header_bytes.size());
   setup.must_save = worst > limit ? worst - limit : 0;
   return setup;
 }

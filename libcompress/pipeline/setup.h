@@ -41,7 +41,8 @@ struct StreamSetup {
 /// Elements of the sample for an array: the first 64 MiB.
 std::uint64_t sample_elems(DType dtype, const Shape& shape);
 
-/// Fails on options that make no sense, before anything is read.
+/// Fails on options that make no sense, before anything is read; without a registry, whatever the codec's name.
+Status check_options(DType dtype, const CompressOptions& options);
 Status check_options(DType dtype, const CompressOptions& options, const Registry& registry);
 
 /// Chooses the codec and lets it plan with at most `max_chunks`.
@@ -54,7 +55,7 @@ Result<StreamSetup> make_cautious_setup(const SetupRequest& request, const Strea
 /// A setup that stores every chunk raw.
 Result<StreamSetup> make_stored_setup(const SetupRequest& request);
 
-/// Upper limit of the bytes of a stream written with this setup.
-std::uint64_t worst_stream_bytes(const StreamSetup& setup);
+/// Upper limit of the bytes of a stream of that layout, of which the header takes `header_bytes`.
+std::uint64_t worst_stream_bytes(const SegmentLayout& layout, std::uint64_t header_bytes);
 
 }  // namespace quern

@@ -95,7 +95,8 @@ class DeviceGrid {
       const std::size_t first = offset / element_bytes(c.rules.element);
       const std::uint64_t x = first % c.grid.extents[2];
       const std::uint64_t y = first / c.grid.extents[2] % c.grid.extents[1];
-      out.push_back({elements + offset, box, static_cast<std::uint32_t>((y + x / kLanes) % 8)});
+      out.push_back({elements + offset, box, static_cast<std::uint32_t>((y + x / kLanes) % 8),
+                     static_cast<std::uint32_t>(out.size())});
     });
     return out;
   }

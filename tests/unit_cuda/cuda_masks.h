@@ -116,7 +116,7 @@ class MaskCudaTest : public quern::testing::CudaTest {
     ASSERT_TRUE(kernels::mask_cuda_serves(W::kElement, array.grid));
     const std::size_t slot_bytes = kernels::mask_slot_bytes(W::kElement, array.grid);
     std::size_t workspace_bytes = 0;
-    ASSERT_EQ(kernels::mask_workspace(W::kElement, array.grid, kWarps, workspace_bytes), cudaSuccess);
+    ASSERT_EQ(kernels::mask_workspace(W::kElement, array.grid, kWarps, kSlots, workspace_bytes), cudaSuccess);
     Stream stream;
     DeviceBuffer<Word> in(array.words);
     DeviceBuffer<kernels::SegmentScan> scans(segments);
@@ -197,7 +197,9 @@ class MaskCudaTest : public quern::testing::CudaTest {
   std::vector<MaskDamage> decode(const SegmentGrid& grid, const std::vector<std::uint8_t>& bytes,
                                  const std::vector<kernels::StoredMask>& masks, std::vector<typename W::Word>& words) {
     std::size_t workspace_bytes = 0;
-    EXPECT_EQ(kernels::mask_workspace(W::kElement, grid, kWarps, workspace_bytes), cudaSuccess);
+    EXPECT_EQ(
+        kernels::mask_workspace(W::kElement, grid, kWarps, static_cast<std::uint32_t>(masks.size()), workspace_bytes),
+        cudaSuccess);
     Stream stream;
     DeviceBuffer<typename W::Word> out(words);
     DeviceBuffer<std::uint8_t> in(bytes), workspace(workspace_bytes);

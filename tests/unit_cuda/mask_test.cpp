@@ -88,9 +88,9 @@ TEST_F(MaskCuda, WrongArguments_AreRefused) {
   const SegmentGrid grid{{4, 40, 64}, {4, 8, 32}, {1, 5, 2}};
   kernels::LaneMaskRules rules;
   std::size_t bytes = 0;
-  EXPECT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 0, bytes), cudaErrorInvalidValue);
-  EXPECT_EQ(kernels::mask_workspace(static_cast<kernels::Element>(7), grid, 1, bytes), cudaErrorInvalidValue);
-  ASSERT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 2, bytes), cudaSuccess);
+  EXPECT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 0, 1, bytes), cudaErrorInvalidValue);
+  EXPECT_EQ(kernels::mask_workspace(static_cast<kernels::Element>(7), grid, 1, 1, bytes), cudaErrorInvalidValue);
+  ASSERT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 2, 0, bytes), cudaSuccess);
   kernels::MaskSlots slots;
   slots.count = 1;
   EXPECT_EQ(kernels::mask_encode_async(rules, grid, nullptr, nullptr, nullptr, nullptr, 0, slots, 2, nullptr, bytes - 1,

@@ -12,6 +12,7 @@
 #include "libcompress/cuda/chunk_layout.cuh"
 #include "libcompress/cuda/segment_reader.cuh"
 #include "libcompress/cuda/segment_writer.cuh"
+#include "libcompress/format/checksum.h"
 #include "libcompress/format/segment.h"
 #include "tests/simt/cuda_test.h"
 
@@ -39,11 +40,12 @@ struct Tables {
     chunks.put(std::vector<ChunkRecord>(chunks.count()));
   }
   StreamTables bind() {
-    return {streams.data(), records.data(),   chunks.data(), static_cast<std::uint32_t>(streams.count()),
-            segments,       kMaxSegmentChunks};
+    return {streams.data(), records.data(),    chunks.data(), static_cast<std::uint32_t>(streams.count()),
+            segments,       kMaxSegmentChunks, slots};
   }
 
   std::uint32_t segments;
+  std::uint32_t slots = segments * static_cast<std::uint32_t>(kMaxSegmentChunks);
   DeviceBuffer<DeviceStream> streams;
   DeviceBuffer<SegmentRecord> records;
   DeviceBuffer<ChunkRecord> chunks;
@@ -77,6 +79,8 @@ TEST_F(SegmentKernels, Layout_BoxesAndPhasesInWindows) {
           continue;
         }
         const GridBox box = layout.chunk_box(segment, k), whole = layout.segment_box(segment);
+        ASSERT_EQ(chunk.slot, i * 7 * kMaxSegmentChunks + layout.first_chunk(segment) -
+                                  layout.first_chunk(streams[i].first_segment) + k);
         ASSERT_EQ(chunk.box.extents, box.extents);
         ASSERT_EQ(chunk.box.strides, (std::array<std::uint64_t, 2>{50 * 5000, 5000}));
         ASSERT_EQ(static_cast<std::uint8_t*>(chunk.values) - values.data(),
@@ -232,9 +236,9 @@ class ReadSegments : public SegmentKernels {
     DeviceBuffer<std::uint32_t> device_flags(flags);
     Stream stream;
     EXPECT_EQ(lay_out_chunks_async(tables.bind(), boxes.data(), stream), cudaSuccess);
-    EXPECT_EQ(read_segments_async(tables.bind(), stored.data(), true, stream), cudaSuccess);
+    EXPECT_EQ(read_segments_async(tables.bind(), stored.data(), stream), cudaSuccess);
     EXPECT_EQ(copy_plain_chunks_async(tables.bind(), boxes.data(), stream), cudaSuccess);
-    EXPECT_EQ(join_statuses_async(tables.bind(), device_flags.data(), stream), cudaSuccess);
+    EXPECT_EQ(join_statuses_async(tables.bind(), device_flags.data(), nullptr, stream), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     values_read_ = out.get();
     return tables.streams.get()[0].status;
@@ -285,6 +289,28 @@ TEST_F(ReadSegments, AnotherPlaceOrAByteLess_IsRefused) {
   records = records_;
   --records[37].bytes;
   EXPECT_EQ(read(records), StatusCode::corrupt);
+}
+
+TEST_F(ReadSegments, TablesThatDoNotAddUp_AreRefused) {
+  // Every check is right; what the table says of chunk 3 is not what is there.
+  const std::size_t width = chunk_size_width(layout_);
+  const std::size_t entry = segment_size_width(layout_) + 1 + 3 * table_entry_bytes(layout_);
+  const std::size_t head = segment_size_width(layout_) + 1 + 64 * table_entry_bytes(layout_);
+  const auto whole = bytes_;
+  for (const std::size_t s : {std::size_t{0}, std::size_t{40}})
+    for (const unsigned size : {0u, 1u, 15u}) {
+      bytes_ = whole;
+      const std::span<std::uint8_t> segment{bytes_.data() + records_[s].offset,
+                                            static_cast<std::size_t>(records_[s].bytes)};
+      for (std::size_t i = 0; i < width; ++i) segment[entry + i] = static_cast<std::uint8_t>(i == 0 ? size : 0);
+      const auto seal = [&](std::size_t at, std::size_t bytes) {
+        const std::uint64_t check = bound_checksum64(kChecksum, s, segment.first(at));
+        for (std::size_t i = 0; i < bytes; ++i) segment[at + i] = static_cast<std::uint8_t>(check >> (8 * i));
+      };
+      seal(head, kHeadCheckBytes);
+      seal(segment.size() - kSegmentChecksumBytes, kSegmentChecksumBytes);
+      EXPECT_EQ(read(records_), StatusCode::corrupt) << s << " " << size;
+    }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "kernels/core/mask_find.h"
 #include "kernels/core/mask_patterns.h"
 #include "libcompress/pipeline/mask/mask.h"
+#include "libcompress/pipeline/mask/mask_rules.h"
 #include "libcompress/pipeline/mask/scan.h"
 #include "libcompress/pipeline/mask/walk_memory.h"
 
@@ -212,19 +213,13 @@ class SegmentFinder {
   Vector<Word> row_;
 };
 
-kernels::QuantizerKind quantizer_of(BoundKind kind) {
-  if (kind == BoundKind::lossless) return kernels::QuantizerKind::exact;
-  return kind == BoundKind::pwrel ? kernels::QuantizerKind::pointwise : kernels::QuantizerKind::absolute;
-}
-
 template <class W>
 SegmentMask find(const ConstBox3& box, std::span<const std::uint64_t> fill_bits, const RepeatedRule& rule) {
   using Word = typename W::Word;
   const auto fills = fill_words<W>(fill_bits);
   const kernels::SegmentBox<const Word> words{static_cast<const Word*>(box.data), box.extents, box.strides};
   const kernels::ScanCounts counts = kernels::scan_segment<W>(words, fills);
-  const kernels::RepeatedRules rules{rule.enabled,
-                                     kernels::make_cost_scale<W>(quantizer_of(rule.bound.kind), rule.bound.value)};
+  const kernels::RepeatedRules rules = repeated_rules<W>(rule.enabled, rule.bound);
   SegmentMask mask;
   SegmentFinder<W> finder(words, fills, rules.cost, mask);
   kernels::find_mask<W>(finder, rules, counts, box.elems());

@@ -1,0 +1,159 @@
+// Samples laid out, candidates and layouts chosen, parameters read.
+#include "codecs/lorenzo/device_plan.cuh"
+
+#include "codecs/lorenzo/lane_choose.h"
+#include "codecs/lorenzo/lorenzo.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/warp_lanes.cuh"
+
+namespace quern::codec::lorenzo {
+namespace {
+
+using cuda::DeviceStream;
+using cuda::StreamPlaces;
+using cuda::StreamPlan;
+using kernels::ChunkRules;
+using kernels::kLanes;
+using kernels::WarpLanes;
+
+constexpr unsigned kThreads = 128;
+
+unsigned blocks_for(std::uint64_t threads) { return static_cast<unsigned>((threads + kThreads - 1) / kThreads); }
+
+/// A thread a tile.
+__global__ void __launch_bounds__(kThreads)
+    lay_out_trials(const __grid_constant__ StreamPlaces places, const __grid_constant__ DeviceTrials trials) {
+  const std::uint64_t place = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::uint64_t set = place / kSampleTiles;
+  if (set >= std::uint64_t{places.count} * trials.count) return;
+  const std::uint64_t i = place % kSampleTiles;
+  const DeviceStream& stream = places.streams[set / trials.count];
+  const DeviceTrial& trial = trials.at[set % trials.count];
+  if (i == 0) trials.rules[set] = make_rules(places.dtype, places.plans[set / trials.count].enforced, trial.layout);
+  kernels::CudaChunk tile;
+  if (stream.status == StatusCode::ok && i < trial.tiles.size()) {
+    const SampleTiles::Tile sample = trial.tiles[i];
+    tile.values = stream.window + sample.first * dtype_bytes(places.dtype);
+    tile.box = sample.box;
+  }
+  trials.tiles[place] = tile;
+}
+
+/// choose_candidates_lanes, named from a template: nvcc takes a constexpr template that a plain function names for host
+/// code.
+template <class X = WarpLanes>
+__device__ __forceinline__ void choose_for(const std::uint32_t* costs, std::uint32_t tiles, ChunkRules& rules) {
+  std::uint32_t place = 0;
+  const std::uint32_t count = choose_candidates_lanes<X>(costs, tiles, rules.tile, [&](kernels::Predictor predictor) {
+    if (X::lane() == 0) rules.candidates[place] = predictor;
+    ++place;
+  });
+  if (X::lane() == 0) rules.candidate_count = count;
+}
+
+/// A warp for each trial of each stream.
+__global__ void __launch_bounds__(kThreads)
+    choose_trials(const __grid_constant__ StreamPlaces places, const __grid_constant__ DeviceTrials trials) {
+  const std::uint64_t set = (std::uint64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes;
+  if (set >= std::uint64_t{places.count} * trials.count) return;
+  if (places.streams[set / trials.count].status != StatusCode::ok) return;
+  const auto tiles = static_cast<std::uint32_t>(trials.at[set % trials.count].tiles.size());
+  choose_for(trials.costs + set * kSampleTiles * kernels::kPredictors, tiles, trials.rules[set]);
+}
+
+/// What a trial's tiles take, and their elements.
+__device__ __forceinline__ LayoutCost cost_of(const DeviceTrial& trial, const std::uint32_t* bytes) {
+  std::uint32_t own_bytes = 0;
+  std::uint32_t own_elems = 0;
+  for (std::uint64_t i = WarpLanes::lane(); i < trial.tiles.size(); i += kLanes) {
+    own_bytes += bytes[i];
+    own_elems += static_cast<std::uint32_t>(trial.tiles[i].elems());
+  }
+  return {WarpLanes::reduce_add(own_bytes), WarpLanes::reduce_add(own_elems)};
+}
+
+template <class T>
+__device__ __forceinline__ void copy_by_warp(const T& from, void* to) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint32_t) == 0);
+  const auto* const words = reinterpret_cast<const std::uint32_t*>(&from);
+  for (unsigned i = WarpLanes::lane(); i < sizeof(T) / sizeof(std::uint32_t); i += kLanes)
+    static_cast<std::uint32_t*>(to)[i] = words[i];
+}
+
+/// A warp for each stream.
+__global__ void __launch_bounds__(kThreads)
+    pick_layouts(const __grid_constant__ StreamPlaces places, const __grid_constant__ DeviceTrials trials) {
+  const std::uint64_t item = (std::uint64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes;
+  if (item >= places.count || places.streams[item].status != StatusCode::ok) return;
+  const std::uint64_t first = item * trials.count;
+  std::uint32_t best = 0;
+  if (trials.count > 1) {
+    LayoutCost best_cost = cost_of(trials.at[0], trials.bytes + first * kSampleTiles);
+    for (std::uint32_t t = 1; t < trials.count; ++t) {
+      const LayoutCost cost = cost_of(trials.at[t], trials.bytes + (first + t) * kSampleTiles);
+      if (!is_cheaper(cost, best_cost)) continue;
+      best = t;
+      best_cost = cost;
+    }
+  }
+  const DeviceTrial& trial = trials.at[best];
+  const ChunkRules& rules = trials.rules[first + best];
+  DeviceStream& stream = places.streams[item];
+  copy_by_warp(rules, stream.codec_state);
+  copy_by_warp(trial.segments, &stream.layout);
+  if (WarpLanes::lane() != 0) return;
+  StreamPlan& plan = places.plans[item];
+  ByteWriter params({plan.params, cuda::kMostParamsBytes});
+  put_params(params, rules, trial.layout);
+  plan.params_bytes = static_cast<std::uint32_t>(params.size());
+  plan.codec_id = kCodecId;
+  plan.codec_version = kCodecVersion;
+}
+
+/// What is read, and what it says of the grid.
+__device__ __forceinline__ StatusCode open_stream(const StreamPlaces& places, const StreamPlan& plan,
+                                                  DeviceStream& stream) {
+  if (plan.codec_version != kCodecVersion) return StatusCode::unsupported_version;
+  ByteReader in({plan.params, plan.params_bytes});
+  ChunkRules rules;
+  Layout layout;
+  if (get_params(in, places.dtype, places.shape, rules, layout) != ParamsFault::none) return StatusCode::corrupt;
+  const ChunkGrid grid = make_grid(places.shape, layout, places.dtype);
+  for (unsigned a = 0; a < 3; ++a)
+    if (grid.extents[a] != stream.layout.grid().extents[a] || grid.chunk[a] != stream.layout.grid().chunk[a])
+      return StatusCode::corrupt;
+  *reinterpret_cast<ChunkRules*>(stream.codec_state) = rules;
+  return StatusCode::ok;
+}
+
+/// A thread for each stream.
+__global__ void __launch_bounds__(kLanes) open_streams(const __grid_constant__ StreamPlaces places) {
+  const std::uint32_t item = blockIdx.x * kLanes + threadIdx.x;
+  if (item >= places.count) return;
+  DeviceStream& stream = places.streams[item];
+  const StreamPlan& plan = places.plans[item];
+  if (stream.status == StatusCode::ok && plan.codec_id == kCodecId) stream.status = open_stream(places, plan, stream);
+}
+
+}  // namespace
+
+cudaError_t lay_out_trials_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
+  const std::uint64_t tiles = std::uint64_t{places.count} * trials.count * kSampleTiles;
+  return kernels::launch(&lay_out_trials, {blocks_for(tiles), kThreads}, queue, places, trials);
+}
+
+cudaError_t choose_candidates_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
+  const std::uint64_t sets = std::uint64_t{places.count} * trials.count;
+  return kernels::launch(&choose_trials, {blocks_for(sets * kLanes), kThreads}, queue, places, trials);
+}
+
+cudaError_t pick_layouts_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
+  return kernels::launch(&pick_layouts, {blocks_for(std::uint64_t{places.count} * kLanes), kThreads}, queue, places,
+                         trials);
+}
+
+cudaError_t open_streams_async(const StreamPlaces& places, cudaStream_t queue) {
+  return kernels::launch(&open_streams, {(places.count + kLanes - 1) / kLanes, kLanes}, queue, places);
+}
+
+}  // namespace quern::codec::lorenzo

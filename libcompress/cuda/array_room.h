@@ -1,0 +1,89 @@
+// What calls on arrays in device memory work in: everything a workspace is cut into.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <quern/device_arrays.h>
+
+#include "kernels/core/range_keys.h"
+#include "kernels/cuda/mask_cuda.h"
+#include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/cuda/mask_waves.cuh"
+#include "libcompress/cuda/segment_tables.h"
+
+namespace quern::cuda {
+
+/// The largest of some layouts, one of which a stream will have.
+struct LayoutLimits {
+  std::uint64_t segments = 0;
+  std::uint64_t chunks_per_segment = 0;
+  std::uint64_t chunks = 0;
+  std::uint64_t chunk_bytes = 0;    ///< of the values of a chunk
+  std::uint64_t segment_bytes = 0;  ///< and of a segment
+  /// Bytes that a warp needs for a segment's mask.
+  std::uint64_t mask_bytes = 0;
+  bool served = true;  ///< kernels count what a segment has in 31 bits
+
+  LayoutLimits() = default;
+  explicit LayoutLimits(std::span<const SegmentLayout> layouts);
+  TableShape shape(std::uint32_t streams) const;
+  /// Whether launches can have so many streams.
+  bool fits(std::uint32_t streams) const;
+};
+
+/// Common to both ways; the outcomes come first.
+struct ArrayRoom {
+  Workspace workspace;
+  Part<DeviceOutcome> outcomes;
+  SegmentTables tables;
+  Part<StreamPlan> plans;
+
+  ArrayRoom(const LayoutLimits& limits, std::uint32_t streams);
+};
+
+struct CompressRoom : ArrayRoom {
+  /// Of masks: how many segments make a wave.
+  static constexpr std::uint64_t kWaveSegments = 128;
+
+  std::uint32_t wave_segments;
+  std::uint64_t slot_bytes;
+  std::uint64_t copy_bytes;
+  kernels::MaskWorkers workers;
+
+  Part<kernels::RangeKeys> ranges;
+  Part<std::uint8_t> planning;
+  Part<std::uint32_t> sizes;
+  Part<kernels::ChunkScan> chunk_scans;
+  Part<std::uint32_t> masked_count;
+  Part<std::uint32_t> masked;
+  Part<kernels::SegmentScan> scans;
+  Part<kernels::MaskJob> jobs;
+  Part<kernels::MaskSlotInfo> infos;
+  Part<DeviceStream> wave_streams;
+  Part<kernels::CudaChunk> wave_boxes;
+  Part<std::uint8_t> warps;
+  Part<std::uint8_t> copies;
+  Part<std::uint8_t> masks;
+  Part<std::uint8_t> slots;
+
+  CompressRoom(const LayoutLimits& limits, std::uint32_t streams, std::uint64_t planning_bytes);
+  MaskList list(std::uint8_t* memory) const;
+  /// The wave that begins with the list's `first`.
+  MaskWave wave(std::uint8_t* memory, std::uint32_t first) const;
+};
+
+struct DecompressRoom : ArrayRoom {
+  static constexpr std::uint64_t kRestoringWarps = 256;
+
+  kernels::MaskWorkers workers;
+  Part<kernels::StoredChunk> stored;
+  Part<std::uint32_t> damaged;
+  Part<kernels::RestoreJob> jobs;
+  Part<kernels::MaskDamage> mask_damage;
+  Part<std::uint8_t> warps;
+
+  DecompressRoom(const LayoutLimits& limits, std::uint32_t streams);
+};
+
+}  // namespace quern::cuda

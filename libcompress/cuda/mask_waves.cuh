@@ -1,0 +1,52 @@
+// Masks of streams that are written or read on the device. Writing: which segments call for a mask, and those segments
+// in waves of a few, each masked, copied without gaps and made ready to be coded again. Reading: special values written
+// back.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/cuda/mask_cuda.h"
+#include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/cuda/device_stream.h"
+
+namespace quern::cuda {
+
+/// Segments that call for a mask, as places of the tables, in any order.
+struct MaskList {
+  std::uint32_t* places = nullptr;                  ///< room for all segments
+  std::uint32_t* count = nullptr;                   ///< 0 before
+  kernels::SegmentScan* scans = nullptr;            ///< of each place
+  const kernels::ChunkScan* chunk_scans = nullptr;  ///< by slot
+};
+
+/// A wave of up to `slots` segments.
+struct MaskWave {
+  std::uint32_t first = 0;  ///< in the list
+  std::uint32_t slots = 0;
+  std::uint32_t chunks = 0;          ///< of a segment, at most
+  kernels::MaskJob* jobs = nullptr;  ///< one a slot
+  kernels::MaskSlotInfo* infos = nullptr;
+  DeviceStream* streams = nullptr;      ///< one a slot; only codec_state is used, zeros before the first wave
+  kernels::CudaChunk* boxes = nullptr;  ///< slots * chunks places: what has to be coded again
+  std::uint8_t* copies = nullptr;       ///< copy_bytes for each slot
+  std::uint64_t copy_bytes = 0;
+  std::uint8_t* stored = nullptr;  ///< masks: slot_bytes for each slot of the tables
+  std::uint64_t slot_bytes = 0;
+};
+
+/// Queues the kernel that makes the list.
+cudaError_t list_masked_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
+                              cudaStream_t queue);
+/// Queues the kernel that fills the wave's jobs, infos and streams.
+cudaError_t lay_out_wave_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
+                               const MaskWave& wave, cudaStream_t queue);
+/// After the jobs: queues the kernel that fills the wave's boxes, and the masks in the records of segments and chunks.
+cudaError_t take_masks_async(const StreamTables& tables, const MaskWave& wave, cudaStream_t queue);
+
+/// Queues the kernel that makes a job for each place of a segment, of those that were read and have a mask.
+cudaError_t lay_out_restores_async(const StreamTables& tables, kernels::RestoreJob* jobs, kernels::MaskDamage* damage,
+                                   cudaStream_t queue);
+
+}  // namespace quern::cuda

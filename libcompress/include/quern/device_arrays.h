@@ -1,0 +1,67 @@
+// Arrays in a device's memory to streams in its memory and back: work that is queued, for one array or for many of one
+// type and shape. The streams are those that the CPU writes for the same options.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <quern/compress.h>
+#include <quern/dtype.h>
+#include <quern/memory.h>
+#include <quern/shape.h>
+#include <quern/status.h>
+
+namespace quern {
+
+/// Where the arrays and streams of a call lie; all pointers are to memory of the device, `sizes` may also be
+/// page-locked memory of the host. What a call is told lies there until the queue has passed it.
+struct DeviceArrays {
+  std::uint32_t count = 1;
+  /// One: an array in C order, aligned as its elements; a stream; the stream's room (compressing) or size.
+  void* array = nullptr;
+  void* stream = nullptr;
+  std::uint64_t stream_bytes = 0;
+  /// More, or one: the same in tables of `count` entries. Null: the members above.
+  void* const* arrays = nullptr;
+  void* const* streams = nullptr;
+  const std::uint64_t* stream_sizes = nullptr;
+  /// Bytes written of each stream, 0 when it failed; StatusCode of each. Null: only the outcomes tell.
+  std::uint64_t* sizes = nullptr;
+  std::int32_t* statuses = nullptr;
+};
+
+/// What became of each array, at the workspace's start. Compressing: `bytes` are those of the stream. Decompressing:
+/// those of the array. 0 when it failed.
+struct DeviceOutcome {
+  std::int32_t status = 0;  ///< a StatusCode
+  std::int32_t reserved = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Arrays of one type and shape on one device. Immutable; calls from several threads are independent. Keeps a few
+/// kilobytes of device memory, which calls that are under way read.
+class DeviceArrayCoder : public Allocated {
+ public:
+  virtual ~DeviceArrayCoder() = default;
+
+  /// Exactly what a call for `count` arrays works in; its address is a multiple of 256.
+  virtual std::uint64_t workspace_bytes(std::uint32_t count) const = 0;
+
+  /// Queue the work on `queue` (a cudaStream_t of the device, which is the current one) and return; nothing is
+  /// allocated, nothing is waited for, and a stream that is being captured into a graph is fine. Status tells of the
+  /// arguments alone. Streams may lie at any address; up to 7 bytes around them are read, never written. Any bytes may
+  /// stand where a stream should: the status tells.
+  virtual Status compress(const DeviceArrays& arrays, void* workspace, std::uint64_t workspace_bytes,
+                          void* queue) const = 0;
+  virtual Status decompress(const DeviceArrays& arrays, void* workspace, std::uint64_t workspace_bytes,
+                            void* queue) const = 0;
+};
+
+/// `unsupported` says what does not run there: a codec without kernels (`auto` may mean one: name the codec), bounds
+/// that are found by search, shapes whose chunks are too small.
+Result<std::unique_ptr<DeviceArrayCoder>> device_compressor(int ordinal, DType dtype, const Shape& shape,
+                                                            const CompressOptions& options);
+/// For decompress() alone.
+Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int ordinal, DType dtype, const Shape& shape);
+
+}  // namespace quern
