@@ -8,15 +8,16 @@ usage() {
   cat <<'TEXT'
 usage: scripts/gpu_check.sh [--stage STAGE]... [--build-only] [-j N]
   build      configure and build with CUDA into build/gpu; says whether there is a device
-  equal      tests labelled gpu: same bytes and same values as the CPU
+  equal      tests labelled gpu: same bytes and same values as the CPU, in one process and through files
   sanitize   the same tests under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
-  bench      device benchmarks (build/gpu/bin/bench_gpu_*), JSON beside each under build/gpu/bench
+  bench      device benchmarks (bench/gpu): lines of JSON in build/gpu/bench/bench_gpu.jsonl, at most 8 minutes
 Without --stage: all four in this order. --build-only is --stage build.
 Exit status: 0 all stages ran and passed, 1 something failed, 77 nothing failed but a stage had nothing to run on or with.
 
   QUERN_DEPS                 folder with headers and libraries, as unpacked by `dpkg -x PACKAGE.deb $QUERN_DEPS`
                              (libgtest-dev, libzstd-dev, libxxhash-dev, and for the command libcli11-dev, libfmt-dev,
                              libfmt9, nlohmann-json3-dev)
+  QUERN_BENCH_SECONDS        after so many seconds the benchmarks begin with no further array: 420
   QUERN_CUDA_ARCHITECTURES   e.g. 90, to build for the device at hand alone
 TEXT
 }
@@ -43,33 +44,38 @@ build=build/gpu
 toolkit=${CUDA_HOME:-/usr/local/cuda}
 PATH=$PATH:$toolkit/bin:$toolkit/compute-sanitizer
 
+# Compilers, linkers and programs look into the folder of packages too.
+deps=
+if [[ -n ${QUERN_DEPS:-} ]]; then
+  deps=$(cd "$QUERN_DEPS" && pwd)
+  triplet=$(cc -print-multiarch 2>/dev/null || true)
+  libraries=$deps/usr/lib/$triplet:$deps/lib/$triplet:$deps/usr/lib:$deps/lib
+  export CPATH=$deps/usr/include:$deps/include${CPATH:+:$CPATH}
+  export LIBRARY_PATH=$libraries${LIBRARY_PATH:+:$LIBRARY_PATH}
+  export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
+
 has_device() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }
 
 # Prints the reason and returns 77.
 skip() { echo "SKIP: $1"; return 77; }
 
-# Test executables labelled gpu, one a line.
+# Test programs labelled gpu, one a line: those named gpu_*, not the command or the interpreter that other tests run.
 gpu_tests() {
   ctest --test-dir "$build" -L '^gpu$' --show-only=json-v1 2>/dev/null |
     sed -n 's/^ *"\(\/[^"]*\)",\{0,1\}$/\1/p' | sort -u | while read -r path; do
-      [[ -f $path && -x $path ]] && echo "$path"
+      [[ -f $path && -x $path && $(basename "$path") == gpu_* ]] && echo "$path"
     done
 }
 
 need_device() { has_device || skip "no device on this machine"; }
 
 stage_build() {
-  local options=(-DCMAKE_BUILD_TYPE=Release -DQUERN_CUDA=ON -DQUERN_HDF5=OFF -DQUERN_DATASETS=OFF)
+  # Google Benchmark serves the CPU's benchmarks alone, and unpacked without its library it would end the configuration.
+  local options=(-DCMAKE_BUILD_TYPE=Release -DQUERN_CUDA=ON -DQUERN_HDF5=OFF -DQUERN_DATASETS=OFF
+    -DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON)
   [[ -n ${QUERN_CUDA_ARCHITECTURES:-} ]] && options+=("-DQUERN_CUDA_ARCHITECTURES=$QUERN_CUDA_ARCHITECTURES")
-  if [[ -n ${QUERN_DEPS:-} ]]; then
-    local deps
-    deps=$(cd "$QUERN_DEPS" && pwd)
-    options+=("-DCMAKE_PREFIX_PATH=$deps/usr;$deps")
-    export CPATH=$deps/usr/include:$deps/include${CPATH:+:$CPATH}
-    local triplet
-    triplet=$(cc -print-multiarch 2>/dev/null || true)
-    export LIBRARY_PATH=$deps/usr/lib/$triplet:$deps/lib/$triplet:$deps/usr/lib:$deps/lib${LIBRARY_PATH:+:$LIBRARY_PATH}
-  fi
+  [[ -n $deps ]] && options+=("-DCMAKE_PREFIX_PATH=$deps/usr;$deps")
   cmake -S . -B "$build" -G Ninja "${options[@]}" && cmake --build "$build" -j "$jobs" || return 1
   if has_device; then
     nvidia-smi -L
@@ -101,14 +107,10 @@ stage_sanitize() {
 
 stage_bench() {
   need_device || return
-  local bench found=0
+  local bench=$build/bin/bench_gpu
+  [[ -x $bench ]] || { skip "this build has no device benchmarks"; return; }
   mkdir -p "$build/bench"
-  for bench in "$build"/bin/bench_gpu_*; do
-    [[ -x $bench ]] || continue
-    found=1
-    "$bench" --benchmark_out="$build/bench/$(basename "$bench").json" --benchmark_out_format=json || return 1
-  done
-  ((found)) || skip "this build has no device benchmarks"
+  "$bench" --out "$build/bench/bench_gpu.jsonl" --seconds "${QUERN_BENCH_SECONDS:-420}" || return 1
 }
 
 result=0

@@ -43,21 +43,22 @@ template <class Word>
 /// Fills the gaps of a working copy.
 template <class Word>
 void fill_segment(const SegmentBox<Word>& box, const std::uint8_t* classes) {
-  const std::uint64_t cols = box.cols();
+  const std::uint64_t cols = box.cols(), rows = box.rows();
   const Word* above = nullptr;
   std::uint64_t waiting = 0;  // rows before the first one that has a valid cell
-  for_rows(box, [&](Word* p, std::uint64_t first) {
-    if (!fill_row(p, classes + first, cols)) {
+  for (std::uint64_t r = 0; r < rows; ++r) {
+    Word* const p = box.row(r);
+    if (!fill_row(p, classes + r * cols, cols)) {
       if (above == nullptr) {
         ++waiting;
-        return;
+        continue;
       }
       std::memcpy(p, above, cols * sizeof(Word));
     }
     above = p;
     for (std::uint64_t w = 0; w < waiting; ++w) std::memcpy(box.row(w), p, cols * sizeof(Word));
     waiting = 0;
-  });
+  }
   for (std::uint64_t w = 0; w < waiting; ++w) std::fill(box.row(w), box.row(w) + cols, Word{0});
 }
 

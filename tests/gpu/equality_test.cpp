@@ -1,7 +1,9 @@
 // What a device must show, through the public interface alone: bytes and values as on the CPU, both ways, run after
 // run. The same source runs on a real device (gpu_equality, which skips without one) and on the simulator.
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -26,9 +28,22 @@ std::uint64_t setting(const char* name, std::uint64_t fallback) {
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
+/// Leaves a pattern in device memory that the next allocations may get, so that nothing rests on zeros there.
+void poison_device_memory() {
+  std::size_t free = 0, total = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+  const std::size_t bytes = std::min<std::size_t>(free / 2, setting("QUERN_GPU_POISON_BYTES", UINT64_C(2) << 30));
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
+  EXPECT_EQ(cudaMemset(memory, 0xa5, bytes), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+}
+
 class Equality : public ::testing::Test {
  protected:
   void SetUp() override {
+    poison_device_memory();
     auto device = open_cuda_device(0);
     ASSERT_TRUE(device.ok()) << device.status().text();
     device_ = std::move(device).value();

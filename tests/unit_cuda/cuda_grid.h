@@ -14,8 +14,9 @@ using quern::testing::Stream;
 /// One array on the device, its chunks and what the kernels make of them.
 class DeviceGrid {
  public:
-  explicit DeviceGrid(const GridCase& c)
+  explicit DeviceGrid(const GridCase& c, const std::vector<std::uint64_t>& fills = {})
       : c_(c),
+        fills_(fills),
         elements_(c.elements),
         rules_(std::vector<ChunkRules>{c.rules}),
         chunks_(boxes(c, elements_.data())),
@@ -47,8 +48,9 @@ class DeviceGrid {
   }
 
   cudaError_t queue_slots(cudaStream_t stream) {
-    return lorenzo_encode_async(chunks(), {slots_.data(), slot_bytes(c_)}, {nullptr, 0, scans_.data()}, sizes_.data(),
-                                stream);
+    const auto count = static_cast<std::uint32_t>(fills_.count());
+    return lorenzo_encode_async(chunks(), {slots_.data(), slot_bytes(c_)}, {fills_.data(), count, scans_.data()},
+                                sizes_.data(), stream);
   }
   /// `out` has room for `capacity` bytes.
   void aim(DeviceBuffer<std::uint8_t>& out, std::uint64_t capacity) {
@@ -86,7 +88,7 @@ class DeviceGrid {
     return (bytes + 3) / 4 * 4;
   }
 
- private:
+  /// Where the chunks lie in an array at `elements`.
   static std::vector<CudaChunk> boxes(const GridCase& c, std::uint8_t* elements) {
     std::vector<CudaChunk> out;
     for_each_chunk(c, [&](std::size_t, std::size_t offset, const ChunkBox& box) {
@@ -99,7 +101,9 @@ class DeviceGrid {
     return out;
   }
 
+ private:
   const GridCase& c_;
+  DeviceBuffer<std::uint64_t> fills_;
   DeviceBuffer<std::uint8_t> elements_;
   DeviceBuffer<ChunkRules> rules_;
   DeviceBuffer<CudaChunk> chunks_;

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -187,26 +189,39 @@ TEST_F(LorenzoCuda, CapacityThatIsTooSmall_KeepsWholeChunks) {
 }
 
 TEST_F(LorenzoCuda, Scan_CountsWhatTheSegmentHas) {
-  for (const TileShape tile : testing::kAllTiles) {
-    const GridCase c = sample(Element::f32, QuantizerKind::absolute, tile);
-    using W = ElementWords<Element::f32>;
-    const auto& n = c.grid.extents;
-    const ScanCounts expected = scan_segment<W>(
-        {reinterpret_cast<const std::uint32_t*>(c.elements.data()), {n[0], n[1], n[2]}, {n[1] * n[2], n[2]}}, {});
-    DeviceGrid grid(c);
-    Stream stream;
-    ASSERT_EQ(grid.queue_slots(stream), cudaSuccess);
-    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    ScanCounts sum;
-    for (const ChunkScan& scan : grid.scans()) {
-      sum.equal_pairs += scan.equal_pairs;
-      sum.negative_zeros += scan.negative_zeros;
-      sum.any_mandatory |= scan.mandatory != 0;
-    }
-    EXPECT_EQ(sum.equal_pairs, expected.equal_pairs);
-    EXPECT_EQ(sum.negative_zeros, expected.negative_zeros);
-    EXPECT_EQ(sum.any_mandatory, expected.any_mandatory);
-  }
+  using W = ElementWords<Element::f32>;
+  std::mt19937_64 random(testing::kChunkSeed);
+  for (const TileShape tile : testing::kAllTiles)
+    for (const bool specials : {false, true})
+      for (const std::uint64_t fill : {UINT64_C(0), UINT64_C(0x3f800000), UINT64_C(0x40400000)}) {
+        // Neighbours are often equal; rows and columns of chunks begin at every phase.
+        GridCase c = sample(Element::f32, QuantizerKind::absolute, tile);
+        for (std::size_t at = 0; at < c.elements.size(); at += 4) {
+          auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(random() % 3));
+          if (specials && random() % 500 == 0) bits = random() % 2 == 0 ? 0x80000000u : 0x7fc00000u;
+          std::memcpy(c.elements.data() + at, &bits, 4);
+        }
+        const std::vector<std::uint64_t> fills(fill == 0 ? 0 : 1, fill);
+        const auto& n = c.grid.extents;
+        const std::vector<std::uint32_t> fill_words(fills.begin(), fills.end());
+        const ScanCounts expected = scan_segment<W>(
+            {reinterpret_cast<const std::uint32_t*>(c.elements.data()), {n[0], n[1], n[2]}, {n[1] * n[2], n[2]}},
+            fill_words);
+        DeviceGrid grid(c, fills);
+        Stream stream;
+        ASSERT_EQ(grid.queue_slots(stream), cudaSuccess);
+        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        ScanCounts sum;
+        for (const ChunkScan& scan : grid.scans()) {
+          sum.equal_pairs += scan.equal_pairs;
+          sum.negative_zeros += scan.negative_zeros;
+          sum.any_mandatory |= scan.mandatory != 0;
+        }
+        EXPECT_GT(expected.equal_pairs, 0u);
+        EXPECT_EQ(sum.equal_pairs, expected.equal_pairs);
+        EXPECT_EQ(sum.negative_zeros, expected.negative_zeros);
+        EXPECT_EQ(sum.any_mandatory, expected.any_mandatory);
+      }
 }
 
 TEST_F(LorenzoCuda, SampleTiles_CostWhatTheCpuSays) {

@@ -9,6 +9,7 @@
 #include <quern/device.h>
 #include <quern/stream_io.h>
 
+#include "tests/fuzz/reseal.h"
 #include "tests/simt/simt.h"
 #include "tests/support/array_cases.h"
 
@@ -80,8 +81,8 @@ CompressOptions lorenzo_options(BoundKind kind, double value) {
   return options;
 }
 
-TEST_F(StagedTest, ManySegmentsAndSeeds_BytesAsOnTheHost) {
-  // 20 segments of few chunks each in both lanes, ragged at every end.
+TEST_F(StagedTest, SegmentsAndSeeds_BytesAsOnTheHost) {
+  // A few segments, ragged at every end.
   const OwnedArray array = quern::testing::make_array(DType::u8, quern::testing::shape_of({25, 100, 800}), Data::noise);
   CompressOptions options = lorenzo_options(BoundKind::abs, 2);
   for (const char* layout : {"1d", "2d:1", "3d:1,2"}) {
@@ -107,6 +108,45 @@ TEST_F(StagedTest, Incompressible_RawChunksAsOnTheHost) {
   for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64, DType::i64})
     compare(quern::testing::make_array(dtype, quern::testing::shape_of({3, 50, 67}), Data::random_bits),
             lorenzo_options(BoundKind::lossless, 0));
+}
+
+TEST_F(StagedTest, MoreSegmentsThanLanesHold_WindowsMoveOn) {
+  // 17 segments of 33 chunks: lanes are used again, and windows begin where earlier ones ended.
+  const OwnedArray array =
+      quern::testing::make_array(DType::f64, quern::testing::shape_of({2, 136, 4224}), Data::offset_signal);
+  CompressOptions options = lorenzo_options(BoundKind::rel, 1e-4);
+  options.settings = {{"layout", "3d:1,2"}};
+  compare(array, options);
+  const OwnedArray bits =
+      quern::testing::make_array(DType::f64, quern::testing::shape_of({2, 136, 4224}), Data::random_bits);
+  options.bound = {BoundKind::lossless, 0};
+  compare(bits, options);
+}
+
+TEST_F(StagedTest, DamagedAndSealedAgain_AsOnTheHost) {
+  // Damage that checksums do not find: tables, chunks and masks that no encoder writes.
+  for (const Data data : {Data::nan_block, Data::offset_signal}) {
+    const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({2, 40, 70}), data);
+    const auto stream = compress_on(nullptr, array, lorenzo_options(BoundKind::rel, 1e-2));
+    std::size_t decoded = 0;
+    for (std::size_t i = 0; i < stream.size(); i += 1 + stream.size() / 400) {
+      Vector<std::uint8_t> damaged = stream;
+      damaged[i] ^= static_cast<std::uint8_t>(1 + i % 255);
+      damaged = fuzz::reseal(damaged);
+      OwnedArray on_host = array;
+      OwnedArray on_device = array;
+      on_host.bytes.assign(array.bytes.size(), 0xa5);
+      on_device.bytes.assign(array.bytes.size(), 0xa5);
+      const Status expected = decompress_on(nullptr, damaged, on_host);
+      const Status status = decompress_on(device_.get(), damaged, on_device);
+      ASSERT_EQ(status.text(), expected.text()) << "byte " << i;
+      ASSERT_EQ(simt::failure(), "");
+      if (!expected.ok()) continue;
+      ++decoded;
+      ASSERT_EQ(on_device.bytes, on_host.bytes) << "byte " << i;
+    }
+    EXPECT_GT(decoded, 0u);
+  }
 }
 
 TEST_F(StagedTest, CodecWithoutKernels_HostDoesIt) {

@@ -277,6 +277,24 @@ TEST(LaneMask, MaskedChunks_AreThoseWithoutAValidCell) {
   }
 }
 
+// Memory is asked for the first segment of an array, the largest.
+TEST(LaneMask, MemoryOfLargerExtents_HoldsSmallerSegments) {
+  const auto needs = [](std::uint64_t planes, std::uint64_t rows, std::uint64_t cols) {
+    const Extents e{planes, rows, cols};
+    const kernels::BlockGrid grid(e);
+    return std::array<std::uint64_t, 3>{kernels::LaneMaskLayout(e).bytes(), grid.along_y(e) * grid.along_x(e),
+                                        grid.along_x(e)};
+  };
+  for (std::uint64_t rows = 1; rows < 140; ++rows) {
+    for (std::uint64_t cols = 1; cols < 140; ++cols) {
+      const auto own = needs(3, rows, cols);
+      for (const auto& larger : {needs(4, rows, cols), needs(3, rows + 1, cols), needs(3, rows, cols + 1)}) {
+        for (std::size_t k = 0; k < own.size(); ++k) ASSERT_LE(own[k], larger[k]) << rows << " x " << cols;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryDtype, LaneMaskOfType, ::testing::ValuesIn(kAllTypes),
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
 

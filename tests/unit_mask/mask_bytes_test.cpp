@@ -107,7 +107,8 @@ TEST(MaskBytes, DamagedMask_IsJudgedAsBefore) {
         add_mask(hash, *result);
       } else {
         hash.add(static_cast<std::uint32_t>(result.status().code()));
-        hash.add_all(std::string_view(result.status().text()));
+        const std::string text = result.status().text();
+        hash.add_all(std::vector<std::uint8_t>(text.begin(), text.end()));
       }
     }
     EXPECT_EQ(hex(hash.value()), hex(kDamageHashes[row])) << dtype_name(dtype);

@@ -14,6 +14,8 @@ constexpr int kBlocksPerMultiprocessor = 32;
 constexpr int kSharedPerMultiprocessor = 228 * 1024;
 constexpr int kReservedSharedPerBlock = 1024;
 constexpr int kL2Bytes = 50 * 1024 * 1024;
+constexpr int kClockKhz = 1980000;
+constexpr int kMemoryClockKhz = 2619000;
 
 bool is_device(const Runtime& state, int device) {
   return device >= 0 && static_cast<std::size_t>(device) < state.devices.size();
@@ -79,8 +81,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attr, int device) 
       case cudaDevAttrMaxGridDimX: *value = 0x7fffffff; return cudaSuccess;
       case cudaDevAttrMaxSharedMemoryPerBlock: *value = simt::kUnaskedSharedBytes; return cudaSuccess;
       case cudaDevAttrWarpSize: *value = 32; return cudaSuccess;
+      case cudaDevAttrClockRate: *value = kClockKhz; return cudaSuccess;
       case cudaDevAttrMultiProcessorCount: *value = state.options.multiprocessors; return cudaSuccess;
       case cudaDevAttrIntegrated: *value = 0; return cudaSuccess;
+      case cudaDevAttrMemoryClockRate: *value = kMemoryClockKhz; return cudaSuccess;
       case cudaDevAttrL2CacheSize: *value = kL2Bytes; return cudaSuccess;
       case cudaDevAttrMaxThreadsPerMultiProcessor: *value = kThreadsPerMultiprocessor; return cudaSuccess;
       case cudaDevAttrUnifiedAddressing: *value = 1; return cudaSuccess;
