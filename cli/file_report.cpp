@@ -1,6 +1,7 @@
 // JSON and text of results.
 #include "cli/file_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <thread>
@@ -40,6 +41,43 @@ std::size_t thread_count(const RunArgs& run) {
   return hardware == 0 ? 1 : hardware;
 }
 
+std::string choice_text(const CompressReport& made) {
+  std::string text = codec_reason_text(made.reason);
+  const char* part = "; ";
+  const bool by_bound = made.reason == CodecReason::least_bound;
+  for (const CodecTrial& trial : made.tried) {
+    if (trial.codec == made.codec) continue;
+    const double share = by_bound ? trial.enforced.value / made.enforced.value
+                                  : static_cast<double>(trial.bytes) /
+                                        static_cast<double>(std::max<std::uint64_t>(made.output_bytes, 1));
+    text += part + trial.codec;
+    text += trial.at_least ? " is larger" : fmt::format(" {:.2f}x {}", share, by_bound ? "the bound" : "the size");
+    if (!by_bound && trial.psnr_db && made.reason == CodecReason::best_quality && std::isfinite(*trial.psnr_db))
+      text += fmt::format(" at {:.1f} dB", *trial.psnr_db);
+    part = ", ";
+  }
+  return text;
+}
+
+namespace {
+
+Json tried_json(const Vector<CodecTrial>& tried) {
+  Json out = Json::array();
+  for (const CodecTrial& trial : tried) {
+    Json one;
+    one["codec"] = trial.codec;
+    one["bytes"] = trial.bytes;
+    one["at_least"] = trial.at_least;
+    one["enforced"] = trial.at_least ? Json(nullptr) : bound_json(trial.enforced.kind, trial.enforced.value);
+    one["psnr_db"] = number_or_null(trial.psnr_db);
+    one["on_device"] = trial.on_device;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace
+
 Json to_json(const FileReport& report) {
   const auto raw = static_cast<double>(report.raw_bytes);
   Json out;
@@ -49,6 +87,10 @@ Json to_json(const FileReport& report) {
   out["output_bytes"] = report.output_bytes;
   out["ratio"] = report.stream_bytes == 0 ? Json(nullptr) : Json(raw / static_cast<double>(report.stream_bytes));
   out["codec"] = report.codec;
+  if (report.reason) {
+    out["codec_reason"] = codec_reason_text(*report.reason);
+    out["tried"] = tried_json(report.tried);
+  }
   out["bound"] = bound_json(report.requested.kind, report.requested.value);
   out["enforced"] = report.enforced ? bound_json(report.enforced->kind, report.enforced->value) : Json(nullptr);
   out["seconds"] = report.seconds;
