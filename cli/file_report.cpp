@@ -41,19 +41,35 @@ std::size_t thread_count(const RunArgs& run) {
   return hardware == 0 ? 1 : hardware;
 }
 
-std::string choice_text(const CompressReport& made) {
-  std::string text = codec_reason_text(made.reason);
+namespace {
+
+const char* brief_reason(CodecReason reason) {
+  switch (reason) {
+    case CodecReason::fastest: return "goal speed";
+    case CodecReason::smallest: return "smallest";
+    case CodecReason::least_bound: return "smallest bound";
+    case CodecReason::best_quality: return "best quality";
+    case CodecReason::asked_for:
+    case CodecReason::only_one:
+    case CodecReason::exact: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string choice_text(const CompressReport& made, bool brief) {
+  std::string text = brief ? brief_reason(made.reason) : codec_reason_text(made.reason);
   const char* part = "; ";
   const bool by_bound = made.reason == CodecReason::least_bound;
   for (const CodecTrial& trial : made.tried) {
-    if (trial.codec == made.codec) continue;
-    const double share = by_bound ? trial.enforced.value / made.enforced.value
-                                  : static_cast<double>(trial.bytes) /
-                                        static_cast<double>(std::max<std::uint64_t>(made.output_bytes, 1));
-    text += part + trial.codec;
-    text += trial.at_least ? " is larger" : fmt::format(" {:.2f}x {}", share, by_bound ? "the bound" : "the size");
-    if (!by_bound && trial.psnr_db && made.reason == CodecReason::best_quality && std::isfinite(*trial.psnr_db))
-      text += fmt::format(" at {:.1f} dB", *trial.psnr_db);
+    if (trial.codec == made.codec || (brief && trial.at_least)) continue;
+    const double size =
+        static_cast<double>(trial.bytes) / static_cast<double>(std::max<std::uint64_t>(made.output_bytes, 1));
+    const double share = by_bound ? trial.enforced.value / made.enforced.value : size;
+    text += part + trial.codec + (trial.at_least ? " is larger" : fmt::format(" {:.2f}x", share));
+    if (!brief && !trial.at_least) text += by_bound ? " the bound" : " the size";
+    if (!brief && trial.psnr_db && std::isfinite(*trial.psnr_db)) text += fmt::format(" at {:.1f} dB", *trial.psnr_db);
     part = ", ";
   }
   return text;

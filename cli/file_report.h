@@ -47,8 +47,9 @@ Json bound_json(BoundKind kind, double value);
 /// "|x - x'| <= 0.01", "lossless", ...
 std::string bound_text(BoundKind kind, double value);
 
-/// Why a codec wrote the stream: "the smallest of those tried; lorenzo 1.31x as large, lossless more than 4x".
-std::string choice_text(const CompressReport& made);
+/// Why a codec wrote the stream: "the smallest of those tried; lorenzo 1.31x the size, lossless is larger". Brief:
+/// "smallest; lorenzo 1.31x", or nothing where there was nothing to choose.
+std::string choice_text(const CompressReport& made, bool brief);
 
 /// Prints one object on one line; to stderr when stdout carries data. Throws CliError when that fails.
 void print_json(const Json& object, bool stdout_is_data = false);

@@ -88,18 +88,16 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     line["ratio_below"] = number_or_null(made.ratio_below);
     print_json(line, job.output == "-");
   } else if (!args.run.quiet) {
-    const bool chosen = made.reason != CodecReason::asked_for;
+    const std::string why = choice_text(made, true);
     const double ratio = raw / static_cast<double>(std::max<std::uint64_t>(made.output_bytes, 1));
     const double speed = encoded.seconds > 0 ? raw / 1e6 / encoded.seconds : 0;
     fmt::print(stderr, "{}: {:.2f}x  {} -> {} bytes  {}  {}{:.0f} MB/s{}\n", input.label, ratio, out.raw_bytes,
                made.output_bytes, bound_text(made.enforced.kind, made.enforced.value),
-               made.codec.empty() ? "" : made.codec + "  ", speed, encoded.checked ? "  verified" : "");
-    if (chosen && (args.run.verbose || !made.tried.empty()))
-      fmt::print(stderr, "  {}: {}\n", made.codec, choice_text(made));
+               made.codec + (why.empty() ? "  " : " (" + why + ")  "), speed, encoded.checked ? "  verified" : "");
     if (args.run.verbose)
-      fmt::print(stderr, "  {} of {} in {} chunks ({} raw), {} masked values, {:.3f} s, to {}\n",
-                 input.meta.shape.text(), dtype_name(input.meta.dtype), made.chunks, made.raw_chunks, made.masked_elems,
-                 encoded.seconds, job.output);
+      fmt::print(stderr, "  {}: {}\n  {} of {} in {} chunks ({} raw), {} masked values, {:.3f} s, to {}\n", made.codec,
+                 choice_text(made, false), input.meta.shape.text(), dtype_name(input.meta.dtype), made.chunks,
+                 made.raw_chunks, made.masked_elems, encoded.seconds, job.output);
   }
 }
 

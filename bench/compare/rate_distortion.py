@@ -2,13 +2,14 @@
 # Bits a value at equal PSNR: quern's codecs beside SZ3, QoZ and SPERR. Every reconstruction is measured here, by one
 # function for all. Needs numpy.
 """usage: rate_distortion.py --out FOLDER [--quern PATH] [--sz3 PATH] [--qoz PATH] [--sperr LIBRARY] FILE...
+       rate_distortion.py --out FOLDER --summary
 
 FILE is raw with its shape and type in the name (NAME_d0xd1xd2.f32 or .f64), without gaps. --sz3 and --qoz are their commands,
 --sperr is libSPERR.so; a peer that is not given is left out. Writes FOLDER/curves.csv (every run), FOLDER/rates.csv (bits a
-value at 45, 55, ... 105 dB, interpolated between runs about 4 dB apart) and FOLDER/summary.md.
+value at 45, 55, ... 105 dB, interpolated between runs about 4 dB apart) and FOLDER/summary.md. --summary makes the latter two
+from the former.
 """
 import argparse
-import collections
 import csv
 import ctypes
 import pathlib
@@ -178,6 +179,27 @@ def best_of(curves):
     return [(t, b) for t in range(LOWEST_DB, HIGHEST_DB + 1) if (b := bits(t)) is not None]
 
 
+def quotients(names, curves, file):
+    """Geometric mean over fields of a rival's bits in ours, and on how many fields ours are no more."""
+    print("\nBits of each rival in bits of `quern stencil` at equal PSNR, geometric mean over the fields that reach it (fields where "
+          "`stencil` takes no more).\n", file=file)
+    print("| rival | " + " | ".join(map(str, TARGETS)) + " |", file=file)
+    print("|---|" + "---|" * len(TARGETS), file=file)
+    for rival in ["quern lorenzo", *dict.fromkeys(n.split(" psnr")[0] for n in names
+                                                   if not n.startswith("quern") and n != "SPERR bound")]:
+        cells = []
+        for target in TARGETS:
+            found = []
+            for by_codec in curves.values():
+                ours = interpolate(by_codec.get("quern stencil", []), target)
+                theirs = min((b for n, c in by_codec.items() if n.startswith(rival)
+                              and (b := interpolate(c, target)) is not None), default=None)
+                if ours is not None and theirs is not None:
+                    found.append(theirs / ours)
+            cells.append(f"{np.exp(np.mean(np.log(found))):.2f} ({sum(q >= 1 for q in found)} of {len(found)})" if found else "-")
+        print(f"| {rival} | " + " | ".join(cells) + " |", file=file)
+
+
 def summarise(names, curves, file):
     print("Bits a value at equal PSNR (dB).\n", file=file)
     print("| field | codec | " + " | ".join(map(str, TARGETS)) + " |", file=file)
@@ -186,6 +208,7 @@ def summarise(names, curves, file):
         for name in names:
             rates = [interpolate(by_codec.get(name, []), t) for t in TARGETS]
             print(f"| {field} | {name} | " + " | ".join("-" if r is None else f"{r:.3f}" for r in rates) + " |", file=file)
+    quotients(names, curves, file)
     rivals = [n for n in names if not n.startswith("quern")]
     print("\ndB of `quern stencil` above each rival at the rival's rates, 45 to 105 dB: mean (least). SPERR is the better of its "
           "two modes at each PSNR. *above*: at no rate more than 0.05 dB below SPERR.\n", file=file)
@@ -211,6 +234,28 @@ def summarise(names, curves, file):
         print(f"| {field} | " + " | ".join(cells) + f" | {verdict} |", file=file)
 
 
+def write_summaries(folder, names, curves):
+    with open(folder / "rates.csv", "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["field", "codec", *(f"bits_at_{t}_db" for t in TARGETS)])
+        for field, by_codec in curves.items():
+            for name in names:
+                rates = [interpolate(by_codec.get(name, []), t) for t in TARGETS]
+                writer.writerow([field, name, *("" if r is None else f"{r:.4f}" for r in rates)])
+    with open(folder / "summary.md", "w") as file:
+        summarise(names, curves, file)
+
+
+def read_curves(path):
+    curves = {}
+    with open(path, newline="") as file:
+        for row in csv.DictReader(file):
+            points = curves.setdefault(row["field"], {}).setdefault(row["codec"], [])
+            if np.isfinite(float(row["psnr_db"])):
+                points.append((float(row["psnr_db"]), float(row["bits_per_value"])))
+    return curves
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--out", required=True, type=pathlib.Path)
@@ -218,8 +263,15 @@ def main():
     parser.add_argument("--sz3")
     parser.add_argument("--qoz")
     parser.add_argument("--sperr")
-    parser.add_argument("files", nargs="+", type=pathlib.Path)
+    parser.add_argument("--summary", action="store_true")
+    parser.add_argument("files", nargs="*", type=pathlib.Path)
     args = parser.parse_args()
+    if args.summary:
+        curves = read_curves(args.out / "curves.csv")
+        write_summaries(args.out, list(dict.fromkeys(n for by_codec in curves.values() for n in by_codec)), curves)
+        return
+    if not args.files:
+        parser.error("no FILE")
     codecs = [quern(args.quern, "stencil"), quern(args.quern, "lorenzo")]
     if args.sz3:
         codecs.append(sz_family("SZ3", args.sz3))
@@ -229,7 +281,7 @@ def main():
         library = open_sperr(args.sperr)
         codecs += [Sperr(library, 2), Sperr(library, 3)]
     args.out.mkdir(parents=True, exist_ok=True)
-    curves = collections.OrderedDict()
+    curves = {}
     with open(args.out / "curves.csv", "w", newline="") as file, tempfile.TemporaryDirectory() as folder:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["field", "codec", "asked", "bytes", "bits_per_value", "psnr_db", "max_error"])
@@ -251,15 +303,7 @@ def main():
                 file.flush()
             print(field, flush=True)
     names = [codec.name for codec in codecs]
-    with open(args.out / "rates.csv", "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["field", "codec", *(f"bits_at_{t}_db" for t in TARGETS)])
-        for field, by_codec in curves.items():
-            for name in names:
-                rates = [interpolate(by_codec.get(name, []), t) for t in TARGETS]
-                writer.writerow([field, name, *("" if r is None else f"{r:.4f}" for r in rates)])
-    with open(args.out / "summary.md", "w") as file:
-        summarise(names, curves, file)
+    write_summaries(args.out, names, curves)
 
 
 if __name__ == "__main__":
