@@ -56,7 +56,9 @@ void add_output(CLI::App& verb, RawArgs& raw, const char* description) {
 }
 
 void add_codec(CLI::App& verb, RawArgs& raw) {
-  add_value(verb, "--goal", raw.goal, "GOAL", "ratio, psnr or speed [ratio]");
+  add_value(
+      verb, "--goal", raw.goal, "GOAL",
+      "ratio: the smallest stream of all codecs; psnr: most quality for its size; speed: fast codecs only [ratio]");
   add_repeatable(verb, "--set", raw.settings, "KEY=VALUE", "setting of the codec; repeatable");
   verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
 }
@@ -68,8 +70,10 @@ void define_compress(CLI::App& program, RawArgs& raw) {
   add_value(bound, "--abs", raw.abs, "E", "|x - x'| <= E");
   add_value(bound, "--rel", raw.rel, "R", "|x - x'| <= R * (max - min) over valid values");
   add_value(bound, "--pwrel", raw.pwrel, "R", "|x - x'| <= R * |x|");
-  add_value(bound, "--psnr", raw.psnr, "DB", "PSNR at least DB");
-  add_value(bound, "--ratio", raw.ratio, "X", "compression ratio at least X, smallest bound found by search");
+  add_value(bound, "--psnr", raw.psnr, "DB",
+            "PSNR at least DB and little more; the bound is searched, the outcome measured");
+  add_value(bound, "--ratio", raw.ratio, "X",
+            "compression ratio at least X and little more, smallest bound found by search");
   bound.add_flag("--lossless", raw.lossless, "every bit comes back");
   add_value(verb, "--bounds", raw.bounds, "FILE",
             "lines 'variable kind value' for the variables of an HDF5 or netCDF file; a bound option beside it "
@@ -86,6 +90,9 @@ void define_compress(CLI::App& program, RawArgs& raw) {
       "Examples:\n"
       "  quern compress --rel 1e-3 temperature_50x100x100.f32\n"
       "  quern compress --abs 0.01 -t f32 -s 50x100x100 --fill -9999 --verify in.raw -o out.qn\n"
+      "  quern compress --psnr 60 temperature_50x100x100.f32\n"
+      "  quern compress --ratio 50 --codec stencil temperature_50x100x100.f32\n"
+      "  quern compress --rel 1e-3 --goal speed -T 0 huge_1000x1000x1000.f32\n"
       "  quern compress --bounds bounds.txt --lossless model.nc -o compressed/\n"
       "  simulate | quern compress --abs 1e-6 -t f64 -s 512x512x512 - -o field.qn\n"
       "  quern compress --append --rel 1e-4 step_*.npy -o run.qn\n");

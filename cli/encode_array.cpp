@@ -39,10 +39,21 @@ CompressOptions options_for(const InputArray& input, const ErrorBound& bound, co
   return options;
 }
 
-/// Kinds that look at all values before the first one is coded.
-bool needs_whole_array(const CompressOptions& options) {
+/// What looks at all values before the first one is coded: some kinds of bound, and a choice between codecs by their
+/// streams' sizes. A pipe is not kept for the latter: its first values decide.
+bool needs_whole_array(const CompressOptions& options, bool from_pipe) {
+  if (!from_pipe && options.codec == "auto" && options.goal != "speed" && options.bound.kind != BoundKind::lossless)
+    return true;
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return true;
   return options.bound.kind == BoundKind::rel && !options.range;
+}
+
+/// And how to do without, if there is a way.
+std::string who_wants_all(const CompressArgs& args, const CompressOptions& options) {
+  if (args.verify) return "--verify";
+  if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return "this bound";
+  if (options.bound.kind == BoundKind::rel && !options.range) return "a relative bound (without --range MIN:MAX)";
+  return "the choice of a codec (without --codec or --goal speed)";
 }
 
 [[noreturn]] void fail_write(const FdSink& sink, const Status& status, const std::string& name) {
@@ -180,16 +191,15 @@ EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const Comp
   job.execution.memory_limit = job.memory;
   job.execution.progress = progress.callback();
 
-  const bool whole_wanted = args.verify || needs_whole_array(options);
   const bool from_pipe = input.path == "-";
+  const bool whole_wanted = args.verify || needs_whole_array(options, from_pipe);
   if (input.reader->mapped() != nullptr) return encode_whole(job, WholeArray::load(input));
   if ((whole_wanted || !from_pipe) && WholeArray::fits(input, job.memory / 3))
     return encode_whole(job, WholeArray::load(input));
   if (!whole_wanted) return encode_streaming(job);
   if (!args.run.quiet)
-    print_note(fmt::format("{}: {} do not fit in memory and {} must see all values first; using a temporary file{}",
-                           input.label, size_text(input.bytes()), args.verify ? "--verify" : "this bound",
-                           args.verify || options.bound.kind != BoundKind::rel ? "" : " (--range MIN:MAX avoids it)"));
+    print_note(fmt::format("{}: {} do not fit in memory and {} must see all values first; using a temporary file",
+                           input.label, size_text(input.bytes()), who_wants_all(args, options)));
   return encode_whole(job, WholeArray::spool(input));
 }
 

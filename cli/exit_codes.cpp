@@ -8,7 +8,7 @@ namespace quern::cli {
 namespace {
 
 /// What the user can do, by code; empty when the status's own text already says it.
-const char* advice(StatusCode code) {
+const char* advice(StatusCode code, Phase phase) {
   switch (code) {
     case StatusCode::bad_magic: return "; this is not a quern stream, name a file that quern compress wrote";
     case StatusCode::truncated: return "; the file is incomplete, fetch or write it again";
@@ -18,7 +18,8 @@ const char* advice(StatusCode code) {
     case StatusCode::unsupported_version: return "; a newer quern wrote it, update this one";
     case StatusCode::trailing_data: return "; something that is not a quern stream follows the data";
     case StatusCode::out_of_memory: return "; not enough memory, lower --memory or -T";
-    case StatusCode::memory_limit: return "; raise --memory";
+    case StatusCode::memory_limit:
+      return phase == Phase::encode ? "; raise --memory, or use less of it with --goal speed" : "; raise --memory";
     case StatusCode::internal:
     case StatusCode::destination_too_small: return "; this is a defect in quern, please report it";
     default: return "";
@@ -79,12 +80,12 @@ Exit exit_for(const Status& status, Phase phase) {
 }
 
 void fail_status(const Status& status, Phase phase, const std::string& file) {
-  fail(exit_for(status, phase), file + ": " + status.text() + advice(status.code()));
+  fail(exit_for(status, phase), file + ": " + status.text() + advice(status.code(), phase));
 }
 
 void fail_call(int status, const std::string& text, Phase phase, const std::string& file) {
   const auto code = static_cast<StatusCode>(status);
-  fail(exit_for(Status(code, ""), phase), file + ": " + text + advice(code));
+  fail(exit_for(Status(code, ""), phase), file + ": " + text + advice(code, phase));
 }
 
 void fail_errno(const std::string& file, const std::string& what) {

@@ -1,6 +1,7 @@
 // JSON and text of results.
 #include "cli/file_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <thread>
@@ -40,6 +41,59 @@ std::size_t thread_count(const RunArgs& run) {
   return hardware == 0 ? 1 : hardware;
 }
 
+namespace {
+
+const char* brief_reason(CodecReason reason) {
+  switch (reason) {
+    case CodecReason::fastest: return "goal speed";
+    case CodecReason::smallest: return "smallest";
+    case CodecReason::least_bound: return "smallest bound";
+    case CodecReason::best_quality: return "best quality";
+    case CodecReason::asked_for:
+    case CodecReason::only_one:
+    case CodecReason::exact: break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string choice_text(const CompressReport& made, bool brief) {
+  std::string text = brief ? brief_reason(made.reason) : codec_reason_text(made.reason);
+  const char* part = "; ";
+  const bool by_bound = made.reason == CodecReason::least_bound;
+  for (const CodecTrial& trial : made.tried) {
+    if (trial.codec == made.codec || (brief && trial.at_least)) continue;
+    const double size =
+        static_cast<double>(trial.bytes) / static_cast<double>(std::max<std::uint64_t>(made.output_bytes, 1));
+    const double share = by_bound ? trial.enforced.value / made.enforced.value : size;
+    text += part + trial.codec + (trial.at_least ? " is larger" : fmt::format(" {:.2f}x", share));
+    if (!brief && !trial.at_least) text += by_bound ? " the bound" : " the size";
+    if (!brief && trial.psnr_db && std::isfinite(*trial.psnr_db)) text += fmt::format(" at {:.1f} dB", *trial.psnr_db);
+    part = ", ";
+  }
+  return text;
+}
+
+namespace {
+
+Json tried_json(const Vector<CodecTrial>& tried) {
+  Json out = Json::array();
+  for (const CodecTrial& trial : tried) {
+    Json one;
+    one["codec"] = trial.codec;
+    one["bytes"] = trial.bytes;
+    one["at_least"] = trial.at_least;
+    one["enforced"] = trial.at_least ? Json(nullptr) : bound_json(trial.enforced.kind, trial.enforced.value);
+    one["psnr_db"] = number_or_null(trial.psnr_db);
+    one["on_device"] = trial.on_device;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace
+
 Json to_json(const FileReport& report) {
   const auto raw = static_cast<double>(report.raw_bytes);
   Json out;
@@ -49,6 +103,10 @@ Json to_json(const FileReport& report) {
   out["output_bytes"] = report.output_bytes;
   out["ratio"] = report.stream_bytes == 0 ? Json(nullptr) : Json(raw / static_cast<double>(report.stream_bytes));
   out["codec"] = report.codec;
+  if (report.reason) {
+    out["codec_reason"] = codec_reason_text(*report.reason);
+    out["tried"] = tried_json(report.tried);
+  }
   out["bound"] = bound_json(report.requested.kind, report.requested.value);
   out["enforced"] = report.enforced ? bound_json(report.enforced->kind, report.enforced->value) : Json(nullptr);
   out["seconds"] = report.seconds;

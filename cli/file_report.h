@@ -24,6 +24,8 @@ struct FileReport {
   std::uint64_t raw_bytes = 0;  ///< of the array; what ratio and mb_per_s are about
   std::uint64_t stream_bytes = 0;
   std::string codec;
+  std::optional<CodecReason> reason;  ///< when a codec was chosen
+  Vector<CodecTrial> tried;
   ErrorBound requested;
   std::optional<EnforcedBound> enforced;
   double seconds = 0;
@@ -44,6 +46,10 @@ Json number_or_null(std::optional<double> value);
 Json bound_json(BoundKind kind, double value);
 /// "|x - x'| <= 0.01", "lossless", ...
 std::string bound_text(BoundKind kind, double value);
+
+/// Why a codec wrote the stream: "the smallest of those tried; lorenzo 1.31x the size, lossless is larger". Brief:
+/// "smallest; lorenzo 1.31x", or nothing where there was nothing to choose.
+std::string choice_text(const CompressReport& made, bool brief);
 
 /// Prints one object on one line; to stderr when stdout carries data. Throws CliError when that fails.
 void print_json(const Json& object, bool stdout_is_data = false);

@@ -25,9 +25,11 @@ std::string device_name(const Device* device, bool used) {
 }
 
 void note_unused_device(const RunArgs& run, const Device* device, bool used, const std::string& name,
-                        const std::string& codec) {
+                        const std::string& codec, bool chosen) {
+  const char* hint = chosen ? " (--goal speed keeps to codecs that have)" : "";
   if (run.device == DeviceKind::cuda && device != nullptr && !used && !run.quiet)
-    print_note(fmt::format("{}: codec {} has no CUDA kernels for this array; the CPU did the work", name, codec));
+    print_note(
+        fmt::format("{}: codec {} has no CUDA kernels for this array; the CPU did the work{}", name, codec, hint));
 }
 
 }  // namespace quern::cli

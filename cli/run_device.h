@@ -17,8 +17,9 @@ std::unique_ptr<Device> open_device(const RunArgs& run);
 /// "cpu" or "cuda:N".
 std::string device_name(const Device* device, bool used);
 
-/// Says on stderr that the CPU did the work although the run insists on a device.
+/// Says on stderr that the CPU did the work although the run insists on a device. `chosen`: by its size alone, from
+/// several codecs.
 void note_unused_device(const RunArgs& run, const Device* device, bool used, const std::string& name,
-                        const std::string& codec);
+                        const std::string& codec, bool chosen = false);
 
 }  // namespace quern::cli

@@ -33,6 +33,23 @@ std::uint64_t input_file_bytes(const InputArray& input) {
   return input.bytes();
 }
 
+/// A ratio that no bound gives, or that is no less than that of all the bits.
+void note_missed_target(const ErrorBound& asked, const CompressReport& made, const RunArgs& run,
+                        const std::string& label) {
+  constexpr double kNear = 1.03;
+  const double ratio = static_cast<double>(made.input_bytes) / static_cast<double>(made.output_bytes);
+  if (run.quiet || asked.kind != BoundKind::ratio || ratio <= kNear * asked.value) return;
+  if (made.enforced.kind == BoundKind::lossless) {
+    print_note(
+        fmt::format("{}: lossless already gives a ratio of {:.4g}; {:.4g} were asked for", label, ratio, asked.value));
+  } else if (made.ratio_below) {
+    print_note(fmt::format("{}: the ratios nearest to {:.4g} are {:.4g} and {:.4g}; the stream has the larger one",
+                           label, asked.value, *made.ratio_below, ratio));
+  } else {
+    print_note(fmt::format("{}: the smallest ratio found above {:.4g} is {:.4g}", label, asked.value, ratio));
+  }
+}
+
 void report(const CompressJob& job, const InputArray& input, const EncodedArray& encoded, const CompressArgs& args,
             const Device* device) {
   const CompressReport& made = encoded.report;
@@ -44,13 +61,16 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
   out.raw_bytes = input.bytes();
   out.stream_bytes = made.output_bytes;
   out.codec = made.codec;
+  out.reason = made.reason;
+  out.tried = made.tried;
   out.requested = job.bound;
   out.enforced = made.enforced;
   out.seconds = encoded.seconds;
   out.psnr_db = made.psnr_db;
   out.run = args.run;
   out.device = device_name(device, made.on_device);
-  note_unused_device(args.run, device, made.on_device, input.label, made.codec);
+  note_unused_device(args.run, device, made.on_device, input.label, made.codec, !made.tried.empty());
+  note_missed_target(job.bound, made, args.run, input.label);
   if (encoded.checked) {
     out.max_error = encoded.checked->quality.max_error;
     out.psnr_db = encoded.checked->quality.psnr_db;
@@ -61,20 +81,23 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     Json line = to_json(out);
     line["dtype"] = dtype_name(input.meta.dtype);
     line["shape"] = input.meta.shape.extents();
+    line["goal"] = args.codec.goal;
     line["masked_elems"] = made.masked_elems;
     line["chunks"] = made.chunks;
     line["raw_chunks"] = made.raw_chunks;
+    line["ratio_below"] = number_or_null(made.ratio_below);
     print_json(line, job.output == "-");
   } else if (!args.run.quiet) {
+    const std::string why = choice_text(made, true);
     const double ratio = raw / static_cast<double>(std::max<std::uint64_t>(made.output_bytes, 1));
     const double speed = encoded.seconds > 0 ? raw / 1e6 / encoded.seconds : 0;
     fmt::print(stderr, "{}: {:.2f}x  {} -> {} bytes  {}  {}{:.0f} MB/s{}\n", input.label, ratio, out.raw_bytes,
                made.output_bytes, bound_text(made.enforced.kind, made.enforced.value),
-               made.codec.empty() ? "" : made.codec + "  ", speed, encoded.checked ? "  verified" : "");
+               made.codec + (why.empty() ? "  " : " (" + why + ")  "), speed, encoded.checked ? "  verified" : "");
     if (args.run.verbose)
-      fmt::print(stderr, "  {} of {} in {} chunks ({} raw), {} masked values, {:.3f} s, to {}\n",
-                 input.meta.shape.text(), dtype_name(input.meta.dtype), made.chunks, made.raw_chunks, made.masked_elems,
-                 encoded.seconds, job.output);
+      fmt::print(stderr, "  {}: {}\n  {} of {} in {} chunks ({} raw), {} masked values, {:.3f} s, to {}\n", made.codec,
+                 choice_text(made, false), input.meta.shape.text(), dtype_name(input.meta.dtype), made.chunks,
+                 made.raw_chunks, made.masked_elems, encoded.seconds, job.output);
   }
 }
 

@@ -13,7 +13,8 @@ namespace quern::codec::stencil {
 namespace {
 
 constexpr CodecInfo kInfo{kCodecId, kCodecVersion, "stencil",
-                          "ratio: fitted stencils in fixed point, contexts from neighbouring residuals, rANS"};
+                          "ratio: fitted stencils in fixed point, contexts from neighbouring residuals, rANS",
+                          CodecTier::ratio};
 
 struct ParsedSettings {
   std::optional<Layout> layout;

@@ -11,6 +11,14 @@
 namespace quern::capi {
 namespace {
 
+static_assert(static_cast<int>(CodecReason::asked_for) == QUERN_REASON_ASKED_FOR &&
+              static_cast<int>(CodecReason::only_one) == QUERN_REASON_ONLY_ONE &&
+              static_cast<int>(CodecReason::exact) == QUERN_REASON_EXACT &&
+              static_cast<int>(CodecReason::fastest) == QUERN_REASON_FASTEST &&
+              static_cast<int>(CodecReason::smallest) == QUERN_REASON_SMALLEST &&
+              static_cast<int>(CodecReason::least_bound) == QUERN_REASON_LEAST_BOUND &&
+              static_cast<int>(CodecReason::best_quality) == QUERN_REASON_BEST_QUALITY);
+
 quern_report make_report(const CompressReport& report) {
   quern_report out = QUERN_REPORT_INIT;
   out.enforced_kind = static_cast<quern_bound_kind>(report.enforced.kind);
@@ -22,6 +30,8 @@ quern_report make_report(const CompressReport& report) {
   out.raw_chunks = report.raw_chunks;
   out.psnr_db = report.psnr_db.value_or(std::nan(""));
   out.ran_on = report.on_device ? QUERN_MEMORY_CUDA : QUERN_MEMORY_HOST;
+  out.codec_id = report.codec_id;
+  out.codec_reason = static_cast<std::uint16_t>(report.reason);
   return out;
 }
 

@@ -9,10 +9,15 @@
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/bound_resolution.h"
+#include "libcompress/pipeline/choose_codec.h"
+#include "libcompress/pipeline/sample_array.h"
 #include "libcompress/pipeline/stream_encoder.h"
 
 namespace quern {
 namespace {
+
+/// What codecs are compared on when the array is longer than what a plan looks at.
+constexpr std::uint64_t kChoiceBytes = UINT64_C(16) << 20;
 
 class PushEncoder final : public Encoder {
  public:
@@ -55,7 +60,10 @@ class PushEncoder final : public Encoder {
       return Status(StatusCode::invalid_argument, "{0} bytes were given; the array has {1}",
                     static_cast<std::int64_t>(received_), static_cast<std::int64_t>(total_bytes_));
     try {
-      return stream_->finish();
+      QUERN_ASSIGN_OR_RETURN(CompressReport report, stream_->finish());
+      report.reason = choice_.reason;
+      report.tried = std::move(choice_.tried);
+      return report;
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "out of memory");
     }
@@ -92,13 +100,35 @@ class PushEncoder final : public Encoder {
     SetupRequest request{dtype_,
                          shape_,
                          &options_,
-                         &registry_,
+                         {},
                          resolve_bound(options_.bound, given_range(options_)),
                          ArrayView{buffer_.data(), dtype_, sample_shape},
                          memory_limit_,
                          device_};
     if (options_.range) request.bound.range = options_.range;
+    QUERN_RETURN_IF_ERROR(choose(request));
     QUERN_ASSIGN_OR_RETURN(stream_, StreamEncoder::create(request, buffer_.size(), runner_.get(), progress_, sink_));
+    return {};
+  }
+
+  // Where several codecs come into question, the first values decide: all of them if they are few.
+  Status choose(SetupRequest& request) {
+    QUERN_ASSIGN_OR_RETURN(const auto candidates,
+                           find_candidates(dtype_, request.bound.enforced.kind, options_, registry_));
+    request.candidate = candidates[0];
+    choice_.reason = lone_reason(candidates[0], request.bound, options_);
+    if (candidates.size() == 1 || total_bytes_ == 0) return {};
+    ArrayView array{buffer_.data(), dtype_, shape_};
+    if (prefix_bytes_ < total_bytes_) {
+      QUERN_ASSIGN_OR_RETURN(array, leading_part(array, kChoiceBytes / element_bytes_));
+    }
+    Execution execution;
+    execution.memory_limit = memory_limit_ - buffer_.size();
+    execution.device = device_;
+    if (progress_) execution.progress = [this](std::uint64_t, std::uint64_t) { return progress_(0, shape_.elems()); };
+    Trials trials(array, options_, registry_, execution, runner_.get());
+    QUERN_ASSIGN_OR_RETURN(choice_, choose_candidate(trials, candidates, request.bound));
+    request.candidate = choice_.candidate;
     return {};
   }
 
@@ -166,6 +196,7 @@ class PushEncoder final : public Encoder {
   std::uint64_t next_band_ = 0;
   std::uint64_t received_ = 0;
   std::unique_ptr<StreamEncoder> stream_;
+  CodecChoice choice_;
   Status failed_;
 };
 

@@ -1,4 +1,4 @@
-// Choice of codec, sample, header.
+// Sample, plan, header.
 #include "libcompress/pipeline/setup.h"
 
 #include <algorithm>
@@ -16,28 +16,6 @@ namespace quern {
 namespace {
 
 constexpr std::uint64_t kSampleBytes = UINT64_C(64) << 20;
-
-struct Choice {
-  const ArrayCodec* codec = nullptr;  // null: stored
-  bool substituted = false;           // settings meant for another codec do not apply
-};
-
-Result<Choice> choose_codec(const SetupRequest& request) {
-  const BoundKind kind = request.bound.enforced.kind;
-  const std::string& name = request.options->codec;
-  const ArrayCodec* lossless = request.registry->by_name("lossless");
-  if (lossless != nullptr && !lossless->supports(request.dtype, BoundKind::lossless)) lossless = nullptr;
-  if (name == "auto") {
-    const ArrayCodec* fast = request.registry->by_name("lorenzo");
-    if (kind != BoundKind::lossless && fast != nullptr && fast->supports(request.dtype, kind)) return Choice{fast};
-    return Choice{lossless, request.options->bound.kind != BoundKind::lossless};
-  }
-  const ArrayCodec* codec = request.registry->by_name(name);
-  if (codec->supports(request.dtype, kind)) return Choice{codec};
-  if (kind == BoundKind::lossless) return Choice{lossless, true};
-  return Status(StatusCode::unsupported,
-                "the codec does not take this element type under this kind of bound; try another codec, or auto");
-}
 
 // Special values are found and replaced box by box, as if each box were a segment.
 class CleanSample final : public PlanSample {
@@ -157,17 +135,16 @@ Result<StreamSetup> make_stored_setup(const SetupRequest& request) {
 }
 
 Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, std::uint64_t max_chunks) {
-  QUERN_ASSIGN_OR_RETURN(const Choice choice, choose_codec(asked));
   SetupRequest request = asked;
+  const ArrayCodec* codec = request.candidate.codec;
   // A codec chosen because it keeps every bit is not told of a bound.
-  if (choice.codec == nullptr || !choice.codec->supports(request.dtype, request.bound.enforced.kind))
-    request.bound.enforced = {};
-  if (choice.codec == nullptr || request.shape.elems() == 0) return make_stored_setup(request);
+  if (codec == nullptr || !codec->supports(request.dtype, request.bound.enforced.kind)) request.bound.enforced = {};
+  if (codec == nullptr || request.shape.elems() == 0) return make_stored_setup(request);
   StreamSetup setup;
   setup.header = common_header(request);
-  setup.header.codec_id = choice.codec->info().id;
-  setup.header.codec_version = choice.codec->info().version;
-  setup.codec_name = choice.codec->info().name;
+  setup.header.codec_id = codec->info().id;
+  setup.header.codec_version = codec->info().version;
+  setup.codec_name = codec->info().name;
   {
     const CleanSample sample(request);
     PlanRequest plan;
@@ -178,8 +155,8 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
     plan.max_chunks = max_chunks;
     plan.sample = &sample;
     plan.runner = &runner;
-    if (!choice.substituted) plan.settings = request.options->settings;
-    QUERN_ASSIGN_OR_RETURN(setup.encoder, choice.codec->plan(plan));
+    if (request.candidate.takes_settings) plan.settings = request.options->settings;
+    QUERN_ASSIGN_OR_RETURN(setup.encoder, codec->plan(plan));
   }
   setup.header.grid = setup.encoder->plan().grid;
   setup.header.params = setup.encoder->plan().params;

@@ -1,4 +1,4 @@
-// Everything that is decided before the first byte of a stream: codec, its plan, the header. Also the sizes that
+// Everything that is decided before the first byte of a stream: the codec's plan, the header. Also the sizes that
 // promise 5 (never larger than raw + 256 + raw/1000) rests on.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "libcompress/format/header.h"
 #include "libcompress/format/layout.h"
 #include "libcompress/pipeline/bound_resolution.h"
+#include "libcompress/pipeline/candidates.h"
 
 namespace quern {
 
@@ -20,7 +21,7 @@ struct SetupRequest {
   DType dtype = DType::f32;
   Shape shape;
   const CompressOptions* options = nullptr;
-  const Registry* registry = nullptr;
+  Candidate candidate;
   ResolvedBound bound;
   ArrayView sample;  ///< first elements of the array, as the user gave them
   std::uint64_t memory_limit = 0;
@@ -45,7 +46,7 @@ std::uint64_t sample_elems(DType dtype, const Shape& shape);
 Status check_options(DType dtype, const CompressOptions& options);
 Status check_options(DType dtype, const CompressOptions& options, const Registry& registry);
 
-/// Chooses the codec and lets it plan with at most `max_chunks`.
+/// Lets the candidate plan with at most `max_chunks`.
 Result<StreamSetup> make_setup(const SetupRequest& request, TaskRunner& runner, std::uint64_t max_chunks = UINT64_MAX);
 
 /// A setup in the place of one that must save bytes and does not: fewer chunks, or every chunk raw. What it must save

@@ -143,6 +143,7 @@ Result<CompressReport> StreamEncoder::finish() {
   report_.enforced = setup_.header.enforced;
   report_.range = setup_.header.range;
   report_.codec = setup_.codec_name;
+  report_.codec_id = setup_.header.codec_id;
   return report_;
 }
 

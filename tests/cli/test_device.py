@@ -18,8 +18,8 @@ class Device(CliTest):
 
     def test_same_files_both_ways(self):
         for bound in (("--abs", "1e-3"), ("--rel", "1e-4"), ("--pwrel", "1e-2"), ("--psnr", "60"), ("--ratio", "5")):
-            cpu = self.compress("cpu.qn", "-f", *bound)
-            cuda = self.compress("cuda.qn", "-f", "--device", "cuda", "--verify", *bound)
+            cpu = self.compress("cpu.qn", "-f", "--goal", "speed", *bound)
+            cuda = self.compress("cuda.qn", "-f", "--goal", "speed", "--device", "cuda", "--verify", *bound)
             self.assertEqual((cpu["device"], cuda["device"]), ("cpu", "cuda:0"))
             self.assertEqual(cuda["violations"], 0)
             self.assertEqual(read_bytes(self.path("cpu.qn")), read_bytes(self.path("cuda.qn")))
@@ -28,6 +28,23 @@ class Device(CliTest):
                                         "--device", "cuda:1").stdout)
             self.assertEqual(report["device"], "cuda:1")
             self.assertEqual(read_bytes(self.path("cpu.f32")), read_bytes(self.path("cuda.f32")))
+
+    def test_choice_is_that_of_the_cpu_and_says_what_ran_where(self):
+        for bound in (("--abs", "1e-3"), ("--psnr", "60"), ("--ratio", "5")):
+            cpu = self.compress("cpu.qn", "-f", *bound)
+            out = self.path("cuda.qn")
+            made = self.ok("compress", self.raw, "-t", "f32", "-s", "20x50x70", "-o", out, "-f", "--json", "--verify",
+                           "--device", "cuda", *bound)
+            cuda = json.loads(made.stdout)
+            self.assertEqual(read_bytes(self.path("cpu.qn")), read_bytes(out))
+            ran = {trial["codec"]: trial["on_device"] for trial in cuda["tried"]}
+            self.assertTrue(ran["lorenzo"])
+            self.assertFalse(ran["stencil"])
+            self.assertEqual([t["codec"] for t in cuda["tried"]], [t["codec"] for t in cpu["tried"]])
+            self.assertEqual(cuda["codec"], "stencil")
+            self.assertEqual(cuda["device"], "cpu")
+            self.assertIn("--goal speed", made.stderr.decode())
+            self.assertEqual(cuda["violations"], 0)
 
     def test_pipes_and_steps(self):
         data = read_bytes(self.raw)

@@ -72,6 +72,44 @@ class RoundTrips(CliTest):
         self.assertEqual(v["violations"], 0)
         self.assertLessEqual(v["max_error"], 0.01)
 
+    def test_codec_auto_says_what_it_chose_and_why(self):
+        ratio = self.json(self.ok("compress", "--rel", "1e-3", "--json", "-o", self.path("r.qn"), self.raw))
+        self.assertEqual(ratio["codec_reason"], "the smallest of those tried")
+        self.assertEqual([t["codec"] for t in ratio["tried"]], ["lorenzo", "lossless", "stencil"])
+        self.assertEqual(min(t["bytes"] for t in ratio["tried"]), ratio["output_bytes"])
+        speed = self.json(self.ok("compress", "--rel", "1e-3", "--goal", "speed", "--json", "-o", self.path("s.qn"),
+                                  self.raw))
+        self.assertEqual((speed["codec"], speed["codec_reason"], speed["tried"]), ("lorenzo", "the goal is speed", []))
+        self.assertEqual(ratio["tried"][0]["bytes"], speed["output_bytes"])
+        named = self.json(self.ok("compress", "--rel", "1e-3", "--codec", ratio["codec"], "--json", "-o",
+                                  self.path("n.qn"), self.raw))
+        self.assertEqual((named["codec_reason"], named["tried"]), ("asked for", []))
+        self.assertEqual(read_bytes(self.path("n.qn")), read_bytes(self.path("r.qn")))
+        text = self.ok("compress", "--rel", "1e-3", "-f", "-o", self.path("r.qn"), self.raw).stderr.decode()
+        self.assertIn("(smallest; ", text)
+        text = self.ok("compress", "--rel", "1e-3", "-v", "-f", "-o", self.path("r.qn"), self.raw).stderr.decode()
+        self.assertIn("the smallest of those tried; ", text)
+        # The decoder knows no goal.
+        for name in ("r.qn", "s.qn"):
+            self.ok("decompress", "-f", self.path(name), "-o", self.path("out.raw"))
+            self.assert_within(self.values, self.back(), 1e-3 * (max(self.values) - min(self.values)))
+
+    def test_targets_are_met_or_it_is_said_what_can_be(self):
+        for codec in ("auto", "stencil", "lorenzo"):
+            report = self.json(self.ok("compress", "--psnr", "60", "--codec", codec, "--json", "--verify", "-f", "-o",
+                                       self.path("p.qn"), self.raw))
+            self.assertGreaterEqual(report["psnr_db"], 60)
+            self.assertLess(report["psnr_db"], 60.5)
+            report = self.json(self.ok("compress", "--ratio", "6", "--codec", codec, "--json", "-f", "-o",
+                                       self.path("q.qn"), self.raw))
+            self.assertGreaterEqual(report["ratio"], 6)
+            if report["ratio"] > 6 * 1.03:
+                self.assertLess(report["ratio_below"], 6)
+        steps = self.write("steps_4000.i16", array.array("h", [i // 7 % 5 for i in range(4000)]).tobytes())
+        said = self.ok("compress", "--ratio", "1.5", steps).stderr.decode()
+        self.assertIn("lossless already gives a ratio of", said)
+        self.refused(4, "the ratio cannot be reached", "compress", "--ratio", "1e6", "-f", self.raw)
+
     def test_infinite_psnr_is_null(self):
         self.ok("compress", "--lossless", self.raw)
         v = self.json(self.ok("verify", "--json", self.raw, self.raw + ".qn"))
@@ -99,6 +137,10 @@ class RoundTrips(CliTest):
     def test_pipe_larger_than_memory_is_spooled_and_says_so(self):
         values = wave(3 << 20)
         words = ["compress", "--rel", "1e-3", "-t", "f32", "-s", "3x1024x1024", "--memory", "24M", "-"]
+        refused = run(*words, "-o", self.path("x.qn"), stdin=values.tobytes(), env={"TMPDIR": self.folder.name})
+        self.assertEqual(refused.returncode, 5)
+        self.assertIn(b"--goal speed", refused.stderr)  # the smallest stream takes more; which it is does not depend on memory
+        words[1:1] = ["--goal", "speed"]
         piped = self.ok(*words, "-o", self.path("x.qn"), stdin=values.tobytes(), env={"TMPDIR": self.folder.name})
         self.assertIn(b"temporary file", piped.stderr)
         self.assertEqual([f for f in self.files() if "quern-" in f], [])
@@ -196,7 +238,7 @@ class RoundTrips(CliTest):
         self.assertEqual(len(human.stderr.splitlines()), 1)
         self.assertIn(b"MB/s", human.stderr)
         self.assertEqual(human.stdout, b"")
-        self.assertEqual(len(self.ok("compress", "-v", "-f", "--abs", "0.1", self.raw).stderr.splitlines()), 2)
+        self.assertEqual(len(self.ok("compress", "-v", "-f", "--abs", "0.1", self.raw).stderr.splitlines()), 3)
 
     def test_progress_only_when_asked(self):
         shown = self.ok("compress", "--progress", "always", "--abs", "0.1", self.raw, "-o", self.path("p.qn"))

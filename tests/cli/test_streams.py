@@ -135,7 +135,7 @@ class Damage(CliTest):
     def test_keep_going_fills_the_holes_and_says_so(self):
         values = wave(1 << 20)
         raw = self.write("v_64x128x128.f32", values.tobytes())
-        self.ok("compress", "--abs", "1e-3", raw)
+        self.ok("compress", "--abs", "1e-3", "--goal", "speed", raw)  # in many chunks
         data = bytearray(read_bytes(raw + ".qn"))
         for i in range(len(data) // 2, len(data) // 2 + 40):
             data[i] ^= 0xFF
@@ -208,7 +208,8 @@ class NamedVariables(CliTest):
 
     def test_bounds_file_and_all_back_into_one_file(self):
         os.mkdir(self.path("out"))
-        self.ok("compress", "--bounds", self.bounds, "--lossless", "--verify", self.nc, "-o", self.path("out"))
+        self.ok("compress", "--bounds", self.bounds, "--lossless", "--goal", "speed", "--verify", self.nc, "-o",
+                self.path("out"))
         streams = sorted(os.listdir(self.path("out")))
         self.assertEqual(streams, ["model.count.qn", "model.temp.qn", "model.wind.qn"])
         info = self.json(self.ok("info", "--json", self.path("out/model.temp.qn")))["streams"][0]

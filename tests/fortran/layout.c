@@ -18,7 +18,7 @@ size_t layout_size(int which) {
 void layout_fill(quern_stream_info* info, quern_report* report, quern_quality* quality) {
   const quern_stream_info i = {
       sizeof(quern_stream_info), 1, 2, 3, 4, {5, 6, 7, 8, 9, 10, 11, 12}, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
-  const quern_report r = {sizeof(quern_report), 1, 2, 3, 4, 5, 6, 7, 8};
+  const quern_report r = {sizeof(quern_report), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   const quern_quality q = {sizeof(quern_quality), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
   *info = i;
   *report = r;

@@ -112,7 +112,8 @@ contains
                'further members of quern_stream_info')
     call check(report%enforced_kind == 1 .and. report%enforced_value == 2 .and. report%input_bytes == 3 .and. &
                report%output_bytes == 4 .and. report%masked_elements == 5 .and. report%chunks == 6 .and. &
-               report%raw_chunks == 7 .and. report%psnr_db == 8, 'members of quern_report')
+               report%raw_chunks == 7 .and. report%psnr_db == 8 .and. report%ran_on == 9 .and. &
+               report%codec_id == 10 .and. report%codec_reason == 11, 'members of quern_report')
     call check(quality%elements == 2 .and. quality%valid == 3 .and. quality%specials_lost == 4 .and. quality%min == 5 &
                .and. quality%max == 6 .and. quality%max_error == 7 .and. quality%max_pointwise_rel == 8 .and. &
                quality%mse == 9 .and. quality%psnr_db == 10 .and. quality%nrmse == 11 .and. quality%ssim == 12 .and. &

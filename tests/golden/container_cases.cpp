@@ -35,8 +35,10 @@ void add_bounds(std::vector<GoldenFile>& files) {
   CompressOptions given = with(BoundKind::rel, 1e-2);
   given.range = ValueRange{-100, 400};
   files.push_back(one("bound_rel_given", "rel of a range that the caller gave", ramp(DType::f64, {40}), given));
+  CompressOptions constant = with(BoundKind::rel, 1e-3);
+  constant.goal = "ratio";
   files.push_back(one("bound_rel_constant", "rel of a constant array: lossless is enforced",
-                      values_of(DType::f32, {50}, [](std::uint64_t) { return 1.5; }), with(BoundKind::rel, 1e-3)));
+                      values_of(DType::f32, {50}, [](std::uint64_t) { return 1.5; }), constant));
   files.push_back(one("bound_psnr", "psnr: an absolute bound found by search", ramp(DType::f32, {20, 20}),
                       with(BoundKind::psnr, 40)));
   files.push_back(

@@ -20,9 +20,11 @@ inline GoldenFile one(std::string name, std::string feature, testing::OwnedArray
   return file;
 }
 
+/// Lossy streams are those of the fast codec where none is named: what auto chooses may change with any codec.
 inline CompressOptions with(BoundKind kind, double value, std::string codec = "auto", Settings settings = {}) {
   CompressOptions options;
   options.bound = {kind, value};
+  if (codec == "auto" && kind != BoundKind::lossless) options.goal = "speed";
   options.codec = std::move(codec);
   options.settings = std::move(settings);
   return options;

@@ -1,6 +1,7 @@
 # The plugin as people meet it: h5repack, h5dump, h5py, nccopy, netCDF4 and xarray find it through HDF5_PLUGIN_PATH and
 # nothing else. usage: test_tools.py PLUGIN_FOLDER
 import os
+import struct
 import unittest
 
 from plugin_harness import (ABS, FILTER, LORENZO, LOSSLESS, PWREL, PluginTest, field, h5py, needs, np, repack_filter,
@@ -189,7 +190,10 @@ class NetcdfTest(PluginTest):
 
     def compressed(self):
         # netCDF takes the number and the words, without HDF5's flag and count.
-        spec = ",".join(["T", str(FILTER)] + [str(w) for w in words(ABS, 0.01)])
+        # HDF5 is not told of the fill value either: it is declared in the last two words.
+        fill = struct.unpack("<I", struct.pack("<f", -999))[0]
+        declared = [1 + 0x400, *words(ABS, 0.01)[1:], *[0] * 10, 0, fill]
+        spec = ",".join(["T", str(FILTER)] + [str(w) for w in declared])
         self.ok("nccopy", "-F", spec, self.path("n.nc"), self.path("m.nc"))
         return self.path("m.nc")
 

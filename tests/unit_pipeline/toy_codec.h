@@ -129,7 +129,10 @@ class ToyCodec final : public ArrayCodec {
   /// `extra_params` makes the header larger than a small array can pay for.
   ToyCodec(const char* name, std::uint16_t id, std::array<std::uint64_t, 3> chunk, bool lossy,
            std::size_t extra_params = 0)
-      : info_{id, 1, name, "for tests"}, chunk_(chunk), lossy_(lossy), extra_params_(extra_params) {}
+      : info_{id, 1, name, "for tests", lossy ? CodecTier::throughput : CodecTier::archive},
+        chunk_(chunk),
+        lossy_(lossy),
+        extra_params_(extra_params) {}
 
   const CodecInfo& info() const override { return info_; }
   bool supports(DType dtype, BoundKind kind) const override {

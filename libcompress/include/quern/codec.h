@@ -19,11 +19,19 @@
 
 namespace quern {
 
+/// What `auto` takes a codec for.
+enum class CodecTier : std::uint8_t {
+  throughput,  ///< fast both ways; under the goal speed no other lossy codec runs
+  archive,     ///< keeps every bit: for lossless requests, and where it is smaller than what a bound gives
+  ratio,       ///< small streams, slowly: tried under the goals ratio and psnr
+};
+
 struct CodecInfo {
   std::uint16_t id = 0;       ///< stored in streams; never reused
   std::uint16_t version = 0;  ///< of the codec's stored form
   const char* name = "";
   const char* summary = "";
+  CodecTier tier = CodecTier::throughput;
 };
 
 /// `--set key=value` pairs in the order given; a codec refuses keys it does not know.

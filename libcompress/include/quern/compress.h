@@ -30,7 +30,8 @@ struct ValueRange {
 struct CompressOptions {
   ErrorBound bound;
   std::string codec = "auto";
-  std::string goal = "ratio";  ///< ratio | psnr | speed
+  /// ratio: the smallest stream; psnr: the most quality for its size; speed: only codecs of the tier throughput.
+  std::string goal = "ratio";
   /// Declared fill values as element bit patterns (in the low bits); compared by value: -0 equals 0.
   Vector<std::uint64_t> fill_bits;
   /// Range for `rel` and `psnr` when the caller knows it; else it is measured over valid values.
@@ -42,6 +43,29 @@ struct CompressOptions {
   Vector<std::uint8_t> metadata;
 };
 
+/// Why a codec wrote the stream.
+enum class CodecReason : std::uint8_t {
+  asked_for,     ///< by name
+  only_one,      ///< no other takes this type under this bound
+  exact,         ///< every bit had to come back
+  fastest,       ///< the goal is speed
+  smallest,      ///< of those tried
+  least_bound,   ///< of those tried, for the ratio asked for
+  best_quality,  ///< of those tried: PSNR, less 6.02 dB for each bit a value where sizes differ
+};
+/// "asked for", "the smallest of those tried", ...
+const char* codec_reason_text(CodecReason reason);
+
+/// What a codec made of the array, or of its first part, when several were tried.
+struct CodecTrial {
+  std::string codec;
+  std::uint64_t bytes = 0;
+  bool at_least = false;   ///< it was given up there, being longer than another
+  bool on_device = false;  ///< the device of Execution encoded the segments
+  EnforcedBound enforced;
+  std::optional<double> psnr_db;  ///< when it was measured
+};
+
 struct CompressReport {
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
@@ -50,9 +74,15 @@ struct CompressReport {
   std::uint64_t chunks = 0;
   EnforcedBound enforced;
   std::optional<ValueRange> range;  ///< when it was needed or given
-  std::optional<double> psnr_db;    ///< when it was measured (bound kind psnr); infinity when exact
+  std::optional<double> psnr_db;    ///< when it was measured (bound kind psnr, goal psnr); infinity when exact
+  /// Kind ratio: the largest ratio below the one asked for that was met with; with that of the stream it brackets the
+  /// target where no bound gives what lies between.
+  std::optional<double> ratio_below;
   std::string codec;
-  bool on_device = false;  ///< the device of Execution encoded the segments
+  std::uint16_t codec_id = 0;
+  CodecReason reason = CodecReason::asked_for;
+  Vector<CodecTrial> tried;  ///< in order; empty when one codec alone came into question
+  bool on_device = false;    ///< the device of Execution encoded the segments
 };
 
 /// What the header says. Filled by inspect() and Decoder.
@@ -103,7 +133,8 @@ struct DecompressReport {
 };
 
 /// Streaming compression: create, push every element once in C order, finish.
-/// Kinds psnr and ratio, and rel without a given range, need the whole array: use compress().
+/// Kinds psnr and ratio, and rel without a given range, need the whole array: use compress(). Under codec auto, arrays
+/// above 64 MiB get the codec that is best on their first 16 MiB; for smaller ones the bytes are those of compress().
 class Encoder : public Allocated {
  public:
   static Result<std::unique_ptr<Encoder>> create(DType dtype, const Shape& shape, const CompressOptions& options,
@@ -131,7 +162,9 @@ class Decoder : public Allocated {
   virtual const DecompressReport& report() const = 0;
 };
 
-/// Compresses an array in memory. Memory used: input is not copied except segments that hold special values.
+/// Compresses an array in memory. Memory used: input is not copied except segments that hold special values. Under
+/// codec auto with the goal ratio, all codecs that take the array are tried and the smallest stream is written; it is
+/// held in memory meanwhile if the limit allows, else made twice.
 Result<CompressReport> compress(const ArrayView& array, const CompressOptions& options, const Registry& registry,
                                 const Execution& execution, ByteSink& sink);
 /// Decodes a whole stream into `out`, whose dtype and shape must be the stream's.

@@ -210,9 +210,10 @@ QUERN_API quern_status quern_params_create(quern_params** params);
 QUERN_API quern_status quern_params_create_with_allocator(const quern_allocator* allocator, quern_params** params);
 QUERN_API void quern_params_destroy(quern_params* params);
 QUERN_API quern_status quern_params_set_bound(quern_params* params, quern_bound_kind kind, double value);
-/** Keys: codec (a name or auto), goal (ratio, psnr, speed), mask_search (0, 1), range (MIN:MAX, for rel and psnr when
- * it is known), and the codec's own settings, which are checked when an array is compressed. Setting a key twice keeps
- * the last value. */
+/** Keys: codec (a name or auto), goal (ratio: the smallest stream of all codecs, the slow ones too; psnr: the most
+ * quality for its size; speed: fast codecs alone; they matter to auto and to bounds by search), mask_search (0, 1),
+ * range (MIN:MAX, for rel and psnr when it is known), and the codec's own settings, which are checked when an array is
+ * compressed. Setting a key twice keeps the last value. */
 QUERN_API quern_status quern_params_set(quern_params* params, const char* key, const char* value);
 /** Copies the value of `key`, with its 0, into `value` (room for `capacity` bytes; may be NULL with 0) and the bytes it
  *  needs into `*needed` (may be NULL). QUERN_ERROR_UNKNOWN_SETTING for a key that is not set. */
@@ -256,6 +257,17 @@ QUERN_API quern_status quern_array_from_dlpack(const void* dl_tensor, quern_arra
 /** A size that no stream of this array exceeds: raw + 256 + raw/1000 + metadata. Data is not looked at. O(1). */
 QUERN_API quern_status quern_compress_bound(const quern_array* array, const quern_params* params, uint64_t* bytes);
 
+/** Why a codec wrote a stream. */
+enum {
+  QUERN_REASON_ASKED_FOR = 0,   /**< by name */
+  QUERN_REASON_ONLY_ONE = 1,    /**< no other takes this type under this bound */
+  QUERN_REASON_EXACT = 2,       /**< every bit had to come back */
+  QUERN_REASON_FASTEST = 3,     /**< the goal is speed */
+  QUERN_REASON_SMALLEST = 4,    /**< its stream is the smallest of those tried */
+  QUERN_REASON_LEAST_BOUND = 5, /**< it reaches the ratio under the smallest bound of those tried */
+  QUERN_REASON_BEST_QUALITY = 6 /**< of those tried it has the most PSNR for its size */
+};
+
 typedef struct quern_report {
   uint32_t struct_size;
   quern_bound_kind enforced_kind; /**< abs, pwrel or lossless, after rel, psnr and ratio were worked out */
@@ -264,13 +276,14 @@ typedef struct quern_report {
   uint64_t output_bytes;
   uint64_t masked_elements; /**< special values carried in the mask */
   uint64_t chunks;
-  uint64_t raw_chunks; /**< stored as they are */
-  double psnr_db;      /**< for QUERN_BOUND_PSNR, else NaN */
-  quern_memory ran_on; /**< QUERN_MEMORY_CUDA when a device did the work */
-  int32_t reserved;
+  uint64_t raw_chunks;   /**< stored as they are */
+  double psnr_db;        /**< where it was measured: for QUERN_BOUND_PSNR and under goal psnr; else NaN */
+  quern_memory ran_on;   /**< QUERN_MEMORY_CUDA when a device did the work */
+  uint16_t codec_id;     /**< of the codec that wrote the stream (quern_codec_info); 0: stored as it is */
+  uint16_t codec_reason; /**< QUERN_REASON_... */
 } quern_report;
 #define QUERN_REPORT_INIT \
-  { sizeof(quern_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(quern_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /** Compresses into `stream` (room for `capacity` bytes); `*size` is what was written. Fails with
  *  QUERN_ERROR_DESTINATION_TOO_SMALL when it does not fit; quern_compress_bound() always does. `report` may be NULL. */
