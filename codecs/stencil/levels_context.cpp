@@ -1,0 +1,166 @@
+// Features of contexts, row by row.
+#include "codecs/stencil/levels_context.h"
+
+#include <bit>
+#include <cmath>
+
+namespace quern::codec::stencil {
+namespace {
+
+Offset opposite(const Offset& offset) {
+  Offset result{};
+  for (std::size_t a = 0; a < kMaxAxes; ++a) result[a] = static_cast<std::int8_t>(-offset[a]);
+  return result;
+}
+
+std::size_t axis_bit(const LevelAxes& axes, std::size_t axis) { return std::size_t{1} << (axes.rank - 1 - axis); }
+
+/// True when a class may look at known points along exactly the axes of a mask.
+bool mask_known(const LevelAxes& axes, unsigned level, std::size_t parity_class, std::size_t mask) {
+  if (mask >> axes.rank != 0 || mask == 0 || std::popcount(mask) > 2) return false;
+  for (std::size_t a = 0; a < axes.rank; ++a)
+    if ((mask & axis_bit(axes, a)) != 0 && !axes.live(a, level)) return false;
+  return class_before(parity_class ^ mask, parity_class);
+}
+
+/// The axis of rows above, or of planes back; rank if there is none.
+std::size_t same_class_axis(const LevelAxes& axes, std::size_t back) {
+  if (axes.rank <= back || !axes.hierarchical(axes.rank - 1 - back)) return axes.rank;
+  return axes.rank - 1 - back;
+}
+
+}  // namespace
+
+FeatureList::FeatureList(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later) {
+  const auto add = [&](std::size_t f) { list[count++] = static_cast<std::uint8_t>(f); };
+  for (std::size_t mask = 1; mask < kParityClasses; ++mask)
+    if (mask_known(axes, level, parity_class, mask)) add(mask);
+  if (parity_class != 0) {
+    if (same_class_axis(axes, 1) < axes.rank) {
+      add(kAboveFeature);
+      add(kSidesFeature);
+    }
+    if (same_class_axis(axes, 2) < axes.rank) add(kBackFeature);
+  }
+  if (later) {
+    add(kPlaneFeature);
+    add(kPlaneSidesFeature);
+  }
+  for (std::size_t a = 0; a < axes.rank; ++a)
+    if (axes.parity(parity_class, a) != 0) add(kBendFeature + a);
+  for (std::size_t a = 0; a < axes.rank; ++a)
+    if (axes.parity(parity_class, a) != 0) add(kSlopeFeature + a);
+  if (later) add(kChangeFeature);
+}
+
+void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
+                     MagnitudeSources& out) {
+  const LevelAxes& axes = grid.axes();
+  const auto add = [&](const Offset& offset) {
+    out.add(grid.magnitude_row(row.parity_class, row.index, offset), weight);
+  };
+  if (feature < kAboveFeature) {
+    Offset offset{};
+    std::size_t second = axes.rank;
+    for (std::size_t a = 0; a < axes.rank; ++a) {
+      if ((feature & axis_bit(axes, a)) == 0) continue;
+      offset[a] = 1;
+      second = a;
+    }
+    add(offset);
+    add(opposite(offset));
+    if (std::popcount(feature) == 1) return;
+    offset[second] = -1;
+    add(offset);
+    add(opposite(offset));
+    return;
+  }
+  Offset offset{};
+  if (feature == kAboveFeature || feature == kSidesFeature || feature == kBackFeature) {
+    const std::size_t axis = same_class_axis(axes, feature == kBackFeature ? 2 : 1);
+    if (row.index[axis] == 0) return;
+    offset[axis] = -2;
+    if (feature != kSidesFeature) return add(offset);
+    offset[axes.rank - 1] = -2;
+    add(offset);
+    offset[axes.rank - 1] = 2;
+    return add(offset);
+  }
+  offset[0] = -1;
+  if (feature == kPlaneFeature) return add(offset);
+  for (std::size_t a = 1; a < axes.rank; ++a) {
+    if (!axes.live(a, row.level)) continue;
+    for (const int d : {-1, 1}) {
+      Offset side = offset;
+      side[a] = static_cast<std::int8_t>(d);
+      add(side);
+    }
+  }
+}
+
+void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const std::int64_t* predicted,
+                    unsigned fraction_bits, std::uint32_t* out) {
+  const LevelAxes& axes = grid.axes();
+  const std::size_t columns = grid.view(row.parity_class).extents[axes.rank - 1];
+  constexpr double kMost = kMaxSpread;
+  Offset offset{};
+  if (feature == kChangeFeature) {
+    const double scale = std::ldexp(1.0, static_cast<int>(kSpreadBits) - static_cast<int>(fraction_bits));
+    offset[0] = -1;
+    const double* const before = grid.value_row(row.parity_class, row.index, offset);
+    for (std::size_t x = 0; x < columns; ++x) {
+      const double d = std::fabs(before[x] - static_cast<double>(predicted[x])) * scale;
+      out[x] = static_cast<std::uint32_t>(static_cast<std::int32_t>(d < kMost ? d : kMost));
+    }
+    return;
+  }
+  // Both are twice the distance, or the difference over two steps.
+  const double scale = std::ldexp(1.0, static_cast<int>(kSpreadBits) - 1 - static_cast<int>(fraction_bits));
+  const bool bend = feature < kSlopeFeature;
+  offset[feature - (bend ? kBendFeature : kSlopeFeature)] = 1;
+  const double* const after = grid.value_row(row.parity_class, row.index, offset);
+  const double* const before = grid.value_row(row.parity_class, row.index, opposite(offset));
+  if (bend) {
+    for (std::size_t x = 0; x < columns; ++x) {
+      const double d = std::fabs((before[x] + after[x]) - 2 * static_cast<double>(predicted[x])) * scale;
+      out[x] = static_cast<std::uint32_t>(static_cast<std::int32_t>(d < kMost ? d : kMost));
+    }
+    return;
+  }
+  for (std::size_t x = 0; x < columns; ++x) {
+    const double d = std::fabs(after[x] - before[x]) * scale;
+    out[x] = static_cast<std::uint32_t>(static_cast<std::int32_t>(d < kMost ? d : kMost));
+  }
+}
+
+void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextWeights& weights,
+                  const std::int64_t* predicted, unsigned fraction_bits, const kernels::StencilKernels& kernels,
+                  ContextRoom& room) {
+  const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
+  const FeatureList features(grid.axes(), row.level, row.parity_class, row.later);
+  room.sources.count = 0;
+  bool spread = false;
+  for (std::size_t i = 0; i < features.count; ++i) {
+    const std::size_t f = features.list[i];
+    const std::uint32_t w = weights.weights[f];
+    if (w == 0) continue;
+    if (counts_magnitudes(f)) {
+      feature_sources(grid, row, f, w, room.sources);
+      continue;
+    }
+    // The first goes where the sum is kept, the others are added to it.
+    feature_spread(grid, row, f, predicted, fraction_bits, room.sums);
+    if (!spread) {
+      for (std::size_t x = 0; x < columns; ++x) room.spread[x] = w * room.sums[x];
+    } else {
+      for (std::size_t x = 0; x < columns; ++x) room.spread[x] += w * room.sums[x];
+    }
+    spread = true;
+  }
+  kernels.context_sums(room.sources.rows.data(), room.sources.weights.data(), room.sources.count, weights.constant,
+                       columns, room.sums);
+  if (!spread) return;
+  for (std::size_t x = 0; x < columns; ++x) room.sums[x] += room.spread[x] >> kSpreadBits;
+}
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,95 @@
+// The order in which a level's points are coded, and the predictions of one row of them: what encoder and decoder
+// share.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "codecs/stencil/levels_context.h"
+#include "codecs/stencil/levels_grid.h"
+#include "codecs/stencil/levels_model.h"
+#include "codecs/stencil/planes.h"
+#include "kernels/cpu/stencil.h"
+
+namespace quern::codec::stencil {
+
+/// One row of a class at the open level.
+struct CodedRow {
+  ContextRow place;
+  std::size_t row = 0;  ///< of the class
+  std::size_t columns = 0;
+  std::size_t code = 0;    ///< number of its first point in the order of coding, from the level's first
+  std::size_t linear = 0;  ///< number of its first point in its class
+};
+
+/// Calls visit(CodedRow) for the rows of the open level in the order of coding: plane after plane of a sequential
+/// axis, within it class after class. Ends early when visit returns false; false then.
+template <class Visit>
+bool for_coded_rows(const LevelGrid& grid, const Visit& visit) {
+  const LevelAxes& axes = grid.axes();
+  const CodedClasses classes(axes, grid.level());
+  CodedRow row;
+  row.place.level = grid.level();
+  for (std::size_t plane = 0; plane < axes.planes(); ++plane) {
+    row.place.later = plane > 0;
+    for (std::size_t i = 0; i < classes.count; ++i) {
+      const LevelGrid::View& view = grid.view(classes.list[i]);
+      row.place.parity_class = classes.list[i];
+      row.columns = view.extents[axes.rank - 1];
+      const std::size_t rows = view.rows / axes.planes();
+      for (std::size_t r = 0; r < rows; ++r) {
+        row.row = plane * rows + r;
+        row.linear = row.row * row.columns;
+        row.place.index = grid.index_of(classes.list[i], row.row);
+        if (!visit(static_cast<const CodedRow&>(row))) return false;
+        row.code += row.columns;
+      }
+    }
+  }
+  return true;
+}
+
+/// Predicts rows of the open level.
+class RowPredictor {
+ public:
+  RowPredictor(Carver& carver, const LevelAxes& axes) {
+    const std::size_t columns = axes.extents[axes.rank - 1];
+    sums_ = carver.take<std::int64_t>(row_room(columns));
+    room_.spread = carver.take<std::uint32_t>(row_room(columns));
+    room_.sums = carver.take<std::uint32_t>(row_room(columns));
+  }
+
+  /// To be called when a level is open.
+  void start_level(const LevelGrid& grid) {
+    for (const bool later : {false, true})
+      for (std::size_t c = 0; c < kParityClasses; ++c)
+        if (grid.axes().exists(c, grid.level()))
+          lists_[later ? 1 : 0][c] = groups_of(grid.axes(), grid.level(), c, later);
+  }
+  const GroupList& list(bool later, std::size_t parity_class) const { return lists_[later ? 1 : 0][parity_class]; }
+
+  std::int64_t* predict(const LevelGrid& grid, const ContextRow& row, std::size_t columns, const LevelsModel& model,
+                        const kernels::StencilKernels& kernels) {
+    const unsigned weight_bits = model.values.weight_bits;
+    grid.value_sources(row.parity_class, row.index, list(row.later, row.parity_class),
+                       model.predictor(row.level, row.later, row.parity_class).weights, sources_);
+    kernels.tap_sums(sources_.rows.data(), sources_.weights.data(), sources_.count, columns, sums_);
+    for (std::size_t x = 0; x < columns; ++x) sums_[x] = scaled_down(static_cast<std::uint64_t>(sums_[x]), weight_bits);
+    return sums_;
+  }
+  const std::uint32_t* contexts(const LevelGrid& grid, const ContextRow& row, const std::int64_t* predicted,
+                                const LevelsModel& model, const kernels::StencilKernels& kernels) {
+    context_sums(grid, row, context_weights(model, row.level, row.later, row.parity_class), predicted,
+                 model.values.fraction_bits, kernels, room_);
+    return room_.sums;
+  }
+
+ private:
+  std::array<std::array<GroupList, kParityClasses>, 2> lists_{};
+  ValueSources sources_;
+  std::int64_t* sums_ = nullptr;
+  ContextRoom room_;
+};
+
+}  // namespace quern::codec::stencil
