@@ -1,6 +1,7 @@
 // Features of contexts, row by row.
 #include "codecs/stencil/levels_context.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -29,28 +30,21 @@ std::size_t same_class_axis(const LevelAxes& axes, std::size_t back) {
   return axes.rank - 1 - back;
 }
 
+bool has_feature(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later, std::size_t feature) {
+  const auto odd = [&](std::size_t axis) { return axis < axes.rank && axes.parity(parity_class, axis) != 0; };
+  if (feature < kAboveFeature) return mask_known(axes, level, parity_class, feature);
+  if (feature == kAboveFeature || feature == kSidesFeature)
+    return parity_class != 0 && same_class_axis(axes, 1) < axes.rank;
+  if (feature == kBackFeature) return parity_class != 0 && same_class_axis(axes, 2) < axes.rank;
+  if (feature < kBendFeature || feature == kChangeFeature) return later;
+  return odd(feature < kSlopeFeature ? feature - kBendFeature : feature - kSlopeFeature);
+}
+
 }  // namespace
 
 FeatureList::FeatureList(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later) {
-  const auto add = [&](std::size_t f) { list[count++] = static_cast<std::uint8_t>(f); };
-  for (std::size_t mask = 1; mask < kParityClasses; ++mask)
-    if (mask_known(axes, level, parity_class, mask)) add(mask);
-  if (parity_class != 0) {
-    if (same_class_axis(axes, 1) < axes.rank) {
-      add(kAboveFeature);
-      add(kSidesFeature);
-    }
-    if (same_class_axis(axes, 2) < axes.rank) add(kBackFeature);
-  }
-  if (later) {
-    add(kPlaneFeature);
-    add(kPlaneSidesFeature);
-  }
-  for (std::size_t a = 0; a < axes.rank; ++a)
-    if (axes.parity(parity_class, a) != 0) add(kBendFeature + a);
-  for (std::size_t a = 0; a < axes.rank; ++a)
-    if (axes.parity(parity_class, a) != 0) add(kSlopeFeature + a);
-  if (later) add(kChangeFeature);
+  for (std::size_t f = 1; f < kFeatures; ++f)
+    if (has_feature(axes, level, parity_class, later, f)) list[count++] = static_cast<std::uint8_t>(f);
 }
 
 void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
@@ -61,18 +55,18 @@ void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t f
   };
   if (feature < kAboveFeature) {
     Offset offset{};
-    std::size_t second = axes.rank;
-    for (std::size_t a = 0; a < axes.rank; ++a) {
+    Offset other{};  // the last of two axes the other way
+    for (std::size_t a = 0; a < std::min(axes.rank, kMaxAxes); ++a) {
       if ((feature & axis_bit(axes, a)) == 0) continue;
+      for (std::int8_t& d : other) d = static_cast<std::int8_t>(-d);
       offset[a] = 1;
-      second = a;
+      other[a] = 1;
     }
     add(offset);
     add(opposite(offset));
     if (std::popcount(feature) == 1) return;
-    offset[second] = -1;
-    add(offset);
-    add(opposite(offset));
+    add(other);
+    add(opposite(other));
     return;
   }
   Offset offset{};

@@ -16,6 +16,7 @@ using kernels::kSampleBlock;
 
 constexpr std::size_t kSamples = 12288;        // of a class, for its predictor
 constexpr std::size_t kContextSamples = 6144;  // of a class at a level, for its contexts
+constexpr std::size_t kShortest = 16;          // rows shorter than this count as this
 constexpr std::size_t kMinSamplesPerGroup = 6;
 constexpr std::size_t kRounds = 2;  // of reweighting
 constexpr std::size_t kContextRounds = 4;
@@ -26,7 +27,7 @@ constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted
 template <class Visit>
 void for_sampled_rows(const ClassRows& rows, std::size_t most, const Visit& visit) {
   const std::size_t count = std::min(rows.columns, kSampleBlock);
-  const std::size_t wanted = std::min(rows.rows, std::max<std::size_t>(1, most / count));
+  const std::size_t wanted = std::min(rows.rows, std::max<std::size_t>(1, most / std::max(count, kShortest)));
   for (std::size_t i = 0; i < wanted; ++i)
     visit(rows.first + static_cast<std::size_t>(std::uint64_t{i} * rows.rows / wanted), count);
 }

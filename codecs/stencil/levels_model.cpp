@@ -16,6 +16,7 @@ constexpr unsigned kKindBits = 3;
 constexpr unsigned kOrderBits = 4;
 constexpr unsigned kContextOrder = 5;
 constexpr unsigned kMaxBoundBits = 50;
+constexpr std::uint16_t kNoContext = 2048;  // the sum of classes without weights: two codes
 constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted);
 
 /// Calls visit(later) for the kinds of planes that a chunk has.
@@ -181,11 +182,14 @@ void take_coarser(const LevelAxes& axes, unsigned level, bool later, std::size_t
 }
 
 const ContextWeights& context_weights(const LevelsModel& model, unsigned level, bool later, std::size_t parity_class) {
-  static constexpr ContextWeights kNone{};
-  const std::size_t set = context_set(level);
-  const std::size_t l = later ? 1 : 0;
-  for (const auto& [s, k] : {std::pair{set, l}, {set, 1 - l}, {1 - set, l}, {1 - set, 1 - l}})
-    if (model.contexts[s][k][parity_class].present) return model.contexts[s][k][parity_class];
+  static constexpr ContextWeights kNone{true, {}, kNoContext};
+  // The finest level may borrow from the others, not the other way round: those are complete before it is fitted.
+  for (std::size_t set = context_set(level); set < kContextSets; ++set) {
+    for (const bool planes : {later, !later}) {
+      const ContextWeights& weights = model.contexts[set][planes ? 1 : 0][parity_class];
+      if (weights.present) return weights;
+    }
+  }
   return kNone;
 }
 

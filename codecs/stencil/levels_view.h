@@ -20,7 +20,6 @@ struct LevelsView {
   template <class Box>
   LevelsView(const Box& box, const LevelsForm& form) {
     axes.rank = 0;
-    bool first_kept = false;
     for (std::size_t g = 0; g < 3; ++g) {
       const std::uint64_t stride = g < 2 ? box.strides[g] : 1;
       const std::uint64_t special = g < 2 ? box.special_strides[g] : 1;
@@ -29,14 +28,13 @@ struct LevelsView {
       for (const bool outer : {true, false}) {
         const std::uint64_t extent = outer ? box.extents[g] / inner : inner;
         if (extent == 1) continue;
-        if (g == 0 && axes.rank == 0) first_kept = true;
         axes.extents[axes.rank] = static_cast<std::size_t>(extent);
         strides[axes.rank] = static_cast<std::size_t>(stride * (outer ? inner : 1));
         special_strides[axes.rank++] = static_cast<std::size_t>(special * (outer ? inner : 1));
       }
     }
     if (axes.rank == 0) axes.rank = 1;
-    axes.sequential = form.sequential && first_kept && axes.rank > 1;
+    axes.sequential = form.sequential && axes.rank > 1;
   }
 
   /// Coordinate along an axis of a point of a class at a level.

@@ -63,7 +63,7 @@ class RowPredictor {
   /// To be called when a level is open.
   void start_level(const LevelGrid& grid) {
     for (const bool later : {false, true})
-      for (std::size_t c = 0; c < kParityClasses; ++c)
+      for (std::size_t c = 0; c < kParityClasses && (!later || grid.axes().planes() > 1); ++c)
         if (grid.axes().exists(c, grid.level()))
           lists_[later ? 1 : 0][c] = groups_of(grid.axes(), grid.level(), c, later);
   }

@@ -12,6 +12,7 @@ namespace {
 // Third byte of the params; without it chunks are in raster order.
 constexpr std::uint8_t kLevelsParam = 1;
 constexpr std::uint8_t kSequentialParam = 2;
+constexpr std::uint64_t kSplitExtent = 8;  // shorter axes stay merged
 
 }  // namespace
 
@@ -45,7 +46,7 @@ LevelsForm levels_form(const Shape& shape, const Layout& layout, const ChunkGrid
   for (std::size_t g = 0; g < 3; ++g) {
     if (ends[g + 1] - ends[g] < 2) continue;
     const std::uint64_t inner = shape[ends[g + 1] - 1];
-    if (grid.chunk[g] % inner != 0) break;
+    if (inner < kSplitExtent || grid.chunk[g] % inner != 0) break;
     form.split_axis = static_cast<std::uint8_t>(g);
     form.inner = inner;
     break;
