@@ -81,6 +81,7 @@ struct StreamCase {
   ErrorBound bound;
   const char* codec;
   bool gaps;
+  const char* layout = nullptr;  ///< setting of the codec
 };
 
 constexpr StreamCase kStreams[] = {
@@ -98,6 +99,9 @@ constexpr StreamCase kStreams[] = {
     {"f32_3d_stencil", DType::f32, "9x10x23", {BoundKind::abs, 0.01}, "stencil", true},
     {"f64_1d_stencil", DType::f64, "700", {BoundKind::abs, 1e-6}, "stencil", false},
     {"i16_2d_stencil", DType::i16, "30x31", {BoundKind::abs, 1}, "stencil", false},
+    {"f32_3d_levels", DType::f32, "9x10x23", {BoundKind::abs, 0.01}, "stencil", true, "levels"},
+    {"f64_3d_planes", DType::f64, "5x14x15", {BoundKind::abs, 1e-4}, "stencil", false, "planes"},
+    {"i16_4d_levels", DType::i16, "3x8x9x10", {BoundKind::abs, 1}, "stencil", false, "levels"},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
     {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
 };
@@ -108,6 +112,7 @@ Status add_stream(Corpus& corpus, const StreamCase& c) {
   CompressOptions options;
   options.bound = c.bound;
   options.codec = c.codec;
+  if (c.layout != nullptr) options.settings = {{"layout", c.layout}};
   const std::string note = R"({"seed":1})";
   if (c.gaps) options.metadata.assign(note.begin(), note.end());
   Bytes stream;
