@@ -40,6 +40,45 @@ bool has_feature(const LevelAxes& axes, unsigned level, std::size_t parity_class
   return odd(feature < kSlopeFeature ? feature - kBendFeature : feature - kSlopeFeature);
 }
 
+/// Calls visit(offset) for the magnitudes that a feature sums up.
+template <class Visit>
+void for_feature_offsets(const LevelAxes& axes, unsigned level, std::size_t feature, const Visit& visit) {
+  Offset offset{};
+  if (feature < kAboveFeature) {
+    Offset other{};  // the last of two axes the other way
+    for (std::size_t a = 0; a < std::min(axes.rank, kMaxAxes); ++a) {
+      if ((feature & axis_bit(axes, a)) == 0) continue;
+      for (std::int8_t& d : other) d = static_cast<std::int8_t>(-d);
+      offset[a] = 1;
+      other[a] = 1;
+    }
+    visit(offset);
+    visit(opposite(offset));
+    if (std::popcount(feature) == 1) return;
+    visit(other);
+    visit(opposite(other));
+    return;
+  }
+  if (feature <= kBackFeature) {
+    offset[same_class_axis(axes, feature == kBackFeature ? 2 : 1)] = -2;
+    if (feature != kSidesFeature) return visit(offset);
+    offset[axes.rank - 1] = -2;
+    visit(offset);
+    offset[axes.rank - 1] = 2;
+    return visit(offset);
+  }
+  offset[0] = -1;
+  if (feature == kPlaneFeature) return visit(offset);
+  for (std::size_t a = 1; a < axes.rank; ++a) {
+    if (!axes.live(a, level)) continue;
+    for (const int d : {-1, 1}) {
+      Offset side = offset;
+      side[a] = static_cast<std::int8_t>(d);
+      visit(side);
+    }
+  }
+}
+
 }  // namespace
 
 FeatureList::FeatureList(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later) {
@@ -49,47 +88,11 @@ FeatureList::FeatureList(const LevelAxes& axes, unsigned level, std::size_t pari
 
 void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
                      MagnitudeSources& out) {
-  const LevelAxes& axes = grid.axes();
-  const auto add = [&](const Offset& offset) {
+  const std::size_t back = feature == kBackFeature ? 2 : 1;
+  if (feature >= kAboveFeature && feature <= kBackFeature && row.index[same_class_axis(grid.axes(), back)] == 0) return;
+  for_feature_offsets(grid.axes(), row.level, feature, [&](const Offset& offset) {
     out.add(grid.magnitude_row(row.parity_class, row.index, offset), weight);
-  };
-  if (feature < kAboveFeature) {
-    Offset offset{};
-    Offset other{};  // the last of two axes the other way
-    for (std::size_t a = 0; a < std::min(axes.rank, kMaxAxes); ++a) {
-      if ((feature & axis_bit(axes, a)) == 0) continue;
-      for (std::int8_t& d : other) d = static_cast<std::int8_t>(-d);
-      offset[a] = 1;
-      other[a] = 1;
-    }
-    add(offset);
-    add(opposite(offset));
-    if (std::popcount(feature) == 1) return;
-    add(other);
-    add(opposite(other));
-    return;
-  }
-  Offset offset{};
-  if (feature == kAboveFeature || feature == kSidesFeature || feature == kBackFeature) {
-    const std::size_t axis = same_class_axis(axes, feature == kBackFeature ? 2 : 1);
-    if (row.index[axis] == 0) return;
-    offset[axis] = -2;
-    if (feature != kSidesFeature) return add(offset);
-    offset[axes.rank - 1] = -2;
-    add(offset);
-    offset[axes.rank - 1] = 2;
-    return add(offset);
-  }
-  offset[0] = -1;
-  if (feature == kPlaneFeature) return add(offset);
-  for (std::size_t a = 1; a < axes.rank; ++a) {
-    if (!axes.live(a, row.level)) continue;
-    for (const int d : {-1, 1}) {
-      Offset side = offset;
-      side[a] = static_cast<std::int8_t>(d);
-      add(side);
-    }
-  }
+  });
 }
 
 void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const std::int64_t* predicted,
@@ -127,19 +130,34 @@ void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t fe
   }
 }
 
-void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextWeights& weights,
-                  const std::int64_t* predicted, unsigned fraction_bits, const kernels::StencilKernels& kernels,
-                  ContextRoom& room) {
-  const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
-  const FeatureList features(grid.axes(), row.level, row.parity_class, row.later);
-  room.sources.count = 0;
-  bool spread = false;
-  for (std::size_t i = 0; i < features.count; ++i) {
-    const std::size_t f = features.list[i];
+ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& given) : weights(given) {
+  const FeatureList all(grid.axes(), place.level, place.parity_class, place.later);
+  for (std::size_t i = 0; i < all.count; ++i) {
+    const std::size_t f = all.list[i];
     const std::uint32_t w = weights.weights[f];
     if (w == 0) continue;
+    features.list[features.count++] = all.list[i];
+    if (counts_magnitudes(f))
+      for_feature_offsets(grid.axes(), place.level, f,
+                          [&](const Offset& offset) { grid.plan_tap(place.parity_class, offset, w, taps); });
+  }
+}
+
+void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const std::int64_t* predicted,
+                  unsigned fraction_bits, const kernels::StencilKernels& kernels, ContextRoom& room) {
+  const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
+  const bool inside = grid.inside(row.index);
+  if (inside) {
+    grid.planned_sources(row.index, plan.taps, room.sources);
+  } else {
+    room.sources.count = 0;
+  }
+  bool spread = false;
+  for (std::size_t i = 0; i < plan.features.count; ++i) {
+    const std::size_t f = plan.features.list[i];
+    const std::uint32_t w = plan.weights.weights[f];
     if (counts_magnitudes(f)) {
-      feature_sources(grid, row, f, w, room.sources);
+      if (!inside) feature_sources(grid, row, f, w, room.sources);
       continue;
     }
     // The first goes where the sum is kept, the others are added to it.
@@ -151,7 +169,7 @@ void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextWei
     }
     spread = true;
   }
-  kernels.context_sums(room.sources.rows.data(), room.sources.weights.data(), room.sources.count, weights.constant,
+  kernels.context_sums(room.sources.rows.data(), room.sources.weights.data(), room.sources.count, plan.weights.constant,
                        columns, room.sums);
   if (!spread) return;
   for (std::size_t x = 0; x < columns; ++x) room.sums[x] += room.spread[x] >> kSpreadBits;

@@ -36,6 +36,7 @@ struct ContextWeights {
 struct FeatureList {
   std::array<std::uint8_t, kFeatures> list{};
   std::size_t count = 0;
+  FeatureList() = default;
   FeatureList(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later);
 };
 
@@ -59,6 +60,16 @@ void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t f
 void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const std::int64_t* predicted,
                     unsigned fraction_bits, std::uint32_t* out);
 
+/// Contexts of one class: its features with a weight, resolved for rows away from the border.
+struct ContextPlan {
+  FeatureList features;  ///< those whose weight is not 0
+  ContextWeights weights;
+  PlannedTaps<std::uint32_t> taps;
+
+  ContextPlan() = default;
+  ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& weights);
+};
+
 /// Room for the contexts of a row.
 struct ContextRoom {
   MagnitudeSources sources;
@@ -66,8 +77,7 @@ struct ContextRoom {
   std::uint32_t* sums = nullptr;  ///< the result
 };
 /// Context sums of a row.
-void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextWeights& weights,
-                  const std::int64_t* predicted, unsigned fraction_bits, const kernels::StencilKernels& kernels,
-                  ContextRoom& room);
+void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const std::int64_t* predicted,
+                  unsigned fraction_bits, const kernels::StencilKernels& kernels, ContextRoom& room);
 
 }  // namespace quern::codec::stencil

@@ -225,6 +225,7 @@ class LevelsWriter {
   void choose(unsigned level, const CodePlaces& places, std::size_t parity_class, bool later) {
     choose_predictor(grid(), ClassRows(grid(), parity_class, later), places, targets(level),
                      memory_.predictor.list(later, parity_class), *spec_.kernels, model_);
+    memory_.predictor.forget(later, parity_class);
   }
 
   /// Without a sequential axis a class is fitted when all that it looks at has its final values.
@@ -267,6 +268,7 @@ class LevelsWriter {
         best.assign(own, own + 2 * kParityClasses);
       } else {
         std::copy(best.begin(), best.end(), own);
+        memory_.predictor.start_level(grid());
         run_level(level);
       }
     }

@@ -131,18 +131,35 @@ void LevelGrid::add_tap(std::size_t parity_class, const RowIndex& row, const Off
   for (std::size_t s = begin; s < out.count; ++s) out.rows[s] = values_[level_ & 1] + at(c, rows[s - begin]) + column;
 }
 
-void LevelGrid::value_sources(std::size_t parity_class, const RowIndex& row, const GroupList& list,
-                              const GroupWeights& weights, ValueSources& out) const {
-  out.count = 0;
+namespace {
+
+/// Calls visit(offset, weight) for every tap whose weight is not 0.
+template <class Visit>
+void for_taps(const GroupList& list, const GroupWeights& weights, const Visit& visit) {
   for (std::size_t g = 0; g < list.count; ++g) {
     if (weights[g] == 0) continue;
     const TapGroup& group = list.groups[g];
-    add_tap(parity_class, row, group.offset, weights[g], out);
+    visit(group.offset, weights[g]);
     if (!group.pair) continue;
     Offset opposite{};
     for (std::size_t a = 0; a < kMaxAxes; ++a) opposite[a] = static_cast<std::int8_t>(-group.offset[a]);
-    add_tap(parity_class, row, opposite, weights[g], out);
+    visit(opposite, weights[g]);
   }
+}
+
+}  // namespace
+
+void LevelGrid::value_sources(std::size_t parity_class, const RowIndex& row, const GroupList& list,
+                              const GroupWeights& weights, ValueSources& out) const {
+  out.count = 0;
+  for_taps(list, weights,
+           [&](const Offset& offset, double weight) { add_tap(parity_class, row, offset, weight, out); });
+}
+
+void LevelGrid::plan_values(std::size_t parity_class, const GroupList& list, const GroupWeights& weights,
+                            PlannedTaps<double>& out) const {
+  out.count = 0;
+  for_taps(list, weights, [&](const Offset& offset, double weight) { plan_tap(parity_class, offset, weight, out); });
 }
 
 }  // namespace quern::codec::stencil

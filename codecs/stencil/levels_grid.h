@@ -39,6 +39,19 @@ struct RowSources {
 using ValueSources = RowSources<double, double>;
 using MagnitudeSources = RowSources<std::uint32_t, std::uint32_t>;
 
+/// Taps of a class resolved for rows away from the border: for each the class it lies in, and its distance from the
+/// row of the same index there.
+template <class Weight>
+struct PlannedTaps {
+  struct Entry {
+    std::ptrdiff_t from_row = 0;
+    Weight weight{};
+    std::uint8_t tap_class = 0;
+  };
+  std::array<Entry, 2 * kMaxGroups> entries;  // NOLINT: the first `count` are set
+  std::size_t count = 0;
+};
+
 class LevelGrid {
  public:
   /// One class at the open level.
@@ -87,6 +100,35 @@ class LevelGrid {
   /// Rows and weights that predict a row.
   void value_sources(std::size_t parity_class, const RowIndex& row, const GroupList& list, const GroupWeights& weights,
                      ValueSources& out) const;
+  /// True when no tap of the row leaves the grid along an axis but the last.
+  bool inside(const RowIndex& row) const {
+    for (std::size_t a = 0; a + 1 < axes_.rank; ++a) {
+      if (!axes_.hierarchical(a)) {
+        if (row[a] < 2) return false;
+      } else if (axes_.live(a, level_) && (row[a] == 0 || row[a] + 2 >= axes_.points(a, level_) / 2)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  template <class Weight>
+  void plan_tap(std::size_t parity_class, const Offset& offset, Weight weight, PlannedTaps<Weight>& out) const {
+    const std::size_t c = tap_class(parity_class, offset);
+    std::ptrdiff_t rows = 0;
+    for (std::size_t a = 0; a + 1 < axes_.rank; ++a)
+      rows = rows * static_cast<std::ptrdiff_t>(views_[c].extents[a]) + tap_step(parity_class, a, offset[a]);
+    const std::ptrdiff_t column = tap_step(parity_class, axes_.rank - 1, offset[axes_.rank - 1]);
+    out.entries[out.count++] = {rows * static_cast<std::ptrdiff_t>(views_[c].stride) + column, weight,
+                                static_cast<std::uint8_t>(c)};
+  }
+  void plan_values(std::size_t parity_class, const GroupList& list, const GroupWeights& weights,
+                   PlannedTaps<double>& out) const;
+  void planned_sources(const RowIndex& row, const PlannedTaps<double>& taps, ValueSources& out) const {
+    fill(row, taps, values_[level_ & 1], out);
+  }
+  void planned_sources(const RowIndex& row, const PlannedTaps<std::uint32_t>& taps, MagnitudeSources& out) const {
+    fill(row, taps, magnitudes_[level_ & 1], out);
+  }
   /// The row at an offset, beyond the border mirrored.
   const double* value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
     return values_[level_ & 1] + mirrored_at(parity_class, row, offset);
@@ -112,10 +154,31 @@ class LevelGrid {
           ((axes_.parity(parity_class, a) + static_cast<unsigned>(offset[a])) & (axes_.hierarchical(a) ? 1u : 0u));
     return c;
   }
+  /// Difference of indices along an axis of a point in its class and of a tap in its.
+  int tap_step(std::size_t parity_class, std::size_t axis, int offset) const {
+    if (!axes_.hierarchical(axis)) return offset;
+    return (static_cast<int>(axes_.parity(parity_class, axis)) + offset) >> 1;
+  }
+  template <class Value, class Weight>
+  void fill(const RowIndex& row, const PlannedTaps<Weight>& taps, const Value* base,
+            RowSources<Value, Weight>& out) const {
+    std::array<std::size_t, kParityClasses> rows{};
+    for (std::size_t c = 0; c < kParityClasses; ++c) {
+      if (!views_[c].exists) continue;
+      std::size_t r = 0;
+      for (std::size_t a = 0; a + 1 < axes_.rank; ++a) r = r * views_[c].extents[a] + row[a];
+      rows[c] = at(c, r);
+    }
+    for (std::size_t t = 0; t < taps.count; ++t) {
+      out.rows[t] = base + static_cast<std::ptrdiff_t>(rows[taps.entries[t].tap_class]) + taps.entries[t].from_row;
+      out.weights[t] = taps.entries[t].weight;
+    }
+    out.count = taps.count;
+  }
   /// Index along an axis of the class that the tap lies in; may lie beyond it.
   std::ptrdiff_t tap_index(std::size_t parity_class, std::size_t axis, std::size_t index, int offset) const {
     if (!axes_.hierarchical(axis)) return std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(index) + offset, 0);
-    return static_cast<std::ptrdiff_t>(index) + ((static_cast<int>(axes_.parity(parity_class, axis)) + offset) >> 1);
+    return static_cast<std::ptrdiff_t>(index) + tap_step(parity_class, axis, offset);
   }
   /// Index of the same class that a place beyond the grid is mirrored to.
   std::size_t mirror(std::size_t parity_class, std::size_t axis, std::ptrdiff_t index) const {
