@@ -304,7 +304,7 @@ ContextWeights fit_contexts(const ContextSamples& samples, const FeatureList& fe
         double expected = 0;
         for (std::size_t k = 0; k < unknowns; ++k) expected += weights[k] * rows[k * kSampleBlock + s];
         expected = expected > 0.02 ? expected : 0.02;
-        sample_weights[s] = s < samples.filled[b] ? 1 / (expected * expected + 0.01 * expected) : 0;
+        sample_weights[s] = s < samples.filled[b] ? 1 / (expected * expected + expected) : 0;
       }
       kernels.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
     }
