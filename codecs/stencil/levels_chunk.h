@@ -8,6 +8,7 @@
 #include <span>
 
 #include <quern/codec.h>
+#include <quern/shape.h>
 #include <quern/status.h>
 
 #include "codecs/stencil/chunk.h"
@@ -47,5 +48,14 @@ std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec);
 /// Decodes what follows the mode.
 Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
                      std::span<std::uint8_t> scratch);
+
+/// Shape of what decode_coarse gives of a chunk of these extents: its points at multiples of 2^level along hierarchical
+/// axes, extents of 1 left out. Levels above the chunk's coarsest are the coarsest.
+Shape coarse_shape(const ChunkSpec& spec, const std::array<std::uint64_t, 3>& extents, unsigned level);
+/// Decodes these points alone, dense in C order: the same bits as in the whole chunk, without looking at the bytes of
+/// finer levels, which may be missing. `in` begins with the mode; `chunk` says extents and special elements. Fails with
+/// `unsupported` where a chunk has no levels.
+Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk, unsigned level,
+                     std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
 
 }  // namespace quern::codec::stencil

@@ -111,25 +111,37 @@ class LevelsReader {
     model_.predictors = memory.predictors;
   }
 
-  Status run(std::span<const std::uint8_t> in) {
+  /// Decodes levels down to `last`: to the box if that is 0, else its points to `coarse`, dense.
+  Status run(std::span<const std::uint8_t> in, unsigned last, Bits* coarse) {
+    last_ = last;
     QUERN_RETURN_IF_ERROR(read_levels_model(in, view_.axes, model_));
     if (model_.values.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(view_.axes.elems()));
     const Reader exceptions_at = reader;
-    QUERN_RETURN_IF_ERROR(walk_exceptions(reader, exceptions, false));
+    QUERN_RETURN_IF_ERROR(walk_exceptions(reader, exceptions, [](std::uint64_t, Bits) {}));
     QUERN_RETURN_IF_ERROR(fill_tables());
     QUERN_RETURN_IF_ERROR(sections(reader, in));
-    store_values();
     Reader again = exceptions_at;
-    return walk_exceptions(again, exceptions, true);
+    if (coarse != nullptr) {
+      store_coarse(coarse);
+      return walk_exceptions(again, exceptions,
+                             [&](std::uint64_t index, Bits bits) { put_coarse(index, bits, coarse); });
+    }
+    store_values();
+    const std::uint64_t columns = out_.extents[2];
+    return walk_exceptions(again, exceptions, [&](std::uint64_t index, Bits bits) {
+      static_cast<Bits*>(out_.data)[row_offset(out_, static_cast<std::size_t>(index / columns)) + index % columns] =
+          bits;
+    });
   }
 
  private:
   static Status corrupt(const char* text) { return Status(StatusCode::corrupt, text); }
 
-  /// Checks exceptions, or stores them.
-  Status walk_exceptions(Reader& reader, std::uint64_t count, bool store) const {
+  /// Checks exceptions and calls visit(index, bits) for them.
+  template <class Visit>
+  Status walk_exceptions(Reader& reader, std::uint64_t count, const Visit& visit) const {
     const std::uint64_t elems = view_.axes.elems();
     std::uint64_t next = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -137,11 +149,7 @@ class LevelsReader {
       QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, reader.unsigned_of(sizeof(Bits)));
       next += gap;
       if (next >= elems) return corrupt("stencil: an exception lies outside its chunk");
-      if (store) {
-        const std::uint64_t columns = out_.extents[2];
-        static_cast<Bits*>(out_.data)[row_offset(out_, static_cast<std::size_t>(next / columns)) + next % columns] =
-            static_cast<Bits>(bits);
-      }
+      visit(next, static_cast<Bits>(bits));
       ++next;
     }
     return {};
@@ -165,24 +173,29 @@ class LevelsReader {
     std::array<std::uint64_t, kMaxLevels> bytes{};
     std::uint64_t known = 0;
     for (std::size_t s = 0; s < own; ++s) {
-      QUERN_ASSIGN_OR_RETURN(bytes[s], reader.varint(in.size()));
+      QUERN_ASSIGN_OR_RETURN(bytes[s], reader.varint(1 + spec_.raw_bytes()));
       known += bytes[s];
     }
-    if (known > reader.remaining()) return corrupt("stencil: sizes of levels do not fit their chunk");
-    bytes[own] = reader.remaining() - known;
+    // Of a chunk whose coarse levels are wanted, the bytes of finer ones may be missing.
+    const std::uint64_t left = reader.remaining();
+    if (known > left && last_ == 0) return corrupt("stencil: sizes of levels do not fit their chunk");
+    bytes[own] = left - std::min(known, left);
     std::size_t at = reader.position();
     unsigned level = top;
     for (unsigned s = 0; s <= own; ++s) {
       Lanes lanes;
+      if (bytes[s] > in.size() - at) return corrupt("stencil: a chunk is cut short");
       QUERN_RETURN_IF_ERROR(lanes.open(in.subspan(at, static_cast<std::size_t>(bytes[s]))));
       at += static_cast<std::size_t>(bytes[s]);
       const unsigned last = own - s;
       for (;; --level) {
         QUERN_RETURN_IF_ERROR(decode_level(level, lanes));
         if (level == last) break;
+        if (level == last_) return {};
       }
-      if (level > 0) --level;
       if (!lanes.finished()) return corrupt("stencil: a lane does not end where it should");
+      if (level == last_) return {};
+      --level;
     }
     return {};
   }
@@ -228,9 +241,51 @@ class LevelsReader {
     }
   }
 
+  /// The same for the points of a coarse level, dense.
+  void store_coarse(Bits* to) {
+    LevelGrid& grid = memory_.grid;
+    const LevelAxes& axes = view_.axes;
+    const double unit = model_.values.unit();
+    const auto strides = coarse_strides();
+    const std::size_t x_axis = axes.rank - 1;
+    for (std::size_t c = 0; c < kParityClasses; ++c) {
+      const LevelGrid::View& view = grid.view(c);
+      if (!view.exists) continue;
+      for (std::size_t r = 0; r < view.rows; ++r) {
+        const RowIndex index = grid.index_of(c, r);
+        std::size_t at = axes.parity(c, x_axis);
+        for (std::size_t a = 0; a < x_axis; ++a)
+          at += (axes.hierarchical(a) ? 2 * index[a] + axes.parity(c, a) : index[a]) * strides[a];
+        const double* const from = grid.values(c, r);
+        for (std::size_t x = 0; x < view.extents[x_axis]; ++x)
+          to[at + 2 * x] = Element::bits(from[x] * unit + model_.values.base);
+      }
+    }
+  }
+  void put_coarse(std::uint64_t index, Bits bits, Bits* to) const {
+    const LevelAxes& axes = view_.axes;
+    const auto strides = coarse_strides();
+    std::size_t at = 0;
+    auto rest = static_cast<std::size_t>(index);
+    for (std::size_t a = axes.rank; a-- > 0; rest /= axes.extents[a]) {
+      const std::size_t place = rest % axes.extents[a];
+      const unsigned shift = axes.hierarchical(a) ? last_ : 0;
+      if ((place >> shift) << shift != place) return;
+      at += (place >> shift) * strides[a];
+    }
+    to[at] = bits;
+  }
+  std::array<std::size_t, kMaxAxes> coarse_strides() const {
+    std::array<std::size_t, kMaxAxes> strides{};
+    std::size_t stride = 1;
+    for (std::size_t a = view_.axes.rank; a-- > 0; stride *= view_.axes.points(a, last_)) strides[a] = stride;
+    return strides;
+  }
+
   const ChunkSpec& spec_;
   const MutableBox3& out_;
   const LevelsView& view_;
+  unsigned last_ = 0;
   DecodeMemory& memory_;
   LevelsModel model_;
   std::array<const TokenTable*, kLevels> tables_{};
@@ -244,8 +299,10 @@ std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec) {
   return carver.used() + carver.used() / 8 + 65536;
 }
 
-Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
-                     std::span<std::uint8_t> scratch) {
+namespace {
+
+Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out, unsigned level,
+                 void* coarse, std::span<std::uint8_t> scratch) {
   if (!spec.form.levels) return Status(StatusCode::corrupt, "stencil: a chunk in levels where none may be");
   const LevelsView view(out, spec.form);
   Carver measured(nullptr);
@@ -255,8 +312,54 @@ Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, co
   Carver carver(scratch.data());
   DecodeMemory memory(carver, view.axes);
   return with_element(spec.dtype, [&](auto element) -> Status {
-    return LevelsReader<decltype(element)>(spec, out, view, memory).run(in);
+    using Reading = LevelsReader<decltype(element)>;
+    return Reading(spec, out, view, memory)
+        .run(in, std::min(level, view.axes.top()), static_cast<typename Reading::Bits*>(coarse));
   });
+}
+
+}  // namespace
+
+Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+                     std::span<std::uint8_t> scratch) {
+  return decode_to(spec, in, out, 0, nullptr, scratch);
+}
+
+Shape coarse_shape(const ChunkSpec& spec, const std::array<std::uint64_t, 3>& extents, unsigned level) {
+  const LevelsView view(MutableBox3{nullptr, extents}, spec.form);
+  std::array<std::uint64_t, kMaxAxes> points{};
+  for (std::size_t a = 0; a < view.axes.rank; ++a) points[a] = view.axes.points(a, std::min(level, view.axes.top()));
+  return Shape::make(std::span<const std::uint64_t>(points).first(view.axes.rank)).value();
+}
+
+Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk, unsigned level,
+                     std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
+  if (!spec.form.levels) return Status(StatusCode::unsupported, "stencil: these chunks have no levels");
+  const std::uint64_t points = coarse_shape(spec, chunk.extents, level).elems();
+  const std::size_t width = dtype_bytes(spec.dtype);
+  if (out.size() != points * width) return Status(StatusCode::invalid_argument, "stencil: the room has another size");
+  if (in.empty()) return Status(StatusCode::corrupt, "stencil: a chunk is empty");
+  const std::uint8_t mode = in[0];
+  in = in.subspan(1);
+  if (mode == static_cast<std::uint8_t>(Mode::levels)) return decode_to(spec, in, chunk, level, out.data(), scratch);
+  const bool constant = mode == static_cast<std::uint8_t>(Mode::constant);
+  if (!constant && mode != static_cast<std::uint8_t>(Mode::raw))
+    return Status(StatusCode::unsupported, "stencil: a chunk has no levels");
+  if (in.size() != (constant ? 1 : chunk.elems()) * width)
+    return Status(StatusCode::corrupt, "stencil: a chunk has the wrong size");
+  const LevelsView view(chunk, spec.form);
+  const auto dense = view.dense();
+  const unsigned shift = std::min(level, view.axes.top());
+  for (std::uint64_t i = 0; i < points; ++i) {
+    std::size_t from = 0;
+    auto rest = static_cast<std::size_t>(i);
+    for (std::size_t a = view.axes.rank; a-- > 0; rest /= view.axes.points(a, shift)) {
+      const std::size_t place = rest % view.axes.points(a, shift);
+      from += (view.axes.hierarchical(a) ? place << shift : place) * dense[a];
+    }
+    std::memcpy(out.data() + i * width, in.data() + (constant ? 0 : from * width), width);
+  }
+  return {};
 }
 
 }  // namespace quern::codec::stencil

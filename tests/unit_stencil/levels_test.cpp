@@ -4,9 +4,12 @@
 #include <limits>
 #include <set>
 
+#include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_model.h"
+#include "codecs/stencil/levels_view.h"
 #include "codecs/stencil/levels_walk.h"
+#include "codecs/stencil/rules.h"
 
 namespace quern::codec::stencil::test {
 namespace {
@@ -163,6 +166,107 @@ TEST(Stencil_Levels, LinesBeyondTheBorder_AreExactForLinearData) {
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = 3.0 * static_cast<double>(i / 128) - 2.0 * static_cast<double>(i % 128);
   EXPECT_LT(code<float>(DType::f32, shape, values, 1e-2, "levels"), 600u);
+}
+
+struct CoarseCase {
+  const char* name;
+  std::initializer_list<std::uint64_t> extents;
+  Layout layout;
+  bool masked;
+};
+
+/// Every level of a chunk against the same points of the whole, from as few bytes as do; half of them for level 2.
+void check_levels(const CoarseCase& c) {
+  SCOPED_TRACE(c.name);
+  const Shape shape = shape_of(c.extents);
+  auto values = waves(shape, 54);
+  values[0] = std::numeric_limits<double>::quiet_NaN();
+  values[values.size() / 3] = -0.0;
+  const Bytes data = as_bytes<float>(values);
+  Bytes special(c.masked ? shape.elems() : 0, 0);
+  for (std::size_t i = 0; i < special.size(); i += 3) special[i] = 1;
+  const ChunkGrid grid = make_grid(shape, c.layout);
+  ASSERT_EQ(grid.counts(), (std::array<std::uint64_t, 3>{1, 1, 1}));
+  const ChunkSpec spec{DType::f32, grid.chunk, 1e-3, &kernels::stencil_kernels(kernels::best_isa()),
+                       levels_form(shape, c.layout, grid)};
+  const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
+  const std::uint8_t* const mask = c.masked ? special.data() : nullptr;
+  Bytes stored(max_chunk_bytes(spec));
+  const Scratch encode_scratch(encode_scratch_bytes(spec));
+  const auto size =
+      encode_chunk(spec, {data.data(), grid.extents, strides, mask, strides}, stored, encode_scratch.span());
+  ASSERT_TRUE(size.ok());
+  stored.resize(*size);
+  Bytes whole(data.size());
+  const Scratch scratch(decode_scratch_bytes(spec));
+  const MutableBox3 box{whole.data(), grid.extents, strides, mask, strides};
+  ASSERT_TRUE(decode_chunk(spec, stored, box, scratch.span()).ok());
+  const LevelsView view(box, spec.form);
+  std::size_t before = stored.size() + 1;
+  for (unsigned level = 0; level <= view.axes.top() + 1; ++level) {
+    const Shape coarse = coarse_shape(spec, grid.extents, level);
+    // The shortest beginning of the chunk that does.
+    std::size_t low = 0;
+    std::size_t high = stored.size();
+    Bytes points(coarse.elems() * 4);
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      const Bytes part(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(middle));
+      if (decode_coarse(spec, part, box, level, points, scratch.span()).ok()) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    const Bytes part(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(low));
+    ASSERT_TRUE(decode_coarse(spec, part, box, level, points, scratch.span()).ok());
+    EXPECT_LE(low, before);
+    before = low;
+    if (level == 2) {
+      EXPECT_LT(low * 2, stored.size());
+    }
+    const auto dense = view.dense();
+    for (std::size_t i = 0; i < coarse.elems(); ++i) {
+      std::size_t from = 0;
+      std::size_t rest = i;
+      for (std::size_t a = view.axes.rank; a-- > 0; rest /= coarse[a])
+        from +=
+            (view.axes.hierarchical(a) ? (rest % coarse[a]) << std::min(level, view.axes.top()) : rest % coarse[a]) *
+            dense[a];
+      ASSERT_EQ(std::memcmp(points.data() + 4 * i, whole.data() + 4 * from, 4), 0) << level << " " << i;
+    }
+  }
+  Bytes wrong(coarse_shape(spec, grid.extents, 1).elems() * 4 + 1);
+  EXPECT_EQ(decode_coarse(spec, stored, box, 1, wrong, scratch.span()).code(), StatusCode::invalid_argument);
+}
+
+TEST(Stencil_CoarseLevels, AreThePointsOfTheWhole_FromTheBeginningOfTheBytes) {
+  check_levels({"volume", {30, 41, 52}, {1, 2, true, false}, false});
+  check_levels({"masked volume", {30, 41, 52}, {1, 2, true, false}, true});
+  check_levels({"planes", {12, 61, 70}, {1, 2, true, true}, true});
+  check_levels({"four axes", {7, 12, 24, 31}, {2, 3, true, false}, false});
+  check_levels({"plane", {200, 170}, {0, 1, true, false}, false});
+  check_levels({"line", {20000}, {0, 0, true, false}, false});
+}
+
+TEST(Stencil_CoarseLevels, OfChunksInOneValueOrAsTheyAre_AreTheirPoints) {
+  const LevelsForm form{true, false, 0, 1};
+  const ChunkSpec spec{DType::u8, {1, 5, 6}, 0.1, &kernels::stencil_kernels(kernels::best_isa()), form};
+  const MutableBox3 box{nullptr, {1, 5, 6}, {30, 6}};
+  ASSERT_EQ(coarse_shape(spec, box.extents, 1), shape_of({3, 3}));
+  Bytes raw(31, 0);
+  for (std::size_t i = 0; i < 30; ++i) raw[i + 1] = static_cast<std::uint8_t>(i);
+  Bytes points(9);
+  const Scratch scratch(decode_scratch_bytes(spec));
+  ASSERT_TRUE(decode_coarse(spec, raw, box, 1, points, scratch.span()).ok());
+  EXPECT_EQ(points, (Bytes{0, 2, 4, 12, 14, 16, 24, 26, 28}));
+  ASSERT_TRUE(decode_coarse(spec, Bytes{1, 77}, box, 1, points, scratch.span()).ok());
+  EXPECT_EQ(points, Bytes(9, 77));
+  EXPECT_EQ(decode_coarse(spec, Bytes{1}, box, 1, points, scratch.span()).code(), StatusCode::corrupt);
+  EXPECT_EQ(decode_coarse(spec, Bytes{2, 0}, box, 1, points, scratch.span()).code(), StatusCode::unsupported);
+  ChunkSpec raster = spec;
+  raster.form = {};
+  EXPECT_EQ(decode_coarse(raster, raw, box, 1, points, scratch.span()).code(), StatusCode::unsupported);
 }
 
 TEST(Stencil_LevelAxes, ClassesOfAllLevels_AreEveryPointOnce) {
