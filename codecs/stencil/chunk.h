@@ -10,6 +10,7 @@
 #include <quern/dtype.h>
 #include <quern/status.h>
 
+#include "codecs/stencil/levels_form.h"
 #include "kernels/core/stencil_taps.h"
 #include "kernels/cpu/stencil.h"
 
@@ -20,6 +21,7 @@ enum class Mode : std::uint8_t {
   raw = 0,       ///< the elements, little-endian
   constant = 1,  ///< one element
   raster = 2,    ///< model, exceptions, residuals in lanes
+  levels = 3,    ///< the same, coarse to fine
 };
 
 /// What all chunks of an array share.
@@ -28,6 +30,7 @@ struct ChunkSpec {
   std::array<std::uint64_t, 3> most{1, 1, 1};  ///< extents of a full chunk
   double bound = 0;                            ///< encoder only
   const kernels::StencilKernels* kernels = nullptr;
+  LevelsForm form;  ///< encoders code all chunks in levels where they may be so
 
   std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }
 };

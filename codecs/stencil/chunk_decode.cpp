@@ -3,6 +3,7 @@
 
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/elements.h"
+#include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
@@ -241,11 +242,14 @@ class ChunkReader {
 std::size_t decode_scratch_bytes(const ChunkSpec& spec) {
   Carver carver(nullptr);
   const DecodeMemory memory(carver, spec.most);
-  return carver.used() + carver.used() / 8 + 65536;
+  const std::size_t raster = carver.used() + carver.used() / 8 + 65536;
+  return spec.form.levels ? std::max(raster, levels_decode_scratch_bytes(spec)) : raster;
 }
 
 Status decode_chunk(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
                     std::span<std::uint8_t> scratch) {
+  if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::levels))
+    return decode_levels(spec, in.subspan(1), out, scratch);
   Carver carver(scratch.data());
   DecodeMemory memory(carver, out.extents);
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");

@@ -6,6 +6,7 @@
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/fit.h"
+#include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
@@ -140,10 +141,11 @@ class ChunkWriter {
  public:
   using Bits = typename Element::Bits;
 
-  ChunkWriter(const ChunkSpec& spec, const ConstBox3& in, EncodeMemory& memory)
+  ChunkWriter(const ChunkSpec& spec, const ConstBox3& in, EncodeMemory& memory, std::span<std::uint8_t> scratch)
       : spec_(spec),
         in_(in),
         memory_(memory),
+        scratch_(scratch),
         extents_(kernels::stencil_extents(in.extents)),
         data_(static_cast<const Bits*>(in.data)) {}
 
@@ -152,6 +154,7 @@ class ChunkWriter {
     if (range.ordinary == 0) return raw(out);
     if (constant(range, out)) return 1 + sizeof(Bits);
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return raw(out);
+    if (spec_.form.levels) return levels(range, out);
     set_limits(range);
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, model_);
     encode_rows();
@@ -165,13 +168,23 @@ class ChunkWriter {
     const ChunkRange range = chunk_range<Element>(in_);
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
       return std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12;
+    if (spec_.form.levels) leave_room(range, model_);
     set_limits(range);
+    if (spec_.form.levels) return estimate_levels(spec_, in_, model_, scratch_);
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, model_);
     encode_rows();
     return fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
   }
 
  private:
+  Result<std::size_t> levels(const ChunkRange& range, std::span<std::uint8_t> out) {
+    leave_room(range, model_);
+    set_limits(range);
+    QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, encode_levels(spec_, in_, model_, out, scratch_));
+    if (bytes == 0) return raw(out);
+    return bytes;
+  }
+
   void set_limits(const ChunkRange& range) {
     model_.masked = in_.special != nullptr;
     if (!model_.masked) return;
@@ -367,6 +380,7 @@ class ChunkWriter {
   const ChunkSpec& spec_;
   const ConstBox3& in_;
   EncodeMemory& memory_;
+  std::span<std::uint8_t> scratch_;
   StencilExtents extents_;
   const Bits* data_;
   ChunkModel model_;
@@ -384,7 +398,8 @@ std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
   Carver carver(nullptr);
   const EncodeMemory memory(carver, spec.most, spec.raw_bytes());
   // Chunks at the upper ends may be planes where full ones are volumes, and the other way round.
-  return carver.used() + carver.used() / 8 + 65536;
+  const std::size_t raster = carver.used() + carver.used() / 8 + 65536;
+  return spec.form.levels ? std::max(raster, levels_encode_scratch_bytes(spec)) : raster;
 }
 
 Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> out,
@@ -393,7 +408,7 @@ Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std
   EncodeMemory memory(carver, in.extents, spec.raw_bytes());
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   return with_element(spec.dtype, [&](auto element) -> Result<std::size_t> {
-    return ChunkWriter<decltype(element)>(spec, in, memory).run(out);
+    return ChunkWriter<decltype(element)>(spec, in, memory, scratch).run(out);
   });
 }
 
@@ -402,7 +417,7 @@ Result<std::uint64_t> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in,
   EncodeMemory memory(carver, in.extents, spec.raw_bytes());
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   return with_element(spec.dtype, [&](auto element) -> Result<std::uint64_t> {
-    return ChunkWriter<decltype(element)>(spec, in, memory).estimate();
+    return ChunkWriter<decltype(element)>(spec, in, memory, scratch).estimate();
   });
 }
 

@@ -86,7 +86,8 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
   for (std::size_t a = 0; a < 3; ++a) extents[a] = std::min(extents[a], grid.chunk[a]);
   const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
   trial.elems = extents[0] * extents[1] * extents[2];
-  const ChunkSpec spec{request.dtype, extents, request.bound.value, &kernels};
+  const ChunkSpec spec{request.dtype, extents, request.bound.value, &kernels,
+                       levels_form(request.shape, trial.layout, {grid.extents, extents})};
   AlignedBuffer room;
   AlignedBuffer special;
   AlignedBuffer scratch;
@@ -120,24 +121,68 @@ Vector<Layout> all_layouts(const Shape& shape) {
   return layouts;
 }
 
-Result<Layout> choose_layout(const PlanRequest& request, const kernels::StencilKernels& kernels) {
-  Vector<Trial> trials;
-  for (const Layout& layout : all_layouts(request.shape)) {
-    const ChunkGrid grid = make_grid(request.shape, layout);
-    const auto counts = grid.counts();
-    if (counts[0] * counts[1] * counts[2] > request.max_chunks) continue;
-    if (grid.extents[2] < kShortRow && request.shape.elems() > kShortRow) continue;
-    trials.push_back({layout});
-  }
-  if (trials.empty()) return Layout{};
-  if (trials.size() == 1) return trials[0].layout;
-  const Slab slab(request.shape, request.sample->elems());
-  if (slab.elems == 0) return trials[0].layout;
-  QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, trials.size(),
-                                  [&](std::size_t i) { return run_trial(request, kernels, slab, trials[i]); }));
+namespace {
+
+/// Axes as they are; where there are more than four, the first ones merged. (Four are three of the grid, one split.)
+Layout own_axes(const Shape& shape) {
+  const std::size_t rank = shape.rank();
+  return {static_cast<std::uint8_t>(rank < 3 ? 0 : rank - 2), static_cast<std::uint8_t>(rank < 2 ? 0 : rank - 1)};
+}
+
+bool possible(const PlanRequest& request, const Layout& layout) {
+  const ChunkGrid grid = make_grid(request.shape, layout);
+  const auto counts = grid.counts();
+  if (counts[0] * counts[1] * counts[2] > request.max_chunks) return false;
+  return grid.extents[2] >= kShortRow || request.shape.elems() <= kShortRow;
+}
+
+/// Runs trials from `first` on and returns the best of all; ties to the lower index.
+Result<std::size_t> best_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const Slab& slab,
+                               Vector<Trial>& trials, std::size_t first) {
+  QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, trials.size() - first,
+                                  [&](std::size_t i) { return run_trial(request, kernels, slab, trials[first + i]); }));
   std::size_t best = 0;
   for (std::size_t i = 1; i < trials.size(); ++i)
     if (trials[i].bits * trials[best].elems < trials[best].bits * trials[i].elems) best = i;
+  return best;
+}
+
+}  // namespace
+
+Result<Layout> choose_layout(const PlanRequest& request, const LayoutChoice& choice,
+                             const kernels::StencilKernels& kernels) {
+  Vector<Trial> trials;
+  if (choice.raster) {
+    for (const Layout& layout : all_layouts(request.shape))
+      if (!choice.axes && possible(request, layout)) trials.push_back({layout});
+    if (choice.axes) trials.push_back({{choice.axes->first, choice.axes->second}});
+    if (trials.empty()) trials.push_back({});
+  }
+  const bool raster_only = !choice.levels && !choice.planes;
+  if (raster_only && trials.size() == 1) return trials[0].layout;
+  const Slab slab(request.shape, request.sample->elems());
+  std::size_t best = 0;
+  if (slab.elems > 0 && trials.size() > 0) {
+    QUERN_ASSIGN_OR_RETURN(best, best_trial(request, kernels, slab, trials, 0));
+  }
+  if (raster_only) return trials[best].layout;
+  // In levels only the axes as they are, and as raster order likes them best.
+  const std::size_t rasters = trials.size();
+  const Layout own = own_axes(request.shape);
+  const auto add = [&](Layout layout) {
+    layout.levels = true;
+    if (choice.levels) trials.push_back({layout});
+    layout.sequential = true;
+    if (choice.planes) trials.push_back({layout});
+  };
+  if (choice.axes) {
+    add(*choice.axes);
+  } else {
+    if (rasters == 0 || possible(request, own)) add(own);
+    if (rasters > 0 && !(trials[best].layout == own)) add(trials[best].layout);
+  }
+  if (slab.elems == 0 || trials.size() == 1) return trials[0].layout;
+  QUERN_ASSIGN_OR_RETURN(best, best_trial(request, kernels, slab, trials, rasters));
   return trials[best].layout;
 }
 

@@ -1,5 +1,8 @@
-// Which axes to merge, decided by fitting and coding a box of the sample under every layout.
+// Which axes to merge and in which order to walk them, decided by fitting and coding a box of the sample under every
+// layout.
 #pragma once
+
+#include <optional>
 
 #include <quern/codec.h>
 #include <quern/memory.h>
@@ -13,7 +16,16 @@ namespace quern::codec::stencil {
 /// Every layout of a shape; those whose merged extents come out equal appear once.
 Vector<Layout> all_layouts(const Shape& shape);
 
+/// What the settings leave open.
+struct LayoutChoice {
+  std::optional<Layout> axes;  ///< how axes are merged; its order of walking does not count
+  bool raster = true;          ///< raster order may be chosen
+  bool levels = true;          ///< all axes coarse to fine
+  bool planes = true;          ///< the first sequential, the others coarse to fine
+};
+
 /// The layout of the fewest estimated bits an element; ties to the lower index. May throw std::bad_alloc.
-Result<Layout> choose_layout(const PlanRequest& request, const kernels::StencilKernels& kernels);
+Result<Layout> choose_layout(const PlanRequest& request, const LayoutChoice& choice,
+                             const kernels::StencilKernels& kernels);
 
 }  // namespace quern::codec::stencil

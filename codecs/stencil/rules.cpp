@@ -7,6 +7,15 @@
 #include "libcompress/format/reader.h"
 
 namespace quern::codec::stencil {
+namespace {
+
+// Third byte of the params; without it chunks are in raster order.
+constexpr std::uint8_t kLevelsParam = 1;
+constexpr std::uint8_t kSequentialParam = 2;
+constexpr std::uint64_t kSplitExtent = 8;  // shorter axes stay merged
+
+}  // namespace
+
 bool supports(DType dtype, BoundKind kind) {
   return kind == BoundKind::abs && dtype != DType::i64 && dtype != DType::u64;
 }
@@ -29,7 +38,27 @@ ChunkGrid make_grid(const Shape& shape, const Layout& layout) {
   return grid;
 }
 
-Vector<std::uint8_t> write_params(const Layout& layout) { return {layout.first, layout.second}; }
+LevelsForm levels_form(const Shape& shape, const Layout& layout, const ChunkGrid& grid) {
+  LevelsForm form;
+  form.levels = layout.levels;
+  form.sequential = layout.sequential;
+  const std::array<std::size_t, 4> ends{0, layout.first, layout.second, shape.rank()};
+  for (std::size_t g = 0; g < 3; ++g) {
+    if (ends[g + 1] - ends[g] < 2) continue;
+    const std::uint64_t inner = shape[ends[g + 1] - 1];
+    if (inner < kSplitExtent || grid.chunk[g] % inner != 0) break;
+    form.split_axis = static_cast<std::uint8_t>(g);
+    form.inner = inner;
+    break;
+  }
+  return form;
+}
+
+Vector<std::uint8_t> write_params(const Layout& layout) {
+  Vector<std::uint8_t> params{layout.first, layout.second};
+  if (layout.levels) params.push_back(layout.sequential ? kSequentialParam : kLevelsParam);
+  return params;
+}
 
 Result<Layout> read_params(std::span<const std::uint8_t> bytes, const Shape& shape) {
   Reader reader(bytes);
@@ -38,6 +67,13 @@ Result<Layout> read_params(std::span<const std::uint8_t> bytes, const Shape& sha
   QUERN_ASSIGN_OR_RETURN(layout.second, reader.u8());
   if (layout.first > layout.second || layout.second > shape.rank())
     return Status(StatusCode::corrupt, "stencil: axes cannot be merged at {0} and {1}", layout.first, layout.second);
+  if (reader.remaining() > 0) {
+    QUERN_ASSIGN_OR_RETURN(const std::uint8_t order, reader.u8());
+    if (order != kLevelsParam && order != kSequentialParam)
+      return Status(StatusCode::corrupt, "stencil: chunks in an unknown order {0}", order);
+    layout.levels = true;
+    layout.sequential = order == kSequentialParam;
+  }
   QUERN_RETURN_IF_ERROR(reader.expect_end());
   return layout;
 }

@@ -9,12 +9,17 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
+#include "codecs/stencil/levels_form.h"
+
 namespace quern::codec::stencil {
 
-/// How the array's axes become the three axes of the grid: [0, first) [first, second) [second, rank).
+/// How the array's axes become the three axes of the grid: [0, first) [first, second) [second, rank); and whether
+/// chunks are walked in raster order or from coarse to fine.
 struct Layout {
   std::uint8_t first = 0;
   std::uint8_t second = 0;
+  bool levels = false;      ///< coarse to fine
+  bool sequential = false;  ///< the same, but planes of the first axis one after another
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };
@@ -28,6 +33,9 @@ bool supports(DType dtype, BoundKind kind);
 
 /// The grid of a layout: merged extents, the longest axis halved until a chunk is small enough.
 ChunkGrid make_grid(const Shape& shape, const Layout& layout);
+
+/// The axes of chunks in levels.
+LevelsForm levels_form(const Shape& shape, const Layout& layout, const ChunkGrid& grid);
 
 /// Codec parameters as stored.
 Vector<std::uint8_t> write_params(const Layout& layout);

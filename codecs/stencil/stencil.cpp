@@ -17,7 +17,7 @@ constexpr CodecInfo kInfo{kCodecId, kCodecVersion, "stencil",
                           CodecTier::ratio};
 
 struct ParsedSettings {
-  std::optional<Layout> layout;
+  LayoutChoice layout;
   kernels::IsaLevel isa = kernels::best_isa();
 };
 
@@ -40,6 +40,26 @@ std::optional<Layout> parse_layout(std::string_view text, const Shape& shape) {
   return layout;
 }
 
+/// Reads what `layout` may be: an order of walking, how axes are merged, or both with a colon between.
+std::optional<LayoutChoice> parse_choice(std::string_view text, const Shape& shape) {
+  LayoutChoice choice;
+  if (text == "auto") return choice;
+  for (const std::string_view order : {"raster", "levels", "planes"}) {
+    if (!text.starts_with(order)) continue;
+    choice.raster = order == "raster";
+    choice.levels = order == "levels";
+    choice.planes = order == "planes";
+    text.remove_prefix(order.size());
+    if (text.empty()) return choice;
+    if (text[0] != ':') return std::nullopt;
+    text.remove_prefix(1);
+    break;
+  }
+  choice.axes = parse_layout(text, shape);
+  if (!choice.axes) return std::nullopt;
+  return choice;
+}
+
 std::optional<kernels::IsaLevel> parse_isa(std::string_view text) {
   for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
     const auto level = static_cast<kernels::IsaLevel>(i);
@@ -52,11 +72,12 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
   ParsedSettings parsed;
   for (const auto& [key, value] : settings) {
     if (key == "layout") {
-      if (value == "auto") continue;
-      parsed.layout = parse_layout(value, shape);
-      if (!parsed.layout)
+      const auto choice = parse_choice(value, shape);
+      if (!choice)
         return Status(StatusCode::invalid_argument,
-                      "stencil: layout must be auto, 1d, 2d:K or 3d:J,K and fit the shape's axes");
+                      "stencil: layout must be auto, raster, levels or planes, or 1d, 2d:K or 3d:J,K that fit the "
+                      "shape's axes, or one of each as in levels:3d:1,2");
+      parsed.layout = *choice;
     } else if (key == "isa") {
       if (value == "auto") continue;
       const auto isa = parse_isa(value);
@@ -139,16 +160,12 @@ class Codec final : public ArrayCodec {
     QUERN_ASSIGN_OR_RETURN(const ParsedSettings parsed, parse_settings(request.settings, request.shape));
     const kernels::StencilKernels& kernels = kernels::stencil_kernels(parsed.isa);
     try {
-      Layout layout;
-      if (parsed.layout) {
-        layout = *parsed.layout;
-      } else {
-        QUERN_ASSIGN_OR_RETURN(layout, choose_layout(request, kernels));
-      }
+      QUERN_ASSIGN_OR_RETURN(const Layout layout, choose_layout(request, parsed.layout, kernels));
       CodecPlan plan;
       plan.grid = make_grid(request.shape, layout);
       plan.params = write_params(layout);
-      const ChunkSpec spec{request.dtype, plan.grid.chunk, request.bound.value, &kernels};
+      const ChunkSpec spec{request.dtype, plan.grid.chunk, request.bound.value, &kernels,
+                           levels_form(request.shape, layout, plan.grid)};
       return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while planning");
@@ -165,7 +182,8 @@ class Codec final : public ArrayCodec {
     const ChunkGrid grid = make_grid(request.shape, layout);
     try {
       return std::unique_ptr<ChunkDecoder>(std::make_unique<Decoder>(
-          grid, ChunkSpec{request.dtype, grid.chunk, 0, &kernels::stencil_kernels(kernels::best_isa())}));
+          grid, ChunkSpec{request.dtype, grid.chunk, 0, &kernels::stencil_kernels(kernels::best_isa()),
+                          levels_form(request.shape, layout, grid)}));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while opening");
     }

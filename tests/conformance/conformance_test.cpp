@@ -64,6 +64,13 @@ bool stencil_takes(DType dtype, BoundKind kind) {
   return kind != BoundKind::lossless && kind != BoundKind::pwrel && dtype != DType::i64 && dtype != DType::u64;
 }
 
+/// The name of a codec, or that of stencil and how it walks chunks.
+void take_codec(const std::string& name, CompressOptions& options) {
+  const std::size_t space = name.find(' ');
+  options.codec = name.substr(0, space);
+  if (space != std::string::npos) options.settings = {{"layout", String(name.substr(space + 1))}};
+}
+
 class Conformance : public ::testing::TestWithParam<DType> {};
 
 TEST_P(Conformance, EveryCodecShapeDataAndBound_KeepsItsPromises) {
@@ -72,15 +79,15 @@ TEST_P(Conformance, EveryCodecShapeDataAndBound_KeepsItsPromises) {
     for (const Data data : testing::all_data()) {
       const OwnedArray array = testing::make_array(dtype, shape, data);
       for (const BoundCase& bound : bounds_for(dtype)) {
-        for (const char* codec : {"lorenzo", "lossless", "stencil"}) {
+        for (const std::string codec : {"lorenzo", "lossless", "stencil", "stencil levels", "stencil planes"}) {
           const bool lossless = bound.bound.kind == BoundKind::lossless;
-          if (std::string(codec) == "lossless" && !lossless) continue;
-          if (std::string(codec) == "stencil" && !stencil_takes(dtype, bound.bound.kind)) continue;
+          if (codec == "lossless" && !lossless) continue;
+          if (codec.starts_with("stencil") && !stencil_takes(dtype, bound.bound.kind)) continue;
           SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text() + " " + data_name(data) + " " + bound.name +
                        " " + codec);
           CompressOptions options;
           options.bound = bound.bound;
-          options.codec = codec;
+          take_codec(codec, options);
           round_trip(array, options);
           if (HasFatalFailure() || HasNonfatalFailure()) return;
         }
@@ -95,16 +102,18 @@ TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
        {testing::shape_of({100003}), testing::shape_of({211, 307}), testing::shape_of({37, 41, 43})}) {
     for (const Data data : {Data::smooth, Data::noise, Data::land, Data::nan_scattered, Data::random_bits}) {
       const OwnedArray array = testing::make_array(dtype, shape, data);
-      for (const char* codec : {"lorenzo", "stencil"}) {
+      for (const char* codec : {"lorenzo", "stencil", "stencil levels", "stencil planes"}) {
         CompressOptions options;
         options.bound = {BoundKind::rel, 1e-4};
-        options.codec = codec;
+        take_codec(codec, options);
+        const Settings settings = options.settings;
         if (options.codec == "stencil" && !stencil_takes(dtype, options.bound.kind)) continue;
         SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text() + " " + data_name(data) + " " + codec);
         const auto reference = compress_to_bytes(array, options, 1, nullptr);
         EXPECT_EQ(compress_to_bytes(array, options, 3, nullptr), reference);
         for (const char* isa : {"baseline", "avx2", "avx512"}) {
-          options.settings = {{"isa", isa}};
+          options.settings = settings;
+          options.settings.emplace_back("isa", isa);
           Vector<std::uint8_t> stream;
           VectorSink sink(stream);
           const auto result = compress(array.view(), options, builtin_codecs(), Execution{}, sink);

@@ -81,6 +81,7 @@ struct StreamCase {
   ErrorBound bound;
   const char* codec;
   bool gaps;
+  const char* layout = nullptr;  ///< setting of the codec
 };
 
 constexpr StreamCase kStreams[] = {
@@ -98,6 +99,9 @@ constexpr StreamCase kStreams[] = {
     {"f32_3d_stencil", DType::f32, "9x10x23", {BoundKind::abs, 0.01}, "stencil", true},
     {"f64_1d_stencil", DType::f64, "700", {BoundKind::abs, 1e-6}, "stencil", false},
     {"i16_2d_stencil", DType::i16, "30x31", {BoundKind::abs, 1}, "stencil", false},
+    {"f32_3d_levels", DType::f32, "9x10x23", {BoundKind::abs, 0.01}, "stencil", true, "levels"},
+    {"f64_3d_planes", DType::f64, "5x14x15", {BoundKind::abs, 1e-4}, "stencil", false, "planes"},
+    {"i16_4d_levels", DType::i16, "3x8x9x10", {BoundKind::abs, 1}, "stencil", false, "levels"},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
     {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
 };
@@ -108,6 +112,7 @@ Status add_stream(Corpus& corpus, const StreamCase& c) {
   CompressOptions options;
   options.bound = c.bound;
   options.codec = c.codec;
+  if (c.layout != nullptr) options.settings = {{"layout", c.layout}};
   const std::string note = R"({"seed":1})";
   if (c.gaps) options.metadata.assign(note.begin(), note.end());
   Bytes stream;
@@ -127,7 +132,8 @@ Status add_stream(Corpus& corpus, const StreamCase& c) {
 }
 
 /// One chunk as the codec writes it, behind the choices that fuzz_chunk reads.
-Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index, std::uint8_t kind_index) {
+Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index, std::uint8_t kind_index,
+                 const char* layout = nullptr) {
   const ArrayCodec& codec = *builtin_codecs().all()[codec_index];
   const BoundKind kinds[] = {BoundKind::lossless, BoundKind::abs, BoundKind::pwrel};
   const DType dtype = kChunkTypes[type_index];
@@ -143,6 +149,7 @@ Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index
   SerialRunner serial;
   request.sample = &sample;
   request.runner = &serial;
+  if (layout != nullptr) request.settings = {{"layout", layout}};
   auto planned = codec.plan(request);
   if (!planned.ok()) return planned.status();
   const auto encoder = std::move(planned).value();
@@ -172,8 +179,9 @@ Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index
   seed.push_back(static_cast<std::uint8_t>(plan.params.size()));
   append(seed, plan.params.data(), plan.params.size());
   append(seed, chunk.data(), size);
-  corpus.add("chunk", std::string(codec.info().name) + "_" + dtype_name(dtype) + "_" + std::to_string(kind_index),
-             seed);
+  std::string name = std::string(codec.info().name) + "_" + dtype_name(dtype) + "_" + std::to_string(kind_index);
+  if (layout != nullptr) name += std::string("_") + layout;
+  corpus.add("chunk", name, seed);
   return {};
 }
 
@@ -315,6 +323,12 @@ int main(int argc, char** argv) {
       for (std::uint8_t kind = 0; kind < 3; ++kind)
         if (const Status status = add_chunk(corpus, codec, type, kind); !status.ok())
           return complain(builtin_codecs().all()[codec]->info().name, status);
+  for (std::size_t codec = 0; codec < builtin_codecs().all().size(); ++codec)
+    for (const char* layout : {"levels", "planes"})
+      for (std::size_t type = 0; type < std::size(kChunkTypes); ++type)
+        if (std::string(builtin_codecs().all()[codec]->info().name) == "stencil")
+          if (const Status status = add_chunk(corpus, codec, type, 1, layout); !status.ok())
+            return complain(layout, status);
   for (const std::size_t type : {1, 2, 3, 6, 8})
     for (std::uint8_t kind = 0; kind < 3; ++kind)
       if (const Status status = add_hdf5_filter(corpus, type, kind, type == 3); !status.ok())

@@ -21,6 +21,15 @@ std::vector<std::unique_ptr<Coding>> samples() {
   auto whole = waves(plane, 24);
   for (double& v : whole) v = std::floor(v * 500);
   list.push_back(std::make_unique<Coding>(DType::i16, plane, as_bytes<std::int16_t>(whole), 1.0));
+  list.push_back(
+      std::make_unique<Coding>(DType::f32, volume, as_bytes<float>(values), 1e-2, Settings{{"layout", "levels"}}));
+  list.push_back(std::make_unique<Coding>(DType::f64, volume, as_bytes<double>(waves(volume, 22)), 1e-5,
+                                          Settings{{"layout", "planes"}}, special));
+  list.push_back(
+      std::make_unique<Coding>(DType::i16, plane, as_bytes<std::int16_t>(whole), 1.0, Settings{{"layout", "levels"}}));
+  const Shape four = shape_of({4, 9, 10, 17});
+  list.push_back(std::make_unique<Coding>(DType::f32, four, as_bytes<float>(waves(four, 26)), 1e-3,
+                                          Settings{{"layout", "levels"}}));
   return list;
 }
 
@@ -67,7 +76,7 @@ TEST(Stencil_Hostile, RandomBytes_GiveDataOrCorrupt) {
     for (int round = 0; round < 1000; ++round) {
       Bytes noise(random() % 900);
       for (auto& byte : noise) byte = static_cast<std::uint8_t>(random());
-      if (!noise.empty()) noise[0] = static_cast<std::uint8_t>(random() % 4);
+      if (!noise.empty()) noise[0] = static_cast<std::uint8_t>(random() % 5);
       // Most keep a valid beginning, so that the deeper checks are reached.
       if (round % 4 != 0)
         std::copy_n(stored.begin(), std::min({noise.size(), stored.size(), random() % 400}), noise.begin());

@@ -1,0 +1,61 @@
+// A chunk in levels to bytes and back. The stored form is specified in docs/format-stencil.md.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <quern/codec.h>
+#include <quern/shape.h>
+#include <quern/status.h>
+
+#include "codecs/stencil/chunk.h"
+#include "codecs/stencil/model.h"
+#include "codecs/stencil/range.h"
+
+namespace quern::codec::stencil {
+
+/// A full chunk without elements: what sizes depend on.
+inline MutableBox3 full_box(const ChunkSpec& spec) {
+  return {nullptr, spec.most, {spec.most[1] * spec.most[2], spec.most[2]}};
+}
+
+/// Leaves room for points beyond the border, which are up to five times as large as those inside: sums of weights times
+/// values stay below 2^51.
+inline void leave_room(const ChunkRange& range, ChunkModel& format) {
+  const double most = std::max(range.high - format.base, format.base - range.low);
+  int bits = 1;
+  while (std::ldexp(1.0, bits - 1) * format.step < most) ++bits;
+  const int left = 44 - static_cast<int>(format.weight_bits) - bits;
+  if (left >= static_cast<int>(format.fraction_bits)) return;
+  const double twice_error = format.step * (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits)));
+  format.fraction_bits = static_cast<unsigned>(std::max(left, 0));
+  format.step = short_double(twice_error / (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits))));
+}
+
+std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec);
+/// Writes mode and content of a chunk whose format and limits are in `format`; 0 when that would be no smaller than the
+/// elements themselves. `out` has max_chunk_bytes. May throw std::bad_alloc.
+Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+                                  std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
+/// Bits, in units of 2^-12, that the chunk takes.
+Result<std::uint64_t> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+                                      std::span<std::uint8_t> scratch);
+
+std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec);
+/// Decodes what follows the mode.
+Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+                     std::span<std::uint8_t> scratch);
+
+/// Shape of what decode_coarse gives of a chunk of these extents: its points at multiples of 2^level along hierarchical
+/// axes, extents of 1 left out. Levels above the chunk's coarsest are the coarsest.
+Shape coarse_shape(const ChunkSpec& spec, const std::array<std::uint64_t, 3>& extents, unsigned level);
+/// Decodes these points alone, dense in C order: the same bits as in the whole chunk, without looking at the bytes of
+/// finer levels, which may be missing. `in` begins with the mode; `chunk` says extents and special elements. Fails with
+/// `unsupported` where a chunk has no levels.
+Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk, unsigned level,
+                     std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,83 @@
+// What the context of a residual in levels is made of: magnitudes of residuals of known points around it, and how much
+// the values there disagree.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "codecs/stencil/levels_axes.h"
+#include "codecs/stencil/levels_grid.h"
+#include "codecs/stencil/levels_taps.h"
+
+namespace quern::codec::stencil {
+
+/// Features by number. 1 .. 15: sum of the magnitudes at the known offsets of -1, 0, 1 that are not 0 along the axes
+/// of the mask (one or two of them); the mask has the last axis lowest.
+enum Feature : std::size_t {
+  kAboveFeature = 16,       ///< magnitude of the class's row before
+  kSidesFeature = 17,       ///< its columns before and after
+  kBackFeature = 18,        ///< magnitude of the class's plane before
+  kPlaneFeature = 19,       ///< magnitude in the plane before of a sequential axis
+  kPlaneSidesFeature = 20,  ///< the points around that
+  kBendFeature = 21,        ///< + axis: distance of the prediction from the line between the neighbours
+  kSlopeFeature = 25,       ///< + axis: difference of the neighbours
+  kChangeFeature = 29,      ///< distance of the prediction from the plane before
+  kFeatures = 30,
+};
+
+struct ContextWeights {
+  bool present = false;
+  std::array<std::uint16_t, kFeatures> weights{};
+  std::uint16_t constant = 0;
+};
+
+/// The features that a class of a level has.
+struct FeatureList {
+  std::array<std::uint8_t, kFeatures> list{};
+  std::size_t count = 0;
+  FeatureList() = default;
+  FeatureList(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later);
+};
+
+/// True for features that are sums of magnitudes; the others are differences of values in units of 1/64 code.
+constexpr bool counts_magnitudes(std::size_t feature) { return feature < kBendFeature; }
+inline constexpr unsigned kSpreadBits = 6;
+inline constexpr std::uint32_t kMaxSpread = (1u << 16) - 1;
+
+/// A class row whose contexts are wanted.
+struct ContextRow {
+  std::size_t parity_class = 0;
+  RowIndex index{};
+  unsigned level = 0;
+  bool later = false;
+};
+
+/// Adds the rows of magnitudes that a feature sums up.
+void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
+                     MagnitudeSources& out);
+/// Values of a feature of differences, each at most kMaxSpread; `predicted` in units of step / 2^fraction_bits.
+void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const std::int64_t* predicted,
+                    unsigned fraction_bits, std::uint32_t* out);
+
+/// Contexts of one class: its features with a weight, resolved for rows away from the border.
+struct ContextPlan {
+  FeatureList features;  ///< those whose weight is not 0
+  ContextWeights weights;
+  PlannedTaps<std::uint32_t> taps;
+
+  ContextPlan() = default;
+  ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& weights);
+};
+
+/// Room for the contexts of a row.
+struct ContextRoom {
+  MagnitudeSources sources;
+  std::uint32_t* spread = nullptr;
+  std::uint32_t* sums = nullptr;  ///< the result
+};
+/// Context sums of a row.
+void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const std::int64_t* predicted,
+                  unsigned fraction_bits, const kernels::StencilKernels& kernels, ContextRoom& room);
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,365 @@
+// Bytes to a chunk in levels. The bytes are hostile: whatever they are, nothing is read or written out of bounds.
+#include <algorithm>
+#include <cstring>
+
+#include "codecs/stencil/elements.h"
+#include "codecs/stencil/levels_chunk.h"
+#include "codecs/stencil/levels_grid.h"
+#include "codecs/stencil/levels_model.h"
+#include "codecs/stencil/levels_view.h"
+#include "codecs/stencil/levels_walk.h"
+#include "codecs/stencil/residual_symbols.h"
+#include "libcompress/format/reader.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+using kernels::RansSource;
+
+struct DecodeMemory {
+  DecodeMemory(Carver& carver, const LevelAxes& axes)
+      : predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
+        tables(carver.take<TokenTable>(kLevels)),
+        grid(carver, axes),
+        predictor(carver, axes) {}
+  Predictor* predictors;
+  TokenTable* tables;
+  LevelGrid grid;
+  RowPredictor predictor;
+};
+
+/// The lanes of one section.
+struct Lanes {
+  std::array<RansSource, std::size_t{1} << kMaxLaneBits> sources{};
+  std::size_t mask = 0;
+
+  Status open(std::span<const std::uint8_t> in) {
+    Reader reader(in);
+    QUERN_ASSIGN_OR_RETURN(const std::uint8_t bits, reader.u8());
+    if (bits > kMaxLaneBits) return Status(StatusCode::corrupt, "stencil: a level has too many lanes");
+    mask = (std::size_t{1} << bits) - 1;
+    std::array<std::uint64_t, std::size_t{1} << kMaxLaneBits> words{};
+    std::uint64_t known = 0;
+    for (std::size_t lane = 0; lane < mask; ++lane) {
+      QUERN_ASSIGN_OR_RETURN(words[lane], reader.varint(in.size()));
+      known += words[lane];
+    }
+    const std::uint64_t left = reader.remaining();
+    if (left % 2 != 0 || known > left / 2)
+      return Status(StatusCode::corrupt, "stencil: sizes of lanes do not fit their level");
+    words[mask] = left / 2 - known;
+    const std::uint8_t* at = in.data() + reader.position();
+    for (std::size_t lane = 0; lane <= mask; ++lane) {
+      if (words[lane] < 2) return Status(StatusCode::corrupt, "stencil: a lane has no state");
+      std::uint32_t state = 0;
+      for (unsigned i = 0; i < 4; ++i) state |= static_cast<std::uint32_t>(at[i]) << (8 * i);
+      if (state < kernels::kRansFloor) return Status(StatusCode::corrupt, "stencil: a lane begins below its floor");
+      sources[lane] = {at + 4, at + 2 * words[lane], state, false};
+      at += 2 * words[lane];
+    }
+    return {};
+  }
+  bool failed() const {
+    return std::any_of(sources.begin(), sources.begin() + static_cast<std::ptrdiff_t>(mask) + 1,
+                       [](const RansSource& s) { return s.failed; });
+  }
+  bool finished() const {
+    return std::all_of(sources.begin(), sources.begin() + static_cast<std::ptrdiff_t>(mask) + 1,
+                       [](const RansSource& s) { return s.finished(); });
+  }
+};
+
+struct DecodeRow {
+  std::int64_t* predicted = nullptr;
+  const std::uint32_t* contexts = nullptr;
+  const std::uint8_t* special = nullptr;
+  std::size_t special_step = 1;
+  double* values = nullptr;
+  std::uint32_t* magnitudes = nullptr;
+};
+
+/// `tables` has one entry for each level of contexts.
+template <bool WithSpecial>
+void decode_row(const DecodeRow& row, const ChunkModel& model, const TokenTable* const* tables, std::size_t columns,
+                std::size_t linear, Lanes& lanes) {
+  for (std::size_t x = 0; x < columns; ++x) {
+    const std::int64_t predicted = row.predicted[x];
+    std::int64_t value = 0;
+    std::uint32_t magnitude = 0;
+    if (WithSpecial && row.special[x * row.special_step] != 0) {
+      value = std::clamp(predicted, model.low, model.high);
+    } else {
+      const std::int64_t code =
+          take_residual(lanes.sources[(linear + x) & lanes.mask], *tables[level_of(row.contexts[x])]);
+      value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +
+                                        (static_cast<std::uint64_t>(code) << model.fraction_bits));
+      magnitude = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
+    }
+    row.magnitudes[x] = magnitude;
+    // Encoders keep values below 2^51; others are cut so that binary64 holds them.
+    row.values[x] = static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << 11) >> 11);
+  }
+}
+
+template <class Element>
+class LevelsReader {
+ public:
+  using Bits = typename Element::Bits;
+
+  LevelsReader(const ChunkSpec& spec, const MutableBox3& out, const LevelsView& view, DecodeMemory& memory)
+      : spec_(spec), out_(out), view_(view), memory_(memory) {
+    model_.predictors = memory.predictors;
+  }
+
+  /// Decodes levels down to `last`: to the box if that is 0, else its points to `coarse`, dense.
+  Status run(std::span<const std::uint8_t> in, unsigned last, Bits* coarse) {
+    last_ = last;
+    QUERN_RETURN_IF_ERROR(read_levels_model(in, view_.axes, model_));
+    if (model_.values.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
+    Reader reader(in);
+    QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(view_.axes.elems()));
+    const Reader exceptions_at = reader;
+    QUERN_RETURN_IF_ERROR(walk_exceptions(reader, exceptions, [](std::uint64_t, Bits) {}));
+    QUERN_RETURN_IF_ERROR(fill_tables());
+    QUERN_RETURN_IF_ERROR(sections(reader, in));
+    Reader again = exceptions_at;
+    if (coarse != nullptr) {
+      store_coarse(coarse);
+      return walk_exceptions(again, exceptions,
+                             [&](std::uint64_t index, Bits bits) { put_coarse(index, bits, coarse); });
+    }
+    store_values();
+    const std::uint64_t columns = out_.extents[2];
+    return walk_exceptions(again, exceptions, [&](std::uint64_t index, Bits bits) {
+      static_cast<Bits*>(out_.data)[row_offset(out_, static_cast<std::size_t>(index / columns)) + index % columns] =
+          bits;
+    });
+  }
+
+ private:
+  static Status corrupt(const char* text) { return Status(StatusCode::corrupt, text); }
+
+  /// Checks exceptions and calls visit(index, bits) for them.
+  template <class Visit>
+  Status walk_exceptions(Reader& reader, std::uint64_t count, const Visit& visit) const {
+    const std::uint64_t elems = view_.axes.elems();
+    std::uint64_t next = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      QUERN_ASSIGN_OR_RETURN(const std::uint64_t gap, reader.varint(elems));
+      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, reader.unsigned_of(sizeof(Bits)));
+      next += gap;
+      if (next >= elems) return corrupt("stencil: an exception lies outside its chunk");
+      visit(next, static_cast<Bits>(bits));
+      ++next;
+    }
+    return {};
+  }
+
+  Status fill_tables() {
+    const auto map = level_map(model_.values);
+    for (std::size_t l = 0; l < kLevels; ++l)
+      if (model_.values.levels[l].tokens != 0) memory_.tables[l].fill(model_.values.levels[l]);
+    for (std::size_t l = 0; l < kLevels; ++l) {
+      if (map[l] == kLevels) return corrupt("stencil: a chunk without contexts");
+      tables_[l] = &memory_.tables[map[l]];
+    }
+    return {};
+  }
+
+  Status sections(Reader& reader, std::span<const std::uint8_t> in) {
+    const unsigned top = view_.axes.top();
+    QUERN_ASSIGN_OR_RETURN(const std::uint8_t own, reader.u8());
+    if (own > top) return corrupt("stencil: more sections than levels");
+    std::array<std::uint64_t, kMaxLevels> bytes{};
+    std::uint64_t known = 0;
+    for (std::size_t s = 0; s < own; ++s) {
+      QUERN_ASSIGN_OR_RETURN(bytes[s], reader.varint(1 + spec_.raw_bytes()));
+      known += bytes[s];
+    }
+    // Of a chunk whose coarse levels are wanted, the bytes of finer ones may be missing.
+    const std::uint64_t left = reader.remaining();
+    if (known > left && last_ == 0) return corrupt("stencil: sizes of levels do not fit their chunk");
+    bytes[own] = left - std::min(known, left);
+    std::size_t at = reader.position();
+    unsigned level = top;
+    for (unsigned s = 0; s <= own; ++s) {
+      Lanes lanes;
+      if (bytes[s] > in.size() - at) return corrupt("stencil: a chunk is cut short");
+      QUERN_RETURN_IF_ERROR(lanes.open(in.subspan(at, static_cast<std::size_t>(bytes[s]))));
+      at += static_cast<std::size_t>(bytes[s]);
+      const unsigned last = own - s;
+      for (;; --level) {
+        QUERN_RETURN_IF_ERROR(decode_level(level, lanes));
+        if (level == last) break;
+        if (level == last_) return {};
+      }
+      if (!lanes.finished()) return corrupt("stencil: a lane does not end where it should");
+      if (level == last_) return {};
+      --level;
+    }
+    return {};
+  }
+
+  Status decode_level(unsigned level, Lanes& lanes) {
+    LevelGrid& grid = memory_.grid;
+    grid.open(level, model_.border);
+    memory_.predictor.start_level(grid);
+    const bool complete = for_coded_rows(grid, [&](const CodedRow& row) {
+      const std::size_t c = row.place.parity_class;
+      DecodeRow work;
+      work.predicted = memory_.predictor.predict(grid, row.place, row.columns, model_, *spec_.kernels);
+      work.contexts = memory_.predictor.contexts(grid, row.place, work.predicted, model_, *spec_.kernels);
+      work.values = grid.values(c, row.row);
+      work.magnitudes = grid.magnitudes(c, row.row);
+      if (out_.special != nullptr) {
+        work.special = out_.special + view_.row_start(c, level, row.place.index, view_.special_strides);
+        work.special_step = view_.row_step(level, view_.special_strides);
+        decode_row<true>(work, model_.values, tables_.data(), row.columns, row.linear, lanes);
+      } else {
+        decode_row<false>(work, model_.values, tables_.data(), row.columns, row.linear, lanes);
+      }
+      grid.finish_row(c, row.row);
+      return !lanes.failed();
+    });
+    return complete ? Status{} : corrupt("stencil: a lane is too short");
+  }
+
+  /// Writes the finest level's classes to the box.
+  void store_values() {
+    LevelGrid& grid = memory_.grid;
+    const double unit = model_.values.unit();
+    const std::size_t step = view_.row_step(0, view_.strides);
+    for (std::size_t c = 0; c < kParityClasses; ++c) {
+      const LevelGrid::View& view = grid.view(c);
+      if (!view.exists) continue;
+      const std::size_t columns = view.extents[view_.axes.rank - 1];
+      for (std::size_t r = 0; r < view.rows; ++r) {
+        Bits* const to = static_cast<Bits*>(out_.data) + view_.row_start(c, 0, grid.index_of(c, r), view_.strides);
+        const double* const from = grid.values(c, r);
+        for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(from[x] * unit + model_.values.base);
+      }
+    }
+  }
+
+  /// The same for the points of a coarse level, dense.
+  void store_coarse(Bits* to) {
+    LevelGrid& grid = memory_.grid;
+    const LevelAxes& axes = view_.axes;
+    const double unit = model_.values.unit();
+    const auto strides = coarse_strides();
+    const std::size_t x_axis = axes.rank - 1;
+    for (std::size_t c = 0; c < kParityClasses; ++c) {
+      const LevelGrid::View& view = grid.view(c);
+      if (!view.exists) continue;
+      for (std::size_t r = 0; r < view.rows; ++r) {
+        const RowIndex index = grid.index_of(c, r);
+        std::size_t at = axes.parity(c, x_axis);
+        for (std::size_t a = 0; a < x_axis; ++a)
+          at += (axes.hierarchical(a) ? 2 * index[a] + axes.parity(c, a) : index[a]) * strides[a];
+        const double* const from = grid.values(c, r);
+        for (std::size_t x = 0; x < view.extents[x_axis]; ++x)
+          to[at + 2 * x] = Element::bits(from[x] * unit + model_.values.base);
+      }
+    }
+  }
+  void put_coarse(std::uint64_t index, Bits bits, Bits* to) const {
+    const LevelAxes& axes = view_.axes;
+    const auto strides = coarse_strides();
+    std::size_t at = 0;
+    auto rest = static_cast<std::size_t>(index);
+    for (std::size_t a = axes.rank; a-- > 0; rest /= axes.extents[a]) {
+      const std::size_t place = rest % axes.extents[a];
+      const unsigned shift = axes.hierarchical(a) ? last_ : 0;
+      if ((place >> shift) << shift != place) return;
+      at += (place >> shift) * strides[a];
+    }
+    to[at] = bits;
+  }
+  std::array<std::size_t, kMaxAxes> coarse_strides() const {
+    std::array<std::size_t, kMaxAxes> strides{};
+    std::size_t stride = 1;
+    for (std::size_t a = view_.axes.rank; a-- > 0; stride *= view_.axes.points(a, last_)) strides[a] = stride;
+    return strides;
+  }
+
+  const ChunkSpec& spec_;
+  const MutableBox3& out_;
+  const LevelsView& view_;
+  unsigned last_ = 0;
+  DecodeMemory& memory_;
+  LevelsModel model_;
+  std::array<const TokenTable*, kLevels> tables_{};
+};
+
+}  // namespace
+
+std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec) {
+  Carver carver(nullptr);
+  const DecodeMemory memory(carver, LevelsView(full_box(spec), spec.form).axes);
+  return carver.used() + carver.used() / 8 + 65536;
+}
+
+namespace {
+
+Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out, unsigned level,
+                 void* coarse, std::span<std::uint8_t> scratch) {
+  if (!spec.form.levels) return Status(StatusCode::corrupt, "stencil: a chunk in levels where none may be");
+  const LevelsView view(out, spec.form);
+  Carver measured(nullptr);
+  const DecodeMemory needed(measured, view.axes);
+  if (measured.used() > scratch.size())
+    return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Carver carver(scratch.data());
+  DecodeMemory memory(carver, view.axes);
+  return with_element(spec.dtype, [&](auto element) -> Status {
+    using Reading = LevelsReader<decltype(element)>;
+    return Reading(spec, out, view, memory)
+        .run(in, std::min(level, view.axes.top()), static_cast<typename Reading::Bits*>(coarse));
+  });
+}
+
+}  // namespace
+
+Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+                     std::span<std::uint8_t> scratch) {
+  return decode_to(spec, in, out, 0, nullptr, scratch);
+}
+
+Shape coarse_shape(const ChunkSpec& spec, const std::array<std::uint64_t, 3>& extents, unsigned level) {
+  const LevelsView view(MutableBox3{nullptr, extents}, spec.form);
+  std::array<std::uint64_t, kMaxAxes> points{};
+  for (std::size_t a = 0; a < view.axes.rank; ++a) points[a] = view.axes.points(a, std::min(level, view.axes.top()));
+  return Shape::make(std::span<const std::uint64_t>(points).first(view.axes.rank)).value();
+}
+
+Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk, unsigned level,
+                     std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
+  if (!spec.form.levels) return Status(StatusCode::unsupported, "stencil: these chunks have no levels");
+  const std::uint64_t points = coarse_shape(spec, chunk.extents, level).elems();
+  const std::size_t width = dtype_bytes(spec.dtype);
+  if (out.size() != points * width) return Status(StatusCode::invalid_argument, "stencil: the room has another size");
+  if (in.empty()) return Status(StatusCode::corrupt, "stencil: a chunk is empty");
+  const std::uint8_t mode = in[0];
+  in = in.subspan(1);
+  if (mode == static_cast<std::uint8_t>(Mode::levels)) return decode_to(spec, in, chunk, level, out.data(), scratch);
+  const bool constant = mode == static_cast<std::uint8_t>(Mode::constant);
+  if (!constant && mode != static_cast<std::uint8_t>(Mode::raw))
+    return Status(StatusCode::unsupported, "stencil: a chunk has no levels");
+  if (in.size() != (constant ? 1 : chunk.elems()) * width)
+    return Status(StatusCode::corrupt, "stencil: a chunk has the wrong size");
+  const LevelsView view(chunk, spec.form);
+  const auto dense = view.dense();
+  const unsigned shift = std::min(level, view.axes.top());
+  for (std::uint64_t i = 0; i < points; ++i) {
+    std::size_t from = 0;
+    auto rest = static_cast<std::size_t>(i);
+    for (std::size_t a = view.axes.rank; a-- > 0; rest /= view.axes.points(a, shift)) {
+      const std::size_t place = rest % view.axes.points(a, shift);
+      from += (view.axes.hierarchical(a) ? place << shift : place) * dense[a];
+    }
+    std::memcpy(out.data() + i * width, in.data() + (constant ? 0 : from * width), width);
+  }
+  return {};
+}
+
+}  // namespace quern::codec::stencil

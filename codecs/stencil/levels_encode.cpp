@@ -1,0 +1,539 @@
+// A chunk in levels to bytes.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "codecs/stencil/elements.h"
+#include "codecs/stencil/levels_chunk.h"
+#include "codecs/stencil/levels_fit.h"
+#include "codecs/stencil/levels_grid.h"
+#include "codecs/stencil/levels_model.h"
+#include "codecs/stencil/levels_view.h"
+#include "codecs/stencil/levels_walk.h"
+#include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/residual_symbols.h"
+#include "libcompress/format/writer.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+constexpr std::uint8_t kNoSymbol = 255;         // level of a special element
+constexpr std::uint64_t kLaneBytes = 1024;      // payload that makes another lane worth its state
+constexpr std::uint64_t kSectionBytes = 1024;   // of a level, that make a section of its own worth its lane
+constexpr std::size_t kLoopRounds = 2;          // of a level with a sequential axis
+constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
+
+struct EncodeMemory {
+  EncodeMemory(Carver& carver, const LevelAxes& axes, std::size_t raw_bytes)
+      : elems(axes.elems()),
+        predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
+        targets(carver.take<std::int64_t>(elems)),
+        special(carver.take<std::uint8_t>(elems)),
+        codes(carver.take<std::int32_t>(elems)),
+        contexts(carver.take<std::uint8_t>(elems)),
+        spread(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
+        grid(carver, axes),
+        predictor(carver, axes),
+        words_count(raw_bytes / 2 + 64),
+        words(carver.take<std::uint16_t>(words_count)) {}
+
+  std::size_t elems;
+  Predictor* predictors;
+  std::int64_t* targets;  ///< of all levels in the order of coding, coarsest first; so the next three
+  std::uint8_t* special;
+  std::int32_t* codes;
+  std::uint8_t* contexts;
+  std::uint32_t* spread;
+  LevelGrid grid;
+  RowPredictor predictor;
+  std::size_t words_count;
+  std::uint16_t* words;
+};
+
+template <class Element>
+class LevelsWriter {
+ public:
+  using Bits = typename Element::Bits;
+
+  LevelsWriter(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, const LevelsView& view,
+               EncodeMemory& memory)
+      : spec_(spec), in_(in), view_(view), memory_(memory), top_(view.axes.top()) {
+    model_.values = format;
+    model_.predictors = memory.predictors;
+    std::fill_n(memory.predictors, LevelsModel::predictor_count(view.axes), Predictor{});
+    samples_.resize(2 * kParityClasses);
+    std::size_t at = 0;
+    for (unsigned level = top_ + 1; level-- > 0;) {
+      first_[level] = at;
+      std::size_t points = 1;
+      std::size_t coarser = 1;
+      for (std::size_t a = 0; a < view.axes.rank; ++a) {
+        points *= view.axes.points(a, level);
+        coarser *= view.axes.points(a, level + 1);
+      }
+      at += level == top_ ? points : points - coarser;
+    }
+    first_[kMaxLevels] = at;
+  }
+
+  /// Codes all levels; the bits, in units of 2^-12, of their residuals.
+  std::uint64_t code() {
+    choose_border();
+    for (unsigned level = top_ + 1; level-- > 0;) {
+      open(level);
+      load(level);
+      view_.axes.sequential ? code_planes(level) : code_classes(level);
+      sample_contexts(level);
+      if (level > 1) continue;
+      fit_set(level);
+      if (level == 1) {
+        for (unsigned again = top_ + 1; again-- > 1;) {
+          open(again);
+          run_level(again);
+          finish(again);
+        }
+      } else {
+        finish(0);
+      }
+    }
+    return fit_levels(counts_, model_.values);
+  }
+
+  std::uint64_t estimate() {
+    const std::uint64_t bits = code();
+    Vector<std::uint8_t> head;
+    write_levels_model(model_, view_.axes, head);
+    return bits + ((head.size() + exceptions_.size() * (sizeof(Bits) + 2)) << 15);
+  }
+
+  std::size_t write(std::span<std::uint8_t> out) {
+    const std::uint64_t bits = code() >> 12;
+    const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
+    if (bits / 8 + exceptions_.size() >= raw_bytes) return 0;
+    Vector<std::uint8_t> head;
+    head.push_back(static_cast<std::uint8_t>(Mode::levels));
+    write_levels_model(model_, view_.axes, head);
+    Writer writer(head);
+    write_exceptions(writer);
+    make_entries();
+    // Fine levels that are large enough get sections of their own; those above them share the first.
+    unsigned own = 0;
+    while (own < top_ && level_bits(own) / 8 >= kSectionBytes) ++own;
+    writer.u8(static_cast<std::uint8_t>(own));
+    Vector<std::uint8_t> payload;
+    for (unsigned s = 0; s <= own; ++s) {
+      const std::size_t before = payload.size();
+      if (!write_section(s == 0 ? top_ : own - s, own - s, payload, raw_bytes)) return 0;
+      if (s < own) writer.varint(payload.size() - before);
+    }
+    if (head.size() + payload.size() > raw_bytes) return 0;
+    std::memcpy(out.data(), head.data(), head.size());
+    std::memcpy(out.data() + head.size(), payload.data(), payload.size());
+    return head.size() + payload.size();
+  }
+
+ private:
+  const LevelAxes& axes() const { return view_.axes; }
+  LevelGrid& grid() { return memory_.grid; }
+  LevelTargets targets(unsigned level) const {
+    return {memory_.targets + first_[level], in_.special == nullptr ? nullptr : memory_.special + first_[level]};
+  }
+
+  void open(unsigned level) {
+    grid().open(level, model_.border);
+    memory_.predictor.start_level(grid());
+  }
+
+  const Bits* row_data(const CodedRow& row) const {
+    return static_cast<const Bits*>(in_.data) +
+           view_.row_start(row.place.parity_class, row.place.level, row.place.index, view_.strides);
+  }
+
+  /// Fills the targets of a level; special elements take the ordinary one before them in their row.
+  void load(unsigned level) {
+    const double inverse = 1 / model_.values.unit();
+    const std::size_t step = view_.row_step(level, view_.strides);
+    const std::size_t special_step = view_.row_step(level, view_.special_strides);
+    for_coded_rows(grid(), [&](const CodedRow& row) {
+      const Bits* const from = row_data(row);
+      std::int64_t* const to = memory_.targets + first_[level] + row.code;
+      for (std::size_t x = 0; x < row.columns; ++x) to[x] = target(from[x * step], inverse);
+      if (in_.special == nullptr) return true;
+      const std::uint8_t* const special =
+          in_.special + view_.row_start(row.place.parity_class, level, row.place.index, view_.special_strides);
+      std::uint8_t* const mask = memory_.special + first_[level] + row.code;
+      std::int64_t last = 0;
+      for (std::size_t x = row.columns; x-- > 0;)
+        if (special[x * special_step] == 0) last = to[x];
+      for (std::size_t x = 0; x < row.columns; ++x) {
+        mask[x] = special[x * special_step] != 0 ? 1 : 0;
+        if (mask[x] != 0) to[x] = last;
+        last = to[x];
+      }
+      return true;
+    });
+  }
+  std::int64_t target(Bits bits, double inverse) const {
+    constexpr double kMost = 0x1p44;
+    const double v = (Element::value(bits) - model_.values.base) * inverse;
+    return static_cast<std::int64_t>(nearest(v > -kMost && v < kMost ? v : 0));  // 0 where not finite
+  }
+
+  /// Whether the last points of an axis lie nearer to the line through those before them than to the one before.
+  void choose_border() {
+    constexpr std::size_t kLines = 512;
+    const double inverse = 1 / model_.values.step;
+    std::uint64_t flat = 0;
+    std::uint64_t line = 0;
+    const auto cost = [](double d) {
+      const double v = std::fabs(d);
+      return kernels::log2_fixed(256 + static_cast<std::uint32_t>(v < 0x1p20 ? v * 512 : 0x1p29));
+    };
+    for (std::size_t axis = 0; axis < axes().rank; ++axis) {
+      if (!axes().hierarchical(axis)) continue;
+      for (unsigned level = 0; level < 3; ++level) {
+        const std::size_t n = axes().points(axis, level);
+        if (n < 4 || n % 2 != 0) continue;
+        const std::size_t step = view_.strides[axis] << level;
+        const std::size_t lines = memory_.elems / axes().extents[axis];
+        const std::size_t wanted = std::min(lines, kLines);
+        for (std::size_t i = 0; i < wanted; ++i) {
+          std::size_t rest = static_cast<std::size_t>(std::uint64_t{i} * lines / wanted);
+          std::size_t at = (n - 1) * step;
+          std::size_t special = (n - 1) * (view_.special_strides[axis] << level);
+          for (std::size_t a = axes().rank; a-- > 0;) {
+            if (a == axis) continue;
+            at += rest % axes().extents[a] * view_.strides[a];
+            special += rest % axes().extents[a] * view_.special_strides[a];
+            rest /= axes().extents[a];
+          }
+          if (in_.special != nullptr && in_.special[special] != 0) continue;
+          const Bits* const data = static_cast<const Bits*>(in_.data) + at;
+          const double last = Element::value(*data) * inverse;
+          const double before = Element::value(*(data - step)) * inverse;
+          const double farther = Element::value(*(data - 3 * step)) * inverse;
+          if (!(last - last == 0) || !(before - before == 0) || !(farther - farther == 0)) continue;
+          flat += cost(last - before);
+          line += cost(last - (1.5 * before - 0.5 * farther));
+        }
+      }
+    }
+    model_.border = line < flat ? Border::linear : Border::mirrored;
+  }
+
+  void choose(unsigned level, const CodePlaces& places, std::size_t parity_class, bool later) {
+    choose_predictor(grid(), ClassRows(grid(), parity_class, later), places, targets(level),
+                     memory_.predictor.list(later, parity_class), *spec_.kernels, model_);
+    memory_.predictor.forget(later, parity_class);
+  }
+
+  /// Without a sequential axis a class is fitted when all that it looks at has its final values.
+  void code_classes(unsigned level) {
+    const CodePlaces places(grid());
+    std::size_t chosen = 0;  // class 0 is only coded at the top, first
+    bool first = true;
+    for_coded_rows(grid(), [&](const CodedRow& row) {
+      if (first || row.place.parity_class != chosen) choose(level, places, row.place.parity_class, false);
+      first = false;
+      chosen = row.place.parity_class;
+      run_row(level, row);
+      return true;
+    });
+  }
+
+  /// With one, planes are fitted together: first on values rounded to codes, then on the reconstruction.
+  void code_planes(unsigned level) {
+    const CodePlaces places(grid());
+    const CodedClasses classes(axes(), level);
+    const std::int64_t half = (std::int64_t{1} << model_.values.fraction_bits) >> 1;
+    const std::int64_t low_bits = (std::int64_t{1} << model_.values.fraction_bits) - 1;
+    for_coded_rows(grid(), [&](const CodedRow& row) {
+      double* const values = grid().values(row.place.parity_class, row.row);
+      const std::int64_t* const from = memory_.targets + first_[level] + row.code;
+      for (std::size_t x = 0; x < row.columns; ++x) values[x] = static_cast<double>((from[x] + half) & ~low_bits);
+      grid().finish_row(row.place.parity_class, row.row);
+      return true;
+    });
+    std::uint64_t least = UINT64_MAX;
+    Vector<Predictor> best;
+    Predictor* const own = &model_.predictor(level, false, 0);
+    for (std::size_t round = 0; round < kLoopRounds; ++round) {
+      for (std::size_t i = 0; i < classes.count; ++i)
+        for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
+      run_level(level);
+      const std::uint64_t cost = entropy(level);
+      if (cost < least) {
+        least = cost;
+        best.assign(own, own + 2 * kParityClasses);
+      } else {
+        std::copy(best.begin(), best.end(), own);
+        memory_.predictor.start_level(grid());
+        run_level(level);
+      }
+    }
+  }
+
+  /// Order-0 entropy of a level's tokens with the bits they leave open, in units of 2^-12.
+  std::uint64_t entropy(unsigned level) const {
+    std::array<std::uint32_t, kernels::kResidualTokens> counts{};
+    const std::size_t end = level == 0 ? memory_.elems : first_[level - 1];
+    for (std::size_t i = first_[level]; i < end; ++i) {
+      const std::int32_t code = memory_.codes[i];
+      ++counts[kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
+    }
+    const std::uint32_t log_total = kernels::log2_fixed(static_cast<std::uint32_t>(end - first_[level]));
+    std::uint64_t cost = 0;
+    for (unsigned t = 0; t < counts.size(); ++t) {
+      if (counts[t] == 0) continue;
+      const std::uint32_t open = kernels::token_open_bits(t) + (t > 0 ? 1 : 0);
+      cost += std::uint64_t{counts[t]} * (log_total - kernels::log2_fixed(counts[t]) + (open << 12));
+    }
+    return cost;
+  }
+
+  void run_level(unsigned level) {
+    for_coded_rows(grid(), [&](const CodedRow& row) {
+      run_row(level, row);
+      return true;
+    });
+  }
+
+  /// The closed loop over a row.
+  void run_row(unsigned level, const CodedRow& row) {
+    constexpr std::int64_t kMost = kernels::kMaxMagnitude;
+    const std::size_t c = row.place.parity_class;
+    const unsigned fraction_bits = model_.values.fraction_bits;
+    const std::int64_t half = (std::int64_t{1} << fraction_bits) >> 1;
+    const std::int64_t* const predicted =
+        memory_.predictor.predict(grid(), row.place, row.columns, model_, *spec_.kernels);
+    const std::size_t at = first_[level] + row.code;
+    const std::int64_t* const wanted = memory_.targets + at;
+    const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
+    double* const values = grid().values(c, row.row);
+    std::uint32_t* const magnitudes = grid().magnitudes(c, row.row);
+    for (std::size_t x = 0; x < row.columns; ++x) {
+      std::int64_t value = 0;
+      std::int64_t code = 0;
+      if (special != nullptr && special[x] != 0) {
+        value = std::clamp(predicted[x], model_.values.low, model_.values.high);
+      } else {
+        code = std::clamp((wanted[x] - predicted[x] + half) >> fraction_bits, -kMost, kMost);
+        value = predicted[x] + code * (std::int64_t{1} << fraction_bits);
+      }
+      memory_.codes[at + x] = static_cast<std::int32_t>(code);
+      magnitudes[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
+      values[x] = static_cast<double>(value);
+    }
+    grid().finish_row(c, row.row);
+  }
+
+  void sample_contexts(unsigned level) {
+    const CodePlaces places(grid());
+    const CodedClasses classes(axes(), level);
+    for (std::size_t i = 0; i < classes.count; ++i) {
+      for (const bool later : {false, true}) {
+        if (later && axes().planes() == 1) continue;
+        const std::size_t c = classes.list[i];
+        add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), memory_.predictor, model_,
+                            *spec_.kernels, memory_.spread, samples_[(later ? 1 : 0) * kParityClasses + c]);
+      }
+    }
+  }
+
+  /// Fits the context weights that the levels sampled so far share.
+  void fit_set(unsigned level) {
+    const std::size_t set = context_set(level);
+    for (const bool later : {false, true}) {
+      for (std::size_t c = 0; c < kParityClasses; ++c) {
+        ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
+        std::size_t count = 0;
+        for (const std::uint32_t n : samples.filled) count += n;
+        if (count >= kFewContextSamples)
+          model_.contexts[set][later ? 1 : 0][c] =
+              fit_contexts(samples, FeatureList(axes(), static_cast<unsigned>(set), c, later), *spec_.kernels);
+        samples = {};
+      }
+    }
+  }
+
+  /// Contexts and exceptions of the open level, whose values are final.
+  void finish(unsigned level) {
+    const double unit = model_.values.unit();
+    const double strict = spec_.bound * (1 - 0x1p-50);
+    const std::size_t step = view_.row_step(level, view_.strides);
+    const auto dense = view_.dense();
+    const std::size_t dense_step = view_.row_step(level, dense);
+    for_coded_rows(grid(), [&](const CodedRow& row) {
+      const std::size_t at = first_[level] + row.code;
+      const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
+      const std::int64_t* const predicted =
+          memory_.predictor.predict(grid(), row.place, row.columns, model_, *spec_.kernels);
+      const std::uint32_t* const sums =
+          memory_.predictor.contexts(grid(), row.place, predicted, model_, *spec_.kernels);
+      const double* const values = grid().values(row.place.parity_class, row.row);
+      const Bits* const from = row_data(row);
+      const std::size_t index = view_.row_start(row.place.parity_class, level, row.place.index, dense);
+      for (std::size_t x = 0; x < row.columns; ++x) {
+        if (special != nullptr && special[x] != 0) {
+          memory_.contexts[at + x] = kNoSymbol;
+          continue;
+        }
+        const unsigned context = level_of(sums[x]);
+        const std::int32_t code = memory_.codes[at + x];
+        memory_.contexts[at + x] = static_cast<std::uint8_t>(context);
+        ++counts_[context][kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
+        const Bits bits = from[x * step];
+        const Bits back = Element::bits(values[x] * unit + model_.values.base);
+        const double v = Element::value(bits);
+        const double difference = v - Element::value(back);
+        // Most elements pass here; zeros may have a sign to keep.
+        if (difference < strict && difference > -strict && v != 0) continue;
+        if (!keeps_bound<Element>(bits, back, spec_.bound)) exceptions_.emplace_back(index + x * dense_step, bits);
+      }
+      return true;
+    });
+  }
+
+  void write_exceptions(Writer& writer) {
+    std::sort(exceptions_.begin(), exceptions_.end());
+    writer.varint(exceptions_.size());
+    std::uint64_t next = 0;
+    for (const auto& [index, bits] : exceptions_) {
+      writer.varint(index - next);
+      writer.unsigned_of(bits, sizeof(Bits));
+      next = index + 1;
+    }
+  }
+
+  void make_entries() {
+    const auto map = level_map(model_.values);
+    for (std::size_t l = 0; l < kLevels; ++l) {
+      const kernels::ResidualModel& level = model_.values.levels[l];
+      if (level.tokens == 0) continue;
+      kernels::TokenStarts starts;
+      kernels::fill_token_starts(level, starts);
+      entries_[l].resize(level.tokens);
+      for (unsigned t = 0; t < level.tokens; ++t)
+        entries_[l][t] = kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
+    }
+    for (std::size_t l = 0; l < kLevels; ++l) tables_[l] = map[l] < kLevels ? entries_[map[l]].data() : nullptr;
+  }
+
+  /// About what a level takes in bits.
+  std::uint64_t level_bits(unsigned level) const { return entropy(level) >> 12; }
+
+  /// Appends the lanes of levels `first` down to `last`; false when there is no room.
+  bool write_section(unsigned first, unsigned last, Vector<std::uint8_t>& out, std::size_t most) {
+    std::uint64_t bits = 0;
+    for (unsigned level = last; level <= first; ++level) bits += level_bits(level);
+    unsigned lane_bits = 0;
+    const std::size_t columns = (axes().points(axes().rank - 1, last) + 1) / 2;
+    while (lane_bits < kMaxLaneBits && (std::uint64_t{2} << lane_bits) * kLaneBytes <= bits / 8 &&
+           (std::size_t{2} << lane_bits) <= columns)
+      ++lane_bits;
+    const std::size_t lanes = std::size_t{1} << lane_bits;
+    std::uint16_t* const end = memory_.words + memory_.words_count;
+    std::uint16_t* at = end;
+    std::array<std::size_t, std::size_t{1} << kMaxLaneBits> sizes{};
+    for (std::size_t lane = lanes; lane-- > 0;) {
+      const std::uint16_t* const before = at;
+      if (!write_lane(first, last, lane, lanes, at)) return false;
+      sizes[lane] = static_cast<std::size_t>(before - at);
+    }
+    Writer writer(out);
+    writer.u8(static_cast<std::uint8_t>(lane_bits));
+    for (std::size_t lane = 0; lane + 1 < lanes; ++lane) writer.varint(sizes[lane]);
+    if (out.size() + static_cast<std::size_t>(end - at) * 2 > most) return false;
+    for (; at != end; ++at) writer.u16(*at);
+    return true;
+  }
+
+  /// Encodes a lane from its last element to the first.
+  bool write_lane(unsigned first, unsigned last, std::size_t lane, std::size_t lanes, std::uint16_t*& at) {
+    std::uint32_t state = kernels::kRansFloor;
+    const std::size_t mask = lanes - 1;
+    for (unsigned level = last; level <= first; ++level) {
+      const CodedClasses classes(axes(), level);
+      std::size_t end = level == 0 ? memory_.elems : first_[level - 1];
+      for (std::size_t plane = axes().planes(); plane-- > 0;) {
+        for (std::size_t i = classes.count; i-- > 0;) {
+          std::size_t count = 1;  // of the class in this plane
+          for (std::size_t a = axes().sequential ? 1 : 0; a < axes().rank; ++a)
+            count *= axes().class_points(classes.list[i], level, a);
+          const std::size_t begin = end - count;
+          // Element x of the class is of lane (x modulo lanes), counted over all planes.
+          const std::size_t offset = (lane - plane * count) & mask;
+          if (offset < count) {
+            for (std::size_t x = begin + offset + (count - 1 - offset) / lanes * lanes;; x -= lanes) {
+              const std::uint8_t context = memory_.contexts[x];
+              if (context != kNoSymbol) {
+                if (at - memory_.words < 8) return false;
+                put_residual(state, memory_.codes[x], tables_[context], at);
+              }
+              if (x == begin + offset) break;
+            }
+          }
+          end = begin;
+        }
+      }
+    }
+    if (at - memory_.words < 8) return false;
+    *--at = static_cast<std::uint16_t>(state >> 16);
+    *--at = static_cast<std::uint16_t>(state);
+    return true;
+  }
+
+  const ChunkSpec& spec_;
+  const ConstBox3& in_;
+  const LevelsView& view_;
+  EncodeMemory& memory_;
+  unsigned top_;
+  std::array<std::size_t, kMaxLevels + 1> first_{};  ///< element of each level in the order of coding
+  LevelsModel model_;
+  LevelCounts counts_{};
+  Vector<ContextSamples> samples_;
+  Vector<std::pair<std::uint64_t, Bits>> exceptions_;
+  std::array<Vector<kernels::RansEncodeEntry>, kLevels> entries_;
+  std::array<const kernels::RansEncodeEntry*, kLevels> tables_{};
+};
+
+}  // namespace
+
+std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec) {
+  Carver carver(nullptr);
+  const EncodeMemory memory(carver, LevelsView(full_box(spec), spec.form).axes, spec.raw_bytes());
+  return carver.used() + carver.used() / 8 + 65536;
+}
+
+namespace {
+
+/// Calls f(writer) with memory cut from scratch.
+template <class R, class F>
+Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+                      std::span<std::uint8_t> scratch, const F& f) {
+  const LevelsView view(in, spec.form);
+  Carver carver(nullptr);
+  const EncodeMemory needed(carver, view.axes, spec.raw_bytes());
+  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Carver cut(scratch.data());
+  EncodeMemory memory(cut, view.axes, spec.raw_bytes());
+  return with_element(spec.dtype, [&](auto element) -> Result<R> {
+    LevelsWriter<decltype(element)> writer(spec, in, format, view, memory);
+    return f(writer);
+  });
+}
+
+}  // namespace
+
+Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+                                  std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
+  return with_writer<std::size_t>(spec, in, format, scratch, [&](auto& writer) { return writer.write(out); });
+}
+
+Result<std::uint64_t> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+                                      std::span<std::uint8_t> scratch) {
+  return with_writer<std::uint64_t>(spec, in, format, scratch, [](auto& writer) { return writer.estimate(); });
+}
+
+}  // namespace quern::codec::stencil

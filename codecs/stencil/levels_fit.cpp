@@ -1,0 +1,324 @@
+// Least squares on sampled rows.
+#include "codecs/stencil/levels_fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "codecs/stencil/bit_stream.h"
+#include "codecs/stencil/solve.h"
+#include "kernels/core/bits.h"
+#include "kernels/core/residual_model.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+using kernels::kSampleBlock;
+
+constexpr std::size_t kSamples = 12288;        // of a class, for its predictor
+constexpr std::size_t kContextSamples = 6144;  // of a class at a level, for its contexts
+constexpr std::size_t kShortest = 16;          // rows shorter than this count as this
+constexpr std::size_t kMinSamplesPerGroup = 6;
+constexpr std::size_t kRounds = 2;  // of reweighting
+constexpr std::size_t kContextRounds = 4;
+constexpr double kRidge = 0.004;  // pull towards the cubic, in square codes a sample
+constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted);
+
+/// Calls visit(row, count, step) for rows spread over a class: `count` columns a row, every step-th.
+template <class Visit>
+void for_sampled_rows(const ClassRows& rows, std::size_t most, const Visit& visit) {
+  const std::size_t count = std::min(rows.columns, kSampleBlock);
+  const std::size_t wanted = std::min(rows.rows, std::max<std::size_t>(1, most / std::max(count, kShortest)));
+  for (std::size_t i = 0; i < wanted; ++i)
+    visit(rows.first + static_cast<std::size_t>(std::uint64_t{i} * rows.rows / wanted), count);
+}
+
+class PredictorFit {
+ public:
+  PredictorFit(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places, const LevelTargets& targets,
+               const GroupList& list, const kernels::StencilKernels& kernels, LevelsModel& model)
+      : grid_(grid), rows_(rows), places_(places), targets_(targets), list_(list), kernels_(kernels), model_(model) {
+    for (std::size_t g = 0; g < list.count; ++g) taps_[g] = list.groups[g].pair ? 2 : 1;
+  }
+
+  void run() {
+    const LevelAxes& axes = grid_.axes();
+    const unsigned level = grid_.level();
+    const std::size_t c = rows_.parity_class;
+    Predictor& predictor = model_.predictor(level, rows_.later, c);
+    const bool coarser = level + 1 < axes.top() && axes.exists(c, level + 1);
+    if (list_.count == 0 || rows_.rows == 0) {
+      predictor = {};
+      if (coarser) take_coarser(axes, level, rows_.later, c, model_);
+      return;
+    }
+    gather();
+    best_cost_ = UINT64_MAX;
+    if (coarser) {
+      take_coarser(axes, level, rows_.later, c, model_);
+      consider(predictor, 1);
+    }
+    for (std::uint8_t kind = 0; kind < kFitted; ++kind) {
+      if (!kind_possible(axes, kind, c, rows_.later)) continue;
+      // The only cubic is its own mean.
+      if (kind > 0 && kind < 5 && std::popcount(c) == 1) continue;
+      Predictor candidate;
+      candidate.kind = kind;
+      candidate.weights = fixed_weights(axes, kind, c, list_, model_.values.weight_bits);
+      consider(candidate, 4);
+    }
+    if (samples_ >= kMinSamplesPerGroup * list_.count && kind_possible(axes, kFitted, c, rows_.later)) fit();
+    predictor = best_;
+  }
+
+ private:
+  /// Features of a block, one row of samples each: group 0's mean, differences of the others' means to it, the
+  /// target's difference to it.
+  using Block = std::array<double, (kMaxGroups + 1) * kSampleBlock>;
+
+  void gather() {
+    const double unit = std::ldexp(1.0, -static_cast<int>(model_.values.fraction_bits));
+    const std::size_t width = list_.count;
+    for_sampled_rows(rows_, kSamples, [&](std::size_t row, std::size_t count) {
+      const RowIndex index = grid_.index_of(rows_.parity_class, row);
+      const std::size_t code = places_.of(rows_.parity_class, row);
+      blocks_.emplace_back();
+      Block& block = blocks_.back();
+      std::array<std::size_t, kSampleBlock> columns{};
+      std::uint32_t filled = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t x = i * rows_.columns / count;
+        if (targets_.special == nullptr || targets_.special[code + x] == 0) columns[filled++] = x;
+      }
+      for (std::size_t g = 0; g < width; ++g) {
+        GroupList one;
+        one.groups[0] = list_.groups[g];
+        one.count = 1;
+        GroupWeights weight{};
+        weight[0] = 1;
+        grid_.value_sources(rows_.parity_class, index, one, weight, sources_);
+        double* const to = block.data() + g * kSampleBlock;
+        const double scale = unit / taps_[g];
+        for (std::size_t s = 0; s < filled; ++s) {
+          double sum = 0;
+          for (std::size_t t = 0; t < sources_.count; ++t) sum += sources_.weights[t] * sources_.rows[t][columns[s]];
+          to[s] = g == 0 ? sum * scale : sum * scale - block[s];
+        }
+      }
+      for (std::size_t s = 0; s < filled; ++s)
+        block[width * kSampleBlock + s] = static_cast<double>(targets_.targets[code + columns[s]]) * unit - block[s];
+      filled_.push_back(filled);
+      samples_ += filled;
+    });
+  }
+
+  /// Coefficients of the features that weights amount to.
+  std::array<double, kMaxGroups> coefficients(const GroupWeights& weights) const {
+    const double one = std::ldexp(1.0, static_cast<int>(model_.values.weight_bits));
+    std::array<double, kMaxGroups> u{};
+    std::int64_t sum = 0;
+    for (std::size_t g = 0; g < list_.count; ++g) {
+      u[g] = static_cast<double>(weights[g] * taps_[g]) / one;
+      sum += std::int64_t{weights[g]} * taps_[g];
+    }
+    u[0] = static_cast<double>(sum) / one - 1;
+    return u;
+  }
+  double left_of(const Block& block, std::size_t s, const std::array<double, kMaxGroups>& u) const {
+    double left = block[list_.count * kSampleBlock + s];
+    for (std::size_t g = 0; g < list_.count; ++g) left -= u[g] * block[g * kSampleBlock + s];
+    return left;
+  }
+
+  /// Cost of residuals in units of 2^-12 bits: about log2 of large ones, little for those well below a code.
+  void consider(const Predictor& candidate, std::uint64_t stored_bits) {
+    const auto u = coefficients(candidate.weights);
+    std::uint64_t cost = 0;
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      for (std::size_t s = 0; s < filled_[b]; ++s) {
+        const double d = std::fabs(left_of(blocks_[b], s, u));
+        if (d < 512) {
+          cost += (kernels::log2_fixed(256 + static_cast<std::uint32_t>(d * d * 1024)) - (8u << 12)) / 2;
+        } else {
+          cost += kernels::log2_fixed(static_cast<std::uint32_t>(d < 0x1p30 ? 2 * d : 0x1p31));
+        }
+      }
+    }
+    const std::uint64_t total = std::uint64_t{rows_.rows} * rows_.columns;
+    if (samples_ > 0)
+      cost = static_cast<std::uint64_t>(static_cast<double>(cost) *
+                                        (static_cast<double>(total) / static_cast<double>(samples_)));
+    cost += stored_bits << 12;
+    if (cost >= best_cost_) return;
+    best_cost_ = cost;
+    best_ = candidate;
+  }
+
+  void fit() {
+    const std::size_t unknowns = list_.count;
+    const std::size_t width = unknowns + 1;
+    const auto prior =
+        coefficients(fixed_weights(grid_.axes(), 0, rows_.parity_class, list_, model_.values.weight_bits));
+    std::array<double, kMaxGroups> u = prior;
+    alignas(64) std::array<double, kSampleBlock> weights{};
+    alignas(64) Block shifted;  // the target is what the prior leaves
+    for (std::size_t round = 0; round < kRounds; ++round) {
+      SquareSums sums;
+      sums.clear(width);
+      double total = 0;
+      for (std::size_t b = 0; b < blocks_.size(); ++b) {
+        std::copy_n(blocks_[b].begin(), unknowns * kSampleBlock, shifted.begin());
+        for (std::size_t s = 0; s < kSampleBlock; ++s) {
+          weights[s] = 0;
+          shifted[unknowns * kSampleBlock + s] = 0;
+          if (s >= filled_[b]) continue;
+          shifted[unknowns * kSampleBlock + s] = left_of(blocks_[b], s, prior);
+          weights[s] = 1 / (1 + 2 * std::fabs(left_of(blocks_[b], s, u)));
+          total += weights[s];
+        }
+        kernels_.normal_sums(shifted.data(), weights.data(), width, sums.data());
+      }
+      for (std::size_t k = 0; k < unknowns; ++k) sums.at(k, k) += total * kRidge;
+      std::array<double, kMaxGroups> change{};
+      if (!solve_symmetric(sums, unknowns, change.data())) return;
+      for (std::size_t k = 0; k < unknowns; ++k) u[k] = prior[k] + change[k];
+    }
+    Predictor candidate;
+    candidate.kind = kFitted;
+    if (round_weights(u, candidate.weights)) consider(candidate, stored_bits(candidate.weights));
+  }
+
+  bool round_weights(const std::array<double, kMaxGroups>& u, GroupWeights& weights) const {
+    const double one = std::ldexp(1.0, static_cast<int>(model_.values.weight_bits));
+    if (!(std::fabs(u[0]) < 3)) return false;
+    std::int64_t sum = 0;
+    std::int64_t magnitudes = 0;
+    for (std::size_t g = 1; g < list_.count; ++g) {
+      const double w = u[g] * one / taps_[g];
+      if (!(std::fabs(w) < 8 * one)) return false;
+      weights[g] = static_cast<std::int32_t>(std::lrint(w));
+      sum += std::int64_t{weights[g]} * taps_[g];
+    }
+    // The first group takes up what rounding did to the sum: levels are kept.
+    weights[0] = static_cast<std::int32_t>((std::lrint((1 + u[0]) * one) - sum) / taps_[0]);
+    for (std::size_t g = 0; g < list_.count; ++g) magnitudes += std::abs(std::int64_t{weights[g]}) * taps_[g];
+    return magnitudes <= std::int64_t{1} << (model_.values.weight_bits + kLevelWeightSumBits);
+  }
+
+  std::uint64_t stored_bits(const GroupWeights& weights) const {
+    std::uint64_t least = UINT64_MAX;
+    for (unsigned order = 0; order < 16; ++order) {
+      std::uint64_t bits = 8;
+      for (std::size_t g = 0; g < list_.count; ++g)
+        bits += golomb_bits(kernels::zigzag(static_cast<std::uint32_t>(weights[g])), order);
+      least = std::min(least, bits);
+    }
+    return least;
+  }
+
+  const LevelGrid& grid_;
+  const ClassRows& rows_;
+  const CodePlaces& places_;
+  const LevelTargets& targets_;
+  const GroupList& list_;
+  const kernels::StencilKernels& kernels_;
+  LevelsModel& model_;
+  std::array<int, kMaxGroups> taps_{};
+  ValueSources sources_;
+  Vector<Block> blocks_;
+  Vector<std::uint32_t> filled_;
+  std::size_t samples_ = 0;
+  Predictor best_;
+  std::uint64_t best_cost_ = UINT64_MAX;
+};
+
+}  // namespace
+
+void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
+                      const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
+                      LevelsModel& model) {
+  PredictorFit(grid, rows, places, targets, list, kernels, model).run();
+}
+
+void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
+                         const LevelTargets& targets, RowPredictor& predictor, const LevelsModel& model,
+                         const kernels::StencilKernels& kernels, std::uint32_t* room, ContextSamples& samples) {
+  if (rows.rows == 0) return;
+  const FeatureList features(grid.axes(), grid.level(), rows.parity_class, rows.later);
+  MagnitudeSources sources;
+  for_sampled_rows(rows, kContextSamples, [&](std::size_t row, std::size_t count) {
+    ContextRow place{rows.parity_class, grid.index_of(rows.parity_class, row), grid.level(), rows.later};
+    const std::size_t code = places.of(rows.parity_class, row);
+    const std::int64_t* const predicted = predictor.predict(grid, place, rows.columns, model, kernels);
+    samples.blocks.emplace_back();
+    auto& block = samples.blocks.back();
+    block.fill(0);
+    std::array<std::size_t, kSampleBlock> columns{};
+    std::uint32_t filled = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t x = i * rows.columns / count;
+      if (targets.special == nullptr || targets.special[code + x] == 0) columns[filled++] = x;
+    }
+    for (std::size_t i = 0; i < features.count; ++i) {
+      const std::size_t f = features.list[i];
+      float* const to = block.data() + f * kSampleBlock;
+      if (!counts_magnitudes(f)) {
+        feature_spread(grid, place, f, predicted, model.values.fraction_bits, room);
+        for (std::size_t s = 0; s < filled; ++s) to[s] = static_cast<float>(room[columns[s]]) * 0x1p-6f;
+        continue;
+      }
+      sources.count = 0;
+      feature_sources(grid, place, f, 1, sources);
+      for (std::size_t t = 0; t < sources.count; ++t)
+        for (std::size_t s = 0; s < filled; ++s) to[s] += static_cast<float>(sources.rows[t][columns[s]]);
+    }
+    const std::uint32_t* const own = grid.magnitude_row(rows.parity_class, place.index, {});
+    for (std::size_t s = 0; s < filled; ++s) {
+      block[kFeatures * kSampleBlock + s] = 1;
+      block[(kFeatures + 1) * kSampleBlock + s] = static_cast<float>(own[columns[s]]);
+    }
+    samples.filled.push_back(filled);
+  });
+}
+
+ContextWeights fit_contexts(const ContextSamples& samples, const FeatureList& features,
+                            const kernels::StencilKernels& kernels) {
+  const std::size_t unknowns = features.count + 1;
+  const std::size_t width = unknowns + 1;
+  std::array<std::size_t, kFeatures + 2> from{};
+  for (std::size_t i = 0; i < features.count; ++i) from[i] = features.list[i];
+  from[features.count] = kFeatures;
+  from[unknowns] = kFeatures + 1;
+  std::array<double, kFeatures + 1> weights{};
+  weights.fill(0.4 / static_cast<double>(unknowns));
+  weights[features.count] = 0.1;
+  alignas(64) std::array<double, (kFeatures + 2) * kSampleBlock> rows{};
+  alignas(64) std::array<double, kSampleBlock> sample_weights{};
+  for (std::size_t round = 0; round < kContextRounds; ++round) {
+    SquareSums sums;
+    sums.clear(width);
+    for (std::size_t b = 0; b < samples.blocks.size(); ++b) {
+      for (std::size_t k = 0; k < width; ++k)
+        for (std::size_t s = 0; s < kSampleBlock; ++s)
+          rows[k * kSampleBlock + s] = static_cast<double>(samples.blocks[b][from[k] * kSampleBlock + s]);
+      for (std::size_t s = 0; s < kSampleBlock; ++s) {
+        double expected = 0;
+        for (std::size_t k = 0; k < unknowns; ++k) expected += weights[k] * rows[k * kSampleBlock + s];
+        expected = expected > 0.02 ? expected : 0.02;
+        sample_weights[s] = s < samples.filled[b] ? 1 / (expected * expected + expected) : 0;
+      }
+      kernels.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
+    }
+    if (!solve_non_negative(sums, unknowns, weights.data())) break;
+  }
+  ContextWeights result;
+  result.present = true;
+  const auto fixed = [](double w) {
+    const double scaled = w * std::ldexp(1.0, kContextBits);
+    return static_cast<std::uint16_t>(scaled < kMaxContextWeight ? std::lrint(scaled) : long{kMaxContextWeight});
+  };
+  for (std::size_t i = 0; i < features.count; ++i) result.weights[features.list[i]] = fixed(weights[i]);
+  result.constant = fixed(weights[features.count]);
+  return result;
+}
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,90 @@
+// Fits of a chunk in levels: the predictor of a class from the points around it, and the weights of its contexts.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <quern/memory.h>
+
+#include "codecs/stencil/levels_context.h"
+#include "codecs/stencil/levels_grid.h"
+#include "codecs/stencil/levels_model.h"
+#include "codecs/stencil/levels_walk.h"
+
+namespace quern::codec::stencil {
+
+/// Values in units and special elements of the open level, in the order of coding.
+struct LevelTargets {
+  const std::int64_t* targets = nullptr;
+  const std::uint8_t* special = nullptr;  ///< null: none
+};
+
+/// A class of the open level, and which of its planes.
+struct ClassRows {
+  std::size_t parity_class = 0;
+  bool later = false;
+  std::size_t first = 0;  ///< of its rows
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+
+  ClassRows(const LevelGrid& grid, std::size_t c, bool late) : parity_class(c), later(late) {
+    const LevelGrid::View& view = grid.view(c);
+    const std::size_t planes = grid.axes().planes();
+    columns = view.extents[grid.axes().rank - 1];
+    rows = view.rows / planes;
+    if (later) first = rows;
+    if (later) rows = view.rows - first;
+  }
+};
+
+/// Where codes of the open level lie: number of a row's first point in the order of coding.
+class CodePlaces {
+ public:
+  explicit CodePlaces(const LevelGrid& grid) : planes_(grid.axes().planes()) {
+    const CodedClasses classes(grid.axes(), grid.level());
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < classes.count; ++i) {
+      const LevelGrid::View& view = grid.view(classes.list[i]);
+      rows_[classes.list[i]] = view.rows / planes_;
+      columns_[classes.list[i]] = view.extents[grid.axes().rank - 1];
+      first_[classes.list[i]] = at;
+      at += rows_[classes.list[i]] * columns_[classes.list[i]];
+    }
+    plane_ = at;
+  }
+  std::size_t of(std::size_t parity_class, std::size_t row) const {
+    return row / rows_[parity_class] * plane_ + first_[parity_class] +
+           row % rows_[parity_class] * columns_[parity_class];
+  }
+  std::size_t count() const { return plane_ * planes_; }
+
+ private:
+  std::size_t planes_;
+  std::size_t plane_ = 0;
+  std::array<std::size_t, kParityClasses> first_{};
+  std::array<std::size_t, kParityClasses> rows_{};
+  std::array<std::size_t, kParityClasses> columns_{};
+};
+
+/// Chooses the predictor of a class from candidates, on points sampled from the open level's values as they are now.
+/// Scalar binary64 in a fixed order, costs in integers.
+void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
+                      const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
+                      LevelsModel& model);
+
+/// Samples of the contexts of one class; of several levels.
+struct ContextSamples {
+  static constexpr std::size_t kWidth = kFeatures + 2;  ///< features, the constant, the magnitude
+  Vector<std::array<float, kernels::kSampleBlock * kWidth>> blocks;
+  Vector<std::uint32_t> filled;
+};
+
+/// Adds samples from a class of the open level, whose values and magnitudes are final.
+void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
+                         const LevelTargets& targets, RowPredictor& predictor, const LevelsModel& model,
+                         const kernels::StencilKernels& kernels, std::uint32_t* room, ContextSamples& samples);
+/// Non-negative weights that give the expected magnitude. `features`: those that the class has.
+ContextWeights fit_contexts(const ContextSamples& samples, const FeatureList& features,
+                            const kernels::StencilKernels& kernels);
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,216 @@
+// The working arrays of a chunk in levels: at every level, each parity class is an array of its own, so that taps of a
+// row are contiguous rows of other classes. Encoder and decoder walk a chunk's levels through this one class.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "codecs/stencil/carver.h"
+#include "codecs/stencil/levels_axes.h"
+#include "codecs/stencil/levels_taps.h"
+#include "kernels/cpu/stencil.h"
+
+namespace quern::codec::stencil {
+
+/// What points beyond the grid are taken to be.
+enum class Border : std::uint8_t {
+  mirrored = 0,  ///< the points as far inside, same parity
+  linear = 1,    ///< on the line through the two outermost points of the same parity
+};
+
+using RowIndex = std::array<std::size_t, kMaxAxes - 1>;  ///< along all axes but the last
+
+/// Rows that a weighted sum is taken over, and the weights.
+template <class Value, class Weight>
+struct RowSources {
+  static constexpr std::size_t kMost = 2 * kMaxGroups * 8;  // pairs; two rows for each axis beyond the border
+  std::array<const Value*, kMost> rows;                     // NOLINT: the first `count` are set
+  std::array<Weight, kMost> weights;                        // NOLINT
+  std::size_t count = 0;
+
+  void add(const Value* row, Weight weight) {
+    rows[count] = row;
+    weights[count++] = weight;
+  }
+};
+using ValueSources = RowSources<double, double>;
+using MagnitudeSources = RowSources<std::uint32_t, std::uint32_t>;
+
+/// Taps of a class resolved for rows away from the border: for each the class it lies in, and its distance from the
+/// row of the same index there.
+template <class Weight>
+struct PlannedTaps {
+  struct Entry {
+    std::ptrdiff_t from_row = 0;
+    Weight weight{};
+    std::uint8_t tap_class = 0;
+  };
+  std::array<Entry, 2 * kMaxGroups> entries;  // NOLINT: the first `count` are set
+  std::size_t count = 0;
+};
+
+class LevelGrid {
+ public:
+  /// One class at the open level.
+  struct View {
+    bool exists = false;
+    std::size_t first = 0;   ///< of the buffers: column 0 of row 0
+    std::size_t stride = 0;  ///< from row to row
+    std::size_t rows = 0;
+    std::array<std::size_t, kMaxAxes> extents{1, 1, 1, 1};
+  };
+
+  LevelGrid(Carver& carver, const LevelAxes& axes) : axes_(axes) {
+    std::array<std::size_t, 2> sizes{};
+    for (unsigned level = 0; level <= axes.top(); ++level) {
+      lay_out(level);
+      sizes[level & 1] = std::max(sizes[level & 1], size_);
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      values_[i] = carver.take<double>(sizes[i]);
+      magnitudes_[i] = carver.take<std::uint32_t>(sizes[i]);
+    }
+  }
+
+  const LevelAxes& axes() const { return axes_; }
+  unsigned level() const { return level_; }
+  const View& view(std::size_t parity_class) const { return views_[parity_class]; }
+
+  /// Opens the coarsest level, or after a level the next finer one, whose class 0 gets that level's points.
+  void open(unsigned level, Border border);
+
+  double* values(std::size_t parity_class, std::size_t row) { return values_[level_ & 1] + at(parity_class, row); }
+  std::uint32_t* magnitudes(std::size_t parity_class, std::size_t row) {
+    return magnitudes_[level_ & 1] + at(parity_class, row);
+  }
+  RowIndex index_of(std::size_t parity_class, std::size_t row) const {
+    RowIndex index{};
+    for (std::size_t a = axes_.rank - 1; a-- > 0;) {
+      index[a] = row % views_[parity_class].extents[a];
+      row /= views_[parity_class].extents[a];
+    }
+    return index;
+  }
+  /// Sets the margins of a row that is complete.
+  void finish_row(std::size_t parity_class, std::size_t row);
+
+  /// Rows and weights that predict a row.
+  void value_sources(std::size_t parity_class, const RowIndex& row, const GroupList& list, const GroupWeights& weights,
+                     ValueSources& out) const;
+  /// True when no tap of the row leaves the grid along an axis but the last.
+  bool inside(const RowIndex& row) const {
+    for (std::size_t a = 0; a + 1 < axes_.rank; ++a) {
+      if (!axes_.hierarchical(a)) {
+        if (row[a] < 2) return false;
+      } else if (axes_.live(a, level_) && (row[a] == 0 || row[a] + 2 >= axes_.points(a, level_) / 2)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  template <class Weight>
+  void plan_tap(std::size_t parity_class, const Offset& offset, Weight weight, PlannedTaps<Weight>& out) const {
+    const std::size_t c = tap_class(parity_class, offset);
+    std::ptrdiff_t rows = 0;
+    for (std::size_t a = 0; a + 1 < axes_.rank; ++a)
+      rows = rows * static_cast<std::ptrdiff_t>(views_[c].extents[a]) + tap_step(parity_class, a, offset[a]);
+    const std::ptrdiff_t column = tap_step(parity_class, axes_.rank - 1, offset[axes_.rank - 1]);
+    out.entries[out.count++] = {rows * static_cast<std::ptrdiff_t>(views_[c].stride) + column, weight,
+                                static_cast<std::uint8_t>(c)};
+  }
+  void plan_values(std::size_t parity_class, const GroupList& list, const GroupWeights& weights,
+                   PlannedTaps<double>& out) const;
+  void planned_sources(const RowIndex& row, const PlannedTaps<double>& taps, ValueSources& out) const {
+    fill(row, taps, values_[level_ & 1], out);
+  }
+  void planned_sources(const RowIndex& row, const PlannedTaps<std::uint32_t>& taps, MagnitudeSources& out) const {
+    fill(row, taps, magnitudes_[level_ & 1], out);
+  }
+  /// The row at an offset, beyond the border mirrored.
+  const double* value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+    return values_[level_ & 1] + mirrored_at(parity_class, row, offset);
+  }
+  const std::uint32_t* magnitude_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+    return magnitudes_[level_ & 1] + mirrored_at(parity_class, row, offset);
+  }
+
+ private:
+  static constexpr std::size_t kLeft = 1;   // columns before a row's first that taps look at
+  static constexpr std::size_t kRight = 2;  // after its last
+  static constexpr std::size_t kSlack = 2 * kernels::kStencilBlock;
+
+  std::size_t at(std::size_t parity_class, std::size_t row) const {
+    return views_[parity_class].first + row * views_[parity_class].stride;
+  }
+  void lay_out(unsigned level);
+  void move_up(const std::array<View, kParityClasses>& from);
+  std::size_t tap_class(std::size_t parity_class, const Offset& offset) const {
+    std::size_t c = 0;
+    for (std::size_t a = 0; a < axes_.rank; ++a)
+      c = c << 1 |
+          ((axes_.parity(parity_class, a) + static_cast<unsigned>(offset[a])) & (axes_.hierarchical(a) ? 1u : 0u));
+    return c;
+  }
+  /// Difference of indices along an axis of a point in its class and of a tap in its.
+  int tap_step(std::size_t parity_class, std::size_t axis, int offset) const {
+    if (!axes_.hierarchical(axis)) return offset;
+    return (static_cast<int>(axes_.parity(parity_class, axis)) + offset) >> 1;
+  }
+  template <class Value, class Weight>
+  void fill(const RowIndex& row, const PlannedTaps<Weight>& taps, const Value* base,
+            RowSources<Value, Weight>& out) const {
+    std::array<std::size_t, kParityClasses> rows{};
+    for (std::size_t c = 0; c < kParityClasses; ++c) {
+      if (!views_[c].exists) continue;
+      std::size_t r = 0;
+      for (std::size_t a = 0; a + 1 < axes_.rank; ++a) r = r * views_[c].extents[a] + row[a];
+      rows[c] = at(c, r);
+    }
+    for (std::size_t t = 0; t < taps.count; ++t) {
+      out.rows[t] = base + static_cast<std::ptrdiff_t>(rows[taps.entries[t].tap_class]) + taps.entries[t].from_row;
+      out.weights[t] = taps.entries[t].weight;
+    }
+    out.count = taps.count;
+  }
+  /// Index along an axis of the class that the tap lies in; may lie beyond it.
+  std::ptrdiff_t tap_index(std::size_t parity_class, std::size_t axis, std::size_t index, int offset) const {
+    if (!axes_.hierarchical(axis)) return std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(index) + offset, 0);
+    return static_cast<std::ptrdiff_t>(index) + tap_step(parity_class, axis, offset);
+  }
+  /// Index of the same class that a place beyond the grid is mirrored to.
+  std::size_t mirror(std::size_t parity_class, std::size_t axis, std::ptrdiff_t index) const {
+    const auto last = static_cast<std::ptrdiff_t>(axes_.points(axis, level_)) - 1;
+    if (last == 0) return 0;
+    const auto odd = static_cast<std::ptrdiff_t>(axes_.parity(parity_class, axis));
+    std::ptrdiff_t place = 2 * index + odd;
+    while (place < 0 || place > last) place = place < 0 ? -place : 2 * last - place;
+    return static_cast<std::size_t>((place - odd) / 2);
+  }
+  std::size_t mirrored_at(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+    const std::size_t c = tap_class(parity_class, offset);
+    std::size_t r = 0;
+    for (std::size_t a = 0; a + 1 < axes_.rank; ++a) {
+      std::ptrdiff_t i = tap_index(parity_class, a, row[a], offset[a]);
+      if (i < 0 || i >= static_cast<std::ptrdiff_t>(views_[c].extents[a]))
+        i = static_cast<std::ptrdiff_t>(mirror(c, a, i));
+      r = r * views_[c].extents[a] + static_cast<std::size_t>(i);
+    }
+    return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(at(c, r)) +
+                                    tap_index(parity_class, axes_.rank - 1, 0, offset[axes_.rank - 1]));
+  }
+  void add_tap(std::size_t parity_class, const RowIndex& row, const Offset& offset, double weight,
+               ValueSources& out) const;
+
+  LevelAxes axes_;
+  unsigned level_ = 0;
+  Border border_ = Border::mirrored;
+  std::size_t size_ = 0;
+  std::array<View, kParityClasses> views_{};
+  std::array<double*, 2> values_{};
+  std::array<std::uint32_t*, 2> magnitudes_{};
+};
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,58 @@
+// What a chunk in levels stores besides residuals: format of values, predictors of every class, context weights,
+// distributions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include <quern/memory.h>
+#include <quern/status.h>
+
+#include "codecs/stencil/carver.h"
+#include "codecs/stencil/levels_axes.h"
+#include "codecs/stencil/levels_context.h"
+#include "codecs/stencil/levels_grid.h"
+#include "codecs/stencil/levels_taps.h"
+#include "codecs/stencil/model.h"
+
+namespace quern::codec::stencil {
+
+/// Magnitudes of a class's weights sum to at most 2^this, pairs counted twice.
+inline constexpr unsigned kLevelWeightSumBits = 2;
+
+/// How a class of a level is predicted.
+struct Predictor {
+  std::uint8_t kind = 0;    ///< PredictorKind
+  bool as_coarser = false;  ///< stored as: like the class of the next coarser level
+  GroupWeights weights{};   ///< in the order of groups_of()
+};
+
+/// Levels that share context weights: the finest, and all others.
+inline constexpr std::size_t kContextSets = 2;
+constexpr std::size_t context_set(unsigned level) { return level == 0 ? 0 : 1; }
+
+struct LevelsModel {
+  ChunkModel values;  ///< format, limits and distributions; its taps are not used
+  Border border = Border::mirrored;
+  /// For each level, first or later planes, and class.
+  Predictor* predictors = nullptr;
+  std::array<std::array<std::array<ContextWeights, kParityClasses>, 2>, kContextSets> contexts{};
+
+  static std::size_t predictor_count(const LevelAxes& axes) { return (axes.top() + 1) * 2 * kParityClasses; }
+  Predictor& predictor(unsigned level, bool later, std::size_t parity_class) const {
+    return predictors[(level * 2 + (later ? 1 : 0)) * kParityClasses + parity_class];
+  }
+};
+
+/// Gives a predictor that is like the coarser level's the weights it then has.
+void take_coarser(const LevelAxes& axes, unsigned level, bool later, std::size_t parity_class, LevelsModel& model);
+
+/// The weights that a class's contexts use: its own, else those of other planes or levels, else none.
+const ContextWeights& context_weights(const LevelsModel& model, unsigned level, bool later, std::size_t parity_class);
+
+void write_levels_model(const LevelsModel& model, const LevelAxes& axes, Vector<std::uint8_t>& out);
+/// Reads everything but the predictors' room, which the caller gives. `corrupt` when a rule is broken.
+Status read_levels_model(std::span<const std::uint8_t>& bytes, const LevelAxes& axes, LevelsModel& model);
+
+}  // namespace quern::codec::stencil

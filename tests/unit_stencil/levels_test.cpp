@@ -1,0 +1,399 @@
+// Chunks in levels: round trips in every rank and shape, special elements and values, the parts they are made of.
+#include "tests/unit_stencil/helpers.h"
+
+#include <limits>
+#include <set>
+
+#include "codecs/stencil/levels_chunk.h"
+#include "codecs/stencil/levels_grid.h"
+#include "codecs/stencil/levels_model.h"
+#include "codecs/stencil/levels_view.h"
+#include "codecs/stencil/levels_walk.h"
+#include "codecs/stencil/rules.h"
+
+namespace quern::codec::stencil::test {
+namespace {
+
+const char* const kOrders[] = {"levels", "planes"};
+
+template <class T>
+std::size_t code(DType dtype, const Shape& shape, const std::vector<double>& values, double bound, const char* layout,
+                 Bytes special = {}) {
+  SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text() + " " + std::to_string(bound) + " " + layout);
+  const Coding coding(dtype, shape, as_bytes<T>(values), bound, {{"layout", layout}}, std::move(special));
+  Bytes back;
+  const std::size_t bytes = coding.round_trip(back);
+  EXPECT_EQ(count_missed<T>(coding, back, bound), 0u);
+  return bytes;
+}
+
+/// Whether the first chunk is in levels.
+bool in_levels(const Coding& coding) { return coding.encode(0)[0] == 3; }
+
+TEST(Stencil_Levels, EveryRankAndBound_KeepsTheBoundAndCompresses) {
+  for (const Shape& shape : {shape_of({5000}), shape_of({70, 90}), shape_of({14, 25, 31}), shape_of({6, 9, 13, 17}),
+                             shape_of({3, 2, 9, 8, 11})}) {
+    const auto values = waves(shape, 41);
+    for (const char* order : kOrders) {
+      for (const double bound : {1e-1, 1e-3, 1e-5}) {
+        const std::size_t elems = shape.elems();
+        EXPECT_LT(code<float>(DType::f32, shape, values, bound, order), elems * 4 * 10 / (bound > 1e-4 ? 18 : 11));
+        EXPECT_LT(code<double>(DType::f64, shape, values, bound, order), elems * 8 * 10 / (bound > 1e-4 ? 36 : 18));
+      }
+    }
+  }
+}
+
+TEST(Stencil_Levels, AreWhatTheSettingAsksFor) {
+  const Shape shape = shape_of({30, 31, 32});
+  const Bytes data = as_bytes<float>(waves(shape, 42));
+  for (const char* order : {"levels", "planes", "levels:3d:1,2", "planes:2d:1"})
+    EXPECT_TRUE(in_levels(Coding(DType::f32, shape, data, 1e-2, {{"layout", order}}))) << order;
+  for (const char* order : {"raster", "raster:3d:1,2"})
+    EXPECT_FALSE(in_levels(Coding(DType::f32, shape, data, 1e-2, {{"layout", order}}))) << order;
+}
+
+TEST(Stencil_Levels, SmoothFieldsAtLooseBounds_ChooseThemWithoutBeingAsked) {
+  const Shape shape = shape_of({200, 230});
+  auto values = waves(shape, 43);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::sin(0.02 * static_cast<double>(i / 230)) * std::cos(0.017 * static_cast<double>(i % 230)) +
+                1e-3 * values[i];
+  const Coding free(DType::f32, shape, as_bytes<float>(values), 1e-2);
+  EXPECT_TRUE(in_levels(free));
+  Bytes back;
+  const std::size_t bytes = free.round_trip(back);
+  EXPECT_LT(bytes, code<float>(DType::f32, shape, values, 1e-2, "raster"));
+}
+
+TEST(Stencil_Levels, ExtentsOfOneToNine_ComeBack) {
+  for (std::uint64_t a = 1; a <= 9; ++a) {
+    for (std::uint64_t b = 1; b <= 9; b += 2) {
+      for (const std::uint64_t c : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{5}, std::uint64_t{8}}) {
+        const Shape shape = shape_of({a, b, c});
+        for (const char* order : kOrders) code<float>(DType::f32, shape, waves(shape, 44), 1e-2, order);
+      }
+    }
+  }
+  for (std::uint64_t n = 1; n < 70; ++n) {
+    const Shape line = shape_of({n});
+    code<double>(DType::f64, line, waves(line, 45), 1e-3, "levels");
+    const Shape wide = shape_of({2, n, 9, 8});
+    for (const char* order : kOrders) code<float>(DType::f32, wide, waves(wide, 46), 1e-2, order);
+  }
+}
+
+TEST(Stencil_Levels, SeveralChunks_KeepTheBound) {
+  const Shape shape = shape_of({131, 150, 160});  // more than a chunk's elements
+  for (const char* order : kOrders) {
+    const Coding coding(DType::f32, shape, as_bytes<float>(waves(shape, 47)), 1e-2, {{"layout", order}});
+    EXPECT_GT(coding.chunks(), 1u);
+    Bytes back;
+    const std::size_t bytes = coding.round_trip(back);
+    EXPECT_LT(bytes * 4, back.size());
+    EXPECT_EQ(count_missed<float>(coding, back, 1e-2), 0u);
+  }
+}
+
+TEST(Stencil_Levels, EveryElementType_KeepsTheBound) {
+  const Shape shape = shape_of({11, 30, 40});
+  auto values = waves(shape, 48);
+  for (const char* order : kOrders) {
+    for (double& v : values) v = std::floor(v * 10) + 40;
+    code<std::uint8_t>(DType::u8, shape, values, 1, order);
+    code<std::int8_t>(DType::i8, shape, values, 0.5, order);
+    for (double& v : values) v = v * 50;
+    code<std::int16_t>(DType::i16, shape, values, 0.5, order);
+    code<std::uint16_t>(DType::u16, shape, values, 3, order);
+    code<std::int32_t>(DType::i32, shape, values, 7, order);
+    code<std::uint32_t>(DType::u32, shape, values, 0.9, order);
+    values = waves(shape, 49);
+  }
+  // Halves: bits of values that both types have exactly.
+  Bytes halves(shape.elems() * 2);
+  for (std::size_t i = 0; i < shape.elems(); ++i) {
+    const auto bits = static_cast<std::uint16_t>(0x3C00 + (i * 7) % 64);
+    std::memcpy(halves.data() + 2 * i, &bits, 2);
+  }
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const char* order : kOrders) {
+      const Coding coding(dtype, shape, halves, 1e-9, {{"layout", order}});
+      Bytes back;
+      coding.round_trip(back);
+      EXPECT_EQ(back, coding.data());  // below the spacing: exactly
+    }
+  }
+}
+
+TEST(Stencil_Levels, SpecialBitsComeBackExactly) {
+  const Shape shape = shape_of({40, 50});
+  auto values = waves(shape, 50);
+  values[0] = std::numeric_limits<double>::quiet_NaN();  // the coarsest point of all
+  values[18] = -0.0;
+  values[333] = std::numeric_limits<double>::infinity();
+  values[1999] = -std::numeric_limits<double>::infinity();
+  for (const char* order : kOrders) {
+    const Coding coding(DType::f32, shape, as_bytes<float>(values), 1e-3, {{"layout", order}});
+    Bytes back;
+    const std::size_t bytes = coding.round_trip(back);
+    EXPECT_LT(bytes * 2, back.size());
+    EXPECT_EQ(count_missed<float>(coding, back, 1e-3), 0u);
+    for (const std::size_t i : {0u, 18u, 333u, 1999u})
+      EXPECT_EQ(std::memcmp(back.data() + 4 * i, coding.data().data() + 4 * i, 4), 0) << i;
+  }
+}
+
+TEST(Stencil_Levels, ElementsUnderAMask_CostNothing) {
+  const Shape shape = shape_of({20, 60, 70});
+  auto values = waves(shape, 51);
+  std::mt19937 random(52);
+  Bytes special(shape.elems(), 0);
+  for (std::size_t i = 0; i < special.size(); ++i) {
+    if (i % 4200 % 70 < 30) {
+      special[i] = 1;
+      values[i] = static_cast<double>(random());
+    }
+  }
+  for (const char* order : kOrders)
+    EXPECT_LT(code<float>(DType::f32, shape, values, 1e-3, order, special),
+              code<float>(DType::f32, shape, waves(shape, 51), 1e-3, order));
+}
+
+TEST(Stencil_Levels, LinesBeyondTheBorder_AreExactForLinearData) {
+  // Even extents: the last points have no neighbour after them.
+  const Shape shape = shape_of({64, 128});
+  std::vector<double> values(shape.elems());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = 3.0 * static_cast<double>(i / 128) - 2.0 * static_cast<double>(i % 128);
+  EXPECT_LT(code<float>(DType::f32, shape, values, 1e-2, "levels"), 600u);
+}
+
+struct CoarseCase {
+  const char* name;
+  std::initializer_list<std::uint64_t> extents;
+  Layout layout;
+  bool masked;
+};
+
+/// Every level of a chunk against the same points of the whole, from as few bytes as do; half of them for level 2.
+void check_levels(const CoarseCase& c) {
+  SCOPED_TRACE(c.name);
+  const Shape shape = shape_of(c.extents);
+  auto values = waves(shape, 54);
+  values[0] = std::numeric_limits<double>::quiet_NaN();
+  values[values.size() / 3] = -0.0;
+  const Bytes data = as_bytes<float>(values);
+  Bytes special(c.masked ? shape.elems() : 0, 0);
+  for (std::size_t i = 0; i < special.size(); i += 3) special[i] = 1;
+  const ChunkGrid grid = make_grid(shape, c.layout);
+  ASSERT_EQ(grid.counts(), (std::array<std::uint64_t, 3>{1, 1, 1}));
+  const ChunkSpec spec{DType::f32, grid.chunk, 1e-3, &kernels::stencil_kernels(kernels::best_isa()),
+                       levels_form(shape, c.layout, grid)};
+  const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
+  const std::uint8_t* const mask = c.masked ? special.data() : nullptr;
+  Bytes stored(max_chunk_bytes(spec));
+  const Scratch encode_scratch(encode_scratch_bytes(spec));
+  const auto size =
+      encode_chunk(spec, {data.data(), grid.extents, strides, mask, strides}, stored, encode_scratch.span());
+  ASSERT_TRUE(size.ok());
+  stored.resize(*size);
+  Bytes whole(data.size());
+  const Scratch scratch(decode_scratch_bytes(spec));
+  const MutableBox3 box{whole.data(), grid.extents, strides, mask, strides};
+  ASSERT_TRUE(decode_chunk(spec, stored, box, scratch.span()).ok());
+  const LevelsView view(box, spec.form);
+  std::size_t before = stored.size() + 1;
+  for (unsigned level = 0; level <= view.axes.top() + 1; ++level) {
+    const Shape coarse = coarse_shape(spec, grid.extents, level);
+    // The shortest beginning of the chunk that does.
+    std::size_t low = 0;
+    std::size_t high = stored.size();
+    Bytes points(coarse.elems() * 4);
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      const Bytes part(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(middle));
+      if (decode_coarse(spec, part, box, level, points, scratch.span()).ok()) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    const Bytes part(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(low));
+    ASSERT_TRUE(decode_coarse(spec, part, box, level, points, scratch.span()).ok());
+    EXPECT_LE(low, before);
+    before = low;
+    if (level == 2) {
+      EXPECT_LT(low * 2, stored.size());
+    }
+    const auto dense = view.dense();
+    for (std::size_t i = 0; i < coarse.elems(); ++i) {
+      std::size_t from = 0;
+      std::size_t rest = i;
+      for (std::size_t a = view.axes.rank; a-- > 0; rest /= coarse[a])
+        from +=
+            (view.axes.hierarchical(a) ? (rest % coarse[a]) << std::min(level, view.axes.top()) : rest % coarse[a]) *
+            dense[a];
+      ASSERT_EQ(std::memcmp(points.data() + 4 * i, whole.data() + 4 * from, 4), 0) << level << " " << i;
+    }
+  }
+  Bytes wrong(coarse_shape(spec, grid.extents, 1).elems() * 4 + 1);
+  EXPECT_EQ(decode_coarse(spec, stored, box, 1, wrong, scratch.span()).code(), StatusCode::invalid_argument);
+}
+
+TEST(Stencil_CoarseLevels, AreThePointsOfTheWhole_FromTheBeginningOfTheBytes) {
+  check_levels({"volume", {30, 41, 52}, {1, 2, true, false}, false});
+  check_levels({"masked volume", {30, 41, 52}, {1, 2, true, false}, true});
+  check_levels({"planes", {12, 61, 70}, {1, 2, true, true}, true});
+  check_levels({"four axes", {7, 12, 24, 31}, {2, 3, true, false}, false});
+  check_levels({"plane", {200, 170}, {0, 1, true, false}, false});
+  check_levels({"line", {20000}, {0, 0, true, false}, false});
+}
+
+TEST(Stencil_CoarseLevels, OfChunksInOneValueOrAsTheyAre_AreTheirPoints) {
+  const LevelsForm form{true, false, 0, 1};
+  const ChunkSpec spec{DType::u8, {1, 5, 6}, 0.1, &kernels::stencil_kernels(kernels::best_isa()), form};
+  const MutableBox3 box{nullptr, {1, 5, 6}, {30, 6}};
+  ASSERT_EQ(coarse_shape(spec, box.extents, 1), shape_of({3, 3}));
+  Bytes raw(31, 0);
+  for (std::size_t i = 0; i < 30; ++i) raw[i + 1] = static_cast<std::uint8_t>(i);
+  Bytes points(9);
+  const Scratch scratch(decode_scratch_bytes(spec));
+  ASSERT_TRUE(decode_coarse(spec, raw, box, 1, points, scratch.span()).ok());
+  EXPECT_EQ(points, (Bytes{0, 2, 4, 12, 14, 16, 24, 26, 28}));
+  ASSERT_TRUE(decode_coarse(spec, Bytes{1, 77}, box, 1, points, scratch.span()).ok());
+  EXPECT_EQ(points, Bytes(9, 77));
+  EXPECT_EQ(decode_coarse(spec, Bytes{1}, box, 1, points, scratch.span()).code(), StatusCode::corrupt);
+  EXPECT_EQ(decode_coarse(spec, Bytes{2, 0}, box, 1, points, scratch.span()).code(), StatusCode::unsupported);
+  ChunkSpec raster = spec;
+  raster.form = {};
+  EXPECT_EQ(decode_coarse(raster, raw, box, 1, points, scratch.span()).code(), StatusCode::unsupported);
+}
+
+TEST(Stencil_LevelAxes, ClassesOfAllLevels_AreEveryPointOnce) {
+  for (const bool sequential : {false, true}) {
+    LevelAxes axes;
+    axes.rank = 3;
+    axes.extents = {5, 1, 12, 1};
+    axes.sequential = sequential;
+    std::set<std::array<std::size_t, 3>> seen;
+    for (unsigned level = axes.top() + 1; level-- > 0;) {
+      const CodedClasses classes(axes, level);
+      for (std::size_t i = 0; i < classes.count; ++i) {
+        const std::size_t c = classes.list[i];
+        std::array<std::size_t, 3> n{};
+        for (std::size_t a = 0; a < 3; ++a) n[a] = axes.class_points(c, level, a);
+        for (std::size_t p = 0; p < n[0] * n[1] * n[2]; ++p) {
+          const std::array<std::size_t, 3> index{p / (n[1] * n[2]), p / n[2] % n[1], p % n[2]};
+          std::array<std::size_t, 3> place{};
+          for (std::size_t a = 0; a < 3; ++a)
+            place[a] = axes.hierarchical(a) ? (2 * index[a] + axes.parity(c, a)) << level : index[a];
+          EXPECT_TRUE(seen.insert(place).second);
+          for (std::size_t a = 0; a < 3; ++a) EXPECT_LT(place[a], axes.extents[a]);
+        }
+      }
+    }
+    EXPECT_EQ(seen.size(), axes.elems());
+  }
+}
+
+TEST(Stencil_LevelTaps, FixedWeights_SumToOne) {
+  for (std::size_t rank = 1; rank <= kMaxAxes; ++rank) {
+    for (const bool sequential : {false, true}) {
+      LevelAxes axes;
+      axes.rank = rank;
+      axes.sequential = sequential && rank > 1;
+      for (std::size_t a = 0; a < rank; ++a) axes.extents[a] = 3 + 4 * a;
+      for (unsigned level = 0; level <= axes.top(); ++level) {
+        const CodedClasses classes(axes, level);
+        for (std::size_t i = 0; i < classes.count; ++i) {
+          for (const bool later : {false, true}) {
+            if (later && !axes.sequential) continue;
+            const std::size_t c = classes.list[i];
+            const GroupList list = groups_of(axes, level, c, later);
+            ASSERT_LE(list.count, kMaxGroups);
+            for (std::uint8_t kind = 0; kind < 6; ++kind) {
+              if (!kind_possible(axes, kind, c, later)) continue;
+              const GroupWeights weights = fixed_weights(axes, kind, c, list, 12);
+              std::int64_t sum = 0;
+              for (std::size_t g = 0; g < list.count; ++g) sum += weights[g] * (list.groups[g].pair ? 2 : 1);
+              EXPECT_EQ(sum, list.count == 0 ? 0 : 4096) << rank << " " << level << " " << c << " " << int{kind};
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Stencil_LevelsModel, WrittenAndRead_IsTheSame) {
+  std::mt19937 random(53);
+  for (const bool sequential : {false, true}) {
+    LevelAxes axes;
+    axes.rank = 3;
+    axes.extents = {6, 20, 33, 1};
+    axes.sequential = sequential;
+    std::vector<Predictor> predictors(LevelsModel::predictor_count(axes));
+    LevelsModel model;
+    model.predictors = predictors.data();
+    model.values.base = short_double(3.5);
+    model.values.step = short_double(0.01);
+    model.values.fraction_bits = 10;
+    model.values.weight_bits = 14;
+    model.values.masked = true;
+    model.values.low = -5;
+    model.values.high = 5000;
+    model.values.levels[9] = {3, 1, 40, 30000};
+    model.border = Border::linear;
+    for (unsigned level = axes.top() + 1; level-- > 0;) {
+      const CodedClasses classes(axes, level);
+      for (const bool later : {false, true}) {
+        if (later && !sequential) continue;
+        for (std::size_t i = 0; i < classes.count; ++i) {
+          const std::size_t c = classes.list[i];
+          Predictor& p = model.predictor(level, later, c);
+          if (level + 1 < axes.top() && axes.exists(c, level + 1) && random() % 2 == 0) {
+            take_coarser(axes, level, later, c, model);
+            continue;
+          }
+          do {
+            p.kind = static_cast<std::uint8_t>(random() % kPredictorKinds);
+          } while (!kind_possible(axes, p.kind, c, later));
+          const GroupList list = groups_of(axes, level, c, later);
+          if (p.kind == 6) {
+            for (std::size_t g = 0; g < list.count; ++g)
+              p.weights[g] = static_cast<std::int32_t>(random() % 1001) - 500;
+          } else {
+            p.weights = fixed_weights(axes, p.kind, c, list, 14);
+          }
+        }
+      }
+    }
+    const std::size_t classes = sequential ? 3 : 7;
+    for (std::size_t c = 1; c <= classes; ++c) {
+      model.contexts[0][0][c].present = true;
+      model.contexts[0][0][c].constant = 99;
+      model.contexts[0][0][c].weights[c] = std::popcount(c) < 3 ? 700 : 0;
+    }
+    Vector<std::uint8_t> bytes;
+    write_levels_model(model, axes, bytes);
+    std::vector<Predictor> read(predictors.size());
+    LevelsModel back;
+    back.predictors = read.data();
+    std::span<const std::uint8_t> rest = bytes;
+    const Status status = read_levels_model(rest, axes, back);
+    ASSERT_TRUE(status.ok()) << status.text();
+    EXPECT_TRUE(rest.empty());
+    Vector<std::uint8_t> again;
+    write_levels_model(back, axes, again);
+    EXPECT_EQ(again, bytes);
+    for (std::size_t i = 0; i < read.size(); ++i) EXPECT_EQ(read[i].weights, predictors[i].weights) << i;
+    EXPECT_EQ(back.contexts[0][0][classes].constant, 99);
+    for (std::size_t length = 0; length + 1 < bytes.size(); length += 3) {
+      rest = std::span<const std::uint8_t>(bytes).first(length);
+      EXPECT_FALSE(read_levels_model(rest, axes, back).ok());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quern::codec::stencil::test
