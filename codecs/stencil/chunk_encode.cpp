@@ -30,7 +30,7 @@ struct EncodeMemory {
         levels(carver.take<std::uint8_t>(elems)),
         row_targets(carver.take<std::int64_t>(static_cast<std::size_t>(extents[2]))),
         planes(carver, kernels::stencil_extents(extents), false),
-        trial_targets(carver.take<std::int64_t>(trial_extents.elems())),
+        trial_targets(carver.take<std::int64_t>(trial_extents.elems() + kernels::kStencilBlock)),
         trial_special(carver.take<std::uint8_t>(trial_extents.elems())),
         fit(carver, trial_extents),
         words_count(raw_bytes / 2 + 64),
@@ -132,6 +132,7 @@ TrialBox load_trial(const ConstBox3& in, const ChunkModel& model, EncodeMemory& 
       fill_special(memory.trial_targets + at, memory.trial_special + at, columns);
     }
   }
+  std::fill_n(memory.trial_targets + at, kernels::kStencilBlock, 0);
   return box;
 }
 
@@ -152,7 +153,7 @@ class ChunkWriter {
     if (range.ordinary == 0) return raw(out);
     if (constant(range, out)) return 1 + sizeof(Bits);
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return raw(out);
-    set_limits(range);
+    model_.masked = in_.special != nullptr;
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, model_);
     encode_rows();
     const std::uint64_t bits = fit_levels(counts_, model_) >> 12;
@@ -165,21 +166,13 @@ class ChunkWriter {
     const ChunkRange range = chunk_range<Element>(in_);
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
       return std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12;
-    set_limits(range);
+    model_.masked = in_.special != nullptr;
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, model_);
     encode_rows();
     return fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
   }
 
  private:
-  void set_limits(const ChunkRange& range) {
-    model_.masked = in_.special != nullptr;
-    if (!model_.masked) return;
-    const double unit = model_.unit();
-    model_.low = static_cast<std::int64_t>(nearest((range.low - model_.base) / unit));
-    model_.high = static_cast<std::int64_t>(nearest((range.high - model_.base) / unit));
-  }
-
   Result<std::size_t> raw(std::span<std::uint8_t> out) const {
     out[0] = static_cast<std::uint8_t>(Mode::raw);
     const std::size_t bytes = extents_.columns * sizeof(Bits);

@@ -39,7 +39,7 @@ struct LoopRow {
   std::int32_t* codes = nullptr;
 };
 
-/// Runs the loop over a row; special elements take their prediction.
+/// Runs the loop over a row; special elements take the value before them.
 template <std::size_t N>
 void run_row(const LoopRow& row, const SplitWeights& split, const ChunkModel& model, std::size_t columns) {
   constexpr std::int64_t kMost = kernels::kMaxMagnitude;
@@ -53,7 +53,7 @@ void run_row(const LoopRow& row, const SplitWeights& split, const ChunkModel& mo
     std::int64_t value = 0;
     std::int64_t code = 0;
     if (row.special != nullptr && row.special[x] != 0) {
-      value = std::clamp(predicted, model.low, model.high);
+      value = near.last[0];
     } else {
       code = std::clamp((row.targets[x] - predicted + half) >> fraction_bits, -kMost, kMost);
       value = predicted + code * (std::int64_t{1} << fraction_bits);

@@ -40,9 +40,7 @@ struct ChunkModel {
   unsigned weight_bits = 0;
   unsigned lane_bits = 0;  ///< residuals lie in 2^lane_bits lanes
   bool mean = false;       ///< later planes look at the mean of earlier ones, too
-  bool masked = false;     ///< low and high are stored
-  std::int64_t low = 0;    ///< predictions of special elements are kept within [low, high]
-  std::int64_t high = 0;
+  bool masked = false;     ///< the segment has a mask
   std::array<bool, kernels::kRowClasses> has_weights{};
   std::array<Weights, kernels::kRowClasses> weights{};  ///< set for every class that occurs, stored or not
   std::array<std::uint32_t, kernels::kMaxContextTaps> context_weights{};
