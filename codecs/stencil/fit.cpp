@@ -23,10 +23,11 @@ using kernels::TapList;
 constexpr std::size_t kSamples = 32768;    // of the row class that most elements are of, at most
 constexpr std::size_t kFewSamples = 8192;  // of another class
 constexpr std::size_t kFirstRounds = 3;    // of reweighting, on original values
-constexpr std::size_t kRefits = 3;         // on reconstructed values; two for an estimate
+constexpr std::size_t kRefits = 3;         // on reconstructed values; one for an estimate
 constexpr std::size_t kContextRounds = 4;
 constexpr std::array<double, 3> kNoises{0.5, 0.25, 1.0};  // of the error of a reconstruction, in units of 1/12
-constexpr double kLeastScale = 0.3;                       // of residuals in a neighbourhood, in codes
+constexpr std::uint64_t kWideBits = 3;  // an element: the noise of the bound is small against residuals
+constexpr double kLeastScale = 0.3;     // of residuals in a neighbourhood, in codes
 constexpr std::size_t kMinSamplesPerTap = 4;
 
 /// Elements of a row class in C order of the box, every one of them by its number.
@@ -99,7 +100,7 @@ class Fit {
       if (wide_ || effort_ == Effort::estimate) break;
     }
     refit(Weighting::residual);
-    for (std::size_t i = 1; i < (effort_ == Effort::estimate ? kRefits - 1 : kRefits); ++i)
+    for (std::size_t i = 1; effort_ == Effort::full && i < kRefits; ++i)
       if (!refit(Weighting::local)) break;
     if (effort_ == Effort::full && memory_.planes.can_have_mean()) try_mean();
     restore_best();
@@ -344,7 +345,6 @@ class Fit {
     std::uint64_t total = 0;
     std::uint64_t cost = 0;
     for (const std::uint32_t n : counts) total += n;
-    std::uint64_t weighted = 0;
     const std::uint32_t log_total = total == 0 ? 0 : kernels::log2_fixed(static_cast<std::uint32_t>(total));
     for (unsigned t = 0; t < counts.size(); ++t) {
       token_cost_[t] = 16u << 12;
@@ -352,9 +352,8 @@ class Fit {
       const std::uint32_t open = kernels::token_open_bits(t) + (t > 0 ? 1 : 0);
       token_cost_[t] = log_total - kernels::log2_fixed(counts[t]) + (open << 12);
       cost += std::uint64_t{counts[t]} * token_cost_[t];
-      weighted += std::uint64_t{counts[t]} * open;
     }
-    wide_ = weighted > 5 * total;
+    wide_ = cost > (total * kWideBits) << 12;
     coded_ = total;
     return cost;
   }
