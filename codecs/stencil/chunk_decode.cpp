@@ -69,8 +69,7 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
   std::uint32_t m0 = 0;
   std::uint32_t m1 = 0;
   for (std::size_t x = 0; x < columns; ++x) {
-    const std::int64_t predicted =
-        scaled_down(static_cast<std::uint64_t>(row.far[x]) + near.sum(split.near), weight_bits);
+    const std::int64_t predicted = scaled_down(near.sum(row.far[x], split.near), weight_bits);
     std::int64_t value = 0;
     std::uint32_t magnitude = 0;
     if (row.special != nullptr && row.special[x] != 0) {
