@@ -70,12 +70,11 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
   std::uint32_t m0 = 0;
   std::uint32_t m1 = 0;
   for (std::size_t x = 0; x < columns; ++x) {
-    const std::int64_t predicted =
-        scaled_down(static_cast<std::uint64_t>(row.far[x]) + near.sum(split.near), weight_bits);
+    const std::int64_t predicted = scaled_down(near.sum(row.far[x], split.near), weight_bits);
     std::int64_t value = 0;
     std::uint32_t magnitude = 0;
     if (row.special != nullptr && row.special[x] != 0) {
-      value = std::clamp(predicted, model.low, model.high);
+      value = near.last[0];
     } else {
       const std::int64_t code = take_code(source, *tables[level_of(row.context[x] + w0 * m0 + w1 * m1)]);
       value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +

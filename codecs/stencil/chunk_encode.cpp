@@ -1,7 +1,9 @@
 // A chunk to bytes.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/elements.h"
@@ -20,7 +22,13 @@ namespace {
 
 using kernels::StencilExtents;
 
-constexpr std::uint8_t kNoSymbol = 255;     // level of a special element
+/// What is coded of an element: its context level and its token, together the place of an entry in one table.
+constexpr std::size_t kTokenPlaces = 128;
+constexpr std::uint16_t kNoSymbol = 0xFFFF;  // of a special element
+static_assert(kernels::kResidualTokens <= kTokenPlaces && kLevels * kTokenPlaces <= kNoSymbol);
+
+constexpr std::size_t kLanesAtOnce = 4;
+constexpr std::size_t kMostWords = 3;       // that coding one element writes
 constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane worth its state
 
 struct EncodeMemory {
@@ -28,10 +36,11 @@ struct EncodeMemory {
       : elems(static_cast<std::size_t>(extents[0] * extents[1] * extents[2])),
         trial_extents(kernels::stencil_extents(TrialSize(extents).extents)),
         codes(carver.take<std::int32_t>(elems)),
-        levels(carver.take<std::uint8_t>(elems)),
+        symbols(carver.take<std::uint16_t>(elems)),
+        entries(carver.take<kernels::RansEncodeEntry>(kLevels * kTokenPlaces)),
         row_targets(carver.take<std::int64_t>(static_cast<std::size_t>(extents[2]))),
         planes(carver, kernels::stencil_extents(extents), false),
-        trial_targets(carver.take<std::int64_t>(trial_extents.elems())),
+        trial_targets(carver.take<std::int64_t>(trial_extents.elems() + kernels::kStencilBlock)),
         trial_special(carver.take<std::uint8_t>(trial_extents.elems())),
         fit(carver, trial_extents),
         words_count(raw_bytes / 2 + 64),
@@ -40,7 +49,8 @@ struct EncodeMemory {
   std::size_t elems;
   StencilExtents trial_extents;
   std::int32_t* codes;
-  std::uint8_t* levels;
+  std::uint16_t* symbols;
+  kernels::RansEncodeEntry* entries;
   std::int64_t* row_targets;
   WorkPlanes planes;
   std::int64_t* trial_targets;
@@ -58,7 +68,7 @@ void row_targets(const typename Element::Bits* row, std::size_t columns, const C
   for (std::size_t x = 0; x < columns; ++x) {
     const double v = (Element::value(row[x]) - model.base) * inverse;
     const double inside = v > -kMost && v < kMost ? v : 0;  // not finite
-    out[x] = static_cast<std::int64_t>(nearest(inside));
+    out[x] = nearest_integer(inside);
   }
 }
 
@@ -133,6 +143,7 @@ TrialBox load_trial(const ConstBox3& in, const ChunkModel& model, EncodeMemory& 
       fill_special(memory.trial_targets + at, memory.trial_special + at, columns);
     }
   }
+  std::fill_n(memory.trial_targets + at, kernels::kStencilBlock, 0);
   return box;
 }
 
@@ -150,12 +161,12 @@ class ChunkWriter {
         data_(static_cast<const Bits*>(in.data)) {}
 
   Result<std::size_t> run(std::span<std::uint8_t> out) {
-    const ChunkRange range = chunk_range<Element>(in_);
+    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound);
     if (range.ordinary == 0) return raw(out);
     if (constant(range, out)) return 1 + sizeof(Bits);
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return raw(out);
     if (spec_.form.levels) return levels(range, out);
-    set_limits(range);
+    model_.masked = in_.special != nullptr;
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, model_);
     encode_rows();
     const std::uint64_t bits = fit_levels(counts_, model_) >> 12;
@@ -165,12 +176,15 @@ class ChunkWriter {
   }
 
   Result<std::uint64_t> estimate() {
-    const ChunkRange range = chunk_range<Element>(in_);
+    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound);
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
       return std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12;
-    if (spec_.form.levels) leave_room(range, model_);
-    set_limits(range);
-    if (spec_.form.levels) return estimate_levels(spec_, in_, model_, scratch_);
+    if (spec_.form.levels) {
+      leave_room(range, model_);
+      set_limits(range);
+      return estimate_levels(spec_, in_, model_, scratch_);
+    }
+    model_.masked = in_.special != nullptr;
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, model_);
     encode_rows();
     return fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
@@ -243,24 +257,39 @@ class ChunkWriter {
                    weights, model_, extents_.columns);
         planes.finish_row(p, r);
         note_exceptions(row, special, planes.values(p, r), n * extents_.columns);
-        note_levels(special, planes.context_sums(*spec_.kernels, p, r, model_), planes.magnitudes(p, r), codes,
-                    n * extents_.columns);
+        note_symbols(special, planes.context_sums(*spec_.kernels, p, r, model_), planes.magnitudes(p, r), codes,
+                     n * extents_.columns);
       }
     }
   }
 
   void note_exceptions(const Bits* row, const std::uint8_t* special, const double* values, std::size_t first) {
-    const double unit = model_.unit();
-    const double strict = spec_.bound * (1 - 0x1p-50);
-    for (std::size_t x = 0; x < extents_.columns; ++x) {
-      const Bits back = Element::bits(values[x] * unit + model_.base);
-      const double v = Element::value(row[x]);
-      const double difference = v - Element::value(back);
-      // Most elements pass here; zeros may have a sign to keep.
-      if (difference < strict && difference > -strict && v != 0) continue;
-      if (special != nullptr && special[x] != 0) continue;
-      if (!keeps_bound<Element>(row[x], back, spec_.bound)) note_exception(first + x, row[x]);
+    constexpr std::size_t kBlock = 64;
+    for (std::size_t begin = 0; begin < extents_.columns; begin += kBlock) {
+      const std::size_t end = std::min(begin + kBlock, extents_.columns);
+      if (clearly_kept(row + begin, values + begin, end - begin)) continue;
+      for (std::size_t x = begin; x < end; ++x) {
+        if (special != nullptr && special[x] != 0) continue;
+        const Bits back = Element::bits(values[x] * model_.unit() + model_.base);
+        if (!keeps_bound<Element>(row[x], back, spec_.bound)) note_exception(first + x, row[x]);
+      }
     }
+  }
+
+  /// True for most rows: all differences are below the bound by more than they are rounded, and no zero has a sign to
+  /// keep.
+  bool clearly_kept(const Bits* row, const double* values, std::size_t count) const {
+    const double unit = model_.unit();
+    const double base = model_.base;
+    const double strict = spec_.bound * (1 - 0x1p-50);
+    double kept = 0;
+    for (std::size_t x = 0; x < count; ++x) {
+      const double v = Element::value(row[x]);
+      const double difference = std::fabs(v - Element::value(Element::bits(values[x] * unit + base)));
+      kept += difference < strict ? 1.0 : 0.0;
+      kept -= v == 0 ? 1.0 : 0.0;
+    }
+    return kept == static_cast<double>(count);
   }
 
   void note_exception(std::size_t index, Bits bits) {
@@ -271,20 +300,21 @@ class ChunkWriter {
     ++exception_count_;
   }
 
-  void note_levels(const std::uint8_t* special, const std::uint32_t* sums, const std::uint32_t* magnitudes,
-                   const std::int32_t* codes, std::size_t first) {
-    std::uint8_t* const levels = memory_.levels + first;
+  void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::uint32_t* magnitudes,
+                    const std::int32_t* codes, std::size_t first) {
+    std::uint16_t* const symbols = memory_.symbols + first;
     const std::uint32_t w0 = model_.context_weights[0];
     const std::uint32_t w1 = model_.context_weights[1];
     for (std::size_t x = 0; x < extents_.columns; ++x) {
       if (special != nullptr && special[x] != 0) {
-        levels[x] = kNoSymbol;
+        symbols[x] = kNoSymbol;
         continue;
       }
       const std::uint32_t* const m = magnitudes + x;
       const unsigned level = level_of(sums[x] + w0 * m[-1] + w1 * m[-2]);
-      levels[x] = static_cast<std::uint8_t>(level);
-      ++counts_[level][kernels::token_of(static_cast<std::uint32_t>(codes[x] < 0 ? -codes[x] : codes[x]))];
+      const unsigned token = kernels::token_of(static_cast<std::uint32_t>(codes[x] < 0 ? -codes[x] : codes[x]));
+      symbols[x] = static_cast<std::uint16_t>(level * kTokenPlaces + token);
+      ++counts_[level][token];
     }
   }
 
@@ -305,74 +335,127 @@ class ChunkWriter {
     writer.bytes(exceptions_);
     make_entries();
     const std::size_t lanes = std::size_t{1} << model_.lane_bits;
-    std::uint16_t* const end = memory_.words + memory_.words_count;
-    std::uint16_t* at = end;
-    std::array<std::size_t, std::size_t{1} << kMaxLaneBits> sizes{};
-    for (std::size_t lane = lanes; lane-- > 0;) {
-      const std::uint16_t* const before = at;
-      if (!write_lane(lane, lanes, at)) return raw(out);
-      sizes[lane] = static_cast<std::size_t>(before - at);
+    if (!write_lanes(lanes)) return raw(out);
+    std::size_t words = 0;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      words += lanes_[lane].words();
+      if (lane + 1 < lanes) writer.varint(lanes_[lane].words());
     }
-    for (std::size_t lane = 0; lane + 1 < lanes; ++lane) writer.varint(sizes[lane]);
-    const auto payload = static_cast<std::size_t>(end - at) * 2;
-    if (head.size() + payload > 1 + memory_.elems * sizeof(Bits)) return raw(out);
+    if (head.size() + 2 * words > 1 + memory_.elems * sizeof(Bits)) return raw(out);
     std::memcpy(out.data(), head.data(), head.size());
-    for (std::size_t i = 0; i < payload / 2; ++i) {
-      out[head.size() + 2 * i] = static_cast<std::uint8_t>(at[i]);
-      out[head.size() + 2 * i + 1] = static_cast<std::uint8_t>(at[i] >> 8);
+    std::uint8_t* to = out.data() + head.size();
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      for (const std::uint16_t* word = lanes_[lane].at; word != lanes_[lane].end; ++word, to += 2) {
+        to[0] = static_cast<std::uint8_t>(*word);
+        to[1] = static_cast<std::uint8_t>(*word >> 8);
+      }
     }
-    return head.size() + payload;
+    return head.size() + 2 * words;
   }
 
   void make_entries() {
     const auto map = level_map(model_);
     for (std::size_t l = 0; l < kLevels; ++l) {
-      entry_level_[l] = map[l];
       const kernels::ResidualModel& level = model_.levels[l];
       if (level.tokens == 0) continue;
       kernels::TokenStarts starts;
       kernels::fill_token_starts(level, starts);
-      entries_[l].resize(level.tokens);
       for (unsigned t = 0; t < level.tokens; ++t)
-        entries_[l][t] = kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
+        memory_.entries[l * kTokenPlaces + t] =
+            kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
     }
+    for (std::size_t l = 0; l < kLevels; ++l)
+      if (map[l] != l && map[l] < kLevels)
+        std::copy_n(memory_.entries + map[l] * kTokenPlaces, model_.levels[map[l]].tokens,
+                    memory_.entries + l * kTokenPlaces);
   }
 
-  /// Encodes the rows of a lane from the last to the first; false when there is no room.
-  bool write_lane(std::size_t lane, std::size_t lanes, std::uint16_t*& at) {
-    std::array<const kernels::RansEncodeEntry*, kLevels> tables{};
-    for (std::size_t l = 0; l < kLevels; ++l)
-      if (entry_level_[l] < kLevels) tables[l] = entries_[entry_level_[l]].data();
+  /// The words of a lane, written downwards.
+  struct Lane {
     std::uint32_t state = kernels::kRansFloor;
-    const std::size_t lane_rows = (rows() - lane + lanes - 1) / lanes;
-    for (std::size_t i = lane_rows; i-- > 0;) {
-      const std::size_t first = (lane + i * lanes) * extents_.columns;
-      for (std::size_t x = extents_.columns; x-- > 0;) {
-        const std::uint8_t level = memory_.levels[first + x];
-        if (level == kNoSymbol) continue;
-        if (at - memory_.words < 8) return false;
-        put(state, memory_.codes[first + x], tables[level], at);
+    std::uint16_t* begin = nullptr;  ///< of the room
+    std::uint16_t* at = nullptr;
+    std::uint16_t* end = nullptr;
+
+    std::size_t words() const { return static_cast<std::size_t>(end - at); }
+    bool has_room(std::size_t columns) const { return static_cast<std::size_t>(at - begin) > columns * kMostWords + 2; }
+  };
+
+  /// Encodes all lanes: several at once, each with its share of the room, or if that is too small one after the other.
+  bool write_lanes(std::size_t lanes) {
+    if (lanes >= kLanesAtOnce) {
+      const std::size_t share = memory_.words_count / lanes;
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        std::uint16_t* const begin = memory_.words + lane * share;
+        lanes_[lane] = {kernels::kRansFloor, begin, begin + share, begin + share};
       }
+      std::size_t first = 0;
+      while (first < lanes && write_some_lanes<kLanesAtOnce>(first, lanes)) first += kLanesAtOnce;
+      if (first == lanes) return true;
     }
-    *--at = static_cast<std::uint16_t>(state >> 16);
-    *--at = static_cast<std::uint16_t>(state);
+    std::uint16_t* end = memory_.words + memory_.words_count;
+    for (std::size_t lane = lanes; lane-- > 0; end = lanes_[lane].at) {
+      lanes_[lane] = {kernels::kRansFloor, memory_.words, end, end};
+      if (!write_some_lanes<1>(lane, lanes)) return false;
+    }
     return true;
   }
 
-  static void put(std::uint32_t& state, std::int32_t code, const kernels::RansEncodeEntry* table, std::uint16_t*& at) {
-    if (code != 0) {
-      const auto magnitude = static_cast<std::uint32_t>(code < 0 ? -code : code);
-      const unsigned token = kernels::token_of(magnitude);
-      const std::uint32_t plain = (magnitude - kernels::token_base(token)) << 1 | static_cast<std::uint32_t>(code < 0);
-      const unsigned count = kernels::token_open_bits(token) + 1;
-      if (count > kernels::kRansPlainBits)
-        kernels::rans_encode_plain(state, plain >> kernels::kRansPlainBits, count - kernels::kRansPlainBits, at);
-      const unsigned low = std::min(count, kernels::kRansPlainBits);
-      kernels::rans_encode_plain(state, plain & ((1u << low) - 1), low, at);
-      kernels::rans_encode<kernels::kFrequencySumBits>(state, table[token], at);
-    } else {
-      kernels::rans_encode<kernels::kFrequencySumBits>(state, table[0], at);
+  /// Encodes the rows of N lanes from the last to the first; false when there is no room. Lanes depend on nothing but
+  /// themselves, so their long chains of arithmetic overlap.
+  template <std::size_t N>
+  bool write_some_lanes(std::size_t first_lane, std::size_t lanes) {
+    std::array<Lane, N> some;
+    for (std::size_t j = 0; j < N; ++j) some[j] = lanes_[first_lane + j];
+    const std::size_t columns = extents_.columns;
+    for (std::size_t i = (rows() - first_lane + lanes - 1) / lanes; i-- > 0;) {
+      const std::size_t first = (first_lane + i * lanes) * columns;
+      const std::size_t here = std::min(N, rows() - (first_lane + i * lanes));  // the last rows may be fewer
+      if constexpr (N > 1) {
+        if (here == N) {
+          for (const Lane& lane : some)
+            if (!lane.has_room(columns)) return false;
+          for (std::size_t x = columns; x-- > 0;) put_each(some, first + x, columns, std::make_index_sequence<N>{});
+          continue;
+        }
+      }
+      for (std::size_t j = 0; j < here; ++j) {
+        for (std::size_t x = columns; x-- > 0;) {
+          if (!some[j].has_room(1)) return false;
+          put(some[j], first + j * columns + x);
+        }
+      }
     }
+    for (std::size_t j = 0; j < N; ++j) {
+      if (!some[j].has_room(1)) return false;
+      *--some[j].at = static_cast<std::uint16_t>(some[j].state >> 16);
+      *--some[j].at = static_cast<std::uint16_t>(some[j].state);
+      lanes_[first_lane + j] = some[j];
+    }
+    return true;
+  }
+
+  template <std::size_t N, std::size_t... J>
+  [[gnu::always_inline]] void put_each(std::array<Lane, N>& lanes, std::size_t index, std::size_t columns,
+                                       std::index_sequence<J...> /*all*/) const {
+    (put(lanes[J], index + J * columns), ...);
+  }
+
+  [[gnu::always_inline]] void put(Lane& lane, std::size_t index) const {
+    const std::uint16_t symbol = memory_.symbols[index];
+    if (symbol == kNoSymbol) return;
+    const std::int32_t code = memory_.codes[index];
+    const auto magnitude = static_cast<std::uint32_t>(code < 0 ? -code : code);
+    const unsigned token = symbol % kTokenPlaces;
+    const std::uint32_t plain = (magnitude - kernels::token_base(token)) << 1 | static_cast<std::uint32_t>(code < 0);
+    unsigned count = kernels::token_open_bits(token) + (token != 0 ? 1 : 0);
+    if (count > kernels::kRansPlainBits) [[unlikely]] {
+      kernels::rans_encode_plain(lane.state, plain >> kernels::kRansPlainBits, count - kernels::kRansPlainBits,
+                                 lane.at);
+      count = kernels::kRansPlainBits;
+    }
+    kernels::rans_encode_plain(lane.state, plain & ((1u << count) - 1), count, lane.at);
+    kernels::rans_encode<kernels::kFrequencySumBits>(lane.state, memory_.entries[symbol], lane.at);
   }
 
   std::size_t rows() const { return extents_.planes * extents_.rows; }
@@ -388,8 +471,7 @@ class ChunkWriter {
   Vector<std::uint8_t> exceptions_;
   std::uint64_t exception_count_ = 0;
   std::size_t next_exception_ = 0;
-  std::array<Vector<kernels::RansEncodeEntry>, kLevels> entries_;
-  std::array<std::uint8_t, kLevels> entry_level_{};
+  std::array<Lane, std::size_t{1} << kMaxLaneBits> lanes_{};
 };
 
 }  // namespace

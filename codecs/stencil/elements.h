@@ -19,6 +19,12 @@ inline double nearest(double v) {
   return (v + kMagic) - kMagic;
 }
 
+/// The same as an integer: adding the constant puts it into the low bits.
+inline std::int64_t nearest_integer(double v) {
+  constexpr double kMagic = 0x1.8p52;
+  return std::bit_cast<std::int64_t>(v + kMagic) - std::bit_cast<std::int64_t>(kMagic);
+}
+
 struct F64 {
   using Bits = std::uint64_t;
   static double value(Bits b) { return std::bit_cast<double>(b); }

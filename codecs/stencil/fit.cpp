@@ -20,11 +20,14 @@ using kernels::StencilExtents;
 using kernels::Tap;
 using kernels::TapList;
 
-constexpr std::size_t kSamples = 16384;  // of each row class, at most
-constexpr std::size_t kFirstRounds = 3;  // of reweighting, on original values
-constexpr std::size_t kRefits = 2;       // on reconstructed values; one for an estimate
+constexpr std::size_t kSamples = 32768;    // of the row class that most elements are of, at most
+constexpr std::size_t kFewSamples = 8192;  // of another class
+constexpr std::size_t kFirstRounds = 3;    // of reweighting, on original values
+constexpr std::size_t kRefits = 3;         // on reconstructed values; one for an estimate
 constexpr std::size_t kContextRounds = 4;
 constexpr std::array<double, 3> kNoises{0.5, 0.25, 1.0};  // of the error of a reconstruction, in units of 1/12
+constexpr std::uint64_t kWideBits = 3;  // an element: the noise of the bound is small against residuals
+constexpr double kLeastScale = 0.3;     // of residuals in a neighbourhood, in codes
 constexpr std::size_t kMinSamplesPerTap = 4;
 
 /// Elements of a row class in C order of the box, every one of them by its number.
@@ -45,23 +48,31 @@ struct ClassRows {
   std::size_t count() const { return planes * rows; }
 };
 
-/// Calls visit(plane, row, column, index in the box) for at most `most` elements of a class, spread evenly.
+/// Up to kStencilBlock elements side by side in a row.
+struct Run {
+  std::size_t plane = 0, row = 0, column = 0, count = 0;
+  std::size_t index = 0;  ///< of the first, in the box
+};
+
+/// Calls visit(Run) for runs of at most about `most` elements of a class, spread evenly.
 template <class Visit>
-void for_samples(const TrialBox& box, std::size_t c, std::size_t most, const Visit& visit) {
+void for_runs(const TrialBox& box, std::size_t c, std::size_t most, const Visit& visit) {
+  constexpr std::size_t kLength = kernels::kStencilBlock;
   const ClassRows rows(box.extents, c);
   const std::size_t columns = box.extents.columns;
-  const std::size_t total = rows.count() * columns;
-  if (total == 0) return;
-  const std::size_t wanted = std::min(total, most);
+  const std::size_t row_runs = (columns + kLength - 1) / kLength;
+  const std::size_t total = rows.count() * row_runs;
+  const std::size_t wanted = std::min(total, std::max<std::size_t>(most / std::min(columns, kLength), 1));
   for (std::size_t i = 0; i < wanted; ++i) {
-    const std::size_t n = static_cast<std::size_t>(std::uint64_t{i} * total / wanted);
-    const std::size_t r = n / columns;
-    const std::size_t plane = rows.first_plane + r / rows.rows;
-    const std::size_t row = rows.first_row + r % rows.rows;
-    const std::size_t column = n % columns;
-    const std::size_t index = (plane * box.extents.rows + row) * columns + column;
-    if (box.special != nullptr && box.special[index] != 0) continue;
-    visit(plane, row, column, index);
+    const auto n = static_cast<std::size_t>(std::uint64_t{i} * total / wanted);
+    const std::size_t r = n / row_runs;
+    Run run;
+    run.plane = rows.first_plane + r / rows.rows;
+    run.row = rows.first_row + r % rows.rows;
+    run.column = n % row_runs * kLength;
+    run.count = std::min(kLength, columns - run.column);
+    run.index = (run.plane * box.extents.rows + run.row) * columns + run.column;
+    visit(run);
   }
 }
 
@@ -77,7 +88,7 @@ class Fit {
       sets_[c] = {};
       if (!has_samples(c)) continue;
       for (std::size_t round = 0; round < kFirstRounds; ++round) {
-        build(c, round > 0);
+        build(c, round > 0 ? Weighting::residual : Weighting::none);
         solve(c, kNoises[0]);
       }
     }
@@ -88,8 +99,9 @@ class Fit {
       try_weights();
       if (wide_ || effort_ == Effort::estimate) break;
     }
-    for (std::size_t refit = 0; refit < (effort_ == Effort::estimate ? 1 : kRefits); ++refit)
-      if (!this->refit()) break;
+    refit(Weighting::residual);
+    for (std::size_t i = 1; effort_ == Effort::full && i < kRefits; ++i)
+      if (!refit(Weighting::local)) break;
     if (effort_ == Effort::full && memory_.planes.can_have_mean()) try_mean();
     restore_best();
     drop_cheap_classes();
@@ -108,12 +120,16 @@ class Fit {
     std::array<double, kMaxTaps> solution{};
   };
 
+  /// What a sample counts for: the same for all; less, the more of it the last solution leaves; less, too, where
+  /// neighbours have large residuals, as bits are lost to what is large for its neighbourhood.
+  enum class Weighting : std::uint8_t { none, residual, local };
+
   /// Fits to the best reconstruction; true when that gives a better one.
-  bool refit() {
+  bool refit(Weighting weighting) {
     restore_best();
     for (std::size_t c = 0; c < kRowClasses; ++c) {
       if (sets_[c].samples == 0) continue;
-      build(c, true);
+      build(c, weighting);
       solve(c, 0);
     }
     return try_weights();
@@ -132,8 +148,8 @@ class Fit {
     }
     const std::uint64_t without = best_cost_;
     best_cost_ -= std::min(best_cost_, stored);
-    if (refit()) {
-      refit();
+    if (refit(Weighting::local)) {
+      refit(Weighting::local);
       return;
     }
     best_cost_ = without;
@@ -145,9 +161,18 @@ class Fit {
     Set& set = sets_[c];
     set.list = kernels::taps_of(shape_, c, model_.mean);
     std::size_t n = 0;
-    for_samples(box_, c, kSamples, [&](std::size_t, std::size_t, std::size_t, std::size_t) { ++n; });
+    for_runs(box_, c, samples_of(c), [&](const Run& run) {
+      for (std::size_t i = 0; i < run.count; ++i) n += is_special(run.index + i) ? 0 : 1;
+    });
     set.samples = n >= kMinSamplesPerTap * set.list.count ? n : 0;
     return set.samples > 0;
+  }
+
+  bool is_special(std::size_t index) const { return box_.special != nullptr && box_.special[index] != 0; }
+
+  std::size_t samples_of(std::size_t c) const {
+    const std::size_t main = box_.extents.planes > 2 ? 5 : box_.extents.planes > 1 ? 3 : 1;
+    return c == main ? kSamples : kFewSamples;
   }
 
   void load_originals() {
@@ -164,38 +189,52 @@ class Fit {
     }
   }
 
-  void build(std::size_t c, bool reweight) {
+  void build(std::size_t c, Weighting weighting) {
     Set& set = sets_[c];
     const std::size_t taps = set.list.count;
     const std::size_t width = taps + 1;
     const double unit = std::ldexp(1.0, -static_cast<int>(model_.fraction_bits));
+    const auto context = kernels::context_taps(shape_);
+    const double share = 1 / static_cast<double>(context.size());
+    std::array<std::uint32_t, kernels::kMaxContextTaps> ones{};
+    ones.fill(1);
     set.sums.clear(width);
     set.weight = 0;
     alignas(64) std::array<double, (kMaxTaps + 1) * kSampleBlock> rows{};
     alignas(64) std::array<double, kSampleBlock> weights{};
     std::size_t filled = 0;
     const auto flush = [&] {
-      for (std::size_t s = filled; s < kSampleBlock; ++s) {
-        weights[s] = 0;
-        for (std::size_t k = 0; k < width; ++k) rows[k * kSampleBlock + s] = 0;
-      }
+      for (std::size_t s = filled; s < kSampleBlock; ++s) weights[s] = 0;
       kernels_.normal_sums(rows.data(), weights.data(), width, set.sums.data());
       filled = 0;
     };
-    for_samples(box_, c, kSamples, [&](std::size_t p, std::size_t r, std::size_t x, std::size_t index) {
-      const double near = memory_.planes.tap(p, r, set.list.taps[0])[x] * unit;
-      const double target = static_cast<double>(box_.targets[index]) * unit - near;
-      rows[filled] = near;
-      double left = target - set.solution[0] * near;
-      for (std::size_t t = 1; t < taps; ++t) {
-        const double d = memory_.planes.tap(p, r, set.list.taps[t])[x] * unit - near;
-        rows[t * kSampleBlock + filled] = d;
-        left -= set.solution[t] * d;
+    for_runs(box_, c, samples_of(c), [&](const Run& run) {
+      std::array<const double*, kMaxTaps> sources{};
+      for (std::size_t t = 0; t < taps; ++t)
+        sources[t] = memory_.planes.tap(run.plane, run.row, set.list.taps[t]) + run.column;
+      alignas(64) std::array<double, kernels::kStencilBlock> left{};
+      kernels_.sample_rows(sources.data(), taps, box_.targets + run.index, unit, set.solution.data(),
+                           rows.data() + filled, left.data());
+      alignas(64) std::array<std::uint32_t, kernels::kStencilBlock> around{};
+      if (weighting == Weighting::local) {
+        std::array<const std::uint32_t*, kernels::kMaxContextTaps> magnitudes{};
+        for (std::size_t t = 0; t < context.size(); ++t)
+          magnitudes[t] = memory_.planes.context_tap(run.plane, run.row, context[t]) + run.column;
+        kernels_.context_sums(magnitudes.data(), ones.data(), context.size(), 0, run.count, around.data());
       }
-      rows[taps * kSampleBlock + filled] = target;
-      weights[filled] = reweight ? 1 / (1 + 2 * std::fabs(left)) : 1.0;
-      set.weight += weights[filled];
-      if (++filled == kSampleBlock) flush();
+      double* const w = weights.data() + filled;
+      for (std::size_t i = 0; i < kernels::kStencilBlock; ++i) {
+        const double size = std::fabs(left[i]);
+        const double scale = kLeastScale + share * static_cast<double>(static_cast<std::int32_t>(around[i]));
+        w[i] = weighting == Weighting::none       ? 1.0
+               : weighting == Weighting::residual ? 1 / (1 + 2 * size)
+                                                  : 1 / (scale * (scale + size));
+      }
+      for (std::size_t i = 0; i < kernels::kStencilBlock; ++i)
+        if (i >= run.count || is_special(run.index + i)) w[i] = 0;
+      for (std::size_t i = 0; i < kernels::kStencilBlock; ++i) set.weight += w[i];
+      filled += kernels::kStencilBlock;
+      if (filled == kSampleBlock) flush();
     });
     if (filled > 0) flush();
   }
@@ -306,7 +345,6 @@ class Fit {
     std::uint64_t total = 0;
     std::uint64_t cost = 0;
     for (const std::uint32_t n : counts) total += n;
-    std::uint64_t weighted = 0;
     const std::uint32_t log_total = total == 0 ? 0 : kernels::log2_fixed(static_cast<std::uint32_t>(total));
     for (unsigned t = 0; t < counts.size(); ++t) {
       token_cost_[t] = 16u << 12;
@@ -314,9 +352,8 @@ class Fit {
       const std::uint32_t open = kernels::token_open_bits(t) + (t > 0 ? 1 : 0);
       token_cost_[t] = log_total - kernels::log2_fixed(counts[t]) + (open << 12);
       cost += std::uint64_t{counts[t]} * token_cost_[t];
-      weighted += std::uint64_t{counts[t]} * open;
     }
-    wide_ = weighted > 5 * total;
+    wide_ = cost > (total * kWideBits) << 12;
     coded_ = total;
     return cost;
   }
@@ -353,19 +390,29 @@ class Fit {
         filled = 0;
       };
       for (std::size_t c = 0; c < kRowClasses; ++c) {
-        for_samples(box_, c, kSamples, [&](std::size_t p, std::size_t r, std::size_t x, std::size_t index) {
-          double expected = weights[taps.size()];
+        for_runs(box_, c, samples_of(c), [&](const Run& run) {
+          alignas(64) std::array<double, kernels::kStencilBlock> expected{};
+          expected.fill(weights[taps.size()]);
+          double* const at = rows.data() + filled;
           for (std::size_t t = 0; t < taps.size(); ++t) {
-            const double m = static_cast<double>(memory_.planes.context_tap(p, r, taps[t])[x]);
-            rows[t * kSampleBlock + filled] = m;
-            expected += weights[t] * m;
+            const std::uint32_t* const m = memory_.planes.context_tap(run.plane, run.row, taps[t]) + run.column;
+            for (std::size_t i = 0; i < kernels::kStencilBlock; ++i) {
+              const double magnitude = static_cast<std::int32_t>(m[i]);
+              at[t * kSampleBlock + i] = magnitude;
+              expected[i] += weights[t] * magnitude;
+            }
           }
-          rows[taps.size() * kSampleBlock + filled] = 1;
-          const std::int32_t code = memory_.codes[index];
-          rows[unknowns * kSampleBlock + filled] = static_cast<double>(code < 0 ? -std::int64_t{code} : code);
-          expected = expected > 0.02 ? expected : 0.02;
-          sample_weights[filled] = 1 / (expected * expected + 0.01 * expected);
-          if (++filled == kSampleBlock) flush();
+          const std::uint32_t* const m = memory_.planes.magnitudes(run.plane, run.row) + run.column;
+          for (std::size_t i = 0; i < kernels::kStencilBlock; ++i) {
+            at[taps.size() * kSampleBlock + i] = 1;
+            at[unknowns * kSampleBlock + i] = static_cast<std::int32_t>(m[i]);
+            const double e = expected[i] > 0.02 ? expected[i] : 0.02;
+            sample_weights[filled + i] = 1 / (e * e + 0.01 * e);
+          }
+          for (std::size_t i = 0; i < kernels::kStencilBlock; ++i)
+            if (i >= run.count || is_special(run.index + i)) sample_weights[filled + i] = 0;
+          filled += kernels::kStencilBlock;
+          if (filled == kSampleBlock) flush();
         });
       }
       if (filled > 0) flush();

@@ -39,7 +39,8 @@ struct TrialSize {
 /// How much a fit tries.
 enum class Effort : std::uint8_t { estimate, full };
 
-/// Targets in units, contiguous; elements whose `special` is not 0 are not coded.
+/// Targets in units, contiguous, kStencilBlock readable ones after the last; elements whose `special` is not 0 are not
+/// coded.
 struct TrialBox {
   kernels::StencilExtents extents;
   const std::int64_t* targets = nullptr;

@@ -20,7 +20,6 @@ using kernels::TapList;
 constexpr unsigned kOrderBits = 4;     // Golomb order of weights
 constexpr unsigned kContextOrder = 5;  // Golomb order of context weights
 constexpr unsigned kTokenBits = 7;
-constexpr unsigned kMaxBoundBits = 50;  // of low and high
 
 /// Classes of rows that chunks of a shape may have.
 bool class_exists(StencilShape shape, std::size_t c) {
@@ -101,10 +100,6 @@ void write_model(const ChunkModel& model, StencilShape shape, Vector<std::uint8_
   writer.put(model.lane_bits, 3);
   writer.put(model.mean ? 1 : 0, 1);
   writer.put(model.masked ? 1 : 0, 1);
-  if (model.masked) {
-    for (const std::int64_t bound : {model.low, model.high})
-      writer.put(kernels::zigzag(static_cast<std::uint64_t>(bound)), kMaxBoundBits);
-  }
   for (std::size_t c = 0; c < kRowClasses; ++c) {
     if (!class_exists(shape, c)) continue;
     writer.put(model.has_weights[c] ? 1 : 0, 1);
@@ -151,11 +146,6 @@ Status read_model(std::span<const std::uint8_t>& bytes, const kernels::StencilEx
   model.mean = reader.get(1) != 0;
   if (model.mean && extents.planes < kernels::kMeanMinPlanes) return bad("stencil: a mean of too few planes");
   model.masked = reader.get(1) != 0;
-  if (model.masked) {
-    model.low = static_cast<std::int64_t>(kernels::unzigzag(reader.get(kMaxBoundBits)));
-    model.high = static_cast<std::int64_t>(kernels::unzigzag(reader.get(kMaxBoundBits)));
-    if (model.low > model.high) return bad("stencil: the limits of a chunk are in the wrong order");
-  }
   for (std::size_t c = 0; c < kRowClasses; ++c) {
     if (!class_exists(shape, c)) continue;
     model.has_weights[c] = reader.get(1) != 0;

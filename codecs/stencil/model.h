@@ -40,8 +40,8 @@ struct ChunkModel {
   unsigned weight_bits = 0;
   unsigned lane_bits = 0;  ///< residuals lie in 2^lane_bits lanes
   bool mean = false;       ///< later planes look at the mean of earlier ones, too
-  bool masked = false;     ///< low and high are stored
-  std::int64_t low = 0;    ///< predictions of special elements are kept within [low, high]
+  bool masked = false;     ///< the segment has a mask
+  std::int64_t low = 0;    ///< in levels: what special elements are kept within
   std::int64_t high = 0;
   std::array<bool, kernels::kRowClasses> has_weights{};
   std::array<Weights, kernels::kRowClasses> weights{};  ///< set for every class that occurs, stored or not

@@ -1,10 +1,12 @@
 // The range of a chunk and, from it and the bound, the fixed-point format that its values get.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include <quern/codec.h>
 
@@ -18,32 +20,9 @@ struct ChunkRange {
   double low = 0;
   double high = 0;
   std::uint64_t ordinary = 0;                   ///< finite elements that are not special
-  std::array<std::uint32_t, 2048> exponents{};  ///< how many of them have that biased binary64 exponent
+  std::array<std::uint32_t, 2048> exponents{};  ///< how many of them have that biased binary64 exponent; not counted
+                                                ///< where it does not matter
 };
-
-template <class Element>
-ChunkRange chunk_range(const ConstBox3& in) {
-  ChunkRange range;
-  range.low = std::bit_cast<double>(UINT64_C(0x7FF0000000000000));
-  range.high = -range.low;
-  const auto* const data = static_cast<const typename Element::Bits*>(in.data);
-  const std::size_t rows = static_cast<std::size_t>(in.extents[0] * in.extents[1]);
-  for (std::size_t r = 0; r < rows; ++r) {
-    const auto* const row = data + row_offset(in, r);
-    const std::uint8_t* const special = special_row(in, r);
-    for (std::size_t x = 0; x < in.extents[2]; ++x) {
-      if (special != nullptr && special[x] != 0) continue;
-      const double v = Element::value(row[x]);
-      const std::uint64_t exponent = std::bit_cast<std::uint64_t>(v) >> 52 & 0x7FF;
-      if (exponent == 0x7FF) continue;
-      range.low = v < range.low ? v : range.low;
-      range.high = v > range.high ? v : range.high;
-      ++range.exponents[exponent];
-      ++range.ordinary;
-    }
-  }
-  return range;
-}
 
 /// Bits that the fraction of an element has; integers count as a lattice of distance 1.
 constexpr int fraction_bits_of(DType dtype) {
@@ -55,6 +34,62 @@ constexpr int fraction_bits_of(DType dtype) {
   }
 }
 
+/// Counts exponents where the spacing of elements matters against the bound: see largest_error.
+template <class Element>
+void count_exponents(const ConstBox3& in, ChunkRange& range) {
+  const auto* const data = static_cast<const typename Element::Bits*>(in.data);
+  const std::size_t rows = static_cast<std::size_t>(in.extents[0] * in.extents[1]);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto* const row = data + row_offset(in, r);
+    const std::uint8_t* const special = special_row(in, r);
+    for (std::size_t x = 0; x < in.extents[2]; ++x) {
+      const std::uint64_t exponent = std::bit_cast<std::uint64_t>(Element::value(row[x])) >> 52 & 0x7FF;
+      if (exponent != 0x7FF && (special == nullptr || special[x] == 0)) ++range.exponents[exponent];
+    }
+  }
+}
+
+/// Elements are spaced too closely to matter from here downwards.
+inline bool too_close(double spacing, double bound) { return spacing < bound * 0x1p-12; }
+
+template <class Element>
+ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  ChunkRange range;
+  range.low = kInfinity;
+  range.high = -kInfinity;
+  const auto* const data = static_cast<const typename Element::Bits*>(in.data);
+  const std::size_t rows = static_cast<std::size_t>(in.extents[0] * in.extents[1]);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto* const row = data + row_offset(in, r);
+    const std::uint8_t* const special = special_row(in, r);
+    double low = range.low;
+    double high = range.high;
+    double ordinary = 0;
+    const auto take = [&](double v, bool counts) {
+      const bool ok = counts && v - v == 0;
+      const double from = ok ? v : kInfinity;
+      const double to = ok ? v : -kInfinity;
+      low = from < low ? from : low;
+      high = to > high ? to : high;
+      ordinary += ok ? 1.0 : 0.0;
+    };
+    if (special == nullptr) {
+      for (std::size_t x = 0; x < in.extents[2]; ++x) take(Element::value(row[x]), true);
+    } else {
+      for (std::size_t x = 0; x < in.extents[2]; ++x) take(Element::value(row[x]), special[x] == 0);
+    }
+    range.low = low;
+    range.high = high;
+    range.ordinary += static_cast<std::uint64_t>(ordinary);
+  }
+  if (range.ordinary == 0 || is_integer(dtype)) return range;
+  const double largest = std::max(std::fabs(range.low), std::fabs(range.high));
+  if (largest > 0 && !too_close(std::ldexp(1.0, std::ilogb(largest) - fraction_bits_of(dtype)), bound))
+    count_exponents<Element>(in, range);
+  return range;
+}
+
 /// Half the distance of codes for which values on the lattice of the element type keep the bound after rounding to it:
 /// in a binade of spacing u, floor(bound/u) + 1/2 spacings. Binades with few elements do not count.
 inline double largest_error(const ChunkRange& range, DType dtype, double bound) {
@@ -63,7 +98,7 @@ inline double largest_error(const ChunkRange& range, DType dtype, double bound) 
   for (int e = 2046; e > 0; --e) {
     if (range.exponents[static_cast<std::size_t>(e)] <= range.ordinary / 1024) continue;
     const double spacing = std::ldexp(1.0, e - 1023 - fraction_bits_of(dtype));
-    if (spacing < bound * 0x1p-12) break;
+    if (too_close(spacing, bound)) break;
     const double reach = (std::floor(bound / spacing) + 0.5) * spacing;
     error = reach < error ? reach : error;
   }

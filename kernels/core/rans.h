@@ -21,15 +21,21 @@ constexpr RansEncodeEntry make_rans_entry(std::uint32_t frequency, std::uint32_t
   return {(std::uint64_t{1} << 63) / frequency + 1, frequency, start};
 }
 
+/// Moves the low word of a state out if the state is at least `limit` <= 2^32. Without a branch, which nobody could
+/// foretell: the place below `words` is written in any case.
+[[gnu::always_inline]] inline void put_word(std::uint32_t& state, std::uint64_t limit, std::uint16_t*& words) {
+  const std::uint64_t full = (limit - 1 - state) >> 63;
+  words[-1] = static_cast<std::uint16_t>(state);
+  words -= full;
+  state >>= 16 * full;
+}
+
 /// Puts a symbol into a state; writes at most one word. Frequencies sum to 2^SumBits, SumBits <= 16.
 template <unsigned SumBits>
 [[gnu::always_inline]] inline void rans_encode(std::uint32_t& state, const RansEncodeEntry& entry,
                                                std::uint16_t*& words) {
   __extension__ using Wide = unsigned __int128;
-  if (state >= std::uint64_t{entry.frequency} << (32 - SumBits)) {
-    *--words = static_cast<std::uint16_t>(state);
-    state >>= 16;
-  }
+  put_word(state, std::uint64_t{entry.frequency} << (32 - SumBits), words);
   // state < 2^32 and frequency <= 2^16: the excess state / 2^63 stays below 1 / frequency, so the quotient is exact.
   const auto quotient = static_cast<std::uint32_t>((Wide{state} * 2 * entry.reciprocal) >> 64);
   state += quotient * ((1u << SumBits) - entry.frequency) + entry.start;
@@ -38,10 +44,7 @@ template <unsigned SumBits>
 /// Puts the low `count` <= kRansPlainBits bits of `bits` into a state, the bits above them being zero.
 [[gnu::always_inline]] inline void rans_encode_plain(std::uint32_t& state, std::uint32_t bits, unsigned count,
                                                      std::uint16_t*& words) {
-  if (state >= std::uint64_t{1} << (32 - count)) {
-    *--words = static_cast<std::uint16_t>(state);
-    state >>= 16;
-  }
+  put_word(state, std::uint64_t{1} << (32 - count), words);
   state = state << count | bits;
 }
 

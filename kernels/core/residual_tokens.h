@@ -16,9 +16,11 @@ inline constexpr std::uint32_t kMaxMagnitude = (1u << kMaxMagnitudeBits) - 1;
 inline constexpr unsigned kResidualTokens = kPlainMagnitudes + 4 * (kMaxMagnitudeBits - 4);
 
 [[gnu::always_inline]] constexpr unsigned token_of(std::uint32_t magnitude) {
-  if (magnitude < kPlainMagnitudes) return magnitude;
-  const auto leading = bit_length(magnitude) - 1;
-  return kPlainMagnitudes + 4 * (leading - 4) + (magnitude >> (leading - 2) & 3);
+  // Both cases are computed and one is masked out: which it is cannot be foretold.
+  const auto leading = bit_length(magnitude | kPlainMagnitudes) - 1;
+  const unsigned large = 4 * (leading - 1) + (magnitude >> (leading - 2));
+  const unsigned plain = 0u - static_cast<unsigned>(magnitude < kPlainMagnitudes);
+  return (magnitude & plain) | (large & ~plain);
 }
 
 /// Bits of the magnitude that its token leaves open.

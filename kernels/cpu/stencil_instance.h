@@ -61,25 +61,59 @@ struct StencilInstance {
     }
   }
 
+  static void sample_rows(const double* const* sources, std::size_t taps, const std::int64_t* targets, double unit,
+                          const double* solution, double* rows, double* left) {
+    for (std::size_t half = 0; half < kStencilBlock; half += 8) {
+      Doubles near;
+      load(sources[0] + half, near);
+      near *= unit;
+      std::memcpy(rows + half, &near, sizeof(near));
+      Doubles target;
+      for (std::size_t i = 0; i < 8; ++i) target[i] = static_cast<double>(targets[half + i]);
+      target = target * unit - near;
+      std::memcpy(rows + taps * kSampleBlock + half, &target, sizeof(target));
+      target -= solution[0] * near;
+      for (std::size_t t = 1; t < taps; ++t) {
+        Doubles difference;
+        load(sources[t] + half, difference);
+        difference = difference * unit - near;
+        std::memcpy(rows + t * kSampleBlock + half, &difference, sizeof(difference));
+        target -= solution[t] * difference;
+      }
+      std::memcpy(left + half, &target, sizeof(target));
+    }
+  }
+
+  [[gnu::always_inline]] static double whole(const Doubles& sum) {
+    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+  }
+
   static void normal_sums(const double* rows, const double* sample_weights, std::size_t width, double* sums) {
+    alignas(64) double weighted[kSampleBlock];
     for (std::size_t k = 0; k < width; ++k) {
-      double weighted[kSampleBlock];
       for (std::size_t s = 0; s < kSampleBlock; ++s) weighted[s] = sample_weights[s] * rows[k * kSampleBlock + s];
-      for (std::size_t l = 0; l <= k; ++l) {
-        Doubles sum = {};
+      // Two columns at a time: they share what they load of row k. The last pair of an odd count is one column twice.
+      for (std::size_t l = 0; l <= k; l += 2) {
+        const double* const first = rows + l * kSampleBlock;
+        const double* const second = rows + (l < k ? l + 1 : l) * kSampleBlock;
+        Doubles first_sum = {};
+        Doubles second_sum = {};
         for (std::size_t s = 0; s < kSampleBlock; s += 8) {
           Doubles left;
           Doubles right;
           load(weighted + s, left);
-          load(rows + l * kSampleBlock + s, right);
-          sum += left * right;
+          load(first + s, right);
+          first_sum += left * right;
+          load(second + s, right);
+          second_sum += left * right;
         }
-        sums[k * width + l] += ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+        sums[k * width + l] += whole(first_sum);
+        if (l < k) sums[k * width + l + 1] += whole(second_sum);
       }
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums, &context_sums, &normal_sums};
+  static constexpr StencilKernels kKernels{&tap_sums, &context_sums, &sample_rows, &normal_sums};
 };
 
 }  // namespace quern::kernels

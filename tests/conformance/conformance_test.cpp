@@ -126,6 +126,30 @@ TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
   }
 }
 
+TEST(Identity, SeveralStencilChunks_GiveTheSameBytesForAnyThreadsAndInstructionSet) {
+  for (const Shape& shape : {testing::shape_of({600001}), testing::shape_of({50, 220, 210})}) {
+    for (const Data data : {Data::smooth, Data::land}) {
+      const OwnedArray array = testing::make_array(DType::f32, shape, data);
+      SCOPED_TRACE(shape.text() + " " + data_name(data));
+      CompressOptions options;
+      options.bound = {BoundKind::rel, 1e-3};
+      options.codec = "stencil";
+      const auto reference = compress_to_bytes(array, options, 1, nullptr);
+      for (const std::size_t threads : {2, 7})
+        EXPECT_EQ(compress_to_bytes(array, options, threads, nullptr), reference);
+      for (const char* isa : {"baseline", "avx2", "avx512"}) {
+        options.settings = {{"isa", isa}};
+        Vector<std::uint8_t> stream;
+        VectorSink sink(stream);
+        const auto result = compress(array.view(), options, builtin_codecs(), Execution{}, sink);
+        if (!result.ok() && result.status().code() == StatusCode::unsupported) continue;
+        ASSERT_TRUE(result.ok()) << result.status().text();
+        EXPECT_EQ(stream, reference) << isa;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, Conformance, ::testing::ValuesIn(testing::all_dtypes()),
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
 

@@ -42,6 +42,29 @@ TEST(Stencil_RoundTrip, SeveralChunks_KeepTheBound) {
   EXPECT_EQ(count_missed<float>(coding, back, 1e-2), 0u);
 }
 
+TEST(Stencil_Lanes, WithoutRoomForSeveralAtOnce_AreWrittenOneAfterTheOther) {
+  const Shape shape = shape_of({64, 1000});  // two rows a lane, each nearly as long coded as it is raw
+  std::mt19937 random(6);
+  std::vector<double> values(shape.elems());
+  for (double& v : values) v = static_cast<double>(random() % (1u << 23)) - (1 << 22);
+  expect_bound<float>(DType::f32, shape, values, 0.5, 1.2);
+}
+
+TEST(Stencil_Fit, LoudPlanes_DoNotDecideForAQuietVolume) {
+  const Shape shape = shape_of({24, 40, 40});
+  std::mt19937 random(7);
+  std::vector<double> values(shape.elems());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double plane = static_cast<double>(i / 1600);
+    const double noise = static_cast<double>(random() % 2001) / 1000 - 1;
+    values[i] = 0.03 * std::sin(0.1 * static_cast<double>(i % 40) + 0.2) *
+                    std::sin(0.09 * static_cast<double>(i / 40 % 40)) * std::cos(0.05 * plane) +
+                2 * noise * std::exp(-0.9 * plane);
+  }
+  // Weights that suit the first planes would take half as many bytes again.
+  expect_bound<float>(DType::f32, shape, values, 1e-4, 6.2);
+}
+
 TEST(Stencil_Integers, ComeBackExactlyUnderABoundBelowOne) {
   const Shape shape = shape_of({12, 30, 40});
   auto values = waves(shape, 4);

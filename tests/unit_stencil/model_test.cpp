@@ -28,8 +28,6 @@ ChunkModel sample_model(const StencilExtents& extents, unsigned seed) {
   model.lane_bits = 3;
   model.mean = extents.planes >= kernels::kMeanMinPlanes;
   model.masked = true;
-  model.low = -123456789;
-  model.high = 1LL << 44;
   for (std::size_t c = 0; c < kernels::kRowClasses; ++c) {
     const bool exists = extents.shape() == StencilShape::planes || c == 1 || (c % 2 == 1 && extents.planes > 1);
     model.has_weights[c] = exists && random() % 3 > 0;
@@ -60,8 +58,7 @@ TEST(Stencil_Model, WrittenAndRead_IsTheSame) {
     EXPECT_TRUE(rest.empty());
     EXPECT_EQ(back.base, model.base);
     EXPECT_EQ(back.step, model.step);
-    EXPECT_EQ(back.low, model.low);
-    EXPECT_EQ(back.high, model.high);
+    EXPECT_EQ(back.masked, model.masked);
     EXPECT_EQ(back.weights, model.weights);
     EXPECT_EQ(back.context_weights, model.context_weights);
     EXPECT_EQ(back.context_constant, model.context_constant);
@@ -219,11 +216,13 @@ TEST(Stencil_Kernels, EveryInstructionSet_GivesTheSameNumbers) {
   alignas(64) std::array<double, kernels::kSampleBlock> sample_weights{};
   for (double& v : rows) v = static_cast<double>(random() % 1000) / 7;
   for (double& v : sample_weights) v = 1 / static_cast<double>(1 + random() % 9);
+  const auto first_rows = rows;
   std::array<double, kWidth * kWidth> first_sums{};
   for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
     const auto level = static_cast<kernels::IsaLevel>(i);
     if (!kernels::isa_available(level)) continue;
     const kernels::StencilKernels& k = kernels::stencil_kernels(level);
+    rows = first_rows;
     std::array<std::int64_t, kCount> out{};
     std::array<std::uint32_t, kCount> context_out{};
     k.tap_sums(sources.data(), weights.data(), kTaps, kCount, out.data());
@@ -242,6 +241,25 @@ TEST(Stencil_Kernels, EveryInstructionSet_GivesTheSameNumbers) {
     k.normal_sums(rows.data(), sample_weights.data(), kWidth, sums.data());
     if (i == 0) first_sums = sums;
     EXPECT_EQ(sums, first_sums) << kernels::isa_name(level);
+    std::array<std::int64_t, kernels::kStencilBlock> targets{};
+    std::array<double, kernels::kStencilBlock> left{};
+    targets.fill(-12345);
+    constexpr double kUnit = 1.0 / 64;
+    const std::array<double, kWidth> solution{0.1, -0.7, 0.3, 1.9, 0};
+    k.sample_rows(sources.data(), kWidth - 1, targets.data(), kUnit, solution.data(), rows.data(), left.data());
+    for (std::size_t x = 0; x < kernels::kStencilBlock; ++x) {
+      const double near = sources[0][x] * kUnit;
+      double expected = -12345 * kUnit - near;
+      EXPECT_EQ(rows[x], near);
+      EXPECT_EQ(rows[(kWidth - 1) * kernels::kSampleBlock + x], expected);
+      expected -= solution[0] * near;
+      for (std::size_t t = 1; t + 1 < kWidth; ++t) {
+        const double difference = sources[t][x] * kUnit - near;
+        EXPECT_EQ(rows[t * kernels::kSampleBlock + x], difference);
+        expected -= solution[t] * difference;
+      }
+      EXPECT_EQ(left[x], expected) << kernels::isa_name(level);
+    }
   }
 }
 
