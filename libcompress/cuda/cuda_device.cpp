@@ -10,7 +10,7 @@
 namespace quern {
 namespace {
 
-/// Kernels place chunks by 32-bit offsets within a segment.
+/// Kernels place chunks by 32-bit offsets within a segment, and count its cells in 31 bits.
 constexpr std::uint64_t kMostSegmentBytes = UINT64_C(1) << 31;
 
 Result<DeviceInfo> describe_device(int ordinal) {
@@ -57,7 +57,7 @@ class CudaDevice final : public Device {
                                                const SegmentLayout& layout) {
     const cuda::ChunkKernels* kernels = cuda::builtin_chunk_kernels(codec_id);
     if (kernels == nullptr || state.empty() || !kernels->serves(state)) return nullptr;
-    return layout.full_chunk_bytes() * kMaxSegmentChunks <= kMostSegmentBytes ? kernels : nullptr;
+    return layout.full_chunk_bytes() * kMaxSegmentChunks < kMostSegmentBytes ? kernels : nullptr;
   }
 
   DeviceInfo info_;

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "libcompress/core/run_tasks.h"
 #include "libcompress/cuda/chunk_layout.cuh"
+#include "libcompress/cuda/mask_waves.cuh"
 #include "libcompress/cuda/segment_reader.cuh"
 #include "libcompress/cuda/staging.h"
 #include "libcompress/pipeline/boxes.h"
-#include "libcompress/pipeline/mask/mask.h"
 
 namespace quern::cuda {
 
@@ -31,6 +30,12 @@ StagedDecoder::StagedDecoder(const Header& header, const SegmentLayout& layout, 
   tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks, 0}, workspace_);
   stored_ = workspace_.add<kernels::StoredChunk>(tables_.shape.chunk_places());
   damaged_ = workspace_.add<std::uint32_t>(tables_.shape.chunk_places());
+  if (segments != 0) {
+    mask_workers_ = kernels::MaskWorkers(layout.segment_box(0).extents, static_cast<std::uint32_t>(segments));
+    mask_jobs_ = workspace_.add<kernels::RestoreJob>(segments);
+    mask_damage_ = workspace_.add<kernels::MaskDamage>(segments);
+    mask_memory_ = workspace_.add<std::uint8_t>(mask_workers_.workspace_bytes());
+  }
   values_ = workspace_.add<std::uint8_t>(window_bytes_);
   bytes_ = workspace_.add<std::uint8_t>(stream_bytes_);
 }
@@ -110,7 +115,12 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
     if (error == cudaSuccess) error = read_segments_async(tables, stored_.at(device), queue);
     if (error == cudaSuccess) error = kernels_.decode(places, stored_.at(device), damaged_.at(device), queue);
     if (error == cudaSuccess) error = copy_plain_chunks_async(tables, boxes, queue);
-    if (error == cudaSuccess) error = join_statuses_async(tables, damaged_.at(device), nullptr, queue);
+    if (error == cudaSuccess)
+      error = lay_out_restores_async(tables, mask_jobs_.at(device), mask_damage_.at(device), queue);
+    if (error == cudaSuccess)
+      error = kernels::restore_jobs_async(static_cast<kernels::Element>(header_.dtype), mask_jobs_.at(device),
+                                          tables.segments, mask_workers_, mask_memory_.at(device), queue);
+    if (error == cudaSuccess) error = join_statuses_async(tables, damaged_.at(device), mask_damage_.at(device), queue);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(lane.tables.data(), tables.streams, static_cast<std::size_t>(tables_.chunks.offset),
                               cudaMemcpyDeviceToHost, queue);
@@ -122,7 +132,7 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
   return to_status(queued());
 }
 
-Status StagedDecoder::deliver(Lane& lane, std::size_t i) const {
+void StagedDecoder::deliver(const Lane& lane, std::size_t i) const {
   const SegmentJob& job = lane.jobs[i];
   const GridBox box = layout_.segment_box(job.segment);
   const auto& extents = layout_.grid().extents;
@@ -133,13 +143,6 @@ Status StagedDecoder::deliver(Lane& lane, std::size_t i) const {
     for (std::uint64_t y = 0; y < box.extents[1]; ++y)
       std::memcpy(to + (z * job.out.strides[0] + y * job.out.strides[1]) * element_bytes_,
                   from + (z * extents[1] + y) * extents[2] * element_bytes_, row_bytes);
-  const SegmentRecord& record = tables_.segments.at(lane.tables.data())[i];
-  if (record.mask_bytes == 0) return {};
-  const auto at = static_cast<std::size_t>(record.mask - bytes_.at(lane.device.data()));
-  QUERN_ASSIGN_OR_RETURN(const mask::SegmentMask mask,
-                         mask::decode_mask({lane.in.data() + at, record.mask_bytes}, box.extents, header_.dtype,
-                                           mask::decode_bytes(box.extents)));
-  return mask::restore_specials(job.out, header_.dtype, mask, box.extents, {0, 0, 0});
 }
 
 Status StagedDecoder::harvest(Lane& lane, bool& good) {
@@ -147,8 +150,8 @@ Status StagedDecoder::harvest(Lane& lane, bool& good) {
   QUERN_RETURN_IF_ERROR(lane.queue.wait());
   DeviceStream stream;
   std::memcpy(&stream, lane.tables.data(), sizeof stream);
-  good = good && stream.status == StatusCode::ok &&
-         run_tasks(runner_, lane.jobs.size(), [&](std::size_t i) { return deliver(lane, i); }).ok();
+  good = good && stream.status == StatusCode::ok;
+  if (good) runner_.run(lane.jobs.size(), [&](std::size_t i) { deliver(lane, i); });
   lane.jobs = {};
   return {};
 }

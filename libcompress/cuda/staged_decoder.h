@@ -1,5 +1,5 @@
-// Decodes segments to arrays in host memory on a device, two lanes taking turns as in StagedEncoder. Masks are restored
-// on the host. Whatever the device finds wrong is looked at again by the host, which names it.
+// Decodes segments to arrays in host memory on a device, two lanes taking turns as in StagedEncoder. Whatever the
+// device finds wrong is looked at again by the host, which names it.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <quern/execution.h>
 #include <quern/memory.h>
 
+#include "kernels/cuda/mask_cuda.h"
 #include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/lane_pool.h"
 #include "libcompress/cuda/segment_tables.h"
@@ -47,7 +48,7 @@ class StagedDecoder final : public SegmentDecoder {
   Status enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint64_t values_bytes);
   /// The jobs' values go to their places; `good` tells whether the device found nothing wrong.
   Status harvest(Lane& lane, bool& good);
-  Status deliver(Lane& lane, std::size_t i) const;
+  void deliver(const Lane& lane, std::size_t i) const;
 
   const Header& header_;
   const SegmentLayout& layout_;
@@ -65,6 +66,10 @@ class StagedDecoder final : public SegmentDecoder {
   SegmentTables tables_;
   Part<kernels::StoredChunk> stored_;
   Part<std::uint32_t> damaged_;
+  kernels::MaskWorkers mask_workers_;
+  Part<kernels::RestoreJob> mask_jobs_;
+  Part<kernels::MaskDamage> mask_damage_;
+  Part<std::uint8_t> mask_memory_;
   Part<std::uint8_t> values_;
   Part<std::uint8_t> bytes_;
 

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "libcompress/core/run_tasks.h"
 #include "libcompress/cuda/chunk_layout.cuh"
 #include "libcompress/cuda/segment_writer.cuh"
 #include "libcompress/cuda/staging.h"
-#include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/setup.h"
 
 namespace quern::cuda {
@@ -21,7 +19,6 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
       kernels_(kernels),
       pool_(pool),
       device_(device),
-      host_(setup, options, runner),
       element_bytes_(dtype_bytes(setup.header.dtype)) {
   const SegmentLayout& layout = setup_.layout;
   const std::uint64_t segments = std::min(kLaneSegments, layout.segments());
@@ -32,6 +29,11 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
   const auto chunks = segments == 0 ? 0 : static_cast<std::uint32_t>(layout.segment_chunks(0));
   tables_ = SegmentTables(
       {1, static_cast<std::uint32_t>(segments), chunks, static_cast<std::uint32_t>(segments) * chunks}, workspace_);
+  if (segments != 0) {
+    plan_.mask = mask_rules(setup.header.dtype, options, setup.header.enforced);
+    masks_ = StagedMasks(layout, tables_.shape, slot_bytes_, static_cast<std::uint32_t>(options.fill_bits.size()),
+                         workspace_);
+  }
   sizes_ = workspace_.add<std::uint32_t>(tables_.shape.chunk_places());
   values_ = workspace_.add<std::uint8_t>(window_bytes_);
   slots_ = workspace_.add<std::uint8_t>(tables_.shape.chunk_places() * slot_bytes_);
@@ -49,33 +51,18 @@ std::uint64_t StagedEncoder::bytes_per_segment() const {
 }
 
 std::uint64_t StagedEncoder::scratch_bytes() const {
-  return kLanes * (window_bytes_ + stream_bytes_ + tables_.boxes.offset) + host_.bytes_per_segment() +
-         host_.scratch_bytes();
+  return kLanes * (window_bytes_ + stream_bytes_ + tables_.boxes.offset + masks_.head_bytes());
 }
 
 Status StagedEncoder::open() {
   if (open_) return {};
   for (Lane& lane : lanes_) {
-    QUERN_ASSIGN_OR_RETURN(static_cast<StagingLane&>(lane),
-                           pool_.take(workspace_.bytes(), window_bytes_, tables_.boxes.offset, stream_bytes_));
+    QUERN_ASSIGN_OR_RETURN(
+        static_cast<StagingLane&>(lane),
+        pool_.take(workspace_.bytes(), window_bytes_, tables_.boxes.offset + masks_.head_bytes(), stream_bytes_));
   }
   open_ = true;
   return {};
-}
-
-Status StagedEncoder::find_specials(std::uint64_t first, std::size_t count, const ArrayWindow& window) {
-  const mask::RepeatedRule rule{options_.find_repeated, setup_.header.enforced};
-  const auto& extents = setup_.layout.grid().extents;
-  return run_tasks(runner_, count, [&](std::size_t i) -> Status {
-    const GridBox box = setup_.layout.segment_box(first + i);
-    const ConstBox3 values{window.data + (setup_.layout.flat(box.begin) - window.begin) * element_bytes_,
-                           box.extents,
-                           {extents[1] * extents[2], extents[2]}};
-    QUERN_ASSIGN_OR_RETURN(const mask::SegmentMask found,
-                           mask::find_specials(values, setup_.header.dtype, options_.fill_bits, rule));
-    results_[i].on_host = !found.empty();
-    return {};
-  });
 }
 
 Status StagedEncoder::submit(Lane& lane, std::uint64_t first, std::size_t count, const ArrayWindow& window) {
@@ -98,6 +85,7 @@ Status StagedEncoder::submit(Lane& lane, std::uint64_t first, std::size_t count,
   const auto state = setup_.encoder->device_state();
   std::memcpy(stream.codec_state, state.data(), state.size());
   std::memcpy(lane.tables.data(), &stream, sizeof stream);
+  masks_.fill_head(lane.tables.data() + tables_.boxes.offset, plan_, options_.fill_bits);
   return enqueue(lane, bytes);
 }
 
@@ -109,23 +97,28 @@ Status StagedEncoder::enqueue(Lane& lane, std::uint64_t values_bytes) {
   const ChunkPlaces places{
       setup_.header.dtype,           tables.streams, 1, tables.segments * tables.chunks, tables_.boxes.at(device),
       setup_.encoder->device_state()};
+  std::uint8_t* const mask_head = lane.tables.data() + tables_.boxes.offset;
   const ChunkSlots slots{slots_.at(device), slot_bytes_, sizes_.at(device)};
   const auto queued = [&]() -> cudaError_t {
     cudaError_t error = cudaMemcpyAsync(values_.at(device), lane.in.data(), static_cast<std::size_t>(values_bytes),
                                         cudaMemcpyHostToDevice, queue);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(tables.streams, lane.tables.data(), sizeof(DeviceStream), cudaMemcpyHostToDevice, queue);
+    if (error == cudaSuccess) error = masks_.send_async(mask_head, device, queue);
     if (error == cudaSuccess)
       error = cudaMemsetAsync(tables.segment_records, 0,
                               static_cast<std::size_t>(tables_.boxes.offset - tables_.segments.offset), queue);
     if (error == cudaSuccess) error = lay_out_chunks_async(tables, tables_.boxes.at(device), queue);
     if (error == cudaSuccess)
-      error = kernels_.encode(places, slots_.at(device), slot_bytes_, {}, sizes_.at(device), queue);
+      error = kernels_.encode(places, slots_.at(device), slot_bytes_, masks_.scan(device), sizes_.at(device), queue);
+    if (error == cudaSuccess)
+      error = masks_.encode_async(tables, kernels_, places, slots_.at(device), sizes_.at(device), device, queue);
     if (error == cudaSuccess) error = place_segments_async(tables, slots, 0, queue);
     if (error == cudaSuccess) error = write_segments_async(tables, slots, queue);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(lane.tables.data(), device, static_cast<std::size_t>(tables_.boxes.offset),
                               cudaMemcpyDeviceToHost, queue);
+    if (error == cudaSuccess) error = masks_.bring_back_async(mask_head, device, queue);
     return error;
   };
   return to_status(queued());
@@ -148,12 +141,15 @@ Status StagedEncoder::harvest(Lane& lane) {
   const auto* const chunks = tables_.chunks.at(lane.tables.data());
   for (std::size_t i = 0; i < count; ++i) {
     Result& result = results_[lane.result + i];
-    if (result.on_host) continue;
     keep(lane.result + i, {lane.out.data() + records[i].offset, static_cast<std::size_t>(records[i].bytes)});
     const std::uint64_t in_segment = setup_.layout.segment_chunks(lane.first + i);
     for (std::uint64_t k = 0; k < in_segment; ++k)
       result.raw_chunks += chunks[i * tables_.shape.chunks + k].form == ChunkForm::raw;
   }
+  const kernels::MaskSlotInfo* const infos = masks_.infos(lane.tables.data() + tables_.boxes.offset);
+  for (std::size_t k = 0; k < count; ++k)
+    if (infos[k].segment != kernels::kNoSegment)
+      results_[lane.result + infos[k].segment].masked_elems = infos[k].masked;
   return {};
 }
 
@@ -162,17 +158,6 @@ void StagedEncoder::keep(std::size_t i, std::span<const std::uint8_t> bytes) {
   std::memcpy(place, bytes.data(), bytes.size());
   kept_bytes_ += bytes.size();
   results_[i].bytes = {place, bytes.size()};
-}
-
-Status StagedEncoder::encode_on_host(std::uint64_t first, std::size_t count, const ArrayWindow& window) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!results_[i].on_host) continue;
-    QUERN_RETURN_IF_ERROR(host_.encode(first + i, 1, window));
-    keep(i, host_.segment_bytes(0));
-    results_[i].masked_elems = host_.masked_elems(0);
-    results_[i].raw_chunks = host_.raw_chunks(0);
-  }
-  return {};
 }
 
 Status StagedEncoder::encode(std::uint64_t first, std::size_t count, const ArrayWindow& window) {
@@ -184,19 +169,15 @@ Status StagedEncoder::encode(std::uint64_t first, std::size_t count, const Array
   std::uint64_t most = 0;
   for (std::size_t i = 0; i < count; ++i) most += max_segment_bytes(setup_.layout, first + i);
   QUERN_RETURN_IF_ERROR(kept_.resize(most));
-  QUERN_RETURN_IF_ERROR(find_specials(first, count, window));
   std::size_t next_lane = 0;
   for (std::size_t done = 0; done < count; done += kLaneSegments) {
     const std::size_t n = std::min<std::size_t>(kLaneSegments, count - done);
-    const auto begin = results_.begin() + static_cast<std::ptrdiff_t>(done);
-    if (std::all_of(begin, begin + static_cast<std::ptrdiff_t>(n), [](const Result& r) { return r.on_host; })) continue;
     Lane& lane = lanes_[next_lane];
     next_lane = (next_lane + 1) % kLanes;
     QUERN_RETURN_IF_ERROR(harvest(lane));
     lane.result = done;
     QUERN_RETURN_IF_ERROR(submit(lane, first + done, n, window));
   }
-  QUERN_RETURN_IF_ERROR(encode_on_host(first, count, window));
   for (std::size_t i = 0; i < kLanes; ++i) QUERN_RETURN_IF_ERROR(harvest(lanes_[(next_lane + i) % kLanes]));
   return {};
 }

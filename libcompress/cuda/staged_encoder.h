@@ -1,5 +1,5 @@
 // Encodes segments of arrays in host memory on a device: two lanes take turns, so that one's copies run beside the
-// other's kernels. Segments that hold special values are encoded on the host.
+// other's kernels.
 #pragma once
 
 #include <array>
@@ -14,8 +14,9 @@
 #include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/lane_pool.h"
 #include "libcompress/cuda/segment_tables.h"
-#include "libcompress/pipeline/batch_encoder.h"
+#include "libcompress/cuda/staged_masks.h"
 #include "libcompress/pipeline/segment_coder.h"
+#include "libcompress/pipeline/setup.h"
 
 namespace quern::cuda {
 
@@ -44,7 +45,6 @@ class StagedEncoder final : public SegmentEncoder {
     std::span<const std::uint8_t> bytes;
     std::uint64_t masked_elems = 0;
     std::uint64_t raw_chunks = 0;
-    bool on_host = false;
   };
 
   /// A lane and the segments under way in it.
@@ -55,11 +55,9 @@ class StagedEncoder final : public SegmentEncoder {
   };
 
   Status open();
-  Status find_specials(std::uint64_t first, std::size_t count, const ArrayWindow& window);
   Status submit(Lane& lane, std::uint64_t first, std::size_t count, const ArrayWindow& window);
   Status enqueue(Lane& lane, std::uint64_t values_bytes);
   Status harvest(Lane& lane);
-  Status encode_on_host(std::uint64_t first, std::size_t count, const ArrayWindow& window);
   void keep(std::size_t i, std::span<const std::uint8_t> bytes);
 
   const StreamSetup& setup_;
@@ -68,7 +66,6 @@ class StagedEncoder final : public SegmentEncoder {
   const ChunkKernels& kernels_;
   LanePool& pool_;
   int device_;
-  BatchEncoder host_;
   std::size_t element_bytes_;
   std::uint64_t slot_bytes_ = 0;
   std::uint64_t window_bytes_ = 0;  // of a lane's segments
@@ -76,6 +73,8 @@ class StagedEncoder final : public SegmentEncoder {
 
   Workspace workspace_;
   SegmentTables tables_;
+  StreamPlan plan_;  ///< of masks alone
+  StagedMasks masks_;
   Part<std::uint32_t> sizes_;
   Part<std::uint8_t> values_;
   Part<std::uint8_t> slots_;

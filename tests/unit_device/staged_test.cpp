@@ -2,7 +2,10 @@
 // and shapes is tests/gpu's matter; here are the ways a device can fail, and orders it can run in.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include <quern/compress.h>
@@ -83,7 +86,7 @@ CompressOptions lorenzo_options(BoundKind kind, double value) {
 
 TEST_F(StagedTest, SegmentsAndSeeds_BytesAsOnTheHost) {
   // A few segments, ragged at every end.
-  const OwnedArray array = quern::testing::make_array(DType::u8, quern::testing::shape_of({25, 100, 800}), Data::noise);
+  const OwnedArray array = quern::testing::make_array(DType::u8, quern::testing::shape_of({15, 100, 800}), Data::noise);
   CompressOptions options = lorenzo_options(BoundKind::abs, 2);
   for (const char* layout : {"1d", "2d:1", "3d:1,2"}) {
     options.settings = {{"layout", layout}};
@@ -91,7 +94,8 @@ TEST_F(StagedTest, SegmentsAndSeeds_BytesAsOnTheHost) {
     const auto expected = compress_on(nullptr, array, options);
     for (const std::uint64_t seed : {1u, 2u}) {
       device_.reset();
-      simt::reset({.seed = seed});
+      // A warp masks a segment of a million cells, and nothing ends meanwhile.
+      simt::reset({.seed = seed, .idle_steps = UINT64_C(4) << 30});
       device_ = std::move(open_cuda_device(1)).value();
       ASSERT_EQ(compress_on(device_.get(), array, options), expected);
       OwnedArray back = array;
@@ -121,6 +125,37 @@ TEST_F(StagedTest, MoreSegmentsThanLanesHold_WindowsMoveOn) {
       quern::testing::make_array(DType::f64, quern::testing::shape_of({2, 136, 4224}), Data::random_bits);
   options.bound = {BoundKind::lossless, 0};
   compare(bits, options);
+}
+
+TEST_F(StagedTest, MasksInManySegments_MadeAndRestoredOnTheDevice) {
+  // Some segments have a mask, some do not, some are nothing but special values; lanes are used again.
+  OwnedArray array =
+      quern::testing::make_array(DType::f32, quern::testing::shape_of({2, 136, 4224}), Data::offset_signal);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (std::uint64_t i = 0; i < array.shape.elems(); ++i) {
+    const std::uint64_t y = i / 4224 % 136, x = i % 4224;
+    const bool gap = (y / 8 % 3 == 0 && (x * 7 + y * y) % 1000 < 300) || y / 16 == 5;
+    if (gap) std::memcpy(array.bytes.data() + 4 * i, &nan, 4);
+    if (y / 8 == 7 && x > 2000) store_element(array, i, -9999);
+  }
+  CompressOptions options = lorenzo_options(BoundKind::abs, 1e-2);
+  options.settings = {{"layout", "3d:1,2"}};
+  options.fill_bits = {std::bit_cast<std::uint32_t>(-9999.0F)};
+  device_.reset();
+  simt::reset({.idle_steps = UINT64_C(4) << 30});
+  device_ = std::move(open_cuda_device(0)).value();
+  compare(array, options);
+  const auto report = [&](Device* device) {
+    Vector<std::uint8_t> bytes;
+    VectorSink sink(bytes);
+    Execution execution;
+    execution.device = device;
+    return compress(array.view(), options, builtin_codecs(), execution, sink).value();
+  };
+  const CompressReport on_host = report(nullptr), on_device = report(device_.get());
+  EXPECT_GT(on_host.masked_elems, array.shape.elems() / 10);
+  EXPECT_EQ(on_device.masked_elems, on_host.masked_elems);
+  EXPECT_EQ(on_device.raw_chunks, on_host.raw_chunks);
 }
 
 TEST_F(StagedTest, DamagedAndSealedAgain_AsOnTheHost) {
