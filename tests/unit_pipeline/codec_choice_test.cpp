@@ -59,7 +59,9 @@ TEST(CodecAuto, GoalRatio_WritesTheSmallestOfAll) {
     EXPECT_EQ(report.reason, CodecReason::smallest);
     for (const CodecTrial& trial : report.tried) {
       EXPECT_GE(trial.bytes, stream.size()) << trial.codec;
-      if (trial.codec == report.codec) EXPECT_EQ(trial.bytes, stream.size());
+      if (trial.codec == report.codec) {
+        EXPECT_EQ(trial.bytes, stream.size());
+      }
     }
     // The stream says all that a decoder needs; whose goal it was is not in it.
     expect_within(a, decompress_ok(stream, a.dtype, a.shape, builtin_codecs()), 1);

@@ -83,9 +83,13 @@ TEST(PsnrTarget, NeverMissed_OverTypesShapesMasksAndCodecs) {
             const double psnr = psnr_of(a, made.back, gaps);
             EXPECT_GE(psnr, target);
             ASSERT_TRUE(made.report.psnr_db.has_value());
-            if (std::isfinite(psnr)) EXPECT_NEAR(*made.report.psnr_db, psnr, 1e-6);
+            if (std::isfinite(psnr)) {
+              EXPECT_NEAR(*made.report.psnr_db, psnr, 1e-6);
+            }
             // Where bounds are dense the target is met closely; few steps of an integer, or bits of a half, are not.
-            if (dtype == DType::f32 || dtype == DType::f64) EXPECT_LE(psnr, target + 0.3);
+            if (dtype == DType::f32 || dtype == DType::f64) {
+              EXPECT_LE(psnr, target + 0.3);
+            }
           }
         }
       }
