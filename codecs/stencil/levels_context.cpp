@@ -136,6 +136,10 @@ ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const C
     const std::size_t f = all.list[i];
     const std::uint32_t w = weights.weights[f];
     if (w == 0) continue;
+    // Along an axis of a single index nothing lies before it, even for rows away from the border.
+    if (f >= kAboveFeature && f <= kBackFeature &&
+        !grid.axes().live(same_class_axis(grid.axes(), f == kBackFeature ? 2 : 1), place.level))
+      continue;
     features.list[features.count++] = all.list[i];
     if (counts_magnitudes(f))
       for_feature_offsets(grid.axes(), place.level, f,

@@ -83,6 +83,14 @@ TEST(Stencil_Levels, ExtentsOfOneToNine_ComeBack) {
   }
 }
 
+TEST(Stencil_Levels, AnAxisFarShorterThanTheOthers_ComesBack) {
+  // At coarse levels it is a single point, while rows still lie away from the border along the others.
+  for (const Shape& shape : {shape_of({3, 150, 170}), shape_of({150, 3, 170}), shape_of({12, 200, 210}),
+                             shape_of({2, 40, 9, 90}), shape_of({40, 2, 41, 30})})
+    for (const char* order : kOrders)
+      for (const double bound : {1e-1, 1e-4}) code<float>(DType::f32, shape, waves(shape, 55), bound, order);
+}
+
 TEST(Stencil_Levels, SeveralChunks_KeepTheBound) {
   const Shape shape = shape_of({131, 150, 160});  // more than a chunk's elements
   for (const char* order : kOrders) {
