@@ -10,6 +10,7 @@
 #include "libcompress/cuda/array_room.h"
 #include "libcompress/cuda/chunk_layout.cuh"
 #include "libcompress/cuda/cuda_memory.h"
+#include "libcompress/cuda/masked_encoding.h"
 #include "libcompress/cuda/segment_reader.cuh"
 #include "libcompress/cuda/segment_writer.cuh"
 #include "libcompress/cuda/stream_end.cuh"
@@ -179,23 +180,13 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     const StreamPlan* const plans = room.plans.at(memory);
     const MaskList list = room.list(memory);
     const std::uint64_t segments = room.tables.shape.segment_places();
-    steps.then([&] { return cudaMemsetAsync(list.count, 0, sizeof *list.count, queue); })
-        .then([&] { return list_masked_async(tables, plans, list, queue); })
-        .then([&] {
-          return cudaMemsetAsync(room.wave_streams.at(memory), 0, room.wave_segments * sizeof(DeviceStream), queue);
-        });
+    steps.then([&] { return start_waves_async(tables, plans, list, room.wave(memory, 0), queue); });
     for (std::uint64_t first = 0; first < segments; first += room.wave_segments) {
       const MaskWave wave = room.wave(memory, static_cast<std::uint32_t>(first));
-      const ChunkPlaces chunks{dtype_, wave.streams, wave.slots, wave.chunks, wave.boxes, {}};
-      steps.then([&] { return lay_out_wave_async(tables, plans, list, wave, queue); })
-          .then([&] {
-            return kernels::mask_jobs_async(static_cast<kernels::Element>(dtype_), wave.jobs, wave.slots, room.workers,
-                                            room.warps.at(memory), queue);
-          })
-          .then([&] { return take_masks_async(tables, wave, queue); })
-          .then([&] {
-            return kernels_->encode(chunks, room.slots.at(memory), room.slot_bytes, {}, room.sizes.at(memory), queue);
-          });
+      steps.then([&] {
+        return encode_wave_async(tables, plans, list, wave, {room.workers, room.warps.at(memory)}, *kernels_, dtype_,
+                                 room.slots.at(memory), room.sizes.at(memory), queue);
+      });
     }
   }
 

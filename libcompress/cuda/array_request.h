@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/fill_values.h"
 #include "libcompress/cuda/cuda_memory.h"
+#include "libcompress/cuda/masked_encoding.h"
 #include "libcompress/cuda/stream_start.cuh"
 #include "libcompress/cuda/workspace.h"
 #include "libcompress/format/header.h"
@@ -27,7 +28,7 @@ class ArrayRequest {
     if (options.range) request_.range = *options.range;
     request_.writer = this_writer();
     kernels::copy_fills(options.fill_bits, fills_);
-    set_mask_rules(dtype, options);
+    request_.mask = mask_rules(dtype, options, {});
 
     Vector<std::uint8_t> fill_bytes(options.fill_bits.size() * dtype_bytes(dtype));
     ByteWriter fills(fill_bytes);
@@ -67,18 +68,6 @@ class ArrayRequest {
   bool needs_range() const { return request_.bound.kind == BoundKind::rel && !request_.has_range; }
 
  private:
-  void set_mask_rules(DType dtype, const CompressOptions& options) {
-    kernels::LaneMaskRules& mask = request_.mask;
-    mask.element = static_cast<kernels::Element>(dtype);
-    mask.repeated.enabled = options.find_repeated;
-    kernels::with_element_words(mask.element, [&](auto words) {
-      for (const std::uint64_t bits : options.fill_bits) {
-        const kernels::FillWords<decltype(words)> fill(bits);
-        for (unsigned i = 0; i < fill.count; ++i) mask.fills[mask.fill_count++] = fill.words[i];
-      }
-    });
-  }
-
   StreamRequest request_;
   kernels::FillValues fills_;
   DeviceMemory memory_;

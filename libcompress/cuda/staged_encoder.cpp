@@ -112,7 +112,8 @@ Status StagedEncoder::enqueue(Lane& lane, std::uint64_t values_bytes) {
     if (error == cudaSuccess)
       error = kernels_.encode(places, slots_.at(device), slot_bytes_, masks_.scan(device), sizes_.at(device), queue);
     if (error == cudaSuccess)
-      error = masks_.encode_async(tables, kernels_, places, slots_.at(device), sizes_.at(device), device, queue);
+      error = masks_.encode_async(tables, kernels_, setup_.header.dtype, slots_.at(device), sizes_.at(device), device,
+                                  queue);
     if (error == cudaSuccess) error = place_segments_async(tables, slots, 0, queue);
     if (error == cudaSuccess) error = write_segments_async(tables, slots, queue);
     if (error == cudaSuccess)

@@ -7,29 +7,10 @@
 
 #include <quern/compress.h>
 
-#include "kernels/core/mask_words.h"
-#include "kernels/cuda/mask_cuda.h"
-#include "libcompress/cuda/chunk_kernels.h"
-#include "libcompress/cuda/mask_waves.cuh"
+#include "libcompress/cuda/masked_encoding.h"
 #include "libcompress/cuda/segment_tables.h"
-#include "libcompress/pipeline/mask/mask_rules.h"
 
 namespace quern::cuda {
-
-/// What masks are made by, from what the caller asked for.
-inline kernels::LaneMaskRules mask_rules(DType dtype, const CompressOptions& options, const EnforcedBound& enforced) {
-  kernels::LaneMaskRules rules;
-  rules.element = static_cast<kernels::Element>(dtype);
-  kernels::with_element_words(rules.element, [&](auto words) {
-    using W = decltype(words);
-    rules.repeated = mask::repeated_rules<W>(options.find_repeated, enforced);
-    for (const std::uint64_t bits : options.fill_bits) {
-      const kernels::FillWords<W> fill(bits);
-      for (unsigned i = 0; i < fill.count; ++i) rules.fills[rules.fill_count++] = fill.words[i];
-    }
-  });
-  return rules;
-}
 
 /// One wave of masks has room for all of a lane's segments.
 class StagedMasks {
@@ -81,8 +62,8 @@ class StagedMasks {
   kernels::ScanRequest scan(std::uint8_t* device) const { return {fills_.at(device), fill_count_, scans_.at(device)}; }
   /// After all chunks were coded: queues what finds the segments with special values, masks them, and codes their
   /// chunks again without gaps.
-  cudaError_t encode_async(const StreamTables& tables, const ChunkKernels& kernels, const ChunkPlaces& all,
-                           std::uint8_t* slots, std::uint32_t* sizes, std::uint8_t* device, cudaStream_t queue) const {
+  cudaError_t encode_async(const StreamTables& tables, const ChunkKernels& kernels, DType dtype, std::uint8_t* slots,
+                           std::uint32_t* sizes, std::uint8_t* device, cudaStream_t queue) const {
     const MaskList list{places_.at(device), count_.at(device), segment_scans_.at(device), scans_.at(device)};
     MaskWave wave;
     wave.slots = tables.segments;
@@ -95,20 +76,10 @@ class StagedMasks {
     wave.copy_bytes = copy_bytes_;
     wave.stored = stored_.at(device);
     wave.slot_bytes = slot_bytes_;
-    ChunkPlaces again = all;
-    again.streams = wave.streams;
-    again.count = wave.slots;
-    again.chunks = wave.chunks;
-    again.at = wave.boxes;
-    cudaError_t error = cudaMemsetAsync(list.count, 0, sizeof *list.count, queue);
-    if (error == cudaSuccess) error = cudaMemsetAsync(wave.streams, 0, wave.slots * sizeof(DeviceStream), queue);
-    if (error == cudaSuccess) error = list_masked_async(tables, plan_.at(device), list, queue);
-    if (error == cudaSuccess) error = lay_out_wave_async(tables, plan_.at(device), list, wave, queue);
+    cudaError_t error = start_waves_async(tables, plan_.at(device), list, wave, queue);
     if (error == cudaSuccess)
-      error = kernels::mask_jobs_async(static_cast<kernels::Element>(all.dtype), wave.jobs, wave.slots, workers_,
-                                       warps_.at(device), queue);
-    if (error == cudaSuccess) error = take_masks_async(tables, wave, queue);
-    if (error == cudaSuccess) error = kernels.encode(again, slots, slot_bytes_, {}, sizes, queue);
+      error = encode_wave_async(tables, plan_.at(device), list, wave, {workers_, warps_.at(device)}, kernels, dtype,
+                                slots, sizes, queue);
     return error;
   }
 

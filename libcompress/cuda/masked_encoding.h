@@ -1,0 +1,60 @@
+// Chunks of segments with special values, coded again: the steps that host arrays and device arrays share.
+#pragma once
+
+#include <cstdint>
+
+#include <quern/compress.h>
+
+#include "kernels/core/mask_words.h"
+#include "kernels/cuda/mask_cuda.h"
+#include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/cuda/mask_waves.cuh"
+#include "libcompress/pipeline/mask/mask_rules.h"
+
+namespace quern::cuda {
+
+/// What masks are made by under a bound; a bound that is found on the device replaces the part that depends on it.
+inline kernels::LaneMaskRules mask_rules(DType dtype, const CompressOptions& options, const EnforcedBound& enforced) {
+  kernels::LaneMaskRules rules;
+  rules.element = static_cast<kernels::Element>(dtype);
+  kernels::with_element_words(rules.element, [&](auto words) {
+    using W = decltype(words);
+    rules.repeated = mask::repeated_rules<W>(options.find_repeated, enforced);
+    for (const std::uint64_t bits : options.fill_bits) {
+      const kernels::FillWords<W> fill(bits);
+      for (unsigned i = 0; i < fill.count; ++i) rules.fills[rules.fill_count++] = fill.words[i];
+    }
+  });
+  return rules;
+}
+
+/// Warps that make masks, and their memory.
+struct MaskingWarps {
+  kernels::MaskWorkers workers;
+  std::uint8_t* memory = nullptr;
+};
+
+/// Queues the making of the list: the wave's streams and the list's count are cleared first.
+inline cudaError_t start_waves_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
+                                     const MaskWave& wave, cudaStream_t queue) {
+  cudaError_t error = cudaMemsetAsync(list.count, 0, sizeof *list.count, queue);
+  if (error == cudaSuccess) error = cudaMemsetAsync(wave.streams, 0, wave.slots * sizeof(DeviceStream), queue);
+  if (error == cudaSuccess) error = list_masked_async(tables, plans, list, queue);
+  return error;
+}
+
+/// Queues one wave: masks, copies without gaps, and their chunks into the slots where they were before.
+inline cudaError_t encode_wave_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
+                                     const MaskWave& wave, const MaskingWarps& warps, const ChunkKernels& kernels,
+                                     DType dtype, std::uint8_t* slots, std::uint32_t* sizes, cudaStream_t queue) {
+  const ChunkPlaces chunks{dtype, wave.streams, wave.slots, wave.chunks, wave.boxes, {}};
+  cudaError_t error = lay_out_wave_async(tables, plans, list, wave, queue);
+  if (error == cudaSuccess)
+    error = kernels::mask_jobs_async(static_cast<kernels::Element>(dtype), wave.jobs, wave.slots, warps.workers,
+                                     warps.memory, queue);
+  if (error == cudaSuccess) error = take_masks_async(tables, wave, queue);
+  if (error == cudaSuccess) error = kernels.encode(chunks, slots, wave.slot_bytes, {}, sizes, queue);
+  return error;
+}
+
+}  // namespace quern::cuda
