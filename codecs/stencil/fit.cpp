@@ -21,7 +21,7 @@ using kernels::Tap;
 using kernels::TapList;
 
 constexpr std::size_t kSamples = 32768;    // of the row class that most elements are of, at most
-constexpr std::size_t kFewSamples = 8192;  // of another class
+constexpr std::size_t kFewSamples = 8192;  // of another class; estimates take a quarter of both
 constexpr std::size_t kFirstRounds = 3;    // of reweighting, on original values
 constexpr std::size_t kRefits = 3;         // on reconstructed values; one for an estimate
 constexpr std::size_t kContextRounds = 4;
@@ -172,7 +172,8 @@ class Fit {
 
   std::size_t samples_of(std::size_t c) const {
     const std::size_t main = box_.extents.planes > 2 ? 5 : box_.extents.planes > 1 ? 3 : 1;
-    return c == main ? kSamples : kFewSamples;
+    const std::size_t most = c == main ? kSamples : kFewSamples;
+    return effort_ == Effort::estimate ? most / 4 : most;
   }
 
   void load_originals() {
