@@ -12,4 +12,8 @@ void bench_lorenzo(Session& session, const BenchArray& array);
 /// Special values found, stored and restored; about a third of the array becomes NaN in a copy.
 void bench_mask(Session& session, const BenchArray& array);
 
+/// Whole calls on an array in device memory, as queued and as a graph: under a relative bound, with its range given and
+/// not, under an absolute one, and back.
+void bench_arrays(Session& session, const BenchArray& array);
+
 }  // namespace quern::bench
