@@ -55,7 +55,7 @@ void compare(const std::vector<OwnedArray>& arrays, const CompressOptions& optio
 TEST(DeviceArrays, EveryTypeDataAndBound_SameBytesAndValues) {
   for (const DType dtype : all_dtypes()) {
     std::vector<OwnedArray> arrays;
-    for (const Data data : all_data()) arrays.push_back(make_array(dtype, shape_of({5, 37, 41}), data));
+    for (const Data data : all_data()) arrays.push_back(make_array(dtype, shape_of({37, 141}), data));
     SCOPED_TRACE(dtype_name(dtype));
     compare(arrays, lorenzo(BoundKind::rel, 1e-3));
     compare(arrays, lorenzo(BoundKind::lossless, 0));

@@ -15,7 +15,7 @@ struct Options {
   int multiprocessors = 4;             ///< of each device
   unsigned resident_blocks = 0;        ///< blocks of a kernel that run at a time; 0: drawn for each launch, 32 at most
   /// Switches between threads after which a launch has failed if no thread ended and no barrier opened meanwhile.
-  std::uint64_t idle_steps = 20'000'000;
+  std::uint64_t idle_steps = 100'000'000;
   /// Fails a launch at the first race; kernels must come from quern_simt_library(... WATCHED).
   bool watch_races = false;
   bool print_failures = true;  ///< of kernels, on stderr
