@@ -123,6 +123,8 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
     return;
   }
   if (threadIdx.x < kLanes) share_tiles<S>(rules, chunk.box, tiles);
+  // Shared, where it takes no registers while tiles are coded.
+  if (threadIdx.x == 0) shared.out = slots.at + std::uint64_t{chunk.slot} * slots.bytes;
   __syncthreads();
   const std::uint32_t tile = threadIdx.x / kLanes;
   LaneMarks<X> marks;
@@ -138,7 +140,6 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
   LaneChunkPlan plan;
   plan_lane_chunk<X>(shared.infos, tile, tiles.count, plan);
   if (threadIdx.x == 0) sizes[chunk.slot] = plan.bytes;
-  std::uint8_t* out = slots.at + std::uint64_t{chunk.slot} * slots.bytes;
   const bool coded = plan.bytes < raw_bytes;
   if (places.states != nullptr) {
     if (threadIdx.x < kLanes) {
@@ -146,10 +147,10 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bi
       if (threadIdx.x == 0) shared.out = place;
     }
     __syncthreads();
-    out = shared.out;
-    if (out == nullptr) return;
-    if (!coded) copy_values(in, chunk.box, out);
+    if (shared.out == nullptr) return;
+    if (!coded) copy_values(in, chunk.box, shared.out);
   }
+  std::uint8_t* const out = shared.out;
   if (coded && tile < tiles.count)
     place_lanes<X, S>(plan, shared.infos, tile, in, tiles.places[tile], marks, buffers[tile], out);
 }

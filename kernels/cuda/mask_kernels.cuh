@@ -10,8 +10,9 @@
 
 namespace quern::kernels {
 
-/// CTAs that an SM should hold, which bounds the registers.
-inline constexpr unsigned kMaskWarpsPerSm = 12;
+/// CTAs that an SM should hold, which bounds the registers; they are handed out to four warps at a time.
+template <class Word>
+inline constexpr unsigned kMaskWarpsPerSm = sizeof(Word) == 8 ? 8 : 12;
 
 /// Rows that a warp scans at a time.
 inline constexpr std::uint32_t kScanRows = 64;
@@ -64,7 +65,7 @@ __device__ __forceinline__ LaneMaskMemory memory_of_warp(const MaskScratch& scra
 }
 
 template <class Word>
-__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
+__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm<Word>)
     encode_masks(const MaskJob* jobs, std::uint32_t count, const __grid_constant__ MaskScratch scratch) {
   using X = WarpLanes;
   auto& shared = shared_memory<LaneMaskShared>();
@@ -89,7 +90,7 @@ __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
 }
 
 template <class Word>
-__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
+__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm<Word>)
     decode_masks(const RestoreJob* jobs, std::uint32_t count, const __grid_constant__ MaskScratch scratch) {
   using X = WarpLanes;
   auto& shared = shared_memory<LaneMaskShared>();
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
 }
 
 template <class Word>
-__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
+__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm<Word>)
     clean_boxes(const __grid_constant__ SampleBoxes boxes, const __grid_constant__ MaskScratch scratch) {
   using X = WarpLanes;
   auto& shared = shared_memory<LaneMaskShared>();
