@@ -11,6 +11,7 @@
 
 #include "tests/conformance/bound_cases.h"
 #include "tests/support/array_cases.h"
+#include "tests/support/instrumented.h"
 
 namespace quern {
 namespace {
@@ -71,13 +72,6 @@ void take_codec(const std::string& name, CompressOptions& options) {
   if (space != std::string::npos) options.settings = {{"layout", String(name.substr(space + 1))}};
 }
 
-/// Sameness of bytes is not what instrumented builds look for, and they take many times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kInstrumented = true;
-#else
-constexpr bool kInstrumented = false;
-#endif
-
 class Conformance : public ::testing::TestWithParam<DType> {};
 
 TEST_P(Conformance, EveryCodecShapeDataAndBound_KeepsItsPromises) {
@@ -108,7 +102,7 @@ TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
   for (const Shape& shape :
        {testing::shape_of({100003}), testing::shape_of({211, 307}), testing::shape_of({37, 41, 43})}) {
     for (const Data data : {Data::land, Data::smooth, Data::noise, Data::nan_scattered, Data::random_bits}) {
-      if (kInstrumented && data != Data::land) continue;
+      if (testing::kInstrumented && data != Data::land) continue;
       const OwnedArray array = testing::make_array(dtype, shape, data);
       for (const char* codec : {"lorenzo", "stencil", "stencil levels", "stencil planes"}) {
         CompressOptions options;
@@ -135,7 +129,7 @@ TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
 }
 
 TEST(Identity, SeveralStencilChunks_GiveTheSameBytesForAnyThreadsAndInstructionSet) {
-  if (kInstrumented) GTEST_SKIP() << "takes minutes when instrumented";
+  if (testing::kInstrumented) GTEST_SKIP() << "takes minutes when instrumented";
   for (const Shape& shape : {testing::shape_of({600001}), testing::shape_of({50, 220, 210})}) {
     for (const Data data : {Data::smooth, Data::land}) {
       const OwnedArray array = testing::make_array(DType::f32, shape, data);
