@@ -7,6 +7,7 @@
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
+#include "codecs/stencil/residual_symbols.h"
 #include "kernels/core/rans.h"
 #include "libcompress/format/reader.h"
 
@@ -15,39 +16,6 @@ namespace {
 
 using kernels::RansSource;
 using kernels::StencilExtents;
-
-constexpr unsigned kBucketShift = 7;
-
-/// Finds the token of a slot: where to begin looking, then upwards.
-struct LevelTable {
-  kernels::TokenStarts starts;
-  std::array<std::uint8_t, (kernels::kFrequencySum >> kBucketShift)> buckets;
-
-  void fill(const kernels::ResidualModel& model) {
-    kernels::fill_token_starts(model, starts);
-    unsigned t = 0;
-    for (std::size_t b = 0; b < buckets.size(); ++b) {
-      while (starts[t + 1u] <= b << kBucketShift) ++t;
-      buckets[b] = static_cast<std::uint8_t>(t);
-    }
-  }
-};
-
-[[gnu::always_inline]] inline std::int64_t take_code(RansSource& source, const LevelTable& table) {
-  const std::uint32_t slot = source.state & (kernels::kFrequencySum - 1);
-  unsigned token = table.buckets[slot >> kBucketShift];
-  while (slot >= table.starts[token + 1u]) ++token;
-  const std::uint32_t start = table.starts[token];
-  source.state = (table.starts[token + 1u] - start) * (source.state >> kernels::kFrequencySumBits) + (slot - start);
-  source.refill();
-  if (token == 0) return 0;
-  const unsigned count = kernels::token_open_bits(token) + 1;
-  std::uint32_t plain = source.take_plain(count < kernels::kRansPlainBits ? count : kernels::kRansPlainBits);
-  if (count > kernels::kRansPlainBits) [[unlikely]]
-    plain |= source.take_plain(count - kernels::kRansPlainBits) << kernels::kRansPlainBits;
-  const std::int64_t magnitude = kernels::token_base(token) + (plain >> 1);
-  return (plain & 1) != 0 ? -magnitude : magnitude;
-}
 
 struct DecodeRow {
   const std::int64_t* far = nullptr;
@@ -60,7 +28,7 @@ struct DecodeRow {
 /// `tables` has one entry for each level.
 template <std::size_t N>
 void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkModel& model,
-                const LevelTable* const* tables, std::size_t columns, RansSource& lane) {
+                const TokenTable* const* tables, std::size_t columns, RansSource& lane) {
   const unsigned weight_bits = model.weight_bits;
   const unsigned fraction_bits = model.fraction_bits;
   const std::uint32_t w0 = model.context_weights[0];
@@ -76,7 +44,7 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
     if (row.special != nullptr && row.special[x] != 0) {
       value = near.last[0];
     } else {
-      const std::int64_t code = take_code(source, *tables[level_of(row.context[x] + w0 * m0 + w1 * m1)]);
+      const std::int64_t code = take_residual(source, *tables[level_of(row.context[x] + w0 * m0 + w1 * m1)]);
       value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +
                                         (static_cast<std::uint64_t>(code) << fraction_bits));
       magnitude = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
@@ -93,9 +61,9 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
 
 struct DecodeMemory {
   DecodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents)
-      : planes(carver, kernels::stencil_extents(extents), false), tables(carver.take<LevelTable>(kLevels)) {}
+      : planes(carver, kernels::stencil_extents(extents), false), tables(carver.take<TokenTable>(kLevels)) {}
   WorkPlanes planes;
-  LevelTable* tables;
+  TokenTable* tables;
 };
 
 template <class Element>
@@ -190,7 +158,7 @@ class ChunkReader {
 
   Status decode_rows(DecodeMemory& memory) {
     const auto map = level_map(model_);
-    std::array<const LevelTable*, kLevels> tables{};
+    std::array<const TokenTable*, kLevels> tables{};
     for (std::size_t l = 0; l < kLevels; ++l)
       if (model_.levels[l].tokens != 0) memory.tables[l].fill(model_.levels[l]);
     for (std::size_t l = 0; l < kLevels; ++l) {

@@ -8,6 +8,8 @@
 
 namespace quern::codec::stencil {
 
+inline constexpr unsigned kTokenBits = 7;
+
 inline void write_distributions(const ChunkModel& model, BitWriter& writer) {
   std::size_t first = 0;
   while (first + 1 < kLevels && model.levels[first].tokens == 0) ++first;
@@ -17,7 +19,7 @@ inline void write_distributions(const ChunkModel& model, BitWriter& writer) {
   writer.put(last, 6);
   for (std::size_t l = first; l <= last; ++l) {
     const kernels::ResidualModel& level = model.levels[l];
-    writer.put(level.tokens, 7);
+    writer.put(level.tokens, kTokenBits);
     if (level.tokens < 2) continue;
     writer.put(level.zero, kernels::kFrequencySumBits);
     if (level.tokens < 3) continue;
@@ -31,7 +33,7 @@ inline Status read_distributions(BitReader& reader, ChunkModel& model) {
   const std::size_t last = reader.get(6);
   for (std::size_t l = first; l <= last; ++l) {
     kernels::ResidualModel& level = model.levels[l];
-    level.tokens = static_cast<std::uint8_t>(reader.get(7));
+    level.tokens = static_cast<std::uint8_t>(reader.get(kTokenBits));
     if (level.tokens > kernels::kResidualTokens)
       return Status(StatusCode::corrupt, "stencil: a context has too many tokens");
     if (level.tokens < 2) continue;

@@ -6,20 +6,19 @@
 #include <cstdlib>
 
 #include "codecs/stencil/bit_stream.h"
+#include "codecs/stencil/distributions.h"
 #include "kernels/core/bits.h"
 
 namespace quern::codec::stencil {
 namespace {
 
 using kernels::kRowClasses;
-using kernels::ResidualModel;
 using kernels::StencilShape;
 using kernels::Tap;
 using kernels::TapList;
 
 constexpr unsigned kOrderBits = 4;     // Golomb order of weights
 constexpr unsigned kContextOrder = 5;  // Golomb order of context weights
-constexpr unsigned kTokenBits = 7;
 
 /// Classes of rows that chunks of a shape may have.
 bool class_exists(StencilShape shape, std::size_t c) {
@@ -113,21 +112,7 @@ void write_model(const ChunkModel& model, StencilShape shape, Vector<std::uint8_
   for (std::size_t t = 0; t < kernels::context_taps(shape).size(); ++t)
     writer.put_golomb(model.context_weights[t], kContextOrder);
   writer.put_golomb(model.context_constant, kContextOrder);
-  std::size_t first = 0;
-  while (first + 1 < kLevels && model.levels[first].tokens == 0) ++first;
-  std::size_t last = kLevels - 1;
-  while (last > first && model.levels[last].tokens == 0) --last;
-  writer.put(first, 6);
-  writer.put(last, 6);
-  for (std::size_t l = first; l <= last; ++l) {
-    const ResidualModel& level = model.levels[l];
-    writer.put(level.tokens, kTokenBits);
-    if (level.tokens < 2) continue;
-    writer.put(level.zero, kernels::kFrequencySumBits);
-    if (level.tokens < 3) continue;
-    writer.put(level.shape, 3);
-    writer.put(level.scale, 8);
-  }
+  write_distributions(model, writer);
 }
 
 Status read_model(std::span<const std::uint8_t>& bytes, const kernels::StencilExtents& extents, ChunkModel& model) {
@@ -166,20 +151,7 @@ Status read_model(std::span<const std::uint8_t>& bytes, const kernels::StencilEx
     (t < kernels::context_taps(shape).size() ? model.context_weights[t] : model.context_constant) =
         static_cast<std::uint32_t>(weight);
   }
-  const std::size_t first = reader.get(6);
-  const std::size_t last = reader.get(6);
-  for (std::size_t l = first; l <= last; ++l) {
-    ResidualModel& level = model.levels[l];
-    level.tokens = static_cast<std::uint8_t>(reader.get(kTokenBits));
-    if (level.tokens > kernels::kResidualTokens) return bad("stencil: a context has too many tokens");
-    if (level.tokens < 2) continue;
-    level.zero = static_cast<std::uint16_t>(reader.get(kernels::kFrequencySumBits));
-    if (level.zero == 0 || level.zero + level.tokens - 1u > kernels::kFrequencySum)
-      return bad("stencil: frequencies of a context do not add up");
-    if (level.tokens < 3) continue;
-    level.shape = static_cast<std::uint8_t>(reader.get(3));
-    level.scale = static_cast<std::uint8_t>(reader.get(8));
-  }
+  QUERN_RETURN_IF_ERROR(read_distributions(reader, model));
   if (reader.failed()) return bad("stencil: a chunk's model is cut short");
   bytes = bytes.subspan(reader.bytes_used());
   complete_weights(shape, model);

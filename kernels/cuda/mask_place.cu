@@ -124,12 +124,19 @@ struct JobRoom {
 
 unsigned job_blocks(std::uint32_t jobs) { return (jobs + kJobThreads - 1) / kJobThreads; }
 
-/// The workspace's counter set to 0, and its parts.
-cudaError_t start_workers(const MaskWorkers& workers, void* workspace, MaskScratch& scratch, cudaStream_t stream) {
+/// Calls launch(launches, scratch, warps) for `count` pieces of work, the workspace's counter set to 0.
+template <class Launch>
+cudaError_t run_workers(Element element, std::uint32_t count, const MaskWorkers& workers, void* workspace,
+                        cudaStream_t stream, Launch&& launch) {
+  if (!is_element(element) || workers.warps == 0) return cudaErrorInvalidValue;
+  if (count == 0) return cudaSuccess;
+  MaskScratch scratch;
   scratch.counter = static_cast<std::uint32_t*>(workspace);
   scratch.memory = static_cast<std::uint8_t*>(workspace) + kAlignment;
   scratch.bytes_per_warp = workers.bytes_per_warp;
-  return cudaMemsetAsync(scratch.counter, 0, sizeof *scratch.counter, stream);
+  const cudaError_t error = cudaMemsetAsync(scratch.counter, 0, sizeof *scratch.counter, stream);
+  if (error != cudaSuccess) return error;
+  return launch(mask_launches(element), scratch, std::min(workers.warps, count));
 }
 
 }  // namespace
@@ -157,32 +164,26 @@ std::uint64_t MaskWorkers::workspace_bytes() const { return kAlignment + warps *
 
 cudaError_t mask_jobs_async(Element element, const MaskJob* jobs, std::uint32_t count, const MaskWorkers& workers,
                             void* workspace, cudaStream_t stream) {
-  if (!is_element(element) || workers.warps == 0) return cudaErrorInvalidValue;
-  if (count == 0) return cudaSuccess;
-  MaskScratch scratch;
-  const cudaError_t error = start_workers(workers, workspace, scratch, stream);
-  if (error != cudaSuccess) return error;
-  return mask_launches(element).encode(jobs, count, scratch, std::min(workers.warps, count), stream);
+  return run_workers(element, count, workers, workspace, stream,
+                     [&](const MaskLaunches& launches, const MaskScratch& scratch, std::uint32_t warps) {
+                       return launches.encode(jobs, count, scratch, warps, stream);
+                     });
 }
 
 cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uint32_t count, const MaskWorkers& workers,
                                void* workspace, cudaStream_t stream) {
-  if (!is_element(element) || workers.warps == 0) return cudaErrorInvalidValue;
-  if (count == 0) return cudaSuccess;
-  MaskScratch scratch;
-  const cudaError_t error = start_workers(workers, workspace, scratch, stream);
-  if (error != cudaSuccess) return error;
-  return mask_launches(element).decode(jobs, count, scratch, std::min(workers.warps, count), stream);
+  return run_workers(element, count, workers, workspace, stream,
+                     [&](const MaskLaunches& launches, const MaskScratch& scratch, std::uint32_t warps) {
+                       return launches.decode(jobs, count, scratch, warps, stream);
+                     });
 }
 
 cudaError_t clean_boxes_async(Element element, const SampleBoxes& boxes, const MaskWorkers& workers, void* workspace,
                               cudaStream_t stream) {
-  if (!is_element(element) || workers.warps == 0) return cudaErrorInvalidValue;
-  if (boxes.count == 0) return cudaSuccess;
-  MaskScratch scratch;
-  const cudaError_t error = start_workers(workers, workspace, scratch, stream);
-  if (error != cudaSuccess) return error;
-  return mask_launches(element).clean(boxes, scratch, std::min(workers.warps, boxes.count), stream);
+  return run_workers(element, boxes.count, workers, workspace, stream,
+                     [&](const MaskLaunches& launches, const MaskScratch& scratch, std::uint32_t warps) {
+                       return launches.clean(boxes, scratch, warps, stream);
+                     });
 }
 
 std::size_t mask_slot_bytes(Element element, const SegmentGrid& grid) {
