@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <quern/device.h>
+
 #include "libcompress/capi/barrier.h"
 #include "libcompress/capi/versioned.h"
 
@@ -85,23 +87,18 @@ void copy_elements(const Layout& layout, std::uint8_t* packed) {
 Status make_room(const Layout& layout, std::uint64_t memory_limit, AlignedBuffer& copy) {
   const std::uint64_t bytes = layout.shape.elems() * dtype_bytes(layout.dtype);
   if (bytes > memory_limit)
-    return Status(StatusCode::memory_limit, "packing the strided array takes {0} bytes; the limit is {1}",
+    return Status(StatusCode::memory_limit, "a copy of the array takes {0} bytes; the limit is {1}",
                   static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(memory_limit));
   return copy.resize(bytes);
 }
 
 }  // namespace
 
-Status read_array(const quern_array* array, bool needs_data, Layout& layout, Spaces spaces) {
+Status read_array(const quern_array* array, bool needs_data, Layout& layout) {
   quern_array given{};
   QUERN_RETURN_IF_ERROR(read_struct(array, given));
   if (given.dtype < 0 || given.dtype > 255 || !is_known_dtype(static_cast<std::uint8_t>(given.dtype)))
     return Status(StatusCode::invalid_argument, "{0} is no element type", given.dtype);
-  if (given.memory == QUERN_MEMORY_CUDA && spaces == Spaces::host)
-    return Status(
-        StatusCode::unsupported,
-        "this call takes arrays in host memory; those of a device go through a plan and the calls whose names "
-        "end in _async");
   if (given.memory != QUERN_MEMORY_HOST && given.memory != QUERN_MEMORY_CUDA)
     return Status(StatusCode::invalid_argument, "{0} is no memory space", given.memory);
   if (given.rank > kMaxRank)
@@ -124,19 +121,20 @@ Status read_array(const quern_array* array, bool needs_data, Layout& layout, Spa
 
 Status PackedInput::open(const Layout& layout, std::uint64_t memory_limit) {
   view_ = {layout.data, layout.dtype, layout.shape};
-  if (layout.contiguous) return {};
+  if (layout.contiguous && !layout.on_device) return {};
   QUERN_RETURN_IF_ERROR(make_room(layout, memory_limit, copy_));
-  copy_elements<true>(layout, copy_.data());
   view_.data = copy_.data();
+  if (layout.on_device) return copy_from_device(layout.device, layout.data, copy_.data(), copy_.size());
+  copy_elements<true>(layout, copy_.data());
   return {};
 }
 
 Status PackedOutput::open(const Layout& layout, std::uint64_t memory_limit) {
   layout_ = layout;
   view_ = {layout.data, layout.dtype, layout.shape};
-  if (layout.contiguous) return {};
+  if (layout.contiguous && !layout.on_device) return {};
   for (std::size_t a = 0; a < layout.shape.rank(); ++a) {
-    if (layout.strides[a] == 0 && layout.shape[a] > 1)
+    if (!layout.contiguous && layout.strides[a] == 0 && layout.shape[a] > 1)
       return Status(StatusCode::invalid_argument, "stride 0 of axis {0}: decoded elements would overwrite each other",
                     static_cast<std::int64_t>(a));
   }
@@ -145,8 +143,10 @@ Status PackedOutput::open(const Layout& layout, std::uint64_t memory_limit) {
   return {};
 }
 
-void PackedOutput::deliver() {
+Status PackedOutput::deliver() {
+  if (layout_.on_device) return copy_to_device(layout_.device, copy_.data(), layout_.data, copy_.size());
   if (!layout_.contiguous) copy_elements<false>(layout_, copy_.data());
+  return {};
 }
 
 }  // namespace quern::capi

@@ -22,17 +22,14 @@ struct Layout {
   int device = 0;
 };
 
-/// Where a call takes arrays from.
-enum class Spaces { host, host_and_device };
-
 /// Checks type, rank, extents, strides and memory space. `needs_data`: data may be NULL only when there are no
 /// elements. Arrays on a device are contiguous.
-Status read_array(const quern_array* array, bool needs_data, Layout& layout, Spaces spaces = Spaces::host);
+Status read_array(const quern_array* array, bool needs_data, Layout& layout);
 
 /// An array to be read: the caller's memory, or a packed copy of it.
 class PackedInput {
  public:
-  /// Memory: a copy when the array is not contiguous, within `memory_limit`.
+  /// Memory: a copy when the array is not contiguous or lies on a device, within `memory_limit`. Waits for the device.
   Status open(const Layout& layout, std::uint64_t memory_limit);
   const ArrayView& view() const { return view_; }
   std::uint64_t copied_bytes() const { return copy_.size(); }
@@ -42,13 +39,13 @@ class PackedInput {
   ArrayView view_;
 };
 
-/// An array to be written: the caller's memory, or a packed copy that `deliver` spreads.
+/// An array to be written: the caller's memory, or a packed copy that `deliver` spreads or sends to its device.
 class PackedOutput {
  public:
   Status open(const Layout& layout, std::uint64_t memory_limit);
   const MutableArrayView& view() const { return view_; }
   std::uint64_t copied_bytes() const { return copy_.size(); }
-  void deliver();
+  Status deliver();
 
  private:
   Layout layout_;

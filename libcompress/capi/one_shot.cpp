@@ -63,8 +63,7 @@ Status decompress_box(quern_context& context, const void* stream, std::uint64_t 
   QUERN_ASSIGN_OR_RETURN(const auto decoder,
                          Decoder::open(source, builtin_codecs(), remaining(context.execution, output.copied_bytes())));
   QUERN_RETURN_IF_ERROR(decoder->region(box, output.view()));
-  output.deliver();
-  return {};
+  return output.deliver();
 }
 
 }  // namespace
@@ -98,8 +97,7 @@ Status decompress_array(quern_context& context, const void* stream, std::uint64_
   if (done.input_bytes != size)
     return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
                   static_cast<std::int64_t>(done.input_bytes), static_cast<std::int64_t>(size));
-  output.deliver();
-  return {};
+  return output.deliver();
 }
 
 }  // namespace quern::capi

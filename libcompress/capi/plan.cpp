@@ -32,7 +32,7 @@ static_assert(sizeof(quern_outcome) == sizeof(DeviceOutcome));
 
 Status make_plan(quern_context& context, const quern_params& params, const quern_array* array, quern_plan** out) {
   Layout layout;
-  QUERN_RETURN_IF_ERROR(read_array(array, false, layout, Spaces::host_and_device));
+  QUERN_RETURN_IF_ERROR(read_array(array, false, layout));
   const CompressOptions& options = params.options;
   QUERN_RETURN_IF_ERROR(options.bound.check(layout.dtype));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t bound,
@@ -55,7 +55,7 @@ Status make_plan(quern_context& context, const quern_params& params, const quern
 
 /// An array that the plan was made for.
 Status read_planned(const quern_plan& plan, const quern_array* array, Layout& layout) {
-  QUERN_RETURN_IF_ERROR(read_array(array, true, layout, Spaces::host_and_device));
+  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
   if (layout.dtype != plan.dtype || layout.shape != plan.shape)
     return Status(StatusCode::invalid_argument, "the array's type or extents are not those the plan was made for");
   if (layout.on_device != (plan.coder != nullptr) || layout.device != plan.device)
@@ -90,7 +90,7 @@ Status compress_planned(quern_context& context, const quern_plan& plan, const qu
 Status decompress_queued(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,
                          void* workspace, std::uint64_t workspace_bytes, void* queue) {
   Layout layout;
-  QUERN_RETURN_IF_ERROR(read_array(array, true, layout, Spaces::host_and_device));
+  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
   if (!layout.on_device) {
     QUERN_RETURN_IF_ERROR(check_queue(queue));
     return decompress_array(context, stream, size, array);
@@ -150,7 +150,7 @@ quern_status quern_decompress_workspace(const quern_array* array, uint64_t* byte
   return guarded(thread_error(), [&]() -> Status {
     if (bytes == nullptr) return null_argument("quern_decompress_workspace: the place for the size is NULL");
     quern::capi::Layout layout;
-    QUERN_RETURN_IF_ERROR(quern::capi::read_array(array, false, layout, quern::capi::Spaces::host_and_device));
+    QUERN_RETURN_IF_ERROR(quern::capi::read_array(array, false, layout));
     *bytes = 0;
     if (!layout.on_device) return {};
     QUERN_ASSIGN_OR_RETURN(const auto coder, quern::device_decompressor(layout.device, layout.dtype, layout.shape));

@@ -82,6 +82,48 @@ TEST_F(DevicePlan, OneArray_BytesOfTheHostAndBack) {
   EXPECT_EQ(values.get(), back);
 }
 
+TEST_F(DevicePlan, OneShotCalls_TakeArraysOfTheDevice) {
+  for (const char* settings : {"rel=1e-4 codec=lorenzo", "rel=1e-3", "psnr=60 codec=stencil"}) {
+    SCOPED_TRACE(settings);
+    const ParamsHandle params = make_params(settings);
+    std::vector<float> host_values = wave(0);
+    const auto expected = compressed(context_.get(), params.get(), make_array(QUERN_F32, {30, 50}, host_values.data()));
+    DeviceBuffer<float> values(wave(0));
+    quern_array array = on_device(values.data());
+    const auto stream = compressed(context_.get(), params.get(), array);
+    EXPECT_EQ(stream, expected);
+
+    std::vector<float> back(kElems);
+    quern_array host = make_array(QUERN_F32, {30, 50}, back.data());
+    ASSERT_EQ(quern_decompress(context_.get(), stream.data(), stream.size(), &host), QUERN_OK);
+    values.put(std::vector<float>(kElems, 7));
+    ASSERT_EQ(quern_decompress(context_.get(), stream.data(), stream.size(), &array), QUERN_OK)
+        << quern_last_error(context_.get());
+    EXPECT_EQ(values.get(), back);
+
+    const std::uint64_t begin[2] = {3, 10}, end[2] = {9, 31};
+    DeviceBuffer<float> part(6 * 21);
+    quern_array box = make_array(QUERN_F32, {6, 21}, part.data());
+    box.memory = QUERN_MEMORY_CUDA;
+    ASSERT_EQ(quern_decompress_region(context_.get(), stream.data(), stream.size(), begin, end, &box), QUERN_OK);
+    EXPECT_EQ(part.get()[0], back[3 * 50 + 10]);
+    EXPECT_EQ(part.get()[6 * 21 - 1], back[8 * 50 + 30]);
+
+    quern_quality same = QUERN_QUALITY_INIT;
+    ASSERT_EQ(quern_compare(context_.get(), params.get(), &host, &array, &same), QUERN_OK)
+        << quern_last_error(context_.get());
+    EXPECT_EQ(same.max_error, 0);
+  }
+  quern_array elsewhere = on_device(nullptr);
+  float one = 1;
+  elsewhere.data = &one;
+  elsewhere.device = 7;
+  std::uint64_t size = 0;
+  std::uint8_t room[64];
+  EXPECT_EQ(quern_compress(context_.get(), make_params(kSettings).get(), &elsewhere, room, 64, &size, nullptr),
+            QUERN_ERROR_DEVICE_UNAVAILABLE);
+}
+
 TEST_F(DevicePlan, Batch_StreamsOfTheHostAndBack) {
   constexpr std::uint32_t kCount = 5;
   std::vector<std::unique_ptr<DeviceBuffer<float>>> values;

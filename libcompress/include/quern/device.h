@@ -49,4 +49,9 @@ Result<Vector<DeviceInfo>> cuda_devices();
 /// host memory, page-locked buffers. Fails with `device_unavailable` and `device_error`.
 Result<std::unique_ptr<Device>> open_cuda_device(int ordinal);
 
+/// Copies between the memory of device `ordinal` and the host's, after what the device's default stream waits for, and
+/// wait until they are done. The current device is as before.
+Status copy_from_device(int ordinal, const void* device, void* host, std::uint64_t bytes);
+Status copy_to_device(int ordinal, const void* host, void* device, std::uint64_t bytes);
+
 }  // namespace quern

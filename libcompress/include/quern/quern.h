@@ -8,8 +8,10 @@
  *            No function prints, exits, aborts on input, changes global state or lets a C++ exception out.
  * Arrays.    Shapes are in elements, slowest axis first, rank 0 (one element) to 8. Strides are in elements and may be
  *            negative; all zero means contiguous C order. Other layouts are packed into a copy first (counted
- *            against memory_limit); Fortran programs reverse the extents and copy nothing. Data are host memory, for
- *            calls on plans also a CUDA device's, aligned as their element type, and never owned by the library.
+ *            against memory_limit); Fortran programs reverse the extents and copy nothing. Data are in host memory or
+ *            a CUDA device's, aligned as their element type, and never owned by the library. Of arrays on a device,
+ *            one-shot calls make a copy on the host (counted too), after what the device's default stream waits for;
+ *            calls on plans work where they lie.
  * Streams.   Bytes that describe themselves: type, shape, bound and codec are inside, every part has a checksum.
  *            Output depends on the data and the parameters alone: not on threads, memory limits or instruction set.
  *            Any bytes may be given to a reading function: it succeeds or returns a status.
