@@ -15,5 +15,7 @@ void bench_mask(Session& session, const BenchArray& array);
 /// Whole calls on an array in device memory, as queued and as a graph: under a relative bound, with its range given and
 /// not, under an absolute one, and back.
 void bench_arrays(Session& session, const BenchArray& array);
+/// Slabs of the array, 1 MiB each at most, in one call each way.
+void bench_batches(Session& session, const BenchArray& array);
 
 }  // namespace quern::bench

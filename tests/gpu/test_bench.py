@@ -17,6 +17,7 @@ SUBJECT_STEPS = {
     "bound_check": {"check"},
     "mask": {"scan_and_list", "encode_and_fill", "decode"},
     "arrays": {"compress_relative", "compress_relative_given_range", "compress_absolute", "decompress"},
+    "batches": {"compress", "decompress"},
 }
 
 
@@ -80,7 +81,7 @@ class Bench(unittest.TestCase):
         for where, steps in seen.items():
             self.assertEqual(steps, wanted, where)
         checks = self.of(records, "check")
-        for subject in ("range", "lorenzo", "mask", "arrays"):
+        for subject in ("range", "lorenzo", "mask", "arrays", "batches"):
             self.assertEqual(sum(c["subject"] == subject for c in checks), len(arrays))
         for check in checks:
             if check["subject"] == "range":
@@ -93,6 +94,9 @@ class Bench(unittest.TestCase):
                 self.assertGreater(check["largest_error"], 0.5 * check["bound"])
             elif check["subject"] == "arrays":
                 self.assertEqual((check["all_decoded"], check["violations"]), (True, 0))
+            elif check["subject"] == "batches":
+                self.assertEqual((check["all_decoded"], check["violations"]), (True, 0))
+                self.assertGreaterEqual(check["arrays"], 4)
             else:
                 self.assertEqual((check["damaged_masks"], check["wrong_cells"]), (0, 0))
                 self.assertGreater(check["masked_share"], 0.05)
