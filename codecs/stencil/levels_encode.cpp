@@ -224,7 +224,7 @@ class LevelsWriter {
 
   void choose(unsigned level, const CodePlaces& places, std::size_t parity_class, bool later) {
     choose_predictor(grid(), ClassRows(grid(), parity_class, later), places, targets(level),
-                     memory_.predictor.list(later, parity_class), *spec_.kernels, model_);
+                     memory_.predictor.list(later, parity_class), *spec_.kernels, fit_room_, model_);
     memory_.predictor.forget(later, parity_class);
   }
 
@@ -493,6 +493,7 @@ class LevelsWriter {
   LevelsModel model_;
   LevelCounts counts_{};
   Vector<ContextSamples> samples_;
+  FitRoom fit_room_;
   Vector<std::pair<std::uint64_t, Bits>> exceptions_;
   std::array<Vector<kernels::RansEncodeEntry>, kLevels> entries_;
   std::array<const kernels::RansEncodeEntry*, kLevels> tables_{};

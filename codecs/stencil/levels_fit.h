@@ -66,11 +66,17 @@ class CodePlaces {
   std::array<std::size_t, kParityClasses> columns_{};
 };
 
+/// Memory that fits of one chunk share, one after the other.
+struct FitRoom {
+  Vector<double> blocks;
+  Vector<std::uint32_t> filled;  ///< samples of each block
+};
+
 /// Chooses the predictor of a class from candidates, on points sampled from the open level's values as they are now.
 /// Scalar binary64 in a fixed order, costs in integers.
 void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
-                      LevelsModel& model);
+                      FitRoom& room, LevelsModel& model);
 
 /// Samples of the contexts of one class; of several levels.
 struct ContextSamples {
