@@ -95,7 +95,8 @@ void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t f
   });
 }
 
-void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const std::int64_t* predicted,
+template <class Prediction>
+void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const Prediction* predicted,
                     unsigned fraction_bits, std::uint32_t* out) {
   const LevelAxes& axes = grid.axes();
   const std::size_t columns = grid.view(row.parity_class).extents[axes.rank - 1];
@@ -147,7 +148,8 @@ ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const C
   }
 }
 
-void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const std::int64_t* predicted,
+template <class Prediction>
+void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const Prediction* predicted,
                   unsigned fraction_bits, const kernels::StencilKernels& kernels, ContextRoom& room) {
   const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
   const bool inside = grid.inside(row.index);
@@ -178,5 +180,12 @@ void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPla
   if (!spread) return;
   for (std::size_t x = 0; x < columns; ++x) room.sums[x] += room.spread[x] >> kSpreadBits;
 }
+
+template void feature_spread(const LevelGrid&, const ContextRow&, std::size_t, const double*, unsigned,
+                             std::uint32_t*);
+template void context_sums(const LevelGrid&, const ContextRow&, const ContextPlan&, const double*, unsigned,
+                           const kernels::StencilKernels&, ContextRoom&);
+template void context_sums(const LevelGrid&, const ContextRow&, const ContextPlan&, const std::int64_t*, unsigned,
+                           const kernels::StencilKernels&, ContextRoom&);
 
 }  // namespace quern::codec::stencil

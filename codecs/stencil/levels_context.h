@@ -57,7 +57,8 @@ struct ContextRow {
 void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
                      MagnitudeSources& out);
 /// Values of a feature of differences, each at most kMaxSpread; `predicted` in units of step / 2^fraction_bits.
-void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const std::int64_t* predicted,
+template <class Prediction>
+void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const Prediction* predicted,
                     unsigned fraction_bits, std::uint32_t* out);
 
 /// Contexts of one class: its features with a weight, resolved for rows away from the border.
@@ -76,8 +77,9 @@ struct ContextRoom {
   std::uint32_t* spread = nullptr;
   std::uint32_t* sums = nullptr;  ///< the result
 };
-/// Context sums of a row.
-void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const std::int64_t* predicted,
+/// Context sums of a row. Predictions are integers, as such (a decoder's) or in binary64 (an encoder's).
+template <class Prediction>
+void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const Prediction* predicted,
                   unsigned fraction_bits, const kernels::StencilKernels& kernels, ContextRoom& room);
 
 }  // namespace quern::codec::stencil

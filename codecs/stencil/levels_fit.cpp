@@ -16,11 +16,11 @@ namespace {
 using kernels::kSampleBlock;
 
 // Of a class one point in so many is a sample, but there are no fewer and no more than these.
-constexpr std::size_t kPointsPerSample = 8;
+constexpr std::size_t kPointsPerSample = 4;
 constexpr std::size_t kLeastSamples = 1536;  // for its predictor
-constexpr std::size_t kMostSamples = 4096;
+constexpr std::size_t kMostSamples = 6144;
 constexpr std::size_t kLeastContextSamples = 1024;  // for its contexts
-constexpr std::size_t kMostContextSamples = 2048;
+constexpr std::size_t kMostContextSamples = 3072;
 constexpr std::size_t kShortest = 16;          // rows shorter than this count as this
 constexpr std::size_t kMinSamplesPerGroup = 6;
 constexpr std::size_t kRounds = 2;  // of reweighting
@@ -30,6 +30,11 @@ constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted
 
 std::size_t samples_of(const ClassRows& rows, std::size_t least, std::size_t most) {
   return std::clamp(rows.rows * rows.columns / kPointsPerSample, least, most);
+}
+
+/// A place below `places` for a row: the fractional part of a multiple of the golden ratio.
+std::uint64_t scattered_place(std::uint64_t places, std::uint64_t row) {
+  return places * (row * UINT64_C(0x9E3779B97F4A7C15) >> 32) >> 32;
 }
 
 /// Columns of a row that are looked at, at most kSampleBlock.
@@ -46,6 +51,37 @@ void for_sampled_rows(const ClassRows& rows, std::size_t samples, const Visit& v
   for (std::size_t i = 0; i < wanted; ++i)
     visit(rows.first + static_cast<std::size_t>(scattered_sample(rows.rows, wanted, i)));
 }
+
+/// Which columns of a row are samples: side by side, without special ones.
+struct SampledColumns {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  bool gaps = false;
+  std::array<std::uint32_t, kSampleBlock> listed;  // NOLINT: set when there are gaps
+
+  /// `special` of the row; null: none.
+  SampledColumns(const ClassRows& rows, std::size_t row, const std::uint8_t* special) : count(sampled_columns(rows)) {
+    if (count < rows.columns) first = static_cast<std::size_t>(scattered_place(rows.columns - count + 1, row));
+    if (special == nullptr || std::find_if(special + first, special + first + count,
+                                           [](std::uint8_t s) { return s != 0; }) == special + first + count)
+      return;
+    gaps = true;
+    const std::size_t end = first + count;
+    count = 0;
+    for (std::size_t x = first; x < end; ++x)
+      if (special[x] == 0) listed[count++] = static_cast<std::uint32_t>(x);
+  }
+
+  /// Calls visit(sample, value) for the columns of a row of values.
+  template <class Value, class Visit>
+  void each(const Value* row, const Visit& visit) const {
+    if (gaps) {
+      for (std::size_t s = 0; s < count; ++s) visit(s, row[listed[s]]);
+    } else {
+      for (std::size_t s = 0; s < count; ++s) visit(s, row[first + s]);
+    }
+  }
+};
 
 class PredictorFit {
  public:
@@ -98,24 +134,25 @@ class PredictorFit {
   /// target's difference to it. Samples from `filled` on are 0.
   double* block(std::size_t b) { return room_.blocks.data() + b * block_elems_; }
 
+  /// Rows share a block where they fit.
   void gather() {
     const double unit = std::ldexp(1.0, -static_cast<int>(model_.values.fraction_bits));
     const std::size_t width = list_.count;
     const std::size_t count = sampled_columns(rows_);
     const std::size_t wanted = samples_of(rows_, kLeastSamples, kMostSamples);
-    const std::size_t needed = sampled_rows(rows_, wanted) * block_elems_;
+    const std::size_t fitting = kSampleBlock / count;  // rows in a block, at least
+    const std::size_t needed = (sampled_rows(rows_, wanted) + fitting - 1) / fitting * block_elems_;
     if (room_.blocks.size() < needed) room_.blocks.resize(needed);
     room_.filled.clear();
     for_sampled_rows(rows_, wanted, [&](std::size_t row) {
       const RowIndex index = grid_.index_of(rows_.parity_class, row);
       const std::size_t code = places_.of(rows_.parity_class, row);
-      double* const to = block(room_.filled.size());
-      std::array<std::size_t, kSampleBlock> columns{};
-      std::uint32_t filled = 0;
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t x = count == rows_.columns ? i : scattered_sample(rows_.columns, count, i);
-        if (targets_.special == nullptr || targets_.special[code + x] == 0) columns[filled++] = x;
+      const SampledColumns columns(rows_, row, targets_.special == nullptr ? nullptr : targets_.special + code);
+      if (room_.filled.empty() || room_.filled.back() + columns.count > kSampleBlock) {
+        room_.filled.push_back(0);
+        std::fill_n(block(room_.filled.size() - 1), block_elems_, 0.0);
       }
+      double* const to = block(room_.filled.size() - 1) + room_.filled.back();
       for (std::size_t g = 0; g < width; ++g) {
         GroupList one;
         one.groups[0] = list_.groups[g];
@@ -125,19 +162,17 @@ class PredictorFit {
         grid_.value_sources(rows_.parity_class, index, one, weight, sources_);
         double* const feature = to + g * kSampleBlock;
         const double scale = unit / taps_[g];
-        for (std::size_t s = 0; s < kSampleBlock; ++s) feature[s] = 0;
         for (std::size_t t = 0; t < sources_.count; ++t) {
-          const double* const from = sources_.rows[t];
           const double tap_weight = sources_.weights[t];
-          for (std::size_t s = 0; s < filled; ++s) feature[s] += tap_weight * from[columns[s]];
+          columns.each(sources_.rows[t], [&](std::size_t s, double v) { feature[s] += tap_weight * v; });
         }
-        for (std::size_t s = 0; s < kSampleBlock; ++s) feature[s] = feature[s] * scale - (g == 0 ? 0 : to[s]);
+        for (std::size_t s = 0; s < columns.count; ++s) feature[s] = feature[s] * scale - (g == 0 ? 0 : to[s]);
       }
       double* const target = to + width * kSampleBlock;
-      for (std::size_t s = 0; s < kSampleBlock; ++s)
-        target[s] = s < filled ? static_cast<double>(targets_.targets[code + columns[s]]) * unit - to[s] : 0;
-      room_.filled.push_back(filled);
-      samples_ += filled;
+      columns.each(targets_.targets + code,
+                   [&](std::size_t s, std::int64_t v) { target[s] = static_cast<double>(v) * unit - to[s]; });
+      room_.filled.back() += static_cast<std::uint32_t>(columns.count);
+      samples_ += columns.count;
     });
   }
 
@@ -276,44 +311,43 @@ void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePl
 }
 
 void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
-                         const LevelTargets& targets, RowPredictor& predictor, const LevelsModel& model,
-                         const kernels::StencilKernels& kernels, std::uint32_t* room, ContextSamples& samples) {
+                         const LevelTargets& targets, const LevelsModel& model, const SampleRoom& room,
+                         ContextSamples& samples) {
   if (rows.rows == 0) return;
   const FeatureList features(grid.axes(), grid.level(), rows.parity_class, rows.later);
   MagnitudeSources sources;
-  const std::size_t count = sampled_columns(rows);
   for_sampled_rows(rows, samples_of(rows, kLeastContextSamples, kMostContextSamples), [&](std::size_t row) {
     ContextRow place{rows.parity_class, grid.index_of(rows.parity_class, row), grid.level(), rows.later};
     const std::size_t code = places.of(rows.parity_class, row);
-    const std::int64_t* const predicted = predictor.predict(grid, place, rows.columns, model, kernels);
-    samples.blocks.emplace_back();
-    auto& block = samples.blocks.back();
-    block.fill(0);
-    std::array<std::size_t, kSampleBlock> columns{};
-    std::uint32_t filled = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t x = count == rows.columns ? i : scattered_sample(rows.columns, count, i);
-      if (targets.special == nullptr || targets.special[code + x] == 0) columns[filled++] = x;
+    predictions_of(grid.value_row(rows.parity_class, place.index, {}), targets.codes + code, rows.columns,
+                   model.values.fraction_bits, room.predicted);
+    const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
+    if (samples.filled.empty() || samples.filled.back() + columns.count > kSampleBlock) {
+      samples.filled.push_back(0);
+      samples.blocks.emplace_back();
+      samples.blocks.back().fill(0);
     }
+    float* const block = samples.blocks.back().data() + samples.filled.back();
     for (std::size_t i = 0; i < features.count; ++i) {
       const std::size_t f = features.list[i];
-      float* const to = block.data() + f * kSampleBlock;
+      float* const to = block + f * kSampleBlock;
       if (!counts_magnitudes(f)) {
-        feature_spread(grid, place, f, predicted, model.values.fraction_bits, room);
-        for (std::size_t s = 0; s < filled; ++s) to[s] = static_cast<float>(room[columns[s]]) * 0x1p-6f;
+        feature_spread(grid, place, f, room.predicted, model.values.fraction_bits, room.spread);
+        columns.each(room.spread, [&](std::size_t s, std::uint32_t v) { to[s] = static_cast<float>(v) * 0x1p-6f; });
         continue;
       }
       sources.count = 0;
       feature_sources(grid, place, f, 1, sources);
       for (std::size_t t = 0; t < sources.count; ++t)
-        for (std::size_t s = 0; s < filled; ++s) to[s] += static_cast<float>(sources.rows[t][columns[s]]);
+        columns.each(sources.rows[t],
+                     [&](std::size_t s, std::uint32_t v) { to[s] += static_cast<float>(static_cast<std::int32_t>(v)); });
     }
     const std::uint32_t* const own = grid.magnitude_row(rows.parity_class, place.index, {});
-    for (std::size_t s = 0; s < filled; ++s) {
+    columns.each(own, [&](std::size_t s, std::uint32_t v) {
       block[kFeatures * kSampleBlock + s] = 1;
-      block[(kFeatures + 1) * kSampleBlock + s] = static_cast<float>(own[columns[s]]);
-    }
-    samples.filled.push_back(filled);
+      block[(kFeatures + 1) * kSampleBlock + s] = static_cast<float>(static_cast<std::int32_t>(v));
+    });
+    samples.filled.back() += static_cast<std::uint32_t>(columns.count);
   });
 }
 

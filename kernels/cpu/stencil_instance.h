@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "kernels/core/residual_tokens.h"
 #include "kernels/cpu/stencil.h"
 
 namespace quern::kernels {
@@ -30,22 +31,87 @@ struct StencilInstance {
     std::memcpy(out, &integers, sizeof(integers));
   }
 
+  [[gnu::always_inline]] static void weigh_block(const double* const* sources, const double* weights, std::size_t taps,
+                                                 std::size_t x, Doubles& low, Doubles& high) {
+    low = Doubles{};
+    high = Doubles{};
+    for (std::size_t t = 0; t < taps; ++t) {
+      Doubles first;
+      Doubles second;
+      load(sources[t] + x, first);
+      load(sources[t] + x + 8, second);
+      low += weights[t] * first;
+      high += weights[t] * second;
+    }
+  }
+
   static void tap_sums(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
                        std::int64_t* out) {
     for (std::size_t x = 0; x < count; x += kStencilBlock) {
-      Doubles low = {};
-      Doubles high = {};
-      for (std::size_t t = 0; t < taps; ++t) {
-        Doubles first;
-        Doubles second;
-        load(sources[t] + x, first);
-        load(sources[t] + x + 8, second);
-        low += weights[t] * first;
-        high += weights[t] * second;
-      }
+      Doubles low;
+      Doubles high;
+      weigh_block(sources, weights, taps, x, low, high);
       store_integers(low, out + x);
       store_integers(high, out + x + 8);
     }
+  }
+
+  /// Eight columns of code_row, from column `x` of the targets to place `to` of the results.
+  [[gnu::always_inline]] static void code_half(const Doubles& sums, const CodedRowBuffers& row, std::size_t x,
+                                               std::size_t to, double* values, std::uint32_t* magnitudes,
+                                               std::int32_t* codes) {
+    using Integers = std::int64_t __attribute__((vector_size(64)));
+    using Codes = std::int32_t __attribute__((vector_size(32)));
+    constexpr double kMagic = 0x1.8p52;
+    std::int64_t sum_room[8];
+    store_integers(sums, sum_room);
+    Integers predicted;
+    load(sum_room, predicted);
+    predicted = (predicted + (std::int64_t{1} << (row.weight_bits - 1))) >> static_cast<int>(row.weight_bits);
+    Integers code;
+    load(row.targets + x, code);
+    code = (code - predicted + ((std::int64_t{1} << row.fraction_bits) >> 1)) >> static_cast<int>(row.fraction_bits);
+    const Integers most = Integers{} + row.most;
+    code = code > most ? most : code;
+    code = code < -most ? -most : code;
+    const Integers value = predicted + (code << static_cast<int>(row.fraction_bits));
+    const Integers shifted = value + std::bit_cast<std::int64_t>(kMagic);
+    Doubles real;
+    load(&shifted, real);
+    real -= kMagic;
+    std::memcpy(values + to, &real, sizeof(real));
+    const Codes narrow = __builtin_convertvector(code, Codes);
+    std::memcpy(codes + to, &narrow, sizeof(narrow));
+    const Integers largest = Integers{} + row.most_magnitude;
+    Integers magnitude = code < 0 ? -code : code;
+    magnitude = magnitude > largest ? largest : magnitude;
+    const Codes narrow_magnitude = __builtin_convertvector(magnitude, Codes);
+    std::memcpy(magnitudes + to, &narrow_magnitude, sizeof(narrow_magnitude));
+  }
+
+  static void code_row(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
+                       const CodedRowBuffers& row) {
+    std::size_t x = 0;
+    for (; x + kStencilBlock <= count; x += kStencilBlock) {
+      Doubles low;
+      Doubles high;
+      weigh_block(sources, weights, taps, x, low, high);
+      code_half(low, row, x, x, row.values, row.magnitudes, row.codes);
+      code_half(high, row, x + 8, x + 8, row.values, row.magnitudes, row.codes);
+    }
+    if (x == count) return;
+    // What lies behind the row is not to be written to.
+    double values[kStencilBlock];
+    std::uint32_t magnitudes[kStencilBlock];
+    std::int32_t codes[kStencilBlock];
+    Doubles low;
+    Doubles high;
+    weigh_block(sources, weights, taps, x, low, high);
+    code_half(low, row, x, 0, values, magnitudes, codes);
+    code_half(high, row, x + 8, 8, values, magnitudes, codes);
+    std::memcpy(row.values + x, values, (count - x) * sizeof(double));
+    std::memcpy(row.magnitudes + x, magnitudes, (count - x) * sizeof(std::uint32_t));
+    std::memcpy(row.codes + x, codes, (count - x) * sizeof(std::int32_t));
   }
 
   static void context_sums(const std::uint32_t* const* sources, const std::uint32_t* weights, std::size_t taps,
@@ -58,6 +124,47 @@ struct StencilInstance {
         sum += weights[t] * source;
       }
       std::memcpy(out + x, &sum, sizeof(sum));
+    }
+  }
+
+  static void units(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out) {
+    constexpr double kMost = 0x1p44;
+    constexpr double kMagic = 0x1.8p52;
+    for (std::size_t x = 0; x < count; ++x) {
+      const double v = (originals[x] - base) * inverse;
+      const double inside = v > -kMost && v < kMost ? v : 0;
+      out[x] = std::bit_cast<std::int64_t>(inside + kMagic) - std::bit_cast<std::int64_t>(kMagic);
+    }
+  }
+
+  template <bool Single>
+  [[gnu::always_inline]] static bool all_near_as(const double* originals, const double* values, std::size_t count,
+                                                 double unit, double base, double strict) {
+    std::int64_t missed = 0;
+    for (std::size_t x = 0; x < count; ++x) {
+      double back = values[x] * unit + base;
+      if constexpr (Single) back = static_cast<double>(static_cast<float>(back));
+      const double v = originals[x];
+      const double difference = v > back ? v - back : back - v;
+      const std::int64_t far = difference < strict ? 0 : 1;
+      const std::int64_t zero = v == 0 ? 1 : 0;
+      missed |= far | zero;
+    }
+    return missed == 0;
+  }
+  static bool all_near(const double* originals, const double* values, std::size_t count, double unit, double base,
+                       double strict, bool single) {
+    return single ? all_near_as<true>(originals, values, count, unit, base, strict)
+                  : all_near_as<false>(originals, values, count, unit, base, strict);
+  }
+
+  static void symbols(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out) {
+    for (std::size_t x = 0; x < count; ++x) {
+      const std::uint32_t sum = sums[x] > 2 ? sums[x] : 2;
+      const std::uint32_t leading = 31 - static_cast<std::uint32_t>(__builtin_clz(sum));
+      const std::uint32_t level = 2 * leading + (sum >> (leading - 1) & 1);
+      const auto magnitude = static_cast<std::uint32_t>(codes[x] < 0 ? -codes[x] : codes[x]);
+      out[x] = static_cast<std::uint16_t>(level * kTokenPlaces + token_of(magnitude));
     }
   }
 
@@ -113,7 +220,8 @@ struct StencilInstance {
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums, &context_sums, &sample_rows, &normal_sums};
+  static constexpr StencilKernels kKernels{&tap_sums, &code_row,    &context_sums, &units,
+                                           &all_near, &symbols, &sample_rows, &normal_sums};
 };
 
 }  // namespace quern::kernels
