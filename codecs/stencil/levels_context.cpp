@@ -181,8 +181,7 @@ void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPla
   for (std::size_t x = 0; x < columns; ++x) room.sums[x] += room.spread[x] >> kSpreadBits;
 }
 
-template void feature_spread(const LevelGrid&, const ContextRow&, std::size_t, const double*, unsigned,
-                             std::uint32_t*);
+template void feature_spread(const LevelGrid&, const ContextRow&, std::size_t, const double*, unsigned, std::uint32_t*);
 template void context_sums(const LevelGrid&, const ContextRow&, const ContextPlan&, const double*, unsigned,
                            const kernels::StencilKernels&, ContextRoom&);
 template void context_sums(const LevelGrid&, const ContextRow&, const ContextPlan&, const std::int64_t*, unsigned,

@@ -74,6 +74,7 @@ struct DecodeRow {
   const std::uint32_t* contexts = nullptr;
   const std::uint8_t* special = nullptr;
   std::size_t special_step = 1;
+  std::int64_t quantum = 1;
   double* values = nullptr;
   std::uint32_t* magnitudes = nullptr;
 };
@@ -92,7 +93,7 @@ void decode_row(const DecodeRow& row, const ChunkModel& model, const TokenTable*
       const std::int64_t code =
           take_residual(lanes.sources[(linear + x) & lanes.mask], *tables[level_of(row.contexts[x])]);
       value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +
-                                        (static_cast<std::uint64_t>(code) << model.fraction_bits));
+                                        static_cast<std::uint64_t>(code) * static_cast<std::uint64_t>(row.quantum));
       magnitude = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
     }
     row.magnitudes[x] = magnitude;
@@ -209,6 +210,7 @@ class LevelsReader {
       DecodeRow work;
       work.predicted = memory_.predictor.predict(grid, row.place, row.columns, model_, *spec_.kernels);
       work.contexts = memory_.predictor.contexts(grid, row.place, work.predicted, model_, *spec_.kernels);
+      work.quantum = model_.quantum(level);
       work.values = grid.values(c, row.row);
       work.magnitudes = grid.magnitudes(c, row.row);
       if (out_.special != nullptr) {

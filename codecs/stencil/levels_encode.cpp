@@ -66,6 +66,7 @@ class LevelsWriter {
                EncodeMemory& memory)
       : spec_(spec), in_(in), view_(view), memory_(memory), top_(view.axes.top()) {
     model_.values = format;
+    model_.tightening = spec.tightening;
     model_.predictors = memory.predictors;
     std::fill_n(memory.predictors, LevelsModel::predictor_count(view.axes), Predictor{});
     samples_.resize(2 * kParityClasses);
@@ -248,12 +249,13 @@ class LevelsWriter {
   void code_planes(unsigned level) {
     const CodePlaces places(grid());
     const CodedClasses classes(axes(), level);
-    const std::int64_t half = (std::int64_t{1} << model_.values.fraction_bits) >> 1;
-    const std::int64_t low_bits = (std::int64_t{1} << model_.values.fraction_bits) - 1;
+    const auto quantum = static_cast<double>(model_.quantum(level));
+    const double inverse = 1 / quantum;
     for_coded_rows(grid(), [&](const CodedRow& row) {
       double* const values = grid().values(row.place.parity_class, row.row);
       const std::int64_t* const from = memory_.targets + first_[level] + row.code;
-      for (std::size_t x = 0; x < row.columns; ++x) values[x] = static_cast<double>((from[x] + half) & ~low_bits);
+      for (std::size_t x = 0; x < row.columns; ++x)
+        values[x] = nearest(static_cast<double>(from[x]) * inverse) * quantum;
       grid().finish_row(row.place.parity_class, row.row);
       return true;
     });
@@ -311,15 +313,15 @@ class LevelsWriter {
   void run_row(unsigned level, const CodedRow& row) {
     constexpr std::int64_t kMost = kernels::kMaxMagnitude;
     const std::size_t c = row.place.parity_class;
-    const unsigned fraction_bits = model_.values.fraction_bits;
-    const std::int64_t half = (std::int64_t{1} << fraction_bits) >> 1;
+    const std::int64_t quantum = model_.quantum(level);
+    const double inverse = 1 / static_cast<double>(quantum);
     const std::size_t at = first_[level] + row.code;
     const std::int64_t* const wanted = memory_.targets + at;
     double* const values = grid().values(c, row.row);
     std::uint32_t* const magnitudes = grid().magnitudes(c, row.row);
     if (in_.special == nullptr) {
       memory_.predictor.code(grid(), row.place, row.columns, model_, *spec_.kernels,
-                             {wanted, model_.values.weight_bits, fraction_bits, kMost, kMaxContextMagnitude, values,
+                             {wanted, model_.values.weight_bits, quantum, kMost, kMaxContextMagnitude, values,
                               magnitudes, memory_.codes + at});
       return grid().finish_row(c, row.row);
     }
@@ -332,8 +334,9 @@ class LevelsWriter {
       if (special[x] != 0) {
         value = std::clamp(predicted[x], model_.values.low, model_.values.high);
       } else {
-        code = std::clamp((wanted[x] - predicted[x] + half) >> fraction_bits, -kMost, kMost);
-        value = predicted[x] + code * (std::int64_t{1} << fraction_bits);
+        code = std::clamp(static_cast<std::int64_t>(nearest(static_cast<double>(wanted[x] - predicted[x]) * inverse)),
+                          -kMost, kMost);
+        value = predicted[x] + code * quantum;
       }
       memory_.codes[at + x] = static_cast<std::int32_t>(code);
       magnitudes[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
@@ -382,7 +385,7 @@ class LevelsWriter {
       const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
       const std::int32_t* const codes = memory_.codes + at;
       const double* const values = grid().values(row.place.parity_class, row.row);
-      predictions_of(values, codes, row.columns, model_.values.fraction_bits, memory_.predicted);
+      predictions_of(values, codes, row.columns, model_.quantum(level), memory_.predicted);
       note_symbols(
           special,
           memory_.predictor.contexts(grid(), row.place, std::as_const(memory_.predicted), model_, *spec_.kernels),
@@ -415,7 +418,8 @@ class LevelsWriter {
     }
   }
 
-  /// `from`: elements of the row, `step` apart; the first is number `index` of the chunk, the others `dense_step` apart.
+  /// `from`: elements of the row, `step` apart; the first is number `index` of the chunk, the others `dense_step`
+  /// apart.
   void note_exceptions(const Bits* from, std::size_t step, const std::uint8_t* special, const double* values,
                        std::size_t columns, std::size_t index, std::size_t dense_step) {
     constexpr std::size_t kBlock = 64;

@@ -21,7 +21,7 @@ constexpr std::size_t kLeastSamples = 1536;  // for its predictor
 constexpr std::size_t kMostSamples = 6144;
 constexpr std::size_t kLeastContextSamples = 1024;  // for its contexts
 constexpr std::size_t kMostContextSamples = 3072;
-constexpr std::size_t kShortest = 16;          // rows shorter than this count as this
+constexpr std::size_t kShortest = 16;  // rows shorter than this count as this
 constexpr std::size_t kMinSamplesPerGroup = 6;
 constexpr std::size_t kRounds = 2;  // of reweighting
 constexpr std::size_t kContextRounds = 3;
@@ -136,7 +136,7 @@ class PredictorFit {
 
   /// Rows share a block where they fit.
   void gather() {
-    const double unit = std::ldexp(1.0, -static_cast<int>(model_.values.fraction_bits));
+    const double unit = 1 / static_cast<double>(model_.quantum(grid_.level()));
     const std::size_t width = list_.count;
     const std::size_t count = sampled_columns(rows_);
     const std::size_t wanted = samples_of(rows_, kLeastSamples, kMostSamples);
@@ -320,7 +320,7 @@ void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const Cod
     ContextRow place{rows.parity_class, grid.index_of(rows.parity_class, row), grid.level(), rows.later};
     const std::size_t code = places.of(rows.parity_class, row);
     predictions_of(grid.value_row(rows.parity_class, place.index, {}), targets.codes + code, rows.columns,
-                   model.values.fraction_bits, room.predicted);
+                   model.quantum(grid.level()), room.predicted);
     const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
     if (samples.filled.empty() || samples.filled.back() + columns.count > kSampleBlock) {
       samples.filled.push_back(0);
@@ -339,8 +339,9 @@ void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const Cod
       sources.count = 0;
       feature_sources(grid, place, f, 1, sources);
       for (std::size_t t = 0; t < sources.count; ++t)
-        columns.each(sources.rows[t],
-                     [&](std::size_t s, std::uint32_t v) { to[s] += static_cast<float>(static_cast<std::int32_t>(v)); });
+        columns.each(sources.rows[t], [&](std::size_t s, std::uint32_t v) {
+          to[s] += static_cast<float>(static_cast<std::int32_t>(v));
+        });
     }
     const std::uint32_t* const own = grid.magnitude_row(rows.parity_class, place.index, {});
     columns.each(own, [&](std::size_t s, std::uint32_t v) {

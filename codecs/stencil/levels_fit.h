@@ -21,9 +21,9 @@ struct LevelTargets {
 };
 
 /// What ordinary elements of a row that is coded were predicted as, in binary64.
-inline void predictions_of(const double* values, const std::int32_t* codes, std::size_t columns, unsigned fraction_bits,
+inline void predictions_of(const double* values, const std::int32_t* codes, std::size_t columns, std::int64_t quantum,
                            double* out) {
-  const auto unit = static_cast<double>(std::int64_t{1} << fraction_bits);
+  const auto unit = static_cast<double>(quantum);
   for (std::size_t x = 0; x < columns; ++x) out[x] = values[x] - static_cast<double>(codes[x]) * unit;
 }
 

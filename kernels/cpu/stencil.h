@@ -21,7 +21,7 @@ inline constexpr std::size_t kSampleBlock = 128;
 struct CodedRowBuffers {
   const std::int64_t* targets = nullptr;
   unsigned weight_bits = 0;             ///< fraction bits of weights, at least 1
-  unsigned fraction_bits = 0;           ///< of values
+  std::int64_t quantum = 1;             ///< what codes count, in units of values
   std::int64_t most = 0;                ///< codes are no further from 0
   std::int64_t most_magnitude = 0;      ///< larger magnitudes are stored as this
   double* values = nullptr;             ///< predictions plus codes
@@ -34,7 +34,7 @@ struct StencilKernels {
   void (*tap_sums)(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
                    std::int64_t* out);
   /// Predicts by tap_sums, scales down by weight_bits with half a unit rounded up, and quantizes what targets differ
-  /// from that by: codes are differences in units of 2^fraction_bits, half a unit rounded up.
+  /// from that by: codes are differences in units of `quantum`, rounded to the nearest by a reciprocal.
   void (*code_row)(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
                    const CodedRowBuffers& row);
   /// out[x] = constant + sum over taps of weights[t] * sources[t][x], modulo 2^32.

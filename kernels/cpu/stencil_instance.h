@@ -56,11 +56,20 @@ struct StencilInstance {
     }
   }
 
+  using Integers = std::int64_t __attribute__((vector_size(64)));
+  /// Integers below 2^51.
+  [[gnu::always_inline]] static Doubles to_doubles(const Integers& integers) {
+    constexpr double kMagic = 0x1.8p52;
+    const Integers shifted = integers + std::bit_cast<std::int64_t>(kMagic);
+    Doubles real;
+    load(&shifted, real);
+    return real - kMagic;
+  }
+
   /// Eight columns of code_row, from column `x` of the targets to place `to` of the results.
   [[gnu::always_inline]] static void code_half(const Doubles& sums, const CodedRowBuffers& row, std::size_t x,
                                                std::size_t to, double* values, std::uint32_t* magnitudes,
                                                std::int32_t* codes) {
-    using Integers = std::int64_t __attribute__((vector_size(64)));
     using Codes = std::int32_t __attribute__((vector_size(32)));
     constexpr double kMagic = 0x1.8p52;
     std::int64_t sum_room[8];
@@ -68,25 +77,22 @@ struct StencilInstance {
     Integers predicted;
     load(sum_room, predicted);
     predicted = (predicted + (std::int64_t{1} << (row.weight_bits - 1))) >> static_cast<int>(row.weight_bits);
-    Integers code;
-    load(row.targets + x, code);
-    code = (code - predicted + ((std::int64_t{1} << row.fraction_bits) >> 1)) >> static_cast<int>(row.fraction_bits);
-    const Integers most = Integers{} + row.most;
+    Integers target;
+    load(row.targets + x, target);
+    const Doubles difference = to_doubles(target - predicted);
+    Doubles code = difference * (1 / static_cast<double>(row.quantum)) + kMagic;
+    code -= kMagic;
+    const Doubles most = Doubles{} + static_cast<double>(row.most);
     code = code > most ? most : code;
     code = code < -most ? -most : code;
-    const Integers value = predicted + (code << static_cast<int>(row.fraction_bits));
-    const Integers shifted = value + std::bit_cast<std::int64_t>(kMagic);
-    Doubles real;
-    load(&shifted, real);
-    real -= kMagic;
+    const Doubles real = to_doubles(predicted) + code * static_cast<double>(row.quantum);
     std::memcpy(values + to, &real, sizeof(real));
     const Codes narrow = __builtin_convertvector(code, Codes);
     std::memcpy(codes + to, &narrow, sizeof(narrow));
-    const Integers largest = Integers{} + row.most_magnitude;
-    Integers magnitude = code < 0 ? -code : code;
+    const Codes largest = Codes{} + static_cast<std::int32_t>(row.most_magnitude);
+    Codes magnitude = narrow < 0 ? -narrow : narrow;
     magnitude = magnitude > largest ? largest : magnitude;
-    const Codes narrow_magnitude = __builtin_convertvector(magnitude, Codes);
-    std::memcpy(magnitudes + to, &narrow_magnitude, sizeof(narrow_magnitude));
+    std::memcpy(magnitudes + to, &magnitude, sizeof(magnitude));
   }
 
   static void code_row(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
@@ -220,8 +226,8 @@ struct StencilInstance {
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums, &code_row,    &context_sums, &units,
-                                           &all_near, &symbols, &sample_rows, &normal_sums};
+  static constexpr StencilKernels kKernels{&tap_sums, &code_row, &context_sums, &units,
+                                           &all_near, &symbols,  &sample_rows,  &normal_sums};
 };
 
 }  // namespace quern::kernels
