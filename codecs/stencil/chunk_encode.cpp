@@ -359,7 +359,9 @@ class ChunkWriter {
     std::uint16_t* end = nullptr;
 
     std::size_t words() const { return static_cast<std::size_t>(end - at); }
-    bool has_room(std::size_t columns) const { return static_cast<std::size_t>(at - begin) > columns * kResidualWords + 2; }
+    bool has_room(std::size_t columns) const {
+      return static_cast<std::size_t>(at - begin) > columns * kResidualWords + 2;
+    }
   };
 
   /// Encodes all lanes: several at once, each with its share of the room, or if that is too small one after the other.

@@ -208,7 +208,7 @@ class LevelsReader {
       const std::size_t c = row.place.parity_class;
       DecodeRow work;
       work.predicted = memory_.predictor.predict(grid, row.place, row.columns, model_, *spec_.kernels);
-      work.contexts = memory_.predictor.contexts(grid, row.place, work.predicted, model_, *spec_.kernels);
+      work.contexts = memory_.predictor.contexts(grid, row.place, memory_.predictor.numbers(), model_, *spec_.kernels);
       work.values = grid.values(c, row.row);
       work.magnitudes = grid.magnitudes(c, row.row);
       if (out_.special != nullptr) {

@@ -127,6 +127,24 @@ struct StencilInstance {
     }
   }
 
+  static void scale_down(std::int64_t* sums, std::size_t count, unsigned bits, double* numbers) {
+    const std::uint64_t half = std::uint64_t{1} << (bits - 1);
+    for (std::size_t x = 0; x < count; ++x) {
+      sums[x] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[x]) + half) >> bits;
+      numbers[x] = static_cast<double>(sums[x]);
+    }
+  }
+
+  static void add_distances(const double* first, const double* second, double second_factor, const double* third,
+                            double third_factor, double scale, double most, std::uint32_t weight, std::size_t count,
+                            std::uint32_t* sums) {
+    for (std::size_t x = 0; x < count; ++x) {
+      const double sum = first[x] + second_factor * second[x] + third_factor * third[x];
+      const double d = (sum < 0 ? -sum : sum) * scale;
+      sums[x] += weight * static_cast<std::uint32_t>(static_cast<std::int32_t>(d < most ? d : most));
+    }
+  }
+
   static void units(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out) {
     constexpr double kMost = 0x1p44;
     constexpr double kMagic = 0x1.8p52;
@@ -220,8 +238,8 @@ struct StencilInstance {
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums, &code_row,    &context_sums, &units,
-                                           &all_near, &symbols, &sample_rows, &normal_sums};
+  static constexpr StencilKernels kKernels{&tap_sums, &code_row, &context_sums, &scale_down,  &add_distances,
+                                           &units,    &all_near, &symbols,      &sample_rows, &normal_sums};
 };
 
 }  // namespace quern::kernels
