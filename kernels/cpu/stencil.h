@@ -52,6 +52,8 @@ struct StencilKernels {
   /// `strict`, and no original is 0.
   bool (*all_near)(const double* originals, const double* values, std::size_t count, double unit, double base,
                    double strict, bool single);
+  /// out[x] = context level of sums[x]: two an octave.
+  void (*levels)(const std::uint32_t* sums, std::size_t count, std::uint8_t* out);
   /// out[x] = context level of sums[x] times kTokenPlaces + token of the magnitude of codes[x].
   void (*symbols)(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out);
   /// Writes kStencilBlock samples into columns of `rows` (kSampleBlock apart), all times `unit`: sources[0],

@@ -176,13 +176,29 @@ struct StencilInstance {
                   : all_near_as<false>(originals, values, count, unit, base, strict);
   }
 
+  /// Place of the leading bit, 2 <= v: the exponent of a binary32 that rounding cannot carry into the next octave, as
+  /// the bit below the leading one is taken out.
+  [[gnu::always_inline]] static std::uint32_t leading_bit(std::uint32_t v) {
+    const std::uint32_t half = (v & ~(v >> 1)) >> 1;
+    return (std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(half))) >> 23) - 126;
+  }
+  [[gnu::always_inline]] static std::uint32_t context_level(std::uint32_t sum) {
+    sum = sum > 2 ? sum : 2;
+    const std::uint32_t leading = leading_bit(sum);
+    return 2 * leading + (sum >> (leading - 1) & 1);
+  }
+
+  static void levels(const std::uint32_t* sums, std::size_t count, std::uint8_t* out) {
+    for (std::size_t x = 0; x < count; ++x) out[x] = static_cast<std::uint8_t>(context_level(sums[x]));
+  }
+
   static void symbols(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out) {
     for (std::size_t x = 0; x < count; ++x) {
-      const std::uint32_t sum = sums[x] > 2 ? sums[x] : 2;
-      const std::uint32_t leading = 31 - static_cast<std::uint32_t>(__builtin_clz(sum));
-      const std::uint32_t level = 2 * leading + (sum >> (leading - 1) & 1);
       const auto magnitude = static_cast<std::uint32_t>(codes[x] < 0 ? -codes[x] : codes[x]);
-      out[x] = static_cast<std::uint16_t>(level * kTokenPlaces + token_of(magnitude));
+      const std::uint32_t leading = leading_bit(magnitude | kPlainMagnitudes);
+      const std::uint32_t large = 4 * (leading - 1) + (magnitude >> (leading - 2));
+      const std::uint32_t token = magnitude < kPlainMagnitudes ? magnitude : large;
+      out[x] = static_cast<std::uint16_t>(context_level(sums[x]) * kTokenPlaces + token);
     }
   }
 
@@ -238,8 +254,8 @@ struct StencilInstance {
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums, &code_row, &context_sums, &scale_down,  &add_distances,
-                                           &units,    &all_near, &symbols,      &sample_rows, &normal_sums};
+  static constexpr StencilKernels kKernels{&tap_sums, &code_row, &context_sums, &scale_down,  &add_distances, &units,
+                                           &all_near, &levels,   &symbols,      &sample_rows, &normal_sums};
 };
 
 }  // namespace quern::kernels

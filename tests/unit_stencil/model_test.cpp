@@ -330,6 +330,10 @@ TEST(Stencil_RowKernels, EveryInstructionSet_DoesWhatItsContractSays) {
         ASSERT_EQ(symbols[x], level_of(sums[x]) * kernels::kTokenPlaces +
                                   kernels::token_of(static_cast<std::uint32_t>(std::abs(some_codes[x]))));
 
+      std::array<std::uint8_t, kRoom> levels{};
+      k.levels(sums.data(), count, levels.data());
+      for (std::size_t x = 0; x < count; ++x) ASSERT_EQ(levels[x], level_of(sums[x]));
+
       std::array<std::uint32_t, kRoom> distances{};
       distances.fill(3);
       k.add_distances(sources[0], sources[1], 1, sources[2], -2, 0x1p-12, 65535, 9, count, distances.data());
