@@ -31,6 +31,8 @@ inline constexpr auto kPlainParts = [] {
 /// Puts a residual with its sign, given its token and that token's entry.
 [[gnu::always_inline]] inline void put_symbol(std::uint32_t& state, std::int32_t code, unsigned token,
                                               const kernels::RansEncodeEntry& entry, std::uint16_t*& at) {
+  // Most residuals are 0 where speed counts most.
+  if (token == 0) return kernels::rans_encode<kernels::kFrequencySumBits>(state, entry, at);
   const auto magnitude = static_cast<std::uint32_t>(code < 0 ? -code : code);
   const std::uint32_t plain = (magnitude - kPlainParts[token].base) << 1 | static_cast<std::uint32_t>(code < 0);
   unsigned count = kPlainParts[token].count;

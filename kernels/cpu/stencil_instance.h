@@ -194,10 +194,12 @@ struct StencilInstance {
 
   static void symbols(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out) {
     for (std::size_t x = 0; x < count; ++x) {
-      const auto magnitude = static_cast<std::uint32_t>(codes[x] < 0 ? -codes[x] : codes[x]);
+      const auto sign = static_cast<std::uint32_t>(codes[x] >> 31);
+      const std::uint32_t magnitude = (static_cast<std::uint32_t>(codes[x]) ^ sign) - sign;
       const std::uint32_t leading = leading_bit(magnitude | kPlainMagnitudes);
       const std::uint32_t large = 4 * (leading - 1) + (magnitude >> (leading - 2));
-      const std::uint32_t token = magnitude < kPlainMagnitudes ? magnitude : large;
+      const std::uint32_t plain = 0u - static_cast<std::uint32_t>(magnitude < kPlainMagnitudes);
+      const std::uint32_t token = (magnitude & plain) | (large & ~plain);
       out[x] = static_cast<std::uint16_t>(context_level(sums[x]) * kTokenPlaces + token);
     }
   }
