@@ -166,7 +166,7 @@ class LevelsWriter {
     for_coded_rows(grid(), [&](const CodedRow& row) {
       const Bits* const from = row_data(row);
       std::int64_t* const to = memory_.targets + first_[level] + row.code;
-      for (std::size_t x = 0; x < row.columns; ++x) memory_.predicted[x] = Element::value(from[x * step]);
+      gather(from, step, row.columns, memory_.predicted);
       spec_.kernels->units(memory_.predicted, row.columns, model_.values.base, inverse, to);
       if (in_.special == nullptr) return true;
       const std::uint8_t* const special =
@@ -183,6 +183,15 @@ class LevelsWriter {
       return true;
     });
   }
+  /// Elements `step` apart; mostly two.
+  static void gather(const Bits* from, std::size_t step, std::size_t count, double* out) {
+    if (step == 2) {
+      for (std::size_t x = 0; x < count; ++x) out[x] = Element::value(from[2 * x]);
+    } else {
+      for (std::size_t x = 0; x < count; ++x) out[x] = Element::value(from[x * step]);
+    }
+  }
+
   /// Whether the last points of an axis lie nearer to the line through those before them than to the one before.
   void choose_border() {
     constexpr std::size_t kLines = 512;
@@ -352,7 +361,7 @@ class LevelsWriter {
       for (const bool later : {false, true}) {
         if (later && axes().planes() == 1) continue;
         const std::size_t c = classes.list[i];
-        add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_,
+        add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_, *spec_.kernels,
                             {memory_.predicted, memory_.spread}, samples_[(later ? 1 : 0) * kParityClasses + c]);
       }
     }
@@ -386,10 +395,8 @@ class LevelsWriter {
       const std::int32_t* const codes = memory_.codes + at;
       const double* const values = grid().values(row.place.parity_class, row.row);
       predictions_of(values, codes, row.columns, model_.quantum(level), memory_.predicted);
-      note_symbols(
-          special,
-          memory_.predictor.contexts(grid(), row.place, std::as_const(memory_.predicted), model_, *spec_.kernels),
-          codes, row.columns, memory_.symbols + at);
+      note_symbols(special, memory_.predictor.contexts(grid(), row.place, memory_.predicted, model_, *spec_.kernels),
+                   codes, row.columns, memory_.symbols + at);
       note_exceptions(row_data(row), step, special, values, row.columns,
                       view_.row_start(row.place.parity_class, level, row.place.index, dense), dense_step);
       return true;
@@ -428,7 +435,7 @@ class LevelsWriter {
     for (std::size_t begin = 0; begin < columns; begin += kBlock) {
       const std::size_t count = std::min(kBlock, columns - begin);
       std::array<double, kBlock> originals;  // NOLINT: the first `count` are set
-      for (std::size_t x = 0; x < count; ++x) originals[x] = Element::value(from[(begin + x) * step]);
+      gather(from + begin * step, step, count, originals.data());
       if (clearly_kept<Element>(*spec_.kernels, originals.data(), values + begin, count, unit, base, spec_.bound))
         continue;
       for (std::size_t x = begin; x < begin + count; ++x) {

@@ -144,6 +144,10 @@ class PredictorFit {
     const std::size_t needed = (sampled_rows(rows_, wanted) + fitting - 1) / fitting * block_elems_;
     if (room_.blocks.size() < needed) room_.blocks.resize(needed);
     room_.filled.clear();
+    GroupList one;
+    one.count = 1;
+    GroupWeights weight{};
+    weight[0] = 1;
     for_sampled_rows(rows_, wanted, [&](std::size_t row) {
       const RowIndex index = grid_.index_of(rows_.parity_class, row);
       const std::size_t code = places_.of(rows_.parity_class, row);
@@ -154,11 +158,7 @@ class PredictorFit {
       }
       double* const to = block(room_.filled.size() - 1) + room_.filled.back();
       for (std::size_t g = 0; g < width; ++g) {
-        GroupList one;
         one.groups[0] = list_.groups[g];
-        one.count = 1;
-        GroupWeights weight{};
-        weight[0] = 1;
         grid_.value_sources(rows_.parity_class, index, one, weight, sources_);
         double* const feature = to + g * kSampleBlock;
         const double scale = unit / taps_[g];
@@ -311,8 +311,8 @@ void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePl
 }
 
 void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
-                         const LevelTargets& targets, const LevelsModel& model, const SampleRoom& room,
-                         ContextSamples& samples) {
+                         const LevelTargets& targets, const LevelsModel& model, const kernels::StencilKernels& kernels,
+                         const SampleRoom& room, ContextSamples& samples) {
   if (rows.rows == 0) return;
   const FeatureList features(grid.axes(), grid.level(), rows.parity_class, rows.later);
   MagnitudeSources sources;
@@ -332,7 +332,8 @@ void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const Cod
       const std::size_t f = features.list[i];
       float* const to = block + f * kSampleBlock;
       if (!counts_magnitudes(f)) {
-        feature_spread(grid, place, f, room.predicted, model.values.fraction_bits, room.spread);
+        std::fill_n(room.spread, rows.columns, 0u);
+        add_spread(grid, place, f, room.predicted, model.values.fraction_bits, 1, kernels, room.spread);
         columns.each(room.spread, [&](std::size_t s, std::uint32_t v) { to[s] = static_cast<float>(v) * 0x1p-6f; });
         continue;
       }

@@ -100,8 +100,8 @@ struct SampleRoom {
 };
 /// Adds samples from a class of the open level, whose values, magnitudes and codes are final.
 void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
-                         const LevelTargets& targets, const LevelsModel& model, const SampleRoom& room,
-                         ContextSamples& samples);
+                         const LevelTargets& targets, const LevelsModel& model, const kernels::StencilKernels& kernels,
+                         const SampleRoom& room, ContextSamples& samples);
 /// Non-negative weights that give the expected magnitude. `features`: those that the class has.
 ContextWeights fit_contexts(const ContextSamples& samples, const FeatureList& features,
                             const kernels::StencilKernels& kernels);

@@ -57,6 +57,7 @@ class RowPredictor {
       : plans_(carver.take<Plan>(2 * kParityClasses)), sources_(carver.take<ValueSources>(1)) {
     const std::size_t columns = axes.extents[axes.rank - 1];
     sums_ = carver.take<std::int64_t>(row_room(columns));
+    numbers_ = carver.take<double>(row_room(columns));
     room_ = carver.take<ContextRoom>(1);
     spread_ = carver.take<std::uint32_t>(row_room(columns));
     contexts_ = carver.take<std::uint32_t>(row_room(columns));
@@ -81,20 +82,20 @@ class RowPredictor {
 
   std::int64_t* predict(const LevelGrid& grid, const ContextRow& row, std::size_t columns, const LevelsModel& model,
                         const kernels::StencilKernels& kernels) {
-    const unsigned weight_bits = model.values.weight_bits;
     find_sources(grid, row, model);
     kernels.tap_sums(sources_->rows.data(), sources_->weights.data(), sources_->count, columns, sums_);
-    for (std::size_t x = 0; x < columns; ++x) sums_[x] = scaled_down(static_cast<std::uint64_t>(sums_[x]), weight_bits);
+    kernels.scale_down(sums_, columns, model.values.weight_bits, numbers_);
     return sums_;
   }
+  /// What predict gave, in binary64.
+  const double* numbers() const { return numbers_; }
   /// Predicts a row and codes it.
   void code(const LevelGrid& grid, const ContextRow& row, std::size_t columns, const LevelsModel& model,
             const kernels::StencilKernels& kernels, const kernels::CodedRowBuffers& to) {
     find_sources(grid, row, model);
     kernels.code_row(sources_->rows.data(), sources_->weights.data(), sources_->count, columns, to);
   }
-  template <class Prediction>
-  const std::uint32_t* contexts(const LevelGrid& grid, const ContextRow& row, const Prediction* predicted,
+  const std::uint32_t* contexts(const LevelGrid& grid, const ContextRow& row, const double* predicted,
                                 const LevelsModel& model, const kernels::StencilKernels& kernels) {
     Plan& plan = this->plan(row.later, row.parity_class);
     if (!plan.has_contexts)
@@ -128,6 +129,7 @@ class RowPredictor {
   Plan* plans_;
   ValueSources* sources_;
   std::int64_t* sums_ = nullptr;
+  double* numbers_ = nullptr;
   ContextRoom* room_ = nullptr;
   std::uint32_t* spread_ = nullptr;
   std::uint32_t* contexts_ = nullptr;

@@ -40,12 +40,20 @@ struct StencilKernels {
   /// out[x] = constant + sum over taps of weights[t] * sources[t][x], modulo 2^32.
   void (*context_sums)(const std::uint32_t* const* sources, const std::uint32_t* weights, std::size_t taps,
                        std::uint32_t constant, std::size_t count, std::uint32_t* out);
+  /// out[x] = round(sums[x] / 2^bits), halves up, as a number.
+  void (*scale_down)(std::int64_t* sums, std::size_t count, unsigned bits, double* numbers);
+  /// sums[x] += weight * floor(min(|first[x] + second_factor * second[x] + third_factor * third[x]| * scale, most))
+  void (*add_distances)(const double* first, const double* second, double second_factor, const double* third,
+                        double third_factor, double scale, double most, std::uint32_t weight, std::size_t count,
+                        std::uint32_t* sums);
   /// out[x] = (originals[x] - base) * inverse as the nearest integer, 0 where that is not below 2^44.
   void (*units)(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out);
   /// True when all values[x] * unit + base, rounded to binary32 if `single`, differ from originals[x] by less than
   /// `strict`, and no original is 0.
   bool (*all_near)(const double* originals, const double* values, std::size_t count, double unit, double base,
                    double strict, bool single);
+  /// out[x] = context level of sums[x]: two an octave.
+  void (*levels)(const std::uint32_t* sums, std::size_t count, std::uint8_t* out);
   /// out[x] = context level of sums[x] times kTokenPlaces + token of the magnitude of codes[x].
   void (*symbols)(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out);
   /// Writes kStencilBlock samples into columns of `rows` (kSampleBlock apart), all times `unit`: sources[0],

@@ -133,6 +133,24 @@ struct StencilInstance {
     }
   }
 
+  static void scale_down(std::int64_t* sums, std::size_t count, unsigned bits, double* numbers) {
+    const std::uint64_t half = std::uint64_t{1} << (bits - 1);
+    for (std::size_t x = 0; x < count; ++x) {
+      sums[x] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[x]) + half) >> bits;
+      numbers[x] = static_cast<double>(sums[x]);
+    }
+  }
+
+  static void add_distances(const double* first, const double* second, double second_factor, const double* third,
+                            double third_factor, double scale, double most, std::uint32_t weight, std::size_t count,
+                            std::uint32_t* sums) {
+    for (std::size_t x = 0; x < count; ++x) {
+      const double sum = first[x] + second_factor * second[x] + third_factor * third[x];
+      const double d = (sum < 0 ? -sum : sum) * scale;
+      sums[x] += weight * static_cast<std::uint32_t>(static_cast<std::int32_t>(d < most ? d : most));
+    }
+  }
+
   static void units(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out) {
     constexpr double kMost = 0x1p44;
     constexpr double kMagic = 0x1.8p52;
@@ -164,13 +182,31 @@ struct StencilInstance {
                   : all_near_as<false>(originals, values, count, unit, base, strict);
   }
 
+  /// Place of the leading bit, 2 <= v: the exponent of a binary32 that rounding cannot carry into the next octave, as
+  /// the bit below the leading one is taken out.
+  [[gnu::always_inline]] static std::uint32_t leading_bit(std::uint32_t v) {
+    const std::uint32_t half = (v & ~(v >> 1)) >> 1;
+    return (std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(half))) >> 23) - 126;
+  }
+  [[gnu::always_inline]] static std::uint32_t context_level(std::uint32_t sum) {
+    sum = sum > 2 ? sum : 2;
+    const std::uint32_t leading = leading_bit(sum);
+    return 2 * leading + (sum >> (leading - 1) & 1);
+  }
+
+  static void levels(const std::uint32_t* sums, std::size_t count, std::uint8_t* out) {
+    for (std::size_t x = 0; x < count; ++x) out[x] = static_cast<std::uint8_t>(context_level(sums[x]));
+  }
+
   static void symbols(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out) {
     for (std::size_t x = 0; x < count; ++x) {
-      const std::uint32_t sum = sums[x] > 2 ? sums[x] : 2;
-      const std::uint32_t leading = 31 - static_cast<std::uint32_t>(__builtin_clz(sum));
-      const std::uint32_t level = 2 * leading + (sum >> (leading - 1) & 1);
-      const auto magnitude = static_cast<std::uint32_t>(codes[x] < 0 ? -codes[x] : codes[x]);
-      out[x] = static_cast<std::uint16_t>(level * kTokenPlaces + token_of(magnitude));
+      const auto sign = static_cast<std::uint32_t>(codes[x] >> 31);
+      const std::uint32_t magnitude = (static_cast<std::uint32_t>(codes[x]) ^ sign) - sign;
+      const std::uint32_t leading = leading_bit(magnitude | kPlainMagnitudes);
+      const std::uint32_t large = 4 * (leading - 1) + (magnitude >> (leading - 2));
+      const std::uint32_t plain = 0u - static_cast<std::uint32_t>(magnitude < kPlainMagnitudes);
+      const std::uint32_t token = (magnitude & plain) | (large & ~plain);
+      out[x] = static_cast<std::uint16_t>(context_level(sums[x]) * kTokenPlaces + token);
     }
   }
 
@@ -226,8 +262,8 @@ struct StencilInstance {
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums, &code_row, &context_sums, &units,
-                                           &all_near, &symbols,  &sample_rows,  &normal_sums};
+  static constexpr StencilKernels kKernels{&tap_sums, &code_row, &context_sums, &scale_down,  &add_distances, &units,
+                                           &all_near, &levels,   &symbols,      &sample_rows, &normal_sums};
 };
 
 }  // namespace quern::kernels
