@@ -296,15 +296,14 @@ TEST(Stencil_RowKernels, EveryInstructionSet_DoesWhatItsContractSays) {
     const kernels::StencilKernels& k = kernels::stencil_kernels(level);
     for (const std::size_t count : {std::size_t{1}, std::size_t{16}, std::size_t{37}, std::size_t{64}}) {
       constexpr unsigned kWeightBits = 14;
-      constexpr unsigned kFractionBits = 6;
+      constexpr std::int64_t kQuantum = 52;
       constexpr std::int64_t kMost = kernels::kMaxMagnitude;
       std::array<double, kRoom> values{};
       std::array<std::uint32_t, kRoom> magnitudes{};
       std::array<std::int32_t, kRoom> codes{};
       values.fill(0.5);
-      k.code_row(
-          sources.data(), weights.data(), kTaps, count,
-          {targets.data(), kWeightBits, kFractionBits, kMost, 1000, values.data(), magnitudes.data(), codes.data()});
+      k.code_row(sources.data(), weights.data(), kTaps, count,
+                 {targets.data(), kWeightBits, kQuantum, kMost, 1000, values.data(), magnitudes.data(), codes.data()});
       std::array<std::int64_t, kRoom> scaled{};
       std::array<double, kRoom> numbers{};
       k.tap_sums(sources.data(), weights.data(), kTaps, count, scaled.data());
@@ -316,11 +315,11 @@ TEST(Stencil_RowKernels, EveryInstructionSet_DoesWhatItsContractSays) {
         const std::int64_t predicted = sum >> kWeightBits;
         ASSERT_EQ(scaled[x], predicted);
         ASSERT_EQ(numbers[x], static_cast<double>(predicted));
-        const std::int64_t code =
-            std::clamp((targets[x] - predicted + (1 << (kFractionBits - 1))) >> kFractionBits, -kMost, kMost);
+        const std::int64_t code = std::clamp<std::int64_t>(
+            std::llrint(static_cast<double>(targets[x] - predicted) * (1.0 / kQuantum)), -kMost, kMost);
         ASSERT_EQ(codes[x], code) << x;
         ASSERT_EQ(magnitudes[x], std::min<std::int64_t>(std::abs(code), 1000));
-        ASSERT_EQ(values[x], static_cast<double>(predicted + code * (1 << kFractionBits)));
+        ASSERT_EQ(values[x], static_cast<double>(predicted + code * kQuantum));
       }
       for (std::size_t x = count; x < kRoom; ++x) ASSERT_EQ(values[x], 0.5) << "written behind the row";
 
