@@ -14,6 +14,7 @@
 #include "codecs/stencil/planes.h"
 #include "codecs/stencil/range.h"
 #include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/residual_symbols.h"
 #include "kernels/core/rans.h"
 #include "libcompress/format/writer.h"
 
@@ -22,13 +23,10 @@ namespace {
 
 using kernels::StencilExtents;
 
-/// What is coded of an element: its context level and its token, together the place of an entry in one table.
-constexpr std::size_t kTokenPlaces = 128;
 constexpr std::uint16_t kNoSymbol = 0xFFFF;  // of a special element
 static_assert(kernels::kResidualTokens <= kTokenPlaces && kLevels * kTokenPlaces <= kNoSymbol);
 
 constexpr std::size_t kLanesAtOnce = 4;
-constexpr std::size_t kMostWords = 3;       // that coding one element writes
 constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane worth its state
 
 struct EncodeMemory {
@@ -38,7 +36,8 @@ struct EncodeMemory {
         codes(carver.take<std::int32_t>(elems)),
         symbols(carver.take<std::uint16_t>(elems)),
         entries(carver.take<kernels::RansEncodeEntry>(kLevels * kTokenPlaces)),
-        row_targets(carver.take<std::int64_t>(static_cast<std::size_t>(extents[2]))),
+        row_targets(carver.take<std::int64_t>(row_room(static_cast<std::size_t>(extents[2])))),
+        originals(carver.take<double>(row_room(static_cast<std::size_t>(extents[2])))),
         planes(carver, kernels::stencil_extents(extents), false),
         trial_targets(carver.take<std::int64_t>(trial_extents.elems() + kernels::kStencilBlock)),
         trial_special(carver.take<std::uint8_t>(trial_extents.elems())),
@@ -52,6 +51,7 @@ struct EncodeMemory {
   std::uint16_t* symbols;
   kernels::RansEncodeEntry* entries;
   std::int64_t* row_targets;
+  double* originals;
   WorkPlanes planes;
   std::int64_t* trial_targets;
   std::uint8_t* trial_special;
@@ -250,15 +250,15 @@ class ChunkWriter {
         const Bits* const row = data_ + row_offset(in_, n);
         const std::uint8_t* const special = special_row(in_, n);
         std::int32_t* const codes = memory_.codes + n * extents_.columns;
-        row_targets<Element>(row, extents_.columns, model_, memory_.row_targets);
+        for (std::size_t x = 0; x < extents_.columns; ++x) memory_.originals[x] = Element::value(row[x]);
+        spec_.kernels->units(memory_.originals, extents_.columns, model_.base, 1 / model_.unit(), memory_.row_targets);
         planes.start_row(p, r);
         run_row_of({planes.far_sums(*spec_.kernels, p, r, weights), memory_.row_targets, special, planes.values(p, r),
                     planes.magnitudes(p, r), codes},
                    weights, model_, extents_.columns);
         planes.finish_row(p, r);
         note_exceptions(row, special, planes.values(p, r), n * extents_.columns);
-        note_symbols(special, planes.context_sums(*spec_.kernels, p, r, model_), planes.magnitudes(p, r), codes,
-                     n * extents_.columns);
+        note_symbols(special, planes.all_context_sums(*spec_.kernels, p, r, model_), codes, n * extents_.columns);
       }
     }
   }
@@ -267,29 +267,15 @@ class ChunkWriter {
     constexpr std::size_t kBlock = 64;
     for (std::size_t begin = 0; begin < extents_.columns; begin += kBlock) {
       const std::size_t end = std::min(begin + kBlock, extents_.columns);
-      if (clearly_kept(row + begin, values + begin, end - begin)) continue;
+      if (clearly_kept<Element>(*spec_.kernels, memory_.originals + begin, values + begin, end - begin, model_.unit(),
+                                model_.base, spec_.bound))
+        continue;
       for (std::size_t x = begin; x < end; ++x) {
         if (special != nullptr && special[x] != 0) continue;
         const Bits back = Element::bits(values[x] * model_.unit() + model_.base);
         if (!keeps_bound<Element>(row[x], back, spec_.bound)) note_exception(first + x, row[x]);
       }
     }
-  }
-
-  /// True for most rows: all differences are below the bound by more than they are rounded, and no zero has a sign to
-  /// keep.
-  bool clearly_kept(const Bits* row, const double* values, std::size_t count) const {
-    const double unit = model_.unit();
-    const double base = model_.base;
-    const double strict = spec_.bound * (1 - 0x1p-50);
-    double kept = 0;
-    for (std::size_t x = 0; x < count; ++x) {
-      const double v = Element::value(row[x]);
-      const double difference = std::fabs(v - Element::value(Element::bits(values[x] * unit + base)));
-      kept += difference < strict ? 1.0 : 0.0;
-      kept -= v == 0 ? 1.0 : 0.0;
-    }
-    return kept == static_cast<double>(count);
   }
 
   void note_exception(std::size_t index, Bits bits) {
@@ -300,21 +286,16 @@ class ChunkWriter {
     ++exception_count_;
   }
 
-  void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::uint32_t* magnitudes,
-                    const std::int32_t* codes, std::size_t first) {
+  void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::int32_t* codes,
+                    std::size_t first) {
     std::uint16_t* const symbols = memory_.symbols + first;
-    const std::uint32_t w0 = model_.context_weights[0];
-    const std::uint32_t w1 = model_.context_weights[1];
+    spec_.kernels->symbols(sums, codes, extents_.columns, symbols);
     for (std::size_t x = 0; x < extents_.columns; ++x) {
       if (special != nullptr && special[x] != 0) {
         symbols[x] = kNoSymbol;
-        continue;
+      } else {
+        ++counts_[symbols[x] / kTokenPlaces][symbols[x] % kTokenPlaces];
       }
-      const std::uint32_t* const m = magnitudes + x;
-      const unsigned level = level_of(sums[x] + w0 * m[-1] + w1 * m[-2]);
-      const unsigned token = kernels::token_of(static_cast<std::uint32_t>(codes[x] < 0 ? -codes[x] : codes[x]));
-      symbols[x] = static_cast<std::uint16_t>(level * kTokenPlaces + token);
-      ++counts_[level][token];
     }
   }
 
@@ -378,7 +359,9 @@ class ChunkWriter {
     std::uint16_t* end = nullptr;
 
     std::size_t words() const { return static_cast<std::size_t>(end - at); }
-    bool has_room(std::size_t columns) const { return static_cast<std::size_t>(at - begin) > columns * kMostWords + 2; }
+    bool has_room(std::size_t columns) const {
+      return static_cast<std::size_t>(at - begin) > columns * kResidualWords + 2;
+    }
   };
 
   /// Encodes all lanes: several at once, each with its share of the room, or if that is too small one after the other.
@@ -444,18 +427,7 @@ class ChunkWriter {
   [[gnu::always_inline]] void put(Lane& lane, std::size_t index) const {
     const std::uint16_t symbol = memory_.symbols[index];
     if (symbol == kNoSymbol) return;
-    const std::int32_t code = memory_.codes[index];
-    const auto magnitude = static_cast<std::uint32_t>(code < 0 ? -code : code);
-    const unsigned token = symbol % kTokenPlaces;
-    const std::uint32_t plain = (magnitude - kernels::token_base(token)) << 1 | static_cast<std::uint32_t>(code < 0);
-    unsigned count = kernels::token_open_bits(token) + (token != 0 ? 1 : 0);
-    if (count > kernels::kRansPlainBits) [[unlikely]] {
-      kernels::rans_encode_plain(lane.state, plain >> kernels::kRansPlainBits, count - kernels::kRansPlainBits,
-                                 lane.at);
-      count = kernels::kRansPlainBits;
-    }
-    kernels::rans_encode_plain(lane.state, plain & ((1u << count) - 1), count, lane.at);
-    kernels::rans_encode<kernels::kFrequencySumBits>(lane.state, memory_.entries[symbol], lane.at);
+    put_symbol(lane.state, memory_.codes[index], symbol % kTokenPlaces, memory_.entries[symbol], lane.at);
   }
 
   std::size_t rows() const { return extents_.planes * extents_.rows; }

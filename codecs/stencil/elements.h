@@ -2,6 +2,8 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -10,6 +12,7 @@
 
 #include "kernels/core/bits.h"
 #include "kernels/core/exact_difference.h"
+#include "kernels/cpu/stencil.h"
 
 namespace quern::codec::stencil {
 
@@ -84,6 +87,21 @@ bool keeps_bound(typename Element::Bits bits, typename Element::Bits back, doubl
   if (!(r - r == 0)) return false;
   if (x == 0 && bits != back && (r == 0 || std::bit_cast<std::uint64_t>(x) != 0)) return false;
   return kernels::within_bound(x, r, bound);
+}
+
+/// True for most runs of elements: all come back nearer than the bound by more than differences are rounded, and none
+/// is a zero, which may have a sign to keep.
+template <class Element>
+bool clearly_kept(const kernels::StencilKernels& kernels, const double* originals, const double* values,
+                  std::size_t count, double unit, double base, double bound) {
+  const double strict = bound * (1 - 0x1p-50);
+  if constexpr (std::is_same_v<Element, F32> || std::is_same_v<Element, F64>)
+    return kernels.all_near(originals, values, count, unit, base, strict, std::is_same_v<Element, F32>);
+  bool kept = true;
+  for (std::size_t x = 0; x < count && kept; ++x)
+    kept =
+        std::fabs(originals[x] - Element::value(Element::bits(values[x] * unit + base))) < strict && originals[x] != 0;
+  return kept;
 }
 
 }  // namespace quern::codec::stencil

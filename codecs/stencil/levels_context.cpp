@@ -95,21 +95,17 @@ void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t f
   });
 }
 
-void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const std::int64_t* predicted,
-                    unsigned fraction_bits, std::uint32_t* out) {
-  const LevelAxes& axes = grid.axes();
-  const std::size_t columns = grid.view(row.parity_class).extents[axes.rank - 1];
+void add_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const double* predicted,
+                unsigned fraction_bits, std::uint32_t weight, const kernels::StencilKernels& kernels,
+                std::uint32_t* sums) {
+  const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
   constexpr double kMost = kMaxSpread;
   Offset offset{};
   if (feature == kChangeFeature) {
     const double scale = std::ldexp(1.0, static_cast<int>(kSpreadBits) - static_cast<int>(fraction_bits));
     offset[0] = -1;
     const double* const before = grid.value_row(row.parity_class, row.index, offset);
-    for (std::size_t x = 0; x < columns; ++x) {
-      const double d = std::fabs(before[x] - static_cast<double>(predicted[x])) * scale;
-      out[x] = static_cast<std::uint32_t>(static_cast<std::int32_t>(d < kMost ? d : kMost));
-    }
-    return;
+    return kernels.add_distances(before, before, 0, predicted, -1, scale, kMost, weight, columns, sums);
   }
   // Both are twice the distance, or the difference over two steps.
   const double scale = std::ldexp(1.0, static_cast<int>(kSpreadBits) - 1 - static_cast<int>(fraction_bits));
@@ -117,17 +113,7 @@ void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t fe
   offset[feature - (bend ? kBendFeature : kSlopeFeature)] = 1;
   const double* const after = grid.value_row(row.parity_class, row.index, offset);
   const double* const before = grid.value_row(row.parity_class, row.index, opposite(offset));
-  if (bend) {
-    for (std::size_t x = 0; x < columns; ++x) {
-      const double d = std::fabs((before[x] + after[x]) - 2 * static_cast<double>(predicted[x])) * scale;
-      out[x] = static_cast<std::uint32_t>(static_cast<std::int32_t>(d < kMost ? d : kMost));
-    }
-    return;
-  }
-  for (std::size_t x = 0; x < columns; ++x) {
-    const double d = std::fabs(after[x] - before[x]) * scale;
-    out[x] = static_cast<std::uint32_t>(static_cast<std::int32_t>(d < kMost ? d : kMost));
-  }
+  kernels.add_distances(after, before, bend ? 1 : -1, predicted, bend ? -2 : 0, scale, kMost, weight, columns, sums);
 }
 
 ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& given) : weights(given) {
@@ -147,7 +133,7 @@ ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const C
   }
 }
 
-void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const std::int64_t* predicted,
+void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const double* predicted,
                   unsigned fraction_bits, const kernels::StencilKernels& kernels, ContextRoom& room) {
   const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
   const bool inside = grid.inside(row.index);
@@ -164,14 +150,9 @@ void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPla
       if (!inside) feature_sources(grid, row, f, w, room.sources);
       continue;
     }
-    // The first goes where the sum is kept, the others are added to it.
-    feature_spread(grid, row, f, predicted, fraction_bits, room.sums);
-    if (!spread) {
-      for (std::size_t x = 0; x < columns; ++x) room.spread[x] = w * room.sums[x];
-    } else {
-      for (std::size_t x = 0; x < columns; ++x) room.spread[x] += w * room.sums[x];
-    }
+    if (!spread) std::fill_n(room.spread, columns, 0u);
     spread = true;
+    add_spread(grid, row, f, predicted, fraction_bits, w, kernels, room.spread);
   }
   kernels.context_sums(room.sources.rows.data(), room.sources.weights.data(), room.sources.count, plan.weights.constant,
                        columns, room.sums);

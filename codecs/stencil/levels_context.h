@@ -56,9 +56,11 @@ struct ContextRow {
 /// Adds the rows of magnitudes that a feature sums up.
 void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
                      MagnitudeSources& out);
-/// Values of a feature of differences, each at most kMaxSpread; `predicted` in units of step / 2^fraction_bits.
-void feature_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const std::int64_t* predicted,
-                    unsigned fraction_bits, std::uint32_t* out);
+/// Adds a feature of differences times its weight, each difference at most kMaxSpread; `predicted` are integers in
+/// units of step / 2^fraction_bits.
+void add_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const double* predicted,
+                unsigned fraction_bits, std::uint32_t weight, const kernels::StencilKernels& kernels,
+                std::uint32_t* sums);
 
 /// Contexts of one class: its features with a weight, resolved for rows away from the border.
 struct ContextPlan {
@@ -77,7 +79,7 @@ struct ContextRoom {
   std::uint32_t* sums = nullptr;  ///< the result
 };
 /// Context sums of a row.
-void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const std::int64_t* predicted,
+void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const double* predicted,
                   unsigned fraction_bits, const kernels::StencilKernels& kernels, ContextRoom& room);
 
 }  // namespace quern::codec::stencil

@@ -20,10 +20,12 @@ struct DecodeMemory {
   DecodeMemory(Carver& carver, const LevelAxes& axes)
       : predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
         tables(carver.take<TokenTable>(kLevels)),
+        contexts(carver.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
         grid(carver, axes),
         predictor(carver, axes) {}
   Predictor* predictors;
   TokenTable* tables;
+  std::uint8_t* contexts;  ///< levels of a row
   LevelGrid grid;
   RowPredictor predictor;
 };
@@ -71,9 +73,10 @@ struct Lanes {
 
 struct DecodeRow {
   std::int64_t* predicted = nullptr;
-  const std::uint32_t* contexts = nullptr;
+  const std::uint8_t* contexts = nullptr;  ///< levels
   const std::uint8_t* special = nullptr;
   std::size_t special_step = 1;
+  std::int64_t quantum = 1;
   double* values = nullptr;
   std::uint32_t* magnitudes = nullptr;
 };
@@ -89,10 +92,9 @@ void decode_row(const DecodeRow& row, const ChunkModel& model, const TokenTable*
     if (WithSpecial && row.special[x * row.special_step] != 0) {
       value = std::clamp(predicted, model.low, model.high);
     } else {
-      const std::int64_t code =
-          take_residual(lanes.sources[(linear + x) & lanes.mask], *tables[level_of(row.contexts[x])]);
+      const std::int64_t code = take_residual(lanes.sources[(linear + x) & lanes.mask], *tables[row.contexts[x]]);
       value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +
-                                        (static_cast<std::uint64_t>(code) << model.fraction_bits));
+                                        static_cast<std::uint64_t>(code) * static_cast<std::uint64_t>(row.quantum));
       magnitude = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
     }
     row.magnitudes[x] = magnitude;
@@ -208,7 +210,11 @@ class LevelsReader {
       const std::size_t c = row.place.parity_class;
       DecodeRow work;
       work.predicted = memory_.predictor.predict(grid, row.place, row.columns, model_, *spec_.kernels);
-      work.contexts = memory_.predictor.contexts(grid, row.place, work.predicted, model_, *spec_.kernels);
+      spec_.kernels->levels(
+          memory_.predictor.contexts(grid, row.place, memory_.predictor.numbers(), model_, *spec_.kernels), row.columns,
+          memory_.contexts);
+      work.contexts = memory_.contexts;
+      work.quantum = model_.quantum(level);
       work.values = grid.values(c, row.row);
       work.magnitudes = grid.magnitudes(c, row.row);
       if (out_.special != nullptr) {

@@ -18,7 +18,9 @@
 namespace quern::codec::stencil {
 namespace {
 
-constexpr std::uint8_t kNoSymbol = 255;         // level of a special element
+constexpr std::uint16_t kNoSymbol = 0xFFFF;     // of a special element
+constexpr std::size_t kLaneBlock = 1024;        // elements between two looks at the room that lanes have left
+constexpr std::size_t kWordsSpare = 4096;       // more than what a block may take in all lanes together
 constexpr std::uint64_t kLaneBytes = 1024;      // payload that makes another lane worth its state
 constexpr std::uint64_t kSectionBytes = 1024;   // of a level, that make a section of its own worth its lane
 constexpr std::size_t kLoopRounds = 2;          // of a level with a sequential axis
@@ -28,14 +30,16 @@ struct EncodeMemory {
   EncodeMemory(Carver& carver, const LevelAxes& axes, std::size_t raw_bytes)
       : elems(axes.elems()),
         predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
-        targets(carver.take<std::int64_t>(elems)),
+        targets(carver.take<std::int64_t>(elems + kernels::kStencilBlock)),
         special(carver.take<std::uint8_t>(elems)),
         codes(carver.take<std::int32_t>(elems)),
-        contexts(carver.take<std::uint8_t>(elems)),
+        symbols(carver.take<std::uint16_t>(elems)),
+        entries(carver.take<kernels::RansEncodeEntry>(kLevels * kTokenPlaces)),
+        predicted(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
         spread(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
         grid(carver, axes),
         predictor(carver, axes),
-        words_count(raw_bytes / 2 + 64),
+        words_count(raw_bytes / 2 + kWordsSpare),
         words(carver.take<std::uint16_t>(words_count)) {}
 
   std::size_t elems;
@@ -43,7 +47,9 @@ struct EncodeMemory {
   std::int64_t* targets;  ///< of all levels in the order of coding, coarsest first; so the next three
   std::uint8_t* special;
   std::int32_t* codes;
-  std::uint8_t* contexts;
+  std::uint16_t* symbols;  ///< context level * kTokenPlaces + token
+  kernels::RansEncodeEntry* entries;
+  double* predicted;  ///< of a row; before that, its originals
   std::uint32_t* spread;
   LevelGrid grid;
   RowPredictor predictor;
@@ -60,6 +66,7 @@ class LevelsWriter {
                EncodeMemory& memory)
       : spec_(spec), in_(in), view_(view), memory_(memory), top_(view.axes.top()) {
     model_.values = format;
+    model_.tightening = spec.tightening;
     model_.predictors = memory.predictors;
     std::fill_n(memory.predictors, LevelsModel::predictor_count(view.axes), Predictor{});
     samples_.resize(2 * kParityClasses);
@@ -119,7 +126,7 @@ class LevelsWriter {
     make_entries();
     // Fine levels that are large enough get sections of their own; those above them share the first.
     unsigned own = 0;
-    while (own < top_ && level_bits(own) / 8 >= kSectionBytes) ++own;
+    while (own < top_ && level_bits_[own] / 8 >= kSectionBytes) ++own;
     writer.u8(static_cast<std::uint8_t>(own));
     Vector<std::uint8_t> payload;
     for (unsigned s = 0; s <= own; ++s) {
@@ -137,7 +144,8 @@ class LevelsWriter {
   const LevelAxes& axes() const { return view_.axes; }
   LevelGrid& grid() { return memory_.grid; }
   LevelTargets targets(unsigned level) const {
-    return {memory_.targets + first_[level], in_.special == nullptr ? nullptr : memory_.special + first_[level]};
+    return {memory_.targets + first_[level], in_.special == nullptr ? nullptr : memory_.special + first_[level],
+            memory_.codes + first_[level]};
   }
 
   void open(unsigned level) {
@@ -158,7 +166,8 @@ class LevelsWriter {
     for_coded_rows(grid(), [&](const CodedRow& row) {
       const Bits* const from = row_data(row);
       std::int64_t* const to = memory_.targets + first_[level] + row.code;
-      for (std::size_t x = 0; x < row.columns; ++x) to[x] = target(from[x * step], inverse);
+      gather(from, step, row.columns, memory_.predicted);
+      spec_.kernels->units(memory_.predicted, row.columns, model_.values.base, inverse, to);
       if (in_.special == nullptr) return true;
       const std::uint8_t* const special =
           in_.special + view_.row_start(row.place.parity_class, level, row.place.index, view_.special_strides);
@@ -174,10 +183,13 @@ class LevelsWriter {
       return true;
     });
   }
-  std::int64_t target(Bits bits, double inverse) const {
-    constexpr double kMost = 0x1p44;
-    const double v = (Element::value(bits) - model_.values.base) * inverse;
-    return static_cast<std::int64_t>(nearest(v > -kMost && v < kMost ? v : 0));  // 0 where not finite
+  /// Elements `step` apart; mostly two.
+  static void gather(const Bits* from, std::size_t step, std::size_t count, double* out) {
+    if (step == 2) {
+      for (std::size_t x = 0; x < count; ++x) out[x] = Element::value(from[2 * x]);
+    } else {
+      for (std::size_t x = 0; x < count; ++x) out[x] = Element::value(from[x * step]);
+    }
   }
 
   /// Whether the last points of an axis lie nearer to the line through those before them than to the one before.
@@ -224,7 +236,7 @@ class LevelsWriter {
 
   void choose(unsigned level, const CodePlaces& places, std::size_t parity_class, bool later) {
     choose_predictor(grid(), ClassRows(grid(), parity_class, later), places, targets(level),
-                     memory_.predictor.list(later, parity_class), *spec_.kernels, model_);
+                     memory_.predictor.list(later, parity_class), *spec_.kernels, fit_room_, model_);
     memory_.predictor.forget(later, parity_class);
   }
 
@@ -246,12 +258,13 @@ class LevelsWriter {
   void code_planes(unsigned level) {
     const CodePlaces places(grid());
     const CodedClasses classes(axes(), level);
-    const std::int64_t half = (std::int64_t{1} << model_.values.fraction_bits) >> 1;
-    const std::int64_t low_bits = (std::int64_t{1} << model_.values.fraction_bits) - 1;
+    const auto quantum = static_cast<double>(model_.quantum(level));
+    const double inverse = 1 / quantum;
     for_coded_rows(grid(), [&](const CodedRow& row) {
       double* const values = grid().values(row.place.parity_class, row.row);
       const std::int64_t* const from = memory_.targets + first_[level] + row.code;
-      for (std::size_t x = 0; x < row.columns; ++x) values[x] = static_cast<double>((from[x] + half) & ~low_bits);
+      for (std::size_t x = 0; x < row.columns; ++x)
+        values[x] = nearest(static_cast<double>(from[x]) * inverse) * quantum;
       grid().finish_row(row.place.parity_class, row.row);
       return true;
     });
@@ -274,15 +287,12 @@ class LevelsWriter {
     }
   }
 
-  /// Order-0 entropy of a level's tokens with the bits they leave open, in units of 2^-12.
-  std::uint64_t entropy(unsigned level) const {
-    std::array<std::uint32_t, kernels::kResidualTokens> counts{};
-    const std::size_t end = level == 0 ? memory_.elems : first_[level - 1];
-    for (std::size_t i = first_[level]; i < end; ++i) {
-      const std::int32_t code = memory_.codes[i];
-      ++counts[kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
-    }
-    const std::uint32_t log_total = kernels::log2_fixed(static_cast<std::uint32_t>(end - first_[level]));
+  /// Order-0 entropy of tokens with the bits they leave open, in units of 2^-12.
+  static std::uint64_t token_cost(const std::array<std::uint32_t, kernels::kResidualTokens>& counts) {
+    std::uint64_t total = 0;
+    for (const std::uint32_t n : counts) total += n;
+    if (total == 0) return 0;
+    const std::uint32_t log_total = kernels::log2_fixed(static_cast<std::uint32_t>(total));
     std::uint64_t cost = 0;
     for (unsigned t = 0; t < counts.size(); ++t) {
       if (counts[t] == 0) continue;
@@ -290,6 +300,15 @@ class LevelsWriter {
       cost += std::uint64_t{counts[t]} * (log_total - kernels::log2_fixed(counts[t]) + (open << 12));
     }
     return cost;
+  }
+  std::uint64_t entropy(unsigned level) const {
+    std::array<std::uint32_t, kernels::kResidualTokens> counts{};
+    const std::size_t end = level == 0 ? memory_.elems : first_[level - 1];
+    for (std::size_t i = first_[level]; i < end; ++i) {
+      const std::int32_t code = memory_.codes[i];
+      ++counts[kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
+    }
+    return token_cost(counts);
   }
 
   void run_level(unsigned level) {
@@ -303,23 +322,30 @@ class LevelsWriter {
   void run_row(unsigned level, const CodedRow& row) {
     constexpr std::int64_t kMost = kernels::kMaxMagnitude;
     const std::size_t c = row.place.parity_class;
-    const unsigned fraction_bits = model_.values.fraction_bits;
-    const std::int64_t half = (std::int64_t{1} << fraction_bits) >> 1;
-    const std::int64_t* const predicted =
-        memory_.predictor.predict(grid(), row.place, row.columns, model_, *spec_.kernels);
+    const std::int64_t quantum = model_.quantum(level);
+    const double inverse = 1 / static_cast<double>(quantum);
     const std::size_t at = first_[level] + row.code;
     const std::int64_t* const wanted = memory_.targets + at;
-    const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
     double* const values = grid().values(c, row.row);
     std::uint32_t* const magnitudes = grid().magnitudes(c, row.row);
+    if (in_.special == nullptr) {
+      memory_.predictor.code(grid(), row.place, row.columns, model_, *spec_.kernels,
+                             {wanted, model_.values.weight_bits, quantum, kMost, kMaxContextMagnitude, values,
+                              magnitudes, memory_.codes + at});
+      return grid().finish_row(c, row.row);
+    }
+    const std::int64_t* const predicted =
+        memory_.predictor.predict(grid(), row.place, row.columns, model_, *spec_.kernels);
+    const std::uint8_t* const special = memory_.special + at;
     for (std::size_t x = 0; x < row.columns; ++x) {
       std::int64_t value = 0;
       std::int64_t code = 0;
-      if (special != nullptr && special[x] != 0) {
+      if (special[x] != 0) {
         value = std::clamp(predicted[x], model_.values.low, model_.values.high);
       } else {
-        code = std::clamp((wanted[x] - predicted[x] + half) >> fraction_bits, -kMost, kMost);
-        value = predicted[x] + code * (std::int64_t{1} << fraction_bits);
+        code = std::clamp(static_cast<std::int64_t>(nearest(static_cast<double>(wanted[x] - predicted[x]) * inverse)),
+                          -kMost, kMost);
+        value = predicted[x] + code * quantum;
       }
       memory_.codes[at + x] = static_cast<std::int32_t>(code);
       magnitudes[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
@@ -335,8 +361,8 @@ class LevelsWriter {
       for (const bool later : {false, true}) {
         if (later && axes().planes() == 1) continue;
         const std::size_t c = classes.list[i];
-        add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), memory_.predictor, model_,
-                            *spec_.kernels, memory_.spread, samples_[(later ? 1 : 0) * kParityClasses + c]);
+        add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_, *spec_.kernels,
+                            {memory_.predicted, memory_.spread}, samples_[(later ? 1 : 0) * kParityClasses + c]);
       }
     }
   }
@@ -357,42 +383,68 @@ class LevelsWriter {
     }
   }
 
-  /// Contexts and exceptions of the open level, whose values are final.
+  /// Symbols and exceptions of the open level, whose values are final.
   void finish(unsigned level) {
-    const double unit = model_.values.unit();
-    const double strict = spec_.bound * (1 - 0x1p-50);
+    const auto before = token_totals();
     const std::size_t step = view_.row_step(level, view_.strides);
     const auto dense = view_.dense();
     const std::size_t dense_step = view_.row_step(level, dense);
     for_coded_rows(grid(), [&](const CodedRow& row) {
       const std::size_t at = first_[level] + row.code;
       const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
-      const std::int64_t* const predicted =
-          memory_.predictor.predict(grid(), row.place, row.columns, model_, *spec_.kernels);
-      const std::uint32_t* const sums =
-          memory_.predictor.contexts(grid(), row.place, predicted, model_, *spec_.kernels);
+      const std::int32_t* const codes = memory_.codes + at;
       const double* const values = grid().values(row.place.parity_class, row.row);
-      const Bits* const from = row_data(row);
-      const std::size_t index = view_.row_start(row.place.parity_class, level, row.place.index, dense);
-      for (std::size_t x = 0; x < row.columns; ++x) {
-        if (special != nullptr && special[x] != 0) {
-          memory_.contexts[at + x] = kNoSymbol;
-          continue;
-        }
-        const unsigned context = level_of(sums[x]);
-        const std::int32_t code = memory_.codes[at + x];
-        memory_.contexts[at + x] = static_cast<std::uint8_t>(context);
-        ++counts_[context][kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
-        const Bits bits = from[x * step];
-        const Bits back = Element::bits(values[x] * unit + model_.values.base);
-        const double v = Element::value(bits);
-        const double difference = v - Element::value(back);
-        // Most elements pass here; zeros may have a sign to keep.
-        if (difference < strict && difference > -strict && v != 0) continue;
-        if (!keeps_bound<Element>(bits, back, spec_.bound)) exceptions_.emplace_back(index + x * dense_step, bits);
-      }
+      predictions_of(values, codes, row.columns, model_.quantum(level), memory_.predicted);
+      note_symbols(special, memory_.predictor.contexts(grid(), row.place, memory_.predicted, model_, *spec_.kernels),
+                   codes, row.columns, memory_.symbols + at);
+      note_exceptions(row_data(row), step, special, values, row.columns,
+                      view_.row_start(row.place.parity_class, level, row.place.index, dense), dense_step);
       return true;
     });
+    auto tokens = token_totals();
+    for (std::size_t t = 0; t < tokens.size(); ++t) tokens[t] -= before[t];
+    level_bits_[level] = token_cost(tokens) >> 12;
+  }
+
+  std::array<std::uint32_t, kernels::kResidualTokens> token_totals() const {
+    std::array<std::uint32_t, kernels::kResidualTokens> totals{};
+    for (const auto& level : counts_)
+      for (std::size_t t = 0; t < totals.size(); ++t) totals[t] += level[t];
+    return totals;
+  }
+
+  void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::int32_t* codes,
+                    std::size_t columns, std::uint16_t* symbols) {
+    spec_.kernels->symbols(sums, codes, columns, symbols);
+    for (std::size_t x = 0; x < columns; ++x) {
+      if (special != nullptr && special[x] != 0) {
+        symbols[x] = kNoSymbol;
+      } else {
+        ++counts_[symbols[x] / kTokenPlaces][symbols[x] % kTokenPlaces];
+      }
+    }
+  }
+
+  /// `from`: elements of the row, `step` apart; the first is number `index` of the chunk, the others `dense_step`
+  /// apart.
+  void note_exceptions(const Bits* from, std::size_t step, const std::uint8_t* special, const double* values,
+                       std::size_t columns, std::size_t index, std::size_t dense_step) {
+    constexpr std::size_t kBlock = 64;
+    const double unit = model_.values.unit();
+    const double base = model_.values.base;
+    for (std::size_t begin = 0; begin < columns; begin += kBlock) {
+      const std::size_t count = std::min(kBlock, columns - begin);
+      std::array<double, kBlock> originals;  // NOLINT: the first `count` are set
+      gather(from + begin * step, step, count, originals.data());
+      if (clearly_kept<Element>(*spec_.kernels, originals.data(), values + begin, count, unit, base, spec_.bound))
+        continue;
+      for (std::size_t x = begin; x < begin + count; ++x) {
+        if (special != nullptr && special[x] != 0) continue;
+        const Bits bits = from[x * step];
+        if (!keeps_bound<Element>(bits, Element::bits(values[x] * unit + base), spec_.bound))
+          exceptions_.emplace_back(index + x * dense_step, bits);
+      }
+    }
   }
 
   void write_exceptions(Writer& writer) {
@@ -413,45 +465,78 @@ class LevelsWriter {
       if (level.tokens == 0) continue;
       kernels::TokenStarts starts;
       kernels::fill_token_starts(level, starts);
-      entries_[l].resize(level.tokens);
       for (unsigned t = 0; t < level.tokens; ++t)
-        entries_[l][t] = kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
+        memory_.entries[l * kTokenPlaces + t] =
+            kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
     }
-    for (std::size_t l = 0; l < kLevels; ++l) tables_[l] = map[l] < kLevels ? entries_[map[l]].data() : nullptr;
+    for (std::size_t l = 0; l < kLevels; ++l)
+      if (map[l] != l && map[l] < kLevels)
+        std::copy_n(memory_.entries + map[l] * kTokenPlaces, model_.values.levels[map[l]].tokens,
+                    memory_.entries + l * kTokenPlaces);
   }
-
-  /// About what a level takes in bits.
-  std::uint64_t level_bits(unsigned level) const { return entropy(level) >> 12; }
 
   /// Appends the lanes of levels `first` down to `last`; false when there is no room.
   bool write_section(unsigned first, unsigned last, Vector<std::uint8_t>& out, std::size_t most) {
     std::uint64_t bits = 0;
-    for (unsigned level = last; level <= first; ++level) bits += level_bits(level);
+    for (unsigned level = last; level <= first; ++level) bits += level_bits_[level];
     unsigned lane_bits = 0;
     const std::size_t columns = (axes().points(axes().rank - 1, last) + 1) / 2;
     while (lane_bits < kMaxLaneBits && (std::uint64_t{2} << lane_bits) * kLaneBytes <= bits / 8 &&
            (std::size_t{2} << lane_bits) <= columns)
       ++lane_bits;
-    const std::size_t lanes = std::size_t{1} << lane_bits;
-    std::uint16_t* const end = memory_.words + memory_.words_count;
-    std::uint16_t* at = end;
-    std::array<std::size_t, std::size_t{1} << kMaxLaneBits> sizes{};
-    for (std::size_t lane = lanes; lane-- > 0;) {
-      const std::uint16_t* const before = at;
-      if (!write_lane(first, last, lane, lanes, at)) return false;
-      sizes[lane] = static_cast<std::size_t>(before - at);
+    std::size_t lanes = std::size_t{1} << lane_bits;
+    LaneWords words(memory_, lanes);
+    if (!write_lanes(first, last, lanes, words)) {
+      // Lanes of very different sizes: a single one has all the room.
+      if (lanes == 1) return false;
+      lanes = 1;
+      lane_bits = 0;
+      words = LaneWords(memory_, lanes);
+      if (!write_lanes(first, last, lanes, words)) return false;
     }
     Writer writer(out);
     writer.u8(static_cast<std::uint8_t>(lane_bits));
-    for (std::size_t lane = 0; lane + 1 < lanes; ++lane) writer.varint(sizes[lane]);
-    if (out.size() + static_cast<std::size_t>(end - at) * 2 > most) return false;
-    for (; at != end; ++at) writer.u16(*at);
+    for (std::size_t lane = 0; lane + 1 < lanes; ++lane) writer.varint(words.count(lane));
+    std::size_t total = 0;
+    for (std::size_t lane = 0; lane < lanes; ++lane) total += words.count(lane);
+    std::size_t to = out.size();
+    if (to + 2 * total > most) return false;
+    out.resize(to + 2 * total);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      for (const std::uint16_t* word = words.at[lane]; word != words.end[lane]; ++word) {
+        out[to++] = static_cast<std::uint8_t>(*word);
+        out[to++] = static_cast<std::uint8_t>(*word >> 8);
+      }
+    }
     return true;
   }
 
-  /// Encodes a lane from its last element to the first.
-  bool write_lane(unsigned first, unsigned last, std::size_t lane, std::size_t lanes, std::uint16_t*& at) {
-    std::uint32_t state = kernels::kRansFloor;
+  /// Words of lanes, each written downwards in its part of the room, and their states.
+  struct LaneWords {
+    static constexpr std::size_t kMost = std::size_t{1} << kMaxLaneBits;
+    std::array<std::uint32_t, kMost> state;  // NOLINT: as many as there are lanes are set; so the next three
+    std::array<std::uint16_t*, kMost> begin;
+    std::array<std::uint16_t*, kMost> at;
+    std::array<std::uint16_t*, kMost> end;
+
+    LaneWords(const EncodeMemory& memory, std::size_t lanes) {
+      const std::size_t share = memory.words_count / lanes;
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        state[lane] = kernels::kRansFloor;
+        begin[lane] = memory.words + lane * share;
+        end[lane] = begin[lane] + share;
+        at[lane] = end[lane];
+      }
+    }
+    std::size_t count(std::size_t lane) const { return static_cast<std::size_t>(end[lane] - at[lane]); }
+    bool has_room(std::size_t lane, std::size_t elems) const {
+      return static_cast<std::size_t>(at[lane] - begin[lane]) >= elems * kResidualWords + 2;
+    }
+  };
+
+  /// Encodes levels from their last element to the first, each into its lane: neighbours are of different lanes, so
+  /// their long chains of arithmetic overlap. False when a lane has no room.
+  bool write_lanes(unsigned first, unsigned last, std::size_t lanes, LaneWords& words) const {
     const std::size_t mask = lanes - 1;
     for (unsigned level = last; level <= first; ++level) {
       const CodedClasses classes(axes(), level);
@@ -461,26 +546,30 @@ class LevelsWriter {
           std::size_t count = 1;  // of the class in this plane
           for (std::size_t a = axes().sequential ? 1 : 0; a < axes().rank; ++a)
             count *= axes().class_points(classes.list[i], level, a);
-          const std::size_t begin = end - count;
           // Element x of the class is of lane (x modulo lanes), counted over all planes.
-          const std::size_t offset = (lane - plane * count) & mask;
-          if (offset < count) {
-            for (std::size_t x = begin + offset + (count - 1 - offset) / lanes * lanes;; x -= lanes) {
-              const std::uint8_t context = memory_.contexts[x];
-              if (context != kNoSymbol) {
-                if (at - memory_.words < 8) return false;
-                put_residual(state, memory_.codes[x], tables_[context], at);
-              }
-              if (x == begin + offset) break;
+          const std::size_t begin = end - count;
+          const std::size_t shift = plane * count - begin;
+          while (end > begin) {
+            const std::size_t here = std::min(kLaneBlock, end - begin);
+            for (std::size_t lane = 0; lane < lanes; ++lane)
+              if (!words.has_room(lane, here / lanes + 1)) return false;
+            for (const std::size_t until = end - here; end > until;) {
+              --end;
+              const std::uint16_t symbol = memory_.symbols[end];
+              if (symbol == kNoSymbol) continue;
+              const std::size_t lane = (end + shift) & mask;
+              put_symbol(words.state[lane], memory_.codes[end], symbol % kTokenPlaces, memory_.entries[symbol],
+                         words.at[lane]);
             }
           }
-          end = begin;
         }
       }
     }
-    if (at - memory_.words < 8) return false;
-    *--at = static_cast<std::uint16_t>(state >> 16);
-    *--at = static_cast<std::uint16_t>(state);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      if (!words.has_room(lane, 0)) return false;
+      *--words.at[lane] = static_cast<std::uint16_t>(words.state[lane] >> 16);
+      *--words.at[lane] = static_cast<std::uint16_t>(words.state[lane]);
+    }
     return true;
   }
 
@@ -493,9 +582,9 @@ class LevelsWriter {
   LevelsModel model_;
   LevelCounts counts_{};
   Vector<ContextSamples> samples_;
+  FitRoom fit_room_;
   Vector<std::pair<std::uint64_t, Bits>> exceptions_;
-  std::array<Vector<kernels::RansEncodeEntry>, kLevels> entries_;
-  std::array<const kernels::RansEncodeEntry*, kLevels> tables_{};
+  std::array<std::uint64_t, kMaxLevels> level_bits_{};  ///< about what each level takes
 };
 
 }  // namespace

@@ -8,35 +8,94 @@
 #include "codecs/stencil/solve.h"
 #include "kernels/core/bits.h"
 #include "kernels/core/residual_model.h"
+#include "libcompress/core/scattered_sample.h"
 
 namespace quern::codec::stencil {
 namespace {
 
 using kernels::kSampleBlock;
 
-constexpr std::size_t kSamples = 12288;        // of a class, for its predictor
-constexpr std::size_t kContextSamples = 6144;  // of a class at a level, for its contexts
-constexpr std::size_t kShortest = 16;          // rows shorter than this count as this
+// Of a class one point in so many is a sample, but there are no fewer and no more than these.
+constexpr std::size_t kPointsPerSample = 4;
+constexpr std::size_t kLeastSamples = 1536;  // for its predictor
+constexpr std::size_t kMostSamples = 6144;
+constexpr std::size_t kLeastContextSamples = 1024;  // for its contexts
+constexpr std::size_t kMostContextSamples = 3072;
+constexpr std::size_t kShortest = 16;  // rows shorter than this count as this
 constexpr std::size_t kMinSamplesPerGroup = 6;
 constexpr std::size_t kRounds = 2;  // of reweighting
-constexpr std::size_t kContextRounds = 4;
+constexpr std::size_t kContextRounds = 3;
 constexpr double kRidge = 0.004;  // pull towards the cubic, in square codes a sample
 constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted);
 
-/// Calls visit(row, count, step) for rows spread over a class: `count` columns a row, every step-th.
-template <class Visit>
-void for_sampled_rows(const ClassRows& rows, std::size_t most, const Visit& visit) {
-  const std::size_t count = std::min(rows.columns, kSampleBlock);
-  const std::size_t wanted = std::min(rows.rows, std::max<std::size_t>(1, most / std::max(count, kShortest)));
-  for (std::size_t i = 0; i < wanted; ++i)
-    visit(rows.first + static_cast<std::size_t>(std::uint64_t{i} * rows.rows / wanted), count);
+std::size_t samples_of(const ClassRows& rows, std::size_t least, std::size_t most) {
+  return std::clamp(rows.rows * rows.columns / kPointsPerSample, least, most);
 }
+
+/// A place below `places` for a row: the fractional part of a multiple of the golden ratio.
+std::uint64_t scattered_place(std::uint64_t places, std::uint64_t row) {
+  return places * (row * UINT64_C(0x9E3779B97F4A7C15) >> 32) >> 32;
+}
+
+/// Columns of a row that are looked at, at most kSampleBlock.
+std::size_t sampled_columns(const ClassRows& rows) { return std::min(rows.columns, kSampleBlock); }
+
+std::size_t sampled_rows(const ClassRows& rows, std::size_t samples) {
+  return std::min(rows.rows, std::max<std::size_t>(1, samples / std::max(sampled_columns(rows), kShortest)));
+}
+
+/// Calls visit(row) for rows spread over a class.
+template <class Visit>
+void for_sampled_rows(const ClassRows& rows, std::size_t samples, const Visit& visit) {
+  const std::size_t wanted = sampled_rows(rows, samples);
+  for (std::size_t i = 0; i < wanted; ++i)
+    visit(rows.first + static_cast<std::size_t>(scattered_sample(rows.rows, wanted, i)));
+}
+
+/// Which columns of a row are samples: side by side, without special ones.
+struct SampledColumns {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  bool gaps = false;
+  std::array<std::uint32_t, kSampleBlock> listed;  // NOLINT: set when there are gaps
+
+  /// `special` of the row; null: none.
+  SampledColumns(const ClassRows& rows, std::size_t row, const std::uint8_t* special) : count(sampled_columns(rows)) {
+    if (count < rows.columns) first = static_cast<std::size_t>(scattered_place(rows.columns - count + 1, row));
+    if (special == nullptr || std::find_if(special + first, special + first + count,
+                                           [](std::uint8_t s) { return s != 0; }) == special + first + count)
+      return;
+    gaps = true;
+    const std::size_t end = first + count;
+    count = 0;
+    for (std::size_t x = first; x < end; ++x)
+      if (special[x] == 0) listed[count++] = static_cast<std::uint32_t>(x);
+  }
+
+  /// Calls visit(sample, value) for the columns of a row of values.
+  template <class Value, class Visit>
+  void each(const Value* row, const Visit& visit) const {
+    if (gaps) {
+      for (std::size_t s = 0; s < count; ++s) visit(s, row[listed[s]]);
+    } else {
+      for (std::size_t s = 0; s < count; ++s) visit(s, row[first + s]);
+    }
+  }
+};
 
 class PredictorFit {
  public:
   PredictorFit(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places, const LevelTargets& targets,
-               const GroupList& list, const kernels::StencilKernels& kernels, LevelsModel& model)
-      : grid_(grid), rows_(rows), places_(places), targets_(targets), list_(list), kernels_(kernels), model_(model) {
+               const GroupList& list, const kernels::StencilKernels& kernels, FitRoom& room, LevelsModel& model)
+      : grid_(grid),
+        rows_(rows),
+        places_(places),
+        targets_(targets),
+        list_(list),
+        kernels_(kernels),
+        room_(room),
+        model_(model),
+        block_elems_((list.count + 1) * kSampleBlock) {
     for (std::size_t g = 0; g < list.count; ++g) taps_[g] = list.groups[g].pair ? 2 : 1;
   }
 
@@ -72,42 +131,48 @@ class PredictorFit {
 
  private:
   /// Features of a block, one row of samples each: group 0's mean, differences of the others' means to it, the
-  /// target's difference to it.
-  using Block = std::array<double, (kMaxGroups + 1) * kSampleBlock>;
+  /// target's difference to it. Samples from `filled` on are 0.
+  double* block(std::size_t b) { return room_.blocks.data() + b * block_elems_; }
 
+  /// Rows share a block where they fit.
   void gather() {
-    const double unit = std::ldexp(1.0, -static_cast<int>(model_.values.fraction_bits));
+    const double unit = 1 / static_cast<double>(model_.quantum(grid_.level()));
     const std::size_t width = list_.count;
-    for_sampled_rows(rows_, kSamples, [&](std::size_t row, std::size_t count) {
+    const std::size_t count = sampled_columns(rows_);
+    const std::size_t wanted = samples_of(rows_, kLeastSamples, kMostSamples);
+    const std::size_t fitting = kSampleBlock / count;  // rows in a block, at least
+    const std::size_t needed = (sampled_rows(rows_, wanted) + fitting - 1) / fitting * block_elems_;
+    if (room_.blocks.size() < needed) room_.blocks.resize(needed);
+    room_.filled.clear();
+    GroupList one;
+    one.count = 1;
+    GroupWeights weight{};
+    weight[0] = 1;
+    for_sampled_rows(rows_, wanted, [&](std::size_t row) {
       const RowIndex index = grid_.index_of(rows_.parity_class, row);
       const std::size_t code = places_.of(rows_.parity_class, row);
-      blocks_.emplace_back();
-      Block& block = blocks_.back();
-      std::array<std::size_t, kSampleBlock> columns{};
-      std::uint32_t filled = 0;
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t x = i * rows_.columns / count;
-        if (targets_.special == nullptr || targets_.special[code + x] == 0) columns[filled++] = x;
+      const SampledColumns columns(rows_, row, targets_.special == nullptr ? nullptr : targets_.special + code);
+      if (room_.filled.empty() || room_.filled.back() + columns.count > kSampleBlock) {
+        room_.filled.push_back(0);
+        std::fill_n(block(room_.filled.size() - 1), block_elems_, 0.0);
       }
+      double* const to = block(room_.filled.size() - 1) + room_.filled.back();
       for (std::size_t g = 0; g < width; ++g) {
-        GroupList one;
         one.groups[0] = list_.groups[g];
-        one.count = 1;
-        GroupWeights weight{};
-        weight[0] = 1;
         grid_.value_sources(rows_.parity_class, index, one, weight, sources_);
-        double* const to = block.data() + g * kSampleBlock;
+        double* const feature = to + g * kSampleBlock;
         const double scale = unit / taps_[g];
-        for (std::size_t s = 0; s < filled; ++s) {
-          double sum = 0;
-          for (std::size_t t = 0; t < sources_.count; ++t) sum += sources_.weights[t] * sources_.rows[t][columns[s]];
-          to[s] = g == 0 ? sum * scale : sum * scale - block[s];
+        for (std::size_t t = 0; t < sources_.count; ++t) {
+          const double tap_weight = sources_.weights[t];
+          columns.each(sources_.rows[t], [&](std::size_t s, double v) { feature[s] += tap_weight * v; });
         }
+        for (std::size_t s = 0; s < columns.count; ++s) feature[s] = feature[s] * scale - (g == 0 ? 0 : to[s]);
       }
-      for (std::size_t s = 0; s < filled; ++s)
-        block[width * kSampleBlock + s] = static_cast<double>(targets_.targets[code + columns[s]]) * unit - block[s];
-      filled_.push_back(filled);
-      samples_ += filled;
+      double* const target = to + width * kSampleBlock;
+      columns.each(targets_.targets + code,
+                   [&](std::size_t s, std::int64_t v) { target[s] = static_cast<double>(v) * unit - to[s]; });
+      room_.filled.back() += static_cast<std::uint32_t>(columns.count);
+      samples_ += columns.count;
     });
   }
 
@@ -123,19 +188,26 @@ class PredictorFit {
     u[0] = static_cast<double>(sum) / one - 1;
     return u;
   }
-  double left_of(const Block& block, std::size_t s, const std::array<double, kMaxGroups>& u) const {
-    double left = block[list_.count * kSampleBlock + s];
-    for (std::size_t g = 0; g < list_.count; ++g) left -= u[g] * block[g * kSampleBlock + s];
-    return left;
+  /// What a prediction leaves of the targets of a block.
+  void left_of(std::size_t b, const std::array<double, kMaxGroups>& u, std::array<double, kSampleBlock>& left) {
+    const double* const rows = block(b);
+    for (std::size_t s = 0; s < kSampleBlock; ++s) left[s] = rows[list_.count * kSampleBlock + s];
+    for (std::size_t g = 0; g < list_.count; ++g) {
+      if (u[g] == 0) continue;
+      const double* const feature = rows + g * kSampleBlock;
+      for (std::size_t s = 0; s < kSampleBlock; ++s) left[s] -= u[g] * feature[s];
+    }
   }
 
   /// Cost of residuals in units of 2^-12 bits: about log2 of large ones, little for those well below a code.
   void consider(const Predictor& candidate, std::uint64_t stored_bits) {
     const auto u = coefficients(candidate.weights);
+    alignas(64) std::array<double, kSampleBlock> left;  // NOLINT: left_of sets it
     std::uint64_t cost = 0;
-    for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      for (std::size_t s = 0; s < filled_[b]; ++s) {
-        const double d = std::fabs(left_of(blocks_[b], s, u));
+    for (std::size_t b = 0; b < room_.filled.size(); ++b) {
+      left_of(b, u, left);
+      for (std::size_t s = 0; s < room_.filled[b]; ++s) {
+        const double d = std::fabs(left[s]);
         if (d < 512) {
           cost += (kernels::log2_fixed(256 + static_cast<std::uint32_t>(d * d * 1024)) - (8u << 12)) / 2;
         } else {
@@ -159,24 +231,23 @@ class PredictorFit {
     const auto prior =
         coefficients(fixed_weights(grid_.axes(), 0, rows_.parity_class, list_, model_.values.weight_bits));
     std::array<double, kMaxGroups> u = prior;
-    alignas(64) std::array<double, kSampleBlock> weights{};
-    alignas(64) Block shifted;  // the target is what the prior leaves
+    alignas(64) std::array<double, kSampleBlock> weights;  // NOLINT: set below
+    alignas(64) std::array<double, kSampleBlock> left;     // NOLINT: left_of sets it
     for (std::size_t round = 0; round < kRounds; ++round) {
       SquareSums sums;
       sums.clear(width);
       double total = 0;
-      for (std::size_t b = 0; b < blocks_.size(); ++b) {
-        std::copy_n(blocks_[b].begin(), unknowns * kSampleBlock, shifted.begin());
-        for (std::size_t s = 0; s < kSampleBlock; ++s) {
-          weights[s] = 0;
-          shifted[unknowns * kSampleBlock + s] = 0;
-          if (s >= filled_[b]) continue;
-          shifted[unknowns * kSampleBlock + s] = left_of(blocks_[b], s, prior);
-          weights[s] = 1 / (1 + 2 * std::fabs(left_of(blocks_[b], s, u)));
-          total += weights[s];
-        }
-        kernels_.normal_sums(shifted.data(), weights.data(), width, sums.data());
+      for (std::size_t b = 0; b < room_.filled.size(); ++b) {
+        left_of(b, u, left);
+        for (std::size_t s = 0; s < kSampleBlock; ++s)
+          weights[s] = s < room_.filled[b] ? 1 / (1 + 2 * std::fabs(left[s])) : 0;
+        for (std::size_t s = 0; s < kSampleBlock; ++s) total += weights[s];
+        kernels_.normal_sums(block(b), weights.data(), width, sums.data());
       }
+      // What is fitted is the change of the prior's coefficients: the target is what the prior leaves.
+      for (std::size_t k = 0; k < unknowns; ++k)
+        for (std::size_t g = 0; g < unknowns; ++g)
+          sums.at(unknowns, k) -= prior[g] * (g <= k ? sums.at(k, g) : sums.at(g, k));
       for (std::size_t k = 0; k < unknowns; ++k) sums.at(k, k) += total * kRidge;
       std::array<double, kMaxGroups> change{};
       if (!solve_symmetric(sums, unknowns, change.data())) return;
@@ -221,11 +292,11 @@ class PredictorFit {
   const LevelTargets& targets_;
   const GroupList& list_;
   const kernels::StencilKernels& kernels_;
+  FitRoom& room_;
   LevelsModel& model_;
+  std::size_t block_elems_;
   std::array<int, kMaxGroups> taps_{};
   ValueSources sources_;
-  Vector<Block> blocks_;
-  Vector<std::uint32_t> filled_;
   std::size_t samples_ = 0;
   Predictor best_;
   std::uint64_t best_cost_ = UINT64_MAX;
@@ -235,48 +306,50 @@ class PredictorFit {
 
 void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
-                      LevelsModel& model) {
-  PredictorFit(grid, rows, places, targets, list, kernels, model).run();
+                      FitRoom& room, LevelsModel& model) {
+  PredictorFit(grid, rows, places, targets, list, kernels, room, model).run();
 }
 
 void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
-                         const LevelTargets& targets, RowPredictor& predictor, const LevelsModel& model,
-                         const kernels::StencilKernels& kernels, std::uint32_t* room, ContextSamples& samples) {
+                         const LevelTargets& targets, const LevelsModel& model, const kernels::StencilKernels& kernels,
+                         const SampleRoom& room, ContextSamples& samples) {
   if (rows.rows == 0) return;
   const FeatureList features(grid.axes(), grid.level(), rows.parity_class, rows.later);
   MagnitudeSources sources;
-  for_sampled_rows(rows, kContextSamples, [&](std::size_t row, std::size_t count) {
+  for_sampled_rows(rows, samples_of(rows, kLeastContextSamples, kMostContextSamples), [&](std::size_t row) {
     ContextRow place{rows.parity_class, grid.index_of(rows.parity_class, row), grid.level(), rows.later};
     const std::size_t code = places.of(rows.parity_class, row);
-    const std::int64_t* const predicted = predictor.predict(grid, place, rows.columns, model, kernels);
-    samples.blocks.emplace_back();
-    auto& block = samples.blocks.back();
-    block.fill(0);
-    std::array<std::size_t, kSampleBlock> columns{};
-    std::uint32_t filled = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t x = i * rows.columns / count;
-      if (targets.special == nullptr || targets.special[code + x] == 0) columns[filled++] = x;
+    predictions_of(grid.value_row(rows.parity_class, place.index, {}), targets.codes + code, rows.columns,
+                   model.quantum(grid.level()), room.predicted);
+    const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
+    if (samples.filled.empty() || samples.filled.back() + columns.count > kSampleBlock) {
+      samples.filled.push_back(0);
+      samples.blocks.emplace_back();
+      samples.blocks.back().fill(0);
     }
+    float* const block = samples.blocks.back().data() + samples.filled.back();
     for (std::size_t i = 0; i < features.count; ++i) {
       const std::size_t f = features.list[i];
-      float* const to = block.data() + f * kSampleBlock;
+      float* const to = block + f * kSampleBlock;
       if (!counts_magnitudes(f)) {
-        feature_spread(grid, place, f, predicted, model.values.fraction_bits, room);
-        for (std::size_t s = 0; s < filled; ++s) to[s] = static_cast<float>(room[columns[s]]) * 0x1p-6f;
+        std::fill_n(room.spread, rows.columns, 0u);
+        add_spread(grid, place, f, room.predicted, model.values.fraction_bits, 1, kernels, room.spread);
+        columns.each(room.spread, [&](std::size_t s, std::uint32_t v) { to[s] = static_cast<float>(v) * 0x1p-6f; });
         continue;
       }
       sources.count = 0;
       feature_sources(grid, place, f, 1, sources);
       for (std::size_t t = 0; t < sources.count; ++t)
-        for (std::size_t s = 0; s < filled; ++s) to[s] += static_cast<float>(sources.rows[t][columns[s]]);
+        columns.each(sources.rows[t], [&](std::size_t s, std::uint32_t v) {
+          to[s] += static_cast<float>(static_cast<std::int32_t>(v));
+        });
     }
     const std::uint32_t* const own = grid.magnitude_row(rows.parity_class, place.index, {});
-    for (std::size_t s = 0; s < filled; ++s) {
+    columns.each(own, [&](std::size_t s, std::uint32_t v) {
       block[kFeatures * kSampleBlock + s] = 1;
-      block[(kFeatures + 1) * kSampleBlock + s] = static_cast<float>(own[columns[s]]);
-    }
-    samples.filled.push_back(filled);
+      block[(kFeatures + 1) * kSampleBlock + s] = static_cast<float>(static_cast<std::int32_t>(v));
+    });
+    samples.filled.back() += static_cast<std::uint32_t>(columns.count);
   });
 }
 
@@ -300,11 +373,12 @@ ContextWeights fit_contexts(const ContextSamples& samples, const FeatureList& fe
       for (std::size_t k = 0; k < width; ++k)
         for (std::size_t s = 0; s < kSampleBlock; ++s)
           rows[k * kSampleBlock + s] = static_cast<double>(samples.blocks[b][from[k] * kSampleBlock + s]);
+      alignas(64) std::array<double, kSampleBlock> expected{};
+      for (std::size_t k = 0; k < unknowns; ++k)
+        for (std::size_t s = 0; s < kSampleBlock; ++s) expected[s] += weights[k] * rows[k * kSampleBlock + s];
       for (std::size_t s = 0; s < kSampleBlock; ++s) {
-        double expected = 0;
-        for (std::size_t k = 0; k < unknowns; ++k) expected += weights[k] * rows[k * kSampleBlock + s];
-        expected = expected > 0.02 ? expected : 0.02;
-        sample_weights[s] = s < samples.filled[b] ? 1 / (expected * expected + expected) : 0;
+        const double e = expected[s] > 0.02 ? expected[s] : 0.02;
+        sample_weights[s] = s < samples.filled[b] ? 1 / (e * e + e) : 0;
       }
       kernels.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
     }

@@ -17,7 +17,15 @@ namespace quern::codec::stencil {
 struct LevelTargets {
   const std::int64_t* targets = nullptr;
   const std::uint8_t* special = nullptr;  ///< null: none
+  const std::int32_t* codes = nullptr;    ///< of values that are final
 };
+
+/// What ordinary elements of a row that is coded were predicted as, in binary64.
+inline void predictions_of(const double* values, const std::int32_t* codes, std::size_t columns, std::int64_t quantum,
+                           double* out) {
+  const auto unit = static_cast<double>(quantum);
+  for (std::size_t x = 0; x < columns; ++x) out[x] = values[x] - static_cast<double>(codes[x]) * unit;
+}
 
 /// A class of the open level, and which of its planes.
 struct ClassRows {
@@ -66,11 +74,17 @@ class CodePlaces {
   std::array<std::size_t, kParityClasses> columns_{};
 };
 
+/// Memory that fits of one chunk share, one after the other.
+struct FitRoom {
+  Vector<double> blocks;
+  Vector<std::uint32_t> filled;  ///< samples of each block
+};
+
 /// Chooses the predictor of a class from candidates, on points sampled from the open level's values as they are now.
 /// Scalar binary64 in a fixed order, costs in integers.
 void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
-                      LevelsModel& model);
+                      FitRoom& room, LevelsModel& model);
 
 /// Samples of the contexts of one class; of several levels.
 struct ContextSamples {
@@ -79,10 +93,15 @@ struct ContextSamples {
   Vector<std::uint32_t> filled;
 };
 
-/// Adds samples from a class of the open level, whose values and magnitudes are final.
+/// Room for a row.
+struct SampleRoom {
+  double* predicted = nullptr;
+  std::uint32_t* spread = nullptr;
+};
+/// Adds samples from a class of the open level, whose values, magnitudes and codes are final.
 void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
-                         const LevelTargets& targets, RowPredictor& predictor, const LevelsModel& model,
-                         const kernels::StencilKernels& kernels, std::uint32_t* room, ContextSamples& samples);
+                         const LevelTargets& targets, const LevelsModel& model, const kernels::StencilKernels& kernels,
+                         const SampleRoom& room, ContextSamples& samples);
 /// Non-negative weights that give the expected magnitude. `features`: those that the class has.
 ContextWeights fit_contexts(const ContextSamples& samples, const FeatureList& features,
                             const kernels::StencilKernels& kernels);

@@ -201,6 +201,7 @@ void write_levels_model(const LevelsModel& model, const LevelAxes& axes, Vector<
   writer.put(values.fraction_bits, 4);
   writer.put(values.weight_bits - kMinWeightBits, 4);
   writer.put(static_cast<unsigned>(model.border), 1);
+  writer.put(model.tightening, 2);
   writer.put(values.masked ? 1 : 0, 1);
   if (values.masked) {
     for (const std::int64_t bound : {values.low, values.high})
@@ -223,6 +224,7 @@ Status read_levels_model(std::span<const std::uint8_t>& bytes, const LevelAxes& 
       values.fraction_bits > kMaxFractionBits || values.weight_bits > kMaxWeightBits)
     return bad("stencil: a chunk's numbers are out of range");
   model.border = static_cast<Border>(reader.get(1));
+  model.tightening = static_cast<std::uint8_t>(reader.get(2));
   values.masked = reader.get(1) != 0;
   if (values.masked) {
     values.low = static_cast<std::int64_t>(kernels::unzigzag(reader.get(kMaxBoundBits)));

@@ -2,6 +2,7 @@
 // distributions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -28,6 +29,12 @@ struct Predictor {
   GroupWeights weights{};   ///< in the order of groups_of()
 };
 
+/// Coarse levels may be coded more tightly than the bound asks for: points between them are predicted the better, and
+/// the mean error falls. In sixteenths of a step, for levels 0, 1, 2 and all above.
+inline constexpr unsigned kTightenings = 4;
+inline constexpr std::array<std::array<std::uint8_t, 4>, kTightenings> kLevelSteps{
+    {{16, 16, 16, 16}, {16, 14, 13, 12}, {16, 13, 10, 8}, {16, 11, 7, 5}}};
+
 /// Levels that share context weights: the finest, and all others.
 inline constexpr std::size_t kContextSets = 2;
 constexpr std::size_t context_set(unsigned level) { return level == 0 ? 0 : 1; }
@@ -35,9 +42,16 @@ constexpr std::size_t context_set(unsigned level) { return level == 0 ? 0 : 1; }
 struct LevelsModel {
   ChunkModel values;  ///< format, limits and distributions; its taps are not used
   Border border = Border::mirrored;
+  std::uint8_t tightening = 0;  ///< row of kLevelSteps
   /// For each level, first or later planes, and class.
   Predictor* predictors = nullptr;
   std::array<std::array<std::array<ContextWeights, kParityClasses>, 2>, kContextSets> contexts{};
+
+  /// What a level's residuals count, in units of values.
+  std::int64_t quantum(unsigned level) const {
+    const std::int64_t step = std::int64_t{1} << values.fraction_bits;
+    return std::max<std::int64_t>(1, step * kLevelSteps[tightening][std::min(level, 3u)] / 16);
+  }
 
   static std::size_t predictor_count(const LevelAxes& axes) { return (axes.top() + 1) * 2 * kParityClasses; }
   Predictor& predictor(unsigned level, bool later, std::size_t parity_class) const {

@@ -57,6 +57,7 @@ class RowPredictor {
       : plans_(carver.take<Plan>(2 * kParityClasses)), sources_(carver.take<ValueSources>(1)) {
     const std::size_t columns = axes.extents[axes.rank - 1];
     sums_ = carver.take<std::int64_t>(row_room(columns));
+    numbers_ = carver.take<double>(row_room(columns));
     room_ = carver.take<ContextRoom>(1);
     spread_ = carver.take<std::uint32_t>(row_room(columns));
     contexts_ = carver.take<std::uint32_t>(row_room(columns));
@@ -81,21 +82,20 @@ class RowPredictor {
 
   std::int64_t* predict(const LevelGrid& grid, const ContextRow& row, std::size_t columns, const LevelsModel& model,
                         const kernels::StencilKernels& kernels) {
-    const unsigned weight_bits = model.values.weight_bits;
-    Plan& plan = this->plan(row.later, row.parity_class);
-    const GroupWeights& weights = model.predictor(row.level, row.later, row.parity_class).weights;
-    if (grid.inside(row.index)) {
-      if (!plan.has_taps) grid.plan_values(row.parity_class, plan.list, weights, plan.taps);
-      plan.has_taps = true;
-      grid.planned_sources(row.index, plan.taps, *sources_);
-    } else {
-      grid.value_sources(row.parity_class, row.index, plan.list, weights, *sources_);
-    }
+    find_sources(grid, row, model);
     kernels.tap_sums(sources_->rows.data(), sources_->weights.data(), sources_->count, columns, sums_);
-    for (std::size_t x = 0; x < columns; ++x) sums_[x] = scaled_down(static_cast<std::uint64_t>(sums_[x]), weight_bits);
+    kernels.scale_down(sums_, columns, model.values.weight_bits, numbers_);
     return sums_;
   }
-  const std::uint32_t* contexts(const LevelGrid& grid, const ContextRow& row, const std::int64_t* predicted,
+  /// What predict gave, in binary64.
+  const double* numbers() const { return numbers_; }
+  /// Predicts a row and codes it.
+  void code(const LevelGrid& grid, const ContextRow& row, std::size_t columns, const LevelsModel& model,
+            const kernels::StencilKernels& kernels, const kernels::CodedRowBuffers& to) {
+    find_sources(grid, row, model);
+    kernels.code_row(sources_->rows.data(), sources_->weights.data(), sources_->count, columns, to);
+  }
+  const std::uint32_t* contexts(const LevelGrid& grid, const ContextRow& row, const double* predicted,
                                 const LevelsModel& model, const kernels::StencilKernels& kernels) {
     Plan& plan = this->plan(row.later, row.parity_class);
     if (!plan.has_contexts)
@@ -113,11 +113,23 @@ class RowPredictor {
     bool has_taps = false;
     bool has_contexts = false;
   };
+  void find_sources(const LevelGrid& grid, const ContextRow& row, const LevelsModel& model) {
+    Plan& plan = this->plan(row.later, row.parity_class);
+    const GroupWeights& weights = model.predictor(row.level, row.later, row.parity_class).weights;
+    if (grid.inside(row.index)) {
+      if (!plan.has_taps) grid.plan_values(row.parity_class, plan.list, weights, plan.taps);
+      plan.has_taps = true;
+      grid.planned_sources(row.index, plan.taps, *sources_);
+    } else {
+      grid.value_sources(row.parity_class, row.index, plan.list, weights, *sources_);
+    }
+  }
   Plan& plan(bool later, std::size_t parity_class) { return plans_[(later ? kParityClasses : 0) + parity_class]; }
 
   Plan* plans_;
   ValueSources* sources_;
   std::int64_t* sums_ = nullptr;
+  double* numbers_ = nullptr;
   ContextRoom* room_ = nullptr;
   std::uint32_t* spread_ = nullptr;
   std::uint32_t* contexts_ = nullptr;

@@ -24,8 +24,13 @@ struct LayoutChoice {
   bool planes = true;          ///< the first sequential, the others coarse to fine
 };
 
+struct ChosenLayout {
+  Layout layout;
+  std::uint8_t tightening = 0;  ///< of coarse levels: row of kLevelSteps
+};
+
 /// The layout of the fewest estimated bits an element; ties to the lower index. May throw std::bad_alloc.
-Result<Layout> choose_layout(const PlanRequest& request, const LayoutChoice& choice,
-                             const kernels::StencilKernels& kernels);
+Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoice& choice,
+                                   const kernels::StencilKernels& kernels);
 
 }  // namespace quern::codec::stencil

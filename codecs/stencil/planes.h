@@ -127,16 +127,24 @@ class WorkPlanes {
   /// Part of each context that earlier rows give, with the constant.
   const std::uint32_t* context_sums(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
                                     const ChunkModel& model) {
-    const auto taps = kernels::context_taps(extents_.shape());
-    std::array<const std::uint32_t*, kernels::kMaxContextTaps> sources{};
-    for (std::size_t t = kernels::kNearContextTaps; t < taps.size(); ++t) sources[t] = context_tap(plane, row, taps[t]);
-    kernels.context_sums(sources.data() + kernels::kNearContextTaps,
-                         model.context_weights.data() + kernels::kNearContextTaps,
-                         taps.size() - kernels::kNearContextTaps, model.context_constant, extents_.columns, context_);
-    return context_;
+    return context_sums_from(kernels::kNearContextTaps, kernels, plane, row, model);
+  }
+  /// The context sums of a row whose residuals are known.
+  const std::uint32_t* all_context_sums(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
+                                        const ChunkModel& model) {
+    return context_sums_from(0, kernels, plane, row, model);
   }
 
  private:
+  const std::uint32_t* context_sums_from(std::size_t first_tap, const kernels::StencilKernels& kernels,
+                                         std::size_t plane, std::size_t row, const ChunkModel& model) {
+    const auto taps = kernels::context_taps(extents_.shape());
+    std::array<const std::uint32_t*, kernels::kMaxContextTaps> sources{};
+    for (std::size_t t = first_tap; t < taps.size(); ++t) sources[t] = context_tap(plane, row, taps[t]);
+    kernels.context_sums(sources.data() + first_tap, model.context_weights.data() + first_tap, taps.size() - first_tap,
+                         model.context_constant, extents_.columns, context_);
+    return context_;
+  }
   std::size_t mean_elems() const {
     if (!can_have_mean()) return 0;
     return keep_all_ ? geometry_.elems() : geometry_.plane_elems;

@@ -58,30 +58,37 @@ ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound) {
   ChunkRange range;
   range.low = kInfinity;
   range.high = -kInfinity;
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> low;       // NOLINT: filled; so the next
+  std::array<double, kLanes> high;      // NOLINT
+  std::array<double, kLanes> ordinary;  // NOLINT
+  low.fill(kInfinity);
+  high.fill(-kInfinity);
+  ordinary.fill(0);
   const auto* const data = static_cast<const typename Element::Bits*>(in.data);
   const std::size_t rows = static_cast<std::size_t>(in.extents[0] * in.extents[1]);
   for (std::size_t r = 0; r < rows; ++r) {
     const auto* const row = data + row_offset(in, r);
     const std::uint8_t* const special = special_row(in, r);
-    double low = range.low;
-    double high = range.high;
-    double ordinary = 0;
-    const auto take = [&](double v, bool counts) {
+    const auto take = [&](std::size_t lane, double v, bool counts) {
       const bool ok = counts && v - v == 0;
       const double from = ok ? v : kInfinity;
       const double to = ok ? v : -kInfinity;
-      low = from < low ? from : low;
-      high = to > high ? to : high;
-      ordinary += ok ? 1.0 : 0.0;
+      low[lane] = from < low[lane] ? from : low[lane];
+      high[lane] = to > high[lane] ? to : high[lane];
+      ordinary[lane] += ok ? 1.0 : 0.0;
     };
+    std::size_t x = 0;
     if (special == nullptr) {
-      for (std::size_t x = 0; x < in.extents[2]; ++x) take(Element::value(row[x]), true);
-    } else {
-      for (std::size_t x = 0; x < in.extents[2]; ++x) take(Element::value(row[x]), special[x] == 0);
+      for (; x + kLanes <= in.extents[2]; x += kLanes)
+        for (std::size_t lane = 0; lane < kLanes; ++lane) take(lane, Element::value(row[x + lane]), true);
     }
-    range.low = low;
-    range.high = high;
-    range.ordinary += static_cast<std::uint64_t>(ordinary);
+    for (; x < in.extents[2]; ++x) take(0, Element::value(row[x]), special == nullptr || special[x] == 0);
+  }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    range.low = std::min(range.low, low[lane]);
+    range.high = std::max(range.high, high[lane]);
+    range.ordinary += static_cast<std::uint64_t>(ordinary[lane]);
   }
   if (range.ordinary == 0 || is_integer(dtype)) return range;
   const double largest = std::max(std::fabs(range.low), std::fabs(range.high));

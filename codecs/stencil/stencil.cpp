@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "codecs/stencil/chunk.h"
+#include "codecs/stencil/levels_model.h"
 #include "codecs/stencil/plan.h"
 #include "codecs/stencil/rules.h"
 
@@ -18,6 +19,7 @@ constexpr CodecInfo kInfo{kCodecId, kCodecVersion, "stencil",
 
 struct ParsedSettings {
   LayoutChoice layout;
+  std::optional<std::uint8_t> tightening;
   kernels::IsaLevel isa = kernels::best_isa();
 };
 
@@ -78,6 +80,11 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
                       "stencil: layout must be auto, raster, levels or planes, or 1d, 2d:K or 3d:J,K that fit the "
                       "shape's axes, or one of each as in levels:3d:1,2");
       parsed.layout = *choice;
+    } else if (key == "tightening") {
+      if (value == "auto") continue;
+      if (value.size() != 1 || value[0] < '0' || value[0] >= '0' + static_cast<char>(kTightenings))
+        return Status(StatusCode::invalid_argument, "stencil: tightening must be auto or 0 to 3");
+      parsed.tightening = static_cast<std::uint8_t>(value[0] - '0');
     } else if (key == "isa") {
       if (value == "auto") continue;
       const auto isa = parse_isa(value);
@@ -86,7 +93,7 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
         return Status(StatusCode::unsupported, "stencil: this processor cannot run the instruction set asked for");
       parsed.isa = *isa;
     } else {
-      return Status(StatusCode::unknown_setting, "stencil: unknown setting; it has layout and isa");
+      return Status(StatusCode::unknown_setting, "stencil: unknown setting; it has layout, tightening and isa");
     }
   }
   return parsed;
@@ -160,12 +167,16 @@ class Codec final : public ArrayCodec {
     QUERN_ASSIGN_OR_RETURN(const ParsedSettings parsed, parse_settings(request.settings, request.shape));
     const kernels::StencilKernels& kernels = kernels::stencil_kernels(parsed.isa);
     try {
-      QUERN_ASSIGN_OR_RETURN(const Layout layout, choose_layout(request, parsed.layout, kernels));
+      QUERN_ASSIGN_OR_RETURN(const ChosenLayout chosen, choose_layout(request, parsed.layout, kernels));
       CodecPlan plan;
-      plan.grid = make_grid(request.shape, layout);
-      plan.params = write_params(layout);
-      const ChunkSpec spec{request.dtype, plan.grid.chunk, request.bound.value, &kernels,
-                           levels_form(request.shape, layout, plan.grid)};
+      plan.grid = make_grid(request.shape, chosen.layout);
+      plan.params = write_params(chosen.layout);
+      const ChunkSpec spec{request.dtype,
+                           plan.grid.chunk,
+                           request.bound.value,
+                           &kernels,
+                           levels_form(request.shape, chosen.layout, plan.grid),
+                           parsed.tightening.value_or(chosen.tightening)};
       return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while planning");

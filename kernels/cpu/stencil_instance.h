@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "kernels/core/residual_tokens.h"
 #include "kernels/cpu/stencil.h"
 
 namespace quern::kernels {
@@ -30,22 +31,93 @@ struct StencilInstance {
     std::memcpy(out, &integers, sizeof(integers));
   }
 
+  [[gnu::always_inline]] static void weigh_block(const double* const* sources, const double* weights, std::size_t taps,
+                                                 std::size_t x, Doubles& low, Doubles& high) {
+    low = Doubles{};
+    high = Doubles{};
+    for (std::size_t t = 0; t < taps; ++t) {
+      Doubles first;
+      Doubles second;
+      load(sources[t] + x, first);
+      load(sources[t] + x + 8, second);
+      low += weights[t] * first;
+      high += weights[t] * second;
+    }
+  }
+
   static void tap_sums(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
                        std::int64_t* out) {
     for (std::size_t x = 0; x < count; x += kStencilBlock) {
-      Doubles low = {};
-      Doubles high = {};
-      for (std::size_t t = 0; t < taps; ++t) {
-        Doubles first;
-        Doubles second;
-        load(sources[t] + x, first);
-        load(sources[t] + x + 8, second);
-        low += weights[t] * first;
-        high += weights[t] * second;
-      }
+      Doubles low;
+      Doubles high;
+      weigh_block(sources, weights, taps, x, low, high);
       store_integers(low, out + x);
       store_integers(high, out + x + 8);
     }
+  }
+
+  using Integers = std::int64_t __attribute__((vector_size(64)));
+  /// Integers below 2^51.
+  [[gnu::always_inline]] static Doubles to_doubles(const Integers& integers) {
+    constexpr double kMagic = 0x1.8p52;
+    const Integers shifted = integers + std::bit_cast<std::int64_t>(kMagic);
+    Doubles real;
+    load(&shifted, real);
+    return real - kMagic;
+  }
+
+  /// Eight columns of code_row, from column `x` of the targets to place `to` of the results.
+  [[gnu::always_inline]] static void code_half(const Doubles& sums, const CodedRowBuffers& row, std::size_t x,
+                                               std::size_t to, double* values, std::uint32_t* magnitudes,
+                                               std::int32_t* codes) {
+    using Codes = std::int32_t __attribute__((vector_size(32)));
+    constexpr double kMagic = 0x1.8p52;
+    std::int64_t sum_room[8];
+    store_integers(sums, sum_room);
+    Integers predicted;
+    load(sum_room, predicted);
+    predicted = (predicted + (std::int64_t{1} << (row.weight_bits - 1))) >> static_cast<int>(row.weight_bits);
+    Integers target;
+    load(row.targets + x, target);
+    const Doubles difference = to_doubles(target - predicted);
+    Doubles code = difference * (1 / static_cast<double>(row.quantum)) + kMagic;
+    code -= kMagic;
+    const Doubles most = Doubles{} + static_cast<double>(row.most);
+    code = code > most ? most : code;
+    code = code < -most ? -most : code;
+    const Doubles real = to_doubles(predicted) + code * static_cast<double>(row.quantum);
+    std::memcpy(values + to, &real, sizeof(real));
+    const Codes narrow = __builtin_convertvector(code, Codes);
+    std::memcpy(codes + to, &narrow, sizeof(narrow));
+    const Codes largest = Codes{} + static_cast<std::int32_t>(row.most_magnitude);
+    Codes magnitude = narrow < 0 ? -narrow : narrow;
+    magnitude = magnitude > largest ? largest : magnitude;
+    std::memcpy(magnitudes + to, &magnitude, sizeof(magnitude));
+  }
+
+  static void code_row(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
+                       const CodedRowBuffers& row) {
+    std::size_t x = 0;
+    for (; x + kStencilBlock <= count; x += kStencilBlock) {
+      Doubles low;
+      Doubles high;
+      weigh_block(sources, weights, taps, x, low, high);
+      code_half(low, row, x, x, row.values, row.magnitudes, row.codes);
+      code_half(high, row, x + 8, x + 8, row.values, row.magnitudes, row.codes);
+    }
+    if (x == count) return;
+    // What lies behind the row is not to be written to.
+    double values[kStencilBlock];
+    std::uint32_t magnitudes[kStencilBlock];
+    std::int32_t codes[kStencilBlock];
+    Doubles low;
+    Doubles high;
+    weigh_block(sources, weights, taps, x, low, high);
+    code_half(low, row, x, 0, values, magnitudes, codes);
+    code_half(high, row, x + 8, 8, values, magnitudes, codes);
+    std::memcpy(row.values + x, values, (count - x) * sizeof(double));
+    std::memcpy(row.magnitudes + x, magnitudes, (count - x) * sizeof(std::uint32_t));
+    std::memcpy(row.codes + x, codes, (count - x) * sizeof(std::int32_t));
   }
 
   static void context_sums(const std::uint32_t* const* sources, const std::uint32_t* weights, std::size_t taps,
@@ -58,6 +130,83 @@ struct StencilInstance {
         sum += weights[t] * source;
       }
       std::memcpy(out + x, &sum, sizeof(sum));
+    }
+  }
+
+  static void scale_down(std::int64_t* sums, std::size_t count, unsigned bits, double* numbers) {
+    const std::uint64_t half = std::uint64_t{1} << (bits - 1);
+    for (std::size_t x = 0; x < count; ++x) {
+      sums[x] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[x]) + half) >> bits;
+      numbers[x] = static_cast<double>(sums[x]);
+    }
+  }
+
+  static void add_distances(const double* first, const double* second, double second_factor, const double* third,
+                            double third_factor, double scale, double most, std::uint32_t weight, std::size_t count,
+                            std::uint32_t* sums) {
+    for (std::size_t x = 0; x < count; ++x) {
+      const double sum = first[x] + second_factor * second[x] + third_factor * third[x];
+      const double d = (sum < 0 ? -sum : sum) * scale;
+      sums[x] += weight * static_cast<std::uint32_t>(static_cast<std::int32_t>(d < most ? d : most));
+    }
+  }
+
+  static void units(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out) {
+    constexpr double kMost = 0x1p44;
+    constexpr double kMagic = 0x1.8p52;
+    for (std::size_t x = 0; x < count; ++x) {
+      const double v = (originals[x] - base) * inverse;
+      const double inside = v > -kMost && v < kMost ? v : 0;
+      out[x] = std::bit_cast<std::int64_t>(inside + kMagic) - std::bit_cast<std::int64_t>(kMagic);
+    }
+  }
+
+  template <bool Single>
+  [[gnu::always_inline]] static bool all_near_as(const double* originals, const double* values, std::size_t count,
+                                                 double unit, double base, double strict) {
+    std::int64_t missed = 0;
+    for (std::size_t x = 0; x < count; ++x) {
+      double back = values[x] * unit + base;
+      if constexpr (Single) back = static_cast<double>(static_cast<float>(back));
+      const double v = originals[x];
+      const double difference = v > back ? v - back : back - v;
+      const std::int64_t far = difference < strict ? 0 : 1;
+      const std::int64_t zero = v == 0 ? 1 : 0;
+      missed |= far | zero;
+    }
+    return missed == 0;
+  }
+  static bool all_near(const double* originals, const double* values, std::size_t count, double unit, double base,
+                       double strict, bool single) {
+    return single ? all_near_as<true>(originals, values, count, unit, base, strict)
+                  : all_near_as<false>(originals, values, count, unit, base, strict);
+  }
+
+  /// Place of the leading bit, 2 <= v: the exponent of a binary32 that rounding cannot carry into the next octave, as
+  /// the bit below the leading one is taken out.
+  [[gnu::always_inline]] static std::uint32_t leading_bit(std::uint32_t v) {
+    const std::uint32_t half = (v & ~(v >> 1)) >> 1;
+    return (std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(half))) >> 23) - 126;
+  }
+  [[gnu::always_inline]] static std::uint32_t context_level(std::uint32_t sum) {
+    sum = sum > 2 ? sum : 2;
+    const std::uint32_t leading = leading_bit(sum);
+    return 2 * leading + (sum >> (leading - 1) & 1);
+  }
+
+  static void levels(const std::uint32_t* sums, std::size_t count, std::uint8_t* out) {
+    for (std::size_t x = 0; x < count; ++x) out[x] = static_cast<std::uint8_t>(context_level(sums[x]));
+  }
+
+  static void symbols(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out) {
+    for (std::size_t x = 0; x < count; ++x) {
+      const auto sign = static_cast<std::uint32_t>(codes[x] >> 31);
+      const std::uint32_t magnitude = (static_cast<std::uint32_t>(codes[x]) ^ sign) - sign;
+      const std::uint32_t leading = leading_bit(magnitude | kPlainMagnitudes);
+      const std::uint32_t large = 4 * (leading - 1) + (magnitude >> (leading - 2));
+      const std::uint32_t plain = 0u - static_cast<std::uint32_t>(magnitude < kPlainMagnitudes);
+      const std::uint32_t token = (magnitude & plain) | (large & ~plain);
+      out[x] = static_cast<std::uint16_t>(context_level(sums[x]) * kTokenPlaces + token);
     }
   }
 
@@ -113,7 +262,8 @@ struct StencilInstance {
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums, &context_sums, &sample_rows, &normal_sums};
+  static constexpr StencilKernels kKernels{&tap_sums, &code_row, &context_sums, &scale_down,  &add_distances, &units,
+                                           &all_near, &levels,   &symbols,      &sample_rows, &normal_sums};
 };
 
 }  // namespace quern::kernels

@@ -66,6 +66,38 @@ TEST(Stencil_Levels, SmoothFieldsAtLooseBounds_ChooseThemWithoutBeingAsked) {
   EXPECT_LT(bytes, code<float>(DType::f32, shape, values, 1e-2, "raster"));
 }
 
+TEST(Stencil_Levels, TightCoarseLevels_KeepTheBoundAndLowerTheMeanError) {
+  const Shape shape = shape_of({24, 40, 41});
+  const auto values = waves(shape, 46);
+  for (const char* order : kOrders) {
+    double loose = 1e9;
+    for (const char* tightening : {"0", "1", "2", "3"}) {
+      SCOPED_TRACE(std::string(order) + " " + tightening);
+      const Settings settings{{"layout", order}, {"tightening", tightening}};
+      Bytes back;
+      const Coding coding(DType::f64, shape, as_bytes<double>(values), 0.2, settings);
+      coding.round_trip(back);
+      EXPECT_EQ(count_missed<double>(coding, back, 0.2), 0u);
+      double squares = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        double v;
+        std::memcpy(&v, back.data() + i * sizeof v, sizeof v);
+        squares += (v - values[i]) * (v - values[i]);
+      }
+      EXPECT_LT(squares, loose * 0.97);
+      if (tightening[0] == '0') loose = squares;
+      // Steps of integers are odd, and have no sixteenths.
+      std::vector<double> wide(values);
+      for (double& v : wide) v = std::floor(v * 100);
+      for (const double bound : {1.0, 7.0}) {
+        const Coding integers(DType::i16, shape, as_bytes<std::int16_t>(wide), bound, settings);
+        integers.round_trip(back);
+        EXPECT_EQ(count_missed<std::int16_t>(integers, back, bound), 0u);
+      }
+    }
+  }
+}
+
 TEST(Stencil_Levels, ExtentsOfOneToNine_ComeBack) {
   for (std::uint64_t a = 1; a <= 9; ++a) {
     for (std::uint64_t b = 1; b <= 9; b += 2) {
