@@ -42,6 +42,7 @@ std::vector<GoldenFile> golden_files() {
   add_lorenzo_files(files);
   add_mask_files(files);
   add_lossless_files(files);
+  add_stencil_files(files);
   return files;
 }
 
