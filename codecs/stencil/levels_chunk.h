@@ -2,13 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include <quern/codec.h>
-#include <quern/shape.h>
+#include <quern/memory.h>
 #include <quern/status.h>
 
 #include "codecs/stencil/chunk.h"
@@ -49,13 +50,14 @@ std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec);
 Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
                      std::span<std::uint8_t> scratch);
 
-/// Shape of what decode_coarse gives of a chunk of these extents: its points at multiples of 2^level along hierarchical
-/// axes, extents of 1 left out. Levels above the chunk's coarsest are the coarsest.
-Shape coarse_shape(const ChunkSpec& spec, const std::array<std::uint64_t, 3>& extents, unsigned level);
-/// Decodes these points alone, dense in C order: the same bits as in the whole chunk, without looking at the bytes of
-/// finer levels, which may be missing. `in` begins with the mode; `chunk` says extents and special elements. Fails with
-/// `unsupported` where a chunk has no levels.
-Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk, unsigned level,
-                     std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
+/// Decodes a chunk's points of a level of the array, from 1 on, to `out`: the same bits as in the whole chunk, without
+/// looking at the bytes of finer levels, which may be missing. `in` begins with the mode; `chunk` says extents and
+/// special elements. Fails with `unsupported` where a chunk has no levels.
+Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
+                     const LevelForm& form, unsigned level, const MutableBox3& out, std::span<std::uint8_t> scratch);
+/// How many of a chunk's first bytes hold levels n and coarser, ..., 1 and coarser; none when it has to be whole.
+/// `form` is the array at any level from 1 on. May throw std::bad_alloc.
+Result<Vector<std::uint64_t>> level_cuts(const ChunkSpec& spec, std::span<const std::uint8_t> chunk,
+                                         const std::array<std::uint64_t, 3>& extents, const LevelForm& form);
 
 }  // namespace quern::codec::stencil

@@ -1,5 +1,6 @@
 // Bytes to a chunk in levels. The bytes are hostile: whatever they are, nothing is read or written out of bounds.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "codecs/stencil/elements.h"
@@ -101,6 +102,15 @@ void decode_row(const DecodeRow& row, const ChunkModel& model, const TokenTable*
   }
 }
 
+/// Where the points of a coarse level go.
+struct CoarsePlaces {
+  void* data = nullptr;
+  std::array<std::size_t, kMaxAxes> strides{};  ///< elements from one point that is kept to the next
+  /// Binary logarithm of how many of the chunk's points make one that is kept: 0 unless the chunk is an upper end of
+  /// the array whose own levels are not the array's.
+  std::array<unsigned, kMaxAxes> shift{};
+};
+
 template <class Element>
 class LevelsReader {
  public:
@@ -111,8 +121,8 @@ class LevelsReader {
     model_.predictors = memory.predictors;
   }
 
-  /// Decodes levels down to `last`: to the box if that is 0, else its points to `coarse`, dense.
-  Status run(std::span<const std::uint8_t> in, unsigned last, Bits* coarse) {
+  /// Decodes levels down to `last`: to the box, or its points to `coarse`.
+  Status run(std::span<const std::uint8_t> in, unsigned last, const CoarsePlaces* coarse) {
     last_ = last;
     QUERN_RETURN_IF_ERROR(read_levels_model(in, view_.axes, model_));
     if (model_.values.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
@@ -124,9 +134,9 @@ class LevelsReader {
     QUERN_RETURN_IF_ERROR(sections(reader, in));
     Reader again = exceptions_at;
     if (coarse != nullptr) {
-      store_coarse(coarse);
+      store_coarse(*coarse);
       return walk_exceptions(again, exceptions,
-                             [&](std::uint64_t index, Bits bits) { put_coarse(index, bits, coarse); });
+                             [&](std::uint64_t index, Bits bits) { put_coarse(index, bits, *coarse); });
     }
     store_values();
     const std::uint64_t columns = out_.extents[2];
@@ -241,45 +251,50 @@ class LevelsReader {
     }
   }
 
-  /// The same for the points of a coarse level, dense.
-  void store_coarse(Bits* to) {
+  /// The same for the points of a coarse level.
+  void store_coarse(const CoarsePlaces& to) {
     LevelGrid& grid = memory_.grid;
     const LevelAxes& axes = view_.axes;
-    const double unit = model_.values.unit();
-    const auto strides = coarse_strides();
     const std::size_t x_axis = axes.rank - 1;
     for (std::size_t c = 0; c < kParityClasses; ++c) {
       const LevelGrid::View& view = grid.view(c);
       if (!view.exists) continue;
       for (std::size_t r = 0; r < view.rows; ++r) {
         const RowIndex index = grid.index_of(c, r);
-        std::size_t at = axes.parity(c, x_axis);
+        std::size_t at = 0;
+        bool kept = true;
         for (std::size_t a = 0; a < x_axis; ++a)
-          at += (axes.hierarchical(a) ? 2 * index[a] + axes.parity(c, a) : index[a]) * strides[a];
-        const double* const from = grid.values(c, r);
-        for (std::size_t x = 0; x < view.extents[x_axis]; ++x)
-          to[at + 2 * x] = Element::bits(from[x] * unit + model_.values.base);
+          kept = keep(axes.hierarchical(a) ? 2 * index[a] + axes.parity(c, a) : index[a], a, to, at) && kept;
+        if (kept) store_coarse_row(grid.values(c, r), view.extents[x_axis], axes.parity(c, x_axis), at, to);
       }
     }
   }
-  void put_coarse(std::uint64_t index, Bits bits, Bits* to) const {
+  void store_coarse_row(const double* from, std::size_t columns, std::size_t first, std::size_t row,
+                        const CoarsePlaces& to) const {
+    const std::size_t x_axis = view_.axes.rank - 1;
+    const double unit = model_.values.unit();
+    for (std::size_t x = 0; x < columns; ++x) {
+      std::size_t at = row;
+      if (keep(first + 2 * x, x_axis, to, at))
+        static_cast<Bits*>(to.data)[at] = Element::bits(from[x] * unit + model_.values.base);
+    }
+  }
+  void put_coarse(std::uint64_t index, Bits bits, const CoarsePlaces& to) const {
     const LevelAxes& axes = view_.axes;
-    const auto strides = coarse_strides();
     std::size_t at = 0;
     auto rest = static_cast<std::size_t>(index);
     for (std::size_t a = axes.rank; a-- > 0; rest /= axes.extents[a]) {
       const std::size_t place = rest % axes.extents[a];
       const unsigned shift = axes.hierarchical(a) ? last_ : 0;
-      if ((place >> shift) << shift != place) return;
-      at += (place >> shift) * strides[a];
+      if ((place >> shift) << shift != place || !keep(place >> shift, a, to, at)) return;
     }
-    to[at] = bits;
+    static_cast<Bits*>(to.data)[at] = bits;
   }
-  std::array<std::size_t, kMaxAxes> coarse_strides() const {
-    std::array<std::size_t, kMaxAxes> strides{};
-    std::size_t stride = 1;
-    for (std::size_t a = view_.axes.rank; a-- > 0; stride *= view_.axes.points(a, last_)) strides[a] = stride;
-    return strides;
+  /// Whether a point of the level is one to keep, by its number along an axis; where that is adds to `at`.
+  static bool keep(std::size_t point, std::size_t axis, const CoarsePlaces& to, std::size_t& at) {
+    const std::size_t number = point >> to.shift[axis];
+    at += number * to.strides[axis];
+    return number << to.shift[axis] == point;
   }
 
   const ChunkSpec& spec_;
@@ -302,7 +317,7 @@ std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec) {
 namespace {
 
 Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out, unsigned level,
-                 void* coarse, std::span<std::uint8_t> scratch) {
+                 const CoarsePlaces* coarse, std::span<std::uint8_t> scratch) {
   if (!spec.form.levels) return Status(StatusCode::corrupt, "stencil: a chunk in levels where none may be");
   const LevelsView view(out, spec.form);
   Carver measured(nullptr);
@@ -312,10 +327,50 @@ Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const 
   Carver carver(scratch.data());
   DecodeMemory memory(carver, view.axes);
   return with_element(spec.dtype, [&](auto element) -> Status {
-    using Reading = LevelsReader<decltype(element)>;
-    return Reading(spec, out, view, memory)
-        .run(in, std::min(level, view.axes.top()), static_cast<typename Reading::Bits*>(coarse));
+    return LevelsReader<decltype(element)>(spec, out, view, memory).run(in, level, coarse);
   });
+}
+
+std::uint64_t step_along(const LevelForm& form, const LevelsView& view, std::size_t axis) {
+  const LevelAxis& steps = form.axes[view.grid_axis[axis]];
+  return view.is_inner[axis] ? steps.inner_step : steps.outer_step;
+}
+
+/// The level of its own that a chunk has to be decoded to: that of the array, but no coarser than there are. All of
+/// them where the chunk, at an upper end of the array, has fewer axes and is coarser along one that the array keeps.
+unsigned own_level(const LevelForm& form, const LevelsView& view, unsigned level) {
+  for (std::size_t a = 0; a < view.axes.rank; ++a)
+    if (view.axes.hierarchical(a) && view.axes.extents[a] > 1 && step_along(form, view, a) == 1) return 0;
+  return std::min(level, view.axes.top());
+}
+
+CoarsePlaces coarse_places(const LevelForm& form, const LevelsView& view, unsigned own, const MutableBox3& out) {
+  CoarsePlaces to;
+  to.data = out.data;
+  for (std::size_t a = 0; a < view.axes.rank; ++a) {
+    const std::size_t g = view.grid_axis[a];
+    const bool outer_half = form.axes[g].inner > 1 && !view.is_inner[a];
+    to.strides[a] =
+        static_cast<std::size_t>((g < 2 ? out.strides[g] : 1) * (outer_half ? form.axes[g].inner_points() : 1));
+    const auto wanted = static_cast<unsigned>(std::countr_zero(step_along(form, view, a)));
+    const unsigned has = view.axes.hierarchical(a) ? own : 0;
+    to.shift[a] = wanted > has ? wanted - has : 0;
+  }
+  return to;
+}
+
+/// Points of a chunk whose elements, in C order, are at hand; of a constant one there is a single element.
+void pick_points(const std::uint8_t* elements, bool constant, std::size_t width, const MutableBox3& chunk,
+                 const LevelForm& form, const MutableBox3& out) {
+  auto* const to = static_cast<std::uint8_t*>(out.data);
+  for (std::uint64_t i = 0; i < out.extents[0]; ++i) {
+    for (std::uint64_t j = 0; j < out.extents[1]; ++j) {
+      const std::uint64_t row = (form.axes[0].place(i) * chunk.extents[1] + form.axes[1].place(j)) * chunk.extents[2];
+      for (std::uint64_t x = 0; x < out.extents[2]; ++x)
+        std::memcpy(to + (i * out.strides[0] + j * out.strides[1] + x) * width,
+                    elements + (constant ? 0 : (row + form.axes[2].place(x)) * width), width);
+    }
+  }
 }
 
 }  // namespace
@@ -325,41 +380,56 @@ Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, co
   return decode_to(spec, in, out, 0, nullptr, scratch);
 }
 
-Shape coarse_shape(const ChunkSpec& spec, const std::array<std::uint64_t, 3>& extents, unsigned level) {
-  const LevelsView view(MutableBox3{nullptr, extents}, spec.form);
-  std::array<std::uint64_t, kMaxAxes> points{};
-  for (std::size_t a = 0; a < view.axes.rank; ++a) points[a] = view.axes.points(a, std::min(level, view.axes.top()));
-  return Shape::make(std::span<const std::uint64_t>(points).first(view.axes.rank)).value();
-}
-
-Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk, unsigned level,
-                     std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
+Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
+                     const LevelForm& form, unsigned level, const MutableBox3& out, std::span<std::uint8_t> scratch) {
   if (!spec.form.levels) return Status(StatusCode::unsupported, "stencil: these chunks have no levels");
-  const std::uint64_t points = coarse_shape(spec, chunk.extents, level).elems();
-  const std::size_t width = dtype_bytes(spec.dtype);
-  if (out.size() != points * width) return Status(StatusCode::invalid_argument, "stencil: the room has another size");
+  for (std::size_t a = 0; a < 3; ++a)
+    if (out.extents[a] != form.axes[a].points(chunk.extents[a]))
+      return Status(StatusCode::invalid_argument, "stencil: the box is not what the level has of the chunk");
   if (in.empty()) return Status(StatusCode::corrupt, "stencil: a chunk is empty");
   const std::uint8_t mode = in[0];
   in = in.subspan(1);
-  if (mode == static_cast<std::uint8_t>(Mode::levels)) return decode_to(spec, in, chunk, level, out.data(), scratch);
+  if (mode == static_cast<std::uint8_t>(Mode::levels)) {
+    const LevelsView view(chunk, spec.form);
+    const unsigned own = own_level(form, view, level);
+    const CoarsePlaces places = coarse_places(form, view, own, out);
+    return decode_to(spec, in, chunk, own, &places, scratch);
+  }
   const bool constant = mode == static_cast<std::uint8_t>(Mode::constant);
   if (!constant && mode != static_cast<std::uint8_t>(Mode::raw))
     return Status(StatusCode::unsupported, "stencil: a chunk has no levels");
+  const std::size_t width = dtype_bytes(spec.dtype);
   if (in.size() != (constant ? 1 : chunk.elems()) * width)
     return Status(StatusCode::corrupt, "stencil: a chunk has the wrong size");
-  const LevelsView view(chunk, spec.form);
-  const auto dense = view.dense();
-  const unsigned shift = std::min(level, view.axes.top());
-  for (std::uint64_t i = 0; i < points; ++i) {
-    std::size_t from = 0;
-    auto rest = static_cast<std::size_t>(i);
-    for (std::size_t a = view.axes.rank; a-- > 0; rest /= view.axes.points(a, shift)) {
-      const std::size_t place = rest % view.axes.points(a, shift);
-      from += (view.axes.hierarchical(a) ? place << shift : place) * dense[a];
-    }
-    std::memcpy(out.data() + i * width, in.data() + (constant ? 0 : from * width), width);
-  }
+  pick_points(in.data(), constant, width, chunk, form, out);
   return {};
+}
+
+Result<Vector<std::uint64_t>> level_cuts(const ChunkSpec& spec, std::span<const std::uint8_t> chunk,
+                                         const std::array<std::uint64_t, 3>& extents, const LevelForm& form) {
+  Vector<std::uint64_t> cuts;
+  if (chunk.empty() || chunk[0] != static_cast<std::uint8_t>(Mode::levels)) return cuts;
+  const LevelsView view(MutableBox3{nullptr, extents}, spec.form);
+  if (own_level(form, view, 1) == 0) return cuts;
+  Vector<Predictor> predictors(LevelsModel::predictor_count(view.axes));
+  LevelsModel model;
+  model.predictors = predictors.data();
+  std::span<const std::uint8_t> rest = chunk.subspan(1);
+  QUERN_RETURN_IF_ERROR(read_levels_model(rest, view.axes, model));
+  Reader reader(rest);
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(view.axes.elems()));
+  for (std::uint64_t i = 0; i < exceptions; ++i) {
+    QUERN_RETURN_IF_ERROR(reader.varint(view.axes.elems()).status());
+    QUERN_RETURN_IF_ERROR(reader.skip(dtype_bytes(spec.dtype)));
+  }
+  QUERN_ASSIGN_OR_RETURN(const std::uint8_t own, reader.u8());
+  for (std::size_t s = 0; s < own; ++s) {
+    QUERN_ASSIGN_OR_RETURN(const std::uint64_t bytes, reader.varint(chunk.size()));
+    cuts.push_back(bytes);
+  }
+  std::uint64_t at = chunk.size() - reader.remaining();
+  for (std::uint64_t& cut : cuts) cut = at += cut;
+  return cuts;
 }
 
 }  // namespace quern::codec::stencil

@@ -16,6 +16,8 @@ struct LevelsView {
   LevelAxes axes;
   std::array<std::size_t, kMaxAxes> strides{};
   std::array<std::size_t, kMaxAxes> special_strides{};
+  std::array<std::uint8_t, kMaxAxes> grid_axis{};  ///< which one of the box's each is
+  std::array<bool, kMaxAxes> is_inner{};           ///< the faster half of one that is split
 
   template <class Box>
   LevelsView(const Box& box, const LevelsForm& form) {
@@ -29,6 +31,8 @@ struct LevelsView {
         const std::uint64_t extent = outer ? box.extents[g] / inner : inner;
         if (extent == 1) continue;
         axes.extents[axes.rank] = static_cast<std::size_t>(extent);
+        grid_axis[axes.rank] = static_cast<std::uint8_t>(g);
+        is_inner[axes.rank] = split && !outer;
         strides[axes.rank] = static_cast<std::size_t>(stride * (outer ? inner : 1));
         special_strides[axes.rank++] = static_cast<std::size_t>(special * (outer ? inner : 1));
       }

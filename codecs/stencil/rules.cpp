@@ -2,6 +2,7 @@
 #include "codecs/stencil/rules.h"
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/core/stencil_taps.h"
 #include "libcompress/format/reader.h"
@@ -13,6 +14,38 @@ namespace {
 constexpr std::uint8_t kLevelsParam = 1;
 constexpr std::uint8_t kSequentialParam = 2;
 constexpr std::uint64_t kSplitExtent = 8;  // shorter axes stay merged
+// Chunks in levels begin at multiples of it along axes that levels coarsen: up to five levels of chunks side by side
+// make one grid.
+constexpr std::uint64_t kChunkStep = 32;
+
+/// An axis of the grid that is two in levels, if chunks let it; inner is 1 when there is none.
+struct SplitAxis {
+  std::size_t axis = 0;
+  std::uint64_t inner = 1;
+
+  SplitAxis(const Shape& shape, const Layout& layout) {
+    const std::array<std::size_t, 4> ends{0, layout.first, layout.second, shape.rank()};
+    for (std::size_t g = 0; g < 3; ++g) {
+      if (ends[g + 1] - ends[g] < 2) continue;
+      const std::uint64_t fastest = shape[ends[g + 1] - 1];
+      axis = g;
+      inner = fastest >= kSplitExtent ? fastest : 1;
+      return;
+    }
+  }
+};
+
+/// What extents of chunks along an axis are multiples of, when `half` of a longer one is to be taken.
+std::uint64_t chunk_unit(const ChunkGrid& grid, const Layout& layout, const SplitAxis& split, std::size_t axis,
+                         std::uint64_t half) {
+  if (!layout.levels) return 1;
+  if (split.inner > 1 && split.axis == axis && half >= split.inner) return split.inner;
+  // The first of several axes of a chunk may be walked in sequence, and levels keep all of it.
+  const auto is_long = [&](std::size_t a) { return grid.extents[a] > 1; };
+  const bool first = (axis < 1 || !is_long(0)) && (axis < 2 || !is_long(1));
+  const bool alone = !is_long((axis + 1) % 3) && !is_long((axis + 2) % 3);
+  return layout.sequential && first && !alone ? 1 : kChunkStep;
+}
 
 }  // namespace
 
@@ -31,9 +64,13 @@ ChunkGrid make_grid(const Shape& shape, const Layout& layout) {
     if (grid.chunk[0] * grid.chunk[1] * grid.chunk[2] > most) return true;
     return kernels::PlaneGeometry::make(kernels::stencil_extents(grid.chunk), false).plane_elems > kPlaneElems;
   };
+  const SplitAxis split(shape, layout);
   while (too_large()) {
-    auto& longest = *std::max_element(grid.chunk.begin(), grid.chunk.end());
-    longest = (longest + 1) / 2;
+    const auto longest = std::max_element(grid.chunk.begin(), grid.chunk.end());
+    const std::uint64_t half = (*longest + 1) / 2;
+    const auto axis = static_cast<std::size_t>(longest - grid.chunk.begin());
+    const std::uint64_t unit = chunk_unit(grid, layout, split, axis, half);
+    *longest = (half + unit - 1) / unit * unit;
   }
   return grid;
 }
@@ -42,15 +79,10 @@ LevelsForm levels_form(const Shape& shape, const Layout& layout, const ChunkGrid
   LevelsForm form;
   form.levels = layout.levels;
   form.sequential = layout.sequential;
-  const std::array<std::size_t, 4> ends{0, layout.first, layout.second, shape.rank()};
-  for (std::size_t g = 0; g < 3; ++g) {
-    if (ends[g + 1] - ends[g] < 2) continue;
-    const std::uint64_t inner = shape[ends[g + 1] - 1];
-    if (inner < kSplitExtent || grid.chunk[g] % inner != 0) break;
-    form.split_axis = static_cast<std::uint8_t>(g);
-    form.inner = inner;
-    break;
-  }
+  const SplitAxis split(shape, layout);
+  if (split.inner == 1 || grid.chunk[split.axis] % split.inner != 0) return form;
+  form.split_axis = static_cast<std::uint8_t>(split.axis);
+  form.inner = split.inner;
   return form;
 }
 

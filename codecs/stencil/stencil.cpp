@@ -5,7 +5,9 @@
 #include <new>
 #include <optional>
 
+#include "codecs/stencil/array_levels.h"
 #include "codecs/stencil/chunk.h"
+#include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/plan.h"
 #include "codecs/stencil/rules.h"
 
@@ -100,10 +102,19 @@ bool fits(const std::array<std::uint64_t, 3>& extents, const ChunkGrid& grid) {
   return true;
 }
 
+/// The coarse levels of one array.
+struct Levels {
+  Levels(const Shape& array, const Layout& how, const ChunkGrid& grid, const LevelsForm& form)
+      : shape(array), layout(how), count(count_levels(array, how, grid, form)) {}
+  Shape shape;
+  Layout layout;
+  unsigned count;
+};
+
 class Encoder final : public ChunkEncoder {
  public:
-  Encoder(CodecPlan plan, const ChunkSpec& spec)
-      : plan_(std::move(plan)), spec_(spec), scratch_bytes_(encode_scratch_bytes(spec)) {}
+  Encoder(CodecPlan plan, const ChunkSpec& spec, const Levels& levels)
+      : plan_(std::move(plan)), spec_(spec), levels_(levels), scratch_bytes_(encode_scratch_bytes(spec)) {}
 
   const CodecPlan& plan() const override { return plan_; }
   std::size_t max_chunk_bytes() const override { return stencil::max_chunk_bytes(spec_); }
@@ -119,17 +130,29 @@ class Encoder final : public ChunkEncoder {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while encoding");
     }
   }
+  unsigned levels() const override { return levels_.count; }
+  Result<Vector<std::uint64_t>> level_cuts(std::span<const std::uint8_t> chunk,
+                                           const std::array<std::uint64_t, 3>& extents) const override {
+    if (levels_.count == 0) return Vector<std::uint64_t>();
+    try {
+      return stencil::level_cuts(spec_, chunk, extents,
+                                 array_level(levels_.shape, levels_.layout, plan_.grid, spec_.form, 1));
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::out_of_memory, "stencil: out of memory while encoding");
+    }
+  }
 
  private:
   CodecPlan plan_;
   ChunkSpec spec_;
+  Levels levels_;
   std::size_t scratch_bytes_;
 };
 
 class Decoder final : public ChunkDecoder {
  public:
-  Decoder(const ChunkGrid& grid, const ChunkSpec& spec)
-      : grid_(grid), spec_(spec), scratch_bytes_(decode_scratch_bytes(spec)) {}
+  Decoder(const ChunkGrid& grid, const ChunkSpec& spec, const Levels& levels)
+      : grid_(grid), spec_(spec), levels_(levels), scratch_bytes_(decode_scratch_bytes(spec)) {}
 
   const ChunkGrid& grid() const override { return grid_; }
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
@@ -139,10 +162,22 @@ class Decoder final : public ChunkDecoder {
     if (scratch.size() < scratch_bytes_) return Status(StatusCode::invalid_argument, "scratch is too small");
     return decode_chunk(spec_, in, out, scratch);
   }
+  unsigned levels() const override { return levels_.count; }
+  LevelForm level_form(unsigned level) const override {
+    return array_level(levels_.shape, levels_.layout, grid_, spec_.form, level);
+  }
+  Status decode_level(std::span<const std::uint8_t> in, const MutableBox3& chunk, unsigned level,
+                      const MutableBox3& out, std::span<std::uint8_t> scratch) const override {
+    if (level == 0 || level > levels_.count) return Status(StatusCode::unsupported, "stencil: there is no such level");
+    if (!fits(chunk.extents, grid_)) return Status(StatusCode::invalid_argument, "box is no chunk of the grid");
+    if (scratch.size() < scratch_bytes_) return Status(StatusCode::invalid_argument, "scratch is too small");
+    return decode_coarse(spec_, in, chunk, level_form(level), level, out, scratch);
+  }
 
  private:
   ChunkGrid grid_;
   ChunkSpec spec_;
+  Levels levels_;
   std::size_t scratch_bytes_;
 };
 
@@ -166,7 +201,8 @@ class Codec final : public ArrayCodec {
       plan.params = write_params(layout);
       const ChunkSpec spec{request.dtype, plan.grid.chunk, request.bound.value, &kernels,
                            levels_form(request.shape, layout, plan.grid)};
-      return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec));
+      const Levels levels(request.shape, layout, plan.grid, spec.form);
+      return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec, levels));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while planning");
     }
@@ -181,9 +217,10 @@ class Codec final : public ArrayCodec {
     QUERN_ASSIGN_OR_RETURN(const Layout layout, read_params(request.params, request.shape));
     const ChunkGrid grid = make_grid(request.shape, layout);
     try {
+      const LevelsForm form = levels_form(request.shape, layout, grid);
       return std::unique_ptr<ChunkDecoder>(std::make_unique<Decoder>(
-          grid, ChunkSpec{request.dtype, grid.chunk, 0, &kernels::stencil_kernels(kernels::best_isa()),
-                          levels_form(request.shape, layout, grid)}));
+          grid, ChunkSpec{request.dtype, grid.chunk, 0, &kernels::stencil_kernels(kernels::best_isa()), form},
+          Levels(request.shape, layout, grid, form)));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while opening");
     }

@@ -153,6 +153,8 @@ __device__ __forceinline__ bool is_plain(const ChunkGrid& grid, DType dtype) {
 __device__ __forceinline__ StatusCode take_header(const HeaderView& header, const StreamPlaces& places,
                                                   DeviceStream& stream, StreamPlan& plan) {
   if (!is_for(header, places)) return StatusCode::invalid_argument;
+  // No codec with kernels has levels.
+  if (header.has_level_tables()) return StatusCode::unsupported;
   plan.codec_id = header.codec_id;
   plan.codec_version = header.codec_version;
   stream.stored_only = header.codec_id == kStoredCodecId;

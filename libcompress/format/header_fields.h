@@ -30,6 +30,8 @@ inline constexpr std::size_t kHeaderPrefixBytes = 12;
 inline constexpr std::size_t kHeaderChecksumBytes = 8;
 /// Codec id of chunks that are all stored as they are; belongs to the container, not to a codec.
 inline constexpr std::uint16_t kStoredCodecId = 0;
+/// Feature bit that must be understood: segments have level tables (level_table.h).
+inline constexpr std::uint64_t kLevelTables = 1;
 
 /// Who wrote a stream; informative.
 struct WriterId {
@@ -55,6 +57,8 @@ struct HeaderFields {
   WriterId writer;
   ChunkGrid grid;
   std::uint64_t checksum = 0;  ///< set by parsing and by composing
+
+  constexpr bool has_level_tables() const { return (must_understand & kLevelTables) != 0; }
 };
 
 /// The metadata section as it lies in bytes somebody else owns.
@@ -100,7 +104,7 @@ namespace detail {
 // line endings in either direction changes: 89 51 52 4E 58 0D 0A 0A.
 inline constexpr std::uint64_t kMagic = UINT64_C(0x0A0A0D584E525189);
 inline constexpr std::size_t kMagicBytes = 8;
-inline constexpr std::uint64_t kKnownMustUnderstand = 0;
+inline constexpr std::uint64_t kKnownMustUnderstand = kLevelTables;
 
 // Beside the kinds of bounds.
 inline constexpr std::uint8_t kEnforcedStored = 0x40;

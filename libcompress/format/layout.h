@@ -30,10 +30,12 @@ class SegmentLayout {
  public:
   constexpr SegmentLayout() = default;
   /// `grid` must have passed check_grid.
-  constexpr SegmentLayout(const ChunkGrid& grid, DType dtype);
+  constexpr SegmentLayout(const ChunkGrid& grid, DType dtype, bool level_tables = false);
 
   constexpr const ChunkGrid& grid() const { return grid_; }
   constexpr DType dtype() const { return dtype_; }
+  /// True when segments have a level table.
+  constexpr bool has_level_tables() const { return level_tables_; }
   constexpr std::uint64_t chunks() const { return chunk_counts_[0] * chunk_counts_[1] * chunk_counts_[2]; }
   constexpr std::uint64_t segments() const { return segment_counts_[0] * segment_counts_[1] * segment_counts_[2]; }
 
@@ -73,6 +75,7 @@ class SegmentLayout {
 
   ChunkGrid grid_;
   DType dtype_ = DType::f32;
+  bool level_tables_ = false;
   Index3 chunk_counts_{};
   Index3 per_segment_{1, 1, 1};  // chunks of a full segment along each axis
   Index3 segment_counts_{};
@@ -81,8 +84,8 @@ class SegmentLayout {
 
 static_assert(std::is_trivially_copyable_v<SegmentLayout>);
 
-constexpr SegmentLayout::SegmentLayout(const ChunkGrid& grid, DType dtype)
-    : grid_(grid), dtype_(dtype), chunk_counts_(grid.counts()) {
+constexpr SegmentLayout::SegmentLayout(const ChunkGrid& grid, DType dtype, bool level_tables)
+    : grid_(grid), dtype_(dtype), level_tables_(level_tables), chunk_counts_(grid.counts()) {
   const std::uint64_t rows = chunk_counts_[1];
   const std::uint64_t columns = chunk_counts_[2];
   if (rows <= kMaxSegmentChunks && columns <= kMaxSegmentChunks && rows * columns <= kMaxSegmentChunks) {

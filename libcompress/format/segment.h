@@ -1,5 +1,5 @@
-// One segment's bytes: size, table of chunks, mask section, chunks, checksums. Assembling and taking apart; what the
-// mask and the chunks contain is not known here. Where what lies is in segment_frame.h.
+// One segment's bytes: size, table of chunks, mask section, level table, chunks, checksums. Assembling and taking
+// apart; what the mask and the chunks contain is not known here. Where what lies is in segment_frame.h.
 #pragma once
 
 #include <array>
@@ -32,7 +32,8 @@ struct SegmentPlace {
 
 /// Puts a segment together in `out` (replaced). May throw std::bad_alloc.
 void assemble_segment(const SegmentLayout& layout, const SegmentPlace& place, std::span<const std::uint8_t> mask,
-                      std::span<const ChunkPiece> chunks, Vector<std::uint8_t>& out);
+                      std::span<const ChunkPiece> chunks, Vector<std::uint8_t>& out,
+                      std::span<const std::uint8_t> level_table = {});
 
 /// Reads the size field (segment_size_width bytes) and checks it against what the segment may have.
 Result<std::uint64_t> read_segment_size(std::span<const std::uint8_t> bytes, const SegmentLayout& layout,
@@ -47,11 +48,14 @@ struct ParsedSegment {
   /// ok, or what is wrong first; names the segment and, if the table can be trusted, the chunk by its number in the
   /// stream.
   Status status;
-  /// Table and mask can be trusted.
+  /// Table, mask and level table can be trusted.
   bool head_intact = false;
   std::span<const std::uint8_t> mask;
+  std::span<const std::uint8_t> level_table;
   std::size_t count = 0;
   std::array<ChunkPiece, kMaxSegmentChunks> chunks;
+  std::array<std::uint64_t, kMaxSegmentChunks> sizes{};  ///< stored bytes of the chunks, also of those cut off
+  std::uint64_t chunks_at = 0;                           ///< where the first of them begins in the segment
   /// By chunk: ok when its bytes can be trusted. Meaningful when head_intact.
   std::array<Status, kMaxSegmentChunks> chunk_status;
 };

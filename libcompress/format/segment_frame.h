@@ -1,5 +1,6 @@
-// The frame of a segment (size | mask size | table | mask | head check | chunks | checksum) as arithmetic, for host and
-// device code: sizes, where the parts lie, one entry of the table. Checksums are the caller's.
+// The frame of a segment (size | mask size | level table size | table | mask | level table | head check | chunks |
+// checksum) as arithmetic, for host and device code: sizes, where the parts lie, one entry of the table. Only streams
+// with level tables have those and their size. Checksums are the caller's.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@ namespace quern {
 inline constexpr std::size_t kHeadCheckBytes = 4;
 inline constexpr std::size_t kSegmentChecksumBytes = 8;
 inline constexpr std::size_t kChunkCheckBytes = 2;
-/// Bytes that tell how long a segment and its head are: size and mask size.
-inline constexpr std::size_t kSegmentPrefixBytes = 18;
+/// Bytes that tell how long a segment and its head are: size, mask size, level table size.
+inline constexpr std::size_t kSegmentPrefixBytes = 20;
 
 /// How a chunk is stored.
 enum class ChunkForm : std::uint8_t {
@@ -36,8 +37,10 @@ struct TableEntry {
 /// Where the parts of a segment's head lie, from the segment's first byte.
 struct SegmentHead {
   std::uint64_t mask_bytes = 0;
+  std::uint64_t level_table_bytes = 0;
   std::uint64_t table_at = 0;
   std::uint64_t mask_at = 0;
+  std::uint64_t level_table_at = 0;
   std::uint64_t check_at = 0;  ///< of what the check covers, the end
 
   constexpr std::uint64_t chunks_at() const { return check_at + kHeadCheckBytes; }
@@ -62,26 +65,35 @@ constexpr std::size_t table_entry_bytes(const SegmentLayout& layout) {
   return chunk_size_width(layout) + kChunkCheckBytes;
 }
 
-/// Bytes that framing adds to a segment of `chunks` chunks without a mask.
+/// Bytes that framing adds to a segment of `chunks` chunks without a mask and with an empty level table, if any.
 constexpr std::uint64_t segment_framing_bytes(const SegmentLayout& layout, std::uint64_t chunks) {
-  return segment_size_width(layout) + 1 + chunks * table_entry_bytes(layout) + kHeadCheckBytes + kSegmentChecksumBytes;
+  return segment_size_width(layout) + (layout.has_level_tables() ? 2 : 1) + chunks * table_entry_bytes(layout) +
+         kHeadCheckBytes + kSegmentChecksumBytes;
 }
 /// Bytes of a segment whose chunks take `chunk_bytes` together.
 constexpr std::uint64_t segment_bytes(const SegmentLayout& layout, std::uint64_t chunks, std::uint64_t mask_bytes,
-                                      std::uint64_t chunk_bytes) {
-  return segment_framing_bytes(layout, chunks) - 1 + varint_bytes(mask_bytes) + mask_bytes + chunk_bytes;
+                                      std::uint64_t chunk_bytes, std::uint64_t level_table_bytes = 0) {
+  return segment_framing_bytes(layout, chunks) - 1 + varint_bytes(mask_bytes) + mask_bytes + chunk_bytes +
+         varint_bytes(level_table_bytes) - 1 + level_table_bytes;
 }
-/// Upper limit of a segment's bytes: mask and chunks together are never larger than the values.
+/// Bytes that the size of the largest level table takes beyond that of an empty one.
+constexpr std::uint64_t level_size_room(const SegmentLayout& layout) {
+  return layout.has_level_tables() ? varint_bytes(kMaxLevelTableBytes) - 1 : 0;
+}
+/// Upper limit of a segment's bytes: mask, level table and chunks together are never larger than the values.
 constexpr std::uint64_t max_segment_bytes(const SegmentLayout& layout, std::uint64_t segment) {
   const std::uint64_t raw = raw_bytes(layout, layout.segment_box(segment));
-  return segment_framing_bytes(layout, layout.segment_chunks(segment)) + varint_bytes(raw) - 1 + raw;
+  return segment_framing_bytes(layout, layout.segment_chunks(segment)) + varint_bytes(raw) - 1 +
+         level_size_room(layout) + raw;
 }
 
 /// What stands before the table. W is Writer or ByteWriter.
 template <class W>
-constexpr void put_segment_start(W& out, const SegmentLayout& layout, std::uint64_t size, std::uint64_t mask_bytes) {
+constexpr void put_segment_start(W& out, const SegmentLayout& layout, std::uint64_t size, std::uint64_t mask_bytes,
+                                 std::uint64_t level_table_bytes = 0) {
   out.unsigned_of(size, segment_size_width(layout));
   out.varint(mask_bytes);
+  if (layout.has_level_tables()) out.varint(level_table_bytes);
 }
 template <class W>
 constexpr void put_table_entry(W& out, const SegmentLayout& layout, const TableEntry& entry) {
@@ -108,9 +120,11 @@ constexpr Fault read_segment_head(std::span<const std::uint8_t> bytes, const Seg
   ByteReader in(bytes);
   in.skip(segment_size_width(layout));
   head.mask_bytes = in.varint(raw_bytes(layout, layout.segment_box(segment)));
+  if (layout.has_level_tables()) head.level_table_bytes = in.varint(kMaxLevelTableBytes);
   head.table_at = in.position();
   head.mask_at = head.table_at + layout.segment_chunks(segment) * table_entry_bytes(layout);
-  head.check_at = head.mask_at + head.mask_bytes;
+  head.level_table_at = head.mask_at + head.mask_bytes;
+  head.check_at = head.level_table_at + head.level_table_bytes;
   return in.fault();
 }
 

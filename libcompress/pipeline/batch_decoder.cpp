@@ -28,8 +28,13 @@ std::uint64_t mask_memory(const SegmentLayout& layout) {
 
 BatchDecoder::BatchDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder* codec,
                            bool keep_going, TaskRunner& runner)
+    : BatchDecoder(header, layout, LevelTarget::whole(header.shape, layout), codec, keep_going, runner) {}
+
+BatchDecoder::BatchDecoder(const Header& header, const SegmentLayout& layout, const LevelTarget& target,
+                           const ChunkDecoder* codec, bool keep_going, TaskRunner& runner)
     : header_(header),
       layout_(layout),
+      target_(target),
       codec_(codec),
       keep_going_(keep_going),
       runner_(runner),
@@ -40,7 +45,9 @@ BatchDecoder::BatchDecoder(const Header& header, const SegmentLayout& layout, co
 
 std::uint64_t BatchDecoder::bytes_per_segment() const {
   if (layout_.segments() == 0) return 0;
-  return sizeof(SegmentJob) + max_segment_bytes(layout_, 0) + mask_limit_;
+  // Of a coarse level the mask of its points, too: classes and verbatim cells.
+  const std::uint64_t points = target_.level > 0 ? target_.layout.max_segment_elems() : 0;
+  return sizeof(SegmentJob) + max_segment_bytes(layout_, 0) + mask_limit_ + 9 * points;
 }
 
 std::uint64_t BatchDecoder::scratch_bytes() const {
@@ -48,34 +55,64 @@ std::uint64_t BatchDecoder::scratch_bytes() const {
 }
 
 MutableBox3 BatchDecoder::chunk_out(const SegmentJob& job, std::size_t k) const {
-  const GridBox segment = layout_.segment_box(job.segment);
-  const GridBox chunk = layout_.chunk_box(job.segment, k);
+  const GridBox segment = target_.layout.segment_box(job.segment);
+  const GridBox chunk = target_.layout.chunk_box(job.segment, k);
   const std::uint64_t at = (chunk.begin[0] - segment.begin[0]) * job.out.strides[0] +
                            (chunk.begin[1] - segment.begin[1]) * job.out.strides[1] +
                            (chunk.begin[2] - segment.begin[2]);
-  MutableBox3 out{static_cast<std::uint8_t*>(job.out.data) + at * element_bytes_, chunk.extents, job.out.strides};
-  if (!job.mask.empty()) {
-    out.special_strides = {segment.extents[1] * segment.extents[2], segment.extents[2]};
-    out.special = job.mask.classes.data() + (chunk.begin[0] - segment.begin[0]) * out.special_strides[0] +
-                  (chunk.begin[1] - segment.begin[1]) * out.special_strides[1] + (chunk.begin[2] - segment.begin[2]);
+  return {static_cast<std::uint8_t*>(job.out.data) + at * element_bytes_, chunk.extents, job.out.strides};
+}
+
+void BatchDecoder::add_special(const SegmentJob& job, std::size_t k, MutableBox3& box) const {
+  if (job.mask.empty()) return;
+  const GridBox segment = layout_.segment_box(job.segment);
+  const GridBox chunk = layout_.chunk_box(job.segment, k);
+  box.special_strides = {segment.extents[1] * segment.extents[2], segment.extents[2]};
+  box.special = job.mask.classes.data() + (chunk.begin[0] - segment.begin[0]) * box.special_strides[0] +
+                (chunk.begin[1] - segment.begin[1]) * box.special_strides[1] + (chunk.begin[2] - segment.begin[2]);
+}
+
+// Of a segment read in part every chunk is checked by itself.
+void BatchDecoder::check_beginnings(SegmentJob& job) const {
+  ParsedSegment& parsed = job.parsed;
+  parsed.status = {};
+  std::uint64_t at = parsed.chunks_at;
+  for (std::size_t k = 0; k < parsed.count; ++k) {
+    const ChunkBeginning& beginning = job.beginnings[k];
+    Status& status = parsed.chunk_status[k];
+    status = {};
+    const bool inside = at <= job.bytes.size() && beginning.bytes <= job.bytes.size() - at;
+    if (inside)
+      parsed.chunks[k].bytes =
+          job.bytes.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(beginning.bytes));
+    FormatFault what = FormatFault::none;
+    if (!inside)
+      what = FormatFault::chunk_cut;
+    else if (parsed.chunks[k].form != ChunkForm::masked && level_check(parsed.chunks[k].bytes) != beginning.check)
+      what = FormatFault::chunk_damaged;
+    if (what != FormatFault::none) status = status_of({what, job.segment, layout_.first_chunk(job.segment) + k});
+    if (parsed.status.ok()) parsed.status = status;
+    at += beginning.bytes;
   }
-  return out;
 }
 
 Status BatchDecoder::check(SegmentJob& job) const {
   job.mask = {};
-  parse_segment(job.bytes, layout_, {header_.checksum, job.segment}, job.parsed);
+  job.level_mask = {};
+  if (job.in_part) {
+    check_beginnings(job);
+  } else {
+    parse_segment(job.bytes, layout_, {header_.checksum, job.segment}, job.parsed);
+  }
   ParsedSegment& parsed = job.parsed;
   if (!job.read_status.ok()) parsed.status = job.read_status;
   if (!parsed.status.ok() && !keep_going_) return parsed.status;
   if (parsed.head_intact && !parsed.mask.empty()) {
-    auto mask = mask::decode_mask(parsed.mask, layout_.segment_box(job.segment).extents, header_.dtype, mask_limit_);
-    if (mask.ok()) {
-      job.mask = std::move(mask).value();
-    } else {
-      if (!keep_going_) return mask.status();
+    const Status read = read_mask(job);
+    if (!read.ok()) {
+      if (!keep_going_) return read;
       parsed.head_intact = false;
-      parsed.status = mask.status();
+      parsed.status = read;
     }
   }
   if (!parsed.head_intact)
@@ -83,11 +120,26 @@ Status BatchDecoder::check(SegmentJob& job) const {
   return {};
 }
 
+Status BatchDecoder::read_mask(SegmentJob& job) const {
+  const Index3 extents = layout_.segment_box(job.segment).extents;
+  QUERN_ASSIGN_OR_RETURN(job.mask, mask::decode_mask(job.parsed.mask, extents, header_.dtype, mask_limit_));
+  if (target_.level > 0)
+    job.level_mask = pick_mask(job.mask, extents, target_.form, target_.layout.segment_box(job.segment).extents);
+  return {};
+}
+
 Status BatchDecoder::decode_chunk(SegmentJob& job, std::size_t k) {
   const ChunkPiece& piece = job.parsed.chunks[k];
-  const MutableBox3 out = chunk_out(job, k);
+  MutableBox3 out = chunk_out(job, k);
+  MutableBox3 chunk{nullptr, layout_.chunk_box(job.segment, k).extents, {}};
   switch (piece.form) {
-    case ChunkForm::raw: scatter(piece.bytes.data(), element_bytes_, out); return {};
+    case ChunkForm::raw:
+      if (target_.level > 0) {
+        pick_points(piece.bytes.data(), chunk.extents, target_.form, element_bytes_, out);
+      } else {
+        scatter(piece.bytes.data(), element_bytes_, out);
+      }
+      return {};
     case ChunkForm::masked: fill_box(out, element_bytes_, 0); return {};
     case ChunkForm::coded: break;
   }
@@ -96,12 +148,18 @@ Status BatchDecoder::decode_chunk(SegmentJob& job, std::size_t k) {
                   static_cast<std::int64_t>(job.segment),
                   static_cast<std::int64_t>(layout_.first_chunk(job.segment) + k));
   QUERN_ASSIGN_OR_RETURN(auto scratch, scratch_.lend());
+  if (target_.level > 0) {
+    add_special(job, k, chunk);
+    return codec_->decode_level(piece.bytes, chunk, target_.level, out, scratch.span());
+  }
+  add_special(job, k, out);
   return codec_->decode(piece.bytes, out, scratch.span());
 }
 
 Status BatchDecoder::finish(SegmentJob& job) const {
-  if (!job.mask.empty())
-    QUERN_RETURN_IF_ERROR(mask::restore_specials(job.out, header_.dtype, job.mask, job.out.extents, {0, 0, 0}));
+  const mask::SegmentMask& mask = target_.level > 0 ? job.level_mask : job.mask;
+  if (!mask.empty())
+    QUERN_RETURN_IF_ERROR(mask::restore_specials(job.out, header_.dtype, mask, job.out.extents, {0, 0, 0}));
   for (std::size_t k = 0; k < job.parsed.count; ++k)
     if ((job.wanted >> k & 1) != 0 && !job.parsed.chunk_status[k].ok())
       fill_box(chunk_out(job, k), element_bytes_, hole_bits_);

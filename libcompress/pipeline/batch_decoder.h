@@ -13,6 +13,7 @@
 #include "libcompress/core/buffer.h"
 #include "libcompress/format/header.h"
 #include "libcompress/format/segment.h"
+#include "libcompress/pipeline/level_target.h"
 #include "libcompress/pipeline/segment_coder.h"
 
 namespace quern {
@@ -22,6 +23,9 @@ class BatchDecoder final : public SegmentDecoder {
   /// Everything outlives the decoder. `codec` is null for streams whose chunks are all raw.
   BatchDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder* codec, bool keep_going,
                TaskRunner& runner);
+  /// Decodes to the points of a coarse level.
+  BatchDecoder(const Header& header, const SegmentLayout& layout, const LevelTarget& target, const ChunkDecoder* codec,
+               bool keep_going, TaskRunner& runner);
 
   std::uint64_t bytes_per_segment() const override;
   std::uint64_t scratch_bytes() const override;
@@ -31,14 +35,18 @@ class BatchDecoder final : public SegmentDecoder {
 
  private:
   Status check(SegmentJob& job) const;
+  void check_beginnings(SegmentJob& job) const;
+  Status read_mask(SegmentJob& job) const;
   Status decode_checked(std::span<SegmentJob> jobs, Vector<Hole>& holes);
   Status decode_chunk(SegmentJob& job, std::size_t k);
   Status finish(SegmentJob& job) const;
   MutableBox3 chunk_out(const SegmentJob& job, std::size_t k) const;
+  void add_special(const SegmentJob& job, std::size_t k, MutableBox3& box) const;
   void list_holes(const SegmentJob& job, Vector<Hole>& holes) const;
 
   const Header& header_;
   const SegmentLayout& layout_;
+  LevelTarget target_;
   const ChunkDecoder* codec_;
   bool keep_going_;
   TaskRunner& runner_;

@@ -11,6 +11,7 @@ namespace quern {
 namespace {
 
 constexpr std::size_t kPlaceAlign = 64;
+constexpr std::uint64_t kWorthLeaving = 4096;  // bytes of a chunk that make a cut before them worth its entry
 
 std::size_t place_size(const StreamSetup& setup) {
   std::size_t bytes = static_cast<std::size_t>(setup.layout.full_chunk_bytes());
@@ -101,7 +102,22 @@ void BatchEncoder::store_raw(Slot& slot, std::uint64_t segment, std::size_t k, c
   slot.pieces[k] = {ChunkForm::raw, place, chunk_check(place)};
 }
 
+// Where the chunk may end for readers of coarse levels; nowhere if that saves them little.
+Status BatchEncoder::cut_levels(Slot& slot, std::size_t k, const GridBox& box) const {
+  QUERN_ASSIGN_OR_RETURN(const auto cuts, setup_.encoder->level_cuts(slot.pieces[k].bytes, box.extents));
+  LevelCuts& out = slot.cuts[k];
+  std::uint64_t end = slot.pieces[k].bytes.size();
+  while (out.count < std::min(cuts.size(), out.bytes.size())) {
+    const std::uint64_t cut = cuts[cuts.size() - 1 - out.count];
+    if (end - cut < kWorthLeaving) break;
+    out.bytes[out.count++] = end = cut;
+  }
+  std::reverse(out.bytes.begin(), out.bytes.begin() + static_cast<std::ptrdiff_t>(out.count));
+  return {};
+}
+
 Status BatchEncoder::encode_chunk(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window) {
+  slot.cuts[k].count = 0;
   if (slot.all_masked[k]) {
     slot.pieces[k] = {ChunkForm::masked, {}, chunk_check({})};
     return {};
@@ -126,7 +142,7 @@ Status BatchEncoder::encode_chunk(Slot& slot, std::uint64_t segment, std::size_t
                     static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(setup_.encoder->max_chunk_bytes()));
     if (bytes < box.elems() * element_bytes_) {
       slot.pieces[k] = {ChunkForm::coded, place.first(bytes), chunk_check(place.first(bytes))};
-      return {};
+      return setup_.layout.has_level_tables() ? cut_levels(slot, k, box) : Status();
     }
   }
   store_raw(slot, segment, k, window);
@@ -137,6 +153,13 @@ Status BatchEncoder::assemble(Slot& slot, std::uint64_t segment, const ArrayWind
   std::uint64_t payload = slot.mask_bytes.size();
   for (std::size_t k = 0; k < slot.count; ++k) payload += slot.pieces[k].bytes.size();
   const std::uint64_t raw = setup_.layout.segment_box(segment).elems() * element_bytes_;
+  slot.level_table.clear();
+  const bool has_cuts = std::any_of(slot.cuts.begin(), slot.cuts.begin() + static_cast<std::ptrdiff_t>(slot.count),
+                                    [](const LevelCuts& cuts) { return cuts.count > 0; });
+  if (has_cuts) {
+    put_level_table({slot.pieces.data(), slot.count}, {slot.cuts.data(), slot.count}, slot.level_table);
+    if (payload + slot.level_table.size() > raw) slot.level_table.clear();
+  }
   if (payload > raw) {
     // The mask does not pay: raw chunks hold special values as they are.
     slot.mask_bytes.clear();
@@ -144,7 +167,7 @@ Status BatchEncoder::assemble(Slot& slot, std::uint64_t segment, const ArrayWind
       if (slot.pieces[k].form != ChunkForm::raw) store_raw(slot, segment, k, window);
   }
   assemble_segment(setup_.layout, {setup_.header.checksum, segment}, slot.mask_bytes, {slot.pieces.data(), slot.count},
-                   slot.out);
+                   slot.out, slot.level_table);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <quern/memory.h>
 
 #include "libcompress/core/buffer.h"
+#include "libcompress/format/level_table.h"
 #include "libcompress/format/segment.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/segment_coder.h"
@@ -41,6 +42,8 @@ class BatchEncoder final : public SegmentEncoder {
     AlignedBuffer chunks;  // one place for each chunk's bytes
     std::array<ChunkPiece, kMaxSegmentChunks> pieces;
     std::array<bool, kMaxSegmentChunks> all_masked{};
+    std::array<LevelCuts, kMaxSegmentChunks> cuts;  // when there are level tables
+    Vector<std::uint8_t> level_table;
     std::size_t count = 0;
     Vector<std::uint8_t> out;
   };
@@ -50,6 +53,7 @@ class BatchEncoder final : public SegmentEncoder {
   Status find_mask(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const;
   void mark_masked_chunks(Slot& slot, std::uint64_t segment) const;
   Status encode_chunk(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window);
+  Status cut_levels(Slot& slot, std::size_t k, const GridBox& box) const;
   void store_raw(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window) const;
   Status assemble(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const;
 

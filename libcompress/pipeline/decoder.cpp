@@ -15,6 +15,12 @@ namespace {
 
 std::int64_t number(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
+OpenRequest open_request(const Header& header) {
+  return {header.dtype, header.shape, header.enforced, header.codec_version, header.params};
+}
+
+bool is_same_grid(const ChunkGrid& a, const ChunkGrid& b) { return a.extents == b.extents && a.chunk == b.chunk; }
+
 Status out_of_memory() { return Status(StatusCode::out_of_memory, "out of memory"); }
 
 }  // namespace
@@ -51,18 +57,26 @@ Status StreamDecoder::start(const Registry& registry) {
   const std::uint64_t start = source_.position();
   QUERN_ASSIGN_OR_RETURN(ReadHeader read, read_header(source_));
   header_ = std::move(read.header);
-  layout_ = SegmentLayout(header_.grid, header_.dtype);
+  layout_ = SegmentLayout(header_.grid, header_.dtype, header_.has_level_tables());
   element_bytes_ = dtype_bytes(header_.dtype);
   info_ = describe(header_, read.bytes, layout_, registry);
   QUERN_RETURN_IF_ERROR(open_codec(registry));
+  info_.levels = level_shapes(codec_.get());
+  if (layout_.has_level_tables() && info_.levels.empty())
+    return Status(StatusCode::corrupt, "the stream has tables of levels where its codec has no levels");
+  target_ = LevelTarget::whole(header_.shape, layout_);
+  if (options_.level > 0) {
+    QUERN_ASSIGN_OR_RETURN(target_, LevelTarget::at(options_.level, codec_.get(), layout_));
+  }
   segments_ = std::make_unique<SegmentSource>(source_, header_, start, read.bytes, layout_, options_, memory_limit_);
-  if (device_ != nullptr && codec_ != nullptr && !options_.keep_going) {
+  if (device_ != nullptr && codec_ != nullptr && !options_.keep_going && options_.level == 0) {
     QUERN_ASSIGN_OR_RETURN(batch_, device_->decoder(header_, layout_, *codec_, runner_.get()));
     report_.on_device = batch_ != nullptr;
   }
   if (!report_.on_device)
-    batch_ = std::make_unique<BatchDecoder>(header_, layout_, codec_.get(), options_.keep_going, runner_.get());
-  report_.input_bytes = read.bytes;
+    batch_ =
+        std::make_unique<BatchDecoder>(header_, layout_, target_, codec_.get(), options_.keep_going, runner_.get());
+  report_.input_bytes = report_.bytes_read = read.bytes;
   return {};
 }
 
@@ -78,9 +92,8 @@ Status StreamDecoder::open_codec(const Registry& registry) {
   if (codec == nullptr)
     return Status(StatusCode::unknown_codec, "the stream was written by codec {0}, which this build does not have",
                   header_.codec_id);
-  const OpenRequest request{header_.dtype, header_.shape, header_.enforced, header_.codec_version, header_.params};
-  QUERN_ASSIGN_OR_RETURN(codec_, codec->open(request));
-  if (codec_->grid().extents != header_.grid.extents || codec_->grid().chunk != header_.grid.chunk)
+  QUERN_ASSIGN_OR_RETURN(codec_, codec->open(open_request(header_)));
+  if (!is_same_grid(codec_->grid(), header_.grid))
     return Status(StatusCode::corrupt, "the header's chunk grid is not the one its codec uses");
   return {};
 }
@@ -100,15 +113,17 @@ std::uint64_t StreamDecoder::segments_at_once(std::uint64_t held_bytes) {
 }
 
 MutableBox3 StreamDecoder::place(const GridBox& box, std::uint8_t* data, std::uint64_t begin) const {
-  const auto& extents = header_.grid.extents;
-  return {
-      data + (layout_.flat(box.begin) - begin) * element_bytes_, box.extents, {extents[1] * extents[2], extents[2]}};
+  const auto& extents = target_.layout.grid().extents;
+  return {data + (target_.layout.flat(box.begin) - begin) * element_bytes_,
+          box.extents,
+          {extents[1] * extents[2], extents[2]}};
 }
 
 Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::uint8_t* data) {
-  const std::uint64_t begin = layout_.band_begin(first);
-  const std::uint64_t last_segment = end * layout_.band_segments();
-  std::uint64_t segment = first * layout_.band_segments();
+  const SegmentLayout& layout = target_.layout;
+  const std::uint64_t begin = layout.band_begin(first);
+  const std::uint64_t last_segment = end * layout.band_segments();
+  std::uint64_t segment = first * layout.band_segments();
   QUERN_RETURN_IF_ERROR(need_memory(window_.size() + batch_->scratch_bytes() + batch_->bytes_per_segment()));
   const std::uint64_t at_once = segments_at_once(window_.size());
   if (jobs_.size() < at_once) jobs_.resize(static_cast<std::size_t>(at_once));
@@ -119,7 +134,7 @@ Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::
     for (; read < count; ++read) {
       failed = segments_->read_next(jobs_[read]);
       if (!failed.ok()) break;
-      const GridBox box = layout_.segment_box(segment + read);
+      const GridBox box = layout.segment_box(segment + read);
       jobs_[read].out = place(box, data, begin);
       jobs_[read].wanted = ~UINT64_C(0);
       elems_done_ += box.elems();
@@ -129,7 +144,8 @@ Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::
     QUERN_RETURN_IF_ERROR(failed);
     segment += count;
     report_.input_bytes = segments_->bytes_read();
-    if (progress_ && !progress_(elems_done_, header_.shape.elems()))
+    report_.bytes_read = segments_->bytes_fetched();
+    if (progress_ && !progress_(elems_done_, shape().elems()))
       return Status(StatusCode::cancelled, "cancelled after {0} elements", number(elems_done_));
   }
   next_band_ = end;
@@ -137,16 +153,17 @@ Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::
 }
 
 Status StreamDecoder::fill_window() {
-  const std::uint64_t band_bytes = layout_.band_begin(1) * element_bytes_;
+  const SegmentLayout& layout = target_.layout;
+  const std::uint64_t band_bytes = layout.band_begin(1) * element_bytes_;
   const std::uint64_t fixed = batch_->scratch_bytes() + batch_->bytes_per_segment();
   QUERN_RETURN_IF_ERROR(need_memory(fixed + band_bytes));
   // Half of what is left for the window, half for segments in flight.
-  const std::uint64_t wanted = (batch_->wanted_segments() + layout_.band_segments() - 1) / layout_.band_segments();
+  const std::uint64_t wanted = (batch_->wanted_segments() + layout.band_segments() - 1) / layout.band_segments();
   const std::uint64_t possible = (memory_limit_ - fixed) / 2 / band_bytes;
-  const std::uint64_t bands = std::min(layout_.bands() - next_band_,
-                                       std::clamp<std::uint64_t>(wanted, 1, std::max<std::uint64_t>(possible, 1)));
-  const std::uint64_t begin = layout_.band_begin(next_band_);
-  const std::uint64_t end = layout_.band_begin(next_band_ + bands);
+  const std::uint64_t bands =
+      std::min(layout.bands() - next_band_, std::clamp<std::uint64_t>(wanted, 1, std::max<std::uint64_t>(possible, 1)));
+  const std::uint64_t begin = layout.band_begin(next_band_);
+  const std::uint64_t end = layout.band_begin(next_band_ + bands);
   QUERN_RETURN_IF_ERROR(window_.resize((end - begin) * element_bytes_));
   window_at_ = 0;
   return decode_bands(next_band_, next_band_ + bands, window_.data());
@@ -156,7 +173,8 @@ Result<std::size_t> StreamDecoder::pull_bytes(std::span<std::uint8_t> out) {
   if (out.size() % element_bytes_ != 0)
     return Status(StatusCode::invalid_argument, "{0} bytes are not whole elements of {1} bytes", number(out.size()),
                   number(element_bytes_));
-  const std::uint64_t bands = layout_.segments() == 0 ? 0 : layout_.bands();
+  const SegmentLayout& layout = target_.layout;
+  const std::uint64_t bands = layout.segments() == 0 ? 0 : layout.bands();
   std::size_t done = 0;
   while (done < out.size()) {
     if (window_at_ < window_.size()) {
@@ -167,11 +185,11 @@ Result<std::size_t> StreamDecoder::pull_bytes(std::span<std::uint8_t> out) {
       continue;
     }
     if (next_band_ == bands) break;
-    const std::uint64_t begin = layout_.band_begin(next_band_);
+    const std::uint64_t begin = layout.band_begin(next_band_);
     std::uint64_t end = next_band_;
-    while (end < bands && (layout_.band_begin(end + 1) - begin) * element_bytes_ <= out.size() - done) ++end;
+    while (end < bands && (layout.band_begin(end + 1) - begin) * element_bytes_ <= out.size() - done) ++end;
     if (end > next_band_) {
-      const std::uint64_t bytes = (layout_.band_begin(end) - begin) * element_bytes_;
+      const std::uint64_t bytes = (layout.band_begin(end) - begin) * element_bytes_;
       QUERN_RETURN_IF_ERROR(decode_bands(next_band_, end, out.data() + done));
       done += static_cast<std::size_t>(bytes);
     } else {
@@ -183,6 +201,7 @@ Result<std::size_t> StreamDecoder::pull_bytes(std::span<std::uint8_t> out) {
     QUERN_RETURN_IF_ERROR(segments_->finish());
     finished_ = true;
     report_.input_bytes = segments_->bytes_read();
+    report_.bytes_read = segments_->bytes_fetched();
   }
   return done;
 }
@@ -215,8 +234,9 @@ Result<DecompressReport> decompress(ByteSource& source, const MutableArrayView& 
   QUERN_ASSIGN_OR_RETURN(const auto decoder, Decoder::open(source, registry, execution, options));
   if (decoder->info().dtype != out.dtype)
     return Status(StatusCode::invalid_argument, "the array has another element type than the stream");
-  if (!(decoder->info().shape == out.shape))
-    return Status(StatusCode::invalid_shape, "the array has another shape than the stream");
+  if (!(decoder->shape() == out.shape))
+    return Status(StatusCode::invalid_shape, options.level == 0 ? "the array has another shape than the stream"
+                                                                : "the array has another shape than the level");
   if (out.data == nullptr && out.elems() != 0) return Status(StatusCode::invalid_argument, "the array has no memory");
   QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
                          decoder->pull({static_cast<std::uint8_t*>(out.data), static_cast<std::size_t>(out.bytes())}));
@@ -227,7 +247,13 @@ Result<DecompressReport> decompress(ByteSource& source, const MutableArrayView& 
 Result<StreamInfo> inspect(ByteSource& source, const Registry& registry) {
   try {
     QUERN_ASSIGN_OR_RETURN(const ReadHeader read, read_header(source));
-    return describe(read.header, read.bytes, SegmentLayout(read.header.grid, read.header.dtype), registry);
+    const Header& header = read.header;
+    StreamInfo info = describe(header, read.bytes, SegmentLayout(header.grid, header.dtype), registry);
+    const ArrayCodec* codec = registry.by_id(header.codec_id);
+    if (codec == nullptr) return info;
+    const auto decoder = codec->open(open_request(header));
+    if (decoder.ok() && is_same_grid((*decoder)->grid(), header.grid)) info.levels = level_shapes(decoder->get());
+    return info;
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }

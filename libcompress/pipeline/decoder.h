@@ -37,6 +37,7 @@ class StreamDecoder final : public Decoder {
   Status start(const Registry& registry);
 
   const StreamInfo& info() const override { return info_; }
+  const Shape& shape() const override { return target_.form.shape; }
   Result<std::size_t> pull(std::span<std::uint8_t> out) override;
   Status region(const Box& box, const MutableArrayView& out) override;
   const DecompressReport& report() const override { return report_; }
@@ -65,6 +66,7 @@ class StreamDecoder final : public Decoder {
   Header header_;
   StreamInfo info_;
   SegmentLayout layout_;
+  LevelTarget target_;
   std::size_t element_bytes_ = 1;
   std::unique_ptr<ChunkDecoder> codec_;
   std::unique_ptr<SegmentSource> segments_;

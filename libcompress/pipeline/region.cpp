@@ -96,7 +96,7 @@ Status StreamDecoder::deliver(Vector<RegionPiece>& pieces, std::uint8_t* out) {
   std::sort(pieces.begin(), pieces.end(), [](const RegionPiece& a, const RegionPiece& b) {
     return a.segment != b.segment ? a.segment < b.segment : a.from < b.from;
   });
-  const std::uint64_t box_bytes = layout_.max_segment_elems() * element_bytes_;
+  const std::uint64_t box_bytes = target_.layout.max_segment_elems() * element_bytes_;
   const std::uint64_t held = window_.size() + pieces.capacity() * sizeof(RegionPiece);
   QUERN_RETURN_IF_ERROR(need_memory(held + batch_->scratch_bytes() + batch_->bytes_per_segment() + box_bytes));
   // A segment in flight needs its box beside what decoding needs: count two for one.
@@ -127,7 +127,7 @@ Status StreamDecoder::deliver_batch(std::span<const RegionPiece> pieces, std::ui
       SegmentJob& job = jobs_[count];
       job.segment = piece.segment;
       job.wanted = 0;
-      const GridBox box = layout_.segment_box(piece.segment);
+      const GridBox box = target_.layout.segment_box(piece.segment);
       QUERN_RETURN_IF_ERROR(region_boxes_[count].resize(box.elems() * element_bytes_));
       job.out = {region_boxes_[count].data(), box.extents, {box.extents[1] * box.extents[2], box.extents[2]}};
       const Status read = segments_->read_at(job);
@@ -138,6 +138,7 @@ Status StreamDecoder::deliver_batch(std::span<const RegionPiece> pieces, std::ui
     jobs_[count - 1].wanted |= UINT64_C(1) << piece.k;
   }
   QUERN_RETURN_IF_ERROR(batch_->decode({jobs_.data(), count}, report_.holes));
+  report_.bytes_read = segments_->bytes_fetched();
   std::size_t j = 0;
   for (const RegionPiece& piece : pieces) {
     if (jobs_[j].segment != piece.segment) ++j;
@@ -148,7 +149,7 @@ Status StreamDecoder::deliver_batch(std::span<const RegionPiece> pieces, std::ui
 }
 
 Status StreamDecoder::region_bytes(const Box& box, const MutableArrayView& out) {
-  QUERN_RETURN_IF_ERROR(box.check(header_.shape));
+  QUERN_RETURN_IF_ERROR(box.check(this->shape()));
   QUERN_ASSIGN_OR_RETURN(const Shape shape, box.shape());
   if (out.dtype != header_.dtype)
     return Status(StatusCode::invalid_argument, "the array has another element type than the stream");
@@ -163,8 +164,8 @@ Status StreamDecoder::region_bytes(const Box& box, const MutableArrayView& out) 
       static_cast<std::size_t>(std::clamp<std::uint64_t>(memory_limit_ / 16 / sizeof(RegionPiece), 256, kPiecesWanted));
   Vector<RegionPiece> pieces;
   pieces.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(most, total)));
-  PieceCutter cutter(layout_);
-  BoxRuns runs(box, header_.shape);
+  PieceCutter cutter(target_.layout);
+  BoxRuns runs(box, this->shape());
   std::uint64_t done = 0;
   do {
     for (std::uint64_t i = 0; i < runs.length();) {

@@ -12,6 +12,7 @@
 #include <quern/status.h>
 
 #include "libcompress/core/buffer.h"
+#include "libcompress/format/level_table.h"
 #include "libcompress/format/segment.h"
 #include "libcompress/pipeline/mask/mask.h"
 
@@ -49,10 +50,15 @@ struct SegmentJob {
   Status read_status;                   ///< why the bytes are short or missing
   MutableBox3 out;                      ///< where the segment's box goes
   std::uint64_t wanted = ~UINT64_C(0);  ///< bit k: decode chunk k
+  /// For a coarse level: `bytes` are the head, which `parsed` says is intact, and these beginnings of its chunks, one
+  /// after another.
+  bool in_part = false;
+  std::array<ChunkBeginning, kMaxSegmentChunks> beginnings{};
 
   ParsedSegment parsed;
   mask::SegmentMask mask;
-  AlignedBuffer storage;  ///< memory for `bytes`, reused
+  mask::SegmentMask level_mask;  ///< of the points of a coarse level
+  AlignedBuffer storage;         ///< memory for `bytes`, reused
 };
 
 class SegmentDecoder : public Allocated {

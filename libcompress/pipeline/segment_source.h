@@ -29,7 +29,8 @@ class SegmentSource : public Allocated {
         layout_(layout),
         options_(options),
         memory_limit_(memory_limit),
-        bytes_read_(header_bytes) {}
+        bytes_read_(header_bytes),
+        fetched_(header_bytes) {}
 
   /// Reads the next segment into the job. Without keep_going fails when it cannot; with it, the job says what is
   /// missing.
@@ -41,6 +42,8 @@ class SegmentSource : public Allocated {
   Status read_at(SegmentJob& job);
   /// Bytes of the stream read in sequence so far.
   std::uint64_t bytes_read() const { return bytes_read_; }
+  /// Bytes that were asked of the source, the header among them.
+  std::uint64_t bytes_fetched() const { return fetched_; }
 
  private:
   Status load_index();
@@ -49,6 +52,11 @@ class SegmentSource : public Allocated {
   Status need_index_memory(std::uint64_t trailer_bytes) const;
   Status read_sized(SegmentJob& job, std::uint64_t size, std::size_t have);
   Status read_sequential(SegmentJob& job);
+  /// Reads what a coarse level needs of the segment of `size` bytes that begins at `at` in the stream; false when it
+  /// has to be whole, and nothing of it is wanted.
+  Result<bool> read_in_part(SegmentJob& job, std::uint64_t at, std::uint64_t size);
+  Result<bool> read_head(SegmentJob& job, std::uint64_t at, std::uint64_t size);
+  Result<std::size_t> fetch(std::span<std::uint8_t> out);
   Status return_to_sequence();
   Status finish_sequence();
   /// Compares what the source holds next with the trailer it should be; returns its bytes.
@@ -65,6 +73,7 @@ class SegmentSource : public Allocated {
   TrailerBuilder builder_;
   std::uint64_t next_ = 0;
   std::uint64_t bytes_read_;
+  std::uint64_t fetched_;
   bool moved_ = false;               // by random access; the sequence goes on at start_ + bytes_read_
   Status lost_;                      // sequence broken: no more segments can be found
   Vector<std::uint64_t> offsets_;    // of segments in the stream; empty until loaded

@@ -16,6 +16,8 @@ namespace quern {
 namespace {
 
 constexpr std::uint64_t kSampleBytes = UINT64_C(64) << 20;
+// Of an array whose streams are worth reading in part.
+constexpr std::uint64_t kLevelTableElems = UINT64_C(1) << 16;
 
 // Special values are found and replaced box by box, as if each box were a segment.
 class CleanSample final : public PlanSample {
@@ -68,7 +70,7 @@ struct Framing {
 Framing framing_of(const SegmentLayout& layout) {
   const std::uint64_t largest = max_segment_bytes(layout, 0);
   const std::uint64_t mask_size_bytes = varint_bytes(layout.max_segment_elems() * dtype_bytes(layout.dtype()));
-  return {segment_framing_bytes(layout, 0) - 1 + mask_size_bytes + varint_bytes(largest),
+  return {segment_framing_bytes(layout, 0) - 1 + mask_size_bytes + level_size_room(layout) + varint_bytes(largest),
           segment_framing_bytes(layout, 1) - segment_framing_bytes(layout, 0)};
 }
 
@@ -76,7 +78,7 @@ Status finish_setup(StreamSetup& setup) {
   if (!check_grid(setup.header.grid, setup.header.shape).ok())
     return Status(StatusCode::internal, "the codec's chunk grid does not fit the array");
   QUERN_ASSIGN_OR_RETURN(setup.header_bytes, serialize_header(setup.header));
-  setup.layout = SegmentLayout(setup.header.grid, setup.header.dtype);
+  setup.layout = SegmentLayout(setup.header.grid, setup.header.dtype, setup.header.has_level_tables());
   return {};
 }
 
@@ -160,6 +162,8 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
   }
   setup.header.grid = setup.encoder->plan().grid;
   setup.header.params = setup.encoder->plan().params;
+  if (setup.encoder->levels() > 0 && request.shape.elems() >= kLevelTableElems)
+    setup.header.must_understand |= kLevelTables;
   QUERN_RETURN_IF_ERROR(finish_setup(setup));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
                          max_stream_bytes(request.dtype, request.shape, request.options->metadata.size()));

@@ -55,7 +55,7 @@ class Survey {
     QUERN_RETURN_IF_ERROR(source_.seek(at_));
     QUERN_ASSIGN_OR_RETURN(ReadHeader read, read_header(source_));
     header_ = std::move(read.header);
-    layout_ = SegmentLayout(header_.grid, header_.dtype);
+    layout_ = SegmentLayout(header_.grid, header_.dtype, header_.has_level_tables());
     at_ += read.bytes;
     const std::uint64_t segments = layout_.segments();
     if (segments == 0) return total_;
@@ -78,7 +78,8 @@ class Survey {
   Result<std::size_t> segments_at_once() {
     // A head holds at most as many bytes as the mask it decodes to has cells and values.
     mask_limit_ = mask::decode_bytes(layout_.segment_box(0).extents);
-    const std::uint64_t needed = 2 * mask_limit_ + sizeof(ParsedSegment);
+    const std::uint64_t needed =
+        2 * mask_limit_ + sizeof(ParsedSegment) + (layout_.has_level_tables() ? kMaxLevelTableBytes : 0);
     if (needed > execution_.memory_limit)
       return Status(StatusCode::memory_limit, "{0} bytes are needed at least; the limit is {1}",
                     static_cast<std::int64_t>(needed), static_cast<std::int64_t>(execution_.memory_limit));

@@ -2,9 +2,11 @@
 #include "tests/fuzz/reseal.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "libcompress/format/checksum.h"
 #include "libcompress/format/header.h"
+#include "libcompress/format/level_table.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/segment.h"
 #include "libcompress/format/trailer.h"
@@ -18,20 +20,38 @@ void put(Bytes at, std::uint64_t value) {
   for (std::size_t i = 0; i < at.size(); ++i) at[i] = static_cast<std::uint8_t>(value >> (8 * i));
 }
 
+/// Recomputes the checks of one chunk's beginnings; false when the level table does not tell of it.
+bool reseal_beginnings(Bytes chunk, Bytes table, Reader& reader) {
+  const auto count = reader.varint(kMaxLevelCuts);
+  if (!count.ok()) return false;
+  std::vector<std::uint64_t> ends;
+  for (std::size_t i = 0; i < *count; ++i) {
+    const auto more = reader.varint(chunk.size());
+    if (!more.ok()) return false;
+    ends.push_back(std::min<std::uint64_t>((i > 0 ? ends.back() : 0) + *more, chunk.size()));
+  }
+  if (ends.empty()) ends.push_back(chunk.size());
+  for (const std::uint64_t end : ends) {
+    const std::size_t at = reader.position();
+    if (!reader.skip(4).ok()) return false;
+    put(table.subspan(at, 4), level_check(chunk.first(static_cast<std::size_t>(end))));
+  }
+  return true;
+}
+
 /// Recomputes the checks of the chunks, the head and the whole of one segment.
 void reseal_segment(Bytes bytes, const SegmentLayout& layout, const SegmentPlace& place) {
   const std::size_t count = static_cast<std::size_t>(layout.segment_chunks(place.segment));
-  // What framing adds without mask: size, one byte of mask size, the table, head check (4) and checksum (8).
-  const std::size_t table =
-      static_cast<std::size_t>(segment_framing_bytes(layout, count) - segment_framing_bytes(layout, 0));
-  const std::size_t entry = table / count;
-  Reader head(bytes);
-  if (!head.skip(segment_size_width(layout)).ok()) return;
-  const auto mask = head.varint(bytes.size());
-  if (!mask.ok()) return;
-  const std::size_t table_at = head.position();
-  if (!head.skip(table).ok() || !head.skip(*mask).ok() || !head.skip(12).ok()) return;
-  const std::size_t head_check_at = head.position() - 12;
+  const std::size_t entry = table_entry_bytes(layout);
+  SegmentHead head;
+  if (!read_segment_head(bytes, layout, place.segment, head).ok()) return;
+  if (head.chunks_at() + kSegmentChecksumBytes > bytes.size()) return;
+  const auto table_at = static_cast<std::size_t>(head.table_at);
+  const auto head_check_at = static_cast<std::size_t>(head.check_at);
+  const Bytes level_table =
+      bytes.subspan(static_cast<std::size_t>(head.level_table_at), static_cast<std::size_t>(head.level_table_bytes));
+  Reader levels(level_table);
+  bool has_levels = !level_table.empty();
 
   std::size_t chunk_at = head_check_at + 4;
   for (std::size_t k = 0; k < count; ++k) {
@@ -43,6 +63,8 @@ void reseal_segment(Bytes bytes, const SegmentLayout& layout, const SegmentPlace
         is_raw ? layout.chunk_box(place.segment, k).elems() * dtype_bytes(layout.dtype()) : *stored;
     if (size > bytes.size() - 8 - chunk_at) break;
     put(bytes.subspan(at + entry - 2, 2), chunk_check(bytes.subspan(chunk_at, static_cast<std::size_t>(size))));
+    if (has_levels && size > 0)
+      has_levels = reseal_beginnings(bytes.subspan(chunk_at, static_cast<std::size_t>(size)), level_table, levels);
     chunk_at += static_cast<std::size_t>(size);
   }
   put(bytes.subspan(head_check_at, 4),
@@ -62,7 +84,7 @@ Vector<std::uint8_t> reseal(std::span<const std::uint8_t> stream) {
   const auto header = parse_header(header_part);
   if (!header.ok() || header->shape.elems() == 0) return out;
 
-  const SegmentLayout layout(header->grid, header->dtype);
+  const SegmentLayout layout(header->grid, header->dtype, header->has_level_tables());
   TrailerBuilder trailer;
   std::size_t at = header_part.size();
   for (std::uint64_t segment = 0; segment < layout.segments(); ++segment) {

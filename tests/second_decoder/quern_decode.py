@@ -38,7 +38,9 @@ class Header:
         require(xxh3(body) == self.checksum, 'header checksum')
         at = Cursor(body, 12, len(body))
         require((at.unsigned(1), at.unsigned(1)) == (0, 1), 'version')
-        require(at.varint(2**64 - 1) == 0, 'feature that must be understood')
+        features = at.varint(2**64 - 1)
+        require(features <= 1, 'feature that must be understood')
+        self.level_tables = features == 1
         at.varint(2**64 - 1)
         dtype = at.unsigned(1)
         require(dtype in DTYPES, 'dtype')
@@ -165,10 +167,12 @@ class StreamDecoder:
         require(end <= len(data), 'segment size')
         cursor = Cursor(data, at + wide, end)
         mask_size = cursor.varint(product(extents) * header.width)
+        level_size = cursor.varint(9280) if header.level_tables else 0
         w = 2 if full <= 65535 else 4
         pieces = list(boxes(extents, header.chunk))
         table = [(cursor.unsigned(w), cursor.unsigned(2)) for _ in pieces]
         mask = cursor.take(mask_size)
+        cursor.take(level_size)  # for readers of coarse levels
         covered = data[at:cursor.at]
         require(cursor.unsigned(4) == bound_xxh3(header.checksum, number, covered) & 0xFFFFFFFF, 'head check')
         require(end - 8 >= cursor.at and int.from_bytes(data[end - 8:end], 'little') ==

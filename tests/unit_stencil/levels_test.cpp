@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "codecs/stencil/array_levels.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_model.h"
@@ -209,43 +210,56 @@ void check_levels(const CoarseCase& c) {
   const Scratch scratch(decode_scratch_bytes(spec));
   const MutableBox3 box{whole.data(), grid.extents, strides, mask, strides};
   ASSERT_TRUE(decode_chunk(spec, stored, box, scratch.span()).ok());
-  const LevelsView view(box, spec.form);
+  const unsigned levels = count_levels(shape, c.layout, grid, spec.form);
+  ASSERT_GE(levels, 5u);
   std::size_t before = stored.size() + 1;
-  for (unsigned level = 0; level <= view.axes.top() + 1; ++level) {
-    const Shape coarse = coarse_shape(spec, grid.extents, level);
+  const auto cuts = level_cuts(spec, stored, grid.extents, array_level(shape, c.layout, grid, spec.form, 1));
+  ASSERT_TRUE(cuts.ok()) << cuts.status().text();
+  EXPECT_GE(cuts->size(), 2u);
+  for (unsigned level = 1; level <= levels; ++level) {
+    const LevelForm form = array_level(shape, c.layout, grid, spec.form, level);
+    std::array<std::uint64_t, 3> extents{};
+    for (std::size_t a = 0; a < 3; ++a) extents[a] = form.axes[a].points(grid.extents[a]);
+    ASSERT_EQ(extents[0] * extents[1] * extents[2], form.shape.elems());
+    Bytes points(form.shape.elems() * 4);
+    const MutableBox3 out{points.data(), extents, {extents[1] * extents[2], extents[2]}};
+    const auto decodes = [&](std::size_t bytes) {
+      const Bytes part(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(bytes));
+      return decode_coarse(spec, part, box, form, level, out, scratch.span()).ok();
+    };
     // The shortest beginning of the chunk that does.
     std::size_t low = 0;
     std::size_t high = stored.size();
-    Bytes points(coarse.elems() * 4);
     while (low < high) {
       const std::size_t middle = (low + high) / 2;
-      const Bytes part(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(middle));
-      if (decode_coarse(spec, part, box, level, points, scratch.span()).ok()) {
+      if (decodes(middle)) {
         high = middle;
       } else {
         low = middle + 1;
       }
     }
-    const Bytes part(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(low));
-    ASSERT_TRUE(decode_coarse(spec, part, box, level, points, scratch.span()).ok());
     EXPECT_LE(low, before);
     before = low;
+    // The cut for the level is no shorter, and does.
+    const std::size_t cut = cuts->size() - std::min<std::size_t>(level, cuts->size());
+    EXPECT_LE(low, (*cuts)[cut]);
+    ASSERT_TRUE(decodes(static_cast<std::size_t>((*cuts)[cut])));
     if (level == 2) {
       EXPECT_LT(low * 2, stored.size());
     }
-    const auto dense = view.dense();
-    for (std::size_t i = 0; i < coarse.elems(); ++i) {
-      std::size_t from = 0;
-      std::size_t rest = i;
-      for (std::size_t a = view.axes.rank; a-- > 0; rest /= coarse[a])
-        from +=
-            (view.axes.hierarchical(a) ? (rest % coarse[a]) << std::min(level, view.axes.top()) : rest % coarse[a]) *
-            dense[a];
-      ASSERT_EQ(std::memcmp(points.data() + 4 * i, whole.data() + 4 * from, 4), 0) << level << " " << i;
-    }
+    for (std::uint64_t i = 0; i < extents[0]; ++i)
+      for (std::uint64_t j = 0; j < extents[1]; ++j)
+        for (std::uint64_t x = 0; x < extents[2]; ++x) {
+          const std::uint64_t to = (i * extents[1] + j) * extents[2] + x;
+          const std::uint64_t from =
+              form.axes[0].place(i) * strides[0] + form.axes[1].place(j) * strides[1] + form.axes[2].place(x);
+          ASSERT_EQ(std::memcmp(points.data() + 4 * to, whole.data() + 4 * from, 4), 0) << level << " " << to;
+        }
+    MutableBox3 wrong = out;
+    ++wrong.extents[2];
+    EXPECT_EQ(decode_coarse(spec, stored, box, form, level, wrong, scratch.span()).code(),
+              StatusCode::invalid_argument);
   }
-  Bytes wrong(coarse_shape(spec, grid.extents, 1).elems() * 4 + 1);
-  EXPECT_EQ(decode_coarse(spec, stored, box, 1, wrong, scratch.span()).code(), StatusCode::invalid_argument);
 }
 
 TEST(Stencil_CoarseLevels, AreThePointsOfTheWhole_FromTheBeginningOfTheBytes) {
@@ -261,20 +275,119 @@ TEST(Stencil_CoarseLevels, OfChunksInOneValueOrAsTheyAre_AreTheirPoints) {
   const LevelsForm form{true, false, 0, 1};
   const ChunkSpec spec{DType::u8, {1, 5, 6}, 0.1, &kernels::stencil_kernels(kernels::best_isa()), form};
   const MutableBox3 box{nullptr, {1, 5, 6}, {30, 6}};
-  ASSERT_EQ(coarse_shape(spec, box.extents, 1), shape_of({3, 3}));
+  const Layout layout{0, 1, true, false};
+  const LevelForm level = array_level(shape_of({5, 6}), layout, {{1, 5, 6}, {1, 5, 6}}, form, 1);
+  ASSERT_EQ(level.shape, shape_of({3, 3}));
   Bytes raw(31, 0);
   for (std::size_t i = 0; i < 30; ++i) raw[i + 1] = static_cast<std::uint8_t>(i);
   Bytes points(9);
+  const MutableBox3 out{points.data(), {1, 3, 3}, {9, 3}};
   const Scratch scratch(decode_scratch_bytes(spec));
-  ASSERT_TRUE(decode_coarse(spec, raw, box, 1, points, scratch.span()).ok());
+  const auto decode = [&](const ChunkSpec& by, const Bytes& chunk) {
+    return decode_coarse(by, chunk, box, level, 1, out, scratch.span());
+  };
+  ASSERT_TRUE(decode(spec, raw).ok());
   EXPECT_EQ(points, (Bytes{0, 2, 4, 12, 14, 16, 24, 26, 28}));
-  ASSERT_TRUE(decode_coarse(spec, Bytes{1, 77}, box, 1, points, scratch.span()).ok());
+  ASSERT_TRUE(decode(spec, Bytes{1, 77}).ok());
   EXPECT_EQ(points, Bytes(9, 77));
-  EXPECT_EQ(decode_coarse(spec, Bytes{1}, box, 1, points, scratch.span()).code(), StatusCode::corrupt);
-  EXPECT_EQ(decode_coarse(spec, Bytes{2, 0}, box, 1, points, scratch.span()).code(), StatusCode::unsupported);
+  EXPECT_EQ(decode(spec, Bytes{1}).code(), StatusCode::corrupt);
+  EXPECT_EQ(decode(spec, Bytes{}).code(), StatusCode::corrupt);
+  EXPECT_EQ(decode(spec, Bytes{2, 0}).code(), StatusCode::unsupported);
   ChunkSpec raster = spec;
   raster.form = {};
-  EXPECT_EQ(decode_coarse(raster, raw, box, 1, points, scratch.span()).code(), StatusCode::unsupported);
+  EXPECT_EQ(decode(raster, raw).code(), StatusCode::unsupported);
+}
+
+TEST(Stencil_CoarseLevels, OfChunksAtUpperEnds_AreThePointsOfTheArray) {
+  // Boxes with fewer axes than a full chunk walk others in sequence, or none; the array's points are the same.
+  struct Case {
+    Layout layout;
+    Shape shape;
+    std::array<std::uint64_t, 3> part;
+  };
+  for (const Case& c : {Case{{1, 2, true, true}, shape_of({6, 40, 50}), {1, 40, 50}},
+                        Case{{1, 2, true, true}, shape_of({6, 40, 50}), {6, 1, 50}},
+                        Case{{1, 2, true, true}, shape_of({6, 40, 50}), {6, 1, 1}},
+                        Case{{1, 2, true, true}, shape_of({6, 40, 50}), {1, 1, 50}},
+                        Case{{1, 2, true, true}, shape_of({6, 40, 50}), {1, 1, 1}},
+                        Case{{0, 1, true, true}, shape_of({300, 20}), {1, 300, 1}},
+                        Case{{1, 2, true, false}, shape_of({60, 40, 50}), {2, 3, 50}},
+                        Case{{2, 3, true, true}, shape_of({7, 12, 24, 31}), {12, 24, 31}},
+                        Case{{2, 3, true, false}, shape_of({7, 12, 24, 31}), {24, 1, 5}}}) {
+    SCOPED_TRACE(c.shape.text());
+    const ChunkGrid grid = make_grid(c.shape, c.layout);
+    const ChunkSpec spec{DType::f32, grid.chunk, 1e-3, &kernels::stencil_kernels(kernels::best_isa()),
+                         levels_form(c.shape, c.layout, grid)};
+    const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
+    const Bytes data = as_bytes<float>(waves(c.shape, 57));
+    Bytes stored(max_chunk_bytes(spec));
+    const Scratch encode_scratch(encode_scratch_bytes(spec));
+    const auto size = encode_chunk(spec, {data.data(), c.part, strides}, stored, encode_scratch.span());
+    ASSERT_TRUE(size.ok());
+    stored.resize(*size);
+    Bytes whole(data.size());
+    const Scratch scratch(decode_scratch_bytes(spec));
+    const MutableBox3 box{whole.data(), c.part, strides};
+    ASSERT_TRUE(decode_chunk(spec, stored, box, scratch.span()).ok());
+    for (unsigned level = 1; level <= count_levels(c.shape, c.layout, grid, spec.form); ++level) {
+      const LevelForm form = array_level(c.shape, c.layout, grid, spec.form, level);
+      std::array<std::uint64_t, 3> extents{};
+      for (std::size_t a = 0; a < 3; ++a) extents[a] = form.axes[a].points(c.part[a]);
+      Bytes points(extents[0] * extents[1] * extents[2] * 4);
+      const MutableBox3 out{points.data(), extents, {extents[1] * extents[2], extents[2]}};
+      ASSERT_TRUE(decode_coarse(spec, stored, box, form, level, out, scratch.span()).ok());
+      for (std::uint64_t i = 0; i < extents[0]; ++i)
+        for (std::uint64_t j = 0; j < extents[1]; ++j)
+          for (std::uint64_t x = 0; x < extents[2]; ++x)
+            ASSERT_EQ(std::memcmp(points.data() + 4 * ((i * extents[1] + j) * extents[2] + x),
+                                  whole.data() + 4 * (form.axes[0].place(i) * strides[0] +
+                                                      form.axes[1].place(j) * strides[1] + form.axes[2].place(x)),
+                                  4),
+                      0);
+    }
+  }
+}
+
+TEST(Stencil_CoarseLevels, Count_IsLimitedByWhereChunksBeginAndByMergedAxes) {
+  const auto count = [](std::initializer_list<std::uint64_t> extents, const Layout& layout) {
+    const Shape shape = shape_of(extents);
+    const ChunkGrid grid = make_grid(shape, layout);
+    return count_levels(shape, layout, grid, levels_form(shape, layout, grid));
+  };
+  EXPECT_EQ(count({100, 100, 100}, {1, 2, true, false}), 7u);
+  EXPECT_EQ(count({129, 100, 100}, {1, 2, true, false}), 8u);
+  EXPECT_EQ(count({300, 300, 300}, {1, 2, true, false}), 5u);  // several chunks
+  EXPECT_EQ(count({3, 700, 900}, {1, 2, true, true}), 5u);     // of planes
+  EXPECT_EQ(count({3000000, 3}, {0, 1, true, true}), 2u);      // only the short axis is coarsened
+  EXPECT_EQ(count({1000000}, {0, 0, true, false}), 5u);        // a line
+  EXPECT_EQ(count({20, 7, 100}, {2, 2, true, false}), 0u);     // 20 and 7 as one axis, not split
+  EXPECT_EQ(count({20, 6, 100}, {2, 2, true, false}), 1u);
+  EXPECT_EQ(count({20, 9, 100}, {2, 2, true, false}), 7u);      // split
+  EXPECT_EQ(count({20, 6, 1, 100}, {3, 3, true, false}), 1u);   // an extent of 1 is no axis
+  EXPECT_EQ(count({20, 7, 100}, {2, 2, true, true}), 7u);       // walked in sequence
+  EXPECT_EQ(count({100, 100, 100}, {1, 2, false, false}), 0u);  // raster order
+  EXPECT_EQ(count({1, 1}, {0, 1, true, false}), 0u);
+  EXPECT_EQ(count({}, {0, 0, true, false}), 0u);
+}
+
+TEST(Stencil_Levels, ChunksSideBySide_BeginAtMultiplesOf32) {
+  for (const bool sequential : {false, true}) {
+    for (const Shape& shape : {shape_of({300, 300, 300}), shape_of({129, 129, 129}), shape_of({5000000}),
+                               shape_of({7, 3000, 3001}), shape_of({4, 2, 5000, 999}), shape_of({999, 31, 17, 90})}) {
+      const auto rank = static_cast<std::uint8_t>(shape.rank());
+      const Layout layout{static_cast<std::uint8_t>(rank < 3 ? 0 : rank - 2),
+                          static_cast<std::uint8_t>(rank < 2 ? 0 : rank - 1), true, sequential};
+      const ChunkGrid grid = make_grid(shape, layout);
+      const LevelsForm form = levels_form(shape, layout, grid);
+      EXPECT_LE(grid.chunk[0] * grid.chunk[1] * grid.chunk[2], kChunkElems);
+      for (std::size_t a = 0; a < 3; ++a) {
+        if (grid.chunk[a] == grid.extents[a]) continue;
+        const bool split = form.inner > 1 && form.split_axis == a;
+        const bool first = sequential && rank > 1 && a == (grid.extents[0] > 1 ? 0u : 1u);
+        EXPECT_EQ(grid.chunk[a] % (split ? form.inner : first ? 1 : 32), 0u) << shape.text();
+      }
+    }
+  }
 }
 
 TEST(Stencil_LevelAxes, ClassesOfAllLevels_AreEveryPointOnce) {

@@ -133,6 +133,31 @@ struct OpenRequest {
   std::span<const std::uint8_t> params;
 };
 
+/// The places that a coarse level keeps along one axis of the grid. The axis may stand for two, the faster of extent
+/// `inner`; the slower one is then walked in whole rows of it.
+struct LevelAxis {
+  std::uint64_t inner = 1;  ///< 1: one axis, with outer_step
+  std::uint64_t outer_step = 1;
+  std::uint64_t inner_step = 1;
+
+  constexpr std::uint64_t inner_points() const { return (inner - 1) / inner_step + 1; }
+  /// Places kept of an extent (a multiple of `inner`).
+  constexpr std::uint64_t points(std::uint64_t extent) const {
+    return extent == 0 ? 0 : ((extent / inner - 1) / outer_step + 1) * inner_points();
+  }
+  /// The i-th of them.
+  constexpr std::uint64_t place(std::uint64_t i) const {
+    return i / inner_points() * outer_step * inner + i % inner_points() * inner_step;
+  }
+};
+
+/// An array at a coarse level: of each axis all places, or those whose numbers are multiples of 2^level. Chunks lie so
+/// that the same holds in each of them, and their points side by side are the level's.
+struct LevelForm {
+  Shape shape;                    ///< of the array of these points
+  std::array<LevelAxis, 3> axes;  ///< of the grid
+};
+
 /// Encodes the chunks of one array. Made once an array; `encode` may be called from several threads at once,
 /// each call with its own scratch.
 class ChunkEncoder : public Allocated {
@@ -146,6 +171,14 @@ class ChunkEncoder : public Allocated {
   /// Writes the chunk's bytes to the start of `out` (at least max_chunk_bytes) and returns their count, at least 1.
   virtual Result<std::size_t> encode(const ConstBox3& in, std::span<std::uint8_t> out,
                                      std::span<std::uint8_t> scratch) const = 0;
+  /// Coarse levels that chunks can be decoded to without all their bytes.
+  virtual unsigned levels() const { return 0; }
+  /// Where a chunk of these extents that `encode` has made can be cut: how many of its first bytes hold levels n and
+  /// coarser, n - 1 and coarser, ..., 1 and coarser. None when it has to be whole.
+  virtual Result<Vector<std::uint64_t>> level_cuts(std::span<const std::uint8_t> /*chunk*/,
+                                                   const std::array<std::uint64_t, 3>& /*extents*/) const {
+    return Vector<std::uint64_t>();
+  }
   /// What the codec's kernels on a device are told of the array, in a form that they know; empty when there are none.
   virtual std::span<const std::uint8_t> device_state() const { return {}; }
 };
@@ -161,6 +194,18 @@ class ChunkDecoder : public Allocated {
   virtual std::span<const std::uint8_t> device_state() const { return {}; }
   virtual Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
                         std::span<std::uint8_t> scratch) const = 0;
+  /// Coarse levels that there are beside the array itself, level 0. 0: the codec, or its layout for this array, has
+  /// none.
+  virtual unsigned levels() const { return 0; }
+  /// The array at a level, from 1 to levels().
+  virtual LevelForm level_form(unsigned /*level*/) const { return {}; }
+  /// Decodes a chunk's points of such a level to `out`, whose extents are theirs: the same bits as in the whole chunk.
+  /// `in` is the chunk, or the beginning of it that holds the level. `chunk` says the chunk's extents and special
+  /// elements and has no data.
+  virtual Status decode_level(std::span<const std::uint8_t> /*in*/, const MutableBox3& /*chunk*/, unsigned /*level*/,
+                              const MutableBox3& /*out*/, std::span<std::uint8_t> /*scratch*/) const {
+    return Status(StatusCode::unsupported, "chunks of this codec have no coarse levels");
+  }
 };
 
 class ArrayCodec {

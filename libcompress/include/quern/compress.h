@@ -103,6 +103,8 @@ struct StreamInfo {
   Vector<std::uint64_t> fill_bits;
   Vector<std::uint8_t> metadata;
   std::uint64_t header_bytes = 0;
+  /// Shapes of the coarse levels 1, 2, ... that can be decoded; empty when the stream has none.
+  Vector<Shape> levels;
 };
 
 /// One part of a stream that could not be decoded; elements as a box of the array the codec sees (StreamInfo::grid).
@@ -124,10 +126,15 @@ struct DecompressOptions {
   /// The caller will read on after this stream: leave the source right after it, without looking at what follows.
   /// Otherwise what follows must be the end or another stream.
   bool more_streams = false;
+  /// Not 0: the array at a coarse level, of every axis all places or those whose numbers are multiples of 2^level
+  /// (StreamInfo::levels says the shapes). Values are those of the full array. Of a source that can seek, only the
+  /// bytes that the level needs are read. Fails with `unsupported` where the stream has no such level.
+  unsigned level = 0;
 };
 
 struct DecompressReport {
-  std::uint64_t input_bytes = 0;
+  std::uint64_t input_bytes = 0;  ///< of the stream, as far as it was gone through in sequence
+  std::uint64_t bytes_read = 0;   ///< from the source: fewer at a coarse level, and for regions
   Vector<Hole> holes;
   bool on_device = false;  ///< the device of Execution decoded the segments
 };
@@ -155,9 +162,11 @@ class Decoder : public Allocated {
                                                const DecompressOptions& options = {});
   virtual ~Decoder() = default;
   virtual const StreamInfo& info() const = 0;
+  /// Shape of what is decoded: info().shape, or that of DecompressOptions::level.
+  virtual const Shape& shape() const = 0;
   /// Next elements in C order; `out` takes whole elements. Returns bytes written, 0 at the end of the array.
   virtual Result<std::size_t> pull(std::span<std::uint8_t> out) = 0;
-  /// Decodes just the segments that meet the box. Needs a source that can seek.
+  /// Decodes just the segments that meet the box, which lies within shape(). Needs a source that can seek.
   virtual Status region(const Box& box, const MutableArrayView& out) = 0;
   virtual const DecompressReport& report() const = 0;
 };
@@ -167,7 +176,7 @@ class Decoder : public Allocated {
 /// held in memory meanwhile if the limit allows, else made twice.
 Result<CompressReport> compress(const ArrayView& array, const CompressOptions& options, const Registry& registry,
                                 const Execution& execution, ByteSink& sink);
-/// Decodes a whole stream into `out`, whose dtype and shape must be the stream's.
+/// Decodes a whole stream into `out`, whose dtype must be the stream's and whose shape that, or the level's.
 Result<DecompressReport> decompress(ByteSource& source, const MutableArrayView& out, const Registry& registry,
                                     const Execution& execution, const DecompressOptions& options = {});
 /// Header only; safe on any bytes.
