@@ -47,6 +47,8 @@ void add_header_cases(std::vector<MustFailCase>& cases, const Bytes& whole) {
                    with_header(whole, [](Header& h) { h.minor = 2; })});
   cases.push_back({"must_understand", StatusCode::unsupported, "a feature bit that must be understood and is not known",
                    with_header(whole, [](Header& h) { h.must_understand = 4; })});
+  cases.push_back({"level_tables", StatusCode::corrupt, "level tables of a codec without levels",
+                   with_header(whole, [](Header& h) { h.must_understand = 1; })});
   cases.push_back(
       {"header_checksum", StatusCode::checksum_mismatch, "a byte of the header is damaged", flipped(whole, kExtentAt)});
   cases.push_back({"overlong_varint", StatusCode::corrupt, "an extent as a varint that is longer than necessary",

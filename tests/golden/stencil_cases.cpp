@@ -73,9 +73,18 @@ void add_layouts(std::vector<GoldenFile>& files) {
                       stencil(1.0 / 16384, "raster")));
   files.push_back(one("stencil_many_lanes_levels", "levels whose residuals fill several lanes",
                       waves(DType::f64, {33, 50}, 1), stencil(1.0 / 16384, "levels")));
-  files.push_back(one("stencil_chunks", "more elements than one chunk holds",
-                      values_of(DType::u8, {(1u << 18) + 5}, [](std::uint64_t i) { return i <= 1u << 17 ? 7.0 : 9.0; }),
-                      stencil(0.5, "raster")));
+  for (const char* layout : {"raster", "levels"}) {
+    const std::string name = std::string("stencil_chunks_") + layout;
+    files.push_back(
+        one(name, "more elements than one chunk holds",
+            values_of(DType::u8, {(1u << 18) + 5}, [](std::uint64_t i) { return i <= 1u << 17 ? 7.0 : 9.0; }),
+            stencil(0.5, layout)));
+    files.back().streams[0].options.find_repeated = false;
+  }
+  // Chunks of levels in a stream of 2^16 elements and more are told of in level tables, if there is much to tell.
+  files.push_back(one("stencil_large_levels", "segments that may have level tables",
+                      values_of(DType::i16, {257, 256}, [](std::uint64_t i) { return i % 256 < 100 ? 0.0 : 800.0; }),
+                      stencil(3, "levels")));
   files.back().streams[0].options.find_repeated = false;
 }
 

@@ -171,6 +171,8 @@ void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, con
   add("stencil_params_crossed", "groups of axes that cross", raster, {2, 1});
   add("stencil_params_short", "params of one byte", raster, {0});
   add("stencil_levels_unannounced", "a chunk in levels where the parameters rule it out", levels, {0, 0});
+  cases.push_back({"stencil_level_tables", kCorrupt, "level tables where the parameters rule out levels",
+                   with_header(raster, [](Header& h) { h.must_understand = 1; })});
   cases.push_back({"stencil_dtype", kCorrupt, "an element type that the codec does not take",
                    with_header(raster, [](Header& h) { h.dtype = DType::i64; })});
 }
@@ -209,7 +211,11 @@ void add_model_cases(const Maker& make) {
     c.tokens = 121;
     c.zero = 100;
   });
-  make.add("stencil_zero", "a token of frequency 0", kCorrupt, [](Chunk& c) { c.tokens = 2; });
+  // Every residual would be a sign bit: 24 of them take the state from 2^24 to 2^16.
+  make.add("stencil_zero", "a token of frequency 0", kCorrupt, [](Chunk& c) {
+    c.tokens = 2;
+    c.lanes = {0, 0, 0, 1, 0, 0};
+  });
   make.add("stencil_frequencies", "frequencies of more than all", kCorrupt, [](Chunk& c) {
     c.tokens = 4;
     c.zero = (1u << 15) - 2;

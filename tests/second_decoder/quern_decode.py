@@ -130,6 +130,35 @@ def segment_chunks(header):
     return [min(max(c, 1), max(n, 1)) for c, n in zip(chunks, g)]
 
 
+class LevelTable:
+    """Chapter 5.2. All values do not need it: what is wrong with it is noted, and nothing is refused."""
+
+    def __init__(self, data):
+        self.cursor, self.wrong = Cursor(data, 0, len(data)), None
+
+    def follow(self, chunk, section_ends):
+        """Compares the entry of the next chunk with it; `section_ends` of a chunk in levels."""
+        if self.wrong is not None:
+            return
+        try:
+            ends, at = [], 0
+            for _ in range(self.cursor.varint(16)):
+                more = self.cursor.varint(len(chunk))
+                at += more
+                require(more > 0 and at < len(chunk), 'beginnings that do not grow')
+                ends.append(at)
+            for end in ends or [len(chunk)]:
+                require(self.cursor.unsigned(4) == xxh3(chunk[:end]) & 0xFFFFFFFF, 'check of a beginning')
+            require(not ends or section_ends[-len(ends):] == ends, 'beginnings that are no sections')
+        except (Malformed, TypeError) as why:
+            self.wrong = str(why)
+
+    def verdict(self):
+        if self.wrong is None and not self.cursor.done():
+            self.wrong = 'bytes left over'
+        return 'level table' if self.wrong is None else 'level table wrong: ' + self.wrong
+
+
 class StreamDecoder:
     def __init__(self, data, start, seen):
         self.data, self.seen = data, seen
@@ -140,6 +169,7 @@ class StreamDecoder:
         seen.add('bound %d as %d' % (header.requested, header.enforced))
         seen.add('codec %d' % header.codec)
         self.codec = None
+        require(not header.level_tables or header.codec == 3, 'level tables of a codec without levels')
         if header.codec != 0:
             require(header.codec in CODECS and header.codec_version == 1, 'codec')
             self.codec = CODECS[header.codec].Codec(header, seen)
@@ -172,7 +202,7 @@ class StreamDecoder:
         pieces = list(boxes(extents, header.chunk))
         table = [(cursor.unsigned(w), cursor.unsigned(2)) for _ in pieces]
         mask = cursor.take(mask_size)
-        cursor.take(level_size)  # for readers of coarse levels
+        levels = LevelTable(cursor.take(level_size)) if level_size else None
         covered = data[at:cursor.at]
         require(cursor.unsigned(4) == bound_xxh3(header.checksum, number, covered) & 0xFFFFFFFF, 'head check')
         require(end - 8 >= cursor.at and int.from_bytes(data[end - 8:end], 'little') ==
@@ -194,8 +224,12 @@ class StreamDecoder:
                 require(self.codec is not None, 'coded chunk without a codec')
                 self.seen.add('chunk coded')
                 elements = self.codec.chunk(chunk, box, special_in(special, extents, offset, box))
+            if levels is not None and (is_raw or stored):
+                levels.follow(chunk, None if is_raw else self.codec.section_ends)
             self.put([b + o for b, o in zip(begin, offset)], box, elements)
         require(cursor.at == end - 8, 'sizes of the chunks')
+        if header.level_tables:
+            self.seen.add('level table none' if levels is None else levels.verdict())
         if special is not None:
             self.overlay(special, begin, extents)
         return end
@@ -246,7 +280,7 @@ def required_features():
     """What the golden streams must cover between them."""
     names = {'dtype ' + name for name, _ in DTYPES.values()}
     names |= {'rank 0', 'rank 1', 'rank 2', 'rank 3', 'rank 8', 'codec 0', 'codec 1', 'codec 2', 'codec 3'}
-    names |= {'segments none', 'segments one', 'segments several', 'chunk raw', 'chunk masked', 'chunk coded'}
+    names |= {'segments none', 'segments one', 'segments several', 'chunk raw', 'chunk masked', 'chunk coded', 'level table none'}
     names |= {'bound %d as %d' % pair for pair in [(0, 0), (1, 1), (2, 1), (2, 0), (3, 3), (4, 1), (5, 1)]}
     return names | quern_lorenzo.FEATURES | quern_lossless.FEATURES | quern_mask.FEATURES | quern_stencil.FEATURES
 

@@ -49,26 +49,59 @@ class Codec:
         first, second = at.unsigned(1), at.unsigned(1)
         require(first <= second <= len(header.shape), 'merged axes')
         self.order = at.unsigned(1) if not at.done() else 0
+        self.section_ends = None  # of the chunk decoded last, if it is in levels
         require(self.order or len(header.params) == 2, 'order 0')
         require(self.order <= 2 and at.done(), 'order')
         groups = [header.shape[:first], header.shape[first:second], header.shape[second:]]
         grid = [prod(group) for group in groups]
         chunk = [max(extent, 1) for extent in grid]
+        several = [axis for axis in range(3) if len(groups[axis]) >= 2]
+        inner = (several[0], groups[several[0]][-1]) if several else (0, 0)  # axis of the grid, extent
         while self.too_large(chunk):
             axis = chunk.index(max(chunk))
-            chunk[axis] = -(-chunk[axis] // 2)
+            half = -(-chunk[axis] // 2)
+            unit = self.unit(grid, axis, half, inner) if self.order else 1
+            chunk[axis] = -(-half // unit) * unit
         self.grid = grid, chunk
-        self.split = None  # axis and inner extent
-        several = [axis for axis in range(3) if len(groups[axis]) >= 2]
-        if self.order and several:
-            axis, inner = several[0], groups[several[0]][-1]
-            if inner >= 8 and chunk[axis] % inner == 0:
-                self.split = axis, inner
-                seen.add('stencil split axis')
+        self.split = None
+        if self.order and inner[1] >= 8 and chunk[inner[0]] % inner[1] == 0:
+            self.split = inner
+            seen.add('stencil split axis')
+        require(not header.level_tables or self.levels(groups) > 0, 'level tables without levels')
         seen.add('stencil order %d' % self.order)
         if chunk != grid:
             seen.add('stencil several chunks')
         seen.add('stencil on ' + self.dtype)
+
+    def unit(self, grid, axis, half, inner):
+        """What a chunk's extent in levels is a multiple of."""
+        if axis == inner[0] and 8 <= inner[1] <= half:
+            return inner[1]
+        long_axes = [a for a in range(3) if grid[a] > 1]
+        return 1 if self.order == 2 and long_axes[:1] == [axis] and len(long_axes) > 1 else 32
+
+    def levels(self, groups):
+        """The number of coarse levels of the array."""
+        if not self.order:
+            return 0
+        grid, chunk = self.grid
+        axes = []  # extents in the array and in a chunk, extents of the array's axes
+        for axis in range(3):
+            if self.split and self.split[0] == axis:
+                inner = self.split[1]
+                axes.append((grid[axis] // inner, chunk[axis] // inner, groups[axis][:-1]))
+                axes.append((inner, inner, [inner]))
+            else:
+                axes.append((grid[axis], chunk[axis], groups[axis]))
+        axes = [a for a in axes if a[1] > 1]
+        if self.order == 2 and len(axes) > 1:
+            axes = axes[1:]
+        levels = max([(whole - 1).bit_length() for whole, _, _ in axes], default=0)
+        for whole, part, merged in axes:
+            merged = [e for e in merged if e > 1]
+            for extent in [part] * (whole > part) + merged[-1:] * (len(merged) > 1):
+                levels = min(levels, (extent & -extent).bit_length() - 1)
+        return levels
 
     @staticmethod
     def layers(extents):
@@ -84,6 +117,7 @@ class Codec:
         """The elements of a chunk. `special`: which of them the mask names, None without a mask."""
         n = prod(extents)
         cursor = Cursor(data, 0, len(data))
+        self.section_ends = None
         mode = cursor.unsigned(1)
         require(mode <= (LEVELS if self.order else RASTER), 'mode')
         if mode in (RAW, CONSTANT):
@@ -108,7 +142,9 @@ class Codec:
             self.seen.add(name + ('several lanes' if len(lanes) > 1 else 'one lane'))
             values = quern_stencil_raster.Walk(model, head).run(lanes, special or ())
         else:
-            values = quern_stencil_levels.Walk(model, head).run(cursor, special or ())
+            walk = quern_stencil_levels.Walk(model, head)
+            values = walk.run(cursor, special or ())
+            self.section_ends = walk.section_ends
         elements = [head.element(x, self.dtype, self.width) for x in values]
         for i, element in exceptions:
             elements[i] = element

@@ -227,6 +227,7 @@ class Walk:
             n *= extent
         self.x, self.magnitude = [0] * n, [0] * n
         self.level = 0
+        self.section_ends = []  # in the bytes of the chunk, of all but the last
 
     def along(self, axis, place, linear):
         """Where a place along an axis takes its value from: coordinates and factors."""
@@ -335,6 +336,7 @@ class Walk:
         require(own <= top, 'levels with sections of their own')
         self.m.seen.add('stencil several sections' if own else 'stencil one section')
         sizes = [cursor.varint(2**31) for _ in range(own)]
+        self.section_ends = [cursor.at + sum(sizes[:i + 1]) for i in range(own)]
         sections = [cursor.take(size) for size in sizes] + [cursor.take(cursor.end - cursor.at)]
         lanes = []
         for level in range(top, -1, -1):
