@@ -16,7 +16,7 @@ void add_stencil_files(std::vector<GoldenFile>& files);
 
 /// A file of one stream.
 inline GoldenFile one(std::string name, std::string feature, testing::OwnedArray array, CompressOptions options) {
-  GoldenFile file{std::move(name), std::move(feature), {}, true};
+  GoldenFile file{std::move(name), std::move(feature), {}, true, {}};
   file.streams.push_back({std::move(array), std::move(options)});
   return file;
 }

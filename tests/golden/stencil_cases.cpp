@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tests/golden/groups.h"
+#include "tests/golden/stencil_by_hand.h"
 #include "tests/golden/values.h"
 
 namespace quern::golden {
@@ -194,6 +195,60 @@ void add_small(std::vector<GoldenFile>& files) {
                       stencil(0.25, "raster")));
 }
 
+/// A stream of one chunk of f64 written by hand.
+GoldenFile by_hand(const std::string& name, const std::string& feature, Extents extents, const char* layout,
+                   const StoredChunk& chunk) {
+  // The chunk that the encoder makes gives way to this one.
+  GoldenFile file = one("stencil_" + name, feature, waves(DType::f64, extents, 0, 100), stencil(0.25, layout));
+  file.streams[0].options.find_repeated = false;
+  const auto stream = encode(file);
+  if (stream.ok()) file.written = with_chunk(*stream, chunk_bytes(chunk));
+  return file;
+}
+
+/// What encoders hardly write: weights taken from a level of other groups, points beyond a border that a single one
+/// decides, residuals of every width, distributions where none fits a level.
+void add_written_by_hand(std::vector<GoldenFile>& files) {
+  const std::vector<std::int32_t> some{7, -3, 2, -1, 4, 0, -9, 5};
+  StoredChunk levels;
+  levels.mode = kLevelsMode;
+  levels.tokens = 12;
+  levels.zero = 4000;
+  levels.lane_sizes = {0};
+  levels.lanes = lane_of(some, levels.tokens, levels.zero);
+  for (const unsigned border : {0u, 1u}) {
+    levels.border = border;
+    levels.kind = 6;
+    levels.weights = {{9, 1, 4001}};
+    const std::string kind = border == 0 ? "mirrored" : "linear";
+    files.push_back(by_hand("coarser_weights_" + kind, "stored weights that the next level cannot take, border " + kind,
+                            {8}, "levels:1d", levels));
+    levels.kind = 0;
+    levels.weights.reset();
+    files.push_back(by_hand("single_place_" + kind, "cubics beyond the border of a level of two places, border " + kind,
+                            {8}, "levels:1d", levels));
+  }
+  StoredChunk raster;
+  raster.value_bits = 0;
+  raster.weight_bits = 8;
+  raster.tokens = 120;
+  raster.zero = 1000;
+  std::vector<std::int32_t> wide{0, 1, -1, 15, -16, 17, 255, -256};
+  for (int bits = 9; bits < 29; bits += 3) {
+    wide.push_back((1 << bits) + 5);
+    wide.push_back(-(1 << bits) - (1 << (bits - 1)));
+  }
+  wide.resize(24);
+  raster.lanes = lane_of(wide, raster.tokens, raster.zero);
+  raster.exceptions = {2, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 8, 7, 6, 5, 4, 3, 2, 1};
+  for (const unsigned level : {2u, 63u}) {
+    raster.first_level = raster.last_level = level;
+    files.push_back(by_hand("every_width_" + std::to_string(level),
+                            "residuals of every width, with the distribution of a level far away", {3, 8},
+                            "raster:2d:1", raster));
+  }
+}
+
 }  // namespace
 
 void add_stencil_files(std::vector<GoldenFile>& files) {
@@ -203,6 +258,7 @@ void add_stencil_files(std::vector<GoldenFile>& files) {
   add_exceptions(files);
   add_bounds(files);
   add_small(files);
+  add_written_by_hand(files);
 }
 
 }  // namespace quern::golden

@@ -1,130 +1,16 @@
 // Broken streams of the stencil codec. Their chunks are written here by hand, so that no other encoder changes them: a
 // whole chunk in raster order and one in levels, each of residuals that are all 0, and both with one thing wrong.
-#include <bit>
 #include <limits>
-#include <optional>
 
-#include "codecs/stencil/bit_stream.h"
 #include "tests/golden/broken_streams.h"
+#include "tests/golden/stencil_by_hand.h"
 #include "tests/golden/values.h"
 
 namespace quern::golden {
 namespace {
 
-using codec::stencil::BitWriter;
-
-constexpr unsigned kRaster = 2;
-constexpr unsigned kLevels = 3;
 constexpr std::uint64_t kColumns = 8;  // of a chunk: levels 3 to 0
 constexpr std::uint64_t kRows = 3;
-
-/// A stored weight of a class: its order and it alone, the others 0.
-struct StoredWeights {
-  unsigned order = 0;
-  std::size_t count = 0;
-  std::uint64_t first_zigzag = 0;
-};
-
-/// What a chunk stores, in the order in which it does; whole as it is.
-struct StoredChunk {
-  unsigned mode = kRaster;
-  double base = 3;
-  double step = 0.5;
-  unsigned value_bits = 4;
-  unsigned weight_bits = 12;
-  unsigned lane_bits = 0;
-  unsigned mean = 0;
-  unsigned border = 0;
-  unsigned masked = 0;
-  std::optional<StoredWeights> weights;  ///< of the first class that there is: the first row's, or level 2's
-  unsigned top_kind = 0;                 ///< of level 3's predictor, its only point
-  unsigned kind = 0;                     ///< of level 2's
-  std::uint64_t context_constant = 40;
-  unsigned first_level = 10;
-  unsigned last_level = 10;
-  unsigned tokens = 1;
-  unsigned zero = 0;    ///< if there are two tokens or more
-  std::size_t cut = 0;  ///< bytes that the model lacks; nothing follows then
-  Bytes exceptions{0};
-  Bytes sections{0};  ///< in levels: their number and sizes
-  Bytes lane_sizes;   ///< in levels: lane bits, too
-  Bytes lanes{0, 0, 1, 0};
-};
-
-void put_weights(BitWriter& bits, const StoredWeights& weights) {
-  bits.put(weights.order, 4);
-  for (std::size_t i = 0; i < weights.count; ++i) bits.put_golomb(i == 0 ? weights.first_zigzag : 0, weights.order);
-}
-
-void put_distributions(BitWriter& bits, const StoredChunk& chunk) {
-  bits.put(chunk.first_level, 6);
-  bits.put(chunk.last_level, 6);
-  for (unsigned level = chunk.first_level; level <= chunk.last_level; ++level) {
-    bits.put(chunk.tokens, 7);
-    if (chunk.tokens > 1) bits.put(chunk.zero, 15);
-    if (chunk.tokens > 2) bits.put(0, 3 + 8);
-  }
-}
-
-Bytes chunk_bytes(const StoredChunk& chunk) {
-  Bytes out{static_cast<std::uint8_t>(chunk.mode)};
-  BitWriter bits(out);
-  bits.put(std::bit_cast<std::uint64_t>(chunk.base) >> 32, 32);
-  bits.put(std::bit_cast<std::uint64_t>(chunk.step) >> 32, 32);
-  bits.put(chunk.value_bits, 4);
-  bits.put(chunk.weight_bits - 8, 4);
-  if (chunk.mode == kRaster) {
-    bits.put(chunk.lane_bits, 3);
-    bits.put(chunk.mean, 1);
-    bits.put(chunk.masked, 1);
-    // Classes 1, 3 and 5 of rows, each a plane; nine context taps and the constant.
-    bits.put(chunk.weights ? 1 : 0, 1);
-    if (chunk.weights) put_weights(bits, *chunk.weights);
-    bits.put(0, 2);
-    for (unsigned tap = 0; tap < 9; ++tap) bits.put_golomb(20, 5);
-    bits.put_golomb(chunk.context_constant, 5);
-  } else {
-    bits.put(chunk.border, 1);
-    bits.put(chunk.masked, 1);
-    if (chunk.masked != 0) bits.put(2, 50);  // low = 1
-    if (chunk.masked != 0) bits.put(0, 50);  // high = 0
-    // Predictors of levels 3 and 2, that of level 2 again twice; contexts of level 0, then of level 1 and the only
-    // point.
-    bits.put(chunk.top_kind, 3);
-    bits.put(chunk.kind, 3);
-    if (chunk.weights) put_weights(bits, *chunk.weights);
-    bits.put(3, 2);
-    bits.put(1, 1);
-    bits.put(0, 1 + 1);  // features 1 and 21
-    bits.put(0, 1);      // feature 25
-    bits.put_golomb(chunk.context_constant, 5);
-    bits.put(0, 2);
-  }
-  put_distributions(bits, chunk);
-  if (chunk.cut > 0) out.resize(out.size() - chunk.cut);
-  if (chunk.cut > 0) return out;
-  const auto append = [&](const Bytes& bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); };
-  append(chunk.exceptions);
-  if (chunk.mode == kLevels) append(chunk.sections);
-  append(chunk.lane_sizes);
-  append(chunk.lanes);
-  return out;
-}
-
-/// The stream, of a single chunk, with another chunk in its place.
-Bytes with_chunk(const Bytes& stream, const Bytes& chunk) {
-  // Size (4), mask size (1), the chunk's size and check (2, 2), head check (4), the chunk, the checksum (8).
-  const std::size_t segment = header_bytes(stream);
-  Bytes out(stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(segment));
-  const std::size_t size = 4 + 1 + 4 + 4 + chunk.size() + 8;
-  for (unsigned i = 0; i < 4; ++i) out.push_back(static_cast<std::uint8_t>(size >> (8 * i)));
-  out.push_back(0);
-  for (unsigned i = 0; i < 2; ++i) out.push_back(static_cast<std::uint8_t>(chunk.size() >> (8 * i)));
-  out.resize(out.size() + 6);
-  out.insert(out.end(), chunk.begin(), chunk.end());
-  out.resize(out.size() + 8);
-  return fuzz::reseal(out);
-}
 
 class Maker {
  public:
@@ -313,7 +199,7 @@ void add_levels_cases(const Maker& make) {
 
 void add_stencil_cases(std::vector<MustFailCase>& cases) {
   StoredChunk levels;
-  levels.mode = kLevels;
+  levels.mode = kLevelsMode;
   levels.lane_sizes = {0};
   const Maker in_raster(cases, "raster:2d:1", {kRows, kColumns}, StoredChunk{});
   const Maker in_levels(cases, "levels:1d", {kColumns}, levels);

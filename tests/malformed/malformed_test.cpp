@@ -16,7 +16,7 @@ const std::string kFolder = std::string(QUERN_GOLDEN_FOLDER) + "/v0/";
 constexpr std::size_t kOtherPathsStride = 5;
 /// Entropy coded chunks take most of the time, and most of their bytes are alike: behind repaired checksums they get
 /// one trial in so many. It shares no factor with the bits of a byte or with the trials of one.
-constexpr std::size_t kSlowCodecStride = 11;
+constexpr std::size_t kSlowCodecStride = 23;
 constexpr std::string_view kSlowCodec = "stencil";
 
 struct Golden {
