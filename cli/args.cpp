@@ -13,6 +13,7 @@ namespace quern::cli {
 namespace {
 
 constexpr std::size_t kMaxThreads = 4096;
+constexpr std::uint64_t kMostLevel = 63;
 constexpr std::uint64_t kMaxSkip = UINT64_C(1) << 62;
 
 /// The one bound given, or nothing; two are refused.
@@ -163,8 +164,7 @@ void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) 
 }
 
 void read_decompress(const RawArgs& raw, const CLI::App& verb, DecompressArgs& out) {
-  if (!raw.level.empty())
-    fail(Exit::usage, "--level: no codec of this build has coarse previews; decode a part with --region instead");
+  if (verb.count("--level") != 0) out.level = static_cast<unsigned>(parse_count(raw.level, "--level", kMostLevel));
   out.inputs = raw.files;
   out.region = raw.region;
   if (verb.count("--region") != 0 && out.region.empty())
@@ -174,6 +174,8 @@ void read_decompress(const RawArgs& raw, const CLI::App& verb, DecompressArgs& o
     fail(Exit::usage, "--keep-going and --region: decode the whole stream with --keep-going, then cut it");
   out.run = read_run(raw);
   out.output = read_output(raw, verb);
+  if (out.level > 0 && out.output.remove_input)
+    fail(Exit::usage, "--level and --rm: a preview does not replace its stream");
 }
 
 void read_verify(const RawArgs& raw, VerifyArgs& out) {

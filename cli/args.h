@@ -71,6 +71,7 @@ struct CompressArgs {
 struct DecompressArgs {
   std::vector<std::string> inputs;
   std::string region;
+  unsigned level = 0;  ///< 0: the arrays themselves
   bool keep_going = false;
   RunArgs run;
   OutputArgs output;

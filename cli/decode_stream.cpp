@@ -2,6 +2,8 @@
 #include "cli/decode_stream.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,16 +20,33 @@ namespace {
 constexpr std::uint64_t kPlausibleRatio = 1024;
 constexpr std::uint64_t kSmallestPiece = UINT64_C(1) << 20;
 
+[[noreturn]] void fail_level(unsigned level, const std::string& why, const std::string& name) {
+  fail(Exit::usage,
+       fmt::format("{}: --level {}: {}; quern info lists levels, and compressing with --codec stencil --set "
+                   "layout=levels makes them",
+                   name, level, why));
+}
+
 DecompressOptions options_of(const DecodeContext& context, bool more_streams = false) {
   DecompressOptions options;
   options.keep_going = context.keep_going;
   options.more_streams = more_streams;
+  options.level = context.level;
   return options;
 }
 
 void add_report(const DecompressReport& report, DecodeOutcome& outcome) {
   outcome.on_device = outcome.on_device || report.on_device;
+  outcome.bytes_read += report.bytes_read;
   outcome.holes.insert(outcome.holes.end(), report.holes.begin(), report.holes.end());
+}
+
+std::unique_ptr<Decoder> open(ByteSource& source, const DecodeContext& context, const Execution& execution,
+                              bool more_streams = false) {
+  auto decoder = Decoder::open(source, builtin_codecs(), execution, options_of(context, more_streams));
+  if (context.level > 0 && decoder.status().code() == StatusCode::unsupported)
+    fail_level(context.level, decoder.status().text(), context.name);
+  return check(std::move(decoder), Phase::decode, context.name);
 }
 
 void decode_pieces(ByteSource& source, const DecodeContext& context, const TakeElements& take, DecodeOutcome& outcome,
@@ -36,10 +55,10 @@ void decode_pieces(ByteSource& source, const DecodeContext& context, const TakeE
   const auto waited = [pipe] { return pipe == nullptr ? 0.0 : pipe->seconds(); };
   Stopwatch opening;
   double waited_before = waited();
-  auto decoder = check(Decoder::open(source, builtin_codecs(), context.execution, options_of(context, pipe != nullptr)),
-                       Phase::decode, context.name);
+  const auto decoder = open(source, context, context.execution, pipe != nullptr);
   outcome.seconds += opening.seconds() - (waited() - waited_before);
   info = decoder->info();
+  info.shape = decoder->shape();
   const std::uint64_t elem = dtype_bytes(info.dtype);
   const std::uint64_t total = info.shape.elems() * elem;
   Buffer piece(std::clamp<std::uint64_t>(total, elem, std::max(context.memory / 4, kSmallestPiece) / elem * elem),
@@ -58,6 +77,16 @@ void decode_pieces(ByteSource& source, const DecodeContext& context, const TakeE
 
 }  // namespace
 
+StreamInfo at_level(StreamInfo info, unsigned level, const std::string& name) {
+  if (level == 0) return info;
+  if (info.levels.empty())
+    fail_level(level, fmt::format("the stream (codec {}) has no coarse levels", info.codec_name), name);
+  if (level > info.levels.size())
+    fail_level(level, fmt::format("the stream has {} coarse levels", info.levels.size()), name);
+  info.shape = info.levels[level - 1];
+  return info;
+}
+
 void decode_part(std::span<const std::uint8_t> stream, const StreamInfo& info, const DecodeContext& context,
                  const TakeElements& take, DecodeOutcome& outcome) {
   const std::uint64_t bytes = info.shape.elems() * dtype_bytes(info.dtype);
@@ -69,14 +98,14 @@ void decode_part(std::span<const std::uint8_t> stream, const StreamInfo& info, c
   }
   Buffer array(bytes, context.name);
   if (bytes / kPlausibleRatio <= stream.size()) array.touch();
-  touch_pages(stream.data(), stream.size());
+  if (context.level == 0) touch_pages(stream.data(), stream.size());
   Execution execution = context.execution;
   execution.memory_limit = context.memory - bytes;
   const Stopwatch watch;
-  const auto result =
-      decompress(source, {array.data(), info.dtype, info.shape}, builtin_codecs(), execution, options_of(context));
+  const auto decoder = open(source, context, execution);
+  check(decoder->pull({array.data(), array.size()}), Phase::decode, context.name);
   outcome.seconds += watch.seconds();
-  add_report(check(result, Phase::decode, context.name), outcome);
+  add_report(decoder->report(), outcome);
   take({array.data(), array.size()});
   outcome.elems += info.shape.elems();
 }
@@ -107,10 +136,10 @@ void decode_region(const std::vector<std::span<const std::uint8_t>>& streams, co
   for (std::uint64_t step = has_steps ? box.begin[0] : 0; step < (has_steps ? box.end[0] : 1); ++step) {
     MemorySource source(streams[step]);
     const Stopwatch watch;
-    auto decoder = check(Decoder::open(source, builtin_codecs(), context.execution, options_of(context)), Phase::decode,
-                         context.name);
+    const auto decoder = open(source, context, context.execution);
     check(decoder->region(inner, {array.data(), dtype, shape}), Phase::decode, context.name);
     outcome.seconds += watch.seconds();
+    outcome.bytes_read += decoder->report().bytes_read;
     take({array.data(), array.size()});
     outcome.elems += shape.elems();
   }

@@ -102,17 +102,20 @@ void define_decompress(CLI::App& program, RawArgs& raw) {
   CLI::App& verb =
       add_verb(program, raw, "decompress", "bring arrays back", "IN", "quern streams; - is standard input");
   add_value(verb, "--region", raw.region, "A:B,...", "decode a part, one a:b an axis, as in 0:10,5:9,:");
-  add_value(verb, "--level", raw.level, "K", "coarse preview, for codecs that have one");
+  add_value(verb, "--level", raw.level, "K",
+            "coarse preview: every 2^K-th place of the axes, of streams with levels; 0 is all");
   verb.add_flag("--keep-going", raw.keep_going, "save what a damaged stream still holds; the rest is filled");
   add_output(verb, raw, "output file (.npy .h5 .nc by extension, else raw), directory or - [IN without .qn]");
   add_run(verb, raw);
   verb.footer(
+      "quern info says which levels a stream has and their shapes; a region counts places of the level. "
       "Raw output has the machine's byte order. Several inputs with one .h5 or .nc output make one file of many "
       "arrays.\n"
       "Examples:\n"
       "  quern decompress field.qn\n"
       "  quern decompress field.qn -o field.npy\n"
       "  quern decompress --region 0:10,:,5 field.qn -o part.raw\n"
+      "  quern decompress --level 2 field.qn -o preview.npy\n"
       "  quern decompress -c field.qn | analyse\n");
 }
 

@@ -64,7 +64,8 @@ Decoded decode_file_to(ArrayOutput& output, const DecompressJob& job, const Deco
   const auto streams = split_streams(file.bytes(), context.name, args.keep_going);
   for (const auto& stream : streams) {
     MemorySource source(stream);
-    out.infos.push_back(check(inspect(source, builtin_codecs()), Phase::decode, context.name));
+    out.infos.push_back(
+        at_level(check(inspect(source, builtin_codecs()), Phase::decode, context.name), args.level, context.name));
   }
   out.shape = combined_shape(out.infos, context.name);
   out.stream_bytes = file.bytes().size();
@@ -79,7 +80,7 @@ Decoded decode_file_to(ArrayOutput& output, const DecompressJob& job, const Deco
   }
   RestoredMeta restored = restore_meta(out.infos.front());
   // Attributes that describe axes speak of one whole step.
-  restored.meta.is_complex = restored.meta.is_complex && !box;
+  restored.meta.is_complex = restored.meta.is_complex && !box && args.level == 0;
   restored.meta.shape = out.shape;
   output.begin(restored.meta, dataset_name(restored.dataset, job.input));
   const TakeElements take = [&](std::span<const std::uint8_t> bytes) { output.write(bytes); };
@@ -137,11 +138,15 @@ void report(const DecompressJob& job, const Decoded& decoded, std::uint64_t writ
     line["dtype"] = dtype_name(first.dtype);
     line["shape"] = decoded.shape.extents();
     line["streams"] = decoded.infos.size();
+    line["level"] = args.level;
+    line["bytes_read"] = decoded.outcome.bytes_read;
     line["holes"] = holes_json(decoded.outcome.holes);
     print_json(line, job.output == "-");
   } else if (!args.run.quiet) {
     fmt::print(stderr, "{}: {} -> {} bytes  {} of {}  {}  {:.0f} MB/s\n", job.input, decoded.stream_bytes, written,
                decoded.shape.text(), dtype_name(first.dtype), first.codec_name, speed);
+    if (args.run.verbose)
+      fmt::print(stderr, "{}: {} of {} bytes read\n", job.input, decoded.outcome.bytes_read, decoded.stream_bytes);
   }
 }
 
@@ -151,6 +156,7 @@ Decoded decompress_into(ArrayOutput& output, const DecompressJob& job, const Dec
   context.name = job.input == "-" ? "standard input" : job.input;
   context.memory = memory_limit(args.run);
   context.keep_going = args.keep_going;
+  context.level = args.level;
   context.execution.threads = args.run.threads;
   context.execution.device = device;
   context.execution.memory_limit = context.memory;

@@ -143,6 +143,8 @@ Json entry_json(const Entry& entry) {
   out["chunks"] = info.chunks;
   out["segments"] = info.segments;
   out["grid"] = {{"extents", info.grid.extents}, {"chunk", info.grid.chunk}};
+  out["levels"] = Json::array();
+  for (const Shape& shape : info.levels) out["levels"].push_back(shape.extents());
   out["header_bytes"] = info.header_bytes;
   out["metadata_bytes"] = info.metadata.size();
   const RestoredMeta notes = restore_meta(info);
@@ -152,6 +154,15 @@ Json entry_json(const Entry& entry) {
   out["add_offset"] = notes.meta.packed ? number_or_null(notes.meta.add_offset) : Json(nullptr);
   out["checked"] = entry.checked;
   out["damage"] = entry.damage;
+  return out;
+}
+
+/// "3: 1 of 50x25x25, ..."; coarse previews that decompress --level gives.
+std::string levels_text(const StreamInfo& info) {
+  if (info.levels.empty()) return "none";
+  std::string out = fmt::format("{}:", info.levels.size());
+  for (std::size_t i = 0; i < info.levels.size(); ++i)
+    out += fmt::format("{} {} of {}", i == 0 ? "" : ",", i + 1, info.levels[i].text());
   return out;
 }
 
@@ -168,6 +179,7 @@ std::string entry_text(const Entry& entry) {
   if (info.range) out += fmt::format("  range     {:.9g} to {:.9g}\n", info.range->min, info.range->max);
   out += fmt::format("  chunks    {} of {}x{}x{} in {} segments (seen as {}x{}x{})\n", info.chunks, grid.chunk[0],
                      grid.chunk[1], grid.chunk[2], info.segments, grid.extents[0], grid.extents[1], grid.extents[2]);
+  out += "  levels    " + levels_text(info) + "\n";
   for (const std::uint64_t bits : info.fill_bits) out += fmt::format("  fill      bits 0x{:x}\n", bits);
   if (entry.masks) out += fmt::format("  masked    {}\n", mask_text(entry));
   if (!entry.why_no_masks.empty()) out += fmt::format("  masked    not known: {}\n", entry.why_no_masks);

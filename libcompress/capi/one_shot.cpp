@@ -67,6 +67,20 @@ Status decompress_box(quern_context& context, const void* stream, std::uint64_t 
   return {};
 }
 
+Status level_extents(const void* stream, std::uint64_t size, std::uint32_t level, std::uint32_t* levels,
+                     std::uint64_t* extents) {
+  if (stream == nullptr && size != 0) return null_argument("quern_level_extents: the stream is NULL");
+  MemorySource source(stream_bytes(stream, size));
+  QUERN_ASSIGN_OR_RETURN(const StreamInfo info, inspect(source, builtin_codecs()));
+  if (level > info.levels.size())
+    return Status(StatusCode::unsupported, "the stream has {0} coarse levels; level {1} was asked for",
+                  static_cast<std::int64_t>(info.levels.size()), static_cast<std::int64_t>(level));
+  const Shape& shape = level == 0 ? info.shape : info.levels[level - 1];
+  if (levels != nullptr) *levels = static_cast<std::uint32_t>(info.levels.size());
+  if (extents != nullptr) std::copy_n(shape.extents().data(), shape.rank(), extents);
+  return {};
+}
+
 }  // namespace
 
 Status compress_array(quern_context& context, const CompressOptions& options, const quern_array* array, void* stream,
@@ -86,15 +100,19 @@ Status compress_array(quern_context& context, const CompressOptions& options, co
   return {};
 }
 
-Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array) {
+Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,
+                        unsigned level) {
   if (stream == nullptr && size != 0) return null_argument("quern_decompress: the stream is NULL");
   Layout layout;
   QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
   PackedOutput output;
   QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
   MemorySource source(stream_bytes(stream, size));
-  QUERN_ASSIGN_OR_RETURN(const DecompressReport done, decompress(source, output.view(), builtin_codecs(),
-                                                                 remaining(context.execution, output.copied_bytes())));
+  DecompressOptions options;
+  options.level = level;
+  QUERN_ASSIGN_OR_RETURN(const DecompressReport done,
+                         decompress(source, output.view(), builtin_codecs(),
+                                    remaining(context.execution, output.copied_bytes()), options));
   if (done.input_bytes != size)
     return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
                   static_cast<std::int64_t>(done.input_bytes), static_cast<std::int64_t>(size));
@@ -140,4 +158,18 @@ quern_status quern_decompress_region(quern_context* context, const void* stream,
   if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
   return guarded(context->error, &context->memory,
                  [&] { return quern::capi::decompress_box(*context, stream, size, begin, end, array); });
+}
+
+quern_status quern_level_extents(quern_context* context, const void* stream, uint64_t size, uint32_t level,
+                                 uint32_t* levels, uint64_t* extents) {
+  if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
+  return guarded(context->error, &context->memory,
+                 [&] { return quern::capi::level_extents(stream, size, level, levels, extents); });
+}
+
+quern_status quern_decompress_level(quern_context* context, const void* stream, uint64_t size, uint32_t level,
+                                    quern_array* array) {
+  if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
+  return guarded(context->error, &context->memory,
+                 [&] { return quern::capi::decompress_array(*context, stream, size, array, level); });
 }

@@ -12,6 +12,8 @@ namespace quern::capi {
 
 Status compress_array(quern_context& context, const CompressOptions& options, const quern_array* array, void* stream,
                       std::uint64_t capacity, std::uint64_t* size, quern_report* report);
-Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array);
+/// `level` 0: the array itself.
+Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,
+                        unsigned level = 0);
 
 }  // namespace quern::capi

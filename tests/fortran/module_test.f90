@@ -42,6 +42,7 @@ program module_test
   call sections_keep_their_strides()
   call every_type_and_rank_comes_back()
   call boxes_are_in_fortrans_order()
+  call levels_are_every_second_place()
   call plans_serve_many_arrays()
   call parameters_and_metadata()
   call quality_is_measured()
@@ -277,6 +278,36 @@ contains
                QUERN_ERROR_INVALID_SHAPE, 'corners of another rank')
     call check(quern_decompress_region(context, stream, size, [5_int64, 11_int64, 10_int64], &
                                        [7_int64, 14_int64, 11_int64], result) /= QUERN_OK, 'a box outside')
+  end subroutine
+
+  subroutine levels_are_every_second_place()
+    real(real32), target :: values(31, 40, 50), whole(31, 40, 50)
+    real(real32), allocatable, target :: level(:, :, :)
+    type(quern_array) :: field, result
+    type(c_ptr) :: params
+    integer(int8), allocatable :: stream(:)
+    integer(int64) :: room, size
+    integer(int64), allocatable :: extents(:)
+    integer(int32) :: levels
+    integer :: i
+    values = reshape([(sin(0.01 * i), i=1, 62000)], shape(values))
+    field = quern_array(values)
+    call check(quern_params_create(params) == QUERN_OK, 'parameters')
+    call check(quern_params_parse(params, 'abs=1e-3 codec=stencil layout=levels') == QUERN_OK, 'a layout with levels')
+    call check(quern_compress_bound(field, params, room) == QUERN_OK, 'room')
+    allocate(stream(room))
+    call check(quern_compress(context, params, field, stream, room, size) == QUERN_OK, 'compress')
+    result = quern_array(whole)
+    call check(quern_decompress(context, stream, size, result) == QUERN_OK, 'decode everything')
+    call check(quern_level_extents(context, stream, size, 1_int32, levels, extents) == QUERN_OK, 'extents of a level')
+    call check(levels == 6 .and. all(extents == [16, 20, 25]), 'levels and the extents of the first')
+    allocate(level(extents(1), extents(2), extents(3)))
+    result = quern_array(level)
+    call check(quern_decompress_level(context, stream, size, 1_int32, result) == QUERN_OK, 'decode a level')
+    call check(all(level == whole(::2, ::2, ::2)), 'the level is values(::2, ::2, ::2)')
+    call check(quern_level_extents(context, stream, size, 7_int32, levels, extents) == QUERN_ERROR_UNSUPPORTED, &
+               'a level that is not there')
+    call quern_params_destroy(params)
   end subroutine
 
   subroutine plans_serve_many_arrays()

@@ -1,5 +1,6 @@
 // A codec's chunk decoder without checksums in front of it: parameters and bytes are the input's. Chunks must decode or
-// fail inside their box, never touching the values around it.
+// fail inside their box, never touching the values around it. So must their coarse levels, which are the chunk's points
+// where both decode.
 // Input: codec, element type, kind of bound and how many elements a special one in, three extents, bound, length of
 // parameters, parameters, chunk bytes.
 #include <quern/codec.h>
@@ -48,7 +49,22 @@ class GuardedBox {
     return true;
   }
 
+  /// True when every value is the one that the form takes from another box.
+  bool is_part_of(const GuardedBox& other, const LevelForm& form) const {
+    for (std::uint64_t i = 0; i < box_.extents[0]; ++i)
+      for (std::uint64_t j = 0; j < box_.extents[1]; ++j)
+        for (std::uint64_t x = 0; x < box_.extents[2]; ++x)
+          if (std::memcmp(at(i, j, x), other.at(form.axes[0].place(i), form.axes[1].place(j), form.axes[2].place(x)),
+                          width_) != 0)
+            return false;
+    return true;
+  }
+
  private:
+  const std::uint8_t* at(std::uint64_t i, std::uint64_t j, std::uint64_t x) const {
+    return memory_.data() + kMargin + (i * box_.strides[0] + j * box_.strides[1] + x) * width_;
+  }
+
   MutableBox3 box_;
   Vector<std::uint8_t> memory_;
   std::size_t width_;
@@ -107,7 +123,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto misalignment = reinterpret_cast<std::uintptr_t>(scratch.data()) % 64;
   const auto aligned =
       std::span(scratch).subspan(misalignment == 0 ? 0 : 64 - misalignment, (*decoder)->scratch_bytes());
-  (void)(*decoder)->decode(feed.rest(), target.box(), aligned);
+  const auto bytes = feed.rest();
+  const bool decodes = (*decoder)->decode(bytes, target.box(), aligned).ok();
   QUERN_FUZZ_CHECK(target.guards_hold());
+  for (unsigned level = 1; level <= (*decoder)->levels(); ++level) {
+    const LevelForm form = (*decoder)->level_form(level);
+    std::array<std::uint64_t, 3> points{};
+    for (std::size_t a = 0; a < 3; ++a) points[a] = form.axes[a].points(box_extents[a]);
+    GuardedBox coarse(points, width);
+    MutableBox3 as_chunk{nullptr, box_extents, {}};
+    as_chunk.special = target.box().special;
+    as_chunk.special_strides = target.box().special_strides;
+    const bool level_decodes = (*decoder)->decode_level(bytes, as_chunk, level, coarse.box(), aligned).ok();
+    QUERN_FUZZ_CHECK(coarse.guards_hold());
+    if (decodes && level_decodes) QUERN_FUZZ_CHECK(coarse.is_part_of(target, form));
+  }
   return 0;
 }

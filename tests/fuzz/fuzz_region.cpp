@@ -1,11 +1,13 @@
-// Random access: the first bytes choose a box, the rest is a stream. A box of a stream that decodes must equal the same
-// box cut out of the whole; on other streams it must end with a status.
+// Random access: the first bytes choose a box and a coarse level, the rest is a stream. A box of a stream that decodes
+// must equal the same box cut out of the whole; on other streams it must end with a status. So must a level, which is
+// the whole's points if it decodes.
 #include <quern/codec.h>
 #include <quern/compress.h>
 
 #include <vector>
 
 #include "tests/fuzz/fuzz_common.h"
+#include "tests/fuzz/reseal.h"
 
 namespace {
 
@@ -38,6 +40,27 @@ Vector<std::uint8_t> cut(std::span<const std::uint8_t> whole, const Shape& shape
   return out;
 }
 
+/// The level read in part , which a wrong level table may keep from it where the whole is right.
+void check_level(std::span<const std::uint8_t> stream, const StreamInfo& info, const Vector<std::uint8_t>* whole,
+                 unsigned level) {
+  const Shape& coarse = info.levels[level - 1];
+  const std::size_t width = dtype_bytes(info.dtype);
+  MemorySource source(stream);
+  DecompressOptions options;
+  options.level = level;
+  Vector<std::uint8_t> points(static_cast<std::size_t>(coarse.elems()) * width, 0xA5);
+  const auto done = decompress(source, {points.data(), info.dtype, coarse}, builtin_codecs(), limited(), options);
+  if (!done.ok() || whole == nullptr) return;
+  for (std::uint64_t i = 0; i < coarse.elems(); ++i) {
+    std::uint64_t flat = 0;
+    std::uint64_t stride = 1;
+    std::uint64_t rest = i;
+    for (std::size_t a = coarse.rank(); a-- > 0; rest /= coarse[a], stride *= info.shape[a])
+      flat += (coarse[a] == info.shape[a] ? rest % coarse[a] : rest % coarse[a] << level) * stride;
+    QUERN_FUZZ_CHECK(std::memcmp(points.data() + i * width, whole->data() + flat * width, width) == 0);
+  }
+}
+
 Box choose_box(fuzz::Feed& feed, const Shape& shape) {
   Box box;
   box.rank = shape.rank();
@@ -50,18 +73,13 @@ Box choose_box(fuzz::Feed& feed, const Shape& shape) {
   return box;
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Feed feed({data, size});
-  fuzz::Feed choices(feed.take(kChoiceBytes));
-  const auto stream = feed.rest();
+void check_stream(std::span<const std::uint8_t> stream, fuzz::Feed choices, unsigned level) {
   MemorySource source(stream);
   auto decoder = Decoder::open(source, builtin_codecs(), limited());
-  if (!decoder.ok()) return 0;
+  if (!decoder.ok()) return;
   const StreamInfo& info = (*decoder)->info();
   const auto bytes = checked_multiply(info.shape.elems(), dtype_bytes(info.dtype));
-  if (!bytes || *bytes > kMostOutput) return 0;
+  if (!bytes || *bytes > kMostOutput) return;
 
   const Box box = choose_box(choices, info.shape);
   QUERN_FUZZ_CHECK(box.check(info.shape).ok());
@@ -73,8 +91,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Vector<std::uint8_t> whole(static_cast<std::size_t>(*bytes), 0x5A);
   MemorySource again(stream);
   const auto report = decompress(again, {whole.data(), info.dtype, info.shape}, builtin_codecs(), limited());
-  if (!report.ok()) return 0;
+  if (!info.levels.empty())
+    check_level(stream, info, report.ok() ? &whole : nullptr, 1 + level % static_cast<unsigned>(info.levels.size()));
+  if (!report.ok()) return;
   QUERN_FUZZ_CHECK(status.ok(), status.text());
   QUERN_FUZZ_CHECK(part == cut(whole, info.shape, box, dtype_bytes(info.dtype)));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  fuzz::Feed feed({data, size});
+  const fuzz::Feed choices(feed.take(kChoiceBytes));
+  const unsigned level = data[std::min(size, kChoiceBytes) - 1];
+  const auto stream = feed.rest();
+  check_stream(stream, choices, level);
+  const auto sealed = fuzz::reseal(stream);
+  if (!std::equal(sealed.begin(), sealed.end(), stream.begin(), stream.end())) check_stream(sealed, choices, level);
   return 0;
 }

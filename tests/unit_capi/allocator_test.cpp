@@ -157,6 +157,22 @@ TEST(AllocatorSweep, Decompress) {
   }
 }
 
+TEST(AllocatorSweep, Levels) {
+  Compressing work;
+  ASSERT_EQ(work.compress(make_context().get(), make_params("abs=1e-3 codec=stencil layout=levels").get()), QUERN_OK);
+  std::uint32_t levels = 0;
+  std::uint64_t extents[QUERN_MAX_RANK] = {};
+  sweep("extents", "lossless", [&](quern_context* c, quern_params*) {
+    return quern_level_extents(c, work.stream.data(), work.size, 1, &levels, extents);
+  });
+  EXPECT_GE(levels, 3u);
+  sweep("level", "lossless", [&](quern_context* c, quern_params*) {
+    quern_array array = array_of(work.back.data());
+    for (std::size_t a = 0; a < 3; ++a) array.extents[a] = extents[a];
+    return quern_decompress_level(c, work.stream.data(), work.size, 1, &array);
+  });
+}
+
 TEST(AllocatorSweep, PlanAndQueuedCalls) {
   Compressing work;
   sweep("plan", "abs=1e-3 a_setting_for_no_codec_at_all=1", [&](quern_context* c, quern_params* p) {

@@ -61,6 +61,11 @@ static void round_trip(void) {
     for (int y = 0; y < 3; ++y)
       CHECK(memcmp(box + (z * 3 + y) * 4, back + ((5 + z) * kRows + 6 + y) * kColumns + 7, 4 * sizeof(float)) == 0);
 
+  uint32_t levels = 9;
+  CHECK(quern_level_extents(context, stream, size, 0, &levels, NULL) == QUERN_OK && levels == 0);
+  CHECK(quern_level_extents(context, stream, size, 1, &levels, NULL) == QUERN_ERROR_UNSUPPORTED);
+  CHECK(quern_decompress_level(context, stream, size, 1, &array) == QUERN_ERROR_UNSUPPORTED);
+
   CHECK(quern_array_init(&array, QUERN_F32, 3, extents, values) == QUERN_OK);
   quern_verdict verdict = QUERN_VERDICT_INIT;
   CHECK(quern_verify(context, &array, stream, size, &verdict) == QUERN_OK && verdict.violations == 0);

@@ -152,7 +152,9 @@ TEST(Args, ContradictingOutputs_AreRefused) {
   expect_refused({"compress", "--abs", "1", "--append", "x"}, "-o OUT");
   expect_refused({"compress", "--abs", "1", "--append", "-o", "-", "x"}, "not standard output");
   expect_refused({"compress", "--bounds", "b", "--dataset", "t", "x.nc"}, "--bounds and --dataset");
-  expect_refused({"decompress", "--level", "2", "x.qn"}, "--level");
+  expect_refused({"decompress", "--level", "2", "--rm", "x.qn"}, "--level and --rm");
+  expect_refused({"decompress", "--level", "64", "x.qn"}, "--level");
+  EXPECT_EQ(parse({"decompress", "--level", "2", "x.qn"}).code, 0);
 }
 
 TEST(Args, DashAndNegativeValues_AreNotOptions) {

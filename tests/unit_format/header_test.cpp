@@ -186,8 +186,14 @@ TEST(Header, FeatureBits_MustBeKnownOrIgnorable) {
   Header header = example();
   header.may_ignore = 0x1234;
   EXPECT_TRUE(parse_header(serialize_header(header).value()).ok());
-  header.must_understand = 2;
-  EXPECT_EQ(parse_header(serialize_header(header).value()).status().code(), StatusCode::unsupported);
+  for (const std::uint64_t bits : {2u, 3u, 1u << 20}) {
+    header.must_understand = bits;
+    EXPECT_EQ(parse_header(serialize_header(header).value()).status().code(), StatusCode::unsupported);
+  }
+  header.must_understand = kLevelTables;
+  const auto known = parse_header(serialize_header(header).value());
+  ASSERT_TRUE(known.ok());
+  EXPECT_TRUE(known->has_level_tables());
 }
 
 template <class Change>

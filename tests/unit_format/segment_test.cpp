@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
+#include "libcompress/format/level_table.h"
 #include "libcompress/format/trailer.h"
 #include "libcompress/format/writer.h"
 
@@ -192,6 +194,109 @@ TEST(Trailer, EveryBitFlipAndTruncation_IsRefused) {
   EXPECT_FALSE(parse_trailer(trailer, 78, 90, 3).ok());
   EXPECT_FALSE(parse_trailer(trailer, 77, 91, 3).ok());
   EXPECT_FALSE(parse_trailer(trailer, 77, 90, 4).ok());
+}
+
+/// A segment with a level table: two beginnings of the first chunk, the others as a whole.
+struct LevelsExample {
+  SegmentLayout layout{ChunkGrid{{1, 1, 40}, {1, 1, 10}}, DType::f32, true};
+  SegmentPlace place{0x1122334455667788, 0};
+  Bytes mask{7, 7, 7};
+  Bytes coded = Bytes(30, 0xAB);
+  Bytes raw = Bytes(40, 0xCC);
+  std::array<ChunkPiece, 4> pieces{
+      ChunkPiece{ChunkForm::coded, coded, chunk_check(coded)}, ChunkPiece{ChunkForm::masked, {}, chunk_check({})},
+      ChunkPiece{ChunkForm::raw, raw, chunk_check(raw)}, ChunkPiece{ChunkForm::coded, coded, chunk_check(coded)}};
+  std::array<LevelCuts, 4> cuts{LevelCuts{2, {5, 12}}, LevelCuts{}, LevelCuts{}, LevelCuts{}};
+  Bytes table;
+  Bytes bytes;
+
+  LevelsExample() {
+    put_level_table(pieces, cuts, table);
+    assemble(table);
+  }
+  void assemble(const Bytes& level_table) { assemble_segment(layout, place, mask, pieces, bytes, level_table); }
+  ParsedSegment parse(std::span<const std::uint8_t> from) const {
+    ParsedSegment parsed;
+    parse_segment(from, layout, place, parsed);
+    return parsed;
+  }
+};
+
+TEST(LevelTable, SaysWhatOfEachChunkALevelNeeds) {
+  const LevelsExample e;
+  EXPECT_EQ(e.table.size(), 1u + 2 + 8 + 5 + 5);
+  EXPECT_EQ(e.bytes.size(), segment_bytes(e.layout, 4, 3, 100, e.table.size()));
+  const ParsedSegment parsed = e.parse(e.bytes);
+  ASSERT_TRUE(parsed.status.ok()) << parsed.status.text();
+  EXPECT_TRUE(std::equal(parsed.mask.begin(), parsed.mask.end(), e.mask.begin(), e.mask.end()));
+  EXPECT_EQ(parsed.sizes[3], 30u);
+  std::array<ChunkBeginning, kMaxSegmentChunks> out;
+  const std::uint64_t wanted[] = {12, 5, 5};
+  for (const unsigned level : {1u, 2u, 30u}) {
+    ASSERT_TRUE(read_level_table(parsed, 0, level, out).ok());
+    EXPECT_EQ(out[0].bytes, wanted[std::min(level, 3u) - 1]);
+    EXPECT_EQ(out[0].check, level_check(std::span(e.coded).first(static_cast<std::size_t>(out[0].bytes))));
+    EXPECT_EQ(out[1].bytes, 0u);
+    EXPECT_EQ(out[2].bytes, 40u);
+    EXPECT_EQ(out[2].check, level_check(e.raw));
+    EXPECT_EQ(out[3].bytes, 30u);
+  }
+  // The head alone is enough for it.
+  const auto head = *segment_head_bytes(std::span(e.bytes).first(kSegmentPrefixBytes), e.layout, 0);
+  const ParsedSegment alone = e.parse(std::span(e.bytes).first(static_cast<std::size_t>(head)));
+  EXPECT_TRUE(alone.head_intact);
+  EXPECT_TRUE(read_level_table(alone, 0, 1, out).ok());
+  EXPECT_EQ(out[3].bytes, 30u);
+}
+
+TEST(LevelTable, EveryBitFlip_IsSeen) {
+  const LevelsExample e;
+  const auto head = static_cast<std::size_t>(*segment_head_bytes(e.bytes, e.layout, 0));
+  for (std::size_t bit = 0; bit < e.bytes.size() * 8; ++bit) {
+    Bytes damaged = e.bytes;
+    damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+    EXPECT_FALSE(e.parse(damaged).status.ok()) << "bit " << bit;
+    if (bit / 8 < head && bit / 8 >= segment_size_width(e.layout)) {
+      EXPECT_FALSE(e.parse(damaged).head_intact);
+    }
+  }
+}
+
+TEST(LevelTable, ThatBreaksARule_IsRefused) {
+  LevelsExample e;
+  std::array<ChunkBeginning, kMaxSegmentChunks> out;
+  const auto status = [&](Bytes table) {
+    e.assemble(table);
+    const ParsedSegment parsed = e.parse(e.bytes);
+    EXPECT_TRUE(parsed.status.ok());
+    return read_level_table(parsed, 0, 1, out).code();
+  };
+  EXPECT_EQ(status(e.table), StatusCode::ok);
+  const auto changed = [&](std::size_t at, std::uint8_t to) {
+    Bytes table = e.table;
+    table[at] = to;
+    return table;
+  };
+  EXPECT_EQ(status(changed(0, 17)), StatusCode::corrupt);  // too many
+  EXPECT_EQ(status(changed(1, 0)), StatusCode::corrupt);   // none longer
+  EXPECT_EQ(status(changed(2, 0)), StatusCode::corrupt);
+  EXPECT_EQ(status(changed(2, 24)), StatusCode::ok);       // 29 of 30
+  EXPECT_EQ(status(changed(2, 25)), StatusCode::corrupt);  // the whole chunk
+  for (std::size_t n = 1; n < e.table.size(); ++n)
+    EXPECT_EQ(status(Bytes(e.table.begin(), e.table.begin() + static_cast<std::ptrdiff_t>(n))), StatusCode::corrupt);
+  Bytes longer = e.table;
+  longer.push_back(0);
+  EXPECT_EQ(status(longer), StatusCode::corrupt);
+}
+
+TEST(LevelTable, Limit_HoldsForTheLargest) {
+  const SegmentLayout layout({{1, 64, 1 << 26}, {1, 1, 1 << 26}}, DType::f64, true);
+  EXPECT_EQ(layout.segment_chunks(0), kMaxSegmentChunks);
+  // Sizes of five bytes each, with their checks.
+  EXPECT_LT(layout.full_chunk_bytes(), UINT64_C(1) << 35);
+  EXPECT_EQ(kMaxLevelTableBytes, 64u * (1 + 16 * 9));
+  EXPECT_EQ(level_size_room(layout), 1u);
+  EXPECT_EQ(level_size_room(SegmentLayout({{1, 64, 1 << 26}, {1, 1, 1 << 26}}, DType::f64)), 0u);
 }
 
 }  // namespace

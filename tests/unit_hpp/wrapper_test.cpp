@@ -77,6 +77,25 @@ TEST(Region, Box_EqualsTheSameBoxOfTheWhole) {
         EXPECT_EQ(box[z][y][x], whole[((4 + z) * kRows + 7 + y) * kColumns + 30 + x]) << z << ' ' << y << ' ' << x;
 }
 
+TEST(Levels, OfAStreamInLevels_AreItsEverySecondPlace) {
+  const std::vector<float> values = waves();
+  quern::Context context;
+  const auto stream = quern::compress(context, quern::Params("abs=0.01 codec=stencil layout=levels"),
+                                      quern::ConstArray(values.data(), {kPlanes, kRows, kColumns}));
+  const auto whole = quern::decompress<float>(context, stream, kElements);
+  EXPECT_GE(quern::levels(context, stream), 3u);
+  const std::uint64_t planes = (kPlanes + 1) / 2;
+  const std::uint64_t rows = (kRows + 1) / 2;
+  const std::uint64_t columns = (kColumns + 1) / 2;
+  std::vector<float> level(planes * rows * columns);
+  quern::decompress_level(context, stream, 1, quern::Array(level.data(), {planes, rows, columns}));
+  for (std::uint64_t i = 0; i < level.size(); ++i)
+    EXPECT_EQ(level[i],
+              whole[(2 * (i / columns / rows) * kRows + 2 * (i / columns % rows)) * kColumns + 2 * (i % columns)]);
+  EXPECT_THROW(quern::decompress_level(context, stream, 40, quern::Array(level.data(), {planes, rows, columns})),
+               quern::Error);
+}
+
 TEST(Inspect, Header_TellsTypeExtentsAndBound) {
   const std::vector<std::int16_t> values(42, 3);
   quern::Context context;

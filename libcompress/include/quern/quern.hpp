@@ -319,6 +319,19 @@ inline void region(Context& context, Bytes stream, const Extents& begin, const E
       context.get());
 }
 
+/// How many coarse levels a stream has beside the array itself.
+[[nodiscard]] inline std::uint32_t levels(Context& context, Bytes stream) {
+  std::uint32_t count = 0;
+  detail::check(quern_level_extents(context.get(), stream.data(), stream.size(), 0, &count, nullptr), context.get());
+  return count;
+}
+
+/// Decodes a coarse level: of every axis all places, or those whose numbers are multiples of 2^level. `array` has the
+/// level's extents, which quern_level_extents() tells.
+inline void decompress_level(Context& context, Bytes stream, std::uint32_t level, Array array) {
+  detail::check(quern_decompress_level(context.get(), stream.data(), stream.size(), level, array.get()), context.get());
+}
+
 /// What the header of a stream says; the bytes may end after it.
 [[nodiscard]] inline StreamInfo inspect(Bytes stream) {
   StreamInfo info = QUERN_STREAM_INFO_INIT;
