@@ -205,12 +205,15 @@ std::vector<Row> rows() {
   };
 }
 
-void check_array(const ArrayView& array, const ErrorBound& bound, const char* codec) {
+/// `codec` is a name, or that of stencil and after a space how it walks chunks.
+void check_array(const ArrayView& array, const ErrorBound& bound, const std::string& codec) {
   Vector<std::uint8_t> stream;
   VectorSink sink(stream);
   CompressOptions options;
   options.bound = bound;
-  options.codec = codec;
+  const std::size_t space = codec.find(' ');
+  options.codec = codec.substr(0, space);
+  if (space != std::string::npos) options.settings = {{"layout", String(codec.substr(space + 1))}};
   const auto report = compress(array, options, builtin_codecs(), Execution{}, sink);
   ASSERT_TRUE(report.ok()) << report.status().text();
   EXPECT_LE(stream.size(), array.bytes() + 256 + array.bytes() / 1000);
@@ -224,6 +227,15 @@ void check_array(const ArrayView& array, const ErrorBound& bound, const char* co
   EXPECT_EQ(check->specials_lost, 0u);
 }
 
+/// Stencil under every layout that it has.
+void check_stencil(const ArrayView& array, const ErrorBound& bound) {
+  if (bound.kind == BoundKind::pwrel) return;
+  for (const char* codec : {"stencil raster", "stencil levels", "stencil planes"}) {
+    SCOPED_TRACE(codec);
+    check_array(array, bound, codec);
+  }
+}
+
 TEST(Adversarial, EveryRowOfTheTable_KeepsBoundSpecialsAndSize) {
   for (const Row& row : rows()) {
     std::mt19937_64 random(7);
@@ -233,6 +245,7 @@ TEST(Adversarial, EveryRowOfTheTable_KeepsBoundSpecialsAndSize) {
       SCOPED_TRACE(std::string(row.name) + " " + bound_kind_name(bound.kind) + " " + std::to_string(bound.value));
       check_array({values.data(), DType::f32, cube()}, bound, "auto");
       check_array({values.data(), DType::f32, cube()}, bound, "lorenzo");
+      check_stencil({values.data(), DType::f32, cube()}, bound);
     }
   }
 }
@@ -246,6 +259,7 @@ TEST(Adversarial, ThinShapes_KeepTheBound) {
     SCOPED_TRACE(shape.text());
     check_array({values.data(), DType::f32, shape}, {BoundKind::abs, 1e-3}, "auto");
     check_array({values.data(), DType::f32, shape}, {BoundKind::rel, 1e-3}, "auto");
+    check_stencil({values.data(), DType::f32, shape}, {BoundKind::abs, 1e-3});
   }
 }
 
@@ -266,7 +280,9 @@ TEST(Adversarial, Binary32AroundBinEdges_KeepsTheBound) {
     }
     const std::uint64_t extents[] = {values.size()};
     SCOPED_TRACE(bound);
-    check_array({values.data(), DType::f32, Shape::make(extents).value()}, {BoundKind::abs, bound}, "lorenzo");
+    const ArrayView array{values.data(), DType::f32, Shape::make(extents).value()};
+    check_array(array, {BoundKind::abs, bound}, "lorenzo");
+    check_stencil(array, {BoundKind::abs, bound});
   }
 }
 
@@ -284,6 +300,7 @@ TEST(Adversarial, EveryBinary16Value_KeepsTheBound) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + bound_kind_name(bound.kind) + " " +
                    std::to_string(bound.value));
       check_array({values.data(), dtype, shape}, bound, "lorenzo");
+      check_stencil({values.data(), dtype, shape}, bound);
     }
 }
 
@@ -307,6 +324,7 @@ void check_integer_file(const char* name, DType dtype, const Shape& shape) {
     SCOPED_TRACE(bound);
     check_array({bytes.data(), dtype, shape}, {BoundKind::abs, bound}, "auto");
     check_array({bytes.data(), dtype, shape}, {BoundKind::abs, bound}, "lorenzo");
+    check_stencil({bytes.data(), dtype, shape}, {BoundKind::abs, bound});
   }
 }
 

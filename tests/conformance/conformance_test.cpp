@@ -112,7 +112,8 @@ TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
         if (options.codec == "stencil" && !stencil_takes(dtype, options.bound.kind)) continue;
         SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text() + " " + data_name(data) + " " + codec);
         const auto reference = compress_to_bytes(array, options, 1, nullptr);
-        EXPECT_EQ(compress_to_bytes(array, options, 3, nullptr), reference);
+        for (const std::size_t threads : {2, 7})
+          EXPECT_EQ(compress_to_bytes(array, options, threads, nullptr), reference) << threads << " threads";
         for (const char* isa : {"baseline", "avx2", "avx512"}) {
           options.settings = settings;
           options.settings.emplace_back("isa", isa);
@@ -131,23 +132,29 @@ TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
 TEST(Identity, SeveralStencilChunks_GiveTheSameBytesForAnyThreadsAndInstructionSet) {
   if (testing::kInstrumented) GTEST_SKIP() << "takes minutes when instrumented";
   for (const Shape& shape : {testing::shape_of({600001}), testing::shape_of({50, 220, 210})}) {
-    for (const Data data : {Data::smooth, Data::land}) {
-      const OwnedArray array = testing::make_array(DType::f32, shape, data);
-      SCOPED_TRACE(shape.text() + " " + data_name(data));
-      CompressOptions options;
-      options.bound = {BoundKind::rel, 1e-3};
-      options.codec = "stencil";
-      const auto reference = compress_to_bytes(array, options, 1, nullptr);
-      for (const std::size_t threads : {2, 7})
-        EXPECT_EQ(compress_to_bytes(array, options, threads, nullptr), reference);
-      for (const char* isa : {"baseline", "avx2", "avx512"}) {
-        options.settings = {{"isa", isa}};
-        Vector<std::uint8_t> stream;
-        VectorSink sink(stream);
-        const auto result = compress(array.view(), options, builtin_codecs(), Execution{}, sink);
-        if (!result.ok() && result.status().code() == StatusCode::unsupported) continue;
-        ASSERT_TRUE(result.ok()) << result.status().text();
-        EXPECT_EQ(stream, reference) << isa;
+    for (const char* layout : {"auto", "raster", "levels", "planes"}) {
+      // One kind of data for each layout: what the codec chooses by itself is tried on both.
+      const bool automatic = std::string_view(layout) == "auto";
+      for (const Data data : {Data::smooth, Data::land}) {
+        if (!automatic && data == Data::smooth) continue;
+        const OwnedArray array = testing::make_array(DType::f32, shape, data);
+        SCOPED_TRACE(shape.text() + " " + data_name(data) + " " + layout);
+        CompressOptions options;
+        options.bound = {BoundKind::rel, 1e-3};
+        options.codec = "stencil";
+        options.settings = {{"layout", layout}};
+        const auto reference = compress_to_bytes(array, options, 1, nullptr);
+        for (const std::size_t threads : {2, 7})
+          EXPECT_EQ(compress_to_bytes(array, options, threads, nullptr), reference);
+        for (const char* isa : {"baseline", "avx2", "avx512"}) {
+          options.settings = {{"layout", layout}, {"isa", isa}};
+          Vector<std::uint8_t> stream;
+          VectorSink sink(stream);
+          const auto result = compress(array.view(), options, builtin_codecs(), Execution{}, sink);
+          if (!result.ok() && result.status().code() == StatusCode::unsupported) continue;
+          ASSERT_TRUE(result.ok()) << result.status().text();
+          EXPECT_EQ(stream, reference) << isa;
+        }
       }
     }
   }

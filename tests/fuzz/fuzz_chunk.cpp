@@ -1,7 +1,8 @@
 // A codec's chunk decoder without checksums in front of it: parameters and bytes are the input's. Chunks must decode or
 // fail inside their box, never touching the values around it. So must their coarse levels, which are the chunk's points
 // where both decode.
-// Input: codec, element type, kind of bound, three extents, bound, length of parameters, parameters, chunk bytes.
+// Input: codec, element type, kind of bound and how many elements a special one in, three extents, bound, length of
+// parameters, parameters, chunk bytes.
 #include <quern/codec.h>
 
 #include <vector>
@@ -30,6 +31,11 @@ class GuardedBox {
     box_.data = memory_.data() + kMargin;
   }
   const MutableBox3& box() const { return box_; }
+  /// Which elements a mask names, dense in C order.
+  void set_special(const std::uint8_t* special) {
+    box_.special = special;
+    box_.special_strides = {box_.extents[1] * box_.extents[2], box_.extents[2]};
+  }
   /// True when every byte outside the box is as it was.
   bool guards_hold() const {
     std::vector<bool> inside(memory_.size(), false);
@@ -73,7 +79,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   OpenRequest request;
   request.dtype = kTypes[feed.byte() % std::size(kTypes)];
   const BoundKind kinds[] = {BoundKind::lossless, BoundKind::abs, BoundKind::pwrel};
-  request.bound.kind = kinds[feed.byte() % 3];
+  const std::uint8_t kind = feed.byte();
+  request.bound.kind = kinds[kind % 3];
+  const std::size_t special_every = kind / 3;  // 0: the segment has no mask
   std::uint64_t extents[3];
   for (std::uint64_t& extent : extents) extent = feed.byte() % (kMostExtent + 1);
   request.bound.value = feed.raw<double>();
@@ -105,6 +113,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::array<std::uint64_t, 3> box_extents{};
   for (std::size_t a = 0; a < 3; ++a) box_extents[a] = grid.extents[a] - (counts[a] - 1) * grid.chunk[a];
   GuardedBox target(box_extents, width);
+  Vector<std::uint8_t> special;
+  if (special_every > 0) {
+    special.resize(box_extents[0] * box_extents[1] * box_extents[2]);
+    for (std::size_t i = 0; i < special.size(); i += special_every) special[i] = 1;
+    target.set_special(special.data());
+  }
   Vector<std::uint8_t> scratch((*decoder)->scratch_bytes() + 64);
   const auto misalignment = reinterpret_cast<std::uintptr_t>(scratch.data()) % 64;
   const auto aligned =
@@ -117,7 +131,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::array<std::uint64_t, 3> points{};
     for (std::size_t a = 0; a < 3; ++a) points[a] = form.axes[a].points(box_extents[a]);
     GuardedBox coarse(points, width);
-    const MutableBox3 as_chunk{nullptr, box_extents, {}};
+    MutableBox3 as_chunk{nullptr, box_extents, {}};
+    as_chunk.special = target.box().special;
+    as_chunk.special_strides = target.box().special_strides;
     const bool level_decodes = (*decoder)->decode_level(bytes, as_chunk, level, coarse.box(), aligned).ok();
     QUERN_FUZZ_CHECK(coarse.guards_hold());
     if (decodes && level_decodes) QUERN_FUZZ_CHECK(coarse.is_part_of(target, form));

@@ -138,7 +138,7 @@ Status add_stream(Corpus& corpus, const StreamCase& c) {
 
 /// One chunk as the codec writes it, behind the choices that fuzz_chunk reads.
 Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index, std::uint8_t kind_index,
-                 const char* layout = nullptr) {
+                 const char* layout = nullptr, std::uint8_t special_every = 0) {
   const ArrayCodec& codec = *builtin_codecs().all()[codec_index];
   const BoundKind kinds[] = {BoundKind::lossless, BoundKind::abs, BoundKind::pwrel};
   const DType dtype = kChunkTypes[type_index];
@@ -173,19 +173,32 @@ Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index
     first = first * grid.extents[a] + begin;
   }
   box.data = values.data() + first * dtype_bytes(dtype);
+  Bytes special;
+  if (special_every > 0) {
+    special.resize(box.extents[0] * box.extents[1] * box.extents[2]);
+    for (std::size_t i = 0; i < special.size(); i += special_every) special[i] = 1;
+    box.special = special.data();
+    box.special_strides = {box.extents[1] * box.extents[2], box.extents[2]};
+  }
   Bytes chunk(encoder->max_chunk_bytes());
   Bytes scratch(encoder->scratch_bytes() + 64);
   const auto misalignment = reinterpret_cast<std::uintptr_t>(scratch.data()) % 64;
   const auto aligned = std::span(scratch).subspan(misalignment == 0 ? 0 : 64 - misalignment, encoder->scratch_bytes());
   QUERN_ASSIGN_OR_RETURN(const std::size_t size, encoder->encode(box, chunk, aligned));
 
-  Bytes seed{static_cast<std::uint8_t>(codec_index), static_cast<std::uint8_t>(type_index), kind_index, 3, 14, 33};
+  Bytes seed{static_cast<std::uint8_t>(codec_index),
+             static_cast<std::uint8_t>(type_index),
+             static_cast<std::uint8_t>(kind_index + 3 * special_every),
+             3,
+             14,
+             33};
   append(seed, &request.bound.value, 8);
   seed.push_back(static_cast<std::uint8_t>(plan.params.size()));
   append(seed, plan.params.data(), plan.params.size());
   append(seed, chunk.data(), size);
   std::string name = std::string(codec.info().name) + "_" + dtype_name(dtype) + "_" + std::to_string(kind_index);
   if (layout != nullptr) name += std::string("_") + layout;
+  if (special_every > 0) name += "_masked";
   corpus.add("chunk", name, seed);
   return {};
 }
@@ -329,11 +342,12 @@ int main(int argc, char** argv) {
         if (const Status status = add_chunk(corpus, codec, type, kind); !status.ok())
           return complain(builtin_codecs().all()[codec]->info().name, status);
   for (std::size_t codec = 0; codec < builtin_codecs().all().size(); ++codec)
-    for (const char* layout : {"levels", "planes"})
+    for (const char* layout : {"raster", "levels", "planes"})
       for (std::size_t type = 0; type < std::size(kChunkTypes); ++type)
-        if (std::string(builtin_codecs().all()[codec]->info().name) == "stencil")
-          if (const Status status = add_chunk(corpus, codec, type, 1, layout); !status.ok())
-            return complain(layout, status);
+        for (const std::uint8_t special_every : {std::uint8_t{0}, std::uint8_t{5}})
+          if (std::string(builtin_codecs().all()[codec]->info().name) == "stencil")
+            if (const Status status = add_chunk(corpus, codec, type, 1, layout, special_every); !status.ok())
+              return complain(layout, status);
   for (const std::size_t type : {1, 2, 3, 6, 8})
     for (std::uint8_t kind = 0; kind < 3; ++kind)
       if (const Status status = add_hdf5_filter(corpus, type, kind, type == 3); !status.ok())

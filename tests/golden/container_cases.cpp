@@ -76,7 +76,7 @@ void add_segments(std::vector<GoldenFile>& files) {
 }
 
 void add_streams(std::vector<GoldenFile>& files) {
-  GoldenFile steps{"appended", "four streams of different types, one after another", {}, true};
+  GoldenFile steps{"appended", "four streams of different types, one after another", {}, true, {}};
   steps.streams.push_back({ramp(DType::f32, {5, 7}), with(BoundKind::abs, 0.25)});
   steps.streams.push_back({ramp(DType::f32, {5, 7}), with(BoundKind::rel, 1e-3)});
   steps.streams.push_back({ramp(DType::u8, {0}), with(BoundKind::lossless, 0)});

@@ -23,7 +23,8 @@ struct GoldenFile {
   std::string name;     ///< file name without its ending
   std::string feature;  ///< what it is there for
   std::vector<GoldenStream> streams;
-  bool reproducible = true;  ///< false where zstd takes part: its bytes may differ between its versions
+  bool reproducible = true;      ///< false where zstd takes part: its bytes may differ between its versions
+  Vector<std::uint8_t> written;  ///< the file itself, where no encoder makes it from its streams; else empty
 };
 
 /// Every golden file of format 0.1, in the order of the manifest.

@@ -12,10 +12,11 @@ void add_predictor_files(std::vector<GoldenFile>& files);
 void add_lorenzo_files(std::vector<GoldenFile>& files);
 void add_mask_files(std::vector<GoldenFile>& files);
 void add_lossless_files(std::vector<GoldenFile>& files);
+void add_stencil_files(std::vector<GoldenFile>& files);
 
 /// A file of one stream.
 inline GoldenFile one(std::string name, std::string feature, testing::OwnedArray array, CompressOptions options) {
-  GoldenFile file{std::move(name), std::move(feature), {}, true};
+  GoldenFile file{std::move(name), std::move(feature), {}, true, {}};
   file.streams.push_back({std::move(array), std::move(options)});
   return file;
 }

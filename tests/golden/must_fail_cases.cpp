@@ -2,43 +2,12 @@
 #include "tests/golden/must_fail_cases.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <functional>
-#include <iostream>
 
-#include "libcompress/format/checksum.h"
-#include "libcompress/format/header.h"
-#include "libcompress/format/reader.h"
-#include "libcompress/format/segment.h"
-#include "libcompress/format/trailer.h"
-#include "tests/fuzz/reseal.h"
-#include "tests/golden/groups.h"
+#include "tests/golden/broken_streams.h"
 #include "tests/golden/values.h"
 
 namespace quern::golden {
 namespace {
-
-using Bytes = Vector<std::uint8_t>;
-
-/// The value of a step that cannot fail on the fixed streams here.
-template <class T>
-T must(Result<T> result) {
-  if (result.ok()) return std::move(result).value();
-  std::cerr << "must_fail_cases: " << result.status().text() << "\n";
-  std::abort();
-}
-
-std::size_t header_bytes(const Bytes& stream) { return static_cast<std::size_t>(must(header_size(stream))); }
-
-/// The stream with its header's fields changed, all checksums right.
-Bytes with_header(const Bytes& stream, const std::function<void(Header&)>& change) {
-  const std::size_t size = header_bytes(stream);
-  Header header = must(parse_header(std::span(stream).first(size)));
-  change(header);
-  Bytes out = must(serialize_header(header));
-  out.insert(out.end(), stream.begin() + static_cast<std::ptrdiff_t>(size), stream.end());
-  return fuzz::reseal(out);
-}
 
 /// The stream with bytes of its header replaced by others of any number; size and header checksum follow.
 Bytes with_header_bytes(const Bytes& stream, std::size_t at, std::size_t count, const Bytes& replacement) {
@@ -62,10 +31,6 @@ Bytes flipped(Bytes stream, std::size_t at) {
   return stream;
 }
 
-Bytes encode_one(testing::OwnedArray array, CompressOptions options) {
-  return must(encode(one("", "", std::move(array), std::move(options))));
-}
-
 double staircase(std::uint64_t i) { return static_cast<double>(i / 9); }
 
 constexpr std::size_t kDtypeAt = 16;   // behind magic, size, version and two empty sets of features
@@ -82,6 +47,8 @@ void add_header_cases(std::vector<MustFailCase>& cases, const Bytes& whole) {
                    with_header(whole, [](Header& h) { h.minor = 2; })});
   cases.push_back({"must_understand", StatusCode::unsupported, "a feature bit that must be understood and is not known",
                    with_header(whole, [](Header& h) { h.must_understand = 4; })});
+  cases.push_back({"level_tables", StatusCode::corrupt, "level tables of a codec without levels",
+                   with_header(whole, [](Header& h) { h.must_understand = 1; })});
   cases.push_back(
       {"header_checksum", StatusCode::checksum_mismatch, "a byte of the header is damaged", flipped(whole, kExtentAt)});
   cases.push_back({"overlong_varint", StatusCode::corrupt, "an extent as a varint that is longer than necessary",
@@ -201,6 +168,7 @@ std::vector<MustFailCase> must_fail_cases() {
   add_body_cases(cases, whole);
   add_payload_cases(cases, whole);
   add_place_cases(cases);
+  add_stencil_cases(cases);
   return cases;
 }
 

@@ -14,6 +14,7 @@ import sys
 import quern_lorenzo
 import quern_lossless
 import quern_mask
+import quern_stencil
 from quern_bytes import Cursor, Malformed, Unsupported, bound_xxh3, require, xxh3
 
 MAGIC = bytes([0x89, 0x51, 0x52, 0x4E, 0x58, 0x0D, 0x0A, 0x0A])
@@ -21,7 +22,7 @@ END_MAGIC = bytes([0x51, 0x45, 0x4E, 0xA8])
 DTYPES = {1: ('f16', 2), 2: ('bf16', 2), 3: ('f32', 4), 4: ('f64', 8), 8: ('i8', 1), 9: ('i16', 2), 10: ('i32', 4),
           11: ('i64', 8), 16: ('u8', 1), 17: ('u16', 2), 18: ('u32', 4), 19: ('u64', 8)}
 LOSSLESS, ABS, REL, PWREL, PSNR, RATIO = range(6)
-CODECS = {1: quern_lorenzo, 2: quern_lossless}
+CODECS = {1: quern_lorenzo, 2: quern_lossless, 3: quern_stencil}
 
 
 class Header:
@@ -104,6 +105,19 @@ def boxes(extents, size):
                 yield begin, [min(s, e - b) for s, e, b in zip(size, extents, begin)]
 
 
+def special_in(special, extents, begin, box):
+    """Places in C order within a box of the segment that its mask names; None without a mask."""
+    if special is None:
+        return None
+    within = set()
+    for cell in special:
+        x, rest = cell % extents[2], cell // extents[2]
+        at = [rest // extents[1] - begin[0], rest % extents[1] - begin[1], x - begin[2]]
+        if all(0 <= a < e for a, e in zip(at, box)):
+            within.add((at[0] * box[1] + at[1]) * box[2] + at[2])
+    return within
+
+
 def segment_chunks(header):
     """Chapter 4: chunks of a full segment along each axis."""
     g = [-(-e // c) for e, c in zip(header.grid, header.chunk)]
@@ -116,6 +130,35 @@ def segment_chunks(header):
     return [min(max(c, 1), max(n, 1)) for c, n in zip(chunks, g)]
 
 
+class LevelTable:
+    """Chapter 5.2. All values do not need it: what is wrong with it is noted, and nothing is refused."""
+
+    def __init__(self, data):
+        self.cursor, self.wrong = Cursor(data, 0, len(data)), None
+
+    def follow(self, chunk, section_ends):
+        """Compares the entry of the next chunk with it; `section_ends` of a chunk in levels."""
+        if self.wrong is not None:
+            return
+        try:
+            ends, at = [], 0
+            for _ in range(self.cursor.varint(16)):
+                more = self.cursor.varint(len(chunk))
+                at += more
+                require(more > 0 and at < len(chunk), 'beginnings that do not grow')
+                ends.append(at)
+            for end in ends or [len(chunk)]:
+                require(self.cursor.unsigned(4) == xxh3(chunk[:end]) & 0xFFFFFFFF, 'check of a beginning')
+            require(not ends or section_ends[-len(ends):] == ends, 'beginnings that are no sections')
+        except (Malformed, TypeError) as why:
+            self.wrong = str(why)
+
+    def verdict(self):
+        if self.wrong is None and not self.cursor.done():
+            self.wrong = 'bytes left over'
+        return 'level table' if self.wrong is None else 'level table wrong: ' + self.wrong
+
+
 class StreamDecoder:
     def __init__(self, data, start, seen):
         self.data, self.seen = data, seen
@@ -126,6 +169,7 @@ class StreamDecoder:
         seen.add('bound %d as %d' % (header.requested, header.enforced))
         seen.add('codec %d' % header.codec)
         self.codec = None
+        require(not header.level_tables or header.codec == 3, 'level tables of a codec without levels')
         if header.codec != 0:
             require(header.codec in CODECS and header.codec_version == 1, 'codec')
             self.codec = CODECS[header.codec].Codec(header, seen)
@@ -158,11 +202,12 @@ class StreamDecoder:
         pieces = list(boxes(extents, header.chunk))
         table = [(cursor.unsigned(w), cursor.unsigned(2)) for _ in pieces]
         mask = cursor.take(mask_size)
-        cursor.take(level_size)  # for readers of coarse levels
+        levels = LevelTable(cursor.take(level_size)) if level_size else None
         covered = data[at:cursor.at]
         require(cursor.unsigned(4) == bound_xxh3(header.checksum, number, covered) & 0xFFFFFFFF, 'head check')
         require(end - 8 >= cursor.at and int.from_bytes(data[end - 8:end], 'little') ==
                 bound_xxh3(header.checksum, number, data[at:end - 8]), 'segment checksum')
+        special = quern_mask.decode(mask, extents, header.width, self.seen) if mask_size else None
         for (stored, check), (offset, box) in zip(table, pieces):
             raw = product(box) * header.width
             is_raw = stored == 2**(8 * w) - 1
@@ -178,11 +223,15 @@ class StreamDecoder:
             else:
                 require(self.codec is not None, 'coded chunk without a codec')
                 self.seen.add('chunk coded')
-                elements = self.codec.chunk(chunk, box)
+                elements = self.codec.chunk(chunk, box, special_in(special, extents, offset, box))
+            if levels is not None and (is_raw or stored):
+                levels.follow(chunk, None if is_raw else self.codec.section_ends)
             self.put([b + o for b, o in zip(begin, offset)], box, elements)
         require(cursor.at == end - 8, 'sizes of the chunks')
-        if mask_size:
-            self.overlay(quern_mask.decode(mask, extents, header.width, self.seen), begin, extents)
+        if header.level_tables:
+            self.seen.add('level table none' if levels is None else levels.verdict())
+        if special is not None:
+            self.overlay(special, begin, extents)
         return end
 
     def overlay(self, special, begin, extents):
@@ -230,10 +279,10 @@ def decode_file(data, seen):
 def required_features():
     """What the golden streams must cover between them."""
     names = {'dtype ' + name for name, _ in DTYPES.values()}
-    names |= {'rank 0', 'rank 1', 'rank 2', 'rank 3', 'rank 8', 'codec 0', 'codec 1', 'codec 2'}
-    names |= {'segments none', 'segments one', 'segments several', 'chunk raw', 'chunk masked', 'chunk coded'}
+    names |= {'rank 0', 'rank 1', 'rank 2', 'rank 3', 'rank 8', 'codec 0', 'codec 1', 'codec 2', 'codec 3'}
+    names |= {'segments none', 'segments one', 'segments several', 'chunk raw', 'chunk masked', 'chunk coded', 'level table none'}
     names |= {'bound %d as %d' % pair for pair in [(0, 0), (1, 1), (2, 1), (2, 0), (3, 3), (4, 1), (5, 1)]}
-    return names | quern_lorenzo.FEATURES | quern_lossless.FEATURES | quern_mask.FEATURES
+    return names | quern_lorenzo.FEATURES | quern_lossless.FEATURES | quern_mask.FEATURES | quern_stencil.FEATURES
 
 
 def check_manifests(folders):

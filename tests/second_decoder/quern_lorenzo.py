@@ -115,7 +115,7 @@ class Codec:
             axis = (axis + 2) % 3
         return [min(n * s, max(e, 1)) for n, s, e in zip(counts, self.size, grid)]
 
-    def chunk(self, data, extents):
+    def chunk(self, data, extents, _special):
         at = Cursor(data, 0, len(data))
         out = bytearray(extents[0] * extents[1] * extents[2] * self.width)
         places = [(z, y, x) for z in range(0, extents[0], self.size[0]) for y in range(0, extents[1], self.size[1])

@@ -133,7 +133,7 @@ class Codec:
         require(all(1 <= c <= e for c, e in zip(chunk, extents)) and chunk[0] * chunk[1] * chunk[2] <= 2**18, 'chunk')
         self.grid = extents, chunk
 
-    def chunk(self, data, extents):
+    def chunk(self, data, extents, _special):
         elems = extents[0] * extents[1] * extents[2]
         at = Cursor(data, 0, len(data))
         mode = at.unsigned(1)

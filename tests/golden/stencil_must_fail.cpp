@@ -1,0 +1,212 @@
+// Broken streams of the stencil codec. Their chunks are written here by hand, so that no other encoder changes them: a
+// whole chunk in raster order and one in levels, each of residuals that are all 0, and both with one thing wrong.
+#include <limits>
+
+#include "tests/golden/broken_streams.h"
+#include "tests/golden/stencil_by_hand.h"
+#include "tests/golden/values.h"
+
+namespace quern::golden {
+namespace {
+
+constexpr std::uint64_t kColumns = 8;  // of a chunk: levels 3 to 0
+constexpr std::uint64_t kRows = 3;
+
+class Maker {
+ public:
+  Maker(std::vector<MustFailCase>& cases, const char* layout, std::initializer_list<std::uint64_t> extents,
+        const StoredChunk& whole)
+      : cases_(cases), whole_(whole) {
+    CompressOptions options = with(BoundKind::abs, 0.25, "stencil", {{"layout", layout}});
+    options.find_repeated = false;
+    stream_ =
+        encode_one(values_of(DType::f64, extents, [](std::uint64_t i) { return static_cast<double>(i); }), options);
+    // What is broken below is broken in one thing alone.
+    stream_ = with_chunk(stream_, chunk_bytes(whole));
+    must(decode(stream_, {}, {}, 4096));
+  }
+  const Bytes& stream() const { return stream_; }
+  void add(const char* name, const char* why, StatusCode status,
+           const std::function<void(StoredChunk&)>& change) const {
+    StoredChunk chunk = whole_;
+    change(chunk);
+    add_bytes(name, why, status, chunk_bytes(chunk));
+  }
+  void add_bytes(const char* name, const char* why, StatusCode status, const Bytes& chunk) const {
+    cases_.push_back({name, status, why, with_chunk(stream_, chunk)});
+  }
+
+ private:
+  std::vector<MustFailCase>& cases_;
+  StoredChunk whole_;
+  Bytes stream_;
+};
+
+using Chunk = StoredChunk;
+constexpr StatusCode kCorrupt = StatusCode::corrupt;
+
+void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, const Bytes& levels) {
+  const auto add = [&](const char* name, const char* why, const Bytes& stream,
+                       std::initializer_list<std::uint8_t> params) {
+    const StatusCode status = params.size() < 2 ? StatusCode::truncated : kCorrupt;
+    cases.push_back({name, status, why, with_header(stream, [&](Header& h) { h.params = params; })});
+  };
+  add("stencil_params_order", "an order of walking that does not exist", levels, {0, 0, 3});
+  add("stencil_params_order_0", "the order that is told by leaving it out", raster, {0, 1, 0});
+  add("stencil_params_axes", "more axes merged than there are", raster, {0, 3});
+  add("stencil_params_crossed", "groups of axes that cross", raster, {2, 1});
+  add("stencil_params_short", "params of one byte", raster, {0});
+  add("stencil_levels_unannounced", "a chunk in levels where the parameters rule it out", levels, {0, 0});
+  cases.push_back({"stencil_level_tables", kCorrupt, "level tables where the parameters rule out levels",
+                   with_header(raster, [](Header& h) { h.must_understand = 1; })});
+  cases.push_back({"stencil_dtype", kCorrupt, "an element type that the codec does not take",
+                   with_header(raster, [](Header& h) { h.dtype = DType::i64; })});
+}
+
+void add_model_cases(const Maker& make) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  make.add("stencil_mode", "a chunk of a mode that does not exist", kCorrupt, [](Chunk& c) { c.mode = 4; });
+  make.add_bytes("stencil_constant_size", "a constant chunk with a byte too many", kCorrupt,
+                 {1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  make.add_bytes("stencil_raw_size", "a raw chunk of too few bytes", kCorrupt, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  make.add("stencil_base", "a base that is not finite", kCorrupt, [](Chunk& c) { c.base = kInfinity; });
+  make.add("stencil_step_infinite", "a step that is not finite", kCorrupt, [](Chunk& c) { c.step = kInfinity; });
+  make.add("stencil_step_zero", "a step of 0", kCorrupt, [](Chunk& c) { c.step = 0; });
+  make.add("stencil_step_negative", "a step below 0", kCorrupt, [](Chunk& c) { c.step = -1; });
+  make.add("stencil_value_bits", "11 fraction bits of values", kCorrupt, [](Chunk& c) { c.value_bits = 11; });
+  make.add("stencil_weight_bits", "17 fraction bits of weights", kCorrupt, [](Chunk& c) { c.weight_bits = 17; });
+  make.add("stencil_lane_bits", "64 lanes", kCorrupt, [](Chunk& c) { c.lane_bits = 6; });
+  make.add("stencil_more_lanes_than_rows", "four lanes for three rows", kCorrupt, [](Chunk& c) {
+    c.lane_bits = 2;
+    c.lane_sizes = {2, 2, 2};
+    c.lanes = {0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0};
+  });
+  make.add("stencil_mean", "a mean of three planes", kCorrupt, [](Chunk& c) { c.mean = 1; });
+  make.add("stencil_masked", "a chunk that counts on a mask where there is none", kCorrupt,
+           [](Chunk& c) { c.masked = 1; });
+  // The first row has the three taps of a row; a magnitude of 2^16 is allowed.
+  make.add("stencil_weights", "weights that are too large", kCorrupt, [](Chunk& c) {
+    c.weights = {{9, 3, (std::uint64_t{1} << 17) + 1}};
+  });
+  make.add("stencil_weights_endless", "a weight without end", kCorrupt, [](Chunk& c) {
+    c.weights = {{0, 1, ~std::uint64_t{0} >> 1}};
+  });
+  make.add("stencil_context_constant", "a constant of contexts that is too large", kCorrupt,
+           [](Chunk& c) { c.context_constant = 4096; });
+  make.add("stencil_tokens", "a distribution of 121 tokens", kCorrupt, [](Chunk& c) {
+    c.tokens = 121;
+    c.zero = 100;
+  });
+  // Every residual would be a sign bit: 24 of them take the state from 2^24 to 2^16.
+  make.add("stencil_zero", "a token of frequency 0", kCorrupt, [](Chunk& c) {
+    c.tokens = 2;
+    c.lanes = {0, 0, 0, 1, 0, 0};
+  });
+  make.add("stencil_frequencies", "frequencies of more than all", kCorrupt, [](Chunk& c) {
+    c.tokens = 4;
+    c.zero = (1u << 15) - 2;
+  });
+  make.add("stencil_no_distribution", "no distribution at all", kCorrupt, [](Chunk& c) { c.tokens = 0; });
+  make.add("stencil_levels_crossed", "a first level above the last", kCorrupt, [](Chunk& c) { c.first_level = 11; });
+  make.add("stencil_model_cut", "a chunk that ends in its model", kCorrupt, [](Chunk& c) {
+    c.last_level = 63;
+    c.tokens = 2;
+    c.zero = 9;
+    c.cut = 30;
+  });
+}
+
+void add_lane_cases(const Maker& make) {
+  constexpr std::uint8_t kElems = kRows * kColumns;
+  make.add("stencil_exceptions_count", "more exceptions than elements", kCorrupt,
+           [](Chunk& c) { c.exceptions = {kElems + 1}; });
+  make.add("stencil_exception_outside", "an exception behind the last element", kCorrupt,
+           [](Chunk& c) { c.exceptions = {1, kElems, 0, 0, 0, 0, 0, 0, 0, 0}; });
+  make.add("stencil_exception_second_outside", "a second exception behind the last element", kCorrupt,
+           [](Chunk& c) { c.exceptions = {2, kElems - 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}; });
+  make.add("stencil_exceptions_cut", "exceptions that the chunk ends in", StatusCode::truncated, [](Chunk& c) {
+    c.exceptions = {5};
+    c.lanes = {0};
+  });
+  make.add("stencil_lane_state", "a lane that begins below 2^16", kCorrupt, [](Chunk& c) {
+    c.lanes = {0xFF, 0xFF, 0, 0};
+  });
+  make.add("stencil_lane_end", "a lane that ends in another state", kCorrupt, [](Chunk& c) { c.lanes = {1, 0, 1, 0}; });
+  make.add("stencil_lane_words", "a word more than a lane uses", kCorrupt,
+           [](Chunk& c) { c.lanes = {0, 0, 1, 0, 0, 0}; });
+  make.add("stencil_lane_odd", "half a word", kCorrupt, [](Chunk& c) { c.lanes = {0, 0, 1, 0, 0}; });
+  make.add("stencil_lane_none", "a lane without a state", kCorrupt, [](Chunk& c) { c.lanes = {0, 0}; });
+  make.add("stencil_lane_short", "a lane that ends too early", kCorrupt, [](Chunk& c) {
+    c.tokens = 2;
+    c.zero = 1u << 14;
+  });
+  make.add("stencil_lane_sizes", "a lane longer than the chunk", kCorrupt, [](Chunk& c) {
+    c.lane_bits = 1;
+    c.lane_sizes = {20};
+    c.lanes = {0, 0, 1, 0, 0, 0, 1, 0};
+  });
+  make.add("stencil_lane_sizes_all", "a lane that leaves nothing to the other", kCorrupt, [](Chunk& c) {
+    c.lane_bits = 1;
+    c.lane_sizes = {4};
+    c.lanes = {0, 0, 1, 0, 0, 0, 1, 0};
+  });
+}
+
+void add_levels_cases(const Maker& make) {
+  make.add("stencil_levels_kind", "a predictor that does not exist", kCorrupt, [](Chunk& c) { c.kind = 7; });
+  make.add("stencil_levels_axis", "a cubic along an axis that is not odd", kCorrupt, [](Chunk& c) { c.kind = 2; });
+  make.add("stencil_levels_plane_before", "the plane before, without planes", kCorrupt, [](Chunk& c) { c.kind = 5; });
+  make.add("stencil_levels_top_weights", "weights for the first of all points", kCorrupt,
+           [](Chunk& c) { c.top_kind = 6; });
+  // A pair counts twice: 2^13 is allowed.
+  make.add("stencil_levels_weights", "weights of a level that are too large", kCorrupt, [](Chunk& c) {
+    c.kind = 6;
+    c.weights = {{9, 1, (std::uint64_t{1} << 14) + 2}};
+  });
+  make.add("stencil_levels_context", "a constant of a level's contexts that is too large", kCorrupt,
+           [](Chunk& c) { c.context_constant = 4096; });
+  make.add("stencil_levels_limits", "limits of special elements in the wrong order", kCorrupt,
+           [](Chunk& c) { c.masked = 1; });
+  make.add("stencil_levels_value_bits", "11 fraction bits of values in levels", kCorrupt,
+           [](Chunk& c) { c.value_bits = 11; });
+  make.add("stencil_levels_no_distribution", "levels without a distribution", kCorrupt, [](Chunk& c) { c.tokens = 0; });
+  make.add("stencil_levels_sections", "more sections than levels", kCorrupt, [](Chunk& c) {
+    c.sections = {4, 5, 5, 5, 5};
+  });
+  make.add("stencil_levels_section_size", "a section longer than the chunk", kCorrupt, [](Chunk& c) {
+    c.sections = {1, 60};
+    c.lanes = {0, 0, 1, 0, 0, 0, 0, 1, 0};
+  });
+  make.add("stencil_levels_cut", "levels that are missing", StatusCode::truncated, [](Chunk& c) {
+    c.sections = {1, 5};
+  });
+  make.add("stencil_levels_section_early", "a section that ends within its lane", kCorrupt, [](Chunk& c) {
+    c.sections = {1, 4};
+    c.lanes = {0, 0, 1, 0, 0, 0, 0, 1, 0};
+  });
+  make.add("stencil_levels_lane_bits", "64 lanes of a level", kCorrupt, [](Chunk& c) { c.lane_sizes = {6}; });
+  make.add("stencil_levels_lane_state", "a level's lane that begins below 2^16", kCorrupt, [](Chunk& c) {
+    c.lanes = {0, 0, 0, 0};
+  });
+  make.add("stencil_levels_lane_end", "a level's lane that ends in another state", kCorrupt, [](Chunk& c) {
+    c.lanes = {1, 0, 1, 0};
+  });
+  make.add("stencil_levels_exception_outside", "an exception behind the last element, in levels", kCorrupt,
+           [](Chunk& c) { c.exceptions = {1, kColumns, 0, 0, 0, 0, 0, 0, 0, 0}; });
+}
+
+}  // namespace
+
+void add_stencil_cases(std::vector<MustFailCase>& cases) {
+  StoredChunk levels;
+  levels.mode = kLevelsMode;
+  levels.lane_sizes = {0};
+  const Maker in_raster(cases, "raster:2d:1", {kRows, kColumns}, StoredChunk{});
+  const Maker in_levels(cases, "levels:1d", {kColumns}, levels);
+  add_params_cases(cases, in_raster.stream(), in_levels.stream());
+  add_model_cases(in_raster);
+  add_lane_cases(in_raster);
+  add_levels_cases(in_levels);
+}
+
+}  // namespace quern::golden

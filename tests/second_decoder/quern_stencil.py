@@ -1,0 +1,171 @@
+"""Codec 3, stencil (docs/format-stencil.md): parameters, modes of chunks, and what both orders share."""
+import struct
+from math import prod
+
+import quern_stencil_levels
+import quern_stencil_raster
+from quern_bytes import Cursor, require
+from quern_lorenzo import float_bits
+from quern_stencil_symbols import Bits, ENDS, read_lanes
+
+RAW, CONSTANT, RASTER, LEVELS = range(4)
+
+FEATURES = {'stencil constant chunk', 'stencil several chunks', 'stencil order 0', 'stencil order 1', 'stencil order 2',
+            'stencil split axis'}
+FEATURES |= {'stencil %s %s' % (mode, what) for mode in ('raster', 'levels') for what in
+             ('mask', 'exceptions', 'exceptions one after another', 'one lane', 'several lanes')}
+FEATURES |= {'stencil shape %d' % k for k in range(len(ENDS))}
+FEATURES |= {'stencil distribution of %d tokens' % t for t in (1, 2)}
+FEATURES |= {'stencil on ' + t for t in ('f16', 'bf16', 'f32', 'f64', 'i8', 'i16', 'i32', 'u8', 'u16', 'u32')}
+FEATURES |= quern_stencil_raster.FEATURES | quern_stencil_levels.FEATURES
+
+
+class Head:
+    """What the models of both orders begin with."""
+
+    def __init__(self, bits):
+        self.base, self.step = (struct.unpack('<d', bytes(4) + struct.pack('<I', bits.take(32)))[0] for _ in range(2))
+        require(abs(self.base) < float('inf') and 0 < self.step < float('inf'), 'base or step')
+        self.value_bits = bits.take(4)
+        require(self.value_bits <= 10, 'fraction bits of values')
+        self.fraction = bits.take(4) + 8
+        require(self.fraction <= 16, 'fraction bits of weights')
+        self.unit = self.step / 2**self.value_bits
+
+    def element(self, x, dtype, width):
+        value = x * self.unit + self.base
+        if 'f' in dtype:
+            return float_bits(value, dtype).to_bytes(width, 'little')
+        low, high = (0, 2**(8 * width) - 1) if dtype[0] == 'u' else (-2**(8 * width - 1), 2**(8 * width - 1) - 1)
+        whole = low if value <= low else high if value >= high else round(value)
+        return whole.to_bytes(width, 'little', signed=low < 0)
+
+
+class Codec:
+    def __init__(self, header, seen):
+        self.dtype, self.width, self.seen = header.dtype, header.width, seen
+        require(self.dtype not in ('i64', 'u64'), 'element type')
+        at = Cursor(header.params, 0, len(header.params))
+        first, second = at.unsigned(1), at.unsigned(1)
+        require(first <= second <= len(header.shape), 'merged axes')
+        self.order = at.unsigned(1) if not at.done() else 0
+        self.section_ends = None  # of the chunk decoded last, if it is in levels
+        require(self.order or len(header.params) == 2, 'order 0')
+        require(self.order <= 2 and at.done(), 'order')
+        groups = [header.shape[:first], header.shape[first:second], header.shape[second:]]
+        grid = [prod(group) for group in groups]
+        chunk = [max(extent, 1) for extent in grid]
+        several = [axis for axis in range(3) if len(groups[axis]) >= 2]
+        inner = (several[0], groups[several[0]][-1]) if several else (0, 0)  # axis of the grid, extent
+        while self.too_large(chunk):
+            axis = chunk.index(max(chunk))
+            half = -(-chunk[axis] // 2)
+            unit = self.unit(grid, axis, half, inner) if self.order else 1
+            chunk[axis] = -(-half // unit) * unit
+        self.grid = grid, chunk
+        self.split = None
+        if self.order and inner[1] >= 8 and chunk[inner[0]] % inner[1] == 0:
+            self.split = inner
+            seen.add('stencil split axis')
+        require(not header.level_tables or self.levels(groups) > 0, 'level tables without levels')
+        seen.add('stencil order %d' % self.order)
+        if chunk != grid:
+            seen.add('stencil several chunks')
+        seen.add('stencil on ' + self.dtype)
+
+    def unit(self, grid, axis, half, inner):
+        """What a chunk's extent in levels is a multiple of."""
+        if axis == inner[0] and 8 <= inner[1] <= half:
+            return inner[1]
+        long_axes = [a for a in range(3) if grid[a] > 1]
+        return 1 if self.order == 2 and long_axes[:1] == [axis] and len(long_axes) > 1 else 32
+
+    def levels(self, groups):
+        """The number of coarse levels of the array."""
+        if not self.order:
+            return 0
+        grid, chunk = self.grid
+        axes = []  # extents in the array and in a chunk, extents of the array's axes
+        for axis in range(3):
+            if self.split and self.split[0] == axis:
+                inner = self.split[1]
+                axes.append((grid[axis] // inner, chunk[axis] // inner, groups[axis][:-1]))
+                axes.append((inner, inner, [inner]))
+            else:
+                axes.append((grid[axis], chunk[axis], groups[axis]))
+        axes = [a for a in axes if a[1] > 1]
+        if self.order == 2 and len(axes) > 1:
+            axes = axes[1:]
+        levels = max([(whole - 1).bit_length() for whole, _, _ in axes], default=0)
+        for whole, part, merged in axes:
+            merged = [e for e in merged if e > 1]
+            for extent in [part] * (whole > part) + merged[-1:] * (len(merged) > 1):
+                levels = min(levels, (extent & -extent).bit_length() - 1)
+        return levels
+
+    @staticmethod
+    def layers(extents):
+        """Planes, rows and columns of a chunk."""
+        return list(extents) if extents[0] > 1 else [extents[1], 1, extents[2]]
+
+    def too_large(self, chunk):
+        _, rows, columns = self.layers(chunk)
+        padded = (rows + 4 if rows > 1 else 1) * (-(-(columns + 32) // 8) * 8)
+        return prod(chunk) > (2**18 if chunk[0] == chunk[1] == 1 else 2**21) or padded > 2**19
+
+    def chunk(self, data, extents, special):
+        """The elements of a chunk. `special`: which of them the mask names, None without a mask."""
+        n = prod(extents)
+        cursor = Cursor(data, 0, len(data))
+        self.section_ends = None
+        mode = cursor.unsigned(1)
+        require(mode <= (LEVELS if self.order else RASTER), 'mode')
+        if mode in (RAW, CONSTANT):
+            elements = cursor.take(n * self.width if mode == RAW else self.width)
+            require(cursor.done(), 'bytes left over in a chunk')
+            if mode == CONSTANT:
+                self.seen.add('stencil constant chunk')
+            return elements if mode == RAW else elements * n
+        bits = Bits(cursor)
+        head = Head(bits)
+        masked = 0 if special is None else 1
+        if mode == RASTER:
+            model = quern_stencil_raster.Model(bits, head, self.layers(extents), masked, self.seen)
+        else:
+            model = quern_stencil_levels.Model(bits, head, self.axes(extents), self.order == 2, masked, self.seen)
+        name = 'stencil raster ' if mode == RASTER else 'stencil levels '
+        exceptions = self.read_exceptions(cursor, n, name)
+        if masked:
+            self.seen.add(name + 'mask')
+        if mode == RASTER:
+            lanes = read_lanes(cursor, model.lane_bits)
+            self.seen.add(name + ('several lanes' if len(lanes) > 1 else 'one lane'))
+            values = quern_stencil_raster.Walk(model, head).run(lanes, special or ())
+        else:
+            walk = quern_stencil_levels.Walk(model, head)
+            values = walk.run(cursor, special or ())
+            self.section_ends = walk.section_ends
+        elements = [head.element(x, self.dtype, self.width) for x in values]
+        for i, element in exceptions:
+            elements[i] = element
+        return b''.join(elements)
+
+    def axes(self, extents):
+        """The axes of a chunk in levels."""
+        axes = list(extents)
+        if self.split:
+            axis, inner = self.split
+            require(axes[axis] % inner == 0, 'split axis')
+            axes[axis:axis + 1] = [axes[axis] // inner, inner]
+        return [extent for extent in axes if extent > 1] or [1]
+
+    def read_exceptions(self, cursor, n, name):
+        exceptions, i = [], -1
+        for _ in range(cursor.varint(n)):
+            i += 1 + cursor.varint(n)
+            require(i < n, 'place of an exception')
+            exceptions.append((i, cursor.take(self.width)))
+        if exceptions:
+            self.seen.add(name + ('exceptions one after another' if len(exceptions) > 1 else 'exceptions'))
+            self.seen.add(name + 'exceptions')
+        return exceptions
