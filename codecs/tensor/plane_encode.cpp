@@ -79,7 +79,15 @@ bool code_symbols(const std::uint8_t* symbols, std::size_t count, const PlaneEst
     ends[p] = room;
     std::fill(std::begin(sinks[p].states), std::end(sinks[p].states), kernels::kLaneFloor);
   }
-  kernels.encode({symbols, count, scratch.encode_tables, model.source, scratch.contexts, sinks});
+  kernels::LaneEncodeJob job{symbols, count, scratch.encode_tables, model.source, scratch.contexts, sinks};
+  const auto occurs = [&](unsigned symbol) {
+    for (std::size_t c = 0; c < model.contexts; ++c)
+      if (model.frequencies[c][symbol] > 0) return true;
+    return false;
+  };
+  while (!occurs(job.lowest)) ++job.lowest;
+  while (!occurs(job.highest)) --job.highest;
+  kernels.encode(job);
   for (std::size_t p = 0; p < parts; ++p) out.varint(static_cast<std::uint64_t>(ends[p] - sinks[p].words));
   for (std::size_t p = 0; p < parts; ++p)
     for (const std::uint32_t state : sinks[p].states) out.u32(state);

@@ -174,14 +174,23 @@ void count_symbols(const kernels::PlaneKernels& kernels, const std::uint8_t* sym
   const std::size_t part = kernels::lane_part_groups(count);
   const std::size_t parts = kernels::lane_parts(count);
   kernels.group_sums(symbols, whole, sums);
+  std::array<Counts, kMostLaneContexts> odd{};  // so that equal symbols in a row do not wait for each other
   for (std::size_t g = 0; g * kRansLanes < count; ++g) {
     // Parts know nothing of each other.
     const bool first = g == 0 || (part > 0 && g % part == 0 && g / part < parts);
     contexts[g] = static_cast<std::uint8_t>(context_of(model.thresholds, model.contexts, first ? 0 : sums[g - 1]));
-    Counts& of_group = counts[contexts[g]];
+    Counts& even_counts = counts[contexts[g]];
+    Counts& odd_counts = odd[contexts[g]];
     const std::size_t end = std::min(count, (g + 1) * kRansLanes);
-    for (std::size_t i = g * kRansLanes; i < end; ++i) ++of_group[symbols[i]];
+    std::size_t i = g * kRansLanes;
+    for (; i + 2 <= end; i += 2) {
+      ++even_counts[symbols[i]];
+      ++odd_counts[symbols[i + 1]];
+    }
+    if (i < end) ++even_counts[symbols[i]];
   }
+  for (std::size_t c = 0; c < model.contexts; ++c)
+    for (std::size_t s = 0; s < 256; ++s) counts[c][s] += odd[c][s];
 }
 
 }  // namespace

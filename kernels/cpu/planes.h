@@ -34,6 +34,9 @@ struct LaneEncodeJob {
   /// The table of each group of 32 (previous) or of each symbol (given).
   const std::uint8_t* contexts = nullptr;
   LaneSink* parts = nullptr;  ///< lane_parts(count) of them, states kLaneFloor
+  /// Lowest and highest symbol there are: few symbols are coded faster.
+  std::uint8_t lowest = 0;
+  std::uint8_t highest = 255;
 };
 
 struct LaneDecodeJob {

@@ -24,16 +24,35 @@ struct RansStep {
   [[gnu::always_inline]] static void load(const std::uint32_t* from, Lanes& v) { v = _mm512_loadu_si512(from); }
   [[gnu::always_inline]] static void store(std::uint32_t* to, const Lanes& v) { _mm512_storeu_si512(to, v); }
 
-  /// Puts symbols into states; `contexts`: null, or each lane's table.
+  /// Tables of up to 64 neighbouring symbols fit into registers.
+  static constexpr bool kHasNarrow = true;
+  [[gnu::always_inline]] static Lanes look_up(const std::uint32_t* table, Lanes index, __mmask16 upper) {
+    const Lanes low = _mm512_permutex2var_epi32(_mm512_loadu_si512(table), index, _mm512_loadu_si512(table + 16));
+    const Lanes high = _mm512_permutex2var_epi32(_mm512_loadu_si512(table + 32), index, _mm512_loadu_si512(table + 48));
+    return _mm512_mask_mov_epi32(low, upper, high);
+  }
+
+  /// Puts symbols into states; `contexts`: null, or each lane's table. Narrow: symbols are `lowest` to `lowest` + 63,
+  /// and there are no contexts.
+  template <bool Narrow>
   [[gnu::always_inline]] static void encode(Lanes& state, const std::uint8_t* symbols, const std::uint8_t* contexts,
-                                            const LaneEncodeTable* table, std::uint16_t*& words) {
+                                            const LaneEncodeTable* table, unsigned lowest, std::uint16_t*& words) {
     Lanes index = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(symbols)));
-    if (contexts != nullptr) {
-      const Lanes known = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(contexts)));
-      index = _mm512_add_epi32(index, _mm512_slli_epi32(known, 9));
+    Lanes reciprocal;
+    Lanes rest;
+    if constexpr (Narrow) {
+      index = _mm512_sub_epi32(index, _mm512_set1_epi32(static_cast<int>(lowest)));
+      const __mmask16 upper = _mm512_test_epi32_mask(index, _mm512_set1_epi32(32));
+      reciprocal = look_up(table->reciprocal + lowest, index, upper);
+      rest = look_up(table->rest + lowest, index, upper);
+    } else {
+      if (contexts != nullptr) {
+        const Lanes known = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(contexts)));
+        index = _mm512_add_epi32(index, _mm512_slli_epi32(known, 9));
+      }
+      reciprocal = _mm512_i32gather_epi32(index, table->reciprocal, 4);
+      rest = _mm512_i32gather_epi32(index, table->rest, 4);
     }
-    const Lanes reciprocal = _mm512_i32gather_epi32(index, table->reciprocal, 4);
-    const Lanes rest = _mm512_i32gather_epi32(index, table->rest, 4);
     const Lanes frequency = _mm512_and_si512(rest, _mm512_set1_epi32(0xfff));
     const __mmask16 full = _mm512_cmpge_epu32_mask(state, _mm512_slli_epi32(frequency, 31 - kLaneSumBits));
     const auto count = static_cast<unsigned>(__builtin_popcount(full));
@@ -118,8 +137,11 @@ struct RansStep {
     v = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
   }
 
+  static constexpr bool kHasNarrow = false;
+
+  template <bool>
   [[gnu::always_inline]] static void encode(Lanes& state, const std::uint8_t* symbols, const std::uint8_t* contexts,
-                                            const LaneEncodeTable* table, std::uint16_t*& words) {
+                                            const LaneEncodeTable* table, unsigned, std::uint16_t*& words) {
     Lanes index;
     load_bytes(symbols, index);
     if (contexts != nullptr) {
@@ -192,6 +214,14 @@ struct RansVectors {
 
   template <LaneContext Source, std::size_t Parts>
   static void encode(const LaneEncodeJob& job, std::size_t groups) {
+    if constexpr (Step::kHasNarrow && Source != LaneContext::given) {
+      if (job.highest - job.lowest < 64) return encode_some<Source, Parts, true>(job, groups);
+    }
+    encode_some<Source, Parts, false>(job, groups);
+  }
+  template <LaneContext Source, std::size_t Parts, bool Narrow>
+  static void encode_some(const LaneEncodeJob& job, std::size_t groups) {
+    const unsigned lowest = job.lowest < 192 ? job.lowest : 192;  // 64 entries are read
     Lanes states[Parts][kVectors];
     std::uint16_t* words[Parts];
     for (std::size_t p = 0; p < Parts; ++p) {
@@ -210,7 +240,7 @@ struct RansVectors {
           const std::size_t first = at * kRansLanes + v * Step::kLanes;
           const std::uint8_t* contexts = nullptr;
           if constexpr (Source == LaneContext::given) contexts = job.contexts + first;
-          Step::encode(states[p][v], job.symbols + first, contexts, table, words[p]);
+          Step::template encode<Narrow>(states[p][v], job.symbols + first, contexts, table, lowest, words[p]);
         }
       }
     }

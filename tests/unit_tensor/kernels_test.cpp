@@ -191,7 +191,12 @@ class RansCase {
       sinks[p].words = words[p].data() + words[p].size();
       std::fill(std::begin(sinks[p].states), std::end(sinks[p].states), kLaneFloor);
     }
-    plane_kernels(level).encode({symbols_.data(), count_, encode_.get(), source_, contexts_.data(), sinks});
+    LaneEncodeJob job{symbols_.data(), count_, encode_.get(), source_, contexts_.data(), sinks};
+    if (!symbols_.empty()) {
+      job.lowest = *std::min_element(symbols_.begin(), symbols_.end());
+      job.highest = *std::max_element(symbols_.begin(), symbols_.end());
+    }
+    plane_kernels(level).encode(job);
     Coded coded;
     for (std::size_t p = 0; p < parts; ++p) {
       for (const std::uint16_t* at = sinks[p].words; at != words[p].data() + words[p].size(); ++at) {
