@@ -1,5 +1,6 @@
 // Splits words into planes, chooses a kind for each and writes it.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -58,6 +59,23 @@ void make_encode_tables(const PlaneModel& model, kernels::LaneEncodeTable* table
   }
 }
 
+/// Looks for neighbouring symbols that are nearly all there are.
+void find_window(const PlaneModel& model, kernels::LaneEncodeJob& job) {
+  std::array<std::uint32_t, 257> below{};  // frequencies of lower symbols, in all tables
+  for (std::size_t symbol = 0; symbol < 256; ++symbol) {
+    below[symbol + 1] = below[symbol];
+    for (std::size_t c = 0; c < model.contexts; ++c) below[symbol + 1] += model.frequencies[c][symbol];
+  }
+  std::uint32_t most = 0;
+  for (std::size_t first = 0; first + kernels::kLaneWindow <= 256; ++first) {
+    const std::uint32_t inside = below[first + kernels::kLaneWindow] - below[first];
+    if (inside <= most) continue;
+    most = inside;
+    job.window = static_cast<std::uint8_t>(first);
+  }
+  job.windowed = most >= below[256] - below[256] / 512;
+}
+
 /// Appends the coded symbols to `out`; false when they do not fit.
 bool code_symbols(const std::uint8_t* symbols, std::size_t count, const PlaneEstimate& estimate,
                   const Reference8& reference, const PlaneScratch& scratch, ByteWriter& out) {
@@ -80,13 +98,7 @@ bool code_symbols(const std::uint8_t* symbols, std::size_t count, const PlaneEst
     std::fill(std::begin(sinks[p].states), std::end(sinks[p].states), kernels::kLaneFloor);
   }
   kernels::LaneEncodeJob job{symbols, count, scratch.encode_tables, model.source, scratch.contexts, sinks};
-  const auto occurs = [&](unsigned symbol) {
-    for (std::size_t c = 0; c < model.contexts; ++c)
-      if (model.frequencies[c][symbol] > 0) return true;
-    return false;
-  };
-  while (!occurs(job.lowest)) ++job.lowest;
-  while (!occurs(job.highest)) --job.highest;
+  find_window(model, job);
   kernels.encode(job);
   for (std::size_t p = 0; p < parts; ++p) out.varint(static_cast<std::uint64_t>(ends[p] - sinks[p].words));
   for (std::size_t p = 0; p < parts; ++p)
