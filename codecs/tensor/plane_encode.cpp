@@ -157,18 +157,18 @@ Result<CodedPlane> code_plane(const std::uint8_t* symbols, const PlaneWords& wor
 
 }  // namespace
 
-std::size_t plane_scratch_bytes(const PlaneWords& words) {
+std::size_t encode_scratch_bytes(const PlaneWords& words) {
   const auto count = static_cast<std::size_t>(words.count);
   // Payloads: of all planes twice, as zstd may follow another kind.
-  return PlaneScratch::bytes(count, words.width) + PlaneScratch::padded(2 * words.width * (count + 64));
+  return PlaneScratch::encoder_bytes(count, words.width) + PlaneScratch::padded(2 * words.width * (count + 64));
 }
 
 Result<std::size_t> encode_planes(const PlaneWords& words, const std::uint8_t* from, int zstd_level,
                                   std::span<std::uint8_t> out, std::span<std::uint8_t> scratch_memory) {
   const auto count = static_cast<std::size_t>(words.count);
-  const PlaneScratch scratch(scratch_memory, count, words.width);
+  const PlaneScratch scratch = PlaneScratch::for_encoder(scratch_memory, count, words.width);
   best_kernels().split(from, count, words.width, words.rotate, scratch.planes);
-  auto room = scratch_memory.subspan(PlaneScratch::bytes(count, words.width));
+  auto room = scratch_memory.subspan(PlaneScratch::encoder_bytes(count, words.width));
   ByteWriter writer(out);
   CodedPlane planes[kernels::kMostPlanes];
   for (unsigned k = words.width; k-- > 0;) {

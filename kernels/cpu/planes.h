@@ -60,7 +60,9 @@ struct Reference {
 };
 
 /// Bytes that `bits` bits of each symbol take.
-constexpr std::size_t packed_bytes(std::size_t count, unsigned bits) { return (count * bits + 7) / 8; }
+[[gnu::always_inline]] constexpr std::size_t packed_bytes(std::size_t count, unsigned bits) {
+  return (count * bits + 7) / 8;
+}
 
 struct PlaneKernels {
   /// planes[k][i] = byte k, counted from the lowest, of element i, its bits first rotated left by one if `rotate`.
