@@ -19,7 +19,7 @@ namespace quern::codec::tensor {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-constexpr std::size_t kElems = 4 * kChunkBytes / 4;
+constexpr std::size_t kElems = 16 * kChunkBytes / 4;
 constexpr std::size_t kRow = 1024;
 
 enum Subject { kWeights, kMoments, kCopies, kSubjects };
@@ -100,7 +100,7 @@ void decode(benchmark::State& state) {
   Bytes out(data.values.size());
   AlignedBuffer scratch;
   for (auto _ : state) {
-    for (std::size_t i = 0; i < encoded->ends.size(); ++i) {
+    for (std::size_t i = 0; i < encoded->sizes.size(); ++i) {
       const auto piece = std::span(out).subspan(data.description.chunk_begin(i), data.description.chunk_bytes(i));
       if (!decode_chunk(data.description, encoded->mode, encoded->side, i, encoded->chunk(i), inputs, piece, scratch)
                .ok())

@@ -2,7 +2,6 @@
 #include "codecs/tensor/tensor.h"
 
 #include <array>
-#include <cstring>
 #include <mutex>
 
 #include "codecs/tensor/best_lossless.h"
@@ -65,6 +64,28 @@ ChunkInputs cut(const TensorDescription& description, const TensorInputs& inputs
   chunk.companion_type = inputs.companion_type;
   return chunk;
 }
+
+/// Scratch that tasks hand on to each other.
+class ScratchPool {
+ public:
+  explicit ScratchPool(std::size_t width) { spare_.reserve(width); }
+
+  AlignedBuffer take() {
+    const std::lock_guard lock(mutex_);
+    if (spare_.empty()) return {};
+    AlignedBuffer scratch = std::move(spare_.back());
+    spare_.pop_back();
+    return scratch;
+  }
+  void give_back(AlignedBuffer scratch) {
+    const std::lock_guard lock(mutex_);
+    spare_.push_back(std::move(scratch));
+  }
+
+ private:
+  std::mutex mutex_;
+  Vector<AlignedBuffer> spare_;
+};
 
 }  // namespace
 
@@ -149,36 +170,22 @@ Result<EncodedTensor> encode_tensor(const TensorDescription& description, const 
                                     const TensorInputs& inputs, TaskRunner& runner) {
   QUERN_ASSIGN_OR_RETURN(TensorPlan plan, plan_tensor(description, request, inputs, runner));
   const auto chunks = static_cast<std::size_t>(description.chunks());
-  constexpr std::size_t kRoom = kChunkBytes + kChunkSlack;
+  constexpr std::size_t kRoom = EncodedTensor::kRoom;
   EncodedTensor encoded;
   encoded.mode = plan.mode;
-  encoded.ends.resize(chunks);
-  QUERN_RETURN_IF_ERROR(encoded.bytes.resize(chunks * kRoom));
-  Vector<AlignedBuffer> spare;  // scratch that tasks hand on to each other
-  spare.reserve(runner.width());
-  std::mutex mutex;
-  QUERN_RETURN_IF_ERROR(run_tasks(runner, chunks, [&](std::size_t i) -> Status {
-    AlignedBuffer scratch;
-    {
-      const std::lock_guard lock(mutex);
-      if (!spare.empty()) {
-        scratch = std::move(spare.back());
-        spare.pop_back();
-      }
-    }
-    QUERN_ASSIGN_OR_RETURN(encoded.ends[i],
-                           encode_chunk(plan, inputs, i, {encoded.bytes.data() + i * kRoom, kRoom}, scratch));
-    const std::lock_guard lock(mutex);
-    spare.push_back(std::move(scratch));
-    return {};
-  }));
-  std::uint64_t end = 0;
-  for (std::size_t i = 0; i < chunks; ++i) {
-    std::memmove(encoded.bytes.data() + end, encoded.bytes.data() + i * kRoom, encoded.ends[i]);
-    end += encoded.ends[i];
-    encoded.ends[i] = end;
+  encoded.sizes.resize(chunks);
+  // Two modes say all in their side.
+  if (plan.mode != Mode::constant && plan.mode != Mode::derived && chunks > 0) {
+    QUERN_RETURN_IF_ERROR(encoded.memory.resize((chunks - 1) * kRoom + chunk_bound(description, chunks - 1)));
+    const auto memory = encoded.memory.span();
+    ScratchPool pool(runner.width());
+    QUERN_RETURN_IF_ERROR(run_tasks(runner, chunks, [&](std::size_t i) -> Status {
+      AlignedBuffer scratch = pool.take();
+      QUERN_ASSIGN_OR_RETURN(encoded.sizes[i], encode_chunk(plan, inputs, i, memory.subspan(i * kRoom), scratch));
+      pool.give_back(std::move(scratch));
+      return {};
+    }));
   }
-  QUERN_RETURN_IF_ERROR(encoded.bytes.resize(end));
   encoded.side = std::move(plan.side);
   return encoded;
 }
@@ -189,32 +196,17 @@ Status decode_tensor(const TensorDescription& description, const EncodedTensor& 
   if (out.size() != description.bytes())
     return wrong_size("tensor: {0} bytes are there for a tensor of {1}", out.size(), description.bytes());
   const auto chunks = static_cast<std::size_t>(description.chunks());
-  std::uint64_t end = 0;
-  for (const std::uint64_t next : encoded.ends) {
-    if (next < end) return Status(StatusCode::corrupt, "tensor: chunks lie in the wrong order");
-    end = next;
-  }
-  if (encoded.ends.size() != chunks || end != encoded.bytes.size())
-    return Status(StatusCode::corrupt, "tensor: {0} chunks, not {1}, or bytes left over",
-                  static_cast<std::int64_t>(encoded.ends.size()), static_cast<std::int64_t>(chunks));
+  if (encoded.sizes.size() != chunks)
+    return Status(StatusCode::invalid_argument, "tensor: {0} chunks are there, not {1}",
+                  static_cast<std::int64_t>(encoded.sizes.size()), static_cast<std::int64_t>(chunks));
   if (chunks == 0) return tensor_needs(description, encoded.mode, encoded.side).status();
-  Vector<AlignedBuffer> spare;
-  spare.reserve(runner.width());
-  std::mutex mutex;
+  ScratchPool pool(runner.width());
   return run_tasks(runner, chunks, [&](std::size_t i) -> Status {
-    AlignedBuffer scratch;
-    {
-      const std::lock_guard lock(mutex);
-      if (!spare.empty()) {
-        scratch = std::move(spare.back());
-        spare.pop_back();
-      }
-    }
+    AlignedBuffer scratch = pool.take();
     const auto piece = out.subspan(static_cast<std::size_t>(description.chunk_begin(i)), description.chunk_bytes(i));
     QUERN_RETURN_IF_ERROR(
         decode_chunk(description, encoded.mode, encoded.side, i, encoded.chunk(i), inputs, piece, scratch));
-    const std::lock_guard lock(mutex);
-    spare.push_back(std::move(scratch));
+    pool.give_back(std::move(scratch));
     return {};
   });
 }

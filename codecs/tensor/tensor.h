@@ -100,18 +100,24 @@ Status decode_chunk(const TensorDescription& description, Mode mode, std::span<c
                     std::uint64_t index, std::span<const std::uint8_t> bytes, const TensorInputs& inputs,
                     std::span<std::uint8_t> out, AlignedBuffer& scratch);
 
-/// A whole coded tensor in memory: chunk i lies before ends[i] and behind the end of the one before.
+/// A whole coded tensor in memory. Each chunk has room for the most it could take, so that none has to be moved.
 struct EncodedTensor {
+  static constexpr std::size_t kRoom = kChunkBytes + kChunkSlack;
+
   Mode mode = Mode::raw;
   Vector<std::uint8_t> side;
-  AlignedBuffer bytes;
-  Vector<std::uint64_t> ends;
+  AlignedBuffer memory;
+  Vector<std::size_t> sizes;  ///< bytes of each chunk
 
   std::span<const std::uint8_t> chunk(std::size_t index) const {
-    const std::uint64_t begin = index == 0 ? 0 : ends[index - 1];
-    return {bytes.data() + begin, static_cast<std::size_t>(ends[index] - begin)};
+    if (sizes[index] == 0) return {};
+    return {memory.data() + index * kRoom, sizes[index]};
   }
-  std::uint64_t total_bytes() const { return side.size() + bytes.size(); }
+  std::uint64_t total_bytes() const {
+    std::uint64_t total = side.size();
+    for (const std::size_t size : sizes) total += size;
+    return total;
+  }
 };
 
 /// Plans and encodes all chunks on `runner`. Holds about the tensor's size beside the values.

@@ -234,7 +234,7 @@ Status add_tensors(Corpus& corpus) {
         QUERN_ASSIGN_OR_RETURN(const auto coded, tensor::encode_tensor(description, request, inputs, serial));
         Bytes seed{0, t, m, kElems & 0xff, kElems >> 8, level, static_cast<std::uint8_t>(coded.side.size())};
         append(seed, coded.side.data(), coded.side.size());
-        append(seed, coded.bytes.data(), coded.bytes.size());
+        append(seed, coded.chunk(0).data(), coded.chunk(0).size());
         const std::string name =
             std::to_string(t) + "_" + tensor::mode_name(*request.mode) + (level > 0 ? "_zstd" : "");
         corpus.add("tensor", "chunk_" + name, seed);

@@ -11,7 +11,11 @@ namespace {
 
 Bytes bytes_of(const EncodedTensor& encoded) {
   Bytes all(encoded.side.begin(), encoded.side.end());
-  all.insert(all.end(), encoded.bytes.data(), encoded.bytes.data() + encoded.bytes.size());
+  for (std::size_t i = 0; i < encoded.sizes.size(); ++i) {
+    const auto chunk = encoded.chunk(i);
+    all.insert(all.end(), chunk.begin(), chunk.end());
+  }
+  EXPECT_EQ(all.size(), encoded.total_bytes());
   return all;
 }
 
@@ -24,8 +28,8 @@ Bytes check(const TensorDescription& description, const TensorRequest& request, 
     EXPECT_EQ(encoded.status().code(), StatusCode::unsupported) << what << ": " << encoded.status().text();
     return {};
   }
-  EXPECT_EQ(encoded->ends.size(), description.chunks());
-  for (std::size_t i = 0; i < encoded->ends.size(); ++i)
+  EXPECT_EQ(encoded->sizes.size(), description.chunks());
+  for (std::size_t i = 0; i < encoded->sizes.size(); ++i)
     EXPECT_LE(encoded->chunk(i).size(), description.chunk_bytes(i) + 1) << what;
   TensorInputs known = inputs;
   known.values = {};
