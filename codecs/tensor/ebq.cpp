@@ -102,34 +102,51 @@ double standard_deviation(std::span<const std::uint8_t> values) {
   return __builtin_sqrt(squares / static_cast<double>(count));
 }
 
-/// Least squares of what the base leaves, by itself and both directions; sums in the order of elements.
-void fit_factors(std::span<const EbqPiece> pieces, EbqModel& model) {
+/// Least squares of what the base leaves, by both directions and perhaps by the base itself; rows count in inverse
+/// proportion to the squares of what their base leaves. Sums in the order of elements.
+void fit_factors(std::span<const PlanePiece> places, std::span<const EbqPiece> pieces, bool with_base_factor,
+                 EbqModel& model) {
   constexpr std::size_t kTerms = 3;
-  std::array<std::array<double, kTerms + 1>, kTerms> sums{};
-  for (const EbqPiece& piece : pieces) {
-    const auto term = [](std::span<const std::uint8_t> values, std::size_t i) {
-      return values.empty() ? 0 : static_cast<double>(value_at(values, i));
-    };
-    for (std::size_t i = 0; i < piece.values.size() / 4; ++i) {
-      const double base = term(piece.base, i);
-      const std::array<double, kTerms + 1> terms{base, term(piece.direction, i), term(piece.base_direction, i),
-                                                 term(piece.values, i) - base};
-      bool regular = true;
-      for (const double t : terms) regular = regular && t < kOutlier && t > -kOutlier;
-      if (!regular) continue;
+  using Terms = std::array<double, kTerms + 1>;
+  std::array<Terms, kTerms> sums{};
+  const auto term = [](std::span<const std::uint8_t> values, std::size_t i) {
+    return values.empty() ? 0 : static_cast<double>(value_at(values, i));
+  };
+  const double step = static_cast<double>(model.step);
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    const EbqPiece& piece = pieces[p];
+    for_rows(places[p], [&](std::size_t, std::size_t, std::size_t begin, std::size_t end) {
+      std::array<Terms, kTerms> row{};
+      double squares = 0;
+      double count = 0;
+      for (std::size_t i = begin; i < end; ++i) {
+        const double base = term(piece.base, i);
+        const Terms terms{term(piece.direction, i), term(piece.base_direction, i), with_base_factor ? base : 0,
+                          term(piece.values, i) - base};
+        bool regular = true;
+        for (const double t : terms) regular = regular && t < kOutlier && t > -kOutlier;
+        if (!regular) continue;
+        squares = squares + terms[kTerms] * terms[kTerms];
+        count = count + 1;
+        for (std::size_t k = 0; k < kTerms; ++k)
+          for (std::size_t l = 0; l <= kTerms; ++l) row[k][l] = row[k][l] + terms[k] * terms[l];
+      }
+      if (count == 0) return;
+      const double weight = count / (squares + count * (step * step));
       for (std::size_t k = 0; k < kTerms; ++k)
-        for (std::size_t l = 0; l <= kTerms; ++l) sums[k][l] = sums[k][l] + terms[k] * terms[l];
-    }
+        for (std::size_t l = 0; l <= kTerms; ++l) sums[k][l] = sums[k][l] + weight * row[k][l];
+    });
   }
   const auto solution = solve_symmetric<kTerms>(sums);
-  model.base_factor = static_cast<float>(std::clamp(solution[0], -kMaxFactor, kMaxFactor));
-  model.direction_factor = static_cast<float>(std::clamp(solution[1], -kMaxFactor, kMaxFactor));
-  model.base_direction_factor = static_cast<float>(std::clamp(solution[2], -kMaxFactor, kMaxFactor));
+  const auto factor = [](double x) { return static_cast<float>(std::clamp(x, -kMaxFactor, kMaxFactor)); };
+  model.direction_factor = factor(solution[0]);
+  model.base_direction_factor = factor(solution[1]);
+  model.base_factor = factor(solution[2]);
 }
 
 /// Bits that the chunks of a plan take with these predictions; fits the model's tables.
-std::uint64_t fit_tables(const TensorDescription& description, std::span<const std::uint64_t> fitted,
-                         std::span<const EbqPiece> pieces, double bound, EbqModel& model) {
+std::uint64_t fit_tables(std::span<const PlanePiece> places, std::span<const EbqPiece> pieces, double bound,
+                         EbqModel& model) {
   Vector<Vector<std::int32_t>> codes(pieces.size());
   Vector<ResidualSample> samples;
   std::uint64_t special_bits = 0;
@@ -137,9 +154,9 @@ std::uint64_t fit_tables(const TensorDescription& description, std::span<const s
     SpecialRuns special;
     find_codes(model, bound, pieces[c], codes[c], special);
     special_bits += special.places().size() * 40;
-    samples.push_back({piece_of(description, fitted[c]), codes[c]});
+    samples.push_back({places[c], codes[c]});
   }
-  return fit_residuals(samples, plane_width(description), model.residuals) + special_bits;
+  return fit_residuals(samples, places.empty() ? 1 : places[0].width, model.residuals) + special_bits;
 }
 
 constexpr std::uint8_t kWithBase = 1;
@@ -160,12 +177,15 @@ Status plan_ebq(const TensorInputs& inputs, TaskRunner&, TensorPlan& plan) {
     model.step = std::bit_cast<float>(1u);
     bound = 0;
   }
-  const Vector<std::uint64_t> fitted = chunks_to_fit(description);
+  Vector<PlanePiece> places;
   Vector<EbqPiece> pieces;
-  for (const std::uint64_t chunk : fitted) pieces.push_back(cut(description, chunk, inputs));
-  std::uint64_t least = fit_tables(description, fitted, pieces, bound, model);
+  for (const std::uint64_t chunk : chunks_to_fit(description)) {
+    places.push_back(piece_of(description, chunk));
+    pieces.push_back(cut(description, chunk, inputs));
+  }
+  std::uint64_t least = fit_tables(places, pieces, bound, model);
   const auto try_model = [&](EbqModel candidate) {
-    const std::uint64_t bits = fit_tables(description, fitted, pieces, bound, candidate);
+    const std::uint64_t bits = fit_tables(places, pieces, bound, candidate);
     if (bits >= least) return;
     least = bits;
     model = std::move(candidate);
@@ -175,7 +195,11 @@ Status plan_ebq(const TensorInputs& inputs, TaskRunner&, TensorPlan& plan) {
     candidate.step = model.step;
     candidate.with_base = true;
     try_model(candidate);
-    fit_factors(pieces, candidate);
+    if (!inputs.direction.empty() || !inputs.base_direction.empty()) {
+      fit_factors(places, pieces, false, candidate);
+      try_model(candidate);
+    }
+    fit_factors(places, pieces, true, candidate);
     try_model(std::move(candidate));
   }
 
