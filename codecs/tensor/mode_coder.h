@@ -35,6 +35,9 @@ struct ModeCoder {
 
 extern const ModeCoder kRawCoder;
 extern const ModeCoder kConstantCoder;
+extern const ModeCoder kPlanesCoder;
+extern const ModeCoder kDeltaCoder;
+extern const ModeCoder kDerivedCoder;
 extern const ModeCoder kEbqCoder;
 extern const ModeCoder kUpdqCoder;
 extern const ModeCoder kLogqCoder;
