@@ -12,9 +12,9 @@
 namespace quern::codec::tensor {
 namespace {
 
-constexpr std::array<const ModeCoder*, kModes> kCoders = {
-    &kRawCoder, &kConstantCoder, &kPlanesCoder, &kDeltaCoder, &kDerivedCoder, nullptr,
-    &kEbqCoder, &kUpdqCoder,     &kLogqCoder,   &kBlk8Coder,  &kBlk4Coder};
+constexpr std::array<const ModeCoder*, kModes> kCoders = {&kRawCoder,     &kConstantCoder, &kPlanesCoder, &kDeltaCoder,
+                                                          &kDerivedCoder, nullptr,         &kEbqCoder,    &kUpdqCoder,
+                                                          &kLogqCoder,    &kBlk8Coder,     &kBlk4Coder};
 constexpr std::array<const char*, kModes> kNames = {"raw", "constant", "planes", "delta", "derived", "replay",
                                                     "ebq", "updq",     "logq",   "blk8",  "blk4"};
 
