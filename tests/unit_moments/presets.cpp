@@ -54,7 +54,10 @@ CodedSizes code_parameter(const Preset& preset, const Parameter& parameter, cons
     inputs.direction = direction;
     inputs.base_direction = base_direction;
   }
-  sizes.weight = code(description, request(Mode::ebq, preset.weight_deviations), inputs, decoded.weight);
+  const bool absolute = preset.weight_bound != 0;
+  TensorRequest weights = request(Mode::ebq, absolute ? preset.weight_bound : preset.weight_deviations);
+  weights.bound_in_deviations = !absolute;
+  sizes.weight = code(description, weights, inputs, decoded.weight);
   return sizes;
 }
 

@@ -19,6 +19,7 @@ struct Preset {
   double weight_deviations = 0;
   double eps = 0;
   double log_bound = 0;
+  double weight_bound = 0;  ///< absolute, instead of weight_deviations
 };
 inline constexpr Preset kMomentsPreset{"moments", 0, .05, .05};
 inline constexpr Preset kBalanced{"balanced", 1e-3, .05, .05};
