@@ -204,6 +204,7 @@ Status get_model(PackedBitReader& reader, std::uint64_t width, ResidualModel& mo
     if (reader.get(1) != 0) ++table;
     model.table_of[c] = table;
   }
+  if (model.table_of[0] != 0) return bad("tensor: the first context begins no table");
   model.tables.resize(table + 1u);
   for (Frequencies& frequencies : model.tables)
     if (!get_frequencies(reader, frequencies)) return bad("tensor: frequencies of a context do not add up");
