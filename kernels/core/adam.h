@@ -40,7 +40,7 @@ struct AdamConstants {
 [[gnu::always_inline]] constexpr float one_nan(float x) { return x == x ? x : std::bit_cast<float>(0x7fc00000u); }
 
 template <AdamOrder Order, AdamDecay Decay>
-[[gnu::always_inline]] inline void adam_step(const AdamConstants& c, float gradient, float& weight, float& exp_avg,
+[[gnu::always_inline]] constexpr void adam_step(const AdamConstants& c, float gradient, float& weight, float& exp_avg,
                                              float& exp_avg_sq) {
   float g = gradient * c.clip;
   float w = weight;
