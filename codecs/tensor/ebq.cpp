@@ -60,24 +60,26 @@ void find_codes(const EbqModel& model, double bound, const EbqPiece& piece, Vect
   const std::size_t elems = piece.values.size() / 4;
   Vector<float> predictions(elems);
   find_predictions(model, piece, predictions);
-  codes.assign(elems, 0);
+  codes.resize(elems);
+  Vector<std::uint8_t> marks(elems);
+  constexpr auto kMost = static_cast<float>(kMaxCode);
+  const float step = model.step;
   for (std::size_t i = 0; i < elems; ++i) {
     const std::uint32_t bits = bits_at(piece.values, i);
     const float value = std::bit_cast<float>(bits);
-    const float quotient = (value - predictions[i]) / model.step;
-    constexpr auto kMost = static_cast<float>(kMaxCode);
-    bool coded = quotient >= -kMost && quotient <= kMost;  // not so for NaN
-    if (coded) {
-      codes[i] = nearest_integer(quotient);
-      const float decoded = predictions[i] + static_cast<float>(codes[i]) * model.step;
-      // The difference is rounded once; being below the bound after that, it was before.
-      const double off = static_cast<double>(decoded) - static_cast<double>(value);
-      coded = std::bit_cast<std::uint32_t>(decoded) == bits || (value != 0 && off < bound && -off < bound);
-    }
-    if (coded) continue;
-    codes[i] = 0;
-    special.add(static_cast<std::uint32_t>(i), bits);
+    const float quotient = (value - predictions[i]) / step;
+    const std::int32_t code = nearest_integer(quotient);
+    const float decoded = predictions[i] + static_cast<float>(code) * step;
+    // The difference is rounded once; being below the bound after that, it was before.
+    const double off = static_cast<double>(decoded) - static_cast<double>(value);
+    const bool keeps = (value != 0) & (off < bound) & (-off < bound);
+    // The first two are not so for NaN.
+    const bool coded =
+        (quotient >= -kMost) & (quotient <= kMost) & (keeps | (std::bit_cast<std::uint32_t>(decoded) == bits));
+    codes[i] = coded ? code : 0;
+    marks[i] = coded ? 0 : 1;
   }
+  for_marked(marks, [&](std::size_t i) { special.add(static_cast<std::uint32_t>(i), bits_at(piece.values, i)); });
 }
 
 /// Of the finite values; eight sums side by side, added pairwise, in the order of elements. Twice over the values, so

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint8_t kStoredMark = 0;
 constexpr std::uint8_t kCodedMark = 1;
-constexpr std::uint64_t kMostFitted = 16;
+constexpr std::uint64_t kMostFitted = 8;
 
 }  // namespace
 

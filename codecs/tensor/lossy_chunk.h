@@ -33,13 +33,27 @@ inline constexpr float kMaxQuotient = 0x1p21f;  ///< of magnitudes that nearest_
 /// Rounded half to even; |x| <= kMaxQuotient, else any number.
 [[gnu::always_inline]] inline std::int32_t nearest_integer(float x) {
   constexpr float kMagic = 0x1.8p23f;
-  return static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(x + kMagic)) -
-         static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(kMagic));
+  return static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(x + kMagic) - std::bit_cast<std::uint32_t>(kMagic));
 }
 
 /// Nearest integer of factor / 64 * numbers, numbers below 2^24 in magnitude.
 [[gnu::always_inline]] constexpr std::int32_t share(std::int32_t factor, std::int32_t number) {
   return static_cast<std::int32_t>((std::int64_t{factor} * number + 32) >> 6);
+}
+
+/// Calls use(i) for the places of bytes that are not 0; few are expected.
+template <class Use>
+void for_marked(std::span<const std::uint8_t> marks, const Use& use) {
+  std::size_t i = 0;
+  for (; i + 8 <= marks.size(); i += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, marks.data() + i, 8);
+    if (eight == 0) continue;
+    for (std::size_t k = i; k < i + 8; ++k)
+      if (marks[k] != 0) use(k);
+  }
+  for (; i < marks.size(); ++i)
+    if (marks[i] != 0) use(i);
 }
 
 /// Fails for what the bounded modes do not take: anything but binary32, or more elements than chunks can hold.

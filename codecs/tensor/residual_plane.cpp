@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kLanes = 8;
 constexpr std::uint32_t kFewSymbols = 400;  // a context of fewer shares its neighbour's table
-constexpr unsigned kMagnitudeUnits = 16;    // mean magnitudes are kept in sixteenths
+constexpr std::size_t kSamplesToChoose = 2;
+constexpr unsigned kMagnitudeUnits = 16;  // mean magnitudes are kept in sixteenths
 constexpr std::int32_t kMaxMagnitudeSeen = 1 << 20;
 constexpr std::int32_t kMaxColumnLevel = 1 << 10;
 
@@ -141,20 +142,26 @@ std::uint64_t plane_width(const TensorDescription& description) {
 std::uint64_t fit_residuals(std::span<const ResidualSample> samples, std::uint64_t width, ResidualModel& model) {
   std::uint64_t sum = 0;
   std::uint64_t elems = 0;
-  std::uint64_t row_bits = 0;
-  Vector<std::int32_t> rows;
-  for (const ResidualSample& sample : samples)
-    for (const std::int32_t residual : sample.residuals) sum += seen(residual);
-  for (const ResidualSample& sample : samples) elems += sample.residuals.size();
-  const std::int32_t base = level_of(sum, elems);
   for (const ResidualSample& sample : samples) {
-    find_row_levels(sample.piece, sample.residuals, rows);
-    row_bits += bits_of_numbers(rows, base);
+    for (const std::int32_t residual : sample.residuals) sum += seen(residual);
+    elems += sample.residuals.size();
   }
+  const std::int32_t base = level_of(sum, elems);
   Vector<std::int32_t> columns;
   if (width <= kMaxPlaneColumns && elems >= 4 * width) columns = find_column_levels(samples, width, base);
   const std::uint64_t column_bits = bits_of_numbers(columns, 0);
 
+  // Which levels pay is found on the first samples.
+  const auto few = samples.first(std::min(samples.size(), kSamplesToChoose));
+  std::uint64_t few_elems = 0;
+  std::uint64_t row_bits = 0;
+  Vector<std::int32_t> rows;
+  for (const ResidualSample& sample : few) {
+    find_row_levels(sample.piece, sample.residuals, rows);
+    row_bits += bits_of_numbers(rows, base);
+    few_elems += sample.residuals.size();
+  }
+  const std::uint64_t times = few_elems == 0 ? 1 : (elems + few_elems - 1) / few_elems;
   Vector<ContextCounts> counts(1);
   ResidualModel best;
   std::uint64_t least = UINT64_MAX;
@@ -164,12 +171,16 @@ std::uint64_t fit_residuals(std::span<const ResidualSample> samples, std::uint64
     candidate.base_level = static_cast<std::uint8_t>(base);
     candidate.row_levels = (choice & 1) != 0;
     if ((choice & 2) != 0) candidate.column_levels = columns;
-    count_symbols(candidate, samples, counts[0]);
-    const std::uint64_t cost = fit_tables(counts[0], candidate) + (candidate.row_levels ? row_bits : 0) +
+    count_symbols(candidate, few, counts[0]);
+    const std::uint64_t cost = (fit_tables(counts[0], candidate) + (candidate.row_levels ? row_bits : 0)) * times +
                                ((choice & 2) != 0 ? column_bits : 0);
     if (cost >= least) continue;
     least = cost;
     best = std::move(candidate);
+  }
+  if (few.size() < samples.size()) {
+    count_symbols(best, samples, counts[0]);
+    fit_tables(counts[0], best);
   }
   model = std::move(best);
   return least;

@@ -9,7 +9,9 @@ namespace {
 constexpr double kMinBound = 0x1p-20;
 constexpr double kMaxBound = 4;
 constexpr double kStepMargin = 1 - 0x1p-22;   // so that rounding costs no element at the edge of its step
-constexpr double kCheckMargin = 1 - 0x1p-50;  // more than what the check itself rounds
+constexpr double kCheckMargin = 1 - 0x1p-48;  // more than what the check itself rounds
+constexpr std::uint32_t kOneBits = 0x3f800000u;
+constexpr std::uint32_t kMinusZero = 0x80000000u;
 constexpr std::int32_t kMaxCode = 1 << 20;
 
 struct UpdqModel {
@@ -20,7 +22,9 @@ struct UpdqModel {
 
 /// Distance of codes at an element; 0 where there is none.
 [[gnu::always_inline]] inline float step_at(float two_eps, std::uint32_t second_bits) {
-  return is_positive_bits(second_bits) ? two_eps * __builtin_sqrtf(std::bit_cast<float>(second_bits)) : 0.0f;
+  const bool has_step = is_positive_bits(second_bits);
+  const float step = two_eps * __builtin_sqrtf(std::bit_cast<float>(has_step ? second_bits : kOneBits));
+  return has_step ? step : 0.0f;
 }
 
 /// The base's code in this tensor's steps, within +-kMaxCode; 0 where it has none.
@@ -38,40 +42,37 @@ struct UpdqCodes {
   Vector<std::uint32_t> not_coded;  ///< these, and those without a step
 };
 
-/// |decoded - value| <= eps * sqrt(second), certainly: binary64 rounds by less than the margin.
-bool keeps_bound(float decoded, float value, double eps, float second) {
-  const double off = static_cast<double>(decoded) - static_cast<double>(value);
-  return (off < 0 ? -off : off) <= eps * __builtin_sqrt(static_cast<double>(second)) * kCheckMargin;
-}
-
 void find_codes(float two_eps, double eps, std::span<const std::uint8_t> values, std::span<const std::uint8_t> second,
                 UpdqCodes& chunk) {
   const std::size_t elems = values.size() / 4;
-  chunk.codes.assign(elems, 0);
+  chunk.codes.resize(elems);
+  Vector<std::uint8_t> marks(elems);
+  std::int32_t* const codes = chunk.codes.data();
+  const double square = eps * eps * kCheckMargin;
+  constexpr auto kMost = static_cast<float>(kMaxCode);
   for (std::size_t i = 0; i < elems; ++i) {
     const std::uint32_t bits = bits_at(values, i);
     const std::uint32_t second_bits = bits_at(second, i);
-    const float step = step_at(two_eps, second_bits);
-    const auto place = static_cast<std::uint32_t>(i);
-    if (!(step > 0)) {
-      if (bits != 0) chunk.special.add(place, bits);
-      chunk.not_coded.push_back(place);
-      continue;
-    }
+    const bool has_step = is_positive_bits(second_bits);
+    const float v = std::bit_cast<float>(has_step ? second_bits : kOneBits);
     const float value = std::bit_cast<float>(bits);
+    const float step = two_eps * __builtin_sqrtf(v);
     const float quotient = value / step;
-    constexpr auto kMost = static_cast<float>(kMaxCode);
-    bool coded = quotient >= -kMost && quotient <= kMost && bits != 0x80000000u;
-    if (coded) {
-      chunk.codes[i] = nearest_integer(quotient);
-      const float decoded = static_cast<float>(chunk.codes[i]) * step;
-      coded = keeps_bound(decoded, value, eps, std::bit_cast<float>(second_bits));
-    }
-    if (coded) continue;
-    chunk.codes[i] = 0;
-    chunk.special.add(place, bits);
-    chunk.not_coded.push_back(place);
+    const std::int32_t code = nearest_integer(quotient);
+    const float decoded = static_cast<float>(code) * step;
+    // (decoded - value)^2 <= eps^2 * second, certainly: the margin is more than binary64 rounds here.
+    const double off = static_cast<double>(decoded) - static_cast<double>(value);
+    const bool keeps = off * off <= square * static_cast<double>(v);
+    const bool coded = has_step & (quotient >= -kMost) & (quotient <= kMost) & (bits != kMinusZero) & keeps;
+    codes[i] = coded ? code : 0;
+    marks[i] = coded ? 0 : 1;
   }
+  for_marked(marks, [&](std::size_t i) {
+    const std::uint32_t bits = bits_at(values, i);
+    const auto place = static_cast<std::uint32_t>(i);
+    if (bits != 0 || is_positive_bits(bits_at(second, i))) chunk.special.add(place, bits);
+    chunk.not_coded.push_back(place);
+  });
 }
 
 /// Predictions from the base; all 0 without one.

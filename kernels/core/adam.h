@@ -41,7 +41,7 @@ struct AdamConstants {
 
 template <AdamOrder Order, AdamDecay Decay>
 [[gnu::always_inline]] constexpr void adam_step(const AdamConstants& c, float gradient, float& weight, float& exp_avg,
-                                             float& exp_avg_sq) {
+                                                float& exp_avg_sq) {
   float g = gradient * c.clip;
   float w = weight;
   float m = exp_avg;
