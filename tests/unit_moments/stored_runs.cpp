@@ -1,5 +1,5 @@
 // Reads the tensors of a safetensors file that is known to be sound; not a parser for anything else.
-#include "tests/unit_moments/gpt_run.h"
+#include "tests/unit_moments/stored_runs.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -10,8 +10,8 @@ namespace {
 
 std::string read_all(const std::string& file) {
   const char* const root = std::getenv("QUERN_TEST_DATA");
-  if (root == nullptr) return {};
-  std::ifstream in(std::string(root) + "/weights/gpt-run/" + file, std::ios::binary);
+  if (root == nullptr || file.empty()) return {};
+  std::ifstream in(std::string(root) + "/weights/" + file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -36,7 +36,7 @@ std::vector<std::uint64_t> numbers(const std::string& text, std::size_t at) {
 
 }  // namespace
 
-StoredTensors read_gpt_run(const std::string& file) {
+StoredTensors read_tensors(const std::string& file) {
   const std::string all = read_all(file);
   if (all.size() < 8) return {};
   const std::string header = all.substr(8, header_bytes(all));
@@ -57,7 +57,7 @@ StoredTensors read_gpt_run(const std::string& file) {
   return tensors;
 }
 
-double gpt_run_number(const std::string& file, const std::string& key, double otherwise) {
+double metadata_number(const std::string& file, const std::string& key, double otherwise) {
   const std::string all = read_all(file);
   if (all.size() < 8) return otherwise;
   const std::string header = all.substr(8, header_bytes(all));

@@ -1,4 +1,4 @@
-// Checkpoints of a real training run, when they are on this machine: step00400 to step00500 and one gradient.
+// Checkpoints of real training runs, when they are on this machine: files below weights/ of the test data.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct StoredTensor {
 using StoredTensors = std::map<std::string, StoredTensor>;
 
 /// Empty when there is no such file.
-StoredTensors read_gpt_run(const std::string& file);
+StoredTensors read_tensors(const std::string& file);
 /// A number in the file's metadata; `otherwise` when it is not there.
-double gpt_run_number(const std::string& file, const std::string& key, double otherwise);
+double metadata_number(const std::string& file, const std::string& key, double otherwise);
 
 }  // namespace quern::testing
