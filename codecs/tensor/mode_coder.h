@@ -15,6 +15,8 @@ struct ChunkInputs {
   std::span<const std::uint8_t> base;
   std::span<const std::uint8_t> companion;
   ElementType companion_type = ElementType::f32;
+  std::span<const std::uint8_t> direction;
+  std::span<const std::uint8_t> base_direction;
 };
 
 struct ModeCoder {
@@ -36,6 +38,11 @@ extern const ModeCoder kConstantCoder;
 extern const ModeCoder kPlanesCoder;
 extern const ModeCoder kDeltaCoder;
 extern const ModeCoder kDerivedCoder;
+extern const ModeCoder kEbqCoder;
+extern const ModeCoder kUpdqCoder;
+extern const ModeCoder kLogqCoder;
+extern const ModeCoder kBlk8Coder;
+extern const ModeCoder kBlk4Coder;
 
 /// The coder of a mode, null when there is none.
 const ModeCoder* mode_coder(Mode mode);

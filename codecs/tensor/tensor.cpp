@@ -11,8 +11,9 @@
 namespace quern::codec::tensor {
 namespace {
 
-constexpr std::array<const ModeCoder*, kModes> kCoders = {&kRawCoder, &kConstantCoder, &kPlanesCoder, &kDeltaCoder,
-                                                          &kDerivedCoder};
+constexpr std::array<const ModeCoder*, kModes> kCoders = {&kRawCoder,     &kConstantCoder, &kPlanesCoder, &kDeltaCoder,
+                                                          &kDerivedCoder, nullptr,         &kEbqCoder,    &kUpdqCoder,
+                                                          &kLogqCoder,    &kBlk8Coder,     &kBlk4Coder};
 constexpr std::array<const char*, kModes> kNames = {"raw", "constant", "planes", "delta", "derived", "replay",
                                                     "ebq", "updq",     "logq",   "blk8",  "blk4"};
 
@@ -32,6 +33,10 @@ Status wrong_size(const char* message, std::uint64_t is, std::uint64_t wanted) {
 Status check_neighbours(const TensorDescription& description, const TensorInputs& inputs) {
   if (!inputs.base.empty() && inputs.base.size() != description.bytes())
     return wrong_size("tensor: the base has {0} bytes, not {1}", inputs.base.size(), description.bytes());
+  for (const auto direction : {inputs.direction, inputs.base_direction})
+    if (!direction.empty() && direction.size() != description.elems() * sizeof(float))
+      return wrong_size("tensor: a direction has {0} bytes, not {1}", direction.size(),
+                        description.elems() * sizeof(float));
   if (inputs.companion.empty()) return {};
   if (!is_known_element(static_cast<std::uint8_t>(inputs.companion_type)))
     return Status(StatusCode::invalid_argument, "tensor: {0} is no element type",
@@ -62,6 +67,8 @@ ChunkInputs cut(const TensorDescription& description, const TensorInputs& inputs
   chunk.base = piece(inputs.base, width);
   chunk.companion = piece(inputs.companion, element_bytes(inputs.companion_type));
   chunk.companion_type = inputs.companion_type;
+  chunk.direction = piece(inputs.direction, sizeof(float));
+  chunk.base_direction = piece(inputs.base_direction, sizeof(float));
   return chunk;
 }
 
@@ -161,6 +168,8 @@ Status decode_chunk(const TensorDescription& description, Mode mode, std::span<c
     return Status(StatusCode::invalid_argument, "tensor: decoding takes the base, which is missing");
   if (needs.companion && inputs.companion.empty())
     return Status(StatusCode::invalid_argument, "tensor: decoding takes the companion, which is missing");
+  if ((needs.direction && inputs.direction.empty()) || (needs.base_direction && inputs.base_direction.empty()))
+    return Status(StatusCode::invalid_argument, "tensor: decoding takes the optimizer's direction, which is missing");
   TensorInputs known = inputs;
   known.values = {};
   return mode_coder(mode)->decode(description, side, known, cut(description, known, index), bytes, out, scratch);

@@ -47,6 +47,10 @@ struct TensorInputs {
   std::span<const std::uint8_t> base;       ///< decoded values of it in an earlier checkpoint: same type and shape
   std::span<const std::uint8_t> companion;  ///< decoded values of another tensor of this checkpoint: same shape
   ElementType companion_type = ElementType::f32;
+  /// Where the optimizer is heading, in this checkpoint and in the base: binary32, same shape, made by
+  /// update_direction() (moments.h) from decoded moments. For ebq with a base, which codes less when it has them.
+  std::span<const std::uint8_t> direction = {};
+  std::span<const std::uint8_t> base_direction = {};
 };
 
 struct TensorRequest {
@@ -54,6 +58,8 @@ struct TensorRequest {
   std::optional<Mode> mode;
   /// Of modes that lose something, in the mode's own unit.
   double bound = 0;
+  /// ebq: the bound is in units of the standard deviation of the values.
+  bool bound_in_deviations = true;
   /// 1 to 19: zstd may pack planes where it is smaller. 0: never, and the bytes do not depend on a version of zstd.
   int zstd_level = 0;
 };
@@ -70,6 +76,8 @@ struct TensorPlan {
 struct TensorNeeds {
   bool base = false;
   bool companion = false;
+  bool direction = false;
+  bool base_direction = false;
 };
 
 /// Chooses the mode and makes the side. Fails with `unsupported` when the mode asked for cannot code these values

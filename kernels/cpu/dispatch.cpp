@@ -1,14 +1,18 @@
 // Which instruction set to use: asked of the processor, never assumed.
+#include "kernels/cpu/adam.h"
 #include "kernels/cpu/lorenzo.h"
 #include "kernels/cpu/planes.h"
 #include "kernels/cpu/stencil.h"
 
 namespace quern::kernels {
 
+const AdamKernels& adam_kernels_baseline();
 const LorenzoKernels& lorenzo_kernels_baseline();
 const PlaneKernels& plane_kernels_baseline();
 const StencilKernels& stencil_kernels_baseline();
 #if defined(QUERN_X86_64)
+const AdamKernels& adam_kernels_avx2();
+const AdamKernels& adam_kernels_avx512();
 const LorenzoKernels& lorenzo_kernels_avx2();
 const LorenzoKernels& lorenzo_kernels_avx512();
 const PlaneKernels& plane_kernels_avx2();
@@ -30,7 +34,8 @@ bool isa_available(IsaLevel level) {
   if (level == IsaLevel::baseline) return true;
 #if defined(QUERN_X86_64)
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                    __builtin_cpu_supports("bmi2");
   if (level == IsaLevel::avx2) return avx2;
   return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
@@ -44,6 +49,15 @@ IsaLevel best_isa() {
   if (isa_available(IsaLevel::avx512)) return IsaLevel::avx512;
   if (isa_available(IsaLevel::avx2)) return IsaLevel::avx2;
   return IsaLevel::baseline;
+}
+
+const AdamKernels& adam_kernels(IsaLevel level) {
+#if defined(QUERN_X86_64)
+  if (level == IsaLevel::avx512) return adam_kernels_avx512();
+  if (level == IsaLevel::avx2) return adam_kernels_avx2();
+#endif
+  (void)level;
+  return adam_kernels_baseline();
 }
 
 const LorenzoKernels& lorenzo_kernels(IsaLevel level) {

@@ -10,6 +10,11 @@ namespace quern {
 
 std::uint64_t checksum64(std::span<const std::uint8_t> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
+Checksum128 checksum128(std::span<const std::uint8_t> bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return {hash.low64, hash.high64};
+}
+
 std::uint64_t bound_checksum64(std::uint64_t first, std::uint64_t second, std::span<const std::uint8_t> bytes) {
   std::array<std::uint8_t, 16> prefix{};
   for (std::size_t i = 0; i < 8; ++i) {
