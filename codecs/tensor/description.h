@@ -1,0 +1,69 @@
+// What a tensor is to this codec: an element type of safetensors and a shape, cut into chunks of 1 MiB.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <quern/dtype.h>
+#include <quern/shape.h>
+
+namespace quern::codec::tensor {
+
+/// Element types of safetensors. The numbers are stored; they are those of quern::DType where it has the type.
+enum class ElementType : std::uint8_t {
+  f16 = 1,
+  bf16 = 2,
+  f32 = 3,
+  f64 = 4,
+  f8_e4m3 = 5,
+  f8_e5m2 = 6,
+  i8 = 8,
+  i16 = 9,
+  i32 = 10,
+  i64 = 11,
+  u8 = 16,
+  u16 = 17,
+  u32 = 18,
+  u64 = 19,
+  boolean = 24,
+};
+
+/// True when `raw` is the stored number of a type.
+constexpr bool is_known_element(std::uint8_t raw) {
+  return is_known_dtype(raw) || raw == 5 || raw == 6 || raw == static_cast<std::uint8_t>(ElementType::boolean);
+}
+
+/// Bytes of one element: 1, 2, 4 or 8; 0 for a number that is no type.
+constexpr std::size_t element_bytes(ElementType type) {
+  switch (type) {
+    case ElementType::f8_e4m3:
+    case ElementType::f8_e5m2:
+    case ElementType::boolean: return 1;
+    default: return is_known_dtype(static_cast<std::uint8_t>(type)) ? dtype_bytes(static_cast<DType>(type)) : 0;
+  }
+}
+
+constexpr bool is_float(ElementType type) { return static_cast<std::uint8_t>(type) <= 6; }
+
+/// Rank 0 (one element) to 8, slowest axis first; extents may be 0.
+using TensorShape = Shape;
+
+inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;  ///< raw bytes of a chunk, but the last of a tensor
+
+struct TensorDescription {
+  ElementType type = ElementType::u8;
+  TensorShape shape;
+
+  constexpr std::uint64_t elems() const { return shape.elems(); }
+  constexpr std::uint64_t bytes() const { return elems() * element_bytes(type); }
+  /// Chunks: elements in index order, each chunk filled before the next. 0 for a tensor without elements.
+  constexpr std::uint64_t chunks() const { return bytes() / kChunkBytes + (bytes() % kChunkBytes != 0 ? 1 : 0); }
+  /// Where a chunk's raw bytes begin in the tensor, and how many there are; index < chunks().
+  constexpr std::uint64_t chunk_begin(std::uint64_t index) const { return index * kChunkBytes; }
+  constexpr std::size_t chunk_bytes(std::uint64_t index) const {
+    return static_cast<std::size_t>(std::min<std::uint64_t>(kChunkBytes, bytes() - chunk_begin(index)));
+  }
+};
+
+}  // namespace quern::codec::tensor

@@ -1,0 +1,227 @@
+// Checks of what callers and streams say, choice of the mode, and whole tensors as tasks of one chunk each.
+#include "codecs/tensor/tensor.h"
+
+#include <array>
+#include <cstring>
+#include <mutex>
+
+#include "codecs/tensor/mode_coder.h"
+#include "libcompress/core/run_tasks.h"
+
+namespace quern::codec::tensor {
+namespace {
+
+constexpr std::array<const ModeCoder*, kModes> kCoders = {&kRawCoder, &kConstantCoder};
+constexpr std::array<const char*, kModes> kNames = {"raw", "constant", "planes", "delta", "derived", "replay",
+                                                    "ebq", "updq",     "logq",   "blk8",  "blk4"};
+
+Status check_description(const TensorDescription& description) {
+  if (!is_known_element(static_cast<std::uint8_t>(description.type)))
+    return Status(StatusCode::invalid_argument, "tensor: {0} is no element type",
+                  static_cast<std::int64_t>(description.type));
+  return {};
+}
+
+Status wrong_size(const char* message, std::uint64_t is, std::uint64_t wanted) {
+  return Status(StatusCode::invalid_argument, message, static_cast<std::int64_t>(is),
+                static_cast<std::int64_t>(wanted));
+}
+
+/// Base and companion: absent or of the tensor's extent.
+Status check_neighbours(const TensorDescription& description, const TensorInputs& inputs) {
+  if (!inputs.base.empty() && inputs.base.size() != description.bytes())
+    return wrong_size("tensor: the base has {0} bytes, not {1}", inputs.base.size(), description.bytes());
+  if (inputs.companion.empty()) return {};
+  if (!is_known_element(static_cast<std::uint8_t>(inputs.companion_type)))
+    return Status(StatusCode::invalid_argument, "tensor: {0} is no element type",
+                  static_cast<std::int64_t>(inputs.companion_type));
+  const std::uint64_t wanted = description.elems() * element_bytes(inputs.companion_type);
+  if (inputs.companion.size() != wanted)
+    return wrong_size("tensor: the companion has {0} bytes, not {1}", inputs.companion.size(), wanted);
+  return {};
+}
+
+Status check_values(const TensorDescription& description, const TensorInputs& inputs) {
+  if (inputs.values.size() != description.bytes())
+    return wrong_size("tensor: the values have {0} bytes, not {1}", inputs.values.size(), description.bytes());
+  return {};
+}
+
+ChunkInputs cut(const TensorDescription& description, const TensorInputs& inputs, std::uint64_t index) {
+  ChunkInputs chunk;
+  const std::size_t width = element_bytes(description.type);
+  chunk.index = index;
+  chunk.first_elem = description.chunk_begin(index) / width;
+  chunk.elems = description.chunk_bytes(index) / width;
+  const auto piece = [&](std::span<const std::uint8_t> whole, std::size_t bytes) {
+    if (whole.empty()) return whole;
+    return whole.subspan(static_cast<std::size_t>(chunk.first_elem) * bytes, chunk.elems * bytes);
+  };
+  chunk.values = piece(inputs.values, width);
+  chunk.base = piece(inputs.base, width);
+  chunk.companion = piece(inputs.companion, element_bytes(inputs.companion_type));
+  chunk.companion_type = inputs.companion_type;
+  return chunk;
+}
+
+Result<TensorPlan> plan_best(TensorPlan plan, const TensorInputs& inputs, TaskRunner& runner) {
+  for (const Mode mode : {Mode::constant, Mode::raw}) {
+    plan.mode = mode;
+    const Status status = mode_coder(mode)->plan(inputs, runner, plan);
+    if (status.ok()) break;
+    if (status.code() != StatusCode::unsupported) return status;
+  }
+  return plan;
+}
+
+}  // namespace
+
+const char* mode_name(Mode mode) {
+  const auto number = static_cast<std::size_t>(mode);
+  return number < kModes ? kNames[number] : "unknown";
+}
+
+const ModeCoder* mode_coder(Mode mode) {
+  const auto number = static_cast<std::size_t>(mode);
+  return number < kModes ? kCoders[number] : nullptr;
+}
+
+Result<TensorPlan> plan_tensor(const TensorDescription& description, const TensorRequest& request,
+                               const TensorInputs& inputs, TaskRunner& runner) {
+  QUERN_RETURN_IF_ERROR(check_description(description));
+  QUERN_RETURN_IF_ERROR(check_values(description, inputs));
+  QUERN_RETURN_IF_ERROR(check_neighbours(description, inputs));
+  TensorPlan plan{description, request, Mode::raw, {}};
+  if (!request.mode) return plan_best(std::move(plan), inputs, runner);
+  const ModeCoder* const coder = mode_coder(*request.mode);
+  if (coder == nullptr)
+    return Status(StatusCode::unsupported, "tensor: mode {0} is not available",
+                  static_cast<std::int64_t>(*request.mode));
+  plan.mode = *request.mode;
+  QUERN_RETURN_IF_ERROR(coder->plan(inputs, runner, plan));
+  return plan;
+}
+
+Result<TensorPlan> plan_tensor(const TensorDescription& description, const TensorRequest& request,
+                               const TensorInputs& inputs) {
+  SerialRunner serial;
+  return plan_tensor(description, request, inputs, serial);
+}
+
+std::size_t chunk_bound(const TensorDescription& description, std::uint64_t index) {
+  return index < description.chunks() ? description.chunk_bytes(index) + kChunkSlack : 0;
+}
+
+Result<std::size_t> encode_chunk(const TensorPlan& plan, const TensorInputs& inputs, std::uint64_t index,
+                                 std::span<std::uint8_t> out, AlignedBuffer& scratch) {
+  QUERN_RETURN_IF_ERROR(check_values(plan.description, inputs));
+  QUERN_RETURN_IF_ERROR(check_neighbours(plan.description, inputs));
+  if (index >= plan.description.chunks())
+    return Status(StatusCode::invalid_argument, "tensor: there is no chunk {0}", static_cast<std::int64_t>(index));
+  if (out.size() < chunk_bound(plan.description, index))
+    return Status(StatusCode::destination_too_small, "tensor: {0} bytes are too few for a chunk",
+                  static_cast<std::int64_t>(out.size()));
+  return mode_coder(plan.mode)->encode(plan, inputs, cut(plan.description, inputs, index), out, scratch);
+}
+
+Result<TensorNeeds> tensor_needs(const TensorDescription& description, Mode mode, std::span<const std::uint8_t> side) {
+  QUERN_RETURN_IF_ERROR(check_description(description));
+  const ModeCoder* const coder = mode_coder(mode);
+  if (coder == nullptr)
+    return Status(StatusCode::unsupported, "tensor: mode {0} is not available", static_cast<std::int64_t>(mode));
+  return coder->needs(description, side);
+}
+
+Status decode_chunk(const TensorDescription& description, Mode mode, std::span<const std::uint8_t> side,
+                    std::uint64_t index, std::span<const std::uint8_t> bytes, const TensorInputs& inputs,
+                    std::span<std::uint8_t> out, AlignedBuffer& scratch) {
+  QUERN_ASSIGN_OR_RETURN(const TensorNeeds needs, tensor_needs(description, mode, side));
+  QUERN_RETURN_IF_ERROR(check_neighbours(description, inputs));
+  if (index >= description.chunks())
+    return Status(StatusCode::invalid_argument, "tensor: there is no chunk {0}", static_cast<std::int64_t>(index));
+  if (out.size() != description.chunk_bytes(index))
+    return wrong_size("tensor: a chunk is decoded into {0} bytes, not {1}", out.size(), description.chunk_bytes(index));
+  if (needs.base && inputs.base.empty())
+    return Status(StatusCode::invalid_argument, "tensor: decoding takes the base, which is missing");
+  if (needs.companion && inputs.companion.empty())
+    return Status(StatusCode::invalid_argument, "tensor: decoding takes the companion, which is missing");
+  TensorInputs known = inputs;
+  known.values = {};
+  return mode_coder(mode)->decode(description, side, known, cut(description, known, index), bytes, out, scratch);
+}
+
+Result<EncodedTensor> encode_tensor(const TensorDescription& description, const TensorRequest& request,
+                                    const TensorInputs& inputs, TaskRunner& runner) {
+  QUERN_ASSIGN_OR_RETURN(TensorPlan plan, plan_tensor(description, request, inputs, runner));
+  const auto chunks = static_cast<std::size_t>(description.chunks());
+  constexpr std::size_t kRoom = kChunkBytes + kChunkSlack;
+  EncodedTensor encoded;
+  encoded.mode = plan.mode;
+  encoded.ends.resize(chunks);
+  QUERN_RETURN_IF_ERROR(encoded.bytes.resize(chunks * kRoom));
+  Vector<AlignedBuffer> spare;  // scratch that tasks hand on to each other
+  spare.reserve(runner.width());
+  std::mutex mutex;
+  QUERN_RETURN_IF_ERROR(run_tasks(runner, chunks, [&](std::size_t i) -> Status {
+    AlignedBuffer scratch;
+    {
+      const std::lock_guard lock(mutex);
+      if (!spare.empty()) {
+        scratch = std::move(spare.back());
+        spare.pop_back();
+      }
+    }
+    QUERN_ASSIGN_OR_RETURN(encoded.ends[i],
+                           encode_chunk(plan, inputs, i, {encoded.bytes.data() + i * kRoom, kRoom}, scratch));
+    const std::lock_guard lock(mutex);
+    spare.push_back(std::move(scratch));
+    return {};
+  }));
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < chunks; ++i) {
+    std::memmove(encoded.bytes.data() + end, encoded.bytes.data() + i * kRoom, encoded.ends[i]);
+    end += encoded.ends[i];
+    encoded.ends[i] = end;
+  }
+  QUERN_RETURN_IF_ERROR(encoded.bytes.resize(end));
+  encoded.side = std::move(plan.side);
+  return encoded;
+}
+
+Status decode_tensor(const TensorDescription& description, const EncodedTensor& encoded, const TensorInputs& inputs,
+                     std::span<std::uint8_t> out, TaskRunner& runner) {
+  QUERN_RETURN_IF_ERROR(check_description(description));
+  if (out.size() != description.bytes())
+    return wrong_size("tensor: {0} bytes are there for a tensor of {1}", out.size(), description.bytes());
+  const auto chunks = static_cast<std::size_t>(description.chunks());
+  std::uint64_t end = 0;
+  for (const std::uint64_t next : encoded.ends) {
+    if (next < end) return Status(StatusCode::corrupt, "tensor: chunks lie in the wrong order");
+    end = next;
+  }
+  if (encoded.ends.size() != chunks || end != encoded.bytes.size())
+    return Status(StatusCode::corrupt, "tensor: {0} chunks, not {1}, or bytes left over",
+                  static_cast<std::int64_t>(encoded.ends.size()), static_cast<std::int64_t>(chunks));
+  if (chunks == 0) return tensor_needs(description, encoded.mode, encoded.side).status();
+  Vector<AlignedBuffer> spare;
+  spare.reserve(runner.width());
+  std::mutex mutex;
+  return run_tasks(runner, chunks, [&](std::size_t i) -> Status {
+    AlignedBuffer scratch;
+    {
+      const std::lock_guard lock(mutex);
+      if (!spare.empty()) {
+        scratch = std::move(spare.back());
+        spare.pop_back();
+      }
+    }
+    const auto piece = out.subspan(static_cast<std::size_t>(description.chunk_begin(i)), description.chunk_bytes(i));
+    QUERN_RETURN_IF_ERROR(
+        decode_chunk(description, encoded.mode, encoded.side, i, encoded.chunk(i), inputs, piece, scratch));
+    const std::lock_guard lock(mutex);
+    spare.push_back(std::move(scratch));
+    return {};
+  });
+}
+
+}  // namespace quern::codec::tensor
