@@ -15,11 +15,11 @@ class TreeBuilder {
   TreeBuilder(const JsonLimits& limits, JsonValue& root) : limits_(limits), root_(root) {}
 
   // The events; their names are the parser's.
-  bool null() { return refuse("null is not allowed"); }
-  bool boolean(bool) { return refuse("true and false are not allowed"); }
-  bool number_integer(Json::number_integer_t) { return refuse("a number is negative"); }
+  bool null() { return other("null is not allowed"); }
+  bool boolean(bool) { return other("true and false are not allowed"); }
+  bool number_integer(Json::number_integer_t) { return other("a number is negative"); }
   bool number_float(Json::number_float_t, const std::string&) {
-    return refuse("a number is a fraction or does not fit in 64 bits");
+    return other("a number is a fraction or does not fit in 64 bits");
   }
   bool number_unsigned(Json::number_unsigned_t value) {
     JsonValue* const made = add(JsonValue::Kind::number);
@@ -59,6 +59,10 @@ class TreeBuilder {
   bool refuse(const char* problem) {
     if (problem_ == nullptr) problem_ = problem;
     return false;
+  }
+  bool other(const char* problem) {
+    if (!limits_.others) return refuse(problem);
+    return add(JsonValue::Kind::other) != nullptr;
   }
   JsonValue* add(JsonValue::Kind kind) {
     if (++values_ > limits_.values) {

@@ -1,5 +1,6 @@
 // JSON as stored files use it: objects, arrays, texts and whole numbers from 0 on, read strictly from bytes that may be
-// hostile. Fractions, negative numbers, true, false, null, keys given twice and deep nesting are refused.
+// hostile. Keys given twice and deep nesting are refused, and so are fractions, negative numbers, true, false and null
+// unless they are asked for, without their value.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace quern::checkpoint {
 
 /// A value and what it holds. Members of an object keep the order they were written in.
 struct JsonValue {
-  enum class Kind : std::uint8_t { number, text, array, object };
+  enum class Kind : std::uint8_t { number, text, array, object, other };
 
   Kind kind = Kind::number;
   std::uint64_t number = 0;
@@ -30,6 +31,7 @@ struct JsonValue {
 struct JsonLimits {
   std::size_t depth = 8;             ///< arrays and objects inside each other
   std::size_t values = std::size_t{1} << 24;  ///< all values together
+  bool others = false;                        ///< Kind::other is allowed
 };
 
 /// Reads one value and nothing behind it. Texts are UTF-8, checked; escapes are resolved. The sentence of a failure does
