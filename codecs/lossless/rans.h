@@ -1,5 +1,5 @@
-// Interleaved range-variant asymmetric numeral systems (rANS) over 8-bit symbols, integers only: table normalisation,
-// the stored form of a table, one encoding and one decoding step. 32-bit states, 16-bit words, 12-bit frequencies.
+// Interleaved range-variant asymmetric numeral systems (rANS) over 8-bit symbols, integers only: tables of a symbol's
+// range, one encoding and one decoding step. 32-bit states, 16-bit words, 12-bit frequencies.
 // J. Duda, "Asymmetric numeral systems", arXiv:1311.2540.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "codecs/lossless/bits.h"
+#include "kernels/core/frequency_table.h"
 
 namespace quern::codec::lossless {
 
@@ -17,17 +18,20 @@ inline constexpr std::uint32_t kFrequencySum = 1u << kFrequencyBits;
 inline constexpr std::uint32_t kStateFloor = 1u << 16;  ///< a state is never below this between symbols
 inline constexpr std::size_t kLanes = 8;                ///< interleaved states
 
-using Counts = std::array<std::uint32_t, 256>;
-using Frequencies = std::array<std::uint16_t, 256>;  ///< sum kFrequencySum
+using kernels::Counts;
+using kernels::entropy_cost;
+using kernels::Frequencies;
+using kernels::log2_fixed;
 
-/// Scales counts (at least one above zero, sum below 2^32) to a sum of kFrequencySum; every symbol that occurs gets at
-/// least 1. Largest remainders first, ties to the lower symbol: depends on the counts alone.
-void normalize(const Counts& counts, Frequencies& frequencies);
-
-/// Appends the stored form of a table.
-void write_table(const Frequencies& frequencies, BitWriter& writer);
-/// Reads a table; false when it is malformed or names a symbol above `last_symbol`.
-bool read_table(BitReader& reader, unsigned last_symbol, Frequencies& frequencies);
+inline void normalize(const Counts& counts, Frequencies& frequencies) {
+  kernels::normalize_counts<kFrequencyBits>(counts, frequencies);
+}
+inline void write_table(const Frequencies& frequencies, BitWriter& writer) {
+  kernels::write_frequencies(frequencies, writer);
+}
+inline bool read_table(BitReader& reader, unsigned last_symbol, Frequencies& frequencies) {
+  return kernels::read_frequencies<kFrequencyBits>(reader, last_symbol, frequencies);
+}
 
 /// What encoding a symbol needs: division by its frequency is a multiplication by a fixed reciprocal.
 struct EncodeEntry {
@@ -61,10 +65,5 @@ inline std::uint8_t decode_step(std::uint32_t& state, const DecodeTable& table) 
   state = ((entry >> 20) + 1) * (state >> kFrequencyBits) + (entry >> 8 & (kFrequencySum - 1));
   return static_cast<std::uint8_t>(entry);
 }
-
-/// log2(x) in units of 2^-12, rounded down to the table's precision; x >= 1.
-std::uint32_t log2_fixed(std::uint32_t x);
-/// Bits, in units of 2^-12, that an ideal coder with its own table needs for symbols with these counts.
-std::uint64_t entropy_cost(const Counts& counts);
 
 }  // namespace quern::codec::lossless

@@ -33,6 +33,9 @@ struct ModeCoder {
 
 extern const ModeCoder kRawCoder;
 extern const ModeCoder kConstantCoder;
+extern const ModeCoder kPlanesCoder;
+extern const ModeCoder kDeltaCoder;
+extern const ModeCoder kDerivedCoder;
 
 /// The coder of a mode, null when there is none.
 const ModeCoder* mode_coder(Mode mode);

@@ -5,13 +5,15 @@
 #include <cstring>
 #include <mutex>
 
+#include "codecs/tensor/best_lossless.h"
 #include "codecs/tensor/mode_coder.h"
 #include "libcompress/core/run_tasks.h"
 
 namespace quern::codec::tensor {
 namespace {
 
-constexpr std::array<const ModeCoder*, kModes> kCoders = {&kRawCoder, &kConstantCoder};
+constexpr std::array<const ModeCoder*, kModes> kCoders = {&kRawCoder, &kConstantCoder, &kPlanesCoder, &kDeltaCoder,
+                                                          &kDerivedCoder};
 constexpr std::array<const char*, kModes> kNames = {"raw", "constant", "planes", "delta", "derived", "replay",
                                                     "ebq", "updq",     "logq",   "blk8",  "blk4"};
 
@@ -64,16 +66,6 @@ ChunkInputs cut(const TensorDescription& description, const TensorInputs& inputs
   return chunk;
 }
 
-Result<TensorPlan> plan_best(TensorPlan plan, const TensorInputs& inputs, TaskRunner& runner) {
-  for (const Mode mode : {Mode::constant, Mode::raw}) {
-    plan.mode = mode;
-    const Status status = mode_coder(mode)->plan(inputs, runner, plan);
-    if (status.ok()) break;
-    if (status.code() != StatusCode::unsupported) return status;
-  }
-  return plan;
-}
-
 }  // namespace
 
 const char* mode_name(Mode mode) {
@@ -92,7 +84,10 @@ Result<TensorPlan> plan_tensor(const TensorDescription& description, const Tenso
   QUERN_RETURN_IF_ERROR(check_values(description, inputs));
   QUERN_RETURN_IF_ERROR(check_neighbours(description, inputs));
   TensorPlan plan{description, request, Mode::raw, {}};
-  if (!request.mode) return plan_best(std::move(plan), inputs, runner);
+  if (!request.mode) {
+    QUERN_RETURN_IF_ERROR(plan_best_lossless(inputs, runner, plan));
+    return plan;
+  }
   const ModeCoder* const coder = mode_coder(*request.mode);
   if (coder == nullptr)
     return Status(StatusCode::unsupported, "tensor: mode {0} is not available",

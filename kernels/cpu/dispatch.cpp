@@ -1,14 +1,18 @@
 // Which instruction set to use: asked of the processor, never assumed.
 #include "kernels/cpu/lorenzo.h"
+#include "kernels/cpu/planes.h"
 #include "kernels/cpu/stencil.h"
 
 namespace quern::kernels {
 
 const LorenzoKernels& lorenzo_kernels_baseline();
+const PlaneKernels& plane_kernels_baseline();
 const StencilKernels& stencil_kernels_baseline();
 #if defined(QUERN_X86_64)
 const LorenzoKernels& lorenzo_kernels_avx2();
 const LorenzoKernels& lorenzo_kernels_avx512();
+const PlaneKernels& plane_kernels_avx2();
+const PlaneKernels& plane_kernels_avx512();
 const StencilKernels& stencil_kernels_avx2();
 const StencilKernels& stencil_kernels_avx512();
 #endif
@@ -49,6 +53,15 @@ const LorenzoKernels& lorenzo_kernels(IsaLevel level) {
 #endif
   (void)level;
   return lorenzo_kernels_baseline();
+}
+
+const PlaneKernels& plane_kernels(IsaLevel level) {
+#if defined(QUERN_X86_64)
+  if (level == IsaLevel::avx512) return plane_kernels_avx512();
+  if (level == IsaLevel::avx2) return plane_kernels_avx2();
+#endif
+  (void)level;
+  return plane_kernels_baseline();
 }
 
 const StencilKernels& stencil_kernels(IsaLevel level) {
