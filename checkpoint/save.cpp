@@ -374,6 +374,15 @@ Result<SaveResult> SaveSession::finish_parts(Report& report) {
   return SaveResult{manifest_.name, false, 0, {}};
 }
 
+Result<SaveResult> SaveSession::measure(Report& report) {
+  QUERN_ASSIGN_OR_RETURN(SaveResult result, finish_parts(report));
+  QUERN_ASSIGN_OR_RETURN(const auto bytes, write_manifest(manifest_, report));
+  result.manifest_bytes = bytes.size();
+  result.manifest = manifest_;
+  abort();
+  return result;
+}
+
 Result<SaveResult> SaveSession::commit(Report& report) {
   FileSystem& files = store_.files();
   const String id = manifest_.name.id;

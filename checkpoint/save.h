@@ -78,6 +78,8 @@ class SaveSession {
   void add_file(ManifestFile file) { manifest_.files.push_back(std::move(file)); }
   /// Makes everything safe and, as the last writer of the group, visible. Fails when a tensor of the base is missing.
   Result<SaveResult> commit(Report& report);
+  /// What commit() would store, without storing it; the session is over then.
+  Result<SaveResult> measure(Report& report);
   void abort();
 
   const CheckpointName& name() const { return manifest_.name; }
