@@ -92,7 +92,7 @@ Result<Collected> collect(const Store& store, const CollectOptions& options, Rep
     const Status status = remove_tree(files, store.data_folder(name.id));
     if (!status.ok()) return fail_file(report, store.data_folder(name.id), "remove it", status);
   }
-  sweep(store, report);
+  sweep(store, true, report);
   return out;
 }
 

@@ -92,6 +92,12 @@ String sub_manifest_path(const Store& store, std::string_view id, std::uint32_t 
   return join({store.tmp_folder(id), "/", numbered_name("sub", writer)});
 }
 
+/// True when a writer has left its manifest for the last one of its group.
+bool somebody_waits(const Store& store, std::string_view id) {
+  const auto names = store.files().list(store.tmp_folder(id));
+  return names.ok() && std::any_of(names->begin(), names->end(), [](const String& name) { return name.starts_with("sub-"); });
+}
+
 /// Removes what one dead writer, or group of them, has in tmp/; the lock is held by the caller.
 void remove_leavings(const Store& store, std::string_view id, const Vector<String>& in_tmp) {
   FileSystem& files = store.files();
@@ -169,7 +175,7 @@ Status remove_tree(FileSystem& files, const String& folder) {
   return files.remove_folder(folder);
 }
 
-void sweep(const Store& store, Report& report) {
+void sweep(const Store& store, bool waiting_too, Report& report) {
   FileSystem& files = store.files();
   const auto in_tmp = files.list(store.tmp_root());
   if (!in_tmp.ok()) return;
@@ -180,7 +186,7 @@ void sweep(const Store& store, Report& report) {
   }
   for (const String& id : ids) {
     const auto lock = files.lock(store.tmp_lock(id), LockKind::exclusive, false);
-    if (!lock.ok()) continue;
+    if (!lock.ok() || (!waiting_too && somebody_waits(store, id))) continue;
     remove_leavings(store, id, *in_tmp);
     report.notes.push_back(join({"removed what an unfinished save had left: ", store.tmp_folder(id)}));
   }

@@ -96,7 +96,7 @@ Status SaveSession::start(Report& report) {
   auto lock = files.lock(store_.lock_path(), LockKind::shared, true);
   if (!lock.ok()) return fail_file(report, store_.lock_path(), "lock it", lock.status());
   store_lock_ = std::move(lock).value();
-  sweep(store_, report);
+  sweep(store_, false, report);
 
   manifest_.name.step = options_.step;
   manifest_.library = QUERN_VERSION;
