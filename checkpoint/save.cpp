@@ -402,8 +402,6 @@ Result<SaveResult> SaveSession::commit(Report& report) {
     }
     manifest_ = std::move(*joined);
   }
-  const Status synced = files.sync_folder(store_.tmp_folder(id));
-  if (!synced.ok()) return fail_file(report, store_.tmp_folder(id), "sync it", synced);
   QUERN_ASSIGN_OR_RETURN(result.manifest_bytes, publish(store_, manifest_, report));
   folder_made_ = false;
   (void)files.remove(store_.tmp_lock(id));

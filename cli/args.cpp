@@ -316,7 +316,8 @@ std::string what_is_missing(int argc, const char* const* argv, const CLI::App& p
     if (!works.empty()) return "a file or option is missing after checkpoint " + works.front()->get_name();
     return "a file or word is missing after " + verbs.front()->get_name();
   }
-  const std::string known = "compress, decompress, info, verify, compare, bench, h5, checkpoint, list, doctor or completion";
+  const std::string known =
+      "compress, decompress, info, verify, compare, bench, h5, checkpoint, list, doctor or completion";
   if (argc > 1) return fmt::format("{} is no verb; use {}", argv[1], known);
   return "say what to do: " + known;
 }

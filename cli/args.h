@@ -18,7 +18,20 @@
 
 namespace quern::cli {
 
-enum class Verb { print, compress, decompress, info, verify, compare, bench, h5, checkpoint, list_codecs, list_devices, doctor };
+enum class Verb {
+  print,
+  compress,
+  decompress,
+  info,
+  verify,
+  compare,
+  bench,
+  h5,
+  checkpoint,
+  list_codecs,
+  list_devices,
+  doctor
+};
 enum class H5Work { args, pack, unpack, check };
 
 /// How the arrays of the input files are described.

@@ -52,7 +52,9 @@ Exit tell_findings(const CheckpointArgs& args, const std::vector<ck::Finding>& f
                         {"problems", problems}});
     if (args.run.json || (args.run.quiet && finding.good)) continue;
     print_note(fmt::format("step {}: {}", finding.name.step,
-                           !finding.good ? "damaged" : finding.repaired ? "mended, whole again" : "whole"));
+                           !finding.good      ? "damaged"
+                           : finding.repaired ? "mended, whole again"
+                                              : "whole"));
     for (const String& problem : finding.problems) print_note("  " + text(problem));
   }
   if (args.run.json) print_json(Json{{"good", good}, {"checkpoints", list}});
@@ -64,7 +66,8 @@ std::vector<ck::CheckpointName> only_asked_for(const CheckpointArgs& args, const
   for (const auto& name : names)
     if (!args.step || name.step == *args.step) out.push_back(name);
   if (args.step && out.empty())
-    fail(Exit::usage, fmt::format("{}: the store has no checkpoint of step {}; see quern checkpoint ls", args.store, *args.step));
+    fail(Exit::usage,
+         fmt::format("{}: the store has no checkpoint of step {}; see quern checkpoint ls", args.store, *args.step));
   return out;
 }
 
@@ -91,12 +94,11 @@ Exit run_checkpoint_ls(const CheckpointArgs& args) {
       line["parity"] = manifest->parity.data == 0
                            ? Json(nullptr)
                            : Json(fmt::format("{}+{}", manifest->parity.data, manifest->parity.parity));
-      out += fmt::format("{:>12}  {:>6} tensors  {:>10} -> {:>10}  {:.3f}x{}{}\n", name.step, manifest->tensors.size(),
-                         size_text(raw), size_text(stored), ratio(raw, stored),
-                         manifest->base ? fmt::format("  base {}", manifest->base->step) : "",
-                         manifest->parity.data == 0
-                             ? ""
-                             : fmt::format("  parity {}+{}", manifest->parity.data, manifest->parity.parity));
+      out += fmt::format(
+          "{:>12}  {:>6} tensors  {:>10} -> {:>10}  {:.3f}x{}{}\n", name.step, manifest->tensors.size(), size_text(raw),
+          size_text(stored), ratio(raw, stored), manifest->base ? fmt::format("  base {}", manifest->base->step) : "",
+          manifest->parity.data == 0 ? ""
+                                     : fmt::format("  parity {}+{}", manifest->parity.data, manifest->parity.parity));
     } else {
       line["problem"] = text(own.problem);
       out += fmt::format("{:>12}  damaged: {}\n", name.step, text(own.problem));
@@ -116,9 +118,9 @@ Exit run_checkpoint_info(const CheckpointArgs& args) {
   const ck::Manifest manifest = work.chosen();
   work.print_notes();
   Json tensors = Json::array();
-  std::string out = fmt::format("step {}, id {}, written by quern {}{}\n", manifest.name.step, text(manifest.name.id),
-                                text(manifest.library),
-                                manifest.base ? fmt::format(", base {}", manifest.base->step) : "");
+  std::string out =
+      fmt::format("step {}, id {}, written by quern {}{}\n", manifest.name.step, text(manifest.name.id),
+                  text(manifest.library), manifest.base ? fmt::format(", base {}", manifest.base->step) : "");
   for (const auto& tensor : manifest.tensors) {
     const char* const mode = tensor.alias ? "alias" : codec::tensor::mode_name(tensor.mode);
     const std::uint64_t stored = tensor.alias ? 0 : tensor.stored_bytes;
@@ -185,7 +187,8 @@ Exit run_checkpoint_diff(const CheckpointArgs& args) {
     const auto& tensor = a.tensors[i];
     progress.update(i, a.tensors.size());
     std::size_t j = 0;
-    while (j < b.tensors.size() && (b.tensors[j].name != tensor.name || b.tensors[j].box.begin != tensor.box.begin)) ++j;
+    while (j < b.tensors.size() && (b.tensors[j].name != tensor.name || b.tensors[j].box.begin != tensor.box.begin))
+      ++j;
     if (j == b.tensors.size()) {
       add(tensor.name, "only in A", {});
       continue;

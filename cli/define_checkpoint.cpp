@@ -34,11 +34,14 @@ void add_threads(CLI::App& work, RawArgs& raw) {
 
 void define_save(CLI::App& verb, RawArgs& raw) {
   CLI::App& work = add_work(verb, raw, "save", "save safetensors files as one checkpoint");
-  work.add_option("FILE", raw.files, "safetensors files, or an index of them (*.index.json)")->required()->type_name("");
+  work.add_option("FILE", raw.files, "safetensors files, or an index of them (*.index.json)")
+      ->required()
+      ->type_name("");
   add_value(work, "--step", raw.step, "N", "the checkpoint's step");
   add_value(work, "--base", raw.base, "N", "step that tensors may be stored as differences to");
   add_value(work, "--preset", raw.preset, "NAME", "exact: every bit comes back [exact]");
-  add_value(work, "--parity", raw.parity, "K+M", "spread over K parts and add M parity files, any M of which may be lost");
+  add_value(work, "--parity", raw.parity, "K+M",
+            "spread over K parts and add M parity files, any M of which may be lost");
   add_repeatable(work, "--role", raw.roles, "GLOB=ROLE",
                  "role of tensors by name (param, exp_avg, exp_avg_sq, ...); repeatable [from the names]");
   add_value(work, "--zstd", raw.zstd_level, "LEVEL", "let zstd try too, 1 to 19; 0: never [0]");
@@ -57,8 +60,11 @@ void define_save(CLI::App& verb, RawArgs& raw) {
 void define_load(CLI::App& verb, RawArgs& raw) {
   CLI::App& work = add_work(verb, raw, "load", "bring a checkpoint's files back, byte for byte");
   add_value(work, "--step", raw.step, "N", "which checkpoint [the newest that is whole]");
-  work.add_option("-o,--output", raw.output, "file; folder for a checkpoint of several files")->type_name("OUT")->required();
-  add_repeatable(work, "--tensor", raw.tensors, "GLOB", "only tensors of such names, as a safetensors file; repeatable");
+  work.add_option("-o,--output", raw.output, "file; folder for a checkpoint of several files")
+      ->type_name("OUT")
+      ->required();
+  add_repeatable(work, "--tensor", raw.tensors, "GLOB",
+                 "only tensors of such names, as a safetensors file; repeatable");
   work.add_flag("-f,--force", raw.force, "replace existing files");
   add_threads(work, raw);
   work.footer(
@@ -106,7 +112,10 @@ void define_changing(CLI::App& verb, RawArgs& raw) {
   gc.footer("Example:\n  quern checkpoint gc --store run --keep 3\n");
 
   CLI::App& convert = add_work(verb, raw, "convert", "between one safetensors file and several with an index", false);
-  convert.add_option("FILE", raw.files, "a safetensors file, or an index (*.index.json)")->required()->expected(1)->type_name("");
+  convert.add_option("FILE", raw.files, "a safetensors file, or an index (*.index.json)")
+      ->required()
+      ->expected(1)
+      ->type_name("");
   convert.add_option("-o,--output", raw.output, "file; with --shard-size a folder")->type_name("OUT")->required();
   add_value(convert, "--shard-size", raw.shard_size, "SIZE", "most bytes of a file, such as 5G");
   convert.add_flag("-f,--force", raw.force, "replace existing files");
@@ -132,7 +141,8 @@ void read_save(const RawArgs& raw, CheckpointArgs& out) {
   if (out.preset != "exact" && out.preset != "moments" && out.preset != "balanced" && out.preset != "archive")
     fail(Exit::usage, fmt::format("--preset {}: unknown; use exact", out.preset));
   if (out.preset != "exact")
-    fail(Exit::usage, fmt::format("--preset {}: this quern stores checkpoints lossless only; use --preset exact", out.preset));
+    fail(Exit::usage,
+         fmt::format("--preset {}: this quern stores checkpoints lossless only; use --preset exact", out.preset));
   for (const std::string& text : raw.roles) {
     const std::size_t equal = text.rfind('=');
     if (equal == std::string::npos || equal == 0)
@@ -144,7 +154,8 @@ void read_save(const RawArgs& raw, CheckpointArgs& out) {
   if (raw.writer.empty() != raw.group.empty()) fail(Exit::usage, "--group and --writer: several writers need both");
   if (!raw.writer.empty()) {
     const std::size_t slash = raw.writer.find('/');
-    if (slash == std::string::npos) fail(Exit::usage, fmt::format("--writer {}: write it as I/N, such as 0/4", raw.writer));
+    if (slash == std::string::npos)
+      fail(Exit::usage, fmt::format("--writer {}: write it as I/N, such as 0/4", raw.writer));
     out.writer = static_cast<std::uint32_t>(parse_count(raw.writer.substr(0, slash), "--writer", 65535));
     out.writers = static_cast<std::uint32_t>(parse_count(raw.writer.substr(slash + 1), "--writer", 65536));
     if (out.writer >= out.writers) fail(Exit::usage, fmt::format("--writer {}: I must be below N", raw.writer));
@@ -166,15 +177,16 @@ void define_checkpoint(CLI::App& program, RawArgs& raw) {
 
 void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, CheckpointArgs& out) {
   static constexpr std::pair<const char*, CheckpointWork> kWorks[] = {
-      {"save", CheckpointWork::save},       {"load", CheckpointWork::load},     {"ls", CheckpointWork::ls},
-      {"info", CheckpointWork::info},       {"diff", CheckpointWork::diff},     {"verify", CheckpointWork::verify},
-      {"repair", CheckpointWork::repair},   {"compact", CheckpointWork::compact}, {"gc", CheckpointWork::gc},
+      {"save", CheckpointWork::save},      {"load", CheckpointWork::load},       {"ls", CheckpointWork::ls},
+      {"info", CheckpointWork::info},      {"diff", CheckpointWork::diff},       {"verify", CheckpointWork::verify},
+      {"repair", CheckpointWork::repair},  {"compact", CheckpointWork::compact}, {"gc", CheckpointWork::gc},
       {"convert", CheckpointWork::convert}};
   for (const auto& [name, work] : kWorks)
     if (verb.get_name() == name) out.work = work;
   out.inputs = raw.files;
   out.store = raw.store;
-  if (out.store.empty() && out.work != CheckpointWork::convert) fail(Exit::usage, "--store: the folder's name is empty");
+  if (out.store.empty() && out.work != CheckpointWork::convert)
+    fail(Exit::usage, "--store: the folder's name is empty");
   while (out.store.size() > 1 && out.store.back() == '/') out.store.pop_back();
   if (!raw.step.empty()) out.step = parse_count(raw.step, "--step", kMaxStep);
   if (!raw.base.empty()) out.base = parse_count(raw.base, "--base", kMaxStep);

@@ -39,9 +39,7 @@ bool is_folder(const std::string& path) {
 }  // namespace
 
 CheckpointWorkspace::CheckpointWorkspace(const CheckpointArgs& args)
-    : args_(args),
-      store_(ck::system_files(), String(args.store)),
-      runner_([&] {
+    : args_(args), store_(ck::system_files(), String(args.store)), runner_([&] {
         Execution execution;
         execution.threads = args.run.threads;
         return execution;
@@ -69,8 +67,7 @@ Status SafeFileSink::write(std::span<const std::uint8_t> bytes, ck::Report& repo
   while (!bytes.empty()) {
     const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0)
-      return ck::fail_file(report, path_, "write it", Status(StatusCode::io_error, "write failed", errno));
+    if (done < 0) return ck::fail_file(report, path_, "write it", Status(StatusCode::io_error, "write failed", errno));
     bytes = bytes.subspan(static_cast<std::size_t>(done));
   }
   return {};
@@ -121,7 +118,8 @@ Exit run_checkpoint_save(const CheckpointArgs& args) {
                     {"input_bytes", saved->input_bytes},
                     {"output_bytes", stored},
                     {"manifest_bytes", saved->save.manifest_bytes},
-                    {"parity_bytes", [&] {
+                    {"parity_bytes",
+                     [&] {
                        std::uint64_t sum = 0;
                        for (const auto& file : manifest.parity.files) sum += file.bytes;
                        return sum;
@@ -136,9 +134,9 @@ Exit run_checkpoint_save(const CheckpointArgs& args) {
   } else if (!args.run.quiet) {
     print_note(fmt::format("step {}: {} tensors, {} -> {} ({:.3f}x){}", *args.step, saved->tensors.size(),
                            size_text(saved->input_bytes), size_text(stored), ratio(saved->input_bytes, stored),
-                           args.dry_run               ? ", not saved"
+                           args.dry_run            ? ", not saved"
                            : saved->save.published ? ""
-                                                      : ", waiting for the other writers"));
+                                                   : ", waiting for the other writers"));
   }
   return Exit::ok;
 }

@@ -1,5 +1,5 @@
-// Every operation of a save, a compaction, a collection and a repair is made to fail in every way; whatever is left must
-// be the old state or the new one, bit for bit, and the store must go on working.
+// Every operation of a save, a compaction, a collection and a repair is made to fail in every way; whatever is left
+// must be the old state or the new one, bit for bit, and the store must go on working.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@ using checkpoint::Report;
 using checkpoint::SaveOptions;
 using checkpoint::Store;
 
-constexpr FaultKind kFaults[] = {FaultKind::kill,      FaultKind::torn_512,    FaultKind::torn_4096,
-                                 FaultKind::io_error,  FaultKind::disk_full,   FaultKind::short_write,
+constexpr FaultKind kFaults[] = {FaultKind::kill,          FaultKind::torn_512,  FaultKind::torn_4096,
+                                 FaultKind::io_error,      FaultKind::disk_full, FaultKind::short_write,
                                  FaultKind::io_error_after};
-constexpr Survival kSurvivals[] = {Survival::everything, Survival::durable, Survival::names, Survival::data,
+constexpr Survival kSurvivals[] = {Survival::everything, Survival::durable, Survival::names,  Survival::data,
                                    Survival::mixture,    Survival::mixture, Survival::mixture};
 
 SaveOptions options_for(std::uint64_t step) {
@@ -59,8 +59,9 @@ void check_after(const Scenario& scenario, SimulatedDisk disk, bool succeeded, O
     ASSERT_TRUE(status.ok()) << where << ", step " << step << ": " << status.text() << " " << report.problem;
   }
   for (const auto& name : *names) {
-    const bool expected = std::find(scenario.always.begin(), scenario.always.end(), name.step) != scenario.always.end() ||
-                          std::find(scenario.allowed.begin(), scenario.allowed.end(), name.step) != scenario.allowed.end();
+    const bool expected =
+        std::find(scenario.always.begin(), scenario.always.end(), name.step) != scenario.always.end() ||
+        std::find(scenario.allowed.begin(), scenario.allowed.end(), name.step) != scenario.allowed.end();
     ASSERT_TRUE(expected) << where << ": step " << name.step << " came from nowhere";
     const Status status = check_small(store, name.step, report);
     ASSERT_TRUE(status.ok()) << where << ", step " << name.step << ": " << status.text() << " " << report.problem;
@@ -129,7 +130,8 @@ Status save_step(SimulatedDisk& disk, const SaveOptions& options) {
 void prepare_one(SimulatedDisk& disk) { ASSERT_TRUE(save_step(disk, options_for(1)).ok()); }
 
 TEST(Crash, Save_FirstOfAStore_NothingOrWhole) {
-  Scenario scenario{[](SimulatedDisk&) {}, [](SimulatedDisk& disk) { return save_step(disk, options_for(1)); }, {}, {1}, 1};
+  Scenario scenario{
+      [](SimulatedDisk&) {}, [](SimulatedDisk& disk) { return save_step(disk, options_for(1)); }, {}, {1}, 1};
   EXPECT_GE(run_everywhere(scenario).points, kInstrumented ? 50U : 500U);
 }
 

@@ -242,9 +242,10 @@ SimulatedDisk SimulatedDisk::after(Survival survival, std::uint64_t seed) const 
       if (random() % 2 == 0) old.resize(std::max(old.size(), node.bytes.size()));
       for (std::size_t at = 0; at < std::min(old.size(), node.bytes.size()); at += sector)
         if (random() % 2 == 0)
-          std::copy(node.bytes.begin() + static_cast<std::ptrdiff_t>(at),
-                    node.bytes.begin() + static_cast<std::ptrdiff_t>(std::min({at + sector, node.bytes.size(), old.size()})),
-                    old.begin() + static_cast<std::ptrdiff_t>(at));
+          std::copy(
+              node.bytes.begin() + static_cast<std::ptrdiff_t>(at),
+              node.bytes.begin() + static_cast<std::ptrdiff_t>(std::min({at + sector, node.bytes.size(), old.size()})),
+              old.begin() + static_cast<std::ptrdiff_t>(at));
       node.bytes = old;
     }
     node.durable = node.bytes;

@@ -27,11 +27,11 @@ enum class FaultKind {
 
 /// What is there after a crash.
 enum class Survival {
-  everything,     ///< the process died, the machine did not
-  durable,        ///< what was synced and nothing else
-  names,          ///< all names, of files what was synced and zeros for the rest
-  data,           ///< names that were synced, all data
-  mixture,        ///< by chance: names of a folder or not, sectors of unsynced writes or not
+  everything,  ///< the process died, the machine did not
+  durable,     ///< what was synced and nothing else
+  names,       ///< all names, of files what was synced and zeros for the rest
+  data,        ///< names that were synced, all data
+  mixture,     ///< by chance: names of a folder or not, sectors of unsynced writes or not
 };
 
 class SimulatedDisk final : public checkpoint::FileSystem {

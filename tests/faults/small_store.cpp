@@ -7,13 +7,13 @@
 
 namespace quern::testing {
 
-using quern::AlignedBuffer;
 using checkpoint::ElementType;
 using checkpoint::Report;
 using checkpoint::SaveOptions;
 using checkpoint::SaveSession;
 using checkpoint::Store;
 using checkpoint::TensorSource;
+using quern::AlignedBuffer;
 
 namespace {
 
@@ -21,7 +21,8 @@ SmallTensor floats(const char* name, std::uint64_t step, float change, float sca
   SmallTensor out{name, {ElementType::f32, *Shape::try_make(std::vector<std::uint64_t>{9, 17})}, {}};
   std::vector<float> values(9 * 17);
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = scale * (std::sin(static_cast<float>(i) * 0.37F) + change * static_cast<float>(step) * static_cast<float>(i % 7));
+    values[i] = scale * (std::sin(static_cast<float>(i) * 0.37F) +
+                         change * static_cast<float>(step) * static_cast<float>(i % 7));
   out.values.resize(values.size() * 4);
   std::memcpy(out.values.data(), values.data(), out.values.size());
   return out;
@@ -92,8 +93,8 @@ Status check_small(const Store& store, std::uint64_t step, Report& report) {
     while (index < manifest.tensors.size() && std::string_view(manifest.tensors[index].name) != tensor.name) ++index;
     if (index == manifest.tensors.size()) return Status(StatusCode::internal, "a tensor is missing");
     QUERN_RETURN_IF_ERROR(restorer.tensor(manifest.name, index, values, report));
-    if (manifest.tensors[index].what.shape != tensor.what.shape || manifest.tensors[index].what.type != tensor.what.type ||
-        values.size() != tensor.values.size() ||
+    if (manifest.tensors[index].what.shape != tensor.what.shape ||
+        manifest.tensors[index].what.type != tensor.what.type || values.size() != tensor.values.size() ||
         (values.size() != 0 && std::memcmp(values.data(), tensor.values.data(), values.size()) != 0))
       return Status(StatusCode::internal, "a tensor came back wrong");
   }
