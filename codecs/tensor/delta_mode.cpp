@@ -33,7 +33,7 @@ Result<std::size_t> encode(const TensorPlan& plan, const TensorInputs&, const Ch
   QUERN_ASSIGN_OR_RETURN(const kernels::Reference rule, read_side(type, plan.side));
   const PlaneWords words = words_of_differences(type, chunk.elems, chunk.base.data());
   // Differences wait behind what the planes take.
-  const std::size_t planes = plane_scratch_bytes(words);
+  const std::size_t planes = encode_scratch_bytes(words);
   QUERN_RETURN_IF_ERROR(scratch.resize(planes + chunk.values.size()));
   std::uint8_t* const differences = scratch.data() + planes;
   kernels::plane_kernels(kernels::best_isa())
@@ -56,7 +56,7 @@ Status decode(const TensorDescription& description, std::span<const std::uint8_t
   QUERN_ASSIGN_OR_RETURN(const bool coded, begin_chunk(bytes, out));
   if (!coded) return {};
   const PlaneWords words = words_of_differences(description.type, chunk.elems, chunk.base.data());
-  QUERN_RETURN_IF_ERROR(scratch.resize(plane_scratch_bytes(words)));
+  QUERN_RETURN_IF_ERROR(scratch.resize(decode_scratch_bytes(words)));
   QUERN_RETURN_IF_ERROR(decode_planes(words, bytes.subspan(1), out.data(), scratch.span()));
   kernels::plane_kernels(kernels::best_isa()).add(out.data(), chunk.base.data(), chunk.elems, words.width, rule);
   return {};

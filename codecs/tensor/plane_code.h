@@ -28,14 +28,16 @@ struct PlaneWords {
 };
 
 /// Bytes of scratch that encoding and decoding take.
-std::size_t plane_scratch_bytes(const PlaneWords& words);
+std::size_t encode_scratch_bytes(const PlaneWords& words);
+std::size_t decode_scratch_bytes(const PlaneWords& words);
 
 /// Codes `words.count` words at `from` into the start of `out`; returns the bytes, 0 when they would be more than
-/// `out.size()`. `scratch` is 64-byte aligned, of plane_scratch_bytes().
+/// `out.size()`. `scratch` is 64-byte aligned, of encode_scratch_bytes().
 Result<std::size_t> encode_planes(const PlaneWords& words, const std::uint8_t* from, int zstd_level,
                                   std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
 
-/// Decodes all of `in` into `words.count` words at `to`. Hostile bytes fail with `corrupt`.
+/// Decodes all of `in` into `words.count` words at `to`. Hostile bytes fail with `corrupt`. `scratch` is 64-byte
+/// aligned, of decode_scratch_bytes().
 Status decode_planes(const PlaneWords& words, std::span<const std::uint8_t> in, std::uint8_t* to,
                      std::span<std::uint8_t> scratch);
 

@@ -97,10 +97,14 @@ Status decode_rans(std::span<const std::uint8_t> payload, const std::uint8_t* re
 
 }  // namespace
 
+std::size_t decode_scratch_bytes(const PlaneWords& words) {
+  return PlaneScratch::decoder_bytes(static_cast<std::size_t>(words.count), words.width);
+}
+
 Status decode_planes(const PlaneWords& words, std::span<const std::uint8_t> in, std::uint8_t* to,
                      std::span<std::uint8_t> scratch_memory) {
   const auto count = static_cast<std::size_t>(words.count);
-  const PlaneScratch scratch(scratch_memory, count, words.width);
+  const PlaneScratch scratch = PlaneScratch::for_decoder(scratch_memory, count, words.width);
   const kernels::PlaneKernels& kernels = best_kernels();
   ByteReader reader(in);
   PlaneKind kinds[kernels::kMostPlanes];

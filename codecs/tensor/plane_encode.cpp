@@ -1,5 +1,6 @@
 // Splits words into planes, chooses a kind for each and writes it.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -58,6 +59,23 @@ void make_encode_tables(const PlaneModel& model, kernels::LaneEncodeTable* table
   }
 }
 
+/// Looks for neighbouring symbols that are nearly all there are.
+void find_window(const PlaneModel& model, kernels::LaneEncodeJob& job) {
+  std::array<std::uint32_t, 257> below{};  // frequencies of lower symbols, in all tables
+  for (std::size_t symbol = 0; symbol < 256; ++symbol) {
+    below[symbol + 1] = below[symbol];
+    for (std::size_t c = 0; c < model.contexts; ++c) below[symbol + 1] += model.frequencies[c][symbol];
+  }
+  std::uint32_t most = 0;
+  for (std::size_t first = 0; first + kernels::kLaneWindow <= 256; ++first) {
+    const std::uint32_t inside = below[first + kernels::kLaneWindow] - below[first];
+    if (inside <= most) continue;
+    most = inside;
+    job.window = static_cast<std::uint8_t>(first);
+  }
+  job.windowed = most >= below[256] - below[256] / 512;
+}
+
 /// Appends the coded symbols to `out`; false when they do not fit.
 bool code_symbols(const std::uint8_t* symbols, std::size_t count, const PlaneEstimate& estimate,
                   const Reference8& reference, const PlaneScratch& scratch, ByteWriter& out) {
@@ -79,7 +97,9 @@ bool code_symbols(const std::uint8_t* symbols, std::size_t count, const PlaneEst
     ends[p] = room;
     std::fill(std::begin(sinks[p].states), std::end(sinks[p].states), kernels::kLaneFloor);
   }
-  kernels.encode({symbols, count, scratch.encode_tables, model.source, scratch.contexts, sinks});
+  kernels::LaneEncodeJob job{symbols, count, scratch.encode_tables, model.source, scratch.contexts, sinks};
+  find_window(model, job);
+  kernels.encode(job);
   for (std::size_t p = 0; p < parts; ++p) out.varint(static_cast<std::uint64_t>(ends[p] - sinks[p].words));
   for (std::size_t p = 0; p < parts; ++p)
     for (const std::uint32_t state : sinks[p].states) out.u32(state);
@@ -137,18 +157,18 @@ Result<CodedPlane> code_plane(const std::uint8_t* symbols, const PlaneWords& wor
 
 }  // namespace
 
-std::size_t plane_scratch_bytes(const PlaneWords& words) {
+std::size_t encode_scratch_bytes(const PlaneWords& words) {
   const auto count = static_cast<std::size_t>(words.count);
   // Payloads: of all planes twice, as zstd may follow another kind.
-  return PlaneScratch::bytes(count, words.width) + PlaneScratch::padded(2 * words.width * (count + 64));
+  return PlaneScratch::encoder_bytes(count, words.width) + PlaneScratch::padded(2 * words.width * (count + 64));
 }
 
 Result<std::size_t> encode_planes(const PlaneWords& words, const std::uint8_t* from, int zstd_level,
                                   std::span<std::uint8_t> out, std::span<std::uint8_t> scratch_memory) {
   const auto count = static_cast<std::size_t>(words.count);
-  const PlaneScratch scratch(scratch_memory, count, words.width);
+  const PlaneScratch scratch = PlaneScratch::for_encoder(scratch_memory, count, words.width);
   best_kernels().split(from, count, words.width, words.rotate, scratch.planes);
-  auto room = scratch_memory.subspan(PlaneScratch::bytes(count, words.width));
+  auto room = scratch_memory.subspan(PlaneScratch::encoder_bytes(count, words.width));
   ByteWriter writer(out);
   CodedPlane planes[kernels::kMostPlanes];
   for (unsigned k = words.width; k-- > 0;) {

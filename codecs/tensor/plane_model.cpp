@@ -93,6 +93,7 @@ void offer(PlaneEstimate& best, std::uint64_t& best_cost, LaneContext source, co
   best.source = source;
   best.thresholds = thresholds;
   best.contexts = contexts;
+  best.coded_bytes = this_cost >> 15;
 }
 
 }  // namespace
@@ -111,6 +112,7 @@ PlaneEstimate estimate_plane(const std::uint8_t* symbols, std::size_t count, con
       best.varying = static_cast<std::uint8_t>(best.varying | (symbol ^ sample.symbols[0][0]));
     }
   std::uint64_t best_cost = scaled_cost(counts.data(), 1, sampled, count);
+  best.coded_bytes = best_cost >> 15;
   // A table for each context must bring something: planes with one table are coded fastest.
   best_cost -= best_cost / 64;
 
@@ -128,10 +130,13 @@ PlaneEstimate estimate_plane(const std::uint8_t* symbols, std::size_t count, con
           scaled_cost(counts.data(), contexts, sampled, count));
   }
   if (reference.elements != nullptr) {
-    std::array<std::uint16_t, kSampleGroups * kRansLanes> known;
+    Counts of_known{};
     for (std::size_t s = 0; s < sample.groups; ++s)
-      std::copy(sample.known[s].begin(), sample.known[s].end(), known.data() + s * kRansLanes);
-    std::sort(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(sampled));
+      for (const std::uint8_t known : sample.known[s]) ++of_known[known];
+    std::array<std::uint16_t, kSampleGroups * kRansLanes> known;  // sorted
+    std::size_t at = 0;
+    for (unsigned value = 0; value < 256; ++value)
+      for (std::uint32_t k = 0; k < of_known[value]; ++k) known[at++] = static_cast<std::uint16_t>(value);
     thresholds = {};
     contexts = eighths(known.data(), sampled, thresholds);
     if (contexts > 1) {
@@ -143,7 +148,6 @@ PlaneEstimate estimate_plane(const std::uint8_t* symbols, std::size_t count, con
             scaled_cost(counts.data(), contexts, sampled, count));
     }
   }
-  best.coded_bytes = best_cost >> 15;
   return best;
 }
 
@@ -167,21 +171,38 @@ void count_symbols(const kernels::PlaneKernels& kernels, const std::uint8_t* sym
     for (std::size_t t = 0; t + 1 < model.contexts; ++t) thresholds[t] = static_cast<std::uint8_t>(model.thresholds[t]);
     kernels.classify(reference.elements, count, reference.width, reference.shift, thresholds.data(), model.contexts - 1,
                      contexts);
-    for (std::size_t i = 0; i < count; ++i) ++counts[contexts[i]][symbols[i]];
+    std::array<Counts, kMostLaneContexts> odd{};
+    std::size_t i = 0;
+    for (; i + 2 <= count; i += 2) {
+      ++counts[contexts[i]][symbols[i]];
+      ++odd[contexts[i + 1]][symbols[i + 1]];
+    }
+    if (i < count) ++counts[contexts[i]][symbols[i]];
+    for (std::size_t c = 0; c < model.contexts; ++c)
+      for (std::size_t s = 0; s < 256; ++s) counts[c][s] += odd[c][s];
     return;
   }
   const std::size_t whole = count / kRansLanes;
   const std::size_t part = kernels::lane_part_groups(count);
   const std::size_t parts = kernels::lane_parts(count);
   kernels.group_sums(symbols, whole, sums);
+  std::array<Counts, kMostLaneContexts> odd{};  // so that equal symbols in a row do not wait for each other
   for (std::size_t g = 0; g * kRansLanes < count; ++g) {
     // Parts know nothing of each other.
     const bool first = g == 0 || (part > 0 && g % part == 0 && g / part < parts);
     contexts[g] = static_cast<std::uint8_t>(context_of(model.thresholds, model.contexts, first ? 0 : sums[g - 1]));
-    Counts& of_group = counts[contexts[g]];
+    Counts& even_counts = counts[contexts[g]];
+    Counts& odd_counts = odd[contexts[g]];
     const std::size_t end = std::min(count, (g + 1) * kRansLanes);
-    for (std::size_t i = g * kRansLanes; i < end; ++i) ++of_group[symbols[i]];
+    std::size_t i = g * kRansLanes;
+    for (; i + 2 <= end; i += 2) {
+      ++even_counts[symbols[i]];
+      ++odd_counts[symbols[i + 1]];
+    }
+    if (i < end) ++even_counts[symbols[i]];
   }
+  for (std::size_t c = 0; c < model.contexts; ++c)
+    for (std::size_t s = 0; s < 256; ++s) counts[c][s] += odd[c][s];
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ Status plan_planes(const TensorInputs&, TaskRunner&, TensorPlan&) { return {}; }
 Result<std::size_t> encode(const TensorPlan& plan, const TensorInputs&, const ChunkInputs& chunk,
                            std::span<std::uint8_t> out, AlignedBuffer& scratch) {
   const PlaneWords words = words_of_elements(plan.description.type, chunk.elems);
-  QUERN_RETURN_IF_ERROR(scratch.resize(plane_scratch_bytes(words)));
+  QUERN_RETURN_IF_ERROR(scratch.resize(encode_scratch_bytes(words)));
   QUERN_ASSIGN_OR_RETURN(const std::size_t coded, encode_planes(words, chunk.values.data(), plan.request.zstd_level,
                                                                 out.subspan(1, chunk.values.size()), scratch.span()));
   return finish_chunk(chunk.values, coded, out.data());
@@ -26,7 +26,7 @@ Status decode(const TensorDescription& description, std::span<const std::uint8_t
   QUERN_ASSIGN_OR_RETURN(const bool coded, begin_chunk(bytes, out));
   if (!coded) return {};
   const PlaneWords words = words_of_elements(description.type, chunk.elems);
-  QUERN_RETURN_IF_ERROR(scratch.resize(plane_scratch_bytes(words)));
+  QUERN_RETURN_IF_ERROR(scratch.resize(decode_scratch_bytes(words)));
   return decode_planes(words, bytes.subspan(1), out.data(), scratch.span());
 }
 

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 
 #include "kernels/core/bit_packing.h"
+#include "kernels/core/bits.h"
 
 namespace quern::kernels {
 
@@ -38,7 +38,7 @@ inline constexpr std::array<std::uint16_t, 256> kLog2Table = make_log2_table();
 
 /// log2(x) in units of 2^-12, rounded down to the table's precision; x >= 1.
 constexpr std::uint32_t log2_fixed(std::uint32_t x) {
-  const auto exponent = static_cast<std::uint32_t>(std::bit_width(x)) - 1;
+  const std::uint32_t exponent = bit_length(x) - 1;
   const std::uint32_t mantissa = exponent >= 8 ? x >> (exponent - 8) : x << (8 - exponent);
   return (exponent << 12) + kLog2Table[mantissa & 255];
 }
@@ -97,7 +97,7 @@ inline void write_frequencies(const Frequencies& frequencies, BitWriter& writer)
   unsigned previous = 4;
   for (unsigned symbol = first; symbol < last; ++symbol) {
     const std::uint32_t frequency = frequencies[symbol];
-    const auto width = static_cast<unsigned>(std::bit_width(frequency));
+    const unsigned width = bit_length(frequency);
     const unsigned change = width >= previous ? 2 * (width - previous) : 2 * (previous - width) - 1;
     writer.put(std::uint64_t{1} << change, change + 1);
     if (width > 1) writer.put(frequency & ((1u << (width - 1)) - 1), width - 1);

@@ -18,12 +18,14 @@ inline constexpr std::size_t kMostLaneParts = 4;
 inline constexpr std::size_t kMostLaneContexts = 8;
 
 /// Symbols are cut into parts with 32 states each, that do not wait for each other.
-constexpr std::size_t lane_parts(std::size_t symbols) {
+[[gnu::always_inline]] constexpr std::size_t lane_parts(std::size_t symbols) {
   if (symbols < (std::size_t{1} << 15)) return 1;
   return symbols < (std::size_t{1} << 17) ? 2 : kMostLaneParts;
 }
 /// Whole groups of 32 symbols in each part; the last part has what is left over besides.
-constexpr std::size_t lane_part_groups(std::size_t symbols) { return symbols / kRansLanes / lane_parts(symbols); }
+[[gnu::always_inline]] constexpr std::size_t lane_part_groups(std::size_t symbols) {
+  return symbols / kRansLanes / lane_parts(symbols);
+}
 
 /// Which table a symbol has.
 enum class LaneContext : std::uint8_t {
@@ -38,7 +40,8 @@ struct LaneEncodeTable {
   std::uint32_t rest[256];  ///< frequency, 12 bits; shift of the quotient, 5 bits; what is added to the state, 12 bits
 };
 
-constexpr void set_lane_symbol(LaneEncodeTable& table, unsigned symbol, std::uint32_t frequency, std::uint32_t start) {
+[[gnu::always_inline]] constexpr void set_lane_symbol(LaneEncodeTable& table, unsigned symbol, std::uint32_t frequency,
+                                                      std::uint32_t start) {
   if (frequency < 2) {  // the product gives state - 1; the rest of the state is made up for in what is added
     table.reciprocal[symbol] = ~0u;
     table.rest[symbol] = 1 | (start + kLaneSum - 1) << 17;

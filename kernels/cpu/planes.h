@@ -11,6 +11,7 @@
 namespace quern::kernels {
 
 inline constexpr std::size_t kMostPlanes = 8;
+inline constexpr std::size_t kLaneWindow = 64;  ///< symbols whose tables fit into registers
 
 /// One part of a coded plane while it is written: words go downwards and take at most one for each symbol. 16 bytes
 /// below `words` may be written beyond those that count.
@@ -34,6 +35,10 @@ struct LaneEncodeJob {
   /// The table of each group of 32 (previous) or of each symbol (given).
   const std::uint8_t* contexts = nullptr;
   LaneSink* parts = nullptr;  ///< lane_parts(count) of them, states kLaneFloor
+  /// Where most symbols lie within kLaneWindow neighbours: the lowest of those, at most 256 - kLaneWindow. They are
+  /// coded faster; the bytes are the same.
+  bool windowed = false;
+  std::uint8_t window = 0;
 };
 
 struct LaneDecodeJob {
@@ -55,7 +60,9 @@ struct Reference {
 };
 
 /// Bytes that `bits` bits of each symbol take.
-constexpr std::size_t packed_bytes(std::size_t count, unsigned bits) { return (count * bits + 7) / 8; }
+[[gnu::always_inline]] constexpr std::size_t packed_bytes(std::size_t count, unsigned bits) {
+  return (count * bits + 7) / 8;
+}
 
 struct PlaneKernels {
   /// planes[k][i] = byte k, counted from the lowest, of element i, its bits first rotated left by one if `rotate`.

@@ -24,16 +24,34 @@ struct RansStep {
   [[gnu::always_inline]] static void load(const std::uint32_t* from, Lanes& v) { v = _mm512_loadu_si512(from); }
   [[gnu::always_inline]] static void store(std::uint32_t* to, const Lanes& v) { _mm512_storeu_si512(to, v); }
 
+  static constexpr bool kHasWindow = true;
+  [[gnu::always_inline]] static void look_up(const std::uint32_t* table, const Lanes& index, __mmask16 upper,
+                                             Lanes& found) {
+    const Lanes low = _mm512_permutex2var_epi32(_mm512_loadu_si512(table), index, _mm512_loadu_si512(table + 16));
+    const Lanes high = _mm512_permutex2var_epi32(_mm512_loadu_si512(table + 32), index, _mm512_loadu_si512(table + 48));
+    found = _mm512_mask_mov_epi32(low, upper, high);
+  }
+
   /// Puts symbols into states; `contexts`: null, or each lane's table.
+  template <bool Windowed>
   [[gnu::always_inline]] static void encode(Lanes& state, const std::uint8_t* symbols, const std::uint8_t* contexts,
-                                            const LaneEncodeTable* table, std::uint16_t*& words) {
+                                            const LaneEncodeTable* table, unsigned window, std::uint16_t*& words) {
     Lanes index = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(symbols)));
-    if (contexts != nullptr) {
-      const Lanes known = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(contexts)));
-      index = _mm512_add_epi32(index, _mm512_slli_epi32(known, 9));
+    Lanes reciprocal;
+    Lanes rest;
+    const Lanes within = _mm512_sub_epi32(index, _mm512_set1_epi32(static_cast<int>(window)));
+    if (Windowed && __builtin_expect(_mm512_cmpge_epu32_mask(within, _mm512_set1_epi32(kLaneWindow)) == 0, 1)) {
+      const __mmask16 upper = _mm512_test_epi32_mask(within, _mm512_set1_epi32(32));
+      look_up(table->reciprocal + window, within, upper, reciprocal);
+      look_up(table->rest + window, within, upper, rest);
+    } else {
+      if (contexts != nullptr) {
+        const Lanes known = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(contexts)));
+        index = _mm512_add_epi32(index, _mm512_slli_epi32(known, 9));
+      }
+      reciprocal = _mm512_i32gather_epi32(index, table->reciprocal, 4);
+      rest = _mm512_i32gather_epi32(index, table->rest, 4);
     }
-    const Lanes reciprocal = _mm512_i32gather_epi32(index, table->reciprocal, 4);
-    const Lanes rest = _mm512_i32gather_epi32(index, table->rest, 4);
     const Lanes frequency = _mm512_and_si512(rest, _mm512_set1_epi32(0xfff));
     const __mmask16 full = _mm512_cmpge_epu32_mask(state, _mm512_slli_epi32(frequency, 31 - kLaneSumBits));
     const auto count = static_cast<unsigned>(__builtin_popcount(full));
@@ -118,8 +136,11 @@ struct RansStep {
     v = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
   }
 
+  static constexpr bool kHasWindow = false;
+
+  template <bool>
   [[gnu::always_inline]] static void encode(Lanes& state, const std::uint8_t* symbols, const std::uint8_t* contexts,
-                                            const LaneEncodeTable* table, std::uint16_t*& words) {
+                                            const LaneEncodeTable* table, unsigned, std::uint16_t*& words) {
     Lanes index;
     load_bytes(symbols, index);
     if (contexts != nullptr) {
@@ -192,6 +213,13 @@ struct RansVectors {
 
   template <LaneContext Source, std::size_t Parts>
   static void encode(const LaneEncodeJob& job, std::size_t groups) {
+    if constexpr (Step::kHasWindow && Source != LaneContext::given) {
+      if (job.windowed) return encode_groups<Source, Parts, true>(job, groups);
+    }
+    encode_groups<Source, Parts, false>(job, groups);
+  }
+  template <LaneContext Source, std::size_t Parts, bool Windowed>
+  static void encode_groups(const LaneEncodeJob& job, std::size_t groups) {
     Lanes states[Parts][kVectors];
     std::uint16_t* words[Parts];
     for (std::size_t p = 0; p < Parts; ++p) {
@@ -210,7 +238,7 @@ struct RansVectors {
           const std::size_t first = at * kRansLanes + v * Step::kLanes;
           const std::uint8_t* contexts = nullptr;
           if constexpr (Source == LaneContext::given) contexts = job.contexts + first;
-          Step::encode(states[p][v], job.symbols + first, contexts, table, words[p]);
+          Step::template encode<Windowed>(states[p][v], job.symbols + first, contexts, table, job.window, words[p]);
         }
       }
     }

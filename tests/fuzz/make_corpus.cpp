@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "libcompress/pipeline/mask/mask.h"
+#include "tests/fuzz/tensor_input.h"
 
 namespace {
 
@@ -206,6 +207,45 @@ Status add_masks(Corpus& corpus) {
   return {};
 }
 
+/// Values near the base of fuzz_tensor, of two scales in turn, as values and as side and chunk.
+Status add_tensors(Corpus& corpus) {
+  namespace tensor = codec::tensor;
+  constexpr std::uint16_t kElems = 700;
+  for (std::uint8_t t = 0; t < std::size(fuzz::kTensorTypes); ++t)
+    for (std::uint8_t m = 0; m < 2; ++m)
+      for (std::uint8_t level = 0; level < 2; ++level) {
+        const std::uint64_t extents[] = {kElems};
+        tensor::TensorDescription description;
+        description.type = fuzz::kTensorTypes[t];
+        QUERN_ASSIGN_OR_RETURN(description.shape, tensor::TensorShape::make(extents));
+        const auto base = fuzz::tensor_base(description.bytes());
+        Bytes values(base.begin(), base.end());
+        for (std::size_t i = 0; i < values.size(); i += 4) {
+          values[i] = static_cast<std::uint8_t>(values[i] + i % 5);
+          if (i / 256 % 2 == 0) values[i] = 7;
+        }
+        tensor::TensorInputs inputs;
+        inputs.values = values;
+        inputs.base = base;
+        tensor::TensorRequest request;
+        request.mode = fuzz::kTensorModes[m];
+        request.zstd_level = level;
+        SerialRunner serial;
+        QUERN_ASSIGN_OR_RETURN(const auto coded, tensor::encode_tensor(description, request, inputs, serial));
+        Bytes seed{0, t, m, kElems & 0xff, kElems >> 8, level, static_cast<std::uint8_t>(coded.side.size())};
+        append(seed, coded.side.data(), coded.side.size());
+        append(seed, coded.bytes.data(), coded.bytes.size());
+        const std::string name =
+            std::to_string(t) + "_" + tensor::mode_name(*request.mode) + (level > 0 ? "_zstd" : "");
+        corpus.add("tensor", "chunk_" + name, seed);
+        if (level > 0) continue;
+        seed.assign({1, t, m, kElems & 0xff, kElems >> 8, 0});
+        append(seed, values.data(), 300);
+        corpus.add("tensor", "values_" + name, seed);
+      }
+  return {};
+}
+
 void append_word(Bytes& out, std::uint64_t word) {
   for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<std::uint8_t>(word >> shift));
 }
@@ -334,6 +374,7 @@ int main(int argc, char** argv) {
       if (const Status status = add_hdf5_filter(corpus, type, kind, type == 3); !status.ok())
         return complain("hdf5", status);
   if (const Status status = add_masks(corpus); !status.ok()) return complain("mask", status);
+  if (const Status status = add_tensors(corpus); !status.ok()) return complain("tensor", status);
   add_texts(corpus);
   add_readers(corpus);
   add_roundtrips(corpus);
