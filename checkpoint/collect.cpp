@@ -109,7 +109,7 @@ Result<SaveResult> compact(const Store& store, std::uint64_t step, const SaveOpt
   options.base.reset();
   options.search_equal = false;
   options.replace = true;
-  QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(store, options, runner, report));
+  QUERN_ASSIGN_OR_RETURN(auto session, SaveSession::begin(store, options, runner, report));
   Restorer restorer(store, runner);
   AlignedBuffer values, companion;
   for (std::size_t i = 0; i < old.tensors.size(); ++i) {
@@ -140,8 +140,18 @@ Result<SaveResult> compact(const Store& store, std::uint64_t step, const SaveOpt
   }
   for (const ManifestFile& file : old.files) session->add_file(file);
   QUERN_ASSIGN_OR_RETURN(SaveResult result, session->commit(report));
-  // The new form is safe; the old one goes manifest first.
+  session.reset();
+  // The new form is safe; the old one goes manifest first, unless a save that began meanwhile has come to need it.
   FileSystem& files = store.files();
+  const auto lock = files.lock(store.lock_path(), LockKind::exclusive, true);
+  if (!lock.ok()) return fail_file(report, store.lock_path(), "lock it", lock.status());
+  QUERN_ASSIGN_OR_RETURN(const auto now, read_entries(store, report));
+  for (const Entry& entry : now) {
+    if (std::find(entry.references.begin(), entry.references.end(), old.name) == entry.references.end()) continue;
+    report.notes.push_back(join({"the old form of step ", decimal(step), " stays: step ", decimal(entry.name.step),
+                                 " needs it by now"}));
+    return result;
+  }
   Status status = files.remove(store.manifest_path(old.name));
   if (status.ok()) status = files.sync_folder(store.manifests_root());
   if (status.ok()) status = remove_tree(files, store.data_folder(old.name.id));

@@ -105,15 +105,18 @@ Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<S
       QUERN_RETURN_IF_ERROR(sink.write(values.span(), report));
     } else {
       std::uint64_t covered = 0;
-      QUERN_RETURN_IF_ERROR(whole.resize(header.tensors[t].what.bytes()));
-      for (const std::size_t i : pieces[t]) {
-        QUERN_RETURN_IF_ERROR(restorer.tensor(manifest.name, i, values, report));
-        place_piece(manifest.tensors[i], values.span(), whole.span());
-        covered += values.size();
-      }
-      if (covered != whole.size())  // pieces do not overlap
+      for (const std::size_t i : pieces[t]) covered += manifest.tensors[i].what.bytes();
+      if (covered != header.tensors[t].what.bytes())  // pieces do not overlap
         return fail(report, StatusCode::corrupt,
                     join({"tensor '", first.name, "': the checkpoint does not have all of its pieces"}));
+      QUERN_RETURN_IF_ERROR(whole.resize(covered));
+      std::fill(whole.span().begin(), whole.span().end(), std::uint8_t{0});  // pieces of hostile manifests may overlap
+      for (const std::size_t i : pieces[t]) {
+        QUERN_RETURN_IF_ERROR(restorer.tensor(manifest.name, i, values, report));
+        if (manifest.tensors[i].whole != first.whole || manifest.tensors[i].what.type != first.what.type)
+          return fail(report, StatusCode::corrupt, join({"tensor '", first.name, "': its pieces are of different tensors"}));
+        place_piece(manifest.tensors[i], values.span(), whole.span());
+      }
       QUERN_RETURN_IF_ERROR(sink.write(whole.span(), report));
     }
     QUERN_RETURN_IF_ERROR(meter.add(header.tensors[t].what.bytes()));

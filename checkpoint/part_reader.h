@@ -10,7 +10,7 @@
 
 namespace quern::checkpoint {
 
-class PartReader {
+class PartReader : public Allocated {
  public:
   /// Reads header, index and trailer and compares them with what is known. Failures name the part.
   static Result<PartReader> open(FileSystem& files, String path, const PartIdentity& identity, const PartInfo& info,

@@ -42,7 +42,7 @@ Result<const PartReader*> Restorer::part(Opened& checkpoint, std::uint32_t numbe
     const String path = join({store_.data_folder(name.id), "/", numbered_name("part", number)});
     QUERN_ASSIGN_OR_RETURN(PartReader reader, PartReader::open(store_.files(), path, part_identity(name, number),
                                                                checkpoint.manifest.parts[number], report));
-    slot = std::make_unique<PartReader>(std::move(reader));
+    slot.reset(new PartReader(std::move(reader)));
   }
   return slot.get();
 }
@@ -74,6 +74,7 @@ Status Restorer::decode_chunks(const ManifestTensor& tensor, const PartReader& p
                                const codec::tensor::TensorInputs& inputs, const TensorHead& head,
                                std::span<const std::uint8_t> first_chunk, AlignedBuffer& out, Report& report) {
   std::mutex mutex;
+  std::size_t lowest = SIZE_MAX;  // the sentence is that of the chunk whose status is reported
   const TensorDescription& what = tensor.what;
   return run_tasks(runner_, static_cast<std::size_t>(what.chunks()), [&](std::size_t i) -> Status {
     Vector<std::uint8_t> body;
@@ -81,7 +82,8 @@ Status Restorer::decode_chunks(const ManifestTensor& tensor, const PartReader& p
     Report own;
     const auto explain = [&](const Status& status) {
       const std::lock_guard lock(mutex);
-      report.problem = own.problem.empty() ? String(status.text()) : own.problem;
+      if (i < lowest) report.problem = own.problem.empty() ? String(status.text()) : own.problem;
+      lowest = std::min(lowest, i);
       return status;
     };
     if (i != 0) {
@@ -108,6 +110,9 @@ Status Restorer::decode(const Place& place, AlignedBuffer& out, std::size_t dept
   if (depth > kMaxDependencies)
     return fail(report, StatusCode::corrupt, join({where, ": too many tensors must be decoded before it"}));
   QUERN_ASSIGN_OR_RETURN(const PartReader* const reader, part(*checkpoint, tensor.part, report));
+  // Also bounds what is allocated: a MiB of values has at least one record.
+  if (tensor.record >= reader->records().size() || tensor.records() > reader->records().size() - tensor.record)
+    return fail(report, StatusCode::corrupt, join({where, ": the part has fewer records than it needs"}));
   Vector<std::uint8_t> body;
   if (const Status read = reader->read(tensor.record, body, report); !read.ok()) return fail_at(report, where, read);
   std::span<const std::uint8_t> first(body);

@@ -63,7 +63,7 @@ struct SaveResult {
 
 /// One thread at a time. After a failure only abort() or the destructor make sense; they remove what was written, and
 /// earlier checkpoints are untouched whatever happens.
-class SaveSession {
+class SaveSession : public Allocated {
  public:
   static Result<std::unique_ptr<SaveSession>> begin(const Store& store, const SaveOptions& options, TaskRunner& runner,
                                                     Report& report);
