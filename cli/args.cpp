@@ -286,6 +286,9 @@ void read_verb(const RawArgs& raw, const CLI::App& verb, const CLI::App& program
   } else if (name == "h5") {
     out.verb = Verb::h5;
     read_h5(raw, verb, out.h5);
+  } else if (name == "checkpoint") {
+    out.verb = Verb::checkpoint;
+    read_checkpoint(raw, *verb.get_subcommands().front(), read_run(raw), out.checkpoint);
   } else {
     read_small_verbs(raw, name, program, out);
   }
@@ -310,8 +313,13 @@ std::string one_line(std::string message, const CLI::App& program) {
 /// CLI11 says only that something required is missing.
 std::string what_is_missing(int argc, const char* const* argv, const CLI::App& program) {
   const auto verbs = program.get_subcommands();
-  if (!verbs.empty()) return "a file or word is missing after " + verbs.front()->get_name();
-  const std::string known = "compress, decompress, info, verify, compare, bench, h5, list, doctor or completion";
+  if (!verbs.empty()) {
+    const auto works = verbs.front()->get_subcommands();
+    if (!works.empty()) return "a file or option is missing after checkpoint " + works.front()->get_name();
+    return "a file or word is missing after " + verbs.front()->get_name();
+  }
+  const std::string known =
+      "compress, decompress, info, verify, compare, bench, h5, checkpoint, list, doctor or completion";
   if (argc > 1) return fmt::format("{} is no verb; use {}", argv[1], known);
   return "say what to do: " + known;
 }
@@ -333,7 +341,12 @@ int parse_only(int argc, const char* const* argv, Command& out, std::string& mes
   } catch (const CLI::CallForHelp&) {
     const auto verbs = program->get_subcommands();
     out.verb = Verb::print;
-    out.text = verbs.empty() ? program->help() : verbs.front()->help("quern");
+    if (verbs.empty()) {
+      out.text = program->help();
+    } else {
+      const auto works = verbs.front()->get_subcommands();
+      out.text = works.empty() ? verbs.front()->help("quern") : works.front()->help("quern checkpoint");
+    }
     return 0;
   } catch (const CLI::CallForVersion& version) {
     out.verb = Verb::print;

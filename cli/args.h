@@ -13,11 +13,25 @@
 #include <quern/dtype.h>
 #include <quern/shape.h>
 
+#include "cli/checkpoint_args.h"
+#include "cli/run_args.h"
+
 namespace quern::cli {
 
-enum class DeviceKind { automatic, cpu, cuda };
-enum class ProgressMode { automatic, always, never };
-enum class Verb { print, compress, decompress, info, verify, compare, bench, h5, list_codecs, list_devices, doctor };
+enum class Verb {
+  print,
+  compress,
+  decompress,
+  info,
+  verify,
+  compare,
+  bench,
+  h5,
+  checkpoint,
+  list_codecs,
+  list_devices,
+  doctor
+};
 enum class H5Work { args, pack, unpack, check };
 
 /// How the arrays of the input files are described.
@@ -29,17 +43,6 @@ struct DataArgs {
   std::uint64_t skip_bytes = 0;
   bool big_endian = false;
   bool column_major = false;
-};
-
-struct RunArgs {
-  DeviceKind device = DeviceKind::cpu;
-  unsigned device_index = 0;
-  std::size_t threads = 1;              ///< 0: one a hardware thread
-  std::optional<std::uint64_t> memory;  ///< bytes
-  ProgressMode progress = ProgressMode::automatic;
-  bool quiet = false;
-  bool verbose = false;
-  bool json = false;
 };
 
 struct OutputArgs {
@@ -132,6 +135,7 @@ struct Command {
   CompareArgs compare;
   BenchArgs bench;
   H5Args h5;
+  CheckpointArgs checkpoint;
   bool json = false;  ///< list and doctor
 };
 

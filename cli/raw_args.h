@@ -8,6 +8,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/checkpoint_args.h"
+
 namespace quern::cli {
 
 /// Texts and flags shared by all verbs; a verb uses those it has an option for.
@@ -26,11 +28,19 @@ struct RawArgs {
   bool to_stdout = false, force = false, remove = false, quiet = false, verbose = false, json = false;
   bool append = false, verify = false, keep_going = false, check = false, headers_only = false;
   bool optional = false;
+  std::string store, step, base, preset, parity, zstd_level, group, writer, keep, shard_size;
+  std::vector<std::string> roles, tensors, steps;
+  bool dry_run = false, full = false;
   std::string what;  ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check
 };
 
 /// The program with its verbs as subcommands, writing into `raw`.
 std::unique_ptr<CLI::App> define_program(RawArgs& raw);
+
+/// The verb checkpoint with its works as subcommands.
+void define_checkpoint(CLI::App& program, RawArgs& raw);
+/// Reads one of them, the verb's chosen subcommand. Throws CliError.
+void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, CheckpointArgs& out);
 
 /// A completion script for "bash", "zsh" or "fish", made from the program's own definition.
 std::string completion_script(const CLI::App& program, const std::string& shell);

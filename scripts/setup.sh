@@ -28,6 +28,7 @@ packages=(
   libzstd-dev libxxhash-dev zlib1g-dev              # the library
   libcli11-dev libfmt-dev nlohmann-json3-dev        # the command
   libhdf5-dev libnetcdf-dev                         # .h5 and .nc files
+  libisal-dev                                       # parity of checkpoints
   python3                                           # scripts
 )
 if ((!minimal)); then

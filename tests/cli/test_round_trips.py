@@ -380,7 +380,13 @@ class RoundTrips(CliTest):
         here = os.path.dirname(os.path.abspath(__file__))
         with open(os.path.join(here, "..", "..", "docs", "man", "quern.1")) as f:
             manual = f.read().replace("\\-", "-")
-        for verb in ("compress", "decompress", "info", "verify", "compare", "bench", "h5", "list", "doctor", "completion"):
+        works = ("save", "load", "ls", "info", "diff", "verify", "repair", "compact", "gc", "convert")
+        verbs = ("compress", "decompress", "info", "verify", "compare", "bench", "h5", "list", "doctor", "completion")
+        for work in works:
+            text = self.ok("checkpoint", work, "--help").stdout.decode()
+            for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)):
+                self.assertTrue(option in manual or option in IN_HELP_ONLY, (work, option))
+        for verb in verbs:
             self.assertIn("quern " + verb, manual)
             text = self.ok(verb, "--help").stdout.decode()
             for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)):

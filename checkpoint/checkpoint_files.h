@@ -1,0 +1,54 @@
+// safetensors files into the store and out of it, byte for byte; and between one file and many.
+#pragma once
+
+#include <quern/execution.h>
+
+#include "checkpoint/roles.h"
+#include "checkpoint/save.h"
+
+namespace quern::checkpoint {
+
+/// What to save under which promise. Only lossless presets are there so far.
+enum class Preset { exact, moments, balanced, archive };
+std::optional<Preset> parse_preset(std::string_view name);
+
+struct FileSaveOptions {
+  SaveOptions save;
+  Preset preset = Preset::exact;
+  RoleRules roles;
+  bool dry_run = false;  ///< code everything, say what it would take, and leave no checkpoint
+  ProgressCallback progress;  ///< in bytes of tensors
+};
+
+struct TensorSummary {
+  String name;
+  String role;
+  SavedTensor saved;
+  std::uint64_t raw_bytes = 0;
+};
+
+struct FileSaveResult {
+  SaveResult save;
+  std::uint64_t input_bytes = 0;
+  Vector<TensorSummary> tensors;
+};
+
+/// Saves safetensors files, or the files that an index (*.index.json) names, as one checkpoint.
+Result<FileSaveResult> save_files(const Store& store, const Vector<String>& paths, const FileSaveOptions& options,
+                                  TaskRunner& runner, Report& report);
+
+/// Takes the bytes of one file, in order.
+class FileSink {
+ public:
+  virtual ~FileSink() = default;
+  virtual Status write(std::span<const std::uint8_t> bytes, Report& report) = 0;
+};
+
+/// Writes file number `file` of the checkpoint as it was saved.
+Status load_file(Restorer& restorer, const Manifest& manifest, std::size_t file, FileSink& sink,
+                 const ProgressCallback& progress, Report& report);
+/// Writes one safetensors file of all tensors that a glob names (all when there are none); pieces are joined.
+Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<String>& globs, FileSink& sink,
+                    const ProgressCallback& progress, Report& report);
+
+}  // namespace quern::checkpoint

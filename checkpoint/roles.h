@@ -1,0 +1,43 @@
+// What tensors are for, told from their names, and which of them belong together.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "checkpoint/element_names.h"
+#include "checkpoint/report.h"
+
+namespace quern::checkpoint {
+
+/// A tensor as far as its role is concerned.
+struct RoleSubject {
+  std::string_view name;
+  TensorDescription what;
+};
+
+struct Role {
+  String role;       ///< "param", "exp_avg", "exp_avg_sq", "momentum", "grad", "step" or empty
+  String parameter;  ///< the parameter it belongs to: the name without words for roles and containers
+};
+
+/// Words between '.' and '/' decide: exp_avg, exp_avg_sq, max_exp_avg_sq, momentum_buffer, grad, step, and param, master,
+/// fp32_param and their like. Without such a word a floating-point tensor is a param.
+Role role_of(const RoleSubject& subject);
+
+/// Glob and the role that it gives.
+using RoleRules = Vector<std::pair<String, String>>;
+
+struct AssignedRole {
+  String role;
+  std::optional<std::uint32_t> companion;
+};
+
+/// Roles of all tensors (the first rule whose glob matches, else role_of), and companions of the same parameter and
+/// shape: exp_avg_sq for exp_avg, the f32 param for a 16-bit copy of it.
+Vector<AssignedRole> assign_roles(const Vector<RoleSubject>& subjects, const RoleRules& rules);
+
+/// '*' any text, '?' any one byte; all else itself.
+bool glob_matches(std::string_view glob, std::string_view text);
+
+}  // namespace quern::checkpoint

@@ -1,0 +1,163 @@
+// From safetensors files to a checkpoint.
+#include <algorithm>
+
+#include "checkpoint/checkpoint_files.h"
+
+namespace quern::checkpoint {
+namespace {
+
+constexpr std::uint64_t kMaxIndexFile = 100'000'000;
+
+String base_name(std::string_view path) { return String(path.substr(path.find_last_of('/') + 1)); }
+String folder_of(std::string_view path) {
+  const std::size_t slash = path.find_last_of('/');
+  return String(slash == std::string_view::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1)));
+}
+
+/// The files of a save: an index stands for its shards.
+struct Inputs {
+  Vector<String> paths;
+  Vector<ManifestFile> indexes;
+};
+
+Status add_index(FileSystem& files, const String& path, Inputs& out, Report& report) {
+  const auto bytes = read_file(files, path, kMaxIndexFile);
+  if (!bytes.ok()) return fail_file(report, path, "read it", bytes.status());
+  ManifestFile file;
+  file.kind = ManifestFile::Kind::shard_index;
+  file.name = base_name(path);
+  file.text.assign(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  const auto index = parse_shard_index(file.text, report);
+  if (!index.ok()) return fail_at(report, path, index.status());
+  Vector<String> shards;
+  for (const auto& [tensor, shard] : index->files)
+    if (std::find(shards.begin(), shards.end(), shard) == shards.end()) shards.push_back(shard);
+  std::sort(shards.begin(), shards.end());
+  for (const String& shard : shards) out.paths.push_back(join({folder_of(path), "/", shard}));
+  out.indexes.push_back(std::move(file));
+  return {};
+}
+
+Result<Inputs> find_inputs(FileSystem& files, const Vector<String>& paths, Report& report) {
+  Inputs out;
+  for (const String& path : paths) {
+    if (path.ends_with(".json")) {
+      QUERN_RETURN_IF_ERROR(add_index(files, path, out, report));
+    } else {
+      out.paths.push_back(path);
+    }
+  }
+  Vector<String> names;
+  for (const String& path : out.paths) names.push_back(base_name(path));
+  for (const ManifestFile& index : out.indexes) names.push_back(index.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end())
+    return fail(report, StatusCode::invalid_argument,
+                join({*twice, ": two files of this name cannot be one checkpoint, for they come back into one folder"}));
+  return out;
+}
+
+/// One tensor of all files.
+struct Source {
+  std::size_t file = 0;
+  const StoredTensor* tensor = nullptr;
+};
+
+Status read_values(Vector<SafetensorsFile>& files, const Source& source, AlignedBuffer& out, Report& report) {
+  QUERN_RETURN_IF_ERROR(out.resize(source.tensor->what.bytes()));
+  return files[source.file].read(source.tensor->begin, out.span(), report);
+}
+
+ManifestFile describe(const SafetensorsFile& file) {
+  const SafetensorsHeader& header = file.header();
+  ManifestFile out;
+  out.name = base_name(file.path());
+  out.form = header.form;
+  out.tensors = static_cast<std::uint32_t>(header.tensors.size());
+  if (header.form == HeaderForm::verbatim) {
+    out.text = header.text;
+  } else {
+    out.padding = header.padding;
+    out.has_metadata = header.has_metadata;
+    out.metadata = header.metadata;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Preset> parse_preset(std::string_view name) {
+  constexpr std::pair<std::string_view, Preset> kPresets[] = {{"exact", Preset::exact},
+                                                              {"moments", Preset::moments},
+                                                              {"balanced", Preset::balanced},
+                                                              {"archive", Preset::archive}};
+  for (const auto& [known, preset] : kPresets)
+    if (name == known) return preset;
+  return std::nullopt;
+}
+
+Result<FileSaveResult> save_files(const Store& store, const Vector<String>& paths, const FileSaveOptions& options,
+                                  TaskRunner& runner, Report& report) {
+  if (options.preset != Preset::exact)
+    return fail(report, StatusCode::unsupported,
+                "this quern has lossless modes for checkpoints only: use the preset exact");
+  QUERN_ASSIGN_OR_RETURN(Inputs inputs, find_inputs(store.files(), paths, report));
+  FileSaveResult out;
+  Vector<SafetensorsFile> files;
+  for (const String& path : inputs.paths) {
+    QUERN_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::open(store.files(), path, report));
+    out.input_bytes += 8 + file.header().text.size() + file.header().data_bytes();
+    files.push_back(std::move(file));
+  }
+  Vector<Source> sources;
+  Vector<RoleSubject> subjects;
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    for (const StoredTensor& tensor : files[f].header().tensors) {
+      sources.push_back({f, &tensor});
+      subjects.push_back({tensor.name, tensor.what});
+    }
+  }
+  const auto roles = assign_roles(subjects, options.roles);
+  std::uint64_t total = 0, done = 0;
+  for (const RoleSubject& subject : subjects) total += subject.what.bytes();
+
+  QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(store, options.save, runner, report));
+  AlignedBuffer values, companion;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const SafetensorsFile& file = files[sources[i].file];
+    QUERN_RETURN_IF_ERROR(read_values(files, sources[i], values, report));
+    TensorSource source;
+    source.name = sources[i].tensor->name;
+    source.role = roles[i].role;
+    source.what = sources[i].tensor->what;
+    source.values = values.span();
+    source.companion = roles[i].companion;
+    if (source.companion) {
+      const Source& other = sources[*source.companion];
+      QUERN_RETURN_IF_ERROR(read_values(files, other, companion, report));
+      source.companion_values = companion.span();
+      source.companion_type = other.tensor->what.type;
+    }
+    const auto saved = session->add_tensor(source, report);
+    if (!saved.ok()) return fail_at(report, file.path(), saved.status());
+    out.tensors.push_back({String(source.name), String(source.role), *saved, source.what.bytes()});
+    done += source.what.bytes();
+    if (options.progress && !options.progress(done, total)) return Status(StatusCode::cancelled, "the caller cancelled");
+  }
+  for (const SafetensorsFile& file : files) session->add_file(describe(file));
+  for (ManifestFile& index : inputs.indexes) {
+    out.input_bytes += index.text.size();
+    session->add_file(std::move(index));
+  }
+  if (options.dry_run) {
+    QUERN_ASSIGN_OR_RETURN(out.save, session->measure(report));
+    return out;
+  }
+  auto committed = session->commit(report);
+  if (!committed.ok()) return committed.status();
+  out.save = std::move(committed).value();
+  return out;
+}
+
+}  // namespace quern::checkpoint

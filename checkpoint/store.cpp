@@ -1,0 +1,176 @@
+// Names in the store, and opening what is there.
+#include "checkpoint/store.h"
+
+#include <algorithm>
+
+#include "checkpoint/part_reader.h"
+
+namespace quern::checkpoint {
+namespace {
+
+constexpr std::size_t kStepDigits = 12;
+constexpr std::uint64_t kMaxManifestFile = kMaxManifestText + 4096;
+
+String padded(std::uint64_t number, std::size_t digits) {
+  String text = decimal(number);
+  return text.size() >= digits ? text : String(digits - text.size(), '0') + text;
+}
+
+Status make_one(FileSystem& files, std::string_view path, Report& report) {
+  const Status status = files.make_folder(path);
+  if (!status.ok() && !exists_already(status)) return fail_file(report, path, "make the folder", status);
+  return {};
+}
+
+}  // namespace
+
+String numbered_name(std::string_view kind, std::uint32_t number) { return join({kind, "-", padded(number, 4)}); }
+
+String manifest_file_name(const CheckpointName& name) { return join({padded(name.step, kStepDigits), "-", name.id}); }
+
+std::optional<CheckpointName> parse_manifest_file_name(std::string_view name) {
+  const std::size_t dash = name.find('-');
+  if (dash == std::string_view::npos || dash < kStepDigits || dash > 19) return std::nullopt;
+  CheckpointName out;
+  for (const char c : name.substr(0, dash)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    out.step = out.step * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  out.id = name.substr(dash + 1);
+  if (!is_plain_id(out.id) || manifest_file_name(out) != name) return std::nullopt;
+  return out;
+}
+
+PartIdentity part_identity(const CheckpointName& name, std::uint32_t number) { return {name.id, name.step, number}; }
+
+String Store::manifest_path(const CheckpointName& name) const {
+  return join({root_, "/manifests/", manifest_file_name(name)});
+}
+
+Status Store::make_folders(Report& report) const {
+  const auto there = files_->list(data_root());
+  if (there.ok() && files_->list(manifests_root()).ok() && files_->list(tmp_root()).ok()) return {};
+  QUERN_RETURN_IF_ERROR(make_one(*files_, root_, report));
+  for (const String& folder : {data_root(), manifests_root(), tmp_root()})
+    QUERN_RETURN_IF_ERROR(make_one(*files_, folder, report));
+  const Status synced = files_->sync_folder(root_);
+  if (!synced.ok()) return fail_file(report, root_, "sync it", synced);
+  const std::size_t slash = root_.find_last_of('/');
+  const String parent = slash == String::npos ? String(".") : slash == 0 ? String("/") : root_.substr(0, slash);
+  const Status parent_synced = files_->sync_folder(parent);
+  if (!parent_synced.ok()) return fail_file(report, parent, "sync it", parent_synced);
+  return {};
+}
+
+Status Store::check_is_store(Report& report) const {
+  const auto manifests = files_->list(manifests_root());
+  if (manifests.ok()) return {};
+  if (is_missing(manifests.status()))
+    return fail(report, StatusCode::io_error, join({root_, ": no checkpoint store is here (it has no folder manifests)"}));
+  return fail_file(report, manifests_root(), "read it", manifests.status());
+}
+
+Result<Vector<CheckpointName>> Store::list(Report& report) const {
+  QUERN_RETURN_IF_ERROR(check_is_store(report));
+  const auto names = files_->list(manifests_root());
+  if (!names.ok()) return fail_file(report, manifests_root(), "read it", names.status());
+  Vector<CheckpointName> out;
+  for (const String& name : *names) {
+    if (auto parsed = parse_manifest_file_name(name)) {
+      out.push_back(std::move(*parsed));
+    } else {
+      report.notes.push_back(join({manifests_root(), "/", name, ": not the name of a manifest, left alone"}));
+    }
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const CheckpointName& a, const CheckpointName& b) { return a.step < b.step; });
+  return out;
+}
+
+Result<Manifest> Store::read(const CheckpointName& name, Report& report) const {
+  const String path = manifest_path(name);
+  const auto bytes = read_file(*files_, path, kMaxManifestFile);
+  if (!bytes.ok()) {
+    if (is_missing(bytes.status()))
+      return fail(report, StatusCode::io_error,
+                  join({"checkpoint ", decimal(name.step), " (", name.id, ") is not in the store ", root_}));
+    return fail_file(report, path, "read it", bytes.status());
+  }
+  auto manifest = read_manifest(*bytes, report);
+  if (!manifest.ok()) return fail_at(report, path, manifest.status());
+  if (manifest->name != name) return fail(report, StatusCode::corrupt, join({path, ": is the manifest of another checkpoint"}));
+  return manifest;
+}
+
+Result<Manifest> Store::read_checked(const CheckpointName& name, Report& report) const {
+  QUERN_ASSIGN_OR_RETURN(Manifest manifest, read(name, report));
+  const String folder = data_folder(name.id);
+  for (std::uint32_t i = 0; i < manifest.parts.size(); ++i) {
+    const auto part = PartReader::open(*files_, join({folder, "/", numbered_name("part", i)}), part_identity(name, i),
+                                       manifest.parts[i], report);
+    if (!part.ok()) return part.status();
+  }
+  return manifest;
+}
+
+Status Store::check_references(const Manifest& manifest, Report& report) const {
+  // References may have references of their own: a list that grows while it is walked.
+  Vector<CheckpointName> wanted(manifest.references.begin(), manifest.references.end());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const CheckpointName name = wanted[i];
+    QUERN_ASSIGN_OR_RETURN(const Manifest found, read_checked(name, report));
+    for (const CheckpointName& next : found.references)
+      if (std::find(wanted.begin(), wanted.end(), next) == wanted.end()) wanted.push_back(next);
+  }
+  return {};
+}
+
+Result<Manifest> Store::newest(Report& report) const {
+  QUERN_ASSIGN_OR_RETURN(const auto names, list(report));
+  for (std::size_t i = names.size(); i-- > 0;) {
+    auto manifest = read_checked(names[i], report);
+    if (manifest.ok() && check_references(*manifest, report).ok()) {
+      report.problem.clear();
+      return manifest;
+    }
+    report.notes.push_back(join({"step ", decimal(names[i].step), " was passed over: ", report.problem}));
+  }
+  return fail(report, StatusCode::io_error,
+              join({root_, names.empty() ? ": the store has no checkpoint" : ": no checkpoint of the store is whole"}));
+}
+
+Result<Manifest> Store::at_step(std::uint64_t step, Report& report) const {
+  QUERN_ASSIGN_OR_RETURN(const auto names, list(report));
+  Status last;
+  for (const CheckpointName& name : names) {
+    if (name.step != step) continue;
+    auto manifest = read_checked(name, report);
+    if (manifest.ok()) return manifest;
+    last = manifest.status();
+  }
+  if (!last.ok()) return last;
+  return fail(report, StatusCode::invalid_argument,
+              join({root_, ": the store has no checkpoint of step ", decimal(step), "; see quern checkpoint ls"}));
+}
+
+Status publish_file(FileSystem& files, const String& temporary, const String& path, const String& folder,
+                    std::span<const std::uint8_t> bytes, Report& report) {
+  auto file = files.create(temporary);
+  if (!file.ok()) return fail_file(report, temporary, "create it", file.status());
+  Status status = write_fully(*file.value(), 0, bytes);
+  if (status.ok()) status = file.value()->sync();
+  if (!status.ok()) {
+    (void)files.remove(temporary);
+    return fail_file(report, temporary, "write it", status);
+  }
+  status = files.rename(temporary, path);
+  if (!status.ok()) {
+    (void)files.remove(temporary);
+    return fail_file(report, path, "put it in place", status);
+  }
+  status = files.sync_folder(folder);
+  if (!status.ok()) return fail_file(report, folder, "sync it", status);
+  return {};
+}
+
+}  // namespace quern::checkpoint

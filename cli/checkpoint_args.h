@@ -1,0 +1,41 @@
+// quern checkpoint: what the user asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/run_args.h"
+
+namespace quern::cli {
+
+enum class CheckpointWork { save, load, ls, info, diff, verify, repair, compact, gc, convert };
+
+struct CheckpointArgs {
+  CheckpointWork work = CheckpointWork::ls;
+  std::vector<std::string> inputs;
+  std::string store;
+  std::optional<std::uint64_t> step;
+  std::vector<std::uint64_t> steps;  ///< diff: the two; gc: those to remove
+  std::optional<std::uint64_t> base;
+  std::string preset = "exact";
+  std::uint32_t parity_data = 0;
+  std::uint32_t parity_files = 0;
+  std::vector<std::pair<std::string, std::string>> roles;  ///< glob, role
+  int zstd_level = 0;
+  std::string group;
+  std::uint32_t writer = 0;
+  std::uint32_t writers = 1;
+  bool dry_run = false;
+  bool full = false;
+  std::vector<std::string> tensors;
+  std::optional<std::size_t> keep;
+  std::optional<std::uint64_t> shard_bytes;
+  std::string output;
+  bool force = false;
+  RunArgs run;
+};
+
+}  // namespace quern::cli

@@ -1,0 +1,247 @@
+// quern checkpoint: which work, and the ways in and out of the store.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "checkpoint/convert.h"
+#include "cli/checkpoint_work.h"
+#include "cli/clock.h"
+#include "cli/file_report.h"
+#include "cli/progress.h"
+#include "cli/values.h"
+#include "cli/verbs.h"
+
+namespace quern::cli {
+namespace {
+
+namespace ck = quern::checkpoint;
+
+std::string text(const String& s) { return {s.data(), s.size()}; }
+double ratio(std::uint64_t raw, std::uint64_t stored) {
+  return stored == 0 ? 0 : static_cast<double>(raw) / static_cast<double>(stored);
+}
+
+void make_output_folder(const std::string& path) {
+  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) fail_errno(path, "make the folder");
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    fail(Exit::io, path + ": is no folder; several files need one");
+}
+
+bool is_folder(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+}  // namespace
+
+CheckpointWorkspace::CheckpointWorkspace(const CheckpointArgs& args)
+    : args_(args), store_(ck::system_files(), String(args.store)), runner_([&] {
+        Execution execution;
+        execution.threads = args.run.threads;
+        return execution;
+      }()) {}
+
+void CheckpointWorkspace::print_notes() {
+  if (!args_.run.quiet)
+    for (const String& note : report_.notes) print_note(text(note));
+  report_.notes.clear();
+}
+
+void CheckpointWorkspace::fail_with(const Status& status, Phase phase) {
+  print_notes();
+  if (report_.problem.empty()) fail_status(status, phase, args_.store);
+  fail(exit_for(status, phase), text(report_.problem));
+}
+
+ck::Manifest CheckpointWorkspace::chosen() {
+  if (args_.step) return check(store_.at_step(*args_.step, report_), Phase::decode);
+  return check(store_.newest(report_), Phase::decode);
+}
+
+Status SafeFileSink::write(std::span<const std::uint8_t> bytes, ck::Report& report) {
+  bytes_ += bytes.size();
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return ck::fail_file(report, path_, "write it", Status(StatusCode::io_error, "write failed", errno));
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+  return {};
+}
+
+Exit run_checkpoint_save(const CheckpointArgs& args) {
+  CheckpointWorkspace work(args);
+  ck::FileSaveOptions options;
+  options.save.step = *args.step;
+  options.save.base = args.base;
+  options.save.parity_data = args.parity_data;
+  options.save.parity_files = args.parity_files;
+  options.save.zstd_level = args.zstd_level;
+  options.save.group = args.group;
+  options.save.writer = args.writer;
+  options.save.writers = args.writers;
+  options.preset = ck::parse_preset(args.preset).value_or(ck::Preset::exact);
+  for (const auto& [glob, role] : args.roles) options.roles.emplace_back(String(glob), String(role));
+  options.dry_run = args.dry_run;
+  Vector<String> paths;
+  for (const std::string& path : args.inputs) paths.emplace_back(path);
+  const Stopwatch watch;
+  std::optional<ck::FileSaveResult> saved;
+  {
+    Progress progress("checkpoint save", args.run);
+    options.progress = progress.callback();
+    saved = work.check(ck::save_files(work.store(), paths, options, work.runner(), work.report()));
+  }
+  work.print_notes();
+  const double seconds = watch.seconds();
+  const ck::Manifest& manifest = saved->save.manifest;
+  const std::uint64_t stored = manifest.stored_bytes() + saved->save.manifest_bytes;
+  std::size_t aliases = 0, differences = 0;
+  for (const auto& tensor : saved->tensors) {
+    if (tensor.saved.alias) ++aliases;
+    if (!tensor.saved.alias && tensor.saved.mode == ck::Mode::delta) ++differences;
+    if (args.run.verbose)
+      print_note(fmt::format("{} {} {} B -> {}", text(tensor.name), text(tensor.role), tensor.raw_bytes,
+                             tensor.saved.alias ? std::string("stored already")
+                                                : fmt::format("{} B {}", tensor.saved.stored_bytes,
+                                                              codec::tensor::mode_name(tensor.saved.mode))));
+  }
+  if (args.run.json) {
+    print_json(Json{{"step", *args.step},
+                    {"id", text(manifest.name.id)},
+                    {"published", saved->save.published},
+                    {"dry_run", args.dry_run},
+                    {"input_bytes", saved->input_bytes},
+                    {"output_bytes", stored},
+                    {"manifest_bytes", saved->save.manifest_bytes},
+                    {"parity_bytes",
+                     [&] {
+                       std::uint64_t sum = 0;
+                       for (const auto& file : manifest.parity.files) sum += file.bytes;
+                       return sum;
+                     }()},
+                    {"ratio", ratio(saved->input_bytes, stored)},
+                    {"tensors", saved->tensors.size()},
+                    {"stored_already", aliases},
+                    {"differences", differences},
+                    {"seconds", seconds},
+                    {"threads", thread_count(args.run)},
+                    {"version", QUERN_VERSION}});
+  } else if (!args.run.quiet) {
+    print_note(fmt::format("step {}: {} tensors, {} -> {} ({:.3f}x){}", *args.step, saved->tensors.size(),
+                           size_text(saved->input_bytes), size_text(stored), ratio(saved->input_bytes, stored),
+                           args.dry_run            ? ", not saved"
+                           : saved->save.published ? ""
+                                                   : ", waiting for the other writers"));
+  }
+  return Exit::ok;
+}
+
+Exit run_checkpoint_load(const CheckpointArgs& args) {
+  CheckpointWorkspace work(args);
+  const ck::Manifest manifest = work.chosen();
+  work.print_notes();
+  ck::Restorer restorer(work.store(), work.runner());
+  const Stopwatch watch;
+  std::uint64_t bytes = 0;
+  Vector<String> globs;
+  for (const std::string& glob : args.tensors) globs.emplace_back(glob);
+  Progress progress("checkpoint load", args.run);
+  const ProgressCallback callback = progress.callback();
+  const auto write_one = [&](const std::string& path, auto&& body) {
+    SafeFileSink sink(path, args.force);
+    work.check(body(sink), Phase::decode);
+    sink.commit();
+    bytes += sink.bytes();
+  };
+  if (!globs.empty() || manifest.files.empty()) {
+    write_one(args.output, [&](ck::FileSink& sink) {
+      return ck::load_tensors(restorer, manifest, globs, sink, callback, work.report());
+    });
+  } else if (manifest.files.size() == 1 && !is_folder(args.output)) {
+    write_one(args.output,
+              [&](ck::FileSink& sink) { return ck::load_file(restorer, manifest, 0, sink, callback, work.report()); });
+  } else {
+    make_output_folder(args.output);
+    for (std::size_t i = 0; i < manifest.files.size(); ++i)
+      write_one(args.output + "/" + text(manifest.files[i].name), [&](ck::FileSink& sink) {
+        return ck::load_file(restorer, manifest, i, sink, callback, work.report());
+      });
+  }
+  if (args.run.json)
+    print_json(Json{{"step", manifest.name.step},
+                    {"id", text(manifest.name.id)},
+                    {"output", args.output},
+                    {"output_bytes", bytes},
+                    {"input_bytes", manifest.stored_bytes()},
+                    {"seconds", watch.seconds()},
+                    {"threads", thread_count(args.run)},
+                    {"version", QUERN_VERSION}});
+  return Exit::ok;
+}
+
+Exit run_checkpoint_convert(const CheckpointArgs& args) {
+  ck::Report report;
+  const auto check = [&](const Status& status) {
+    if (status.ok()) return;
+    if (report.problem.empty()) fail_status(status, Phase::decode, args.inputs.front());
+    fail(exit_for(status, Phase::decode), text(report.problem));
+  };
+  auto model = ck::ModelFiles::open(ck::system_files(), String(args.inputs.front()), report);
+  check(model.status());
+  std::uint64_t bytes = 0;
+  std::size_t files = 1;
+  if (!args.shard_bytes) {
+    SafeFileSink sink(args.output, args.force);
+    check(ck::write_model_file(*model, 0, model->tensors().size(), sink, report));
+    sink.commit();
+    bytes = sink.bytes();
+  } else {
+    make_output_folder(args.output);
+    const auto ends = ck::cut_shards(*model, *args.shard_bytes);
+    files = ends.size();
+    ck::ShardIndex index;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const std::size_t begin = i == 0 ? 0 : ends[i - 1];
+      const String name = ck::shard_name(i, ends.size());
+      SafeFileSink sink(args.output + "/" + text(name), args.force);
+      check(ck::write_model_file(*model, begin, ends[i], sink, report));
+      sink.commit();
+      bytes += sink.bytes();
+      for (std::size_t t = begin; t < ends[i]; ++t) index.files.emplace_back(model->tensors()[t].stored->name, name);
+    }
+    const String list = ck::make_shard_index(index, model->tensor_bytes());
+    SafeFileSink sink(args.output + "/model.safetensors.index.json", args.force);
+    check(sink.write({reinterpret_cast<const std::uint8_t*>(list.data()), list.size()}, report));
+    sink.commit();
+  }
+  if (args.run.json)
+    print_json(Json{{"input_bytes", model->input_bytes()},
+                    {"output_bytes", bytes},
+                    {"tensors", model->tensors().size()},
+                    {"files", files},
+                    {"version", QUERN_VERSION}});
+  return Exit::ok;
+}
+
+Exit run_checkpoint(const CheckpointArgs& args) {
+  switch (args.work) {
+    case CheckpointWork::save: return run_checkpoint_save(args);
+    case CheckpointWork::load: return run_checkpoint_load(args);
+    case CheckpointWork::ls: return run_checkpoint_ls(args);
+    case CheckpointWork::info: return run_checkpoint_info(args);
+    case CheckpointWork::diff: return run_checkpoint_diff(args);
+    case CheckpointWork::verify: return run_checkpoint_verify(args);
+    case CheckpointWork::repair: return run_checkpoint_repair(args);
+    case CheckpointWork::compact: return run_checkpoint_compact(args);
+    case CheckpointWork::gc: return run_checkpoint_gc(args);
+    case CheckpointWork::convert: return run_checkpoint_convert(args);
+  }
+  return Exit::usage;
+}
+
+}  // namespace quern::cli

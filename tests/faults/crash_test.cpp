@@ -1,0 +1,226 @@
+// Every operation of a save, a compaction, a collection and a repair is made to fail in every way; whatever is left
+// must be the old state or the new one, bit for bit, and the store must go on working.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+
+#include "checkpoint/erasure.h"
+#include "tests/faults/simulated_disk.h"
+#include "tests/faults/small_store.h"
+#include "tests/support/instrumented.h"
+
+namespace quern::testing {
+namespace {
+
+using checkpoint::Report;
+using checkpoint::SaveOptions;
+using checkpoint::Store;
+
+constexpr FaultKind kFaults[] = {FaultKind::kill,          FaultKind::torn_512,  FaultKind::torn_4096,
+                                 FaultKind::io_error,      FaultKind::disk_full, FaultKind::short_write,
+                                 FaultKind::io_error_after};
+constexpr Survival kSurvivals[] = {Survival::everything, Survival::durable, Survival::names,  Survival::data,
+                                   Survival::mixture,    Survival::mixture, Survival::mixture};
+
+SaveOptions options_for(std::uint64_t step) {
+  SaveOptions options;
+  options.step = step;
+  return options;
+}
+
+struct Scenario {
+  std::function<void(SimulatedDisk&)> prepare;
+  std::function<Status(SimulatedDisk&)> run;
+  std::vector<std::uint64_t> always;   ///< steps that must be whole whatever happens
+  std::vector<std::uint64_t> allowed;  ///< steps that may be there, and are whole then
+  std::uint64_t made = 0;              ///< step that must be there when run() says it succeeded; 0: none
+};
+
+struct Outcomes {
+  std::size_t points = 0, old_state = 0, new_state = 0;
+};
+
+void check_after(const Scenario& scenario, SimulatedDisk disk, bool succeeded, Outcomes& outcomes,
+                 const std::string& where) {
+  const Store store(disk, "store");
+  Report report;
+  const auto names = store.list(report);
+  if (!names.ok()) {
+    ASSERT_TRUE(scenario.always.empty() && !succeeded) << where << ": " << report.problem;
+    return;
+  }
+  const auto has = [&](std::uint64_t step) {
+    return std::any_of(names->begin(), names->end(), [&](const auto& name) { return name.step == step; });
+  };
+  for (const std::uint64_t step : scenario.always) {
+    const Status status = check_small(store, step, report);
+    ASSERT_TRUE(status.ok()) << where << ", step " << step << ": " << status.text() << " " << report.problem;
+  }
+  for (const auto& name : *names) {
+    const bool expected =
+        std::find(scenario.always.begin(), scenario.always.end(), name.step) != scenario.always.end() ||
+        std::find(scenario.allowed.begin(), scenario.allowed.end(), name.step) != scenario.allowed.end();
+    ASSERT_TRUE(expected) << where << ": step " << name.step << " came from nowhere";
+    const Status status = check_small(store, name.step, report);
+    ASSERT_TRUE(status.ok()) << where << ", step " << name.step << ": " << status.text() << " " << report.problem;
+  }
+  if (scenario.made != 0) {
+    ++(has(scenario.made) ? outcomes.new_state : outcomes.old_state);
+    if (succeeded) {
+      ASSERT_TRUE(has(scenario.made)) << where;
+    }
+  }
+  // Life goes on: the next save works, and nothing of the dead one stays.
+  const Status next = save_small(store, options_for(99), report);
+  ASSERT_TRUE(next.ok()) << where << ": " << report.problem;
+  const Status there = check_small(store, 99, report);
+  ASSERT_TRUE(there.ok()) << where << ": " << report.problem;
+  const auto collected = checkpoint::collect(store, {}, report);
+  ASSERT_TRUE(collected.ok()) << where << ": " << report.problem;
+  const auto left = disk.list("store/tmp");
+  ASSERT_TRUE(left.ok() && left->empty()) << where << ": " << (left->empty() ? "" : left->front());
+  const auto after = store.list(report);
+  const auto folders = disk.list("store/data");
+  ASSERT_EQ(after->size(), folders->size()) << where;
+}
+
+Outcomes run_everywhere(const Scenario& scenario) {
+  SimulatedDisk before;
+  scenario.prepare(before);
+  std::size_t operations = 0;
+  {
+    SimulatedDisk disk(before);
+    disk.fail_at(static_cast<std::size_t>(-1), FaultKind::none);
+    const Status status = scenario.run(disk);
+    EXPECT_TRUE(status.ok()) << status.text();
+    operations = disk.operations();
+  }
+  Outcomes outcomes;
+  const std::size_t stride = kInstrumented ? 5 : 1;
+  for (const FaultKind fault : kFaults) {
+    for (std::size_t k = 0; k < operations; k += stride) {
+      SimulatedDisk disk(before);
+      disk.fail_at(k, fault);
+      const bool succeeded = scenario.run(disk).ok();
+      if (!disk.fault_happened()) continue;
+      std::uint64_t seed = k * 31;
+      for (const Survival survival : kSurvivals) {
+        ++outcomes.points;
+        const std::string where = "fault " + std::to_string(static_cast<int>(fault)) + " at operation " +
+                                  std::to_string(k) + ", survival " + std::to_string(static_cast<int>(survival)) +
+                                  ", seed " + std::to_string(seed);
+        check_after(scenario, disk.after(survival, seed++), succeeded, outcomes, where);
+        if (::testing::Test::HasFatalFailure()) return outcomes;
+      }
+    }
+  }
+  std::cout << operations << " operations, " << outcomes.points << " points: old state " << outcomes.old_state
+            << ", new state " << outcomes.new_state << "\n";
+  return outcomes;
+}
+
+Status save_step(SimulatedDisk& disk, const SaveOptions& options) {
+  const Store store(disk, "store");
+  Report report;
+  return save_small(store, options, report);
+}
+
+void prepare_one(SimulatedDisk& disk) { ASSERT_TRUE(save_step(disk, options_for(1)).ok()); }
+
+TEST(Crash, Save_FirstOfAStore_NothingOrWhole) {
+  Scenario scenario{
+      [](SimulatedDisk&) {}, [](SimulatedDisk& disk) { return save_step(disk, options_for(1)); }, {}, {1}, 1};
+  EXPECT_GE(run_everywhere(scenario).points, kInstrumented ? 50U : 500U);
+}
+
+TEST(Crash, Save_WithBase_OldOrNew) {
+  Scenario scenario{prepare_one,
+                    [](SimulatedDisk& disk) {
+                      SaveOptions options = options_for(2);
+                      options.base = 1;
+                      return save_step(disk, options);
+                    },
+                    {1},
+                    {2},
+                    2};
+  const Outcomes outcomes = run_everywhere(scenario);
+  EXPECT_GE(outcomes.points, kInstrumented ? 50U : 500U);
+  EXPECT_GT(outcomes.old_state, 0U);
+  EXPECT_GT(outcomes.new_state, 0U);
+}
+
+TEST(Crash, Save_WithParity_OldOrNew) {
+  if (!checkpoint::has_erasure_coding()) GTEST_SKIP() << "built without ISA-L";
+  Scenario scenario{prepare_one,
+                    [](SimulatedDisk& disk) {
+                      SaveOptions options = options_for(2);
+                      options.parity_data = 2;
+                      options.parity_files = 1;
+                      return save_step(disk, options);
+                    },
+                    {1},
+                    {2},
+                    2};
+  EXPECT_GE(run_everywhere(scenario).points, kInstrumented ? 50U : 500U);
+}
+
+TEST(Crash, Save_TwoWriters_OldOrNew) {
+  Scenario scenario{prepare_one,
+                    [](SimulatedDisk& disk) {
+                      SaveOptions options = options_for(2);
+                      options.group = "group-of-2";
+                      options.writers = 2;
+                      QUERN_RETURN_IF_ERROR(save_step(disk, options));
+                      options.writer = 1;
+                      return save_step(disk, options);
+                    },
+                    {1},
+                    {2},
+                    2};
+  EXPECT_GE(run_everywhere(scenario).points, kInstrumented ? 50U : 500U);
+}
+
+TEST(Crash, Compact_OfADifference_AlwaysThere) {
+  Scenario scenario{[](SimulatedDisk& disk) {
+                      prepare_one(disk);
+                      SaveOptions options = options_for(2);
+                      options.base = 1;
+                      ASSERT_TRUE(save_step(disk, options).ok());
+                    },
+                    [](SimulatedDisk& disk) {
+                      const Store store(disk, "store");
+                      Report report;
+                      SerialRunner runner;
+                      return checkpoint::compact(store, 2, {}, runner, report).status();
+                    },
+                    {1, 2},
+                    {},
+                    2};
+  EXPECT_GE(run_everywhere(scenario).points, kInstrumented ? 50U : 500U);
+}
+
+TEST(Crash, Collect_KeepsWhatIsNeeded) {
+  Scenario scenario{[](SimulatedDisk& disk) {
+                      for (const std::uint64_t step : {1, 2, 3}) {
+                        SaveOptions options = options_for(step);
+                        options.search_equal = false;
+                        ASSERT_TRUE(save_step(disk, options).ok());
+                      }
+                    },
+                    [](SimulatedDisk& disk) {
+                      const Store store(disk, "store");
+                      Report report;
+                      checkpoint::CollectOptions options;
+                      options.keep = 1;
+                      return checkpoint::collect(store, options, report).status();
+                    },
+                    {3},
+                    {1, 2},
+                    0};
+  EXPECT_GE(run_everywhere(scenario).points, 20U);
+}
+
+}  // namespace
+}  // namespace quern::testing
