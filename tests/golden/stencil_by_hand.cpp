@@ -51,6 +51,7 @@ Bytes chunk_bytes(const StoredChunk& chunk) {
     bits.put_golomb(chunk.context_constant, 5);
   } else {
     bits.put(chunk.border, 1);
+    bits.put(chunk.tightening, 2);
     bits.put(chunk.masked, 1);
     if (chunk.masked != 0) bits.put(2, 50);  // low = 1
     if (chunk.masked != 0) bits.put(0, 50);  // high = 0

@@ -29,6 +29,7 @@ struct StoredChunk {
   unsigned lane_bits = 0;
   unsigned mean = 0;
   unsigned border = 0;
+  unsigned tightening = 0;
   unsigned masked = 0;
   std::optional<StoredWeights> weights;  ///< of the first class that there is: the first row's, or level 2's
   unsigned top_kind = 0;                 ///< of level 3's predictor, its only point

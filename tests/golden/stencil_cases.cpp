@@ -74,6 +74,11 @@ void add_layouts(std::vector<GoldenFile>& files) {
                       stencil(1.0 / 16384, "raster")));
   files.push_back(one("stencil_many_lanes_levels", "levels whose residuals fill several lanes",
                       waves(DType::f64, {33, 50}, 1), stencil(1.0 / 16384, "levels")));
+  for (const char* tightening : {"1", "2", "3"}) {
+    files.push_back(one("stencil_tightening_" + std::string(tightening), "coarse levels coded more tightly",
+                        waves(DType::f32, {9, 14, 19}, 0.02),
+                        with(BoundKind::abs, 0.2, "stencil", {{"layout", "levels"}, {"tightening", tightening}})));
+  }
   for (const char* layout : {"raster", "levels"}) {
     const std::string name = std::string("stencil_chunks_") + layout;
     files.push_back(

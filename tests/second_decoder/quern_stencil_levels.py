@@ -165,6 +165,8 @@ class Model:
         seen.add('stencil levels of %d axes' % axes.rank)
         self.linear = bits.take(1)
         seen.add('stencil linear border' if self.linear else 'stencil mirrored border')
+        self.tightening = bits.take(2)
+        seen.add('stencil tightening %d' % self.tightening)
         require(bits.take(1) == masked, 'masked')
         if masked:
             self.low, self.high = (unzigzag(bits.take(50)) for _ in range(2))
@@ -316,6 +318,7 @@ class Walk:
         taps += [(w, tuple(-s for s in offset)) for w, offset in groups[:len(predictor.pairs)] if w]
         weights, constant = m.context(self.level, cls, later)
         linear = self.axes.hierarchical if m.linear else []
+        quantum = max(1, (LEVEL_STEPS[m.tightening][min(self.level, 3)] << self.head.value_bits) // 16)
         for places in self.points(self.level, cls, plane):
             at = sum((q if self.axes.sequential and a == 0 else q << self.level) * self.strides[a]
                      for a, q in enumerate(places))
@@ -325,7 +328,7 @@ class Walk:
             else:
                 level = level_of(self.context_sum(weights, constant, places, p))
                 residual = lanes[index % len(lanes)].residual(m.distributions[level])
-                self.x[at] = p + (residual << self.head.value_bits)
+                self.x[at] = p + residual * quantum
                 self.magnitude[at] = min(abs(residual), MAGNITUDE_LIMIT)
             index += 1
         return index
