@@ -91,7 +91,11 @@ Bytes lane_of(std::span<const std::int32_t> residuals, unsigned tokens, unsigned
   std::uint16_t* const end = words.data() + words.size();
   std::uint16_t* at = end;
   std::uint32_t state = kernels::kRansFloor;
-  for (std::size_t i = residuals.size(); i-- > 0;) codec::stencil::put_residual(state, residuals[i], table.data(), at);
+  for (std::size_t i = residuals.size(); i-- > 0;) {
+    const std::int32_t code = residuals[i];
+    const unsigned token = kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code));
+    codec::stencil::put_symbol(state, code, token, table[token], at);
+  }
   *--at = static_cast<std::uint16_t>(state >> 16);
   *--at = static_cast<std::uint16_t>(state);
   Bytes out;
