@@ -20,7 +20,7 @@ String arrival_lock(const Store& store, std::string_view id);
 
 /// Removes what dead writers left: folders in tmp/ and data without a manifest, when nobody holds their lock. Writers of
 /// a group that have done their share and wait for the others hold no lock any more: what they left goes only with
-/// `waiting_too`. Best effort; what was removed becomes a note.
+/// `waiting_too`, and so does data that has a copy of its manifest. Best effort; what was removed becomes a note.
 void sweep(const Store& store, bool waiting_too, Report& report);
 
 /// Removes a folder of files, the folder too.

@@ -198,7 +198,11 @@ Result<Vector<CheckpointName>> names_to_repair(const Store& store, Report& repor
     Report own;
     if (!kept.ok()) continue;
     const auto manifest = read_manifest(*kept, own);
-    if (manifest.ok() && manifest->name.id == id) names.push_back(manifest->name);
+    // A step that was saved again has no need of data that never got its manifest.
+    const bool needed = manifest.ok() && manifest->name.id == id &&
+                        std::none_of(names.begin(), names.end(),
+                                     [&](const CheckpointName& name) { return name.step == manifest->name.step; });
+    if (needed) names.push_back(manifest->name);
   }
   return names;
 }

@@ -122,7 +122,9 @@ TEST(Manifest, HostileText_IsRefusedOrConsistent) {
         EXPECT_GE(tensor.base->checkpoint, 1U);
         EXPECT_LE(tensor.base->checkpoint, parsed->references.size());
       }
-      if (tensor.companion) EXPECT_LT(*tensor.companion, parsed->tensors.size());
+      if (tensor.companion) {
+        EXPECT_LT(*tensor.companion, parsed->tensors.size());
+      }
     }
   }
   EXPECT_GT(accepted, 0U);

@@ -102,7 +102,9 @@ TEST_P(Parity, Files_EveryPattern_IsMendedOrRefused) {
       ASSERT_FALSE(finding.good) << pattern;
       ++refused;
       for (const std::string& path : paths) {
-        if (!disk.exists(path)) ASSERT_TRUE(disk.create(path).ok());
+        if (!disk.exists(path)) {
+          ASSERT_TRUE(disk.create(path).ok());
+        }
         disk.bytes_of(path) = whole[path];
       }
     }
