@@ -4,6 +4,8 @@ from itertools import product
 from quern_bytes import Cursor, require
 from quern_stencil_symbols import MAGNITUDE_LIMIT, floor2, level_of, read_distributions, read_lanes, round2, unzigzag
 
+# For each tightening, sixteenths of a step at levels 0, 1, 2 and from 3 on.
+LEVEL_STEPS = ((16, 16, 16, 16), (16, 14, 13, 12), (16, 13, 10, 8), (16, 11, 7, 5))
 STORED, BEFORE = 6, 5  # kinds of predictors; 0 is the mean of cubics, 1 + a the cubic along axis a
 
 FEATURES = {'stencil levels of %d axes' % r for r in range(1, 5)}
@@ -11,6 +13,7 @@ FEATURES |= {'stencil predictor kind %d' % k for k in range(7)}
 FEATURES |= {'stencil feature %d' % f for f in range(1, 30) if f not in (7, 11, 13, 14, 15)}  # three axes and more
 FEATURES |= {'stencil planes', 'stencil linear border', 'stencil mirrored border', 'stencil predictor of the level above',
              'stencil weights of the level above', 'stencil contexts of other planes', 'stencil contexts of set 1',
+             'stencil tightening 0', 'stencil tightening 1', 'stencil tightening 2', 'stencil tightening 3',
              'stencil constant context', 'stencil several sections', 'stencil one section'}
 
 
