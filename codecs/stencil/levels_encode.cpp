@@ -9,6 +9,7 @@
 #include "codecs/stencil/levels_fit.h"
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_model.h"
+#include "codecs/stencil/levels_sections.h"
 #include "codecs/stencil/levels_view.h"
 #include "codecs/stencil/levels_walk.h"
 #include "codecs/stencil/residual_fit.h"
@@ -18,10 +19,6 @@
 namespace quern::codec::stencil {
 namespace {
 
-constexpr std::uint16_t kNoSymbol = 0xFFFF;     // of a special element
-constexpr std::size_t kLaneBlock = 1024;        // elements between two looks at the room that lanes have left
-constexpr std::size_t kWordsSpare = 4096;       // more than what a block may take in all lanes together
-constexpr std::uint64_t kLaneBytes = 1024;      // payload that makes another lane worth its state
 constexpr std::uint64_t kSectionBytes = 1024;   // of a level, that make a section of its own worth its lane
 constexpr std::size_t kLoopRounds = 2;          // of a level with a sequential axis
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
@@ -34,13 +31,11 @@ struct EncodeMemory {
         special(carver.take<std::uint8_t>(elems)),
         codes(carver.take<std::int32_t>(elems)),
         symbols(carver.take<std::uint16_t>(elems)),
-        entries(carver.take<kernels::RansEncodeEntry>(kLevels * kTokenPlaces)),
         predicted(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
         spread(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
         grid(carver, axes),
         predictor(carver, axes),
-        words_count(raw_bytes / 2 + kWordsSpare),
-        words(carver.take<std::uint16_t>(words_count)) {}
+        sections(carver, raw_bytes) {}
 
   std::size_t elems;
   Predictor* predictors;
@@ -48,13 +43,11 @@ struct EncodeMemory {
   std::uint8_t* special;
   std::int32_t* codes;
   std::uint16_t* symbols;  ///< context level * kTokenPlaces + token
-  kernels::RansEncodeEntry* entries;
-  double* predicted;  ///< of a row; before that, its originals
+  double* predicted;       ///< of a row; before that, its originals
   std::uint32_t* spread;
   LevelGrid grid;
   RowPredictor predictor;
-  std::size_t words_count;
-  std::uint16_t* words;
+  SectionWriter sections;
 };
 
 template <class Element>
@@ -123,7 +116,8 @@ class LevelsWriter {
     write_levels_model(model_, view_.axes, head);
     Writer writer(head);
     write_exceptions(writer);
-    make_entries();
+    memory_.sections.make_entries(model_.values);
+    const LevelResiduals residuals{&axes(), memory_.elems, first_, level_bits_, memory_.codes, memory_.symbols};
     // Fine levels that are large enough get sections of their own; those above them share the first.
     unsigned own = 0;
     while (own < top_ && level_bits_[own] / 8 >= kSectionBytes) ++own;
@@ -131,7 +125,7 @@ class LevelsWriter {
     Vector<std::uint8_t> payload;
     for (unsigned s = 0; s <= own; ++s) {
       const std::size_t before = payload.size();
-      if (!write_section(s == 0 ? top_ : own - s, own - s, payload, raw_bytes)) return 0;
+      if (!memory_.sections.write(residuals, s == 0 ? top_ : own - s, own - s, payload, raw_bytes)) return 0;
       if (s < own) writer.varint(payload.size() - before);
     }
     if (head.size() + payload.size() > raw_bytes) return 0;
@@ -456,121 +450,6 @@ class LevelsWriter {
       writer.unsigned_of(bits, sizeof(Bits));
       next = index + 1;
     }
-  }
-
-  void make_entries() {
-    const auto map = level_map(model_.values);
-    for (std::size_t l = 0; l < kLevels; ++l) {
-      const kernels::ResidualModel& level = model_.values.levels[l];
-      if (level.tokens == 0) continue;
-      kernels::TokenStarts starts;
-      kernels::fill_token_starts(level, starts);
-      for (unsigned t = 0; t < level.tokens; ++t)
-        memory_.entries[l * kTokenPlaces + t] =
-            kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
-    }
-    for (std::size_t l = 0; l < kLevels; ++l)
-      if (map[l] != l && map[l] < kLevels)
-        std::copy_n(memory_.entries + map[l] * kTokenPlaces, model_.values.levels[map[l]].tokens,
-                    memory_.entries + l * kTokenPlaces);
-  }
-
-  /// Appends the lanes of levels `first` down to `last`; false when there is no room.
-  bool write_section(unsigned first, unsigned last, Vector<std::uint8_t>& out, std::size_t most) {
-    std::uint64_t bits = 0;
-    for (unsigned level = last; level <= first; ++level) bits += level_bits_[level];
-    unsigned lane_bits = 0;
-    const std::size_t columns = (axes().points(axes().rank - 1, last) + 1) / 2;
-    while (lane_bits < kMaxLaneBits && (std::uint64_t{2} << lane_bits) * kLaneBytes <= bits / 8 &&
-           (std::size_t{2} << lane_bits) <= columns)
-      ++lane_bits;
-    std::size_t lanes = std::size_t{1} << lane_bits;
-    LaneWords words(memory_, lanes);
-    if (!write_lanes(first, last, lanes, words)) {
-      // Lanes of very different sizes: a single one has all the room.
-      if (lanes == 1) return false;
-      lanes = 1;
-      lane_bits = 0;
-      words = LaneWords(memory_, lanes);
-      if (!write_lanes(first, last, lanes, words)) return false;
-    }
-    Writer writer(out);
-    writer.u8(static_cast<std::uint8_t>(lane_bits));
-    for (std::size_t lane = 0; lane + 1 < lanes; ++lane) writer.varint(words.count(lane));
-    std::size_t total = 0;
-    for (std::size_t lane = 0; lane < lanes; ++lane) total += words.count(lane);
-    std::size_t to = out.size();
-    if (to + 2 * total > most) return false;
-    out.resize(to + 2 * total);
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      for (const std::uint16_t* word = words.at[lane]; word != words.end[lane]; ++word) {
-        out[to++] = static_cast<std::uint8_t>(*word);
-        out[to++] = static_cast<std::uint8_t>(*word >> 8);
-      }
-    }
-    return true;
-  }
-
-  /// Words of lanes, each written downwards in its part of the room, and their states.
-  struct LaneWords {
-    static constexpr std::size_t kMost = std::size_t{1} << kMaxLaneBits;
-    std::array<std::uint32_t, kMost> state;  // NOLINT: as many as there are lanes are set; so the next three
-    std::array<std::uint16_t*, kMost> begin;
-    std::array<std::uint16_t*, kMost> at;
-    std::array<std::uint16_t*, kMost> end;
-
-    LaneWords(const EncodeMemory& memory, std::size_t lanes) {
-      const std::size_t share = memory.words_count / lanes;
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
-        state[lane] = kernels::kRansFloor;
-        begin[lane] = memory.words + lane * share;
-        end[lane] = begin[lane] + share;
-        at[lane] = end[lane];
-      }
-    }
-    std::size_t count(std::size_t lane) const { return static_cast<std::size_t>(end[lane] - at[lane]); }
-    bool has_room(std::size_t lane, std::size_t elems) const {
-      return static_cast<std::size_t>(at[lane] - begin[lane]) >= elems * kResidualWords + 2;
-    }
-  };
-
-  /// Encodes levels from their last element to the first, each into its lane: neighbours are of different lanes, so
-  /// their long chains of arithmetic overlap. False when a lane has no room.
-  bool write_lanes(unsigned first, unsigned last, std::size_t lanes, LaneWords& words) const {
-    const std::size_t mask = lanes - 1;
-    for (unsigned level = last; level <= first; ++level) {
-      const CodedClasses classes(axes(), level);
-      std::size_t end = level == 0 ? memory_.elems : first_[level - 1];
-      for (std::size_t plane = axes().planes(); plane-- > 0;) {
-        for (std::size_t i = classes.count; i-- > 0;) {
-          std::size_t count = 1;  // of the class in this plane
-          for (std::size_t a = axes().sequential ? 1 : 0; a < axes().rank; ++a)
-            count *= axes().class_points(classes.list[i], level, a);
-          // Element x of the class is of lane (x modulo lanes), counted over all planes.
-          const std::size_t begin = end - count;
-          const std::size_t shift = plane * count - begin;
-          while (end > begin) {
-            const std::size_t here = std::min(kLaneBlock, end - begin);
-            for (std::size_t lane = 0; lane < lanes; ++lane)
-              if (!words.has_room(lane, here / lanes + 1)) return false;
-            for (const std::size_t until = end - here; end > until;) {
-              --end;
-              const std::uint16_t symbol = memory_.symbols[end];
-              if (symbol == kNoSymbol) continue;
-              const std::size_t lane = (end + shift) & mask;
-              put_symbol(words.state[lane], memory_.codes[end], symbol % kTokenPlaces, memory_.entries[symbol],
-                         words.at[lane]);
-            }
-          }
-        }
-      }
-    }
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      if (!words.has_room(lane, 0)) return false;
-      *--words.at[lane] = static_cast<std::uint16_t>(words.state[lane] >> 16);
-      *--words.at[lane] = static_cast<std::uint16_t>(words.state[lane]);
-    }
-    return true;
   }
 
   const ChunkSpec& spec_;

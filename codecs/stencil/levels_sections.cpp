@@ -1,0 +1,138 @@
+// Lanes of levels, and the tables they are coded by.
+#include "codecs/stencil/levels_sections.h"
+
+#include <algorithm>
+
+#include "libcompress/format/writer.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+constexpr std::size_t kLaneBlock = 1024;    // elements between two looks at the room that lanes have left
+constexpr std::size_t kWordsSpare = 4096;   // more than what a block may take in all lanes together
+constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane worth its state
+
+}  // namespace
+
+SectionWriter::SectionWriter(Carver& carver, std::size_t raw_bytes)
+    : entries_(carver.take<kernels::RansEncodeEntry>(kLevels * kTokenPlaces)),
+      words_count_(raw_bytes / 2 + kWordsSpare),
+      words_(carver.take<std::uint16_t>(words_count_)) {}
+
+void SectionWriter::make_entries(const ChunkModel& model) {
+  const auto map = level_map(model);
+  for (std::size_t l = 0; l < kLevels; ++l) {
+    const kernels::ResidualModel& level = model.levels[l];
+    if (level.tokens == 0) continue;
+    kernels::TokenStarts starts;
+    kernels::fill_token_starts(level, starts);
+    for (unsigned t = 0; t < level.tokens; ++t)
+      entries_[l * kTokenPlaces + t] = kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
+  }
+  for (std::size_t l = 0; l < kLevels; ++l)
+    if (map[l] != l && map[l] < kLevels)
+      std::copy_n(entries_ + map[l] * kTokenPlaces, model.levels[map[l]].tokens, entries_ + l * kTokenPlaces);
+}
+
+/// Words of lanes, each written downwards in its part of the room, and their states.
+struct SectionWriter::LaneWords {
+  static constexpr std::size_t kMost = std::size_t{1} << kMaxLaneBits;
+  std::array<std::uint32_t, kMost> state;  // NOLINT: as many as there are lanes are set; so the next three
+  std::array<std::uint16_t*, kMost> begin;
+  std::array<std::uint16_t*, kMost> at;
+  std::array<std::uint16_t*, kMost> end;
+
+  LaneWords(std::uint16_t* words, std::size_t count, std::size_t lanes) {
+    const std::size_t share = count / lanes;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      state[lane] = kernels::kRansFloor;
+      begin[lane] = words + lane * share;
+      end[lane] = begin[lane] + share;
+      at[lane] = end[lane];
+    }
+  }
+  std::size_t count(std::size_t lane) const { return static_cast<std::size_t>(end[lane] - at[lane]); }
+  bool has_room(std::size_t lane, std::size_t elems) const {
+    return static_cast<std::size_t>(at[lane] - begin[lane]) >= elems * kResidualWords + 2;
+  }
+};
+
+bool SectionWriter::write(const LevelResiduals& residuals, unsigned first, unsigned last, Vector<std::uint8_t>& out,
+                          std::size_t most) {
+  const LevelAxes& axes = *residuals.axes;
+  std::uint64_t bits = 0;
+  for (unsigned level = last; level <= first; ++level) bits += residuals.bits[level];
+  unsigned lane_bits = 0;
+  const std::size_t columns = (axes.points(axes.rank - 1, last) + 1) / 2;
+  while (lane_bits < kMaxLaneBits && (std::uint64_t{2} << lane_bits) * kLaneBytes <= bits / 8 &&
+         (std::size_t{2} << lane_bits) <= columns)
+    ++lane_bits;
+  std::size_t lanes = std::size_t{1} << lane_bits;
+  LaneWords words(words_, words_count_, lanes);
+  if (!write_lanes(residuals, first, last, lanes, words)) {
+    // Lanes of very different sizes: a single one has all the room.
+    if (lanes == 1) return false;
+    lanes = 1;
+    lane_bits = 0;
+    words = LaneWords(words_, words_count_, lanes);
+    if (!write_lanes(residuals, first, last, lanes, words)) return false;
+  }
+  Writer writer(out);
+  writer.u8(static_cast<std::uint8_t>(lane_bits));
+  for (std::size_t lane = 0; lane + 1 < lanes; ++lane) writer.varint(words.count(lane));
+  std::size_t total = 0;
+  for (std::size_t lane = 0; lane < lanes; ++lane) total += words.count(lane);
+  std::size_t to = out.size();
+  if (to + 2 * total > most) return false;
+  out.resize(to + 2 * total);
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    for (const std::uint16_t* word = words.at[lane]; word != words.end[lane]; ++word) {
+      out[to++] = static_cast<std::uint8_t>(*word);
+      out[to++] = static_cast<std::uint8_t>(*word >> 8);
+    }
+  }
+  return true;
+}
+
+/// Encodes levels from their last element to the first, each into its lane: neighbours are of different lanes, so
+/// their long chains of arithmetic overlap. False when a lane has no room.
+bool SectionWriter::write_lanes(const LevelResiduals& residuals, unsigned first, unsigned last, std::size_t lanes,
+                                LaneWords& words) const {
+  const LevelAxes& axes = *residuals.axes;
+  const std::size_t mask = lanes - 1;
+  for (unsigned level = last; level <= first; ++level) {
+    const CodedClasses classes(axes, level);
+    std::size_t end = residuals.end(level);
+    for (std::size_t plane = axes.planes(); plane-- > 0;) {
+      for (std::size_t i = classes.count; i-- > 0;) {
+        std::size_t count = 1;  // of the class in this plane
+        for (std::size_t a = axes.sequential ? 1 : 0; a < axes.rank; ++a)
+          count *= axes.class_points(classes.list[i], level, a);
+        // Element x of the class is of lane (x modulo lanes), counted over all planes.
+        const std::size_t begin = end - count;
+        const std::size_t shift = plane * count - begin;
+        while (end > begin) {
+          const std::size_t here = std::min(kLaneBlock, end - begin);
+          for (std::size_t lane = 0; lane < lanes; ++lane)
+            if (!words.has_room(lane, here / lanes + 1)) return false;
+          for (const std::size_t until = end - here; end > until;) {
+            --end;
+            const std::uint16_t symbol = residuals.symbols[end];
+            if (symbol == kNoSymbol) continue;
+            const std::size_t lane = (end + shift) & mask;
+            put_symbol(words.state[lane], residuals.codes[end], symbol % kTokenPlaces, entries_[symbol],
+                       words.at[lane]);
+          }
+        }
+      }
+    }
+  }
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    if (!words.has_room(lane, 0)) return false;
+    *--words.at[lane] = static_cast<std::uint16_t>(words.state[lane] >> 16);
+    *--words.at[lane] = static_cast<std::uint16_t>(words.state[lane]);
+  }
+  return true;
+}
+
+}  // namespace quern::codec::stencil

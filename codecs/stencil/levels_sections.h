@@ -1,0 +1,52 @@
+// Residuals of levels as sections of lanes: the payload of a chunk in levels.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <quern/memory.h>
+
+#include "codecs/stencil/carver.h"
+#include "codecs/stencil/levels_axes.h"
+#include "codecs/stencil/model.h"
+#include "codecs/stencil/residual_symbols.h"
+
+namespace quern::codec::stencil {
+
+inline constexpr std::uint16_t kNoSymbol = 0xFFFF;  ///< of a special element
+
+/// Residuals of all levels in the order of coding, coarsest level first.
+struct LevelResiduals {
+  const LevelAxes* axes = nullptr;
+  std::size_t elems = 0;
+  std::array<std::size_t, kMaxLevels + 1> first{};  ///< each level's first
+  std::array<std::uint64_t, kMaxLevels> bits{};     ///< about what each level takes
+  const std::int32_t* codes = nullptr;
+  const std::uint16_t* symbols = nullptr;  ///< context level * kTokenPlaces + token, or kNoSymbol
+
+  std::size_t end(unsigned level) const { return level == 0 ? elems : first[level - 1]; }
+};
+
+class SectionWriter {
+ public:
+  SectionWriter(Carver& carver, std::size_t raw_bytes);
+
+  /// To be called when the distributions are final.
+  void make_entries(const ChunkModel& model);
+  /// Appends the lanes of levels `first` down to `last`; false when there is no room, or `out` would have more than
+  /// `most` bytes. May throw std::bad_alloc.
+  bool write(const LevelResiduals& residuals, unsigned first, unsigned last, Vector<std::uint8_t>& out,
+             std::size_t most);
+
+ private:
+  struct LaneWords;
+  bool write_lanes(const LevelResiduals& residuals, unsigned first, unsigned last, std::size_t lanes,
+                   LaneWords& words) const;
+
+  kernels::RansEncodeEntry* entries_;
+  std::size_t words_count_;
+  std::uint16_t* words_;
+};
+
+}  // namespace quern::codec::stencil
