@@ -73,7 +73,7 @@ def quern(path, codec):
     def calls(array, raw, stream, back, bound):
         kind = "f64" if array.dtype.itemsize == 8 else "f32"
         yield path, "compress", "-t", kind, "-s", "x".join(map(str, array.shape)), "--abs", bound, "--codec", codec, \
-            "-q", "-f", "-o", stream, raw
+            "--goal", "psnr", "-q", "-f", "-o", stream, raw
         yield path, "decompress", "-q", "-f", "-o", back, stream
     return Command(f"quern {codec}", calls)
 
