@@ -252,6 +252,8 @@ Result<StreamInfo> inspect(ByteSource& source, const Registry& registry) {
     const ArrayCodec* codec = registry.by_id(header.codec_id);
     if (codec == nullptr) return info;
     const auto decoder = codec->open(open_request(header));
+    // A header can be told of without a codec that opens it.
+    if (decoder.status().code() == StatusCode::out_of_memory) return decoder.status();
     if (decoder.ok() && is_same_grid((*decoder)->grid(), header.grid)) info.levels = level_shapes(decoder->get());
     return info;
   } catch (const std::bad_alloc&) {
