@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint64_t kSlabElems = UINT64_C(1) << 19;
 constexpr std::uint64_t kSlabPlanes = 8;
-constexpr std::uint64_t kShortRow = 8;  // rows this short are mostly margins
+constexpr std::uint64_t kWaveletBits = 2 << 12;  // an element, from which on the transform does not pay
+constexpr std::uint64_t kShortRow = 8;           // rows this short are mostly margins
 
 struct Trial {
   Layout layout;
@@ -158,7 +159,7 @@ Result<Layout> choose_layout(const PlanRequest& request, const LayoutChoice& cho
     if (choice.axes) trials.push_back({{choice.axes->first, choice.axes->second}});
     if (trials.empty()) trials.push_back({});
   }
-  const bool raster_only = !choice.levels && !choice.planes;
+  const bool raster_only = !choice.levels && !choice.planes && !choice.wavelet;
   if (raster_only && trials.size() == 1) return trials[0].layout;
   const Slab slab(request.shape, request.sample->elems());
   std::size_t best = 0;
@@ -181,8 +182,19 @@ Result<Layout> choose_layout(const PlanRequest& request, const LayoutChoice& cho
     if (rasters == 0 || possible(request, own)) add(own);
     if (rasters > 0 && !(trials[best].layout == own)) add(trials[best].layout);
   }
+  const auto add_wavelet = [&] {
+    Layout layout = choice.axes ? Layout{choice.axes->first, choice.axes->second} : own;
+    layout.wavelet = true;
+    trials.push_back({layout});
+  };
+  if (trials.empty()) add_wavelet();
   if (slab.elems == 0 || trials.size() == 1) return trials[0].layout;
   QUERN_ASSIGN_OR_RETURN(best, best_trial(request, kernels, slab, trials, rasters));
+  // The transform pays where few bits an element are enough.
+  if (!choice.wavelet || trials[best].bits > trials[best].elems * kWaveletBits) return trials[best].layout;
+  const std::size_t others = trials.size();
+  add_wavelet();
+  QUERN_ASSIGN_OR_RETURN(best, best_trial(request, kernels, slab, trials, others));
   return trials[best].layout;
 }
 
