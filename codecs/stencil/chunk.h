@@ -31,7 +31,8 @@ struct ChunkSpec {
   std::array<std::uint64_t, 3> most{1, 1, 1};  ///< extents of a full chunk
   double bound = 0;                            ///< encoder only
   const kernels::StencilKernels* kernels = nullptr;
-  LevelsForm form;  ///< encoders code all chunks in levels, or under the transform, where they may be so
+  LevelsForm form;        ///< encoders code all chunks in levels, or under the transform, where they may be so
+  bool for_psnr = false;  ///< encoder only: what counts is the PSNR for the bytes, not the bytes under the bound
 
   std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }
 };

@@ -13,14 +13,19 @@ namespace {
 
 constexpr std::uint64_t kSlabElems = UINT64_C(1) << 19;
 constexpr std::uint64_t kSlabPlanes = 8;
-constexpr std::uint64_t kWaveletBits = 2 << 12;  // an element, from which on the transform does not pay
-constexpr std::uint64_t kShortRow = 8;           // rows this short are mostly margins
+// Bits an element, in units of 2^-12.
+constexpr std::uint64_t kWaveletBits = 2 << 12;  // from here on the transform does not pay
+constexpr std::uint64_t kWaveletBitsForPsnr = 3 << 12;
+constexpr std::uint64_t kPsnrGain = 1 << 10;  // what its higher PSNR under the same bound is worth at most
+constexpr std::uint64_t kShortRow = 8;        // rows this short are mostly margins
 
 struct Trial {
   Layout layout;
   std::uint64_t elems = 0;
   std::uint64_t bits = 0;  ///< in units of 2^-12
 };
+
+bool wants_psnr(const PlanRequest& request) { return request.goal == "psnr"; }
 
 /// Elements [first, first + elems) in C order, from the middle of the sample: whole planes of the array's first axis,
 /// so that every layout is tried on the same ones.
@@ -87,8 +92,12 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
   for (std::size_t a = 0; a < 3; ++a) extents[a] = std::min(extents[a], grid.chunk[a]);
   const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
   trial.elems = extents[0] * extents[1] * extents[2];
-  const ChunkSpec spec{request.dtype, extents, request.bound.value, &kernels,
-                       levels_form(request.shape, trial.layout, {grid.extents, extents})};
+  const ChunkSpec spec{request.dtype,
+                       extents,
+                       request.bound.value,
+                       &kernels,
+                       levels_form(request.shape, trial.layout, {grid.extents, extents}),
+                       wants_psnr(request)};
   AlignedBuffer room;
   AlignedBuffer special;
   AlignedBuffer scratch;
@@ -98,6 +107,7 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
   QUERN_ASSIGN_OR_RETURN(const ConstBox3 box,
                          request.sample->look(slab.first, {nullptr, extents, strides}, room.data(), special.data()));
   QUERN_ASSIGN_OR_RETURN(trial.bits, estimate_chunk(spec, box, scratch.span()));
+  if (trial.layout.wavelet && wants_psnr(request)) trial.bits -= std::min(trial.bits * 3 / 8, trial.elems * kPsnrGain);
   trial.bits += mask_cost(box);
   return {};
 }
@@ -191,7 +201,8 @@ Result<Layout> choose_layout(const PlanRequest& request, const LayoutChoice& cho
   if (slab.elems == 0 || trials.size() == 1) return trials[0].layout;
   QUERN_ASSIGN_OR_RETURN(best, best_trial(request, kernels, slab, trials, rasters));
   // The transform pays where few bits an element are enough.
-  if (!choice.wavelet || trials[best].bits > trials[best].elems * kWaveletBits) return trials[best].layout;
+  const std::uint64_t most = wants_psnr(request) ? kWaveletBitsForPsnr : kWaveletBits;
+  if (!choice.wavelet || trials[best].bits > trials[best].elems * most) return trials[best].layout;
   const std::size_t others = trials.size();
   add_wavelet();
   QUERN_ASSIGN_OR_RETURN(best, best_trial(request, kernels, slab, trials, others));

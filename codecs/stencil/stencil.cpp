@@ -166,8 +166,12 @@ class Codec final : public ArrayCodec {
       CodecPlan plan;
       plan.grid = make_grid(request.shape, layout);
       plan.params = write_params(layout);
-      const ChunkSpec spec{request.dtype, plan.grid.chunk, request.bound.value, &kernels,
-                           levels_form(request.shape, layout, plan.grid)};
+      const ChunkSpec spec{request.dtype,
+                           plan.grid.chunk,
+                           request.bound.value,
+                           &kernels,
+                           levels_form(request.shape, layout, plan.grid),
+                           request.goal == "psnr"};
       return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while planning");

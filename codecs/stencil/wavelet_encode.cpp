@@ -24,10 +24,14 @@ constexpr int kLeastUnitBits = 4;
 constexpr int kMostValueBits = 34;
 constexpr std::size_t kShort = 4;        // extents from here downwards are not split further
 constexpr std::size_t kPacketShort = 8;  // the same along packet axes, where little is alike across many planes
-constexpr double kRounding = 0.34;       // added to magnitudes before they are cut
+constexpr double kRounding = 0.32;       // added to magnitudes before they are cut
 constexpr std::size_t kSamples = 49152;  // of coefficients, for context weights
-constexpr std::array<double, 3> kSteps{2, 2.5, 1.6};  // of coefficients, in errors allowed
-constexpr double kCorrection = 1.375;
+constexpr double kCorrection = 1.5;      // what a correction of one adds, in errors allowed
+// Steps of coefficients, in errors allowed: where to begin, larger ones while they pay, else a smaller one. The larger
+// the step, the more corrections, which do less for the PSNR than coefficients do.
+constexpr std::array<double, 3> kSteps{2.2, 2.75, 3.4};
+constexpr double kSmallStep = 1.8;
+constexpr double kPsnrStep = 1.4;
 
 struct EncodeMemory {
   EncodeMemory(Carver& carver, const WaveletAxes& axes, std::size_t raw_bytes)
@@ -79,22 +83,10 @@ class WaveletWriter {
     return true;
   }
 
-  std::uint64_t estimate() { return code(kSteps[0]); }
+  std::uint64_t estimate() { return code(first_step()); }
 
   std::size_t write(std::span<std::uint8_t> out) {
-    double best = kSteps[0];
-    double last = best;
-    std::uint64_t least = code(best);
-    // From the first step to larger ones while they pay; if none does, to smaller ones.
-    for (const double step : {kSteps[1], kSteps[2]}) {
-      const std::uint64_t bits = code(step);
-      last = step;
-      if (bits >= least) continue;
-      least = bits;
-      best = step;
-      break;
-    }
-    if (last != best) least = code(best);
+    const std::uint64_t least = code_best();
     const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
     if ((least >> 15) >= raw_bytes) return 0;
     Vector<std::uint8_t> stored;
@@ -117,6 +109,29 @@ class WaveletWriter {
 
  private:
   const WaveletAxes& axes() const { return model_.axes; }
+  double first_step() const { return spec_.for_psnr ? kPsnrStep : kSteps[0]; }
+
+  /// Codes with the best step; the bits, in units of 2^-12.
+  std::uint64_t code_best() {
+    double best = first_step();
+    std::uint64_t least = code(best);
+    if (spec_.for_psnr) return least;
+    double last = best;
+    const auto pays = [&](double step) {
+      const std::uint64_t bits = code(step);
+      last = step;
+      if (bits >= least) return false;
+      least = bits;
+      best = step;
+      return true;
+    };
+    if (!pays(kSteps[1])) {
+      pays(kSmallStep);
+    } else {
+      pays(kSteps[2]);
+    }
+    return last == best ? least : code(best);
+  }
 
   bool choose_units(const ChunkRange& range) {
     error_ = largest_error(range, spec_.dtype, spec_.bound);
@@ -226,7 +241,7 @@ class WaveletWriter {
   /// Order-0 entropy of all bands, in units of 2^-12 bits.
   std::uint64_t entropy(const WaveletAxes& axes) const {
     std::uint64_t cost = 0;
-    const unsigned step = step_units(kSteps[0]);
+    const unsigned step = step_units(first_step());
     for_bands(axes, [&](const WaveletBand& band) {
       std::array<std::uint32_t, kernels::kResidualTokens> counts{};
       const double inverse = 1 / static_cast<double>(band_step(step, band.gain));

@@ -151,7 +151,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
     plan.dtype = request.dtype;
     plan.shape = request.shape;
     plan.bound = request.bound.enforced;
-    plan.goal = request.options->goal;
+    plan.goal = request.options->bound.kind == BoundKind::psnr ? "psnr" : request.options->goal;
     plan.max_chunks = max_chunks;
     plan.sample = &sample;
     plan.runner = &runner;

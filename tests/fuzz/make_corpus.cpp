@@ -102,6 +102,7 @@ constexpr StreamCase kStreams[] = {
     {"f32_3d_levels", DType::f32, "9x10x23", {BoundKind::abs, 0.01}, "stencil", true, "levels"},
     {"f64_3d_planes", DType::f64, "5x14x15", {BoundKind::abs, 1e-4}, "stencil", false, "planes"},
     {"i16_4d_levels", DType::i16, "3x8x9x10", {BoundKind::abs, 1}, "stencil", false, "levels"},
+    {"f32_3d_wavelet", DType::f32, "9x10x23", {BoundKind::abs, 0.3}, "stencil", true, "wavelet"},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
     {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
 };
@@ -324,7 +325,7 @@ int main(int argc, char** argv) {
         if (const Status status = add_chunk(corpus, codec, type, kind); !status.ok())
           return complain(builtin_codecs().all()[codec]->info().name, status);
   for (std::size_t codec = 0; codec < builtin_codecs().all().size(); ++codec)
-    for (const char* layout : {"levels", "planes"})
+    for (const char* layout : {"levels", "planes", "wavelet"})
       for (std::size_t type = 0; type < std::size(kChunkTypes); ++type)
         if (std::string(builtin_codecs().all()[codec]->info().name) == "stencil")
           if (const Status status = add_chunk(corpus, codec, type, 1, layout); !status.ok())
