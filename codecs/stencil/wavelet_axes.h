@@ -126,6 +126,8 @@ struct WaveletBand {
   std::size_t columns_ = 1;
 };
 
+inline constexpr std::size_t kMaxWaveletGroups =
+    (kMaxWaveletLevels + 1) * (kMaxWaveletLevels + 1) * (kMaxWaveletLevels + 1);
 inline std::size_t wavelet_groups(const WaveletAxes& axes) { return axes.packet_count() * (axes.depth() + 1); }
 
 /// Calls visit(band) in the order of coding, packets and levels from coarse to fine, until it returns false; false

@@ -22,6 +22,7 @@ struct DecodeMemory {
         room(carver.take<double>(lifting_room(axes))),
         sums(carver.take<std::uint32_t>(longest_extent(axes))),
         codes(carver.take<std::int32_t>(longest_extent(axes))),
+        constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
         tables(carver.take<TokenTable>(kLevels)) {}
 
   double* values;
@@ -30,6 +31,7 @@ struct DecodeMemory {
   double* room;
   std::uint32_t* sums;
   std::int32_t* codes;
+  std::uint16_t* constants;
   TokenTable* tables;
 };
 
@@ -41,6 +43,7 @@ class WaveletReader {
   WaveletReader(const MutableBox3& out, const LevelsView& view, DecodeMemory& memory)
       : out_(out), view_(view), memory_(memory) {
     model_.axes = wavelet_axes(view);
+    model_.constants = memory.constants;
   }
 
   Status run(std::span<const std::uint8_t> in) {

@@ -46,6 +46,7 @@ struct EncodeMemory {
         contexts(carver.take<std::uint8_t>(2 * elems)),
         missing(carver.take<std::uint8_t>(elems)),
         features(carver.take<std::uint32_t>(kWaveletFeatures * longest_extent(axes))),
+        constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
         words_count(raw_bytes / 2 + 64),
         words(carver.take<std::uint16_t>(words_count)) {}
 
@@ -60,6 +61,7 @@ struct EncodeMemory {
   std::uint8_t* contexts;
   std::uint8_t* missing;  ///< not 0: no ordinary finite element
   std::uint32_t* features;
+  std::uint16_t* constants;
   std::size_t words_count;
   std::uint16_t* words;
 };
@@ -73,6 +75,9 @@ class WaveletWriter {
       : spec_(spec), in_(in), view_(view), memory_(memory), data_(static_cast<const Bits*>(in.data)) {
     model_.axes = wavelet_axes(view);
     model_.values.masked = in.special != nullptr;
+    model_.constants = memory.constants;
+    rows_.codes = memory.codes;
+    rows_.contexts = memory.contexts;
   }
 
   /// Chooses units and the transform; false when values are too large against the bound.
@@ -220,7 +225,6 @@ class WaveletWriter {
       if (packets == 1) consider(packets, 0);
     }
     model_.axes = best;
-    model_.constants.assign(wavelet_groups(best), 0);
     rows_.ends.clear();
     std::uint32_t end = 0;
     for_bands(best, [&](const WaveletBand& band) {
@@ -319,7 +323,7 @@ class WaveletWriter {
   }
 
   void fit_coefficients() {
-    WaveletSamples samples(model_.constants.size());
+    WaveletSamples samples(wavelet_groups(axes()));
     for_bands(axes(), [&](const WaveletBand& band) {
       const std::size_t columns = band.columns();
       const std::size_t elems = band.rows() * columns;
@@ -336,7 +340,7 @@ class WaveletWriter {
       }
       return true;
     });
-    samples.fit(model_.weights, model_.constants.data());
+    samples.fit(model_.weights, model_.constants);
   }
 
   /// Context levels of a row whose sums lack what lies in the row itself; `first` is the place of its first code.
@@ -463,13 +467,6 @@ class WaveletWriter {
     });
   }
 
- public:
-  void finish_rows() {
-    rows_.codes = memory_.codes;
-    rows_.contexts = memory_.contexts;
-  }
-
- private:
   const ChunkSpec& spec_;
   const ConstBox3& in_;
   const LevelsView& view_;
@@ -496,7 +493,6 @@ Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkRan
   EncodeMemory memory(cut, wavelet_axes(view), spec.raw_bytes());
   return with_element(spec.dtype, [&](auto element) -> Result<R> {
     WaveletWriter<decltype(element)> writer(spec, in, view, memory);
-    writer.finish_rows();
     if (!writer.prepare(range)) return R{0};
     return f(writer);
   });

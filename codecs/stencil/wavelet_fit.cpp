@@ -68,7 +68,7 @@ void WaveletSamples::fit(WaveletWeights& weights, std::uint16_t* constants) cons
       if (given > 0) c[g] = c[g] * (wanted / given);
     }
     for (std::size_t f = 0; f < kWaveletFeatures; ++f)
-      if (sums[f].given > 0) w[f] = w[f] * (sums[f].wanted / sums[f].given);
+      w[f] = sums[f].given > 0 ? w[f] * (sums[f].wanted / sums[f].given) : 0;
   }
   for (std::size_t f = 0; f < kWaveletFeatures; ++f) weights[f] = fixed(w[f]);
   for (std::size_t g = 0; g < groups; ++g) constants[g] = fixed(c[g]);

@@ -32,7 +32,7 @@ bool read_weights(BitReader& reader, WaveletWeights& weights) {
   return true;
 }
 
-unsigned best_order(const Vector<std::uint16_t>& constants) {
+unsigned best_order(std::span<const std::uint16_t> constants) {
   unsigned best = 0;
   std::uint64_t least = UINT64_MAX;
   for (unsigned order = 0; order < 16; ++order) {
@@ -58,9 +58,10 @@ void write_wavelet_model(const WaveletModel& model, Vector<std::uint8_t>& out) {
   writer.put(model.step, kWaveletStepBits);
   for (const int offset : model.offsets) writer.put(static_cast<unsigned>(offset) & 31, kOffsetBits);
   write_weights(model.weights, writer);
-  const unsigned order = best_order(model.constants);
+  const std::span<const std::uint16_t> constants(model.constants, wavelet_groups(model.axes));
+  const unsigned order = best_order(constants);
   writer.put(order, 4);
-  for (const std::uint16_t c : model.constants) writer.put_golomb(c, order);
+  for (const std::uint16_t c : constants) writer.put_golomb(c, order);
   writer.put(model.correction != 0 ? 1 : 0, 1);
   if (model.correction != 0) {
     writer.put(model.correction, kWaveletStepBits);
@@ -88,14 +89,10 @@ Status read_wavelet_model(std::span<const std::uint8_t>& bytes, WaveletModel& mo
   for (int& offset : model.offsets) offset = static_cast<int>(reader.get(kOffsetBits) ^ 16) - 16;
   if (!read_weights(reader, model.weights)) return bad("stencil: context weights are out of range");
   const auto order = static_cast<unsigned>(reader.get(4));
-  // Each takes at least a bit, so that few bytes cannot ask for many.
-  const std::size_t groups = wavelet_groups(model.axes);
-  if (groups > bytes.size() * 8) return bad("stencil: a chunk's model is cut short");
-  model.constants.resize(groups);
-  for (std::uint16_t& c : model.constants) {
+  for (std::size_t g = 0; g < wavelet_groups(model.axes); ++g) {
     const std::uint64_t constant = reader.get_golomb(order);
     if (constant > kMaxWaveletWeight) return bad("stencil: context weights are out of range");
-    c = static_cast<std::uint16_t>(constant);
+    model.constants[g] = static_cast<std::uint16_t>(constant);
   }
   if (reader.get(1) != 0) {
     model.correction = static_cast<unsigned>(reader.get(kWaveletStepBits));

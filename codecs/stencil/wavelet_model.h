@@ -23,7 +23,7 @@ struct WaveletModel {
   unsigned correction = 0;       ///< what a correction of one adds, in units; 0: none occur
   std::array<int, 2> offsets{};  ///< added to magnitudes of 1, and of 2 and more, in steps / 64
   WaveletWeights weights{};
-  Vector<std::uint16_t> constants;  ///< of each group of bands
+  std::uint16_t* constants = nullptr;  ///< of each group of bands; room for kMaxWaveletGroups that the caller gives
   WaveletWeights correction_weights{};
   std::uint16_t correction_constant = 0;
 };
@@ -37,8 +37,8 @@ inline double coefficient_of(const WaveletModel& model, std::int64_t step, std::
 }
 
 void write_wavelet_model(const WaveletModel& model, Vector<std::uint8_t>& out);
-/// Reads the model of a chunk whose rank and extents `model.axes` has; advances `bytes`. `corrupt` when it breaks a
-/// rule.
+/// Reads the model of a chunk whose rank and extents `model.axes` has, everything but the room for constants; advances
+/// `bytes`. `corrupt` when it breaks a rule.
 Status read_wavelet_model(std::span<const std::uint8_t>& bytes, WaveletModel& model);
 
 }  // namespace quern::codec::stencil
