@@ -24,7 +24,8 @@ constexpr int kLeastUnitBits = 4;
 constexpr int kMostValueBits = 34;
 constexpr std::size_t kShort = 4;        // extents from here downwards are not split further
 constexpr std::size_t kPacketShort = 8;  // the same along packet axes, where little is alike across many planes
-constexpr double kRounding = 0.32;       // added to magnitudes before they are cut
+constexpr double kRounding = 0.36;       // added to magnitudes before they are cut
+constexpr double kQuietRounding = 0.27;  // the same where all before is 0, so that a code costs many bits
 constexpr std::size_t kSamples = 49152;  // of coefficients, for context weights
 constexpr double kCorrection = 1.5;      // what a correction of one adds, in errors allowed
 // Steps of coefficients, in errors allowed: where to begin, larger ones while they pay, else a smaller one. The larger
@@ -236,8 +237,8 @@ class WaveletWriter {
   }
 
   /// Code of a coefficient.
-  static std::int64_t quantized(double value, double inverse) {
-    const double magnitude = std::fabs(value) * inverse + kRounding;
+  static std::int64_t quantized(double value, double inverse, double rounding) {
+    const double magnitude = std::fabs(value) * inverse + rounding;
     const auto code = static_cast<std::int64_t>(std::min(magnitude, double{kernels::kMaxMagnitude}));
     return value < 0 ? -code : code;
   }
@@ -252,7 +253,7 @@ class WaveletWriter {
       for (std::size_t r = 0; r < band.rows(); ++r) {
         const double* const row = memory_.work + band_place(axes, band, band_row(axes, band, r));
         for (std::size_t x = 0; x < band.columns(); ++x)
-          ++counts[kernels::token_of(static_cast<std::uint32_t>(std::abs(quantized(row[x], inverse))))];
+          ++counts[kernels::token_of(static_cast<std::uint32_t>(std::abs(quantized(row[x], inverse, kRounding))))];
       }
       const std::uint32_t log_total = kernels::log2_fixed(static_cast<std::uint32_t>(band.rows() * band.columns()));
       for (unsigned t = 0; t < counts.size(); ++t) {
@@ -273,6 +274,7 @@ class WaveletWriter {
     counts_ = {};
     quantize();
     fit_coefficients();
+    fitted_ = true;
     code_coefficients();
     reconstruct();
     correct();
@@ -289,14 +291,18 @@ class WaveletWriter {
     for_bands(axes(), [&](const WaveletBand& band) {
       const double inverse = 1 / static_cast<double>(band_step(model_.step, band.gain));
       for (std::size_t r = 0; r < band.rows(); ++r) {
-        const std::size_t place = band_place(axes(), band, band_row(axes(), band, r));
+        const AxisValues index = band_row(axes(), band, r);
+        const std::size_t place = band_place(axes(), band, index);
+        std::uint32_t* const row = memory_.magnitudes + place;
+        const bool first = axes().rank < 2 || index[axes().rank - 2] == 0;
+        const std::uint32_t* const above = first ? nullptr : row - axes().strides()[axes().rank - 2];
         for (std::size_t x = 0; x < band.columns(); ++x, ++at) {
           const double value = memory_.coefficients[place + x];
-          const std::int64_t code = quantized(value, inverse);
+          const double rounding = quiet(row, above, x, band.columns()) ? kQuietRounding : kRounding;
+          const std::int64_t code = quantized(value, inverse, rounding);
           const std::int64_t magnitude = std::abs(code);
           memory_.codes[at] = static_cast<std::int32_t>(code);
-          memory_.magnitudes[place + x] =
-              static_cast<std::uint32_t>(std::min<std::int64_t>(magnitude, kMaxWaveletMagnitude));
+          row[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(magnitude, kMaxWaveletMagnitude));
           if (magnitude == 0) continue;
           sums[magnitude == 1 ? 0 : 1] += std::fabs(value) * inverse - static_cast<double>(magnitude);
           counts[magnitude == 1 ? 0 : 1] += 1;
@@ -307,6 +313,13 @@ class WaveletWriter {
     for (std::size_t i = 0; i < 2; ++i)
       model_.offsets[i] =
           counts[i] == 0 ? 0 : static_cast<int>(std::clamp(nearest(sums[i] / counts[i] * 64), -16.0, 15.0));
+  }
+
+  /// True when the codes before a column and above it are all 0.
+  static bool quiet(const std::uint32_t* row, const std::uint32_t* above, std::size_t x, std::size_t columns) {
+    std::uint32_t sum = (x > 0 ? row[x - 1] : 0) + (x > 1 ? row[x - 2] : 0);
+    if (above != nullptr) sum += above[x] + (x + 1 < columns ? above[x + 1] : 0);
+    return sum == 0;
   }
 
   /// Takes samples of a row: what is known around it, and what is in it.
@@ -340,7 +353,7 @@ class WaveletWriter {
       }
       return true;
     });
-    samples.fit(model_.weights, model_.constants);
+    samples.fit(fitted_, model_.weights, model_.constants);
   }
 
   /// Context levels of a row whose sums lack what lies in the row itself; `first` is the place of its first code.
@@ -453,7 +466,8 @@ class WaveletWriter {
       sample_row(0, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
                  static_cast<float>(rows) / static_cast<float>(wanted), samples);
     });
-    samples.fit(model_.correction_weights, &model_.correction_constant);
+    samples.fit(corrections_fitted_, model_.correction_weights, &model_.correction_constant);
+    corrections_fitted_ = true;
     for_rows([&](std::size_t r, const AxisValues& index, const Bits*, const std::uint8_t*) {
       std::fill_n(memory_.features, columns, std::uint32_t{model_.correction_constant});
       for_correction_sources(axes(), index, memory_.corrections, memory_.magnitudes,
@@ -475,6 +489,8 @@ class WaveletWriter {
   double error_ = 0;
   int unit_bits_ = 0;
   WaveletModel model_;
+  bool fitted_ = false;  ///< weights are there from another step
+  bool corrections_fitted_ = false;
   LevelCounts counts_{};
   CodedRows rows_;
   std::size_t coefficient_rows_ = 0;
