@@ -2,6 +2,7 @@
 // around it that the decoder has.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -187,23 +188,20 @@ void for_correction_sources(const WaveletAxes& axes, const AxisValues& index, co
 
 /// sums[x] += weight * what the row shows at column x, for `columns` columns.
 inline void add_row(const MagnitudeRow& source, std::uint32_t weight, std::size_t columns, std::uint32_t* sums) {
-  const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(source.count);
   const std::ptrdiff_t seen = static_cast<std::ptrdiff_t>(source.halved != 0 ? (columns + 1) / 2 : columns);
-  const std::ptrdiff_t begin = source.offset < 0 ? -source.offset : 0;
-  const std::ptrdiff_t end = count - source.offset < seen ? count - source.offset : seen;
-  const std::uint32_t* const row = source.row + source.offset;
+  const std::ptrdiff_t begin = std::max<std::ptrdiff_t>(source.offset, 0);
+  const std::ptrdiff_t end = std::min(static_cast<std::ptrdiff_t>(source.count), seen + source.offset);
   if (source.halved == 0) {
-    for (std::ptrdiff_t x = begin; x < end; ++x) sums[x] += weight * row[x];
+    for (std::ptrdiff_t i = begin; i < end; ++i) sums[i - source.offset] += weight * source.row[i];
     return;
   }
-  const std::ptrdiff_t whole = static_cast<std::ptrdiff_t>(columns / 2);
-  const std::ptrdiff_t pairs = end < whole ? end : whole;
-  for (std::ptrdiff_t x = begin; x < pairs; ++x) {
-    const std::uint32_t value = weight * row[x];
-    sums[2 * x] += value;
-    sums[2 * x + 1] += value;
+  const std::ptrdiff_t whole = static_cast<std::ptrdiff_t>(columns / 2) + source.offset;
+  for (std::ptrdiff_t i = begin; i < std::min(end, whole); ++i) {
+    const std::uint32_t value = weight * source.row[i];
+    sums[2 * (i - source.offset)] += value;
+    sums[2 * (i - source.offset) + 1] += value;
   }
-  if (whole < end && whole >= begin) sums[2 * whole] += weight * row[whole];
+  if (whole >= begin && whole < end) sums[columns - 1] += weight * source.row[whole];
 }
 
 }  // namespace quern::codec::stencil
