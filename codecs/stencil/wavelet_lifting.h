@@ -9,9 +9,6 @@
 
 namespace quern::codec::stencil {
 
-/// Sums of two values times a coefficient are exact below this magnitude.
-inline constexpr double kMostLifted = 0x1p35;
-
 /// Room that both directions need, in elements.
 std::size_t lifting_room(const WaveletAxes& axes);
 
