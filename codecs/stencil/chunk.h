@@ -22,6 +22,7 @@ enum class Mode : std::uint8_t {
   constant = 1,  ///< one element
   raster = 2,    ///< model, exceptions, residuals in lanes
   levels = 3,    ///< the same, coarse to fine
+  wavelet = 4,   ///< quantized coefficients of a transform, and corrections
 };
 
 /// What all chunks of an array share.
@@ -30,7 +31,8 @@ struct ChunkSpec {
   std::array<std::uint64_t, 3> most{1, 1, 1};  ///< extents of a full chunk
   double bound = 0;                            ///< encoder only
   const kernels::StencilKernels* kernels = nullptr;
-  LevelsForm form;              ///< encoders code all chunks in levels where they may be so
+  LevelsForm form;              ///< encoders code all chunks in levels, or under the transform, where they may be so
+  bool for_psnr = false;        ///< encoder only: what counts is the PSNR for the bytes, not the bytes under the bound
   std::uint8_t tightening = 0;  ///< encoder only, of levels: row of kLevelSteps
 
   std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }

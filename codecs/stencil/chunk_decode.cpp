@@ -8,6 +8,7 @@
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
 #include "codecs/stencil/residual_symbols.h"
+#include "codecs/stencil/wavelet_chunk.h"
 #include "kernels/core/rans.h"
 #include "libcompress/format/reader.h"
 
@@ -210,6 +211,7 @@ std::size_t decode_scratch_bytes(const ChunkSpec& spec) {
   Carver carver(nullptr);
   const DecodeMemory memory(carver, spec.most);
   const std::size_t raster = carver.used() + carver.used() / 8 + 65536;
+  if (spec.form.wavelet) return std::max(raster, wavelet_decode_scratch_bytes(spec));
   return spec.form.levels ? std::max(raster, levels_decode_scratch_bytes(spec)) : raster;
 }
 
@@ -217,6 +219,8 @@ Status decode_chunk(const ChunkSpec& spec, std::span<const std::uint8_t> in, con
                     std::span<std::uint8_t> scratch) {
   if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::levels))
     return decode_levels(spec, in.subspan(1), out, scratch);
+  if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::wavelet))
+    return decode_wavelet(spec, in.subspan(1), out, scratch);
   Carver carver(scratch.data());
   DecodeMemory memory(carver, out.extents);
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");

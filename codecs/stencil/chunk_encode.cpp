@@ -15,6 +15,7 @@
 #include "codecs/stencil/range.h"
 #include "codecs/stencil/residual_fit.h"
 #include "codecs/stencil/residual_symbols.h"
+#include "codecs/stencil/wavelet_chunk.h"
 #include "kernels/core/rans.h"
 #include "libcompress/format/writer.h"
 
@@ -165,6 +166,11 @@ class ChunkWriter {
     if (range.ordinary == 0) return raw(out);
     if (constant(range, out)) return 1 + sizeof(Bits);
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return raw(out);
+    if (spec_.form.wavelet) {
+      // What does not suit the transform goes on in raster order.
+      QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, encode_wavelet(spec_, in_, range, out, scratch_));
+      if (bytes != 0) return bytes;
+    }
     if (spec_.form.levels) return levels(range, out);
     model_.masked = in_.special != nullptr;
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, model_);
@@ -179,6 +185,10 @@ class ChunkWriter {
     const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound);
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
       return std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12;
+    if (spec_.form.wavelet) {
+      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, estimate_wavelet(spec_, in_, range, scratch_));
+      if (bits != 0) return bits;
+    }
     if (spec_.form.levels) {
       leave_room(range, model_);
       set_limits(range);
@@ -453,6 +463,7 @@ std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
   const EncodeMemory memory(carver, spec.most, spec.raw_bytes());
   // Chunks at the upper ends may be planes where full ones are volumes, and the other way round.
   const std::size_t raster = carver.used() + carver.used() / 8 + 65536;
+  if (spec.form.wavelet) return std::max(raster, wavelet_encode_scratch_bytes(spec));
   return spec.form.levels ? std::max(raster, levels_encode_scratch_bytes(spec)) : raster;
 }
 

@@ -22,6 +22,7 @@ struct LayoutChoice {
   bool raster = true;          ///< raster order may be chosen
   bool levels = true;          ///< all axes coarse to fine
   bool planes = true;          ///< the first sequential, the others coarse to fine
+  bool wavelet = true;         ///< the wavelet transform
 };
 
 struct ChosenLayout {

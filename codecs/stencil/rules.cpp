@@ -13,6 +13,7 @@ namespace {
 // Third byte of the params; without it chunks are in raster order.
 constexpr std::uint8_t kLevelsParam = 1;
 constexpr std::uint8_t kSequentialParam = 2;
+constexpr std::uint8_t kWaveletParam = 3;
 constexpr std::uint64_t kSplitExtent = 8;  // shorter axes stay merged
 // Chunks in levels begin at multiples of it along axes that levels coarsen: up to five levels of chunks side by side
 // make one grid.
@@ -78,6 +79,7 @@ ChunkGrid make_grid(const Shape& shape, const Layout& layout) {
 LevelsForm levels_form(const Shape& shape, const Layout& layout, const ChunkGrid& grid) {
   LevelsForm form;
   form.levels = layout.levels;
+  form.wavelet = layout.wavelet;
   form.sequential = layout.sequential;
   const SplitAxis split(shape, layout);
   if (split.inner == 1 || grid.chunk[split.axis] % split.inner != 0) return form;
@@ -89,6 +91,7 @@ LevelsForm levels_form(const Shape& shape, const Layout& layout, const ChunkGrid
 Vector<std::uint8_t> write_params(const Layout& layout) {
   Vector<std::uint8_t> params{layout.first, layout.second};
   if (layout.levels) params.push_back(layout.sequential ? kSequentialParam : kLevelsParam);
+  if (layout.wavelet) params.push_back(kWaveletParam);
   return params;
 }
 
@@ -101,9 +104,10 @@ Result<Layout> read_params(std::span<const std::uint8_t> bytes, const Shape& sha
     return Status(StatusCode::corrupt, "stencil: axes cannot be merged at {0} and {1}", layout.first, layout.second);
   if (reader.remaining() > 0) {
     QUERN_ASSIGN_OR_RETURN(const std::uint8_t order, reader.u8());
-    if (order != kLevelsParam && order != kSequentialParam)
+    if (order != kLevelsParam && order != kSequentialParam && order != kWaveletParam)
       return Status(StatusCode::corrupt, "stencil: chunks in an unknown order {0}", order);
-    layout.levels = true;
+    layout.levels = order != kWaveletParam;
+    layout.wavelet = order == kWaveletParam;
     layout.sequential = order == kSequentialParam;
   }
   QUERN_RETURN_IF_ERROR(reader.expect_end());

@@ -20,6 +20,7 @@ struct Layout {
   std::uint8_t second = 0;
   bool levels = false;      ///< coarse to fine
   bool sequential = false;  ///< the same, but planes of the first axis one after another
+  bool wavelet = false;     ///< neither, but under the wavelet transform
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };

@@ -48,11 +48,12 @@ std::optional<Layout> parse_layout(std::string_view text, const Shape& shape) {
 std::optional<LayoutChoice> parse_choice(std::string_view text, const Shape& shape) {
   LayoutChoice choice;
   if (text == "auto") return choice;
-  for (const std::string_view order : {"raster", "levels", "planes"}) {
+  for (const std::string_view order : {"raster", "levels", "planes", "wavelet"}) {
     if (!text.starts_with(order)) continue;
     choice.raster = order == "raster";
     choice.levels = order == "levels";
     choice.planes = order == "planes";
+    choice.wavelet = order == "wavelet";
     text.remove_prefix(order.size());
     if (text.empty()) return choice;
     if (text[0] != ':') return std::nullopt;
@@ -78,9 +79,10 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
     if (key == "layout") {
       const auto choice = parse_choice(value, shape);
       if (!choice)
-        return Status(StatusCode::invalid_argument,
-                      "stencil: layout must be auto, raster, levels or planes, or 1d, 2d:K or 3d:J,K that fit the "
-                      "shape's axes, or one of each as in levels:3d:1,2");
+        return Status(
+            StatusCode::invalid_argument,
+            "stencil: layout must be auto, raster, levels, planes or wavelet, or 1d, 2d:K or 3d:J,K that fit the "
+            "shape's axes, or one of each as in levels:3d:1,2");
       parsed.layout = *choice;
     } else if (key == "tightening") {
       if (value == "auto") continue;
@@ -211,6 +213,7 @@ class Codec final : public ArrayCodec {
                            request.bound.value,
                            &kernels,
                            levels_form(request.shape, chosen.layout, plan.grid),
+                           request.goal == "psnr",
                            parsed.tightening.value_or(chosen.tightening)};
       const Levels levels(request.shape, chosen.layout, plan.grid, spec.form);
       return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec, levels));

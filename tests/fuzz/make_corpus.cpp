@@ -106,6 +106,7 @@ constexpr StreamCase kStreams[] = {
     {"f64_3d_planes", DType::f64, "5x14x15", {BoundKind::abs, 1e-4}, "stencil", false, "planes"},
     {"i16_4d_levels", DType::i16, "3x8x9x10", {BoundKind::abs, 1}, "stencil", false, "levels"},
     {"u8_2d_level_table", DType::u8, "256x257", {BoundKind::abs, 0.5}, "stencil", false, "levels"},
+    {"f32_3d_wavelet", DType::f32, "9x10x23", {BoundKind::abs, 0.3}, "stencil", true, "wavelet"},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
     {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
 };
@@ -382,7 +383,7 @@ int main(int argc, char** argv) {
         if (const Status status = add_chunk(corpus, codec, type, kind); !status.ok())
           return complain(builtin_codecs().all()[codec]->info().name, status);
   for (std::size_t codec = 0; codec < builtin_codecs().all().size(); ++codec)
-    for (const char* layout : {"raster", "levels", "planes"})
+    for (const char* layout : {"raster", "levels", "planes", "wavelet"})
       for (std::size_t type = 0; type < std::size(kChunkTypes); ++type)
         for (const std::uint8_t special_every : {std::uint8_t{0}, std::uint8_t{5}})
           if (std::string(builtin_codecs().all()[codec]->info().name) == "stencil")

@@ -30,6 +30,14 @@ std::vector<std::unique_ptr<Coding>> samples() {
   const Shape four = shape_of({4, 9, 10, 17});
   list.push_back(std::make_unique<Coding>(DType::f32, four, as_bytes<float>(waves(four, 26)), 1e-3,
                                           Settings{{"layout", "levels"}}));
+  list.push_back(
+      std::make_unique<Coding>(DType::f32, volume, as_bytes<float>(values), 3e-1, Settings{{"layout", "wavelet"}}));
+  list.push_back(std::make_unique<Coding>(DType::f64, volume, as_bytes<double>(waves(volume, 22)), 1e-2,
+                                          Settings{{"layout", "wavelet"}}, special));
+  list.push_back(std::make_unique<Coding>(DType::i16, plane, as_bytes<std::int16_t>(whole), 30.0,
+                                          Settings{{"layout", "wavelet"}}));
+  list.push_back(std::make_unique<Coding>(DType::f32, four, as_bytes<float>(waves(four, 26)), 1e-1,
+                                          Settings{{"layout", "wavelet"}}));
   return list;
 }
 
@@ -76,7 +84,7 @@ TEST(Stencil_Hostile, RandomBytes_GiveDataOrCorrupt) {
     for (int round = 0; round < 1000; ++round) {
       Bytes noise(random() % 900);
       for (auto& byte : noise) byte = static_cast<std::uint8_t>(random());
-      if (!noise.empty()) noise[0] = static_cast<std::uint8_t>(random() % 5);
+      if (!noise.empty()) noise[0] = static_cast<std::uint8_t>(random() % 6);
       // Most keep a valid beginning, so that the deeper checks are reached.
       if (round % 4 != 0)
         std::copy_n(stored.begin(), std::min({noise.size(), stored.size(), random() % 400}), noise.begin());

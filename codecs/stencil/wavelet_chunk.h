@@ -1,0 +1,30 @@
+// A chunk under the wavelet transform to bytes and back. The stored form is specified in docs/format-stencil.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <quern/codec.h>
+#include <quern/status.h>
+
+#include "codecs/stencil/chunk.h"
+#include "codecs/stencil/range.h"
+
+namespace quern::codec::stencil {
+
+std::size_t wavelet_encode_scratch_bytes(const ChunkSpec& spec);
+/// Writes mode and content of a chunk of that range; 0 when that cannot be done or would be no smaller than the
+/// elements themselves. `out` has max_chunk_bytes. May throw std::bad_alloc.
+Result<std::size_t> encode_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+                                   std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
+/// Bits, in units of 2^-12, that the chunk takes; 0 when it cannot be done.
+Result<std::uint64_t> estimate_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+                                       std::span<std::uint8_t> scratch);
+
+std::size_t wavelet_decode_scratch_bytes(const ChunkSpec& spec);
+/// Decodes what follows the mode.
+Status decode_wavelet(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+                      std::span<std::uint8_t> scratch);
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,210 @@
+// Bytes to a chunk under the wavelet transform. The bytes are hostile: whatever they are, nothing is read or written
+// out of bounds.
+#include <algorithm>
+
+#include "codecs/stencil/carver.h"
+#include "codecs/stencil/elements.h"
+#include "codecs/stencil/levels_chunk.h"
+#include "codecs/stencil/wavelet_chunk.h"
+#include "codecs/stencil/wavelet_context.h"
+#include "codecs/stencil/wavelet_lanes.h"
+#include "codecs/stencil/wavelet_lifting.h"
+#include "codecs/stencil/wavelet_model.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+struct DecodeMemory {
+  DecodeMemory(Carver& carver, const WaveletAxes& axes)
+      : values(carver.take<double>(axes.elems())),
+        magnitudes(carver.take<std::uint32_t>(axes.elems())),
+        corrections(carver.take<std::uint32_t>(axes.elems())),
+        room(carver.take<double>(lifting_room(axes))),
+        sums(carver.take<std::uint32_t>(longest_extent(axes))),
+        codes(carver.take<std::int32_t>(longest_extent(axes))),
+        constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
+        tables(carver.take<TokenTable>(kLevels)) {}
+
+  double* values;
+  std::uint32_t* magnitudes;   ///< of coefficients
+  std::uint32_t* corrections;  ///< their magnitudes
+  double* room;
+  std::uint32_t* sums;
+  std::int32_t* codes;
+  std::uint16_t* constants;
+  TokenTable* tables;
+};
+
+template <class Element>
+class WaveletReader {
+ public:
+  using Bits = typename Element::Bits;
+
+  WaveletReader(const MutableBox3& out, const LevelsView& view, DecodeMemory& memory)
+      : out_(out), view_(view), memory_(memory) {
+    model_.axes = wavelet_axes(view);
+    model_.constants = memory.constants;
+  }
+
+  Status run(std::span<const std::uint8_t> in) {
+    QUERN_RETURN_IF_ERROR(read_wavelet_model(in, model_));
+    if (model_.values.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
+    Reader reader(in);
+    QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(axes().elems()));
+    Reader exceptions_at = reader;
+    QUERN_RETURN_IF_ERROR(walk_exceptions(reader, exceptions, false));
+    QUERN_RETURN_IF_ERROR(lanes_.open(in.subspan(static_cast<std::size_t>(reader.position()))));
+    QUERN_RETURN_IF_ERROR(fill_tables());
+    QUERN_RETURN_IF_ERROR(coefficients());
+    inverse_wavelet(axes(), memory_.values, memory_.room);
+    QUERN_RETURN_IF_ERROR(corrections());
+    if (!lanes_.finished()) return corrupt("stencil: a lane does not end where it should");
+    return walk_exceptions(exceptions_at, exceptions, true);
+  }
+
+ private:
+  static Status corrupt(const char* text) { return Status(StatusCode::corrupt, text); }
+  const WaveletAxes& axes() const { return model_.axes; }
+
+  /// Checks exceptions, or stores them.
+  Status walk_exceptions(Reader& reader, std::uint64_t count, bool store) const {
+    const std::uint64_t elems = axes().elems();
+    const std::uint64_t columns = out_.extents[2];
+    std::uint64_t next = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      QUERN_ASSIGN_OR_RETURN(const std::uint64_t gap, reader.varint(elems));
+      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, reader.unsigned_of(sizeof(Bits)));
+      next += gap;
+      if (next >= elems) return corrupt("stencil: an exception lies outside its chunk");
+      if (store)
+        static_cast<Bits*>(out_.data)[row_offset(out_, static_cast<std::size_t>(next / columns)) + next % columns] =
+            static_cast<Bits>(bits);
+      ++next;
+    }
+    return {};
+  }
+
+  Status fill_tables() {
+    const auto map = level_map(model_.values);
+    for (std::size_t l = 0; l < kLevels; ++l)
+      if (model_.values.levels[l].tokens != 0) memory_.tables[l].fill(model_.values.levels[l]);
+    for (std::size_t l = 0; l < kLevels; ++l) {
+      if (map[l] == kLevels) return corrupt("stencil: a chunk without contexts");
+      tables_[l] = &memory_.tables[map[l]];
+    }
+    return {};
+  }
+
+  /// Decodes a row whose context sums lack what lies in the row itself. False when its lane is too short.
+  bool take_row(const WaveletWeights& weights, std::size_t columns, const std::uint8_t* special,
+                std::size_t special_step, std::uint32_t* magnitudes) {
+    kernels::RansSource& lane = lanes_.sources[row_++ & lanes_.mask];
+    kernels::RansSource source = lane;
+    const std::uint32_t w0 = weights[kWest];
+    const std::uint32_t w1 = weights[kWestOfWest];
+    std::uint32_t m0 = 0;
+    std::uint32_t m1 = 0;
+    for (std::size_t x = 0; x < columns; ++x) {
+      std::int64_t code = 0;
+      if (special == nullptr || special[x * special_step] == 0)
+        code = take_residual(source, *tables_[level_of(memory_.sums[x] + w0 * m0 + w1 * m1)]);
+      memory_.codes[x] = static_cast<std::int32_t>(code);
+      m1 = m0;
+      m0 = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxWaveletMagnitude));
+      magnitudes[x] = m0;
+    }
+    lane = source;
+    return !source.failed;
+  }
+
+  Status coefficients() {
+    const bool complete = for_bands(axes(), [&](const WaveletBand& band) {
+      const std::int64_t step = band_step(model_.step, band.gain);
+      const std::size_t columns = band.columns();
+      for (std::size_t r = 0; r < band.rows(); ++r) {
+        const AxisValues index = band_row(axes(), band, r);
+        std::fill_n(memory_.sums, columns, std::uint32_t{model_.constants[band.group]});
+        for_sources(axes(), band, index, memory_.magnitudes, [&](std::size_t feature, const MagnitudeRow& source) {
+          if (model_.weights[feature] != 0) add_row(source, model_.weights[feature], columns, memory_.sums);
+        });
+        const std::size_t at = band_place(axes(), band, index);
+        if (!take_row(model_.weights, columns, nullptr, 0, memory_.magnitudes + at)) return false;
+        for (std::size_t x = 0; x < columns; ++x)
+          memory_.values[at + x] = coefficient_of(model_, step, memory_.codes[x]);
+      }
+      return true;
+    });
+    return complete ? Status{} : corrupt("stencil: a lane is too short");
+  }
+
+  /// Corrects rows and stores them.
+  Status corrections() {
+    const std::size_t last = axes().rank - 1;
+    const std::size_t columns = axes().extents[last];
+    const std::size_t rows = axes().elems() / columns;
+    const double unit = model_.values.step;
+    const double base = model_.values.base;
+    const auto correction = static_cast<double>(model_.correction);
+    for (std::size_t r = 0; r < rows; ++r) {
+      AxisValues index{};
+      std::size_t rest = r;
+      std::size_t out = 0;
+      std::size_t special = 0;
+      for (std::size_t a = last; a-- > 0; rest /= axes().extents[a]) {
+        index[a] = rest % axes().extents[a];
+        out += index[a] * view_.strides[a];
+        special += index[a] * view_.special_strides[a];
+      }
+      double* const values = memory_.values + r * columns;
+      if (model_.correction != 0) {
+        std::fill_n(memory_.sums, columns, std::uint32_t{model_.correction_constant});
+        for_correction_sources(axes(), index, memory_.corrections, memory_.magnitudes,
+                               [&](std::size_t feature, const MagnitudeRow& source) {
+                                 const std::uint32_t weight = model_.correction_weights[feature];
+                                 if (weight != 0) add_row(source, weight, columns, memory_.sums);
+                               });
+        const std::uint8_t* const mask = out_.special == nullptr ? nullptr : out_.special + special;
+        if (!take_row(model_.correction_weights, columns, mask, view_.special_strides[last],
+                      memory_.corrections + r * columns))
+          return corrupt("stencil: a lane is too short");
+        for (std::size_t x = 0; x < columns; ++x) values[x] += memory_.codes[x] * correction;
+      }
+      Bits* const to = static_cast<Bits*>(out_.data) + out;
+      const std::size_t step = view_.strides[last];
+      for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(values[x] * unit + base);
+    }
+    return {};
+  }
+
+  const MutableBox3& out_;
+  const LevelsView& view_;
+  DecodeMemory& memory_;
+  WaveletModel model_;
+  std::array<const TokenTable*, kLevels> tables_{};
+  LaneSources lanes_;
+  std::size_t row_ = 0;
+};
+
+}  // namespace
+
+std::size_t wavelet_decode_scratch_bytes(const ChunkSpec& spec) {
+  Carver carver(nullptr);
+  const DecodeMemory memory(carver, wavelet_axes(LevelsView(full_box(spec), spec.form)));
+  return carver.used() + carver.used() / 8 + 65536;
+}
+
+Status decode_wavelet(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+                      std::span<std::uint8_t> scratch) {
+  if (!spec.form.wavelet) return Status(StatusCode::corrupt, "stencil: a chunk under a transform where none may be");
+  const LevelsView view(out, spec.form);
+  Carver measured(nullptr);
+  const DecodeMemory needed(measured, wavelet_axes(view));
+  if (measured.used() > scratch.size())
+    return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Carver carver(scratch.data());
+  DecodeMemory memory(carver, wavelet_axes(view));
+  return with_element(
+      spec.dtype, [&](auto element) -> Status { return WaveletReader<decltype(element)>(out, view, memory).run(in); });
+}
+
+}  // namespace quern::codec::stencil

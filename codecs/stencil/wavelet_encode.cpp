@@ -1,0 +1,535 @@
+// A chunk under the wavelet transform to bytes.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "codecs/stencil/carver.h"
+#include "codecs/stencil/elements.h"
+#include "codecs/stencil/levels_chunk.h"
+#include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/wavelet_chunk.h"
+#include "codecs/stencil/wavelet_context.h"
+#include "codecs/stencil/wavelet_fill.h"
+#include "codecs/stencil/wavelet_fit.h"
+#include "codecs/stencil/wavelet_lanes.h"
+#include "codecs/stencil/wavelet_lifting.h"
+#include "codecs/stencil/wavelet_model.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+constexpr int kUnitBits = 8;  // units are the error allowed / 2^8, or coarser where values are large against it
+constexpr int kLeastUnitBits = 4;
+constexpr int kMostValueBits = 34;
+constexpr std::size_t kShort = 4;        // extents from here downwards are not split further
+constexpr std::size_t kPacketShort = 8;  // the same along packet axes, where little is alike across many planes
+constexpr double kRounding = 0.36;       // added to magnitudes before they are cut
+constexpr double kQuietRounding = 0.27;  // the same where all before is 0, so that a code costs many bits
+constexpr std::size_t kSamples = 49152;  // of coefficients, for context weights
+constexpr double kCorrection = 1.5;      // what a correction of one adds, in errors allowed
+// Steps of coefficients, in errors allowed: where to begin, larger ones while they pay, else a smaller one. The larger
+// the step, the more corrections, which do less for the PSNR than coefficients do.
+constexpr std::array<double, 3> kSteps{2.2, 2.75, 3.4};
+constexpr double kSmallStep = 1.8;
+constexpr double kPsnrStep = 1.4;
+
+struct EncodeMemory {
+  EncodeMemory(Carver& carver, const WaveletAxes& axes, std::size_t raw_bytes)
+      : elems(axes.elems()),
+        targets(carver.take<double>(elems)),
+        coefficients(carver.take<double>(elems)),
+        work(carver.take<double>(elems)),
+        room(carver.take<double>(lifting_room(axes))),
+        magnitudes(carver.take<std::uint32_t>(elems)),
+        corrections(carver.take<std::uint32_t>(elems)),
+        codes(carver.take<std::int32_t>(2 * elems)),
+        contexts(carver.take<std::uint8_t>(2 * elems)),
+        missing(carver.take<std::uint8_t>(elems)),
+        features(carver.take<std::uint32_t>(kWaveletFeatures * longest_extent(axes))),
+        constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
+        words_count(raw_bytes / 2 + 64),
+        words(carver.take<std::uint16_t>(words_count)) {}
+
+  std::size_t elems;
+  double* targets;       ///< values of elements, in units
+  double* coefficients;  ///< of the transform that was chosen
+  double* work;
+  double* room;
+  std::uint32_t* magnitudes;   ///< of codes of coefficients, where these lie
+  std::uint32_t* corrections;  ///< of corrections
+  std::int32_t* codes;         ///< of coefficients in the order of coding, then corrections
+  std::uint8_t* contexts;
+  std::uint8_t* missing;  ///< not 0: no ordinary finite element
+  std::uint32_t* features;
+  std::uint16_t* constants;
+  std::size_t words_count;
+  std::uint16_t* words;
+};
+
+template <class Element>
+class WaveletWriter {
+ public:
+  using Bits = typename Element::Bits;
+
+  WaveletWriter(const ChunkSpec& spec, const ConstBox3& in, const LevelsView& view, EncodeMemory& memory)
+      : spec_(spec), in_(in), view_(view), memory_(memory), data_(static_cast<const Bits*>(in.data)) {
+    model_.axes = wavelet_axes(view);
+    model_.values.masked = in.special != nullptr;
+    model_.constants = memory.constants;
+    rows_.codes = memory.codes;
+    rows_.contexts = memory.contexts;
+  }
+
+  /// Chooses units and the transform; false when values are too large against the bound.
+  bool prepare(const ChunkRange& range) {
+    if (!choose_units(range)) return false;
+    load();
+    choose_transform();
+    return true;
+  }
+
+  std::uint64_t estimate() { return code(first_step()); }
+
+  std::size_t write(std::span<std::uint8_t> out) {
+    const std::uint64_t least = code_best();
+    const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
+    if ((least >> 15) >= raw_bytes) return 0;
+    Vector<std::uint8_t> stored;
+    stored.push_back(static_cast<std::uint8_t>(Mode::wavelet));
+    write_wavelet_model(model_, stored);
+    Writer writer(stored);
+    writer.varint(exceptions_.size());
+    std::uint64_t next = 0;
+    for (const auto& [index, bits] : exceptions_) {
+      writer.varint(index - next);
+      writer.unsigned_of(bits, sizeof(Bits));
+      next = index + 1;
+    }
+    if (!write_lanes(rows_, LaneTables(model_.values), least >> 15, {memory_.words, memory_.words_count}, writer))
+      return 0;
+    if (stored.size() > raw_bytes) return 0;
+    std::memcpy(out.data(), stored.data(), stored.size());
+    return stored.size();
+  }
+
+ private:
+  const WaveletAxes& axes() const { return model_.axes; }
+  double first_step() const { return spec_.for_psnr ? kPsnrStep : kSteps[0]; }
+
+  /// Codes with the best step; the bits, in units of 2^-12.
+  std::uint64_t code_best() {
+    double best = first_step();
+    std::uint64_t least = code(best);
+    if (spec_.for_psnr) return least;
+    double last = best;
+    const auto pays = [&](double step) {
+      const std::uint64_t bits = code(step);
+      last = step;
+      if (bits >= least) return false;
+      least = bits;
+      best = step;
+      return true;
+    };
+    if (!pays(kSteps[1])) {
+      pays(kSmallStep);
+    } else {
+      pays(kSteps[2]);
+    }
+    return last == best ? least : code(best);
+  }
+
+  bool choose_units(const ChunkRange& range) {
+    error_ = largest_error(range, spec_.dtype, spec_.bound);
+    if (!(error_ > 0x1p-900) || !(error_ < 0x1p900)) return false;
+    ChunkModel& values = model_.values;
+    values.base = short_double(range.low / 2 + range.high / 2);
+    const double reach = std::max(range.high - values.base, values.base - range.low) / error_;
+    if (!(reach < 0x1p30)) return false;
+    int bits = 1;
+    while (std::ldexp(1.0, bits) < reach) ++bits;
+    // Low coefficients grow by a quarter at each level.
+    unsigned levels = 0;
+    for (std::size_t a = 0; a < axes().rank; ++a) levels += full_levels(axes().extents[a]);
+    bits += static_cast<int>((levels + 2) / 3) + 1;
+    unit_bits_ = std::min(kUnitBits, kMostValueBits - bits);
+    if (unit_bits_ < kLeastUnitBits) return false;
+    values.step = short_double(std::ldexp(error_, -unit_bits_));
+    return true;
+  }
+
+  /// Calls visit(row, element offset, mask offset) for all rows of the chunk in C order.
+  template <class Visit>
+  void for_rows(const Visit& visit) const {
+    const std::size_t last = axes().rank - 1;
+    const std::size_t rows = memory_.elems / axes().extents[last];
+    for (std::size_t r = 0; r < rows; ++r) {
+      AxisValues index{};
+      std::size_t rest = r;
+      std::size_t at = 0;
+      std::size_t special = 0;
+      for (std::size_t a = last; a-- > 0; rest /= axes().extents[a]) {
+        index[a] = rest % axes().extents[a];
+        at += index[a] * view_.strides[a];
+        special += index[a] * view_.special_strides[a];
+      }
+      visit(r, index, data_ + at, in_.special == nullptr ? nullptr : in_.special + special);
+    }
+  }
+
+  void load() {
+    const std::size_t last = axes().rank - 1;
+    const std::size_t columns = axes().extents[last];
+    const double inverse = 1 / model_.values.step;
+    bool any = false;
+    for_rows([&](std::size_t r, const AxisValues&, const Bits* row, const std::uint8_t* special) {
+      for (std::size_t x = 0; x < columns; ++x) {
+        const double v = Element::value(row[x * view_.strides[last]]);
+        const bool missing = !(v - v == 0) || (special != nullptr && special[x * view_.special_strides[last]] != 0);
+        memory_.missing[r * columns + x] = missing ? 1 : 0;
+        memory_.targets[r * columns + x] = missing ? 0 : nearest((v - model_.values.base) * inverse);
+        any = any || missing;
+      }
+    });
+    if (any) fill_missing(axes(), memory_.missing, memory_.targets);
+  }
+
+  static unsigned full_levels(std::size_t extent, std::size_t least = 2) {
+    unsigned levels = 0;
+    for (; extent > least; extent = (extent + 1) / 2) ++levels;
+    return levels;
+  }
+
+  /// Takes what has the least entropy: packets or none, of few or many levels.
+  void choose_transform() {
+    WaveletAxes best;
+    std::uint64_t least = UINT64_MAX;
+    const auto consider = [&](std::size_t packets, std::size_t packet_least) {
+      WaveletAxes trial = wavelet_axes(view_);
+      trial.packets = packets;
+      for (std::size_t a = 0; a < trial.rank; ++a)
+        trial.levels[a] = a >= packets        ? full_levels(trial.extents[a], kShort)
+                          : packet_least == 0 ? 0
+                                              : full_levels(trial.extents[a], packet_least);
+      std::copy_n(memory_.targets, memory_.elems, memory_.work);
+      forward_wavelet(trial, memory_.work, memory_.room);
+      const std::uint64_t cost = entropy(trial);
+      if (cost >= least) return;
+      least = cost;
+      best = trial;
+      std::swap(memory_.work, memory_.coefficients);
+    };
+    for (std::size_t packets = 0; packets < std::min(axes().rank, kMaxPackets + 1); ++packets) {
+      consider(packets, packets == 0 ? 0 : 2);
+      if (packets == 0) continue;
+      consider(packets, kPacketShort);
+      if (packets == 1) consider(packets, 0);
+    }
+    model_.axes = best;
+    rows_.ends.clear();
+    std::uint32_t end = 0;
+    for_bands(best, [&](const WaveletBand& band) {
+      for (std::size_t r = 0; r < band.rows(); ++r)
+        rows_.ends.push_back(end += static_cast<std::uint32_t>(band.columns()));
+      return true;
+    });
+    coefficient_rows_ = rows_.ends.size();
+  }
+
+  /// Code of a coefficient.
+  static std::int64_t quantized(double value, double inverse, double rounding) {
+    const double magnitude = std::fabs(value) * inverse + rounding;
+    const auto code = static_cast<std::int64_t>(std::min(magnitude, double{kernels::kMaxMagnitude}));
+    return value < 0 ? -code : code;
+  }
+
+  /// Order-0 entropy of all bands, in units of 2^-12 bits.
+  std::uint64_t entropy(const WaveletAxes& axes) const {
+    std::uint64_t cost = 0;
+    const unsigned step = step_units(first_step());
+    for_bands(axes, [&](const WaveletBand& band) {
+      std::array<std::uint32_t, kernels::kResidualTokens> counts{};
+      const double inverse = 1 / static_cast<double>(band_step(step, band.gain));
+      for (std::size_t r = 0; r < band.rows(); ++r) {
+        const double* const row = memory_.work + band_place(axes, band, band_row(axes, band, r));
+        for (std::size_t x = 0; x < band.columns(); ++x)
+          ++counts[kernels::token_of(static_cast<std::uint32_t>(std::abs(quantized(row[x], inverse, kRounding))))];
+      }
+      const std::uint32_t log_total = kernels::log2_fixed(static_cast<std::uint32_t>(band.rows() * band.columns()));
+      for (unsigned t = 0; t < counts.size(); ++t) {
+        if (counts[t] == 0) continue;
+        const std::uint32_t open = kernels::token_open_bits(t) + (t > 0 ? 1 : 0);
+        cost += std::uint64_t{counts[t]} * (log_total - kernels::log2_fixed(counts[t]) + (open << 12));
+      }
+      return true;
+    });
+    return cost;
+  }
+
+  unsigned step_units(double step) const { return static_cast<unsigned>(std::ldexp(step, unit_bits_) + 0.5); }
+
+  /// Codes everything with that step; the bits, in units of 2^-12, that all takes.
+  std::uint64_t code(double step) {
+    model_.step = step_units(step);
+    counts_ = {};
+    quantize();
+    fit_coefficients();
+    fitted_ = true;
+    code_coefficients();
+    reconstruct();
+    correct();
+    std::uint64_t bits = fit_levels(counts_, model_.values);
+    Vector<std::uint8_t> head;
+    write_wavelet_model(model_, head);
+    return bits + ((head.size() + exceptions_.size() * (sizeof(Bits) + 2)) << 15);
+  }
+
+  void quantize() {
+    std::array<double, 2> sums{};
+    std::array<double, 2> counts{};
+    std::size_t at = 0;
+    for_bands(axes(), [&](const WaveletBand& band) {
+      const double inverse = 1 / static_cast<double>(band_step(model_.step, band.gain));
+      for (std::size_t r = 0; r < band.rows(); ++r) {
+        const AxisValues index = band_row(axes(), band, r);
+        const std::size_t place = band_place(axes(), band, index);
+        std::uint32_t* const row = memory_.magnitudes + place;
+        const bool first = axes().rank < 2 || index[axes().rank - 2] == 0;
+        const std::uint32_t* const above = first ? nullptr : row - axes().strides()[axes().rank - 2];
+        for (std::size_t x = 0; x < band.columns(); ++x, ++at) {
+          const double value = memory_.coefficients[place + x];
+          const double rounding = quiet(row, above, x, band.columns()) ? kQuietRounding : kRounding;
+          const std::int64_t code = quantized(value, inverse, rounding);
+          const std::int64_t magnitude = std::abs(code);
+          memory_.codes[at] = static_cast<std::int32_t>(code);
+          row[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(magnitude, kMaxWaveletMagnitude));
+          if (magnitude == 0) continue;
+          sums[magnitude == 1 ? 0 : 1] += std::fabs(value) * inverse - static_cast<double>(magnitude);
+          counts[magnitude == 1 ? 0 : 1] += 1;
+        }
+      }
+      return true;
+    });
+    for (std::size_t i = 0; i < 2; ++i)
+      model_.offsets[i] =
+          counts[i] == 0 ? 0 : static_cast<int>(std::clamp(nearest(sums[i] / counts[i] * 64), -16.0, 15.0));
+  }
+
+  /// True when the codes before a column and above it are all 0.
+  static bool quiet(const std::uint32_t* row, const std::uint32_t* above, std::size_t x, std::size_t columns) {
+    std::uint32_t sum = (x > 0 ? row[x - 1] : 0) + (x > 1 ? row[x - 2] : 0);
+    if (above != nullptr) sum += above[x] + (x + 1 < columns ? above[x + 1] : 0);
+    return sum == 0;
+  }
+
+  /// Takes samples of a row: what is known around it, and what is in it.
+  void sample_row(std::size_t group, std::size_t columns, const std::uint32_t* magnitudes, const std::uint8_t* missing,
+                  float weight, WaveletSamples& samples) {
+    std::array<std::uint32_t, kWaveletFeatures> features{};
+    for (std::size_t x = 0; x < columns; ++x) {
+      if (missing != nullptr && missing[x] != 0) continue;
+      for (std::size_t f = kNearFeatures; f < kWaveletFeatures; ++f) features[f] = memory_.features[f * columns + x];
+      features[kWest] = x > 0 ? magnitudes[x - 1] : 0;
+      features[kWestOfWest] = x > 1 ? magnitudes[x - 2] : 0;
+      samples.add(group, features, magnitudes[x], weight);
+    }
+  }
+
+  void fit_coefficients() {
+    WaveletSamples samples(wavelet_groups(axes()));
+    for_bands(axes(), [&](const WaveletBand& band) {
+      const std::size_t columns = band.columns();
+      const std::size_t elems = band.rows() * columns;
+      const std::size_t quota = std::max<std::size_t>(512, kSamples * elems / memory_.elems);
+      const std::size_t wanted = std::min(band.rows(), quota / columns + 1);
+      const float weight = static_cast<float>(band.rows()) / static_cast<float>(wanted);
+      for (std::size_t i = 0; i < wanted; ++i) {
+        const AxisValues index = band_row(axes(), band, i * band.rows() / wanted);
+        std::fill_n(memory_.features, kWaveletFeatures * columns, 0u);
+        for_sources(axes(), band, index, memory_.magnitudes, [&](std::size_t feature, const MagnitudeRow& source) {
+          add_row(source, 1, columns, memory_.features + feature * columns);
+        });
+        sample_row(band.group, columns, memory_.magnitudes + band_place(axes(), band, index), nullptr, weight, samples);
+      }
+      return true;
+    });
+    samples.fit(fitted_, model_.weights, model_.constants);
+  }
+
+  /// Context levels of a row whose sums lack what lies in the row itself; `first` is the place of its first code.
+  void note_row(const WaveletWeights& weights, std::size_t columns, const std::uint32_t* magnitudes,
+                const std::uint8_t* missing, std::size_t first) {
+    const std::uint32_t* const sums = memory_.features;
+    for (std::size_t x = 0; x < columns; ++x) {
+      if (missing != nullptr && missing[x] != 0) {
+        memory_.contexts[first + x] = kNoContext;
+        continue;
+      }
+      const unsigned level = level_of(sums[x] + weights[kWest] * (x > 0 ? magnitudes[x - 1] : 0) +
+                                      weights[kWestOfWest] * (x > 1 ? magnitudes[x - 2] : 0));
+      const std::int32_t code = memory_.codes[first + x];
+      memory_.contexts[first + x] = static_cast<std::uint8_t>(level);
+      ++counts_[level][kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
+    }
+  }
+
+  void code_coefficients() {
+    std::size_t at = 0;
+    for_bands(axes(), [&](const WaveletBand& band) {
+      const std::size_t columns = band.columns();
+      for (std::size_t r = 0; r < band.rows(); ++r, at += columns) {
+        const AxisValues index = band_row(axes(), band, r);
+        std::fill_n(memory_.features, columns, std::uint32_t{model_.constants[band.group]});
+        for_sources(axes(), band, index, memory_.magnitudes, [&](std::size_t feature, const MagnitudeRow& source) {
+          if (model_.weights[feature] != 0) add_row(source, model_.weights[feature], columns, memory_.features);
+        });
+        note_row(model_.weights, columns, memory_.magnitudes + band_place(axes(), band, index), nullptr, at);
+      }
+      return true;
+    });
+  }
+
+  void reconstruct() {
+    std::size_t at = 0;
+    for_bands(axes(), [&](const WaveletBand& band) {
+      const std::int64_t step = band_step(model_.step, band.gain);
+      for (std::size_t r = 0; r < band.rows(); ++r) {
+        double* const to = memory_.work + band_place(axes(), band, band_row(axes(), band, r));
+        for (std::size_t x = 0; x < band.columns(); ++x) to[x] = coefficient_of(model_, step, memory_.codes[at++]);
+      }
+      return true;
+    });
+    inverse_wavelet(axes(), memory_.work, memory_.room);
+  }
+
+  /// Finds elements that miss the bound, and what brings them back: a correction, or the element itself.
+  void find_corrections() {
+    const std::size_t last = axes().rank - 1;
+    const std::size_t columns = axes().extents[last];
+    const double unit = model_.values.step;
+    const double base = model_.values.base;
+    const double strict = spec_.bound * (1 - 0x1p-50);
+    const double correction = step_units(kCorrection);
+    model_.correction = 0;
+    exceptions_.clear();
+    for_rows([&](std::size_t r, const AxisValues&, const Bits* row, const std::uint8_t* special) {
+      const double* const values = memory_.work + r * columns;
+      std::int32_t* const codes = memory_.codes + memory_.elems + r * columns;
+      for (std::size_t x = 0; x < columns; ++x) {
+        codes[x] = 0;
+        memory_.corrections[r * columns + x] = 0;
+        const bool skipped = special != nullptr && special[x * view_.special_strides[last]] != 0;
+        memory_.missing[r * columns + x] = skipped ? 1 : 0;
+        if (skipped) continue;
+        const Bits bits = row[x * view_.strides[last]];
+        const double v = Element::value(bits);
+        const double difference = v - Element::value(Element::bits(values[x] * unit + base));
+        // Most elements pass here; zeros may have a sign to keep.
+        if (difference < strict && difference > -strict && v != 0) continue;
+        if (keeps(bits, values[x])) continue;
+        const double wanted = nearest(memory_.targets[r * columns + x] - values[x]) / correction;
+        const double code = v - v == 0 && std::fabs(wanted) < 0x1p20 ? away_from_zero(wanted) : 0;
+        if (code == 0 || !keeps(bits, values[x] + code * correction)) {
+          exceptions_.emplace_back(r * columns + x, bits);
+          continue;
+        }
+        codes[x] = static_cast<std::int32_t>(code);
+        memory_.corrections[r * columns + x] =
+            static_cast<std::uint32_t>(std::min(std::fabs(code), double{kMaxWaveletMagnitude}));
+        model_.correction = static_cast<unsigned>(correction);
+      }
+    });
+  }
+  static double away_from_zero(double v) {
+    const double whole = nearest(v);
+    return whole != 0 ? whole : v < 0 ? -1 : 1;
+  }
+  bool keeps(Bits bits, double value) const {
+    return keeps_bound<Element>(bits, Element::bits(value * model_.values.step + model_.values.base), spec_.bound);
+  }
+
+  void correct() {
+    find_corrections();
+    rows_.ends.resize(coefficient_rows_);
+    if (model_.correction == 0) return;
+    const std::size_t columns = axes().extents[axes().rank - 1];
+    const std::size_t rows = memory_.elems / columns;
+    const std::size_t wanted = std::min(rows, kSamples / columns + 1);
+    WaveletSamples samples(1);
+    for_rows([&](std::size_t r, const AxisValues& index, const Bits*, const std::uint8_t*) {
+      if (r * wanted / rows == (r + 1) * wanted / rows) return;
+      std::fill_n(memory_.features, kWaveletFeatures * columns, 0u);
+      for_correction_sources(axes(), index, memory_.corrections, memory_.magnitudes,
+                             [&](std::size_t feature, const MagnitudeRow& source) {
+                               add_row(source, 1, columns, memory_.features + feature * columns);
+                             });
+      sample_row(0, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
+                 static_cast<float>(rows) / static_cast<float>(wanted), samples);
+    });
+    samples.fit(corrections_fitted_, model_.correction_weights, &model_.correction_constant);
+    corrections_fitted_ = true;
+    for_rows([&](std::size_t r, const AxisValues& index, const Bits*, const std::uint8_t*) {
+      std::fill_n(memory_.features, columns, std::uint32_t{model_.correction_constant});
+      for_correction_sources(axes(), index, memory_.corrections, memory_.magnitudes,
+                             [&](std::size_t feature, const MagnitudeRow& source) {
+                               const std::uint32_t weight = model_.correction_weights[feature];
+                               if (weight != 0) add_row(source, weight, columns, memory_.features);
+                             });
+      note_row(model_.correction_weights, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
+               memory_.elems + r * columns);
+      rows_.ends.push_back(static_cast<std::uint32_t>(memory_.elems + (r + 1) * columns));
+    });
+  }
+
+  const ChunkSpec& spec_;
+  const ConstBox3& in_;
+  const LevelsView& view_;
+  EncodeMemory& memory_;
+  const Bits* data_;
+  double error_ = 0;
+  int unit_bits_ = 0;
+  WaveletModel model_;
+  bool fitted_ = false;  ///< weights are there from another step
+  bool corrections_fitted_ = false;
+  LevelCounts counts_{};
+  CodedRows rows_;
+  std::size_t coefficient_rows_ = 0;
+  Vector<std::pair<std::uint64_t, Bits>> exceptions_;  ///< place in C order
+};
+
+/// Calls f(writer) for a chunk that can be transformed, with memory cut from scratch; else gives 0.
+template <class R, class F>
+Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+                      std::span<std::uint8_t> scratch, const F& f) {
+  const LevelsView view(in, spec.form);
+  Carver carver(nullptr);
+  const EncodeMemory needed(carver, wavelet_axes(view), spec.raw_bytes());
+  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Carver cut(scratch.data());
+  EncodeMemory memory(cut, wavelet_axes(view), spec.raw_bytes());
+  return with_element(spec.dtype, [&](auto element) -> Result<R> {
+    WaveletWriter<decltype(element)> writer(spec, in, view, memory);
+    if (!writer.prepare(range)) return R{0};
+    return f(writer);
+  });
+}
+
+}  // namespace
+
+std::size_t wavelet_encode_scratch_bytes(const ChunkSpec& spec) {
+  Carver carver(nullptr);
+  const EncodeMemory memory(carver, wavelet_axes(LevelsView(full_box(spec), spec.form)), spec.raw_bytes());
+  return carver.used() + carver.used() / 8 + 65536;
+}
+
+Result<std::size_t> encode_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+                                   std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
+  return with_writer<std::size_t>(spec, in, range, scratch, [&](auto& writer) { return writer.write(out); });
+}
+
+Result<std::uint64_t> estimate_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+                                       std::span<std::uint8_t> scratch) {
+  return with_writer<std::uint64_t>(spec, in, range, scratch, [](auto& writer) { return writer.estimate(); });
+}
+
+}  // namespace quern::codec::stencil

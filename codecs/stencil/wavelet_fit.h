@@ -1,0 +1,41 @@
+// Fitting the weights of contexts in wavelet bands.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <quern/memory.h>
+
+#include "codecs/stencil/wavelet_context.h"
+
+namespace quern::codec::stencil {
+
+/// Magnitudes with the features of their contexts. Where all features are 0, only counts are kept.
+class WaveletSamples {
+ public:
+  explicit WaveletSamples(std::size_t groups) : quiet_(groups) {}
+
+  /// A magnitude that stands for `weight` of them; features[f] is a feature's value.
+  void add(std::size_t group, const std::array<std::uint32_t, kWaveletFeatures>& features, std::uint32_t magnitude,
+           float weight);
+  /// Finds weights such that expected magnitudes are proportionally near to those seen; constants has one for each
+  /// group. With `again`, begins from the weights of similar samples, which takes less time. Scalar binary64 in a fixed
+  /// order.
+  void fit(bool again, WaveletWeights& weights, std::uint16_t* constants) const;
+
+ private:
+  struct Sample {
+    std::array<float, kWaveletFeatures> features;
+    float magnitude;
+    float weight;
+    std::uint32_t group;
+  };
+  struct Quiet {
+    double count = 0;
+    double sum = 0;
+  };
+  Vector<Sample> samples_;
+  Vector<Quiet> quiet_;
+};
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,144 @@
+// Lifting along one axis after the other, several lines at once.
+#include "codecs/stencil/wavelet_lifting.h"
+
+#include <algorithm>
+#include <array>
+
+#include "codecs/stencil/elements.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+constexpr std::size_t kLines = 32;  // lifted at once
+
+/// In units of 2^-16.
+constexpr std::array<double, 4> kLifting{-103949, -3472, 57862, 29066};
+
+/// to += nearest((left + right) * factor / 2^16), line by line; sums are exact, ties go to even.
+[[gnu::always_inline]] inline void lift(double* to, const double* left, const double* right, double factor) {
+  for (std::size_t j = 0; j < kLines; ++j) to[j] += nearest((left[j] + right[j]) * factor * 0x1p-16);
+}
+
+/// `low` and `high` lie in `room` one after the other, kLines to a place.
+void lift_high(double* room, std::size_t n, double factor) {
+  const std::size_t lows = (n + 1) / 2;
+  for (std::size_t i = 0; i < n - lows; ++i)
+    lift(room + (lows + i) * kLines, room + i * kLines, room + std::min(i + 1, lows - 1) * kLines, factor);
+}
+void lift_low(double* room, std::size_t n, double factor) {
+  const std::size_t lows = (n + 1) / 2;
+  const std::size_t highs = n - lows;
+  const double* const high = room + lows * kLines;
+  for (std::size_t i = 0; i < lows; ++i)
+    lift(room + i * kLines, high + (i > 0 ? i - 1 : 0) * kLines, high + std::min(i, highs - 1) * kLines, factor);
+}
+
+/// Lines along one axis of a box.
+struct Lines {
+  std::size_t n = 0;       ///< their length
+  std::size_t stride = 0;  ///< from one value of a line to the next
+  std::size_t across = 0;  ///< from one line to the next
+};
+
+void lift_lines(double* first, const Lines& lines, std::size_t count, bool forward, double* room) {
+  const std::size_t n = lines.n;
+  const std::size_t lows = (n + 1) / 2;
+  const auto place = [&](std::size_t i) { return i % 2 == 0 ? i / 2 : lows + i / 2; };
+  if (count < kLines) std::fill_n(room, n * kLines, 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    double* const to = room + (forward ? place(i) : i) * kLines;
+    const double* const from = first + i * lines.stride;
+    for (std::size_t j = 0; j < count; ++j) to[j] = from[j * lines.across];
+  }
+  if (forward) {
+    lift_high(room, n, kLifting[0]);
+    lift_low(room, n, kLifting[1]);
+    lift_high(room, n, kLifting[2]);
+    lift_low(room, n, kLifting[3]);
+  } else {
+    lift_low(room, n, -kLifting[3]);
+    lift_high(room, n, -kLifting[2]);
+    lift_low(room, n, -kLifting[1]);
+    lift_high(room, n, -kLifting[0]);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double* const from = room + (forward ? i : place(i)) * kLines;
+    double* const to = first + i * lines.stride;
+    for (std::size_t j = 0; j < count; ++j) to[j * lines.across] = from[j];
+  }
+}
+
+/// One level along one axis of the box of these extents at the array's beginning.
+void lift_axis(const WaveletAxes& axes, const AxisValues& box, std::size_t axis, bool forward, double* values,
+               double* room) {
+  if (box[axis] < 2) return;
+  const AxisValues strides = axes.strides();
+  // Lines lie side by side along the last axis, those of the last along the one before.
+  const std::size_t last = axes.rank - 1;
+  const std::size_t side = axis != last ? last : axes.rank > 1 ? axes.rank - 2 : axes.rank;
+  const std::size_t sides = side < axes.rank ? box[side] : 1;
+  const Lines lines{box[axis], strides[axis], side < axes.rank ? strides[side] : 0};
+  std::size_t bundles = 1;
+  for (std::size_t a = 0; a < axes.rank; ++a)
+    if (a != axis && a != side) bundles *= box[a];
+  for (std::size_t b = 0; b < bundles; ++b) {
+    std::size_t at = 0;
+    std::size_t rest = b;
+    for (std::size_t a = axes.rank; a-- > 0;) {
+      if (a == axis || a == side) continue;
+      at += rest % box[a] * strides[a];
+      rest /= box[a];
+    }
+    for (std::size_t j = 0; j < sides; j += kLines)
+      lift_lines(values + at + j * lines.across, lines, std::min(kLines, sides - j), forward, room);
+  }
+}
+
+/// The box that a level of the joint decomposition splits, in all packets.
+AxisValues joint_box(const WaveletAxes& axes, unsigned level) {
+  AxisValues box = axes.extents;
+  for (std::size_t a = axes.packets; a < axes.rank; ++a) box[a] = axes.points(a, std::min(level, axes.levels[a]));
+  return box;
+}
+
+}  // namespace
+
+std::size_t lifting_room(const WaveletAxes& axes) { return longest_extent(axes) * kLines; }
+
+void forward_wavelet(const WaveletAxes& axes, double* values, double* room) {
+  for (std::size_t a = 0; a < axes.packets; ++a) {
+    for (unsigned level = 0; level < axes.levels[a]; ++level) {
+      AxisValues box = axes.extents;
+      box[a] = axes.points(a, level);
+      lift_axis(axes, box, a, true, values, room);
+    }
+  }
+  for (unsigned level = 0; level < axes.depth(); ++level)
+    for (std::size_t a = axes.packets; a < axes.rank; ++a)
+      if (axes.levels[a] > level) lift_axis(axes, joint_box(axes, level), a, true, values, room);
+}
+
+void inverse_wavelet(const WaveletAxes& axes, double* values, double* room) {
+  for (unsigned level = axes.depth(); level-- > 0;)
+    for (std::size_t a = axes.rank; a-- > axes.packets;)
+      if (axes.levels[a] > level) lift_axis(axes, joint_box(axes, level), a, false, values, room);
+  for (std::size_t a = axes.packets; a-- > 0;) {
+    for (unsigned level = axes.levels[a]; level-- > 0;) {
+      AxisValues box = axes.extents;
+      box[a] = axes.points(a, level);
+      lift_axis(axes, box, a, false, values, room);
+    }
+  }
+}
+
+std::int64_t band_step(unsigned step, int gain) {
+  constexpr std::uint64_t kUp = 75340;    // K in units of 2^-16
+  constexpr std::uint64_t kDown = 57007;  // 1 / K
+  std::uint64_t factor = std::uint64_t{1} << 24;
+  for (int i = 0; i < gain; ++i) factor = (factor * kDown + (1u << 15)) >> 16;
+  for (int i = 0; i > gain; --i) factor = (factor * kUp + (1u << 15)) >> 16;
+  const std::uint64_t result = (step * factor + (1u << 23)) >> 24;
+  return static_cast<std::int64_t>(std::max<std::uint64_t>(result, 1));
+}
+
+}  // namespace quern::codec::stencil
