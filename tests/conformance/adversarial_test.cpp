@@ -230,7 +230,7 @@ void check_array(const ArrayView& array, const ErrorBound& bound, const std::str
 /// Stencil under every layout that it has.
 void check_stencil(const ArrayView& array, const ErrorBound& bound) {
   if (bound.kind == BoundKind::pwrel) return;
-  for (const char* codec : {"stencil raster", "stencil levels", "stencil planes"}) {
+  for (const char* codec : {"stencil raster", "stencil levels", "stencil planes", "stencil wavelet"}) {
     SCOPED_TRACE(codec);
     check_array(array, bound, codec);
   }
