@@ -3,11 +3,13 @@
 
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/elements.h"
+#include "codecs/stencil/exceptions.h"
+#include "codecs/stencil/lane_sources.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
-#include "codecs/stencil/residual_symbols.h"
+#include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "kernels/core/rans.h"
 #include "libcompress/format/reader.h"
@@ -110,62 +112,17 @@ class ChunkReader {
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(extents_.elems()));
     const Reader exceptions_at = reader;
-    QUERN_RETURN_IF_ERROR(walk_exceptions(reader, exceptions, false));
-    QUERN_RETURN_IF_ERROR(open_lanes(reader, in));
+    QUERN_RETURN_IF_ERROR(check_exceptions<Bits>(reader, exceptions, extents_.elems()));
+    if (std::size_t{1} << model_.lane_bits > rows()) return corrupt("stencil: more lanes than rows");
+    QUERN_RETURN_IF_ERROR(lanes_.open(model_.lane_bits, reader, in));
     QUERN_RETURN_IF_ERROR(decode_rows(memory));
     Reader again = exceptions_at;
-    return walk_exceptions(again, exceptions, true);
-  }
-
-  /// Checks exceptions, or stores them.
-  Status walk_exceptions(Reader& reader, std::uint64_t count, bool store) const {
-    std::uint64_t next = 0;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      QUERN_ASSIGN_OR_RETURN(const std::uint64_t gap, reader.varint(extents_.elems()));
-      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, reader.unsigned_of(sizeof(Bits)));
-      next += gap;
-      if (next >= extents_.elems()) return corrupt("stencil: an exception lies outside its chunk");
-      if (store)
-        data_[row_offset(out_, static_cast<std::size_t>(next / extents_.columns)) + next % extents_.columns] =
-            static_cast<Bits>(bits);
-      ++next;
-    }
-    return {};
-  }
-
-  Status open_lanes(Reader& reader, std::span<const std::uint8_t> in) {
-    const std::size_t lanes = std::size_t{1} << model_.lane_bits;
-    if (lanes > rows()) return corrupt("stencil: more lanes than rows");
-    std::array<std::uint64_t, std::size_t{1} << kMaxLaneBits> words{};
-    std::uint64_t known = 0;
-    for (std::size_t lane = 0; lane + 1 < lanes; ++lane) {
-      QUERN_ASSIGN_OR_RETURN(words[lane], reader.varint(in.size()));
-      known += words[lane];
-    }
-    const std::uint64_t left = reader.remaining();
-    if (left % 2 != 0 || known > left / 2) return corrupt("stencil: sizes of lanes do not fit their chunk");
-    words[lanes - 1] = left / 2 - known;
-    const std::uint8_t* at = in.data() + reader.position();
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      if (words[lane] < 2) return corrupt("stencil: a lane has no state");
-      std::uint32_t state = 0;
-      for (unsigned i = 0; i < 4; ++i) state |= static_cast<std::uint32_t>(at[i]) << (8 * i);
-      if (state < kernels::kRansFloor) return corrupt("stencil: a lane begins below its floor");
-      lanes_[lane] = {at + 4, at + 2 * words[lane], state, false};
-      at += 2 * words[lane];
-    }
-    return {};
+    return put_exceptions<Bits>(again, exceptions, extents_.elems(), out_);
   }
 
   Status decode_rows(DecodeMemory& memory) {
-    const auto map = level_map(model_);
     std::array<const TokenTable*, kLevels> tables{};
-    for (std::size_t l = 0; l < kLevels; ++l)
-      if (model_.levels[l].tokens != 0) memory.tables[l].fill(model_.levels[l]);
-    for (std::size_t l = 0; l < kLevels; ++l) {
-      if (map[l] == kLevels) return corrupt("stencil: a chunk without contexts");
-      tables[l] = &memory.tables[map[l]];
-    }
+    QUERN_RETURN_IF_ERROR(fill_token_tables(model_, memory.tables, tables));
     std::array<SplitWeights, kernels::kRowClasses> split;
     for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
     WorkPlanes& planes = memory.planes;
@@ -176,7 +133,7 @@ class ChunkReader {
       for (std::size_t r = 0; r < extents_.rows; ++r) {
         const std::size_t n = p * extents_.rows + r;
         const SplitWeights& weights = split[kernels::row_class(extents_, p, r)];
-        RansSource& lane = lanes_[n & ((std::size_t{1} << model_.lane_bits) - 1)];
+        RansSource& lane = lanes_.sources[n & lanes_.mask];
         planes.start_row(p, r);
         const DecodeRow row{planes.far_sums(*spec_.kernels, p, r, weights),
                             planes.context_sums(*spec_.kernels, p, r, model_), special_row(out_, n),
@@ -192,8 +149,7 @@ class ChunkReader {
         for (std::size_t x = 0; x < extents_.columns; ++x) to[x] = Element::bits(row.values[x] * unit + model_.base);
       }
     }
-    for (std::size_t lane = 0; lane < std::size_t{1} << model_.lane_bits; ++lane)
-      if (!lanes_[lane].finished()) return corrupt("stencil: a lane does not end where it should");
+    if (!lanes_.finished()) return corrupt("stencil: a lane does not end where it should");
     return {};
   }
 
@@ -202,7 +158,7 @@ class ChunkReader {
   StencilExtents extents_;
   Bits* data_;
   ChunkModel model_;
-  std::array<RansSource, std::size_t{1} << kMaxLaneBits> lanes_{};
+  LaneSources lanes_;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "codecs/stencil/planes.h"
 #include "codecs/stencil/range.h"
 #include "codecs/stencil/residual_fit.h"
-#include "codecs/stencil/residual_symbols.h"
+#include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "kernels/core/rans.h"
 #include "libcompress/format/writer.h"
@@ -324,7 +324,7 @@ class ChunkWriter {
     Writer writer(head);
     writer.varint(exception_count_);
     writer.bytes(exceptions_);
-    make_entries();
+    fill_token_entries(model_, memory_.entries);
     const std::size_t lanes = std::size_t{1} << model_.lane_bits;
     if (!write_lanes(lanes)) return raw(out);
     std::size_t words = 0;
@@ -342,23 +342,6 @@ class ChunkWriter {
       }
     }
     return head.size() + 2 * words;
-  }
-
-  void make_entries() {
-    const auto map = level_map(model_);
-    for (std::size_t l = 0; l < kLevels; ++l) {
-      const kernels::ResidualModel& level = model_.levels[l];
-      if (level.tokens == 0) continue;
-      kernels::TokenStarts starts;
-      kernels::fill_token_starts(level, starts);
-      for (unsigned t = 0; t < level.tokens; ++t)
-        memory_.entries[l * kTokenPlaces + t] =
-            kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
-    }
-    for (std::size_t l = 0; l < kLevels; ++l)
-      if (map[l] != l && map[l] < kLevels)
-        std::copy_n(memory_.entries + map[l] * kTokenPlaces, model_.levels[map[l]].tokens,
-                    memory_.entries + l * kTokenPlaces);
   }
 
   /// The words of a lane, written downwards.

@@ -4,18 +4,18 @@
 #include <cstring>
 
 #include "codecs/stencil/elements.h"
+#include "codecs/stencil/exceptions.h"
+#include "codecs/stencil/lane_sources.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_model.h"
 #include "codecs/stencil/levels_view.h"
 #include "codecs/stencil/levels_walk.h"
-#include "codecs/stencil/residual_symbols.h"
+#include "codecs/stencil/token_tables.h"
 #include "libcompress/format/reader.h"
 
 namespace quern::codec::stencil {
 namespace {
-
-using kernels::RansSource;
 
 struct DecodeMemory {
   DecodeMemory(Carver& carver, const LevelAxes& axes)
@@ -31,47 +31,6 @@ struct DecodeMemory {
   RowPredictor predictor;
 };
 
-/// The lanes of one section.
-struct Lanes {
-  std::array<RansSource, std::size_t{1} << kMaxLaneBits> sources{};
-  std::size_t mask = 0;
-
-  Status open(std::span<const std::uint8_t> in) {
-    Reader reader(in);
-    QUERN_ASSIGN_OR_RETURN(const std::uint8_t bits, reader.u8());
-    if (bits > kMaxLaneBits) return Status(StatusCode::corrupt, "stencil: a level has too many lanes");
-    mask = (std::size_t{1} << bits) - 1;
-    std::array<std::uint64_t, std::size_t{1} << kMaxLaneBits> words{};
-    std::uint64_t known = 0;
-    for (std::size_t lane = 0; lane < mask; ++lane) {
-      QUERN_ASSIGN_OR_RETURN(words[lane], reader.varint(in.size()));
-      known += words[lane];
-    }
-    const std::uint64_t left = reader.remaining();
-    if (left % 2 != 0 || known > left / 2)
-      return Status(StatusCode::corrupt, "stencil: sizes of lanes do not fit their level");
-    words[mask] = left / 2 - known;
-    const std::uint8_t* at = in.data() + reader.position();
-    for (std::size_t lane = 0; lane <= mask; ++lane) {
-      if (words[lane] < 2) return Status(StatusCode::corrupt, "stencil: a lane has no state");
-      std::uint32_t state = 0;
-      for (unsigned i = 0; i < 4; ++i) state |= static_cast<std::uint32_t>(at[i]) << (8 * i);
-      if (state < kernels::kRansFloor) return Status(StatusCode::corrupt, "stencil: a lane begins below its floor");
-      sources[lane] = {at + 4, at + 2 * words[lane], state, false};
-      at += 2 * words[lane];
-    }
-    return {};
-  }
-  bool failed() const {
-    return std::any_of(sources.begin(), sources.begin() + static_cast<std::ptrdiff_t>(mask) + 1,
-                       [](const RansSource& s) { return s.failed; });
-  }
-  bool finished() const {
-    return std::all_of(sources.begin(), sources.begin() + static_cast<std::ptrdiff_t>(mask) + 1,
-                       [](const RansSource& s) { return s.finished(); });
-  }
-};
-
 struct DecodeRow {
   std::int64_t* predicted = nullptr;
   const std::uint8_t* contexts = nullptr;  ///< levels
@@ -85,7 +44,7 @@ struct DecodeRow {
 /// `tables` has one entry for each level of contexts.
 template <bool WithSpecial>
 void decode_row(const DecodeRow& row, const ChunkModel& model, const TokenTable* const* tables, std::size_t columns,
-                std::size_t linear, Lanes& lanes) {
+                std::size_t linear, LaneSources& lanes) {
   for (std::size_t x = 0; x < columns; ++x) {
     const std::int64_t predicted = row.predicted[x];
     std::int64_t value = 0;
@@ -131,52 +90,21 @@ class LevelsReader {
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(view_.axes.elems()));
     const Reader exceptions_at = reader;
-    QUERN_RETURN_IF_ERROR(walk_exceptions(reader, exceptions, [](std::uint64_t, Bits) {}));
-    QUERN_RETURN_IF_ERROR(fill_tables());
+    QUERN_RETURN_IF_ERROR(check_exceptions<Bits>(reader, exceptions, view_.axes.elems()));
+    QUERN_RETURN_IF_ERROR(fill_token_tables(model_.values, memory_.tables, tables_));
     QUERN_RETURN_IF_ERROR(sections(reader, in));
     Reader again = exceptions_at;
     if (coarse != nullptr) {
       store_coarse(*coarse);
-      return walk_exceptions(again, exceptions,
-                             [&](std::uint64_t index, Bits bits) { put_coarse(index, bits, *coarse); });
+      return walk_exceptions<Bits>(again, exceptions, view_.axes.elems(),
+                                   [&](std::uint64_t index, Bits bits) { put_coarse(index, bits, *coarse); });
     }
     store_values();
-    const std::uint64_t columns = out_.extents[2];
-    return walk_exceptions(again, exceptions, [&](std::uint64_t index, Bits bits) {
-      static_cast<Bits*>(out_.data)[row_offset(out_, static_cast<std::size_t>(index / columns)) + index % columns] =
-          bits;
-    });
+    return put_exceptions<Bits>(again, exceptions, view_.axes.elems(), out_);
   }
 
  private:
   static Status corrupt(const char* text) { return Status(StatusCode::corrupt, text); }
-
-  /// Checks exceptions and calls visit(index, bits) for them.
-  template <class Visit>
-  Status walk_exceptions(Reader& reader, std::uint64_t count, const Visit& visit) const {
-    const std::uint64_t elems = view_.axes.elems();
-    std::uint64_t next = 0;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      QUERN_ASSIGN_OR_RETURN(const std::uint64_t gap, reader.varint(elems));
-      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, reader.unsigned_of(sizeof(Bits)));
-      next += gap;
-      if (next >= elems) return corrupt("stencil: an exception lies outside its chunk");
-      visit(next, static_cast<Bits>(bits));
-      ++next;
-    }
-    return {};
-  }
-
-  Status fill_tables() {
-    const auto map = level_map(model_.values);
-    for (std::size_t l = 0; l < kLevels; ++l)
-      if (model_.values.levels[l].tokens != 0) memory_.tables[l].fill(model_.values.levels[l]);
-    for (std::size_t l = 0; l < kLevels; ++l) {
-      if (map[l] == kLevels) return corrupt("stencil: a chunk without contexts");
-      tables_[l] = &memory_.tables[map[l]];
-    }
-    return {};
-  }
 
   Status sections(Reader& reader, std::span<const std::uint8_t> in) {
     const unsigned top = view_.axes.top();
@@ -195,7 +123,7 @@ class LevelsReader {
     std::size_t at = reader.position();
     unsigned level = top;
     for (unsigned s = 0; s <= own; ++s) {
-      Lanes lanes;
+      LaneSources lanes;
       if (bytes[s] > in.size() - at) return corrupt("stencil: a chunk is cut short");
       QUERN_RETURN_IF_ERROR(lanes.open(in.subspan(at, static_cast<std::size_t>(bytes[s]))));
       at += static_cast<std::size_t>(bytes[s]);
@@ -212,7 +140,7 @@ class LevelsReader {
     return {};
   }
 
-  Status decode_level(unsigned level, Lanes& lanes) {
+  Status decode_level(unsigned level, LaneSources& lanes) {
     LevelGrid& grid = memory_.grid;
     grid.open(level, model_.border);
     memory_.predictor.start_level(grid);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codecs/stencil/elements.h"
+#include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_fit.h"
 #include "codecs/stencil/levels_grid.h"
@@ -115,8 +116,9 @@ class LevelsWriter {
     head.push_back(static_cast<std::uint8_t>(Mode::levels));
     write_levels_model(model_, view_.axes, head);
     Writer writer(head);
-    write_exceptions(writer);
-    memory_.sections.make_entries(model_.values);
+    std::sort(exceptions_.begin(), exceptions_.end());
+    write_exceptions(exceptions_, writer);
+    memory_.sections.fill_entries(model_.values);
     const LevelResiduals residuals{&axes(), memory_.elems, first_, level_bits_, memory_.codes, memory_.symbols};
     // Fine levels that are large enough get sections of their own; those above them share the first.
     unsigned own = 0;
@@ -438,17 +440,6 @@ class LevelsWriter {
         if (!keeps_bound<Element>(bits, Element::bits(values[x] * unit + base), spec_.bound))
           exceptions_.emplace_back(index + x * dense_step, bits);
       }
-    }
-  }
-
-  void write_exceptions(Writer& writer) {
-    std::sort(exceptions_.begin(), exceptions_.end());
-    writer.varint(exceptions_.size());
-    std::uint64_t next = 0;
-    for (const auto& [index, bits] : exceptions_) {
-      writer.varint(index - next);
-      writer.unsigned_of(bits, sizeof(Bits));
-      next = index + 1;
     }
   }
 

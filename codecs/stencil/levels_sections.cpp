@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codecs/stencil/token_tables.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -19,20 +20,7 @@ SectionWriter::SectionWriter(Carver& carver, std::size_t raw_bytes)
       words_count_(raw_bytes / 2 + kWordsSpare),
       words_(carver.take<std::uint16_t>(words_count_)) {}
 
-void SectionWriter::make_entries(const ChunkModel& model) {
-  const auto map = level_map(model);
-  for (std::size_t l = 0; l < kLevels; ++l) {
-    const kernels::ResidualModel& level = model.levels[l];
-    if (level.tokens == 0) continue;
-    kernels::TokenStarts starts;
-    kernels::fill_token_starts(level, starts);
-    for (unsigned t = 0; t < level.tokens; ++t)
-      entries_[l * kTokenPlaces + t] = kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
-  }
-  for (std::size_t l = 0; l < kLevels; ++l)
-    if (map[l] != l && map[l] < kLevels)
-      std::copy_n(entries_ + map[l] * kTokenPlaces, model.levels[map[l]].tokens, entries_ + l * kTokenPlaces);
-}
+void SectionWriter::fill_entries(const ChunkModel& model) { fill_token_entries(model, entries_); }
 
 /// Words of lanes, each written downwards in its part of the room, and their states.
 struct SectionWriter::LaneWords {

@@ -33,7 +33,7 @@ class SectionWriter {
   SectionWriter(Carver& carver, std::size_t raw_bytes);
 
   /// To be called when the distributions are final.
-  void make_entries(const ChunkModel& model);
+  void fill_entries(const ChunkModel& model);
   /// Appends the lanes of levels `first` down to `last`; false when there is no room, or `out` would have more than
   /// `most` bytes. May throw std::bad_alloc.
   bool write(const LevelResiduals& residuals, unsigned first, unsigned last, Vector<std::uint8_t>& out,

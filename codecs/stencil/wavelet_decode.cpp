@@ -4,7 +4,10 @@
 
 #include "codecs/stencil/carver.h"
 #include "codecs/stencil/elements.h"
+#include "codecs/stencil/exceptions.h"
+#include "codecs/stencil/lane_sources.h"
 #include "codecs/stencil/levels_chunk.h"
+#include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "codecs/stencil/wavelet_context.h"
 #include "codecs/stencil/wavelet_lanes.h"
@@ -52,48 +55,19 @@ class WaveletReader {
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(axes().elems()));
     Reader exceptions_at = reader;
-    QUERN_RETURN_IF_ERROR(walk_exceptions(reader, exceptions, false));
+    QUERN_RETURN_IF_ERROR(check_exceptions<Bits>(reader, exceptions, axes().elems()));
     QUERN_RETURN_IF_ERROR(lanes_.open(in.subspan(static_cast<std::size_t>(reader.position()))));
-    QUERN_RETURN_IF_ERROR(fill_tables());
+    QUERN_RETURN_IF_ERROR(fill_token_tables(model_.values, memory_.tables, tables_));
     QUERN_RETURN_IF_ERROR(coefficients());
     inverse_wavelet(axes(), memory_.values, memory_.room);
     QUERN_RETURN_IF_ERROR(corrections());
     if (!lanes_.finished()) return corrupt("stencil: a lane does not end where it should");
-    return walk_exceptions(exceptions_at, exceptions, true);
+    return put_exceptions<Bits>(exceptions_at, exceptions, axes().elems(), out_);
   }
 
  private:
   static Status corrupt(const char* text) { return Status(StatusCode::corrupt, text); }
   const WaveletAxes& axes() const { return model_.axes; }
-
-  /// Checks exceptions, or stores them.
-  Status walk_exceptions(Reader& reader, std::uint64_t count, bool store) const {
-    const std::uint64_t elems = axes().elems();
-    const std::uint64_t columns = out_.extents[2];
-    std::uint64_t next = 0;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      QUERN_ASSIGN_OR_RETURN(const std::uint64_t gap, reader.varint(elems));
-      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, reader.unsigned_of(sizeof(Bits)));
-      next += gap;
-      if (next >= elems) return corrupt("stencil: an exception lies outside its chunk");
-      if (store)
-        static_cast<Bits*>(out_.data)[row_offset(out_, static_cast<std::size_t>(next / columns)) + next % columns] =
-            static_cast<Bits>(bits);
-      ++next;
-    }
-    return {};
-  }
-
-  Status fill_tables() {
-    const auto map = level_map(model_.values);
-    for (std::size_t l = 0; l < kLevels; ++l)
-      if (model_.values.levels[l].tokens != 0) memory_.tables[l].fill(model_.values.levels[l]);
-    for (std::size_t l = 0; l < kLevels; ++l) {
-      if (map[l] == kLevels) return corrupt("stencil: a chunk without contexts");
-      tables_[l] = &memory_.tables[map[l]];
-    }
-    return {};
-  }
 
   /// Decodes a row whose context sums lack what lies in the row itself. False when its lane is too short.
   bool take_row(const WaveletWeights& weights, std::size_t columns, const std::uint8_t* special,

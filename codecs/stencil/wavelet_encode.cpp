@@ -6,8 +6,10 @@
 
 #include "codecs/stencil/carver.h"
 #include "codecs/stencil/elements.h"
+#include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "codecs/stencil/wavelet_context.h"
 #include "codecs/stencil/wavelet_fill.h"
@@ -99,15 +101,10 @@ class WaveletWriter {
     stored.push_back(static_cast<std::uint8_t>(Mode::wavelet));
     write_wavelet_model(model_, stored);
     Writer writer(stored);
-    writer.varint(exceptions_.size());
-    std::uint64_t next = 0;
-    for (const auto& [index, bits] : exceptions_) {
-      writer.varint(index - next);
-      writer.unsigned_of(bits, sizeof(Bits));
-      next = index + 1;
-    }
-    if (!write_lanes(rows_, LaneTables(model_.values), least >> 15, {memory_.words, memory_.words_count}, writer))
-      return 0;
+    write_exceptions(exceptions_, writer);
+    Vector<kernels::RansEncodeEntry> entries(kLevels * kTokenPlaces);
+    fill_token_entries(model_.values, entries.data());
+    if (!write_lanes(rows_, entries.data(), least >> 15, {memory_.words, memory_.words_count}, writer)) return 0;
     if (stored.size() > raw_bytes) return 0;
     std::memcpy(out.data(), stored.data(), stored.size());
     return stored.size();

@@ -1,0 +1,20 @@
+// Tables of tokens for every context level, for decoders and encoders of all layouts.
+#pragma once
+
+#include <array>
+
+#include <quern/status.h>
+
+#include "codecs/stencil/model.h"
+#include "codecs/stencil/residual_symbols.h"
+
+namespace quern::codec::stencil {
+
+/// Fills `tables`, one for each level, and says which serves each level: its own or a neighbour's. Fails with `corrupt`
+/// when no level has a distribution.
+Status fill_token_tables(const ChunkModel& model, TokenTable* tables, std::array<const TokenTable*, kLevels>& serving);
+
+/// Fills entries[level * kTokenPlaces + token] of all levels alike.
+void fill_token_entries(const ChunkModel& model, kernels::RansEncodeEntry* entries);
+
+}  // namespace quern::codec::stencil
