@@ -3,8 +3,8 @@
 
 #include <quern/status.h>
 
-#include "codecs/stencil/bit_stream.h"
 #include "codecs/stencil/model.h"
+#include "libcompress/format/bit_stream.h"
 
 namespace quern::codec::stencil {
 

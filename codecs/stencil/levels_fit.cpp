@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codecs/stencil/bit_stream.h"
 #include "codecs/stencil/solve.h"
 #include "kernels/core/bits.h"
 #include "kernels/core/residual_model.h"
 #include "libcompress/core/scattered_sample.h"
+#include "libcompress/format/bit_stream.h"
 
 namespace quern::codec::stencil {
 namespace {

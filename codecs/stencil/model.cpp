@@ -5,9 +5,9 @@
 #include <bit>
 #include <cstdlib>
 
-#include "codecs/stencil/bit_stream.h"
 #include "codecs/stencil/distributions.h"
 #include "kernels/core/bits.h"
+#include "libcompress/format/bit_stream.h"
 
 namespace quern::codec::stencil {
 namespace {

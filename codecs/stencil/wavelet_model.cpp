@@ -3,9 +3,9 @@
 
 #include <bit>
 
-#include "codecs/stencil/bit_stream.h"
 #include "codecs/stencil/distributions.h"
 #include "kernels/core/bits.h"
+#include "libcompress/format/bit_stream.h"
 
 namespace quern::codec::stencil {
 namespace {

@@ -213,7 +213,7 @@ Status plan_ebq(const TensorInputs& inputs, TaskRunner&, TensorPlan& plan) {
   append_number(static_cast<std::uint8_t>(forms), 1, plan.side);
   for (const float factor : {model.base_factor, model.direction_factor, model.base_direction_factor})
     if (factor != 0) append_number(std::bit_cast<std::uint32_t>(factor), 4, plan.side);
-  PackedBitWriter writer(plan.side);
+  BitWriter writer(plan.side);
   put_model(model.residuals, writer);
   return {};
 }
@@ -234,7 +234,7 @@ Status get_side(const TensorDescription& description, std::span<const std::uint8
   if (!reader.ok()) return status_of(reader.fault());
   if (!is_positive_bits(step) || forms >= 2 * kWithBaseDirection || (!model.with_base && forms != 0))
     return Status(StatusCode::corrupt, "tensor: a step of ebq is out of range");
-  PackedBitReader bits(reader.bytes(reader.remaining()));
+  BitReader bits(reader.bytes(reader.remaining()), kMostGolombWidth);
   return get_model(bits, plane_width(description), model.residuals);
 }
 

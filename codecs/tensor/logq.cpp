@@ -175,7 +175,7 @@ void put_side(const LogqModel& model, Vector<std::uint8_t>& side) {
   append_varint(static_cast<std::uint64_t>(model.center), side);
   append_number(static_cast<std::uint8_t>(model.base_share), 1, side);
   for (const std::int32_t s : model.above_shares) append_number(static_cast<std::uint8_t>(s), 1, side);
-  PackedBitWriter writer(side);
+  BitWriter writer(side);
   writer.put(model.column_means.empty() ? 0 : 1, 1);
   if (!model.column_means.empty()) put_numbers(model.column_means, 0, writer);
   put_model(model.residuals, writer);
@@ -199,7 +199,7 @@ Status get_side(const TensorDescription& description, std::span<const std::uint8
   for (std::int32_t& s : model.above_shares) s = static_cast<std::int8_t>(reader.u8());
   if (!reader.ok()) return status_of(reader.fault());
   const std::uint64_t width = plane_width(description);
-  PackedBitReader bits(reader.bytes(reader.remaining()));
+  BitReader bits(reader.bytes(reader.remaining()), kMostGolombWidth);
   if (bits.get(1) != 0) {
     if (width > kMaxPlaneColumns) return bad("tensor: means of too many columns");
     model.column_means.resize(static_cast<std::size_t>(width));
@@ -298,7 +298,7 @@ Result<std::size_t> encode_logq(const TensorPlan& plan, const TensorInputs&, con
   if (model.bins.count() != 0) {
     find_known(model, input.base, piece.elems, chunk.known);
     find_row_means(model, piece, chunk);
-    PackedBitWriter writer(coded);
+    BitWriter writer(coded);
     put_numbers(chunk.row_means, model.center * kUnits, writer);
     chunk.residuals.assign(piece.elems, 0);
     walk(model, piece, chunk, [&](std::size_t i, std::int32_t predicted) {
@@ -342,7 +342,7 @@ Status decode_logq(const TensorDescription& description, std::span<const std::ui
     find_known(model, input.base, piece.elems, chunk.known);
     if (piece.rows() / 8 > rest.size()) return Status(StatusCode::corrupt, "tensor: means of rows are cut short");
     chunk.row_means.resize(piece.rows());
-    PackedBitReader bits(rest);
+    BitReader bits(rest, kMostGolombWidth);
     get_numbers(chunk.row_means, model.center * kUnits, bits);
     for (const std::int32_t mean : chunk.row_means) inside = inside && mean >= -kMaxMean && mean <= kMaxMean;
     if (bits.failed() || !inside) return Status(StatusCode::corrupt, "tensor: means of rows are no means");

@@ -1,6 +1,8 @@
 // Lists of numbers in the Golomb code that suits them.
 #include "codecs/tensor/packed_bits.h"
 
+#include "kernels/core/bits.h"
+
 namespace quern::codec::tensor {
 namespace {
 
@@ -10,7 +12,7 @@ std::uint32_t code_of(std::int32_t number, std::int32_t center) {
 
 }  // namespace
 
-void put_numbers(std::span<const std::int32_t> numbers, std::int32_t center, PackedBitWriter& writer) {
+void put_numbers(std::span<const std::int32_t> numbers, std::int32_t center, BitWriter& writer) {
   unsigned best = 0;
   std::uint64_t least = UINT64_MAX;
   for (unsigned order = 0; order < 1u << kOrderBits; ++order) {
@@ -26,10 +28,10 @@ void put_numbers(std::span<const std::int32_t> numbers, std::int32_t center, Pac
   for (const std::int32_t number : numbers) writer.put_golomb(code_of(number, center), best);
 }
 
-void get_numbers(std::span<std::int32_t> numbers, std::int32_t center, PackedBitReader& reader) {
-  const unsigned order = reader.get(kOrderBits);
+void get_numbers(std::span<std::int32_t> numbers, std::int32_t center, BitReader& reader) {
+  const auto order = static_cast<unsigned>(reader.get(kOrderBits));
   for (std::int32_t& number : numbers) {
-    const std::uint32_t difference = kernels::unzigzag(reader.get_golomb(order));
+    const std::uint32_t difference = kernels::unzigzag(static_cast<std::uint32_t>(reader.get_golomb(order)));
     number = static_cast<std::int32_t>(static_cast<std::uint32_t>(center) + difference);
   }
 }

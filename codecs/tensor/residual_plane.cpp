@@ -93,7 +93,7 @@ std::uint64_t fit_tables(ContextCounts& counts, ResidualModel& model) {
       for (std::size_t s = 0; s < kSymbols; ++s) counts[keeper[c]][s] += counts[c][s];
   model.tables.clear();
   Vector<std::uint8_t> stored;
-  PackedBitWriter writer(stored);
+  BitWriter writer(stored);
   std::uint64_t cost = 0;
   for (std::size_t c = 0; c < kContexts; ++c) {
     if (keeper[c] == c) {
@@ -108,7 +108,7 @@ std::uint64_t fit_tables(ContextCounts& counts, ResidualModel& model) {
 
 std::uint64_t bits_of_numbers(std::span<const std::int32_t> numbers, std::int32_t center) {
   Vector<std::uint8_t> bytes;
-  PackedBitWriter writer(bytes);
+  BitWriter writer(bytes);
   put_numbers(numbers, center, writer);
   return bytes.size() * 8;
 }
@@ -186,7 +186,7 @@ std::uint64_t fit_residuals(std::span<const ResidualSample> samples, std::uint64
   return least;
 }
 
-void put_model(const ResidualModel& model, PackedBitWriter& writer) {
+void put_model(const ResidualModel& model, BitWriter& writer) {
   writer.put(model.row_levels ? 1 : 0, 1);
   writer.put(model.column_levels.empty() ? 0 : 1, 1);
   writer.put(model.base_level, 7);
@@ -197,7 +197,7 @@ void put_model(const ResidualModel& model, PackedBitWriter& writer) {
   for (const Frequencies& table : model.tables) put_frequencies(table, writer);
 }
 
-Status get_model(PackedBitReader& reader, std::uint64_t width, ResidualModel& model) {
+Status get_model(BitReader& reader, std::uint64_t width, ResidualModel& model) {
   const auto bad = [](const char* text) { return Status(StatusCode::corrupt, text); };
   model = {};
   model.row_levels = reader.get(1) != 0;
@@ -229,7 +229,7 @@ void encode_residuals(const ResidualModel& model, const PlanePiece& piece, std::
   if (model.row_levels) {
     find_row_levels(piece, residuals, rows);
     for (std::int32_t& level : rows) level = std::min<std::int32_t>(level, kLevels - 1);
-    PackedBitWriter writer(out);
+    BitWriter writer(out);
     put_numbers(rows, model.base_level, writer);
   }
   Vector<std::uint8_t> contexts(piece.elems);
@@ -282,7 +282,7 @@ Status decode_residuals(const ResidualModel& model, const PlanePiece& piece, std
     // Fewer bits than rows can only be damage; so memory is bounded by what is there.
     if (piece.rows() / 8 > bytes.size()) return bad("tensor: levels of rows are cut short");
     rows.resize(piece.rows());
-    PackedBitReader reader(bytes);
+    BitReader reader(bytes, kMostGolombWidth);
     get_numbers(rows, model.base_level, reader);
     if (reader.failed()) return bad("tensor: levels of rows are cut short");
     for (const std::int32_t level : rows)

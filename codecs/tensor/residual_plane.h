@@ -66,8 +66,8 @@ struct ResidualSample {
 /// chunks take, about.
 std::uint64_t fit_residuals(std::span<const ResidualSample> samples, std::uint64_t width, ResidualModel& model);
 
-void put_model(const ResidualModel& model, PackedBitWriter& writer);
-Status get_model(PackedBitReader& reader, std::uint64_t width, ResidualModel& model);
+void put_model(const ResidualModel& model, BitWriter& writer);
+Status get_model(BitReader& reader, std::uint64_t width, ResidualModel& model);
 
 /// Appends a chunk: levels of its rows, then its symbols. `special` names elements that are not coded, ascending.
 void encode_residuals(const ResidualModel& model, const PlanePiece& piece, std::span<const std::int32_t> residuals,

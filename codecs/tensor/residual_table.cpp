@@ -82,7 +82,7 @@ std::uint64_t coded_cost(const SymbolCounts& counts, const Frequencies& frequenc
   return cost;
 }
 
-void put_frequencies(const Frequencies& frequencies, PackedBitWriter& writer) {
+void put_frequencies(const Frequencies& frequencies, BitWriter& writer) {
   const std::size_t top = largest(frequencies);
   unsigned size = kEscape;
   while (size > 0 && frequencies[size - 1] == 0) --size;
@@ -102,10 +102,10 @@ void put_frequencies(const Frequencies& frequencies, PackedBitWriter& writer) {
   put(kEscape);
 }
 
-bool get_frequencies(PackedBitReader& reader, Frequencies& frequencies) {
+bool get_frequencies(BitReader& reader, Frequencies& frequencies) {
   frequencies = {};
-  const std::uint32_t size = reader.get(kSizeBits);
-  const std::uint32_t top = reader.get(kSizeBits);
+  const auto size = static_cast<std::uint32_t>(reader.get(kSizeBits));
+  const auto top = static_cast<std::uint32_t>(reader.get(kSizeBits));
   if (size > kEscape || (top >= size && top != kEscape)) return false;
   std::array<std::uint8_t, kSymbols> widths{};
   std::uint32_t sum = 0;
@@ -114,12 +114,13 @@ bool get_frequencies(PackedBitReader& reader, Frequencies& frequencies) {
       widths[s] = kTableBits;
       return true;
     }
-    const std::uint32_t width = expected_width(widths, s) + kernels::unzigzag(reader.get_golomb(0));
+    const std::uint32_t width =
+        expected_width(widths, s) + kernels::unzigzag(static_cast<std::uint32_t>(reader.get_golomb(0)));
     if (reader.failed() || width > kTableBits) return false;
     widths[s] = static_cast<std::uint8_t>(width);
     if (width == 0) return true;
     const unsigned kept = fraction_bits(width);
-    const std::uint32_t frequency = ((1u << kept) | reader.get(kept)) << (width - 1 - kept);
+    const std::uint32_t frequency = ((1u << kept) | static_cast<std::uint32_t>(reader.get(kept))) << (width - 1 - kept);
     frequencies[s] = static_cast<std::uint16_t>(frequency);
     sum += frequency;
     return true;

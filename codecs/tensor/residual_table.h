@@ -62,9 +62,9 @@ void fit_frequencies(const SymbolCounts& counts, Frequencies& frequencies);
 /// Bits, in units of 2^-12, that symbols with these counts take, open bits included.
 std::uint64_t coded_cost(const SymbolCounts& counts, const Frequencies& frequencies);
 
-void put_frequencies(const Frequencies& frequencies, PackedBitWriter& writer);
+void put_frequencies(const Frequencies& frequencies, BitWriter& writer);
 /// False when what was read is no table.
-bool get_frequencies(PackedBitReader& reader, Frequencies& frequencies);
+bool get_frequencies(BitReader& reader, Frequencies& frequencies);
 
 using EncodeTable = std::array<kernels::RansEncodeEntry, kSymbols>;
 void make_encode_table(const Frequencies& frequencies, EncodeTable& table);

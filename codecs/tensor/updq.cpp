@@ -153,7 +153,7 @@ Status plan_updq(const TensorInputs& inputs, TaskRunner&, TensorPlan& plan) {
 
   append_number(std::bit_cast<std::uint32_t>(model.two_eps), 4, plan.side);
   append_number(static_cast<std::uint8_t>(model.base_share), 1, plan.side);
-  PackedBitWriter writer(plan.side);
+  BitWriter writer(plan.side);
   put_model(model.residuals, writer);
   return {};
 }
@@ -167,7 +167,7 @@ Status get_side(const TensorDescription& description, std::span<const std::uint8
   if (!reader.ok()) return status_of(reader.fault());
   if (!is_positive_bits(two_eps) || model.two_eps > static_cast<float>(2 * kMaxBound))
     return Status(StatusCode::corrupt, "tensor: a step of updq is out of range");
-  PackedBitReader bits(reader.bytes(reader.remaining()));
+  BitReader bits(reader.bytes(reader.remaining()), kMostGolombWidth);
   return get_model(bits, plane_width(description), model.residuals);
 }
 

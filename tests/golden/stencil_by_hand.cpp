@@ -4,8 +4,8 @@
 #include <array>
 #include <bit>
 
-#include "codecs/stencil/bit_stream.h"
 #include "codecs/stencil/residual_symbols.h"
+#include "libcompress/format/bit_stream.h"
 #include "libcompress/format/header.h"
 #include "tests/fuzz/reseal.h"
 
@@ -13,7 +13,6 @@ namespace quern::golden {
 namespace {
 
 using Bytes = Vector<std::uint8_t>;
-using codec::stencil::BitWriter;
 
 void put_weights(BitWriter& bits, const StoredWeights& weights) {
   bits.put(weights.order, 4);

@@ -10,6 +10,8 @@
 
 #include <quern/compress.h>
 
+#include "tests/support/pipe_source.h"
+
 namespace quern::testing {
 
 using Bytes = Vector<std::uint8_t>;
@@ -113,22 +115,6 @@ inline Bytes points_of(const Bytes& whole, const Shape& shape, const Shape& coar
   }
   return out;
 }
-
-/// Hides that memory can seek, as a pipe would.
-class PipeSource final : public ByteSource {
- public:
-  explicit PipeSource(std::span<const std::uint8_t> bytes) : inner_(bytes) {}
-  Result<std::size_t> read(std::span<std::uint8_t> out) override {
-    return inner_.read(out.first(std::min<std::size_t>(out.size(), 1000)));
-  }
-  bool can_seek() const override { return false; }
-  Status seek(std::uint64_t) override { return Status(StatusCode::unsupported, "a pipe"); }
-  std::uint64_t size() const override { return 0; }
-  std::uint64_t position() const override { return inner_.position(); }
-
- private:
-  MemorySource inner_;
-};
 
 /// Remembers which bytes were read.
 class WatchedSource final : public ByteSource {

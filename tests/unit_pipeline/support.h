@@ -10,6 +10,7 @@
 
 #include <quern/compress.h>
 
+#include "tests/support/pipe_source.h"
 #include "tests/unit_pipeline/toy_codec.h"
 
 namespace quern::testing {
@@ -104,21 +105,5 @@ inline Array decompress_ok(std::span<const std::uint8_t> stream, DType dtype, co
   EXPECT_TRUE(!result.ok() || result->input_bytes == stream.size());
   return back;
 }
-
-/// Hides that memory can seek, as a pipe would, and gives bytes in small pieces.
-class PipeSource final : public ByteSource {
- public:
-  explicit PipeSource(std::span<const std::uint8_t> bytes) : inner_(bytes) {}
-  Result<std::size_t> read(std::span<std::uint8_t> out) override {
-    return inner_.read(out.first(std::min<std::size_t>(out.size(), 1000)));
-  }
-  bool can_seek() const override { return false; }
-  Status seek(std::uint64_t) override { return Status(StatusCode::unsupported, "a pipe"); }
-  std::uint64_t size() const override { return 0; }
-  std::uint64_t position() const override { return inner_.position(); }
-
- private:
-  MemorySource inner_;
-};
 
 }  // namespace quern::testing

@@ -1,4 +1,4 @@
-// Bits packed least significant first, for the few hundred bits of a chunk's model; one at a time, checked.
+// Bits packed least significant first, for the few hundred bits of a model or a table; one at a time, checked.
 #pragma once
 
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include <quern/memory.h>
 
-namespace quern::codec::stencil {
+namespace quern {
 
 class BitWriter {
  public:
@@ -42,7 +42,9 @@ constexpr unsigned golomb_bits(std::uint64_t value, unsigned order) {
 /// Past the end it reads zeros and remembers that it failed.
 class BitReader {
  public:
-  explicit BitReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  /// `most_width`: bits that numbers in exponential Golomb code have at most, their leading one left out.
+  explicit BitReader(std::span<const std::uint8_t> bytes, unsigned most_width = 40)
+      : bytes_(bytes), most_width_(most_width) {}
 
   std::uint64_t get(unsigned count) {
     std::uint64_t value = 0;
@@ -58,7 +60,7 @@ class BitReader {
   std::uint64_t get_golomb(unsigned order) {
     unsigned width = order;
     while (get(1) == 1) {
-      if (++width > 40) failed_ = true;
+      if (++width > most_width_) failed_ = true;
       if (failed_) return 0;
     }
     return (get(width) | std::uint64_t{1} << width) - (std::uint64_t{1} << order);
@@ -68,8 +70,9 @@ class BitReader {
 
  private:
   std::span<const std::uint8_t> bytes_;
+  unsigned most_width_;
   std::size_t at_ = 0;
   bool failed_ = false;
 };
 
-}  // namespace quern::codec::stencil
+}  // namespace quern
