@@ -166,4 +166,22 @@ inline std::size_t band_place(const WaveletAxes& axes, const WaveletBand& band, 
   return at;
 }
 
+/// A row of the chunk along its last axis, and where it and its mask begin in memory.
+struct ChunkRow {
+  AxisValues index{};
+  std::size_t at = 0;
+  std::size_t special = 0;
+};
+
+/// Rows are counted in C order.
+inline ChunkRow chunk_row(const WaveletAxes& axes, const LevelsView& view, std::size_t number) {
+  ChunkRow row;
+  for (std::size_t a = axes.rank - 1; a-- > 0; number /= axes.extents[a]) {
+    row.index[a] = number % axes.extents[a];
+    row.at += row.index[a] * view.strides[a];
+    row.special += row.index[a] * view.special_strides[a];
+  }
+  return row;
+}
+
 }  // namespace quern::codec::stencil

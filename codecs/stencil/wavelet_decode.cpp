@@ -120,30 +120,22 @@ class WaveletReader {
     const double base = model_.values.base;
     const auto correction = static_cast<double>(model_.correction);
     for (std::size_t r = 0; r < rows; ++r) {
-      AxisValues index{};
-      std::size_t rest = r;
-      std::size_t out = 0;
-      std::size_t special = 0;
-      for (std::size_t a = last; a-- > 0; rest /= axes().extents[a]) {
-        index[a] = rest % axes().extents[a];
-        out += index[a] * view_.strides[a];
-        special += index[a] * view_.special_strides[a];
-      }
+      const ChunkRow row = chunk_row(axes(), view_, r);
       double* const values = memory_.values + r * columns;
       if (model_.correction != 0) {
         std::fill_n(memory_.sums, columns, std::uint32_t{model_.correction_constant});
-        for_correction_sources(axes(), index, memory_.corrections, memory_.magnitudes,
+        for_correction_sources(axes(), row.index, memory_.corrections, memory_.magnitudes,
                                [&](std::size_t feature, const MagnitudeRow& source) {
                                  const std::uint32_t weight = model_.correction_weights[feature];
                                  if (weight != 0) add_row(source, weight, columns, memory_.sums);
                                });
-        const std::uint8_t* const mask = out_.special == nullptr ? nullptr : out_.special + special;
+        const std::uint8_t* const mask = out_.special == nullptr ? nullptr : out_.special + row.special;
         if (!take_row(model_.correction_weights, columns, mask, view_.special_strides[last],
                       memory_.corrections + r * columns))
           return corrupt("stencil: a lane is too short");
         for (std::size_t x = 0; x < columns; ++x) values[x] += memory_.codes[x] * correction;
       }
-      Bits* const to = static_cast<Bits*>(out_.data) + out;
+      Bits* const to = static_cast<Bits*>(out_.data) + row.at;
       const std::size_t step = view_.strides[last];
       for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(values[x] * unit + base);
     }

@@ -161,16 +161,8 @@ class WaveletWriter {
     const std::size_t last = axes().rank - 1;
     const std::size_t rows = memory_.elems / axes().extents[last];
     for (std::size_t r = 0; r < rows; ++r) {
-      AxisValues index{};
-      std::size_t rest = r;
-      std::size_t at = 0;
-      std::size_t special = 0;
-      for (std::size_t a = last; a-- > 0; rest /= axes().extents[a]) {
-        index[a] = rest % axes().extents[a];
-        at += index[a] * view_.strides[a];
-        special += index[a] * view_.special_strides[a];
-      }
-      visit(r, index, data_ + at, in_.special == nullptr ? nullptr : in_.special + special);
+      const ChunkRow row = chunk_row(axes(), view_, r);
+      visit(r, row.index, data_ + row.at, in_.special == nullptr ? nullptr : in_.special + row.special);
     }
   }
 
