@@ -181,13 +181,13 @@ class ChunkWriter {
     return write(out);
   }
 
-  Result<std::uint64_t> estimate() {
+  Result<ChunkCost> estimate() {
     const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound);
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
-      return std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12;
+      return ChunkCost{std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12, 0};
     if (spec_.form.wavelet) {
-      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, estimate_wavelet(spec_, in_, range, scratch_));
-      if (bits != 0) return bits;
+      QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_wavelet(spec_, in_, range, scratch_));
+      if (cost.residuals != 0) return cost;
     }
     if (spec_.form.levels) {
       leave_room(range, model_);
@@ -197,7 +197,10 @@ class ChunkWriter {
     model_.masked = in_.special != nullptr;
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, model_);
     encode_rows();
-    return fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
+    const std::uint64_t bits = fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
+    Vector<std::uint8_t> head;
+    write_model(model_, extents_.shape(), head);
+    return ChunkCost{bits, std::uint64_t{head.size()} << 15};
   }
 
  private:
@@ -460,11 +463,11 @@ Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std
   });
 }
 
-Result<std::uint64_t> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
+Result<ChunkCost> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
   Carver carver(scratch.data());
   EncodeMemory memory(carver, in.extents, spec.raw_bytes());
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
-  return with_element(spec.dtype, [&](auto element) -> Result<std::uint64_t> {
+  return with_element(spec.dtype, [&](auto element) -> Result<ChunkCost> {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).estimate();
   });
 }

@@ -169,7 +169,7 @@ class PredictorFit {
         for (std::size_t s = 0; s < columns.count; ++s) feature[s] = feature[s] * scale - (g == 0 ? 0 : to[s]);
       }
       double* const target = to + width * kSampleBlock;
-      columns.each(targets_.targets + code,
+      columns.each(targets_.rows->row(rows_.parity_class, index, code),
                    [&](std::size_t s, std::int64_t v) { target[s] = static_cast<double>(v) * unit - to[s]; });
       room_.filled.back() += static_cast<std::uint32_t>(columns.count);
       samples_ += columns.count;

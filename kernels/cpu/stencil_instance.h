@@ -151,6 +151,15 @@ struct StencilInstance {
     }
   }
 
+  static void widen(const std::uint32_t* from, std::size_t step, std::size_t count, double* out) {
+    const auto widen_at = [&](std::size_t distance) {
+      for (std::size_t x = 0; x < count; ++x) out[x] = static_cast<double>(std::bit_cast<float>(from[x * distance]));
+    };
+    if (step == 1) return widen_at(1);
+    if (step == 2) return widen_at(2);
+    widen_at(step);
+  }
+
   static void units(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out) {
     constexpr double kMost = 0x1p44;
     constexpr double kMagic = 0x1.8p52;
@@ -262,8 +271,9 @@ struct StencilInstance {
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums, &code_row, &context_sums, &scale_down,  &add_distances, &units,
-                                           &all_near, &levels,   &symbols,      &sample_rows, &normal_sums};
+  static constexpr StencilKernels kKernels{&tap_sums,      &code_row, &context_sums, &scale_down,
+                                           &add_distances, &widen,    &units,        &all_near,
+                                           &levels,        &symbols,  &sample_rows,  &normal_sums};
 };
 
 }  // namespace quern::kernels
