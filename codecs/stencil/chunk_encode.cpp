@@ -14,6 +14,7 @@
 #include "codecs/stencil/planes.h"
 #include "codecs/stencil/range.h"
 #include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/symbol_counts.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "kernels/core/rans.h"
@@ -39,6 +40,7 @@ struct EncodeMemory {
         entries(carver.take<kernels::RansEncodeEntry>(kLevels * kTokenPlaces)),
         row_targets(carver.take<std::int64_t>(row_room(static_cast<std::size_t>(extents[2])))),
         originals(carver.take<double>(row_room(static_cast<std::size_t>(extents[2])))),
+        counts(carver),
         planes(carver, kernels::stencil_extents(extents), false),
         trial_targets(carver.take<std::int64_t>(trial_extents.elems() + kernels::kStencilBlock)),
         trial_special(carver.take<std::uint8_t>(trial_extents.elems())),
@@ -53,6 +55,7 @@ struct EncodeMemory {
   kernels::RansEncodeEntry* entries;
   std::int64_t* row_targets;
   double* originals;
+  SymbolCounts counts;
   WorkPlanes planes;
   std::int64_t* trial_targets;
   std::uint8_t* trial_special;
@@ -162,7 +165,7 @@ class ChunkWriter {
         data_(static_cast<const Bits*>(in.data)) {}
 
   Result<std::size_t> run(std::span<std::uint8_t> out) {
-    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound);
+    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
     if (range.ordinary == 0) return raw(out);
     if (constant(range, out)) return 1 + sizeof(Bits);
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return raw(out);
@@ -182,7 +185,7 @@ class ChunkWriter {
   }
 
   Result<ChunkCost> estimate() {
-    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound);
+    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
       return ChunkCost{std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12, 0};
     if (spec_.form.wavelet) {
@@ -255,6 +258,7 @@ class ChunkWriter {
     for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
     WorkPlanes& planes = memory_.planes;
     planes.clear();
+    memory_.counts.clear();
     for (std::size_t p = 0; p < extents_.planes; ++p) {
       if (model_.mean) planes.update_mean(p);
       for (std::size_t r = 0; r < extents_.rows; ++r) {
@@ -274,6 +278,7 @@ class ChunkWriter {
         note_symbols(special, planes.all_context_sums(*spec_.kernels, p, r, model_), codes, n * extents_.columns);
       }
     }
+    memory_.counts.add_to(counts_);
   }
 
   void note_exceptions(const Bits* row, const std::uint8_t* special, const double* values, std::size_t first) {
@@ -303,11 +308,12 @@ class ChunkWriter {
                     std::size_t first) {
     std::uint16_t* const symbols = memory_.symbols + first;
     spec_.kernels->symbols(sums, codes, extents_.columns, symbols);
+    if (special == nullptr) return memory_.counts.add(symbols, extents_.columns);
     for (std::size_t x = 0; x < extents_.columns; ++x) {
-      if (special != nullptr && special[x] != 0) {
+      if (special[x] != 0) {
         symbols[x] = kNoSymbol;
       } else {
-        ++counts_[symbols[x] / kTokenPlaces][symbols[x] % kTokenPlaces];
+        memory_.counts.add(symbols[x]);
       }
     }
   }

@@ -15,6 +15,7 @@
 #include "codecs/stencil/levels_walk.h"
 #include "codecs/stencil/residual_fit.h"
 #include "codecs/stencil/residual_symbols.h"
+#include "codecs/stencil/symbol_counts.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -35,6 +36,7 @@ struct EncodeMemory {
         targets(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]) + kernels::kStencilBlock)),
         predicted(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
         spread(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
+        counts(carver),
         grid(carver, axes),
         predictor(carver, axes),
         sections(carver, raw_bytes) {}
@@ -48,6 +50,7 @@ struct EncodeMemory {
   std::int64_t* targets;   ///< the same in units
   double* predicted;       ///< of a row
   std::uint32_t* spread;
+  SymbolCounts counts;  ///< of a level
   LevelGrid grid;
   RowPredictor predictor;
   SectionWriter sections;
@@ -97,7 +100,7 @@ class LevelsWriter final : public TargetRows {
           finish(again);
         }
       } else {
-        if (view_.axes.sequential) check_level(0);
+        if (view_.axes.sequential) check_level();
         finish(0);
       }
     }
@@ -394,7 +397,8 @@ class LevelsWriter final : public TargetRows {
     }
   }
 
-  void check_level(unsigned /*level*/) {
+  /// Finds the elements of the open level that miss the bound.
+  void check_level() {
     for_coded_rows(grid(), [&](const CodedRow& row) {
       this->row(row);
       note_exceptions(row);
@@ -404,7 +408,7 @@ class LevelsWriter final : public TargetRows {
 
   /// Symbols of the open level, whose values are final.
   void finish(unsigned level) {
-    const auto before = token_totals();
+    memory_.counts.clear();
     for_coded_rows(grid(), [&](const CodedRow& row) {
       const std::size_t at = first_[level] + row.code;
       const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
@@ -415,26 +419,18 @@ class LevelsWriter final : public TargetRows {
                    codes, row.columns, memory_.symbols + at);
       return true;
     });
-    auto tokens = token_totals();
-    for (std::size_t t = 0; t < tokens.size(); ++t) tokens[t] -= before[t];
-    level_bits_[level] = token_cost(tokens) >> 12;
-  }
-
-  std::array<std::uint32_t, kernels::kResidualTokens> token_totals() const {
-    std::array<std::uint32_t, kernels::kResidualTokens> totals{};
-    for (const auto& level : counts_)
-      for (std::size_t t = 0; t < totals.size(); ++t) totals[t] += level[t];
-    return totals;
+    level_bits_[level] = token_cost(memory_.counts.add_to(counts_)) >> 12;
   }
 
   void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::int32_t* codes,
                     std::size_t columns, std::uint16_t* symbols) {
     spec_.kernels->symbols(sums, codes, columns, symbols);
+    if (special == nullptr) return memory_.counts.add(symbols, columns);
     for (std::size_t x = 0; x < columns; ++x) {
-      if (special != nullptr && special[x] != 0) {
+      if (special[x] != 0) {
         symbols[x] = kNoSymbol;
       } else {
-        ++counts_[symbols[x] / kTokenPlaces][symbols[x] % kTokenPlaces];
+        memory_.counts.add(symbols[x]);
       }
     }
   }

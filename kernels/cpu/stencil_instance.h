@@ -151,6 +151,41 @@ struct StencilInstance {
     }
   }
 
+  static std::uint64_t range(const std::uint32_t* from, std::size_t count, float* low, float* high) {
+    using Floats = float __attribute__((vector_size(64)));
+    using Truths = std::int32_t __attribute__((vector_size(64)));
+    const Floats infinity = Floats{} + __builtin_inff();
+    Floats least;
+    Floats greatest;
+    load(low, least);
+    load(high, greatest);
+    Truths finite{};
+    const auto take = [&](const Floats& v) {
+      const Truths ok = v - v == 0;  // NaN and infinity give NaN
+      const Floats down = ok ? v : infinity;
+      const Floats up = ok ? v : -infinity;
+      least = down < least ? down : least;
+      greatest = up > greatest ? up : greatest;
+      finite -= ok;
+    };
+    Floats v;
+    std::size_t x = 0;
+    for (; x + kRangeLanes <= count; x += kRangeLanes) {
+      load(from + x, v);
+      take(v);
+    }
+    if (x < count) {
+      v = infinity;
+      std::memcpy(&v, from + x, (count - x) * sizeof(float));
+      take(v);
+    }
+    std::memcpy(low, &least, sizeof(least));
+    std::memcpy(high, &greatest, sizeof(greatest));
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < kRangeLanes; ++i) total += static_cast<std::uint64_t>(finite[i]);
+    return total;
+  }
+
   static void widen(const std::uint32_t* from, std::size_t step, std::size_t count, double* out) {
     const auto widen_at = [&](std::size_t distance) {
       for (std::size_t x = 0; x < count; ++x) out[x] = static_cast<double>(std::bit_cast<float>(from[x * distance]));
@@ -271,9 +306,9 @@ struct StencilInstance {
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums,      &code_row, &context_sums, &scale_down,
-                                           &add_distances, &widen,    &units,        &all_near,
-                                           &levels,        &symbols,  &sample_rows,  &normal_sums};
+  static constexpr StencilKernels kKernels{&tap_sums, &code_row,    &context_sums, &scale_down, &add_distances,
+                                           &range,    &widen,       &units,        &all_near,   &levels,
+                                           &symbols,  &sample_rows, &normal_sums};
 };
 
 }  // namespace quern::kernels
