@@ -49,13 +49,14 @@ void append(Bytes& out, const void* data, std::size_t count) {
   out.insert(out.end(), bytes, bytes + count);
 }
 
-/// A smooth field with one value out of line and, when asked for, gaps.
-Bytes smooth_values(DType dtype, std::uint64_t elems, bool gaps) {
+/// A smooth field with one value out of line and, when asked for, gaps; all multiples of `spacing` unless that is 0.
+Bytes smooth_values(DType dtype, std::uint64_t elems, bool gaps, double spacing = 0) {
   Bytes out;
   for (std::uint64_t i = 0; i < elems; ++i) {
     const double x = static_cast<double>(i);
     double value = std::floor(40 * (std::sin(x / 9) + 1)) + (i == elems / 3 ? 45.0 : 0.0);
     if (is_float(dtype)) value = value / 8 + 0.001 * static_cast<double>(i % 7);
+    if (spacing > 0) value = std::floor(value / spacing) * spacing;
     if (gaps && i % 11 < 3 && is_float(dtype)) value = std::numeric_limits<double>::quiet_NaN();
     const auto real = static_cast<float>(value);
     const auto whole = std::isnan(value) ? 0 : static_cast<std::int64_t>(value);
@@ -83,6 +84,7 @@ struct StreamCase {
   const char* codec;
   bool gaps;
   const char* layout = nullptr;  ///< setting of the codec
+  double spacing = 0;            ///< values are rounded to multiples of it
 };
 
 constexpr std::uint64_t kLargeElems = 10000;  // such streams are for the target region alone
@@ -107,13 +109,15 @@ constexpr StreamCase kStreams[] = {
     {"i16_4d_levels", DType::i16, "3x8x9x10", {BoundKind::abs, 1}, "stencil", false, "levels"},
     {"u8_2d_level_table", DType::u8, "256x257", {BoundKind::abs, 0.5}, "stencil", false, "levels"},
     {"f32_3d_wavelet", DType::f32, "9x10x23", {BoundKind::abs, 0.3}, "stencil", true, "wavelet"},
+    {"f32_3d_lattice", DType::f32, "9x10x23", {BoundKind::abs, 0.001}, "stencil", true, "raster", 0.01},
+    {"f64_3d_lattice_levels", DType::f64, "9x10x23", {BoundKind::abs, 0.001}, "stencil", false, "levels", 0.01},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
     {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
 };
 
 Status add_stream(Corpus& corpus, const StreamCase& c) {
   QUERN_ASSIGN_OR_RETURN(const Shape shape, Shape::parse(c.shape));
-  const Bytes values = smooth_values(c.dtype, shape.elems(), c.gaps);
+  const Bytes values = smooth_values(c.dtype, shape.elems(), c.gaps, c.spacing);
   CompressOptions options;
   options.bound = c.bound;
   options.codec = c.codec;
