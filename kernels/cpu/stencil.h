@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/lorenzo.h"
+#include "kernels/cpu/stencil_decode.h"
 
 namespace quern::kernels {
 
@@ -64,6 +65,7 @@ struct StencilKernels {
   /// sums[k * width + l] += sum over samples of sample_weights[s] * rows[k][s] * rows[l][s], l <= k < width; eight
   /// partial sums (s modulo 8) added pairwise.
   void (*normal_sums)(const double* rows, const double* sample_weights, std::size_t width, double* sums);
+  StencilDecodeKernels decode;
 };
 
 /// The kernels of an available level.

@@ -6,6 +6,7 @@
 
 #include "kernels/core/residual_tokens.h"
 #include "kernels/cpu/stencil.h"
+#include "kernels/cpu/stencil_decode_instance.h"
 
 namespace quern::kernels {
 
@@ -263,7 +264,7 @@ struct StencilInstance {
   }
 
   static constexpr StencilKernels kKernels{&tap_sums, &code_row, &context_sums, &scale_down,  &add_distances, &units,
-                                           &all_near, &levels,   &symbols,      &sample_rows, &normal_sums};
+                                           &all_near, &levels,   &symbols,      &sample_rows, &normal_sums, StencilDecodeInstance<Isa>::kKernels};
 };
 
 }  // namespace quern::kernels
