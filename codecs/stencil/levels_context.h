@@ -67,6 +67,7 @@ struct ContextPlan {
   FeatureList features;  ///< those whose weight is not 0
   ContextWeights weights;
   PlannedTaps<std::uint32_t> taps;
+  PlannedTaps<double> spread_taps;  ///< two for each feature of differences; weights do not count
 
   ContextPlan() = default;
   ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& weights);
@@ -75,6 +76,7 @@ struct ContextPlan {
 /// Room for the contexts of a row.
 struct ContextRoom {
   MagnitudeSources sources;
+  ValueSources spread_sources;
   std::uint32_t* spread = nullptr;
   std::uint32_t* sums = nullptr;  ///< the result
 };

@@ -45,6 +45,7 @@ inline constexpr auto kPlainParts = [] {
 }
 
 using kernels::take_residual;
+using kernels::take_zero;
 using kernels::TokenTable;
 
 }  // namespace quern::codec::stencil

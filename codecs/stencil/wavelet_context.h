@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "codecs/stencil/wavelet_axes.h"
+#include "kernels/cpu/stencil.h"
 
 namespace quern::codec::stencil {
 
@@ -187,21 +188,17 @@ void for_correction_sources(const WaveletAxes& axes, const AxisValues& index, co
 }
 
 /// sums[x] += weight * what the row shows at column x, for `columns` columns.
-inline void add_row(const MagnitudeRow& source, std::uint32_t weight, std::size_t columns, std::uint32_t* sums) {
+inline void add_row(const MagnitudeRow& source, std::uint32_t weight, std::size_t columns,
+                    const kernels::StencilKernels& kernels, std::uint32_t* sums) {
   const std::ptrdiff_t seen = static_cast<std::ptrdiff_t>(source.halved != 0 ? (columns + 1) / 2 : columns);
   const std::ptrdiff_t begin = std::max<std::ptrdiff_t>(source.offset, 0);
   const std::ptrdiff_t end = std::min(static_cast<std::ptrdiff_t>(source.count), seen + source.offset);
-  if (source.halved == 0) {
-    for (std::ptrdiff_t i = begin; i < end; ++i) sums[i - source.offset] += weight * source.row[i];
-    return;
-  }
   const std::ptrdiff_t whole = static_cast<std::ptrdiff_t>(columns / 2) + source.offset;
-  for (std::ptrdiff_t i = begin; i < std::min(end, whole); ++i) {
-    const std::uint32_t value = weight * source.row[i];
-    sums[2 * (i - source.offset)] += value;
-    sums[2 * (i - source.offset) + 1] += value;
-  }
-  if (whole >= begin && whole < end) sums[columns - 1] += weight * source.row[whole];
+  const std::ptrdiff_t stop = source.halved != 0 ? std::min(end, whole) : end;
+  if (begin < stop)
+    kernels.decode.add_row(source.row + begin, weight, static_cast<std::size_t>(stop - begin), source.halved != 0,
+                           sums + ((begin - source.offset) << source.halved));
+  if (source.halved != 0 && whole >= begin && whole < end) sums[columns - 1] += weight * source.row[whole];
 }
 
 }  // namespace quern::codec::stencil

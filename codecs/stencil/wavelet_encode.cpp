@@ -201,7 +201,7 @@ class WaveletWriter {
                           : packet_least == 0 ? 0
                                               : full_levels(trial.extents[a], packet_least);
       std::copy_n(memory_.targets, memory_.elems, memory_.work);
-      forward_wavelet(trial, memory_.work, memory_.room);
+      forward_wavelet(trial, *spec_.kernels, memory_.work, memory_.room);
       const std::uint64_t cost = entropy(trial);
       if (cost >= least) return;
       least = cost;
@@ -336,7 +336,7 @@ class WaveletWriter {
         const AxisValues index = band_row(axes(), band, i * band.rows() / wanted);
         std::fill_n(memory_.features, kWaveletFeatures * columns, 0u);
         for_sources(axes(), band, index, memory_.magnitudes, [&](std::size_t feature, const MagnitudeRow& source) {
-          add_row(source, 1, columns, memory_.features + feature * columns);
+          add_row(source, 1, columns, *spec_.kernels, memory_.features + feature * columns);
         });
         sample_row(band.group, columns, memory_.magnitudes + band_place(axes(), band, index), nullptr, weight, samples);
       }
@@ -370,7 +370,7 @@ class WaveletWriter {
         const AxisValues index = band_row(axes(), band, r);
         std::fill_n(memory_.features, columns, std::uint32_t{model_.constants[band.group]});
         for_sources(axes(), band, index, memory_.magnitudes, [&](std::size_t feature, const MagnitudeRow& source) {
-          if (model_.weights[feature] != 0) add_row(source, model_.weights[feature], columns, memory_.features);
+          if (model_.weights[feature] != 0) add_row(source, model_.weights[feature], columns, *spec_.kernels, memory_.features);
         });
         note_row(model_.weights, columns, memory_.magnitudes + band_place(axes(), band, index), nullptr, at);
       }
@@ -388,7 +388,7 @@ class WaveletWriter {
       }
       return true;
     });
-    inverse_wavelet(axes(), memory_.work, memory_.room);
+    inverse_wavelet(axes(), *spec_.kernels, memory_.work, memory_.room);
   }
 
   /// Finds elements that miss the bound, and what brings them back: a correction, or the element itself.
@@ -450,7 +450,7 @@ class WaveletWriter {
       std::fill_n(memory_.features, kWaveletFeatures * columns, 0u);
       for_correction_sources(axes(), index, memory_.corrections, memory_.magnitudes,
                              [&](std::size_t feature, const MagnitudeRow& source) {
-                               add_row(source, 1, columns, memory_.features + feature * columns);
+                               add_row(source, 1, columns, *spec_.kernels, memory_.features + feature * columns);
                              });
       sample_row(0, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
                  static_cast<float>(rows) / static_cast<float>(wanted), samples);
@@ -462,7 +462,7 @@ class WaveletWriter {
       for_correction_sources(axes(), index, memory_.corrections, memory_.magnitudes,
                              [&](std::size_t feature, const MagnitudeRow& source) {
                                const std::uint32_t weight = model_.correction_weights[feature];
-                               if (weight != 0) add_row(source, weight, columns, memory_.features);
+                               if (weight != 0) add_row(source, weight, columns, *spec_.kernels, memory_.features);
                              });
       note_row(model_.correction_weights, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
                memory_.elems + r * columns);

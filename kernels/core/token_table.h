@@ -32,15 +32,19 @@ struct TokenTable {
 inline constexpr unsigned kTokenTableShift = 9;
 static_assert(sizeof(TokenTable) == 1u << kTokenTableShift);
 
-[[gnu::always_inline]] inline std::int64_t take_residual(RansSource& source, const TokenTable& table) {
+/// Takes token 0, of that frequency, if it comes next. Where most residuals are 0 the branch is foretold, and what
+/// comes next waits for no table.
+[[gnu::always_inline]] inline bool take_zero(RansSource& source, std::uint32_t frequency) {
   const std::uint32_t slot = source.state & (kFrequencySum - 1);
-  const std::uint32_t zero = table.starts[1];
-  // Where most residuals are 0 the branch is foretold, and what comes next waits for no table.
-  if (slot < zero) {
-    source.state = zero * (source.state >> kFrequencySumBits) + slot;
-    source.refill();
-    return 0;
-  }
+  if (slot >= frequency) return false;
+  source.state = frequency * (source.state >> kFrequencySumBits) + slot;
+  source.refill();
+  return true;
+}
+
+[[gnu::always_inline]] inline std::int64_t take_residual(RansSource& source, const TokenTable& table) {
+  if (take_zero(source, table.starts[1])) return 0;
+  const std::uint32_t slot = source.state & (kFrequencySum - 1);
   unsigned token = table.buckets[slot >> TokenTable::kBucketShift];
   while (slot >= table.starts[token + 1u]) ++token;
   const std::uint32_t start = table.starts[token];

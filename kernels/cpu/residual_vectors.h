@@ -38,6 +38,17 @@ struct ResidualVectors {
         _mm512_castsi512_si256(_mm512_permutex2var_epi16(low, _mm512_castsi256_si512(levels), high)));
   }
 
+  /// out[x] = table[levels[x]] for x < count; table has one entry for each level, 64-byte aligned.
+  static void look_up(const std::uint16_t* table, const std::uint8_t* levels, std::size_t count, std::uint16_t* out) {
+    const Lanes low = _mm512_load_si512(table);
+    const Lanes high = _mm512_load_si512(table + 32);
+    for (std::size_t x = 0; x < count; x += 32) {
+      const __mmask32 columns = count - x >= 32 ? ~__mmask32{0} : (__mmask32{1} << (count - x)) - 1;
+      const Lanes wide = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(columns, levels + x));
+      _mm512_mask_storeu_epi16(out + x, columns, _mm512_permutex2var_epi16(low, wide, high));
+    }
+  }
+
   struct Group {
     Lanes state;
     Lanes at;

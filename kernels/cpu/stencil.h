@@ -47,6 +47,8 @@ struct StencilKernels {
   void (*add_distances)(const double* first, const double* second, double second_factor, const double* third,
                         double third_factor, double scale, double most, std::uint32_t weight, std::size_t count,
                         std::uint32_t* sums);
+  /// sums[x] += from[x] >> bits
+  void (*add_shifted)(const std::uint32_t* from, unsigned bits, std::size_t count, std::uint32_t* sums);
   /// out[x] = (originals[x] - base) * inverse as the nearest integer, 0 where that is not below 2^44.
   void (*units)(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out);
   /// True when all values[x] * unit + base, rounded to binary32 if `single`, differ from originals[x] by less than

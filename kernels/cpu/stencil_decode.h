@@ -14,6 +14,7 @@ namespace quern::kernels {
 
 inline constexpr std::size_t kMostResidualLanes = 32;
 inline constexpr std::size_t kResidualLevels = 64;       ///< context levels
+inline constexpr std::size_t kLiftedLines = 32;          ///< of a wavelet transform, side by side
 inline constexpr std::uint8_t kNoResidual = 255;         ///< level of an element that has no code; the code is 0
 inline constexpr std::uint64_t kMostLaneBytes = 1u << 31;  ///< of all lanes together
 
@@ -61,12 +62,27 @@ struct StencilDecodeKernels {
   /// values[x] = predicted[x] + codes[x] * quantum, modulo 2^53; magnitudes[x] = |codes[x]|, at most `most`.
   void (*add_codes)(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum, std::uint32_t most,
                     std::size_t count, double* values, std::uint32_t* magnitudes);
+  /// out[x] = frequency of token 0 in the level of sums[x].
+  void (*zero_frequencies)(const std::uint32_t* sums, const ResidualTables& tables, std::size_t count,
+                           std::uint16_t* out);
   /// out[x] = values[x] * unit + base, rounded to binary32, as bits.
   void (*store_singles)(const double* values, double unit, double base, std::size_t count,
                         std::uint32_t* out);
   /// out[2 * x] from even[x], out[2 * x + 1] from odd[x] in the same way, for x < count.
   void (*store_pairs)(const double* even, const double* odd, double unit, double base, std::size_t count,
                         std::uint32_t* out);
+  /// sums[x] += weight * row[x], modulo 2^32; with `twice`, sums[2 * x] and sums[2 * x + 1] grow by that.
+  void (*add_row)(const std::uint32_t* row, std::uint32_t weight, std::size_t count, bool twice, std::uint32_t* sums);
+  /// out[x] = ((|codes[x]| * 64 + offsets[|codes[x]| == 1 ? 0 : 1]) * step) >> 6 with the sign of the code, 0 for 0;
+  /// modulo 2^64.
+  void (*scale_codes)(const std::int32_t* codes, const std::array<int, 2>& offsets, std::int64_t step,
+                      std::size_t count, double* out);
+  /// values[x] += codes[x] * factor
+  void (*add_scaled)(const std::int32_t* codes, double factor, std::size_t count, double* values);
+  /// One step of lifting: to[j] += nearest((left[j] + right[j]) * factor / 2^16) for kLiftedLines lines, at `count`
+  /// places, each kLiftedLines behind the one before. `left` and `right` run along, but not before the first nor
+  /// behind the last of the `others` places from `other` on: left is place i - back, right is place i - back + 1.
+  void (*lift)(double* to, std::size_t count, const double* other, std::size_t others, std::size_t back, double factor);
 };
 
 }  // namespace quern::kernels
