@@ -69,7 +69,8 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
 
 struct DecodeMemory {
   DecodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents)
-      : planes(carver, kernels::stencil_extents(extents), false), tables(carver.take<TokenTable>(kLevels)),
+      : planes(carver, kernels::stencil_extents(extents), false),
+        tables(carver.take<TokenTable>(kLevels)),
         zeros(carver.take<std::uint16_t>(row_room(static_cast<std::size_t>(extents[2])))) {}
   WorkPlanes planes;
   TokenTable* tables;

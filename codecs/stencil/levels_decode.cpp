@@ -121,8 +121,7 @@ class LevelsReader {
     memory_.predictor.start_level(grid);
     const bool complete = for_coded_rows(grid, [&](const CodedRow& row) {
       const std::size_t c = row.place.parity_class;
-      const std::int64_t* const predicted =
-          memory_.predictor.predict(grid, row.place, row.columns, model_, kernels);
+      const std::int64_t* const predicted = memory_.predictor.predict(grid, row.place, row.columns, model_, kernels);
       kernels.levels(memory_.predictor.contexts(grid, row.place, memory_.predictor.numbers(), model_, kernels),
                      row.columns, memory_.contexts);
       const std::uint8_t* special = nullptr;
@@ -186,8 +185,7 @@ class LevelsReader {
     const double* const even = memory_.grid.values(c, r);
     Bits* const to = row_place(c, r);
     const double unit = model_.values.unit();
-    spec_.kernels->decode.store_pairs(even, memory_.grid.values(c + 1, r), unit, model_.values.base, odds,
-                                      to);
+    spec_.kernels->decode.store_pairs(even, memory_.grid.values(c + 1, r), unit, model_.values.base, odds, to);
     if (evens > odds) to[2 * odds] = Element::bits(even[odds] * unit + model_.values.base);
   }
 

@@ -182,8 +182,9 @@ Status decode_wavelet(const ChunkSpec& spec, std::span<const std::uint8_t> in, c
     return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   Carver carver(scratch.data());
   DecodeMemory memory(carver, wavelet_axes(view));
-  return with_element(
-      spec.dtype, [&](auto element) -> Status { return WaveletReader<decltype(element)>(*spec.kernels, out, view, memory).run(in); });
+  return with_element(spec.dtype, [&](auto element) -> Status {
+    return WaveletReader<decltype(element)>(*spec.kernels, out, view, memory).run(in);
+  });
 }
 
 }  // namespace quern::codec::stencil

@@ -370,7 +370,8 @@ class WaveletWriter {
         const AxisValues index = band_row(axes(), band, r);
         std::fill_n(memory_.features, columns, std::uint32_t{model_.constants[band.group]});
         for_sources(axes(), band, index, memory_.magnitudes, [&](std::size_t feature, const MagnitudeRow& source) {
-          if (model_.weights[feature] != 0) add_row(source, model_.weights[feature], columns, *spec_.kernels, memory_.features);
+          if (model_.weights[feature] != 0)
+            add_row(source, model_.weights[feature], columns, *spec_.kernels, memory_.features);
         });
         note_row(model_.weights, columns, memory_.magnitudes + band_place(axes(), band, index), nullptr, at);
       }

@@ -20,12 +20,16 @@ struct ResidualVectors {
   using Lanes = __m512i;
 
   explicit ResidualVectors(const ResidualTables& by_level)
-      : tables(by_level.tables),
+      : places(by_level.places.data()),
+        tables(by_level.tables),
         low_zeros(_mm512_load_si512(by_level.zeros.data())),
         high_zeros(_mm512_load_si512(by_level.zeros.data() + 32)),
         low_places(_mm512_load_si512(by_level.places.data())),
         high_places(_mm512_load_si512(by_level.places.data() + 32)) {}
 
+  static constexpr int kFew = 3;  // codes other than 0 that are quicker taken one by one
+
+  const std::uint16_t* places;
   const TokenTable* tables;
   Lanes low_zeros;
   Lanes high_zeros;
@@ -65,15 +69,16 @@ struct ResidualVectors {
     group.failed = static_cast<__mmask16>(group.failed | (low & ~has));
     // The word and the one before it, which is there: nothing behind the lane's end is touched.
     const Lanes pair = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), has, group.at, group.words - 2, 2);
-    group.state = _mm512_mask_or_epi32(group.state, low, _mm512_slli_epi32(group.state, 16), _mm512_srli_epi32(pair, 16));
+    group.state =
+        _mm512_mask_or_epi32(group.state, low, _mm512_slli_epi32(group.state, 16), _mm512_srli_epi32(pair, 16));
     group.at = _mm512_mask_add_epi32(group.at, has, group.at, _mm512_set1_epi32(1));
   }
 
   /// What starts[token] and starts[token + 1] are, as one number each.
   [[gnu::always_inline]] void starts(Lanes& found, __mmask16 lanes, const Lanes& table, const Lanes& token) const {
     const Lanes place = _mm512_add_epi32(table, _mm512_slli_epi32(token, 1));
-    found = _mm512_mask_i32gather_epi32(found, lanes, place,
-                                        reinterpret_cast<const std::uint8_t*>(tables) + offsetof(TokenTable, starts), 1);
+    found = _mm512_mask_i32gather_epi32(
+        found, lanes, place, reinterpret_cast<const std::uint8_t*>(tables) + offsetof(TokenTable, starts), 1);
   }
 
   /// The codes of `lanes`, whose token is not 0; their slots and states above them are given.
@@ -96,8 +101,8 @@ struct ResidualVectors {
     }
     const Lanes start = _mm512_and_si512(pair, _mm512_set1_epi32(0xffff));
     const Lanes frequency = _mm512_sub_epi32(_mm512_srli_epi32(pair, 16), start);
-    group.state = _mm512_mask_add_epi32(group.state, lanes, _mm512_mullo_epi32(frequency, above),
-                                        _mm512_sub_epi32(slot, start));
+    group.state =
+        _mm512_mask_add_epi32(group.state, lanes, _mm512_mullo_epi32(frequency, above), _mm512_sub_epi32(slot, start));
     refill(group, lanes);
     const Lanes one = _mm512_set1_epi32(1);
     const Lanes index = _mm512_sub_epi32(token, _mm512_set1_epi32(kPlainMagnitudes));
@@ -136,6 +141,29 @@ struct ResidualVectors {
     code = _mm512_mask_sub_epi32(code, negative, _mm512_setzero_si512(), code);
   }
 
+  /// The same, one by one.
+  [[gnu::always_inline]] void take_few(Group& group, __mmask16 lanes, __m128i contexts, Lanes& code) const {
+    alignas(64) std::uint32_t states[kLanes];
+    alignas(64) std::uint32_t at[kLanes];
+    alignas(64) std::uint32_t end[kLanes];
+    alignas(16) std::uint8_t levels[kLanes];
+    _mm512_store_si512(states, group.state);
+    _mm512_store_si512(at, group.at);
+    _mm512_store_si512(end, group.end);
+    _mm_store_si128(reinterpret_cast<__m128i*>(levels), contexts);
+    for (unsigned left = lanes; left != 0; left &= left - 1) {
+      const auto lane = static_cast<unsigned>(__builtin_ctz(left));
+      const auto bit = static_cast<__mmask16>(1u << lane);
+      RansSource source{group.words + std::size_t{2} * at[lane], group.words + std::size_t{2} * end[lane], states[lane],
+                        false};
+      const auto taken = static_cast<std::int32_t>(take_residual(source, tables[places[levels[lane]]]));
+      code = _mm512_mask_set1_epi32(code, bit, taken);
+      group.state = _mm512_mask_set1_epi32(group.state, bit, static_cast<int>(source.state));
+      group.at = _mm512_mask_set1_epi32(group.at, bit, static_cast<int>((source.at - group.words) / 2));
+      group.failed = static_cast<__mmask16>(group.failed | static_cast<unsigned>(source.failed) << lane);
+    }
+  }
+
   /// The codes of the lanes that have one.
   [[gnu::always_inline]] void take(Group& group, __mmask16 lanes, __m128i contexts, Lanes& code) const {
     const __m256i levels = _mm256_cvtepu8_epi16(contexts);
@@ -147,8 +175,13 @@ struct ResidualVectors {
     const auto zeros = static_cast<__mmask16>(lanes & ~others);
     group.state = _mm512_mask_add_epi32(group.state, zeros, _mm512_mullo_epi32(zero, above), slot);
     code = _mm512_setzero_si512();
-    if (others != 0) take_others(group, others, levels, slot, above, code);
     refill(group, zeros);
+    if (others == 0) return;
+    if (__builtin_popcount(others) <= kFew) {
+      take_few(group, others, contexts, code);
+    } else {
+      take_others(group, others, levels, slot, above, code);
+    }
   }
 
   static void take_residuals(ResidualLanes& lanes, const ResidualTables& by_level, const std::uint8_t* contexts,

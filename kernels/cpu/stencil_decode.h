@@ -13,9 +13,9 @@
 namespace quern::kernels {
 
 inline constexpr std::size_t kMostResidualLanes = 32;
-inline constexpr std::size_t kResidualLevels = 64;       ///< context levels
-inline constexpr std::size_t kLiftedLines = 32;          ///< of a wavelet transform, side by side
-inline constexpr std::uint8_t kNoResidual = 255;         ///< level of an element that has no code; the code is 0
+inline constexpr std::size_t kResidualLevels = 64;         ///< context levels
+inline constexpr std::size_t kLiftedLines = 32;            ///< of a wavelet transform, side by side
+inline constexpr std::uint8_t kNoResidual = 255;           ///< level of an element that has no code; the code is 0
 inline constexpr std::uint64_t kMostLaneBytes = 1u << 31;  ///< of all lanes together
 
 /// Lanes that elements take turns in. Places are counted in words of 16 bits from `words`.
@@ -47,7 +47,8 @@ struct ResidualTables {
   alignas(64) std::array<std::uint16_t, kResidualLevels> places{};  ///< of the table that serves a level
   alignas(64) std::array<std::uint16_t, kResidualLevels> zeros{};   ///< frequency of token 0 there
 
-  ResidualTables(const TokenTable* first, const std::array<const TokenTable*, kResidualLevels>& serving) : tables(first) {
+  ResidualTables(const TokenTable* first, const std::array<const TokenTable*, kResidualLevels>& serving)
+      : tables(first) {
     for (std::size_t l = 0; l < kResidualLevels; ++l) {
       places[l] = static_cast<std::uint16_t>(serving[l] - first);
       zeros[l] = serving[l]->starts[1];
@@ -66,11 +67,10 @@ struct StencilDecodeKernels {
   void (*zero_frequencies)(const std::uint32_t* sums, const ResidualTables& tables, std::size_t count,
                            std::uint16_t* out);
   /// out[x] = values[x] * unit + base, rounded to binary32, as bits.
-  void (*store_singles)(const double* values, double unit, double base, std::size_t count,
-                        std::uint32_t* out);
+  void (*store_singles)(const double* values, double unit, double base, std::size_t count, std::uint32_t* out);
   /// out[2 * x] from even[x], out[2 * x + 1] from odd[x] in the same way, for x < count.
   void (*store_pairs)(const double* even, const double* odd, double unit, double base, std::size_t count,
-                        std::uint32_t* out);
+                      std::uint32_t* out);
   /// sums[x] += weight * row[x], modulo 2^32; with `twice`, sums[2 * x] and sums[2 * x + 1] grow by that.
   void (*add_row)(const std::uint32_t* row, std::uint32_t weight, std::size_t count, bool twice, std::uint32_t* sums);
   /// out[x] = ((|codes[x]| * 64 + offsets[|codes[x]| == 1 ? 0 : 1]) * step) >> 6 with the sign of the code, 0 for 0;

@@ -20,21 +20,24 @@ struct StencilDecodeInstance {
       if (lanes.mask + 1 >= Vectors::kLanes)
         return Vectors::take_residuals(lanes, tables, contexts, count, first, codes);
     }
+    const std::size_t used = count < lanes.mask + 1 ? count : lanes.mask + 1;
+    RansSource sources[kMostResidualLanes];
+    for (std::size_t i = 0; i < used; ++i) sources[(first + i) & lanes.mask] = lanes.source((first + i) & lanes.mask);
     for (std::size_t x = 0; x < count; ++x) {
       codes[x] = 0;
       if (contexts[x] == kNoResidual) continue;
-      const std::size_t lane = (first + x) & lanes.mask;
-      RansSource source = lanes.source(lane);
+      RansSource& source = sources[(first + x) & lanes.mask];
       codes[x] = static_cast<std::int32_t>(take_residual(source, tables.tables[tables.places[contexts[x]]]));
-      lanes.set(lane, source);
     }
+    for (std::size_t i = 0; i < used; ++i) lanes.set((first + i) & lanes.mask, sources[(first + i) & lanes.mask]);
   }
 
   static void add_codes(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
                         std::uint32_t most, std::size_t count, double* values, std::uint32_t* magnitudes) {
     for (std::size_t x = 0; x < count; ++x) {
-      const std::uint64_t value = static_cast<std::uint64_t>(predicted[x]) +
-                                  static_cast<std::uint64_t>(std::int64_t{codes[x]}) * static_cast<std::uint64_t>(quantum);
+      const std::uint64_t value =
+          static_cast<std::uint64_t>(predicted[x]) +
+          static_cast<std::uint64_t>(std::int64_t{codes[x]}) * static_cast<std::uint64_t>(quantum);
       values[x] = static_cast<double>(static_cast<std::int64_t>(value << 11) >> 11);
       const auto sign = static_cast<std::uint32_t>(codes[x] >> 31);
       const std::uint32_t magnitude = (static_cast<std::uint32_t>(codes[x]) ^ sign) - sign;
@@ -118,9 +121,9 @@ struct StencilDecodeInstance {
     }
   }
 
-  static constexpr StencilDecodeKernels kKernels{&take_residuals, &add_codes, &zero_frequencies, &store_singles,
-                                                 &store_pairs,    &add_row,   &scale_codes,      &add_scaled,
-                                                 &lift};
+  static constexpr StencilDecodeKernels kKernels{&take_residuals, &add_codes,   &zero_frequencies,
+                                                 &store_singles,  &store_pairs, &add_row,
+                                                 &scale_codes,    &add_scaled,  &lift};
 };
 
 }  // namespace quern::kernels
