@@ -38,10 +38,6 @@ void LevelGrid::lay_out(unsigned level) {
       if (a + 1 < axes_.rank) view.rows *= view.extents[a];
     }
     view.stride = kLeft + view.extents[axes_.rank - 1] + kRight;
-    if (view.extents[axes_.rank - 1] >= kLongRow) {
-      at = (at + kAligned - 1) / kAligned * kAligned;
-      view.stride = (view.stride + kAligned - 1) / kAligned * kAligned;
-    }
     view.first = at;
     at += view.rows * view.stride;
   }

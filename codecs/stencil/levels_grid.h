@@ -140,9 +140,6 @@ class LevelGrid {
  private:
   static constexpr std::size_t kLeft = 1;   // columns before a row's first that taps look at
   static constexpr std::size_t kRight = 2;  // after its last
-  // Long rows begin with a cache line, so that vectors of taps without a step along the last axis lie in one.
-  static constexpr std::size_t kLongRow = 64;
-  static constexpr std::size_t kAligned = 16;
   static constexpr std::size_t kSlack = 2 * kernels::kStencilBlock;
 
   std::size_t at(std::size_t parity_class, std::size_t row) const {
