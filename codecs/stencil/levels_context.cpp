@@ -86,6 +86,12 @@ FeatureList::FeatureList(const LevelAxes& axes, unsigned level, std::size_t pari
     if (has_feature(axes, level, parity_class, later, f)) list[count++] = static_cast<std::uint8_t>(f);
 }
 
+FeatureOffsets feature_offsets(const LevelAxes& axes, unsigned level, std::size_t feature) {
+  FeatureOffsets offsets;
+  for_feature_offsets(axes, level, feature, [&](const Offset& offset) { offsets.list[offsets.count++] = offset; });
+  return offsets;
+}
+
 void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
                      MagnitudeSources& out) {
   const std::size_t back = feature == kBackFeature ? 2 : 1;

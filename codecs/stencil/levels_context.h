@@ -45,6 +45,13 @@ constexpr bool counts_magnitudes(std::size_t feature) { return feature < kBendFe
 inline constexpr unsigned kSpreadBits = 6;
 inline constexpr std::uint32_t kMaxSpread = (1u << 16) - 1;
 
+/// Offsets of the magnitudes that a feature sums up.
+struct FeatureOffsets {
+  std::array<Offset, 2 * kMaxAxes> list{};
+  std::size_t count = 0;
+};
+FeatureOffsets feature_offsets(const LevelAxes& axes, unsigned level, std::size_t feature);
+
 /// A class row whose contexts are wanted.
 struct ContextRow {
   std::size_t parity_class = 0;
