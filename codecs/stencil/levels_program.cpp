@@ -12,13 +12,14 @@
 #include "codecs/stencil/levels_model.h"
 #include "codecs/stencil/levels_view.h"
 #include "kernels/core/level_program.h"
+#include "kernels/core/program_task.h"
 
 namespace quern::codec::stencil {
 namespace {
 
 using kernels::ClassPlan;
-using kernels::kLevelAlignment;
 using kernels::kLevelAxes;
+using kernels::kProgramAlignment;
 using kernels::LevelException;
 using kernels::LevelProgram;
 using kernels::LevelSection;
@@ -140,7 +141,8 @@ class ProgramMaker {
     std::uint32_t bytes = 0;
     const auto take = [&](std::uint32_t count, std::size_t width) {
       const std::uint32_t begin = bytes;
-      bytes += static_cast<std::uint32_t>((count * width + kLevelAlignment - 1) / kLevelAlignment * kLevelAlignment);
+      bytes +=
+          static_cast<std::uint32_t>((count * width + kProgramAlignment - 1) / kProgramAlignment * kProgramAlignment);
       return begin;
     };
     for (const std::size_t i : {0, 1}) {
@@ -256,7 +258,7 @@ class ProgramMaker {
   }
 
   void append(Vector<std::uint8_t>& out) {
-    const std::size_t begin = (out.size() + kLevelAlignment - 1) / kLevelAlignment * kLevelAlignment;
+    const std::size_t begin = (out.size() + kProgramAlignment - 1) / kProgramAlignment * kProgramAlignment;
     out.resize(begin + sizeof(LevelProgram));
     head_.element = static_cast<kernels::Element>(spec_.dtype);
     head_.linear_border = model_.border == Border::linear;

@@ -11,7 +11,7 @@
 namespace quern::codec::stencil {
 
 /// Appends the program (kernels/core/level_program.h) of the chunk `in` to `out`, from a multiple of
-/// kernels::kLevelAlignment bytes on. `box` says extents, strides and whether elements are special; its memory is not
+/// kernels::kProgramAlignment bytes on. `box` says extents, strides and whether elements are special; its memory is not
 /// touched. False, and nothing appended, when the host has to decode the chunk: it is of another mode, or damaged. May
 /// throw std::bad_alloc.
 bool append_levels_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,

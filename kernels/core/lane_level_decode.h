@@ -32,7 +32,7 @@ struct LevelSweep {
 /// Predicts a block of a row: the prediction's bits go where the values will be, the context sum where the magnitudes
 /// will be.
 template <class X>
-constexpr void predict_level_block(const LevelTask& task, const LevelGridView& grid, const LevelSweep& sweep,
+constexpr void predict_level_block(const ProgramTask& task, const LevelGridView& grid, const LevelSweep& sweep,
                                    std::uint32_t row, std::uint32_t begin) {
   const LevelProgram& program = *grid.program;
   const LevelView& view = grid.stage->views[sweep.parity_class];
@@ -107,7 +107,7 @@ constexpr void predict_level_block(const LevelTask& task, const LevelGridView& g
 }
 
 template <class X>
-constexpr void predict_level_rows(const LevelTask& task, const LevelGridView& grid, const LevelSweep& sweep,
+constexpr void predict_level_rows(const ProgramTask& task, const LevelGridView& grid, const LevelSweep& sweep,
                                   std::uint32_t warp, std::uint32_t warps) {
   const std::uint32_t columns = grid.stage->views[sweep.parity_class].extents[kLastAxis];
   const std::uint32_t blocks = (columns + kBlockPoints - 1) / kBlockPoints;
@@ -119,7 +119,7 @@ constexpr void predict_level_rows(const LevelTask& task, const LevelGridView& gr
 template <class X>
 class LevelResidualTaker {
  public:
-  constexpr LevelResidualTaker(const LevelTask& task, const LevelGridView& grid, const LevelSweep& sweep,
+  constexpr LevelResidualTaker(const ProgramTask& task, const LevelGridView& grid, const LevelSweep& sweep,
                                const LevelTables& tables, std::uint32_t mask)
       : task_(task),
         grid_(grid),
@@ -278,7 +278,7 @@ class LevelResidualTaker {
              static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << 11) >> 11));
   }
 
-  const LevelTask& task_;
+  const ProgramTask& task_;
   const LevelGridView& grid_;
   const LevelSweep& sweep_;
   const LevelView& view_;
@@ -293,7 +293,7 @@ class LevelResidualTaker {
 /// CTA: all(f) calls f(warp, warps) in each of them, first(f) calls f in the first one, and both are over for all of
 /// them before either returns.
 template <class X, class Team>
-constexpr bool decode_level_chunk(Team& team, const LevelTask& task, LevelTables& tables) {
+constexpr bool decode_level_chunk(Team& team, const ProgramTask& task, LevelTables& tables) {
   const auto& program = *reinterpret_cast<const LevelProgram*>(task.program);
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
     fill_level_tables<X>(program, LevelGridView::table<LevelStarts>(task, program.starts), warp, warps, tables);

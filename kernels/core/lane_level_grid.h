@@ -7,6 +7,7 @@
 
 #include "kernels/core/bits.h"
 #include "kernels/core/level_program.h"
+#include "kernels/core/program_task.h"
 #include "kernels/core/stencil_elements.h"
 #include "kernels/core/tile.h"
 #include "kernels/core/unroll.h"
@@ -42,7 +43,7 @@ struct LevelGridView {
         magnitudes(reinterpret_cast<std::uint32_t*>(task.work + program->magnitudes[at_level & 1])) {}
 
   template <class T>
-  [[gnu::always_inline]] static constexpr const T* table(const LevelTask& task, std::uint32_t offset) {
+  [[gnu::always_inline]] static constexpr const T* table(const ProgramTask& task, std::uint32_t offset) {
     return reinterpret_cast<const T*>(task.program + offset);
   }
   [[gnu::always_inline]] constexpr bool live(std::uint32_t axis) const {
@@ -230,7 +231,7 @@ template <class X>
 
 /// Elements of a complete chunk, row after row of the box.
 template <class X>
-constexpr void store_level_elements(const LevelTask& task, std::uint32_t warp, std::uint32_t warps) {
+constexpr void store_level_elements(const ProgramTask& task, std::uint32_t warp, std::uint32_t warps) {
   const LevelGridView grid(task, 0);
   const LevelProgram& program = *grid.program;
   const std::uint32_t columns = program.extents[kLastAxis];
@@ -270,7 +271,7 @@ constexpr void store_level_elements(const LevelTask& task, std::uint32_t warp, s
 
 /// Exceptions over the elements.
 template <class X>
-constexpr void store_level_exceptions(const LevelTask& task, std::uint32_t warp, std::uint32_t warps) {
+constexpr void store_level_exceptions(const ProgramTask& task, std::uint32_t warp, std::uint32_t warps) {
   const auto& program = *reinterpret_cast<const LevelProgram*>(task.program);
   const auto* const exceptions = LevelGridView::table<LevelException>(task, program.exceptions);
   const std::size_t width = element_bytes(program.element);

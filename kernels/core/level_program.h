@@ -140,16 +140,4 @@ struct LevelProgram {
   }
 };
 
-/// Programs and the memory they are worked on in begin at multiples of this.
-inline constexpr std::size_t kLevelAlignment = 256;
-
-/// A program and where its chunk goes. Elements begin at `out`, classes of special elements (1 byte each; not read
-/// unless LevelProgram::masked) at `special`.
-struct LevelTask {
-  const std::uint8_t* program = nullptr;
-  std::uint8_t* work = nullptr;
-  void* out = nullptr;
-  const std::uint8_t* special = nullptr;
-};
-
 }  // namespace quern::kernels

@@ -3,6 +3,7 @@
 
 #include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/cuda_memory.h"
+#include "libcompress/cuda/program_decoder.h"
 #include "libcompress/cuda/staged_decoder.h"
 #include "libcompress/cuda/staged_encoder.h"
 #include "libcompress/pipeline/setup.h"
@@ -46,6 +47,10 @@ class CudaDevice final : public Device {
 
   Result<std::unique_ptr<SegmentDecoder>> decoder(const Header& header, const SegmentLayout& layout,
                                                   const ChunkDecoder& codec, TaskRunner& runner) override {
+    const cuda::ProgramKernels* programs = cuda::builtin_program_kernels(header.codec_id);
+    if (programs != nullptr && programs->serves(codec.device_state()))
+      return std::unique_ptr<SegmentDecoder>(
+          new cuda::ProgramDecoder(header, layout, codec, runner, *programs, lanes_, info_));
     const cuda::ChunkKernels* kernels = kernels_for(header.codec_id, codec.device_state(), layout);
     if (kernels == nullptr) return std::unique_ptr<SegmentDecoder>();
     return std::unique_ptr<SegmentDecoder>(

@@ -42,9 +42,9 @@ inline bool decode_levels_on_lanes(std::span<const std::uint8_t> program, void* 
   std::memcpy(&head, program.data(), sizeof head);
   EmulatorState& state = EmulatorState::instance();
   const auto aligned = [](std::size_t bytes) {
-    const auto free = [](std::uint8_t* at) { ::operator delete (at, std::align_val_t{kernels::kLevelAlignment}); };
+    const auto free = [](std::uint8_t* at) { ::operator delete (at, std::align_val_t{kernels::kProgramAlignment}); };
     return std::unique_ptr<std::uint8_t, decltype(free)>(
-        static_cast<std::uint8_t*>(::operator new (bytes, std::align_val_t{kernels::kLevelAlignment})), free);
+        static_cast<std::uint8_t*>(::operator new (bytes, std::align_val_t{kernels::kProgramAlignment})), free);
   };
   const auto code = aligned(head.bytes);
   std::memcpy(code.get(), program.data(), head.bytes);

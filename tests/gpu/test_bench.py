@@ -16,6 +16,7 @@ SUBJECT_STEPS = {
                 "encode_in_order", "decode"},
     "bound_check": {"check"},
     "mask": {"scan_and_list", "encode_and_fill", "decode"},
+    "stencil": {"decode_levels"},
     "arrays": {"compress_relative", "compress_relative_given_range", "compress_absolute", "decompress"},
     "batches": {"compress", "decompress"},
 }
@@ -81,7 +82,7 @@ class Bench(unittest.TestCase):
         for where, steps in seen.items():
             self.assertEqual(steps, wanted, where)
         checks = self.of(records, "check")
-        for subject in ("range", "lorenzo", "mask", "arrays", "batches"):
+        for subject in ("range", "lorenzo", "mask", "stencil", "arrays", "batches"):
             self.assertEqual(sum(c["subject"] == subject for c in checks), len(arrays))
         for check in checks:
             if check["subject"] == "range":
@@ -92,6 +93,8 @@ class Bench(unittest.TestCase):
                 self.assertLessEqual(check["largest_error"], check["bound"])
                 # Nearly all of the bound is used, or the field is not what it should be.
                 self.assertGreater(check["largest_error"], 0.5 * check["bound"])
+            elif check["subject"] == "stencil":
+                self.assertEqual((check["damaged_chunks"], check["same_values"]), (0, True))
             elif check["subject"] == "arrays":
                 self.assertEqual((check["all_decoded"], check["violations"]), (True, 0))
             elif check["subject"] == "batches":

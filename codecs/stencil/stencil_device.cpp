@@ -1,0 +1,38 @@
+// From chunks to the launches of the stencil kernels.
+#include "codecs/stencil/stencil_device.h"
+
+#include <cstring>
+
+#include "codecs/stencil/device_state.h"
+#include "codecs/stencil/levels_program.h"
+#include "kernels/core/level_program.h"
+#include "kernels/cuda/stencil_cuda.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+class Kernels final : public cuda::ProgramKernels {
+ public:
+  bool serves(std::span<const std::uint8_t> state) const override { return spec_of_state(state).form.levels; }
+  bool prepare(std::span<const std::uint8_t> state, std::span<const std::uint8_t> in, const MutableBox3& box,
+               cuda::ChunkProgram& program) const override {
+    if (!append_levels_program(spec_of_state(state), in, box, program.bytes)) return false;
+    kernels::LevelProgram head;
+    std::memcpy(&head, program.bytes.data(), sizeof head);
+    program.work_bytes = head.work_bytes;
+    return true;
+  }
+  cudaError_t decode(const kernels::ProgramTask* tasks, std::uint32_t count, std::uint32_t* damaged,
+                     cudaStream_t queue) const override {
+    return kernels::stencil_levels_decode_async(tasks, count, damaged, queue);
+  }
+};
+
+}  // namespace
+
+const cuda::ProgramKernels& stencil_program_kernels() {
+  static const Kernels kernels;
+  return kernels;
+}
+
+}  // namespace quern::codec::stencil
