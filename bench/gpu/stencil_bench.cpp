@@ -39,7 +39,7 @@ class StencilBench {
     const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / slab_bytes_);
     const std::uint64_t count = times * programs_.size();
     std::uint64_t work_bytes = 0;
-    for (const kernels::LevelProgram& head : heads) work_bytes += head.work_bytes;
+    for (const kernels::LevelProgram& head : heads) work_bytes += head.head.work_bytes;
     if (!session_.has_room(programs.size() + times * (work_bytes + slab_bytes_))) return;
     DeviceArray<std::uint8_t> device_programs(programs);
     DeviceArray<std::uint8_t> work(times * work_bytes);
@@ -53,7 +53,7 @@ class StencilBench {
       task.work = work.data() + at;
       task.out = values.data() + i / programs_.size() * slab_bytes_ + offsets_[which];
       tasks.push_back(task);
-      at += heads[which].work_bytes;
+      at += heads[which].head.work_bytes;
     }
     DeviceArray<kernels::ProgramTask> device_tasks(tasks);
     DeviceArray<std::uint32_t> damaged(count);

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
-#include "codecs/stencil/elements.h"
-#include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/lane_sources.h"
 #include "codecs/stencil/levels_context.h"
 #include "codecs/stencil/levels_model.h"
 #include "codecs/stencil/levels_view.h"
+#include "codecs/stencil/program_parts.h"
 #include "kernels/core/level_program.h"
 #include "kernels/core/program_task.h"
 
@@ -20,16 +18,13 @@ namespace {
 using kernels::ClassPlan;
 using kernels::kLevelAxes;
 using kernels::kProgramAlignment;
-using kernels::LevelException;
 using kernels::LevelProgram;
 using kernels::LevelSection;
 using kernels::LevelSpread;
 using kernels::LevelStage;
-using kernels::LevelStarts;
 using kernels::LevelTap;
 
 static_assert(kLevelAxes == kMaxAxes && kernels::kLevelClasses == kParityClasses);
-static_assert(kernels::kContextLevels == kLevels && kernels::kMostLevelLanes == kMaxLanes);
 static_assert(kernels::kMostContextMagnitude == kMaxContextMagnitude && kernels::kMostSpread == kMaxSpread);
 static_assert(kernels::kSpreadFractionBits == kSpreadBits);
 
@@ -46,47 +41,15 @@ class ProgramMaker {
     Vector<Predictor> predictors(LevelsModel::predictor_count(axes_));
     model_.predictors = predictors.data();
     if (!read_levels_model(in, axes_, model_).ok() || model_.values.masked != masked_) return false;
-    if (!take_tables() || !take_payload(in)) return false;
+    Reader reader(in);
+    if (!parts_.take_starts(model_.values, head_.serving)) return false;
+    if (!parts_.take_exceptions(spec_.dtype, reader, axes_.elems()) || !take_sections(reader, in)) return false;
     lay_out_levels();
     append(out);
     return true;
   }
 
  private:
-  /// Distributions of the levels that have one, and which of them serves each.
-  bool take_tables() {
-    const auto map = level_map(model_.values);
-    std::array<std::uint8_t, kLevels> number{};
-    for (std::size_t l = 0; l < kLevels; ++l) {
-      if (map[l] == kLevels) return false;
-      const kernels::ResidualModel& level = model_.values.levels[l];
-      if (level.tokens == 0) continue;
-      number[l] = static_cast<std::uint8_t>(starts_.size());
-      kernels::TokenStarts sums{};
-      kernels::fill_token_starts(level, sums);
-      LevelStarts& starts = starts_.emplace_back();
-      std::fill(std::begin(starts.at), std::end(starts.at), std::uint16_t{0xFFFF});
-      std::copy_n(sums.begin(), level.tokens + std::size_t{1}, starts.at);
-    }
-    for (std::size_t l = 0; l < kLevels; ++l) head_.serving[l] = number[map[l]];
-    return true;
-  }
-
-  bool take_payload(std::span<const std::uint8_t> in) {
-    Reader reader(in);
-    const auto count = reader.varint(axes_.elems());
-    if (!count.ok()) return false;
-    const bool good = with_element(spec_.dtype, [&](auto element) {
-      using Bits = typename decltype(element)::Bits;
-      return walk_exceptions<Bits>(reader, *count, axes_.elems(),
-                                   [&](std::uint64_t index, Bits bits) {
-                                     exceptions_.push_back({bits, static_cast<std::uint32_t>(index)});
-                                   })
-          .ok();
-    });
-    return good && take_sections(reader, in);
-  }
-
   bool take_sections(Reader& reader, std::span<const std::uint8_t> in) {
     const auto own = reader.u8();
     if (!own.ok() || *own > axes_.top()) return false;
@@ -106,14 +69,7 @@ class ProgramMaker {
       LaneSources lanes;
       if (!lanes.open(in.subspan(at, static_cast<std::size_t>(bytes[s]))).ok()) return false;
       at += static_cast<std::size_t>(bytes[s]);
-      LevelSection& section = sections_.emplace_back();
-      section.mask = static_cast<std::uint32_t>(lanes.mask);
-      constexpr std::size_t kStateBytes = 4;
-      for (std::size_t lane = 0; lane <= lanes.mask; ++lane) {
-        section.begins[lane] = static_cast<std::uint32_t>(words_.size() / 2);
-        words_.insert(words_.end(), lanes.sources[lane].at - kStateBytes, lanes.sources[lane].end);
-      }
-      section.begins[lanes.mask + 1] = static_cast<std::uint32_t>(words_.size() / 2);
+      parts_.take_lanes(lanes, sections_.emplace_back());
     }
     return true;
   }
@@ -149,7 +105,7 @@ class ProgramMaker {
       head_.values[i] = take(places[i], sizeof(double));
       head_.magnitudes[i] = take(places[i], sizeof(std::uint32_t));
     }
-    head_.work_bytes = bytes;
+    head_.head.work_bytes = bytes;
   }
 
   /// Returns how many places the level's arrays have.
@@ -258,8 +214,7 @@ class ProgramMaker {
   }
 
   void append(Vector<std::uint8_t>& out) {
-    const std::size_t begin = (out.size() + kProgramAlignment - 1) / kProgramAlignment * kProgramAlignment;
-    out.resize(begin + sizeof(LevelProgram));
+    ProgramAppender program(out, sizeof head_);
     head_.element = static_cast<kernels::Element>(spec_.dtype);
     head_.linear_border = model_.border == Border::linear;
     head_.masked = masked_;
@@ -275,27 +230,19 @@ class ProgramMaker {
     head_.low = model_.values.low;
     head_.high = model_.values.high;
     head_.weight_bits = model_.values.weight_bits;
-    head_.table_count = static_cast<std::uint32_t>(starts_.size());
-    head_.exception_count = static_cast<std::uint32_t>(exceptions_.size());
-    const auto table = [&](const auto& from) {
-      constexpr std::size_t kTableAlignment = 16;
-      const std::size_t at = (out.size() - begin + kTableAlignment - 1) / kTableAlignment * kTableAlignment;
-      const std::size_t bytes = from.size() * sizeof(from[0]);
-      out.resize(begin + at + bytes);
-      if (bytes != 0) std::memcpy(out.data() + begin + at, from.data(), bytes);
-      return static_cast<std::uint32_t>(at);
-    };
-    head_.stages = table(stages_);
-    head_.plans = table(plans_);
-    head_.taps = table(taps_);
-    head_.magnitude_taps = table(magnitude_taps_);
-    head_.spreads = table(spreads_);
-    head_.sections = table(sections_);
-    head_.starts = table(starts_);
-    head_.exceptions = table(exceptions_);
-    head_.words = table(words_);
-    head_.bytes = static_cast<std::uint32_t>(out.size() - begin);
-    std::memcpy(out.data() + begin, &head_, sizeof head_);
+    head_.table_count = static_cast<std::uint32_t>(parts_.starts.size());
+    head_.exception_count = static_cast<std::uint32_t>(parts_.exceptions.size());
+    head_.stages = program.add(stages_);
+    head_.plans = program.add(plans_);
+    head_.taps = program.add(taps_);
+    head_.magnitude_taps = program.add(magnitude_taps_);
+    head_.spreads = program.add(spreads_);
+    head_.sections = program.add(sections_);
+    head_.starts = program.add(parts_.starts);
+    head_.exceptions = program.add(parts_.exceptions);
+    head_.words = program.add(parts_.words);
+    head_.head.bytes = program.bytes();
+    program.set_head(head_);
   }
 
   const ChunkSpec& spec_;
@@ -312,9 +259,7 @@ class ProgramMaker {
   Vector<LevelTap<std::uint32_t>> magnitude_taps_;
   Vector<LevelSpread> spreads_;
   Vector<LevelSection> sections_;
-  Vector<LevelStarts> starts_;
-  Vector<LevelException> exceptions_;
-  Vector<std::uint8_t> words_;
+  ProgramParts parts_;
 };
 
 }  // namespace

@@ -165,10 +165,7 @@ class Decoder final : public ChunkDecoder {
       : grid_(grid), spec_(spec), levels_(levels), scratch_bytes_(decode_scratch_bytes(spec)), device_state_(spec) {}
 
   const ChunkGrid& grid() const override { return grid_; }
-  std::span<const std::uint8_t> device_state() const override {
-    if (!spec_.form.levels) return {};
-    return device_state_.bytes();
-  }
+  std::span<const std::uint8_t> device_state() const override { return device_state_.bytes(); }
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
                 std::span<std::uint8_t> scratch) const override {

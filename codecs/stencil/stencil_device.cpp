@@ -5,7 +5,8 @@
 
 #include "codecs/stencil/device_state.h"
 #include "codecs/stencil/levels_program.h"
-#include "kernels/core/level_program.h"
+#include "codecs/stencil/raster_program.h"
+#include "kernels/core/program_task.h"
 #include "kernels/cuda/stencil_cuda.h"
 
 namespace quern::codec::stencil {
@@ -13,18 +14,24 @@ namespace {
 
 class Kernels final : public cuda::ProgramKernels {
  public:
-  bool serves(std::span<const std::uint8_t> state) const override { return spec_of_state(state).form.levels; }
+  bool serves(std::span<const std::uint8_t> state) const override {
+    return !state.empty() && !spec_of_state(state).form.wavelet;
+  }
   bool prepare(std::span<const std::uint8_t> state, std::span<const std::uint8_t> in, const MutableBox3& box,
                cuda::ChunkProgram& program) const override {
-    if (!append_levels_program(spec_of_state(state), in, box, program.bytes)) return false;
-    kernels::LevelProgram head;
+    const ChunkSpec spec = spec_of_state(state);
+    if (!append_levels_program(spec, in, box, program.bytes) && !append_raster_program(spec, in, box, program.bytes))
+      return false;
+    kernels::ProgramHead head;
     std::memcpy(&head, program.bytes.data(), sizeof head);
     program.work_bytes = head.work_bytes;
     return true;
   }
   cudaError_t decode(const kernels::ProgramTask* tasks, std::uint32_t count, std::uint32_t* damaged,
                      cudaStream_t queue) const override {
-    return kernels::stencil_levels_decode_async(tasks, count, damaged, queue);
+    const cudaError_t error = kernels::stencil_levels_decode_async(tasks, count, damaged, queue);
+    if (error != cudaSuccess) return error;
+    return kernels::stencil_raster_decode_async(tasks, count, damaged, queue);
   }
 };
 

@@ -27,8 +27,8 @@ struct LevelTables {
 };
 
 /// Fills the tables; called by every warp of a chunk.
-template <class X>
-constexpr void fill_level_tables(const LevelProgram& program, const LevelStarts* starts, std::uint32_t warp,
+template <class X, class Program>
+constexpr void fill_level_tables(const Program& program, const LevelStarts* starts, std::uint32_t warp,
                                  std::uint32_t warps, LevelTables& tables) {
   if (warp == 0) {
     X::lanes([&](std::size_t lane) {

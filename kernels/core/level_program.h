@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/core/element_type.h"
+#include "kernels/core/program_task.h"
 #include "kernels/core/residual_model.h"
 
 namespace quern::kernels {
@@ -102,8 +103,7 @@ struct LevelStarts {
 };
 
 struct LevelProgram {
-  std::uint32_t bytes = 0;       ///< of the program
-  std::uint32_t work_bytes = 0;  ///< of the memory that lanes work in
+  ProgramHead head;
   Element element = Element::f32;
   bool linear_border = false;  ///< values beyond the grid lie on a line, else they are mirrored
   bool masked = false;         ///< some elements are special

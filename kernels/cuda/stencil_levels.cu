@@ -18,6 +18,7 @@ template <class X>
 __global__ void __launch_bounds__(kLevelThreads) decode_level_chunks(const ProgramTask* tasks, std::uint32_t* damaged) {
   auto& tables = shared_memory<LevelTables>();
   const ProgramTask task = tasks[blockIdx.x];
+  if (reinterpret_cast<const ProgramHead*>(task.program)->kind != ProgramKind::levels) return;
   CtaTeam team;
   const bool good = decode_level_chunk<X>(team, task, tables);
   if (threadIdx.x == 0) damaged[blockIdx.x] = good ? 0 : 1;

@@ -120,12 +120,12 @@ TEST_F(Equality, EveryLayoutOfALargeArray_SameBytesAndValues) {
   }
 }
 
-TEST_F(Equality, StencilInLevels_SameValues) {
+TEST_F(Equality, Stencil_SameValues) {
   // Encoded by the host, decoded by both; a third of the chunks' elements are special in one of them.
   const std::uint64_t planes = std::min<std::uint64_t>(setting("QUERN_GPU_PLANES", 64), 64);
   const Shape shape = quern::testing::shape_of({planes, 100, 130});
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i16, DType::u8})
-    for (const char* layout : {"levels", "planes"})
+    for (const char* layout : {"levels", "planes", "raster"})
       for (const Data data : {Data::smooth, Data::nan_block}) {
         SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout + " " + quern::testing::data_name(data));
         const OwnedArray array = quern::testing::make_array(dtype, shape, data);

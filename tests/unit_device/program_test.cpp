@@ -82,14 +82,14 @@ TEST_F(ProgramTest, TypesAndShapes_ValuesAsOnTheHost) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout);
       EXPECT_EQ(compare(quern::testing::make_array(dtype, quern::testing::shape_of({9, 21, 34}), Data::smooth),
                         levels(1e-2, layout)),
-                1u);
+                2u);
     }
 }
 
 TEST_F(ProgramTest, Masks_RestoredByTheHost) {
   for (const Data data : {Data::nan_block, Data::nan_scattered})
     EXPECT_EQ(
-        compare(quern::testing::make_array(DType::f32, quern::testing::shape_of({9, 21, 34}), data), levels(1e-2)), 1u);
+        compare(quern::testing::make_array(DType::f32, quern::testing::shape_of({9, 21, 34}), data), levels(1e-2)), 2u);
 }
 
 TEST_F(ProgramTest, ManyChunksAndLanes_ValuesAsOnTheHost) {
@@ -106,7 +106,7 @@ TEST_F(ProgramTest, ManyChunksAndLanes_ValuesAsOnTheHost) {
   }
   CompressOptions options = levels(1e-3);
   options.bound = {BoundKind::abs, 1e-3};
-  EXPECT_GT(compare(array, options), 1u);
+  EXPECT_GT(compare(array, options), 2u);
 }
 
 TEST_F(ProgramTest, OtherLayouts_AreTheHosts) {

@@ -1,17 +1,17 @@
 // The stencil kernels without races, by what CUDA orders.
-#include "tests/unit_cuda/cuda_levels.h"
+#include "tests/unit_cuda/cuda_programs.h"
 
 namespace quern::codec::stencil::test {
 namespace {
 
-class StencilLevelsCudaRaces : public quern::testing::CudaTest {};
+class StencilCudaRaces : public quern::testing::CudaTest {};
 
-TEST_F(StencilLevelsCudaRaces, Decoding_HasNone) {
+TEST_F(StencilCudaRaces, Decoding_HasNone) {
   simt::Options options;
   options.watch_races = true;
   for (const LanesCase& c : cases()) {
     const auto coding = coding_of(c);
-    if (coding->data().size() > 30000) continue;
+    if (coding->data().size() > 16000) continue;
     SCOPED_TRACE(c.name);
     ++options.seed;
     simt::reset(options);

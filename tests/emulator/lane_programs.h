@@ -1,4 +1,4 @@
-// A chunk in levels through the code that a CTA runs, on the emulator.
+// A chunk of the stencil codec through the code that a CTA runs, on the emulator.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/core/lane_level_decode.h"
+#include "kernels/core/lane_raster_decode.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::testing {
@@ -35,10 +36,9 @@ struct EmulatedTeam {
 
 /// Decodes a program to `out`, whose first element is the box's, with working memory of exactly its size and full of
 /// noise; whether the lanes ended where they should. Accesses of that memory are watched if asked for.
-inline bool decode_levels_on_lanes(std::span<const std::uint8_t> program, void* out, const std::uint8_t* special,
-                                   std::uint32_t warps, bool watch) {
-  using kernels::LevelProgram;
-  LevelProgram head;
+inline bool decode_program_on_lanes(std::span<const std::uint8_t> program, void* out, const std::uint8_t* special,
+                                    std::uint32_t warps, bool watch) {
+  kernels::ProgramHead head;
   std::memcpy(&head, program.data(), sizeof head);
   EmulatorState& state = EmulatorState::instance();
   const auto aligned = [](std::size_t bytes) {
@@ -56,7 +56,10 @@ inline bool decode_levels_on_lanes(std::span<const std::uint8_t> program, void* 
   if (watch) state.watch(work.get(), head.work_bytes);
   const EmulatedTeam team{warps};
   const auto tables = std::make_unique<kernels::LevelTables>();
-  return kernels::decode_level_chunk<LaneEmulator>(team, {code.get(), work.get(), out, special}, *tables);
+  const kernels::ProgramTask task{code.get(), work.get(), out, special};
+  if (head.kind == kernels::ProgramKind::levels) return kernels::decode_level_chunk<LaneEmulator>(team, task, *tables);
+  std::uint32_t wild[kernels::kMostTeamWarps + 1];
+  return kernels::decode_raster_chunk<LaneEmulator>(team, task, *tables, wild);
 }
 
 }  // namespace quern::testing

@@ -1,13 +1,13 @@
-// Chunks in levels on the simulator: values of the host's decoder, whatever order threads run in, and its answers to
-// bytes that nobody wrote.
-#include "tests/unit_cuda/cuda_levels.h"
+// Chunks of the stencil codec on the simulator: values of the host's decoder, whatever order threads run in, and its
+// answers to bytes that nobody wrote.
+#include "tests/unit_cuda/cuda_programs.h"
 
 namespace quern::codec::stencil::test {
 namespace {
 
-class StencilLevelsCuda : public quern::testing::CudaTest {};
+class StencilCuda : public quern::testing::CudaTest {};
 
-TEST_F(StencilLevelsCuda, EveryCase_ValuesOfTheHost) {
+TEST_F(StencilCuda, EveryCase_ValuesOfTheHost) {
   std::uint64_t seed = 1;
   for (const LanesCase& c : cases()) {
     SCOPED_TRACE(c.name);
@@ -24,7 +24,7 @@ TEST_F(StencilLevelsCuda, EveryCase_ValuesOfTheHost) {
   }
 }
 
-TEST_F(StencilLevelsCuda, AlteredWords_AnswersOfTheHost) {
+TEST_F(StencilCuda, AlteredWords_AnswersOfTheHost) {
   std::mt19937 random(5);
   std::size_t refused = 0;
   for (const LanesCase& c : cases()) {
@@ -37,12 +37,13 @@ TEST_F(StencilLevelsCuda, AlteredWords_AnswersOfTheHost) {
       altered[altered.size() / 3 + random() % (altered.size() - altered.size() / 3)] ^= 0x41;
       Vector<std::uint8_t> program;
       Bytes expected(coding->data().size(), 0x11);
-      if (!append_levels_program(spec_of_state(coding->decoder().device_state()), altered,
-                                 coding->box(0, expected.data()), program))
-        continue;
+      if (!append_program(*coding, altered, coding->box(0, expected.data()), program)) continue;
       const bool good = decode_on_host(*coding, 0, altered, expected).ok();
       Bytes back(coding->data().size(), 0x11);
-      ASSERT_EQ(decode_on_device(*coding, {altered}, back)[0], good);
+      const bool decoded = decode_on_device(*coding, {altered}, back)[0];
+      // Of a chunk in raster order the device may leave what is good to the host.
+      if (stored[0] == static_cast<std::uint8_t>(Mode::raster) && !decoded) continue;
+      ASSERT_EQ(decoded, good);
       ASSERT_EQ(simt::failure(), "");
       if (good) {
         ASSERT_EQ(back, expected);

@@ -1,15 +1,13 @@
-// A chunk in levels through the stencil kernels on a device, with memory of exactly the size it needs.
+// Chunks through the stencil kernels on a device, with memory of exactly the size it needs.
 #pragma once
 
 #include <cstring>
 #include <vector>
 
-#include "codecs/stencil/device_state.h"
-#include "codecs/stencil/levels_program.h"
-#include "kernels/core/level_program.h"
+#include "kernels/core/program_task.h"
 #include "kernels/cuda/stencil_cuda.h"
 #include "tests/simt/cuda_test.h"
-#include "tests/unit_stencil/levels_cases.h"
+#include "tests/unit_stencil/program_cases.h"
 
 namespace quern::codec::stencil::test {
 
@@ -17,7 +15,6 @@ namespace quern::codec::stencil::test {
 /// decode are not allowed.
 inline std::vector<bool> decode_on_device(const Coding& coding, const std::vector<Bytes>& stored, Bytes& back) {
   using quern::testing::DeviceBuffer;
-  const ChunkSpec spec = spec_of_state(coding.decoder().device_state());
   std::vector<std::unique_ptr<DeviceBuffer<std::uint8_t>>> memory;
   const auto upload = [&](const std::uint8_t* from, std::size_t bytes) {
     memory.push_back(std::make_unique<DeviceBuffer<std::uint8_t>>(std::vector<std::uint8_t>(from, from + bytes)));
@@ -30,8 +27,8 @@ inline std::vector<bool> decode_on_device(const Coding& coding, const std::vecto
   for (std::uint64_t chunk = 0; chunk < stored.size(); ++chunk) {
     const MutableBox3 box = coding.box(chunk, back.data());
     Vector<std::uint8_t> program;
-    EXPECT_TRUE(append_levels_program(spec, stored[chunk], box, program));
-    kernels::LevelProgram head;
+    EXPECT_TRUE(append_program(coding, stored[chunk], box, program));
+    kernels::ProgramHead head;
     std::memcpy(&head, program.data(), sizeof head);
     kernels::ProgramTask task;
     task.program = upload(program.data(), program.size());
@@ -45,6 +42,9 @@ inline std::vector<bool> decode_on_device(const Coding& coding, const std::vecto
   DeviceBuffer<std::uint32_t> damaged(tasks.size());
   quern::testing::Stream stream;
   EXPECT_EQ(kernels::stencil_levels_decode_async(device_tasks.data(), static_cast<std::uint32_t>(tasks.size()),
+                                                 damaged.data(), stream),
+            cudaSuccess);
+  EXPECT_EQ(kernels::stencil_raster_decode_async(device_tasks.data(), static_cast<std::uint32_t>(tasks.size()),
                                                  damaged.data(), stream),
             cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess) << simt::failure();

@@ -1,6 +1,9 @@
-// Arrays in levels of every element type and kind of chunk, for tests of what decodes them.
+// Arrays of every element type and kind of chunk, for tests of what decodes them by programs.
 #pragma once
 
+#include "codecs/stencil/device_state.h"
+#include "codecs/stencil/levels_program.h"
+#include "codecs/stencil/raster_program.h"
 #include "tests/unit_stencil/helpers.h"
 
 namespace quern::codec::stencil::test {
@@ -57,6 +60,7 @@ inline std::unique_ptr<Coding> coding_of(const LanesCase& c) {
 inline std::vector<LanesCase> cases() {
   const Settings levels{{"layout", "levels"}};
   const Settings planes{{"layout", "planes"}};
+  const Settings raster{{"layout", "raster"}};
   return {
       {"line", DType::f32, {3000}, 1e-3, levels},
       {"short line", DType::f64, {7}, 1e-2, levels},
@@ -80,7 +84,28 @@ inline std::vector<LanesCase> cases() {
       {"i8", DType::i8, {12, 13, 14}, 1, levels},
       {"u8", DType::u8, {12, 13, 14}, 1, planes},
       {"u32", DType::u32, {12, 13, 14}, 1, levels},
+      {"raster line", DType::f32, {1500}, 1e-3, raster},
+      {"raster rows", DType::f64, {70, 60}, 1e-4, raster},
+      {"raster of few columns", DType::i16, {300, 3}, 1, raster},
+      {"raster of few rows", DType::u16, {3, 700}, 2, raster},
+      {"raster volume", DType::f32, {17, 20, 33}, 1e-3, raster},
+      {"raster volume at a wide bound", DType::f64, {17, 20, 33}, 3e-1, raster},
+      {"raster volume at a tight bound", DType::f64, {17, 20, 33}, 1e-7, raster},
+      {"raster of planes of two rows", DType::f32, {60, 2, 33}, 1e-3, raster},
+      {"raster of long rows", DType::f32, {9, 12, 200}, 1e-3, raster},
+      {"masked raster volume", DType::f64, {9, 20, 33}, 1e-5, raster, true},
+      {"masked raster rows", DType::f32, {40, 50}, 1e-3, raster, true},
+      {"masked raster line", DType::i32, {1200}, 1, raster, true},
+      {"several chunks of a raster line", DType::f32, {270000}, 1e-2, raster},
+      {"raster f16", DType::f16, {20, 41}, 1e-2, raster},
+      {"raster i8", DType::i8, {12, 13, 14}, 1, raster},
   };
+}
+
+inline bool append_program(const Coding& coding, const Bytes& stored, const MutableBox3& box,
+                           Vector<std::uint8_t>& program) {
+  const ChunkSpec spec = spec_of_state(coding.decoder().device_state());
+  return append_levels_program(spec, stored, box, program) || append_raster_program(spec, stored, box, program);
 }
 
 inline Status decode_on_host(const Coding& coding, std::uint64_t chunk, const Bytes& stored, Bytes& back) {
