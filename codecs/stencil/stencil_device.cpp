@@ -6,6 +6,7 @@
 #include "codecs/stencil/device_state.h"
 #include "codecs/stencil/levels_program.h"
 #include "codecs/stencil/raster_program.h"
+#include "codecs/stencil/wavelet_program.h"
 #include "kernels/core/program_task.h"
 #include "kernels/cuda/stencil_cuda.h"
 
@@ -14,13 +15,12 @@ namespace {
 
 class Kernels final : public cuda::ProgramKernels {
  public:
-  bool serves(std::span<const std::uint8_t> state) const override {
-    return !state.empty() && !spec_of_state(state).form.wavelet;
-  }
+  bool serves(std::span<const std::uint8_t> state) const override { return !state.empty(); }
   bool prepare(std::span<const std::uint8_t> state, std::span<const std::uint8_t> in, const MutableBox3& box,
                cuda::ChunkProgram& program) const override {
     const ChunkSpec spec = spec_of_state(state);
-    if (!append_levels_program(spec, in, box, program.bytes) && !append_raster_program(spec, in, box, program.bytes))
+    if (!append_levels_program(spec, in, box, program.bytes) && !append_raster_program(spec, in, box, program.bytes) &&
+        !append_wavelet_program(spec, in, box, program.bytes))
       return false;
     kernels::ProgramHead head;
     std::memcpy(&head, program.bytes.data(), sizeof head);
@@ -29,9 +29,11 @@ class Kernels final : public cuda::ProgramKernels {
   }
   cudaError_t decode(const kernels::ProgramTask* tasks, std::uint32_t count, std::uint32_t* damaged,
                      cudaStream_t queue) const override {
-    const cudaError_t error = kernels::stencil_levels_decode_async(tasks, count, damaged, queue);
+    cudaError_t error = kernels::stencil_levels_decode_async(tasks, count, damaged, queue);
     if (error != cudaSuccess) return error;
-    return kernels::stencil_raster_decode_async(tasks, count, damaged, queue);
+    error = kernels::stencil_raster_decode_async(tasks, count, damaged, queue);
+    if (error != cudaSuccess) return error;
+    return kernels::stencil_wavelet_decode_async(tasks, count, damaged, queue);
   }
 };
 

@@ -10,6 +10,7 @@
 #include "kernels/core/bits.h"
 #include "kernels/core/lane_level_decode.h"
 #include "kernels/core/lane_level_rans.h"
+#include "kernels/core/lane_rows.h"
 #include "kernels/core/program_task.h"
 #include "kernels/core/raster_program.h"
 #include "kernels/core/stencil_elements.h"
@@ -18,9 +19,6 @@
 namespace quern::kernels {
 
 inline constexpr std::uint32_t kMostTeamWarps = 32;
-
-/// Columns that a row is behind the one before: taps look three ahead.
-inline constexpr std::uint32_t kRasterSkew = 4;
 
 /// A chunk under way. The same in all lanes.
 struct RasterGrid {
@@ -161,34 +159,9 @@ class RasterWalk {
   /// Returns whether a sum was too large.
   constexpr bool run(LevelLanes<X>& lanes) {
     const RasterProgram& program = *grid_.program;
-    const std::uint32_t mask = program.lanes.mask;
-    const std::uint32_t columns = program.columns;
-    // A lane begins its next row when it is through with one, and the row before is far enough.
-    const std::uint32_t wave = (mask + 1) * kRasterSkew;
-    const std::uint32_t period = columns > wave ? columns : wave;
-    const std::uint32_t last = program.rows - 1;
-    const std::uint32_t steps = (last / (mask + 1)) * period + (last & mask) * kRasterSkew + columns;
-    vec<std::uint32_t> row;
-    vec<std::uint32_t> x;
-    vec<std::uint32_t> wait;
-    X::lanes([&](std::size_t lane) {
-      const std::uint32_t first = (static_cast<std::uint32_t>(lane) - plane_ * program.rows) & mask;
-      X::set(row, lane, first);
-      X::set(x, lane, std::uint32_t{0});
-      X::set(wait, lane, first * kRasterSkew);
-      X::set(wild_, lane, false);
-    });
-    for (std::uint32_t step = 0; step < steps; ++step) {
-      X::lanes([&](std::size_t lane) {
-        if (lane > mask || step < X::get(wait, lane) || X::get(row, lane) >= program.rows) return;
-        const std::uint32_t at = X::get(x, lane);
-        if (at < columns) decode(X::get(row, lane), at, lanes, lane);
-        const bool through = at + 1 == period;
-        X::set(x, lane, through ? 0 : at + 1);
-        if (through) X::set(row, lane, X::get(row, lane) + mask + 1);
-      });
-      X::sync();
-    }
+    X::lanes([&](std::size_t lane) { X::set(wild_, lane, false); });
+    walk_rows<X>({program.rows, program.columns, plane_ * program.rows, program.lanes.mask},
+                 [&](std::uint32_t row, std::uint32_t x, std::size_t lane) { decode(row, x, lanes, lane); });
     return X::any(wild_);
   }
 

@@ -10,7 +10,7 @@ namespace quern::kernels {
 /// Programs and the memory they are worked on in begin at multiples of this.
 inline constexpr std::size_t kProgramAlignment = 256;
 
-enum class ProgramKind : std::uint32_t { levels, raster };
+enum class ProgramKind : std::uint32_t { levels, raster, wavelet };
 
 /// What every program begins with.
 struct ProgramHead {

@@ -21,4 +21,8 @@ cudaError_t stencil_levels_decode_async(const ProgramTask* tasks, std::uint32_t 
 cudaError_t stencil_raster_decode_async(const ProgramTask* tasks, std::uint32_t count, std::uint32_t* damaged,
                                         cudaStream_t stream);
 
+/// The same of those under the wavelet transform (wavelet_program.h).
+cudaError_t stencil_wavelet_decode_async(const ProgramTask* tasks, std::uint32_t count, std::uint32_t* damaged,
+                                         cudaStream_t stream);
+
 }  // namespace quern::kernels

@@ -10,6 +10,7 @@
 
 #include "kernels/core/lane_level_decode.h"
 #include "kernels/core/lane_raster_decode.h"
+#include "kernels/core/lane_wavelet_decode.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::testing {
@@ -58,6 +59,8 @@ inline bool decode_program_on_lanes(std::span<const std::uint8_t> program, void*
   const auto tables = std::make_unique<kernels::LevelTables>();
   const kernels::ProgramTask task{code.get(), work.get(), out, special};
   if (head.kind == kernels::ProgramKind::levels) return kernels::decode_level_chunk<LaneEmulator>(team, task, *tables);
+  if (head.kind == kernels::ProgramKind::wavelet)
+    return kernels::decode_wavelet_chunk<LaneEmulator>(team, task, *tables);
   std::uint32_t wild[kernels::kMostTeamWarps + 1];
   return kernels::decode_raster_chunk<LaneEmulator>(team, task, *tables, wild);
 }

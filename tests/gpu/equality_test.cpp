@@ -125,7 +125,7 @@ TEST_F(Equality, Stencil_SameValues) {
   const std::uint64_t planes = std::min<std::uint64_t>(setting("QUERN_GPU_PLANES", 64), 64);
   const Shape shape = quern::testing::shape_of({planes, 100, 130});
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i16, DType::u8})
-    for (const char* layout : {"levels", "planes", "raster"})
+    for (const char* layout : {"levels", "planes", "raster", "wavelet"})
       for (const Data data : {Data::smooth, Data::nan_block}) {
         SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout + " " + quern::testing::data_name(data));
         const OwnedArray array = quern::testing::make_array(dtype, shape, data);

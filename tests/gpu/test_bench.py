@@ -79,10 +79,13 @@ class Bench(unittest.TestCase):
         wanted = {(subject, step) for subject, steps in SUBJECT_STEPS.items() for step in steps}
         ways = {("cold", "calls"), ("warm", "calls"), ("warm", "graph")}
         self.assertEqual(set(seen), {array + way for array in arrays for way in ways})
+        # Small arrays may have chunks that are not in levels, and then no such step.
+        optional = {("stencil", "decode_levels")}
         for where, steps in seen.items():
-            self.assertEqual(steps, wanted, where)
+            self.assertEqual(steps | optional, wanted, where)
+        self.assertGreater(2 * sum(optional <= steps for steps in seen.values()), len(seen))
         checks = self.of(records, "check")
-        for subject in ("range", "lorenzo", "mask", "stencil", "arrays", "batches"):
+        for subject in ("range", "lorenzo", "mask", "arrays", "batches"):
             self.assertEqual(sum(c["subject"] == subject for c in checks), len(arrays))
         for check in checks:
             if check["subject"] == "range":

@@ -47,6 +47,9 @@ inline std::vector<bool> decode_on_device(const Coding& coding, const std::vecto
   EXPECT_EQ(kernels::stencil_raster_decode_async(device_tasks.data(), static_cast<std::uint32_t>(tasks.size()),
                                                  damaged.data(), stream),
             cudaSuccess);
+  EXPECT_EQ(kernels::stencil_wavelet_decode_async(device_tasks.data(), static_cast<std::uint32_t>(tasks.size()),
+                                                  damaged.data(), stream),
+            cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess) << simt::failure();
   EXPECT_EQ(cudaMemcpy(back.data(), values, back.size(), cudaMemcpyDeviceToHost), cudaSuccess);
   std::vector<bool> good;

@@ -11,7 +11,7 @@ TEST_F(StencilCudaRaces, Decoding_HasNone) {
   options.watch_races = true;
   for (const LanesCase& c : cases()) {
     const auto coding = coding_of(c);
-    if (coding->data().size() > 16000) continue;
+    if (coding->data().size() > 9000) continue;
     SCOPED_TRACE(c.name);
     ++options.seed;
     simt::reset(options);

@@ -58,7 +58,7 @@ class ProgramTest : public ::testing::Test {
     return decompress(source, {out.bytes.data(), out.dtype, out.shape}, builtin_codecs(), execution);
   }
   /// Same values; how many launches it took.
-  std::uint64_t compare(const OwnedArray& array, const CompressOptions& options, bool on_device = true) {
+  std::uint64_t compare(const OwnedArray& array, const CompressOptions& options) {
     const auto stream = compress_on_host(array, options);
     OwnedArray expected = array;
     OwnedArray back = array;
@@ -68,7 +68,7 @@ class ProgramTest : public ::testing::Test {
     const std::uint64_t before = simt::counters().launches;
     const auto report = decompress_on(device_.get(), stream, back);
     EXPECT_TRUE(report.ok()) << report.status().text() << " " << simt::failure();
-    EXPECT_EQ(report.ok() && report->on_device, on_device);
+    EXPECT_TRUE(report.ok() && report->on_device);
     EXPECT_EQ(back.bytes, expected.bytes);
     return simt::counters().launches - before;
   }
@@ -78,11 +78,11 @@ class ProgramTest : public ::testing::Test {
 
 TEST_F(ProgramTest, TypesAndShapes_ValuesAsOnTheHost) {
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::u16, DType::i32})
-    for (const char* layout : {"levels", "planes", "raster"}) {
+    for (const char* layout : {"levels", "planes", "raster", "wavelet"}) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout);
       EXPECT_EQ(compare(quern::testing::make_array(dtype, quern::testing::shape_of({9, 21, 34}), Data::smooth),
                         stencil(1e-2, layout)),
-                2u);
+                3u);
     }
 }
 
@@ -90,7 +90,7 @@ TEST_F(ProgramTest, Masks_RestoredByTheHost) {
   for (const Data data : {Data::nan_block, Data::nan_scattered})
     EXPECT_EQ(
         compare(quern::testing::make_array(DType::f32, quern::testing::shape_of({9, 21, 34}), data), stencil(1e-2)),
-        2u);
+        3u);
 }
 
 TEST_F(ProgramTest, ManyChunksAndLanes_ValuesAsOnTheHost) {
@@ -107,22 +107,17 @@ TEST_F(ProgramTest, ManyChunksAndLanes_ValuesAsOnTheHost) {
   }
   CompressOptions options = stencil(1e-3);
   options.bound = {BoundKind::abs, 1e-3};
-  EXPECT_GT(compare(array, options), 2u);
-}
-
-TEST_F(ProgramTest, Wavelet_IsTheHosts) {
-  const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({9, 21, 34}), Data::smooth);
-  EXPECT_EQ(compare(array, stencil(1e-2, "wavelet"), false), 0u);
+  EXPECT_GT(compare(array, options), 3u);
 }
 
 TEST_F(ProgramTest, DamagedAndSealedAgain_AsOnTheHost) {
   // Damage that checksums do not find.
-  for (const char* layout : {"levels", "raster"}) {
+  for (const char* layout : {"levels", "raster", "wavelet"}) {
     const Data data = layout[0] == 'l' ? Data::nan_block : Data::smooth;
     const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({2, 40, 70}), data);
     const auto stream = compress_on_host(array, stencil(1e-2, layout));
     std::size_t decoded = 0;
-    for (std::size_t i = 0; i < stream.size(); i += 1 + stream.size() / 150) {
+    for (std::size_t i = 0; i < stream.size(); i += 1 + stream.size() / 50) {
       Vector<std::uint8_t> damaged = stream;
       damaged[i] ^= static_cast<std::uint8_t>(1 + i % 255);
       damaged = fuzz::reseal(damaged);

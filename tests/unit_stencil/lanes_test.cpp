@@ -46,9 +46,6 @@ TEST(Stencil_OnLanes, EveryCase_ValuesOfTheHost) {
 
 TEST(Stencil_OnLanes, OtherModes_AreTheHosts) {
   const Shape shape = shape_of({9, 20, 33});
-  const Coding wavelet(DType::f32, shape, as_bytes<float>(waves(shape, 3)), 1e-1, {{"layout", "wavelet"}});
-  Bytes none(wavelet.data().size());
-  EXPECT_EQ(decode_on_lanes(wavelet, 0, wavelet.encode(0), none, 2, false), Answer::host);
   const Coding constant(DType::f32, shape, as_bytes<float>(std::vector<double>(shape.elems(), 4)), 1e-2,
                         {{"layout", "levels"}});
   Bytes back(constant.data().size());
@@ -80,7 +77,7 @@ TEST(Stencil_OnLanes, AlteredBytes_AnswersOfTheHost) {
     if (coding->data().size() > 100000) continue;
     const Bytes stored = coding->encode(0);
     EmulatorState::instance().reset(9);
-    for (std::size_t round = 0; round < (quern::testing::kInstrumented ? 4u : 15u); ++round) {
+    for (std::size_t round = 0; round < (quern::testing::kInstrumented ? 2u : 6u); ++round) {
       Bytes altered(stored);
       // Mostly where the model is; a lane's words are the rest.
       const std::size_t most = round % 4 == 0 ? altered.size() : std::min<std::size_t>(altered.size(), 120);
@@ -92,7 +89,7 @@ TEST(Stencil_OnLanes, AlteredBytes_AnswersOfTheHost) {
       Bytes none(coding->data().size());
       if (append_program(*coding, altered, coding->box(0, none.data()), program)) ++decoded;
     }
-    for (std::size_t length = 0; length < stored.size(); length += 1 + stored.size() / 12)
+    for (std::size_t length = 0; length < stored.size(); length += 1 + stored.size() / 6)
       expect_same_answer(*coding, Bytes(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(length)));
   }
   EXPECT_GT(decoded, 20u);

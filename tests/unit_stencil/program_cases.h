@@ -4,6 +4,7 @@
 #include "codecs/stencil/device_state.h"
 #include "codecs/stencil/levels_program.h"
 #include "codecs/stencil/raster_program.h"
+#include "codecs/stencil/wavelet_program.h"
 #include "tests/unit_stencil/helpers.h"
 
 namespace quern::codec::stencil::test {
@@ -61,6 +62,7 @@ inline std::vector<LanesCase> cases() {
   const Settings levels{{"layout", "levels"}};
   const Settings planes{{"layout", "planes"}};
   const Settings raster{{"layout", "raster"}};
+  const Settings wavelet{{"layout", "wavelet"}};
   return {
       {"line", DType::f32, {3000}, 1e-3, levels},
       {"short line", DType::f64, {7}, 1e-2, levels},
@@ -98,6 +100,16 @@ inline std::vector<LanesCase> cases() {
       {"masked raster line", DType::i32, {1200}, 1, raster, true},
       {"several chunks of a raster line", DType::f32, {270000}, 1e-2, raster},
       {"raster f16", DType::f16, {20, 41}, 1e-2, raster},
+      {"wavelet line", DType::f32, {1500}, 1e-1, wavelet},
+      {"wavelet plane", DType::f64, {70, 60}, 1e-1, wavelet},
+      {"narrow wavelet plane", DType::i16, {300, 3}, 20, wavelet},
+      {"wavelet volume", DType::f32, {17, 20, 33}, 3e-1, wavelet},
+      {"wavelet volume at a tight bound", DType::f64, {17, 20, 33}, 1e-4, wavelet},
+      {"wavelet of four axes", DType::f32, {6, 9, 10, 17}, 1e-1, wavelet},
+      {"wavelet of long time", DType::f32, {120, 8, 17}, 1e-1, wavelet},
+      {"masked wavelet volume", DType::f64, {9, 20, 33}, 1e-2, wavelet, true},
+      {"wavelet u8", DType::u8, {12, 13, 14}, 5, wavelet},
+      {"wavelet bf16", DType::bf16, {30, 41}, 3e-1, wavelet},
       {"raster i8", DType::i8, {12, 13, 14}, 1, raster},
   };
 }
@@ -105,7 +117,8 @@ inline std::vector<LanesCase> cases() {
 inline bool append_program(const Coding& coding, const Bytes& stored, const MutableBox3& box,
                            Vector<std::uint8_t>& program) {
   const ChunkSpec spec = spec_of_state(coding.decoder().device_state());
-  return append_levels_program(spec, stored, box, program) || append_raster_program(spec, stored, box, program);
+  return append_levels_program(spec, stored, box, program) || append_raster_program(spec, stored, box, program) ||
+         append_wavelet_program(spec, stored, box, program);
 }
 
 inline Status decode_on_host(const Coding& coding, std::uint64_t chunk, const Bytes& stored, Bytes& back) {
