@@ -19,7 +19,7 @@ struct RasterShared {
 
 /// A template, or nvcc takes what it calls for host code.
 template <class X>
-__global__ void __launch_bounds__(kRasterThreads)
+__global__ void __launch_bounds__(kRasterThreads, 2)
     decode_raster_chunks(const ProgramTask* tasks, std::uint32_t* damaged) {
   auto& shared = shared_memory<RasterShared>();
   const ProgramTask task = tasks[blockIdx.x];

@@ -14,7 +14,7 @@ constexpr unsigned kWaveletThreads = 512;
 
 /// A template, or nvcc takes what it calls for host code.
 template <class X>
-__global__ void __launch_bounds__(kWaveletThreads)
+__global__ void __launch_bounds__(kWaveletThreads, 1)
     decode_wavelet_chunks(const ProgramTask* tasks, std::uint32_t* damaged) {
   auto& tables = shared_memory<LevelTables>();
   const ProgramTask task = tasks[blockIdx.x];
