@@ -23,6 +23,96 @@ Answer decode_on_lanes(const Coding& coding, std::uint64_t chunk, const Bytes& s
   return decode_program_on_lanes(program, box.data, box.special, warps, watch) ? Answer::good : Answer::damaged;
 }
 
+/// What the programs of the cases have, so that the cases are known to try it.
+struct Seen {
+  std::size_t linear_borders = 0;
+  std::size_t own_contexts = 0;
+  std::size_t back_contexts = 0;
+  std::size_t spreads = 0;
+  std::size_t sections = 0;
+  std::size_t level_lanes = 0;
+  std::size_t row_means = 0;
+  std::size_t plane_means = 0;
+  std::size_t raster_lanes = 0;
+  std::size_t packets = 0;
+  std::size_t corrections = 0;
+  std::size_t exceptions = 0;
+
+  void add(std::span<const std::uint8_t> bytes) {
+    kernels::ProgramHead head;
+    std::memcpy(&head, bytes.data(), sizeof head);
+    if (head.kind == kernels::ProgramKind::levels) add_levels(bytes);
+    if (head.kind == kernels::ProgramKind::raster) {
+      kernels::RasterProgram program;
+      std::memcpy(&program, bytes.data(), sizeof program);
+      (program.planes > 1 ? plane_means : row_means) += program.mean ? 1 : 0;
+      raster_lanes += program.lanes.mask > 0 ? 1 : 0;
+      exceptions += program.exception_count;
+    }
+    if (head.kind == kernels::ProgramKind::wavelet) {
+      kernels::WaveletProgram program;
+      std::memcpy(&program, bytes.data(), sizeof program);
+      corrections += program.correction != 0 ? 1 : 0;
+      exceptions += program.exception_count;
+      for (std::uint32_t b = 0; b < program.band_count; ++b) packets += band(bytes, program, b).known_looks > 0 ? 1 : 0;
+    }
+  }
+
+ private:
+  static kernels::WaveletBandPlan band(std::span<const std::uint8_t> bytes, const kernels::WaveletProgram& program,
+                                       std::uint32_t number) {
+    kernels::WaveletBandPlan plan;
+    std::memcpy(&plan, bytes.data() + program.bands + number * sizeof plan, sizeof plan);
+    return plan;
+  }
+  void add_levels(std::span<const std::uint8_t> bytes) {
+    kernels::LevelProgram program;
+    std::memcpy(&program, bytes.data(), sizeof program);
+    linear_borders += program.linear_border ? 1 : 0;
+    exceptions += program.exception_count;
+    for (std::uint32_t at = program.plans; at + sizeof(kernels::ClassPlan) <= program.taps;
+         at += sizeof(kernels::ClassPlan)) {
+      kernels::ClassPlan plan;
+      std::memcpy(&plan, bytes.data() + at, sizeof plan);
+      own_contexts += (plan.above | plan.sides) != 0 ? 1 : 0;
+      back_contexts += plan.back != 0 ? 1 : 0;
+      spreads += plan.spread_count;
+    }
+    const std::size_t count = (program.starts - program.sections) / sizeof(kernels::LevelSection);
+    sections += count > 1 ? 1 : 0;
+    for (std::size_t s = 0; s < count; ++s) {
+      kernels::LevelSection section;
+      std::memcpy(&section, bytes.data() + program.sections + s * sizeof section, sizeof section);
+      level_lanes += section.mask > 0 ? 1 : 0;
+    }
+  }
+};
+
+TEST(Stencil_OnLanes, Cases_TryEverything) {
+  Seen seen;
+  for (const LanesCase& c : cases()) {
+    const auto coding = coding_of(c);
+    Bytes none(coding->data().size());
+    for (std::uint64_t chunk = 0; chunk < coding->chunks(); ++chunk) {
+      Vector<std::uint8_t> program;
+      ASSERT_TRUE(append_program(*coding, coding->encode(chunk), coding->box(chunk, none.data()), program)) << c.name;
+      seen.add(program);
+    }
+  }
+  EXPECT_GT(seen.linear_borders, 0u);
+  EXPECT_GT(seen.own_contexts, 0u);
+  EXPECT_GT(seen.back_contexts, 0u);
+  EXPECT_GT(seen.spreads, 0u);
+  EXPECT_GT(seen.sections, 0u);
+  EXPECT_GT(seen.level_lanes, 0u);
+  EXPECT_GT(seen.row_means, 0u);
+  EXPECT_GT(seen.plane_means, 0u);
+  EXPECT_GT(seen.raster_lanes, 0u);
+  EXPECT_GT(seen.packets, 0u);
+  EXPECT_GT(seen.corrections, 0u);
+  EXPECT_GT(seen.exceptions, 0u);
+}
+
 TEST(Stencil_OnLanes, EveryCase_ValuesOfTheHost) {
   std::uint64_t seed = 1;
   for (const LanesCase& c : cases()) {
