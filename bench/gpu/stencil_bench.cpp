@@ -1,5 +1,5 @@
-// The stencil kernels on chunks in levels. The host encodes a few chunks of the array, which takes long; the device
-// decodes as many as the array has, these in turns.
+// The stencil kernels on chunks in levels. The host encodes the first chunk's worth of the array, which takes long; the
+// device decodes as many chunks as the array has.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -17,8 +17,8 @@
 namespace quern::bench {
 namespace {
 
-/// Elements that the host encodes: four chunks.
-constexpr std::uint64_t kSlabElems = UINT64_C(1) << 23;
+/// Elements that the host encodes: a chunk, or a few if the array is cut otherwise.
+constexpr std::uint64_t kSlabElems = UINT64_C(1) << 21;
 
 class StencilBench {
  public:
