@@ -2,9 +2,8 @@
 // whole chunk in raster order and one in levels, each of residuals that are all 0, and both with one thing wrong.
 #include <limits>
 
-#include "tests/golden/broken_streams.h"
 #include "tests/golden/stencil_by_hand.h"
-#include "tests/golden/values.h"
+#include "tests/golden/stencil_must_fail.h"
 
 namespace quern::golden {
 namespace {
@@ -12,37 +11,8 @@ namespace {
 constexpr std::uint64_t kColumns = 8;  // of a chunk: levels 3 to 0
 constexpr std::uint64_t kRows = 3;
 
-class Maker {
- public:
-  Maker(std::vector<MustFailCase>& cases, const char* layout, std::initializer_list<std::uint64_t> extents,
-        const StoredChunk& whole)
-      : cases_(cases), whole_(whole) {
-    CompressOptions options = with(BoundKind::abs, 0.25, "stencil", {{"layout", layout}});
-    options.find_repeated = false;
-    stream_ =
-        encode_one(values_of(DType::f64, extents, [](std::uint64_t i) { return static_cast<double>(i); }), options);
-    // What is broken below is broken in one thing alone.
-    stream_ = with_chunk(stream_, chunk_bytes(whole));
-    must(decode(stream_, {}, {}, 4096));
-  }
-  const Bytes& stream() const { return stream_; }
-  void add(const char* name, const char* why, StatusCode status,
-           const std::function<void(StoredChunk&)>& change) const {
-    StoredChunk chunk = whole_;
-    change(chunk);
-    add_bytes(name, why, status, chunk_bytes(chunk));
-  }
-  void add_bytes(const char* name, const char* why, StatusCode status, const Bytes& chunk) const {
-    cases_.push_back({name, status, why, with_chunk(stream_, chunk)});
-  }
-
- private:
-  std::vector<MustFailCase>& cases_;
-  StoredChunk whole_;
-  Bytes stream_;
-};
-
 using Chunk = StoredChunk;
+using Make = Maker<Chunk>;
 constexpr StatusCode kCorrupt = StatusCode::corrupt;
 
 void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, const Bytes& levels) {
@@ -51,7 +21,8 @@ void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, con
     const StatusCode status = params.size() < 2 ? StatusCode::truncated : kCorrupt;
     cases.push_back({name, status, why, with_header(stream, [&](Header& h) { h.params = params; })});
   };
-  add("stencil_params_order", "an order of walking that does not exist", levels, {0, 0, 3});
+  add("stencil_params_order", "a chunk in levels where the parameters announce the wavelet", levels, {0, 0, 3});
+  add("stencil_params_order_4", "an order that does not exist", levels, {0, 0, 4});
   add("stencil_params_order_0", "the order that is told by leaving it out", raster, {0, 1, 0});
   add("stencil_params_axes", "more axes merged than there are", raster, {0, 3});
   add("stencil_params_crossed", "groups of axes that cross", raster, {2, 1});
@@ -63,9 +34,11 @@ void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, con
                    with_header(raster, [](Header& h) { h.dtype = DType::i64; })});
 }
 
-void add_model_cases(const Maker& make) {
+void add_model_cases(const Make& make) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  make.add("stencil_mode", "a chunk of a mode that does not exist", kCorrupt, [](Chunk& c) { c.mode = 4; });
+  make.add("stencil_mode", "a chunk under the wavelet where the parameters rule it out", kCorrupt,
+           [](Chunk& c) { c.mode = 4; });
+  make.add("stencil_mode_5", "a chunk of a mode that does not exist", kCorrupt, [](Chunk& c) { c.mode = 5; });
   make.add_bytes("stencil_constant_size", "a constant chunk with a byte too many", kCorrupt,
                  {1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   make.add_bytes("stencil_raw_size", "a raw chunk of too few bytes", kCorrupt, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
@@ -116,7 +89,7 @@ void add_model_cases(const Maker& make) {
   });
 }
 
-void add_lane_cases(const Maker& make) {
+void add_lane_cases(const Make& make) {
   constexpr std::uint8_t kElems = kRows * kColumns;
   make.add("stencil_exceptions_count", "more exceptions than elements", kCorrupt,
            [](Chunk& c) { c.exceptions = {kElems + 1}; });
@@ -152,7 +125,7 @@ void add_lane_cases(const Maker& make) {
   });
 }
 
-void add_levels_cases(const Maker& make) {
+void add_levels_cases(const Make& make) {
   make.add("stencil_levels_kind", "a predictor that does not exist", kCorrupt, [](Chunk& c) { c.kind = 7; });
   make.add("stencil_levels_axis", "a cubic along an axis that is not odd", kCorrupt, [](Chunk& c) { c.kind = 2; });
   make.add("stencil_levels_plane_before", "the plane before, without planes", kCorrupt, [](Chunk& c) { c.kind = 5; });
@@ -201,12 +174,13 @@ void add_stencil_cases(std::vector<MustFailCase>& cases) {
   StoredChunk levels;
   levels.mode = kLevelsMode;
   levels.lane_sizes = {0};
-  const Maker in_raster(cases, "raster:2d:1", {kRows, kColumns}, StoredChunk{});
-  const Maker in_levels(cases, "levels:1d", {kColumns}, levels);
+  const Make in_raster(cases, "raster:2d:1", {kRows, kColumns}, StoredChunk{});
+  const Make in_levels(cases, "levels:1d", {kColumns}, levels);
   add_params_cases(cases, in_raster.stream(), in_levels.stream());
   add_model_cases(in_raster);
   add_lane_cases(in_raster);
   add_levels_cases(in_levels);
+  add_wavelet_cases(cases, in_raster.stream());
 }
 
 }  // namespace quern::golden

@@ -13,13 +13,13 @@ RAW, CONSTANT, RASTER, LEVELS, WAVELET = range(5)
 MODES = {RASTER: 'raster', LEVELS: 'levels', WAVELET: 'wavelet'}
 
 FEATURES = {'stencil constant chunk', 'stencil several chunks', 'stencil order 0', 'stencil order 1', 'stencil order 2',
-            'stencil split axis'}
-FEATURES |= {'stencil %s %s' % (mode, what) for mode in ('raster', 'levels') for what in
+            'stencil order 3', 'stencil split axis'}
+FEATURES |= {'stencil %s %s' % (mode, what) for mode in MODES.values() for what in
              ('mask', 'exceptions', 'exceptions one after another', 'one lane', 'several lanes')}
 FEATURES |= {'stencil shape %d' % k for k in range(len(ENDS))}
 FEATURES |= {'stencil distribution of %d tokens' % t for t in (1, 2)}
 FEATURES |= {'stencil on ' + t for t in ('f16', 'bf16', 'f32', 'f64', 'i8', 'i16', 'i32', 'u8', 'u16', 'u32')}
-FEATURES |= quern_stencil_raster.FEATURES | quern_stencil_levels.FEATURES
+FEATURES |= quern_stencil_raster.FEATURES | quern_stencil_levels.FEATURES | quern_stencil_wavelet.FEATURES
 
 
 class Scale:
