@@ -104,6 +104,9 @@ void add_lane_cases(const Make& make) {
   make.add("stencil_lane_state", "a lane that begins below 2^16", kCorrupt, [](Chunk& c) {
     c.lanes = {0xFF, 0xFF, 0, 0};
   });
+  // With a word taken for it the state would rise to 2^16 and stay there.
+  make.add("stencil_lane_state_low", "a lane that begins at 1 and ends as it should", kCorrupt,
+           [](Chunk& c) { c.lanes = {1, 0, 0, 0, 0, 0}; });
   make.add("stencil_lane_end", "a lane that ends in another state", kCorrupt, [](Chunk& c) { c.lanes = {1, 0, 1, 0}; });
   make.add("stencil_lane_words", "a word more than a lane uses", kCorrupt,
            [](Chunk& c) { c.lanes = {0, 0, 1, 0, 0, 0}; });
@@ -160,6 +163,12 @@ void add_levels_cases(const Make& make) {
   make.add("stencil_levels_lane_bits", "64 lanes of a level", kCorrupt, [](Chunk& c) { c.lane_sizes = {6}; });
   make.add("stencil_levels_lane_state", "a level's lane that begins below 2^16", kCorrupt, [](Chunk& c) {
     c.lanes = {0, 0, 0, 0};
+  });
+  make.add("stencil_levels_lane_state_low", "a level's lane that begins at 1 and ends as it should", kCorrupt,
+           [](Chunk& c) { c.lanes = {1, 0, 0, 0, 0, 0}; });
+  make.add("stencil_levels_lane_short", "a level's lane that ends too early", kCorrupt, [](Chunk& c) {
+    c.tokens = 2;
+    c.zero = 1u << 14;
   });
   make.add("stencil_levels_lane_end", "a level's lane that ends in another state", kCorrupt, [](Chunk& c) {
     c.lanes = {1, 0, 1, 0};

@@ -163,6 +163,9 @@ void add_lane_cases(const Make& make) {
   make.add("stencil_wavelet_lane_state", "a lane of a wavelet that begins below 2^16", kCorrupt, [](Chunk& c) {
     c.lanes = {0xFF, 0xFF, 0, 0};
   });
+  // With a word taken for it the state would rise to 2^16 and stay there.
+  make.add("stencil_wavelet_lane_state_low", "a lane of a wavelet that begins at 1 and ends as it should", kCorrupt,
+           [](Chunk& c) { c.lanes = {1, 0, 0, 0, 0, 0}; });
   make.add("stencil_wavelet_lane_end", "a lane of a wavelet that ends in another state", kCorrupt, [](Chunk& c) {
     c.lanes = {1, 0, 1, 0};
   });
