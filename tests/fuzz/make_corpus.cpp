@@ -231,13 +231,16 @@ Status add_masks(Corpus& corpus) {
 }
 
 /// Values near the base of fuzz_tensor, of two scales in turn, as values and as side and chunk.
-Status add_tensors(Corpus& corpus) {
+Status add_tensors(Corpus& corpus, std::uint16_t elems, const std::string& suffix) {
   namespace tensor = codec::tensor;
-  constexpr std::uint16_t kElems = 700;
+  const auto low = static_cast<std::uint8_t>(elems & 0xff);
+  const auto high = static_cast<std::uint8_t>(elems >> 8);
   for (std::uint8_t t = 0; t < std::size(fuzz::kTensorTypes); ++t)
     for (std::uint8_t m = 0; m < 2; ++m)
-      for (std::uint8_t level = 0; level < 2; ++level) {
-        const std::uint64_t extents[] = {kElems};
+      for (std::uint8_t level = 0; level < (suffix.empty() ? 2 : 1); ++level) {
+        // Of long ones those of types of one and two bytes: seeds stay small.
+        if (!suffix.empty() && tensor::element_bytes(fuzz::kTensorTypes[t]) > 2) continue;
+        const std::uint64_t extents[] = {elems};
         tensor::TensorDescription description;
         description.type = fuzz::kTensorTypes[t];
         QUERN_ASSIGN_OR_RETURN(description.shape, tensor::TensorShape::make(extents));
@@ -255,14 +258,14 @@ Status add_tensors(Corpus& corpus) {
         request.zstd_level = level;
         SerialRunner serial;
         QUERN_ASSIGN_OR_RETURN(const auto coded, tensor::encode_tensor(description, request, inputs, serial));
-        Bytes seed{0, t, m, kElems & 0xff, kElems >> 8, level, static_cast<std::uint8_t>(coded.side.size())};
+        Bytes seed{0, t, m, low, high, level, static_cast<std::uint8_t>(coded.side.size())};
         append(seed, coded.side.data(), coded.side.size());
         append(seed, coded.chunk(0).data(), coded.chunk(0).size());
         const std::string name =
-            std::to_string(t) + "_" + tensor::mode_name(*request.mode) + (level > 0 ? "_zstd" : "");
+            std::to_string(t) + "_" + tensor::mode_name(*request.mode) + (level > 0 ? "_zstd" : "") + suffix;
         corpus.add("tensor", "chunk_" + name, seed);
         if (level > 0) continue;
-        seed.assign({1, t, m, kElems & 0xff, kElems >> 8, 0});
+        seed.assign({1, t, m, low, high, 0});
         append(seed, values.data(), 300);
         corpus.add("tensor", "values_" + name, seed);
       }
@@ -398,7 +401,10 @@ int main(int argc, char** argv) {
       if (const Status status = add_hdf5_filter(corpus, type, kind, type == 3); !status.ok())
         return complain("hdf5", status);
   if (const Status status = add_masks(corpus); !status.ok()) return complain("mask", status);
-  if (const Status status = add_tensors(corpus); !status.ok()) return complain("tensor", status);
+  // Planes of more than 2^13 symbols have 32 states.
+  for (const auto& [elems, suffix] : {std::pair{700, ""}, std::pair{8200, "_long"}})
+    if (const Status status = add_tensors(corpus, static_cast<std::uint16_t>(elems), suffix); !status.ok())
+      return complain("tensor", status);
   add_texts(corpus);
   add_readers(corpus);
   add_roundtrips(corpus);
