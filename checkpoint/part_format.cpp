@@ -138,7 +138,7 @@ Result<Vector<Record>> read_index(std::span<const std::uint8_t> index, std::uint
     at = record.end();
     records.push_back(record);
   }
-  if (at != index_begin || reader.remaining() >= kRecordAlignment) return corrupt;
+  if (at != index_begin || index.size() % kRecordAlignment != 0 || reader.remaining() >= kRecordAlignment) return corrupt;
   while (reader.remaining() != 0)
     if (reader.u8() != 0) return corrupt;
   return records;

@@ -23,6 +23,7 @@ enum class Mode : std::uint8_t {
   raster = 2,    ///< model, exceptions, residuals in lanes
   levels = 3,    ///< the same, coarse to fine
   wavelet = 4,   ///< quantized coefficients of a transform, and corrections
+  lattice = 5,   ///< a chunk of integers that number places of a lattice
 };
 
 /// What all chunks of an array share.
@@ -38,7 +39,11 @@ struct ChunkSpec {
   std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }
 };
 
-inline std::size_t max_chunk_bytes(const ChunkSpec& spec) { return 1 + spec.raw_bytes(); }
+/// Bytes before the chunk of integers in one on a lattice: the mode, origin and spacing.
+constexpr std::size_t kLatticeHead = 1 + 2 * sizeof(double);
+
+/// A chunk takes no more bytes than a mode and its elements; encoders want room for a trial on a lattice.
+inline std::size_t max_chunk_bytes(const ChunkSpec& spec) { return kLatticeHead + 1 + spec.raw_bytes(); }
 
 std::size_t encode_scratch_bytes(const ChunkSpec& spec);
 /// Writes at most max_chunk_bytes to `out` and returns the count. `in` is no larger than spec.most along any axis.

@@ -5,6 +5,7 @@
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/lane_sources.h"
+#include "codecs/stencil/lattice_chunk.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/model.h"
@@ -173,6 +174,13 @@ std::size_t decode_scratch_bytes(const ChunkSpec& spec) {
 
 Status decode_chunk(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
                     std::span<std::uint8_t> scratch) {
+  if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::lattice)) {
+    in = in.subspan(1);
+    QUERN_ASSIGN_OR_RETURN(const Lattice lattice, read_lattice(spec.dtype, in));
+    QUERN_RETURN_IF_ERROR(decode_chunk(integer_spec(spec), in, integer_box(spec.dtype, out), scratch));
+    spread_lattice(lattice, spec.dtype, out);
+    return {};
+  }
   if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::levels))
     return decode_levels(spec, in.subspan(1), out, scratch);
   if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::wavelet))

@@ -8,6 +8,7 @@
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/fit.h"
+#include "codecs/stencil/lattice_chunk.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/model.h"
@@ -165,6 +166,8 @@ class ChunkWriter {
     const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound);
     if (range.ordinary == 0) return raw(out);
     if (constant(range, out)) return 1 + sizeof(Bits);
+    QUERN_ASSIGN_OR_RETURN(const std::size_t on_lattice, lattice(out));
+    if (on_lattice != 0) return on_lattice;
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return raw(out);
     if (spec_.form.wavelet) {
       // What does not suit the transform goes on in raster order.
@@ -185,6 +188,10 @@ class ChunkWriter {
     const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound);
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
       return std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12;
+    if (const LatticePlaces places = lattice_places(spec_, in_); !places.numbers.empty()) {
+      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, estimate_chunk(places.spec, places.box, scratch_));
+      return bits + (std::uint64_t{8 * kLatticeHead} << 12);
+    }
     if (spec_.form.wavelet) {
       QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, estimate_wavelet(spec_, in_, range, scratch_));
       if (bits != 0) return bits;
@@ -201,6 +208,17 @@ class ChunkWriter {
   }
 
  private:
+  /// Codes the places of the elements on their lattice; 0 when they have none that pays.
+  Result<std::size_t> lattice(std::span<std::uint8_t> out) {
+    const LatticePlaces places = lattice_places(spec_, in_);
+    if (places.numbers.empty()) return std::size_t{0};
+    QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
+                           encode_chunk(places.spec, places.box, out.subspan(kLatticeHead), scratch_));
+    if (kLatticeHead + bytes > memory_.elems * sizeof(Bits)) return std::size_t{0};
+    write_lattice(places.lattice, out);
+    return kLatticeHead + bytes;
+  }
+
   Result<std::size_t> levels(const ChunkRange& range, std::span<std::uint8_t> out) {
     leave_room(range, model_);
     set_limits(range);

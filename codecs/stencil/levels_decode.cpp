@@ -6,6 +6,7 @@
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/lane_sources.h"
+#include "codecs/stencil/lattice_chunk.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_model.h"
@@ -323,6 +324,13 @@ Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, co
   if (in.empty()) return Status(StatusCode::corrupt, "stencil: a chunk is empty");
   const std::uint8_t mode = in[0];
   in = in.subspan(1);
+  if (mode == static_cast<std::uint8_t>(Mode::lattice)) {
+    QUERN_ASSIGN_OR_RETURN(const Lattice lattice, read_lattice(spec.dtype, in));
+    QUERN_RETURN_IF_ERROR(decode_coarse(integer_spec(spec), in, integer_box(spec.dtype, chunk), form, level,
+                                        integer_box(spec.dtype, out), scratch));
+    spread_lattice(lattice, spec.dtype, out);
+    return {};
+  }
   if (mode == static_cast<std::uint8_t>(Mode::levels)) {
     const LevelsView view(chunk, spec.form);
     const unsigned own = own_level(form, view, level);
@@ -342,6 +350,11 @@ Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, co
 Result<Vector<std::uint64_t>> level_cuts(const ChunkSpec& spec, std::span<const std::uint8_t> chunk,
                                          const std::array<std::uint64_t, 3>& extents, const LevelForm& form) {
   Vector<std::uint64_t> cuts;
+  if (chunk.size() > kLatticeHead && chunk[0] == static_cast<std::uint8_t>(Mode::lattice)) {
+    QUERN_ASSIGN_OR_RETURN(cuts, level_cuts(integer_spec(spec), chunk.subspan(kLatticeHead), extents, form));
+    for (std::uint64_t& cut : cuts) cut += kLatticeHead;
+    return cuts;
+  }
   if (chunk.empty() || chunk[0] != static_cast<std::uint8_t>(Mode::levels)) return cuts;
   const LevelsView view(MutableBox3{nullptr, extents}, spec.form);
   if (own_level(form, view, 1) == 0) return cuts;

@@ -17,6 +17,7 @@ enum class PlaneKind : std::uint8_t {
   packed = 2,  ///< bits that vary, at fixed places
   rans = 3,
   zstd = 4,
+  rans_few = 5,  ///< rans of two states, for planes of few symbols
 };
 
 /// Words of one chunk, to be coded by planes.

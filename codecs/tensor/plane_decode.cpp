@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "codecs/tensor/few_states.h"
 #include "codecs/tensor/plane_code.h"
 #include "codecs/tensor/plane_scratch.h"
 #include "kernels/core/bit_packing.h"
@@ -52,19 +53,21 @@ Status read_model(ByteReader& reader, const PlaneWords& words, const PlaneScratc
 }
 
 Status decode_rans(std::span<const std::uint8_t> payload, const std::uint8_t* readable_end, const PlaneWords& words,
-                   const PlaneScratch& scratch, std::uint8_t* symbols) {
+                   bool few, const PlaneScratch& scratch, std::uint8_t* symbols) {
   const auto count = static_cast<std::size_t>(words.count);
   const kernels::PlaneKernels& kernels = best_kernels();
   ByteReader reader(payload);
   PlaneModel model;
   QUERN_RETURN_IF_ERROR(read_model(reader, words, scratch, model));
+  if (few && count > kMostFewSymbols) return corrupt("tensor: a plane has more symbols than its kind allows");
   const std::size_t parts = kernels::lane_parts(count);
+  const std::size_t states = few ? kFewStates : kernels::kRansLanes;
   kernels::LaneSource sources[kernels::kMostLaneParts];
   std::uint64_t sizes[kernels::kMostLaneParts];
   for (std::size_t p = 0; p < parts; ++p) sizes[p] = 2 * reader.varint(count);
   for (std::size_t p = 0; p < parts; ++p)
-    for (std::uint32_t& state : sources[p].states) {
-      state = reader.u32();
+    for (std::size_t s = 0; s < states; ++s) {
+      const std::uint32_t state = sources[p].states[s] = reader.u32();
       if (state < kernels::kLaneFloor || state >> 31 != 0) return corrupt("tensor: a state is out of range");
     }
   for (std::size_t p = 0; p < parts; ++p) {
@@ -91,7 +94,7 @@ Status decode_rans(std::span<const std::uint8_t> payload, const std::uint8_t* re
     kernels.classify(words.reference.elements, count, words.reference.width, words.reference.shift, thresholds,
                      model.contexts - 1, scratch.contexts);
   }
-  if (!kernels.decode(job)) return corrupt("tensor: symbols of a plane are damaged");
+  if (!(few ? decode_few(job) : kernels.decode(job))) return corrupt("tensor: symbols of a plane are damaged");
   return {};
 }
 
@@ -111,7 +114,7 @@ Status decode_planes(const PlaneWords& words, std::span<const std::uint8_t> in, 
   std::uint64_t sizes[kernels::kMostPlanes];
   for (unsigned k = words.width; k-- > 0;) {
     const std::uint8_t kind = reader.u8();
-    if (kind > static_cast<std::uint8_t>(PlaneKind::zstd)) return corrupt("tensor: a plane is of unknown kind");
+    if (kind > static_cast<std::uint8_t>(PlaneKind::rans_few)) return corrupt("tensor: a plane is of unknown kind");
     kinds[k] = static_cast<PlaneKind>(kind);
     switch (kinds[k]) {
       case PlaneKind::raw: sizes[k] = count; break;
@@ -140,7 +143,9 @@ Status decode_planes(const PlaneWords& words, std::span<const std::uint8_t> in, 
       case PlaneKind::raw: planes[k] = payload.data(); break;
       case PlaneKind::run: std::memset(symbols, payload[0], count); break;
       case PlaneKind::rans:
-        QUERN_RETURN_IF_ERROR(decode_rans(payload, in.data() + in.size(), words, scratch, symbols));
+      case PlaneKind::rans_few:
+        QUERN_RETURN_IF_ERROR(
+            decode_rans(payload, in.data() + in.size(), words, kinds[k] == PlaneKind::rans_few, scratch, symbols));
         break;
       default: QUERN_RETURN_IF_ERROR(zstd_unpack(payload, {symbols, count}));
     }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "codecs/tensor/few_states.h"
 #include "codecs/tensor/plane_code.h"
 #include "codecs/tensor/plane_scratch.h"
 #include "kernels/core/bit_packing.h"
@@ -86,7 +87,9 @@ bool code_symbols(const std::uint8_t* symbols, std::size_t count, const PlaneEst
   out.bytes({stored_model, write_model(model, stored_model)});
   make_encode_tables(model, scratch.encode_tables);
 
+  const bool few = count <= kMostFewSymbols;
   const std::size_t parts = kernels::lane_parts(count);
+  const std::size_t states = few ? kFewStates : kernels::kRansLanes;
   const std::size_t part_symbols = kernels::lane_part_groups(count) * kernels::kRansLanes;
   kernels::LaneSink sinks[kernels::kMostLaneParts];
   const std::uint16_t* ends[kernels::kMostLaneParts];
@@ -98,11 +101,15 @@ bool code_symbols(const std::uint8_t* symbols, std::size_t count, const PlaneEst
     std::fill(std::begin(sinks[p].states), std::end(sinks[p].states), kernels::kLaneFloor);
   }
   kernels::LaneEncodeJob job{symbols, count, scratch.encode_tables, model.source, scratch.contexts, sinks};
-  find_window(model, job);
-  kernels.encode(job);
+  if (few) {
+    encode_few(job);
+  } else {
+    find_window(model, job);
+    kernels.encode(job);
+  }
   for (std::size_t p = 0; p < parts; ++p) out.varint(static_cast<std::uint64_t>(ends[p] - sinks[p].words));
   for (std::size_t p = 0; p < parts; ++p)
-    for (const std::uint32_t state : sinks[p].states) out.u32(state);
+    for (std::size_t s = 0; s < states; ++s) out.u32(sinks[p].states[s]);
   for (std::size_t p = 0; p < parts; ++p) {
     const auto words = static_cast<std::size_t>(ends[p] - sinks[p].words);
     if constexpr (std::endian::native == std::endian::little) {
@@ -135,7 +142,7 @@ Result<CodedPlane> code_plane(const std::uint8_t* symbols, const PlaneWords& wor
       (bits == 8 || estimate.coded_bytes < packed - packed / 64)) {
     ByteWriter writer(room.first(std::min(room.size(), worth)));
     if (code_symbols(symbols, count, estimate, words.reference, scratch, writer) && writer.size() < worth) {
-      keep(PlaneKind::rans, writer.size());
+      keep(count <= kMostFewSymbols ? PlaneKind::rans_few : PlaneKind::rans, writer.size());
     }
   }
   if (plane.kind == PlaneKind::raw && bits < 8 && packed < count && room.size() >= packed + 8) {
@@ -174,7 +181,7 @@ Result<std::size_t> encode_planes(const PlaneWords& words, const std::uint8_t* f
   for (unsigned k = words.width; k-- > 0;) {
     QUERN_ASSIGN_OR_RETURN(planes[k], code_plane(scratch.planes[k], words, zstd_level, scratch, room));
     writer.u8(static_cast<std::uint8_t>(planes[k].kind));
-    if (planes[k].kind == PlaneKind::rans || planes[k].kind == PlaneKind::zstd) writer.varint(planes[k].payload.size());
+    if (planes[k].kind >= PlaneKind::rans) writer.varint(planes[k].payload.size());
   }
   for (unsigned k = words.width; k-- > 0;) writer.bytes(planes[k].payload);
   return writer.fits() ? writer.size() : 0;

@@ -68,7 +68,7 @@ void take_sample(const std::uint8_t* symbols, std::size_t count, const Reference
     const std::uint8_t* const first = symbols + group * kRansLanes;
     std::copy_n(first, kRansLanes, sample.symbols[s].begin());
     unsigned sum = 0;
-    for (std::size_t i = 0; i < kRansLanes && group > 0; ++i) sum += first[i - kRansLanes];
+    for (std::size_t i = 0; i < kRansLanes && group > 0; ++i) sum += symbols[(group - 1) * kRansLanes + i];
     sample.sums[s] = static_cast<std::uint16_t>(sum);
     if (reference.elements == nullptr) continue;
     for (std::size_t i = 0; i < kRansLanes; ++i) sample.known[s][i] = known_of(reference, group * kRansLanes + i);

@@ -50,13 +50,14 @@ void append(Bytes& out, const void* data, std::size_t count) {
   out.insert(out.end(), bytes, bytes + count);
 }
 
-/// A smooth field with one value out of line and, when asked for, gaps.
-Bytes smooth_values(DType dtype, std::uint64_t elems, bool gaps) {
+/// A smooth field with one value out of line and, when asked for, gaps; all multiples of `spacing` unless that is 0.
+Bytes smooth_values(DType dtype, std::uint64_t elems, bool gaps, double spacing = 0) {
   Bytes out;
   for (std::uint64_t i = 0; i < elems; ++i) {
     const double x = static_cast<double>(i);
     double value = std::floor(40 * (std::sin(x / 9) + 1)) + (i == elems / 3 ? 45.0 : 0.0);
     if (is_float(dtype)) value = value / 8 + 0.001 * static_cast<double>(i % 7);
+    if (spacing > 0) value = std::floor(value / spacing) * spacing;
     if (gaps && i % 11 < 3 && is_float(dtype)) value = std::numeric_limits<double>::quiet_NaN();
     const auto real = static_cast<float>(value);
     const auto whole = std::isnan(value) ? 0 : static_cast<std::int64_t>(value);
@@ -84,6 +85,7 @@ struct StreamCase {
   const char* codec;
   bool gaps;
   const char* layout = nullptr;  ///< setting of the codec
+  double spacing = 0;            ///< values are rounded to multiples of it
 };
 
 constexpr std::uint64_t kLargeElems = 10000;  // such streams are for the target region alone
@@ -110,13 +112,15 @@ constexpr StreamCase kStreams[] = {
     {"f32_3d_wavelet", DType::f32, "9x10x23", {BoundKind::abs, 0.3}, "stencil", true, "wavelet"},
     {"f64_4d_wavelet", DType::f64, "5x8x6x16", {BoundKind::abs, 0.3}, "stencil", false, "wavelet:3d:1,2"},
     {"i16_2d_wavelet", DType::i16, "40x31", {BoundKind::abs, 9}, "stencil", false, "wavelet"},
+    {"f32_3d_lattice", DType::f32, "9x10x23", {BoundKind::abs, 0.001}, "stencil", true, "raster", 0.01},
+    {"f64_3d_lattice_levels", DType::f64, "9x10x23", {BoundKind::abs, 0.001}, "stencil", false, "levels", 0.01},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
     {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
 };
 
 Status add_stream(Corpus& corpus, const StreamCase& c) {
   QUERN_ASSIGN_OR_RETURN(const Shape shape, Shape::parse(c.shape));
-  const Bytes values = smooth_values(c.dtype, shape.elems(), c.gaps);
+  const Bytes values = smooth_values(c.dtype, shape.elems(), c.gaps, c.spacing);
   CompressOptions options;
   options.bound = c.bound;
   options.codec = c.codec;
@@ -230,13 +234,16 @@ Status add_masks(Corpus& corpus) {
 }
 
 /// Values near the base of fuzz_tensor, of two scales in turn, as values and as side and chunk.
-Status add_tensors(Corpus& corpus) {
+Status add_tensors(Corpus& corpus, std::uint16_t elems, const std::string& suffix) {
   namespace tensor = codec::tensor;
-  constexpr std::uint16_t kElems = 700;
+  const auto low = static_cast<std::uint8_t>(elems & 0xff);
+  const auto high = static_cast<std::uint8_t>(elems >> 8);
   for (std::uint8_t t = 0; t < std::size(fuzz::kTensorTypes); ++t)
     for (std::uint8_t m = 0; m < 2; ++m)
-      for (std::uint8_t level = 0; level < 2; ++level) {
-        const std::uint64_t extents[] = {kElems};
+      for (std::uint8_t level = 0; level < (suffix.empty() ? 2 : 1); ++level) {
+        // Of long ones those of types of one and two bytes: seeds stay small.
+        if (!suffix.empty() && tensor::element_bytes(fuzz::kTensorTypes[t]) > 2) continue;
+        const std::uint64_t extents[] = {elems};
         tensor::TensorDescription description;
         description.type = fuzz::kTensorTypes[t];
         QUERN_ASSIGN_OR_RETURN(description.shape, tensor::TensorShape::make(extents));
@@ -254,14 +261,14 @@ Status add_tensors(Corpus& corpus) {
         request.zstd_level = level;
         SerialRunner serial;
         QUERN_ASSIGN_OR_RETURN(const auto coded, tensor::encode_tensor(description, request, inputs, serial));
-        Bytes seed{0, t, m, kElems & 0xff, kElems >> 8, level, static_cast<std::uint8_t>(coded.side.size())};
+        Bytes seed{0, t, m, low, high, level, static_cast<std::uint8_t>(coded.side.size())};
         append(seed, coded.side.data(), coded.side.size());
         append(seed, coded.chunk(0).data(), coded.chunk(0).size());
         const std::string name =
-            std::to_string(t) + "_" + tensor::mode_name(*request.mode) + (level > 0 ? "_zstd" : "");
+            std::to_string(t) + "_" + tensor::mode_name(*request.mode) + (level > 0 ? "_zstd" : "") + suffix;
         corpus.add("tensor", "chunk_" + name, seed);
         if (level > 0) continue;
-        seed.assign({1, t, m, kElems & 0xff, kElems >> 8, 0});
+        seed.assign({1, t, m, low, high, 0});
         append(seed, values.data(), 300);
         corpus.add("tensor", "values_" + name, seed);
       }
@@ -440,7 +447,10 @@ int main(int argc, char** argv) {
       if (const Status status = add_hdf5_filter(corpus, type, kind, type == 3); !status.ok())
         return complain("hdf5", status);
   if (const Status status = add_masks(corpus); !status.ok()) return complain("mask", status);
-  if (const Status status = add_tensors(corpus); !status.ok()) return complain("tensor", status);
+  // Planes of more than 2^13 symbols have 32 states.
+  for (const auto& [elems, suffix] : {std::pair{700, ""}, std::pair{8200, "_long"}})
+    if (const Status status = add_tensors(corpus, static_cast<std::uint16_t>(elems), suffix); !status.ok())
+      return complain("tensor", status);
   add_texts(corpus);
   add_readers(corpus);
   add_roundtrips(corpus);

@@ -17,6 +17,7 @@ namespace quern::golden {
 
 inline constexpr unsigned kRasterMode = 2;
 inline constexpr unsigned kLevelsMode = 3;
+inline constexpr unsigned kLatticeMode = 5;
 
 /// A stored weight of a class: its order and it alone, the others 0.
 struct StoredWeights {

@@ -1,5 +1,6 @@
 // Golden files of the stencil codec: every layout over ranks and element types, masks, exceptions, tight and loose
 // bounds, distributions of residuals of every shape, arrays too small to have structure.
+#include <cmath>
 #include <limits>
 
 #include "tests/golden/stencil_by_hand.h"
@@ -105,6 +106,26 @@ void add_masks(std::vector<GoldenFile>& files) {
                       with_land(waves(DType::f64, {5, 14, 17}, 0.1, 1, 9), 0), stencil(0.03, "planes")));
 }
 
+/// Whole numbers of `spacing` from `origin`, up to some `places` of them either side.
+OwnedArray on_lattice(DType dtype, Extents extents, double places, double spacing, double origin) {
+  return values_of(dtype, extents,
+                   [&](std::uint64_t i) { return std::floor(places * field(extents, i, 0.05)) * spacing + origin; });
+}
+
+void add_lattices(std::vector<GoldenFile>& files) {
+  for (const char* layout : kLayouts) {
+    files.push_back(one("stencil_lattice_decimal_" + std::string(layout),
+                        "hundredths on their lattice in layout " + std::string(layout),
+                        on_lattice(DType::f64, {8, 12, 15}, 700, 0.01, 0), stencil(0.001, layout)));
+    files.push_back(one("stencil_lattice_packed_" + std::string(layout),
+                        "packed values and NaN on a lattice in layout " + std::string(layout),
+                        with_land(on_lattice(DType::f32, {8, 12, 15}, 900, 0.0123, 61.5), 0x7FC00000),
+                        stencil(0.0009, layout)));
+  }
+  files.push_back(one("stencil_lattice_places", "counts under a bound of one place and a quarter",
+                      on_lattice(DType::f32, {9, 14, 15}, 300, 1, 0), stencil(1.25, "levels")));
+}
+
 void add_exceptions(std::vector<GoldenFile>& files) {
   for (const char* layout : kLayouts) {
     files.push_back(one("stencil_" + std::string(layout) + "_spikes", "wide residuals in layout " + std::string(layout),
@@ -200,6 +221,7 @@ void add_stencil_files(std::vector<GoldenFile>& files) {
   add_layouts(files);
   add_types(files);
   add_masks(files);
+  add_lattices(files);
   add_exceptions(files);
   add_bounds(files);
   add_small(files);

@@ -1,7 +1,9 @@
 // Broken streams of the stencil codec. Their chunks are written here by hand, so that no other encoder changes them: a
 // whole chunk in raster order and one in levels, each of residuals that are all 0, and both with one thing wrong.
+#include <cmath>
 #include <limits>
 
+#include "libcompress/format/writer.h"
 #include "tests/golden/stencil_by_hand.h"
 #include "tests/golden/stencil_must_fail.h"
 
@@ -36,9 +38,9 @@ void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, con
 
 void add_model_cases(const Make& make) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  make.add("stencil_mode", "a chunk under the wavelet where the parameters rule it out", kCorrupt,
+  make.add("stencil_mode", "a chunk of a mode that does not exist", kCorrupt, [](Chunk& c) { c.mode = 6; });
+  make.add("stencil_mode_wavelet", "a chunk under the wavelet where the parameters rule it out", kCorrupt,
            [](Chunk& c) { c.mode = 4; });
-  make.add("stencil_mode_5", "a chunk of a mode that does not exist", kCorrupt, [](Chunk& c) { c.mode = 5; });
   make.add_bytes("stencil_constant_size", "a constant chunk with a byte too many", kCorrupt,
                  {1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   make.add_bytes("stencil_raw_size", "a raw chunk of too few bytes", kCorrupt, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
@@ -87,6 +89,34 @@ void add_model_cases(const Make& make) {
     c.zero = 9;
     c.cut = 30;
   });
+}
+
+/// The chunk of integers behind a lattice of that origin and spacing.
+Vector<std::uint8_t> on_lattice(double origin, double spacing, const Vector<std::uint8_t>& integers) {
+  Vector<std::uint8_t> bytes;
+  Writer writer(bytes);
+  writer.u8(kLatticeMode);
+  writer.f64(origin);
+  writer.f64(spacing);
+  writer.bytes(integers);
+  return bytes;
+}
+
+void add_lattice_cases(const Make& make) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Vector<std::uint8_t> inner = chunk_bytes(StoredChunk{});
+  make.add_bytes("stencil_lattice_origin", "a lattice without an origin", kCorrupt, on_lattice(std::nan(""), 1, inner));
+  make.add_bytes("stencil_lattice_spacing", "a lattice of one place", kCorrupt, on_lattice(0, 0, inner));
+  make.add_bytes("stencil_lattice_backwards", "a lattice that runs backwards", kCorrupt, on_lattice(0, -1, inner));
+  make.add_bytes("stencil_lattice_endless", "a lattice without a second place", kCorrupt,
+                 on_lattice(0, kInfinity, inner));
+  make.add_bytes("stencil_lattice_twice", "a lattice on a lattice", kCorrupt,
+                 on_lattice(0, 1, on_lattice(0, 1, inner)));
+  make.add_bytes("stencil_lattice_empty", "a lattice without a chunk", kCorrupt, on_lattice(0, 1, {}));
+  Vector<std::uint8_t> constant(1 + sizeof(double), 0);
+  constant[0] = 1;
+  make.add_bytes("stencil_lattice_constant_size", "a constant of 64 bits where integers have 32", kCorrupt,
+                 on_lattice(0, 1, constant));
 }
 
 void add_lane_cases(const Make& make) {
@@ -187,6 +217,7 @@ void add_stencil_cases(std::vector<MustFailCase>& cases) {
   const Make in_levels(cases, "levels:1d", {kColumns}, levels);
   add_params_cases(cases, in_raster.stream(), in_levels.stream());
   add_model_cases(in_raster);
+  add_lattice_cases(in_raster);
   add_lane_cases(in_raster);
   add_levels_cases(in_levels);
   add_wavelet_cases(cases, in_raster.stream());

@@ -1,4 +1,5 @@
 """Codec 3, stencil (docs/format-stencil.md): parameters, modes of chunks, and what the orders share."""
+import copy
 import struct
 from math import prod
 
@@ -9,13 +10,14 @@ from quern_bytes import Cursor, require
 from quern_lorenzo import float_bits
 from quern_stencil_symbols import Bits, ENDS, read_lanes
 
-RAW, CONSTANT, RASTER, LEVELS, WAVELET = range(5)
+RAW, CONSTANT, RASTER, LEVELS, WAVELET, LATTICE = range(6)
 MODES = {RASTER: 'raster', LEVELS: 'levels', WAVELET: 'wavelet'}
 
 FEATURES = {'stencil constant chunk', 'stencil several chunks', 'stencil order 0', 'stencil order 1', 'stencil order 2',
             'stencil order 3', 'stencil split axis'}
 FEATURES |= {'stencil %s %s' % (mode, what) for mode in MODES.values() for what in
              ('mask', 'exceptions', 'exceptions one after another', 'one lane', 'several lanes')}
+FEATURES |= {'stencil lattice in raster', 'stencil lattice in levels'}
 FEATURES |= {'stencil shape %d' % k for k in range(len(ENDS))}
 FEATURES |= {'stencil distribution of %d tokens' % t for t in (1, 2)}
 FEATURES |= {'stencil on ' + t for t in ('f16', 'bf16', 'f32', 'f64', 'i8', 'i16', 'i32', 'u8', 'u16', 'u32')}
@@ -129,6 +131,8 @@ class Codec:
         cursor = Cursor(data, 0, len(data))
         self.section_ends = None
         mode = cursor.unsigned(1)
+        if mode == LATTICE:
+            return self.on_lattice(cursor, extents, special)
         require(mode <= RASTER or mode == LEVELS and self.order in (1, 2) or mode == WAVELET and self.order == 3, 'mode')
         if mode in (RAW, CONSTANT):
             elements = cursor.take(n * self.width if mode == RAW else self.width)
@@ -168,6 +172,22 @@ class Codec:
         for i, element in exceptions:
             elements[i] = element
         return b''.join(elements)
+
+    def on_lattice(self, cursor, extents, special):
+        """The elements behind the integers of a chunk on a lattice."""
+        require(self.dtype in ('f32', 'f64'), 'a lattice of this type')
+        origin, spacing = cursor.binary64(), cursor.binary64()
+        require(abs(origin) < float('inf') and 0 < spacing < float('inf'), 'lattice')
+        integers = copy.copy(self)
+        integers.dtype, integers.width = 'i32', 4
+        head, rest = cursor.at, cursor.take(cursor.end - cursor.at)
+        require(rest and rest[0] != LATTICE, 'a lattice without a chunk of integers')
+        numbers = integers.chunk(rest, extents, special)
+        if integers.section_ends is not None:
+            self.section_ends = [head + end for end in integers.section_ends]
+        self.seen.add('stencil lattice in ' + {RASTER: 'raster', LEVELS: 'levels'}.get(rest[0], 'another mode'))
+        values = (n * spacing + origin for n, in struct.iter_unpack('<i', numbers))
+        return b''.join(float_bits(value, self.dtype).to_bytes(self.width, 'little') for value in values)
 
     def axes(self, extents):
         """The axes of a chunk in levels or as a wavelet."""

@@ -10,7 +10,7 @@ WIDTH = {1: 2, 2: 2, 3: 4, 4: 8, 5: 1, 6: 1, 8: 1, 9: 2, 10: 4, 11: 8, 16: 1, 17
 FLOATS = (1, 2, 3, 4, 5, 6)
 KNOWN_SHIFT = {1: 10, 2: 7, 3: 23, 4: 52}
 FEATURES = {'raw', 'constant', 'planes', 'delta', 'derived', 'form raw', 'plane raw', 'plane run', 'plane packed',
-            'plane rans', 'source none', 'source previous', 'source given', 'two parts', 'scaled'}
+            'plane rans', 'plane rans of two states', 'source none', 'source previous', 'source given', 'two parts', 'scaled'}
 
 
 def read_table(bits):
@@ -32,7 +32,7 @@ def read_table(bits):
     return slots + [(last, 2048 - start, start)] * (2048 - start)
 
 
-def read_rans(cursor, count, known, seen):
+def read_rans(cursor, count, known, lanes, seen):
     head = cursor.unsigned(1)
     source, contexts = head & 3, (head >> 2) + 1
     require(source <= 2 and contexts <= 8 and (source == 0) == (contexts == 1), 'model of a plane')
@@ -46,7 +46,7 @@ def read_rans(cursor, count, known, seen):
     if parts == 2:
         seen.add('two parts')
     words = [cursor.varint(count) for _ in range(parts)]
-    states = [[cursor.unsigned(4) for _ in range(32)] for _ in range(parts)]
+    states = [[cursor.unsigned(4) for _ in range(lanes)] for _ in range(parts)]
     symbols, q = [], count // 32 // parts
     for part in range(parts):
         state, left = states[part], words[part]
@@ -61,16 +61,16 @@ def read_rans(cursor, count, known, seen):
             else:
                 value = total
             context = sum(t <= value for t in thresholds)
-            s = state[j % 32]
+            s = state[j % lanes]
             symbol, frequency, start = tables[context][s % 2048]
             s = frequency * (s // 2048) + s % 2048 - start
             if s < 2**15:
                 require(left > 0, 'words of a part')
                 s, left = s << 16 | cursor.unsigned(2), left - 1
-            state[j % 32] = s
+            state[j % lanes] = s
             current += symbol
             symbols.append(symbol)
-        require(left == 0 and state == [2**15] * 32, 'end of a part')
+        require(left == 0 and state == [2**15] * lanes, 'end of a part')
     return symbols
 
 
@@ -78,11 +78,11 @@ def read_words(cursor, count, width, known, seen):
     heads = []
     for _ in range(width):
         kind = cursor.unsigned(1)
-        require(kind <= 3, 'kind of a plane')
-        heads.append((kind, cursor.varint(2**63) if kind == 3 else 0))
+        require(kind <= 3 or kind == 5 and count <= 2**13, 'kind of a plane')
+        heads.append((kind, cursor.varint(2**63) if kind >= 3 else 0))
     words = [0] * count
     for plane, (kind, size) in zip(range(width - 1, -1, -1), heads):
-        seen.add('plane ' + ('raw', 'run', 'packed', 'rans')[kind])
+        seen.add('plane ' + ('raw', 'run', 'packed', 'rans', 'zstd', 'rans of two states')[kind])
         if kind == 0:
             symbols = list(cursor.take(count))
         elif kind == 1:
@@ -95,7 +95,7 @@ def read_words(cursor, count, width, known, seen):
             symbols = [fixed | sum(bits.take(1) << b for b in places) for _ in range(count)]
         else:
             end = cursor.at + size
-            symbols = read_rans(cursor, count, known, seen)
+            symbols = read_rans(cursor, count, known, 32 if kind == 3 else 2, seen)
             require(cursor.at == end, 'size of a plane')
         words = [w | s << 8 * plane for w, s in zip(words, symbols)]
     cursor.done()
@@ -182,7 +182,7 @@ def check(path, seen):
 
 def main():
     seen = set()
-    paths = sorted(pathlib.Path(sys.argv[1]).glob('*.tensor'))
+    paths = sorted(pathlib.Path(sys.argv[1]).rglob('*.tensor'))
     results = [check(path, seen) for path in paths]
     if FEATURES - seen:
         print('never met:', ', '.join(sorted(FEATURES - seen)))

@@ -39,6 +39,16 @@ std::vector<std::unique_ptr<Coding>> samples() {
                                           Settings{{"layout", "wavelet"}}));
   list.push_back(std::make_unique<Coding>(DType::f32, four, as_bytes<float>(waves(four, 26)), 1e-1,
                                           Settings{{"layout", "wavelet"}}));
+  const auto hundredths = [&](unsigned seed) {
+    auto numbers = waves(volume, seed);
+    for (double& v : numbers) v = std::nearbyint(v * 700) * 0.01;
+    return numbers;
+  };
+  for (const char* layout : {"raster", "levels", "wavelet"})
+    list.push_back(std::make_unique<Coding>(DType::f64, volume, as_bytes<double>(hundredths(27)), 1e-3,
+                                            Settings{{"layout", layout}}, special));
+  list.push_back(std::make_unique<Coding>(DType::f32, volume, as_bytes<float>(hundredths(28)), 1e-3,
+                                          Settings{{"layout", "planes"}}));
   return list;
 }
 

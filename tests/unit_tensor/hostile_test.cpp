@@ -54,6 +54,8 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   all.push_back(make_case(ElementType::f32, 3000, "weights", Mode::planes));
   all.push_back(make_case(ElementType::f32, 3000, "weights", Mode::delta));
+  all.push_back(make_case(ElementType::f32, 9000, "weights", Mode::planes));
+  all.push_back(make_case(ElementType::f32, 9000, "weights", Mode::delta));
   all.push_back(make_case(ElementType::f32, 3000, "runs", Mode::planes));
   all.push_back(make_case(ElementType::bf16, 40000, "weights", Mode::planes));
   all.push_back(make_case(ElementType::i64, 700, "small", Mode::planes));
@@ -83,6 +85,18 @@ TEST(Tensor_Hostile, EveryFlippedByteEnds) {
       (void)decode(c, damaged, c.chunk, scratch);
     }
   }
+}
+
+TEST(Tensor_Hostile, TwoStatesForManySymbols_AreRefused) {
+  AlignedBuffer scratch;
+  const Case few = make_case(ElementType::f32, 8192, "weights", Mode::planes);
+  Case many = make_case(ElementType::f32, 8193, "weights", Mode::planes);
+  // Behind the form stands the kind of the highest plane.
+  ASSERT_EQ(few.chunk[1], 5);
+  ASSERT_EQ(many.chunk[1], 3);
+  EXPECT_TRUE(decode(many, many.side, many.chunk, scratch).ok());
+  many.chunk[1] = 5;
+  EXPECT_EQ(decode(many, many.side, many.chunk, scratch).code(), StatusCode::corrupt);
 }
 
 TEST(Tensor_Hostile, EveryTruncationFails) {

@@ -1,0 +1,51 @@
+// Chunks whose elements lie on a lattice are coded as the integers that number its places, where that takes less than
+// the bound would let them take.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <quern/codec.h>
+#include <quern/status.h>
+
+#include "codecs/stencil/chunk.h"
+#include "codecs/stencil/lattice.h"
+
+namespace quern::codec::stencil {
+
+inline bool may_lie_on_lattice(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
+
+/// The chunk as integers.
+struct LatticePlaces {
+  Lattice lattice;
+  Vector<std::int32_t> numbers;
+  ConstBox3 box;   ///< of `numbers`
+  ChunkSpec spec;  ///< of the chunk of integers; its bound is a number of places
+};
+
+/// The places of a chunk on its lattice, when it has one that pays: all its elements keep the bound as long as their
+/// integers keep theirs. Without numbers if not. May throw std::bad_alloc.
+LatticePlaces lattice_places(const ChunkSpec& spec, const ConstBox3& in);
+
+/// Writes mode and lattice; `out` has kLatticeHead bytes.
+void write_lattice(const Lattice& lattice, std::span<std::uint8_t> out);
+
+/// Reads what follows the mode and takes it from `in`, which then begins with the mode of the chunk of integers.
+Result<Lattice> read_lattice(DType dtype, std::span<const std::uint8_t>& in);
+
+/// The spec of the chunk of integers, for decoders.
+inline ChunkSpec integer_spec(ChunkSpec spec) {
+  spec.dtype = DType::i32;
+  return spec;
+}
+/// Room for 32-bit integers in a box of f32 or f64: each row at the beginning of its row.
+inline MutableBox3 integer_box(DType dtype, MutableBox3 box) {
+  for (std::uint64_t& stride : box.strides) stride *= dtype_bytes(dtype) / sizeof(std::int32_t);
+  return box;
+}
+/// Puts elements in the place of the integers that integer_box has.
+void spread_lattice(const Lattice& lattice, DType dtype, const MutableBox3& box);
+
+}  // namespace quern::codec::stencil
