@@ -99,6 +99,10 @@ void add_special(std::vector<GoldenFile>& files) {
 
 void add_bounds(std::vector<GoldenFile>& files) {
   files.push_back(wavelet("tight", "a tight bound under the wavelet", waves(DType::f64, {8, 11, 13}, 0.01), 1e-5));
+  // Units grow with the range, so that sums stay where they must; beyond that raster order takes over.
+  files.push_back(wavelet("wide", "a range for which units are coarser", waves(DType::f64, {10, 11}, 0.5), 0x1p-24));
+  files.push_back(wavelet("too_wide", "a range that the wavelet leaves to raster order",
+                          waves(DType::f64, {10, 11}, 0.5), 0x1p-27));
   files.push_back(wavelet("loose", "a loose bound under the wavelet", waves(DType::f32, {12, 15, 17}, 0.1), 0.7));
   files.push_back(
       wavelet("far_base", "a base far from 0, under the wavelet", waves(DType::f64, {25, 26}, 0.1, 1, 1e6), 0.1));
