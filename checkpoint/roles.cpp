@@ -92,7 +92,11 @@ Vector<AssignedRole> assign_roles(const Vector<RoleSubject>& subjects, const Rol
     Role role = role_of(subjects[i]);
     const auto rule = std::find_if(rules.begin(), rules.end(),
                                    [&](const auto& r) { return glob_matches(r.first, subjects[i].name); });
-    out[i].role = rule != rules.end() ? rule->second : std::move(role.role);
+    if (!subjects[i].role.empty()) {
+      out[i].role = subjects[i].role;
+    } else {
+      out[i].role = rule != rules.end() ? rule->second : std::move(role.role);
+    }
     members.push_back({std::move(role.parameter), i});
   }
   std::stable_sort(members.begin(), members.end(),

@@ -63,7 +63,13 @@ struct SaveSession::Known : public Allocated {
 SaveSession::SaveSession(const Store& store, const SaveOptions& options, TaskRunner& runner)
     : store_(store), options_(options), runner_(runner), restorer_(store, runner) {}
 
-SaveSession::~SaveSession() { abort(); }
+SaveSession::~SaveSession() {
+  try {
+    abort();
+  } catch (const std::bad_alloc&) {
+    // What stays in tmp/ is swept away by the next writer: the locks go with the members.
+  }
+}
 
 void SaveSession::abort() {
   parts_.clear();

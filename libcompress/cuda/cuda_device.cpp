@@ -64,14 +64,6 @@ class CudaDevice final : public Device {
   cuda::LanePool lanes_;
 };
 
-Status copy_and_wait(int ordinal, const void* from, void* to, std::uint64_t bytes, cudaMemcpyKind kind) {
-  if (bytes == 0) return {};
-  QUERN_RETURN_IF_ERROR(cuda::check_ordinal(ordinal));
-  const cuda::CurrentDevice current(ordinal);
-  QUERN_RETURN_IF_ERROR(current.status());
-  return cuda::to_status(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), kind));
-}
-
 }  // namespace
 
 Result<Vector<DeviceInfo>> cuda_devices() {
@@ -96,13 +88,6 @@ Result<std::unique_ptr<Device>> open_cuda_device(int ordinal) {
   } catch (const std::bad_alloc&) {
     return Status(StatusCode::out_of_memory, "out of memory");
   }
-}
-
-Status copy_from_device(int ordinal, const void* device, void* host, std::uint64_t bytes) {
-  return copy_and_wait(ordinal, device, host, bytes, cudaMemcpyDeviceToHost);
-}
-Status copy_to_device(int ordinal, const void* host, void* device, std::uint64_t bytes) {
-  return copy_and_wait(ordinal, host, device, bytes, cudaMemcpyHostToDevice);
 }
 
 }  // namespace quern
