@@ -12,7 +12,8 @@ namespace {
 
 bool overlap(const Box& a, const Box& b) {
   for (std::size_t i = 0; i < a.rank; ++i)
-    if (a.end[i] <= b.begin[i] || b.end[i] <= a.begin[i]) return false;
+    if (a.end[i] <= b.begin[i] || b.end[i] <= a.begin[i] || a.begin[i] == a.end[i] || b.begin[i] == b.end[i])
+      return false;
   return true;
 }
 
