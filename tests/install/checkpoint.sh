@@ -34,3 +34,18 @@ TEXT
 "$CMAKE" -S "$work/source" -B "$work/build" "-DCMAKE_PREFIX_PATH=$moved" >"$work/log" 2>&1 &&
   "$CMAKE" --build "$work/build" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/build/train" "$work/store2"
+
+# The Python package finds the library of the prefix it lies in, moved or not.
+if python3=$(command -v /usr/bin/python3 || command -v python3) && "$python3" -c 'import numpy' 2>/dev/null; then
+  env -u QUERN_LIBRARY PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$moved/share/quern/python" MOVED="$moved" STORE="$work/store2" \
+    "$python3" - <<'TEXT'
+import os
+import quern
+from quern import _library
+assert os.path.realpath(_library.library().path).startswith(os.path.realpath(os.environ["MOVED"])), _library.library().path
+assert quern.checkpoint.ls(os.environ["STORE"]) == [50, 100]
+state = quern.checkpoint.load(os.environ["STORE"])
+assert state["layer.weight"].shape == (16, 4096)
+print("Python reads what C wrote:", *state)
+TEXT
+fi
