@@ -286,7 +286,8 @@ Status SaveSession::encode_with_loss(Coding& coding, const LossyRequest& asked, 
         return codec::tensor::encode_tensor(source.what, request, coding.inputs(with_base), runner_);
       },
       coding.base ? &at(*coding.base) : nullptr, options_.limits, source.what, coded, coding.needs);
-  if (encoded.code() == StatusCode::unsupported || encoded.code() == StatusCode::invalid_argument)
+  if (encoded.code() == StatusCode::unsupported || encoded.code() == StatusCode::invalid_argument ||
+      encoded.code() == StatusCode::invalid_bound)
     return fall_back(encoded.text());
   if (!encoded.ok()) return fail_at(report, coding.where, encoded);
   const std::uint64_t bytes = coded.total_bytes();
