@@ -14,7 +14,7 @@ struct FileSaveOptions {
   Policy policy;    ///< its rules come before the preset's
   RoleRules roles;  ///< come before the policy's
   std::optional<ReplayRule> replay;  ///< store a step as its gradient where the rule leads from the base to it
-  bool dry_run = false;  ///< code everything, say what it would take, and leave no checkpoint
+  bool dry_run = false;  ///< code everything, say what it would take, and write nothing
   ProgressCallback progress;  ///< in bytes of tensors
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "checkpoint/file_coding.h"
+#include "checkpoint/measuring_files.h"
 
 namespace quern::checkpoint {
 namespace {
@@ -103,7 +104,9 @@ Result<FileSaveResult> save_files(const Store& store, const Vector<String>& path
   }
   FileCoding coding(files, options, runner);
   QUERN_RETURN_IF_ERROR(coding.prepare(report));
-  QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(store, options.save, runner, report));
+  MeasuringFiles measuring(store.files(), options.save.parity_data != 0);
+  const Store target(options.dry_run ? measuring : store.files(), store.root());
+  QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(target, options.save, runner, report));
   QUERN_RETURN_IF_ERROR(coding.run(*session, report));
   out.tensors = coding.take_summaries();
   add_notes(out.tensors, report);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "checkpoint/collect.h"
+#include "checkpoint/erasure.h"
 #include "checkpoint/verify.h"
 #include "tests/unit_checkpoint/training_run.h"
 #include "tests/unit_moments/bounds.h"
@@ -303,6 +304,37 @@ TEST_F(LossyStore, ADryRun_SavesNothingAndSaysTheSame) {
     EXPECT_EQ(wet->tensors[i].saved.stored_bytes, dry->tensors[i].saved.stored_bytes);
     EXPECT_EQ(wet->tensors[i].saved.worst_absolute, dry->tensors[i].saved.worst_absolute);
   }
+  EXPECT_EQ(wet->save.manifest.stored_bytes(), dry->save.manifest.stored_bytes());
+  // Where there is no store none comes to be, and parity is counted.
+  store_ = Store(disk_, "nowhere");
+  if (checkpoint::has_erasure_coding()) options.save.parity_data = options.save.parity_files = 2;
+  const auto first = save(3, run.state(), options);
+  ASSERT_TRUE(first.ok()) << report_.problem;
+  EXPECT_FALSE(disk_.exists("nowhere"));
+  EXPECT_EQ(first->save.manifest.parity.files.size(), options.save.parity_files);
+}
+
+TEST_F(LossyStore, BlockCodes_KeepWhatIsPositive) {
+  TrainingRun run;
+  run.step();
+  RunTensors state = run.state();
+  auto v = floats_of(state[2].values);
+  v[3] = 1e-30F;
+  FileSaveOptions options;
+  const auto policy = checkpoint::parse_policy(
+      R"({"rules":[{"role":"exp_avg*","min_rank":2,"mode":"blk8"},{"role":"param","min_rank":2,"mode":"blk4"}]})",
+      report_);
+  options.policy = policy.value();
+  ASSERT_TRUE(save(1, state, options).ok()) << report_.problem;
+  EXPECT_EQ(tensor(manifest(1), "exp_avg.a").mode, Mode::blk8);
+  EXPECT_EQ(tensor(manifest(1), "param.a").mode, Mode::blk4);
+  const auto back = restored(1);
+  ASSERT_TRUE(checkpoint::compact(store_, 1, {}, runner_, report_).ok()) << report_.problem;
+  EXPECT_EQ(restored(1), back);
+  state[2].values = bytes_of(v);
+  ASSERT_TRUE(save(2, state, options).ok()) << report_.problem;
+  EXPECT_EQ(restored(2).at("exp_avg_sq.a"), state[2].values);
+  EXPECT_TRUE(notes_say("blk8: not every value"));
 }
 
 TEST_F(LossyStore, BasesThatDoNotFit_AreRefused) {
