@@ -1,7 +1,8 @@
 // From safetensors files to a checkpoint.
 #include <algorithm>
 
-#include "checkpoint/checkpoint_files.h"
+#include "checkpoint/file_coding.h"
+#include "checkpoint/measuring_files.h"
 
 namespace quern::checkpoint {
 namespace {
@@ -58,17 +59,6 @@ Result<Inputs> find_inputs(FileSystem& files, const Vector<String>& paths, Repor
   return out;
 }
 
-/// One tensor of all files.
-struct Source {
-  std::size_t file = 0;
-  const StoredTensor* tensor = nullptr;
-};
-
-Status read_values(Vector<SafetensorsFile>& files, const Source& source, AlignedBuffer& out, Report& report) {
-  QUERN_RETURN_IF_ERROR(out.resize(source.tensor->what.bytes()));
-  return files[source.file].read(source.tensor->begin, out.span(), report);
-}
-
 ManifestFile describe(const SafetensorsFile& file) {
   const SafetensorsHeader& header = file.header();
   ManifestFile out;
@@ -85,23 +75,25 @@ ManifestFile describe(const SafetensorsFile& file) {
   return out;
 }
 
-}  // namespace
-
-std::optional<Preset> parse_preset(std::string_view name) {
-  constexpr std::pair<std::string_view, Preset> kPresets[] = {{"exact", Preset::exact},
-                                                              {"moments", Preset::moments},
-                                                              {"balanced", Preset::balanced},
-                                                              {"archive", Preset::archive}};
-  for (const auto& [known, preset] : kPresets)
-    if (name == known) return preset;
-  return std::nullopt;
+/// One sentence for each reason to store tensors without loss that were to lose something.
+void add_notes(const Vector<TensorSummary>& tensors, Report& report) {
+  Vector<std::string_view> told;
+  for (const TensorSummary& tensor : tensors) {
+    const std::string_view why = tensor.saved.fallback;
+    if (why.empty() || std::find(told.begin(), told.end(), why) != told.end()) continue;
+    told.push_back(why);
+    const auto count = static_cast<std::uint64_t>(std::count_if(
+        tensors.begin(), tensors.end(), [&](const TensorSummary& other) { return other.saved.fallback == why; }));
+    report.notes.push_back(join({"tensor '", tensor.name, "'",
+                                 count > 1 ? join({" and ", decimal(count - 1), " more"}) : String(),
+                                 " kept exactly: ", why}));
+  }
 }
+
+}  // namespace
 
 Result<FileSaveResult> save_files(const Store& store, const Vector<String>& paths, const FileSaveOptions& options,
                                   TaskRunner& runner, Report& report) {
-  if (options.preset != Preset::exact)
-    return fail(report, StatusCode::unsupported,
-                "this quern has lossless modes for checkpoints only: use the preset exact");
   QUERN_ASSIGN_OR_RETURN(Inputs inputs, find_inputs(store.files(), paths, report));
   FileSaveResult out;
   Vector<SafetensorsFile> files;
@@ -110,41 +102,14 @@ Result<FileSaveResult> save_files(const Store& store, const Vector<String>& path
     out.input_bytes += 8 + file.header().text.size() + file.header().data_bytes();
     files.push_back(std::move(file));
   }
-  Vector<Source> sources;
-  Vector<RoleSubject> subjects;
-  for (std::size_t f = 0; f < files.size(); ++f) {
-    for (const StoredTensor& tensor : files[f].header().tensors) {
-      sources.push_back({f, &tensor});
-      subjects.push_back({tensor.name, tensor.what});
-    }
-  }
-  const auto roles = assign_roles(subjects, options.roles);
-  std::uint64_t total = 0, done = 0;
-  for (const RoleSubject& subject : subjects) total += subject.what.bytes();
-
-  QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(store, options.save, runner, report));
-  AlignedBuffer values, companion;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    const SafetensorsFile& file = files[sources[i].file];
-    QUERN_RETURN_IF_ERROR(read_values(files, sources[i], values, report));
-    TensorSource source;
-    source.name = sources[i].tensor->name;
-    source.role = roles[i].role;
-    source.what = sources[i].tensor->what;
-    source.values = values.span();
-    source.companion = roles[i].companion;
-    if (source.companion) {
-      const Source& other = sources[*source.companion];
-      QUERN_RETURN_IF_ERROR(read_values(files, other, companion, report));
-      source.companion_values = companion.span();
-      source.companion_type = other.tensor->what.type;
-    }
-    const auto saved = session->add_tensor(source, report);
-    if (!saved.ok()) return fail_at(report, file.path(), saved.status());
-    out.tensors.push_back({String(source.name), String(source.role), *saved, source.what.bytes()});
-    done += source.what.bytes();
-    if (options.progress && !options.progress(done, total)) return Status(StatusCode::cancelled, "the caller cancelled");
-  }
+  FileCoding coding(files, options, runner);
+  QUERN_RETURN_IF_ERROR(coding.prepare(report));
+  MeasuringFiles measuring(store.files(), options.save.parity_data != 0);
+  const Store target(options.dry_run ? measuring : store.files(), store.root());
+  QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(target, options.save, runner, report));
+  QUERN_RETURN_IF_ERROR(coding.run(*session, report));
+  out.tensors = coding.take_summaries();
+  add_notes(out.tensors, report);
   for (const SafetensorsFile& file : files) session->add_file(describe(file));
   for (ManifestFile& index : inputs.indexes) {
     out.input_bytes += index.text.size();
