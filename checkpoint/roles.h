@@ -38,8 +38,9 @@ struct AssignedRole {
   std::optional<std::uint32_t> gradient;  ///< bf16 or f32
 };
 
-/// Roles of all tensors (the caller's, else the first rule whose glob matches, else role_of), and what belongs to the same parameter and
-/// has its shape: the companion (exp_avg_sq for exp_avg, the f32 param for a 16-bit copy of it), moments, gradient.
+/// Roles of all tensors (the caller's, else the first rule whose glob matches, else role_of), and what belongs to the
+/// same parameter and has its shape: the companion (exp_avg_sq for exp_avg, the f32 param for a 16-bit copy of it),
+/// moments, gradient.
 Vector<AssignedRole> assign_roles(const Vector<RoleSubject>& subjects, const RoleRules& rules);
 
 /// '*' any text, '?' any one byte; all else itself.

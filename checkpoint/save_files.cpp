@@ -1,8 +1,8 @@
 // From safetensors files to a checkpoint.
 #include <algorithm>
 
-#include "checkpoint/file_coding.h"
 #include "checkpoint/measuring_files.h"
+#include "checkpoint/set_coding.h"
 
 namespace quern::checkpoint {
 namespace {
@@ -54,8 +54,9 @@ Result<Inputs> find_inputs(FileSystem& files, const Vector<String>& paths, Repor
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end())
-    return fail(report, StatusCode::invalid_argument,
-                join({*twice, ": two files of this name cannot be one checkpoint, for they come back into one folder"}));
+    return fail(
+        report, StatusCode::invalid_argument,
+        join({*twice, ": two files of this name cannot be one checkpoint, for they come back into one folder"}));
   return out;
 }
 
@@ -75,20 +76,37 @@ ManifestFile describe(const SafetensorsFile& file) {
   return out;
 }
 
-/// One sentence for each reason to store tensors without loss that were to lose something.
-void add_notes(const Vector<TensorSummary>& tensors, Report& report) {
-  Vector<std::string_view> told;
-  for (const TensorSummary& tensor : tensors) {
-    const std::string_view why = tensor.saved.fallback;
-    if (why.empty() || std::find(told.begin(), told.end(), why) != told.end()) continue;
-    told.push_back(why);
-    const auto count = static_cast<std::uint64_t>(std::count_if(
-        tensors.begin(), tensors.end(), [&](const TensorSummary& other) { return other.saved.fallback == why; }));
-    report.notes.push_back(join({"tensor '", tensor.name, "'",
-                                 count > 1 ? join({" and ", decimal(count - 1), " more"}) : String(),
-                                 " kept exactly: ", why}));
+/// The tensors of all files, in their order.
+class FileTensors final : public TensorSet {
+ public:
+  explicit FileTensors(Vector<SafetensorsFile>& files) : files_(files) {
+    for (std::size_t f = 0; f < files_.size(); ++f)
+      for (const StoredTensor& tensor : files_[f].header().tensors) tensors_.push_back({f, &tensor});
   }
-}
+  std::size_t count() const override { return tensors_.size(); }
+  SetTensor tensor(std::size_t index) const override {
+    SetTensor out;
+    out.name = tensors_[index].second->name;
+    out.place = files_[tensors_[index].first].path();
+    out.what = tensors_[index].second->what;
+    return out;
+  }
+  Result<std::span<const std::uint8_t>> values(std::size_t index, AlignedBuffer& room, Report& report) override {
+    const auto& [file, tensor] = tensors_[index];
+    QUERN_RETURN_IF_ERROR(room.resize(tensor->what.bytes()));
+    QUERN_RETURN_IF_ERROR(files_[file].read(tensor->begin, room.span(), report));
+    return std::span<const std::uint8_t>(room.span());
+  }
+  Vector<const Metadata*> metadata() const override {
+    Vector<const Metadata*> out;
+    for (const SafetensorsFile& file : files_) out.push_back(&file.header().metadata);
+    return out;
+  }
+
+ private:
+  Vector<SafetensorsFile>& files_;
+  Vector<std::pair<std::size_t, const StoredTensor*>> tensors_;
+};
 
 }  // namespace
 
@@ -102,14 +120,15 @@ Result<FileSaveResult> save_files(const Store& store, const Vector<String>& path
     out.input_bytes += 8 + file.header().text.size() + file.header().data_bytes();
     files.push_back(std::move(file));
   }
-  FileCoding coding(files, options, runner);
+  FileTensors tensors(files);
+  SetCoding coding(tensors, options, runner);
   QUERN_RETURN_IF_ERROR(coding.prepare(report));
   MeasuringFiles measuring(store.files(), options.save.parity_data != 0);
   const Store target(options.dry_run ? measuring : store.files(), store.root());
   QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(target, options.save, runner, report));
   QUERN_RETURN_IF_ERROR(coding.run(*session, report));
   out.tensors = coding.take_summaries();
-  add_notes(out.tensors, report);
+  add_fallback_notes(out.tensors, report);
   for (const SafetensorsFile& file : files) session->add_file(describe(file));
   for (ManifestFile& index : inputs.indexes) {
     out.input_bytes += index.text.size();

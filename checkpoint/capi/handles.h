@@ -9,6 +9,7 @@
 
 #include <quern/checkpoint.h>
 
+#include "checkpoint/policy.h"
 #include "checkpoint/restore.h"
 #include "checkpoint/save.h"
 #include "checkpoint/store.h"
@@ -67,6 +68,7 @@ struct quern_checkpoint_writer : public quern::Allocated {
   quern::RunnerHandle runner;
   std::unique_ptr<quern::checkpoint::SaveSession> session;  ///< null once it is over
   quern::checkpoint::SaveOptions options;
+  quern::checkpoint::Preset preset = quern::checkpoint::Preset::exact;
   quern_progress progress = nullptr;
   void* progress_user = nullptr;
   quern::Vector<quern::checkpoint::capi::AddedTensor> tensors;

@@ -1,11 +1,11 @@
-// Roles, companions, values from devices, and one tensor after the other into the session.
+// What was added as a set of tensors, and that set into the session.
 #include "checkpoint/capi/save_added.h"
 
 #include <algorithm>
 
 #include <quern/device.h>
 
-#include "checkpoint/roles.h"
+#include "checkpoint/set_coding.h"
 
 namespace quern::checkpoint::capi {
 namespace {
@@ -17,38 +17,28 @@ bool overlap(const Box& a, const Box& b) {
   return true;
 }
 
-bool same_place(const AddedTensor& a, const AddedTensor& b) {
-  if (a.is_piece != b.is_piece) return false;
-  return !a.is_piece || (a.whole == b.whole && a.box.begin == b.box.begin && a.box.end == b.box.end);
-}
-
-Vector<AssignedRole> roles_of(const Vector<AddedTensor>& tensors) {
-  Vector<RoleSubject> subjects;
-  subjects.reserve(tensors.size());
-  for (const AddedTensor& tensor : tensors) subjects.push_back({tensor.name, tensor.what, tensor.role});
-  Vector<AssignedRole> out = assign_roles(subjects, {});
-  // Companions are told by name and shape; of pieces it must be the one of the same place.
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    auto& companion = out[i].companion;
-    if (!companion || same_place(tensors[i], tensors[*companion])) continue;
-    const String& name = tensors[*companion].name;
-    const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                    [&](const AddedTensor& t) { return t.name == name && same_place(tensors[i], t); });
-    companion.reset();
-    if (found != tensors.end()) companion = static_cast<std::uint32_t>(found - tensors.begin());
+/// What was added, as a set. Values on a device are copied when they are asked for.
+class AddedTensors final : public TensorSet {
+ public:
+  explicit AddedTensors(const Vector<AddedTensor>& tensors) : tensors_(tensors) {}
+  std::size_t count() const override { return tensors_.size(); }
+  SetTensor tensor(std::size_t index) const override {
+    const AddedTensor& added = tensors_[index];
+    return {added.name, added.role, {}, added.what, added.is_piece, added.whole, added.box};
   }
-  return out;
-}
+  Result<std::span<const std::uint8_t>> values(std::size_t index, AlignedBuffer& room, Report& report) override {
+    const AddedTensor& added = tensors_[index];
+    const auto bytes = static_cast<std::size_t>(added.what.bytes());
+    if (!added.on_device) return std::span<const std::uint8_t>(added.data, bytes);
+    Status status = room.resize(bytes);
+    if (status.ok()) status = copy_from_device(added.device, added.data, room.data(), bytes);
+    if (!status.ok()) return fail_at(report, join({"tensor '", added.name, "'"}), status);
+    return std::span<const std::uint8_t>(room.span());
+  }
 
-/// The values in host memory: the caller's, or a copy in `room`.
-Result<std::span<const std::uint8_t>> values_of(const AddedTensor& tensor, AlignedBuffer& room, Report& report) {
-  const auto bytes = static_cast<std::size_t>(tensor.what.bytes());
-  if (!tensor.on_device) return std::span<const std::uint8_t>(tensor.data, bytes);
-  Status status = room.resize(bytes);
-  if (status.ok()) status = copy_from_device(tensor.device, tensor.data, room.data(), bytes);
-  if (!status.ok()) return fail_at(report, join({"tensor '", tensor.name, "'"}), status);
-  return std::span<const std::uint8_t>(room.span());
-}
+ private:
+  const Vector<AddedTensor>& tensors_;
+};
 
 }  // namespace
 
@@ -78,36 +68,25 @@ Status check_pieces(const Vector<AddedTensor>& tensors, bool all_here, Report& r
 }
 
 Status save_added(SaveSession& session, quern_checkpoint_writer& writer, quern_checkpoint_result& out, Report& report) {
-  const Vector<AddedTensor>& tensors = writer.tensors;
-  const auto roles = roles_of(tensors);
-  std::uint64_t total = 0;
-  for (const AddedTensor& tensor : tensors) total += tensor.what.bytes();
-  AlignedBuffer values, companion;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const AddedTensor& tensor = tensors[i];
-    TensorSource source;
-    source.name = tensor.name;
-    source.role = roles[i].role;
-    source.what = tensor.what;
-    QUERN_ASSIGN_OR_RETURN(source.values, values_of(tensor, values, report));
-    if (tensor.is_piece) {
-      source.whole = &tensor.whole;
-      source.box = tensor.box;
-    }
-    source.companion = roles[i].companion;
-    if (source.companion) {
-      const AddedTensor& other = tensors[*source.companion];
-      QUERN_ASSIGN_OR_RETURN(source.companion_values, values_of(other, companion, report));
-      source.companion_type = other.what.type;
-    }
-    QUERN_ASSIGN_OR_RETURN(const SavedTensor saved, session.add_tensor(source, report));
-    out.raw_bytes += tensor.what.bytes();
-    out.stored_bytes += saved.stored_bytes;
+  FileSaveOptions options;
+  options.save = writer.options;
+  options.preset = writer.preset;
+  if (writer.progress != nullptr) {
+    options.progress = [call = writer.progress, user = writer.progress_user](std::uint64_t done, std::uint64_t total) {
+      return call(user, done, total) != 0;
+    };
+  }
+  AddedTensors tensors(writer.tensors);
+  SetCoding coding(tensors, options, writer.runner.get());
+  QUERN_RETURN_IF_ERROR(coding.prepare(report));
+  QUERN_RETURN_IF_ERROR(coding.run(session, report));
+  const auto summaries = coding.take_summaries();
+  add_fallback_notes(summaries, report);
+  for (const TensorSummary& tensor : summaries) {
+    out.raw_bytes += tensor.raw_bytes;
+    out.stored_bytes += tensor.saved.stored_bytes;
     out.tensors += 1;
-    out.stored_already += saved.alias ? 1 : 0;
-    out.differences += !saved.alias && saved.mode == Mode::delta ? 1 : 0;
-    if (writer.progress != nullptr && writer.progress(writer.progress_user, out.raw_bytes, total) == 0)
-      return Status(StatusCode::cancelled, "the caller cancelled");
+    out.stored_already += tensor.saved.alias ? 1 : 0;
   }
   return {};
 }

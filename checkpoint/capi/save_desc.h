@@ -3,11 +3,11 @@
 
 #include <quern/checkpoint.h>
 
-#include "checkpoint/save.h"
+#include "checkpoint/policy.h"
 
 namespace quern::checkpoint::capi {
 
-/// Fills in what the caller said; refuses presets that are not known or not of this build.
-Status read_save_desc(const quern_checkpoint_save_desc& desc, SaveOptions& options, Report& report);
+/// Fills in what the caller said; refuses presets that are not known.
+Status read_save_desc(const quern_checkpoint_save_desc& desc, SaveOptions& options, Preset& preset, Report& report);
 
 }  // namespace quern::checkpoint::capi

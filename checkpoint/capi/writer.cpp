@@ -52,7 +52,7 @@ Status begin_writer(quern_checkpoint_store& store, const quern_checkpoint_save_d
     return fail(report, StatusCode::invalid_argument,
                 join({store.store->root(), ": the store was opened for reading"}));
   std::unique_ptr<quern_checkpoint_writer> writer(new quern_checkpoint_writer(store));
-  QUERN_RETURN_IF_ERROR(read_save_desc(desc, writer->options, report));
+  QUERN_RETURN_IF_ERROR(read_save_desc(desc, writer->options, writer->preset, report));
   writer->progress = desc.progress;
   writer->progress_user = desc.progress_user;
   QUERN_ASSIGN_OR_RETURN(writer->session,
@@ -83,6 +83,17 @@ Status add_tensor(quern_checkpoint_writer& writer, const quern_checkpoint_tensor
   return {};
 }
 
+/// Tensors of this writer that need an earlier checkpoint. The manifest may be that of a whole group.
+std::uint64_t count_differences(const Manifest& manifest, const Vector<AddedTensor>& own) {
+  std::uint64_t count = 0;
+  Vector<std::string_view> names;
+  for (const AddedTensor& tensor : own) names.push_back(tensor.name);
+  std::sort(names.begin(), names.end());
+  for (const ManifestTensor& tensor : manifest.tensors)
+    if (tensor.base && std::binary_search(names.begin(), names.end(), std::string_view(tensor.name))) ++count;
+  return count;
+}
+
 Status publish(quern_checkpoint_writer& writer, quern_checkpoint_result& out, Report& report) {
   const std::lock_guard lock(writer.mutex);
   QUERN_RETURN_IF_ERROR(still_open(writer, report));
@@ -96,6 +107,7 @@ Status publish(quern_checkpoint_writer& writer, quern_checkpoint_result& out, Re
   out.published = saved.published ? 1 : 0;
   out.step = saved.name.step;
   out.manifest_bytes = saved.manifest_bytes;
+  out.differences = count_differences(saved.manifest, writer.tensors);
   std::memcpy(out.id, saved.name.id.data(), std::min(saved.name.id.size(), sizeof(out.id) - 1));
   return {};
 }

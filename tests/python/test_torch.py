@@ -74,6 +74,27 @@ class TorchStates(StoreTest):
         super().setUp()
         self.seen = []
 
+    def test_presets_lose_what_they_say(self):
+        torch.manual_seed(3)
+        model = torch.nn.Linear(300, 200)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(8, 300)).square().mean().backward()
+            optimizer.step()
+        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        sizes = [quern.checkpoint.save(self.store, state, step=step, preset=preset).stored_bytes
+                 for step, preset in enumerate(("moments", "balanced", "archive"))]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        self.assertTrue(same(quern.checkpoint.load(self.store, step=0)["model"], state["model"]))
+        back = quern.checkpoint.load(self.store, step=1)
+        self.assertFalse(same(back["model"], state["model"]))
+        weight = state["model"]["weight"]
+        self.assertLessEqual((back["model"]["weight"] - weight).abs().max().item(), 0.00101 * weight.std().item())
+        lossless = {tensor.name: tensor.lossless for tensor in quern.checkpoint.info(self.store, step=1).tensors}
+        self.assertFalse(lossless["model.weight"])
+        self.assertTrue(same(back["optimizer"]["param_groups"], state["optimizer"]["param_groups"]))
+
     def test_ties_stay_ties(self):
         model = Model()
         saved = quern.checkpoint.save(self.store, model.state_dict(), step=1)

@@ -1,5 +1,6 @@
 // Saving and restoring through the C interface: what goes in comes back, from any threads, in pieces, against a base.
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -182,6 +183,60 @@ TEST(CheckpointSave, RolesComeFromNamesOrTheCaller) {
   const ReaderHandle reader = open_step(store);
   EXPECT_STREQ(info_of(reader, "optimizer.state.0.exp_avg").role, "exp_avg");
   EXPECT_STREQ(info_of(reader, "v").role, "exp_avg_sq");
+}
+
+TEST(CheckpointSave, Presets_KeepTheirBounds) {
+  const ScratchFolder folder;
+  const StoreHandle store = open_store(folder.store());
+  constexpr std::size_t kRows = 200, kColumns = 300;
+  const auto weight = weights(kRows * kColumns, 1), mean = weights(kRows * kColumns, 2);
+  auto square = weights(kRows * kColumns, 3);
+  for (float& v : square) v = v * v + 1e-12f;
+  std::uint64_t step = 0;
+  double deviation = 0;
+  for (const float w : weight) deviation += static_cast<double>(w) * w;
+  deviation = std::sqrt(deviation / (kRows * kColumns));
+  struct Case {
+    const char* preset;
+    bool exact_weights, exact_moments;
+    double weight_bound, mean_bound, log_bound;  // deviations, roots of exp_avg_sq, log of exp_avg_sq
+  };
+  std::uint64_t before = UINT64_MAX;
+  for (const Case& c :
+       {Case{"exact", true, true, 0, 0, 0}, Case{"moments", true, false, 0, 0.05, 0.05},
+        Case{"balanced", false, false, 0.001, 0.05, 0.05}, Case{"archive", false, false, 0.01, 0.2, 0.1}}) {
+    SCOPED_TRACE(c.preset);
+    auto desc = save_desc(++step);
+    desc.preset = c.preset;
+    const WriterHandle writer = begin(store, desc);
+    const std::vector<std::uint64_t> shape = {kRows, kColumns};
+    // The companion comes last: a writer sees all before it codes any.
+    for (const auto& tensor : {tensor_of("layer.exp_avg", QUERN_F32, shape, mean.data()),
+                               tensor_of("layer.weight", QUERN_F32, shape, weight.data()),
+                               tensor_of("layer.exp_avg_sq", QUERN_F32, shape, square.data())})
+      EXPECT_QUERN_OK(quern_checkpoint_add(writer.get(), &tensor));
+    quern_checkpoint_result result = QUERN_CHECKPOINT_RESULT_INIT;
+    ASSERT_QUERN_OK(quern_checkpoint_publish(writer.get(), &result));
+    const ReaderHandle reader = open_step(store, step);
+    quern_checkpoint_tensor_info info = QUERN_CHECKPOINT_TENSOR_INFO_INIT;
+    EXPECT_QUERN_OK(quern_checkpoint_tensor_at(reader.get(), 0, &info));
+    EXPECT_STREQ(info.name, "layer.exp_avg");
+    EXPECT_EQ(info_of(reader, "layer.weight").lossless, c.exact_weights ? 1u : 0u);
+    EXPECT_EQ(info.lossless, c.exact_moments ? 1u : 0u);
+    const auto w = read<float>(reader, "layer.weight"), m = read<float>(reader, "layer.exp_avg"),
+               v = read<float>(reader, "layer.exp_avg_sq");
+    std::size_t missed = 0;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      missed += !(std::abs(static_cast<double>(w[i]) - weight[i]) <= c.weight_bound * deviation * 1.01);
+      missed += !(std::abs(static_cast<double>(m[i]) - mean[i]) <= c.mean_bound * std::sqrt(square[i]) * 1.2);
+      missed += !(std::abs(std::log(std::sqrt(static_cast<double>(v[i]) / square[i]))) <= c.log_bound * 1.01);
+    }
+    EXPECT_EQ(missed, 0u);
+    if (!c.exact_weights || !c.exact_moments) {
+      EXPECT_LT(result.stored_bytes, before);
+      before = result.stored_bytes;
+    }
+  }
 }
 
 TEST(CheckpointSave, Abort_LeavesNothing) {

@@ -103,8 +103,8 @@ typedef struct quern_checkpoint_save_desc {
 #define QUERN_CHECKPOINT_SAVE_DESC_INIT \
   { sizeof(quern_checkpoint_save_desc), 0, 0, 0, 0, QUERN_CHECKPOINT_NO_BASE, NULL, NULL, 0, 1, 0, 0, NULL, NULL }
 
-/** Opens a checkpoint for writing. Fails when the step is there already, the base is missing, or the preset is not one
- *  of this build. `*writer` is NULL on failure. */
+/** Opens a checkpoint for writing. Fails when the step is there already, the base is missing, or the preset is not
+ *  known. `*writer` is NULL on failure. */
 QUERN_API quern_status quern_checkpoint_begin(quern_checkpoint_store* store, const quern_checkpoint_save_desc* desc,
                                               quern_checkpoint_writer** writer);
 

@@ -1,27 +1,28 @@
-// The tensors of files, coded one parameter after the other: what others need comes first.
+// Tensors that belong together, coded one parameter after the other: what others need comes first.
 #pragma once
 
 #include "checkpoint/checkpoint_files.h"
+#include "checkpoint/tensor_set.h"
 
 namespace quern::checkpoint {
 
-class FileCoding {
+class SetCoding {
  public:
-  /// Files and options outlive the coding.
-  FileCoding(Vector<SafetensorsFile>& files, const FileSaveOptions& options, TaskRunner& runner);
+  /// Set and options outlive the coding.
+  SetCoding(TensorSet& set, const FileSaveOptions& options, TaskRunner& runner);
 
-  /// Roles, rules and order. Fails on what rules ask for and the files do not have.
+  /// Roles, rules and order. Fails on what rules ask for and the set does not have.
   Status prepare(Report& report);
-  /// Adds every tensor to the session, under its number in the order of the files.
+  /// Adds every tensor to the session, under its number in the set.
   Status run(SaveSession& session, Report& report);
   Vector<TensorSummary> take_summaries() { return std::move(summaries_); }
 
  private:
   struct Entry;
 
-  Status read_values(std::uint32_t index, AlignedBuffer& out, Report& report);
-  /// What comes back of a tensor that is coded: held, or as it is in its file.
+  /// What comes back of a tensor that is coded: held, or as it is in the set.
   Status read_decoded(std::uint32_t index, AlignedBuffer& scratch, std::span<const std::uint8_t>& out, Report& report);
+  void match_places();
   void add_with_needs(std::uint32_t index, Vector<std::uint8_t>& seen);
   Status code(std::uint32_t index, SaveSession& session, Report& report);
   Status code_copy(std::uint32_t index, TensorSource& source, SaveSession& session, Report& report);
@@ -29,7 +30,7 @@ class FileCoding {
   Status finish(std::uint32_t index, SavedTensor saved, AlignedBuffer decoded);
   TensorSource source_of(std::uint32_t index, std::span<const std::uint8_t> values) const;
 
-  Vector<SafetensorsFile>& files_;
+  TensorSet& set_;
   const FileSaveOptions& options_;
   TaskRunner& runner_;
   Policy policy_;
@@ -41,10 +42,9 @@ class FileCoding {
   std::uint64_t done_ = 0;
 };
 
-/// One tensor of all files.
-struct FileCoding::Entry {
-  std::size_t file = 0;
-  const StoredTensor* tensor = nullptr;
+/// One tensor of the set.
+struct SetCoding::Entry {
+  SetTensor tensor;
   AssignedRole role;
   std::optional<LossyRequest> lossy;
   bool derived = false;                ///< a copy of what comes back of its companion
@@ -52,7 +52,10 @@ struct FileCoding::Entry {
   Vector<std::uint32_t> needs;         ///< to be coded before
   std::uint32_t waiting = 0;           ///< others that need it and are not coded yet
   bool coded = false;
-  AlignedBuffer decoded;  ///< empty: the file has it
+  AlignedBuffer decoded;  ///< empty: the set has it
 };
+
+/// One sentence for each reason to store tensors without loss that were to lose something.
+void add_fallback_notes(const Vector<TensorSummary>& tensors, Report& report);
 
 }  // namespace quern::checkpoint
