@@ -203,6 +203,42 @@ TEST_F(LossyStore, WhatModesCannotTake_IsKeptExactlyAndSaid) {
   EXPECT_EQ(manifest(1).tensors[4].mode, Mode::constant);
 }
 
+TEST_F(LossyStore, SeveralWriters_EachWithItsParameters) {
+  std::array<TrainingRun, 2> runs;
+  const auto named = [](const RunTensors& state, std::size_t writer) {
+    RunTensors out = state;
+    for (RunTensor& tensor : out) tensor.name += std::to_string(writer);
+    return out;
+  };
+  runs[1].step();
+  for (const std::uint64_t step : {1, 2}) {
+    for (std::size_t w = 0; w < 2; ++w) {
+      runs[w].step();
+      FileSaveOptions options = with(Preset::balanced);
+      options.save.group = checkpoint::join({"group", checkpoint::decimal(step)});
+      options.save.writer = static_cast<std::uint32_t>(w);
+      options.save.writers = 2;
+      options.save.step = step;
+      if (step == 2) options.save.base = 1;
+      Vector<String> paths;
+      paths.push_back(put_file(disk_, "rank" + std::to_string(w), named(runs[w].state(), w)));
+      const auto saved = checkpoint::save_files(store_, paths, options, runner_, report_);
+      ASSERT_TRUE(saved.ok()) << report_.problem;
+      EXPECT_EQ(saved->save.published, w == 1);
+    }
+  }
+  const Manifest made = manifest(2);
+  ASSERT_TRUE(tensor(made, "param.a1").moments);
+  EXPECT_EQ(made.tensors[(*tensor(made, "param.a1").moments)[0]].name, "exp_avg.a1");
+  EXPECT_EQ(made.tensors[*tensor(made, "exp_avg.a1").companion].name, "exp_avg_sq.a1");
+  const auto all = restored(2);
+  for (std::size_t w = 0; w < 2; ++w) {
+    std::map<std::string, Bytes> own;
+    for (const RunTensor& t : runs[w].state()) own[t.name] = all.at(t.name + std::to_string(w));
+    expect_within(runs[w].state(), own, 1e-3, .05, .05);
+  }
+}
+
 TEST_F(LossyStore, BoundInLearningRates_NeedsThem) {
   TrainingRun run;
   run.step();

@@ -89,6 +89,20 @@ TEST_F(ReplayStore, Chain_IsBitExactAndCutWhereItGrowsLong) {
   expect_exact(run);
 }
 
+TEST_F(ReplayStore, PlainOrder_IsBitExactToo) {
+  TrainingRun run(kernels::AdamOrder::separate);
+  std::string rule = TrainingRun::rule();
+  rule.replace(rule.find("fused"), 5, "separate");
+  run.step();
+  ASSERT_TRUE(save(run, std::nullopt).ok()) << report_.problem;
+  for (std::uint64_t i = 2; i <= 3; ++i) {
+    run.step();
+    ASSERT_TRUE(save(run, i - 1, rule).ok()) << report_.problem;
+    EXPECT_GE(replayed(i), 3U);
+    expect_exact(run);
+  }
+}
+
 TEST_F(ReplayStore, Limit_OfReplaysHolds) {
   options_.save.limits.replays = 2;
   options_.save.limits.chain_percent = options_.save.limits.restore_percent = 100000;

@@ -23,7 +23,24 @@ std::vector<float> floats_of(const Bytes& bytes) {
   return out;
 }
 
-TrainingRun::TrainingRun() {
+namespace {
+
+using kernels::AdamDecay;
+using kernels::AdamOrder;
+using Step = void (*)(const kernels::AdamConstants&, float, float&, float&, float&);
+
+Step step_of(const kernels::AdamRule& rule) {
+  const bool decays = rule.decay == AdamDecay::decoupled;
+  if (rule.order == AdamOrder::separate)
+    return decays ? kernels::adam_step<AdamOrder::separate, AdamDecay::decoupled>
+                  : kernels::adam_step<AdamOrder::separate, AdamDecay::none>;
+  return decays ? kernels::adam_step<AdamOrder::fused, AdamDecay::decoupled>
+                : kernels::adam_step<AdamOrder::fused, AdamDecay::none>;
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(kernels::AdamOrder order) : order_(order) {
   parameters_.push_back({"a", {80, 64}, {}, {}, {}, {}});
   parameters_.push_back({"b", {64}, {}, {}, {}, {}});
   for (Parameter& p : parameters_) {
@@ -40,6 +57,7 @@ TrainingRun::TrainingRun() {
 void TrainingRun::step() {
   ++steps_;
   codec::tensor::AdamSettings settings;
+  settings.order = order_;
   settings.beta2 = .95;
   settings.step = steps_;
   for (Parameter& p : parameters_) {
@@ -55,12 +73,7 @@ void TrainingRun::step() {
       const std::uint32_t narrow = std::uint32_t{p.gradient[i]} << 16;
       float wide = 0;
       std::memcpy(&wide, &narrow, 4);
-      if (settings.decay == 0)
-        kernels::adam_step<kernels::AdamOrder::fused, kernels::AdamDecay::none>(rule.constants, wide, p.w[i], p.m[i],
-                                                                                p.v[i]);
-      else
-        kernels::adam_step<kernels::AdamOrder::fused, kernels::AdamDecay::decoupled>(rule.constants, wide, p.w[i],
-                                                                                     p.m[i], p.v[i]);
+      step_of(rule)(rule.constants, wide, p.w[i], p.m[i], p.v[i]);
     }
   }
 }

@@ -24,18 +24,18 @@ using RunTensors = std::vector<RunTensor>;
 Bytes bytes_of(const std::vector<float>& values);
 std::vector<float> floats_of(const Bytes& bytes);
 
-/// A weight of 80 x 64 and a bias of 64 values under AdamW, fused order, lr 1e-3, betas 0.9 and 0.95, eps 1e-8, decay
-/// 0.1 on the weight.
+/// A weight of 80 x 64 and a bias of 64 values under AdamW, lr 1e-3, betas 0.9 and 0.95, eps 1e-8, decay 0.1 on the
+/// weight.
 class TrainingRun {
  public:
-  TrainingRun();
+  explicit TrainingRun(kernels::AdamOrder order = kernels::AdamOrder::fused);
   void step();
   std::uint64_t steps() const { return steps_; }
   /// param, exp_avg and exp_avg_sq of both, in that order, and a bf16 copy of the weight.
   RunTensors state() const;
   /// The last step's gradients in bf16.
   RunTensors gradients() const;
-  /// The run's rule, its learning rate left to the metadata.
+  /// The run's rule in fused order, its learning rate left to the metadata.
   static std::string rule();
 
  private:
@@ -46,6 +46,7 @@ class TrainingRun {
     std::vector<std::uint16_t> gradient;
   };
   std::vector<Parameter> parameters_;
+  kernels::AdamOrder order_;
   std::uint64_t steps_ = 0;
   std::uint32_t seed_ = 12345;
 };
