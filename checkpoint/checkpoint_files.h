@@ -3,20 +3,18 @@
 
 #include <quern/execution.h>
 
-#include "checkpoint/roles.h"
-#include "checkpoint/save.h"
+#include "checkpoint/policy.h"
+#include "checkpoint/replay_rule.h"
 
 namespace quern::checkpoint {
-
-/// What to save under which promise. Only lossless presets are there so far.
-enum class Preset { exact, moments, balanced, archive };
-std::optional<Preset> parse_preset(std::string_view name);
 
 struct FileSaveOptions {
   SaveOptions save;
   Preset preset = Preset::exact;
-  RoleRules roles;
-  bool dry_run = false;  ///< code everything, say what it would take, and leave no checkpoint
+  Policy policy;    ///< its rules come before the preset's
+  RoleRules roles;  ///< come before the policy's
+  std::optional<ReplayRule> replay;  ///< store a step as its gradient where the rule leads from the base to it
+  bool dry_run = false;  ///< code everything, say what it would take, and write nothing
   ProgressCallback progress;  ///< in bytes of tensors
 };
 
@@ -25,6 +23,7 @@ struct TensorSummary {
   String role;
   SavedTensor saved;
   std::uint64_t raw_bytes = 0;
+  std::optional<LossyRequest> lossy;  ///< what the policy asked for
 };
 
 struct FileSaveResult {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/bound_check.h"
 #include "checkpoint/publish.h"
 
 namespace quern::checkpoint {
@@ -51,6 +52,40 @@ void keep_needed(Vector<Entry>& entries, Vector<CheckpointName>& kept_for_others
       }
     }
   }
+}
+
+/// Stores what comes back of a tensor so that it comes back again, bit for bit.
+Status compact_tensor(const Manifest& old, std::uint32_t index, Restorer& restorer, SaveSession& session,
+                      Report& report) {
+  const ManifestTensor& tensor = old.tensors[index];
+  AlignedBuffer values, companion;
+  QUERN_RETURN_IF_ERROR(restorer.tensor(old.name, index, values, report));
+  QUERN_ASSIGN_OR_RETURN(const Restorer::Place place, restorer.resolve(old.name, index, report));
+  QUERN_ASSIGN_OR_RETURN(const Manifest* const owner, restorer.manifest(place.checkpoint, report));
+  const ManifestTensor& stored = owner->tensors[place.tensor];
+  TensorSource source;
+  source.name = tensor.name;
+  source.role = tensor.role;
+  source.what = tensor.what;
+  source.values = values.span();
+  if (tensor.is_piece) {
+    source.whole = &tensor.whole;
+    source.box = tensor.box;
+  }
+  const Mode mode = stored.bound_mode.value_or(stored.mode);
+  if (is_lossy(mode)) source.lossy = LossyRequest{mode, stored.bound};
+  if (is_lossy(mode) || tensor.decoded) source.original = tensor.content;
+  if (tensor.companion && tensor.mode != Mode::replay) {
+    QUERN_RETURN_IF_ERROR(restorer.tensor(old.name, *tensor.companion, companion, report));
+    source.companion = tensor.companion;
+    source.companion_values = companion.span();
+    source.companion_type = old.tensors[*tensor.companion].what.type;
+  }
+  auto added = session.add_tensor(source, report);
+  if (!added.ok()) return added.status();
+  if (!added->fallback.empty())
+    report.notes.push_back(join({"tensor '", tensor.name, "' kept exactly as it comes back: ", added->fallback}));
+  return {};
 }
 
 }  // namespace
@@ -111,28 +146,8 @@ Result<SaveResult> compact(const Store& store, std::uint64_t step, const SaveOpt
   options.replace = true;
   QUERN_ASSIGN_OR_RETURN(auto session, SaveSession::begin(store, options, runner, report));
   Restorer restorer(store, runner);
-  AlignedBuffer values, companion;
-  for (std::size_t i = 0; i < old.tensors.size(); ++i) {
-    const ManifestTensor& tensor = old.tensors[i];
-    QUERN_RETURN_IF_ERROR(restorer.tensor(old.name, i, values, report));
-    TensorSource source;
-    source.name = tensor.name;
-    source.role = tensor.role;
-    source.what = tensor.what;
-    source.values = values.span();
-    if (tensor.is_piece) {
-      source.whole = &tensor.whole;
-      source.box = tensor.box;
-    }
-    if (tensor.companion) {
-      QUERN_RETURN_IF_ERROR(restorer.tensor(old.name, *tensor.companion, companion, report));
-      source.companion = tensor.companion;
-      source.companion_values = companion.span();
-      source.companion_type = old.tensors[*tensor.companion].what.type;
-    }
-    const auto added = session->add_tensor(source, report);
-    if (!added.ok()) return added.status();
-  }
+  for (std::uint32_t i = 0; i < old.tensors.size(); ++i)
+    QUERN_RETURN_IF_ERROR(compact_tensor(old, i, restorer, *session, report));
   Vector<std::uint8_t> bytes;
   for (std::size_t i = 0; i < old.blobs.size(); ++i) {
     QUERN_RETURN_IF_ERROR(restorer.blob(old.name, i, bytes, report));

@@ -2,6 +2,7 @@
 #include "checkpoint/json.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <nlohmann/json.hpp>
 
@@ -16,14 +17,27 @@ class TreeBuilder {
 
   // The events; their names are the parser's.
   bool null() { return other("null is not allowed"); }
-  bool boolean(bool) { return other("true and false are not allowed"); }
-  bool number_integer(Json::number_integer_t) { return other("a number is negative"); }
-  bool number_float(Json::number_float_t, const std::string&) {
-    return other("a number is a fraction or does not fit in 64 bits");
+  bool boolean(bool value) {
+    if (!limits_.settings) return other("true and false are not allowed");
+    JsonValue* const made = add(JsonValue::Kind::truth);
+    if (made != nullptr) made->number = value ? 1 : 0;
+    return made != nullptr;
+  }
+  bool number_integer(Json::number_integer_t value) {
+    return limits_.settings ? real(static_cast<double>(value)) : other("a number is negative");
+  }
+  bool number_float(Json::number_float_t, const std::string& text) {
+    if (!limits_.settings) return other("a number is a fraction or does not fit in 64 bits");
+    double value = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+    return read.ec == std::errc() ? real(value) : refuse("a number is out of range");
   }
   bool number_unsigned(Json::number_unsigned_t value) {
     JsonValue* const made = add(JsonValue::Kind::number);
-    if (made != nullptr) made->number = value;
+    if (made != nullptr) {
+      made->number = value;
+      made->real = static_cast<double>(value);
+    }
     return made != nullptr;
   }
   bool string(std::string& text) {
@@ -59,6 +73,11 @@ class TreeBuilder {
   bool refuse(const char* problem) {
     if (problem_ == nullptr) problem_ = problem;
     return false;
+  }
+  bool real(double value) {
+    JsonValue* const made = add(JsonValue::Kind::real);
+    if (made != nullptr) made->real = value;
+    return made != nullptr;
   }
   bool other(const char* problem) {
     if (!limits_.others) return refuse(problem);

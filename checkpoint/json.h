@@ -1,6 +1,6 @@
 // JSON as stored files use it: objects, arrays, texts and whole numbers from 0 on, read strictly from bytes that may be
 // hostile. Keys given twice and deep nesting are refused, and so are fractions, negative numbers, true, false and null
-// unless they are asked for, without their value.
+// unless they are asked for.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,11 @@ namespace quern::checkpoint {
 
 /// A value and what it holds. Members of an object keep the order they were written in.
 struct JsonValue {
-  enum class Kind : std::uint8_t { number, text, array, object, other };
+  enum class Kind : std::uint8_t { number, text, array, object, other, real, truth };
 
   Kind kind = Kind::number;
-  std::uint64_t number = 0;
+  std::uint64_t number = 0;  ///< truth: 1 or 0
+  double real = 0;           ///< of numbers too
   String text;
   String key;  ///< of a member of an object
   Vector<JsonValue> items;
@@ -32,6 +33,7 @@ struct JsonLimits {
   std::size_t depth = 8;             ///< arrays and objects inside each other
   std::size_t values = std::size_t{1} << 24;  ///< all values together
   bool others = false;                        ///< Kind::other is allowed
+  bool settings = false;  ///< fractions, negative numbers, true and false are allowed and have their value
 };
 
 /// Reads one value and nothing behind it. Texts are UTF-8, checked; escapes are resolved. The sentence of a failure does

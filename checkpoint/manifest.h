@@ -1,6 +1,7 @@
 // A manifest: everything a checkpoint is but the coded values. Written last, never changed, and only whole or absent.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,7 +17,7 @@ namespace quern::checkpoint {
 using codec::tensor::Mode;
 
 inline constexpr std::uint16_t kManifestMajor = 0;
-inline constexpr std::uint16_t kManifestMinor = 1;
+inline constexpr std::uint16_t kManifestMinor = 2;
 inline constexpr std::uint64_t kMaxManifestText = 100'000'000;
 
 /// Another checkpoint of the store whose tensors this one needs.
@@ -42,10 +43,15 @@ struct ManifestTensor {
   String role;  ///< "param", "exp_avg", ... or empty
   std::optional<TensorPlace> alias;  ///< the same bytes are stored there; what follows is then unused but for content
   Mode mode = Mode::raw;
-  double bound = 0;                 ///< of modes that lose something
+  double bound = 0;                 ///< of modes that lose something; ebq: absolute
+  std::optional<Mode> bound_mode;   ///< the mode that the bound belongs to, where that is not `mode`
   std::optional<TensorPlace> base;  ///< in another checkpoint
   std::optional<std::uint32_t> companion;  ///< in this checkpoint, not an alias of this tensor
-  std::uint32_t depth = 0;        ///< tensors that must be decoded one after the other for this one, itself left out
+  /// First and second moment of this weight, in this checkpoint: ebq, predicted from where they point; replay, restored
+  /// together with it.
+  std::optional<std::array<std::uint32_t, 2>> moments;
+  std::optional<std::array<TensorPlace, 2>> base_moments;  ///< those of the base, in other checkpoints
+  std::uint32_t depth = 0;        ///< bases one behind the other, itself left out
   std::uint64_t stored_bytes = 0; ///< in the part, record headers included
   std::uint64_t key_bytes = 0;    ///< stored_bytes of the tensor the chain ends at
   std::uint64_t chain_bytes = 0;  ///< stored_bytes of all others of the chain, this one included

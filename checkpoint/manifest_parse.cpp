@@ -38,8 +38,8 @@ class ManifestParser {
   }
   std::uint32_t small(const JsonValue& value) { return static_cast<std::uint32_t>(number(value, UINT32_MAX / 2)); }
   std::uint32_t small(const JsonValue& object, std::string_view name) { return small(member(object, name, Kind::number)); }
-  std::array<std::uint64_t, 3> numbers(const JsonValue& array, std::size_t count) {
-    std::array<std::uint64_t, 3> out{};
+  std::array<std::uint64_t, 4> numbers(const JsonValue& array, std::size_t count) {
+    std::array<std::uint64_t, 4> out{};
     require(array.is(Kind::array) && array.items.size() == count, "an array has the wrong length");
     for (std::size_t i = 0; i < count && problem_ == nullptr; ++i) out[i] = number(array.items[i]);
     return out;
@@ -50,6 +50,7 @@ class ManifestParser {
   std::optional<TensorPlace> place(const JsonValue& object, std::string_view name);
   Shape shape(const JsonValue& array);
   ContentHash hash(const JsonValue& object, std::string_view name);
+  Mode mode(const JsonValue& object, std::string_view name);
   void piece(const JsonValue& value, ManifestTensor& out);
   ManifestTensor tensor(const JsonValue& value);
   ManifestBlob blob(const JsonValue& value);
@@ -167,6 +168,14 @@ void ManifestParser::piece(const JsonValue& value, ManifestTensor& out) {
   }
 }
 
+Mode ManifestParser::mode(const JsonValue& object, std::string_view name) {
+  const String& text = member(object, name, Kind::text).text;
+  for (std::uint8_t i = 0; i < codec::tensor::kModes; ++i)
+    if (text == codec::tensor::mode_name(static_cast<Mode>(i))) return static_cast<Mode>(i);
+  require(false, "an unknown mode");
+  return Mode::raw;
+}
+
 ManifestTensor ManifestParser::tensor(const JsonValue& value) {
   ManifestTensor out;
   out.name = member(value, "name", Kind::text).text;
@@ -182,21 +191,27 @@ ManifestTensor ManifestParser::tensor(const JsonValue& value) {
   if (value.find("decoded") != nullptr) out.decoded = hash(value, "decoded");
   out.alias = place(value, "alias");
   if (out.alias) return out;
-  const String& mode = member(value, "mode", Kind::text).text;
-  bool known = false;
-  for (std::uint8_t i = 0; i < codec::tensor::kModes && !known; ++i) {
-    out.mode = static_cast<Mode>(i);
-    known = mode == codec::tensor::mode_name(out.mode);
-  }
-  require(known, "an unknown mode");
+  out.mode = mode(value, "mode");
   if (value.find("bound") != nullptr) {
     const auto bits = parse_hex64(member(value, "bound", Kind::text).text);
     require(bits.has_value(), "a bound");
     out.bound = std::bit_cast<double>(bits.value_or(0));
     require(std::isfinite(out.bound) && out.bound > 0, "a bound");
   }
+  if (value.find("bound_of") != nullptr) out.bound_mode = mode(value, "bound_of");
   out.base = place(value, "base");
   if (value.find("companion") != nullptr) out.companion = small(value, "companion");
+  if (const JsonValue* const moments = value.find("moments")) {
+    const auto pair = numbers(*moments, 2);
+    require(pair[0] <= UINT32_MAX / 2 && pair[1] <= UINT32_MAX / 2, "a reference is too large");
+    out.moments = {static_cast<std::uint32_t>(pair[0]), static_cast<std::uint32_t>(pair[1])};
+  }
+  if (const JsonValue* const moments = value.find("base_moments")) {
+    const auto four = numbers(*moments, 4);
+    for (const std::uint64_t n : four) require(n <= UINT32_MAX / 2, "a reference is too large");
+    out.base_moments = {TensorPlace{static_cast<std::uint32_t>(four[0]), static_cast<std::uint32_t>(four[1])},
+                        TensorPlace{static_cast<std::uint32_t>(four[2]), static_cast<std::uint32_t>(four[3])}};
+  }
   if (const JsonValue* const chain = value.find("chain")) {
     const auto triple = numbers(*chain, 3);
     require(triple[0] <= 1024, "a chain is too deep");
@@ -230,8 +245,13 @@ void ManifestParser::check_tensor(const Manifest& manifest, std::size_t index) {
     if (place->checkpoint == 0) require(place->tensor < index, "a reference to a later tensor");
   }
   if (tensor.base) require(tensor.base->checkpoint != 0, "a base in the same checkpoint");
-  if (tensor.companion)
-    require(*tensor.companion < manifest.tensors.size() && *tensor.companion != index, "an impossible companion");
+  const auto is_other = [&](std::uint32_t number) { return number < manifest.tensors.size() && number != index; };
+  if (tensor.companion) require(is_other(*tensor.companion), "an impossible companion");
+  if (tensor.moments)
+    require(is_other((*tensor.moments)[0]) && is_other((*tensor.moments)[1]), "impossible moments");
+  if (tensor.base_moments)
+    for (const TensorPlace& place : *tensor.base_moments)
+      require(place.checkpoint != 0 && place.checkpoint <= manifest.references.size(), "impossible moments of the base");
   if (!tensor.alias) require(tensor.part < manifest.parts.size(), "a part that is not listed");
 }
 

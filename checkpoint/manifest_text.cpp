@@ -137,8 +137,15 @@ void write_tensor(TextWriter& out, const ManifestTensor& tensor, Cursor& cursor)
   } else {
     out.member("mode", codec::tensor::mode_name(tensor.mode));
     if (tensor.bound != 0) out.member("bound", hex(std::bit_cast<std::uint64_t>(tensor.bound)));
+    if (tensor.bound_mode) out.member("bound_of", codec::tensor::mode_name(*tensor.bound_mode));
     if (tensor.base) write_place(out, "base", *tensor.base);
     if (tensor.companion) out.member("companion", *tensor.companion);
+    if (tensor.moments) out.numbers("moments", *tensor.moments);
+    if (tensor.base_moments) {
+      const auto& [first, second] = *tensor.base_moments;
+      out.numbers("base_moments",
+                  std::array<std::uint64_t, 4>{first.checkpoint, first.tensor, second.checkpoint, second.tensor});
+    }
     if (tensor.depth != 0) out.numbers("chain", std::array<std::uint64_t, 3>{tensor.depth, tensor.key_bytes, tensor.chain_bytes});
     cursor.write(out, tensor);
     out.member("bytes", tensor.stored_bytes);

@@ -38,10 +38,12 @@ Status append_writer(Manifest& whole, Manifest&& one, Report& report) {
     references.push_back(static_cast<std::uint32_t>(found - whole.references.begin()) + 1);
     if (found == whole.references.end()) whole.references.push_back(name);
   }
+  const auto move_place = [&](TensorPlace& place) {
+    if (place.checkpoint == 0) place.tensor += first_tensor;
+    place.checkpoint = references[place.checkpoint];
+  };
   const auto moved = [&](std::optional<TensorPlace>& place) {
-    if (!place) return;
-    if (place->checkpoint == 0) place->tensor += first_tensor;
-    place->checkpoint = references[place->checkpoint];
+    if (place) move_place(*place);
   };
   if (whole.parity.data != one.parity.data || whole.parity.parity != one.parity.parity || whole.base != one.base)
     return fail(report, StatusCode::invalid_argument, "the writers of a group must agree on base and parity");
@@ -49,6 +51,10 @@ Status append_writer(Manifest& whole, Manifest&& one, Report& report) {
     moved(tensor.alias);
     moved(tensor.base);
     if (tensor.companion) *tensor.companion += first_tensor;
+    if (tensor.moments)
+      for (std::uint32_t& number : *tensor.moments) number += first_tensor;
+    if (tensor.base_moments)
+      for (TensorPlace& place : *tensor.base_moments) move_place(place);
     tensor.part += first_part;
     whole.tensors.push_back(std::move(tensor));
   }

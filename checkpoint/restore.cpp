@@ -10,13 +10,16 @@ namespace quern::checkpoint {
 namespace {
 
 constexpr std::size_t kMaxDependencies = 64;  // decoded one inside the other; longer chains are not written
+constexpr std::size_t kMaxDecodes = 1 << 16;  // for one tensor; a manifest could ask for any number
 constexpr std::size_t kMaxOpen = 1024;
+constexpr std::size_t kLeastKept = std::size_t{1} << 26;
+constexpr std::size_t kKeptTensors = 8;  // as large as the one asked for: what a step of a chain needs of the step before
+
+}  // namespace
 
 String place_text(const CheckpointName& name, const ManifestTensor& tensor) {
   return join({"step ", decimal(name.step), ", tensor '", tensor.name, "'"});
 }
-
-}  // namespace
 
 Result<Restorer::Opened*> Restorer::opened(const CheckpointName& name, Report& report) {
   for (const auto& one : opened_)
@@ -67,6 +70,11 @@ Result<Restorer::Place> Restorer::resolve(const CheckpointName& name, std::size_
 
 Status Restorer::tensor(const CheckpointName& name, std::size_t index, AlignedBuffer& out, Report& report) {
   QUERN_ASSIGN_OR_RETURN(const Place place, resolve(name, index, report));
+  QUERN_ASSIGN_OR_RETURN(const Opened* const checkpoint, opened(place.checkpoint, report));
+  const std::uint64_t bytes = checkpoint->manifest.tensors[place.tensor].what.bytes();
+  kept_limit_ = std::max(kLeastKept, bytes > SIZE_MAX / kKeptTensors ? SIZE_MAX : static_cast<std::size_t>(bytes) * kKeptTensors);
+  decodes_left_ = kMaxDecodes;
+  if (take_kept(place, out)) return {};
   return decode(place, out, 0, report);
 }
 
@@ -103,57 +111,90 @@ Status Restorer::decode_chunks(const ManifestTensor& tensor, const PartReader& p
   });
 }
 
-Status Restorer::decode(const Place& place, AlignedBuffer& out, std::size_t depth, Report& report) {
+Result<Vector<std::uint8_t>> Restorer::read_head(const Place& place, TensorHead& head,
+                                                 std::span<const std::uint8_t>& first, Report& report) {
   QUERN_ASSIGN_OR_RETURN(Opened* const checkpoint, opened(place.checkpoint, report));
   const ManifestTensor& tensor = checkpoint->manifest.tensors[place.tensor];
   const String where = place_text(place.checkpoint, tensor);
-  if (depth > kMaxDependencies)
-    return fail(report, StatusCode::corrupt, join({where, ": too many tensors must be decoded before it"}));
   QUERN_ASSIGN_OR_RETURN(const PartReader* const reader, part(*checkpoint, tensor.part, report));
   // Also bounds what is allocated: a MiB of values has at least one record.
   if (tensor.record >= reader->records().size() || tensor.records() > reader->records().size() - tensor.record)
     return fail(report, StatusCode::corrupt, join({where, ": the part has fewer records than it needs"}));
   Vector<std::uint8_t> body;
   if (const Status read = reader->read(tensor.record, body, report); !read.ok()) return fail_at(report, where, read);
-  std::span<const std::uint8_t> first(body);
+  first = body;
   const Record& record = reader->records()[tensor.record];
-  auto head = read_tensor_head(first);
-  if (!head.ok()) return fail_at(report, where, head.status());
+  auto found = read_tensor_head(first);
+  if (!found.ok()) return fail_at(report, where, found.status());
   if (record.kind != RecordKind::tensor || record.mode != static_cast<std::uint8_t>(tensor.mode) ||
-      head->name != tensor.name || head->what.type != tensor.what.type || head->what.shape != tensor.what.shape ||
+      found->name != tensor.name || found->what.type != tensor.what.type || found->what.shape != tensor.what.shape ||
       record.raw_bytes != (tensor.what.chunks() == 0 ? 0 : tensor.what.chunk_bytes(0)))
     return fail(report, StatusCode::corrupt, join({where, ": the part has another tensor in its place"}));
-  const auto needs = codec::tensor::tensor_needs(tensor.what, tensor.mode, head->side);
+  head = std::move(found).value();
+  return body;
+}
+
+Status Restorer::decode(const Place& place, AlignedBuffer& out, std::size_t depth, Report& report) {
+  QUERN_ASSIGN_OR_RETURN(Opened* const checkpoint, opened(place.checkpoint, report));
+  const ManifestTensor& tensor = checkpoint->manifest.tensors[place.tensor];
+  const String where = place_text(place.checkpoint, tensor);
+  if (depth > kMaxDependencies || decodes_left_ == 0)
+    return fail(report, StatusCode::corrupt, join({where, ": too many tensors must be decoded before it"}));
+  --decodes_left_;
+  if (tensor.mode == Mode::replay) return decode_member(place, out, depth, report);
+  TensorHead head;
+  std::span<const std::uint8_t> first;
+  QUERN_ASSIGN_OR_RETURN(const auto body, read_head(place, head, first, report));
+  const auto needs = codec::tensor::tensor_needs(tensor.what, tensor.mode, head.side);
   if (!needs.ok()) return fail_at(report, where, needs.status());
-  if (needs->base != tensor.base.has_value() || needs->companion != tensor.companion.has_value())
+  if (needs->base != tensor.base.has_value() || needs->companion != tensor.companion.has_value() ||
+      needs->direction != tensor.moments.has_value() || needs->base_direction != tensor.base_moments.has_value())
     return fail(report, StatusCode::corrupt, join({where, ": its mode does not fit what the manifest says"}));
   codec::tensor::TensorInputs inputs;
-  AlignedBuffer base, companion;
+  AlignedBuffer base, companion, direction, base_direction;
   if (needs->base) {
-    const CheckpointName from = checkpoint->manifest.references[tensor.base->checkpoint - 1];
-    const auto target = resolve(from, tensor.base->tensor, report);
-    if (!target.ok()) return fail_at(report, join({where, ": its base"}), target.status());
-    const ManifestTensor& values = opened(target->checkpoint, report).value()->manifest.tensors[target->tensor];
-    if (values.what.type != tensor.what.type || values.what.shape != tensor.what.shape)
-      return fail(report, StatusCode::corrupt, join({where, ": its base has another type or shape"}));
-    QUERN_RETURN_IF_ERROR(decode(*target, base, depth + 1, report));
+    QUERN_ASSIGN_OR_RETURN(const Place target, needed_place(place, *tensor.base, report));
+    QUERN_RETURN_IF_ERROR(decode_needed(target, place, "base", tensor.what.type, base, depth, report));
     inputs.base = base.span();
   }
   if (needs->companion) {
+    const ManifestTensor& other = checkpoint->manifest.tensors[*tensor.companion];
     QUERN_ASSIGN_OR_RETURN(const Place target, resolve(place.checkpoint, *tensor.companion, report));
-    const ManifestTensor& values = checkpoint->manifest.tensors[*tensor.companion];
-    if (values.what.shape != tensor.what.shape)
+    if (other.what.shape != tensor.what.shape)
       return fail(report, StatusCode::corrupt, join({where, ": its companion has another shape"}));
-    QUERN_RETURN_IF_ERROR(decode(target, companion, depth + 1, report));
+    QUERN_RETURN_IF_ERROR(decode_needed(target, place, "companion", {}, companion, depth, report));
     inputs.companion = companion.span();
-    inputs.companion_type = values.what.type;
+    inputs.companion_type = other.what.type;
   }
+  if (needs->direction) {
+    std::array<Place, 2> moments;
+    for (std::size_t i = 0; i < 2; ++i) {
+      QUERN_ASSIGN_OR_RETURN(moments[i], resolve(place.checkpoint, (*tensor.moments)[i], report));
+    }
+    QUERN_RETURN_IF_ERROR(decode_direction(place, moments, direction, depth, report));
+    inputs.direction = direction.span();
+  }
+  if (needs->base_direction) {
+    std::array<Place, 2> moments;
+    for (std::size_t i = 0; i < 2; ++i) {
+      QUERN_ASSIGN_OR_RETURN(moments[i], needed_place(place, (*tensor.base_moments)[i], report));
+    }
+    QUERN_RETURN_IF_ERROR(decode_direction(place, moments, base_direction, depth, report));
+    inputs.base_direction = base_direction.span();
+  }
+  QUERN_ASSIGN_OR_RETURN(const PartReader* const reader, part(*checkpoint, tensor.part, report));
   QUERN_RETURN_IF_ERROR(out.resize(tensor.what.bytes()));
-  const Status decoded = decode_chunks(tensor, *reader, inputs, *head, first, out, report);
+  const Status decoded = decode_chunks(tensor, *reader, inputs, head, first, out, report);
   if (!decoded.ok()) return fail_at(report, where, decoded);
-  if (content_hash(out.span()) != tensor.restored())
-    return fail(report, StatusCode::checksum_mismatch, join({where, ": its values do not have the hash they were saved with"}));
-  return {};
+  return check_hash(place, out.span(), report);
+}
+
+Status Restorer::check_hash(const Place& place, std::span<const std::uint8_t> values, Report& report) {
+  QUERN_ASSIGN_OR_RETURN(Opened* const checkpoint, opened(place.checkpoint, report));
+  const ManifestTensor& tensor = checkpoint->manifest.tensors[place.tensor];
+  if (content_hash(values) == tensor.restored()) return {};
+  return fail(report, StatusCode::checksum_mismatch,
+              join({place_text(place.checkpoint, tensor), ": its values do not have the hash they were saved with"}));
 }
 
 Status Restorer::blob(const CheckpointName& name, std::size_t index, Vector<std::uint8_t>& out, Report& report) {

@@ -92,7 +92,11 @@ Vector<AssignedRole> assign_roles(const Vector<RoleSubject>& subjects, const Rol
     Role role = role_of(subjects[i]);
     const auto rule = std::find_if(rules.begin(), rules.end(),
                                    [&](const auto& r) { return glob_matches(r.first, subjects[i].name); });
-    out[i].role = rule != rules.end() ? rule->second : std::move(role.role);
+    if (!subjects[i].role.empty()) {
+      out[i].role = subjects[i].role;
+    } else {
+      out[i].role = rule != rules.end() ? rule->second : std::move(role.role);
+    }
     members.push_back({std::move(role.parameter), i});
   }
   std::stable_sort(members.begin(), members.end(),
@@ -114,6 +118,14 @@ Vector<AssignedRole> assign_roles(const Vector<RoleSubject>& subjects, const Rol
       if (out[index].role == "exp_avg")
         out[index].companion =
             find(subject, "exp_avg_sq", [&](const RoleSubject& s) { return s.what.type == subject.what.type; });
+      if (out[index].role == "param" && subject.what.type == ElementType::f32) {
+        const auto is_f32 = [](const RoleSubject& s) { return s.what.type == ElementType::f32; };
+        out[index].exp_avg = find(subject, "exp_avg", is_f32);
+        out[index].exp_avg_sq = find(subject, "exp_avg_sq", is_f32);
+        out[index].gradient = find(subject, "grad", [&](const RoleSubject& s) {
+          return is_f32(s) || s.what.type == ElementType::bf16;
+        });
+      }
       if (out[index].role == "param" && is_16_bit(subject.what.type))
         out[index].companion = find(subject, "param", [](const RoleSubject& s) { return s.what.type == ElementType::f32; });
     }

@@ -1,6 +1,7 @@
 // Saving one checkpoint: tensors are coded into parts under tmp/, and nothing is visible before all of it is safe.
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include <quern/execution.h>
@@ -8,14 +9,23 @@
 #include "checkpoint/part_writer.h"
 #include "checkpoint/restore.h"
 #include "checkpoint/store.h"
+#include "kernels/cpu/adam.h"
 
 namespace quern::checkpoint {
 
 /// When a tensor is stored whole again instead of as a difference.
 struct ChainLimits {
-  std::uint32_t depth = 8;             ///< tensors behind it
+  std::uint32_t depth = 8;             ///< bases one behind the other; 20 at most
   std::uint32_t chain_percent = 60;    ///< bytes of the chain so far, of the key's
   std::uint32_t restore_percent = 200; ///< bytes that a restore reads, of the key's
+  std::uint32_t replays = 16;          ///< bases behind a replayed tensor; 20 at most
+};
+
+/// A mode that loses something, and how much.
+struct LossyRequest {
+  Mode mode = Mode::ebq;
+  double bound = 0;            ///< in the mode's unit; none for blk8 and blk4
+  bool in_deviations = false;  ///< ebq: in standard deviations of the values, else absolute
 };
 
 struct SaveOptions {
@@ -42,8 +52,19 @@ struct TensorSource {
   const Shape* whole = nullptr;  ///< the values are the part `box` of a tensor of this shape
   Box box;
   std::optional<std::uint32_t> companion;  ///< number of the tensor in this session, also one that is still to come
-  std::span<const std::uint8_t> companion_values;
+  std::span<const std::uint8_t> companion_values;  ///< as they come back: decoded, where the companion loses something
   ElementType companion_type = ElementType::f32;
+  /// The tensor's number; nothing: the next one. Tensors may be added in any order that has what others need first.
+  std::optional<std::uint32_t> number;
+  std::optional<LossyRequest> lossy;  ///< nothing: every bit comes back
+  /// Of a weight: numbers and decoded values of its first and second moment, added before. With a base, ebq is predicted
+  /// from where they point.
+  std::optional<std::array<std::uint32_t, 2>> moments;
+  std::array<std::span<const std::uint8_t>, 2> moment_values;
+  /// `values` lost something before, within the bound of `lossy` if there is one; now they must come back bit for bit.
+  /// The hash of what they were.
+  std::optional<ContentHash> original;
+  AlignedBuffer* decoded = nullptr;  ///< receives what comes back, unless null
 };
 
 /// What became of one tensor.
@@ -52,6 +73,28 @@ struct SavedTensor {
   Mode mode = Mode::raw;
   bool alias = false;
   std::uint64_t stored_bytes = 0;
+  // Of a tensor that was to lose something.
+  double bound = 0;           ///< as asked
+  double worst = 0;           ///< in the same unit
+  double worst_absolute = 0;
+  String fallback;            ///< why it is stored without loss all the same; empty: it is not
+};
+
+/// One step of the optimizer: a weight and its moments, all f32 and of one shape, and the gradient that led to them.
+struct ReplaySource {
+  TensorSource weight;
+  TensorSource exp_avg;
+  TensorSource exp_avg_sq;
+  std::uint32_t gradient = 0;  ///< number of a tensor added before; bf16 or f32
+  std::span<const std::uint8_t> gradient_values;
+  ElementType gradient_type = ElementType::bf16;
+  kernels::AdamRule rule;
+};
+
+/// What became of a step: the three tensors, or why they cannot be replayed.
+struct SavedReplay {
+  std::array<SavedTensor, 3> tensors;
+  String refused;  ///< empty: they are stored; else nothing is
 };
 
 struct SaveResult {
@@ -73,6 +116,8 @@ class SaveSession : public Allocated {
 
   /// Codes a tensor. Fails on names given twice and on a type or shape other than the base's.
   Result<SavedTensor> add_tensor(const TensorSource& source, Report& report);
+  /// Stores a step as the base and its gradient, when that gives the very bits of the three tensors.
+  Result<SavedReplay> add_replay(const ReplaySource& source, Report& report);
   Status add_blob(std::string_view name, std::span<const std::uint8_t> bytes, Report& report);
   /// Files are added before or after their tensors; their tensors come in the order of the files.
   void add_file(ManifestFile file) { manifest_.files.push_back(std::move(file)); }
@@ -87,25 +132,35 @@ class SaveSession : public Allocated {
  private:
   struct Base;
   struct Known;
+  struct Coding;
   SaveSession(const Store& store, const SaveOptions& options, TaskRunner& runner);
 
   Status start(Report& report);
   Status open_base(Report& report);
   Status find_known(Report& report);
+  Result<std::uint32_t> take_number(const TensorSource& source, Report& report);
+  Result<ManifestTensor> describe(const TensorSource& source, Report& report);
   Result<std::optional<std::uint32_t>> match_base(const TensorSource& source, Report& report);
-  Result<std::optional<TensorPlace>> base_values(const TensorSource& source, std::uint32_t index, AlignedBuffer& values,
-                                                 Report& report);
-  std::uint32_t reference_to(const CheckpointName& name);
-  bool take_alias(ManifestTensor& tensor);
-  Status write_tensor(ManifestTensor& tensor, const codec::tensor::EncodedTensor& coded, Report& report);
+  Result<std::optional<Restorer::Place>> base_place(const TensorSource& source, std::uint32_t index, Report& report);
+  const ManifestTensor& at(const Restorer::Place& place);
+  TensorPlace refer_to(const Restorer::Place& place);
+  Result<bool> take_alias(Coding& coding, Report& report);
+  Status find_directions(Coding& coding, Report& report);
+  Status encode_exactly(Coding& coding, Report& report);
+  Status encode_with_loss(Coding& coding, const LossyRequest& request, Report& report);
+  Result<bool> is_kept(Coding& coding, const LossyRequest& request, codec::tensor::EncodedTensor coded, Report& report);
+  Status store_tensor(Coding& coding, Report& report);
+  Status write_tensor(ManifestTensor& tensor, std::uint32_t number, const codec::tensor::EncodedTensor& coded,
+                      Report& report);
   PartWriter& smallest_part(std::uint32_t& number);
   Result<SaveResult> finish_parts(Report& report);
 
   const Store& store_;
-  const SaveOptions options_;
+  SaveOptions options_;
   TaskRunner& runner_;
   Restorer restorer_;
   Manifest manifest_;
+  Vector<std::uint8_t> added_;  ///< which of the manifest's tensors are there
   std::unique_ptr<FileLock> store_lock_;
   std::unique_ptr<FileLock> own_lock_;
   bool folder_made_ = false;

@@ -1,7 +1,8 @@
 // From safetensors files to a checkpoint.
 #include <algorithm>
 
-#include "checkpoint/checkpoint_files.h"
+#include "checkpoint/measuring_files.h"
+#include "checkpoint/set_coding.h"
 
 namespace quern::checkpoint {
 namespace {
@@ -53,20 +54,10 @@ Result<Inputs> find_inputs(FileSystem& files, const Vector<String>& paths, Repor
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end())
-    return fail(report, StatusCode::invalid_argument,
-                join({*twice, ": two files of this name cannot be one checkpoint, for they come back into one folder"}));
+    return fail(
+        report, StatusCode::invalid_argument,
+        join({*twice, ": two files of this name cannot be one checkpoint, for they come back into one folder"}));
   return out;
-}
-
-/// One tensor of all files.
-struct Source {
-  std::size_t file = 0;
-  const StoredTensor* tensor = nullptr;
-};
-
-Status read_values(Vector<SafetensorsFile>& files, const Source& source, AlignedBuffer& out, Report& report) {
-  QUERN_RETURN_IF_ERROR(out.resize(source.tensor->what.bytes()));
-  return files[source.file].read(source.tensor->begin, out.span(), report);
 }
 
 ManifestFile describe(const SafetensorsFile& file) {
@@ -85,23 +76,42 @@ ManifestFile describe(const SafetensorsFile& file) {
   return out;
 }
 
-}  // namespace
+/// The tensors of all files, in their order.
+class FileTensors final : public TensorSet {
+ public:
+  explicit FileTensors(Vector<SafetensorsFile>& files) : files_(files) {
+    for (std::size_t f = 0; f < files_.size(); ++f)
+      for (const StoredTensor& tensor : files_[f].header().tensors) tensors_.push_back({f, &tensor});
+  }
+  std::size_t count() const override { return tensors_.size(); }
+  SetTensor tensor(std::size_t index) const override {
+    SetTensor out;
+    out.name = tensors_[index].second->name;
+    out.place = files_[tensors_[index].first].path();
+    out.what = tensors_[index].second->what;
+    return out;
+  }
+  Result<std::span<const std::uint8_t>> values(std::size_t index, AlignedBuffer& room, Report& report) override {
+    const auto& [file, tensor] = tensors_[index];
+    QUERN_RETURN_IF_ERROR(room.resize(tensor->what.bytes()));
+    QUERN_RETURN_IF_ERROR(files_[file].read(tensor->begin, room.span(), report));
+    return std::span<const std::uint8_t>(room.span());
+  }
+  Vector<const Metadata*> metadata() const override {
+    Vector<const Metadata*> out;
+    for (const SafetensorsFile& file : files_) out.push_back(&file.header().metadata);
+    return out;
+  }
 
-std::optional<Preset> parse_preset(std::string_view name) {
-  constexpr std::pair<std::string_view, Preset> kPresets[] = {{"exact", Preset::exact},
-                                                              {"moments", Preset::moments},
-                                                              {"balanced", Preset::balanced},
-                                                              {"archive", Preset::archive}};
-  for (const auto& [known, preset] : kPresets)
-    if (name == known) return preset;
-  return std::nullopt;
-}
+ private:
+  Vector<SafetensorsFile>& files_;
+  Vector<std::pair<std::size_t, const StoredTensor*>> tensors_;
+};
+
+}  // namespace
 
 Result<FileSaveResult> save_files(const Store& store, const Vector<String>& paths, const FileSaveOptions& options,
                                   TaskRunner& runner, Report& report) {
-  if (options.preset != Preset::exact)
-    return fail(report, StatusCode::unsupported,
-                "this quern has lossless modes for checkpoints only: use the preset exact");
   QUERN_ASSIGN_OR_RETURN(Inputs inputs, find_inputs(store.files(), paths, report));
   FileSaveResult out;
   Vector<SafetensorsFile> files;
@@ -110,41 +120,15 @@ Result<FileSaveResult> save_files(const Store& store, const Vector<String>& path
     out.input_bytes += 8 + file.header().text.size() + file.header().data_bytes();
     files.push_back(std::move(file));
   }
-  Vector<Source> sources;
-  Vector<RoleSubject> subjects;
-  for (std::size_t f = 0; f < files.size(); ++f) {
-    for (const StoredTensor& tensor : files[f].header().tensors) {
-      sources.push_back({f, &tensor});
-      subjects.push_back({tensor.name, tensor.what});
-    }
-  }
-  const auto roles = assign_roles(subjects, options.roles);
-  std::uint64_t total = 0, done = 0;
-  for (const RoleSubject& subject : subjects) total += subject.what.bytes();
-
-  QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(store, options.save, runner, report));
-  AlignedBuffer values, companion;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    const SafetensorsFile& file = files[sources[i].file];
-    QUERN_RETURN_IF_ERROR(read_values(files, sources[i], values, report));
-    TensorSource source;
-    source.name = sources[i].tensor->name;
-    source.role = roles[i].role;
-    source.what = sources[i].tensor->what;
-    source.values = values.span();
-    source.companion = roles[i].companion;
-    if (source.companion) {
-      const Source& other = sources[*source.companion];
-      QUERN_RETURN_IF_ERROR(read_values(files, other, companion, report));
-      source.companion_values = companion.span();
-      source.companion_type = other.tensor->what.type;
-    }
-    const auto saved = session->add_tensor(source, report);
-    if (!saved.ok()) return fail_at(report, file.path(), saved.status());
-    out.tensors.push_back({String(source.name), String(source.role), *saved, source.what.bytes()});
-    done += source.what.bytes();
-    if (options.progress && !options.progress(done, total)) return Status(StatusCode::cancelled, "the caller cancelled");
-  }
+  FileTensors tensors(files);
+  SetCoding coding(tensors, options, runner);
+  QUERN_RETURN_IF_ERROR(coding.prepare(report));
+  MeasuringFiles measuring(store.files(), options.save.parity_data != 0);
+  const Store target(options.dry_run ? measuring : store.files(), store.root());
+  QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(target, options.save, runner, report));
+  QUERN_RETURN_IF_ERROR(coding.run(*session, report));
+  out.tensors = coding.take_summaries();
+  add_fallback_notes(out.tensors, report);
   for (const SafetensorsFile& file : files) session->add_file(describe(file));
   for (ManifestFile& index : inputs.indexes) {
     out.input_bytes += index.text.size();

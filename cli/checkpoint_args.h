@@ -21,6 +21,8 @@ struct CheckpointArgs {
   std::vector<std::uint64_t> steps;  ///< diff: the two; gc: those to remove
   std::optional<std::uint64_t> base;
   std::string preset = "exact";
+  std::string policy;  ///< file; empty: none
+  std::string replay;  ///< file; empty: none
   std::uint32_t parity_data = 0;
   std::uint32_t parity_files = 0;
   std::vector<std::pair<std::string, std::string>> roles;  ///< glob, role

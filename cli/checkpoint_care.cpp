@@ -137,14 +137,22 @@ Exit run_checkpoint_info(const CheckpointArgs& args) {
     }
     line["mode"] = mode;
     line["bound"] = tensor.bound == 0 ? Json(nullptr) : Json(tensor.bound);
+    line["bound_of"] =
+        tensor.bound == 0 ? Json(nullptr) : Json(codec::tensor::mode_name(tensor.bound_mode.value_or(tensor.mode)));
+    line["exact"] = !tensor.decoded;
     line["depth"] = tensor.depth;
+    line["base"] = tensor.base ? Json(manifest.references[tensor.base->checkpoint - 1].step) : Json(nullptr);
+    line["moments"] = Json::array();
+    if (tensor.moments)
+      for (const std::uint32_t number : *tensor.moments) line["moments"].push_back(text(manifest.tensors[number].name));
     line["companion"] = tensor.companion ? Json(text(manifest.tensors[*tensor.companion].name)) : Json(nullptr);
     line["raw_bytes"] = tensor.what.bytes();
     line["stored_bytes"] = stored;
     line["hash"] = text(ck::hex(tensor.content));
     tensors.push_back(std::move(line));
-    out += fmt::format("{:44} {:14} {:8} {:16} {:9} {:>12} -> {:>12}\n", text(tensor.name), text(tensor.role),
-                       ck::element_name(tensor.what.type), tensor.what.shape.text(), mode, tensor.what.bytes(), stored);
+    out += fmt::format("{:44} {:14} {:8} {:16} {:9} {:>12} -> {:>12}{}\n", text(tensor.name), text(tensor.role),
+                       ck::element_name(tensor.what.type), tensor.what.shape.text(), mode, tensor.what.bytes(), stored,
+                       tensor.bound == 0 ? "" : fmt::format("  within {:.4g}", tensor.bound));
   }
   if (args.run.json) {
     Json files = Json::array();

@@ -39,7 +39,11 @@ void define_save(CLI::App& verb, RawArgs& raw) {
       ->type_name("");
   add_value(work, "--step", raw.step, "N", "the checkpoint's step");
   add_value(work, "--base", raw.base, "N", "step that tensors may be stored as differences to");
-  add_value(work, "--preset", raw.preset, "NAME", "exact: every bit comes back [exact]");
+  add_value(work, "--preset", raw.preset, "NAME",
+            "exact; moments (optimizer within .05 of a step); balanced (weights too); archive [exact]");
+  add_value(work, "--policy", raw.policy, "FILE", "rules in JSON on how tensors are stored; come before the preset's");
+  add_value(work, "--replay", raw.replay, "FILE",
+            "the optimizer's rule in JSON: store a step after --base as its gradient, bit for bit");
   add_value(work, "--parity", raw.parity, "K+M",
             "spread over K parts and add M parity files, any M of which may be lost");
   add_repeatable(work, "--role", raw.roles, "GLOB=ROLE",
@@ -47,14 +51,22 @@ void define_save(CLI::App& verb, RawArgs& raw) {
   add_value(work, "--zstd", raw.zstd_level, "LEVEL", "let zstd try too, 1 to 19; 0: never [0]");
   add_value(work, "--group", raw.group, "NAME", "several writers: a common name that is new for each checkpoint");
   add_value(work, "--writer", raw.writer, "I/N", "several writers: this one's number from 0, and how many there are");
-  work.add_flag("--dry-run", raw.dry_run, "code everything and say what it takes, but save nothing");
+  work.add_flag("--dry-run", raw.dry_run, "say what each tensor would take and lose, but save nothing");
   work.add_flag("-v,--verbose", raw.verbose, "a line for each tensor");
   add_threads(work, raw);
   work.footer(
       "Examples:\n"
       "  quern checkpoint save state.safetensors --store run --step 400\n"
       "  quern checkpoint save state.safetensors --store run --step 500 --base 400 --parity 4+2\n"
-      "  quern checkpoint save model.safetensors.index.json --store run --step 500\n");
+      "  quern checkpoint save model.safetensors.index.json --store run --step 500\n"
+      "  quern checkpoint save state.safetensors --store run --step 500 --preset balanced --dry-run\n"
+      "  quern checkpoint save state.safetensors gradients.safetensors --store run --step 401 --base 400 --replay "
+      "adamw.json\n"
+      "A policy: {\"preset\": \"moments\", \"rules\": [{\"name\": \"*.lora_*\", \"mode\": \"exact\"},\n"
+      "  {\"role\": \"param\", \"min_rank\": 2, \"mode\": \"ebq\", \"bound\": 1e-4, \"unit\": \"std\"}]}\n"
+      "A rule: {\"optimizer\": \"adamw\", \"order\": \"fused\", \"betas\": [0.9, 0.95], \"eps\": 1e-8, \"lr\": 7e-4,\n"
+      "  \"weight_decay\": 0.1, \"groups\": [{\"max_rank\": 1, \"weight_decay\": 0}]}\n"
+      "  lr, step and clip_scale are otherwise taken from the files' metadata.\n");
 }
 
 void define_load(CLI::App& verb, RawArgs& raw) {
@@ -139,10 +151,11 @@ void read_save(const RawArgs& raw, CheckpointArgs& out) {
   if (!out.step) fail(Exit::usage, "checkpoint save: give the checkpoint's step with --step N");
   if (!raw.preset.empty()) out.preset = raw.preset;
   if (out.preset != "exact" && out.preset != "moments" && out.preset != "balanced" && out.preset != "archive")
-    fail(Exit::usage, fmt::format("--preset {}: unknown; use exact", out.preset));
-  if (out.preset != "exact")
-    fail(Exit::usage,
-         fmt::format("--preset {}: this quern stores checkpoints lossless only; use --preset exact", out.preset));
+    fail(Exit::usage, fmt::format("--preset {}: unknown; use exact, moments, balanced or archive", out.preset));
+  out.policy = raw.policy;
+  out.replay = raw.replay;
+  if (!out.replay.empty() && !out.base)
+    fail(Exit::usage, "--replay: needs the checkpoint of the step before, with --base N");
   for (const std::string& text : raw.roles) {
     const std::size_t equal = text.rfind('=');
     if (equal == std::string::npos || equal == 0)

@@ -20,9 +20,6 @@ namespace {
 namespace ck = quern::checkpoint;
 
 std::string text(const String& s) { return {s.data(), s.size()}; }
-double ratio(std::uint64_t raw, std::uint64_t stored) {
-  return stored == 0 ? 0 : static_cast<double>(raw) / static_cast<double>(stored);
-}
 
 void make_output_folder(const std::string& path) {
   if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) fail_errno(path, "make the folder");
@@ -71,74 +68,6 @@ Status SafeFileSink::write(std::span<const std::uint8_t> bytes, ck::Report& repo
     bytes = bytes.subspan(static_cast<std::size_t>(done));
   }
   return {};
-}
-
-Exit run_checkpoint_save(const CheckpointArgs& args) {
-  CheckpointWorkspace work(args);
-  ck::FileSaveOptions options;
-  options.save.step = *args.step;
-  options.save.base = args.base;
-  options.save.parity_data = args.parity_data;
-  options.save.parity_files = args.parity_files;
-  options.save.zstd_level = args.zstd_level;
-  options.save.group = args.group;
-  options.save.writer = args.writer;
-  options.save.writers = args.writers;
-  options.preset = ck::parse_preset(args.preset).value_or(ck::Preset::exact);
-  for (const auto& [glob, role] : args.roles) options.roles.emplace_back(String(glob), String(role));
-  options.dry_run = args.dry_run;
-  Vector<String> paths;
-  for (const std::string& path : args.inputs) paths.emplace_back(path);
-  const Stopwatch watch;
-  std::optional<ck::FileSaveResult> saved;
-  {
-    Progress progress("checkpoint save", args.run);
-    options.progress = progress.callback();
-    saved = work.check(ck::save_files(work.store(), paths, options, work.runner(), work.report()));
-  }
-  work.print_notes();
-  const double seconds = watch.seconds();
-  const ck::Manifest& manifest = saved->save.manifest;
-  const std::uint64_t stored = manifest.stored_bytes() + saved->save.manifest_bytes;
-  std::size_t aliases = 0, differences = 0;
-  for (const auto& tensor : saved->tensors) {
-    if (tensor.saved.alias) ++aliases;
-    if (!tensor.saved.alias && tensor.saved.mode == ck::Mode::delta) ++differences;
-    if (args.run.verbose)
-      print_note(fmt::format("{} {} {} B -> {}", text(tensor.name), text(tensor.role), tensor.raw_bytes,
-                             tensor.saved.alias ? std::string("stored already")
-                                                : fmt::format("{} B {}", tensor.saved.stored_bytes,
-                                                              codec::tensor::mode_name(tensor.saved.mode))));
-  }
-  if (args.run.json) {
-    print_json(Json{{"step", *args.step},
-                    {"id", text(manifest.name.id)},
-                    {"published", saved->save.published},
-                    {"dry_run", args.dry_run},
-                    {"input_bytes", saved->input_bytes},
-                    {"output_bytes", stored},
-                    {"manifest_bytes", saved->save.manifest_bytes},
-                    {"parity_bytes",
-                     [&] {
-                       std::uint64_t sum = 0;
-                       for (const auto& file : manifest.parity.files) sum += file.bytes;
-                       return sum;
-                     }()},
-                    {"ratio", ratio(saved->input_bytes, stored)},
-                    {"tensors", saved->tensors.size()},
-                    {"stored_already", aliases},
-                    {"differences", differences},
-                    {"seconds", seconds},
-                    {"threads", thread_count(args.run)},
-                    {"version", QUERN_VERSION}});
-  } else if (!args.run.quiet) {
-    print_note(fmt::format("step {}: {} tensors, {} -> {} ({:.3f}x){}", *args.step, saved->tensors.size(),
-                           size_text(saved->input_bytes), size_text(stored), ratio(saved->input_bytes, stored),
-                           args.dry_run            ? ", not saved"
-                           : saved->save.published ? ""
-                                                   : ", waiting for the other writers"));
-  }
-  return Exit::ok;
 }
 
 Exit run_checkpoint_load(const CheckpointArgs& args) {

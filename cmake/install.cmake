@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: the library in two forms, its two headers, the command with manual and completions,
+# What `cmake --install` puts where: the library in two forms, its two headers, the checkpoint library, the command with manual and completions,
 # and the documents. The other C++ headers may change at any time and stay in the tree.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -45,6 +45,21 @@ if(QUERN_HAVE_CUDA)
 endif()
 configure_file(cmake/quern.pc.in ${package}/quern.pc @ONLY)
 install(FILES ${package}/quern.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+# The checkpoint library: find_package(quern COMPONENTS checkpoint), quern-checkpoint.pc.
+if(TARGET quern_checkpoint_shared)
+  install(TARGETS quern_checkpoint_shared EXPORT quern_checkpoint_targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT checkpoint NAMELINK_COMPONENT development
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT quern_checkpoint_targets NAMESPACE quern:: FILE quernCheckpointTargets.cmake
+    DESTINATION ${configdir} COMPONENT development)
+  install(FILES checkpoint/include/quern/checkpoint.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
+  configure_file(cmake/quern-checkpoint.pc.in ${package}/quern-checkpoint.pc @ONLY)
+  install(DIRECTORY bindings/python/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/quern/python COMPONENT development
+    FILES_MATCHING PATTERN "*.py" PATTERN pyproject.toml PATTERN README.md PATTERN __pycache__ EXCLUDE)
+  install(FILES ${package}/quern-checkpoint.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endif()
 
 if(QUERN_HAVE_CLI)
   install(TARGETS quern_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)

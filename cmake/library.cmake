@@ -1,4 +1,4 @@
-# libquern.so and libquern.a: what is installed. Both are made of the very objects of the target `quern` and of the
+# libquern.so, libquern.a and libquern-checkpoint.so: what is installed. The first two are made of the very objects of the target `quern` and of the
 # parts it links, so that nothing is compiled twice; the command and the tests go on linking `quern` itself.
 set(QUERN_HAVE_LIBRARY OFF)
 if(QUERN_SANITIZE OR QUERN_FUZZ)
@@ -68,3 +68,23 @@ target_link_libraries(quern_static INTERFACE
   $<$<BOOL:${QUERN_HAVE_CUDA}>:CUDA::cudart_static>
   $<$<NOT:$<LINK_LANGUAGE:CXX>>:stdc++> m)
 target_include_directories(quern_static INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
+
+# libquern-checkpoint.so: the store behind <quern/checkpoint.h>, whole in itself; whether it is there hangs on the build,
+# which what libquern.so exports must not (docs/adr/012-checkpoint-library.md).
+if(NOT TARGET quern_checkpoint_capi)
+  return()
+endif()
+target_compile_options(quern_checkpoint_capi PRIVATE -g -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+set(map ${PROJECT_SOURCE_DIR}/checkpoint/capi/libquern-checkpoint.map)
+add_library(quern_checkpoint_shared SHARED $<TARGET_OBJECTS:quern_checkpoint_capi>)
+set_target_properties(quern_checkpoint_shared PROPERTIES
+  OUTPUT_NAME quern-checkpoint EXPORT_NAME checkpoint LINKER_LANGUAGE CXX
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+  LINK_DEPENDS ${map})
+target_link_options(quern_checkpoint_shared PRIVATE
+  LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed LINKER:--exclude-libs,ALL)
+# Archives, of which the linker takes the objects that are needed: few of the array codecs' kernels are.
+target_link_libraries(quern_checkpoint_shared PRIVATE quern_checkpoint quern_device_copies)
+target_include_directories(quern_checkpoint_shared INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/checkpoint/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)

@@ -1,4 +1,4 @@
-# Debian packages with `cpack -G DEB`: libquern0, libquern-dev, quern, and hdf5-filter-quern-FLAVOUR. scripts/package.sh builds them with the
+# Debian packages with `cpack -G DEB`: libquern0, libquern-checkpoint0, libquern-dev, quern, and hdf5-filter-quern-FLAVOUR. scripts/package.sh builds them with the
 # folders of a Debian system; any other build tree packs what its own installation would hold, under /usr.
 if(NOT QUERN_HAVE_LIBRARY)
   return()
@@ -51,6 +51,20 @@ string(CONCAT CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
   "module, the static library, and what pkg-config and CMake need.")
 
 set(packages runtime ${runtime} development libquern-dev)
+if(TARGET quern_checkpoint_shared)
+  set(checkpoint libquern-checkpoint${PROJECT_VERSION_MAJOR})
+  list(APPEND CPACK_COMPONENTS_ALL checkpoint)
+  list(APPEND packages checkpoint ${checkpoint})
+  set(CPACK_DEBIAN_CHECKPOINT_PACKAGE_NAME ${checkpoint})
+  set(CPACK_DEBIAN_CHECKPOINT_PACKAGE_SECTION libs)
+  set(CPACK_DEBIAN_CHECKPOINT_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+    ", ${checkpoint} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+  string(CONCAT CPACK_COMPONENT_CHECKPOINT_DESCRIPTION
+    "error-bounded compression of scientific arrays - checkpoint library\n" "${what}"
+    "This package holds the library that keeps training checkpoints in a\n"
+    "folder that survives crashes, with equal tensors stored once, differences\n" "to earlier steps, and parity.")
+endif()
 if(QUERN_HAVE_CLI)
   list(APPEND CPACK_COMPONENTS_ALL command)
   list(APPEND packages command quern)

@@ -14,7 +14,7 @@ const char kUsage[] =
     "  --bytes N,...       sizes of the arrays: 25920000,536870912,4294967296\n"
     "  --types T,...       f32,f64\n"
     "  --tiles T,...       line, plane, block: how arrays are cut\n"
-    "  --subjects S,...    range, lorenzo, mask, arrays, batches\n"
+    "  --subjects S,...    range, lorenzo, mask, stencil, arrays, batches\n"
     "  --field FILE        a file of raw values in place of generated fields, with --shape AxBxC, one of --types, and\n"
     "  --bound E           its absolute bound; repeated along the first axis up to each size\n"
     "  --repeats N         repetitions of a measurement, at least: 10\n"

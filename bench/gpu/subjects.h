@@ -12,6 +12,9 @@ void bench_lorenzo(Session& session, const BenchArray& array);
 /// Special values found, stored and restored; about a third of the array becomes NaN in a copy.
 void bench_mask(Session& session, const BenchArray& array);
 
+/// Chunks of the stencil codec in levels, decoded; the first of them encoded by the host.
+void bench_stencil(Session& session, const BenchArray& array);
+
 /// Whole calls on an array in device memory, as queued and as a graph: under a relative bound, with its range given and
 /// not, under an absolute one, and back.
 void bench_arrays(Session& session, const BenchArray& array);

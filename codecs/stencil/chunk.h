@@ -56,9 +56,14 @@ std::size_t decode_scratch_bytes(const ChunkSpec& spec);
 Status decode_chunk(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
                     std::span<std::uint8_t> scratch);
 
-/// Estimated bits of a chunk, in units of 2^-12, after fitting: what layouts are compared by. Needs
-/// encode_scratch_bytes.
-Result<std::uint64_t> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch);
+/// Estimated bits of a chunk, in units of 2^-12.
+struct ChunkCost {
+  std::uint64_t residuals = 0;  ///< with exceptions: grows with the chunk
+  std::uint64_t model = 0;      ///< weights and distributions: about the same in larger chunks
+};
+
+/// What layouts are compared by, after fitting. Needs encode_scratch_bytes.
+Result<ChunkCost> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch);
 
 /// Element offset of row `r` of a box, rows counted in C order.
 template <class Box>

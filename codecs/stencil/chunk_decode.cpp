@@ -1,5 +1,6 @@
 // Bytes to a chunk. The bytes are hostile: whatever they are, nothing is read or written out of bounds.
 #include <cstring>
+#include <type_traits>
 
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/elements.h"
@@ -24,13 +25,14 @@ using kernels::StencilExtents;
 struct DecodeRow {
   const std::int64_t* far = nullptr;
   const std::uint32_t* context = nullptr;
+  const std::uint16_t* zeros = nullptr;  ///< frequencies of token 0 where the two before in the row are 0
   const std::uint8_t* special = nullptr;
   double* values = nullptr;
   std::uint32_t* magnitudes = nullptr;
 };
 
 /// `tables` has one entry for each level.
-template <std::size_t N>
+template <std::size_t N, bool WithSpecial>
 void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkModel& model,
                 const TokenTable* const* tables, std::size_t columns, RansSource& lane) {
   const unsigned weight_bits = model.weight_bits;
@@ -45,8 +47,10 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
     const std::int64_t predicted = scaled_down(near.sum(row.far[x], split.near), weight_bits);
     std::int64_t value = 0;
     std::uint32_t magnitude = 0;
-    if (row.special != nullptr && row.special[x] != 0) {
+    if (WithSpecial && row.special[x] != 0) {
       value = near.last[0];
+    } else if ((m0 | m1) == 0 && take_zero(source, row.zeros[x])) {
+      value = predicted;
     } else {
       const std::int64_t code = take_residual(source, *tables[level_of(row.context[x] + w0 * m0 + w1 * m1)]);
       value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +
@@ -65,9 +69,12 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
 
 struct DecodeMemory {
   DecodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents)
-      : planes(carver, kernels::stencil_extents(extents), false), tables(carver.take<TokenTable>(kLevels)) {}
+      : planes(carver, kernels::stencil_extents(extents), false),
+        tables(carver.take<TokenTable>(kLevels)),
+        zeros(carver.take<std::uint16_t>(row_room(static_cast<std::size_t>(extents[2])))) {}
   WorkPlanes planes;
   TokenTable* tables;
+  std::uint16_t* zeros;  ///< of a row: see DecodeRow
 };
 
 template <class Element>
@@ -124,6 +131,7 @@ class ChunkReader {
   Status decode_rows(DecodeMemory& memory) {
     std::array<const TokenTable*, kLevels> tables{};
     QUERN_RETURN_IF_ERROR(fill_token_tables(model_, memory.tables, tables));
+    const kernels::ResidualTables by_level(memory.tables, tables);
     std::array<SplitWeights, kernels::kRowClasses> split;
     for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
     WorkPlanes& planes = memory.planes;
@@ -137,17 +145,33 @@ class ChunkReader {
         RansSource& lane = lanes_.sources[n & lanes_.mask];
         planes.start_row(p, r);
         const DecodeRow row{planes.far_sums(*spec_.kernels, p, r, weights),
-                            planes.context_sums(*spec_.kernels, p, r, model_), special_row(out_, n),
-                            planes.values(p, r), planes.magnitudes(p, r)};
+                            planes.context_sums(*spec_.kernels, p, r, model_),
+                            memory.zeros,
+                            special_row(out_, n),
+                            planes.values(p, r),
+                            planes.magnitudes(p, r)};
+        spec_.kernels->decode.zero_frequencies(row.context, by_level, extents_.columns, memory.zeros);
+        const auto decode = [&](auto near_taps) {
+          constexpr std::size_t kNear = decltype(near_taps)::value;
+          if (row.special != nullptr) {
+            decode_row<kNear, true>(row, weights, model_, tables.data(), extents_.columns, lane);
+          } else {
+            decode_row<kNear, false>(row, weights, model_, tables.data(), extents_.columns, lane);
+          }
+        };
         if (weights.near_count > 3) {
-          decode_row<kernels::kMaxNearTaps>(row, weights, model_, tables.data(), extents_.columns, lane);
+          decode(std::integral_constant<std::size_t, kernels::kMaxNearTaps>());
         } else {
-          decode_row<3>(row, weights, model_, tables.data(), extents_.columns, lane);
+          decode(std::integral_constant<std::size_t, 3>());
         }
         planes.finish_row(p, r);
         if (lane.failed) return corrupt("stencil: a lane is too short");
         Bits* const to = data_ + row_offset(out_, n);
-        for (std::size_t x = 0; x < extents_.columns; ++x) to[x] = Element::bits(row.values[x] * unit + model_.base);
+        if constexpr (std::is_same_v<Element, F32>) {
+          spec_.kernels->decode.store_singles(row.values, unit, model_.base, extents_.columns, to);
+        } else {
+          for (std::size_t x = 0; x < extents_.columns; ++x) to[x] = Element::bits(row.values[x] * unit + model_.base);
+        }
       }
     }
     if (!lanes_.finished()) return corrupt("stencil: a lane does not end where it should");

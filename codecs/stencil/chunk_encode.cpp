@@ -15,6 +15,7 @@
 #include "codecs/stencil/planes.h"
 #include "codecs/stencil/range.h"
 #include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/symbol_counts.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "kernels/core/rans.h"
@@ -40,6 +41,7 @@ struct EncodeMemory {
         entries(carver.take<kernels::RansEncodeEntry>(kLevels * kTokenPlaces)),
         row_targets(carver.take<std::int64_t>(row_room(static_cast<std::size_t>(extents[2])))),
         originals(carver.take<double>(row_room(static_cast<std::size_t>(extents[2])))),
+        counts(carver),
         planes(carver, kernels::stencil_extents(extents), false),
         trial_targets(carver.take<std::int64_t>(trial_extents.elems() + kernels::kStencilBlock)),
         trial_special(carver.take<std::uint8_t>(trial_extents.elems())),
@@ -54,6 +56,7 @@ struct EncodeMemory {
   kernels::RansEncodeEntry* entries;
   std::int64_t* row_targets;
   double* originals;
+  SymbolCounts counts;
   WorkPlanes planes;
   std::int64_t* trial_targets;
   std::uint8_t* trial_special;
@@ -163,7 +166,7 @@ class ChunkWriter {
         data_(static_cast<const Bits*>(in.data)) {}
 
   Result<std::size_t> run(std::span<std::uint8_t> out) {
-    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound);
+    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
     if (range.ordinary == 0) return raw(out);
     if (constant(range, out)) return 1 + sizeof(Bits);
     QUERN_ASSIGN_OR_RETURN(const std::size_t on_lattice, lattice(out));
@@ -184,17 +187,18 @@ class ChunkWriter {
     return write(out);
   }
 
-  Result<std::uint64_t> estimate() {
-    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound);
+  Result<ChunkCost> estimate() {
+    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
-      return std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12;
+      return ChunkCost{std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12, 0};
     if (const LatticePlaces places = lattice_places(spec_, in_); !places.numbers.empty()) {
-      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, estimate_chunk(places.spec, places.box, scratch_));
-      return bits + (std::uint64_t{8 * kLatticeHead} << 12);
+      QUERN_ASSIGN_OR_RETURN(ChunkCost cost, estimate_chunk(places.spec, places.box, scratch_));
+      cost.model += std::uint64_t{8 * kLatticeHead} << 12;
+      return cost;
     }
     if (spec_.form.wavelet) {
-      QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, estimate_wavelet(spec_, in_, range, scratch_));
-      if (bits != 0) return bits;
+      QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_wavelet(spec_, in_, range, scratch_));
+      if (cost.residuals != 0) return cost;
     }
     if (spec_.form.levels) {
       leave_room(range, model_);
@@ -204,7 +208,10 @@ class ChunkWriter {
     model_.masked = in_.special != nullptr;
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, model_);
     encode_rows();
-    return fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
+    const std::uint64_t bits = fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
+    Vector<std::uint8_t> head;
+    write_model(model_, extents_.shape(), head);
+    return ChunkCost{bits, std::uint64_t{head.size()} << 15};
   }
 
  private:
@@ -270,6 +277,7 @@ class ChunkWriter {
     for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
     WorkPlanes& planes = memory_.planes;
     planes.clear();
+    memory_.counts.clear();
     for (std::size_t p = 0; p < extents_.planes; ++p) {
       if (model_.mean) planes.update_mean(p);
       for (std::size_t r = 0; r < extents_.rows; ++r) {
@@ -289,6 +297,7 @@ class ChunkWriter {
         note_symbols(special, planes.all_context_sums(*spec_.kernels, p, r, model_), codes, n * extents_.columns);
       }
     }
+    memory_.counts.add_to(counts_);
   }
 
   void note_exceptions(const Bits* row, const std::uint8_t* special, const double* values, std::size_t first) {
@@ -318,11 +327,12 @@ class ChunkWriter {
                     std::size_t first) {
     std::uint16_t* const symbols = memory_.symbols + first;
     spec_.kernels->symbols(sums, codes, extents_.columns, symbols);
+    if (special == nullptr) return memory_.counts.add(symbols, extents_.columns);
     for (std::size_t x = 0; x < extents_.columns; ++x) {
-      if (special != nullptr && special[x] != 0) {
+      if (special[x] != 0) {
         symbols[x] = kNoSymbol;
       } else {
-        ++counts_[symbols[x] / kTokenPlaces][symbols[x] % kTokenPlaces];
+        memory_.counts.add(symbols[x]);
       }
     }
   }
@@ -478,11 +488,11 @@ Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std
   });
 }
 
-Result<std::uint64_t> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
+Result<ChunkCost> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
   Carver carver(scratch.data());
   EncodeMemory memory(carver, in.extents, spec.raw_bytes());
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
-  return with_element(spec.dtype, [&](auto element) -> Result<std::uint64_t> {
+  return with_element(spec.dtype, [&](auto element) -> Result<ChunkCost> {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).estimate();
   });
 }

@@ -5,77 +5,33 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include <quern/dtype.h>
 
-#include "kernels/core/bits.h"
 #include "kernels/core/exact_difference.h"
+#include "kernels/core/stencil_elements.h"
 #include "kernels/cpu/stencil.h"
 
 namespace quern::codec::stencil {
 
-/// Nearest integer, ties to even; |v| < 2^51.
-inline double nearest(double v) {
-  constexpr double kMagic = 0x1.8p52;
-  return (v + kMagic) - kMagic;
-}
+using kernels::Bf16;
+using kernels::F16;
+using kernels::F32;
+using kernels::F64;
+using kernels::Int;
+using kernels::nearest;
 
-/// The same as an integer: adding the constant puts it into the low bits.
+/// Nearest integer, ties to even, |v| < 2^51, as an integer: adding the constant puts it into the low bits.
 inline std::int64_t nearest_integer(double v) {
   constexpr double kMagic = 0x1.8p52;
   return std::bit_cast<std::int64_t>(v + kMagic) - std::bit_cast<std::int64_t>(kMagic);
 }
 
-struct F64 {
-  using Bits = std::uint64_t;
-  static double value(Bits b) { return std::bit_cast<double>(b); }
-  static Bits bits(double v) { return std::bit_cast<Bits>(v); }
-};
-struct F32 {
-  using Bits = std::uint32_t;
-  static double value(Bits b) { return static_cast<double>(std::bit_cast<float>(b)); }
-  static Bits bits(double v) { return std::bit_cast<Bits>(static_cast<float>(v)); }
-};
-struct F16 {
-  using Bits = std::uint16_t;
-  static double value(Bits b) { return static_cast<double>(kernels::half_to_float(b)); }
-  static Bits bits(double v) { return static_cast<Bits>(kernels::float_to_half(static_cast<float>(v))); }
-};
-struct Bf16 {
-  using Bits = std::uint16_t;
-  static double value(Bits b) { return static_cast<double>(kernels::bfloat_to_float(b)); }
-  static Bits bits(double v) { return static_cast<Bits>(kernels::float_to_bfloat(static_cast<float>(v))); }
-};
-/// Integers of up to 32 bits: rounded to nearest, kept within the type.
-template <class T>
-struct Int {
-  using Bits = std::make_unsigned_t<T>;
-  static double value(Bits b) { return static_cast<double>(static_cast<T>(b)); }
-  static Bits bits(double v) {
-    constexpr double kLow = static_cast<double>(std::numeric_limits<T>::min());
-    constexpr double kHigh = static_cast<double>(std::numeric_limits<T>::max());
-    const double inside = v > kLow ? (v < kHigh ? v : kHigh) : kLow;
-    return static_cast<Bits>(static_cast<std::int64_t>(nearest(inside)));
-  }
-};
-
 /// Calls f(Element{}) for a supported type.
 template <class F>
 auto with_element(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::f64: return f(F64{});
-    case DType::f16: return f(F16{});
-    case DType::bf16: return f(Bf16{});
-    case DType::i8: return f(Int<std::int8_t>{});
-    case DType::i16: return f(Int<std::int16_t>{});
-    case DType::i32: return f(Int<std::int32_t>{});
-    case DType::u8: return f(Int<std::uint8_t>{});
-    case DType::u16: return f(Int<std::uint16_t>{});
-    case DType::u32: return f(Int<std::uint32_t>{});
-    default: return f(F32{});
-  }
+  return kernels::with_stencil_element(static_cast<kernels::Element>(dtype), f);
 }
 
 /// True when `back` may stand for `bits` under `bound`: both finite, no further apart than the bound in real

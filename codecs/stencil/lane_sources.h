@@ -11,11 +11,13 @@
 
 #include "codecs/stencil/model.h"
 #include "kernels/core/rans.h"
+#include "kernels/cpu/stencil_decode.h"
 #include "libcompress/format/reader.h"
 
 namespace quern::codec::stencil {
 
 inline constexpr std::size_t kMaxLanes = std::size_t{1} << kMaxLaneBits;
+static_assert(kMaxLanes == kernels::kMostResidualLanes && kLevels == kernels::kResidualLevels);
 
 struct LaneSources {
   std::array<kernels::RansSource, kMaxLanes> sources{};
@@ -38,6 +40,7 @@ struct LaneSources {
       known += words[lane];
     }
     const std::uint64_t left = reader.remaining();
+    if (left > kernels::kMostLaneBytes) return Status(StatusCode::corrupt, "stencil: lanes are too long");
     if (left % 2 != 0 || known > left / 2)
       return Status(StatusCode::corrupt, "stencil: sizes of lanes do not fit their chunk");
     words[mask] = left / 2 - known;

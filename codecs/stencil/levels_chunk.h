@@ -41,9 +41,8 @@ std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec);
 /// elements themselves. `out` has max_chunk_bytes. May throw std::bad_alloc.
 Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
                                   std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
-/// Bits, in units of 2^-12, that the chunk takes.
-Result<std::uint64_t> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
-                                      std::span<std::uint8_t> scratch);
+Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+                                  std::span<std::uint8_t> scratch);
 
 std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec);
 /// Decodes what follows the mode.

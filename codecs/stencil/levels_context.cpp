@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 namespace quern::codec::stencil {
 namespace {
@@ -86,6 +85,12 @@ FeatureList::FeatureList(const LevelAxes& axes, unsigned level, std::size_t pari
     if (has_feature(axes, level, parity_class, later, f)) list[count++] = static_cast<std::uint8_t>(f);
 }
 
+FeatureOffsets feature_offsets(const LevelAxes& axes, unsigned level, std::size_t feature) {
+  FeatureOffsets offsets;
+  for_feature_offsets(axes, level, feature, [&](const Offset& offset) { offsets.list[offsets.count++] = offset; });
+  return offsets;
+}
+
 void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
                      MagnitudeSources& out) {
   const std::size_t back = feature == kBackFeature ? 2 : 1;
@@ -95,25 +100,44 @@ void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t f
   });
 }
 
+namespace {
+
+/// The two points that a feature of differences looks at; of the plane before there is one, twice.
+std::array<Offset, 2> spread_offsets(std::size_t feature) {
+  std::array<Offset, 2> offsets{};
+  if (feature == kChangeFeature) {
+    offsets[0][0] = offsets[1][0] = -1;
+    return offsets;
+  }
+  const std::size_t axis = feature - (feature < kSlopeFeature ? kBendFeature : kSlopeFeature);
+  offsets[0][axis] = 1;
+  offsets[1][axis] = -1;
+  return offsets;
+}
+
+void add_spread_rows(std::size_t feature, const double* after, const double* before, const double* predicted,
+                     unsigned fraction_bits, std::uint32_t weight, std::size_t columns,
+                     const kernels::StencilKernels& kernels, std::uint32_t* sums) {
+  constexpr double kMost = kMaxSpread;
+  const double scale = static_cast<double>(1u << kSpreadBits) / static_cast<double>(1u << fraction_bits);
+  if (feature == kChangeFeature)
+    return kernels.add_distances(before, before, 0, predicted, -1, scale, kMost, weight, columns, sums);
+  // Both are twice the distance, or the difference over two steps.
+  const bool bend = feature < kSlopeFeature;
+  kernels.add_distances(after, before, bend ? 1 : -1, predicted, bend ? -2 : 0, scale / 2, kMost, weight, columns,
+                        sums);
+}
+
+}  // namespace
+
 void add_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const double* predicted,
                 unsigned fraction_bits, std::uint32_t weight, const kernels::StencilKernels& kernels,
                 std::uint32_t* sums) {
   const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
-  constexpr double kMost = kMaxSpread;
-  Offset offset{};
-  if (feature == kChangeFeature) {
-    const double scale = std::ldexp(1.0, static_cast<int>(kSpreadBits) - static_cast<int>(fraction_bits));
-    offset[0] = -1;
-    const double* const before = grid.value_row(row.parity_class, row.index, offset);
-    return kernels.add_distances(before, before, 0, predicted, -1, scale, kMost, weight, columns, sums);
-  }
-  // Both are twice the distance, or the difference over two steps.
-  const double scale = std::ldexp(1.0, static_cast<int>(kSpreadBits) - 1 - static_cast<int>(fraction_bits));
-  const bool bend = feature < kSlopeFeature;
-  offset[feature - (bend ? kBendFeature : kSlopeFeature)] = 1;
-  const double* const after = grid.value_row(row.parity_class, row.index, offset);
-  const double* const before = grid.value_row(row.parity_class, row.index, opposite(offset));
-  kernels.add_distances(after, before, bend ? 1 : -1, predicted, bend ? -2 : 0, scale, kMost, weight, columns, sums);
+  const std::array<Offset, 2> offsets = spread_offsets(feature);
+  add_spread_rows(feature, grid.value_row(row.parity_class, row.index, offsets[0]),
+                  grid.value_row(row.parity_class, row.index, offsets[1]), predicted, fraction_bits, weight, columns,
+                  kernels, sums);
 }
 
 ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& given) : weights(given) {
@@ -130,6 +154,8 @@ ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const C
     if (counts_magnitudes(f))
       for_feature_offsets(grid.axes(), place.level, f,
                           [&](const Offset& offset) { grid.plan_tap(place.parity_class, offset, w, taps); });
+    if (counts_magnitudes(f)) continue;
+    for (const Offset& offset : spread_offsets(f)) grid.plan_tap(place.parity_class, offset, 1.0, spread_taps);
   }
 }
 
@@ -139,10 +165,11 @@ void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPla
   const bool inside = grid.inside(row.index);
   if (inside) {
     grid.planned_sources(row.index, plan.taps, room.sources);
+    if (plan.spread_taps.count > 0) grid.planned_sources(row.index, plan.spread_taps, room.spread_sources);
   } else {
     room.sources.count = 0;
   }
-  bool spread = false;
+  std::size_t spread = 0;  // features of differences so far
   for (std::size_t i = 0; i < plan.features.count; ++i) {
     const std::size_t f = plan.features.list[i];
     const std::uint32_t w = plan.weights.weights[f];
@@ -150,14 +177,18 @@ void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPla
       if (!inside) feature_sources(grid, row, f, w, room.sources);
       continue;
     }
-    if (!spread) std::fill_n(room.spread, columns, 0u);
-    spread = true;
-    add_spread(grid, row, f, predicted, fraction_bits, w, kernels, room.spread);
+    if (spread == 0) std::fill_n(room.spread, columns, 0u);
+    if (inside) {
+      const double* const* const rows = room.spread_sources.rows.data() + 2 * spread;
+      add_spread_rows(f, rows[0], rows[1], predicted, fraction_bits, w, columns, kernels, room.spread);
+    } else {
+      add_spread(grid, row, f, predicted, fraction_bits, w, kernels, room.spread);
+    }
+    ++spread;
   }
   kernels.context_sums(room.sources.rows.data(), room.sources.weights.data(), room.sources.count, plan.weights.constant,
                        columns, room.sums);
-  if (!spread) return;
-  for (std::size_t x = 0; x < columns; ++x) room.sums[x] += room.spread[x] >> kSpreadBits;
+  if (spread > 0) kernels.add_shifted(room.spread, kSpreadBits, columns, room.sums);
 }
 
 }  // namespace quern::codec::stencil

@@ -45,6 +45,13 @@ constexpr bool counts_magnitudes(std::size_t feature) { return feature < kBendFe
 inline constexpr unsigned kSpreadBits = 6;
 inline constexpr std::uint32_t kMaxSpread = (1u << 16) - 1;
 
+/// Offsets of the magnitudes that a feature sums up.
+struct FeatureOffsets {
+  std::array<Offset, 2 * kMaxAxes> list{};
+  std::size_t count = 0;
+};
+FeatureOffsets feature_offsets(const LevelAxes& axes, unsigned level, std::size_t feature);
+
 /// A class row whose contexts are wanted.
 struct ContextRow {
   std::size_t parity_class = 0;
@@ -67,6 +74,7 @@ struct ContextPlan {
   FeatureList features;  ///< those whose weight is not 0
   ContextWeights weights;
   PlannedTaps<std::uint32_t> taps;
+  PlannedTaps<double> spread_taps;  ///< two for each feature of differences; weights do not count
 
   ContextPlan() = default;
   ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& weights);
@@ -75,6 +83,7 @@ struct ContextPlan {
 /// Room for the contexts of a row.
 struct ContextRoom {
   MagnitudeSources sources;
+  ValueSources spread_sources;
   std::uint32_t* spread = nullptr;
   std::uint32_t* sums = nullptr;  ///< the result
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
@@ -23,46 +24,16 @@ struct DecodeMemory {
       : predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
         tables(carver.take<TokenTable>(kLevels)),
         contexts(carver.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
+        codes(carver.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
         grid(carver, axes),
         predictor(carver, axes) {}
   Predictor* predictors;
   TokenTable* tables;
   std::uint8_t* contexts;  ///< levels of a row
+  std::int32_t* codes;     ///< of a row
   LevelGrid grid;
   RowPredictor predictor;
 };
-
-struct DecodeRow {
-  std::int64_t* predicted = nullptr;
-  const std::uint8_t* contexts = nullptr;  ///< levels
-  const std::uint8_t* special = nullptr;
-  std::size_t special_step = 1;
-  std::int64_t quantum = 1;
-  double* values = nullptr;
-  std::uint32_t* magnitudes = nullptr;
-};
-
-/// `tables` has one entry for each level of contexts.
-template <bool WithSpecial>
-void decode_row(const DecodeRow& row, const ChunkModel& model, const TokenTable* const* tables, std::size_t columns,
-                std::size_t linear, LaneSources& lanes) {
-  for (std::size_t x = 0; x < columns; ++x) {
-    const std::int64_t predicted = row.predicted[x];
-    std::int64_t value = 0;
-    std::uint32_t magnitude = 0;
-    if (WithSpecial && row.special[x * row.special_step] != 0) {
-      value = std::clamp(predicted, model.low, model.high);
-    } else {
-      const std::int64_t code = take_residual(lanes.sources[(linear + x) & lanes.mask], *tables[row.contexts[x]]);
-      value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +
-                                        static_cast<std::uint64_t>(code) * static_cast<std::uint64_t>(row.quantum));
-      magnitude = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
-    }
-    row.magnitudes[x] = magnitude;
-    // Encoders keep values below 2^51; others are cut so that binary64 holds them.
-    row.values[x] = static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << 11) >> 11);
-  }
-}
 
 /// Where the points of a coarse level go.
 struct CoarsePlaces {
@@ -92,8 +63,9 @@ class LevelsReader {
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(view_.axes.elems()));
     const Reader exceptions_at = reader;
     QUERN_RETURN_IF_ERROR(check_exceptions<Bits>(reader, exceptions, view_.axes.elems()));
-    QUERN_RETURN_IF_ERROR(fill_token_tables(model_.values, memory_.tables, tables_));
-    QUERN_RETURN_IF_ERROR(sections(reader, in));
+    std::array<const TokenTable*, kLevels> serving{};
+    QUERN_RETURN_IF_ERROR(fill_token_tables(model_.values, memory_.tables, serving));
+    QUERN_RETURN_IF_ERROR(sections(reader, in, kernels::ResidualTables(memory_.tables, serving)));
     Reader again = exceptions_at;
     if (coarse != nullptr) {
       store_coarse(*coarse);
@@ -107,7 +79,7 @@ class LevelsReader {
  private:
   static Status corrupt(const char* text) { return Status(StatusCode::corrupt, text); }
 
-  Status sections(Reader& reader, std::span<const std::uint8_t> in) {
+  Status sections(Reader& reader, std::span<const std::uint8_t> in, const kernels::ResidualTables& tables) {
     const unsigned top = view_.axes.top();
     QUERN_ASSIGN_OR_RETURN(const std::uint8_t own, reader.u8());
     if (own > top) return corrupt("stencil: more sections than levels");
@@ -124,13 +96,14 @@ class LevelsReader {
     std::size_t at = reader.position();
     unsigned level = top;
     for (unsigned s = 0; s <= own; ++s) {
-      LaneSources lanes;
+      LaneSources sources;
       if (bytes[s] > in.size() - at) return corrupt("stencil: a chunk is cut short");
-      QUERN_RETURN_IF_ERROR(lanes.open(in.subspan(at, static_cast<std::size_t>(bytes[s]))));
+      QUERN_RETURN_IF_ERROR(sources.open(in.subspan(at, static_cast<std::size_t>(bytes[s]))));
+      kernels::ResidualLanes lanes(sources.used());
       at += static_cast<std::size_t>(bytes[s]);
       const unsigned last = own - s;
       for (;; --level) {
-        QUERN_RETURN_IF_ERROR(decode_level(level, lanes));
+        QUERN_RETURN_IF_ERROR(decode_level(level, tables, lanes));
         if (level == last) break;
         if (level == last_) return {};
       }
@@ -141,49 +114,79 @@ class LevelsReader {
     return {};
   }
 
-  Status decode_level(unsigned level, LaneSources& lanes) {
+  Status decode_level(unsigned level, const kernels::ResidualTables& tables, kernels::ResidualLanes& lanes) {
+    const kernels::StencilKernels& kernels = *spec_.kernels;
     LevelGrid& grid = memory_.grid;
     grid.open(level, model_.border);
     memory_.predictor.start_level(grid);
     const bool complete = for_coded_rows(grid, [&](const CodedRow& row) {
       const std::size_t c = row.place.parity_class;
-      DecodeRow work;
-      work.predicted = memory_.predictor.predict(grid, row.place, row.columns, model_, *spec_.kernels);
-      spec_.kernels->levels(
-          memory_.predictor.contexts(grid, row.place, memory_.predictor.numbers(), model_, *spec_.kernels), row.columns,
-          memory_.contexts);
-      work.contexts = memory_.contexts;
-      work.quantum = model_.quantum(level);
-      work.values = grid.values(c, row.row);
-      work.magnitudes = grid.magnitudes(c, row.row);
+      const std::int64_t* const predicted = memory_.predictor.predict(grid, row.place, row.columns, model_, kernels);
+      kernels.levels(memory_.predictor.contexts(grid, row.place, memory_.predictor.numbers(), model_, kernels),
+                     row.columns, memory_.contexts);
+      const std::uint8_t* special = nullptr;
+      std::size_t special_step = 1;
       if (out_.special != nullptr) {
-        work.special = out_.special + view_.row_start(c, level, row.place.index, view_.special_strides);
-        work.special_step = view_.row_step(level, view_.special_strides);
-        decode_row<true>(work, model_.values, tables_.data(), row.columns, row.linear, lanes);
-      } else {
-        decode_row<false>(work, model_.values, tables_.data(), row.columns, row.linear, lanes);
+        special = out_.special + view_.row_start(c, level, row.place.index, view_.special_strides);
+        special_step = view_.row_step(level, view_.special_strides);
+        for (std::size_t x = 0; x < row.columns; ++x)
+          if (special[x * special_step] != 0) memory_.contexts[x] = kernels::kNoResidual;
       }
+      kernels.decode.take_residuals(lanes, tables, memory_.contexts, row.columns, row.linear, memory_.codes);
+      double* const values = grid.values(c, row.row);
+      kernels.decode.add_codes(predicted, memory_.codes, model_.quantum(level), kMaxContextMagnitude, row.columns,
+                               values, grid.magnitudes(c, row.row));
+      if (special != nullptr)
+        for (std::size_t x = 0; x < row.columns; ++x)
+          if (special[x * special_step] != 0)
+            values[x] = static_cast<double>(std::clamp(predicted[x], model_.values.low, model_.values.high));
       grid.finish_row(c, row.row);
-      return !lanes.failed();
+      return lanes.failed == 0;
     });
     return complete ? Status{} : corrupt("stencil: a lane is too short");
   }
 
-  /// Writes the finest level's classes to the box.
+  /// Writes the finest level's classes to the box: those that differ in the parity along the last axis alone together,
+  /// so that rows are written from end to end.
   void store_values() {
-    LevelGrid& grid = memory_.grid;
-    const double unit = model_.values.unit();
     const std::size_t step = view_.row_step(0, view_.strides);
     for (std::size_t c = 0; c < kParityClasses; ++c) {
-      const LevelGrid::View& view = grid.view(c);
+      const LevelGrid::View& view = memory_.grid.view(c);
       if (!view.exists) continue;
-      const std::size_t columns = view.extents[view_.axes.rank - 1];
+      const bool pairs = std::is_same_v<Element, F32> && step == 2 && c % 2 == 0 && memory_.grid.view(c + 1).exists;
       for (std::size_t r = 0; r < view.rows; ++r) {
-        Bits* const to = static_cast<Bits*>(out_.data) + view_.row_start(c, 0, grid.index_of(c, r), view_.strides);
-        const double* const from = grid.values(c, r);
-        for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(from[x] * unit + model_.values.base);
+        if constexpr (std::is_same_v<Element, F32>) {
+          if (pairs) {
+            store_pairs(c, r);
+            continue;
+          }
+        }
+        store_row(c, r, step);
       }
+      if (pairs) ++c;
     }
+  }
+  Bits* row_place(std::size_t c, std::size_t r) const {
+    return static_cast<Bits*>(out_.data) + view_.row_start(c, 0, memory_.grid.index_of(c, r), view_.strides);
+  }
+  void store_row(std::size_t c, std::size_t r, std::size_t step) const {
+    const double unit = model_.values.unit();
+    const double base = model_.values.base;
+    const std::size_t columns = memory_.grid.view(c).extents[view_.axes.rank - 1];
+    const double* const from = memory_.grid.values(c, r);
+    Bits* const to = row_place(c, r);
+    for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(from[x] * unit + base);
+  }
+  /// A row of an even class and the same of the odd one after it, which has as many columns or one less.
+  void store_pairs(std::size_t c, std::size_t r) const {
+    const std::size_t last = view_.axes.rank - 1;
+    const std::size_t evens = memory_.grid.view(c).extents[last];
+    const std::size_t odds = memory_.grid.view(c + 1).extents[last];
+    const double* const even = memory_.grid.values(c, r);
+    Bits* const to = row_place(c, r);
+    const double unit = model_.values.unit();
+    spec_.kernels->decode.store_pairs(even, memory_.grid.values(c + 1, r), unit, model_.values.base, odds, to);
+    if (evens > odds) to[2 * odds] = Element::bits(even[odds] * unit + model_.values.base);
   }
 
   /// The same for the points of a coarse level.
@@ -238,7 +241,6 @@ class LevelsReader {
   unsigned last_ = 0;
   DecodeMemory& memory_;
   LevelsModel model_;
-  std::array<const TokenTable*, kLevels> tables_{};
 };
 
 }  // namespace

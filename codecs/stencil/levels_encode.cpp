@@ -15,6 +15,7 @@
 #include "codecs/stencil/levels_walk.h"
 #include "codecs/stencil/residual_fit.h"
 #include "codecs/stencil/residual_symbols.h"
+#include "codecs/stencil/symbol_counts.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -28,31 +29,35 @@ struct EncodeMemory {
   EncodeMemory(Carver& carver, const LevelAxes& axes, std::size_t raw_bytes)
       : elems(axes.elems()),
         predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
-        targets(carver.take<std::int64_t>(elems + kernels::kStencilBlock)),
         special(carver.take<std::uint8_t>(elems)),
         codes(carver.take<std::int32_t>(elems)),
         symbols(carver.take<std::uint16_t>(elems)),
+        originals(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
+        targets(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]) + kernels::kStencilBlock)),
         predicted(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
         spread(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
+        counts(carver),
         grid(carver, axes),
         predictor(carver, axes),
         sections(carver, raw_bytes) {}
 
   std::size_t elems;
   Predictor* predictors;
-  std::int64_t* targets;  ///< of all levels in the order of coding, coarsest first; so the next three
-  std::uint8_t* special;
+  std::uint8_t* special;  ///< of all levels in the order of coding, coarsest first; so the next two
   std::int32_t* codes;
   std::uint16_t* symbols;  ///< context level * kTokenPlaces + token
-  double* predicted;       ///< of a row; before that, its originals
+  double* originals;       ///< of a row
+  std::int64_t* targets;   ///< the same in units
+  double* predicted;       ///< of a row
   std::uint32_t* spread;
+  SymbolCounts counts;  ///< of a level
   LevelGrid grid;
   RowPredictor predictor;
   SectionWriter sections;
 };
 
 template <class Element>
-class LevelsWriter {
+class LevelsWriter final : public TargetRows {
  public:
   using Bits = typename Element::Bits;
 
@@ -83,7 +88,7 @@ class LevelsWriter {
     choose_border();
     for (unsigned level = top_ + 1; level-- > 0;) {
       open(level);
-      load(level);
+      if (in_.special != nullptr) load_special(level);
       view_.axes.sequential ? code_planes(level) : code_classes(level);
       sample_contexts(level);
       if (level > 1) continue;
@@ -91,21 +96,22 @@ class LevelsWriter {
       if (level == 1) {
         for (unsigned again = top_ + 1; again-- > 1;) {
           open(again);
-          run_level(again);
+          run_level(again, Run::last);
           finish(again);
         }
       } else {
+        if (view_.axes.sequential) check_level();
         finish(0);
       }
     }
     return fit_levels(counts_, model_.values);
   }
 
-  std::uint64_t estimate() {
+  ChunkCost estimate() {
     const std::uint64_t bits = code();
     Vector<std::uint8_t> head;
     write_levels_model(model_, view_.axes, head);
-    return bits + ((head.size() + exceptions_.size() * (sizeof(Bits) + 2)) << 15);
+    return {bits + (exceptions_.size() * (sizeof(Bits) + 2) << 15), std::uint64_t{head.size()} << 15};
   }
 
   std::size_t write(std::span<std::uint8_t> out) {
@@ -139,9 +145,8 @@ class LevelsWriter {
  private:
   const LevelAxes& axes() const { return view_.axes; }
   LevelGrid& grid() { return memory_.grid; }
-  LevelTargets targets(unsigned level) const {
-    return {memory_.targets + first_[level], in_.special == nullptr ? nullptr : memory_.special + first_[level],
-            memory_.codes + first_[level]};
+  LevelTargets targets(unsigned level) {
+    return {this, in_.special == nullptr ? nullptr : memory_.special + first_[level], memory_.codes + first_[level]};
   }
 
   void open(unsigned level) {
@@ -149,40 +154,47 @@ class LevelsWriter {
     memory_.predictor.start_level(grid());
   }
 
-  const Bits* row_data(const CodedRow& row) const {
-    return static_cast<const Bits*>(in_.data) +
-           view_.row_start(row.place.parity_class, row.place.level, row.place.index, view_.strides);
-  }
-
-  /// Fills the targets of a level; special elements take the ordinary one before them in their row.
-  void load(unsigned level) {
-    const double inverse = 1 / model_.values.unit();
-    const std::size_t step = view_.row_step(level, view_.strides);
-    const std::size_t special_step = view_.row_step(level, view_.special_strides);
+  /// Which elements of a level are special.
+  void load_special(unsigned level) {
+    const std::size_t step = view_.row_step(level, view_.special_strides);
     for_coded_rows(grid(), [&](const CodedRow& row) {
-      const Bits* const from = row_data(row);
-      std::int64_t* const to = memory_.targets + first_[level] + row.code;
-      gather(from, step, row.columns, memory_.predicted);
-      spec_.kernels->units(memory_.predicted, row.columns, model_.values.base, inverse, to);
-      if (in_.special == nullptr) return true;
       const std::uint8_t* const special =
           in_.special + view_.row_start(row.place.parity_class, level, row.place.index, view_.special_strides);
       std::uint8_t* const mask = memory_.special + first_[level] + row.code;
-      std::int64_t last = 0;
-      for (std::size_t x = row.columns; x-- > 0;)
-        if (special[x * special_step] == 0) last = to[x];
-      for (std::size_t x = 0; x < row.columns; ++x) {
-        mask[x] = special[x * special_step] != 0 ? 1 : 0;
-        if (mask[x] != 0) to[x] = last;
-        last = to[x];
-      }
+      for (std::size_t x = 0; x < row.columns; ++x) mask[x] = special[x * step] != 0 ? 1 : 0;
       return true;
     });
   }
+
+  /// Fills the row's originals, and its targets: special elements take the ordinary one before them in their row. Rows
+  /// are taken from the array whenever they are wanted, which costs less than to keep them all.
+  const std::int64_t* row(std::size_t parity_class, const RowIndex& index, std::size_t code) override {
+    const unsigned level = grid().level();
+    const std::size_t columns = grid().view(parity_class).extents[axes().rank - 1];
+    const Bits* const from =
+        static_cast<const Bits*>(in_.data) + view_.row_start(parity_class, level, index, view_.strides);
+    gather(from, view_.row_step(level, view_.strides), columns, memory_.originals);
+    std::int64_t* const to = memory_.targets;
+    spec_.kernels->units(memory_.originals, columns, model_.values.base, 1 / model_.values.unit(), to);
+    if (in_.special == nullptr) return to;
+    const std::uint8_t* const mask = memory_.special + first_[level] + code;
+    std::int64_t last = 0;
+    for (std::size_t x = columns; x-- > 0;)
+      if (mask[x] == 0) last = to[x];
+    for (std::size_t x = 0; x < columns; ++x) {
+      if (mask[x] != 0) to[x] = last;
+      last = to[x];
+    }
+    return to;
+  }
+  const std::int64_t* row(const CodedRow& coded) {
+    return row(coded.place.parity_class, coded.place.index, coded.code);
+  }
+
   /// Elements `step` apart; mostly two.
-  static void gather(const Bits* from, std::size_t step, std::size_t count, double* out) {
-    if (step == 2) {
-      for (std::size_t x = 0; x < count; ++x) out[x] = Element::value(from[2 * x]);
+  void gather(const Bits* from, std::size_t step, std::size_t count, double* out) const {
+    if constexpr (std::is_same_v<Element, F32>) {
+      spec_.kernels->widen(from, step, count, out);
     } else {
       for (std::size_t x = 0; x < count; ++x) out[x] = Element::value(from[x * step]);
     }
@@ -245,7 +257,7 @@ class LevelsWriter {
       if (first || row.place.parity_class != chosen) choose(level, places, row.place.parity_class, false);
       first = false;
       chosen = row.place.parity_class;
-      run_row(level, row);
+      run_row(level, row, level == 0 ? Run::last : Run::first);
       return true;
     });
   }
@@ -258,7 +270,7 @@ class LevelsWriter {
     const double inverse = 1 / quantum;
     for_coded_rows(grid(), [&](const CodedRow& row) {
       double* const values = grid().values(row.place.parity_class, row.row);
-      const std::int64_t* const from = memory_.targets + first_[level] + row.code;
+      const std::int64_t* const from = this->row(row);
       for (std::size_t x = 0; x < row.columns; ++x)
         values[x] = nearest(static_cast<double>(from[x]) * inverse) * quantum;
       grid().finish_row(row.place.parity_class, row.row);
@@ -270,7 +282,7 @@ class LevelsWriter {
     for (std::size_t round = 0; round < kLoopRounds; ++round) {
       for (std::size_t i = 0; i < classes.count; ++i)
         for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
-      run_level(level);
+      run_level(level, Run::first);
       const std::uint64_t cost = entropy(level);
       if (cost < least) {
         least = cost;
@@ -278,7 +290,7 @@ class LevelsWriter {
       } else {
         std::copy(best.begin(), best.end(), own);
         memory_.predictor.start_level(grid());
-        run_level(level);
+        run_level(level, Run::first);
       }
     }
   }
@@ -307,28 +319,33 @@ class LevelsWriter {
     return token_cost(counts);
   }
 
-  void run_level(unsigned level) {
+  /// Whether values may change again; when not, they are checked against the bound.
+  enum class Run : std::uint8_t { first, last };
+
+  void run_level(unsigned level, Run run) {
     for_coded_rows(grid(), [&](const CodedRow& row) {
-      run_row(level, row);
+      run_row(level, row, run);
       return true;
     });
   }
 
   /// The closed loop over a row.
-  void run_row(unsigned level, const CodedRow& row) {
+  void run_row(unsigned level, const CodedRow& row, Run run) {
     constexpr std::int64_t kMost = kernels::kMaxMagnitude;
     const std::size_t c = row.place.parity_class;
     const std::int64_t quantum = model_.quantum(level);
     const double inverse = 1 / static_cast<double>(quantum);
     const std::size_t at = first_[level] + row.code;
-    const std::int64_t* const wanted = memory_.targets + at;
+    const std::int64_t* const wanted = this->row(row);
     double* const values = grid().values(c, row.row);
     std::uint32_t* const magnitudes = grid().magnitudes(c, row.row);
     if (in_.special == nullptr) {
       memory_.predictor.code(grid(), row.place, row.columns, model_, *spec_.kernels,
                              {wanted, model_.values.weight_bits, quantum, kMost, kMaxContextMagnitude, values,
                               magnitudes, memory_.codes + at});
-      return grid().finish_row(c, row.row);
+      grid().finish_row(c, row.row);
+      if (run == Run::last) note_exceptions(row);
+      return;
     }
     const std::int64_t* const predicted =
         memory_.predictor.predict(grid(), row.place, row.columns, model_, *spec_.kernels);
@@ -348,6 +365,7 @@ class LevelsWriter {
       values[x] = static_cast<double>(value);
     }
     grid().finish_row(c, row.row);
+    if (run == Run::last) note_exceptions(row);
   }
 
   void sample_contexts(unsigned level) {
@@ -379,12 +397,18 @@ class LevelsWriter {
     }
   }
 
-  /// Symbols and exceptions of the open level, whose values are final.
+  /// Finds the elements of the open level that miss the bound.
+  void check_level() {
+    for_coded_rows(grid(), [&](const CodedRow& row) {
+      this->row(row);
+      note_exceptions(row);
+      return true;
+    });
+  }
+
+  /// Symbols of the open level, whose values are final.
   void finish(unsigned level) {
-    const auto before = token_totals();
-    const std::size_t step = view_.row_step(level, view_.strides);
-    const auto dense = view_.dense();
-    const std::size_t dense_step = view_.row_step(level, dense);
+    memory_.counts.clear();
     for_coded_rows(grid(), [&](const CodedRow& row) {
       const std::size_t at = first_[level] + row.code;
       const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
@@ -393,47 +417,45 @@ class LevelsWriter {
       predictions_of(values, codes, row.columns, model_.quantum(level), memory_.predicted);
       note_symbols(special, memory_.predictor.contexts(grid(), row.place, memory_.predicted, model_, *spec_.kernels),
                    codes, row.columns, memory_.symbols + at);
-      note_exceptions(row_data(row), step, special, values, row.columns,
-                      view_.row_start(row.place.parity_class, level, row.place.index, dense), dense_step);
       return true;
     });
-    auto tokens = token_totals();
-    for (std::size_t t = 0; t < tokens.size(); ++t) tokens[t] -= before[t];
-    level_bits_[level] = token_cost(tokens) >> 12;
-  }
-
-  std::array<std::uint32_t, kernels::kResidualTokens> token_totals() const {
-    std::array<std::uint32_t, kernels::kResidualTokens> totals{};
-    for (const auto& level : counts_)
-      for (std::size_t t = 0; t < totals.size(); ++t) totals[t] += level[t];
-    return totals;
+    level_bits_[level] = token_cost(memory_.counts.add_to(counts_)) >> 12;
   }
 
   void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::int32_t* codes,
                     std::size_t columns, std::uint16_t* symbols) {
     spec_.kernels->symbols(sums, codes, columns, symbols);
+    if (special == nullptr) return memory_.counts.add(symbols, columns);
     for (std::size_t x = 0; x < columns; ++x) {
-      if (special != nullptr && special[x] != 0) {
+      if (special[x] != 0) {
         symbols[x] = kNoSymbol;
       } else {
-        ++counts_[symbols[x] / kTokenPlaces][symbols[x] % kTokenPlaces];
+        memory_.counts.add(symbols[x]);
       }
     }
   }
 
-  /// `from`: elements of the row, `step` apart; the first is number `index` of the chunk, the others `dense_step`
-  /// apart.
-  void note_exceptions(const Bits* from, std::size_t step, const std::uint8_t* special, const double* values,
-                       std::size_t columns, std::size_t index, std::size_t dense_step) {
+  /// Finds the elements of a row, whose originals are loaded, that miss the bound.
+  void note_exceptions(const CodedRow& row) {
     constexpr std::size_t kBlock = 64;
+    const unsigned level = row.place.level;
+    const std::size_t at = first_[level] + row.code;
+    const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
+    const double* const values = grid().values(row.place.parity_class, row.row);
     const double unit = model_.values.unit();
     const double base = model_.values.base;
-    for (std::size_t begin = 0; begin < columns; begin += kBlock) {
-      const std::size_t count = std::min(kBlock, columns - begin);
-      std::array<double, kBlock> originals;  // NOLINT: the first `count` are set
-      gather(from + begin * step, step, count, originals.data());
-      if (clearly_kept<Element>(*spec_.kernels, originals.data(), values + begin, count, unit, base, spec_.bound))
+    for (std::size_t begin = 0; begin < row.columns; begin += kBlock) {
+      const std::size_t count = std::min(kBlock, row.columns - begin);
+      if (clearly_kept<Element>(*spec_.kernels, memory_.originals + begin, values + begin, count, unit, base,
+                                spec_.bound))
         continue;
+      const auto& place = row.place;
+      const Bits* const from =
+          static_cast<const Bits*>(in_.data) + view_.row_start(place.parity_class, level, place.index, view_.strides);
+      const std::size_t step = view_.row_step(level, view_.strides);
+      const auto dense = view_.dense();
+      const std::size_t index = view_.row_start(place.parity_class, level, place.index, dense);
+      const std::size_t dense_step = view_.row_step(level, dense);
       for (std::size_t x = begin; x < begin + count; ++x) {
         if (special != nullptr && special[x] != 0) continue;
         const Bits bits = from[x * step];
@@ -490,9 +512,9 @@ Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, co
   return with_writer<std::size_t>(spec, in, format, scratch, [&](auto& writer) { return writer.write(out); });
 }
 
-Result<std::uint64_t> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
-                                      std::span<std::uint8_t> scratch) {
-  return with_writer<std::uint64_t>(spec, in, format, scratch, [](auto& writer) { return writer.estimate(); });
+Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+                                  std::span<std::uint8_t> scratch) {
+  return with_writer<ChunkCost>(spec, in, format, scratch, [](auto& writer) { return writer.estimate(); });
 }
 
 }  // namespace quern::codec::stencil

@@ -2,6 +2,7 @@
 #include "codecs/stencil/levels_fit.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "codecs/stencil/solve.h"
@@ -169,7 +170,7 @@ class PredictorFit {
         for (std::size_t s = 0; s < columns.count; ++s) feature[s] = feature[s] * scale - (g == 0 ? 0 : to[s]);
       }
       double* const target = to + width * kSampleBlock;
-      columns.each(targets_.targets + code,
+      columns.each(targets_.rows->row(rows_.parity_class, index, code),
                    [&](std::size_t s, std::int64_t v) { target[s] = static_cast<double>(v) * unit - to[s]; });
       room_.filled.back() += static_cast<std::uint32_t>(columns.count);
       samples_ += columns.count;
@@ -199,21 +200,25 @@ class PredictorFit {
     }
   }
 
-  /// Cost of residuals in units of 2^-12 bits: about log2 of large ones, little for those well below a code.
+  /// About log2(1 + 4 d^2) / 2 in units of 2^-12 bits, straight between powers of two.
+  static std::uint32_t residual_cost(double d) {
+    constexpr double kMost = 0x1p40;
+    const double inside = d < kMost ? (d > -kMost ? d : -kMost) : kMost;
+    const auto square = static_cast<float>(1 + 4 * (inside * inside));
+    return (std::bit_cast<std::uint32_t>(square) - std::bit_cast<std::uint32_t>(1.0F)) >> (23 - 11);
+  }
+
+  /// Cost of residuals: about log2 of large ones, little for those well below a code.
   void consider(const Predictor& candidate, std::uint64_t stored_bits) {
     const auto u = coefficients(candidate.weights);
     alignas(64) std::array<double, kSampleBlock> left;  // NOLINT: left_of sets it
     std::uint64_t cost = 0;
     for (std::size_t b = 0; b < room_.filled.size(); ++b) {
       left_of(b, u, left);
-      for (std::size_t s = 0; s < room_.filled[b]; ++s) {
-        const double d = std::fabs(left[s]);
-        if (d < 512) {
-          cost += (kernels::log2_fixed(256 + static_cast<std::uint32_t>(d * d * 1024)) - (8u << 12)) / 2;
-        } else {
-          cost += kernels::log2_fixed(static_cast<std::uint32_t>(d < 0x1p30 ? 2 * d : 0x1p31));
-        }
-      }
+      // What is behind the samples of a block is 0 and costs nothing.
+      std::uint32_t block_cost = 0;
+      for (std::size_t s = 0; s < kSampleBlock; ++s) block_cost += residual_cost(left[s]);
+      cost += block_cost;
     }
     const std::uint64_t total = std::uint64_t{rows_.rows} * rows_.columns;
     if (samples_ > 0)

@@ -13,9 +13,18 @@
 
 namespace quern::codec::stencil {
 
-/// Values in units and special elements of the open level, in the order of coding.
+/// Gives rows of values in units.
+class TargetRows {
+ public:
+  virtual ~TargetRows() = default;
+  /// The row of a class of the open level whose first point has number `code` in the order of coding, until the next is
+  /// asked for.
+  virtual const std::int64_t* row(std::size_t parity_class, const RowIndex& index, std::size_t code) = 0;
+};
+
+/// Values in units, and special elements of the open level in the order of coding.
 struct LevelTargets {
-  const std::int64_t* targets = nullptr;
+  TargetRows* rows = nullptr;
   const std::uint8_t* special = nullptr;  ///< null: none
   const std::int32_t* codes = nullptr;    ///< of values that are final
 };

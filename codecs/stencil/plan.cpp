@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codecs/stencil/chunk.h"
+#include "codecs/stencil/trial_box.h"
 #include "kernels/core/residual_model.h"
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/run_tasks.h"
@@ -11,17 +12,17 @@
 namespace quern::codec::stencil {
 namespace {
 
-constexpr std::uint64_t kSlabElems = UINT64_C(1) << 19;
-constexpr std::uint64_t kSlabPlanes = 8;
-constexpr std::uint64_t kManyElems = UINT64_C(1) << 22;  // of a larger array the slab has more planes, and
-constexpr std::uint64_t kManyPlanes = 32;                // layouts are tried on a box of it alone
-constexpr std::uint64_t kBoxElems = UINT64_C(1) << 18;
+// Every layout that may be is tried on a small box; those that come near the best are tried again on a larger one.
+constexpr std::uint64_t kFirstElems = UINT64_C(1) << 14;
+constexpr std::uint64_t kSecondElems = UINT64_C(1) << 16;
+constexpr std::uint64_t kWholeElems = UINT64_C(5) << 15;  // an array of no more is tried as a whole
 constexpr std::uint64_t kMostPlanes = 48;  // a longer first axis is better off coarse to fine, or in raster order
 constexpr std::uint64_t kShortRow = 8;     // rows this short are mostly margins
-// Bits an element, in units of 2^-12.
-constexpr std::uint64_t kDenseBits = 7 << 11;    // in raster order, from where on levels lose
-constexpr std::uint64_t kWaveletBits = 2 << 12;  // from here on the transform does not pay
-constexpr std::uint64_t kWaveletBitsForPsnr = 3 << 12;
+// Bits an element, in units of 2^-12. Small boxes take more than the array does.
+constexpr std::uint64_t kDenseBits = 15 << 10;   // in raster order, from where on levels lose
+constexpr std::uint64_t kWaveletBits = 9 << 10;  // from here on the transform does not pay
+constexpr std::uint64_t kWaveletBitsForPsnr = 13 << 10;
+constexpr std::uint64_t kTightBits = 5 << 11;  // from here on coarse levels are no tighter than the bound
 
 struct Trial {
   Layout layout;
@@ -30,48 +31,6 @@ struct Trial {
 };
 
 bool wants_psnr(const PlanRequest& request) { return request.goal == "psnr"; }
-
-/// Elements [first, first + elems) in C order, from the middle of the sample: whole planes of the array's first axis,
-/// so that every layout is tried on the same ones.
-struct Slab {
-  std::uint64_t first = 0;
-  std::uint64_t elems = 0;
-
-  Slab(const Shape& shape, std::uint64_t sample_elems) {
-    std::uint64_t plane = 1;
-    for (std::size_t axis = 1; axis < shape.rank(); ++axis) plane *= shape[axis];
-    const std::uint64_t planes = sample_elems / plane;
-    const std::uint64_t wanted = std::max(shape.elems() > kManyElems ? kManyPlanes : kSlabPlanes, kSlabElems / plane);
-    const std::uint64_t taken = std::min(planes, wanted);
-    first = (planes - taken) / 2 * plane;
-    elems = taken * plane;
-  }
-};
-
-/// The part of a layout's grid that a slab is.
-std::array<std::uint64_t, 3> slab_extents(const std::array<std::uint64_t, 3>& grid, std::uint64_t elems) {
-  const std::uint64_t plane = grid[1] * grid[2];
-  if (elems >= plane) return {elems / plane, grid[1], grid[2]};
-  if (elems >= grid[2]) return {1, elems / grid[2], grid[2]};
-  return {1, 1, elems};
-}
-
-/// The box of a slab that a layout is tried on: no more than a chunk. Of a large array it lies in the slab's middle,
-/// its longest axes halved until it is small.
-struct TrialBox {
-  std::array<std::uint64_t, 3> extents;
-  std::uint64_t first = 0;  ///< element, from the slab's first
-
-  TrialBox(const ChunkGrid& grid, const std::array<std::uint64_t, 3>& slab, std::uint64_t array_elems) : extents(slab) {
-    for (std::size_t a = 0; a < 3; ++a) extents[a] = std::min(slab[a], grid.chunk[a]);
-    if (array_elems <= kManyElems) return;
-    while (extents[0] * extents[1] * extents[2] > kBoxElems) {
-      auto& longest = *std::max_element(extents.begin(), extents.end());
-      longest = (longest + 1) / 2;
-    }
-    for (std::size_t a = 0; a < 3; ++a) first = first * grid.extents[a] + (slab[a] - extents[a]) / 2;
-  }
-};
 
 /// Estimated bits, in units of 2^-12, of telling which elements are special, each from six neighbours: a mask costs
 /// more where a layout tears apart what belongs together.
@@ -113,28 +72,24 @@ std::uint64_t psnr_gain(const Trial& trial) {
   return std::min(trial.bits * 3 / 8, trial.elems * 700 + trial.bits * 9 / 64);
 }
 
-Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const Slab& slab, Trial& trial) {
-  const ChunkGrid grid = make_grid(request.shape, trial.layout);
-  const TrialBox place(grid, slab_extents(grid.extents, slab.elems), request.shape.elems());
-  const auto& extents = place.extents;
-  const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
-  trial.elems = extents[0] * extents[1] * extents[2];
-  const ChunkSpec spec{request.dtype,
-                       extents,
-                       request.bound.value,
-                       &kernels,
-                       levels_form(request.shape, trial.layout, {grid.extents, extents}),
-                       wants_psnr(request)};
-  AlignedBuffer room;
-  AlignedBuffer special;
+/// Codes the first chunk of the trial array.
+Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const TrialArray& array,
+                 Trial& trial) {
+  const ChunkGrid grid = make_grid(array.shape, trial.layout);
+  const ConstBox3 box = array.first_chunk(grid);
+  trial.elems = box.elems();
+  const ChunkSpec spec{
+      request.dtype,      grid.chunk, request.bound.value, &kernels, levels_form(array.shape, trial.layout, grid),
+      wants_psnr(request)};
   AlignedBuffer scratch;
-  QUERN_RETURN_IF_ERROR(room.resize(spec.raw_bytes()));
-  QUERN_RETURN_IF_ERROR(special.resize(trial.elems));
   QUERN_RETURN_IF_ERROR(scratch.resize(encode_scratch_bytes(spec)));
-  QUERN_ASSIGN_OR_RETURN(
-      const ConstBox3 box,
-      request.sample->look(slab.first + place.first, {nullptr, extents, strides}, room.data(), special.data()));
-  QUERN_ASSIGN_OR_RETURN(trial.bits, estimate_chunk(spec, box, scratch.span()));
+  QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_chunk(spec, box, scratch.span()));
+  // What a model takes is shared by all of a full chunk.
+  const auto& chunk = make_grid(request.shape, trial.layout).chunk;
+  const std::uint64_t chunk_elems = chunk[0] * chunk[1] * chunk[2];
+  trial.bits = cost.residuals + cost.model * trial.elems / std::max(chunk_elems, trial.elems);
+  // At the box's border, which is not the array's, the transform loses more than others do.
+  if (trial.layout.wavelet && array.shape != request.shape) trial.bits -= trial.bits / 32;
   if (trial.layout.wavelet && wants_psnr(request)) trial.bits -= psnr_gain(trial);
   trial.bits += mask_cost(box);
   return {};
@@ -182,11 +137,17 @@ bool possible(const PlanRequest& request, const Layout& layout) {
   return grid.extents[2] >= kShortRow || request.shape.elems() <= kShortRow;
 }
 
+/// True when trial `a` takes fewer bits an element than `percent` hundredths of what trial `b` takes.
+bool cheaper(const Trial& a, const Trial& b, std::uint64_t percent = 100) {
+  return 100 * a.bits * b.elems < percent * b.bits * a.elems;
+}
+
 /// Runs trials from `first` on and returns the best of all; ties to the lower index.
-Result<std::size_t> best_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const Slab& slab,
-                               Vector<Trial>& trials, std::size_t first) {
-  QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, trials.size() - first,
-                                  [&](std::size_t i) { return run_trial(request, kernels, slab, trials[first + i]); }));
+Result<std::size_t> best_trial(const PlanRequest& request, const kernels::StencilKernels& kernels,
+                               const TrialArray& array, Vector<Trial>& trials, std::size_t first) {
+  QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, trials.size() - first, [&](std::size_t i) {
+    return run_trial(request, kernels, array, trials[first + i]);
+  }));
   std::size_t best = 0;
   for (std::size_t i = 1; i < trials.size(); ++i)
     if (trials[i].bits * trials[best].elems < trials[best].bits * trials[i].elems) best = i;
@@ -207,59 +168,109 @@ ChosenLayout chosen(const PlanRequest& request, const Trial& trial) {
   return {trial.layout, tightening};
 }
 
+/// Layouts worth a trial, each tried on a small box.
+class FirstTrials {
+ public:
+  FirstTrials(const PlanRequest& request, const LayoutChoice& choice, const kernels::StencilKernels& kernels,
+              const TrialArray& array)
+      : request_(request), choice_(choice), kernels_(kernels), array_(array), own_(own_axes(request.shape)) {}
+
+  Status run() {
+    if (choice_.raster) add_raster();
+    QUERN_RETURN_IF_ERROR(run_new());
+    if (!choice_.levels && !choice_.planes && !choice_.wavelet) return {};
+    if (!trials_.empty() && bits_above(kDenseBits)) return {};
+    add_levels();
+    QUERN_RETURN_IF_ERROR(run_new());
+    // The transform pays where few bits an element are enough.
+    const std::uint64_t most = wants_psnr(request_) ? kWaveletBitsForPsnr : kWaveletBits;
+    if (!trials_.empty() && (!choice_.wavelet || bits_above(most))) return {};
+    Layout layout = choice_.axes ? Layout{choice_.axes->first, choice_.axes->second} : own_;
+    layout.wavelet = true;
+    trials_.push_back({layout});
+    return run_new();
+  }
+
+  const Trial& best() const { return trials_[best_]; }
+  /// The best one, and those that may be better on more elements: a small box has much border, which costs levels and
+  /// the transform most.
+  Vector<Trial> near_best() const {
+    Vector<Trial> near;
+    for (std::size_t i = 0; i < trials_.size(); ++i) {
+      const Layout& layout = trials_[i].layout;
+      const std::uint64_t percent = layout.wavelet || (layout.levels && !layout.sequential) ? kMarginInside : kMargin;
+      if (i == best_ || cheaper(trials_[i], best(), percent)) near.push_back(trials_[i]);
+    }
+    return near;
+  }
+
+ private:
+  static constexpr std::uint64_t kMargin = 125;
+  static constexpr std::uint64_t kMarginInside = 140;
+
+  bool bits_above(std::uint64_t most) const { return best().bits > best().elems * most; }
+
+  Status run_new() {
+    if (done_ == trials_.size()) return {};
+    QUERN_ASSIGN_OR_RETURN(best_, best_trial(request_, kernels_, array_, trials_, done_));
+    done_ = trials_.size();
+    return {};
+  }
+
+  void add_raster() {
+    if (choice_.axes) {
+      trials_.push_back({{choice_.axes->first, choice_.axes->second}});
+      return;
+    }
+    for (const Layout& layout : all_layouts(request_.shape))
+      if (possible(request_, layout)) trials_.push_back({layout});
+    if (trials_.empty()) trials_.push_back({});
+  }
+
+  /// In levels only the axes as they are, and as raster order likes them best.
+  void add_levels() {
+    if (choice_.axes) return add_levels_of(*choice_.axes);
+    const bool any = !trials_.empty();
+    const Layout liked = any ? best().layout : own_;
+    if (!any || possible(request_, own_)) add_levels_of(own_);
+    if (any && !(liked == own_)) add_levels_of(liked);
+  }
+  void add_levels_of(Layout layout) {
+    layout.levels = true;
+    if (choice_.levels) trials_.push_back({layout});
+    layout.sequential = true;
+    if (choice_.planes && (!choice_.raster || first_extent(request_.shape, layout) <= kMostPlanes))
+      trials_.push_back({layout});
+  }
+
+  const PlanRequest& request_;
+  const LayoutChoice& choice_;
+  const kernels::StencilKernels& kernels_;
+  const TrialArray& array_;
+  Layout own_;
+  Vector<Trial> trials_;
+  std::size_t done_ = 0;  ///< trials that have run
+  std::size_t best_ = 0;
+};
+
 }  // namespace
 
 Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoice& choice,
                                    const kernels::StencilKernels& kernels) {
-  Vector<Trial> trials;
-  if (choice.raster) {
-    for (const Layout& layout : all_layouts(request.shape))
-      if (!choice.axes && possible(request, layout)) trials.push_back({layout});
-    if (choice.axes) trials.push_back({{choice.axes->first, choice.axes->second}});
-    if (trials.empty()) trials.push_back({});
-  }
   const bool raster_only = !choice.levels && !choice.planes && !choice.wavelet;
-  if (raster_only && trials.size() == 1) return ChosenLayout{trials[0].layout};
-  const Slab slab(request.shape, request.sample->elems());
-  std::size_t best = 0;
-  if (slab.elems > 0 && trials.size() > 0) {
-    QUERN_ASSIGN_OR_RETURN(best, best_trial(request, kernels, slab, trials, 0));
-  }
-  if (raster_only) return ChosenLayout{trials[best].layout};
-  if (trials.size() > 0 && trials[best].bits > kDenseBits * trials[best].elems)
-    return ChosenLayout{trials[best].layout};
-  // In levels only the axes as they are, and as raster order likes them best.
-  const std::size_t rasters = trials.size();
-  const Layout own = own_axes(request.shape);
-  const auto add = [&](Layout layout) {
-    layout.levels = true;
-    if (choice.levels) trials.push_back({layout});
-    layout.sequential = true;
-    if (choice.planes && (!choice.raster || first_extent(request.shape, layout) <= kMostPlanes))
-      trials.push_back({layout});
-  };
-  if (choice.axes) {
-    add(*choice.axes);
-  } else {
-    if (rasters == 0 || possible(request, own)) add(own);
-    if (rasters > 0 && !(trials[best].layout == own)) add(trials[best].layout);
-  }
-  const auto add_wavelet = [&] {
-    Layout layout = choice.axes ? Layout{choice.axes->first, choice.axes->second} : own;
-    layout.wavelet = true;
-    trials.push_back({layout});
-  };
-  if (trials.empty()) add_wavelet();
-  if (slab.elems == 0) return ChosenLayout{trials[0].layout};
-  QUERN_ASSIGN_OR_RETURN(best, best_trial(request, kernels, slab, trials, rasters));
-  // The transform pays where few bits an element are enough.
-  const std::uint64_t most = wants_psnr(request) ? kWaveletBitsForPsnr : kWaveletBits;
-  if (!choice.wavelet || trials[best].layout.wavelet || trials[best].bits > trials[best].elems * most)
-    return chosen(request, trials[best]);
-  const std::size_t others = trials.size();
-  add_wavelet();
-  QUERN_ASSIGN_OR_RETURN(best, best_trial(request, kernels, slab, trials, others));
-  return chosen(request, trials[best]);
+  if (raster_only && choice.axes) return ChosenLayout{{choice.axes->first, choice.axes->second}};
+  const Shape first_shape = trial_shape(request.shape, request.sample->elems(), kFirstElems);
+  const std::uint64_t second_elems = request.shape.elems() <= kWholeElems ? kWholeElems : kSecondElems;
+  const Shape second_shape = trial_shape(request.shape, request.sample->elems(), second_elems);
+  QUERN_ASSIGN_OR_RETURN(const TrialArray first_array, take_trial_array(request, first_shape));
+  FirstTrials first(request, choice, kernels, first_array);
+  QUERN_RETURN_IF_ERROR(first.run());
+  Vector<Trial> near = first.near_best();
+  const bool decided = near.size() == 1 && !(near[0].layout.levels && near[0].bits < near[0].elems * kTightBits);
+  if (decided || first_shape == second_shape) return chosen(request, first.best());
+  QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));
+  QUERN_ASSIGN_OR_RETURN(const std::size_t best, best_trial(request, kernels, second_array, near, 0));
+  return chosen(request, near[best]);
 }
 
 }  // namespace quern::codec::stencil

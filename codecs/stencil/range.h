@@ -13,6 +13,7 @@
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/model.h"
+#include "kernels/cpu/stencil.h"
 
 namespace quern::codec::stencil {
 
@@ -53,7 +54,7 @@ void count_exponents(const ConstBox3& in, ChunkRange& range) {
 inline bool too_close(double spacing, double bound) { return spacing < bound * 0x1p-12; }
 
 template <class Element>
-ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound) {
+ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound, const kernels::StencilKernels& kernels) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ChunkRange range;
   range.low = kInfinity;
@@ -65,11 +66,21 @@ ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound) {
   low.fill(kInfinity);
   high.fill(-kInfinity);
   ordinary.fill(0);
+  std::array<float, kernels::kRangeLanes> float_low;   // NOLINT: filled; so the next
+  std::array<float, kernels::kRangeLanes> float_high;  // NOLINT
+  float_low.fill(std::numeric_limits<float>::infinity());
+  float_high.fill(-std::numeric_limits<float>::infinity());
   const auto* const data = static_cast<const typename Element::Bits*>(in.data);
   const std::size_t rows = static_cast<std::size_t>(in.extents[0] * in.extents[1]);
   for (std::size_t r = 0; r < rows; ++r) {
     const auto* const row = data + row_offset(in, r);
     const std::uint8_t* const special = special_row(in, r);
+    if constexpr (std::is_same_v<Element, F32>) {
+      if (special == nullptr) {
+        range.ordinary += kernels.range(row, in.extents[2], float_low.data(), float_high.data());
+        continue;
+      }
+    }
     const auto take = [&](std::size_t lane, double v, bool counts) {
       const bool ok = counts && v - v == 0;
       const double from = ok ? v : kInfinity;
@@ -89,6 +100,10 @@ ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound) {
     range.low = std::min(range.low, low[lane]);
     range.high = std::max(range.high, high[lane]);
     range.ordinary += static_cast<std::uint64_t>(ordinary[lane]);
+  }
+  for (std::size_t lane = 0; lane < kernels::kRangeLanes; ++lane) {
+    range.low = std::min(range.low, double{float_low[lane]});
+    range.high = std::max(range.high, double{float_high[lane]});
   }
   if (range.ordinary == 0 || is_integer(dtype)) return range;
   const double largest = std::max(std::fabs(range.low), std::fabs(range.high));

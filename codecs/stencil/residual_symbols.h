@@ -1,13 +1,13 @@
 // Residuals as symbols of rANS: putting one into a state, and taking one from a source through a table of its level.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 
 #include "kernels/core/rans.h"
 #include "kernels/core/residual_model.h"
 #include "kernels/core/residual_tokens.h"
+#include "kernels/core/token_table.h"
 #include "kernels/cpu/stencil.h"
 
 namespace quern::codec::stencil {
@@ -44,36 +44,8 @@ inline constexpr auto kPlainParts = [] {
   kernels::rans_encode<kernels::kFrequencySumBits>(state, entry, at);
 }
 
-/// Finds the token of a slot: where to begin looking, then upwards.
-struct TokenTable {
-  static constexpr unsigned kBucketShift = 7;
-  kernels::TokenStarts starts;
-  std::array<std::uint8_t, (kernels::kFrequencySum >> kBucketShift)> buckets;
-
-  void fill(const kernels::ResidualModel& model) {
-    kernels::fill_token_starts(model, starts);
-    unsigned t = 0;
-    for (std::size_t b = 0; b < buckets.size(); ++b) {
-      while (starts[t + 1u] <= b << kBucketShift) ++t;
-      buckets[b] = static_cast<std::uint8_t>(t);
-    }
-  }
-};
-
-[[gnu::always_inline]] inline std::int64_t take_residual(kernels::RansSource& source, const TokenTable& table) {
-  const std::uint32_t slot = source.state & (kernels::kFrequencySum - 1);
-  unsigned token = table.buckets[slot >> TokenTable::kBucketShift];
-  while (slot >= table.starts[token + 1u]) ++token;
-  const std::uint32_t start = table.starts[token];
-  source.state = (table.starts[token + 1u] - start) * (source.state >> kernels::kFrequencySumBits) + (slot - start);
-  source.refill();
-  if (token == 0) return 0;
-  const unsigned count = kernels::token_open_bits(token) + 1;
-  std::uint32_t plain = source.take_plain(std::min(count, kernels::kRansPlainBits));
-  if (count > kernels::kRansPlainBits) [[unlikely]]
-    plain |= source.take_plain(count - kernels::kRansPlainBits) << kernels::kRansPlainBits;
-  const std::int64_t magnitude = kernels::token_base(token) + (plain >> 1);
-  return (plain & 1) != 0 ? -magnitude : magnitude;
-}
+using kernels::take_residual;
+using kernels::take_zero;
+using kernels::TokenTable;
 
 }  // namespace quern::codec::stencil

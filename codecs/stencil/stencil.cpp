@@ -7,6 +7,7 @@
 
 #include "codecs/stencil/array_levels.h"
 #include "codecs/stencil/chunk.h"
+#include "codecs/stencil/device_state.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_model.h"
 #include "codecs/stencil/plan.h"
@@ -161,9 +162,10 @@ class Encoder final : public ChunkEncoder {
 class Decoder final : public ChunkDecoder {
  public:
   Decoder(const ChunkGrid& grid, const ChunkSpec& spec, const Levels& levels)
-      : grid_(grid), spec_(spec), levels_(levels), scratch_bytes_(decode_scratch_bytes(spec)) {}
+      : grid_(grid), spec_(spec), levels_(levels), scratch_bytes_(decode_scratch_bytes(spec)), device_state_(spec) {}
 
   const ChunkGrid& grid() const override { return grid_; }
+  std::span<const std::uint8_t> device_state() const override { return device_state_.bytes(); }
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
                 std::span<std::uint8_t> scratch) const override {
@@ -188,6 +190,7 @@ class Decoder final : public ChunkDecoder {
   ChunkSpec spec_;
   Levels levels_;
   std::size_t scratch_bytes_;
+  DeviceState device_state_;
 };
 
 class Codec final : public ArrayCodec {

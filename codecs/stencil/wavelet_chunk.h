@@ -18,9 +18,9 @@ std::size_t wavelet_encode_scratch_bytes(const ChunkSpec& spec);
 /// elements themselves. `out` has max_chunk_bytes. May throw std::bad_alloc.
 Result<std::size_t> encode_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
                                    std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
-/// Bits, in units of 2^-12, that the chunk takes; 0 when it cannot be done.
-Result<std::uint64_t> estimate_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
-                                       std::span<std::uint8_t> scratch);
+/// A cost of nothing when it cannot be done.
+Result<ChunkCost> estimate_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+                                   std::span<std::uint8_t> scratch);
 
 std::size_t wavelet_decode_scratch_bytes(const ChunkSpec& spec);
 /// Decodes what follows the mode.

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "codecs/stencil/wavelet_axes.h"
+#include "kernels/cpu/stencil.h"
 
 namespace quern::codec::stencil {
 
@@ -64,23 +65,26 @@ struct BandReader {
   const WaveletAxes& axes;
   const WaveletBand& band;
   const std::uint32_t* magnitudes;
+  AxisValues strides;
+  std::size_t first;  ///< place of the band's first coefficient
+
+  BandReader(const WaveletAxes& of, const WaveletBand& read, const std::uint32_t* all)
+      : axes(of), band(read), magnitudes(all), strides(of.strides()), first(0) {
+    for (std::size_t a = 0; a < axes.rank; ++a) first += band.start[a] * strides[a];
+  }
 
   /// The row at `index` moved by `by` along `axis` (rank: not at all). Along the last axis the columns move.
   template <class Visit>
   void at(std::size_t feature, const AxisValues& index, unsigned halved, std::size_t axis, std::ptrdiff_t by,
           const Visit& visit) const {
     const std::size_t last = axes.rank - 1;
-    AxisValues place = index;
-    place[last] = 0;
-    std::ptrdiff_t offset = 0;
-    if (axis == last) {
-      offset = by;
-    } else if (axis < last) {
-      place[axis] = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(place[axis]) + by);
+    std::size_t place = first;
+    for (std::size_t a = 0; a < last; ++a) {
+      const std::size_t i = index[a] + (a == axis ? static_cast<std::size_t>(by) : 0);
+      if (i >= band.extents[a]) return;
+      place += i * strides[a];
     }
-    for (std::size_t a = 0; a < last; ++a)
-      if (place[a] >= band.extents[a]) return;
-    visit(feature, MagnitudeRow{magnitudes + band_place(axes, band, place), band.columns(), offset, halved});
+    visit(feature, MagnitudeRow{magnitudes + place, band.columns(), axis == last ? by : 0, halved});
   }
   /// It and those before and after along each axis.
   template <class Visit>
@@ -131,14 +135,14 @@ inline AxisValues shifted(const AxisValues& index, const WaveletAxes& axes, std:
 template <class Visit>
 void for_sources(const WaveletAxes& axes, const WaveletBand& band, const AxisValues& index,
                  const std::uint32_t* magnitudes, const Visit& visit) {
-  detail::for_own_sources({axes, band, magnitudes}, index, visit);
+  detail::for_own_sources(detail::BandReader(axes, band, magnitudes), index, visit);
   const unsigned depth = axes.depth();
   if (band.high != 0 && band.level + 1 < depth) {
     const std::size_t split = axes.split(band.level + 1);
     if ((band.high & split) != 0) {
       const WaveletBand parent(axes, band.packet, band.level + 1, band.high & split);
-      detail::BandReader{axes, parent, magnitudes}.around(kParent, detail::shifted(index, axes, split),
-                                                          static_cast<unsigned>(split & 1), visit);
+      detail::BandReader(axes, parent, magnitudes)
+          .around(kParent, detail::shifted(index, axes, split), static_cast<unsigned>(split & 1), visit);
     }
   }
   if (band.high != 0) {
@@ -147,7 +151,7 @@ void for_sources(const WaveletAxes& axes, const WaveletBand& band, const AxisVal
       if (c == band.high) break;
       if (c == 0 || (c & ~split) != 0) continue;
       const WaveletBand sibling(axes, band.packet, band.level, c);
-      detail::BandReader{axes, sibling, magnitudes}.around(kSiblings, index, 0, visit);
+      detail::BandReader(axes, sibling, magnitudes).around(kSiblings, index, 0, visit);
     }
   }
   for (std::size_t a = 0; a < axes.packets; ++a) {
@@ -157,7 +161,7 @@ void for_sources(const WaveletAxes& axes, const WaveletBand& band, const AxisVal
     const WaveletBand before(axes, packet, band.level, band.high);
     AxisValues place = index;
     if (packet[a] > 0) place[a] >>= 1;
-    detail::BandReader{axes, before, magnitudes}.around(kPacketParent, place, 0, visit);
+    detail::BandReader(axes, before, magnitudes).around(kPacketParent, place, 0, visit);
   }
 }
 
@@ -168,7 +172,7 @@ void for_correction_sources(const WaveletAxes& axes, const AxisValues& index, co
   plain.rank = axes.rank;
   plain.extents = axes.extents;
   const WaveletBand whole(plain, {}, 0, 0);
-  detail::for_own_sources({plain, whole, magnitudes}, index, visit);
+  detail::for_own_sources(detail::BandReader(plain, whole, magnitudes), index, visit);
   // The finest coefficients tell where the field is rough.
   std::array<unsigned, kMaxAxes> packet{};
   AxisValues place = index;
@@ -181,27 +185,23 @@ void for_correction_sources(const WaveletAxes& axes, const AxisValues& index, co
   for (std::size_t c = split == 0 ? 0 : 1; c < kParityClasses; ++c) {
     if ((c & ~split) != 0) continue;
     const WaveletBand band(axes, packet, 0, c);
-    detail::BandReader{axes, band, coefficients}.around(kParent, place, static_cast<unsigned>(split & 1), visit);
+    detail::BandReader(axes, band, coefficients).around(kParent, place, static_cast<unsigned>(split & 1), visit);
     if (split == 0) break;
   }
 }
 
 /// sums[x] += weight * what the row shows at column x, for `columns` columns.
-inline void add_row(const MagnitudeRow& source, std::uint32_t weight, std::size_t columns, std::uint32_t* sums) {
+inline void add_row(const MagnitudeRow& source, std::uint32_t weight, std::size_t columns,
+                    const kernels::StencilKernels& kernels, std::uint32_t* sums) {
   const std::ptrdiff_t seen = static_cast<std::ptrdiff_t>(source.halved != 0 ? (columns + 1) / 2 : columns);
   const std::ptrdiff_t begin = std::max<std::ptrdiff_t>(source.offset, 0);
   const std::ptrdiff_t end = std::min(static_cast<std::ptrdiff_t>(source.count), seen + source.offset);
-  if (source.halved == 0) {
-    for (std::ptrdiff_t i = begin; i < end; ++i) sums[i - source.offset] += weight * source.row[i];
-    return;
-  }
   const std::ptrdiff_t whole = static_cast<std::ptrdiff_t>(columns / 2) + source.offset;
-  for (std::ptrdiff_t i = begin; i < std::min(end, whole); ++i) {
-    const std::uint32_t value = weight * source.row[i];
-    sums[2 * (i - source.offset)] += value;
-    sums[2 * (i - source.offset) + 1] += value;
-  }
-  if (whole >= begin && whole < end) sums[columns - 1] += weight * source.row[whole];
+  const std::ptrdiff_t stop = source.halved != 0 ? std::min(end, whole) : end;
+  if (begin < stop)
+    kernels.decode.add_row(source.row + begin, weight, static_cast<std::size_t>(stop - begin), source.halved != 0,
+                           sums + ((begin - source.offset) << source.halved));
+  if (source.halved != 0 && whole >= begin && whole < end) sums[columns - 1] += weight * source.row[whole];
 }
 
 }  // namespace quern::codec::stencil

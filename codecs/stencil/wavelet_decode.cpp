@@ -1,6 +1,7 @@
 // Bytes to a chunk under the wavelet transform. The bytes are hostile: whatever they are, nothing is read or written
 // out of bounds.
 #include <algorithm>
+#include <type_traits>
 
 #include "codecs/stencil/carver.h"
 #include "codecs/stencil/elements.h"
@@ -25,6 +26,7 @@ struct DecodeMemory {
         room(carver.take<double>(lifting_room(axes))),
         sums(carver.take<std::uint32_t>(longest_extent(axes))),
         codes(carver.take<std::int32_t>(longest_extent(axes))),
+        zeros(carver.take<std::uint16_t>(longest_extent(axes))),
         constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
         tables(carver.take<TokenTable>(kLevels)) {}
 
@@ -34,6 +36,7 @@ struct DecodeMemory {
   double* room;
   std::uint32_t* sums;
   std::int32_t* codes;
+  std::uint16_t* zeros;  ///< frequencies of token 0 where the two before in the row are 0
   std::uint16_t* constants;
   TokenTable* tables;
 };
@@ -43,8 +46,9 @@ class WaveletReader {
  public:
   using Bits = typename Element::Bits;
 
-  WaveletReader(const MutableBox3& out, const LevelsView& view, DecodeMemory& memory)
-      : out_(out), view_(view), memory_(memory) {
+  WaveletReader(const kernels::StencilKernels& kernels, const MutableBox3& out, const LevelsView& view,
+                DecodeMemory& memory)
+      : kernels_(kernels), out_(out), view_(view), memory_(memory) {
     model_.axes = wavelet_axes(view);
     model_.constants = memory.constants;
   }
@@ -58,9 +62,10 @@ class WaveletReader {
     QUERN_RETURN_IF_ERROR(check_exceptions<Bits>(reader, exceptions, axes().elems()));
     QUERN_RETURN_IF_ERROR(lanes_.open(in.subspan(static_cast<std::size_t>(reader.position()))));
     QUERN_RETURN_IF_ERROR(fill_token_tables(model_.values, memory_.tables, tables_));
-    QUERN_RETURN_IF_ERROR(coefficients());
-    inverse_wavelet(axes(), memory_.values, memory_.room);
-    QUERN_RETURN_IF_ERROR(corrections());
+    const kernels::ResidualTables by_level(memory_.tables, tables_);
+    QUERN_RETURN_IF_ERROR(coefficients(by_level));
+    inverse_wavelet(axes(), kernels_, memory_.values, memory_.room);
+    QUERN_RETURN_IF_ERROR(corrections(by_level));
     if (!lanes_.finished()) return corrupt("stencil: a lane does not end where it should");
     return put_exceptions<Bits>(exceptions_at, exceptions, axes().elems(), out_);
   }
@@ -70,8 +75,9 @@ class WaveletReader {
   const WaveletAxes& axes() const { return model_.axes; }
 
   /// Decodes a row whose context sums lack what lies in the row itself. False when its lane is too short.
-  bool take_row(const WaveletWeights& weights, std::size_t columns, const std::uint8_t* special,
-                std::size_t special_step, std::uint32_t* magnitudes) {
+  bool take_row(const kernels::ResidualTables& by_level, const WaveletWeights& weights, std::size_t columns,
+                const std::uint8_t* special, std::size_t special_step, std::uint32_t* magnitudes) {
+    kernels_.decode.zero_frequencies(memory_.sums, by_level, columns, memory_.zeros);
     kernels::RansSource& lane = lanes_.sources[row_++ & lanes_.mask];
     kernels::RansSource source = lane;
     const std::uint32_t w0 = weights[kWest];
@@ -80,7 +86,8 @@ class WaveletReader {
     std::uint32_t m1 = 0;
     for (std::size_t x = 0; x < columns; ++x) {
       std::int64_t code = 0;
-      if (special == nullptr || special[x * special_step] == 0)
+      const bool coded = special == nullptr || special[x * special_step] == 0;
+      if (coded && ((m0 | m1) != 0 || !take_zero(source, memory_.zeros[x])))
         code = take_residual(source, *tables_[level_of(memory_.sums[x] + w0 * m0 + w1 * m1)]);
       memory_.codes[x] = static_cast<std::int32_t>(code);
       m1 = m0;
@@ -91,7 +98,7 @@ class WaveletReader {
     return !source.failed;
   }
 
-  Status coefficients() {
+  Status coefficients(const kernels::ResidualTables& by_level) {
     const bool complete = for_bands(axes(), [&](const WaveletBand& band) {
       const std::int64_t step = band_step(model_.step, band.gain);
       const std::size_t columns = band.columns();
@@ -99,12 +106,11 @@ class WaveletReader {
         const AxisValues index = band_row(axes(), band, r);
         std::fill_n(memory_.sums, columns, std::uint32_t{model_.constants[band.group]});
         for_sources(axes(), band, index, memory_.magnitudes, [&](std::size_t feature, const MagnitudeRow& source) {
-          if (model_.weights[feature] != 0) add_row(source, model_.weights[feature], columns, memory_.sums);
+          if (model_.weights[feature] != 0) add_row(source, model_.weights[feature], columns, kernels_, memory_.sums);
         });
         const std::size_t at = band_place(axes(), band, index);
-        if (!take_row(model_.weights, columns, nullptr, 0, memory_.magnitudes + at)) return false;
-        for (std::size_t x = 0; x < columns; ++x)
-          memory_.values[at + x] = coefficient_of(model_, step, memory_.codes[x]);
+        if (!take_row(by_level, model_.weights, columns, nullptr, 0, memory_.magnitudes + at)) return false;
+        kernels_.decode.scale_codes(memory_.codes, model_.offsets, step, columns, memory_.values + at);
       }
       return true;
     });
@@ -112,7 +118,7 @@ class WaveletReader {
   }
 
   /// Corrects rows and stores them.
-  Status corrections() {
+  Status corrections(const kernels::ResidualTables& by_level) {
     const std::size_t last = axes().rank - 1;
     const std::size_t columns = axes().extents[last];
     const std::size_t rows = axes().elems() / columns;
@@ -127,21 +133,28 @@ class WaveletReader {
         for_correction_sources(axes(), row.index, memory_.corrections, memory_.magnitudes,
                                [&](std::size_t feature, const MagnitudeRow& source) {
                                  const std::uint32_t weight = model_.correction_weights[feature];
-                                 if (weight != 0) add_row(source, weight, columns, memory_.sums);
+                                 if (weight != 0) add_row(source, weight, columns, kernels_, memory_.sums);
                                });
         const std::uint8_t* const mask = out_.special == nullptr ? nullptr : out_.special + row.special;
-        if (!take_row(model_.correction_weights, columns, mask, view_.special_strides[last],
+        if (!take_row(by_level, model_.correction_weights, columns, mask, view_.special_strides[last],
                       memory_.corrections + r * columns))
           return corrupt("stencil: a lane is too short");
-        for (std::size_t x = 0; x < columns; ++x) values[x] += memory_.codes[x] * correction;
+        kernels_.decode.add_scaled(memory_.codes, correction, columns, values);
       }
       Bits* const to = static_cast<Bits*>(out_.data) + row.at;
       const std::size_t step = view_.strides[last];
+      if constexpr (std::is_same_v<Element, F32>) {
+        if (step == 1) {
+          kernels_.decode.store_singles(values, unit, base, columns, to);
+          continue;
+        }
+      }
       for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(values[x] * unit + base);
     }
     return {};
   }
 
+  const kernels::StencilKernels& kernels_;
   const MutableBox3& out_;
   const LevelsView& view_;
   DecodeMemory& memory_;
@@ -169,8 +182,9 @@ Status decode_wavelet(const ChunkSpec& spec, std::span<const std::uint8_t> in, c
     return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   Carver carver(scratch.data());
   DecodeMemory memory(carver, wavelet_axes(view));
-  return with_element(
-      spec.dtype, [&](auto element) -> Status { return WaveletReader<decltype(element)>(out, view, memory).run(in); });
+  return with_element(spec.dtype, [&](auto element) -> Status {
+    return WaveletReader<decltype(element)>(*spec.kernels, out, view, memory).run(in);
+  });
 }
 
 }  // namespace quern::codec::stencil

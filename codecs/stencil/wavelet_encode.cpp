@@ -28,13 +28,20 @@ constexpr std::size_t kShort = 4;        // extents from here downwards are not 
 constexpr std::size_t kPacketShort = 8;  // the same along packet axes, where little is alike across many planes
 constexpr double kRounding = 0.36;       // added to magnitudes before they are cut
 constexpr double kQuietRounding = 0.27;  // the same where all before is 0, so that a code costs many bits
-constexpr std::size_t kSamples = 49152;  // of coefficients, for context weights
+constexpr std::size_t kRoundsAgain = 8;  // of a fit that begins from weights of another step
 constexpr double kCorrection = 1.5;      // what a correction of one adds, in errors allowed
 // Steps of coefficients, in errors allowed: where to begin, larger ones while they pay, else a smaller one. The larger
 // the step, the more corrections, which do less for the PSNR than coefficients do.
 constexpr std::array<double, 3> kSteps{2.2, 2.75, 3.4};
 constexpr double kSmallStep = 1.8;
 constexpr double kPsnrStep = 1.4;
+
+/// What fits of context weights take.
+struct FitEffort {
+  std::size_t samples = 49152;  ///< of coefficients, and of corrections
+  std::size_t rounds = 32;
+};
+constexpr FitEffort kEstimateEffort{8192, 16};
 
 struct EncodeMemory {
   EncodeMemory(Carver& carver, const WaveletAxes& axes, std::size_t raw_bytes)
@@ -91,7 +98,12 @@ class WaveletWriter {
     return true;
   }
 
-  std::uint64_t estimate() { return code(first_step()); }
+  ChunkCost estimate() {
+    effort_ = kEstimateEffort;
+    const std::uint64_t bits = code(first_step());
+    const std::uint64_t model = std::uint64_t{model_bytes()} << 15;
+    return {bits - model, model};
+  }
 
   std::size_t write(std::span<std::uint8_t> out) {
     const std::uint64_t least = code_best();
@@ -201,7 +213,7 @@ class WaveletWriter {
                           : packet_least == 0 ? 0
                                               : full_levels(trial.extents[a], packet_least);
       std::copy_n(memory_.targets, memory_.elems, memory_.work);
-      forward_wavelet(trial, memory_.work, memory_.room);
+      forward_wavelet(trial, *spec_.kernels, memory_.work, memory_.room);
       const std::uint64_t cost = entropy(trial);
       if (cost >= least) return;
       least = cost;
@@ -268,9 +280,13 @@ class WaveletWriter {
     reconstruct();
     correct();
     std::uint64_t bits = fit_levels(counts_, model_.values);
+    return bits + ((model_bytes() + exceptions_.size() * (sizeof(Bits) + 2)) << 15);
+  }
+
+  std::size_t model_bytes() const {
     Vector<std::uint8_t> head;
     write_wavelet_model(model_, head);
-    return bits + ((head.size() + exceptions_.size() * (sizeof(Bits) + 2)) << 15);
+    return head.size();
   }
 
   void quantize() {
@@ -329,20 +345,20 @@ class WaveletWriter {
     for_bands(axes(), [&](const WaveletBand& band) {
       const std::size_t columns = band.columns();
       const std::size_t elems = band.rows() * columns;
-      const std::size_t quota = std::max<std::size_t>(512, kSamples * elems / memory_.elems);
+      const std::size_t quota = std::max<std::size_t>(512, effort_.samples * elems / memory_.elems);
       const std::size_t wanted = std::min(band.rows(), quota / columns + 1);
       const float weight = static_cast<float>(band.rows()) / static_cast<float>(wanted);
       for (std::size_t i = 0; i < wanted; ++i) {
         const AxisValues index = band_row(axes(), band, i * band.rows() / wanted);
         std::fill_n(memory_.features, kWaveletFeatures * columns, 0u);
         for_sources(axes(), band, index, memory_.magnitudes, [&](std::size_t feature, const MagnitudeRow& source) {
-          add_row(source, 1, columns, memory_.features + feature * columns);
+          add_row(source, 1, columns, *spec_.kernels, memory_.features + feature * columns);
         });
         sample_row(band.group, columns, memory_.magnitudes + band_place(axes(), band, index), nullptr, weight, samples);
       }
       return true;
     });
-    samples.fit(fitted_, model_.weights, model_.constants);
+    samples.fit(fitted_ ? kRoundsAgain : effort_.rounds, fitted_, model_.weights, model_.constants);
   }
 
   /// Context levels of a row whose sums lack what lies in the row itself; `first` is the place of its first code.
@@ -370,7 +386,8 @@ class WaveletWriter {
         const AxisValues index = band_row(axes(), band, r);
         std::fill_n(memory_.features, columns, std::uint32_t{model_.constants[band.group]});
         for_sources(axes(), band, index, memory_.magnitudes, [&](std::size_t feature, const MagnitudeRow& source) {
-          if (model_.weights[feature] != 0) add_row(source, model_.weights[feature], columns, memory_.features);
+          if (model_.weights[feature] != 0)
+            add_row(source, model_.weights[feature], columns, *spec_.kernels, memory_.features);
         });
         note_row(model_.weights, columns, memory_.magnitudes + band_place(axes(), band, index), nullptr, at);
       }
@@ -388,7 +405,7 @@ class WaveletWriter {
       }
       return true;
     });
-    inverse_wavelet(axes(), memory_.work, memory_.room);
+    inverse_wavelet(axes(), *spec_.kernels, memory_.work, memory_.room);
   }
 
   /// Finds elements that miss the bound, and what brings them back: a correction, or the element itself.
@@ -443,26 +460,27 @@ class WaveletWriter {
     if (model_.correction == 0) return;
     const std::size_t columns = axes().extents[axes().rank - 1];
     const std::size_t rows = memory_.elems / columns;
-    const std::size_t wanted = std::min(rows, kSamples / columns + 1);
+    const std::size_t wanted = std::min(rows, effort_.samples / columns + 1);
     WaveletSamples samples(1);
     for_rows([&](std::size_t r, const AxisValues& index, const Bits*, const std::uint8_t*) {
       if (r * wanted / rows == (r + 1) * wanted / rows) return;
       std::fill_n(memory_.features, kWaveletFeatures * columns, 0u);
       for_correction_sources(axes(), index, memory_.corrections, memory_.magnitudes,
                              [&](std::size_t feature, const MagnitudeRow& source) {
-                               add_row(source, 1, columns, memory_.features + feature * columns);
+                               add_row(source, 1, columns, *spec_.kernels, memory_.features + feature * columns);
                              });
       sample_row(0, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
                  static_cast<float>(rows) / static_cast<float>(wanted), samples);
     });
-    samples.fit(corrections_fitted_, model_.correction_weights, &model_.correction_constant);
+    samples.fit(corrections_fitted_ ? kRoundsAgain : effort_.rounds, corrections_fitted_, model_.correction_weights,
+                &model_.correction_constant);
     corrections_fitted_ = true;
     for_rows([&](std::size_t r, const AxisValues& index, const Bits*, const std::uint8_t*) {
       std::fill_n(memory_.features, columns, std::uint32_t{model_.correction_constant});
       for_correction_sources(axes(), index, memory_.corrections, memory_.magnitudes,
                              [&](std::size_t feature, const MagnitudeRow& source) {
                                const std::uint32_t weight = model_.correction_weights[feature];
-                               if (weight != 0) add_row(source, weight, columns, memory_.features);
+                               if (weight != 0) add_row(source, weight, columns, *spec_.kernels, memory_.features);
                              });
       note_row(model_.correction_weights, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
                memory_.elems + r * columns);
@@ -475,6 +493,7 @@ class WaveletWriter {
   const LevelsView& view_;
   EncodeMemory& memory_;
   const Bits* data_;
+  FitEffort effort_;
   double error_ = 0;
   int unit_bits_ = 0;
   WaveletModel model_;
@@ -498,7 +517,7 @@ Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkRan
   EncodeMemory memory(cut, wavelet_axes(view), spec.raw_bytes());
   return with_element(spec.dtype, [&](auto element) -> Result<R> {
     WaveletWriter<decltype(element)> writer(spec, in, view, memory);
-    if (!writer.prepare(range)) return R{0};
+    if (!writer.prepare(range)) return R{};
     return f(writer);
   });
 }
@@ -516,9 +535,9 @@ Result<std::size_t> encode_wavelet(const ChunkSpec& spec, const ConstBox3& in, c
   return with_writer<std::size_t>(spec, in, range, scratch, [&](auto& writer) { return writer.write(out); });
 }
 
-Result<std::uint64_t> estimate_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
-                                       std::span<std::uint8_t> scratch) {
-  return with_writer<std::uint64_t>(spec, in, range, scratch, [](auto& writer) { return writer.estimate(); });
+Result<ChunkCost> estimate_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+                                   std::span<std::uint8_t> scratch) {
+  return with_writer<ChunkCost>(spec, in, range, scratch, [](auto& writer) { return writer.estimate(); });
 }
 
 }  // namespace quern::codec::stencil

@@ -7,8 +7,6 @@
 namespace quern::codec::stencil {
 namespace {
 
-constexpr std::size_t kRounds = 32;
-constexpr std::size_t kRoundsAgain = 8;
 constexpr double kFloor = 0x1p-13;  // of an expected magnitude
 
 std::uint16_t fixed(double w) {
@@ -34,7 +32,7 @@ void WaveletSamples::add(std::size_t group, const std::array<std::uint32_t, kWav
   samples_.push_back(sample);
 }
 
-void WaveletSamples::fit(bool again, WaveletWeights& weights, std::uint16_t* constants) const {
+void WaveletSamples::fit(std::size_t rounds, bool again, WaveletWeights& weights, std::uint16_t* constants) const {
   const std::size_t groups = quiet_.size();
   struct Sums {
     double wanted = 0;
@@ -49,7 +47,7 @@ void WaveletSamples::fit(bool again, WaveletWeights& weights, std::uint16_t* con
     for (std::size_t f = 0; f < kWaveletFeatures; ++f) w[f] = (weights[f] + 0.5) * kUnit;
     for (std::size_t g = 0; g < groups; ++g) c[g] = (constants[g] + 0.5) * kUnit;
   }
-  for (std::size_t round = 0; round < (again ? kRoundsAgain : kRounds); ++round) {
+  for (std::size_t round = 0; round < rounds; ++round) {
     std::array<Sums, kWaveletFeatures> sums{};
     std::fill(group_sums.begin(), group_sums.end(), Sums{});
     for (const Sample& s : samples_) {

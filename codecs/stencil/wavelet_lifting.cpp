@@ -4,34 +4,13 @@
 #include <algorithm>
 #include <array>
 
-#include "codecs/stencil/elements.h"
-
 namespace quern::codec::stencil {
 namespace {
 
-constexpr std::size_t kLines = 32;  // lifted at once
+constexpr std::size_t kLines = kernels::kLiftedLines;  // lifted at once
 
 /// In units of 2^-16.
 constexpr std::array<double, 4> kLifting{-103949, -3472, 57862, 29066};
-
-/// to += nearest((left + right) * factor / 2^16), line by line; sums are exact, ties go to even.
-[[gnu::always_inline]] inline void lift(double* to, const double* left, const double* right, double factor) {
-  for (std::size_t j = 0; j < kLines; ++j) to[j] += nearest((left[j] + right[j]) * factor * 0x1p-16);
-}
-
-/// `low` and `high` lie in `room` one after the other, kLines to a place.
-void lift_high(double* room, std::size_t n, double factor) {
-  const std::size_t lows = (n + 1) / 2;
-  for (std::size_t i = 0; i < n - lows; ++i)
-    lift(room + (lows + i) * kLines, room + i * kLines, room + std::min(i + 1, lows - 1) * kLines, factor);
-}
-void lift_low(double* room, std::size_t n, double factor) {
-  const std::size_t lows = (n + 1) / 2;
-  const std::size_t highs = n - lows;
-  const double* const high = room + lows * kLines;
-  for (std::size_t i = 0; i < lows; ++i)
-    lift(room + i * kLines, high + (i > 0 ? i - 1 : 0) * kLines, high + std::min(i, highs - 1) * kLines, factor);
-}
 
 /// Lines along one axis of a box.
 struct Lines {
@@ -40,7 +19,9 @@ struct Lines {
   std::size_t across = 0;  ///< from one line to the next
 };
 
-void lift_lines(double* first, const Lines& lines, std::size_t count, bool forward, double* room) {
+/// Rounds to nearest; sums are exact, ties go to even.
+void lift_lines(double* first, const Lines& lines, std::size_t count, bool forward,
+                const kernels::StencilKernels& kernels, double* room) {
   const std::size_t n = lines.n;
   const std::size_t lows = (n + 1) / 2;
   const auto place = [&](std::size_t i) { return i % 2 == 0 ? i / 2 : lows + i / 2; };
@@ -48,29 +29,41 @@ void lift_lines(double* first, const Lines& lines, std::size_t count, bool forwa
   for (std::size_t i = 0; i < n; ++i) {
     double* const to = room + (forward ? place(i) : i) * kLines;
     const double* const from = first + i * lines.stride;
-    for (std::size_t j = 0; j < count; ++j) to[j] = from[j * lines.across];
+    if (lines.across == 1) {
+      std::copy_n(from, count, to);
+    } else {
+      for (std::size_t j = 0; j < count; ++j) to[j] = from[j * lines.across];
+    }
   }
+  // Low places look at the high ones before and after them, high places at the low ones; kLines doubles to a place.
+  double* const high = room + lows * kLines;
+  const auto lift_high = [&](double factor) { kernels.decode.lift(high, n - lows, room, lows, 0, factor); };
+  const auto lift_low = [&](double factor) { kernels.decode.lift(room, lows, high, n - lows, 1, factor); };
   if (forward) {
-    lift_high(room, n, kLifting[0]);
-    lift_low(room, n, kLifting[1]);
-    lift_high(room, n, kLifting[2]);
-    lift_low(room, n, kLifting[3]);
+    lift_high(kLifting[0]);
+    lift_low(kLifting[1]);
+    lift_high(kLifting[2]);
+    lift_low(kLifting[3]);
   } else {
-    lift_low(room, n, -kLifting[3]);
-    lift_high(room, n, -kLifting[2]);
-    lift_low(room, n, -kLifting[1]);
-    lift_high(room, n, -kLifting[0]);
+    lift_low(-kLifting[3]);
+    lift_high(-kLifting[2]);
+    lift_low(-kLifting[1]);
+    lift_high(-kLifting[0]);
   }
   for (std::size_t i = 0; i < n; ++i) {
     const double* const from = room + (forward ? i : place(i)) * kLines;
     double* const to = first + i * lines.stride;
-    for (std::size_t j = 0; j < count; ++j) to[j * lines.across] = from[j];
+    if (lines.across == 1) {
+      std::copy_n(from, count, to);
+    } else {
+      for (std::size_t j = 0; j < count; ++j) to[j * lines.across] = from[j];
+    }
   }
 }
 
 /// One level along one axis of the box of these extents at the array's beginning.
-void lift_axis(const WaveletAxes& axes, const AxisValues& box, std::size_t axis, bool forward, double* values,
-               double* room) {
+void lift_axis(const WaveletAxes& axes, const AxisValues& box, std::size_t axis, bool forward,
+               const kernels::StencilKernels& kernels, double* values, double* room) {
   if (box[axis] < 2) return;
   const AxisValues strides = axes.strides();
   // Lines lie side by side along the last axis, those of the last along the one before.
@@ -90,7 +83,7 @@ void lift_axis(const WaveletAxes& axes, const AxisValues& box, std::size_t axis,
       rest /= box[a];
     }
     for (std::size_t j = 0; j < sides; j += kLines)
-      lift_lines(values + at + j * lines.across, lines, std::min(kLines, sides - j), forward, room);
+      lift_lines(values + at + j * lines.across, lines, std::min(kLines, sides - j), forward, kernels, room);
   }
 }
 
@@ -105,28 +98,28 @@ AxisValues joint_box(const WaveletAxes& axes, unsigned level) {
 
 std::size_t lifting_room(const WaveletAxes& axes) { return longest_extent(axes) * kLines; }
 
-void forward_wavelet(const WaveletAxes& axes, double* values, double* room) {
+void forward_wavelet(const WaveletAxes& axes, const kernels::StencilKernels& kernels, double* values, double* room) {
   for (std::size_t a = 0; a < axes.packets; ++a) {
     for (unsigned level = 0; level < axes.levels[a]; ++level) {
       AxisValues box = axes.extents;
       box[a] = axes.points(a, level);
-      lift_axis(axes, box, a, true, values, room);
+      lift_axis(axes, box, a, true, kernels, values, room);
     }
   }
   for (unsigned level = 0; level < axes.depth(); ++level)
     for (std::size_t a = axes.packets; a < axes.rank; ++a)
-      if (axes.levels[a] > level) lift_axis(axes, joint_box(axes, level), a, true, values, room);
+      if (axes.levels[a] > level) lift_axis(axes, joint_box(axes, level), a, true, kernels, values, room);
 }
 
-void inverse_wavelet(const WaveletAxes& axes, double* values, double* room) {
+void inverse_wavelet(const WaveletAxes& axes, const kernels::StencilKernels& kernels, double* values, double* room) {
   for (unsigned level = axes.depth(); level-- > 0;)
     for (std::size_t a = axes.rank; a-- > axes.packets;)
-      if (axes.levels[a] > level) lift_axis(axes, joint_box(axes, level), a, false, values, room);
+      if (axes.levels[a] > level) lift_axis(axes, joint_box(axes, level), a, false, kernels, values, room);
   for (std::size_t a = axes.packets; a-- > 0;) {
     for (unsigned level = axes.levels[a]; level-- > 0;) {
       AxisValues box = axes.extents;
       box[a] = axes.points(a, level);
-      lift_axis(axes, box, a, false, values, room);
+      lift_axis(axes, box, a, false, kernels, values, room);
     }
   }
 }

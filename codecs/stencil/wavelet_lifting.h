@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "codecs/stencil/wavelet_axes.h"
+#include "kernels/cpu/stencil.h"
 
 namespace quern::codec::stencil {
 
@@ -14,8 +15,8 @@ std::size_t lifting_room(const WaveletAxes& axes);
 
 /// Transforms in place: afterwards low coefficients lie before high ones along every axis. Values are integers; the
 /// scaling that would make the transform nearly orthonormal is left out.
-void forward_wavelet(const WaveletAxes& axes, double* values, double* room);
-void inverse_wavelet(const WaveletAxes& axes, double* values, double* room);
+void forward_wavelet(const WaveletAxes& axes, const kernels::StencilKernels& kernels, double* values, double* room);
+void inverse_wavelet(const WaveletAxes& axes, const kernels::StencilKernels& kernels, double* values, double* room);
 
 /// Distance of codes in a band for which orthonormal coefficients would have distance `step`: step * K^-gain, K =
 /// 1.149604..., in fixed point; at least 1.

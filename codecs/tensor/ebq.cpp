@@ -82,28 +82,6 @@ void find_codes(const EbqModel& model, double bound, const EbqPiece& piece, Vect
   for_marked(marks, [&](std::size_t i) { special.add(static_cast<std::uint32_t>(i), bits_at(piece.values, i)); });
 }
 
-/// Of the finite values; eight sums side by side, added pairwise, in the order of elements. Twice over the values, so
-/// that no square is of a large mean.
-double standard_deviation(std::span<const std::uint8_t> values) {
-  std::uint64_t count = 0;
-  const auto sum_of = [&](const auto& term) {
-    std::array<double, 8> sums{};
-    count = 0;
-    for (std::size_t i = 0; i < values.size() / 4; ++i) {
-      const std::uint32_t bits = bits_at(values, i);
-      if (!is_finite_bits(bits)) continue;
-      sums[i % 8] = sums[i % 8] + term(static_cast<double>(std::bit_cast<float>(bits)));
-      ++count;
-    }
-    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-  };
-  const double sum = sum_of([](double x) { return x; });
-  if (count == 0) return 0;
-  const double mean = sum / static_cast<double>(count);
-  const double squares = sum_of([mean](double x) { return (x - mean) * (x - mean); });
-  return __builtin_sqrt(squares / static_cast<double>(count));
-}
-
 /// Least squares of what the base leaves, by both directions and perhaps by the base itself; rows count in inverse
 /// proportion to the squares of what their base leaves. Sums in the order of elements.
 void fit_factors(std::span<const PlanePiece> places, std::span<const EbqPiece> pieces, bool with_base_factor,
@@ -301,6 +279,28 @@ void update_direction(std::span<const std::uint8_t> exp_avg, std::span<const std
     const auto bits = std::bit_cast<std::uint32_t>(value_at(exp_avg, i) / root);
     put_bits(out, i, is_positive_bits(second) && is_finite_bits(bits) ? bits : 0);
   }
+}
+
+// Eight sums side by side, added pairwise, in the order of elements. Twice over the values, so
+// that no square is of a large mean.
+double standard_deviation(std::span<const std::uint8_t> values) {
+  std::uint64_t count = 0;
+  const auto sum_of = [&](const auto& term) {
+    std::array<double, 8> sums{};
+    count = 0;
+    for (std::size_t i = 0; i < values.size() / 4; ++i) {
+      const std::uint32_t bits = bits_at(values, i);
+      if (!is_finite_bits(bits)) continue;
+      sums[i % 8] = sums[i % 8] + term(static_cast<double>(std::bit_cast<float>(bits)));
+      ++count;
+    }
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  };
+  const double sum = sum_of([](double x) { return x; });
+  if (count == 0) return 0;
+  const double mean = sum / static_cast<double>(count);
+  const double squares = sum_of([mean](double x) { return (x - mean) * (x - mean); });
+  return __builtin_sqrt(squares / static_cast<double>(count));
 }
 
 const ModeCoder kEbqCoder{Mode::ebq, plan_ebq, encode_ebq, needs_of_ebq, decode_ebq};

@@ -1,4 +1,5 @@
-// What callers of the bounded modes compute beside the codec: the direction in which an optimizer moves the weights.
+// What callers of the bounded modes compute beside the codec: the direction in which an optimizer moves the weights,
+// and the unit of weights' bounds.
 #pragma once
 
 #include <cstdint>
@@ -12,5 +13,9 @@ namespace quern::codec::tensor {
 /// same bits everywhere.
 void update_direction(std::span<const std::uint8_t> exp_avg, std::span<const std::uint8_t> exp_avg_sq,
                       std::span<std::uint8_t> out);
+
+/// Standard deviation of the finite ones of binary32 values at any address; 0 when there are none. Sums in a fixed
+/// order: the same number everywhere.
+double standard_deviation(std::span<const std::uint8_t> values);
 
 }  // namespace quern::codec::tensor

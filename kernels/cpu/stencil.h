@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/lorenzo.h"
+#include "kernels/cpu/stencil_decode.h"
 
 namespace quern::kernels {
 
@@ -16,6 +17,9 @@ inline constexpr std::size_t kStencilBlock = 16;
 inline constexpr std::size_t kTokenPlaces = 128;
 /// Samples in a block of normal equations; rows of samples are 64-byte aligned.
 inline constexpr std::size_t kSampleBlock = 128;
+
+/// Of the extremes that StencilKernels::range keeps.
+inline constexpr std::size_t kRangeLanes = 16;
 
 /// Where a row that does not depend on itself is coded to, and how. Targets are kStencilBlock longer than the row.
 struct CodedRowBuffers {
@@ -46,6 +50,13 @@ struct StencilKernels {
   void (*add_distances)(const double* first, const double* second, double second_factor, const double* third,
                         double third_factor, double scale, double most, std::uint32_t weight, std::size_t count,
                         std::uint32_t* sums);
+  /// sums[x] += from[x] >> bits
+  void (*add_shifted)(const std::uint32_t* from, unsigned bits, std::size_t count, std::uint32_t* sums);
+  /// Takes the finite ones of numbers of binary32, given by their bits: kRangeLanes least and greatest ones, which
+  /// began as infinities; returns how many are finite.
+  std::uint64_t (*range)(const std::uint32_t* from, std::size_t count, float* low, float* high);
+  /// out[x] = the binary32 whose bits are from[x * step], as binary64.
+  void (*widen)(const std::uint32_t* from, std::size_t step, std::size_t count, double* out);
   /// out[x] = (originals[x] - base) * inverse as the nearest integer, 0 where that is not below 2^44.
   void (*units)(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out);
   /// True when all values[x] * unit + base, rounded to binary32 if `single`, differ from originals[x] by less than
@@ -64,6 +75,7 @@ struct StencilKernels {
   /// sums[k * width + l] += sum over samples of sample_weights[s] * rows[k][s] * rows[l][s], l <= k < width; eight
   /// partial sums (s modulo 8) added pairwise.
   void (*normal_sums)(const double* rows, const double* sample_weights, std::size_t width, double* sums);
+  StencilDecodeKernels decode;
 };
 
 /// The kernels of an available level.

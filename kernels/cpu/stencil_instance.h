@@ -5,12 +5,16 @@
 #include <cstring>
 
 #include "kernels/core/residual_tokens.h"
+#include "kernels/cpu/context_levels.h"
 #include "kernels/cpu/stencil.h"
+#include "kernels/cpu/stencil_decode_instance.h"
 
 namespace quern::kernels {
 
 template <class Isa>
-struct StencilInstance {
+struct StencilInstance : ContextLevels<Isa> {
+  using ContextLevels<Isa>::context_level;
+  using ContextLevels<Isa>::leading_bit;
   using Doubles = double __attribute__((vector_size(64)));
   using Words = std::uint32_t __attribute__((vector_size(64)));
   using Longs = std::uint64_t __attribute__((vector_size(64)));
@@ -47,7 +51,23 @@ struct StencilInstance {
 
   static void tap_sums(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
                        std::int64_t* out) {
-    for (std::size_t x = 0; x < count; x += kStencilBlock) {
+    std::size_t x = 0;
+    for (; x + kStencilBlock < count; x += 2 * kStencilBlock) {
+      Doubles sums[4] = {};
+      for (std::size_t t = 0; t < taps; ++t) {
+        const double* const from = sources[t] + x;
+        const double weight = weights[t];
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < 4; ++i) {
+          Doubles source;
+          load(from + 8 * i, source);
+          sums[i] += weight * source;
+        }
+      }
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < 4; ++i) store_integers(sums[i], out + x + 8 * i);
+    }
+    for (; x < count; x += kStencilBlock) {
       Doubles low;
       Doubles high;
       weigh_block(sources, weights, taps, x, low, high);
@@ -151,6 +171,54 @@ struct StencilInstance {
     }
   }
 
+  static void add_shifted(const std::uint32_t* from, unsigned bits, std::size_t count, std::uint32_t* sums) {
+    for (std::size_t x = 0; x < count; ++x) sums[x] += from[x] >> bits;
+  }
+
+  static std::uint64_t range(const std::uint32_t* from, std::size_t count, float* low, float* high) {
+    using Floats = float __attribute__((vector_size(64)));
+    using Truths = std::int32_t __attribute__((vector_size(64)));
+    const Floats infinity = Floats{} + __builtin_inff();
+    Floats least;
+    Floats greatest;
+    load(low, least);
+    load(high, greatest);
+    Truths finite{};
+    const auto take = [&](const Floats& v) {
+      const Truths ok = v - v == 0;  // NaN and infinity give NaN
+      const Floats down = ok ? v : infinity;
+      const Floats up = ok ? v : -infinity;
+      least = down < least ? down : least;
+      greatest = up > greatest ? up : greatest;
+      finite -= ok;
+    };
+    Floats v;
+    std::size_t x = 0;
+    for (; x + kRangeLanes <= count; x += kRangeLanes) {
+      load(from + x, v);
+      take(v);
+    }
+    if (x < count) {
+      v = infinity;
+      std::memcpy(&v, from + x, (count - x) * sizeof(float));
+      take(v);
+    }
+    std::memcpy(low, &least, sizeof(least));
+    std::memcpy(high, &greatest, sizeof(greatest));
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < kRangeLanes; ++i) total += static_cast<std::uint64_t>(finite[i]);
+    return total;
+  }
+
+  static void widen(const std::uint32_t* from, std::size_t step, std::size_t count, double* out) {
+    const auto widen_at = [&](std::size_t distance) {
+      for (std::size_t x = 0; x < count; ++x) out[x] = static_cast<double>(std::bit_cast<float>(from[x * distance]));
+    };
+    if (step == 1) return widen_at(1);
+    if (step == 2) return widen_at(2);
+    widen_at(step);
+  }
+
   static void units(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out) {
     constexpr double kMost = 0x1p44;
     constexpr double kMagic = 0x1.8p52;
@@ -180,18 +248,6 @@ struct StencilInstance {
                        double strict, bool single) {
     return single ? all_near_as<true>(originals, values, count, unit, base, strict)
                   : all_near_as<false>(originals, values, count, unit, base, strict);
-  }
-
-  /// Place of the leading bit, 2 <= v: the exponent of a binary32 that rounding cannot carry into the next octave, as
-  /// the bit below the leading one is taken out.
-  [[gnu::always_inline]] static std::uint32_t leading_bit(std::uint32_t v) {
-    const std::uint32_t half = (v & ~(v >> 1)) >> 1;
-    return (std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(half))) >> 23) - 126;
-  }
-  [[gnu::always_inline]] static std::uint32_t context_level(std::uint32_t sum) {
-    sum = sum > 2 ? sum : 2;
-    const std::uint32_t leading = leading_bit(sum);
-    return 2 * leading + (sum >> (leading - 1) & 1);
   }
 
   static void levels(const std::uint32_t* sums, std::size_t count, std::uint8_t* out) {
@@ -262,8 +318,21 @@ struct StencilInstance {
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums, &code_row, &context_sums, &scale_down,  &add_distances, &units,
-                                           &all_near, &levels,   &symbols,      &sample_rows, &normal_sums};
+  static constexpr StencilKernels kKernels{&tap_sums,
+                                           &code_row,
+                                           &context_sums,
+                                           &scale_down,
+                                           &add_distances,
+                                           &add_shifted,
+                                           &range,
+                                           &widen,
+                                           &units,
+                                           &all_near,
+                                           &levels,
+                                           &symbols,
+                                           &sample_rows,
+                                           &normal_sums,
+                                           StencilDecodeInstance<Isa>::kKernels};
 };
 
 }  // namespace quern::kernels

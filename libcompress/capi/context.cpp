@@ -4,23 +4,6 @@
 
 namespace quern::capi {
 
-namespace {
-
-struct RunnerCall {
-  const TaskBody* body;
-};
-
-extern "C" void quern_run_body(void* argument, std::size_t index) {
-  (*static_cast<RunnerCall*>(argument)->body)(index);
-}
-
-}  // namespace
-
-void CallerRunner::run(std::size_t tasks, const TaskBody& body) {
-  RunnerCall call{&body};
-  runner_.run(runner_.user, tasks, &quern_run_body, &call);
-}
-
 ErrorText& thread_error() {
   thread_local ErrorText error;
   return error;

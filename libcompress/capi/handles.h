@@ -12,21 +12,7 @@
 
 #include "libcompress/capi/barrier.h"
 #include "libcompress/capi/caller_memory.h"
-
-namespace quern::capi {
-
-/// The caller's threads as the library's runner.
-class CallerRunner final : public TaskRunner {
- public:
-  explicit CallerRunner(const quern_runner& runner) : runner_(runner) {}
-  void run(std::size_t tasks, const TaskBody& body) override;
-  std::size_t width() const override { return runner_.width; }
-
- private:
-  quern_runner runner_;
-};
-
-}  // namespace quern::capi
+#include "libcompress/capi/caller_runner.h"
 
 struct quern_context {
   explicit quern_context(const quern_allocator& allocator) noexcept : memory(allocator) {}

@@ -1,6 +1,9 @@
 // Composition root of the device's side: the one place that names the codecs that have kernels.
 #include "codecs/lorenzo/lorenzo_device.h"
+#include "codecs/stencil/stencil.h"
+#include "codecs/stencil/stencil_device.h"
 #include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/cuda/program_kernels.h"
 
 namespace quern::cuda {
 
@@ -11,6 +14,10 @@ const ChunkKernels* builtin_chunk_kernels(std::uint16_t codec_id) {
 const ChunkKernels* builtin_chunk_kernels(std::string_view codec_name) {
   const ChunkKernels& lorenzo = codec::lorenzo::lorenzo_chunk_kernels();
   return codec_name == lorenzo.info().name ? &lorenzo : nullptr;
+}
+
+const ProgramKernels* builtin_program_kernels(std::uint16_t codec_id) {
+  return codec_id == codec::stencil::kCodecId ? &codec::stencil::stencil_program_kernels() : nullptr;
 }
 
 }  // namespace quern::cuda

@@ -3,6 +3,7 @@
 
 #include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/cuda_memory.h"
+#include "libcompress/cuda/program_decoder.h"
 #include "libcompress/cuda/staged_decoder.h"
 #include "libcompress/cuda/staged_encoder.h"
 #include "libcompress/pipeline/setup.h"
@@ -46,6 +47,10 @@ class CudaDevice final : public Device {
 
   Result<std::unique_ptr<SegmentDecoder>> decoder(const Header& header, const SegmentLayout& layout,
                                                   const ChunkDecoder& codec, TaskRunner& runner) override {
+    const cuda::ProgramKernels* programs = cuda::builtin_program_kernels(header.codec_id);
+    if (programs != nullptr && programs->serves(codec.device_state()))
+      return std::unique_ptr<SegmentDecoder>(
+          new cuda::ProgramDecoder(header, layout, codec, runner, *programs, lanes_, info_));
     const cuda::ChunkKernels* kernels = kernels_for(header.codec_id, codec.device_state(), layout);
     if (kernels == nullptr) return std::unique_ptr<SegmentDecoder>();
     return std::unique_ptr<SegmentDecoder>(
@@ -63,14 +68,6 @@ class CudaDevice final : public Device {
   DeviceInfo info_;
   cuda::LanePool lanes_;
 };
-
-Status copy_and_wait(int ordinal, const void* from, void* to, std::uint64_t bytes, cudaMemcpyKind kind) {
-  if (bytes == 0) return {};
-  QUERN_RETURN_IF_ERROR(cuda::check_ordinal(ordinal));
-  const cuda::CurrentDevice current(ordinal);
-  QUERN_RETURN_IF_ERROR(current.status());
-  return cuda::to_status(cudaMemcpy(to, from, static_cast<std::size_t>(bytes), kind));
-}
 
 }  // namespace
 
@@ -96,13 +93,6 @@ Result<std::unique_ptr<Device>> open_cuda_device(int ordinal) {
   } catch (const std::bad_alloc&) {
     return Status(StatusCode::out_of_memory, "out of memory");
   }
-}
-
-Status copy_from_device(int ordinal, const void* device, void* host, std::uint64_t bytes) {
-  return copy_and_wait(ordinal, device, host, bytes, cudaMemcpyDeviceToHost);
-}
-Status copy_to_device(int ordinal, const void* host, void* device, std::uint64_t bytes) {
-  return copy_and_wait(ordinal, host, device, bytes, cudaMemcpyHostToDevice);
 }
 
 }  // namespace quern

@@ -11,8 +11,6 @@ Status no_cuda() { return Status(StatusCode::device_unavailable, "this build of 
 
 Result<Vector<DeviceInfo>> cuda_devices() { return no_cuda(); }
 Result<std::unique_ptr<Device>> open_cuda_device(int) { return no_cuda(); }
-Status copy_from_device(int, const void*, void*, std::uint64_t) { return no_cuda(); }
-Status copy_to_device(int, const void*, void*, std::uint64_t) { return no_cuda(); }
 Result<std::unique_ptr<DeviceArrayCoder>> device_compressor(int, DType, const Shape&, const CompressOptions&) {
   return no_cuda();
 }

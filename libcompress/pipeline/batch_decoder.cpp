@@ -99,6 +99,7 @@ void BatchDecoder::check_beginnings(SegmentJob& job) const {
 Status BatchDecoder::check(SegmentJob& job) const {
   job.mask = {};
   job.level_mask = {};
+  job.decoded = 0;
   if (job.in_part) {
     check_beginnings(job);
   } else {
@@ -184,11 +185,36 @@ Status BatchDecoder::decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) {
   return failed;
 }
 
+Status BatchDecoder::decode_by_batch(std::span<SegmentJob> jobs) {
+  Vector<CheckedChunk> chunks;
+  const auto for_chunks = [&](const auto& visit) {
+    for (SegmentJob& job : jobs)
+      for (std::size_t k = 0; k < job.parsed.count; ++k)
+        if ((job.wanted >> k & 1) != 0 && job.parsed.chunk_status[k].ok() &&
+            job.parsed.chunks[k].form == ChunkForm::coded)
+          visit(job, k);
+  };
+  for_chunks([&](const SegmentJob& job, std::size_t k) {
+    CheckedChunk& chunk = chunks.emplace_back();
+    chunk.bytes = job.parsed.chunks[k].bytes;
+    chunk.out = chunk_out(job, k);
+    add_special(job, k, chunk.out);
+  });
+  QUERN_RETURN_IF_ERROR(batch_->decode_chunks(chunks));
+  std::size_t next = 0;
+  for_chunks([&](SegmentJob& job, std::size_t k) {
+    job.decoded |= static_cast<std::uint64_t>(chunks[next++].done ? 1 : 0) << k;
+  });
+  return {};
+}
+
 Status BatchDecoder::decode_checked(std::span<SegmentJob> jobs, Vector<Hole>& holes) {
+  if (batch_ != nullptr) QUERN_RETURN_IF_ERROR(decode_by_batch(jobs));
   QUERN_RETURN_IF_ERROR(run_tasks(runner_, jobs.size() * kMaxSegmentChunks, [&](std::size_t i) -> Status {
     SegmentJob& job = jobs[i / kMaxSegmentChunks];
     const std::size_t k = i % kMaxSegmentChunks;
     if (k >= job.parsed.count || (job.wanted >> k & 1) == 0 || !job.parsed.chunk_status[k].ok()) return {};
+    if ((job.decoded >> k & 1) != 0) return {};
     job.parsed.chunk_status[k] = decode_chunk(job, k);
     return keep_going_ ? Status() : job.parsed.chunk_status[k];
   }));

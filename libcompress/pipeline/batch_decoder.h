@@ -13,6 +13,7 @@
 #include "libcompress/core/buffer.h"
 #include "libcompress/format/header.h"
 #include "libcompress/format/segment.h"
+#include "libcompress/pipeline/chunk_batch.h"
 #include "libcompress/pipeline/level_target.h"
 #include "libcompress/pipeline/segment_coder.h"
 
@@ -27,6 +28,9 @@ class BatchDecoder final : public SegmentDecoder {
   BatchDecoder(const Header& header, const SegmentLayout& layout, const LevelTarget& target, const ChunkDecoder* codec,
                bool keep_going, TaskRunner& runner);
 
+  /// Lets another decode whole segments' chunks first. It outlives the decoder; not for coarse levels.
+  void decode_first_by(ChunkBatch* batch) { batch_ = batch; }
+
   std::uint64_t bytes_per_segment() const override;
   std::uint64_t scratch_bytes() const override;
   std::uint64_t wanted_segments() const override { return runner_.width(); }
@@ -38,6 +42,7 @@ class BatchDecoder final : public SegmentDecoder {
   void check_beginnings(SegmentJob& job) const;
   Status read_mask(SegmentJob& job) const;
   Status decode_checked(std::span<SegmentJob> jobs, Vector<Hole>& holes);
+  Status decode_by_batch(std::span<SegmentJob> jobs);
   Status decode_chunk(SegmentJob& job, std::size_t k);
   Status finish(SegmentJob& job) const;
   MutableBox3 chunk_out(const SegmentJob& job, std::size_t k) const;
@@ -54,6 +59,7 @@ class BatchDecoder final : public SegmentDecoder {
   std::uint64_t hole_bits_;
   std::uint64_t mask_limit_;
   BufferPool scratch_;
+  ChunkBatch* batch_ = nullptr;
 };
 
 }  // namespace quern

@@ -56,6 +56,7 @@ struct SegmentJob {
   std::array<ChunkBeginning, kMaxSegmentChunks> beginnings{};
 
   ParsedSegment parsed;
+  std::uint64_t decoded = 0;  ///< bit k: chunk k has its values already
   mask::SegmentMask mask;
   mask::SegmentMask level_mask;  ///< of the points of a coarse level
   AlignedBuffer storage;         ///< memory for `bytes`, reused

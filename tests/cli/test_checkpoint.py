@@ -1,5 +1,6 @@
 # quern checkpoint: files in and out byte for byte, damage, refusals, several processes, and processes that are killed.
 import json
+import math
 import os
 import random
 import resource
@@ -46,6 +47,44 @@ def state(step, count=3000):
     return {"param.w": ("F32", [count], w), "exp_avg.w": ("F32", [count], values(0.01, 1e-3)),
             "exp_avg_sq.w": ("F32", [count], values(1e-4, 1e-3).replace(b"\x80", b"\x00")),
             "model.w": ("BF16", [count], half), "empty": ("F32", [0, 3], b""), "step": ("I64", [], struct.pack("<q", step))}
+
+
+ROWS, COLUMNS = 80, 64
+
+
+def matrix_state(step):
+    """A matrix with moments large enough for presets, a vector that stays exact, and a copy in two bytes."""
+    source, drift = random.Random(5), random.Random(step)
+    count = ROWS * COLUMNS
+
+    def floats(values):
+        return struct.pack(f"<{count}f", *values)
+
+    w = floats([source.gauss(0, 0.02) + 1e-4 * step * drift.gauss(0, 1) for _ in range(count)])
+    scale = [math.exp(source.gauss(0, 1)) for _ in range(COLUMNS)]
+    v = [1e-8 * scale[i % COLUMNS] * math.exp(0.2 * source.gauss(0, 1) + 0.01 * step * drift.random()) for i in range(count)]
+    m = [math.sqrt(x) * source.gauss(0, 0.5) for x in v]
+    v[7], v[9] = 0.0, 1e-45
+    half = b"".join(struct.pack("<H", (b + 0x7FFF + (b >> 16 & 1)) >> 16) for (b,) in struct.iter_unpack("<I", w))
+    shape = [ROWS, COLUMNS]
+    return {"param.w": ("F32", shape, w), "exp_avg.w": ("F32", shape, floats(m)),
+            "exp_avg_sq.w": ("F32", shape, floats(v)), "model.w": ("BF16", shape, half),
+            "param.b": ("F32", [64], w[:256])}
+
+
+def tensors_of(data):
+    """name -> bytes of a safetensors file."""
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    return {name: data[8 + length + one["data_offsets"][0]:8 + length + one["data_offsets"][1]]
+            for name, one in header.items() if name != "__metadata__"}
+
+
+def as_floats(data):
+    return struct.unpack(f"<{len(data) // 4}f", data)
+
+
+GPT_RUN = os.path.join(os.environ.get("QUERN_TEST_DATA", ""), "weights", "gpt-run")
 
 
 class Checkpoint(CliTest):
@@ -147,7 +186,10 @@ class Checkpoint(CliTest):
         for words, code, part in (
                 (["--step", 1], 1, "already"),
                 (["--step", 2, "--base", 7], 1, "step 7"),
-                (["--step", 2, "--preset", "balanced"], 1, "lossless"),
+                (["--step", 2, "--policy", self.path("nowhere.json")], 2, "nowhere.json"),
+                (["--step", 2, "--policy", self.write("p.json", b'{"rules":[{"mode":"zip"}]}')], 1, "p.json: rule 1"),
+                (["--step", 2, "--base", 1, "--replay", self.write("r.json", b"{}")], 1, "r.json: 'betas'"),
+                (["--step", 2, "--replay", self.path("r.json")], 1, "--base"),
                 (["--step", 2, "--preset", "x"], 1, "unknown"),
                 (["--step", 2, "--parity", "0+2"], 1, "--parity"),
                 (["--step", 2, "--parity", "60+20"], 1, "64"),
@@ -167,6 +209,135 @@ class Checkpoint(CliTest):
         self.assertEqual(self.everything(), before)
         self.ok("checkpoint", "save", path, "--store", self.store, "--step", 2, "--dry-run", "-q")
         self.assertEqual(self.everything(), before)
+
+    def check_bounds(self, was, back, weights, first, second):
+        w, rw = as_floats(was["param.w"]), as_floats(back["param.w"])
+        mean = sum(w) / len(w)
+        deviation = math.sqrt(sum((x - mean) ** 2 for x in w) / len(w))
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(w, rw)), weights * deviation * (1 + 1e-12))
+        v, rv = as_floats(was["exp_avg_sq.w"]), as_floats(back["exp_avg_sq.w"])
+        m, rm = as_floats(was["exp_avg.w"]), as_floats(back["exp_avg.w"])
+        for i, (a, b) in enumerate(zip(v, rv)):
+            if a == b:
+                continue
+            self.assertGreater(b, 0, i)
+            self.assertLessEqual(abs(math.log(b / a)) / 2, second * (1 + 1e-12), i)
+        for i, (a, b) in enumerate(zip(m, rm)):
+            self.assertLessEqual(abs(a - b), first * math.sqrt(rv[i]) * (1 + 1e-12), i)
+        self.assertEqual(back["param.b"], was["param.b"])
+
+    def test_presets_keep_their_bounds_along_a_chain(self):
+        for preset, bounds in (("moments", (0, .05, .05)), ("balanced", (1e-3, .05, .05)), ("archive", (1e-2, .2, .1))):
+            self.store = self.path("store-" + preset)
+            for step in range(1, 5):
+                path = self.write("matrix.safetensors", safetensors(matrix_state(step)))
+                words = ["--base", step - 1] if step > 1 else []
+                saved = self.json(self.ok("checkpoint", "save", path, "--store", self.store, "--step", step, "--preset",
+                                          preset, "--json", *words))
+                modes = {one["name"]: one["mode"] for one in saved["each"]}
+                self.assertEqual((modes["exp_avg.w"], modes["exp_avg_sq.w"]), ("updq", "logq"))
+                self.assertEqual(modes["param.w"] == "ebq", preset != "moments")
+                self.assertEqual(modes["model.w"], "derived")
+                self.check_bounds(tensors_of(read_bytes(path)), tensors_of(self.load("--step", step)), *bounds)
+                for one in saved["each"]:
+                    if one["bound"] is not None:
+                        self.assertLessEqual(one["worst"], one["bound"])
+            whole = tensors_of(self.load("--step", 4))
+            part = tensors_of(self.load("--step", 4, "--tensor", "exp_avg.*"))
+            self.assertEqual(list(part), ["exp_avg.w"])
+            self.assertEqual(part["exp_avg.w"], whole["exp_avg.w"])
+            found = self.json(self.ok("checkpoint", "diff", "--store", self.store, 3, 4, "--json"))["tensors"]
+            a, b = as_floats(tensors_of(self.load("--step", 3))["param.w"]), as_floats(whole["param.w"])
+            worst = {t["name"]: t["max_error"] for t in found}["param.w"]
+            self.assertEqual(worst, max(abs(x - y) for x, y in zip(a, b)))
+            info = self.json(self.ok("checkpoint", "info", "--store", self.store, "--step", 4, "--json"))
+            one = {t["name"]: t for t in info["tensors"]}["exp_avg.w"]
+            self.assertEqual((one["companion"], one["bound"]), ("exp_avg_sq.w", bounds[1]))
+            self.ok("checkpoint", "compact", "--store", self.store, "--step", 4, "-q")
+            self.assertEqual(tensors_of(self.load("--step", 4)), whole)
+            self.ok("checkpoint", "gc", "--store", self.store, "--keep", 1, "-q")
+            self.assertEqual(tensors_of(self.load()), whole)
+            self.ok("checkpoint", "verify", "--store", self.store, "--full", "-q")
+
+    def test_damage_to_what_lost_something_is_mended(self):
+        path = self.write("matrix.safetensors", safetensors(matrix_state(1)))
+        self.ok("checkpoint", "save", path, "--store", self.store, "--step", 1, "--preset", "balanced", "--parity", "2+1",
+                "-q")
+        whole, back = self.everything(), self.load()
+        part = os.path.join(self.store, min(name for name in whole if "part-" in name))
+        with open(part, "r+b") as f:
+            f.seek(4096 + 200)
+            f.write(b"\xff\x00\xff")
+        self.assertEqual(harness.run("checkpoint", "verify", "--store", self.store, "--full").returncode, 3)
+        self.ok("checkpoint", "repair", "--store", self.store, "-q")
+        self.assertEqual(self.everything(), whole)
+        self.assertEqual(self.load(), back)
+
+    def test_policies_and_dry_runs(self):
+        path = self.write("matrix.safetensors", safetensors(matrix_state(1), {"lr": "0.001"}))
+        policy = self.write("policy.json", json.dumps({
+            "preset": "moments",
+            "rules": [{"name": "exp_avg.*", "mode": "exact"},
+                      {"role": "param", "min_rank": 2, "dtype": "F32", "mode": "ebq", "bound": 0.5, "unit": "rate"}]}).encode())
+        self.save(7)
+        before = self.everything()
+        words = ["checkpoint", "save", path, "--store", self.store, "--step", 1, "--policy", policy]
+        told = self.ok(*words, "--dry-run")
+        self.assertIn(b"of 0.0005 absolute", told.stderr)
+        self.assertIn(b"ln sqrt(v)", told.stderr)
+        self.assertIn(b"not saved", told.stderr)
+        dry = self.json(self.ok(*words, "--dry-run", "--json"))
+        self.assertEqual(self.everything(), before)
+        wet = self.json(self.ok(*words, "--json"))
+        for key in ("each", "with_loss"):
+            self.assertEqual(dry[key], wet[key])
+        parts = [told["output_bytes"] - told["manifest_bytes"] for told in (dry, wet)]  # names of stores pack differently
+        self.assertEqual(parts[0], parts[1])
+        back, was = tensors_of(self.load("--step", 1)), tensors_of(read_bytes(path))
+        self.assertEqual(back["exp_avg.w"], was["exp_avg.w"])
+        worst = max(abs(a - b) for a, b in zip(as_floats(was["param.w"]), as_floats(back["param.w"])))
+        self.assertLessEqual(worst, 0.0005)
+        one = {t["name"]: t for t in wet["each"]}["param.w"]
+        self.assertEqual((one["worst_absolute"], one["worst"], one["unit"]), (worst, worst, "absolute"))
+        other = {name: one for name, one in matrix_state(2).items() if name != "exp_avg_sq.w"}
+        told = self.ok("checkpoint", "save", self.write("other.safetensors", safetensors(other)), "--store", self.store,
+                       "--step", 2, "--preset", "archive")
+        self.assertIn(b"'exp_avg.w' kept exactly: updq: no second moment", told.stderr)
+
+    @unittest.skipUnless(os.path.isdir(GPT_RUN), "no checkpoints of a run: set QUERN_TEST_DATA")
+    def test_a_real_run_reaches_its_ratios(self):
+        def state(step):
+            return os.path.join(GPT_RUN, f"step{step:05}.safetensors")
+
+        raw = 12 * 328704
+        for preset, direct, ten, hundred in (("moments", 2.85, 0, 0), ("balanced", 5.2, 7.5, 6.1), ("archive", 7.9, 14, 10)):
+            self.store = self.path("store-" + preset)
+            for step, floor in ((400, direct), (410, ten), (500, hundred)):
+                words = ["--base", 400] if step > 400 else []
+                saved = self.json(self.ok("checkpoint", "save", state(step), "--store", self.store, "--step", step,
+                                          "--preset", preset, "--json", *words))
+                self.assertGreaterEqual(raw / saved["output_bytes"], floor, (preset, step))
+        self.store = self.path("store-replay")
+        rule = self.write("adamw.json", json.dumps({
+            "optimizer": "adamw", "order": "fused", "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1,
+            "groups": [{"max_rank": 1, "weight_decay": 0}]}).encode())
+        self.ok("checkpoint", "save", state(400), "--store", self.store, "--step", 400, "-q")
+        gradients = os.path.join(GPT_RUN, "grad00401.safetensors")
+        saved = self.json(self.ok("checkpoint", "save", state(401), gradients, "--store", self.store, "--step", 401,
+                                  "--base", 400, "--replay", rule, "--json"))
+        self.assertEqual(saved["replayed"], 21)
+        self.assertGreaterEqual(raw / saved["output_bytes"], 9.8)
+        self.ok("checkpoint", "load", "--store", self.store, "-o", self.path("back"))
+        for path in (state(401), gradients):
+            self.assertEqual(read_bytes(os.path.join(self.path("back"), os.path.basename(path))), read_bytes(path))
+        # Another rule: differences, and it is said why.
+        told = self.ok("checkpoint", "save", state(410), gradients, "--store", self.store, "--step", 410, "--base", 400,
+                       "--replay", rule)
+        self.assertIn(b"does not lead from the base", told.stderr)
+        self.ok("checkpoint", "load", "--store", self.store, "--step", 410, "--tensor", "param*", "-o", self.path("w"))
+        was = tensors_of(read_bytes(state(410)))
+        for name, values in tensors_of(read_bytes(self.path("w"))).items():
+            self.assertEqual(values, was[name])
 
     def test_a_full_disk_is_an_error_and_no_more(self):
         self.save(1)

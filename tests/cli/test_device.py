@@ -61,6 +61,16 @@ class Device(CliTest):
         quiet = self.ok("compress", self.raw, "--lossless", "-f", "-o", self.path("l.qn"), "--device", "auto").stderr
         self.assertNotIn(b"no CUDA kernels", quiet)
 
+    def test_stencil_is_decoded_on_the_device(self):
+        for layout in ("levels", "raster", "wavelet"):
+            out = self.path(layout + ".qn")
+            self.compress(layout + ".qn", "--rel", "1e-2", "--codec", "stencil", "--set", "layout=" + layout)
+            self.ok("decompress", out, "-f", "-o", self.path("cpu.f32"))
+            report = json.loads(self.ok("decompress", out, "-f", "-o", self.path("cuda.f32"), "--json", "--device",
+                                        "cuda").stdout)
+            self.assertEqual(report["device"], "cuda:0")
+            self.assertEqual(read_bytes(self.path("cpu.f32")), read_bytes(self.path("cuda.f32")))
+
     def test_bench_and_unknown_device(self):
         lines = self.ok("bench", self.raw, "--codec", "lorenzo", "--rel", "1e-3", "--json", "--device", "cuda").stdout
         self.assertEqual({json.loads(line)["device"] for line in lines.splitlines()}, {"cuda:0"})

@@ -137,7 +137,8 @@ TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
 TEST(Identity, SeveralStencilChunks_GiveTheSameBytesForAnyThreadsAndInstructionSet) {
   if (testing::kInstrumented) GTEST_SKIP() << "takes minutes when instrumented";
   for (const Shape& shape : {testing::shape_of({600001}), testing::shape_of({50, 220, 210})}) {
-    for (const char* layout : {"auto", "raster", "levels", "planes"}) {
+    for (const char* layout : {"auto", "raster", "levels", "planes", "wavelet"}) {
+      if (std::string_view(layout) == "wavelet" && shape.rank() > 1) continue;  // half a minute
       // One kind of data for each layout: what the codec chooses by itself is tried on both.
       const bool automatic = std::string_view(layout) == "auto";
       for (const Data data : {Data::smooth, Data::land}) {

@@ -23,14 +23,14 @@ SmallTensor floats(const char* name, std::uint64_t step, float change, float sca
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = scale * (std::sin(static_cast<float>(i) * 0.37F) +
                          change * static_cast<float>(step) * static_cast<float>(i % 7));
-  out.values.resize(values.size() * 4);
-  std::memcpy(out.values.data(), values.data(), out.values.size());
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(values.data());
+  out.values.assign(bytes, bytes + values.size() * 4);
   return out;
 }
 
 SmallTensor bf16_copy(const char* name, const SmallTensor& of) {
   SmallTensor out{name, {ElementType::bf16, of.what.shape}, {}};
-  for (std::size_t i = 0; i < of.values.size(); i += 4) {
+  for (std::size_t i = 0; i + 4 <= of.values.size(); i += 4) {
     std::uint32_t bits = 0;
     std::memcpy(&bits, of.values.data() + i, 4);
     bits += 0x7FFF + (bits >> 16 & 1);  // to nearest even
@@ -79,6 +79,52 @@ Status save_small(const Store& store, const SaveOptions& options, Report& report
     QUERN_RETURN_IF_ERROR(
         session->add_blob("rng", {reinterpret_cast<const std::uint8_t*>(blob.data()), blob.size()}, report));
   return session->commit(report).status();
+}
+
+Status save_small_lossy(const Store& store, const SaveOptions& options, Report& report) {
+  SerialRunner runner;
+  QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(store, options, runner, report));
+  const auto state = small_state(options.step);
+  AlignedBuffer first, second;
+  // What others need comes first: 2 is the second moment, 1 the first, 0 the weight.
+  for (const std::uint32_t i : {2U, 1U, 0U, 3U, 4U, 5U, 6U, 7U}) {
+    TensorSource source;
+    source.number = i;
+    source.name = state[i].name;
+    source.what = state[i].what;
+    source.values = state[i].values;
+    if (i == 2) {
+      source.lossy = checkpoint::LossyRequest{checkpoint::Mode::logq, 0.05};
+      source.decoded = &second;
+    } else if (i == 1) {
+      source.lossy = checkpoint::LossyRequest{checkpoint::Mode::updq, 0.05};
+      source.companion = 2;
+      source.companion_values = second.span();
+      source.decoded = &first;
+    } else if (i == 0) {
+      source.lossy = checkpoint::LossyRequest{checkpoint::Mode::ebq, 1e-3, true};
+      source.moments = {1, 2};
+      source.moment_values = {first.span(), second.span()};
+    }
+    const auto added = session->add_tensor(source, report);
+    if (!added.ok()) return added.status();
+    if (!added->fallback.empty()) return Status(StatusCode::internal, "a tensor was not stored with a loss");
+  }
+  return session->commit(report).status();
+}
+
+Result<std::vector<std::uint8_t>> restore_small(const Store& store, std::uint64_t step, Report& report) {
+  SerialRunner runner;
+  QUERN_ASSIGN_OR_RETURN(const auto manifest, store.at_step(step, report));
+  checkpoint::Restorer restorer(store, runner);
+  AlignedBuffer values;
+  std::vector<std::uint8_t> out;
+  for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
+    QUERN_RETURN_IF_ERROR(restorer.tensor(manifest.name, i, values, report));
+    const auto bytes = values.span();
+    out.insert(out.end(), bytes.begin(), bytes.end());
+  }
+  return out;
 }
 
 Status check_small(const Store& store, std::uint64_t step, Report& report) {

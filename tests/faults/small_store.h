@@ -24,6 +24,13 @@ std::vector<SmallTensor> small_state(std::uint64_t step);
 /// Saves small_state(step), with a blob of the step's number.
 Status save_small(const checkpoint::Store& store, const checkpoint::SaveOptions& options, checkpoint::Report& report);
 
+/// The same with a loss: weights by ebq, first moments by updq, second ones by logq, as a preset would have it.
+Status save_small_lossy(const checkpoint::Store& store, const checkpoint::SaveOptions& options,
+                        checkpoint::Report& report);
+/// Everything that comes back of a step, tensor after tensor.
+Result<std::vector<std::uint8_t>> restore_small(const checkpoint::Store& store, std::uint64_t step,
+                                                checkpoint::Report& report);
+
 /// The checkpoint of that step holds small_state(step) and the blob, bit for bit.
 Status check_small(const checkpoint::Store& store, std::uint64_t step, checkpoint::Report& report);
 

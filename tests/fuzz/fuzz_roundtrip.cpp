@@ -1,6 +1,6 @@
 // Arrays made from the input through compress and back: the bound holds by the independent check, the size limit holds,
 // more threads give the same bytes, and pieces pushed one by one decode within the bound too.
-// Input: type, bound, codec, shape, fill value, way of making values, then the bytes they are made from.
+// Input: type, bound, codec and layout, shape, fill value, way of making values, then the bytes they are made from.
 #include <quern/codec.h>
 #include <quern/compress.h>
 #include <quern/metrics.h>
@@ -73,8 +73,12 @@ Case make_case(fuzz::Feed& feed) {
   c.dtype = kTypes[feed.byte() % std::size(kTypes)];
   c.options.bound = choose_bound(feed);
   const auto codecs = builtin_codecs().all();
-  const std::size_t codec = feed.byte() % (codecs.size() + 1);
+  const std::size_t choice = feed.byte();
+  const std::size_t codec = choice % (codecs.size() + 1);
   if (codec < codecs.size()) c.options.codec = codecs[codec]->info().name;
+  static constexpr const char* kLayouts[] = {"auto", "raster", "levels", "planes", "wavelet"};
+  if (c.options.codec == "stencil")
+    c.options.settings = {{"layout", kLayouts[choice / (codecs.size() + 1) % std::size(kLayouts)]}};
   const auto shape = choose_shape(feed);
   QUERN_FUZZ_CHECK(shape.ok(), shape.status().text());
   c.shape = *shape;

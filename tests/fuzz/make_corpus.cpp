@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "codecs/stencil/distributions.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "tests/fuzz/tensor_input.h"
 
@@ -109,6 +110,8 @@ constexpr StreamCase kStreams[] = {
     {"i16_4d_levels", DType::i16, "3x8x9x10", {BoundKind::abs, 1}, "stencil", false, "levels"},
     {"u8_2d_level_table", DType::u8, "256x257", {BoundKind::abs, 0.5}, "stencil", false, "levels"},
     {"f32_3d_wavelet", DType::f32, "9x10x23", {BoundKind::abs, 0.3}, "stencil", true, "wavelet"},
+    {"f64_4d_wavelet", DType::f64, "5x8x6x16", {BoundKind::abs, 0.3}, "stencil", false, "wavelet:3d:1,2"},
+    {"i16_2d_wavelet", DType::i16, "40x31", {BoundKind::abs, 9}, "stencil", false, "wavelet"},
     {"f32_3d_lattice", DType::f32, "9x10x23", {BoundKind::abs, 0.001}, "stencil", true, "raster", 0.01},
     {"f64_3d_lattice_levels", DType::f64, "9x10x23", {BoundKind::abs, 0.001}, "stencil", false, "levels", 0.01},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
@@ -353,6 +356,49 @@ void add_readers(Corpus& corpus) {
   corpus.add("reader", "varints", varints);
 }
 
+/// Distributions of every shape over some context levels, then a lane of nothing but zeros, several lanes, or
+/// residuals.
+void add_residuals(Corpus& corpus) {
+  for (std::uint8_t shape = 0; shape < 8; ++shape) {
+    codec::stencil::ChunkModel model;
+    for (std::size_t level = 2; level < 40; level += 1 + shape) {
+      kernels::ResidualModel& distribution = model.levels[level];
+      distribution.tokens = static_cast<std::uint8_t>(1 + (level * 5 + shape * 17) % 120);
+      distribution.shape = shape;
+      distribution.scale = static_cast<std::uint8_t>(20 + level * 4);
+      distribution.zero = static_cast<std::uint16_t>(30000 / level);
+    }
+    Bytes stored;
+    BitWriter writer(stored);
+    codec::stencil::write_distributions(model, writer);
+    for (std::uint8_t use = 0; use < 4; ++use) {
+      Bytes seed{use};
+      append(seed, stored.data(), stored.size());
+      Bytes rest{0, 0, 0, 1, 0};
+      if (use == 2) rest = {2, 3, 4, 5};
+      if (use % 2 == 1) rest.clear();
+      for (int i = 0; i < 90; ++i) rest.push_back(static_cast<std::uint8_t>(i * (37 + 2 * use) + shape + 1));
+      append(seed, rest.data(), rest.size() / 2 * 2);
+      corpus.add("residuals", "shape_" + std::to_string(shape) + "_" + std::to_string(use), seed);
+    }
+  }
+}
+
+/// Stencil in every layout: see add_roundtrips.
+void add_layout_roundtrips(Corpus& corpus) {
+  for (std::uint8_t layout = 1; layout < 5; ++layout) {
+    for (const unsigned type : {0u, 1u, 2u, 5u}) {
+      Bytes seed{static_cast<std::uint8_t>(type), 1, static_cast<std::uint8_t>(type < 3 ? 5 : 7)};
+      seed.push_back(static_cast<std::uint8_t>(2 + 4 * layout));
+      seed.push_back(static_cast<std::uint8_t>(1 + (type + layout) % 4));
+      for (std::uint8_t i = 0; i < 6; ++i) seed.push_back(static_cast<std::uint8_t>(9 + 5 * i));
+      seed.push_back(static_cast<std::uint8_t>(0x80 | 8 | (layout % 2)));
+      for (int i = 0; i < 64; ++i) seed.push_back(static_cast<std::uint8_t>((i * i + type) % 9 - 4));
+      corpus.add("roundtrip", std::string("layout_") + std::to_string(layout) + "_" + std::to_string(type), seed);
+    }
+  }
+}
+
 /// The choices fuzz_roundtrip reads: type, kind, value, codec, rank, extents, flags, then bytes for the values.
 void add_roundtrips(Corpus& corpus) {
   for (std::uint8_t type = 0; type < 12; ++type) {
@@ -408,6 +454,8 @@ int main(int argc, char** argv) {
   add_texts(corpus);
   add_readers(corpus);
   add_roundtrips(corpus);
+  add_layout_roundtrips(corpus);
+  add_residuals(corpus);
   if (corpus.failed()) {
     std::cerr << "make_fuzz_corpus: a file could not be written\n";
     return 1;

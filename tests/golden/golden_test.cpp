@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "libcompress/format/header.h"
@@ -121,6 +122,36 @@ TEST(Golden_BrokenStreams, AreRefusedWithTheirStatus) {
     EXPECT_EQ(status_name(arrays.status().code()), entry.status)
         << entry.file << " (" << entry.why << "): " << arrays.status().text();
   }
+}
+
+/// Whether the coarsest level of a stream decodes; nothing where it has no levels.
+std::optional<Status> coarsest_level(const std::string& file) {
+  const auto bytes = read_bytes(kMustFailFolder + file);
+  MemorySource source(bytes);
+  const auto info = inspect(source, builtin_codecs());
+  if (!info.ok() || info->levels.empty()) return std::nullopt;
+  DecompressOptions options;
+  options.level = static_cast<unsigned>(info->levels.size());
+  const Shape& shape = info->levels.back();
+  Vector<std::uint8_t> points(shape.elems() * dtype_bytes(info->dtype));
+  MemorySource again(bytes);
+  return decompress(again, {points.data(), info->dtype, shape}, builtin_codecs(), {}, options).status();
+}
+
+TEST(Golden_BrokenStreams, WhoseFirstSectionIsBroken_HaveNoCoarseLevels) {
+  for (const char* file :
+       {"stencil_levels_kind.qn", "stencil_levels_weights.qn", "stencil_levels_no_distribution.qn",
+        "stencil_levels_sections.qn", "stencil_levels_section_size.qn", "stencil_levels_lane_bits.qn",
+        "stencil_levels_lane_state.qn", "stencil_levels_lane_state_low.qn", "stencil_levels_lane_short.qn",
+        "stencil_levels_exception_outside.qn"}) {
+    const auto status = coarsest_level(file);
+    ASSERT_TRUE(status.has_value()) << file;
+    EXPECT_FALSE(status->ok()) << file;
+  }
+  // Where finer levels are missing, the coarsest is there.
+  const auto cut = coarsest_level("stencil_levels_cut.qn");
+  ASSERT_TRUE(cut.has_value());
+  EXPECT_TRUE(cut->ok()) << cut->text();
 }
 
 }  // namespace

@@ -19,17 +19,17 @@ void put_weights(BitWriter& bits, const StoredWeights& weights) {
   for (std::size_t i = 0; i < weights.count; ++i) bits.put_golomb(i == 0 ? weights.first_zigzag : 0, weights.order);
 }
 
-void put_distributions(BitWriter& bits, const StoredChunk& chunk) {
-  bits.put(chunk.first_level, 6);
-  bits.put(chunk.last_level, 6);
-  for (unsigned level = chunk.first_level; level <= chunk.last_level; ++level) {
-    bits.put(chunk.tokens, 7);
-    if (chunk.tokens > 1) bits.put(chunk.zero, 15);
-    if (chunk.tokens > 2) bits.put(0, 3 + 8);
+}  // namespace
+
+void put_distributions(BitWriter& bits, const StoredDistributions& distributions) {
+  bits.put(distributions.first_level, 6);
+  bits.put(distributions.last_level, 6);
+  for (unsigned level = distributions.first_level; level <= distributions.last_level; ++level) {
+    bits.put(distributions.tokens, 7);
+    if (distributions.tokens > 1) bits.put(distributions.zero, 15);
+    if (distributions.tokens > 2) bits.put(0, 3 + 8);
   }
 }
-
-}  // namespace
 
 Bytes chunk_bytes(const StoredChunk& chunk) {
   Bytes out{static_cast<std::uint8_t>(chunk.mode)};
@@ -117,6 +117,13 @@ Bytes with_chunk(const Bytes& stream, const Bytes& chunk) {
   out.insert(out.end(), chunk.begin(), chunk.end());
   out.resize(out.size() + 8);
   return fuzz::reseal(out);
+}
+
+GoldenFile with_chunk(GoldenFile file, const Bytes& chunk) {
+  file.streams[0].options.find_repeated = false;
+  const auto stream = encode(file);
+  if (stream.ok()) file.written = with_chunk(*stream, chunk);
+  return file;
 }
 
 }  // namespace quern::golden

@@ -7,6 +7,12 @@
 
 #include <quern/memory.h>
 
+#include "tests/golden/golden_cases.h"
+
+namespace quern {
+class BitWriter;
+}
+
 namespace quern::golden {
 
 inline constexpr unsigned kRasterMode = 2;
@@ -20,8 +26,17 @@ struct StoredWeights {
   std::uint64_t first_zigzag = 0;
 };
 
+/// Distributions of context levels, all alike, of shape and scale 0.
+struct StoredDistributions {
+  unsigned first_level = 10;
+  unsigned last_level = 10;
+  unsigned tokens = 1;
+  unsigned zero = 0;  ///< if there are two tokens or more
+};
+void put_distributions(BitWriter& bits, const StoredDistributions& distributions);
+
 /// What a chunk stores, in the order in which it does; whole as it is.
-struct StoredChunk {
+struct StoredChunk : StoredDistributions {
   unsigned mode = kRasterMode;
   double base = 3;
   double step = 0.5;
@@ -36,10 +51,6 @@ struct StoredChunk {
   unsigned top_kind = 0;                 ///< of level 3's predictor, its only point
   unsigned kind = 0;                     ///< of level 2's
   std::uint64_t context_constant = 40;
-  unsigned first_level = 10;
-  unsigned last_level = 10;
-  unsigned tokens = 1;
-  unsigned zero = 0;    ///< if there are two tokens or more; shape and scale are 0
   std::size_t cut = 0;  ///< bytes that the model lacks; nothing follows then
   Vector<std::uint8_t> exceptions{0};
   Vector<std::uint8_t> sections{0};  ///< in levels: their number and sizes
@@ -55,5 +66,7 @@ Vector<std::uint8_t> lane_of(std::span<const std::int32_t> residuals, unsigned t
 
 /// The stream, of a single chunk and without a mask, with another chunk in its place.
 Vector<std::uint8_t> with_chunk(const Vector<std::uint8_t>& stream, const Vector<std::uint8_t>& chunk);
+/// The same for the only stream of a file.
+GoldenFile with_chunk(GoldenFile file, const Vector<std::uint8_t>& chunk);
 
 }  // namespace quern::golden

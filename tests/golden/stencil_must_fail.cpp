@@ -4,9 +4,8 @@
 #include <limits>
 
 #include "libcompress/format/writer.h"
-#include "tests/golden/broken_streams.h"
 #include "tests/golden/stencil_by_hand.h"
-#include "tests/golden/values.h"
+#include "tests/golden/stencil_must_fail.h"
 
 namespace quern::golden {
 namespace {
@@ -14,37 +13,8 @@ namespace {
 constexpr std::uint64_t kColumns = 8;  // of a chunk: levels 3 to 0
 constexpr std::uint64_t kRows = 3;
 
-class Maker {
- public:
-  Maker(std::vector<MustFailCase>& cases, const char* layout, std::initializer_list<std::uint64_t> extents,
-        const StoredChunk& whole)
-      : cases_(cases), whole_(whole) {
-    CompressOptions options = with(BoundKind::abs, 0.25, "stencil", {{"layout", layout}});
-    options.find_repeated = false;
-    stream_ =
-        encode_one(values_of(DType::f64, extents, [](std::uint64_t i) { return static_cast<double>(i); }), options);
-    // What is broken below is broken in one thing alone.
-    stream_ = with_chunk(stream_, chunk_bytes(whole));
-    must(decode(stream_, {}, {}, 4096));
-  }
-  const Bytes& stream() const { return stream_; }
-  void add(const char* name, const char* why, StatusCode status,
-           const std::function<void(StoredChunk&)>& change) const {
-    StoredChunk chunk = whole_;
-    change(chunk);
-    add_bytes(name, why, status, chunk_bytes(chunk));
-  }
-  void add_bytes(const char* name, const char* why, StatusCode status, const Bytes& chunk) const {
-    cases_.push_back({name, status, why, with_chunk(stream_, chunk)});
-  }
-
- private:
-  std::vector<MustFailCase>& cases_;
-  StoredChunk whole_;
-  Bytes stream_;
-};
-
 using Chunk = StoredChunk;
+using Make = Maker<Chunk>;
 constexpr StatusCode kCorrupt = StatusCode::corrupt;
 
 void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, const Bytes& levels) {
@@ -53,7 +23,8 @@ void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, con
     const StatusCode status = params.size() < 2 ? StatusCode::truncated : kCorrupt;
     cases.push_back({name, status, why, with_header(stream, [&](Header& h) { h.params = params; })});
   };
-  add("stencil_params_order", "an order of walking that does not exist", levels, {0, 0, 3});
+  add("stencil_params_order", "a chunk in levels where the parameters announce the wavelet", levels, {0, 0, 3});
+  add("stencil_params_order_4", "an order that does not exist", levels, {0, 0, 4});
   add("stencil_params_order_0", "the order that is told by leaving it out", raster, {0, 1, 0});
   add("stencil_params_axes", "more axes merged than there are", raster, {0, 3});
   add("stencil_params_crossed", "groups of axes that cross", raster, {2, 1});
@@ -65,9 +36,11 @@ void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, con
                    with_header(raster, [](Header& h) { h.dtype = DType::i64; })});
 }
 
-void add_model_cases(const Maker& make) {
+void add_model_cases(const Make& make) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   make.add("stencil_mode", "a chunk of a mode that does not exist", kCorrupt, [](Chunk& c) { c.mode = 6; });
+  make.add("stencil_mode_wavelet", "a chunk under the wavelet where the parameters rule it out", kCorrupt,
+           [](Chunk& c) { c.mode = 4; });
   make.add_bytes("stencil_constant_size", "a constant chunk with a byte too many", kCorrupt,
                  {1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   make.add_bytes("stencil_raw_size", "a raw chunk of too few bytes", kCorrupt, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
@@ -129,7 +102,7 @@ Vector<std::uint8_t> on_lattice(double origin, double spacing, const Vector<std:
   return bytes;
 }
 
-void add_lattice_cases(const Maker& make) {
+void add_lattice_cases(const Make& make) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Vector<std::uint8_t> inner = chunk_bytes(StoredChunk{});
   make.add_bytes("stencil_lattice_origin", "a lattice without an origin", kCorrupt, on_lattice(std::nan(""), 1, inner));
@@ -146,7 +119,7 @@ void add_lattice_cases(const Maker& make) {
                  on_lattice(0, 1, constant));
 }
 
-void add_lane_cases(const Maker& make) {
+void add_lane_cases(const Make& make) {
   constexpr std::uint8_t kElems = kRows * kColumns;
   make.add("stencil_exceptions_count", "more exceptions than elements", kCorrupt,
            [](Chunk& c) { c.exceptions = {kElems + 1}; });
@@ -161,6 +134,9 @@ void add_lane_cases(const Maker& make) {
   make.add("stencil_lane_state", "a lane that begins below 2^16", kCorrupt, [](Chunk& c) {
     c.lanes = {0xFF, 0xFF, 0, 0};
   });
+  // With a word taken for it the state would rise to 2^16 and stay there.
+  make.add("stencil_lane_state_low", "a lane that begins at 1 and ends as it should", kCorrupt,
+           [](Chunk& c) { c.lanes = {1, 0, 0, 0, 0, 0}; });
   make.add("stencil_lane_end", "a lane that ends in another state", kCorrupt, [](Chunk& c) { c.lanes = {1, 0, 1, 0}; });
   make.add("stencil_lane_words", "a word more than a lane uses", kCorrupt,
            [](Chunk& c) { c.lanes = {0, 0, 1, 0, 0, 0}; });
@@ -182,7 +158,7 @@ void add_lane_cases(const Maker& make) {
   });
 }
 
-void add_levels_cases(const Maker& make) {
+void add_levels_cases(const Make& make) {
   make.add("stencil_levels_kind", "a predictor that does not exist", kCorrupt, [](Chunk& c) { c.kind = 7; });
   make.add("stencil_levels_axis", "a cubic along an axis that is not odd", kCorrupt, [](Chunk& c) { c.kind = 2; });
   make.add("stencil_levels_plane_before", "the plane before, without planes", kCorrupt, [](Chunk& c) { c.kind = 5; });
@@ -218,6 +194,12 @@ void add_levels_cases(const Maker& make) {
   make.add("stencil_levels_lane_state", "a level's lane that begins below 2^16", kCorrupt, [](Chunk& c) {
     c.lanes = {0, 0, 0, 0};
   });
+  make.add("stencil_levels_lane_state_low", "a level's lane that begins at 1 and ends as it should", kCorrupt,
+           [](Chunk& c) { c.lanes = {1, 0, 0, 0, 0, 0}; });
+  make.add("stencil_levels_lane_short", "a level's lane that ends too early", kCorrupt, [](Chunk& c) {
+    c.tokens = 2;
+    c.zero = 1u << 14;
+  });
   make.add("stencil_levels_lane_end", "a level's lane that ends in another state", kCorrupt, [](Chunk& c) {
     c.lanes = {1, 0, 1, 0};
   });
@@ -231,13 +213,14 @@ void add_stencil_cases(std::vector<MustFailCase>& cases) {
   StoredChunk levels;
   levels.mode = kLevelsMode;
   levels.lane_sizes = {0};
-  const Maker in_raster(cases, "raster:2d:1", {kRows, kColumns}, StoredChunk{});
-  const Maker in_levels(cases, "levels:1d", {kColumns}, levels);
+  const Make in_raster(cases, "raster:2d:1", {kRows, kColumns}, StoredChunk{});
+  const Make in_levels(cases, "levels:1d", {kColumns}, levels);
   add_params_cases(cases, in_raster.stream(), in_levels.stream());
   add_model_cases(in_raster);
   add_lattice_cases(in_raster);
   add_lane_cases(in_raster);
   add_levels_cases(in_levels);
+  add_wavelet_cases(cases, in_raster.stream());
 }
 
 }  // namespace quern::golden

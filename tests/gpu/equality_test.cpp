@@ -120,6 +120,24 @@ TEST_F(Equality, EveryLayoutOfALargeArray_SameBytesAndValues) {
   }
 }
 
+TEST_F(Equality, Stencil_SameValues) {
+  // Encoded by the host, decoded by both; a third of the chunks' elements are special in one of them.
+  const std::uint64_t planes = std::min<std::uint64_t>(setting("QUERN_GPU_PLANES", 64), 64);
+  const Shape shape = quern::testing::shape_of({planes, 100, 130});
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i16, DType::u8})
+    for (const char* layout : {"levels", "planes", "raster", "wavelet"})
+      for (const Data data : {Data::smooth, Data::nan_block}) {
+        SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout + " " + quern::testing::data_name(data));
+        const OwnedArray array = quern::testing::make_array(dtype, shape, data);
+        CompressOptions options = options_of(BoundKind::rel, 1e-3);
+        options.codec = "stencil";
+        options.settings = {{"layout", layout}};
+        const auto stream = compressed(nullptr, array, options);
+        const auto values = decompressed(nullptr, stream, array);
+        for (int run = 0; run < 3; ++run) ASSERT_EQ(decompressed(device_.get(), stream, array), values);
+      }
+}
+
 TEST_F(Equality, ManyRuns_SameBytesAndValues) {
   const std::uint64_t planes = setting("QUERN_GPU_PLANES", 256);
   const OwnedArray array =

@@ -1,5 +1,6 @@
 """Compares what libquern.so exports with what quern.h declares, and looks at what it wants from others."""
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -42,26 +43,28 @@ def exported(nm, library):
 
 def problems_of(arguments):
     problems = []
+    header_name, map_name = os.path.basename(arguments.header), arguments.map
     functions, symbols = declared(arguments.header), exported(arguments.nm, arguments.library)
     if len(functions) < 10:
         problems.append(f"only {len(functions)} declarations were found in {arguments.header}")
     for name in sorted(functions - symbols.keys()):
-        problems.append(f"{name}: declared in quern.h and not exported; add it to libcompress/capi/libquern.map")
+        problems.append(f"{name}: declared in {header_name} and not exported; add it to {map_name}")
     for name in sorted(symbols.keys() - functions):
-        problems.append(f"{name}: exported and not declared in quern.h; take it out of libcompress/capi/libquern.map")
+        problems.append(f"{name}: exported and not declared in {header_name}; take it out of {map_name}")
     for name, version in symbols.items():
         if not version.startswith("QUERN_"):
-            problems.append(f"{name}: has version '{version}' instead of one of libcompress/capi/libquern.map")
+            problems.append(f"{name}: has version '{version}' instead of one of {map_name}")
 
+    also_library, also_symbol = re.compile(arguments.also_library), re.compile(arguments.also_symbol)
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run(arguments.readelf, "-dW", arguments.library))
     for library in needed:
-        if not SYSTEM.match(library) and not ZSTD.match(library):
+        if not SYSTEM.match(library) and not ZSTD.match(library) and not also_library.match(library):
             problems.append(f"the library needs {library}; it may need the C and C++ libraries, and zstd, alone")
     zstd_is_shared = any(ZSTD.match(library) for library in needed)
     for line in run(arguments.nm, "-D", "--undefined-only", arguments.library).splitlines():
         kind, name = line.split()
         base = name.partition("@")[0]
-        if SYSTEM_VERSIONS.search(name) or (kind in "wv" and WEAK.match(base)):
+        if SYSTEM_VERSIONS.search(name) or (kind in "wv" and WEAK.match(base)) or also_symbol.match(base):
             continue
         if not (zstd_is_shared and base.startswith("ZSTD_")):
             problems.append(f"{name}: undefined, and no part of the C and C++ libraries")
@@ -72,6 +75,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--library", required=True)
     parser.add_argument("--header", required=True)
+    parser.add_argument("--map", default="libcompress/capi/libquern.map", help="the version script, for messages")
+    nothing = "(?!)"
+    parser.add_argument("--also-library", default=nothing, help="regular expression: what it may need besides")
+    parser.add_argument("--also-symbol", default=nothing, help="regular expression: symbols it may want from there")
     parser.add_argument("--nm", default="nm")
     parser.add_argument("--readelf", default="readelf")
     problems, functions, needed = problems_of(parser.parse_args())

@@ -66,6 +66,15 @@ dpkg-deb --ctrl-tarfile "$work"/out/libquern0_*.deb | tar -xO ./shlibs | grep -q
 dpkg-deb --ctrl-tarfile "$work"/out/libquern0_*.deb | tar -xO ./triggers | grep -q ldconfig ||
   fail "libquern0 has no ldconfig trigger"
 
+# The checkpoint library comes in a package of its own, which says so to those that are linked with it.
+if [[ $names == *" libquern-checkpoint0 "* ]]; then
+  dpkg-deb --ctrl-tarfile "$work"/out/libquern-checkpoint0_*.deb | tar -xO ./shlibs |
+    grep -q '^libquern-checkpoint 0 libquern-checkpoint0 (>= ' || fail "libquern-checkpoint0 has no shlibs"
+  [[ -n $(find "$work/alone/libquern-checkpoint0" -name 'libquern-checkpoint.so.0') ]] ||
+    fail "libquern-checkpoint0 does not hold the library"
+  [[ -s $work/alone/libquern-dev/usr/include/quern/checkpoint.h ]] || fail "libquern-dev lacks checkpoint.h"
+fi
+
 library=$(find "$work/root/usr/lib" -name 'libquern.so.0')
 "$CC" -std=c99 -I"$work/root/usr/include" "$program" "$(dirname "$library")/libquern.so" -lm -o "$work/program"
 env -i LD_LIBRARY_PATH="$(dirname "$library")" "$work/program" ||

@@ -59,12 +59,16 @@ std::vector<Trial> make_trials(const Vector<std::uint8_t>& stream) {
   return trials;
 }
 
+/// By the name of a codec; behind a space, a layout of stencil.
 class FieldTrials : public ::testing::TestWithParam<const char*> {
  protected:
   Vector<std::uint8_t> stream() const {
     const testing::OwnedArray array = field();
     CompressOptions options;
-    options.codec = GetParam();
+    const std::string name = GetParam();
+    const std::size_t space = name.find(' ');
+    options.codec = name.substr(0, space);
+    if (space != std::string::npos) options.settings = {{"layout", String(std::string_view(name).substr(space + 1))}};
     if (options.codec != "lossless") options.bound = {BoundKind::abs, 0.05};
     Vector<std::uint8_t> bytes;
     VectorSink sink(bytes);
@@ -101,7 +105,9 @@ TEST_P(FieldTrials, DamageBehindRepairedChecksums_GivesDataOrStatus) {
   std::cout << GetParam() << ", field trials with repaired checksums: " << tally.text() << "\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, FieldTrials, ::testing::Values("lorenzo", "lossless", "stencil"));
+INSTANTIATE_TEST_SUITE_P(Codecs, FieldTrials,
+                         ::testing::Values("lorenzo", "lossless", "stencil raster", "stencil levels", "stencil planes",
+                                           "stencil wavelet"));
 
 }  // namespace
 }  // namespace quern::malformed

@@ -1,38 +1,36 @@
-"""Codec 3, stencil (docs/format-stencil.md): parameters, modes of chunks, and what both orders share."""
+"""Codec 3, stencil (docs/format-stencil.md): parameters, modes of chunks, and what the orders share."""
 import copy
 import struct
 from math import prod
 
 import quern_stencil_levels
 import quern_stencil_raster
+import quern_stencil_wavelet
 from quern_bytes import Cursor, require
 from quern_lorenzo import float_bits
 from quern_stencil_symbols import Bits, ENDS, read_lanes
 
 RAW, CONSTANT, RASTER, LEVELS, WAVELET, LATTICE = range(6)
+MODES = {RASTER: 'raster', LEVELS: 'levels', WAVELET: 'wavelet'}
 
 FEATURES = {'stencil constant chunk', 'stencil several chunks', 'stencil order 0', 'stencil order 1', 'stencil order 2',
-            'stencil split axis'}
-FEATURES |= {'stencil %s %s' % (mode, what) for mode in ('raster', 'levels') for what in
+            'stencil order 3', 'stencil split axis'}
+FEATURES |= {'stencil %s %s' % (mode, what) for mode in MODES.values() for what in
              ('mask', 'exceptions', 'exceptions one after another', 'one lane', 'several lanes')}
-FEATURES |= {'stencil lattice in raster', 'stencil lattice in levels'}
+FEATURES |= {'stencil lattice in ' + mode for mode in MODES.values()}
 FEATURES |= {'stencil shape %d' % k for k in range(len(ENDS))}
 FEATURES |= {'stencil distribution of %d tokens' % t for t in (1, 2)}
 FEATURES |= {'stencil on ' + t for t in ('f16', 'bf16', 'f32', 'f64', 'i8', 'i16', 'i32', 'u8', 'u16', 'u32')}
-FEATURES |= quern_stencil_raster.FEATURES | quern_stencil_levels.FEATURES
+FEATURES |= quern_stencil_raster.FEATURES | quern_stencil_levels.FEATURES | quern_stencil_wavelet.FEATURES
 
 
-class Head:
-    """What the models of both orders begin with."""
+class Scale:
+    """Base and step of a chunk: what its integers stand for."""
 
     def __init__(self, bits):
         self.base, self.step = (struct.unpack('<d', bytes(4) + struct.pack('<I', bits.take(32)))[0] for _ in range(2))
         require(abs(self.base) < float('inf') and 0 < self.step < float('inf'), 'base or step')
-        self.value_bits = bits.take(4)
-        require(self.value_bits <= 10, 'fraction bits of values')
-        self.fraction = bits.take(4) + 8
-        require(self.fraction <= 16, 'fraction bits of weights')
-        self.unit = self.step / 2**self.value_bits
+        self.unit = self.step
 
     def element(self, x, dtype, width):
         value = x * self.unit + self.base
@@ -41,6 +39,18 @@ class Head:
         low, high = (0, 2**(8 * width) - 1) if dtype[0] == 'u' else (-2**(8 * width - 1), 2**(8 * width - 1) - 1)
         whole = low if value <= low else high if value >= high else round(value)
         return whole.to_bytes(width, 'little', signed=low < 0)
+
+
+class Head(Scale):
+    """What the models of predicted chunks begin with."""
+
+    def __init__(self, bits):
+        super().__init__(bits)
+        self.value_bits = bits.take(4)
+        require(self.value_bits <= 10, 'fraction bits of values')
+        self.fraction = bits.take(4) + 8
+        require(self.fraction <= 16, 'fraction bits of weights')
+        self.unit = self.step / 2**self.value_bits
 
 
 class Codec:
@@ -53,7 +63,7 @@ class Codec:
         self.order = at.unsigned(1) if not at.done() else 0
         self.section_ends = None  # of the chunk decoded last, if it is in levels
         require(self.order or len(header.params) == 2, 'order 0')
-        require(self.order <= 2 and at.done(), 'order')
+        require(self.order <= 3 and at.done(), 'order')
         groups = [header.shape[:first], header.shape[first:second], header.shape[second:]]
         grid = [prod(group) for group in groups]
         chunk = [max(extent, 1) for extent in grid]
@@ -62,7 +72,7 @@ class Codec:
         while self.too_large(chunk):
             axis = chunk.index(max(chunk))
             half = -(-chunk[axis] // 2)
-            unit = self.unit(grid, axis, half, inner) if self.order else 1
+            unit = self.unit(grid, axis, half, inner) if self.order in (1, 2) else 1
             chunk[axis] = -(-half // unit) * unit
         self.grid = grid, chunk
         self.split = None
@@ -84,7 +94,7 @@ class Codec:
 
     def levels(self, groups):
         """The number of coarse levels of the array."""
-        if not self.order:
+        if self.order not in (1, 2):
             return 0
         grid, chunk = self.grid
         axes = []  # extents in the array and in a chunk, extents of the array's axes
@@ -123,7 +133,7 @@ class Codec:
         mode = cursor.unsigned(1)
         if mode == LATTICE:
             return self.on_lattice(cursor, extents, special)
-        require(mode <= (LEVELS if self.order else RASTER), 'mode')
+        require(mode <= RASTER or mode == LEVELS and self.order in (1, 2) or mode == WAVELET and self.order == 3, 'mode')
         if mode in (RAW, CONSTANT):
             elements = cursor.take(n * self.width if mode == RAW else self.width)
             require(cursor.done(), 'bytes left over in a chunk')
@@ -131,24 +141,33 @@ class Codec:
                 self.seen.add('stencil constant chunk')
             return elements if mode == RAW else elements * n
         bits = Bits(cursor)
-        head = Head(bits)
+        head = Scale(bits) if mode == WAVELET else Head(bits)
         masked = 0 if special is None else 1
         if mode == RASTER:
             model = quern_stencil_raster.Model(bits, head, self.layers(extents), masked, self.seen)
-        else:
+        elif mode == LEVELS:
             model = quern_stencil_levels.Model(bits, head, self.axes(extents), self.order == 2, masked, self.seen)
-        name = 'stencil raster ' if mode == RASTER else 'stencil levels '
+        else:
+            model = quern_stencil_wavelet.Model(bits, self.axes(extents), masked, self.seen)
+            if self.split:
+                self.seen.add('stencil wavelet split axis')
+        name = 'stencil %s ' % MODES[mode]
         exceptions = self.read_exceptions(cursor, n, name)
         if masked:
             self.seen.add(name + 'mask')
-        if mode == RASTER:
-            lanes = read_lanes(cursor, model.lane_bits)
-            self.seen.add(name + ('several lanes' if len(lanes) > 1 else 'one lane'))
-            values = quern_stencil_raster.Walk(model, head).run(lanes, special or ())
-        else:
+        if mode == LEVELS:
             walk = quern_stencil_levels.Walk(model, head)
             values = walk.run(cursor, special or ())
             self.section_ends = walk.section_ends
+        else:
+            lane_bits = model.lane_bits if mode == RASTER else cursor.unsigned(1)
+            require(lane_bits <= 5, 'lane bits')
+            lanes = read_lanes(cursor, lane_bits)
+            self.seen.add(name + ('several lanes' if len(lanes) > 1 else 'one lane'))
+            if mode == RASTER:
+                values = quern_stencil_raster.Walk(model, head).run(lanes, special or ())
+            else:
+                values = quern_stencil_wavelet.Walk(model, lanes, special or ()).run()
         elements = [head.element(x, self.dtype, self.width) for x in values]
         for i, element in exceptions:
             elements[i] = element
@@ -166,12 +185,12 @@ class Codec:
         numbers = integers.chunk(rest, extents, special)
         if integers.section_ends is not None:
             self.section_ends = [head + end for end in integers.section_ends]
-        self.seen.add('stencil lattice in ' + {RASTER: 'raster', LEVELS: 'levels'}.get(rest[0], 'another mode'))
+        self.seen.add('stencil lattice in ' + MODES.get(rest[0], 'another mode'))
         values = (n * spacing + origin for n, in struct.iter_unpack('<i', numbers))
         return b''.join(float_bits(value, self.dtype).to_bytes(self.width, 'little') for value in values)
 
     def axes(self, extents):
-        """The axes of a chunk in levels."""
+        """The axes of a chunk in levels or as a wavelet."""
         axes = list(extents)
         if self.split:
             axis, inner = self.split

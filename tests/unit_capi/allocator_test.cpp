@@ -105,7 +105,9 @@ TEST(AllocatorSweep, Compress) {
   Compressing work;
   const auto session = [&](quern_context* c, quern_params* p) { return work.compress(c, p); };
   for (const char* settings :
-       {"abs=1e-3", "rel=1e-4 codec=lorenzo", "pwrel=1e-2", "lossless", "lossless codec=lossless zstd=3"})
+       {"abs=1e-3", "rel=1e-4 codec=lorenzo", "pwrel=1e-2", "lossless", "lossless codec=lossless zstd=3",
+        "abs=1e-2 codec=stencil layout=raster", "abs=1e-2 codec=stencil layout=levels",
+        "abs=1e-2 codec=stencil layout=planes", "abs=0.2 codec=stencil layout=wavelet"})
     sweep(settings, settings, session);
 }
 
@@ -140,7 +142,9 @@ TEST(AllocatorSweep, CompressAStridedArrayWithMetadataAndFills) {
 }
 
 TEST(AllocatorSweep, Decompress) {
-  for (const char* settings : {"abs=1e-3", "lossless", "lossless codec=lossless zstd=3"}) {
+  for (const char* settings :
+       {"abs=1e-3", "lossless", "lossless codec=lossless zstd=3", "abs=1e-2 codec=stencil layout=raster",
+        "abs=1e-2 codec=stencil layout=planes", "abs=0.2 codec=stencil layout=wavelet"}) {
     Compressing work;
     ASSERT_EQ(work.compress(make_context().get(), make_params(settings).get()), QUERN_OK);
     sweep("decompress", "lossless", [&](quern_context* c, quern_params*) {

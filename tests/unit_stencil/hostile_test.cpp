@@ -1,5 +1,6 @@
 // Bytes that nobody wrote: cut, altered and random chunks, params that do not fit. Only statuses may come of them; the
 // sanitizer build makes sure of the rest.
+#include "tests/support/instrumented.h"
 #include "tests/unit_stencil/helpers.h"
 
 namespace quern::codec::stencil::test {
@@ -85,6 +86,76 @@ TEST(Stencil_Hostile, FlippedBits_GiveDataOrCorrupt) {
       decode(*coding, altered);
     }
   }
+}
+
+/// Chunks of a few hundred bytes, every layout in every rank.
+std::vector<std::unique_ptr<Coding>> small_samples() {
+  std::vector<std::unique_ptr<Coding>> list;
+  for (const char* layout : {"raster", "levels", "planes", "wavelet"}) {
+    for (const Shape& shape : {shape_of({90}), shape_of({9, 14}), shape_of({4, 6, 7}), shape_of({3, 2, 4, 8})}) {
+      const auto values = waves(shape, 27);
+      Bytes special;
+      if (shape.rank() == 2) special.assign(shape.elems(), 0);
+      for (std::size_t i = 0; i < special.size(); i += 4) special[i] = 1;
+      const String name = String(layout) + (shape.rank() > 2 ? ":3d:1,2" : "");
+      list.push_back(std::make_unique<Coding>(DType::f32, shape, as_bytes<float>(values), 5e-2,
+                                              Settings{{"layout", name}}, special));
+    }
+  }
+  return list;
+}
+
+/// The same for a coarse level; it must not touch anything but its points.
+void decode_level(const Coding& coding, const Bytes& stored, unsigned level) {
+  const LevelForm form = coding.decoder().level_form(level);
+  const MutableBox3 chunk = coding.box(0, nullptr);
+  MutableBox3 out;
+  for (std::size_t a = 0; a < 3; ++a) out.extents[a] = form.axes[a].points(chunk.extents[a]);
+  out.strides = {out.extents[1] * out.extents[2], out.extents[2]};
+  Bytes points(out.extents[0] * out.strides[0] * sizeof(float));
+  out.data = points.data();
+  Bytes exact(stored);
+  exact.shrink_to_fit();
+  const Scratch scratch(coding.decoder().scratch_bytes());
+  const Status status = coding.decoder().decode_level(exact, chunk, level, out, scratch.span());
+  EXPECT_TRUE(status.ok() || status.code() == StatusCode::corrupt || status.code() == StatusCode::truncated ||
+              status.code() == StatusCode::unsupported)
+      << status.text();
+}
+
+TEST(Stencil_Hostile, EveryBitAndByteOfSmallChunks_GiveDataOrCorrupt) {
+  const std::size_t stride = testing::kInstrumented ? 7 : 1;
+  std::size_t turn = 0;
+  std::size_t decoded = 0;
+  for (const auto& coding : small_samples()) {
+    const Bytes stored = coding->encode(0);
+    ASSERT_GT(stored[0], 1);  // neither raw nor constant
+    const unsigned levels = coding->decoder().levels();
+    const auto try_bytes = [&](const Bytes& bytes) {
+      decoded += decode(*coding, bytes) ? 1 : 0;
+      if (levels > 0) decode_level(*coding, bytes, 1 + static_cast<unsigned>(turn % levels));
+    };
+    for (std::size_t bit = 0; bit < 8 * stored.size(); ++bit) {
+      if (++turn % stride != 0) continue;
+      Bytes altered = stored;
+      altered[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+      try_bytes(altered);
+    }
+    for (std::size_t at = 0; at < stored.size(); ++at) {
+      for (const unsigned value : {0x00u, 0x7Fu, 0x80u, 0xFFu}) {
+        if (++turn % stride != 0) continue;
+        Bytes altered = stored;
+        altered[at] = static_cast<std::uint8_t>(value);
+        try_bytes(altered);
+      }
+    }
+    for (std::size_t length = 0; length < stored.size(); ++length) {
+      const Bytes part(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(length));
+      EXPECT_FALSE(decode(*coding, part)) << length;
+      for (unsigned level = 1; level <= levels; ++level) decode_level(*coding, part, level);
+    }
+  }
+  EXPECT_GT(decoded, 0u);  // some damage only alters values
 }
 
 TEST(Stencil_Hostile, RandomBytes_GiveDataOrCorrupt) {

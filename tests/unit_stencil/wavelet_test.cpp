@@ -287,8 +287,8 @@ TEST(Stencil_WaveletLifting, InverseUndoesForward) {
     for (double& v : values) v = static_cast<double>(random() % 2000001) - 1000000;
     std::vector<double> room(lifting_room(axes));
     auto transformed = values;
-    forward_wavelet(axes, transformed.data(), room.data());
-    inverse_wavelet(axes, transformed.data(), room.data());
+    forward_wavelet(axes, kernels::stencil_kernels(kernels::best_isa()), transformed.data(), room.data());
+    inverse_wavelet(axes, kernels::stencil_kernels(kernels::best_isa()), transformed.data(), room.data());
     ASSERT_EQ(transformed, values);
   }
 }
@@ -303,7 +303,7 @@ TEST(Stencil_WaveletLifting, SmoothLinesHaveNoDetails) {
     values[i] = std::floor(x * x * x / 64);
   }
   std::vector<double> room(lifting_room(axes));
-  forward_wavelet(axes, values.data(), room.data());
+  forward_wavelet(axes, kernels::stencil_kernels(kernels::best_isa()), values.data(), room.data());
   // Away from the ends a cubic leaves what rounding does.
   for (std::size_t i = 128 + 4; i < 256 - 4; ++i) EXPECT_LE(std::fabs(values[i]), 4) << i;
 }
@@ -345,7 +345,7 @@ TEST(Stencil_WaveletContext, RowsAreReadWhereTheyAre) {
     const MagnitudeRow source{row.data(), row.size(), static_cast<std::ptrdiff_t>(random() % 5) - 2,
                               static_cast<unsigned>(random() % 2)};
     std::vector<std::uint32_t> sums(columns, 7);
-    add_row(source, 3, columns, sums.data());
+    add_row(source, 3, columns, kernels::stencil_kernels(kernels::best_isa()), sums.data());
     for (std::size_t x = 0; x < columns; ++x) {
       const auto at = static_cast<std::ptrdiff_t>(x >> source.halved) + source.offset;
       const bool inside = at >= 0 && at < static_cast<std::ptrdiff_t>(row.size());

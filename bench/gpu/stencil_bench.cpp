@@ -1,0 +1,161 @@
+// The stencil kernels on chunks in levels. The host encodes the first chunk's worth of the array, which takes long; the
+// device decodes as many chunks as the array has.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include <quern/codec.h>
+
+#include "bench/gpu/subjects.h"
+#include "codecs/stencil/device_state.h"
+#include "codecs/stencil/levels_program.h"
+#include "codecs/stencil/stencil.h"
+#include "kernels/core/level_program.h"
+#include "kernels/cuda/stencil_cuda.h"
+
+namespace quern::bench {
+namespace {
+
+/// Elements that the host encodes: a chunk, or a few if the array is cut otherwise.
+constexpr std::uint64_t kSlabElems = UINT64_C(1) << 21;
+
+class StencilBench {
+ public:
+  StencilBench(Session& session, const BenchArray& array) : session_(session), array_(array) {}
+
+  void run() {
+    if (!encode()) return;
+    std::vector<kernels::LevelProgram> heads;
+    std::vector<std::uint8_t> programs;
+    for (const Vector<std::uint8_t>& program : programs_) {
+      std::memcpy(&heads.emplace_back(), program.data(), sizeof(kernels::LevelProgram));
+      starts_.push_back(programs.size());
+      programs.insert(programs.end(), program.begin(), program.end());
+      programs.resize((programs.size() + kernels::kProgramAlignment - 1) / kernels::kProgramAlignment *
+                      kernels::kProgramAlignment);
+    }
+    // As many chunks as the array has.
+    const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / slab_bytes_);
+    const std::uint64_t count = times * programs_.size();
+    std::uint64_t work_bytes = 0;
+    for (const kernels::LevelProgram& head : heads) work_bytes += head.head.work_bytes;
+    if (!session_.has_room(programs.size() + times * (work_bytes + slab_bytes_))) return;
+    DeviceArray<std::uint8_t> device_programs(programs);
+    DeviceArray<std::uint8_t> work(times * work_bytes);
+    DeviceArray<std::uint8_t> values(times * slab_bytes_);
+    std::vector<kernels::ProgramTask> tasks;
+    std::uint64_t at = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::size_t which = i % programs_.size();
+      kernels::ProgramTask task;
+      task.program = device_programs.data() + starts_[which];
+      task.work = work.data() + at;
+      task.out = values.data() + i / programs_.size() * slab_bytes_ + offsets_[which];
+      tasks.push_back(task);
+      at += heads[which].head.work_bytes;
+    }
+    DeviceArray<kernels::ProgramTask> device_tasks(tasks);
+    DeviceArray<std::uint32_t> damaged(count);
+    check(cudaMemset(values.data(), 0xa5, values.bytes()), "cudaMemset");
+    const std::uint64_t n = times * slab_bytes_;
+    const std::uint64_t stored = times * stored_bytes_;
+    session_.time_step(array_, "stencil", "decode_levels", {n, stored, n + stored}, [&](cudaStream_t stream) {
+      return kernels::stencil_levels_decode_async(device_tasks.data(), static_cast<std::uint32_t>(count),
+                                                  damaged.data(), stream);
+    });
+    const auto flags = damaged.get();
+    const auto back = values.get();
+    bool same = true;
+    for (std::uint64_t t = 0; t < times; ++t)
+      same = same && std::memcmp(back.data() + t * slab_bytes_, expected_.data(), slab_bytes_) == 0;
+    session_.tell(array_, "stencil",
+                  Members()
+                      .count("chunks", count)
+                      .number("ratio", static_cast<double>(n) / static_cast<double>(stored))
+                      .count("damaged_chunks", std::accumulate(flags.begin(), flags.end(), std::uint64_t{0}))
+                      .flag("same_values", same));
+  }
+
+ private:
+  /// The first planes of the array as an array of their own: programs of its chunks, and what the host
+  /// decodes. False when there are chunks that are not in levels.
+  bool encode() {
+    std::array<std::uint64_t, 3> extents = array_.extents;
+    const std::size_t axis = extents[0] > 1 ? 0 : extents[1] > 1 ? 1 : 2;
+    const std::uint64_t each = array_.elems() / extents[axis];
+    extents[axis] = std::clamp<std::uint64_t>(kSlabElems / each, 1, extents[axis]);
+    const std::uint64_t elems = each * extents[axis];
+    slab_bytes_ = elems * kernels::element_bytes(array_.element);
+    std::vector<std::uint8_t> data(slab_bytes_);
+    check(cudaMemcpy(data.data(), array_.values, slab_bytes_, cudaMemcpyDeviceToHost), "copy from the device");
+    const auto dtype = static_cast<DType>(array_.element);
+    Vector<std::uint64_t> list;
+    for (const std::uint64_t e : extents)
+      if (e > 1 || list.empty()) list.push_back(e);
+    PlanRequest request;
+    request.dtype = dtype;
+    request.shape = Shape::make(list).value();
+    request.bound = {BoundKind::abs, array_.bound};
+    request.settings = {{"layout", "levels"}};
+    const PlainSample sample(data.data(), dtype, elems);
+    SerialRunner runner;
+    request.sample = &sample;
+    request.runner = &runner;
+    const ArrayCodec& codec = codec::stencil::stencil_codec();
+    auto encoder = codec.plan(request);
+    if (!encoder.ok()) return false;
+    OpenRequest open;
+    open.dtype = dtype;
+    open.shape = request.shape;
+    open.bound = request.bound;
+    open.version = codec.info().version;
+    open.params = (*encoder)->plan().params;
+    auto decoder = codec.open(open);
+    if (!decoder.ok()) return false;
+    expected_.assign(slab_bytes_, 0);
+    const ChunkGrid& grid = (*encoder)->plan().grid;
+    const auto n = grid.counts();
+    std::vector<std::uint8_t> scratch(std::max((*encoder)->scratch_bytes(), (*decoder)->scratch_bytes()) + kAlign);
+    const std::size_t shift = (kAlign - reinterpret_cast<std::uintptr_t>(scratch.data()) % kAlign) % kAlign;
+    const std::span<std::uint8_t> room(scratch.data() + shift, scratch.size() - kAlign);
+    Vector<std::uint8_t> bytes((*encoder)->max_chunk_bytes());
+    for (std::uint64_t c = 0; c < n[0] * n[1] * n[2]; ++c) {
+      const std::uint64_t place[3] = {c / (n[1] * n[2]), c / n[2] % n[1], c % n[2]};
+      MutableBox3 box;
+      box.strides = {grid.extents[1] * grid.extents[2], grid.extents[2]};
+      std::uint64_t first = 0;
+      for (std::size_t a = 0; a < 3; ++a) {
+        box.extents[a] = std::min(grid.chunk[a], grid.extents[a] - place[a] * grid.chunk[a]);
+        first += place[a] * grid.chunk[a] * (a == 2 ? 1 : box.strides[a]);
+      }
+      const std::uint64_t offset = first * kernels::element_bytes(array_.element);
+      box.data = expected_.data() + offset;
+      const auto written = (*encoder)->encode({data.data() + offset, box.extents, box.strides}, bytes, room);
+      if (!written.ok()) return false;
+      const std::span<const std::uint8_t> chunk(bytes.data(), *written);
+      if (!(*decoder)->decode(chunk, box, room).ok()) return false;
+      const codec::stencil::ChunkSpec spec = codec::stencil::spec_of_state((*decoder)->device_state());
+      if (!codec::stencil::append_levels_program(spec, chunk, box, programs_.emplace_back())) return false;
+      offsets_.push_back(offset);
+      stored_bytes_ += chunk.size();
+    }
+    return true;
+  }
+
+  static constexpr std::size_t kAlign = 64;
+  Session& session_;
+  const BenchArray& array_;
+  std::vector<Vector<std::uint8_t>> programs_;
+  std::vector<std::uint64_t> offsets_;  ///< of a chunk's elements in the slab
+  std::vector<std::uint64_t> starts_;   ///< of its program
+  std::vector<std::uint8_t> expected_;  ///< the slab as the host decodes it
+  std::uint64_t slab_bytes_ = 0;
+  std::uint64_t stored_bytes_ = 0;
+};
+
+}  // namespace
+
+void bench_stencil(Session& session, const BenchArray& array) { StencilBench(session, array).run(); }
+
+}  // namespace quern::bench

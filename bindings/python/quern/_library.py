@@ -1,0 +1,180 @@
+"""Where libquern-checkpoint is, its structs and functions, and its errors. Mirrors <quern/checkpoint.h>."""
+import ctypes
+import glob
+import os
+from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+
+NEWEST = NO_BASE = KEEP_ALL = 2**64 - 1
+READ, WRITE = 0, 1
+HOST, CUDA = 0, 1
+MAX_RANK = 8
+_FILE = "libquern-checkpoint.so"
+
+Progress = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_uint64)
+Note = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+Extents = c_uint64 * MAX_RANK
+
+_STATUS_NAMES = {
+    1: "invalid_argument", 2: "invalid_shape", 4: "unknown_setting", 20: "bad_magic", 21: "truncated", 22: "corrupt",
+    23: "checksum_mismatch", 24: "unsupported_version", 40: "unsupported", 60: "out_of_memory", 61: "memory_limit",
+    62: "io_error", 63: "cancelled", 80: "device_unavailable", 81: "device_error", 100: "internal"}
+
+
+class Error(RuntimeError):
+    """A call that failed: the library's sentence, and `status`, the number and `name` it has in <quern/quern.h>."""
+
+    def __init__(self, status, sentence):
+        super().__init__(sentence)
+        self.status = status
+        self.name = _STATUS_NAMES.get(status, "unknown")
+
+
+class _Sized(Structure):
+    """A struct that begins with struct_size; members that are not named are 0."""
+
+    def __init__(self, **members):
+        super().__init__(struct_size=ctypes.sizeof(type(self)), **members)
+
+
+class Runner(Structure):
+    _fields_ = [("run", c_void_p), ("width", c_size_t), ("user", c_void_p)]
+
+
+class Allocator(Structure):
+    _fields_ = [("allocate", c_void_p), ("release", c_void_p), ("user", c_void_p)]
+
+
+class StoreDesc(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("mode", c_int32), ("threads", c_uint32), ("reserved", c_uint32),
+                ("runner", Runner), ("allocator", Allocator), ("note", Note), ("note_user", c_void_p)]
+
+
+class SaveDesc(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("parity_data", c_uint32), ("parity_files", c_uint32),
+                ("zstd_level", c_int32), ("step", c_uint64), ("base", c_uint64), ("preset", c_char_p),
+                ("group", c_char_p), ("writer", c_uint32), ("writers", c_uint32), ("replace", c_uint32),
+                ("reserved", c_uint32), ("progress", Progress), ("progress_user", c_void_p)]
+
+
+class Tensor(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("dtype", c_int32), ("name", c_char_p), ("role", c_char_p),
+                ("data", c_void_p), ("memory", c_int32), ("device", c_int32), ("rank", c_uint32),
+                ("is_piece", c_uint32), ("extents", Extents), ("whole", Extents), ("offset", Extents)]
+
+
+class Result(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("published", c_uint32), ("step", c_uint64), ("raw_bytes", c_uint64),
+                ("stored_bytes", c_uint64), ("manifest_bytes", c_uint64), ("tensors", c_uint64),
+                ("stored_already", c_uint64), ("differences", c_uint64), ("id", c_char * 72)]
+
+
+class Info(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("parity_data", c_uint32), ("parity_files", c_uint32),
+                ("reserved", c_uint32), ("step", c_uint64), ("base", c_uint64), ("tensors", c_uint64),
+                ("blobs", c_uint64), ("raw_bytes", c_uint64), ("stored_bytes", c_uint64), ("id", c_char_p),
+                ("library", c_char_p)]
+
+
+class TensorInfo(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("dtype", c_int32), ("rank", c_uint32), ("pieces", c_uint32),
+                ("extents", Extents), ("raw_bytes", c_uint64), ("stored_bytes", c_uint64), ("depth", c_uint64),
+                ("stored_already", c_uint64), ("bound", c_double), ("lossless", c_uint32), ("reserved", c_uint32),
+                ("name", c_char_p), ("role", c_char_p), ("mode", c_char_p)]
+
+
+class Target(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("memory", c_int32), ("device", c_int32), ("reserved", c_uint32),
+                ("data", c_void_p), ("bytes", c_uint64)]
+
+
+class Collected(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("reserved", c_uint32), ("removed", c_uint64),
+                ("kept_for_others", c_uint64), ("freed_bytes", c_uint64)]
+
+
+_FUNCTIONS = {
+    "store_open": [c_char_p, POINTER(StoreDesc), POINTER(c_void_p)],
+    "steps": [c_void_p, POINTER(c_uint64), c_uint64, POINTER(c_uint64)],
+    "begin": [c_void_p, POINTER(SaveDesc), POINTER(c_void_p)],
+    "add": [c_void_p, POINTER(Tensor)],
+    "add_blob": [c_void_p, c_char_p, c_void_p, c_uint64],
+    "publish": [c_void_p, POINTER(Result)],
+    "abort": [c_void_p],
+    "open": [c_void_p, c_uint64, POINTER(c_void_p)],
+    "inspect": [c_void_p, POINTER(Info)],
+    "tensor_at": [c_void_p, c_uint64, POINTER(TensorInfo)],
+    "find": [c_void_p, c_char_p, POINTER(c_uint64)],
+    "read": [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINTER(Target)],
+    "blob_at": [c_void_p, c_uint64, POINTER(c_char_p), POINTER(c_uint64)],
+    "read_blob": [c_void_p, c_uint64, c_void_p, c_uint64],
+    "verify": [c_void_p, c_uint64, c_int],
+    "repair": [c_void_p, c_uint64, POINTER(c_int)],
+    "compact": [c_void_p, c_uint64, POINTER(SaveDesc)],
+    "collect": [c_void_p, c_uint64, POINTER(c_uint64), c_uint64, POINTER(Collected)],
+}
+_DESTROYERS = ("store_close", "writer_destroy", "reader_destroy")
+
+
+def _candidates():
+    """Files to try, best first: QUERN_LIBRARY (a file or a folder), the build tree, the prefix, the loader's search."""
+    named = os.environ.get("QUERN_LIBRARY")
+    if named:
+        yield os.path.join(named, _FILE) if os.path.isdir(named) else named
+        return
+    here = os.path.dirname(os.path.abspath(__file__))
+    root = os.path.join(here, "..", "..", "..")  # bindings/python/quern in the tree
+    for preset in ("release", "install", "dev", "package"):
+        yield os.path.join(root, "build", preset, "lib", _FILE)
+    prefix = os.path.join(root, "..")  # share/quern/python/quern in an installation
+    yield from sorted(glob.glob(os.path.join(prefix, "lib*", _FILE)) + glob.glob(os.path.join(prefix, "lib", "*", _FILE)))
+    yield _FILE + ".0"
+
+
+class Library:
+    """The functions of libquern-checkpoint by their names without quern_checkpoint_; a failure is an Error."""
+
+    def __init__(self):
+        tried = []
+        for path in _candidates():
+            if os.sep in path and not os.path.exists(path):
+                tried.append(os.path.normpath(path))
+                continue
+            try:
+                self._library = ctypes.CDLL(path)
+                self.path = path
+                break
+            except OSError as problem:
+                tried.append(f"{os.path.normpath(path)} ({problem})")
+        else:
+            raise ImportError("libquern-checkpoint was not found; set QUERN_LIBRARY to it or to its folder. Tried:\n  " +
+                              "\n  ".join(tried))
+        last_error = self._library.quern_checkpoint_last_error
+        last_error.restype = c_char_p
+        for name, arguments in _FUNCTIONS.items():
+            function = getattr(self._library, "quern_checkpoint_" + name)
+            function.argtypes, function.restype = arguments, c_int32
+            setattr(self, name, self._checked(function, last_error))
+        for name in _DESTROYERS:
+            function = getattr(self._library, "quern_checkpoint_" + name)
+            function.argtypes, function.restype = [c_void_p], None
+            setattr(self, name, function)
+
+    @staticmethod
+    def _checked(function, last_error):
+        def call(*arguments):
+            status = function(*arguments)
+            if status != 0:
+                raise Error(status, last_error().decode("utf-8", "replace"))
+
+        return call
+
+
+_loaded = None
+
+
+def library():
+    """The library, loaded on first use."""
+    global _loaded
+    if _loaded is None:
+        _loaded = Library()
+    return _loaded

@@ -1,0 +1,266 @@
+"""Open checkpoints, and their tensors, which are read when they are used."""
+import ctypes
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import _dlpack, _library
+from ._state import BLOB, StateText
+from ._tensors import DTYPES, TypedArray, element_bytes, empty, source_of
+
+
+def step_number(step):
+    return _library.NEWEST if step is None else operator.index(step)
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    name: str
+    dtype: str
+    shape: tuple
+    role: str
+    mode: str
+    lossless: bool
+    bound: float
+    raw_bytes: int
+    stored_bytes: int
+    depth: int
+    pieces: int
+
+
+@dataclass(frozen=True)
+class Info:
+    step: int
+    id: str
+    base: "int | None"
+    parity: "tuple | None"
+    raw_bytes: int
+    stored_bytes: int
+    library: str
+    tensors: list = field(repr=False)
+    blobs: dict = field(repr=False)
+
+    @property
+    def ratio(self):
+        return self.raw_bytes / max(self.stored_bytes, 1)
+
+
+class LazyTensor:
+    """A tensor of an open checkpoint. Its values are read when they are asked for: whole by numpy(), torch(), DLPack or
+    the array protocol, in part by slices with step 1 (`t[3:7]`, `t[..., 0]`). Reading a part decodes the tensor (of one
+    saved in pieces, the pieces it meets) and keeps it until another one is read, so take parts of one tensor in turn."""
+
+    def __init__(self, checkpoint, index, info, kind):
+        self._checkpoint, self._index, self._kind, self.info = checkpoint, index, kind, info
+        self.name, self.dtype, self.shape = info.name, info.dtype, info.shape
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def nbytes(self):
+        return self.info.raw_bytes
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("a tensor of rank 0 has no length")
+        return self.shape[0]
+
+    def _read(self, kind, begin=None, end=None):
+        shape = self.shape if begin is None else [e - b for b, e in zip(begin, end)]
+        tensor, address, size = empty(kind, self.dtype, tuple(shape))
+        self._checkpoint._read_into(self._index, address, size, begin, end)
+        return tensor
+
+    def numpy(self):
+        """NumPy array; of bf16 and f8 an array of ml_dtypes where that is installed, else a TypedArray."""
+        return self._read("numpy")
+
+    def torch(self):
+        return self._read("torch")
+
+    def value(self):
+        """Of the kind it was saved from, when that library is imported or can be."""
+        return self._read(self._kind if has(self._kind) else "numpy")
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.numpy(), dtype)
+
+    def __dlpack__(self, **_):
+        array = np.empty(self.nbytes, np.uint8)
+        self._checkpoint._read_into(self._index, array.ctypes.data, array.nbytes)
+        return _dlpack.export(array, self.dtype, self.shape)
+
+    def __dlpack_device__(self):
+        return (_dlpack.CPU, 0)
+
+    def __getitem__(self, key):
+        begin, end, dropped = _box(key, self.shape)
+        part = self._read(self._kind if has(self._kind) else "numpy", begin, end)
+        if not dropped:
+            return part
+        kept = tuple(e - b for a, (b, e) in enumerate(zip(begin, end)) if a not in dropped)
+        if isinstance(part, TypedArray):
+            return TypedArray(part.array.reshape(kept), part.dtype)
+        return part.reshape(kept)
+
+    def __repr__(self):
+        return f"LazyTensor('{self.name}', {self.dtype}, shape={self.shape})"
+
+
+def _box(key, shape):
+    """begin, end, and the axes that an index picks one place of."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if keys.count(Ellipsis) > 1:
+        raise IndexError("an index has one '...' at most")
+    if Ellipsis in keys:
+        at = keys.index(Ellipsis)
+        keys[at : at + 1] = [slice(None)] * (len(shape) - len(keys) + 1)
+    keys += [slice(None)] * (len(shape) - len(keys))
+    if len(keys) != len(shape):
+        raise IndexError(f"{len(keys)} indices for a tensor of rank {len(shape)}")
+    begin, end, dropped = [], [], set()
+    for axis, (one, extent) in enumerate(zip(keys, shape)):
+        if isinstance(one, slice):
+            first, last, step = one.indices(extent)
+            if step != 1:
+                raise IndexError("slices of stored tensors have step 1")
+            last = max(first, last)
+        else:
+            first = operator.index(one)
+            first += extent if first < 0 else 0
+            if not 0 <= first < extent:
+                raise IndexError(f"index {one} is out of range on axis {axis} of extent {extent}")
+            last = first + 1
+            dropped.add(axis)
+        begin.append(first)
+        end.append(last)
+    return begin, end, dropped
+
+
+def has(kind):
+    if kind != "torch":
+        return True
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+class Checkpoint(Mapping):
+    """An open checkpoint: a mapping from names to LazyTensors, in the order they were saved."""
+
+    def __init__(self, store, step=None):
+        self._handle = None
+        self._store = store  # must outlive the reader
+        self._library = store._library
+        handle = ctypes.c_void_p()
+        self._library.open(store._handle, step_number(step), handle)
+        self._handle = handle
+        info = _library.Info()
+        self._library.inspect(handle, info)
+        tensors = [self._tensor_info(i) for i in range(info.tensors)]
+        self._indices = {tensor.name: i for i, tensor in enumerate(tensors)}
+        blobs = {}
+        self._blob_indices = {}
+        for i in range(info.blobs):
+            name, size = ctypes.c_char_p(), ctypes.c_uint64()
+            self._library.blob_at(handle, i, name, size)
+            blobs[name.value.decode()] = size.value
+            self._blob_indices[name.value.decode()] = i
+        self.info = Info(info.step, info.id.decode(), None if info.base == _library.NO_BASE else info.base,
+                         (info.parity_data, info.parity_files) if info.parity_data else None, info.raw_bytes,
+                         info.stored_bytes, info.library.decode(), tensors, blobs)
+        self._state = StateText(self.blob(BLOB).decode()) if BLOB in blobs else None
+        self._kinds = self._state.kinds() if self._state else {}
+
+    def _tensor_info(self, index):
+        info = _library.TensorInfo()
+        self._library.tensor_at(self._handle, index, info)
+        return TensorInfo(info.name.decode(), DTYPES[info.dtype], tuple(info.extents[: info.rank]), info.role.decode(),
+                          info.mode.decode(), bool(info.lossless), info.bound, info.raw_bytes, info.stored_bytes,
+                          info.depth, info.pieces)
+
+    @property
+    def step(self):
+        return self.info.step
+
+    def __len__(self):
+        return len(self._indices)
+
+    def __iter__(self):
+        return iter(self._indices)
+
+    def __getitem__(self, name):
+        index = self._indices[name]
+        kind = self._kinds.get(name, "numpy")
+        return LazyTensor(self, index, self.info.tensors[index], "numpy" if kind == "scalar" else kind)
+
+    def _read_into(self, index, address, size, begin=None, end=None):
+        rank = len(self.info.tensors[index].shape)
+        box = [None, None]
+        if begin is not None:
+            box = [(ctypes.c_uint64 * max(rank, 1))(*edge) for edge in (begin, end)]
+        self._library.read(self._handle, index, *box, _library.Target(data=address, bytes=size))
+
+    def read_into(self, name, tensor, begin=None, end=None):
+        """Reads a tensor, or the box [begin, end) of it, into a contiguous writable one of that dtype and shape (NumPy, or
+        PyTorch in host memory), without another copy."""
+        info = self.info.tensors[self._indices[name]]
+        shape = info.shape if begin is None else tuple(e - b for b, e in zip(begin, end))
+        source = _writable(tensor, name)
+        if source.dtype != info.dtype or source.shape != shape:
+            raise ValueError(f"tensor '{name}': {info.dtype} of shape {shape} does not fit into {source.dtype} of shape "
+                             f"{source.shape}")
+        count = 1
+        for extent in shape:
+            count *= extent
+        self._read_into(self._indices[name], source.address, count * element_bytes(info.dtype), begin, end)
+
+    def blob(self, name):
+        """Opaque bytes that were saved with the checkpoint."""
+        out = bytearray(self.info.blobs[name] if hasattr(self, "info") else 0)
+        room = (ctypes.c_char * len(out)).from_buffer(out) if out else None
+        self._library.read_blob(self._handle, self._blob_indices[name], room, len(out))
+        return bytes(out)
+
+    def state(self, framework=None):
+        """The state dict as it was nested. `framework`: "torch" or "numpy" for all tensors; None: as they were saved. A
+        checkpoint that was not saved as a state dict (from safetensors files, for instance) is a flat dict."""
+
+        def tensor(name, kind):
+            wanted = framework or ("torch" if kind == "torch" and has("torch") else "numpy")
+            value = self[name]._read(wanted)
+            return value[()] if kind == "scalar" and framework is None else value
+
+        if self._state is None:
+            return {name: tensor(name, framework or "numpy") for name in self}
+        return self._state.rebuild(tensor)
+
+    def close(self):
+        if self._handle is not None:
+            self._library.reader_destroy(self._handle)
+            self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+
+def _writable(tensor, name):
+    plain = tensor.array if isinstance(tensor, TypedArray) else tensor
+    if isinstance(plain, np.ndarray):
+        if not plain.flags.c_contiguous or not plain.flags.writeable or not plain.dtype.isnative:
+            raise ValueError(f"tensor '{name}': only a contiguous, writable array can be read into")
+    elif not (hasattr(plain, "is_contiguous") and plain.is_contiguous() and plain.device.type == "cpu"):
+        raise ValueError(f"tensor '{name}': only a contiguous tensor in host memory can be read into")
+    return source_of(tensor, name)

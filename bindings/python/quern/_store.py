@@ -1,0 +1,176 @@
+"""Open stores, and checkpoints that are being saved."""
+import ctypes
+import logging
+import operator
+import os
+from dataclasses import dataclass
+
+from . import _library
+from ._library import Error, library
+from ._reader import Checkpoint, step_number
+from ._tensors import NUMBERS
+
+_log = logging.getLogger("quern")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What became of a save, in bytes and tensors. `stored_bytes` leaves out parity and manifest."""
+    step: int
+    id: str
+    published: bool
+    raw_bytes: int
+    stored_bytes: int
+    manifest_bytes: int
+    tensors: int
+    stored_already: int
+    differences: int
+
+    @property
+    def ratio(self):
+        return self.raw_bytes / max(self.stored_bytes, 1)
+
+
+class Store:
+    """An open store. `threads`: 0 one a hardware thread, 1 the calling one alone. Notes of the library (what was passed
+    over, and why) go to the logger "quern"."""
+
+    def __init__(self, path, write=False, threads=0):
+        self._handle = None
+        self._library = library()
+        self._note = _library.Note(lambda _, text: _log.info("%s", text.decode("utf-8", "replace")))
+        desc = _library.StoreDesc(mode=_library.WRITE if write else _library.READ, threads=threads, note=self._note)
+        handle = ctypes.c_void_p()
+        self._library.store_open(os.fsencode(path), desc, handle)
+        self._handle = handle
+
+    def close(self):
+        if self._handle is not None:
+            self._library.store_close(self._handle)
+            self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+    def steps(self):
+        """Steps of the checkpoints there are, ascending."""
+        count = ctypes.c_uint64()
+        self._library.steps(self._handle, None, 0, count)
+        while True:
+            room = count.value
+            steps = (ctypes.c_uint64 * max(room, 1))()
+            self._library.steps(self._handle, steps, room, count)
+            if count.value <= room:
+                return list(steps[: count.value])
+
+    def begin(self, step, base=None, preset="exact", parity=None, zstd_level=0, replace=False, group=None, writer=0,
+              writers=1, progress=None):
+        return Writer(self, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress)
+
+    def open(self, step=None):
+        return Checkpoint(self, step)
+
+    def verify(self, step=None, full=True):
+        """Raises Error when the checkpoint (None: the one of the largest step) is not what was saved."""
+        self._library.verify(self._handle, step_number(step), int(full))
+
+    def repair(self, step=None):
+        """True when something was mended; raises Error when damage remains."""
+        repaired = ctypes.c_int()
+        self._library.repair(self._handle, step_number(step), repaired)
+        return bool(repaired.value)
+
+    def compact(self, step, parity=None, zstd_level=0):
+        """Stores a checkpoint anew so that it needs no other."""
+        data, files = parity or (0, 0)
+        desc = _library.SaveDesc(parity_data=data, parity_files=files, zstd_level=zstd_level, writers=1)
+        self._library.compact(self._handle, step, desc)
+
+    def collect(self, keep=None, steps=()):
+        """Removes all but the newest `keep`, and those steps, unless what stays needs them. How many, and bytes freed."""
+        steps = list(steps)
+        out = _library.Collected()
+        self._library.collect(self._handle, _library.KEEP_ALL if keep is None else keep,
+                              (ctypes.c_uint64 * max(len(steps), 1))(*steps), len(steps), out)
+        return out.removed, out.freed_bytes
+
+
+class Writer:
+    """A checkpoint that is being saved. Threads may add at once. Leaving a `with` block without publish() gives it up."""
+
+    def __init__(self, store, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress):
+        self._handle = None
+        self._store = store  # must outlive the writer
+        self._library = store._library
+        self._kept = []
+        self._problem = None
+        self._progress = _library.Progress(self._on_progress)
+        self._wanted = progress
+        data, files = parity or (0, 0)
+        desc = _library.SaveDesc(
+            step=operator.index(step), base=_library.NO_BASE if base is None else operator.index(base),
+            preset=preset.encode(), parity_data=data, parity_files=files, zstd_level=zstd_level, replace=int(replace),
+            group=group.encode() if group is not None else None, writer=writer, writers=writers,
+            progress=self._progress)
+        handle = ctypes.c_void_p()
+        self._library.begin(store._handle, desc, handle)
+        self._handle = handle
+
+    def _on_progress(self, _, done, total):
+        # Also where Ctrl-C arrives during a long save: the save is given up and the exception goes on in publish().
+        try:
+            return 0 if self._wanted is not None and self._wanted(done, total) is False else 1
+        except BaseException as problem:  # noqa: B902
+            self._problem = problem
+            return 0
+
+    def add(self, name, source, role=None, whole=None, offset=None):
+        """Takes a Source (quern._tensors) in; with `whole` and `offset` it is a piece of a tensor of that shape."""
+        tensor = _library.Tensor(
+            dtype=NUMBERS[source.dtype], name=name.encode(), role=role.encode() if role else None, data=source.address,
+            memory=source.memory, device=source.device, rank=len(source.shape), is_piece=int(whole is not None))
+        if len(source.shape) > _library.MAX_RANK:
+            raise ValueError(f"tensor '{name}': rank {len(source.shape)} is above {_library.MAX_RANK}")
+        tensor.extents[: len(source.shape)] = source.shape
+        if whole is not None:
+            tensor.whole[: len(whole)] = tuple(whole)
+            tensor.offset[: len(offset)] = tuple(offset)
+        self._library.add(self._handle, tensor)
+        self._kept.append(source)
+
+    def add_blob(self, name, content):
+        self._library.add_blob(self._handle, name.encode(), bytes(content), len(content))
+
+    def publish(self):
+        result = _library.Result()
+        try:
+            self._library.publish(self._handle, result)
+        except Error:
+            if self._problem is not None:
+                raise self._problem from None
+            raise
+        finally:
+            self._kept.clear()
+        return Saved(result.step, result.id.decode(), bool(result.published), result.raw_bytes, result.stored_bytes,
+                     result.manifest_bytes, result.tensors, result.stored_already, result.differences)
+
+    def close(self):
+        if self._handle is not None:
+            self._library.writer_destroy(self._handle)
+            self._handle = None
+            self._kept.clear()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        self.close()

@@ -1,0 +1,102 @@
+// What the opaque handles of <quern/checkpoint.h> are.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include <quern/checkpoint.h>
+
+#include "checkpoint/policy.h"
+#include "checkpoint/restore.h"
+#include "checkpoint/save.h"
+#include "checkpoint/store.h"
+#include "libcompress/capi/caller_memory.h"
+#include "libcompress/capi/caller_runner.h"
+#include "libcompress/core/task_runner.h"
+
+struct quern_checkpoint_store {
+  explicit quern_checkpoint_store(const quern_allocator& allocator) noexcept : memory(allocator) {}
+
+  mutable quern::capi::CallerMemory memory;
+  std::optional<quern::checkpoint::Store> store;
+  std::optional<quern::capi::CallerRunner> runner;
+  std::size_t threads = 1;
+  bool may_write = false;
+  void (*note)(void*, const char*) = nullptr;
+  void* note_user = nullptr;
+
+  /// What writers and readers run on; the caller's runner, or threads of their own.
+  quern::Execution execution() {
+    quern::Execution out;
+    out.threads = threads;
+    if (runner) out.runner = &*runner;
+    return out;
+  }
+};
+
+namespace quern::checkpoint::capi {
+
+/// A tensor that was added: what is borrowed, and how it is called.
+struct AddedTensor {
+  String name;
+  String role;
+  TensorDescription what;
+  const std::uint8_t* data = nullptr;
+  bool on_device = false;
+  int device = 0;
+  bool is_piece = false;
+  Shape whole;
+  Box box;
+};
+
+struct NameHash {
+  std::size_t operator()(const String& name) const { return std::hash<std::string_view>()(name); }
+};
+/// Names given so far, and of tensors whether they come in pieces.
+using Names = std::unordered_map<String, bool, NameHash, std::equal_to<>, Allocator<std::pair<const String, bool>>>;
+
+}  // namespace quern::checkpoint::capi
+
+struct quern_checkpoint_writer : public quern::Allocated {
+  explicit quern_checkpoint_writer(quern_checkpoint_store& of) : store(of), runner(of.execution()) {}
+
+  quern_checkpoint_store& store;
+  std::mutex mutex;
+  quern::RunnerHandle runner;
+  std::unique_ptr<quern::checkpoint::SaveSession> session;  ///< null once it is over
+  quern::checkpoint::SaveOptions options;
+  quern::checkpoint::Preset preset = quern::checkpoint::Preset::exact;
+  quern_progress progress = nullptr;
+  void* progress_user = nullptr;
+  quern::Vector<quern::checkpoint::capi::AddedTensor> tensors;
+  quern::checkpoint::capi::Names names;
+  quern::checkpoint::capi::Names blobs;
+};
+
+namespace quern::checkpoint::capi {
+
+/// A tensor as readers see it: the pieces it was saved in, by their numbers in the manifest.
+struct WholeTensor {
+  Shape shape;
+  Vector<std::uint32_t> pieces;
+};
+
+}  // namespace quern::checkpoint::capi
+
+struct quern_checkpoint_reader : public quern::Allocated {
+  explicit quern_checkpoint_reader(quern_checkpoint_store& of)
+      : store(of), runner(of.execution()), restorer(*of.store, runner.get()) {}
+
+  quern_checkpoint_store& store;
+  std::mutex mutex;
+  quern::RunnerHandle runner;
+  quern::checkpoint::Restorer restorer;
+  quern::checkpoint::Manifest manifest;
+  quern::Vector<quern::checkpoint::capi::WholeTensor> tensors;
+  quern::Vector<std::pair<std::string_view, std::uint32_t>> by_name;  ///< sorted
+  quern::AlignedBuffer decoded;                                       ///< values of manifest tensor `decoded_index`
+  std::optional<std::uint32_t> decoded_index;
+};

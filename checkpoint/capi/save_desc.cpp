@@ -1,0 +1,28 @@
+// The caller's description of a save, checked.
+#include "checkpoint/capi/save_desc.h"
+
+namespace quern::checkpoint::capi {
+Status read_save_desc(const quern_checkpoint_save_desc& desc, SaveOptions& options, Preset& preset, Report& report) {
+  if (desc.replace > 1 || desc.reserved != 0)
+    return fail(report, StatusCode::invalid_argument, "replace must be 0 or 1, and reserved members 0");
+  if (desc.step == QUERN_CHECKPOINT_NEWEST)
+    return fail(report, StatusCode::invalid_argument, "a step must be below 2^64 - 1");
+  if (desc.zstd_level < 0 || desc.zstd_level > 19)
+    return fail(report, StatusCode::invalid_argument, "zstd_level must be 0 to 19");
+  const std::string_view name = desc.preset == nullptr ? "exact" : desc.preset;
+  const auto known = parse_preset(name);
+  if (!known) return fail(report, StatusCode::unknown_setting, join({"there is no preset '", name, "'"}));
+  preset = *known;
+  options.step = desc.step;
+  if (desc.base != QUERN_CHECKPOINT_NO_BASE) options.base = desc.base;
+  options.zstd_level = desc.zstd_level;
+  options.parity_data = desc.parity_data;
+  options.parity_files = desc.parity_files;
+  if (desc.group != nullptr) options.group = desc.group;
+  options.writer = desc.writer;
+  options.writers = desc.writers;
+  options.replace = desc.replace == 1;
+  return {};
+}
+
+}  // namespace quern::checkpoint::capi

@@ -1,0 +1,281 @@
+/* clang-format off */
+/* Training checkpoints in a store: a folder that survives crashes. The C interface (C99) of libquern-checkpoint.
+ *
+ * The rules of quern/quern.h hold here too (status numbers, struct_size, the caller's allocator and threads, nothing printed, no
+ * exception out). Beyond them:
+ *
+ * Errors.    quern_checkpoint_last_error() is the sentence about the last call of this thread that failed; it names file and
+ *            tensor. Notes (what was passed over, kept or removed, and why) go to the store's `note`, on the calling thread.
+ * Tensors.   Contiguous, slowest axis first, rank 0 to 8, extents may be 0; in host memory or a CUDA device's.
+ * Pieces.    A tensor may be saved in pieces that do not overlap, by one writer or several. Readers see it whole.
+ * Handles.   A store may be used by several threads at once, with an allocator (and runner) that may be; so may a writer be
+ *            given tensors, and a reader be asked, by several at once: calls on a reader wait for each other. The store must
+ *            outlive its writers and readers. Handles that run threads of their own do not survive fork().
+ * Memory.    All of it comes from the store's allocator, but for some hundred bytes a name that the parser of file headers
+ *            takes from the C++ heap while a manifest is read.
+ * Safety.    A checkpoint is there wholly or not at all. Failures, crashes and lost power leave earlier ones untouched.
+ *
+ *   quern_checkpoint_store* store; quern_checkpoint_writer* writer;
+ *   quern_checkpoint_store_open("runs/a", &desc, &store);            // desc.mode = QUERN_CHECKPOINT_WRITE
+ *   quern_checkpoint_begin(store, &save, &writer);                   // save.step = 500
+ *   quern_checkpoint_add(writer, &tensor);                           // borrowed until published
+ *   if (quern_checkpoint_publish(writer, NULL)) puts(quern_checkpoint_last_error());
+ *   quern_checkpoint_writer_destroy(writer);
+ */
+/* clang-format on */
+#ifndef QUERN_CHECKPOINT_H
+#define QUERN_CHECKPOINT_H
+
+#include <quern/quern.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Element types of tensors: those of quern_dtype, and these. */
+enum { QUERN_F8_E4M3 = 5, QUERN_F8_E5M2 = 6, QUERN_BOOL = 24 };
+
+/** In the place of a step: the newest checkpoint that is whole; where a base may be named: none. */
+#define QUERN_CHECKPOINT_NEWEST UINT64_MAX
+#define QUERN_CHECKPOINT_NO_BASE UINT64_MAX
+
+/** "" when no call of this thread has failed. Valid until the next call of this thread. */
+QUERN_API const char* quern_checkpoint_last_error(void);
+
+/* ---- store ------------------------------------------------------------------------------------------------------ */
+
+typedef struct quern_checkpoint_store quern_checkpoint_store;
+
+typedef int32_t quern_checkpoint_mode;
+enum {
+  QUERN_CHECKPOINT_READ = 0, /**< the store must be there; nothing is written */
+  QUERN_CHECKPOINT_WRITE = 1 /**< made when it is missing */
+};
+
+typedef struct quern_checkpoint_store_desc {
+  uint32_t struct_size;
+  quern_checkpoint_mode mode;
+  /** Threads that a writer or reader may use: 1 the calling thread alone, 0 one a hardware thread. Not used when
+   * runner.run is set. */
+  uint32_t threads;
+  uint32_t reserved;                              /**< 0 */
+  quern_runner runner;                            /**< run NULL: the library's own threads */
+  quern_allocator allocator;                      /**< of the store, its writers, its readers and all their calls */
+  void (*note)(void* user, const char* sentence); /**< NULL: notes are dropped */
+  void* note_user;
+} quern_checkpoint_store_desc;
+#define QUERN_CHECKPOINT_STORE_DESC_INIT \
+  { sizeof(quern_checkpoint_store_desc), 0, 1, 0, {NULL, 0, NULL}, {NULL, NULL, NULL}, NULL, NULL }
+
+/** `desc` may be NULL: for reading, one thread. `*store` is NULL on failure. The path is copied. */
+QUERN_API quern_status quern_checkpoint_store_open(const char* path, const quern_checkpoint_store_desc* desc,
+                                                   quern_checkpoint_store** store);
+/** Writers and readers of the store are destroyed before. */
+QUERN_API void quern_checkpoint_store_close(quern_checkpoint_store* store);
+/** Steps of the checkpoints in the store, ascending, each once, whether they are whole or not. `*count` is how many
+ *  there are; `steps` (may be NULL with 0) gets the first `capacity` of them. */
+QUERN_API quern_status quern_checkpoint_steps(quern_checkpoint_store* store, uint64_t* steps, uint64_t capacity,
+                                              uint64_t* count);
+
+/* ---- saving ----------------------------------------------------------------------------------------------------- */
+
+typedef struct quern_checkpoint_writer quern_checkpoint_writer;
+
+typedef struct quern_checkpoint_save_desc {
+  uint32_t struct_size;
+  uint32_t parity_data;  /**< parts that parity protects together; 0: no parity */
+  uint32_t parity_files; /**< so many files of parity_data + parity_files may be lost */
+  int32_t zstd_level;    /**< 1 to 19: zstd may pack where it is smaller; 0: never */
+  uint64_t step;
+  uint64_t base;      /**< step of the checkpoint that tensors may be differences to, or QUERN_CHECKPOINT_NO_BASE */
+  const char* preset; /**< what may be lost: as `quern checkpoint save --preset`; NULL: "exact", nothing */
+  /** Several writers make one checkpoint together: each begins with the same group (1 to 64 letters, digits, '-', '_',
+   *  never used before in the store) and another number `writer` below `writers`; the last to publish makes it appear.
+   *  NULL: one writer. */
+  const char* group;
+  uint32_t writer;
+  uint32_t writers;
+  uint32_t replace;        /**< 1: the step may be in the store already; the newer one is found then */
+  uint32_t reserved;       /**< 0 */
+  quern_progress progress; /**< counts bytes of tensors; called by publish */
+  void* progress_user;
+} quern_checkpoint_save_desc;
+#define QUERN_CHECKPOINT_SAVE_DESC_INIT \
+  { sizeof(quern_checkpoint_save_desc), 0, 0, 0, 0, QUERN_CHECKPOINT_NO_BASE, NULL, NULL, 0, 1, 0, 0, NULL, NULL }
+
+/** Opens a checkpoint for writing. Fails when the step is there already, the base is missing, or the preset is not
+ *  known. `*writer` is NULL on failure. */
+QUERN_API quern_status quern_checkpoint_begin(quern_checkpoint_store* store, const quern_checkpoint_save_desc* desc,
+                                              quern_checkpoint_writer** writer);
+
+/** A tensor, or a piece of one, to be saved. Name and role are copied; the values are borrowed until the writer has
+ *  published, was aborted or destroyed, and must not change meanwhile. */
+typedef struct quern_checkpoint_tensor {
+  uint32_t struct_size;
+  quern_dtype dtype;
+  const char* name; /**< 1 to 65535 bytes of UTF-8, once in a checkpoint but for pieces */
+  const char* role; /**< "param", "exp_avg", "exp_avg_sq", "momentum", "grad", "step"; NULL: told from the name */
+  const void* data; /**< may be NULL when there are no elements */
+  quern_memory memory;
+  int32_t device; /**< ordinal, of memory that is not the host's: read after what its default stream waits for */
+  uint32_t rank;
+  uint32_t is_piece;                /**< 1: `whole` and `offset` say of what, and where it begins there */
+  uint64_t extents[QUERN_MAX_RANK]; /**< of the values */
+  uint64_t whole[QUERN_MAX_RANK];
+  uint64_t offset[QUERN_MAX_RANK];
+} quern_checkpoint_tensor;
+#define QUERN_CHECKPOINT_TENSOR_INIT                                                  \
+  {                                                                                   \
+    sizeof(quern_checkpoint_tensor), 0, NULL, NULL, NULL, 0, 0, 0, 0, {0}, {0}, { 0 } \
+  }
+
+/** Takes a tensor in; O(1), nothing is read. Any threads, also at once: then the order is that in which they came.
+ *  Refuses a name given twice. */
+QUERN_API quern_status quern_checkpoint_add(quern_checkpoint_writer* writer, const quern_checkpoint_tensor* tensor);
+/** Takes opaque bytes in (states of random generators, of data loaders, descriptions); they are written at once. */
+QUERN_API quern_status quern_checkpoint_add_blob(quern_checkpoint_writer* writer, const char* name, const void* bytes,
+                                                 uint64_t size);
+
+typedef struct quern_checkpoint_result {
+  uint32_t struct_size;
+  uint32_t published; /**< 0: other writers of the group have not arrived yet */
+  uint64_t step;
+  uint64_t raw_bytes;      /**< of this writer's tensors */
+  uint64_t stored_bytes;   /**< of this writer's tensors in the parts; parity and manifest come on top */
+  uint64_t manifest_bytes; /**< 0 when not published */
+  uint64_t tensors;
+  uint64_t stored_already; /**< tensors whose bytes the store had */
+  uint64_t differences;    /**< tensors that need an earlier checkpoint to be restored */
+  char id[72];             /**< the checkpoint's name beside its step, with a 0 behind it */
+} quern_checkpoint_result;
+#define QUERN_CHECKPOINT_RESULT_INIT                               \
+  {                                                                \
+    sizeof(quern_checkpoint_result), 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
+  }
+
+/** Codes all tensors, one after the other, each on the store's threads, makes them safe on disk and, as the last writer
+ *  of a group, visible. Memory: about twice the largest tensor, three times with a base. After it, successful or not,
+ *  the writer can only be destroyed; after a failure there is no checkpoint. `result` may be NULL. */
+QUERN_API quern_status quern_checkpoint_publish(quern_checkpoint_writer* writer, quern_checkpoint_result* result);
+/** Gives the checkpoint up and removes what was written; the writer can only be destroyed then. */
+QUERN_API quern_status quern_checkpoint_abort(quern_checkpoint_writer* writer);
+/** Aborts what was not published. No other thread may be in a call on the writer. */
+QUERN_API void quern_checkpoint_writer_destroy(quern_checkpoint_writer* writer);
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+typedef struct quern_checkpoint_reader quern_checkpoint_reader;
+
+/** Opens the checkpoint of that step, or QUERN_CHECKPOINT_NEWEST: the newest that is whole, with those it needs; why
+ *  others were passed over becomes a note. Later changes of the store do not show, but collection takes the values
+ * away. `*reader` is NULL on failure. */
+QUERN_API quern_status quern_checkpoint_open(quern_checkpoint_store* store, uint64_t step,
+                                             quern_checkpoint_reader** reader);
+QUERN_API void quern_checkpoint_reader_destroy(quern_checkpoint_reader* reader);
+
+/** Texts belong to the reader. */
+typedef struct quern_checkpoint_info {
+  uint32_t struct_size;
+  uint32_t parity_data;
+  uint32_t parity_files;
+  uint32_t reserved;
+  uint64_t step;
+  uint64_t base;         /**< QUERN_CHECKPOINT_NO_BASE: none */
+  uint64_t tensors;      /**< pieces counted once for their tensor */
+  uint64_t blobs;        /**< opaque bytes under a name */
+  uint64_t raw_bytes;    /**< of all tensors */
+  uint64_t stored_bytes; /**< of parts and parity, without the manifest */
+  const char* id;
+  const char* library; /**< version that wrote it */
+} quern_checkpoint_info;
+#define QUERN_CHECKPOINT_INFO_INIT \
+  { sizeof(quern_checkpoint_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL }
+
+QUERN_API quern_status quern_checkpoint_inspect(quern_checkpoint_reader* reader, quern_checkpoint_info* info);
+
+/** A tensor as it was saved. Texts belong to the reader. */
+typedef struct quern_checkpoint_tensor_info {
+  uint32_t struct_size;
+  quern_dtype dtype;
+  uint32_t rank;
+  uint32_t pieces; /**< it was saved in; 1 for most */
+  uint64_t extents[QUERN_MAX_RANK];
+  uint64_t raw_bytes;
+  uint64_t stored_bytes;   /**< 0 where its bytes were in the store already */
+  uint64_t depth;          /**< tensors that are decoded one after the other before it */
+  uint64_t stored_already; /**< pieces whose bytes were in the store already */
+  double bound;            /**< of modes that lose something, in the mode's own terms; else 0 */
+  uint32_t lossless;       /**< 1: every bit comes back */
+  uint32_t reserved;
+  const char* name;
+  const char* role;
+  const char* mode; /**< how it is coded, of its first piece: see docs/format-tensor.md; "alias": stored already */
+} quern_checkpoint_tensor_info;
+#define QUERN_CHECKPOINT_TENSOR_INFO_INIT \
+  { sizeof(quern_checkpoint_tensor_info), 0, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL }
+
+/** Tensor `index` of info.tensors, in the order they were saved. */
+QUERN_API quern_status quern_checkpoint_tensor_at(quern_checkpoint_reader* reader, uint64_t index,
+                                                  quern_checkpoint_tensor_info* info);
+/** Where the tensor of that name is; QUERN_ERROR_INVALID_ARGUMENT when there is none. */
+QUERN_API quern_status quern_checkpoint_find(quern_checkpoint_reader* reader, const char* name, uint64_t* index);
+
+/** Memory that is read into. */
+typedef struct quern_checkpoint_target {
+  uint32_t struct_size;
+  quern_memory memory;
+  int32_t device;    /**< ordinal, of memory that is not the host's: written when the call returns */
+  uint32_t reserved; /**< 0 */
+  void* data;
+  uint64_t bytes; /**< exactly those of the elements asked for */
+} quern_checkpoint_target;
+#define QUERN_CHECKPOINT_TARGET_INIT \
+  { sizeof(quern_checkpoint_target), 0, 0, 0, NULL, 0 }
+
+/** Restores a tensor, or of it the half-open box [begin, end) (both NULL: all), contiguous. The pieces that the box
+ *  meets are decoded whole and checked against their hashes; the last one is kept for the next call. On failure the
+ *  target's content is unspecified. */
+QUERN_API quern_status quern_checkpoint_read(quern_checkpoint_reader* reader, uint64_t index, const uint64_t* begin,
+                                             const uint64_t* end, const quern_checkpoint_target* target);
+
+/** Blob `index` of info.blobs: its name, which belongs to the reader, and its size; either may be NULL. */
+QUERN_API quern_status quern_checkpoint_blob_at(quern_checkpoint_reader* reader, uint64_t index, const char** name,
+                                                uint64_t* size);
+/** Reads a blob, exactly `size` bytes, checked against its hash. */
+QUERN_API quern_status quern_checkpoint_read_blob(quern_checkpoint_reader* reader, uint64_t index, void* bytes,
+                                                  uint64_t size);
+
+/* ---- care ------------------------------------------------------------------------------------------------------- */
+
+/** Is the checkpoint of that step what it was when it was saved? `full` 0: manifest, sizes, headers and indexes of
+ *  parts; 1: every byte, hash and parity too. QUERN_ERROR_CORRUPT when it is not: the error is the first problem, all
+ *  become notes. */
+QUERN_API quern_status quern_checkpoint_verify(quern_checkpoint_store* store, uint64_t step, int full);
+/** Mends what copies and parity allow, bit for bit. `*repaired` (may be NULL) is 1 when something was mended;
+ *  QUERN_ERROR_CORRUPT when damage remains. */
+QUERN_API quern_status quern_checkpoint_repair(quern_checkpoint_store* store, uint64_t step, int* repaired);
+/** Stores the checkpoint anew so that it needs no other, with the desc's parity and zstd level (NULL: none), and
+ * removes the old form. Refused when other checkpoints need it. */
+QUERN_API quern_status quern_checkpoint_compact(quern_checkpoint_store* store, uint64_t step,
+                                                const quern_checkpoint_save_desc* desc);
+
+typedef struct quern_checkpoint_collected {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t removed;         /**< checkpoints */
+  uint64_t kept_for_others; /**< were to go, but what stays needs them */
+  uint64_t freed_bytes;
+} quern_checkpoint_collected;
+#define QUERN_CHECKPOINT_COLLECTED_INIT \
+  { sizeof(quern_checkpoint_collected), 0, 0, 0, 0 }
+
+/** Removes the checkpoints of the `count` steps, and all but the newest `keep` (UINT64_MAX: all stay), unless others
+ *  need them; and what dead writers left. Fails when a save or another collection is under way. `collected` may be
+ * NULL. */
+QUERN_API quern_status quern_checkpoint_collect(quern_checkpoint_store* store, uint64_t keep, const uint64_t* steps,
+                                                uint64_t count, quern_checkpoint_collected* collected);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,275 @@
+// Order and treatment of the tensors of a set.
+#include "checkpoint/set_coding.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "checkpoint/bound_check.h"
+#include "checkpoint/difference.h"
+
+namespace quern::checkpoint {
+
+namespace {
+
+bool same_place(const SetTensor& a, const SetTensor& b) {
+  if (a.is_piece != b.is_piece) return false;
+  return !a.is_piece || (a.whole == b.whole && a.box.begin == b.box.begin && a.box.end == b.box.end);
+}
+
+TensorDescription whole_of(const SetTensor& tensor) {
+  return {tensor.what.type, tensor.is_piece ? tensor.whole : tensor.what.shape};
+}
+
+}  // namespace
+
+SetCoding::SetCoding(TensorSet& set, const FileSaveOptions& options, TaskRunner& runner)
+    : set_(set), options_(options), runner_(runner), policy_(options.policy), replay_(options.replay) {
+  for (PolicyRule& rule : preset_policy(options.preset).rules) policy_.rules.push_back(std::move(rule));
+}
+
+Status SetCoding::prepare(Report& report) {
+  Vector<RoleSubject> subjects;
+  for (std::size_t i = 0; i < set_.count(); ++i) {
+    Entry entry;
+    entry.tensor = set_.tensor(i);
+    subjects.push_back({entry.tensor.name, entry.tensor.what, entry.tensor.role});
+    total_ += entry.tensor.what.bytes();
+    entries_.push_back(std::move(entry));
+  }
+  const Vector<const Metadata*> metadata = set_.metadata();
+  if (replay_) QUERN_RETURN_IF_ERROR(complete_rule(*replay_, metadata, options_.save.step, report));
+  RoleRules roles(options_.roles.begin(), options_.roles.end());
+  roles.insert(roles.end(), policy_.roles.begin(), policy_.roles.end());
+  auto assigned = assign_roles(subjects, roles);
+  const std::optional<double> rate = learning_rate(metadata);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    entry.role = std::move(assigned[i]);
+    const PolicyRule* const rule = rule_for(policy_, {subjects[i].name, entry.role.role, whole_of(entry.tensor)});
+    if (rule == nullptr) continue;
+    entry.derived = rule->treatment == Treatment::derived;
+    if (const auto mode = mode_of(rule->treatment)) {
+      LossyRequest request{*mode, rule->bound,
+                           rule->treatment == Treatment::ebq && rule->unit == BoundUnit::deviations};
+      if (rule->treatment == Treatment::ebq && rule->unit == BoundUnit::rates) {
+        if (!rate || !(*rate > 0))
+          return fail(
+              report, StatusCode::invalid_argument,
+              join({"tensor '", subjects[i].name, "': its bound is in learning rates, and the metadata have no 'lr'"}));
+        request.bound *= *rate;
+      }
+      entry.lossy = request;
+    }
+  }
+  match_places();
+  for (std::uint32_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    const AssignedRole& role = entry.role;
+    // What a companion was is in the set; only what comes back of it has to be waited for.
+    if (role.companion && entries_[*role.companion].lossy) entry.needs.push_back(*role.companion);
+    if (!options_.save.base || !role.exp_avg || !role.exp_avg_sq) continue;
+    if (entry.lossy && entry.lossy->mode == Mode::ebq) {
+      entry.needs.push_back(*role.exp_avg_sq);
+      entry.needs.push_back(*role.exp_avg);
+    }
+    if (!replay_ || !role.gradient) continue;
+    for (const std::uint32_t member : {i, *role.exp_avg, *role.exp_avg_sq}) {
+      entries_[member].leads = i;
+      entries_[member].needs.push_back(*role.gradient);
+    }
+  }
+  Vector<std::uint8_t> seen(entries_.size());
+  for (std::uint32_t i = 0; i < entries_.size(); ++i) add_with_needs(i, seen);
+  for (const Entry& entry : entries_)
+    for (const std::uint32_t needed : entry.needs) ++entries_[needed].waiting;
+  summaries_.resize(entries_.size());
+  return {};
+}
+
+/// What belongs together is told by names and shapes; of pieces it must be the one of the same place.
+void SetCoding::match_places() {
+  for (Entry& entry : entries_) {
+    AssignedRole& role = entry.role;
+    for (std::optional<std::uint32_t>* const other :
+         {&role.companion, &role.exp_avg, &role.exp_avg_sq, &role.gradient}) {
+      if (!*other || same_place(entry.tensor, entries_[**other].tensor)) continue;
+      const std::string_view name = entries_[**other].tensor.name;
+      const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) {
+        return e.tensor.name == name && same_place(entry.tensor, e.tensor);
+      });
+      other->reset();
+      if (found != entries_.end()) *other = static_cast<std::uint32_t>(found - entries_.begin());
+    }
+  }
+}
+
+void SetCoding::add_with_needs(std::uint32_t index, Vector<std::uint8_t>& seen) {
+  if (seen[index] != 0) return;
+  seen[index] = 1;
+  for (const std::uint32_t needed : entries_[index].needs) add_with_needs(needed, seen);
+  order_.push_back(index);
+}
+
+Status SetCoding::read_decoded(std::uint32_t index, AlignedBuffer& scratch, std::span<const std::uint8_t>& out,
+                               Report& report) {
+  Entry& entry = entries_[index];
+  if (entry.decoded.size() != 0) {
+    out = entry.decoded.span();
+    return {};
+  }
+  QUERN_ASSIGN_OR_RETURN(out, set_.values(index, scratch, report));
+  return {};
+}
+
+TensorSource SetCoding::source_of(std::uint32_t index, std::span<const std::uint8_t> values) const {
+  const Entry& entry = entries_[index];
+  TensorSource source;
+  source.number = index;
+  source.name = entry.tensor.name;
+  source.role = entry.role.role;
+  source.what = entry.tensor.what;
+  if (entry.tensor.is_piece) {
+    source.whole = &entry.tensor.whole;
+    source.box = entry.tensor.box;
+  }
+  source.values = values;
+  return source;
+}
+
+Status SetCoding::finish(std::uint32_t index, SavedTensor saved, AlignedBuffer decoded) {
+  Entry& entry = entries_[index];
+  entry.coded = true;
+  if (entry.waiting != 0) entry.decoded = std::move(decoded);
+  for (const std::uint32_t needed : entry.needs)
+    if (--entries_[needed].waiting == 0) entries_[needed].decoded = AlignedBuffer();
+  if (!summaries_[index].saved.fallback.empty()) saved.fallback = std::move(summaries_[index].saved.fallback);
+  done_ += entry.tensor.what.bytes();
+  summaries_[index] = {String(entry.tensor.name), entry.role.role, std::move(saved), entry.tensor.what.bytes(),
+                       entry.lossy};
+  if (options_.progress && !options_.progress(done_, total_))
+    return Status(StatusCode::cancelled, "the caller cancelled");
+  return {};
+}
+
+Status SetCoding::try_replay(std::uint32_t weight, SaveSession& session, Report& report) {
+  const AssignedRole& role = entries_[weight].role;
+  const std::array<std::uint32_t, 3> members{weight, *role.exp_avg, *role.exp_avg_sq};
+  std::array<AlignedBuffer, 3> values;
+  ReplaySource source;
+  TensorSource* const sources[] = {&source.weight, &source.exp_avg, &source.exp_avg_sq};
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    QUERN_ASSIGN_OR_RETURN(const auto there, set_.values(members[i], values[i], report));
+    *sources[i] = source_of(members[i], there);
+  }
+  AlignedBuffer gradient;
+  QUERN_RETURN_IF_ERROR(read_decoded(*role.gradient, gradient, source.gradient_values, report));
+  source.gradient = *role.gradient;
+  source.gradient_type = entries_[*role.gradient].tensor.what.type;
+  source.rule = codec::tensor::make_adam_rule(
+      replay_settings(*replay_, entries_[weight].tensor.name, source.weight.what.shape.rank()));
+  auto saved = session.add_replay(source, report);
+  if (!saved.ok()) return saved.status();
+  if (!saved->refused.empty()) {
+    summaries_[weight].saved.fallback = std::move(saved->refused);
+    return {};
+  }
+  for (std::size_t i = members.size(); i-- > 0;)
+    QUERN_RETURN_IF_ERROR(finish(members[i], std::move(saved->tensors[i]), {}));
+  return {};
+}
+
+/// A copy of a weight in 16 bits comes back as the rounded weight that comes back, where it was the rounded weight.
+Status SetCoding::code_copy(std::uint32_t index, TensorSource& source, SaveSession& session, Report& report) {
+  const std::uint32_t master = *source.companion;
+  AlignedBuffer room;
+  QUERN_ASSIGN_OR_RETURN(const auto original, set_.values(master, room, report));
+  codec::tensor::TensorRequest request;
+  request.mode = Mode::derived;
+  codec::tensor::TensorInputs inputs;
+  inputs.values = source.values;
+  inputs.companion = original;
+  auto plan = codec::tensor::plan_tensor(source.what, request, inputs, runner_);
+  if (!plan.ok() && plan.status().code() != StatusCode::unsupported) return plan.status();
+  AlignedBuffer restored;
+  const auto was = source.values;
+  if (plan.ok()) {
+    codec::tensor::EncodedTensor coded;
+    coded.mode = Mode::derived;
+    coded.sizes.resize(static_cast<std::size_t>(source.what.chunks()));
+    inputs.values = {};
+    inputs.companion = source.companion_values;
+    QUERN_RETURN_IF_ERROR(restored.resize(was.size()));
+    QUERN_RETURN_IF_ERROR(codec::tensor::decode_tensor(source.what, coded, inputs, restored.span(), runner_));
+    source.original = content_hash(was);
+    source.values = restored.span();
+  }
+  auto saved = session.add_tensor(source, report);
+  if (!saved.ok()) return saved.status();
+  if (plan.ok()) {
+    saved->worst_absolute = difference(source.what.type, was, restored.span()).max_error;
+  } else {
+    saved->fallback = "derived: it is not the rounded F32 weight";
+  }
+  return finish(index, std::move(saved).value(), {});
+}
+
+Status SetCoding::code(std::uint32_t index, SaveSession& session, Report& report) {
+  Entry& entry = entries_[index];
+  AlignedBuffer values, companion, decoded;
+  std::array<AlignedBuffer, 2> moments;
+  QUERN_ASSIGN_OR_RETURN(const auto there, set_.values(index, values, report));
+  TensorSource source = source_of(index, there);
+  source.lossy = entry.lossy;
+  source.companion = entry.role.companion;
+  if (source.companion) {
+    QUERN_RETURN_IF_ERROR(read_decoded(*source.companion, companion, source.companion_values, report));
+    source.companion_type = entries_[*source.companion].tensor.what.type;
+    if (entry.derived && entries_[*source.companion].decoded.size() != 0)
+      return code_copy(index, source, session, report);
+  }
+  if (entry.lossy && entry.lossy->mode == Mode::ebq && options_.save.base && entry.role.exp_avg &&
+      entry.role.exp_avg_sq) {
+    source.moments = {*entry.role.exp_avg, *entry.role.exp_avg_sq};
+    for (std::size_t i = 0; i < 2; ++i)
+      QUERN_RETURN_IF_ERROR(read_decoded((*source.moments)[i], moments[i], source.moment_values[i], report));
+  }
+  const bool is_needed = entry.lossy && entry.waiting != 0;
+  if (is_needed) source.decoded = &decoded;
+  auto saved = session.add_tensor(source, report);
+  if (!saved.ok()) return saved.status();
+  return finish(index, std::move(saved).value(), std::move(decoded));
+}
+
+Status SetCoding::run(SaveSession& session, Report& report) {
+  Vector<std::uint8_t> tried(entries_.size());
+  for (const std::uint32_t index : order_) {
+    Entry& entry = entries_[index];
+    const auto explain = [&](const Status& status) {
+      if (status.ok() || status.code() == StatusCode::cancelled || entry.tensor.place.empty()) return status;
+      return fail_at(report, entry.tensor.place, status);
+    };
+    if (entry.leads && tried[*entry.leads] == 0) {
+      tried[*entry.leads] = 1;
+      QUERN_RETURN_IF_ERROR(explain(try_replay(*entry.leads, session, report)));
+    }
+    if (!entry.coded) QUERN_RETURN_IF_ERROR(explain(code(index, session, report)));
+  }
+  return {};
+}
+
+void add_fallback_notes(const Vector<TensorSummary>& tensors, Report& report) {
+  Vector<std::string_view> told;
+  for (const TensorSummary& tensor : tensors) {
+    const std::string_view why = tensor.saved.fallback;
+    if (why.empty() || std::find(told.begin(), told.end(), why) != told.end()) continue;
+    told.push_back(why);
+    const auto count = static_cast<std::uint64_t>(std::count_if(
+        tensors.begin(), tensors.end(), [&](const TensorSummary& other) { return other.saved.fallback == why; }));
+    report.notes.push_back(
+        join({"tensor '", tensor.name, "'", count > 1 ? join({" and ", decimal(count - 1), " more"}) : String(),
+              " kept exactly: ", why}));
+  }
+}
+
+}  // namespace quern::checkpoint

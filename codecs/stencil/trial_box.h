@@ -1,0 +1,34 @@
+// The part of an array that layouts are tried on: a box of its own axes, copied, so that every layout sees the same
+// elements however it merges them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <quern/codec.h>
+#include <quern/status.h>
+
+#include "libcompress/core/buffer.h"
+
+namespace quern::codec::stencil {
+
+/// An array in C order.
+struct TrialArray {
+  Shape shape;
+  AlignedBuffer values;
+  AlignedBuffer special;  ///< a byte an element
+  bool has_special = false;
+
+  /// The first chunk of a grid over it.
+  ConstBox3 first_chunk(const ChunkGrid& grid) const;
+};
+
+/// Extents of the box: the longest axes of what the sample holds halved until there are at most `most` elements. All
+/// of a smaller array.
+Shape trial_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t most);
+
+/// Copies a box of that shape, special values replaced: of some places all over what the sample holds the one that
+/// stands for all, judged by how much neighbours differ.
+Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape);
+
+}  // namespace quern::codec::stencil

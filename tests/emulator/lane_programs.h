@@ -1,0 +1,68 @@
+// A chunk of the stencil codec through the code that a CTA runs, on the emulator.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/core/lane_level_decode.h"
+#include "kernels/core/lane_raster_decode.h"
+#include "kernels/core/lane_wavelet_decode.h"
+#include "tests/emulator/lane_emulator.h"
+
+namespace quern::testing {
+
+/// Warps in a random order, as they finish.
+struct EmulatedTeam {
+  std::uint32_t warps = 4;
+
+  template <class F>
+  void all(F&& f) const {
+    EmulatorState& state = EmulatorState::instance();
+    std::vector<std::uint32_t> order(warps);
+    for (std::uint32_t w = 0; w < warps; ++w) order[w] = w;
+    for (std::size_t w = warps; w > 1; --w) std::swap(order[w - 1], order[state.random() % w]);
+    for (const std::uint32_t w : order) f(w, warps);
+    state.sync();
+  }
+  template <class F>
+  void first(F&& f) const {
+    f();
+    EmulatorState::instance().sync();
+  }
+};
+
+/// Decodes a program to `out`, whose first element is the box's, with working memory of exactly its size and full of
+/// noise; whether the lanes ended where they should. Accesses of that memory are watched if asked for.
+inline bool decode_program_on_lanes(std::span<const std::uint8_t> program, void* out, const std::uint8_t* special,
+                                    std::uint32_t warps, bool watch) {
+  kernels::ProgramHead head;
+  std::memcpy(&head, program.data(), sizeof head);
+  EmulatorState& state = EmulatorState::instance();
+  const auto aligned = [](std::size_t bytes) {
+    const auto free = [](std::uint8_t* at) { ::operator delete (at, std::align_val_t{kernels::kProgramAlignment}); };
+    return std::unique_ptr<std::uint8_t, decltype(free)>(
+        static_cast<std::uint8_t*>(::operator new (bytes, std::align_val_t{kernels::kProgramAlignment})), free);
+  };
+  const auto code = aligned(head.bytes);
+  std::memcpy(code.get(), program.data(), head.bytes);
+  const auto work = aligned(head.work_bytes);
+  for (std::size_t i = 0; i < head.work_bytes; i += 4) {
+    const auto noise = static_cast<std::uint32_t>(state.random());
+    std::memcpy(work.get() + i, &noise, sizeof noise);
+  }
+  if (watch) state.watch(work.get(), head.work_bytes);
+  const EmulatedTeam team{warps};
+  const auto tables = std::make_unique<kernels::LevelTables>();
+  const kernels::ProgramTask task{code.get(), work.get(), out, special};
+  if (head.kind == kernels::ProgramKind::levels) return kernels::decode_level_chunk<LaneEmulator>(team, task, *tables);
+  if (head.kind == kernels::ProgramKind::wavelet)
+    return kernels::decode_wavelet_chunk<LaneEmulator>(team, task, *tables);
+  std::uint32_t wild[kernels::kMostTeamWarps + 1];
+  return kernels::decode_raster_chunk<LaneEmulator>(team, task, *tables, wild);
+}
+
+}  // namespace quern::testing

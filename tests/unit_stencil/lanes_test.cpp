@@ -1,0 +1,189 @@
+// Chunks on the lanes of the emulator: values and answers are those of the host's decoder, whatever the
+// bytes.
+#include "tests/emulator/lane_programs.h"
+#include "tests/support/instrumented.h"
+#include "tests/unit_stencil/program_cases.h"
+
+namespace quern::codec::stencil::test {
+namespace {
+
+using quern::testing::decode_program_on_lanes;
+using quern::testing::EmulatorState;
+
+enum class Answer { host, damaged, good };
+
+/// `back` has the array's bytes; `watch` counts races.
+Answer decode_on_lanes(const Coding& coding, std::uint64_t chunk, const Bytes& stored, Bytes& back, std::uint32_t warps,
+                       bool watch) {
+  const MutableBox3 box = coding.box(chunk, back.data());
+  Bytes exact(stored);
+  exact.shrink_to_fit();
+  Vector<std::uint8_t> program;
+  if (!append_program(coding, exact, box, program)) return Answer::host;
+  return decode_program_on_lanes(program, box.data, box.special, warps, watch) ? Answer::good : Answer::damaged;
+}
+
+/// What the programs of the cases have, so that the cases are known to try it.
+struct Seen {
+  std::size_t linear_borders = 0;
+  std::size_t own_contexts = 0;
+  std::size_t back_contexts = 0;
+  std::size_t spreads = 0;
+  std::size_t sections = 0;
+  std::size_t level_lanes = 0;
+  std::size_t row_means = 0;
+  std::size_t plane_means = 0;
+  std::size_t raster_lanes = 0;
+  std::size_t packets = 0;
+  std::size_t corrections = 0;
+  std::size_t exceptions = 0;
+
+  void add(std::span<const std::uint8_t> bytes) {
+    kernels::ProgramHead head;
+    std::memcpy(&head, bytes.data(), sizeof head);
+    if (head.kind == kernels::ProgramKind::levels) add_levels(bytes);
+    if (head.kind == kernels::ProgramKind::raster) {
+      kernels::RasterProgram program;
+      std::memcpy(&program, bytes.data(), sizeof program);
+      (program.planes > 1 ? plane_means : row_means) += program.mean ? 1 : 0;
+      raster_lanes += program.lanes.mask > 0 ? 1 : 0;
+      exceptions += program.exception_count;
+    }
+    if (head.kind == kernels::ProgramKind::wavelet) {
+      kernels::WaveletProgram program;
+      std::memcpy(&program, bytes.data(), sizeof program);
+      corrections += program.correction != 0 ? 1 : 0;
+      exceptions += program.exception_count;
+      for (std::uint32_t b = 0; b < program.band_count; ++b) packets += band(bytes, program, b).known_looks > 0 ? 1 : 0;
+    }
+  }
+
+ private:
+  static kernels::WaveletBandPlan band(std::span<const std::uint8_t> bytes, const kernels::WaveletProgram& program,
+                                       std::uint32_t number) {
+    kernels::WaveletBandPlan plan;
+    std::memcpy(&plan, bytes.data() + program.bands + number * sizeof plan, sizeof plan);
+    return plan;
+  }
+  void add_levels(std::span<const std::uint8_t> bytes) {
+    kernels::LevelProgram program;
+    std::memcpy(&program, bytes.data(), sizeof program);
+    linear_borders += program.linear_border ? 1 : 0;
+    exceptions += program.exception_count;
+    for (std::uint32_t at = program.plans; at + sizeof(kernels::ClassPlan) <= program.taps;
+         at += sizeof(kernels::ClassPlan)) {
+      kernels::ClassPlan plan;
+      std::memcpy(&plan, bytes.data() + at, sizeof plan);
+      own_contexts += (plan.above | plan.sides) != 0 ? 1 : 0;
+      back_contexts += plan.back != 0 ? 1 : 0;
+      spreads += plan.spread_count;
+    }
+    const std::size_t count = (program.starts - program.sections) / sizeof(kernels::LevelSection);
+    sections += count > 1 ? 1 : 0;
+    for (std::size_t s = 0; s < count; ++s) {
+      kernels::LevelSection section;
+      std::memcpy(&section, bytes.data() + program.sections + s * sizeof section, sizeof section);
+      level_lanes += section.mask > 0 ? 1 : 0;
+    }
+  }
+};
+
+TEST(Stencil_OnLanes, Cases_TryEverything) {
+  Seen seen;
+  for (const LanesCase& c : cases()) {
+    const auto coding = coding_of(c);
+    Bytes none(coding->data().size());
+    for (std::uint64_t chunk = 0; chunk < coding->chunks(); ++chunk) {
+      Vector<std::uint8_t> program;
+      ASSERT_TRUE(append_program(*coding, coding->encode(chunk), coding->box(chunk, none.data()), program)) << c.name;
+      seen.add(program);
+    }
+  }
+  EXPECT_GT(seen.linear_borders, 0u);
+  EXPECT_GT(seen.own_contexts, 0u);
+  EXPECT_GT(seen.back_contexts, 0u);
+  EXPECT_GT(seen.spreads, 0u);
+  EXPECT_GT(seen.sections, 0u);
+  EXPECT_GT(seen.level_lanes, 0u);
+  EXPECT_GT(seen.row_means, 0u);
+  EXPECT_GT(seen.plane_means, 0u);
+  EXPECT_GT(seen.raster_lanes, 0u);
+  EXPECT_GT(seen.packets, 0u);
+  EXPECT_GT(seen.corrections, 0u);
+  EXPECT_GT(seen.exceptions, 0u);
+}
+
+TEST(Stencil_OnLanes, EveryCase_ValuesOfTheHost) {
+  std::uint64_t seed = 1;
+  for (const LanesCase& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto coding = coding_of(c);
+    Bytes expected(coding->data().size(), 0xA5);
+    Bytes back(coding->data().size(), 0xA5);
+    for (std::uint64_t chunk = 0; chunk < coding->chunks(); ++chunk) {
+      const Bytes stored = coding->encode(chunk);
+      ASSERT_TRUE(decode_on_host(*coding, chunk, stored, expected).ok());
+      EmulatorState::instance().reset(++seed);
+      const bool watch = coding->data().size() < 200000;
+      ASSERT_EQ(decode_on_lanes(*coding, chunk, stored, back, 1 + static_cast<std::uint32_t>(seed % 5), watch),
+                Answer::good);
+      EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
+      EXPECT_EQ(EmulatorState::instance().races(), 0u);
+    }
+    ASSERT_EQ(back, expected);
+  }
+}
+
+TEST(Stencil_OnLanes, OtherModes_AreTheHosts) {
+  const Shape shape = shape_of({9, 20, 33});
+  const Coding constant(DType::f32, shape, as_bytes<float>(std::vector<double>(shape.elems(), 4)), 1e-2,
+                        {{"layout", "levels"}});
+  Bytes back(constant.data().size());
+  EXPECT_EQ(decode_on_lanes(constant, 0, constant.encode(0), back, 2, false), Answer::host);
+}
+
+/// Bytes that nobody wrote: what the host refuses is refused, by the program's maker or by the lanes; all else gives
+/// the host's values.
+void expect_same_answer(const Coding& coding, const Bytes& stored) {
+  Bytes expected(coding.data().size(), 0x11);
+  Bytes back(coding.data().size(), 0x11);
+  const Status host = decode_on_host(coding, 0, stored, expected);
+  const Answer lanes = decode_on_lanes(coding, 0, stored, back, 3, false);
+  if (lanes == Answer::host) return;  // the host has the word
+  const bool raster = stored[0] == static_cast<std::uint8_t>(Mode::raster);
+  if (raster && lanes == Answer::damaged) return;  // or because of large sums, with which it has the word, too
+  ASSERT_EQ(lanes == Answer::good, host.ok()) << host.text();
+  if (host.ok()) {
+    ASSERT_EQ(back, expected);
+  }
+}
+
+TEST(Stencil_OnLanes, AlteredBytes_AnswersOfTheHost) {
+  std::mt19937 random(77);
+  std::size_t decoded = 0;
+  for (const LanesCase& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto coding = coding_of(c);
+    if (coding->data().size() > 100000) continue;
+    const Bytes stored = coding->encode(0);
+    EmulatorState::instance().reset(9);
+    for (std::size_t round = 0; round < (quern::testing::kInstrumented ? 2u : 6u); ++round) {
+      Bytes altered(stored);
+      // Mostly where the model is; a lane's words are the rest.
+      const std::size_t most = round % 4 == 0 ? altered.size() : std::min<std::size_t>(altered.size(), 120);
+      for (std::size_t n = 1 + random() % 3; n-- > 0;)
+        altered[1 + random() % (most - 1)] ^= static_cast<std::uint8_t>(1u << (random() % 8));
+      expect_same_answer(*coding, altered);
+      if (HasFatalFailure()) return;
+      Vector<std::uint8_t> program;
+      Bytes none(coding->data().size());
+      if (append_program(*coding, altered, coding->box(0, none.data()), program)) ++decoded;
+    }
+    for (std::size_t length = 0; length < stored.size(); length += 1 + stored.size() / 6)
+      expect_same_answer(*coding, Bytes(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(length)));
+  }
+  EXPECT_GT(decoded, 20u);
+}
+
+}  // namespace
+}  // namespace quern::codec::stencil::test
