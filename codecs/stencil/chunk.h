@@ -10,6 +10,7 @@
 #include <quern/dtype.h>
 #include <quern/status.h>
 
+#include "codecs/stencil/fitted_parts.h"
 #include "codecs/stencil/levels_form.h"
 #include "kernels/core/stencil_taps.h"
 #include "kernels/cpu/stencil.h"
@@ -35,6 +36,7 @@ struct ChunkSpec {
   LevelsForm form;              ///< encoders code all chunks in levels, or under the transform, where they may be so
   bool for_psnr = false;        ///< encoder only: what counts is the PSNR for the bytes, not the bytes under the bound
   std::uint8_t tightening = 0;  ///< encoder only, of levels: row of kLevelSteps
+  FittedParts parts = {};       ///< encoder only
 
   std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }
 };

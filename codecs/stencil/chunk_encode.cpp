@@ -179,7 +179,8 @@ class ChunkWriter {
     }
     if (spec_.form.levels) return levels(range, out);
     model_.masked = in_.special != nullptr;
-    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, model_);
+    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, spec_.parts,
+              model_);
     encode_rows();
     const std::uint64_t bits = fit_levels(counts_, model_) >> 12;
     if (bits / 8 + exceptions_.size() >= memory_.elems * sizeof(Bits)) return raw(out);
@@ -206,7 +207,8 @@ class ChunkWriter {
       return estimate_levels(spec_, in_, model_, scratch_);
     }
     model_.masked = in_.special != nullptr;
-    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, model_);
+    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, spec_.parts,
+              model_);
     encode_rows();
     const std::uint64_t bits = fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
     Vector<std::uint8_t> head;

@@ -78,15 +78,22 @@ void for_runs(const TrialBox& box, std::size_t c, std::size_t most, const Visit&
 
 class Fit {
  public:
-  Fit(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort, ChunkModel& model)
-      : box_(box), kernels_(kernels), memory_(memory), effort_(effort), model_(model), shape_(box.extents.shape()) {}
+  Fit(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort, FittedParts parts,
+      ChunkModel& model)
+      : box_(box),
+        kernels_(kernels),
+        memory_(memory),
+        effort_(effort),
+        parts_(parts),
+        model_(model),
+        shape_(box.extents.shape()) {}
 
   std::uint64_t run() {
     memory_.planes.clear();
     load_originals();
     for (std::size_t c = 0; c < kRowClasses; ++c) {
       sets_[c] = {};
-      if (!has_samples(c)) continue;
+      if (!parts_.weights || !has_samples(c)) continue;
       for (std::size_t round = 0; round < kFirstRounds; ++round) {
         build(c, round > 0 ? Weighting::residual : Weighting::none);
         solve(c, kNoises[0]);
@@ -97,12 +104,9 @@ class Fit {
       for (std::size_t c = 0; c < kRowClasses; ++c)
         if (sets_[c].samples > 0) solve(c, noise);
       try_weights();
-      if (wide_ || effort_ == Effort::estimate) break;
+      if (!parts_.weights || wide_ || effort_ == Effort::estimate) break;
     }
-    refit(Weighting::residual);
-    for (std::size_t i = 1; effort_ == Effort::full && i < kRefits; ++i)
-      if (!refit(Weighting::local)) break;
-    if (effort_ == Effort::full && memory_.planes.can_have_mean()) try_mean();
+    if (parts_.weights) refit_all();
     restore_best();
     drop_cheap_classes();
     fit_context();
@@ -110,6 +114,13 @@ class Fit {
   }
 
  private:
+  void refit_all() {
+    refit(Weighting::residual);
+    for (std::size_t i = 1; effort_ == Effort::full && i < kRefits; ++i)
+      if (!refit(Weighting::local)) break;
+    if (effort_ == Effort::full && memory_.planes.can_have_mean()) try_mean();
+  }
+
   /// Normal equations of a row class. Unknowns: first the near tap's value, then differences of the other taps to it;
   /// the target is the difference to it too. Differences are small, so the sums keep their digits.
   struct Set {
@@ -373,11 +384,12 @@ class Fit {
 
   /// Non-negative weights that give the expected magnitude of a residual from its neighbours' magnitudes.
   void fit_context() {
-    const auto taps = kernels::context_taps(shape_);
+    auto taps = kernels::context_taps(shape_);
+    if (!parts_.contexts) taps = taps.first(0);
     const std::size_t unknowns = taps.size() + 1;
     const std::size_t width = unknowns + 1;
     std::array<double, kernels::kMaxContextTaps + 1> weights{};
-    weights.fill(0.8 / static_cast<double>(taps.size()));
+    weights.fill(0.8 / static_cast<double>(taps.empty() ? 1 : taps.size()));
     weights[taps.size()] = 0.1;
     alignas(64) std::array<double, (kernels::kMaxContextTaps + 2) * kSampleBlock> rows{};
     alignas(64) std::array<double, kSampleBlock> sample_weights{};
@@ -432,6 +444,7 @@ class Fit {
   const kernels::StencilKernels& kernels_;
   FitMemory& memory_;
   Effort effort_;
+  FittedParts parts_;
   ChunkModel& model_;
   kernels::StencilShape shape_;
   std::array<Set, kRowClasses> sets_;
@@ -448,8 +461,8 @@ class Fit {
 }  // namespace
 
 std::uint64_t fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
-                        ChunkModel& model) {
-  return Fit(box, kernels, memory, effort, model).run();
+                        FittedParts parts, ChunkModel& model) {
+  return Fit(box, kernels, memory, effort, parts, model).run();
 }
 
 }  // namespace quern::codec::stencil

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "codecs/stencil/carver.h"
+#include "codecs/stencil/fitted_parts.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
 #include "kernels/cpu/stencil.h"
@@ -58,6 +59,6 @@ struct FitMemory {
 /// Sets weights, context weights and constant of `model`, whose fraction_bits and weight_bits are given. Returns the
 /// estimated bits, in units of 2^-12, that the box costs. Scalar binary64 in a fixed order: the same everywhere.
 std::uint64_t fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
-                        ChunkModel& model);
+                        FittedParts parts, ChunkModel& model);
 
 }  // namespace quern::codec::stencil

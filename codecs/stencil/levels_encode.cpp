@@ -244,7 +244,8 @@ class LevelsWriter final : public TargetRows {
 
   void choose(unsigned level, const CodePlaces& places, std::size_t parity_class, bool later) {
     choose_predictor(grid(), ClassRows(grid(), parity_class, later), places, targets(level),
-                     memory_.predictor.list(later, parity_class), *spec_.kernels, fit_room_, model_);
+                     memory_.predictor.list(later, parity_class), *spec_.kernels, fit_room_, spec_.parts.weights,
+                     model_);
     memory_.predictor.forget(later, parity_class);
   }
 
@@ -389,9 +390,11 @@ class LevelsWriter final : public TargetRows {
         ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
         std::size_t count = 0;
         for (const std::uint32_t n : samples.filled) count += n;
-        if (count >= kFewContextSamples)
-          model_.contexts[set][later ? 1 : 0][c] =
-              fit_contexts(samples, FeatureList(axes(), static_cast<unsigned>(set), c, later), *spec_.kernels);
+        if (count >= kFewContextSamples) {
+          FeatureList features(axes(), static_cast<unsigned>(set), c, later);
+          if (!spec_.parts.contexts) features.count = 0;
+          model_.contexts[set][later ? 1 : 0][c] = fit_contexts(samples, features, *spec_.kernels);
+        }
         samples = {};
       }
     }

@@ -100,7 +100,7 @@ class PredictorFit {
     for (std::size_t g = 0; g < list.count; ++g) taps_[g] = list.groups[g].pair ? 2 : 1;
   }
 
-  void run() {
+  void run(bool fitted) {
     const LevelAxes& axes = grid_.axes();
     const unsigned level = grid_.level();
     const std::size_t c = rows_.parity_class;
@@ -126,7 +126,7 @@ class PredictorFit {
       candidate.weights = fixed_weights(axes, kind, c, list_, model_.values.weight_bits);
       consider(candidate, 4);
     }
-    if (samples_ >= kMinSamplesPerGroup * list_.count && kind_possible(axes, kFitted, c, rows_.later)) fit();
+    if (fitted && samples_ >= kMinSamplesPerGroup * list_.count && kind_possible(axes, kFitted, c, rows_.later)) fit();
     predictor = best_;
   }
 
@@ -311,8 +311,8 @@ class PredictorFit {
 
 void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
-                      FitRoom& room, LevelsModel& model) {
-  PredictorFit(grid, rows, places, targets, list, kernels, room, model).run();
+                      FitRoom& room, bool fitted, LevelsModel& model) {
+  PredictorFit(grid, rows, places, targets, list, kernels, room, model).run(fitted);
 }
 
 void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,

@@ -89,11 +89,11 @@ struct FitRoom {
   Vector<std::uint32_t> filled;  ///< samples of each block
 };
 
-/// Chooses the predictor of a class from candidates, on points sampled from the open level's values as they are now.
-/// Scalar binary64 in a fixed order, costs in integers.
+/// Chooses the predictor of a class from candidates, with `fitted` fitted ones among them, on points sampled from the
+/// open level's values as they are now. Scalar binary64 in a fixed order, costs in integers.
 void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
-                      FitRoom& room, LevelsModel& model);
+                      FitRoom& room, bool fitted, LevelsModel& model);
 
 /// Samples of the contexts of one class; of several levels.
 struct ContextSamples {

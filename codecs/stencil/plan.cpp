@@ -74,13 +74,18 @@ std::uint64_t psnr_gain(const Trial& trial) {
 
 /// Codes the first chunk of the trial array.
 Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const TrialArray& array,
-                 Trial& trial) {
+                 FittedParts parts, Trial& trial) {
   const ChunkGrid grid = make_grid(array.shape, trial.layout);
   const ConstBox3 box = array.first_chunk(grid);
   trial.elems = box.elems();
-  const ChunkSpec spec{
-      request.dtype,      grid.chunk, request.bound.value, &kernels, levels_form(array.shape, trial.layout, grid),
-      wants_psnr(request)};
+  const ChunkSpec spec{request.dtype,
+                       grid.chunk,
+                       request.bound.value,
+                       &kernels,
+                       levels_form(array.shape, trial.layout, grid),
+                       wants_psnr(request),
+                       0,
+                       parts};
   AlignedBuffer scratch;
   QUERN_RETURN_IF_ERROR(scratch.resize(encode_scratch_bytes(spec)));
   QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_chunk(spec, box, scratch.span()));
@@ -144,9 +149,9 @@ bool cheaper(const Trial& a, const Trial& b, std::uint64_t percent = 100) {
 
 /// Runs trials from `first` on and returns the best of all; ties to the lower index.
 Result<std::size_t> best_trial(const PlanRequest& request, const kernels::StencilKernels& kernels,
-                               const TrialArray& array, Vector<Trial>& trials, std::size_t first) {
+                               const TrialArray& array, FittedParts parts, Vector<Trial>& trials, std::size_t first) {
   QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, trials.size() - first, [&](std::size_t i) {
-    return run_trial(request, kernels, array, trials[first + i]);
+    return run_trial(request, kernels, array, parts, trials[first + i]);
   }));
   std::size_t best = 0;
   for (std::size_t i = 1; i < trials.size(); ++i)
@@ -212,7 +217,7 @@ class FirstTrials {
 
   Status run_new() {
     if (done_ == trials_.size()) return {};
-    QUERN_ASSIGN_OR_RETURN(best_, best_trial(request_, kernels_, array_, trials_, done_));
+    QUERN_ASSIGN_OR_RETURN(best_, best_trial(request_, kernels_, array_, choice_.parts, trials_, done_));
     done_ = trials_.size();
     return {};
   }
@@ -253,15 +258,36 @@ class FirstTrials {
   std::size_t best_ = 0;
 };
 
+/// True when rows go on in the next and raster order gains much by merging axes, which boxes cannot show.
+Result<bool> merging_pays(const PlanRequest& request, const LayoutChoice& choice,
+                          const kernels::StencilKernels& kernels) {
+  const std::uint64_t sampled = request.sample->elems();
+  const Shape slab = slab_shape(request.shape, sampled, kFirstElems);
+  const std::size_t rank = request.shape.rank();
+  if (choice.axes || !choice.raster || rank < 2 || slab[rank - 1] < request.shape[rank - 1] ||
+      slab == trial_shape(request.shape, sampled, kFirstElems))
+    return false;
+  QUERN_ASSIGN_OR_RETURN(const bool may_pay, rows_go_on(request));
+  if (!may_pay) return false;
+  Vector<Trial> trials{{own_axes(request.shape)}};
+  for (const Layout& layout : all_layouts(request.shape))
+    if (!(layout == trials[0].layout) && possible(request, layout)) trials.push_back({layout});
+  QUERN_ASSIGN_OR_RETURN(const TrialArray array, take_trial_array(request, slab));
+  QUERN_ASSIGN_OR_RETURN(const std::size_t best, best_trial(request, kernels, array, choice.parts, trials, 0));
+  return cheaper(trials[best], trials[0], 80);
+}
+
 }  // namespace
 
 Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoice& choice,
                                    const kernels::StencilKernels& kernels) {
   const bool raster_only = !choice.levels && !choice.planes && !choice.wavelet;
   if (raster_only && choice.axes) return ChosenLayout{{choice.axes->first, choice.axes->second}};
-  const Shape first_shape = trial_shape(request.shape, request.sample->elems(), kFirstElems);
+  QUERN_ASSIGN_OR_RETURN(const bool merging, merging_pays(request, choice, kernels));
+  const auto shape_of = merging ? slab_shape : trial_shape;
+  const Shape first_shape = shape_of(request.shape, request.sample->elems(), kFirstElems);
   const std::uint64_t second_elems = request.shape.elems() <= kWholeElems ? kWholeElems : kSecondElems;
-  const Shape second_shape = trial_shape(request.shape, request.sample->elems(), second_elems);
+  const Shape second_shape = shape_of(request.shape, request.sample->elems(), second_elems);
   QUERN_ASSIGN_OR_RETURN(const TrialArray first_array, take_trial_array(request, first_shape));
   FirstTrials first(request, choice, kernels, first_array);
   QUERN_RETURN_IF_ERROR(first.run());
@@ -269,7 +295,7 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   const bool decided = near.size() == 1 && !(near[0].layout.levels && near[0].bits < near[0].elems * kTightBits);
   if (decided || first_shape == second_shape) return chosen(request, first.best());
   QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));
-  QUERN_ASSIGN_OR_RETURN(const std::size_t best, best_trial(request, kernels, second_array, near, 0));
+  QUERN_ASSIGN_OR_RETURN(const std::size_t best, best_trial(request, kernels, second_array, choice.parts, near, 0));
   return chosen(request, near[best]);
 }
 

@@ -8,6 +8,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
+#include "codecs/stencil/chunk.h"
 #include "codecs/stencil/rules.h"
 #include "kernels/cpu/stencil.h"
 
@@ -23,6 +24,7 @@ struct LayoutChoice {
   bool levels = true;          ///< all axes coarse to fine
   bool planes = true;          ///< the first sequential, the others coarse to fine
   bool wavelet = true;         ///< the wavelet transform
+  FittedParts parts;           ///< what trials may fit
 };
 
 struct ChosenLayout {

@@ -23,6 +23,7 @@ constexpr CodecInfo kInfo{kCodecId, kCodecVersion, "stencil",
 struct ParsedSettings {
   LayoutChoice layout;
   std::optional<std::uint8_t> tightening;
+  FittedParts parts;
   kernels::IsaLevel isa = kernels::best_isa();
 };
 
@@ -90,6 +91,10 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
       if (value.size() != 1 || value[0] < '0' || value[0] >= '0' + static_cast<char>(kTightenings))
         return Status(StatusCode::invalid_argument, "stencil: tightening must be auto or 0 to 3");
       parsed.tightening = static_cast<std::uint8_t>(value[0] - '0');
+    } else if (key == "fit" || key == "contexts") {
+      if (value != "auto" && value != "off")
+        return Status(StatusCode::invalid_argument, "stencil: fit and contexts must be auto or off");
+      (key == "fit" ? parsed.parts.weights : parsed.parts.contexts) = value == "auto";
     } else if (key == "isa") {
       if (value == "auto") continue;
       const auto isa = parse_isa(value);
@@ -98,7 +103,8 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
         return Status(StatusCode::unsupported, "stencil: this processor cannot run the instruction set asked for");
       parsed.isa = *isa;
     } else {
-      return Status(StatusCode::unknown_setting, "stencil: unknown setting; it has layout, tightening and isa");
+      return Status(StatusCode::unknown_setting,
+                    "stencil: unknown setting; it has layout, tightening, fit, contexts and isa");
     }
   }
   return parsed;
@@ -207,7 +213,9 @@ class Codec final : public ArrayCodec {
     QUERN_ASSIGN_OR_RETURN(const ParsedSettings parsed, parse_settings(request.settings, request.shape));
     const kernels::StencilKernels& kernels = kernels::stencil_kernels(parsed.isa);
     try {
-      QUERN_ASSIGN_OR_RETURN(const ChosenLayout chosen, choose_layout(request, parsed.layout, kernels));
+      LayoutChoice choice = parsed.layout;
+      choice.parts = parsed.parts;
+      QUERN_ASSIGN_OR_RETURN(const ChosenLayout chosen, choose_layout(request, choice, kernels));
       CodecPlan plan;
       plan.grid = make_grid(request.shape, chosen.layout);
       plan.params = write_params(chosen.layout);
@@ -217,7 +225,8 @@ class Codec final : public ArrayCodec {
                            &kernels,
                            levels_form(request.shape, chosen.layout, plan.grid),
                            request.goal == "psnr",
-                           parsed.tightening.value_or(chosen.tightening)};
+                           parsed.tightening.value_or(chosen.tightening),
+                           parsed.parts};
       const Levels levels(request.shape, chosen.layout, plan.grid, spec.form);
       return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec, levels));
     } catch (const std::bad_alloc&) {

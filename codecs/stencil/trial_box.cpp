@@ -47,6 +47,10 @@ Shape trial_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t 
   return Shape::try_make({extents.data(), whole.rank()}).value_or(Shape());
 }
 
+Shape slab_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t most) {
+  return covered(array, std::min(sample_elems, most));
+}
+
 namespace {
 
 /// Strides of an array in C order.
@@ -82,6 +86,12 @@ class Places {
   Shape box_;
 };
 
+/// About how many bits the difference of two neighbours takes, in codes of `inverse` a unit.
+std::uint64_t difference_bits(double a, double b, double inverse) {
+  const double d = std::fabs(a - b) * inverse;
+  return d < 0x1p62 ? static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(d * 4))) : 0;
+}
+
 /// About how many bits differences of neighbours take, in some rows of the box at `first`.
 template <class Element>
 Result<std::uint64_t> activity(const PlanRequest& request, std::uint64_t first, const ConstBox3& place) {
@@ -101,8 +111,7 @@ Result<std::uint64_t> activity(const PlanRequest& request, std::uint64_t first, 
     const auto* const row = static_cast<const typename Element::Bits*>(box.data) +
                             r / rows.extents[1] * box.strides[0] + r % rows.extents[1] * box.strides[1];
     for (std::uint64_t x = 1; x < rows.extents[2]; ++x) {
-      const double d = std::fabs(Element::value(row[x]) - Element::value(row[x - 1])) * inverse;
-      if (d < 0x1p62) bits += static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(d * 4)));
+      bits += difference_bits(Element::value(row[x]), Element::value(row[x - 1]), inverse);
     }
   }
   return bits;
@@ -131,6 +140,36 @@ Result<std::uint64_t> typical_place(const PlanRequest& request, const Places& pl
 }
 
 }  // namespace
+
+Result<bool> rows_go_on(const PlanRequest& request) {
+  constexpr std::uint64_t kEnds = 64;
+  const std::uint64_t columns = request.shape[request.shape.rank() - 1];
+  const std::uint64_t rows = request.sample->elems() / columns;
+  if (columns < 2 || rows < 2) return false;
+  // Two elements before the end of a row, two behind it.
+  ConstBox3 place;
+  place.extents = {1, 1, 4};
+  std::array<double, 4> room{};
+  std::uint64_t within = 0;
+  std::uint64_t across = 0;
+  const double inverse = 1 / (2 * request.bound.value);
+  for (std::uint64_t i = 0; i < kEnds; ++i) {
+    const std::uint64_t fraction = (i * UINT64_C(0x9E3779B97F4A7C15) + (UINT64_C(1) << 63)) >> 32;
+    const std::uint64_t row = (rows - 1) * fraction >> 32;
+    QUERN_ASSIGN_OR_RETURN(const ConstBox3 box,
+                           request.sample->look((row + 1) * columns - 2, place, room.data(), nullptr));
+    with_element(request.dtype, [&](auto element) {
+      using Element = decltype(element);
+      const auto* const x = static_cast<const typename Element::Bits*>(box.data);
+      const auto bits = [&](std::size_t k) {
+        return difference_bits(Element::value(x[k]), Element::value(x[k + 1]), inverse);
+      };
+      within += bits(0) + bits(2);
+      across += 2 * bits(1);
+    });
+  }
+  return across <= within + 4 * kEnds;
+}
 
 Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape) {
   TrialArray trial;

@@ -27,6 +27,13 @@ struct TrialArray {
 /// of a smaller array.
 Shape trial_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t most);
 
+/// The same with whole planes and rows as far as possible: merged axes go on there as they do in the array.
+Shape slab_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t most);
+
+/// True when the last axis seems to go on from the end of a row to the beginning of the next, as a series does that was
+/// cut into rows.
+Result<bool> rows_go_on(const PlanRequest& request);
+
 /// Copies a box of that shape, special values replaced: of some places all over what the sample holds the one that
 /// stands for all, judged by how much neighbours differ.
 Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape);

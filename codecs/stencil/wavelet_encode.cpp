@@ -358,7 +358,8 @@ class WaveletWriter {
       }
       return true;
     });
-    samples.fit(fitted_ ? kRoundsAgain : effort_.rounds, fitted_, model_.weights, model_.constants);
+    samples.fit(fitted_ ? kRoundsAgain : effort_.rounds, fitted_, spec_.parts.contexts, model_.weights,
+                model_.constants);
   }
 
   /// Context levels of a row whose sums lack what lies in the row itself; `first` is the place of its first code.
@@ -472,8 +473,8 @@ class WaveletWriter {
       sample_row(0, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
                  static_cast<float>(rows) / static_cast<float>(wanted), samples);
     });
-    samples.fit(corrections_fitted_ ? kRoundsAgain : effort_.rounds, corrections_fitted_, model_.correction_weights,
-                &model_.correction_constant);
+    samples.fit(corrections_fitted_ ? kRoundsAgain : effort_.rounds, corrections_fitted_, spec_.parts.contexts,
+                model_.correction_weights, &model_.correction_constant);
     corrections_fitted_ = true;
     for_rows([&](std::size_t r, const AxisValues& index, const Bits*, const std::uint8_t*) {
       std::fill_n(memory_.features, columns, std::uint32_t{model_.correction_constant});

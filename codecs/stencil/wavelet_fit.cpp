@@ -32,7 +32,8 @@ void WaveletSamples::add(std::size_t group, const std::array<std::uint32_t, kWav
   samples_.push_back(sample);
 }
 
-void WaveletSamples::fit(std::size_t rounds, bool again, WaveletWeights& weights, std::uint16_t* constants) const {
+void WaveletSamples::fit(std::size_t rounds, bool again, bool contexts, WaveletWeights& weights,
+                         std::uint16_t* constants) const {
   const std::size_t groups = quiet_.size();
   struct Sums {
     double wanted = 0;
@@ -47,6 +48,7 @@ void WaveletSamples::fit(std::size_t rounds, bool again, WaveletWeights& weights
     for (std::size_t f = 0; f < kWaveletFeatures; ++f) w[f] = (weights[f] + 0.5) * kUnit;
     for (std::size_t g = 0; g < groups; ++g) c[g] = (constants[g] + 0.5) * kUnit;
   }
+  if (!contexts) w.fill(0);
   for (std::size_t round = 0; round < rounds; ++round) {
     std::array<Sums, kWaveletFeatures> sums{};
     std::fill(group_sums.begin(), group_sums.end(), Sums{});

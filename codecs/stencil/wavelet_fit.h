@@ -19,8 +19,9 @@ class WaveletSamples {
   void add(std::size_t group, const std::array<std::uint32_t, kWaveletFeatures>& features, std::uint32_t magnitude,
            float weight);
   /// Finds weights such that expected magnitudes are proportionally near to those seen; constants has one for each
-  /// group. With `again`, begins from the weights of similar samples. Binary64 in a fixed order.
-  void fit(std::size_t rounds, bool again, WaveletWeights& weights, std::uint16_t* constants) const;
+  /// group. With `again`, begins from the weights of similar samples; without `contexts`, all weights are 0. Binary64
+  /// in a fixed order.
+  void fit(std::size_t rounds, bool again, bool contexts, WaveletWeights& weights, std::uint16_t* constants) const;
 
  private:
   struct Sample {

@@ -1,7 +1,6 @@
 // Taking a residual from a rANS source: the token of a slot by a table, then the bits that have no model.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -51,7 +50,7 @@ static_assert(sizeof(TokenTable) == 1u << kTokenTableShift);
   source.state = (table.starts[token + 1u] - start) * (source.state >> kFrequencySumBits) + (slot - start);
   source.refill();
   const unsigned count = token_open_bits(token) + 1;
-  std::uint32_t plain = source.take_plain(std::min(count, kRansPlainBits));
+  std::uint32_t plain = source.take_plain(count < kRansPlainBits ? count : kRansPlainBits);
   if (count > kRansPlainBits) [[unlikely]]
     plain |= source.take_plain(count - kRansPlainBits) << kRansPlainBits;
   const std::int64_t magnitude = token_base(token) + (plain >> 1);

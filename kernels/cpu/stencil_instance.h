@@ -318,21 +318,10 @@ struct StencilInstance : ContextLevels<Isa> {
     }
   }
 
-  static constexpr StencilKernels kKernels{&tap_sums,
-                                           &code_row,
-                                           &context_sums,
-                                           &scale_down,
-                                           &add_distances,
-                                           &add_shifted,
-                                           &range,
-                                           &widen,
-                                           &units,
-                                           &all_near,
-                                           &levels,
-                                           &symbols,
-                                           &sample_rows,
-                                           &normal_sums,
-                                           StencilDecodeInstance<Isa>::kKernels};
+  static constexpr StencilKernels kKernels{
+      &tap_sums,    &code_row, &context_sums, &scale_down,  &add_distances,
+      &add_shifted, &range,    &widen,        &units,       &all_near,
+      &levels,      &symbols,  &sample_rows,  &normal_sums, StencilDecodeInstance<Isa>::kKernels};
 };
 
 }  // namespace quern::kernels

@@ -145,6 +145,21 @@ TEST(Stencil_Noise, IsNeverMuchLargerThanItsElements) {
   EXPECT_EQ(back, data);
 }
 
+TEST(Stencil_Parts, SwitchedOff_KeepTheBoundAndCostBytes) {
+  const Shape shape = shape_of({20, 30, 40});
+  const Bytes data = as_bytes<float>(waves(shape, 19));
+  for (const char* layout : {"raster", "levels", "planes", "wavelet"}) {
+    Bytes back;
+    const std::size_t all = Coding(DType::f32, shape, data, 1e-3, {{"layout", layout}}).round_trip(back);
+    for (const char* part : {"fit", "contexts"}) {
+      if (std::string(part) == "fit" && std::string(layout) == "wavelet") continue;  // nothing is predicted
+      const Coding without(DType::f32, shape, data, 1e-3, {{"layout", layout}, {part, "off"}});
+      EXPECT_GT(without.round_trip(back), all) << layout << " " << part;
+      EXPECT_EQ(count_missed<float>(without, back, 1e-3), 0u) << layout << " " << part;
+    }
+  }
+}
+
 TEST(Stencil_Plan, RefusesWhatItCannotDo) {
   const Shape shape = shape_of({4, 4});
   const Bytes data = as_bytes<float>(std::vector<double>(16, 1.0));
