@@ -20,10 +20,10 @@ PARTS = {
     'contexts': ['--set', 'contexts=off'],
     'tight coarse levels': ['--set', 'tightening=0'],
     'masks': ['--no-mask-search'],
-    'layouts but raster': ['--set', 'layout=raster'],
-    'layouts but levels': ['--set', 'layout=levels'],
-    'layouts but planes': ['--set', 'layout=planes'],
-    'layouts but wavelet': ['--set', 'layout=wavelet'],
+    'a choice: raster alone': ['--set', 'layout=raster'],
+    'a choice: levels alone': ['--set', 'layout=levels'],
+    'a choice: planes alone': ['--set', 'layout=planes'],
+    'a choice: wavelet alone': ['--set', 'layout=wavelet'],
 }
 
 

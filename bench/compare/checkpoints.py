@@ -2,10 +2,11 @@
 """Sizes of stored checkpoints: `quern checkpoint` beside torch.save, safetensors, zstd and ZipNN, in one run.
 
     checkpoints.py --quern PATH [--json OUT.jsonl] FILE.safetensors ...
-    checkpoints.py --quern PATH --steps 400=A.safetensors 401=B.safetensors ... [--gradients 401=G.safetensors] [--presets exact,balanced]
+    checkpoints.py --quern PATH --steps 400=A.safetensors 401=B.safetensors ... [--presets exact,balanced]
+        [--gradient 401=G.safetensors --rule adamw.json]
 
 The first form stores each file alone. The second stores the first step alone and every other one beside it, with it as base, once
-under each preset; with gradients it also stores the step for replay. What quern takes is the growth of the store's folder:
+under each preset; with a gradient it also stores that step for replay, which the gradient's bytes are part of. What quern takes is the growth of the store's folder:
 manifest, tables, checksums, all files. What comes back from `exact` and from replay is compared bit for bit; of the other presets it
 is counted how many values differ. ZipNN gets each tensor's bytes with its type, one thread, its default method. Needs numpy, torch,
 safetensors, zstandard and zipnn; what is missing is left out with a line that says so.
@@ -94,15 +95,17 @@ class Store:
         self.quern, self.folder = quern, folder
 
     def save(self, step, path, *options):
-        """Bytes that the step takes."""
+        """Bytes that the step takes; `options` may begin with more files."""
         before = folder_bytes(self.folder) if os.path.isdir(self.folder) else 0
-        run([self.quern, 'checkpoint', 'save', path, '--store', self.folder, '--step', str(step), '-q', *options])
+        run([self.quern, 'checkpoint', 'save', path, *options, '--store', self.folder, '--step', str(step), '-q'])
         return folder_bytes(self.folder) - before
 
     def check(self, step, path, exact):
         """What a load says of the step, in words. Fails when `exact` and a bit differs."""
-        back = os.path.join(self.folder + '-back.safetensors')
-        run([self.quern, 'checkpoint', 'load', '--store', self.folder, '--step', str(step), '-o', back, '-q', '--force'])
+        back = self.folder + '-back-' + step
+        run([self.quern, 'checkpoint', 'load', '--store', self.folder, '--step', step, '-o', back, '-q', '--force'])
+        if os.path.isdir(back):
+            back = os.path.join(back, os.path.basename(path))
         if filecmp.cmp(path, back, shallow=False):
             return 'the same file'
         changed, total = changed_values(path, back)
@@ -136,8 +139,8 @@ def main():
     parser.add_argument('--quern', required=True)
     parser.add_argument('--json')
     parser.add_argument('--steps', nargs='*', default=[], metavar='STEP=FILE')
-    parser.add_argument('--gradients', nargs='*', default=[], metavar='STEP=FILE')
-    parser.add_argument('--rule', help='file with the optimizer rule of --gradients')
+    parser.add_argument('--gradient', metavar='STEP=FILE')
+    parser.add_argument('--rule', help="file with the optimizer's rule")
     parser.add_argument('--presets', default='exact')
     parser.add_argument('files', nargs='*')
     given = parser.parse_args()
@@ -147,7 +150,7 @@ def main():
             raw = beside(log, path)
             store = Store(given.quern, os.path.join(scratch, 'file%d' % i))
             size = store.save(1, path)
-            report(log, file=os.path.basename(path), how='quern exact', raw=raw, bytes=size, note=store.check(1, path, True))
+            report(log, file=os.path.basename(path), how='quern exact', raw=raw, bytes=size, note=store.check('1', path, True))
         steps = [step.split('=', 1) for step in given.steps]
         for path in {path for _, path in steps}:
             beside(log, path)
@@ -165,6 +168,14 @@ def main():
                 size = store.save(step, path, *options)
                 report(log, file=os.path.basename(path), how=how, raw=raw, bytes=size,
                        note=store.check(step, path, preset == 'exact'))
+        if given.gradient:
+            step, gradient = given.gradient.split('=', 1)
+            store = Store(given.quern, os.path.join(scratch, 'replay'))
+            store.save(*steps[0])
+            path = dict(steps)[step]
+            size = store.save(step, path, gradient, '--base', steps[0][0], '--replay', given.rule)
+            report(log, file=os.path.basename(path), how='quern replay, step %s on %s' % (step, steps[0][0]),
+                   raw=sum(len(data) for _, _, data in tensors(path)), bytes=size, note=store.check(step, path, True))
     return 0
 
 
