@@ -17,10 +17,15 @@ SmallStore::SmallStore() {
   options.step = 2;
   options.base = 1;
   QUERN_FUZZ_CHECK(testing::save_small(store(), options, report).ok());
-  const auto names = store().list(report);
-  QUERN_FUZZ_CHECK(names.ok() && names->size() == 2);
-  first = (*names)[0];
-  second = (*names)[1];
+  options.step = 3;
+  options.base.reset();
+  QUERN_FUZZ_CHECK(testing::save_small_lossy(store(), options, report).ok());
+  options.step = 4;
+  options.base = 3;
+  QUERN_FUZZ_CHECK(testing::save_small_lossy(store(), options, report).ok());
+  auto listed = store().list(report);
+  QUERN_FUZZ_CHECK(listed.ok() && listed->size() == 4);
+  names = std::move(*listed);
 }
 
 void append_record(const Record& record, std::span<const std::uint8_t> body, Vector<std::uint8_t>& list) {

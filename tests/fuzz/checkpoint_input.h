@@ -10,14 +10,14 @@
 
 namespace quern::fuzz {
 
-/// Steps 1 and 2 of a small state; tensors of step 2 are stored as differences, copies and aliases of step 1's. The
-/// same at every call.
+/// Steps 1 to 4 of a small state: whole; as differences, copies and aliases of step 1's; with a loss; with a loss,
+/// predicted from step 3's. The same at every call.
 struct SmallStore {
   SmallStore();
   checkpoint::Store store() { return {disk, "store"}; }
 
   testing::SimulatedDisk disk;
-  checkpoint::CheckpointName first, second;
+  Vector<checkpoint::CheckpointName> names;
 };
 
 /// A record in a list: kind and mode as bytes, tensor and chunk as u16, raw bytes u32, length of the body u16, body.

@@ -34,14 +34,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   QUERN_FUZZ_CHECK(read_manifest(*bytes, report).ok());
 
   const Store store = small.store();
-  auto& file = small.disk.bytes_of(std::string(store.manifest_path(small.second)));
+  const auto name = std::find(small.names.begin(), small.names.end(), manifest->name);
+  if (name == small.names.end()) return 0;
+  auto& file = small.disk.bytes_of(std::string(store.manifest_path(*name)));
   const auto kept = file;
   file.assign(bytes->begin(), bytes->end());
   {
     const fuzz::AllocationWatch restoring;
-    fuzz::restore_all(store, small.second);
+    fuzz::restore_all(store, *name);
     SerialRunner runner;
-    (void)verify_checkpoint(store, small.second, true, runner);
+    (void)verify_checkpoint(store, *name, true, runner);
     QUERN_FUZZ_CHECK(restoring.peak() <= kMostMemory + kForEachByte * size);
   }
   file = kept;

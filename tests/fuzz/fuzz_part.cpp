@@ -46,25 +46,26 @@ void scan(std::span<const std::uint8_t> bytes) {
   for (const Record& record : *records) QUERN_FUZZ_CHECK(record.end() <= kPartHeaderBytes + bytes.size());
 }
 
-/// A sealed part in the place of the second checkpoint's, which its manifest knows.
-void restore(std::span<const std::uint8_t> list) {
+/// A sealed part in the place of a checkpoint's, which its manifest knows.
+void restore(std::size_t checkpoint, std::span<const std::uint8_t> list) {
   static fuzz::SmallStore small;
+  const CheckpointName& name = small.names[checkpoint];
   const Store store = small.store();
   Report report;
-  auto manifest = store.read(small.second, report);
+  auto manifest = store.read(name, report);
   QUERN_FUZZ_CHECK(manifest.ok() && manifest->parts.size() == 1);
-  const auto part = fuzz::sealed_part(part_identity(small.second, 0), list, manifest->parts[0]);
+  const auto part = fuzz::sealed_part(part_identity(name, 0), list, manifest->parts[0]);
   const auto sealed = write_manifest(*manifest, report);
   QUERN_FUZZ_CHECK(sealed.ok());
-  auto& manifest_file = small.disk.bytes_of(std::string(store.manifest_path(small.second)));
-  auto& part_file = small.disk.bytes_of(std::string(store.data_folder(small.second.id)) + "/part-0000");
+  auto& manifest_file = small.disk.bytes_of(std::string(store.manifest_path(name)));
+  auto& part_file = small.disk.bytes_of(std::string(store.data_folder(name.id)) + "/part-0000");
   const auto kept_manifest = manifest_file;
   const auto kept_part = part_file;
   manifest_file.assign(sealed->begin(), sealed->end());
   part_file.assign(part.begin(), part.end());
-  fuzz::restore_all(store, small.second);
+  fuzz::restore_all(store, name);
   SerialRunner runner;
-  (void)verify_checkpoint(store, small.second, true, runner);
+  (void)verify_checkpoint(store, name, true, runner);
   manifest_file = kept_manifest;
   part_file = kept_part;
 }
@@ -73,13 +74,13 @@ void restore(std::span<const std::uint8_t> list) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Feed feed({data, size});
-  const std::uint8_t what = feed.byte() % 4;
+  const std::uint8_t what = feed.byte() % 7;
   const fuzz::AllocationWatch watch;
   switch (what) {
     case 0: read_head(feed.rest()); break;
     case 1: read_records(feed); break;
     case 2: scan(feed.rest()); break;
-    default: restore(feed.rest()); break;
+    default: restore(what - 3u, feed.rest()); break;
   }
   QUERN_FUZZ_CHECK(watch.peak() <= kMostMemory + 64 * size);
   return 0;

@@ -58,7 +58,8 @@ bool write_store(const std::filesystem::path& root) {
   fuzz::SmallStore small;
   const Store store = small.store();
   Report report;
-  for (const CheckpointName& name : {small.first, small.second}) {
+  for (std::size_t i = 0; i < small.names.size(); ++i) {
+    const CheckpointName& name = small.names[i];
     const std::string number = std::to_string(name.step);
     const auto manifest = store.read(name, report);
     if (!manifest.ok()) return false;
@@ -69,10 +70,10 @@ bool write_store(const std::filesystem::path& root) {
     if (!part.ok()) return false;
     Bytes list;
     Bytes body;
-    for (std::size_t i = 0; i < part->records().size(); ++i) {
-      if (!part->read(i, body, report).ok()) return false;
-      fuzz::append_record(part->records()[i], body, list);
-      if (i == 0 && !write(root, "part", "head" + number, seed(0, body))) return false;
+    for (std::size_t r = 0; r < part->records().size(); ++r) {
+      if (!part->read(r, body, report).ok()) return false;
+      fuzz::append_record(part->records()[r], body, list);
+      if (r == 0 && !write(root, "part", "head" + number, seed(0, body))) return false;
     }
     Bytes index;
     Writer writer(index);
@@ -84,7 +85,7 @@ bool write_store(const std::filesystem::path& root) {
     const Bytes whole = fuzz::sealed_part(part_identity(name, 0), list, info);
     if (!write(root, "part", "index" + number, index) ||
         !write(root, "part", "bytes" + number, seed(2, std::span(whole).subspan(kPartHeaderBytes))) ||
-        !write(root, "part", "records" + number, seed(3, list)))
+        !write(root, "part", "records" + number, seed(static_cast<std::uint8_t>(3 + i), list)))
       return false;
   }
   return true;
