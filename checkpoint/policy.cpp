@@ -16,15 +16,18 @@ constexpr const char* kTreatments[] = {"exact", "ebq", "updq", "logq", "blk8", "
 constexpr std::pair<std::string_view, BoundUnit> kUnits[] = {
     {"std", BoundUnit::deviations}, {"absolute", BoundUnit::absolute}, {"rate", BoundUnit::rates}};
 
-/// Below this many values there is little to gain, and vectors (norms, biases) are worth their bits.
-constexpr std::uint64_t kLeastElems = 4096;
+/// Below this many values there is nothing to gain.
+constexpr std::uint64_t kLeastMoments = 64;
+/// Weights that are vectors (norms, biases) are worth their bits, and small matrices are few of them.
+constexpr std::uint64_t kLeastWeights = 4096;
 
 PolicyRule built_in(const char* role, Treatment treatment, double bound) {
+  const bool weights = treatment == Treatment::ebq || treatment == Treatment::derived;
   PolicyRule rule;
   rule.role = role;
   rule.type = ElementType::f32;
-  rule.min_rank = 2;
-  rule.min_elems = kLeastElems;
+  rule.min_rank = weights ? 2 : 0;
+  rule.min_elems = weights ? kLeastWeights : kLeastMoments;
   rule.treatment = treatment;
   rule.bound = bound;
   return rule;

@@ -25,8 +25,10 @@ TEST(Policy, Presets_TakeLargeMatricesByRole) {
     EXPECT_EQ(bound("param", Treatment::ebq), weights);
     EXPECT_EQ(bound("exp_avg", Treatment::updq), first);
     EXPECT_EQ(bound("exp_avg_sq", Treatment::logq), second);
-    EXPECT_EQ(rule_for(policy, {"x", "exp_avg", f32({4096})}), nullptr);
-    EXPECT_EQ(rule_for(policy, {"x", "exp_avg", f32({63, 64})}), nullptr);
+    EXPECT_EQ(rule_for(policy, {"x", "param", f32({4096})}), nullptr);
+    EXPECT_EQ(rule_for(policy, {"x", "param", f32({63, 64})}), nullptr);
+    EXPECT_NE(rule_for(policy, {"x", "exp_avg", f32({64})}), nullptr);
+    EXPECT_EQ(rule_for(policy, {"x", "exp_avg", f32({63})}), nullptr);
     EXPECT_EQ(rule_for(policy, {"x", "step", f32({64, 64})}), nullptr);
   }
   EXPECT_TRUE(preset_policy(Preset::exact).rules.empty());
