@@ -46,8 +46,9 @@ class FileSink {
 /// Writes file number `file` of the checkpoint as it was saved.
 Status load_file(Restorer& restorer, const Manifest& manifest, std::size_t file, FileSink& sink,
                  const ProgressCallback& progress, Report& report);
-/// Writes one safetensors file of all tensors that a glob names (all when there are none); pieces are joined.
-Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<String>& globs, FileSink& sink,
-                    const ProgressCallback& progress, Report& report);
+/// Writes one safetensors file of all tensors that a glob names (all when there are none); pieces are joined. Of each
+/// tensor the box that `slice` reads against its shape (Box::parse), all if it is empty.
+Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<String>& globs, std::string_view slice,
+                    FileSink& sink, const ProgressCallback& progress, Report& report);
 
 }  // namespace quern::checkpoint

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "checkpoint/checkpoint_files.h"
+#include "checkpoint/copy_box.h"
 
 namespace quern::checkpoint {
 namespace {
@@ -64,8 +65,8 @@ Status load_file(Restorer& restorer, const Manifest& manifest, std::size_t file_
   return {};
 }
 
-Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<String>& globs, FileSink& sink,
-                    const ProgressCallback& progress, Report& report) {
+Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<String>& globs, std::string_view slice,
+                    FileSink& sink, const ProgressCallback& progress, Report& report) {
   const auto wanted = [&](const ManifestTensor& tensor) {
     return globs.empty() || std::any_of(globs.begin(), globs.end(),
                                         [&](const String& glob) { return glob_matches(glob, tensor.name); });
@@ -78,6 +79,8 @@ Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<S
   // Tensors in order, each with its pieces.
   SafetensorsHeader header;
   Vector<Vector<std::size_t>> pieces;
+  Vector<codec::tensor::TensorShape> shapes;
+  Vector<Box> boxes;
   for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
     const ManifestTensor& tensor = manifest.tensors[i];
     if (!wanted(tensor)) continue;
@@ -91,22 +94,41 @@ Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<S
     stored.name = tensor.name;
     stored.what = tensor.what;
     if (tensor.is_piece) stored.what.shape = tensor.whole;
+    shapes.push_back(stored.what.shape);
+    boxes.push_back(Box::whole(stored.what.shape));
+    if (!slice.empty()) {
+      const auto box = Box::parse(slice, stored.what.shape);
+      if (!box.ok())
+        return fail(report, StatusCode::invalid_argument,
+                    join({"--slice ", slice, ": tensor '", tensor.name, "': ", box.status().text()}));
+      boxes.back() = *box;
+      QUERN_ASSIGN_OR_RETURN(stored.what.shape, box->shape());
+    }
     header.tensors.push_back(std::move(stored));
     pieces.push_back({i});
   }
   lay_out(header);
   QUERN_RETURN_IF_ERROR(sink.write(header_bytes(header.text), report));
   Meter meter(progress, header.data_bytes());
-  AlignedBuffer values, whole;
+  AlignedBuffer values, whole, part;
+  const auto write = [&](std::size_t t, std::span<const std::uint8_t> tensor) -> Status {
+    const StoredTensor& stored = header.tensors[t];
+    if (stored.what.shape == shapes[t]) return sink.write(tensor, report);
+    QUERN_RETURN_IF_ERROR(part.resize(stored.what.bytes()));
+    copy_box(codec::tensor::element_bytes(stored.what.type), boxes[t], Box::whole(shapes[t]), tensor, boxes[t],
+             part.span());
+    return sink.write(part.span(), report);
+  };
   for (std::size_t t = 0; t < pieces.size(); ++t) {
     const ManifestTensor& first = manifest.tensors[pieces[t].front()];
     if (!first.is_piece) {
       QUERN_RETURN_IF_ERROR(restorer.tensor(manifest.name, pieces[t].front(), values, report));
-      QUERN_RETURN_IF_ERROR(sink.write(values.span(), report));
+      QUERN_RETURN_IF_ERROR(write(t, values.span()));
     } else {
       std::uint64_t covered = 0;
       for (const std::size_t i : pieces[t]) covered += manifest.tensors[i].what.bytes();
-      if (covered != header.tensors[t].what.bytes())  // pieces do not overlap
+      const TensorDescription all{first.what.type, shapes[t]};
+      if (covered != all.bytes())  // pieces do not overlap
         return fail(report, StatusCode::corrupt,
                     join({"tensor '", first.name, "': the checkpoint does not have all of its pieces"}));
       QUERN_RETURN_IF_ERROR(whole.resize(covered));
@@ -117,7 +139,7 @@ Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<S
           return fail(report, StatusCode::corrupt, join({"tensor '", first.name, "': its pieces are of different tensors"}));
         place_piece(manifest.tensors[i], values.span(), whole.span());
       }
-      QUERN_RETURN_IF_ERROR(sink.write(whole.span(), report));
+      QUERN_RETURN_IF_ERROR(write(t, whole.span()));
     }
     QUERN_RETURN_IF_ERROR(meter.add(header.tensors[t].what.bytes()));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkpoint/copy_box.h"
 #include "libcompress/core/run_tasks.h"
 
 namespace quern::checkpoint {
@@ -217,24 +218,8 @@ Status Restorer::blob(const CheckpointName& name, std::size_t index, Vector<std:
 }
 
 void place_piece(const ManifestTensor& tensor, std::span<const std::uint8_t> piece, std::span<std::uint8_t> whole) {
-  const std::size_t rank = tensor.box.rank;
-  const std::size_t element = codec::tensor::element_bytes(tensor.what.type);
-  if (piece.empty()) return;
-  if (rank == 0) {
-    std::memcpy(whole.data(), piece.data(), piece.size());
-    return;
-  }
-  const std::size_t line = static_cast<std::size_t>(tensor.what.shape[rank - 1]) * element;
-  std::array<std::uint64_t, kMaxRank> at = tensor.box.begin;
-  for (std::size_t from = 0; from < piece.size(); from += line) {
-    std::uint64_t index = 0;
-    for (std::size_t a = 0; a < rank; ++a) index = index * tensor.whole[a] + at[a];
-    std::memcpy(whole.data() + static_cast<std::size_t>(index) * element, piece.data() + from, line);
-    for (std::size_t a = rank - 1; a-- > 0;) {
-      if (++at[a] < tensor.box.end[a]) break;
-      at[a] = tensor.box.begin[a];
-    }
-  }
+  copy_box(codec::tensor::element_bytes(tensor.what.type), tensor.box, tensor.box, piece, Box::whole(tensor.whole),
+           whole);
 }
 
 }  // namespace quern::checkpoint

@@ -33,6 +33,7 @@ struct CheckpointArgs {
   bool dry_run = false;
   bool full = false;
   std::vector<std::string> tensors;
+  std::string slice;  ///< of each tensor; empty: all
   std::optional<std::size_t> keep;
   std::optional<std::uint64_t> shard_bytes;
   std::string output;

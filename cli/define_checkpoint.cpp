@@ -77,12 +77,15 @@ void define_load(CLI::App& verb, RawArgs& raw) {
       ->required();
   add_repeatable(work, "--tensor", raw.tensors, "GLOB",
                  "only tensors of such names, as a safetensors file; repeatable");
+  add_value(work, "--slice", raw.slice, "BOX",
+            "of each tensor only this, as in 0:10,5:9,: (axes as saved, end excluded)");
   work.add_flag("-f,--force", raw.force, "replace existing files");
   add_threads(work, raw);
   work.footer(
       "Examples:\n"
       "  quern checkpoint load --store run -o state.safetensors\n"
-      "  quern checkpoint load --store run --step 400 --tensor 'exp_avg*' -o moments.safetensors\n");
+      "  quern checkpoint load --store run --step 400 --tensor 'exp_avg*' -o moments.safetensors\n"
+      "  quern checkpoint load --store run --tensor embed.weight --slice 0:100,: -o rows.safetensors\n");
 }
 
 void define_reading(CLI::App& verb, RawArgs& raw) {
@@ -211,6 +214,7 @@ void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& ru
   if (out.keep && *out.keep == 0) fail(Exit::usage, "--keep 0: would remove everything; keep at least 1");
   if (!raw.shard_size.empty()) out.shard_bytes = parse_size(raw.shard_size, "--shard-size");
   out.tensors = raw.tensors;
+  out.slice = raw.slice;
   out.dry_run = raw.dry_run;
   out.full = raw.full;
   out.output = raw.output;

@@ -87,9 +87,9 @@ Exit run_checkpoint_load(const CheckpointArgs& args) {
     sink.commit();
     bytes += sink.bytes();
   };
-  if (!globs.empty() || manifest.files.empty()) {
+  if (!globs.empty() || !args.slice.empty() || manifest.files.empty()) {
     write_one(args.output, [&](ck::FileSink& sink) {
-      return ck::load_tensors(restorer, manifest, globs, sink, callback, work.report());
+      return ck::load_tensors(restorer, manifest, globs, args.slice, sink, callback, work.report());
     });
   } else if (manifest.files.size() == 1 && !is_folder(args.output)) {
     write_one(args.output,

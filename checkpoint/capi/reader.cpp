@@ -4,7 +4,7 @@
 #include <quern/device.h>
 
 #include "checkpoint/capi/call.h"
-#include "checkpoint/capi/copy_box.h"
+#include "checkpoint/copy_box.h"
 #include "libcompress/capi/versioned.h"
 
 namespace quern::checkpoint::capi {

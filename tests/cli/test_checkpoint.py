@@ -140,6 +140,18 @@ class Checkpoint(CliTest):
         self.refused(1, "no such tensor", "checkpoint", "load", "--store", self.store, "--tensor", "nothing*", "-o",
                      self.path("x"))
 
+    def test_slices(self):
+        rows = b"".join(struct.pack("<h", i) for i in range(6 * 5 * 4))
+        path = self.write("m.safetensors", safetensors({"m": ("I16", [6, 5, 4], rows), "v": ("F32", [3], bytes(12))}))
+        self.ok("checkpoint", "save", path, "--store", self.store, "--step", 1, "-q")
+        for box, numbers in (("2:4,:,1:3", [(i * 5 + j) * 4 + k for i in (2, 3) for j in range(5) for k in (1, 2)]),
+                             ("5:6,0:5,0:4", range(100, 120)), (":,:,:", range(120)), ("3,4,1", [77]), ("2:2,:,:", [])):
+            part = tensors_of(self.load("--tensor", "m", "--slice", box))
+            self.assertEqual([n for n, in struct.iter_unpack("<h", part["m"])], list(numbers), box)
+        self.refused(1, "tensor 'm'", "checkpoint", "load", "--store", self.store, "--tensor", "m", "--slice", "0:7,:,:",
+                     "-o", self.path("x"))
+        self.refused(1, "tensor 'v'", "checkpoint", "load", "--store", self.store, "--slice", ":,:,:", "-o", self.path("x"))
+
     def test_sharded_models(self):
         one = self.write("model.safetensors", safetensors(state(3), {"format": "pt"}))
         folder = self.path("sharded")

@@ -266,7 +266,7 @@ TEST(StoreOnDisk, WritersInThreads_TheLastPublishesAndPiecesAreJoined) {
   EXPECT_EQ(manifest->parts.size(), kWriters);
   checkpoint::Restorer restorer(store, runner);
   MemorySink sink;
-  ASSERT_TRUE(checkpoint::load_tensors(restorer, *manifest, {}, sink, {}, report).ok()) << report.problem;
+  ASSERT_TRUE(checkpoint::load_tensors(restorer, *manifest, {}, {}, sink, {}, report).ok()) << report.problem;
   ASSERT_GT(sink.bytes_.size(), values.size());
   EXPECT_TRUE(std::equal(values.begin(), values.end(), sink.bytes_.end() - static_cast<std::ptrdiff_t>(values.size())));
   EXPECT_TRUE(checkpoint::verify_checkpoint(store, manifest->name, true, runner).good);

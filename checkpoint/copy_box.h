@@ -6,7 +6,7 @@
 
 #include <quern/shape.h>
 
-namespace quern::checkpoint::capi {
+namespace quern::checkpoint {
 
 /// The box that two boxes of equal rank share; of extent 0 on some axis where they share nothing.
 Box intersection(const Box& a, const Box& b);
@@ -16,4 +16,4 @@ Box intersection(const Box& a, const Box& b);
 void copy_box(std::size_t element, const Box& common, const Box& from, std::span<const std::uint8_t> source,
               const Box& to, std::span<std::uint8_t> target);
 
-}  // namespace quern::checkpoint::capi
+}  // namespace quern::checkpoint

@@ -1,10 +1,10 @@
 // Boxes of elements, line by line.
-#include "checkpoint/capi/copy_box.h"
+#include "checkpoint/copy_box.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace quern::checkpoint::capi {
+namespace quern::checkpoint {
 namespace {
 
 std::uint64_t extent(const Box& box, std::size_t axis) { return box.end[axis] - box.begin[axis]; }
@@ -53,4 +53,4 @@ void copy_box(std::size_t element, const Box& common, const Box& from, std::span
   }
 }
 
-}  // namespace quern::checkpoint::capi
+}  // namespace quern::checkpoint
