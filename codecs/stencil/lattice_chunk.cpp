@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "codecs/stencil/elements.h"
+#include "libcompress/core/scattered_sample.h"
 #include "libcompress/format/bytes.h"
 #include "libcompress/format/reader.h"
 
@@ -37,10 +37,9 @@ void gather(const ConstBox3& in, std::size_t size, Sample& sample) {
   const std::uint64_t elems = in.elems();
   const std::uint64_t columns = in.extents[2];
   sample.count = sample.distance_count = 0;
-  for (std::uint64_t i = 0; i < size; ++i) {
-    const std::uint64_t fraction = (i + 1) * 0x9E3779B97F4A7C15U >> 32;
-    const std::uint64_t at = elems <= size ? i : fraction * elems >> 32;
-    if (at >= elems) break;
+  const std::uint64_t count = std::min<std::uint64_t>(elems, size);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t at = scattered_sample(elems, count, i);
     const std::uint64_t x = at % columns;
     const auto* const row = data + row_offset(in, at / columns);
     const std::uint8_t* const special = special_row(in, at / columns);
@@ -116,10 +115,9 @@ bool number_all(const ChunkSpec& spec, const ConstBox3& in, const Lattice& latti
         const double place = nearest((Element::value(row[x]) - lattice.origin) / lattice.spacing);
         if (!(std::fabs(place) < kMostPlaces)) return false;
         last = static_cast<std::int32_t>(place);
-        // Rounding is monotone: what is between the ends is within the bound, too.
-        for (const std::int32_t end : {last - reach, last + reach})
-          if (!keeps_bound<Element>(row[x], Element::bits(lattice.value(end)), spec.bound)) return false;
-        if (reach != 0 && !keeps_bound<Element>(row[x], Element::bits(lattice.value(last)), spec.bound)) return false;
+        // Its own place and the ends; rounding is monotone: what is between them is within the bound, too.
+        for (std::int32_t n = last - reach; n <= last + reach; n += std::max(reach, 1))
+          if (!keeps_bound<Element>(row[x], Element::bits(lattice.value(n)), spec.bound)) return false;
       }
       numbers[x] = last;
     }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "codecs/stencil/elements.h"
+#include "libcompress/core/scattered_sample.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -142,10 +143,11 @@ Result<std::uint64_t> typical_place(const PlanRequest& request, const Places& pl
 }  // namespace
 
 Result<bool> rows_go_on(const PlanRequest& request) {
-  constexpr std::uint64_t kEnds = 64;
+  constexpr std::uint64_t kMostEnds = 64;
   const std::uint64_t columns = request.shape[request.shape.rank() - 1];
   const std::uint64_t rows = request.sample->elems() / columns;
   if (columns < 2 || rows < 2) return false;
+  const std::uint64_t ends = std::min(rows - 1, kMostEnds);
   // Two elements before the end of a row, two behind it.
   ConstBox3 place;
   place.extents = {1, 1, 4};
@@ -153,9 +155,8 @@ Result<bool> rows_go_on(const PlanRequest& request) {
   std::uint64_t within = 0;
   std::uint64_t across = 0;
   const double inverse = 1 / (2 * request.bound.value);
-  for (std::uint64_t i = 0; i < kEnds; ++i) {
-    const std::uint64_t fraction = (i * UINT64_C(0x9E3779B97F4A7C15) + (UINT64_C(1) << 63)) >> 32;
-    const std::uint64_t row = (rows - 1) * fraction >> 32;
+  for (std::uint64_t i = 0; i < ends; ++i) {
+    const std::uint64_t row = scattered_sample(rows - 1, ends, i);
     QUERN_ASSIGN_OR_RETURN(const ConstBox3 box,
                            request.sample->look((row + 1) * columns - 2, place, room.data(), nullptr));
     with_element(request.dtype, [&](auto element) {
@@ -168,7 +169,7 @@ Result<bool> rows_go_on(const PlanRequest& request) {
       across += 2 * bits(1);
     });
   }
-  return across <= within + 4 * kEnds;
+  return across <= within + 4 * ends;
 }
 
 Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape) {

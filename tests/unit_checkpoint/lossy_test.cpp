@@ -7,6 +7,7 @@
 #include "checkpoint/collect.h"
 #include "checkpoint/erasure.h"
 #include "checkpoint/verify.h"
+#include "tests/unit_checkpoint/store_fixture.h"
 #include "tests/unit_checkpoint/training_run.h"
 #include "tests/unit_moments/bounds.h"
 
@@ -22,7 +23,7 @@ using checkpoint::Preset;
 using checkpoint::Report;
 using checkpoint::Store;
 
-class LossyStore : public ::testing::Test {
+class LossyStore : public StoreFixture {
  protected:
   Result<checkpoint::FileSaveResult> save(std::uint64_t step, const RunTensors& tensors, FileSaveOptions options,
                                           std::optional<std::uint64_t> base = std::nullopt) {
@@ -44,16 +45,6 @@ class LossyStore : public ::testing::Test {
     throw std::runtime_error("no such tensor");
   }
   Manifest manifest(std::uint64_t step) { return store_.at_step(step, report_).value(); }
-  bool notes_say(const char* part) {
-    for (const String& note : report_.notes)
-      if (std::string_view(note).find(part) != std::string_view::npos) return true;
-    return false;
-  }
-
-  SimulatedDisk disk_;
-  Store store_{disk_, "store"};
-  Report report_;
-  SerialRunner runner_;
 };
 
 FileSaveOptions with(Preset preset) {

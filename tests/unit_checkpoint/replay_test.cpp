@@ -3,6 +3,7 @@
 
 #include "checkpoint/collect.h"
 #include "checkpoint/verify.h"
+#include "tests/unit_checkpoint/store_fixture.h"
 #include "tests/unit_checkpoint/training_run.h"
 
 namespace quern::testing {
@@ -17,7 +18,7 @@ using checkpoint::Preset;
 using checkpoint::Report;
 using checkpoint::Store;
 
-class ReplayStore : public ::testing::Test {
+class ReplayStore : public StoreFixture {
  protected:
   /// Saves the run's state, and with a base its gradients for replay.
   Result<checkpoint::FileSaveResult> save(const TrainingRun& run, std::optional<std::uint64_t> base,
@@ -46,16 +47,7 @@ class ReplayStore : public ::testing::Test {
     for (const ManifestTensor& tensor : found->tensors) count += tensor.mode == Mode::replay ? 1 : 0;
     return count;
   }
-  bool notes_say(const char* part) {
-    for (const String& note : report_.notes)
-      if (std::string_view(note).find(part) != std::string_view::npos) return true;
-    return false;
-  }
 
-  SimulatedDisk disk_;
-  Store store_{disk_, "store"};
-  Report report_;
-  SerialRunner runner_;
   FileSaveOptions options_;
 };
 

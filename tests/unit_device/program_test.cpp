@@ -14,6 +14,7 @@
 #include "tests/fuzz/reseal.h"
 #include "tests/simt/simt.h"
 #include "tests/support/array_cases.h"
+#include "tests/unit_device/simulated_device.h"
 
 namespace quern {
 namespace {
@@ -21,22 +22,8 @@ namespace {
 using quern::testing::Data;
 using quern::testing::OwnedArray;
 
-class ProgramTest : public ::testing::Test {
+class ProgramTest : public testing::SimulatedDeviceTest {
  protected:
-  void SetUp() override {
-    simt::reset({});
-    auto device = open_cuda_device(0);
-    ASSERT_TRUE(device.ok()) << device.status().text();
-    device_ = std::move(device).value();
-  }
-  void TearDown() override {
-    device_.reset();
-    EXPECT_EQ(simt::failure(), "");
-    EXPECT_EQ(simt::counters().allocations, simt::counters().frees);
-    EXPECT_EQ(simt::counters().host_allocations, simt::counters().host_frees);
-    EXPECT_EQ(simt::live_handles(), 0u);
-  }
-
   static CompressOptions stencil(double bound, const char* layout = "levels") {
     CompressOptions options;
     options.codec = "stencil";
@@ -72,8 +59,6 @@ class ProgramTest : public ::testing::Test {
     EXPECT_EQ(back.bytes, expected.bytes);
     return simt::counters().launches - before;
   }
-
-  std::unique_ptr<Device> device_;
 };
 
 TEST_F(ProgramTest, TypesAndShapes_ValuesAsOnTheHost) {

@@ -15,6 +15,7 @@
 #include "tests/fuzz/reseal.h"
 #include "tests/simt/simt.h"
 #include "tests/support/array_cases.h"
+#include "tests/unit_device/simulated_device.h"
 
 namespace quern {
 namespace {
@@ -22,21 +23,11 @@ namespace {
 using quern::testing::Data;
 using quern::testing::OwnedArray;
 
-class StagedTest : public ::testing::Test {
+class StagedTest : public testing::SimulatedDeviceTest {
  protected:
-  void SetUp() override {
-    simt::reset({});
-    auto device = open_cuda_device(0);
-    ASSERT_TRUE(device.ok()) << device.status().text();
-    device_ = std::move(device).value();
-  }
   void TearDown() override {
-    device_.reset();
+    SimulatedDeviceTest::TearDown();
     EXPECT_GT(simt::counters().launches, 0u);
-    EXPECT_EQ(simt::failure(), "");
-    EXPECT_EQ(simt::counters().allocations, simt::counters().frees);
-    EXPECT_EQ(simt::counters().host_allocations, simt::counters().host_frees);
-    EXPECT_EQ(simt::live_handles(), 0u);
   }
 
   Vector<std::uint8_t> compress_on(Device* device, const OwnedArray& array, const CompressOptions& options) {
@@ -73,8 +64,6 @@ class StagedTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status.text() << " " << simt::failure();
     ASSERT_EQ(on_device.bytes, on_host.bytes);
   }
-
-  std::unique_ptr<Device> device_;
 };
 
 CompressOptions lorenzo_options(BoundKind kind, double value) {

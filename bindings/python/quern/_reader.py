@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import _dlpack, _library
+from ._handle import Handle
 from ._state import BLOB, StateText
 from ._tensors import DTYPES, TypedArray, element_bytes, empty, source_of
 
@@ -151,7 +152,7 @@ def has(kind):
     return True
 
 
-class Checkpoint(Mapping):
+class Checkpoint(Handle, Mapping):
     """An open checkpoint: a mapping from names to LazyTensors, in the order they were saved."""
 
     def __init__(self, store, step=None):
@@ -245,15 +246,6 @@ class Checkpoint(Mapping):
         if self._handle is not None:
             self._library.reader_destroy(self._handle)
             self._handle = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def __del__(self):
-        self.close()
 
 
 def _writable(tensor, name):

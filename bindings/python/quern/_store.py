@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from . import _library
+from ._handle import Handle
 from ._library import Error, library
 from ._reader import Checkpoint, step_number
 from ._tensors import NUMBERS
@@ -31,7 +32,7 @@ class Saved:
         return self.raw_bytes / max(self.stored_bytes, 1)
 
 
-class Store:
+class Store(Handle):
     """An open store. `threads`: 0 one a hardware thread, 1 the calling one alone. Notes of the library (what was passed
     over, and why) go to the logger "quern"."""
 
@@ -48,15 +49,6 @@ class Store:
         if self._handle is not None:
             self._library.store_close(self._handle)
             self._handle = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def __del__(self):
-        self.close()
 
     def steps(self):
         """Steps of the checkpoints there are, ascending."""
@@ -101,7 +93,7 @@ class Store:
         return out.removed, out.freed_bytes
 
 
-class Writer:
+class Writer(Handle):
     """A checkpoint that is being saved. Threads may add at once. Leaving a `with` block without publish() gives it up."""
 
     def __init__(self, store, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress):
@@ -165,12 +157,3 @@ class Writer:
             self._library.writer_destroy(self._handle)
             self._handle = None
             self._kept.clear()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def __del__(self):
-        self.close()

@@ -1,0 +1,27 @@
+// A store on a disk in memory, and what is asked of a report.
+#pragma once
+
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "checkpoint/store.h"
+#include "tests/faults/simulated_disk.h"
+
+namespace quern::testing {
+
+class StoreFixture : public ::testing::Test {
+ protected:
+  bool notes_say(std::string_view part) const {
+    for (const String& note : report_.notes)
+      if (std::string_view(note).find(part) != std::string_view::npos) return true;
+    return false;
+  }
+
+  SimulatedDisk disk_;
+  checkpoint::Store store_{disk_, "store"};
+  checkpoint::Report report_;
+  SerialRunner runner_;
+};
+
+}  // namespace quern::testing
