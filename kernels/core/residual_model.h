@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/core/bits.h"
+#include "kernels/core/log2_fixed.h"
 #include "kernels/core/residual_tokens.h"
 
 namespace quern::kernels {
@@ -60,35 +61,7 @@ constexpr TailTable make_tail_table() {
 }
 inline constexpr TailTable kTails = make_tail_table();
 
-/// log2(1 + i/256) in units of 2^-12, by repeated squaring in integers.
-constexpr std::array<std::uint16_t, 257> make_log2_table() {
-  std::array<std::uint16_t, 257> table{};
-  for (std::uint64_t i = 0; i < 256; ++i) {
-    std::uint64_t x = (256 + i) << 22;
-    std::uint32_t log = 0;
-    for (int bit = 0; bit < 12; ++bit) {
-      x = x * x >> 30;
-      log <<= 1;
-      if (x >= std::uint64_t{1} << 31) {
-        x >>= 1;
-        log |= 1;
-      }
-    }
-    table[i] = static_cast<std::uint16_t>(log);
-  }
-  table[256] = 1u << 12;
-  return table;
-}
-inline constexpr std::array<std::uint16_t, 257> kLog2 = make_log2_table();
-
 }  // namespace detail
-
-/// log2(x) in units of 2^-12, rounded down to the table's precision; x >= 1.
-constexpr std::uint32_t log2_fixed(std::uint32_t x) {
-  const auto exponent = bit_length(x) - 1;
-  const std::uint32_t mantissa = exponent >= 8 ? x >> (exponent - 8) : x << (8 - exponent);
-  return (exponent << 12) + detail::kLog2[mantissa & 255];
-}
 
 /// How the tokens of one context are distributed.
 struct ResidualModel {

@@ -170,7 +170,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
         .then([&] { return lay_out_chunks_async(tables, boxes, queue); })
         .then([&] {
           return kernels_->encode(chunks, room.slots.at(memory), room.slot_bytes,
-                                  request_.scan(room.chunk_scans.at(memory)), room.sizes.at(memory), queue);
+                                  request_.scan(room.masks.chunk_scans.at(memory)), room.sizes.at(memory), queue);
         });
   }
 
@@ -178,13 +178,13 @@ class CudaArrayCoder final : public DeviceArrayCoder {
   void encode_masked(Steps& steps, const CompressRoom& room, std::uint8_t* memory, const StreamTables& tables,
                      cudaStream_t queue) const {
     const StreamPlan* const plans = room.plans.at(memory);
-    const MaskList list = room.list(memory);
+    const MaskList list = room.masks.list(memory);
     const std::uint64_t segments = room.tables.shape.segment_places();
-    steps.then([&] { return start_waves_async(tables, plans, list, room.wave(memory, 0), queue); });
-    for (std::uint64_t first = 0; first < segments; first += room.wave_segments) {
-      const MaskWave wave = room.wave(memory, static_cast<std::uint32_t>(first));
+    steps.then([&] { return start_waves_async(tables, plans, list, room.masks.wave(memory, 0), queue); });
+    for (std::uint64_t first = 0; first < segments; first += room.masks.segments) {
+      const MaskWave wave = room.masks.wave(memory, static_cast<std::uint32_t>(first));
       steps.then([&] {
-        return encode_wave_async(tables, plans, list, wave, {room.workers, room.warps.at(memory)}, *kernels_, dtype_,
+        return encode_wave_async(tables, plans, list, wave, room.masks.masking_warps(memory), *kernels_, dtype_,
                                  room.slots.at(memory), room.sizes.at(memory), queue);
       });
     }
