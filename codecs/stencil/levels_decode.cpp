@@ -25,12 +25,14 @@ struct DecodeMemory {
         tables(carver.take<TokenTable>(kLevels)),
         contexts(carver.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
         codes(carver.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
+        predicted(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
         grid(carver, axes),
-        predictor(carver, axes) {}
+        predictor(carver) {}
   Predictor* predictors;
   TokenTable* tables;
   std::uint8_t* contexts;  ///< levels of a row
   std::int32_t* codes;     ///< of a row
+  std::int64_t* predicted;
   LevelGrid grid;
   RowPredictor predictor;
 };
@@ -117,33 +119,50 @@ class LevelsReader {
   Status decode_level(unsigned level, const kernels::ResidualTables& tables, kernels::ResidualLanes& lanes) {
     const kernels::StencilKernels& kernels = *spec_.kernels;
     LevelGrid& grid = memory_.grid;
-    grid.open(level, model_.border);
+    grid.open(level, model_.border, kernels.rows);
     memory_.predictor.start_level(grid);
-    const bool complete = for_coded_rows(grid, [&](const CodedRow& row) {
-      const std::size_t c = row.place.parity_class;
-      const std::int64_t* const predicted = memory_.predictor.predict(grid, row.place, row.columns, model_, kernels);
-      kernels.levels(memory_.predictor.contexts(grid, row.place, memory_.predictor.numbers(), model_, kernels),
-                     row.columns, memory_.contexts);
-      const std::uint8_t* special = nullptr;
-      std::size_t special_step = 1;
-      if (out_.special != nullptr) {
-        special = out_.special + view_.row_start(c, level, row.place.index, view_.special_strides);
-        special_step = view_.row_step(level, view_.special_strides);
-        for (std::size_t x = 0; x < row.columns; ++x)
-          if (special[x * special_step] != 0) memory_.contexts[x] = kernels::kNoResidual;
+    const std::int64_t quantum = model_.quantum(level);
+    const bool complete = for_coded_runs(grid, [&](const CodedRun& run) {
+      const std::size_t c = run.first.parity_class;
+      memory_.predictor.open_values(grid, run, model_);
+      memory_.predictor.open_contexts(grid, run, model_);
+      double* values = grid.values(c, run.first.index);
+      std::uint32_t* magnitudes = grid.magnitudes(c, run.first.index);
+      std::size_t linear = run.linear;
+      for (std::size_t r = 0; r < run.rows; ++r) {
+        kernels.rows.predict(memory_.predictor.row(r), r * grid.row_pitch(), run.columns, memory_.predicted,
+                             memory_.contexts);
+        if (out_.special != nullptr) skip_special(run, r);
+        kernels.decode.take_residuals(lanes, tables, memory_.contexts, run.columns, linear, memory_.codes);
+        kernels.rows.reconstruct(memory_.predicted, memory_.codes, quantum, kMaxContextMagnitude, run.columns, values,
+                                 magnitudes);
+        if (out_.special != nullptr) fill_special(run.columns, values);
+        grid.finish_row(c, values, magnitudes);
+        values += grid.row_pitch();
+        magnitudes += grid.row_pitch();
+        linear += run.columns;
       }
-      kernels.decode.take_residuals(lanes, tables, memory_.contexts, row.columns, row.linear, memory_.codes);
-      double* const values = grid.values(c, row.row);
-      kernels.decode.add_codes(predicted, memory_.codes, model_.quantum(level), kMaxContextMagnitude, row.columns,
-                               values, grid.magnitudes(c, row.row));
-      if (special != nullptr)
-        for (std::size_t x = 0; x < row.columns; ++x)
-          if (special[x * special_step] != 0)
-            values[x] = static_cast<double>(std::clamp(predicted[x], model_.values.low, model_.values.high));
-      grid.finish_row(c, row.row);
+      grid.finish_run(c, run.first.index);
       return lanes.failed == 0;
     });
     return complete ? Status{} : corrupt("stencil: a lane is too short");
+  }
+  /// Marks the special elements of a row, which have no code.
+  void skip_special(const CodedRun& run, std::size_t number) const {
+    RowIndex index = run.first.index;
+    if (number > 0) index[memory_.grid.run_axis()] += number;
+    const unsigned level = run.first.level;
+    const std::uint8_t* const special =
+        out_.special + view_.row_start(run.first.parity_class, level, index, view_.special_strides);
+    const std::size_t step = view_.row_step(level, view_.special_strides);
+    for (std::size_t x = 0; x < run.columns; ++x)
+      if (special[x * step] != 0) memory_.contexts[x] = kernels::kNoResidual;
+  }
+  /// Their values are what is predicted.
+  void fill_special(std::size_t columns, double* values) const {
+    for (std::size_t x = 0; x < columns; ++x)
+      if (memory_.contexts[x] == kernels::kNoResidual)
+        values[x] = static_cast<double>(std::clamp(memory_.predicted[x], model_.values.low, model_.values.high));
   }
 
   /// Writes the finest level's classes to the box: those that differ in the parity along the last axis alone together,
@@ -166,15 +185,16 @@ class LevelsReader {
       if (pairs) ++c;
     }
   }
-  Bits* row_place(std::size_t c, std::size_t r) const {
-    return static_cast<Bits*>(out_.data) + view_.row_start(c, 0, memory_.grid.index_of(c, r), view_.strides);
+  Bits* row_place(std::size_t c, const RowIndex& index) const {
+    return static_cast<Bits*>(out_.data) + view_.row_start(c, 0, index, view_.strides);
   }
   void store_row(std::size_t c, std::size_t r, std::size_t step) const {
     const double unit = model_.values.unit();
     const double base = model_.values.base;
     const std::size_t columns = memory_.grid.view(c).extents[view_.axes.rank - 1];
-    const double* const from = memory_.grid.values(c, r);
-    Bits* const to = row_place(c, r);
+    const RowIndex index = memory_.grid.index_of(c, r);
+    const double* const from = memory_.grid.values(c, index);
+    Bits* const to = row_place(c, index);
     for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(from[x] * unit + base);
   }
   /// A row of an even class and the same of the odd one after it, which has as many columns or one less.
@@ -182,10 +202,11 @@ class LevelsReader {
     const std::size_t last = view_.axes.rank - 1;
     const std::size_t evens = memory_.grid.view(c).extents[last];
     const std::size_t odds = memory_.grid.view(c + 1).extents[last];
-    const double* const even = memory_.grid.values(c, r);
-    Bits* const to = row_place(c, r);
+    const RowIndex index = memory_.grid.index_of(c, r);
+    const double* const even = memory_.grid.values(c, index);
+    Bits* const to = row_place(c, index);
     const double unit = model_.values.unit();
-    spec_.kernels->decode.store_pairs(even, memory_.grid.values(c + 1, r), unit, model_.values.base, odds, to);
+    spec_.kernels->decode.store_pairs(even, memory_.grid.values(c + 1, index), unit, model_.values.base, odds, to);
     if (evens > odds) to[2 * odds] = Element::bits(even[odds] * unit + model_.values.base);
   }
 
@@ -203,7 +224,7 @@ class LevelsReader {
         bool kept = true;
         for (std::size_t a = 0; a < x_axis; ++a)
           kept = keep(axes.hierarchical(a) ? 2 * index[a] + axes.parity(c, a) : index[a], a, to, at) && kept;
-        if (kept) store_coarse_row(grid.values(c, r), view.extents[x_axis], axes.parity(c, x_axis), at, to);
+        if (kept) store_coarse_row(grid.values(c, index), view.extents[x_axis], axes.parity(c, x_axis), at, to);
       }
     }
   }

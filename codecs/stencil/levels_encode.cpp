@@ -30,25 +30,31 @@ struct EncodeMemory {
       : elems(axes.elems()),
         predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
         special(carver.take<std::uint8_t>(elems)),
-        codes(carver.take<std::int32_t>(elems)),
+        codes(carver.take<std::int32_t>(elems + kernels::kStencilBlock)),
         symbols(carver.take<std::uint16_t>(elems)),
         originals(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
         targets(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]) + kernels::kStencilBlock)),
         predicted(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
+        numbers(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
+        levels(carver.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
+        contexts(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
         spread(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
         counts(carver),
         grid(carver, axes),
-        predictor(carver, axes),
+        predictor(carver),
         sections(carver, raw_bytes) {}
 
   std::size_t elems;
   Predictor* predictors;
-  std::uint8_t* special;  ///< of all levels in the order of coding, coarsest first; so the next two
-  std::int32_t* codes;
-  std::uint16_t* symbols;  ///< context level * kTokenPlaces + token
-  double* originals;       ///< of a row
-  std::int64_t* targets;   ///< the same in units
-  double* predicted;       ///< of a row
+  std::uint8_t* special;    ///< of all levels in the order of coding, coarsest first; so the next two
+  std::int32_t* codes;      ///< and room for a block
+  std::uint16_t* symbols;   ///< context level * kTokenPlaces + token
+  double* originals;        ///< of a row
+  std::int64_t* targets;    ///< the same in units
+  double* predicted;        ///< of a row
+  std::int64_t* numbers;    ///< the same as integers
+  std::uint8_t* levels;     ///< of contexts of a row
+  std::uint32_t* contexts;  ///< their sums
   std::uint32_t* spread;
   SymbolCounts counts;  ///< of a level
   LevelGrid grid;
@@ -96,7 +102,7 @@ class LevelsWriter final : public TargetRows {
       if (level == 1) {
         for (unsigned again = top_ + 1; again-- > 1;) {
           open(again);
-          run_level(again, Run::last);
+          run_level(Run::last);
           finish(again);
         }
       } else {
@@ -150,18 +156,20 @@ class LevelsWriter final : public TargetRows {
   }
 
   void open(unsigned level) {
-    grid().open(level, model_.border);
+    grid().open(level, model_.border, spec_.kernels->rows);
     memory_.predictor.start_level(grid());
   }
 
   /// Which elements of a level are special.
   void load_special(unsigned level) {
     const std::size_t step = view_.row_step(level, view_.special_strides);
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      const std::uint8_t* const special =
-          in_.special + view_.row_start(row.place.parity_class, level, row.place.index, view_.special_strides);
-      std::uint8_t* const mask = memory_.special + first_[level] + row.code;
-      for (std::size_t x = 0; x < row.columns; ++x) mask[x] = special[x * step] != 0 ? 1 : 0;
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      for_rows(grid(), run, [&](const CodedRow& row, std::size_t) {
+        const std::uint8_t* const special =
+            in_.special + view_.row_start(row.place.parity_class, level, row.place.index, view_.special_strides);
+        std::uint8_t* const mask = memory_.special + first_[level] + row.code;
+        for (std::size_t x = 0; x < row.columns; ++x) mask[x] = special[x * step] != 0 ? 1 : 0;
+      });
       return true;
     });
   }
@@ -171,9 +179,7 @@ class LevelsWriter final : public TargetRows {
   const std::int64_t* row(std::size_t parity_class, const RowIndex& index, std::size_t code) override {
     const unsigned level = grid().level();
     const std::size_t columns = grid().view(parity_class).extents[axes().rank - 1];
-    const Bits* const from =
-        static_cast<const Bits*>(in_.data) + view_.row_start(parity_class, level, index, view_.strides);
-    gather(from, view_.row_step(level, view_.strides), columns, memory_.originals);
+    load_originals(parity_class, index);
     std::int64_t* const to = memory_.targets;
     spec_.kernels->units(memory_.originals, columns, model_.values.base, 1 / model_.values.unit(), to);
     if (in_.special == nullptr) return to;
@@ -189,6 +195,13 @@ class LevelsWriter final : public TargetRows {
   }
   const std::int64_t* row(const CodedRow& coded) {
     return row(coded.place.parity_class, coded.place.index, coded.code);
+  }
+  void load_originals(std::size_t parity_class, const RowIndex& index) {
+    const unsigned level = grid().level();
+    const Bits* const from =
+        static_cast<const Bits*>(in_.data) + view_.row_start(parity_class, level, index, view_.strides);
+    gather(from, view_.row_step(level, view_.strides), grid().view(parity_class).extents[axes().rank - 1],
+           memory_.originals);
   }
 
   /// Elements `step` apart; mostly two.
@@ -254,11 +267,11 @@ class LevelsWriter final : public TargetRows {
     const CodePlaces places(grid());
     std::size_t chosen = 0;  // class 0 is only coded at the top, first
     bool first = true;
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      if (first || row.place.parity_class != chosen) choose(level, places, row.place.parity_class, false);
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      if (first || run.first.parity_class != chosen) choose(level, places, run.first.parity_class, false);
       first = false;
-      chosen = row.place.parity_class;
-      run_row(level, row, level == 0 ? Run::last : Run::first);
+      chosen = run.first.parity_class;
+      code_run(run, level == 0 ? Run::last : Run::first);
       return true;
     });
   }
@@ -269,12 +282,18 @@ class LevelsWriter final : public TargetRows {
     const CodedClasses classes(axes(), level);
     const auto quantum = static_cast<double>(model_.quantum(level));
     const double inverse = 1 / quantum;
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      double* const values = grid().values(row.place.parity_class, row.row);
-      const std::int64_t* const from = this->row(row);
-      for (std::size_t x = 0; x < row.columns; ++x)
-        values[x] = nearest(static_cast<double>(from[x]) * inverse) * quantum;
-      grid().finish_row(row.place.parity_class, row.row);
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      for_rows(grid(), run, [&](const CodedRow& row, std::size_t) {
+        const std::size_t c = row.place.parity_class;
+        double* const values = grid().values(c, row.place.index);
+        const std::int64_t* const from = this->row(row);
+        for (std::size_t x = 0; x < row.columns; ++x)
+          values[x] = nearest(static_cast<double>(from[x]) * inverse) * quantum;
+        std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
+        std::fill_n(magnitudes, row.columns, 0u);
+        grid().finish_row(c, values, magnitudes);
+      });
+      grid().finish_run(run.first.parity_class, run.first.index);
       return true;
     });
     std::uint64_t least = UINT64_MAX;
@@ -283,7 +302,7 @@ class LevelsWriter final : public TargetRows {
     for (std::size_t round = 0; round < kLoopRounds; ++round) {
       for (std::size_t i = 0; i < classes.count; ++i)
         for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
-      run_level(level, Run::first);
+      run_level(Run::first);
       const std::uint64_t cost = entropy(level);
       if (cost < least) {
         least = cost;
@@ -291,7 +310,7 @@ class LevelsWriter final : public TargetRows {
       } else {
         std::copy(best.begin(), best.end(), own);
         memory_.predictor.start_level(grid());
-        run_level(level, Run::first);
+        run_level(Run::first);
       }
     }
   }
@@ -323,33 +342,46 @@ class LevelsWriter final : public TargetRows {
   /// Whether values may change again; when not, they are checked against the bound.
   enum class Run : std::uint8_t { first, last };
 
-  void run_level(unsigned level, Run run) {
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      run_row(level, row, run);
+  void run_level(Run pass) {
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      code_run(run, pass);
       return true;
     });
   }
 
-  /// The closed loop over a row.
-  void run_row(unsigned level, const CodedRow& row, Run run) {
+  /// The closed loop over the rows of a run.
+  void code_run(const CodedRun& run, Run pass) {
+    memory_.predictor.open_values(grid(), run, model_);
+    for_rows(grid(), run, [&](const CodedRow& row, std::size_t number) {
+      const kernels::RowSourcesView& sources = memory_.predictor.row(number);
+      const std::size_t begin = number * grid().row_pitch();
+      in_.special == nullptr ? code_row(row, sources, begin) : code_masked_row(row, sources, begin);
+      if (pass == Run::last) note_exceptions(row);
+    });
+    grid().finish_run(run.first.parity_class, run.first.index);
+  }
+  void code_row(const CodedRow& row, const kernels::RowSourcesView& sources, std::size_t begin) {
+    const std::size_t c = row.place.parity_class;
+    double* const values = grid().values(c, row.place.index);
+    std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
+    load_originals(c, row.place.index);
+    spec_.kernels->rows.code(sources, begin, row.columns,
+                             {memory_.originals, model_.values.base, 1 / model_.values.unit(),
+                              model_.quantum(row.place.level), kernels::kMaxMagnitude, kMaxContextMagnitude, values,
+                              magnitudes, memory_.codes + first_[row.place.level] + row.code});
+    grid().finish_row(c, values, magnitudes);
+  }
+  void code_masked_row(const CodedRow& row, const kernels::RowSourcesView& sources, std::size_t begin) {
     constexpr std::int64_t kMost = kernels::kMaxMagnitude;
     const std::size_t c = row.place.parity_class;
-    const std::int64_t quantum = model_.quantum(level);
+    const std::int64_t quantum = model_.quantum(row.place.level);
     const double inverse = 1 / static_cast<double>(quantum);
-    const std::size_t at = first_[level] + row.code;
+    const std::size_t at = first_[row.place.level] + row.code;
     const std::int64_t* const wanted = this->row(row);
-    double* const values = grid().values(c, row.row);
-    std::uint32_t* const magnitudes = grid().magnitudes(c, row.row);
-    if (in_.special == nullptr) {
-      memory_.predictor.code(grid(), row.place, row.columns, model_, *spec_.kernels,
-                             {wanted, model_.values.weight_bits, quantum, kMost, kMaxContextMagnitude, values,
-                              magnitudes, memory_.codes + at});
-      grid().finish_row(c, row.row);
-      if (run == Run::last) note_exceptions(row);
-      return;
-    }
-    const std::int64_t* const predicted =
-        memory_.predictor.predict(grid(), row.place, row.columns, model_, *spec_.kernels);
+    double* const values = grid().values(c, row.place.index);
+    std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
+    const std::int64_t* const predicted = memory_.numbers;
+    spec_.kernels->rows.predict(sources, begin, row.columns, memory_.numbers, memory_.levels);
     const std::uint8_t* const special = memory_.special + at;
     for (std::size_t x = 0; x < row.columns; ++x) {
       std::int64_t value = 0;
@@ -365,8 +397,7 @@ class LevelsWriter final : public TargetRows {
       magnitudes[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
       values[x] = static_cast<double>(value);
     }
-    grid().finish_row(c, row.row);
-    if (run == Run::last) note_exceptions(row);
+    grid().finish_row(c, values, magnitudes);
   }
 
   void sample_contexts(unsigned level) {
@@ -402,9 +433,11 @@ class LevelsWriter final : public TargetRows {
 
   /// Finds the elements of the open level that miss the bound.
   void check_level() {
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      this->row(row);
-      note_exceptions(row);
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      for_rows(grid(), run, [&](const CodedRow& row, std::size_t) {
+        load_originals(row.place.parity_class, row.place.index);
+        note_exceptions(row);
+      });
       return true;
     });
   }
@@ -412,14 +445,18 @@ class LevelsWriter final : public TargetRows {
   /// Symbols of the open level, whose values are final.
   void finish(unsigned level) {
     memory_.counts.clear();
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      const std::size_t at = first_[level] + row.code;
-      const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
-      const std::int32_t* const codes = memory_.codes + at;
-      const double* const values = grid().values(row.place.parity_class, row.row);
-      predictions_of(values, codes, row.columns, model_.quantum(level), memory_.predicted);
-      note_symbols(special, memory_.predictor.contexts(grid(), row.place, memory_.predicted, model_, *spec_.kernels),
-                   codes, row.columns, memory_.symbols + at);
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      memory_.predictor.open_contexts(grid(), run, model_);
+      const double* values = grid().values(run.first.parity_class, run.first.index);
+      std::size_t at = first_[level] + run.code;
+      for (std::size_t r = 0; r < run.rows; ++r) {
+        spec_.kernels->rows.contexts(memory_.predictor.row(r), r * grid().row_pitch(), run.columns, values,
+                                     memory_.codes + at, model_.quantum(level), memory_.contexts);
+        note_symbols(in_.special == nullptr ? nullptr : memory_.special + at, memory_.contexts, memory_.codes + at,
+                     run.columns, memory_.symbols + at);
+        values += grid().row_pitch();
+        at += run.columns;
+      }
       return true;
     });
     level_bits_[level] = token_cost(memory_.counts.add_to(counts_)) >> 12;
@@ -444,7 +481,7 @@ class LevelsWriter final : public TargetRows {
     const unsigned level = row.place.level;
     const std::size_t at = first_[level] + row.code;
     const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
-    const double* const values = grid().values(row.place.parity_class, row.row);
+    const double* const values = grid().values(row.place.parity_class, row.place.index);
     const double unit = model_.values.unit();
     const double base = model_.values.base;
     for (std::size_t begin = 0; begin < row.columns; begin += kBlock) {

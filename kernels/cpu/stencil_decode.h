@@ -60,9 +60,6 @@ struct StencilDecodeKernels {
   /// codes[x] = residual of level contexts[x], from lane (first + x) & lanes.mask, for x < count.
   void (*take_residuals)(ResidualLanes& lanes, const ResidualTables& tables, const std::uint8_t* contexts,
                          std::size_t count, std::size_t first, std::int32_t* codes);
-  /// values[x] = predicted[x] + codes[x] * quantum, modulo 2^53; magnitudes[x] = |codes[x]|, at most `most`.
-  void (*add_codes)(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum, std::uint32_t most,
-                    std::size_t count, double* values, std::uint32_t* magnitudes);
   /// out[x] = frequency of token 0 in the level of sums[x].
   void (*zero_frequencies)(const std::uint32_t* sums, const ResidualTables& tables, std::size_t count,
                            std::uint16_t* out);

@@ -1,0 +1,74 @@
+// Entry points of the kernels that predict and code rows of which nothing depends on the row itself: rows of levels.
+// The sources of a row lie as far behind those of its run's first row as the row behind that, so that they are found
+// once a run. All instruction sets give the same numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace quern::kernels {
+
+/// weight * floor(min(|first + second_factor * second + predicted_factor * predicted| * scale, most))
+struct SpreadSource {
+  const double* first = nullptr;
+  const double* second = nullptr;
+  double second_factor = 0;
+  double predicted_factor = 0;
+  double scale = 1;
+  std::uint32_t weight = 0;
+};
+
+/// What the rows of a run are predicted and their contexts made from. All sources are those of the run's first row;
+/// rows are read in blocks of kStencilBlock elements.
+struct RowSourcesView {
+  const double* const* taps = nullptr;  ///< integers, as weights are; weighted sums below 2^51
+  const double* tap_weights = nullptr;
+  std::size_t tap_count = 0;
+  unsigned weight_bits = 1;  ///< fraction bits of weights, at least 1
+  std::uint32_t constant = 0;
+  const std::uint32_t* const* magnitudes = nullptr;
+  const std::uint32_t* magnitude_weights = nullptr;
+  std::size_t magnitude_count = 0;
+  const SpreadSource* spreads = nullptr;
+  std::size_t spread_count = 0;
+  double most_spread = 0;    ///< of a source of differences, below 2^31
+  unsigned spread_bits = 0;  ///< fraction bits of the sum of all of them
+};
+
+/// What a row is coded from and to, and how. Results have whole blocks of kStencilBlock elements; what is behind the
+/// row is written as well, and has no meaning.
+struct CodedRowBuffers {
+  const double* originals = nullptr;    ///< whole blocks
+  double base = 0;                      ///< original that is 0 units
+  double inverse = 1;                   ///< units of a difference of 1
+  std::int64_t quantum = 1;             ///< what codes count, in units of values
+  std::int64_t most = 0;                ///< codes are no further from 0
+  std::int64_t most_magnitude = 0;      ///< larger magnitudes are stored as this
+  double* values = nullptr;             ///< predictions plus codes
+  std::uint32_t* magnitudes = nullptr;  ///< of codes
+  std::int32_t* codes = nullptr;
+};
+
+/// Of all kernels, `begin` is how far a row lies behind its run's first one, `count` its elements. Results are written
+/// in whole blocks of kStencilBlock.
+struct StencilRowKernels {
+  /// predicted[x] = the sum of the taps over 2^weight_bits, halves up; levels[x] = context level of the context sum:
+  /// constant + weighted magnitudes + (the sum of all spreads >> spread_bits), modulo 2^32.
+  void (*predict)(const RowSourcesView& sources, std::size_t begin, std::size_t count, std::int64_t* predicted,
+                  std::uint8_t* levels);
+  /// Predicts as `predict`, and codes what originals in units, rounded to integers and 0 where that is not below 2^44,
+  /// differ from that by: codes are differences over `quantum`, rounded to the nearest by a reciprocal.
+  void (*code)(const RowSourcesView& sources, std::size_t begin, std::size_t count, const CodedRowBuffers& row);
+  /// The context sums of a row that is coded: it was predicted as values[x] - codes[x] * quantum.
+  void (*contexts)(const RowSourcesView& sources, std::size_t begin, std::size_t count, const double* values,
+                   const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums);
+  /// values[x] = predicted[x] + codes[x] * quantum, modulo 2^53; magnitudes[x] = |codes[x]|, at most `most`.
+  void (*reconstruct)(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
+                      std::uint32_t most, std::size_t count, double* values, std::uint32_t* magnitudes);
+  /// out[2 * x] = even[x], out[2 * x + 1] = odd[x] for x < count and nothing else.
+  void (*interleave_values)(const double* even, const double* odd, std::size_t count, double* out);
+  void (*interleave_magnitudes)(const std::uint32_t* even, const std::uint32_t* odd, std::size_t count,
+                                std::uint32_t* out);
+};
+
+}  // namespace quern::kernels
