@@ -116,8 +116,9 @@ std::array<Offset, 2> spread_offsets(std::size_t feature) {
 }
 
 /// A feature of differences of a row whose two points are given.
-kernels::SpreadSource spread_source(std::size_t feature, const double* after, const double* before,
-                                    unsigned fraction_bits, std::uint32_t weight) {
+template <class Value>
+kernels::SpreadSource<Value> spread_source(std::size_t feature, const Value* after, const Value* before,
+                                           unsigned fraction_bits, std::uint32_t weight) {
   const double scale = static_cast<double>(1u << kSpreadBits) / static_cast<double>(1u << fraction_bits);
   if (feature == kChangeFeature) return {before, before, 0, -1, scale, weight};
   // Both are twice the distance, or the difference over two steps.
@@ -140,14 +141,16 @@ void add_spread(const LevelGrid& grid, const ContextRow& row, std::size_t featur
                 std::uint32_t* sums) {
   const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
   const std::array<Offset, 2> offsets = spread_offsets(feature);
-  const kernels::SpreadSource source =
+  const kernels::SpreadSource<double> source =
       spread_source(feature, grid.value_row(row.parity_class, row.index, offsets[0]),
                     grid.value_row(row.parity_class, row.index, offsets[1]), fraction_bits, weight);
   kernels.add_distances(source.first, source.second, source.second_factor, predicted, source.predicted_factor,
                         source.scale, kMaxSpread, weight, columns, sums);
 }
 
-ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& given) : weights(given) {
+template <class Value>
+ContextPlan::ContextPlan(const LevelGridOf<Value>& grid, const ContextRow& place, const ContextWeights& given)
+    : weights(given) {
   const FeatureList all(grid.axes(), place.level, place.parity_class, place.later);
   for (std::size_t i = 0; i < all.count; ++i) {
     const std::size_t f = all.list[i];
@@ -164,8 +167,9 @@ ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const C
   }
 }
 
-void find_context_sources(const LevelGrid& grid, const ContextRow& first, const ContextPlan& plan,
-                          unsigned fraction_bits, ContextSources& out) {
+template <class Value>
+void find_context_sources(const LevelGridOf<Value>& grid, const ContextRow& first, const ContextPlan& plan,
+                          unsigned fraction_bits, ContextSources<Value>& out) {
   const std::size_t c = first.parity_class;
   const auto add = [&](std::size_t f) {
     for_feature_offsets(grid.axes(), first.level, f, [&](const Offset& offset) {
@@ -185,7 +189,7 @@ void find_context_sources(const LevelGrid& grid, const ContextRow& first, const 
       continue;
     }
     const std::array<Offset, 2> offsets = spread_offsets(f);
-    const auto source = [&](const double* after) {
+    const auto source = [&](const Value* after) {
       return spread_source(f, after, grid.run_value_row(c, first.index, offsets[1]), fraction_bits,
                            plan.weights.weights[f]);
     };
@@ -204,5 +208,12 @@ void find_context_sources(const LevelGrid& grid, const ContextRow& first, const 
   for (std::size_t i = 0; i < plan.features.count; ++i)
     if (looks_above(plan.features.list[i])) add(plan.features.list[i]);
 }
+
+template ContextPlan::ContextPlan(const LevelGridOf<double>&, const ContextRow&, const ContextWeights&);
+template ContextPlan::ContextPlan(const LevelGridOf<std::int32_t>&, const ContextRow&, const ContextWeights&);
+template void find_context_sources(const LevelGridOf<double>&, const ContextRow&, const ContextPlan&, unsigned,
+                                   ContextSources<double>&);
+template void find_context_sources(const LevelGridOf<std::int32_t>&, const ContextRow&, const ContextPlan&, unsigned,
+                                   ContextSources<std::int32_t>&);
 
 }  // namespace quern::codec::stencil

@@ -76,19 +76,22 @@ struct ContextPlan {
   PlannedTaps<std::uint32_t> taps;  ///< but those of the row above
 
   ContextPlan() = default;
-  ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& weights);
+  template <class Value>
+  ContextPlan(const LevelGridOf<Value>& grid, const ContextRow& place, const ContextWeights& weights);
 };
 
 /// What the contexts of a run's rows are made from; all of its first row.
+template <class Value>
 struct ContextSources {
   static constexpr std::size_t kMostSpreads = kFeatures - kBendFeature;
   MagnitudeSources magnitudes;
   std::size_t first_row = 0;  ///< how many of the magnitudes the first row has; those of the row above come after
-  std::array<kernels::SpreadSource, kMostSpreads> spreads;
-  std::array<kernels::SpreadSource, kMostSpreads> last_row;  ///< the same for the last row
+  std::array<kernels::SpreadSource<Value>, kMostSpreads> spreads;
+  std::array<kernels::SpreadSource<Value>, kMostSpreads> last_row;  ///< the same for the last row
   std::size_t spread_count = 0;
 };
-void find_context_sources(const LevelGrid& grid, const ContextRow& first, const ContextPlan& plan,
-                          unsigned fraction_bits, ContextSources& out);
+template <class Value>
+void find_context_sources(const LevelGridOf<Value>& grid, const ContextRow& first, const ContextPlan& plan,
+                          unsigned fraction_bits, ContextSources<Value>& out);
 
 }  // namespace quern::codec::stencil

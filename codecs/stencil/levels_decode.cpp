@@ -19,6 +19,7 @@
 namespace quern::codec::stencil {
 namespace {
 
+template <class Value>
 struct DecodeMemory {
   DecodeMemory(Carver& carver, const LevelAxes& axes)
       : predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
@@ -33,8 +34,8 @@ struct DecodeMemory {
   std::uint8_t* contexts;  ///< levels of a row
   std::int32_t* codes;     ///< of a row
   std::int64_t* predicted;
-  LevelGrid grid;
-  RowPredictor predictor;
+  LevelGridOf<Value> grid;
+  RowPredictorOf<Value> predictor;
 };
 
 /// Where the points of a coarse level go.
@@ -46,21 +47,30 @@ struct CoarsePlaces {
   std::array<unsigned, kMaxAxes> shift{};
 };
 
-template <class Element>
+template <class Element, class Value>
 class LevelsReader {
  public:
   using Bits = typename Element::Bits;
+  using LevelGrid = LevelGridOf<Value>;
 
-  LevelsReader(const ChunkSpec& spec, const MutableBox3& out, const LevelsView& view, DecodeMemory& memory)
+  LevelsReader(const ChunkSpec& spec, const MutableBox3& out, const LevelsView& view, DecodeMemory<Value>& memory)
       : spec_(spec), out_(out), view_(view), memory_(memory) {
     model_.predictors = memory.predictors;
   }
+
+  /// Values that should have been narrow were not: what was decoded is worthless.
+  bool too_wide() const { return too_wide_; }
 
   /// Decodes levels down to `last`: to the box, or its points to `coarse`.
   Status run(std::span<const std::uint8_t> in, unsigned last, const CoarsePlaces* coarse) {
     last_ = last;
     QUERN_RETURN_IF_ERROR(read_levels_model(in, view_.axes, model_));
     if (model_.values.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
+    // Special elements may have any value between these.
+    if constexpr (!std::is_same_v<Value, double>) {
+      too_wide_ = model_.values.low <= -kernels::kMostNarrow || model_.values.high >= kernels::kMostNarrow;
+      if (too_wide_) return {};
+    }
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(view_.axes.elems()));
     const Reader exceptions_at = reader;
@@ -69,6 +79,7 @@ class LevelsReader {
     QUERN_RETURN_IF_ERROR(fill_token_tables(model_.values, memory_.tables, serving));
     QUERN_RETURN_IF_ERROR(sections(reader, in, kernels::ResidualTables(memory_.tables, serving)));
     Reader again = exceptions_at;
+    if (too_wide_) return {};
     if (coarse != nullptr) {
       store_coarse(*coarse);
       return walk_exceptions<Bits>(again, exceptions, view_.axes.elems(),
@@ -106,6 +117,7 @@ class LevelsReader {
       const unsigned last = own - s;
       for (;; --level) {
         QUERN_RETURN_IF_ERROR(decode_level(level, tables, lanes));
+        if (too_wide_) return {};
         if (level == last) break;
         if (level == last_) return {};
       }
@@ -118,6 +130,7 @@ class LevelsReader {
 
   Status decode_level(unsigned level, const kernels::ResidualTables& tables, kernels::ResidualLanes& lanes) {
     const kernels::StencilKernels& kernels = *spec_.kernels;
+    const kernels::ValueRowKernels<Value>& rows = kernels.rows.template of<Value>();
     LevelGrid& grid = memory_.grid;
     grid.open(level, model_.border, kernels.rows);
     memory_.predictor.start_level(grid);
@@ -126,16 +139,16 @@ class LevelsReader {
       const std::size_t c = run.first.parity_class;
       memory_.predictor.open_values(grid, run, model_);
       memory_.predictor.open_contexts(grid, run, model_);
-      double* values = grid.values(c, run.first.index);
+      Value* values = grid.values(c, run.first.index);
       std::uint32_t* magnitudes = grid.magnitudes(c, run.first.index);
       std::size_t linear = run.linear;
       for (std::size_t r = 0; r < run.rows; ++r) {
-        kernels.rows.predict(memory_.predictor.row(r), r * grid.row_pitch(), run.columns, memory_.predicted,
-                             memory_.contexts);
+        rows.predict(memory_.predictor.row(r), r * grid.row_pitch(), run.columns, memory_.predicted, memory_.contexts);
         if (out_.special != nullptr) skip_special(run, r);
         kernels.decode.take_residuals(lanes, tables, memory_.contexts, run.columns, linear, memory_.codes);
-        kernels.rows.reconstruct(memory_.predicted, memory_.codes, quantum, kMaxContextMagnitude, run.columns, values,
-                                 magnitudes);
+        if (!rows.reconstruct(memory_.predicted, memory_.codes, quantum, kMaxContextMagnitude, run.columns, values,
+                              magnitudes))
+          too_wide_ = true;
         if (out_.special != nullptr) fill_special(run.columns, values);
         grid.finish_row(c, values, magnitudes);
         values += grid.row_pitch();
@@ -143,8 +156,9 @@ class LevelsReader {
         linear += run.columns;
       }
       grid.finish_run(c, run.first.index);
-      return lanes.failed == 0;
+      return lanes.failed == 0 && !too_wide_;
     });
+    if (too_wide_) return {};
     return complete ? Status{} : corrupt("stencil: a lane is too short");
   }
   /// Marks the special elements of a row, which have no code.
@@ -159,10 +173,10 @@ class LevelsReader {
       if (special[x * step] != 0) memory_.contexts[x] = kernels::kNoResidual;
   }
   /// Their values are what is predicted.
-  void fill_special(std::size_t columns, double* values) const {
+  void fill_special(std::size_t columns, Value* values) const {
     for (std::size_t x = 0; x < columns; ++x)
       if (memory_.contexts[x] == kernels::kNoResidual)
-        values[x] = static_cast<double>(std::clamp(memory_.predicted[x], model_.values.low, model_.values.high));
+        values[x] = static_cast<Value>(std::clamp(memory_.predicted[x], model_.values.low, model_.values.high));
   }
 
   /// Writes the finest level's classes to the box: those that differ in the parity along the last axis alone together,
@@ -170,7 +184,7 @@ class LevelsReader {
   void store_values() {
     const std::size_t step = view_.row_step(0, view_.strides);
     for (std::size_t c = 0; c < kParityClasses; ++c) {
-      const LevelGrid::View& view = memory_.grid.view(c);
+      const auto& view = memory_.grid.view(c);
       if (!view.exists) continue;
       const bool pairs = std::is_same_v<Element, F32> && step == 2 && c % 2 == 0 && memory_.grid.view(c + 1).exists;
       for (std::size_t r = 0; r < view.rows; ++r) {
@@ -193,9 +207,9 @@ class LevelsReader {
     const double base = model_.values.base;
     const std::size_t columns = memory_.grid.view(c).extents[view_.axes.rank - 1];
     const RowIndex index = memory_.grid.index_of(c, r);
-    const double* const from = memory_.grid.values(c, index);
+    const Value* const from = memory_.grid.values(c, index);
     Bits* const to = row_place(c, index);
-    for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(from[x] * unit + base);
+    for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(static_cast<double>(from[x]) * unit + base);
   }
   /// A row of an even class and the same of the odd one after it, which has as many columns or one less.
   void store_pairs(std::size_t c, std::size_t r) const {
@@ -203,11 +217,12 @@ class LevelsReader {
     const std::size_t evens = memory_.grid.view(c).extents[last];
     const std::size_t odds = memory_.grid.view(c + 1).extents[last];
     const RowIndex index = memory_.grid.index_of(c, r);
-    const double* const even = memory_.grid.values(c, index);
+    const Value* const even = memory_.grid.values(c, index);
     Bits* const to = row_place(c, index);
     const double unit = model_.values.unit();
-    spec_.kernels->decode.store_pairs(even, memory_.grid.values(c + 1, index), unit, model_.values.base, odds, to);
-    if (evens > odds) to[2 * odds] = Element::bits(even[odds] * unit + model_.values.base);
+    spec_.kernels->rows.template of<Value>().store_pairs(even, memory_.grid.values(c + 1, index), unit,
+                                                         model_.values.base, odds, to);
+    if (evens > odds) to[2 * odds] = Element::bits(static_cast<double>(even[odds]) * unit + model_.values.base);
   }
 
   /// The same for the points of a coarse level.
@@ -216,7 +231,7 @@ class LevelsReader {
     const LevelAxes& axes = view_.axes;
     const std::size_t x_axis = axes.rank - 1;
     for (std::size_t c = 0; c < kParityClasses; ++c) {
-      const LevelGrid::View& view = grid.view(c);
+      const auto& view = grid.view(c);
       if (!view.exists) continue;
       for (std::size_t r = 0; r < view.rows; ++r) {
         const RowIndex index = grid.index_of(c, r);
@@ -228,14 +243,14 @@ class LevelsReader {
       }
     }
   }
-  void store_coarse_row(const double* from, std::size_t columns, std::size_t first, std::size_t row,
+  void store_coarse_row(const Value* from, std::size_t columns, std::size_t first, std::size_t row,
                         const CoarsePlaces& to) const {
     const std::size_t x_axis = view_.axes.rank - 1;
     const double unit = model_.values.unit();
     for (std::size_t x = 0; x < columns; ++x) {
       std::size_t at = row;
       if (keep(first + 2 * x, x_axis, to, at))
-        static_cast<Bits*>(to.data)[at] = Element::bits(from[x] * unit + model_.values.base);
+        static_cast<Bits*>(to.data)[at] = Element::bits(static_cast<double>(from[x]) * unit + model_.values.base);
     }
   }
   void put_coarse(std::uint64_t index, Bits bits, const CoarsePlaces& to) const {
@@ -260,15 +275,16 @@ class LevelsReader {
   const MutableBox3& out_;
   const LevelsView& view_;
   unsigned last_ = 0;
-  DecodeMemory& memory_;
+  DecodeMemory<Value>& memory_;
   LevelsModel model_;
+  bool too_wide_ = false;
 };
 
 }  // namespace
 
 std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec) {
   Carver carver(nullptr);
-  const DecodeMemory memory(carver, LevelsView(full_box(spec), spec.form).axes);
+  const DecodeMemory<double> memory(carver, LevelsView(full_box(spec), spec.form).axes);
   return carver.used() + carver.used() / 8 + 65536;
 }
 
@@ -279,13 +295,22 @@ Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const 
   if (!spec.form.levels) return Status(StatusCode::corrupt, "stencil: a chunk in levels where none may be");
   const LevelsView view(out, spec.form);
   Carver measured(nullptr);
-  const DecodeMemory needed(measured, view.axes);
+  const DecodeMemory<double> needed(measured, view.axes);
   if (measured.used() > scratch.size())
     return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
-  Carver carver(scratch.data());
-  DecodeMemory memory(carver, view.axes);
   return with_element(spec.dtype, [&](auto element) -> Status {
-    return LevelsReader<decltype(element)>(spec, out, view, memory).run(in, level, coarse);
+    using Element = decltype(element);
+    {
+      // Half the memory to go through; few chunks have values that do not fit.
+      Carver carver(scratch.data());
+      DecodeMemory<std::int32_t> memory(carver, view.axes);
+      LevelsReader<Element, std::int32_t> reader(spec, out, view, memory);
+      const Status status = reader.run(in, level, coarse);
+      if (!reader.too_wide()) return status;
+    }
+    Carver carver(scratch.data());
+    DecodeMemory<double> memory(carver, view.axes);
+    return LevelsReader<Element, double>(spec, out, view, memory).run(in, level, coarse);
   });
 }
 

@@ -353,14 +353,14 @@ class LevelsWriter final : public TargetRows {
   void code_run(const CodedRun& run, Run pass) {
     memory_.predictor.open_values(grid(), run, model_);
     for_rows(grid(), run, [&](const CodedRow& row, std::size_t number) {
-      const kernels::RowSourcesView& sources = memory_.predictor.row(number);
+      const kernels::RowSourcesView<double>& sources = memory_.predictor.row(number);
       const std::size_t begin = number * grid().row_pitch();
       in_.special == nullptr ? code_row(row, sources, begin) : code_masked_row(row, sources, begin);
       if (pass == Run::last) note_exceptions(row);
     });
     grid().finish_run(run.first.parity_class, run.first.index);
   }
-  void code_row(const CodedRow& row, const kernels::RowSourcesView& sources, std::size_t begin) {
+  void code_row(const CodedRow& row, const kernels::RowSourcesView<double>& sources, std::size_t begin) {
     const std::size_t c = row.place.parity_class;
     double* const values = grid().values(c, row.place.index);
     std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
@@ -371,7 +371,7 @@ class LevelsWriter final : public TargetRows {
                               magnitudes, memory_.codes + first_[row.place.level] + row.code});
     grid().finish_row(c, values, magnitudes);
   }
-  void code_masked_row(const CodedRow& row, const kernels::RowSourcesView& sources, std::size_t begin) {
+  void code_masked_row(const CodedRow& row, const kernels::RowSourcesView<double>& sources, std::size_t begin) {
     constexpr std::int64_t kMost = kernels::kMaxMagnitude;
     const std::size_t c = row.place.parity_class;
     const std::int64_t quantum = model_.quantum(row.place.level);
@@ -381,7 +381,7 @@ class LevelsWriter final : public TargetRows {
     double* const values = grid().values(c, row.place.index);
     std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
     const std::int64_t* const predicted = memory_.numbers;
-    spec_.kernels->rows.predict(sources, begin, row.columns, memory_.numbers, memory_.levels);
+    spec_.kernels->rows.wide.predict(sources, begin, row.columns, memory_.numbers, memory_.levels);
     const std::uint8_t* const special = memory_.special + at;
     for (std::size_t x = 0; x < row.columns; ++x) {
       std::int64_t value = 0;

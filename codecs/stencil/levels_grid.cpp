@@ -27,7 +27,8 @@ Places on_line(std::ptrdiff_t index, std::size_t extent) {
 
 }  // namespace
 
-void LevelGrid::lay_out(unsigned level) {
+template <class Value>
+void LevelGridOf<Value>::lay_out(unsigned level) {
   constexpr std::size_t kAligned = 8;        // elements that a vector of values has
   constexpr std::size_t kLongEnough = 16;    // rows, for their first columns to be aligned
   constexpr std::size_t kClassAligned = 16;  // elements that a vector of magnitudes has
@@ -61,11 +62,12 @@ void LevelGrid::lay_out(unsigned level) {
   size_ = at + kSlack;
 }
 
-LevelGrid::RowEnds LevelGrid::ends_of(std::size_t parity_class, std::size_t axis) const {
+template <class Value>
+typename LevelGridOf<Value>::RowEnds LevelGridOf<Value>::ends_of(std::size_t parity_class, std::size_t axis) const {
   RowEnds ends;
   const std::size_t extent = views_[parity_class].extents[axis];
   for (std::size_t i = 0; i < ends.list.size(); ++i) {
-    RowEnds::End& end = ends.list[i];
+    typename RowEnds::End& end = ends.list[i];
     end.to = i < kLeft ? -1 - static_cast<std::ptrdiff_t>(i) : static_cast<std::ptrdiff_t>(extent + i - kLeft);
     end.mirrored = mirror(parity_class, axis, end.to);
     Places places;
@@ -74,13 +76,16 @@ LevelGrid::RowEnds LevelGrid::ends_of(std::size_t parity_class, std::size_t axis
     } else {
       places = on_line(end.to, extent);
     }
-    for (std::size_t p = 0; p < 2; ++p) end.from[p] = static_cast<std::size_t>(places.index[p]);
-    end.factors = places.factor;
+    for (std::size_t p = 0; p < 2; ++p) {
+      end.from[p] = static_cast<std::size_t>(places.index[p]);
+      end.factors[p] = static_cast<Factor>(places.factor[p]);
+    }
   }
   return ends;
 }
 
-void LevelGrid::open(unsigned level, Border border, const kernels::StencilRowKernels& kernels) {
+template <class Value>
+void LevelGridOf<Value>::open(unsigned level, Border border, const RowKernels& kernels) {
   border_ = border;
   const std::array<View, kParityClasses> above = views_;
   lay_out(level);
@@ -89,7 +94,8 @@ void LevelGrid::open(unsigned level, Border border, const kernels::StencilRowKer
   if (level < axes_.top()) move_up(above, kernels);
 }
 
-void LevelGrid::move_up(const std::array<View, kParityClasses>& from, const kernels::StencilRowKernels& kernels) {
+template <class Value>
+void LevelGridOf<Value>::move_up(const std::array<View, kParityClasses>& from, const RowKernels& kernels) {
   const std::size_t last = axes_.rank - 1;
   const unsigned other = (level_ & 1) ^ 1;
   const bool spread = axes_.live(last, level_ + 1);
@@ -109,11 +115,11 @@ void LevelGrid::move_up(const std::array<View, kParityClasses>& from, const kern
         to[a] = axes_.hierarchical(a) ? 2 * index[a] + axes_.parity(c, a) : index[a];
       const std::size_t begin = at(views_[0], to);
       const std::size_t evens = at(view, index);
-      double* const values = values_[level_ & 1] + begin;
+      Value* const values = values_[level_ & 1] + begin;
       std::uint32_t* const magnitudes = magnitudes_[level_ & 1] + begin;
       if (pairs > 0) {
         const std::size_t odds = at(odd, index);
-        kernels.interleave_values(values_[other] + evens, values_[other] + odds, pairs, values);
+        kernels.template of<Value>().interleave(values_[other] + evens, values_[other] + odds, pairs, values);
         kernels.interleave_magnitudes(magnitudes_[other] + evens, magnitudes_[other] + odds, pairs, magnitudes);
       }
       if (columns > pairs) {
@@ -126,29 +132,32 @@ void LevelGrid::move_up(const std::array<View, kParityClasses>& from, const kern
   for (std::size_t r = 0; r < views_[0].rows; r += run_rows(0)) finish_run(0, index_of(0, r));
 }
 
-void LevelGrid::finish_run(std::size_t parity_class, RowIndex first) {
+template <class Value>
+void LevelGridOf<Value>::finish_run(std::size_t parity_class, RowIndex first) {
   const std::size_t axis = run_axis();
   if (axis == kMaxAxes || !axes_.live(axis, level_)) return;
   first[axis] = 0;
   const std::size_t width = kLeft + views_[parity_class].extents[axes_.rank - 1] + kRight;
-  double* const x = values(parity_class, first) - kLeft;
+  Value* const x = values(parity_class, first) - kLeft;
   std::uint32_t* const m = magnitudes(parity_class, first) - kLeft;
   const auto pitch = static_cast<std::ptrdiff_t>(row_pitch_);
-  for (const RowEnds::End& end : ends_of(parity_class, axis).list) {
+  for (const typename RowEnds::End& end : ends_of(parity_class, axis).list) {
     std::memcpy(m + end.to * pitch, m + end.mirrored * row_pitch_, width * sizeof(std::uint32_t));
-    double* const to = x + end.to * pitch;
-    const double* const near = x + end.from[0] * row_pitch_;
+    Value* const to = x + end.to * pitch;
+    const Value* const near = x + end.from[0] * row_pitch_;
     if (end.factors[1] == 0) {
-      std::memcpy(to, near, width * sizeof(double));
+      std::memcpy(to, near, width * sizeof(Value));
     } else {
-      const double* const far = x + end.from[1] * row_pitch_;
-      for (std::size_t i = 0; i < width; ++i) to[i] = end.factors[0] * near[i] + end.factors[1] * far[i];
+      const Value* const far = x + end.from[1] * row_pitch_;
+      for (std::size_t i = 0; i < width; ++i)
+        to[i] = static_cast<Value>(end.factors[0] * near[i] + end.factors[1] * far[i]);
     }
   }
 }
 
-void LevelGrid::add_tap(std::size_t parity_class, const RowIndex& row, const Offset& offset, double weight,
-                        ValueSources& out) const {
+template <class Value>
+void LevelGridOf<Value>::add_tap(std::size_t parity_class, const RowIndex& row, const Offset& offset, double weight,
+                                 ValueSources& out) const {
   if (border_ == Border::mirrored) {
     out.add(run_value_row(parity_class, row, offset), weight);
     return;
@@ -199,17 +208,22 @@ void for_taps(const GroupList& list, const GroupWeights& weights, const Visit& v
 
 }  // namespace
 
-void LevelGrid::value_sources(std::size_t parity_class, const RowIndex& row, const GroupList& list,
-                              const GroupWeights& weights, ValueSources& out) const {
+template <class Value>
+void LevelGridOf<Value>::value_sources(std::size_t parity_class, const RowIndex& row, const GroupList& list,
+                                       const GroupWeights& weights, ValueSources& out) const {
   out.count = 0;
   for_taps(list, weights,
            [&](const Offset& offset, double weight) { add_tap(parity_class, row, offset, weight, out); });
 }
 
-void LevelGrid::plan_values(std::size_t parity_class, const GroupList& list, const GroupWeights& weights,
-                            PlannedTaps<double>& out) const {
+template <class Value>
+void LevelGridOf<Value>::plan_values(std::size_t parity_class, const GroupList& list, const GroupWeights& weights,
+                                     PlannedTaps<double>& out) const {
   out.count = 0;
   for_taps(list, weights, [&](const Offset& offset, double weight) { plan_tap(parity_class, offset, weight, out); });
 }
+
+template class LevelGridOf<double>;
+template class LevelGridOf<std::int32_t>;
 
 }  // namespace quern::codec::stencil

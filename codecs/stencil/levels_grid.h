@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "codecs/stencil/carver.h"
 #include "codecs/stencil/levels_axes.h"
@@ -37,7 +38,9 @@ struct RowSources {
     weights[count++] = weight;
   }
 };
-using ValueSources = RowSources<double, double>;
+template <class Value>
+using ValueSourcesOf = RowSources<Value, double>;
+using ValueSources = ValueSourcesOf<double>;
 using MagnitudeSources = RowSources<std::uint32_t, std::uint32_t>;
 
 /// Taps of a class resolved for runs away from the border: for each the class it lies in, and its distance from the
@@ -53,8 +56,12 @@ struct PlannedTaps {
   std::size_t count = 0;
 };
 
-class LevelGrid {
+/// Values are integers in binary64, or narrow: kernels::kMostNarrow.
+template <class Value>
+class LevelGridOf {
  public:
+  using ValueSources = ValueSourcesOf<Value>;
+  using RowKernels = kernels::StencilRowKernels;
   /// One class at the open level.
   struct View {
     bool exists = false;
@@ -64,14 +71,14 @@ class LevelGrid {
     std::array<std::size_t, kMaxAxes> pitches{};  ///< elements from an index to the next
   };
 
-  LevelGrid(Carver& carver, const LevelAxes& axes) : axes_(axes) {
+  LevelGridOf(Carver& carver, const LevelAxes& axes) : axes_(axes) {
     std::array<std::size_t, 2> sizes{};
     for (unsigned level = 0; level <= axes.top(); ++level) {
       lay_out(level);
       sizes[level & 1] = std::max(sizes[level & 1], size_);
     }
     for (std::size_t i = 0; i < 2; ++i) {
-      values_[i] = carver.take<double>(sizes[i]);
+      values_[i] = carver.take<Value>(sizes[i]);
       magnitudes_[i] = carver.take<std::uint32_t>(sizes[i]);
     }
   }
@@ -81,9 +88,9 @@ class LevelGrid {
   const View& view(std::size_t parity_class) const { return views_[parity_class]; }
 
   /// Opens the coarsest level, or after a level the next finer one, whose class 0 gets that level's points.
-  void open(unsigned level, Border border, const kernels::StencilRowKernels& kernels);
+  void open(unsigned level, Border border, const RowKernels& kernels);
 
-  double* values(std::size_t parity_class, const RowIndex& row) {
+  Value* values(std::size_t parity_class, const RowIndex& row) {
     return values_[level_ & 1] + at(views_[parity_class], row);
   }
   std::uint32_t* magnitudes(std::size_t parity_class, const RowIndex& row) {
@@ -107,11 +114,11 @@ class LevelGrid {
     return index;
   }
   /// Sets the margins of a row that is complete.
-  void finish_row(std::size_t parity_class, double* values, std::uint32_t* magnitudes) const {
+  void finish_row(std::size_t parity_class, Value* values, std::uint32_t* magnitudes) const {
     const RowEnds& ends = ends_[parity_class];
     for (std::size_t i = 0; i < ends.list.size(); ++i) {
-      const RowEnds::End& end = ends.list[i];
-      values[end.to] = end.factors[0] * values[end.from[0]] + end.factors[1] * values[end.from[1]];
+      const typename RowEnds::End& end = ends.list[i];
+      values[end.to] = static_cast<Value>(end.factors[0] * values[end.from[0]] + end.factors[1] * values[end.from[1]]);
       magnitudes[end.to] = magnitudes[end.mirrored];
     }
   }
@@ -150,7 +157,7 @@ class LevelGrid {
     fill(row, taps, magnitudes_[level_ & 1], out);
   }
   /// The row at an offset, beyond the border mirrored.
-  const double* value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+  const Value* value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
     return values_[level_ & 1] + mirrored_at(parity_class, row, offset, true);
   }
   const std::uint32_t* magnitude_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
@@ -158,7 +165,7 @@ class LevelGrid {
   }
   /// The same, but in the row beyond its end where a run ends: as far from each row of a run, whether that is complete
   /// or not.
-  const double* run_value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+  const Value* run_value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
     return values_[level_ & 1] + mirrored_at(parity_class, row, offset, false);
   }
   const std::uint32_t* run_magnitude_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
@@ -170,12 +177,13 @@ class LevelGrid {
   static constexpr std::size_t kRight = 2;  // after the last
   static constexpr std::size_t kSlack = 2 * kernels::kStencilBlock;
 
+  using Factor = std::conditional_t<std::is_same_v<Value, double>, double, std::int64_t>;
   /// What the margins of a class's rows are made from.
   struct RowEnds {
     struct End {
       std::ptrdiff_t to = 0;
       std::array<std::size_t, 2> from{};
-      std::array<double, 2> factors{};
+      std::array<Factor, 2> factors{};
       std::size_t mirrored = 0;
     };
     std::array<End, kLeft + kRight> list;
@@ -188,7 +196,7 @@ class LevelGrid {
   }
   void lay_out(unsigned level);
   RowEnds ends_of(std::size_t parity_class, std::size_t axis) const;
-  void move_up(const std::array<View, kParityClasses>& from, const kernels::StencilRowKernels& kernels);
+  void move_up(const std::array<View, kParityClasses>& from, const RowKernels& kernels);
   std::size_t tap_class(std::size_t parity_class, const Offset& offset) const {
     std::size_t c = 0;
     for (std::size_t a = 0; a < axes_.rank; ++a)
@@ -201,9 +209,9 @@ class LevelGrid {
     if (!axes_.hierarchical(axis)) return offset;
     return (static_cast<int>(axes_.parity(parity_class, axis)) + offset) >> 1;
   }
-  template <class Value, class Weight>
-  void fill(const RowIndex& row, const PlannedTaps<Weight>& taps, const Value* base,
-            RowSources<Value, Weight>& out) const {
+  template <class Source, class Weight>
+  void fill(const RowIndex& row, const PlannedTaps<Weight>& taps, const Source* base,
+            RowSources<Source, Weight>& out) const {
     std::array<std::size_t, kParityClasses> rows{};
     for (std::size_t c = 0; c < kParityClasses; ++c)
       if (views_[c].exists) rows[c] = at(views_[c], row);
@@ -249,8 +257,11 @@ class LevelGrid {
   std::size_t row_pitch_ = 0;
   std::array<RowEnds, kParityClasses> ends_;
   std::array<View, kParityClasses> views_{};
-  std::array<double*, 2> values_{};
+  std::array<Value*, 2> values_{};
   std::array<std::uint32_t*, 2> magnitudes_{};
 };
+using LevelGrid = LevelGridOf<double>;
+extern template class LevelGridOf<double>;
+extern template class LevelGridOf<std::int32_t>;
 
 }  // namespace quern::codec::stencil

@@ -31,8 +31,8 @@ struct CodedRow {
 
 /// Calls visit(CodedRun) for the runs of the open level in the order of coding: plane after plane of a sequential
 /// axis, within it class after class. Ends early when visit returns false; false then.
-template <class Visit>
-bool for_coded_runs(const LevelGrid& grid, const Visit& visit) {
+template <class Grid, class Visit>
+bool for_coded_runs(const Grid& grid, const Visit& visit) {
   const LevelAxes& axes = grid.axes();
   const CodedClasses classes(axes, grid.level());
   CodedRun run;
@@ -40,7 +40,7 @@ bool for_coded_runs(const LevelGrid& grid, const Visit& visit) {
   for (std::size_t plane = 0; plane < axes.planes(); ++plane) {
     run.first.later = plane > 0;
     for (std::size_t i = 0; i < classes.count; ++i) {
-      const LevelGrid::View& view = grid.view(classes.list[i]);
+      const auto& view = grid.view(classes.list[i]);
       run.first.parity_class = classes.list[i];
       run.columns = view.extents[axes.rank - 1];
       run.rows = grid.run_rows(classes.list[i]);
@@ -58,8 +58,8 @@ bool for_coded_runs(const LevelGrid& grid, const Visit& visit) {
 }
 
 /// Calls visit(CodedRow, number in the run) for the rows of a run.
-template <class Visit>
-void for_rows(const LevelGrid& grid, const CodedRun& run, const Visit& visit) {
+template <class Grid, class Visit>
+void for_rows(const Grid& grid, const CodedRun& run, const Visit& visit) {
   CodedRow row{run.first, run.columns, run.code};
   for (std::size_t r = 0; r < run.rows; ++r) {
     if (r > 0) ++row.place.index[grid.run_axis()];
@@ -69,12 +69,15 @@ void for_rows(const LevelGrid& grid, const CodedRun& run, const Visit& visit) {
 }
 
 /// Predictions and contexts of the rows of a run of the open level.
-class RowPredictor {
+template <class Value>
+class RowPredictorOf {
  public:
-  explicit RowPredictor(Carver& carver)
+  using LevelGrid = LevelGridOf<Value>;
+
+  explicit RowPredictorOf(Carver& carver)
       : plans_(carver.take<Plan>(2 * kParityClasses)),
-        values_(carver.take<ValueSources>(1)),
-        contexts_(carver.take<ContextSources>(1)) {}
+        values_(carver.take<ValueSourcesOf<Value>>(1)),
+        contexts_(carver.take<ContextSources<Value>>(1)) {}
 
   /// To be called when a level is open, and when its predictors or context weights are no longer the same.
   void start_level(const LevelGrid& grid) {
@@ -128,7 +131,7 @@ class RowPredictor {
     has_contexts_ = true;
   }
   /// Sources of a row of the run, by its number in it.
-  const kernels::RowSourcesView& row(std::size_t number) {
+  const kernels::RowSourcesView<Value>& row(std::size_t number) {
     if (!has_contexts_) return view_;
     view_.magnitude_count = number == 0 ? contexts_->first_row : contexts_->magnitudes.count;
     view_.spreads = number + 1 == rows_ ? contexts_->last_row.data() : contexts_->spreads.data();
@@ -146,11 +149,12 @@ class RowPredictor {
   Plan& plan(bool later, std::size_t parity_class) { return plans_[(later ? kParityClasses : 0) + parity_class]; }
 
   Plan* plans_;
-  ValueSources* values_;
-  ContextSources* contexts_;
-  kernels::RowSourcesView view_;
+  ValueSourcesOf<Value>* values_;
+  ContextSources<Value>* contexts_;
+  kernels::RowSourcesView<Value> view_;
   std::size_t rows_ = 0;
   bool has_contexts_ = false;
 };
+using RowPredictor = RowPredictorOf<double>;
 
 }  // namespace quern::codec::stencil

@@ -65,9 +65,6 @@ struct StencilDecodeKernels {
                            std::uint16_t* out);
   /// out[x] = values[x] * unit + base, rounded to binary32, as bits.
   void (*store_singles)(const double* values, double unit, double base, std::size_t count, std::uint32_t* out);
-  /// out[2 * x] from even[x], out[2 * x + 1] from odd[x] in the same way, for x < count.
-  void (*store_pairs)(const double* even, const double* odd, double unit, double base, std::size_t count,
-                      std::uint32_t* out);
   /// sums[x] += weight * row[x], modulo 2^32; with `twice`, sums[2 * x] and sums[2 * x + 1] grow by that.
   void (*add_row)(const std::uint32_t* row, std::uint32_t weight, std::size_t count, bool twice, std::uint32_t* sums);
   /// out[x] = ((|codes[x]| * 64 + offsets[|codes[x]| == 1 ? 0 : 1]) * step) >> 6 with the sign of the code, 0 for 0;

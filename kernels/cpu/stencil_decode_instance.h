@@ -100,16 +100,8 @@ struct StencilDecodeInstance {
   static void store_singles(const double* values, double unit, double base, std::size_t count, std::uint32_t* out) {
     for (std::size_t x = 0; x < count; ++x) out[x] = single(values[x], unit, base);
   }
-  static void store_pairs(const double* even, const double* odd, double unit, double base, std::size_t count,
-                          std::uint32_t* out) {
-    for (std::size_t x = 0; x < count; ++x) {
-      out[2 * x] = single(even[x], unit, base);
-      out[2 * x + 1] = single(odd[x], unit, base);
-    }
-  }
-
-  static constexpr StencilDecodeKernels kKernels{&take_residuals, &zero_frequencies, &store_singles, &store_pairs,
-                                                 &add_row,        &scale_codes,      &add_scaled,    &lift};
+  static constexpr StencilDecodeKernels kKernels{&take_residuals, &zero_frequencies, &store_singles, &add_row,
+                                                 &scale_codes,    &add_scaled,       &lift};
 };
 
 }  // namespace quern::kernels

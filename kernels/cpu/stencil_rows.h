@@ -5,13 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace quern::kernels {
 
 /// weight * floor(min(|first + second_factor * second + predicted_factor * predicted| * scale, most))
+template <class Value>
 struct SpreadSource {
-  const double* first = nullptr;
-  const double* second = nullptr;
+  const Value* first = nullptr;
+  const Value* second = nullptr;
   double second_factor = 0;
   double predicted_factor = 0;
   double scale = 1;
@@ -20,8 +22,9 @@ struct SpreadSource {
 
 /// What the rows of a run are predicted and their contexts made from. All sources are those of the run's first row;
 /// rows are read in blocks of kStencilBlock elements.
+template <class Value>
 struct RowSourcesView {
-  const double* const* taps = nullptr;  ///< integers, as weights are; weighted sums below 2^51
+  const Value* const* taps = nullptr;  ///< integers, as weights are; weighted sums below 2^51
   const double* tap_weights = nullptr;
   std::size_t tap_count = 0;
   unsigned weight_bits = 1;  ///< fraction bits of weights, at least 1
@@ -29,7 +32,7 @@ struct RowSourcesView {
   const std::uint32_t* const* magnitudes = nullptr;
   const std::uint32_t* magnitude_weights = nullptr;
   std::size_t magnitude_count = 0;
-  const SpreadSource* spreads = nullptr;
+  const SpreadSource<Value>* spreads = nullptr;
   std::size_t spread_count = 0;
   double most_spread = 0;    ///< of a source of differences, below 2^31
   unsigned spread_bits = 0;  ///< fraction bits of the sum of all of them
@@ -49,26 +52,49 @@ struct CodedRowBuffers {
   std::int32_t* codes = nullptr;
 };
 
-/// Of all kernels, `begin` is how far a row lies behind its run's first one, `count` its elements. Results are written
-/// in whole blocks of kStencilBlock.
-struct StencilRowKernels {
+/// Narrow values, which are 32-bit integers, are below this in magnitude: a few places beyond borders stay in range.
+inline constexpr std::int64_t kMostNarrow = std::int64_t{1} << 26;
+
+/// Kernels of values that are kept in binary64, or narrow. `begin` is how far a row lies behind its run's first one,
+/// `count` its elements. Results of rows are written in whole blocks of kStencilBlock.
+template <class Value>
+struct ValueRowKernels {
   /// predicted[x] = the sum of the taps over 2^weight_bits, halves up; levels[x] = context level of the context sum:
   /// constant + weighted magnitudes + (the sum of all spreads >> spread_bits), modulo 2^32.
-  void (*predict)(const RowSourcesView& sources, std::size_t begin, std::size_t count, std::int64_t* predicted,
+  void (*predict)(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count, std::int64_t* predicted,
                   std::uint8_t* levels);
+  /// values[x] = predicted[x] + codes[x] * quantum, modulo 2^53; magnitudes[x] = |codes[x]|, at most `most`. False when
+  /// a value that should be narrow is not.
+  bool (*reconstruct)(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
+                      std::uint32_t most, std::size_t count, Value* values, std::uint32_t* magnitudes);
+  /// out[2 * x] = even[x], out[2 * x + 1] = odd[x] for x < count and nothing else.
+  void (*interleave)(const Value* even, const Value* odd, std::size_t count, Value* out);
+  /// out[2 * x] = even[x] * unit + base, rounded to binary32, as bits; out[2 * x + 1] from odd[x] in the same way; for
+  /// x < count and nothing else.
+  void (*store_pairs)(const Value* even, const Value* odd, double unit, double base, std::size_t count,
+                      std::uint32_t* out);
+};
+
+struct StencilRowKernels {
+  ValueRowKernels<double> wide;
+  ValueRowKernels<std::int32_t> narrow;
   /// Predicts as `predict`, and codes what originals in units, rounded to integers and 0 where that is not below 2^44,
   /// differ from that by: codes are differences over `quantum`, rounded to the nearest by a reciprocal.
-  void (*code)(const RowSourcesView& sources, std::size_t begin, std::size_t count, const CodedRowBuffers& row);
+  void (*code)(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count, const CodedRowBuffers& row);
   /// The context sums of a row that is coded: it was predicted as values[x] - codes[x] * quantum.
-  void (*contexts)(const RowSourcesView& sources, std::size_t begin, std::size_t count, const double* values,
+  void (*contexts)(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count, const double* values,
                    const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums);
-  /// values[x] = predicted[x] + codes[x] * quantum, modulo 2^53; magnitudes[x] = |codes[x]|, at most `most`.
-  void (*reconstruct)(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
-                      std::uint32_t most, std::size_t count, double* values, std::uint32_t* magnitudes);
-  /// out[2 * x] = even[x], out[2 * x + 1] = odd[x] for x < count and nothing else.
-  void (*interleave_values)(const double* even, const double* odd, std::size_t count, double* out);
   void (*interleave_magnitudes)(const std::uint32_t* even, const std::uint32_t* odd, std::size_t count,
                                 std::uint32_t* out);
+
+  template <class Value>
+  const ValueRowKernels<Value>& of() const {
+    if constexpr (std::is_same_v<Value, double>) {
+      return wide;
+    } else {
+      return narrow;
+    }
+  }
 };
 
 }  // namespace quern::kernels

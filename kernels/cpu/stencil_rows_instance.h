@@ -3,9 +3,14 @@
 
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/cpu/context_levels.h"
 #include "kernels/cpu/stencil_rows.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 namespace quern::kernels {
 
@@ -41,20 +46,36 @@ struct StencilRowInstance {
     out -= std::bit_cast<std::uint64_t>(kMagic);  // wraps on bytes no encoder writes
   }
 
+  /// Eight values as numbers.
+  [[gnu::always_inline]] static void load_numbers(const double* from, Doubles& v) { load(from, v); }
+  [[gnu::always_inline]] static void load_numbers(const std::int32_t* from, Doubles& v) {
+    HalfWords narrow;
+    load(from, narrow);
+    widen(narrow, v);
+  }
+  [[gnu::always_inline]] static void widen(const HalfWords& narrow, Doubles& wide) {
+#if defined(__AVX512F__)
+    // GCC 12 converts the halves of the vector instead.
+    wide = reinterpret_cast<Doubles>(_mm512_cvtepi32_pd(reinterpret_cast<__m256i>(narrow)));
+#else
+    wide = __builtin_convertvector(narrow, Doubles);
+#endif
+  }
+
   /// Predictions of N blocks of columns from place `at` of the sources.
-  template <std::size_t N>
-  [[gnu::always_inline]] static void predict_blocks(const RowSourcesView& sources, std::size_t at,
+  template <std::size_t N, class Value>
+  [[gnu::always_inline]] static void predict_blocks(const RowSourcesView<Value>& sources, std::size_t at,
                                                     Integers (&predicted)[2 * N]) {
     Doubles sums[2 * N] = {};
-    const double* const* const taps = sources.taps;
+    const Value* const* const taps = sources.taps;
     const double* const weights = sources.tap_weights;
     for (std::size_t t = 0; t < sources.tap_count; ++t) {
-      const double* const from = taps[t] + at;
+      const Value* const from = taps[t] + at;
       const double weight = weights[t];
 #pragma GCC unroll 8
       for (std::size_t i = 0; i < 2 * N; ++i) {
         Doubles source;
-        load(from + 8 * i, source);
+        load_numbers(from + 8 * i, source);
         sums[i] += weight * source;
       }
     }
@@ -70,15 +91,15 @@ struct StencilRowInstance {
   }
 
   /// Context sums of N blocks of columns.
-  template <std::size_t N>
-  [[gnu::always_inline]] static void sum_blocks(const RowSourcesView& sources, std::size_t at,
+  template <std::size_t N, class Value>
+  [[gnu::always_inline]] static void sum_blocks(const RowSourcesView<Value>& sources, std::size_t at,
                                                 const Doubles (&numbers)[2 * N], Words (&sums)[N]) {
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < N; ++i) sums[i] = Words{};
     for (std::size_t f = 0; f < sources.spread_count; ++f) {
-      const SpreadSource& spread = sources.spreads[f];
-      const double* const first = spread.first + at;
-      const double* const second = spread.second + at;
+      const SpreadSource<Value>& spread = sources.spreads[f];
+      const Value* const first = spread.first + at;
+      const Value* const second = spread.second + at;
       const Doubles most = Doubles{} + sources.most_spread;
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < N; ++i) {
@@ -87,8 +108,8 @@ struct StencilRowInstance {
         for (std::size_t h = 0; h < 2; ++h) {
           Doubles a;
           Doubles b;
-          load(first + 16 * i + 8 * h, a);
-          load(second + 16 * i + 8 * h, b);
+          load_numbers(first + 16 * i + 8 * h, a);
+          load_numbers(second + 16 * i + 8 * h, b);
           const Doubles sum = a + spread.second_factor * b + spread.predicted_factor * numbers[2 * i + h];
           Longs bits;
           load(&sum, bits);
@@ -147,8 +168,9 @@ struct StencilRowInstance {
     if (x < count) visit.template operator()<1>(x);
   }
 
-  static void predict(const RowSourcesView& sources, std::size_t begin, std::size_t count, std::int64_t* predicted,
-                      std::uint8_t* levels) {
+  template <class Value>
+  static void predict(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
+                      std::int64_t* predicted, std::uint8_t* levels) {
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
           Integers results[2 * N];
@@ -166,7 +188,8 @@ struct StencilRowInstance {
         });
   }
 
-  static void code(const RowSourcesView& sources, std::size_t begin, std::size_t count, const CodedRowBuffers& given) {
+  static void code(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
+                   const CodedRowBuffers& given) {
     const CodedRowBuffers row = given;
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
@@ -202,8 +225,8 @@ struct StencilRowInstance {
     store(row.magnitudes + x, magnitude);
   }
 
-  static void contexts(const RowSourcesView& sources, std::size_t begin, std::size_t count, const double* values,
-                       const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums) {
+  static void contexts(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
+                       const double* values, const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums) {
     const auto unit = static_cast<double>(quantum);
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
@@ -214,7 +237,9 @@ struct StencilRowInstance {
             Doubles value;
             load(codes + x + 8 * i, code);
             load(values + x + 8 * i, value);
-            numbers[i] = value - __builtin_convertvector(code, Doubles) * unit;
+            Doubles number;
+            widen(code, number);
+            numbers[i] = value - number * unit;
           }
           Words results[N];
           sum_blocks<N>(sources, begin + x, numbers, results);
@@ -223,9 +248,11 @@ struct StencilRowInstance {
         });
   }
 
-  static void reconstruct(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
-                          std::uint32_t most, std::size_t count, double* values, std::uint32_t* magnitudes) {
+  template <class Value>
+  static bool reconstruct(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
+                          std::uint32_t most, std::size_t count, Value* values, std::uint32_t* magnitudes) {
     const auto unit = static_cast<std::uint64_t>(quantum);
+    Longs beyond{};
     for (std::size_t x = 0; x < count; x += 8) {
       HalfWords code;
       Longs value;
@@ -238,7 +265,17 @@ struct StencilRowInstance {
       Integers whole;
       load(&value, whole);
       whole >>= 11;
-      store(values + x, __builtin_convertvector(whole, Doubles));
+      if constexpr (std::is_same_v<Value, double>) {
+        store(values + x, __builtin_convertvector(whole, Doubles));
+      } else {
+        store(values + x, __builtin_convertvector(whole, HalfWords));
+        Longs biased;
+        load(&whole, biased);
+        biased += static_cast<std::uint64_t>(kMostNarrow);
+        // What is behind the row has no meaning.
+        const Longs places{0, 1, 2, 3, 4, 5, 6, 7};
+        beyond |= places < Longs{} + (count - x) ? biased : Longs{};
+      }
       using Magnitudes = std::uint32_t __attribute__((vector_size(32)));
       const HalfWords sign = code >> 31;
       Magnitudes magnitude;
@@ -249,25 +286,35 @@ struct StencilRowInstance {
       magnitude = magnitude < most ? magnitude : Magnitudes{} + most;
       store(magnitudes + x, magnitude);
     }
+    std::uint64_t any = 0;
+    for (std::size_t i = 0; i < 8; ++i) any |= beyond[i];
+    return any < 2 * static_cast<std::uint64_t>(kMostNarrow);
   }
 
   template <class T>
-  [[gnu::always_inline]] static void interleave(const T* even, const T* odd, std::size_t count, T* out) {
+  static void interleave(const T* even, const T* odd, std::size_t count, T* out) {
     for (std::size_t x = 0; x < count; ++x) {
       out[2 * x] = even[x];
       out[2 * x + 1] = odd[x];
     }
   }
-  static void interleave_values(const double* even, const double* odd, std::size_t count, double* out) {
-    interleave(even, odd, count, out);
+  [[gnu::always_inline]] static std::uint32_t single(double value, double unit, double base) {
+    return std::bit_cast<std::uint32_t>(static_cast<float>(value * unit + base));
   }
-  static void interleave_magnitudes(const std::uint32_t* even, const std::uint32_t* odd, std::size_t count,
-                                    std::uint32_t* out) {
-    interleave(even, odd, count, out);
+  template <class Value>
+  static void store_pairs(const Value* even, const Value* odd, double unit, double base, std::size_t count,
+                          std::uint32_t* out) {
+    for (std::size_t x = 0; x < count; ++x) {
+      out[2 * x] = single(static_cast<double>(even[x]), unit, base);
+      out[2 * x + 1] = single(static_cast<double>(odd[x]), unit, base);
+    }
   }
 
-  static constexpr StencilRowKernels kKernels{
-      &predict, &code, &contexts, &reconstruct, &interleave_values, &interleave_magnitudes};
+  template <class Value>
+  static constexpr ValueRowKernels<Value> kValueKernels{&predict<Value>, &reconstruct<Value>, &interleave<Value>,
+                                                        &store_pairs<Value>};
+  static constexpr StencilRowKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>, &code, &contexts,
+                                              &interleave<std::uint32_t>};
 };
 
 }  // namespace quern::kernels
