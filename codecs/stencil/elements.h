@@ -45,12 +45,15 @@ bool keeps_bound(typename Element::Bits bits, typename Element::Bits back, doubl
   return kernels::within_bound(x, r, bound);
 }
 
+/// Elements that come back nearer than this keep a bound, however differences are rounded.
+inline double clear_distance(double bound) { return bound * (1 - 0x1p-50); }
+
 /// True for most runs of elements: all come back nearer than the bound by more than differences are rounded, and none
 /// is a zero, which may have a sign to keep.
 template <class Element>
 bool clearly_kept(const kernels::StencilKernels& kernels, const double* originals, const double* values,
                   std::size_t count, double unit, double base, double bound) {
-  const double strict = bound * (1 - 0x1p-50);
+  const double strict = clear_distance(bound);
   if constexpr (std::is_same_v<Element, F32> || std::is_same_v<Element, F64>)
     return kernels.all_near(originals, values, count, unit, base, strict, std::is_same_v<Element, F32>);
   bool kept = true;

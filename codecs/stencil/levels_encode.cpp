@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "codecs/stencil/elements.h"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t kSectionBytes = 1024;   // of a level, that make a section of its own worth its lane
 constexpr std::size_t kLoopRounds = 2;          // of a level with a sequential axis
+constexpr std::size_t kLineBytes = 64;          // of memory that are fetched together
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
 
 struct EncodeMemory {
@@ -198,10 +200,16 @@ class LevelsWriter final : public TargetRows {
   }
   void load_originals(std::size_t parity_class, const RowIndex& index) {
     const unsigned level = grid().level();
+    const std::size_t columns = grid().view(parity_class).extents[axes().rank - 1];
+    const std::size_t step = view_.row_step(level, view_.strides);
     const Bits* const from =
         static_cast<const Bits*>(in_.data) + view_.row_start(parity_class, level, index, view_.strides);
-    gather(from, view_.row_step(level, view_.strides), grid().view(parity_class).extents[axes().rank - 1],
-           memory_.originals);
+    gather(from, step, columns, memory_.originals);
+    // Of rows that skip others, processors do not foresee the next.
+    const std::size_t axis = grid().run_axis();
+    if (axis == kMaxAxes || index[axis] + 1 >= grid().run_rows(parity_class)) return;
+    const auto* const next = reinterpret_cast<const std::uint8_t*>(from + (view_.strides[axis] << (level + 1)));
+    for (std::size_t at = 0; at < columns * step * sizeof(Bits); at += kLineBytes) __builtin_prefetch(next + at);
   }
 
   /// Elements `step` apart; mostly two.
@@ -355,21 +363,40 @@ class LevelsWriter final : public TargetRows {
     for_rows(grid(), run, [&](const CodedRow& row, std::size_t number) {
       const kernels::RowSourcesView<double>& sources = memory_.predictor.row(number);
       const std::size_t begin = number * grid().row_pitch();
-      in_.special == nullptr ? code_row(row, sources, begin) : code_masked_row(row, sources, begin);
-      if (pass == Run::last) note_exceptions(row);
+      bool kept = false;
+      if (in_.special == nullptr) {
+        kept = code_row(row, sources, begin, pass);
+      } else {
+        code_masked_row(row, sources, begin);
+      }
+      if (pass == Run::last && !kept) note_exceptions(row);
     });
     grid().finish_run(run.first.parity_class, run.first.index);
   }
-  void code_row(const CodedRow& row, const kernels::RowSourcesView<double>& sources, std::size_t begin) {
+  /// True when all elements of the row clearly keep the bound, which is only looked at in the last pass.
+  bool code_row(const CodedRow& row, const kernels::RowSourcesView<double>& sources, std::size_t begin, Run pass) {
+    constexpr bool kSingle = std::is_same_v<Element, F32>;
+    constexpr bool kChecked = kSingle || std::is_same_v<Element, F64>;
     const std::size_t c = row.place.parity_class;
     double* const values = grid().values(c, row.place.index);
     std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
     load_originals(c, row.place.index);
-    spec_.kernels->rows.code(sources, begin, row.columns,
-                             {memory_.originals, model_.values.base, 1 / model_.values.unit(),
-                              model_.quantum(row.place.level), kernels::kMaxMagnitude, kMaxContextMagnitude, values,
-                              magnitudes, memory_.codes + first_[row.place.level] + row.code});
+    kernels::CodedRowBuffers to;
+    to.originals = memory_.originals;
+    to.base = model_.values.base;
+    to.unit = model_.values.unit();
+    to.inverse = 1 / to.unit;
+    to.quantum = model_.quantum(row.place.level);
+    to.most = kernels::kMaxMagnitude;
+    to.most_magnitude = kMaxContextMagnitude;
+    to.values = values;
+    to.magnitudes = magnitudes;
+    to.codes = memory_.codes + first_[row.place.level] + row.code;
+    if (kChecked && pass == Run::last) to.strict = clear_distance(spec_.bound);
+    to.single = kSingle;
+    const bool kept = spec_.kernels->rows.code(sources, begin, row.columns, to);
     grid().finish_row(c, values, magnitudes);
+    return kept;
   }
   void code_masked_row(const CodedRow& row, const kernels::RowSourcesView<double>& sources, std::size_t begin) {
     constexpr std::int64_t kMost = kernels::kMaxMagnitude;

@@ -158,7 +158,7 @@ void LevelGridOf<Value>::finish_run(std::size_t parity_class, RowIndex first) {
 template <class Value>
 void LevelGridOf<Value>::add_tap(std::size_t parity_class, const RowIndex& row, const Offset& offset, double weight,
                                  ValueSources& out) const {
-  if (border_ == Border::mirrored) {
+  if (border_ == Border::mirrored || within(parity_class, row, offset)) {
     out.add(run_value_row(parity_class, row, offset), weight);
     return;
   }

@@ -247,6 +247,16 @@ class LevelGridOf {
     }
     return static_cast<std::size_t>(place + tap_index(parity_class, axes_.rank - 1, 0, offset[axes_.rank - 1]));
   }
+  /// True when a tap does not leave the grid along an axis but those of its run and of its row.
+  bool within(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+    const View& view = views_[tap_class(parity_class, offset)];
+    for (std::size_t a = 0; a + 1 < axes_.rank; ++a) {
+      if (a == run_axis()) continue;
+      const std::ptrdiff_t i = tap_index(parity_class, a, row[a], offset[a]);
+      if (i < 0 || i >= static_cast<std::ptrdiff_t>(view.extents[a])) return false;
+    }
+    return true;
+  }
   void add_tap(std::size_t parity_class, const RowIndex& row, const Offset& offset, double weight,
                ValueSources& out) const;
 

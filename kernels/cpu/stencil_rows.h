@@ -50,6 +50,11 @@ struct CodedRowBuffers {
   double* values = nullptr;             ///< predictions plus codes
   std::uint32_t* magnitudes = nullptr;  ///< of codes
   std::int32_t* codes = nullptr;
+  /// What comes back, value * unit + base, rounded to binary32 if `single`, is to differ from the original by less than
+  /// this; not looked at if it is 0.
+  double strict = 0;
+  double unit = 1;
+  bool single = false;
 };
 
 /// Narrow values, which are 32-bit integers, are below this in magnitude: a few places beyond borders stay in range.
@@ -79,8 +84,9 @@ struct StencilRowKernels {
   ValueRowKernels<double> wide;
   ValueRowKernels<std::int32_t> narrow;
   /// Predicts as `predict`, and codes what originals in units, rounded to integers and 0 where that is not below 2^44,
-  /// differ from that by: codes are differences over `quantum`, rounded to the nearest by a reciprocal.
-  void (*code)(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count, const CodedRowBuffers& row);
+  /// differ from that by: codes are differences over `quantum`, rounded to the nearest by a reciprocal. True when all
+  /// that comes back was looked at and is near enough, and no original is 0.
+  bool (*code)(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count, const CodedRowBuffers& row);
   /// The context sums of a row that is coded: it was predicted as values[x] - codes[x] * quantum.
   void (*contexts)(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count, const double* values,
                    const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums);

@@ -53,6 +53,15 @@ struct StencilRowInstance {
     load(from, narrow);
     widen(narrow, v);
   }
+  [[gnu::always_inline]] static void round_to_single(Doubles& v) {
+    using HalfFloats = float __attribute__((vector_size(32)));
+    const HalfFloats single = __builtin_convertvector(v, HalfFloats);
+#if defined(__AVX512F__)
+    v = reinterpret_cast<Doubles>(_mm512_cvtps_pd(reinterpret_cast<__m256>(single)));
+#else
+    v = __builtin_convertvector(single, Doubles);
+#endif
+  }
   [[gnu::always_inline]] static void widen(const HalfWords& narrow, Doubles& wide) {
 #if defined(__AVX512F__)
     // GCC 12 converts the halves of the vector instead.
@@ -188,20 +197,36 @@ struct StencilRowInstance {
         });
   }
 
-  static void code(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
-                   const CodedRowBuffers& given) {
+  /// What is looked at of what comes back.
+  enum class Check : std::uint8_t { none, single, whole };
+
+  static bool code(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
+                   const CodedRowBuffers& row) {
+    if (row.strict == 0) return code_as<Check::none>(sources, begin, count, row);
+    return row.single ? code_as<Check::single>(sources, begin, count, row)
+                      : code_as<Check::whole>(sources, begin, count, row);
+  }
+  template <Check Kind>
+  static bool code_as(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
+                      const CodedRowBuffers& given) {
     const CodedRowBuffers row = given;
+    Integers missed{};
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
           Integers predicted[2 * N];
           predict_blocks<N>(sources, begin + x, predicted);
 #pragma GCC unroll 8
-          for (std::size_t i = 0; i < 2 * N; ++i) code_half(predicted[i], row, x + 8 * i);
+          for (std::size_t i = 0; i < 2 * N; ++i) code_half<Kind>(predicted[i], row, x + 8 * i, count, missed);
         });
+    std::int64_t any = 0;
+    for (std::size_t i = 0; i < 8; ++i) any |= missed[i];
+    return Kind != Check::none && any == 0;
   }
 
   /// Eight columns of `code`.
-  [[gnu::always_inline]] static void code_half(const Integers& predicted, const CodedRowBuffers& row, std::size_t x) {
+  template <Check Kind>
+  [[gnu::always_inline]] static void code_half(const Integers& predicted, const CodedRowBuffers& row, std::size_t x,
+                                               std::size_t count, Integers& missed) {
     constexpr double kMost = 0x1p44;
     Doubles original;
     load(row.originals + x, original);
@@ -216,7 +241,18 @@ struct StencilRowInstance {
     const Doubles most = Doubles{} + static_cast<double>(row.most);
     code = code > most ? most : code;
     code = code < -most ? -most : code;
-    store(row.values + x, number + code * quantum);
+    const Doubles value = number + code * quantum;
+    store(row.values + x, value);
+    if constexpr (Kind != Check::none) {
+      Doubles back = value * row.unit + row.base;
+      if constexpr (Kind == Check::single) round_to_single(back);
+      Doubles distance = original - back;
+      distance = distance < 0 ? -distance : distance;
+      const Integers places{0, 1, 2, 3, 4, 5, 6, 7};
+      const auto left = static_cast<std::int64_t>(count) - static_cast<std::int64_t>(x);
+      // What is behind the row has no meaning.
+      missed |= (~(distance < row.strict) | (original == 0)) & (places < left);
+    }
     const HalfWords narrow = __builtin_convertvector(code, HalfWords);
     store(row.codes + x, narrow);
     const HalfWords largest = HalfWords{} + static_cast<std::int32_t>(row.most_magnitude);
