@@ -209,6 +209,28 @@ TEST(Stencil_Levels, LinesBeyondTheBorder_AreExactForLinearData) {
   EXPECT_LT(code<float>(DType::f32, shape, values, 1e-2, "levels"), 600u);
 }
 
+TEST(Stencil_Levels, ValuesThatOnlyBinary64Holds_KeepTheBound) {
+  // Far values at odd coordinates, on both sides of the others: the finest level alone leaves 32 bits with what lies
+  // beyond borders, then all levels do.
+  const Shape shape = shape_of({21, 34, 37});
+  for (const bool everywhere : {false, true}) {
+    auto values = waves(shape, 47);
+    if (everywhere)
+      for (double& v : values) v *= 3000;
+    values[(5 * 34 + 7) * 37 + 9] = 3000;
+    values[(11 * 34 + 33) * 37 + 35] = -3000;
+    Bytes special(shape.elems(), 0);
+    for (std::size_t i = 0; i < special.size(); i += 7) special[i] = 1;
+    for (const char* order : kOrders) {
+      for (const double bound : {1e-2, 1e-3, 1e-4}) {
+        code<float>(DType::f32, shape, values, bound, order);
+        code<double>(DType::f64, shape, values, bound, order);
+        code<double>(DType::f64, shape, values, bound, order, special);
+      }
+    }
+  }
+}
+
 struct CoarseCase {
   const char* name;
   std::initializer_list<std::uint64_t> extents;
