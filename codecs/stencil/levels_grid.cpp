@@ -158,7 +158,12 @@ void LevelGridOf<Value>::finish_run(std::size_t parity_class, RowIndex first) {
 template <class Value>
 void LevelGridOf<Value>::add_tap(std::size_t parity_class, const RowIndex& row, const Offset& offset, double weight,
                                  ValueSources& out) const {
-  if (border_ == Border::mirrored || within(parity_class, row, offset)) {
+  std::ptrdiff_t place = 0;
+  if (place_inside(parity_class, row, offset, place)) {
+    out.add(values_[level_ & 1] + place, weight);
+    return;
+  }
+  if (border_ == Border::mirrored) {
     out.add(run_value_row(parity_class, row, offset), weight);
     return;
   }

@@ -247,13 +247,16 @@ class LevelGridOf {
     }
     return static_cast<std::size_t>(place + tap_index(parity_class, axes_.rank - 1, 0, offset[axes_.rank - 1]));
   }
-  /// True when a tap does not leave the grid along an axis but those of its run and of its row.
-  bool within(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+  /// Place in the buffers of the row that a tap lies in; false when it leaves the grid along an axis but those of its
+  /// run and of its row.
+  bool place_inside(std::size_t parity_class, const RowIndex& row, const Offset& offset, std::ptrdiff_t& place) const {
     const View& view = views_[tap_class(parity_class, offset)];
+    place =
+        static_cast<std::ptrdiff_t>(view.first) + tap_index(parity_class, axes_.rank - 1, 0, offset[axes_.rank - 1]);
     for (std::size_t a = 0; a + 1 < axes_.rank; ++a) {
-      if (a == run_axis()) continue;
       const std::ptrdiff_t i = tap_index(parity_class, a, row[a], offset[a]);
-      if (i < 0 || i >= static_cast<std::ptrdiff_t>(view.extents[a])) return false;
+      if ((i < 0 || i >= static_cast<std::ptrdiff_t>(view.extents[a])) && a != run_axis()) return false;
+      place += i * static_cast<std::ptrdiff_t>(view.pitches[a]);
     }
     return true;
   }
