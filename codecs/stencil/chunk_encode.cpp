@@ -26,9 +26,6 @@ namespace {
 
 using kernels::StencilExtents;
 
-constexpr std::uint16_t kNoSymbol = 0xFFFF;  // of a special element
-static_assert(kernels::kResidualTokens <= kTokenPlaces && kLevels * kTokenPlaces <= kNoSymbol);
-
 constexpr std::size_t kLanesAtOnce = 4;
 constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane worth its state
 
@@ -38,7 +35,7 @@ struct EncodeMemory {
         trial_extents(kernels::stencil_extents(TrialSize(extents).extents)),
         codes(carver.take<std::int32_t>(elems)),
         symbols(carver.take<std::uint16_t>(elems)),
-        entries(carver.take<kernels::RansEncodeEntry>(kLevels * kTokenPlaces)),
+        entries(take_entries(carver)),
         row_targets(carver.take<std::int64_t>(row_room(static_cast<std::size_t>(extents[2])))),
         originals(carver.take<double>(row_room(static_cast<std::size_t>(extents[2])))),
         counts(carver),
@@ -53,7 +50,7 @@ struct EncodeMemory {
   StencilExtents trial_extents;
   std::int32_t* codes;
   std::uint16_t* symbols;
-  kernels::RansEncodeEntry* entries;
+  ResidualEntries entries;
   std::int64_t* row_targets;
   double* originals;
   SymbolCounts counts;
@@ -450,7 +447,7 @@ class ChunkWriter {
   [[gnu::always_inline]] void put(Lane& lane, std::size_t index) const {
     const std::uint16_t symbol = memory_.symbols[index];
     if (symbol == kNoSymbol) return;
-    put_symbol(lane.state, memory_.codes[index], symbol % kTokenPlaces, memory_.entries[symbol], lane.at);
+    put_symbol(lane.state, memory_.codes[index], symbol % kTokenPlaces, memory_.entries.entries[symbol], lane.at);
   }
 
   std::size_t rows() const { return extents_.planes * extents_.rows; }

@@ -26,7 +26,7 @@ constexpr std::size_t kLoopRounds = 2;          // of a level with a sequential 
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
 
 struct EncodeMemory {
-  EncodeMemory(Carver& carver, const LevelAxes& axes, std::size_t raw_bytes)
+  EncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec)
       : elems(axes.elems()),
         predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
         special(carver.take<std::uint8_t>(elems)),
@@ -39,7 +39,7 @@ struct EncodeMemory {
         counts(carver),
         grid(carver, axes),
         predictor(carver, axes),
-        sections(carver, raw_bytes) {}
+        sections(carver, spec.raw_bytes(), spec.kernels) {}
 
   std::size_t elems;
   Predictor* predictors;
@@ -486,7 +486,7 @@ class LevelsWriter final : public TargetRows {
 
 std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec) {
   Carver carver(nullptr);
-  const EncodeMemory memory(carver, LevelsView(full_box(spec), spec.form).axes, spec.raw_bytes());
+  const EncodeMemory memory(carver, LevelsView(full_box(spec), spec.form).axes, spec);
   return carver.used() + carver.used() / 8 + 65536;
 }
 
@@ -498,10 +498,10 @@ Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkMod
                       std::span<std::uint8_t> scratch, const F& f) {
   const LevelsView view(in, spec.form);
   Carver carver(nullptr);
-  const EncodeMemory needed(carver, view.axes, spec.raw_bytes());
+  const EncodeMemory needed(carver, view.axes, spec);
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   Carver cut(scratch.data());
-  EncodeMemory memory(cut, view.axes, spec.raw_bytes());
+  EncodeMemory memory(cut, view.axes, spec);
   return with_element(spec.dtype, [&](auto element) -> Result<R> {
     LevelsWriter<decltype(element)> writer(spec, in, format, view, memory);
     return f(writer);

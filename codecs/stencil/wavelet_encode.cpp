@@ -57,6 +57,7 @@ struct EncodeMemory {
         missing(carver.take<std::uint8_t>(elems)),
         features(carver.take<std::uint32_t>(kWaveletFeatures * longest_extent(axes))),
         constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
+        entries(take_entries(carver)),
         words_count(raw_bytes / 2 + 64),
         words(carver.take<std::uint16_t>(words_count)) {}
 
@@ -72,6 +73,7 @@ struct EncodeMemory {
   std::uint8_t* missing;  ///< not 0: no ordinary finite element
   std::uint32_t* features;
   std::uint16_t* constants;
+  ResidualEntries entries;
   std::size_t words_count;
   std::uint16_t* words;
 };
@@ -114,9 +116,9 @@ class WaveletWriter {
     write_wavelet_model(model_, stored);
     Writer writer(stored);
     write_exceptions(exceptions_, writer);
-    Vector<kernels::RansEncodeEntry> entries(kLevels * kTokenPlaces);
-    fill_token_entries(model_.values, entries.data());
-    if (!write_lanes(rows_, entries.data(), least >> 15, {memory_.words, memory_.words_count}, writer)) return 0;
+    fill_token_entries(model_.values, memory_.entries);
+    if (!write_lanes(rows_, memory_.entries.entries, least >> 15, {memory_.words, memory_.words_count}, writer))
+      return 0;
     if (stored.size() > raw_bytes) return 0;
     std::memcpy(out.data(), stored.data(), stored.size());
     return stored.size();

@@ -8,13 +8,12 @@
 
 #include "kernels/cpu/lorenzo.h"
 #include "kernels/cpu/stencil_decode.h"
+#include "kernels/cpu/stencil_encode.h"
 
 namespace quern::kernels {
 
 /// Rows are read in blocks of this many elements: sources and results are that much longer than asked for.
 inline constexpr std::size_t kStencilBlock = 16;
-/// Places of tokens that a context level has in a table of symbols.
-inline constexpr std::size_t kTokenPlaces = 128;
 /// Samples in a block of normal equations; rows of samples are 64-byte aligned.
 inline constexpr std::size_t kSampleBlock = 128;
 
@@ -76,6 +75,7 @@ struct StencilKernels {
   /// partial sums (s modulo 8) added pairwise.
   void (*normal_sums)(const double* rows, const double* sample_weights, std::size_t width, double* sums);
   StencilDecodeKernels decode;
+  StencilEncodeKernels encode;
 };
 
 /// The kernels of an available level.
