@@ -13,14 +13,39 @@ using Counts = std::array<std::uint32_t, kernels::kResidualTokens>;
 
 constexpr std::uint32_t kFewSymbols = 40;  // a level of fewer does not pay for its numbers
 
-std::uint64_t model_cost(const Counts& counts, const ResidualModel& model) {
-  kernels::TokenStarts starts;
-  kernels::fill_token_starts(model, starts);
-  std::uint64_t cost = 0;
-  for (unsigned t = 0; t < model.tokens; ++t) {
-    if (counts[t] == 0) continue;
-    const std::uint32_t frequency = starts[t + 1u] - starts[t];
-    cost += std::uint64_t{counts[t]} * ((kernels::kFrequencySumBits << 12) - kernels::log2_fixed(frequency));
+/// log2(2m - 1) for the smallest magnitude m of each token but 0, as tail_above takes it.
+constexpr auto kTokenLogs = [] {
+  std::array<int, kernels::kResidualTokens> logs{};
+  for (unsigned t = 1; t < logs.size(); ++t)
+    logs[t] = static_cast<int>(kernels::log2_fixed(2 * kernels::token_base(t) - 1));
+  return logs;
+}();
+
+constexpr std::uint64_t symbol_cost(std::uint32_t frequency) {
+  return (kernels::kFrequencySumBits << 12) - kernels::log2_fixed(frequency);
+}
+
+/// What symbols cost under a model, or any number that is not below `most` if it is not. Token frequencies are those of
+/// fill_token_starts, found while they are wanted.
+std::uint64_t model_cost(const Counts& counts, const ResidualModel& model, std::uint64_t most = UINT64_MAX) {
+  __extension__ using Wide = unsigned __int128;
+  if (model.tokens == 1) return 0;
+  std::uint64_t cost = counts[0] * symbol_cost(model.zero);
+  const std::uint32_t shared = kernels::kFrequencySum - model.zero - (model.tokens - 1u);
+  const int offset = kernels::tail_offset(model.scale);
+  const std::uint32_t whole = kernels::tail_at(model.shape, kTokenLogs[1] - offset);
+  // shared * whole < 2^39, whole <= 2^24: the excess of the product below stays below 1 / whole, so the quotient is
+  // exact.
+  const std::uint64_t reciprocal = whole == 0 ? 0 : (std::uint64_t{1} << 63) / whole + 1;
+  std::uint32_t passed = 0;  // of `shared`, by the tokens before
+  for (unsigned t = 1; t < model.tokens && cost < most; ++t) {
+    std::uint32_t next = shared;
+    if (t + 1u < model.tokens && whole != 0) {
+      const std::uint32_t above = kernels::tail_at(model.shape, kTokenLogs[t + 1] - offset);
+      next = static_cast<std::uint32_t>((Wide{std::uint64_t{shared} * (whole - above)} * 2 * reciprocal) >> 64);
+    }
+    if (counts[t] != 0) cost += counts[t] * symbol_cost(1 + next - passed);
+    passed = next;
   }
   return cost;
 }
@@ -54,9 +79,10 @@ ResidualModel fit_level(const Counts& counts) {
       int better = center;
       const int reach = step == 8 ? 4 : 1;
       for (int i = -reach; i <= reach; ++i) {
+        if (i == 0 && reach == 1) continue;  // known
         const int scale = std::clamp(center + i * step, 0, static_cast<int>(kernels::kMaxScale));
         model.scale = static_cast<std::uint8_t>(scale);
-        const std::uint64_t cost = model_cost(counts, model);
+        const std::uint64_t cost = model_cost(counts, model, shape_least);
         if (cost < shape_least) {
           shape_least = cost;
           better = scale;
