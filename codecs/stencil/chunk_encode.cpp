@@ -26,7 +26,6 @@ namespace {
 
 using kernels::StencilExtents;
 
-constexpr std::size_t kLanesAtOnce = 4;
 constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane worth its state
 
 struct EncodeMemory {
@@ -34,7 +33,7 @@ struct EncodeMemory {
       : elems(static_cast<std::size_t>(extents[0] * extents[1] * extents[2])),
         trial_extents(kernels::stencil_extents(TrialSize(extents).extents)),
         codes(carver.take<std::int32_t>(elems)),
-        symbols(carver.take<std::uint16_t>(elems)),
+        symbols(carver.take<std::uint16_t>(elems + 1)),
         entries(take_entries(carver)),
         row_targets(carver.take<std::int64_t>(row_room(static_cast<std::size_t>(extents[2])))),
         originals(carver.take<double>(row_room(static_cast<std::size_t>(extents[2])))),
@@ -326,14 +325,7 @@ class ChunkWriter {
                     std::size_t first) {
     std::uint16_t* const symbols = memory_.symbols + first;
     spec_.kernels->symbols(sums, codes, extents_.columns, symbols);
-    if (special == nullptr) return memory_.counts.add(symbols, extents_.columns);
-    for (std::size_t x = 0; x < extents_.columns; ++x) {
-      if (special[x] != 0) {
-        symbols[x] = kNoSymbol;
-      } else {
-        memory_.counts.add(symbols[x]);
-      }
-    }
+    memory_.counts.note(symbols, special, extents_.columns);
   }
 
   /// Few lanes for few bytes: each costs its state and its size.
@@ -373,81 +365,81 @@ class ChunkWriter {
 
   /// The words of a lane, written downwards.
   struct Lane {
-    std::uint32_t state = kernels::kRansFloor;
-    std::uint16_t* begin = nullptr;  ///< of the room
     std::uint16_t* at = nullptr;
     std::uint16_t* end = nullptr;
 
     std::size_t words() const { return static_cast<std::size_t>(end - at); }
-    bool has_room(std::size_t columns) const {
-      return static_cast<std::size_t>(at - begin) > columns * kResidualWords + 2;
-    }
   };
 
-  /// Encodes all lanes: several at once, each with its share of the room, or if that is too small one after the other.
+  static bool has_room(const std::uint16_t* begin, const std::uint16_t* at, std::size_t columns) {
+    return static_cast<std::size_t>(at - begin) > columns * kResidualWords + 2;
+  }
+
+  /// Encodes all lanes: side by side, each with its share of the room, or if that is too small one after the other.
   bool write_lanes(std::size_t lanes) {
-    if (lanes >= kLanesAtOnce) {
-      const std::size_t share = memory_.words_count / lanes;
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
-        std::uint16_t* const begin = memory_.words + lane * share;
-        lanes_[lane] = {kernels::kRansFloor, begin, begin + share, begin + share};
-      }
-      std::size_t first = 0;
-      while (first < lanes && write_some_lanes<kLanesAtOnce>(first, lanes)) first += kLanesAtOnce;
-      if (first == lanes) return true;
-    }
+    if (write_side_by_side(lanes)) return true;
     std::uint16_t* end = memory_.words + memory_.words_count;
     for (std::size_t lane = lanes; lane-- > 0; end = lanes_[lane].at) {
-      lanes_[lane] = {kernels::kRansFloor, memory_.words, end, end};
-      if (!write_some_lanes<1>(lane, lanes)) return false;
+      lanes_[lane] = {end, end};
+      if (!write_lane(lane, lanes)) return false;
     }
     return true;
   }
 
-  /// Encodes the rows of N lanes from the last to the first; false when there is no room. Lanes depend on nothing but
-  /// themselves, so their long chains of arithmetic overlap.
-  template <std::size_t N>
-  bool write_some_lanes(std::size_t first_lane, std::size_t lanes) {
-    std::array<Lane, N> some;
-    for (std::size_t j = 0; j < N; ++j) some[j] = lanes_[first_lane + j];
+  bool write_side_by_side(std::size_t lanes) {
+    if (memory_.elems > INT32_MAX) return false;
     const std::size_t columns = extents_.columns;
-    for (std::size_t i = (rows() - first_lane + lanes - 1) / lanes; i-- > 0;) {
-      const std::size_t first = (first_lane + i * lanes) * columns;
-      const std::size_t here = std::min(N, rows() - (first_lane + i * lanes));  // the last rows may be fewer
-      if constexpr (N > 1) {
-        if (here == N) {
-          for (const Lane& lane : some)
-            if (!lane.has_room(columns)) return false;
-          for (std::size_t x = columns; x-- > 0;) put_each(some, first + x, columns, std::make_index_sequence<N>{});
-          continue;
-        }
-      }
-      for (std::size_t j = 0; j < here; ++j) {
-        for (std::size_t x = columns; x-- > 0;) {
-          if (!some[j].has_room(1)) return false;
-          put(some[j], first + j * columns + x);
-        }
-      }
+    const std::size_t share = memory_.words_count / lanes;
+    kernels::PutLanes put;
+    put.mask = lanes - 1;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      put.states[lane] = kernels::kRansFloor;
+      put.at[lane] = memory_.words + (lane + 1) * share;
+      lanes_[lane].end = put.at[lane];
     }
-    for (std::size_t j = 0; j < N; ++j) {
-      if (!some[j].has_room(1)) return false;
-      *--some[j].at = static_cast<std::uint16_t>(some[j].state >> 16);
-      *--some[j].at = static_cast<std::uint16_t>(some[j].state);
-      lanes_[first_lane + j] = some[j];
+    kernels::PutRows turn;  // the same rows in each lane's turn, counted from its first
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      turn.begin[lane] = static_cast<std::uint32_t>(lane * columns);
+      turn.end[lane] = static_cast<std::uint32_t>((lane + 1) * columns);
+    }
+    for (std::size_t first = (rows() - 1) / lanes * lanes;; first -= lanes) {
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        if (!has_room(lanes_[lane].end - share, put.at[lane], columns)) return false;
+      kernels::PutRows last = turn;  // the last rows may be fewer
+      for (std::size_t lane = rows() - first; lane < lanes; ++lane) last.end[lane] = last.begin[lane];
+      spec_.kernels->encode.put_rows(put, memory_.entries, memory_.symbols + first * columns,
+                                     memory_.codes + first * columns, rows() - first < lanes ? last : turn);
+      if (first == 0) break;
+    }
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      if (!has_room(lanes_[lane].end - share, put.at[lane], 1)) return false;
+      lanes_[lane].at = put.at[lane];
+      put_state(lanes_[lane], put.states[lane]);
     }
     return true;
   }
 
-  template <std::size_t N, std::size_t... J>
-  [[gnu::always_inline]] void put_each(std::array<Lane, N>& lanes, std::size_t index, std::size_t columns,
-                                       std::index_sequence<J...> /*all*/) const {
-    (put(lanes[J], index + J * columns), ...);
+  /// Encodes the rows of a lane from the last to the first; false when there is no room.
+  bool write_lane(std::size_t first_lane, std::size_t lanes) {
+    Lane& lane = lanes_[first_lane];
+    std::uint32_t state = kernels::kRansFloor;
+    for (std::size_t i = (rows() - first_lane + lanes - 1) / lanes; i-- > 0;) {
+      const std::size_t first = (first_lane + i * lanes) * extents_.columns;
+      for (std::size_t x = first + extents_.columns; x-- > first;) {
+        if (!has_room(memory_.words, lane.at, 1)) return false;
+        const std::uint16_t symbol = memory_.symbols[x];
+        if (symbol == kNoSymbol) continue;
+        put_symbol(state, memory_.codes[x], symbol % kTokenPlaces, memory_.entries.entries[symbol], lane.at);
+      }
+    }
+    if (!has_room(memory_.words, lane.at, 1)) return false;
+    put_state(lane, state);
+    return true;
   }
 
-  [[gnu::always_inline]] void put(Lane& lane, std::size_t index) const {
-    const std::uint16_t symbol = memory_.symbols[index];
-    if (symbol == kNoSymbol) return;
-    put_symbol(lane.state, memory_.codes[index], symbol % kTokenPlaces, memory_.entries.entries[symbol], lane.at);
+  static void put_state(Lane& lane, std::uint32_t state) {
+    *--lane.at = static_cast<std::uint16_t>(state >> 16);
+    *--lane.at = static_cast<std::uint16_t>(state);
   }
 
   std::size_t rows() const { return extents_.planes * extents_.rows; }

@@ -428,14 +428,7 @@ class LevelsWriter final : public TargetRows {
   void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::int32_t* codes,
                     std::size_t columns, std::uint16_t* symbols) {
     spec_.kernels->symbols(sums, codes, columns, symbols);
-    if (special == nullptr) return memory_.counts.add(symbols, columns);
-    for (std::size_t x = 0; x < columns; ++x) {
-      if (special[x] != 0) {
-        symbols[x] = kNoSymbol;
-      } else {
-        memory_.counts.add(symbols[x]);
-      }
-    }
+    memory_.counts.note(symbols, special, columns);
   }
 
   /// Finds the elements of a row, whose originals are loaded, that miss the bound.

@@ -11,7 +11,6 @@
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "codecs/stencil/wavelet_context.h"
-#include "codecs/stencil/wavelet_lanes.h"
 #include "codecs/stencil/wavelet_lifting.h"
 #include "codecs/stencil/wavelet_model.h"
 

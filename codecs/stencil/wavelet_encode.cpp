@@ -9,6 +9,7 @@
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/symbol_counts.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "codecs/stencil/wavelet_context.h"
@@ -53,10 +54,11 @@ struct EncodeMemory {
         magnitudes(carver.take<std::uint32_t>(elems)),
         corrections(carver.take<std::uint32_t>(elems)),
         codes(carver.take<std::int32_t>(2 * elems)),
-        contexts(carver.take<std::uint8_t>(2 * elems)),
+        symbols(carver.take<std::uint16_t>(2 * elems + 1)),
         missing(carver.take<std::uint8_t>(elems)),
         features(carver.take<std::uint32_t>(kWaveletFeatures * longest_extent(axes))),
         constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
+        counts(carver),
         entries(take_entries(carver)),
         words_count(raw_bytes / 2 + 64),
         words(carver.take<std::uint16_t>(words_count)) {}
@@ -69,10 +71,11 @@ struct EncodeMemory {
   std::uint32_t* magnitudes;   ///< of codes of coefficients, where these lie
   std::uint32_t* corrections;  ///< of corrections
   std::int32_t* codes;         ///< of coefficients in the order of coding, then corrections
-  std::uint8_t* contexts;
+  std::uint16_t* symbols;
   std::uint8_t* missing;  ///< not 0: no ordinary finite element
   std::uint32_t* features;
   std::uint16_t* constants;
+  SymbolCounts counts;
   ResidualEntries entries;
   std::size_t words_count;
   std::uint16_t* words;
@@ -89,7 +92,7 @@ class WaveletWriter {
     model_.values.masked = in.special != nullptr;
     model_.constants = memory.constants;
     rows_.codes = memory.codes;
-    rows_.contexts = memory.contexts;
+    rows_.symbols = memory.symbols;
   }
 
   /// Chooses units and the transform; false when values are too large against the bound.
@@ -117,7 +120,7 @@ class WaveletWriter {
     Writer writer(stored);
     write_exceptions(exceptions_, writer);
     fill_token_entries(model_.values, memory_.entries);
-    if (!write_lanes(rows_, memory_.entries.entries, least >> 15, {memory_.words, memory_.words_count}, writer))
+    if (!write_lanes(rows_, memory_.entries, *spec_.kernels, least >> 15, {memory_.words, memory_.words_count}, writer))
       return 0;
     if (stored.size() > raw_bytes) return 0;
     std::memcpy(out.data(), stored.data(), stored.size());
@@ -274,14 +277,16 @@ class WaveletWriter {
   /// Codes everything with that step; the bits, in units of 2^-12, that all takes.
   std::uint64_t code(double step) {
     model_.step = step_units(step);
-    counts_ = {};
+    memory_.counts.clear();
     quantize();
     fit_coefficients();
     fitted_ = true;
     code_coefficients();
     reconstruct();
     correct();
-    std::uint64_t bits = fit_levels(counts_, model_.values);
+    LevelCounts counts{};
+    memory_.counts.add_to(counts);
+    const std::uint64_t bits = fit_levels(counts, model_.values);
     return bits + ((model_bytes() + exceptions_.size() * (sizeof(Bits) + 2)) << 15);
   }
 
@@ -364,21 +369,16 @@ class WaveletWriter {
                 model_.constants);
   }
 
-  /// Context levels of a row whose sums lack what lies in the row itself; `first` is the place of its first code.
+  /// Symbols of a row whose sums lack what lies in the row itself; `first` is the place of its first code.
   void note_row(const WaveletWeights& weights, std::size_t columns, const std::uint32_t* magnitudes,
                 const std::uint8_t* missing, std::size_t first) {
-    const std::uint32_t* const sums = memory_.features;
-    for (std::size_t x = 0; x < columns; ++x) {
-      if (missing != nullptr && missing[x] != 0) {
-        memory_.contexts[first + x] = kNoContext;
-        continue;
-      }
-      const unsigned level = level_of(sums[x] + weights[kWest] * (x > 0 ? magnitudes[x - 1] : 0) +
-                                      weights[kWestOfWest] * (x > 1 ? magnitudes[x - 2] : 0));
-      const std::int32_t code = memory_.codes[first + x];
-      memory_.contexts[first + x] = static_cast<std::uint8_t>(level);
-      ++counts_[level][kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
-    }
+    std::uint32_t* const sums = memory_.features;
+    const auto& decode = spec_.kernels->decode;
+    if (columns > 1) decode.add_row(magnitudes, weights[kWest], columns - 1, false, sums + 1);
+    if (columns > 2) decode.add_row(magnitudes, weights[kWestOfWest], columns - 2, false, sums + 2);
+    std::uint16_t* const symbols = memory_.symbols + first;
+    spec_.kernels->symbols(sums, memory_.codes + first, columns, symbols);
+    memory_.counts.note(symbols, missing, columns);
   }
 
   void code_coefficients() {
@@ -502,7 +502,6 @@ class WaveletWriter {
   WaveletModel model_;
   bool fitted_ = false;  ///< weights are there from another step
   bool corrections_fitted_ = false;
-  LevelCounts counts_{};
   CodedRows rows_;
   std::size_t coefficient_rows_ = 0;
   Vector<std::pair<std::uint64_t, Bits>> exceptions_;  ///< place in C order
