@@ -159,31 +159,102 @@ struct ResidualPutVectors {
     _mm512_store_si512(lanes.states.data() + kLanes, high);
   }
 
+  /// Turns sixteen rows of sixteen numbers into columns.
+  [[gnu::always_inline]] static void transpose(Lanes (&m)[kLanes]) {
+    Lanes t[kLanes];
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kLanes; i += 2) {
+      t[i] = _mm512_unpacklo_epi32(m[i], m[i + 1]);
+      t[i + 1] = _mm512_unpackhi_epi32(m[i], m[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kLanes; i += 4) {
+      m[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+      m[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+      m[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+      m[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    // m[4 * i + c] has columns c, c + 4, c + 8 and c + 12 of rows 4 * i to 4 * i + 3.
+#pragma GCC unroll 4
+    for (std::size_t c = 0; c < 4; ++c) {
+      t[c] = _mm512_shuffle_i32x4(m[c], m[c + 4], 0x88);
+      t[c + 4] = _mm512_shuffle_i32x4(m[c], m[c + 4], 0xdd);
+      t[c + 8] = _mm512_shuffle_i32x4(m[c + 8], m[c + 12], 0x88);
+      t[c + 12] = _mm512_shuffle_i32x4(m[c + 8], m[c + 12], 0xdd);
+    }
+#pragma GCC unroll 4
+    for (std::size_t c = 0; c < 4; ++c) {
+      m[c] = _mm512_shuffle_i32x4(t[c], t[c + 8], 0x88);
+      m[c + 4] = _mm512_shuffle_i32x4(t[c + 4], t[c + 12], 0x88);
+      m[c + 8] = _mm512_shuffle_i32x4(t[c], t[c + 8], 0xdd);
+      m[c + 12] = _mm512_shuffle_i32x4(t[c + 4], t[c + 12], 0xdd);
+    }
+  }
+
+  /// Sixteen columns of sixteen rows.
+  struct Columns {
+    Lanes symbols[kLanes];
+    Lanes codes[kLanes];
+
+    /// Those from `back` to `back` + 15 before the ends of rows; what lies before their beginnings has no code.
+    [[gnu::always_inline]] void load(const std::uint16_t* from, const std::int32_t* from_codes, const PutRows& rows,
+                                     std::size_t lane, std::size_t back) {
+      for (std::size_t j = 0; j < kLanes; ++j) {
+        const std::size_t end = rows.end[lane + j];
+        const std::size_t length = end - rows.begin[lane + j];
+        const std::size_t left = length > back ? length - back : 0;
+        const std::size_t missing = left < kLanes ? kLanes - left : 0;
+        const auto mask = static_cast<__mmask16>(0xffffu << missing);
+        // Never before the first element, so that addresses stay in the array: what is missing is shifted in.
+        const std::size_t first = end - length + left - (kLanes - missing);
+        const auto shifted = static_cast<__mmask16>(mask >> missing);
+        const __m256i some = _mm256_maskz_loadu_epi16(shifted, from + first);
+        const Lanes some_codes = _mm512_maskz_loadu_epi32(shifted, from_codes + first);
+        symbols[j] = _mm512_mask_expand_epi32(_mm512_set1_epi32(kNoSymbol), mask, _mm512_cvtepu16_epi32(some));
+        codes[j] = _mm512_maskz_expand_epi32(mask, some_codes);
+      }
+      transpose(symbols);
+      transpose(codes);
+    }
+    [[gnu::always_inline]] void put_column(Lanes& state, std::size_t x, const std::uint32_t* table,
+                                           const __m128i& numbers, Words& words) const {
+      const __mmask16 coded = _mm512_cmpneq_epi32_mask(symbols[x], _mm512_set1_epi32(kNoSymbol));
+      put(state, symbols[x], codes[x], coded, table, numbers, words);
+    }
+  };
+
   static void put_rows(PutLanes& lanes, const std::uint32_t* table, const std::uint16_t* symbols,
                        const std::int32_t* codes, const PutRows& rows) {
     Words words;
-    const Lanes one = _mm512_set1_epi32(1);
-    for (std::size_t lane = 0; lane <= lanes.mask; lane += kLanes) {
-      Lanes state = _mm512_load_si512(lanes.states.data() + lane);
-      const Lanes begin = _mm512_load_si512(rows.begin.data() + lane);
-      Lanes at = _mm512_load_si512(rows.end.data() + lane);
-      __m128i numbers;
-      number(lane, numbers);
-      __mmask16 left = _mm512_cmpgt_epu32_mask(at, begin);
-      while (left != 0) {
-        for (std::size_t i = 0; i < kBlock && left != 0; ++i) {
-          at = _mm512_sub_epi32(at, one);
-          const Lanes pair = _mm512_mask_i32gather_epi32(_mm512_set1_epi32(-1), left, at, symbols, 2);
-          const Lanes symbol = _mm512_and_si512(pair, _mm512_set1_epi32(0xffff));
-          const __mmask16 coded = _mm512_cmpneq_epi32_mask(symbol, _mm512_set1_epi32(kNoSymbol));
-          const Lanes code = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), coded, at, codes, 4);
-          put(state, symbol, code, coded, table, numbers, words);
-          left = _mm512_mask_cmpgt_epu32_mask(left, at, begin);
-        }
-        words.deal(lanes);
-      }
-      _mm512_store_si512(lanes.states.data() + lane, state);
+    Columns low_columns;
+    Columns high_columns;
+    Lanes low = _mm512_load_si512(lanes.states.data());
+    Lanes high = _mm512_load_si512(lanes.states.data() + kLanes);
+    __m128i low_numbers;
+    __m128i high_numbers;
+    number(0, low_numbers);
+    number(kLanes, high_numbers);
+    std::size_t longest = 0;
+    for (std::size_t lane = 0; lane <= lanes.mask; ++lane) {
+      const std::size_t length = rows.end[lane] - rows.begin[lane];
+      longest = length > longest ? length : longest;
     }
+    static_assert(kBlock >= 2 * kLanes);
+    for (std::size_t back = 0; back < longest; back += kLanes) {
+      low_columns.load(symbols, codes, rows, 0, back);
+      if (lanes.mask >= kLanes) {
+        high_columns.load(symbols, codes, rows, kLanes, back);
+        for (std::size_t x = kLanes; x-- > 0;) {
+          low_columns.put_column(low, x, table, low_numbers, words);
+          high_columns.put_column(high, x, table, high_numbers, words);
+        }
+      } else {
+        for (std::size_t x = kLanes; x-- > 0;) low_columns.put_column(low, x, table, low_numbers, words);
+      }
+      words.deal(lanes);
+    }
+    _mm512_store_si512(lanes.states.data(), low);
+    _mm512_store_si512(lanes.states.data() + kLanes, high);
   }
 };
 
