@@ -33,7 +33,7 @@ struct EncodeMemory {
       : elems(static_cast<std::size_t>(extents[0] * extents[1] * extents[2])),
         trial_extents(kernels::stencil_extents(TrialSize(extents).extents)),
         codes(carver.take<std::int32_t>(elems)),
-        symbols(carver.take<std::uint16_t>(elems + 1)),
+        symbols(carver.take<std::uint16_t>(elems)),
         entries(take_entries(carver)),
         row_targets(carver.take<std::int64_t>(row_room(static_cast<std::size_t>(extents[2])))),
         originals(carver.take<double>(row_room(static_cast<std::size_t>(extents[2])))),

@@ -54,7 +54,7 @@ struct EncodeMemory {
         magnitudes(carver.take<std::uint32_t>(elems)),
         corrections(carver.take<std::uint32_t>(elems)),
         codes(carver.take<std::int32_t>(2 * elems)),
-        symbols(carver.take<std::uint16_t>(2 * elems + 1)),
+        symbols(carver.take<std::uint16_t>(2 * elems)),
         missing(carver.take<std::uint8_t>(elems)),
         features(carver.take<std::uint32_t>(kWaveletFeatures * longest_extent(axes))),
         constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
@@ -284,9 +284,9 @@ class WaveletWriter {
     code_coefficients();
     reconstruct();
     correct();
-    LevelCounts counts{};
-    memory_.counts.add_to(counts);
-    const std::uint64_t bits = fit_levels(counts, model_.values);
+    counts_ = {};
+    memory_.counts.add_to(counts_);
+    std::uint64_t bits = fit_levels(counts_, model_.values);
     return bits + ((model_bytes() + exceptions_.size() * (sizeof(Bits) + 2)) << 15);
   }
 
@@ -502,6 +502,7 @@ class WaveletWriter {
   WaveletModel model_;
   bool fitted_ = false;  ///< weights are there from another step
   bool corrections_fitted_ = false;
+  LevelCounts counts_{};
   CodedRows rows_;
   std::size_t coefficient_rows_ = 0;
   Vector<std::pair<std::uint64_t, Bits>> exceptions_;  ///< place in C order

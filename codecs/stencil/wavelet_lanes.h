@@ -15,7 +15,7 @@ namespace quern::codec::stencil {
 struct CodedRows {
   Vector<std::uint32_t> ends;  ///< of each row, counted in codes
   const std::int32_t* codes = nullptr;
-  const std::uint16_t* symbols = nullptr;  ///< one behind the last may be read
+  const std::uint16_t* symbols = nullptr;
 };
 
 /// Appends lanes for codes of about that many bytes, by the entries of all levels; false when they do not fit into

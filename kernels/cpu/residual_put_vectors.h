@@ -49,7 +49,7 @@ struct ResidualPutVectors {
     const Lanes one = _mm512_set1_epi32(1);
     const Lanes sign = _mm512_srli_epi32(code, 31);
     const Lanes magnitude = _mm512_abs_epi32(code);
-    const __mmask16 large = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(kPlainMagnitudes));
+    const __mmask16 large = _mm512_mask_cmpge_epu32_mask(others, magnitude, _mm512_set1_epi32(kPlainMagnitudes));
     if (large == 0) {
       // The sign alone.
       words.take(state, static_cast<__mmask16>(_mm512_movepi32_mask(state) & others), numbers);

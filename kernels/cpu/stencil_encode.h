@@ -15,7 +15,7 @@ namespace quern::kernels {
 /// A symbol is a context level and a token, together the place of an entry in one table: level * kTokenPlaces + token.
 inline constexpr std::size_t kTokenPlaces = 128;
 inline constexpr std::size_t kResidualSymbols = kResidualLevels * kTokenPlaces;
-inline constexpr std::uint16_t kNoSymbol = 0xFFFF;  ///< of an element that has no code
+inline constexpr std::uint16_t kNoSymbol = 0xFFFF;  ///< of an element that has no residual, whatever its code
 static_assert(kResidualTokens <= kTokenPlaces && kResidualSymbols <= kNoSymbol);
 
 /// What coding takes, by symbol.
@@ -48,7 +48,7 @@ struct StencilEncodeKernels {
   /// Puts codes[x], whose symbol is symbols[x], into lane (first + x) & lanes.mask, for x < count, the last one first.
   void (*put_residuals)(PutLanes& lanes, const ResidualEntries& entries, const std::uint16_t* symbols,
                         const std::int32_t* codes, std::size_t count, std::size_t first);
-  /// Puts rows of all lanes. One symbol behind the last may be read.
+  /// Puts rows of all lanes.
   void (*put_rows)(PutLanes& lanes, const ResidualEntries& entries, const std::uint16_t* symbols,
                    const std::int32_t* codes, const PutRows& rows);
 };
