@@ -1,4 +1,5 @@
-// Residuals into sixteen lanes at once, with AVX-512. Whatever else this file is compiled for has no vectors.
+// Residuals into sixteen lanes at once, with AVX-512, or eight with AVX2. Whatever else this file is compiled for has
+// no vectors.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,8 @@
 
 #if defined(__AVX512BW__) && defined(__AVX512VBMI2__)
 #include <immintrin.h>
+#elif defined(__AVX2__)
+#include "kernels/cpu/residual_put_avx2.h"
 #endif
 
 namespace quern::kernels {
@@ -18,6 +21,7 @@ namespace quern::kernels {
 template <class Isa>
 struct ResidualPutVectors {
   static constexpr std::size_t kLanes = 16;
+  static constexpr bool kRows = true;  ///< has put_rows
   using Lanes = __m512i;
   using Floats = __m512;
 
@@ -258,11 +262,12 @@ struct ResidualPutVectors {
   }
 };
 
-#else
+#elif !defined(__AVX2__)
 
 template <class Isa>
 struct ResidualPutVectors {
   static constexpr std::size_t kLanes = 0;
+  static constexpr bool kRows = false;
 };
 
 #endif

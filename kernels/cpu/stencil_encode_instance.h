@@ -28,7 +28,7 @@ struct StencilEncodeInstance {
 
   static void put_rows(PutLanes& lanes, const ResidualEntries& entries, const std::uint16_t* symbols,
                        const std::int32_t* codes, const PutRows& rows) {
-    if constexpr (Vectors::kLanes > 0) {
+    if constexpr (Vectors::kRows) {
       if (lanes.mask + 1 >= Vectors::kLanes) return Vectors::put_rows(lanes, entries.packed, symbols, codes, rows);
     }
     // A few at a time, for the same reason.
