@@ -31,19 +31,33 @@ struct StencilEncodeInstance {
     if constexpr (Vectors::kRows) {
       if (lanes.mask + 1 >= Vectors::kLanes) return Vectors::put_rows(lanes, entries.packed, symbols, codes, rows);
     }
-    // A few at a time, for the same reason.
-    constexpr std::size_t kAtOnce = 4;
-    for (std::size_t lane = 0; lane <= lanes.mask; lane += kAtOnce) {
-      const std::size_t some = lanes.mask + 1 - lane < kAtOnce ? lanes.mask + 1 - lane : kAtOnce;
-      std::size_t most = 0;
-      for (std::size_t j = lane; j < lane + some; ++j)
-        most = rows.end[j] - rows.begin[j] > most ? rows.end[j] - rows.begin[j] : most;
-      for (std::size_t back = 1; back <= most; ++back) {
-        for (std::size_t j = lane; j < lane + some; ++j) {
-          if (back > rows.end[j] - rows.begin[j]) continue;
-          put(lanes, j, entries, symbols[rows.end[j] - back], codes[rows.end[j] - back]);
+    // Blocks of columns are brought into the order in which lanes take turns.
+    constexpr std::size_t kColumns = 16;
+    std::uint16_t some_symbols[kColumns * kMostResidualLanes];
+    std::int32_t some_codes[kColumns * kMostResidualLanes];
+    const std::size_t count = lanes.mask + 1;
+    std::size_t longest = 0;
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const std::size_t length = rows.end[lane] - rows.begin[lane];
+      longest = length > longest ? length : longest;
+    }
+    for (std::size_t back = 0; back < longest; back += kColumns) {
+      const std::size_t columns = longest - back < kColumns ? longest - back : kColumns;
+      for (std::size_t lane = 0; lane < count; ++lane) {
+        const std::size_t length = rows.end[lane] - rows.begin[lane];
+        const std::size_t left = length > back ? length - back : 0;
+        const std::size_t missing = left < columns ? columns - left : 0;
+        for (std::size_t x = 0; x < missing; ++x) {
+          some_symbols[x * count + lane] = kNoSymbol;
+          some_codes[x * count + lane] = 0;
+        }
+        const std::size_t first = rows.begin[lane] + left - (columns - missing);
+        for (std::size_t x = missing; x < columns; ++x) {
+          some_symbols[x * count + lane] = symbols[first + x - missing];
+          some_codes[x * count + lane] = codes[first + x - missing];
         }
       }
+      put_residuals(lanes, entries, some_symbols, some_codes, columns * count, 0);
     }
   }
 
