@@ -15,6 +15,7 @@
 #include "codecs/stencil/planes.h"
 #include "codecs/stencil/range.h"
 #include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/residual_symbols.h"
 #include "codecs/stencil/symbol_counts.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
@@ -42,7 +43,7 @@ struct EncodeMemory {
         trial_targets(carver.take<std::int64_t>(trial_extents.elems() + kernels::kStencilBlock)),
         trial_special(carver.take<std::uint8_t>(trial_extents.elems())),
         fit(carver, trial_extents),
-        words_count(raw_bytes / 2 + 64),
+        words_count(raw_bytes / 2 + kSpareWords),
         words(carver.take<std::uint16_t>(words_count)) {}
 
   std::size_t elems;

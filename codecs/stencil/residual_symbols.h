@@ -17,4 +17,8 @@ using kernels::take_residual;
 using kernels::take_zero;
 using kernels::TokenTable;
 
+/// Words beyond those of a chunk that room for lanes has. Chunks are mostly powers of two: with an odd number of cache
+/// lines more, what lanes write to lies in different sets of a cache.
+inline constexpr std::size_t kSpareWords = kernels::kMostResidualLanes * 96;
+
 }  // namespace quern::codec::stencil

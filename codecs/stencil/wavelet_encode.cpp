@@ -9,6 +9,7 @@
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/residual_symbols.h"
 #include "codecs/stencil/symbol_counts.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
@@ -60,7 +61,7 @@ struct EncodeMemory {
         constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
         counts(carver),
         entries(take_entries(carver)),
-        words_count(raw_bytes / 2 + 64),
+        words_count(raw_bytes / 2 + kSpareWords),
         words(carver.take<std::uint16_t>(words_count)) {}
 
   std::size_t elems;

@@ -140,7 +140,7 @@ struct ResidualPutVectors {
     codes -= from;
     for (std::size_t end = count + from; end > 0;) {
       const std::size_t at = (end - 1) & ~(kLanes - 1);
-      if (two && end % (2 * kLanes) == (offset) && at >= kLanes && at - kLanes >= from) {
+      if (two && end % (2 * kLanes) == offset && at >= kLanes && at - kLanes >= from) {
         // Both groups are whole.
         put_group(high, 0xffff, symbols + at, codes + at, table, high_numbers, words);
         put_group(low, 0xffff, symbols + at - kLanes, codes + at - kLanes, table, low_numbers, words);
