@@ -1,7 +1,6 @@
 // Putting a residual into a rANS state: the counterpart of take_residual.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,25 +12,15 @@ namespace quern::kernels {
 
 inline constexpr std::size_t kResidualWords = 3;  // that put_symbol writes at most
 
-/// What of a residual is coded without a model, by its token: the magnitude above `base` and the sign, in `count` bits.
-struct PlainPart {
-  std::uint32_t base = 0;
-  std::uint32_t count = 0;
-};
-inline constexpr auto kPlainParts = [] {
-  std::array<PlainPart, kResidualTokens> parts{};
-  for (unsigned t = 0; t < parts.size(); ++t) parts[t] = {token_base(t), token_open_bits(t) + (t != 0 ? 1u : 0u)};
-  return parts;
-}();
-
 /// Puts a residual with its sign, given its token and that token's entry.
 [[gnu::always_inline]] inline void put_symbol(std::uint32_t& state, std::int32_t code, unsigned token,
                                               const RansEncodeEntry& entry, std::uint16_t*& at) {
   // Most residuals are 0 where speed counts most.
   if (token == 0) return rans_encode<kFrequencySumBits>(state, entry, at);
   const auto magnitude = static_cast<std::uint32_t>(code < 0 ? -code : code);
-  const std::uint32_t plain = (magnitude - kPlainParts[token].base) << 1 | static_cast<std::uint32_t>(code < 0);
-  unsigned count = kPlainParts[token].count;
+  const unsigned open = token_open_bits(token);
+  const std::uint32_t plain = (magnitude & ((1u << open) - 1)) << 1 | static_cast<std::uint32_t>(code < 0);
+  unsigned count = open + 1;
   if (count > kRansPlainBits) [[unlikely]] {
     rans_encode_plain(state, plain >> kRansPlainBits, count - kRansPlainBits, at);
     count = kRansPlainBits;
