@@ -16,6 +16,7 @@
 #include "codecs/stencil/range.h"
 #include "codecs/stencil/residual_fit.h"
 #include "codecs/stencil/symbol_counts.h"
+#include "codecs/stencil/token_cost.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "kernels/core/rans.h"
@@ -207,13 +208,14 @@ class ChunkWriter {
       return estimate_levels(spec_, in_, model_, scratch_);
     }
     model_.masked = in_.special != nullptr;
-    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, spec_.parts,
-              model_);
+    const FitCost fitted = fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
+                                     spec_.glance ? Effort::glance : Effort::estimate, spec_.parts, model_);
+    if (spec_.glance) return ChunkCost{fitted.bits, 0, fitted.plain};
     encode_rows();
-    const std::uint64_t bits = fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
+    const std::uint64_t bits = estimate_levels_cost(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
     Vector<std::uint8_t> head;
     write_model(model_, extents_.shape(), head);
-    return ChunkCost{bits, std::uint64_t{head.size()} << 15};
+    return ChunkCost{bits, std::uint64_t{head.size()} << 15, fitted.plain};
   }
 
  private:

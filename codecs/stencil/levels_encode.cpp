@@ -6,6 +6,7 @@
 
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
+#include "codecs/stencil/glance_cost.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_fit.h"
 #include "codecs/stencil/levels_grid.h"
@@ -16,6 +17,7 @@
 #include "codecs/stencil/residual_fit.h"
 #include "codecs/stencil/residual_symbols.h"
 #include "codecs/stencil/symbol_counts.h"
+#include "codecs/stencil/token_cost.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -83,13 +85,18 @@ class LevelsWriter final : public TargetRows {
     first_[kMaxLevels] = at;
   }
 
-  /// Codes all levels; the bits, in units of 2^-12, of their residuals.
-  std::uint64_t code() {
+  /// Codes all levels.
+  void code() {
     choose_border();
     for (unsigned level = top_ + 1; level-- > 0;) {
       open(level);
       if (in_.special != nullptr) load_special(level);
       view_.axes.sequential ? code_planes(level) : code_classes(level);
+      if (spec_.glance) {
+        level_bits_[level] = entropy(level) >> 12;
+        glance(level);
+        continue;
+      }
       sample_contexts(level);
       if (level > 1) continue;
       fit_set(level);
@@ -104,18 +111,20 @@ class LevelsWriter final : public TargetRows {
         finish(0);
       }
     }
-    return fit_levels(counts_, model_.values);
   }
 
   ChunkCost estimate() {
-    const std::uint64_t bits = code();
+    code();
+    if (spec_.glance) return {glance_bits_, 0, plain_bits()};
+    const std::uint64_t bits = estimate_levels_cost(counts_, model_.values);
     Vector<std::uint8_t> head;
     write_levels_model(model_, view_.axes, head);
-    return {bits + (exceptions_.size() * (sizeof(Bits) + 2) << 15), std::uint64_t{head.size()} << 15};
+    return {bits + (exceptions_.size() * (sizeof(Bits) + 2) << 15), std::uint64_t{head.size()} << 15, plain_bits()};
   }
 
   std::size_t write(std::span<std::uint8_t> out) {
-    const std::uint64_t bits = code() >> 12;
+    code();
+    const std::uint64_t bits = fit_levels(counts_, model_.values) >> 12;
     const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
     if (bits / 8 + exceptions_.size() >= raw_bytes) return 0;
     Vector<std::uint8_t> head;
@@ -143,6 +152,13 @@ class LevelsWriter final : public TargetRows {
   }
 
  private:
+  /// Order-0 entropy of all levels, in units of 2^-12.
+  std::uint64_t plain_bits() const {
+    std::uint64_t bits = 0;
+    for (const std::uint64_t level : level_bits_) bits += level << 12;
+    return bits;
+  }
+
   const LevelAxes& axes() const { return view_.axes; }
   LevelGrid& grid() { return memory_.grid; }
   LevelTargets targets(unsigned level) {
@@ -280,7 +296,7 @@ class LevelsWriter final : public TargetRows {
     std::uint64_t least = UINT64_MAX;
     Vector<Predictor> best;
     Predictor* const own = &model_.predictor(level, false, 0);
-    for (std::size_t round = 0; round < kLoopRounds; ++round) {
+    for (std::size_t round = 0; round < (spec_.glance ? 1 : kLoopRounds); ++round) {
       for (std::size_t i = 0; i < classes.count; ++i)
         for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
       run_level(level, Run::first);
@@ -296,28 +312,24 @@ class LevelsWriter final : public TargetRows {
     }
   }
 
-  /// Order-0 entropy of tokens with the bits they leave open, in units of 2^-12.
-  static std::uint64_t token_cost(const std::array<std::uint32_t, kernels::kResidualTokens>& counts) {
-    std::uint64_t total = 0;
-    for (const std::uint32_t n : counts) total += n;
-    if (total == 0) return 0;
-    const std::uint32_t log_total = kernels::log2_fixed(static_cast<std::uint32_t>(total));
-    std::uint64_t cost = 0;
-    for (unsigned t = 0; t < counts.size(); ++t) {
-      if (counts[t] == 0) continue;
-      const std::uint32_t open = kernels::token_open_bits(t) + (t > 0 ? 1 : 0);
-      cost += std::uint64_t{counts[t]} * (log_total - kernels::log2_fixed(counts[t]) + (open << 12));
-    }
-    return cost;
-  }
   std::uint64_t entropy(unsigned level) const {
-    std::array<std::uint32_t, kernels::kResidualTokens> counts{};
+    TokenCounts counts{};
     const std::size_t end = level == 0 ? memory_.elems : first_[level - 1];
     for (std::size_t i = first_[level]; i < end; ++i) {
       const std::int32_t code = memory_.codes[i];
       ++counts[kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
     }
     return token_cost(counts);
+  }
+
+  void glance(unsigned level) {
+    GlanceCost cost;
+    for_coded_rows(grid(), [&](const CodedRow& row) {
+      const std::size_t at = first_[level] + row.code;
+      cost.add_row(memory_.codes + at, in_.special == nullptr ? nullptr : memory_.special + at, row.columns);
+      return true;
+    });
+    glance_bits_ += cost.bits();
   }
 
   /// Whether values may change again; when not, they are checked against the bound.
@@ -479,6 +491,7 @@ class LevelsWriter final : public TargetRows {
   Vector<ContextSamples> samples_;
   FitRoom fit_room_;
   Vector<std::pair<std::uint64_t, Bits>> exceptions_;
+  std::uint64_t glance_bits_ = 0;
   std::array<std::uint64_t, kMaxLevels> level_bits_{};  ///< about what each level takes
 };
 

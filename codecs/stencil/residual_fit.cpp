@@ -11,8 +11,6 @@ namespace {
 using kernels::ResidualModel;
 using Counts = std::array<std::uint32_t, kernels::kResidualTokens>;
 
-constexpr std::uint32_t kFewSymbols = 40;  // a level of fewer does not pay for its numbers
-
 std::uint64_t model_cost(const Counts& counts, const ResidualModel& model) {
   kernels::TokenStarts starts;
   kernels::fill_token_starts(model, starts);

@@ -9,6 +9,7 @@
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/token_cost.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "codecs/stencil/wavelet_context.h"
@@ -40,8 +41,9 @@ constexpr double kPsnrStep = 1.4;
 struct FitEffort {
   std::size_t samples = 49152;  ///< of coefficients, and of corrections
   std::size_t rounds = 32;
+  bool distributions = true;  ///< are fitted, not only estimated
 };
-constexpr FitEffort kEstimateEffort{8192, 16};
+constexpr FitEffort kEstimateEffort{8192, 16, false};
 
 struct EncodeMemory {
   EncodeMemory(Carver& carver, const WaveletAxes& axes, std::size_t raw_bytes)
@@ -99,10 +101,13 @@ class WaveletWriter {
   }
 
   ChunkCost estimate() {
+    if (spec_.glance) return {transform_bits_, 0, transform_bits_};
+    if (transform_bits_ > spec_.most_plain)
+      return {std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12, 0, transform_bits_};
     effort_ = kEstimateEffort;
     const std::uint64_t bits = code(first_step());
     const std::uint64_t model = std::uint64_t{model_bytes()} << 15;
-    return {bits - model, model};
+    return {bits - model, model, transform_bits_};
   }
 
   std::size_t write(std::span<std::uint8_t> out) {
@@ -227,6 +232,7 @@ class WaveletWriter {
       if (packets == 1) consider(packets, 0);
     }
     model_.axes = best;
+    transform_bits_ = least;
     rows_.ends.clear();
     std::uint32_t end = 0;
     for_bands(best, [&](const WaveletBand& band) {
@@ -249,19 +255,14 @@ class WaveletWriter {
     std::uint64_t cost = 0;
     const unsigned step = step_units(first_step());
     for_bands(axes, [&](const WaveletBand& band) {
-      std::array<std::uint32_t, kernels::kResidualTokens> counts{};
+      TokenCounts counts{};
       const double inverse = 1 / static_cast<double>(band_step(step, band.gain));
       for (std::size_t r = 0; r < band.rows(); ++r) {
         const double* const row = memory_.work + band_place(axes, band, band_row(axes, band, r));
         for (std::size_t x = 0; x < band.columns(); ++x)
           ++counts[kernels::token_of(static_cast<std::uint32_t>(std::abs(quantized(row[x], inverse, kRounding))))];
       }
-      const std::uint32_t log_total = kernels::log2_fixed(static_cast<std::uint32_t>(band.rows() * band.columns()));
-      for (unsigned t = 0; t < counts.size(); ++t) {
-        if (counts[t] == 0) continue;
-        const std::uint32_t open = kernels::token_open_bits(t) + (t > 0 ? 1 : 0);
-        cost += std::uint64_t{counts[t]} * (log_total - kernels::log2_fixed(counts[t]) + (open << 12));
-      }
+      cost += token_cost(counts);
       return true;
     });
     return cost;
@@ -279,7 +280,8 @@ class WaveletWriter {
     code_coefficients();
     reconstruct();
     correct();
-    std::uint64_t bits = fit_levels(counts_, model_.values);
+    const std::uint64_t bits =
+        effort_.distributions ? fit_levels(counts_, model_.values) : estimate_levels_cost(counts_, model_.values);
     return bits + ((model_bytes() + exceptions_.size() * (sizeof(Bits) + 2)) << 15);
   }
 
@@ -358,7 +360,7 @@ class WaveletWriter {
       }
       return true;
     });
-    samples.fit(fitted_ ? kRoundsAgain : effort_.rounds, fitted_, spec_.parts.contexts, model_.weights,
+    samples.fit(*spec_.kernels, fitted_ ? kRoundsAgain : effort_.rounds, fitted_, spec_.parts.contexts, model_.weights,
                 model_.constants);
   }
 
@@ -473,8 +475,8 @@ class WaveletWriter {
       sample_row(0, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
                  static_cast<float>(rows) / static_cast<float>(wanted), samples);
     });
-    samples.fit(corrections_fitted_ ? kRoundsAgain : effort_.rounds, corrections_fitted_, spec_.parts.contexts,
-                model_.correction_weights, &model_.correction_constant);
+    samples.fit(*spec_.kernels, corrections_fitted_ ? kRoundsAgain : effort_.rounds, corrections_fitted_,
+                spec_.parts.contexts, model_.correction_weights, &model_.correction_constant);
     corrections_fitted_ = true;
     for_rows([&](std::size_t r, const AxisValues& index, const Bits*, const std::uint8_t*) {
       std::fill_n(memory_.features, columns, std::uint32_t{model_.correction_constant});
@@ -496,6 +498,7 @@ class WaveletWriter {
   const Bits* data_;
   FitEffort effort_;
   double error_ = 0;
+  std::uint64_t transform_bits_ = 0;  ///< order-0 entropy of the coefficients
   int unit_bits_ = 0;
   WaveletModel model_;
   bool fitted_ = false;  ///< weights are there from another step

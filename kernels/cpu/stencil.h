@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/lorenzo.h"
 #include "kernels/cpu/stencil_decode.h"
+#include "kernels/cpu/stencil_fit.h"
 
 namespace quern::kernels {
 
@@ -15,8 +16,6 @@ namespace quern::kernels {
 inline constexpr std::size_t kStencilBlock = 16;
 /// Places of tokens that a context level has in a table of symbols.
 inline constexpr std::size_t kTokenPlaces = 128;
-/// Samples in a block of normal equations; rows of samples are 64-byte aligned.
-inline constexpr std::size_t kSampleBlock = 128;
 
 /// Of the extremes that StencilKernels::range keeps.
 inline constexpr std::size_t kRangeLanes = 16;
@@ -75,6 +74,7 @@ struct StencilKernels {
   /// sums[k * width + l] += sum over samples of sample_weights[s] * rows[k][s] * rows[l][s], l <= k < width; eight
   /// partial sums (s modulo 8) added pairwise.
   void (*normal_sums)(const double* rows, const double* sample_weights, std::size_t width, double* sums);
+  StencilFitKernels fit;
   StencilDecodeKernels decode;
 };
 

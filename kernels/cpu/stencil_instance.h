@@ -8,6 +8,7 @@
 #include "kernels/cpu/context_levels.h"
 #include "kernels/cpu/stencil.h"
 #include "kernels/cpu/stencil_decode_instance.h"
+#include "kernels/cpu/stencil_fit_instance.h"
 
 namespace quern::kernels {
 
@@ -318,10 +319,22 @@ struct StencilInstance : ContextLevels<Isa> {
     }
   }
 
-  static constexpr StencilKernels kKernels{
-      &tap_sums,    &code_row, &context_sums, &scale_down,  &add_distances,
-      &add_shifted, &range,    &widen,        &units,       &all_near,
-      &levels,      &symbols,  &sample_rows,  &normal_sums, StencilDecodeInstance<Isa>::kKernels};
+  static constexpr StencilKernels kKernels{&tap_sums,
+                                           &code_row,
+                                           &context_sums,
+                                           &scale_down,
+                                           &add_distances,
+                                           &add_shifted,
+                                           &range,
+                                           &widen,
+                                           &units,
+                                           &all_near,
+                                           &levels,
+                                           &symbols,
+                                           &sample_rows,
+                                           &normal_sums,
+                                           StencilFitInstance<Isa>::kKernels,
+                                           StencilDecodeInstance<Isa>::kKernels};
 };
 
 }  // namespace quern::kernels
