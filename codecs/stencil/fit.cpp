@@ -22,7 +22,7 @@ using kernels::Tap;
 using kernels::TapList;
 
 constexpr std::size_t kSamples = 32768;       // of the row class that most elements are of, at most
-constexpr std::size_t kFewSamples = 8192;     // of another class; estimates take a quarter of both
+constexpr std::size_t kFewSamples = 8192;     // of another class; estimates take a part of both
 constexpr std::size_t kGlanceSamples = 2048;  // of the one class of a glance
 constexpr std::size_t kGlanceRounds = 2;
 constexpr std::size_t kFirstRounds = 3;  // of reweighting, on original values
@@ -216,8 +216,8 @@ class Fit {
 
   std::size_t samples_of(std::size_t c) const {
     if (effort_ == Effort::glance) return kGlanceSamples;
-    const std::size_t most = c == main_class() ? kSamples : kFewSamples;
-    return effort_ == Effort::estimate ? most / 4 : most;
+    if (effort_ == Effort::full) return c == main_class() ? kSamples : kFewSamples;
+    return c == main_class() ? kSamples / 4 : kFewSamples / 8;
   }
 
   void load_originals() {

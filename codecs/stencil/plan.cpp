@@ -29,8 +29,9 @@ constexpr std::uint64_t kPlainPercentForPsnr = 140;
 struct Trial {
   Layout layout;
   std::uint64_t elems = 0;
-  std::uint64_t bits = 0;   ///< in units of 2^-12
-  std::uint64_t plain = 0;  ///< the same by order-0 entropy
+  std::uint64_t bits = 0;                 ///< in units of 2^-12
+  std::uint64_t plain = 0;                ///< the same by order-0 entropy
+  std::optional<std::uint8_t> transform;  ///< that a glance chose
 };
 
 bool wants_psnr(const PlanRequest& request) { return request.goal == "psnr"; }
@@ -91,7 +92,8 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
                        0,
                        parts,
                        glance,
-                       most_plain == UINT64_MAX ? most_plain : most_plain * trial.elems};
+                       most_plain == UINT64_MAX ? most_plain : most_plain * trial.elems,
+                       trial.transform};
   AlignedBuffer scratch;
   QUERN_RETURN_IF_ERROR(scratch.resize(encode_scratch_bytes(spec)));
   QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_chunk(spec, box, scratch.span()));
@@ -100,10 +102,12 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
   const std::uint64_t chunk_elems = chunk[0] * chunk[1] * chunk[2];
   trial.bits = cost.residuals + cost.model * trial.elems / std::max(chunk_elems, trial.elems);
   trial.plain = cost.plain;
+  // What is tried as a whole finds its own.
+  if (request.shape.elems() > kWholeElems) trial.transform = cost.transform;
   const std::uint64_t mask = mask_cost(box);
   if (!glance) {
     // At the box's border, which is not the array's, the transform loses more than others do.
-    if (trial.layout.wavelet && array.shape != request.shape) trial.bits -= trial.bits / 32;
+    if (trial.layout.wavelet && array.shape != request.shape) trial.bits -= trial.bits / 64;
     if (trial.layout.wavelet && wants_psnr(request)) trial.bits -= psnr_gain(trial);
   }
   trial.bits += mask;

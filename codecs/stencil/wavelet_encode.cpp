@@ -101,7 +101,7 @@ class WaveletWriter {
   }
 
   ChunkCost estimate() {
-    if (spec_.glance) return {transform_bits_, 0, transform_bits_};
+    if (spec_.glance) return {transform_bits_, 0, transform_bits_, transform_};
     if (transform_bits_ > spec_.most_plain)
       return {std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12, 0, transform_bits_};
     effort_ = kEstimateEffort;
@@ -210,7 +210,9 @@ class WaveletWriter {
   void choose_transform() {
     WaveletAxes best;
     std::uint64_t least = UINT64_MAX;
+    std::uint8_t number = 0;
     const auto consider = [&](std::size_t packets, std::size_t packet_least) {
+      if (spec_.transform.value_or(number) != number++) return;
       WaveletAxes trial = wavelet_axes(view_);
       trial.packets = packets;
       for (std::size_t a = 0; a < trial.rank; ++a)
@@ -223,6 +225,7 @@ class WaveletWriter {
       if (cost >= least) return;
       least = cost;
       best = trial;
+      transform_ = static_cast<std::uint8_t>(number - 1);
       std::swap(memory_.work, memory_.coefficients);
     };
     for (std::size_t packets = 0; packets < std::min(axes().rank, kMaxPackets + 1); ++packets) {
@@ -499,6 +502,7 @@ class WaveletWriter {
   FitEffort effort_;
   double error_ = 0;
   std::uint64_t transform_bits_ = 0;  ///< order-0 entropy of the coefficients
+  std::uint8_t transform_ = 0;        ///< number of the one that was chosen
   int unit_bits_ = 0;
   WaveletModel model_;
   bool fitted_ = false;  ///< weights are there from another step
