@@ -105,11 +105,7 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
   // What is tried as a whole finds its own.
   if (request.shape.elems() > kWholeElems) trial.transform = cost.transform;
   const std::uint64_t mask = mask_cost(box);
-  if (!glance) {
-    // At the box's border, which is not the array's, the transform loses more than others do.
-    if (trial.layout.wavelet && array.shape != request.shape) trial.bits -= trial.bits / 64;
-    if (trial.layout.wavelet && wants_psnr(request)) trial.bits -= psnr_gain(trial);
-  }
+  if (!glance && trial.layout.wavelet && wants_psnr(request)) trial.bits -= psnr_gain(trial);
   trial.bits += mask;
   trial.plain += mask;
   return {};
