@@ -240,9 +240,9 @@ class Glances {
  private:
   // Hundredths of the bits that others take. How much contexts gain differs between layouts, most between raster order
   // and levels; the transform always gains less. Found on real fields.
-  static constexpr std::uint64_t kLikeMargin = 112;    // among layouts of one kind
+  static constexpr std::uint64_t kLikeMargin = 115;    // among layouts of one kind
   static constexpr std::uint64_t kLevelsMargin = 130;  // over raster order
-  static constexpr std::uint64_t kRasterMargin = 110;  // over levels
+  static constexpr std::uint64_t kRasterMargin = 115;  // over levels
   // And bits an element, in units of 2^-12: where few are enough, small boxes say little.
   static constexpr std::uint64_t kSlack = 1 << 8;
   static constexpr std::uint64_t kLevelsSlack = 1 << 10;
