@@ -180,8 +180,8 @@ class ChunkWriter {
     }
     if (spec_.form.levels) return levels(range, out);
     model_.masked = in_.special != nullptr;
-    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, spec_.parts,
-              model_);
+    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
+              spec_.quick ? Effort::estimate : Effort::full, spec_.parts, model_);
     encode_rows();
     const std::uint64_t bits = fit_levels(counts_, model_) >> 12;
     if (bits / 8 + exceptions_.size() >= memory_.elems * sizeof(Bits)) return raw(out);

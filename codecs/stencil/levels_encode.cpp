@@ -260,8 +260,8 @@ class LevelsWriter final : public TargetRows {
 
   void choose(unsigned level, const CodePlaces& places, std::size_t parity_class, bool later) {
     choose_predictor(grid(), ClassRows(grid(), parity_class, later), places, targets(level),
-                     memory_.predictor.list(later, parity_class), *spec_.kernels, fit_room_, spec_.parts.weights,
-                     model_);
+                     memory_.predictor.list(later, parity_class), *spec_.kernels, fit_room_,
+                     spec_.parts.weights && !spec_.quick, model_);
     memory_.predictor.forget(later, parity_class);
   }
 
@@ -296,7 +296,7 @@ class LevelsWriter final : public TargetRows {
     std::uint64_t least = UINT64_MAX;
     Vector<Predictor> best;
     Predictor* const own = &model_.predictor(level, false, 0);
-    for (std::size_t round = 0; round < (spec_.glance ? 1 : kLoopRounds); ++round) {
+    for (std::size_t round = 0; round < (spec_.glance || spec_.quick ? 1 : kLoopRounds); ++round) {
       for (std::size_t i = 0; i < classes.count; ++i)
         for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
       run_level(level, Run::first);

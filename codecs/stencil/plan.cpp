@@ -35,6 +35,7 @@ struct Trial {
 };
 
 bool wants_psnr(const PlanRequest& request) { return request.goal == "psnr"; }
+bool wants_speed(const PlanRequest& request) { return request.goal == "speed"; }
 
 /// Estimated bits, in units of 2^-12, of telling which elements are special, each from six neighbours: a mask costs
 /// more where a layout tears apart what belongs together.
@@ -91,6 +92,7 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
                        wants_psnr(request),
                        0,
                        parts,
+                       wants_speed(request),
                        glance,
                        most_plain == UINT64_MAX ? most_plain : most_plain * trial.elems,
                        trial.transform};
@@ -221,7 +223,8 @@ class Glances {
     add_levels();
     // The transform pays where few bits an element are enough.
     const std::uint64_t most = wants_psnr(request_) ? kWaveletBitsForPsnr : kWaveletBits;
-    if (choice_.wavelet && (trials_.empty() || !bits_above(most))) {
+    const bool slow = wants_speed(request_) && !trials_.empty();
+    if (choice_.wavelet && !slow && (trials_.empty() || !bits_above(most))) {
       Layout layout = choice_.axes ? Layout{choice_.axes->first, choice_.axes->second} : own_;
       layout.wavelet = true;
       trials_.push_back({layout});
@@ -229,11 +232,24 @@ class Glances {
     return run_new();
   }
 
+  const Trial& best() const { return trials_[best_of(trials_)]; }
+  /// What to take without a trial: levels where they come near, as contexts gain them more, and are as fast.
+  const Trial& likely_best() const {
+    const Trial* likely = &best();
+    if (likely->layout.levels || likely->layout.wavelet) return *likely;
+    const Trial raster = loosened(best(), kLikelySlack);
+    for (const Trial& trial : trials_)
+      if (trial.layout.levels && cheaper(trial, raster, kLikelyMargin) &&
+          (!likely->layout.levels || cheaper(trial, *likely)))
+        likely = &trial;
+    return *likely;
+  }
   /// The best one, and those that contexts may make better than it.
   Vector<Trial> near_best() const {
     Vector<Trial> near;
+    const bool all = request_.shape.elems() <= kGlanceless;
     for (const Trial& trial : trials_)
-      if (may_be_best(trial)) near.push_back(trial);
+      if (all || may_be_best(trial)) near.push_back(trial);
     return near;
   }
 
@@ -247,8 +263,16 @@ class Glances {
   static constexpr std::uint64_t kSlack = 1 << 8;
   static constexpr std::uint64_t kLevelsSlack = 1 << 10;
 
+  // Of arrays this small models are a good part, which glances know nothing of.
+  static constexpr std::uint64_t kGlanceless = UINT64_C(1) << 13;
+  static constexpr std::uint64_t kLikelyMargin = 110;
+  static constexpr std::uint64_t kLikelySlack = 1 << 9;
+
+  static Trial loosened(Trial trial, std::uint64_t slack) {
+    trial.bits += trial.elems * slack;
+    return trial;
+  }
   bool bits_above(std::uint64_t most) const { return best().bits > best().elems * most; }
-  const Trial& best() const { return trials_[best_of(trials_)]; }
 
   bool may_be_best(const Trial& trial) const {
     if (&trial == &best()) return true;
@@ -259,8 +283,7 @@ class Glances {
       }
       if (other.layout.wavelet) continue;
       const bool like = trial.layout.levels == other.layout.levels;
-      Trial loose = other;
-      loose.bits += other.elems * (!like && trial.layout.levels ? kLevelsSlack : kSlack);
+      const Trial loose = loosened(other, !like && trial.layout.levels ? kLevelsSlack : kSlack);
       if (!cheaper(trial, loose, like ? kLikeMargin : trial.layout.levels ? kLevelsMargin : kRasterMargin))
         return false;
     }
@@ -375,6 +398,7 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   const Stage first{request, kernels, first_array, choice.parts, true};
   Glances glances(request, choice, first);
   QUERN_RETURN_IF_ERROR(glances.run());
+  if (wants_speed(request)) return chosen(request, glances.likely_best());
   Vector<Trial> near = glances.near_best();
   if (near.size() == 1 && !tightening_open(request, near[0])) return chosen(request, near[0]);
   QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));

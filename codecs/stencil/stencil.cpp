@@ -226,7 +226,8 @@ class Codec final : public ArrayCodec {
                            levels_form(request.shape, chosen.layout, plan.grid),
                            request.goal == "psnr",
                            parsed.tightening.value_or(chosen.tightening),
-                           parsed.parts};
+                           parsed.parts,
+                           request.goal == "speed"};
       const Levels levels(request.shape, chosen.layout, plan.grid, spec.form);
       return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec, levels));
     } catch (const std::bad_alloc&) {

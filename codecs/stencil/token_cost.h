@@ -29,9 +29,14 @@ inline std::uint64_t token_cost(const TokenCounts& counts) {
   return cost;
 }
 
-/// About what fit_levels would return, without a search: the entropy of every level. model.levels tells which levels
-/// would be stored.
-inline std::uint64_t estimate_levels_cost(const LevelCounts& counts, ChunkModel& model) {
+/// About what fit_levels returns, without a search unless symbols are so few that entropies say too little: the entropy
+/// of every level. model.levels tells which levels would be stored.
+inline std::uint64_t estimate_levels_cost(LevelCounts& counts, ChunkModel& model) {
+  constexpr std::uint64_t kFewToEstimate = UINT64_C(1) << 13;
+  std::uint64_t all = 0;
+  for (const TokenCounts& level : counts)
+    for (const std::uint32_t n : level) all += n;
+  if (all <= kFewToEstimate) return fit_levels(counts, model);
   std::uint64_t cost = 0;
   for (std::size_t l = 0; l < kLevels; ++l) {
     std::uint64_t total = 0;
