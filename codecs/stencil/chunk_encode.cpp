@@ -14,6 +14,7 @@
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
 #include "codecs/stencil/range.h"
+#include "codecs/stencil/raster_stages.h"
 #include "codecs/stencil/residual_fit.h"
 #include "codecs/stencil/symbol_counts.h"
 #include "codecs/stencil/token_tables.h"
@@ -30,7 +31,6 @@ constexpr std::uint16_t kNoSymbol = 0xFFFF;  // of a special element
 static_assert(kernels::kResidualTokens <= kTokenPlaces && kLevels * kTokenPlaces <= kNoSymbol);
 
 constexpr std::size_t kLanesAtOnce = 4;
-constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane worth its state
 
 struct EncodeMemory {
   EncodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents, std::size_t raw_bytes)
@@ -178,14 +178,22 @@ class ChunkWriter {
       if (bytes != 0) return bytes;
     }
     if (spec_.form.levels) return levels(range, out);
-    model_.masked = in_.special != nullptr;
-    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, spec_.parts,
-              model_);
+    fit();
     encode_rows();
-    const std::uint64_t bits = fit_levels(counts_, model_) >> 12;
-    if (bits / 8 + exceptions_.size() >= memory_.elems * sizeof(Bits)) return raw(out);
-    choose_lanes(bits / 8);
+    if (!choose_raster_coding(counts_, exceptions_, rows(), memory_.elems * sizeof(Bits), model_)) return raw(out);
     return write(out);
+  }
+
+  /// See fit_raster_model.
+  bool fit_alone(ChunkModel& model) {
+    if (spec_.form.wavelet || spec_.form.levels) return false;
+    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
+    if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
+    if (!lattice_places(spec_, in_).numbers.empty() || !choose_format(range, spec_.dtype, spec_.bound, model_))
+      return false;
+    fit();
+    model = model_;
+    return true;
   }
 
   Result<ChunkCost> estimate() {
@@ -210,13 +218,19 @@ class ChunkWriter {
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, spec_.parts,
               model_);
     encode_rows();
-    const std::uint64_t bits = fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
+    const std::uint64_t bits = fit_levels(counts_, model_) + (std::uint64_t{exceptions_.bytes.size()} << 15);
     Vector<std::uint8_t> head;
     write_model(model_, extents_.shape(), head);
     return ChunkCost{bits, std::uint64_t{head.size()} << 15};
   }
 
  private:
+  void fit() {
+    model_.masked = in_.special != nullptr;
+    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, spec_.parts,
+              model_);
+  }
+
   /// Codes the places of the elements on their lattice; 0 when they have none that pays.
   Result<std::size_t> lattice(std::span<std::uint8_t> out) {
     const LatticePlaces places = lattice_places(spec_, in_);
@@ -318,11 +332,11 @@ class ChunkWriter {
   }
 
   void note_exception(std::size_t index, Bits bits) {
-    Writer writer(exceptions_);
+    Writer writer(exceptions_.bytes);
     writer.varint(index - next_exception_);
     writer.unsigned_of(bits, sizeof(Bits));
     next_exception_ = index + 1;
-    ++exception_count_;
+    ++exceptions_.count;
   }
 
   void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::int32_t* codes,
@@ -339,21 +353,10 @@ class ChunkWriter {
     }
   }
 
-  /// Few lanes for few bytes: each costs its state and its size.
-  void choose_lanes(std::uint64_t bytes) {
-    model_.lane_bits = 0;
-    while (model_.lane_bits < kMaxLaneBits && (std::uint64_t{2} << model_.lane_bits) * kLaneBytes <= bytes &&
-           (std::size_t{2} << model_.lane_bits) <= rows())
-      ++model_.lane_bits;
-  }
-
   Result<std::size_t> write(std::span<std::uint8_t> out) {
     Vector<std::uint8_t> head;
-    head.push_back(static_cast<std::uint8_t>(Mode::raster));
-    write_model(model_, extents_.shape(), head);
+    write_raster_head(model_, extents_.shape(), exceptions_, head);
     Writer writer(head);
-    writer.varint(exception_count_);
-    writer.bytes(exceptions_);
     fill_token_entries(model_, memory_.entries);
     const std::size_t lanes = std::size_t{1} << model_.lane_bits;
     if (!write_lanes(lanes)) return raw(out);
@@ -463,8 +466,7 @@ class ChunkWriter {
   const Bits* data_;
   ChunkModel model_;
   LevelCounts counts_{};
-  Vector<std::uint8_t> exceptions_;
-  std::uint64_t exception_count_ = 0;
+  RasterExceptions exceptions_;
   std::size_t next_exception_ = 0;
   std::array<Lane, std::size_t{1} << kMaxLaneBits> lanes_{};
 };
@@ -487,6 +489,15 @@ Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   return with_element(spec.dtype, [&](auto element) -> Result<std::size_t> {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).run(out);
+  });
+}
+
+bool fit_raster_model(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkModel& model) {
+  Carver carver(scratch.data());
+  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
+  if (carver.used() > scratch.size()) return false;
+  return with_element(spec.dtype, [&](auto element) {
+    return ChunkWriter<decltype(element)>(spec, in, memory, scratch).fit_alone(model);
   });
 }
 

@@ -146,6 +146,7 @@ class Encoder final : public ChunkEncoder {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while encoding");
     }
   }
+  std::span<const std::uint8_t> device_state() const override { return encoder_state(spec_); }
   unsigned levels() const override { return levels_.count; }
   Result<Vector<std::uint64_t>> level_cuts(std::span<const std::uint8_t> chunk,
                                            const std::array<std::uint64_t, 3>& extents) const override {

@@ -95,6 +95,7 @@ class Coding {
     const auto n = encoder_->plan().grid.counts();
     return n[0] * n[1] * n[2];
   }
+  const ChunkEncoder& encoder() const { return *encoder_; }
   const ChunkDecoder& decoder() const { return *decoder_; }
   const Bytes& data() const { return data_; }
   const Bytes& special() const { return special_; }
