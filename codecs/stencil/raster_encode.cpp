@@ -106,6 +106,8 @@ bool RasterEncoding::choose(const kernels::RasterEncodeAnswer& answer, std::span
   lanes.most_words = static_cast<std::uint32_t>(most_words());
   ProgramAppender program(out, sizeof lanes);
   lanes.starts = program.add(parts.starts);
+  lanes.head.bytes = program.bytes();
+  lanes.head.work_bytes = work_bytes_;
   program.set_head(lanes);
   return true;
 }

@@ -129,13 +129,15 @@ constexpr void encode_row_lanes(const RowLanesProgram& program, const std::int32
 
 /// The lanes' words side by side, if there is room.
 template <class X>
-constexpr void copy_row_lanes(const RowLanesTask& task, const RowLanesProgram& program, const std::uint16_t* words,
+constexpr void copy_row_lanes(const EncodeTask& task, const RowLanesProgram& program, const std::uint16_t* words,
                               std::uint32_t warp, std::uint32_t warps, const LaneEncodeShared& shared) {
+  auto* const out = static_cast<std::uint16_t*>(task.elements);
   std::uint64_t total = 0;
   for (std::uint32_t l = 0; l <= program.mask; ++l) total += X::load_same(shared.words + l);
   if (warp == 0) {
+    auto* const answer = static_cast<RowLanesAnswer*>(task.answer);
     X::lanes([&](std::size_t lane) {
-      if (lane < kMostLevelLanes) X::store(task.lane_words + lane, lane, X::load(shared.words + lane, lane));
+      if (lane < kMostLevelLanes) X::store(answer->words + lane, lane, X::load(shared.words + lane, lane));
     });
   }
   if (total > program.most_words) return;
@@ -145,7 +147,7 @@ constexpr void copy_row_lanes(const RowLanesTask& task, const RowLanesProgram& p
     const std::uint16_t* const from = words + lane_room_begin(program, l + 1) - count;
     X::lanes([&](std::size_t lane) {
       for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes)
-        X::store(task.out + to + i, lane, X::load(from + i, lane));
+        X::store(out + to + i, lane, X::load(from + i, lane));
     });
     to += count;
   }

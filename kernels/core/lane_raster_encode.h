@@ -51,13 +51,18 @@ struct RasterCodes {
   [[gnu::always_inline]] constexpr std::uint32_t elems() const { return program->raster.planes * plane_elems(); }
 
   /// Bits of an element by its number in C order.
-  template <class X, class Type>
-  [[gnu::always_inline]] constexpr typename Type::Bits element(std::uint32_t index, std::size_t lane) const {
+  template <class X>
+  [[gnu::always_inline]] constexpr std::uint64_t element(std::uint32_t index, std::size_t lane) const {
     const RasterProgram& raster = program->raster;
     const std::uint32_t n = index / raster.columns;
     const std::uint64_t at =
         n / raster.rows * raster.plane_stride + n % raster.rows * raster.row_stride + index % raster.columns;
-    return X::load(static_cast<const typename Type::Bits*>(task->elements) + at, lane);
+    switch (element_bytes(raster.element)) {
+      case 1: return X::load(static_cast<const std::uint8_t*>(task->elements) + at, lane);
+      case 2: return X::load(static_cast<const std::uint16_t*>(task->elements) + at, lane);
+      case 4: return X::load(static_cast<const std::uint32_t*>(task->elements) + at, lane);
+      default: return X::load(static_cast<const std::uint64_t*>(task->elements) + at, lane);
+    }
   }
   template <class X>
   [[gnu::always_inline]] constexpr bool special(std::uint32_t index, std::size_t lane) const {
@@ -76,17 +81,18 @@ constexpr void set_raster_targets(const RasterCodes& codes, std::uint32_t plane,
                                   std::uint32_t warps) {
   const RasterProgram& raster = codes.program->raster;
   const std::uint32_t first = plane * codes.plane_elems();
-  with_stencil_element(raster.element, [&](auto type) {
-    using Type = decltype(type);
-    X::lanes([&](std::size_t lane) {
-      for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < codes.plane_elems();
-           i += warps * kLanes) {
-        constexpr double kMost = 0x1p44;
-        const double v =
-            (Type::value(codes.template element<X, Type>(first + i, lane)) - raster.base) * codes.program->inverse;
-        X::store(codes.targets + i, lane, whole_number(v > -kMost && v < kMost ? v : 0));
-      }
-    });
+  X::lanes([&](std::size_t lane) {
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < codes.plane_elems();
+         i += warps * kLanes) {
+      const std::uint64_t bits = codes.template element<X>(first + i, lane);
+      const double original = with_stencil_element(raster.element, [&](auto type) -> double {
+        using Type = decltype(type);
+        return Type::value(static_cast<typename Type::Bits>(bits));
+      });
+      constexpr double kMost = 0x1p44;
+      const double v = (original - raster.base) * codes.program->inverse;
+      X::store(codes.targets + i, lane, whole_number(v > -kMost && v < kMost ? v : 0));
+    }
   });
 }
 
@@ -154,36 +160,34 @@ struct WarpRun {
   }
 };
 
-/// Calls take(base, flags) for blocks of a warp's elements of which some miss their bound; flags has a bit for each
-/// lane.
-template <class X, class Take>
-constexpr void find_raster_exceptions(const RasterCodes& codes, const WarpRun& run, Take&& take) {
-  const RasterEncodeProgram& program = *codes.program;
-  with_stencil_element(program.raster.element, [&](auto type) {
-    using Type = decltype(type);
-    for (std::uint32_t base = run.begin; base < run.end; base += kLanes) {
-      typename X::template vec<bool> missed;
-      X::lanes([&](std::size_t lane) {
-        const std::uint32_t i = base + static_cast<std::uint32_t>(lane);
-        bool out = false;
-        if (i < run.end && !codes.template special<X>(i, lane)) {
-          const double number = X::load(codes.grid.values + i, lane) * program.raster.unit + program.raster.base;
-          out = !keeps_bound<Type>(codes.template element<X, Type>(i, lane), Type::bits(number), program.bound);
-        }
-        X::set(missed, lane, out);
-      });
-      const std::uint32_t flags = X::ballot(missed);
-      if (flags != 0) take(base, flags);
-    }
-  });
-}
-
+/// How many of a warp's elements miss the bound. Which they are is left, a bit for each lane, where the first value of
+/// each block was: values are not needed any more.
 template <class X>
 constexpr void count_raster_exceptions(const RasterCodes& codes, std::uint32_t warp, std::uint32_t warps,
                                        RasterEncodeShared& shared) {
+  const RasterEncodeProgram& program = *codes.program;
+  const WarpRun run(codes.elems(), warp, warps);
   std::uint32_t found = 0;
-  find_raster_exceptions<X>(codes, {codes.elems(), warp, warps},
-                            [&](std::uint32_t, std::uint32_t flags) { found += popcount(flags); });
+  for (std::uint32_t base = run.begin; base < run.end; base += kLanes) {
+    typename X::template vec<bool> missed;
+    X::lanes([&](std::size_t lane) {
+      const std::uint32_t i = base + static_cast<std::uint32_t>(lane);
+      X::set(missed, lane, false);
+      if (i >= run.end || codes.template special<X>(i, lane)) return;
+      const std::uint64_t bits = codes.template element<X>(i, lane);
+      const double number = X::load(codes.grid.values + i, lane) * program.raster.unit + program.raster.base;
+      X::set(missed, lane, with_stencil_element(program.raster.element, [&](auto type) -> bool {
+               using Type = decltype(type);
+               return !keeps_bound<Type>(static_cast<typename Type::Bits>(bits), Type::bits(number), program.bound);
+             }));
+    });
+    const std::uint32_t flags = X::ballot(missed);
+    X::sync();
+    X::lanes([&](std::size_t lane) {
+      if (lane == 0) X::store(codes.grid.values + base, lane, std::bit_cast<double>(std::uint64_t{flags}));
+    });
+    found += popcount(flags);
+  }
   X::lanes([&](std::size_t lane) {
     if (lane == 0) X::store(shared.exceptions + warp, lane, found);
   });
@@ -194,9 +198,11 @@ template <class X>
 constexpr void list_raster_exceptions(const RasterCodes& codes, std::uint32_t warp, std::uint32_t warps,
                                       const RasterEncodeShared& shared) {
   if (X::load_same(shared.exceptions + warp) == 0) return;
+  const WarpRun run(codes.elems(), warp, warps);
   std::uint32_t at = 0;
   for (std::uint32_t w = 0; w < warp; ++w) at += X::load_same(shared.exceptions + w);
-  find_raster_exceptions<X>(codes, {codes.elems(), warp, warps}, [&](std::uint32_t base, std::uint32_t flags) {
+  for (std::uint32_t base = run.begin; base < run.end; base += kLanes) {
+    const auto flags = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(X::load_same(codes.grid.values + base)));
     X::lanes([&](std::size_t lane) {
       if ((flags >> lane & 1) == 0) return;
       const std::uint32_t to = at + popcount(flags & ((1u << lane) - 1));
@@ -204,7 +210,7 @@ constexpr void list_raster_exceptions(const RasterCodes& codes, std::uint32_t wa
         X::store(codes.exception_list + to, lane, base + static_cast<std::uint32_t>(lane));
     });
     at += popcount(flags);
-  });
+  }
 }
 
 /// Magnitude, as contexts count it, of the code at a tap; 0 beyond the chunk.
@@ -274,7 +280,7 @@ constexpr void clear_raster_shared(std::uint32_t warp, std::uint32_t warps, Rast
 template <class X>
 constexpr void store_raster_answer(const RasterCodes& codes, std::uint32_t warp, std::uint32_t warps, bool wild,
                                    const RasterEncodeShared& shared) {
-  RasterEncodeAnswer& answer = *codes.task->answer;
+  auto& answer = *static_cast<RasterEncodeAnswer*>(codes.task->answer);
   X::lanes([&](std::size_t lane) {
     for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextLevels * kResidualTokens;
          i += warps * kLanes)

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/encode_task.h"
 #include "kernels/core/level_program.h"
 #include "kernels/core/raster_program.h"
 
@@ -43,17 +44,9 @@ struct RasterEncodeAnswer {
   std::uint32_t counts[kContextLevels][kResidualTokens] = {};  ///< of symbols
 };
 
-/// A chunk's elements lie at `elements` as the program says, classes of special elements at `special`.
-struct EncodeTask {
-  const std::uint8_t* program = nullptr;
-  std::uint8_t* work = nullptr;
-  const void* elements = nullptr;
-  const std::uint8_t* special = nullptr;
-  RasterEncodeAnswer* answer = nullptr;
-};
-
 /// The second program, followed by its distributions: residuals of rows to lanes. Row n is in lane n & mask.
 struct RowLanesProgram {
+  ProgramHead head{ProgramKind::raster};
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;
   std::uint32_t mask = 0;
@@ -61,16 +54,15 @@ struct RowLanesProgram {
   std::uint32_t codes = 0;  ///< bytes of the working memory from its begin; so the next ones
   std::uint32_t symbols = 0;
   std::uint32_t words = 0;       ///< room_of_lanes() words
-  std::uint32_t most_words = 0;  ///< that `out` has room for
+  std::uint32_t most_words = 0;  ///< that there is room for in the end
   std::uint32_t starts = 0;      ///< bytes from the program's begin
   std::uint8_t serving[kContextLevels] = {};
 };
 
-struct RowLanesTask {
-  const std::uint8_t* program = nullptr;
-  std::uint8_t* work = nullptr;
-  std::uint16_t* out = nullptr;         ///< the lanes' words one after another; left alone if they are too many
-  std::uint32_t* lane_words = nullptr;  ///< of each lane, kMostLevelLanes of them
+/// And its answer: how many words each lane has. They lie one lane after another where the elements were, unless they
+/// are too many.
+struct RowLanesAnswer {
+  std::uint32_t words[kMostLevelLanes] = {};
 };
 
 /// Words before the room of a lane, as each row may take the most.

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/core/raster_encode_program.h"
+#include "kernels/core/encode_task.h"
 
 namespace quern::kernels {
 
@@ -15,6 +15,6 @@ namespace quern::kernels {
 cudaError_t stencil_raster_encode_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
 
 /// Codes and symbols of rows to the words of lanes.
-cudaError_t stencil_row_lanes_async(const RowLanesTask* tasks, std::uint32_t count, cudaStream_t stream);
+cudaError_t stencil_row_lanes_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
 
 }  // namespace quern::kernels

@@ -26,9 +26,9 @@ __global__ void __launch_bounds__(kEncodeThreads, 2) encode_raster_chunks(const 
 }
 
 template <class X>
-__global__ void __launch_bounds__(kWriteThreads) write_chunk_lanes(const RowLanesTask* tasks) {
+__global__ void __launch_bounds__(kWriteThreads) write_chunk_lanes(const EncodeTask* tasks) {
   auto& shared = shared_memory<LaneEncodeShared>();
-  const RowLanesTask task = tasks[blockIdx.x];
+  const EncodeTask task = tasks[blockIdx.x];
   CtaTeam team;
   write_row_lanes<X>(team, task, shared);
 }
@@ -40,7 +40,7 @@ cudaError_t stencil_raster_encode_async(const EncodeTask* tasks, std::uint32_t c
   return launch(&encode_raster_chunks<WarpLanes>, {count, kEncodeThreads, sizeof(RasterEncodeShared)}, stream, tasks);
 }
 
-cudaError_t stencil_row_lanes_async(const RowLanesTask* tasks, std::uint32_t count, cudaStream_t stream) {
+cudaError_t stencil_row_lanes_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
   return launch(&write_chunk_lanes<WarpLanes>, {count, kWriteThreads, sizeof(LaneEncodeShared)}, stream, tasks);
 }

@@ -5,24 +5,12 @@
 #include <cstring>
 
 #include "libcompress/core/run_tasks.h"
+#include "libcompress/cuda/memory_parts.h"
 #include "libcompress/pipeline/boxes.h"
 
 namespace quern::cuda {
-namespace {
 
 using kernels::ProgramTask;
-
-/// Parts of a piece of memory, one after another.
-struct Parts {
-  std::uint64_t bytes = 0;
-  std::uint64_t add(std::uint64_t count) {
-    const std::uint64_t at = bytes;
-    bytes += (count + kernels::kProgramAlignment - 1) / kernels::kProgramAlignment * kernels::kProgramAlignment;
-    return at;
-  }
-};
-
-}  // namespace
 
 ProgramDecoder::ProgramDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder& codec,
                                TaskRunner& runner, const ProgramKernels& kernels, LanePool& pool,
@@ -112,9 +100,9 @@ Status ProgramDecoder::prepare(Lane& lane) {
 }
 
 Status ProgramDecoder::submit(Lane& lane) {
-  Parts in;
-  Parts out;
-  Parts work;
+  MemoryParts in;
+  MemoryParts out;
+  MemoryParts work;
   std::uint32_t count = 0;
   lane.places.assign(lane.chunks.size(), {});
   for (std::size_t i = 0; i < lane.chunks.size(); ++i) {

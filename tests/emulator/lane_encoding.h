@@ -28,7 +28,7 @@ class EncodingOnLanes {
     if (watch) EmulatorState::instance().watch(work_.get(), work_bytes);
   }
 
-  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, const void* elements,
+  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, void* elements,
                                      const std::uint8_t* special) {
     const auto code = copy_of(program);
     kernels::RasterEncodeAnswer answer;
@@ -46,12 +46,13 @@ class EncodingOnLanes {
   /// Words of the lanes, as many as there is room for; returns how many each lane has.
   std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> program, std::vector<std::uint16_t>& words) {
     const auto code = copy_of(program);
-    std::vector<std::uint32_t> lane_words(kernels::kMostLevelLanes, 0xA5A5A5A5);
+    kernels::RowLanesAnswer answer;
+    std::memset(static_cast<void*>(&answer), 0xA5, sizeof answer);
     const auto shared = std::make_unique<kernels::LaneEncodeShared>();
     std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
     kernels::write_row_lanes<LaneEmulator>(
-        team_, kernels::RowLanesTask{code.get(), work_.get(), words.data(), lane_words.data()}, *shared);
-    return lane_words;
+        team_, kernels::EncodeTask{code.get(), work_.get(), words.data(), nullptr, &answer}, *shared);
+    return {std::begin(answer.words), std::end(answer.words)};
   }
 
  private:

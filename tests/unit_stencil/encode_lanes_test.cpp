@@ -16,8 +16,8 @@ struct EmulatedRun {
   std::size_t lane_count = 0;
   std::size_t open_bits = 0;  ///< of the longest residual
 
-  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, std::uint32_t work_bytes,
-                                     const Bytes& elements, const Bytes& special) {
+  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, std::uint32_t work_bytes, Bytes& elements,
+                                     const Bytes& special) {
     lanes = std::make_unique<EncodingOnLanes>(work_bytes, warps, watch);
     const auto answer = lanes->encode(program, elements.data(), special.empty() ? nullptr : special.data());
     exception_count = answer.exceptions;
