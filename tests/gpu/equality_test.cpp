@@ -147,7 +147,7 @@ TEST_F(Equality, StencilOfManyChunks_SameBytesAndValues) {
   for (const char* layout : {"raster:1d", "raster:2d:1", "raster:3d:1,2"}) {
     SCOPED_TRACE(layout);
     const OwnedArray array =
-        quern::testing::make_array(DType::f32, quern::testing::shape_of({planes, 200, 300}), Data::offset_signal);
+        quern::testing::make_array(DType::f32, quern::testing::shape_of({planes, 200, 300}), Data::smooth);
     CompressOptions options = options_of(BoundKind::rel, 1e-4);
     options.codec = "stencil";
     options.settings = {{"layout", layout}};
