@@ -189,8 +189,7 @@ class ChunkWriter {
     if (spec_.form.wavelet || spec_.form.levels) return false;
     const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
-    if (!lattice_places(spec_, in_).numbers.empty() || !choose_format(range, spec_.dtype, spec_.bound, model_))
-      return false;
+    if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return false;
     fit();
     model = model_;
     return true;

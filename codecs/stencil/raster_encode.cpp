@@ -45,13 +45,19 @@ std::uint32_t lay_out_work(RasterEncodeProgram& program) {
 
 }  // namespace
 
-bool RasterEncoding::start(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
+bool RasterEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, std::span<std::uint8_t> scratch,
                            Vector<std::uint8_t>& out) {
+  places_ = lattice_places(chunk_spec, chunk);
+  const bool on_lattice = !places_.numbers.empty();
+  if (on_lattice) places_.box.data = places_.numbers.data();
+  const ChunkSpec& spec = on_lattice ? places_.spec : chunk_spec;
+  const ConstBox3& in = on_lattice ? places_.box : chunk;
   model_ = {};
   if (!fit_raster_model(spec, in, scratch, model_)) return false;
   dtype_ = spec.dtype;
   in_ = in;
   raw_bytes_ = in.elems() * dtype_bytes(spec.dtype);
+  array_bytes_ = in.elems() * dtype_bytes(chunk_spec.dtype);
   program_ = {};
   program_.raster.head.kind = kernels::ProgramKind::raster;
   RasterTables tables;
@@ -114,7 +120,9 @@ bool RasterEncoding::choose(const kernels::RasterEncodeAnswer& answer, std::span
 
 std::size_t RasterEncoding::write(std::span<const std::uint32_t> lane_words, const std::uint16_t* words,
                                   std::span<std::uint8_t> out) const {
-  Vector<std::uint8_t> head;
+  const std::size_t lattice_bytes = places_.numbers.empty() ? 0 : kLatticeHead;
+  Vector<std::uint8_t> head(lattice_bytes);
+  if (lattice_bytes != 0) write_lattice(places_.lattice, head);
   write_raster_head(model_, kernels::stencil_extents(in_.extents).shape(), exceptions_, head);
   Writer writer(head);
   const std::size_t lanes = std::size_t{1} << model_.lane_bits;
@@ -123,7 +131,8 @@ std::size_t RasterEncoding::write(std::span<const std::uint32_t> lane_words, con
     total += lane_words[lane];
     if (lane + 1 < lanes) writer.varint(lane_words[lane]);
   }
-  if (head.size() + 2 * total > 1 + raw_bytes_) return 0;
+  if (head.size() - lattice_bytes + 2 * total > 1 + raw_bytes_) return 0;
+  if (lattice_bytes != 0 && head.size() + 2 * total > array_bytes_) return 0;
   std::memcpy(out.data(), head.data(), head.size());
   std::uint8_t* to = out.data() + head.size();
   for (std::uint64_t i = 0; i < total; ++i, to += 2) {

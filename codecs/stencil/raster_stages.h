@@ -15,8 +15,8 @@
 
 namespace quern::codec::stencil {
 
-/// Chooses the format and fits weights and contexts of a chunk that is coded in raster order. False when it takes
-/// another form, or only encode_chunk can say. Needs encode_scratch_bytes.
+/// Chooses the format and fits weights and contexts of a chunk that is coded in raster order and has no lattice. False
+/// when it takes another form, or only encode_chunk can say. Needs encode_scratch_bytes.
 bool fit_raster_model(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkModel& model);
 
 struct RasterExceptions {

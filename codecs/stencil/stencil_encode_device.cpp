@@ -28,7 +28,10 @@ class RasterChunk final : public cuda::ChunkEncoding {
   bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& program) override {
     return encoding_.start(spec_, in, scratch, program);
   }
+  const ConstBox3& box() const override { return encoding_.box(); }
+  std::size_t element_bytes() const override { return dtype_bytes(encoding_.dtype()); }
   std::uint64_t work_bytes() const override { return encoding_.work_bytes(); }
+  bool may_be_raw() const override { return encoding_.may_be_raw(); }
 
   bool left(std::span<const std::uint8_t> answer) const override { return read<RasterEncodeAnswer>(answer).left != 0; }
   cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {

@@ -27,24 +27,29 @@ struct WorkPiece {
 class ChunkEncoding : public Allocated {
  public:
   virtual ~ChunkEncoding() = default;
-  /// Appends the first program, for elements and classes that lie side by side. False when the host has to encode the
-  /// chunk. The box stays; scratch is that of ChunkEncoder::encode.
+  /// Appends the first program. False when the host has to encode the chunk. The box stays; scratch is that of
+  /// ChunkEncoder::encode.
   virtual bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& program) = 0;
+  /// What travels: elements, of no more bytes than the chunk's, and their classes, side by side.
+  virtual const ConstBox3& box() const = 0;
+  virtual std::size_t element_bytes() const = 0;
   /// Bytes of device memory that both programs work in.
   virtual std::uint64_t work_bytes() const = 0;
 
   /// From the first answer: whether the host has to encode the chunk after all, and what else comes back.
   virtual bool left(std::span<const std::uint8_t> answer) const = 0;
   virtual WorkPiece wanted(std::span<const std::uint8_t> answer) const = 0;
-  /// Appends the second program; false when the chunk is to be stored raw.
+  /// Appends the second program; false when the chunk is not worth coding.
   virtual bool choose(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
                       Vector<std::uint8_t>& program) = 0;
 
-  /// From the second answer: bytes that lie where the elements were; 0 when the chunk is to be stored raw.
+  /// From the second answer: bytes that lie where the elements were; 0 when the chunk is not worth coding.
   virtual std::uint64_t written(std::span<const std::uint8_t> answer) const = 0;
-  /// The chunk's bytes, and how many; 0 when it is to be stored raw.
+  /// The chunk's bytes, and how many; 0 when it is not worth coding.
   virtual std::size_t finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
                              std::span<std::uint8_t> out) const = 0;
+  /// Whether a chunk that is not worth coding is stored raw; else the host encodes it.
+  virtual bool may_be_raw() const = 0;
 };
 
 /// Stateless; may be asked from several threads at once.

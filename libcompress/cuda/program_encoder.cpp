@@ -42,10 +42,10 @@ ProgramEncoder::~ProgramEncoder() {
   for (Lane& lane : lanes_) pool_.give_back(std::move(lane));
 }
 
-// Elements and classes on their way there, words on their way back, programs and answers; scratch for fits, which the
-// threads do not share with what encodes chunks that the device leaves.
+// Elements and classes on their way there, what stands for elements there, words on their way back, programs and
+// answers; scratch for fits, which the threads do not share with what encodes chunks that the device leaves.
 std::uint64_t ProgramEncoder::scratch_bytes() const {
-  const std::uint64_t chunk = 2 * chunk_bytes_ + chunk_bytes_ / element_bytes_ + 2 * kMostProgramBytes +
+  const std::uint64_t chunk = 3 * chunk_bytes_ + chunk_bytes_ / element_bytes_ + 2 * kMostProgramBytes +
                               kernels_.answer_bytes() + kernels_.second_program_bytes();
   return kLanes * lane_chunks_ * chunk + 2 * host_.scratch_bytes();
 }
@@ -90,9 +90,16 @@ Status ProgramEncoder::encode_chunks(std::span<ChunkToEncode> chunks) {
   return {};
 }
 
-void ProgramEncoder::drop(Lane& lane, std::size_t i, State state) {
-  lane.chunks[i].state = state;
+void ProgramEncoder::leave(Lane& lane, std::size_t i) {
+  lane.chunks[i].state = State::left;
   lane.jobs[i].encoding.reset();
+}
+
+/// A chunk that is not worth coding.
+void ProgramEncoder::leave_or_store_raw(Lane& lane, std::size_t i) {
+  const bool raw = lane.jobs[i].encoding->may_be_raw();
+  leave(lane, i);
+  if (raw) lane.chunks[i].state = State::raw;
 }
 
 Status ProgramEncoder::start(Lane& lane) {
@@ -104,7 +111,7 @@ Status ProgramEncoder::start(Lane& lane) {
     job.encoding = kernels_.chunk(setup_.encoder->device_state());
     if (!job.encoding->start(lane.chunks[i].in, scratch.span(), job.program) ||
         job.program.size() + sizeof(EncodeTask) + kernels::kProgramAlignment > kMostProgramBytes)
-      drop(lane, i, State::left);
+      leave(lane, i);
     return {};
   });
 }
@@ -124,9 +131,9 @@ Status ProgramEncoder::submit_first(Lane& lane) {
     Job& job = lane.jobs[i];
     if (job.encoding == nullptr) continue;
     ++lane.count;
-    const ConstBox3& box = lane.chunks[i].in;
+    const ConstBox3& box = job.encoding->box();
     job.program_at = in.add(job.program.size());
-    job.elements_at = in.add(box.elems() * element_bytes_);
+    job.elements_at = in.add(box.elems() * job.encoding->element_bytes());
     job.special_at = box.special != nullptr ? in.add(box.elems()) : 0;
     job.answer_at = answers.add(kernels_.answer_bytes());
     second.add(kernels_.second_program_bytes());
@@ -153,9 +160,9 @@ Status ProgramEncoder::submit_first(Lane& lane) {
   runner_.run(lane.jobs.size(), [&](std::size_t i) {
     const Job& job = lane.jobs[i];
     if (job.encoding == nullptr) return;
-    const ConstBox3& box = lane.chunks[i].in;
+    const ConstBox3& box = job.encoding->box();
     std::memcpy(lane.in.data() + job.program_at, job.program.data(), job.program.size());
-    gather(box, element_bytes_, lane.in.data() + job.elements_at);
+    gather(box, job.encoding->element_bytes(), lane.in.data() + job.elements_at);
     if (box.special != nullptr)
       gather({box.special, box.extents, box.special_strides}, 1, lane.in.data() + job.special_at);
   });
@@ -199,7 +206,7 @@ Status ProgramEncoder::choose(Lane& lane) {
     Job& job = lane.jobs[i];
     if (job.encoding == nullptr) continue;
     if (job.encoding->left(answer(lane, job))) {
-      drop(lane, i, State::left);
+      leave(lane, i);
     } else {
       job.piece_bytes = job.encoding->wanted(answer(lane, job)).bytes;
     }
@@ -211,9 +218,9 @@ Status ProgramEncoder::choose(Lane& lane) {
     if (job.encoding == nullptr) return {};
     job.program.clear();
     if (!job.encoding->choose(answer(lane, job), piece(lane, job), job.program)) {
-      drop(lane, i, State::raw);
+      leave_or_store_raw(lane, i);
     } else if (job.program.size() > kernels_.second_program_bytes()) {
-      drop(lane, i, State::left);
+      leave(lane, i);
     }
     return {};
   });
@@ -253,7 +260,7 @@ Status ProgramEncoder::deliver(Lane& lane) {
     Job& job = lane.jobs[i];
     if (job.encoding == nullptr) continue;
     job.piece_bytes = job.encoding->written(answer(lane, job));
-    if (job.piece_bytes == 0) drop(lane, i, State::raw);
+    if (job.piece_bytes == 0) leave_or_store_raw(lane, i);
   }
   QUERN_RETURN_IF_ERROR(bring_back(lane, [&](const Job& job) { return lane.base + job.elements_at; }));
   return run_tasks(runner_, lane.jobs.size(), [&](std::size_t i) -> Status {
@@ -261,7 +268,8 @@ Status ProgramEncoder::deliver(Lane& lane) {
     if (job.encoding == nullptr) return {};
     ChunkToEncode& chunk = lane.chunks[i];
     chunk.bytes = job.encoding->finish(answer(lane, job), piece(lane, job), chunk.place);
-    chunk.state = chunk.bytes == 0 ? State::raw : State::coded;
+    chunk.state = State::coded;
+    if (chunk.bytes == 0) leave_or_store_raw(lane, i);
     return {};
   });
 }

@@ -83,7 +83,8 @@ class ProgramEncoder final : public SegmentEncoder, private EncodeBatch {
   std::span<const std::uint8_t> answer(const Lane& lane, const Job& job) const;
   static std::span<const std::uint8_t> piece(const Lane& lane, const Job& job);
   static kernels::EncodeTask task_of(const Lane& lane, const Job& job, std::uint8_t* program);
-  static void drop(Lane& lane, std::size_t i, ChunkToEncode::State state);
+  static void leave(Lane& lane, std::size_t i);
+  static void leave_or_store_raw(Lane& lane, std::size_t i);
 
   const StreamSetup& setup_;
   TaskRunner& runner_;

@@ -56,6 +56,10 @@ inline std::vector<EncodeCase> encode_cases() {
   add("too many exceptions", {12, 20, 33}, 1e-3, [&](std::size_t i, double& v) {
     if (i % 4 != 1) v = std::numeric_limits<double>::quiet_NaN();
   });
+  // On lattices.
+  add("decimals", {6, 20, 30}, 4e-3, [](std::size_t, double& v) { v = std::round(v * 100 + 1000) / 100; });
+  add("decimals of a line", {900}, 1.2e-3, [](std::size_t, double& v) { v = std::round(v * 1000 + 5000) / 1000; });
+  add("noise on a lattice", {6, 20, 30}, 0.4, [&](std::size_t, double& v) { v = static_cast<double>(random()); });
   Bytes noise(8 * 20 * 33);
   for (std::uint8_t& v : noise) v = static_cast<std::uint8_t>(random());
   all.push_back({"noise", std::make_unique<Coding>(DType::u8, shape_of({8, 20, 33}), noise, 0.5, raster)});
@@ -78,27 +82,30 @@ Encoded encode_with(Run& run, const Coding& coding, std::uint64_t chunk, Bytes& 
   RasterEncoding encoding;
   Vector<std::uint8_t> program;
   if (!encoding.start(spec, in, scratch.span(), program)) return Encoded::host;
-  const std::size_t width = dtype_bytes(spec.dtype);
+  const ConstBox3& sent = encoding.box();
+  const std::size_t width = dtype_bytes(encoding.dtype());
   elements.clear();
   special.clear();
-  for (std::size_t r = 0; r < in.extents[0] * in.extents[1]; ++r) {
-    const auto* const row = static_cast<const std::uint8_t*>(in.data) + row_offset(in, r) * width;
-    elements.insert(elements.end(), row, row + in.extents[2] * width);
-    if (in.special != nullptr) special.insert(special.end(), special_row(in, r), special_row(in, r) + in.extents[2]);
+  for (std::size_t r = 0; r < sent.extents[0] * sent.extents[1]; ++r) {
+    const auto* const row = static_cast<const std::uint8_t*>(sent.data) + row_offset(sent, r) * width;
+    elements.insert(elements.end(), row, row + sent.extents[2] * width);
+    if (sent.special != nullptr)
+      special.insert(special.end(), special_row(sent, r), special_row(sent, r) + sent.extents[2]);
   }
   elements.shrink_to_fit();
   const kernels::RasterEncodeAnswer answer = run.encode(program, encoding.work_bytes(), elements, special);
   if (answer.left != 0) return Encoded::host;
   const std::vector<std::uint32_t> list = run.exceptions(encoding.exception_list(), answer.exceptions);
   program.clear();
-  if (!encoding.choose(answer, list, program)) return Encoded::raw;
+  const Encoded otherwise = encoding.may_be_raw() ? Encoded::raw : Encoded::host;
+  if (!encoding.choose(answer, list, program)) return otherwise;
   std::vector<std::uint16_t> words(static_cast<std::size_t>(encoding.most_words()));
   const std::vector<std::uint32_t> lane_words = run.write_lanes(program, words);
   out.assign(coding.encoder().max_chunk_bytes(), 0);
   std::uint64_t total = 0;
   for (const std::uint32_t n : lane_words) total += n;
   const std::size_t bytes = total > encoding.most_words() ? 0 : encoding.write(lane_words, words.data(), out);
-  if (bytes == 0) return Encoded::raw;
+  if (bytes == 0) return otherwise;
   out.resize(bytes);
   return Encoded::coded;
 }

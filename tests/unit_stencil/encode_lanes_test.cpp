@@ -40,6 +40,7 @@ TEST(Stencil_EncodeOnLanes, EveryCase_BytesOfTheHost) {
   std::size_t coded = 0;
   std::size_t raw = 0;
   std::size_t left = 0;
+  std::size_t lattices = 0;
   std::size_t many_lanes = 0;
   std::size_t exceptions = 0;
   std::size_t open_bits = 0;
@@ -63,6 +64,7 @@ TEST(Stencil_EncodeOnLanes, EveryCase_BytesOfTheHost) {
           break;
         case Encoded::coded:
           ++coded;
+          lattices += expected[0] == static_cast<std::uint8_t>(Mode::lattice) ? 1 : 0;
           many_lanes += run.lane_count > 1 ? 1 : 0;
           exceptions += run.exception_count;
           open_bits = std::max(open_bits, run.open_bits);
@@ -74,6 +76,7 @@ TEST(Stencil_EncodeOnLanes, EveryCase_BytesOfTheHost) {
   EXPECT_GT(coded, 25u);
   EXPECT_GT(raw, 0u);
   EXPECT_GT(left, 0u);
+  EXPECT_GT(lattices, 1u);
   EXPECT_GT(many_lanes, 3u);
   EXPECT_GT(exceptions, 100u);
   EXPECT_GT(open_bits, std::size_t{kernels::kRansPlainBits});
