@@ -132,7 +132,9 @@ class StencilEncodeBench {
     const auto written = (*encoder)->encode(box, expected_, room);
     if (!written.ok()) return false;
     expected_.resize(*written);
-    return encoding_.start(codec::stencil::spec_of_encoder_state((*encoder)->device_state()), box, room, program_);
+    // What travels are to be the array's own elements, not places on a lattice.
+    return encoding_.start(codec::stencil::spec_of_encoder_state((*encoder)->device_state()), box, room, program_) &&
+           encoding_.box().data == box.data;
   }
 
   static constexpr std::size_t kAlign = 64;
