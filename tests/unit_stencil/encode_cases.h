@@ -60,6 +60,14 @@ inline std::vector<EncodeCase> encode_cases() {
   add("decimals", {6, 20, 30}, 4e-3, [](std::size_t, double& v) { v = std::round(v * 100 + 1000) / 100; });
   add("decimals of a line", {900}, 1.2e-3, [](std::size_t, double& v) { v = std::round(v * 1000 + 5000) / 1000; });
   add("noise on a lattice", {6, 20, 30}, 0.4, [&](std::size_t, double& v) { v = static_cast<double>(random()); });
+  // Lorenzo's weights make residuals of a checkerboard that are too large for a token.
+  auto board = waves(shape_of({8, 16, 20}), 5);
+  for (std::size_t i = 0; i < 64; ++i) {
+    const std::size_t at[3] = {2 + i / 16, 5 + i / 4 % 4, 7 + i % 4};
+    board[(at[0] * 16 + at[1]) * 20 + at[2]] = (at[0] + at[1] + at[2]) % 2 == 0 ? 2.8e8 : -2.8e8;
+  }
+  all.push_back({"checkerboard", std::make_unique<Coding>(DType::f64, shape_of({8, 16, 20}), as_bytes<double>(board), 1,
+                                                          Settings{{"layout", "raster"}, {"fit", "off"}})});
   Bytes noise(8 * 20 * 33);
   for (std::uint8_t& v : noise) v = static_cast<std::uint8_t>(random());
   all.push_back({"noise", std::make_unique<Coding>(DType::u8, shape_of({8, 20, 33}), noise, 0.5, raster)});
