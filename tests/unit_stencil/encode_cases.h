@@ -60,7 +60,7 @@ inline std::vector<EncodeCase> encode_cases() {
   add("decimals", {6, 20, 30}, 4e-3, [](std::size_t, double& v) { v = std::round(v * 100 + 1000) / 100; });
   add("decimals of a line", {900}, 1.2e-3, [](std::size_t, double& v) { v = std::round(v * 1000 + 5000) / 1000; });
   add("noise on a lattice", {6, 20, 30}, 0.4, [&](std::size_t, double& v) { v = static_cast<double>(random()); });
-  // Lorenzo's weights make residuals of a checkerboard that are too large for a token.
+  // A checkerboard has residuals as long as tokens go.
   auto board = waves(shape_of({8, 16, 20}), 5);
   for (std::size_t i = 0; i < 64; ++i) {
     const std::size_t at[3] = {2 + i / 16, 5 + i / 4 % 4, 7 + i % 4};
