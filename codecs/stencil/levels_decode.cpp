@@ -1,9 +1,9 @@
 // Bytes to a chunk in levels. The bytes are hostile: whatever they are, nothing is read or written out of bounds.
 #include <algorithm>
-#include <bit>
-#include <cstring>
+#include <array>
 #include <type_traits>
 
+#include "codecs/stencil/coarse_places.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/lane_sources.h"
@@ -33,15 +33,6 @@ struct DecodeMemory {
   std::int32_t* codes;     ///< of a row
   LevelGrid grid;
   RowPredictor predictor;
-};
-
-/// Where the points of a coarse level go.
-struct CoarsePlaces {
-  void* data = nullptr;
-  std::array<std::size_t, kMaxAxes> strides{};  ///< elements from one point that is kept to the next
-  /// Binary logarithm of how many of the chunk's points make one that is kept: 0 unless the chunk is an upper end of
-  /// the array whose own levels are not the array's.
-  std::array<unsigned, kMaxAxes> shift{};
 };
 
 template <class Element>
@@ -202,7 +193,7 @@ class LevelsReader {
         std::size_t at = 0;
         bool kept = true;
         for (std::size_t a = 0; a < x_axis; ++a)
-          kept = keep(axes.hierarchical(a) ? 2 * index[a] + axes.parity(c, a) : index[a], a, to, at) && kept;
+          kept = to.keep(axes.hierarchical(a) ? 2 * index[a] + axes.parity(c, a) : index[a], a, at) && kept;
         if (kept) store_coarse_row(grid.values(c, r), view.extents[x_axis], axes.parity(c, x_axis), at, to);
       }
     }
@@ -213,7 +204,7 @@ class LevelsReader {
     const double unit = model_.values.unit();
     for (std::size_t x = 0; x < columns; ++x) {
       std::size_t at = row;
-      if (keep(first + 2 * x, x_axis, to, at))
+      if (to.keep(first + 2 * x, x_axis, at))
         static_cast<Bits*>(to.data)[at] = Element::bits(from[x] * unit + model_.values.base);
     }
   }
@@ -224,15 +215,9 @@ class LevelsReader {
     for (std::size_t a = axes.rank; a-- > 0; rest /= axes.extents[a]) {
       const std::size_t place = rest % axes.extents[a];
       const unsigned shift = axes.hierarchical(a) ? last_ : 0;
-      if ((place >> shift) << shift != place || !keep(place >> shift, a, to, at)) return;
+      if ((place >> shift) << shift != place || !to.keep(place >> shift, a, at)) return;
     }
     static_cast<Bits*>(to.data)[at] = bits;
-  }
-  /// Whether a point of the level is one to keep, by its number along an axis; where that is adds to `at`.
-  static bool keep(std::size_t point, std::size_t axis, const CoarsePlaces& to, std::size_t& at) {
-    const std::size_t number = point >> to.shift[axis];
-    at += number * to.strides[axis];
-    return number << to.shift[axis] == point;
   }
 
   const ChunkSpec& spec_;
@@ -268,46 +253,12 @@ Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const 
   });
 }
 
-std::uint64_t step_along(const LevelForm& form, const LevelsView& view, std::size_t axis) {
-  const LevelAxis& steps = form.axes[view.grid_axis[axis]];
-  return view.is_inner[axis] ? steps.inner_step : steps.outer_step;
-}
-
 /// The level of its own that a chunk has to be decoded to: that of the array, but no coarser than there are. All of
 /// them where the chunk, at an upper end of the array, has fewer axes and is coarser along one that the array keeps.
 unsigned own_level(const LevelForm& form, const LevelsView& view, unsigned level) {
   for (std::size_t a = 0; a < view.axes.rank; ++a)
     if (view.axes.hierarchical(a) && view.axes.extents[a] > 1 && step_along(form, view, a) == 1) return 0;
   return std::min(level, view.axes.top());
-}
-
-CoarsePlaces coarse_places(const LevelForm& form, const LevelsView& view, unsigned own, const MutableBox3& out) {
-  CoarsePlaces to;
-  to.data = out.data;
-  for (std::size_t a = 0; a < view.axes.rank; ++a) {
-    const std::size_t g = view.grid_axis[a];
-    const bool outer_half = form.axes[g].inner > 1 && !view.is_inner[a];
-    to.strides[a] =
-        static_cast<std::size_t>((g < 2 ? out.strides[g] : 1) * (outer_half ? form.axes[g].inner_points() : 1));
-    const auto wanted = static_cast<unsigned>(std::countr_zero(step_along(form, view, a)));
-    const unsigned has = view.axes.hierarchical(a) ? own : 0;
-    to.shift[a] = wanted > has ? wanted - has : 0;
-  }
-  return to;
-}
-
-/// Points of a chunk whose elements, in C order, are at hand; of a constant one there is a single element.
-void pick_points(const std::uint8_t* elements, bool constant, std::size_t width, const MutableBox3& chunk,
-                 const LevelForm& form, const MutableBox3& out) {
-  auto* const to = static_cast<std::uint8_t*>(out.data);
-  for (std::uint64_t i = 0; i < out.extents[0]; ++i) {
-    for (std::uint64_t j = 0; j < out.extents[1]; ++j) {
-      const std::uint64_t row = (form.axes[0].place(i) * chunk.extents[1] + form.axes[1].place(j)) * chunk.extents[2];
-      for (std::uint64_t x = 0; x < out.extents[2]; ++x)
-        std::memcpy(to + (i * out.strides[0] + j * out.strides[1] + x) * width,
-                    elements + (constant ? 0 : (row + form.axes[2].place(x)) * width), width);
-    }
-  }
 }
 
 }  // namespace
@@ -317,36 +268,15 @@ Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, co
   return decode_to(spec, in, out, 0, nullptr, scratch);
 }
 
-Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
-                     const LevelForm& form, unsigned level, const MutableBox3& out, std::span<std::uint8_t> scratch) {
-  if (!spec.form.levels) return Status(StatusCode::unsupported, "stencil: these chunks have no levels");
-  for (std::size_t a = 0; a < 3; ++a)
-    if (out.extents[a] != form.axes[a].points(chunk.extents[a]))
-      return Status(StatusCode::invalid_argument, "stencil: the box is not what the level has of the chunk");
-  if (in.empty()) return Status(StatusCode::corrupt, "stencil: a chunk is empty");
-  const std::uint8_t mode = in[0];
-  in = in.subspan(1);
-  if (mode == static_cast<std::uint8_t>(Mode::lattice)) {
-    QUERN_ASSIGN_OR_RETURN(const Lattice lattice, read_lattice(spec.dtype, in));
-    QUERN_RETURN_IF_ERROR(decode_coarse(integer_spec(spec), in, integer_box(spec.dtype, chunk), form, level,
-                                        integer_box(spec.dtype, out), scratch));
-    spread_lattice(lattice, spec.dtype, out);
-    return {};
-  }
-  if (mode == static_cast<std::uint8_t>(Mode::levels)) {
-    const LevelsView view(chunk, spec.form);
-    const unsigned own = own_level(form, view, level);
-    const CoarsePlaces places = coarse_places(form, view, own, out);
-    return decode_to(spec, in, chunk, own, &places, scratch);
-  }
-  const bool constant = mode == static_cast<std::uint8_t>(Mode::constant);
-  if (!constant && mode != static_cast<std::uint8_t>(Mode::raw))
-    return Status(StatusCode::unsupported, "stencil: a chunk has no levels");
-  const std::size_t width = dtype_bytes(spec.dtype);
-  if (in.size() != (constant ? 1 : chunk.elems()) * width)
-    return Status(StatusCode::corrupt, "stencil: a chunk has the wrong size");
-  pick_points(in.data(), constant, width, chunk, form, out);
-  return {};
+Status decode_levels_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
+                            const LevelForm& form, unsigned level, const MutableBox3& out,
+                            std::span<std::uint8_t> scratch) {
+  const LevelsView view(chunk, spec.form);
+  const unsigned own = own_level(form, view, level);
+  std::array<unsigned, kMaxAxes> has{};
+  for (std::size_t a = 0; a < view.axes.rank; ++a) has[a] = view.axes.hierarchical(a) ? own : 0;
+  const CoarsePlaces places = coarse_places(form, view, has, out);
+  return decode_to(spec, in, chunk, own, &places, scratch);
 }
 
 Result<Vector<std::uint64_t>> level_cuts(const ChunkSpec& spec, std::span<const std::uint8_t> chunk,

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "codecs/stencil/array_levels.h"
+#include "codecs/stencil/coarse_chunk.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_model.h"
@@ -314,7 +315,7 @@ TEST(Stencil_CoarseLevels, OfChunksInOneValueOrAsTheyAre_AreTheirPoints) {
   for (std::size_t i = 0; i < 30; ++i) raw[i + 1] = static_cast<std::uint8_t>(i);
   Bytes points(9);
   const MutableBox3 out{points.data(), {1, 3, 3}, {9, 3}};
-  const Scratch scratch(decode_scratch_bytes(spec));
+  const Scratch scratch(coarse_scratch_bytes(spec));
   const auto decode = [&](const ChunkSpec& by, const Bytes& chunk) {
     return decode_coarse(by, chunk, box, level, 1, out, scratch.span());
   };
@@ -324,7 +325,8 @@ TEST(Stencil_CoarseLevels, OfChunksInOneValueOrAsTheyAre_AreTheirPoints) {
   EXPECT_EQ(points, Bytes(9, 77));
   EXPECT_EQ(decode(spec, Bytes{1}).code(), StatusCode::corrupt);
   EXPECT_EQ(decode(spec, Bytes{}).code(), StatusCode::corrupt);
-  EXPECT_EQ(decode(spec, Bytes{2, 0}).code(), StatusCode::unsupported);
+  EXPECT_EQ(decode(spec, Bytes{2, 0}).code(), StatusCode::corrupt);
+  EXPECT_EQ(decode(spec, Bytes{6, 0}).code(), StatusCode::corrupt);
   ChunkSpec raster = spec;
   raster.form = {};
   EXPECT_EQ(decode(raster, raw).code(), StatusCode::unsupported);

@@ -299,14 +299,15 @@ QUERN_API quern_status quern_decompress_region(quern_context* context, const voi
                                                const uint64_t* begin, const uint64_t* end, quern_array* array);
 
 /** Coarse levels, for previews: level k has of every axis all places, or those whose numbers are multiples of 2^k;
- * level 0 is the array. Streams of some codecs have them (codec=stencil layout=levels, or planes). `*levels` (may be
- * NULL) is how many there are beside level 0; `extents` (may be NULL, room for QUERN_MAX_RANK) are those of `level`.
- *  QUERN_ERROR_UNSUPPORTED when the stream does not have that level. `size` may be less than the whole stream: the
- * header is read. */
+ * level 0 is the array. Streams of some codecs have them (codec=stencil layout=levels, planes or wavelet; with the
+ * last, places are counted from the beginning of each chunk). `*levels` (may be NULL) is how many there are beside
+ * level 0; `extents` (may be NULL, room for QUERN_MAX_RANK) are those of `level`. QUERN_ERROR_UNSUPPORTED when the
+ * stream does not have that level. `size` may be less than the whole stream: the header is read. */
 QUERN_API quern_status quern_level_extents(quern_context* context, const void* stream, uint64_t size, uint32_t level,
                                            uint32_t* levels, uint64_t* extents);
 /** Decodes a level into `array`, which has the level's extents: the values of the whole array at these places, bit for
- *  bit. Looks at the bytes that the level needs, a fraction of the stream, and checks these. */
+ *  bit. Looks at the bytes that the level needs, a fraction of the stream, and checks these. With layout=wavelet the
+ *  values are local means around these places (docs/format-stencil.md), and all of the stream is read and checked. */
 QUERN_API quern_status quern_decompress_level(quern_context* context, const void* stream, uint64_t size, uint32_t level,
                                               quern_array* array);
 
