@@ -281,8 +281,9 @@ constexpr void store_raster_elements(const ProgramTask& task, const RasterGrid& 
            x += kLanes) {
         const double number =
             X::load(grid.values + (std::size_t{n} * program.columns + x), lane) * program.unit + program.base;
+        const double value = program.lattice.element(number);
         const std::uint64_t bits = with_stencil_element(
-            program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(number); });
+            program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
         put_element<X>(task.out, width, out + x, bits, lane);
       }
     });
