@@ -240,9 +240,10 @@ Result<std::unique_ptr<DeviceArrayCoder>> make_coder(int ordinal, DType dtype, c
                                                      const CompressOptions* options) {
   const ChunkKernels* const kernels = builtin_chunk_kernels(options != nullptr ? options->codec : kReadCodec);
   if (kernels == nullptr)
-    return Status(StatusCode::unsupported,
-                  "arrays in device memory: name a codec that has kernels, as in codec=lorenzo; what auto means may "
-                  "have none");
+    return Status(
+        StatusCode::unsupported,
+        "plans for arrays in device memory: name a codec that has kernels for them, as in codec=lorenzo; others "
+        "(and auto, which may mean one) take quern_compress and quern_decompress");
   QUERN_RETURN_IF_ERROR(check_ordinal(ordinal));
   auto coder = std::make_unique<CudaArrayCoder>(ordinal, dtype, shape);
   QUERN_RETURN_IF_ERROR(coder->open_decompressor(*kernels));

@@ -351,8 +351,9 @@ typedef struct quern_outcome {
 QUERN_API quern_status quern_compress_async(quern_context* context, const quern_plan* plan, const quern_array* array,
                                             void* workspace, uint64_t workspace_bytes, void* stream, uint64_t capacity,
                                             uint64_t* size, void* queue);
-/** The same for a decompression. On a device: streams of codecs that have kernels, of exactly `size` bytes, which may
- * be anything; the outcome tells. */
+/** The same for a decompression. On a device: streams of codec lorenzo, of exactly `size` bytes, which may be anything;
+ * the outcome tells. It is QUERN_ERROR_UNSUPPORTED for streams of other codecs (stencil, lossless), whose models a host
+ * has to read: copy such a stream to host memory and call quern_decompress(), which takes the array where it is. */
 QUERN_API quern_status quern_decompress_async(quern_context* context, const void* stream, uint64_t size,
                                               quern_array* array, void* workspace, uint64_t workspace_bytes,
                                               void* queue);
