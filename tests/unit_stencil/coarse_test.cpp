@@ -101,6 +101,7 @@ TEST(Stencil_WaveletLevels, OfSmoothFields_AreNearTheField) {
     SCOPED_TRACE(shape.text());
     const auto values = slow_waves(shape);
     for (const double bound : {1e-1, 1e-3}) {
+      if (bound < 1e-2 && values.size() > 1000000) continue;  // several chunks take long
       const Coding coding(DType::f32, shape, as_bytes<float>(values), bound, kWavelet);
       const auto stored = encode_all(coding);
       ASSERT_EQ(stored[0][0], 4);
