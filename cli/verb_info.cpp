@@ -145,6 +145,7 @@ Json entry_json(const Entry& entry) {
   out["grid"] = {{"extents", info.grid.extents}, {"chunk", info.grid.chunk}};
   out["levels"] = Json::array();
   for (const Shape& shape : info.levels) out["levels"].push_back(shape.extents());
+  out["levels_are_means"] = info.levels_are_means;
   out["header_bytes"] = info.header_bytes;
   out["metadata_bytes"] = info.metadata.size();
   const RestoredMeta notes = restore_meta(info);
@@ -163,7 +164,7 @@ std::string levels_text(const StreamInfo& info) {
   std::string out = fmt::format("{}:", info.levels.size());
   for (std::size_t i = 0; i < info.levels.size(); ++i)
     out += fmt::format("{} {} of {}", i == 0 ? "" : ",", i + 1, info.levels[i].text());
-  return out;
+  return out + (info.levels_are_means ? " (local means)" : "");
 }
 
 std::string entry_text(const Entry& entry) {

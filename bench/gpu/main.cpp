@@ -43,6 +43,7 @@ void run_subjects(Session& session, const BenchArray& array) {
   if (session.wants("lorenzo")) bench_lorenzo(session, array);
   if (session.wants("mask")) bench_mask(session, array);
   if (session.wants("stencil")) bench_stencil(session, array);
+  if (session.wants("stencil")) bench_stencil_encode(session, array);
   if (session.wants("arrays")) bench_arrays(session, array);
   if (session.wants("batches")) bench_batches(session, array);
 }

@@ -14,6 +14,8 @@ void bench_mask(Session& session, const BenchArray& array);
 
 /// Chunks of the stencil codec in levels, decoded; the first of them encoded by the host.
 void bench_stencil(Session& session, const BenchArray& array);
+/// Its chunks in raster order, encoded; the host makes the programs of the first, which stands for all.
+void bench_stencil_encode(Session& session, const BenchArray& array);
 
 /// Whole calls on an array in device memory, as queued and as a graph: under a relative bound, with its range given and
 /// not, under an absolute one, and back.

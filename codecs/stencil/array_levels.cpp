@@ -18,6 +18,11 @@ struct WalkedAxis {
   std::size_t last = 0;
   bool coarsened = false;  ///< levels keep every 2^level-th place of it
 
+  /// Places kept when they are counted anew in each chunk.
+  std::uint64_t points_by_chunks(std::uint64_t step) const {
+    const std::uint64_t rest = whole % chunk;
+    return whole / chunk * ((chunk - 1) / step + 1) + (rest > 0 ? (rest - 1) / step + 1 : 0);
+  }
   /// The fastest of the array's axes with more than one place.
   std::size_t fastest(const Shape& shape) const {
     std::size_t axis = last;
@@ -60,13 +65,17 @@ struct WalkedAxes {
 }  // namespace
 
 unsigned count_levels(const Shape& shape, const Layout& layout, const ChunkGrid& grid, const LevelsForm& form) {
-  if (!form.levels || shape.elems() == 0) return 0;
+  if ((!form.levels && !form.wavelet) || shape.elems() == 0) return 0;
   const WalkedAxes axes(shape, layout, grid, form);
   int top = 0;
   int most = 64;
   for (std::size_t i = 0; i < axes.count; ++i) {
     const WalkedAxis& axis = axes.list[i];
     if (!axis.coarsened) continue;
+    if (form.wavelet && !axis.merged(shape)) {
+      top = std::max(top, static_cast<int>(std::bit_width(axis.chunk - 1)));
+      continue;
+    }
     top = std::max(top, static_cast<int>(std::bit_width(axis.whole - 1)));
     if (axis.whole > axis.chunk) most = std::min(most, std::countr_zero(axis.chunk));
     if (axis.merged(shape)) most = std::min(most, std::countr_zero(shape[axis.fastest(shape)]));
@@ -82,12 +91,14 @@ LevelForm array_level(const Shape& shape, const Layout& layout, const ChunkGrid&
   for (std::size_t a = 0; a < shape.rank(); ++a) extents[a] = shape[a];
   if (form.inner > 1) out.axes[form.split_axis].inner = form.inner;
   const WalkedAxes axes(shape, layout, grid, form);
+  for (std::size_t g = 0; form.wavelet && g < 3; ++g)
+    if (grid.chunk[g] < grid.extents[g]) out.axes[g].chunk = grid.chunk[g];
   for (std::size_t i = 0; i < axes.count; ++i) {
     const WalkedAxis& axis = axes.list[i];
     if (!axis.coarsened) continue;
     (axis.inner ? out.axes[axis.grid_axis].inner_step : out.axes[axis.grid_axis].outer_step) = step;
     std::uint64_t& extent = extents[axis.fastest(shape)];
-    extent = (extent - 1) / step + 1;
+    extent = form.wavelet && !axis.merged(shape) ? axis.points_by_chunks(step) : (extent - 1) / step + 1;
   }
   out.shape = Shape::make({extents.data(), shape.rank()}).value();
   return out;

@@ -10,8 +10,9 @@
 
 namespace quern::codec::stencil {
 
-/// Coarse levels beside the array itself. Limited by where chunks begin, and where axes of the array are walked as one
-/// by how the faster one divides; 0 where chunks have no levels.
+/// Coarse levels beside the array itself. Limited by where chunks begin (under the wavelet, where places are counted in
+/// each chunk, by their extents), and where axes of the array are walked as one by how the faster one divides; 0 where
+/// chunks have no levels.
 unsigned count_levels(const Shape& shape, const Layout& layout, const ChunkGrid& grid, const LevelsForm& form);
 
 /// The array at a level, from 1 to count_levels.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include <quern/codec.h>
@@ -37,6 +38,13 @@ struct ChunkSpec {
   bool for_psnr = false;        ///< encoder only: what counts is the PSNR for the bytes, not the bytes under the bound
   std::uint8_t tightening = 0;  ///< encoder only, of levels: row of kLevelSteps
   FittedParts parts = {};       ///< encoder only
+  bool quick = false;           ///< encoder only: levels take fixed weights, raster order those of a short fit
+  bool glance = false;          ///< estimates are quick ones, of order-0 entropy: they tell what is hopeless
+  /// Estimates under the transform are given up where its coefficients take more bits, in units of 2^-12, by their
+  /// order-0 entropy.
+  std::uint64_t most_plain = UINT64_MAX;
+  /// Estimates under the transform try this one alone, as ChunkCost told it.
+  std::optional<std::uint8_t> transform = std::nullopt;
 
   std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }
 };
@@ -62,6 +70,8 @@ Status decode_chunk(const ChunkSpec& spec, std::span<const std::uint8_t> in, con
 struct ChunkCost {
   std::uint64_t residuals = 0;  ///< with exceptions: grows with the chunk
   std::uint64_t model = 0;      ///< weights and distributions: about the same in larger chunks
+  std::uint64_t plain = 0;      ///< order-0 entropy of what the chunk is coded as, before contexts
+  std::uint8_t transform = 0;   ///< which one it was, among those that the wavelet knows
 };
 
 /// What layouts are compared by, after fitting. Needs encode_scratch_bytes.

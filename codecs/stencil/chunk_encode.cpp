@@ -14,8 +14,11 @@
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
 #include "codecs/stencil/range.h"
+#include "codecs/stencil/raster_stages.h"
 #include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/residual_symbols.h"
 #include "codecs/stencil/symbol_counts.h"
+#include "codecs/stencil/token_cost.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "kernels/core/rans.h"
@@ -26,19 +29,13 @@ namespace {
 
 using kernels::StencilExtents;
 
-constexpr std::uint16_t kNoSymbol = 0xFFFF;  // of a special element
-static_assert(kernels::kResidualTokens <= kTokenPlaces && kLevels * kTokenPlaces <= kNoSymbol);
-
-constexpr std::size_t kLanesAtOnce = 4;
-constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane worth its state
-
 struct EncodeMemory {
   EncodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents, std::size_t raw_bytes)
       : elems(static_cast<std::size_t>(extents[0] * extents[1] * extents[2])),
         trial_extents(kernels::stencil_extents(TrialSize(extents).extents)),
         codes(carver.take<std::int32_t>(elems)),
         symbols(carver.take<std::uint16_t>(elems)),
-        entries(carver.take<kernels::RansEncodeEntry>(kLevels * kTokenPlaces)),
+        entries(take_entries(carver)),
         row_targets(carver.take<std::int64_t>(row_room(static_cast<std::size_t>(extents[2])))),
         originals(carver.take<double>(row_room(static_cast<std::size_t>(extents[2])))),
         counts(carver),
@@ -46,14 +43,14 @@ struct EncodeMemory {
         trial_targets(carver.take<std::int64_t>(trial_extents.elems() + kernels::kStencilBlock)),
         trial_special(carver.take<std::uint8_t>(trial_extents.elems())),
         fit(carver, trial_extents),
-        words_count(raw_bytes / 2 + 64),
+        words_count(raw_bytes / 2 + kSpareWords),
         words(carver.take<std::uint16_t>(words_count)) {}
 
   std::size_t elems;
   StencilExtents trial_extents;
   std::int32_t* codes;
   std::uint16_t* symbols;
-  kernels::RansEncodeEntry* entries;
+  ResidualEntries entries;
   std::int64_t* row_targets;
   double* originals;
   SymbolCounts counts;
@@ -178,14 +175,21 @@ class ChunkWriter {
       if (bytes != 0) return bytes;
     }
     if (spec_.form.levels) return levels(range, out);
-    model_.masked = in_.special != nullptr;
-    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::full, spec_.parts,
-              model_);
+    fit();
     encode_rows();
-    const std::uint64_t bits = fit_levels(counts_, model_) >> 12;
-    if (bits / 8 + exceptions_.size() >= memory_.elems * sizeof(Bits)) return raw(out);
-    choose_lanes(bits / 8);
+    if (!choose_raster_coding(counts_, exceptions_, rows(), memory_.elems * sizeof(Bits), model_)) return raw(out);
     return write(out);
+  }
+
+  /// See fit_raster_model.
+  bool fit_alone(ChunkModel& model) {
+    if (spec_.form.wavelet || spec_.form.levels) return false;
+    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
+    if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
+    if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return false;
+    fit();
+    model = model_;
+    return true;
   }
 
   Result<ChunkCost> estimate() {
@@ -207,16 +211,23 @@ class ChunkWriter {
       return estimate_levels(spec_, in_, model_, scratch_);
     }
     model_.masked = in_.special != nullptr;
-    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, Effort::estimate, spec_.parts,
-              model_);
+    const FitCost fitted = fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
+                                     spec_.glance ? Effort::glance : Effort::estimate, spec_.parts, model_);
+    if (spec_.glance) return ChunkCost{fitted.bits, 0, fitted.plain};
     encode_rows();
-    const std::uint64_t bits = fit_levels(counts_, model_) + (std::uint64_t{exceptions_.size()} << 15);
+    const std::uint64_t bits = estimate_levels_cost(counts_, model_) + (std::uint64_t{exceptions_.bytes.size()} << 15);
     Vector<std::uint8_t> head;
     write_model(model_, extents_.shape(), head);
-    return ChunkCost{bits, std::uint64_t{head.size()} << 15};
+    return ChunkCost{bits, std::uint64_t{head.size()} << 15, fitted.plain};
   }
 
  private:
+  void fit() {
+    model_.masked = in_.special != nullptr;
+    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
+              spec_.quick ? Effort::estimate : Effort::full, spec_.parts, model_);
+  }
+
   /// Codes the places of the elements on their lattice; 0 when they have none that pays.
   Result<std::size_t> lattice(std::span<std::uint8_t> out) {
     const LatticePlaces places = lattice_places(spec_, in_);
@@ -318,42 +329,24 @@ class ChunkWriter {
   }
 
   void note_exception(std::size_t index, Bits bits) {
-    Writer writer(exceptions_);
+    Writer writer(exceptions_.bytes);
     writer.varint(index - next_exception_);
     writer.unsigned_of(bits, sizeof(Bits));
     next_exception_ = index + 1;
-    ++exception_count_;
+    ++exceptions_.count;
   }
 
   void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::int32_t* codes,
                     std::size_t first) {
     std::uint16_t* const symbols = memory_.symbols + first;
     spec_.kernels->symbols(sums, codes, extents_.columns, symbols);
-    if (special == nullptr) return memory_.counts.add(symbols, extents_.columns);
-    for (std::size_t x = 0; x < extents_.columns; ++x) {
-      if (special[x] != 0) {
-        symbols[x] = kNoSymbol;
-      } else {
-        memory_.counts.add(symbols[x]);
-      }
-    }
-  }
-
-  /// Few lanes for few bytes: each costs its state and its size.
-  void choose_lanes(std::uint64_t bytes) {
-    model_.lane_bits = 0;
-    while (model_.lane_bits < kMaxLaneBits && (std::uint64_t{2} << model_.lane_bits) * kLaneBytes <= bytes &&
-           (std::size_t{2} << model_.lane_bits) <= rows())
-      ++model_.lane_bits;
+    memory_.counts.note(symbols, special, extents_.columns);
   }
 
   Result<std::size_t> write(std::span<std::uint8_t> out) {
     Vector<std::uint8_t> head;
-    head.push_back(static_cast<std::uint8_t>(Mode::raster));
-    write_model(model_, extents_.shape(), head);
+    write_raster_head(model_, extents_.shape(), exceptions_, head);
     Writer writer(head);
-    writer.varint(exception_count_);
-    writer.bytes(exceptions_);
     fill_token_entries(model_, memory_.entries);
     const std::size_t lanes = std::size_t{1} << model_.lane_bits;
     if (!write_lanes(lanes)) return raw(out);
@@ -376,81 +369,81 @@ class ChunkWriter {
 
   /// The words of a lane, written downwards.
   struct Lane {
-    std::uint32_t state = kernels::kRansFloor;
-    std::uint16_t* begin = nullptr;  ///< of the room
     std::uint16_t* at = nullptr;
     std::uint16_t* end = nullptr;
 
     std::size_t words() const { return static_cast<std::size_t>(end - at); }
-    bool has_room(std::size_t columns) const {
-      return static_cast<std::size_t>(at - begin) > columns * kResidualWords + 2;
-    }
   };
 
-  /// Encodes all lanes: several at once, each with its share of the room, or if that is too small one after the other.
+  static bool has_room(const std::uint16_t* begin, const std::uint16_t* at, std::size_t columns) {
+    return static_cast<std::size_t>(at - begin) > columns * kResidualWords + 2;
+  }
+
+  /// Encodes all lanes: side by side, each with its share of the room, or if that is too small one after the other.
   bool write_lanes(std::size_t lanes) {
-    if (lanes >= kLanesAtOnce) {
-      const std::size_t share = memory_.words_count / lanes;
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
-        std::uint16_t* const begin = memory_.words + lane * share;
-        lanes_[lane] = {kernels::kRansFloor, begin, begin + share, begin + share};
-      }
-      std::size_t first = 0;
-      while (first < lanes && write_some_lanes<kLanesAtOnce>(first, lanes)) first += kLanesAtOnce;
-      if (first == lanes) return true;
-    }
+    if (write_side_by_side(lanes)) return true;
     std::uint16_t* end = memory_.words + memory_.words_count;
     for (std::size_t lane = lanes; lane-- > 0; end = lanes_[lane].at) {
-      lanes_[lane] = {kernels::kRansFloor, memory_.words, end, end};
-      if (!write_some_lanes<1>(lane, lanes)) return false;
+      lanes_[lane] = {end, end};
+      if (!write_lane(lane, lanes)) return false;
     }
     return true;
   }
 
-  /// Encodes the rows of N lanes from the last to the first; false when there is no room. Lanes depend on nothing but
-  /// themselves, so their long chains of arithmetic overlap.
-  template <std::size_t N>
-  bool write_some_lanes(std::size_t first_lane, std::size_t lanes) {
-    std::array<Lane, N> some;
-    for (std::size_t j = 0; j < N; ++j) some[j] = lanes_[first_lane + j];
+  bool write_side_by_side(std::size_t lanes) {
+    if (memory_.elems > INT32_MAX) return false;
     const std::size_t columns = extents_.columns;
-    for (std::size_t i = (rows() - first_lane + lanes - 1) / lanes; i-- > 0;) {
-      const std::size_t first = (first_lane + i * lanes) * columns;
-      const std::size_t here = std::min(N, rows() - (first_lane + i * lanes));  // the last rows may be fewer
-      if constexpr (N > 1) {
-        if (here == N) {
-          for (const Lane& lane : some)
-            if (!lane.has_room(columns)) return false;
-          for (std::size_t x = columns; x-- > 0;) put_each(some, first + x, columns, std::make_index_sequence<N>{});
-          continue;
-        }
-      }
-      for (std::size_t j = 0; j < here; ++j) {
-        for (std::size_t x = columns; x-- > 0;) {
-          if (!some[j].has_room(1)) return false;
-          put(some[j], first + j * columns + x);
-        }
-      }
+    const std::size_t share = memory_.words_count / lanes;
+    kernels::PutLanes put;
+    put.mask = lanes - 1;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      put.states[lane] = kernels::kRansFloor;
+      put.at[lane] = memory_.words + (lane + 1) * share;
+      lanes_[lane].end = put.at[lane];
     }
-    for (std::size_t j = 0; j < N; ++j) {
-      if (!some[j].has_room(1)) return false;
-      *--some[j].at = static_cast<std::uint16_t>(some[j].state >> 16);
-      *--some[j].at = static_cast<std::uint16_t>(some[j].state);
-      lanes_[first_lane + j] = some[j];
+    kernels::PutRows turn;  // the same rows in each lane's turn, counted from its first
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      turn.begin[lane] = static_cast<std::uint32_t>(lane * columns);
+      turn.end[lane] = static_cast<std::uint32_t>((lane + 1) * columns);
+    }
+    for (std::size_t first = (rows() - 1) / lanes * lanes;; first -= lanes) {
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        if (!has_room(lanes_[lane].end - share, put.at[lane], columns)) return false;
+      kernels::PutRows last = turn;  // the last rows may be fewer
+      for (std::size_t lane = rows() - first; lane < lanes; ++lane) last.end[lane] = last.begin[lane];
+      spec_.kernels->encode.put_rows(put, memory_.entries, memory_.symbols + first * columns,
+                                     memory_.codes + first * columns, rows() - first < lanes ? last : turn);
+      if (first == 0) break;
+    }
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      if (!has_room(lanes_[lane].end - share, put.at[lane], 1)) return false;
+      lanes_[lane].at = put.at[lane];
+      put_state(lanes_[lane], put.states[lane]);
     }
     return true;
   }
 
-  template <std::size_t N, std::size_t... J>
-  [[gnu::always_inline]] void put_each(std::array<Lane, N>& lanes, std::size_t index, std::size_t columns,
-                                       std::index_sequence<J...> /*all*/) const {
-    (put(lanes[J], index + J * columns), ...);
+  /// Encodes the rows of a lane from the last to the first; false when there is no room.
+  bool write_lane(std::size_t first_lane, std::size_t lanes) {
+    Lane& lane = lanes_[first_lane];
+    std::uint32_t state = kernels::kRansFloor;
+    for (std::size_t i = (rows() - first_lane + lanes - 1) / lanes; i-- > 0;) {
+      const std::size_t first = (first_lane + i * lanes) * extents_.columns;
+      for (std::size_t x = first + extents_.columns; x-- > first;) {
+        if (!has_room(memory_.words, lane.at, 1)) return false;
+        const std::uint16_t symbol = memory_.symbols[x];
+        if (symbol == kNoSymbol) continue;
+        put_symbol(state, memory_.codes[x], symbol % kTokenPlaces, memory_.entries.entries[symbol], lane.at);
+      }
+    }
+    if (!has_room(memory_.words, lane.at, 1)) return false;
+    put_state(lane, state);
+    return true;
   }
 
-  [[gnu::always_inline]] void put(Lane& lane, std::size_t index) const {
-    const std::uint16_t symbol = memory_.symbols[index];
-    if (symbol == kNoSymbol) return;
-    put_symbol(lane.state, memory_.codes[index], symbol % kTokenPlaces, memory_.entries[symbol], lane.at);
+  static void put_state(Lane& lane, std::uint32_t state) {
+    *--lane.at = static_cast<std::uint16_t>(state >> 16);
+    *--lane.at = static_cast<std::uint16_t>(state);
   }
 
   std::size_t rows() const { return extents_.planes * extents_.rows; }
@@ -463,8 +456,7 @@ class ChunkWriter {
   const Bits* data_;
   ChunkModel model_;
   LevelCounts counts_{};
-  Vector<std::uint8_t> exceptions_;
-  std::uint64_t exception_count_ = 0;
+  RasterExceptions exceptions_;
   std::size_t next_exception_ = 0;
   std::array<Lane, std::size_t{1} << kMaxLaneBits> lanes_{};
 };
@@ -487,6 +479,15 @@ Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   return with_element(spec.dtype, [&](auto element) -> Result<std::size_t> {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).run(out);
+  });
+}
+
+bool fit_raster_model(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkModel& model) {
+  Carver carver(scratch.data());
+  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
+  if (carver.used() > scratch.size()) return false;
+  return with_element(spec.dtype, [&](auto element) {
+    return ChunkWriter<decltype(element)>(spec, in, memory, scratch).fit_alone(model);
   });
 }
 

@@ -1,10 +1,12 @@
-// What a device's side is told of an array's chunks, in the codec's own form (ChunkDecoder::device_state).
+// What a device's side is told of an array's chunks, in the codec's own form (device_state of ChunkDecoder and of
+// ChunkEncoder).
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 #include <quern/dtype.h>
 
@@ -20,6 +22,18 @@ struct DeviceState {
   explicit DeviceState(const ChunkSpec& spec) : dtype(spec.dtype), most(spec.most), form(spec.form) {}
   std::span<const std::uint8_t> bytes() const { return {reinterpret_cast<const std::uint8_t*>(this), sizeof *this}; }
 };
+
+/// An encoder's state is what it encodes chunks by; none where no chunk is in raster order.
+inline std::span<const std::uint8_t> encoder_state(const ChunkSpec& spec) {
+  static_assert(std::is_trivially_copyable_v<ChunkSpec>);
+  if (spec.form.levels || spec.form.wavelet) return {};
+  return {reinterpret_cast<const std::uint8_t*>(&spec), sizeof spec};
+}
+inline ChunkSpec spec_of_encoder_state(std::span<const std::uint8_t> bytes) {
+  ChunkSpec spec;
+  if (bytes.size() == sizeof spec) std::memcpy(static_cast<void*>(&spec), bytes.data(), sizeof spec);
+  return spec;
+}
 
 /// What chunks are decoded by, from the bytes of a state.
 inline ChunkSpec spec_of_state(std::span<const std::uint8_t> bytes) {

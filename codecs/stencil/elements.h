@@ -20,6 +20,7 @@ using kernels::F16;
 using kernels::F32;
 using kernels::F64;
 using kernels::Int;
+using kernels::keeps_bound;
 using kernels::nearest;
 
 /// Nearest integer, ties to even, |v| < 2^51, as an integer: adding the constant puts it into the low bits.
@@ -34,23 +35,15 @@ auto with_element(DType dtype, F&& f) {
   return kernels::with_stencil_element(static_cast<kernels::Element>(dtype), f);
 }
 
-/// True when `back` may stand for `bits` under `bound`: both finite, no further apart than the bound in real
-/// arithmetic. A zero never becomes the zero of the other sign, and -0 nothing else.
-template <class Element>
-bool keeps_bound(typename Element::Bits bits, typename Element::Bits back, double bound) {
-  const double x = Element::value(bits);
-  const double r = Element::value(back);
-  if (!(r - r == 0)) return false;
-  if (x == 0 && bits != back && (r == 0 || std::bit_cast<std::uint64_t>(x) != 0)) return false;
-  return kernels::within_bound(x, r, bound);
-}
+/// Elements that come back nearer than this keep a bound, however differences are rounded.
+inline double clear_distance(double bound) { return bound * (1 - 0x1p-50); }
 
 /// True for most runs of elements: all come back nearer than the bound by more than differences are rounded, and none
 /// is a zero, which may have a sign to keep.
 template <class Element>
 bool clearly_kept(const kernels::StencilKernels& kernels, const double* originals, const double* values,
                   std::size_t count, double unit, double base, double bound) {
-  const double strict = bound * (1 - 0x1p-50);
+  const double strict = clear_distance(bound);
   if constexpr (std::is_same_v<Element, F32> || std::is_same_v<Element, F64>)
     return kernels.all_near(originals, values, count, unit, base, strict, std::is_same_v<Element, F32>);
   bool kept = true;

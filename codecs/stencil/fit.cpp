@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "codecs/stencil/glance_cost.h"
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/solve.h"
 #include "kernels/core/residual_model.h"
@@ -20,10 +21,12 @@ using kernels::StencilExtents;
 using kernels::Tap;
 using kernels::TapList;
 
-constexpr std::size_t kSamples = 32768;    // of the row class that most elements are of, at most
-constexpr std::size_t kFewSamples = 8192;  // of another class; estimates take a quarter of both
-constexpr std::size_t kFirstRounds = 3;    // of reweighting, on original values
-constexpr std::size_t kRefits = 3;         // on reconstructed values; one for an estimate
+constexpr std::size_t kSamples = 32768;       // of the row class that most elements are of, at most
+constexpr std::size_t kFewSamples = 8192;     // of another class; estimates take a part of both
+constexpr std::size_t kGlanceSamples = 2048;  // of the one class of a glance
+constexpr std::size_t kGlanceRounds = 2;
+constexpr std::size_t kFirstRounds = 3;  // of reweighting, on original values
+constexpr std::size_t kRefits = 3;       // on reconstructed values; one for an estimate
 constexpr std::size_t kContextRounds = 4;
 constexpr std::array<double, 3> kNoises{0.5, 0.25, 1.0};  // of the error of a reconstruction, in units of 1/12
 constexpr std::uint64_t kWideBits = 3;  // an element: the noise of the bound is small against residuals
@@ -88,16 +91,17 @@ class Fit {
         model_(model),
         shape_(box.extents.shape()) {}
 
-  std::uint64_t run() {
+  FitCost run() {
     memory_.planes.clear();
     load_originals();
+    if (effort_ == Effort::glance) {
+      const std::uint64_t bits = glance();
+      return {best_cost_, bits};
+    }
     for (std::size_t c = 0; c < kRowClasses; ++c) {
       sets_[c] = {};
       if (!parts_.weights || !has_samples(c)) continue;
-      for (std::size_t round = 0; round < kFirstRounds; ++round) {
-        build(c, round > 0 ? Weighting::residual : Weighting::none);
-        solve(c, kNoises[0]);
-      }
+      fit_originals(c, kFirstRounds);
     }
     best_cost_ = UINT64_MAX;
     for (const double noise : kNoises) {
@@ -110,10 +114,37 @@ class Fit {
     restore_best();
     drop_cheap_classes();
     fit_context();
-    return best_cost_;
+    return {best_cost_, best_cost_};
   }
 
  private:
+  void fit_originals(std::size_t c, std::size_t rounds) {
+    for (std::size_t round = 0; round < rounds; ++round) {
+      build(c, round > 0 ? Weighting::residual : Weighting::none);
+      solve(c, kNoises[0]);
+    }
+  }
+
+  /// What all elements would cost if they were of the class that most are of.
+  std::uint64_t glance() {
+    const std::size_t c = main_class();
+    sets_ = {};
+    if (parts_.weights && has_samples(c)) fit_originals(c, kGlanceRounds);
+    try_weights();
+    GlanceCost cost;
+    const StencilExtents& e = box_.extents;
+    for (std::size_t p = 0; p < e.planes; ++p) {
+      for (std::size_t r = 0; r < e.rows; ++r) {
+        const std::size_t at = (p * e.rows + r) * e.columns;
+        if (kernels::row_class(e, p, r) == c)
+          cost.add_row(memory_.codes + at, box_.special == nullptr ? nullptr : box_.special + at, e.columns);
+      }
+    }
+    if (cost.elems() == 0) return best_cost_;
+    return static_cast<std::uint64_t>(static_cast<double>(cost.bits()) *
+                                      (static_cast<double>(coded_) / static_cast<double>(cost.elems())));
+  }
+
   void refit_all() {
     refit(Weighting::residual);
     for (std::size_t i = 1; effort_ == Effort::full && i < kRefits; ++i)
@@ -181,10 +212,12 @@ class Fit {
 
   bool is_special(std::size_t index) const { return box_.special != nullptr && box_.special[index] != 0; }
 
+  std::size_t main_class() const { return box_.extents.planes > 2 ? 5 : box_.extents.planes > 1 ? 3 : 1; }
+
   std::size_t samples_of(std::size_t c) const {
-    const std::size_t main = box_.extents.planes > 2 ? 5 : box_.extents.planes > 1 ? 3 : 1;
-    const std::size_t most = c == main ? kSamples : kFewSamples;
-    return effort_ == Effort::estimate ? most / 4 : most;
+    if (effort_ == Effort::glance) return kGlanceSamples;
+    if (effort_ == Effort::full) return c == main_class() ? kSamples : kFewSamples;
+    return c == main_class() ? kSamples / 4 : kFewSamples / 8;
   }
 
   void load_originals() {
@@ -460,8 +493,8 @@ class Fit {
 
 }  // namespace
 
-std::uint64_t fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
-                        FittedParts parts, ChunkModel& model) {
+FitCost fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
+                  FittedParts parts, ChunkModel& model) {
   return Fit(box, kernels, memory, effort, parts, model).run();
 }
 

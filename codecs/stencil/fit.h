@@ -37,8 +37,8 @@ struct TrialSize {
   }
 };
 
-/// How much a fit tries.
-enum class Effort : std::uint8_t { estimate, full };
+/// How much a fit tries. A glance fits the row class that most elements are of, from few samples, and costs that alone.
+enum class Effort : std::uint8_t { glance, estimate, full };
 
 /// Targets in units, contiguous, kStencilBlock readable ones after the last; elements whose `special` is not 0 are not
 /// coded.
@@ -56,9 +56,15 @@ struct FitMemory {
   std::int32_t* codes;
 };
 
-/// Sets weights, context weights and constant of `model`, whose fraction_bits and weight_bits are given. Returns the
-/// estimated bits, in units of 2^-12, that the box costs. Scalar binary64 in a fixed order: the same everywhere.
-std::uint64_t fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
-                        FittedParts parts, ChunkModel& model);
+/// Estimated bits, in units of 2^-12, that the box costs.
+struct FitCost {
+  std::uint64_t plain = 0;  ///< by order-0 entropy
+  std::uint64_t bits = 0;   ///< with contexts, after a glance
+};
+
+/// Sets weights, context weights and constant of `model`, whose fraction_bits and weight_bits are given. Scalar
+/// binary64 in a fixed order: the same everywhere.
+FitCost fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
+                  FittedParts parts, ChunkModel& model);
 
 }  // namespace quern::codec::stencil

@@ -49,11 +49,10 @@ std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec);
 Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
                      std::span<std::uint8_t> scratch);
 
-/// Decodes a chunk's points of a level of the array, from 1 on, to `out`: the same bits as in the whole chunk, without
-/// looking at the bytes of finer levels, which may be missing. `in` begins with the mode; `chunk` says extents and
-/// special elements. Fails with `unsupported` where a chunk has no levels.
-Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
-                     const LevelForm& form, unsigned level, const MutableBox3& out, std::span<std::uint8_t> scratch);
+/// Decodes what follows the mode to a level of the array: see decode_coarse in coarse_chunk.h.
+Status decode_levels_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
+                            const LevelForm& form, unsigned level, const MutableBox3& out,
+                            std::span<std::uint8_t> scratch);
 /// How many of a chunk's first bytes hold levels n and coarser, ..., 1 and coarser; none when it has to be whole.
 /// `form` is the array at any level from 1 on. May throw std::bad_alloc.
 Result<Vector<std::uint64_t>> level_cuts(const ChunkSpec& spec, std::span<const std::uint8_t> chunk,

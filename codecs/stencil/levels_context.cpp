@@ -115,18 +115,24 @@ std::array<Offset, 2> spread_offsets(std::size_t feature) {
   return offsets;
 }
 
-void add_spread_rows(std::size_t feature, const double* after, const double* before, const double* predicted,
-                     unsigned fraction_bits, std::uint32_t weight, std::size_t columns,
-                     const kernels::StencilKernels& kernels, std::uint32_t* sums) {
-  constexpr double kMost = kMaxSpread;
+/// A feature of differences of a row whose two points are given.
+template <class Value>
+kernels::SpreadSource<Value> spread_source(std::size_t feature, const Value* after, const Value* before,
+                                           unsigned fraction_bits, std::uint32_t weight) {
   const double scale = static_cast<double>(1u << kSpreadBits) / static_cast<double>(1u << fraction_bits);
-  if (feature == kChangeFeature)
-    return kernels.add_distances(before, before, 0, predicted, -1, scale, kMost, weight, columns, sums);
+  if (feature == kChangeFeature) return {before, before, 0, -1, scale, weight};
   // Both are twice the distance, or the difference over two steps.
   const bool bend = feature < kSlopeFeature;
-  kernels.add_distances(after, before, bend ? 1 : -1, predicted, bend ? -2 : 0, scale / 2, kMost, weight, columns,
-                        sums);
+  return {after, before, bend ? 1.0 : -1.0, bend ? -2.0 : 0.0, scale / 2, weight};
 }
+
+/// The axis along which a feature of differences looks.
+std::size_t spread_axis(std::size_t feature) {
+  if (feature == kChangeFeature) return 0;
+  return feature - (feature < kSlopeFeature ? kBendFeature : kSlopeFeature);
+}
+
+bool looks_above(std::size_t feature) { return feature == kAboveFeature || feature == kSidesFeature; }
 
 }  // namespace
 
@@ -135,12 +141,16 @@ void add_spread(const LevelGrid& grid, const ContextRow& row, std::size_t featur
                 std::uint32_t* sums) {
   const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
   const std::array<Offset, 2> offsets = spread_offsets(feature);
-  add_spread_rows(feature, grid.value_row(row.parity_class, row.index, offsets[0]),
-                  grid.value_row(row.parity_class, row.index, offsets[1]), predicted, fraction_bits, weight, columns,
-                  kernels, sums);
+  const kernels::SpreadSource<double> source =
+      spread_source(feature, grid.value_row(row.parity_class, row.index, offsets[0]),
+                    grid.value_row(row.parity_class, row.index, offsets[1]), fraction_bits, weight);
+  kernels.add_distances(source.first, source.second, source.second_factor, predicted, source.predicted_factor,
+                        source.scale, kMaxSpread, weight, columns, sums);
 }
 
-ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& given) : weights(given) {
+template <class Value>
+ContextPlan::ContextPlan(const LevelGridOf<Value>& grid, const ContextRow& place, const ContextWeights& given)
+    : weights(given) {
   const FeatureList all(grid.axes(), place.level, place.parity_class, place.later);
   for (std::size_t i = 0; i < all.count; ++i) {
     const std::size_t f = all.list[i];
@@ -151,44 +161,59 @@ ContextPlan::ContextPlan(const LevelGrid& grid, const ContextRow& place, const C
         !grid.axes().live(same_class_axis(grid.axes(), f == kBackFeature ? 2 : 1), place.level))
       continue;
     features.list[features.count++] = all.list[i];
-    if (counts_magnitudes(f))
+    if (counts_magnitudes(f) && !looks_above(f))
       for_feature_offsets(grid.axes(), place.level, f,
                           [&](const Offset& offset) { grid.plan_tap(place.parity_class, offset, w, taps); });
-    if (counts_magnitudes(f)) continue;
-    for (const Offset& offset : spread_offsets(f)) grid.plan_tap(place.parity_class, offset, 1.0, spread_taps);
   }
 }
 
-void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const double* predicted,
-                  unsigned fraction_bits, const kernels::StencilKernels& kernels, ContextRoom& room) {
-  const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
-  const bool inside = grid.inside(row.index);
-  if (inside) {
-    grid.planned_sources(row.index, plan.taps, room.sources);
-    if (plan.spread_taps.count > 0) grid.planned_sources(row.index, plan.spread_taps, room.spread_sources);
-  } else {
-    room.sources.count = 0;
-  }
-  std::size_t spread = 0;  // features of differences so far
+template <class Value>
+void find_context_sources(const LevelGridOf<Value>& grid, const ContextRow& first, const ContextPlan& plan,
+                          unsigned fraction_bits, ContextSources<Value>& out) {
+  const std::size_t c = first.parity_class;
+  const auto add = [&](std::size_t f) {
+    for_feature_offsets(grid.axes(), first.level, f, [&](const Offset& offset) {
+      out.magnitudes.add(grid.run_magnitude_row(c, first.index, offset), plan.weights.weights[f]);
+    });
+  };
+  const bool inside = grid.inside(first.index);
+  out.magnitudes.count = 0;
+  out.spread_count = 0;
+  if (inside) grid.planned_sources(first.index, plan.taps, out.magnitudes);
   for (std::size_t i = 0; i < plan.features.count; ++i) {
     const std::size_t f = plan.features.list[i];
-    const std::uint32_t w = plan.weights.weights[f];
     if (counts_magnitudes(f)) {
-      if (!inside) feature_sources(grid, row, f, w, room.sources);
+      if (inside || looks_above(f)) continue;
+      if (f == kBackFeature && first.index[same_class_axis(grid.axes(), 2)] == 0) continue;
+      add(f);
       continue;
     }
-    if (spread == 0) std::fill_n(room.spread, columns, 0u);
-    if (inside) {
-      const double* const* const rows = room.spread_sources.rows.data() + 2 * spread;
-      add_spread_rows(f, rows[0], rows[1], predicted, fraction_bits, w, columns, kernels, room.spread);
-    } else {
-      add_spread(grid, row, f, predicted, fraction_bits, w, kernels, room.spread);
+    const std::array<Offset, 2> offsets = spread_offsets(f);
+    const auto source = [&](const Value* after) {
+      return spread_source(f, after, grid.run_value_row(c, first.index, offsets[1]), fraction_bits,
+                           plan.weights.weights[f]);
+    };
+    out.spreads[out.spread_count] = source(grid.run_value_row(c, first.index, offsets[0]));
+    out.last_row[out.spread_count] = out.spreads[out.spread_count];
+    if (spread_axis(f) == grid.run_axis()) {
+      // The point behind the last row is the mirrored one, whatever else lies beyond the border.
+      const std::size_t last = grid.run_rows(c) - 1;
+      ContextRow row = first;
+      row.index[grid.run_axis()] = last;
+      out.last_row[out.spread_count] = source(grid.value_row(c, row.index, offsets[0]) - last * grid.row_pitch());
     }
-    ++spread;
+    ++out.spread_count;
   }
-  kernels.context_sums(room.sources.rows.data(), room.sources.weights.data(), room.sources.count, plan.weights.constant,
-                       columns, room.sums);
-  if (spread > 0) kernels.add_shifted(room.spread, kSpreadBits, columns, room.sums);
+  out.first_row = out.magnitudes.count;
+  for (std::size_t i = 0; i < plan.features.count; ++i)
+    if (looks_above(plan.features.list[i])) add(plan.features.list[i]);
 }
+
+template ContextPlan::ContextPlan(const LevelGridOf<double>&, const ContextRow&, const ContextWeights&);
+template ContextPlan::ContextPlan(const LevelGridOf<std::int32_t>&, const ContextRow&, const ContextWeights&);
+template void find_context_sources(const LevelGridOf<double>&, const ContextRow&, const ContextPlan&, unsigned,
+                                   ContextSources<double>&);
+template void find_context_sources(const LevelGridOf<std::int32_t>&, const ContextRow&, const ContextPlan&, unsigned,
+                                   ContextSources<std::int32_t>&);
 
 }  // namespace quern::codec::stencil

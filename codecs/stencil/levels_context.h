@@ -69,26 +69,29 @@ void add_spread(const LevelGrid& grid, const ContextRow& row, std::size_t featur
                 unsigned fraction_bits, std::uint32_t weight, const kernels::StencilKernels& kernels,
                 std::uint32_t* sums);
 
-/// Contexts of one class: its features with a weight, resolved for rows away from the border.
+/// Contexts of one class: its features with a weight, resolved for runs away from the border.
 struct ContextPlan {
   FeatureList features;  ///< those whose weight is not 0
   ContextWeights weights;
-  PlannedTaps<std::uint32_t> taps;
-  PlannedTaps<double> spread_taps;  ///< two for each feature of differences; weights do not count
+  PlannedTaps<std::uint32_t> taps;  ///< but those of the row above
 
   ContextPlan() = default;
-  ContextPlan(const LevelGrid& grid, const ContextRow& place, const ContextWeights& weights);
+  template <class Value>
+  ContextPlan(const LevelGridOf<Value>& grid, const ContextRow& place, const ContextWeights& weights);
 };
 
-/// Room for the contexts of a row.
-struct ContextRoom {
-  MagnitudeSources sources;
-  ValueSources spread_sources;
-  std::uint32_t* spread = nullptr;
-  std::uint32_t* sums = nullptr;  ///< the result
+/// What the contexts of a run's rows are made from; all of its first row.
+template <class Value>
+struct ContextSources {
+  static constexpr std::size_t kMostSpreads = kFeatures - kBendFeature;
+  MagnitudeSources magnitudes;
+  std::size_t first_row = 0;  ///< how many of the magnitudes the first row has; those of the row above come after
+  std::array<kernels::SpreadSource<Value>, kMostSpreads> spreads;
+  std::array<kernels::SpreadSource<Value>, kMostSpreads> last_row;  ///< the same for the last row
+  std::size_t spread_count = 0;
 };
-/// Context sums of a row.
-void context_sums(const LevelGrid& grid, const ContextRow& row, const ContextPlan& plan, const double* predicted,
-                  unsigned fraction_bits, const kernels::StencilKernels& kernels, ContextRoom& room);
+template <class Value>
+void find_context_sources(const LevelGridOf<Value>& grid, const ContextRow& first, const ContextPlan& plan,
+                          unsigned fraction_bits, ContextSources<Value>& out);
 
 }  // namespace quern::codec::stencil

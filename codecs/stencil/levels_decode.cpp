@@ -1,9 +1,9 @@
 // Bytes to a chunk in levels. The bytes are hostile: whatever they are, nothing is read or written out of bounds.
 #include <algorithm>
-#include <bit>
-#include <cstring>
+#include <array>
 #include <type_traits>
 
+#include "codecs/stencil/coarse_places.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/lane_sources.h"
@@ -19,46 +19,49 @@
 namespace quern::codec::stencil {
 namespace {
 
+template <class Value>
 struct DecodeMemory {
   DecodeMemory(Carver& carver, const LevelAxes& axes)
       : predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
         tables(carver.take<TokenTable>(kLevels)),
         contexts(carver.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
         codes(carver.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
+        predicted(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
         grid(carver, axes),
-        predictor(carver, axes) {}
+        predictor(carver) {}
   Predictor* predictors;
   TokenTable* tables;
   std::uint8_t* contexts;  ///< levels of a row
   std::int32_t* codes;     ///< of a row
-  LevelGrid grid;
-  RowPredictor predictor;
+  std::int64_t* predicted;
+  LevelGridOf<Value> grid;
+  RowPredictorOf<Value> predictor;
 };
 
-/// Where the points of a coarse level go.
-struct CoarsePlaces {
-  void* data = nullptr;
-  std::array<std::size_t, kMaxAxes> strides{};  ///< elements from one point that is kept to the next
-  /// Binary logarithm of how many of the chunk's points make one that is kept: 0 unless the chunk is an upper end of
-  /// the array whose own levels are not the array's.
-  std::array<unsigned, kMaxAxes> shift{};
-};
-
-template <class Element>
+template <class Element, class Value>
 class LevelsReader {
  public:
   using Bits = typename Element::Bits;
+  using LevelGrid = LevelGridOf<Value>;
 
-  LevelsReader(const ChunkSpec& spec, const MutableBox3& out, const LevelsView& view, DecodeMemory& memory)
+  LevelsReader(const ChunkSpec& spec, const MutableBox3& out, const LevelsView& view, DecodeMemory<Value>& memory)
       : spec_(spec), out_(out), view_(view), memory_(memory) {
     model_.predictors = memory.predictors;
   }
+
+  /// Values that should have been narrow were not: what was decoded is worthless.
+  bool too_wide() const { return too_wide_; }
 
   /// Decodes levels down to `last`: to the box, or its points to `coarse`.
   Status run(std::span<const std::uint8_t> in, unsigned last, const CoarsePlaces* coarse) {
     last_ = last;
     QUERN_RETURN_IF_ERROR(read_levels_model(in, view_.axes, model_));
     if (model_.values.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
+    // Special elements may have any value between these.
+    if constexpr (!std::is_same_v<Value, double>) {
+      too_wide_ = model_.values.low <= -kernels::kMostNarrow || model_.values.high >= kernels::kMostNarrow;
+      if (too_wide_) return {};
+    }
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(view_.axes.elems()));
     const Reader exceptions_at = reader;
@@ -67,6 +70,7 @@ class LevelsReader {
     QUERN_RETURN_IF_ERROR(fill_token_tables(model_.values, memory_.tables, serving));
     QUERN_RETURN_IF_ERROR(sections(reader, in, kernels::ResidualTables(memory_.tables, serving)));
     Reader again = exceptions_at;
+    if (too_wide_) return {};
     if (coarse != nullptr) {
       store_coarse(*coarse);
       return walk_exceptions<Bits>(again, exceptions, view_.axes.elems(),
@@ -104,6 +108,7 @@ class LevelsReader {
       const unsigned last = own - s;
       for (;; --level) {
         QUERN_RETURN_IF_ERROR(decode_level(level, tables, lanes));
+        if (too_wide_) return {};
         if (level == last) break;
         if (level == last_) return {};
       }
@@ -116,34 +121,53 @@ class LevelsReader {
 
   Status decode_level(unsigned level, const kernels::ResidualTables& tables, kernels::ResidualLanes& lanes) {
     const kernels::StencilKernels& kernels = *spec_.kernels;
+    const kernels::ValueRowKernels<Value>& rows = kernels.rows.template of<Value>();
     LevelGrid& grid = memory_.grid;
-    grid.open(level, model_.border);
+    grid.open(level, model_.border, kernels.rows);
     memory_.predictor.start_level(grid);
-    const bool complete = for_coded_rows(grid, [&](const CodedRow& row) {
-      const std::size_t c = row.place.parity_class;
-      const std::int64_t* const predicted = memory_.predictor.predict(grid, row.place, row.columns, model_, kernels);
-      kernels.levels(memory_.predictor.contexts(grid, row.place, memory_.predictor.numbers(), model_, kernels),
-                     row.columns, memory_.contexts);
-      const std::uint8_t* special = nullptr;
-      std::size_t special_step = 1;
-      if (out_.special != nullptr) {
-        special = out_.special + view_.row_start(c, level, row.place.index, view_.special_strides);
-        special_step = view_.row_step(level, view_.special_strides);
-        for (std::size_t x = 0; x < row.columns; ++x)
-          if (special[x * special_step] != 0) memory_.contexts[x] = kernels::kNoResidual;
+    const std::int64_t quantum = model_.quantum(level);
+    const bool complete = for_coded_runs(grid, [&](const CodedRun& run) {
+      const std::size_t c = run.first.parity_class;
+      memory_.predictor.open_values(grid, run, model_);
+      memory_.predictor.open_contexts(grid, run, model_);
+      Value* values = grid.values(c, run.first.index);
+      std::uint32_t* magnitudes = grid.magnitudes(c, run.first.index);
+      std::size_t linear = run.linear;
+      for (std::size_t r = 0; r < run.rows; ++r) {
+        rows.predict(memory_.predictor.row(r), r * grid.row_pitch(), run.columns, memory_.predicted, memory_.contexts);
+        if (out_.special != nullptr) skip_special(run, r);
+        kernels.decode.take_residuals(lanes, tables, memory_.contexts, run.columns, linear, memory_.codes);
+        if (!rows.reconstruct(memory_.predicted, memory_.codes, quantum, kMaxContextMagnitude, run.columns, values,
+                              magnitudes))
+          too_wide_ = true;
+        if (out_.special != nullptr) fill_special(run.columns, values);
+        grid.finish_row(c, values, magnitudes);
+        values += grid.row_pitch();
+        magnitudes += grid.row_pitch();
+        linear += run.columns;
       }
-      kernels.decode.take_residuals(lanes, tables, memory_.contexts, row.columns, row.linear, memory_.codes);
-      double* const values = grid.values(c, row.row);
-      kernels.decode.add_codes(predicted, memory_.codes, model_.quantum(level), kMaxContextMagnitude, row.columns,
-                               values, grid.magnitudes(c, row.row));
-      if (special != nullptr)
-        for (std::size_t x = 0; x < row.columns; ++x)
-          if (special[x * special_step] != 0)
-            values[x] = static_cast<double>(std::clamp(predicted[x], model_.values.low, model_.values.high));
-      grid.finish_row(c, row.row);
-      return lanes.failed == 0;
+      grid.finish_run(c, run.first.index);
+      return lanes.failed == 0 && !too_wide_;
     });
+    if (too_wide_) return {};
     return complete ? Status{} : corrupt("stencil: a lane is too short");
+  }
+  /// Marks the special elements of a row, which have no code.
+  void skip_special(const CodedRun& run, std::size_t number) const {
+    RowIndex index = run.first.index;
+    if (number > 0) index[memory_.grid.run_axis()] += number;
+    const unsigned level = run.first.level;
+    const std::uint8_t* const special =
+        out_.special + view_.row_start(run.first.parity_class, level, index, view_.special_strides);
+    const std::size_t step = view_.row_step(level, view_.special_strides);
+    for (std::size_t x = 0; x < run.columns; ++x)
+      if (special[x * step] != 0) memory_.contexts[x] = kernels::kNoResidual;
+  }
+  /// Their values are what is predicted.
+  void fill_special(std::size_t columns, Value* values) const {
+    for (std::size_t x = 0; x < columns; ++x)
+      if (memory_.contexts[x] == kernels::kNoResidual)
+        values[x] = static_cast<Value>(std::clamp(memory_.predicted[x], model_.values.low, model_.values.high));
   }
 
   /// Writes the finest level's classes to the box: those that differ in the parity along the last axis alone together,
@@ -151,7 +175,7 @@ class LevelsReader {
   void store_values() {
     const std::size_t step = view_.row_step(0, view_.strides);
     for (std::size_t c = 0; c < kParityClasses; ++c) {
-      const LevelGrid::View& view = memory_.grid.view(c);
+      const auto& view = memory_.grid.view(c);
       if (!view.exists) continue;
       const bool pairs = std::is_same_v<Element, F32> && step == 2 && c % 2 == 0 && memory_.grid.view(c + 1).exists;
       for (std::size_t r = 0; r < view.rows; ++r) {
@@ -166,27 +190,30 @@ class LevelsReader {
       if (pairs) ++c;
     }
   }
-  Bits* row_place(std::size_t c, std::size_t r) const {
-    return static_cast<Bits*>(out_.data) + view_.row_start(c, 0, memory_.grid.index_of(c, r), view_.strides);
+  Bits* row_place(std::size_t c, const RowIndex& index) const {
+    return static_cast<Bits*>(out_.data) + view_.row_start(c, 0, index, view_.strides);
   }
   void store_row(std::size_t c, std::size_t r, std::size_t step) const {
     const double unit = model_.values.unit();
     const double base = model_.values.base;
     const std::size_t columns = memory_.grid.view(c).extents[view_.axes.rank - 1];
-    const double* const from = memory_.grid.values(c, r);
-    Bits* const to = row_place(c, r);
-    for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(from[x] * unit + base);
+    const RowIndex index = memory_.grid.index_of(c, r);
+    const Value* const from = memory_.grid.values(c, index);
+    Bits* const to = row_place(c, index);
+    for (std::size_t x = 0; x < columns; ++x) to[x * step] = Element::bits(static_cast<double>(from[x]) * unit + base);
   }
   /// A row of an even class and the same of the odd one after it, which has as many columns or one less.
   void store_pairs(std::size_t c, std::size_t r) const {
     const std::size_t last = view_.axes.rank - 1;
     const std::size_t evens = memory_.grid.view(c).extents[last];
     const std::size_t odds = memory_.grid.view(c + 1).extents[last];
-    const double* const even = memory_.grid.values(c, r);
-    Bits* const to = row_place(c, r);
+    const RowIndex index = memory_.grid.index_of(c, r);
+    const Value* const even = memory_.grid.values(c, index);
+    Bits* const to = row_place(c, index);
     const double unit = model_.values.unit();
-    spec_.kernels->decode.store_pairs(even, memory_.grid.values(c + 1, r), unit, model_.values.base, odds, to);
-    if (evens > odds) to[2 * odds] = Element::bits(even[odds] * unit + model_.values.base);
+    spec_.kernels->rows.template of<Value>().store_pairs(even, memory_.grid.values(c + 1, index), unit,
+                                                         model_.values.base, odds, to);
+    if (evens > odds) to[2 * odds] = Element::bits(static_cast<double>(even[odds]) * unit + model_.values.base);
   }
 
   /// The same for the points of a coarse level.
@@ -195,26 +222,26 @@ class LevelsReader {
     const LevelAxes& axes = view_.axes;
     const std::size_t x_axis = axes.rank - 1;
     for (std::size_t c = 0; c < kParityClasses; ++c) {
-      const LevelGrid::View& view = grid.view(c);
+      const auto& view = grid.view(c);
       if (!view.exists) continue;
       for (std::size_t r = 0; r < view.rows; ++r) {
         const RowIndex index = grid.index_of(c, r);
         std::size_t at = 0;
         bool kept = true;
         for (std::size_t a = 0; a < x_axis; ++a)
-          kept = keep(axes.hierarchical(a) ? 2 * index[a] + axes.parity(c, a) : index[a], a, to, at) && kept;
-        if (kept) store_coarse_row(grid.values(c, r), view.extents[x_axis], axes.parity(c, x_axis), at, to);
+          kept = to.keep(axes.hierarchical(a) ? 2 * index[a] + axes.parity(c, a) : index[a], a, at) && kept;
+        if (kept) store_coarse_row(grid.values(c, index), view.extents[x_axis], axes.parity(c, x_axis), at, to);
       }
     }
   }
-  void store_coarse_row(const double* from, std::size_t columns, std::size_t first, std::size_t row,
+  void store_coarse_row(const Value* from, std::size_t columns, std::size_t first, std::size_t row,
                         const CoarsePlaces& to) const {
     const std::size_t x_axis = view_.axes.rank - 1;
     const double unit = model_.values.unit();
     for (std::size_t x = 0; x < columns; ++x) {
       std::size_t at = row;
-      if (keep(first + 2 * x, x_axis, to, at))
-        static_cast<Bits*>(to.data)[at] = Element::bits(from[x] * unit + model_.values.base);
+      if (to.keep(first + 2 * x, x_axis, at))
+        static_cast<Bits*>(to.data)[at] = Element::bits(static_cast<double>(from[x]) * unit + model_.values.base);
     }
   }
   void put_coarse(std::uint64_t index, Bits bits, const CoarsePlaces& to) const {
@@ -224,30 +251,25 @@ class LevelsReader {
     for (std::size_t a = axes.rank; a-- > 0; rest /= axes.extents[a]) {
       const std::size_t place = rest % axes.extents[a];
       const unsigned shift = axes.hierarchical(a) ? last_ : 0;
-      if ((place >> shift) << shift != place || !keep(place >> shift, a, to, at)) return;
+      if ((place >> shift) << shift != place || !to.keep(place >> shift, a, at)) return;
     }
     static_cast<Bits*>(to.data)[at] = bits;
-  }
-  /// Whether a point of the level is one to keep, by its number along an axis; where that is adds to `at`.
-  static bool keep(std::size_t point, std::size_t axis, const CoarsePlaces& to, std::size_t& at) {
-    const std::size_t number = point >> to.shift[axis];
-    at += number * to.strides[axis];
-    return number << to.shift[axis] == point;
   }
 
   const ChunkSpec& spec_;
   const MutableBox3& out_;
   const LevelsView& view_;
   unsigned last_ = 0;
-  DecodeMemory& memory_;
+  DecodeMemory<Value>& memory_;
   LevelsModel model_;
+  bool too_wide_ = false;
 };
 
 }  // namespace
 
 std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec) {
   Carver carver(nullptr);
-  const DecodeMemory memory(carver, LevelsView(full_box(spec), spec.form).axes);
+  const DecodeMemory<double> memory(carver, LevelsView(full_box(spec), spec.form).axes);
   return carver.used() + carver.used() / 8 + 65536;
 }
 
@@ -258,19 +280,23 @@ Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const 
   if (!spec.form.levels) return Status(StatusCode::corrupt, "stencil: a chunk in levels where none may be");
   const LevelsView view(out, spec.form);
   Carver measured(nullptr);
-  const DecodeMemory needed(measured, view.axes);
+  const DecodeMemory<double> needed(measured, view.axes);
   if (measured.used() > scratch.size())
     return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
-  Carver carver(scratch.data());
-  DecodeMemory memory(carver, view.axes);
   return with_element(spec.dtype, [&](auto element) -> Status {
-    return LevelsReader<decltype(element)>(spec, out, view, memory).run(in, level, coarse);
+    using Element = decltype(element);
+    {
+      // Half the memory to go through; few chunks have values that do not fit.
+      Carver carver(scratch.data());
+      DecodeMemory<std::int32_t> memory(carver, view.axes);
+      LevelsReader<Element, std::int32_t> reader(spec, out, view, memory);
+      const Status status = reader.run(in, level, coarse);
+      if (!reader.too_wide()) return status;
+    }
+    Carver carver(scratch.data());
+    DecodeMemory<double> memory(carver, view.axes);
+    return LevelsReader<Element, double>(spec, out, view, memory).run(in, level, coarse);
   });
-}
-
-std::uint64_t step_along(const LevelForm& form, const LevelsView& view, std::size_t axis) {
-  const LevelAxis& steps = form.axes[view.grid_axis[axis]];
-  return view.is_inner[axis] ? steps.inner_step : steps.outer_step;
 }
 
 /// The level of its own that a chunk has to be decoded to: that of the array, but no coarser than there are. All of
@@ -281,35 +307,6 @@ unsigned own_level(const LevelForm& form, const LevelsView& view, unsigned level
   return std::min(level, view.axes.top());
 }
 
-CoarsePlaces coarse_places(const LevelForm& form, const LevelsView& view, unsigned own, const MutableBox3& out) {
-  CoarsePlaces to;
-  to.data = out.data;
-  for (std::size_t a = 0; a < view.axes.rank; ++a) {
-    const std::size_t g = view.grid_axis[a];
-    const bool outer_half = form.axes[g].inner > 1 && !view.is_inner[a];
-    to.strides[a] =
-        static_cast<std::size_t>((g < 2 ? out.strides[g] : 1) * (outer_half ? form.axes[g].inner_points() : 1));
-    const auto wanted = static_cast<unsigned>(std::countr_zero(step_along(form, view, a)));
-    const unsigned has = view.axes.hierarchical(a) ? own : 0;
-    to.shift[a] = wanted > has ? wanted - has : 0;
-  }
-  return to;
-}
-
-/// Points of a chunk whose elements, in C order, are at hand; of a constant one there is a single element.
-void pick_points(const std::uint8_t* elements, bool constant, std::size_t width, const MutableBox3& chunk,
-                 const LevelForm& form, const MutableBox3& out) {
-  auto* const to = static_cast<std::uint8_t*>(out.data);
-  for (std::uint64_t i = 0; i < out.extents[0]; ++i) {
-    for (std::uint64_t j = 0; j < out.extents[1]; ++j) {
-      const std::uint64_t row = (form.axes[0].place(i) * chunk.extents[1] + form.axes[1].place(j)) * chunk.extents[2];
-      for (std::uint64_t x = 0; x < out.extents[2]; ++x)
-        std::memcpy(to + (i * out.strides[0] + j * out.strides[1] + x) * width,
-                    elements + (constant ? 0 : (row + form.axes[2].place(x)) * width), width);
-    }
-  }
-}
-
 }  // namespace
 
 Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
@@ -317,36 +314,15 @@ Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, co
   return decode_to(spec, in, out, 0, nullptr, scratch);
 }
 
-Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
-                     const LevelForm& form, unsigned level, const MutableBox3& out, std::span<std::uint8_t> scratch) {
-  if (!spec.form.levels) return Status(StatusCode::unsupported, "stencil: these chunks have no levels");
-  for (std::size_t a = 0; a < 3; ++a)
-    if (out.extents[a] != form.axes[a].points(chunk.extents[a]))
-      return Status(StatusCode::invalid_argument, "stencil: the box is not what the level has of the chunk");
-  if (in.empty()) return Status(StatusCode::corrupt, "stencil: a chunk is empty");
-  const std::uint8_t mode = in[0];
-  in = in.subspan(1);
-  if (mode == static_cast<std::uint8_t>(Mode::lattice)) {
-    QUERN_ASSIGN_OR_RETURN(const Lattice lattice, read_lattice(spec.dtype, in));
-    QUERN_RETURN_IF_ERROR(decode_coarse(integer_spec(spec), in, integer_box(spec.dtype, chunk), form, level,
-                                        integer_box(spec.dtype, out), scratch));
-    spread_lattice(lattice, spec.dtype, out);
-    return {};
-  }
-  if (mode == static_cast<std::uint8_t>(Mode::levels)) {
-    const LevelsView view(chunk, spec.form);
-    const unsigned own = own_level(form, view, level);
-    const CoarsePlaces places = coarse_places(form, view, own, out);
-    return decode_to(spec, in, chunk, own, &places, scratch);
-  }
-  const bool constant = mode == static_cast<std::uint8_t>(Mode::constant);
-  if (!constant && mode != static_cast<std::uint8_t>(Mode::raw))
-    return Status(StatusCode::unsupported, "stencil: a chunk has no levels");
-  const std::size_t width = dtype_bytes(spec.dtype);
-  if (in.size() != (constant ? 1 : chunk.elems()) * width)
-    return Status(StatusCode::corrupt, "stencil: a chunk has the wrong size");
-  pick_points(in.data(), constant, width, chunk, form, out);
-  return {};
+Status decode_levels_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
+                            const LevelForm& form, unsigned level, const MutableBox3& out,
+                            std::span<std::uint8_t> scratch) {
+  const LevelsView view(chunk, spec.form);
+  const unsigned own = own_level(form, view, level);
+  std::array<unsigned, kMaxAxes> has{};
+  for (std::size_t a = 0; a < view.axes.rank; ++a) has[a] = view.axes.hierarchical(a) ? own : 0;
+  const CoarsePlaces places = coarse_places(form, view, has, out);
+  return decode_to(spec, in, chunk, own, &places, scratch);
 }
 
 Result<Vector<std::uint64_t>> level_cuts(const ChunkSpec& spec, std::span<const std::uint8_t> chunk,

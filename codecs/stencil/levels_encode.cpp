@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
+#include "codecs/stencil/glance_cost.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_fit.h"
 #include "codecs/stencil/levels_grid.h"
@@ -16,6 +18,7 @@
 #include "codecs/stencil/residual_fit.h"
 #include "codecs/stencil/residual_symbols.h"
 #include "codecs/stencil/symbol_counts.h"
+#include "codecs/stencil/token_cost.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -23,32 +26,39 @@ namespace {
 
 constexpr std::uint64_t kSectionBytes = 1024;   // of a level, that make a section of its own worth its lane
 constexpr std::size_t kLoopRounds = 2;          // of a level with a sequential axis
+constexpr std::size_t kLineBytes = 64;          // of memory that are fetched together
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
 
 struct EncodeMemory {
-  EncodeMemory(Carver& carver, const LevelAxes& axes, std::size_t raw_bytes)
+  EncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec)
       : elems(axes.elems()),
         predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
         special(carver.take<std::uint8_t>(elems)),
-        codes(carver.take<std::int32_t>(elems)),
+        codes(carver.take<std::int32_t>(elems + kernels::kStencilBlock)),
         symbols(carver.take<std::uint16_t>(elems)),
         originals(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
         targets(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]) + kernels::kStencilBlock)),
         predicted(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
+        numbers(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
+        levels(carver.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
+        contexts(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
         spread(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
         counts(carver),
         grid(carver, axes),
-        predictor(carver, axes),
-        sections(carver, raw_bytes) {}
+        predictor(carver),
+        sections(carver, spec.raw_bytes(), spec.kernels) {}
 
   std::size_t elems;
   Predictor* predictors;
-  std::uint8_t* special;  ///< of all levels in the order of coding, coarsest first; so the next two
-  std::int32_t* codes;
-  std::uint16_t* symbols;  ///< context level * kTokenPlaces + token
-  double* originals;       ///< of a row
-  std::int64_t* targets;   ///< the same in units
-  double* predicted;       ///< of a row
+  std::uint8_t* special;    ///< of all levels in the order of coding, coarsest first; so the next two
+  std::int32_t* codes;      ///< and room for a block
+  std::uint16_t* symbols;   ///< context level * kTokenPlaces + token
+  double* originals;        ///< of a row
+  std::int64_t* targets;    ///< the same in units
+  double* predicted;        ///< of a row
+  std::int64_t* numbers;    ///< the same as integers
+  std::uint8_t* levels;     ///< of contexts of a row
+  std::uint32_t* contexts;  ///< their sums
   std::uint32_t* spread;
   SymbolCounts counts;  ///< of a level
   LevelGrid grid;
@@ -83,20 +93,25 @@ class LevelsWriter final : public TargetRows {
     first_[kMaxLevels] = at;
   }
 
-  /// Codes all levels; the bits, in units of 2^-12, of their residuals.
-  std::uint64_t code() {
+  /// Codes all levels.
+  void code() {
     choose_border();
     for (unsigned level = top_ + 1; level-- > 0;) {
       open(level);
       if (in_.special != nullptr) load_special(level);
       view_.axes.sequential ? code_planes(level) : code_classes(level);
+      if (spec_.glance) {
+        level_bits_[level] = entropy(level) >> 12;
+        glance(level);
+        continue;
+      }
       sample_contexts(level);
       if (level > 1) continue;
       fit_set(level);
       if (level == 1) {
         for (unsigned again = top_ + 1; again-- > 1;) {
           open(again);
-          run_level(again, Run::last);
+          run_level(Run::last);
           finish(again);
         }
       } else {
@@ -104,18 +119,20 @@ class LevelsWriter final : public TargetRows {
         finish(0);
       }
     }
-    return fit_levels(counts_, model_.values);
   }
 
   ChunkCost estimate() {
-    const std::uint64_t bits = code();
+    code();
+    if (spec_.glance) return {glance_bits_, 0, plain_bits()};
+    const std::uint64_t bits = estimate_levels_cost(counts_, model_.values);
     Vector<std::uint8_t> head;
     write_levels_model(model_, view_.axes, head);
-    return {bits + (exceptions_.size() * (sizeof(Bits) + 2) << 15), std::uint64_t{head.size()} << 15};
+    return {bits + (exceptions_.size() * (sizeof(Bits) + 2) << 15), std::uint64_t{head.size()} << 15, plain_bits()};
   }
 
   std::size_t write(std::span<std::uint8_t> out) {
-    const std::uint64_t bits = code() >> 12;
+    code();
+    const std::uint64_t bits = fit_levels(counts_, model_.values) >> 12;
     const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
     if (bits / 8 + exceptions_.size() >= raw_bytes) return 0;
     Vector<std::uint8_t> head;
@@ -143,6 +160,13 @@ class LevelsWriter final : public TargetRows {
   }
 
  private:
+  /// Order-0 entropy of all levels, in units of 2^-12.
+  std::uint64_t plain_bits() const {
+    std::uint64_t bits = 0;
+    for (const std::uint64_t level : level_bits_) bits += level << 12;
+    return bits;
+  }
+
   const LevelAxes& axes() const { return view_.axes; }
   LevelGrid& grid() { return memory_.grid; }
   LevelTargets targets(unsigned level) {
@@ -150,18 +174,20 @@ class LevelsWriter final : public TargetRows {
   }
 
   void open(unsigned level) {
-    grid().open(level, model_.border);
+    grid().open(level, model_.border, spec_.kernels->rows);
     memory_.predictor.start_level(grid());
   }
 
   /// Which elements of a level are special.
   void load_special(unsigned level) {
     const std::size_t step = view_.row_step(level, view_.special_strides);
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      const std::uint8_t* const special =
-          in_.special + view_.row_start(row.place.parity_class, level, row.place.index, view_.special_strides);
-      std::uint8_t* const mask = memory_.special + first_[level] + row.code;
-      for (std::size_t x = 0; x < row.columns; ++x) mask[x] = special[x * step] != 0 ? 1 : 0;
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      for_rows(grid(), run, [&](const CodedRow& row, std::size_t) {
+        const std::uint8_t* const special =
+            in_.special + view_.row_start(row.place.parity_class, level, row.place.index, view_.special_strides);
+        std::uint8_t* const mask = memory_.special + first_[level] + row.code;
+        for (std::size_t x = 0; x < row.columns; ++x) mask[x] = special[x * step] != 0 ? 1 : 0;
+      });
       return true;
     });
   }
@@ -171,9 +197,7 @@ class LevelsWriter final : public TargetRows {
   const std::int64_t* row(std::size_t parity_class, const RowIndex& index, std::size_t code) override {
     const unsigned level = grid().level();
     const std::size_t columns = grid().view(parity_class).extents[axes().rank - 1];
-    const Bits* const from =
-        static_cast<const Bits*>(in_.data) + view_.row_start(parity_class, level, index, view_.strides);
-    gather(from, view_.row_step(level, view_.strides), columns, memory_.originals);
+    load_originals(parity_class, index);
     std::int64_t* const to = memory_.targets;
     spec_.kernels->units(memory_.originals, columns, model_.values.base, 1 / model_.values.unit(), to);
     if (in_.special == nullptr) return to;
@@ -189,6 +213,19 @@ class LevelsWriter final : public TargetRows {
   }
   const std::int64_t* row(const CodedRow& coded) {
     return row(coded.place.parity_class, coded.place.index, coded.code);
+  }
+  void load_originals(std::size_t parity_class, const RowIndex& index) {
+    const unsigned level = grid().level();
+    const std::size_t columns = grid().view(parity_class).extents[axes().rank - 1];
+    const std::size_t step = view_.row_step(level, view_.strides);
+    const Bits* const from =
+        static_cast<const Bits*>(in_.data) + view_.row_start(parity_class, level, index, view_.strides);
+    gather(from, step, columns, memory_.originals);
+    // Of rows that skip others, processors do not foresee the next.
+    const std::size_t axis = grid().run_axis();
+    if (axis == kMaxAxes || index[axis] + 1 >= grid().run_rows(parity_class)) return;
+    const auto* const next = reinterpret_cast<const std::uint8_t*>(from + (view_.strides[axis] << (level + 1)));
+    for (std::size_t at = 0; at < columns * step * sizeof(Bits); at += kLineBytes) __builtin_prefetch(next + at);
   }
 
   /// Elements `step` apart; mostly two.
@@ -244,8 +281,8 @@ class LevelsWriter final : public TargetRows {
 
   void choose(unsigned level, const CodePlaces& places, std::size_t parity_class, bool later) {
     choose_predictor(grid(), ClassRows(grid(), parity_class, later), places, targets(level),
-                     memory_.predictor.list(later, parity_class), *spec_.kernels, fit_room_, spec_.parts.weights,
-                     model_);
+                     memory_.predictor.list(later, parity_class), *spec_.kernels, fit_room_,
+                     spec_.parts.weights && !spec_.quick, model_);
     memory_.predictor.forget(later, parity_class);
   }
 
@@ -254,11 +291,11 @@ class LevelsWriter final : public TargetRows {
     const CodePlaces places(grid());
     std::size_t chosen = 0;  // class 0 is only coded at the top, first
     bool first = true;
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      if (first || row.place.parity_class != chosen) choose(level, places, row.place.parity_class, false);
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      if (first || run.first.parity_class != chosen) choose(level, places, run.first.parity_class, false);
       first = false;
-      chosen = row.place.parity_class;
-      run_row(level, row, level == 0 ? Run::last : Run::first);
+      chosen = run.first.parity_class;
+      code_run(run, level == 0 ? Run::last : Run::first);
       return true;
     });
   }
@@ -269,21 +306,27 @@ class LevelsWriter final : public TargetRows {
     const CodedClasses classes(axes(), level);
     const auto quantum = static_cast<double>(model_.quantum(level));
     const double inverse = 1 / quantum;
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      double* const values = grid().values(row.place.parity_class, row.row);
-      const std::int64_t* const from = this->row(row);
-      for (std::size_t x = 0; x < row.columns; ++x)
-        values[x] = nearest(static_cast<double>(from[x]) * inverse) * quantum;
-      grid().finish_row(row.place.parity_class, row.row);
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      for_rows(grid(), run, [&](const CodedRow& row, std::size_t) {
+        const std::size_t c = row.place.parity_class;
+        double* const values = grid().values(c, row.place.index);
+        const std::int64_t* const from = this->row(row);
+        for (std::size_t x = 0; x < row.columns; ++x)
+          values[x] = nearest(static_cast<double>(from[x]) * inverse) * quantum;
+        std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
+        std::fill_n(magnitudes, row.columns, 0u);
+        grid().finish_row(c, values, magnitudes);
+      });
+      grid().finish_run(run.first.parity_class, run.first.index);
       return true;
     });
     std::uint64_t least = UINT64_MAX;
     Vector<Predictor> best;
     Predictor* const own = &model_.predictor(level, false, 0);
-    for (std::size_t round = 0; round < kLoopRounds; ++round) {
+    for (std::size_t round = 0; round < (spec_.glance || spec_.quick ? 1 : kLoopRounds); ++round) {
       for (std::size_t i = 0; i < classes.count; ++i)
         for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
-      run_level(level, Run::first);
+      run_level(Run::first);
       const std::uint64_t cost = entropy(level);
       if (cost < least) {
         least = cost;
@@ -291,27 +334,13 @@ class LevelsWriter final : public TargetRows {
       } else {
         std::copy(best.begin(), best.end(), own);
         memory_.predictor.start_level(grid());
-        run_level(level, Run::first);
+        run_level(Run::first);
       }
     }
   }
 
-  /// Order-0 entropy of tokens with the bits they leave open, in units of 2^-12.
-  static std::uint64_t token_cost(const std::array<std::uint32_t, kernels::kResidualTokens>& counts) {
-    std::uint64_t total = 0;
-    for (const std::uint32_t n : counts) total += n;
-    if (total == 0) return 0;
-    const std::uint32_t log_total = kernels::log2_fixed(static_cast<std::uint32_t>(total));
-    std::uint64_t cost = 0;
-    for (unsigned t = 0; t < counts.size(); ++t) {
-      if (counts[t] == 0) continue;
-      const std::uint32_t open = kernels::token_open_bits(t) + (t > 0 ? 1 : 0);
-      cost += std::uint64_t{counts[t]} * (log_total - kernels::log2_fixed(counts[t]) + (open << 12));
-    }
-    return cost;
-  }
   std::uint64_t entropy(unsigned level) const {
-    std::array<std::uint32_t, kernels::kResidualTokens> counts{};
+    TokenCounts counts{};
     const std::size_t end = level == 0 ? memory_.elems : first_[level - 1];
     for (std::size_t i = first_[level]; i < end; ++i) {
       const std::int32_t code = memory_.codes[i];
@@ -320,36 +349,80 @@ class LevelsWriter final : public TargetRows {
     return token_cost(counts);
   }
 
+  void glance(unsigned level) {
+    GlanceCost cost;
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      for_rows(grid(), run, [&](const CodedRow& row, std::size_t) {
+        const std::size_t at = first_[level] + row.code;
+        cost.add_row(memory_.codes + at, in_.special == nullptr ? nullptr : memory_.special + at, row.columns);
+      });
+      return true;
+    });
+    glance_bits_ += cost.bits();
+  }
+
   /// Whether values may change again; when not, they are checked against the bound.
   enum class Run : std::uint8_t { first, last };
 
-  void run_level(unsigned level, Run run) {
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      run_row(level, row, run);
+  void run_level(Run pass) {
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      code_run(run, pass);
       return true;
     });
   }
 
-  /// The closed loop over a row.
-  void run_row(unsigned level, const CodedRow& row, Run run) {
+  /// The closed loop over the rows of a run.
+  void code_run(const CodedRun& run, Run pass) {
+    memory_.predictor.open_values(grid(), run, model_);
+    for_rows(grid(), run, [&](const CodedRow& row, std::size_t number) {
+      const kernels::RowSourcesView<double>& sources = memory_.predictor.row(number);
+      const std::size_t begin = number * grid().row_pitch();
+      bool kept = false;
+      if (in_.special == nullptr) {
+        kept = code_row(row, sources, begin, pass);
+      } else {
+        code_masked_row(row, sources, begin);
+      }
+      if (pass == Run::last && !kept) note_exceptions(row);
+    });
+    grid().finish_run(run.first.parity_class, run.first.index);
+  }
+  /// True when all elements of the row clearly keep the bound, which is only looked at in the last pass.
+  bool code_row(const CodedRow& row, const kernels::RowSourcesView<double>& sources, std::size_t begin, Run pass) {
+    constexpr bool kSingle = std::is_same_v<Element, F32>;
+    constexpr bool kChecked = kSingle || std::is_same_v<Element, F64>;
+    const std::size_t c = row.place.parity_class;
+    double* const values = grid().values(c, row.place.index);
+    std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
+    load_originals(c, row.place.index);
+    kernels::CodedRowBuffers to;
+    to.originals = memory_.originals;
+    to.base = model_.values.base;
+    to.unit = model_.values.unit();
+    to.inverse = 1 / to.unit;
+    to.quantum = model_.quantum(row.place.level);
+    to.most = kernels::kMaxMagnitude;
+    to.most_magnitude = kMaxContextMagnitude;
+    to.values = values;
+    to.magnitudes = magnitudes;
+    to.codes = memory_.codes + first_[row.place.level] + row.code;
+    if (kChecked && pass == Run::last) to.strict = clear_distance(spec_.bound);
+    to.single = kSingle;
+    const bool kept = spec_.kernels->rows.code(sources, begin, row.columns, to);
+    grid().finish_row(c, values, magnitudes);
+    return kept;
+  }
+  void code_masked_row(const CodedRow& row, const kernels::RowSourcesView<double>& sources, std::size_t begin) {
     constexpr std::int64_t kMost = kernels::kMaxMagnitude;
     const std::size_t c = row.place.parity_class;
-    const std::int64_t quantum = model_.quantum(level);
+    const std::int64_t quantum = model_.quantum(row.place.level);
     const double inverse = 1 / static_cast<double>(quantum);
-    const std::size_t at = first_[level] + row.code;
+    const std::size_t at = first_[row.place.level] + row.code;
     const std::int64_t* const wanted = this->row(row);
-    double* const values = grid().values(c, row.row);
-    std::uint32_t* const magnitudes = grid().magnitudes(c, row.row);
-    if (in_.special == nullptr) {
-      memory_.predictor.code(grid(), row.place, row.columns, model_, *spec_.kernels,
-                             {wanted, model_.values.weight_bits, quantum, kMost, kMaxContextMagnitude, values,
-                              magnitudes, memory_.codes + at});
-      grid().finish_row(c, row.row);
-      if (run == Run::last) note_exceptions(row);
-      return;
-    }
-    const std::int64_t* const predicted =
-        memory_.predictor.predict(grid(), row.place, row.columns, model_, *spec_.kernels);
+    double* const values = grid().values(c, row.place.index);
+    std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
+    const std::int64_t* const predicted = memory_.numbers;
+    spec_.kernels->rows.wide.predict(sources, begin, row.columns, memory_.numbers, memory_.levels);
     const std::uint8_t* const special = memory_.special + at;
     for (std::size_t x = 0; x < row.columns; ++x) {
       std::int64_t value = 0;
@@ -365,8 +438,7 @@ class LevelsWriter final : public TargetRows {
       magnitudes[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
       values[x] = static_cast<double>(value);
     }
-    grid().finish_row(c, row.row);
-    if (run == Run::last) note_exceptions(row);
+    grid().finish_row(c, values, magnitudes);
   }
 
   void sample_contexts(unsigned level) {
@@ -402,9 +474,11 @@ class LevelsWriter final : public TargetRows {
 
   /// Finds the elements of the open level that miss the bound.
   void check_level() {
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      this->row(row);
-      note_exceptions(row);
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      for_rows(grid(), run, [&](const CodedRow& row, std::size_t) {
+        load_originals(row.place.parity_class, row.place.index);
+        note_exceptions(row);
+      });
       return true;
     });
   }
@@ -412,14 +486,18 @@ class LevelsWriter final : public TargetRows {
   /// Symbols of the open level, whose values are final.
   void finish(unsigned level) {
     memory_.counts.clear();
-    for_coded_rows(grid(), [&](const CodedRow& row) {
-      const std::size_t at = first_[level] + row.code;
-      const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
-      const std::int32_t* const codes = memory_.codes + at;
-      const double* const values = grid().values(row.place.parity_class, row.row);
-      predictions_of(values, codes, row.columns, model_.quantum(level), memory_.predicted);
-      note_symbols(special, memory_.predictor.contexts(grid(), row.place, memory_.predicted, model_, *spec_.kernels),
-                   codes, row.columns, memory_.symbols + at);
+    for_coded_runs(grid(), [&](const CodedRun& run) {
+      memory_.predictor.open_contexts(grid(), run, model_);
+      const double* values = grid().values(run.first.parity_class, run.first.index);
+      std::size_t at = first_[level] + run.code;
+      for (std::size_t r = 0; r < run.rows; ++r) {
+        spec_.kernels->rows.contexts(memory_.predictor.row(r), r * grid().row_pitch(), run.columns, values,
+                                     memory_.codes + at, model_.quantum(level), memory_.contexts);
+        note_symbols(in_.special == nullptr ? nullptr : memory_.special + at, memory_.contexts, memory_.codes + at,
+                     run.columns, memory_.symbols + at);
+        values += grid().row_pitch();
+        at += run.columns;
+      }
       return true;
     });
     level_bits_[level] = token_cost(memory_.counts.add_to(counts_)) >> 12;
@@ -428,14 +506,7 @@ class LevelsWriter final : public TargetRows {
   void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::int32_t* codes,
                     std::size_t columns, std::uint16_t* symbols) {
     spec_.kernels->symbols(sums, codes, columns, symbols);
-    if (special == nullptr) return memory_.counts.add(symbols, columns);
-    for (std::size_t x = 0; x < columns; ++x) {
-      if (special[x] != 0) {
-        symbols[x] = kNoSymbol;
-      } else {
-        memory_.counts.add(symbols[x]);
-      }
-    }
+    memory_.counts.note(symbols, special, columns);
   }
 
   /// Finds the elements of a row, whose originals are loaded, that miss the bound.
@@ -444,7 +515,7 @@ class LevelsWriter final : public TargetRows {
     const unsigned level = row.place.level;
     const std::size_t at = first_[level] + row.code;
     const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
-    const double* const values = grid().values(row.place.parity_class, row.row);
+    const double* const values = grid().values(row.place.parity_class, row.place.index);
     const double unit = model_.values.unit();
     const double base = model_.values.base;
     for (std::size_t begin = 0; begin < row.columns; begin += kBlock) {
@@ -479,6 +550,7 @@ class LevelsWriter final : public TargetRows {
   Vector<ContextSamples> samples_;
   FitRoom fit_room_;
   Vector<std::pair<std::uint64_t, Bits>> exceptions_;
+  std::uint64_t glance_bits_ = 0;
   std::array<std::uint64_t, kMaxLevels> level_bits_{};  ///< about what each level takes
 };
 
@@ -486,7 +558,7 @@ class LevelsWriter final : public TargetRows {
 
 std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec) {
   Carver carver(nullptr);
-  const EncodeMemory memory(carver, LevelsView(full_box(spec), spec.form).axes, spec.raw_bytes());
+  const EncodeMemory memory(carver, LevelsView(full_box(spec), spec.form).axes, spec);
   return carver.used() + carver.used() / 8 + 65536;
 }
 
@@ -498,10 +570,10 @@ Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkMod
                       std::span<std::uint8_t> scratch, const F& f) {
   const LevelsView view(in, spec.form);
   Carver carver(nullptr);
-  const EncodeMemory needed(carver, view.axes, spec.raw_bytes());
+  const EncodeMemory needed(carver, view.axes, spec);
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   Carver cut(scratch.data());
-  EncodeMemory memory(cut, view.axes, spec.raw_bytes());
+  EncodeMemory memory(cut, view.axes, spec);
   return with_element(spec.dtype, [&](auto element) -> Result<R> {
     LevelsWriter<decltype(element)> writer(spec, in, format, view, memory);
     return f(writer);

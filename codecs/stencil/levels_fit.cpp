@@ -191,21 +191,7 @@ class PredictorFit {
   }
   /// What a prediction leaves of the targets of a block.
   void left_of(std::size_t b, const std::array<double, kMaxGroups>& u, std::array<double, kSampleBlock>& left) {
-    const double* const rows = block(b);
-    for (std::size_t s = 0; s < kSampleBlock; ++s) left[s] = rows[list_.count * kSampleBlock + s];
-    for (std::size_t g = 0; g < list_.count; ++g) {
-      if (u[g] == 0) continue;
-      const double* const feature = rows + g * kSampleBlock;
-      for (std::size_t s = 0; s < kSampleBlock; ++s) left[s] -= u[g] * feature[s];
-    }
-  }
-
-  /// About log2(1 + 4 d^2) / 2 in units of 2^-12 bits, straight between powers of two.
-  static std::uint32_t residual_cost(double d) {
-    constexpr double kMost = 0x1p40;
-    const double inside = d < kMost ? (d > -kMost ? d : -kMost) : kMost;
-    const auto square = static_cast<float>(1 + 4 * (inside * inside));
-    return (std::bit_cast<std::uint32_t>(square) - std::bit_cast<std::uint32_t>(1.0F)) >> (23 - 11);
+    kernels_.fit.unexplained(block(b), u.data(), list_.count, left.data());
   }
 
   /// Cost of residuals: about log2 of large ones, little for those well below a code.
@@ -216,9 +202,7 @@ class PredictorFit {
     for (std::size_t b = 0; b < room_.filled.size(); ++b) {
       left_of(b, u, left);
       // What is behind the samples of a block is 0 and costs nothing.
-      std::uint32_t block_cost = 0;
-      for (std::size_t s = 0; s < kSampleBlock; ++s) block_cost += residual_cost(left[s]);
-      cost += block_cost;
+      cost += kernels_.fit.left_cost(left.data());
     }
     const std::uint64_t total = std::uint64_t{rows_.rows} * rows_.columns;
     if (samples_ > 0)
@@ -244,9 +228,7 @@ class PredictorFit {
       double total = 0;
       for (std::size_t b = 0; b < room_.filled.size(); ++b) {
         left_of(b, u, left);
-        for (std::size_t s = 0; s < kSampleBlock; ++s)
-          weights[s] = s < room_.filled[b] ? 1 / (1 + 2 * std::fabs(left[s])) : 0;
-        for (std::size_t s = 0; s < kSampleBlock; ++s) total += weights[s];
+        total += kernels_.fit.left_weights(left.data(), room_.filled[b], weights.data());
         kernels_.normal_sums(block(b), weights.data(), width, sums.data());
       }
       // What is fitted is the change of the prior's coefficients: the target is what the prior leaves.
@@ -375,16 +357,8 @@ ContextWeights fit_contexts(const ContextSamples& samples, const FeatureList& fe
     SquareSums sums;
     sums.clear(width);
     for (std::size_t b = 0; b < samples.blocks.size(); ++b) {
-      for (std::size_t k = 0; k < width; ++k)
-        for (std::size_t s = 0; s < kSampleBlock; ++s)
-          rows[k * kSampleBlock + s] = static_cast<double>(samples.blocks[b][from[k] * kSampleBlock + s]);
-      alignas(64) std::array<double, kSampleBlock> expected{};
-      for (std::size_t k = 0; k < unknowns; ++k)
-        for (std::size_t s = 0; s < kSampleBlock; ++s) expected[s] += weights[k] * rows[k * kSampleBlock + s];
-      for (std::size_t s = 0; s < kSampleBlock; ++s) {
-        const double e = expected[s] > 0.02 ? expected[s] : 0.02;
-        sample_weights[s] = s < samples.filled[b] ? 1 / (e * e + e) : 0;
-      }
+      kernels.fit.context_samples(samples.blocks[b].data(), from.data(), width, weights.data(), samples.filled[b],
+                                  rows.data(), sample_weights.data());
       kernels.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
     }
     if (!solve_non_negative(sums, unknowns, weights.data())) break;

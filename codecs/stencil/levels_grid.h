@@ -1,12 +1,14 @@
 // The working arrays of a chunk in levels: at every level, each parity class is an array of its own, so that taps of a
-// row are contiguous rows of other classes. Encoder and decoder walk a chunk's levels through this one class.
+// row are contiguous rows of other classes. Rows of a run follow each other along the axis before the last; rows of all
+// classes have the same pitch, and classes have rows beyond the ends of their runs, so that a tap lies as far from each
+// row of a run. Encoder and decoder walk a chunk's levels through this one class.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
 
 #include "codecs/stencil/carver.h"
 #include "codecs/stencil/levels_axes.h"
@@ -36,10 +38,12 @@ struct RowSources {
     weights[count++] = weight;
   }
 };
-using ValueSources = RowSources<double, double>;
+template <class Value>
+using ValueSourcesOf = RowSources<Value, double>;
+using ValueSources = ValueSourcesOf<double>;
 using MagnitudeSources = RowSources<std::uint32_t, std::uint32_t>;
 
-/// Taps of a class resolved for rows away from the border: for each the class it lies in, and its distance from the
+/// Taps of a class resolved for runs away from the border: for each the class it lies in, and its distance from the
 /// row of the same index there.
 template <class Weight>
 struct PlannedTaps {
@@ -52,25 +56,29 @@ struct PlannedTaps {
   std::size_t count = 0;
 };
 
-class LevelGrid {
+/// Values are integers in binary64, or narrow: kernels::kMostNarrow.
+template <class Value>
+class LevelGridOf {
  public:
+  using ValueSources = ValueSourcesOf<Value>;
+  using RowKernels = kernels::StencilRowKernels;
   /// One class at the open level.
   struct View {
     bool exists = false;
-    std::size_t first = 0;   ///< of the buffers: column 0 of row 0
-    std::size_t stride = 0;  ///< from row to row
+    std::size_t first = 0;  ///< of the buffers: column 0 of row 0
     std::size_t rows = 0;
     std::array<std::size_t, kMaxAxes> extents{1, 1, 1, 1};
+    std::array<std::size_t, kMaxAxes> pitches{};  ///< elements from an index to the next
   };
 
-  LevelGrid(Carver& carver, const LevelAxes& axes) : axes_(axes) {
+  LevelGridOf(Carver& carver, const LevelAxes& axes) : axes_(axes) {
     std::array<std::size_t, 2> sizes{};
     for (unsigned level = 0; level <= axes.top(); ++level) {
       lay_out(level);
       sizes[level & 1] = std::max(sizes[level & 1], size_);
     }
     for (std::size_t i = 0; i < 2; ++i) {
-      values_[i] = carver.take<double>(sizes[i]);
+      values_[i] = carver.take<Value>(sizes[i]);
       magnitudes_[i] = carver.take<std::uint32_t>(sizes[i]);
     }
   }
@@ -80,12 +88,23 @@ class LevelGrid {
   const View& view(std::size_t parity_class) const { return views_[parity_class]; }
 
   /// Opens the coarsest level, or after a level the next finer one, whose class 0 gets that level's points.
-  void open(unsigned level, Border border);
+  void open(unsigned level, Border border, const RowKernels& kernels);
 
-  double* values(std::size_t parity_class, std::size_t row) { return values_[level_ & 1] + at(parity_class, row); }
-  std::uint32_t* magnitudes(std::size_t parity_class, std::size_t row) {
-    return magnitudes_[level_ & 1] + at(parity_class, row);
+  Value* values(std::size_t parity_class, const RowIndex& row) {
+    return values_[level_ & 1] + at(views_[parity_class], row);
   }
+  std::uint32_t* magnitudes(std::size_t parity_class, const RowIndex& row) {
+    return magnitudes_[level_ & 1] + at(views_[parity_class], row);
+  }
+  /// The axis that rows of a run follow each other along; kMaxAxes if rows are runs of their own.
+  std::size_t run_axis() const {
+    return axes_.rank > 1 && axes_.hierarchical(axes_.rank - 2) ? axes_.rank - 2 : kMaxAxes;
+  }
+  std::size_t run_rows(std::size_t parity_class) const {
+    return run_axis() < kMaxAxes ? views_[parity_class].extents[run_axis()] : 1;
+  }
+  /// Elements from a row of a run to the next, of any class.
+  std::size_t row_pitch() const { return row_pitch_; }
   RowIndex index_of(std::size_t parity_class, std::size_t row) const {
     RowIndex index{};
     for (std::size_t a = axes_.rank - 1; a-- > 0;) {
@@ -95,14 +114,24 @@ class LevelGrid {
     return index;
   }
   /// Sets the margins of a row that is complete.
-  void finish_row(std::size_t parity_class, std::size_t row);
+  void finish_row(std::size_t parity_class, Value* values, std::uint32_t* magnitudes) const {
+    const RowEnds& ends = ends_[parity_class];
+    for (std::size_t i = 0; i < ends.list.size(); ++i) {
+      const typename RowEnds::End& end = ends.list[i];
+      values[end.to] = static_cast<Value>(end.factors[0] * values[end.from[0]] + end.factors[1] * values[end.from[1]]);
+      magnitudes[end.to] = magnitudes[end.mirrored];
+    }
+  }
+  /// Sets the rows beyond the ends of a run whose rows are complete; `first` of them.
+  void finish_run(std::size_t parity_class, RowIndex first);
 
-  /// Rows and weights that predict a row.
+  /// Rows and weights that predict a row. Runs that taps lie in are complete.
   void value_sources(std::size_t parity_class, const RowIndex& row, const GroupList& list, const GroupWeights& weights,
                      ValueSources& out) const;
-  /// True when no tap of the row leaves the grid along an axis but the last.
+  /// True when no tap of the row leaves the grid along an axis but those of its run and of itself.
   bool inside(const RowIndex& row) const {
     for (std::size_t a = 0; a + 1 < axes_.rank; ++a) {
+      if (a == run_axis()) continue;
       if (!axes_.hierarchical(a)) {
         if (row[a] < 2) return false;
       } else if (axes_.live(a, level_) && (row[a] == 0 || row[a] + 2 >= axes_.points(a, level_) / 2)) {
@@ -114,12 +143,10 @@ class LevelGrid {
   template <class Weight>
   void plan_tap(std::size_t parity_class, const Offset& offset, Weight weight, PlannedTaps<Weight>& out) const {
     const std::size_t c = tap_class(parity_class, offset);
-    std::ptrdiff_t rows = 0;
+    std::ptrdiff_t from_row = tap_step(parity_class, axes_.rank - 1, offset[axes_.rank - 1]);
     for (std::size_t a = 0; a + 1 < axes_.rank; ++a)
-      rows = rows * static_cast<std::ptrdiff_t>(views_[c].extents[a]) + tap_step(parity_class, a, offset[a]);
-    const std::ptrdiff_t column = tap_step(parity_class, axes_.rank - 1, offset[axes_.rank - 1]);
-    out.entries[out.count++] = {rows * static_cast<std::ptrdiff_t>(views_[c].stride) + column, weight,
-                                static_cast<std::uint8_t>(c)};
+      from_row += tap_step(parity_class, a, offset[a]) * static_cast<std::ptrdiff_t>(views_[c].pitches[a]);
+    out.entries[out.count++] = {from_row, weight, static_cast<std::uint8_t>(c)};
   }
   void plan_values(std::size_t parity_class, const GroupList& list, const GroupWeights& weights,
                    PlannedTaps<double>& out) const;
@@ -130,23 +157,46 @@ class LevelGrid {
     fill(row, taps, magnitudes_[level_ & 1], out);
   }
   /// The row at an offset, beyond the border mirrored.
-  const double* value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
-    return values_[level_ & 1] + mirrored_at(parity_class, row, offset);
+  const Value* value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+    return values_[level_ & 1] + mirrored_at(parity_class, row, offset, true);
   }
   const std::uint32_t* magnitude_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
-    return magnitudes_[level_ & 1] + mirrored_at(parity_class, row, offset);
+    return magnitudes_[level_ & 1] + mirrored_at(parity_class, row, offset, true);
+  }
+  /// The same, but in the row beyond its end where a run ends: as far from each row of a run, whether that is complete
+  /// or not.
+  const Value* run_value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+    return values_[level_ & 1] + mirrored_at(parity_class, row, offset, false);
+  }
+  const std::uint32_t* run_magnitude_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+    return magnitudes_[level_ & 1] + mirrored_at(parity_class, row, offset, false);
   }
 
  private:
-  static constexpr std::size_t kLeft = 1;   // columns before a row's first that taps look at
-  static constexpr std::size_t kRight = 2;  // after its last
+  static constexpr std::size_t kLeft = 1;   // columns before a row's first that taps look at; rows before a run's first
+  static constexpr std::size_t kRight = 2;  // after the last
   static constexpr std::size_t kSlack = 2 * kernels::kStencilBlock;
 
-  std::size_t at(std::size_t parity_class, std::size_t row) const {
-    return views_[parity_class].first + row * views_[parity_class].stride;
+  using Factor = std::conditional_t<std::is_same_v<Value, double>, double, std::int64_t>;
+  /// What the margins of a class's rows are made from.
+  struct RowEnds {
+    struct End {
+      std::ptrdiff_t to = 0;
+      std::array<std::size_t, 2> from{};
+      std::array<Factor, 2> factors{};
+      std::size_t mirrored = 0;
+    };
+    std::array<End, kLeft + kRight> list;
+  };
+
+  std::size_t at(const View& view, const RowIndex& row) const {
+    std::size_t place = view.first;
+    for (std::size_t a = 0; a + 1 < axes_.rank; ++a) place += row[a] * view.pitches[a];
+    return place;
   }
   void lay_out(unsigned level);
-  void move_up(const std::array<View, kParityClasses>& from);
+  RowEnds ends_of(std::size_t parity_class, std::size_t axis) const;
+  void move_up(const std::array<View, kParityClasses>& from, const RowKernels& kernels);
   std::size_t tap_class(std::size_t parity_class, const Offset& offset) const {
     std::size_t c = 0;
     for (std::size_t a = 0; a < axes_.rank; ++a)
@@ -159,16 +209,12 @@ class LevelGrid {
     if (!axes_.hierarchical(axis)) return offset;
     return (static_cast<int>(axes_.parity(parity_class, axis)) + offset) >> 1;
   }
-  template <class Value, class Weight>
-  void fill(const RowIndex& row, const PlannedTaps<Weight>& taps, const Value* base,
-            RowSources<Value, Weight>& out) const {
+  template <class Source, class Weight>
+  void fill(const RowIndex& row, const PlannedTaps<Weight>& taps, const Source* base,
+            RowSources<Source, Weight>& out) const {
     std::array<std::size_t, kParityClasses> rows{};
-    for (std::size_t c = 0; c < kParityClasses; ++c) {
-      if (!views_[c].exists) continue;
-      std::size_t r = 0;
-      for (std::size_t a = 0; a + 1 < axes_.rank; ++a) r = r * views_[c].extents[a] + row[a];
-      rows[c] = at(c, r);
-    }
+    for (std::size_t c = 0; c < kParityClasses; ++c)
+      if (views_[c].exists) rows[c] = at(views_[c], row);
     for (std::size_t t = 0; t < taps.count; ++t) {
       out.rows[t] = base + static_cast<std::ptrdiff_t>(rows[taps.entries[t].tap_class]) + taps.entries[t].from_row;
       out.weights[t] = taps.entries[t].weight;
@@ -189,17 +235,30 @@ class LevelGrid {
     while (place < 0 || place > last) place = place < 0 ? -place : 2 * last - place;
     return static_cast<std::size_t>((place - odd) / 2);
   }
-  std::size_t mirrored_at(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+  std::size_t mirrored_at(std::size_t parity_class, const RowIndex& row, const Offset& offset, bool along_run) const {
     const std::size_t c = tap_class(parity_class, offset);
-    std::size_t r = 0;
+    const View& view = views_[c];
+    auto place = static_cast<std::ptrdiff_t>(view.first);
     for (std::size_t a = 0; a + 1 < axes_.rank; ++a) {
       std::ptrdiff_t i = tap_index(parity_class, a, row[a], offset[a]);
-      if (i < 0 || i >= static_cast<std::ptrdiff_t>(views_[c].extents[a]))
+      if ((i < 0 || i >= static_cast<std::ptrdiff_t>(view.extents[a])) && (along_run || a != run_axis()))
         i = static_cast<std::ptrdiff_t>(mirror(c, a, i));
-      r = r * views_[c].extents[a] + static_cast<std::size_t>(i);
+      place += i * static_cast<std::ptrdiff_t>(view.pitches[a]);
     }
-    return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(at(c, r)) +
-                                    tap_index(parity_class, axes_.rank - 1, 0, offset[axes_.rank - 1]));
+    return static_cast<std::size_t>(place + tap_index(parity_class, axes_.rank - 1, 0, offset[axes_.rank - 1]));
+  }
+  /// Place in the buffers of the row that a tap lies in; false when it leaves the grid along an axis but those of its
+  /// run and of its row.
+  bool place_inside(std::size_t parity_class, const RowIndex& row, const Offset& offset, std::ptrdiff_t& place) const {
+    const View& view = views_[tap_class(parity_class, offset)];
+    place =
+        static_cast<std::ptrdiff_t>(view.first) + tap_index(parity_class, axes_.rank - 1, 0, offset[axes_.rank - 1]);
+    for (std::size_t a = 0; a + 1 < axes_.rank; ++a) {
+      const std::ptrdiff_t i = tap_index(parity_class, a, row[a], offset[a]);
+      if ((i < 0 || i >= static_cast<std::ptrdiff_t>(view.extents[a])) && a != run_axis()) return false;
+      place += i * static_cast<std::ptrdiff_t>(view.pitches[a]);
+    }
+    return true;
   }
   void add_tap(std::size_t parity_class, const RowIndex& row, const Offset& offset, double weight,
                ValueSources& out) const;
@@ -208,9 +267,14 @@ class LevelGrid {
   unsigned level_ = 0;
   Border border_ = Border::mirrored;
   std::size_t size_ = 0;
+  std::size_t row_pitch_ = 0;
+  std::array<RowEnds, kParityClasses> ends_;
   std::array<View, kParityClasses> views_{};
-  std::array<double*, 2> values_{};
+  std::array<Value*, 2> values_{};
   std::array<std::uint32_t*, 2> magnitudes_{};
 };
+using LevelGrid = LevelGridOf<double>;
+extern template class LevelGridOf<double>;
+extern template class LevelGridOf<std::int32_t>;
 
 }  // namespace quern::codec::stencil

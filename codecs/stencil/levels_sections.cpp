@@ -15,33 +15,35 @@ constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane w
 
 }  // namespace
 
-SectionWriter::SectionWriter(Carver& carver, std::size_t raw_bytes)
-    : entries_(carver.take<kernels::RansEncodeEntry>(kLevels * kTokenPlaces)),
+SectionWriter::SectionWriter(Carver& carver, std::size_t raw_bytes, const kernels::StencilKernels* kernels)
+    : kernels_(kernels),
+      entries_(take_entries(carver)),
       words_count_(raw_bytes / 2 + kWordsSpare),
       words_(carver.take<std::uint16_t>(words_count_)) {}
 
 void SectionWriter::fill_entries(const ChunkModel& model) { fill_token_entries(model, entries_); }
 
-/// Words of lanes, each written downwards in its part of the room, and their states.
+/// Lanes that share the room for words.
 struct SectionWriter::LaneWords {
-  static constexpr std::size_t kMost = std::size_t{1} << kMaxLaneBits;
-  std::array<std::uint32_t, kMost> state;  // NOLINT: as many as there are lanes are set; so the next three
-  std::array<std::uint16_t*, kMost> begin;
-  std::array<std::uint16_t*, kMost> at;
-  std::array<std::uint16_t*, kMost> end;
+  kernels::PutLanes lanes;
+  std::array<std::uint16_t*, kernels::kMostResidualLanes> begin{};
+  std::array<std::uint16_t*, kernels::kMostResidualLanes> end{};
 
-  LaneWords(std::uint16_t* words, std::size_t count, std::size_t lanes) {
-    const std::size_t share = count / lanes;
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      state[lane] = kernels::kRansFloor;
+  LaneWords(std::uint16_t* words, std::size_t count, std::size_t lane_count) {
+    const std::size_t share = count / lane_count;
+    lanes.mask = lane_count - 1;
+    for (std::size_t lane = 0; lane < lane_count; ++lane) {
+      lanes.states[lane] = kernels::kRansFloor;
       begin[lane] = words + lane * share;
       end[lane] = begin[lane] + share;
-      at[lane] = end[lane];
+      lanes.at[lane] = end[lane];
     }
   }
-  std::size_t count(std::size_t lane) const { return static_cast<std::size_t>(end[lane] - at[lane]); }
-  bool has_room(std::size_t lane, std::size_t elems) const {
-    return static_cast<std::size_t>(at[lane] - begin[lane]) >= elems * kResidualWords + 2;
+  std::size_t count(std::size_t lane) const { return static_cast<std::size_t>(end[lane] - lanes.at[lane]); }
+  bool has_room(std::size_t elems) const {
+    for (std::size_t lane = 0; lane <= lanes.mask; ++lane)
+      if (static_cast<std::size_t>(lanes.at[lane] - begin[lane]) < elems * kResidualWords + 2) return false;
+    return true;
   }
 };
 
@@ -57,13 +59,13 @@ bool SectionWriter::write(const LevelResiduals& residuals, unsigned first, unsig
     ++lane_bits;
   std::size_t lanes = std::size_t{1} << lane_bits;
   LaneWords words(words_, words_count_, lanes);
-  if (!write_lanes(residuals, first, last, lanes, words)) {
+  if (!write_lanes(residuals, first, last, words)) {
     // Lanes of very different sizes: a single one has all the room.
     if (lanes == 1) return false;
     lanes = 1;
     lane_bits = 0;
     words = LaneWords(words_, words_count_, lanes);
-    if (!write_lanes(residuals, first, last, lanes, words)) return false;
+    if (!write_lanes(residuals, first, last, words)) return false;
   }
   Writer writer(out);
   writer.u8(static_cast<std::uint8_t>(lane_bits));
@@ -74,7 +76,7 @@ bool SectionWriter::write(const LevelResiduals& residuals, unsigned first, unsig
   if (to + 2 * total > most) return false;
   out.resize(to + 2 * total);
   for (std::size_t lane = 0; lane < lanes; ++lane) {
-    for (const std::uint16_t* word = words.at[lane]; word != words.end[lane]; ++word) {
+    for (const std::uint16_t* word = words.lanes.at[lane]; word != words.end[lane]; ++word) {
       out[to++] = static_cast<std::uint8_t>(*word);
       out[to++] = static_cast<std::uint8_t>(*word >> 8);
     }
@@ -82,12 +84,11 @@ bool SectionWriter::write(const LevelResiduals& residuals, unsigned first, unsig
   return true;
 }
 
-/// Encodes levels from their last element to the first, each into its lane: neighbours are of different lanes, so
-/// their long chains of arithmetic overlap. False when a lane has no room.
-bool SectionWriter::write_lanes(const LevelResiduals& residuals, unsigned first, unsigned last, std::size_t lanes,
+/// Encodes levels from their last element to the first, each into its lane. False when a lane has no room.
+bool SectionWriter::write_lanes(const LevelResiduals& residuals, unsigned first, unsigned last,
                                 LaneWords& words) const {
   const LevelAxes& axes = *residuals.axes;
-  const std::size_t mask = lanes - 1;
+  kernels::PutLanes& lanes = words.lanes;
   for (unsigned level = last; level <= first; ++level) {
     const CodedClasses classes(axes, level);
     std::size_t end = residuals.end(level);
@@ -101,24 +102,18 @@ bool SectionWriter::write_lanes(const LevelResiduals& residuals, unsigned first,
         const std::size_t shift = plane * count - begin;
         while (end > begin) {
           const std::size_t here = std::min(kLaneBlock, end - begin);
-          for (std::size_t lane = 0; lane < lanes; ++lane)
-            if (!words.has_room(lane, here / lanes + 1)) return false;
-          for (const std::size_t until = end - here; end > until;) {
-            --end;
-            const std::uint16_t symbol = residuals.symbols[end];
-            if (symbol == kNoSymbol) continue;
-            const std::size_t lane = (end + shift) & mask;
-            put_symbol(words.state[lane], residuals.codes[end], symbol % kTokenPlaces, entries_[symbol],
-                       words.at[lane]);
-          }
+          if (!words.has_room(here / (lanes.mask + 1) + 1)) return false;
+          end -= here;
+          kernels_->encode.put_residuals(lanes, entries_, residuals.symbols + end, residuals.codes + end, here,
+                                         end + shift);
         }
       }
     }
   }
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
-    if (!words.has_room(lane, 0)) return false;
-    *--words.at[lane] = static_cast<std::uint16_t>(words.state[lane] >> 16);
-    *--words.at[lane] = static_cast<std::uint16_t>(words.state[lane]);
+  if (!words.has_room(0)) return false;
+  for (std::size_t lane = 0; lane <= lanes.mask; ++lane) {
+    *--lanes.at[lane] = static_cast<std::uint16_t>(lanes.states[lane] >> 16);
+    *--lanes.at[lane] = static_cast<std::uint16_t>(lanes.states[lane]);
   }
   return true;
 }

@@ -14,8 +14,6 @@
 
 namespace quern::codec::stencil {
 
-inline constexpr std::uint16_t kNoSymbol = 0xFFFF;  ///< of a special element
-
 /// Residuals of all levels in the order of coding, coarsest level first.
 struct LevelResiduals {
   const LevelAxes* axes = nullptr;
@@ -30,7 +28,7 @@ struct LevelResiduals {
 
 class SectionWriter {
  public:
-  SectionWriter(Carver& carver, std::size_t raw_bytes);
+  SectionWriter(Carver& carver, std::size_t raw_bytes, const kernels::StencilKernels* kernels);
 
   /// To be called when the distributions are final.
   void fill_entries(const ChunkModel& model);
@@ -41,10 +39,10 @@ class SectionWriter {
 
  private:
   struct LaneWords;
-  bool write_lanes(const LevelResiduals& residuals, unsigned first, unsigned last, std::size_t lanes,
-                   LaneWords& words) const;
+  bool write_lanes(const LevelResiduals& residuals, unsigned first, unsigned last, LaneWords& words) const;
 
-  kernels::RansEncodeEntry* entries_;
+  const kernels::StencilKernels* kernels_;
+  ResidualEntries entries_;
   std::size_t words_count_;
   std::uint16_t* words_;
 };

@@ -1,5 +1,4 @@
-// The order in which a level's points are coded, and the predictions of one row of them: what encoder and decoder
-// share.
+// The order in which a level's points are coded, and the predictions of rows of them: what encoder and decoder share.
 #pragma once
 
 #include <array>
@@ -14,59 +13,74 @@
 
 namespace quern::codec::stencil {
 
-/// One row of a class at the open level.
-struct CodedRow {
-  ContextRow place;
-  std::size_t row = 0;  ///< of the class
+/// Rows of a class at the open level that follow each other along the axis before the last.
+struct CodedRun {
+  ContextRow first;
+  std::size_t rows = 0;
   std::size_t columns = 0;
   std::size_t code = 0;    ///< number of its first point in the order of coding, from the level's first
   std::size_t linear = 0;  ///< number of its first point in its class
 };
 
-/// Calls visit(CodedRow) for the rows of the open level in the order of coding: plane after plane of a sequential
+/// One of them.
+struct CodedRow {
+  ContextRow place;
+  std::size_t columns = 0;
+  std::size_t code = 0;
+};
+
+/// Calls visit(CodedRun) for the runs of the open level in the order of coding: plane after plane of a sequential
 /// axis, within it class after class. Ends early when visit returns false; false then.
-template <class Visit>
-bool for_coded_rows(const LevelGrid& grid, const Visit& visit) {
+template <class Grid, class Visit>
+bool for_coded_runs(const Grid& grid, const Visit& visit) {
   const LevelAxes& axes = grid.axes();
   const CodedClasses classes(axes, grid.level());
-  CodedRow row;
-  row.place.level = grid.level();
+  CodedRun run;
+  run.first.level = grid.level();
   for (std::size_t plane = 0; plane < axes.planes(); ++plane) {
-    row.place.later = plane > 0;
+    run.first.later = plane > 0;
     for (std::size_t i = 0; i < classes.count; ++i) {
-      const LevelGrid::View& view = grid.view(classes.list[i]);
-      row.place.parity_class = classes.list[i];
-      row.columns = view.extents[axes.rank - 1];
+      const auto& view = grid.view(classes.list[i]);
+      run.first.parity_class = classes.list[i];
+      run.columns = view.extents[axes.rank - 1];
+      run.rows = grid.run_rows(classes.list[i]);
       const std::size_t rows = view.rows / axes.planes();
-      for (std::size_t r = 0; r < rows; ++r) {
-        row.row = plane * rows + r;
-        row.linear = row.row * row.columns;
-        row.place.index = grid.index_of(classes.list[i], row.row);
-        if (!visit(static_cast<const CodedRow&>(row))) return false;
-        row.code += row.columns;
+      for (std::size_t r = 0; r < rows; r += run.rows) {
+        const std::size_t row = plane * rows + r;
+        run.linear = row * run.columns;
+        run.first.index = grid.index_of(classes.list[i], row);
+        if (!visit(static_cast<const CodedRun&>(run))) return false;
+        run.code += run.rows * run.columns;
       }
     }
   }
   return true;
 }
 
-/// Predictions and contexts of rows of the open level.
-class RowPredictor {
- public:
-  RowPredictor(Carver& carver, const LevelAxes& axes)
-      : plans_(carver.take<Plan>(2 * kParityClasses)), sources_(carver.take<ValueSources>(1)) {
-    const std::size_t columns = axes.extents[axes.rank - 1];
-    sums_ = carver.take<std::int64_t>(row_room(columns));
-    numbers_ = carver.take<double>(row_room(columns));
-    room_ = carver.take<ContextRoom>(1);
-    spread_ = carver.take<std::uint32_t>(row_room(columns));
-    contexts_ = carver.take<std::uint32_t>(row_room(columns));
+/// Calls visit(CodedRow, number in the run) for the rows of a run.
+template <class Grid, class Visit>
+void for_rows(const Grid& grid, const CodedRun& run, const Visit& visit) {
+  CodedRow row{run.first, run.columns, run.code};
+  for (std::size_t r = 0; r < run.rows; ++r) {
+    if (r > 0) ++row.place.index[grid.run_axis()];
+    visit(static_cast<const CodedRow&>(row), r);
+    row.code += run.columns;
   }
+}
+
+/// Predictions and contexts of the rows of a run of the open level.
+template <class Value>
+class RowPredictorOf {
+ public:
+  using LevelGrid = LevelGridOf<Value>;
+
+  explicit RowPredictorOf(Carver& carver)
+      : plans_(carver.take<Plan>(2 * kParityClasses)),
+        values_(carver.take<ValueSourcesOf<Value>>(1)),
+        contexts_(carver.take<ContextSources<Value>>(1)) {}
 
   /// To be called when a level is open, and when its predictors or context weights are no longer the same.
   void start_level(const LevelGrid& grid) {
-    room_->spread = spread_;
-    room_->sums = contexts_;
     for (const bool later : {false, true})
       for (std::size_t c = 0; c < kParityClasses && (!later || grid.axes().planes() > 1); ++c)
         if (grid.axes().exists(c, grid.level())) {
@@ -80,29 +94,48 @@ class RowPredictor {
   void forget(bool later, std::size_t parity_class) { plan(later, parity_class).has_taps = false; }
   const GroupList& list(bool later, std::size_t parity_class) { return plan(later, parity_class).list; }
 
-  std::int64_t* predict(const LevelGrid& grid, const ContextRow& row, std::size_t columns, const LevelsModel& model,
-                        const kernels::StencilKernels& kernels) {
-    find_sources(grid, row, model);
-    kernels.tap_sums(sources_->rows.data(), sources_->weights.data(), sources_->count, columns, sums_);
-    kernels.scale_down(sums_, columns, model.values.weight_bits, numbers_);
-    return sums_;
+  /// Finds what the rows of a run are predicted from.
+  void open_values(const LevelGrid& grid, const CodedRun& run, const LevelsModel& model) {
+    const ContextRow& first = run.first;
+    Plan& plan = this->plan(first.later, first.parity_class);
+    const GroupWeights& weights = model.predictor(first.level, first.later, first.parity_class).weights;
+    if (grid.inside(first.index)) {
+      if (!plan.has_taps) grid.plan_values(first.parity_class, plan.list, weights, plan.taps);
+      plan.has_taps = true;
+      grid.planned_sources(first.index, plan.taps, *values_);
+    } else {
+      grid.value_sources(first.parity_class, first.index, plan.list, weights, *values_);
+    }
+    view_ = {};
+    view_.taps = values_->rows.data();
+    view_.tap_weights = values_->weights.data();
+    view_.tap_count = values_->count;
+    view_.weight_bits = model.values.weight_bits;
+    has_contexts_ = false;
   }
-  /// What predict gave, in binary64.
-  const double* numbers() const { return numbers_; }
-  /// Predicts a row and codes it.
-  void code(const LevelGrid& grid, const ContextRow& row, std::size_t columns, const LevelsModel& model,
-            const kernels::StencilKernels& kernels, const kernels::CodedRowBuffers& to) {
-    find_sources(grid, row, model);
-    kernels.code_row(sources_->rows.data(), sources_->weights.data(), sources_->count, columns, to);
-  }
-  const std::uint32_t* contexts(const LevelGrid& grid, const ContextRow& row, const double* predicted,
-                                const LevelsModel& model, const kernels::StencilKernels& kernels) {
-    Plan& plan = this->plan(row.later, row.parity_class);
+  /// The same for their contexts; after open_values, if both are wanted.
+  void open_contexts(const LevelGrid& grid, const CodedRun& run, const LevelsModel& model) {
+    const ContextRow& first = run.first;
+    Plan& plan = this->plan(first.later, first.parity_class);
     if (!plan.has_contexts)
-      plan.contexts = ContextPlan(grid, row, context_weights(model, row.level, row.later, row.parity_class));
+      plan.contexts = ContextPlan(grid, first, context_weights(model, first.level, first.later, first.parity_class));
     plan.has_contexts = true;
-    context_sums(grid, row, plan.contexts, predicted, model.values.fraction_bits, kernels, *room_);
-    return room_->sums;
+    find_context_sources(grid, first, plan.contexts, model.values.fraction_bits, *contexts_);
+    view_.constant = plan.contexts.weights.constant;
+    view_.magnitudes = contexts_->magnitudes.rows.data();
+    view_.magnitude_weights = contexts_->magnitudes.weights.data();
+    view_.spread_count = contexts_->spread_count;
+    view_.most_spread = kMaxSpread;
+    view_.spread_bits = kSpreadBits;
+    rows_ = run.rows;
+    has_contexts_ = true;
+  }
+  /// Sources of a row of the run, by its number in it.
+  const kernels::RowSourcesView<Value>& row(std::size_t number) {
+    if (!has_contexts_) return view_;
+    view_.magnitude_count = number == 0 ? contexts_->first_row : contexts_->magnitudes.count;
+    view_.spreads = number + 1 == rows_ ? contexts_->last_row.data() : contexts_->spreads.data();
+    return view_;
   }
 
  private:
@@ -113,26 +146,15 @@ class RowPredictor {
     bool has_taps = false;
     bool has_contexts = false;
   };
-  void find_sources(const LevelGrid& grid, const ContextRow& row, const LevelsModel& model) {
-    Plan& plan = this->plan(row.later, row.parity_class);
-    const GroupWeights& weights = model.predictor(row.level, row.later, row.parity_class).weights;
-    if (grid.inside(row.index)) {
-      if (!plan.has_taps) grid.plan_values(row.parity_class, plan.list, weights, plan.taps);
-      plan.has_taps = true;
-      grid.planned_sources(row.index, plan.taps, *sources_);
-    } else {
-      grid.value_sources(row.parity_class, row.index, plan.list, weights, *sources_);
-    }
-  }
   Plan& plan(bool later, std::size_t parity_class) { return plans_[(later ? kParityClasses : 0) + parity_class]; }
 
   Plan* plans_;
-  ValueSources* sources_;
-  std::int64_t* sums_ = nullptr;
-  double* numbers_ = nullptr;
-  ContextRoom* room_ = nullptr;
-  std::uint32_t* spread_ = nullptr;
-  std::uint32_t* contexts_ = nullptr;
+  ValueSourcesOf<Value>* values_;
+  ContextSources<Value>* contexts_;
+  kernels::RowSourcesView<Value> view_;
+  std::size_t rows_ = 0;
+  bool has_contexts_ = false;
 };
+using RowPredictor = RowPredictorOf<double>;
 
 }  // namespace quern::codec::stencil

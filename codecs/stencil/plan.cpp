@@ -22,15 +22,20 @@ constexpr std::uint64_t kShortRow = 8;     // rows this short are mostly margins
 constexpr std::uint64_t kDenseBits = 15 << 10;   // in raster order, from where on levels lose
 constexpr std::uint64_t kWaveletBits = 9 << 10;  // from here on the transform does not pay
 constexpr std::uint64_t kWaveletBitsForPsnr = 13 << 10;
-constexpr std::uint64_t kTightBits = 5 << 11;  // from here on coarse levels are no tighter than the bound
+// Contexts gain the transform less than other layouts: coefficients may take so much of what others take before them.
+constexpr std::uint64_t kPlainPercent = 90;
+constexpr std::uint64_t kPlainPercentForPsnr = 140;
 
 struct Trial {
   Layout layout;
   std::uint64_t elems = 0;
-  std::uint64_t bits = 0;  ///< in units of 2^-12
+  std::uint64_t bits = 0;                 ///< in units of 2^-12
+  std::uint64_t plain = 0;                ///< the same by order-0 entropy
+  std::optional<std::uint8_t> transform;  ///< that a glance chose
 };
 
 bool wants_psnr(const PlanRequest& request) { return request.goal == "psnr"; }
+bool wants_speed(const PlanRequest& request) { return request.goal == "speed"; }
 
 /// Estimated bits, in units of 2^-12, of telling which elements are special, each from six neighbours: a mask costs
 /// more where a layout tears apart what belongs together.
@@ -72,9 +77,10 @@ std::uint64_t psnr_gain(const Trial& trial) {
   return std::min(trial.bits * 3 / 8, trial.elems * 700 + trial.bits * 9 / 64);
 }
 
-/// Codes the first chunk of the trial array.
+/// Codes the first chunk of the trial array, or only glances at it. `most_plain`: bits an element by order-0 entropy,
+/// in units of 2^-12, from where on the transform is not worth its contexts.
 Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const TrialArray& array,
-                 FittedParts parts, Trial& trial) {
+                 FittedParts parts, bool glance, std::uint64_t most_plain, Trial& trial) {
   const ChunkGrid grid = make_grid(array.shape, trial.layout);
   const ConstBox3 box = array.first_chunk(grid);
   trial.elems = box.elems();
@@ -85,7 +91,11 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
                        levels_form(array.shape, trial.layout, grid),
                        wants_psnr(request),
                        0,
-                       parts};
+                       parts,
+                       wants_speed(request),
+                       glance,
+                       most_plain == UINT64_MAX ? most_plain : most_plain * trial.elems,
+                       trial.transform};
   AlignedBuffer scratch;
   QUERN_RETURN_IF_ERROR(scratch.resize(encode_scratch_bytes(spec)));
   QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_chunk(spec, box, scratch.span()));
@@ -93,10 +103,13 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
   const auto& chunk = make_grid(request.shape, trial.layout).chunk;
   const std::uint64_t chunk_elems = chunk[0] * chunk[1] * chunk[2];
   trial.bits = cost.residuals + cost.model * trial.elems / std::max(chunk_elems, trial.elems);
-  // At the box's border, which is not the array's, the transform loses more than others do.
-  if (trial.layout.wavelet && array.shape != request.shape) trial.bits -= trial.bits / 32;
-  if (trial.layout.wavelet && wants_psnr(request)) trial.bits -= psnr_gain(trial);
-  trial.bits += mask_cost(box);
+  trial.plain = cost.plain;
+  // What is tried as a whole finds its own.
+  if (request.shape.elems() > kWholeElems) trial.transform = cost.transform;
+  const std::uint64_t mask = mask_cost(box);
+  if (!glance && trial.layout.wavelet && wants_psnr(request)) trial.bits -= psnr_gain(trial);
+  trial.bits += mask;
+  trial.plain += mask;
   return {};
 }
 
@@ -142,20 +155,36 @@ bool possible(const PlanRequest& request, const Layout& layout) {
   return grid.extents[2] >= kShortRow || request.shape.elems() <= kShortRow;
 }
 
+std::uint64_t plain_percent(const PlanRequest& request) {
+  return wants_psnr(request) ? kPlainPercentForPsnr : kPlainPercent;
+}
+
 /// True when trial `a` takes fewer bits an element than `percent` hundredths of what trial `b` takes.
 bool cheaper(const Trial& a, const Trial& b, std::uint64_t percent = 100) {
   return 100 * a.bits * b.elems < percent * b.bits * a.elems;
 }
 
-/// Runs trials from `first` on and returns the best of all; ties to the lower index.
-Result<std::size_t> best_trial(const PlanRequest& request, const kernels::StencilKernels& kernels,
-                               const TrialArray& array, FittedParts parts, Vector<Trial>& trials, std::size_t first) {
-  QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, trials.size() - first, [&](std::size_t i) {
-    return run_trial(request, kernels, array, parts, trials[first + i]);
-  }));
+/// What all trials of one stage share.
+struct Stage {
+  const PlanRequest& request;
+  const kernels::StencilKernels& kernels;
+  const TrialArray& array;
+  FittedParts parts;
+  bool glance = false;
+
+  /// Runs trials from `first` on, side by side.
+  Status run(Vector<Trial>& trials, std::size_t first, std::uint64_t most_plain = UINT64_MAX) const {
+    return run_tasks(*request.runner, trials.size() - first, [&](std::size_t i) {
+      return run_trial(request, kernels, array, parts, glance, most_plain, trials[first + i]);
+    });
+  }
+};
+
+/// The index of the trial of fewest bits; ties to the lower index.
+std::size_t best_of(const Vector<Trial>& trials) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < trials.size(); ++i)
-    if (trials[i].bits * trials[best].elems < trials[best].bits * trials[i].elems) best = i;
+    if (cheaper(trials[i], trials[best])) best = i;
   return best;
 }
 
@@ -173,12 +202,18 @@ ChosenLayout chosen(const PlanRequest& request, const Trial& trial) {
   return {trial.layout, tightening};
 }
 
-/// Layouts worth a trial, each tried on a small box.
-class FirstTrials {
+/// Whether a glance leaves open how tight coarse levels are to be.
+bool tightening_open(const PlanRequest& request, const Trial& glance) {
+  if (!glance.layout.levels) return false;
+  const auto above = [&](std::uint64_t quarters) { return glance.bits >= glance.elems * quarters << 10; };
+  return request.goal == "psnr" ? !above(15) : above(2) && !above(5);
+}
+
+/// Glances at every layout that may be, on a small box, and what of them is worth a trial.
+class Glances {
  public:
-  FirstTrials(const PlanRequest& request, const LayoutChoice& choice, const kernels::StencilKernels& kernels,
-              const TrialArray& array)
-      : request_(request), choice_(choice), kernels_(kernels), array_(array), own_(own_axes(request.shape)) {}
+  Glances(const PlanRequest& request, const LayoutChoice& choice, const Stage& stage)
+      : request_(request), choice_(choice), stage_(stage), own_(own_axes(request.shape)) {}
 
   Status run() {
     if (choice_.raster) add_raster();
@@ -186,40 +221,79 @@ class FirstTrials {
     if (!choice_.levels && !choice_.planes && !choice_.wavelet) return {};
     if (!trials_.empty() && bits_above(kDenseBits)) return {};
     add_levels();
-    QUERN_RETURN_IF_ERROR(run_new());
     // The transform pays where few bits an element are enough.
     const std::uint64_t most = wants_psnr(request_) ? kWaveletBitsForPsnr : kWaveletBits;
-    if (!trials_.empty() && (!choice_.wavelet || bits_above(most))) return {};
-    Layout layout = choice_.axes ? Layout{choice_.axes->first, choice_.axes->second} : own_;
-    layout.wavelet = true;
-    trials_.push_back({layout});
+    const bool slow = wants_speed(request_) && !trials_.empty();
+    if (choice_.wavelet && !slow && (trials_.empty() || !bits_above(most))) {
+      Layout layout = choice_.axes ? Layout{choice_.axes->first, choice_.axes->second} : own_;
+      layout.wavelet = true;
+      trials_.push_back({layout});
+    }
     return run_new();
   }
 
-  const Trial& best() const { return trials_[best_]; }
-  /// The best one, and those that may be better on more elements: a small box has much border, which costs levels and
-  /// the transform most.
+  const Trial& best() const { return trials_[best_of(trials_)]; }
+  /// What to take without a trial: levels where they come near, as contexts gain them more, and are as fast.
+  const Trial& likely_best() const {
+    const Trial* likely = &best();
+    if (likely->layout.levels || likely->layout.wavelet) return *likely;
+    const Trial raster = loosened(best(), kLikelySlack);
+    for (const Trial& trial : trials_)
+      if (trial.layout.levels && cheaper(trial, raster, kLikelyMargin) &&
+          (!likely->layout.levels || cheaper(trial, *likely)))
+        likely = &trial;
+    return *likely;
+  }
+  /// The best one, and those that contexts may make better than it.
   Vector<Trial> near_best() const {
     Vector<Trial> near;
-    for (std::size_t i = 0; i < trials_.size(); ++i) {
-      const Layout& layout = trials_[i].layout;
-      const std::uint64_t percent = layout.wavelet || (layout.levels && !layout.sequential) ? kMarginInside : kMargin;
-      if (i == best_ || cheaper(trials_[i], best(), percent)) near.push_back(trials_[i]);
-    }
+    const bool all = request_.shape.elems() <= kGlanceless;
+    for (const Trial& trial : trials_)
+      if (all || may_be_best(trial)) near.push_back(trial);
     return near;
   }
 
  private:
-  static constexpr std::uint64_t kMargin = 125;
-  static constexpr std::uint64_t kMarginInside = 140;
+  // Hundredths of the bits that others take. How much contexts gain differs between layouts, most between raster order
+  // and levels; the transform always gains less. Found on real fields.
+  static constexpr std::uint64_t kLikeMargin = 115;    // among layouts of one kind
+  static constexpr std::uint64_t kLevelsMargin = 130;  // over raster order
+  static constexpr std::uint64_t kRasterMargin = 115;  // over levels
+  // And bits an element, in units of 2^-12: where few are enough, small boxes say little.
+  static constexpr std::uint64_t kSlack = 1 << 8;
+  static constexpr std::uint64_t kLevelsSlack = 1 << 10;
 
+  // Of arrays this small models are a good part, which glances know nothing of.
+  static constexpr std::uint64_t kGlanceless = UINT64_C(1) << 13;
+  static constexpr std::uint64_t kLikelyMargin = 110;
+  static constexpr std::uint64_t kLikelySlack = 1 << 9;
+
+  static Trial loosened(Trial trial, std::uint64_t slack) {
+    trial.bits += trial.elems * slack;
+    return trial;
+  }
   bool bits_above(std::uint64_t most) const { return best().bits > best().elems * most; }
 
+  bool may_be_best(const Trial& trial) const {
+    if (&trial == &best()) return true;
+    for (const Trial& other : trials_) {
+      if (trial.layout.wavelet && !other.layout.wavelet) {
+        if (100 * trial.plain * other.elems >= plain_percent(request_) * other.plain * trial.elems) return false;
+        continue;
+      }
+      if (other.layout.wavelet) continue;
+      const bool like = trial.layout.levels == other.layout.levels;
+      const Trial loose = loosened(other, !like && trial.layout.levels ? kLevelsSlack : kSlack);
+      if (!cheaper(trial, loose, like ? kLikeMargin : trial.layout.levels ? kLevelsMargin : kRasterMargin))
+        return false;
+    }
+    return true;
+  }
+
   Status run_new() {
-    if (done_ == trials_.size()) return {};
-    QUERN_ASSIGN_OR_RETURN(best_, best_trial(request_, kernels_, array_, choice_.parts, trials_, done_));
+    const std::size_t first = done_;
     done_ = trials_.size();
-    return {};
+    return stage_.run(trials_, first);
   }
 
   void add_raster() {
@@ -237,8 +311,22 @@ class FirstTrials {
     if (choice_.axes) return add_levels_of(*choice_.axes);
     const bool any = !trials_.empty();
     const Layout liked = any ? best().layout : own_;
-    if (!any || possible(request_, own_)) add_levels_of(own_);
-    if (any && !(liked == own_)) add_levels_of(liked);
+    const bool own = !any || possible(request_, own_);
+    if (own) add_levels_of(own_);
+    if (!own || level_extents(liked) != level_extents(own_)) add_levels_of(liked);
+  }
+  /// Extents of the axes that levels have; a merged one may be split again.
+  Vector<std::uint64_t> level_extents(Layout layout) const {
+    layout.levels = true;
+    const ChunkGrid grid = make_grid(request_.shape, layout);
+    const LevelsForm form = levels_form(request_.shape, layout, grid);
+    Vector<std::uint64_t> extents;
+    for (std::size_t a = 0; a < 3; ++a) {
+      const std::uint64_t inner = a == form.split_axis ? form.inner : 1;
+      for (const std::uint64_t extent : {grid.extents[a] / inner, inner})
+        if (extent > 1) extents.push_back(extent);
+    }
+    return extents;
   }
   void add_levels_of(Layout layout) {
     layout.levels = true;
@@ -250,12 +338,10 @@ class FirstTrials {
 
   const PlanRequest& request_;
   const LayoutChoice& choice_;
-  const kernels::StencilKernels& kernels_;
-  const TrialArray& array_;
+  const Stage& stage_;
   Layout own_;
   Vector<Trial> trials_;
   std::size_t done_ = 0;  ///< trials that have run
-  std::size_t best_ = 0;
 };
 
 /// True when rows go on in the next and raster order gains much by merging axes, which boxes cannot show.
@@ -273,8 +359,28 @@ Result<bool> merging_pays(const PlanRequest& request, const LayoutChoice& choice
   for (const Layout& layout : all_layouts(request.shape))
     if (!(layout == trials[0].layout) && possible(request, layout)) trials.push_back({layout});
   QUERN_ASSIGN_OR_RETURN(const TrialArray array, take_trial_array(request, slab));
-  QUERN_ASSIGN_OR_RETURN(const std::size_t best, best_trial(request, kernels, array, choice.parts, trials, 0));
-  return cheaper(trials[best], trials[0], 80);
+  QUERN_RETURN_IF_ERROR((Stage{request, kernels, array, choice.parts, true}.run(trials, 0)));
+  return cheaper(trials[best_of(trials)], trials[0], 80);
+}
+
+}  // namespace
+
+namespace {
+
+/// The best of the layouts that glances left. The transform comes last: it is given up early where others are clearly
+/// better.
+Result<ChosenLayout> best_trial(const Stage& stage, Vector<Trial>& trials) {
+  std::size_t others = 0;
+  while (others < trials.size() && !trials[others].layout.wavelet) ++others;
+  Vector<Trial> done(trials.begin(), trials.begin() + static_cast<std::ptrdiff_t>(others));
+  QUERN_RETURN_IF_ERROR(stage.run(done, 0));
+  std::uint64_t most_plain = UINT64_MAX;
+  for (const Trial& trial : done)
+    most_plain = std::min(most_plain,
+                          trial.plain * plain_percent(stage.request) / (100 * std::max<std::uint64_t>(trial.elems, 1)));
+  done.insert(done.end(), trials.begin() + static_cast<std::ptrdiff_t>(others), trials.end());
+  QUERN_RETURN_IF_ERROR(stage.run(done, others, most_plain));
+  return chosen(stage.request, done[best_of(done)]);
 }
 
 }  // namespace
@@ -289,14 +395,14 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   const std::uint64_t second_elems = request.shape.elems() <= kWholeElems ? kWholeElems : kSecondElems;
   const Shape second_shape = shape_of(request.shape, request.sample->elems(), second_elems);
   QUERN_ASSIGN_OR_RETURN(const TrialArray first_array, take_trial_array(request, first_shape));
-  FirstTrials first(request, choice, kernels, first_array);
-  QUERN_RETURN_IF_ERROR(first.run());
-  Vector<Trial> near = first.near_best();
-  const bool decided = near.size() == 1 && !(near[0].layout.levels && near[0].bits < near[0].elems * kTightBits);
-  if (decided || first_shape == second_shape) return chosen(request, first.best());
+  const Stage first{request, kernels, first_array, choice.parts, true};
+  Glances glances(request, choice, first);
+  QUERN_RETURN_IF_ERROR(glances.run());
+  if (wants_speed(request)) return chosen(request, glances.likely_best());
+  Vector<Trial> near = glances.near_best();
+  if (near.size() == 1 && !tightening_open(request, near[0])) return chosen(request, near[0]);
   QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));
-  QUERN_ASSIGN_OR_RETURN(const std::size_t best, best_trial(request, kernels, second_array, choice.parts, near, 0));
-  return chosen(request, near[best]);
+  return best_trial(Stage{request, kernels, second_array, choice.parts}, near);
 }
 
 }  // namespace quern::codec::stencil

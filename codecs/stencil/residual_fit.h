@@ -9,6 +9,9 @@
 
 namespace quern::codec::stencil {
 
+/// Levels of fewer symbols do not pay for their numbers.
+inline constexpr std::uint32_t kFewSymbols = 40;
+
 using LevelCounts = std::array<std::array<std::uint32_t, kernels::kResidualTokens>, kLevels>;
 
 /// Sets model.levels; levels of few symbols are left to their neighbours. Returns the bits, in units of 2^-12, that all

@@ -7,6 +7,7 @@
 
 #include "codecs/stencil/array_levels.h"
 #include "codecs/stencil/chunk.h"
+#include "codecs/stencil/coarse_chunk.h"
 #include "codecs/stencil/device_state.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_model.h"
@@ -146,10 +147,11 @@ class Encoder final : public ChunkEncoder {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while encoding");
     }
   }
-  unsigned levels() const override { return levels_.count; }
+  std::span<const std::uint8_t> device_state() const override { return encoder_state(spec_); }
+  unsigned levels() const override { return spec_.form.levels ? levels_.count : 0; }
   Result<Vector<std::uint64_t>> level_cuts(std::span<const std::uint8_t> chunk,
                                            const std::array<std::uint64_t, 3>& extents) const override {
-    if (levels_.count == 0) return Vector<std::uint64_t>();
+    if (levels() == 0) return Vector<std::uint64_t>();
     try {
       return stencil::level_cuts(spec_, chunk, extents,
                                  array_level(levels_.shape, levels_.layout, plan_.grid, spec_.form, 1));
@@ -180,6 +182,8 @@ class Decoder final : public ChunkDecoder {
     return decode_chunk(spec_, in, out, scratch);
   }
   unsigned levels() const override { return levels_.count; }
+  bool levels_are_means() const override { return spec_.form.wavelet; }
+  std::size_t level_scratch_bytes() const override { return coarse_scratch_bytes(spec_); }
   LevelForm level_form(unsigned level) const override {
     return array_level(levels_.shape, levels_.layout, grid_, spec_.form, level);
   }
@@ -187,7 +191,7 @@ class Decoder final : public ChunkDecoder {
                       const MutableBox3& out, std::span<std::uint8_t> scratch) const override {
     if (level == 0 || level > levels_.count) return Status(StatusCode::unsupported, "stencil: there is no such level");
     if (!fits(chunk.extents, grid_)) return Status(StatusCode::invalid_argument, "box is no chunk of the grid");
-    if (scratch.size() < scratch_bytes_) return Status(StatusCode::invalid_argument, "scratch is too small");
+    if (scratch.size() < level_scratch_bytes()) return Status(StatusCode::invalid_argument, "scratch is too small");
     return decode_coarse(spec_, in, chunk, level_form(level), level, out, scratch);
   }
 
@@ -226,7 +230,8 @@ class Codec final : public ArrayCodec {
                            levels_form(request.shape, chosen.layout, plan.grid),
                            request.goal == "psnr",
                            parsed.tightening.value_or(chosen.tightening),
-                           parsed.parts};
+                           parsed.parts,
+                           request.goal == "speed"};
       const Levels levels(request.shape, chosen.layout, plan.grid, spec.form);
       return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec, levels));
     } catch (const std::bad_alloc&) {

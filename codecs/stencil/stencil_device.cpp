@@ -3,10 +3,8 @@
 
 #include <cstring>
 
+#include "codecs/stencil/chunk_program.h"
 #include "codecs/stencil/device_state.h"
-#include "codecs/stencil/levels_program.h"
-#include "codecs/stencil/raster_program.h"
-#include "codecs/stencil/wavelet_program.h"
 #include "kernels/core/program_task.h"
 #include "kernels/cuda/stencil_cuda.h"
 
@@ -19,9 +17,7 @@ class Kernels final : public cuda::ProgramKernels {
   bool prepare(std::span<const std::uint8_t> state, std::span<const std::uint8_t> in, const MutableBox3& box,
                cuda::ChunkProgram& program) const override {
     const ChunkSpec spec = spec_of_state(state);
-    if (!append_levels_program(spec, in, box, program.bytes) && !append_raster_program(spec, in, box, program.bytes) &&
-        !append_wavelet_program(spec, in, box, program.bytes))
-      return false;
+    if (!append_chunk_program(spec, in, box, program.bytes)) return false;
     kernels::ProgramHead head;
     std::memcpy(&head, program.bytes.data(), sizeof head);
     program.work_bytes = head.work_bytes;

@@ -23,7 +23,6 @@ class SymbolCounts {
     std::fill_n(first_, kPlaces, 0u);
     std::fill_n(second_, kPlaces, 0u);
   }
-  void add(std::uint16_t symbol) { ++first_[symbol]; }
   void add(const std::uint16_t* symbols, std::size_t count) {
     std::size_t x = 0;
     for (; x + 2 <= count; x += 2) {
@@ -31,6 +30,17 @@ class SymbolCounts {
       ++second_[symbols[x + 1]];
     }
     if (x < count) ++first_[symbols[x]];
+  }
+  /// Counts the symbols of elements but those that are `skipped` (null: none), which get kNoSymbol.
+  void note(std::uint16_t* symbols, const std::uint8_t* skipped, std::size_t count) {
+    if (skipped == nullptr) return add(symbols, count);
+    for (std::size_t x = 0; x < count; ++x) {
+      if (skipped[x] != 0) {
+        symbols[x] = kNoSymbol;
+      } else {
+        ++first_[symbols[x]];
+      }
+    }
   }
   using Tokens = std::array<std::uint32_t, kernels::kResidualTokens>;
   /// Adds them to counts by level and token. Returns how many there are of each token.

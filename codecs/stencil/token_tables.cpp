@@ -16,7 +16,7 @@ Status fill_token_tables(const ChunkModel& model, TokenTable* tables, std::array
   return {};
 }
 
-void fill_token_entries(const ChunkModel& model, kernels::RansEncodeEntry* entries) {
+void fill_token_entries(const ChunkModel& model, const ResidualEntries& entries) {
   const auto map = level_map(model);
   for (std::size_t l = 0; l < kLevels; ++l) {
     const kernels::ResidualModel& level = model.levels[l];
@@ -24,11 +24,15 @@ void fill_token_entries(const ChunkModel& model, kernels::RansEncodeEntry* entri
     kernels::TokenStarts starts;
     kernels::fill_token_starts(level, starts);
     for (unsigned t = 0; t < level.tokens; ++t)
-      entries[l * kTokenPlaces + t] = kernels::make_rans_entry(std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
+      entries.set(l * kTokenPlaces + t, std::uint32_t{starts[t + 1u]} - starts[t], starts[t]);
   }
-  for (std::size_t l = 0; l < kLevels; ++l)
-    if (map[l] != l && map[l] < kLevels)
-      std::copy_n(entries + map[l] * kTokenPlaces, model.levels[map[l]].tokens, entries + l * kTokenPlaces);
+  for (std::size_t l = 0; l < kLevels; ++l) {
+    if (map[l] == l || map[l] >= kLevels) continue;
+    const std::size_t from = map[l] * kTokenPlaces;
+    const unsigned tokens = model.levels[map[l]].tokens;
+    std::copy_n(entries.entries + from, tokens, entries.entries + l * kTokenPlaces);
+    std::copy_n(entries.packed + from, tokens, entries.packed + l * kTokenPlaces);
+  }
 }
 
 }  // namespace quern::codec::stencil

@@ -5,6 +5,7 @@
 
 #include <quern/status.h>
 
+#include "codecs/stencil/carver.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/residual_symbols.h"
 
@@ -14,7 +15,13 @@ namespace quern::codec::stencil {
 /// when no level has a distribution.
 Status fill_token_tables(const ChunkModel& model, TokenTable* tables, std::array<const TokenTable*, kLevels>& serving);
 
-/// Fills entries[level * kTokenPlaces + token] of all levels alike.
-void fill_token_entries(const ChunkModel& model, kernels::RansEncodeEntry* entries);
+/// Room for the entries of all symbols.
+inline ResidualEntries take_entries(Carver& carver) {
+  return {carver.take<kernels::RansEncodeEntry>(kernels::kResidualSymbols),
+          carver.take<std::uint32_t>(kernels::kResidualSymbols)};
+}
+
+/// Fills the entries of all symbols that may occur.
+void fill_token_entries(const ChunkModel& model, const ResidualEntries& entries);
 
 }  // namespace quern::codec::stencil

@@ -92,6 +92,12 @@ struct WaveletBand {
 
   std::size_t rows() const { return extents[0] * extents[1] * extents[2] * extents[3] / columns_; }
   std::size_t columns() const { return columns_; }
+  /// True when low values of a level, along all axes, are made of it.
+  bool holds(const WaveletAxes& axes, unsigned at_level) const {
+    for (std::size_t a = 0; a < axes.packets; ++a)
+      if (packet[a] > 0 && axes.levels[a] - packet[a] < at_level) return false;
+    return high == 0 || level >= at_level;
+  }
 
   WaveletBand(const WaveletAxes& axes, const std::array<unsigned, kMaxAxes>& packets, unsigned at_level,
               std::size_t high_axes)

@@ -26,5 +26,10 @@ std::size_t wavelet_decode_scratch_bytes(const ChunkSpec& spec);
 /// Decodes what follows the mode.
 Status decode_wavelet(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
                       std::span<std::uint8_t> scratch);
+/// Decodes what follows the mode to a level of the array: see decode_coarse in coarse_chunk.h. The bands that hold the
+/// level, and those coded before them, are decoded; corrections and exceptions are not.
+Status decode_wavelet_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
+                             const LevelForm& form, unsigned level, const MutableBox3& out,
+                             std::span<std::uint8_t> scratch);
 
 }  // namespace quern::codec::stencil

@@ -9,6 +9,9 @@
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/residual_fit.h"
+#include "codecs/stencil/residual_symbols.h"
+#include "codecs/stencil/symbol_counts.h"
+#include "codecs/stencil/token_cost.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "codecs/stencil/wavelet_context.h"
@@ -40,8 +43,9 @@ constexpr double kPsnrStep = 1.4;
 struct FitEffort {
   std::size_t samples = 49152;  ///< of coefficients, and of corrections
   std::size_t rounds = 32;
+  bool distributions = true;  ///< are fitted, not only estimated
 };
-constexpr FitEffort kEstimateEffort{8192, 16};
+constexpr FitEffort kEstimateEffort{8192, 16, false};
 
 struct EncodeMemory {
   EncodeMemory(Carver& carver, const WaveletAxes& axes, std::size_t raw_bytes)
@@ -53,11 +57,13 @@ struct EncodeMemory {
         magnitudes(carver.take<std::uint32_t>(elems)),
         corrections(carver.take<std::uint32_t>(elems)),
         codes(carver.take<std::int32_t>(2 * elems)),
-        contexts(carver.take<std::uint8_t>(2 * elems)),
+        symbols(carver.take<std::uint16_t>(2 * elems)),
         missing(carver.take<std::uint8_t>(elems)),
         features(carver.take<std::uint32_t>(kWaveletFeatures * longest_extent(axes))),
         constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
-        words_count(raw_bytes / 2 + 64),
+        counts(carver),
+        entries(take_entries(carver)),
+        words_count(raw_bytes / 2 + kSpareWords),
         words(carver.take<std::uint16_t>(words_count)) {}
 
   std::size_t elems;
@@ -68,10 +74,12 @@ struct EncodeMemory {
   std::uint32_t* magnitudes;   ///< of codes of coefficients, where these lie
   std::uint32_t* corrections;  ///< of corrections
   std::int32_t* codes;         ///< of coefficients in the order of coding, then corrections
-  std::uint8_t* contexts;
+  std::uint16_t* symbols;
   std::uint8_t* missing;  ///< not 0: no ordinary finite element
   std::uint32_t* features;
   std::uint16_t* constants;
+  SymbolCounts counts;
+  ResidualEntries entries;
   std::size_t words_count;
   std::uint16_t* words;
 };
@@ -87,7 +95,7 @@ class WaveletWriter {
     model_.values.masked = in.special != nullptr;
     model_.constants = memory.constants;
     rows_.codes = memory.codes;
-    rows_.contexts = memory.contexts;
+    rows_.symbols = memory.symbols;
   }
 
   /// Chooses units and the transform; false when values are too large against the bound.
@@ -99,10 +107,13 @@ class WaveletWriter {
   }
 
   ChunkCost estimate() {
+    if (spec_.glance) return {transform_bits_, 0, transform_bits_, transform_};
+    if (transform_bits_ > spec_.most_plain)
+      return {std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12, 0, transform_bits_};
     effort_ = kEstimateEffort;
     const std::uint64_t bits = code(first_step());
     const std::uint64_t model = std::uint64_t{model_bytes()} << 15;
-    return {bits - model, model};
+    return {bits - model, model, transform_bits_};
   }
 
   std::size_t write(std::span<std::uint8_t> out) {
@@ -114,9 +125,9 @@ class WaveletWriter {
     write_wavelet_model(model_, stored);
     Writer writer(stored);
     write_exceptions(exceptions_, writer);
-    Vector<kernels::RansEncodeEntry> entries(kLevels * kTokenPlaces);
-    fill_token_entries(model_.values, entries.data());
-    if (!write_lanes(rows_, entries.data(), least >> 15, {memory_.words, memory_.words_count}, writer)) return 0;
+    fill_token_entries(model_.values, memory_.entries);
+    if (!write_lanes(rows_, memory_.entries, *spec_.kernels, least >> 15, {memory_.words, memory_.words_count}, writer))
+      return 0;
     if (stored.size() > raw_bytes) return 0;
     std::memcpy(out.data(), stored.data(), stored.size());
     return stored.size();
@@ -205,7 +216,9 @@ class WaveletWriter {
   void choose_transform() {
     WaveletAxes best;
     std::uint64_t least = UINT64_MAX;
+    std::uint8_t number = 0;
     const auto consider = [&](std::size_t packets, std::size_t packet_least) {
+      if (spec_.transform.value_or(number) != number++) return;
       WaveletAxes trial = wavelet_axes(view_);
       trial.packets = packets;
       for (std::size_t a = 0; a < trial.rank; ++a)
@@ -218,6 +231,7 @@ class WaveletWriter {
       if (cost >= least) return;
       least = cost;
       best = trial;
+      transform_ = static_cast<std::uint8_t>(number - 1);
       std::swap(memory_.work, memory_.coefficients);
     };
     for (std::size_t packets = 0; packets < std::min(axes().rank, kMaxPackets + 1); ++packets) {
@@ -227,6 +241,7 @@ class WaveletWriter {
       if (packets == 1) consider(packets, 0);
     }
     model_.axes = best;
+    transform_bits_ = least;
     rows_.ends.clear();
     std::uint32_t end = 0;
     for_bands(best, [&](const WaveletBand& band) {
@@ -249,19 +264,14 @@ class WaveletWriter {
     std::uint64_t cost = 0;
     const unsigned step = step_units(first_step());
     for_bands(axes, [&](const WaveletBand& band) {
-      std::array<std::uint32_t, kernels::kResidualTokens> counts{};
+      TokenCounts counts{};
       const double inverse = 1 / static_cast<double>(band_step(step, band.gain));
       for (std::size_t r = 0; r < band.rows(); ++r) {
         const double* const row = memory_.work + band_place(axes, band, band_row(axes, band, r));
         for (std::size_t x = 0; x < band.columns(); ++x)
           ++counts[kernels::token_of(static_cast<std::uint32_t>(std::abs(quantized(row[x], inverse, kRounding))))];
       }
-      const std::uint32_t log_total = kernels::log2_fixed(static_cast<std::uint32_t>(band.rows() * band.columns()));
-      for (unsigned t = 0; t < counts.size(); ++t) {
-        if (counts[t] == 0) continue;
-        const std::uint32_t open = kernels::token_open_bits(t) + (t > 0 ? 1 : 0);
-        cost += std::uint64_t{counts[t]} * (log_total - kernels::log2_fixed(counts[t]) + (open << 12));
-      }
+      cost += token_cost(counts);
       return true;
     });
     return cost;
@@ -272,14 +282,17 @@ class WaveletWriter {
   /// Codes everything with that step; the bits, in units of 2^-12, that all takes.
   std::uint64_t code(double step) {
     model_.step = step_units(step);
-    counts_ = {};
+    memory_.counts.clear();
     quantize();
     fit_coefficients();
     fitted_ = true;
     code_coefficients();
     reconstruct();
     correct();
-    std::uint64_t bits = fit_levels(counts_, model_.values);
+    counts_ = {};
+    memory_.counts.add_to(counts_);
+    const std::uint64_t bits =
+        effort_.distributions ? fit_levels(counts_, model_.values) : estimate_levels_cost(counts_, model_.values);
     return bits + ((model_bytes() + exceptions_.size() * (sizeof(Bits) + 2)) << 15);
   }
 
@@ -358,25 +371,20 @@ class WaveletWriter {
       }
       return true;
     });
-    samples.fit(fitted_ ? kRoundsAgain : effort_.rounds, fitted_, spec_.parts.contexts, model_.weights,
+    samples.fit(*spec_.kernels, fitted_ ? kRoundsAgain : effort_.rounds, fitted_, spec_.parts.contexts, model_.weights,
                 model_.constants);
   }
 
-  /// Context levels of a row whose sums lack what lies in the row itself; `first` is the place of its first code.
+  /// Symbols of a row whose sums lack what lies in the row itself; `first` is the place of its first code.
   void note_row(const WaveletWeights& weights, std::size_t columns, const std::uint32_t* magnitudes,
                 const std::uint8_t* missing, std::size_t first) {
-    const std::uint32_t* const sums = memory_.features;
-    for (std::size_t x = 0; x < columns; ++x) {
-      if (missing != nullptr && missing[x] != 0) {
-        memory_.contexts[first + x] = kNoContext;
-        continue;
-      }
-      const unsigned level = level_of(sums[x] + weights[kWest] * (x > 0 ? magnitudes[x - 1] : 0) +
-                                      weights[kWestOfWest] * (x > 1 ? magnitudes[x - 2] : 0));
-      const std::int32_t code = memory_.codes[first + x];
-      memory_.contexts[first + x] = static_cast<std::uint8_t>(level);
-      ++counts_[level][kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
-    }
+    std::uint32_t* const sums = memory_.features;
+    const auto& decode = spec_.kernels->decode;
+    if (columns > 1) decode.add_row(magnitudes, weights[kWest], columns - 1, false, sums + 1);
+    if (columns > 2) decode.add_row(magnitudes, weights[kWestOfWest], columns - 2, false, sums + 2);
+    std::uint16_t* const symbols = memory_.symbols + first;
+    spec_.kernels->symbols(sums, memory_.codes + first, columns, symbols);
+    memory_.counts.note(symbols, missing, columns);
   }
 
   void code_coefficients() {
@@ -473,8 +481,8 @@ class WaveletWriter {
       sample_row(0, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
                  static_cast<float>(rows) / static_cast<float>(wanted), samples);
     });
-    samples.fit(corrections_fitted_ ? kRoundsAgain : effort_.rounds, corrections_fitted_, spec_.parts.contexts,
-                model_.correction_weights, &model_.correction_constant);
+    samples.fit(*spec_.kernels, corrections_fitted_ ? kRoundsAgain : effort_.rounds, corrections_fitted_,
+                spec_.parts.contexts, model_.correction_weights, &model_.correction_constant);
     corrections_fitted_ = true;
     for_rows([&](std::size_t r, const AxisValues& index, const Bits*, const std::uint8_t*) {
       std::fill_n(memory_.features, columns, std::uint32_t{model_.correction_constant});
@@ -496,6 +504,8 @@ class WaveletWriter {
   const Bits* data_;
   FitEffort effort_;
   double error_ = 0;
+  std::uint64_t transform_bits_ = 0;  ///< order-0 entropy of the coefficients
+  std::uint8_t transform_ = 0;        ///< number of the one that was chosen
   int unit_bits_ = 0;
   WaveletModel model_;
   bool fitted_ = false;  ///< weights are there from another step

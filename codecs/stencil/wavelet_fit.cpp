@@ -24,16 +24,19 @@ void WaveletSamples::add(std::size_t group, const std::array<std::uint32_t, kWav
     quiet_[group].sum += double{weight} * magnitude;
     return;
   }
-  Sample sample;
-  for (std::size_t f = 0; f < kWaveletFeatures; ++f) sample.features[f] = static_cast<float>(features[f]);
-  sample.magnitude = static_cast<float>(magnitude);
-  sample.weight = weight;
-  sample.group = static_cast<std::uint32_t>(group);
-  samples_.push_back(sample);
+  if (blocks_.empty() || blocks_.back().group != group || blocks_.back().filled == kernels::kSampleBlock) {
+    blocks_.emplace_back();
+    blocks_.back().group = group;
+  }
+  Block& block = blocks_.back();
+  float* const at = block.rows.data() + block.filled++;
+  for (std::size_t f = 0; f < kWaveletFeatures; ++f) at[f * kernels::kSampleBlock] = static_cast<float>(features[f]);
+  at[kWaveletFeatures * kernels::kSampleBlock] = static_cast<float>(magnitude);
+  at[(kWaveletFeatures + 1) * kernels::kSampleBlock] = weight;
 }
 
-void WaveletSamples::fit(std::size_t rounds, bool again, bool contexts, WaveletWeights& weights,
-                         std::uint16_t* constants) const {
+void WaveletSamples::fit(const kernels::StencilKernels& kernels, std::size_t rounds, bool again, bool contexts,
+                         WaveletWeights& weights, std::uint16_t* constants) const {
   const std::size_t groups = quiet_.size();
   struct Sums {
     double wanted = 0;
@@ -50,21 +53,15 @@ void WaveletSamples::fit(std::size_t rounds, bool again, bool contexts, WaveletW
   }
   if (!contexts) w.fill(0);
   for (std::size_t round = 0; round < rounds; ++round) {
-    std::array<Sums, kWaveletFeatures> sums{};
+    // Of each feature what is wanted and what is given, then the same of a group.
+    std::array<double, 2 * kWaveletFeatures + 2> sums{};
     std::fill(group_sums.begin(), group_sums.end(), Sums{});
-    for (const Sample& s : samples_) {
-      double expected = c[s.group];
-      for (std::size_t f = 0; f < kWaveletFeatures; ++f) expected += w[f] * double{s.features[f]};
-      expected = expected > kFloor ? expected : kFloor;
-      const double weight = double{s.weight} / (expected * (expected + 0.5));
-      const double wanted = weight * double{s.magnitude};
-      const double given = weight * expected;
-      for (std::size_t f = 0; f < kWaveletFeatures; ++f) {
-        sums[f].wanted += wanted * double{s.features[f]};
-        sums[f].given += given * double{s.features[f]};
-      }
-      group_sums[s.group].wanted += wanted;
-      group_sums[s.group].given += given;
+    for (const Block& block : blocks_) {
+      kernels.fit.ratio_sums(block.rows.data(), kWaveletFeatures, w.data(), c[block.group], kFloor, sums.data());
+      group_sums[block.group].wanted += sums[2 * kWaveletFeatures];
+      group_sums[block.group].given += sums[2 * kWaveletFeatures + 1];
+      sums[2 * kWaveletFeatures] = 0;
+      sums[2 * kWaveletFeatures + 1] = 0;
     }
     for (std::size_t g = 0; g < groups; ++g) {
       const double expected = c[g] > kFloor ? c[g] : kFloor;
@@ -74,7 +71,7 @@ void WaveletSamples::fit(std::size_t rounds, bool again, bool contexts, WaveletW
       if (given > 0) c[g] = c[g] * (wanted / given);
     }
     for (std::size_t f = 0; f < kWaveletFeatures; ++f)
-      w[f] = sums[f].given > 0 ? w[f] * (sums[f].wanted / sums[f].given) : 0;
+      w[f] = sums[2 * f + 1] > 0 ? w[f] * (sums[2 * f] / sums[2 * f + 1]) : 0;
   }
   for (std::size_t f = 0; f < kWaveletFeatures; ++f) weights[f] = fixed(w[f]);
   for (std::size_t g = 0; g < groups; ++g) constants[g] = fixed(c[g]);

@@ -21,20 +21,21 @@ class WaveletSamples {
   /// Finds weights such that expected magnitudes are proportionally near to those seen; constants has one for each
   /// group. With `again`, begins from the weights of similar samples; without `contexts`, all weights are 0. Binary64
   /// in a fixed order.
-  void fit(std::size_t rounds, bool again, bool contexts, WaveletWeights& weights, std::uint16_t* constants) const;
+  void fit(const kernels::StencilKernels& kernels, std::size_t rounds, bool again, bool contexts,
+           WaveletWeights& weights, std::uint16_t* constants) const;
 
  private:
-  struct Sample {
-    std::array<float, kWaveletFeatures> features;
-    float magnitude;
-    float weight;
-    std::uint32_t group;
+  /// Samples of one group: a row for each feature, their magnitudes, their weights; 0 behind them.
+  struct Block {
+    std::array<float, (kWaveletFeatures + 2) * kernels::kSampleBlock> rows{};
+    std::size_t group = 0;
+    std::size_t filled = 0;
   };
   struct Quiet {
     double count = 0;
     double sum = 0;
   };
-  Vector<Sample> samples_;
+  Vector<Block> blocks_;
   Vector<Quiet> quiet_;
 };
 

@@ -87,10 +87,11 @@ void lift_axis(const WaveletAxes& axes, const AxisValues& box, std::size_t axis,
   }
 }
 
-/// The box that a level of the joint decomposition splits, in all packets.
-AxisValues joint_box(const WaveletAxes& axes, unsigned level) {
+/// The box that a level of the joint decomposition splits, in all packets that hold level `last`.
+AxisValues joint_box(const WaveletAxes& axes, unsigned level, unsigned last) {
   AxisValues box = axes.extents;
-  for (std::size_t a = axes.packets; a < axes.rank; ++a) box[a] = axes.points(a, std::min(level, axes.levels[a]));
+  for (std::size_t a = 0; a < axes.rank; ++a)
+    box[a] = axes.points(a, std::min(a < axes.packets ? last : level, axes.levels[a]));
   return box;
 }
 
@@ -108,20 +109,28 @@ void forward_wavelet(const WaveletAxes& axes, const kernels::StencilKernels& ker
   }
   for (unsigned level = 0; level < axes.depth(); ++level)
     for (std::size_t a = axes.packets; a < axes.rank; ++a)
-      if (axes.levels[a] > level) lift_axis(axes, joint_box(axes, level), a, true, kernels, values, room);
+      if (axes.levels[a] > level) lift_axis(axes, joint_box(axes, level, 0), a, true, kernels, values, room);
 }
 
-void inverse_wavelet(const WaveletAxes& axes, const kernels::StencilKernels& kernels, double* values, double* room) {
-  for (unsigned level = axes.depth(); level-- > 0;)
+void inverse_wavelet(const WaveletAxes& axes, const kernels::StencilKernels& kernels, double* values, double* room,
+                     unsigned last) {
+  for (unsigned level = axes.depth(); level-- > last;)
     for (std::size_t a = axes.rank; a-- > axes.packets;)
-      if (axes.levels[a] > level) lift_axis(axes, joint_box(axes, level), a, false, kernels, values, room);
+      if (axes.levels[a] > level) lift_axis(axes, joint_box(axes, level, last), a, false, kernels, values, room);
   for (std::size_t a = axes.packets; a-- > 0;) {
-    for (unsigned level = axes.levels[a]; level-- > 0;) {
-      AxisValues box = axes.extents;
+    for (unsigned level = axes.levels[a]; level-- > last;) {
+      AxisValues box = joint_box(axes, last, last);
       box[a] = axes.points(a, level);
       lift_axis(axes, box, a, false, kernels, values, room);
     }
   }
+}
+
+double mean_scale(unsigned passes) {
+  constexpr double kPass = 0.8129162415701854;  // what a low pass makes of 1 is 1 / this
+  double scale = 1;
+  for (unsigned i = 0; i < passes; ++i) scale *= kPass;
+  return scale;
 }
 
 std::int64_t band_step(unsigned step, int gain) {

@@ -16,7 +16,13 @@ std::size_t lifting_room(const WaveletAxes& axes);
 /// Transforms in place: afterwards low coefficients lie before high ones along every axis. Values are integers; the
 /// scaling that would make the transform nearly orthonormal is left out.
 void forward_wavelet(const WaveletAxes& axes, const kernels::StencilKernels& kernels, double* values, double* room);
-void inverse_wavelet(const WaveletAxes& axes, const kernels::StencilKernels& kernels, double* values, double* room);
+/// Undoes levels down to `last`: all, or those that leave low values of that level, as many along an axis as
+/// WaveletAxes::points says, at the array's beginning.
+void inverse_wavelet(const WaveletAxes& axes, const kernels::StencilKernels& kernels, double* values, double* room,
+                     unsigned last = 0);
+
+/// What a low value is to be multiplied by so that it is a mean of values, after `passes` low passes along any axes.
+double mean_scale(unsigned passes);
 
 /// Distance of codes in a band for which orthonormal coefficients would have distance `step`: step * K^-gain, K =
 /// 1.149604..., in fixed point; at least 1.

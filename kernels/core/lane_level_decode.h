@@ -23,12 +23,6 @@ struct LevelSweep {
   const ClassPlan* plan = nullptr;
 };
 
-[[gnu::always_inline]] constexpr std::uint32_t context_level(std::uint32_t sum) {
-  const std::uint32_t s = sum > 2 ? sum : 2;
-  const unsigned leading = bit_length(s) - 1;
-  return 2 * leading + (s >> (leading - 1) & 1);
-}
-
 /// Predicts a block of a row: the prediction's bits go where the values will be, the context sum where the magnitudes
 /// will be.
 template <class X>

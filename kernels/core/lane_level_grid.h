@@ -261,8 +261,9 @@ constexpr void store_level_elements(const ProgramTask& task, std::uint32_t warp,
         const LevelView& from = grid.stage->views[row_class << 1 | (halved ? x & 1 : 0)];
         const std::uint32_t source = row_place(from, index[0], index[1], index[2]) + (halved ? x >> 1 : x);
         const double number = X::load(grid.values + source, lane) * program.unit + program.base;
+        const double value = program.lattice.element(number);
         const std::uint64_t bits = with_stencil_element(
-            program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(number); });
+            program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
         put_element<X>(task.out, width, out + x * program.strides[kLastAxis], bits, lane);
       }
     });

@@ -12,6 +12,13 @@
 
 namespace quern::kernels {
 
+/// Context level of a weighted sum of magnitudes: two levels an octave.
+[[gnu::always_inline]] constexpr std::uint32_t context_level(std::uint32_t sum) {
+  const std::uint32_t s = sum > 2 ? sum : 2;
+  const unsigned leading = bit_length(s) - 1;
+  return 2 * leading + (s >> (leading - 1) & 1);
+}
+
 /// Finds the token of a slot: where to begin looking, then upwards.
 struct LevelTokens {
   static constexpr unsigned kBucketShift = 7;

@@ -233,8 +233,9 @@ constexpr void store_wavelet_elements(const ProgramTask& task, const WaveletGrid
       std::uint64_t out = 0;
       unroll<kLevelAxes>([&](auto a) { out += index[a] * program.strides[a]; });
       const double number = X::load(grid.values + i, lane) * program.unit + program.base;
+      const double value = program.lattice.element(number);
       const std::uint64_t bits = with_stencil_element(
-          program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(number); });
+          program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
       put_element<X>(task.out, width, out, bits, lane);
     }
   });

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/core/element_type.h"
+#include "kernels/core/program_lattice.h"
 #include "kernels/core/program_task.h"
 #include "kernels/core/residual_model.h"
 
@@ -114,6 +115,7 @@ struct LevelProgram {
   std::uint64_t special_strides[kLevelAxes] = {0, 0, 0, 0};  ///< of their classes
   double base = 0;
   double unit = 0;
+  ProgramLattice lattice;
   std::int64_t low = 0;  ///< what special elements are kept within
   std::int64_t high = 0;
   std::uint32_t weight_bits = 0;

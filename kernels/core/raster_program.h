@@ -51,6 +51,7 @@ struct RasterProgram {
   std::uint64_t special_row_stride = 0;
   double base = 0;
   double unit = 0;
+  ProgramLattice lattice;
   std::uint32_t weight_bits = 0;
   std::uint32_t fraction_bits = 0;
   std::uint32_t context_constant = 0;

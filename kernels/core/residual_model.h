@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/core/bits.h"
+#include "kernels/core/log2_fixed.h"
 #include "kernels/core/residual_tokens.h"
 
 namespace quern::kernels {
@@ -60,35 +61,7 @@ constexpr TailTable make_tail_table() {
 }
 inline constexpr TailTable kTails = make_tail_table();
 
-/// log2(1 + i/256) in units of 2^-12, by repeated squaring in integers.
-constexpr std::array<std::uint16_t, 257> make_log2_table() {
-  std::array<std::uint16_t, 257> table{};
-  for (std::uint64_t i = 0; i < 256; ++i) {
-    std::uint64_t x = (256 + i) << 22;
-    std::uint32_t log = 0;
-    for (int bit = 0; bit < 12; ++bit) {
-      x = x * x >> 30;
-      log <<= 1;
-      if (x >= std::uint64_t{1} << 31) {
-        x >>= 1;
-        log |= 1;
-      }
-    }
-    table[i] = static_cast<std::uint16_t>(log);
-  }
-  table[256] = 1u << 12;
-  return table;
-}
-inline constexpr std::array<std::uint16_t, 257> kLog2 = make_log2_table();
-
 }  // namespace detail
-
-/// log2(x) in units of 2^-12, rounded down to the table's precision; x >= 1.
-constexpr std::uint32_t log2_fixed(std::uint32_t x) {
-  const auto exponent = bit_length(x) - 1;
-  const std::uint32_t mantissa = exponent >= 8 ? x >> (exponent - 8) : x << (8 - exponent);
-  return (exponent << 12) + detail::kLog2[mantissa & 255];
-}
 
 /// How the tokens of one context are distributed.
 struct ResidualModel {
@@ -99,11 +72,13 @@ struct ResidualModel {
 };
 inline constexpr unsigned kMaxScale = 255;
 
-/// Probability, in units of 2^-24, that the distribution's magnitude exceeds (2m - 1) / 2 codes; m >= 1.
-constexpr std::uint32_t tail_above(unsigned shape, unsigned scale, std::uint32_t m) {
-  // log2((m - 1/2) / 2^(scale/8 - 4)) in units of 2^-12
-  const int log = static_cast<int>(log2_fixed(2 * m - 1)) - 4096 - (static_cast<int>(scale) - 32) * 512;
-  const int at = log - kTailLowest * 256;  // units of 1/256 table step
+/// What scales take from logarithms of 2m - 1 to give places in a table of tails, in units of 1/256 step.
+constexpr int tail_offset(unsigned scale) {
+  // of log2((m - 1/2) / 2^(scale/8 - 4)) in units of 2^-12
+  return 4096 + (static_cast<int>(scale) - 32) * 512 + kTailLowest * 256;
+}
+/// Probability, in units of 2^-24, of magnitudes above a place in a shape's table.
+constexpr std::uint32_t tail_at(unsigned shape, int at) {
   const auto& tails = detail::kTails[shape];
   if (at >= static_cast<int>(detail::kTailEntries - 1) * 256) return 0;
   if (at < 0) {
@@ -114,6 +89,10 @@ constexpr std::uint32_t tail_above(unsigned shape, unsigned scale, std::uint32_t
   const std::uint32_t low = tails[static_cast<std::size_t>(at >> 8)];
   const std::uint32_t high = tails[static_cast<std::size_t>(at >> 8) + 1];
   return low - static_cast<std::uint32_t>((std::uint64_t{low - high} * static_cast<unsigned>(at & 255)) >> 8);
+}
+/// Probability, in units of 2^-24, that the distribution's magnitude exceeds (2m - 1) / 2 codes; m >= 1.
+constexpr std::uint32_t tail_above(unsigned shape, unsigned scale, std::uint32_t m) {
+  return tail_at(shape, static_cast<int>(log2_fixed(2 * m - 1)) - tail_offset(scale));
 }
 
 using TokenStarts = std::array<std::uint16_t, kResidualTokens + 1>;

@@ -8,6 +8,7 @@
 
 #include "kernels/core/bits.h"
 #include "kernels/core/element_type.h"
+#include "kernels/core/exact_difference.h"
 
 namespace quern::kernels {
 
@@ -65,6 +66,17 @@ constexpr auto with_stencil_element(Element element, F&& f) {
     case Element::u32: return f(Int<std::uint32_t>{});
     default: return f(F32{});
   }
+}
+
+/// True when `back` may stand for `bits` under `bound`: both finite, no further apart than the bound in real
+/// arithmetic. A zero never becomes the zero of the other sign, and -0 nothing else.
+template <class Element>
+constexpr bool keeps_bound(typename Element::Bits bits, typename Element::Bits back, double bound) {
+  const double x = Element::value(bits);
+  const double r = Element::value(back);
+  if (!(r - r == 0)) return false;
+  if (x == 0 && bits != back && (r == 0 || std::bit_cast<std::uint64_t>(x) != 0)) return false;
+  return within_bound(x, r, bound);
 }
 
 }  // namespace quern::kernels

@@ -53,6 +53,7 @@ struct WaveletProgram {
   std::uint64_t special_strides[kLevelAxes] = {0, 0, 0, 0};  ///< of their classes
   double base = 0;
   double unit = 0;
+  ProgramLattice lattice;
   double correction = 0;  ///< what a correction of one adds; 0: there are none
   std::int32_t offsets[2] = {0, 0};
   std::uint32_t band_count = 0;  ///< the corrections, if there are any, follow the bands

@@ -8,50 +8,29 @@
 
 #include "kernels/cpu/lorenzo.h"
 #include "kernels/cpu/stencil_decode.h"
+#include "kernels/cpu/stencil_encode.h"
+#include "kernels/cpu/stencil_fit.h"
+#include "kernels/cpu/stencil_rows.h"
 
 namespace quern::kernels {
 
 /// Rows are read in blocks of this many elements: sources and results are that much longer than asked for.
 inline constexpr std::size_t kStencilBlock = 16;
-/// Places of tokens that a context level has in a table of symbols.
-inline constexpr std::size_t kTokenPlaces = 128;
-/// Samples in a block of normal equations; rows of samples are 64-byte aligned.
-inline constexpr std::size_t kSampleBlock = 128;
 
 /// Of the extremes that StencilKernels::range keeps.
 inline constexpr std::size_t kRangeLanes = 16;
-
-/// Where a row that does not depend on itself is coded to, and how. Targets are kStencilBlock longer than the row.
-struct CodedRowBuffers {
-  const std::int64_t* targets = nullptr;
-  unsigned weight_bits = 0;             ///< fraction bits of weights, at least 1
-  std::int64_t quantum = 1;             ///< what codes count, in units of values
-  std::int64_t most = 0;                ///< codes are no further from 0
-  std::int64_t most_magnitude = 0;      ///< larger magnitudes are stored as this
-  double* values = nullptr;             ///< predictions plus codes
-  std::uint32_t* magnitudes = nullptr;  ///< of codes
-  std::int32_t* codes = nullptr;
-};
 
 struct StencilKernels {
   /// out[x] = sum over taps of weights[t] * sources[t][x] for x < count. All are integers, sums below 2^51.
   void (*tap_sums)(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
                    std::int64_t* out);
-  /// Predicts by tap_sums, scales down by weight_bits with half a unit rounded up, and quantizes what targets differ
-  /// from that by: codes are differences in units of `quantum`, rounded to the nearest by a reciprocal.
-  void (*code_row)(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
-                   const CodedRowBuffers& row);
   /// out[x] = constant + sum over taps of weights[t] * sources[t][x], modulo 2^32.
   void (*context_sums)(const std::uint32_t* const* sources, const std::uint32_t* weights, std::size_t taps,
                        std::uint32_t constant, std::size_t count, std::uint32_t* out);
-  /// out[x] = round(sums[x] / 2^bits), halves up, as a number.
-  void (*scale_down)(std::int64_t* sums, std::size_t count, unsigned bits, double* numbers);
   /// sums[x] += weight * floor(min(|first[x] + second_factor * second[x] + third_factor * third[x]| * scale, most))
   void (*add_distances)(const double* first, const double* second, double second_factor, const double* third,
                         double third_factor, double scale, double most, std::uint32_t weight, std::size_t count,
                         std::uint32_t* sums);
-  /// sums[x] += from[x] >> bits
-  void (*add_shifted)(const std::uint32_t* from, unsigned bits, std::size_t count, std::uint32_t* sums);
   /// Takes the finite ones of numbers of binary32, given by their bits: kRangeLanes least and greatest ones, which
   /// began as infinities; returns how many are finite.
   std::uint64_t (*range)(const std::uint32_t* from, std::size_t count, float* low, float* high);
@@ -63,8 +42,6 @@ struct StencilKernels {
   /// `strict`, and no original is 0.
   bool (*all_near)(const double* originals, const double* values, std::size_t count, double unit, double base,
                    double strict, bool single);
-  /// out[x] = context level of sums[x]: two an octave.
-  void (*levels)(const std::uint32_t* sums, std::size_t count, std::uint8_t* out);
   /// out[x] = context level of sums[x] times kTokenPlaces + token of the magnitude of codes[x].
   void (*symbols)(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out);
   /// Writes kStencilBlock samples into columns of `rows` (kSampleBlock apart), all times `unit`: sources[0],
@@ -75,7 +52,10 @@ struct StencilKernels {
   /// sums[k * width + l] += sum over samples of sample_weights[s] * rows[k][s] * rows[l][s], l <= k < width; eight
   /// partial sums (s modulo 8) added pairwise.
   void (*normal_sums)(const double* rows, const double* sample_weights, std::size_t width, double* sums);
+  StencilFitKernels fit;
   StencilDecodeKernels decode;
+  StencilRowKernels rows;
+  StencilEncodeKernels encode;
 };
 
 /// The kernels of an available level.

@@ -60,17 +60,11 @@ struct StencilDecodeKernels {
   /// codes[x] = residual of level contexts[x], from lane (first + x) & lanes.mask, for x < count.
   void (*take_residuals)(ResidualLanes& lanes, const ResidualTables& tables, const std::uint8_t* contexts,
                          std::size_t count, std::size_t first, std::int32_t* codes);
-  /// values[x] = predicted[x] + codes[x] * quantum, modulo 2^53; magnitudes[x] = |codes[x]|, at most `most`.
-  void (*add_codes)(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum, std::uint32_t most,
-                    std::size_t count, double* values, std::uint32_t* magnitudes);
   /// out[x] = frequency of token 0 in the level of sums[x].
   void (*zero_frequencies)(const std::uint32_t* sums, const ResidualTables& tables, std::size_t count,
                            std::uint16_t* out);
   /// out[x] = values[x] * unit + base, rounded to binary32, as bits.
   void (*store_singles)(const double* values, double unit, double base, std::size_t count, std::uint32_t* out);
-  /// out[2 * x] from even[x], out[2 * x + 1] from odd[x] in the same way, for x < count.
-  void (*store_pairs)(const double* even, const double* odd, double unit, double base, std::size_t count,
-                      std::uint32_t* out);
   /// sums[x] += weight * row[x], modulo 2^32; with `twice`, sums[2 * x] and sums[2 * x + 1] grow by that.
   void (*add_row)(const std::uint32_t* row, std::uint32_t weight, std::size_t count, bool twice, std::uint32_t* sums);
   /// out[x] = ((|codes[x]| * 64 + offsets[|codes[x]| == 1 ? 0 : 1]) * step) >> 6 with the sign of the code, 0 for 0;

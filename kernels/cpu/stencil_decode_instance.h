@@ -32,19 +32,6 @@ struct StencilDecodeInstance {
     for (std::size_t i = 0; i < used; ++i) lanes.set((first + i) & lanes.mask, sources[(first + i) & lanes.mask]);
   }
 
-  static void add_codes(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
-                        std::uint32_t most, std::size_t count, double* values, std::uint32_t* magnitudes) {
-    for (std::size_t x = 0; x < count; ++x) {
-      const std::uint64_t value =
-          static_cast<std::uint64_t>(predicted[x]) +
-          static_cast<std::uint64_t>(std::int64_t{codes[x]}) * static_cast<std::uint64_t>(quantum);
-      values[x] = static_cast<double>(static_cast<std::int64_t>(value << 11) >> 11);
-      const auto sign = static_cast<std::uint32_t>(codes[x] >> 31);
-      const std::uint32_t magnitude = (static_cast<std::uint32_t>(codes[x]) ^ sign) - sign;
-      magnitudes[x] = magnitude < most ? magnitude : most;
-    }
-  }
-
   static void zero_frequencies(const std::uint32_t* sums, const ResidualTables& tables, std::size_t count,
                                std::uint16_t* out) {
     constexpr std::size_t kBlock = 64;
@@ -113,17 +100,8 @@ struct StencilDecodeInstance {
   static void store_singles(const double* values, double unit, double base, std::size_t count, std::uint32_t* out) {
     for (std::size_t x = 0; x < count; ++x) out[x] = single(values[x], unit, base);
   }
-  static void store_pairs(const double* even, const double* odd, double unit, double base, std::size_t count,
-                          std::uint32_t* out) {
-    for (std::size_t x = 0; x < count; ++x) {
-      out[2 * x] = single(even[x], unit, base);
-      out[2 * x + 1] = single(odd[x], unit, base);
-    }
-  }
-
-  static constexpr StencilDecodeKernels kKernels{&take_residuals, &add_codes,   &zero_frequencies,
-                                                 &store_singles,  &store_pairs, &add_row,
-                                                 &scale_codes,    &add_scaled,  &lift};
+  static constexpr StencilDecodeKernels kKernels{&take_residuals, &zero_frequencies, &store_singles, &add_row,
+                                                 &scale_codes,    &add_scaled,       &lift};
 };
 
 }  // namespace quern::kernels

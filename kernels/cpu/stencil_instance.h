@@ -8,6 +8,9 @@
 #include "kernels/cpu/context_levels.h"
 #include "kernels/cpu/stencil.h"
 #include "kernels/cpu/stencil_decode_instance.h"
+#include "kernels/cpu/stencil_encode_instance.h"
+#include "kernels/cpu/stencil_fit_instance.h"
+#include "kernels/cpu/stencil_rows_instance.h"
 
 namespace quern::kernels {
 
@@ -76,70 +79,6 @@ struct StencilInstance : ContextLevels<Isa> {
     }
   }
 
-  using Integers = std::int64_t __attribute__((vector_size(64)));
-  /// Integers below 2^51.
-  [[gnu::always_inline]] static Doubles to_doubles(const Integers& integers) {
-    constexpr double kMagic = 0x1.8p52;
-    const Integers shifted = integers + std::bit_cast<std::int64_t>(kMagic);
-    Doubles real;
-    load(&shifted, real);
-    return real - kMagic;
-  }
-
-  /// Eight columns of code_row, from column `x` of the targets to place `to` of the results.
-  [[gnu::always_inline]] static void code_half(const Doubles& sums, const CodedRowBuffers& row, std::size_t x,
-                                               std::size_t to, double* values, std::uint32_t* magnitudes,
-                                               std::int32_t* codes) {
-    using Codes = std::int32_t __attribute__((vector_size(32)));
-    constexpr double kMagic = 0x1.8p52;
-    std::int64_t sum_room[8];
-    store_integers(sums, sum_room);
-    Integers predicted;
-    load(sum_room, predicted);
-    predicted = (predicted + (std::int64_t{1} << (row.weight_bits - 1))) >> static_cast<int>(row.weight_bits);
-    Integers target;
-    load(row.targets + x, target);
-    const Doubles difference = to_doubles(target - predicted);
-    Doubles code = difference * (1 / static_cast<double>(row.quantum)) + kMagic;
-    code -= kMagic;
-    const Doubles most = Doubles{} + static_cast<double>(row.most);
-    code = code > most ? most : code;
-    code = code < -most ? -most : code;
-    const Doubles real = to_doubles(predicted) + code * static_cast<double>(row.quantum);
-    std::memcpy(values + to, &real, sizeof(real));
-    const Codes narrow = __builtin_convertvector(code, Codes);
-    std::memcpy(codes + to, &narrow, sizeof(narrow));
-    const Codes largest = Codes{} + static_cast<std::int32_t>(row.most_magnitude);
-    Codes magnitude = narrow < 0 ? -narrow : narrow;
-    magnitude = magnitude > largest ? largest : magnitude;
-    std::memcpy(magnitudes + to, &magnitude, sizeof(magnitude));
-  }
-
-  static void code_row(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
-                       const CodedRowBuffers& row) {
-    std::size_t x = 0;
-    for (; x + kStencilBlock <= count; x += kStencilBlock) {
-      Doubles low;
-      Doubles high;
-      weigh_block(sources, weights, taps, x, low, high);
-      code_half(low, row, x, x, row.values, row.magnitudes, row.codes);
-      code_half(high, row, x + 8, x + 8, row.values, row.magnitudes, row.codes);
-    }
-    if (x == count) return;
-    // What lies behind the row is not to be written to.
-    double values[kStencilBlock];
-    std::uint32_t magnitudes[kStencilBlock];
-    std::int32_t codes[kStencilBlock];
-    Doubles low;
-    Doubles high;
-    weigh_block(sources, weights, taps, x, low, high);
-    code_half(low, row, x, 0, values, magnitudes, codes);
-    code_half(high, row, x + 8, 8, values, magnitudes, codes);
-    std::memcpy(row.values + x, values, (count - x) * sizeof(double));
-    std::memcpy(row.magnitudes + x, magnitudes, (count - x) * sizeof(std::uint32_t));
-    std::memcpy(row.codes + x, codes, (count - x) * sizeof(std::int32_t));
-  }
-
   static void context_sums(const std::uint32_t* const* sources, const std::uint32_t* weights, std::size_t taps,
                            std::uint32_t constant, std::size_t count, std::uint32_t* out) {
     for (std::size_t x = 0; x < count; x += kStencilBlock) {
@@ -153,14 +92,6 @@ struct StencilInstance : ContextLevels<Isa> {
     }
   }
 
-  static void scale_down(std::int64_t* sums, std::size_t count, unsigned bits, double* numbers) {
-    const std::uint64_t half = std::uint64_t{1} << (bits - 1);
-    for (std::size_t x = 0; x < count; ++x) {
-      sums[x] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[x]) + half) >> bits;
-      numbers[x] = static_cast<double>(sums[x]);
-    }
-  }
-
   static void add_distances(const double* first, const double* second, double second_factor, const double* third,
                             double third_factor, double scale, double most, std::uint32_t weight, std::size_t count,
                             std::uint32_t* sums) {
@@ -169,10 +100,6 @@ struct StencilInstance : ContextLevels<Isa> {
       const double d = (sum < 0 ? -sum : sum) * scale;
       sums[x] += weight * static_cast<std::uint32_t>(static_cast<std::int32_t>(d < most ? d : most));
     }
-  }
-
-  static void add_shifted(const std::uint32_t* from, unsigned bits, std::size_t count, std::uint32_t* sums) {
-    for (std::size_t x = 0; x < count; ++x) sums[x] += from[x] >> bits;
   }
 
   static std::uint64_t range(const std::uint32_t* from, std::size_t count, float* low, float* high) {
@@ -250,10 +177,6 @@ struct StencilInstance : ContextLevels<Isa> {
                   : all_near_as<false>(originals, values, count, unit, base, strict);
   }
 
-  static void levels(const std::uint32_t* sums, std::size_t count, std::uint8_t* out) {
-    for (std::size_t x = 0; x < count; ++x) out[x] = static_cast<std::uint8_t>(context_level(sums[x]));
-  }
-
   static void symbols(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out) {
     for (std::size_t x = 0; x < count; ++x) {
       const auto sign = static_cast<std::uint32_t>(codes[x] >> 31);
@@ -318,10 +241,20 @@ struct StencilInstance : ContextLevels<Isa> {
     }
   }
 
-  static constexpr StencilKernels kKernels{
-      &tap_sums,    &code_row, &context_sums, &scale_down,  &add_distances,
-      &add_shifted, &range,    &widen,        &units,       &all_near,
-      &levels,      &symbols,  &sample_rows,  &normal_sums, StencilDecodeInstance<Isa>::kKernels};
+  static constexpr StencilKernels kKernels{&tap_sums,
+                                           &context_sums,
+                                           &add_distances,
+                                           &range,
+                                           &widen,
+                                           &units,
+                                           &all_near,
+                                           &symbols,
+                                           &sample_rows,
+                                           &normal_sums,
+                                           StencilFitInstance<Isa>::kKernels,
+                                           StencilDecodeInstance<Isa>::kKernels,
+                                           StencilRowInstance<Isa>::kKernels,
+                                           StencilEncodeInstance<Isa>::kKernels};
 };
 
 }  // namespace quern::kernels

@@ -104,6 +104,10 @@ struct WarpLanes {
   static __device__ __forceinline__ void store(T* at, std::size_t, T value) {
     *at = value;
   }
+  /// Adds to what several lanes, of several warps too, add to at the same time.
+  static __device__ __forceinline__ void add_to(std::uint32_t* at, std::size_t, std::uint32_t value) {
+    atomicAdd(at, value);
+  }
 };
 
 }  // namespace quern::kernels

@@ -40,13 +40,26 @@ std::size_t Status::write_text(std::span<char> out) const {
     for (; first != last && used + 1 < out.size(); ++first) out[used++] = *first;
   };
   for (const char* p = message_; *p != '\0'; ++p) {
-    if (p[0] == '{' && (p[1] == '0' || p[1] == '1') && p[2] == '}') {
-      std::array<char, 24> digits;
-      put(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), p[1] == '0' ? a_ : b_).ptr);
-      p += 2;
-    } else {
+    const bool hole = p[0] == '{' && (p[1] == '0' || p[1] == '1');
+    const bool thousandths = hole && p[2] == '.' && p[3] == '3' && p[4] == '}';
+    if (!thousandths && !(hole && p[2] == '}')) {
       put(p, p + 1);
+      continue;
     }
+    std::array<char, 24> digits;
+    const std::int64_t number = p[1] == '0' ? a_ : b_;
+    const auto put_number = [&](std::int64_t n) {
+      put(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), n).ptr);
+    };
+    if (thousandths) {
+      put_number(number / 1000);
+      const auto digit = [&](std::int64_t unit) { return static_cast<char>('0' + number / unit % 10); };
+      const std::array<char, 4> fraction{'.', digit(100), digit(10), digit(1)};
+      put(fraction.data(), fraction.data() + fraction.size());
+    } else {
+      put_number(number);
+    }
+    p += thousandths ? 4 : 2;
   }
   out[used] = '\0';
   return used;

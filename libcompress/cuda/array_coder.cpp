@@ -170,7 +170,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
         .then([&] { return lay_out_chunks_async(tables, boxes, queue); })
         .then([&] {
           return kernels_->encode(chunks, room.slots.at(memory), room.slot_bytes,
-                                  request_.scan(room.chunk_scans.at(memory)), room.sizes.at(memory), queue);
+                                  request_.scan(room.masks.chunk_scans.at(memory)), room.sizes.at(memory), queue);
         });
   }
 
@@ -178,13 +178,13 @@ class CudaArrayCoder final : public DeviceArrayCoder {
   void encode_masked(Steps& steps, const CompressRoom& room, std::uint8_t* memory, const StreamTables& tables,
                      cudaStream_t queue) const {
     const StreamPlan* const plans = room.plans.at(memory);
-    const MaskList list = room.list(memory);
+    const MaskList list = room.masks.list(memory);
     const std::uint64_t segments = room.tables.shape.segment_places();
-    steps.then([&] { return start_waves_async(tables, plans, list, room.wave(memory, 0), queue); });
-    for (std::uint64_t first = 0; first < segments; first += room.wave_segments) {
-      const MaskWave wave = room.wave(memory, static_cast<std::uint32_t>(first));
+    steps.then([&] { return start_waves_async(tables, plans, list, room.masks.wave(memory, 0), queue); });
+    for (std::uint64_t first = 0; first < segments; first += room.masks.segments) {
+      const MaskWave wave = room.masks.wave(memory, static_cast<std::uint32_t>(first));
       steps.then([&] {
-        return encode_wave_async(tables, plans, list, wave, {room.workers, room.warps.at(memory)}, *kernels_, dtype_,
+        return encode_wave_async(tables, plans, list, wave, room.masks.masking_warps(memory), *kernels_, dtype_,
                                  room.slots.at(memory), room.sizes.at(memory), queue);
       });
     }
@@ -240,9 +240,10 @@ Result<std::unique_ptr<DeviceArrayCoder>> make_coder(int ordinal, DType dtype, c
                                                      const CompressOptions* options) {
   const ChunkKernels* const kernels = builtin_chunk_kernels(options != nullptr ? options->codec : kReadCodec);
   if (kernels == nullptr)
-    return Status(StatusCode::unsupported,
-                  "arrays in device memory: name a codec that has kernels, as in codec=lorenzo; what auto means may "
-                  "have none");
+    return Status(
+        StatusCode::unsupported,
+        "plans for arrays in device memory: name a codec that has kernels for them, as in codec=lorenzo; others "
+        "(and auto, which may mean one) take quern_compress and quern_decompress");
   QUERN_RETURN_IF_ERROR(check_ordinal(ordinal));
   auto coder = std::make_unique<CudaArrayCoder>(ordinal, dtype, shape);
   QUERN_RETURN_IF_ERROR(coder->open_decompressor(*kernels));

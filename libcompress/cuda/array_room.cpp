@@ -6,10 +6,6 @@
 namespace quern::cuda {
 namespace {
 
-constexpr std::uint64_t aligned(std::uint64_t bytes) {
-  return (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
-}
-
 kernels::MaskWorkers workers_for(const LayoutLimits& limits, std::uint64_t segments, std::uint64_t most) {
   kernels::MaskWorkers workers;
   workers.warps = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(segments, 1, most));
@@ -51,46 +47,15 @@ ArrayRoom::ArrayRoom(const LayoutLimits& limits, std::uint32_t streams)
 
 CompressRoom::CompressRoom(const LayoutLimits& limits, std::uint32_t streams, std::uint64_t planning_bytes)
     : ArrayRoom(limits, streams),
-      wave_segments(static_cast<std::uint32_t>(std::min(tables.shape.segment_places(), kWaveSegments))),
-      slot_bytes(aligned(limits.chunk_bytes)),
-      copy_bytes(aligned(limits.segment_bytes)),
-      workers(workers_for(limits, wave_segments, kWaveSegments)),
+      slot_bytes(aligned_part(limits.chunk_bytes)),
       ranges(workspace.add<kernels::RangeKeys>(streams)),
       planning(workspace.add<std::uint8_t>(planning_bytes)) {
   const std::uint64_t all_slots = std::uint64_t{streams} * tables.shape.slots;
+  const auto wave = static_cast<std::uint32_t>(std::min(tables.shape.segment_places(), kWaveSegments));
   sizes = workspace.add<std::uint32_t>(all_slots);
-  chunk_scans = workspace.add<kernels::ChunkScan>(all_slots);
-  masked_count = workspace.add<std::uint32_t>(1);
-  masked = workspace.add<std::uint32_t>(tables.shape.segment_places());
-  scans = workspace.add<kernels::SegmentScan>(tables.shape.segment_places());
-  jobs = workspace.add<kernels::MaskJob>(wave_segments);
-  infos = workspace.add<kernels::MaskSlotInfo>(wave_segments);
-  wave_streams = workspace.add<DeviceStream>(wave_segments);
-  wave_boxes = workspace.add<kernels::CudaChunk>(std::uint64_t{wave_segments} * tables.shape.chunks);
-  warps = workspace.add<std::uint8_t>(workers.workspace_bytes());
-  copies = workspace.add<std::uint8_t>(wave_segments * copy_bytes);
-  masks = workspace.add<std::uint8_t>(all_slots * slot_bytes);
+  masks = MaskWaveRoom(tables.shape, wave, workers_for(limits, wave, kWaveSegments), limits.segment_bytes, slot_bytes,
+                       workspace);
   slots = workspace.add<std::uint8_t>(all_slots * slot_bytes);
-}
-
-MaskList CompressRoom::list(std::uint8_t* memory) const {
-  return {masked.at(memory), masked_count.at(memory), scans.at(memory), chunk_scans.at(memory)};
-}
-
-MaskWave CompressRoom::wave(std::uint8_t* memory, std::uint32_t first) const {
-  MaskWave wave;
-  wave.first = first;
-  wave.slots = wave_segments;
-  wave.chunks = tables.shape.chunks;
-  wave.jobs = jobs.at(memory);
-  wave.infos = infos.at(memory);
-  wave.streams = wave_streams.at(memory);
-  wave.boxes = wave_boxes.at(memory);
-  wave.copies = copies.at(memory);
-  wave.copy_bytes = copy_bytes;
-  wave.stored = masks.at(memory);
-  wave.slot_bytes = slot_bytes;
-  return wave;
 }
 
 DecompressRoom::DecompressRoom(const LayoutLimits& limits, std::uint32_t streams)

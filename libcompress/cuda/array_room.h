@@ -9,7 +9,7 @@
 #include "kernels/core/range_keys.h"
 #include "kernels/cuda/mask_cuda.h"
 #include "libcompress/cuda/chunk_kernels.h"
-#include "libcompress/cuda/mask_waves.cuh"
+#include "libcompress/cuda/mask_wave_room.h"
 #include "libcompress/cuda/segment_tables.h"
 
 namespace quern::cuda {
@@ -46,31 +46,15 @@ struct CompressRoom : ArrayRoom {
   /// Of masks: how many segments make a wave.
   static constexpr std::uint64_t kWaveSegments = 128;
 
-  std::uint32_t wave_segments;
   std::uint64_t slot_bytes;
-  std::uint64_t copy_bytes;
-  kernels::MaskWorkers workers;
 
   Part<kernels::RangeKeys> ranges;
   Part<std::uint8_t> planning;
   Part<std::uint32_t> sizes;
-  Part<kernels::ChunkScan> chunk_scans;
-  Part<std::uint32_t> masked_count;
-  Part<std::uint32_t> masked;
-  Part<kernels::SegmentScan> scans;
-  Part<kernels::MaskJob> jobs;
-  Part<kernels::MaskSlotInfo> infos;
-  Part<DeviceStream> wave_streams;
-  Part<kernels::CudaChunk> wave_boxes;
-  Part<std::uint8_t> warps;
-  Part<std::uint8_t> copies;
-  Part<std::uint8_t> masks;
+  MaskWaveRoom masks;
   Part<std::uint8_t> slots;
 
   CompressRoom(const LayoutLimits& limits, std::uint32_t streams, std::uint64_t planning_bytes);
-  MaskList list(std::uint8_t* memory) const;
-  /// The wave that begins with the list's `first`.
-  MaskWave wave(std::uint8_t* memory, std::uint32_t first) const;
 };
 
 struct DecompressRoom : ArrayRoom {

@@ -2,7 +2,9 @@
 #include "codecs/lorenzo/lorenzo_device.h"
 #include "codecs/stencil/stencil.h"
 #include "codecs/stencil/stencil_device.h"
+#include "codecs/stencil/stencil_encode_device.h"
 #include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/cuda/program_encode_kernels.h"
 #include "libcompress/cuda/program_kernels.h"
 
 namespace quern::cuda {
@@ -18,6 +20,10 @@ const ChunkKernels* builtin_chunk_kernels(std::string_view codec_name) {
 
 const ProgramKernels* builtin_program_kernels(std::uint16_t codec_id) {
   return codec_id == codec::stencil::kCodecId ? &codec::stencil::stencil_program_kernels() : nullptr;
+}
+
+const ProgramEncodeKernels* builtin_program_encode_kernels(std::uint16_t codec_id) {
+  return codec_id == codec::stencil::kCodecId ? &codec::stencil::stencil_encode_kernels() : nullptr;
 }
 
 }  // namespace quern::cuda

@@ -4,6 +4,7 @@
 #include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/cuda_memory.h"
 #include "libcompress/cuda/program_decoder.h"
+#include "libcompress/cuda/program_encoder.h"
 #include "libcompress/cuda/staged_decoder.h"
 #include "libcompress/cuda/staged_encoder.h"
 #include "libcompress/pipeline/setup.h"
@@ -39,6 +40,10 @@ class CudaDevice final : public Device {
   Result<std::unique_ptr<SegmentEncoder>> encoder(const StreamSetup& setup, const CompressOptions& options,
                                                   TaskRunner& runner) override {
     if (setup.encoder == nullptr) return std::unique_ptr<SegmentEncoder>();
+    const cuda::ProgramEncodeKernels* programs = cuda::builtin_program_encode_kernels(setup.header.codec_id);
+    if (programs != nullptr && programs->serves(setup.encoder->device_state()))
+      return std::unique_ptr<SegmentEncoder>(
+          new cuda::ProgramEncoder(setup, options, runner, *programs, lanes_, info_));
     const cuda::ChunkKernels* kernels = kernels_for(setup.header.codec_id, setup.encoder->device_state(), setup.layout);
     if (kernels == nullptr) return std::unique_ptr<SegmentEncoder>();
     return std::unique_ptr<SegmentEncoder>(

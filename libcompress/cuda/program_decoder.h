@@ -36,26 +36,33 @@ class ProgramDecoder final : public SegmentDecoder, private ChunkBatch {
   static constexpr std::size_t kLanes = 2;
   static constexpr std::uint64_t kLaneBytes = UINT64_C(256) << 20;  ///< of values
   static constexpr std::uint64_t kLaneChunks = 128;
-  /// Larger programs have so many exceptions that there is little to gain.
-  static constexpr std::uint64_t kMostTableBytes = UINT64_C(1) << 20;
+  /// Of a program beside what its chunk takes twice. Larger ones have so many exceptions, or bands, that there is
+  /// little to gain.
+  static constexpr std::uint64_t kTableBytes = UINT64_C(1) << 19;
 
-  /// A chunk's parts of a lane's device memory.
+  /// A chunk's parts of a lane's memory on both sides.
   struct Place {
     std::uint64_t program = 0;
     std::uint64_t special = 0;
     std::uint64_t work = 0;
     std::uint64_t out = 0;
+    std::uint64_t work_bytes = 0;
+    bool has_program = false;  ///< else the host decodes it
   };
-  /// A lane and the chunks under way in it.
+  /// A lane and the chunks under way in it: a wave.
   struct Lane : StagingLane {
     std::span<CheckedChunk> chunks;
-    Vector<ChunkProgram> programs;  ///< of each chunk; empty: none
-    Vector<Place> places;
+    Vector<Place> places;         ///< of each chunk
+    std::uint64_t in_bytes = 0;   ///< of programs and classes
     std::uint64_t out_bytes = 0;  ///< of values; the answers follow
   };
 
   Status decode_chunks(std::span<CheckedChunk> chunks) override;
   Status open();
+  /// How many of the chunks make a wave.
+  std::size_t wave(std::span<const CheckedChunk> chunks) const;
+  /// The most that a program of a chunk of so many bytes may take.
+  std::uint64_t program_room(std::uint64_t stored) const;
   Status prepare(Lane& lane);
   Status submit(Lane& lane);
   Status harvest(Lane& lane);
@@ -68,7 +75,8 @@ class ProgramDecoder final : public SegmentDecoder, private ChunkBatch {
   int device_;
   std::size_t element_bytes_;
   std::uint64_t chunk_bytes_;  ///< values of a full chunk
-  std::uint64_t lane_chunks_;  ///< that a lane takes at most
+  std::uint64_t lane_chunks_;  ///< that a wave has at most
+  std::uint64_t wave_bytes_;   ///< that programs of a wave have at most
   std::uint64_t segment_chunks_;
   BatchDecoder host_;
   std::array<Lane, kLanes> lanes_;

@@ -9,6 +9,11 @@ namespace quern::cuda {
 
 inline constexpr std::uint64_t kPartAlignment = 256;
 
+/// What a part of so many bytes takes.
+constexpr std::uint64_t aligned_part(std::uint64_t bytes) {
+  return (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+}
+
 /// A part, as its offset.
 template <class T>
 struct Part {
@@ -21,7 +26,7 @@ class Workspace {
   template <class T>
   Part<T> add(std::uint64_t count) {
     const Part<T> part{bytes_};
-    bytes_ += (count * sizeof(T) + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+    bytes_ += aligned_part(count * sizeof(T));
     return part;
   }
   std::uint64_t bytes() const { return bytes_; }

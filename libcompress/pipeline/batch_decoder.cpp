@@ -24,6 +24,11 @@ std::uint64_t mask_memory(const SegmentLayout& layout) {
   return layout.segments() == 0 ? 0 : mask::decode_bytes(layout.segment_box(0).extents);
 }
 
+std::uint64_t scratch_bytes_of(const ChunkDecoder* codec, const LevelTarget& target) {
+  if (codec == nullptr) return 0;
+  return target.level > 0 ? codec->level_scratch_bytes() : codec->scratch_bytes();
+}
+
 }  // namespace
 
 BatchDecoder::BatchDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder* codec,
@@ -41,7 +46,7 @@ BatchDecoder::BatchDecoder(const Header& header, const SegmentLayout& layout, co
       element_bytes_(dtype_bytes(header.dtype)),
       hole_bits_(hole_bits(header)),
       mask_limit_(mask_memory(layout)),
-      scratch_(codec != nullptr ? codec->scratch_bytes() : 0) {}
+      scratch_(static_cast<std::size_t>(scratch_bytes_of(codec, target))) {}
 
 std::uint64_t BatchDecoder::bytes_per_segment() const {
   if (layout_.segments() == 0) return 0;
@@ -50,9 +55,7 @@ std::uint64_t BatchDecoder::bytes_per_segment() const {
   return sizeof(SegmentJob) + max_segment_bytes(layout_, 0) + mask_limit_ + 9 * points;
 }
 
-std::uint64_t BatchDecoder::scratch_bytes() const {
-  return codec_ != nullptr ? runner_.width() * codec_->scratch_bytes() : 0;
-}
+std::uint64_t BatchDecoder::scratch_bytes() const { return runner_.width() * scratch_bytes_of(codec_, target_); }
 
 MutableBox3 BatchDecoder::chunk_out(const SegmentJob& job, std::size_t k) const {
   const GridBox segment = target_.layout.segment_box(job.segment);

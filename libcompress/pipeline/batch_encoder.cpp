@@ -116,37 +116,83 @@ Status BatchEncoder::cut_levels(Slot& slot, std::size_t k, const GridBox& box) c
   return {};
 }
 
+ConstBox3 BatchEncoder::chunk_input(const Slot& slot, std::uint64_t segment, std::size_t k,
+                                    const ArrayWindow& window) const {
+  const GridBox box = setup_.layout.chunk_box(segment, k);
+  ConstBox3 in = user_box(box, window);
+  if (slot.mask.empty()) return in;
+  const GridBox whole = setup_.layout.segment_box(segment);
+  const Index3 at = relative(box, whole).begin;
+  const std::uint64_t origin = (at[0] * whole.extents[1] + at[1]) * whole.extents[2] + at[2];
+  in.data = slot.copy.data() + origin * element_bytes_;
+  in.strides = {whole.extents[1] * whole.extents[2], whole.extents[2]};
+  in.special = slot.mask.classes.data() + origin;
+  in.special_strides = in.strides;
+  return in;
+}
+
+Status BatchEncoder::keep_coded(Slot& slot, std::uint64_t segment, std::size_t k, std::size_t bytes,
+                                const ArrayWindow& window) const {
+  if (bytes > setup_.encoder->max_chunk_bytes() || bytes == 0)
+    return Status(StatusCode::internal, "the codec wrote {0} bytes for a chunk, at most {1} being announced",
+                  static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(setup_.encoder->max_chunk_bytes()));
+  const GridBox box = setup_.layout.chunk_box(segment, k);
+  if (bytes >= box.elems() * element_bytes_) {
+    store_raw(slot, segment, k, window);
+    return {};
+  }
+  const auto place = chunk_place(slot, k).first(bytes);
+  slot.pieces[k] = {ChunkForm::coded, place, chunk_check(place)};
+  return setup_.layout.has_level_tables() ? cut_levels(slot, k, box) : Status();
+}
+
 Status BatchEncoder::encode_chunk(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window) {
   slot.cuts[k].count = 0;
   if (slot.all_masked[k]) {
     slot.pieces[k] = {ChunkForm::masked, {}, chunk_check({})};
     return {};
   }
-  const GridBox box = setup_.layout.chunk_box(segment, k);
-  if (setup_.encoder != nullptr) {
-    ConstBox3 in = user_box(box, window);
-    if (!slot.mask.empty()) {
-      const GridBox whole = setup_.layout.segment_box(segment);
-      const Index3 at = relative(box, whole).begin;
-      const std::uint64_t origin = (at[0] * whole.extents[1] + at[1]) * whole.extents[2] + at[2];
-      in.data = slot.copy.data() + origin * element_bytes_;
-      in.strides = {whole.extents[1] * whole.extents[2], whole.extents[2]};
-      in.special = slot.mask.classes.data() + origin;
-      in.special_strides = in.strides;
-    }
-    QUERN_ASSIGN_OR_RETURN(auto scratch, scratch_.lend());
-    const auto place = chunk_place(slot, k);
-    QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, setup_.encoder->encode(in, place, scratch.span()));
-    if (bytes > setup_.encoder->max_chunk_bytes() || bytes == 0)
-      return Status(StatusCode::internal, "the codec wrote {0} bytes for a chunk, at most {1} being announced",
-                    static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(setup_.encoder->max_chunk_bytes()));
-    if (bytes < box.elems() * element_bytes_) {
-      slot.pieces[k] = {ChunkForm::coded, place.first(bytes), chunk_check(place.first(bytes))};
-      return setup_.layout.has_level_tables() ? cut_levels(slot, k, box) : Status();
+  if (setup_.encoder == nullptr) {
+    store_raw(slot, segment, k, window);
+    return {};
+  }
+  QUERN_ASSIGN_OR_RETURN(auto scratch, scratch_.lend());
+  QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, setup_.encoder->encode(chunk_input(slot, segment, k, window),
+                                                                         chunk_place(slot, k), scratch.span()));
+  return keep_coded(slot, segment, k, bytes, window);
+}
+
+/// Offers all chunks that are to be coded to the batch, and keeps what it made of them.
+Status BatchEncoder::encode_by_batch(std::uint64_t first, std::size_t count, const ArrayWindow& window) {
+  for (std::size_t i = 0; i < count; ++i) slots_[i].encoded.fill(false);
+  if (batch_ == nullptr || setup_.encoder == nullptr) return {};
+  struct Place {
+    std::size_t slot;
+    std::size_t k;
+  };
+  Vector<Place> places;
+  Vector<ChunkToEncode> chunks;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < slots_[i].count; ++k) {
+      if (slots_[i].all_masked[k]) continue;
+      places.push_back({i, k});
+      ChunkToEncode& chunk = chunks.emplace_back();
+      chunk.in = chunk_input(slots_[i], first + i, k, window);
+      chunk.place = chunk_place(slots_[i], k);
     }
   }
-  store_raw(slot, segment, k, window);
-  return {};
+  QUERN_RETURN_IF_ERROR(batch_->encode_chunks(chunks));
+  return run_tasks(runner_, chunks.size(), [&](std::size_t i) -> Status {
+    Slot& slot = slots_[places[i].slot];
+    const std::size_t k = places[i].k;
+    if (chunks[i].state == ChunkToEncode::State::left) return {};
+    slot.encoded[k] = true;
+    slot.cuts[k].count = 0;
+    if (chunks[i].state == ChunkToEncode::State::coded)
+      return keep_coded(slot, first + places[i].slot, k, chunks[i].bytes, window);
+    store_raw(slot, first + places[i].slot, k, window);
+    return {};
+  });
 }
 
 Status BatchEncoder::assemble(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const {
@@ -175,10 +221,11 @@ Status BatchEncoder::encode(std::uint64_t first, std::size_t count, const ArrayW
   if (slots_.size() < count) slots_.resize(count);
   QUERN_RETURN_IF_ERROR(
       run_tasks(runner_, count, [&](std::size_t i) { return find_mask(slots_[i], first + i, window); }));
+  QUERN_RETURN_IF_ERROR(encode_by_batch(first, count, window));
   QUERN_RETURN_IF_ERROR(run_tasks(runner_, count * kMaxSegmentChunks, [&](std::size_t i) -> Status {
     Slot& slot = slots_[i / kMaxSegmentChunks];
     const std::size_t k = i % kMaxSegmentChunks;
-    if (k >= slot.count) return {};
+    if (k >= slot.count || slot.encoded[k]) return {};
     return encode_chunk(slot, first + i / kMaxSegmentChunks, k, window);
   }));
   return run_tasks(runner_, count, [&](std::size_t i) { return assemble(slots_[i], first + i, window); });

@@ -13,6 +13,7 @@
 #include "libcompress/core/buffer.h"
 #include "libcompress/format/level_table.h"
 #include "libcompress/format/segment.h"
+#include "libcompress/pipeline/encode_batch.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/segment_coder.h"
 #include "libcompress/pipeline/setup.h"
@@ -23,6 +24,9 @@ class BatchEncoder final : public SegmentEncoder {
  public:
   /// Setup and options outlive the encoder.
   BatchEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner);
+
+  /// Lets another encode chunks first. It outlives the encoder.
+  void encode_first_by(EncodeBatch* batch) { batch_ = batch; }
 
   std::uint64_t bytes_per_segment() const override;
   std::uint64_t scratch_bytes() const override;
@@ -42,6 +46,7 @@ class BatchEncoder final : public SegmentEncoder {
     AlignedBuffer chunks;  // one place for each chunk's bytes
     std::array<ChunkPiece, kMaxSegmentChunks> pieces;
     std::array<bool, kMaxSegmentChunks> all_masked{};
+    std::array<bool, kMaxSegmentChunks> encoded{};  // by the batch
     std::array<LevelCuts, kMaxSegmentChunks> cuts;  // when there are level tables
     Vector<std::uint8_t> level_table;
     std::size_t count = 0;
@@ -52,7 +57,11 @@ class BatchEncoder final : public SegmentEncoder {
   std::span<std::uint8_t> chunk_place(Slot& slot, std::size_t k) const;
   Status find_mask(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const;
   void mark_masked_chunks(Slot& slot, std::uint64_t segment) const;
+  ConstBox3 chunk_input(const Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window) const;
+  Status encode_by_batch(std::uint64_t first, std::size_t count, const ArrayWindow& window);
   Status encode_chunk(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window);
+  Status keep_coded(Slot& slot, std::uint64_t segment, std::size_t k, std::size_t bytes,
+                    const ArrayWindow& window) const;
   Status cut_levels(Slot& slot, std::size_t k, const GridBox& box) const;
   void store_raw(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window) const;
   Status assemble(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const;
@@ -64,6 +73,7 @@ class BatchEncoder final : public SegmentEncoder {
   std::size_t place_bytes_;
   BufferPool scratch_;
   Vector<Slot> slots_;
+  EncodeBatch* batch_ = nullptr;
 };
 
 }  // namespace quern

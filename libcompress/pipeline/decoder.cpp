@@ -23,6 +23,11 @@ bool is_same_grid(const ChunkGrid& a, const ChunkGrid& b) { return a.extents == 
 
 Status out_of_memory() { return Status(StatusCode::out_of_memory, "out of memory"); }
 
+void describe_levels(const ChunkDecoder* codec, StreamInfo& info) {
+  info.levels = level_shapes(codec);
+  info.levels_are_means = !info.levels.empty() && codec->levels_are_means();
+}
+
 }  // namespace
 
 StreamInfo describe(const Header& header, std::uint64_t header_bytes, const SegmentLayout& layout,
@@ -61,9 +66,9 @@ Status StreamDecoder::start(const Registry& registry) {
   element_bytes_ = dtype_bytes(header_.dtype);
   info_ = describe(header_, read.bytes, layout_, registry);
   QUERN_RETURN_IF_ERROR(open_codec(registry));
-  info_.levels = level_shapes(codec_.get());
-  if (layout_.has_level_tables() && info_.levels.empty())
-    return Status(StatusCode::corrupt, "the stream has tables of levels where its codec has no levels");
+  describe_levels(codec_.get(), info_);
+  if (layout_.has_level_tables() && (info_.levels.empty() || info_.levels_are_means))
+    return Status(StatusCode::corrupt, "the stream has tables of levels where its codec has no levels for them");
   target_ = LevelTarget::whole(header_.shape, layout_);
   if (options_.level > 0) {
     QUERN_ASSIGN_OR_RETURN(target_, LevelTarget::at(options_.level, codec_.get(), layout_));
@@ -254,7 +259,7 @@ Result<StreamInfo> inspect(ByteSource& source, const Registry& registry) {
     const auto decoder = codec->open(open_request(header));
     // A header can be told of without a codec that opens it.
     if (decoder.status().code() == StatusCode::out_of_memory) return decoder.status();
-    if (decoder.ok() && is_same_grid((*decoder)->grid(), header.grid)) info.levels = level_shapes(decoder->get());
+    if (decoder.ok() && is_same_grid((*decoder)->grid(), header.grid)) describe_levels(decoder->get(), info);
     return info;
   } catch (const std::bad_alloc&) {
     return out_of_memory();

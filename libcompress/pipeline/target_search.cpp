@@ -314,8 +314,7 @@ Result<CompressReport> write_ratio(Trials& trials, ByteSink& sink) {
     QUERN_ASSIGN_OR_RETURN(outcome, search_all(trials, search));
   }
   if (!outcome.best)
-    return Status(StatusCode::bound_not_met,
-                  "the ratio cannot be reached; the best is {0}/1000, asked for were {1}/1000",
+    return Status(StatusCode::bound_not_met, "the ratio cannot be reached; the best is {0.3}, asked for were {1.3}",
                   thousandths(search.best_ratio()), thousandths(trials.options().bound.value));
   QUERN_ASSIGN_OR_RETURN(CompressReport report, write_found(trials, outcome, range, sink));
   report.ratio_below = search.ratio_below();

@@ -1,5 +1,6 @@
 # Coarse previews: decompress --level.
 import array
+import math
 import os
 import unittest
 
@@ -85,6 +86,66 @@ class CoarseLevels(CliTest):
         self.ok("decompress", "--level", "2", "--region", "1,:,:,:", run_file, "-o", self.path("second"))
         half = len(piped.stdout) // 2
         self.assertEqual(read_bytes(self.path("second")), piped.stdout[half:])
+
+    def test_under_the_wavelet_they_are_means(self):
+        smooth = array.array("f", [math.sin(z * 0.04) + math.cos(y * 0.05 + x * 0.03) for z in range(SHAPE[0])
+                                   for y in range(SHAPE[1]) for x in range(SHAPE[2])])
+        for i in range(0, len(smooth), 64):
+            smooth[i] = -9999.0
+        raw = self.write("b_24x61x70.f32", smooth.tobytes())
+        stream = self.path("b.qn")
+        self.ok("compress", *STREAM_KEYS, "--fill", "-9999", "--set", "layout=wavelet", raw, "-o", stream)
+        told = self.json(self.ok("info", "--json", stream))["streams"][0]
+        self.assertEqual(told["levels"], [[12, 31, 35], [6, 16, 18], [3, 8, 9], [2, 4, 5], [1, 2, 3], [1, 1, 2],
+                                          [1, 1, 1]])
+        self.assertTrue(told["levels_are_means"])
+        self.assertIn("levels    7: 1 of 12x31x35, 2 of 6x16x18", self.ok("info", stream).stdout.decode())
+        self.assertIn("7 of 1x1x1 (local means)", self.ok("info", stream).stdout.decode())
+        for level in (1, 2, 5):
+            out = self.path("means%d" % level)
+            report = self.json(self.ok("decompress", "--level", level, "--json", stream, "-o", out))
+            self.assertEqual(report["shape"], told["levels"][level - 1])
+            # No part of a chunk is enough.
+            self.assertGreaterEqual(report["bytes_read"], os.path.getsize(stream))
+            values = read_array(out, "f")
+            there = points(smooth, SHAPE, 2**level)
+            self.assertEqual([v == -9999.0 for v in values], [v == -9999.0 for v in there])
+            worst = max(abs(v - w) for v, w in zip(values, there))
+            self.assertLess(worst, 0.05 * (2**level - 1))
+            self.assertGreater(worst, 1e-3)
+            piped = self.ok("decompress", "--level", level, "-", stdin=read_bytes(stream))
+            self.assertEqual(piped.stdout, read_bytes(out))
+            threads = self.ok("decompress", "--level", level, "--threads", "3", "-", stdin=read_bytes(stream))
+            self.assertEqual(threads.stdout, read_bytes(out))
+        self.ok("decompress", "--level", "1", "--region", "2:4,:,30", stream, "-o", self.path("part"))
+        level = read_array(self.path("means1"), "f")
+        wanted = array.array("f", [level[(z * 31 + y) * 35 + 30] for z in (2, 3) for y in range(31)])
+        self.assertEqual(read_array(self.path("part"), "f"), wanted)
+        self.refused(1, "has 7 coarse levels", "decompress", "--level", "8", stream, "-o", self.path("no"))
+        data = bytearray(read_bytes(stream))
+        data[len(data) // 2] ^= 1
+        damaged = self.write("damaged_means.qn", bytes(data))
+        self.refused(3, "damaged", "decompress", "--level", "2", damaged, "-o", self.path("no"))
+
+    def test_chunks_under_the_wavelet_count_places_by_themselves(self):
+        shape = (131, 130, 150)  # more than a chunk: the last axis is cut in two of 75
+        smooth = array.array("f", [math.sin(z * 0.04) + math.cos(y * 0.05 + x * 0.03) for z in range(shape[0])
+                                   for y in range(shape[1]) for x in range(shape[2])])
+        raw = self.write("c_131x130x150.f32", smooth.tobytes())
+        stream = self.path("c.qn")
+        self.ok("compress", *STREAM_KEYS, "--set", "layout=wavelet:3d:1,2", raw, "-o", stream)
+        told = self.json(self.ok("info", "--json", stream))["streams"][0]
+        depth, height, width = told["grid"]["chunk"]
+        self.assertEqual(width, 75)
+        places = [z for begin in range(0, 131, depth) for z in range(begin, min(begin + depth, 131), 4)]
+        rows = [y for begin in range(0, 130, height) for y in range(begin, min(begin + height, 130), 4)]
+        columns = [x for begin in range(0, 150, width) for x in range(begin, min(begin + width, 150), 4)]
+        self.assertEqual(told["levels"][1], [len(places), len(rows), len(columns)])
+        self.ok("decompress", "--level", "2", stream, "-o", self.path("means"))
+        values = read_array(self.path("means"), "f")
+        there = [smooth[(z * 130 + y) * 150 + x] for z in places for y in rows for x in columns]
+        self.assertEqual(len(values), len(there))
+        self.assertLess(max(abs(v - w) for v, w in zip(values, there)), 0.15)
 
     def test_info_lists_them(self):
         stream = self.json(self.ok("info", "--json", self.stream))["streams"][0]

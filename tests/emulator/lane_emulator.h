@@ -243,6 +243,8 @@ struct LaneEmulator {
     EmulatorState::instance().note_write(at, sizeof(T), lane);
     *at = value;
   }
+  /// Lanes that add to the same place do not race.
+  static void add_to(std::uint32_t* at, std::size_t /*lane*/, std::uint32_t value) { *at += value; }
 
  private:
   /// Lane l gets lane l - distance; the first lanes keep their own.

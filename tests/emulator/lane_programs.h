@@ -35,6 +35,19 @@ struct EmulatedTeam {
   }
 };
 
+/// Memory for programs and for what they work in, of exactly so many bytes.
+inline auto program_memory(std::size_t bytes) {
+  const auto free = [](std::uint8_t* at) { ::operator delete (at, std::align_val_t{kernels::kProgramAlignment}); };
+  return std::unique_ptr<std::uint8_t, decltype(free)>(
+      static_cast<std::uint8_t*>(::operator new (bytes, std::align_val_t{kernels::kProgramAlignment})), free);
+}
+inline void fill_with_noise(std::uint8_t* at, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += 4) {
+    const auto noise = static_cast<std::uint32_t>(EmulatorState::instance().random());
+    std::memcpy(at + i, &noise, sizeof noise);
+  }
+}
+
 /// Decodes a program to `out`, whose first element is the box's, with working memory of exactly its size and full of
 /// noise; whether the lanes ended where they should. Accesses of that memory are watched if asked for.
 inline bool decode_program_on_lanes(std::span<const std::uint8_t> program, void* out, const std::uint8_t* special,
@@ -42,18 +55,10 @@ inline bool decode_program_on_lanes(std::span<const std::uint8_t> program, void*
   kernels::ProgramHead head;
   std::memcpy(&head, program.data(), sizeof head);
   EmulatorState& state = EmulatorState::instance();
-  const auto aligned = [](std::size_t bytes) {
-    const auto free = [](std::uint8_t* at) { ::operator delete (at, std::align_val_t{kernels::kProgramAlignment}); };
-    return std::unique_ptr<std::uint8_t, decltype(free)>(
-        static_cast<std::uint8_t*>(::operator new (bytes, std::align_val_t{kernels::kProgramAlignment})), free);
-  };
-  const auto code = aligned(head.bytes);
+  const auto code = program_memory(head.bytes);
   std::memcpy(code.get(), program.data(), head.bytes);
-  const auto work = aligned(head.work_bytes);
-  for (std::size_t i = 0; i < head.work_bytes; i += 4) {
-    const auto noise = static_cast<std::uint32_t>(state.random());
-    std::memcpy(work.get() + i, &noise, sizeof noise);
-  }
+  const auto work = program_memory(head.work_bytes);
+  fill_with_noise(work.get(), head.work_bytes);
   if (watch) state.watch(work.get(), head.work_bytes);
   const EmulatedTeam team{warps};
   const auto tables = std::make_unique<kernels::LevelTables>();

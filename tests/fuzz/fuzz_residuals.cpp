@@ -92,7 +92,8 @@ std::vector<Coded> make_residuals(const ChunkModel& model, fuzz::Feed& feed) {
 
 void put_and_take(const ChunkModel& model, const Tables& tables, const std::vector<Coded>& list) {
   std::vector<kernels::RansEncodeEntry> entries(kLevels * kTokenPlaces);
-  fill_token_entries(model, entries.data());
+  std::vector<std::uint32_t> packed(entries.size());
+  fill_token_entries(model, {entries.data(), packed.data()});
   std::vector<std::uint16_t> words(kResidualWords * list.size() + 3);
   std::uint16_t* const end = words.data() + words.size();
   std::uint16_t* at = end;
@@ -101,7 +102,9 @@ void put_and_take(const ChunkModel& model, const Tables& tables, const std::vect
     const std::int32_t residual = list[i].residual;
     const unsigned token = kernels::token_of(static_cast<std::uint32_t>(residual < 0 ? -residual : residual));
     const std::uint16_t* const before = at;
-    put_symbol(state, residual, token, entries[list[i].level * kTokenPlaces + token], at);
+    const std::size_t symbol = list[i].level * kTokenPlaces + token;
+    put_symbol(state, residual, token, entries[symbol], at);
+    QUERN_FUZZ_CHECK(packed[symbol] == (entries[symbol].frequency | entries[symbol].start << 16));
     QUERN_FUZZ_CHECK(before - at <= static_cast<std::ptrdiff_t>(kResidualWords) && state >= kernels::kRansFloor);
   }
   *--at = static_cast<std::uint16_t>(state >> 16);

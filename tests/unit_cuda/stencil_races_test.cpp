@@ -1,4 +1,5 @@
 // The stencil kernels without races, by what CUDA orders.
+#include "tests/unit_cuda/cuda_encoding.h"
 #include "tests/unit_cuda/cuda_programs.h"
 
 namespace quern::codec::stencil::test {
@@ -19,6 +20,21 @@ TEST_F(StencilCudaRaces, Decoding_HasNone) {
     ASSERT_EQ(decode_on_device(*coding, encode_chunks(*coding), back)[0], true);
     ASSERT_EQ(simt::failure(), "");
   }
+}
+
+TEST_F(StencilCudaRaces, Encoding_HasNone) {
+  simt::Options options;
+  options.watch_races = true;
+  std::size_t coded = 0;
+  for (const EncodeCase& c : encode_cases()) {
+    if (c.coding->data().size() > 9000) continue;
+    SCOPED_TRACE(c.name);
+    ++options.seed;
+    simt::reset(options);
+    coded += compare_with_host(c);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(coded, 5u);
 }
 
 }  // namespace

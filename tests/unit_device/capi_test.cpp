@@ -124,6 +124,51 @@ TEST_F(DevicePlan, OneShotCalls_TakeArraysOfTheDevice) {
             QUERN_ERROR_DEVICE_UNAVAILABLE);
 }
 
+TEST_F(DevicePlan, StreamsOfOtherCodecs_AreRefusedInTheOutcomeAndTakenByOneShotCalls) {
+  // The last has a feature that must be understood: level tables.
+  for (const auto& [settings, rows] :
+       {std::pair("rel=1e-4 codec=stencil layout=raster", 30), std::pair("rel=1e-1 codec=stencil layout=wavelet", 30),
+        std::pair("rel=0 codec=lossless", 30), std::pair("rel=1e-4 codec=stencil layout=levels", 1400)}) {
+    SCOPED_TRACE(settings);
+    const auto rows_of = [&](void* data) {
+      return make_array(QUERN_F32, {static_cast<std::uint64_t>(rows), 50}, data);
+    };
+    std::vector<float> host_values(static_cast<std::size_t>(rows) * 50);
+    for (std::size_t i = 0; i < host_values.size(); ++i)
+      host_values[i] = static_cast<float>(std::sin(0.01 * static_cast<double>(i)));
+    const ParamsHandle params = make_params(settings);
+    const auto bytes = compressed(context_.get(), params.get(), rows_of(host_values.data()));
+    const std::vector<float> sevens(host_values.size(), 7);
+    DeviceBuffer<float> values(sevens);
+    DeviceBuffer<std::uint8_t> stream(bytes);
+    quern_array array = rows_of(values.data());
+    array.memory = QUERN_MEMORY_CUDA;
+    std::uint64_t workspace_bytes = 0;
+    ASSERT_EQ(quern_decompress_workspace(&array, &workspace_bytes), QUERN_OK);
+    DeviceBuffer<std::uint8_t> workspace(workspace_bytes);
+    Stream queue;
+    ASSERT_EQ(quern_decompress_async(context_.get(), stream.data(), bytes.size(), &array, workspace.data(),
+                                     workspace_bytes, queue),
+              QUERN_OK)
+        << quern_last_error(context_.get());
+    ASSERT_EQ(cudaStreamSynchronize(queue), cudaSuccess);
+    quern_outcome outcome;
+    std::memcpy(&outcome, workspace.get(sizeof outcome).data(), sizeof outcome);
+    EXPECT_EQ(outcome.status, QUERN_ERROR_UNSUPPORTED);
+    EXPECT_EQ(outcome.bytes, 0u);
+    EXPECT_EQ(values.get(), sevens);
+    ASSERT_EQ(quern_decompress(context_.get(), bytes.data(), bytes.size(), &array), QUERN_OK)
+        << quern_last_error(context_.get());
+    const std::vector<float> back = values.get();
+    for (std::size_t i = 0; i < back.size(); ++i) ASSERT_NEAR(back[i], host_values[i], 0.21) << i;
+
+    quern_plan* plan = nullptr;
+    EXPECT_EQ(quern_plan_create(context_.get(), params.get(), &array, &plan), QUERN_ERROR_UNSUPPORTED);
+    EXPECT_NE(std::strstr(quern_last_error(context_.get()), "quern_decompress"), nullptr)
+        << quern_last_error(context_.get());
+  }
+}
+
 TEST_F(DevicePlan, Batch_StreamsOfTheHostAndBack) {
   constexpr std::uint32_t kCount = 5;
   std::vector<std::unique_ptr<DeviceBuffer<float>>> values;
@@ -171,8 +216,8 @@ TEST_F(DevicePlan, WhatDoesNotFit_IsRefusedWithAReason) {
   quern_array array = on_device(values.data());
   make("rel=1e-4", array, QUERN_ERROR_UNSUPPORTED);
   EXPECT_STREQ(quern_last_error(context_.get()),
-               "arrays in device memory: name a codec that has kernels, as in codec=lorenzo; what auto means may have "
-               "none");
+               "plans for arrays in device memory: name a codec that has kernels for them, as in codec=lorenzo; others "
+               "(and auto, which may mean one) take quern_compress and quern_decompress");
   make("psnr=60 codec=lorenzo", array, QUERN_ERROR_UNSUPPORTED);
   quern_array strided = array;
   strided.strides[0] = 100;

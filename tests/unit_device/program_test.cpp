@@ -2,6 +2,7 @@
 // without it.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -93,6 +94,59 @@ TEST_F(ProgramTest, ManyChunksAndLanes_ValuesAsOnTheHost) {
   CompressOptions options = stencil(1e-3);
   options.bound = {BoundKind::abs, 1e-3};
   EXPECT_GT(compare(array, options), 3u);
+}
+
+TEST_F(ProgramTest, ChunksOnALattice_ValuesAsOnTheHost) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const char* layout : {"levels", "planes", "raster", "wavelet"}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout);
+      OwnedArray array = quern::testing::make_array(dtype, quern::testing::shape_of({9, 21, 34}), Data::smooth);
+      for (std::uint64_t i = 0; i < array.shape.elems(); ++i) {
+        const double place = std::round(40 * std::sin(0.01 * static_cast<double>(i)) + static_cast<double>(i % 3)) / 4;
+        const auto single = static_cast<float>(place);
+        if (dtype == DType::f32) std::memcpy(array.bytes.data() + 4 * i, &single, 4);
+        if (dtype == DType::f64) std::memcpy(array.bytes.data() + 8 * i, &place, 8);
+      }
+      CompressOptions options = stencil(1e-3, layout);
+      options.bound = {BoundKind::abs, 0.02};
+      // The codec's bytes without a lattice would be more: places are a dozen codes apart.
+      EXPECT_EQ(compare(array, options), 3u);
+    }
+  }
+}
+
+TEST_F(ProgramTest, ChunksThatHardlyCompress_TakeMoreWaves) {
+  OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({2400000}), Data::smooth);
+  std::uint32_t bits = 1;
+  for (std::uint64_t i = 0; i < array.shape.elems(); ++i) {
+    bits = bits * 1664525 + 1013904223;
+    const float value = static_cast<float>(bits >> 8);
+    std::memcpy(array.bytes.data() + 4 * i, &value, 4);
+  }
+  CompressOptions options = stencil(1e-3, "raster");
+  options.bound = {BoundKind::abs, 4};  // some 22 bits an element
+  const std::uint64_t noise = compare(array, options);
+  options.bound = {BoundKind::abs, 1e6};
+  const std::uint64_t quiet = compare(array, options);
+  EXPECT_EQ(quiet, 3u);
+  EXPECT_EQ(noise, 6u);
+}
+
+TEST_F(ProgramTest, Memory_IsWhatAWaveNeeds) {
+  // Ten chunks of a megabyte of values each, all in one wave: two lanes of values, classes and programs.
+  const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({2600000}), Data::smooth);
+  const auto stream = compress_on_host(array, ProgramTest::stencil(1e-3));
+  const auto decodes = [&](std::uint64_t limit) {
+    OwnedArray back = array;
+    MemorySource source(stream);
+    Execution execution;
+    execution.device = device_.get();
+    execution.memory_limit = limit;
+    return decompress(source, {back.bytes.data(), back.dtype, back.shape}, builtin_codecs(), execution).status();
+  };
+  const Status status = decodes(UINT64_C(120) << 20);  // the host's decoder takes half of that
+  EXPECT_TRUE(status.ok()) << status.text();
+  EXPECT_EQ(decodes(UINT64_C(16) << 20).code(), StatusCode::memory_limit);
 }
 
 TEST_F(ProgramTest, DamagedAndSealedAgain_AsOnTheHost) {

@@ -160,6 +160,51 @@ TEST(Stencil_Parts, SwitchedOff_KeepTheBoundAndCostBytes) {
   }
 }
 
+TEST(Stencil_Plan, GoalSpeed_TakesNoTransformAndKeepsTheBound) {
+  const Shape shape = shape_of({24, 30, 40});
+  const Bytes data = as_bytes<float>(waves(shape, 23));
+  const PlainSample sample(data.data(), DType::f32, shape.elems());
+  SerialRunner serial;
+  for (const double bound : {0.3, 1e-2, 1e-4}) {
+    PlanRequest request;
+    request.dtype = DType::f32;
+    request.shape = shape;
+    request.bound = {BoundKind::abs, bound};
+    request.sample = &sample;
+    request.runner = &serial;
+    request.goal = "speed";
+    const auto encoder = stencil_codec().plan(request);
+    ASSERT_TRUE(encoder.ok()) << encoder.status().text();
+    const CodecPlan& plan = (*encoder)->plan();
+    constexpr std::uint8_t kWavelet = 3;
+    EXPECT_FALSE(plan.params.size() > 2 && plan.params[2] == kWavelet) << bound;
+    ASSERT_EQ(plan.grid.chunk, plan.grid.extents);
+    const std::array<std::uint64_t, 2> strides{plan.grid.extents[1] * plan.grid.extents[2], plan.grid.extents[2]};
+    Bytes stored((*encoder)->max_chunk_bytes());
+    const Scratch room((*encoder)->scratch_bytes());
+    const auto bytes = (*encoder)->encode({data.data(), plan.grid.extents, strides, nullptr, {}}, stored, room.span());
+    ASSERT_TRUE(bytes.ok()) << bytes.status().text();
+    stored.resize(*bytes);
+    EXPECT_LT(*bytes * 2, data.size()) << bound;
+    OpenRequest open;
+    open.dtype = DType::f32;
+    open.shape = shape;
+    open.bound = request.bound;
+    open.version = stencil_codec().info().version;
+    open.params = plan.params;
+    const auto decoder = stencil_codec().open(open);
+    ASSERT_TRUE(decoder.ok()) << decoder.status().text();
+    Bytes back(data.size());
+    const Scratch decode_room((*decoder)->scratch_bytes());
+    MutableBox3 out;
+    out.data = back.data();
+    out.extents = plan.grid.extents;
+    out.strides = strides;
+    ASSERT_TRUE((*decoder)->decode(stored, out, decode_room.span()).ok());
+    EXPECT_EQ(count_missed<float>(Coding(DType::f32, shape, data, bound), back, bound), 0u) << bound;
+  }
+}
+
 TEST(Stencil_Plan, RefusesWhatItCannotDo) {
   const Shape shape = shape_of({4, 4});
   const Bytes data = as_bytes<float>(std::vector<double>(16, 1.0));

@@ -1,5 +1,9 @@
 // Chunks on the lanes of the emulator: values and answers are those of the host's decoder, whatever the
 // bytes.
+#include "codecs/stencil/lattice_chunk.h"
+#include "codecs/stencil/levels_model.h"
+#include "codecs/stencil/levels_view.h"
+#include "codecs/stencil/wavelet_model.h"
 #include "tests/emulator/lane_programs.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_stencil/program_cases.h"
@@ -37,11 +41,17 @@ struct Seen {
   std::size_t packets = 0;
   std::size_t corrections = 0;
   std::size_t exceptions = 0;
+  std::array<std::size_t, 3> lattices{};  ///< by kind
 
   void add(std::span<const std::uint8_t> bytes) {
     kernels::ProgramHead head;
     std::memcpy(&head, bytes.data(), sizeof head);
     if (head.kind == kernels::ProgramKind::levels) add_levels(bytes);
+    const double spacing = head.kind == kernels::ProgramKind::levels ? of<kernels::LevelProgram>(bytes).lattice.spacing
+                           : head.kind == kernels::ProgramKind::raster
+                               ? of<kernels::RasterProgram>(bytes).lattice.spacing
+                               : of<kernels::WaveletProgram>(bytes).lattice.spacing;
+    lattices[static_cast<std::size_t>(head.kind)] += spacing != 0 ? 1 : 0;
     if (head.kind == kernels::ProgramKind::raster) {
       kernels::RasterProgram program;
       std::memcpy(&program, bytes.data(), sizeof program);
@@ -59,6 +69,12 @@ struct Seen {
   }
 
  private:
+  template <class Program>
+  static Program of(std::span<const std::uint8_t> bytes) {
+    Program program;
+    std::memcpy(&program, bytes.data(), sizeof program);
+    return program;
+  }
   static kernels::WaveletBandPlan band(std::span<const std::uint8_t> bytes, const kernels::WaveletProgram& program,
                                        std::uint32_t number) {
     kernels::WaveletBandPlan plan;
@@ -111,6 +127,7 @@ TEST(Stencil_OnLanes, Cases_TryEverything) {
   EXPECT_GT(seen.packets, 0u);
   EXPECT_GT(seen.corrections, 0u);
   EXPECT_GT(seen.exceptions, 0u);
+  for (const std::size_t lattices : seen.lattices) EXPECT_GT(lattices, 1u);
 }
 
 TEST(Stencil_OnLanes, EveryCase_ValuesOfTheHost) {
@@ -140,6 +157,61 @@ TEST(Stencil_OnLanes, OtherModes_AreTheHosts) {
                         {{"layout", "levels"}});
   Bytes back(constant.data().size());
   EXPECT_EQ(decode_on_lanes(constant, 0, constant.encode(0), back, 2, false), Answer::host);
+  // So are they on a lattice.
+  Bytes on_lattice(kLatticeHead);
+  write_lattice({1, 0.5}, on_lattice);
+  on_lattice.insert(on_lattice.end(), {1, 7, 0, 0, 0});
+  ASSERT_TRUE(decode_on_host(constant, 0, on_lattice, back).ok());
+  EXPECT_EQ(decode_on_lanes(constant, 0, on_lattice, back, 2, false), Answer::host);
+}
+
+/// Where the exceptions of a chunk on a lattice are told: behind the model of the chunk of integers.
+std::size_t exceptions_at(const Coding& coding, const Bytes& stored) {
+  const ChunkSpec spec = spec_of_state(coding.decoder().device_state());
+  const MutableBox3 box = coding.box(0, nullptr);
+  std::span<const std::uint8_t> rest(stored);
+  rest = rest.subspan(kLatticeHead + 1);
+  const LevelsView view(box, spec.form);
+  const auto mode = static_cast<Mode>(stored[kLatticeHead]);
+  if (mode == Mode::levels) {
+    Vector<Predictor> predictors(LevelsModel::predictor_count(view.axes));
+    LevelsModel model;
+    model.predictors = predictors.data();
+    EXPECT_TRUE(read_levels_model(rest, view.axes, model).ok());
+  } else if (mode == Mode::raster) {
+    ChunkModel model;
+    EXPECT_TRUE(read_model(rest, kernels::stencil_extents(box.extents), model).ok());
+  } else {
+    Vector<std::uint16_t> constants(kMaxWaveletGroups);
+    WaveletModel model;
+    model.axes = wavelet_axes(view);
+    model.constants = constants.data();
+    EXPECT_TRUE(read_wavelet_model(rest, model).ok());
+  }
+  return stored.size() - rest.size();
+}
+
+TEST(Stencil_OnLanes, ExceptionsOnALattice_AreElements) {
+  std::size_t tried = 0;
+  for (const LanesCase& c : cases()) {
+    if (c.spacing == 0) continue;
+    SCOPED_TRACE(c.name);
+    const auto coding = coding_of(c);
+    Bytes stored = coding->encode(0);
+    const auto at = stored.begin() + static_cast<std::ptrdiff_t>(exceptions_at(*coding, stored));
+    ASSERT_EQ(*at, 0);  // there were none
+    // Two: numbers 5 and 7, places -3 and 2^31 - 1.
+    *at = 2;
+    const Bytes two{5, 0xFD, 0xFF, 0xFF, 0xFF, 1, 0xFF, 0xFF, 0xFF, 0x7F};
+    stored.insert(at + 1, two.begin(), two.end());
+    Bytes expected(coding->data().size(), 0xA5);
+    Bytes back(coding->data().size(), 0xA5);
+    ASSERT_TRUE(decode_on_host(*coding, 0, stored, expected).ok());
+    EmulatorState::instance().reset(++tried);
+    ASSERT_EQ(decode_on_lanes(*coding, 0, stored, back, 3, true), Answer::good);
+    EXPECT_EQ(back, expected);
+  }
+  EXPECT_GT(tried, 4u);
 }
 
 /// Bytes that nobody wrote: what the host refuses is refused, by the program's maker or by the lanes; all else gives
@@ -150,8 +222,8 @@ void expect_same_answer(const Coding& coding, const Bytes& stored) {
   const Status host = decode_on_host(coding, 0, stored, expected);
   const Answer lanes = decode_on_lanes(coding, 0, stored, back, 3, false);
   if (lanes == Answer::host) return;  // the host has the word
-  const bool raster = stored[0] == static_cast<std::uint8_t>(Mode::raster);
-  if (raster && lanes == Answer::damaged) return;  // or because of large sums, with which it has the word, too
+  if (in_raster_order(stored) && lanes == Answer::damaged)
+    return;  // or because of large sums, with which it has the word, too
   ASSERT_EQ(lanes == Answer::good, host.ok()) << host.text();
   if (host.ok()) {
     ASSERT_EQ(back, expected);

@@ -153,7 +153,7 @@ TEST(Stencil_Lattice, CoarseLevels_AreThePointsOfTheWhole) {
     out.data = points.data();
     MutableBox3 whole_box = coding.box(0, nullptr);
     whole_box.data = nullptr;
-    const Scratch scratch(coding.decoder().scratch_bytes());
+    const Scratch scratch(coding.decoder().level_scratch_bytes());
     const Status status = coding.decoder().decode_level(stored, whole_box, level, out, scratch.span());
     ASSERT_TRUE(status.ok()) << status.text();
     for (std::uint64_t i = 0; i < out.elems(); ++i) {

@@ -1,10 +1,8 @@
 // Arrays of every element type and kind of chunk, for tests of what decodes them by programs.
 #pragma once
 
+#include "codecs/stencil/chunk_program.h"
 #include "codecs/stencil/device_state.h"
-#include "codecs/stencil/levels_program.h"
-#include "codecs/stencil/raster_program.h"
-#include "codecs/stencil/wavelet_program.h"
 #include "tests/unit_stencil/helpers.h"
 
 namespace quern::codec::stencil::test {
@@ -16,14 +14,19 @@ struct LanesCase {
   double bound;
   Settings settings;
   bool masked = false;
+  double spacing = 0;  ///< of the lattice that values lie on; 0: none
 };
 
 inline Bytes field(const LanesCase& c, const Shape& shape) {
   auto values = waves(shape, 31);
+  if (c.spacing > 0)
+    for (double& v : values) v = std::round(v * 50) * c.spacing + 3;
   if (c.dtype == DType::f64) return as_bytes<double>(values);
   if (c.dtype == DType::f32) {
-    values[values.size() / 2] = std::nan("");  // an exception
-    values[values.size() - 1] = -HUGE_VAL;
+    if (c.spacing == 0) {
+      values[values.size() / 2] = std::nan("");  // an exception
+      values[values.size() - 1] = -HUGE_VAL;
+    }
     return as_bytes<float>(values);
   }
   if (c.dtype == DType::f16 || c.dtype == DType::bf16) {
@@ -111,14 +114,25 @@ inline std::vector<LanesCase> cases() {
       {"wavelet u8", DType::u8, {12, 13, 14}, 5, wavelet},
       {"wavelet bf16", DType::bf16, {30, 41}, 3e-1, wavelet},
       {"raster i8", DType::i8, {12, 13, 14}, 1, raster},
+      {"levels on a lattice", DType::f32, {17, 20, 33}, 1e-2, levels, false, 0.25},
+      {"planes on a lattice", DType::f64, {9, 20, 33}, 1e-4, planes, false, 0.1},
+      {"masked levels on a lattice", DType::f64, {9, 20, 33}, 1e-2, levels, true, 0.125},
+      {"raster on a lattice", DType::f32, {17, 20, 33}, 1e-2, raster, false, 0.25},
+      {"masked raster on a lattice", DType::f64, {40, 50}, 1e-4, raster, true, 0.1},
+      {"wavelet on a lattice", DType::f32, {17, 20, 33}, 3e-2, wavelet, false, 0.25},
+      {"wavelet of doubles on a lattice", DType::f64, {70, 60}, 1e-2, wavelet, false, 0.1},
   };
 }
 
 inline bool append_program(const Coding& coding, const Bytes& stored, const MutableBox3& box,
                            Vector<std::uint8_t>& program) {
-  const ChunkSpec spec = spec_of_state(coding.decoder().device_state());
-  return append_levels_program(spec, stored, box, program) || append_raster_program(spec, stored, box, program) ||
-         append_wavelet_program(spec, stored, box, program);
+  return append_chunk_program(spec_of_state(coding.decoder().device_state()), stored, box, program);
+}
+
+/// Whether a chunk, or the chunk of integers in it, is in raster order: a device may leave such to the host.
+inline bool in_raster_order(const Bytes& stored) {
+  const std::size_t at = stored[0] == static_cast<std::uint8_t>(Mode::lattice) ? kLatticeHead : 0;
+  return at < stored.size() && stored[at] == static_cast<std::uint8_t>(Mode::raster);
 }
 
 inline Status decode_on_host(const Coding& coding, std::uint64_t chunk, const Bytes& stored, Bytes& back) {

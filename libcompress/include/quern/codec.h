@@ -136,23 +136,36 @@ struct OpenRequest {
 /// The places that a coarse level keeps along one axis of the grid. The axis may stand for two, the faster of extent
 /// `inner`; the slower one is then walked in whole rows of it.
 struct LevelAxis {
+  static constexpr std::uint64_t kUncut = UINT64_MAX;
+
   std::uint64_t inner = 1;  ///< 1: one axis, with outer_step
   std::uint64_t outer_step = 1;
   std::uint64_t inner_step = 1;
+  std::uint64_t chunk = kUncut;  ///< places are counted anew at its multiples; a multiple of `inner`
 
   constexpr std::uint64_t inner_points() const { return (inner - 1) / inner_step + 1; }
   /// Places kept of an extent (a multiple of `inner`).
   constexpr std::uint64_t points(std::uint64_t extent) const {
-    return extent == 0 ? 0 : ((extent / inner - 1) / outer_step + 1) * inner_points();
+    return chunk == kUncut ? chunk_points(extent) : extent / chunk * chunk_points(chunk) + chunk_points(extent % chunk);
   }
   /// The i-th of them.
   constexpr std::uint64_t place(std::uint64_t i) const {
+    if (chunk == kUncut) return chunk_place(i);
+    return i / chunk_points(chunk) * chunk + chunk_place(i % chunk_points(chunk));
+  }
+
+ private:
+  constexpr std::uint64_t chunk_points(std::uint64_t extent) const {
+    return extent == 0 ? 0 : ((extent / inner - 1) / outer_step + 1) * inner_points();
+  }
+  constexpr std::uint64_t chunk_place(std::uint64_t i) const {
     return i / inner_points() * outer_step * inner + i % inner_points() * inner_step;
   }
 };
 
-/// An array at a coarse level: of each axis all places, or those whose numbers are multiples of 2^level. Chunks lie so
-/// that the same holds in each of them, and their points side by side are the level's.
+/// An array at a coarse level: of each axis all places, or those whose numbers (in the array or in their chunk) are
+/// multiples of 2^level; there the values of the array, or means of those around. Chunks lie so that their points side
+/// by side are the level's.
 struct LevelForm {
   Shape shape;                    ///< of the array of these points
   std::array<LevelAxis, 3> axes;  ///< of the grid
@@ -171,7 +184,7 @@ class ChunkEncoder : public Allocated {
   /// Writes the chunk's bytes to the start of `out` (at least max_chunk_bytes) and returns their count, at least 1.
   virtual Result<std::size_t> encode(const ConstBox3& in, std::span<std::uint8_t> out,
                                      std::span<std::uint8_t> scratch) const = 0;
-  /// Coarse levels that chunks can be decoded to without all their bytes.
+  /// Coarse levels that chunks can be decoded to without all their bytes; not those that are means.
   virtual unsigned levels() const { return 0; }
   /// Where a chunk of these extents that `encode` has made can be cut: how many of its first bytes hold levels n and
   /// coarser, n - 1 and coarser, ..., 1 and coarser. None when it has to be whole.
@@ -197,11 +210,15 @@ class ChunkDecoder : public Allocated {
   /// Coarse levels that there are beside the array itself, level 0. 0: the codec, or its layout for this array, has
   /// none.
   virtual unsigned levels() const { return 0; }
+  /// True when a level's values may be local means of the array's, which need chunks whole. Else they are the array's,
+  /// bit for bit, and segments may tell with which beginnings of chunks a level does.
+  virtual bool levels_are_means() const { return false; }
   /// The array at a level, from 1 to levels().
   virtual LevelForm level_form(unsigned /*level*/) const { return {}; }
-  /// Decodes a chunk's points of such a level to `out`, whose extents are theirs: the same bits as in the whole chunk.
-  /// `in` is the chunk, or the beginning of it that holds the level. `chunk` says the chunk's extents and special
-  /// elements and has no data.
+  /// Bytes of scratch that decode_level needs.
+  virtual std::size_t level_scratch_bytes() const { return scratch_bytes(); }
+  /// Decodes a chunk's points of such a level to `out`, whose extents are theirs. `in` is the chunk, or the beginning
+  /// of it that holds the level. `chunk` says the chunk's extents and special elements and has no data.
   virtual Status decode_level(std::span<const std::uint8_t> /*in*/, const MutableBox3& /*chunk*/, unsigned /*level*/,
                               const MutableBox3& /*out*/, std::span<std::uint8_t> /*scratch*/) const {
     return Status(StatusCode::unsupported, "chunks of this codec have no coarse levels");

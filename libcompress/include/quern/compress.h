@@ -105,6 +105,9 @@ struct StreamInfo {
   std::uint64_t header_bytes = 0;
   /// Shapes of the coarse levels 1, 2, ... that can be decoded; empty when the stream has none.
   Vector<Shape> levels;
+  /// True when they may have local means of the array's values (around the places that DecompressOptions::level names)
+  /// and take the whole stream to read; false when they have the values themselves.
+  bool levels_are_means = false;
 };
 
 /// One part of a stream that could not be decoded; elements as a box of the array the codec sees (StreamInfo::grid).
@@ -127,8 +130,9 @@ struct DecompressOptions {
   /// Otherwise what follows must be the end or another stream.
   bool more_streams = false;
   /// Not 0: the array at a coarse level, of every axis all places or those whose numbers are multiples of 2^level
-  /// (StreamInfo::levels says the shapes). Values are those of the full array. Of a source that can seek, only the
-  /// bytes that the level needs are read. Fails with `unsupported` where the stream has no such level.
+  /// (StreamInfo::levels says the shapes). Values are those of the full array, and of a source that can seek, only the
+  /// bytes that the level needs are read; unless StreamInfo::levels_are_means. Fails with `unsupported` where the
+  /// stream has no such level.
   unsigned level = 0;
 };
 

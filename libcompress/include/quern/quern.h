@@ -299,14 +299,15 @@ QUERN_API quern_status quern_decompress_region(quern_context* context, const voi
                                                const uint64_t* begin, const uint64_t* end, quern_array* array);
 
 /** Coarse levels, for previews: level k has of every axis all places, or those whose numbers are multiples of 2^k;
- * level 0 is the array. Streams of some codecs have them (codec=stencil layout=levels, or planes). `*levels` (may be
- * NULL) is how many there are beside level 0; `extents` (may be NULL, room for QUERN_MAX_RANK) are those of `level`.
- *  QUERN_ERROR_UNSUPPORTED when the stream does not have that level. `size` may be less than the whole stream: the
- * header is read. */
+ * level 0 is the array. Streams of some codecs have them (codec=stencil layout=levels, planes or wavelet; with the
+ * last, places are counted from the beginning of each chunk). `*levels` (may be NULL) is how many there are beside
+ * level 0; `extents` (may be NULL, room for QUERN_MAX_RANK) are those of `level`. QUERN_ERROR_UNSUPPORTED when the
+ * stream does not have that level. `size` may be less than the whole stream: the header is read. */
 QUERN_API quern_status quern_level_extents(quern_context* context, const void* stream, uint64_t size, uint32_t level,
                                            uint32_t* levels, uint64_t* extents);
 /** Decodes a level into `array`, which has the level's extents: the values of the whole array at these places, bit for
- *  bit. Looks at the bytes that the level needs, a fraction of the stream, and checks these. */
+ *  bit. Looks at the bytes that the level needs, a fraction of the stream, and checks these. With layout=wavelet the
+ *  values are local means around these places (docs/format-stencil.md), and all of the stream is read and checked. */
 QUERN_API quern_status quern_decompress_level(quern_context* context, const void* stream, uint64_t size, uint32_t level,
                                               quern_array* array);
 
@@ -350,8 +351,9 @@ typedef struct quern_outcome {
 QUERN_API quern_status quern_compress_async(quern_context* context, const quern_plan* plan, const quern_array* array,
                                             void* workspace, uint64_t workspace_bytes, void* stream, uint64_t capacity,
                                             uint64_t* size, void* queue);
-/** The same for a decompression. On a device: streams of codecs that have kernels, of exactly `size` bytes, which may
- * be anything; the outcome tells. */
+/** The same for a decompression. On a device: streams of codec lorenzo, of exactly `size` bytes, which may be anything;
+ * the outcome tells. It is QUERN_ERROR_UNSUPPORTED for streams of other codecs (stencil, lossless), whose models a host
+ * has to read: copy such a stream to host memory and call quern_decompress(), which takes the array where it is. */
 QUERN_API quern_status quern_decompress_async(quern_context* context, const void* stream, uint64_t size,
                                               quern_array* array, void* workspace, uint64_t workspace_bytes,
                                               void* queue);

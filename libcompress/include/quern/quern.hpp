@@ -326,8 +326,8 @@ inline void region(Context& context, Bytes stream, const Extents& begin, const E
   return count;
 }
 
-/// Decodes a coarse level: of every axis all places, or those whose numbers are multiples of 2^level. `array` has the
-/// level's extents, which quern_level_extents() tells.
+/// Decodes a coarse level: of every axis all places, or those whose numbers are multiples of 2^level (under the wavelet
+/// layout, means around those of each chunk). `array` has the level's extents, which quern_level_extents() tells.
 inline void decompress_level(Context& context, Bytes stream, std::uint32_t level, Array array) {
   detail::check(quern_decompress_level(context.get(), stream.data(), stream.size(), level, array.get()), context.get());
 }

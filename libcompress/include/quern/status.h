@@ -46,7 +46,8 @@ enum class StatusCode : int {
 /// Short, stable, lower-case name of a code ("checksum_mismatch").
 const char* status_name(StatusCode code);
 
-/// A code, a static message and two integers that fill {0} and {1} in it.
+/// A code, a static message and two integers that fill {0} and {1} in it; {0.3} is for thousandths, not negative, as a
+/// decimal number.
 class [[nodiscard]] Status {
  public:
   constexpr Status() = default;

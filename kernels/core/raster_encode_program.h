@@ -1,0 +1,72 @@
+// What a device is told to encode a chunk in raster order, and what it answers. A host fits the model on parts of the
+// chunk; lanes run the closed loop over all of it, find exceptions and count symbols; from the counts the host makes
+// distributions; lanes write the residuals. So a chunk travels once and two programs follow each other in the same
+// working memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/core/encode_task.h"
+#include "kernels/core/level_program.h"
+#include "kernels/core/raster_program.h"
+#include "kernels/core/residual_tokens.h"
+
+namespace quern::kernels {
+
+/// Words that a residual takes at most, and those of a lane's state.
+inline constexpr std::uint32_t kMostResidualWords = 3;
+inline constexpr std::uint32_t kStateWords = 2;
+
+/// The first program: a model as decoders have it (its lanes, distributions, exceptions and words say nothing), and
+/// what only an encoder knows.
+struct RasterEncodeProgram {
+  RasterProgram raster;
+  double bound = 0;
+  double inverse = 0;            ///< of the unit
+  std::int64_t most = 0;         ///< values are below this, or the host has to encode the chunk
+  std::uint32_t exceptions = 0;  ///< how many there is room for
+  /// Bytes of the working memory from its begin; that of the program's magnitudes is not used.
+  std::uint32_t targets = 0;  ///< of one plane
+  std::uint32_t codes = 0;
+  std::uint32_t symbols = 0;
+  std::uint32_t exception_list = 0;  ///< indices in C order
+};
+
+/// What comes of it.
+struct RasterEncodeAnswer {
+  std::uint32_t left = 0;  ///< 1: the host has to encode the chunk
+  std::uint32_t exceptions = 0;
+  std::uint32_t counts[kContextLevels][kResidualTokens] = {};  ///< of symbols
+};
+
+/// The second program, followed by its distributions: residuals of rows to lanes. Row n is in lane n & mask.
+struct RowLanesProgram {
+  ProgramHead head{ProgramKind::raster};
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+  std::uint32_t mask = 0;
+  std::uint32_t table_count = 0;
+  std::uint32_t codes = 0;  ///< bytes of the working memory from its begin; so the next ones
+  std::uint32_t symbols = 0;
+  std::uint32_t words = 0;       ///< room_of_lanes() words
+  std::uint32_t most_words = 0;  ///< that there is room for in the end
+  std::uint32_t starts = 0;      ///< bytes from the program's begin
+  std::uint8_t serving[kContextLevels] = {};
+};
+
+/// And its answer: how many words each lane has. They lie one lane after another where the elements were, unless they
+/// are too many.
+struct RowLanesAnswer {
+  std::uint32_t words[kMostLevelLanes] = {};
+};
+
+/// Words before the room of a lane, as each row may take the most.
+[[gnu::always_inline]] constexpr std::uint64_t lane_room_begin(const RowLanesProgram& program, std::uint32_t lane) {
+  const std::uint32_t lanes = program.mask + 1;
+  const std::uint32_t more = program.rows % lanes;
+  const std::uint64_t rows = std::uint64_t{program.rows / lanes} * lane + (lane < more ? lane : more);
+  return rows * program.columns * kMostResidualWords + std::uint64_t{lane} * kStateWords;
+}
+
+}  // namespace quern::kernels

@@ -1,0 +1,67 @@
+// Encoding kernels of the stencil codec for one instruction set; part of stencil_instance.h.
+#pragma once
+
+#include "kernels/cpu/residual_put_vectors.h"
+#include "kernels/cpu/stencil_encode.h"
+
+namespace quern::kernels {
+
+template <class Isa>
+struct StencilEncodeInstance {
+  using Vectors = ResidualPutVectors<Isa>;
+
+  [[gnu::always_inline]] static void put(PutLanes& lanes, std::size_t lane, const ResidualEntries& entries,
+                                         std::uint16_t symbol, std::int32_t code) {
+    if (symbol == kNoSymbol) return;
+    put_symbol(lanes.states[lane], code, symbol % kTokenPlaces, entries.entries[symbol], lanes.at[lane]);
+  }
+
+  /// Neighbours are of different lanes, so their long chains of arithmetic overlap.
+  static void put_residuals(PutLanes& lanes, const ResidualEntries& entries, const std::uint16_t* symbols,
+                            const std::int32_t* codes, std::size_t count, std::size_t first) {
+    if constexpr (Vectors::kLanes > 0) {
+      if (lanes.mask + 1 >= Vectors::kLanes)
+        return Vectors::put_residuals(lanes, entries.packed, symbols, codes, count, first);
+    }
+    for (std::size_t x = count; x-- > 0;) put(lanes, (first + x) & lanes.mask, entries, symbols[x], codes[x]);
+  }
+
+  static void put_rows(PutLanes& lanes, const ResidualEntries& entries, const std::uint16_t* symbols,
+                       const std::int32_t* codes, const PutRows& rows) {
+    if constexpr (Vectors::kRows) {
+      if (lanes.mask + 1 >= Vectors::kLanes) return Vectors::put_rows(lanes, entries.packed, symbols, codes, rows);
+    }
+    // Blocks of columns are brought into the order in which lanes take turns.
+    constexpr std::size_t kColumns = 16;
+    std::uint16_t some_symbols[kColumns * kMostResidualLanes];
+    std::int32_t some_codes[kColumns * kMostResidualLanes];
+    const std::size_t count = lanes.mask + 1;
+    std::size_t longest = 0;
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      const std::size_t length = rows.end[lane] - rows.begin[lane];
+      longest = length > longest ? length : longest;
+    }
+    for (std::size_t back = 0; back < longest; back += kColumns) {
+      const std::size_t columns = longest - back < kColumns ? longest - back : kColumns;
+      for (std::size_t lane = 0; lane < count; ++lane) {
+        const std::size_t length = rows.end[lane] - rows.begin[lane];
+        const std::size_t left = length > back ? length - back : 0;
+        const std::size_t missing = left < columns ? columns - left : 0;
+        for (std::size_t x = 0; x < missing; ++x) {
+          some_symbols[x * count + lane] = kNoSymbol;
+          some_codes[x * count + lane] = 0;
+        }
+        const std::size_t first = rows.begin[lane] + left - (columns - missing);
+        for (std::size_t x = missing; x < columns; ++x) {
+          some_symbols[x * count + lane] = symbols[first + x - missing];
+          some_codes[x * count + lane] = codes[first + x - missing];
+        }
+      }
+      put_residuals(lanes, entries, some_symbols, some_codes, columns * count, 0);
+    }
+  }
+
+  static constexpr StencilEncodeKernels kKernels{&put_residuals, &put_rows};
+};
+
+}  // namespace quern::kernels

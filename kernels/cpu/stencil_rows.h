@@ -1,0 +1,106 @@
+// Entry points of the kernels that predict and code rows of which nothing depends on the row itself: rows of levels.
+// The sources of a row lie as far behind those of its run's first row as the row behind that, so that they are found
+// once a run. All instruction sets give the same numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace quern::kernels {
+
+/// weight * floor(min(|first + second_factor * second + predicted_factor * predicted| * scale, most))
+template <class Value>
+struct SpreadSource {
+  const Value* first = nullptr;
+  const Value* second = nullptr;
+  double second_factor = 0;
+  double predicted_factor = 0;
+  double scale = 1;
+  std::uint32_t weight = 0;
+};
+
+/// What the rows of a run are predicted and their contexts made from. All sources are those of the run's first row;
+/// rows are read in blocks of kStencilBlock elements.
+template <class Value>
+struct RowSourcesView {
+  const Value* const* taps = nullptr;  ///< integers, as weights are; weighted sums below 2^51
+  const double* tap_weights = nullptr;
+  std::size_t tap_count = 0;
+  unsigned weight_bits = 1;  ///< fraction bits of weights, at least 1
+  std::uint32_t constant = 0;
+  const std::uint32_t* const* magnitudes = nullptr;
+  const std::uint32_t* magnitude_weights = nullptr;
+  std::size_t magnitude_count = 0;
+  const SpreadSource<Value>* spreads = nullptr;
+  std::size_t spread_count = 0;
+  double most_spread = 0;    ///< of a source of differences, below 2^31
+  unsigned spread_bits = 0;  ///< fraction bits of the sum of all of them
+};
+
+/// What a row is coded from and to, and how. Results have whole blocks of kStencilBlock elements; what is behind the
+/// row is written as well, and has no meaning.
+struct CodedRowBuffers {
+  const double* originals = nullptr;    ///< whole blocks
+  double base = 0;                      ///< original that is 0 units
+  double inverse = 1;                   ///< units of a difference of 1
+  std::int64_t quantum = 1;             ///< what codes count, in units of values
+  std::int64_t most = 0;                ///< codes are no further from 0
+  std::int64_t most_magnitude = 0;      ///< larger magnitudes are stored as this
+  double* values = nullptr;             ///< predictions plus codes
+  std::uint32_t* magnitudes = nullptr;  ///< of codes
+  std::int32_t* codes = nullptr;
+  /// What comes back, value * unit + base, rounded to binary32 if `single`, is to differ from the original by less than
+  /// this; not looked at if it is 0.
+  double strict = 0;
+  double unit = 1;
+  bool single = false;
+};
+
+/// Narrow values, which are 32-bit integers, are below this in magnitude: a few places beyond borders stay in range.
+inline constexpr std::int64_t kMostNarrow = std::int64_t{1} << 26;
+
+/// Kernels of values that are kept in binary64, or narrow. `begin` is how far a row lies behind its run's first one,
+/// `count` its elements. Results of rows are written in whole blocks of kStencilBlock.
+template <class Value>
+struct ValueRowKernels {
+  /// predicted[x] = the sum of the taps over 2^weight_bits, halves up; levels[x] = context level of the context sum:
+  /// constant + weighted magnitudes + (the sum of all spreads >> spread_bits), modulo 2^32.
+  void (*predict)(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count, std::int64_t* predicted,
+                  std::uint8_t* levels);
+  /// values[x] = predicted[x] + codes[x] * quantum, modulo 2^53; magnitudes[x] = |codes[x]|, at most `most`. False when
+  /// a value that should be narrow is not.
+  bool (*reconstruct)(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
+                      std::uint32_t most, std::size_t count, Value* values, std::uint32_t* magnitudes);
+  /// out[2 * x] = even[x], out[2 * x + 1] = odd[x] for x < count and nothing else.
+  void (*interleave)(const Value* even, const Value* odd, std::size_t count, Value* out);
+  /// out[2 * x] = even[x] * unit + base, rounded to binary32, as bits; out[2 * x + 1] from odd[x] in the same way; for
+  /// x < count and nothing else.
+  void (*store_pairs)(const Value* even, const Value* odd, double unit, double base, std::size_t count,
+                      std::uint32_t* out);
+};
+
+struct StencilRowKernels {
+  ValueRowKernels<double> wide;
+  ValueRowKernels<std::int32_t> narrow;
+  /// Predicts as `predict`, and codes what originals in units, rounded to integers and 0 where that is not below 2^44,
+  /// differ from that by: codes are differences over `quantum`, rounded to the nearest by a reciprocal. True when all
+  /// that comes back was looked at and is near enough, and no original is 0.
+  bool (*code)(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count, const CodedRowBuffers& row);
+  /// The context sums of a row that is coded: it was predicted as values[x] - codes[x] * quantum.
+  void (*contexts)(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count, const double* values,
+                   const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums);
+  void (*interleave_magnitudes)(const std::uint32_t* even, const std::uint32_t* odd, std::size_t count,
+                                std::uint32_t* out);
+
+  template <class Value>
+  const ValueRowKernels<Value>& of() const {
+    if constexpr (std::is_same_v<Value, double>) {
+      return wide;
+    } else {
+      return narrow;
+    }
+  }
+};
+
+}  // namespace quern::kernels

@@ -1,0 +1,356 @@
+// Kernels of rows of levels for one instruction set; part of stencil_instance.h.
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/cpu/context_levels.h"
+#include "kernels/cpu/stencil_rows.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace quern::kernels {
+
+template <class Isa>
+struct StencilRowInstance {
+  using Doubles = double __attribute__((vector_size(64)));
+  using Integers = std::int64_t __attribute__((vector_size(64)));
+  using Longs = std::uint64_t __attribute__((vector_size(64)));
+  using Words = std::uint32_t __attribute__((vector_size(64)));
+  using Floats = float __attribute__((vector_size(64)));
+  using Truths = std::int32_t __attribute__((vector_size(64)));
+  using HalfWords = std::int32_t __attribute__((vector_size(32)));
+  using Bytes = std::uint8_t __attribute__((vector_size(16)));
+  static constexpr std::size_t kColumns = 16;  ///< of a block
+  static constexpr double kMagic = 0x1.8p52;   ///< added to integers below 2^51 it puts them into the low bits
+
+  // Vectors pass by reference: how they are returned differs between instruction sets.
+  template <class Vector>
+  [[gnu::always_inline]] static void load(const void* from, Vector& v) {
+    std::memcpy(&v, from, sizeof(v));
+  }
+  template <class Vector>
+  [[gnu::always_inline]] static void store(void* to, const Vector& v) {
+    std::memcpy(to, &v, sizeof(v));
+  }
+  [[gnu::always_inline]] static void join(const HalfWords& low, const HalfWords& high, Words& out) {
+    const Truths joined = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    load(&joined, out);
+  }
+  [[gnu::always_inline]] static void to_integers(const Doubles& v, Longs& out) {
+    const Doubles shifted = v + kMagic;
+    load(&shifted, out);
+    out -= std::bit_cast<std::uint64_t>(kMagic);  // wraps on bytes no encoder writes
+  }
+
+  /// Eight values as numbers.
+  [[gnu::always_inline]] static void load_numbers(const double* from, Doubles& v) { load(from, v); }
+  [[gnu::always_inline]] static void load_numbers(const std::int32_t* from, Doubles& v) {
+    HalfWords narrow;
+    load(from, narrow);
+    widen(narrow, v);
+  }
+  [[gnu::always_inline]] static void round_to_single(Doubles& v) {
+    using HalfFloats = float __attribute__((vector_size(32)));
+    const HalfFloats single = __builtin_convertvector(v, HalfFloats);
+#if defined(__AVX512F__)
+    v = reinterpret_cast<Doubles>(_mm512_cvtps_pd(reinterpret_cast<__m256>(single)));
+#else
+    v = __builtin_convertvector(single, Doubles);
+#endif
+  }
+  [[gnu::always_inline]] static void widen(const HalfWords& narrow, Doubles& wide) {
+#if defined(__AVX512F__)
+    // GCC 12 converts the halves of the vector instead.
+    wide = reinterpret_cast<Doubles>(_mm512_cvtepi32_pd(reinterpret_cast<__m256i>(narrow)));
+#else
+    wide = __builtin_convertvector(narrow, Doubles);
+#endif
+  }
+
+  /// Predictions of N blocks of columns from place `at` of the sources.
+  template <std::size_t N, class Value>
+  [[gnu::always_inline]] static void predict_blocks(const RowSourcesView<Value>& sources, std::size_t at,
+                                                    Integers (&predicted)[2 * N]) {
+    Doubles sums[2 * N] = {};
+    const Value* const* const taps = sources.taps;
+    const double* const weights = sources.tap_weights;
+    for (std::size_t t = 0; t < sources.tap_count; ++t) {
+      const Value* const from = taps[t] + at;
+      const double weight = weights[t];
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < 2 * N; ++i) {
+        Doubles source;
+        load_numbers(from + 8 * i, source);
+        sums[i] += weight * source;
+      }
+    }
+    const std::uint64_t half = std::uint64_t{1} << (sources.weight_bits - 1);
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < 2 * N; ++i) {
+      Longs integers;
+      to_integers(sums[i], integers);
+      integers += half;
+      load(&integers, predicted[i]);
+      predicted[i] >>= static_cast<int>(sources.weight_bits);
+    }
+  }
+
+  /// Context sums of N blocks of columns.
+  template <std::size_t N, class Value>
+  [[gnu::always_inline]] static void sum_blocks(const RowSourcesView<Value>& sources, std::size_t at,
+                                                const Doubles (&numbers)[2 * N], Words (&sums)[N]) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < N; ++i) sums[i] = Words{};
+    for (std::size_t f = 0; f < sources.spread_count; ++f) {
+      const SpreadSource<Value>& spread = sources.spreads[f];
+      const Value* const first = spread.first + at;
+      const Value* const second = spread.second + at;
+      const Doubles most = Doubles{} + sources.most_spread;
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < N; ++i) {
+        HalfWords halves[2];
+#pragma GCC unroll 2
+        for (std::size_t h = 0; h < 2; ++h) {
+          Doubles a;
+          Doubles b;
+          load_numbers(first + 16 * i + 8 * h, a);
+          load_numbers(second + 16 * i + 8 * h, b);
+          const Doubles sum = a + spread.second_factor * b + spread.predicted_factor * numbers[2 * i + h];
+          Longs bits;
+          load(&sum, bits);
+          bits &= ~std::uint64_t{0} >> 1;
+          Doubles distance;
+          load(&bits, distance);
+          distance *= spread.scale;
+          distance = distance < most ? distance : most;
+          halves[h] = __builtin_convertvector(distance, HalfWords);
+        }
+        Words joined;
+        join(halves[0], halves[1], joined);
+        sums[i] += spread.weight * joined;
+      }
+    }
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < N; ++i) sums[i] = (sums[i] >> sources.spread_bits) + sources.constant;
+    const std::uint32_t* const* const magnitudes = sources.magnitudes;
+    const std::uint32_t* const weights = sources.magnitude_weights;
+    for (std::size_t t = 0; t < sources.magnitude_count; ++t) {
+      const std::uint32_t* const from = magnitudes[t] + at;
+      const std::uint32_t weight = weights[t];
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < N; ++i) {
+        Words source;
+        load(from + kColumns * i, source);
+        sums[i] += weight * source;
+      }
+    }
+  }
+
+  /// As ContextLevels.
+  [[gnu::always_inline]] static void store_levels(const Words& given, std::uint8_t* out) {
+    const Words sums = given > 2 ? given : Words{} + 2;
+    const Words halves = (sums & ~(sums >> 1)) >> 1;
+    Truths whole;
+    load(&halves, whole);
+    const Floats real = __builtin_convertvector(whole, Floats);
+    Words leading;
+    load(&real, leading);
+    leading = (leading >> 23) - 126;
+    const Words level = 2 * leading + (sums >> (leading - 1) & 1);
+    const Bytes bytes = __builtin_convertvector(level, Bytes);
+    store(out, bytes);
+  }
+
+  /// Calls visit.operator()<N>(column) for N blocks of columns at a time.
+  template <class Visit>
+  [[gnu::always_inline]] static void for_blocks(std::size_t count, const Visit& visit) {
+    std::size_t x = 0;
+    for (; x + 3 * kColumns < count; x += 4 * kColumns) visit.template operator()<4>(x);
+    if (x + kColumns < count) {
+      visit.template operator()<2>(x);
+      x += 2 * kColumns;
+    }
+    if (x < count) visit.template operator()<1>(x);
+  }
+
+  template <class Value>
+  static void predict(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
+                      std::int64_t* predicted, std::uint8_t* levels) {
+    for_blocks(
+        count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
+          Integers results[2 * N];
+          predict_blocks<N>(sources, begin + x, results);
+          Doubles numbers[2 * N];
+#pragma GCC unroll 8
+          for (std::size_t i = 0; i < 2 * N; ++i) {
+            store(predicted + x + 8 * i, results[i]);
+            numbers[i] = __builtin_convertvector(results[i], Doubles);
+          }
+          Words sums[N];
+          sum_blocks<N>(sources, begin + x, numbers, sums);
+#pragma GCC unroll 4
+          for (std::size_t i = 0; i < N; ++i) store_levels(sums[i], levels + x + kColumns * i);
+        });
+  }
+
+  /// What is looked at of what comes back.
+  enum class Check : std::uint8_t { none, single, whole };
+
+  static bool code(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
+                   const CodedRowBuffers& row) {
+    if (row.strict == 0) return code_as<Check::none>(sources, begin, count, row);
+    return row.single ? code_as<Check::single>(sources, begin, count, row)
+                      : code_as<Check::whole>(sources, begin, count, row);
+  }
+  template <Check Kind>
+  static bool code_as(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
+                      const CodedRowBuffers& given) {
+    const CodedRowBuffers row = given;
+    Integers missed{};
+    for_blocks(
+        count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
+          Integers predicted[2 * N];
+          predict_blocks<N>(sources, begin + x, predicted);
+#pragma GCC unroll 8
+          for (std::size_t i = 0; i < 2 * N; ++i) code_half<Kind>(predicted[i], row, x + 8 * i, count, missed);
+        });
+    std::int64_t any = 0;
+    for (std::size_t i = 0; i < 8; ++i) any |= missed[i];
+    return Kind != Check::none && any == 0;
+  }
+
+  /// Eight columns of `code`.
+  template <Check Kind>
+  [[gnu::always_inline]] static void code_half(const Integers& predicted, const CodedRowBuffers& row, std::size_t x,
+                                               std::size_t count, Integers& missed) {
+    constexpr double kMost = 0x1p44;
+    Doubles original;
+    load(row.originals + x, original);
+    Doubles inside = (original - row.base) * row.inverse;
+    inside = inside > -kMost ? inside : Doubles{};
+    inside = inside < kMost ? inside : Doubles{};
+    const auto quantum = static_cast<double>(row.quantum);
+    const Doubles number = __builtin_convertvector(predicted, Doubles);
+    const Doubles difference = ((inside + kMagic) - kMagic) - number;
+    Doubles code = difference * (1 / quantum) + kMagic;
+    code -= kMagic;
+    const Doubles most = Doubles{} + static_cast<double>(row.most);
+    code = code > most ? most : code;
+    code = code < -most ? -most : code;
+    const Doubles value = number + code * quantum;
+    store(row.values + x, value);
+    if constexpr (Kind != Check::none) {
+      Doubles back = value * row.unit + row.base;
+      if constexpr (Kind == Check::single) round_to_single(back);
+      Doubles distance = original - back;
+      distance = distance < 0 ? -distance : distance;
+      const Integers places{0, 1, 2, 3, 4, 5, 6, 7};
+      const auto left = static_cast<std::int64_t>(count) - static_cast<std::int64_t>(x);
+      // What is behind the row has no meaning.
+      missed |= (~(distance < row.strict) | (original == 0)) & (places < left);
+    }
+    const HalfWords narrow = __builtin_convertvector(code, HalfWords);
+    store(row.codes + x, narrow);
+    const HalfWords largest = HalfWords{} + static_cast<std::int32_t>(row.most_magnitude);
+    HalfWords magnitude = narrow < 0 ? -narrow : narrow;
+    magnitude = magnitude > largest ? largest : magnitude;
+    store(row.magnitudes + x, magnitude);
+  }
+
+  static void contexts(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
+                       const double* values, const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums) {
+    const auto unit = static_cast<double>(quantum);
+    for_blocks(
+        count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
+          Doubles numbers[2 * N];
+#pragma GCC unroll 8
+          for (std::size_t i = 0; i < 2 * N; ++i) {
+            HalfWords code;
+            Doubles value;
+            load(codes + x + 8 * i, code);
+            load(values + x + 8 * i, value);
+            Doubles number;
+            widen(code, number);
+            numbers[i] = value - number * unit;
+          }
+          Words results[N];
+          sum_blocks<N>(sources, begin + x, numbers, results);
+#pragma GCC unroll 4
+          for (std::size_t i = 0; i < N; ++i) store(sums + x + kColumns * i, results[i]);
+        });
+  }
+
+  template <class Value>
+  static bool reconstruct(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
+                          std::uint32_t most, std::size_t count, Value* values, std::uint32_t* magnitudes) {
+    const auto unit = static_cast<std::uint64_t>(quantum);
+    Longs beyond{};
+    for (std::size_t x = 0; x < count; x += 8) {
+      HalfWords code;
+      Longs value;
+      load(codes + x, code);
+      load(predicted + x, value);
+      const Integers wide = __builtin_convertvector(code, Integers);
+      Longs factor;
+      load(&wide, factor);
+      value = (value + factor * unit) << 11;
+      Integers whole;
+      load(&value, whole);
+      whole >>= 11;
+      if constexpr (std::is_same_v<Value, double>) {
+        store(values + x, __builtin_convertvector(whole, Doubles));
+      } else {
+        store(values + x, __builtin_convertvector(whole, HalfWords));
+        Longs biased;
+        load(&whole, biased);
+        biased += static_cast<std::uint64_t>(kMostNarrow);
+        // What is behind the row has no meaning.
+        const Longs places{0, 1, 2, 3, 4, 5, 6, 7};
+        beyond |= places < Longs{} + (count - x) ? biased : Longs{};
+      }
+      using Magnitudes = std::uint32_t __attribute__((vector_size(32)));
+      const HalfWords sign = code >> 31;
+      Magnitudes magnitude;
+      Magnitudes flip;
+      load(&code, magnitude);
+      load(&sign, flip);
+      magnitude = (magnitude ^ flip) - flip;
+      magnitude = magnitude < most ? magnitude : Magnitudes{} + most;
+      store(magnitudes + x, magnitude);
+    }
+    std::uint64_t any = 0;
+    for (std::size_t i = 0; i < 8; ++i) any |= beyond[i];
+    return any < 2 * static_cast<std::uint64_t>(kMostNarrow);
+  }
+
+  template <class T>
+  static void interleave(const T* even, const T* odd, std::size_t count, T* out) {
+    for (std::size_t x = 0; x < count; ++x) {
+      out[2 * x] = even[x];
+      out[2 * x + 1] = odd[x];
+    }
+  }
+  [[gnu::always_inline]] static std::uint32_t single(double value, double unit, double base) {
+    return std::bit_cast<std::uint32_t>(static_cast<float>(value * unit + base));
+  }
+  template <class Value>
+  static void store_pairs(const Value* even, const Value* odd, double unit, double base, std::size_t count,
+                          std::uint32_t* out) {
+    for (std::size_t x = 0; x < count; ++x) {
+      out[2 * x] = single(static_cast<double>(even[x]), unit, base);
+      out[2 * x + 1] = single(static_cast<double>(odd[x]), unit, base);
+    }
+  }
+
+  template <class Value>
+  static constexpr ValueRowKernels<Value> kValueKernels{&predict<Value>, &reconstruct<Value>, &interleave<Value>,
+                                                        &store_pairs<Value>};
+  static constexpr StencilRowKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>, &code, &contexts,
+                                              &interleave<std::uint32_t>};
+};
+
+}  // namespace quern::kernels

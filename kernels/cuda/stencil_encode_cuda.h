@@ -1,0 +1,20 @@
+// Entry points of the stencil kernels that encode. Nothing here allocates or waits; everything is queued on the
+// caller's stream. Tasks, and what they point to, lie in device memory, programs as a host makes them.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/core/encode_task.h"
+
+namespace quern::kernels {
+
+/// Chunks in raster order up to their symbols: codes and symbols stay in the working memory of each, the answers say
+/// how often each symbol occurs and what could not be done.
+cudaError_t stencil_raster_encode_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
+
+/// Codes and symbols of rows to the words of lanes.
+cudaError_t stencil_row_lanes_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
+
+}  // namespace quern::kernels

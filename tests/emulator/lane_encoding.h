@@ -1,0 +1,63 @@
+// A chunk of the stencil codec in raster order encoded by the code that CTAs run, on the emulator.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/core/lane_rans_encode.h"
+#include "kernels/core/lane_raster_encode.h"
+#include "tests/emulator/lane_programs.h"
+
+namespace quern::testing {
+
+/// The two programs of one chunk, in the same memory, which is of exactly its size and full of noise at first.
+class EncodingOnLanes {
+  static auto copy_of(std::span<const std::uint8_t> program) {
+    auto code = program_memory(program.size());
+    std::memcpy(code.get(), program.data(), program.size());
+    return code;
+  }
+
+ public:
+  EncodingOnLanes(std::uint32_t work_bytes, std::uint32_t warps, bool watch)
+      : work_(program_memory(work_bytes)), team_{warps} {
+    fill_with_noise(work_.get(), work_bytes);
+    if (watch) EmulatorState::instance().watch(work_.get(), work_bytes);
+  }
+
+  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, void* elements,
+                                     const std::uint8_t* special) {
+    const auto code = copy_of(program);
+    kernels::RasterEncodeAnswer answer;
+    const auto shared = std::make_unique<kernels::RasterEncodeShared>();
+    std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
+    kernels::encode_raster_chunk<LaneEmulator>(
+        team_, kernels::EncodeTask{code.get(), work_.get(), elements, special, &answer}, *shared);
+    return answer;
+  }
+  std::vector<std::uint32_t> exceptions(std::uint32_t at, std::uint32_t count) const {
+    std::vector<std::uint32_t> list(count);
+    if (count > 0) std::memcpy(list.data(), work_.get() + at, count * sizeof(std::uint32_t));
+    return list;
+  }
+  /// Words of the lanes, as many as there is room for; returns how many each lane has.
+  std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> program, std::vector<std::uint16_t>& words) {
+    const auto code = copy_of(program);
+    kernels::RowLanesAnswer answer;
+    std::memset(static_cast<void*>(&answer), 0xA5, sizeof answer);
+    const auto shared = std::make_unique<kernels::LaneEncodeShared>();
+    std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
+    kernels::write_row_lanes<LaneEmulator>(
+        team_, kernels::EncodeTask{code.get(), work_.get(), words.data(), nullptr, &answer}, *shared);
+    return {std::begin(answer.words), std::end(answer.words)};
+  }
+
+ private:
+  decltype(program_memory(0)) work_;
+  EmulatedTeam team_;
+};
+
+}  // namespace quern::testing

@@ -1,0 +1,137 @@
+// Arrays of the stencil codec compressed with a device of the simulator: the bytes of the host, and who made them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include <quern/compress.h>
+#include <quern/device.h>
+#include <quern/stream_io.h>
+
+#include "tests/simt/simt.h"
+#include "tests/support/array_cases.h"
+#include "tests/unit_device/simulated_device.h"
+
+namespace quern {
+namespace {
+
+using quern::testing::Data;
+using quern::testing::make_array;
+using quern::testing::OwnedArray;
+using quern::testing::shape_of;
+
+class ProgramEncodeTest : public testing::SimulatedDeviceTest {
+ protected:
+  static CompressOptions stencil(BoundKind kind, double bound, const char* layout = "raster") {
+    CompressOptions options;
+    options.codec = "stencil";
+    options.bound = {kind, bound};
+    options.settings = {{"layout", layout}};
+    return options;
+  }
+  static Result<CompressReport> compress_on(Device* device, const OwnedArray& array, const CompressOptions& options,
+                                            Vector<std::uint8_t>& bytes) {
+    VectorSink sink(bytes);
+    Execution execution;
+    execution.device = device;
+    return compress(array.view(), options, builtin_codecs(), execution, sink);
+  }
+  /// Same bytes; how many launches it took.
+  std::uint64_t compare(const OwnedArray& array, const CompressOptions& options) {
+    Vector<std::uint8_t> expected;
+    Vector<std::uint8_t> bytes;
+    const auto host = compress_on(nullptr, array, options, expected);
+    EXPECT_TRUE(host.ok()) << host.status().text();
+    const std::uint64_t before = simt::counters().launches;
+    const auto report = compress_on(device_.get(), array, options, bytes);
+    EXPECT_TRUE(report.ok()) << report.status().text() << " " << simt::failure();
+    EXPECT_TRUE(report.ok() && report->on_device);
+    EXPECT_EQ(bytes, expected);
+    if (report.ok() && host.ok()) {
+      EXPECT_EQ(report->masked_elems, host->masked_elems);
+      EXPECT_EQ(report->raw_chunks, host->raw_chunks);
+    }
+    return simt::counters().launches - before;
+  }
+};
+
+TEST_F(ProgramEncodeTest, TypesAndData_BytesOfTheHost) {
+  for (const DType dtype : quern::testing::all_dtypes()) {
+    if (dtype == DType::i64 || dtype == DType::u64) continue;
+    for (const Data data : {Data::smooth, Data::nan_scattered, Data::nan_block, Data::land, Data::inf_scattered,
+                            Data::minus_zero, Data::spike}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + quern::testing::data_name(data));
+      compare(make_array(dtype, shape_of({5, 13, 22}), data), stencil(BoundKind::rel, 1e-3));
+    }
+  }
+}
+
+TEST_F(ProgramEncodeTest, Smooth_TakesTwoLaunches) {
+  for (const char* layout : {"raster", "raster:1d", "raster:2d:1"})
+    EXPECT_EQ(
+        compare(make_array(DType::f32, shape_of({9, 21, 34}), Data::smooth), stencil(BoundKind::rel, 1e-3, layout)),
+        2u);
+}
+
+TEST_F(ProgramEncodeTest, WhatTheDeviceLeaves_BytesOfTheHost) {
+  for (const Data data : {Data::constant, Data::zeros, Data::noise, Data::random_bits, Data::all_nan, Data::wide_range,
+                          Data::denormal, Data::alternating_extremes, Data::ramp}) {
+    SCOPED_TRACE(quern::testing::data_name(data));
+    for (const DType dtype : {DType::f32, DType::i16})
+      compare(make_array(dtype, shape_of({4, 13, 22}), data), stencil(BoundKind::abs, 1e-3));
+  }
+}
+
+TEST_F(ProgramEncodeTest, Lattices_BytesOfTheHost) {
+  OwnedArray array = make_array(DType::f64, shape_of({6, 20, 30}), Data::smooth);
+  for (std::uint64_t i = 0; i < array.shape.elems(); ++i) {
+    double v = 0;
+    std::memcpy(&v, array.bytes.data() + 8 * i, 8);
+    v = std::round(v * 100 + 1000) / 100;  // no zero with a sign
+    std::memcpy(array.bytes.data() + 8 * i, &v, 8);
+  }
+  EXPECT_EQ(compare(array, stencil(BoundKind::abs, 4e-3)), 2u);
+}
+
+TEST_F(ProgramEncodeTest, ManyChunksAndLanes_BytesOfTheHost) {
+  // More chunks of a line than a lane takes when the device is small; some of them constant, some raw.
+  device_.reset();
+  simt::reset({.memory_bytes = UINT64_C(96) << 20});
+  device_ = std::move(open_cuda_device(0)).value();
+  OwnedArray array = make_array(DType::f32, shape_of({1100000}), Data::smooth);
+  std::uint32_t bits = 1;
+  for (std::uint64_t i = 0; i < array.shape.elems(); ++i) {
+    bits = bits * 1664525 + 1013904223;
+    const float value = i / 262144 == 2 ? 3.0F : static_cast<float>(bits) * 1e3F;
+    if (i / 262144 == 2 || i / 262144 == 1) std::memcpy(array.bytes.data() + 4 * i, &value, 4);
+  }
+  EXPECT_GT(compare(array, stencil(BoundKind::abs, 1e-3)), 2u);
+}
+
+TEST_F(ProgramEncodeTest, OtherLayouts_AreTheHosts) {
+  const OwnedArray array = make_array(DType::f32, shape_of({9, 21, 34}), Data::smooth);
+  for (const char* layout : {"levels", "planes", "wavelet"}) {
+    Vector<std::uint8_t> bytes;
+    const auto report = compress_on(device_.get(), array, stencil(BoundKind::rel, 1e-3, layout), bytes);
+    EXPECT_TRUE(report.ok() && !report->on_device);
+  }
+}
+
+TEST_F(ProgramEncodeTest, EveryAllocationFails_StatusAndNothingLost) {
+  const OwnedArray array = make_array(DType::f32, shape_of({9, 20, 30}), Data::smooth);
+  const CompressOptions options = stencil(BoundKind::rel, 1e-3);
+  for (std::uint64_t n = 1; n <= 4; ++n) {
+    device_ = std::move(open_cuda_device(0)).value();  // without memory from before
+    simt::fail_allocation(n);
+    Vector<std::uint8_t> bytes;
+    EXPECT_EQ(compress_on(device_.get(), array, options, bytes).status().code(), StatusCode::out_of_memory) << n;
+  }
+  simt::fail_allocation(0);
+  compare(array, options);
+}
+
+}  // namespace
+}  // namespace quern

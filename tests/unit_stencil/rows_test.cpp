@@ -1,0 +1,355 @@
+// Kernels of rows of levels: every instruction set does what the plain loops here do, and writes nothing behind the
+// blocks that a row has.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+#include "codecs/stencil/model.h"
+#include "kernels/core/residual_tokens.h"
+#include "kernels/cpu/stencil.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+constexpr std::size_t kRoom = 208;  // of a row, its beginning and the blocks behind it
+constexpr std::size_t kBegin = 5;   // of the row behind its run's first
+constexpr std::size_t kCounts[] = {1, 8, 15, 16, 17, 32, 37, 48, 49, 64, 100, 130};
+constexpr unsigned kWeightBits = 14;
+
+std::size_t whole_blocks(std::size_t count) {
+  return (count + kernels::kStencilBlock - 1) / kernels::kStencilBlock * kernels::kStencilBlock;
+}
+
+template <class Visit>
+void for_instruction_sets(const Visit& visit) {
+  for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
+    const auto level = static_cast<kernels::IsaLevel>(i);
+    if (!kernels::isa_available(level)) continue;
+    SCOPED_TRACE(kernels::isa_name(level));
+    visit(kernels::stencil_kernels(level));
+  }
+}
+
+class Numbers {
+ public:
+  explicit Numbers(unsigned seed) : random_(seed) {}
+  std::int64_t within(std::int64_t most) {
+    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(2 * most + 1)) - most;
+  }
+  std::uint64_t operator()() { return random_(); }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+/// Sources of rows, and what plain loops make of them.
+template <class Value>
+struct Sources {
+  static constexpr std::size_t kTaps = 7;
+  static constexpr std::size_t kMagnitudes = 5;
+  static constexpr std::size_t kSpreads = 3;
+  std::vector<std::array<Value, kRoom>> values{kTaps};
+  std::vector<std::array<std::uint32_t, kRoom>> known{kMagnitudes};
+  std::array<const Value*, kTaps> taps{};
+  std::array<double, kTaps> weights{};
+  std::array<const std::uint32_t*, kMagnitudes> magnitudes{};
+  std::array<std::uint32_t, kMagnitudes> magnitude_weights{};
+  std::array<kernels::SpreadSource<Value>, kSpreads> spreads;
+  kernels::RowSourcesView<Value> view;
+
+  explicit Sources(Numbers& numbers, std::size_t tap_count = kTaps) {
+    for (std::size_t t = 0; t < kTaps; ++t) {
+      for (Value& v : values[t]) v = static_cast<Value>(numbers.within((1 << 25) - 1));
+      taps[t] = values[t].data();
+      weights[t] = static_cast<double>(numbers.within(30000));
+    }
+    for (std::size_t t = 0; t < kMagnitudes; ++t) {
+      for (std::uint32_t& m : known[t]) m = static_cast<std::uint32_t>(numbers() >> (40 + numbers() % 24));
+      magnitudes[t] = known[t].data();
+      magnitude_weights[t] = static_cast<std::uint32_t>(numbers() % 4096);
+    }
+    spreads[0] = {taps[0], taps[1], 1, -2, 0x1p-9, 300};
+    spreads[1] = {taps[2], taps[3], -1, 0, 0x1p-10, 4000};
+    spreads[2] = {taps[4], taps[4], 0, -1, 0x1p-8, 17};
+    view.taps = taps.data();
+    view.tap_weights = weights.data();
+    view.tap_count = tap_count;
+    view.weight_bits = kWeightBits;
+    view.constant = 99;
+    view.magnitudes = magnitudes.data();
+    view.magnitude_weights = magnitude_weights.data();
+    view.magnitude_count = kMagnitudes;
+    view.spreads = spreads.data();
+    view.spread_count = kSpreads;
+    view.most_spread = 65535;
+    view.spread_bits = 6;
+  }
+
+  std::int64_t predicted(std::size_t x) const {
+    std::int64_t sum = 1 << (kWeightBits - 1);
+    for (std::size_t t = 0; t < view.tap_count; ++t)
+      sum += static_cast<std::int64_t>(weights[t]) * static_cast<std::int64_t>(values[t][kBegin + x]);
+    return sum >> kWeightBits;
+  }
+  std::uint32_t context(std::size_t x, std::int64_t prediction) const {
+    std::uint32_t spread = 0;
+    for (const auto& s : spreads) {
+      const double distance = static_cast<double>(s.first[kBegin + x]) +
+                              s.second_factor * static_cast<double>(s.second[kBegin + x]) +
+                              s.predicted_factor * static_cast<double>(prediction);
+      spread += s.weight * static_cast<std::uint32_t>(std::min(std::fabs(distance) * s.scale, 65535.0));
+    }
+    std::uint32_t sum = 99 + (spread >> 6);
+    for (std::size_t t = 0; t < kMagnitudes; ++t) sum += magnitude_weights[t] * known[t][kBegin + x];
+    return sum;
+  }
+};
+
+template <class T>
+void expect_untouched(const std::array<T, kRoom>& row, std::size_t count, T value) {
+  for (std::size_t x = whole_blocks(count); x < row.size(); ++x) ASSERT_EQ(row[x], value) << "written behind the row";
+}
+
+template <class Value>
+void check_predictions(std::size_t taps) {
+  Numbers numbers(71);
+  const Sources<Value> sources(numbers, taps);
+  for_instruction_sets([&](const kernels::StencilKernels& k) {
+    for (const std::size_t count : kCounts) {
+      std::array<std::int64_t, kRoom> predicted{};
+      std::array<std::uint8_t, kRoom> levels{};
+      predicted.fill(-7);
+      levels.fill(200);
+      k.rows.of<Value>().predict(sources.view, kBegin, count, predicted.data(), levels.data());
+      for (std::size_t x = 0; x < count; ++x) {
+        ASSERT_EQ(predicted[x], sources.predicted(x)) << x;
+        ASSERT_EQ(levels[x], level_of(sources.context(x, predicted[x]))) << x;
+      }
+      expect_untouched<std::int64_t>(predicted, count, -7);
+      expect_untouched<std::uint8_t>(levels, count, 200);
+    }
+  });
+}
+
+TEST(Stencil_RowKernels, Predictions_AreThoseOfPlainLoops) {
+  check_predictions<double>(Sources<double>::kTaps);
+  check_predictions<std::int32_t>(Sources<std::int32_t>::kTaps);
+}
+
+TEST(Stencil_RowKernels, RowsWithoutTaps_ArePredictedAsZero) {
+  check_predictions<double>(0);
+  check_predictions<std::int32_t>(0);
+}
+
+TEST(Stencil_RowKernels, CodesAndTheirContexts_AreThoseOfPlainLoops) {
+  constexpr std::int64_t kQuantum = 52;
+  constexpr std::int64_t kMost = kernels::kMaxMagnitude;
+  constexpr double kBase = 17.25;
+  constexpr double kInverse = 0.125;
+  Numbers numbers(72);
+  const Sources<double> sources(numbers);
+  std::array<double, kRoom> originals{};
+  for (std::size_t x = 0; x < kRoom; ++x)
+    originals[x] = static_cast<double>(numbers.within(std::int64_t{1} << (x % 44))) / 3;
+  originals[0] = std::numeric_limits<double>::quiet_NaN();
+  originals[5] = 0x1p60;
+  originals[6] = -std::numeric_limits<double>::infinity();
+  for_instruction_sets([&](const kernels::StencilKernels& k) {
+    for (const std::size_t count : kCounts) {
+      std::array<double, kRoom> values{};
+      std::array<std::uint32_t, kRoom> magnitudes{};
+      std::array<std::int32_t, kRoom> codes{};
+      std::array<std::uint32_t, kRoom> sums{};
+      values.fill(0.5);
+      k.rows.code(
+          sources.view, kBegin, count,
+          {originals.data(), kBase, kInverse, kQuantum, kMost, 1000, values.data(), magnitudes.data(), codes.data()});
+      k.rows.contexts(sources.view, kBegin, count, values.data(), codes.data(), kQuantum, sums.data());
+      for (std::size_t x = 0; x < count; ++x) {
+        const std::int64_t predicted = sources.predicted(x);
+        const bool lost = x == 0 || x == 5 || x == 6;
+        const std::int64_t target = lost ? 0 : std::llrint((originals[x] - kBase) * kInverse);
+        const std::int64_t code = std::clamp<std::int64_t>(
+            std::llrint(static_cast<double>(target - predicted) * (1.0 / kQuantum)), -kMost, kMost);
+        ASSERT_EQ(codes[x], code) << x;
+        ASSERT_EQ(magnitudes[x], std::min<std::int64_t>(std::abs(code), 1000));
+        ASSERT_EQ(values[x], static_cast<double>(predicted + code * kQuantum));
+        ASSERT_EQ(sums[x], sources.context(x, predicted)) << x;
+      }
+      expect_untouched(values, count, 0.5);
+      expect_untouched(sums, count, 0u);
+    }
+  });
+}
+
+template <class Value>
+void check_reconstruction(std::int64_t most_predicted) {
+  constexpr std::int64_t kQuantum = (1 << 10) + 52;
+  Numbers numbers(73);
+  std::array<std::int64_t, kRoom> predicted{};
+  std::array<std::int32_t, kRoom> codes{};
+  for (std::size_t x = 0; x < kRoom; ++x) {
+    predicted[x] = numbers.within(most_predicted >> x % 30);
+    codes[x] = static_cast<std::int32_t>(numbers.within(most_predicted / kQuantum / 2 >> x % 20));
+    if (x % 3 == 0) codes[x] = static_cast<std::int32_t>(x % 5) - 2;
+  }
+  for_instruction_sets([&](const kernels::StencilKernels& k) {
+    for (const std::size_t count : kCounts) {
+      std::array<Value, kRoom> values{};
+      std::array<std::uint32_t, kRoom> magnitudes{};
+      const bool narrow = k.rows.of<Value>().reconstruct(predicted.data(), codes.data(), kQuantum, kMaxContextMagnitude,
+                                                         count, values.data(), magnitudes.data());
+      bool all = true;
+      for (std::size_t x = 0; x < count; ++x) {
+        const auto value = static_cast<std::uint64_t>(predicted[x]) +
+                           static_cast<std::uint64_t>(std::int64_t{codes[x]}) * static_cast<std::uint64_t>(kQuantum);
+        const std::int64_t expected = static_cast<std::int64_t>(value << 11) >> 11;
+        const bool fits = expected >= -kernels::kMostNarrow && expected < kernels::kMostNarrow;
+        all = all && fits;
+        if (std::is_same_v<Value, double> || fits) {
+          ASSERT_EQ(values[x], static_cast<Value>(expected));
+        }
+        ASSERT_EQ(magnitudes[x], std::min<std::int64_t>(std::abs(std::int64_t{codes[x]}), kMaxContextMagnitude));
+      }
+      const bool expected_narrow = all || std::is_same_v<Value, double>;
+      ASSERT_EQ(narrow, expected_narrow) << count;
+      expect_untouched(values, count, Value{0});
+    }
+  });
+}
+
+TEST(Stencil_RowKernels, Reconstruction_IsExactAndTellsWhatIsNotNarrow) {
+  check_reconstruction<double>(std::int64_t{1} << 60);
+  check_reconstruction<double>(1 << 20);
+  check_reconstruction<std::int32_t>(std::int64_t{1} << 60);
+  check_reconstruction<std::int32_t>(std::int64_t{1} << 25);
+}
+
+TEST(Stencil_RowKernels, OneValueBeyondTheLimit_IsFoundInAnyColumn) {
+  for_instruction_sets([&](const kernels::StencilKernels& k) {
+    for (const std::int64_t beyond : {kernels::kMostNarrow, -kernels::kMostNarrow - 1}) {
+      for (std::size_t column = 0; column < 40; ++column) {
+        std::array<std::int64_t, kRoom> predicted{};
+        std::array<std::int32_t, kRoom> codes{};
+        std::array<std::int32_t, kRoom> values{};
+        std::array<std::uint32_t, kRoom> magnitudes{};
+        predicted[column] = beyond;
+        for (const std::size_t count : {37, 40})
+          ASSERT_EQ(
+              k.rows.narrow.reconstruct(predicted.data(), codes.data(), 1, 9, count, values.data(), magnitudes.data()),
+              column >= count);
+        predicted[column] = beyond < 0 ? beyond + 1 : beyond - 1;
+        ASSERT_TRUE(
+            k.rows.narrow.reconstruct(predicted.data(), codes.data(), 1, 9, 40, values.data(), magnitudes.data()));
+      }
+    }
+  });
+}
+
+template <class Value>
+void check_pairs() {
+  Numbers numbers(74);
+  std::vector<Value> even(150);
+  std::vector<Value> odd(150);
+  for (Value& v : even) v = static_cast<Value>(numbers.within(1 << 25));
+  for (Value& v : odd) v = static_cast<Value>(numbers.within(1 << 25));
+  for_instruction_sets([&](const kernels::StencilKernels& k) {
+    for (const std::size_t count : kCounts) {
+      std::vector<Value> mixed(2 * count + 1, Value{3});
+      std::vector<std::uint32_t> singles(2 * count + 1, 4);
+      k.rows.of<Value>().interleave(even.data(), odd.data(), count, mixed.data());
+      k.rows.of<Value>().store_pairs(even.data(), odd.data(), 0.3, 17.7, count, singles.data());
+      const auto single = [](Value v) {
+        return std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<double>(v) * 0.3 + 17.7));
+      };
+      for (std::size_t x = 0; x < count; ++x) {
+        ASSERT_EQ(mixed[2 * x], even[x]);
+        ASSERT_EQ(mixed[2 * x + 1], odd[x]);
+        ASSERT_EQ(singles[2 * x], single(even[x]));
+        ASSERT_EQ(singles[2 * x + 1], single(odd[x]));
+      }
+      ASSERT_EQ(mixed[2 * count], Value{3});
+      ASSERT_EQ(singles[2 * count], 4u);
+    }
+  });
+}
+
+TEST(Stencil_RowKernels, Pairs_AreWrittenInTurns) {
+  check_pairs<double>();
+  check_pairs<std::int32_t>();
+  Numbers numbers(75);
+  std::vector<std::uint32_t> even(100);
+  std::vector<std::uint32_t> odd(100);
+  for (auto& m : even) m = static_cast<std::uint32_t>(numbers());
+  for (auto& m : odd) m = static_cast<std::uint32_t>(numbers());
+  for_instruction_sets([&](const kernels::StencilKernels& k) {
+    std::vector<std::uint32_t> mixed(200);
+    k.rows.interleave_magnitudes(even.data(), odd.data(), 100, mixed.data());
+    for (std::size_t x = 0; x < 100; ++x) {
+      ASSERT_EQ(mixed[2 * x], even[x]);
+      ASSERT_EQ(mixed[2 * x + 1], odd[x]);
+    }
+  });
+}
+
+TEST(Stencil_ElementKernels, WidenedNumbers_AreThoseEachStepAway) {
+  Numbers numbers(76);
+  std::vector<std::uint32_t> from(64 * 8);
+  for (auto& bits : from) bits = std::bit_cast<std::uint32_t>(static_cast<float>(numbers.within(1 << 20)) / 7);
+  from[0] = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::infinity());
+  from[8] = 1;  // a subnormal number
+  for_instruction_sets([&](const kernels::StencilKernels& k) {
+    for (const std::size_t step : {1, 2, 4, 8}) {
+      for (const std::size_t count : {1, 15, 16, 33, 63}) {
+        std::vector<double> out(count + 1, -1.5);
+        k.widen(from.data(), step, count, out.data());
+        for (std::size_t x = 0; x < count; ++x)
+          ASSERT_EQ(out[x], static_cast<double>(std::bit_cast<float>(from[x * step]))) << step;
+        ASSERT_EQ(out[count], -1.5);
+      }
+    }
+  });
+}
+
+TEST(Stencil_ElementKernels, Range_IsThatOfTheFiniteNumbers) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Numbers numbers(77);
+  for (const std::size_t count : {0, 1, 15, 16, 17, 100}) {
+    std::vector<std::uint32_t> from(count);
+    float low = kInfinity;
+    float high = -kInfinity;
+    std::uint64_t finite = 0;
+    for (std::size_t x = 0; x < count; ++x) {
+      float v = static_cast<float>(numbers.within(1 << 20)) / 7;
+      if (x % 5 == 1) v = x % 2 == 0 ? std::numeric_limits<float>::quiet_NaN() : (x % 3 == 0 ? kInfinity : -kInfinity);
+      from[x] = std::bit_cast<std::uint32_t>(v);
+      if (!std::isfinite(v)) continue;
+      low = std::min(low, v);
+      high = std::max(high, v);
+      ++finite;
+    }
+    for_instruction_sets([&](const kernels::StencilKernels& k) {
+      std::array<float, kernels::kRangeLanes> least{};
+      std::array<float, kernels::kRangeLanes> greatest{};
+      least.fill(kInfinity);
+      greatest.fill(-kInfinity);
+      // What was found before stays.
+      std::uint64_t found = k.range(from.data(), count / 2, least.data(), greatest.data());
+      found += k.range(from.data() + count / 2, count - count / 2, least.data(), greatest.data());
+      ASSERT_EQ(found, finite);
+      ASSERT_EQ(*std::min_element(least.begin(), least.end()), low);
+      ASSERT_EQ(*std::max_element(greatest.begin(), greatest.end()), high);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace quern::codec::stencil
