@@ -56,9 +56,9 @@ void add_output(CLI::App& verb, RawArgs& raw, const char* description) {
 }
 
 void add_codec(CLI::App& verb, RawArgs& raw) {
-  add_value(
-      verb, "--goal", raw.goal, "GOAL",
-      "ratio: the smallest stream of all codecs; psnr: most quality for its size; speed: fast codecs only [ratio]");
+  add_value(verb, "--goal", raw.goal, "GOAL",
+            "ratio: the smallest stream of all codecs; psnr: most quality for its size; speed: fast codecs only; of a "
+            "codec that is named, its fast choices [ratio]");
   add_repeatable(verb, "--set", raw.settings, "KEY=VALUE", "setting of the codec; repeatable");
   verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
 }

@@ -18,22 +18,14 @@
 #include "kernels/cpu/stencil.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_stencil/guarded.h"
+#include "tests/unit_stencil/instruction_sets.h"
 
 namespace quern::codec::stencil {
 namespace {
 
 using kernels::TokenTable;
+using test::for_instruction_sets;
 using test::Guarded;
-
-template <class Visit>
-void for_instruction_sets(const Visit& visit) {
-  for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
-    const auto level = static_cast<kernels::IsaLevel>(i);
-    if (!kernels::isa_available(level)) continue;
-    SCOPED_TRACE(kernels::isa_name(level));
-    visit(kernels::stencil_kernels(level).decode);
-  }
-}
 
 struct Tables {
   std::vector<TokenTable> tables{kLevels};
@@ -99,7 +91,8 @@ TEST(Stencil_DecodeKernels, ResidualsOfAnyBytes_AreThoseOfOneLaneAfterTheOther) 
           static_cast<std::int32_t>(take_residual(expected[(first + x) & (lanes - 1)], *tables.serving[contexts[x]]));
       large += std::abs(codes[x]) >= 1 << 16 ? 1 : 0;
     }
-    for_instruction_sets([&](const kernels::StencilDecodeKernels& k) {
+    for_instruction_sets([&](const kernels::StencilKernels& all) {
+      const kernels::StencilDecodeKernels& k = all.decode;
       kernels::ResidualLanes state(bytes.sources);
       const Guarded<std::int32_t> taken(count, round % 4 < 2);
       k.take_residuals(state, by_level, contexts.data(), count, first, taken.data());
@@ -124,7 +117,8 @@ TEST(Stencil_DecodeKernels, FrequenciesOfZero_AreThoseOfTheLevel) {
   for (const std::size_t count : {1, 31, 32, 63, 64, 65, 200}) {
     const Guarded<std::uint32_t> sums(count, true);
     for (auto& s : sums.span()) s = static_cast<std::uint32_t>(random() >> (32 + random() % 32));
-    for_instruction_sets([&](const kernels::StencilDecodeKernels& k) {
+    for_instruction_sets([&](const kernels::StencilKernels& all) {
+      const kernels::StencilDecodeKernels& k = all.decode;
       const Guarded<std::uint16_t> zeros(count, true);
       k.zero_frequencies(sums.data(), by_level, count, zeros.data());
       for (std::size_t x = 0; x < count; ++x) ASSERT_EQ(zeros[x], tables.serving[level_of(sums[x])]->starts[1]);
@@ -145,7 +139,8 @@ TEST(Stencil_DecodeKernels, ValuesFromCodes_AreExact) {
     constexpr std::int64_t kQuantum = (1 << 12) + 52;
     WaveletModel model;
     model.offsets = {-7, 5};
-    for_instruction_sets([&](const kernels::StencilDecodeKernels& k) {
+    for_instruction_sets([&](const kernels::StencilKernels& all) {
+      const kernels::StencilDecodeKernels& k = all.decode;
       std::vector<double> coefficients(count);
       k.scale_codes(codes.data(), model.offsets, kQuantum, count, coefficients.data());
       std::vector<double> sums(count, 0.25);
@@ -166,7 +161,8 @@ TEST(Stencil_DecodeKernels, RowsAndLifting_AreThoseOfPlainLoops) {
   for (const std::size_t count : {1, 5, 16, 40}) {
     std::vector<std::uint32_t> row(count);
     for (auto& m : row) m = static_cast<std::uint32_t>(random());
-    for_instruction_sets([&](const kernels::StencilDecodeKernels& k) {
+    for_instruction_sets([&](const kernels::StencilKernels& all) {
+      const kernels::StencilDecodeKernels& k = all.decode;
       std::vector<std::uint32_t> sums(count, 11);
       std::vector<std::uint32_t> wide(2 * count, 12);
       k.add_row(row.data(), 4001, count, false, sums.data());
@@ -196,7 +192,8 @@ TEST(Stencil_DecodeKernels, RowsAndLifting_AreThoseOfPlainLoops) {
           }
         }
         if (count > others + back) continue;  // lows are never more than one ahead of highs
-        for_instruction_sets([&](const kernels::StencilDecodeKernels& k) {
+        for_instruction_sets([&](const kernels::StencilKernels& all) {
+          const kernels::StencilDecodeKernels& k = all.decode;
           std::vector<double> lifted = to;
           k.lift(lifted.data(), count, other.data(), others, back, kFactor);
           ASSERT_EQ(lifted, expected);

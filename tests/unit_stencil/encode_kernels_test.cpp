@@ -14,21 +14,13 @@
 #include "kernels/cpu/stencil.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_stencil/guarded.h"
+#include "tests/unit_stencil/instruction_sets.h"
 
 namespace quern::codec::stencil {
 namespace {
 
+using test::for_instruction_sets;
 using test::Guarded;
-
-template <class Visit>
-void for_instruction_sets(const Visit& visit) {
-  for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
-    const auto level = static_cast<kernels::IsaLevel>(i);
-    if (!kernels::isa_available(level)) continue;
-    SCOPED_TRACE(kernels::isa_name(level));
-    visit(kernels::stencil_kernels(level).encode);
-  }
-}
 
 /// Entries of symbols as fitted distributions have them, or of any frequency there may be.
 class Entries {
@@ -135,7 +127,8 @@ TEST(Stencil_EncodeKernels, ResidualsOfAnyTables_WordsOfOneLaneAfterTheOther) {
     Room expected(before);
     for (std::size_t x = count; x-- > 0;)
       expected.put_one((first + x) & (lanes - 1), tables.view(), residuals.symbols[x], residuals.codes[x]);
-    for_instruction_sets([&](const kernels::StencilEncodeKernels& k) {
+    for_instruction_sets([&](const kernels::StencilKernels& all) {
+      const kernels::StencilEncodeKernels& k = all.encode;
       Room room(before);
       k.put_residuals(room.put, tables.view(), residuals.symbols.data(), residuals.codes.data(), count, first);
       room.expect(expected);
@@ -166,7 +159,8 @@ TEST(Stencil_EncodeKernels, RowsOfAnyLengths_WordsOfOneLaneAfterTheOther) {
     for (std::size_t lane = 0; lane < lanes; ++lane)
       for (std::size_t x = rows.end[lane]; x-- > rows.begin[lane];)
         expected.put_one(lane, tables.view(), residuals.symbols[x], residuals.codes[x]);
-    for_instruction_sets([&](const kernels::StencilEncodeKernels& k) {
+    for_instruction_sets([&](const kernels::StencilKernels& all) {
+      const kernels::StencilEncodeKernels& k = all.encode;
       Room room(before);
       k.put_rows(room.put, tables.view(), residuals.symbols.data(), residuals.codes.data(), rows);
       room.expect(expected);

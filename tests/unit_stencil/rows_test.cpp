@@ -15,9 +15,12 @@
 #include "codecs/stencil/model.h"
 #include "kernels/core/residual_tokens.h"
 #include "kernels/cpu/stencil.h"
+#include "tests/unit_stencil/instruction_sets.h"
 
 namespace quern::codec::stencil {
 namespace {
+
+using test::for_instruction_sets;
 
 constexpr std::size_t kRoom = 208;  // of a row, its beginning and the blocks behind it
 constexpr std::size_t kBegin = 5;   // of the row behind its run's first
@@ -26,16 +29,6 @@ constexpr unsigned kWeightBits = 14;
 
 std::size_t whole_blocks(std::size_t count) {
   return (count + kernels::kStencilBlock - 1) / kernels::kStencilBlock * kernels::kStencilBlock;
-}
-
-template <class Visit>
-void for_instruction_sets(const Visit& visit) {
-  for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
-    const auto level = static_cast<kernels::IsaLevel>(i);
-    if (!kernels::isa_available(level)) continue;
-    SCOPED_TRACE(kernels::isa_name(level));
-    visit(kernels::stencil_kernels(level));
-  }
 }
 
 class Numbers {

@@ -30,7 +30,8 @@ struct ValueRange {
 struct CompressOptions {
   ErrorBound bound;
   std::string codec = "auto";
-  /// ratio: the smallest stream; psnr: the most quality for its size; speed: only codecs of the tier throughput.
+  /// ratio: the smallest stream; psnr: the most quality for its size; speed: only codecs of the tier throughput; a
+  /// codec that is asked for by name chooses what is fast, where it has a choice.
   std::string goal = "ratio";
   /// Declared fill values as element bit patterns (in the low bits); compared by value: -0 equals 0.
   Vector<std::uint64_t> fill_bits;

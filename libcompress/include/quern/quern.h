@@ -213,7 +213,7 @@ QUERN_API quern_status quern_params_create_with_allocator(const quern_allocator*
 QUERN_API void quern_params_destroy(quern_params* params);
 QUERN_API quern_status quern_params_set_bound(quern_params* params, quern_bound_kind kind, double value);
 /** Keys: codec (a name or auto), goal (ratio: the smallest stream of all codecs, the slow ones too; psnr: the most
- * quality for its size; speed: fast codecs alone; they matter to auto and to bounds by search), mask_search (0, 1),
+ * quality for its size; speed: fast codecs alone, or the fast choices of one that is named), mask_search (0, 1),
  * range (MIN:MAX, for rel and psnr when it is known), and the codec's own settings, which are checked when an array is
  * compressed. Setting a key twice keeps the last value. */
 QUERN_API quern_status quern_params_set(quern_params* params, const char* key, const char* value);
