@@ -19,7 +19,7 @@ constexpr std::uint64_t kWholeElems = UINT64_C(5) << 15;  // an array of no more
 constexpr std::uint64_t kMostPlanes = 48;  // a longer first axis is better off coarse to fine, or in raster order
 constexpr std::uint64_t kShortRow = 8;     // rows this short are mostly margins
 // Bits an element, in units of 2^-12. Small boxes take more than the array does.
-constexpr std::uint64_t kDenseBits = 15 << 10;   // in raster order, from where on levels lose
+constexpr std::uint64_t kDenseBits = 20 << 10;   // in raster order before contexts, from where on levels lose
 constexpr std::uint64_t kWaveletBits = 9 << 10;  // from here on the transform does not pay
 constexpr std::uint64_t kWaveletBitsForPsnr = 13 << 10;
 // Contexts gain the transform less than other layouts: coefficients may take so much of what others take before them.
