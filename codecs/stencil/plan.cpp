@@ -363,10 +363,6 @@ Result<bool> merging_pays(const PlanRequest& request, const LayoutChoice& choice
   return cheaper(trials[best_of(trials)], trials[0], 80);
 }
 
-}  // namespace
-
-namespace {
-
 /// The best of the layouts that glances left. The transform comes last: it is given up early where others are clearly
 /// better.
 Result<ChosenLayout> best_trial(const Stage& stage, Vector<Trial>& trials) {
