@@ -49,8 +49,7 @@ bool append_chunk_program(const ChunkSpec& spec, std::span<const std::uint8_t> i
   if (in.empty() || in[0] != static_cast<std::uint8_t>(Mode::lattice)) return append_layout(spec, in, box, out);
   in = in.subspan(1);
   const auto lattice = read_lattice(spec.dtype, in);
-  const std::size_t begin =
-      (out.size() + kernels::kProgramAlignment - 1) / kernels::kProgramAlignment * kernels::kProgramAlignment;
+  const auto begin = static_cast<std::size_t>(kernels::program_aligned(out.size()));
   if (!lattice.ok() || !append_layout(integer_spec(spec), in, box, out)) return false;
   std::uint8_t* const program = out.data() + begin;
   kernels::ProgramHead head;

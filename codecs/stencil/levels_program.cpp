@@ -17,7 +17,6 @@ namespace {
 
 using kernels::ClassPlan;
 using kernels::kLevelAxes;
-using kernels::kProgramAlignment;
 using kernels::LevelProgram;
 using kernels::LevelSection;
 using kernels::LevelSpread;
@@ -97,8 +96,7 @@ class ProgramMaker {
     std::uint32_t bytes = 0;
     const auto take = [&](std::uint32_t count, std::size_t width) {
       const std::uint32_t begin = bytes;
-      bytes +=
-          static_cast<std::uint32_t>((count * width + kProgramAlignment - 1) / kProgramAlignment * kProgramAlignment);
+      bytes += static_cast<std::uint32_t>(kernels::program_aligned(count * width));
       return begin;
     };
     for (const std::size_t i : {0, 1}) {

@@ -74,7 +74,7 @@ struct ProgramParts {
 class ProgramAppender {
  public:
   ProgramAppender(Vector<std::uint8_t>& out, std::size_t head_bytes) : out_(out) {
-    begin_ = (out.size() + kernels::kProgramAlignment - 1) / kernels::kProgramAlignment * kernels::kProgramAlignment;
+    begin_ = static_cast<std::size_t>(kernels::program_aligned(out.size()));
     out.resize(begin_ + head_bytes);
   }
   /// Appends a table; bytes from the program's begin to it.

@@ -28,7 +28,7 @@ std::uint32_t lay_out_work(RasterEncodeProgram& program) {
   std::uint64_t bytes = 0;
   const auto take = [&](std::uint64_t wanted) {
     const auto begin = static_cast<std::uint32_t>(bytes);
-    bytes += (wanted + kernels::kProgramAlignment - 1) / kernels::kProgramAlignment * kernels::kProgramAlignment;
+    bytes += kernels::program_aligned(wanted);
     return begin;
   };
   // When values are no longer needed, words of lanes lie in their place.

@@ -15,7 +15,7 @@ void lay_out_work(RasterProgram& head) {
   std::uint64_t bytes = 0;
   const auto take = [&](std::uint64_t count, std::size_t width) {
     const auto begin = static_cast<std::uint32_t>(bytes);
-    bytes += (count * width + kernels::kProgramAlignment - 1) / kernels::kProgramAlignment * kernels::kProgramAlignment;
+    bytes += kernels::program_aligned(count * width);
     return begin;
   };
   head.values = take(elems, sizeof(double));

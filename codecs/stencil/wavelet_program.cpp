@@ -216,8 +216,7 @@ class ProgramMaker {
     std::uint32_t bytes = 0;
     const auto take = [&](std::size_t width) {
       const std::uint32_t begin = bytes;
-      bytes += static_cast<std::uint32_t>((axes().elems() * width + kernels::kProgramAlignment - 1) /
-                                          kernels::kProgramAlignment * kernels::kProgramAlignment);
+      bytes += static_cast<std::uint32_t>(kernels::program_aligned(axes().elems() * width));
       return begin;
     };
     head_.values = take(sizeof(double));

@@ -9,6 +9,10 @@ namespace quern::kernels {
 
 /// Programs and the memory they are worked on in begin at multiples of this.
 inline constexpr std::size_t kProgramAlignment = 256;
+/// Bytes up to the next such multiple.
+constexpr std::uint64_t program_aligned(std::uint64_t bytes) {
+  return (bytes + kProgramAlignment - 1) / kProgramAlignment * kProgramAlignment;
+}
 
 enum class ProgramKind : std::uint32_t { levels, raster, wavelet };
 

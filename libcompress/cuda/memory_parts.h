@@ -12,7 +12,7 @@ struct MemoryParts {
   /// Where a part of that many bytes begins.
   std::uint64_t add(std::uint64_t count) {
     const std::uint64_t at = bytes;
-    bytes += (count + kernels::kProgramAlignment - 1) / kernels::kProgramAlignment * kernels::kProgramAlignment;
+    bytes += kernels::program_aligned(count);
     return at;
   }
 };
