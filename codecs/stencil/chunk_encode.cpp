@@ -208,7 +208,7 @@ class ChunkWriter {
     if (spec_.form.levels) {
       leave_room(range, model_);
       set_limits(range);
-      return estimate_levels(spec_, in_, model_, scratch_);
+      return estimate_levels(spec_, in_, model_, narrow_values(range, model_), scratch_);
     }
     model_.masked = in_.special != nullptr;
     const FitCost fitted = fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
@@ -242,7 +242,8 @@ class ChunkWriter {
   Result<std::size_t> levels(const ChunkRange& range, std::span<std::uint8_t> out) {
     leave_room(range, model_);
     set_limits(range);
-    QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, encode_levels(spec_, in_, model_, out, scratch_));
+    QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
+                           encode_levels(spec_, in_, model_, narrow_values(range, model_), out, scratch_));
     if (bytes == 0) return raw(out);
     return bytes;
   }

@@ -37,11 +37,16 @@ inline void leave_room(const ChunkRange& range, ChunkModel& format) {
 }
 
 std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec);
-/// Writes mode and content of a chunk whose format and limits are in `format`; 0 when that would be no smaller than the
-/// elements themselves. `out` has max_chunk_bytes. May throw std::bad_alloc.
-Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+/// Whether values of a chunk in units are small enough for 32-bit integers, but for what predictions may do.
+inline bool narrow_values(const ChunkRange& range, const ChunkModel& format) {
+  const double most = std::max(range.high - format.base, format.base - range.low);
+  return 2 * most < static_cast<double>(kernels::kMostNarrow) * format.unit();
+}
+/// Writes mode and content of a chunk whose format and limits are in `format`, `narrow`: narrow_values; 0 when that
+/// would be no smaller than the elements themselves. `out` has max_chunk_bytes. May throw std::bad_alloc.
+Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
                                   std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
-Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
                                   std::span<std::uint8_t> scratch);
 
 std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec);

@@ -91,10 +91,23 @@ FeatureOffsets feature_offsets(const LevelAxes& axes, unsigned level, std::size_
   return offsets;
 }
 
-void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
+bool row_has(const LevelAxes& axes, const RowIndex& row, std::size_t feature) {
+  if (feature < kAboveFeature || feature > kBackFeature) return true;
+  return row[same_class_axis(axes, feature == kBackFeature ? 2 : 1)] != 0;
+}
+
+template <class Value>
+void plan_feature(const LevelGridOf<Value>& grid, const ContextRow& place, std::size_t feature,
+                  PlannedTaps<std::uint32_t>& out) {
+  out.count = 0;
+  for_feature_offsets(grid.axes(), place.level, feature,
+                      [&](const Offset& offset) { grid.plan_tap(place.parity_class, offset, 1u, out); });
+}
+
+template <class Value>
+void feature_sources(const LevelGridOf<Value>& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
                      MagnitudeSources& out) {
-  const std::size_t back = feature == kBackFeature ? 2 : 1;
-  if (feature >= kAboveFeature && feature <= kBackFeature && row.index[same_class_axis(grid.axes(), back)] == 0) return;
+  if (!row_has(grid.axes(), row.index, feature)) return;
   for_feature_offsets(grid.axes(), row.level, feature, [&](const Offset& offset) {
     out.add(grid.magnitude_row(row.parity_class, row.index, offset), weight);
   });
@@ -136,16 +149,17 @@ bool looks_above(std::size_t feature) { return feature == kAboveFeature || featu
 
 }  // namespace
 
-void add_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const double* predicted,
+template <class Value>
+void add_spread(const LevelGridOf<Value>& grid, const ContextRow& row, std::size_t feature, const double* predicted,
                 unsigned fraction_bits, std::uint32_t weight, const kernels::StencilKernels& kernels,
                 std::uint32_t* sums) {
   const std::size_t columns = grid.view(row.parity_class).extents[grid.axes().rank - 1];
   const std::array<Offset, 2> offsets = spread_offsets(feature);
-  const kernels::SpreadSource<double> source =
+  const kernels::SpreadSource<Value> source =
       spread_source(feature, grid.value_row(row.parity_class, row.index, offsets[0]),
                     grid.value_row(row.parity_class, row.index, offsets[1]), fraction_bits, weight);
-  kernels.add_distances(source.first, source.second, source.second_factor, predicted, source.predicted_factor,
-                        source.scale, kMaxSpread, weight, columns, sums);
+  kernels.fit.of<Value>().add_distances(source.first, source.second, source.second_factor, predicted,
+                                        source.predicted_factor, source.scale, kMaxSpread, weight, columns, sums);
 }
 
 template <class Value>
@@ -209,6 +223,17 @@ void find_context_sources(const LevelGridOf<Value>& grid, const ContextRow& firs
     if (looks_above(plan.features.list[i])) add(plan.features.list[i]);
 }
 
+template void feature_sources(const LevelGridOf<double>&, const ContextRow&, std::size_t, std::uint32_t,
+                              MagnitudeSources&);
+template void feature_sources(const LevelGridOf<std::int32_t>&, const ContextRow&, std::size_t, std::uint32_t,
+                              MagnitudeSources&);
+template void plan_feature(const LevelGridOf<double>&, const ContextRow&, std::size_t, PlannedTaps<std::uint32_t>&);
+template void plan_feature(const LevelGridOf<std::int32_t>&, const ContextRow&, std::size_t,
+                           PlannedTaps<std::uint32_t>&);
+template void add_spread(const LevelGridOf<double>&, const ContextRow&, std::size_t, const double*, unsigned,
+                         std::uint32_t, const kernels::StencilKernels&, std::uint32_t*);
+template void add_spread(const LevelGridOf<std::int32_t>&, const ContextRow&, std::size_t, const double*, unsigned,
+                         std::uint32_t, const kernels::StencilKernels&, std::uint32_t*);
 template ContextPlan::ContextPlan(const LevelGridOf<double>&, const ContextRow&, const ContextWeights&);
 template ContextPlan::ContextPlan(const LevelGridOf<std::int32_t>&, const ContextRow&, const ContextWeights&);
 template void find_context_sources(const LevelGridOf<double>&, const ContextRow&, const ContextPlan&, unsigned,

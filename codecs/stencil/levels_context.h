@@ -61,11 +61,19 @@ struct ContextRow {
 };
 
 /// Adds the rows of magnitudes that a feature sums up.
-void feature_sources(const LevelGrid& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
+template <class Value>
+void feature_sources(const LevelGridOf<Value>& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
                      MagnitudeSources& out);
+/// Resolves them, with weights of 1, for rows away from the border in which `row_has` the feature.
+template <class Value>
+void plan_feature(const LevelGridOf<Value>& grid, const ContextRow& place, std::size_t feature,
+                  PlannedTaps<std::uint32_t>& out);
+/// False for features of the class's row or plane before where there is none.
+bool row_has(const LevelAxes& axes, const RowIndex& row, std::size_t feature);
 /// Adds a feature of differences times its weight, each difference at most kMaxSpread; `predicted` are integers in
 /// units of step / 2^fraction_bits.
-void add_spread(const LevelGrid& grid, const ContextRow& row, std::size_t feature, const double* predicted,
+template <class Value>
+void add_spread(const LevelGridOf<Value>& grid, const ContextRow& row, std::size_t feature, const double* predicted,
                 unsigned fraction_bits, std::uint32_t weight, const kernels::StencilKernels& kernels,
                 std::uint32_t* sums);
 

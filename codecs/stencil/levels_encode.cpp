@@ -9,6 +9,7 @@
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/glance_cost.h"
 #include "codecs/stencil/levels_chunk.h"
+#include "codecs/stencil/levels_encode_memory.h"
 #include "codecs/stencil/levels_fit.h"
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_model.h"
@@ -29,50 +30,14 @@ constexpr std::size_t kLoopRounds = 2;          // of a level with a sequential 
 constexpr std::size_t kLineBytes = 64;          // of memory that are fetched together
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
 
-struct EncodeMemory {
-  EncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec)
-      : elems(axes.elems()),
-        predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
-        special(carver.take<std::uint8_t>(elems)),
-        codes(carver.take<std::int32_t>(elems + kernels::kStencilBlock)),
-        symbols(carver.take<std::uint16_t>(elems)),
-        originals(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
-        targets(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]) + kernels::kStencilBlock)),
-        predicted(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
-        numbers(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
-        levels(carver.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
-        contexts(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
-        spread(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
-        counts(carver),
-        grid(carver, axes),
-        predictor(carver),
-        sections(carver, spec.raw_bytes(), spec.kernels) {}
-
-  std::size_t elems;
-  Predictor* predictors;
-  std::uint8_t* special;    ///< of all levels in the order of coding, coarsest first; so the next two
-  std::int32_t* codes;      ///< and room for a block
-  std::uint16_t* symbols;   ///< context level * kTokenPlaces + token
-  double* originals;        ///< of a row
-  std::int64_t* targets;    ///< the same in units
-  double* predicted;        ///< of a row
-  std::int64_t* numbers;    ///< the same as integers
-  std::uint8_t* levels;     ///< of contexts of a row
-  std::uint32_t* contexts;  ///< their sums
-  std::uint32_t* spread;
-  SymbolCounts counts;  ///< of a level
-  LevelGrid grid;
-  RowPredictor predictor;
-  SectionWriter sections;
-};
-
-template <class Element>
+/// Codes with values in binary64, or narrow.
+template <class Element, class Value>
 class LevelsWriter final : public TargetRows {
  public:
   using Bits = typename Element::Bits;
 
   LevelsWriter(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, const LevelsView& view,
-               EncodeMemory& memory)
+               LevelsEncodeMemory<Value>& memory)
       : spec_(spec), in_(in), view_(view), memory_(memory), top_(view.axes.top()) {
     model_.values = format;
     model_.tightening = spec.tightening;
@@ -130,8 +95,12 @@ class LevelsWriter final : public TargetRows {
     return {bits + (exceptions_.size() * (sizeof(Bits) + 2) << 15), std::uint64_t{head.size()} << 15, plain_bits()};
   }
 
+  /// False when a value that should be narrow was not: then nothing that was written or estimated has a meaning.
+  bool narrow() const { return narrow_; }
+
   std::size_t write(std::span<std::uint8_t> out) {
     code();
+    if (!narrow_) return 0;
     const std::uint64_t bits = fit_levels(counts_, model_.values) >> 12;
     const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
     if (bits / 8 + exceptions_.size() >= raw_bytes) return 0;
@@ -160,6 +129,18 @@ class LevelsWriter final : public TargetRows {
   }
 
  private:
+  /// Sets a value, and notes if it should be narrow and is not.
+  void keep(double value, Value& to) {
+    if constexpr (!std::is_same_v<Value, double>) {
+      constexpr auto kMost = static_cast<double>(kernels::kMostNarrow);
+      if (!(value > -kMost && value < kMost)) {
+        narrow_ = false;
+        value = 0;
+      }
+    }
+    to = static_cast<Value>(value);
+  }
+
   /// Order-0 entropy of all levels, in units of 2^-12.
   std::uint64_t plain_bits() const {
     std::uint64_t bits = 0;
@@ -168,7 +149,7 @@ class LevelsWriter final : public TargetRows {
   }
 
   const LevelAxes& axes() const { return view_.axes; }
-  LevelGrid& grid() { return memory_.grid; }
+  LevelGridOf<Value>& grid() { return memory_.grid; }
   LevelTargets targets(unsigned level) {
     return {this, in_.special == nullptr ? nullptr : memory_.special + first_[level], memory_.codes + first_[level]};
   }
@@ -309,10 +290,10 @@ class LevelsWriter final : public TargetRows {
     for_coded_runs(grid(), [&](const CodedRun& run) {
       for_rows(grid(), run, [&](const CodedRow& row, std::size_t) {
         const std::size_t c = row.place.parity_class;
-        double* const values = grid().values(c, row.place.index);
+        Value* const values = grid().values(c, row.place.index);
         const std::int64_t* const from = this->row(row);
         for (std::size_t x = 0; x < row.columns; ++x)
-          values[x] = nearest(static_cast<double>(from[x]) * inverse) * quantum;
+          keep(nearest(static_cast<double>(from[x]) * inverse) * quantum, values[x]);
         std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
         std::fill_n(magnitudes, row.columns, 0u);
         grid().finish_row(c, values, magnitudes);
@@ -375,7 +356,7 @@ class LevelsWriter final : public TargetRows {
   void code_run(const CodedRun& run, Run pass) {
     memory_.predictor.open_values(grid(), run, model_);
     for_rows(grid(), run, [&](const CodedRow& row, std::size_t number) {
-      const kernels::RowSourcesView<double>& sources = memory_.predictor.row(number);
+      const kernels::RowSourcesView<Value>& sources = memory_.predictor.row(number);
       const std::size_t begin = number * grid().row_pitch();
       bool kept = false;
       if (in_.special == nullptr) {
@@ -388,14 +369,14 @@ class LevelsWriter final : public TargetRows {
     grid().finish_run(run.first.parity_class, run.first.index);
   }
   /// True when all elements of the row clearly keep the bound, which is only looked at in the last pass.
-  bool code_row(const CodedRow& row, const kernels::RowSourcesView<double>& sources, std::size_t begin, Run pass) {
+  bool code_row(const CodedRow& row, const kernels::RowSourcesView<Value>& sources, std::size_t begin, Run pass) {
     constexpr bool kSingle = std::is_same_v<Element, F32>;
     constexpr bool kChecked = kSingle || std::is_same_v<Element, F64>;
     const std::size_t c = row.place.parity_class;
-    double* const values = grid().values(c, row.place.index);
+    Value* const values = grid().values(c, row.place.index);
     std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
     load_originals(c, row.place.index);
-    kernels::CodedRowBuffers to;
+    kernels::CodedRowBuffers<Value> to;
     to.originals = memory_.originals;
     to.base = model_.values.base;
     to.unit = model_.values.unit();
@@ -408,21 +389,22 @@ class LevelsWriter final : public TargetRows {
     to.codes = memory_.codes + first_[row.place.level] + row.code;
     if (kChecked && pass == Run::last) to.strict = clear_distance(spec_.bound);
     to.single = kSingle;
-    const bool kept = spec_.kernels->rows.code(sources, begin, row.columns, to);
+    const kernels::CodedRowResult result = spec_.kernels->rows.of<Value>().code(sources, begin, row.columns, to);
+    narrow_ = narrow_ && result.narrow;
     grid().finish_row(c, values, magnitudes);
-    return kept;
+    return result.kept;
   }
-  void code_masked_row(const CodedRow& row, const kernels::RowSourcesView<double>& sources, std::size_t begin) {
+  void code_masked_row(const CodedRow& row, const kernels::RowSourcesView<Value>& sources, std::size_t begin) {
     constexpr std::int64_t kMost = kernels::kMaxMagnitude;
     const std::size_t c = row.place.parity_class;
     const std::int64_t quantum = model_.quantum(row.place.level);
     const double inverse = 1 / static_cast<double>(quantum);
     const std::size_t at = first_[row.place.level] + row.code;
     const std::int64_t* const wanted = this->row(row);
-    double* const values = grid().values(c, row.place.index);
+    Value* const values = grid().values(c, row.place.index);
     std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
     const std::int64_t* const predicted = memory_.numbers;
-    spec_.kernels->rows.wide.predict(sources, begin, row.columns, memory_.numbers, memory_.levels);
+    spec_.kernels->rows.of<Value>().predict(sources, begin, row.columns, memory_.numbers, memory_.levels);
     const std::uint8_t* const special = memory_.special + at;
     for (std::size_t x = 0; x < row.columns; ++x) {
       std::int64_t value = 0;
@@ -436,7 +418,7 @@ class LevelsWriter final : public TargetRows {
       }
       memory_.codes[at + x] = static_cast<std::int32_t>(code);
       magnitudes[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
-      values[x] = static_cast<double>(value);
+      keep(static_cast<double>(value), values[x]);
     }
     grid().finish_row(c, values, magnitudes);
   }
@@ -444,12 +426,15 @@ class LevelsWriter final : public TargetRows {
   void sample_contexts(unsigned level) {
     const CodePlaces places(grid());
     const CodedClasses classes(axes(), level);
+    const auto set = static_cast<unsigned>(context_set(level));
     for (std::size_t i = 0; i < classes.count; ++i) {
       for (const bool later : {false, true}) {
         if (later && axes().planes() == 1) continue;
         const std::size_t c = classes.list[i];
+        ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
+        if (samples.filled.empty()) samples.start(FeatureList(axes(), set, c, later));
         add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_, *spec_.kernels,
-                            {memory_.predicted, memory_.spread}, samples_[(later ? 1 : 0) * kParityClasses + c]);
+                            {memory_.predicted, memory_.spread}, samples);
       }
     }
   }
@@ -460,14 +445,9 @@ class LevelsWriter final : public TargetRows {
     for (const bool later : {false, true}) {
       for (std::size_t c = 0; c < kParityClasses; ++c) {
         ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
-        std::size_t count = 0;
-        for (const std::uint32_t n : samples.filled) count += n;
-        if (count >= kFewContextSamples) {
-          FeatureList features(axes(), static_cast<unsigned>(set), c, later);
-          if (!spec_.parts.contexts) features.count = 0;
-          model_.contexts[set][later ? 1 : 0][c] = fit_contexts(samples, features, *spec_.kernels);
-        }
-        samples = {};
+        if (samples.count() >= kFewContextSamples)
+          model_.contexts[set][later ? 1 : 0][c] = fit_contexts(samples, !spec_.parts.contexts, *spec_.kernels);
+        samples.filled.clear();
       }
     }
   }
@@ -488,11 +468,11 @@ class LevelsWriter final : public TargetRows {
     memory_.counts.clear();
     for_coded_runs(grid(), [&](const CodedRun& run) {
       memory_.predictor.open_contexts(grid(), run, model_);
-      const double* values = grid().values(run.first.parity_class, run.first.index);
+      const Value* values = grid().values(run.first.parity_class, run.first.index);
       std::size_t at = first_[level] + run.code;
       for (std::size_t r = 0; r < run.rows; ++r) {
-        spec_.kernels->rows.contexts(memory_.predictor.row(r), r * grid().row_pitch(), run.columns, values,
-                                     memory_.codes + at, model_.quantum(level), memory_.contexts);
+        spec_.kernels->rows.of<Value>().contexts(memory_.predictor.row(r), r * grid().row_pitch(), run.columns, values,
+                                                 memory_.codes + at, model_.quantum(level), memory_.contexts);
         note_symbols(in_.special == nullptr ? nullptr : memory_.special + at, memory_.contexts, memory_.codes + at,
                      run.columns, memory_.symbols + at);
         values += grid().row_pitch();
@@ -515,12 +495,14 @@ class LevelsWriter final : public TargetRows {
     const unsigned level = row.place.level;
     const std::size_t at = first_[level] + row.code;
     const std::uint8_t* const special = in_.special == nullptr ? nullptr : memory_.special + at;
-    const double* const values = grid().values(row.place.parity_class, row.place.index);
+    const Value* const values = grid().values(row.place.parity_class, row.place.index);
     const double unit = model_.values.unit();
     const double base = model_.values.base;
     for (std::size_t begin = 0; begin < row.columns; begin += kBlock) {
       const std::size_t count = std::min(kBlock, row.columns - begin);
-      if (clearly_kept<Element>(*spec_.kernels, memory_.originals + begin, values + begin, count, unit, base,
+      std::array<double, kBlock> block;  // NOLINT: the first `count` are set
+      std::copy_n(values + begin, count, block.begin());
+      if (clearly_kept<Element>(*spec_.kernels, memory_.originals + begin, block.data(), count, unit, base,
                                 spec_.bound))
         continue;
       const auto& place = row.place;
@@ -533,7 +515,7 @@ class LevelsWriter final : public TargetRows {
       for (std::size_t x = begin; x < begin + count; ++x) {
         if (special != nullptr && special[x] != 0) continue;
         const Bits bits = from[x * step];
-        if (!keeps_bound<Element>(bits, Element::bits(values[x] * unit + base), spec_.bound))
+        if (!keeps_bound<Element>(bits, Element::bits(block[x - begin] * unit + base), spec_.bound))
           exceptions_.emplace_back(index + x * dense_step, bits);
       }
     }
@@ -542,7 +524,7 @@ class LevelsWriter final : public TargetRows {
   const ChunkSpec& spec_;
   const ConstBox3& in_;
   const LevelsView& view_;
-  EncodeMemory& memory_;
+  LevelsEncodeMemory<Value>& memory_;
   unsigned top_;
   std::array<std::size_t, kMaxLevels + 1> first_{};  ///< element of each level in the order of coding
   LevelsModel model_;
@@ -551,6 +533,7 @@ class LevelsWriter final : public TargetRows {
   FitRoom fit_room_;
   Vector<std::pair<std::uint64_t, Bits>> exceptions_;
   std::uint64_t glance_bits_ = 0;
+  bool narrow_ = true;
   std::array<std::uint64_t, kMaxLevels> level_bits_{};  ///< about what each level takes
 };
 
@@ -558,38 +541,45 @@ class LevelsWriter final : public TargetRows {
 
 std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec) {
   Carver carver(nullptr);
-  const EncodeMemory memory(carver, LevelsView(full_box(spec), spec.form).axes, spec);
+  const LevelsEncodeMemory<double> memory(carver, LevelsView(full_box(spec), spec.form).axes, spec);
   return carver.used() + carver.used() / 8 + 65536;
 }
 
 namespace {
 
-/// Calls f(writer) with memory cut from scratch.
+/// Calls f(writer) with memory cut from scratch; first with narrow values if they `may` be.
 template <class R, class F>
-Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+Result<R> with_writer(bool may, const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
                       std::span<std::uint8_t> scratch, const F& f) {
   const LevelsView view(in, spec.form);
   Carver carver(nullptr);
-  const EncodeMemory needed(carver, view.axes, spec);
+  const LevelsEncodeMemory<double> needed(carver, view.axes, spec);
   if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
-  Carver cut(scratch.data());
-  EncodeMemory memory(cut, view.axes, spec);
   return with_element(spec.dtype, [&](auto element) -> Result<R> {
-    LevelsWriter<decltype(element)> writer(spec, in, format, view, memory);
+    if (may) {
+      Carver cut(scratch.data());
+      LevelsEncodeMemory<std::int32_t> memory(cut, view.axes, spec);
+      LevelsWriter<decltype(element), std::int32_t> writer(spec, in, format, view, memory);
+      const R result = f(writer);
+      if (writer.narrow()) return result;
+    }
+    Carver cut(scratch.data());
+    LevelsEncodeMemory<double> memory(cut, view.axes, spec);
+    LevelsWriter<decltype(element), double> writer(spec, in, format, view, memory);
     return f(writer);
   });
 }
 
 }  // namespace
 
-Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
                                   std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
-  return with_writer<std::size_t>(spec, in, format, scratch, [&](auto& writer) { return writer.write(out); });
+  return with_writer<std::size_t>(narrow, spec, in, format, scratch, [&](auto& writer) { return writer.write(out); });
 }
 
-Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
                                   std::span<std::uint8_t> scratch) {
-  return with_writer<ChunkCost>(spec, in, format, scratch, [](auto& writer) { return writer.estimate(); });
+  return with_writer<ChunkCost>(narrow, spec, in, format, scratch, [](auto& writer) { return writer.estimate(); });
 }
 
 }  // namespace quern::codec::stencil

@@ -26,6 +26,7 @@ constexpr std::size_t kShortest = 16;  // rows shorter than this count as this
 constexpr std::size_t kMinSamplesPerGroup = 6;
 constexpr std::size_t kRounds = 2;  // of reweighting
 constexpr std::size_t kContextRounds = 3;
+constexpr float kSpreadUnit = 1.0f / (1u << kSpreadBits);
 constexpr double kRidge = 0.004;  // pull towards the cubic, in square codes a sample
 constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted);
 
@@ -84,10 +85,12 @@ struct SampledColumns {
   }
 };
 
+template <class Value>
 class PredictorFit {
  public:
-  PredictorFit(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places, const LevelTargets& targets,
-               const GroupList& list, const kernels::StencilKernels& kernels, FitRoom& room, LevelsModel& model)
+  PredictorFit(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
+               const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
+               FitRoom& room, LevelsModel& model)
       : grid_(grid),
         rows_(rows),
         places_(places),
@@ -147,8 +150,10 @@ class PredictorFit {
     room_.filled.clear();
     GroupList one;
     one.count = 1;
-    GroupWeights weight{};
-    weight[0] = 1;
+    GroupWeights ones{};
+    ones.fill(1);
+    PlannedTaps<double> planned;  // of rows away from the border, those of a group side by side
+    grid_.plan_values(rows_.parity_class, list_, ones, planned);
     for_sampled_rows(rows_, wanted, [&](std::size_t row) {
       const RowIndex index = grid_.index_of(rows_.parity_class, row);
       const std::size_t code = places_.of(rows_.parity_class, row);
@@ -158,23 +163,47 @@ class PredictorFit {
         std::fill_n(block(room_.filled.size() - 1), block_elems_, 0.0);
       }
       double* const to = block(room_.filled.size() - 1) + room_.filled.back();
+      const bool inside = grid_.inside(index);
+      if (inside) grid_.planned_sources(index, planned, sources_);
+      std::size_t first = 0;  // source of the group
       for (std::size_t g = 0; g < width; ++g) {
-        one.groups[0] = list_.groups[g];
-        grid_.value_sources(rows_.parity_class, index, one, weight, sources_);
-        double* const feature = to + g * kSampleBlock;
-        const double scale = unit / taps_[g];
-        for (std::size_t t = 0; t < sources_.count; ++t) {
-          const double tap_weight = sources_.weights[t];
-          columns.each(sources_.rows[t], [&](std::size_t s, double v) { feature[s] += tap_weight * v; });
+        std::size_t sources = static_cast<std::size_t>(taps_[g]);
+        if (!inside) {
+          one.groups[0] = list_.groups[g];
+          grid_.value_sources(rows_.parity_class, index, one, ones, sources_);
+          first = 0;
+          sources = sources_.count;
         }
-        for (std::size_t s = 0; s < columns.count; ++s) feature[s] = feature[s] * scale - (g == 0 ? 0 : to[s]);
+        add_feature(columns, first, sources, g == 0 ? nullptr : to, unit / taps_[g], to + g * kSampleBlock);
+        first += sources;
       }
       double* const target = to + width * kSampleBlock;
-      columns.each(targets_.rows->row(rows_.parity_class, index, code),
-                   [&](std::size_t s, std::int64_t v) { target[s] = static_cast<double>(v) * unit - to[s]; });
+      const std::int64_t* const wanted_values = targets_.rows->row(rows_.parity_class, index, code);
+      if (columns.gaps) {
+        columns.each(wanted_values,
+                     [&](std::size_t s, std::int64_t v) { target[s] = static_cast<double>(v) * unit - to[s]; });
+      } else {
+        kernels_.fit.differences(wanted_values + columns.first, to, unit, columns.count, target);
+      }
       room_.filled.back() += static_cast<std::uint32_t>(columns.count);
       samples_ += columns.count;
     });
+  }
+
+  /// The feature of the sampled columns that `count` sources make from `first` on.
+  void add_feature(const SampledColumns& columns, std::size_t first, std::size_t count, const double* mean,
+                   double scale, double* out) {
+    const Value* const* const rows = sources_.rows.data() + first;
+    const double* const weights = sources_.weights.data() + first;
+    if (columns.gaps) {
+      for (std::size_t t = 0; t < count; ++t)
+        columns.each(rows[t], [&](std::size_t s, Value v) { out[s] += weights[t] * static_cast<double>(v); });
+      for (std::size_t s = 0; s < columns.count; ++s) out[s] = out[s] * scale - (mean == nullptr ? 0 : mean[s]);
+      return;
+    }
+    std::array<const Value*, ValueSourcesOf<Value>::kMost> from;  // NOLINT: the first `count` are set
+    for (std::size_t t = 0; t < count; ++t) from[t] = rows[t] + columns.first;
+    kernels_.fit.of<Value>().feature(from.data(), weights, count, mean, scale, columns.count, out);
   }
 
   /// Coefficients of the features that weights amount to.
@@ -273,7 +302,7 @@ class PredictorFit {
     return least;
   }
 
-  const LevelGrid& grid_;
+  const LevelGridOf<Value>& grid_;
   const ClassRows& rows_;
   const CodePlaces& places_;
   const LevelTargets& targets_;
@@ -283,7 +312,7 @@ class PredictorFit {
   LevelsModel& model_;
   std::size_t block_elems_;
   std::array<int, kMaxGroups> taps_{};
-  ValueSources sources_;
+  ValueSourcesOf<Value> sources_;
   std::size_t samples_ = 0;
   Predictor best_;
   std::uint64_t best_cost_ = UINT64_MAX;
@@ -291,74 +320,121 @@ class PredictorFit {
 
 }  // namespace
 
-void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
+template <class Value>
+void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
                       FitRoom& room, bool fitted, LevelsModel& model) {
-  PredictorFit(grid, rows, places, targets, list, kernels, room, model).run(fitted);
+  PredictorFit<Value>(grid, rows, places, targets, list, kernels, room, model).run(fitted);
 }
 
-void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
+std::size_t ContextSamples::count() const {
+  std::size_t total = 0;
+  for (const std::uint32_t n : filled) total += n;
+  return total;
+}
+
+float* ContextSamples::add(std::size_t samples) {
+  if (filled.empty() || filled.back() + samples > kSampleBlock) {
+    filled.push_back(0);
+    values.resize(filled.size() * width() * kSampleBlock);
+  }
+  float* const at = values.data() + (filled.size() - 1) * width() * kSampleBlock + filled.back();
+  filled.back() += static_cast<std::uint32_t>(samples);
+  return at;
+}
+
+template <class Value>
+void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                          const LevelTargets& targets, const LevelsModel& model, const kernels::StencilKernels& kernels,
                          const SampleRoom& room, ContextSamples& samples) {
   if (rows.rows == 0) return;
-  const FeatureList features(grid.axes(), grid.level(), rows.parity_class, rows.later);
+  const std::size_t c = rows.parity_class;
+  const FeatureList own(grid.axes(), grid.level(), c, rows.later);
+  const auto end = own.list.begin() + static_cast<std::ptrdiff_t>(own.count);
+  // Of each feature the sources of rows away from the border.
+  std::array<PlannedTaps<std::uint32_t>, kFeatures> planned;  // NOLINT: set where the class has the feature
+  for (std::size_t i = 0; i < own.count; ++i)
+    if (counts_magnitudes(own.list[i]))
+      plan_feature(grid, {c, {}, grid.level(), rows.later}, own.list[i], planned[own.list[i]]);
   MagnitudeSources sources;
   for_sampled_rows(rows, samples_of(rows, kLeastContextSamples, kMostContextSamples), [&](std::size_t row) {
-    ContextRow place{rows.parity_class, grid.index_of(rows.parity_class, row), grid.level(), rows.later};
-    const std::size_t code = places.of(rows.parity_class, row);
-    predictions_of(grid.value_row(rows.parity_class, place.index, {}), targets.codes + code, rows.columns,
-                   model.quantum(grid.level()), room.predicted);
+    ContextRow place{c, grid.index_of(c, row), grid.level(), rows.later};
+    const std::size_t code = places.of(c, row);
+    // What the row's elements were predicted as.
+    kernels.fit.of<Value>().predictions(grid.value_row(c, place.index, {}), targets.codes + code,
+                                        static_cast<double>(model.quantum(grid.level())), rows.columns, room.predicted);
     const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
-    if (samples.filled.empty() || samples.filled.back() + columns.count > kSampleBlock) {
-      samples.filled.push_back(0);
-      samples.blocks.emplace_back();
-      samples.blocks.back().fill(0);
-    }
-    float* const block = samples.blocks.back().data() + samples.filled.back();
-    for (std::size_t i = 0; i < features.count; ++i) {
-      const std::size_t f = features.list[i];
-      float* const to = block + f * kSampleBlock;
+    const bool inside = grid.inside(place.index);
+    float* const block = samples.add(columns.count);
+    // The sampled columns' sums of what `sources` are.
+    const auto add = [&](float scale, float* to) {
+      if (columns.gaps) {
+        for (std::size_t t = 0; t < sources.count; ++t)
+          columns.each(sources.rows[t], [&](std::size_t s, std::uint32_t v) {
+            to[s] += static_cast<float>(static_cast<std::int32_t>(v)) * scale;
+          });
+        return;
+      }
+      for (std::size_t t = 0; t < sources.count; ++t) sources.rows[t] += columns.first;
+      kernels.fit.magnitude_sums(sources.rows.data(), sources.count, scale, columns.count, to);
+    };
+    for (std::size_t i = 0; i < samples.features.count; ++i) {
+      const std::size_t f = samples.features.list[i];
+      float* const to = block + i * kSampleBlock;
+      if (std::find(own.list.begin(), end, f) == end) continue;  // stays 0
       if (!counts_magnitudes(f)) {
         std::fill_n(room.spread, rows.columns, 0u);
         add_spread(grid, place, f, room.predicted, model.values.fraction_bits, 1, kernels, room.spread);
-        columns.each(room.spread, [&](std::size_t s, std::uint32_t v) { to[s] = static_cast<float>(v) * 0x1p-6f; });
+        sources.count = 0;
+        sources.add(room.spread, 1);
+        add(kSpreadUnit, to);
         continue;
       }
-      sources.count = 0;
-      feature_sources(grid, place, f, 1, sources);
-      for (std::size_t t = 0; t < sources.count; ++t)
-        columns.each(sources.rows[t], [&](std::size_t s, std::uint32_t v) {
-          to[s] += static_cast<float>(static_cast<std::int32_t>(v));
-        });
+      if (inside && row_has(grid.axes(), place.index, f)) {
+        grid.planned_sources(place.index, planned[f], sources);
+      } else {
+        sources.count = 0;
+        feature_sources(grid, place, f, 1, sources);
+      }
+      add(1, to);
     }
-    const std::uint32_t* const own = grid.magnitude_row(rows.parity_class, place.index, {});
-    columns.each(own, [&](std::size_t s, std::uint32_t v) {
-      block[kFeatures * kSampleBlock + s] = 1;
-      block[(kFeatures + 1) * kSampleBlock + s] = static_cast<float>(static_cast<std::int32_t>(v));
-    });
-    samples.filled.back() += static_cast<std::uint32_t>(columns.count);
+    float* const constant = block + samples.features.count * kSampleBlock;
+    std::fill_n(constant, columns.count, 1.0f);
+    sources.count = 0;
+    sources.add(grid.magnitude_row(c, place.index, {}), 1);
+    add(1, constant + kSampleBlock);
   });
 }
 
-ContextWeights fit_contexts(const ContextSamples& samples, const FeatureList& features,
-                            const kernels::StencilKernels& kernels) {
-  const std::size_t unknowns = features.count + 1;
+template void choose_predictor(const LevelGridOf<double>&, const ClassRows&, const CodePlaces&, const LevelTargets&,
+                               const GroupList&, const kernels::StencilKernels&, FitRoom&, bool, LevelsModel&);
+template void choose_predictor(const LevelGridOf<std::int32_t>&, const ClassRows&, const CodePlaces&,
+                               const LevelTargets&, const GroupList&, const kernels::StencilKernels&, FitRoom&, bool,
+                               LevelsModel&);
+template void add_context_samples(const LevelGridOf<double>&, const ClassRows&, const CodePlaces&, const LevelTargets&,
+                                  const LevelsModel&, const kernels::StencilKernels&, const SampleRoom&,
+                                  ContextSamples&);
+template void add_context_samples(const LevelGridOf<std::int32_t>&, const ClassRows&, const CodePlaces&,
+                                  const LevelTargets&, const LevelsModel&, const kernels::StencilKernels&,
+                                  const SampleRoom&, ContextSamples&);
+
+ContextWeights fit_contexts(const ContextSamples& samples, bool constant, const kernels::StencilKernels& kernels) {
+  // The constant alone is fitted from the last two rows of each block.
+  const std::size_t skipped = constant ? samples.features.count : 0;
+  const std::size_t features = samples.features.count - skipped;
+  const std::size_t unknowns = features + 1;
   const std::size_t width = unknowns + 1;
-  std::array<std::size_t, kFeatures + 2> from{};
-  for (std::size_t i = 0; i < features.count; ++i) from[i] = features.list[i];
-  from[features.count] = kFeatures;
-  from[unknowns] = kFeatures + 1;
   std::array<double, kFeatures + 1> weights{};
   weights.fill(0.4 / static_cast<double>(unknowns));
-  weights[features.count] = 0.1;
-  alignas(64) std::array<double, (kFeatures + 2) * kSampleBlock> rows{};
-  alignas(64) std::array<double, kSampleBlock> sample_weights{};
+  weights[features] = 0.1;
+  alignas(64) std::array<double, (kFeatures + 2) * kSampleBlock> rows;  // NOLINT: set below
+  alignas(64) std::array<double, kSampleBlock> sample_weights;          // NOLINT: set below
   for (std::size_t round = 0; round < kContextRounds; ++round) {
     SquareSums sums;
     sums.clear(width);
-    for (std::size_t b = 0; b < samples.blocks.size(); ++b) {
-      kernels.fit.context_samples(samples.blocks[b].data(), from.data(), width, weights.data(), samples.filled[b],
-                                  rows.data(), sample_weights.data());
+    for (std::size_t b = 0; b < samples.filled.size(); ++b) {
+      const float* const block = samples.values.data() + (b * samples.width() + skipped) * kSampleBlock;
+      kernels.fit.context_samples(block, width, weights.data(), samples.filled[b], rows.data(), sample_weights.data());
       kernels.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
     }
     if (!solve_non_negative(sums, unknowns, weights.data())) break;
@@ -369,8 +445,8 @@ ContextWeights fit_contexts(const ContextSamples& samples, const FeatureList& fe
     const double scaled = w * std::ldexp(1.0, kContextBits);
     return static_cast<std::uint16_t>(scaled < kMaxContextWeight ? std::lrint(scaled) : long{kMaxContextWeight});
   };
-  for (std::size_t i = 0; i < features.count; ++i) result.weights[features.list[i]] = fixed(weights[i]);
-  result.constant = fixed(weights[features.count]);
+  for (std::size_t i = 0; i < features; ++i) result.weights[samples.features.list[i]] = fixed(weights[i]);
+  result.constant = fixed(weights[features]);
   return result;
 }
 

@@ -29,13 +29,6 @@ struct LevelTargets {
   const std::int32_t* codes = nullptr;    ///< of values that are final
 };
 
-/// What ordinary elements of a row that is coded were predicted as, in binary64.
-inline void predictions_of(const double* values, const std::int32_t* codes, std::size_t columns, std::int64_t quantum,
-                           double* out) {
-  const auto unit = static_cast<double>(quantum);
-  for (std::size_t x = 0; x < columns; ++x) out[x] = values[x] - static_cast<double>(codes[x]) * unit;
-}
-
 /// A class of the open level, and which of its planes.
 struct ClassRows {
   std::size_t parity_class = 0;
@@ -44,8 +37,9 @@ struct ClassRows {
   std::size_t rows = 0;
   std::size_t columns = 0;
 
-  ClassRows(const LevelGrid& grid, std::size_t c, bool late) : parity_class(c), later(late) {
-    const LevelGrid::View& view = grid.view(c);
+  template <class Grid>
+  ClassRows(const Grid& grid, std::size_t c, bool late) : parity_class(c), later(late) {
+    const auto& view = grid.view(c);
     const std::size_t planes = grid.axes().planes();
     columns = view.extents[grid.axes().rank - 1];
     rows = view.rows / planes;
@@ -57,11 +51,12 @@ struct ClassRows {
 /// Where codes of the open level lie: number of a row's first point in the order of coding.
 class CodePlaces {
  public:
-  explicit CodePlaces(const LevelGrid& grid) : planes_(grid.axes().planes()) {
+  template <class Grid>
+  explicit CodePlaces(const Grid& grid) : planes_(grid.axes().planes()) {
     const CodedClasses classes(grid.axes(), grid.level());
     std::size_t at = 0;
     for (std::size_t i = 0; i < classes.count; ++i) {
-      const LevelGrid::View& view = grid.view(classes.list[i]);
+      const auto& view = grid.view(classes.list[i]);
       rows_[classes.list[i]] = view.rows / planes_;
       columns_[classes.list[i]] = view.extents[grid.axes().rank - 1];
       first_[classes.list[i]] = at;
@@ -91,15 +86,27 @@ struct FitRoom {
 
 /// Chooses the predictor of a class from candidates, with `fitted` fitted ones among them, on points sampled from the
 /// open level's values as they are now. Scalar binary64 in a fixed order, costs in integers.
-void choose_predictor(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
+template <class Value>
+void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
                       FitRoom& room, bool fitted, LevelsModel& model);
 
 /// Samples of the contexts of one class; of several levels.
 struct ContextSamples {
-  static constexpr std::size_t kWidth = kFeatures + 2;  ///< features, the constant, the magnitude
-  Vector<std::array<float, kernels::kSampleBlock * kWidth>> blocks;
-  Vector<std::uint32_t> filled;
+  FeatureList features;          ///< of the finest of them, which has those of the others
+  Vector<float> values;          ///< block after block, of each a row for each feature, the constant and the magnitude
+  Vector<std::uint32_t> filled;  ///< samples of each block
+
+  std::size_t width() const { return features.count + 2; }
+  std::size_t count() const;
+  /// Forgets all samples.
+  void start(const FeatureList& all) {
+    features = all;
+    values.clear();
+    filled.clear();
+  }
+  /// Room for more samples that lie side by side: row k of a block begins k * kSampleBlock behind it.
+  float* add(std::size_t samples);
 };
 
 /// Room for a row.
@@ -108,11 +115,11 @@ struct SampleRoom {
   std::uint32_t* spread = nullptr;
 };
 /// Adds samples from a class of the open level, whose values, magnitudes and codes are final.
-void add_context_samples(const LevelGrid& grid, const ClassRows& rows, const CodePlaces& places,
+template <class Value>
+void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                          const LevelTargets& targets, const LevelsModel& model, const kernels::StencilKernels& kernels,
                          const SampleRoom& room, ContextSamples& samples);
-/// Non-negative weights that give the expected magnitude. `features`: those that the class has.
-ContextWeights fit_contexts(const ContextSamples& samples, const FeatureList& features,
-                            const kernels::StencilKernels& kernels);
+/// Non-negative weights that give the expected magnitude; of the constant alone if `constant`.
+ContextWeights fit_contexts(const ContextSamples& samples, bool constant, const kernels::StencilKernels& kernels);
 
 }  // namespace quern::codec::stencil

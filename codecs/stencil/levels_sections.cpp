@@ -2,6 +2,8 @@
 #include "codecs/stencil/levels_sections.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "codecs/stencil/token_tables.h"
 #include "libcompress/format/writer.h"
@@ -76,10 +78,18 @@ bool SectionWriter::write(const LevelResiduals& residuals, unsigned first, unsig
   if (to + 2 * total > most) return false;
   out.resize(to + 2 * total);
   for (std::size_t lane = 0; lane < lanes; ++lane) {
-    for (const std::uint16_t* word = words.lanes.at[lane]; word != words.end[lane]; ++word) {
-      out[to++] = static_cast<std::uint8_t>(*word);
-      out[to++] = static_cast<std::uint8_t>(*word >> 8);
+    const std::uint16_t* word = words.lanes.at[lane];
+    std::uint8_t* const bytes = out.data() + to;
+    const std::size_t count = words.count(lane);
+    if constexpr (std::endian::native == std::endian::little) {
+      if (count > 0) std::memcpy(bytes, word, 2 * count);
+    } else {
+      for (std::size_t i = 0; i < count; ++i, ++word) {
+        bytes[2 * i] = static_cast<std::uint8_t>(*word);
+        bytes[2 * i + 1] = static_cast<std::uint8_t>(*word >> 8);
+      }
     }
+    to += 2 * count;
   }
   return true;
 }

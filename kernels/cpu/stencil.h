@@ -27,10 +27,6 @@ struct StencilKernels {
   /// out[x] = constant + sum over taps of weights[t] * sources[t][x], modulo 2^32.
   void (*context_sums)(const std::uint32_t* const* sources, const std::uint32_t* weights, std::size_t taps,
                        std::uint32_t constant, std::size_t count, std::uint32_t* out);
-  /// sums[x] += weight * floor(min(|first[x] + second_factor * second[x] + third_factor * third[x]| * scale, most))
-  void (*add_distances)(const double* first, const double* second, double second_factor, const double* third,
-                        double third_factor, double scale, double most, std::uint32_t weight, std::size_t count,
-                        std::uint32_t* sums);
   /// Takes the finite ones of numbers of binary32, given by their bits: kRangeLanes least and greatest ones, which
   /// began as infinities; returns how many are finite.
   std::uint64_t (*range)(const std::uint32_t* from, std::size_t count, float* low, float* high);

@@ -1,6 +1,7 @@
 // Fitting kernels of the stencil codec for one instruction set; part of stencil_instance.h.
 #pragma once
 
+#include <bit>
 #include <cstring>
 
 #include "kernels/cpu/stencil_fit.h"
@@ -27,14 +28,99 @@ struct StencilFitInstance {
     load(from, narrow);
     v = __builtin_convertvector(narrow, Doubles);
   }
+  /// Eight values as numbers.
+  [[gnu::always_inline]] static void load_numbers(const double* from, Doubles& v) { load(from, v); }
+  [[gnu::always_inline]] static void load_numbers(const std::int32_t* from, Doubles& v) {
+    FloatBits narrow;
+    load(from, narrow);
+    v = __builtin_convertvector(narrow, Doubles);
+  }
   [[gnu::always_inline]] static double whole(const Doubles& sum) {
-    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+    using Fours = double __attribute__((vector_size(32)));
+    using Pair = double __attribute__((vector_size(16)));
+    const Fours fours = __builtin_shufflevector(sum, sum, 0, 1, 2, 3) + __builtin_shufflevector(sum, sum, 4, 5, 6, 7);
+    const Pair pair = __builtin_shufflevector(fours, fours, 0, 1) + __builtin_shufflevector(fours, fours, 2, 3);
+    return pair[0] + pair[1];
   }
   [[gnu::always_inline]] static void magnitude(Doubles& v) {
     Flags bits;
     load(&v, bits);
     bits &= INT64_MAX;
     load(&bits, v);
+  }
+
+  template <class Value>
+  static void feature(const Value* const* rows, const double* weights, std::size_t taps, const double* mean,
+                      double scale, std::size_t count, double* out) {
+    std::size_t s = 0;
+    for (; s + 8 <= count; s += 8) {
+      Doubles sum = {};
+      for (std::size_t t = 0; t < taps; ++t) {
+        Doubles value;
+        load_numbers(rows[t] + s, value);
+        sum += weights[t] * value;
+      }
+      sum *= scale;
+      if (mean != nullptr) {
+        Doubles shared;
+        load(mean + s, shared);
+        sum -= shared;
+      }
+      store(sum, out + s);
+    }
+    for (; s < count; ++s) {
+      double sum = 0;
+      for (std::size_t t = 0; t < taps; ++t) sum += weights[t] * static_cast<double>(rows[t][s]);
+      out[s] = sum * scale - (mean == nullptr ? 0 : mean[s]);
+    }
+  }
+
+  static void differences(const std::int64_t* targets, const double* mean, double scale, std::size_t count,
+                          double* out) {
+    // As an addition to the low bits of 1.5 * 2^52.
+    constexpr double kMagic = 0x1.8p52;
+    for (std::size_t s = 0; s < count; ++s) {
+      const double target = std::bit_cast<double>(targets[s] + std::bit_cast<std::int64_t>(kMagic)) - kMagic;
+      out[s] = target * scale - mean[s];
+    }
+  }
+
+  template <class Value>
+  static void predictions(const Value* values, const std::int32_t* codes, double unit, std::size_t count, double* out) {
+    for (std::size_t s = 0; s < count; ++s)
+      out[s] = static_cast<double>(values[s]) - static_cast<double>(codes[s]) * unit;
+  }
+
+  template <class Value>
+  static void add_distances(const Value* first, const Value* second, double second_factor, const double* predicted,
+                            double predicted_factor, double scale, double most, std::uint32_t weight, std::size_t count,
+                            std::uint32_t* sums) {
+    for (std::size_t x = 0; x < count; ++x) {
+      const double sum = static_cast<double>(first[x]) + second_factor * static_cast<double>(second[x]) +
+                         predicted_factor * predicted[x];
+      const double d = (sum < 0 ? -sum : sum) * scale;
+      sums[x] += weight * static_cast<std::uint32_t>(static_cast<std::int32_t>(d < most ? d : most));
+    }
+  }
+
+  static void magnitude_sums(const std::uint32_t* const* rows, std::size_t taps, float scale, std::size_t count,
+                             float* out) {
+    std::size_t s = 0;
+    for (; s + 8 <= count; s += 8) {
+      Floats sum = {};
+      for (std::size_t t = 0; t < taps; ++t) {
+        FloatBits value;
+        load(rows[t] + s, value);
+        sum += __builtin_convertvector(value, Floats);
+      }
+      sum *= scale;
+      store(sum, out + s);
+    }
+    for (; s < count; ++s) {
+      float sum = 0;
+      for (std::size_t t = 0; t < taps; ++t) sum += static_cast<float>(static_cast<std::int32_t>(rows[t][s]));
+      out[s] = sum * scale;
+    }
   }
 
   static void unexplained(const double* rows, const double* coefficients, std::size_t count, double* left) {
@@ -94,19 +180,19 @@ struct StencilFitInstance {
     return whole(sum);
   }
 
-  static void context_samples(const float* block, const std::size_t* from, std::size_t width, const double* expected,
-                              std::size_t filled, double* rows, double* weights) {
+  static void context_samples(const float* block, std::size_t width, const double* expected, std::size_t filled,
+                              double* rows, double* weights) {
     constexpr double kLeast = 0.02;
     for (std::size_t s = 0; s < kSampleBlock; s += 8) {
       Doubles e = {};
       for (std::size_t k = 0; k + 1 < width; ++k) {
         Doubles value;
-        widen(block + from[k] * kSampleBlock + s, value);
+        widen(block + k * kSampleBlock + s, value);
         store(value, rows + k * kSampleBlock + s);
         e += expected[k] * value;
       }
       Doubles target;
-      widen(block + from[width - 1] * kSampleBlock + s, target);
+      widen(block + (width - 1) * kSampleBlock + s, target);
       store(target, rows + (width - 1) * kSampleBlock + s);
       e = e > kLeast ? e : Doubles{} + kLeast;
       store(1 / (e * e + e), weights + s);
@@ -159,7 +245,17 @@ struct StencilFitInstance {
     sums[2 * features + 1] += whole(given_sum);
   }
 
-  static constexpr StencilFitKernels kKernels{&unexplained, &left_cost, &left_weights, &context_samples, &ratio_sums};
+  template <class Value>
+  static constexpr ValueFitKernels<Value> kValueKernels{&feature<Value>, &predictions<Value>, &add_distances<Value>};
+  static constexpr StencilFitKernels kKernels{kValueKernels<double>,
+                                              kValueKernels<std::int32_t>,
+                                              &differences,
+                                              &magnitude_sums,
+                                              &unexplained,
+                                              &left_cost,
+                                              &left_weights,
+                                              &context_samples,
+                                              &ratio_sums};
 };
 
 }  // namespace quern::kernels

@@ -92,16 +92,6 @@ struct StencilInstance : ContextLevels<Isa> {
     }
   }
 
-  static void add_distances(const double* first, const double* second, double second_factor, const double* third,
-                            double third_factor, double scale, double most, std::uint32_t weight, std::size_t count,
-                            std::uint32_t* sums) {
-    for (std::size_t x = 0; x < count; ++x) {
-      const double sum = first[x] + second_factor * second[x] + third_factor * third[x];
-      const double d = (sum < 0 ? -sum : sum) * scale;
-      sums[x] += weight * static_cast<std::uint32_t>(static_cast<std::int32_t>(d < most ? d : most));
-    }
-  }
-
   static std::uint64_t range(const std::uint32_t* from, std::size_t count, float* low, float* high) {
     using Floats = float __attribute__((vector_size(64)));
     using Truths = std::int32_t __attribute__((vector_size(64)));
@@ -213,37 +203,42 @@ struct StencilInstance : ContextLevels<Isa> {
   }
 
   [[gnu::always_inline]] static double whole(const Doubles& sum) {
-    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+    using Fours = double __attribute__((vector_size(32)));
+    using Pair = double __attribute__((vector_size(16)));
+    const Fours fours = __builtin_shufflevector(sum, sum, 0, 1, 2, 3) + __builtin_shufflevector(sum, sum, 4, 5, 6, 7);
+    const Pair pair = __builtin_shufflevector(fours, fours, 0, 1) + __builtin_shufflevector(fours, fours, 2, 3);
+    return pair[0] + pair[1];
   }
 
   static void normal_sums(const double* rows, const double* sample_weights, std::size_t width, double* sums) {
+    constexpr std::size_t kColumns = 4;  // at a time: they share what they load of row k
     alignas(64) double weighted[kSampleBlock];
     for (std::size_t k = 0; k < width; ++k) {
       for (std::size_t s = 0; s < kSampleBlock; ++s) weighted[s] = sample_weights[s] * rows[k * kSampleBlock + s];
-      // Two columns at a time: they share what they load of row k. The last pair of an odd count is one column twice.
-      for (std::size_t l = 0; l <= k; l += 2) {
-        const double* const first = rows + l * kSampleBlock;
-        const double* const second = rows + (l < k ? l + 1 : l) * kSampleBlock;
-        Doubles first_sum = {};
-        Doubles second_sum = {};
+      for (std::size_t l = 0; l <= k; l += kColumns) {
+        // Behind the last column that is taken once more.
+        const auto column = [&](std::size_t i) { return rows + (l + i < k ? l + i : k) * kSampleBlock; };
+        const double* const columns[kColumns] = {column(0), column(1), column(2), column(3)};
+        Doubles products[kColumns] = {};
         for (std::size_t s = 0; s < kSampleBlock; s += 8) {
           Doubles left;
-          Doubles right;
           load(weighted + s, left);
-          load(first + s, right);
-          first_sum += left * right;
-          load(second + s, right);
-          second_sum += left * right;
+#pragma GCC unroll 4
+          for (std::size_t i = 0; i < kColumns; ++i) {
+            Doubles right;
+            load(columns[i] + s, right);
+            products[i] += left * right;
+          }
         }
-        sums[k * width + l] += whole(first_sum);
-        if (l < k) sums[k * width + l + 1] += whole(second_sum);
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < kColumns; ++i)
+          if (l + i <= k) sums[k * width + l + i] += whole(products[i]);
       }
     }
   }
 
   static constexpr StencilKernels kKernels{&tap_sums,
                                            &context_sums,
-                                           &add_distances,
                                            &range,
                                            &widen,
                                            &units,

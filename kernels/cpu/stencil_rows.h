@@ -40,6 +40,7 @@ struct RowSourcesView {
 
 /// What a row is coded from and to, and how. Results have whole blocks of kStencilBlock elements; what is behind the
 /// row is written as well, and has no meaning.
+template <class Value>
 struct CodedRowBuffers {
   const double* originals = nullptr;    ///< whole blocks
   double base = 0;                      ///< original that is 0 units
@@ -47,7 +48,7 @@ struct CodedRowBuffers {
   std::int64_t quantum = 1;             ///< what codes count, in units of values
   std::int64_t most = 0;                ///< codes are no further from 0
   std::int64_t most_magnitude = 0;      ///< larger magnitudes are stored as this
-  double* values = nullptr;             ///< predictions plus codes
+  Value* values = nullptr;              ///< predictions plus codes
   std::uint32_t* magnitudes = nullptr;  ///< of codes
   std::int32_t* codes = nullptr;
   /// What comes back, value * unit + base, rounded to binary32 if `single`, is to differ from the original by less than
@@ -55,6 +56,11 @@ struct CodedRowBuffers {
   double strict = 0;
   double unit = 1;
   bool single = false;
+};
+
+struct CodedRowResult {
+  bool kept = false;   ///< all that comes back was looked at and is near enough, and no original is 0
+  bool narrow = true;  ///< values that should be narrow are
 };
 
 /// Narrow values, which are 32-bit integers, are below this in magnitude: a few places beyond borders stay in range.
@@ -78,18 +84,18 @@ struct ValueRowKernels {
   /// x < count and nothing else.
   void (*store_pairs)(const Value* even, const Value* odd, double unit, double base, std::size_t count,
                       std::uint32_t* out);
+  /// Predicts as `predict`, and codes what originals in units, rounded to integers and 0 where that is not below 2^44,
+  /// differ from that by: codes are differences over `quantum`, rounded to the nearest by a reciprocal.
+  CodedRowResult (*code)(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
+                         const CodedRowBuffers<Value>& row);
+  /// The context sums of a row that is coded: it was predicted as values[x] - codes[x] * quantum.
+  void (*contexts)(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count, const Value* values,
+                   const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums);
 };
 
 struct StencilRowKernels {
   ValueRowKernels<double> wide;
   ValueRowKernels<std::int32_t> narrow;
-  /// Predicts as `predict`, and codes what originals in units, rounded to integers and 0 where that is not below 2^44,
-  /// differ from that by: codes are differences over `quantum`, rounded to the nearest by a reciprocal. True when all
-  /// that comes back was looked at and is near enough, and no original is 0.
-  bool (*code)(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count, const CodedRowBuffers& row);
-  /// The context sums of a row that is coded: it was predicted as values[x] - codes[x] * quantum.
-  void (*contexts)(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count, const double* values,
-                   const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums);
   void (*interleave_magnitudes)(const std::uint32_t* even, const std::uint32_t* odd, std::size_t count,
                                 std::uint32_t* out);
 

@@ -71,8 +71,19 @@ struct StencilRowInstance {
 #endif
   }
 
-  /// Predictions of N blocks of columns from place `at` of the sources.
-  template <std::size_t N, class Value>
+  /// sum + a * b, where that is exact: fused where the instruction set can.
+  [[gnu::always_inline]] static void add_exact(const Doubles& a, const Doubles& b, Doubles& sum) {
+#if defined(__AVX512F__)
+    sum = reinterpret_cast<Doubles>(
+        _mm512_fmadd_pd(reinterpret_cast<__m512d>(a), reinterpret_cast<__m512d>(b), reinterpret_cast<__m512d>(sum)));
+#else
+    sum += a * b;
+#endif
+  }
+
+  /// Predictions of N blocks of columns from place `at` of the sources. `Exact`: the sums surely are below 2^51, as an
+  /// encoder's are; on bytes that no encoder writes they may be rounded, by all instruction sets alike.
+  template <std::size_t N, bool Exact, class Value>
   [[gnu::always_inline]] static void predict_blocks(const RowSourcesView<Value>& sources, std::size_t at,
                                                     Integers (&predicted)[2 * N]) {
     Doubles sums[2 * N] = {};
@@ -85,7 +96,11 @@ struct StencilRowInstance {
       for (std::size_t i = 0; i < 2 * N; ++i) {
         Doubles source;
         load_numbers(from + 8 * i, source);
-        sums[i] += weight * source;
+        if constexpr (Exact) {
+          add_exact(Doubles{} + weight, source, sums[i]);
+        } else {
+          sums[i] += weight * source;
+        }
       }
     }
     const std::uint64_t half = std::uint64_t{1} << (sources.weight_bits - 1);
@@ -183,7 +198,7 @@ struct StencilRowInstance {
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
           Integers results[2 * N];
-          predict_blocks<N>(sources, begin + x, results);
+          predict_blocks<N, false>(sources, begin + x, results);
           Doubles numbers[2 * N];
 #pragma GCC unroll 8
           for (std::size_t i = 0; i < 2 * N; ++i) {
@@ -200,33 +215,41 @@ struct StencilRowInstance {
   /// What is looked at of what comes back.
   enum class Check : std::uint8_t { none, single, whole };
 
-  static bool code(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
-                   const CodedRowBuffers& row) {
+  template <class Value>
+  static CodedRowResult code(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
+                             const CodedRowBuffers<Value>& row) {
     if (row.strict == 0) return code_as<Check::none>(sources, begin, count, row);
     return row.single ? code_as<Check::single>(sources, begin, count, row)
                       : code_as<Check::whole>(sources, begin, count, row);
   }
-  template <Check Kind>
-  static bool code_as(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
-                      const CodedRowBuffers& given) {
-    const CodedRowBuffers row = given;
+  template <Check Kind, class Value>
+  static CodedRowResult code_as(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
+                                const CodedRowBuffers<Value>& given) {
+    const CodedRowBuffers<Value> row = given;
     Integers missed{};
+    Integers wide{};
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
           Integers predicted[2 * N];
-          predict_blocks<N>(sources, begin + x, predicted);
+          predict_blocks<N, true>(sources, begin + x, predicted);
 #pragma GCC unroll 8
-          for (std::size_t i = 0; i < 2 * N; ++i) code_half<Kind>(predicted[i], row, x + 8 * i, count, missed);
+          for (std::size_t i = 0; i < 2 * N; ++i) code_half<Kind>(predicted[i], row, x + 8 * i, count, missed, wide);
         });
-    std::int64_t any = 0;
-    for (std::size_t i = 0; i < 8; ++i) any |= missed[i];
-    return Kind != Check::none && any == 0;
+    const auto none = [](const Integers& marked) {
+      std::int64_t any = 0;
+      for (std::size_t i = 0; i < 8; ++i) any |= marked[i];
+      return any == 0;
+    };
+    return {Kind != Check::none && none(missed), none(wide)};
   }
 
   /// Eight columns of `code`.
-  template <Check Kind>
-  [[gnu::always_inline]] static void code_half(const Integers& predicted, const CodedRowBuffers& row, std::size_t x,
-                                               std::size_t count, Integers& missed) {
+  template <Check Kind, class Value>
+  [[gnu::always_inline]] static void code_half(const Integers& predicted, const CodedRowBuffers<Value>& row,
+                                               std::size_t x, std::size_t count, Integers& missed, Integers& wide) {
+    // What is behind the row has no meaning.
+    const Integers places{0, 1, 2, 3, 4, 5, 6, 7};
+    const auto left = static_cast<std::int64_t>(count) - static_cast<std::int64_t>(x);
     constexpr double kMost = 0x1p44;
     Doubles original;
     load(row.originals + x, original);
@@ -242,15 +265,20 @@ struct StencilRowInstance {
     code = code > most ? most : code;
     code = code < -most ? -most : code;
     const Doubles value = number + code * quantum;
-    store(row.values + x, value);
+    if constexpr (std::is_same_v<Value, double>) {
+      store(row.values + x, value);
+    } else {
+      constexpr auto kMostValue = static_cast<double>(kMostNarrow - 1);
+      Doubles narrow = value > kMostValue ? Doubles{} + kMostValue : value;
+      narrow = narrow < -kMostValue ? Doubles{} - kMostValue : narrow;
+      store(row.values + x, __builtin_convertvector(narrow, HalfWords));
+      wide |= (narrow != value) & (places < left);
+    }
     if constexpr (Kind != Check::none) {
       Doubles back = value * row.unit + row.base;
       if constexpr (Kind == Check::single) round_to_single(back);
       Doubles distance = original - back;
       distance = distance < 0 ? -distance : distance;
-      const Integers places{0, 1, 2, 3, 4, 5, 6, 7};
-      const auto left = static_cast<std::int64_t>(count) - static_cast<std::int64_t>(x);
-      // What is behind the row has no meaning.
       missed |= (~(distance < row.strict) | (original == 0)) & (places < left);
     }
     const HalfWords narrow = __builtin_convertvector(code, HalfWords);
@@ -261,8 +289,9 @@ struct StencilRowInstance {
     store(row.magnitudes + x, magnitude);
   }
 
-  static void contexts(const RowSourcesView<double>& sources, std::size_t begin, std::size_t count,
-                       const double* values, const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums) {
+  template <class Value>
+  static void contexts(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count, const Value* values,
+                       const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums) {
     const auto unit = static_cast<double>(quantum);
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
@@ -272,7 +301,7 @@ struct StencilRowInstance {
             HalfWords code;
             Doubles value;
             load(codes + x + 8 * i, code);
-            load(values + x + 8 * i, value);
+            load_numbers(values + x + 8 * i, value);
             Doubles number;
             widen(code, number);
             numbers[i] = value - number * unit;
@@ -347,9 +376,9 @@ struct StencilRowInstance {
   }
 
   template <class Value>
-  static constexpr ValueRowKernels<Value> kValueKernels{&predict<Value>, &reconstruct<Value>, &interleave<Value>,
-                                                        &store_pairs<Value>};
-  static constexpr StencilRowKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>, &code, &contexts,
+  static constexpr ValueRowKernels<Value> kValueKernels{&predict<Value>,     &reconstruct<Value>, &interleave<Value>,
+                                                        &store_pairs<Value>, &code<Value>,        &contexts<Value>};
+  static constexpr StencilRowKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>,
                                               &interleave<std::uint32_t>};
 };
 

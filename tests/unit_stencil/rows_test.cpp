@@ -142,30 +142,35 @@ TEST(Stencil_RowKernels, RowsWithoutTaps_ArePredictedAsZero) {
   check_predictions<std::int32_t>(0);
 }
 
-TEST(Stencil_RowKernels, CodesAndTheirContexts_AreThoseOfPlainLoops) {
+/// `octaves`: of originals; `narrow`: whether all values are below kMostNarrow.
+template <class Value>
+void check_codes(std::size_t octaves, bool narrow) {
   constexpr std::int64_t kQuantum = 52;
   constexpr std::int64_t kMost = kernels::kMaxMagnitude;
   constexpr double kBase = 17.25;
   constexpr double kInverse = 0.125;
   Numbers numbers(72);
-  const Sources<double> sources(numbers);
+  const Sources<Value> sources(numbers);
   std::array<double, kRoom> originals{};
   for (std::size_t x = 0; x < kRoom; ++x)
-    originals[x] = static_cast<double>(numbers.within(std::int64_t{1} << (x % 44))) / 3;
+    originals[x] = static_cast<double>(numbers.within(std::int64_t{1} << (x % octaves))) / 3;
   originals[0] = std::numeric_limits<double>::quiet_NaN();
   originals[5] = 0x1p60;
   originals[6] = -std::numeric_limits<double>::infinity();
   for_instruction_sets([&](const kernels::StencilKernels& k) {
     for (const std::size_t count : kCounts) {
-      std::array<double, kRoom> values{};
+      std::array<Value, kRoom> values{};
       std::array<std::uint32_t, kRoom> magnitudes{};
       std::array<std::int32_t, kRoom> codes{};
       std::array<std::uint32_t, kRoom> sums{};
-      values.fill(0.5);
-      k.rows.code(
+      values.fill(77);
+      const auto& rows = k.rows.of<Value>();
+      const kernels::CodedRowResult result = rows.code(
           sources.view, kBegin, count,
           {originals.data(), kBase, kInverse, kQuantum, kMost, 1000, values.data(), magnitudes.data(), codes.data()});
-      k.rows.contexts(sources.view, kBegin, count, values.data(), codes.data(), kQuantum, sums.data());
+      EXPECT_FALSE(result.kept) << "nothing was looked at";
+      bool all = true;
+      rows.contexts(sources.view, kBegin, count, values.data(), codes.data(), kQuantum, sums.data());
       for (std::size_t x = 0; x < count; ++x) {
         const std::int64_t predicted = sources.predicted(x);
         const bool lost = x == 0 || x == 5 || x == 6;
@@ -174,13 +179,74 @@ TEST(Stencil_RowKernels, CodesAndTheirContexts_AreThoseOfPlainLoops) {
             std::llrint(static_cast<double>(target - predicted) * (1.0 / kQuantum)), -kMost, kMost);
         ASSERT_EQ(codes[x], code) << x;
         ASSERT_EQ(magnitudes[x], std::min<std::int64_t>(std::abs(code), 1000));
-        ASSERT_EQ(values[x], static_cast<double>(predicted + code * kQuantum));
+        const std::int64_t value = predicted + code * kQuantum;
+        if (std::is_same_v<Value, std::int32_t> && std::abs(value) >= kernels::kMostNarrow) {
+          all = false;
+          continue;
+        }
+        ASSERT_EQ(values[x], static_cast<Value>(value));
         ASSERT_EQ(sums[x], sources.context(x, predicted)) << x;
       }
-      expect_untouched(values, count, 0.5);
+      EXPECT_EQ(result.narrow, all) << count;
+      if (narrow) EXPECT_TRUE(all);
+      if (!narrow && count > 40) EXPECT_FALSE(all);
+      expect_untouched<Value>(values, count, 77);
       expect_untouched(sums, count, 0u);
     }
   });
+}
+
+TEST(Stencil_RowKernels, CodesAndTheirContexts_AreThoseOfPlainLoops) {
+  check_codes<double>(44, true);
+  check_codes<std::int32_t>(27, true);
+}
+
+TEST(Stencil_RowKernels, ValuesThatAreNotNarrow_AreToldOf) { check_codes<std::int32_t>(40, false); }
+
+template <class Value>
+void check_samples() {
+  Numbers numbers(75);
+  const Sources<Value> sources(numbers);
+  std::array<std::int64_t, kRoom> targets{};
+  std::array<std::int32_t, kRoom> codes{};
+  std::array<double, kRoom> mean{};
+  for (std::size_t x = 0; x < kRoom; ++x) {
+    targets[x] = numbers.within(INT64_C(1) << 44);
+    codes[x] = static_cast<std::int32_t>(numbers.within(1 << 20));
+    mean[x] = static_cast<double>(numbers.within(1 << 20)) / 3;
+  }
+  for_instruction_sets([&](const kernels::StencilKernels& k) {
+    const auto& fit = k.fit.of<Value>();
+    for (const std::size_t count : kCounts) {
+      std::array<double, kRoom> feature{};
+      std::array<double, kRoom> first{};
+      std::array<double, kRoom> differences{};
+      std::array<double, kRoom> predictions{};
+      std::array<float, kRoom> sums{};
+      fit.feature(sources.taps.data(), sources.weights.data(), 3, mean.data(), 0.3, count, feature.data());
+      fit.feature(sources.taps.data(), sources.weights.data(), 1, nullptr, 0.3, count, first.data());
+      fit.predictions(sources.taps[0], codes.data(), 52, count, predictions.data());
+      k.fit.differences(targets.data(), mean.data(), 0.3, count, differences.data());
+      k.fit.magnitude_sums(sources.magnitudes.data(), 4, 0.25f, count, sums.data());
+      for (std::size_t x = 0; x < count; ++x) {
+        double weighted = 0;
+        float known = 0;
+        for (std::size_t t = 0; t < 3; ++t) weighted += sources.weights[t] * static_cast<double>(sources.values[t][x]);
+        for (std::size_t t = 0; t < 4; ++t) known += static_cast<float>(sources.known[t][x]);
+        ASSERT_EQ(feature[x], weighted * 0.3 - mean[x]) << x;
+        ASSERT_EQ(first[x], sources.weights[0] * static_cast<double>(sources.values[0][x]) * 0.3) << x;
+        ASSERT_EQ(predictions[x], static_cast<double>(sources.values[0][x]) - codes[x] * 52.0) << x;
+        ASSERT_EQ(differences[x], static_cast<double>(targets[x]) * 0.3 - mean[x]) << x;
+        ASSERT_EQ(sums[x], known * 0.25f) << x;
+      }
+      for (std::size_t x = count; x < kRoom; ++x) ASSERT_EQ(feature[x] + differences[x] + predictions[x] + sums[x], 0);
+    }
+  });
+}
+
+TEST(Stencil_RowKernels, Samples_AreThoseOfPlainLoops) {
+  check_samples<double>();
+  check_samples<std::int32_t>();
 }
 
 template <class Value>
