@@ -1,5 +1,5 @@
-// The stencil kernels that encode chunks in raster order. The host fits the model of one chunk, which takes long, and
-// chooses its distributions; the device encodes that chunk as often as the array has room for it.
+// The stencil kernels on chunks in raster order, both ways. The host fits the model of one chunk, which takes long, and
+// chooses its distributions; the device encodes and decodes that chunk as often as the array has room for it.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -10,7 +10,10 @@
 #include "bench/gpu/subjects.h"
 #include "codecs/stencil/device_state.h"
 #include "codecs/stencil/raster_encode.h"
+#include "codecs/stencil/raster_program.h"
 #include "codecs/stencil/stencil.h"
+#include "kernels/core/program_task.h"
+#include "kernels/cuda/stencil_cuda.h"
 #include "kernels/cuda/stencil_encode_cuda.h"
 
 namespace quern::bench {
@@ -29,6 +32,12 @@ class StencilEncodeBench {
 
   void run() {
     if (!start()) return;
+    encode();
+    decode();
+  }
+
+ private:
+  void encode() {
     const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / data_.size());
     const std::uint64_t stride = aligned(data_.size());
     const std::uint64_t work_stride = aligned(encoding_.work_bytes());
@@ -77,7 +86,41 @@ class StencilEncodeBench {
                       .flag("same_bytes", same_bytes(lane_answers.get(), words.get(), stride)));
   }
 
- private:
+  void decode() {
+    const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / data_.size());
+    const std::uint64_t stride = aligned(data_.size());
+    kernels::ProgramHead head;
+    std::memcpy(&head, decode_program_.data(), sizeof head);
+    const std::uint64_t work_stride = aligned(head.work_bytes);
+    if (!session_.has_room(head.bytes + times * (stride + work_stride))) return;
+    DeviceArray<std::uint8_t> program(std::vector<std::uint8_t>(decode_program_.begin(), decode_program_.end()));
+    DeviceArray<std::uint8_t> values(times * stride);
+    DeviceArray<std::uint8_t> work(times * work_stride);
+    std::vector<kernels::ProgramTask> tasks;
+    for (std::uint64_t i = 0; i < times; ++i)
+      tasks.push_back({program.data(), work.data() + i * work_stride, values.data() + i * stride, nullptr});
+    DeviceArray<kernels::ProgramTask> device_tasks(tasks);
+    DeviceArray<std::uint32_t> damaged(times);
+    check(cudaMemset(values.data(), 0xa5, values.bytes()), "cudaMemset");
+    const std::uint64_t n = times * data_.size();
+    const std::uint64_t stored = times * expected_.size();
+    session_.time_step(array_, "stencil", "decode_raster", {n, stored, n + stored}, [&](cudaStream_t stream) {
+      return kernels::stencil_raster_decode_async(device_tasks.data(), static_cast<std::uint32_t>(times),
+                                                  damaged.data(), stream);
+    });
+    const auto flags = damaged.get();
+    const auto back = values.get();
+    bool same = true;
+    for (std::uint64_t i = 0; i < times; ++i)
+      same = same && std::memcmp(back.data() + i * stride, decoded_.data(), decoded_.size()) == 0;
+    session_.tell(array_, "stencil",
+                  Members()
+                      .count("chunks", times)
+                      .number("ratio", static_cast<double>(n) / static_cast<double>(stored))
+                      .count("damaged_chunks", std::accumulate(flags.begin(), flags.end(), std::uint64_t{0}))
+                      .flag("same_values", same));
+  }
+
   static std::uint64_t aligned(std::uint64_t bytes) {
     return (bytes + kernels::kProgramAlignment - 1) / kernels::kProgramAlignment * kernels::kProgramAlignment;
   }
@@ -132,6 +175,25 @@ class StencilEncodeBench {
     const auto written = (*encoder)->encode(box, expected_, room);
     if (!written.ok()) return false;
     expected_.resize(*written);
+    OpenRequest open;
+    open.dtype = request.dtype;
+    open.shape = request.shape;
+    open.bound = request.bound;
+    open.version = codec::stencil::stencil_codec().info().version;
+    open.params = (*encoder)->plan().params;
+    auto decoder = codec::stencil::stencil_codec().open(open);
+    if (!decoder.ok()) return false;
+    std::vector<std::uint8_t> more((*decoder)->scratch_bytes() + kAlign);
+    const std::size_t more_shift = (kAlign - reinterpret_cast<std::uintptr_t>(more.data()) % kAlign) % kAlign;
+    decoded_.resize(data_.size());
+    MutableBox3 back;
+    back.data = decoded_.data();
+    back.extents = box.extents;
+    back.strides = box.strides;
+    if (!(*decoder)->decode(expected_, back, {more.data() + more_shift, more.size() - kAlign}).ok()) return false;
+    if (!codec::stencil::append_raster_program(codec::stencil::spec_of_state((*decoder)->device_state()), expected_,
+                                               back, decode_program_))
+      return false;
     // What travels are to be the array's own elements, not places on a lattice.
     return encoding_.start(codec::stencil::spec_of_encoder_state((*encoder)->device_state()), box, room, program_) &&
            encoding_.box().data == box.data;
@@ -140,8 +202,10 @@ class StencilEncodeBench {
   static constexpr std::size_t kAlign = 64;
   Session& session_;
   const BenchArray& array_;
-  std::vector<std::uint8_t> data_;  ///< of the chunk
-  Vector<std::uint8_t> expected_;   ///< what the host makes of it
+  std::vector<std::uint8_t> data_;     ///< of the chunk
+  Vector<std::uint8_t> expected_;      ///< what the host makes of it
+  std::vector<std::uint8_t> decoded_;  ///< and of that
+  Vector<std::uint8_t> decode_program_;
   std::size_t room_bytes_ = 0;
   Vector<std::uint8_t> program_;
   RasterEncoding encoding_;

@@ -31,7 +31,8 @@ using Work = std::function<cudaError_t(cudaStream_t)>;
 
 class Stopwatch {
  public:
-  /// At least `least_repeats` repetitions after two that do not count, and more until `seconds` have passed.
+  /// At least `least_repeats` repetitions after two that do not count, and more until `seconds` have passed; three
+  /// where so many would take more than ten times as long.
   Stopwatch(std::uint64_t least_repeats, double seconds, std::uint64_t l2_bytes);
 
   Timing time(const Work& work, Cache cache, Queueing queueing);

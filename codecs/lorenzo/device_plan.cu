@@ -61,13 +61,15 @@ __global__ void __launch_bounds__(kThreads)
   choose_for(trials.costs + set * kSampleTiles * kernels::kPredictors, tiles, trials.rules[set]);
 }
 
-/// What a trial's tiles take, and their elements.
-__device__ __forceinline__ LayoutCost cost_of(const DeviceTrial& trial, const std::uint32_t* bytes) {
+/// What the tiles of a set take, and their elements.
+__device__ __forceinline__ LayoutCost cost_of(const DeviceTrials& trials, std::uint64_t set) {
   std::uint32_t own_bytes = 0;
   std::uint32_t own_elems = 0;
-  for (std::uint64_t i = WarpLanes::lane(); i < trial.tiles.size(); i += kLanes) {
-    own_bytes += bytes[i];
-    own_elems += static_cast<std::uint32_t>(trial.tiles[i].elems());
+  for (unsigned i = WarpLanes::lane(); i < kSampleTiles; i += kLanes) {
+    const auto& e = trials.tiles[set * kSampleTiles + i].box.extents;
+    const auto elems = static_cast<std::uint32_t>(e[0] * e[1] * e[2]);
+    own_elems += elems;
+    own_bytes += elems != 0 ? trials.bytes[set * kSampleTiles + i] : 0;
   }
   return {WarpLanes::reduce_add(own_bytes), WarpLanes::reduce_add(own_elems)};
 }
@@ -88,9 +90,9 @@ __global__ void __launch_bounds__(kThreads)
   const std::uint64_t first = item * trials.count;
   std::uint32_t best = 0;
   if (trials.count > 1) {
-    LayoutCost best_cost = cost_of(trials.at[0], trials.bytes + first * kSampleTiles);
+    LayoutCost best_cost = cost_of(trials, first);
     for (std::uint32_t t = 1; t < trials.count; ++t) {
-      const LayoutCost cost = cost_of(trials.at[t], trials.bytes + (first + t) * kSampleTiles);
+      const LayoutCost cost = cost_of(trials, first + t);
       if (!is_cheaper(cost, best_cost)) continue;
       best = t;
       best_cost = cost;
@@ -100,6 +102,8 @@ __global__ void __launch_bounds__(kThreads)
   const ChunkRules& rules = trials.rules[first + best];
   DeviceStream& stream = places.streams[item];
   copy_by_warp(rules, stream.codec_state);
+  for (std::size_t i = sizeof(ChunkRules) + WarpLanes::lane(); i < cuda::kCodecStateBytes; i += kLanes)
+    stream.codec_state[i] = 0;
   copy_by_warp(trial.segments, &stream.layout);
   if (WarpLanes::lane() != 0) return;
   StreamPlan& plan = places.plans[item];
@@ -132,7 +136,12 @@ __global__ void __launch_bounds__(kLanes) open_streams(const __grid_constant__ S
   if (item >= places.count) return;
   DeviceStream& stream = places.streams[item];
   const StreamPlan& plan = places.plans[item];
-  if (stream.status == StatusCode::ok && plan.codec_id == kCodecId) stream.status = open_stream(places, plan, stream);
+  if (stream.status != StatusCode::ok) return;
+  if (plan.codec_id == kCodecId) {
+    stream.status = open_stream(places, plan, stream);
+  } else {
+    *reinterpret_cast<ChunkRules*>(stream.codec_state) = ChunkRules{};  // of chunks that are all plain
+  }
 }
 
 }  // namespace

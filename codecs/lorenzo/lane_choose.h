@@ -18,13 +18,19 @@ template <class X, class Add>
 constexpr std::uint32_t choose_candidates_lanes(const std::uint32_t* costs, std::uint32_t tiles,
                                                 kernels::TileShape shape, Add&& add) {
   using kernels::kPredictors, kernels::kLanes, kernels::unroll;
-  typename X::template vec<std::uint32_t> best[2];
+  // Read once, all at the same time; what does not count costs nothing under any predictor.
+  typename X::template vec<std::uint32_t> best[2], costs_of[2][kPredictors];
   X::lanes([&](auto lane) {
-    unroll<2>([&](auto half) { X::set(best[half], lane, lane + half * kLanes < tiles ? UINT32_MAX : 0u); });
+    unroll<2>([&](auto half) {
+      const std::size_t tile = lane + half * kLanes;
+      X::set(best[half], lane, tile < tiles ? UINT32_MAX : 0u);
+      unroll<kPredictors>([&](auto p) {
+        X::set(costs_of[half][p], lane, tile < tiles ? X::load(costs + tile * kPredictors + p, lane) : 0u);
+      });
+    });
   });
-  const auto cheaper = [&](auto lane, auto half, unsigned p) {
-    const std::size_t tile = lane + half * kLanes;
-    const std::uint32_t cost = tile < tiles ? X::load(costs + tile * kPredictors + p, lane) : 0;
+  const auto cheaper = [&](auto lane, auto half, auto p) {
+    const std::uint32_t cost = X::get(costs_of[half][p], lane);
     const std::uint32_t held = X::get(best[half], lane);
     return cost < held ? cost : held;
   };
@@ -33,8 +39,8 @@ constexpr std::uint32_t choose_candidates_lanes(const std::uint32_t* costs, std:
   for (; count < kernels::kMaxCandidates; ++count) {
     std::uint32_t sum = UINT32_MAX;
     unsigned chosen = 0;
-    kernels::rolled(0, kPredictors, [&](unsigned p) {
-      if (!kernels::predictor_fits(static_cast<kernels::Predictor>(p), shape)) return;
+    unroll<kPredictors>([&](auto p) {
+      if (!kernels::predictor_fits(static_cast<kernels::Predictor>(decltype(p)::value), shape)) return;
       typename X::template vec<std::uint32_t> own;
       X::lanes([&](auto lane) {
         std::uint32_t both = 0;
@@ -48,7 +54,10 @@ constexpr std::uint32_t choose_candidates_lanes(const std::uint32_t* costs, std:
     });
     if (count > 0 && std::uint64_t{sum} + sum / 128 >= best_sum) break;
     add(static_cast<kernels::Predictor>(chosen));
-    X::lanes([&](auto lane) { unroll<2>([&](auto half) { X::set(best[half], lane, cheaper(lane, half, chosen)); }); });
+    unroll<kPredictors>([&](auto p) {
+      if (chosen != p) return;
+      X::lanes([&](auto lane) { unroll<2>([&](auto half) { X::set(best[half], lane, cheaper(lane, half, p)); }); });
+    });
     best_sum = sum;
   }
   return count;

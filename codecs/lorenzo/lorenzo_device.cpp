@@ -177,6 +177,9 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
     chunks.tiles = kernels::max_chunk_tiles(dtype_bytes(places.dtype));
     chunks.items = places.count;
     chunks.chunks = places.chunks;
+    chunks.coded = places.coded;
+    chunks.list = places.list;
+    chunks.listed = places.listed;
     chunks.rules = reinterpret_cast<const std::uint8_t*>(places.streams) + offsetof(cuda::DeviceStream, codec_state);
     chunks.rules_stride = sizeof(cuda::DeviceStream);
     chunks.at = places.at;

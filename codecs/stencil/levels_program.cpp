@@ -101,7 +101,7 @@ class ProgramMaker {
     };
     for (const std::size_t i : {0, 1}) {
       head_.values[i] = take(places[i], sizeof(double));
-      head_.magnitudes[i] = take(places[i], sizeof(std::uint32_t));
+      head_.residuals[i] = take(places[i], sizeof(std::uint32_t));
     }
     head_.head.work_bytes = bytes;
   }
@@ -238,6 +238,9 @@ class ProgramMaker {
     head_.sections = program.add(sections_);
     head_.starts = program.add(parts_.starts);
     head_.exceptions = program.add(parts_.exceptions);
+    // Lanes fetch words in aligned pieces.
+    constexpr std::size_t kPiece = 2 * kernels::kLevelWordAlignment;
+    parts_.words.resize((parts_.words.size() + kPiece - 1) / kPiece * kPiece);
     head_.words = program.add(parts_.words);
     head_.head.bytes = program.bytes();
     program.set_head(head_);

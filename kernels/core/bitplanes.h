@@ -35,6 +35,18 @@ namespace quern::kernels {
   exchange_bits(a[6], a[7], 1, 0x55555555u);
 }
 
+/// The same for machines that choose bits of two words in one operation.
+[[gnu::always_inline]] constexpr void transpose_bits_8x8_by_choice(std::uint32_t (&a)[8]) {
+  const auto exchange = [&](unsigned i, unsigned j, unsigned shift, std::uint32_t low) {
+    const std::uint32_t both_low = (a[j] & ~low) | (a[i] >> shift & low);
+    a[i] = (a[i] & low) | (a[j] << shift & ~low);
+    a[j] = both_low;
+  };
+  for (unsigned i = 0; i < 4; ++i) exchange(i, i + 4, 4, 0x0f0f0f0fu);
+  for (unsigned i = 0; i < 8; i += i % 4 == 1 ? 3 : 1) exchange(i, i + 2, 2, 0x33333333u);
+  for (unsigned i = 0; i < 8; i += 2) exchange(i, i + 1, 1, 0x55555555u);
+}
+
 /// Byte `b` of residuals z[32] to planes[8] (plane 8b first). W is 32 or 64 bits wide.
 template <class X, class W, class In, class Out>
 constexpr void byte_to_planes(const In& z, unsigned b, Out&& planes) {

@@ -23,7 +23,8 @@ struct ChunkRules {
   QuantizerKind quantizer = QuantizerKind::absolute;
   TileShape tile = TileShape::plane;
   std::array<Predictor, kMaxCandidates>
-      candidates{};  ///< tried by the encoder in this order; the first of the cheapest wins
+      candidates{};           ///< tried by the encoder in this order; the first of the cheapest wins
+  std::uint8_t reserved = 0;  ///< rules are copied as words: no byte of them is left undefined
   std::size_t candidate_count = 0;
   QuantizerParams params;
 };

@@ -1,54 +1,19 @@
-// Decoding a chunk with a warp for each tile: one lane reads all heads, then every warp decodes its tile. Over an
-// execution model X; twin of cpu/lorenzo_decode.h. The bytes are hostile: every count is compared with what is left
-// before it is used.
+// Decoding a tile with a warp, over an execution model X; twin of cpu/lorenzo_decode.h. Residuals lie in registers
+// until they are codes. The bytes are hostile: every count is compared with what is left before it is used.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/core/bits.h"
-#include "kernels/core/lane_elements.h"
-#include "kernels/core/lane_planes.h"
-#include "kernels/core/lane_predict.h"
+#include "kernels/core/lane_decode_area.h"
+#include "kernels/core/lane_plane_decode.h"
+#include "kernels/core/lane_reconstruct.h"
+#include "kernels/core/lane_stage.h"
+#include "kernels/core/lane_tile.h"
+#include "kernels/core/lane_write.h"
 
 namespace quern::kernels {
-
-/// Heads of a chunk's tiles and where their payloads begin.
-struct LaneHeads {
-  TileHead heads[kMaxTilesPerChunk];
-  std::uint32_t begins[kMaxTilesPerChunk];
-};
-
-/// Reads the heads; false when the chunk is not made of exactly these parts. `bytes` is below 2^32.
-[[gnu::always_inline]] constexpr bool read_heads(const std::uint8_t* in, std::uint32_t bytes, std::uint32_t tiles,
-                                                 LaneHeads& out) {
-  if (bytes < 1 || tiles > kMaxTilesPerChunk) return false;
-  const std::uint8_t* at = in + 1;
-  const std::uint8_t* const end = in + bytes;
-  if (in[0] == kFormConstant) {
-    std::uint64_t z = 0;
-    if (!get_leb128(at, end, z) || at != end) return false;
-    for (std::uint32_t t = 0; t < tiles; ++t) {
-      out.heads[t] = TileHead{};
-      out.heads[t].seed = unzigzag64(z);
-      out.begins[t] = bytes;
-    }
-    return true;
-  }
-  if (in[0] != kFormTiles) return false;
-  std::uint64_t seed = 0;
-  for (std::uint32_t t = 0; t < tiles; ++t) {
-    if (!get_head(at, end, out.heads[t], seed)) return false;
-    seed = out.heads[t].seed;
-  }
-  std::uint64_t begin = static_cast<std::uint64_t>(at - in);
-  for (std::uint32_t t = 0; t < tiles; ++t) {
-    out.begins[t] = static_cast<std::uint32_t>(begin);
-    begin += out.heads[t].payload;
-    if (begin > bytes) return false;
-  }
-  return begin == bytes;
-}
 
 /// Masks of an exceptions part whose rows are at `at`: a row's lanes in each lane. The u32 of listed rows must be
 /// there.
@@ -85,8 +50,9 @@ constexpr bool check_lane_exceptions(LaneBytes& in, std::uint32_t element_size, 
 }
 
 /// Reads the signs part: bit r of lane l is the sign of (row r, lane l). False when it is not well formed.
-template <class X>
-constexpr bool get_lane_signs(LaneBytes& in, typename X::template vec<std::uint32_t>& minus) {
+template <class X, class Word>
+constexpr bool get_lane_signs(LaneBytes& in, LaneDecodeArea<Word>& area,
+                              typename X::template vec<std::uint32_t>& minus) {
   if (in.left < 1) return false;
   const auto part = static_cast<SignPart>(*in.at);
   in.skip(1);
@@ -101,10 +67,16 @@ constexpr bool get_lane_signs(LaneBytes& in, typename X::template vec<std::uint3
     return true;
   }
   if (part != SignPart::sparse && part != SignPart::sparse_complement) return false;
-  SparseCursor cursor;
-  if (!open_sparse<X>(in, 0, 1, cursor) || !get_sparse_lanes<X>(cursor, minus)) return false;
-  in.skip(cursor.bytes);
-  if (part == SignPart::sparse_complement) X::lanes([&](auto lane) { X::set(minus, lane, ~X::get(minus, lane)); });
+  const std::uint32_t bytes = in.left < kMaxSparseBytes ? in.left : kMaxSparseBytes;
+  PlaneReader<X, StagedBytes> reader;
+  if (!reader.open(stage_bytes<X>(in.at, bytes, area.cells), bytes, 1, 0)) return false;
+  reader.expand(0, 1, 0, area.slots);
+  if (!reader.sound()) return false;
+  X::sync();
+  const std::uint32_t flip = part == SignPart::sparse_complement ? 0xffffffffu : 0u;
+  X::lanes([&](auto lane) { X::set(minus, lane, X::load(area.slots + lane, lane) ^ flip); });
+  X::sync();
+  in.skip(reader.used());
   return true;
 }
 
@@ -129,39 +101,82 @@ constexpr void write_lane_exceptions(const std::uint8_t* at, const LanePlace& pl
   });
 }
 
-/// Brings the codes of a tile to its cells; false on bytes no encoder writes.
+/// Planes in words of 32 bits, or distances of 32 bits, to codes in the cells; false on bytes no encoder writes.
 template <class X, TileShape S, class Word>
-constexpr bool decode_cells(const TileHead& head, LaneBytes in, std::uint32_t* cells, CellCodes<Word>& codes) {
-  const bool narrow = sizeof(Word) == 8 && !head.wide;
-  codes = {cells, static_cast<Word>(head.seed), narrow};
-  const unsigned halves = sizeof(Word) == 8 && head.wide ? 2 : 1;
-  if (!get_lane_planes<X>(in, head.planes, head.dense, halves, cells)) return false;
-  if (sizeof(Word) == 8 && head.wide) {
-    reconstruct_cells<X, Word, S>(head.predictor, cells, codes.seed);
-  } else {
-    reconstruct_cells<X, std::uint32_t, S>(head.predictor, cells, narrow ? 0u : static_cast<std::uint32_t>(codes.seed));
-  }
+constexpr bool decode_cells(const TileHead& head, const LaneBytes& in, std::uint32_t seed, LaneDecodeArea<Word>& area) {
+  // What is refused would not end with the planes.
+  if (head.planes > 32 || in.left > kMaxStagedBytes) return false;
+  PlaneReader<X, StagedBytes> reader;
+  typename X::template vec<std::uint32_t> rows[kRows];
+  if (!reader.open(stage_bytes<X>(in.at, in.left, area.cells), in.left, head.planes, head.dense)) return false;
+  reader.read_rows(0, area.slots, rows);
+  if (!reader.finished()) return false;
+  reconstruct<X, std::uint32_t, S>(head.predictor, seed, rows, area.cells);
   return true;
 }
 
-/// Decodes one tile; false on bytes no encoder writes.
+/// The same with words of 64 bits, whose planes are read where they are stored: they could fill the area.
+template <class X, TileShape S>
+constexpr bool decode_wide_cells(const TileHead& head, const LaneBytes& in, LaneDecodeArea<std::uint64_t>& area) {
+  PlaneReader<X, StoredBytes> reader;
+  if (!reader.open({in.at}, in.left, head.planes, head.dense)) return false;
+  const auto cell = [](auto row, auto lane) {
+    return code_cell(static_cast<unsigned>(row), static_cast<unsigned>(lane));
+  };
+  rolled(0, 2, [&](unsigned half) {
+    typename X::template vec<std::uint32_t> rows[kRows];
+    reader.read_rows(half, area.slots, rows);
+    X::lanes([&](auto lane) {
+      unroll<kRows>(
+          [&](auto row) { X::store(area.cells + half * kCodeCells + cell(row, lane), lane, X::get(rows[row], lane)); });
+    });
+  });
+  if (!reader.finished()) return false;
+  typename X::template vec<std::uint64_t> rows[kRows];
+  X::lanes([&](auto lane) {
+    unroll<kRows>([&](auto row) {
+      X::set(rows[row], lane,
+             X::load(area.cells + cell(row, lane), lane) |
+                 static_cast<std::uint64_t>(X::load(area.cells + kCodeCells + cell(row, lane), lane)) << 32);
+    });
+  });
+  X::sync();
+  reconstruct<X, std::uint64_t, S>(head.predictor, head.seed, rows, area.cells);
+  return true;
+}
+
+/// Decodes one tile; false on bytes no encoder writes. What is passed by reference is read where it is needed, since
+/// residuals leave few registers; `payload` is shared by the lanes and used up.
 template <class X, TileShape S, class Bits>
-constexpr bool decode_lanes(const ChunkRules& rules, const TileHead& head, LaneBytes in, const LanePlace& place,
-                            LaneArea<CodeWord<Bits>>& area, Bits* chunk) {
+constexpr bool decode_lanes(const ChunkRules& rules, const TileHead& head, LaneBytes& payload, const LanePlace& place,
+                            LaneDecodeArea<CodeWord<Bits>>& area, void* const& values) {
   using W = CodeWord<Bits>;
-  if (!predictor_fits(head.predictor, S) || (head.wide && sizeof(W) < 8)) return false;
+  constexpr bool kLong = sizeof(W) == 8;
+  if (!predictor_fits(head.predictor, S) || (head.wide && !kLong)) return false;
   if (head.signs && (rules.quantizer != QuantizerKind::pointwise || head.exact)) return false;
+  LaneBytes in = payload;
   typename X::template vec<std::uint32_t> minus;
   X::lanes([&](auto lane) { X::set(minus, lane, 0u); });
-  if (head.signs && !get_lane_signs<X>(in, minus)) return false;
-  const std::uint8_t* const exceptions = in.at;
+  if (head.signs) {
+    if (!get_lane_signs<X>(in, area, minus)) return false;
+    X::sync();  // all lanes have read it
+    X::lanes([&](auto lane) {
+      if (lane == 0) payload = in;
+    });
+    X::sync();
+  }
   if (head.exceptions && !check_lane_exceptions<X, S>(in, sizeof(Bits), place)) return false;
-  CellCodes<W> codes;
-  if (!decode_cells<X, S>(head, in, area.cells, codes)) return false;
+  const CellCodes<W> codes{area.cells, static_cast<W>(head.seed), kLong && !head.wide};
+  if constexpr (kLong) {
+    if (head.wide ? !decode_wide_cells<X, S>(head, in, area) : !decode_cells<X, S>(head, in, 0u, area)) return false;
+  } else {
+    if (!decode_cells<X, S>(head, in, static_cast<std::uint32_t>(head.seed), area)) return false;
+  }
   if (S == TileShape::line && head.signs) transpose_lane_bits<X>(minus);
+  Bits* const tile = static_cast<Bits*>(values) + place.offset;
   write_lanes<X, S>(rules.element, head.exact ? QuantizerKind::exact : rules.quantizer, rules.params, codes, minus,
-                    place, chunk + place.offset);
-  if (head.exceptions) write_lane_exceptions<X, S>(exceptions, place, chunk + place.offset);
+                    head.signs, place, tile);
+  if (head.exceptions) write_lane_exceptions<X, S>(payload.at, place, tile);
   return true;
 }
 

@@ -1,6 +1,6 @@
-// Between an array's elements and the cells of a tile, for a warp: quantizing with the exceptions marked, and writing
-// codes back. Over an execution model X; twin of cpu/tile_io.h. Templates are over the element's width: which quantizer
-// it is, is asked once a tile.
+// Between an array's elements and the cells of a tile, for a warp: quantizing with the exceptions marked; lane_write.h
+// is the way back. Over an execution model X; twin of cpu/tile_io.h. Templates are over the element's width: which
+// quantizer it is, is asked once a tile.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,15 @@ struct LaneMarks {
   typename X::template vec<std::uint32_t> minus;
   std::uint32_t refused_count = 0;
 };
+
+template <class X>
+constexpr void clear_marks(LaneMarks<X>& marks) {
+  X::lanes([&](auto lane) {
+    X::set(marks.refused, lane, 0u);
+    X::set(marks.minus, lane, 0u);
+  });
+  marks.refused_count = 0;
+}
 
 /// Calls f.template operator()<Q>() with the quantizer of an element type as wide as Bits.
 template <class Bits, class F>
@@ -138,11 +147,7 @@ constexpr void fill_refused(const typename X::template vec<std::uint32_t>& exist
 template <class X, TileShape S, class Bits>
 constexpr void read_lanes(Element element, QuantizerKind kind, const QuantizerParams& params, const Bits* tile,
                           const LanePlace& place, std::uint32_t* cells, LaneMarks<X>& marks) {
-  X::lanes([&](auto lane) {
-    X::set(marks.refused, lane, 0u);
-    X::set(marks.minus, lane, 0u);
-  });
-  marks.refused_count = 0;
+  clear_marks<X>(marks);
   typename X::template vec<std::uint32_t> exists;
   existing_runs<X, S>(place, exists);
   quantize_runs<X, S>(element, kind, params, tile, place, exists, cells, marks);
@@ -158,56 +163,46 @@ constexpr void read_lanes(Element element, QuantizerKind kind, const QuantizerPa
   }
 }
 
-/// How the cells of a decoded tile give codes: `narrow` says that they hold distances of 32 bits from the seed.
-template <class Word>
-struct CellCodes {
-  const std::uint32_t* cells = nullptr;
-  Word seed = 0;
-  bool narrow = false;
+/// The quantizer that full tiles are read through without a look at single elements.
+using FullTileQuantizer = AbsQuantizer32<Binary32>;
+[[gnu::always_inline]] constexpr bool reads_full_lanes(Element element, QuantizerKind kind) {
+  return element == Element::f32 && kind == QuantizerKind::absolute;
+}
 
-  template <class X>
-  [[gnu::always_inline]] constexpr Word load(unsigned cell, std::size_t lane) const {
-    if constexpr (sizeof(Word) == 8) {
-      if (narrow)
-        return seed +
-               static_cast<Word>(static_cast<std::int64_t>(static_cast<std::int32_t>(X::load(cells + cell, lane))));
-    }
-    return load_cell<X, Word>(cells, cell, lane);
-  }
-};
-
-/// Writes codes as elements; bit i of lane l of `minus` is the sign of (run i, element l).
-template <class X, TileShape S, class Bits>
-constexpr void write_lanes(Element element, QuantizerKind kind, const QuantizerParams& params,
-                           const CellCodes<CodeWord<Bits>>& codes, const typename X::template vec<std::uint32_t>& minus,
-                           const LanePlace& place, Bits* tile) {
-  typename X::template vec<std::uint32_t> exists;
-  existing_runs<X, S>(place, exists);
-  rolled(0, kGroups, [&](unsigned g) {
-    typename X::template vec<CodeWord<Bits>> words[kGroupRows];
-    typename X::template vec<Bits> elements[kGroupRows];
-    X::lanes([&](auto lane) {
-      unroll<kGroupRows>(
-          [&](auto j) { X::set(words[j], lane, codes.template load<X>(run_cell<S>(kGroupRows * g + j, lane), lane)); });
-    });
-    with_lane_quantizer<Bits>(element, kind, [&]<class Q>() {
-      const Q quantizer = make_quantizer<Q>(params);
-      X::lanes([&](auto lane) {
-        [[maybe_unused]] const std::uint32_t negative = X::get(minus, lane) >> (kGroupRows * g);
-        unroll<kGroupRows>([&](auto j) {
-          X::set(elements[j], lane, quantizer.decode(X::get(words[j], lane), Q::kHasSign && (negative >> j & 1) != 0));
-        });
-      });
-    });
-    X::lanes([&](auto lane) {
-      Bits* at = tile + group_offset<S>(place, g) + lane;
-      const std::uint32_t own = X::get(exists, lane) >> (kGroupRows * g);
+/// Reads a full tile of binary32 under an absolute bound: codes, plus FullTileQuantizer::kZeroPattern, to registers,
+/// row r of a lane to codes[r]. False when some element may be an exception; then read_lanes is to be asked. `cells` is
+/// scratch.
+template <class X, TileShape S, class V>
+constexpr bool read_full_lanes(const QuantizerParams& params, const std::uint32_t* tile, const LanePlace& place,
+                               std::uint32_t* cells, V (&codes)[kRows]) {
+  const FullTileQuantizer quantizer(params);
+  typename X::template vec<bool> refused;
+  X::lanes([&](auto lane) {
+    unroll<kGroups>([&](auto g) {
+      const std::uint32_t* at = tile + group_offset<S>(place, g) + lane;
       unroll<kGroupRows>([&](auto j) {
-        if ((own >> j & 1) != 0) *at = X::get(elements[j], lane);
+        X::set(codes[kGroupRows * g + j], lane, *at);
         at += run_step<S>(place);
       });
     });
+    bool good = true;
+    unroll<kRows>([&](auto r) {
+      std::uint32_t code = 0;
+      good = quantizer.encode_pattern(X::get(codes[r], lane), code) & good;
+      X::set(codes[r], lane, code);
+    });
+    X::set(refused, lane, !good);
   });
+  if (X::any(refused)) return false;
+  if constexpr (S == TileShape::line) {
+    X::lanes([&](auto lane) {
+      unroll<kRows>([&](auto r) { X::store(cells + run_cell<S>(r, lane), lane, X::get(codes[r], lane)); });
+    });
+    X::sync();
+    load_rows<X>(cells, codes);
+    X::sync();
+  }
+  return true;
 }
 
 }  // namespace quern::kernels

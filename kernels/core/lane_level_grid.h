@@ -25,13 +25,19 @@ inline constexpr std::uint32_t kBlockPoints = kLanePoints * kLanes;
   return parity_class >> (kLastAxis - axis) & 1;
 }
 
+/// What a residual counts as in contexts.
+[[gnu::always_inline]] constexpr std::uint32_t context_magnitude(std::uint32_t residual) {
+  const std::uint32_t size = static_cast<std::int32_t>(residual) < 0 ? 0 - residual : residual;
+  return size < kMostContextMagnitude ? size : std::uint32_t{kMostContextMagnitude};
+}
+
 /// A chunk under way at one level. The same in all lanes.
 struct LevelGridView {
   const LevelProgram* program = nullptr;
   const LevelStage* stage = nullptr;
   std::uint32_t level = 0;
-  double* values = nullptr;             ///< of the level; before a point is decoded, the bits of its prediction
-  std::uint32_t* magnitudes = nullptr;  ///< before a point is decoded, its context sum as far as it is known
+  double* values = nullptr;            ///< of the level; before a point is decoded, the bits of its prediction
+  std::uint32_t* residuals = nullptr;  ///< before a point is decoded, its context sum as far as it is known
 
   /// A template, as constexpr functions else may not cast bytes.
   template <class Task>
@@ -40,7 +46,7 @@ struct LevelGridView {
         stage(table<LevelStage>(task, program->stages) + at_level),
         level(at_level),
         values(reinterpret_cast<double*>(task.work + program->values[at_level & 1])),
-        magnitudes(reinterpret_cast<std::uint32_t*>(task.work + program->magnitudes[at_level & 1])) {}
+        residuals(reinterpret_cast<std::uint32_t*>(task.work + program->residuals[at_level & 1])) {}
 
   template <class T>
   [[gnu::always_inline]] static constexpr const T* table(const ProgramTask& task, std::uint32_t offset) {
@@ -117,42 +123,57 @@ struct LevelRow {
          step[kLastAxis];
 }
 
-/// Calls add(place, weight) for what a tap becomes in a row at the border, values beyond which lie on the line through
-/// the two outermost: as many as eight rows, in a fixed order.
-template <class Add>
-[[gnu::always_inline]] constexpr void for_linear_places(const LevelGridView& grid, const LevelRow& row,
-                                                        const LevelTap<double>& tap, Add&& add) {
+/// One of the places that a tap becomes in a row at the border, where values beyond lie on the line through the two
+/// outermost ones, and how many there are.
+struct LinearPlace {
+  std::int32_t place = 0;
+  std::uint32_t count = 0;
+  double weight = 0;
+};
+inline constexpr std::uint32_t kLinearPlaces = 1u << kRowAxes;
+
+/// Place number `choice` of a tap; of no use from their count on.
+[[gnu::always_inline]] constexpr LinearPlace linear_place(const LevelGridView& grid, const LevelRow& row,
+                                                          const LevelTap<double>& tap, std::uint32_t choice) {
   const LevelView& view = grid.stage->views[tap.in_class];
-  std::uint32_t beyond = 0;  // axes along which there are two
+  double weight = tap.weight;
+  std::uint32_t rows = 0;
+  unsigned beyond = 0;  // axes along which there are two
   unroll<kRowAxes>([&](auto a) {
     constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
-    const std::int32_t i = static_cast<std::int32_t>(row.index[kAxis]) + tap.step[kAxis];
+    std::int32_t i = static_cast<std::int32_t>(row.index[kAxis]) + tap.step[kAxis];
     const auto extent = static_cast<std::int32_t>(view.extents[kAxis]);
-    if (grid.program->hierarchical(kAxis) && (i < 0 || i >= extent) && extent > 1) beyond |= 1u << kAxis;
+    if (!grid.program->hierarchical(kAxis)) {
+      i = i < 0 ? 0 : i;
+    } else if ((i < 0 || i >= extent) && extent > 1) {
+      const auto second = static_cast<std::int32_t>(choice >> beyond++ & 1);
+      const auto distance = static_cast<double>(i < 0 ? -i : i - extent + 1);
+      weight *= second != 0 ? -distance : 1 + distance;
+      i = i < 0 ? second : extent - 1 - second;
+    } else if (extent == 1) {
+      i = 0;
+    }
+    rows = rows * view.extents[kAxis] + static_cast<std::uint32_t>(i);
   });
-  const std::uint32_t count = 1u << popcount(beyond);
-  rolled(0, count, [&](unsigned choice) {
-    double weight = tap.weight;
-    std::uint32_t rows = 0;
-    unsigned bit = 0;
-    unroll<kRowAxes>([&](auto a) {
-      constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
-      std::int32_t i = static_cast<std::int32_t>(row.index[kAxis]) + tap.step[kAxis];
-      const auto extent = static_cast<std::int32_t>(view.extents[kAxis]);
-      if (!grid.program->hierarchical(kAxis)) {
-        i = i < 0 ? 0 : i;
-      } else if ((beyond >> kAxis & 1) != 0) {
-        const auto second = static_cast<std::int32_t>(choice >> bit++ & 1);
-        const auto distance = static_cast<double>(i < 0 ? -i : i - extent + 1);
-        weight *= second != 0 ? -distance : 1 + distance;
-        i = i < 0 ? second : extent - 1 - second;
-      } else if (extent == 1) {
-        i = 0;
-      }
-      rows = rows * view.extents[kAxis] + static_cast<std::uint32_t>(i);
-    });
-    add(static_cast<std::int32_t>(view.first + rows * view.stride) + tap.step[kLastAxis], weight);
+  return {static_cast<std::int32_t>(view.first + rows * view.stride) + tap.step[kLastAxis], 1u << beyond, weight};
+}
+
+/// Whether a point of a class has no residual; only where some have none.
+template <class X>
+constexpr bool level_point_is_special(const ProgramTask& task, const LevelGridView& grid, std::uint32_t parity_class,
+                                      std::uint32_t row, std::uint32_t x, std::size_t lane) {
+  const LevelRow at(grid.stage->views[parity_class], row);
+  const std::uint32_t index[kLevelAxes] = {at.index[0], at.index[1], at.index[2], x};
+  std::uint64_t offset = 0;
+  unroll<kLevelAxes>([&](auto a) {
+    constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
+    const std::uint64_t place = grid.program->hierarchical(kAxis)
+                                    ? (2 * std::uint64_t{index[kAxis]} + class_parity(parity_class, kAxis))
+                                          << grid.level
+                                    : index[kAxis];
+    offset += place * grid.program->special_strides[kAxis];
   });
+  return X::load(task.special + offset, lane) != 0;
 }
 
 /// Sets the margins of rows that are complete, a lane each.
@@ -166,7 +187,7 @@ constexpr void finish_level_rows(const LevelGridView& grid, std::uint32_t parity
   X::lanes([&](std::size_t lane) {
     for (std::uint32_t r = warp * kLanes + static_cast<std::uint32_t>(lane); r < rows; r += warps * kLanes) {
       double* const x = grid.values + (view.first + (first_row + r) * view.stride);
-      std::uint32_t* const m = grid.magnitudes + (view.first + (first_row + r) * view.stride);
+      std::uint32_t* const m = grid.residuals + (view.first + (first_row + r) * view.stride);
       unroll<kLeftMargin + kRightMargin>([&](auto place) {
         const std::int32_t i = place == 0 ? -1 : static_cast<std::int32_t>(columns + place) - 1;
         const std::int32_t inside = mirrored_index(points, parity, i);
@@ -211,7 +232,7 @@ constexpr void take_level_above(const LevelGridView& grid, const LevelGridView& 
         const std::uint32_t source = row_place(from, index[0], index[1], index[2]) + (halved ? x >> 1 : x);
         const std::uint32_t to = view.first + row * view.stride + x;
         X::store(grid.values + to, lane, X::load(above.values + source, lane));
-        X::store(grid.magnitudes + to, lane, X::load(above.magnitudes + source, lane));
+        X::store(grid.residuals + to, lane, X::load(above.residuals + source, lane));
       }
     });
   }

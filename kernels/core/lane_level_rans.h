@@ -1,4 +1,5 @@
-// Residuals of a section, taken by the lanes of a warp: every lane of the section has a lane of the warp to itself.
+// Residuals of a section, taken by the lanes of a warp: every lane of the section has a lane of the warp to itself. For
+// chunks in raster order and under the wavelet; lane_level_stream.h is faster and serves those in levels.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace quern::kernels {
 /// Context level of a weighted sum of magnitudes: two levels an octave.
 [[gnu::always_inline]] constexpr std::uint32_t context_level(std::uint32_t sum) {
   const std::uint32_t s = sum > 2 ? sum : 2;
-  const unsigned leading = bit_length(s) - 1;
+  const unsigned leading = 31 - static_cast<unsigned>(__builtin_clz(s));
   return 2 * leading + (s >> (leading - 1) & 1);
 }
 

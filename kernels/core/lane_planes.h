@@ -1,6 +1,6 @@
-// Bit planes of a tile in memory that its lanes share, for a warp, over an execution model X: residuals become planes
-// in place, planes lose their zero bytes in place, and back. Twin of the plane code in cpu/. The bytes that are read
-// back are hostile: every count is compared with what is left before it is used.
+// Bit planes of a tile, for a warp, over an execution model X: residuals in registers become planes without their zero
+// bytes in memory that the lanes share, as they are stored. Twin of the plane code in cpu/; lane_plane_decode.h is the
+// way back.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,26 @@ namespace quern::kernels {
 
 inline constexpr unsigned kPlanesPerHalf = 32;
 
-/// Memory of one tile in the encoder. `area` holds cells, then planes, then dense planes and the bytes of sparse ones.
-/// All of it is words, which may be read as such where they hold bytes.
+/// Memory of one tile in the encoder, all of it words, which may be read as such where they hold bytes. `area` holds
+/// cells. Planes and their bytes begin at the buffer's start, and there is so much room before the cells that those of
+/// the first half never reach the second half's.
 template <class Word>
 struct LaneBuffer {
   static constexpr unsigned kMaxPlanes = 8 * sizeof(Word);
+  static constexpr unsigned kFrontWords = sizeof(Word) == 8 ? 288 : 112;
+  std::uint32_t front[kFrontWords];
   LaneArea<Word> area;
-  std::uint32_t level2_words[2 * kMaxPlanes / 4];
-  std::uint32_t level1_words[16 * kMaxPlanes / 4];
+  std::uint32_t refused[kRows];  ///< lanes of each row's exceptions, if there are any
+  std::uint32_t minus[kLanes];   ///< words of the signs part, if there is one
 
   [[gnu::always_inline]] constexpr std::uint32_t* cells() { return area.cells; }
-  [[gnu::always_inline]] constexpr std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(area.cells); }
-  [[gnu::always_inline]] constexpr std::uint8_t* level2() { return reinterpret_cast<std::uint8_t*>(level2_words); }
-  [[gnu::always_inline]] constexpr std::uint8_t* level1() { return reinterpret_cast<std::uint8_t*>(level1_words); }
+  [[gnu::always_inline]] constexpr std::uint8_t* bytes() { return reinterpret_cast<std::uint8_t*>(this); }
 };
+/// A plane takes at most 2 + 16 + 128 bytes; those of the first half, with level 2 and level 1 of all, stay below the
+/// cells of the second. A copy may look at the word behind the last.
+static_assert(sizeof(LaneBuffer<std::uint32_t>) - 256 >= 32 * (2 + 16 + kPlaneBytes));
+static_assert(sizeof(LaneBuffer<std::uint64_t>) - 256 >= 64 * (2 + 16 + kPlaneBytes));
+static_assert(4 * (LaneBuffer<std::uint64_t>::kFrontWords + kHalfCells) >= 64 * (2 + 16) + 32 * kPlaneBytes);
 
 /// What a lane's word of a plane adds to the sparse form.
 template <class X>
@@ -92,212 +98,213 @@ constexpr void put_sparse_word(const typename X::template vec<std::uint32_t>& pl
   });
 }
 
-/// What the planes of a tile take in a buffer.
+/// What the planes of a tile take in a buffer, as they are stored: dense planes, then level 2, level 1 and bytes of the
+/// sparse ones.
 struct LanePlanes {
   std::uint32_t planes = 0;
   std::uint32_t dense = 0;
-  std::uint32_t area = 0;    ///< bytes of dense planes and of sparse ones, without a gap
   std::uint32_t level1 = 0;  ///< bytes
-
-  [[gnu::always_inline]] constexpr std::uint32_t size() const { return area + 2 * (planes - dense) + level1; }
+  std::uint32_t bytes = 0;   ///< of all that
 };
 
-/// Residuals in the cells become planes, plane p at word 32 p.
-template <class X>
-constexpr void cells_to_planes(std::uint32_t* cells, std::uint32_t planes) {
-  rolled(0, (planes + kPlanesPerHalf - 1) / kPlanesPerHalf, [&](unsigned half) {
-    typename X::template vec<std::uint32_t> z[kRows];
+/// Planes of a half that are dense before a sparse one comes.
+template <class X, class V>
+constexpr std::uint32_t count_dense_lanes(const V (&bits)[kGroups], std::uint32_t planes) {
+  const auto is_dense = [&](std::uint32_t p) {
+    typename X::template vec<std::uint32_t> count;
+    typename X::template vec<bool> used;
     X::lanes([&](auto lane) {
-      unroll<kRows>([&](auto row) {
-        X::set(z[row], lane,
-               X::load(cells + half * kHalfCells + lane_cell(static_cast<unsigned>(row), static_cast<unsigned>(lane)),
-                       lane));
-      });
+      std::uint32_t sum = 0;
+      unroll<kGroups>([&](auto g) { sum += X::get(bits[g], lane) >> p & 1; });
+      X::set(count, lane, sum);
+      X::set(used, lane, sum != 0);
     });
-    X::sync();
-    const std::uint32_t left = planes - kPlanesPerHalf * half;
-    rolled(0, ((left < kPlanesPerHalf ? left : kPlanesPerHalf) + 7) / 8, [&](unsigned b) {
-      typename X::template vec<std::uint32_t> words[8];
-      byte_to_planes<X, std::uint32_t>(z, b, words);
-      std::uint32_t* const out = cells + kLanes * (kPlanesPerHalf * half + 8 * b);
-      X::lanes([&](auto lane) {
-        unroll<8>([&](auto j) { X::store(out + kLanes * j + lane, lane, X::get(words[j], lane)); });
-      });
-    });
-    X::sync();
+    const std::uint32_t lanes = X::ballot(used);
+    return 2 + popcount((lanes | lanes >> 1) & 0x55555555u) + X::reduce_add(count) >= kPlaneBytes;
+  };
+  std::uint32_t dense = 0;
+  while (dense < planes && is_dense(dense)) ++dense;
+  return dense;
+}
+
+/// Level-1 bytes of the planes of one half.
+template <class X, class V>
+constexpr std::uint32_t count_level1(const V (&bits)[kGroups]) {
+  typename X::template vec<std::uint32_t> own, next, count;
+  X::lanes([&](auto lane) {
+    X::set(own, lane, X::get(bits[0], lane) | X::get(bits[1], lane) | X::get(bits[2], lane) | X::get(bits[3], lane));
   });
-}
-
-/// Takes the zero bytes out of the planes in the buffer. What is written never passes what is still to be read, and a
-/// dense plane is where it belongs already.
-template <class X, class Word>
-constexpr LanePlanes pack_planes(LaneBuffer<Word>& buffer, std::uint32_t planes) {
-  LanePlanes packed;
-  packed.planes = planes;
-  rolled(0, planes, [&](unsigned p) {
-    typename X::template vec<std::uint32_t> plane;
-    X::lanes([&](auto lane) { X::set(plane, lane, X::load(buffer.cells() + kLanes * p + lane, lane)); });
-    SparseWord<X> s;
-    measure_sparse<X>(plane, s);
-    if (packed.dense == p && s.size() >= kPlaneBytes) {
-      ++packed.dense;
-      packed.area += kPlaneBytes;
-      return;
-    }
-    std::uint8_t* const level2 = buffer.level2() + 2 * (p - packed.dense);
-    std::uint8_t* const level1 = buffer.level1() + packed.level1;
-    std::uint8_t* const bytes = buffer.bytes() + packed.area;
-    X::sync();
-    put_sparse_word<X>(
-        plane, s, [&](std::uint32_t i, auto lane, std::uint8_t v) { X::store(level2 + i, lane, v); },
-        [&](std::uint32_t i, auto lane, std::uint8_t v) { X::store(level1 + i, lane, v); },
-        [&](std::uint32_t i, auto lane, std::uint8_t v) { X::store(bytes + i, lane, v); });
-    packed.area += s.bytes;
-    packed.level1 += popcount(s.top);
+  X::shift_down(next, own);
+  X::lanes([&](auto lane) {
+    const std::uint32_t pair = X::get(own, lane) | X::get(next, lane);
+    X::set(count, lane, lane % 2 == 0 ? static_cast<std::uint32_t>(popcount(pair)) : 0u);
   });
-  X::sync();
-  return packed;
+  return X::reduce_add(count);
 }
 
-/// What is left of a payload.
-struct LaneBytes {
-  const std::uint8_t* at = nullptr;
-  std::uint32_t left = 0;
-
-  [[gnu::always_inline]] constexpr void skip(std::uint32_t n) {
-    at += n;
-    left -= n;
-  }
-};
-
-[[gnu::always_inline]] constexpr std::uint32_t load_u32(const std::uint8_t* p) {
-  return p[0] | static_cast<std::uint32_t>(p[1]) << 8 | static_cast<std::uint32_t>(p[2]) << 16 |
-         static_cast<std::uint32_t>(p[3]) << 24;
+/// 8 planes' flags of one lane, byte k of which says for each plane whether byte k of its word is not 0, put together
+/// by planes: byte q holds plane q's four flags in its low half, plane q + 4's in its high half.
+[[gnu::always_inline]] constexpr std::uint32_t flags_by_plane(std::uint32_t v) {
+  // The bits of an index are k1 k0 p2 p1 p0; two exchanges make them p1 p0 p2 k1 k0.
+  const std::uint32_t a = ((v >> 14) ^ v) & 0x0000ccccu;
+  v ^= a ^ a << 14;
+  const std::uint32_t b = ((v >> 7) ^ v) & 0x00aa00aau;
+  return v ^ b ^ b << 7;
 }
 
-/// Positions in the sparse part, all from one base: level 2, level 1 and plane bytes run side by side.
-struct SparseCursor {
-  const std::uint8_t* base = nullptr;
-  std::uint32_t level2 = 0;
+/// Where the next bytes of the sparse planes go: offsets, since a device compiler loses sight of what a pointer that
+/// moves points to.
+struct SparseEnds {
+  std::uint32_t level2 = 0;  ///< of plane 0, were it sparse; may be below 0, modulo 2^32
   std::uint32_t level1 = 0;
   std::uint32_t bytes = 0;
-  std::uint32_t end = 0;
 };
 
-/// Finds where level 1 and the plane bytes of `count` sparse planes begin, level 2 being `skip` bytes into `in`, which
-/// holds that many; false when level 2 promises more than there is.
+/// Writes level 2 and level 1 of 8 planes, the first of which is `first`; planes before `begin` and from `end` on have
+/// no level 2.
 template <class X>
-constexpr bool open_sparse(const LaneBytes& in, std::uint32_t skip, std::uint32_t count, SparseCursor& cursor) {
-  if (in.left - skip < 2 * count) return false;
-  typename X::template vec<std::uint32_t> sums;
+constexpr void put_levels(const typename X::template vec<std::uint32_t>& flags, std::uint32_t first,
+                          std::uint32_t begin, std::uint32_t end, std::uint8_t* out, SparseEnds& to) {
+  using V32 = typename X::template vec<std::uint32_t>;
+  // Level-1 byte j is four flags of lane 2j and four of lane 2j + 1. Lane j makes those of planes 0 to 3, lane 16 + j
+  // those of planes 4 to 7.
+  V32 from, even, odd, listed;
+  X::lanes([&](auto lane) { X::set(from, lane, 2 * (static_cast<std::uint32_t>(lane) & 15)); });
+  X::shuffle(even, flags, from);
+  X::lanes([&](auto lane) { X::set(from, lane, X::get(from, lane) + 1); });
+  X::shuffle(odd, flags, from);
   X::lanes([&](auto lane) {
+    const unsigned shift = lane < 16 ? 0 : 4;
+    X::set(listed, lane, (X::get(even, lane) >> shift & 0x0f0f0f0fu) | (X::get(odd, lane) >> shift & 0x0f0f0f0fu) << 4);
+  });
+  std::uint32_t tops[4];
+  unroll<4>([&](auto q) {
+    typename X::template vec<bool> used;
+    X::lanes([&](auto lane) { X::set(used, lane, (X::get(listed, lane) & 0xffu << (8 * q)) != 0); });
+    tops[q] = X::ballot(used);
+  });
+  V32 total;
+  X::lanes([&](auto lane) {
+    const std::uint32_t half = lane < 16 ? 0x0000ffffu : 0xffff0000u;
     std::uint32_t sum = 0;
-    // Up to 64 planes have 128 bytes.
-    unroll<4>([&](auto k) {
-      const auto i = static_cast<std::uint32_t>(lane) + kLanes * static_cast<std::uint32_t>(k);
-      if (i < 2 * count) sum += popcount(static_cast<std::uint32_t>(in.at[skip + i]));
-    });
-    X::set(sums, lane, sum);
+    unroll<4>([&](auto q) { sum += popcount(tops[q] & half); });
+    X::set(total, lane, sum);
   });
-  const std::uint32_t level1 = skip + 2 * count;
-  const std::uint32_t listed = X::reduce_add(sums);
-  cursor = {in.at, skip, level1, level1 + listed, in.left};
-  return in.left - level1 >= listed;
+  const std::uint32_t low = X::broadcast(total, 0);
+  X::lanes([&](auto lane) {
+    const std::uint32_t half = lane < 16 ? 0x0000ffffu : 0xffff0000u;
+    std::uint32_t start = lane < 16 ? 0 : low;
+    unroll<4>([&](auto q) {
+      const auto byte = static_cast<std::uint8_t>(X::get(listed, lane) >> (8 * q));
+      const std::uint32_t own = tops[q] & half;
+      if (byte != 0) X::store(out + (to.level1 + start + popcount(own & bits_below(lane))), lane, byte);
+      start += popcount(own);
+    });
+    // Level 2: byte l % 2 of plane l / 2.
+    const std::uint32_t j = static_cast<std::uint32_t>(lane) / 2;
+    const std::uint32_t p = first + j;
+    const std::uint32_t top = (j & 2) != 0 ? ((j & 1) != 0 ? tops[3] : tops[2]) : ((j & 1) != 0 ? tops[1] : tops[0]);
+    if (j < 8 && p >= begin && p < end)
+      X::store(out + (to.level2 + 2 * first + static_cast<std::uint32_t>(lane)), lane,
+               static_cast<std::uint8_t>(top >> (4 * (j & 4) + 8 * (static_cast<std::uint32_t>(lane) & 1))));
+  });
+  to.level1 += low + X::broadcast(total, kLanes - 1);
 }
 
-/// Restores the next sparse plane.
-template <class X>
-constexpr bool get_sparse_lanes(SparseCursor& cursor, typename X::template vec<std::uint32_t>& plane) {
-  const std::uint8_t* const base = cursor.base;
-  const std::uint32_t top = base[cursor.level2] | static_cast<std::uint32_t>(base[cursor.level2 + 1]) << 8;
-  typename X::template vec<std::uint32_t> nibble, count, rank;
-  typename X::template vec<bool> bad;
-  X::lanes([&](auto lane) {
-    const auto l = static_cast<std::uint32_t>(lane);
-    const bool listed = (top >> (l / 2) & 1) != 0;
-    const auto before = popcount(top & bits_below(l / 2));
-    const std::uint32_t byte = listed ? base[cursor.level1 + before] : 0u;
-    const std::uint32_t own = byte >> (4 * (l & 1)) & 15;
-    X::set(bad, lane, listed && byte == 0);
-    X::set(nibble, lane, own);
-    X::set(count, lane, popcount(own));
-  });
-  rank = count;
-  X::inclusive_scan(rank);
-  const std::uint32_t total = X::broadcast(rank, kLanes - 1);
-  if (X::any(bad) || cursor.end - cursor.bytes < total) return false;
-  X::lanes([&](auto lane) {
-    const std::uint32_t own = X::get(nibble, lane);
-    std::uint32_t at = cursor.bytes + X::get(rank, lane) - X::get(count, lane);
-    std::uint32_t word = 0;
-    unroll<4>([&](auto k) {
-      if ((own >> k & 1) != 0) word |= static_cast<std::uint32_t>(base[at++]) << (8 * k);
-    });
-    X::set(plane, lane, word);
-  });
-  cursor.level2 += 2;
-  cursor.level1 += popcount(top);
-  cursor.bytes += total;
-  return true;
-}
-
-/// Planes 8b .. 8b+7 are added into byte b of z[32].
+/// Writes the bytes of 8 planes' words that are flagged.
 template <class X, class V>
-constexpr void planes_to_rows(const V (&planes)[8], unsigned b, V (&z)[kRows]) {
+constexpr void put_plane_bytes(const V& flags, const V (&words)[8], std::uint8_t* out, SparseEnds& to) {
+  // Counts of bytes, four planes side by side in a word: none of them passes 128.
+  V ranks[2], counts[2];
   X::lanes([&](auto lane) {
-    std::uint32_t a[8];
-    unroll<8>([&](auto j) { a[j] = X::get(planes[j], lane); });
-    transpose_bits_8x8(a);
-    unroll<kRows>([&](auto row) {
-      constexpr unsigned kFrom = 8 * (decltype(row)::value / 8);
-      X::set(z[row], lane, X::get(z[row], lane) | (a[row % 8] >> kFrom & 0xffu) << (8 * b));
+    const std::uint32_t v = X::get(flags, lane);
+    const std::uint32_t pairs = v - (v >> 1 & 0x55555555u);
+    const std::uint32_t fours = (pairs & 0x33333333u) + (pairs >> 2 & 0x33333333u);
+    X::set(counts[0], lane, fours & 0x0f0f0f0fu);
+    X::set(counts[1], lane, fours >> 4 & 0x0f0f0f0fu);
+  });
+  unroll<2>([&](auto h) {
+    ranks[h] = counts[h];
+    X::inclusive_scan(ranks[h]);
+    const std::uint32_t totals = X::broadcast(ranks[h], kLanes - 1);
+    X::lanes([&](auto lane) { X::set(ranks[h], lane, X::get(ranks[h], lane) - X::get(counts[h], lane)); });
+    unroll<4>([&](auto q) {
+      X::lanes([&](auto lane) {
+        const std::uint32_t word = X::get(words[4 * h + q], lane);
+        auto at = X::append_at(out, to.bytes + (X::get(ranks[h], lane) >> (8 * q) & 0xff));
+        unroll<4>(
+            [&](auto k) { X::append_if(X::get(flags, lane) & 1u << (8 * q + 4 * h + k), at, lane, word >> (8 * k)); });
+      });
+      to.bytes += totals >> (8 * q) & 0xff;
     });
   });
 }
 
-/// Reads all planes of a tile into cells of `halves` halves; false unless they fill the payload exactly.
-template <class X>
-constexpr bool get_lane_planes(const LaneBytes& in, std::uint32_t planes, std::uint32_t dense_planes, unsigned halves,
-                               std::uint32_t* cells) {
-  const std::uint32_t dense_bytes = static_cast<std::uint32_t>(kPlaneBytes) * dense_planes;
-  SparseCursor cursor;
-  if (in.left < dense_bytes || !open_sparse<X>(in, dense_bytes, planes - dense_planes, cursor)) return false;
-  bool good = true;
-  rolled(0, halves, [&](unsigned half) {
-    std::uint32_t* const own = cells + half * kHalfCells;
-    typename X::template vec<std::uint32_t> z[kRows];
-    X::lanes([&](auto lane) { unroll<kRows>([&](auto row) { X::set(z[row], lane, 0u); }); });
-    const std::uint32_t begin = kPlanesPerHalf * half;
-    const std::uint32_t left = planes > begin ? planes - begin : 0;
-    rolled(0, ((left < kPlanesPerHalf ? left : kPlanesPerHalf) + 7) / 8, [&](unsigned b) {
-      if (!good) return;
-      // Eight planes by way of the cells, so that one copy of the code reads them all; a lane sees its own words only.
-      rolled(0, 8, [&](unsigned j) {
-        const std::uint32_t p = begin + 8 * b + j;
-        typename X::template vec<std::uint32_t> word;
-        X::lanes([&](auto lane) {
-          X::set(word, lane, p < dense_planes ? load_u32(cursor.base + kPlaneBytes * p + 4 * lane) : 0u);
-        });
-        if (p >= dense_planes && p < planes && good) good = get_sparse_lanes<X>(cursor, word);
-        if (good) X::lanes([&](auto lane) { X::store(own + kLanes * j + lane, lane, X::get(word, lane)); });
-      });
-      if (!good) return;
-      typename X::template vec<std::uint32_t> words[8];
-      X::lanes([&](auto lane) {
-        unroll<8>([&](auto j) { X::set(words[j], lane, X::load(own + kLanes * j + lane, lane)); });
-      });
-      planes_to_rows<X>(words, b, z);
-    });
-    if (!good) return;
-    X::sync();
+/// Packs the planes of residuals into the buffer. Up to 32 planes: `rows` are the residuals. More: they are the low
+/// halves, and the buffer's cells hold both halves. `bits` are those of find_group_bits for each half.
+template <class X, class Word, class V>
+constexpr LanePlanes pack_planes(LaneBuffer<Word>& buffer, std::uint32_t planes, V (&rows)[kRows],
+                                 V (&bits)[sizeof(Word) / 4][kGroups]) {
+  constexpr unsigned kHalves = sizeof(Word) / 4;
+  LanePlanes packed;
+  packed.planes = planes;
+  packed.dense = count_dense_lanes<X>(bits[0], planes < kPlanesPerHalf ? planes : kPlanesPerHalf);
+  if (kHalves == 2 && packed.dense == kPlanesPerHalf)
+    packed.dense += count_dense_lanes<X>(bits[kHalves - 1], planes - kPlanesPerHalf);
+  unroll<kHalves>([&](auto half) {
+    constexpr std::uint32_t kBefore = kPlanesPerHalf * static_cast<std::uint32_t>(decltype(half)::value);
+    const std::uint32_t dense = packed.dense > kBefore ? packed.dense - kBefore : 0;
+    const std::uint32_t sparse = dense < kPlanesPerHalf ? 0xffffffffu << dense : 0u;
     X::lanes([&](auto lane) {
-      unroll<kRows>([&](auto row) {
-        X::store(own + lane_cell(static_cast<unsigned>(row), static_cast<unsigned>(lane)), lane, X::get(z[row], lane));
+      unroll<kGroups>([&](auto g) { X::set(bits[half][g], lane, X::get(bits[half][g], lane) & sparse); });
+    });
+    packed.level1 += count_level1<X>(bits[half]);
+  });
+  const std::uint32_t level2 = static_cast<std::uint32_t>(kPlaneBytes) * packed.dense;
+  const std::uint32_t level1 = level2 + 2 * (planes - packed.dense);
+  SparseEnds to;
+  to.level2 = level2 - 2 * packed.dense;
+  to.level1 = level1;
+  to.bytes = to.level1 + packed.level1;
+  X::sync();
+  rolled(0, kHalves == 1 ? 1 : (planes + kPlanesPerHalf - 1) / kPlanesPerHalf, [&](unsigned half) {
+    if (kHalves == 2 && half == 1) {
+      load_rows<X>(buffer.cells() + kHalfCells, rows);
+      X::sync();
+      unroll<kGroups>([&](auto g) { bits[0][g] = bits[kHalves - 1][g]; });
+    }
+    const std::uint32_t left = planes - kPlanesPerHalf * half;
+    rolled(0, ((left < kPlanesPerHalf ? left : kPlanesPerHalf) + 7) / 8, [&](unsigned b) {
+      const std::uint32_t first = kPlanesPerHalf * half + 8 * b;
+      V words[8], flags;
+      X::lanes([&](auto lane) {
+        std::uint32_t a[8];
+        unroll<8>([&](auto j) {
+          a[j] = X::gather_bytes(X::get(rows[j], lane), X::get(rows[j + 8], lane), X::get(rows[j + 16], lane),
+                                 X::get(rows[j + 24], lane), b);
+        });
+        transpose_bits_8x8_by_choice(a);
+        unroll<8>([&](auto j) { X::set(words[j], lane, a[j]); });
+        X::set(flags, lane,
+               flags_by_plane(X::gather_bytes(X::get(bits[0][0], lane), X::get(bits[0][1], lane),
+                                              X::get(bits[0][2], lane), X::get(bits[0][3], lane), b)));
       });
+      if (first < packed.dense) {
+        X::lanes([&](auto lane) {
+          auto* const at = reinterpret_cast<std::uint32_t*>(buffer.bytes() + kPlaneBytes * first) + lane;
+          unroll<8>([&](auto j) {
+            if (first + j < packed.dense) X::store(at + kLanes * j, lane, X::get(words[j], lane));
+          });
+        });
+        if (first + 8 <= packed.dense) return;
+      }
+      put_levels<X>(flags, first, packed.dense, planes, buffer.bytes(), to);
+      put_plane_bytes<X>(flags, words, buffer.bytes(), to);
     });
   });
   X::sync();
-  return good && cursor.bytes == cursor.end;
+  packed.bytes = to.bytes;
+  return packed;
 }
 
 }  // namespace quern::kernels

@@ -1,12 +1,14 @@
-// Prediction on the cells of a tile and its inverse, for a warp, over an execution model X: same residuals as
-// predict.h, where the rules are explained. Rows come in groups of 8 with what is needed of the group before kept
-// beside them. A lane of a line tile runs along its own column, so a first difference there is one between rows.
+// Prediction on the cells of a tile, for a warp, over an execution model X: same residuals as predict.h, where the
+// rules are explained; lane_reconstruct.h is the inverse. Rows come in groups of 8 with what is needed of the group
+// before kept beside them. A lane of a line tile runs along its own column, so a first difference there is one between
+// rows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/core/bits.h"
+#include "kernels/core/chunk_task.h"
 #include "kernels/core/lane_tile.h"
 #include "kernels/core/predict.h"
 
@@ -187,208 +189,65 @@ constexpr void mask_residuals(const typename X::template vec<std::uint32_t>& col
   });
 }
 
-/// Bytes that the planes of each candidate have; two counts of 16 bits share a word.
-template <class X>
-struct CandidateCosts {
-  static_assert(kMaxCandidates == 4 && kGroups * 64 * kLanes < 0x10000);
-  typename X::template vec<std::uint32_t> low, high;
-
-  constexpr CandidateCosts() {
-    X::lanes([&](auto lane) {
-      X::set(low, lane, 0u);
-      X::set(high, lane, 0u);
-    });
-  }
-  [[gnu::always_inline]] constexpr void add(std::size_t lane, unsigned candidate, std::uint32_t bytes) {
-    const std::uint32_t placed = bytes << (16 * (candidate & 1));
-    X::set(low, lane, X::get(low, lane) + (candidate < 2 ? placed : 0u));
-    X::set(high, lane, X::get(high, lane) + (candidate < 2 ? 0u : placed));
-  }
-  /// The first of the cheapest.
-  constexpr unsigned best(unsigned count) const {
-    const std::uint32_t sums[2] = {X::reduce_add(low), X::reduce_add(high)};
-    std::uint32_t best_bytes = UINT32_MAX;
-    unsigned best = 0;
-    unroll<kMaxCandidates>([&](auto c) {
-      const std::uint32_t bytes = sums[c / 2] >> (16 * (c % 2)) & 0xffff;
-      if (c >= count || bytes >= best_bytes) return;
-      best_bytes = bytes;
-      best = static_cast<unsigned>(c);
-    });
-    return best;
-  }
+/// Plane bytes of the codes in the cells under one predictor, and how many planes there are.
+struct LanePredictorCost {
+  std::uint32_t bytes = 0;
+  std::uint32_t planes = 0;
 };
 
-/// Codes in the cells become residuals under the candidate whose planes have the fewest bytes; returns the bits that
-/// occur. Two rounds of one loop: the first compares, the second writes.
 template <class X, class A, TileShape S>
-constexpr A predict_cells(const ChunkRules& rules, std::uint32_t* cells, A seed,
-                          const typename X::template vec<std::uint32_t>& column, bool full, Predictor& predictor) {
-  const auto count = static_cast<unsigned>(rules.candidate_count);
-  unsigned chosen = 0;
+constexpr LanePredictorCost predictor_cost(Predictor predictor, const std::uint32_t* cells, A seed,
+                                           const typename X::template vec<std::uint32_t>& column, bool full) {
   typename X::template vec<A> all;
-  X::lanes([&](auto lane) { X::set(all, lane, A{0}); });
-  rolled(count == 1 ? 1 : 0, 2, [&](unsigned round) {
-    CandidateCosts<X> costs;
-    LaneWindow<X, A> w;
-    open_window<X, A, S>(cells, seed, w);
-    rolled(0, kGroups, [&](unsigned g) {
-      load_group<X, A>(cells, g, w.rows);
-      rolled(round == 0 ? 0 : chosen, round == 0 ? count : chosen + 1, [&](unsigned c) {
-        typename X::template vec<A> e[kGroupRows];
-        group_residuals<X, A, S>(rules.candidates[c], seed, w, g == 0, e);
-        if (!full) mask_residuals<X, A>(column, g, e);
-        X::lanes([&](auto lane) {
-          A any = 0;
-          unroll<kGroupRows>([&](auto j) { any |= X::get(e[j], lane); });
-          X::set(all, lane, static_cast<A>(X::get(all, lane) | any));
-          costs.add(lane, c, popcount(any));
-        });
-        if (round != 0) store_group<X, A>(cells, g, e);
-      });
-      shift_rows<S>(w.rows, w.above);
-    });
-    if (round != 0) return;
-    chosen = costs.best(count);
-    X::lanes([&](auto lane) { X::set(all, lane, A{0}); });
-  });
-  predictor = rules.candidates[chosen];
-  return X::reduce_or(all);
-}
-
-/// Line tiles: residuals in the cells become codes. A first pass sums a lane's column, a scan tells each lane what
-/// comes before it, a second pass writes.
-template <class X, class A>
-constexpr void reconstruct_line_cells(Predictor p, std::uint32_t* cells, A seed) {
-  const bool twice = p == Predictor::xx;
-  typename X::template vec<A> first, code;
+  typename X::template vec<std::uint32_t> bytes;
   X::lanes([&](auto lane) {
-    const auto l = static_cast<unsigned>(lane);
-    A sum = 0;
-    A sums = 0;
-    rolled(0, kGroups, [&](unsigned g) {
-      unroll<kGroupRows>([&](auto j) {
-        sum += unzigzag<A>(load_cell<X, A>(cells, lane_cell(kGroupRows * g + static_cast<unsigned>(j), l), lane));
-        sums += sum;
-      });
-    });
-    X::set(first, lane, twice ? sum : A{0});
-    X::set(code, lane, twice ? sums : sum);
+    X::set(all, lane, A{0});
+    X::set(bytes, lane, 0u);
   });
-  X::exclusive_scan(first);
-  X::lanes([&](auto lane) { X::set(code, lane, static_cast<A>(X::get(code, lane) + A{kRows} * X::get(first, lane))); });
-  X::exclusive_scan(code);
-  X::lanes([&](auto lane) {
-    const auto l = static_cast<unsigned>(lane);
-    A sum = X::get(first, lane);
-    A q = static_cast<A>(X::get(code, lane) + seed);
-    rolled(0, kGroups, [&](unsigned g) {
-      unroll<kGroupRows>([&](auto j) {
-        const unsigned cell = lane_cell(kGroupRows * g + static_cast<unsigned>(j), l);
-        const A residual = unzigzag<A>(load_cell<X, A>(cells, cell, lane));
-        sum = twice ? static_cast<A>(sum + residual) : residual;
-        q = p == Predictor::none ? static_cast<A>(residual + seed) : static_cast<A>(q + sum);
-        store_cell<X, A>(cells, cell, lane, q);
-      });
-    });
-  });
-  X::sync();
-}
-
-/// Box tiles, step one: differences along x undone within each row, lane l taking row l. What a row follows at its
-/// lane 0 is left out: step two adds it to the whole row.
-template <class X, class A, TileShape S>
-constexpr void sum_rows(Predictor p, std::uint32_t* cells) {
-  X::sync();
-  X::lanes([&](auto lane) {
-    const auto l = static_cast<unsigned>(lane);
-    constexpr unsigned kPlane = rows_per_plane(S);
-    const auto axes = static_cast<unsigned>(p);
-    const bool rows_of_y = p == Predictor::yy || (axes < 8 && (axes & 2) != 0);
-    const bool rows_of_z = axes < 8 && (axes & 4) != 0;
-    const bool falls_back = !(rows_of_y && l % kPlane != 0) && !(rows_of_z && l >= kPlane);
-    const bool twice = p == Predictor::xx;
-    const bool sums = p != Predictor::none && (twice || falls_back || (axes < 8 && (axes & 1) != 0));
-    A sum = 0;
-    A slope = 0;
-    rolled(0, kLanes / kGroupRows, [&](unsigned g) {
-      unroll<kGroupRows>([&](auto j) {
-        const unsigned x = kGroupRows * g + static_cast<unsigned>(j);
-        const A residual = unzigzag<A>(load_cell<X, A>(cells, lane_cell(l, x), lane));
-        slope = twice && x > 0 ? static_cast<A>(slope + residual) : A{0};
-        const A step = twice && x > 0 ? slope : residual;
-        sum = sums ? static_cast<A>(sum + step) : step;
-        store_cell<X, A>(cells, lane_cell(l, x), lane, sum);
-      });
-    });
-  });
-  X::sync();
-}
-
-/// Adds to the sums of a group's rows what each row follows at lane 0, for rows without a row difference. `row` is the
-/// code at lane 0 of the row before, `plane` that of the first row of the group before.
-template <class X, class A, TileShape S, class V>
-constexpr void add_row_starts(const std::uint32_t* cells, unsigned group, std::uint32_t falls_back, A& row, A& plane,
-                              V (&q)[kGroupRows]) {
-  unroll<kGroupRows>([&](auto j) {
-    constexpr std::size_t J = decltype(j)::value;
-    if ((falls_back >> J & 1) == 0) return;
-    const A followed = J == 0 && S == TileShape::block ? plane : row;
-    row = static_cast<A>(followed +
-                         load_same_cell<X, A>(cells, lane_cell(kGroupRows * group + static_cast<unsigned>(J), 0)));
-    if (J == 0) plane = row;
-    X::lanes([&](auto lane) { X::set(q[J], lane, static_cast<A>(X::get(q[J], lane) + followed)); });
-  });
-}
-
-/// Box tiles: residuals in the cells become codes.
-template <class X, class A, TileShape S>
-constexpr void reconstruct_box_cells(Predictor p, std::uint32_t* cells, A seed) {
-  sum_rows<X, A, S>(p, cells);
-  typename X::template vec<A> above[kGroupRows], q[kGroupRows];
-  X::lanes([&](auto lane) { unroll<kGroupRows>([&](auto j) { X::set(above[j], lane, A{0}); }); });
-  A row = seed;
-  A plane = seed;
+  LaneWindow<X, A> w;
+  open_window<X, A, S>(cells, seed, w);
   rolled(0, kGroups, [&](unsigned g) {
-    const GroupRule rule = group_rule<S>(p, g == 0);
-    load_group<X, A>(cells, g, q);
-    add_row_starts<X, A, S>(cells, g, rule.falls_back, row, plane, q);
-    X::sync();  // lane 0's cells were read by all
+    load_group<X, A>(cells, g, w.rows);
+    typename X::template vec<A> e[kGroupRows];
+    group_residuals<X, A, S>(predictor, seed, w, g == 0, e);
+    if (!full) mask_residuals<X, A>(column, g, e);
     X::lanes([&](auto lane) {
-      const A origin = p == Predictor::none ? seed : A{0};
-      unroll<kGroupRows>([&](auto j) { X::set(q[j], lane, static_cast<A>(X::get(q[j], lane) + origin)); });
+      A any = 0;
+      unroll<kGroupRows>([&](auto j) { any |= X::get(e[j], lane); });
+      X::set(all, lane, static_cast<A>(X::get(all, lane) | any));
+      X::set(bytes, lane, X::get(bytes, lane) + static_cast<std::uint32_t>(popcount(any)));
     });
-    with_row_differences<S>(rule.between, [&]<Predictor P>() {
-      constexpr bool kY = P != Predictor::z;
-      constexpr bool kZ = P == Predictor::z || P == Predictor::yz;
-      X::lanes([&](auto lane) {
-        unroll<kGroupRows>([&](auto j) {
-          constexpr std::size_t J = decltype(j)::value;
-          A value = X::get(q[J], lane);
-          if (kY && has_row_above<S>(J, 1, g == 0))
-            value = static_cast<A>(value + X::get(row_above<J, 1>(q, above), lane));
-          if (P == Predictor::yy && has_row_above<S>(J, 2, g == 0))
-            value = static_cast<A>(value + X::get(row_above<J, 1>(q, above), lane) -
-                                   X::get(row_above<J, 2>(q, above), lane));
-          if constexpr (kZ) value = static_cast<A>(value + X::get(above[J], lane));
-          if constexpr (kZ && kY && J > 0) value = static_cast<A>(value - X::get(above[J - 1], lane));
-          X::set(q[J], lane, value);
-        });
-      });
-    });
-    store_group<X, A>(cells, g, q);
-    shift_rows<S>(q, above);
+    shift_rows<S>(w.rows, w.above);
   });
-  X::sync();
+  return {X::reduce_add(bytes), static_cast<std::uint32_t>(bit_length(X::reduce_or(all)))};
 }
 
+/// Codes in the cells become residuals under the candidate whose planes have the fewest bytes, the first of them;
+/// returns which it is.
 template <class X, class A, TileShape S>
-constexpr void reconstruct_cells(Predictor p, std::uint32_t* cells, A seed) {
-  if constexpr (S == TileShape::line) {
-    reconstruct_line_cells<X, A>(p, cells, seed);
-  } else {
-    reconstruct_box_cells<X, A, S>(p, cells, seed);
-  }
+constexpr Predictor predict_cells(const ChunkRules& rules, std::uint32_t* cells, A seed,
+                                  const typename X::template vec<std::uint32_t>& column, bool full) {
+  const auto count = static_cast<unsigned>(rules.candidate_count);
+  Predictor best = rules.candidates[0];
+  std::uint32_t best_bytes = UINT32_MAX;
+  rolled(0, count == 1 ? 0 : count, [&](unsigned c) {
+    const std::uint32_t bytes = predictor_cost<X, A, S>(rules.candidates[c], cells, seed, column, full).bytes;
+    if (bytes >= best_bytes) return;
+    best_bytes = bytes;
+    best = rules.candidates[c];
+  });
+  LaneWindow<X, A> w;
+  open_window<X, A, S>(cells, seed, w);
+  rolled(0, kGroups, [&](unsigned g) {
+    load_group<X, A>(cells, g, w.rows);
+    typename X::template vec<A> e[kGroupRows];
+    group_residuals<X, A, S>(best, seed, w, g == 0, e);
+    if (!full) mask_residuals<X, A>(column, g, e);
+    store_group<X, A>(cells, g, e);
+    shift_rows<S>(w.rows, w.above);
+  });
+  X::sync();
+  return best;
 }
 
 }  // namespace quern::kernels

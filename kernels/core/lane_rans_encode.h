@@ -1,19 +1,35 @@
-// Residuals of rows to the lanes of a stream by the warps of a CTA: one warp encodes, a lane of the stream to each of
-// its lanes, every lane's words downwards from the end of its room; then all warps copy them side by side.
+// Residuals of rows to the lanes of a stream by the warps of a CTA. Some columns of the rows that lanes are at, by
+// turns into two buffers: most warps look up all that the step of a residual needs but the state, while one warp takes
+// these steps for the buffer before, a lane of the stream to each of its lanes, every lane's words downwards from the
+// end of its room. Then all warps copy the words side by side.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/core/bits.h"
 #include "kernels/core/lane_level_rans.h"
+#include "kernels/core/lane_raster_grid.h"
 #include "kernels/core/rans.h"
 #include "kernels/core/raster_encode_program.h"
 #include "kernels/core/residual_tokens.h"
 
 namespace quern::kernels {
 
-/// What the warps of a chunk share: for each distribution, start and frequency of every token.
+/// What a residual does to the state of its lane: first the bits without a model, then its token.
+struct alignas(16) LanePut {
+  std::uint32_t range = 0;       ///< start | frequency << 16
+  std::uint32_t reciprocal = 0;  ///< floor((2^32 - 1) / frequency)
+  std::uint32_t plain = 0;
+  std::uint32_t plain_bits = 0;
+};
+/// For no residual, and for a token that is certain: the state stays.
+inline constexpr LanePut kNoPut{kFrequencySum << 16, 0xFFFFFFFFu >> kFrequencySumBits, 0, 0};
+
+/// What the warps of a chunk share: for each distribution, start and frequency of every token; and the two buffers.
 struct LaneEncodeShared {
+  static constexpr std::uint32_t kPuts = 32 * (kMostLevelLanes + 1);
+  LanePut puts[2][kPuts];
+  std::uint32_t busy[2][kMostTeamWarps];                  ///< not 0: what a warp looked up changes states
   std::uint32_t tokens[kContextLevels][kResidualTokens];  ///< start | frequency << 16
   std::uint32_t words[kMostLevelLanes];                   ///< of each lane
   std::uint8_t serving[kContextLevels];
@@ -47,25 +63,37 @@ class EncodedLanes {
     });
   }
 
-  /// Puts a residual of at most kMaxMagnitude, as decoders take it from the other end.
-  [[gnu::always_inline]] constexpr void put(std::int32_t code, unsigned token, std::uint32_t range, std::size_t lane) {
+  /// Puts what lies `stride` after each other, the last first, as decoders take it from the other end.
+  [[gnu::always_inline]] constexpr void put_all(const LanePut* puts, std::uint32_t count, std::uint32_t stride,
+                                                std::size_t lane) {
     std::uint32_t now = X::get(state_, lane);
-    if (token != 0) {
-      const auto magnitude = static_cast<std::uint32_t>(code < 0 ? -code : code);
-      const std::uint32_t plain = (magnitude - token_base(token)) << 1 | (code < 0 ? 1u : 0u);
-      unsigned count = token_open_bits(token) + 1;
-      if (count > kRansPlainBits) {
-        put_plain(now, plain >> kRansPlainBits, count - kRansPlainBits, lane);
-        count = kRansPlainBits;
+    std::uint32_t at = X::get(at_, lane);
+    LanePut next = X::load(puts + (count - 1) * stride, lane);
+    for (std::uint32_t i = count; i-- > 0;) {
+      const LanePut put = next;
+      if (i > 0) next = X::load(puts + (i - 1) * stride, lane);
+      if (put.plain_bits != 0) {
+        std::uint32_t bits = put.plain_bits;
+        if (bits > kRansPlainBits) {
+          put_plain(now, at, put.plain >> kRansPlainBits, bits - kRansPlainBits, lane);
+          bits = kRansPlainBits;
+        }
+        put_plain(now, at, put.plain & ((1u << bits) - 1), bits, lane);
       }
-      put_plain(now, plain & ((1u << count) - 1), count, lane);
+      const std::uint32_t frequency = put.range >> 16;
+      // At least frequency * 2^(32 - 15).
+      if (now >> (32 - kFrequencySumBits) >= frequency) put_word(now, at, lane);
+      // now / frequency is this quotient or the next.
+      auto quotient = static_cast<std::uint32_t>(std::uint64_t{now} * put.reciprocal >> 32);
+      std::uint32_t rest = now - quotient * frequency;
+      if (rest >= frequency) {
+        rest -= frequency;
+        ++quotient;
+      }
+      now = (quotient << kFrequencySumBits) + rest + (put.range & 0xFFFF);
     }
-    const std::uint32_t start = range & 0xFFFF;
-    const std::uint32_t frequency = range >> 16;
-    // At least frequency * 2^(32 - 15).
-    if (now >> (32 - kFrequencySumBits) >= frequency) put_word(now, lane);
-    now += now / frequency * (kFrequencySum - frequency) + start;
     X::set(state_, lane, now);
+    X::set(at_, lane, at);
   }
 
   /// Ends all lanes with their states; words[lane] becomes how many words a lane has.
@@ -85,15 +113,14 @@ class EncodedLanes {
   [[gnu::always_inline]] constexpr std::uint32_t room_end(std::size_t lane) const {
     return static_cast<std::uint32_t>(lane_room_begin(program_, static_cast<std::uint32_t>(lane) + 1));
   }
-  [[gnu::always_inline]] constexpr void put_word(std::uint32_t& now, std::size_t lane) {
-    const std::uint32_t at = X::get(at_, lane) - 1;
+  [[gnu::always_inline]] constexpr void put_word(std::uint32_t& now, std::uint32_t& at, std::size_t lane) {
+    --at;
     X::store(words_ + at, lane, static_cast<std::uint16_t>(now));
-    X::set(at_, lane, at);
     now >>= 16;
   }
-  [[gnu::always_inline]] constexpr void put_plain(std::uint32_t& now, std::uint32_t bits, unsigned count,
-                                                  std::size_t lane) {
-    if (now >> (32 - count) != 0) put_word(now, lane);
+  [[gnu::always_inline]] constexpr void put_plain(std::uint32_t& now, std::uint32_t& at, std::uint32_t bits,
+                                                  std::uint32_t count, std::size_t lane) {
+    if (now >> (32 - count) != 0) put_word(now, at, lane);
     now = now << count | bits;
   }
 
@@ -103,28 +130,80 @@ class EncodedLanes {
   typename X::template vec<std::uint32_t> at_;
 };
 
-/// The rows of all lanes from the last to the first, by one warp.
+/// The buffers that the rows of a chunk make, from the last to the first.
+struct LaneBuffers {
+  std::uint32_t lanes = 1;
+  std::uint32_t stride = 2;   ///< from column to column: one more than lanes, so that neither way collides
+  std::uint32_t columns = 1;  ///< of a buffer at most
+  std::uint32_t row_buffers = 1;
+  std::uint32_t count = 1;
+
+  constexpr explicit LaneBuffers(const RowLanesProgram& program) : lanes(program.mask + 1), stride(lanes + 1) {
+    columns = LaneEncodeShared::kPuts / stride;
+    row_buffers = (program.columns + columns - 1) / columns;
+    count = (program.rows + lanes - 1) / lanes * row_buffers;
+  }
+  constexpr std::uint32_t turn(std::uint32_t buffer) const { return (count - 1 - buffer) / row_buffers; }
+  constexpr std::uint32_t first_column(std::uint32_t buffer) const {
+    return (count - 1 - buffer) % row_buffers * columns;
+  }
+};
+
+/// Looks up a buffer's residuals; `warp` of `warps` that do so.
 template <class X>
-constexpr void encode_row_lanes(const RowLanesProgram& program, const std::int32_t* codes, const std::uint16_t* symbols,
-                                std::uint16_t* words, LaneEncodeShared& shared) {
-  const std::uint32_t lanes = program.mask + 1;
-  EncodedLanes<X> out(program, words);
-  for (std::uint32_t turn = (program.rows + lanes - 1) / lanes; turn-- > 0;) {
-    for (std::uint32_t x = program.columns; x-- > 0;) {
-      X::lanes([&](std::size_t lane) {
-        const std::uint32_t row = turn * lanes + static_cast<std::uint32_t>(lane);
-        if (lane > program.mask || row >= program.rows) return;
-        const std::size_t index = std::size_t{row} * program.columns + x;
-        const std::uint32_t symbol = X::load(symbols + index, lane);
-        if (symbol == kNoSymbol) return;
+constexpr void fill_put_buffer(const RowLanesProgram& program, const std::int32_t* codes, const std::uint16_t* symbols,
+                               const LaneBuffers& buffers, std::uint32_t buffer, std::uint32_t warp,
+                               std::uint32_t warps, LaneEncodeShared& shared) {
+  const std::uint32_t begin = buffers.first_column(buffer);
+  const std::uint32_t end = begin + buffers.columns < program.columns ? begin + buffers.columns : program.columns;
+  LanePut* const puts = shared.puts[buffer % 2];
+  const std::uint32_t blocks = (end - begin + kLanes - 1) / kLanes;
+  typename X::template vec<bool> busy;
+  X::lanes([&](std::size_t lane) { X::set(busy, lane, false); });
+  for (std::uint32_t t = warp; t < buffers.lanes * blocks; t += warps) {
+    const std::uint32_t to = t / blocks;
+    const std::uint32_t row = buffers.turn(buffer) * buffers.lanes + to;
+    X::lanes([&](std::size_t lane) {
+      const std::uint32_t x = begin + t % blocks * kLanes + static_cast<std::uint32_t>(lane);
+      if (x >= end) return;
+      LanePut put = kNoPut;
+      const std::size_t index = std::size_t{row} * program.columns + x;
+      const std::uint32_t symbol = row < program.rows ? X::load(symbols + index, lane) : std::uint16_t{kNoSymbol};
+      if (symbol != kNoSymbol) {
         const unsigned token = symbol % kTokenPlaces;
         const std::uint32_t table = X::load(&shared.serving[symbol / kTokenPlaces], lane);
-        const std::int32_t code = token == 0 ? 0 : X::load(codes + index, lane);
-        out.put(code, token, X::load(&shared.tokens[table][token], lane), lane);
-      });
-    }
+        const std::int32_t code = X::load(codes + index, lane);
+        put.range = X::load(&shared.tokens[table][token], lane);
+        put.reciprocal = 0xFFFFFFFFu / (put.range >> 16);
+        if (token != 0) {
+          const auto magnitude = static_cast<std::uint32_t>(code < 0 ? -code : code);
+          put.plain = (magnitude - token_base(token)) << 1 | static_cast<std::uint32_t>(code < 0);
+          put.plain_bits = token_open_bits(token) + 1;
+        }
+        if (token != 0 || put.range >> 16 != kFrequencySum) X::set(busy, lane, true);
+      }
+      X::store(puts + (x - begin) * buffers.stride + to, lane, put);
+    });
   }
-  out.finish(shared.words);
+  const std::uint32_t any = X::any(busy) ? 1 : 0;
+  X::lanes([&](std::size_t lane) {
+    if (lane == 0) X::store(&shared.busy[buffer % 2][warp], lane, any);
+  });
+}
+
+/// Takes a buffer's steps, by one warp; `warps` looked it up.
+template <class X>
+constexpr void put_buffer(const RowLanesProgram& program, const LaneBuffers& buffers, std::uint32_t buffer,
+                          std::uint32_t warps, const LaneEncodeShared& shared, EncodedLanes<X>& out) {
+  std::uint32_t busy = 0;
+  for (std::uint32_t w = 0; w < warps; ++w) busy |= X::load_same(&shared.busy[buffer % 2][w]);
+  if (busy == 0) return;
+  const std::uint32_t left = program.columns - buffers.first_column(buffer);
+  X::lanes([&](std::size_t lane) {
+    if (lane <= program.mask)
+      out.put_all(shared.puts[buffer % 2] + lane, left < buffers.columns ? left : buffers.columns, buffers.stride,
+                  lane);
+  });
 }
 
 /// The lanes' words side by side, if there is room.
@@ -145,10 +224,16 @@ constexpr void copy_row_lanes(const EncodeTask& task, const RowLanesProgram& pro
   for (std::uint32_t l = 0; l <= program.mask; ++l) {
     const std::uint32_t count = X::load_same(shared.words + l);
     const std::uint16_t* const from = words + lane_room_begin(program, l + 1) - count;
-    X::lanes([&](std::size_t lane) {
-      for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes)
-        X::store(out + to + i, lane, X::load(from + i, lane));
-    });
+    for (std::uint32_t first = warp * kRasterBlock; first < count; first += warps * kRasterBlock) {
+      X::lanes([&](std::size_t lane) {
+        std::uint32_t some[kRasterLanePoints] = {};
+        for_lane_points(first, count, lane,
+                        [&](std::size_t i, std::uint32_t at) { some[i] = X::load(from + at, lane); });
+        for_lane_points(first, count, lane, [&](std::size_t i, std::uint32_t at) {
+          X::store(out + to + at, lane, static_cast<std::uint16_t>(some[i]));
+        });
+      });
+    }
     to += count;
   }
 }
@@ -162,10 +247,20 @@ constexpr void write_row_lanes(Team& team, const Task& task, LaneEncodeShared& s
     fill_encode_tables<X>(program, reinterpret_cast<const LevelStarts*>(task.program + program.starts), warp, warps,
                           shared);
   });
-  team.first([&] {
-    encode_row_lanes<X>(program, reinterpret_cast<const std::int32_t*>(task.work + program.codes),
-                        reinterpret_cast<const std::uint16_t*>(task.work + program.symbols), words, shared);
-  });
+  const auto* const codes = reinterpret_cast<const std::int32_t*>(task.work + program.codes);
+  const auto* const symbols = reinterpret_cast<const std::uint16_t*>(task.work + program.symbols);
+  const LaneBuffers buffers(program);
+  EncodedLanes<X> out(program, words);
+  for (std::uint32_t buffer = 0; buffer <= buffers.count; ++buffer) {
+    team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      // The first warp looks up nothing if there are others.
+      const std::uint32_t own = warps > 1 ? 1 : 0;
+      if (buffer < buffers.count && warp >= own)
+        fill_put_buffer<X>(program, codes, symbols, buffers, buffer, warp - own, warps - own, shared);
+      if (buffer > 0 && warp == 0) put_buffer<X>(program, buffers, buffer - 1, warps - own, shared, out);
+    });
+  }
+  team.first([&] { out.finish(shared.words); });
   team.all(
       [&](std::uint32_t warp, std::uint32_t warps) { copy_row_lanes<X>(task, program, words, warp, warps, shared); });
 }

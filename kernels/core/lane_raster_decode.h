@@ -1,17 +1,17 @@
 // A chunk in raster order, decoded by the warps of a CTA: all warps sum up what a plane's points get from planes
 // before, then the lanes of one warp walk its rows side by side, each row four columns behind the one before. Sums are
-// of integers in binary64; where one is not below 2^50 the order of its terms might matter, and the chunk is left to
-// the host.
+// of integers in binary64; where values are so large that the order of terms might matter, the chunk is left to the
+// host.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
 #include "kernels/core/bits.h"
-#include "kernels/core/lane_level_decode.h"
+#include "kernels/core/lane_level_grid.h"
 #include "kernels/core/lane_level_rans.h"
 #include "kernels/core/lane_raster_grid.h"
-#include "kernels/core/lane_rows.h"
+#include "kernels/core/lane_raster_walk.h"
 #include "kernels/core/program_task.h"
 #include "kernels/core/raster_program.h"
 #include "kernels/core/stencil_elements.h"
@@ -19,75 +19,126 @@
 
 namespace quern::kernels {
 
-/// The rows of a plane, walked by one warp: a lane of the stream holds every 2^b-th row.
-template <class X>
-class RasterWalk {
- public:
-  constexpr RasterWalk(const ProgramTask& task, const RasterGrid& grid, std::uint32_t plane, const LevelTables& tables)
-      : task_(task), grid_(grid), plane_(plane), tables_(tables) {}
+/// What the warps of a chunk share.
+struct RasterDecodeShared {
+  LevelTables tables;
+  RasterWalkMemory walk;
+  std::uint32_t wild[kMostTeamWarps];  ///< not 0: a sum of a warp was too large
+};
 
-  /// Returns whether a sum was too large.
-  constexpr bool run(LevelLanes<X>& lanes) {
-    const RasterProgram& program = *grid_.program;
-    X::lanes([&](std::size_t lane) { X::set(wild_, lane, false); });
-    walk_rows<X>({program.rows, program.columns, plane_ * program.rows, program.lanes.mask},
-                 [&](std::uint32_t row, std::uint32_t x, std::size_t lane) { decode(row, x, lanes, lane); });
-    return X::any(wild_);
-  }
-
- private:
+/// Takes the points of a plane, by one warp: a lane of the stream holds every 2^b-th row.
+template <class X, bool kPlanes>
+class RasterPointTaker {
   template <class T>
   using vec = typename X::template vec<T>;
 
-  [[gnu::always_inline]] constexpr void decode(std::uint32_t row, std::uint32_t x, LevelLanes<X>& lanes,
-                                               std::size_t lane) {
-    const RasterProgram& program = *grid_.program;
-    if (x == 0) {
-      near_.start_row(grid_, plane_, row, lane);
-      X::set(context_[0], lane, std::uint32_t{0});
-      X::set(context_[1], lane, std::uint32_t{0});
-    }
-    const std::size_t place = (std::size_t{plane_} * program.rows + row) * program.columns + x;
-    const std::int64_t predicted = near_.predict(grid_, plane_, row, x, wild_, lane);
-    std::uint32_t context = program.planes > 1 ? X::load(grid_.magnitudes + place, lane) : program.context_constant;
-    std::int64_t value = near_.last(lane);
-    std::uint32_t magnitude = 0;
-    const bool special =
-        program.masked &&
-        X::load(task_.special + plane_ * program.special_plane_stride + row * program.special_row_stride + x, lane) !=
-            0;
-    if (!special) {
-      rolled(program.context_rows.first, program.context_rows.first + program.context_rows.count, [&](unsigned t) {
-        context +=
-            grid_.context_taps[t].weight * raster_magnitude<X>(grid_, grid_.context_taps[t], plane_, row, x, lane);
-      });
-      context +=
-          program.near_context[0] * X::get(context_[0], lane) + program.near_context[1] * X::get(context_[1], lane);
-      const LevelTokens& table = tables_.tokens[X::load(&tables_.serving[context_level(context)], lane)];
-      const std::int32_t residual = lanes.take(table, lane);
-      value = static_cast<std::int64_t>(
-          static_cast<std::uint64_t>(predicted) +
-          (static_cast<std::uint64_t>(static_cast<std::int64_t>(residual)) << program.fraction_bits));
-      const auto size = static_cast<std::uint32_t>(residual < 0 ? -residual : residual);
-      magnitude = size < kMostContextMagnitude ? size : std::uint32_t{kMostContextMagnitude};
-    }
-    X::set(context_[1], lane, X::get(context_[0], lane));
-    X::set(context_[0], lane, magnitude);
-    near_.push(value, lane);
-    // Encoders keep values below 2^51; others are cut so that binary64 holds them.
-    const auto kept = static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << 11) >> 11);
-    X::store(grid_.values + place, lane, kept);
-    X::store(grid_.magnitudes + place, lane, magnitude);
-    if (program.mean && program.planes == 1) next_row_mean<X>(grid_, row, x, kept, lane);
+ public:
+  constexpr RasterPointTaker(const ProgramTask& task, const RasterGrid& grid, std::uint32_t plane,
+                             RasterDecodeShared& shared, LevelLanes<X>& lanes)
+      : grid_(grid),
+        special_(task.special + plane * grid.program->special_plane_stride),
+        special_row_stride_(grid.program->special_row_stride),
+        masked_(grid.program->masked),
+        fraction_bits_(grid.program->fraction_bits),
+        context_constant_(grid.program->context_constant),
+        near_context_{grid.program->near_context[0], grid.program->near_context[1]},
+        first_(plane * grid.program->rows * grid.program->columns),
+        value_bits_(kExactBits - grid.program->weight_bits),
+        tables_(shared.tables),
+        lanes_(lanes),
+        walk_(grid, plane, plane * grid.program->rows, grid.program->lanes.mask, shared.walk) {}
+
+  /// Returns whether a sum or a value was too large.
+  constexpr bool run() {
+    X::lanes([&](std::size_t lane) {
+      X::set(wild_, lane, false);
+      X::set(value_bits_used_, lane, std::uint64_t{0});
+    });
+    walk_.run(*this);
+    X::lanes([&](std::size_t lane) {
+      if (X::get(value_bits_used_, lane) >> value_bits_ != 0) X::set(wild_, lane, true);
+    });
+    return X::any(wild_);
   }
 
-  const ProgramTask& task_;
+  [[gnu::always_inline]] constexpr void clear(std::size_t lane) {
+    unroll<kBeforeColumns>([&](auto i) {
+      X::set(next_before_[i], lane, std::int64_t{0});
+      X::set(next_contexts_[i], lane, std::uint32_t{0});
+    });
+    unroll<2>([&](auto t) { X::set(magnitudes_[t], lane, std::uint32_t{0}); });
+  }
+  [[gnu::always_inline]] constexpr void load(std::uint32_t in_plane, std::size_t i, std::size_t lane) {
+    if constexpr (kPlanes) {
+      X::set(next_before_[i], lane, std::bit_cast<std::int64_t>(X::load(grid_.values + (first_ + in_plane), lane)));
+      X::set(next_contexts_[i], lane, X::load(grid_.magnitudes + (first_ + in_plane), lane));
+    }
+  }
+  [[gnu::always_inline]] constexpr void shift(std::size_t lane) {
+    unroll<kBeforeColumns>([&](auto i) {
+      X::set(before_[i], lane, X::get(next_before_[i], lane));
+      X::set(contexts_[i], lane, X::get(next_contexts_[i], lane));
+    });
+  }
+  [[gnu::always_inline]] constexpr void step(const WalkPoint& point, std::size_t i, std::size_t lane) {
+    if (i == 0 && point.x == 0) unroll<2>([&](auto t) { X::set(magnitudes_[t], lane, std::uint32_t{0}); });
+    const double rows_sum = walk_.rows_sum(point, lane);
+    std::int64_t before = 0;
+    std::uint32_t context = context_constant_;
+    if constexpr (kPlanes) {
+      before = X::get(before_[i], lane);
+      context = X::get(contexts_[i], lane);
+    }
+    const std::int64_t predicted = walk_.predict(rows_sum, before, lane);
+    std::int64_t value = walk_.last(lane);
+    std::uint32_t magnitude = 0;
+    if (point.here) {
+      if (is_wild(rows_sum)) X::set(wild_, lane, true);
+      if (!masked_ || X::load(special_ + point.row * special_row_stride_ + point.x, lane) == 0) {
+        context += walk_.row_context(lane) + near_context_[0] * X::get(magnitudes_[0], lane) +
+                   near_context_[1] * X::get(magnitudes_[1], lane);
+        const LevelTokens& table = tables_.tokens[X::load(&tables_.serving[context_level(context)], lane)];
+        const std::int32_t residual = lanes_.take(table, lane);
+        value = static_cast<std::int64_t>(
+            static_cast<std::uint64_t>(predicted) +
+            (static_cast<std::uint64_t>(static_cast<std::int64_t>(residual)) << fraction_bits_));
+        const auto size = static_cast<std::uint32_t>(residual < 0 ? -residual : residual);
+        magnitude = size < kMostContextMagnitude ? size : std::uint32_t{kMostContextMagnitude};
+      }
+      X::set(value_bits_used_, lane,
+             X::get(value_bits_used_, lane) | static_cast<std::uint64_t>(value ^ (value >> 63)));
+      walk_.push_magnitude(point, magnitude, lane);
+    }
+    X::set(magnitudes_[1], lane, X::get(magnitudes_[0], lane));
+    X::set(magnitudes_[0], lane, magnitude);
+    walk_.push(point, value, lane);
+  }
+
+ private:
+  /// Magnitudes of weights sum to at most 2^4 in units of one: with values below 2^49 in units of weights, every sum
+  /// is exact in any order.
+  static constexpr unsigned kExactBits = 49;
+  static constexpr std::size_t kBeforeColumns = kPlanes ? kRowSkew : 0;
+
   const RasterGrid& grid_;
-  std::uint32_t plane_;
+  const std::uint8_t* special_;
+  std::uint64_t special_row_stride_;
+  bool masked_;
+  std::uint32_t fraction_bits_;
+  std::uint32_t context_constant_;
+  std::uint32_t near_context_[2];
+  std::uint32_t first_;  ///< place of the plane's first point
+  unsigned value_bits_;  ///< that values may have
   const LevelTables& tables_;
+  LevelLanes<X>& lanes_;
+  RasterWalk<X, kPlanes, true> walk_;
   vec<bool> wild_;
-  RasterNear<X> near_;
-  vec<std::uint32_t> context_[2];  ///< magnitudes of the columns before
+  vec<std::uint64_t> value_bits_used_;
+  vec<std::int64_t> before_[kRowSkew];  ///< what planes before give to sums
+  vec<std::int64_t> next_before_[kRowSkew];
+  vec<std::uint32_t> contexts_[kRowSkew];  ///< and to contexts
+  vec<std::uint32_t> next_contexts_[kRowSkew];
+  vec<std::uint32_t> magnitudes_[2];  ///< of the columns before
 };
 
 /// Elements of a complete chunk, and exceptions over them.
@@ -132,34 +183,39 @@ constexpr void store_raster_exceptions(const ProgramTask& task, const RasterGrid
 }
 
 /// Decodes a chunk, as decode_level_chunk does. False, too, for a chunk that the host has to decode because its sums
-/// are too large; `wild` are kMostTeamWarps + 1 words that the team shares.
+/// are too large.
 template <class X, class Team>
-constexpr bool decode_raster_chunk(Team& team, const ProgramTask& task, LevelTables& tables, std::uint32_t* wild) {
+constexpr bool decode_raster_chunk(Team& team, const ProgramTask& task, RasterDecodeShared& shared) {
   const RasterGrid grid(task);
   const RasterProgram& program = *grid.program;
+  std::uint32_t team_warps = 0;
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    fill_level_tables<X>(program, LevelGridView::table<LevelStarts>(task, program.starts), warp, warps, tables);
+    team_warps = warps;
+    fill_level_tables<X>(program, LevelGridView::table<LevelStarts>(task, program.starts), warp, warps, shared.tables);
+    fill_walk_memory<X>(grid, warp, shared.walk);
     X::lanes([&](std::size_t lane) {
-      if (lane == 0) X::store(wild + warp, lane, std::uint32_t{0});
-      if (lane == 0 && warp == 0) X::store(wild + kMostTeamWarps, lane, warps);
+      if (lane == 0) X::store(shared.wild + warp, lane, std::uint32_t{0});
     });
   });
   LevelLanes<X> lanes;
   bool good = true;
   team.first([&] { lanes.open(program.lanes, LevelGridView::table<std::uint8_t>(task, program.words)); });
-  for (std::uint32_t plane = 0; plane < program.planes; ++plane) {
-    if (program.planes > 1) {
+  if (program.planes > 1) {
+    for (std::uint32_t plane = 0; plane < program.planes; ++plane) {
       if (program.mean && plane > 0)
         team.all([&](std::uint32_t warp, std::uint32_t warps) { update_raster_mean<X>(grid, plane, warp, warps); });
-      team.all(
-          [&](std::uint32_t warp, std::uint32_t warps) { sum_planes_before<X, true>(grid, plane, warp, warps, wild); });
+      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+        sum_planes_before<X, true>(grid, plane, warp, warps, shared.wild);
+      });
+      team.first([&] { good = !RasterPointTaker<X, true>(task, grid, plane, shared, lanes).run() && good; });
     }
-    team.first([&] { good = !RasterWalk<X>(task, grid, plane, tables).run(lanes) && good; });
+  } else {
+    team.first([&] { good = !RasterPointTaker<X, false>(task, grid, 0, shared, lanes).run(); });
   }
   team.first([&] { good = lanes.finished() && good; });
   // Every warp's words, which nobody writes any more.
   team.first([&] {
-    for (std::uint32_t w = 0; w < X::load_same(wild + kMostTeamWarps); ++w) good = good && X::load_same(wild + w) == 0;
+    for (std::uint32_t w = 0; w < team_warps; ++w) good = good && X::load_same(shared.wild + w) == 0;
   });
   team.all([&](std::uint32_t warp, std::uint32_t warps) { store_raster_elements<X>(task, grid, warp, warps); });
   team.all([&](std::uint32_t warp, std::uint32_t warps) {

@@ -10,7 +10,7 @@
 #include "kernels/core/bits.h"
 #include "kernels/core/lane_level_rans.h"
 #include "kernels/core/lane_raster_grid.h"
-#include "kernels/core/lane_rows.h"
+#include "kernels/core/lane_raster_walk.h"
 #include "kernels/core/raster_encode_program.h"
 #include "kernels/core/residual_tokens.h"
 #include "kernels/core/stencil_elements.h"
@@ -19,6 +19,7 @@ namespace quern::kernels {
 
 /// What the warps of a chunk share.
 struct RasterEncodeShared {
+  RasterWalkMemory walk;
   std::uint32_t counts[kContextLevels][kResidualTokens];
   std::uint32_t exceptions[kMostTeamWarps];  ///< that each warp has found
   std::uint32_t wild[kMostTeamWarps];        ///< not 0: a sum or value was too large
@@ -50,101 +51,130 @@ struct RasterCodes {
   }
   [[gnu::always_inline]] constexpr std::uint32_t elems() const { return program->raster.planes * plane_elems(); }
 
-  /// Bits of an element by its number in C order.
+  /// Bits of an element by its number in C order: they lie side by side.
   template <class X>
   [[gnu::always_inline]] constexpr std::uint64_t element(std::uint32_t index, std::size_t lane) const {
-    const RasterProgram& raster = program->raster;
-    const std::uint32_t n = index / raster.columns;
-    const std::uint64_t at =
-        n / raster.rows * raster.plane_stride + n % raster.rows * raster.row_stride + index % raster.columns;
-    switch (element_bytes(raster.element)) {
-      case 1: return X::load(static_cast<const std::uint8_t*>(task->elements) + at, lane);
-      case 2: return X::load(static_cast<const std::uint16_t*>(task->elements) + at, lane);
-      case 4: return X::load(static_cast<const std::uint32_t*>(task->elements) + at, lane);
-      default: return X::load(static_cast<const std::uint64_t*>(task->elements) + at, lane);
+    switch (element_bytes(program->raster.element)) {
+      case 1: return X::load(static_cast<const std::uint8_t*>(task->elements) + index, lane);
+      case 2: return X::load(static_cast<const std::uint16_t*>(task->elements) + index, lane);
+      case 4: return X::load(static_cast<const std::uint32_t*>(task->elements) + index, lane);
+      default: return X::load(static_cast<const std::uint64_t*>(task->elements) + index, lane);
     }
   }
   template <class X>
   [[gnu::always_inline]] constexpr bool special(std::uint32_t index, std::size_t lane) const {
-    const RasterProgram& raster = program->raster;
-    if (!raster.masked) return false;
-    const std::uint32_t n = index / raster.columns;
-    return X::load(task->special + (n / raster.rows * raster.special_plane_stride +
-                                    n % raster.rows * raster.special_row_stride + index % raster.columns),
-                   lane) != 0;
+    return program->raster.masked && X::load(task->special + index, lane) != 0;
   }
 };
 
-/// A plane's elements in units, as the nearest integers; 0 for what is not finite.
+/// A plane's elements in units, as the nearest integers and half of what residuals are multiples of; 0 for what is not
+/// finite.
 template <class X>
 constexpr void set_raster_targets(const RasterCodes& codes, std::uint32_t plane, std::uint32_t warp,
                                   std::uint32_t warps) {
   const RasterProgram& raster = codes.program->raster;
   const std::uint32_t first = plane * codes.plane_elems();
-  X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < codes.plane_elems();
-         i += warps * kLanes) {
-      const std::uint64_t bits = codes.template element<X>(first + i, lane);
-      const double original = with_stencil_element(raster.element, [&](auto type) -> double {
-        using Type = decltype(type);
-        return Type::value(static_cast<typename Type::Bits>(bits));
+  const std::int64_t half = (std::int64_t{1} << raster.fraction_bits) >> 1;
+  const std::uint32_t elems = codes.plane_elems();
+  for (std::uint32_t begin = warp * kRasterBlock; begin < elems; begin += warps * kRasterBlock) {
+    X::lanes([&](std::size_t lane) {
+      std::uint64_t bits[kRasterLanePoints] = {};
+      for_lane_points(begin, elems, lane,
+                      [&](std::size_t i, std::uint32_t at) { bits[i] = codes.template element<X>(first + at, lane); });
+      for_lane_points(begin, elems, lane, [&](std::size_t i, std::uint32_t at) {
+        const double original = with_stencil_element(raster.element, [&](auto type) -> double {
+          using Type = decltype(type);
+          return Type::value(static_cast<typename Type::Bits>(bits[i]));
+        });
+        constexpr double kMost = 0x1p44;
+        const double v = (original - raster.base) * codes.program->inverse;
+        X::store(codes.targets + at, lane, whole_number(v > -kMost && v < kMost ? v : 0) + half);
       });
-      constexpr double kMost = 0x1p44;
-      const double v = (original - raster.base) * codes.program->inverse;
-      X::store(codes.targets + i, lane, whole_number(v > -kMost && v < kMost ? v : 0));
-    }
-  });
+    });
+  }
 }
 
 /// The rows of a plane through the closed loop, by one warp.
-template <class X>
-class RasterCodeWalk {
- public:
-  constexpr RasterCodeWalk(const RasterCodes& codes, std::uint32_t plane) : codes_(codes), plane_(plane) {}
+template <class X, bool kPlanes>
+class RasterPointCoder {
+  template <class T>
+  using vec = typename X::template vec<T>;
 
-  /// Returns whether a sum or a value was too large.
+ public:
+  constexpr RasterPointCoder(const RasterCodes& codes, std::uint32_t plane, RasterWalkMemory& memory)
+      : values_(codes.grid.values + plane * codes.plane_elems()),
+        targets_of_plane_(codes.targets),
+        codes_(codes.codes),
+        special_(codes.program->raster.masked ? codes.task->special : nullptr),
+        fraction_bits_(codes.program->raster.fraction_bits),
+        most_(static_cast<std::uint64_t>(codes.program->most)),
+        walk_(codes.grid, plane, 0, kLanes - 1, memory) {}
+
+  /// Returns whether a value was too large, and so perhaps a sum.
   constexpr bool run() {
-    const RasterProgram& raster = codes_.program->raster;
-    X::lanes([&](std::size_t lane) { X::set(wild_, lane, false); });
-    walk_rows<X>({raster.rows, raster.columns, 0, kLanes - 1},
-                 [&](std::uint32_t row, std::uint32_t x, std::size_t lane) { code(row, x, lane); });
-    return X::any(wild_);
+    X::lanes([&](std::size_t lane) { X::set(value_bits_used_, lane, std::uint64_t{0}); });
+    walk_.run(*this);
+    vec<bool> wild;
+    X::lanes([&](std::size_t lane) { X::set(wild, lane, X::get(value_bits_used_, lane) >= most_); });
+    return X::any(wild);
+  }
+
+  [[gnu::always_inline]] constexpr void clear(std::size_t lane) {
+    unroll<kRowSkew>([&](auto i) {
+      if constexpr (kPlanes) X::set(next_before_[i], lane, std::int64_t{0});
+      X::set(next_targets_[i], lane, std::int64_t{0});
+    });
+  }
+  [[gnu::always_inline]] constexpr void load(std::uint32_t in_plane, std::size_t i, std::size_t lane) {
+    if constexpr (kPlanes)
+      X::set(next_before_[i], lane, std::bit_cast<std::int64_t>(X::load(values_ + in_plane, lane)));
+    X::set(next_targets_[i], lane, X::load(targets_of_plane_ + in_plane, lane));
+  }
+  [[gnu::always_inline]] constexpr void shift(std::size_t lane) {
+    unroll<kRowSkew>([&](auto i) {
+      if constexpr (kPlanes) X::set(before_[i], lane, X::get(next_before_[i], lane));
+      X::set(targets_[i], lane, X::get(next_targets_[i], lane));
+    });
+  }
+  [[gnu::always_inline]] constexpr void step(const WalkPoint& point, std::size_t i, std::size_t lane) {
+    std::int64_t before = 0;
+    if constexpr (kPlanes) before = X::get(before_[i], lane);
+    const std::int64_t predicted = walk_.predict(walk_.rows_sum(point, lane), before, lane);
+    // The next point waits for the value, not for the code.
+    const std::uint64_t left =
+        static_cast<std::uint64_t>(X::get(targets_[i], lane)) - static_cast<std::uint64_t>(predicted);
+    std::uint64_t value = static_cast<std::uint64_t>(predicted) + (left >> fraction_bits_ << fraction_bits_);
+    std::int64_t code = static_cast<std::int64_t>(left) >> fraction_bits_;
+    constexpr std::int64_t kMost = kMaxMagnitude;
+    if (code > kMost || code < -kMost) {
+      code = code > 0 ? kMost : -kMost;
+      value = static_cast<std::uint64_t>(predicted) + (static_cast<std::uint64_t>(code) << fraction_bits_);
+    }
+    if (special_ != nullptr && point.here && X::load(special_ + point.place, lane) != 0) {
+      value = static_cast<std::uint64_t>(walk_.last(lane));
+      code = 0;
+    }
+    const auto kept = static_cast<std::int64_t>(value);
+    walk_.push(point, kept, lane);
+    if (!point.here) return;
+    // A power of two is the most; what does not reach it has none of its bits, nor those above.
+    X::set(value_bits_used_, lane, X::get(value_bits_used_, lane) | static_cast<std::uint64_t>(kept ^ (kept >> 63)));
+    X::store(codes_ + point.place, lane, static_cast<std::int32_t>(code));
   }
 
  private:
-  [[gnu::always_inline]] constexpr void code(std::uint32_t row, std::uint32_t x, std::size_t lane) {
-    const RasterGrid& grid = codes_.grid;
-    const RasterProgram& raster = codes_.program->raster;
-    if (x == 0) near_.start_row(grid, plane_, row, lane);
-    const std::uint32_t in_plane = row * raster.columns + x;
-    const std::uint32_t index = plane_ * codes_.plane_elems() + in_plane;
-    const std::int64_t predicted = near_.predict(grid, plane_, row, x, wild_, lane);
-    std::int64_t value = near_.last(lane);
-    std::int64_t code = 0;
-    if (!codes_.template special<X>(index, lane)) {
-      const std::int64_t half = (std::int64_t{1} << raster.fraction_bits) >> 1;
-      const auto left =
-          static_cast<std::int64_t>(static_cast<std::uint64_t>(X::load(codes_.targets + in_plane, lane) + half) -
-                                    static_cast<std::uint64_t>(predicted));
-      constexpr std::int64_t kMost = kMaxMagnitude;
-      code = left >> raster.fraction_bits;
-      code = code > kMost ? kMost : code < -kMost ? -kMost : code;
-      value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +
-                                        (static_cast<std::uint64_t>(code) << raster.fraction_bits));
-    }
-    near_.push(value, lane);
-    if (value >= codes_.program->most || value <= -codes_.program->most) X::set(wild_, lane, true);
-    // As decoders keep them, though such a chunk is left to the host.
-    const auto kept = static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << 11) >> 11);
-    X::store(grid.values + index, lane, kept);
-    X::store(codes_.codes + index, lane, static_cast<std::int32_t>(code));
-    if (raster.mean && raster.planes == 1) next_row_mean<X>(grid, row, x, kept, lane);
-  }
-
-  const RasterCodes& codes_;
-  std::uint32_t plane_;
-  typename X::template vec<bool> wild_;
-  RasterNear<X> near_;
+  const double* values_;  ///< of the plane
+  const std::int64_t* targets_of_plane_;
+  std::int32_t* codes_;
+  const std::uint8_t* special_;  ///< null: no element is
+  std::uint32_t fraction_bits_;
+  std::uint64_t most_;
+  RasterWalk<X, kPlanes, false> walk_;
+  vec<std::uint64_t> value_bits_used_;
+  vec<std::int64_t> before_[kRowSkew];  ///< what planes before give to sums
+  vec<std::int64_t> next_before_[kRowSkew];
+  vec<std::int64_t> targets_[kRowSkew];
+  vec<std::int64_t> next_targets_[kRowSkew];
 };
 
 /// Elements of a warp: a run of blocks of kLanes each, so that what warps find is in order.
@@ -168,15 +198,25 @@ constexpr void count_raster_exceptions(const RasterCodes& codes, std::uint32_t w
   const RasterEncodeProgram& program = *codes.program;
   const WarpRun run(codes.elems(), warp, warps);
   std::uint32_t found = 0;
+  // What the next block needs is loaded before one is looked at.
+  typename X::template vec<std::uint64_t> next_bits;
+  typename X::template vec<double> next_value;
+  typename X::template vec<bool> next_special;
+  const auto load = [&](std::uint32_t i, std::size_t lane) {
+    const bool here = i < run.end;
+    X::set(next_special, lane, !here || codes.template special<X>(i, lane));
+    X::set(next_bits, lane, here ? codes.template element<X>(i, lane) : 0);
+    X::set(next_value, lane, here ? X::load(codes.grid.values + i, lane) : 0);
+  };
+  X::lanes([&](std::size_t lane) { load(run.begin + static_cast<std::uint32_t>(lane), lane); });
   for (std::uint32_t base = run.begin; base < run.end; base += kLanes) {
     typename X::template vec<bool> missed;
     X::lanes([&](std::size_t lane) {
-      const std::uint32_t i = base + static_cast<std::uint32_t>(lane);
-      X::set(missed, lane, false);
-      if (i >= run.end || codes.template special<X>(i, lane)) return;
-      const std::uint64_t bits = codes.template element<X>(i, lane);
-      const double number = X::load(codes.grid.values + i, lane) * program.raster.unit + program.raster.base;
-      X::set(missed, lane, with_stencil_element(program.raster.element, [&](auto type) -> bool {
+      const bool special = X::get(next_special, lane);
+      const std::uint64_t bits = X::get(next_bits, lane);
+      const double number = X::get(next_value, lane) * program.raster.unit + program.raster.base;
+      load(base + kLanes + static_cast<std::uint32_t>(lane), lane);
+      X::set(missed, lane, !special && with_stencil_element(program.raster.element, [&](auto type) -> bool {
                using Type = decltype(type);
                return !keeps_bound<Type>(static_cast<typename Type::Bits>(bits), Type::bits(number), program.bound);
              }));
@@ -213,57 +253,42 @@ constexpr void list_raster_exceptions(const RasterCodes& codes, std::uint32_t wa
   }
 }
 
-/// Magnitude, as contexts count it, of the code at a tap; 0 beyond the chunk.
-template <class X>
-[[gnu::always_inline]] constexpr std::uint32_t raster_code_magnitude(const RasterCodes& codes, std::int32_t plane,
-                                                                     std::int32_t row, std::int32_t column,
-                                                                     std::size_t lane) {
-  const RasterProgram& raster = codes.program->raster;
-  if (plane < 0 || row < 0 || row >= static_cast<std::int32_t>(raster.rows) || column < 0 ||
-      column >= static_cast<std::int32_t>(raster.columns))
-    return 0;
-  const std::size_t place =
-      (static_cast<std::size_t>(plane) * raster.rows + static_cast<std::size_t>(row)) * raster.columns +
-      static_cast<std::size_t>(column);
-  const std::int32_t code = X::load(codes.codes + place, lane);
-  const auto size = static_cast<std::uint32_t>(code < 0 ? -code : code);
-  return size < kMostContextMagnitude ? size : std::uint32_t{kMostContextMagnitude};
-}
-
 /// Symbols of all elements, and how often each occurs.
 template <class X>
 constexpr void set_raster_symbols(const RasterCodes& codes, std::uint32_t warp, std::uint32_t warps,
                                   RasterEncodeShared& shared) {
   const RasterProgram& raster = codes.program->raster;
-  X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < codes.elems(); i += warps * kLanes) {
-      if (codes.template special<X>(i, lane)) {
-        X::store(codes.symbols + i, lane, std::uint16_t{kNoSymbol});
-        continue;
-      }
-      const auto plane = static_cast<std::int32_t>(i / codes.plane_elems());
-      const auto row = static_cast<std::int32_t>(i / raster.columns % raster.rows);
-      const auto x = static_cast<std::int32_t>(i % raster.columns);
-      std::uint32_t context = raster.context_constant;
-      const auto add_list = [&](const RasterList& list) {
-        rolled(list.first, list.first + list.count, [&](unsigned t) {
-          const RasterTap<std::uint32_t>& tap = codes.grid.context_taps[t];
-          context +=
-              tap.weight * raster_code_magnitude<X>(codes, plane + tap.plane, row + tap.row, x + tap.column, lane);
-        });
+  for_raster_blocks(raster, raster.planes * raster.rows, warp, warps, [&](std::uint32_t line, std::uint32_t begin) {
+    const std::uint32_t plane = line / raster.rows;
+    const std::uint32_t row = line % raster.rows;
+    X::lanes([&](std::size_t lane) {
+      const auto magnitude = [&](std::uint32_t place) {
+        const std::int32_t code = X::load(codes.codes + place, lane);
+        const auto size = static_cast<std::uint32_t>(code < 0 ? -code : code);
+        return size < kMostContextMagnitude ? size : std::uint32_t{kMostContextMagnitude};
       };
-      add_list(raster.context_before);
-      add_list(raster.context_rows);
-      unroll<2>([&](auto t) {
-        constexpr auto kBack = static_cast<std::int32_t>(decltype(t)::value) + 1;
-        context += raster.near_context[t] * raster_code_magnitude<X>(codes, plane, row, x - kBack, lane);
+      const std::uint32_t first = begin + static_cast<std::uint32_t>(lane);
+      std::uint32_t contexts[kRasterLanePoints] = {};
+      sum_contexts<X>(codes.grid, raster.context_before, plane, row, first, contexts, magnitude);
+      sum_contexts<X>(codes.grid, raster.context_rows, plane, row, first, contexts, magnitude);
+      unroll<kRasterLanePoints>([&](auto i) {
+        const std::uint32_t x = first + static_cast<std::uint32_t>(i) * kLanes;
+        if (x >= raster.columns) return;
+        const std::uint32_t place = line * raster.columns + x;
+        if (codes.template special<X>(place, lane)) {
+          X::store(codes.symbols + place, lane, std::uint16_t{kNoSymbol});
+          return;
+        }
+        std::uint32_t context = raster.context_constant + contexts[i];
+        if (x > 0) context += raster.near_context[0] * magnitude(place - 1);
+        if (x > 1) context += raster.near_context[1] * magnitude(place - 2);
+        const std::int32_t code = X::load(codes.codes + place, lane);
+        const std::uint32_t level = context_level(context);
+        const unsigned token = token_of(static_cast<std::uint32_t>(code < 0 ? -code : code));
+        X::store(codes.symbols + place, lane, static_cast<std::uint16_t>(level * kTokenPlaces + token));
+        X::add_to(&shared.counts[level][token], lane, std::uint32_t{1});
       });
-      const std::int32_t code = X::load(codes.codes + i, lane);
-      const std::uint32_t level = context_level(context);
-      const unsigned token = token_of(static_cast<std::uint32_t>(code < 0 ? -code : code));
-      X::store(codes.symbols + i, lane, static_cast<std::uint16_t>(level * kTokenPlaces + token));
-      X::add_to(&shared.counts[level][token], lane, std::uint32_t{1});
-    }
+    });
   });
 }
 
@@ -303,10 +328,13 @@ template <class X, class Team>
 constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEncodeShared& shared) {
   const RasterCodes codes(task);
   const RasterProgram& raster = codes.program->raster;
-  team.all([&](std::uint32_t warp, std::uint32_t warps) { clear_raster_shared<X>(warp, warps, shared); });
+  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+    clear_raster_shared<X>(warp, warps, shared);
+    fill_walk_memory<X>(codes.grid, warp, shared.walk);
+  });
   bool wild = false;  // of the first warp, which writes it
-  for (std::uint32_t plane = 0; plane < raster.planes; ++plane) {
-    if (raster.planes > 1) {
+  if (raster.planes > 1) {
+    for (std::uint32_t plane = 0; plane < raster.planes; ++plane) {
       if (raster.mean && plane > 0)
         team.all(
             [&](std::uint32_t warp, std::uint32_t warps) { update_raster_mean<X>(codes.grid, plane, warp, warps); });
@@ -314,10 +342,11 @@ constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEnc
         set_raster_targets<X>(codes, plane, warp, warps);
         sum_planes_before<X, false>(codes.grid, plane, warp, warps, shared.wild);
       });
-    } else {
-      team.all([&](std::uint32_t warp, std::uint32_t warps) { set_raster_targets<X>(codes, plane, warp, warps); });
+      team.first([&] { wild = RasterPointCoder<X, true>(codes, plane, shared.walk).run() || wild; });
     }
-    team.first([&] { wild = RasterCodeWalk<X>(codes, plane).run() || wild; });
+  } else {
+    team.all([&](std::uint32_t warp, std::uint32_t warps) { set_raster_targets<X>(codes, 0, warp, warps); });
+    team.first([&] { wild = RasterPointCoder<X, false>(codes, 0, shared.walk).run(); });
   }
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
     count_raster_exceptions<X>(codes, warp, warps, shared);

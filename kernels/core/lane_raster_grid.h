@@ -34,49 +34,21 @@ struct RasterGrid {
         values(reinterpret_cast<double*>(task.work + program->values)),
         magnitudes(reinterpret_cast<std::uint32_t*>(task.work + program->magnitudes)),
         means(reinterpret_cast<double*>(task.work + program->means)) {}
-
-  [[gnu::always_inline]] constexpr const RasterClass& row_class(std::uint32_t plane, std::uint32_t row) const {
-    const std::uint32_t back = program->planes > 1 ? plane : row;
-    const bool first_row = program->planes > 1 && row == 0;
-    return program->classes[2 * (back < 2 ? back : 2) + (first_row && program->rows > 1 ? 0 : 1)];
-  }
 };
 
+/// Which class a row is of; `several_planes`: of a chunk of more than one.
+[[gnu::always_inline]] constexpr std::uint32_t class_of_row(std::uint32_t plane, std::uint32_t row, std::uint32_t rows,
+                                                            bool several_planes) {
+  const std::uint32_t back = several_planes ? plane : row;
+  const bool first_row = several_planes && row == 0;
+  return 2 * (back < 2 ? back : 2) + (first_row && rows > 1 ? 0 : 1);
+}
+
+/// As a minimum and a maximum, which devices have as one instruction.
 [[gnu::always_inline]] constexpr std::uint32_t kept_inside(std::int32_t i, std::uint32_t count) {
-  if (i < 0) return 0;
-  return i < static_cast<std::int32_t>(count) ? static_cast<std::uint32_t>(i) : count - 1;
-}
-
-/// Value, or mean, at a tap; beyond the chunk that of the nearest point.
-template <class X>
-[[gnu::always_inline]] constexpr double raster_value(const RasterGrid& grid, const RasterTap<double>& tap,
-                                                     std::uint32_t plane, std::uint32_t row, std::uint32_t x,
-                                                     std::size_t lane) {
-  const RasterProgram& program = *grid.program;
-  const std::uint32_t column = kept_inside(static_cast<std::int32_t>(x) + tap.column, program.columns);
-  const std::uint32_t r = kept_inside(static_cast<std::int32_t>(row) + tap.row, program.rows);
-  if (tap.mean) return X::load(grid.means + (std::size_t{r} * program.columns + column), lane);
-  const std::uint32_t p = kept_inside(static_cast<std::int32_t>(plane) + tap.plane, program.planes);
-  return X::load(grid.values + ((std::size_t{p} * program.rows + r) * program.columns + column), lane);
-}
-
-/// Magnitude at a tap, 0 beyond the chunk.
-template <class X>
-[[gnu::always_inline]] constexpr std::uint32_t raster_magnitude(const RasterGrid& grid,
-                                                                const RasterTap<std::uint32_t>& tap,
-                                                                std::uint32_t plane, std::uint32_t row, std::uint32_t x,
-                                                                std::size_t lane) {
-  const RasterProgram& program = *grid.program;
-  const std::int32_t p = static_cast<std::int32_t>(plane) + tap.plane;
-  const std::int32_t r = static_cast<std::int32_t>(row) + tap.row;
-  const std::int32_t column = static_cast<std::int32_t>(x) + tap.column;
-  if (p < 0 || r < 0 || r >= static_cast<std::int32_t>(program.rows) || column < 0 ||
-      column >= static_cast<std::int32_t>(program.columns))
-    return 0;
-  const std::size_t place =
-      (static_cast<std::size_t>(p) * program.rows + static_cast<std::size_t>(r)) * program.columns +
-      static_cast<std::size_t>(column);
-  return X::load(grid.magnitudes + place, lane);
+  const auto most = static_cast<std::int32_t>(count) - 1;
+  const std::int32_t low = i < most ? i : most;
+  return static_cast<std::uint32_t>(low > 0 ? low : 0);
 }
 
 /// A mean one plane on: nearest(...), ties to even, element by element.
@@ -93,53 +65,117 @@ template <class X>
 }
 [[gnu::always_inline]] constexpr bool is_wild(double sum) { return !(sum < 0x1p50 && sum > -0x1p50); }
 
+/// Columns of a row that a warp works on at a time: some of each lane's, so that loads of one wait together.
+inline constexpr std::uint32_t kRasterLanePoints = 4;
+inline constexpr std::uint32_t kRasterBlock = kRasterLanePoints * kLanes;
+
+/// Calls f(i, place) for a lane's points of a block that are below `end`.
+template <class F>
+[[gnu::always_inline]] constexpr void for_lane_points(std::uint32_t first, std::uint32_t end, std::size_t lane, F&& f) {
+  unroll<kRasterLanePoints>([&](auto i) {
+    const std::uint32_t at = first + static_cast<std::uint32_t>(i) * kLanes + static_cast<std::uint32_t>(lane);
+    if (at < end) f(i, at);
+  });
+}
+
 /// The mean that a plane looks at: all of the plane before at first.
 template <class X>
 constexpr void update_raster_mean(const RasterGrid& grid, std::uint32_t plane, std::uint32_t warp,
                                   std::uint32_t warps) {
   const std::uint32_t elems = grid.program->rows * grid.program->columns;
   const double* const before = grid.values + std::size_t{plane - 1} * elems;
-  X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < elems; i += warps * kLanes) {
-      const double mean = plane == 1 ? 0 : X::load(grid.means + i, lane);
-      X::store(grid.means + i, lane, next_mean(mean, X::load(before + i, lane), plane));
-    }
+  for (std::uint32_t first = warp * kRasterBlock; first < elems; first += warps * kRasterBlock) {
+    X::lanes([&](std::size_t lane) {
+      double means[kRasterLanePoints] = {};
+      double values[kRasterLanePoints] = {};
+      for_lane_points(first, elems, lane, [&](std::size_t i, std::uint32_t at) {
+        if (plane > 1) means[i] = X::load(grid.means + at, lane);
+        values[i] = X::load(before + at, lane);
+      });
+      for_lane_points(first, elems, lane, [&](std::size_t i, std::uint32_t at) {
+        X::store(grid.means + at, lane, next_mean(means[i], values[i], plane));
+      });
+    });
+  }
+}
+
+/// Calls f(row, begin) for all blocks of a plane's rows, dealt out to the warps.
+template <class F>
+constexpr void for_raster_blocks(const RasterProgram& program, std::uint32_t rows, std::uint32_t warp,
+                                 std::uint32_t warps, F&& f) {
+  const std::uint32_t blocks = (program.columns + kRasterBlock - 1) / kRasterBlock;
+  for (std::uint32_t t = warp; t < rows * blocks; t += warps) f(t / blocks, t % blocks * kRasterBlock);
+}
+
+/// What planes before give to the sums of points of a row.
+template <class X>
+[[gnu::always_inline]] constexpr void sum_values_before(const RasterGrid& grid, std::uint32_t plane, std::uint32_t row,
+                                                        std::uint32_t x, double* sums, std::size_t lane) {
+  const RasterProgram& program = *grid.program;
+  const RasterList list = program.classes[class_of_row(plane, row, program.rows, program.planes > 1)].before;
+  in_fours(list.first, list.first + list.count, [&](unsigned t) {
+    const RasterTap<double>& tap = grid.taps[t];
+    const std::uint32_t r = kept_inside(static_cast<std::int32_t>(row) + tap.row, program.rows);
+    const std::uint32_t p = kept_inside(static_cast<std::int32_t>(plane) + tap.plane, program.planes);
+    const double* const line =
+        tap.mean ? grid.means + r * program.columns : grid.values + (p * program.rows + r) * program.columns;
+    const double weight = tap.weight;
+    unroll<kRasterLanePoints>([&](auto i) {
+      // Beyond the chunk that of the nearest point.
+      const std::uint32_t column = kept_inside(static_cast<std::int32_t>(x + i * kLanes) + tap.column, program.columns);
+      sums[i] += weight * X::load(line + column, lane);
+    });
   });
 }
 
-/// What planes before give to sums and (if wanted) contexts of a plane's points. wild[warp] becomes 1 where a sum is
-/// too large.
+/// The same of contexts, from magnitude(place).
+template <class X, class F>
+[[gnu::always_inline]] constexpr void sum_contexts(const RasterGrid& grid, const RasterList& list, std::uint32_t plane,
+                                                   std::uint32_t row, std::uint32_t x, std::uint32_t* sums,
+                                                   F&& magnitude) {
+  const RasterProgram& program = *grid.program;
+  in_fours(list.first, list.first + list.count, [&](unsigned t) {
+    const RasterTap<std::uint32_t>& tap = grid.context_taps[t];
+    // Nothing beyond the chunk: below 0 is far beyond the end.
+    const std::uint32_t p = plane + static_cast<std::uint32_t>(std::int32_t{tap.plane});
+    const std::uint32_t r = row + static_cast<std::uint32_t>(std::int32_t{tap.row});
+    if (p >= program.planes || r >= program.rows) return;
+    const std::uint32_t line = (p * program.rows + r) * program.columns;
+    unroll<kRasterLanePoints>([&](auto i) {
+      const std::uint32_t column =
+          x + static_cast<std::uint32_t>(i) * kLanes + static_cast<std::uint32_t>(std::int32_t{tap.column});
+      if (column < program.columns) sums[i] += tap.weight * magnitude(line + column);
+    });
+  });
+}
+
+/// What planes before give to sums (and what rounds them) and (if wanted) contexts of a plane's points. wild[warp]
+/// becomes 1 where a sum is too large.
 template <class X, bool kContexts>
 constexpr void sum_planes_before(const RasterGrid& grid, std::uint32_t plane, std::uint32_t warp, std::uint32_t warps,
                                  std::uint32_t* wild) {
   const RasterProgram& program = *grid.program;
-  const std::uint32_t columns = program.columns;
-  const std::uint32_t elems = program.rows * columns;
+  const std::int64_t rounding = std::int64_t{1} << (program.weight_bits - 1);
   typename X::template vec<bool> flags;
-  X::lanes([&](std::size_t lane) {
-    bool too_large = false;
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < elems; i += warps * kLanes) {
-      const std::uint32_t row = i / columns;
-      const std::uint32_t x = i % columns;
-      const RasterList list = grid.row_class(plane, row).before;
-      double sum = 0;
-      rolled(list.first, list.first + list.count, [&](unsigned t) {
-        sum += grid.taps[t].weight * raster_value<X>(grid, grid.taps[t], plane, row, x, lane);
+  X::lanes([&](std::size_t lane) { X::set(flags, lane, false); });
+  for_raster_blocks(program, program.rows, warp, warps, [&](std::uint32_t row, std::uint32_t begin) {
+    const std::uint32_t first = (plane * program.rows + row) * program.columns;
+    X::lanes([&](std::size_t lane) {
+      const std::uint32_t x = begin + static_cast<std::uint32_t>(lane);
+      double sums[kRasterLanePoints] = {};
+      sum_values_before<X>(grid, plane, row, x, sums, lane);
+      std::uint32_t contexts[kRasterLanePoints] = {};
+      if constexpr (kContexts)
+        sum_contexts<X>(grid, program.context_before, plane, row, x, contexts,
+                        [&](std::uint32_t place) { return X::load(grid.magnitudes + place, lane); });
+      unroll<kRasterLanePoints>([&](auto i) {
+        const std::uint32_t at = x + static_cast<std::uint32_t>(i) * kLanes;
+        if (at >= program.columns) return;
+        if (is_wild(sums[i])) X::set(flags, lane, true);
+        X::store(grid.values + (first + at), lane, std::bit_cast<double>(whole_number(sums[i]) + rounding));
+        if constexpr (kContexts) X::store(grid.magnitudes + (first + at), lane, program.context_constant + contexts[i]);
       });
-      too_large = too_large || is_wild(sum);
-      const std::size_t place = std::size_t{plane} * elems + i;
-      X::store(grid.values + place, lane, std::bit_cast<double>(whole_number(sum)));
-      if constexpr (kContexts) {
-        std::uint32_t context = program.context_constant;
-        rolled(program.context_before.first, program.context_before.first + program.context_before.count,
-               [&](unsigned t) {
-                 context +=
-                     grid.context_taps[t].weight * raster_magnitude<X>(grid, grid.context_taps[t], plane, row, x, lane);
-               });
-        X::store(grid.magnitudes + place, lane, context);
-      }
-    }
-    X::set(flags, lane, too_large);
+    });
   });
   if (X::any(flags)) {
     X::lanes([&](std::size_t lane) {
@@ -147,78 +183,5 @@ constexpr void sum_planes_before(const RasterGrid& grid, std::uint32_t plane, st
     });
   }
 }
-
-/// The mean that the next row of a chunk of one plane looks at, which goes on from row to row.
-template <class X>
-[[gnu::always_inline]] constexpr void next_row_mean(const RasterGrid& grid, std::uint32_t row, std::uint32_t x,
-                                                    double value, std::size_t lane) {
-  const RasterProgram& program = *grid.program;
-  const std::size_t place = std::size_t{row} * program.columns + x;
-  const double mean = row == 0 ? 0 : X::load(grid.means + place, lane);
-  if (row + 1 < program.rows) X::store(grid.means + place + program.columns, lane, next_mean(mean, value, row + 1));
-}
-
-/// Values of the columns before a point, in the row that each lane walks, and the predictions from them.
-template <class X>
-class RasterNear {
- public:
-  /// What a row's taps into itself see before its first point.
-  [[gnu::always_inline]] constexpr void start_row(const RasterGrid& grid, std::uint32_t plane, std::uint32_t row,
-                                                  std::size_t lane) {
-    const RasterProgram& program = *grid.program;
-    double first = 0;
-    if (row > 0) {
-      first = X::load(grid.values + (std::size_t{plane} * program.rows + row - 1) * program.columns, lane);
-    } else if (plane > 0) {
-      first = X::load(grid.values + std::size_t{plane - 1} * program.rows * program.columns, lane);
-    }
-    unroll<kRasterNearTaps>([&](auto t) { X::set(values_[t], lane, static_cast<std::int64_t>(first)); });
-  }
-
-  /// The prediction of a point, where sum_planes_before was. Sets `wild` where a sum is too large.
-  [[gnu::always_inline]] constexpr std::int64_t predict(const RasterGrid& grid, std::uint32_t plane, std::uint32_t row,
-                                                        std::uint32_t x, typename X::template vec<bool>& wild,
-                                                        std::size_t lane) const {
-    const RasterProgram& program = *grid.program;
-    const RasterClass& plan = grid.row_class(plane, row);
-    double rows_sum = 0;
-    rolled(plan.rows.first, plan.rows.first + plan.rows.count, [&](unsigned t) {
-      const RasterTap<double>& tap = grid.taps[t];
-      // Of a chunk of one plane the mean goes on from row to row.
-      const double value =
-          tap.mean ? row_mean(grid, row, x, tap.column, lane) : raster_value<X>(grid, tap, plane, row, x, lane);
-      rows_sum += tap.weight * value;
-    });
-    if (program.planes > 1 && is_wild(rows_sum)) X::set(wild, lane, true);
-    auto sum = static_cast<std::uint64_t>(whole_number(rows_sum));
-    if (program.planes > 1)
-      sum += std::bit_cast<std::uint64_t>(
-          X::load(grid.values + ((std::size_t{plane} * program.rows + row) * program.columns + x), lane));
-    unroll<kRasterNearTaps>([&](auto t) {
-      if (t < plan.near_count)
-        sum += static_cast<std::uint64_t>(plan.near[t]) * static_cast<std::uint64_t>(X::get(values_[t], lane));
-    });
-    return static_cast<std::int64_t>(sum + (std::uint64_t{1} << (program.weight_bits - 1))) >> program.weight_bits;
-  }
-
-  [[gnu::always_inline]] constexpr std::int64_t last(std::size_t lane) const { return X::get(values_[0], lane); }
-  [[gnu::always_inline]] constexpr void push(std::int64_t value, std::size_t lane) {
-    unroll<kRasterNearTaps - 1>([&](auto t) {
-      constexpr std::size_t kTo = kRasterNearTaps - 1 - decltype(t)::value;
-      X::set(values_[kTo], lane, X::get(values_[kTo - 1], lane));
-    });
-    X::set(values_[0], lane, value);
-  }
-
- private:
-  [[gnu::always_inline]] static constexpr double row_mean(const RasterGrid& grid, std::uint32_t row, std::uint32_t x,
-                                                          std::int32_t column, std::size_t lane) {
-    const std::uint32_t columns = grid.program->columns;
-    const std::uint32_t at = kept_inside(static_cast<std::int32_t>(x) + column, columns);
-    return X::load(grid.means + (std::size_t{row} * columns + at), lane);
-  }
-
-  typename X::template vec<std::int64_t> values_[kRasterNearTaps];
-};
 
 }  // namespace quern::kernels

@@ -58,6 +58,29 @@ template <class X, class A>
   }
 }
 
+/// Loads 32 rows of one half of the cells.
+template <class X, class V>
+constexpr void load_rows(const std::uint32_t* cells, V (&rows)[kRows]) {
+  X::lanes([&](auto lane) {
+    unroll<kRows>([&](auto row) {
+      X::set(rows[row], lane,
+             X::load(cells + lane_cell(static_cast<unsigned>(row), static_cast<unsigned>(lane)), lane));
+    });
+  });
+}
+
+/// Bits that occur in 8 rows each: bit p of bits[k] says that byte k of the lane's word of plane p is not 0.
+template <class X, class V>
+constexpr void find_group_bits(const V (&rows)[kRows], V (&bits)[kGroups]) {
+  X::lanes([&](auto lane) {
+    unroll<kGroups>([&](auto g) {
+      std::uint32_t any = 0;
+      unroll<kGroupRows>([&](auto j) { any |= X::get(rows[kGroupRows * g + j], lane); });
+      X::set(bits[g], lane, any);
+    });
+  });
+}
+
 /// What exists of a tile, and where it lies in the chunk.
 struct LanePlace {
   std::uint64_t offset = 0;  ///< of the tile's first element

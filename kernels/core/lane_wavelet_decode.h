@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "kernels/core/bits.h"
-#include "kernels/core/lane_level_decode.h"
+#include "kernels/core/lane_level_grid.h"
 #include "kernels/core/lane_level_rans.h"
 #include "kernels/core/lane_rows.h"
 #include "kernels/core/program_task.h"

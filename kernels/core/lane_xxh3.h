@@ -190,6 +190,42 @@ class LaneLongHash {
              xxh3::scrambled(X::get(accumulators_, lane) + X::get(sum, lane), X::get(scramble_, lane)));
     });
   }
+  /// Adds the sums of the next `count` blocks, at least 1: those of block i at sums + 8 * i. What is multiplied takes
+  /// in the next sum with the product's upper half, which shortens the chain.
+  constexpr void add_blocks(const std::uint64_t* sums, unsigned count) {
+    constexpr unsigned kTogether = 8;
+    Words pending;
+    X::lanes([&](auto lane) {
+      X::set(pending, lane, X::get(accumulators_, lane) + X::load(sums + accumulator_of(lane), lane));
+    });
+    const auto follow = [&](const Words& next) {
+      X::lanes([&](auto lane) {
+        const std::uint64_t x = X::get(pending, lane);
+        const std::uint64_t key = x ^ x >> 47 ^ X::get(scramble_, lane);
+        const std::uint64_t upper = X::get(next, lane) + ((key >> 32) * xxh3::kPrime32_1 << 32);
+        X::set(pending, lane, (key & 0xFFFFFFFF) * xxh3::kPrime32_1 + upper);
+      });
+    };
+    unsigned i = 1;
+    const auto read = [&](unsigned block, Words& out) {
+      X::lanes([&](auto lane) {
+        X::set(out, lane, X::load(sums + block * xxh3::kAccumulators + accumulator_of(lane), lane));
+      });
+    };
+    for (; i + kTogether <= count; i += kTogether) {
+      Words next[kTogether];
+      unroll<kTogether>([&](auto k) { read(i + k, next[k]); });
+      unroll<kTogether>([&](auto k) { follow(next[k]); });
+    }
+    for (; i < count; ++i) {
+      Words next;
+      read(i, next);
+      follow(next);
+    }
+    X::lanes([&](auto lane) {
+      X::set(accumulators_, lane, xxh3::scrambled(X::get(pending, lane), X::get(scramble_, lane)));
+    });
+  }
   /// After all blocks.
   constexpr std::uint64_t finish();
 

@@ -19,6 +19,9 @@ inline constexpr std::uint32_t kContextLevels = 64;
 inline constexpr std::uint32_t kMostLevelLanes = 32;
 inline constexpr std::uint32_t kNoAxis = kLevelAxes;
 
+/// Words of all sections are so many that this divides their number.
+inline constexpr std::uint32_t kLevelWordAlignment = 8;
+
 /// Larger magnitudes count as this in contexts.
 inline constexpr std::uint32_t kMostContextMagnitude = (1u << 18) - 1;
 /// Differences of values in contexts: the most that one counts, and fraction bits of their weighted sum.
@@ -132,9 +135,9 @@ struct LevelProgram {
   std::uint32_t starts = 0;
   std::uint32_t exceptions = 0;
   std::uint32_t words = 0;  ///< 16 bits each, little-endian
-  /// The same of the memory that lanes work in: arrays of values and of magnitudes for even and for odd levels.
+  /// The same of the memory that lanes work in: arrays of values and of residuals for even and for odd levels.
   std::uint32_t values[2] = {0, 0};
-  std::uint32_t magnitudes[2] = {0, 0};
+  std::uint32_t residuals[2] = {0, 0};
 
   [[gnu::always_inline]] constexpr bool hierarchical(std::uint32_t axis) const { return axis != sequential_axis; }
   [[gnu::always_inline]] constexpr std::uint32_t planes() const {

@@ -53,6 +53,12 @@ inline constexpr std::size_t kMaxHeadBytes = 1 + 1 + 1 + 3 + 10;
 [[gnu::always_inline]] constexpr std::uint64_t zigzag64(std::uint64_t d) { return (d << 1) ^ (0 - (d >> 63)); }
 [[gnu::always_inline]] constexpr std::uint64_t unzigzag64(std::uint64_t z) { return (z >> 1) ^ (0 - (z & 1)); }
 
+/// Byte b of a head.
+[[gnu::always_inline]] constexpr unsigned head_flags(const TileHead& head) {
+  return static_cast<unsigned>(head.predictor) | (head.exact ? 0x10u : 0u) | (head.exceptions ? 0x20u : 0u) |
+         (head.wide ? 0x40u : 0u) | (head.signs ? 0x80u : 0u);
+}
+
 /// Writes a head; `seed_before` is the seed of the tile before.
 [[gnu::always_inline]] constexpr std::uint8_t* put_head(std::uint8_t* out, const TileHead& head,
                                                         std::uint64_t seed_before) {
@@ -60,9 +66,7 @@ inline constexpr std::size_t kMaxHeadBytes = 1 + 1 + 1 + 3 + 10;
   const unsigned planes = head.constant() ? 0u : head.planes + 1u;
   *out++ = static_cast<std::uint8_t>(planes | (same ? 0x80u : 0u));
   if (!head.constant()) {
-    *out++ = static_cast<std::uint8_t>(static_cast<unsigned>(head.predictor) | (head.exact ? 0x10u : 0u) |
-                                       (head.exceptions ? 0x20u : 0u) | (head.wide ? 0x40u : 0u) |
-                                       (head.signs ? 0x80u : 0u));
+    *out++ = static_cast<std::uint8_t>(head_flags(head));
     *out++ = head.dense;
     out = put_leb128(out, head.payload);
   }

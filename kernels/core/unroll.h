@@ -1,5 +1,6 @@
 // Loops that say how they are compiled for a device. unroll: the index is a constant in every pass, so arrays indexed
-// by it live in registers. rolled: one copy of the body, whatever the compiler thinks of it.
+// by it live in registers. rolled: one copy of the body, whatever the compiler thinks of it. in_fours and in_eights:
+// four and eight copies, so that what they load is on its way at the same time.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,22 @@ template <class F>
 [[gnu::always_inline]] constexpr void rolled(unsigned begin, unsigned end, F&& f) {
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
+#endif
+  for (unsigned i = begin; i < end; ++i) f(i);
+}
+
+/// Calls f(i) for i = begin .. end-1.
+template <class F>
+[[gnu::always_inline]] constexpr void in_eights(unsigned begin, unsigned end, F&& f) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 8
+#endif
+  for (unsigned i = begin; i < end; ++i) f(i);
+}
+template <class F>
+[[gnu::always_inline]] constexpr void in_fours(unsigned begin, unsigned end, F&& f) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 4
 #endif
   for (unsigned i = begin; i < end; ++i) f(i);
 }

@@ -17,19 +17,39 @@ struct ChunkTiles {
   std::uint32_t count;
 };
 
-/// The rules of the calling CTA's array.
-__device__ __forceinline__ const ChunkRules& rules_of_cta(const LorenzoChunks& chunks) {
-  return *reinterpret_cast<const ChunkRules*>(chunks.rules + blockIdx.x / chunks.chunks * chunks.rules_stride);
+/// The rules of an array.
+__device__ __forceinline__ const ChunkRules& rules_of_item(const LorenzoChunks& chunks, std::uint32_t item) {
+  return *reinterpret_cast<const ChunkRules*>(chunks.rules + item * chunks.rules_stride);
+}
+
+/// Sets of tile shapes, as LorenzoChunks::shapes has them.
+inline constexpr unsigned kAllShapes = 7;
+
+/// Calls f with the tile shape as a constant, if it is one of a set: all CTAs of an array take the same way through a
+/// kernel that has the code of several shapes.
+template <unsigned Shapes, class F>
+__device__ __forceinline__ void with_shape(TileShape tile, F&& f) {
+  unroll<3>([&](auto s) {
+    constexpr auto kShape = static_cast<TileShape>(decltype(s)::value);
+    if constexpr ((Shapes >> decltype(s)::value & 1) != 0)
+      if (tile == kShape) f(std::integral_constant<TileShape, kShape>{});
+  });
+}
+
+/// Tiles of a chunk; one of more than the CTA's warps take, `Each` of them a warp, is cut short.
+template <TileShape S, unsigned Each = 1>
+__device__ __forceinline__ std::uint32_t tiles_of_cta(const ChunkBox& box) {
+  const auto counts = tile_counts(box, S);
+  const auto all = static_cast<std::uint32_t>(counts[0] * counts[1] * counts[2]);
+  const std::uint32_t most = Each * (blockDim.x / kLanes);
+  return all < most ? all : most;
 }
 
 /// Brings rules and tiles to shared memory, one tile by each lane of the calling warp. The other warps see them after
-/// the CTA's next barrier. A chunk of more tiles than the CTA has warps is cut short.
-template <TileShape S>
+/// the CTA's next barrier.
+template <TileShape S, unsigned Each = 1>
 __device__ __forceinline__ void share_tiles(const ChunkRules& rules, const ChunkBox& box, ChunkTiles& tiles) {
-  const auto counts = tile_counts(box, S);
-  const auto all = static_cast<std::uint32_t>(counts[0] * counts[1] * counts[2]);
-  const std::uint32_t warps = blockDim.x / kLanes;
-  const std::uint32_t count = all < warps ? all : warps;
+  const std::uint32_t count = tiles_of_cta<S, Each>(box);
   const std::uint32_t tile = threadIdx.x % kLanes;
   if (tile < count) tiles.places[tile] = lane_place<S>(box, tile);
   static_assert(sizeof(ChunkRules) % sizeof(std::uint32_t) == 0);

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/core/unroll.h"
+
 namespace quern::kernels {
 
 /// Copies `bytes` bytes; called by all `threads` threads of a group with their numbers. Words are stored where the
@@ -22,9 +24,19 @@ __device__ __forceinline__ void copy_bytes(std::uint8_t* to, const std::uint8_t*
   // Where the source is odd, a word takes parts of two, and the second must lie before the end.
   const std::uint64_t held = (bytes - first + odd) / 4;
   const std::uint64_t in_words = odd == 0 || held == 0 ? words : (held - 1 < words ? held - 1 : words);
-  for (std::uint64_t i = thread; i < in_words; i += threads)
-    target[i] = odd == 0 ? aligned[i] : __funnelshift_r(aligned[i], aligned[i + 1], 8 * odd);
-  for (std::uint64_t i = first + 4 * in_words + thread; i < bytes; i += threads) to[i] = from[i];
+  constexpr unsigned kTogether = 4;  // words that a thread reads before it waits for one
+  const unsigned next = odd == 0 ? 0 : 1;
+  std::uint64_t i = thread;
+  for (; i + (kTogether - 1) * std::uint64_t{threads} < in_words; i += kTogether * std::uint64_t{threads}) {
+    std::uint32_t low[kTogether], high[kTogether];
+    unroll<kTogether>([&](auto k) {
+      low[k] = aligned[i + k * threads];
+      high[k] = aligned[i + k * threads + next];
+    });
+    unroll<kTogether>([&](auto k) { target[i + k * threads] = __funnelshift_r(low[k], high[k], 8 * odd); });
+  }
+  for (; i < in_words; i += threads) target[i] = __funnelshift_r(aligned[i], aligned[i + next], 8 * odd);
+  for (std::uint64_t b = first + 4 * in_words + thread; b < bytes; b += threads) to[b] = from[b];
   if (thread < first) to[thread] = from[thread];
 }
 

@@ -22,6 +22,15 @@ struct CtaTeam {
     if (threadIdx.x < kLanes) f();
     __syncthreads();
   }
+  /// f() in the first one, g(warp, warps) in the others, counted without it: a CTA of at least two warps.
+  template <class F, class G>
+  __device__ __forceinline__ void first_and_others(F&& f, G&& g) const {
+    if (threadIdx.x < kLanes)
+      f();
+    else
+      g(threadIdx.x / kLanes - 1, blockDim.x / kLanes - 1);
+    __syncthreads();
+  }
 };
 
 }  // namespace quern::kernels

@@ -15,7 +15,10 @@ struct CudaChunk {
   std::uint32_t slot = 0;   ///< number of the place that an encoder's results go to
 
   [[gnu::always_inline]] constexpr bool empty() const {
-    return box.extents[0] == 0 || box.extents[1] == 0 || box.extents[2] == 0;
+    // All three are asked for at once.
+    return static_cast<int>(box.extents[0] == 0) + static_cast<int>(box.extents[1] == 0) +
+               static_cast<int>(box.extents[2] == 0) !=
+           0;
   }
 };
 
@@ -34,10 +37,19 @@ struct ScanRequest {
   ChunkScan* counts = nullptr;
 };
 
-/// What is stored of a chunk; bytes 0: there is nothing to decode. The bytes may be anything.
+/// How a chunk is stored that no codec has to look at.
+enum class StoredForm : std::uint32_t {
+  coded,  ///< it is the codec's
+  raw,    ///< its values in C order
+  zeros,  ///< not at all: zeros until other values are written there
+};
+
+/// What is stored of a chunk; coded, with no bytes: there is nothing to decode. The bytes may be anything, but those of
+/// a raw chunk are as many as its values have.
 struct StoredChunk {
   const std::uint8_t* at = nullptr;
   std::uint32_t bytes = 0;
+  StoredForm form = StoredForm::coded;
 };
 
 }  // namespace quern::kernels

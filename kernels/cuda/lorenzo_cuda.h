@@ -23,6 +23,11 @@ struct LorenzoChunks {
   const std::uint8_t* rules = nullptr;  ///< those of item i begin rules_stride * i bytes from here
   std::size_t rules_stride = 0;
   const CudaChunk* at = nullptr;  ///< items * chunks places
+  /// Decoding: places of an item that may be coded, which come before the others; 0: all of them may.
+  std::uint32_t coded = 0;
+  /// Encoding to slots: not all places but the `*listed` ones that `list` names, each once.
+  const std::uint32_t* list = nullptr;
+  const std::uint32_t* listed = nullptr;
 };
 
 /// Whether there are kernels for these rules: every element type, tile shape and quantizer that the format has.
@@ -55,8 +60,9 @@ cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots
 cudaError_t lorenzo_encode_in_order_async(const LorenzoChunks& chunks, const LorenzoPlaces& places,
                                           const ScanRequest& scan, std::uint32_t* sizes, cudaStream_t stream);
 
-/// Decodes what is stored of chunk q into its box. damaged[q] becomes 1 for bytes that no encoder writes, and the box's
-/// content is then undefined, else 0. Places that are empty or have nothing stored are left alone.
+/// Decodes what is stored of chunk q into its box, which has no codec to ask where the form is plain. damaged[q]
+/// becomes 1 for bytes that no encoder writes, and the box's content is then undefined, else 0. Places that are empty
+/// or have nothing stored are left alone.
 cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
                                  cudaStream_t stream);
 

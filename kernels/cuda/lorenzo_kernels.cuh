@@ -6,13 +6,14 @@
 
 #include "kernels/core/lane_decode.h"
 #include "kernels/core/lane_encode.h"
+#include "kernels/core/lane_heads.h"
 #include "kernels/core/lane_scan.h"
 #include "kernels/cuda/chunk_tiles.cuh"
-#include "kernels/cuda/copy_bytes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launches.cuh"
 #include "kernels/cuda/look_back.cuh"
 #include "kernels/cuda/lorenzo_sample.cuh"
+#include "kernels/cuda/plain_chunks.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 #include "kernels/cuda/warp_lanes.cuh"
 
@@ -21,35 +22,61 @@ namespace quern::kernels {
 template <class Bits>
 inline constexpr unsigned kChunkThreads = max_chunk_tiles(sizeof(Bits)) * kLanes;
 
-/// CTAs that an SM should hold, which bounds the registers: 24 warps; 16 to 20 where words have 64 bits, 16 where a CTA
-/// has as many. Decoding lines of 64-bit words takes a few registers more.
+/// What the architecture allows without spilling: most on Hopper, where it was measured.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+inline constexpr unsigned kHopper = 1;
+inline constexpr unsigned kWordEncoders = 3;
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+inline constexpr unsigned kHopper = 0;
+inline constexpr unsigned kWordEncoders = 1;
+#else
+inline constexpr unsigned kHopper = 0;
+inline constexpr unsigned kWordEncoders = 2;
+#endif
+
+/// Tiles that a warp encodes: a CTA with a warp for each of 16 tiles would have too few registers.
+constexpr unsigned tiles_per_encoder(std::size_t element_size) { return element_size == 1 ? 2 : 1; }
+template <class Bits>
+inline constexpr unsigned kEncodeThreads = kChunkThreads<Bits> / tiles_per_encoder(sizeof(Bits));
+
+/// CTAs that an SM should hold, which bounds the registers: 16 warps, and 8 to 24 where words have 32 bits.
 constexpr unsigned encoders_per_sm(std::size_t element_size) {
-  return element_size == 8 ? 4 : element_size == 1 ? 1 : 3;
+  return element_size == 8 ? 4 : element_size == 1 ? 1 + kHopper : kWordEncoders;
 }
+/// Decoders of lines take more registers than those of boxes.
 constexpr unsigned decoders_per_sm(std::size_t element_size, TileShape tile) {
-  return element_size == 8 && tile != TileShape::line ? 5 : encoders_per_sm(element_size);
+  return element_size == 8 ? 5 : element_size == 1 ? 1 : tile == TileShape::line ? 3 : 3 + kHopper;
 }
+/// The loop over a list takes more registers, and so does the search for places; neither is what counts.
+constexpr unsigned other_encoders_per_sm(std::size_t element_size) { return element_size == 8 ? 2 : 1; }
+
+/// CTAs for a list of chunks, at most.
+inline constexpr unsigned kListEncoders = 512;
 
 /// What the warps of an encoding CTA share, besides a buffer for each tile.
 struct EncodeShared {
   ChunkTiles tiles;
   LaneTileInfo infos[kMaxTilesPerChunk];
   LaneScan scans[kMaxTilesPerChunk];
+  LaneChunkPlan plan;
+  const void* in;
   std::uint8_t* out;
   std::uint32_t ticket;
+  bool coded;  ///< else the chunk is no smaller than its values
 };
 template <class Bits>
 using EncodeBuffer = LaneBuffer<CodeWord<Bits>>;
 
-/// The calling CTA's chunk: its own number, or with places in order the next that nobody has taken, so that all chunks
-/// before it are under way.
-__device__ __forceinline__ std::uint64_t take_chunk(const LorenzoChunks& chunks, const LorenzoPlaces& places,
-                                                    std::uint32_t& ticket) {
-  if (places.states == nullptr) return blockIdx.x;
-  const std::uint32_t item = blockIdx.x / chunks.chunks;
-  if (threadIdx.x == 0) ticket = atomicAdd(places.tickets + item, 1u);
+/// With places in order a CTA takes the next chunk that nobody has taken, so that all chunks before it are under way.
+__device__ __forceinline__ void take_chunk(const LorenzoChunks& chunks, const LorenzoPlaces& places,
+                                           std::uint32_t& ticket) {
+  if (threadIdx.x == 0) ticket = atomicAdd(places.tickets + blockIdx.x / chunks.chunks, 1u);
   __syncthreads();
-  return std::uint64_t{item} * chunks.chunks + ticket;
+}
+
+template <class Bits>
+__device__ __forceinline__ std::uint32_t raw_size(const ChunkBox& box) {
+  return static_cast<std::uint32_t>(box.extents[0] * box.extents[1] * box.extents[2] * sizeof(Bits));
 }
 
 /// Where a chunk of `bytes` bytes is put in order; null when it does not fit. Called by a whole warp.
@@ -60,17 +87,6 @@ __device__ __forceinline__ std::uint8_t* next_place(const LorenzoChunks& chunks,
   const std::uint64_t offset = places.fixed[q] + before;
   const bool fits = offset <= places.capacities[item] && bytes <= places.capacities[item] - offset;
   return fits ? places.outputs[item] + offset : nullptr;
-}
-
-/// Writes the values of a chunk in C order; called by all threads of a CTA.
-template <class Bits>
-__device__ __forceinline__ void copy_values(const Bits* values, const ChunkBox& box, std::uint8_t* out) {
-  const std::uint64_t row_bytes = box.extents[2] * sizeof(Bits);
-  const std::uint64_t rows = box.extents[0] * box.extents[1];
-  for (std::uint64_t r = threadIdx.x / kLanes; r < rows; r += blockDim.x / kLanes) {
-    const Bits* const row = values + r / box.extents[1] * box.strides[0] + r % box.extents[1] * box.strides[1];
-    copy_bytes(out + r * row_bytes, reinterpret_cast<const std::uint8_t*>(row), row_bytes, WarpLanes::lane(), kLanes);
-  }
 }
 
 /// Looks at a tile for the scan of its segment. An absolute quantizer refuses what is not finite and minus zeros, so
@@ -84,7 +100,7 @@ __device__ __forceinline__ void scan_tile(const ChunkTiles& tiles, const LaneTil
   LaneScan found;
   scan_pairs<X, S>(chunk + place.offset, place, phase, found);
   const bool suspect = is_float(rules.element) &&
-                       (rules.quantizer != QuantizerKind::absolute || info.head.exact || info.exceptions != 0);
+                       (rules.quantizer != QuantizerKind::absolute || info.head.exact || info.head.exceptions);
   if (suspect || scan.fill_count != 0)
     scan_values<X, S>(rules.element, chunk + place.offset, place, {scan.fills, scan.fill_count}, found);
   if (X::lane() == 0) out = found;
@@ -100,107 +116,199 @@ __device__ __forceinline__ ChunkScan sum_scans(const LaneScan* scans, std::uint3
   return sum;
 }
 
-/// Encodes each chunk, to a slot of its own or in order; arrays whose rules name another tile shape are not this
-/// kernel's.
-template <TileShape S, class Bits>
-__global__ void __launch_bounds__(kChunkThreads<Bits>, encoders_per_sm(sizeof(Bits)))
-    encode_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
-                  const __grid_constant__ LorenzoPlaces places, const __grid_constant__ ScanRequest scan,
-                  std::uint32_t* sizes) {
+/// Calls f for each tile of a chunk that the calling warp encodes.
+template <class Bits, class F>
+__device__ __forceinline__ void for_own_tiles(std::uint32_t tiles, F&& f) {
+  const std::uint32_t warp = threadIdx.x / kLanes;
+  if constexpr (tiles_per_encoder(sizeof(Bits)) == 1) {
+    if (warp < tiles) f(warp);
+  } else {
+    for (std::uint32_t tile = warp; tile < tiles; tile += blockDim.x / kLanes) f(tile);
+  }
+}
+
+/// Encodes a chunk, to a slot of its own or in order; taken() says which, and is asked again rather than kept in
+/// registers.
+template <TileShape S, class Bits, bool InOrder, class Taken>
+__device__ __forceinline__ void encode_chunk(const ChunkRules& rules, const LorenzoChunks& chunks,
+                                             const LorenzoSlots& slots, const LorenzoPlaces& places,
+                                             const ScanRequest& scan, std::uint32_t* sizes, const Taken& taken) {
   using X = WarpLanes;
-  const ChunkRules& rules = rules_of_cta(chunks);
-  if (rules.tile != S) return;
   auto& shared = shared_memory<EncodeShared>();
   ChunkTiles& tiles = shared.tiles;
   auto* const buffers = shared_array<EncodeShared, EncodeBuffer<Bits>>();
-  const std::uint64_t q = take_chunk(chunks, places, shared.ticket);
-  const CudaChunk& chunk = chunks.at[q];
-  const auto* const in = static_cast<const Bits*>(chunk.values);
-  const auto raw_bytes =
-      static_cast<std::uint32_t>(chunk.box.extents[0] * chunk.box.extents[1] * chunk.box.extents[2] * sizeof(Bits));
-  if (raw_bytes == 0) {
-    if (places.states != nullptr && threadIdx.x < kLanes) next_place(chunks, places, q, 0);
+  if (threadIdx.x < kLanes) {
+    const CudaChunk& chunk = chunks.at[taken()];
+    share_tiles<S, tiles_per_encoder(sizeof(Bits))>(rules, chunk.box, tiles);
+    if (threadIdx.x == 0) {
+      shared.in = chunk.values;
+      shared.out = slots.at + std::uint64_t{chunk.slot} * slots.bytes;
+    }
+  }
+  __syncthreads();
+  if (tiles.count == 0) {
+    if (InOrder && threadIdx.x < kLanes) next_place(chunks, places, taken(), 0);
     return;
   }
-  if (threadIdx.x < kLanes) share_tiles<S>(rules, chunk.box, tiles);
-  // Shared, where it takes no registers while tiles are coded.
-  if (threadIdx.x == 0) shared.out = slots.at + std::uint64_t{chunk.slot} * slots.bytes;
+  // What is known of the chunk stays in memory while tiles are coded, where it takes no registers.
+  for_own_tiles<Bits>(tiles.count, [&](std::uint32_t tile) {
+    encode_lanes<X, S>(tiles.rules, static_cast<const Bits*>(shared.in), tiles.places[tile], buffers[tile],
+                       shared.infos[tile]);
+    __syncwarp();
+    if (scan.counts != nullptr) {
+      const CudaChunk& chunk = chunks.at[taken()];
+      scan_tile<S>(tiles, shared.infos[tile], static_cast<const Bits*>(shared.in), tiles.places[tile],
+                   tile_phase<S>(chunk, tile), scan, shared.scans[tile]);
+    }
+  });
   __syncthreads();
-  const std::uint32_t tile = threadIdx.x / kLanes;
-  LaneMarks<X> marks;
-  if (tile < tiles.count) {
-    LaneTileInfo info;
-    encode_lanes<X, S>(tiles.rules, in, tiles.places[tile], marks, buffers[tile], info);
-    if (X::lane() == 0) shared.infos[tile] = info;
-    if (scan.counts != nullptr)
-      scan_tile<S>(tiles, info, in, tiles.places[tile], tile_phase<S>(chunk, tile), scan, shared.scans[tile]);
-  }
-  __syncthreads();
-  if (scan.counts != nullptr && threadIdx.x == 0) scan.counts[chunk.slot] = sum_scans(shared.scans, tiles.count);
-  LaneChunkPlan plan;
-  plan_lane_chunk<X>(shared.infos, tile, tiles.count, plan);
-  if (threadIdx.x == 0) sizes[chunk.slot] = plan.bytes;
-  const bool coded = plan.bytes < raw_bytes;
-  if (places.states != nullptr) {
-    if (threadIdx.x < kLanes) {
-      std::uint8_t* const place = next_place(chunks, places, q, coded ? plan.bytes : raw_bytes);
+  if (threadIdx.x < kLanes) {
+    plan_lane_chunk<X>(shared.infos, tiles.count, shared.plan);
+    __syncwarp();
+    const std::uint64_t q = taken();
+    const CudaChunk& chunk = chunks.at[q];
+    const std::uint32_t raw_bytes = raw_size<Bits>(chunk.box);
+    const std::uint32_t bytes = shared.plan.bytes;
+    if (threadIdx.x == 0) {
+      sizes[chunk.slot] = bytes;
+      shared.coded = bytes < raw_bytes;
+      if (scan.counts != nullptr) scan.counts[chunk.slot] = sum_scans(shared.scans, tiles.count);
+    }
+    if constexpr (InOrder) {
+      std::uint8_t* const place = next_place(chunks, places, q, bytes < raw_bytes ? bytes : raw_bytes);
       if (threadIdx.x == 0) shared.out = place;
     }
-    __syncthreads();
-    if (shared.out == nullptr) return;
-    if (!coded) copy_values(in, chunk.box, shared.out);
   }
+  __syncthreads();
+  const auto* const in = static_cast<const Bits*>(shared.in);
   std::uint8_t* const out = shared.out;
-  if (coded && tile < tiles.count)
-    place_lanes<X, S>(plan, shared.infos, tile, in, tiles.places[tile], marks, buffers[tile], out);
+  if (!shared.coded) {
+    if (InOrder && out != nullptr) copy_values(in, chunks.at[taken()].box, out);
+  } else if (out != nullptr) {
+    for_own_tiles<Bits>(tiles.count, [&](std::uint32_t tile) {
+      place_lanes<X, S>(shared.plan, shared.infos[tile], tile, in, tiles.places[tile], buffers[tile], out);
+    });
+    if (threadIdx.x < kLanes) put_lane_heads<X>(shared.plan, shared.infos, tiles.count, out);
+  }
+}
+
+/// Encodes each chunk of the arrays with one tile shape to its slot. One kernel for several shapes would need more
+/// registers than there are.
+template <TileShape S, class Bits>
+__global__ void __launch_bounds__(kEncodeThreads<Bits>, encoders_per_sm(sizeof(Bits)))
+    encode_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
+                  const __grid_constant__ ScanRequest scan, std::uint32_t* sizes) {
+  const ChunkRules& rules = rules_of_item(chunks, blockIdx.x / chunks.chunks);
+  if (rules.tile != S) return;
+  encode_chunk<S, Bits, false>(rules, chunks, slots, {}, scan, sizes, [] { return std::uint64_t{blockIdx.x}; });
+}
+
+/// The chunks of a list, whose length the host does not know.
+template <TileShape S, class Bits>
+__global__ void __launch_bounds__(kEncodeThreads<Bits>, other_encoders_per_sm(sizeof(Bits)))
+    encode_listed_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
+                         std::uint32_t* sizes) {
+  for (std::uint32_t i = blockIdx.x; i < *chunks.listed; i += gridDim.x) {
+    const auto taken = [&] { return std::uint64_t{chunks.list[i]}; };
+    const ChunkRules& rules = rules_of_item(chunks, static_cast<std::uint32_t>(taken()) / chunks.chunks);
+    if (rules.tile == S) encode_chunk<S, Bits, false>(rules, chunks, slots, {}, {}, sizes, taken);
+    __syncthreads();
+  }
+}
+
+/// Each chunk to the place where those before it end.
+template <TileShape S, class Bits>
+__global__ void __launch_bounds__(kEncodeThreads<Bits>, other_encoders_per_sm(sizeof(Bits)))
+    encode_chunks_in_order(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoPlaces places,
+                           const __grid_constant__ ScanRequest scan, std::uint32_t* sizes) {
+  const ChunkRules& rules = rules_of_item(chunks, blockIdx.x / chunks.chunks);
+  if (rules.tile != S) return;
+  std::uint32_t& ticket = shared_memory<EncodeShared>().ticket;
+  take_chunk(chunks, places, ticket);
+  encode_chunk<S, Bits, true>(rules, chunks, {}, places, scan, sizes,
+                              [&] { return std::uint64_t{blockIdx.x / chunks.chunks} * chunks.chunks + ticket; });
 }
 
 /// What the warps of a decoding CTA share, besides an area for each tile.
 struct DecodeShared {
   ChunkTiles tiles;
   LaneHeads heads;
+  LaneHeadBytes head_bytes;
+  void* values;
   bool readable;
 };
 template <class Bits>
-using DecodeArea = LaneArea<CodeWord<Bits>>;
+using DecodeArea = LaneDecodeArea<CodeWord<Bits>>;
 
-/// Decodes each chunk. What is stored may be anything.
+/// Asks for a chunk's bytes before the threads of its CTA read them.
+__device__ __forceinline__ void prefetch_bytes([[maybe_unused]] const std::uint8_t* at,
+                                               [[maybe_unused]] std::uint32_t bytes) {
+#if !defined(QUERN_SIMT)
+  constexpr std::uint32_t kLine = 128;
+  for (std::uint32_t i = kLine * threadIdx.x; i < bytes; i += kLine * blockDim.x)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at + i));
+#endif
+}
+
+/// Decodes the calling CTA's chunk. What is stored may be anything.
+template <TileShape S, class Bits>
+__device__ __forceinline__ void decode_chunk(const ChunkRules& rules, const CudaChunk& chunk, const StoredChunk& stored,
+                                             std::uint32_t* damaged) {
+  using X = WarpLanes;
+  auto& [tiles, heads, head_bytes, values, readable] = shared_memory<DecodeShared>();
+  auto* const areas = shared_array<DecodeShared, DecodeArea<Bits>>();
+  prefetch_bytes(stored.at, stored.bytes);
+  const std::uint32_t tile = threadIdx.x / kLanes;
+  if (tile == 0) {
+    const bool read = read_lane_heads<X, max_chunk_tiles(sizeof(Bits))>(stored.at, stored.bytes,
+                                                                        tiles_of_cta<S>(chunk.box), head_bytes, heads);
+    if (X::lane() == 0) {
+      readable = read;
+      values = chunk.values;
+      *damaged = read ? 0 : 1;
+    }
+  }
+  if (tile == blockDim.x / kLanes - 1) share_tiles<S>(rules, chunk.box, tiles);
+  __syncthreads();
+  if (!readable || tile >= tiles.count) return;
+  const bool good = decode_lanes<X, S, Bits>(tiles.rules, heads.heads[tile], heads.payloads[tile], tiles.places[tile],
+                                             areas[tile], values);
+  if (!good && X::lane() == 0) atomicOr(damaged, 1u);
+}
+
+/// Decodes each chunk of the arrays with one tile shape. Places that only plain chunks have get no CTAs of
+/// their own: places are used from the first one on, so that an empty one is the last.
 template <TileShape S, class Bits>
 __global__ void __launch_bounds__(kChunkThreads<Bits>, decoders_per_sm(sizeof(Bits), S))
     decode_chunks(const __grid_constant__ LorenzoChunks chunks, const StoredChunk* all_stored, std::uint32_t* damaged) {
-  using X = WarpLanes;
-  const ChunkRules& rules = rules_of_cta(chunks);
-  if (rules.tile != S) return;
-  const CudaChunk& chunk = chunks.at[blockIdx.x];
-  const StoredChunk stored = all_stored[blockIdx.x];
-  if (chunk.empty() || stored.bytes == 0) {
-    if (threadIdx.x == 0) damaged[blockIdx.x] = 0;
+  const std::uint32_t item = blockIdx.x / chunks.coded;
+  const ChunkRules& rules = rules_of_item(chunks, item);
+  const std::uint32_t first = item * chunks.chunks;
+  std::uint32_t q = first + blockIdx.x % chunks.coded;
+  if (chunks.at[q].empty()) {
+    if (threadIdx.x == 0) damaged[q] = 0;
     return;
   }
-  auto& [tiles, heads, readable] = shared_memory<DecodeShared>();
-  auto* const areas = shared_array<DecodeShared, DecodeArea<Bits>>();
-  if (threadIdx.x < kLanes) {
-    share_tiles<S>(rules, chunk.box, tiles);
-    __syncwarp();
-    if (threadIdx.x == 0) readable = read_heads(stored.at, stored.bytes, tiles.count, heads);
+  if (rules.tile != S) return;
+  const StoredChunk stored = all_stored[q];
+  if (stored.form == StoredForm::coded) {
+    if (stored.bytes != 0) {
+      decode_chunk<S, Bits>(rules, chunks.at[q], stored, damaged + q);
+    } else if (threadIdx.x == 0) {
+      damaged[q] = 0;
+    }
+    return;
   }
-  __syncthreads();
-  bool good = readable;
-  const std::uint32_t tile = threadIdx.x / kLanes;
-  if (good && tile < tiles.count)
-    good =
-        decode_lanes<X, S>(tiles.rules, heads.heads[tile], {stored.at + heads.begins[tile], heads.heads[tile].payload},
-                           tiles.places[tile], areas[tile], static_cast<Bits*>(chunk.values));
-  const int all_good = __syncthreads_and(good);
-  if (threadIdx.x == 0) damaged[blockIdx.x] = all_good != 0 ? 0 : 1;
+  for (; q < first + chunks.chunks && !chunks.at[q].empty(); q += chunks.coded) {
+    put_plain_chunk<Bits>(chunks.at[q], all_stored[q]);
+    if (threadIdx.x == 0) damaged[q] = 0;
+  }
 }
 
-/// Launches the kernel of each tile shape that occurs: a CTA for each place, with a warp for each of `tiles` tiles.
-/// kernel_of() takes the shape as a constant.
+/// Launches the kernel of each tile shape that occurs. kernel_of() takes the shape as a constant.
 template <class KernelOf, class... Arguments>
-cudaError_t launch_shapes(const LorenzoChunks& chunks, std::uint32_t tiles, std::size_t shared_bytes,
-                          cudaStream_t stream, KernelOf&& kernel_of, Arguments... arguments) {
-  const LaunchShape shape{chunks.items * chunks.chunks, kLanes * tiles, shared_bytes};
+cudaError_t launch_shapes(const LorenzoChunks& chunks, const LaunchShape& shape, cudaStream_t stream,
+                          KernelOf&& kernel_of, Arguments... arguments) {
   cudaError_t error = cudaSuccess;
   unroll<3>([&](auto s) {
     constexpr auto kShape = static_cast<TileShape>(decltype(s)::value);
@@ -210,28 +318,49 @@ cudaError_t launch_shapes(const LorenzoChunks& chunks, std::uint32_t tiles, std:
   return error;
 }
 
+/// A CTA for each place, with warps for as many tiles as a chunk may have.
 template <class Bits>
 cudaError_t launch_encode_width(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoPlaces& places,
                                 const ScanRequest& scan, std::uint32_t* sizes, cudaStream_t stream) {
+  constexpr unsigned kEach = tiles_per_encoder(sizeof(Bits));
+  LaunchShape shape{chunks.items * chunks.chunks, kLanes * ((chunks.tiles + kEach - 1) / kEach),
+                    shared_size<EncodeShared, EncodeBuffer<Bits>>(chunks.tiles)};
+  if (places.states != nullptr)
+    return launch_shapes(
+        chunks, shape, stream, [](auto tile) { return &encode_chunks_in_order<tile.value, Bits>; }, places, scan,
+        sizes);
+  if (chunks.listed != nullptr) {
+    if (shape.blocks > kListEncoders) shape.blocks = kListEncoders;
+    return launch_shapes(
+        chunks, shape, stream, [](auto tile) { return &encode_listed_chunks<tile.value, Bits>; }, slots, sizes);
+  }
   return launch_shapes(
-      chunks, chunks.tiles, shared_size<EncodeShared, EncodeBuffer<Bits>>(chunks.tiles), stream,
-      [](auto shape) { return &encode_chunks<shape.value, Bits>; }, slots, places, scan, sizes);
+      chunks, shape, stream, [](auto tile) { return &encode_chunks<tile.value, Bits>; }, slots, scan, sizes);
 }
 
 template <class Bits>
-cudaError_t launch_decode_width(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
+cudaError_t launch_decode_width(const LorenzoChunks& all, const StoredChunk* stored, std::uint32_t* damaged,
                                 cudaStream_t stream) {
+  LorenzoChunks chunks = all;
+  if (chunks.coded == 0) chunks.coded = chunks.chunks;
+  const LaunchShape shape{chunks.items * chunks.coded, kLanes * chunks.tiles,
+                          shared_size<DecodeShared, DecodeArea<Bits>>(chunks.tiles)};
   return launch_shapes(
-      chunks, chunks.tiles, shared_size<DecodeShared, DecodeArea<Bits>>(chunks.tiles), stream,
-      [](auto shape) { return &decode_chunks<shape.value, Bits>; }, stored, damaged);
+      chunks, shape, stream, [](auto tile) { return &decode_chunks<tile.value, Bits>; }, stored, damaged);
 }
 
 template <class Bits>
 cudaError_t launch_sample_width(const LorenzoChunks& chunks, std::uint32_t* costs, std::uint32_t* bytes,
                                 cudaStream_t stream) {
-  return launch_shapes(
-      chunks, 1, sizeof(SampleShared<Bits>), stream, [](auto shape) { return &sample_tiles<shape.value, Bits>; }, costs,
-      bytes);
+  const LaunchShape shape{chunks.items * chunks.chunks, kLanes, sizeof(SampleShared<Bits>)};
+  if (costs != nullptr) return launch(&estimate_tiles<Bits>, shape, stream, chunks, costs);
+  if constexpr (sizeof(Bits) == 8) {  // as one kernel they would have a stack
+    return launch_shapes(
+        chunks, shape, stream, [](auto tile) { return &measure_tiles<1u << static_cast<unsigned>(tile.value), Bits>; },
+        bytes);
+  } else {
+    return launch(&measure_tiles<kAllShapes, Bits>, shape, stream, chunks, bytes);
+  }
 }
 
 }  // namespace quern::kernels

@@ -1,4 +1,4 @@
-// The kernel that plans rest on: what single tiles would cost. A warp for each tile. Included by one source file for
+// The kernels that plans rest on: what single tiles would cost. A CTA for each tile. Included by one source file for
 // each width of element.
 #pragma once
 
@@ -14,29 +14,45 @@ template <class Bits>
 struct SampleShared {
   ChunkTiles tiles;
   LaneBuffer<CodeWord<Bits>> buffer;
+  LaneTileInfo info;
 };
 
-/// Each place is one tile. With `costs`: what the tile takes under each predictor, estimated. Without: its bytes as a
-/// chunk of its own, under the candidates of its array.
-template <TileShape S, class Bits>
+/// Each place is one tile: what it takes under each predictor, estimated.
+template <class Bits>
 __global__ void __launch_bounds__(kLanes)
-    sample_tiles(const __grid_constant__ LorenzoChunks chunks, std::uint32_t* costs, std::uint32_t* bytes) {
+    estimate_tiles(const __grid_constant__ LorenzoChunks chunks, std::uint32_t* costs) {
   using X = WarpLanes;
-  const ChunkRules& rules = rules_of_cta(chunks);
   const CudaChunk& tile = chunks.at[blockIdx.x];
-  if (rules.tile != S || tile.empty()) return;
-  auto& [tiles, buffer] = shared_memory<SampleShared<Bits>>();
-  share_tiles<S>(rules, tile.box, tiles);
-  __syncwarp();
-  const auto* const in = static_cast<const Bits*>(tile.values);
-  if (costs != nullptr) {
-    estimate_lanes<X, S>(tiles.rules, in, tiles.places[0], buffer, costs + std::uint64_t{blockIdx.x} * kPredictors);
-    return;
-  }
-  LaneMarks<X> marks;
-  LaneTileInfo info;
-  encode_lanes<X, S>(tiles.rules, in, tiles.places[0], marks, buffer, info);
-  if (X::lane() == 0) bytes[blockIdx.x] = lone_tile_bytes(info);
+  if (tile.empty()) return;
+  const ChunkRules& rules = rules_of_item(chunks, blockIdx.x / chunks.chunks);
+  auto& shared = shared_memory<SampleShared<Bits>>();
+  with_shape<kAllShapes>(rules.tile, [&](auto shape) {
+    constexpr TileShape S = decltype(shape)::value;
+    share_tiles<S>(rules, tile.box, shared.tiles);
+    __syncwarp();
+    estimate_lanes<X, S>(shared.tiles.rules, static_cast<const Bits*>(tile.values), shared.tiles.places[0],
+                         shared.buffer, costs + std::uint64_t{blockIdx.x} * kPredictors);
+  });
+}
+
+/// Its bytes as a chunk of its own, under the candidates of its array, if that has one of some tile shapes.
+template <unsigned Shapes, class Bits>
+__global__ void __launch_bounds__(kLanes)
+    measure_tiles(const __grid_constant__ LorenzoChunks chunks, std::uint32_t* bytes) {
+  using X = WarpLanes;
+  const CudaChunk& tile = chunks.at[blockIdx.x];
+  if (tile.empty()) return;
+  const ChunkRules& rules = rules_of_item(chunks, blockIdx.x / chunks.chunks);
+  auto& shared = shared_memory<SampleShared<Bits>>();
+  with_shape<Shapes>(rules.tile, [&](auto shape) {
+    constexpr TileShape S = decltype(shape)::value;
+    share_tiles<S>(rules, tile.box, shared.tiles);
+    __syncwarp();
+    encode_lanes<X, S>(shared.tiles.rules, static_cast<const Bits*>(tile.values), shared.tiles.places[0], shared.buffer,
+                       shared.info);
+    __syncwarp();
+    if (X::lane() == 0) bytes[blockIdx.x] = lone_tile_bytes(shared.info);
+  });
 }
 
 }  // namespace quern::kernels

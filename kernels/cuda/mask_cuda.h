@@ -72,6 +72,21 @@ struct MaskJob {
   MaskSlotInfo* info = nullptr;    ///< everything but `segment` is filled in
 };
 
+/// Jobs in a row, `count` of them at most: as many as a list, whose length lies in device memory, has beyond `first`.
+struct MaskJobs {
+  const MaskJob* at = nullptr;
+  std::uint32_t count = 0;
+  const std::uint32_t* listed = nullptr;  ///< null: there are `count` jobs
+  std::uint32_t first = 0;
+
+  /// On the device.
+  [[gnu::always_inline]] constexpr std::uint32_t there_are() const {
+    if (listed == nullptr) return count;
+    const std::uint32_t rest = *listed < first ? 0 : *listed - first;
+    return rest < count ? rest : count;
+  }
+};
+
 /// A segment that special values are written back to.
 struct RestoreJob {
   void* values = nullptr;
@@ -96,9 +111,9 @@ struct MaskWorkers {
 /// Whether a warp can mask segments of that size.
 bool mask_cuda_serves(const SegmentExtents& segment);
 
-/// Masks the segments of `count` jobs of one element type.
-cudaError_t mask_jobs_async(Element element, const MaskJob* jobs, std::uint32_t count, const MaskWorkers& workers,
-                            void* workspace, cudaStream_t stream);
+/// Masks the segments of jobs of one element type.
+cudaError_t mask_jobs_async(Element element, const MaskJobs& jobs, const MaskWorkers& workers, void* workspace,
+                            cudaStream_t stream);
 /// Restores those of `count` jobs.
 cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uint32_t count, const MaskWorkers& workers,
                                void* workspace, cudaStream_t stream);

@@ -1,5 +1,5 @@
-// The mask kernels: a warp a segment, and as many CTAs of one warp as there is memory for. They draw segments by turns.
-// Included by one source file for each element width.
+// The mask kernels: a warp a segment, and as many CTAs of one warp as there is memory for, which take segments by
+// turns. Included by one source file for each element width.
 #pragma once
 
 #include "kernels/core/lane_mask_find.h"
@@ -11,19 +11,11 @@
 namespace quern::kernels {
 
 /// CTAs that an SM should hold, which bounds the registers; they are handed out to four warps at a time.
-template <class Word>
-inline constexpr unsigned kMaskWarpsPerSm = sizeof(Word) == 8 ? 8 : 12;
+inline constexpr unsigned kMaskWarpsPerSm = 8;
 
 /// Rows that a warp scans at a time.
 inline constexpr std::uint32_t kScanRows = 64;
 inline constexpr unsigned kScanWarps = 8;
-
-/// The next number that no warp has drawn; the same in all lanes.
-__device__ __forceinline__ std::uint32_t draw(std::uint32_t* counter) {
-  std::uint32_t drawn = 0;
-  if (WarpLanes::lane() == 0) drawn = atomicAdd(counter, 1u);
-  return WarpLanes::broadcast(drawn, 0);
-}
 
 /// A CTA a segment; its warps take rows by turns.
 template <class Word>
@@ -65,12 +57,13 @@ __device__ __forceinline__ LaneMaskMemory memory_of_warp(const MaskScratch& scra
 }
 
 template <class Word>
-__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm<Word>)
-    encode_masks(const MaskJob* jobs, std::uint32_t count, const __grid_constant__ MaskScratch scratch) {
+__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
+    encode_masks(const __grid_constant__ MaskJobs jobs, const __grid_constant__ MaskScratch scratch) {
   using X = WarpLanes;
   auto& shared = shared_memory<LaneMaskShared>();
-  for (std::uint32_t k = draw(scratch.counter); k < count; k = draw(scratch.counter)) {
-    const MaskJob& job = jobs[k];
+  const std::uint32_t count = jobs.there_are();
+  for (std::uint32_t k = blockIdx.x; k < count; k += gridDim.x) {
+    const MaskJob& job = jobs.at[k];
     const LaneSegment<const Word> segment = segment_of_job<const Word>(job);
     if (segment.elems() == 0) continue;
     const LaneMaskMemory memory = memory_of_warp(scratch, segment);
@@ -90,11 +83,11 @@ __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm<Word>)
 }
 
 template <class Word>
-__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm<Word>)
+__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
     decode_masks(const RestoreJob* jobs, std::uint32_t count, const __grid_constant__ MaskScratch scratch) {
   using X = WarpLanes;
   auto& shared = shared_memory<LaneMaskShared>();
-  for (std::uint32_t k = draw(scratch.counter); k < count; k = draw(scratch.counter)) {
+  for (std::uint32_t k = blockIdx.x; k < count; k += gridDim.x) {
     const RestoreJob& job = jobs[k];
     const LaneSegment<Word> segment = segment_of_job<Word>(job);
     if (segment.elems() == 0) continue;
@@ -106,11 +99,11 @@ __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm<Word>)
 }
 
 template <class Word>
-__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm<Word>)
+__global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
     clean_boxes(const __grid_constant__ SampleBoxes boxes, const __grid_constant__ MaskScratch scratch) {
   using X = WarpLanes;
   auto& shared = shared_memory<LaneMaskShared>();
-  for (std::uint32_t k = draw(scratch.counter); k < boxes.count; k = draw(scratch.counter)) {
+  for (std::uint32_t k = blockIdx.x; k < boxes.count; k += gridDim.x) {
     CudaChunk& box = boxes.at[k];
     if (box.empty()) continue;
     LaneSegment<const Word> segment;
@@ -144,9 +137,9 @@ cudaError_t launch_scan_masks(const LaneMaskRules& rules, const SegmentGrid& gri
 }
 
 template <class Word>
-cudaError_t launch_encode_masks(const MaskJob* jobs, std::uint32_t count, const MaskScratch& scratch,
-                                std::uint32_t warps, cudaStream_t stream) {
-  return launch(&encode_masks<Word>, {warps, kLanes, sizeof(LaneMaskShared)}, stream, jobs, count, scratch);
+cudaError_t launch_encode_masks(const MaskJobs& jobs, const MaskScratch& scratch, std::uint32_t warps,
+                                cudaStream_t stream) {
+  return launch(&encode_masks<Word>, {warps, kLanes, sizeof(LaneMaskShared)}, stream, jobs, scratch);
 }
 
 template <class Word>

@@ -8,7 +8,6 @@ namespace quern::kernels {
 
 /// The workspace of warps that share jobs.
 struct MaskScratch {
-  std::uint32_t* counter = nullptr;  ///< of what was drawn; 0 before the launch
   std::uint8_t* memory = nullptr;
   std::uint64_t bytes_per_warp = 0;
 };
@@ -16,8 +15,7 @@ struct MaskScratch {
 struct MaskLaunches {
   cudaError_t (*scan)(const LaneMaskRules& rules, const SegmentGrid& grid, const void* in, SegmentScan* scans,
                       cudaStream_t stream);
-  cudaError_t (*encode)(const MaskJob* jobs, std::uint32_t count, const MaskScratch& scratch, std::uint32_t warps,
-                        cudaStream_t stream);
+  cudaError_t (*encode)(const MaskJobs& jobs, const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream);
   cudaError_t (*decode)(const RestoreJob* jobs, std::uint32_t count, const MaskScratch& scratch, std::uint32_t warps,
                         cudaStream_t stream);
   cudaError_t (*clean)(const SampleBoxes& boxes, const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream);

@@ -124,18 +124,15 @@ struct JobRoom {
 
 unsigned job_blocks(std::uint32_t jobs) { return (jobs + kJobThreads - 1) / kJobThreads; }
 
-/// Calls launch(launches, scratch, warps) for `count` pieces of work, the workspace's counter set to 0.
+/// Calls launch(launches, scratch, warps) for `count` pieces of work.
 template <class Launch>
 cudaError_t run_workers(Element element, std::uint32_t count, const MaskWorkers& workers, void* workspace,
-                        cudaStream_t stream, Launch&& launch) {
+                        Launch&& launch) {
   if (!is_element(element) || workers.warps == 0) return cudaErrorInvalidValue;
   if (count == 0) return cudaSuccess;
   MaskScratch scratch;
-  scratch.counter = static_cast<std::uint32_t*>(workspace);
-  scratch.memory = static_cast<std::uint8_t*>(workspace) + kAlignment;
+  scratch.memory = static_cast<std::uint8_t*>(workspace);
   scratch.bytes_per_warp = workers.bytes_per_warp;
-  const cudaError_t error = cudaMemsetAsync(scratch.counter, 0, sizeof *scratch.counter, stream);
-  if (error != cudaSuccess) return error;
   return launch(mask_launches(element), scratch, std::min(workers.warps, count));
 }
 
@@ -160,19 +157,19 @@ bool mask_cuda_serves(Element element, const SegmentGrid& grid) {
 MaskWorkers::MaskWorkers(const SegmentExtents& largest, std::uint32_t count)
     : warps(count), bytes_per_warp(aligned(LaneMaskLayout(largest).bytes())) {}
 
-std::uint64_t MaskWorkers::workspace_bytes() const { return kAlignment + warps * bytes_per_warp; }
+std::uint64_t MaskWorkers::workspace_bytes() const { return warps * bytes_per_warp; }
 
-cudaError_t mask_jobs_async(Element element, const MaskJob* jobs, std::uint32_t count, const MaskWorkers& workers,
-                            void* workspace, cudaStream_t stream) {
-  return run_workers(element, count, workers, workspace, stream,
+cudaError_t mask_jobs_async(Element element, const MaskJobs& jobs, const MaskWorkers& workers, void* workspace,
+                            cudaStream_t stream) {
+  return run_workers(element, jobs.count, workers, workspace,
                      [&](const MaskLaunches& launches, const MaskScratch& scratch, std::uint32_t warps) {
-                       return launches.encode(jobs, count, scratch, warps, stream);
+                       return launches.encode(jobs, scratch, warps, stream);
                      });
 }
 
 cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uint32_t count, const MaskWorkers& workers,
                                void* workspace, cudaStream_t stream) {
-  return run_workers(element, count, workers, workspace, stream,
+  return run_workers(element, count, workers, workspace,
                      [&](const MaskLaunches& launches, const MaskScratch& scratch, std::uint32_t warps) {
                        return launches.decode(jobs, count, scratch, warps, stream);
                      });
@@ -180,7 +177,7 @@ cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uin
 
 cudaError_t clean_boxes_async(Element element, const SampleBoxes& boxes, const MaskWorkers& workers, void* workspace,
                               cudaStream_t stream) {
-  return run_workers(element, boxes.count, workers, workspace, stream,
+  return run_workers(element, boxes.count, workers, workspace,
                      [&](const MaskLaunches& launches, const MaskScratch& scratch, std::uint32_t warps) {
                        return launches.clean(boxes, scratch, warps, stream);
                      });
@@ -228,7 +225,7 @@ cudaError_t mask_encode_async(const LaneMaskRules& rules, const SegmentGrid& gri
   const cudaError_t error = launch(&make_mask_jobs, {job_blocks(slots.count), kJobThreads}, stream, rules, grid, from,
                                    slots, jobs, JobRoom::at<LaneMaskRules>(workspace, room.rules_at));
   if (error != cudaSuccess) return error;
-  return mask_jobs_async(rules.element, jobs, slots.count, room.workers, workspace, stream);
+  return mask_jobs_async(rules.element, {jobs, slots.count}, room.workers, workspace, stream);
 }
 
 cudaError_t mask_decode_async(Element element, const SegmentGrid& grid, const std::uint8_t* in, std::uint64_t bytes,

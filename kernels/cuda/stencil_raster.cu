@@ -9,23 +9,18 @@
 namespace quern::kernels {
 namespace {
 
-/// One warp walks the rows, which takes most of the time: several CTAs share an SM.
-constexpr unsigned kRasterThreads = 256;
-
-struct RasterShared {
-  LevelTables tables;
-  std::uint32_t wild[kMostTeamWarps + 1];
-};
+/// One warp walks the rows and keeps in registers what it sees. Chunks are large and few: a CTA has an SM to itself.
+constexpr unsigned kRasterThreads = 384;
 
 /// A template, or nvcc takes what it calls for host code.
 template <class X>
-__global__ void __launch_bounds__(kRasterThreads, 2)
+__global__ void __launch_bounds__(kRasterThreads, 1)
     decode_raster_chunks(const ProgramTask* tasks, std::uint32_t* damaged) {
-  auto& shared = shared_memory<RasterShared>();
+  auto& shared = shared_memory<RasterDecodeShared>();
   const ProgramTask task = tasks[blockIdx.x];
   if (reinterpret_cast<const ProgramHead*>(task.program)->kind != ProgramKind::raster) return;
   CtaTeam team;
-  const bool good = decode_raster_chunk<X>(team, task, shared.tables, shared.wild);
+  const bool good = decode_raster_chunk<X>(team, task, shared);
   if (threadIdx.x == 0) damaged[blockIdx.x] = good ? 0 : 1;
 }
 
@@ -34,7 +29,7 @@ __global__ void __launch_bounds__(kRasterThreads, 2)
 cudaError_t stencil_raster_decode_async(const ProgramTask* tasks, std::uint32_t count, std::uint32_t* damaged,
                                         cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
-  return launch(&decode_raster_chunks<WarpLanes>, {count, kRasterThreads, sizeof(RasterShared)}, stream, tasks,
+  return launch(&decode_raster_chunks<WarpLanes>, {count, kRasterThreads, sizeof(RasterDecodeShared)}, stream, tasks,
                 damaged);
 }
 

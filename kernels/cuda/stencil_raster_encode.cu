@@ -11,14 +11,14 @@
 namespace quern::kernels {
 namespace {
 
-/// One warp walks the rows, which takes most of the time: several CTAs share an SM.
-constexpr unsigned kEncodeThreads = 256;
-/// One warp writes the lanes; the others fill tables before and copy words after.
-constexpr unsigned kWriteThreads = 128;
+/// One warp walks the rows and keeps in registers what it sees. Chunks are large and few: a CTA has an SM to itself.
+constexpr unsigned kEncodeThreads = 384;
+/// One warp writes the lanes; the others look up what it writes.
+constexpr unsigned kWriteThreads = 256;
 
 /// Templates, or nvcc takes what they call for host code.
 template <class X>
-__global__ void __launch_bounds__(kEncodeThreads, 2) encode_raster_chunks(const EncodeTask* tasks) {
+__global__ void __launch_bounds__(kEncodeThreads, 1) encode_raster_chunks(const EncodeTask* tasks) {
   auto& shared = shared_memory<RasterEncodeShared>();
   const EncodeTask task = tasks[blockIdx.x];
   CtaTeam team;
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kEncodeThreads, 2) encode_raster_chunks(const 
 }
 
 template <class X>
-__global__ void __launch_bounds__(kWriteThreads) write_chunk_lanes(const EncodeTask* tasks) {
+__global__ void __launch_bounds__(kWriteThreads, 2) write_chunk_lanes(const EncodeTask* tasks) {
   auto& shared = shared_memory<LaneEncodeShared>();
   const EncodeTask task = tasks[blockIdx.x];
   CtaTeam team;

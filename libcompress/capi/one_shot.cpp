@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <quern/device_arrays.h>
+
 #include "libcompress/capi/array_desc.h"
 #include "libcompress/capi/handles.h"
 #include "libcompress/capi/versioned.h"
@@ -44,6 +46,13 @@ Execution remaining(const Execution& execution, std::uint64_t taken) {
 
 std::span<const std::uint8_t> stream_bytes(const void* stream, std::uint64_t size) {
   return {static_cast<const std::uint8_t*>(stream), static_cast<std::size_t>(size)};
+}
+
+/// Whether an array in device memory is best looked at again by way of the host: what has no kernels is done there, and
+/// what is wrong is named there.
+bool host_knows_more(const Status& status) {
+  return !status.ok() && status.code() != StatusCode::destination_too_small &&
+         status.code() != StatusCode::device_unavailable;
 }
 
 Status decompress_box(quern_context& context, const void* stream, std::uint64_t size, const std::uint64_t* begin,
@@ -89,6 +98,16 @@ Status compress_array(quern_context& context, const CompressOptions& options, co
   if (report != nullptr) QUERN_RETURN_IF_ERROR(check_struct(report));
   Layout layout;
   QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
+  if (layout.on_device) {
+    const auto done = compress_device_array(layout.device, layout.data, layout.dtype, layout.shape, options,
+                                            {static_cast<std::uint8_t*>(stream), static_cast<std::size_t>(capacity)});
+    if (done.ok()) {
+      *size = done->output_bytes;
+      if (report != nullptr) write_struct(make_report(*done), report);
+      return {};
+    }
+    if (!host_knows_more(done.status())) return done.status();
+  }
   PackedInput input;
   QUERN_RETURN_IF_ERROR(input.open(layout, context.execution.memory_limit));
   SpanSink sink({static_cast<std::uint8_t*>(stream), static_cast<std::size_t>(capacity)});
@@ -104,6 +123,11 @@ Status decompress_array(quern_context& context, const void* stream, std::uint64_
   if (stream == nullptr && size != 0) return null_argument("quern_decompress: the stream is NULL");
   Layout layout;
   QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
+  if (layout.on_device && level == 0) {
+    const Status done =
+        decompress_device_array(layout.device, stream_bytes(stream, size), layout.data, layout.dtype, layout.shape);
+    if (!host_knows_more(done)) return done;
+  }
   PackedOutput output;
   QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
   MemorySource source(stream_bytes(stream, size));

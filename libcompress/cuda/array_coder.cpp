@@ -48,7 +48,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     kernels_ = &kernels;
     Vector<SegmentLayout> layouts = kernels.usual_layouts(dtype_, shape_);
     layouts.push_back(SegmentLayout(stored_grid(shape_.elems(), dtype_), dtype_));
-    readable_ = LayoutLimits(layouts);
+    readable_ = LayoutLimits(layouts, layouts.size() - 1);
     return {};
   }
 
@@ -57,7 +57,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     QUERN_RETURN_IF_ERROR(current.status());
     if (shape_.elems() != 0) {
       QUERN_ASSIGN_OR_RETURN(planner_, kernels.planner(dtype_, shape_, options.settings, sample_elems(dtype_, shape_)));
-      writable_ = LayoutLimits(planner_->layouts());
+      writable_ = LayoutLimits(planner_->layouts(), planner_->layouts().size());
       QUERN_RETURN_IF_ERROR(check_promise(options));
     }
     compresses_ = true;
@@ -129,20 +129,30 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     return {dtype_, shape_, room.tables.streams.at(memory), room.plans.at(memory), count};
   }
 
+  ChunkPlaces chunk_places(const ArrayRoom& room, const StreamTables& tables, const kernels::CudaChunk* boxes) const {
+    ChunkPlaces places;
+    places.dtype = dtype_;
+    places.streams = tables.streams;
+    places.count = tables.count;
+    places.chunks = tables.slots;
+    places.coded = room.tables.shape.coded;
+    places.at = boxes;
+    return places;
+  }
+
   Status queue_compression(const DeviceArrays& arrays, const CompressRoom& room, std::uint8_t* memory,
                            cudaStream_t queue) const {
     const StreamTables tables = room.tables.bind(memory);
     const StreamPlaces places = places_of(room, memory, arrays.count);
     const kernels::RangeKeys* const ranges = request_.needs_range() ? room.ranges.at(memory) : nullptr;
     Steps steps;
-    steps.then([&] { return start_streams_async(arrays, places, queue); });
     if (ranges != nullptr)
       steps.then([&] {
         return kernels::find_ranges_async(static_cast<kernels::Element>(dtype_),
                                           {arrays.arrays, arrays.array, arrays.count, shape_.elems()}, request_.fills(),
                                           room.ranges.at(memory), queue);
       });
-    steps.then([&] { return resolve_bounds_async(request_.stream(), ranges, places, queue); });
+    steps.then([&] { return start_streams_async(arrays, request_.stream(), ranges, places, queue); });
     if (planner_ == nullptr) {
       steps.then([&] { return plan_stored_async(SegmentLayout(stored_grid(0, dtype_), dtype_), places, queue); });
     } else {
@@ -164,14 +174,11 @@ class CudaArrayCoder final : public DeviceArrayCoder {
   void encode_chunks(Steps& steps, const CompressRoom& room, std::uint8_t* memory, const StreamTables& tables,
                      cudaStream_t queue) const {
     kernels::CudaChunk* const boxes = room.tables.boxes.at(memory);
-    const ChunkPlaces chunks{dtype_, tables.streams, tables.count, tables.segments * tables.chunks, boxes, {}};
-    const auto table_bytes = static_cast<std::size_t>(room.tables.boxes.offset - room.tables.segments.offset);
-    steps.then([&] { return cudaMemsetAsync(tables.segment_records, 0, table_bytes, queue); })
-        .then([&] { return lay_out_chunks_async(tables, boxes, queue); })
-        .then([&] {
-          return kernels_->encode(chunks, room.slots.at(memory), room.slot_bytes,
-                                  request_.scan(room.masks.chunk_scans.at(memory)), room.sizes.at(memory), queue);
-        });
+    const ChunkPlaces chunks = chunk_places(room, tables, boxes);
+    steps.then([&] { return start_encoding_async(tables, boxes, room.masks.zeroed(memory), queue); }).then([&] {
+      return kernels_->encode(chunks, room.slots.at(memory), room.slot_bytes,
+                              request_.scan(room.masks.chunk_scans.at(memory)), room.sizes.at(memory), queue);
+    });
   }
 
   /// Again the chunks of segments that have some, wave by wave.
@@ -179,10 +186,9 @@ class CudaArrayCoder final : public DeviceArrayCoder {
                      cudaStream_t queue) const {
     const StreamPlan* const plans = room.plans.at(memory);
     const MaskList list = room.masks.list(memory);
-    const std::uint64_t segments = room.tables.shape.segment_places();
-    steps.then([&] { return start_waves_async(tables, plans, list, room.masks.wave(memory, 0), queue); });
-    for (std::uint64_t first = 0; first < segments; first += room.masks.segments) {
-      const MaskWave wave = room.masks.wave(memory, static_cast<std::uint32_t>(first));
+    steps.then([&] { return list_masked_async(tables, plans, list, room.masks.wave(memory, 0), queue); });
+    for (std::uint32_t number = 0; number < room.masks.waves; ++number) {
+      const MaskWave wave = room.masks.wave(memory, number);
       steps.then([&] {
         return encode_wave_async(tables, plans, list, wave, room.masks.masking_warps(memory), *kernels_, dtype_,
                                  room.slots.at(memory), room.sizes.at(memory), queue);
@@ -195,29 +201,28 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     const StreamTables tables = room.tables.bind(memory);
     const StreamPlaces places = places_of(room, memory, arrays.count);
     kernels::CudaChunk* const boxes = room.tables.boxes.at(memory);
-    const ChunkPlaces chunks{dtype_, tables.streams, tables.count, tables.segments * tables.chunks, boxes, {}};
+    const ChunkPlaces chunks = chunk_places(room, tables, boxes);
     kernels::StoredChunk* const stored = room.stored.at(memory);
     std::uint32_t* const damaged = room.damaged.at(memory);
     kernels::MaskDamage* const mask_damage = room.mask_damage.at(memory);
     Steps steps;
-    steps.then([&] { return start_streams_async(arrays, places, queue); })
-        .then([&] { return read_headers_async(kernels_->info().id, places, queue); })
+    steps.then([&] { return read_headers_async(arrays, kernels_->info().id, places, queue); })
         .then([&] { return kernels_->open(places, queue); })
         .then([&] { return read_trailers_async(tables, room.workers.bytes_per_warp, queue); });
     if (tables.segments != 0)
       steps.then([&] { return lay_out_chunks_async(tables, boxes, queue); })
           .then([&] { return read_segments_async(tables, stored, queue); })
           .then([&] { return kernels_->decode(chunks, stored, damaged, queue); })
-          .then([&] { return copy_plain_chunks_async(tables, boxes, queue); })
           .then([&] { return lay_out_restores_async(tables, room.jobs.at(memory), mask_damage, queue); })
           .then([&] {
             return kernels::restore_jobs_async(static_cast<kernels::Element>(dtype_), room.jobs.at(memory),
                                                static_cast<std::uint32_t>(room.tables.shape.segment_places()),
                                                room.workers, room.warps.at(memory), queue);
-          })
-          .then([&] { return join_statuses_async(tables, damaged, mask_damage, queue); });
+          });
+    const bool segments = tables.segments != 0;
     steps.then([&] {
-      return tell_outcomes_async(tables, arrays, shape_.elems() * dtype_bytes(dtype_), room.outcomes.at(memory), queue);
+      return tell_outcomes_async(tables, segments ? damaged : nullptr, segments ? mask_damage : nullptr, arrays,
+                                 shape_.elems() * dtype_bytes(dtype_), room.outcomes.at(memory), queue);
     });
     return steps.status();
   }

@@ -15,7 +15,7 @@ kernels::MaskWorkers workers_for(const LayoutLimits& limits, std::uint64_t segme
 
 }  // namespace
 
-LayoutLimits::LayoutLimits(std::span<const SegmentLayout> layouts) {
+LayoutLimits::LayoutLimits(std::span<const SegmentLayout> layouts, std::size_t coded) {
   for (const SegmentLayout& layout : layouts) {
     if (layout.segments() == 0) continue;
     const Index3 e = layout.segment_box(0).extents;
@@ -23,6 +23,7 @@ LayoutLimits::LayoutLimits(std::span<const SegmentLayout> layouts) {
     segments = std::max(segments, layout.segments());
     chunks_per_segment = std::max(chunks_per_segment, layout.segment_chunks(0));
     chunks = std::max(chunks, layout.chunks());
+    if (&layout < layouts.data() + coded) coded_chunks = std::max(coded_chunks, layout.chunks());
     chunk_bytes = std::max(chunk_bytes, layout.full_chunk_bytes());
     segment_bytes = std::max(segment_bytes, bytes);
     served = served && kernels::mask_cuda_serves(e) && bytes < UINT64_C(1) << 31;
@@ -32,7 +33,7 @@ LayoutLimits::LayoutLimits(std::span<const SegmentLayout> layouts) {
 
 TableShape LayoutLimits::shape(std::uint32_t streams) const {
   return {streams, static_cast<std::uint32_t>(segments), static_cast<std::uint32_t>(chunks_per_segment),
-          static_cast<std::uint32_t>(chunks)};
+          static_cast<std::uint32_t>(chunks), static_cast<std::uint32_t>(coded_chunks)};
 }
 
 bool LayoutLimits::fits(std::uint32_t streams) const {
@@ -61,8 +62,8 @@ CompressRoom::CompressRoom(const LayoutLimits& limits, std::uint32_t streams, st
 DecompressRoom::DecompressRoom(const LayoutLimits& limits, std::uint32_t streams)
     : ArrayRoom(limits, streams),
       workers(workers_for(limits, tables.shape.segment_places(), kRestoringWarps)),
-      stored(workspace.add<kernels::StoredChunk>(tables.shape.chunk_places())),
-      damaged(workspace.add<std::uint32_t>(tables.shape.chunk_places())),
+      stored(workspace.add<kernels::StoredChunk>(tables.shape.slot_places())),
+      damaged(workspace.add<std::uint32_t>(tables.shape.slot_places())),
       jobs(workspace.add<kernels::RestoreJob>(tables.shape.segment_places())),
       mask_damage(workspace.add<kernels::MaskDamage>(tables.shape.segment_places())),
       warps(workspace.add<std::uint8_t>(workers.workspace_bytes())) {}

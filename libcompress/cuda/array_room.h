@@ -19,6 +19,7 @@ struct LayoutLimits {
   std::uint64_t segments = 0;
   std::uint64_t chunks_per_segment = 0;
   std::uint64_t chunks = 0;
+  std::uint64_t coded_chunks = 0;   ///< of the layouts that a codec writes
   std::uint64_t chunk_bytes = 0;    ///< of the values of a chunk
   std::uint64_t segment_bytes = 0;  ///< and of a segment
   /// Bytes that a warp needs for a segment's mask.
@@ -26,7 +27,8 @@ struct LayoutLimits {
   bool served = true;  ///< kernels count what a segment has in 31 bits
 
   LayoutLimits() = default;
-  explicit LayoutLimits(std::span<const SegmentLayout> layouts);
+  /// The first `coded` layouts are those that a codec writes.
+  LayoutLimits(std::span<const SegmentLayout> layouts, std::size_t coded);
   TableShape shape(std::uint32_t streams) const;
   /// Whether launches can have so many streams.
   bool fits(std::uint32_t streams) const;

@@ -19,15 +19,19 @@
 namespace quern::cuda {
 
 /// Chunks of several streams of one element type. Stream i has DeviceStream::codec_state and the places
-/// [i * chunks, (i + 1) * chunks).
+/// [i * chunks, (i + 1) * chunks); `coded` of them, the first ones, may be coded.
 struct ChunkPlaces {
   DType dtype = DType::f32;
   const DeviceStream* streams = nullptr;
   std::uint32_t count = 0;
   std::uint32_t chunks = 0;
+  std::uint32_t coded = 0;
   const kernels::CudaChunk* at = nullptr;
   /// The codec state if it is known on the host, where it saves launches: of all streams the same.
   std::span<const std::uint8_t> state;
+  /// Encoding: not all places but the `*listed` ones that `list` names, each once.
+  const std::uint32_t* list = nullptr;
+  const std::uint32_t* listed = nullptr;
 };
 
 /// Streams of one element type and shape whose first bytes are not written yet, or not read.
@@ -67,13 +71,14 @@ class ChunkKernels {
   /// The layouts that encoders choose for a type and shape unless they are told another.
   virtual Vector<SegmentLayout> usual_layouts(DType dtype, const Shape& shape) const = 0;
   /// Streams whose plan names this codec: reads the parameters to codec_state, and sets the status of streams that do
-  /// not make sense, for instance because the layout is not the codec's.
+  /// not make sense, for instance because the layout is not the codec's. Others get a state under which plain chunks
+  /// are decoded.
   virtual cudaError_t open(const StreamPlaces& places, cudaStream_t queue) const = 0;
   /// The chunk with slot s to slots + s * slot_bytes, its bytes to sizes[s]; nothing is written of a chunk that takes
   /// as many bytes as its values.
   virtual cudaError_t encode(const ChunkPlaces& places, std::uint8_t* slots, std::uint64_t slot_bytes,
                              const kernels::ScanRequest& scan, std::uint32_t* sizes, cudaStream_t queue) const = 0;
-  /// What is stored of chunk q, which may be any bytes, to its box; damaged[q] becomes 0 or 1.
+  /// What is stored of chunk q, which may be any bytes, to its box; damaged[q] becomes 0 or 1. So are plain chunks.
   virtual cudaError_t decode(const ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint32_t* damaged,
                              cudaStream_t queue) const = 0;
 };

@@ -61,6 +61,7 @@ struct SegmentRecord {
   std::uint64_t offset = 0;  ///< in the stream's bytes
   std::uint64_t bytes = 0;   ///< all of it
   std::uint64_t index_offset = 0;
+  std::uint64_t slot = 0;  ///< of its first chunk; the others follow
   const std::uint8_t* mask = nullptr;
   std::uint32_t mask_bytes = 0;
   StatusCode status = StatusCode::ok;
@@ -85,6 +86,7 @@ struct StreamTables {
   std::uint32_t segments = 0;  ///< of a stream, at most
   std::uint32_t chunks = 0;    ///< of a segment, at most
   std::uint32_t slots = 0;     ///< chunks of a stream, at most
+  std::uint32_t coded = 0;     ///< the same, where a codec was used
 };
 
 }  // namespace quern::cuda

@@ -26,24 +26,6 @@ __device__ __forceinline__ kernels::SegmentScan scan_of(const kernels::ChunkScan
           WarpLanes::reduce_add(sum.equal_pairs)};
 }
 
-/// A warp for each segment.
-__global__ void __launch_bounds__(kSegmentWarps* kLanes)
-    list_masked(const __grid_constant__ StreamTables tables, const StreamPlan* plans,
-                const __grid_constant__ MaskList list) {
-  const WarpSegment s = segment_of_warp(tables);
-  if (s.stream == nullptr || s.stream->status != StatusCode::ok) return;
-  const SegmentLayout& layout = s.stream->layout;
-  const kernels::SegmentScan scan = scan_of(list.chunk_scans + first_slot(tables, s), layout.segment_chunks(s.number));
-  const kernels::ScanCounts counts = scan.counts();
-  const kernels::RepeatedRules& rules = plans[s.stream - tables.streams].mask.repeated;
-  const std::uint64_t cells = layout.segment_box(s.number).elems();
-  if (!counts.any_mandatory && !kernels::may_have_repeated(rules, counts, cells)) return;
-  if (WarpLanes::lane() != 0) return;
-  const auto place = static_cast<std::uint32_t>(s.record - tables.segment_records);
-  list.scans[place] = scan;
-  list.places[atomicAdd(list.count, 1u)] = place;
-}
-
 /// Where a segment lies in its window; a MaskJob's and a RestoreJob's part.
 template <class Job>
 __device__ __forceinline__ void place_segment(const WarpSegment& s, Job& job) {
@@ -55,30 +37,50 @@ __device__ __forceinline__ void place_segment(const WarpSegment& s, Job& job) {
   job.strides[1] = layout.grid().extents[2];
 }
 
-/// A thread for each slot.
-__global__ void __launch_bounds__(kThreads)
-    lay_out_wave(const __grid_constant__ StreamTables tables, const StreamPlan* plans,
-                 const __grid_constant__ MaskList list, const __grid_constant__ MaskWave wave) {
-  const std::uint32_t k = blockIdx.x * kThreads + threadIdx.x;
-  if (k >= wave.slots) return;
+/// Called by a warp: the wave's slot k takes the segment at a place of the tables.
+__device__ __forceinline__ void lay_out_job(const StreamTables& tables, const StreamPlan* plans,
+                                            const kernels::SegmentScan& scan, const MaskWave& wave, std::uint32_t k,
+                                            std::uint32_t place) {
+  const WarpSegment s = segment_at(tables, place);
+  const auto* const from = reinterpret_cast<const std::uint64_t*>(s.stream->codec_state);
+  auto* const to = reinterpret_cast<std::uint64_t*>(wave.streams[k].codec_state);
+  for (unsigned i = WarpLanes::lane(); i < kCodecStateBytes / sizeof(std::uint64_t); i += kLanes) to[i] = from[i];
+  if (WarpLanes::lane() != 0) return;
   kernels::MaskJob job;
-  kernels::MaskSlotInfo info;
-  if (wave.first + std::uint64_t{k} < *list.count) {
-    info.segment = list.places[wave.first + k];
-    const WarpSegment s = segment_at(tables, info.segment);
-    place_segment(s, job);
-    for (unsigned a = 0; a < 3; ++a) job.chunk[a] = static_cast<std::uint32_t>(s.stream->layout.grid().chunk[a]);
-    job.rules = &plans[s.stream - tables.streams].mask;
-    job.scan = list.scans[info.segment];
-    job.stored = wave.stored + first_slot(tables, s) * wave.slot_bytes;
-    job.copy = wave.copies + k * wave.copy_bytes;
-    job.info = wave.infos + k;
-    const auto* const from = reinterpret_cast<const std::uint64_t*>(s.stream->codec_state);
-    auto* const to = reinterpret_cast<std::uint64_t*>(wave.streams[k].codec_state);
-    for (std::size_t i = 0; i < kCodecStateBytes / sizeof(std::uint64_t); ++i) to[i] = from[i];
-  }
+  place_segment(s, job);
+  for (unsigned a = 0; a < 3; ++a) job.chunk[a] = static_cast<std::uint32_t>(s.stream->layout.grid().chunk[a]);
+  job.rules = &plans[s.stream - tables.streams].mask;
+  job.scan = scan;
+  job.stored = wave.stored + first_slot(tables, s) * wave.slot_bytes;
+  job.copy = wave.copies + k * wave.copy_bytes;
+  job.info = wave.infos + k;
   wave.jobs[k] = job;
+  kernels::MaskSlotInfo info;
+  info.segment = place;
   wave.infos[k] = info;
+}
+
+/// A warp for each segment.
+__global__ void __launch_bounds__(kSegmentWarps* kLanes)
+    list_masked(const __grid_constant__ StreamTables tables, const StreamPlan* plans,
+                const __grid_constant__ MaskList list, const __grid_constant__ MaskWave wave) {
+  const WarpSegment s = segment_of_warp(tables);
+  if (s.stream == nullptr || s.stream->status != StatusCode::ok) return;
+  const SegmentLayout& layout = s.stream->layout;
+  const kernels::SegmentScan scan = scan_of(list.chunk_scans + first_slot(tables, s), layout.segment_chunks(s.number));
+  const kernels::ScanCounts counts = scan.counts();
+  const kernels::RepeatedRules& rules = plans[s.stream - tables.streams].mask.repeated;
+  const std::uint64_t cells = layout.segment_box(s.number).elems();
+  if (!counts.any_mandatory && !kernels::may_have_repeated(rules, counts, cells)) return;
+  const auto place = static_cast<std::uint32_t>(s.record - tables.segment_records);
+  std::uint32_t k = 0;
+  if (WarpLanes::lane() == 0) {
+    k = atomicAdd(list.count, 1u);
+    list.scans[place] = scan;
+    list.places[k] = place;
+  }
+  k = WarpLanes::broadcast(k, 0);
+  if (k < wave.slots) lay_out_job(tables, plans, scan, wave, k, place);
 }
 
 /// Chunk k of a segment in its copy without gaps.
@@ -96,36 +98,45 @@ __device__ __forceinline__ kernels::CudaChunk chunk_in_copy(const WarpSegment& s
   return chunk;
 }
 
+/// Called by a warp: what became of slot k's segment.
+__device__ __forceinline__ void take_mask(const StreamTables& tables, const MaskWave& wave, std::uint32_t k) {
+  const kernels::MaskSlotInfo info = wave.infos[k];
+  if (info.masked == 0) return;
+  const WarpSegment s = segment_at(tables, info.segment);
+  const std::uint64_t count = s.stream->layout.segment_chunks(s.number);
+  const std::uint64_t raw = s.stream->layout.segment_box(s.number).elems() * dtype_bytes(s.stream->layout.dtype());
+  if (WarpLanes::lane() == 0) {
+    s.record->mask = wave.stored + first_slot(tables, s) * wave.slot_bytes;
+    // One that is larger than the values does not pay, and settle_segments drops it.
+    s.record->mask_bytes = static_cast<std::uint32_t>(info.stored_bytes <= raw ? info.stored_bytes : raw + 1);
+  }
+  for (std::uint64_t c = WarpLanes::lane(); c < count; c += kLanes) {
+    const bool whole = (info.masked_chunks >> c & 1) != 0;
+    s.chunks[c].all_masked = whole;
+    if (whole || info.stored_bytes > raw) continue;
+    const std::uint64_t place = std::uint64_t{k} * wave.chunks + c;
+    wave.boxes[place] = chunk_in_copy(s, c, wave.copies + k * wave.copy_bytes, first_slot(tables, s) + c);
+    wave.again[atomicAdd(wave.counts + wave.number, 1u)] = static_cast<std::uint32_t>(place);
+  }
+}
+
 /// A warp for each slot.
 __global__ void __launch_bounds__(kThreads)
-    take_masks(const __grid_constant__ StreamTables tables, const __grid_constant__ MaskWave wave) {
+    take_masks(const __grid_constant__ StreamTables tables, const StreamPlan* plans,
+               const __grid_constant__ MaskList list, const __grid_constant__ MaskWave wave) {
   const std::uint32_t k = (blockIdx.x * kThreads + threadIdx.x) / kLanes;
   if (k >= wave.slots) return;
-  const kernels::MaskSlotInfo info = wave.infos[k];
-  const bool masked = info.segment != kernels::kNoSegment && info.masked != 0;
-  WarpSegment s;
-  std::uint64_t count = 0;
-  std::uint64_t raw = 0;
-  if (masked) {
-    s = segment_at(tables, info.segment);
-    count = s.stream->layout.segment_chunks(s.number);
-    raw = s.stream->layout.segment_box(s.number).elems() * dtype_bytes(s.stream->layout.dtype());
-    if (WarpLanes::lane() == 0) {
-      s.record->mask = wave.stored + first_slot(tables, s) * wave.slot_bytes;
-      // One that is larger than the values does not pay, and settle_segments drops it.
-      s.record->mask_bytes = static_cast<std::uint32_t>(info.stored_bytes <= raw ? info.stored_bytes : raw + 1);
-    }
+  const std::uint32_t listed = *list.count;
+  if (wave.first() + std::uint64_t{k} < listed) {
+    take_mask(tables, wave, k);
+  } else if (WarpLanes::lane() == 0) {
+    wave.infos[k] = {};
   }
-  for (std::uint64_t c = WarpLanes::lane(); c < wave.chunks; c += kLanes) {
-    kernels::CudaChunk box;
-    if (masked && c < count) {
-      const bool whole = (info.masked_chunks >> c & 1) != 0;
-      s.chunks[c].all_masked = whole;
-      if (!whole && info.stored_bytes <= raw)
-        box = chunk_in_copy(s, c, wave.copies + k * wave.copy_bytes, first_slot(tables, s) + c);
-    }
-    wave.boxes[std::uint64_t{k} * wave.chunks + c] = box;
-  }
+  const std::uint64_t next = wave.first() + std::uint64_t{wave.slots} + k;
+  if (next >= listed) return;
+  __syncwarp();  // the slot is free
+  const std::uint32_t place = list.places[next];
+  lay_out_job(tables, plans, list.scans[place], wave, k, place);
 }
 
 /// A thread for each segment.
@@ -149,17 +160,15 @@ __global__ void __launch_bounds__(kThreads) lay_out_restores(const __grid_consta
 }  // namespace
 
 cudaError_t list_masked_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
-                              cudaStream_t queue) {
-  return kernels::launch(&list_masked, {segment_blocks(tables), kSegmentWarps * kLanes}, queue, tables, plans, list);
+                              const MaskWave& wave, cudaStream_t queue) {
+  return kernels::launch(&list_masked, {segment_blocks(tables), kSegmentWarps * kLanes}, queue, tables, plans, list,
+                         wave);
 }
 
-cudaError_t lay_out_wave_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
-                               const MaskWave& wave, cudaStream_t queue) {
-  return kernels::launch(&lay_out_wave, {blocks_for(wave.slots), kThreads}, queue, tables, plans, list, wave);
-}
-
-cudaError_t take_masks_async(const StreamTables& tables, const MaskWave& wave, cudaStream_t queue) {
-  return kernels::launch(&take_masks, {blocks_for(std::uint64_t{wave.slots} * kLanes), kThreads}, queue, tables, wave);
+cudaError_t take_masks_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
+                             const MaskWave& wave, cudaStream_t queue) {
+  return kernels::launch(&take_masks, {blocks_for(std::uint64_t{wave.slots} * kLanes), kThreads}, queue, tables, plans,
+                         list, wave);
 }
 
 cudaError_t lay_out_restores_async(const StreamTables& tables, kernels::RestoreJob* jobs, kernels::MaskDamage* damage,

@@ -34,25 +34,23 @@ struct MaskingWarps {
   std::uint8_t* memory = nullptr;
 };
 
-/// Queues the making of the list: the wave's streams and the list's count are cleared first.
-inline cudaError_t start_waves_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
-                                     const MaskWave& wave, cudaStream_t queue) {
-  cudaError_t error = cudaMemsetAsync(list.count, 0, sizeof *list.count, queue);
-  if (error == cudaSuccess) error = cudaMemsetAsync(wave.streams, 0, wave.slots * sizeof(DeviceStream), queue);
-  if (error == cudaSuccess) error = list_masked_async(tables, plans, list, queue);
-  return error;
-}
-
-/// Queues one wave: masks, copies without gaps, and their chunks into the slots where they were before.
+/// Queues one wave, whose jobs were made: masks, copies without gaps, and their chunks into the slots where they were
+/// before. Then the jobs of the next one.
 inline cudaError_t encode_wave_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
                                      const MaskWave& wave, const MaskingWarps& warps, const ChunkKernels& kernels,
                                      DType dtype, std::uint8_t* slots, std::uint32_t* sizes, cudaStream_t queue) {
-  const ChunkPlaces chunks{dtype, wave.streams, wave.slots, wave.chunks, wave.boxes, {}};
-  cudaError_t error = lay_out_wave_async(tables, plans, list, wave, queue);
-  if (error == cudaSuccess)
-    error = kernels::mask_jobs_async(static_cast<kernels::Element>(dtype), wave.jobs, wave.slots, warps.workers,
-                                     warps.memory, queue);
-  if (error == cudaSuccess) error = take_masks_async(tables, wave, queue);
+  ChunkPlaces chunks;
+  chunks.dtype = dtype;
+  chunks.streams = wave.streams;
+  chunks.count = wave.slots;
+  chunks.chunks = wave.chunks;
+  chunks.at = wave.boxes;
+  chunks.list = wave.again;
+  chunks.listed = wave.counts + wave.number;
+  cudaError_t error =
+      kernels::mask_jobs_async(static_cast<kernels::Element>(dtype), {wave.jobs, wave.slots, list.count, wave.first()},
+                               warps.workers, warps.memory, queue);
+  if (error == cudaSuccess) error = take_masks_async(tables, plans, list, wave, queue);
   if (error == cudaSuccess) error = kernels.encode(chunks, slots, wave.slot_bytes, {}, sizes, queue);
   return error;
 }

@@ -15,5 +15,10 @@ Result<std::unique_ptr<DeviceArrayCoder>> device_compressor(int, DType, const Sh
   return no_cuda();
 }
 Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int, DType, const Shape&) { return no_cuda(); }
+Result<CompressReport> compress_device_array(int, const void*, DType, const Shape&, const CompressOptions&,
+                                             std::span<std::uint8_t>) {
+  return no_cuda();
+}
+Status decompress_device_array(int, std::span<const std::uint8_t>, void*, DType, const Shape&) { return no_cuda(); }
 
 }  // namespace quern

@@ -13,17 +13,9 @@
 namespace quern::cuda {
 
 /// Queues the kernel that checks the segments whose SegmentRecord names offset and bytes (which may be anything) and
-/// fills the records. `stored[q]` becomes what the codec has to decode for chunk q, which is nothing for chunks that
-/// are raw or masked, for places that no chunk has, and in segments that are damaged; SegmentRecord::status says so. In
-/// a stream with DeviceStream::stored_only a coded chunk is damage.
+/// fills the records. stored[s] becomes what has to be decoded to the box of the chunk with slot s, which is nothing in
+/// segments that are damaged; SegmentRecord::status says so. Slots of streams that have failed, and those that no chunk
+/// has, are left alone. In a stream with DeviceStream::stored_only a coded chunk is damage.
 cudaError_t read_segments_async(const StreamTables& tables, kernels::StoredChunk* stored, cudaStream_t queue);
-
-/// Queues the kernel that writes raw chunks to their boxes and clears the boxes of masked ones.
-cudaError_t copy_plain_chunks_async(const StreamTables& tables, const kernels::CudaChunk* chunks, cudaStream_t queue);
-
-/// Queues the kernel that leaves in the streams' status the first failure of their segments, in order; `damaged[q]` is
-/// not 0 where the codec refused chunk q, and `masks` (which may be null) tells of the mask of each segment's place.
-cudaError_t join_statuses_async(const StreamTables& tables, const std::uint32_t* damaged,
-                                const kernels::MaskDamage* masks, cudaStream_t queue);
 
 }  // namespace quern::cuda

@@ -15,7 +15,9 @@ struct TableShape {
   std::uint32_t segments = 0;
   std::uint32_t chunks = 0;
   std::uint32_t slots = 0;  ///< chunks of a stream
+  std::uint32_t coded = 0;  ///< of these, at most, in streams that a codec writes
 
+  std::uint64_t slot_places() const { return std::uint64_t{streams} * slots; }
   std::uint64_t segment_places() const { return std::uint64_t{streams} * segments; }
   std::uint64_t chunk_places() const { return segment_places() * chunks; }
 };
@@ -36,11 +38,11 @@ struct SegmentTables {
         streams(workspace.add<DeviceStream>(shape.streams)),
         segments(workspace.add<SegmentRecord>(shape.segment_places())),
         chunks(workspace.add<ChunkRecord>(shape.chunk_places())),
-        boxes(workspace.add<kernels::CudaChunk>(shape.chunk_places())) {}
+        boxes(workspace.add<kernels::CudaChunk>(shape.slot_places())) {}
 
   StreamTables bind(std::uint8_t* memory) const {
     return {streams.at(memory), segments.at(memory), chunks.at(memory), shape.streams,
-            shape.segments,     shape.chunks,        shape.slots};
+            shape.segments,     shape.chunks,        shape.slots,       shape.coded};
   }
 };
 

@@ -15,6 +15,8 @@ using kernels::WarpLanes;
 
 constexpr unsigned kPlaceThreads = 1024;
 constexpr unsigned kCopyThreads = 128;
+constexpr unsigned kSealWarps = kSegmentHashWarps;
+constexpr unsigned kChunksOfWarp = kMaxSegmentChunks / kSealWarps;
 
 __device__ __forceinline__ std::uint64_t raw_chunk_bytes(const SegmentLayout& layout, std::uint64_t segment,
                                                          std::uint64_t k) {
@@ -68,6 +70,7 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes)
   __syncwarp();  // every lane has read what the last one writes
   if (lane != kLanes - 1) return;
   s.record->mask_bytes = mask_bytes;
+  s.record->slot = first_slot(tables, s);
   s.record->bytes = body + std::uint64_t{low_total} + high + kSegmentChecksumBytes;
 }
 
@@ -120,14 +123,14 @@ __global__ void __launch_bounds__(kPlaceThreads)
   if (offset + index + extra > stream.capacity) stream.status = StatusCode::destination_too_small;
 }
 
-/// Writes the values of a chunk in C order.
+/// Writes the values of a chunk in C order; called by a warp.
 __device__ __forceinline__ void copy_raw_chunk(const DeviceStream& stream, const GridBox& box, std::uint8_t* to) {
   const std::uint64_t element = dtype_bytes(stream.layout.dtype());
   const auto& extents = stream.layout.grid().extents;
   const std::uint64_t rows = box.extents[0] * box.extents[1];
   const std::uint64_t row_bytes = box.extents[2] * element;
   const std::uint8_t* const first = stream.window + (stream.layout.flat(box.begin) - stream.window_begin) * element;
-  for (std::uint64_t r = threadIdx.x / kLanes; r < rows; r += kCopyThreads / kLanes) {
+  for (std::uint64_t r = 0; r < rows; ++r) {
     const std::uint64_t z = r / box.extents[1];
     const std::uint64_t y = r % box.extents[1];
     kernels::copy_bytes(to + r * row_bytes, first + (z * extents[1] + y) * extents[2] * element, row_bytes,
@@ -135,67 +138,74 @@ __device__ __forceinline__ void copy_raw_chunk(const DeviceStream& stream, const
   }
 }
 
-/// A CTA for each chunk: its bytes to their place.
+/// A warp for each chunk: its bytes to their place. Where there is no chunk nothing is stored.
 __global__ void __launch_bounds__(kCopyThreads)
     write_chunks(const __grid_constant__ StreamTables tables, const __grid_constant__ ChunkSlots slots) {
-  const std::uint64_t place = blockIdx.x;
-  const WarpSegment s = segment_at(tables, place / tables.chunks);
-  const std::uint64_t k = place % tables.chunks;
-  if (s.stream == nullptr || s.stream->status != StatusCode::ok || k >= s.stream->layout.segment_chunks(s.number))
-    return;
-  const ChunkRecord& chunk = s.chunks[k];
-  std::uint8_t* const to = s.stream->bytes + s.record->offset + chunk.offset;
-  if (chunk.form == ChunkForm::coded)
-    kernels::copy_bytes(to, slots.slots + (first_slot(tables, s) + k) * slots.slot_bytes, chunk.stored, threadIdx.x,
-                        kCopyThreads);
-  if (chunk.form == ChunkForm::raw) copy_raw_chunk(*s.stream, s.stream->layout.chunk_box(s.number, k), to);
+  const std::uint32_t place = blockIdx.x * (kCopyThreads / kLanes) + threadIdx.x / kLanes;
+  const std::uint32_t segment = place / tables.chunks;
+  const std::uint32_t i = segment / tables.segments;
+  if (i >= tables.count) return;
+  const DeviceStream& stream = tables.streams[i];
+  const ChunkRecord chunk = tables.chunk_records[place];
+  const SegmentRecord& record = tables.segment_records[segment];
+  if (stream.status != StatusCode::ok || segment % tables.segments >= stream.segments || chunk.stored == 0) return;
+  std::uint8_t* const to = stream.bytes + record.offset + chunk.offset;
+  if (chunk.form == ChunkForm::coded) {
+    const std::uint64_t slot = record.slot + place % tables.chunks;
+    kernels::copy_bytes(to, slots.slots + slot * slots.slot_bytes, chunk.stored, WarpLanes::lane(), kLanes);
+  } else {
+    const std::uint64_t number = stream.first_segment + segment % tables.segments;
+    copy_raw_chunk(stream, stream.layout.chunk_box(number, place % tables.chunks), to);
+  }
 }
 
-/// A warp for each chunk: its check. Hashing reads whole words, which neighbours share; so all chunks are written
-/// first.
-__global__ void __launch_bounds__(kSegmentWarps* kLanes) check_chunks(const __grid_constant__ StreamTables tables) {
-  const std::uint64_t place = std::uint64_t{blockIdx.x} * kSegmentWarps + threadIdx.x / kLanes;
-  const WarpSegment s = segment_at(tables, place / tables.chunks);
-  const std::uint64_t k = place % tables.chunks;
-  if (s.stream == nullptr || s.stream->status != StatusCode::ok || k >= s.stream->layout.segment_chunks(s.number))
-    return;
-  ChunkRecord& chunk = s.chunks[k];
-  const std::uint64_t check = kernels::warp_xxh3({s.stream->bytes + s.record->offset + chunk.offset, chunk.stored});
-  if (WarpLanes::lane() == 0) chunk.check = static_cast<std::uint16_t>(check);
-}
-
-/// A warp for each segment: everything of it that is not a chunk.
-__global__ void __launch_bounds__(kSegmentWarps* kLanes, 4) seal_segments(const __grid_constant__ StreamTables tables) {
-  const WarpSegment s = segment_of_warp(tables);
+/// A CTA for each segment: the checks of its chunks, which are all written, and everything of it that is not a chunk.
+__global__ void __launch_bounds__(kSealWarps* kLanes) seal_segments(const __grid_constant__ StreamTables tables) {
+  const WarpSegment s = segment_at(tables, blockIdx.x);
   if (s.stream == nullptr || s.stream->status != StatusCode::ok) return;
+  auto& hashing = kernels::shared_memory<SegmentHashShared>();
   const SegmentLayout& layout = s.stream->layout;
   const std::uint64_t count = layout.segment_chunks(s.number);
   const SegmentRecord& record = *s.record;
   std::uint8_t* const bytes = s.stream->bytes + record.offset;
   const unsigned lane = WarpLanes::lane();
+  const unsigned warp = threadIdx.x / kLanes;
   const std::uint64_t table = segment_size_width(layout) + varint_bytes(record.mask_bytes);
-  if (lane == 0) {
+  const std::uint64_t entry_bytes = table_entry_bytes(layout);
+  const std::uint64_t mask = table + count * entry_bytes;
+  const std::uint64_t head = mask + record.mask_bytes;
+  // Hashing reads whole words: of the bytes before the first chunk none is written until all chunks have their checks.
+  std::uint64_t check = 0;  // lane i has that of the warp's chunk i
+  kernels::rolled(0, kChunksOfWarp, [&](unsigned i) {
+    const std::uint64_t k = warp + std::uint64_t{i} * kSealWarps;
+    if (k >= count) return;
+    const std::uint64_t whole = kernels::warp_xxh3({bytes + s.chunks[k].offset, s.chunks[k].stored});
+    if (lane == i) check = whole;
+  });
+  __syncthreads();
+  const std::uint64_t own = warp + std::uint64_t{lane} * kSealWarps;
+  if (lane < kChunksOfWarp && own < count) {
+    ByteWriter entry({bytes + table + own * entry_bytes, static_cast<std::size_t>(entry_bytes)});
+    s.chunks[own].check = static_cast<std::uint16_t>(check);
+    put_table_entry(entry, layout, {s.chunks[own].form, s.chunks[own].check, s.chunks[own].stored});
+  }
+  if (threadIdx.x == 0) {
     ByteWriter start({bytes, static_cast<std::size_t>(table)});
     put_segment_start(start, layout, record.bytes, record.mask_bytes);
     kernels::put_leb128(s.stream->bytes + s.stream->end + record.index_offset, record.bytes);
   }
-  const std::uint64_t entry_bytes = table_entry_bytes(layout);
-  for (std::uint64_t k = lane; k < count; k += kLanes) {
-    ByteWriter entry({bytes + table + k * entry_bytes, static_cast<std::size_t>(entry_bytes)});
-    put_table_entry(entry, layout, {s.chunks[k].form, s.chunks[k].check, s.chunks[k].stored});
+  if (record.mask_bytes != 0)
+    kernels::copy_bytes(bytes + mask, record.mask, record.mask_bytes, threadIdx.x, kSealWarps * kLanes);
+  __syncthreads();
+  if (warp == 0) {
+    const std::uint64_t head_check = bound_checksum(s, bytes, head);
+    __syncwarp();  // hashing reads whole words, what is written next with them
+    if (lane == 0) ByteWriter({bytes + head, kHeadCheckBytes}).u32(static_cast<std::uint32_t>(head_check));
   }
-  const std::uint64_t mask = table + count * entry_bytes;
-  if (record.mask_bytes != 0) kernels::copy_bytes(bytes + mask, record.mask, record.mask_bytes, lane, kLanes);
-  __syncwarp();
-  const std::uint64_t head = mask + record.mask_bytes;
-  const std::uint64_t head_check = bound_checksum(s, bytes, head);
-  __syncwarp();  // hashing reads whole words, what is written next with them
-  if (lane == 0) ByteWriter({bytes + head, kHeadCheckBytes}).u32(static_cast<std::uint32_t>(head_check));
-  __syncwarp();
+  __syncthreads();
   const std::uint64_t covered = record.bytes - kSegmentChecksumBytes;
-  const std::uint64_t checksum = bound_checksum(s, bytes, covered);
-  __syncwarp();
-  if (lane == 0) ByteWriter({bytes + covered, kSegmentChecksumBytes}).u64(checksum);
+  const std::uint64_t checksum = kernels::cta_xxh3(checksum_input(s, bytes, covered), hashing);
+  if (threadIdx.x == 0) ByteWriter({bytes + covered, kSegmentChecksumBytes}).u64(checksum);
 }
 
 }  // namespace
@@ -214,13 +224,12 @@ cudaError_t place_segments_async(const StreamTables& tables, const ChunkSlots& s
 cudaError_t write_segments_async(const StreamTables& tables, const ChunkSlots& slots, cudaStream_t queue) {
   if (tables.count == 0 || tables.segments == 0) return cudaSuccess;
   const std::uint64_t chunks = std::uint64_t{tables.count} * tables.segments * tables.chunks;
-  cudaError_t error =
-      kernels::launch(&write_chunks, {static_cast<unsigned>(chunks), kCopyThreads}, queue, tables, slots);
+  constexpr unsigned kWarps = kCopyThreads / kLanes;
+  const auto blocks = static_cast<unsigned>((chunks + kWarps - 1) / kWarps);
+  const cudaError_t error = kernels::launch(&write_chunks, {blocks, kCopyThreads}, queue, tables, slots);
   if (error != cudaSuccess) return error;
-  const auto blocks = static_cast<unsigned>((chunks + kSegmentWarps - 1) / kSegmentWarps);
-  error = kernels::launch(&check_chunks, {blocks, kSegmentWarps * kLanes}, queue, tables);
-  if (error != cudaSuccess) return error;
-  return kernels::launch(&seal_segments, {segment_blocks(tables), kSegmentWarps * kLanes}, queue, tables);
+  const auto segments = static_cast<unsigned>(std::uint64_t{tables.count} * tables.segments);
+  return kernels::launch(&seal_segments, {segments, kSealWarps * kLanes, sizeof(SegmentHashShared)}, queue, tables);
 }
 
 }  // namespace quern::cuda

@@ -8,6 +8,7 @@
 #include "libcompress/cuda/mask_waves.cuh"
 #include "libcompress/cuda/segment_reader.cuh"
 #include "libcompress/cuda/staging.h"
+#include "libcompress/cuda/stream_end.cuh"
 #include "libcompress/pipeline/boxes.h"
 
 namespace quern::cuda {
@@ -27,9 +28,10 @@ StagedDecoder::StagedDecoder(const Header& header, const SegmentLayout& layout, 
   window_bytes_ = largest_span(layout, segments) * element_bytes_;
   stream_bytes_ = segments == 0 ? 0 : segments * max_segment_bytes(layout, 0);
   const auto chunks = segments == 0 ? 0 : static_cast<std::uint32_t>(layout.segment_chunks(0));
-  tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks, 0}, workspace_);
-  stored_ = workspace_.add<kernels::StoredChunk>(tables_.shape.chunk_places());
-  damaged_ = workspace_.add<std::uint32_t>(tables_.shape.chunk_places());
+  const auto slots = static_cast<std::uint32_t>(segments) * chunks;
+  tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks, slots, slots}, workspace_);
+  stored_ = workspace_.add<kernels::StoredChunk>(slots);
+  damaged_ = workspace_.add<std::uint32_t>(slots);
   if (segments != 0) {
     mask_workers_ = kernels::MaskWorkers(layout.segment_box(0).extents, static_cast<std::uint32_t>(segments));
     mask_jobs_ = workspace_.add<kernels::RestoreJob>(segments);
@@ -103,8 +105,7 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
   StreamTables tables = tables_.bind(device);
   tables.segments = static_cast<std::uint32_t>(lane.jobs.size());
   kernels::CudaChunk* const boxes = tables_.boxes.at(device);
-  const ChunkPlaces places{header_.dtype, tables.streams,       1, tables.segments * tables.chunks,
-                           boxes,         codec_.device_state()};
+  const ChunkPlaces places{header_.dtype, tables.streams, 1, tables.slots, tables.slots, boxes, codec_.device_state()};
   const auto queued = [&]() -> cudaError_t {
     cudaError_t error = cudaMemcpyAsync(bytes_.at(device), lane.in.data(), static_cast<std::size_t>(stream_bytes),
                                         cudaMemcpyHostToDevice, queue);
@@ -114,7 +115,6 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
     if (error == cudaSuccess) error = lay_out_chunks_async(tables, boxes, queue);
     if (error == cudaSuccess) error = read_segments_async(tables, stored_.at(device), queue);
     if (error == cudaSuccess) error = kernels_.decode(places, stored_.at(device), damaged_.at(device), queue);
-    if (error == cudaSuccess) error = copy_plain_chunks_async(tables, boxes, queue);
     if (error == cudaSuccess)
       error = lay_out_restores_async(tables, mask_jobs_.at(device), mask_damage_.at(device), queue);
     if (error == cudaSuccess)

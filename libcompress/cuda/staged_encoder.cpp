@@ -27,8 +27,8 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
   stream_bytes_ =
       segments == 0 ? 0 : segments * (max_segment_bytes(layout, 0) + varint_bytes(max_segment_bytes(layout, 0)));
   const auto chunks = segments == 0 ? 0 : static_cast<std::uint32_t>(layout.segment_chunks(0));
-  tables_ = SegmentTables(
-      {1, static_cast<std::uint32_t>(segments), chunks, static_cast<std::uint32_t>(segments) * chunks}, workspace_);
+  const auto slots = static_cast<std::uint32_t>(segments) * chunks;
+  tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks, slots, slots}, workspace_);
   if (segments != 0) {
     plan_.mask = mask_rules(setup.header.dtype, options, setup.header.enforced);
     masks_ = StagedMasks(layout, tables_.shape, slot_bytes_, static_cast<std::uint32_t>(options.fill_bits.size()),
@@ -95,7 +95,7 @@ Status StagedEncoder::enqueue(Lane& lane, std::uint64_t values_bytes) {
   StreamTables tables = tables_.bind(device);
   tables.segments = static_cast<std::uint32_t>(lane.count);
   const ChunkPlaces places{
-      setup_.header.dtype,           tables.streams, 1, tables.segments * tables.chunks, tables_.boxes.at(device),
+      setup_.header.dtype,           tables.streams, 1, tables.slots, tables.slots, tables_.boxes.at(device),
       setup_.encoder->device_state()};
   std::uint8_t* const mask_head = lane.tables.data() + tables_.boxes.offset;
   const ChunkSlots slots{slots_.at(device), slot_bytes_, sizes_.at(device)};
@@ -106,9 +106,7 @@ Status StagedEncoder::enqueue(Lane& lane, std::uint64_t values_bytes) {
       error = cudaMemcpyAsync(tables.streams, lane.tables.data(), sizeof(DeviceStream), cudaMemcpyHostToDevice, queue);
     if (error == cudaSuccess) error = masks_.send_async(mask_head, device, queue);
     if (error == cudaSuccess)
-      error = cudaMemsetAsync(tables.segment_records, 0,
-                              static_cast<std::size_t>(tables_.boxes.offset - tables_.segments.offset), queue);
-    if (error == cudaSuccess) error = lay_out_chunks_async(tables, tables_.boxes.at(device), queue);
+      error = start_encoding_async(tables, tables_.boxes.at(device), masks_.zeroed(device), queue);
     if (error == cudaSuccess)
       error = kernels_.encode(places, slots_.at(device), slot_bytes_, masks_.scan(device), sizes_.at(device), queue);
     if (error == cudaSuccess)

@@ -45,6 +45,8 @@ class StagedMasks {
                            cudaMemcpyDeviceToHost, queue);
   }
 
+  /// What must be 0 before chunks are encoded.
+  ZeroedCounts zeroed(std::uint8_t* device) const { return room_.zeroed(device); }
   /// What the encoder of all chunks is to look for.
   kernels::ScanRequest scan(std::uint8_t* device) const {
     return {fills_.at(device), fill_count_, room_.chunk_scans.at(device)};
@@ -55,7 +57,7 @@ class StagedMasks {
                            std::uint32_t* sizes, std::uint8_t* device, cudaStream_t queue) const {
     const MaskList list = room_.list(device);
     const MaskWave wave = room_.wave(device, 0);
-    cudaError_t error = start_waves_async(tables, plan_.at(device), list, wave, queue);
+    cudaError_t error = list_masked_async(tables, plan_.at(device), list, wave, queue);
     if (error == cudaSuccess)
       error = encode_wave_async(tables, plan_.at(device), list, wave, room_.masking_warps(device), kernels, dtype,
                                 slots, sizes, queue);

@@ -1,6 +1,7 @@
 // Tables, bounds and headers: a thread or a warp for each stream.
 #include "libcompress/cuda/stream_start.cuh"
 
+#include "kernels/cuda/copy_bytes.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 #include "kernels/cuda/warp_hash.cuh"
@@ -16,12 +17,9 @@ using kernels::WarpLanes;
 
 unsigned blocks_for(std::uint32_t streams) { return (streams + kLanes - 1) / kLanes; }
 
-__global__ void __launch_bounds__(kLanes)
-    start_streams(const __grid_constant__ DeviceArrays arrays, const __grid_constant__ StreamPlaces places,
-                  std::uint64_t elems) {
-  const std::uint32_t i = blockIdx.x * kLanes + threadIdx.x;
-  if (i >= places.count) return;
-  DeviceStream& stream = places.streams[i];
+/// Stream i from what the call was told; called by one thread.
+__device__ __forceinline__ void start_stream(const DeviceArrays& arrays, const StreamPlaces& places, std::uint32_t i,
+                                             DeviceStream& stream) {
   stream.window = static_cast<std::uint8_t*>(arrays.arrays != nullptr ? arrays.arrays[i] : arrays.array);
   stream.bytes = static_cast<std::uint8_t*>(arrays.streams != nullptr ? arrays.streams[i] : arrays.stream);
   stream.capacity = arrays.stream_sizes != nullptr ? arrays.stream_sizes[i] : arrays.stream_bytes;
@@ -33,7 +31,8 @@ __global__ void __launch_bounds__(kLanes)
   stream.end = 0;
   stream.index_bytes = 0;
   stream.stored_only = false;
-  const bool missing = (stream.window == nullptr && elems != 0) || (stream.bytes == nullptr && stream.capacity != 0);
+  const bool missing =
+      (stream.window == nullptr && places.shape.elems() != 0) || (stream.bytes == nullptr && stream.capacity != 0);
   stream.status = missing ? StatusCode::invalid_argument : StatusCode::ok;
 }
 
@@ -46,10 +45,11 @@ __device__ __forceinline__ std::optional<ExactRange> exact_range_of(DType dtype,
 }
 
 __global__ void __launch_bounds__(kLanes)
-    resolve_bounds(const __grid_constant__ StreamRequest request, const kernels::RangeKeys* ranges,
-                   const __grid_constant__ StreamPlaces places) {
+    start_streams(const __grid_constant__ DeviceArrays arrays, const __grid_constant__ StreamRequest request,
+                  const kernels::RangeKeys* ranges, const __grid_constant__ StreamPlaces places) {
   const std::uint32_t i = blockIdx.x * kLanes + threadIdx.x;
   if (i >= places.count) return;
+  start_stream(arrays, places, i, places.streams[i]);
   std::optional<ExactRange> range;
   if (request.has_range) {
     range = ExactRange{request.range, difference_down(request.range.max, request.range.min)};
@@ -168,28 +168,41 @@ __device__ __forceinline__ StatusCode take_header(const HeaderView& header, cons
   return StatusCode::ok;
 }
 
+/// The beginning of a stream where it is read byte by byte. The rest of longer headers stays where it is.
+struct ReadHeaderShared {
+  static constexpr unsigned kBytes = 1024;
+  HeaderShared header;
+  std::uint8_t bytes[kBytes];
+};
+
 /// A warp for each stream.
 __global__ void __launch_bounds__(kLanes)
-    read_headers(std::uint16_t codec_id, const __grid_constant__ StreamPlaces places) {
-  auto& shared = kernels::shared_memory<HeaderShared>();
+    read_headers(const __grid_constant__ DeviceArrays arrays, std::uint16_t codec_id,
+                 const __grid_constant__ StreamPlaces places) {
+  auto& [shared, near] = kernels::shared_memory<ReadHeaderShared>();
   DeviceStream& stream = places.streams[blockIdx.x];
+  if (WarpLanes::lane() == 0) start_stream(arrays, places, blockIdx.x, stream);
+  __syncwarp();
   if (stream.status != StatusCode::ok) return;
+  const std::uint64_t capacity = stream.capacity;
+  const auto copied = static_cast<unsigned>(capacity < ReadHeaderShared::kBytes ? capacity : ReadHeaderShared::kBytes);
+  kernels::copy_bytes(near, stream.bytes, copied, WarpLanes::lane(), kLanes);
+  __syncwarp();
   if (WarpLanes::lane() == 0) {
-    const std::size_t have =
-        stream.capacity < kHeaderPrefixBytes ? static_cast<std::size_t>(stream.capacity) : kHeaderPrefixBytes;
+    const std::size_t have = capacity < kHeaderPrefixBytes ? static_cast<std::size_t>(capacity) : kHeaderPrefixBytes;
     shared.bytes = 0;
-    shared.status = code_of(header_size({stream.bytes, have}, shared.bytes).what);
+    shared.status = code_of(header_size({near, have}, shared.bytes).what);
     if (have < kHeaderPrefixBytes && shared.status != StatusCode::bad_magic) shared.status = StatusCode::truncated;
-    if (shared.status == StatusCode::ok && shared.bytes > stream.capacity) shared.status = StatusCode::truncated;
+    if (shared.status == StatusCode::ok && shared.bytes > capacity) shared.status = StatusCode::truncated;
   }
   __syncwarp();
   StatusCode status = shared.status;
   if (status == StatusCode::ok) {
-    const std::span<const std::uint8_t> body(stream.bytes,
-                                             static_cast<std::size_t>(shared.bytes - kHeaderChecksumBytes));
-    const std::uint64_t checksum = kernels::warp_xxh3({body.data(), body.size()});
+    const std::uint8_t* const bytes = shared.bytes <= copied ? near : stream.bytes;
+    const std::span<const std::uint8_t> body(bytes, static_cast<std::size_t>(shared.bytes - kHeaderChecksumBytes));
+    const std::uint64_t checksum = kernels::warp_xxh3({stream.bytes, body.size()});
     if (WarpLanes::lane() == 0) {
-      if (ByteReader({stream.bytes + body.size(), kHeaderChecksumBytes}).u64() != checksum)
+      if (ByteReader({bytes + body.size(), kHeaderChecksumBytes}).u64() != checksum)
         status = StatusCode::checksum_mismatch;
       if (status == StatusCode::ok) status = code_of(view_header_body(body, shared.header).what);
       const bool other = shared.header.codec_id != codec_id && shared.header.codec_id != kStoredCodecId;
@@ -205,14 +218,9 @@ __global__ void __launch_bounds__(kLanes)
 
 }  // namespace
 
-cudaError_t start_streams_async(const DeviceArrays& arrays, const StreamPlaces& places, cudaStream_t queue) {
-  return kernels::launch(&start_streams, {blocks_for(places.count), kLanes}, queue, arrays, places,
-                         places.shape.elems());
-}
-
-cudaError_t resolve_bounds_async(const StreamRequest& request, const kernels::RangeKeys* ranges,
-                                 const StreamPlaces& places, cudaStream_t queue) {
-  return kernels::launch(&resolve_bounds, {blocks_for(places.count), kLanes}, queue, request, ranges, places);
+cudaError_t start_streams_async(const DeviceArrays& arrays, const StreamRequest& request,
+                                const kernels::RangeKeys* ranges, const StreamPlaces& places, cudaStream_t queue) {
+  return kernels::launch(&start_streams, {blocks_for(places.count), kLanes}, queue, arrays, request, ranges, places);
 }
 
 cudaError_t plan_stored_async(const SegmentLayout& layout, const StreamPlaces& places, cudaStream_t queue) {
@@ -223,8 +231,10 @@ cudaError_t write_headers_async(const StreamRequest& request, const StreamPlaces
   return kernels::launch(&write_headers, {places.count, kLanes, sizeof(HeaderShared)}, queue, request, places);
 }
 
-cudaError_t read_headers_async(std::uint16_t codec_id, const StreamPlaces& places, cudaStream_t queue) {
-  return kernels::launch(&read_headers, {places.count, kLanes, sizeof(HeaderShared)}, queue, codec_id, places);
+cudaError_t read_headers_async(const DeviceArrays& arrays, std::uint16_t codec_id, const StreamPlaces& places,
+                               cudaStream_t queue) {
+  return kernels::launch(&read_headers, {places.count, kLanes, sizeof(ReadHeaderShared)}, queue, arrays, codec_id,
+                         places);
 }
 
 }  // namespace quern::cuda

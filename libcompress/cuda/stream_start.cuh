@@ -26,13 +26,11 @@ struct StreamRequest {
   bool metadata_is_packed = false;
 };
 
-/// Queues the kernel that fills the streams with where arrays and bytes lie, and their status with ok. An array or
-/// stream without memory fails.
-cudaError_t start_streams_async(const DeviceArrays& arrays, const StreamPlaces& places, cudaStream_t queue);
-
-/// Queues the kernel that turns request and ranges (null where the bound needs none) into plans: as resolve_bound().
-cudaError_t resolve_bounds_async(const StreamRequest& request, const kernels::RangeKeys* ranges,
-                                 const StreamPlaces& places, cudaStream_t queue);
+/// Queues the kernel that fills the streams with where arrays and bytes lie, and their status with ok (an array or
+/// stream without memory fails), and turns request and ranges (null where the bound needs none) into plans: as
+/// resolve_bound().
+cudaError_t start_streams_async(const DeviceArrays& arrays, const StreamRequest& request,
+                                const kernels::RangeKeys* ranges, const StreamPlaces& places, cudaStream_t queue);
 
 /// Queues the kernel that gives arrays that no codec is used for their layout.
 cudaError_t plan_stored_async(const SegmentLayout& layout, const StreamPlaces& places, cudaStream_t queue);
@@ -40,8 +38,10 @@ cudaError_t plan_stored_async(const SegmentLayout& layout, const StreamPlaces& p
 /// Given layouts and parameters, queues the kernel that writes the headers.
 cudaError_t write_headers_async(const StreamRequest& request, const StreamPlaces& places, cudaStream_t queue);
 
-/// Queues the kernel that reads headers, which may be any bytes, and sets the status of streams that are not of this
-/// type and shape, or of another codec. What the codec has to read is left in the plans.
-cudaError_t read_headers_async(std::uint16_t codec_id, const StreamPlaces& places, cudaStream_t queue);
+/// Queues the kernel that fills the streams as start_streams_async does and reads headers, which may be any bytes. It
+/// sets the status of streams that are not of this type and shape, or of another codec. What the codec has to read is
+/// left in the plans.
+cudaError_t read_headers_async(const DeviceArrays& arrays, std::uint16_t codec_id, const StreamPlaces& places,
+                               cudaStream_t queue);
 
 }  // namespace quern::cuda

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/cta_hash.cuh"
 #include "kernels/cuda/warp_hash.cuh"
 #include "kernels/cuda/warp_lanes.cuh"
 #include "libcompress/cuda/device_stream.h"
@@ -39,6 +40,14 @@ __device__ __forceinline__ WarpSegment segment_at(const StreamTables& tables, st
   return s;
 }
 
+/// Chunks of a stream's segments; none of one that has failed.
+__device__ __forceinline__ std::uint64_t chunks_of(const DeviceStream& stream) {
+  if (stream.status != StatusCode::ok || stream.segments == 0) return 0;
+  const std::uint64_t last = stream.first_segment + stream.segments - 1;
+  return stream.layout.first_chunk(last) + stream.layout.segment_chunks(last) -
+         stream.layout.first_chunk(stream.first_segment);
+}
+
 /// Slot of a segment's first chunk; the others follow.
 __device__ __forceinline__ std::uint64_t first_slot(const StreamTables& tables, const WarpSegment& s) {
   const auto stream = static_cast<std::uint64_t>(s.stream - tables.streams);
@@ -50,10 +59,19 @@ __device__ __forceinline__ WarpSegment segment_of_warp(const StreamTables& table
   return segment_at(tables, std::uint64_t{blockIdx.x} * kSegmentWarps + threadIdx.x / kernels::kLanes);
 }
 
-/// Checksum of a segment's first bytes, bound to its stream and place. The same in all lanes.
+/// What the checksum of a segment's first bytes is made of, bound to its stream and place.
+__device__ __forceinline__ kernels::LaneHashInput checksum_input(const WarpSegment& s, const std::uint8_t* bytes,
+                                                                 std::uint64_t size) {
+  return {bytes, size, s.stream->header_checksum, s.number, true};
+}
+/// That checksum by a warp, for what is short. The same in all lanes.
 __device__ __forceinline__ std::uint64_t bound_checksum(const WarpSegment& s, const std::uint8_t* bytes,
                                                         std::uint64_t size) {
-  return kernels::warp_xxh3({bytes, size, s.stream->header_checksum, s.number, true});
+  return kernels::warp_xxh3(checksum_input(s, bytes, size));
 }
+
+/// Warps of a CTA that hashes a segment.
+inline constexpr unsigned kSegmentHashWarps = 16;
+using SegmentHashShared = kernels::CtaHashShared<kSegmentHashWarps>;
 
 }  // namespace quern::cuda

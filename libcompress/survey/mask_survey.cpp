@@ -119,8 +119,10 @@ class Survey {
     const auto parsed = std::make_unique<ParsedSegment>();
     parse_segment(head.bytes, layout_, {header_.checksum, head.segment}, *parsed);
     if (!parsed->head_intact) return parsed->status;
-    for (std::size_t k = 0; k < parsed->count; ++k)
+    for (std::size_t k = 0; k < parsed->count; ++k) {
       if (parsed->chunks[k].form == ChunkForm::masked) ++head.found.empty_chunks;
+      if (parsed->chunks[k].form == ChunkForm::raw) ++head.found.raw_chunks;
+    }
     if (parsed->mask.empty()) return {};
     head.found.mask_bytes = parsed->mask.size();
     head.found.masked_segments = 1;
@@ -140,6 +142,7 @@ class Survey {
     total_.mask_bytes += found.mask_bytes;
     total_.masked_segments += found.masked_segments;
     total_.empty_chunks += found.empty_chunks;
+    total_.raw_chunks += found.raw_chunks;
   }
 
   ByteSource& source_;

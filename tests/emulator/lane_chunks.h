@@ -8,6 +8,7 @@
 
 #include "kernels/core/lane_decode.h"
 #include "kernels/core/lane_encode.h"
+#include "kernels/core/lane_heads.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::testing {
@@ -64,16 +65,15 @@ inline std::vector<std::uint8_t> encode_chunk_on_lanes(const kernels::ChunkRules
     const std::uint32_t tiles = chunk_tiles(rules, box);
     const auto* chunk = static_cast<const Bits*>(in);
     auto buffers = noisy_buffers<kernels::LaneBuffer<kernels::CodeWord<Bits>>>(tiles);
-    std::vector<kernels::LaneMarks<X>> marks(tiles);
     std::vector<kernels::LaneTileInfo> infos(tiles);
     for (const std::uint32_t t : tile_order(tiles))
-      kernels::encode_lanes<X, S>(rules, chunk, kernels::lane_place<S>(box, t), marks[t], buffers[t], infos[t]);
+      kernels::encode_lanes<X, S>(rules, chunk, kernels::lane_place<S>(box, t), buffers[t], infos[t]);
     std::vector<std::uint8_t> out(kernels::max_lorenzo_chunk_bytes(rules.element, tiles));
     kernels::LaneChunkPlan plan;
+    kernels::plan_lane_chunk<X>(infos.data(), tiles, plan);
+    kernels::put_lane_heads<X>(plan, infos.data(), tiles, out.data());
     for (const std::uint32_t t : tile_order(tiles)) {
-      kernels::plan_lane_chunk<X>(infos.data(), t, tiles, plan);
-      kernels::place_lanes<X, S>(plan, infos.data(), t, chunk, kernels::lane_place<S>(box, t), marks[t], buffers[t],
-                                 out.data());
+      kernels::place_lanes<X, S>(plan, infos[t], t, chunk, kernels::lane_place<S>(box, t), buffers[t], out.data());
     }
     out.resize(plan.bytes);
     return out;
@@ -87,12 +87,15 @@ inline bool decode_chunk_on_lanes(const kernels::ChunkRules& rules, std::span<co
   return with_lane_code(rules, [&]<kernels::TileShape S, class Bits>() {
     const std::uint32_t tiles = chunk_tiles(rules, box);
     kernels::LaneHeads heads;
-    if (!kernels::read_heads(in.data(), static_cast<std::uint32_t>(in.size()), tiles, heads)) return false;
-    auto areas = noisy_buffers<kernels::LaneArea<kernels::CodeWord<Bits>>>(tiles);
+    auto head_bytes = noisy_buffers<kernels::LaneHeadBytes>(1);
+    if (!kernels::read_lane_heads<X, kernels::kMaxTilesPerChunk>(in.data(), static_cast<std::uint32_t>(in.size()),
+                                                                 tiles, head_bytes[0], heads))
+      return false;
+    auto areas = noisy_buffers<kernels::LaneDecodeArea<kernels::CodeWord<Bits>>>(tiles);
     bool good = true;
     for (const std::uint32_t t : tile_order(tiles)) {
-      good = kernels::decode_lanes<X, S>(rules, heads.heads[t], {in.data() + heads.begins[t], heads.heads[t].payload},
-                                         kernels::lane_place<S>(box, t), areas[t], static_cast<Bits*>(out)) &&
+      good = kernels::decode_lanes<X, S, Bits>(rules, heads.heads[t], heads.payloads[t], kernels::lane_place<S>(box, t),
+                                               areas[t], out) &&
              good;
     }
     return good;

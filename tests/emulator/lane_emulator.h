@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -102,7 +103,11 @@ struct LaneEmulator {
   class vec {
    public:
     vec() {
-      for (T& value : values_) value = static_cast<T>(EmulatorState::instance().random());
+      if constexpr (std::is_arithmetic_v<T>) {
+        for (T& value : values_) value = static_cast<T>(EmulatorState::instance().random());
+      } else {
+        for (T& value : values_) value = T{};
+      }
     }
     T read(std::size_t lane) const {
       if ((written_ >> lane & 1) == 0) EmulatorState::instance().count_poison_read();
@@ -160,6 +165,16 @@ struct LaneEmulator {
   static void zip_left_keep_two(vec<T>& out, F f, const vec<T>& a) {
     const vec<T> left = shuffle_up(a, 1);
     lanes([&](std::size_t l) { out.write(l, f(a.read(l), l < 2 ? T{0} : left.read(l))); });
+  }
+
+  static void minus_left(vec<std::uint32_t>& out, const vec<std::uint32_t>& a) {
+    zip_left_from_zero(
+        out, [](std::uint32_t current, std::uint32_t left) { return current - left; }, a);
+  }
+  static std::uint32_t gather_bytes(std::uint32_t v0, std::uint32_t v1, std::uint32_t v2, std::uint32_t v3,
+                                    unsigned b) {
+    const auto byte = [b](std::uint32_t v) { return v >> (8 * b) & 0xff; };
+    return byte(v0) | byte(v1) << 8 | byte(v2) << 16 | byte(v3) << 24;
   }
 
   /// Five steps of doubling distance.
@@ -225,6 +240,22 @@ struct LaneEmulator {
     const vec<T> before = a;
     lanes([&](std::size_t l) { out.write(l, before.read(l + 1 < kLanes ? l + 1 : l)); });
   }
+  /// Four bytes of high:low, each chosen by three bits of a digit of the selector; bit 3 takes its sign eight times.
+  static std::uint32_t permute_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
+    const std::uint64_t both = low | static_cast<std::uint64_t>(high) << 32;
+    std::uint32_t out = 0;
+    for (unsigned i = 0; i < 4; ++i) {
+      const std::uint32_t digit = selector >> (4 * i) & 15;
+      std::uint32_t byte = static_cast<std::uint32_t>(both >> (8 * (digit & 7))) & 0xff;
+      if (digit >= 8) byte = byte >= 0x80 ? 0xff : 0;
+      out |= byte << (8 * i);
+    }
+    return out;
+  }
+  /// The low word of high:low, shifted down by the low five bits of `shift`.
+  static std::uint32_t funnel_right(std::uint32_t low, std::uint32_t high, std::uint32_t shift) {
+    return static_cast<std::uint32_t>((low | static_cast<std::uint64_t>(high) << 32) >> (shift & 31));
+  }
   static void sync() { EmulatorState::instance().sync(); }
 
   /// Memory that lanes share, as one lane or all of them reach it.
@@ -242,6 +273,11 @@ struct LaneEmulator {
   static void store(T* at, std::size_t lane, T value) {
     EmulatorState::instance().note_write(at, sizeof(T), lane);
     *at = value;
+  }
+  /// Bytes appended one by one: where, and appending the lowest of a word if `flag` is not 0.
+  static std::uint8_t* append_at(std::uint8_t* base, std::uint32_t offset) { return base + offset; }
+  static void append_if(std::uint32_t flag, std::uint8_t*& at, std::size_t lane, std::uint32_t word) {
+    if (flag != 0) store(at++, lane, static_cast<std::uint8_t>(word));
   }
   /// Lanes that add to the same place do not race.
   static void add_to(std::uint32_t* at, std::size_t /*lane*/, std::uint32_t value) { *at += value; }

@@ -33,6 +33,21 @@ struct EmulatedTeam {
     f();
     EmulatorState::instance().sync();
   }
+  template <class F, class G>
+  void first_and_others(F&& f, G&& g) const {
+    EmulatorState& state = EmulatorState::instance();
+    const std::uint32_t others = warps > 1 ? warps - 1 : 1;
+    std::vector<std::uint32_t> order(others + 1);
+    for (std::uint32_t w = 0; w <= others; ++w) order[w] = w;
+    for (std::size_t w = others + 1; w > 1; --w) std::swap(order[w - 1], order[state.random() % w]);
+    for (const std::uint32_t w : order) {
+      if (w == others)
+        f();
+      else
+        g(w, others);
+    }
+    state.sync();
+  }
 };
 
 /// Memory for programs and for what they work in, of exactly so many bytes.
@@ -61,13 +76,18 @@ inline bool decode_program_on_lanes(std::span<const std::uint8_t> program, void*
   fill_with_noise(work.get(), head.work_bytes);
   if (watch) state.watch(work.get(), head.work_bytes);
   const EmulatedTeam team{warps};
-  const auto tables = std::make_unique<kernels::LevelTables>();
   const kernels::ProgramTask task{code.get(), work.get(), out, special};
-  if (head.kind == kernels::ProgramKind::levels) return kernels::decode_level_chunk<LaneEmulator>(team, task, *tables);
-  if (head.kind == kernels::ProgramKind::wavelet)
-    return kernels::decode_wavelet_chunk<LaneEmulator>(team, task, *tables);
-  std::uint32_t wild[kernels::kMostTeamWarps + 1];
-  return kernels::decode_raster_chunk<LaneEmulator>(team, task, *tables, wild);
+  if (head.kind == kernels::ProgramKind::levels) {
+    const auto memory = std::make_unique<kernels::LevelMemory>();
+    return kernels::decode_level_chunk<LaneEmulator>(team, task, *memory);
+  }
+  if (head.kind == kernels::ProgramKind::raster) {
+    const auto shared = std::make_unique<kernels::RasterDecodeShared>();
+    std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
+    return kernels::decode_raster_chunk<LaneEmulator>(team, task, *shared);
+  }
+  const auto tables = std::make_unique<kernels::LevelTables>();
+  return kernels::decode_wavelet_chunk<LaneEmulator>(team, task, *tables);
 }
 
 }  // namespace quern::testing

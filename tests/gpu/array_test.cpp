@@ -1,16 +1,12 @@
 // Arrays in device memory: queued, in batches and from a graph, with the bytes and values of the CPU, run after run.
-#include <cstdlib>
+#include <algorithm>
 #include <string>
 
 #include "tests/gpu/device_job.h"
+#include "tests/gpu/settings.h"
 
 namespace quern::testing {
 namespace {
-
-std::uint64_t runs() {
-  const char* const text = std::getenv("QUERN_GPU_RUNS");
-  return text == nullptr ? 100 : std::strtoull(text, nullptr, 10);
-}
 
 /// Compresses all arrays in one call and decompresses the streams in another.
 void compare(const std::vector<OwnedArray>& arrays, const CompressOptions& options, std::uint64_t times = 1) {
@@ -53,9 +49,12 @@ void compare(const std::vector<OwnedArray>& arrays, const CompressOptions& optio
 }
 
 TEST(DeviceArrays, EveryTypeDataAndBound_SameBytesAndValues) {
+  Thinning thinning;
   for (const DType dtype : all_dtypes()) {
     std::vector<OwnedArray> arrays;
-    for (const Data data : all_data()) arrays.push_back(make_array(dtype, shape_of({37, 141}), data));
+    for (const Data data : all_data())
+      if (thinning.takes()) arrays.push_back(make_array(dtype, shape_of({37, 141}), data));
+    if (arrays.empty()) continue;
     SCOPED_TRACE(dtype_name(dtype));
     compare(arrays, lorenzo(BoundKind::rel, 1e-3));
     compare(arrays, lorenzo(BoundKind::lossless, 0));
@@ -65,8 +64,10 @@ TEST(DeviceArrays, EveryTypeDataAndBound_SameBytesAndValues) {
 }
 
 TEST(DeviceArrays, ManyRuns_SameBytesAndValues) {
+  const std::uint64_t planes = std::min<std::uint64_t>(setting("QUERN_GPU_PLANES", 30), 30);
   for (const Data data : {Data::smooth, Data::land})
-    compare({make_array(DType::f32, shape_of({30, 100, 100}), data)}, lorenzo(BoundKind::rel, 1e-3), runs());
+    compare({make_array(DType::f32, shape_of({planes, 100, 100}), data)}, lorenzo(BoundKind::rel, 1e-3),
+            setting("QUERN_GPU_RUNS", 100));
 }
 
 TEST(DeviceArrays, Graph_ReplaysBothWays) {
@@ -95,6 +96,47 @@ TEST(DeviceArrays, Graph_ReplaysBothWays) {
   }
   EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+TEST(DeviceArrays, CallsThatWait_TheStreamReportAndValuesOfTheHost) {
+  Thinning thinning;
+  for (const Data data : {Data::smooth, Data::land, Data::nan_block, Data::noise})
+    for (const double bound : {1e-3, 1e-9}) {
+      if (!thinning.takes()) continue;
+      SCOPED_TRACE(std::string(data_name(data)) + " " + std::to_string(bound));
+      const OwnedArray array = make_array(DType::f32, shape_of({20, 70, 90}), data);
+      const CompressOptions options = lorenzo(BoundKind::rel, bound);
+      Vector<std::uint8_t> expected;
+      VectorSink sink(expected);
+      const auto host = compress(array.view(), options, builtin_codecs(), {}, sink);
+      ASSERT_TRUE(host.ok()) << host.status().text();
+      DeviceBuffer<std::uint8_t> values(array.bytes.size());
+      values.put({array.bytes.begin(), array.bytes.end()});
+      Bytes stream(expected.size(), 0x5c);
+      const auto report = compress_device_array(0, values.data(), array.dtype, array.shape, options, stream);
+      ASSERT_TRUE(report.ok()) << report.status().text();
+      EXPECT_EQ(stream, Bytes(expected.begin(), expected.end()));
+      EXPECT_EQ(report->output_bytes, host->output_bytes);
+      EXPECT_EQ(report->masked_elems, host->masked_elems);
+      EXPECT_EQ(report->chunks, host->chunks);
+      EXPECT_EQ(report->raw_chunks, host->raw_chunks);
+      EXPECT_EQ(report->enforced.value, host->enforced.value);
+      EXPECT_EQ(report->reason, host->reason);
+      EXPECT_EQ(report->codec_id, host->codec_id);
+      EXPECT_TRUE(report->on_device);
+      Bytes less(expected.size() - 1);
+      EXPECT_EQ(compress_device_array(0, values.data(), array.dtype, array.shape, options, less).status().code(),
+                StatusCode::destination_too_small);
+
+      OwnedArray back = array;
+      ASSERT_EQ(decoded_on_host(stream, back), StatusCode::ok);
+      values.put(Bytes(array.bytes.size(), 0xa5));
+      const Status decoded = decompress_device_array(0, stream, values.data(), array.dtype, array.shape);
+      ASSERT_TRUE(decoded.ok()) << decoded.text();
+      EXPECT_EQ(values.get(), Bytes(back.bytes.begin(), back.bytes.end()));
+      stream[stream.size() / 2] ^= 1;
+      EXPECT_FALSE(decompress_device_array(0, stream, values.data(), array.dtype, array.shape).ok());
+    }
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -14,6 +13,7 @@
 #include <quern/device.h>
 #include <quern/stream_io.h>
 
+#include "tests/gpu/settings.h"
 #include "tests/support/array_cases.h"
 
 namespace quern {
@@ -21,12 +21,8 @@ namespace {
 
 using quern::testing::Data;
 using quern::testing::OwnedArray;
-
-/// A number from the environment: how much is done, which differs between a device and its simulator.
-std::uint64_t setting(const char* name, std::uint64_t fallback) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
+using quern::testing::setting;
+using quern::testing::Thinning;
 
 /// Leaves a pattern in device memory that the next allocations may get, so that nothing rests on zeros there.
 void poison_device_memory() {
@@ -85,8 +81,10 @@ class Equality : public ::testing::Test {
 
 TEST_F(Equality, EveryTypeDataAndBound_SameBytesAndValues) {
   const Shape shape = quern::testing::shape_of({5, 37, 41});
+  Thinning thinning;
   for (const DType dtype : quern::testing::all_dtypes())
     for (const Data data : quern::testing::all_data()) {
+      if (!thinning.takes()) continue;
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + quern::testing::data_name(data));
       const OwnedArray array = quern::testing::make_array(dtype, shape, data);
       compare(array, options_of(BoundKind::rel, 1e-3));
@@ -97,8 +95,10 @@ TEST_F(Equality, EveryTypeDataAndBound_SameBytesAndValues) {
 }
 
 TEST_F(Equality, EdgeShapes_SameBytesAndValues) {
+  Thinning thinning;
   for (const Shape& shape : quern::testing::edge_shapes())
     for (const DType dtype : {DType::f32, DType::f64, DType::u16}) {
+      if (!thinning.takes()) continue;
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text());
       compare(quern::testing::make_array(dtype, shape, Data::smooth), options_of(BoundKind::abs, 1));
       if (HasFatalFailure()) return;
@@ -125,9 +125,12 @@ TEST_F(Equality, Stencil_SameBytesAndValues) {
   // elements are special in one of them.
   const std::uint64_t planes = std::min<std::uint64_t>(setting("QUERN_GPU_PLANES", 64), 64);
   const Shape shape = quern::testing::shape_of({planes, 100, 130});
+  const std::uint64_t runs = std::min<std::uint64_t>(setting("QUERN_GPU_RUNS", 3), 3);
+  Thinning thinning;
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i16, DType::u8})
     for (const char* layout : {"levels", "planes", "raster", "wavelet"})
       for (const Data data : {Data::smooth, Data::nan_block}) {
+        if (!thinning.takes()) continue;
         SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout + " " + quern::testing::data_name(data));
         const OwnedArray array = quern::testing::make_array(dtype, shape, data);
         CompressOptions options = options_of(BoundKind::rel, 1e-3);
@@ -135,9 +138,9 @@ TEST_F(Equality, Stencil_SameBytesAndValues) {
         options.settings = {{"layout", layout}};
         const auto stream = compressed(nullptr, array, options);
         const auto values = decompressed(nullptr, stream, array);
-        const int encoded = layout == std::string("raster") ? 3 : 1;
-        for (int run = 0; run < encoded; ++run) ASSERT_EQ(compressed(device_.get(), array, options), stream);
-        for (int run = 0; run < 3; ++run) ASSERT_EQ(decompressed(device_.get(), stream, array), values);
+        const std::uint64_t encoded = layout == std::string("raster") ? runs : 1;
+        for (std::uint64_t run = 0; run < encoded; ++run) ASSERT_EQ(compressed(device_.get(), array, options), stream);
+        for (std::uint64_t run = 0; run < runs; ++run) ASSERT_EQ(decompressed(device_.get(), stream, array), values);
       }
 }
 

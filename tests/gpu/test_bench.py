@@ -16,7 +16,7 @@ SUBJECT_STEPS = {
                 "encode_in_order", "decode"},
     "bound_check": {"check"},
     "mask": {"scan_and_list", "encode_and_fill", "decode"},
-    "stencil": {"decode_levels"},
+    "stencil": {"decode_levels", "decode_raster"},
     "stencil_encode": {"encode_raster", "write_raster_lanes"},
     "arrays": {"compress_relative", "compress_relative_given_range", "compress_absolute", "decompress"},
     "batches": {"compress", "decompress"},
@@ -81,7 +81,7 @@ class Bench(unittest.TestCase):
         ways = {("cold", "calls"), ("warm", "calls"), ("warm", "graph")}
         self.assertEqual(set(seen), {array + way for array in arrays for way in ways})
         # Small arrays may have chunks that are not in levels, or that devices leave, and then no such step.
-        optional = {("stencil", "decode_levels"), ("stencil_encode", "encode_raster"),
+        optional = {("stencil", "decode_levels"), ("stencil", "decode_raster"), ("stencil_encode", "encode_raster"),
                     ("stencil_encode", "write_raster_lanes")}
         for where, steps in seen.items():
             self.assertEqual(steps | optional, wanted, where)
@@ -114,7 +114,8 @@ class Bench(unittest.TestCase):
         return checks
 
     def test_every_field_and_tile(self):
-        records = self.records("--bytes", "40000", "--types", "f32", "--tiles", "block,plane,line")
+        records = self.records("--bytes", "40000", "--types", "f32", "--tiles", "block,plane,line", "--subjects",
+                               "range,lorenzo,mask,stencil,arrays,batches")
         checks = self.check_all(records, {("f32", tile, field) for tile in ("block", "plane", "line")
                                           for field in FIELDS})
         ratios = {}

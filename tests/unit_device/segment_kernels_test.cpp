@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "kernels/core/mask_scan.h"
+#include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/chunk_layout.cuh"
 #include "libcompress/cuda/segment_reader.cuh"
 #include "libcompress/cuda/segment_writer.cuh"
+#include "libcompress/cuda/stream_end.cuh"
 #include "libcompress/format/checksum.h"
 #include "libcompress/format/segment.h"
 #include "tests/simt/cuda_test.h"
@@ -69,24 +71,25 @@ TEST_F(SegmentKernels, Layout_BoxesAndPhasesInWindows) {
   ASSERT_EQ(lay_out_chunks_async(tables.bind(), boxes.data(), stream), cudaSuccess);
   ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   const auto got = boxes.get();
+  std::vector<bool> used(got.size());
   for (std::size_t i = 0; i < streams.size(); ++i)
     for (std::uint64_t s = 0; s < 7; ++s)
       for (std::uint64_t k = 0; k < kMaxSegmentChunks; ++k) {
-        const kernels::CudaChunk& chunk = got[(i * 7 + s) * kMaxSegmentChunks + k];
         const std::uint64_t segment = streams[i].first_segment + s;
-        if (i == 1 || s >= streams[i].segments || k >= layout.segment_chunks(segment)) {
-          ASSERT_TRUE(chunk.empty());
-          continue;
-        }
+        if (i == 1 || s >= streams[i].segments || k >= layout.segment_chunks(segment)) continue;
+        const std::uint64_t slot =
+            i * 7 * kMaxSegmentChunks + layout.first_chunk(segment) - layout.first_chunk(streams[i].first_segment) + k;
+        const kernels::CudaChunk& chunk = got[slot];
+        used[slot] = true;
         const GridBox box = layout.chunk_box(segment, k), whole = layout.segment_box(segment);
-        ASSERT_EQ(chunk.slot, i * 7 * kMaxSegmentChunks + layout.first_chunk(segment) -
-                                  layout.first_chunk(streams[i].first_segment) + k);
+        ASSERT_EQ(chunk.slot, slot);
         ASSERT_EQ(chunk.box.extents, box.extents);
         ASSERT_EQ(chunk.box.strides, (std::array<std::uint64_t, 2>{50 * 5000, 5000}));
         ASSERT_EQ(static_cast<std::uint8_t*>(chunk.values) - values.data(),
                   static_cast<std::ptrdiff_t>(4 * (layout.flat(box.begin) - streams[i].window_begin)));
         ASSERT_EQ(chunk.phase, (box.begin[1] - whole.begin[1] + (box.begin[2] - whole.begin[2]) / 32) % 8);
       }
+  for (std::size_t slot = 0; slot < got.size(); ++slot) ASSERT_EQ(got[slot].empty(), !used[slot]) << slot;
 }
 
 TEST_F(SegmentKernels, Placement_ManyStreamsAndSegments) {
@@ -231,14 +234,26 @@ class ReadSegments : public SegmentKernels {
     tables.records.put(records);
     DeviceBuffer<kernels::CudaChunk> boxes(kSegments * kMaxSegmentChunks);
     DeviceBuffer<kernels::StoredChunk> stored(boxes.count());
-    std::vector<std::uint32_t> flags(boxes.count(), 0);
-    if (damaged >= 0) flags[static_cast<std::size_t>(damaged)] = 1;
-    DeviceBuffer<std::uint32_t> device_flags(flags);
+    DeviceBuffer<std::uint32_t> flags(std::vector<std::uint32_t>(boxes.count(), 7));
+    ChunkPlaces places;
+    places.dtype = layout_.dtype();
+    places.streams = tables.streams.data();
+    places.count = 1;
+    places.chunks = tables.slots;
+    places.coded = 40;  // fewer than there are, as where all chunks are plain
+    places.at = boxes.data();
     Stream stream;
     EXPECT_EQ(lay_out_chunks_async(tables.bind(), boxes.data(), stream), cudaSuccess);
     EXPECT_EQ(read_segments_async(tables.bind(), stored.data(), stream), cudaSuccess);
-    EXPECT_EQ(copy_plain_chunks_async(tables.bind(), boxes.data(), stream), cudaSuccess);
-    EXPECT_EQ(join_statuses_async(tables.bind(), device_flags.data(), nullptr, stream), cudaSuccess);
+    EXPECT_EQ(builtin_chunk_kernels("lorenzo")->decode(places, stored.data(), flags.data(), stream), cudaSuccess);
+    if (damaged >= 0) {
+      EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+      std::vector<std::uint32_t> refused = flags.get();
+      EXPECT_EQ(refused[static_cast<std::size_t>(damaged)], 0u);
+      refused[static_cast<std::size_t>(damaged)] = 1;
+      flags.put(refused);
+    }
+    EXPECT_EQ(join_statuses_async(tables.bind(), flags.data(), nullptr, stream), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     values_read_ = out.get();
     return tables.streams.get()[0].status;

@@ -129,10 +129,9 @@ std::array<std::uint32_t, kPredictors> estimate_on_lanes(const ChunkCase& c, con
 std::uint32_t lone_tile_bytes_on_lanes(const ChunkCase& c, const ChunkBox& tile) {
   return quern::testing::with_lane_code(c.rules, [&]<TileShape S, class Bits>() {
     auto buffers = quern::testing::noisy_buffers<LaneBuffer<CodeWord<Bits>>>(1);
-    LaneMarks<quern::testing::LaneEmulator> marks;
     LaneTileInfo info;
     encode_lanes<quern::testing::LaneEmulator, S>(c.rules, reinterpret_cast<const Bits*>(c.elements.data()),
-                                                  lane_place<S>(tile, 0), marks, buffers[0], info);
+                                                  lane_place<S>(tile, 0), buffers[0], info);
     return lone_tile_bytes(info);
   });
 }

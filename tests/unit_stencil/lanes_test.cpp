@@ -132,7 +132,9 @@ TEST(Stencil_OnLanes, Cases_TryEverything) {
 
 TEST(Stencil_OnLanes, EveryCase_ValuesOfTheHost) {
   std::uint64_t seed = 1;
+  std::size_t number = 0;
   for (const LanesCase& c : cases()) {
+    if (quern::testing::kInstrumented && number++ % 3 != 0) continue;
     SCOPED_TRACE(c.name);
     const auto coding = coding_of(c);
     Bytes expected(coding->data().size(), 0xA5);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include <quern/compress.h>
 #include <quern/dtype.h>
@@ -63,5 +64,14 @@ Result<std::unique_ptr<DeviceArrayCoder>> device_compressor(int ordinal, DType d
                                                             const CompressOptions& options);
 /// For decompress() alone.
 Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int ordinal, DType dtype, const Shape& shape);
+
+/// One array in device memory to a stream in host memory and back, done when they return; they begin after what the
+/// device's default stream waits for. The device's memory holds a workspace and a stream, twice to three times the
+/// array, for as long as the call takes. Fail as device_compressor() and the outcomes say; then `stream` or `array`
+/// have any content. O(elements).
+Result<CompressReport> compress_device_array(int ordinal, const void* array, DType dtype, const Shape& shape,
+                                             const CompressOptions& options, std::span<std::uint8_t> stream);
+Status decompress_device_array(int ordinal, std::span<const std::uint8_t> stream, void* array, DType dtype,
+                               const Shape& shape);
 
 }  // namespace quern

@@ -19,6 +19,7 @@ struct MaskSurvey {
   std::uint64_t mask_bytes = 0;       ///< mask sections of all segments
   std::uint64_t masked_segments = 0;  ///< segments with a mask section
   std::uint64_t empty_chunks = 0;     ///< chunks without bytes of their own: every element is masked
+  std::uint64_t raw_chunks = 0;       ///< chunks stored as they are
 
   std::uint64_t elems() const { return nan_elems + infinite_elems + fill_elems + repeated_elems; }
 };
