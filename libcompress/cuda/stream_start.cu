@@ -175,8 +175,8 @@ struct ReadHeaderShared {
   std::uint8_t bytes[kBytes];
 };
 
-/// A warp for each stream.
-__global__ void __launch_bounds__(kLanes)
+/// A warp for each stream. One block has a multiprocessor's registers: told of no number, compilers spill some.
+__global__ void __launch_bounds__(kLanes, 1)
     read_headers(const __grid_constant__ DeviceArrays arrays, std::uint16_t codec_id,
                  const __grid_constant__ StreamPlaces places) {
   auto& [shared, near] = kernels::shared_memory<ReadHeaderShared>();
