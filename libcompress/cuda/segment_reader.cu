@@ -117,7 +117,8 @@ __global__ void __launch_bounds__(kReadWarps* kLanes)
   if (s.stream == nullptr) return;
   auto& shared = kernels::shared_memory<ReadShared>();
   const StatusCode status = read_segment(s, shared);
-  const std::uint8_t* const bytes = s.stream->bytes + s.record->offset;
+  // Only a segment that is good is known to lie within the stream.
+  const std::uint8_t* const bytes = status == StatusCode::ok ? s.stream->bytes + s.record->offset : nullptr;
   if (s.stream->status == StatusCode::ok) {
     const std::uint64_t count = s.stream->layout.segment_chunks(s.number);
     const std::uint64_t slot = first_slot(tables, s);
