@@ -16,9 +16,8 @@
 #include "cli/file_report.h"
 #include "cli/h5_file.h"
 #include "cli/h5_repack.h"
+#include "cli/h5_values.h"
 #include "cli/h5_work.h"
-#include "cli/input_array.h"
-#include "cli/memory.h"
 
 namespace quern::cli {
 namespace {
@@ -92,34 +91,6 @@ std::vector<hsize_t> chunk_for(const Dataset& d) {
   return chunk;
 }
 
-InputArray open_array(const H5Args& args, const std::string& name) {
-  InputArray out;
-  out.path = args.input;
-  out.label = args.input + " " + name;
-  out.dataset = name;
-  out.kind = io::FileKind::hdf5;
-  io::OpenOptions options;
-  options.dataset = name;
-  std::string detail;
-  auto reader = io::open_reader(args.input, out.kind, options, detail);
-  if (!reader.ok()) throw LeftAlone{detail};
-  out.reader = std::move(reader).value();
-  out.meta = out.reader->meta();
-  out.fill_bits = out.meta.fill_bits;
-  return out;
-}
-
-/// A relative bound times the range of the dataset's valid values; lossless where there is no range.
-ErrorBound absolute_bound(const ErrorBound& asked, InputArray& array, const H5Args& args) {
-  if (asked.kind != BoundKind::rel) return asked;
-  const WholeArray whole =
-      WholeArray::fits(array, memory_limit(args.run)) ? WholeArray::load(array) : WholeArray::spool(array);
-  Execution execution;
-  execution.threads = args.run.threads;
-  const EnforcedBound bound = enforced_bound(whole.view(), asked, array.fill_bits, execution);
-  return {bound.kind, bound.value};
-}
-
 bool is_nan_bits(std::uint64_t bits, DType dtype) {
   if (dtype == DType::f64) return (bits & ~(UINT64_C(1) << 63)) > UINT64_C(0x7FF) << 52;
   if (dtype == DType::f32) return (bits & 0x7FFFFFFF) > 0x7F800000;
@@ -176,11 +147,13 @@ Job plan_dataset(hid_t file, const Names& names, const H5Args& args) {
   if (args.datasets.empty()) check_worth(d);
   if (d.extents.empty()) throw LeftAlone{"a single value"};
   check_names(names);
-  InputArray array = open_array(args, name);
+  InputArray array;
+  std::string why;
+  if (!open_dataset(args.input, name, array, why)) throw LeftAlone{why};
   if (array.meta.packed && args.bound->kind != BoundKind::lossless)
     throw LeftAlone{"its values are packed (scale_factor), so that a bound would mean something else"};
   Job job;
-  job.bound = absolute_bound(*args.bound, array, args);
+  job.bound = absolute_bound(*args.bound, array, args.run);
   FilterWords words = filter_words(args.codec, job.bound);
   if (job.bound.kind != BoundKind::lossless) declare_missing(d, array, words);
   const std::vector<hsize_t> chunk = chunk_for(d);

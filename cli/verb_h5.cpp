@@ -5,6 +5,7 @@
 
 #include "cli/file_report.h"
 #include "cli/h5_file.h"
+#include "cli/h5_values.h"
 #include "cli/h5_work.h"
 #include "cli/verbs.h"
 
@@ -30,10 +31,9 @@ Exit print_settings(const H5Args& args) {
 FilterWords filter_words(const CodecArgs& codec, const ErrorBound& bound) {
   std::uint32_t id = 0;
   if (codec.codec != "auto") {
-    const ArrayCodec* found = builtin_codecs().by_name(codec.codec);
-    if (found == nullptr)
-      fail(Exit::usage, fmt::format("--codec {}: no such codec; see quern list codecs", codec.codec));
-    id = found->info().id;
+    const auto found = codec_id(codec.codec);
+    if (!found) fail(Exit::usage, fmt::format("--codec {}: no such codec; see quern list codecs", codec.codec));
+    id = *found;
   }
   const std::uint32_t goal = codec.goal == "speed" ? 2 : codec.goal == "psnr" ? 1 : 0;
   FilterWords words(QUERN_HDF5_REQUEST_WORDS);

@@ -63,6 +63,9 @@ endif()
 
 if(QUERN_HAVE_CLI)
   install(TARGETS quern_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+  if(TARGET quern_files)
+    install(TARGETS quern_files LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/quern COMPONENT command)
+  endif()
   find_program(QUERN_GZIP gzip)
   if(QUERN_GZIP)
     add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/package/quern.1.gz

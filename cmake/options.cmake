@@ -5,6 +5,7 @@ set(QUERN_CLI AUTO CACHE STRING "The quern command: ON, OFF or AUTO (when CLI11,
 set(QUERN_CHECKPOINT AUTO CACHE STRING "The checkpoint store: ON, OFF or AUTO (when nlohmann-json is found)")
 set(QUERN_HDF5 AUTO CACHE STRING "HDF5 and netCDF reading and writing in the command: ON, OFF or AUTO")
 set(QUERN_HDF5_PLUGIN AUTO CACHE STRING "HDF5 filter plugin: ON, OFF or AUTO (when HDF5 is found)")
+set(QUERN_FILES_MODULE ON CACHE BOOL "HDF5 and netCDF of the command in a module that it loads when it needs them")
 set(QUERN_MPI AUTO CACHE STRING "In-situ example over MPI: ON, OFF or AUTO (when MPI and a parallel HDF5 are found)")
 set(QUERN_BENCH AUTO CACHE STRING "Micro-benchmarks: ON, OFF or AUTO (when Google Benchmark is found)")
 set(QUERN_DATASETS AUTO CACHE STRING "The flow solver that makes test data: ON, OFF or AUTO (when CLI11 is found)")

@@ -1,7 +1,6 @@
 // Kinds of files by name, and the one barrier between this folder and its callers: no exception passes it.
 #include <quern/io.h>
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <exception>
@@ -12,6 +11,11 @@
 #include "libcompress/io/error.h"
 #include "libcompress/io/file_kinds.h"
 #include "libcompress/io/file_notes.h"
+#include "libcompress/io/library_files.h"
+
+#if defined(QUERN_HAVE_HDF5) || defined(QUERN_HAVE_NETCDF)
+#define QUERN_HAVE_LIBRARY_FILES
+#endif
 
 namespace quern::io {
 namespace {
@@ -96,48 +100,40 @@ class GuardedWriter final : public ArrayWriter {
   std::unique_ptr<ArrayWriter> inner_;
 };
 
+// What the libraries do, with `use(files)`; or why they cannot.
+template <class Use>
+auto with_library(const std::string& path, [[maybe_unused]] FileKind kind, std::string& detail,
+                  [[maybe_unused]] const Use& use) -> decltype(use(std::declval<const LibraryFiles&>())) {
+#ifdef QUERN_HAVE_LIBRARY_FILES
+  if (is_available(kind)) {
+    std::string why;
+    const LibraryFiles* files = library_files(why);
+    if (files != nullptr) return use(*files);
+    return fail(detail, StatusCode::unsupported, path + " is a " + kind_name(kind) + " file, and " + why + ".");
+  }
+#endif
+  return not_built(path, kind, detail);
+}
+
 Result<std::unique_ptr<ArrayReader>> open_kind(const std::string& path, FileKind kind, const OpenOptions& options,
                                                std::string& detail) {
-  switch (kind) {
-    case FileKind::raw: return open_raw(path, options, detail);
-    case FileKind::npy: return open_npy(path, options, detail);
-#ifdef QUERN_HAVE_HDF5
-    case FileKind::hdf5: return open_hdf5(path, options, detail);
-#endif
-#ifdef QUERN_HAVE_NETCDF
-    case FileKind::netcdf: return open_netcdf(path, options, detail);
-#endif
-    default: return not_built(path, kind, detail);
-  }
+  if (kind == FileKind::raw) return open_raw(path, options, detail);
+  if (kind == FileKind::npy) return open_npy(path, options, detail);
+  return with_library(path, kind, detail,
+                      [&](const LibraryFiles& files) { return files.open(path, kind, options, detail); });
 }
 
 Result<std::vector<std::string>> list_kind(const std::string& path, FileKind kind, std::string& detail) {
-  switch (kind) {
-    case FileKind::raw:
-    case FileKind::npy: return std::vector<std::string>{std::string()};
-#ifdef QUERN_HAVE_HDF5
-    case FileKind::hdf5: return list_hdf5(path, detail);
-#endif
-#ifdef QUERN_HAVE_NETCDF
-    case FileKind::netcdf: return list_netcdf(path, detail);
-#endif
-    default: return not_built(path, kind, detail);
-  }
+  if (kind == FileKind::raw || kind == FileKind::npy) return std::vector<std::string>{std::string()};
+  return with_library(path, kind, detail, [&](const LibraryFiles& files) { return files.list(path, kind, detail); });
 }
 
 Result<std::unique_ptr<ArrayWriter>> create_kind(const std::string& path, FileKind kind, const ArrayMeta& meta,
-                                                 [[maybe_unused]] const std::string& dataset, std::string& detail) {
-  switch (kind) {
-    case FileKind::raw: return create_raw(path, meta, detail);
-    case FileKind::npy: return create_npy(path, meta, detail);
-#ifdef QUERN_HAVE_HDF5
-    case FileKind::hdf5: return create_hdf5(path, meta, dataset, detail);
-#endif
-#ifdef QUERN_HAVE_NETCDF
-    case FileKind::netcdf: return create_netcdf(path, meta, dataset, detail);
-#endif
-    default: return not_built(path, kind, detail);
-  }
+                                                 const std::string& dataset, std::string& detail) {
+  if (kind == FileKind::raw) return create_raw(path, meta, detail);
+  if (kind == FileKind::npy) return create_npy(path, meta, detail);
+  return with_library(path, kind, detail,
+                      [&](const LibraryFiles& files) { return files.create(path, kind, meta, dataset, detail); });
 }
 
 }  // namespace
@@ -154,14 +150,12 @@ FileKind file_kind(const std::string& path) {
 }
 
 std::vector<FileLibrary> file_libraries() {
-  std::vector<FileLibrary> out;
-#ifdef QUERN_HAVE_HDF5
-  out.push_back({"HDF5", hdf5_version()});
+#ifdef QUERN_HAVE_LIBRARY_FILES
+  std::string why;
+  const LibraryFiles* files = library_files(why);
+  if (files != nullptr) return files->versions();
 #endif
-#ifdef QUERN_HAVE_NETCDF
-  out.push_back({"netCDF", netcdf_version()});
-#endif
-  return out;
+  return {};
 }
 
 std::string text_attribute(const ArrayMeta& meta, const std::string& name) {
@@ -191,34 +185,6 @@ bool is_available(FileKind kind) {
 #endif
   }
   return false;
-}
-
-Status check_asked(const std::string& path, const ArrayMeta& meta, const OpenOptions& options, std::string& detail) {
-  if (options.skip_bytes != 0 || options.big_endian || options.column_major)
-    return fail(detail, StatusCode::invalid_argument,
-                "Skipped bytes, byte order and axis order are read from " + shown(path) +
-                    " itself; leave these options out, they are for raw files.");
-  if (options.dtype && *options.dtype != meta.dtype)
-    return fail(detail, StatusCode::invalid_argument,
-                shown(path) + " holds " + dtype_name(meta.dtype) + ", not " + dtype_name(*options.dtype) +
-                    "; leave the type out, the file knows it.");
-  if (options.shape && !(*options.shape == meta.shape))
-    return fail(detail, StatusCode::invalid_shape,
-                shown(path) + " holds an array of shape " + meta.shape.text() + ", not " + options.shape->text() +
-                    "; leave the shape out, the file knows it.");
-  return {};
-}
-
-Result<std::string> only_name(const std::string& path, const std::vector<std::string>& names, std::string& detail) {
-  constexpr std::size_t kShown = 12;
-  if (names.size() == 1) return names.front();
-  if (names.empty())
-    return fail(detail, StatusCode::invalid_argument, path + " holds no numeric array that quern can read.");
-  std::string list;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) list += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kShown) list += ", ...";
-  return fail(detail, StatusCode::invalid_argument,
-              path + " holds " + std::to_string(names.size()) + " arrays: " + list + "; name the one you mean.");
 }
 
 Result<std::unique_ptr<ArrayReader>> open_reader(const std::string& path, FileKind kind, const OpenOptions& options,

@@ -11,7 +11,8 @@ namespace quern {
 namespace {
 
 constexpr std::size_t kPlaceAlign = 64;
-constexpr std::uint64_t kWorthLeaving = 4096;  // bytes of a chunk that make a cut before them worth its entry
+constexpr std::uint64_t kScanElems = UINT64_C(1) << 18;  // of a part of a segment that one task scans
+constexpr std::uint64_t kWorthLeaving = 4096;            // bytes of a chunk that make a cut before them worth its entry
 
 std::size_t place_size(const StreamSetup& setup) {
   std::size_t bytes = static_cast<std::size_t>(setup.layout.full_chunk_bytes());
@@ -59,6 +60,42 @@ std::span<std::uint8_t> BatchEncoder::chunk_place(Slot& slot, std::size_t k) con
   return slot.chunks.span().subspan(k * place_bytes_, place_bytes_);
 }
 
+// Segments are large and few: each is scanned by all threads.
+Status BatchEncoder::scan_values(std::uint64_t first, std::size_t count, const ArrayWindow& window) {
+  if (setup_.encoder == nullptr) return {};
+  struct Part {
+    std::size_t slot;
+    ConstBox3 box;
+    kernels::ScanCounts found;
+  };
+  Vector<Part> parts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const ConstBox3 whole = user_box(setup_.layout.segment_box(first + i), window);
+    const std::size_t axis = whole.extents[0] > 1 ? 0 : 1;
+    const std::uint64_t end = whole.extents[axis];
+    const std::uint64_t row_elems = std::max<std::uint64_t>(whole.elems() / std::max<std::uint64_t>(end, 1), 1);
+    const std::uint64_t step = (kScanElems / row_elems / mask::kScanRows + 1) * mask::kScanRows;
+    for (std::uint64_t at = 0; at < end; at += step) {
+      Part part{i, whole, {}};
+      part.box.data = static_cast<const std::uint8_t*>(whole.data) + at * whole.strides[axis] * element_bytes_;
+      part.box.extents[axis] = std::min(step, end - at);
+      parts.push_back(part);
+    }
+  }
+  QUERN_RETURN_IF_ERROR(run_tasks(runner_, parts.size(), [&](std::size_t i) -> Status {
+    QUERN_ASSIGN_OR_RETURN(parts[i].found, mask::scan(parts[i].box, setup_.header.dtype, options_.fill_bits));
+    return {};
+  }));
+  for (std::size_t i = 0; i < count; ++i) slots_[i].scan = {};
+  for (const Part& part : parts) {
+    kernels::ScanCounts& sum = slots_[part.slot].scan;
+    sum.any_mandatory |= part.found.any_mandatory;
+    sum.negative_zeros += part.found.negative_zeros;
+    sum.equal_pairs += part.found.equal_pairs;
+  }
+  return {};
+}
+
 Status BatchEncoder::find_mask(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const {
   slot.count = static_cast<std::size_t>(setup_.layout.segment_chunks(segment));
   slot.mask = {};
@@ -69,7 +106,8 @@ Status BatchEncoder::find_mask(Slot& slot, std::uint64_t segment, const ArrayWin
   const GridBox box = setup_.layout.segment_box(segment);
   const ConstBox3 user = user_box(box, window);
   const mask::RepeatedRule rule{options_.find_repeated, setup_.header.enforced};
-  QUERN_ASSIGN_OR_RETURN(slot.mask, mask::find_specials(user, setup_.header.dtype, options_.fill_bits, rule));
+  QUERN_ASSIGN_OR_RETURN(slot.mask,
+                         mask::find_specials(user, setup_.header.dtype, options_.fill_bits, rule, slot.scan));
   if (slot.mask.empty()) return {};
   QUERN_RETURN_IF_ERROR(mask::encode_mask(slot.mask, box.extents, setup_.header.dtype, slot.mask_bytes));
   QUERN_RETURN_IF_ERROR(slot.copy.resize(box.elems() * element_bytes_));
@@ -219,6 +257,7 @@ Status BatchEncoder::assemble(Slot& slot, std::uint64_t segment, const ArrayWind
 
 Status BatchEncoder::encode(std::uint64_t first, std::size_t count, const ArrayWindow& window) {
   if (slots_.size() < count) slots_.resize(count);
+  QUERN_RETURN_IF_ERROR(scan_values(first, count, window));
   QUERN_RETURN_IF_ERROR(
       run_tasks(runner_, count, [&](std::size_t i) { return find_mask(slots_[i], first + i, window); }));
   QUERN_RETURN_IF_ERROR(encode_by_batch(first, count, window));

@@ -40,6 +40,7 @@ class BatchEncoder final : public SegmentEncoder {
 
  private:
   struct Slot {
+    kernels::ScanCounts scan;
     mask::SegmentMask mask;
     Vector<std::uint8_t> mask_bytes;
     AlignedBuffer copy;    // working copy of the segment, when it holds special values
@@ -55,6 +56,7 @@ class BatchEncoder final : public SegmentEncoder {
 
   ConstBox3 user_box(const GridBox& box, const ArrayWindow& window) const;
   std::span<std::uint8_t> chunk_place(Slot& slot, std::size_t k) const;
+  Status scan_values(std::uint64_t first, std::size_t count, const ArrayWindow& window);
   Status find_mask(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const;
   void mark_masked_chunks(Slot& slot, std::uint64_t segment) const;
   ConstBox3 chunk_input(const Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window) const;

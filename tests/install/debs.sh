@@ -87,6 +87,9 @@ if [[ $names == *" quern "* ]]; then
   env -i "$quern" compress --abs 0.1 -t f32 -s 100x100 "$work/field.f32" &&
     env -i "$quern" verify "$work/field.f32" "$work/field.f32.qn" >/dev/null ||
     fail "the unpacked command does not work"
+  if [[ -n $(find "$build" -name quern_files.so -not -path "*/tests/*" -not -path "*/_CPack_Packages/*") ]]; then
+    env -i "$quern" doctor --json | grep -q '"HDF5":' || fail "the unpacked command does not load its module for HDF5"
+  fi
 fi
 ((failed)) || echo "packages:$names"
 exit "$failed"

@@ -230,5 +230,34 @@ TEST(FindSpecials_EmptyBox_GivesNoMask, NoCells) {
   EXPECT_TRUE(found(box, DType::f32, {}, abs_rule(1)).empty());
 }
 
+TEST(FindSpecials, PartsOfAScanAddUp) {
+  for (const Extents& e : {Extents{5, 19, 70}, Extents{1, 43, 300}, Extents{17, 1, 40}}) {
+    Segment<F32> s = wave(e, 3);
+    for (std::size_t i = 0; i < s.words.size(); i += 7)
+      s.words[i] = i % 2 == 0 ? bits(-0.0F) : s.words[i > 0 ? i - 1 : 0];
+    s.words[s.words.size() - 2] = bits(std::numeric_limits<float>::infinity());
+    const ConstBox3 box = s.box();
+    const auto whole = scan(box, DType::f32, {});
+    ASSERT_TRUE(whole.ok());
+    EXPECT_GT(whole->equal_pairs, 0u);
+    EXPECT_GT(whole->negative_zeros, 0u);
+    const std::size_t axis = e[0] > 1 ? 0 : 1;
+    kernels::ScanCounts sum;
+    for (std::uint64_t at = 0; at < e[axis]; at += kScanRows) {
+      ConstBox3 part = box;
+      part.data = static_cast<const std::uint32_t*>(box.data) + at * box.strides[axis];
+      part.extents[axis] = std::min(kScanRows, e[axis] - at);
+      const auto found = scan(part, DType::f32, {});
+      ASSERT_TRUE(found.ok());
+      sum.any_mandatory |= found->any_mandatory;
+      sum.negative_zeros += found->negative_zeros;
+      sum.equal_pairs += found->equal_pairs;
+    }
+    EXPECT_EQ(sum.any_mandatory, whole->any_mandatory);
+    EXPECT_EQ(sum.negative_zeros, whole->negative_zeros);
+    EXPECT_EQ(sum.equal_pairs, whole->equal_pairs);
+  }
+}
+
 }  // namespace
 }  // namespace quern::mask

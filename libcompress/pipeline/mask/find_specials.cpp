@@ -214,11 +214,15 @@ class SegmentFinder {
 };
 
 template <class W>
-SegmentMask find(const ConstBox3& box, std::span<const std::uint64_t> fill_bits, const RepeatedRule& rule) {
-  using Word = typename W::Word;
+kernels::SegmentBox<const typename W::Word> words_of(const ConstBox3& box) {
+  return {static_cast<const typename W::Word*>(box.data), box.extents, box.strides};
+}
+
+template <class W>
+SegmentMask find(const ConstBox3& box, std::span<const std::uint64_t> fill_bits, const RepeatedRule& rule,
+                 const kernels::ScanCounts& counts) {
   const auto fills = fill_words<W>(fill_bits);
-  const kernels::SegmentBox<const Word> words{static_cast<const Word*>(box.data), box.extents, box.strides};
-  const kernels::ScanCounts counts = kernels::scan_segment<W>(words, fills);
+  const auto words = words_of<W>(box);
   const kernels::RepeatedRules rules = repeated_rules<W>(rule.enabled, rule.bound);
   SegmentMask mask;
   SegmentFinder<W> finder(words, fills, rules.cost, mask);
@@ -229,15 +233,33 @@ SegmentMask find(const ConstBox3& box, std::span<const std::uint64_t> fill_bits,
 
 }  // namespace
 
-Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<const std::uint64_t> fill_bits,
-                                  const RepeatedRule& rule) {
-  if (box.elems() == 0) return SegmentMask{};
+Result<kernels::ScanCounts> scan(const ConstBox3& part, DType dtype, std::span<const std::uint64_t> fill_bits) {
+  if (part.elems() == 0) return kernels::ScanCounts{};
   try {
-    return with_words(dtype,
-                      [&](auto words) -> Result<SegmentMask> { return find<decltype(words)>(box, fill_bits, rule); });
+    return with_words(dtype, [&](auto words) -> Result<kernels::ScanCounts> {
+      using W = decltype(words);
+      return kernels::scan_segment<W>(words_of<W>(part), fill_words<W>(fill_bits));
+    });
   } catch (const std::exception&) {
     return Status(StatusCode::out_of_memory, "no memory for a mask");
   }
+}
+
+Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<const std::uint64_t> fill_bits,
+                                  const RepeatedRule& rule, const kernels::ScanCounts& counts) {
+  if (box.elems() == 0) return SegmentMask{};
+  try {
+    return with_words(
+        dtype, [&](auto words) -> Result<SegmentMask> { return find<decltype(words)>(box, fill_bits, rule, counts); });
+  } catch (const std::exception&) {
+    return Status(StatusCode::out_of_memory, "no memory for a mask");
+  }
+}
+
+Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<const std::uint64_t> fill_bits,
+                                  const RepeatedRule& rule) {
+  QUERN_ASSIGN_OR_RETURN(const kernels::ScanCounts counts, scan(box, dtype, fill_bits));
+  return find_specials(box, dtype, fill_bits, rule, counts);
 }
 
 }  // namespace quern::mask

@@ -13,6 +13,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
+#include "kernels/core/mask_scan.h"
 #include "kernels/core/mask_segment.h"
 
 namespace quern::mask {
@@ -45,6 +46,14 @@ struct RepeatedRule {
 /// O(cells); a segment without specials and repeated values is read once and nothing is allocated.
 Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<const std::uint64_t> fill_bits,
                                   const RepeatedRule& rule);
+
+/// The one pass that every segment takes. A segment may be scanned in parts: runs of planes, or of rows where it is a
+/// plane, that begin at multiples of kScanRows. Their counts added are those of the whole.
+inline constexpr std::uint64_t kScanRows = kernels::kPairPieceEvery;
+Result<kernels::ScanCounts> scan(const ConstBox3& part, DType dtype, std::span<const std::uint64_t> fill_bits);
+/// The rest of find_specials, where that pass has been made.
+Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<const std::uint64_t> fill_bits,
+                                  const RepeatedRule& rule, const kernels::ScanCounts& counts);
 
 /// Appends the stored form to `out`; an empty mask adds no byte. Fails when the mask does not fit the extents.
 Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out);
