@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # Compiles every CUDA kernel for every supported architecture and holds what the assembler reports (registers, spills,
 # stack, shared memory, code size) against the budgets in kernels/cuda/budgets.json. Needs nvcc and no device.
-"""usage: check_kernel_budgets.py [--arch 80,90,100,120] [--jobs N] [--report FILE.json] [--propose] [SOURCE.cu ...]
+"""usage: check_kernel_budgets.py [--arch 80,90,100,120] [--jobs N] [--built FOLDER] [--report FILE.json] [--propose] [SOURCE.cu ...]
+
+--built FOLDER: a build whose CUDA compiler ran under keep_kernel_images.sh; what it kept is read, and only sources of which
+it kept nothing are compiled here.
 
 Fails when a kernel spills registers or has a stack that nothing excuses, when it breaks its budget, when it has no budget or more than one,
 and when a budget names no kernel.
@@ -43,11 +46,11 @@ def find_nvcc():
 
 
 def parse_ptxas(text):
-    """Mangled kernel name -> registers, shared, stack and spill bytes, from the assembler's verbose output."""
-    kernels, entry, current = {}, None, None
+    """Architecture -> mangled kernel name -> registers, shared, stack and spill bytes, from the assembler's verbose output."""
+    images, kernels, entry, current = {}, {}, None, None
     for line in text.splitlines():
-        if m := re.search(r"Compiling entry function '([^']+)'", line):
-            entry = m[1]
+        if m := re.search(r"Compiling entry function '([^']+)' for 'sm_(\d+)'", line):
+            entry, kernels = m[1], images.setdefault(m[2], {})
             kernels[entry] = {"registers": 0, "shared_bytes": 0, "stack_bytes": 0, "spill_bytes": 0}
         elif m := re.search(r"Function properties for '?([^\s']+)", line):
             current = m[1]
@@ -61,7 +64,7 @@ def parse_ptxas(text):
             kernels[entry]["registers"] = int(m[1])
             if s := re.search(r"(\d+)(?:\+\d+)? bytes smem", line):
                 kernels[entry]["shared_bytes"] = int(s[1])
-    return kernels
+    return images
 
 
 def code_sizes(cubin):
@@ -114,12 +117,29 @@ def measure(nvcc, source, arch, folder):
     log = run.stdout + run.stderr
     if run.returncode != 0:
         return {}, log
-    kernels = parse_ptxas(log)
+    return with_code_sizes(parse_ptxas(log).get(arch, {}), image), ""
+
+
+def with_code_sizes(kernels, image):
+    """Short kernel name -> figures, those of the assembler and the size of the code in the image."""
     sizes = code_sizes(image.read_bytes())
     for name, figures in kernels.items():
         figures["code_bytes"] = sizes.get(name, 0)
     names = short_names(list(kernels))
-    return {names[name]: figures for name, figures in kernels.items()}, ""
+    return {names[name]: figures for name, figures in kernels.items()}
+
+
+def read_kept(folder, archs):
+    """Source -> architecture -> short kernel name -> figures, of the sources that a build kept for all of `archs`."""
+    kept = {}
+    for named in pathlib.Path(folder).rglob("*.kept/source"):
+        images = {m[1]: image for image in named.parent.glob("*.cubin") if (m := re.search(r"\.sm_(\d+)\.cubin$", image.name))}
+        if not all(arch in images for arch in archs):
+            continue
+        said = parse_ptxas((named.parent / "assembler.log").read_text())
+        kept[pathlib.Path(named.read_text().strip())] = {
+            arch: with_code_sizes(said.get(arch, {}), images[arch]) for arch in archs}
+    return kept
 
 
 def limit_of(budget, key, arch):
@@ -183,6 +203,7 @@ def main():
     parser.add_argument("--arch", default="80,90,100,120")
     parser.add_argument("--budgets", type=pathlib.Path, default=ROOT / "kernels" / "cuda" / "budgets.json")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--built", type=pathlib.Path, help="a build that kept its kernel images")
     parser.add_argument("--report", type=pathlib.Path, help="write what was measured as JSON")
     parser.add_argument("--propose", action="store_true", help="print budgets that the present kernels meet, and stop")
     args = parser.parse_args()
@@ -197,16 +218,25 @@ def main():
         return SKIPPED
     archs = args.arch.split(",")
     measured, broken = {arch: {} for arch in archs}, []
+
+    def take(arch, kernels):
+        for kernel, figures in kernels.items():
+            have = measured[arch].setdefault(kernel, figures)
+            measured[arch][kernel] = {key: max(have[key], figures[key]) for key in figures}
+
+    kept = read_kept(args.built, archs) if args.built else {}
+    for source in sources:
+        for arch, kernels in kept.get(source.resolve(), {}).items():
+            take(arch, kernels)
+    compiled = [s for s in sources if s.resolve() not in kept]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = {pool.submit(measure, nvcc, s.resolve(), a, folder): (s, a) for s in sources for a in archs}
+        jobs = {pool.submit(measure, nvcc, s.resolve(), a, folder): (s, a) for s in compiled for a in archs}
         for job in concurrent.futures.as_completed(jobs):
             source, arch = jobs[job]
             kernels, error = job.result()
             if error:
                 broken.append(f"{source} does not compile for sm_{arch}:\n{error}")
-            for kernel, figures in kernels.items():
-                have = measured[arch].setdefault(kernel, figures)
-                measured[arch][kernel] = {key: max(have[key], figures[key]) for key in figures}
+            take(arch, kernels)
     if args.propose and not broken:
         print(json.dumps(propose(measured), indent=2))
         return 0
@@ -220,6 +250,8 @@ def main():
     complaints = broken + check_budgets(budgets, measured)
     for complaint in complaints:
         print(f"error: {complaint}", file=sys.stderr)
+    if args.built:
+        print(f"of {len(sources)} files, {len(sources) - len(compiled)} as the build compiled them")
     print(f"{len(sources)} files, {sum(len(k) for k in measured.values())} kernel images, {len(complaints)} complaints")
     return 1 if complaints else 0
 

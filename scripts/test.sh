@@ -8,7 +8,7 @@ usage() {
   cat <<'TEXT'
 usage: scripts/test.sh [--fast] [--thorough] [--no-setup] [-j N] [-- CTEST-ARGUMENTS]
   --fast       release build and its tests only
-  --thorough   adds ThreadSanitizer and one minute of fuzzing a target
+  --thorough   adds ThreadSanitizer, one minute of fuzzing a target, and every case of the largest tests
   --no-setup   do not look for missing packages
   -j N         processes (default: one a hardware thread, or $QUERN_JOBS)
 Real fields are tested when $QUERN_TEST_DATA names their folder, or ../shared/data exists beside the tree.
@@ -19,7 +19,7 @@ suite=ON thorough=OFF setup=1 jobs=${QUERN_JOBS:-$(nproc)}
 while (($#)); do
   case "$1" in
     --fast) suite=OFF ;;
-    --thorough) thorough=ON ;;
+    --thorough) thorough=ON QUERN_TEST_THOROUGH=1 ;;
     --no-setup) setup=0 ;;
     -j) jobs=${2:?-j needs a number}; shift ;;
     --) shift; break ;;
@@ -30,7 +30,7 @@ while (($#)); do
 done
 
 if ((setup)); then scripts/setup.sh; fi
-export QUERN_JOBS=$jobs
+export QUERN_JOBS=$jobs QUERN_TEST_THOROUGH=${QUERN_TEST_THOROUGH:-0}
 if [[ -z ${QUERN_TEST_DATA:-} && -d ../shared/data ]]; then
   QUERN_TEST_DATA=$(cd ../shared/data && pwd)
   export QUERN_TEST_DATA

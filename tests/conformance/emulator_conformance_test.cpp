@@ -8,6 +8,7 @@
 #include "tests/conformance/bound_cases.h"
 #include "tests/conformance/emulated_lorenzo.h"
 #include "tests/support/array_cases.h"
+#include "tests/support/thorough.h"
 
 namespace quern {
 namespace {
@@ -25,10 +26,14 @@ TEST_P(EmulatorConformance, EveryShapeDataAndBound_GivesTheSameBytesAndElements)
   const testing::EmulatedLorenzo emulated;
   const ArrayCodec* const codecs[] = {&emulated};
   const Registry registry(codecs);
+  auto turn = static_cast<std::size_t>(dtype);
   for (const Shape& shape : testing::edge_shapes()) {
+    turn += 1;
     for (const Data data : testing::all_data()) {
       const OwnedArray array = testing::make_array(dtype, shape, data);
+      turn += 1;  // the bounds of a type are even in number: every second one, the others for the next kind of data
       for (const BoundCase& bound : bounds_for(dtype)) {
+        if (!testing::thorough() && ++turn % 2 != 0) continue;
         SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text() + " " + data_name(data) + " " + bound.name);
         CompressOptions options;
         options.bound = bound.bound;

@@ -3,6 +3,7 @@
 import pathlib
 import struct
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
@@ -38,9 +39,13 @@ def elf_with_section(name, size):
 
 class Parsers(unittest.TestCase):
     def test_ptxas_two_kernels_all_figures(self):
-        self.assertEqual(budgets.parse_ptxas(PTXAS), {
+        self.assertEqual(budgets.parse_ptxas(PTXAS), {"90": {
             "_Z1aPf": {"registers": 40, "shared_bytes": 4096, "stack_bytes": 16, "spill_bytes": 12},
-            "_Z1bPf": {"registers": 8, "shared_bytes": 0, "stack_bytes": 0, "spill_bytes": 0}})
+            "_Z1bPf": {"registers": 8, "shared_bytes": 0, "stack_bytes": 0, "spill_bytes": 0}}})
+
+    def test_ptxas_two_architectures_apart(self):
+        images = budgets.parse_ptxas(PTXAS + PTXAS.replace("sm_90", "sm_120").replace("40 registers", "48 registers"))
+        self.assertEqual({arch: kernels["_Z1aPf"]["registers"] for arch, kernels in images.items()}, {"90": 40, "120": 48})
 
     def test_elf_code_section_size_by_name(self):
         self.assertEqual(budgets.code_sizes(elf_with_section(b".text._Z1aPf", 640)), {"_Z1aPf": 640})
@@ -48,6 +53,20 @@ class Parsers(unittest.TestCase):
     def test_elf_other_bytes_refused(self):
         with self.assertRaises(ValueError):
             budgets.code_sizes(b"\x7fELF\x01\x01" + bytes(64))
+
+    def test_kept_images_read_where_every_architecture_is(self):
+        with tempfile.TemporaryDirectory() as build:
+            for name, archs in (("whole", ("80", "90")), ("half", ("90",))):
+                kept = pathlib.Path(build) / "kernels" / f"{name}.cu.o.kept"
+                kept.mkdir(parents=True)
+                (kept / "source").write_text(f"/tree/{name}.cu\n")
+                (kept / "assembler.log").write_text("".join(PTXAS.replace("sm_90", f"sm_{arch}") for arch in archs))
+                for arch in archs:
+                    (kept / f"{name}.compute_{arch}.sm_{arch}.cubin").write_bytes(elf_with_section(b".text._Z1aPf", 640))
+            found = budgets.read_kept(build, ["80", "90"])
+        self.assertEqual([str(source) for source in found], ["/tree/whole.cu"])
+        self.assertEqual(found[pathlib.Path("/tree/whole.cu")]["80"]["a"], {
+            "registers": 40, "shared_bytes": 4096, "stack_bytes": 16, "spill_bytes": 12, "code_bytes": 640})
 
     def test_signature_stripped_to_name(self):
         cases = {
