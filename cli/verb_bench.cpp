@@ -25,7 +25,7 @@ struct Row {
   std::string codec;
   ErrorBound bound;
   quernxx::Report report = QUERN_REPORT_INIT;
-  Quality quality;
+  Quality quality{};
   std::uint64_t violations = 0;
   double compress_seconds = 0;
   double decompress_seconds = 0;

@@ -29,9 +29,9 @@ constexpr std::uint64_t kPlainPercentForPsnr = 140;
 struct Trial {
   Layout layout;
   std::uint64_t elems = 0;
-  std::uint64_t bits = 0;                 ///< in units of 2^-12
-  std::uint64_t plain = 0;                ///< the same by order-0 entropy
-  std::optional<std::uint8_t> transform;  ///< that a glance chose
+  std::uint64_t bits = 0;                   ///< in units of 2^-12
+  std::uint64_t plain = 0;                  ///< the same by order-0 entropy
+  std::optional<std::uint8_t> transform{};  ///< that a glance chose
 };
 
 bool wants_psnr(const PlanRequest& request) { return request.goal == "psnr"; }

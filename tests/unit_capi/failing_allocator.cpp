@@ -5,6 +5,9 @@
 #include <cstdlib>
 #include <new>
 
+// The operators below take their memory from malloc, which GCC 12 cannot know of the one that takes an alignment.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 namespace {
 
 std::atomic<std::size_t> stray_allocations{0};
