@@ -4,8 +4,9 @@
 set -euo pipefail
 preset=${1:?usage: instrumented.sh PRESET}
 jobs=${QUERN_JOBS:-$(nproc)}
-# Of these the sanitizers see what they see in others: a training run, and unit_cuda's and unit_device's kernels on more data.
-left_out='^(cli_|test_flow|quality$|simulated_)'
+# These are about numbers, or drive code that others drive too: a training run, simulated devices on much data, targets,
+# statistics, allocations that fail, processes that are killed, wrappers of the C interface.
+left_out='^(cli_|test_flow|simulated_|faults_|fortran_|(quality|adversarial|unit_(capi_memory|checkpoint_capi_memory|cuda_metrics|goals|hpp|hpp_beside|metrics|moments|report|survey))$)'
 # Kernels know no threads, and take a thread sanitizer ten minutes.
 if [[ $preset == tsan ]]; then left_out="$left_out|^unit_kernels\$"; fi
 
