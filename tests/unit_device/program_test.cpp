@@ -15,6 +15,7 @@
 #include "tests/fuzz/reseal.h"
 #include "tests/simt/simt.h"
 #include "tests/support/array_cases.h"
+#include "tests/support/instrumented.h"
 #include "tests/unit_device/simulated_device.h"
 
 namespace quern {
@@ -116,6 +117,7 @@ TEST_F(ProgramTest, ChunksOnALattice_ValuesAsOnTheHost) {
 }
 
 TEST_F(ProgramTest, ChunksThatHardlyCompress_TakeMoreWaves) {
+  if (quern::testing::kInstrumented) GTEST_SKIP() << "takes minutes when instrumented";
   OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({2400000}), Data::smooth);
   std::uint32_t bits = 1;
   for (std::uint64_t i = 0; i < array.shape.elems(); ++i) {
