@@ -15,6 +15,7 @@
 #include "tests/fuzz/reseal.h"
 #include "tests/simt/simt.h"
 #include "tests/support/array_cases.h"
+#include "tests/support/instrumented.h"
 #include "tests/unit_device/simulated_device.h"
 
 namespace quern {
@@ -77,8 +78,9 @@ TEST_F(StagedTest, SegmentsAndSeeds_BytesAsOnTheHost) {
   // A few segments, ragged at every end.
   const OwnedArray array = quern::testing::make_array(DType::u8, quern::testing::shape_of({15, 100, 800}), Data::noise);
   CompressOptions options = lorenzo_options(BoundKind::abs, 2);
-  for (const char* layout : {"1d", "2d:1", "3d:1,2"}) {
-    options.settings = {{"layout", layout}};
+  for (const std::string_view layout : {"1d", "2d:1", "3d:1,2"}) {
+    if (quern::testing::kInstrumented && layout != "3d:1,2") continue;
+    options.settings = {{"layout", String(layout)}};
     SCOPED_TRACE(layout);
     const auto expected = compress_on(nullptr, array, options);
     for (const std::uint64_t seed : {1u, 2u}) {
