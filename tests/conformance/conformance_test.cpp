@@ -76,6 +76,12 @@ bool takes_turn(const std::string& codec, std::size_t turn) {
   return true;
 }
 
+/// Types whose width and kind another one has; instrumented builds leave them out.
+bool has_a_twin(DType dtype) {
+  return dtype == DType::bf16 || dtype == DType::i16 || dtype == DType::u8 || dtype == DType::u32 ||
+         dtype == DType::u64;
+}
+
 /// The name of a codec, or that of stencil and how it walks chunks.
 void take_codec(const std::string& name, CompressOptions& options) {
   const std::size_t space = name.find(' ');
@@ -87,6 +93,7 @@ class Conformance : public ::testing::TestWithParam<DType> {};
 
 TEST_P(Conformance, EveryCodecShapeDataAndBound_KeepsItsPromises) {
   const DType dtype = GetParam();
+  if (testing::kInstrumented && has_a_twin(dtype)) GTEST_SKIP() << "another type of this width is taken";
   std::size_t turn = 0;
   auto walk = static_cast<std::size_t>(dtype);
   for (const Shape& shape : testing::edge_shapes()) {

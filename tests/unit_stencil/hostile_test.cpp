@@ -78,9 +78,10 @@ TEST(Stencil_Hostile, EveryTruncation_IsRefused) {
 }
 
 TEST(Stencil_Hostile, FlippedBits_GiveDataOrCorrupt) {
+  const std::size_t stride = testing::kInstrumented ? 3 : 1;
   for (const auto& coding : samples()) {
     const Bytes stored = coding->encode(0);
-    for (std::size_t bit = 0; bit < stored.size() * 8; bit += bit < 2500 ? 1 : 197) {
+    for (std::size_t bit = 0; bit < stored.size() * 8; bit += bit < 2500 ? stride : 197) {
       Bytes altered = stored;
       altered[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
       decode(*coding, altered);
