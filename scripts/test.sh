@@ -19,7 +19,7 @@ suite=ON thorough=OFF setup=1 jobs=${QUERN_JOBS:-$(nproc)}
 while (($#)); do
   case "$1" in
     --fast) suite=OFF ;;
-    --thorough) thorough=ON QUERN_TEST_THOROUGH=1 ;;
+    --thorough) thorough=ON; export QUERN_TEST_THOROUGH=1 ;;
     --no-setup) setup=0 ;;
     -j) jobs=${2:?-j needs a number}; shift ;;
     --) shift; break ;;
@@ -30,7 +30,7 @@ while (($#)); do
 done
 
 if ((setup)); then scripts/setup.sh; fi
-export QUERN_JOBS=$jobs QUERN_TEST_THOROUGH=${QUERN_TEST_THOROUGH:-0}
+export QUERN_JOBS=$jobs
 if [[ -z ${QUERN_TEST_DATA:-} && -d ../shared/data ]]; then
   QUERN_TEST_DATA=$(cd ../shared/data && pwd)
   export QUERN_TEST_DATA
