@@ -94,31 +94,19 @@ stage_equal() {
 stage_sanitize() {
   need_device || return
   command -v compute-sanitizer >/dev/null || { skip "no compute-sanitizer in this CUDA toolkit"; return; }
-  local tests failed=0 test tool
+  local tests
   tests=$(gpu_tests)
   [[ -n $tests ]] || { skip "this build has no tests labelled gpu"; return; }
-  # The tools run side by side on a part of the cases, the slowest on the smallest; each says what it found when all have ended.
-  local logs=$build/sanitize pids=() names=() i every
+  # On a part of the cases, the slowest tool on the smallest. Each program is run in shards, as many side by side as there
+  # are processors.
+  local logs=$build/sanitize shards=8 test tool shard
+  rm -rf "$logs"
   mkdir -p "$logs"
-  while read -r test; do
-    for tool in memcheck racecheck initcheck synccheck; do
-      names+=("$tool-$(basename "$test")")
-      [[ $tool == racecheck ]] && every=37 || every=7
-      QUERN_GPU_PLANES=4 QUERN_GPU_RUNS=1 QUERN_GPU_EVERY=$every QUERN_GPU_POISON_BYTES=67108864 compute-sanitizer --tool "$tool" \
-        --error-exitcode 99 --print-limit 20 "$test" --gtest_brief=1 </dev/null >"$logs/${names[-1]}.log" 2>&1 &
-      pids+=($!)
-    done
-  done <<<"$tests"
-  for i in "${!pids[@]}"; do
-    if wait "${pids[i]}"; then
-      echo "clean: ${names[i]}"
-    else
-      failed=1
-      echo "FAILED: ${names[i]}"
-      cat "$logs/${names[i]}.log"
-    fi
-  done
-  return "$failed"
+  for tool in racecheck initcheck memcheck synccheck; do
+    while read -r test; do
+      for ((shard = 0; shard < shards; ++shard)); do echo "$tool $test $shard $shards"; done
+    done <<<"$tests"
+  done | LOGS=$logs xargs -P "$jobs" -L 1 bash scripts/sanitize_shard.sh
 }
 
 stage_bench() {
