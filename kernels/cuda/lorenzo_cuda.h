@@ -56,7 +56,8 @@ cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk*
 /// alone.
 cudaError_t lorenzo_estimate_async(const LorenzoChunks& tiles, std::uint32_t* costs, cudaStream_t stream);
 
-/// Places that are single tiles: bytes of tile q as a chunk of its own, under the candidates of its array's rules.
+/// Places that are single tiles: bytes of tile q as a chunk of its own, under the candidates of its array's rules. The
+/// slot of place q is q.
 cudaError_t lorenzo_measure_async(const LorenzoChunks& tiles, std::uint32_t* bytes, cudaStream_t stream);
 
 }  // namespace quern::kernels

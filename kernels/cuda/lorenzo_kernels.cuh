@@ -154,7 +154,7 @@ __device__ __forceinline__ void encode_chunk(const ChunkRules& rules, const Lore
   __syncthreads();
   const auto* const in = static_cast<const Bits*>(shared.in);
   std::uint8_t* const out = shared.out;
-  if (!shared.coded || out == nullptr) return;
+  if (!shared.coded || out == nullptr) return;  // there may be no slots
   for_own_tiles<Bits>(tiles.count, [&](std::uint32_t tile) {
     place_lanes<X, S>(shared.plan, shared.infos[tile], tile, in, tiles.places[tile], buffers[tile], out);
   });
@@ -306,12 +306,11 @@ cudaError_t launch_sample_width(const LorenzoChunks& chunks, std::uint32_t* cost
                                 cudaStream_t stream) {
   const LaunchShape shape{chunks.items * chunks.chunks, kLanes, sizeof(SampleShared<Bits>)};
   if (costs != nullptr) return launch(&estimate_tiles<Bits>, shape, stream, chunks, costs);
-  if constexpr (sizeof(Bits) == 8) {  // as one kernel they would have a stack
-    return launch_shapes(
-        chunks, shape, stream, [](auto tile) { return &measure_tiles<1u << static_cast<unsigned>(tile.value), Bits>; },
-        bytes);
+  if constexpr (sizeof(Bits) == 8) {
+    // A kernel of all shapes would have a stack. The encoder without slots tells no more than what a chunk takes.
+    return launch_encode_width<Bits>(chunks, {}, {}, bytes, stream);
   } else {
-    return launch(&measure_tiles<kAllShapes, Bits>, shape, stream, chunks, bytes);
+    return launch(&measure_tiles<Bits>, shape, stream, chunks, bytes);
   }
 }
 
