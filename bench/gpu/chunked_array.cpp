@@ -84,6 +84,7 @@ std::vector<kernels::CudaChunk> ChunkedArray::sample_tiles() const {
     places[i].values = static_cast<std::uint8_t*>(const_cast<void*>(array_.values)) +
                        tile.first * kernels::element_bytes(array_.element);
     places[i].box = tile.box;
+    places[i].slot = static_cast<std::uint32_t>(i);
   }
   return places;
 }

@@ -1,4 +1,4 @@
-// The chunk kernels of lorenzo, both forms of placement, and what surrounds them.
+// The chunk kernels of lorenzo and what surrounds them.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -34,12 +34,10 @@ class LorenzoBench {
     stream_.wait();
     count_stored();
     time_slots();
-    if (!session_.has_room(2 * array_.bytes())) return;
+    if (!session_.has_room(array_.bytes())) return;
     DeviceArray<std::uint8_t> decoded(array_.bytes());
     time_decode(decoded);
-    DeviceArray<std::uint8_t> ordered(stored_bytes_);
-    time_in_order(ordered);
-    compare(decoded, ordered);
+    compare(decoded);
   }
 
  private:
@@ -91,25 +89,6 @@ class LorenzoBench {
                        });
   }
 
-  void time_in_order(DeviceArray<std::uint8_t>& out) {
-    DeviceArray<std::uint8_t*> outputs(std::vector<std::uint8_t*>{out.data()});
-    DeviceArray<std::uint64_t> capacities(std::vector<std::uint64_t>{stored_bytes_});
-    DeviceArray<std::uint64_t> fixed(std::vector<std::uint64_t>(chunked_.count(), 0));
-    DeviceArray<std::uint64_t> states(chunked_.count());
-    DeviceArray<std::uint32_t> tickets(1), sizes(chunked_.count());
-    const kernels::LorenzoPlaces places{outputs.data(), capacities.data(), fixed.data(), states.data(), tickets.data()};
-    check(cudaMemset(out.data(), 0xc3, out.bytes()), "cudaMemset");
-    const std::uint64_t n = array_.bytes();
-    session_.time_step(
-        array_, "lorenzo", "encode_in_order", {n, stored_bytes_, n + stored_bytes_}, [&](cudaStream_t stream) {
-          cudaError_t error = cudaMemsetAsync(states.data(), 0, states.bytes(), stream);
-          if (error == cudaSuccess) error = cudaMemsetAsync(tickets.data(), 0, tickets.bytes(), stream);
-          return error != cudaSuccess
-                     ? error
-                     : kernels::lorenzo_encode_in_order_async(chunked_.chunks(), places, {}, sizes.data(), stream);
-        });
-  }
-
   void time_decode(DeviceArray<std::uint8_t>& decoded) {
     check(cudaMemset(decoded.data(), 0xa5, decoded.bytes()), "cudaMemset");
     DeviceArray<kernels::CudaChunk> boxes(chunked_.boxes_in(decoded.data()));
@@ -144,8 +123,8 @@ class LorenzoBench {
     violations_ = result.get()[0].violations;
   }
 
-  /// The host's own look: the largest error, and whether both forms of placement gave the same bytes.
-  void compare(const DeviceArray<std::uint8_t>& decoded, const DeviceArray<std::uint8_t>& ordered) {
+  /// The host's own look: the largest error.
+  void compare(const DeviceArray<std::uint8_t>& decoded) {
     Members members;
     members.count("chunks", chunked_.count()).count("raw_chunks", raw_chunks_);
     members.count("stored_bytes", stored_bytes_)
@@ -154,7 +133,6 @@ class LorenzoBench {
     if (array_.bytes() <= kMostHostBytes) {
       members.number("largest_error", array_.element == kernels::Element::f64 ? largest_error<double>(decoded)
                                                                               : largest_error<float>(decoded));
-      members.flag("same_bytes", same_bytes(ordered));
     }
     session_.tell(array_, "lorenzo", members);
   }
@@ -170,21 +148,6 @@ class LorenzoBench {
       if (!(error <= largest)) largest = error;
     }
     return largest;
-  }
-
-  bool same_bytes(const DeviceArray<std::uint8_t>& ordered) const {
-    const auto in_slots = slots_.get();
-    const auto in_order = ordered.get();
-    std::size_t at = 0;
-    for (std::size_t q = 0; q < host_sizes_.size(); ++q) {
-      const std::uint64_t raw = chunk_bytes(q);
-      const std::uint64_t size = std::min<std::uint64_t>(host_sizes_[q], raw);
-      if (host_sizes_[q] < raw &&
-          std::memcmp(in_order.data() + at, in_slots.data() + q * chunked_.slot_bytes(), size) != 0)
-        return false;
-      at += size;
-    }
-    return true;
   }
 
   Session& session_;

@@ -7,7 +7,7 @@ namespace quern::bench {
 
 /// Smallest and largest value.
 void bench_range(Session& session, const BenchArray& array);
-/// Chunks encoded to slots, in order, after a search for the range, and decoded; samples for plans; the bound check.
+/// Chunks encoded to slots, after a search for the range, and decoded; samples for plans; the bound check.
 void bench_lorenzo(Session& session, const BenchArray& array);
 /// Special values found, stored and restored; about a third of the array becomes NaN in a copy.
 void bench_mask(Session& session, const BenchArray& array);

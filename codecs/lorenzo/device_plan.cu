@@ -35,6 +35,7 @@ __global__ void __launch_bounds__(kThreads)
     const SampleTiles::Tile sample = trial.tiles[i];
     tile.values = stream.window + sample.first * dtype_bytes(places.dtype);
     tile.box = sample.box;
+    tile.slot = static_cast<std::uint32_t>(place);
   }
   trials.tiles[place] = tile;
 }

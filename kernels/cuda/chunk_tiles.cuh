@@ -22,17 +22,13 @@ __device__ __forceinline__ const ChunkRules& rules_of_item(const LorenzoChunks& 
   return *reinterpret_cast<const ChunkRules*>(chunks.rules + item * chunks.rules_stride);
 }
 
-/// Sets of tile shapes, as LorenzoChunks::shapes has them.
-inline constexpr unsigned kAllShapes = 7;
-
-/// Calls f with the tile shape as a constant, if it is one of a set: all CTAs of an array take the same way through a
-/// kernel that has the code of several shapes.
-template <unsigned Shapes, class F>
+/// Calls f with the tile shape as a constant: all CTAs of an array take the same way through a kernel that has the code
+/// of all shapes.
+template <class F>
 __device__ __forceinline__ void with_shape(TileShape tile, F&& f) {
   unroll<3>([&](auto s) {
     constexpr auto kShape = static_cast<TileShape>(decltype(s)::value);
-    if constexpr ((Shapes >> decltype(s)::value & 1) != 0)
-      if (tile == kShape) f(std::integral_constant<TileShape, kShape>{});
+    if (tile == kShape) f(std::integral_constant<TileShape, kShape>{});
   });
 }
 

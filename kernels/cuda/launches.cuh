@@ -6,8 +6,8 @@
 namespace quern::kernels {
 
 struct LorenzoLaunches {
-  cudaError_t (*encode)(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoPlaces& places,
-                        const ScanRequest& scan, std::uint32_t* sizes, cudaStream_t stream);
+  cudaError_t (*encode)(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
+                        std::uint32_t* sizes, cudaStream_t stream);
   cudaError_t (*decode)(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
                         cudaStream_t stream);
   cudaError_t (*sample)(const LorenzoChunks& chunks, std::uint32_t* costs, std::uint32_t* bytes, cudaStream_t stream);

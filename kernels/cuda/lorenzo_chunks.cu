@@ -29,14 +29,7 @@ cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots
                                  std::uint32_t* sizes, cudaStream_t stream) {
   const cudaError_t error = check(chunks);
   if (error != cudaSuccess || nothing_to_do(chunks)) return error;
-  return lorenzo_launches(chunks.element).encode(chunks, slots, {}, scan, sizes, stream);
-}
-
-cudaError_t lorenzo_encode_in_order_async(const LorenzoChunks& chunks, const LorenzoPlaces& places,
-                                          const ScanRequest& scan, std::uint32_t* sizes, cudaStream_t stream) {
-  const cudaError_t error = check(chunks);
-  if (error != cudaSuccess || nothing_to_do(chunks)) return error;
-  return lorenzo_launches(chunks.element).encode(chunks, {}, places, scan, sizes, stream);
+  return lorenzo_launches(chunks.element).encode(chunks, slots, scan, sizes, stream);
 }
 
 cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,

@@ -25,7 +25,7 @@ struct LorenzoChunks {
   const CudaChunk* at = nullptr;  ///< items * chunks places
   /// Decoding: places of an item that may be coded, which come before the others; 0: all of them may.
   std::uint32_t coded = 0;
-  /// Encoding to slots: not all places but the `*listed` ones that `list` names, each once.
+  /// Encoding: not all places but the `*listed` ones that `list` names, each once.
   const std::uint32_t* list = nullptr;
   const std::uint32_t* listed = nullptr;
 };
@@ -39,26 +39,11 @@ struct LorenzoSlots {
   std::uint64_t bytes = 0;  ///< not fewer than a chunk's values take
 };
 
-/// Final places, found while encoding: chunk q of item i goes to outputs[i] + fixed[q] + the bytes stored of the item's
-/// chunks before, if it ends within capacities[i].
-struct LorenzoPlaces {
-  std::uint8_t* const* outputs = nullptr;
-  const std::uint64_t* capacities = nullptr;
-  const std::uint64_t* fixed = nullptr;
-  std::uint64_t* states = nullptr;   ///< one a place, all 0
-  std::uint32_t* tickets = nullptr;  ///< one an item, all 0
-};
-
 /// Encodes each chunk to its slot s; sizes[s] becomes its bytes. Nothing is written of a chunk that would take as many
 /// bytes as its values; its size is then some such number. Empty places change nothing. cudaErrorInvalidValue when the
 /// chunks have more tiles than the format allows or there are 2^31 places.
 cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
                                  std::uint32_t* sizes, cudaStream_t stream);
-
-/// The same in one pass, without slots: the bytes of each chunk, or its values where those are no more, go to their
-/// final place.
-cudaError_t lorenzo_encode_in_order_async(const LorenzoChunks& chunks, const LorenzoPlaces& places,
-                                          const ScanRequest& scan, std::uint32_t* sizes, cudaStream_t stream);
 
 /// Decodes what is stored of chunk q into its box, which has no codec to ask where the form is plain. damaged[q]
 /// becomes 1 for bytes that no encoder writes, and the box's content is then undefined, else 0. Places that are empty
@@ -71,7 +56,8 @@ cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk*
 /// alone.
 cudaError_t lorenzo_estimate_async(const LorenzoChunks& tiles, std::uint32_t* costs, cudaStream_t stream);
 
-/// Places that are single tiles: bytes of tile q as a chunk of its own, under the candidates of its array's rules.
+/// Places that are single tiles: bytes of tile q as a chunk of its own, under the candidates of its array's rules. The
+/// slot of place q is q.
 cudaError_t lorenzo_measure_async(const LorenzoChunks& tiles, std::uint32_t* bytes, cudaStream_t stream);
 
 }  // namespace quern::kernels

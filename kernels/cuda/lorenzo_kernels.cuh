@@ -11,7 +11,6 @@
 #include "kernels/cuda/chunk_tiles.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/launches.cuh"
-#include "kernels/cuda/look_back.cuh"
 #include "kernels/cuda/lorenzo_sample.cuh"
 #include "kernels/cuda/plain_chunks.cuh"
 #include "kernels/cuda/shared_memory.cuh"
@@ -47,8 +46,8 @@ constexpr unsigned encoders_per_sm(std::size_t element_size) {
 constexpr unsigned decoders_per_sm(std::size_t element_size, TileShape tile) {
   return element_size == 8 ? 5 : element_size == 1 ? 1 : tile == TileShape::line ? 3 : 3 + kHopper;
 }
-/// The loop over a list takes more registers, and so does the search for places; neither is what counts.
-constexpr unsigned other_encoders_per_sm(std::size_t element_size) { return element_size == 8 ? 2 : 1; }
+/// The loop over a list takes more registers, and is not what counts.
+constexpr unsigned list_encoders_per_sm(std::size_t element_size) { return element_size == 8 ? 2 : 1; }
 
 /// CTAs for a list of chunks, at most.
 inline constexpr unsigned kListEncoders = 512;
@@ -61,32 +60,14 @@ struct EncodeShared {
   LaneChunkPlan plan;
   const void* in;
   std::uint8_t* out;
-  std::uint32_t ticket;
   bool coded;  ///< else the chunk is no smaller than its values
 };
 template <class Bits>
 using EncodeBuffer = LaneBuffer<CodeWord<Bits>>;
 
-/// With places in order a CTA takes the next chunk that nobody has taken, so that all chunks before it are under way.
-__device__ __forceinline__ void take_chunk(const LorenzoChunks& chunks, const LorenzoPlaces& places,
-                                           std::uint32_t& ticket) {
-  if (threadIdx.x == 0) ticket = atomicAdd(places.tickets + blockIdx.x / chunks.chunks, 1u);
-  __syncthreads();
-}
-
 template <class Bits>
 __device__ __forceinline__ std::uint32_t raw_size(const ChunkBox& box) {
   return static_cast<std::uint32_t>(box.extents[0] * box.extents[1] * box.extents[2] * sizeof(Bits));
-}
-
-/// Where a chunk of `bytes` bytes is put in order; null when it does not fit. Called by a whole warp.
-__device__ __forceinline__ std::uint8_t* next_place(const LorenzoChunks& chunks, const LorenzoPlaces& places,
-                                                    std::uint64_t q, std::uint32_t bytes) {
-  const std::uint64_t item = q / chunks.chunks;
-  const std::uint64_t before = look_back(places.states + item * chunks.chunks, q % chunks.chunks, bytes);
-  const std::uint64_t offset = places.fixed[q] + before;
-  const bool fits = offset <= places.capacities[item] && bytes <= places.capacities[item] - offset;
-  return fits ? places.outputs[item] + offset : nullptr;
 }
 
 /// Looks at a tile for the scan of its segment. An absolute quantizer refuses what is not finite and minus zeros, so
@@ -127,12 +108,11 @@ __device__ __forceinline__ void for_own_tiles(std::uint32_t tiles, F&& f) {
   }
 }
 
-/// Encodes a chunk, to a slot of its own or in order; taken() says which, and is asked again rather than kept in
-/// registers.
-template <TileShape S, class Bits, bool InOrder, class Taken>
+/// Encodes a chunk to its slot; taken() says which, and is asked again rather than kept in registers.
+template <TileShape S, class Bits, class Taken>
 __device__ __forceinline__ void encode_chunk(const ChunkRules& rules, const LorenzoChunks& chunks,
-                                             const LorenzoSlots& slots, const LorenzoPlaces& places,
-                                             const ScanRequest& scan, std::uint32_t* sizes, const Taken& taken) {
+                                             const LorenzoSlots& slots, const ScanRequest& scan, std::uint32_t* sizes,
+                                             const Taken& taken) {
   using X = WarpLanes;
   auto& shared = shared_memory<EncodeShared>();
   ChunkTiles& tiles = shared.tiles;
@@ -146,10 +126,7 @@ __device__ __forceinline__ void encode_chunk(const ChunkRules& rules, const Lore
     }
   }
   __syncthreads();
-  if (tiles.count == 0) {
-    if (InOrder && threadIdx.x < kLanes) next_place(chunks, places, taken(), 0);
-    return;
-  }
+  if (tiles.count == 0) return;
   // What is known of the chunk stays in memory while tiles are coded, where it takes no registers.
   for_own_tiles<Bits>(tiles.count, [&](std::uint32_t tile) {
     encode_lanes<X, S>(tiles.rules, static_cast<const Bits*>(shared.in), tiles.places[tile], buffers[tile],
@@ -165,8 +142,7 @@ __device__ __forceinline__ void encode_chunk(const ChunkRules& rules, const Lore
   if (threadIdx.x < kLanes) {
     plan_lane_chunk<X>(shared.infos, tiles.count, shared.plan);
     __syncwarp();
-    const std::uint64_t q = taken();
-    const CudaChunk& chunk = chunks.at[q];
+    const CudaChunk& chunk = chunks.at[taken()];
     const std::uint32_t raw_bytes = raw_size<Bits>(chunk.box);
     const std::uint32_t bytes = shared.plan.bytes;
     if (threadIdx.x == 0) {
@@ -174,22 +150,15 @@ __device__ __forceinline__ void encode_chunk(const ChunkRules& rules, const Lore
       shared.coded = bytes < raw_bytes;
       if (scan.counts != nullptr) scan.counts[chunk.slot] = sum_scans(shared.scans, tiles.count);
     }
-    if constexpr (InOrder) {
-      std::uint8_t* const place = next_place(chunks, places, q, bytes < raw_bytes ? bytes : raw_bytes);
-      if (threadIdx.x == 0) shared.out = place;
-    }
   }
   __syncthreads();
   const auto* const in = static_cast<const Bits*>(shared.in);
   std::uint8_t* const out = shared.out;
-  if (!shared.coded) {
-    if (InOrder && out != nullptr) copy_values(in, chunks.at[taken()].box, out);
-  } else if (out != nullptr) {
-    for_own_tiles<Bits>(tiles.count, [&](std::uint32_t tile) {
-      place_lanes<X, S>(shared.plan, shared.infos[tile], tile, in, tiles.places[tile], buffers[tile], out);
-    });
-    if (threadIdx.x < kLanes) put_lane_heads<X>(shared.plan, shared.infos, tiles.count, out);
-  }
+  if (!shared.coded || out == nullptr) return;  // there may be no slots
+  for_own_tiles<Bits>(tiles.count, [&](std::uint32_t tile) {
+    place_lanes<X, S>(shared.plan, shared.infos[tile], tile, in, tiles.places[tile], buffers[tile], out);
+  });
+  if (threadIdx.x < kLanes) put_lane_heads<X>(shared.plan, shared.infos, tiles.count, out);
 }
 
 /// Encodes each chunk of the arrays with one tile shape to its slot. One kernel for several shapes would need more
@@ -200,33 +169,20 @@ __global__ void __launch_bounds__(kEncodeThreads<Bits>, encoders_per_sm(sizeof(B
                   const __grid_constant__ ScanRequest scan, std::uint32_t* sizes) {
   const ChunkRules& rules = rules_of_item(chunks, blockIdx.x / chunks.chunks);
   if (rules.tile != S) return;
-  encode_chunk<S, Bits, false>(rules, chunks, slots, {}, scan, sizes, [] { return std::uint64_t{blockIdx.x}; });
+  encode_chunk<S, Bits>(rules, chunks, slots, scan, sizes, [] { return std::uint64_t{blockIdx.x}; });
 }
 
 /// The chunks of a list, whose length the host does not know.
 template <TileShape S, class Bits>
-__global__ void __launch_bounds__(kEncodeThreads<Bits>, other_encoders_per_sm(sizeof(Bits)))
+__global__ void __launch_bounds__(kEncodeThreads<Bits>, list_encoders_per_sm(sizeof(Bits)))
     encode_listed_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
                          std::uint32_t* sizes) {
   for (std::uint32_t i = blockIdx.x; i < *chunks.listed; i += gridDim.x) {
     const auto taken = [&] { return std::uint64_t{chunks.list[i]}; };
     const ChunkRules& rules = rules_of_item(chunks, static_cast<std::uint32_t>(taken()) / chunks.chunks);
-    if (rules.tile == S) encode_chunk<S, Bits, false>(rules, chunks, slots, {}, {}, sizes, taken);
+    if (rules.tile == S) encode_chunk<S, Bits>(rules, chunks, slots, {}, sizes, taken);
     __syncthreads();
   }
-}
-
-/// Each chunk to the place where those before it end.
-template <TileShape S, class Bits>
-__global__ void __launch_bounds__(kEncodeThreads<Bits>, other_encoders_per_sm(sizeof(Bits)))
-    encode_chunks_in_order(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoPlaces places,
-                           const __grid_constant__ ScanRequest scan, std::uint32_t* sizes) {
-  const ChunkRules& rules = rules_of_item(chunks, blockIdx.x / chunks.chunks);
-  if (rules.tile != S) return;
-  std::uint32_t& ticket = shared_memory<EncodeShared>().ticket;
-  take_chunk(chunks, places, ticket);
-  encode_chunk<S, Bits, true>(rules, chunks, {}, places, scan, sizes,
-                              [&] { return std::uint64_t{blockIdx.x / chunks.chunks} * chunks.chunks + ticket; });
 }
 
 /// What the warps of a decoding CTA share, besides an area for each tile.
@@ -320,15 +276,11 @@ cudaError_t launch_shapes(const LorenzoChunks& chunks, const LaunchShape& shape,
 
 /// A CTA for each place, with warps for as many tiles as a chunk may have.
 template <class Bits>
-cudaError_t launch_encode_width(const LorenzoChunks& chunks, const LorenzoSlots& slots, const LorenzoPlaces& places,
-                                const ScanRequest& scan, std::uint32_t* sizes, cudaStream_t stream) {
+cudaError_t launch_encode_width(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
+                                std::uint32_t* sizes, cudaStream_t stream) {
   constexpr unsigned kEach = tiles_per_encoder(sizeof(Bits));
   LaunchShape shape{chunks.items * chunks.chunks, kLanes * ((chunks.tiles + kEach - 1) / kEach),
                     shared_size<EncodeShared, EncodeBuffer<Bits>>(chunks.tiles)};
-  if (places.states != nullptr)
-    return launch_shapes(
-        chunks, shape, stream, [](auto tile) { return &encode_chunks_in_order<tile.value, Bits>; }, places, scan,
-        sizes);
   if (chunks.listed != nullptr) {
     if (shape.blocks > kListEncoders) shape.blocks = kListEncoders;
     return launch_shapes(
@@ -354,12 +306,11 @@ cudaError_t launch_sample_width(const LorenzoChunks& chunks, std::uint32_t* cost
                                 cudaStream_t stream) {
   const LaunchShape shape{chunks.items * chunks.chunks, kLanes, sizeof(SampleShared<Bits>)};
   if (costs != nullptr) return launch(&estimate_tiles<Bits>, shape, stream, chunks, costs);
-  if constexpr (sizeof(Bits) == 8) {  // as one kernel they would have a stack
-    return launch_shapes(
-        chunks, shape, stream, [](auto tile) { return &measure_tiles<1u << static_cast<unsigned>(tile.value), Bits>; },
-        bytes);
+  if constexpr (sizeof(Bits) == 8) {
+    // A kernel of all shapes would have a stack. The encoder without slots tells no more than what a chunk takes.
+    return launch_encode_width<Bits>(chunks, {}, {}, bytes, stream);
   } else {
-    return launch(&measure_tiles<kAllShapes, Bits>, shape, stream, chunks, bytes);
+    return launch(&measure_tiles<Bits>, shape, stream, chunks, bytes);
   }
 }
 

@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kLanes)
   if (tile.empty()) return;
   const ChunkRules& rules = rules_of_item(chunks, blockIdx.x / chunks.chunks);
   auto& shared = shared_memory<SampleShared<Bits>>();
-  with_shape<kAllShapes>(rules.tile, [&](auto shape) {
+  with_shape(rules.tile, [&](auto shape) {
     constexpr TileShape S = decltype(shape)::value;
     share_tiles<S>(rules, tile.box, shared.tiles);
     __syncwarp();
@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(kLanes)
   });
 }
 
-/// Its bytes as a chunk of its own, under the candidates of its array, if that has one of some tile shapes.
-template <unsigned Shapes, class Bits>
+/// Its bytes as a chunk of its own, under the candidates of its array.
+template <class Bits>
 __global__ void __launch_bounds__(kLanes)
     measure_tiles(const __grid_constant__ LorenzoChunks chunks, std::uint32_t* bytes) {
   using X = WarpLanes;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kLanes)
   if (tile.empty()) return;
   const ChunkRules& rules = rules_of_item(chunks, blockIdx.x / chunks.chunks);
   auto& shared = shared_memory<SampleShared<Bits>>();
-  with_shape<Shapes>(rules.tile, [&](auto shape) {
+  with_shape(rules.tile, [&](auto shape) {
     constexpr TileShape S = decltype(shape)::value;
     share_tiles<S>(rules, tile.box, shared.tiles);
     __syncwarp();

@@ -20,14 +20,6 @@ __device__ __forceinline__ void warp_rows(Bits* values, const ChunkBox& box, F&&
     f(values + r / box.extents[1] * box.strides[0] + r % box.extents[1] * box.strides[1], r * row_bytes, row_bytes);
 }
 
-/// Writes the values of a chunk in C order.
-template <class Bits>
-__device__ __forceinline__ void copy_values(const Bits* values, const ChunkBox& box, std::uint8_t* out) {
-  warp_rows(values, box, [&](const Bits* row, std::uint64_t before, std::uint64_t bytes) {
-    copy_bytes(out + before, reinterpret_cast<const std::uint8_t*>(row), bytes, WarpLanes::lane(), kLanes);
-  });
-}
-
 /// Writes a raw chunk's values to its box, or zeros.
 template <class Bits>
 __device__ __forceinline__ void put_plain_chunk(const CudaChunk& chunk, const StoredChunk& stored) {

@@ -12,8 +12,7 @@ BENCH = None
 FIELDS = {"rough", "noisy", "mixed", "smooth", "calm"}
 SUBJECT_STEPS = {
     "range": {"find"},
-    "lorenzo": {"estimate_sample", "measure_sample", "encode_to_slots", "find_range_and_encode_to_slots",
-                "encode_in_order", "decode"},
+    "lorenzo": {"estimate_sample", "measure_sample", "encode_to_slots", "find_range_and_encode_to_slots", "decode"},
     "bound_check": {"check"},
     "mask": {"scan_and_list", "encode_and_fill", "decode"},
     "stencil": {"decode_levels", "decode_raster"},
@@ -94,7 +93,6 @@ class Bench(unittest.TestCase):
                 self.assertTrue(check["all_valid"])
             elif check["subject"] == "lorenzo":
                 self.assertEqual((check["damaged_chunks"], check["violations"]), (0, 0))
-                self.assertTrue(check["same_bytes"])
                 self.assertLessEqual(check["largest_error"], check["bound"])
                 # Nearly all of the bound is used, or the field is not what it should be.
                 self.assertGreater(check["largest_error"], 0.5 * check["bound"])

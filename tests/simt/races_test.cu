@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/device_memory.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 #include "tests/simt/cuda_test.h"
@@ -50,7 +49,6 @@ enum class Message { release_acquire, relaxed_load, relaxed_store, fences, fence
 
 /// Block 0 writes a value and raises a flag, block 1 waits for the flag and reads the value.
 __global__ void pass_message(Message kind, std::uint32_t* flag, std::uint32_t* value, std::uint32_t* out) {
-  using namespace kernels;
   if (threadIdx.x != 0) return;
   const bool fences = kind == Message::fences || kind == Message::of_volatile;
   if (blockIdx.x == 0) {
@@ -59,9 +57,9 @@ __global__ void pass_message(Message kind, std::uint32_t* flag, std::uint32_t* v
     if (kind == Message::of_volatile) {
       *static_cast<volatile std::uint32_t*>(flag) = 1;
     } else if (kind == Message::release_acquire || kind == Message::relaxed_load) {
-      store_release(flag, 1u);
+      simt::store_release(flag, 1u);
     } else {
-      store_relaxed(flag, 1u);
+      simt::store_relaxed(flag, 1u);
     }
     return;
   }
@@ -69,9 +67,9 @@ __global__ void pass_message(Message kind, std::uint32_t* flag, std::uint32_t* v
     while (*static_cast<volatile std::uint32_t*>(flag) == 0) {
     }
   } else if (kind == Message::release_acquire || kind == Message::relaxed_store) {
-    while (load_acquire(flag) == 0) __nanosleep(10);
+    while (simt::load_acquire(flag) == 0) __nanosleep(10);
   } else {
-    while (load_relaxed(flag) == 0) __nanosleep(10);
+    while (simt::load_relaxed(flag) == 0) __nanosleep(10);
   }
   if (fences) __threadfence();
   *out = *value;

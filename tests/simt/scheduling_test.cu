@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/device_memory.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/shared_memory.cuh"
 #include "tests/simt/cuda_test.h"
@@ -41,9 +40,9 @@ __global__ void tickets(std::uint32_t* counter, std::uint32_t* order, std::uint3
 /// Block 0 waits for the last block.
 __global__ void wait_for_last(std::uint32_t* flag) {
   if (threadIdx.x != 0) return;
-  if (blockIdx.x == gridDim.x - 1) kernels::store_release(flag, 1u);
+  if (blockIdx.x == gridDim.x - 1) simt::store_release(flag, 1u);
   if (blockIdx.x == 0)
-    while (kernels::load_acquire(flag) == 0) __nanosleep(100);
+    while (simt::load_acquire(flag) == 0) __nanosleep(100);
 }
 
 struct ScanState {
@@ -60,16 +59,16 @@ __global__ void look_back(std::uint32_t* ticket, std::uint64_t* states, const st
   auto& shared = shared_memory<ScanState>();
   if (threadIdx.x == 0) {
     const std::uint32_t number = by_ticket ? atomicAdd(ticket, 1u) : blockIdx.x;
-    kernels::store_release(states + number, number == 0 ? kHasPrefix | in[0] : kHasOwn | in[number]);
+    simt::store_release(states + number, number == 0 ? kHasPrefix | in[0] : kHasOwn | in[number]);
     std::uint64_t sum = 0;
     for (std::uint32_t at = number; at > 0;) {
-      const std::uint64_t state = kernels::load_acquire(states + at - 1);
+      const std::uint64_t state = simt::load_acquire(states + at - 1);
       if (state == 0) continue;
       sum += state & kSumBits;
       if ((state & kHasPrefix) != 0) break;
       --at;
     }
-    if (number != 0) kernels::store_release(states + number, kHasPrefix | (sum + in[number]));
+    if (number != 0) simt::store_release(states + number, kHasPrefix | (sum + in[number]));
     shared = {number, sum};
   }
   __syncthreads();

@@ -24,12 +24,7 @@ class DeviceGrid {
         damaged_(chunks_.count()),
         stored_(chunks_.count()),
         scans_(chunks_.count()),
-        slots_(chunks_.count() * slot_bytes(c)),
-        states_(chunks_.count()),
-        tickets_(1),
-        fixed_(std::vector<std::uint64_t>(chunks_.count(), 0)),
-        capacity_(1),
-        output_(1) {}
+        slots_(chunks_.count() * slot_bytes(c)) {}
 
   DeviceBuffer<std::uint8_t>& elements() { return elements_; }
   std::size_t count() const { return chunks_.count(); }
@@ -52,18 +47,6 @@ class DeviceGrid {
     return lorenzo_encode_async(chunks(), {slots_.data(), slot_bytes(c_)}, {fills_.data(), count, scans_.data()},
                                 sizes_.data(), stream);
   }
-  /// `out` has room for `capacity` bytes.
-  void aim(DeviceBuffer<std::uint8_t>& out, std::uint64_t capacity) {
-    capacity_.put({capacity});
-    output_.put({out.data()});
-  }
-  cudaError_t queue_in_order(cudaStream_t stream) {
-    EXPECT_EQ(cudaMemsetAsync(states_.data(), 0, states_.count() * sizeof(std::uint64_t), stream), cudaSuccess);
-    EXPECT_EQ(cudaMemsetAsync(tickets_.data(), 0, sizeof(std::uint32_t), stream), cudaSuccess);
-    return lorenzo_encode_in_order_async(
-        chunks(), {output_.data(), capacity_.data(), fixed_.data(), states_.data(), tickets_.data()}, {}, sizes_.data(),
-        stream);
-  }
   /// `bytes` holds what `in` names. What is raw, or named as lying outside, is not given to the decoder.
   void store(const EncodedGrid& in, DeviceBuffer<std::uint8_t>& bytes) {
     std::vector<StoredChunk> stored(count());
@@ -77,10 +60,27 @@ class DeviceGrid {
   }
 
   /// Results.
-  std::vector<std::uint32_t> sizes() { return sizes_.get(); }
   std::vector<std::uint32_t> damaged() { return damaged_.get(); }
   std::vector<ChunkScan> scans() { return scans_.get(); }
-  std::vector<std::uint8_t> slots() { return slots_.get(); }
+  /// What the slots hold, one chunk after the other; those that take no fewer bytes than their values come back as
+  /// values.
+  EncodedGrid encoded() {
+    const auto sizes = sizes_.get();
+    const auto slots = slots_.get();
+    EncodedGrid out;
+    for_each_chunk(c_, [&](std::size_t number, std::size_t offset, const ChunkBox& box) {
+      const auto values = values_of(c_, offset, box);
+      const auto slot = slots.begin() + static_cast<std::ptrdiff_t>(number * slot_bytes(c_));
+      out.raw.push_back(sizes[number] >= values.size());
+      if (out.raw.back()) {
+        out.bytes.insert(out.bytes.end(), values.begin(), values.end());
+      } else {
+        out.bytes.insert(out.bytes.end(), slot, slot + sizes[number]);
+      }
+      out.offsets.push_back(out.bytes.size());
+    });
+    return out;
+  }
 
   static std::size_t slot_bytes(const GridCase& c) {
     std::size_t bytes = element_bytes(c.rules.element);
@@ -112,45 +112,15 @@ class DeviceGrid {
   DeviceBuffer<StoredChunk> stored_;
   DeviceBuffer<ChunkScan> scans_;
   DeviceBuffer<std::uint8_t> slots_;
-  DeviceBuffer<std::uint64_t> states_;
-  DeviceBuffer<std::uint32_t> tickets_;
-  DeviceBuffer<std::uint64_t> fixed_;
-  DeviceBuffer<std::uint64_t> capacity_;
-  DeviceBuffer<std::uint8_t*> output_;
 };
 
-/// Chunk by chunk through slots; those that take no fewer bytes than their values come back as values.
+/// The array's chunks through slots.
 inline EncodedGrid encode_to_slots(const GridCase& c) {
   DeviceGrid grid(c);
   Stream stream;
   EXPECT_EQ(grid.queue_slots(stream), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  const auto sizes = grid.sizes();
-  const auto slots = grid.slots();
-  EncodedGrid out;
-  for_each_chunk(c, [&](std::size_t number, std::size_t offset, const ChunkBox& box) {
-    const auto values = values_of(c, offset, box);
-    const auto slot = slots.begin() + static_cast<std::ptrdiff_t>(number * DeviceGrid::slot_bytes(c));
-    out.raw.push_back(sizes[number] >= values.size());
-    if (out.raw.back()) {
-      out.bytes.insert(out.bytes.end(), values.begin(), values.end());
-    } else {
-      out.bytes.insert(out.bytes.end(), slot, slot + sizes[number]);
-    }
-    out.offsets.push_back(out.bytes.size());
-  });
-  return out;
-}
-
-/// All chunks in their final place in one pass; bytes that nobody wrote are 0xc3.
-inline std::vector<std::uint8_t> encode_in_order(const GridCase& c, std::uint64_t capacity) {
-  DeviceGrid grid(c);
-  Stream stream;
-  DeviceBuffer<std::uint8_t> out(std::vector<std::uint8_t>(capacity, 0xc3));
-  grid.aim(out, capacity);
-  EXPECT_EQ(grid.queue_in_order(stream), cudaSuccess);
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-  return out.get();
+  return grid.encoded();
 }
 
 /// `elements` is what the array holds before and after.

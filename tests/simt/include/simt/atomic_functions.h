@@ -1,6 +1,6 @@
-// Atomic operations of CUDA, and the loads and stores behind kernels/cuda/device_memory.cuh. All threads of a launch
-// run in one host thread, so that a plain access between two points of switching is atomic; memory is sequentially
-// consistent, which is stronger than a device.
+// Atomic operations of CUDA, and loads and stores as its ld.acquire, st.release and their relaxed forms. All threads of
+// a launch run in one host thread, so that a plain access between two points of switching is atomic; memory is
+// sequentially consistent, which is stronger than a device.
 #pragma once
 
 #include <algorithm>
