@@ -239,13 +239,13 @@ __global__ void __launch_bounds__(kChunkThreads<Bits>, decoders_per_sm(sizeof(Bi
     decode_chunks(const __grid_constant__ LorenzoChunks chunks, const StoredChunk* all_stored, std::uint32_t* damaged) {
   const std::uint32_t item = blockIdx.x / chunks.coded;
   const ChunkRules& rules = rules_of_item(chunks, item);
+  if (rules.tile != S) return;  // before anything else is asked for: of three kernels two have nothing to do
   const std::uint32_t first = item * chunks.chunks;
   std::uint32_t q = first + blockIdx.x % chunks.coded;
   if (chunks.at[q].empty()) {
     if (threadIdx.x == 0) damaged[q] = 0;
     return;
   }
-  if (rules.tile != S) return;
   const StoredChunk stored = all_stored[q];
   if (stored.form == StoredForm::coded) {
     if (stored.bytes != 0) {
