@@ -22,6 +22,8 @@ constexpr std::uint64_t kShortRow = 8;     // rows this short are mostly margins
 constexpr std::uint64_t kDenseBits = 20 << 10;   // in raster order before contexts, from where on levels lose
 constexpr std::uint64_t kWaveletBits = 9 << 10;  // from here on the transform does not pay
 constexpr std::uint64_t kWaveletBitsForPsnr = 13 << 10;
+// The transform is taken where a trial takes no more than so much of what the others take.
+constexpr std::uint64_t kWaveletPercent = 92;
 // Contexts gain the transform less than other layouts: coefficients may take so much of what others take before them.
 constexpr std::uint64_t kPlainPercent = 90;
 constexpr std::uint64_t kPlainPercentForPsnr = 140;
@@ -363,6 +365,18 @@ Result<bool> merging_pays(const PlanRequest& request, const LayoutChoice& choice
   return cheaper(trials[best_of(trials)], trials[0], 80);
 }
 
+/// The index of the best of complete trials, the transform's behind the others. It takes ten times as long, and a chunk
+/// bears out less of its gain than a box does.
+std::size_t best_for_chunks(const Stage& stage, const Vector<Trial>& trials) {
+  const std::size_t best = best_of(trials);
+  const bool whole = stage.request.shape.elems() <= kWholeElems;
+  if (!trials[best].layout.wavelet || whole || wants_psnr(stage.request)) return best;
+  const Vector<Trial> others(trials.begin(), trials.end() - 1);
+  if (others.empty()) return best;
+  const std::size_t other = best_of(others);
+  return cheaper(trials[best], trials[other], kWaveletPercent) ? best : other;
+}
+
 /// The best of the layouts that glances left. The transform comes last: it is given up early where others are clearly
 /// better.
 Result<ChosenLayout> best_trial(const Stage& stage, Vector<Trial>& trials) {
@@ -376,7 +390,7 @@ Result<ChosenLayout> best_trial(const Stage& stage, Vector<Trial>& trials) {
                           trial.plain * plain_percent(stage.request) / (100 * std::max<std::uint64_t>(trial.elems, 1)));
   done.insert(done.end(), trials.begin() + static_cast<std::ptrdiff_t>(others), trials.end());
   QUERN_RETURN_IF_ERROR(stage.run(done, others, most_plain));
-  return chosen(stage.request, done[best_of(done)]);
+  return chosen(stage.request, done[best_for_chunks(stage, done)]);
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ bool isa_available(IsaLevel level) {
                     __builtin_cpu_supports("bmi2");
   if (level == IsaLevel::avx2) return avx2;
   return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("popcnt");
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("popcnt");
 #else
   return false;
 #endif
@@ -71,8 +70,9 @@ const LorenzoKernels& lorenzo_kernels(IsaLevel level) {
 
 const PlaneKernels& plane_kernels(IsaLevel level) {
 #if defined(QUERN_X86_64)
-  if (level == IsaLevel::avx512) return plane_kernels_avx512();
-  if (level == IsaLevel::avx2) return plane_kernels_avx2();
+  // Processors before Ice Lake have AVX-512 without the instructions that sort bytes.
+  if (level == IsaLevel::avx512 && __builtin_cpu_supports("avx512vbmi2")) return plane_kernels_avx512();
+  if (level != IsaLevel::baseline) return plane_kernels_avx2();
 #endif
   (void)level;
   return plane_kernels_baseline();

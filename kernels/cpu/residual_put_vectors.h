@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/stencil_encode.h"
 
-#if defined(__AVX512BW__) && defined(__AVX512VBMI2__)
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
 #include <immintrin.h>
 #elif defined(__AVX2__)
 #include "kernels/cpu/residual_put_avx2.h"
@@ -14,7 +14,7 @@
 
 namespace quern::kernels {
 
-#if defined(__AVX512BW__) && defined(__AVX512VBMI2__)
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
 
 /// Sixteen lanes of PutLanes. Words of all lanes are collected in the order they come in, with the lane of each, and
 /// dealt to the lanes afterwards: which lanes have one is never a branch.
@@ -35,9 +35,10 @@ struct ResidualPutVectors {
 
     /// Moves the low words of states out that are marked.
     [[gnu::always_inline]] void take(Lanes& state, __mmask16 full, const __m128i& numbers) {
-      const __m256i low = _mm512_cvtepi32_epi16(state);
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(words + count), _mm256_maskz_compress_epi16(full, low));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(lanes + count), _mm_maskz_compress_epi8(full, numbers));
+      const __m256i chosen = _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(full, state));
+      const __m128i theirs = _mm512_cvtepi32_epi8(_mm512_maskz_compress_epi32(full, _mm512_cvtepu8_epi32(numbers)));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(words + count), chosen);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(lanes + count), theirs);
       count += static_cast<unsigned>(__builtin_popcount(full));
       state = _mm512_mask_srli_epi32(state, full, state, 16);
     }

@@ -11,6 +11,7 @@
 #include "kernels/cpu/stencil_encode_instance.h"
 #include "kernels/cpu/stencil_fit_instance.h"
 #include "kernels/cpu/stencil_rows_instance.h"
+#include "kernels/cpu/vector_bytes.h"
 
 namespace quern::kernels {
 
@@ -18,9 +19,11 @@ template <class Isa>
 struct StencilInstance : ContextLevels<Isa> {
   using ContextLevels<Isa>::context_level;
   using ContextLevels<Isa>::leading_bit;
-  using Doubles = double __attribute__((vector_size(64)));
-  using Words = std::uint32_t __attribute__((vector_size(64)));
-  using Longs = std::uint64_t __attribute__((vector_size(64)));
+  static constexpr std::size_t kBytes = QUERN_VECTOR_BYTES;
+  static constexpr std::size_t kWidth = kBytes / sizeof(double);
+  using Doubles = double __attribute__((vector_size(QUERN_VECTOR_BYTES)));
+  using Words = std::uint32_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
+  using Longs = std::uint64_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
 
   // Vectors pass by reference: how they are returned differs between instruction sets.
   template <class Vector>
@@ -38,57 +41,51 @@ struct StencilInstance : ContextLevels<Isa> {
     std::memcpy(out, &integers, sizeof(integers));
   }
 
-  [[gnu::always_inline]] static void weigh_block(const double* const* sources, const double* weights, std::size_t taps,
-                                                 std::size_t x, Doubles& low, Doubles& high) {
-    low = Doubles{};
-    high = Doubles{};
+  template <std::size_t Vectors>
+  [[gnu::always_inline]] static void weigh_vectors(const double* const* sources, const double* weights,
+                                                   std::size_t taps, std::size_t x, std::int64_t* out) {
+    Doubles sums[Vectors] = {};
     for (std::size_t t = 0; t < taps; ++t) {
-      Doubles first;
-      Doubles second;
-      load(sources[t] + x, first);
-      load(sources[t] + x + 8, second);
-      low += weights[t] * first;
-      high += weights[t] * second;
+      const double* const from = sources[t] + x;
+      const double weight = weights[t];
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < Vectors; ++i) {
+        Doubles source;
+        load(from + kWidth * i, source);
+        sums[i] += weight * source;
+      }
     }
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < Vectors; ++i) store_integers(sums[i], out + x + kWidth * i);
   }
 
   static void tap_sums(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
                        std::int64_t* out) {
+    constexpr std::size_t kBlockVectors = kStencilBlock / kWidth;
     std::size_t x = 0;
-    for (; x + kStencilBlock < count; x += 2 * kStencilBlock) {
-      Doubles sums[4] = {};
-      for (std::size_t t = 0; t < taps; ++t) {
-        const double* const from = sources[t] + x;
-        const double weight = weights[t];
-#pragma GCC unroll 4
-        for (std::size_t i = 0; i < 4; ++i) {
-          Doubles source;
-          load(from + 8 * i, source);
-          sums[i] += weight * source;
-        }
-      }
-#pragma GCC unroll 4
-      for (std::size_t i = 0; i < 4; ++i) store_integers(sums[i], out + x + 8 * i);
-    }
-    for (; x < count; x += kStencilBlock) {
-      Doubles low;
-      Doubles high;
-      weigh_block(sources, weights, taps, x, low, high);
-      store_integers(low, out + x);
-      store_integers(high, out + x + 8);
-    }
+    for (; x + kStencilBlock < count; x += 2 * kStencilBlock)
+      weigh_vectors<2 * kBlockVectors>(sources, weights, taps, x, out);
+    for (; x < count; x += kStencilBlock) weigh_vectors<kBlockVectors>(sources, weights, taps, x, out);
   }
 
   static void context_sums(const std::uint32_t* const* sources, const std::uint32_t* weights, std::size_t taps,
                            std::uint32_t constant, std::size_t count, std::uint32_t* out) {
+    constexpr std::size_t kWords = 2 * kWidth;
     for (std::size_t x = 0; x < count; x += kStencilBlock) {
-      Words sum = Words{} + constant;
+      Words sums[kStencilBlock / kWords];
+#pragma GCC unroll 2
+      for (Words& sum : sums) sum = Words{} + constant;
       for (std::size_t t = 0; t < taps; ++t) {
-        Words source;
-        load(sources[t] + x, source);
-        sum += weights[t] * source;
+#pragma GCC unroll 2
+        for (std::size_t i = 0; i < kStencilBlock / kWords; ++i) {
+          Words source;
+          load(sources[t] + x + kWords * i, source);
+          sums[i] += weights[t] * source;
+        }
       }
-      std::memcpy(out + x, &sum, sizeof(sum));
+#pragma GCC unroll 2
+      for (std::size_t i = 0; i < kStencilBlock / kWords; ++i)
+        std::memcpy(out + x + kWords * i, &sums[i], sizeof(sums[i]));
     }
   }
 
@@ -181,37 +178,40 @@ struct StencilInstance : ContextLevels<Isa> {
 
   static void sample_rows(const double* const* sources, std::size_t taps, const std::int64_t* targets, double unit,
                           const double* solution, double* rows, double* left) {
-    for (std::size_t half = 0; half < kStencilBlock; half += 8) {
+    for (std::size_t part = 0; part < kStencilBlock; part += kWidth) {
       Doubles near;
-      load(sources[0] + half, near);
+      load(sources[0] + part, near);
       near *= unit;
-      std::memcpy(rows + half, &near, sizeof(near));
+      std::memcpy(rows + part, &near, sizeof(near));
       Doubles target;
-      for (std::size_t i = 0; i < 8; ++i) target[i] = static_cast<double>(targets[half + i]);
+      for (std::size_t i = 0; i < kWidth; ++i) target[i] = static_cast<double>(targets[part + i]);
       target = target * unit - near;
-      std::memcpy(rows + taps * kSampleBlock + half, &target, sizeof(target));
+      std::memcpy(rows + taps * kSampleBlock + part, &target, sizeof(target));
       target -= solution[0] * near;
       for (std::size_t t = 1; t < taps; ++t) {
         Doubles difference;
-        load(sources[t] + half, difference);
+        load(sources[t] + part, difference);
         difference = difference * unit - near;
-        std::memcpy(rows + t * kSampleBlock + half, &difference, sizeof(difference));
+        std::memcpy(rows + t * kSampleBlock + part, &difference, sizeof(difference));
         target -= solution[t] * difference;
       }
-      std::memcpy(left + half, &target, sizeof(target));
+      std::memcpy(left + part, &target, sizeof(target));
     }
   }
 
-  [[gnu::always_inline]] static double whole(const Doubles& sum) {
-    using Fours = double __attribute__((vector_size(32)));
+  using Fours = double __attribute__((vector_size(32)));
+
+  /// The sum of eight partial sums, the lower four first.
+  [[gnu::always_inline]] static double whole(const Fours& low, const Fours& high) {
     using Pair = double __attribute__((vector_size(16)));
-    const Fours fours = __builtin_shufflevector(sum, sum, 0, 1, 2, 3) + __builtin_shufflevector(sum, sum, 4, 5, 6, 7);
+    const Fours fours = low + high;
     const Pair pair = __builtin_shufflevector(fours, fours, 0, 1) + __builtin_shufflevector(fours, fours, 2, 3);
     return pair[0] + pair[1];
   }
 
   static void normal_sums(const double* rows, const double* sample_weights, std::size_t width, double* sums) {
     constexpr std::size_t kColumns = 4;  // at a time: they share what they load of row k
+    constexpr std::size_t kPartialSums = 8;
     alignas(64) double weighted[kSampleBlock];
     for (std::size_t k = 0; k < width; ++k) {
       for (std::size_t s = 0; s < kSampleBlock; ++s) weighted[s] = sample_weights[s] * rows[k * kSampleBlock + s];
@@ -219,20 +219,28 @@ struct StencilInstance : ContextLevels<Isa> {
         // Behind the last column that is taken once more.
         const auto column = [&](std::size_t i) { return rows + (l + i < k ? l + i : k) * kSampleBlock; };
         const double* const columns[kColumns] = {column(0), column(1), column(2), column(3)};
-        Doubles products[kColumns] = {};
-        for (std::size_t s = 0; s < kSampleBlock; s += 8) {
-          Doubles left;
-          load(weighted + s, left);
+        constexpr std::size_t kVectors = kPartialSums / kWidth;
+        Doubles products[kColumns][kVectors] = {};
+        for (std::size_t s = 0; s < kSampleBlock; s += kPartialSums) {
+#pragma GCC unroll 2
+          for (std::size_t v = 0; v < kVectors; ++v) {
+            Doubles left;
+            load(weighted + s + kWidth * v, left);
 #pragma GCC unroll 4
-          for (std::size_t i = 0; i < kColumns; ++i) {
-            Doubles right;
-            load(columns[i] + s, right);
-            products[i] += left * right;
+            for (std::size_t i = 0; i < kColumns; ++i) {
+              Doubles right;
+              load(columns[i] + s + kWidth * v, right);
+              products[i][v] += left * right;
+            }
           }
         }
 #pragma GCC unroll 4
-        for (std::size_t i = 0; i < kColumns; ++i)
-          if (l + i <= k) sums[k * width + l + i] += whole(products[i]);
+        for (std::size_t i = 0; i < kColumns; ++i) {
+          Fours halves[2];
+          static_assert(sizeof(halves) == sizeof(products[i]));
+          std::memcpy(halves, products[i], sizeof(halves));
+          if (l + i <= k) sums[k * width + l + i] += whole(halves[0], halves[1]);
+        }
       }
     }
   }

@@ -7,8 +7,9 @@
 
 #include "kernels/cpu/context_levels.h"
 #include "kernels/cpu/stencil_rows.h"
+#include "kernels/cpu/vector_bytes.h"
 
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -16,16 +17,23 @@ namespace quern::kernels {
 
 template <class Isa>
 struct StencilRowInstance {
-  using Doubles = double __attribute__((vector_size(64)));
-  using Integers = std::int64_t __attribute__((vector_size(64)));
-  using Longs = std::uint64_t __attribute__((vector_size(64)));
-  using Words = std::uint32_t __attribute__((vector_size(64)));
-  using Floats = float __attribute__((vector_size(64)));
-  using Truths = std::int32_t __attribute__((vector_size(64)));
-  using HalfWords = std::int32_t __attribute__((vector_size(32)));
-  using Bytes = std::uint8_t __attribute__((vector_size(16)));
+  static constexpr std::size_t kBytes = QUERN_VECTOR_BYTES;
+  static constexpr std::size_t kMostBlocks = kBytes / 16;  ///< at a time: as many sums as there are registers for
+  using Doubles = double __attribute__((vector_size(QUERN_VECTOR_BYTES)));
+  using Integers = std::int64_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
+  using Longs = std::uint64_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
+  using Words = std::uint32_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
+  using Floats = float __attribute__((vector_size(QUERN_VECTOR_BYTES)));
+  using Truths = std::int32_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
+  using HalfFloats = float __attribute__((vector_size(QUERN_VECTOR_BYTES / 2)));
+  using HalfWords = std::int32_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 2)));
+  using HalfMagnitudes = std::uint32_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 2)));
+  using Bytes = std::uint8_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 4)));
   static constexpr std::size_t kColumns = 16;  ///< of a block
-  static constexpr double kMagic = 0x1.8p52;   ///< added to integers below 2^51 it puts them into the low bits
+  static constexpr std::size_t kWidth = kBytes / sizeof(double);
+  static constexpr std::size_t kParts = kColumns / kWidth;  ///< vectors of doubles in a block
+  static constexpr std::size_t kPairs = kParts / 2;         ///< vectors of words
+  static constexpr double kMagic = 0x1.8p52;  ///< added to integers below 2^51 it puts them into the low bits
 
   // Vectors pass by reference: how they are returned differs between instruction sets.
   template <class Vector>
@@ -37,8 +45,15 @@ struct StencilRowInstance {
     std::memcpy(to, &v, sizeof(v));
   }
   [[gnu::always_inline]] static void join(const HalfWords& low, const HalfWords& high, Words& out) {
+#if defined(__AVX512F__)
     const Truths joined = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+    const Truths joined = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+#endif
     load(&joined, out);
+  }
+  [[gnu::always_inline]] static void number_places(Integers& places) {
+    for (std::size_t i = 0; i < kWidth; ++i) places[i] = static_cast<std::int64_t>(i);
   }
   [[gnu::always_inline]] static void to_integers(const Doubles& v, Longs& out) {
     const Doubles shifted = v + kMagic;
@@ -46,7 +61,42 @@ struct StencilRowInstance {
     out -= std::bit_cast<std::uint64_t>(kMagic);  // wraps on bytes no encoder writes
   }
 
-  /// Eight values as numbers.
+  /// v / 2^bits, rounded down. Before AVX-512 there is no shift that keeps the sign.
+  [[gnu::always_inline]] static void shift_down(const Longs& v, unsigned bits, Integers& out) {
+#if defined(__AVX512F__)
+    load(&v, out);
+    out >>= static_cast<int>(bits);
+#else
+    constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+    const Longs shifted = ((v ^ kSign) >> bits) - (kSign >> bits);
+    load(&shifted, out);
+#endif
+  }
+  /// Integers below 2^51 as numbers.
+  [[gnu::always_inline]] static void to_numbers(const Longs& v, Doubles& out) {
+    const Longs shifted = v + std::bit_cast<std::uint64_t>(kMagic);
+    load(&shifted, out);
+    out -= kMagic;
+  }
+  /// Any integers as numbers, rounded once.
+  [[gnu::always_inline]] static void to_rounded(const Integers& v, Doubles& out) {
+#if defined(__AVX512DQ__)
+    out = __builtin_convertvector(v, Doubles);
+#else
+    Longs all;
+    Integers upper;
+    Longs high;
+    Doubles above;
+    load(&v, all);
+    shift_down(all, 32, upper);
+    load(&upper, high);
+    to_numbers(high, above);
+    to_numbers(all & 0xffffffffu, out);
+    out += above * 0x1p32;
+#endif
+  }
+
+  /// As many values as a vector has, as numbers.
   [[gnu::always_inline]] static void load_numbers(const double* from, Doubles& v) { load(from, v); }
   [[gnu::always_inline]] static void load_numbers(const std::int32_t* from, Doubles& v) {
     HalfWords narrow;
@@ -54,10 +104,11 @@ struct StencilRowInstance {
     widen(narrow, v);
   }
   [[gnu::always_inline]] static void round_to_single(Doubles& v) {
-    using HalfFloats = float __attribute__((vector_size(32)));
     const HalfFloats single = __builtin_convertvector(v, HalfFloats);
 #if defined(__AVX512F__)
     v = reinterpret_cast<Doubles>(_mm512_cvtps_pd(reinterpret_cast<__m256>(single)));
+#elif defined(__AVX2__)
+    v = reinterpret_cast<Doubles>(_mm256_cvtps_pd(reinterpret_cast<__m128>(single)));
 #else
     v = __builtin_convertvector(single, Doubles);
 #endif
@@ -66,6 +117,8 @@ struct StencilRowInstance {
 #if defined(__AVX512F__)
     // GCC 12 converts the halves of the vector instead.
     wide = reinterpret_cast<Doubles>(_mm512_cvtepi32_pd(reinterpret_cast<__m256i>(narrow)));
+#elif defined(__AVX2__)
+    wide = reinterpret_cast<Doubles>(_mm256_cvtepi32_pd(reinterpret_cast<__m128i>(narrow)));
 #else
     wide = __builtin_convertvector(narrow, Doubles);
 #endif
@@ -85,17 +138,17 @@ struct StencilRowInstance {
   /// encoder's are; on bytes that no encoder writes they may be rounded, by all instruction sets alike.
   template <std::size_t N, bool Exact, class Value>
   [[gnu::always_inline]] static void predict_blocks(const RowSourcesView<Value>& sources, std::size_t at,
-                                                    Integers (&predicted)[2 * N]) {
-    Doubles sums[2 * N] = {};
+                                                    Integers (&predicted)[kParts * N]) {
+    Doubles sums[kParts * N] = {};
     const Value* const* const taps = sources.taps;
     const double* const weights = sources.tap_weights;
     for (std::size_t t = 0; t < sources.tap_count; ++t) {
       const Value* const from = taps[t] + at;
       const double weight = weights[t];
 #pragma GCC unroll 8
-      for (std::size_t i = 0; i < 2 * N; ++i) {
+      for (std::size_t i = 0; i < kParts * N; ++i) {
         Doubles source;
-        load_numbers(from + 8 * i, source);
+        load_numbers(from + kWidth * i, source);
         if constexpr (Exact) {
           add_exact(Doubles{} + weight, source, sums[i]);
         } else {
@@ -105,35 +158,33 @@ struct StencilRowInstance {
     }
     const std::uint64_t half = std::uint64_t{1} << (sources.weight_bits - 1);
 #pragma GCC unroll 8
-    for (std::size_t i = 0; i < 2 * N; ++i) {
+    for (std::size_t i = 0; i < kParts * N; ++i) {
       Longs integers;
       to_integers(sums[i], integers);
-      integers += half;
-      load(&integers, predicted[i]);
-      predicted[i] >>= static_cast<int>(sources.weight_bits);
+      shift_down(integers + half, sources.weight_bits, predicted[i]);
     }
   }
 
   /// Context sums of N blocks of columns.
   template <std::size_t N, class Value>
   [[gnu::always_inline]] static void sum_blocks(const RowSourcesView<Value>& sources, std::size_t at,
-                                                const Doubles (&numbers)[2 * N], Words (&sums)[N]) {
+                                                const Doubles (&numbers)[kParts * N], Words (&sums)[kPairs * N]) {
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < N; ++i) sums[i] = Words{};
+    for (std::size_t i = 0; i < kPairs * N; ++i) sums[i] = Words{};
     for (std::size_t f = 0; f < sources.spread_count; ++f) {
       const SpreadSource<Value>& spread = sources.spreads[f];
       const Value* const first = spread.first + at;
       const Value* const second = spread.second + at;
       const Doubles most = Doubles{} + sources.most_spread;
 #pragma GCC unroll 4
-      for (std::size_t i = 0; i < N; ++i) {
+      for (std::size_t i = 0; i < kPairs * N; ++i) {
         HalfWords halves[2];
 #pragma GCC unroll 2
         for (std::size_t h = 0; h < 2; ++h) {
           Doubles a;
           Doubles b;
-          load_numbers(first + 16 * i + 8 * h, a);
-          load_numbers(second + 16 * i + 8 * h, b);
+          load_numbers(first + kWidth * (2 * i + h), a);
+          load_numbers(second + kWidth * (2 * i + h), b);
           const Doubles sum = a + spread.second_factor * b + spread.predicted_factor * numbers[2 * i + h];
           Longs bits;
           load(&sum, bits);
@@ -150,16 +201,16 @@ struct StencilRowInstance {
       }
     }
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < N; ++i) sums[i] = (sums[i] >> sources.spread_bits) + sources.constant;
+    for (std::size_t i = 0; i < kPairs * N; ++i) sums[i] = (sums[i] >> sources.spread_bits) + sources.constant;
     const std::uint32_t* const* const magnitudes = sources.magnitudes;
     const std::uint32_t* const weights = sources.magnitude_weights;
     for (std::size_t t = 0; t < sources.magnitude_count; ++t) {
       const std::uint32_t* const from = magnitudes[t] + at;
       const std::uint32_t weight = weights[t];
 #pragma GCC unroll 4
-      for (std::size_t i = 0; i < N; ++i) {
+      for (std::size_t i = 0; i < kPairs * N; ++i) {
         Words source;
-        load(from + kColumns * i, source);
+        load(from + 2 * kWidth * i, source);
         sums[i] += weight * source;
       }
     }
@@ -184,10 +235,13 @@ struct StencilRowInstance {
   template <class Visit>
   [[gnu::always_inline]] static void for_blocks(std::size_t count, const Visit& visit) {
     std::size_t x = 0;
-    for (; x + 3 * kColumns < count; x += 4 * kColumns) visit.template operator()<4>(x);
-    if (x + kColumns < count) {
-      visit.template operator()<2>(x);
-      x += 2 * kColumns;
+    for (; x + (kMostBlocks - 1) * kColumns < count; x += kMostBlocks * kColumns)
+      visit.template operator()<kMostBlocks>(x);
+    if constexpr (kMostBlocks > 2) {
+      if (x + kColumns < count) {
+        visit.template operator()<2>(x);
+        x += 2 * kColumns;
+      }
     }
     if (x < count) visit.template operator()<1>(x);
   }
@@ -197,18 +251,18 @@ struct StencilRowInstance {
                       std::int64_t* predicted, std::uint8_t* levels) {
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
-          Integers results[2 * N];
+          Integers results[kParts * N];
           predict_blocks<N, false>(sources, begin + x, results);
-          Doubles numbers[2 * N];
+          Doubles numbers[kParts * N];
 #pragma GCC unroll 8
-          for (std::size_t i = 0; i < 2 * N; ++i) {
-            store(predicted + x + 8 * i, results[i]);
-            numbers[i] = __builtin_convertvector(results[i], Doubles);
+          for (std::size_t i = 0; i < kParts * N; ++i) {
+            store(predicted + x + kWidth * i, results[i]);
+            to_rounded(results[i], numbers[i]);
           }
-          Words sums[N];
+          Words sums[kPairs * N];
           sum_blocks<N>(sources, begin + x, numbers, sums);
 #pragma GCC unroll 4
-          for (std::size_t i = 0; i < N; ++i) store_levels(sums[i], levels + x + kColumns * i);
+          for (std::size_t i = 0; i < kPairs * N; ++i) store_levels(sums[i], levels + x + 2 * kWidth * i);
         });
   }
 
@@ -230,25 +284,27 @@ struct StencilRowInstance {
     Integers wide{};
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
-          Integers predicted[2 * N];
+          Integers predicted[kParts * N];
           predict_blocks<N, true>(sources, begin + x, predicted);
 #pragma GCC unroll 8
-          for (std::size_t i = 0; i < 2 * N; ++i) code_half<Kind>(predicted[i], row, x + 8 * i, count, missed, wide);
+          for (std::size_t i = 0; i < kParts * N; ++i)
+            code_part<Kind>(predicted[i], row, x + kWidth * i, count, missed, wide);
         });
     const auto none = [](const Integers& marked) {
       std::int64_t any = 0;
-      for (std::size_t i = 0; i < 8; ++i) any |= marked[i];
+      for (std::size_t i = 0; i < kWidth; ++i) any |= marked[i];
       return any == 0;
     };
     return {Kind != Check::none && none(missed), none(wide)};
   }
 
-  /// Eight columns of `code`.
+  /// A vector's columns of `code`.
   template <Check Kind, class Value>
-  [[gnu::always_inline]] static void code_half(const Integers& predicted, const CodedRowBuffers<Value>& row,
+  [[gnu::always_inline]] static void code_part(const Integers& predicted, const CodedRowBuffers<Value>& row,
                                                std::size_t x, std::size_t count, Integers& missed, Integers& wide) {
     // What is behind the row has no meaning.
-    const Integers places{0, 1, 2, 3, 4, 5, 6, 7};
+    Integers places;
+    number_places(places);
     const auto left = static_cast<std::int64_t>(count) - static_cast<std::int64_t>(x);
     constexpr double kMost = 0x1p44;
     Doubles original;
@@ -257,7 +313,10 @@ struct StencilRowInstance {
     inside = inside > -kMost ? inside : Doubles{};
     inside = inside < kMost ? inside : Doubles{};
     const auto quantum = static_cast<double>(row.quantum);
-    const Doubles number = __builtin_convertvector(predicted, Doubles);
+    Longs bits;
+    Doubles number;
+    load(&predicted, bits);
+    to_numbers(bits, number);
     const Doubles difference = ((inside + kMagic) - kMagic) - number;
     Doubles code = difference * (1 / quantum) + kMagic;
     code -= kMagic;
@@ -295,21 +354,21 @@ struct StencilRowInstance {
     const auto unit = static_cast<double>(quantum);
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
-          Doubles numbers[2 * N];
+          Doubles numbers[kParts * N];
 #pragma GCC unroll 8
-          for (std::size_t i = 0; i < 2 * N; ++i) {
+          for (std::size_t i = 0; i < kParts * N; ++i) {
             HalfWords code;
             Doubles value;
-            load(codes + x + 8 * i, code);
-            load_numbers(values + x + 8 * i, value);
+            load(codes + x + kWidth * i, code);
+            load_numbers(values + x + kWidth * i, value);
             Doubles number;
             widen(code, number);
             numbers[i] = value - number * unit;
           }
-          Words results[N];
+          Words results[kPairs * N];
           sum_blocks<N>(sources, begin + x, numbers, results);
 #pragma GCC unroll 4
-          for (std::size_t i = 0; i < N; ++i) store(sums + x + kColumns * i, results[i]);
+          for (std::size_t i = 0; i < kPairs * N; ++i) store(sums + x + 2 * kWidth * i, results[i]);
         });
   }
 
@@ -318,7 +377,7 @@ struct StencilRowInstance {
                           std::uint32_t most, std::size_t count, Value* values, std::uint32_t* magnitudes) {
     const auto unit = static_cast<std::uint64_t>(quantum);
     Longs beyond{};
-    for (std::size_t x = 0; x < count; x += 8) {
+    for (std::size_t x = 0; x < count; x += kWidth) {
       HalfWords code;
       Longs value;
       load(codes + x, code);
@@ -328,31 +387,34 @@ struct StencilRowInstance {
       load(&wide, factor);
       value = (value + factor * unit) << 11;
       Integers whole;
-      load(&value, whole);
-      whole >>= 11;
+      shift_down(value, 11, whole);
       if constexpr (std::is_same_v<Value, double>) {
-        store(values + x, __builtin_convertvector(whole, Doubles));
+        Doubles number;
+        to_rounded(whole, number);
+        store(values + x, number);
       } else {
         store(values + x, __builtin_convertvector(whole, HalfWords));
         Longs biased;
         load(&whole, biased);
         biased += static_cast<std::uint64_t>(kMostNarrow);
         // What is behind the row has no meaning.
-        const Longs places{0, 1, 2, 3, 4, 5, 6, 7};
+        Integers numbers;
+        Longs places;
+        number_places(numbers);
+        load(&numbers, places);
         beyond |= places < Longs{} + (count - x) ? biased : Longs{};
       }
-      using Magnitudes = std::uint32_t __attribute__((vector_size(32)));
       const HalfWords sign = code >> 31;
-      Magnitudes magnitude;
-      Magnitudes flip;
+      HalfMagnitudes magnitude;
+      HalfMagnitudes flip;
       load(&code, magnitude);
       load(&sign, flip);
       magnitude = (magnitude ^ flip) - flip;
-      magnitude = magnitude < most ? magnitude : Magnitudes{} + most;
+      magnitude = magnitude < most ? magnitude : HalfMagnitudes{} + most;
       store(magnitudes + x, magnitude);
     }
     std::uint64_t any = 0;
-    for (std::size_t i = 0; i < 8; ++i) any |= beyond[i];
+    for (std::size_t i = 0; i < kWidth; ++i) any |= beyond[i];
     return any < 2 * static_cast<std::uint64_t>(kMostNarrow);
   }
 
