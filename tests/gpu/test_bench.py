@@ -114,7 +114,7 @@ class Bench(unittest.TestCase):
         return checks
 
     def test_every_field_and_tile(self):
-        records = self.records("--bytes", "20000", "--types", "f32", "--tiles", "block,plane,line", "--subjects",
+        records = self.records("--bytes", "40000", "--types", "f32", "--tiles", "block,plane,line", "--subjects",
                                "range,lorenzo,mask,stencil,arrays,batches")
         checks = self.check_all(records, {("f32", tile, field) for tile in ("block", "plane", "line")
                                           for field in FIELDS})
