@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "tests/support/thorough.h"
+
 namespace quern::testing {
 
 inline std::uint64_t setting(const char* name, std::uint64_t fallback) {
@@ -16,13 +18,13 @@ inline std::uint64_t setting(const char* name, std::uint64_t fallback) {
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-/// Takes one case in QUERN_GPU_EVERY.
+/// Takes one case in QUERN_GPU_EVERY; all when thorough.
 class Thinning {
  public:
   bool takes() { return next_++ % every_ == 0; }
 
  private:
-  std::uint64_t every_ = setting("QUERN_GPU_EVERY", 1);
+  std::uint64_t every_ = thorough() ? 1 : setting("QUERN_GPU_EVERY", 1);
   std::uint64_t next_ = 0;
 };
 

@@ -16,7 +16,7 @@ namespace {
 #ifdef QUERN_MALFORMED_STRIDE
 const Limits kLimits{20, QUERN_MALFORMED_STRIDE};
 #else
-const Limits kLimits{2, testing::thorough() ? std::size_t{1} : std::size_t{5}};
+const Limits kLimits{2, testing::thorough() ? std::size_t{1} : std::size_t{11}};
 #endif
 
 Execution limited() {

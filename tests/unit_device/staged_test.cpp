@@ -4,8 +4,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,7 +32,8 @@ class StagedTest : public testing::SimulatedDeviceTest {
     EXPECT_GT(simt::counters().launches, 0u);
   }
 
-  Vector<std::uint8_t> compress_on(Device* device, const OwnedArray& array, const CompressOptions& options) {
+  Vector<std::uint8_t> compress_on(Device* device, const OwnedArray& array, const CompressOptions& options,
+                                   CompressReport* told = nullptr) {
     Vector<std::uint8_t> bytes;
     VectorSink sink(bytes);
     Execution execution;
@@ -42,6 +43,7 @@ class StagedTest : public testing::SimulatedDeviceTest {
     if (report.ok() && device != nullptr && report->codec == "lorenzo") {
       EXPECT_TRUE(report->on_device);
     }
+    if (report.ok() && told != nullptr) *told = report.value();
     return bytes;
   }
 
@@ -52,10 +54,14 @@ class StagedTest : public testing::SimulatedDeviceTest {
     return decompress(source, {out.bytes.data(), out.dtype, out.shape}, builtin_codecs(), execution).status();
   }
 
-  /// Same bytes, same values, both ways.
-  void compare(const OwnedArray& array, const CompressOptions& options) {
-    const auto expected = compress_on(nullptr, array, options);
-    const auto stream = compress_on(device_.get(), array, options);
+  /// Same bytes, same values, both ways, and the same account of masks and raw chunks.
+  void compare(const OwnedArray& array, const CompressOptions& options, CompressReport* told = nullptr) {
+    CompressReport host, device;
+    const auto expected = compress_on(nullptr, array, options, &host);
+    const auto stream = compress_on(device_.get(), array, options, &device);
+    EXPECT_EQ(device.masked_elems, host.masked_elems);
+    EXPECT_EQ(device.raw_chunks, host.raw_chunks);
+    if (told != nullptr) *told = host;
     ASSERT_EQ(stream, expected);
     OwnedArray on_host = array;
     OwnedArray on_device = array;
@@ -76,27 +82,33 @@ CompressOptions lorenzo_options(BoundKind kind, double value) {
 }
 
 TEST_F(StagedTest, SegmentsAndSeeds_BytesAsOnTheHost) {
-  // A few segments, ragged at every end.
-  const OwnedArray array = quern::testing::make_array(DType::u8, quern::testing::shape_of({15, 100, 800}), Data::noise);
-  CompressOptions options = lorenzo_options(BoundKind::abs, 2);
-  for (const std::string_view layout : {"1d", "2d:1", "3d:1,2"}) {
-    if (quern::testing::kInstrumented && layout != "3d:1,2") continue;
-    options.settings = {{"layout", String(layout)}};
-    SCOPED_TRACE(layout);
+  // A few segments, ragged at every end. Chunks of wide elements have fewer of them, so that less makes a segment.
+  struct Case {
+    std::string_view layout;
+    DType dtype;
+    std::uint64_t width;
+    std::uint64_t seed;
+  };
+  for (const Case& c : {Case{"1d", DType::u8, 800, 1}, Case{"2d:1", DType::f64, 230, 2},
+                        Case{"3d:1,2", DType::f64, 230, 1}, Case{"3d:1,2", DType::f64, 230, 2}}) {
+    if (quern::testing::kInstrumented && c.layout == "1d") continue;
+    SCOPED_TRACE(std::string(c.layout) + " " + std::to_string(c.seed));
+    const OwnedArray array =
+        quern::testing::make_array(c.dtype, quern::testing::shape_of({15, 100, c.width}), Data::noise);
+    CompressOptions options = lorenzo_options(BoundKind::abs, 2);
+    options.settings = {{"layout", String(c.layout)}};
     const auto expected = compress_on(nullptr, array, options);
-    for (const std::uint64_t seed : {1u, 2u}) {
-      device_.reset();
-      // A warp masks a segment of a million cells, and nothing ends meanwhile.
-      simt::reset({.seed = seed, .idle_steps = UINT64_C(4) << 30});
-      device_ = std::move(open_cuda_device(1)).value();
-      ASSERT_EQ(compress_on(device_.get(), array, options), expected);
-      OwnedArray back = array;
-      back.bytes.assign(array.bytes.size(), 0);
-      ASSERT_TRUE(decompress_on(device_.get(), expected, back).ok());
-      OwnedArray on_host = back;
-      ASSERT_TRUE(decompress_on(nullptr, expected, on_host).ok());
-      ASSERT_EQ(back.bytes, on_host.bytes);
-    }
+    device_.reset();
+    // A warp masks a segment of a million cells, and nothing ends meanwhile.
+    simt::reset({.seed = c.seed, .idle_steps = UINT64_C(4) << 30});
+    device_ = std::move(open_cuda_device(1)).value();
+    ASSERT_EQ(compress_on(device_.get(), array, options), expected);
+    OwnedArray back = array;
+    back.bytes.assign(array.bytes.size(), 0);
+    ASSERT_TRUE(decompress_on(device_.get(), expected, back).ok());
+    OwnedArray on_host = back;
+    ASSERT_TRUE(decompress_on(nullptr, expected, on_host).ok());
+    ASSERT_EQ(back.bytes, on_host.bytes);
   }
 }
 
@@ -106,48 +118,39 @@ TEST_F(StagedTest, Incompressible_RawChunksAsOnTheHost) {
             lorenzo_options(BoundKind::lossless, 0));
 }
 
+/// 17 segments of 33 chunks of 64-bit elements, of few elements each: lanes are used again, and windows begin where
+/// earlier ones ended.
+const Shape kManySegments = quern::testing::shape_of({136, 1, 2112});
+
 TEST_F(StagedTest, MoreSegmentsThanLanesHold_WindowsMoveOn) {
-  // 17 segments of 33 chunks: lanes are used again, and windows begin where earlier ones ended.
-  const OwnedArray array =
-      quern::testing::make_array(DType::f64, quern::testing::shape_of({2, 136, 4224}), Data::offset_signal);
   CompressOptions options = lorenzo_options(BoundKind::rel, 1e-4);
   options.settings = {{"layout", "3d:1,2"}};
-  compare(array, options);
-  const OwnedArray bits =
-      quern::testing::make_array(DType::f64, quern::testing::shape_of({2, 136, 4224}), Data::random_bits);
+  CompressReport report;
+  compare(quern::testing::make_array(DType::f64, kManySegments, Data::offset_signal), options, &report);
+  EXPECT_EQ(report.chunks, 17u * 33u);
   options.bound = {BoundKind::lossless, 0};
-  compare(bits, options);
+  compare(quern::testing::make_array(DType::f64, kManySegments, Data::random_bits), options);
 }
 
 TEST_F(StagedTest, MasksInManySegments_MadeAndRestoredOnTheDevice) {
-  // Some segments have a mask, some do not, some are nothing but special values; lanes are used again.
-  OwnedArray array =
-      quern::testing::make_array(DType::f32, quern::testing::shape_of({2, 136, 4224}), Data::offset_signal);
-  const float nan = std::numeric_limits<float>::quiet_NaN();
+  // Some segments have a mask, some do not, some are nothing but special values.
+  OwnedArray array = quern::testing::make_array(DType::f64, kManySegments, Data::offset_signal);
   for (std::uint64_t i = 0; i < array.shape.elems(); ++i) {
-    const std::uint64_t y = i / 4224 % 136, x = i % 4224;
-    const bool gap = (y / 8 % 3 == 0 && (x * 7 + y * y) % 1000 < 300) || y / 16 == 5;
-    if (gap) std::memcpy(array.bytes.data() + 4 * i, &nan, 4);
-    if (y / 8 == 7 && x > 2000) store_element(array, i, -9999);
+    const std::uint64_t z = i / 2112, x = i % 2112;
+    const bool gap = (z / 8 % 3 == 0 && (x * 7 + z * z) % 1000 < 300) || z / 16 == 5;
+    if (gap) store_element(array, i, std::numeric_limits<double>::quiet_NaN());
+    if (z / 8 == 7 && x > 1000) store_element(array, i, -9999);
   }
   CompressOptions options = lorenzo_options(BoundKind::abs, 1e-2);
   options.settings = {{"layout", "3d:1,2"}};
-  options.fill_bits = {std::bit_cast<std::uint32_t>(-9999.0F)};
+  options.fill_bits = {std::bit_cast<std::uint64_t>(-9999.0)};
   device_.reset();
   simt::reset({.idle_steps = UINT64_C(4) << 30});
   device_ = std::move(open_cuda_device(0)).value();
-  compare(array, options);
-  const auto report = [&](Device* device) {
-    Vector<std::uint8_t> bytes;
-    VectorSink sink(bytes);
-    Execution execution;
-    execution.device = device;
-    return compress(array.view(), options, builtin_codecs(), execution, sink).value();
-  };
-  const CompressReport on_host = report(nullptr), on_device = report(device_.get());
-  EXPECT_GT(on_host.masked_elems, array.shape.elems() / 10);
-  EXPECT_EQ(on_device.masked_elems, on_host.masked_elems);
-  EXPECT_EQ(on_device.raw_chunks, on_host.raw_chunks);
+  CompressReport report;
+  compare(array, options, &report);
+  EXPECT_EQ(report.chunks, 17u * 33u);
+  EXPECT_GT(report.masked_elems, array.shape.elems() / 10);
 }
 
 TEST_F(StagedTest, DamagedAndSealedAgain_AsOnTheHost) {
