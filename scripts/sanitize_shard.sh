@@ -8,8 +8,11 @@ log=$LOGS/$tool-$(basename "$test")-$3.log
 options=(--tool "$tool" --error-exitcode 99 --print-limit 20)
 every=7
 if [[ $tool == racecheck ]]; then every=37; fi
-# Tables and answers go to the host in one piece, with the gaps between their parts.
-if [[ $tool == initcheck ]]; then options+=(--check-api-memory-access no); fi
+# Tables and answers go to the host in one piece, with the gaps between their parts; and what hashes reads whole words, with
+# bytes around its input that nobody wrote.
+if [[ $tool == initcheck ]]; then
+  options+=(--check-api-memory-access no --kernel-name-exclude kns=seal_segments,kns=write_headers,kns=write_trailers)
+fi
 
 export GTEST_SHARD_INDEX=$3 GTEST_TOTAL_SHARDS=$4
 export QUERN_GPU_PLANES=4 QUERN_GPU_RUNS=1 QUERN_GPU_EVERY=$every QUERN_GPU_POISON_BYTES=67108864

@@ -48,16 +48,13 @@ constexpr void scan_pairs(const Bits* tile, const LanePlace& place, std::uint32_
   typename X::template vec<std::uint32_t> exists;
   existing_runs<X, S>(place, exists);
   const std::uint32_t first = (0 - phase) % kGroupRows;
-  // All are asked for before one is waited for.
-  typename X::template vec<Bits> cells[kGroups];
-  std::uint32_t here[kGroups];
-  unroll<kGroups>([&](auto g) { here[g] = load_run<X, S>(tile, place, exists, kGroupRows * g + first, cells[g]); });
-  unroll<kGroups>([&](auto g) {
-    typename X::template vec<Bits> next;
+  rolled(0, kGroups, [&](unsigned g) {
+    typename X::template vec<Bits> cells, next;
     typename X::template vec<bool> same;
-    X::shift_down(next, cells[g]);
-    X::lanes([&](auto lane) { X::set(same, lane, X::get(cells[g], lane) == X::get(next, lane)); });
-    scan.equal_pairs += static_cast<std::uint32_t>(popcount(X::ballot(same) & here[g] & here[g] >> 1));
+    const std::uint32_t here = load_run<X, S>(tile, place, exists, kGroupRows * g + first, cells);
+    X::shift_down(next, cells);
+    X::lanes([&](auto lane) { X::set(same, lane, X::get(cells, lane) == X::get(next, lane)); });
+    scan.equal_pairs += static_cast<std::uint32_t>(popcount(X::ballot(same) & here & here >> 1));
   });
 }
 
@@ -68,26 +65,22 @@ constexpr void scan_values(const typename W::Word* tile, const LanePlace& place,
   using Word = typename W::Word;
   typename X::template vec<std::uint32_t> exists;
   existing_runs<X, S>(place, exists);
-  constexpr unsigned kAhead = 4;
-  rolled(0, kRows / kAhead, [&](unsigned i) {
-    typename X::template vec<Word> cells[kAhead];
-    std::uint32_t here[kAhead];
-    unroll<kAhead>([&](auto k) { here[k] = load_run<X, S>(tile, place, exists, kAhead * i + k, cells[k]); });
-    unroll<kAhead>([&](auto k) {
-      typename X::template vec<bool> mandatory, minus_zero;
-      X::lanes([&](auto lane) {
-        const Word cell = X::get(cells[k], lane);
-        bool must = W::kFloat && (cell & W::kMagnitude) >= W::kInfinity;
-        for (std::uint32_t f = 0; f < fills.count; ++f) {
-          const FillWords<W> fill(fills.bits[f]);
-          must = must || (fill.count > 0 && cell == fill.words[0]) || (fill.count > 1 && cell == fill.words[1]);
-        }
-        X::set(mandatory, lane, must);
-        X::set(minus_zero, lane, W::kFloat && cell == W::kSign);
-      });
-      scan.any_mandatory = scan.any_mandatory || (X::ballot(mandatory) & here[k]) != 0;
-      scan.negative_zeros += static_cast<std::uint32_t>(popcount(X::ballot(minus_zero) & here[k]));
+  rolled(0, kRows, [&](unsigned i) {
+    typename X::template vec<Word> cells;
+    typename X::template vec<bool> mandatory, minus_zero;
+    const std::uint32_t here = load_run<X, S>(tile, place, exists, i, cells);
+    X::lanes([&](auto lane) {
+      const Word cell = X::get(cells, lane);
+      bool must = W::kFloat && (cell & W::kMagnitude) >= W::kInfinity;
+      for (std::uint32_t f = 0; f < fills.count; ++f) {
+        const FillWords<W> fill(fills.bits[f]);
+        must = must || (fill.count > 0 && cell == fill.words[0]) || (fill.count > 1 && cell == fill.words[1]);
+      }
+      X::set(mandatory, lane, must);
+      X::set(minus_zero, lane, W::kFloat && cell == W::kSign);
     });
+    scan.any_mandatory = scan.any_mandatory || (X::ballot(mandatory) & here) != 0;
+    scan.negative_zeros += static_cast<std::uint32_t>(popcount(X::ballot(minus_zero) & here));
   });
 }
 

@@ -43,9 +43,6 @@ __global__ void __launch_bounds__(kLanes)
     if (WarpLanes::lane() == 0) {
       ByteWriter sizes({footer, kFooterBytes});
       put_footer_sizes(sizes, stream.index_bytes, stream.end);
-      // Hashing reads whole words, and so what comes behind, which is written after it.
-      ByteWriter end({footer + kFooterBytes - kFooterUncheckedBytes, kFooterUncheckedBytes});
-      end.u64(0);
     }
     __syncwarp();
     const std::uint64_t check = trailer_check(stream, trailer, stream.index_bytes);
