@@ -88,6 +88,7 @@ TEST(DeviceArrays, Graph_ReplaysBothWays) {
     const OwnedArray array = make_array(DType::f32, first.shape, data);
     const Bytes expected = on_host(array, options);
     job.array(0).put({array.bytes.begin(), array.bytes.end()});
+    job.stream(0).put(Bytes(2 * first.bytes.size(), 0x5c));
     job.room().put({expected.size()});
     ASSERT_EQ(cudaGraphLaunch(exec, queue), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(queue), cudaSuccess);
