@@ -8,6 +8,7 @@
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels_chunk.h"
+#include "codecs/stencil/middle_box.h"
 #include "codecs/stencil/residual_fit.h"
 #include "codecs/stencil/residual_symbols.h"
 #include "codecs/stencil/symbol_counts.h"
@@ -38,6 +39,9 @@ constexpr double kCorrection = 1.5;      // what a correction of one adds, in er
 constexpr std::array<double, 3> kSteps{2.2, 2.75, 3.4};
 constexpr double kSmallStep = 1.8;
 constexpr double kPsnrStep = 1.4;
+// Of chunks of more than twice so many elements a part in the middle chooses the step. (It says less of the transform.)
+constexpr std::uint64_t kMiddleElems = UINT64_C(1) << 18;
+constexpr std::uint64_t kMiddleExtent = 32;  // of it at least
 
 /// What fits of context weights take.
 struct FitEffort {
@@ -116,8 +120,15 @@ class WaveletWriter {
     return {bits - model, model, transform_bits_};
   }
 
-  std::size_t write(std::span<std::uint8_t> out) {
-    const std::uint64_t least = code_best();
+  /// The step that a chunk like this one takes least with.
+  double choose_step() {
+    effort_ = kEstimateEffort;
+    return best_step().step;
+  }
+
+  /// With that step; 0: the best one.
+  std::size_t write(std::span<std::uint8_t> out, double step) {
+    const std::uint64_t least = step != 0 ? code(step) : code_best();
     const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
     if ((least >> 15) >= raw_bytes) return 0;
     Vector<std::uint8_t> stored;
@@ -137,26 +148,31 @@ class WaveletWriter {
   const WaveletAxes& axes() const { return model_.axes; }
   double first_step() const { return spec_.for_psnr ? kPsnrStep : kSteps[0]; }
 
-  /// Codes with the best step; the bits, in units of 2^-12.
-  std::uint64_t code_best() {
-    double best = first_step();
-    std::uint64_t least = code(best);
-    if (spec_.for_psnr) return least;
-    double last = best;
+  struct CodedStep {
+    double step;
+    std::uint64_t bits;  ///< in units of 2^-12
+    bool is_last;        ///< what was coded last was coded with it
+  };
+  CodedStep best_step() {
+    CodedStep best{first_step(), code(first_step()), true};
+    if (spec_.for_psnr) return best;
     const auto pays = [&](double step) {
       const std::uint64_t bits = code(step);
-      last = step;
-      if (bits >= least) return false;
-      least = bits;
-      best = step;
-      return true;
+      best.is_last = bits < best.bits;
+      if (best.is_last) best = {step, bits, true};
+      return best.is_last;
     };
     if (!pays(kSteps[1])) {
       pays(kSmallStep);
     } else {
       pays(kSteps[2]);
     }
-    return last == best ? least : code(best);
+    return best;
+  }
+  /// Codes with the best step; the bits.
+  std::uint64_t code_best() {
+    const CodedStep best = best_step();
+    return best.is_last ? best.bits : code(best.step);
   }
 
   bool choose_units(const ChunkRange& range) {
@@ -543,7 +559,13 @@ std::size_t wavelet_encode_scratch_bytes(const ChunkSpec& spec) {
 
 Result<std::size_t> encode_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
                                    std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
-  return with_writer<std::size_t>(spec, in, range, scratch, [&](auto& writer) { return writer.write(out); });
+  double step = 0;
+  if (in.elems() > 2 * kMiddleElems && !spec.for_psnr) {
+    const ConstBox3 middle = middle_box(in, spec.form, dtype_bytes(spec.dtype), kMiddleElems, kMiddleExtent);
+    QUERN_ASSIGN_OR_RETURN(
+        step, with_writer<double>(spec, middle, range, scratch, [](auto& writer) { return writer.choose_step(); }));
+  }
+  return with_writer<std::size_t>(spec, in, range, scratch, [&](auto& writer) { return writer.write(out, step); });
 }
 
 Result<ChunkCost> estimate_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,

@@ -270,7 +270,7 @@ TEST(Stencil_Wavelet, AnEmptySea_CostsNearlyNothing) {
   std::vector<double> values(shape.elems(), 0.0);
   for (std::size_t i = 0; i < 900; ++i) values[500000 + i % 30 + i / 30 * 128] = 1;
   const std::size_t bytes = code<float>(DType::f32, shape, values, 0.05);
-  EXPECT_LT(bytes, 1400u);  // 0.01 bit an element
+  EXPECT_LT(bytes, 1500u);  // 0.012 bits an element
 }
 
 TEST(Stencil_WaveletLifting, InverseUndoesForward) {
