@@ -12,7 +12,7 @@ if [[ $preset == tsan ]]; then left_out="$left_out|^unit_kernels\$"; fi
 # for --thorough.
 wanted='.'
 if [[ $preset == asan && ${QUERN_TEST_THOROUGH:-0} != 1 ]]; then
-  wanted='^(golden|malformed|fuzz_.*|unit_(capi|capi_c|checkpoint|checkpoint_capi|core|format|io|levels|lorenzo|lossless|mask|tensor))$'
+  wanted='^(golden|malformed|fuzz_.*|unit_(capi|capi_c|checkpoint|checkpoint_capi|core|format|io|lorenzo|lossless|mask|tensor))$'
 fi
 
 cmake --preset "$preset"
