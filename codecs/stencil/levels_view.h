@@ -25,14 +25,13 @@ struct LevelsView {
     for (std::size_t g = 0; g < 3; ++g) {
       const std::uint64_t stride = g < 2 ? box.strides[g] : 1;
       const std::uint64_t special = g < 2 ? box.special_strides[g] : 1;
-      const bool split = form.inner > 1 && form.split_axis == g && box.extents[g] % form.inner == 0;
-      const std::uint64_t inner = split ? form.inner : 1;
+      const std::uint64_t inner = form.inner_of(g, box.extents[g]);
       for (const bool outer : {true, false}) {
         const std::uint64_t extent = outer ? box.extents[g] / inner : inner;
         if (extent == 1) continue;
         axes.extents[axes.rank] = static_cast<std::size_t>(extent);
         grid_axis[axes.rank] = static_cast<std::uint8_t>(g);
-        is_inner[axes.rank] = split && !outer;
+        is_inner[axes.rank] = inner > 1 && !outer;
         strides[axes.rank] = static_cast<std::size_t>(stride * (outer ? inner : 1));
         special_strides[axes.rank++] = static_cast<std::size_t>(special * (outer ? inner : 1));
       }

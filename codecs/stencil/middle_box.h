@@ -17,9 +17,7 @@ inline ConstBox3 middle_box(const ConstBox3& in, const LevelsForm& form, std::si
                             std::uint64_t shortest) {
   ConstBox3 box = in;
   std::array<std::uint64_t, 3> begin{0, 0, 0};
-  const auto unit = [&](std::size_t a) {
-    return form.inner > 1 && form.split_axis == a && in.extents[a] % form.inner == 0 ? form.inner : std::uint64_t{1};
-  };
+  const auto unit = [&](std::size_t a) { return form.inner_of(a, in.extents[a]); };
   const auto points = [&](std::size_t a) { return box.extents[a] / unit(a); };
   while (box.elems() > most) {
     std::size_t longest = 0;
