@@ -36,7 +36,8 @@ if ! command -v abidw >/dev/null || ! command -v abidiff >/dev/null; then
   exit 77
 fi
 [[ -e $library ]] || { echo "abi.sh: $library does not exist; build the target quern_shared first" >&2; exit 2; }
-if ! readelf -SW "$library" | grep -q '\.debug_info'; then
+# grep -q leaves at the first match, and pipefail would take the end of a writer cut short so for a failure.
+if ! grep -q '\.debug_info' <<<"$(readelf -SW "$library")"; then
   echo "abi.sh: $library has no debug information, so its types cannot be told" >&2
   exit 2
 fi

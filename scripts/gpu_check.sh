@@ -56,7 +56,7 @@ if [[ -n ${QUERN_DEPS:-} ]]; then
   export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 fi
 
-has_device() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }
+has_device() { command -v nvidia-smi >/dev/null && grep -q '^GPU' <<<"$(nvidia-smi -L 2>/dev/null)"; }
 
 # Prints the reason and returns 77.
 skip() { echo "SKIP: $1"; return 77; }

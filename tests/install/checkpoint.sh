@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
 read -ra flags < <(pkg-config --cflags --libs 'quern-checkpoint >= 0.1')
 "$CC" -std=c99 -Wall -Wextra -Wpedantic -Werror "$example/train.c" "${flags[@]}" -lm -o "$work/train"
-readelf -d "$work/train" | grep -q 'NEEDED.*libquern-checkpoint\.so\.0' ||
+grep -q 'NEEDED.*libquern-checkpoint\.so\.0' <<<"$(readelf -d "$work/train")" ||
   { echo "the program does not load libquern-checkpoint.so.0"; exit 1; }
 LD_LIBRARY_PATH=$prefix/$libdir "$work/train" "$work/store"
 # Once more, from where it stopped.

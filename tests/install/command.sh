@@ -8,6 +8,6 @@ trap 'rm -rf "$work"' EXIT
 
 cp -a "$prefix" "$work/moved"
 for quern in "$prefix/bin/quern" "$work/moved/bin/quern"; do
-  env -i "$quern" doctor --json | grep -q '"HDF5":' || { echo "$quern does not load its module"; exit 1; }
+  grep -q '"HDF5":' <<<"$(env -i "$quern" doctor --json)" || { echo "$quern does not load its module"; exit 1; }
   if ldd "$quern" | grep -E 'libhdf5|libnetcdf|libcurl'; then echo "$quern is linked with these"; exit 1; fi
 done

@@ -61,9 +61,9 @@ done
 
 [[ $(dpkg-deb -f "$work"/out/libquern-dev_*.deb Depends) == *"libquern0 (= "* ]] ||
   fail "libquern-dev takes any libquern0"
-dpkg-deb --ctrl-tarfile "$work"/out/libquern0_*.deb | tar -xO ./shlibs | grep -q '^libquern 0 libquern0 (>= ' ||
+grep -q '^libquern 0 libquern0 (>= ' <<<"$(dpkg-deb --ctrl-tarfile "$work"/out/libquern0_*.deb | tar -xO ./shlibs)" ||
   fail "libquern0 does not say which package programs that load it depend on"
-dpkg-deb --ctrl-tarfile "$work"/out/libquern0_*.deb | tar -xO ./triggers | grep -q ldconfig ||
+grep -q ldconfig <<<"$(dpkg-deb --ctrl-tarfile "$work"/out/libquern0_*.deb | tar -xO ./triggers)" ||
   fail "libquern0 has no ldconfig trigger"
 
 # The checkpoint library comes in a package of its own, which says so to those that are linked with it.
@@ -82,13 +82,13 @@ env -i LD_LIBRARY_PATH="$(dirname "$library")" "$work/program" ||
 
 if [[ $names == *" quern "* ]]; then
   quern=$work/root/usr/bin/quern
-  gzip -dc "$work/root/usr/share/man/man1/quern.1.gz" | grep -q '^\.TH QUERN 1' || fail "the manual is not there"
+  grep -q '^\.TH QUERN 1' <<<"$(gzip -dc "$work/root/usr/share/man/man1/quern.1.gz")" || fail "the manual is not there"
   head -c 40000 /dev/zero | tr '\0' 'q' >"$work/field.f32"
   env -i "$quern" compress --abs 0.1 -t f32 -s 100x100 "$work/field.f32" &&
     env -i "$quern" verify "$work/field.f32" "$work/field.f32.qn" >/dev/null ||
     fail "the unpacked command does not work"
   if [[ -n $(find "$build" -name quern_files.so -not -path "*/tests/*" -not -path "*/_CPack_Packages/*") ]]; then
-    env -i "$quern" doctor --json | grep -q '"HDF5":' || fail "the unpacked command does not load its module for HDF5"
+    grep -q '"HDF5":' <<<"$(env -i "$quern" doctor --json)" || fail "the unpacked command does not load its module for HDF5"
   fi
 fi
 ((failed)) || echo "packages:$names"

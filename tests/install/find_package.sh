@@ -25,12 +25,12 @@ build() {
 }
 
 build "$example" shared || fail "the example does not build with quern::quern"
-readelf -d "$work/shared/roundtrip" | grep -q 'NEEDED.*libquern\.so\.0' ||
+grep -q 'NEEDED.*libquern\.so\.0' <<<"$(readelf -d "$work/shared/roundtrip")" ||
   fail "the example does not load libquern.so.0"
 "$work/shared/roundtrip"
 
 build "$example" static -DSTATIC=ON || fail "the example does not build with quern::quern_static"
-if readelf -d "$work/static/roundtrip" | grep -q libquern; then fail "the static example loads libquern.so"; fi
+if grep -q libquern <<<"$(readelf -d "$work/static/roundtrip")"; then fail "the static example loads libquern.so"; fi
 "$work/static/roundtrip"
 
 mkdir "$work/c"
@@ -53,9 +53,9 @@ find_package(quern 99 REQUIRED)
 TEXT
 if build "$work/new" too_new; then fail "find_package(quern 99) was satisfied"; fi
 # The message is wrapped, so words are looked for, not the sentence.
-tr -s ' \n' ' ' <"$work/log" | grep -q 'compatible with requested version "99"' ||
+grep -q 'compatible with requested version "99"' <<<"$(tr -s ' \n' ' ' <"$work/log")" ||
   fail "the message does not name the version"
-tr -s ' \n' ' ' <"$work/log" | grep -q 'quernConfig.cmake, version: 0' || fail "the message does not name what is there"
+grep -q 'quernConfig.cmake, version: 0' <<<"$(tr -s ' \n' ' ' <"$work/log")" || fail "the message does not name what is there"
 
 sed -i 's/quern 99 REQUIRED/quern REQUIRED COMPONENTS gpu/' "$work/new/CMakeLists.txt"
 if build "$work/new" component; then fail "a component that does not exist was found"; fi

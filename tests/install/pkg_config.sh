@@ -12,7 +12,7 @@ flags=(-std=c99 -Wall -Wextra -Wpedantic -Werror)
 
 read -ra shared < <(pkg-config --cflags --libs 'quern >= 0.1')
 "$CC" "${flags[@]}" "$program" "${shared[@]}" -lm -o "$work/shared"
-readelf -d "$work/shared" | grep -q 'NEEDED.*libquern\.so\.0' ||
+grep -q 'NEEDED.*libquern\.so\.0' <<<"$(readelf -d "$work/shared")" ||
   { echo "the program does not load libquern.so.0"; exit 1; }
 LD_LIBRARY_PATH=$prefix/$libdir "$work/shared"
 
