@@ -28,6 +28,7 @@ constexpr std::size_t kGlanceRounds = 2;
 constexpr std::size_t kFirstRounds = 3;  // of reweighting, on original values
 constexpr std::size_t kRefits = 3;       // on reconstructed values; one for an estimate
 constexpr std::size_t kContextRounds = 4;
+constexpr double kLeastExpected = 0.02;  // magnitude of a residual, in codes
 constexpr std::array<double, 3> kNoises{0.5, 0.25, 1.0};  // of the error of a reconstruction, in units of 1/12
 constexpr std::uint64_t kWideBits = 3;  // an element: the noise of the bound is small against residuals
 constexpr double kLeastScale = 0.3;     // of residuals in a neighbourhood, in codes
@@ -452,8 +453,9 @@ class Fit {
           for (std::size_t i = 0; i < kernels::kStencilBlock; ++i) {
             at[taps.size() * kSampleBlock + i] = 1;
             at[unknowns * kSampleBlock + i] = static_cast<std::int32_t>(m[i]);
-            const double e = expected[i] > 0.02 ? expected[i] : 0.02;
-            sample_weights[filled + i] = 1 / (e * e + 0.01 * e);
+            // Of a geometric distribution, its variance.
+            const double e = expected[i] > kLeastExpected ? expected[i] : kLeastExpected;
+            sample_weights[filled + i] = 1 / (e * e + e);
           }
           for (std::size_t i = 0; i < kernels::kStencilBlock; ++i)
             if (i >= run.count || is_special(run.index + i)) sample_weights[filled + i] = 0;
@@ -462,7 +464,10 @@ class Fit {
         });
       }
       if (filled > 0) flush();
+      const auto before = weights;
       if (!solve_non_negative(sums, unknowns, weights.data())) break;
+      // Whole steps go back and forth where much of a chunk is still.
+      for (std::size_t k = 0; round > 0 && k < unknowns; ++k) weights[k] = (weights[k] + before[k]) / 2;
     }
     const double one = std::ldexp(1.0, kContextBits);
     const auto fixed = [&](double w) {

@@ -170,7 +170,7 @@ constexpr TapList taps_of(StencilShape shape, std::size_t row_class, bool with_m
   return list;
 }
 
-/// Working planes with margins, so that no tap needs a test. Planes lie in `slots` places in turn.
+/// Working planes with margins, so that no tap needs a test. All planes are kept, or the last ones in turn.
 struct PlaneGeometry {
   static constexpr std::size_t kLeft = 8;
   static constexpr std::size_t kRight = 24;  ///< 3 for taps, the rest for reading in blocks past the end
@@ -178,19 +178,23 @@ struct PlaneGeometry {
   std::size_t stride = 0;  ///< elements from row to row
   std::size_t plane_elems = 0;
   std::size_t slots = 1;
+  std::size_t slot_mask = 0;  ///< of a plane's number: its slot
 
   static constexpr PlaneGeometry make(const StencilExtents& extents, bool keep_all) {
     PlaneGeometry g;
     g.row_margin = extents.rows > 1 ? 2 : 0;
     g.stride = (kLeft + extents.columns + kRight + 7) / 8 * 8;
     g.plane_elems = g.stride * (extents.rows + 2 * g.row_margin);
-    g.slots = keep_all ? extents.planes : std::min<std::size_t>(extents.planes, kHistoryPlanes + 1);
+    static_assert((kHistoryPlanes & (kHistoryPlanes + 1)) == 0);
+    const bool all = keep_all || extents.planes <= kHistoryPlanes;
+    g.slots = all ? extents.planes : kHistoryPlanes + 1;
+    g.slot_mask = all ? SIZE_MAX : kHistoryPlanes;
     return g;
   }
   constexpr std::size_t elems() const { return plane_elems * slots; }
   /// First element of a row; planes before the first are the first, rows may lie in the margin.
   constexpr std::size_t row_at(std::ptrdiff_t plane, std::ptrdiff_t row) const {
-    const std::size_t slot = plane < 0 ? 0 : static_cast<std::size_t>(plane) % slots;
+    const std::size_t slot = plane < 0 ? 0 : static_cast<std::size_t>(plane) & slot_mask;
     return slot * plane_elems + static_cast<std::size_t>(row + static_cast<std::ptrdiff_t>(row_margin)) * stride +
            kLeft;
   }
