@@ -26,9 +26,9 @@ constexpr std::size_t kFewSamples = 8192;     // of another class; estimates tak
 constexpr std::size_t kGlanceSamples = 2048;  // of the one class of a glance
 constexpr std::size_t kGlanceRounds = 2;
 constexpr std::size_t kFirstRounds = 3;  // of reweighting, on original values
-constexpr std::size_t kRefits = 3;       // on reconstructed values; one for an estimate
+constexpr std::size_t kRefits = 2;       // on reconstructed values; one for an estimate
 constexpr std::size_t kContextRounds = 4;
-constexpr double kLeastExpected = 0.02;  // magnitude of a residual, in codes
+constexpr double kLeastExpected = 0.02;                   // magnitude of a residual, in codes
 constexpr std::array<double, 3> kNoises{0.5, 0.25, 1.0};  // of the error of a reconstruction, in units of 1/12
 constexpr std::uint64_t kWideBits = 3;  // an element: the noise of the bound is small against residuals
 constexpr double kLeastScale = 0.3;     // of residuals in a neighbourhood, in codes

@@ -235,17 +235,6 @@ class Glances {
   }
 
   const Trial& best() const { return trials_[best_of(trials_)]; }
-  /// What to take without a trial: levels where they come near, as contexts gain them more, and are as fast.
-  const Trial& likely_best() const {
-    const Trial* likely = &best();
-    if (likely->layout.levels || likely->layout.wavelet) return *likely;
-    const Trial raster = loosened(best(), kLikelySlack);
-    for (const Trial& trial : trials_)
-      if (trial.layout.levels && cheaper(trial, raster, kLikelyMargin) &&
-          (!likely->layout.levels || cheaper(trial, *likely)))
-        likely = &trial;
-    return *likely;
-  }
   /// The best one, and those that contexts may make better than it.
   Vector<Trial> near_best() const {
     Vector<Trial> near;
@@ -267,8 +256,6 @@ class Glances {
 
   // Of arrays this small models are a good part, which glances know nothing of.
   static constexpr std::uint64_t kGlanceless = UINT64_C(1) << 13;
-  static constexpr std::uint64_t kLikelyMargin = 110;
-  static constexpr std::uint64_t kLikelySlack = 1 << 9;
 
   static Trial loosened(Trial trial, std::uint64_t slack) {
     trial.bits += trial.elems * slack;
@@ -408,9 +395,8 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   const Stage first{request, kernels, first_array, choice.parts, true};
   Glances glances(request, choice, first);
   QUERN_RETURN_IF_ERROR(glances.run());
-  if (wants_speed(request)) return chosen(request, glances.likely_best());
   Vector<Trial> near = glances.near_best();
-  if (near.size() == 1 && !tightening_open(request, near[0])) return chosen(request, near[0]);
+  if (near.size() == 1 && (wants_speed(request) || !tightening_open(request, near[0]))) return chosen(request, near[0]);
   QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));
   return best_trial(Stage{request, kernels, second_array, choice.parts}, near);
 }
