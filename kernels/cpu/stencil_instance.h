@@ -201,12 +201,17 @@ struct StencilInstance : ContextLevels<Isa> {
 
   using Fours = double __attribute__((vector_size(32)));
 
-  /// The sum of eight partial sums, the lower four first.
-  [[gnu::always_inline]] static double whole(const Fours& low, const Fours& high) {
-    using Pair = double __attribute__((vector_size(16)));
-    const Fours fours = low + high;
-    const Pair pair = __builtin_shufflevector(fours, fours, 0, 1) + __builtin_shufflevector(fours, fours, 2, 3);
-    return pair[0] + pair[1];
+  /// Four sums of eight partial sums each: the lower and the upper four, then those two apart, then neighbours.
+  [[gnu::always_inline]] static void whole(const Fours (&halves)[4][2], Fours& sums) {
+    Fours fours[4];
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) fours[i] = halves[i][0] + halves[i][1];
+    const Fours pairs_0_2 = __builtin_shufflevector(fours[0], fours[2], 0, 1, 4, 5) +
+                            __builtin_shufflevector(fours[0], fours[2], 2, 3, 6, 7);
+    const Fours pairs_1_3 = __builtin_shufflevector(fours[1], fours[3], 0, 1, 4, 5) +
+                            __builtin_shufflevector(fours[1], fours[3], 2, 3, 6, 7);
+    sums = __builtin_shufflevector(pairs_0_2, pairs_1_3, 0, 4, 2, 6) +
+           __builtin_shufflevector(pairs_0_2, pairs_1_3, 1, 5, 3, 7);
   }
 
   static void normal_sums(const double* rows, const double* sample_weights, std::size_t width, double* sums) {
@@ -234,12 +239,19 @@ struct StencilInstance : ContextLevels<Isa> {
             }
           }
         }
-#pragma GCC unroll 4
-        for (std::size_t i = 0; i < kColumns; ++i) {
-          Fours halves[2];
-          static_assert(sizeof(halves) == sizeof(products[i]));
-          std::memcpy(halves, products[i], sizeof(halves));
-          if (l + i <= k) sums[k * width + l + i] += whole(halves[0], halves[1]);
+        Fours halves[kColumns][2];
+        static_assert(sizeof(halves) == sizeof(products));
+        std::memcpy(halves, products, sizeof(halves));
+        Fours added;
+        whole(halves, added);
+        double* const to = sums + k * width + l;
+        if (l + kColumns <= k + 1) {
+          Fours sum;
+          load(to, sum);
+          sum += added;
+          std::memcpy(to, &sum, sizeof(sum));
+        } else {
+          for (std::size_t i = 0; l + i <= k; ++i) to[i] += added[i];
         }
       }
     }
