@@ -214,46 +214,67 @@ struct StencilInstance : ContextLevels<Isa> {
            __builtin_shufflevector(pairs_0_2, pairs_1_3, 1, 5, 3, 7);
   }
 
-  static void normal_sums(const double* rows, const double* sample_weights, std::size_t width, double* sums) {
-    constexpr std::size_t kColumns = 4;  // at a time: they share what they load of row k
+  /// Adds the sums of `count` weighted rows from number k on with kColumns rows from l on to the lower triangle.
+  static constexpr std::size_t kColumns = 4;
+  static constexpr std::size_t kWeighted = kWidth == 8 ? 4 : 1;  // rows: as many as there are registers for their sums
+  [[gnu::always_inline]] static void add_products(const double* rows, const double (&weighted)[kWeighted][kSampleBlock],
+                                                  std::size_t count, std::size_t k, std::size_t l, std::size_t width,
+                                                  double* sums) {
     constexpr std::size_t kPartialSums = 8;
-    alignas(64) double weighted[kSampleBlock];
-    for (std::size_t k = 0; k < width; ++k) {
-      for (std::size_t s = 0; s < kSampleBlock; ++s) weighted[s] = sample_weights[s] * rows[k * kSampleBlock + s];
-      for (std::size_t l = 0; l <= k; l += kColumns) {
-        // Behind the last column that is taken once more.
-        const auto column = [&](std::size_t i) { return rows + (l + i < k ? l + i : k) * kSampleBlock; };
-        const double* const columns[kColumns] = {column(0), column(1), column(2), column(3)};
-        constexpr std::size_t kVectors = kPartialSums / kWidth;
-        Doubles products[kColumns][kVectors] = {};
-        for (std::size_t s = 0; s < kSampleBlock; s += kPartialSums) {
-#pragma GCC unroll 2
-          for (std::size_t v = 0; v < kVectors; ++v) {
-            Doubles left;
-            load(weighted + s + kWidth * v, left);
+    constexpr std::size_t kVectors = kPartialSums / kWidth;
+    // Behind the last column that is taken once more.
+    const std::size_t last = k + count - 1;
+    const auto column = [&](std::size_t i) { return rows + (l + i < last ? l + i : last) * kSampleBlock; };
+    const double* const columns[kColumns] = {column(0), column(1), column(2), column(3)};
+    Doubles products[kWeighted][kColumns][kVectors];
 #pragma GCC unroll 4
-            for (std::size_t i = 0; i < kColumns; ++i) {
-              Doubles right;
-              load(columns[i] + s + kWidth * v, right);
-              products[i][v] += left * right;
-            }
-          }
-        }
-        Fours halves[kColumns][2];
-        static_assert(sizeof(halves) == sizeof(products));
-        std::memcpy(halves, products, sizeof(halves));
-        Fours added;
-        whole(halves, added);
-        double* const to = sums + k * width + l;
-        if (l + kColumns <= k + 1) {
-          Fours sum;
-          load(to, sum);
-          sum += added;
-          std::memcpy(to, &sum, sizeof(sum));
-        } else {
-          for (std::size_t i = 0; l + i <= k; ++i) to[i] += added[i];
+    for (std::size_t r = 0; r < kWeighted; ++r)
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kColumns; ++i)
+#pragma GCC unroll 2
+        for (std::size_t v = 0; v < kVectors; ++v) products[r][i][v] = Doubles{};
+    for (std::size_t s = 0; s < kSampleBlock; s += kPartialSums) {
+#pragma GCC unroll 2
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        Doubles left[kWeighted];
+#pragma GCC unroll 4
+        for (std::size_t r = 0; r < kWeighted; ++r) load(weighted[r] + s + kWidth * v, left[r]);
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < kColumns; ++i) {
+          Doubles right;
+          load(columns[i] + s + kWidth * v, right);
+#pragma GCC unroll 4
+          for (std::size_t r = 0; r < kWeighted; ++r) products[r][i][v] += left[r] * right;
         }
       }
+    }
+    for (std::size_t r = 0; r < count; ++r) {
+      Fours halves[kColumns][2];
+      static_assert(sizeof(halves) == sizeof(products[r]));
+      std::memcpy(halves, products[r], sizeof(halves));
+      Fours added;
+      whole(halves, added);
+      double* const to = sums + (k + r) * width + l;
+      if (l + kColumns <= k + r + 1) {
+        Fours sum;
+        load(to, sum);
+        sum += added;
+        std::memcpy(to, &sum, sizeof(sum));
+      } else {
+        for (std::size_t i = 0; l + i <= k + r; ++i) to[i] += added[i];
+      }
+    }
+  }
+
+  static void normal_sums(const double* rows, const double* sample_weights, std::size_t width, double* sums) {
+    alignas(64) double weighted[kWeighted][kSampleBlock];
+    for (std::size_t k = 0; k < width; k += kWeighted) {
+      const std::size_t count = width - k < kWeighted ? width - k : kWeighted;
+      for (std::size_t r = 0; r < kWeighted; ++r) {
+        const double* const row = rows + (k + (r < count ? r : 0)) * kSampleBlock;
+        for (std::size_t s = 0; s < kSampleBlock; ++s) weighted[r][s] = sample_weights[s] * row[s];
+      }
+      for (std::size_t l = 0; l < k + count; l += kColumns) add_products(rows, weighted, count, k, l, width, sums);
     }
   }
 
