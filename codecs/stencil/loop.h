@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 #include "codecs/stencil/model.h"
@@ -41,24 +42,24 @@ struct LoopRow {
   std::int32_t* codes = nullptr;
 };
 
-/// Runs the loop over a row; special elements take the value before them.
-template <std::size_t N>
-void run_row(const LoopRow& row, const SplitWeights& split, const ChunkModel& model, std::size_t columns) {
+/// Runs the loop over a row; special elements take the value before them. `WeightBits` are the model's.
+template <std::size_t N, unsigned WeightBits, bool WithSpecial>
+void run_row(const LoopRow& row, const SplitWeights& split, unsigned fraction_bits, std::size_t columns) {
   constexpr std::int64_t kMost = kernels::kMaxMagnitude;
-  const unsigned weight_bits = model.weight_bits;
-  const unsigned fraction_bits = model.fraction_bits;
   const std::int64_t half = (std::int64_t{1} << fraction_bits) >> 1;
   const std::int64_t whole = -(std::int64_t{1} << fraction_bits);  // mask of the bits above the fraction
-  NearValues<N> near(row.values);
+  const std::array<std::int64_t, kernels::kMaxNearTaps> weights = split.near;
+  const LoopRow to = row;  // nothing that is written changes it
+  NearValues<N> near(to.values);
   for (std::size_t x = 0; x < columns; ++x) {
-    const std::int64_t predicted = scaled_down(near.sum(row.far[x], split.near), weight_bits);
+    const std::int64_t predicted = scaled_down(near.sum(to.far[x], weights), WeightBits);
     std::int64_t value = 0;
     std::int64_t code = 0;
-    if (row.special != nullptr && row.special[x] != 0) {
+    if (WithSpecial && to.special[x] != 0) {
       value = near.last[0];
     } else {
       // The next element waits for the value, not for the code.
-      const std::int64_t left = row.targets[x] + half - predicted;
+      const std::int64_t left = to.targets[x] + half - predicted;
       value = predicted + (left & whole);
       code = left >> fraction_bits;
       if (code > kMost || code < -kMost) [[unlikely]] {
@@ -66,17 +67,32 @@ void run_row(const LoopRow& row, const SplitWeights& split, const ChunkModel& mo
         value = predicted + code * (std::int64_t{1} << fraction_bits);
       }
     }
-    row.codes[x] = static_cast<std::int32_t>(code);
-    row.magnitudes[x] =
+    to.codes[x] = static_cast<std::int32_t>(code);
+    to.magnitudes[x] =
         static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
-    row.values[x] = static_cast<double>(value);
+    to.values[x] = static_cast<double>(value);
     near.push(value);
   }
 }
 
+template <std::size_t N, unsigned WeightBits>
+void run_row(const LoopRow& row, const SplitWeights& split, unsigned fraction_bits, std::size_t columns) {
+  if (row.special != nullptr) return run_row<N, WeightBits, true>(row, split, fraction_bits, columns);
+  return run_row<N, WeightBits, false>(row, split, fraction_bits, columns);
+}
+
+template <unsigned WeightBits>
+void run_row(const LoopRow& row, const SplitWeights& split, unsigned fraction_bits, std::size_t columns) {
+  if (split.near_count > 3) return run_row<kernels::kMaxNearTaps, WeightBits>(row, split, fraction_bits, columns);
+  return run_row<3, WeightBits>(row, split, fraction_bits, columns);
+}
+
+/// Shifts by a constant are the fastest, and choose_format makes three.
 inline void run_row_of(const LoopRow& row, const SplitWeights& split, const ChunkModel& model, std::size_t columns) {
-  if (split.near_count > 3) return run_row<kernels::kMaxNearTaps>(row, split, model, columns);
-  return run_row<3>(row, split, model, columns);
+  if (model.weight_bits == 12) return run_row<12>(row, split, model.fraction_bits, columns);
+  if (model.weight_bits == 14) return run_row<14>(row, split, model.fraction_bits, columns);
+  assert(model.weight_bits == 16);
+  return run_row<16>(row, split, model.fraction_bits, columns);
 }
 
 }  // namespace quern::codec::stencil
