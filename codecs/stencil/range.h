@@ -46,10 +46,15 @@ void count_exponents(const ConstBox3& in, ChunkRange& range) {
   for (std::size_t r = 0; r < rows; ++r) {
     const auto* const row = data + row_offset(in, r);
     const std::uint8_t* const special = special_row(in, r);
-    for (std::size_t x = 0; x < in.extents[2]; ++x) {
-      if (special != nullptr && special[x] != 0) continue;
-      ++counts[x % kTables][std::bit_cast<std::uint64_t>(Element::value(row[x])) >> 52 & kNotFinite];
-    }
+    const auto count = [&](std::size_t table, std::size_t x) {
+      ++counts[table][std::bit_cast<std::uint64_t>(Element::value(row[x])) >> 52 & kNotFinite];
+    };
+    std::size_t x = 0;
+    if (special == nullptr)
+      for (; x + kTables <= in.extents[2]; x += kTables)
+        for (std::size_t t = 0; t < kTables; ++t) count(t, x + t);
+    for (; x < in.extents[2]; ++x)
+      if (special == nullptr || special[x] == 0) count(0, x);
   }
   for (const auto& table : counts)
     for (std::size_t e = 0; e < kNotFinite; ++e) range.exponents[e] += table[e];
