@@ -99,7 +99,8 @@ class RoundTrips(CliTest):
             report = self.json(self.ok("compress", "--psnr", "60", "--codec", codec, "--json", "--verify", "-f", "-o",
                                        self.path("p.qn"), self.raw))
             self.assertGreaterEqual(report["psnr_db"], 60)
-            self.assertLess(report["psnr_db"], 60.5)
+            # From bound to bound the PSNR of stencil jumps by a dB on so few values.
+            self.assertLess(report["psnr_db"], 60.5 if codec == "lorenzo" else 61)
             report = self.json(self.ok("compress", "--ratio", "6", "--codec", codec, "--json", "-f", "-o",
                                        self.path("q.qn"), self.raw))
             self.assertGreaterEqual(report["ratio"], 6)
