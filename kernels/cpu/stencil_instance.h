@@ -214,9 +214,9 @@ struct StencilInstance : ContextLevels<Isa> {
            __builtin_shufflevector(pairs_0_2, pairs_1_3, 1, 5, 3, 7);
   }
 
-  /// Adds the sums of `count` weighted rows from number k on with kColumns rows from l on to the lower triangle.
   static constexpr std::size_t kColumns = 4;
   static constexpr std::size_t kWeighted = kWidth == 8 ? 4 : 1;  // rows: as many as there are registers for their sums
+  /// Adds to the lower triangle the products of `count` weighted rows from row k on with kColumns rows from l on.
   [[gnu::always_inline]] static void add_products(const double* rows, const double (&weighted)[kWeighted][kSampleBlock],
                                                   std::size_t count, std::size_t k, std::size_t l, std::size_t width,
                                                   double* sums) {
