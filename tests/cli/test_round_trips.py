@@ -95,12 +95,13 @@ class RoundTrips(CliTest):
             self.assert_within(self.values, self.back(), 1e-3 * (max(self.values) - min(self.values)))
 
     def test_targets_are_met_or_it_is_said_what_can_be(self):
+        # On fewer values the PSNR of stencil jumps by a dB from bound to bound.
+        large = self.write("field_20x40x60.f32", wave(48000).tobytes())
         for codec in ("auto", "stencil", "lorenzo"):
             report = self.json(self.ok("compress", "--psnr", "60", "--codec", codec, "--json", "--verify", "-f", "-o",
-                                       self.path("p.qn"), self.raw))
+                                       self.path("p.qn"), large))
             self.assertGreaterEqual(report["psnr_db"], 60)
-            # From bound to bound the PSNR of stencil jumps by a dB on so few values.
-            self.assertLess(report["psnr_db"], 60.5 if codec == "lorenzo" else 61)
+            self.assertLess(report["psnr_db"], 60.5)
             report = self.json(self.ok("compress", "--ratio", "6", "--codec", codec, "--json", "-f", "-o",
                                        self.path("q.qn"), self.raw))
             self.assertGreaterEqual(report["ratio"], 6)
