@@ -467,7 +467,8 @@ class Fit {
       const auto before = weights;
       if (!solve_non_negative(sums, unknowns, weights.data())) break;
       // Whole steps go back and forth where much of a chunk is still.
-      for (std::size_t k = 0; round > 0 && k < unknowns; ++k) weights[k] = (weights[k] + before[k]) / 2;
+      if (round == 0) continue;
+      for (std::size_t k = 0; k < unknowns; ++k) weights[k] = (weights[k] + before[k]) / 2;
     }
     const double one = std::ldexp(1.0, kContextBits);
     const auto fixed = [&](double w) {
