@@ -11,6 +11,7 @@
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
+#include "codecs/stencil/raster_waves.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "kernels/core/rans.h"
@@ -70,9 +71,11 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
 struct DecodeMemory {
   DecodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents)
       : planes(carver, kernels::stencil_extents(extents), false),
+        waves(carver, kernels::stencil_extents(extents)),
         tables(carver.take<TokenTable>(kLevels)),
         zeros(carver.take<std::uint16_t>(row_room(static_cast<std::size_t>(extents[2])))) {}
   WorkPlanes planes;
+  RasterWaves waves;
   TokenTable* tables;
   std::uint16_t* zeros;  ///< of a row: see DecodeRow
 };
@@ -134,48 +137,88 @@ class ChunkReader {
     const kernels::ResidualTables by_level(memory.tables, tables);
     std::array<SplitWeights, kernels::kRowClasses> split;
     for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
+    if (memory.waves.serve(model_, *spec_.kernels)) {
+      kernels::ResidualLanes lanes(lanes_.used());
+      memory.waves.start(extents_, model_);
+      if (decode_waves(split, by_level, tables.data(), lanes, memory)) return ended(lanes.failed != 0, lanes.finished());
+    }
     WorkPlanes& planes = memory.planes;
     planes.clear();
-    const double unit = model_.unit();
     for (std::size_t p = 0; p < extents_.planes; ++p) {
       if (model_.mean) planes.update_mean(p);
       for (std::size_t r = 0; r < extents_.rows; ++r) {
-        const std::size_t n = p * extents_.rows + r;
-        const SplitWeights& weights = split[kernels::row_class(extents_, p, r)];
-        RansSource& lane = lanes_.sources[n & lanes_.mask];
-        planes.start_row(p, r);
-        const DecodeRow row{planes.far_sums(*spec_.kernels, p, r, weights),
-                            planes.context_sums(*spec_.kernels, p, r, model_),
-                            memory.zeros,
-                            special_row(out_, n),
-                            planes.values(p, r),
-                            planes.magnitudes(p, r)};
-        spec_.kernels->decode.zero_frequencies(row.context, by_level, extents_.columns, memory.zeros);
-        const auto decode = [&](auto near_taps) {
-          constexpr std::size_t kNear = decltype(near_taps)::value;
-          if (row.special != nullptr) {
-            decode_row<kNear, true>(row, weights, model_, tables.data(), extents_.columns, lane);
-          } else {
-            decode_row<kNear, false>(row, weights, model_, tables.data(), extents_.columns, lane);
-          }
-        };
-        if (weights.near_count > 3) {
-          decode(std::integral_constant<std::size_t, kernels::kMaxNearTaps>());
-        } else {
-          decode(std::integral_constant<std::size_t, 3>());
-        }
-        planes.finish_row(p, r);
-        if (lane.failed) return corrupt("stencil: a lane is too short");
-        Bits* const to = data_ + row_offset(out_, n);
-        if constexpr (std::is_same_v<Element, F32>) {
-          spec_.kernels->decode.store_singles(row.values, unit, model_.base, extents_.columns, to);
-        } else {
-          for (std::size_t x = 0; x < extents_.columns; ++x) to[x] = Element::bits(row.values[x] * unit + model_.base);
-        }
+        RansSource& lane = lanes_.sources[(p * extents_.rows + r) & lanes_.mask];
+        one_row(p, r, split[kernels::row_class(extents_, p, r)], by_level, tables.data(), memory, lane);
+        if (lane.failed) return ended(true, false);
+        store(planes.values(p, r), p * extents_.rows + r);
       }
     }
-    if (!lanes_.finished()) return corrupt("stencil: a lane does not end where it should");
-    return {};
+    return ended(false, lanes_.finished());
+  }
+
+  static Status ended(bool failed, bool finished) {
+    if (failed) return corrupt("stencil: a lane is too short");
+    return finished ? Status() : corrupt("stencil: a lane does not end where it should");
+  }
+
+  void one_row(std::size_t p, std::size_t r, const SplitWeights& weights, const kernels::ResidualTables& by_level,
+               const TokenTable* const* tables, DecodeMemory& memory, RansSource& lane) {
+    WorkPlanes& planes = memory.planes;
+    planes.start_row(p, r);
+    const DecodeRow row{planes.far_sums(*spec_.kernels, p, r, weights),
+                        planes.context_sums(*spec_.kernels, p, r, model_),
+                        memory.zeros,
+                        special_row(out_, p * extents_.rows + r),
+                        planes.values(p, r),
+                        planes.magnitudes(p, r)};
+    spec_.kernels->decode.zero_frequencies(row.context, by_level, extents_.columns, memory.zeros);
+    const auto decode = [&](auto near_taps) {
+      constexpr std::size_t kNear = decltype(near_taps)::value;
+      if (row.special != nullptr) {
+        decode_row<kNear, true>(row, weights, model_, tables, extents_.columns, lane);
+      } else {
+        decode_row<kNear, false>(row, weights, model_, tables, extents_.columns, lane);
+      }
+    };
+    if (weights.near_count > 3) {
+      decode(std::integral_constant<std::size_t, kernels::kMaxNearTaps>());
+    } else {
+      decode(std::integral_constant<std::size_t, 3>());
+    }
+    planes.finish_row(p, r);
+  }
+
+  void store(const double* values, std::size_t number) const {
+    Bits* const to = data_ + row_offset(out_, number);
+    const double unit = model_.unit();
+    if constexpr (std::is_same_v<Element, F32>) {
+      spec_.kernels->decode.store_singles(values, unit, model_.base, extents_.columns, to);
+    } else {
+      for (std::size_t x = 0; x < extents_.columns; ++x) to[x] = Element::bits(values[x] * unit + model_.base);
+    }
+  }
+
+  /// The same with rows side by side, until a lane fails. False when a value is too large for that.
+  bool decode_waves(const std::array<SplitWeights, kernels::kRowClasses>& split, const kernels::ResidualTables& by_level,
+                    const TokenTable* const* tables, kernels::ResidualLanes& lanes, DecodeMemory& memory) {
+    WorkPlanes& planes = memory.planes;
+    planes.clear();
+    for (std::size_t p = 0; p < extents_.planes && lanes.failed == 0; ++p) {
+      if (model_.mean) planes.update_mean(p);
+      const std::size_t place = (p * extents_.rows) & lanes.mask;
+      RansSource lane = lanes.source(place);
+      one_row(p, 0, split[kernels::row_class(extents_, p, 0)], by_level, tables, memory, lane);
+      lanes.set(place, lane);
+      if (!memory.waves.exact({planes.values(p, 0), extents_.columns})) return false;
+      store(planes.values(p, 0), p * extents_.rows);
+      for (std::size_t r = 1; r < extents_.rows && lanes.failed == 0;) {
+        const SplitWeights& weights = split[kernels::row_class(extents_, p, r)];
+        if (!memory.waves.decode(*spec_.kernels, planes, p, r, weights, model_, by_level, lanes)) return false;
+        for (const std::size_t end = r + RasterWaves::rows_from(planes, r); r < end; ++r)
+          store(planes.values(p, r), p * extents_.rows + r);
+      }
+    }
+    return true;
   }
 
   const ChunkSpec& spec_;

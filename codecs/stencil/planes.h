@@ -27,6 +27,7 @@ struct SplitWeights {
   std::array<kernels::Tap, kernels::kMaxTaps> far_taps{};
   std::array<double, kernels::kMaxTaps> far_weights{};
   std::size_t far_count = 0;
+  std::size_t of_plane = 0;  ///< from here on those in the element's own plane
 };
 
 inline SplitWeights split_weights(kernels::StencilShape shape, std::size_t row_class, const ChunkModel& model) {
@@ -35,11 +36,16 @@ inline SplitWeights split_weights(kernels::StencilShape shape, std::size_t row_c
   SplitWeights split;
   split.near_count = list.near;
   for (std::size_t t = 0; t < list.near; ++t) split.near[t] = weights[t];
-  for (std::size_t t = list.near; t < list.count; ++t) {
-    if (weights[t] == 0) continue;
-    split.far_taps[split.far_count] = list.taps[t];
-    split.far_weights[split.far_count++] = static_cast<double>(weights[t]);
-  }
+  const auto add = [&](bool of_plane) {
+    for (std::size_t t = list.near; t < list.count; ++t) {
+      if (weights[t] == 0 || (list.taps[t].plane == 0) != of_plane) continue;
+      split.far_taps[split.far_count] = list.taps[t];
+      split.far_weights[split.far_count++] = static_cast<double>(weights[t]);
+    }
+  };
+  add(false);
+  split.of_plane = split.far_count;
+  add(true);
   return split;
 }
 
@@ -119,31 +125,45 @@ class WorkPlanes {
   /// Part of each prediction that earlier rows give, times 2^weight_bits.
   const std::int64_t* far_sums(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
                                const SplitWeights& split) {
-    std::array<const double*, kernels::kMaxTaps> sources{};
-    for (std::size_t t = 0; t < split.far_count; ++t) sources[t] = tap(plane, row, split.far_taps[t]);
-    kernels.tap_sums(sources.data(), split.far_weights.data(), split.far_count, extents_.columns, far_);
+    sum_taps(kernels, plane, row, split, split.far_count, far_);
     return far_;
   }
   /// Part of each context that earlier rows give, with the constant.
   const std::uint32_t* context_sums(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
                                     const ChunkModel& model) {
-    return context_sums_from(kernels::kNearContextTaps, kernels, plane, row, model);
+    sum_contexts(kernels, plane, row, model, kernels::kNearContextTaps, context_);
+    return context_;
   }
   /// The context sums of a row whose residuals are known.
   const std::uint32_t* all_context_sums(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
                                         const ChunkModel& model) {
-    return context_sums_from(0, kernels, plane, row, model);
+    sum_contexts(kernels, plane, row, model, 0, context_);
+    return context_;
+  }
+  /// What other planes give to predictions of a row, and to its contexts, with the constant.
+  void far_sums_of_planes(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
+                          const SplitWeights& split, std::int64_t* out) const {
+    sum_taps(kernels, plane, row, split, split.of_plane, out);
+  }
+  void context_sums_of_planes(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
+                              const ChunkModel& model, std::uint32_t* out) const {
+    sum_contexts(kernels, plane, row, model, kernels::kPlaneContextTaps, out);
   }
 
  private:
-  const std::uint32_t* context_sums_from(std::size_t first_tap, const kernels::StencilKernels& kernels,
-                                         std::size_t plane, std::size_t row, const ChunkModel& model) {
+  void sum_taps(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row, const SplitWeights& split,
+                std::size_t taps, std::int64_t* out) const {
+    std::array<const double*, kernels::kMaxTaps> sources{};
+    for (std::size_t t = 0; t < taps; ++t) sources[t] = tap(plane, row, split.far_taps[t]);
+    kernels.tap_sums(sources.data(), split.far_weights.data(), taps, extents_.columns, out);
+  }
+  void sum_contexts(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row, const ChunkModel& model,
+                    std::size_t first_tap, std::uint32_t* out) const {
     const auto taps = kernels::context_taps(extents_.shape());
     std::array<const std::uint32_t*, kernels::kMaxContextTaps> sources{};
     for (std::size_t t = first_tap; t < taps.size(); ++t) sources[t] = context_tap(plane, row, taps[t]);
     kernels.context_sums(sources.data() + first_tap, model.context_weights.data() + first_tap, taps.size() - first_tap,
-                         model.context_constant, extents_.columns, context_);
-    return context_;
+                         model.context_constant, extents_.columns, out);
   }
   std::size_t mean_elems() const {
     if (!can_have_mean()) return 0;

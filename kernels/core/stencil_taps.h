@@ -23,7 +23,8 @@ inline constexpr std::size_t kMeanMinPlanes = 8;  ///< chunks of fewer planes ha
 inline constexpr std::size_t kMaxTaps = 40;
 inline constexpr std::size_t kMaxNearTaps = 8;  ///< taps in the element's own row
 inline constexpr std::size_t kMaxContextTaps = 16;
-inline constexpr std::size_t kNearContextTaps = 2;
+inline constexpr std::size_t kNearContextTaps = 2;   ///< in the element's own row; they come first
+inline constexpr std::size_t kPlaneContextTaps = 7;  ///< of chunks of planes, in the element's own plane
 inline constexpr std::size_t kHistoryPlanes = 3;
 
 /// A chunk of planes x rows x columns. Arrays of two axes are planes of one row each, arrays of one axis one row.

@@ -9,6 +9,7 @@
 
 #include "kernels/core/rans.h"
 #include "kernels/core/token_table.h"
+#include "kernels/cpu/raster_wave.h"
 
 namespace quern::kernels {
 
@@ -60,6 +61,9 @@ struct StencilDecodeKernels {
   /// codes[x] = residual of level contexts[x], from lane (first + x) & lanes.mask, for x < count.
   void (*take_residuals)(ResidualLanes& lanes, const ResidualTables& tables, const std::uint8_t* contexts,
                          std::size_t count, std::size_t first, std::int32_t* codes);
+  /// Decodes rows side by side, or null where vectors are not long enough for that. There are kWaveRows lanes or more.
+  /// False when a value is not below wave.most: then nothing that was written has a meaning.
+  bool (*decode_wave)(const RasterWave& wave, const ResidualTables& tables, ResidualLanes& lanes);
   /// out[x] = frequency of token 0 in the level of sums[x].
   void (*zero_frequencies)(const std::uint32_t* sums, const ResidualTables& tables, std::size_t count,
                            std::uint16_t* out);

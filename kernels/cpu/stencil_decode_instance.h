@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "kernels/cpu/context_levels.h"
+#include "kernels/cpu/raster_wave_vectors.h"
 #include "kernels/cpu/residual_vectors.h"
 #include "kernels/cpu/stencil_decode.h"
 
@@ -100,7 +101,14 @@ struct StencilDecodeInstance {
   static void store_singles(const double* values, double unit, double base, std::size_t count, std::uint32_t* out) {
     for (std::size_t x = 0; x < count; ++x) out[x] = single(values[x], unit, base);
   }
-  static constexpr StencilDecodeKernels kKernels{&take_residuals, &zero_frequencies, &store_singles, &add_row,
+  static constexpr auto wave_decoder() -> bool (*)(const RasterWave&, const ResidualTables&, ResidualLanes&) {
+    if constexpr (RasterWaveVectors<Isa>::kThere) {
+      return &RasterWaveVectors<Isa>::decode;
+    } else {
+      return nullptr;
+    }
+  }
+  static constexpr StencilDecodeKernels kKernels{&take_residuals, wave_decoder(), &zero_frequencies, &store_singles, &add_row,
                                                  &scale_codes,    &add_scaled,       &lift};
 };
 
