@@ -140,7 +140,8 @@ class ChunkReader {
     if (memory.waves.serve(model_, *spec_.kernels)) {
       kernels::ResidualLanes lanes(lanes_.used());
       memory.waves.start(extents_, model_);
-      if (decode_waves(split, by_level, tables.data(), lanes, memory)) return ended(lanes.failed != 0, lanes.finished());
+      if (decode_waves(split, by_level, tables.data(), lanes, memory))
+        return ended(lanes.failed != 0, lanes.finished());
     }
     WorkPlanes& planes = memory.planes;
     planes.clear();
@@ -199,8 +200,9 @@ class ChunkReader {
   }
 
   /// The same with rows side by side, until a lane fails. False when a value is too large for that.
-  bool decode_waves(const std::array<SplitWeights, kernels::kRowClasses>& split, const kernels::ResidualTables& by_level,
-                    const TokenTable* const* tables, kernels::ResidualLanes& lanes, DecodeMemory& memory) {
+  bool decode_waves(const std::array<SplitWeights, kernels::kRowClasses>& split,
+                    const kernels::ResidualTables& by_level, const TokenTable* const* tables,
+                    kernels::ResidualLanes& lanes, DecodeMemory& memory) {
     WorkPlanes& planes = memory.planes;
     planes.clear();
     for (std::size_t p = 0; p < extents_.planes && lanes.failed == 0; ++p) {

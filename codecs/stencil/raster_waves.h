@@ -48,12 +48,12 @@ class RasterWaves {
 
  private:
   static constexpr std::size_t kLeastRows = 8;
-  static constexpr std::size_t kLeastColumns = 24;
+  static constexpr std::size_t kLeastColumns = 32;
   static constexpr std::size_t kMostColumns = 4096;  ///< what waves read has to stay in a cache
 
   bool suit_;
   std::size_t pitch_;
-  std::int64_t* far_;       ///< of the rows of a wave; so the next
+  std::int64_t* far_;  ///< of the rows of a wave; so the next
   std::uint32_t* context_;
   std::array<kernels::RasterWave, kernels::kRowClasses / 2> waves_{};  ///< of first, second and later planes
 };

@@ -34,7 +34,8 @@ class WaveResiduals {
     group_.words = lanes.words;
     group_.failed = 0;
     for (std::ptrdiff_t t = -kRing; t < 0; ++t)
-      above_[slot(t)] = _mm512_maskz_set1_epi32(1, t + WaveValues::kLag >= -2 ? magnitude(-1, t + WaveValues::kLag) : 0);
+      above_[slot(t)] =
+          _mm512_maskz_set1_epi32(1, t + WaveValues::kLag >= -2 ? magnitude(-1, t + WaveValues::kLag) : 0);
   }
 
   /// The residuals of step s, from what other planes give to contexts.
@@ -83,8 +84,8 @@ class WaveResiduals {
     const Words one = _mm512_set1_epi32(1);
     sum = _mm512_max_epu32(sum, _mm512_set1_epi32(2));
     const Words half = _mm512_srli_epi32(_mm512_andnot_si512(_mm512_srli_epi32(sum, 1), sum), 1);
-    const Words leading = _mm512_sub_epi32(_mm512_srli_epi32(_mm512_castps_si512(_mm512_cvtepi32_ps(half)), 23),
-                                           _mm512_set1_epi32(126));
+    const Words leading =
+        _mm512_sub_epi32(_mm512_srli_epi32(_mm512_castps_si512(_mm512_cvtepi32_ps(half)), 23), _mm512_set1_epi32(126));
     const Words below = _mm512_srlv_epi32(sum, _mm512_sub_epi32(leading, one));
     return _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_add_epi32(leading, leading), _mm512_and_si512(below, one)));
   }
@@ -142,7 +143,8 @@ struct RasterWaveVectors {
       }
       values.store(made);
       magnitudes.to_rows([&](std::size_t row, __m512d v) {
-        _mm256_mask_storeu_epi32(wave.magnitudes + row * wave.stride + values.column(row), values.there(row), _mm512_cvtpd_epi32(v));
+        _mm256_mask_storeu_epi32(wave.magnitudes + row * wave.stride + values.column(row), values.there(row),
+                                 _mm512_cvtpd_epi32(v));
       });
     }
     residuals.leave(lanes);

@@ -108,8 +108,8 @@ struct StencilDecodeInstance {
       return nullptr;
     }
   }
-  static constexpr StencilDecodeKernels kKernels{&take_residuals, wave_decoder(), &zero_frequencies, &store_singles, &add_row,
-                                                 &scale_codes,    &add_scaled,       &lift};
+  static constexpr StencilDecodeKernels kKernels{&take_residuals, wave_decoder(), &zero_frequencies, &store_singles,
+                                                 &add_row,        &scale_codes,   &add_scaled,       &lift};
 };
 
 }  // namespace quern::kernels
