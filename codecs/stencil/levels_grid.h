@@ -96,10 +96,7 @@ class LevelGridOf {
   std::uint32_t* magnitudes(std::size_t parity_class, const RowIndex& row) {
     return magnitudes_[level_ & 1] + at(views_[parity_class], row);
   }
-  /// The axis that rows of a run follow each other along; kMaxAxes if rows are runs of their own.
-  std::size_t run_axis() const {
-    return axes_.rank > 1 && axes_.hierarchical(axes_.rank - 2) ? axes_.rank - 2 : kMaxAxes;
-  }
+  std::size_t run_axis() const { return stencil::run_axis(axes_); }
   std::size_t run_rows(std::size_t parity_class) const {
     return run_axis() < kMaxAxes ? views_[parity_class].extents[run_axis()] : 1;
   }

@@ -17,6 +17,23 @@ constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane w
 
 }  // namespace
 
+std::array<std::size_t, kMaxLevels + 1> first_of_levels(const LevelAxes& axes) {
+  std::array<std::size_t, kMaxLevels + 1> first{};
+  std::size_t at = 0;
+  for (unsigned level = axes.top() + 1; level-- > 0;) {
+    first[level] = at;
+    std::size_t points = 1;
+    std::size_t coarser = 1;
+    for (std::size_t a = 0; a < axes.rank; ++a) {
+      points *= axes.points(a, level);
+      coarser *= axes.points(a, level + 1);
+    }
+    at += level == axes.top() ? points : points - coarser;
+  }
+  first[kMaxLevels] = at;
+  return first;
+}
+
 SectionWriter::SectionWriter(Carver& carver, std::size_t raw_bytes, const kernels::StencilKernels* kernels)
     : kernels_(kernels),
       entries_(take_entries(carver)),

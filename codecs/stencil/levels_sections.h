@@ -14,7 +14,10 @@
 
 namespace quern::codec::stencil {
 
-/// Residuals of all levels in the order of coding, coarsest level first.
+/// Element of each level in the order of coding, coarsest level first; the last one is how many there are.
+std::array<std::size_t, kMaxLevels + 1> first_of_levels(const LevelAxes& axes);
+
+/// Residuals of all levels in the order of coding.
 struct LevelResiduals {
   const LevelAxes* axes = nullptr;
   std::size_t elems = 0;
