@@ -7,6 +7,7 @@
 #include "codecs/stencil/glance_cost.h"
 #include "codecs/stencil/levels_border.h"
 #include "codecs/stencil/levels_chunk.h"
+#include "codecs/stencil/levels_coarser.h"
 #include "codecs/stencil/levels_encode_memory.h"
 #include "codecs/stencil/levels_fit.h"
 #include "codecs/stencil/levels_grid.h"
@@ -25,9 +26,7 @@
 namespace quern::codec::stencil {
 namespace {
 
-constexpr std::uint64_t kSectionBytes = 1024;   // of a level, that make a section of its own worth its lane
-constexpr std::size_t kLoopRounds = 2;          // of a level with a sequential axis
-constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
+constexpr std::size_t kLoopRounds = 2;  // of a level with a sequential axis
 
 /// Encodes with values in binary64, or narrow.
 template <class Element, class Value>
@@ -53,31 +52,11 @@ class LevelsWriter {
   }
 
   /// Codes all levels.
-  void code() {
-    model_.border = choose_border<Element>(view_, in_, model_.values.step);
-    for (unsigned level = top_ + 1; level-- > 0;) {
-      open(level);
-      if (rows_.masked()) rows_.load_special(grid());
-      view_.axes.sequential ? code_planes(level) : code_classes(level);
-      if (spec_.glance) {
-        level_bits_[level] = entropy(level) >> 12;
-        glance(level);
-        continue;
-      }
-      sample_contexts(level);
-      if (level > 1) continue;
-      fit_set(level);
-      if (level == 1) {
-        for (unsigned again = top_ + 1; again-- > 1;) {
-          open(again);
-          loop_.run_level(Run::last);
-          finish(again);
-        }
-      } else {
-        if (view_.axes.sequential) loop_.check_level();
-        finish(0);
-      }
-    }
+  void code() { code_levels(top_, 0); }
+  /// Those but the finest, with all that is known of them in the end; and opens the finest one.
+  void code_coarser() {
+    code_levels(top_, 1);
+    open(0);
   }
 
   ChunkCost estimate() {
@@ -107,9 +86,7 @@ class LevelsWriter {
     write_exceptions(loop_.exceptions(), writer);
     memory_.sections.fill_entries(model_.values);
     const LevelResiduals residuals{&axes(), memory_.elems, first_, level_bits_, memory_.codes, memory_.symbols};
-    // Fine levels that are large enough get sections of their own; those above them share the first.
-    unsigned own = 0;
-    while (own < top_ && level_bits_[own] / 8 >= kSectionBytes) ++own;
+    const unsigned own = own_sections(level_bits_, top_);
     writer.u8(static_cast<std::uint8_t>(own));
     Vector<std::uint8_t> payload;
     for (unsigned s = 0; s <= own; ++s) {
@@ -123,7 +100,53 @@ class LevelsWriter {
     return head.size() + payload.size();
   }
 
+  void tell(CoarserLevels& out) {
+    out.model = model_;
+    out.predictors.assign(memory_.predictors, memory_.predictors + LevelsModel::predictor_count(axes()));
+    out.counts = counts_;
+    out.bits = level_bits_;
+    out.codes.assign(memory_.codes, memory_.codes + first_[0]);
+    out.symbols.assign(memory_.symbols, memory_.symbols + first_[0]);
+    for (const auto& [index, bits] : loop_.exceptions()) out.exceptions.emplace_back(index, bits);
+    const std::size_t columns = grid().view(0).extents[axes().rank - 1];
+    for (std::size_t r = 0; r < grid().view(0).rows; ++r) {
+      const RowIndex index = grid().index_of(0, r);
+      const Value* const values = grid().values(0, index);
+      const std::uint32_t* const magnitudes = grid().magnitudes(0, index);
+      out.values.insert(out.values.end(), values, values + columns);
+      out.magnitudes.insert(out.magnitudes.end(), magnitudes, magnitudes + columns);
+    }
+  }
+
  private:
+  /// Codes levels from one to another; all their values are final if the last one is 0 or 1.
+  void code_levels(unsigned first, unsigned last) {
+    model_.border = choose_border<Element>(view_, in_, model_.values.step);
+    for (unsigned level = first + 1; level-- > last;) {
+      open(level);
+      if (rows_.masked()) rows_.load_special(grid());
+      view_.axes.sequential ? code_planes(level) : code_classes(level);
+      if (spec_.glance) {
+        level_bits_[level] = entropy(level) >> 12;
+        glance(level);
+        continue;
+      }
+      sample_contexts(level);
+      if (level > 1) continue;
+      fit_context_set(context_set(level), !spec_.parts.contexts, *spec_.kernels, samples_, model_);
+      if (level == 1) {
+        for (unsigned again = top_ + 1; again-- > 1;) {
+          open(again);
+          loop_.run_level(Run::last);
+          finish(again);
+        }
+      } else {
+        if (view_.axes.sequential) loop_.check_level();
+        finish(0);
+      }
+    }
+  }
+
   /// Order-0 entropy of all levels, in units of 2^-12.
   std::uint64_t plain_bits() const {
     std::uint64_t bits = 0;
@@ -239,19 +262,6 @@ class LevelsWriter {
     }
   }
 
-  /// Fits the context weights that the levels sampled so far share.
-  void fit_set(unsigned level) {
-    const std::size_t set = context_set(level);
-    for (const bool later : {false, true}) {
-      for (std::size_t c = 0; c < kParityClasses; ++c) {
-        ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
-        if (samples.count() >= kFewContextSamples)
-          model_.contexts[set][later ? 1 : 0][c] = fit_contexts(samples, !spec_.parts.contexts, *spec_.kernels);
-        samples.filled.clear();
-      }
-    }
-  }
-
   /// Symbols of the open level, whose values are final.
   void finish(unsigned level) {
     memory_.counts.clear();
@@ -337,6 +347,17 @@ Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, co
 Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
                                   std::span<std::uint8_t> scratch) {
   return with_writer<ChunkCost>(narrow, spec, in, format, scratch, [](auto& writer) { return writer.estimate(); });
+}
+
+bool code_coarser_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
+                         std::span<std::uint8_t> scratch, CoarserLevels& out) {
+  return with_writer<bool>(narrow, spec, in, format, scratch,
+                           [&](auto& writer) {
+                             writer.code_coarser();
+                             if (writer.narrow()) writer.tell(out);
+                             return true;
+                           })
+      .ok();
 }
 
 }  // namespace quern::codec::stencil
