@@ -25,6 +25,17 @@ enum class Border : std::uint8_t {
 
 using RowIndex = std::array<std::size_t, kMaxAxes - 1>;  ///< along all axes but the last
 
+/// Indices of a row of a class, rows counted in C order.
+inline RowIndex index_in_class(const LevelAxes& axes, unsigned level, std::size_t parity_class, std::size_t row) {
+  RowIndex index{};
+  for (std::size_t a = axes.rank - 1; a-- > 0;) {
+    const std::size_t points = axes.class_points(parity_class, level, a);
+    index[a] = row % points;
+    row /= points;
+  }
+  return index;
+}
+
 /// Rows that a weighted sum is taken over, and the weights.
 template <class Value, class Weight>
 struct RowSources {
@@ -96,22 +107,14 @@ class LevelGridOf {
   std::uint32_t* magnitudes(std::size_t parity_class, const RowIndex& row) {
     return magnitudes_[level_ & 1] + at(views_[parity_class], row);
   }
-  /// The axis that rows of a run follow each other along; kMaxAxes if rows are runs of their own.
-  std::size_t run_axis() const {
-    return axes_.rank > 1 && axes_.hierarchical(axes_.rank - 2) ? axes_.rank - 2 : kMaxAxes;
-  }
+  std::size_t run_axis() const { return stencil::run_axis(axes_); }
   std::size_t run_rows(std::size_t parity_class) const {
     return run_axis() < kMaxAxes ? views_[parity_class].extents[run_axis()] : 1;
   }
   /// Elements from a row of a run to the next, of any class.
   std::size_t row_pitch() const { return row_pitch_; }
   RowIndex index_of(std::size_t parity_class, std::size_t row) const {
-    RowIndex index{};
-    for (std::size_t a = axes_.rank - 1; a-- > 0;) {
-      index[a] = row % views_[parity_class].extents[a];
-      row /= views_[parity_class].extents[a];
-    }
-    return index;
+    return index_in_class(axes_, level_, parity_class, row);
   }
   /// Sets the margins of a row that is complete.
   void finish_row(std::size_t parity_class, Value* values, std::uint32_t* magnitudes) const {

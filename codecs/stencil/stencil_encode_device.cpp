@@ -62,7 +62,9 @@ class RasterChunk final : public cuda::ChunkEncoding {
 
 class Kernels final : public cuda::ProgramEncodeKernels {
  public:
-  bool serves(std::span<const std::uint8_t> state) const override { return !state.empty(); }
+  bool serves(std::span<const std::uint8_t> state) const override {
+    return !state.empty() && !spec_of_encoder_state(state).form.levels;
+  }
   std::unique_ptr<cuda::ChunkEncoding> chunk(std::span<const std::uint8_t> state) const override {
     return std::unique_ptr<cuda::ChunkEncoding>(new RasterChunk(spec_of_encoder_state(state)));
   }
