@@ -69,8 +69,9 @@ void LevelsEncoding::load_special() {
   const std::size_t step = view.row_step(0, view.special_strides);
   for (std::size_t i = 0; i < classes.count; ++i) {
     const ClassRows rows(axes, 0, classes.list[i], false);
+    const ClassExtents extents = extents_of_class(axes, 0, rows.parity_class);
     for (std::size_t r = 0; r < rows.rows; ++r) {
-      const RowIndex index = index_in_class(axes, 0, rows.parity_class, r);
+      const RowIndex index = index_in_class(extents, axes.rank, r);
       const std::uint8_t* const from = in_.special + view.row_start(rows.parity_class, 0, index, view.special_strides);
       std::uint8_t* const to = masks + places.of(rows.parity_class, r);
       for (std::size_t x = 0; x < rows.columns; ++x) to[x] = from[x * step] != 0 ? 1 : 0;
@@ -324,7 +325,8 @@ void LevelsEncoding::add_exceptions(std::span<const std::uint32_t> numbers, Exce
     const ClassRows rows(view.axes, 0, stage_.classes[i], false);
     const std::size_t point = number - program_.first[i];
     const std::size_t x = point % rows.columns;
-    const RowIndex index = index_in_class(view.axes, 0, rows.parity_class, point / rows.columns);
+    const RowIndex index =
+        index_in_class(extents_of_class(view.axes, 0, rows.parity_class), view.axes.rank, point / rows.columns);
     const auto* const from = static_cast<const typename Element::Bits*>(in_.data) +
                              view.row_start(rows.parity_class, 0, index, view.strides);
     out.emplace_back(view.row_start(rows.parity_class, 0, index, dense) + x * view.row_step(0, dense),

@@ -104,12 +104,12 @@ struct SampledColumns {
   }
 };
 
-/// Fills the blocks of a class: what a feature is at the sampled columns of a row tells
-/// fill(row, columns, feature's number, group's mean or null, scale, out), called for all features of a row in turn.
-template <class Fill>
+/// Fills the blocks of a class. Of each row that has samples, `features` is told
+/// open(row's index), then fill(sampled columns, feature's number, group 0's mean or null, scale, out) in turn.
+template <class Features>
 void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows, const CodePlaces& places,
                     const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
-                    const LevelsModel& model, FitRoom& room, const Fill& fill) {
+                    const LevelsModel& model, FitRoom& room, Features features) {
   const double unit = 1 / static_cast<double>(model.quantum(level));
   const std::size_t width = list.count;
   const std::size_t block_elems = FitRoom::block_elems(width);
@@ -117,9 +117,10 @@ void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows
   const std::size_t fitting = kSampleBlock / sampled_columns(rows);  // rows in a block, at least
   const std::size_t needed = (sampled_rows(rows, wanted) + fitting - 1) / fitting * block_elems;
   if (room.blocks.size() < needed) room.blocks.resize(needed);
+  const ClassExtents extents = extents_of_class(axes, level, rows.parity_class);
   room.filled.clear();
   for_sampled_rows(rows, wanted, [&](std::size_t row) {
-    const RowIndex index = index_in_class(axes, level, rows.parity_class, row);
+    const RowIndex index = index_in_class(extents, axes.rank, row);
     const std::size_t code = places.of(rows.parity_class, row);
     const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
     if (room.filled.empty() || room.filled.back() + columns.count > kSampleBlock) {
@@ -127,8 +128,9 @@ void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows
       std::fill_n(room.block(room.filled.size() - 1, width), block_elems, 0.0);
     }
     double* const to = room.block(room.filled.size() - 1, width) + room.filled.back();
+    features.open(index);
     for (std::size_t g = 0; g < width; ++g)
-      fill(index, columns, g, g == 0 ? nullptr : to, unit / (list.groups[g].pair ? 2 : 1), to + g * kSampleBlock);
+      features.fill(columns, g, g == 0 ? nullptr : to, unit / (list.groups[g].pair ? 2 : 1), to + g * kSampleBlock);
     double* const target = to + width * kSampleBlock;
     const std::int64_t* const wanted_values = targets.rows->row(rows.parity_class, index, code);
     if (columns.gaps) {
@@ -156,37 +158,71 @@ void add_feature(const SampledColumns& columns, const Value* const* rows, const 
   kernels.fit.of<Value>().feature(from.data(), weights, count, mean, scale, columns.count, out);
 }
 
-/// Samples from the values of the open level.
+/// From the values of the open level.
 template <class Value>
-void gather_from_grid(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
-                      const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
-                      const LevelsModel& model, FitRoom& room) {
-  GroupList one;
-  one.count = 1;
-  GroupWeights ones{};
-  ones.fill(1);
-  PlannedTaps<double> planned;  // of rows away from the border, those of a group side by side
-  grid.plan_values(rows.parity_class, list, ones, planned);
-  ValueSourcesOf<Value> sources;
-  std::size_t first = 0;  // source of the group
-  gather_samples(grid.axes(), grid.level(), rows, places, targets, list, kernels, model, room,
-                 [&](const RowIndex& index, const SampledColumns& columns, std::size_t g, const double* mean,
-                     double scale, double* out) {
-                   const bool inside = grid.inside(index);
-                   if (g == 0) first = 0;
-                   if (inside && g == 0) grid.planned_sources(index, planned, sources);
-                   std::size_t count = list.groups[g].pair ? 2 : 1;
-                   if (!inside) {
-                     one.groups[0] = list.groups[g];
-                     grid.value_sources(rows.parity_class, index, one, ones, sources);
-                     first = 0;
-                     count = sources.count;
-                   }
-                   add_feature(columns, sources.rows.data() + first, sources.weights.data() + first, count, mean, scale,
-                               kernels, out);
-                   first += count;
-                 });
-}
+class GridFeatures {
+ public:
+  GridFeatures(const LevelGridOf<Value>& grid, std::size_t parity_class, const GroupList& list,
+               const kernels::StencilKernels& kernels)
+      : grid_(grid), parity_class_(parity_class), list_(list), kernels_(kernels) {
+    one_.count = 1;
+    ones_.fill(1);
+    grid.plan_values(parity_class, list, ones_, planned_);
+  }
+
+  void open(const RowIndex& index) {
+    index_ = index;
+    inside_ = grid_.inside(index);
+    first_ = 0;
+    if (inside_) grid_.planned_sources(index, planned_, sources_);
+  }
+  void fill(const SampledColumns& columns, std::size_t g, const double* mean, double scale, double* out) {
+    std::size_t count = list_.groups[g].pair ? 2 : 1;
+    if (!inside_) {
+      one_.groups[0] = list_.groups[g];
+      grid_.value_sources(parity_class_, index_, one_, ones_, sources_);
+      first_ = 0;
+      count = sources_.count;
+    }
+    add_feature(columns, sources_.rows.data() + first_, sources_.weights.data() + first_, count, mean, scale, kernels_,
+                out);
+    first_ += count;
+  }
+
+ private:
+  const LevelGridOf<Value>& grid_;
+  std::size_t parity_class_;
+  const GroupList& list_;
+  const kernels::StencilKernels& kernels_;
+  GroupList one_;
+  GroupWeights ones_{};
+  PlannedTaps<double> planned_;  ///< of rows away from the border, those of a group side by side
+  ValueSourcesOf<Value> sources_;
+  RowIndex index_{};
+  bool inside_ = false;
+  std::size_t first_ = 0;  ///< source of the group
+};
+
+/// From sums that somebody else has made.
+class SummedFeatures {
+ public:
+  SummedFeatures(const double* sums, std::size_t columns, const kernels::StencilKernels& kernels)
+      : sums_(sums), columns_(columns), kernels_(kernels) {}
+
+  void open(const RowIndex&) {}
+  void fill(const SampledColumns& columns, std::size_t, const double* mean, double scale, double* out) {
+    constexpr double kOne = 1;
+    // The sums begin with the first of all columns.
+    const double* const row = sums_ - columns.first;
+    add_feature<double>(columns, &row, &kOne, 1, mean, scale, kernels_, out);
+    sums_ += columns_;
+  }
+
+ private:
+  const double* sums_;
+  std::size_t columns_;
+  const kernels::StencilKernels& kernels_;
+};
 
 class PredictorFit {
  public:
@@ -342,7 +378,9 @@ void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, con
                       const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
                       FitRoom& room, bool fitted, LevelsModel& model) {
   room.filled.clear();
-  if (list.count > 0 && rows.rows > 0) gather_from_grid(grid, rows, places, targets, list, kernels, model, room);
+  if (list.count > 0 && rows.rows > 0)
+    gather_samples(grid.axes(), grid.level(), rows, places, targets, list, kernels, model, room,
+                   GridFeatures<Value>(grid, rows.parity_class, list, kernels));
   PredictorFit(grid.axes(), grid.level(), rows, list, kernels, room, model).run(fitted);
 }
 
@@ -352,17 +390,9 @@ void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned l
                            const CodePlaces& places, const LevelTargets& targets, const GroupList& list,
                            const kernels::StencilKernels& kernels, FitRoom& room, bool fitted, LevelsModel& model) {
   room.filled.clear();
-  constexpr double kOne = 1;
-  const std::size_t all = sampled_columns(rows);
   if (list.count > 0 && rows.rows > 0)
     gather_samples(axes, level, rows, places, targets, list, kernels, model, room,
-                   [&](const RowIndex&, const SampledColumns& columns, std::size_t, const double* mean, double scale,
-                       double* out) {
-                     // The sums begin with the first of all columns.
-                     const double* const row = sums - columns.first;
-                     add_feature<double>(columns, &row, &kOne, 1, mean, scale, kernels, out);
-                     sums += all;
-                   });
+                   SummedFeatures(sums, sampled_columns(rows), kernels));
   PredictorFit(axes, level, rows, list, kernels, room, model).run(fitted);
 }
 

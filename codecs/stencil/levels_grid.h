@@ -25,13 +25,20 @@ enum class Border : std::uint8_t {
 
 using RowIndex = std::array<std::size_t, kMaxAxes - 1>;  ///< along all axes but the last
 
+/// Points of a class along each axis.
+using ClassExtents = std::array<std::size_t, kMaxAxes>;
+
+inline ClassExtents extents_of_class(const LevelAxes& axes, unsigned level, std::size_t parity_class) {
+  ClassExtents extents{1, 1, 1, 1};
+  for (std::size_t a = 0; a < axes.rank; ++a) extents[a] = axes.class_points(parity_class, level, a);
+  return extents;
+}
 /// Indices of a row of a class, rows counted in C order.
-inline RowIndex index_in_class(const LevelAxes& axes, unsigned level, std::size_t parity_class, std::size_t row) {
+inline RowIndex index_in_class(const ClassExtents& extents, std::size_t rank, std::size_t row) {
   RowIndex index{};
-  for (std::size_t a = axes.rank - 1; a-- > 0;) {
-    const std::size_t points = axes.class_points(parity_class, level, a);
-    index[a] = row % points;
-    row /= points;
+  for (std::size_t a = rank - 1; a-- > 0;) {
+    index[a] = row % extents[a];
+    row /= extents[a];
   }
   return index;
 }
@@ -78,7 +85,7 @@ class LevelGridOf {
     bool exists = false;
     std::size_t first = 0;  ///< of the buffers: column 0 of row 0
     std::size_t rows = 0;
-    std::array<std::size_t, kMaxAxes> extents{1, 1, 1, 1};
+    ClassExtents extents{1, 1, 1, 1};
     std::array<std::size_t, kMaxAxes> pitches{};  ///< elements from an index to the next
   };
 
@@ -114,7 +121,7 @@ class LevelGridOf {
   /// Elements from a row of a run to the next, of any class.
   std::size_t row_pitch() const { return row_pitch_; }
   RowIndex index_of(std::size_t parity_class, std::size_t row) const {
-    return index_in_class(axes_, level_, parity_class, row);
+    return index_in_class(views_[parity_class].extents, axes_.rank, row);
   }
   /// Sets the margins of a row that is complete.
   void finish_row(std::size_t parity_class, Value* values, std::uint32_t* magnitudes) const {

@@ -8,6 +8,7 @@
 
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/levels_fit.h"
+#include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_sections.h"
 #include "codecs/stencil/levels_view.h"
 #include "codecs/stencil/levels_walk.h"
@@ -32,7 +33,11 @@ class LevelRows final : public TargetRows {
             const LevelRowRoom& room)
       : spec_(spec), in_(in), view_(view), values_(values), room_(room), first_(first_of_levels(view.axes)) {}
 
-  void open(unsigned level) { level_ = level; }
+  void open(unsigned level) {
+    level_ = level;
+    for (std::size_t c = 0; c < kParityClasses; ++c)
+      extents_[c] = view_.axes.exists(c, level) ? extents_of_class(view_.axes, level, c) : ClassExtents{};
+  }
   bool masked() const { return in_.special != nullptr; }
   const double* originals() const { return room_.originals; }  ///< of the row loaded last
   /// Of the level's elements in the order of coding, or null.
@@ -87,7 +92,7 @@ class LevelRows final : public TargetRows {
     gather(from, step, columns, room_.originals);
     // Of rows that skip others, processors do not foresee the next.
     const std::size_t axis = run_axis(view_.axes);
-    if (axis == kMaxAxes || index[axis] + 1 >= view_.axes.class_points(parity_class, level_, axis)) return;
+    if (axis == kMaxAxes || index[axis] + 1 >= extents_[parity_class][axis]) return;
     const auto* const next = reinterpret_cast<const std::uint8_t*>(from + (view_.strides[axis] << (level_ + 1)));
     for (std::size_t at = 0; at < columns * step * sizeof(Bits); at += kLineBytes) __builtin_prefetch(next + at);
   }
@@ -95,9 +100,7 @@ class LevelRows final : public TargetRows {
  private:
   static constexpr std::size_t kLineBytes = 64;  // of memory that are fetched together
 
-  std::size_t columns_of(std::size_t parity_class) const {
-    return view_.axes.class_points(parity_class, level_, view_.axes.rank - 1);
-  }
+  std::size_t columns_of(std::size_t parity_class) const { return extents_[parity_class][view_.axes.rank - 1]; }
   /// Elements `step` apart; mostly two.
   void gather(const Bits* from, std::size_t step, std::size_t count, double* out) const {
     if constexpr (std::is_same_v<Element, F32>) {
@@ -114,6 +117,7 @@ class LevelRows final : public TargetRows {
   LevelRowRoom room_;
   std::array<std::size_t, kMaxLevels + 1> first_;
   unsigned level_ = 0;
+  std::array<ClassExtents, kParityClasses> extents_{};  ///< of the classes of the level
 };
 
 }  // namespace quern::codec::stencil
