@@ -43,5 +43,20 @@ TEST_F(StencilCudaRaces, Encoding_HasNone) {
   EXPECT_GT(coded, quern::testing::thorough() ? 5u : 3u);
 }
 
+TEST_F(StencilCudaRaces, EncodingOfLevels_HasNone) {
+  simt::Options options;
+  options.watch_races = true;
+  std::size_t coded = 0;
+  for (const EncodeCase& c : encode_levels_cases()) {
+    if (c.coding->data().size() > 45000) continue;
+    SCOPED_TRACE(c.name);
+    ++options.seed;
+    simt::reset(options);
+    coded += compare_with_host(c, true);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(coded, 1u);
+}
+
 }  // namespace
 }  // namespace quern::codec::stencil::test
