@@ -60,17 +60,23 @@ struct LevelCodes {
     sweep.plan = LevelGridView::table<ClassPlan>(task, program->level.plans) + stage.plans[0] + number;
     return sweep;
   }
-  /// Element of a point, counted from the chunk's first.
-  [[gnu::always_inline]] constexpr std::uint64_t element_at(std::uint32_t parity_class, std::uint32_t row,
-                                                            std::uint32_t x) const {
+  /// The first element of a row of a class, counted from the chunk's first.
+  [[gnu::always_inline]] constexpr std::uint64_t row_at(std::uint32_t parity_class, std::uint32_t row) const {
     const LevelRow at(grid.stage->views[parity_class], row);
-    const std::uint32_t index[kLevelAxes] = {at.index[0], at.index[1], at.index[2], x};
-    std::uint64_t offset = 0;
-    unroll<kLevelAxes>([&](auto a) {
+    std::uint64_t offset = class_parity(parity_class, kLastAxis) * program->level.strides[kLastAxis];
+    unroll<kRowAxes>([&](auto a) {
       constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
-      offset += (2 * std::uint64_t{index[kAxis]} + class_parity(parity_class, kAxis)) * program->level.strides[kAxis];
+      offset +=
+          (2 * std::uint64_t{at.index[kAxis]} + class_parity(parity_class, kAxis)) * program->level.strides[kAxis];
     });
     return offset;
+  }
+  /// Elements from one point of a row to the next.
+  [[gnu::always_inline]] constexpr std::uint64_t step() const { return 2 * program->level.strides[kLastAxis]; }
+  /// Of an element, only where some are: their classes lie as they do.
+  template <class X>
+  [[gnu::always_inline]] constexpr bool special(std::uint64_t at, std::size_t lane) const {
+    return X::load(task.special + at, lane) != 0;
   }
   template <class X>
   [[gnu::always_inline]] constexpr std::uint64_t element(std::uint64_t at, std::size_t lane) const {
@@ -114,20 +120,22 @@ constexpr void code_level_points(const LevelCodes& chunk, const LevelSweep& swee
   X::lanes([&](std::size_t lane) { X::set(wild, lane, false); });
   for (std::uint32_t t = warp; t < view.rows * blocks; t += warps) {
     const std::uint32_t row = t / blocks;
+    const std::uint64_t row_at = chunk.row_at(sweep.parity_class, row);
     X::lanes([&](std::size_t lane) {
       const std::uint32_t x = t % blocks * kLanes + static_cast<std::uint32_t>(lane);
       if (x >= columns) return;
+      const std::uint64_t at = row_at + x * chunk.step();
       const std::uint32_t place = view.first + row * view.stride + x;
       const auto predicted = std::bit_cast<std::int64_t>(X::load(chunk.grid.values + place, lane));
       const auto number = static_cast<double>(predicted);
       double value = 0;
       double code = 0;
-      if (program.level.masked && level_point_is_special<X>(chunk.task, chunk.grid, sweep.parity_class, row, x, lane)) {
+      if (program.level.masked && chunk.template special<X>(at, lane)) {
         value = static_cast<double>(predicted < program.level.low    ? program.level.low
                                     : predicted > program.level.high ? program.level.high
                                                                      : predicted);
       } else {
-        const std::uint64_t bits = chunk.template element<X>(chunk.element_at(sweep.parity_class, row, x), lane);
+        const std::uint64_t bits = chunk.template element<X>(at, lane);
         const double original = with_stencil_element(program.level.element, [&](auto type) -> double {
           using Type = decltype(type);
           return Type::value(static_cast<typename Type::Bits>(bits));
@@ -278,7 +286,7 @@ constexpr void set_level_symbols(const LevelCodes& chunk, std::uint32_t number, 
           static_cast<std::int32_t>(X::load(chunk.grid.residuals + (view.first + row * view.stride + x), lane));
       X::store(chunk.codes + (first + point), lane, code);
       if (chunk.program->level.masked &&
-          level_point_is_special<X>(chunk.task, chunk.grid, sweep.parity_class, row, x, lane)) {
+          chunk.template special<X>(chunk.row_at(sweep.parity_class, row) + x * chunk.step(), lane)) {
         X::store(chunk.symbols + (first + point), lane, std::uint16_t{kNoSymbol});
         return;
       }
@@ -330,10 +338,11 @@ constexpr void find_level_exceptions(const LevelCodes& chunk, std::uint32_t warp
       const std::uint32_t row = point / columns;
       const std::uint32_t x = point % columns;
       if (row >= view.rows) return;
-      if (program.level.masked && level_point_is_special<X>(chunk.task, chunk.grid, parity_class, row, x, lane)) return;
+      const std::uint64_t at = chunk.row_at(parity_class, row) + x * chunk.step();
+      if (program.level.masked && chunk.template special<X>(at, lane)) return;
       const double value = X::load(chunk.grid.values + (view.first + row * view.stride + x), lane);
       const double back = value * program.level.unit + program.level.base;
-      const std::uint64_t bits = chunk.template element<X>(chunk.element_at(parity_class, row, x), lane);
+      const std::uint64_t bits = chunk.template element<X>(at, lane);
       X::set(missed, lane, with_stencil_element(program.level.element, [&](auto type) -> bool {
                using Type = decltype(type);
                return !keeps_bound<Type>(static_cast<typename Type::Bits>(bits), Type::bits(back), program.bound);
