@@ -22,6 +22,10 @@ namespace quern::codec::stencil {
 
 class LevelsEncoding {
  public:
+  /// Programs have no more bytes, but the first has values and magnitudes of coarser points, too.
+  static constexpr std::uint64_t kMostTableBytes = UINT64_C(1) << 16;
+  static constexpr std::uint64_t kCoarserBytes = sizeof(double) + sizeof(std::uint32_t);  ///< of a point
+
   /// What is left to do for a chunk.
   enum class Choice : std::uint8_t { lanes, raw, host };
 

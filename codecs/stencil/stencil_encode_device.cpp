@@ -161,11 +161,11 @@ class LevelsKernels final : public cuda::ProgramEncodeKernels {
     // Values and residuals with margins, codes and symbols, which points miss the bound and the list of them; samples.
     constexpr std::uint64_t kWork = 9 + 5 + 4 + 2 + 1;
     constexpr std::uint64_t kSamples = UINT64_C(4) << 20;
-    // Values and magnitudes of coarser points; codes and symbols of them, too; and which of all are special.
-    constexpr std::uint64_t kSent = 8 + 4;
-    constexpr std::uint64_t kKept = kSent + 4 + 2;
-    constexpr std::uint64_t kTables = UINT64_C(1) << 16;
-    return {kTables + kSent * coarser, kTables, kWork * elems + kSamples, kKept * coarser + elems};
+    // Of coarser points codes and symbols, too; and which of all are special.
+    constexpr std::uint64_t kKept = LevelsEncoding::kCoarserBytes + 4 + 2;
+    constexpr std::uint64_t kTables = LevelsEncoding::kMostTableBytes;
+    return {kTables + LevelsEncoding::kCoarserBytes * coarser, kTables, kWork * elems + kSamples,
+            kKept * coarser + elems};
   }
   std::size_t answer_bytes() const override {
     static_assert(sizeof(RowLanesAnswer) <= sizeof(RasterEncodeAnswer));

@@ -93,6 +93,7 @@ class LevelPredictor {
       });
     };
     if (kCoded) {
+      // Codes and values say what the points were predicted as.
     } else if (inside || !program_.linear_border) {
       for (std::uint32_t begin = 0; begin < plan_.tap_count; begin += kLanes) {
         list_places(at, inside, taps_, begin, plan_.tap_count);

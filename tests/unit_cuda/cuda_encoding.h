@@ -80,8 +80,8 @@ inline std::size_t compare_with_host(const EncodeCase& c, bool levels = false) {
     Bytes out;
     Bytes elements;
     Bytes special;
-    std::size_t steps = 0;
-    const Encoded encoded = levels ? encode_levels_with(run, *c.coding, chunk, out, steps)
+    LevelsTrace trace;
+    const Encoded encoded = levels ? encode_levels_with(run, *c.coding, chunk, out, trace)
                                    : encode_with(run, *c.coding, chunk, out, elements, special);
     EXPECT_EQ(simt::failure(), "");
     const Bytes expected = c.coding->encode(chunk);

@@ -109,14 +109,19 @@ inline EncodeCase random_levels_case(unsigned seed) {
   return {name, std::make_unique<Coding>(c.dtype, shape, data, c.bound, c.settings, special)};
 }
 
+struct LevelsTrace {
+  std::size_t steps = 0;
+  std::size_t first_tables = 0;   ///< bytes of the first program but for coarser points
+  std::size_t later_program = 0;  ///< bytes of the largest that follows
+};
+
 /// Encodes a chunk: `run` has
 ///   open(work_bytes, elements, special), and then
 ///   step(program) -> RasterEncodeAnswer
 ///   work(at, bytes) -> bytes of the working memory
 ///   write_lanes(program, words) -> words of each lane
-/// `steps` gets the number of step()s.
 template <class Run>
-Encoded encode_levels_with(Run& run, const Coding& coding, std::uint64_t chunk, Bytes& out, std::size_t& steps) {
+Encoded encode_levels_with(Run& run, const Coding& coding, std::uint64_t chunk, Bytes& out, LevelsTrace& trace) {
   using Choice = LevelsEncoding::Choice;
   const ChunkSpec spec = spec_of_encoder_state(coding.encoder().device_state());
   const MutableBox3 box = coding.box(chunk, const_cast<std::uint8_t*>(coding.data().data()));
@@ -124,19 +129,26 @@ Encoded encode_levels_with(Run& run, const Coding& coding, std::uint64_t chunk, 
   const Scratch scratch(coding.encoder().scratch_bytes());
   LevelsEncoding encoding;
   Vector<std::uint8_t> program;
-  steps = 0;
   if (!encoding.start(spec, in, scratch.span(), program)) return Encoded::host;
   const Encoded otherwise = encoding.may_be_raw() ? Encoded::raw : Encoded::host;
   Bytes elements;
   Bytes special;
   dense_box(encoding.box(), dtype_bytes(encoding.dtype()), elements, special);
   run.open(encoding.work_bytes(), elements, special);
+  trace = {};
+  std::size_t coarser = (spec.form.inner + 1) / 2;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const std::uint64_t inner = spec.form.inner_of(a, in.extents[a]);
+    coarser *= (in.extents[a] / inner + 1) / 2;
+  }
+  trace.first_tables = program.size() - std::min(program.size(), coarser * LevelsEncoding::kCoarserBytes);
   kernels::RasterEncodeAnswer answer = run.step(program);
-  for (steps = 1; encoding.gathers(); ++steps) {
+  for (trace.steps = 1; encoding.gathers(); ++trace.steps) {
     if (answer.left != 0) return Encoded::host;
     const Bytes samples = run.work(encoding.samples_at(), encoding.samples_bytes());
     program.clear();
     encoding.next(samples, program);
+    trace.later_program = std::max(trace.later_program, program.size());
     answer = run.step(program);
   }
   if (answer.left != 0) return Encoded::host;
@@ -148,6 +160,7 @@ Encoded encode_levels_with(Run& run, const Coding& coding, std::uint64_t chunk, 
     return choice == Choice::lanes ? Encoded::coded : choice == Choice::raw ? otherwise : Encoded::host;
   };
   const Choice choice = encoding.choose(answer, exceptions, program);
+  trace.later_program = std::max(trace.later_program, program.size());
   if (choice != Choice::lanes) return after(choice);
   std::vector<std::uint16_t> words(static_cast<std::size_t>(encoding.most_words()));
   const std::vector<std::uint32_t> lane_words = run.write_lanes(program, words);

@@ -52,11 +52,13 @@ struct Outcomes {
       EmulatedLevels run{
           1 + static_cast<std::uint32_t>((seed + chunk) % 5), c.coding->data().size() < 200000, {}, {}, {}};
       Bytes out;
-      std::size_t steps = 0;
-      const Encoded encoded = encode_levels_with(run, *c.coding, chunk, out, steps);
+      LevelsTrace trace;
+      const Encoded encoded = encode_levels_with(run, *c.coding, chunk, out, trace);
       EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
       EXPECT_EQ(EmulatorState::instance().races(), 0u);
-      most_steps = std::max(most_steps, steps);
+      most_steps = std::max(most_steps, trace.steps);
+      EXPECT_LE(trace.first_tables, LevelsEncoding::kMostTableBytes);
+      EXPECT_LE(trace.later_program, LevelsEncoding::kMostTableBytes);
       if (encoded == Encoded::host) {
         ++left;
         continue;
