@@ -10,6 +10,7 @@
 #include "codecs/stencil/fit.h"
 #include "codecs/stencil/lattice_chunk.h"
 #include "codecs/stencil/levels_chunk.h"
+#include "codecs/stencil/levels_coarser.h"
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
@@ -189,6 +190,18 @@ class ChunkWriter {
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return false;
     fit();
     model = model_;
+    return true;
+  }
+
+  /// See choose_levels_format.
+  bool levels_format(ChunkModel& model, bool& narrow) {
+    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
+    if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
+    if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return false;
+    leave_room(range, model_);
+    set_limits(range);
+    model = model_;
+    narrow = narrow_values(range, model_);
     return true;
   }
 
@@ -489,6 +502,16 @@ bool fit_raster_model(const ChunkSpec& spec, const ConstBox3& in, std::span<std:
   if (carver.used() > scratch.size()) return false;
   return with_element(spec.dtype, [&](auto element) {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).fit_alone(model);
+  });
+}
+
+bool choose_levels_format(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
+                          ChunkModel& format, bool& narrow) {
+  Carver carver(scratch.data());
+  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
+  if (carver.used() > scratch.size()) return false;
+  return with_element(spec.dtype, [&](auto element) {
+    return ChunkWriter<decltype(element)>(spec, in, memory, scratch).levels_format(format, narrow);
   });
 }
 

@@ -23,10 +23,10 @@ struct DeviceState {
   std::span<const std::uint8_t> bytes() const { return {reinterpret_cast<const std::uint8_t*>(this), sizeof *this}; }
 };
 
-/// An encoder's state is what it encodes chunks by; none where no chunk is in raster order.
+/// An encoder's state is what it encodes chunks by; none where chunks are under the wavelet or planes in sequence.
 inline std::span<const std::uint8_t> encoder_state(const ChunkSpec& spec) {
   static_assert(std::is_trivially_copyable_v<ChunkSpec>);
-  if (spec.form.levels || spec.form.wavelet) return {};
+  if (spec.form.wavelet || (spec.form.levels && spec.form.sequential)) return {};
   return {reinterpret_cast<const std::uint8_t*>(&spec), sizeof spec};
 }
 inline ChunkSpec spec_of_encoder_state(std::span<const std::uint8_t> bytes) {

@@ -79,6 +79,11 @@ constexpr std::array<std::uint8_t, kParityClasses> make_class_order() {
 }
 inline constexpr auto kClassOrder = make_class_order();
 
+/// The axis that rows of a run follow each other along; kMaxAxes if rows are runs of their own.
+inline std::size_t run_axis(const LevelAxes& axes) {
+  return axes.rank > 1 && axes.hierarchical(axes.rank - 2) ? axes.rank - 2 : kMaxAxes;
+}
+
 /// The classes that a level codes: its new points, or at the top the first ones.
 struct CodedClasses {
   std::array<std::uint8_t, kParityClasses> list{};

@@ -22,7 +22,8 @@ constexpr std::size_t kLeastSamples = 1536;  // for its predictor
 constexpr std::size_t kMostSamples = 6144;
 constexpr std::size_t kLeastContextSamples = 1024;  // for its contexts
 constexpr std::size_t kMostContextSamples = 3072;
-constexpr std::size_t kShortest = 16;  // rows shorter than this count as this
+constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
+constexpr std::size_t kShortest = 16;           // rows shorter than this count as this
 constexpr std::size_t kMinSamplesPerGroup = 6;
 constexpr std::size_t kRounds = 2;  // of reweighting
 constexpr std::size_t kContextRounds = 2;
@@ -42,6 +43,13 @@ std::uint64_t scattered_place(std::uint64_t places, std::uint64_t row) {
 /// Columns of a row that are looked at, at most kSampleBlock.
 std::size_t sampled_columns(const ClassRows& rows) { return std::min(rows.columns, kSampleBlock); }
 
+/// The first of them.
+std::size_t first_column(const ClassRows& rows, std::size_t row) {
+  const std::size_t count = sampled_columns(rows);
+  if (count == rows.columns) return 0;
+  return static_cast<std::size_t>(scattered_place(rows.columns - count + 1, row));
+}
+
 std::size_t sampled_rows(const ClassRows& rows, std::size_t samples) {
   return std::min(rows.rows, std::max<std::size_t>(1, samples / std::max(sampled_columns(rows), kShortest)));
 }
@@ -54,16 +62,27 @@ void for_sampled_rows(const ClassRows& rows, std::size_t samples, const Visit& v
     visit(rows.first + static_cast<std::size_t>(scattered_sample(rows.rows, wanted, i)));
 }
 
+SampledRows list_rows(const ClassRows& rows, std::size_t least, std::size_t most) {
+  SampledRows list;
+  list.columns = sampled_columns(rows);
+  if (rows.rows == 0) return list;
+  for_sampled_rows(rows, samples_of(rows, least, most), [&](std::size_t row) {
+    list.rows.push_back(row);
+    list.first.push_back(first_column(rows, row));
+  });
+  return list;
+}
+
 /// Which columns of a row are samples: side by side, without special ones.
 struct SampledColumns {
-  std::size_t first = 0;
+  std::size_t first = 0;  ///< special or not
   std::size_t count = 0;
   bool gaps = false;
   std::array<std::uint32_t, kSampleBlock> listed;  // NOLINT: set when there are gaps
 
   /// `special` of the row; null: none.
-  SampledColumns(const ClassRows& rows, std::size_t row, const std::uint8_t* special) : count(sampled_columns(rows)) {
-    if (count < rows.columns) first = static_cast<std::size_t>(scattered_place(rows.columns - count + 1, row));
+  SampledColumns(const ClassRows& rows, std::size_t row, const std::uint8_t* special)
+      : first(first_column(rows, row)), count(sampled_columns(rows)) {
     if (special == nullptr || std::find_if(special + first, special + first + count,
                                            [](std::uint8_t s) { return s != 0; }) == special + first + count)
       return;
@@ -85,126 +104,164 @@ struct SampledColumns {
   }
 };
 
+/// Fills the blocks of a class. Of each row that has samples, `features` is told
+/// open(row's index), then fill(sampled columns, feature's number, group 0's mean or null, scale, out) in turn.
+template <class Features>
+void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows, const CodePlaces& places,
+                    const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
+                    const LevelsModel& model, FitRoom& room, Features features) {
+  const double unit = 1 / static_cast<double>(model.quantum(level));
+  const std::size_t width = list.count;
+  const std::size_t block_elems = FitRoom::block_elems(width);
+  const std::size_t wanted = samples_of(rows, kLeastSamples, kMostSamples);
+  const std::size_t fitting = kSampleBlock / sampled_columns(rows);  // rows in a block, at least
+  const std::size_t needed = (sampled_rows(rows, wanted) + fitting - 1) / fitting * block_elems;
+  if (room.blocks.size() < needed) room.blocks.resize(needed);
+  const ClassExtents extents = extents_of_class(axes, level, rows.parity_class);
+  room.filled.clear();
+  for_sampled_rows(rows, wanted, [&](std::size_t row) {
+    const RowIndex index = index_in_class(extents, axes.rank, row);
+    const std::size_t code = places.of(rows.parity_class, row);
+    const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
+    if (room.filled.empty() || room.filled.back() + columns.count > kSampleBlock) {
+      room.filled.push_back(0);
+      std::fill_n(room.block(room.filled.size() - 1, width), block_elems, 0.0);
+    }
+    double* const to = room.block(room.filled.size() - 1, width) + room.filled.back();
+    features.open(index);
+    for (std::size_t g = 0; g < width; ++g)
+      features.fill(columns, g, g == 0 ? nullptr : to, unit / (list.groups[g].pair ? 2 : 1), to + g * kSampleBlock);
+    double* const target = to + width * kSampleBlock;
+    const std::int64_t* const wanted_values = targets.rows->row(rows.parity_class, index, code);
+    if (columns.gaps) {
+      columns.each(wanted_values,
+                   [&](std::size_t s, std::int64_t v) { target[s] = static_cast<double>(v) * unit - to[s]; });
+    } else {
+      kernels.fit.differences(wanted_values + columns.first, to, unit, columns.count, target);
+    }
+    room.filled.back() += static_cast<std::uint32_t>(columns.count);
+  });
+}
+
+/// The feature of the sampled columns that `count` sources make.
 template <class Value>
+void add_feature(const SampledColumns& columns, const Value* const* rows, const double* weights, std::size_t count,
+                 const double* mean, double scale, const kernels::StencilKernels& kernels, double* out) {
+  if (columns.gaps) {
+    for (std::size_t t = 0; t < count; ++t)
+      columns.each(rows[t], [&](std::size_t s, Value v) { out[s] += weights[t] * static_cast<double>(v); });
+    for (std::size_t s = 0; s < columns.count; ++s) out[s] = out[s] * scale - (mean == nullptr ? 0 : mean[s]);
+    return;
+  }
+  std::array<const Value*, ValueSourcesOf<Value>::kMost> from;  // NOLINT: the first `count` are set
+  for (std::size_t t = 0; t < count; ++t) from[t] = rows[t] + columns.first;
+  kernels.fit.of<Value>().feature(from.data(), weights, count, mean, scale, columns.count, out);
+}
+
+/// From the values of the open level.
+template <class Value>
+class GridFeatures {
+ public:
+  GridFeatures(const LevelGridOf<Value>& grid, std::size_t parity_class, const GroupList& list,
+               const kernels::StencilKernels& kernels)
+      : grid_(grid), parity_class_(parity_class), list_(list), kernels_(kernels) {
+    one_.count = 1;
+    ones_.fill(1);
+    grid.plan_values(parity_class, list, ones_, planned_);
+  }
+
+  void open(const RowIndex& index) {
+    index_ = index;
+    inside_ = grid_.inside(index);
+    first_ = 0;
+    if (inside_) grid_.planned_sources(index, planned_, sources_);
+  }
+  void fill(const SampledColumns& columns, std::size_t g, const double* mean, double scale, double* out) {
+    std::size_t count = list_.groups[g].pair ? 2 : 1;
+    if (!inside_) {
+      one_.groups[0] = list_.groups[g];
+      grid_.value_sources(parity_class_, index_, one_, ones_, sources_);
+      first_ = 0;
+      count = sources_.count;
+    }
+    add_feature(columns, sources_.rows.data() + first_, sources_.weights.data() + first_, count, mean, scale, kernels_,
+                out);
+    first_ += count;
+  }
+
+ private:
+  const LevelGridOf<Value>& grid_;
+  std::size_t parity_class_;
+  const GroupList& list_;
+  const kernels::StencilKernels& kernels_;
+  GroupList one_;
+  GroupWeights ones_{};
+  PlannedTaps<double> planned_;  ///< of rows away from the border, those of a group side by side
+  ValueSourcesOf<Value> sources_;
+  RowIndex index_{};
+  bool inside_ = false;
+  std::size_t first_ = 0;  ///< source of the group
+};
+
+/// From sums that somebody else has made.
+class SummedFeatures {
+ public:
+  SummedFeatures(const double* sums, std::size_t columns, const kernels::StencilKernels& kernels)
+      : sums_(sums), columns_(columns), kernels_(kernels) {}
+
+  void open(const RowIndex&) {}
+  void fill(const SampledColumns& columns, std::size_t, const double* mean, double scale, double* out) {
+    constexpr double kOne = 1;
+    // The sums begin with the first of all columns.
+    const double* const row = sums_ - columns.first;
+    add_feature<double>(columns, &row, &kOne, 1, mean, scale, kernels_, out);
+    sums_ += columns_;
+  }
+
+ private:
+  const double* sums_;
+  std::size_t columns_;
+  const kernels::StencilKernels& kernels_;
+};
+
 class PredictorFit {
  public:
-  PredictorFit(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
-               const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
-               FitRoom& room, LevelsModel& model)
-      : grid_(grid),
-        rows_(rows),
-        places_(places),
-        targets_(targets),
-        list_(list),
-        kernels_(kernels),
-        room_(room),
-        model_(model),
-        block_elems_((list.count + 1) * kSampleBlock) {
+  /// `room` has the samples.
+  PredictorFit(const LevelAxes& axes, unsigned level, const ClassRows& rows, const GroupList& list,
+               const kernels::StencilKernels& kernels, FitRoom& room, LevelsModel& model)
+      : axes_(axes), level_(level), rows_(rows), list_(list), kernels_(kernels), room_(room), model_(model) {
     for (std::size_t g = 0; g < list.count; ++g) taps_[g] = list.groups[g].pair ? 2 : 1;
+    for (const std::uint32_t n : room.filled) samples_ += n;
   }
 
   void run(bool fitted) {
-    const LevelAxes& axes = grid_.axes();
-    const unsigned level = grid_.level();
     const std::size_t c = rows_.parity_class;
-    Predictor& predictor = model_.predictor(level, rows_.later, c);
-    const bool coarser = level + 1 < axes.top() && axes.exists(c, level + 1);
+    Predictor& predictor = model_.predictor(level_, rows_.later, c);
+    const bool coarser = level_ + 1 < axes_.top() && axes_.exists(c, level_ + 1);
     if (list_.count == 0 || rows_.rows == 0) {
       predictor = {};
-      if (coarser) take_coarser(axes, level, rows_.later, c, model_);
+      if (coarser) take_coarser(axes_, level_, rows_.later, c, model_);
       return;
     }
-    gather();
-    best_cost_ = UINT64_MAX;
     if (coarser) {
-      take_coarser(axes, level, rows_.later, c, model_);
+      take_coarser(axes_, level_, rows_.later, c, model_);
       consider(predictor, 1);
     }
     for (std::uint8_t kind = 0; kind < kFitted; ++kind) {
-      if (!kind_possible(axes, kind, c, rows_.later)) continue;
+      if (!kind_possible(axes_, kind, c, rows_.later)) continue;
       // The only cubic is its own mean.
       if (kind > 0 && kind < 5 && std::popcount(c) == 1) continue;
       Predictor candidate;
       candidate.kind = kind;
-      candidate.weights = fixed_weights(axes, kind, c, list_, model_.values.weight_bits);
+      candidate.weights = fixed_weights(axes_, kind, c, list_, model_.values.weight_bits);
       consider(candidate, 4);
     }
-    if (fitted && samples_ >= kMinSamplesPerGroup * list_.count && kind_possible(axes, kFitted, c, rows_.later)) fit();
+    if (fitted && samples_ >= kMinSamplesPerGroup * list_.count && kind_possible(axes_, kFitted, c, rows_.later)) fit();
     predictor = best_;
   }
 
  private:
-  /// Features of a block, one row of samples each: group 0's mean, differences of the others' means to it, the
-  /// target's difference to it. Samples from `filled` on are 0.
-  double* block(std::size_t b) { return room_.blocks.data() + b * block_elems_; }
-
-  /// Rows share a block where they fit.
-  void gather() {
-    const double unit = 1 / static_cast<double>(model_.quantum(grid_.level()));
-    const std::size_t width = list_.count;
-    const std::size_t count = sampled_columns(rows_);
-    const std::size_t wanted = samples_of(rows_, kLeastSamples, kMostSamples);
-    const std::size_t fitting = kSampleBlock / count;  // rows in a block, at least
-    const std::size_t needed = (sampled_rows(rows_, wanted) + fitting - 1) / fitting * block_elems_;
-    if (room_.blocks.size() < needed) room_.blocks.resize(needed);
-    room_.filled.clear();
-    GroupList one;
-    one.count = 1;
-    GroupWeights ones{};
-    ones.fill(1);
-    PlannedTaps<double> planned;  // of rows away from the border, those of a group side by side
-    grid_.plan_values(rows_.parity_class, list_, ones, planned);
-    for_sampled_rows(rows_, wanted, [&](std::size_t row) {
-      const RowIndex index = grid_.index_of(rows_.parity_class, row);
-      const std::size_t code = places_.of(rows_.parity_class, row);
-      const SampledColumns columns(rows_, row, targets_.special == nullptr ? nullptr : targets_.special + code);
-      if (room_.filled.empty() || room_.filled.back() + columns.count > kSampleBlock) {
-        room_.filled.push_back(0);
-        std::fill_n(block(room_.filled.size() - 1), block_elems_, 0.0);
-      }
-      double* const to = block(room_.filled.size() - 1) + room_.filled.back();
-      const bool inside = grid_.inside(index);
-      if (inside) grid_.planned_sources(index, planned, sources_);
-      std::size_t first = 0;  // source of the group
-      for (std::size_t g = 0; g < width; ++g) {
-        std::size_t sources = static_cast<std::size_t>(taps_[g]);
-        if (!inside) {
-          one.groups[0] = list_.groups[g];
-          grid_.value_sources(rows_.parity_class, index, one, ones, sources_);
-          first = 0;
-          sources = sources_.count;
-        }
-        add_feature(columns, first, sources, g == 0 ? nullptr : to, unit / taps_[g], to + g * kSampleBlock);
-        first += sources;
-      }
-      double* const target = to + width * kSampleBlock;
-      const std::int64_t* const wanted_values = targets_.rows->row(rows_.parity_class, index, code);
-      if (columns.gaps) {
-        columns.each(wanted_values,
-                     [&](std::size_t s, std::int64_t v) { target[s] = static_cast<double>(v) * unit - to[s]; });
-      } else {
-        kernels_.fit.differences(wanted_values + columns.first, to, unit, columns.count, target);
-      }
-      room_.filled.back() += static_cast<std::uint32_t>(columns.count);
-      samples_ += columns.count;
-    });
-  }
-
-  /// The feature of the sampled columns that `count` sources make from `first` on.
-  void add_feature(const SampledColumns& columns, std::size_t first, std::size_t count, const double* mean,
-                   double scale, double* out) {
-    const Value* const* const rows = sources_.rows.data() + first;
-    const double* const weights = sources_.weights.data() + first;
-    if (columns.gaps) {
-      for (std::size_t t = 0; t < count; ++t)
-        columns.each(rows[t], [&](std::size_t s, Value v) { out[s] += weights[t] * static_cast<double>(v); });
-      for (std::size_t s = 0; s < columns.count; ++s) out[s] = out[s] * scale - (mean == nullptr ? 0 : mean[s]);
-      return;
-    }
-    std::array<const Value*, ValueSourcesOf<Value>::kMost> from;  // NOLINT: the first `count` are set
-    for (std::size_t t = 0; t < count; ++t) from[t] = rows[t] + columns.first;
-    kernels_.fit.of<Value>().feature(from.data(), weights, count, mean, scale, columns.count, out);
-  }
+  const double* block(std::size_t b) const { return room_.block(b, list_.count); }
 
   /// Coefficients of the features that weights amount to.
   std::array<double, kMaxGroups> coefficients(const GroupWeights& weights) const {
@@ -246,8 +303,7 @@ class PredictorFit {
   void fit() {
     const std::size_t unknowns = list_.count;
     const std::size_t width = unknowns + 1;
-    const auto prior =
-        coefficients(fixed_weights(grid_.axes(), 0, rows_.parity_class, list_, model_.values.weight_bits));
+    const auto prior = coefficients(fixed_weights(axes_, 0, rows_.parity_class, list_, model_.values.weight_bits));
     std::array<double, kMaxGroups> u = prior;
     alignas(64) std::array<double, kSampleBlock> weights;  // NOLINT: set below
     alignas(64) std::array<double, kSampleBlock> left;     // NOLINT: left_of sets it
@@ -302,17 +358,14 @@ class PredictorFit {
     return least;
   }
 
-  const LevelGridOf<Value>& grid_;
+  const LevelAxes& axes_;
+  unsigned level_;
   const ClassRows& rows_;
-  const CodePlaces& places_;
-  const LevelTargets& targets_;
   const GroupList& list_;
   const kernels::StencilKernels& kernels_;
   FitRoom& room_;
   LevelsModel& model_;
-  std::size_t block_elems_;
   std::array<int, kMaxGroups> taps_{};
-  ValueSourcesOf<Value> sources_;
   std::size_t samples_ = 0;
   Predictor best_;
   std::uint64_t best_cost_ = UINT64_MAX;
@@ -324,7 +377,23 @@ template <class Value>
 void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
                       FitRoom& room, bool fitted, LevelsModel& model) {
-  PredictorFit<Value>(grid, rows, places, targets, list, kernels, room, model).run(fitted);
+  room.filled.clear();
+  if (list.count > 0 && rows.rows > 0)
+    gather_samples(grid.axes(), grid.level(), rows, places, targets, list, kernels, model, room,
+                   GridFeatures<Value>(grid, rows.parity_class, list, kernels));
+  PredictorFit(grid.axes(), grid.level(), rows, list, kernels, room, model).run(fitted);
+}
+
+SampledRows predictor_rows(const ClassRows& rows) { return list_rows(rows, kLeastSamples, kMostSamples); }
+
+void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned level, const ClassRows& rows,
+                           const CodePlaces& places, const LevelTargets& targets, const GroupList& list,
+                           const kernels::StencilKernels& kernels, FitRoom& room, bool fitted, LevelsModel& model) {
+  room.filled.clear();
+  if (list.count > 0 && rows.rows > 0)
+    gather_samples(axes, level, rows, places, targets, list, kernels, model, room,
+                   SummedFeatures(sums, sampled_columns(rows), kernels));
+  PredictorFit(axes, level, rows, list, kernels, room, model).run(fitted);
 }
 
 std::size_t ContextSamples::count() const {
@@ -406,6 +475,29 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
   });
 }
 
+SampledRows context_rows(const ClassRows& rows) { return list_rows(rows, kLeastContextSamples, kMostContextSamples); }
+
+void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
+                              const std::uint8_t* special, ContextSamples& samples) {
+  if (rows.rows == 0) return;
+  const std::size_t all = sampled_columns(rows);
+  const auto take = [&](const SampledColumns& columns, float scale, float* to) {
+    columns.each(numbers - columns.first, [&](std::size_t s, std::uint64_t n) {
+      to[s] = static_cast<float>(static_cast<std::int32_t>(n)) * scale;
+    });
+    numbers += all;
+  };
+  for_sampled_rows(rows, samples_of(rows, kLeastContextSamples, kMostContextSamples), [&](std::size_t row) {
+    const SampledColumns columns(rows, row, special == nullptr ? nullptr : special + places.of(rows.parity_class, row));
+    float* const block = samples.add(columns.count);
+    for (std::size_t i = 0; i < samples.features.count; ++i)
+      take(columns, counts_magnitudes(samples.features.list[i]) ? 1 : kSpreadUnit, block + i * kSampleBlock);
+    float* const constant = block + samples.features.count * kSampleBlock;
+    std::fill_n(constant, columns.count, 1.0f);
+    take(columns, 1, constant + kSampleBlock);
+  });
+}
+
 template void choose_predictor(const LevelGridOf<double>&, const ClassRows&, const CodePlaces&, const LevelTargets&,
                                const GroupList&, const kernels::StencilKernels&, FitRoom&, bool, LevelsModel&);
 template void choose_predictor(const LevelGridOf<std::int32_t>&, const ClassRows&, const CodePlaces&,
@@ -448,6 +540,18 @@ ContextWeights fit_contexts(const ContextSamples& samples, bool constant, const 
   for (std::size_t i = 0; i < features; ++i) result.weights[samples.features.list[i]] = fixed(weights[i]);
   result.constant = fixed(weights[features]);
   return result;
+}
+
+void fit_context_set(std::size_t set, bool constant, const kernels::StencilKernels& kernels,
+                     Vector<ContextSamples>& samples, LevelsModel& model) {
+  for (const bool later : {false, true}) {
+    for (std::size_t c = 0; c < kParityClasses; ++c) {
+      ContextSamples& own = samples[(later ? 1 : 0) * kParityClasses + c];
+      if (own.count() >= kFewContextSamples)
+        model.contexts[set][later ? 1 : 0][c] = fit_contexts(own, constant, kernels);
+      own.filled.clear();
+    }
+  }
 }
 
 }  // namespace quern::codec::stencil

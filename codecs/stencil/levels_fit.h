@@ -37,33 +37,35 @@ struct ClassRows {
   std::size_t rows = 0;
   std::size_t columns = 0;
 
-  template <class Grid>
-  ClassRows(const Grid& grid, std::size_t c, bool late) : parity_class(c), later(late) {
-    const auto& view = grid.view(c);
-    const std::size_t planes = grid.axes().planes();
-    columns = view.extents[grid.axes().rank - 1];
-    rows = view.rows / planes;
+  ClassRows(const LevelAxes& axes, unsigned level, std::size_t c, bool late) : parity_class(c), later(late) {
+    columns = axes.class_points(c, level, axes.rank - 1);
+    std::size_t all = axes.exists(c, level) ? 1 : 0;
+    for (std::size_t a = 0; a + 1 < axes.rank; ++a) all *= axes.class_points(c, level, a);
+    rows = all / axes.planes();
     if (later) first = rows;
-    if (later) rows = view.rows - first;
+    if (later) rows = all - first;
   }
+  template <class Grid>
+  ClassRows(const Grid& grid, std::size_t c, bool late) : ClassRows(grid.axes(), grid.level(), c, late) {}
 };
 
 /// Where codes of the open level lie: number of a row's first point in the order of coding.
 class CodePlaces {
  public:
-  template <class Grid>
-  explicit CodePlaces(const Grid& grid) : planes_(grid.axes().planes()) {
-    const CodedClasses classes(grid.axes(), grid.level());
+  CodePlaces(const LevelAxes& axes, unsigned level) : planes_(axes.planes()) {
+    const CodedClasses classes(axes, level);
     std::size_t at = 0;
     for (std::size_t i = 0; i < classes.count; ++i) {
-      const auto& view = grid.view(classes.list[i]);
-      rows_[classes.list[i]] = view.rows / planes_;
-      columns_[classes.list[i]] = view.extents[grid.axes().rank - 1];
-      first_[classes.list[i]] = at;
-      at += rows_[classes.list[i]] * columns_[classes.list[i]];
+      const ClassRows rows(axes, level, classes.list[i], false);
+      rows_[rows.parity_class] = rows.rows;
+      columns_[rows.parity_class] = rows.columns;
+      first_[rows.parity_class] = at;
+      at += rows.rows * rows.columns;
     }
     plane_ = at;
   }
+  template <class Grid>
+  explicit CodePlaces(const Grid& grid) : CodePlaces(grid.axes(), grid.level()) {}
   std::size_t of(std::size_t parity_class, std::size_t row) const {
     return row / rows_[parity_class] * plane_ + first_[parity_class] +
            row % rows_[parity_class] * columns_[parity_class];
@@ -80,8 +82,13 @@ class CodePlaces {
 
 /// Memory that fits of one chunk share, one after the other.
 struct FitRoom {
+  /// Of each a row of samples for each feature: group 0's mean, differences of the others' means to it, the target's
+  /// difference to it. Samples behind those that it has are 0.
   Vector<double> blocks;
   Vector<std::uint32_t> filled;  ///< samples of each block
+
+  static std::size_t block_elems(std::size_t features) { return (features + 1) * kernels::kSampleBlock; }
+  double* block(std::size_t b, std::size_t features) { return blocks.data() + b * block_elems(features); }
 };
 
 /// Chooses the predictor of a class from candidates, with `fitted` fitted ones among them, on points sampled from the
@@ -90,6 +97,20 @@ template <class Value>
 void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
                       FitRoom& room, bool fitted, LevelsModel& model);
+
+/// The rows of a class that have samples, the first column of those in each, and how many there are in each, special
+/// ones among them.
+struct SampledRows {
+  Vector<std::size_t> rows;
+  Vector<std::size_t> first;
+  std::size_t columns = 0;
+};
+SampledRows predictor_rows(const ClassRows& rows);
+/// The same choice, on sums that somebody else has made: of each of predictor_rows() and each group the values that its
+/// offsets have around the row's columns.
+void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned level, const ClassRows& rows,
+                           const CodePlaces& places, const LevelTargets& targets, const GroupList& list,
+                           const kernels::StencilKernels& kernels, FitRoom& room, bool fitted, LevelsModel& model);
 
 /// Samples of the contexts of one class; of several levels.
 struct ContextSamples {
@@ -119,7 +140,16 @@ template <class Value>
 void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                          const LevelTargets& targets, const LevelsModel& model, const kernels::StencilKernels& kernels,
                          const SampleRoom& room, ContextSamples& samples);
+SampledRows context_rows(const ClassRows& rows);
+/// Adds samples from what somebody else has summed up: of each of context_rows() and each feature of the class, and at
+/// last the magnitude itself, a number for each of the row's columns.
+void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
+                              const std::uint8_t* special, ContextSamples& samples);
 /// Non-negative weights that give the expected magnitude; of the constant alone if `constant`.
 ContextWeights fit_contexts(const ContextSamples& samples, bool constant, const kernels::StencilKernels& kernels);
+/// Fits the context weights that the levels sampled so far share, and forgets the samples: of each class in first
+/// planes, then in later ones.
+void fit_context_set(std::size_t set, bool constant, const kernels::StencilKernels& kernels,
+                     Vector<ContextSamples>& samples, LevelsModel& model);
 
 }  // namespace quern::codec::stencil

@@ -25,6 +25,24 @@ enum class Border : std::uint8_t {
 
 using RowIndex = std::array<std::size_t, kMaxAxes - 1>;  ///< along all axes but the last
 
+/// Points of a class along each axis.
+using ClassExtents = std::array<std::size_t, kMaxAxes>;
+
+inline ClassExtents extents_of_class(const LevelAxes& axes, unsigned level, std::size_t parity_class) {
+  ClassExtents extents{1, 1, 1, 1};
+  for (std::size_t a = 0; a < axes.rank; ++a) extents[a] = axes.class_points(parity_class, level, a);
+  return extents;
+}
+/// Indices of a row of a class, rows counted in C order.
+inline RowIndex index_in_class(const ClassExtents& extents, std::size_t rank, std::size_t row) {
+  RowIndex index{};
+  for (std::size_t a = rank - 1; a-- > 0;) {
+    index[a] = row % extents[a];
+    row /= extents[a];
+  }
+  return index;
+}
+
 /// Rows that a weighted sum is taken over, and the weights.
 template <class Value, class Weight>
 struct RowSources {
@@ -67,7 +85,7 @@ class LevelGridOf {
     bool exists = false;
     std::size_t first = 0;  ///< of the buffers: column 0 of row 0
     std::size_t rows = 0;
-    std::array<std::size_t, kMaxAxes> extents{1, 1, 1, 1};
+    ClassExtents extents{1, 1, 1, 1};
     std::array<std::size_t, kMaxAxes> pitches{};  ///< elements from an index to the next
   };
 
@@ -96,22 +114,14 @@ class LevelGridOf {
   std::uint32_t* magnitudes(std::size_t parity_class, const RowIndex& row) {
     return magnitudes_[level_ & 1] + at(views_[parity_class], row);
   }
-  /// The axis that rows of a run follow each other along; kMaxAxes if rows are runs of their own.
-  std::size_t run_axis() const {
-    return axes_.rank > 1 && axes_.hierarchical(axes_.rank - 2) ? axes_.rank - 2 : kMaxAxes;
-  }
+  std::size_t run_axis() const { return stencil::run_axis(axes_); }
   std::size_t run_rows(std::size_t parity_class) const {
     return run_axis() < kMaxAxes ? views_[parity_class].extents[run_axis()] : 1;
   }
   /// Elements from a row of a run to the next, of any class.
   std::size_t row_pitch() const { return row_pitch_; }
   RowIndex index_of(std::size_t parity_class, std::size_t row) const {
-    RowIndex index{};
-    for (std::size_t a = axes_.rank - 1; a-- > 0;) {
-      index[a] = row % views_[parity_class].extents[a];
-      row /= views_[parity_class].extents[a];
-    }
-    return index;
+    return index_in_class(views_[parity_class].extents, axes_.rank, row);
   }
   /// Sets the margins of a row that is complete.
   void finish_row(std::size_t parity_class, Value* values, std::uint32_t* magnitudes) const {

@@ -11,16 +11,52 @@
 namespace quern::codec::stencil {
 namespace {
 
-constexpr std::size_t kLaneBlock = 1024;    // elements between two looks at the room that lanes have left
-constexpr std::size_t kWordsSpare = 4096;   // more than what a block may take in all lanes together
-constexpr std::uint64_t kLaneBytes = 1024;  // payload that makes another lane worth its state
+constexpr std::size_t kLaneBlock = 1024;       // elements between two looks at the room that lanes have left
+constexpr std::size_t kWordsSpare = 4096;      // more than what a block may take in all lanes together
+constexpr std::uint64_t kLaneBytes = 1024;     // payload that makes another lane worth its state
+constexpr std::uint64_t kSectionBytes = 1024;  // of a level, that make a section of its own worth its lane
 
 }  // namespace
+
+std::array<std::size_t, kMaxLevels + 1> first_of_levels(const LevelAxes& axes) {
+  std::array<std::size_t, kMaxLevels + 1> first{};
+  std::size_t at = 0;
+  for (unsigned level = axes.top() + 1; level-- > 0;) {
+    first[level] = at;
+    std::size_t points = 1;
+    std::size_t coarser = 1;
+    for (std::size_t a = 0; a < axes.rank; ++a) {
+      points *= axes.points(a, level);
+      coarser *= axes.points(a, level + 1);
+    }
+    at += level == axes.top() ? points : points - coarser;
+  }
+  first[kMaxLevels] = at;
+  return first;
+}
+
+unsigned own_sections(const std::array<std::uint64_t, kMaxLevels>& bits, unsigned top) {
+  unsigned own = 0;
+  while (own < top && bits[own] / 8 >= kSectionBytes) ++own;
+  return own;
+}
+
+unsigned section_lane_bits(const LevelAxes& axes, unsigned last, std::uint64_t bits) {
+  unsigned lane_bits = 0;
+  const std::size_t columns = (axes.points(axes.rank - 1, last) + 1) / 2;
+  while (lane_bits < kMaxLaneBits && (std::uint64_t{2} << lane_bits) * kLaneBytes <= bits / 8 &&
+         (std::size_t{2} << lane_bits) <= columns)
+    ++lane_bits;
+  return lane_bits;
+}
+
+std::size_t SectionWriter::room(std::size_t raw_bytes) { return raw_bytes / 2 + kWordsSpare; }
+std::size_t SectionWriter::spare(std::size_t lanes) { return (kLaneBlock / lanes + 1) * kResidualWords + 2; }
 
 SectionWriter::SectionWriter(Carver& carver, std::size_t raw_bytes, const kernels::StencilKernels* kernels)
     : kernels_(kernels),
       entries_(take_entries(carver)),
-      words_count_(raw_bytes / 2 + kWordsSpare),
+      words_count_(room(raw_bytes)),
       words_(carver.take<std::uint16_t>(words_count_)) {}
 
 void SectionWriter::fill_entries(const ChunkModel& model) { fill_token_entries(model, entries_); }
@@ -54,11 +90,7 @@ bool SectionWriter::write(const LevelResiduals& residuals, unsigned first, unsig
   const LevelAxes& axes = *residuals.axes;
   std::uint64_t bits = 0;
   for (unsigned level = last; level <= first; ++level) bits += residuals.bits[level];
-  unsigned lane_bits = 0;
-  const std::size_t columns = (axes.points(axes.rank - 1, last) + 1) / 2;
-  while (lane_bits < kMaxLaneBits && (std::uint64_t{2} << lane_bits) * kLaneBytes <= bits / 8 &&
-         (std::size_t{2} << lane_bits) <= columns)
-    ++lane_bits;
+  unsigned lane_bits = section_lane_bits(axes, last, bits);
   std::size_t lanes = std::size_t{1} << lane_bits;
   LaneWords words(words_, words_count_, lanes);
   if (!write_lanes(residuals, first, last, words)) {

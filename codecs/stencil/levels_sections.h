@@ -14,7 +14,10 @@
 
 namespace quern::codec::stencil {
 
-/// Residuals of all levels in the order of coding, coarsest level first.
+/// Element of each level in the order of coding, coarsest level first; the last one is how many there are.
+std::array<std::size_t, kMaxLevels + 1> first_of_levels(const LevelAxes& axes);
+
+/// Residuals of all levels in the order of coding.
 struct LevelResiduals {
   const LevelAxes* axes = nullptr;
   std::size_t elems = 0;
@@ -26,8 +29,18 @@ struct LevelResiduals {
   std::size_t end(unsigned level) const { return level == 0 ? elems : first[level - 1]; }
 };
 
+/// How many of the finest levels get sections of their own; those above them share the first.
+unsigned own_sections(const std::array<std::uint64_t, kMaxLevels>& bits, unsigned top);
+/// Lanes of a section whose finest level is `last`, as bits of their number.
+unsigned section_lane_bits(const LevelAxes& axes, unsigned last, std::uint64_t bits);
+
 class SectionWriter {
  public:
+  /// Words that all lanes of a section share.
+  static std::size_t room(std::size_t raw_bytes);
+  /// More words than a lane may take before the room that is left is looked at again.
+  static std::size_t spare(std::size_t lanes);
+
   SectionWriter(Carver& carver, std::size_t raw_bytes, const kernels::StencilKernels* kernels);
 
   /// To be called when the distributions are final.

@@ -1,15 +1,17 @@
-// From chunks in raster order to the launches of the kernels that encode them.
+// From chunks in raster order or in levels to the launches of the kernels that encode them.
 #include "codecs/stencil/stencil_encode_device.h"
 
 #include <cstring>
 
 #include "codecs/stencil/device_state.h"
+#include "codecs/stencil/levels_encode_steps.h"
 #include "codecs/stencil/raster_encode.h"
 #include "kernels/cuda/stencil_encode_cuda.h"
 
 namespace quern::codec::stencil {
 namespace {
 
+using cuda::EncodeStep;
 using kernels::RasterEncodeAnswer;
 using kernels::RowLanesAnswer;
 using kernels::RowLanesProgram;
@@ -21,61 +23,123 @@ T read(std::span<const std::uint8_t> bytes) {
   return value;
 }
 
-class RasterChunk final : public cuda::ChunkEncoding {
- public:
-  explicit RasterChunk(const ChunkSpec& spec) : spec_(spec) {}
+Vector<std::uint32_t> exceptions_of(std::span<const std::uint8_t> piece) {
+  Vector<std::uint32_t> list(piece.size() / sizeof(std::uint32_t));
+  if (!list.empty()) std::memcpy(list.data(), piece.data(), piece.size());
+  return list;
+}
 
-  bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& program) override {
+/// What RasterEncoding and LevelsEncoding have in common.
+template <class Encoding>
+class ProgramChunk : public cuda::ChunkEncoding {
+ public:
+  explicit ProgramChunk(const ChunkSpec& spec) : spec_(spec) {}
+
+  bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& program) final {
     return encoding_.start(spec_, in, scratch, program);
   }
-  const ConstBox3& box() const override { return encoding_.box(); }
-  std::size_t element_bytes() const override { return dtype_bytes(encoding_.dtype()); }
-  std::uint64_t work_bytes() const override { return encoding_.work_bytes(); }
-  bool may_be_raw() const override { return encoding_.may_be_raw(); }
-
-  bool left(std::span<const std::uint8_t> answer) const override { return read<RasterEncodeAnswer>(answer).left != 0; }
-  cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {
-    return {encoding_.exception_list(), read<RasterEncodeAnswer>(answer).exceptions * sizeof(std::uint32_t)};
-  }
-  bool choose(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
-              Vector<std::uint8_t>& program) override {
-    Vector<std::uint32_t> exceptions(piece.size() / sizeof(std::uint32_t));
-    if (!exceptions.empty()) std::memcpy(exceptions.data(), piece.data(), piece.size());
-    return encoding_.choose(read<RasterEncodeAnswer>(answer), exceptions, program);
-  }
-
-  std::uint64_t written(std::span<const std::uint8_t> answer) const override {
+  const ConstBox3& box() const final { return encoding_.box(); }
+  std::size_t element_bytes() const final { return dtype_bytes(encoding_.dtype()); }
+  std::uint64_t work_bytes() const final { return encoding_.work_bytes(); }
+  std::uint64_t written(std::span<const std::uint8_t> answer) const final {
     std::uint64_t words = 0;
     for (const std::uint32_t n : read<RowLanesAnswer>(answer).words) words += n;
     return words > encoding_.most_words() ? 0 : words * sizeof(std::uint16_t);
   }
-  std::size_t finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
-                     std::span<std::uint8_t> out) const override {
+
+ protected:
+  /// Of a chunk that is not worth coding.
+  EncodeStep not_worth() const { return encoding_.may_be_raw() ? EncodeStep::raw : EncodeStep::host; }
+
+  ChunkSpec spec_;
+  Encoding encoding_;
+};
+
+class RasterChunk final : public ProgramChunk<RasterEncoding> {
+ public:
+  using ProgramChunk::ProgramChunk;
+
+  cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {
+    const auto counted = read<RasterEncodeAnswer>(answer);
+    if (counted.left != 0) return {};
+    return {encoding_.exception_list(), counted.exceptions * sizeof(std::uint32_t)};
+  }
+  EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
+                  Vector<std::uint8_t>& program) override {
+    const auto counted = read<RasterEncodeAnswer>(answer);
+    if (counted.left != 0) return EncodeStep::host;
+    return encoding_.choose(counted, exceptions_of(piece), program) ? EncodeStep::write : not_worth();
+  }
+  EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
+                    std::span<std::uint8_t> out, std::size_t& size) const override {
+    size = 0;
+    if (written(answer) == 0) return not_worth();
     const auto lanes = read<RowLanesAnswer>(answer);
-    return encoding_.write(lanes.words, reinterpret_cast<const std::uint16_t*>(bytes.data()), out);
+    size = encoding_.write(lanes.words, reinterpret_cast<const std::uint16_t*>(bytes.data()), out);
+    return size == 0 ? not_worth() : EncodeStep::done;
+  }
+};
+
+class LevelsChunk final : public ProgramChunk<LevelsEncoding> {
+ public:
+  using ProgramChunk::ProgramChunk;
+
+  cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {
+    const auto counted = read<RasterEncodeAnswer>(answer);
+    if (counted.left != 0) return {};
+    if (encoding_.gathers()) return {encoding_.samples_at(), encoding_.samples_bytes()};
+    return {encoding_.exception_list(), counted.exceptions * sizeof(std::uint32_t)};
+  }
+  EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
+                  Vector<std::uint8_t>& program) override {
+    const auto counted = read<RasterEncodeAnswer>(answer);
+    if (counted.left != 0) return EncodeStep::host;
+    if (encoding_.gathers()) {
+      encoding_.next(piece, program);
+      return EncodeStep::encode;
+    }
+    return after(encoding_.choose(counted, exceptions_of(piece), program), EncodeStep::write);
+  }
+  EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
+                    std::span<std::uint8_t> out, std::size_t& size) const override {
+    size = 0;
+    // Of lanes that have too many words the host may make a single one.
+    if (written(answer) == 0) return EncodeStep::host;
+    const auto lanes = read<RowLanesAnswer>(answer);
+    return after(encoding_.write(lanes.words, reinterpret_cast<const std::uint16_t*>(bytes.data()), out, size),
+                 EncodeStep::done);
   }
 
  private:
-  ChunkSpec spec_;
-  RasterEncoding encoding_;
+  EncodeStep after(LevelsEncoding::Choice choice, EncodeStep lanes) const {
+    switch (choice) {
+      case LevelsEncoding::Choice::lanes: return lanes;
+      case LevelsEncoding::Choice::raw: return not_worth();
+      default: return EncodeStep::host;
+    }
+  }
 };
 
-class Kernels final : public cuda::ProgramEncodeKernels {
+/// Room for the last program of a chunk.
+constexpr std::uint64_t kLanesProgramBytes =
+    sizeof(RowLanesProgram) + kernels::kProgramAlignment + kLevels * sizeof(kernels::LevelStarts);
+
+class RasterKernels final : public cuda::ProgramEncodeKernels {
  public:
-  bool serves(std::span<const std::uint8_t> state) const override { return !state.empty(); }
   std::unique_ptr<cuda::ChunkEncoding> chunk(std::span<const std::uint8_t> state) const override {
     return std::unique_ptr<cuda::ChunkEncoding>(new RasterChunk(spec_of_encoder_state(state)));
+  }
+  cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
+    // Values, codes and symbols; in chunks of one plane targets and means, too; and the list of exceptions.
+    constexpr std::uint64_t kWork = 8 + 4 + 2 + 8 + 8 + 1;
+    constexpr std::uint64_t kFirstProgram = UINT64_C(1) << 16;  // taps and sums, of which there are few
+    const ChunkSpec spec = spec_of_encoder_state(state);
+    return {kFirstProgram, kLanesProgramBytes, kWork * (spec.raw_bytes() / dtype_bytes(spec.dtype)), 0};
   }
   std::size_t answer_bytes() const override {
     static_assert(sizeof(RowLanesAnswer) <= sizeof(RasterEncodeAnswer));
     return sizeof(RasterEncodeAnswer);
   }
-  std::size_t second_program_bytes() const override {
-    constexpr std::size_t kAlignment = 16;
-    return sizeof(RowLanesProgram) + kAlignment + kLevels * sizeof(kernels::LevelStarts);
-  }
-  // Values, codes and symbols; in chunks of one plane targets and means, too; and the list of exceptions.
-  std::size_t work_bytes_per_element() const override { return 8 + 4 + 2 + 8 + 8 + 1; }
   cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
     return kernels::stencil_raster_encode_async(tasks, count, queue);
   }
@@ -84,11 +148,45 @@ class Kernels final : public cuda::ProgramEncodeKernels {
   }
 };
 
+class LevelsKernels final : public cuda::ProgramEncodeKernels {
+ public:
+  std::unique_ptr<cuda::ChunkEncoding> chunk(std::span<const std::uint8_t> state) const override {
+    return std::unique_ptr<cuda::ChunkEncoding>(new LevelsChunk(spec_of_encoder_state(state)));
+  }
+  cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
+    const ChunkSpec spec = spec_of_encoder_state(state);
+    const std::uint64_t elems = spec.raw_bytes() / dtype_bytes(spec.dtype);
+    std::uint64_t coarser = (spec.form.inner + 1) / 2;
+    for (const std::uint64_t extent : spec.most) coarser *= (extent + 1) / 2;
+    // Values and residuals with margins, codes and symbols, which points miss the bound and the list of them; samples.
+    constexpr std::uint64_t kWork = 9 + 5 + 4 + 2 + 1;
+    constexpr std::uint64_t kSamples = UINT64_C(4) << 20;
+    // Of coarser points codes and symbols, too; and which of all are special.
+    constexpr std::uint64_t kKept = LevelsEncoding::kCoarserBytes + 4 + 2;
+    constexpr std::uint64_t kTables = LevelsEncoding::kMostTableBytes;
+    return {kTables + LevelsEncoding::kCoarserBytes * coarser, kTables, kWork * elems + kSamples,
+            kKept * coarser + elems};
+  }
+  std::size_t answer_bytes() const override {
+    static_assert(sizeof(RowLanesAnswer) <= sizeof(RasterEncodeAnswer));
+    return sizeof(RasterEncodeAnswer);
+  }
+  cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
+    return kernels::stencil_levels_encode_async(tasks, count, queue);
+  }
+  cudaError_t write(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
+    return kernels::stencil_row_lanes_async(tasks, count, queue);
+  }
+};
+
 }  // namespace
 
-const cuda::ProgramEncodeKernels& stencil_encode_kernels() {
-  static const Kernels kernels;
-  return kernels;
+const cuda::ProgramEncodeKernels* stencil_encode_kernels(std::span<const std::uint8_t> state) {
+  static const RasterKernels raster;
+  static const LevelsKernels levels;
+  if (state.empty()) return nullptr;
+  if (spec_of_encoder_state(state).form.levels) return &levels;
+  return &raster;
 }
 
 }  // namespace quern::codec::stencil

@@ -25,8 +25,9 @@ struct LevelPlaces {
   LevelPlace list[kLanes];
 };
 
-/// Predicts a patch: the prediction's bits go where the values will be, the context sum where the residuals will be.
-template <class X>
+/// Predicts a patch: the prediction's bits go where the values will be, the context sum where the residuals will be. Or
+/// with `kCoded`, of a class that is coded already, tells the context sums alone, with what the class itself gives.
+template <class X, bool kCoded = false>
 class LevelPredictor {
  public:
   constexpr LevelPredictor(const ProgramTask& task, const LevelGridView& grid, const LevelSweep& sweep,
@@ -42,7 +43,12 @@ class LevelPredictor {
         spreads_(LevelGridView::table<LevelSpread>(task, program_.spreads) + plan_.spreads),
         list_(places.list) {}
 
-  constexpr void run(LevelPatch patch) const {
+  constexpr void run(LevelPatch patch) const requires(!kCoded) {
+    run(patch, [](std::uint32_t, std::uint32_t, std::size_t) {});
+  }
+  /// Calls visit(number of the point in its class, context sum, lane) for the points of a coded class.
+  template <class Visit>
+  constexpr void run(LevelPatch patch, const Visit& visit) const {
     const std::uint32_t rows = patch.rows;
     LevelRow at(view_, first_row_ + patch.row);
     LevelRow last = at;
@@ -51,7 +57,7 @@ class LevelPredictor {
     // At the border each row has neighbours of its own.
     if (!inside) patch.rows = 1;
     rolled(0, rows / patch.rows, [&](unsigned) {
-      predict(patch, at, inside);
+      predict(patch, at, inside, visit);
       ++patch.row;
       ++at.index[2];
     });
@@ -61,7 +67,8 @@ class LevelPredictor {
   template <class T>
   using vec = typename X::template vec<T>;
 
-  constexpr void predict(const LevelPatch& patch, const LevelRow& at, bool inside) const {
+  template <class Visit>
+  constexpr void predict(const LevelPatch& patch, const LevelRow& at, bool inside, const Visit& visit) const {
     // Points that do not exist are those of the first row or the last column, and left alone.
     std::uint32_t down[kPatchPoints] = {};
     unroll<kPatchPoints>([&](auto k) { down[k] = patch.down(k) < patch.rows ? patch.down(k) : 0; });
@@ -85,7 +92,9 @@ class LevelPredictor {
                X::get(sums[k], lane) + from.weight * X::load(grid_.values + place_of(from, k, lane), lane));
       });
     };
-    if (inside || !program_.linear_border) {
+    if (kCoded) {
+      // Codes and values say what the points were predicted as.
+    } else if (inside || !program_.linear_border) {
       for (std::uint32_t begin = 0; begin < plan_.tap_count; begin += kLanes) {
         list_places(at, inside, taps_, begin, plan_.tap_count);
         const std::uint32_t left = plan_.tap_count - begin;
@@ -129,8 +138,16 @@ class LevelPredictor {
     }
     constexpr double kMagic = 0x1.8p52;  // puts integers below 2^51 into the low bits
     vec<std::int64_t> predicted[kPatchPoints];
+    const std::uint32_t own = view_.first + (first_row_ + patch.row) * view_.stride;
     X::lanes([&](std::size_t lane) {
       unroll<kPatchPoints>([&](auto k) {
+        if constexpr (kCoded) {
+          const std::uint32_t place = own + down[k] * view_.stride + X::get(x[k], lane);
+          const auto code = static_cast<std::int32_t>(X::load(grid_.residuals + place, lane));
+          X::set(predicted[k], lane,
+                 static_cast<std::int64_t>(X::load(grid_.values + place, lane)) - code * grid_.stage->quantum);
+          return;
+        }
         const std::uint64_t sum =
             std::bit_cast<std::uint64_t>(X::get(sums[k], lane) + kMagic) - std::bit_cast<std::uint64_t>(kMagic);
         const std::uint64_t half = std::uint64_t{1} << (program_.weight_bits - 1);
@@ -168,15 +185,35 @@ class LevelPredictor {
         });
       });
     }
-    const std::uint32_t own = view_.first + (first_row_ + patch.row) * view_.stride;
     X::lanes([&](std::size_t lane) {
       unroll<kPatchPoints>([&](auto k) {
         if (patch.down(k) >= patch.rows || patch.column(k, lane) >= patch.columns) return;
         const std::uint32_t place = own + down[k] * view_.stride + X::get(x[k], lane);
+        if constexpr (kCoded) {
+          const std::uint32_t row = first_row_ + patch.row + down[k];
+          visit(row * patch.columns + X::get(x[k], lane), X::get(contexts[k], lane) + own_context(row, place, lane),
+                lane);
+          return;
+        }
         X::store(grid_.values + place, lane, std::bit_cast<double>(X::get(predicted[k], lane)));
         X::store(grid_.residuals + place, lane, X::get(contexts[k], lane));
       });
     });
+  }
+
+  /// What points of the class give to a context, whose rows are complete.
+  [[gnu::always_inline]] constexpr std::uint32_t own_context(std::uint32_t row, std::uint32_t place,
+                                                             std::size_t lane) const {
+    const auto magnitude = [&](std::uint32_t at) { return context_magnitude(X::load(grid_.residuals + at, lane)); };
+    std::uint32_t sum = 0;
+    if ((plan_.above | plan_.sides) != 0 && row % view_.extents[2] != 0) {
+      const std::uint32_t above = place - view_.stride;
+      sum += plan_.above * magnitude(above);
+      if (plan_.sides != 0) sum += plan_.sides * (magnitude(above - 1) + magnitude(above + 1));
+    }
+    if (plan_.back != 0 && row / view_.extents[2] % view_.extents[1] != 0)
+      sum += plan_.back * magnitude(place - view_.extents[2] * view_.stride);
+    return sum;
   }
 
   [[gnu::always_inline]] static constexpr double weight_of(const LevelTap<double>& tap) { return tap.weight; }

@@ -167,7 +167,8 @@ constexpr void fill_put_buffer(const RowLanesProgram& program, const std::int32_
       const std::uint32_t x = begin + t % blocks * kLanes + static_cast<std::uint32_t>(lane);
       if (x >= end) return;
       LanePut put = kNoPut;
-      const std::size_t index = std::size_t{row} * program.columns + x;
+      const std::size_t index =
+          program.by_points ? std::size_t{x} * program.rows + row : std::size_t{row} * program.columns + x;
       const std::uint32_t symbol = row < program.rows ? X::load(symbols + index, lane) : std::uint16_t{kNoSymbol};
       if (symbol != kNoSymbol) {
         const unsigned token = symbol % kTokenPlaces;

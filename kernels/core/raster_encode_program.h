@@ -52,6 +52,7 @@ struct RowLanesProgram {
   std::uint32_t words = 0;       ///< room_of_lanes() words
   std::uint32_t most_words = 0;  ///< that there is room for in the end
   std::uint32_t starts = 0;      ///< bytes from the program's begin
+  bool by_points = false;        ///< the points of a column lie side by side, not those of a row
   std::uint8_t serving[kContextLevels] = {};
 };
 

@@ -14,6 +14,11 @@ namespace quern::kernels {
 /// how often each symbol occurs and what could not be done.
 cudaError_t stencil_raster_encode_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
 
+/// A step each of chunks in levels (kernels/core/level_encode_program.h): samples, a class, or symbols of the finest
+/// level. What it codes and what it gathers stays in the working memory of each; the answers say what could not be
+/// done, after the last step how often each symbol occurs.
+cudaError_t stencil_levels_encode_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
+
 /// Codes and symbols of rows to the words of lanes.
 cudaError_t stencil_row_lanes_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
 

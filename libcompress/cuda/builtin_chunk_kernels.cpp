@@ -22,8 +22,9 @@ const ProgramKernels* builtin_program_kernels(std::uint16_t codec_id) {
   return codec_id == codec::stencil::kCodecId ? &codec::stencil::stencil_program_kernels() : nullptr;
 }
 
-const ProgramEncodeKernels* builtin_program_encode_kernels(std::uint16_t codec_id) {
-  return codec_id == codec::stencil::kCodecId ? &codec::stencil::stencil_encode_kernels() : nullptr;
+const ProgramEncodeKernels* builtin_program_encode_kernels(std::uint16_t codec_id,
+                                                           std::span<const std::uint8_t> state) {
+  return codec_id == codec::stencil::kCodecId ? codec::stencil::stencil_encode_kernels(state) : nullptr;
 }
 
 }  // namespace quern::cuda

@@ -40,8 +40,9 @@ class CudaDevice final : public Device {
   Result<std::unique_ptr<SegmentEncoder>> encoder(const StreamSetup& setup, const CompressOptions& options,
                                                   TaskRunner& runner) override {
     if (setup.encoder == nullptr) return std::unique_ptr<SegmentEncoder>();
-    const cuda::ProgramEncodeKernels* programs = cuda::builtin_program_encode_kernels(setup.header.codec_id);
-    if (programs != nullptr && programs->serves(setup.encoder->device_state()))
+    const cuda::ProgramEncodeKernels* programs =
+        cuda::builtin_program_encode_kernels(setup.header.codec_id, setup.encoder->device_state());
+    if (programs != nullptr)
       return std::unique_ptr<SegmentEncoder>(
           new cuda::ProgramEncoder(setup, options, runner, *programs, lanes_, info_));
     const cuda::ChunkKernels* kernels = kernels_for(setup.header.codec_id, setup.encoder->device_state(), setup.layout);

@@ -1,6 +1,6 @@
-// What a codec offers on CUDA whose chunks are encoded in two steps: a host fits a model on parts of a chunk, lanes
-// code all of it and count, the host makes tables of the counts, lanes write. The twin of ChunkEncoder::encode for such
-// chunks.
+// What a codec offers on CUDA whose chunks a host and lanes encode in turns: the host fits a model on parts of a chunk,
+// lanes code and count, once or several times, the host makes tables of the counts, lanes write. The twin of
+// ChunkEncoder::encode for such chunks.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,53 +23,64 @@ struct WorkPiece {
   std::uint64_t bytes = 0;
 };
 
+/// What is left to do for a chunk.
+enum class EncodeStep : std::uint8_t {
+  encode,  ///< a program of ProgramEncodeKernels::encode
+  write,   ///< the last program, which is one of write()
+  done,
+  raw,   ///< it is not worth coding and stored as it is
+  host,  ///< the host has to encode it
+};
+
 /// One chunk between its programs. Everything may throw std::bad_alloc.
 class ChunkEncoding : public Allocated {
  public:
   virtual ~ChunkEncoding() = default;
-  /// Appends the first program. False when the host has to encode the chunk. The box stays; scratch is that of
-  /// ChunkEncoder::encode.
+  /// Appends the first program, one of encode(). False when the host has to encode the chunk. The box stays; scratch is
+  /// that of ChunkEncoder::encode.
   virtual bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& program) = 0;
   /// What travels: elements, of no more bytes than the chunk's, and their classes, side by side.
   virtual const ConstBox3& box() const = 0;
   virtual std::size_t element_bytes() const = 0;
-  /// Bytes of device memory that both programs work in.
+  /// Bytes of device memory that all programs work in.
   virtual std::uint64_t work_bytes() const = 0;
 
-  /// From the first answer: whether the host has to encode the chunk after all, and what else comes back.
-  virtual bool left(std::span<const std::uint8_t> answer) const = 0;
+  /// From the answer of a program of encode(): what else comes back.
   virtual WorkPiece wanted(std::span<const std::uint8_t> answer) const = 0;
-  /// Appends the second program; false when the chunk is not worth coding.
-  virtual bool choose(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
-                      Vector<std::uint8_t>& program) = 0;
+  /// And what to do next, of which it appends the program: all but `done`.
+  virtual EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
+                          Vector<std::uint8_t>& program) = 0;
 
-  /// From the second answer: bytes that lie where the elements were; 0 when the chunk is not worth coding.
+  /// From the answer of the last program: bytes that lie where the elements were.
   virtual std::uint64_t written(std::span<const std::uint8_t> answer) const = 0;
-  /// The chunk's bytes, and how many; 0 when it is not worth coding.
-  virtual std::size_t finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
-                             std::span<std::uint8_t> out) const = 0;
-  /// Whether a chunk that is not worth coding is stored raw; else the host encodes it.
-  virtual bool may_be_raw() const = 0;
+  /// The chunk's bytes, and how many: `done`, `raw` or `host`.
+  virtual EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
+                            std::span<std::uint8_t> out, std::size_t& size) const = 0;
+};
+
+/// What a full chunk takes, in bytes. Programs are no larger; the rest is about that.
+struct EncodeRoom {
+  std::uint64_t first_program = 0;
+  std::uint64_t later_program = 0;  ///< a single one
+  std::uint64_t work = 0;           ///< see ChunkEncoding::work_bytes
+  std::uint64_t kept = 0;           ///< on the host, from the first program to the last
 };
 
 /// Stateless; may be asked from several threads at once.
 class ProgramEncodeKernels {
  public:
   virtual ~ProgramEncodeKernels() = default;
-  /// Whether they encode chunks of an encoder with that device_state().
-  virtual bool serves(std::span<const std::uint8_t> state) const = 0;
+  /// Of an encoder with the device_state() that they were found by; so below.
   virtual std::unique_ptr<ChunkEncoding> chunk(std::span<const std::uint8_t> state) const = 0;
-  /// The larger of both answers, the most that the second program takes, and the most that an element takes of the
-  /// memory that programs work in.
+  virtual EncodeRoom room(std::span<const std::uint8_t> state) const = 0;
+  /// The largest answer.
   virtual std::size_t answer_bytes() const = 0;
-  virtual std::size_t second_program_bytes() const = 0;
-  virtual std::size_t work_bytes_per_element() const = 0;
-  /// Queue the first and the second programs of `count` chunks. Neither allocates nor waits.
+  /// Queue programs of `count` chunks, the last ones or others. Neither allocates nor waits.
   virtual cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const = 0;
   virtual cudaError_t write(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const = 0;
 };
 
-/// Those of a codec, or null.
-const ProgramEncodeKernels* builtin_program_encode_kernels(std::uint16_t codec_id);
+/// Those that encode chunks of a codec's encoder with that device_state(), or null.
+const ProgramEncodeKernels* builtin_program_encode_kernels(std::uint16_t codec_id, std::span<const std::uint8_t> state);
 
 }  // namespace quern::cuda

@@ -23,13 +23,13 @@ ProgramEncoder::ProgramEncoder(const StreamSetup& setup, const CompressOptions& 
       device_(device.ordinal),
       element_bytes_(dtype_bytes(setup.header.dtype)),
       chunk_bytes_(setup.layout.full_chunk_bytes()),
+      room_(kernels.room(setup.encoder->device_state())),
       host_(setup, options, runner),
       scratch_(setup.encoder->scratch_bytes()) {
   // Lanes share the device with others: each takes an eighth of it at most.
   constexpr std::uint64_t kShare = 8;
-  const std::uint64_t elems = chunk_bytes_ / element_bytes_;
-  const std::uint64_t on_device = chunk_bytes_ + elems * (1 + kernels.work_bytes_per_element()) + kMostProgramBytes +
-                                  kernels.answer_bytes() + kernels.second_program_bytes();
+  const std::uint64_t on_device = chunk_bytes_ + chunk_bytes_ / element_bytes_ + room_.work + room_.first_program +
+                                  room_.later_program + kernels.answer_bytes();
   lane_chunks_ =
       std::min(kLaneBytes / std::max<std::uint64_t>(chunk_bytes_, 1), device.memory_bytes / kShare / on_device);
   lane_chunks_ = std::clamp<std::uint64_t>(lane_chunks_, 1, kLaneChunks);
@@ -42,11 +42,11 @@ ProgramEncoder::~ProgramEncoder() {
   for (Lane& lane : lanes_) pool_.give_back(std::move(lane));
 }
 
-// Elements and classes on their way there, what stands for elements there, words on their way back, programs and
-// answers; scratch for fits, which the threads do not share with what encodes chunks that the device leaves.
+// Elements and classes on their way there, what stands for elements there, what comes back, programs and answers, and
+// what chunks keep; scratch for fits, which the threads do not share with what encodes chunks that the device leaves.
 std::uint64_t ProgramEncoder::scratch_bytes() const {
-  const std::uint64_t chunk = 3 * chunk_bytes_ + chunk_bytes_ / element_bytes_ + 2 * kMostProgramBytes +
-                              kernels_.answer_bytes() + kernels_.second_program_bytes();
+  const std::uint64_t chunk = 3 * chunk_bytes_ + chunk_bytes_ / element_bytes_ + 2 * room_.first_program +
+                              room_.later_program + kernels_.answer_bytes() + room_.kept;
   return kLanes * lane_chunks_ * chunk + 2 * host_.scratch_bytes();
 }
 
@@ -90,16 +90,9 @@ Status ProgramEncoder::encode_chunks(std::span<ChunkToEncode> chunks) {
   return {};
 }
 
-void ProgramEncoder::leave(Lane& lane, std::size_t i) {
-  lane.chunks[i].state = State::left;
+void ProgramEncoder::end(Lane& lane, std::size_t i, EncodeStep how) {
+  lane.chunks[i].state = how == EncodeStep::done ? State::coded : how == EncodeStep::raw ? State::raw : State::left;
   lane.jobs[i].encoding.reset();
-}
-
-/// A chunk that is not worth coding.
-void ProgramEncoder::leave_or_store_raw(Lane& lane, std::size_t i) {
-  const bool raw = lane.jobs[i].encoding->may_be_raw();
-  leave(lane, i);
-  if (raw) lane.chunks[i].state = State::raw;
 }
 
 Status ProgramEncoder::start(Lane& lane) {
@@ -110,8 +103,8 @@ Status ProgramEncoder::start(Lane& lane) {
     QUERN_ASSIGN_OR_RETURN(auto scratch, scratch_.lend());
     job.encoding = kernels_.chunk(setup_.encoder->device_state());
     if (!job.encoding->start(lane.chunks[i].in, scratch.span(), job.program) ||
-        job.program.size() + sizeof(EncodeTask) + kernels::kProgramAlignment > kMostProgramBytes)
-      leave(lane, i);
+        job.program.size() > room_.first_program)
+      end(lane, i, EncodeStep::host);
     return {};
   });
 }
@@ -121,38 +114,42 @@ EncodeTask ProgramEncoder::task_of(const Lane& lane, const Job& job, std::uint8_
           lane.answers + job.answer_at};
 }
 
+bool ProgramEncoder::any_at(const Lane& lane, EncodeStep step) {
+  return std::any_of(lane.jobs.begin(), lane.jobs.end(),
+                     [&](const Job& job) { return job.encoding != nullptr && job.step == step; });
+}
+
 Status ProgramEncoder::submit_first(Lane& lane) {
   MemoryParts in;
   MemoryParts answers;
-  MemoryParts second;
+  MemoryParts later;
   MemoryParts work;
-  lane.count = 0;
-  for (std::size_t i = 0; i < lane.jobs.size(); ++i) {
-    Job& job = lane.jobs[i];
+  std::uint32_t count = 0;
+  for (Job& job : lane.jobs) {
     if (job.encoding == nullptr) continue;
-    ++lane.count;
+    ++count;
     const ConstBox3& box = job.encoding->box();
     job.program_at = in.add(job.program.size());
     job.elements_at = in.add(box.elems() * job.encoding->element_bytes());
     job.special_at = box.special != nullptr ? in.add(box.elems()) : 0;
     job.answer_at = answers.add(kernels_.answer_bytes());
-    second.add(kernels_.second_program_bytes());
+    later.add(room_.later_program);
     job.work_at = work.add(job.encoding->work_bytes());
   }
-  if (lane.count == 0) return {};
-  const std::uint64_t tasks_at = in.add(lane.count * sizeof(EncodeTask));
-  second.add(lane.count * sizeof(EncodeTask));
+  if (count == 0) return {};
+  const std::uint64_t tasks_at = in.add(count * sizeof(EncodeTask));
+  later.add(count * sizeof(EncodeTask));
   lane.answers_bytes = answers.bytes;
-  QUERN_RETURN_IF_ERROR(lane.in.reserve(std::max(in.bytes, second.bytes)));
+  QUERN_RETURN_IF_ERROR(lane.in.reserve(std::max(in.bytes, later.bytes)));
   QUERN_RETURN_IF_ERROR(lane.out.reserve(answers.bytes));
-  QUERN_RETURN_IF_ERROR(lane.device.reserve(in.bytes + answers.bytes + second.bytes + work.bytes));
+  QUERN_RETURN_IF_ERROR(lane.device.reserve(in.bytes + answers.bytes + later.bytes + work.bytes));
   lane.base = lane.device.data();
   lane.answers = lane.base + in.bytes;
-  lane.second = lane.answers + answers.bytes;
+  lane.later = lane.answers + answers.bytes;
   std::uint64_t task_at = tasks_at;
   for (Job& job : lane.jobs) {
     if (job.encoding == nullptr) continue;
-    job.work_at += in.bytes + answers.bytes + second.bytes;
+    job.work_at += in.bytes + answers.bytes + later.bytes;
     const EncodeTask task = task_of(lane, job, lane.base + job.program_at);
     std::memcpy(lane.in.data() + task_at, &task, sizeof task);
     task_at += sizeof task;
@@ -170,7 +167,7 @@ Status ProgramEncoder::submit_first(Lane& lane) {
   cudaError_t error =
       cudaMemcpyAsync(lane.base, lane.in.data(), static_cast<std::size_t>(in.bytes), cudaMemcpyHostToDevice, queue);
   if (error == cudaSuccess)
-    error = kernels_.encode(reinterpret_cast<const EncodeTask*>(lane.base + tasks_at), lane.count, queue);
+    error = kernels_.encode(reinterpret_cast<const EncodeTask*>(lane.base + tasks_at), count, queue);
   if (error == cudaSuccess)
     error = cudaMemcpyAsync(lane.out.data(), lane.answers, static_cast<std::size_t>(answers.bytes),
                             cudaMemcpyDeviceToHost, queue);
@@ -201,54 +198,49 @@ Status ProgramEncoder::bring_back(Lane& lane, const From& from) {
   return lane.queue.wait();
 }
 
-Status ProgramEncoder::choose(Lane& lane) {
-  for (std::size_t i = 0; i < lane.jobs.size(); ++i) {
-    Job& job = lane.jobs[i];
-    if (job.encoding == nullptr) continue;
-    if (job.encoding->left(answer(lane, job))) {
-      leave(lane, i);
-    } else {
-      job.piece_bytes = job.encoding->wanted(answer(lane, job)).bytes;
-    }
-  }
+Status ProgramEncoder::advance(Lane& lane) {
+  const auto waits = [](const Job& job) { return job.encoding != nullptr && job.step == EncodeStep::encode; };
+  for (Job& job : lane.jobs) job.piece_bytes = waits(job) ? job.encoding->wanted(answer(lane, job)).bytes : 0;
   QUERN_RETURN_IF_ERROR(bring_back(
       lane, [&](const Job& job) { return lane.base + job.work_at + job.encoding->wanted(answer(lane, job)).begin; }));
   return run_tasks(runner_, lane.jobs.size(), [&](std::size_t i) -> Status {
     Job& job = lane.jobs[i];
-    if (job.encoding == nullptr) return {};
+    if (!waits(job)) return {};
     job.program.clear();
-    if (!job.encoding->choose(answer(lane, job), piece(lane, job), job.program)) {
-      leave_or_store_raw(lane, i);
-    } else if (job.program.size() > kernels_.second_program_bytes()) {
-      leave(lane, i);
+    job.step = job.encoding->next(answer(lane, job), piece(lane, job), job.program);
+    const bool more = job.step == EncodeStep::encode || job.step == EncodeStep::write;
+    if (!more) {
+      end(lane, i, job.step);
+    } else if (job.program.size() > room_.later_program) {
+      end(lane, i, EncodeStep::host);
     }
     return {};
   });
 }
 
-Status ProgramEncoder::submit_second(Lane& lane) {
-  MemoryParts second;
-  lane.count = 0;
+Status ProgramEncoder::submit(Lane& lane, EncodeStep step) {
+  MemoryParts later;
+  std::uint32_t count = 0;
   for (Job& job : lane.jobs) {
-    if (job.encoding == nullptr) continue;
-    ++lane.count;
-    job.program_at = second.add(job.program.size());
+    if (job.encoding == nullptr || job.step != step) continue;
+    ++count;
+    job.program_at = later.add(job.program.size());
   }
-  if (lane.count == 0) return {};
-  const std::uint64_t tasks_at = second.add(lane.count * sizeof(EncodeTask));
+  const std::uint64_t tasks_at = later.add(count * sizeof(EncodeTask));
   std::uint64_t task_at = tasks_at;
   for (const Job& job : lane.jobs) {
-    if (job.encoding == nullptr) continue;
+    if (job.encoding == nullptr || job.step != step) continue;
     std::memcpy(lane.in.data() + job.program_at, job.program.data(), job.program.size());
-    const EncodeTask task = task_of(lane, job, lane.second + job.program_at);
+    const EncodeTask task = task_of(lane, job, lane.later + job.program_at);
     std::memcpy(lane.in.data() + task_at, &task, sizeof task);
     task_at += sizeof task;
   }
   const cudaStream_t queue = lane.queue.get();
-  cudaError_t error = cudaMemcpyAsync(lane.second, lane.in.data(), static_cast<std::size_t>(second.bytes),
-                                      cudaMemcpyHostToDevice, queue);
+  cudaError_t error =
+      cudaMemcpyAsync(lane.later, lane.in.data(), static_cast<std::size_t>(later.bytes), cudaMemcpyHostToDevice, queue);
+  const auto* const tasks = reinterpret_cast<const EncodeTask*>(lane.later + tasks_at);
   if (error == cudaSuccess)
-    error = kernels_.write(reinterpret_cast<const EncodeTask*>(lane.second + tasks_at), lane.count, queue);
+    error = step == EncodeStep::write ? kernels_.write(tasks, count, queue) : kernels_.encode(tasks, count, queue);
   if (error == cudaSuccess)
     error = cudaMemcpyAsync(lane.out.data(), lane.answers, static_cast<std::size_t>(lane.answers_bytes),
                             cudaMemcpyDeviceToHost, queue);
@@ -256,20 +248,14 @@ Status ProgramEncoder::submit_second(Lane& lane) {
 }
 
 Status ProgramEncoder::deliver(Lane& lane) {
-  for (std::size_t i = 0; i < lane.jobs.size(); ++i) {
-    Job& job = lane.jobs[i];
-    if (job.encoding == nullptr) continue;
-    job.piece_bytes = job.encoding->written(answer(lane, job));
-    if (job.piece_bytes == 0) leave_or_store_raw(lane, i);
-  }
+  for (Job& job : lane.jobs)
+    if (job.encoding != nullptr) job.piece_bytes = job.encoding->written(answer(lane, job));
   QUERN_RETURN_IF_ERROR(bring_back(lane, [&](const Job& job) { return lane.base + job.elements_at; }));
   return run_tasks(runner_, lane.jobs.size(), [&](std::size_t i) -> Status {
     const Job& job = lane.jobs[i];
     if (job.encoding == nullptr) return {};
     ChunkToEncode& chunk = lane.chunks[i];
-    chunk.bytes = job.encoding->finish(answer(lane, job), piece(lane, job), chunk.place);
-    chunk.state = State::coded;
-    if (chunk.bytes == 0) leave_or_store_raw(lane, i);
+    end(lane, i, job.encoding->finish(answer(lane, job), piece(lane, job), chunk.place, chunk.bytes));
     return {};
   });
 }
@@ -277,10 +263,17 @@ Status ProgramEncoder::deliver(Lane& lane) {
 Status ProgramEncoder::finish(Lane& lane) {
   if (lane.chunks.empty()) return {};
   QUERN_RETURN_IF_ERROR(lane.queue.wait());
-  QUERN_RETURN_IF_ERROR(choose(lane));
-  QUERN_RETURN_IF_ERROR(submit_second(lane));
-  QUERN_RETURN_IF_ERROR(lane.queue.wait());
-  QUERN_RETURN_IF_ERROR(deliver(lane));
+  while (any_at(lane, EncodeStep::encode)) {
+    QUERN_RETURN_IF_ERROR(advance(lane));
+    if (!any_at(lane, EncodeStep::encode)) break;
+    QUERN_RETURN_IF_ERROR(submit(lane, EncodeStep::encode));
+    QUERN_RETURN_IF_ERROR(lane.queue.wait());
+  }
+  if (any_at(lane, EncodeStep::write)) {
+    QUERN_RETURN_IF_ERROR(submit(lane, EncodeStep::write));
+    QUERN_RETURN_IF_ERROR(lane.queue.wait());
+    QUERN_RETURN_IF_ERROR(deliver(lane));
+  }
   lane.jobs.clear();
   lane.chunks = {};
   return {};

@@ -1,6 +1,6 @@
 // Encodes segments whose chunks a host and a device encode together: masks are found and segments assembled by threads,
-// as without a device; chunks travel with a first program, and their bytes come back after a second one, two lanes
-// taking turns; what the device leaves is encoded by threads.
+// as without a device; chunks travel with a first program, more programs follow, and bytes come back after the last
+// one, two lanes taking turns; what the device leaves is encoded by threads.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace quern::cuda {
 
 class ProgramEncoder final : public SegmentEncoder, private EncodeBatch {
  public:
-  /// All outlive the encoder. The kernels serve the setup's encoder.
+  /// All outlive the encoder. The kernels are those of the setup's encoder.
   ProgramEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner,
                  const ProgramEncodeKernels& kernels, LanePool& pool, const DeviceInfo& device);
   ~ProgramEncoder() override;
@@ -43,12 +43,11 @@ class ProgramEncoder final : public SegmentEncoder, private EncodeBatch {
   static constexpr std::size_t kLanes = 2;
   static constexpr std::uint64_t kLaneBytes = UINT64_C(256) << 20;  ///< of values
   static constexpr std::uint64_t kLaneChunks = 128;
-  /// Larger first programs are not expected; tasks and alignment are in it.
-  static constexpr std::uint64_t kMostProgramBytes = UINT64_C(1) << 16;
 
   /// A chunk under way, and its parts of a lane's device memory. Without an encoding the device has no part in it.
   struct Job {
     std::unique_ptr<ChunkEncoding> encoding;
+    EncodeStep step = EncodeStep::encode;  ///< what `program` is for
     Vector<std::uint8_t> program;
     std::uint64_t program_at = 0;
     std::uint64_t elements_at = 0;
@@ -62,29 +61,31 @@ class ProgramEncoder final : public SegmentEncoder, private EncodeBatch {
   struct Lane : StagingLane {
     std::span<ChunkToEncode> chunks;
     Vector<Job> jobs;
-    std::uint32_t count = 0;  ///< of jobs with an encoding
     std::uint8_t* answers = nullptr;
     std::uint64_t answers_bytes = 0;
-    std::uint8_t* second = nullptr;  ///< room of second programs and their tasks
-    std::uint8_t* base = nullptr;    ///< of the parts above
+    std::uint8_t* later = nullptr;  ///< room of all programs but the first, and their tasks
+    std::uint8_t* base = nullptr;   ///< of the parts above
   };
 
   Status encode_chunks(std::span<ChunkToEncode> chunks) override;
   Status open();
   Status start(Lane& lane);
   Status submit_first(Lane& lane);
-  Status choose(Lane& lane);
-  Status submit_second(Lane& lane);
+  /// From the answers of all jobs that are at `encode` to what each of them does next.
+  Status advance(Lane& lane);
+  /// Queues the programs of all jobs that are at that step, and their answers.
+  Status submit(Lane& lane, EncodeStep step);
   Status deliver(Lane& lane);
   Status finish(Lane& lane);
   /// Brings the pieces of all jobs that have some back to `tables`, and waits. `from(job)` is where a piece lies.
   template <class From>
   Status bring_back(Lane& lane, const From& from);
+  static bool any_at(const Lane& lane, EncodeStep step);
   std::span<const std::uint8_t> answer(const Lane& lane, const Job& job) const;
   static std::span<const std::uint8_t> piece(const Lane& lane, const Job& job);
   static kernels::EncodeTask task_of(const Lane& lane, const Job& job, std::uint8_t* program);
-  static void leave(Lane& lane, std::size_t i);
-  static void leave_or_store_raw(Lane& lane, std::size_t i);
+  /// The device has no more part in a chunk, which is `done`, `raw` or the host's.
+  static void end(Lane& lane, std::size_t i, EncodeStep how);
 
   const StreamSetup& setup_;
   TaskRunner& runner_;
@@ -93,6 +94,7 @@ class ProgramEncoder final : public SegmentEncoder, private EncodeBatch {
   int device_;
   std::size_t element_bytes_;
   std::uint64_t chunk_bytes_;  ///< values of a full chunk
+  EncodeRoom room_;            ///< of a full chunk
   std::uint64_t lane_chunks_;  ///< that a lane takes at most
   BatchEncoder host_;
   BufferPool scratch_;

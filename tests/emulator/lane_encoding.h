@@ -1,4 +1,4 @@
-// A chunk of the stencil codec in raster order encoded by the code that CTAs run, on the emulator.
+// A chunk of the stencil codec encoded by the code that CTAs run, on the emulator.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,14 @@
 #include <span>
 #include <vector>
 
+#include "kernels/core/lane_level_encode.h"
 #include "kernels/core/lane_rans_encode.h"
 #include "kernels/core/lane_raster_encode.h"
 #include "tests/emulator/lane_programs.h"
 
 namespace quern::testing {
 
-/// The two programs of one chunk, in the same memory, which is of exactly its size and full of noise at first.
+/// The programs of one chunk, in the same memory, which is of exactly its size and full of noise at first.
 class EncodingOnLanes {
   static auto copy_of(std::span<const std::uint8_t> program) {
     auto code = program_memory(program.size());
@@ -38,6 +39,18 @@ class EncodingOnLanes {
         team_, kernels::EncodeTask{code.get(), work_.get(), elements, special, &answer}, *shared);
     return answer;
   }
+  /// A step of a chunk in levels.
+  kernels::RasterEncodeAnswer step_level(std::span<const std::uint8_t> program, void* elements,
+                                         const std::uint8_t* special) {
+    const auto code = copy_of(program);
+    kernels::RasterEncodeAnswer answer;
+    const auto shared = std::make_unique<kernels::LevelEncodeShared>();
+    std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
+    kernels::encode_level_chunk<LaneEmulator>(
+        team_, kernels::EncodeTask{code.get(), work_.get(), elements, special, &answer}, *shared);
+    return answer;
+  }
+  const std::uint8_t* work() const { return work_.get(); }
   std::vector<std::uint32_t> exceptions(std::uint32_t at, std::uint32_t count) const {
     std::vector<std::uint32_t> list(count);
     if (count > 0) std::memcpy(list.data(), work_.get() + at, count * sizeof(std::uint32_t));

@@ -121,8 +121,8 @@ TEST_F(Equality, EveryLayoutOfALargeArray_SameBytesAndValues) {
 }
 
 TEST_F(Equality, Stencil_SameBytesAndValues) {
-  // Chunks in raster order are encoded by both, others by the host; all are decoded by both. A third of the chunks'
-  // elements are special in one of them.
+  // Chunks in raster order and in levels are encoded by both, others by the host; all are decoded by both. A third of
+  // the chunks' elements are special in one of them.
   const std::uint64_t planes = std::min<std::uint64_t>(setting("QUERN_GPU_PLANES", 64), 64);
   const Shape shape = quern::testing::shape_of({planes, 100, 130});
   const std::uint64_t runs = std::min<std::uint64_t>(setting("QUERN_GPU_RUNS", 3), 3);
@@ -138,7 +138,7 @@ TEST_F(Equality, Stencil_SameBytesAndValues) {
         options.settings = {{"layout", layout}};
         const auto stream = compressed(nullptr, array, options);
         const auto values = decompressed(nullptr, stream, array);
-        const std::uint64_t encoded = layout == std::string("raster") ? runs : 1;
+        const std::uint64_t encoded = layout == std::string("raster") || layout == std::string("levels") ? runs : 1;
         for (std::uint64_t run = 0; run < encoded; ++run) ASSERT_EQ(compressed(device_.get(), array, options), stream);
         for (std::uint64_t run = 0; run < runs; ++run) ASSERT_EQ(decompressed(device_.get(), stream, array), values);
       }
@@ -147,7 +147,8 @@ TEST_F(Equality, Stencil_SameBytesAndValues) {
 TEST_F(Equality, StencilOfManyChunks_SameBytesAndValues) {
   // Several chunks of every shape, more than one wave where devices are small.
   const std::uint64_t planes = setting("QUERN_GPU_PLANES", 256);
-  for (const char* layout : {"raster:1d", "raster:2d:1", "raster:3d:1,2"}) {
+  for (const char* layout :
+       {"raster:1d", "raster:2d:1", "raster:3d:1,2", "levels:1d", "levels:2d:1", "levels:3d:1,2"}) {
     SCOPED_TRACE(layout);
     const OwnedArray array =
         quern::testing::make_array(DType::f32, quern::testing::shape_of({planes, 200, 300}), Data::smooth);

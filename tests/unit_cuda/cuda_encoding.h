@@ -7,31 +7,41 @@
 
 #include "kernels/cuda/stencil_encode_cuda.h"
 #include "tests/simt/cuda_test.h"
-#include "tests/unit_stencil/encode_cases.h"
+#include "tests/unit_stencil/encode_levels_cases.h"
 
 namespace quern::codec::stencil::test {
 
-/// What encode_with() runs: one chunk, one launch a program.
+/// What encode_with() and encode_levels_with() run: one chunk, one launch a program.
 class DeviceRun {
  public:
-  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, std::uint32_t work_bytes, Bytes& elements,
-                                     const Bytes& special) {
+  void open(std::uint32_t work_bytes, const Bytes& elements, const Bytes& special) {
     work_ = std::make_unique<Buffer>(work_bytes);
     elements_ = upload(elements);
-    const auto classes = special.empty() ? nullptr : upload(special);
-    return run<kernels::RasterEncodeAnswer>(&kernels::stencil_raster_encode_async, program,
-                                            classes == nullptr ? nullptr : classes->data());
+    special_ = special.empty() ? nullptr : upload(special);
+  }
+  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, std::uint32_t work_bytes, Bytes& elements,
+                                     const Bytes& special) {
+    open(work_bytes, elements, special);
+    return run<kernels::RasterEncodeAnswer>(&kernels::stencil_raster_encode_async, program);
+  }
+  kernels::RasterEncodeAnswer step(std::span<const std::uint8_t> program) {
+    return run<kernels::RasterEncodeAnswer>(&kernels::stencil_levels_encode_async, program);
+  }
+  Bytes work(std::uint32_t at, std::size_t bytes) const {
+    Bytes piece(bytes);
+    if (bytes > 0) {
+      EXPECT_EQ(cudaMemcpy(piece.data(), work_->data() + at, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    }
+    return piece;
   }
   std::vector<std::uint32_t> exceptions(std::uint32_t at, std::uint32_t count) const {
     std::vector<std::uint32_t> list(count);
-    if (count > 0) {
-      EXPECT_EQ(cudaMemcpy(list.data(), work_->data() + at, count * sizeof(std::uint32_t), cudaMemcpyDeviceToHost),
-                cudaSuccess);
-    }
+    const Bytes bytes = work(at, count * sizeof(std::uint32_t));
+    if (count > 0) std::memcpy(list.data(), bytes.data(), bytes.size());
     return list;
   }
   std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> program, std::vector<std::uint16_t>& words) {
-    const auto answer = run<kernels::RowLanesAnswer>(&kernels::stencil_row_lanes_async, program, nullptr);
+    const auto answer = run<kernels::RowLanesAnswer>(&kernels::stencil_row_lanes_async, program);
     const std::vector<std::uint8_t> bytes = elements_->get();
     std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint16_t));
     return {std::begin(answer.words), std::end(answer.words)};
@@ -44,11 +54,11 @@ class DeviceRun {
     return std::make_unique<Buffer>(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
   }
   template <class Answer, class Launch>
-  Answer run(Launch launch, std::span<const std::uint8_t> bytes, const std::uint8_t* special) {
+  Answer run(Launch launch, std::span<const std::uint8_t> bytes) {
     const auto program = upload(bytes);
     quern::testing::DeviceBuffer<Answer> answer(1);
-    const std::vector<kernels::EncodeTask> tasks{
-        {program->data(), work_->data(), elements_->data(), special, answer.data()}};
+    const std::vector<kernels::EncodeTask> tasks{{program->data(), work_->data(), elements_->data(),
+                                                  special_ == nullptr ? nullptr : special_->data(), answer.data()}};
     quern::testing::DeviceBuffer<kernels::EncodeTask> device_tasks(tasks);
     quern::testing::Stream stream;
     EXPECT_EQ(launch(device_tasks.data(), 1, stream), cudaSuccess);
@@ -58,17 +68,21 @@ class DeviceRun {
 
   std::unique_ptr<Buffer> work_;
   std::unique_ptr<Buffer> elements_;
+  std::unique_ptr<Buffer> special_;
 };
 
-/// Encodes all chunks of a case and compares them with the host's; how many the kernels coded.
-inline std::size_t compare_with_host(const EncodeCase& c) {
+/// Encodes all chunks of a case, in raster order or in levels, and compares them with the host's; how many the kernels
+/// coded.
+inline std::size_t compare_with_host(const EncodeCase& c, bool levels = false) {
   std::size_t coded = 0;
   for (std::uint64_t chunk = 0; chunk < c.coding->chunks(); ++chunk) {
     DeviceRun run;
     Bytes out;
     Bytes elements;
     Bytes special;
-    const Encoded encoded = encode_with(run, *c.coding, chunk, out, elements, special);
+    LevelsTrace trace;
+    const Encoded encoded = levels ? encode_levels_with(run, *c.coding, chunk, out, trace)
+                                   : encode_with(run, *c.coding, chunk, out, elements, special);
     EXPECT_EQ(simt::failure(), "");
     const Bytes expected = c.coding->encode(chunk);
     if (encoded == Encoded::raw) {

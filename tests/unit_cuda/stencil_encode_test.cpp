@@ -18,5 +18,18 @@ TEST_F(StencilEncodeCuda, EveryCase_BytesOfTheHost) {
   EXPECT_GT(coded, 25u);
 }
 
+TEST_F(StencilEncodeCuda, Levels_BytesOfTheHost) {
+  std::uint64_t seed = 200;
+  std::size_t coded = 0;
+  for (const EncodeCase& c : encode_levels_cases()) {
+    if (c.coding->data().size() > 300000) continue;
+    SCOPED_TRACE(c.name);
+    simt::reset({.seed = ++seed});
+    coded += compare_with_host(c, true);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(coded, 12u);
+}
+
 }  // namespace
 }  // namespace quern::codec::stencil::test

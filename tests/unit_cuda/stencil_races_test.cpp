@@ -43,5 +43,23 @@ TEST_F(StencilCudaRaces, Encoding_HasNone) {
   EXPECT_GT(coded, quern::testing::thorough() ? 5u : 3u);
 }
 
+TEST_F(StencilCudaRaces, EncodingOfLevels_HasNone) {
+  // Small ones, with residuals enough for lanes of the finest level.
+  const Settings levels{{"layout", "levels"}};
+  simt::Options options;
+  options.watch_races = true;
+  std::size_t coded = 0;
+  for (const LanesCase& c : {LanesCase{"volume", DType::f64, {10, 11, 15}, 1e-6, levels},
+                             LanesCase{"masked plane", DType::f32, {45, 46}, 1e-5, levels, true},
+                             LanesCase{"line", DType::f64, {1800}, 1e-6, levels}}) {
+    SCOPED_TRACE(c.name);
+    ++options.seed;
+    simt::reset(options);
+    coded += compare_with_host({c.name, coding_of(c)}, true);
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(coded, 3u);
+}
+
 }  // namespace
 }  // namespace quern::codec::stencil::test

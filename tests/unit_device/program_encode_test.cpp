@@ -76,6 +76,41 @@ TEST_F(ProgramEncodeTest, Smooth_TakesTwoLaunches) {
         2u);
 }
 
+TEST_F(ProgramEncodeTest, LevelsTakeALaunchAClassAndThree) {
+  // What comes before the first class, symbols, and lanes. Of fewer axes there are fewer classes.
+  const auto launches = [&](std::initializer_list<std::uint64_t> extents) {
+    return compare(make_array(DType::f64, shape_of(extents), Data::smooth), stencil(BoundKind::rel, 1e-8, "levels"));
+  };
+  EXPECT_EQ(launches({11, 23, 40}), 7u + 3u);
+  EXPECT_EQ(launches({90, 100}), 3u + 3u);
+  EXPECT_EQ(launches({9000}), 1u + 3u);
+}
+
+TEST_F(ProgramEncodeTest, Levels_BytesOfTheHost) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::i16})
+    for (const Data data : {Data::smooth, Data::nan_block, Data::inf_scattered, Data::noise, Data::land}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + quern::testing::data_name(data));
+      compare(make_array(dtype, shape_of({16, 23, 32}), data), stencil(BoundKind::rel, 1e-4, "levels"));
+    }
+}
+
+TEST_F(ProgramEncodeTest, LevelsOfChunksOfManyKinds_BytesOfTheHost) {
+  // Lines of which some are constant, some raw, some have few residuals and the last has few elements, in more than one
+  // wave.
+  device_.reset();
+  simt::reset({.memory_bytes = UINT64_C(160) << 20});
+  device_ = std::move(open_cuda_device(0)).value();
+  OwnedArray array = make_array(DType::f32, shape_of({1049000}), Data::smooth);
+  std::uint32_t bits = 1;
+  for (std::uint64_t i = 0; i < array.shape.elems(); ++i) {
+    bits = bits * 1664525 + 1013904223;
+    const std::uint64_t kind = i / 131072 % 4;
+    const float value = kind == 1 ? 3.0F : kind == 2 ? static_cast<float>(bits) * 1e3F : 1e-3F * static_cast<float>(i);
+    if (kind != 0) std::memcpy(array.bytes.data() + 4 * i, &value, 4);
+  }
+  EXPECT_GT(compare(array, stencil(BoundKind::abs, 1e-3, "levels")), 4u);
+}
+
 TEST_F(ProgramEncodeTest, WhatTheDeviceLeaves_BytesOfTheHost) {
   for (const Data data : {Data::constant, Data::zeros, Data::noise, Data::random_bits, Data::all_nan, Data::wide_range,
                           Data::denormal, Data::alternating_extremes, Data::ramp}) {
@@ -113,7 +148,7 @@ TEST_F(ProgramEncodeTest, ManyChunksAndLanes_BytesOfTheHost) {
 
 TEST_F(ProgramEncodeTest, OtherLayouts_AreTheHosts) {
   const OwnedArray array = make_array(DType::f32, shape_of({9, 21, 34}), Data::smooth);
-  for (const char* layout : {"levels", "planes", "wavelet"}) {
+  for (const char* layout : {"planes", "wavelet"}) {
     Vector<std::uint8_t> bytes;
     const auto report = compress_on(device_.get(), array, stencil(BoundKind::rel, 1e-3, layout), bytes);
     EXPECT_TRUE(report.ok() && !report->on_device);
@@ -122,15 +157,17 @@ TEST_F(ProgramEncodeTest, OtherLayouts_AreTheHosts) {
 
 TEST_F(ProgramEncodeTest, EveryAllocationFails_StatusAndNothingLost) {
   const OwnedArray array = make_array(DType::f32, shape_of({9, 20, 30}), Data::smooth);
-  const CompressOptions options = stencil(BoundKind::rel, 1e-3);
-  for (std::uint64_t n = 1; n <= 4; ++n) {
-    device_ = std::move(open_cuda_device(0)).value();  // without memory from before
-    simt::fail_allocation(n);
-    Vector<std::uint8_t> bytes;
-    EXPECT_EQ(compress_on(device_.get(), array, options, bytes).status().code(), StatusCode::out_of_memory) << n;
+  for (const auto& [layout, allocations] : {std::pair("raster", 4u), std::pair("levels", 5u)}) {
+    const CompressOptions options = stencil(BoundKind::rel, 1e-3, layout);
+    for (std::uint64_t n = 1; n <= allocations; ++n) {
+      device_ = std::move(open_cuda_device(0)).value();  // without memory from before
+      simt::fail_allocation(n);
+      Vector<std::uint8_t> bytes;
+      EXPECT_EQ(compress_on(device_.get(), array, options, bytes).status().code(), StatusCode::out_of_memory) << n;
+    }
+    simt::fail_allocation(0);
+    compare(array, options);
   }
-  simt::fail_allocation(0);
-  compare(array, options);
 }
 
 }  // namespace

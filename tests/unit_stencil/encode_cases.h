@@ -74,6 +74,19 @@ inline std::vector<EncodeCase> encode_cases() {
   return all;
 }
 
+/// Elements and classes of a box, side by side.
+inline void dense_box(const ConstBox3& box, std::size_t width, Bytes& elements, Bytes& special) {
+  elements.clear();
+  special.clear();
+  for (std::size_t r = 0; r < box.extents[0] * box.extents[1]; ++r) {
+    const auto* const row = static_cast<const std::uint8_t*>(box.data) + row_offset(box, r) * width;
+    elements.insert(elements.end(), row, row + box.extents[2] * width);
+    if (box.special != nullptr)
+      special.insert(special.end(), special_row(box, r), special_row(box, r) + box.extents[2]);
+  }
+  elements.shrink_to_fit();
+}
+
 /// What became of a chunk on lanes.
 enum class Encoded { host, raw, coded };
 
@@ -90,17 +103,7 @@ Encoded encode_with(Run& run, const Coding& coding, std::uint64_t chunk, Bytes& 
   RasterEncoding encoding;
   Vector<std::uint8_t> program;
   if (!encoding.start(spec, in, scratch.span(), program)) return Encoded::host;
-  const ConstBox3& sent = encoding.box();
-  const std::size_t width = dtype_bytes(encoding.dtype());
-  elements.clear();
-  special.clear();
-  for (std::size_t r = 0; r < sent.extents[0] * sent.extents[1]; ++r) {
-    const auto* const row = static_cast<const std::uint8_t*>(sent.data) + row_offset(sent, r) * width;
-    elements.insert(elements.end(), row, row + sent.extents[2] * width);
-    if (sent.special != nullptr)
-      special.insert(special.end(), special_row(sent, r), special_row(sent, r) + sent.extents[2]);
-  }
-  elements.shrink_to_fit();
+  dense_box(encoding.box(), dtype_bytes(encoding.dtype()), elements, special);
   const kernels::RasterEncodeAnswer answer = run.encode(program, encoding.work_bytes(), elements, special);
   if (answer.left != 0) return Encoded::host;
   const std::vector<std::uint32_t> list = run.exceptions(encoding.exception_list(), answer.exceptions);

@@ -1,0 +1,435 @@
+// Programs, what is fitted between them, and bytes from what comes of them.
+#include "codecs/stencil/levels_encode_steps.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "codecs/stencil/elements.h"
+#include "codecs/stencil/exceptions.h"
+#include "codecs/stencil/levels_rows.h"
+#include "codecs/stencil/levels_sections.h"
+#include "codecs/stencil/levels_tables.h"
+#include "codecs/stencil/program_parts.h"
+#include "codecs/stencil/token_cost.h"
+#include "libcompress/format/writer.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+using kernels::LevelEncodeStep;
+
+/// One exception for so many elements: a chunk with more gains little.
+constexpr std::uint32_t kElemsPerException = 8;
+constexpr std::uint32_t kLeastExceptions = 64;
+/// Values are far below what sums of weights times them allow.
+constexpr double kMostValue = 0x1p45;
+/// Chunks of fewer elements are not worth their programs.
+constexpr std::size_t kLeastElems = 512;
+
+}  // namespace
+
+bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, std::span<std::uint8_t> scratch,
+                           Vector<std::uint8_t>& out) {
+  if (!chunk_spec.form.levels || chunk_spec.form.sequential) return false;
+  places_ = lattice_places(chunk_spec, chunk);
+  const bool on_lattice = !places_.numbers.empty();
+  if (on_lattice) places_.box.data = places_.numbers.data();
+  spec_ = on_lattice ? places_.spec : chunk_spec;
+  in_ = on_lattice ? places_.box : chunk;
+  raw_bytes_ = in_.elems() * dtype_bytes(spec_.dtype);
+  array_bytes_ = in_.elems() * dtype_bytes(chunk_spec.dtype);
+  const LevelsView view(in_, spec_.form);
+  if (view.axes.sequential || view.axes.elems() < kLeastElems) return false;
+  ChunkModel format;
+  bool narrow = false;
+  if (!choose_levels_format(spec_, in_, scratch, format, narrow)) return false;
+  coarser_ = {};
+  if (!code_coarser_levels(spec_, in_, format, narrow, scratch, coarser_)) return false;
+  coarser_.model.predictors = coarser_.predictors.data();
+  context_samples_.clear();
+  context_samples_.resize(2 * kParityClasses);
+  load_special();
+  lay_out();
+  coded_ = 0;
+  step_ = LevelEncodeStep::open;
+  sample_predictor(0);
+  append(out);
+  return true;
+}
+
+void LevelsEncoding::load_special() {
+  special_.clear();
+  if (in_.special == nullptr) return;
+  const LevelsView view(in_, spec_.form);
+  const LevelAxes& axes = view.axes;
+  special_.resize(axes.elems());
+  std::uint8_t* const masks = special_.data() + first_of_levels(axes)[0];
+  const CodePlaces places(axes, 0);
+  const CodedClasses classes(axes, 0);
+  const std::size_t step = view.row_step(0, view.special_strides);
+  for (std::size_t i = 0; i < classes.count; ++i) {
+    const ClassRows rows(axes, 0, classes.list[i], false);
+    const ClassExtents extents = extents_of_class(axes, 0, rows.parity_class);
+    for (std::size_t r = 0; r < rows.rows; ++r) {
+      const RowIndex index = index_in_class(extents, axes.rank, r);
+      const std::uint8_t* const from = in_.special + view.row_start(rows.parity_class, 0, index, view.special_strides);
+      std::uint8_t* const to = masks + places.of(rows.parity_class, r);
+      for (std::size_t x = 0; x < rows.columns; ++x) to[x] = from[x * step] != 0 ? 1 : 0;
+    }
+  }
+}
+
+/// The level's classes, the working memory, and what does not change from program to program.
+void LevelsEncoding::lay_out() {
+  const LevelsView view(in_, spec_.form);
+  const LevelAxes& axes = view.axes;
+  const LevelsModel& model = coarser_.model;
+  LevelTables tables(axes);
+  stage_ = {};
+  for (std::size_t a = 0; a < axes.rank; ++a)
+    stage_.points[tables.pad + a] = static_cast<std::uint32_t>(axes.points(a, 0));
+  stage_.quantum = model.quantum(0);
+  const std::uint32_t places = tables.lay_out_views(0, stage_);
+  const CodedClasses classes(axes, 0);
+  stage_.class_count = static_cast<std::uint32_t>(classes.count);
+  std::copy_n(classes.list.begin(), classes.count, stage_.classes);
+
+  program_ = {};
+  std::uint32_t total = 0;
+  std::uint64_t most_samples = 0;
+  std::uint64_t context_samples = 0;
+  for (std::size_t i = 0; i < classes.count; ++i) {
+    const ClassRows rows(axes, 0, classes.list[i], false);
+    program_.first[i] = total;
+    total += static_cast<std::uint32_t>((rows.rows * rows.columns + kernels::kLanes - 1) / kernels::kLanes) *
+             static_cast<std::uint32_t>(kernels::kLanes);
+    const SampledRows own = predictor_rows(rows);
+    const std::uint64_t groups = groups_of(axes, 0, classes.list[i], false).count;
+    most_samples = std::max(most_samples, own.rows.size() * own.columns * groups);
+    const SampledRows around = context_rows(rows);
+    context_samples += around.rows.size() * around.columns * (FeatureList(axes, 0, classes.list[i], false).count + 1);
+  }
+  most_samples = std::max(most_samples, context_samples);
+  program_.first[classes.count] = total;
+  std::uint64_t bytes = 0;
+  const auto take = [&](std::uint64_t wanted) {
+    const auto begin = static_cast<std::uint32_t>(bytes);
+    bytes += kernels::program_aligned(wanted);
+    return begin;
+  };
+  kernels::LevelProgram& head = program_.level;
+  // When values are no longer needed, words of lanes lie in their place.
+  const std::uint64_t words =
+      std::uint64_t{total} * kernels::kMostResidualWords + kernels::kMostLevelLanes * kernels::kStateWords;
+  head.values[0] = take(std::max(places * sizeof(double), words * sizeof(std::uint16_t)));
+  head.residuals[0] = take(places * sizeof(std::uint32_t));
+  program_.codes = take(total * sizeof(std::int32_t));
+  program_.symbols = take(total * sizeof(std::uint16_t));
+  program_.missed = take(total / kernels::kLanes * sizeof(std::uint32_t));
+  program_.exceptions = static_cast<std::uint32_t>(axes.elems() / kElemsPerException) + kLeastExceptions;
+  program_.exception_list = take(program_.exceptions * sizeof(std::uint32_t));
+  samples_at_ = take(most_samples * sizeof(std::uint64_t));
+  head.head.work_bytes = static_cast<std::uint32_t>(bytes);
+
+  head.element = static_cast<kernels::Element>(spec_.dtype);
+  head.linear_border = model.border == Border::linear;
+  head.masked = in_.special != nullptr;
+  const auto dense = view.dense();
+  for (std::size_t a = 0; a < axes.rank; ++a) {
+    head.extents[tables.pad + a] = static_cast<std::uint32_t>(axes.extents[a]);
+    head.strides[tables.pad + a] = dense[a];
+    head.special_strides[tables.pad + a] = dense[a];
+  }
+  head.base = model.values.base;
+  head.unit = model.values.unit();
+  head.low = model.values.low;
+  head.high = model.values.high;
+  head.weight_bits = model.values.weight_bits;
+  program_.bound = spec_.bound;
+  program_.inverse = 1 / model.values.unit();
+  program_.most = kMostValue;
+}
+
+void LevelsEncoding::add_sampling(std::size_t parity_class, const SampledRows& rows, std::size_t first_feature) {
+  kernels::LevelSampling& sampling = samplings_.emplace_back();
+  sampling.parity_class = static_cast<std::uint32_t>(parity_class);
+  sampling.columns = static_cast<std::uint32_t>(rows.columns);
+  sampling.rows = static_cast<std::uint32_t>(sample_rows_.size());
+  sampling.row_count = static_cast<std::uint32_t>(rows.rows.size());
+  sampling.features = static_cast<std::uint32_t>(first_feature);
+  sampling.feature_count = static_cast<std::uint32_t>(features_.size() - first_feature);
+  sampling.out = samples_at_ + samples_bytes_;
+  for (std::size_t r = 0; r < rows.rows.size(); ++r)
+    sample_rows_.push_back({static_cast<std::uint32_t>(rows.rows[r]), static_cast<std::uint32_t>(rows.first[r])});
+  samples_bytes_ += sampling.row_count * sampling.feature_count * sampling.columns *
+                    static_cast<std::uint32_t>(sizeof(std::uint64_t));
+}
+
+/// What the predictor of the class that is coded next is fitted to.
+void LevelsEncoding::sample_predictor(std::size_t number) {
+  const LevelsView view(in_, spec_.form);
+  const std::size_t c = stage_.classes[number];
+  const GroupList list = groups_of(view.axes, 0, c, false);
+  for (std::size_t g = 0; g < list.count; ++g) {
+    kernels::LevelFeature& feature = features_.emplace_back();
+    feature.kind = kernels::LevelFeatureKind::values;
+    feature.first = static_cast<std::uint32_t>(value_taps_.size());
+    feature.count = list.groups[g].pair ? 2 : 1;
+    value_taps_.emplace_back(c, list.groups[g].offset);
+    if (list.groups[g].pair) value_taps_.emplace_back(c, LevelTables::opposite(list.groups[g].offset));
+  }
+  add_sampling(c, predictor_rows(ClassRows(view.axes, 0, c, false)), 0);
+}
+
+/// What contexts of all classes are fitted to.
+void LevelsEncoding::sample_contexts() {
+  const LevelsView view(in_, spec_.form);
+  const LevelAxes& axes = view.axes;
+  const std::size_t pad = kMaxAxes - axes.rank;
+  for (std::size_t i = 0; i < stage_.class_count; ++i) {
+    const std::size_t c = stage_.classes[i];
+    const std::size_t first = features_.size();
+    const FeatureList list(axes, 0, c, false);
+    for (std::size_t f = 0; f <= list.count; ++f) {
+      kernels::LevelFeature& feature = features_.emplace_back();
+      if (f < list.count && !counts_magnitudes(list.list[f])) {
+        feature.kind = kernels::LevelFeatureKind::spread;
+        feature.first = static_cast<std::uint32_t>(spreads_.size());
+        spreads_.emplace_back(c, list.list[f]);
+        continue;
+      }
+      feature.kind = kernels::LevelFeatureKind::magnitudes;
+      feature.first = static_cast<std::uint32_t>(magnitude_taps_.size());
+      if (f == list.count) {
+        magnitude_taps_.emplace_back(c, Offset{});
+      } else {
+        const FeatureOffsets offsets = feature_offsets(axes, 0, list.list[f]);
+        for (std::size_t o = 0; o < offsets.count; ++o) magnitude_taps_.emplace_back(c, offsets.list[o]);
+        if (list.list[f] == kAboveFeature || list.list[f] == kSidesFeature)
+          feature.along = static_cast<std::uint32_t>(pad + axes.rank - 2);
+        if (list.list[f] == kBackFeature) feature.along = static_cast<std::uint32_t>(pad + axes.rank - 3);
+      }
+      feature.count = static_cast<std::uint32_t>(magnitude_taps_.size()) - feature.first;
+    }
+    add_sampling(c, context_rows(ClassRows(axes, 0, c, false)), first);
+  }
+}
+
+/// Appends the program of the step, with what it samples.
+void LevelsEncoding::append(Vector<std::uint8_t>& out) {
+  const LevelsView view(in_, spec_.form);
+  LevelTables tables(view.axes);
+  for (std::size_t i = 0; i < stage_.class_count; ++i) {
+    tables.plan_class(coarser_.model, 0, false, stage_.classes[i]);
+    if (step_ == LevelEncodeStep::symbols) continue;
+    // Contexts come when their weights are known.
+    kernels::ClassPlan& plan = tables.plans.back();
+    plan.magnitude_tap_count = plan.spread_count = plan.constant = 0;
+  }
+  const auto first_value_tap = static_cast<std::uint32_t>(tables.taps.size());
+  const auto first_magnitude_tap = static_cast<std::uint32_t>(tables.magnitude_taps.size());
+  const auto first_spread = static_cast<std::uint32_t>(tables.spreads.size());
+  for (const auto& [c, offset] : value_taps_) tables.add_tap(c, offset, 1.0, tables.taps);
+  for (const auto& [c, offset] : magnitude_taps_) tables.add_tap(c, offset, 1u, tables.magnitude_taps);
+  for (const auto& [c, feature] : spreads_) tables.add_spread(coarser_.model.values.fraction_bits, c, feature, 1);
+  for (kernels::LevelFeature& feature : features_)
+    feature.first += feature.kind == kernels::LevelFeatureKind::values       ? first_value_tap
+                     : feature.kind == kernels::LevelFeatureKind::magnitudes ? first_magnitude_tap
+                                                                             : first_spread;
+  kernels::LevelEncodeProgram head = program_;
+  head.step = step_;
+  head.coded = static_cast<std::uint32_t>(coded_);
+  ProgramAppender program(out, sizeof head);
+  Vector<kernels::LevelStage> stages;
+  stages.push_back(stage_);
+  head.level.stages = program.add(stages);
+  head.level.plans = program.add(tables.plans);
+  head.level.taps = program.add(tables.taps);
+  head.level.magnitude_taps = program.add(tables.magnitude_taps);
+  head.level.spreads = program.add(tables.spreads);
+  head.samplings = program.add(samplings_);
+  head.sample_rows = program.add(sample_rows_);
+  head.features = program.add(features_);
+  head.sampling_count = static_cast<std::uint32_t>(samplings_.size());
+  if (step_ == LevelEncodeStep::open) {
+    head.coarser_values = program.add(coarser_.values);
+    head.coarser_magnitudes = program.add(coarser_.magnitudes);
+  }
+  head.level.head.bytes = program.bytes();
+  program.set_head(head);
+  samplings_.clear();
+  sample_rows_.clear();
+  features_.clear();
+  value_taps_.clear();
+  magnitude_taps_.clear();
+  spreads_.clear();
+}
+
+template <class Element>
+void LevelsEncoding::fit_predictor(const double* sums) {
+  const LevelsView view(in_, spec_.form);
+  const std::size_t c = stage_.classes[coded_];
+  const std::size_t room = row_room(view.axes.extents[view.axes.rank - 1]);
+  Vector<double> originals(room);
+  Vector<std::int64_t> targets(room + kernels::kStencilBlock);
+  LevelRows<Element> rows(spec_, in_, view, coarser_.model.values, {originals.data(), targets.data(), special_.data()});
+  rows.open(0);
+  choose_predictor_from(sums, view.axes, 0, ClassRows(view.axes, 0, c, false), CodePlaces(view.axes, 0),
+                        {&rows, rows.special(0), nullptr}, groups_of(view.axes, 0, c, false), *spec_.kernels, fit_room_,
+                        spec_.parts.weights && !spec_.quick, coarser_.model);
+}
+
+void LevelsEncoding::fit_contexts(const std::uint64_t* numbers) {
+  const LevelsView view(in_, spec_.form);
+  const CodePlaces places(view.axes, 0);
+  const std::uint8_t* const special = special_.empty() ? nullptr : special_.data() + first_of_levels(view.axes)[0];
+  for (std::size_t i = 0; i < stage_.class_count; ++i) {
+    const std::size_t c = stage_.classes[i];
+    const ClassRows rows(view.axes, 0, c, false);
+    context_samples_[c].start(FeatureList(view.axes, 0, c, false));
+    add_context_samples_from(numbers, rows, places, special, context_samples_[c]);
+    const SampledRows sampled = context_rows(rows);
+    numbers += sampled.rows.size() * sampled.columns * (context_samples_[c].features.count + 1);
+  }
+  fit_context_set(0, !spec_.parts.contexts, *spec_.kernels, context_samples_, coarser_.model);
+}
+
+void LevelsEncoding::next(std::span<const std::uint8_t> samples, Vector<std::uint8_t>& program) {
+  Vector<std::uint64_t> numbers(samples.size() / sizeof(std::uint64_t));
+  if (!numbers.empty()) std::memcpy(numbers.data(), samples.data(), samples.size());
+  samples_bytes_ = 0;
+  if (step_ == LevelEncodeStep::code) ++coded_;
+  if (coded_ == stage_.class_count) {
+    fit_contexts(numbers.data());
+    step_ = LevelEncodeStep::symbols;
+    return append(program);
+  }
+  Vector<double> sums(numbers.size());
+  if (!sums.empty()) std::memcpy(sums.data(), numbers.data(), samples.size());
+  with_element(spec_.dtype, [&](auto element) { fit_predictor<decltype(element)>(sums.data()); });
+  step_ = LevelEncodeStep::code;
+  if (coded_ + 1 < stage_.class_count)
+    sample_predictor(coded_ + 1);
+  else
+    sample_contexts();
+  append(program);
+}
+
+template <class Element>
+void LevelsEncoding::add_exceptions(std::span<const std::uint32_t> numbers, Exceptions& out) const {
+  const LevelsView view(in_, spec_.form);
+  const auto dense = view.dense();
+  for (const std::uint32_t number : numbers) {
+    std::size_t i = 0;
+    while (number >= program_.first[i + 1]) ++i;
+    const ClassRows rows(view.axes, 0, stage_.classes[i], false);
+    const std::size_t point = number - program_.first[i];
+    const std::size_t x = point % rows.columns;
+    const RowIndex index =
+        index_in_class(extents_of_class(view.axes, 0, rows.parity_class), view.axes.rank, point / rows.columns);
+    const auto* const from = static_cast<const typename Element::Bits*>(in_.data) +
+                             view.row_start(rows.parity_class, 0, index, view.strides);
+    out.emplace_back(view.row_start(rows.parity_class, 0, index, dense) + x * view.row_step(0, dense),
+                     from[x * view.row_step(0, view.strides)]);
+  }
+}
+
+LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer& answer,
+                                              std::span<const std::uint32_t> exceptions, Vector<std::uint8_t>& out) {
+  const LevelsView view(in_, spec_.form);
+  const LevelAxes& axes = view.axes;
+  LevelsModel& model = coarser_.model;
+  LevelCounts counts = coarser_.counts;
+  TokenCounts tokens{};
+  for (std::size_t l = 0; l < kLevels; ++l)
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      counts[l][t] += answer.counts[l][t];
+      tokens[t] += answer.counts[l][t];
+    }
+  coarser_.bits[0] = token_cost(tokens) >> 12;
+  Exceptions all = coarser_.exceptions;
+  head_.assign(1, static_cast<std::uint8_t>(Mode::levels));
+  const std::uint64_t bits = fit_levels(counts, model.values) >> 12;
+  if (bits / 8 + all.size() + exceptions.size() >= raw_bytes_) return Choice::raw;
+  write_levels_model(model, axes, head_);
+  Writer writer(head_);
+  with_element(spec_.dtype, [&](auto element) {
+    using Bits = typename decltype(element)::Bits;
+    add_exceptions<decltype(element)>(exceptions, all);
+    std::sort(all.begin(), all.end());
+    Vector<std::pair<std::uint64_t, Bits>> own;
+    for (const auto& [index, bits_of] : all) own.emplace_back(index, static_cast<Bits>(bits_of));
+    write_exceptions(own, writer);
+  });
+  const unsigned own = own_sections(coarser_.bits, axes.top());
+  if (own == 0) return Choice::host;  // the finest level shares its lanes with those above
+  writer.u8(static_cast<std::uint8_t>(own));
+  Carver needed(nullptr);
+  const SectionWriter unused(needed, spec_.raw_bytes(), spec_.kernels);
+  Vector<std::uint8_t> memory(needed.used() + 64);
+  Carver carver(memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64);
+  SectionWriter sections(carver, spec_.raw_bytes(), spec_.kernels);
+  sections.fill_entries(model.values);
+  const LevelResiduals residuals{&axes,         axes.elems(),          first_of_levels(axes),
+                                 coarser_.bits, coarser_.codes.data(), coarser_.symbols.data()};
+  payload_.clear();
+  for (unsigned s = 0; s < own; ++s) {
+    const std::size_t before = payload_.size();
+    if (!sections.write(residuals, s == 0 ? axes.top() : own - s, own - s, payload_,
+                        static_cast<std::size_t>(raw_bytes_)))
+      return Choice::raw;
+    writer.varint(payload_.size() - before);
+  }
+
+  lane_bits_ = section_lane_bits(axes, 0, coarser_.bits[0]);
+  kernels::RowLanesProgram lanes;
+  ProgramParts parts;
+  if (!parts.take_starts(model.values, lanes.serving)) return Choice::host;
+  lanes.head.kind = kernels::ProgramKind::levels;
+  lanes.by_points = true;
+  lanes.rows = 1u << lane_bits_;
+  lanes.columns = program_.first[stage_.class_count] >> lane_bits_;
+  lanes.mask = lanes.rows - 1;
+  lanes.table_count = static_cast<std::uint32_t>(parts.starts.size());
+  lanes.codes = program_.codes;
+  lanes.symbols = program_.symbols;
+  lanes.words = program_.level.values[0];
+  lanes.most_words = static_cast<std::uint32_t>(most_words());
+  ProgramAppender program(out, sizeof lanes);
+  lanes.starts = program.add(parts.starts);
+  lanes.head.bytes = program.bytes();
+  lanes.head.work_bytes = work_bytes();
+  program.set_head(lanes);
+  return Choice::lanes;
+}
+
+LevelsEncoding::Choice LevelsEncoding::write(std::span<const std::uint32_t> lane_words, const std::uint16_t* words,
+                                             std::span<std::uint8_t> out, std::size_t& bytes) const {
+  const std::size_t lanes = std::size_t{1} << lane_bits_;
+  // Where a lane might not have had room on the host, that may have chosen to have a single one.
+  const std::size_t room = SectionWriter::room(spec_.raw_bytes()) / lanes;
+  const std::size_t lattice_bytes = places_.numbers.empty() ? 0 : kLatticeHead;
+  Vector<std::uint8_t> head(lattice_bytes);
+  if (lattice_bytes != 0) write_lattice(places_.lattice, head);
+  head.insert(head.end(), head_.begin(), head_.end());
+  head.insert(head.end(), payload_.begin(), payload_.end());
+  Writer writer(head);
+  writer.u8(static_cast<std::uint8_t>(lane_bits_));
+  std::uint64_t total = 0;
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    if (lane_words[lane] + SectionWriter::spare(lanes) > room) return Choice::host;
+    total += lane_words[lane];
+    if (lane + 1 < lanes) writer.varint(lane_words[lane]);
+  }
+  bytes = head.size() + 2 * static_cast<std::size_t>(total);
+  if (bytes - lattice_bytes > raw_bytes_ || (lattice_bytes != 0 && bytes > array_bytes_)) return Choice::raw;
+  std::memcpy(out.data(), head.data(), head.size());
+  std::uint8_t* to = out.data() + head.size();
+  for (std::uint64_t i = 0; i < total; ++i, to += 2) {
+    to[0] = static_cast<std::uint8_t>(words[i]);
+    to[1] = static_cast<std::uint8_t>(words[i] >> 8);
+  }
+  return Choice::lanes;
+}
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,123 @@
+// The elements of a chunk as rows of its levels: which are special, and what they are as numbers and in units.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "codecs/stencil/elements.h"
+#include "codecs/stencil/levels_fit.h"
+#include "codecs/stencil/levels_grid.h"
+#include "codecs/stencil/levels_sections.h"
+#include "codecs/stencil/levels_view.h"
+#include "codecs/stencil/levels_walk.h"
+
+namespace quern::codec::stencil {
+
+/// Memory of rows: whole blocks of the longest row, but classes of all elements in the order of coding.
+struct LevelRowRoom {
+  double* originals = nullptr;
+  std::int64_t* targets = nullptr;
+  std::uint8_t* special = nullptr;
+};
+
+/// Rows are taken from the array whenever they are wanted, which costs less than to keep them all.
+template <class Element>
+class LevelRows final : public TargetRows {
+ public:
+  using Bits = typename Element::Bits;
+
+  /// All outlive the rows; `values` has the format.
+  LevelRows(const ChunkSpec& spec, const ConstBox3& in, const LevelsView& view, const ChunkModel& values,
+            const LevelRowRoom& room)
+      : spec_(spec), in_(in), view_(view), values_(values), room_(room), first_(first_of_levels(view.axes)) {}
+
+  void open(unsigned level) {
+    level_ = level;
+    for (std::size_t c = 0; c < kParityClasses; ++c)
+      extents_[c] = view_.axes.exists(c, level) ? extents_of_class(view_.axes, level, c) : ClassExtents{};
+  }
+  bool masked() const { return in_.special != nullptr; }
+  const double* originals() const { return room_.originals; }  ///< of the row loaded last
+  /// Of the level's elements in the order of coding, or null.
+  const std::uint8_t* special(std::size_t code) const {
+    return masked() ? room_.special + first_[level_] + code : nullptr;
+  }
+  /// Bits of a row's elements, each row_step() behind the one before.
+  const Bits* elements(std::size_t parity_class, const RowIndex& index) const {
+    return static_cast<const Bits*>(in_.data) + view_.row_start(parity_class, level_, index, view_.strides);
+  }
+  std::size_t row_step() const { return view_.row_step(level_, view_.strides); }
+
+  /// Which elements of a level are special.
+  template <class Grid>
+  void load_special(const Grid& grid) {
+    const std::size_t step = view_.row_step(level_, view_.special_strides);
+    for_coded_runs(grid, [&](const CodedRun& run) {
+      for_rows(grid, run, [&](const CodedRow& row, std::size_t) {
+        const std::uint8_t* const special =
+            in_.special + view_.row_start(row.place.parity_class, level_, row.place.index, view_.special_strides);
+        std::uint8_t* const mask = room_.special + first_[level_] + row.code;
+        for (std::size_t x = 0; x < row.columns; ++x) mask[x] = special[x * step] != 0 ? 1 : 0;
+      });
+      return true;
+    });
+  }
+
+  /// Fills the row's originals, and its targets: special elements take the ordinary one before them in their row.
+  const std::int64_t* row(std::size_t parity_class, const RowIndex& index, std::size_t code) override {
+    const std::size_t columns = columns_of(parity_class);
+    load_originals(parity_class, index);
+    std::int64_t* const to = room_.targets;
+    spec_.kernels->units(room_.originals, columns, values_.base, 1 / values_.unit(), to);
+    if (!masked()) return to;
+    const std::uint8_t* const mask = special(code);
+    std::int64_t last = 0;
+    for (std::size_t x = columns; x-- > 0;)
+      if (mask[x] == 0) last = to[x];
+    for (std::size_t x = 0; x < columns; ++x) {
+      if (mask[x] != 0) to[x] = last;
+      last = to[x];
+    }
+    return to;
+  }
+  const std::int64_t* row(const CodedRow& coded) {
+    return row(coded.place.parity_class, coded.place.index, coded.code);
+  }
+  void load_originals(std::size_t parity_class, const RowIndex& index) {
+    const std::size_t columns = columns_of(parity_class);
+    const std::size_t step = row_step();
+    const Bits* const from = elements(parity_class, index);
+    gather(from, step, columns, room_.originals);
+    // Of rows that skip others, processors do not foresee the next.
+    const std::size_t axis = run_axis(view_.axes);
+    if (axis == kMaxAxes || index[axis] + 1 >= extents_[parity_class][axis]) return;
+    const auto* const next = reinterpret_cast<const std::uint8_t*>(from + (view_.strides[axis] << (level_ + 1)));
+    for (std::size_t at = 0; at < columns * step * sizeof(Bits); at += kLineBytes) __builtin_prefetch(next + at);
+  }
+
+ private:
+  static constexpr std::size_t kLineBytes = 64;  // of memory that are fetched together
+
+  std::size_t columns_of(std::size_t parity_class) const { return extents_[parity_class][view_.axes.rank - 1]; }
+  /// Elements `step` apart; mostly two.
+  void gather(const Bits* from, std::size_t step, std::size_t count, double* out) const {
+    if constexpr (std::is_same_v<Element, F32>) {
+      spec_.kernels->widen(from, step, count, out);
+    } else {
+      for (std::size_t x = 0; x < count; ++x) out[x] = Element::value(from[x * step]);
+    }
+  }
+
+  const ChunkSpec& spec_;
+  const ConstBox3& in_;
+  const LevelsView& view_;
+  const ChunkModel& values_;
+  LevelRowRoom room_;
+  std::array<std::size_t, kMaxLevels + 1> first_;
+  unsigned level_ = 0;
+  std::array<ClassExtents, kParityClasses> extents_{};  ///< of the classes of the level
+};
+
+}  // namespace quern::codec::stencil

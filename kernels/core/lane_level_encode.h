@@ -1,0 +1,459 @@
+// The finest level of a chunk in levels, encoded up to its symbols by the warps of a CTA, a program for each step.
+// Every number is that of codecs/stencil/levels_loop.h, of the samples that of levels_fit.cpp: sums of integers, exact
+// in whatever order.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "kernels/core/bits.h"
+#include "kernels/core/lane_level_grid.h"
+#include "kernels/core/lane_level_patch.h"
+#include "kernels/core/lane_level_predict.h"
+#include "kernels/core/lane_level_rans.h"
+#include "kernels/core/lane_raster_grid.h"
+#include "kernels/core/level_encode_program.h"
+#include "kernels/core/raster_encode_program.h"
+#include "kernels/core/residual_tokens.h"
+#include "kernels/core/stencil_elements.h"
+
+namespace quern::kernels {
+
+/// What the warps of a chunk share.
+struct LevelEncodeShared {
+  LevelPlaces places[kMostTeamWarps];
+  std::uint32_t counts[kContextLevels][kResidualTokens];
+  std::uint32_t exceptions[kMostTeamWarps];  ///< that each warp has found
+  std::uint32_t wild[kMostTeamWarps];        ///< not 0: a value was too large
+};
+
+/// A chunk under way. The same in all lanes.
+struct LevelCodes {
+  ProgramTask task;
+  const LevelEncodeProgram* program = nullptr;
+  LevelGridView grid;
+  const void* elements = nullptr;
+  void* answer = nullptr;
+  std::int32_t* codes = nullptr;
+  std::uint16_t* symbols = nullptr;
+  std::uint32_t* missed = nullptr;
+  std::uint32_t* exception_list = nullptr;
+
+  /// A template, as constexpr functions else may not cast bytes.
+  template <class Task>
+  constexpr explicit LevelCodes(const Task& of)
+      : task{of.program, of.work, nullptr, of.special},
+        program(reinterpret_cast<const LevelEncodeProgram*>(of.program)),
+        grid(task, 0),
+        elements(of.elements),
+        answer(of.answer),
+        codes(reinterpret_cast<std::int32_t*>(of.work + program->codes)),
+        symbols(reinterpret_cast<std::uint16_t*>(of.work + program->symbols)),
+        missed(reinterpret_cast<std::uint32_t*>(of.work + program->missed)),
+        exception_list(reinterpret_cast<std::uint32_t*>(of.work + program->exception_list)) {}
+
+  constexpr LevelSweep sweep(std::uint32_t number) const {
+    const LevelStage& stage = *grid.stage;
+    LevelSweep sweep;
+    sweep.parity_class = stage.classes[number];
+    sweep.rows = stage.views[sweep.parity_class].rows;
+    sweep.plan = LevelGridView::table<ClassPlan>(task, program->level.plans) + stage.plans[0] + number;
+    return sweep;
+  }
+  /// The first element of a row of a class, counted from the chunk's first.
+  [[gnu::always_inline]] constexpr std::uint64_t row_at(std::uint32_t parity_class, std::uint32_t row) const {
+    const LevelRow at(grid.stage->views[parity_class], row);
+    std::uint64_t offset = class_parity(parity_class, kLastAxis) * program->level.strides[kLastAxis];
+    unroll<kRowAxes>([&](auto a) {
+      constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
+      offset +=
+          (2 * std::uint64_t{at.index[kAxis]} + class_parity(parity_class, kAxis)) * program->level.strides[kAxis];
+    });
+    return offset;
+  }
+  /// Elements from one point of a row to the next.
+  [[gnu::always_inline]] constexpr std::uint64_t step() const { return 2 * program->level.strides[kLastAxis]; }
+  /// Of an element, only where some are: their classes lie as they do.
+  template <class X>
+  [[gnu::always_inline]] constexpr bool special(std::uint64_t at, std::size_t lane) const {
+    return X::load(task.special + at, lane) != 0;
+  }
+  template <class X>
+  [[gnu::always_inline]] constexpr std::uint64_t element(std::uint64_t at, std::size_t lane) const {
+    switch (element_bytes(program->level.element)) {
+      case 1: return X::load(static_cast<const std::uint8_t*>(elements) + at, lane);
+      case 2: return X::load(static_cast<const std::uint16_t*>(elements) + at, lane);
+      case 4: return X::load(static_cast<const std::uint32_t*>(elements) + at, lane);
+      default: return X::load(static_cast<const std::uint64_t*>(elements) + at, lane);
+    }
+  }
+};
+
+/// Class 0 as the host left it; its margins are not set.
+template <class X>
+constexpr void take_coarser_points(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps) {
+  const LevelView& view = chunk.grid.stage->views[0];
+  const std::uint32_t columns = view.extents[kLastAxis];
+  const auto* const values = LevelGridView::table<double>(chunk.task, chunk.program->coarser_values);
+  const auto* const magnitudes = LevelGridView::table<std::uint32_t>(chunk.task, chunk.program->coarser_magnitudes);
+  const std::uint32_t points = view.rows * columns;
+  X::lanes([&](std::size_t lane) {
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < points; i += warps * kLanes) {
+      const std::uint32_t place = view.first + i / columns * view.stride + i % columns;
+      X::store(chunk.grid.values + place, lane, X::load(values + i, lane));
+      X::store(chunk.grid.residuals + place, lane, X::load(magnitudes + i, lane));
+    }
+  });
+}
+
+/// Codes and values of a class that is predicted. Notes values that are too large.
+template <class X>
+constexpr void code_level_points(const LevelCodes& chunk, const LevelSweep& sweep, std::uint32_t warp,
+                                 std::uint32_t warps, LevelEncodeShared& shared) {
+  const LevelEncodeProgram& program = *chunk.program;
+  const LevelView& view = chunk.grid.stage->views[sweep.parity_class];
+  const std::uint32_t columns = view.extents[kLastAxis];
+  const std::uint32_t blocks = (columns + kLanes - 1) / kLanes;
+  const auto quantum = static_cast<double>(chunk.grid.stage->quantum);
+  const double inverse_quantum = 1 / quantum;
+  typename X::template vec<bool> wild;
+  X::lanes([&](std::size_t lane) { X::set(wild, lane, false); });
+  for (std::uint32_t t = warp; t < view.rows * blocks; t += warps) {
+    const std::uint32_t row = t / blocks;
+    const std::uint64_t row_at = chunk.row_at(sweep.parity_class, row);
+    X::lanes([&](std::size_t lane) {
+      const std::uint32_t x = t % blocks * kLanes + static_cast<std::uint32_t>(lane);
+      if (x >= columns) return;
+      const std::uint64_t at = row_at + x * chunk.step();
+      const std::uint32_t place = view.first + row * view.stride + x;
+      const auto predicted = std::bit_cast<std::int64_t>(X::load(chunk.grid.values + place, lane));
+      const auto number = static_cast<double>(predicted);
+      double value = 0;
+      double code = 0;
+      if (program.level.masked && chunk.template special<X>(at, lane)) {
+        value = static_cast<double>(predicted < program.level.low    ? program.level.low
+                                    : predicted > program.level.high ? program.level.high
+                                                                     : predicted);
+      } else {
+        const std::uint64_t bits = chunk.template element<X>(at, lane);
+        const double original = with_stencil_element(program.level.element, [&](auto type) -> double {
+          using Type = decltype(type);
+          return Type::value(static_cast<typename Type::Bits>(bits));
+        });
+        constexpr double kMost = 0x1p44;
+        const double units = (original - program.level.base) * program.inverse;
+        const double wanted = nearest(units > -kMost && units < kMost ? units : 0);
+        code = nearest((wanted - number) * inverse_quantum);
+        constexpr auto kMostCode = static_cast<double>(std::uint32_t{kMaxMagnitude});
+        code = code > kMostCode ? kMostCode : code < -kMostCode ? -kMostCode : code;
+        value = number + code * quantum;
+      }
+      if (!(value > -program.most && value < program.most)) X::set(wild, lane, true);
+      X::store(chunk.grid.values + place, lane, value);
+      X::store(chunk.grid.residuals + place, lane, static_cast<std::uint32_t>(static_cast<std::int32_t>(code)));
+    });
+  }
+  const std::uint32_t any = X::any(wild) ? 1 : 0;
+  X::lanes([&](std::size_t lane) {
+    if (lane == 0) X::store(shared.wild + warp, lane, any);
+  });
+}
+
+/// What a feature is at the columns of a sampled row, a lane a column.
+template <class X>
+class LevelSampler {
+ public:
+  constexpr LevelSampler(const LevelCodes& chunk, const LevelSampling& sampling)
+      : chunk_(chunk), grid_(chunk.grid), sampling_(sampling), view_(grid_.stage->views[sampling.parity_class]) {}
+
+  constexpr void run(std::uint32_t warp, std::uint32_t warps) const {
+    const auto* const rows =
+        LevelGridView::table<LevelSampleRow>(chunk_.task, chunk_.program->sample_rows) + sampling_.rows;
+    const auto* const features =
+        LevelGridView::table<LevelFeature>(chunk_.task, chunk_.program->features) + sampling_.features;
+    const std::uint32_t count = sampling_.row_count * sampling_.feature_count;
+    for (std::uint32_t i = warp; i < count; i += warps) {
+      const LevelSampleRow& row = rows[i / sampling_.feature_count];
+      std::uint64_t* const out = out_of(chunk_.task) + std::size_t{i} * sampling_.columns;
+      sample(row, features[i % sampling_.feature_count], out);
+    }
+  }
+
+ private:
+  template <class Task>
+  constexpr std::uint64_t* out_of(const Task& task) const {
+    return reinterpret_cast<std::uint64_t*>(task.work + sampling_.out);
+  }
+
+  constexpr void sample(const LevelSampleRow& row, const LevelFeature& feature, std::uint64_t* out) const {
+    const LevelRow at(view_, row.row);
+    const bool inside = row_is_inside(grid_, at);
+    bool none = false;
+    unroll<kRowAxes>([&](auto a) {
+      constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
+      none = none || (feature.along == kAxis && at.index[kAxis] == 0);
+    });
+    for (std::uint32_t begin = 0; begin < sampling_.columns; begin += kLanes) {
+      X::lanes([&](std::size_t lane) {
+        const std::uint32_t s = begin + static_cast<std::uint32_t>(lane);
+        if (s >= sampling_.columns) return;
+        const std::uint32_t x = row.first + s;
+        std::uint64_t number = 0;
+        switch (feature.kind) {
+          case LevelFeatureKind::values:
+            number = std::bit_cast<std::uint64_t>(values(at, inside, feature, x, lane));
+            break;
+          case LevelFeatureKind::magnitudes: number = none ? 0 : magnitudes(at, inside, feature, x, lane); break;
+          default: number = spread(at, inside, row.row, feature, x, lane); break;
+        }
+        X::store(out + s, lane, number);
+      });
+    }
+  }
+
+  constexpr double values(const LevelRow& at, bool inside, const LevelFeature& feature, std::uint32_t x,
+                          std::size_t lane) const {
+    const auto* const taps =
+        LevelGridView::table<LevelTap<double>>(chunk_.task, chunk_.program->level.taps) + feature.first;
+    double sum = 0;
+    for (std::uint32_t t = 0; t < feature.count; ++t) {
+      if (inside || !chunk_.program->level.linear_border) {
+        sum += value_at(neighbour_place(grid_, at, inside, taps[t].in_class, taps[t].step), x, lane);
+        continue;
+      }
+      std::uint32_t count = 1;
+      for (std::uint32_t choice = 0; choice < count; ++choice) {
+        const LinearPlace from = linear_place(grid_, at, taps[t], choice);
+        count = from.count;
+        sum += from.weight * value_at(from.place, x, lane);
+      }
+    }
+    return sum;
+  }
+  constexpr std::uint32_t magnitudes(const LevelRow& at, bool inside, const LevelFeature& feature, std::uint32_t x,
+                                     std::size_t lane) const {
+    const auto* const taps =
+        LevelGridView::table<LevelTap<std::uint32_t>>(chunk_.task, chunk_.program->level.magnitude_taps) +
+        feature.first;
+    std::uint32_t sum = 0;
+    for (std::uint32_t t = 0; t < feature.count; ++t) {
+      const std::int32_t place = neighbour_place(grid_, at, inside, taps[t].in_class, taps[t].step);
+      sum += context_magnitude(X::load(grid_.residuals + (static_cast<std::uint32_t>(place) + x), lane));
+    }
+    return sum;
+  }
+  constexpr std::uint32_t spread(const LevelRow& at, bool inside, std::uint32_t row, const LevelFeature& feature,
+                                 std::uint32_t x, std::size_t lane) const {
+    const LevelSpread& spread =
+        LevelGridView::table<LevelSpread>(chunk_.task, chunk_.program->level.spreads)[feature.first];
+    const std::uint32_t own = view_.first + row * view_.stride + x;
+    const auto code = static_cast<std::int32_t>(X::load(grid_.residuals + own, lane));
+    const double predicted =
+        X::load(grid_.values + own, lane) - static_cast<double>(code) * static_cast<double>(grid_.stage->quantum);
+    const double first = value_at(neighbour_place(grid_, at, inside, spread.first_class, spread.first_step), x, lane);
+    const double second =
+        value_at(neighbour_place(grid_, at, inside, spread.second_class, spread.second_step), x, lane);
+    const double difference = first + spread.second_factor * second + spread.predicted_factor * predicted;
+    const double scaled = (difference < 0 ? -difference : difference) * spread.scale;
+    const auto most = static_cast<double>(std::uint32_t{kMostSpread});
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(scaled < most ? scaled : most));
+  }
+  [[gnu::always_inline]] constexpr double value_at(std::int32_t place, std::uint32_t x, std::size_t lane) const {
+    return X::load(grid_.values + (static_cast<std::uint32_t>(place) + x), lane);
+  }
+
+  const LevelCodes& chunk_;
+  const LevelGridView& grid_;
+  const LevelSampling& sampling_;
+  const LevelView& view_;
+};
+
+/// Codes in the order of coding and symbols of a class whose context weights are known, and how often each occurs.
+template <class X>
+constexpr void set_level_symbols(const LevelCodes& chunk, std::uint32_t number, std::uint32_t warp, std::uint32_t warps,
+                                 LevelEncodeShared& shared) {
+  const LevelSweep sweep = chunk.sweep(number);
+  const LevelView& view = chunk.grid.stage->views[sweep.parity_class];
+  const std::uint32_t columns = view.extents[kLastAxis];
+  const std::uint32_t first = chunk.program->first[number];
+  const LevelPatches patches(view, sweep);
+  const LevelPredictor<X, true> contexts(chunk.task, chunk.grid, sweep, shared.places[warp]);
+  for (std::uint32_t p = warp; p < patches.count(); p += warps)
+    contexts.run(patches.patch(p), [&](std::uint32_t point, std::uint32_t context, std::size_t lane) {
+      const std::uint32_t row = point / columns;
+      const std::uint32_t x = point % columns;
+      const auto code =
+          static_cast<std::int32_t>(X::load(chunk.grid.residuals + (view.first + row * view.stride + x), lane));
+      X::store(chunk.codes + (first + point), lane, code);
+      if (chunk.program->level.masked &&
+          chunk.template special<X>(chunk.row_at(sweep.parity_class, row) + x * chunk.step(), lane)) {
+        X::store(chunk.symbols + (first + point), lane, std::uint16_t{kNoSymbol});
+        return;
+      }
+      const std::uint32_t level = context_level(context);
+      const unsigned token = token_of(static_cast<std::uint32_t>(code < 0 ? -code : code));
+      X::store(chunk.symbols + (first + point), lane, static_cast<std::uint16_t>(level * kTokenPlaces + token));
+      X::add_to(&shared.counts[level][token], lane, std::uint32_t{1});
+    });
+  // What fills the last 32 points up has no residual.
+  const std::uint32_t end = first + view.rows * columns;
+  X::lanes([&](std::size_t lane) {
+    const std::uint32_t at = end + static_cast<std::uint32_t>(lane);
+    if (warp == 0 && at < chunk.program->first[number + 1])
+      X::store(chunk.symbols + at, lane, std::uint16_t{kNoSymbol});
+  });
+}
+
+/// 32 points each, side by side in the order of coding: those of a warp.
+struct LevelWindows {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+
+  constexpr LevelWindows(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps) {
+    const std::uint32_t all = chunk.program->first[chunk.grid.stage->class_count] / kLanes;
+    const std::uint32_t share = (all + warps - 1) / warps;
+    begin = warp * share < all ? warp * share : all;
+    end = begin + share < all ? begin + share : all;
+  }
+};
+
+/// Which of a warp's points miss the bound, and how many.
+template <class X>
+constexpr void find_level_exceptions(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps,
+                                     LevelEncodeShared& shared) {
+  const LevelEncodeProgram& program = *chunk.program;
+  const LevelStage& stage = *chunk.grid.stage;
+  const LevelWindows windows(chunk, warp, warps);
+  std::uint32_t found = 0;
+  std::uint32_t number = 0;
+  for (std::uint32_t w = windows.begin; w < windows.end; ++w) {
+    while (w * kLanes >= program.first[number + 1]) ++number;
+    const std::uint32_t parity_class = stage.classes[number];
+    const LevelView& view = stage.views[parity_class];
+    const std::uint32_t columns = view.extents[kLastAxis];
+    typename X::template vec<bool> missed;
+    X::lanes([&](std::size_t lane) {
+      const std::uint32_t point = w * kLanes - program.first[number] + static_cast<std::uint32_t>(lane);
+      X::set(missed, lane, false);
+      const std::uint32_t row = point / columns;
+      const std::uint32_t x = point % columns;
+      if (row >= view.rows) return;
+      const std::uint64_t at = chunk.row_at(parity_class, row) + x * chunk.step();
+      if (program.level.masked && chunk.template special<X>(at, lane)) return;
+      const double value = X::load(chunk.grid.values + (view.first + row * view.stride + x), lane);
+      const double back = value * program.level.unit + program.level.base;
+      const std::uint64_t bits = chunk.template element<X>(at, lane);
+      X::set(missed, lane, with_stencil_element(program.level.element, [&](auto type) -> bool {
+               using Type = decltype(type);
+               return !keeps_bound<Type>(static_cast<typename Type::Bits>(bits), Type::bits(back), program.bound);
+             }));
+    });
+    const std::uint32_t flags = X::ballot(missed);
+    X::lanes([&](std::size_t lane) {
+      if (lane == 0) X::store(chunk.missed + w, lane, flags);
+    });
+    found += popcount(flags);
+  }
+  X::lanes([&](std::size_t lane) {
+    if (lane == 0) X::store(shared.exceptions + warp, lane, found);
+  });
+}
+
+/// Their numbers in the order of coding, as far as there is room.
+template <class X>
+constexpr void list_level_exceptions(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps,
+                                     const LevelEncodeShared& shared) {
+  if (X::load_same(shared.exceptions + warp) == 0) return;
+  const LevelWindows windows(chunk, warp, warps);
+  std::uint32_t at = 0;
+  for (std::uint32_t w = 0; w < warp; ++w) at += X::load_same(shared.exceptions + w);
+  for (std::uint32_t w = windows.begin; w < windows.end; ++w) {
+    const std::uint32_t flags = X::load_same(chunk.missed + w);
+    X::lanes([&](std::size_t lane) {
+      if ((flags >> lane & 1) == 0) return;
+      const std::uint32_t to = at + popcount(flags & ((1u << lane) - 1));
+      if (to < chunk.program->exceptions)
+        X::store(chunk.exception_list + to, lane, w * kLanes + static_cast<std::uint32_t>(lane));
+    });
+    at += popcount(flags);
+  }
+}
+
+template <class X>
+constexpr void clear_level_shared(std::uint32_t warp, std::uint32_t warps, LevelEncodeShared& shared) {
+  X::lanes([&](std::size_t lane) {
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextLevels * kResidualTokens;
+         i += warps * kLanes)
+      X::store(&shared.counts[i / kResidualTokens][i % kResidualTokens], lane, std::uint32_t{0});
+    if (lane != 0) return;
+    X::store(shared.wild + warp, lane, std::uint32_t{0});
+    X::store(shared.exceptions + warp, lane, std::uint32_t{0});
+  });
+}
+
+template <class X>
+constexpr void store_level_answer(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps,
+                                  const LevelEncodeShared& shared) {
+  auto& answer = *static_cast<RasterEncodeAnswer*>(chunk.answer);
+  X::lanes([&](std::size_t lane) {
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextLevels * kResidualTokens;
+         i += warps * kLanes)
+      X::store(&answer.counts[i / kResidualTokens][i % kResidualTokens], lane,
+               X::load(&shared.counts[i / kResidualTokens][i % kResidualTokens], lane));
+    if (warp != 0 || lane != 0) return;
+    std::uint32_t exceptions = 0;
+    bool left = false;
+    for (std::uint32_t w = 0; w < warps; ++w) {
+      exceptions += X::load(shared.exceptions + w, lane);
+      left = left || X::load(shared.wild + w, lane) != 0;
+    }
+    X::store(&answer.exceptions, lane, exceptions);
+    X::store(&answer.left, lane, left || exceptions > chunk.program->exceptions ? 1u : 0u);
+  });
+}
+
+/// One step of a chunk.
+template <class X, class Team>
+constexpr void encode_level_chunk(Team& team, const EncodeTask& task, LevelEncodeShared& shared) {
+  const LevelCodes chunk(task);
+  const LevelStage& stage = *chunk.grid.stage;
+  const auto finish_rows = [&](std::uint32_t parity_class) {
+    team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      finish_level_rows<X>(chunk.grid, parity_class, 0, stage.views[parity_class].rows, warp, warps);
+    });
+  };
+  team.all([&](std::uint32_t warp, std::uint32_t warps) { clear_level_shared<X>(warp, warps, shared); });
+  switch (chunk.program->step) {
+    case LevelEncodeStep::open:
+      team.all([&](std::uint32_t warp, std::uint32_t warps) { take_coarser_points<X>(chunk, warp, warps); });
+      finish_rows(0);
+      break;
+    case LevelEncodeStep::code: {
+      const LevelSweep sweep = chunk.sweep(chunk.program->coded);
+      const LevelPatches patches(stage.views[sweep.parity_class], sweep);
+      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+        const LevelPredictor<X> predictor(chunk.task, chunk.grid, sweep, shared.places[warp]);
+        for (std::uint32_t p = warp; p < patches.count(); p += warps) predictor.run(patches.patch(p));
+      });
+      team.all(
+          [&](std::uint32_t warp, std::uint32_t warps) { code_level_points<X>(chunk, sweep, warp, warps, shared); });
+      finish_rows(sweep.parity_class);
+      break;
+    }
+    default:
+      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+        for (std::uint32_t i = 0; i < stage.class_count; ++i) set_level_symbols<X>(chunk, i, warp, warps, shared);
+        find_level_exceptions<X>(chunk, warp, warps, shared);
+      });
+      team.all([&](std::uint32_t warp, std::uint32_t warps) { list_level_exceptions<X>(chunk, warp, warps, shared); });
+      break;
+  }
+  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+    const auto* const samplings = LevelGridView::table<LevelSampling>(chunk.task, chunk.program->samplings);
+    for (std::uint32_t i = 0; i < chunk.program->sampling_count; ++i)
+      LevelSampler<X>(chunk, samplings[i]).run(warp, warps);
+    store_level_answer<X>(chunk, warp, warps, shared);
+  });
+}
+
+}  // namespace quern::kernels
