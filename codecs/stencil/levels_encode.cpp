@@ -133,7 +133,7 @@ class LevelsWriter {
       }
       sample_contexts(level);
       if (level > 1) continue;
-      fit_context_set(context_set(level), !spec_.parts.contexts, *spec_.kernels, samples_, model_);
+      fit_context_set(context_set(level), LevelsFitting(spec_), samples_, model_);
       if (level == 1) {
         for (unsigned again = top_ + 1; again-- > 1;) {
           open(again);
@@ -166,8 +166,7 @@ class LevelsWriter {
 
   void choose(unsigned level, const CodePlaces& places, std::size_t parity_class, bool later) {
     choose_predictor(grid(), ClassRows(grid(), parity_class, later), places, targets(level),
-                     memory_.predictor.list(later, parity_class), *spec_.kernels, fit_room_,
-                     spec_.parts.weights && !spec_.quick, model_);
+                     memory_.predictor.list(later, parity_class), LevelsFitting(spec_), fit_room_, model_);
     memory_.predictor.forget(later, parity_class);
   }
 
@@ -256,7 +255,7 @@ class LevelsWriter {
         const std::size_t c = classes.list[i];
         ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
         if (samples.filled.empty()) samples.start(FeatureList(axes(), set, c, later));
-        add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_, *spec_.kernels,
+        add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_, LevelsFitting(spec_),
                             {memory_.predicted, memory_.spread}, samples);
       }
     }

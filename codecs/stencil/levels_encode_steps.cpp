@@ -103,7 +103,7 @@ void LevelsEncoding::lay_out() {
     program_.first[i] = total;
     total += static_cast<std::uint32_t>((rows.rows * rows.columns + kernels::kLanes - 1) / kernels::kLanes) *
              static_cast<std::uint32_t>(kernels::kLanes);
-    const SampledRows own = predictor_rows(rows);
+    const SampledRows own = predictor_rows(rows, spec_.quick);
     const std::uint64_t groups = groups_of(axes, 0, classes.list[i], false).count;
     most_samples = std::max(most_samples, own.rows.size() * own.columns * groups);
     const SampledRows around = context_rows(rows);
@@ -178,7 +178,7 @@ void LevelsEncoding::sample_predictor(std::size_t number) {
     value_taps_.emplace_back(c, list.groups[g].offset);
     if (list.groups[g].pair) value_taps_.emplace_back(c, LevelTables::opposite(list.groups[g].offset));
   }
-  add_sampling(c, predictor_rows(ClassRows(view.axes, 0, c, false)), 0);
+  add_sampling(c, predictor_rows(ClassRows(view.axes, 0, c, false), spec_.quick), 0);
 }
 
 /// What contexts of all classes are fitted to.
@@ -275,8 +275,8 @@ void LevelsEncoding::fit_predictor(const double* sums) {
   LevelRows<Element> rows(spec_, in_, view, coarser_.model.values, {originals.data(), targets.data(), special_.data()});
   rows.open(0);
   choose_predictor_from(sums, view.axes, 0, ClassRows(view.axes, 0, c, false), CodePlaces(view.axes, 0),
-                        {&rows, rows.special(0), nullptr}, groups_of(view.axes, 0, c, false), *spec_.kernels, fit_room_,
-                        spec_.parts.weights && !spec_.quick, coarser_.model);
+                        {&rows, rows.special(0), nullptr}, groups_of(view.axes, 0, c, false), LevelsFitting(spec_),
+                        fit_room_, coarser_.model);
 }
 
 void LevelsEncoding::fit_contexts(const std::uint64_t* numbers) {
@@ -291,7 +291,7 @@ void LevelsEncoding::fit_contexts(const std::uint64_t* numbers) {
     const SampledRows sampled = context_rows(rows);
     numbers += sampled.rows.size() * sampled.columns * (context_samples_[c].features.count + 1);
   }
-  fit_context_set(0, !spec_.parts.contexts, *spec_.kernels, context_samples_, coarser_.model);
+  fit_context_set(0, LevelsFitting(spec_), context_samples_, coarser_.model);
 }
 
 void LevelsEncoding::next(std::span<const std::uint8_t> samples, Vector<std::uint8_t>& program) {

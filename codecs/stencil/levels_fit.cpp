@@ -18,21 +18,25 @@ using kernels::kSampleBlock;
 
 // Of a class one point in so many is a sample, but there are no fewer and no more than these.
 constexpr std::size_t kPointsPerSample = 4;
-constexpr std::size_t kLeastSamples = 1536;  // for its predictor
-constexpr std::size_t kMostSamples = 6144;
-constexpr std::size_t kLeastContextSamples = 1024;  // for its contexts
-constexpr std::size_t kMostContextSamples = 3072;
+struct SampleLimits {
+  std::size_t least;
+  std::size_t most;
+};
+constexpr SampleLimits kPredictorSamples{1536, 6144};
+constexpr SampleLimits kQuickSamples{384, 1536};  // for a quick fit
+constexpr SampleLimits kContextSamples{1024, 3072};
+constexpr std::size_t kQuickPart = 4;           // of those for a quick fit
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
 constexpr std::size_t kShortest = 16;           // rows shorter than this count as this
 constexpr std::size_t kMinSamplesPerGroup = 6;
-constexpr std::size_t kRounds = 2;  // of reweighting
+constexpr std::size_t kRounds = 2;  // of reweighting; one for a quick fit
 constexpr std::size_t kContextRounds = 2;
 constexpr float kSpreadUnit = 1.0f / (1u << kSpreadBits);
 constexpr double kRidge = 0.004;  // pull towards the cubic, in square codes a sample
 constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted);
 
-std::size_t samples_of(const ClassRows& rows, std::size_t least, std::size_t most) {
-  return std::clamp(rows.rows * rows.columns / kPointsPerSample, least, most);
+std::size_t samples_of(const ClassRows& rows, const SampleLimits& limits) {
+  return std::clamp(rows.rows * rows.columns / kPointsPerSample, limits.least, limits.most);
 }
 
 /// A place below `places` for a row: the fractional part of a multiple of the golden ratio.
@@ -62,11 +66,13 @@ void for_sampled_rows(const ClassRows& rows, std::size_t samples, const Visit& v
     visit(rows.first + static_cast<std::size_t>(scattered_sample(rows.rows, wanted, i)));
 }
 
-SampledRows list_rows(const ClassRows& rows, std::size_t least, std::size_t most) {
+const SampleLimits& predictor_samples(bool quick) { return quick ? kQuickSamples : kPredictorSamples; }
+
+SampledRows list_rows(const ClassRows& rows, const SampleLimits& limits) {
   SampledRows list;
   list.columns = sampled_columns(rows);
   if (rows.rows == 0) return list;
-  for_sampled_rows(rows, samples_of(rows, least, most), [&](std::size_t row) {
+  for_sampled_rows(rows, samples_of(rows, limits), [&](std::size_t row) {
     list.rows.push_back(row);
     list.first.push_back(first_column(rows, row));
   });
@@ -108,12 +114,12 @@ struct SampledColumns {
 /// open(row's index), then fill(sampled columns, feature's number, group 0's mean or null, scale, out) in turn.
 template <class Features>
 void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows, const CodePlaces& places,
-                    const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
+                    const LevelTargets& targets, const GroupList& list, const LevelsFitting& how,
                     const LevelsModel& model, FitRoom& room, Features features) {
   const double unit = 1 / static_cast<double>(model.quantum(level));
   const std::size_t width = list.count;
   const std::size_t block_elems = FitRoom::block_elems(width);
-  const std::size_t wanted = samples_of(rows, kLeastSamples, kMostSamples);
+  const std::size_t wanted = samples_of(rows, predictor_samples(how.quick));
   const std::size_t fitting = kSampleBlock / sampled_columns(rows);  // rows in a block, at least
   const std::size_t needed = (sampled_rows(rows, wanted) + fitting - 1) / fitting * block_elems;
   if (room.blocks.size() < needed) room.blocks.resize(needed);
@@ -137,7 +143,7 @@ void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows
       columns.each(wanted_values,
                    [&](std::size_t s, std::int64_t v) { target[s] = static_cast<double>(v) * unit - to[s]; });
     } else {
-      kernels.fit.differences(wanted_values + columns.first, to, unit, columns.count, target);
+      how.kernels.fit.differences(wanted_values + columns.first, to, unit, columns.count, target);
     }
     room.filled.back() += static_cast<std::uint32_t>(columns.count);
   });
@@ -228,13 +234,20 @@ class PredictorFit {
  public:
   /// `room` has the samples.
   PredictorFit(const LevelAxes& axes, unsigned level, const ClassRows& rows, const GroupList& list,
-               const kernels::StencilKernels& kernels, FitRoom& room, LevelsModel& model)
-      : axes_(axes), level_(level), rows_(rows), list_(list), kernels_(kernels), room_(room), model_(model) {
+               const LevelsFitting& how, FitRoom& room, LevelsModel& model)
+      : axes_(axes),
+        level_(level),
+        rows_(rows),
+        list_(list),
+        how_(how),
+        kernels_(how.kernels),
+        room_(room),
+        model_(model) {
     for (std::size_t g = 0; g < list.count; ++g) taps_[g] = list.groups[g].pair ? 2 : 1;
     for (const std::uint32_t n : room.filled) samples_ += n;
   }
 
-  void run(bool fitted) {
+  void run() {
     const std::size_t c = rows_.parity_class;
     Predictor& predictor = model_.predictor(level_, rows_.later, c);
     const bool coarser = level_ + 1 < axes_.top() && axes_.exists(c, level_ + 1);
@@ -256,7 +269,9 @@ class PredictorFit {
       candidate.weights = fixed_weights(axes_, kind, c, list_, model_.values.weight_bits);
       consider(candidate, 4);
     }
-    if (fitted && samples_ >= kMinSamplesPerGroup * list_.count && kind_possible(axes_, kFitted, c, rows_.later)) fit();
+    if (how_.parts.weights && samples_ >= kMinSamplesPerGroup * list_.count &&
+        kind_possible(axes_, kFitted, c, rows_.later))
+      fit();
     predictor = best_;
   }
 
@@ -307,7 +322,7 @@ class PredictorFit {
     std::array<double, kMaxGroups> u = prior;
     alignas(64) std::array<double, kSampleBlock> weights;  // NOLINT: set below
     alignas(64) std::array<double, kSampleBlock> left;     // NOLINT: left_of sets it
-    for (std::size_t round = 0; round < kRounds; ++round) {
+    for (std::size_t round = 0; round < (how_.quick ? 1 : kRounds); ++round) {
       SquareSums sums;
       sums.clear(width);
       double total = 0;
@@ -362,6 +377,7 @@ class PredictorFit {
   unsigned level_;
   const ClassRows& rows_;
   const GroupList& list_;
+  const LevelsFitting& how_;
   const kernels::StencilKernels& kernels_;
   FitRoom& room_;
   LevelsModel& model_;
@@ -375,25 +391,25 @@ class PredictorFit {
 
 template <class Value>
 void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
-                      const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
-                      FitRoom& room, bool fitted, LevelsModel& model) {
+                      const LevelTargets& targets, const GroupList& list, const LevelsFitting& how, FitRoom& room,
+                      LevelsModel& model) {
   room.filled.clear();
   if (list.count > 0 && rows.rows > 0)
-    gather_samples(grid.axes(), grid.level(), rows, places, targets, list, kernels, model, room,
-                   GridFeatures<Value>(grid, rows.parity_class, list, kernels));
-  PredictorFit(grid.axes(), grid.level(), rows, list, kernels, room, model).run(fitted);
+    gather_samples(grid.axes(), grid.level(), rows, places, targets, list, how, model, room,
+                   GridFeatures<Value>(grid, rows.parity_class, list, how.kernels));
+  PredictorFit(grid.axes(), grid.level(), rows, list, how, room, model).run();
 }
 
-SampledRows predictor_rows(const ClassRows& rows) { return list_rows(rows, kLeastSamples, kMostSamples); }
+SampledRows predictor_rows(const ClassRows& rows, bool quick) { return list_rows(rows, predictor_samples(quick)); }
 
 void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned level, const ClassRows& rows,
                            const CodePlaces& places, const LevelTargets& targets, const GroupList& list,
-                           const kernels::StencilKernels& kernels, FitRoom& room, bool fitted, LevelsModel& model) {
+                           const LevelsFitting& how, FitRoom& room, LevelsModel& model) {
   room.filled.clear();
   if (list.count > 0 && rows.rows > 0)
-    gather_samples(axes, level, rows, places, targets, list, kernels, model, room,
-                   SummedFeatures(sums, sampled_columns(rows), kernels));
-  PredictorFit(axes, level, rows, list, kernels, room, model).run(fitted);
+    gather_samples(axes, level, rows, places, targets, list, how, model, room,
+                   SummedFeatures(sums, sampled_columns(rows), how.kernels));
+  PredictorFit(axes, level, rows, list, how, room, model).run();
 }
 
 std::size_t ContextSamples::count() const {
@@ -414,9 +430,10 @@ float* ContextSamples::add(std::size_t samples) {
 
 template <class Value>
 void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
-                         const LevelTargets& targets, const LevelsModel& model, const kernels::StencilKernels& kernels,
+                         const LevelTargets& targets, const LevelsModel& model, const LevelsFitting& how,
                          const SampleRoom& room, ContextSamples& samples) {
   if (rows.rows == 0) return;
+  const kernels::StencilKernels& kernels = how.kernels;
   const std::size_t c = rows.parity_class;
   const FeatureList own(grid.axes(), grid.level(), c, rows.later);
   const auto end = own.list.begin() + static_cast<std::ptrdiff_t>(own.count);
@@ -426,7 +443,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
     if (counts_magnitudes(own.list[i]))
       plan_feature(grid, {c, {}, grid.level(), rows.later}, own.list[i], planned[own.list[i]]);
   MagnitudeSources sources;
-  for_sampled_rows(rows, samples_of(rows, kLeastContextSamples, kMostContextSamples), [&](std::size_t row) {
+  for_sampled_rows(rows, samples_of(rows, kContextSamples), [&](std::size_t row) {
     ContextRow place{c, grid.index_of(c, row), grid.level(), rows.later};
     const std::size_t code = places.of(c, row);
     // What the row's elements were predicted as.
@@ -475,7 +492,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
   });
 }
 
-SampledRows context_rows(const ClassRows& rows) { return list_rows(rows, kLeastContextSamples, kMostContextSamples); }
+SampledRows context_rows(const ClassRows& rows) { return list_rows(rows, kContextSamples); }
 
 void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
                               const std::uint8_t* special, ContextSamples& samples) {
@@ -487,7 +504,7 @@ void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& row
     });
     numbers += all;
   };
-  for_sampled_rows(rows, samples_of(rows, kLeastContextSamples, kMostContextSamples), [&](std::size_t row) {
+  for_sampled_rows(rows, samples_of(rows, kContextSamples), [&](std::size_t row) {
     const SampledColumns columns(rows, row, special == nullptr ? nullptr : special + places.of(rows.parity_class, row));
     float* const block = samples.add(columns.count);
     for (std::size_t i = 0; i < samples.features.count; ++i)
@@ -499,20 +516,18 @@ void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& row
 }
 
 template void choose_predictor(const LevelGridOf<double>&, const ClassRows&, const CodePlaces&, const LevelTargets&,
-                               const GroupList&, const kernels::StencilKernels&, FitRoom&, bool, LevelsModel&);
+                               const GroupList&, const LevelsFitting&, FitRoom&, LevelsModel&);
 template void choose_predictor(const LevelGridOf<std::int32_t>&, const ClassRows&, const CodePlaces&,
-                               const LevelTargets&, const GroupList&, const kernels::StencilKernels&, FitRoom&, bool,
-                               LevelsModel&);
+                               const LevelTargets&, const GroupList&, const LevelsFitting&, FitRoom&, LevelsModel&);
 template void add_context_samples(const LevelGridOf<double>&, const ClassRows&, const CodePlaces&, const LevelTargets&,
-                                  const LevelsModel&, const kernels::StencilKernels&, const SampleRoom&,
-                                  ContextSamples&);
+                                  const LevelsModel&, const LevelsFitting&, const SampleRoom&, ContextSamples&);
 template void add_context_samples(const LevelGridOf<std::int32_t>&, const ClassRows&, const CodePlaces&,
-                                  const LevelTargets&, const LevelsModel&, const kernels::StencilKernels&,
-                                  const SampleRoom&, ContextSamples&);
+                                  const LevelTargets&, const LevelsModel&, const LevelsFitting&, const SampleRoom&,
+                                  ContextSamples&);
 
-ContextWeights fit_contexts(const ContextSamples& samples, bool constant, const kernels::StencilKernels& kernels) {
+ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& how) {
   // The constant alone is fitted from the last two rows of each block.
-  const std::size_t skipped = constant ? samples.features.count : 0;
+  const std::size_t skipped = how.parts.contexts ? 0 : samples.features.count;
   const std::size_t features = samples.features.count - skipped;
   const std::size_t unknowns = features + 1;
   const std::size_t width = unknowns + 1;
@@ -526,8 +541,9 @@ ContextWeights fit_contexts(const ContextSamples& samples, bool constant, const 
     sums.clear(width);
     for (std::size_t b = 0; b < samples.filled.size(); ++b) {
       const float* const block = samples.values.data() + (b * samples.width() + skipped) * kSampleBlock;
-      kernels.fit.context_samples(block, width, weights.data(), samples.filled[b], rows.data(), sample_weights.data());
-      kernels.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
+      how.kernels.fit.context_samples(block, width, weights.data(), samples.filled[b], rows.data(),
+                                      sample_weights.data());
+      how.kernels.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
     }
     if (!solve_non_negative(sums, unknowns, weights.data())) break;
   }
@@ -542,13 +558,11 @@ ContextWeights fit_contexts(const ContextSamples& samples, bool constant, const 
   return result;
 }
 
-void fit_context_set(std::size_t set, bool constant, const kernels::StencilKernels& kernels,
-                     Vector<ContextSamples>& samples, LevelsModel& model) {
+void fit_context_set(std::size_t set, const LevelsFitting& how, Vector<ContextSamples>& samples, LevelsModel& model) {
   for (const bool later : {false, true}) {
     for (std::size_t c = 0; c < kParityClasses; ++c) {
       ContextSamples& own = samples[(later ? 1 : 0) * kParityClasses + c];
-      if (own.count() >= kFewContextSamples)
-        model.contexts[set][later ? 1 : 0][c] = fit_contexts(own, constant, kernels);
+      if (own.count() >= kFewContextSamples) model.contexts[set][later ? 1 : 0][c] = fit_contexts(own, how);
       own.filled.clear();
     }
   }

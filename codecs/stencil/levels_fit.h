@@ -6,6 +6,7 @@
 
 #include <quern/memory.h>
 
+#include "codecs/stencil/chunk.h"
 #include "codecs/stencil/levels_context.h"
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_model.h"
@@ -91,12 +92,21 @@ struct FitRoom {
   double* block(std::size_t b, std::size_t features) { return blocks.data() + b * block_elems(features); }
 };
 
-/// Chooses the predictor of a class from candidates, with `fitted` fitted ones among them, on points sampled from the
-/// open level's values as they are now. Scalar binary64 in a fixed order, costs in integers.
+/// How fits are made.
+struct LevelsFitting {
+  const kernels::StencilKernels& kernels;
+  FittedParts parts;
+  bool quick = false;  ///< predictors from a quarter of the samples, in one round
+
+  explicit LevelsFitting(const ChunkSpec& spec) : kernels(*spec.kernels), parts(spec.parts), quick(spec.quick) {}
+};
+
+/// Chooses the predictor of a class from candidates, fitted ones among them unless they are switched off, on points
+/// sampled from the open level's values as they are now. Scalar binary64 in a fixed order, costs in integers.
 template <class Value>
 void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
-                      const LevelTargets& targets, const GroupList& list, const kernels::StencilKernels& kernels,
-                      FitRoom& room, bool fitted, LevelsModel& model);
+                      const LevelTargets& targets, const GroupList& list, const LevelsFitting& how, FitRoom& room,
+                      LevelsModel& model);
 
 /// The rows of a class that have samples, the first column of those in each, and how many there are in each, special
 /// ones among them.
@@ -105,12 +115,12 @@ struct SampledRows {
   Vector<std::size_t> first;
   std::size_t columns = 0;
 };
-SampledRows predictor_rows(const ClassRows& rows);
+SampledRows predictor_rows(const ClassRows& rows, bool quick);
 /// The same choice, on sums that somebody else has made: of each of predictor_rows() and each group the values that its
 /// offsets have around the row's columns.
 void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned level, const ClassRows& rows,
                            const CodePlaces& places, const LevelTargets& targets, const GroupList& list,
-                           const kernels::StencilKernels& kernels, FitRoom& room, bool fitted, LevelsModel& model);
+                           const LevelsFitting& how, FitRoom& room, LevelsModel& model);
 
 /// Samples of the contexts of one class; of several levels.
 struct ContextSamples {
@@ -138,18 +148,17 @@ struct SampleRoom {
 /// Adds samples from a class of the open level, whose values, magnitudes and codes are final.
 template <class Value>
 void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
-                         const LevelTargets& targets, const LevelsModel& model, const kernels::StencilKernels& kernels,
+                         const LevelTargets& targets, const LevelsModel& model, const LevelsFitting& how,
                          const SampleRoom& room, ContextSamples& samples);
 SampledRows context_rows(const ClassRows& rows);
 /// Adds samples from what somebody else has summed up: of each of context_rows() and each feature of the class, and at
 /// last the magnitude itself, a number for each of the row's columns.
 void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
                               const std::uint8_t* special, ContextSamples& samples);
-/// Non-negative weights that give the expected magnitude; of the constant alone if `constant`.
-ContextWeights fit_contexts(const ContextSamples& samples, bool constant, const kernels::StencilKernels& kernels);
+/// Non-negative weights that give the expected magnitude; of the constant alone where contexts are switched off.
+ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& how);
 /// Fits the context weights that the levels sampled so far share, and forgets the samples: of each class in first
 /// planes, then in later ones.
-void fit_context_set(std::size_t set, bool constant, const kernels::StencilKernels& kernels,
-                     Vector<ContextSamples>& samples, LevelsModel& model);
+void fit_context_set(std::size_t set, const LevelsFitting& how, Vector<ContextSamples>& samples, LevelsModel& model);
 
 }  // namespace quern::codec::stencil
