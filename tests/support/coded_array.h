@@ -32,6 +32,7 @@ class Scratch {
 struct CodedRequest {
   EnforcedBound bound{};
   Settings settings;
+  const char* goal = "ratio";
 };
 
 /// An array with its encoder, its decoder and the boxes of its chunks. `special` may be empty.
@@ -51,6 +52,7 @@ class CodedArray {
     request.sample = &sample;
     request.runner = &serial;
     request.settings = asked.settings;
+    request.goal = asked.goal;
     auto encoder = codec.plan(request);
     EXPECT_TRUE(encoder.ok()) << encoder.status().text();
     encoder_ = std::move(encoder).value();

@@ -30,6 +30,12 @@ inline std::vector<EncodeCase> encode_levels_cases() {
            {"volume of halves", DType::f16, {20, 33, 41}, 1e-2, levels}})
     all.push_back({c.name, coding_of(c)});
 
+  for (const Shape& shape : {shape_of({20, 31, 50}), shape_of({150, 171})}) {
+    auto quick =
+        std::make_unique<Coding>(DType::f32, shape, as_bytes<float>(waves(shape, 5)), 1e-4, levels, Bytes{}, "speed");
+    all.push_back({"short fits", std::move(quick)});
+  }
+
   const auto add = [&](const char* name, std::initializer_list<std::uint64_t> extents, double bound,
                        const auto& change) {
     const Shape shape = shape_of(extents);

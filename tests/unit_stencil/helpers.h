@@ -54,9 +54,10 @@ Bytes as_bytes(const std::vector<double>& values) {
 /// An array through this codec, under an absolute bound.
 class Coding : public quern::testing::CodedArray {
  public:
-  Coding(DType dtype, const Shape& shape, Bytes data, double bound, const Settings& settings = {}, Bytes special = {})
+  Coding(DType dtype, const Shape& shape, Bytes data, double bound, const Settings& settings = {}, Bytes special = {},
+         const char* goal = "ratio")
       : CodedArray(stencil_codec(), dtype, shape, std::move(data), std::move(special),
-                   {{BoundKind::abs, bound}, settings}) {}
+                   {{BoundKind::abs, bound}, settings, goal}) {}
 };
 
 /// Elements of `back` further than `bound` from `data`, special ones left out.
