@@ -78,7 +78,7 @@ struct Chunk {
 };
 
 bool same(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 // Rows that fill waves, and that do not; columns that are fewer than a wave's rows reach back, and more.
