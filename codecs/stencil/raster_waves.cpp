@@ -11,12 +11,15 @@ using kernels::RasterWave;
 using kernels::StencilShape;
 using kernels::Tap;
 
+/// Null: out of range.
+template <class Weights>
+constexpr auto* pick(Weights& weights, int index) {
+  return index >= 0 && index < static_cast<int>(weights.size()) ? &weights[static_cast<std::size_t>(index)] : nullptr;
+}
+
 /// Where the wave has the weight of a tap of its own plane; null: of another plane, or nowhere.
 template <class Wave>
 constexpr auto* weight_at(Wave& wave, const Tap& tap) {
-  const auto pick = [](auto& weights, int index) {
-    return index >= 0 && index < static_cast<int>(weights.size()) ? &weights[static_cast<std::size_t>(index)] : nullptr;
-  };
   if (tap.plane != 0) return pick(wave.near, -1);
   if (tap.row == 0) return pick(wave.near, -1 - tap.column);
   if (tap.row == -1) return pick(wave.above, 2 - tap.column);
@@ -24,9 +27,6 @@ constexpr auto* weight_at(Wave& wave, const Tap& tap) {
 }
 template <class Wave>
 constexpr auto* context_weight_at(Wave& wave, const Tap& tap) {
-  const auto pick = [](auto& weights, int index) {
-    return index >= 0 && index < static_cast<int>(weights.size()) ? &weights[static_cast<std::size_t>(index)] : nullptr;
-  };
   if (tap.plane != 0) return pick(wave.near_context, -1);
   if (tap.row == 0) return pick(wave.near_context, -1 - tap.column);
   if (tap.row == -1) return pick(wave.above_context, 2 - tap.column);

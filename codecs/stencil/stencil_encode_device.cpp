@@ -124,11 +124,24 @@ class LevelsChunk final : public ProgramChunk<LevelsEncoding> {
 constexpr std::uint64_t kLanesProgramBytes =
     sizeof(RowLanesProgram) + kernels::kProgramAlignment + kLevels * sizeof(kernels::LevelStarts);
 
-class RasterKernels final : public cuda::ProgramEncodeKernels {
+/// What chunks of both kinds have in common: answers, and the kernel that writes lanes.
+template <class Chunk>
+class RowLanesKernels : public cuda::ProgramEncodeKernels {
  public:
-  std::unique_ptr<cuda::ChunkEncoding> chunk(std::span<const std::uint8_t> state) const override {
-    return std::unique_ptr<cuda::ChunkEncoding>(new RasterChunk(spec_of_encoder_state(state)));
+  std::unique_ptr<cuda::ChunkEncoding> chunk(std::span<const std::uint8_t> state) const final {
+    return std::unique_ptr<cuda::ChunkEncoding>(new Chunk(spec_of_encoder_state(state)));
   }
+  std::size_t answer_bytes() const final {
+    static_assert(sizeof(RowLanesAnswer) <= sizeof(RasterEncodeAnswer));
+    return sizeof(RasterEncodeAnswer);
+  }
+  cudaError_t write(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const final {
+    return kernels::stencil_row_lanes_async(tasks, count, queue);
+  }
+};
+
+class RasterKernels final : public RowLanesKernels<RasterChunk> {
+ public:
   cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
     // Values, codes and symbols; in chunks of one plane targets and means, too; and the list of exceptions.
     constexpr std::uint64_t kWork = 8 + 4 + 2 + 8 + 8 + 1;
@@ -136,23 +149,13 @@ class RasterKernels final : public cuda::ProgramEncodeKernels {
     const ChunkSpec spec = spec_of_encoder_state(state);
     return {kFirstProgram, kLanesProgramBytes, kWork * (spec.raw_bytes() / dtype_bytes(spec.dtype)), 0};
   }
-  std::size_t answer_bytes() const override {
-    static_assert(sizeof(RowLanesAnswer) <= sizeof(RasterEncodeAnswer));
-    return sizeof(RasterEncodeAnswer);
-  }
   cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
     return kernels::stencil_raster_encode_async(tasks, count, queue);
   }
-  cudaError_t write(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
-    return kernels::stencil_row_lanes_async(tasks, count, queue);
-  }
 };
 
-class LevelsKernels final : public cuda::ProgramEncodeKernels {
+class LevelsKernels final : public RowLanesKernels<LevelsChunk> {
  public:
-  std::unique_ptr<cuda::ChunkEncoding> chunk(std::span<const std::uint8_t> state) const override {
-    return std::unique_ptr<cuda::ChunkEncoding>(new LevelsChunk(spec_of_encoder_state(state)));
-  }
   cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
     const ChunkSpec spec = spec_of_encoder_state(state);
     const std::uint64_t elems = spec.raw_bytes() / dtype_bytes(spec.dtype);
@@ -167,15 +170,8 @@ class LevelsKernels final : public cuda::ProgramEncodeKernels {
     return {kTables + LevelsEncoding::kCoarserBytes * coarser, kTables, kWork * elems + kSamples,
             kKept * coarser + elems};
   }
-  std::size_t answer_bytes() const override {
-    static_assert(sizeof(RowLanesAnswer) <= sizeof(RasterEncodeAnswer));
-    return sizeof(RasterEncodeAnswer);
-  }
   cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
     return kernels::stencil_levels_encode_async(tasks, count, queue);
-  }
-  cudaError_t write(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
-    return kernels::stencil_row_lanes_async(tasks, count, queue);
   }
 };
 

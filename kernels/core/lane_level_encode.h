@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/core/bits.h"
+#include "kernels/core/lane_encode_answer.h"
 #include "kernels/core/lane_level_grid.h"
 #include "kernels/core/lane_level_patch.h"
 #include "kernels/core/lane_level_predict.h"
@@ -33,7 +34,6 @@ struct LevelCodes {
   const LevelEncodeProgram* program = nullptr;
   LevelGridView grid;
   const void* elements = nullptr;
-  void* answer = nullptr;
   std::int32_t* codes = nullptr;
   std::uint16_t* symbols = nullptr;
   std::uint32_t* missed = nullptr;
@@ -46,7 +46,6 @@ struct LevelCodes {
         program(reinterpret_cast<const LevelEncodeProgram*>(of.program)),
         grid(task, 0),
         elements(of.elements),
-        answer(of.answer),
         codes(reinterpret_cast<std::int32_t*>(of.work + program->codes)),
         symbols(reinterpret_cast<std::uint16_t*>(of.work + program->symbols)),
         missed(reinterpret_cast<std::uint32_t*>(of.work + program->missed)),
@@ -80,12 +79,7 @@ struct LevelCodes {
   }
   template <class X>
   [[gnu::always_inline]] constexpr std::uint64_t element(std::uint64_t at, std::size_t lane) const {
-    switch (element_bytes(program->level.element)) {
-      case 1: return X::load(static_cast<const std::uint8_t*>(elements) + at, lane);
-      case 2: return X::load(static_cast<const std::uint16_t*>(elements) + at, lane);
-      case 4: return X::load(static_cast<const std::uint32_t*>(elements) + at, lane);
-      default: return X::load(static_cast<const std::uint64_t*>(elements) + at, lane);
-    }
+    return load_element<X>(elements, program->level.element, at, lane);
   }
 };
 
@@ -381,34 +375,11 @@ constexpr void list_level_exceptions(const LevelCodes& chunk, std::uint32_t warp
 
 template <class X>
 constexpr void clear_level_shared(std::uint32_t warp, std::uint32_t warps, LevelEncodeShared& shared) {
+  clear_symbol_counts<X>(warp, warps, shared);
   X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextLevels * kResidualTokens;
-         i += warps * kLanes)
-      X::store(&shared.counts[i / kResidualTokens][i % kResidualTokens], lane, std::uint32_t{0});
     if (lane != 0) return;
     X::store(shared.wild + warp, lane, std::uint32_t{0});
     X::store(shared.exceptions + warp, lane, std::uint32_t{0});
-  });
-}
-
-template <class X>
-constexpr void store_level_answer(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps,
-                                  const LevelEncodeShared& shared) {
-  auto& answer = *static_cast<RasterEncodeAnswer*>(chunk.answer);
-  X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextLevels * kResidualTokens;
-         i += warps * kLanes)
-      X::store(&answer.counts[i / kResidualTokens][i % kResidualTokens], lane,
-               X::load(&shared.counts[i / kResidualTokens][i % kResidualTokens], lane));
-    if (warp != 0 || lane != 0) return;
-    std::uint32_t exceptions = 0;
-    bool left = false;
-    for (std::uint32_t w = 0; w < warps; ++w) {
-      exceptions += X::load(shared.exceptions + w, lane);
-      left = left || X::load(shared.wild + w, lane) != 0;
-    }
-    X::store(&answer.exceptions, lane, exceptions);
-    X::store(&answer.left, lane, left || exceptions > chunk.program->exceptions ? 1u : 0u);
   });
 }
 
@@ -452,7 +423,8 @@ constexpr void encode_level_chunk(Team& team, const EncodeTask& task, LevelEncod
     const auto* const samplings = LevelGridView::table<LevelSampling>(chunk.task, chunk.program->samplings);
     for (std::uint32_t i = 0; i < chunk.program->sampling_count; ++i)
       LevelSampler<X>(chunk, samplings[i]).run(warp, warps);
-    store_level_answer<X>(chunk, warp, warps, shared);
+    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), false, chunk.program->exceptions, warp,
+                           warps, shared);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/core/bits.h"
+#include "kernels/core/lane_encode_answer.h"
 #include "kernels/core/lane_level_rans.h"
 #include "kernels/core/lane_raster_grid.h"
 #include "kernels/core/lane_raster_walk.h"
@@ -54,12 +55,7 @@ struct RasterCodes {
   /// Bits of an element by its number in C order: they lie side by side.
   template <class X>
   [[gnu::always_inline]] constexpr std::uint64_t element(std::uint32_t index, std::size_t lane) const {
-    switch (element_bytes(program->raster.element)) {
-      case 1: return X::load(static_cast<const std::uint8_t*>(task->elements) + index, lane);
-      case 2: return X::load(static_cast<const std::uint16_t*>(task->elements) + index, lane);
-      case 4: return X::load(static_cast<const std::uint32_t*>(task->elements) + index, lane);
-      default: return X::load(static_cast<const std::uint64_t*>(task->elements) + index, lane);
-    }
+    return load_element<X>(task->elements, program->raster.element, index, lane);
   }
   template <class X>
   [[gnu::always_inline]] constexpr bool special(std::uint32_t index, std::size_t lane) const {
@@ -294,32 +290,9 @@ constexpr void set_raster_symbols(const RasterCodes& codes, std::uint32_t warp, 
 
 template <class X>
 constexpr void clear_raster_shared(std::uint32_t warp, std::uint32_t warps, RasterEncodeShared& shared) {
+  clear_symbol_counts<X>(warp, warps, shared);
   X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextLevels * kResidualTokens;
-         i += warps * kLanes)
-      X::store(&shared.counts[i / kResidualTokens][i % kResidualTokens], lane, std::uint32_t{0});
     if (lane == 0) X::store(shared.wild + warp, lane, std::uint32_t{0});
-  });
-}
-
-template <class X>
-constexpr void store_raster_answer(const RasterCodes& codes, std::uint32_t warp, std::uint32_t warps, bool wild,
-                                   const RasterEncodeShared& shared) {
-  auto& answer = *static_cast<RasterEncodeAnswer*>(codes.task->answer);
-  X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextLevels * kResidualTokens;
-         i += warps * kLanes)
-      X::store(&answer.counts[i / kResidualTokens][i % kResidualTokens], lane,
-               X::load(&shared.counts[i / kResidualTokens][i % kResidualTokens], lane));
-    if (warp != 0 || lane != 0) return;
-    std::uint32_t exceptions = 0;
-    bool left = wild;
-    for (std::uint32_t w = 0; w < warps; ++w) {
-      exceptions += X::load(shared.exceptions + w, lane);
-      left = left || X::load(shared.wild + w, lane) != 0;
-    }
-    X::store(&answer.exceptions, lane, exceptions);
-    X::store(&answer.left, lane, left || exceptions > codes.program->exceptions ? 1u : 0u);
   });
 }
 
@@ -354,7 +327,8 @@ constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEnc
   });
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
     list_raster_exceptions<X>(codes, warp, warps, shared);
-    store_raster_answer<X>(codes, warp, warps, wild, shared);
+    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), wild, codes.program->exceptions, warp, warps,
+                           shared);
   });
 }
 

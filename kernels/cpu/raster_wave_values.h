@@ -82,6 +82,8 @@ class WaveValues {
   };
   using Words = __m512i;
   static constexpr std::ptrdiff_t kLag = 3;
+  static constexpr std::ptrdiff_t kRing = 8;  ///< steps that are looked back on are fewer
+  static std::size_t slot(std::ptrdiff_t t) { return static_cast<std::size_t>(t) % kRing; }
   static_assert(kWaveRows == 16);
 
   explicit WaveValues(const RasterWave& wave)
@@ -186,9 +188,6 @@ class WaveValues {
   bool small() const { return _mm512_reduce_max_pd(largest_) < wave_.most; }
 
  private:
-  static constexpr std::ptrdiff_t kRing = 8;
-
-  static std::size_t slot(std::ptrdiff_t t) { return static_cast<std::size_t>(t) % kRing; }
   const double* row(std::ptrdiff_t r) const { return values_ + r * static_cast<std::ptrdiff_t>(wave_.stride); }
 
   /// What the row above has in its place; of the first row that is `first`.

@@ -67,9 +67,9 @@ class WaveResiduals {
   }
 
  private:
-  static constexpr std::ptrdiff_t kRing = 8;
+  static constexpr std::ptrdiff_t kRing = WaveValues::kRing;
 
-  static std::size_t slot(std::ptrdiff_t t) { return static_cast<std::size_t>(t) % kRing; }
+  static std::size_t slot(std::ptrdiff_t t) { return WaveValues::slot(t); }
   int magnitude(std::ptrdiff_t r, std::ptrdiff_t column) const {
     return static_cast<int>(magnitudes_[r * static_cast<std::ptrdiff_t>(wave_.stride) + column]);
   }
