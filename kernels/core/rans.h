@@ -30,15 +30,21 @@ constexpr RansEncodeEntry make_rans_entry(std::uint32_t frequency, std::uint32_t
   state >>= 16 * full;
 }
 
-/// Puts a symbol into a state; writes at most one word. Frequencies sum to 2^SumBits, SumBits <= 16.
+/// A state below frequency << (32 - SumBits) with a symbol put into it. Frequencies sum to 2^SumBits, SumBits <= 16.
+template <unsigned SumBits>
+[[gnu::always_inline]] inline std::uint32_t rans_next(std::uint32_t state, const RansEncodeEntry& entry) {
+  __extension__ using Wide = unsigned __int128;
+  // state < 2^32 and frequency <= 2^16: the excess state / 2^63 stays below 1 / frequency, so the quotient is exact.
+  const auto quotient = static_cast<std::uint32_t>((Wide{state} * 2 * entry.reciprocal) >> 64);
+  return state + quotient * ((1u << SumBits) - entry.frequency) + entry.start;
+}
+
+/// Puts a symbol into a state; writes at most one word.
 template <unsigned SumBits>
 [[gnu::always_inline]] inline void rans_encode(std::uint32_t& state, const RansEncodeEntry& entry,
                                                std::uint16_t*& words) {
-  __extension__ using Wide = unsigned __int128;
   put_word(state, std::uint64_t{entry.frequency} << (32 - SumBits), words);
-  // state < 2^32 and frequency <= 2^16: the excess state / 2^63 stays below 1 / frequency, so the quotient is exact.
-  const auto quotient = static_cast<std::uint32_t>((Wide{state} * 2 * entry.reciprocal) >> 64);
-  state += quotient * ((1u << SumBits) - entry.frequency) + entry.start;
+  state = rans_next<SumBits>(state, entry);
 }
 
 /// Puts the low `count` <= kRansPlainBits bits of `bits` into a state, the bits above them being zero.

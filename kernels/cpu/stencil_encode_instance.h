@@ -10,10 +10,19 @@ template <class Isa>
 struct StencilEncodeInstance {
   using Vectors = ResidualPutVectors<Isa>;
 
-  [[gnu::always_inline]] static void put(PutLanes& lanes, std::size_t lane, const ResidualEntries& entries,
-                                         std::uint16_t symbol, std::int32_t code) {
+  [[gnu::noinline]] static void put(PutLanes& lanes, std::size_t lane, const ResidualEntries& entries,
+                                    std::uint16_t symbol, std::int32_t code) {
     if (symbol == kNoSymbol) return;
     put_symbol(lanes.states[lane], code, symbol % kTokenPlaces, entries.entries[symbol], lanes.at[lane]);
+  }
+  /// Where lanes are few nearly all residuals are 0 and hardly ever fill a word.
+  [[gnu::always_inline]] static void put_zero(PutLanes& lanes, std::size_t lane, const RansEncodeEntry& entry) {
+    std::uint32_t state = lanes.states[lane];
+    if (state > (std::uint64_t{entry.frequency} << (32 - kFrequencySumBits)) - 1) [[unlikely]] {
+      *--lanes.at[lane] = static_cast<std::uint16_t>(state);
+      state >>= 16;
+    }
+    lanes.states[lane] = rans_next<kFrequencySumBits>(state, entry);
   }
 
   /// Neighbours are of different lanes, so their long chains of arithmetic overlap.
@@ -23,7 +32,17 @@ struct StencilEncodeInstance {
       if (lanes.mask + 1 >= Vectors::kLanes)
         return Vectors::put_residuals(lanes, entries.packed, symbols, codes, count, first);
     }
-    for (std::size_t x = count; x-- > 0;) put(lanes, (first + x) & lanes.mask, entries, symbols[x], codes[x]);
+    const RansEncodeEntry* const by_symbol = entries.entries;
+    const std::size_t mask = lanes.mask;
+    for (std::size_t x = count; x-- > 0;) {
+      const std::size_t lane = (first + x) & mask;
+      const std::uint16_t symbol = symbols[x];
+      if (symbol % kTokenPlaces == 0) [[likely]] {
+        put_zero(lanes, lane, by_symbol[symbol]);
+      } else {
+        put(lanes, lane, entries, symbol, codes[x]);
+      }
+    }
   }
 
   static void put_rows(PutLanes& lanes, const ResidualEntries& entries, const std::uint16_t* symbols,
