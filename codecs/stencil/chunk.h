@@ -13,6 +13,7 @@
 
 #include "codecs/stencil/fitted_parts.h"
 #include "codecs/stencil/levels_form.h"
+#include "codecs/stencil/pace.h"
 #include "kernels/core/stencil_taps.h"
 #include "kernels/cpu/stencil.h"
 
@@ -38,7 +39,7 @@ struct ChunkSpec {
   bool for_psnr = false;        ///< encoder only: what counts is the PSNR for the bytes, not the bytes under the bound
   std::uint8_t tightening = 0;  ///< encoder only, of levels: row of kLevelSteps
   FittedParts parts = {};       ///< encoder only
-  bool quick = false;           ///< encoder only: fits are short ones
+  Pace pace = Pace::thorough;   ///< encoder only: of fits
   bool glance = false;          ///< estimates are quick ones, of order-0 entropy: they tell what is hopeless
   /// Estimates under the transform are given up where its coefficients take more bits, in units of 2^-12, by their
   /// order-0 entropy.

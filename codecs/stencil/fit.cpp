@@ -21,9 +21,21 @@ using kernels::StencilExtents;
 using kernels::Tap;
 using kernels::TapList;
 
-constexpr std::size_t kSamples = 32768;       // of the row class that most elements are of, at most
-constexpr std::size_t kFewSamples = 8192;     // of another class; estimates take a part of both
-constexpr std::size_t kGlanceSamples = 2048;  // of the one class of a glance
+/// Samples of the row class that most elements are of, and of another class, at most.
+struct SampleCounts {
+  std::size_t main;
+  std::size_t other;
+};
+constexpr SampleCounts samples_for(Effort effort) {
+  switch (effort) {
+    case Effort::glance: return {2048, 0};
+    case Effort::estimate: return {8192, 1024};
+    case Effort::brisk: return {24576, 4096};
+    case Effort::full: break;
+  }
+  return {32768, 8192};
+}
+constexpr std::size_t kBriskPart = 4;  // of those, for the weights of the last round's samples
 constexpr std::size_t kGlanceRounds = 2;
 constexpr std::size_t kFirstRounds = 3;  // of reweighting, on original values
 constexpr std::size_t kRefits = 2;       // on reconstructed values; one for an estimate
@@ -109,7 +121,7 @@ class Fit {
       for (std::size_t c = 0; c < kRowClasses; ++c)
         if (sets_[c].samples > 0) solve(c, noise);
       try_weights();
-      if (!parts_.weights || wide_ || effort_ == Effort::estimate) break;
+      if (!parts_.weights || wide_ || effort_ != Effort::full) break;
     }
     if (parts_.weights) refit_all();
     restore_best();
@@ -121,7 +133,9 @@ class Fit {
  private:
   void fit_originals(std::size_t c, std::size_t rounds) {
     for (std::size_t round = 0; round < rounds; ++round) {
-      build(c, round > 0 ? Weighting::residual : Weighting::none);
+      const bool last = round + 1 == rounds;
+      const std::size_t part = effort_ == Effort::brisk && !last ? kBriskPart : 1;
+      build(c, round > 0 ? Weighting::residual : Weighting::none, samples_of(c) / part);
       solve(c, kNoises[0]);
     }
   }
@@ -147,6 +161,10 @@ class Fit {
   }
 
   void refit_all() {
+    if (effort_ == Effort::brisk) {
+      if (!memory_.planes.can_have_mean() || !try_mean()) refit(Weighting::local);
+      return;
+    }
     refit(Weighting::residual);
     for (std::size_t i = 1; effort_ == Effort::full && i < kRefits; ++i)
       if (!refit(Weighting::local)) break;
@@ -172,14 +190,14 @@ class Fit {
     restore_best();
     for (std::size_t c = 0; c < kRowClasses; ++c) {
       if (sets_[c].samples == 0) continue;
-      build(c, weighting);
+      build(c, weighting, samples_of(c));
       solve(c, 0);
     }
     return try_weights();
   }
 
   /// The same with taps into the mean of earlier planes, if they pay for their weights.
-  void try_mean() {
+  bool try_mean() {
     restore_best();
     model_.mean = true;
     std::uint64_t stored = 0;
@@ -192,12 +210,13 @@ class Fit {
     const std::uint64_t without = best_cost_;
     best_cost_ -= std::min(best_cost_, stored);
     if (refit(Weighting::local)) {
-      refit(Weighting::local);
-      return;
+      if (effort_ == Effort::full) refit(Weighting::local);
+      return true;
     }
     best_cost_ = without;
     model_.mean = false;
     for (std::size_t c = 4; c < kRowClasses; ++c) sets_[c].list = kernels::taps_of(shape_, c, false);
+    return false;
   }
 
   bool has_samples(std::size_t c) {
@@ -216,9 +235,8 @@ class Fit {
   std::size_t main_class() const { return box_.extents.planes > 2 ? 5 : box_.extents.planes > 1 ? 3 : 1; }
 
   std::size_t samples_of(std::size_t c) const {
-    if (effort_ == Effort::glance) return kGlanceSamples;
-    if (effort_ == Effort::full) return c == main_class() ? kSamples : kFewSamples;
-    return c == main_class() ? kSamples / 4 : kFewSamples / 8;
+    const SampleCounts most = samples_for(effort_);
+    return c == main_class() ? most.main : most.other;
   }
 
   void load_originals() {
@@ -235,7 +253,7 @@ class Fit {
     }
   }
 
-  void build(std::size_t c, Weighting weighting) {
+  void build(std::size_t c, Weighting weighting, std::size_t samples) {
     Set& set = sets_[c];
     const std::size_t taps = set.list.count;
     const std::size_t width = taps + 1;
@@ -254,7 +272,7 @@ class Fit {
       kernels_.normal_sums(rows.data(), weights.data(), width, set.sums.data());
       filled = 0;
     };
-    for_runs(box_, c, samples_of(c), [&](const Run& run) {
+    for_runs(box_, c, samples, [&](const Run& run) {
       std::array<const double*, kMaxTaps> sources{};
       for (std::size_t t = 0; t < taps; ++t)
         sources[t] = memory_.planes.tap(run.plane, run.row, set.list.taps[t]) + run.column;

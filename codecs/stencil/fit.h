@@ -10,6 +10,7 @@
 #include "codecs/stencil/carver.h"
 #include "codecs/stencil/fitted_parts.h"
 #include "codecs/stencil/model.h"
+#include "codecs/stencil/pace.h"
 #include "codecs/stencil/planes.h"
 #include "kernels/cpu/stencil.h"
 
@@ -38,7 +39,13 @@ struct TrialSize {
 };
 
 /// How much a fit tries. A glance fits the row class that most elements are of, from few samples, and costs that alone.
-enum class Effort : std::uint8_t { glance, estimate, full };
+/// A brisk fit does what a full one does once less, and most of it on fewer samples.
+enum class Effort : std::uint8_t { glance, estimate, brisk, full };
+
+/// What a chunk is fitted with.
+constexpr Effort effort_of(Pace pace) {
+  return pace == Pace::thorough ? Effort::full : pace == Pace::brisk ? Effort::brisk : Effort::estimate;
+}
 
 /// Targets in units, contiguous, kStencilBlock readable ones after the last; elements whose `special` is not 0 are not
 /// coded.

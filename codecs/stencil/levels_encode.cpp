@@ -207,7 +207,7 @@ class LevelsWriter {
     std::uint64_t least = UINT64_MAX;
     Vector<Predictor> best;
     Predictor* const own = &model_.predictor(level, false, 0);
-    for (std::size_t round = 0; round < (spec_.glance || spec_.quick ? 1 : kLoopRounds); ++round) {
+    for (std::size_t round = 0; round < (spec_.glance || spec_.pace == Pace::quick ? 1 : kLoopRounds); ++round) {
       for (std::size_t i = 0; i < classes.count; ++i)
         for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
       loop_.run_level(Run::first);

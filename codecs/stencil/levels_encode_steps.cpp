@@ -103,7 +103,7 @@ void LevelsEncoding::lay_out() {
     program_.first[i] = total;
     total += static_cast<std::uint32_t>((rows.rows * rows.columns + kernels::kLanes - 1) / kernels::kLanes) *
              static_cast<std::uint32_t>(kernels::kLanes);
-    const SampledRows own = predictor_rows(rows, spec_.quick);
+    const SampledRows own = predictor_rows(rows, spec_.pace);
     const std::uint64_t groups = groups_of(axes, 0, classes.list[i], false).count;
     most_samples = std::max(most_samples, own.rows.size() * own.columns * groups);
     const SampledRows around = context_rows(rows);
@@ -178,7 +178,7 @@ void LevelsEncoding::sample_predictor(std::size_t number) {
     value_taps_.emplace_back(c, list.groups[g].offset);
     if (list.groups[g].pair) value_taps_.emplace_back(c, LevelTables::opposite(list.groups[g].offset));
   }
-  add_sampling(c, predictor_rows(ClassRows(view.axes, 0, c, false), spec_.quick), 0);
+  add_sampling(c, predictor_rows(ClassRows(view.axes, 0, c, false), spec_.pace), 0);
 }
 
 /// What contexts of all classes are fitted to.

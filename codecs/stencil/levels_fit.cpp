@@ -23,7 +23,8 @@ struct SampleLimits {
   std::size_t most;
 };
 constexpr SampleLimits kPredictorSamples{1536, 6144};
-constexpr SampleLimits kQuickSamples{384, 1536};  // for a quick fit
+constexpr SampleLimits kBriskSamples{768, 3072};
+constexpr SampleLimits kQuickSamples{384, 1536};
 constexpr SampleLimits kContextSamples{1024, 3072};
 constexpr std::size_t kQuickPart = 4;           // of those for a quick fit
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
@@ -66,7 +67,9 @@ void for_sampled_rows(const ClassRows& rows, std::size_t samples, const Visit& v
     visit(rows.first + static_cast<std::size_t>(scattered_sample(rows.rows, wanted, i)));
 }
 
-const SampleLimits& predictor_samples(bool quick) { return quick ? kQuickSamples : kPredictorSamples; }
+const SampleLimits& predictor_samples(Pace pace) {
+  return pace == Pace::quick ? kQuickSamples : pace == Pace::brisk ? kBriskSamples : kPredictorSamples;
+}
 
 SampledRows list_rows(const ClassRows& rows, const SampleLimits& limits) {
   SampledRows list;
@@ -119,7 +122,7 @@ void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows
   const double unit = 1 / static_cast<double>(model.quantum(level));
   const std::size_t width = list.count;
   const std::size_t block_elems = FitRoom::block_elems(width);
-  const std::size_t wanted = samples_of(rows, predictor_samples(how.quick));
+  const std::size_t wanted = samples_of(rows, predictor_samples(how.pace));
   const std::size_t fitting = kSampleBlock / sampled_columns(rows);  // rows in a block, at least
   const std::size_t needed = (sampled_rows(rows, wanted) + fitting - 1) / fitting * block_elems;
   if (room.blocks.size() < needed) room.blocks.resize(needed);
@@ -322,7 +325,7 @@ class PredictorFit {
     std::array<double, kMaxGroups> u = prior;
     alignas(64) std::array<double, kSampleBlock> weights;  // NOLINT: set below
     alignas(64) std::array<double, kSampleBlock> left;     // NOLINT: left_of sets it
-    for (std::size_t round = 0; round < (how_.quick ? 1 : kRounds); ++round) {
+    for (std::size_t round = 0; round < (how_.pace == Pace::quick ? 1 : kRounds); ++round) {
       SquareSums sums;
       sums.clear(width);
       double total = 0;
@@ -400,7 +403,7 @@ void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, con
   PredictorFit(grid.axes(), grid.level(), rows, list, how, room, model).run();
 }
 
-SampledRows predictor_rows(const ClassRows& rows, bool quick) { return list_rows(rows, predictor_samples(quick)); }
+SampledRows predictor_rows(const ClassRows& rows, Pace pace) { return list_rows(rows, predictor_samples(pace)); }
 
 void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned level, const ClassRows& rows,
                            const CodePlaces& places, const LevelTargets& targets, const GroupList& list,

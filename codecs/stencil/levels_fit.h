@@ -96,9 +96,9 @@ struct FitRoom {
 struct LevelsFitting {
   const kernels::StencilKernels& kernels;
   FittedParts parts;
-  bool quick = false;  ///< predictors from a quarter of the samples, in one round
+  Pace pace = Pace::thorough;
 
-  explicit LevelsFitting(const ChunkSpec& spec) : kernels(*spec.kernels), parts(spec.parts), quick(spec.quick) {}
+  explicit LevelsFitting(const ChunkSpec& spec) : kernels(*spec.kernels), parts(spec.parts), pace(spec.pace) {}
 };
 
 /// Chooses the predictor of a class from candidates, fitted ones among them unless they are switched off, on points
@@ -115,7 +115,7 @@ struct SampledRows {
   Vector<std::size_t> first;
   std::size_t columns = 0;
 };
-SampledRows predictor_rows(const ClassRows& rows, bool quick);
+SampledRows predictor_rows(const ClassRows& rows, Pace pace);
 /// The same choice, on sums that somebody else has made: of each of predictor_rows() and each group the values that its
 /// offsets have around the row's columns.
 void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned level, const ClassRows& rows,

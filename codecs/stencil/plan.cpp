@@ -94,7 +94,7 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
                        wants_psnr(request),
                        0,
                        parts,
-                       wants_speed(request),
+                       pace_of(request),
                        glance,
                        most_plain == UINT64_MAX ? most_plain : most_plain * trial.elems,
                        trial.transform};

@@ -231,7 +231,7 @@ class Codec final : public ArrayCodec {
                            request.goal == "psnr",
                            parsed.tightening.value_or(chosen.tightening),
                            parsed.parts,
-                           request.goal == "speed"};
+                           pace_of(request)};
       const Levels levels(request.shape, chosen.layout, plan.grid, spec.form);
       return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec, levels));
     } catch (const std::bad_alloc&) {

@@ -1,0 +1,23 @@
+// How much the fits of an array's chunks try.
+#pragma once
+
+#include <cstdint>
+
+#include <quern/codec.h>
+
+namespace quern::codec::stencil {
+
+enum class Pace : std::uint8_t {
+  thorough,  ///< all that gains bytes
+  brisk,     ///< what gains bytes for its time: half to two thirds of it, for half a per cent more bytes
+  quick,     ///< what nothing goes well without
+};
+
+/// Where chunks are many a thorough fit of each would take as long as coding it.
+inline Pace pace_of(const PlanRequest& request) {
+  constexpr std::uint64_t kMany = UINT64_C(1) << 22;  // elements: two full chunks
+  if (request.goal == "speed") return Pace::quick;
+  return request.shape.elems() > kMany ? Pace::brisk : Pace::thorough;
+}
+
+}  // namespace quern::codec::stencil
