@@ -316,7 +316,8 @@ class ChunkWriter {
         for (std::size_t x = 0; x < extents_.columns; ++x) memory_.originals[x] = Element::value(row[x]);
         spec_.kernels->units(memory_.originals, extents_.columns, model_.base, 1 / model_.unit(), memory_.row_targets);
         planes.start_row(p, r);
-        run_row_of({planes.far_sums(*spec_.kernels, p, r, weights), memory_.row_targets, special, planes.values(p, r),
+        run_row_of(*spec_.kernels,
+                   {planes.far_sums(*spec_.kernels, p, r, weights), memory_.row_targets, special, planes.values(p, r),
                     planes.magnitudes(p, r), codes},
                    weights, model_, extents_.columns);
         planes.finish_row(p, r);

@@ -389,7 +389,7 @@ class Fit {
                           planes.values(p, r),
                           planes.magnitudes(p, r),
                           memory_.codes + at};
-        run_row_of(row, split[c], model_, e.columns);
+        run_row_of(kernels_, row, split[c], model_, e.columns);
         planes.finish_row(p, r);
         for (std::size_t x = 0; x < e.columns; ++x) {
           if (row.special != nullptr && row.special[x] != 0) continue;

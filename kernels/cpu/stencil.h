@@ -34,6 +34,11 @@ struct StencilKernels {
   void (*widen)(const std::uint32_t* from, std::size_t step, std::size_t count, double* out);
   /// out[x] = (originals[x] - base) * inverse as the nearest integer, 0 where that is not below 2^44.
   void (*units)(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out);
+  /// Ends a row of the closed loop: codes[x] = left[x] / 2^fraction_bits, rounded down, magnitudes[x] = |codes[x]|, at
+  /// most `most`, values[x] = wholes[x], which are below 2^51. False when a code is beyond kMaxMagnitude;
+  /// then what was written has no meaning.
+  bool (*loop_codes)(const std::int64_t* left, const std::int64_t* wholes, unsigned fraction_bits, std::uint32_t most,
+                     std::size_t count, double* values, std::uint32_t* magnitudes, std::int32_t* codes);
   /// True when all values[x] * unit + base, rounded to binary32 if `single`, differ from originals[x] by less than
   /// `strict`, and no original is 0.
   bool (*all_near)(const double* originals, const double* values, std::size_t count, double unit, double base,

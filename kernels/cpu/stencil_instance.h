@@ -143,6 +143,26 @@ struct StencilInstance : ContextLevels<Isa> {
     }
   }
 
+  static bool loop_codes(const std::int64_t* left, const std::int64_t* wholes, unsigned fraction_bits,
+                         std::uint32_t most, std::size_t count, double* values, std::uint32_t* magnitudes, std::int32_t* codes) {
+    constexpr double kMagic = 0x1.8p52;
+    constexpr auto kMost = static_cast<std::uint64_t>(kMaxMagnitude);
+    constexpr std::uint64_t kBias = std::uint64_t{1} << 62;  // shifted without a sign, as not all sets shift with one
+    std::uint64_t beyond = 0;
+#pragma GCC ivdep
+    for (std::size_t x = 0; x < count; ++x) {
+      const std::uint64_t code = ((static_cast<std::uint64_t>(left[x]) + kBias) >> fraction_bits) - (kBias >> fraction_bits);
+      beyond |= code + kMost > 2 * kMost ? 1u : 0u;
+      const auto narrow = static_cast<std::uint32_t>(code);
+      const std::uint32_t sign = 0u - (narrow >> 31);
+      const std::uint32_t magnitude = (narrow ^ sign) - sign;
+      codes[x] = static_cast<std::int32_t>(narrow);
+      magnitudes[x] = magnitude < most ? magnitude : most;
+      values[x] = std::bit_cast<double>(wholes[x] + std::bit_cast<std::int64_t>(kMagic)) - kMagic;
+    }
+    return beyond == 0;
+  }
+
   template <bool Single>
   [[gnu::always_inline]] static bool all_near_as(const double* originals, const double* values, std::size_t count,
                                                  double unit, double base, double strict) {
@@ -283,6 +303,7 @@ struct StencilInstance : ContextLevels<Isa> {
                                            &range,
                                            &widen,
                                            &units,
+                                           &loop_codes,
                                            &all_near,
                                            &symbols,
                                            &sample_rows,
