@@ -91,7 +91,7 @@ template <class Element>
 std::array<std::uint64_t, 3> trial_place(const ConstBox3& in, const std::array<std::uint64_t, 3>& extents,
                                          const ChunkModel& model, std::int64_t* row_room) {
   constexpr std::uint64_t kPlaces = 3;
-  constexpr std::uint64_t kRows = 64;
+  constexpr std::uint64_t kRows = 24;
   std::array<std::uint64_t, 3> best{};
   std::uint64_t most = 0;
   if (extents == in.extents) return best;

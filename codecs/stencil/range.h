@@ -14,6 +14,7 @@
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/model.h"
 #include "kernels/cpu/stencil.h"
+#include "libcompress/core/scattered_sample.h"
 
 namespace quern::codec::stencil {
 
@@ -21,8 +22,9 @@ struct ChunkRange {
   double low = 0;
   double high = 0;
   std::uint64_t ordinary = 0;                   ///< finite elements that are not special
-  std::array<std::uint32_t, 2048> exponents{};  ///< how many of them have that biased binary64 exponent; not counted
-                                                ///< where it does not matter
+  std::array<std::uint32_t, 2048> exponents{};  ///< how many of some of them have that biased binary64 exponent; none
+                                                ///< are counted where it does not matter
+  std::uint64_t counted = 0;                    ///< those
 };
 
 /// Bits that the fraction of an element has; integers count as a lattice of distance 1.
@@ -35,15 +37,19 @@ constexpr int fraction_bits_of(DType dtype) {
   }
 }
 
-/// Counts exponents where the spacing of elements matters against the bound: see largest_error.
+/// Counts exponents where the spacing of elements matters against the bound, in rows of about so many elements: see
+/// largest_error.
 template <class Element>
 void count_exponents(const ConstBox3& in, ChunkRange& range) {
   constexpr std::size_t kTables = 4;  // in turn: neighbours mostly have the same exponent, and would wait for it
   constexpr std::size_t kNotFinite = 0x7FF;
   std::array<decltype(range.exponents), kTables> counts{};
   const auto* const data = static_cast<const typename Element::Bits*>(in.data);
-  const std::size_t rows = static_cast<std::size_t>(in.extents[0] * in.extents[1]);
-  for (std::size_t r = 0; r < rows; ++r) {
+  constexpr std::uint64_t kElems = std::uint64_t{1} << 18;
+  const std::uint64_t rows = in.extents[0] * in.extents[1];
+  const std::uint64_t wanted = std::min(rows, kElems / in.extents[2] + 1);
+  for (std::uint64_t i = 0; i < wanted; ++i) {
+    const auto r = static_cast<std::size_t>(scattered_sample(rows, wanted, i));
     const auto* const row = data + row_offset(in, r);
     const std::uint8_t* const special = special_row(in, r);
     const auto count = [&](std::size_t table, std::size_t x) {
@@ -57,7 +63,10 @@ void count_exponents(const ConstBox3& in, ChunkRange& range) {
       if (special == nullptr || special[x] == 0) count(0, x);
   }
   for (const auto& table : counts)
-    for (std::size_t e = 0; e < kNotFinite; ++e) range.exponents[e] += table[e];
+    for (std::size_t e = 0; e < kNotFinite; ++e) {
+      range.exponents[e] += table[e];
+      range.counted += table[e];
+    }
 }
 
 /// Elements are spaced too closely to matter from here downwards.
@@ -132,7 +141,7 @@ inline double largest_error(const ChunkRange& range, DType dtype, double bound) 
   if (is_integer(dtype)) return std::floor(bound) + 0.5;
   double error = bound;
   for (int e = 2046; e > 0; --e) {
-    if (range.exponents[static_cast<std::size_t>(e)] <= range.ordinary / 1024) continue;
+    if (range.exponents[static_cast<std::size_t>(e)] <= range.counted / 1024) continue;
     const double spacing = std::ldexp(1.0, e - 1023 - fraction_bits_of(dtype));
     if (too_close(spacing, bound)) break;
     const double reach = (std::floor(bound / spacing) + 0.5) * spacing;
