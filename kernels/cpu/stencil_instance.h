@@ -63,30 +63,43 @@ struct StencilInstance : ContextLevels<Isa> {
                        std::int64_t* out) {
     constexpr std::size_t kBlockVectors = kStencilBlock / kWidth;
     std::size_t x = 0;
+    if constexpr (kBlockVectors == 2)
+      for (; x + 3 * kStencilBlock < count; x += 4 * kStencilBlock)
+        weigh_vectors<4 * kBlockVectors>(sources, weights, taps, x, out);
     for (; x + kStencilBlock < count; x += 2 * kStencilBlock)
       weigh_vectors<2 * kBlockVectors>(sources, weights, taps, x, out);
     for (; x < count; x += kStencilBlock) weigh_vectors<kBlockVectors>(sources, weights, taps, x, out);
   }
 
+  template <std::size_t Vectors>
+  [[gnu::always_inline]] static void context_vectors(const std::uint32_t* const* sources, const std::uint32_t* weights,
+                                                     std::size_t taps, std::uint32_t constant, std::size_t x,
+                                                     std::uint32_t* out) {
+    constexpr std::size_t kWords = 2 * kWidth;
+    Words sums[Vectors];
+#pragma GCC unroll 8
+    for (Words& sum : sums) sum = Words{} + constant;
+    for (std::size_t t = 0; t < taps; ++t) {
+      const std::uint32_t* const from = sources[t] + x;
+      const std::uint32_t weight = weights[t];
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < Vectors; ++i) {
+        Words source;
+        load(from + kWords * i, source);
+        sums[i] += weight * source;
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < Vectors; ++i) std::memcpy(out + x + kWords * i, &sums[i], sizeof(sums[i]));
+  }
   static void context_sums(const std::uint32_t* const* sources, const std::uint32_t* weights, std::size_t taps,
                            std::uint32_t constant, std::size_t count, std::uint32_t* out) {
-    constexpr std::size_t kWords = 2 * kWidth;
-    for (std::size_t x = 0; x < count; x += kStencilBlock) {
-      Words sums[kStencilBlock / kWords];
-#pragma GCC unroll 2
-      for (Words& sum : sums) sum = Words{} + constant;
-      for (std::size_t t = 0; t < taps; ++t) {
-#pragma GCC unroll 2
-        for (std::size_t i = 0; i < kStencilBlock / kWords; ++i) {
-          Words source;
-          load(sources[t] + x + kWords * i, source);
-          sums[i] += weights[t] * source;
-        }
-      }
-#pragma GCC unroll 2
-      for (std::size_t i = 0; i < kStencilBlock / kWords; ++i)
-        std::memcpy(out + x + kWords * i, &sums[i], sizeof(sums[i]));
-    }
+    constexpr std::size_t kBlockVectors = kStencilBlock / (2 * kWidth);
+    std::size_t x = 0;
+    for (; x + 3 * kStencilBlock < count; x += 4 * kStencilBlock)
+      context_vectors<4 * kBlockVectors>(sources, weights, taps, constant, x, out);
+    for (; x < count; x += kStencilBlock)
+      context_vectors<kBlockVectors>(sources, weights, taps, constant, x, out);
   }
 
   static std::uint64_t range(const std::uint32_t* from, std::size_t count, float* low, float* high) {
