@@ -146,7 +146,7 @@ class ChunkReader {
     WorkPlanes& planes = memory.planes;
     planes.clear();
     for (std::size_t p = 0; p < extents_.planes; ++p) {
-      if (model_.mean) planes.update_mean(p);
+      if (model_.mean) planes.update_mean(*spec_.kernels, p);
       for (std::size_t r = 0; r < extents_.rows; ++r) {
         RansSource& lane = lanes_.sources[(p * extents_.rows + r) & lanes_.mask];
         one_row(p, r, split[kernels::row_class(extents_, p, r)], by_level, tables.data(), memory, lane);
@@ -206,7 +206,7 @@ class ChunkReader {
     WorkPlanes& planes = memory.planes;
     planes.clear();
     for (std::size_t p = 0; p < extents_.planes && lanes.failed == 0; ++p) {
-      if (model_.mean) planes.update_mean(p);
+      if (model_.mean) planes.update_mean(*spec_.kernels, p);
       const std::size_t place = (p * extents_.rows) & lanes.mask;
       RansSource lane = lanes.source(place);
       one_row(p, 0, split[kernels::row_class(extents_, p, 0)], by_level, tables, memory, lane);

@@ -306,14 +306,14 @@ class ChunkWriter {
     planes.clear();
     memory_.counts.clear();
     for (std::size_t p = 0; p < extents_.planes; ++p) {
-      if (model_.mean) planes.update_mean(p);
+      if (model_.mean) planes.update_mean(*spec_.kernels, p);
       for (std::size_t r = 0; r < extents_.rows; ++r) {
         const std::size_t n = p * extents_.rows + r;
         const SplitWeights& weights = split[kernels::row_class(extents_, p, r)];
         const Bits* const row = data_ + row_offset(in_, n);
         const std::uint8_t* const special = special_row(in_, n);
         std::int32_t* const codes = memory_.codes + n * extents_.columns;
-        for (std::size_t x = 0; x < extents_.columns; ++x) memory_.originals[x] = Element::value(row[x]);
+        widen_elements<Element>(*spec_.kernels, row, 1, extents_.columns, memory_.originals);
         spec_.kernels->units(memory_.originals, extents_.columns, model_.base, 1 / model_.unit(), memory_.row_targets);
         planes.start_row(p, r);
         run_row_of(*spec_.kernels,

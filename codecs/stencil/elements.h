@@ -35,6 +35,17 @@ auto with_element(DType dtype, F&& f) {
   return kernels::with_stencil_element(static_cast<kernels::Element>(dtype), f);
 }
 
+/// out[x] = the value of from[x * step].
+template <class Element>
+void widen_elements(const kernels::StencilKernels& kernels, const typename Element::Bits* from, std::size_t step,
+                    std::size_t count, double* out) {
+  if constexpr (std::is_same_v<Element, F32>) {
+    kernels.widen(from, step, count, out);
+  } else {
+    for (std::size_t x = 0; x < count; ++x) out[x] = Element::value(from[x * step]);
+  }
+}
+
 /// Elements that come back nearer than this keep a bound, however differences are rounded.
 inline double clear_distance(double bound) { return bound * (1 - 0x1p-50); }
 

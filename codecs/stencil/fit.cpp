@@ -378,7 +378,7 @@ class Fit {
     WorkPlanes& planes = memory_.planes;
     const StencilExtents& e = box_.extents;
     for (std::size_t p = 0; p < e.planes; ++p) {
-      if (planes.can_have_mean()) planes.update_mean(p);
+      if (planes.can_have_mean()) planes.update_mean(kernels_, p);
       for (std::size_t r = 0; r < e.rows; ++r) {
         const std::size_t c = kernels::row_class(e, p, r);
         const std::size_t at = (p * e.rows + r) * e.columns;
@@ -456,25 +456,13 @@ class Fit {
       };
       for (std::size_t c = 0; c < kRowClasses; ++c) {
         for_runs(box_, c, samples_of(c), [&](const Run& run) {
-          alignas(64) std::array<double, kernels::kStencilBlock> expected{};
-          expected.fill(weights[taps.size()]);
-          double* const at = rows.data() + filled;
-          for (std::size_t t = 0; t < taps.size(); ++t) {
-            const std::uint32_t* const m = memory_.planes.context_tap(run.plane, run.row, taps[t]) + run.column;
-            for (std::size_t i = 0; i < kernels::kStencilBlock; ++i) {
-              const double magnitude = static_cast<std::int32_t>(m[i]);
-              at[t * kSampleBlock + i] = magnitude;
-              expected[i] += weights[t] * magnitude;
-            }
-          }
-          const std::uint32_t* const m = memory_.planes.magnitudes(run.plane, run.row) + run.column;
-          for (std::size_t i = 0; i < kernels::kStencilBlock; ++i) {
-            at[taps.size() * kSampleBlock + i] = 1;
-            at[unknowns * kSampleBlock + i] = static_cast<std::int32_t>(m[i]);
-            // Of a geometric distribution, its variance.
-            const double e = expected[i] > kLeastExpected ? expected[i] : kLeastExpected;
-            sample_weights[filled + i] = 1 / (e * e + e);
-          }
+          std::array<const std::uint32_t*, kernels::kMaxContextTaps> magnitudes{};
+          for (std::size_t t = 0; t < taps.size(); ++t)
+            magnitudes[t] = memory_.planes.context_tap(run.plane, run.row, taps[t]) + run.column;
+          const std::uint32_t* const own = memory_.planes.magnitudes(run.plane, run.row) + run.column;
+          // Weights by the variance of a geometric distribution.
+          kernels_.fit.magnitude_rows(magnitudes.data(), taps.size(), own, weights.data(), kLeastExpected,
+                                      rows.data() + filled, sample_weights.data() + filled);
           for (std::size_t i = 0; i < kernels::kStencilBlock; ++i)
             if (i >= run.count || is_special(run.index + i)) sample_weights[filled + i] = 0;
           filled += kernels::kStencilBlock;

@@ -103,11 +103,7 @@ class LevelRows final : public TargetRows {
   std::size_t columns_of(std::size_t parity_class) const { return extents_[parity_class][view_.axes.rank - 1]; }
   /// Elements `step` apart; mostly two.
   void gather(const Bits* from, std::size_t step, std::size_t count, double* out) const {
-    if constexpr (std::is_same_v<Element, F32>) {
-      spec_.kernels->widen(from, step, count, out);
-    } else {
-      for (std::size_t x = 0; x < count; ++x) out[x] = Element::value(from[x * step]);
-    }
+    widen_elements<Element>(*spec_.kernels, from, step, count, out);
   }
 
   const ChunkSpec& spec_;

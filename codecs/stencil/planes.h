@@ -84,13 +84,13 @@ class WorkPlanes {
 
   bool can_have_mean() const { return extents_.planes >= kernels::kMeanMinPlanes; }
   /// Takes the plane before this one into the mean, margins included: all of it at first, then no less than 3/16.
-  void update_mean(std::size_t plane) {
+  void update_mean(const kernels::StencilKernels& kernels, std::size_t plane) {
     if (plane == 0) return;
     const double* const x = values_ + geometry_.row_at(static_cast<std::ptrdiff_t>(plane) - 1, 0) - row_origin();
     const double* const before = means_ + (keep_all_ ? (plane - 1) * geometry_.plane_elems : 0);
     double* const after = means_ + (keep_all_ ? plane * geometry_.plane_elems : 0);
     const double weight = static_cast<double>(std::max<std::size_t>(48, 256 / plane)) * 0x1p-8;
-    for (std::size_t i = 0; i < geometry_.plane_elems; ++i) after[i] = before[i] + nearest((x[i] - before[i]) * weight);
+    kernels.add_to_mean(x, before, weight, geometry_.plane_elems, after);
   }
 
   /// Sets the margin left of a row: what it begins from.
@@ -151,17 +151,30 @@ class WorkPlanes {
   }
 
  private:
+  /// A tap, of whose row the place in the mean and in four planes is known.
+  template <class T>
+  const T* in_row(const std::array<const T*, 5>& rows, const kernels::Tap& tap) const {
+    static_assert(kernels::kMeanPlane == 1);
+    return rows[static_cast<std::size_t>(kernels::kMeanPlane - tap.plane)] +
+           static_cast<std::ptrdiff_t>(tap.row) * static_cast<std::ptrdiff_t>(geometry_.stride) + tap.column;
+  }
   void sum_taps(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row, const SplitWeights& split,
                 std::size_t taps, std::int64_t* out) const {
-    std::array<const double*, kernels::kMaxTaps> sources{};
-    for (std::size_t t = 0; t < taps; ++t) sources[t] = tap(plane, row, split.far_taps[t]);
+    // The row in the mean, in its own plane, and in the planes before that.
+    const double* const mean = can_have_mean() ? means_ + at(keep_all_ ? plane : 0, row) : nullptr;
+    const auto before = [&](std::int8_t k) { return values_ + at(plane, row, {k, 0, 0}); };
+    const std::array<const double*, 5> rows{mean, before(0), before(-1), before(-2), before(-3)};
+    std::array<const double*, kernels::kMaxTaps> sources;  // NOLINT: set below
+    for (std::size_t t = 0; t < taps; ++t) sources[t] = in_row(rows, split.far_taps[t]);
     kernels.tap_sums(sources.data(), split.far_weights.data(), taps, extents_.columns, out);
   }
   void sum_contexts(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row, const ChunkModel& model,
                     std::size_t first_tap, std::uint32_t* out) const {
     const auto taps = kernels::context_taps(extents_.shape());
-    std::array<const std::uint32_t*, kernels::kMaxContextTaps> sources{};
-    for (std::size_t t = first_tap; t < taps.size(); ++t) sources[t] = context_tap(plane, row, taps[t]);
+    const auto before = [&](std::int8_t k) { return context_tap(plane, row, {k, 0, 0}); };
+    const std::array<const std::uint32_t*, 5> rows{nullptr, before(0), before(-1), before(-2), before(-3)};
+    std::array<const std::uint32_t*, kernels::kMaxContextTaps> sources;  // NOLINT: set below
+    for (std::size_t t = first_tap; t < taps.size(); ++t) sources[t] = in_row(rows, taps[t]);
     kernels.context_sums(sources.data() + first_tap, model.context_weights.data() + first_tap, taps.size() - first_tap,
                          model.context_constant, extents_.columns, out);
   }

@@ -45,7 +45,7 @@ void count_exponents(const ConstBox3& in, ChunkRange& range) {
   constexpr std::size_t kNotFinite = 0x7FF;
   std::array<decltype(range.exponents), kTables> counts{};
   const auto* const data = static_cast<const typename Element::Bits*>(in.data);
-  constexpr std::uint64_t kElems = std::uint64_t{1} << 18;
+  constexpr std::uint64_t kElems = std::uint64_t{1} << 17;
   const std::uint64_t rows = in.extents[0] * in.extents[1];
   const std::uint64_t wanted = std::min(rows, kElems / in.extents[2] + 1);
   for (std::uint64_t i = 0; i < wanted; ++i) {

@@ -32,6 +32,9 @@ struct StencilKernels {
   std::uint64_t (*range)(const std::uint32_t* from, std::size_t count, float* low, float* high);
   /// out[x] = the binary32 whose bits are from[x * step], as binary64.
   void (*widen)(const std::uint32_t* from, std::size_t step, std::size_t count, double* out);
+  /// after[x] = before[x] + (from[x] - before[x]) * weight, rounded to the nearest integer; all below 2^51. `after` may
+  /// be `before`.
+  void (*add_to_mean)(const double* from, const double* before, double weight, std::size_t count, double* after);
   /// out[x] = (originals[x] - base) * inverse as the nearest integer, 0 where that is not below 2^44.
   void (*units)(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out);
   /// Ends a row of the closed loop: codes[x] = left[x] / 2^fraction_bits, rounded down, magnitudes[x] = |codes[x]|, at

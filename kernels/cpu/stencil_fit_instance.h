@@ -200,6 +200,31 @@ struct StencilFitInstance {
     for (std::size_t s = filled; s < kSampleBlock; ++s) weights[s] = 0;
   }
 
+  [[gnu::always_inline]] static void widen_magnitudes(const std::uint32_t* from, Doubles& out) {
+    using Halves = std::int32_t __attribute__((vector_size(32)));
+    Halves narrow;
+    load(from, narrow);
+    out = __builtin_convertvector(narrow, Doubles);
+  }
+  static void magnitude_rows(const std::uint32_t* const* sources, std::size_t taps, const std::uint32_t* own,
+                             const double* expected, double least, double* rows, double* weights) {
+    for (std::size_t s = 0; s < 16; s += 8) {
+      Doubles e = Doubles{} + expected[taps];
+      for (std::size_t t = 0; t < taps; ++t) {
+        Doubles magnitude;
+        widen_magnitudes(sources[t] + s, magnitude);
+        store(magnitude, rows + t * kSampleBlock + s);
+        e += expected[t] * magnitude;
+      }
+      store(Doubles{} + 1, rows + taps * kSampleBlock + s);
+      Doubles wanted;
+      widen_magnitudes(own + s, wanted);
+      store(wanted, rows + (taps + 1) * kSampleBlock + s);
+      e = e > least ? e : Doubles{} + least;
+      store(1 / (e * e + e), weights + s);
+    }
+  }
+
   static void ratio_sums(const float* rows, std::size_t features, const double* expected, double constant, double least,
                          double* sums) {
     alignas(64) double wanted[kSampleBlock];
@@ -255,6 +280,7 @@ struct StencilFitInstance {
                                               &left_cost,
                                               &left_weights,
                                               &context_samples,
+                                              &magnitude_rows,
                                               &ratio_sums};
 };
 

@@ -146,6 +146,13 @@ struct StencilInstance : ContextLevels<Isa> {
     widen_at(step);
   }
 
+  static void add_to_mean(const double* from, const double* before, double weight, std::size_t count, double* after) {
+    constexpr double kMagic = 0x1.8p52;
+#pragma GCC ivdep
+    for (std::size_t x = 0; x < count; ++x)
+      after[x] = before[x] + (((from[x] - before[x]) * weight + kMagic) - kMagic);
+  }
+
   static void units(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out) {
     constexpr double kMost = 0x1p44;
     constexpr double kMagic = 0x1.8p52;
@@ -315,6 +322,7 @@ struct StencilInstance : ContextLevels<Isa> {
                                            &context_sums,
                                            &range,
                                            &widen,
+                                           &add_to_mean,
                                            &units,
                                            &loop_codes,
                                            &all_near,
