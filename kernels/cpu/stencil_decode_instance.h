@@ -6,6 +6,7 @@
 #include "kernels/cpu/context_levels.h"
 #include "kernels/cpu/raster_wave_vectors.h"
 #include "kernels/cpu/residual_vectors.h"
+#include "kernels/cpu/residual_zeros.h"
 #include "kernels/cpu/stencil_decode.h"
 
 namespace quern::kernels {
@@ -14,6 +15,7 @@ template <class Isa>
 struct StencilDecodeInstance {
   using StencilLevels = ContextLevels<Isa>;
   using Vectors = ResidualVectors<Isa>;
+  using Zeros = ResidualZeros<Isa>;
 
   static void take_residuals(ResidualLanes& lanes, const ResidualTables& tables, const std::uint8_t* contexts,
                              std::size_t count, std::size_t first, std::int32_t* codes) {
@@ -21,6 +23,7 @@ struct StencilDecodeInstance {
       if (lanes.mask + 1 >= Vectors::kLanes)
         return Vectors::take_residuals(lanes, tables, contexts, count, first, codes);
     }
+    if (Zeros::serves(lanes)) return Zeros::take_residuals(lanes, tables, contexts, count, first, codes);
     const std::size_t used = count < lanes.mask + 1 ? count : lanes.mask + 1;
     RansSource sources[kMostResidualLanes];
     for (std::size_t i = 0; i < used; ++i) sources[(first + i) & lanes.mask] = lanes.source((first + i) & lanes.mask);
