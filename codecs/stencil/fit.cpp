@@ -29,7 +29,8 @@ struct SampleCounts {
 constexpr SampleCounts samples_for(Effort effort) {
   switch (effort) {
     case Effort::glance: return {2048, 0};
-    case Effort::estimate: return {8192, 1024};
+    case Effort::estimate:
+    case Effort::quick: return {8192, 1024};
     case Effort::brisk: return {24576, 4096};
     case Effort::full: break;
   }
@@ -121,7 +122,7 @@ class Fit {
       for (std::size_t c = 0; c < kRowClasses; ++c)
         if (sets_[c].samples > 0) solve(c, noise);
       try_weights();
-      if (!parts_.weights || wide_ || effort_ != Effort::full) break;
+      if (!parts_.weights || wide_ || effort_ == Effort::estimate) break;
     }
     if (parts_.weights) refit_all();
     restore_best();

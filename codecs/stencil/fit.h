@@ -39,12 +39,13 @@ struct TrialSize {
 };
 
 /// How much a fit tries. A glance fits the row class that most elements are of, from few samples, and costs that alone.
-/// A brisk fit does what a full one does once less, and most of it on fewer samples.
-enum class Effort : std::uint8_t { glance, estimate, brisk, full };
+/// An estimate is a quick fit that takes the noise of reconstructed values for what it mostly is. A brisk fit does what a
+/// full one does once less, and most of it on fewer samples.
+enum class Effort : std::uint8_t { glance, estimate, quick, brisk, full };
 
 /// What a chunk is fitted with.
 constexpr Effort effort_of(Pace pace) {
-  return pace == Pace::thorough ? Effort::full : pace == Pace::brisk ? Effort::brisk : Effort::estimate;
+  return pace == Pace::thorough ? Effort::full : pace == Pace::brisk ? Effort::brisk : Effort::quick;
 }
 
 /// Targets in units, contiguous, kStencilBlock readable ones after the last; elements whose `special` is not 0 are not

@@ -28,6 +28,7 @@ using test::for_instruction_sets;
 using test::Guarded;
 
 struct Tables {
+  static constexpr std::size_t kMostlyZero = 12;
   std::vector<TokenTable> tables{kLevels};
   std::array<const TokenTable*, kLevels> serving{};
 
@@ -39,6 +40,7 @@ struct Tables {
       model.shape = static_cast<std::uint8_t>(random() % kernels::kTailExponents.size());
       model.scale = static_cast<std::uint8_t>(random() % 256);
       model.zero = static_cast<std::uint16_t>(1 + random() % (kernels::kFrequencySum - model.tokens));
+      if (l == kMostlyZero) model.zero = static_cast<std::uint16_t>(kernels::kFrequencySum - model.tokens - 300);
       tables[l].fill(model);
       serving[l] = &tables[l % 3 == 0 ? l : l / 2];
     }
@@ -81,6 +83,7 @@ TEST(Stencil_DecodeKernels, ResidualsOfAnyBytes_AreThoseOfOneLaneAfterTheOther) 
     for (auto& c : contexts.span()) {
       c = static_cast<std::uint8_t>(round % 3 == 0 ? 5 : random() % kLevels);
       if (round % 3 == 0 && random() % 20 == 0) c = 9;
+      if (round % 5 == 0) c = Tables::kMostlyZero;
       if (round % 2 == 0 && random() % 5 == 0) c = kernels::kNoResidual;
     }
     std::vector<kernels::RansSource> expected = bytes.sources;

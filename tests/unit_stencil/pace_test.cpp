@@ -1,0 +1,70 @@
+// How much fits try changes bytes a little, and nothing else.
+#include "codecs/stencil/pace.h"
+
+#include <cmath>
+
+#include "codecs/stencil/chunk.h"
+#include "codecs/stencil/rules.h"
+#include "tests/unit_stencil/helpers.h"
+
+namespace quern::codec::stencil::test {
+namespace {
+
+/// Bytes of a chunk that comes back within its bound.
+std::size_t coded_bytes(const Layout& layout, double bound, Pace pace) {
+  const Shape shape = shape_of({40, 72, 80});
+  const auto values = waves(shape, 81);
+  const Bytes data = as_bytes<float>(values);
+  const ChunkGrid grid = make_grid(shape, layout);
+  ChunkSpec spec{DType::f32, grid.chunk, bound, &kernels::stencil_kernels(kernels::best_isa()),
+                 levels_form(shape, layout, grid)};
+  spec.pace = pace;
+  const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
+  Bytes stored(max_chunk_bytes(spec));
+  const Scratch encode_scratch(encode_scratch_bytes(spec));
+  const auto size = encode_chunk(spec, {data.data(), grid.extents, strides}, stored, encode_scratch.span());
+  EXPECT_TRUE(size.ok());
+  stored.resize(*size);
+  Bytes back(data.size());
+  const Scratch scratch(decode_scratch_bytes(spec));
+  EXPECT_TRUE(decode_chunk(spec, stored, {back.data(), grid.extents, strides}, scratch.span()).ok());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    float given = 0;
+    float kept = 0;
+    std::memcpy(&given, data.data() + 4 * i, 4);
+    std::memcpy(&kept, back.data() + 4 * i, 4);
+    if (std::fabs(static_cast<double>(given) - static_cast<double>(kept)) > bound) {
+      ADD_FAILURE() << "element " << i;
+      break;
+    }
+  }
+  return *size;
+}
+
+TEST(Stencil_Pace, EveryPaceKeepsTheBound_BriskAndQuickCostFewBytes) {
+  Layout levels{1, 2};
+  levels.levels = true;
+  for (const Layout& layout : {Layout{1, 2}, levels}) {
+    for (const double bound : {0.03, 1e-3, 2e-5}) {
+      SCOPED_TRACE(::testing::Message() << (layout.levels ? "levels " : "raster ") << bound);
+      const auto thorough = static_cast<double>(coded_bytes(layout, bound, Pace::thorough));
+      EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Pace::brisk)), 1.02 * thorough);
+      EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Pace::quick)), 1.08 * thorough);
+    }
+  }
+}
+
+TEST(Stencil_Pace, LargeArraysAreBrisk_GoalSpeedIsQuick) {
+  PlanRequest request;
+  request.shape = shape_of({128, 128, 128});
+  EXPECT_EQ(pace_of(request), Pace::thorough);
+  request.shape = shape_of({192, 256, 256});
+  EXPECT_EQ(pace_of(request), Pace::brisk);
+  request.goal = "psnr";
+  EXPECT_EQ(pace_of(request), Pace::brisk);
+  request.goal = "speed";
+  EXPECT_EQ(pace_of(request), Pace::quick);
+}
+
+}  // namespace
+}  // namespace quern::codec::stencil::test
