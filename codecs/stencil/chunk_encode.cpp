@@ -237,8 +237,8 @@ class ChunkWriter {
  private:
   void fit() {
     model_.masked = in_.special != nullptr;
-    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
-              effort_of(spec_.pace), spec_.parts, model_);
+    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, effort_of(spec_.pace),
+              spec_.parts, model_);
   }
 
   /// Codes the places of the elements on their lattice; 0 when they have none that pays.

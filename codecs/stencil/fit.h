@@ -39,8 +39,8 @@ struct TrialSize {
 };
 
 /// How much a fit tries. A glance fits the row class that most elements are of, from few samples, and costs that alone.
-/// An estimate is a quick fit that takes the noise of reconstructed values for what it mostly is. A brisk fit does what a
-/// full one does once less, and most of it on fewer samples.
+/// An estimate is a quick fit that takes the noise of reconstructed values for what it mostly is. A brisk fit does what
+/// a full one does once less, and most of it on fewer samples.
 enum class Effort : std::uint8_t { glance, estimate, quick, brisk, full };
 
 /// What a chunk is fitted with.

@@ -9,7 +9,7 @@ namespace quern::codec::stencil {
 
 enum class Pace : std::uint8_t {
   thorough,  ///< all that gains bytes
-  brisk,     ///< what gains bytes for its time: half to two thirds of it, for half a per cent more bytes
+  brisk,     ///< about half of its time, for up to one per cent more bytes
   quick,     ///< what nothing goes well without
 };
 

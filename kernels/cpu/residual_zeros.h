@@ -86,7 +86,8 @@ struct ResidualZeros {
       std::memcpy(marked, &stop, sizeof(marked));
       std::uint64_t any = 0;
       for (const std::uint64_t part : marked) any |= part;
-      if (any != 0) [[unlikely]] break;
+      if (any != 0) [[unlikely]]
+        break;
       state = next;
     }
     std::memcpy(states, &state, sizeof(state));

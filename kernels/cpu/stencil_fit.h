@@ -46,9 +46,9 @@ struct StencilFitKernels {
   /// over k < width - 1 of expected[k] * rows[k][s], at least 0.02.
   void (*context_samples)(const float* block, std::size_t width, const double* expected, std::size_t filled,
                           double* rows, double* weights);
-  /// Writes 16 samples into columns of `rows` (kSampleBlock apart): sources[t][s], which are below 2^31, for t < taps, 1,
-  /// own[s]; and their weights 1 / (e^2 + e), where e is expected[taps] + the sum over t of expected[t] * sources[t][s],
-  /// at least `least`.
+  /// Writes 16 samples into columns of `rows` (kSampleBlock apart): sources[t][s], which are below 2^31, for t < taps,
+  /// 1, own[s]; and their weights 1 / (e^2 + e), where e is expected[taps] + the sum over t of expected[t] *
+  /// sources[t][s], at least `least`.
   void (*magnitude_rows)(const std::uint32_t* const* sources, std::size_t taps, const std::uint32_t* own,
                          const double* expected, double least, double* rows, double* weights);
   /// Of `features` rows, then a row of magnitudes m and one of weights w: with e = constant + sum over f of

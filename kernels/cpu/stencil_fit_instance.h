@@ -272,16 +272,11 @@ struct StencilFitInstance {
 
   template <class Value>
   static constexpr ValueFitKernels<Value> kValueKernels{&feature<Value>, &predictions<Value>, &add_distances<Value>};
-  static constexpr StencilFitKernels kKernels{kValueKernels<double>,
-                                              kValueKernels<std::int32_t>,
-                                              &differences,
-                                              &magnitude_sums,
-                                              &unexplained,
-                                              &left_cost,
-                                              &left_weights,
-                                              &context_samples,
-                                              &magnitude_rows,
-                                              &ratio_sums};
+  static constexpr StencilFitKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>,
+                                              &differences,          &magnitude_sums,
+                                              &unexplained,          &left_cost,
+                                              &left_weights,         &context_samples,
+                                              &magnitude_rows,       &ratio_sums};
 };
 
 }  // namespace quern::kernels

@@ -98,8 +98,7 @@ struct StencilInstance : ContextLevels<Isa> {
     std::size_t x = 0;
     for (; x + 3 * kStencilBlock < count; x += 4 * kStencilBlock)
       context_vectors<4 * kBlockVectors>(sources, weights, taps, constant, x, out);
-    for (; x < count; x += kStencilBlock)
-      context_vectors<kBlockVectors>(sources, weights, taps, constant, x, out);
+    for (; x < count; x += kStencilBlock) context_vectors<kBlockVectors>(sources, weights, taps, constant, x, out);
   }
 
   static std::uint64_t range(const std::uint32_t* from, std::size_t count, float* low, float* high) {
@@ -149,8 +148,7 @@ struct StencilInstance : ContextLevels<Isa> {
   static void add_to_mean(const double* from, const double* before, double weight, std::size_t count, double* after) {
     constexpr double kMagic = 0x1.8p52;
 #pragma GCC ivdep
-    for (std::size_t x = 0; x < count; ++x)
-      after[x] = before[x] + (((from[x] - before[x]) * weight + kMagic) - kMagic);
+    for (std::size_t x = 0; x < count; ++x) after[x] = before[x] + (((from[x] - before[x]) * weight + kMagic) - kMagic);
   }
 
   static void units(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out) {
@@ -164,14 +162,16 @@ struct StencilInstance : ContextLevels<Isa> {
   }
 
   static bool loop_codes(const std::int64_t* left, const std::int64_t* wholes, unsigned fraction_bits,
-                         std::uint32_t most, std::size_t count, double* values, std::uint32_t* magnitudes, std::int32_t* codes) {
+                         std::uint32_t most, std::size_t count, double* values, std::uint32_t* magnitudes,
+                         std::int32_t* codes) {
     constexpr double kMagic = 0x1.8p52;
     constexpr auto kMost = static_cast<std::uint64_t>(kMaxMagnitude);
     constexpr std::uint64_t kBias = std::uint64_t{1} << 62;  // shifted without a sign, as not all sets shift with one
     std::uint64_t beyond = 0;
 #pragma GCC ivdep
     for (std::size_t x = 0; x < count; ++x) {
-      const std::uint64_t code = ((static_cast<std::uint64_t>(left[x]) + kBias) >> fraction_bits) - (kBias >> fraction_bits);
+      const std::uint64_t code =
+          ((static_cast<std::uint64_t>(left[x]) + kBias) >> fraction_bits) - (kBias >> fraction_bits);
       beyond |= code + kMost > 2 * kMost ? 1u : 0u;
       const auto narrow = static_cast<std::uint32_t>(code);
       const std::uint32_t sign = 0u - (narrow >> 31);
