@@ -95,9 +95,10 @@ struct StencilInstance : ContextLevels<Isa> {
   static void context_sums(const std::uint32_t* const* sources, const std::uint32_t* weights, std::size_t taps,
                            std::uint32_t constant, std::size_t count, std::uint32_t* out) {
     constexpr std::size_t kBlockVectors = kStencilBlock / (2 * kWidth);
+    constexpr std::size_t kBlocks = kBlockVectors > 2 ? 2 : 4;  // as many sums as there are registers for
     std::size_t x = 0;
-    for (; x + 3 * kStencilBlock < count; x += 4 * kStencilBlock)
-      context_vectors<4 * kBlockVectors>(sources, weights, taps, constant, x, out);
+    for (; x + (kBlocks - 1) * kStencilBlock < count; x += kBlocks * kStencilBlock)
+      context_vectors<kBlocks * kBlockVectors>(sources, weights, taps, constant, x, out);
     for (; x < count; x += kStencilBlock) context_vectors<kBlockVectors>(sources, weights, taps, constant, x, out);
   }
 
