@@ -26,7 +26,6 @@ constexpr SampleLimits kPredictorSamples{1536, 6144};
 constexpr SampleLimits kBriskSamples{768, 3072};
 constexpr SampleLimits kQuickSamples{384, 1536};
 constexpr SampleLimits kContextSamples{1024, 3072};
-constexpr std::size_t kQuickPart = 4;           // of those for a quick fit
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
 constexpr std::size_t kShortest = 16;           // rows shorter than this count as this
 constexpr std::size_t kMinSamplesPerGroup = 6;

@@ -89,7 +89,7 @@ class LevelRows final : public TargetRows {
     const std::size_t columns = columns_of(parity_class);
     const std::size_t step = row_step();
     const Bits* const from = elements(parity_class, index);
-    gather(from, step, columns, room_.originals);
+    widen_elements<Element>(*spec_.kernels, from, step, columns, room_.originals);
     // Of rows that skip others, processors do not foresee the next.
     const std::size_t axis = run_axis(view_.axes);
     if (axis == kMaxAxes || index[axis] + 1 >= extents_[parity_class][axis]) return;
@@ -101,11 +101,6 @@ class LevelRows final : public TargetRows {
   static constexpr std::size_t kLineBytes = 64;  // of memory that are fetched together
 
   std::size_t columns_of(std::size_t parity_class) const { return extents_[parity_class][view_.axes.rank - 1]; }
-  /// Elements `step` apart; mostly two.
-  void gather(const Bits* from, std::size_t step, std::size_t count, double* out) const {
-    widen_elements<Element>(*spec_.kernels, from, step, count, out);
-  }
-
   const ChunkSpec& spec_;
   const ConstBox3& in_;
   const LevelsView& view_;

@@ -19,6 +19,7 @@ namespace quern::kernels {
 
 template <class Isa>
 struct ResidualZeros {
+  static constexpr bool kAny = true;
   static bool serves(const ResidualLanes& lanes) { return lanes.mask == 3 || lanes.mask == 7; }
 
   static void take_residuals(ResidualLanes& lanes, const ResidualTables& tables, const std::uint8_t* contexts,
@@ -124,9 +125,7 @@ struct ResidualZeros {
 
 template <class Isa>
 struct ResidualZeros {
-  static bool serves(const ResidualLanes&) { return false; }
-  static void take_residuals(ResidualLanes&, const ResidualTables&, const std::uint8_t*, std::size_t, std::size_t,
-                             std::int32_t*) {}
+  static constexpr bool kAny = false;
 };
 
 #endif

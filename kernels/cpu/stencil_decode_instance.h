@@ -23,7 +23,9 @@ struct StencilDecodeInstance {
       if (lanes.mask + 1 >= Vectors::kLanes)
         return Vectors::take_residuals(lanes, tables, contexts, count, first, codes);
     }
-    if (Zeros::serves(lanes)) return Zeros::take_residuals(lanes, tables, contexts, count, first, codes);
+    if constexpr (Zeros::kAny) {
+      if (Zeros::serves(lanes)) return Zeros::take_residuals(lanes, tables, contexts, count, first, codes);
+    }
     const std::size_t used = count < lanes.mask + 1 ? count : lanes.mask + 1;
     RansSource sources[kMostResidualLanes];
     for (std::size_t i = 0; i < used; ++i) sources[(first + i) & lanes.mask] = lanes.source((first + i) & lanes.mask);

@@ -41,65 +41,56 @@ struct StencilInstance : ContextLevels<Isa> {
     std::memcpy(out, &integers, sizeof(integers));
   }
 
-  template <std::size_t Vectors>
-  [[gnu::always_inline]] static void weigh_vectors(const double* const* sources, const double* weights,
-                                                   std::size_t taps, std::size_t x, std::int64_t* out) {
-    Doubles sums[Vectors] = {};
+  /// sums[i] += the sum over taps of weights[t] * vector i of sources[t] from column x on.
+  template <class Vector, std::size_t Vectors, class T>
+  [[gnu::always_inline]] static void add_weighted(const T* const* sources, const T* weights, std::size_t taps,
+                                                  std::size_t x, Vector (&sums)[Vectors]) {
     for (std::size_t t = 0; t < taps; ++t) {
-      const double* const from = sources[t] + x;
-      const double weight = weights[t];
+      const T* const from = sources[t] + x;
+      const T weight = weights[t];
 #pragma GCC unroll 8
       for (std::size_t i = 0; i < Vectors; ++i) {
-        Doubles source;
-        load(from + kWidth * i, source);
+        Vector source;
+        load(from + sizeof(Vector) / sizeof(T) * i, source);
         sums[i] += weight * source;
       }
     }
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < Vectors; ++i) store_integers(sums[i], out + x + kWidth * i);
+  }
+  /// Calls visit.operator()<N>(column) for N blocks of columns at a time, of `Vectors` each: as many sums as there are
+  /// registers for.
+  template <std::size_t Vectors, class Visit>
+  [[gnu::always_inline]] static void for_blocks(std::size_t count, const Visit& visit) {
+    constexpr std::size_t kMost = Vectors > 2 ? 2 : 4;
+    std::size_t x = 0;
+    for (; x + (kMost - 1) * kStencilBlock < count; x += kMost * kStencilBlock) visit.template operator()<kMost>(x);
+    for (; x < count; x += kStencilBlock) visit.template operator()<1>(x);
   }
 
   static void tap_sums(const double* const* sources, const double* weights, std::size_t taps, std::size_t count,
                        std::int64_t* out) {
-    constexpr std::size_t kBlockVectors = kStencilBlock / kWidth;
-    std::size_t x = 0;
-    if constexpr (kBlockVectors == 2)
-      for (; x + 3 * kStencilBlock < count; x += 4 * kStencilBlock)
-        weigh_vectors<4 * kBlockVectors>(sources, weights, taps, x, out);
-    for (; x + kStencilBlock < count; x += 2 * kStencilBlock)
-      weigh_vectors<2 * kBlockVectors>(sources, weights, taps, x, out);
-    for (; x < count; x += kStencilBlock) weigh_vectors<kBlockVectors>(sources, weights, taps, x, out);
+    constexpr std::size_t kVectors = kStencilBlock / kWidth;
+    for_blocks<kVectors>(
+        count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
+          Doubles sums[N * kVectors] = {};
+          add_weighted(sources, weights, taps, x, sums);
+#pragma GCC unroll 8
+          for (std::size_t i = 0; i < N * kVectors; ++i) store_integers(sums[i], out + x + kWidth * i);
+        });
   }
 
-  template <std::size_t Vectors>
-  [[gnu::always_inline]] static void context_vectors(const std::uint32_t* const* sources, const std::uint32_t* weights,
-                                                     std::size_t taps, std::uint32_t constant, std::size_t x,
-                                                     std::uint32_t* out) {
-    constexpr std::size_t kWords = 2 * kWidth;
-    Words sums[Vectors];
-#pragma GCC unroll 8
-    for (Words& sum : sums) sum = Words{} + constant;
-    for (std::size_t t = 0; t < taps; ++t) {
-      const std::uint32_t* const from = sources[t] + x;
-      const std::uint32_t weight = weights[t];
-#pragma GCC unroll 8
-      for (std::size_t i = 0; i < Vectors; ++i) {
-        Words source;
-        load(from + kWords * i, source);
-        sums[i] += weight * source;
-      }
-    }
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < Vectors; ++i) std::memcpy(out + x + kWords * i, &sums[i], sizeof(sums[i]));
-  }
   static void context_sums(const std::uint32_t* const* sources, const std::uint32_t* weights, std::size_t taps,
                            std::uint32_t constant, std::size_t count, std::uint32_t* out) {
-    constexpr std::size_t kBlockVectors = kStencilBlock / (2 * kWidth);
-    constexpr std::size_t kBlocks = kBlockVectors > 2 ? 2 : 4;  // as many sums as there are registers for
-    std::size_t x = 0;
-    for (; x + (kBlocks - 1) * kStencilBlock < count; x += kBlocks * kStencilBlock)
-      context_vectors<kBlocks * kBlockVectors>(sources, weights, taps, constant, x, out);
-    for (; x < count; x += kStencilBlock) context_vectors<kBlockVectors>(sources, weights, taps, constant, x, out);
+    constexpr std::size_t kWords = 2 * kWidth;
+    constexpr std::size_t kVectors = kStencilBlock / kWords;
+    for_blocks<kVectors>(
+        count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
+          Words sums[N * kVectors];
+#pragma GCC unroll 8
+          for (Words& sum : sums) sum = Words{} + constant;
+          add_weighted(sources, weights, taps, x, sums);
+#pragma GCC unroll 8
+          for (std::size_t i = 0; i < N * kVectors; ++i) std::memcpy(out + x + kWords * i, &sums[i], sizeof(sums[i]));
+        });
   }
 
   static std::uint64_t range(const std::uint32_t* from, std::size_t count, float* low, float* high) {

@@ -5,7 +5,7 @@
 
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/rules.h"
-#include "tests/unit_stencil/helpers.h"
+#include "tests/unit_stencil/chunks.h"
 
 namespace quern::codec::stencil::test {
 namespace {
@@ -20,11 +20,7 @@ std::size_t coded_bytes(const Layout& layout, double bound, Pace pace) {
                  levels_form(shape, layout, grid)};
   spec.pace = pace;
   const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
-  Bytes stored(max_chunk_bytes(spec));
-  const Scratch encode_scratch(encode_scratch_bytes(spec));
-  const auto size = encode_chunk(spec, {data.data(), grid.extents, strides}, stored, encode_scratch.span());
-  EXPECT_TRUE(size.ok());
-  stored.resize(*size);
+  const Bytes stored = encoded_chunk(spec, {data.data(), grid.extents, strides});
   Bytes back(data.size());
   const Scratch scratch(decode_scratch_bytes(spec));
   EXPECT_TRUE(decode_chunk(spec, stored, {back.data(), grid.extents, strides}, scratch.span()).ok());
@@ -38,7 +34,7 @@ std::size_t coded_bytes(const Layout& layout, double bound, Pace pace) {
       break;
     }
   }
-  return *size;
+  return stored.size();
 }
 
 TEST(Stencil_Pace, EveryPaceKeepsTheBound_BriskAndQuickCostFewBytes) {

@@ -8,6 +8,7 @@
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/raster_waves.h"
 #include "tests/support/instrumented.h"
+#include "tests/unit_stencil/chunks.h"
 #include "tests/unit_stencil/helpers.h"
 #include "tests/unit_stencil/instruction_sets.h"
 
@@ -38,13 +39,11 @@ struct Chunk {
     spec.most = extents;
     spec.bound = bound;
     spec.kernels = &kernels::stencil_kernels(kernels::IsaLevel::baseline);
-    const Scratch scratch(encode_scratch_bytes(spec));
     ConstBox3 box;
     box.data = values.data();
     box.extents = extents;
     box.strides = {extents[1] * extents[2], extents[2]};
-    bytes.resize(max_chunk_bytes(spec));
-    bytes.resize(encode_chunk(spec, box, bytes, scratch.span()).value());
+    bytes = encoded_chunk(spec, box);
   }
 
   /// Decoded with some kernels; nothing when that fails.
