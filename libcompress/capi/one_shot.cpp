@@ -44,17 +44,6 @@ Execution remaining(const Execution& execution, std::uint64_t taken) {
   return rest;
 }
 
-std::span<const std::uint8_t> stream_bytes(const void* stream, std::uint64_t size) {
-  return {static_cast<const std::uint8_t*>(stream), static_cast<std::size_t>(size)};
-}
-
-/// Whether an array in device memory is best looked at again by way of the host: what has no kernels is done there, and
-/// what is wrong is named there.
-bool host_knows_more(const Status& status) {
-  return !status.ok() && status.code() != StatusCode::destination_too_small &&
-         status.code() != StatusCode::device_unavailable;
-}
-
 Status decompress_box(quern_context& context, const void* stream, std::uint64_t size, const std::uint64_t* begin,
                       const std::uint64_t* end, quern_array* array) {
   if (stream == nullptr && size != 0) return null_argument("quern_decompress_region: the stream is NULL");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include <quern/compress.h>
 #include <quern/quern.h>
@@ -15,5 +16,17 @@ Status compress_array(quern_context& context, const CompressOptions& options, co
 /// `level` 0: the array itself.
 Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,
                         unsigned level = 0);
+
+/// A stream as the caller gives it.
+inline std::span<const std::uint8_t> stream_bytes(const void* stream, std::uint64_t size) {
+  return {static_cast<const std::uint8_t*>(stream), static_cast<std::size_t>(size)};
+}
+
+/// Whether arrays in device memory are best looked at again by way of the host: what has no kernels is done there, and
+/// what is wrong is named there.
+inline bool host_knows_more(const Status& status) {
+  return !status.ok() && status.code() != StatusCode::destination_too_small &&
+         status.code() != StatusCode::device_unavailable;
+}
 
 }  // namespace quern::capi

@@ -2,21 +2,19 @@
 #include <cmath>
 #include <limits>
 
+#include <quern/device_metrics.h>
 #include <quern/metrics.h>
 
 #include "libcompress/capi/array_desc.h"
 #include "libcompress/capi/handles.h"
+#include "libcompress/capi/one_shot.h"
 #include "libcompress/capi/versioned.h"
 
 namespace quern::capi {
 namespace {
 
-Status verify(quern_context& context, const quern_array* original, const void* stream, std::uint64_t size,
-              quern_verdict* verdict) {
-  if (stream == nullptr && size != 0) return null_argument("quern_verify: the stream is NULL");
-  if (verdict != nullptr) QUERN_RETURN_IF_ERROR(check_struct(verdict));
-  Layout layout;
-  QUERN_RETURN_IF_ERROR(read_array(original, true, layout));
+Result<BoundCheck> check_on_host(const quern_context& context, const Layout& layout,
+                                 std::span<const std::uint8_t> stream) {
   Execution execution = context.execution;
   PackedInput input;
   QUERN_RETURN_IF_ERROR(input.open(layout, execution.memory_limit));
@@ -27,14 +25,31 @@ Status verify(quern_context& context, const quern_array* original, const void* s
   AlignedBuffer decoded;
   QUERN_RETURN_IF_ERROR(decoded.resize(input.view().bytes()));
   execution.memory_limit -= input.view().bytes();
-  MemorySource source({static_cast<const std::uint8_t*>(stream), static_cast<std::size_t>(size)});
+  MemorySource source(stream);
   QUERN_ASSIGN_OR_RETURN(const StreamInfo info, inspect(source, builtin_codecs()));
   QUERN_RETURN_IF_ERROR(source.seek(0));
   const MutableArrayView view{decoded.data(), layout.dtype, layout.shape};
   QUERN_ASSIGN_OR_RETURN(const DecompressReport done, decompress(source, view, builtin_codecs(), execution));
   (void)done;
-  QUERN_ASSIGN_OR_RETURN(const BoundCheck check,
-                         check_bound(input.view(), view, info.enforced, {info.fill_bits}, execution));
+  return check_bound(input.view(), view, info.enforced, {info.fill_bits}, execution);
+}
+
+Result<BoundCheck> check_stream(const quern_context& context, const Layout& layout,
+                                std::span<const std::uint8_t> stream) {
+  if (layout.on_device) {
+    auto found = check_device_stream(layout.device, layout.data, layout.dtype, layout.shape, stream);
+    if (!host_knows_more(found.status())) return found;
+  }
+  return check_on_host(context, layout, stream);
+}
+
+Status verify(const quern_context& context, const quern_array* original, const void* stream, std::uint64_t size,
+              quern_verdict* verdict) {
+  if (stream == nullptr && size != 0) return null_argument("quern_verify: the stream is NULL");
+  if (verdict != nullptr) QUERN_RETURN_IF_ERROR(check_struct(verdict));
+  Layout layout;
+  QUERN_RETURN_IF_ERROR(read_array(original, true, layout));
+  QUERN_ASSIGN_OR_RETURN(const BoundCheck check, check_stream(context, layout, stream_bytes(stream, size)));
   if (verdict != nullptr) {
     quern_verdict out = QUERN_VERDICT_INIT;
     out.violations = check.violations;
@@ -70,12 +85,8 @@ quern_quality make_quality(const Quality& measured) {
   return out;
 }
 
-Status compare(quern_context& context, const quern_params* params, const quern_array* original,
-               const quern_array* reconstructed, quern_quality* quality) {
-  QUERN_RETURN_IF_ERROR(check_struct(quality));
-  Layout layouts[2];
-  QUERN_RETURN_IF_ERROR(read_array(original, true, layouts[0]));
-  QUERN_RETURN_IF_ERROR(read_array(reconstructed, true, layouts[1]));
+Result<Quality> measure_on_host(const quern_context& context, const Layout (&layouts)[2],
+                                const ValidityRule& validity) {
   Execution execution = context.execution;
   PackedInput inputs[2];
   for (std::size_t i = 0; i < 2; ++i) {
@@ -83,10 +94,35 @@ Status compare(quern_context& context, const quern_params* params, const quern_a
     execution.memory_limit -= inputs[i].copied_bytes();
   }
   QualityOptions options;
-  if (params != nullptr) options.validity.fill_bits = params->options.fill_bits;
+  options.validity = validity;
   options.autocorrelation_lags = 0;
-  QUERN_ASSIGN_OR_RETURN(const Quality measured,
-                         measure_quality(inputs[0].view(), inputs[1].view(), options, execution));
+  return measure_quality(inputs[0].view(), inputs[1].view(), options, execution);
+}
+
+/// Whether both arrays lie in one device's memory, and are such as can be compared.
+bool is_device_pair(const Layout& a, const Layout& b) {
+  return a.on_device && b.on_device && a.device == b.device && a.dtype == b.dtype && a.shape == b.shape;
+}
+
+Result<Quality> measure(const quern_context& context, const Layout (&layouts)[2], const ValidityRule& validity) {
+  if (is_device_pair(layouts[0], layouts[1])) {
+    const Layout& like = layouts[0];
+    auto found =
+        measure_quality_on_device({like.device, like.dtype, like.shape, like.data, layouts[1].data}, validity, true);
+    if (!host_knows_more(found.status())) return found;
+  }
+  return measure_on_host(context, layouts, validity);
+}
+
+Status compare(const quern_context& context, const quern_params* params, const quern_array* original,
+               const quern_array* reconstructed, quern_quality* quality) {
+  QUERN_RETURN_IF_ERROR(check_struct(quality));
+  Layout layouts[2];
+  QUERN_RETURN_IF_ERROR(read_array(original, true, layouts[0]));
+  QUERN_RETURN_IF_ERROR(read_array(reconstructed, true, layouts[1]));
+  ValidityRule validity;
+  if (params != nullptr) validity.fill_bits = params->options.fill_bits;
+  QUERN_ASSIGN_OR_RETURN(const Quality measured, measure(context, layouts, validity));
   write_struct(make_quality(measured), quality);
   return {};
 }

@@ -1,6 +1,7 @@
-// What <quern/device.h> and <quern/device_arrays.h> say in a build without CUDA.
+// What <quern/device.h>, <quern/device_arrays.h> and <quern/device_metrics.h> say in a build without CUDA.
 #include <quern/device.h>
 #include <quern/device_arrays.h>
+#include <quern/device_metrics.h>
 
 namespace quern {
 namespace {
@@ -20,5 +21,12 @@ Result<CompressReport> compress_device_array(int, const void*, DType, const Shap
   return no_cuda();
 }
 Status decompress_device_array(int, std::span<const std::uint8_t>, void*, DType, const Shape&) { return no_cuda(); }
+Result<BoundCheck> check_bound_on_device(const DevicePair&, const EnforcedBound&, const ValidityRule&) {
+  return no_cuda();
+}
+Result<Quality> measure_quality_on_device(const DevicePair&, const ValidityRule&, bool) { return no_cuda(); }
+Result<BoundCheck> check_device_stream(int, const void*, DType, const Shape&, std::span<const std::uint8_t>) {
+  return no_cuda();
+}
 
 }  // namespace quern

@@ -1,8 +1,11 @@
-// What both public functions ask of the two arrays they are given.
+// What the public functions ask of arrays and bounds, wherever the arrays lie.
 #pragma once
 
 #include <quern/array.h>
+#include <quern/bound.h>
 #include <quern/status.h>
+
+#include "kernels/judge/bound_judge.h"
 
 namespace quern::metrics {
 
@@ -15,6 +18,22 @@ inline Status check_comparable(const ArrayView& a, const ArrayView& b) {
   if (a.elems() != 0 && (a.data == nullptr || b.data == nullptr))
     return Status(StatusCode::invalid_argument, "an array with elements has no data");
   return {};
+}
+
+/// Fails unless a decoder can be held to the bound.
+inline Status check_enforced(const EnforcedBound& bound, DType dtype) {
+  QUERN_RETURN_IF_ERROR((ErrorBound{bound.kind, bound.value}.check(dtype)));
+  if (bound.kind == BoundKind::lossless || bound.kind == BoundKind::abs || bound.kind == BoundKind::pwrel) return {};
+  return Status(StatusCode::invalid_bound, "an enforced bound is abs, pwrel or lossless");
+}
+
+/// A checked bound as the judge takes it.
+inline judge::Bound judged(const EnforcedBound& bound) {
+  switch (bound.kind) {
+    case BoundKind::abs: return {judge::BoundRule::absolute, bound.value};
+    case BoundKind::pwrel: return {judge::BoundRule::relative, bound.value};
+    default: return {judge::BoundRule::lossless, bound.value};
+  }
 }
 
 }  // namespace quern::metrics

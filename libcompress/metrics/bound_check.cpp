@@ -22,14 +22,6 @@ using metrics::load;
 constexpr std::size_t kFirst = 16;
 constexpr std::uint64_t kRunElems = 256;
 
-judge::Bound judged(const EnforcedBound& bound) {
-  switch (bound.kind) {
-    case BoundKind::abs: return {BoundRule::absolute, bound.value};
-    case BoundKind::pwrel: return {BoundRule::relative, bound.value};
-    default: return {BoundRule::lossless, bound.value};
-  }
-}
-
 /// Judges runs of elements approximately, but only ever in favour of the exact judge.
 template <class E>
 class RunFilter {
@@ -119,7 +111,7 @@ Result<BoundCheck> check_elements(const ArrayView& original, const ArrayView& re
   const auto* x = static_cast<const std::byte*>(original.data);
   const auto* y = static_cast<const std::byte*>(reconstructed.data);
   const std::uint64_t elems = original.elems();
-  const Judge<E> judge(judged(bound), judge::Validity<E>(validity.fill_bits));
+  const Judge<E> judge(metrics::judged(bound), judge::Validity<E>(validity.fill_bits));
   const RunFilter<E> filter(judge);
   RunnerHandle runner(execution);
   metrics::Progress progress(execution.progress, elems);
@@ -145,9 +137,7 @@ Result<BoundCheck> check_elements(const ArrayView& original, const ArrayView& re
 Result<BoundCheck> check_bound(const ArrayView& original, const ArrayView& reconstructed, const EnforcedBound& bound,
                                const ValidityRule& validity, const Execution& execution) try {
   QUERN_RETURN_IF_ERROR(metrics::check_comparable(original, reconstructed));
-  QUERN_RETURN_IF_ERROR((ErrorBound{bound.kind, bound.value}.check(original.dtype)));
-  if (bound.kind != BoundKind::lossless && bound.kind != BoundKind::abs && bound.kind != BoundKind::pwrel)
-    return Status(StatusCode::invalid_bound, "an enforced bound is abs, pwrel or lossless");
+  QUERN_RETURN_IF_ERROR(metrics::check_enforced(bound, original.dtype));
   return metrics::visit_dtype(original.dtype, [&](auto type) {
     return check_elements<typename decltype(type)::Element>(original, reconstructed, bound, validity, execution);
   });

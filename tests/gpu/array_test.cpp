@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <string>
 
+#include <quern/device_metrics.h>
+
 #include "tests/gpu/device_job.h"
 #include "tests/gpu/settings.h"
 
@@ -137,6 +139,50 @@ TEST(DeviceArrays, CallsThatWait_TheStreamReportAndValuesOfTheHost) {
       EXPECT_EQ(values.get(), Bytes(back.bytes.begin(), back.bytes.end()));
       stream[stream.size() / 2] ^= 1;
       EXPECT_FALSE(decompress_device_array(0, stream, values.data(), array.dtype, array.shape).ok());
+    }
+}
+
+TEST(DeviceArrays, BoundAndQualityFoundThere_AreTheHosts) {
+  Thinning thinning;
+  for (const DType dtype : all_dtypes())
+    for (const Data data : {Data::smooth, Data::land, Data::nan_block, Data::noise}) {
+      if (!thinning.takes()) continue;
+      SCOPED_TRACE(dtype_name(dtype) + std::string(" ") + data_name(data));
+      OwnedArray array = make_array(dtype, shape_of({20, 70, 90}), data);
+      const Bytes stream = on_host(array, lorenzo(BoundKind::rel, 1e-2));
+      OwnedArray back = array;
+      ASSERT_EQ(decoded_on_host(stream, back), StatusCode::ok);
+      DeviceBuffer<std::uint8_t> x(array.bytes.size()), y(array.bytes.size());
+      y.put({back.bytes.begin(), back.bytes.end()});
+      // As it is, and with one byte of one element wrong.
+      for (const unsigned flip : {0x00u, 0x7fu}) {
+        auto& byte = array.bytes[array.bytes.size() / 3];
+        byte = static_cast<std::uint8_t>(byte ^ flip);
+        x.put({array.bytes.begin(), array.bytes.end()});
+        const auto expected = measure_quality(array.view(), back.view(), {{}, true, 0}, {});
+        const auto found = measure_quality_on_device({0, dtype, array.shape, x.data(), y.data()}, {}, true);
+        ASSERT_TRUE(expected.ok() && found.ok()) << found.status().text();
+        EXPECT_EQ(found->valid, expected->valid);
+        EXPECT_EQ(found->specials_lost, expected->specials_lost);
+        EXPECT_EQ(found->max_error, expected->max_error);
+        EXPECT_EQ(found->max_error_index, expected->max_error_index);
+        EXPECT_NEAR(found->mse, expected->mse, 1e-12 * expected->mse);
+        ASSERT_EQ(found->ssim.has_value(), expected->ssim.has_value());
+        EXPECT_NEAR(found->ssim.value_or(0), expected->ssim.value_or(0), 1e-9);
+
+        MemorySource source(stream);
+        const auto info = inspect(source, builtin_codecs());
+        ASSERT_TRUE(info.ok());
+        const auto host = check_bound(array.view(), back.view(), info->enforced, {info->fill_bits}, {});
+        const auto device = check_device_stream(0, x.data(), dtype, array.shape, stream);
+        ASSERT_TRUE(host.ok() && device.ok()) << device.status().text();
+        EXPECT_EQ(device->violations, host->violations);
+        EXPECT_EQ(device->specials_lost, host->specials_lost);
+        ASSERT_EQ(device->first.size(), std::min<std::size_t>(host->first.size(), 1));
+        if (!host->first.empty()) {
+          EXPECT_EQ(device->first.front().index, host->first.front().index);
+        }
+      }
     }
 }
 
