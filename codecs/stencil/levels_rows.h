@@ -101,6 +101,7 @@ class LevelRows final : public TargetRows {
   static constexpr std::size_t kLineBytes = 64;  // of memory that are fetched together
 
   std::size_t columns_of(std::size_t parity_class) const { return extents_[parity_class][view_.axes.rank - 1]; }
+
   const ChunkSpec& spec_;
   const ConstBox3& in_;
   const LevelsView& view_;

@@ -1,4 +1,4 @@
-// One compression and one decompression, for the entry points that share them.
+// One compression and one decompression, for the entry points that share them, and what else calls on one array share.
 #pragma once
 
 #include <cstdint>

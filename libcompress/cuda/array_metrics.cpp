@@ -1,6 +1,6 @@
 // The kernels of bound and quality, queued for calls that wait, with memory for them.
 #include <algorithm>
-#include <limits>
+#include <array>
 
 #include <quern/device_arrays.h>
 #include <quern/device_metrics.h>
@@ -30,24 +30,20 @@ Status take_fills(const ValidityRule& validity, kernels::FillValues& fills) {
                 std::int64_t{kernels::FillValues::kMost}, static_cast<std::int64_t>(validity.fill_bits.size()));
 }
 
-/// Memory on the current device for a result and what it is formed in.
-template <class T>
-class DeviceResult {
- public:
-  Status open(std::uint64_t workspace_bytes) { return memory_.reserve(kResultBytes + workspace_bytes); }
-  T* result() const { return reinterpret_cast<T*>(memory_.data()); }
-  void* workspace() const { return memory_.data() + kResultBytes; }
-
-  /// Waits for what is queued on the default stream.
-  Status read(T& value) const {
-    return to_status(cudaMemcpy(&value, memory_.data(), sizeof(T), cudaMemcpyDeviceToHost));
-  }
-
- private:
-  /// So that the workspace is aligned as kernels want it.
-  static constexpr std::uint64_t kResultBytes = (sizeof(T) + 255) / 256 * 256;
-  DeviceMemory memory_;
-};
+/// What `queue(result, workspace)` forms on a device, queued on its default stream; waits for it.
+template <class T, class Queue>
+Result<T> found_on_device(int ordinal, std::uint64_t workspace_bytes, const Queue& queue) {
+  constexpr std::uint64_t kResultBytes = (sizeof(T) + 255) / 256 * 256;  // workspaces are aligned to it
+  QUERN_RETURN_IF_ERROR(cuda::check_ordinal(ordinal));
+  const CurrentDevice current(ordinal);
+  QUERN_RETURN_IF_ERROR(current.status());
+  DeviceMemory memory;
+  QUERN_RETURN_IF_ERROR(memory.reserve(kResultBytes + workspace_bytes));
+  QUERN_RETURN_IF_ERROR(to_status(queue(reinterpret_cast<T*>(memory.data()), memory.data() + kResultBytes)));
+  T found;
+  QUERN_RETURN_IF_ERROR(to_status(cudaMemcpy(&found, memory.data(), sizeof(T), cudaMemcpyDeviceToHost)));
+  return found;
+}
 
 kernels::CudaPair quality_pair(const DevicePair& pair, bool with_ssim) {
   kernels::CudaPair out;
@@ -96,16 +92,12 @@ Result<BoundCheck> check_bound_on_device(const DevicePair& pair, const EnforcedB
   QUERN_RETURN_IF_ERROR(metrics::check_enforced(bound, pair.dtype));
   kernels::FillValues fills;
   QUERN_RETURN_IF_ERROR(take_fills(validity, fills));
-  QUERN_RETURN_IF_ERROR(cuda::check_ordinal(pair.ordinal));
-  const CurrentDevice current(pair.ordinal);
-  QUERN_RETURN_IF_ERROR(current.status());
-  DeviceResult<kernels::CudaBoundCheck> memory;
-  QUERN_RETURN_IF_ERROR(memory.open(0));
-  QUERN_RETURN_IF_ERROR(to_status(kernels::check_bound_async(static_cast<kernels::Element>(pair.dtype), pair.original,
-                                                             pair.reconstructed, pair.shape.elems(),
-                                                             metrics::judged(bound), fills, memory.result(), nullptr)));
-  kernels::CudaBoundCheck found;
-  QUERN_RETURN_IF_ERROR(memory.read(found));
+  QUERN_ASSIGN_OR_RETURN(
+      const auto found,
+      found_on_device<kernels::CudaBoundCheck>(pair.ordinal, 0, [&](kernels::CudaBoundCheck* out, void*) {
+        return kernels::check_bound_async(static_cast<kernels::Element>(pair.dtype), pair.original, pair.reconstructed,
+                                          pair.shape.elems(), metrics::judged(bound), fills, out, nullptr);
+      }));
   return make_check(found);
 }
 
@@ -113,18 +105,14 @@ Result<Quality> measure_quality_on_device(const DevicePair& pair, const Validity
   QUERN_RETURN_IF_ERROR(check_pair(pair));
   kernels::FillValues fills;
   QUERN_RETURN_IF_ERROR(take_fills(validity, fills));
-  QUERN_RETURN_IF_ERROR(cuda::check_ordinal(pair.ordinal));
-  const CurrentDevice current(pair.ordinal);
-  QUERN_RETURN_IF_ERROR(current.status());
   const kernels::CudaPair arrays = quality_pair(pair, with_ssim);
   std::size_t bytes = 0;
   QUERN_RETURN_IF_ERROR(to_status(kernels::quality_workspace(arrays, bytes)));
-  DeviceResult<kernels::CudaQuality> memory;
-  QUERN_RETURN_IF_ERROR(memory.open(bytes));
-  QUERN_RETURN_IF_ERROR(
-      to_status(kernels::measure_quality_async(arrays, fills, memory.result(), memory.workspace(), bytes, nullptr)));
-  kernels::CudaQuality found;
-  QUERN_RETURN_IF_ERROR(memory.read(found));
+  QUERN_ASSIGN_OR_RETURN(
+      const auto found,
+      found_on_device<kernels::CudaQuality>(pair.ordinal, bytes, [&](kernels::CudaQuality* out, void* workspace) {
+        return kernels::measure_quality_async(arrays, fills, out, workspace, bytes, nullptr);
+      }));
   return make_quality(found);
 }
 
