@@ -51,7 +51,8 @@ def run(*words):
 
 
 class Command:
-    """A compressor that reads and writes files. Gives its bytes and the reconstruction under an absolute bound."""
+    """A compressor that reads and writes files. Gives its bytes and the reconstruction for a PSNR, or for the absolute bound
+    that comes near it."""
 
     def __init__(self, name, make_calls):
         self.name = name
@@ -64,22 +65,22 @@ class Command:
         for db in range(LOWEST_DB, HIGHEST_DB + 1, STEP_DB):
             # Errors spread evenly over [-E, E] have a mean square of E^2 / 3.
             bound = span * 10 ** (-db / 20) * 3 ** 0.5
-            for call in self.make_calls(array, raw, stream, back, repr(bound)):
+            for call in self.make_calls(array, raw, stream, back, db, repr(bound)):
                 run(*call)
             yield bound, stream.stat().st_size, np.fromfile(back, array.dtype).reshape(array.shape)
 
 
 def quern(path, codec):
-    def calls(array, raw, stream, back, bound):
+    def calls(array, raw, stream, back, db, bound):
         kind = "f64" if array.dtype.itemsize == 8 else "f32"
-        yield path, "compress", "-t", kind, "-s", "x".join(map(str, array.shape)), "--abs", bound, "--codec", codec, \
-            "--goal", "psnr", "-q", "-f", "-o", stream, raw
+        yield path, "compress", "-t", kind, "-s", "x".join(map(str, array.shape)), "--psnr", db, "--codec", codec, "-q", "-f", \
+            "-o", stream, raw
         yield path, "decompress", "-q", "-f", "-o", back, stream
     return Command(f"quern {codec}", calls)
 
 
 def sz_family(name, path, *options):
-    def calls(array, raw, stream, back, bound):
+    def calls(array, raw, stream, back, db, bound):
         kind = "-d" if array.dtype.itemsize == 8 else "-f"
         # Their first dimension is the fastest.
         yield path, kind, "-i", raw, "-z", stream, "-o", back, f"-{array.ndim}", *array.shape[::-1], "-M", "ABS", bound, \

@@ -209,6 +209,15 @@ class Codec final : public ArrayCodec {
 
   bool supports(DType dtype, BoundKind kind) const override { return stencil::supports(dtype, kind); }
 
+  Vector<Settings> ways(const Settings& settings, const Shape& shape) const override {
+    Vector<Settings> list;
+    for (const auto& setting : settings)
+      if (setting.first == "layout") return list;
+    for (const char* layout : {"levels", "wavelet", "raster", "planes"})
+      if (shape.rank() > 1 || layout[0] != 'p') list.push_back({{"layout", layout}});
+    return list;
+  }
+
   Result<std::unique_ptr<ChunkEncoder>> plan(const PlanRequest& request) const override {
     if (!supports(request.dtype, request.bound.kind) || !(request.bound.value > 0))
       return Status(StatusCode::unsupported, "stencil takes absolute bounds above 0, and no 64-bit integers");

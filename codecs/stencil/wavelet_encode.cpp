@@ -38,7 +38,7 @@ constexpr double kCorrection = 1.5;      // what a correction of one adds, in er
 // the step, the more corrections, which do less for the PSNR than coefficients do.
 constexpr std::array<double, 3> kSteps{2.2, 2.75, 3.4};
 constexpr double kSmallStep = 1.8;
-constexpr double kPsnrStep = 1.4;
+constexpr double kPsnrStep = 1;
 // Of chunks of more than twice so many elements a part in the middle chooses the step. (It says less of the transform.)
 constexpr std::uint64_t kMiddleElems = UINT64_C(1) << 18;
 constexpr std::uint64_t kMiddleExtent = 32;  // of it at least

@@ -22,7 +22,7 @@ void BoundSearch::add(double place, double surplus) {
   const std::optional<Point>& other = end ? end : (met ? missed_ : met_);
   if (other && other->place != place) {
     const double slope = (point.surplus - other->surplus) / (other->place - place);
-    if (slope > slope_ / 16 && slope < slope_ * 16) slope_ = slope;
+    if (slope > 0) slope_ = std::clamp(slope, slope_ / 16, slope_ * 16);
   }
   // Where the function is not quite falling, the highest place that meets the target counts.
   if (met) {

@@ -1,6 +1,8 @@
 // By name, or by what codecs say of themselves.
 #include "libcompress/pipeline/candidates.h"
 
+#include <utility>
+
 namespace quern {
 namespace {
 
@@ -9,7 +11,7 @@ constexpr CodecTier kTiers[] = {CodecTier::throughput, CodecTier::archive, Codec
 void add_tier(Vector<Candidate>& list, CodecTier tier, DType dtype, BoundKind kind, bool takes_settings,
               const Registry& registry) {
   for (const ArrayCodec* codec : registry.all())
-    if (codec->info().tier == tier && codec->supports(dtype, kind)) list.push_back({codec, takes_settings});
+    if (codec->info().tier == tier && codec->supports(dtype, kind)) list.push_back({codec, takes_settings, {}});
 }
 
 /// For lossless: the archive; under the goal speed what is faster, if it keeps every bit.
@@ -53,6 +55,15 @@ Result<Vector<Candidate>> find_candidates(DType dtype, BoundKind kind, const Com
     }
   }
   if (list.empty()) return exact_candidates(dtype, options, false, registry);
+  return list;
+}
+
+Vector<Candidate> ways_of(const Candidate& candidate, const CompressOptions& options, const Shape& shape) {
+  Vector<Candidate> list;
+  if (candidate.codec != nullptr)
+    for (Settings& way : candidate.codec->ways(candidate.takes_settings ? options.settings : Settings(), shape))
+      list.push_back({candidate.codec, candidate.takes_settings, std::move(way)});
+  if (list.empty()) list.push_back(candidate);
   return list;
 }
 

@@ -1,29 +1,57 @@
-// Planes, copied or pointed at.
+// Boxes copied, planes pointed at.
 #include "libcompress/pipeline/sample_array.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
-
-#include "libcompress/core/scattered_sample.h"
 
 namespace quern {
 namespace {
 
-constexpr std::uint64_t kRuns = 4;
+constexpr std::uint64_t kBoxes = 4;
 
-/// An array as `count` planes of equal shape: the trailing axes of which `wanted` planes still fit.
+using Extents = std::array<std::uint64_t, kMaxRank>;
+
+std::size_t longest_axis(const Extents& box, std::size_t rank) {
+  return static_cast<std::size_t>(std::max_element(box.begin(), box.begin() + static_cast<std::ptrdiff_t>(rank)) -
+                                  box.begin());
+}
+
+/// Of a box in the array of at most `elems` elements: the longest axes are halved, the last of them as far as it takes.
+Extents box_extents(const Shape& array, std::uint64_t elems) {
+  Extents box{};
+  std::copy(array.extents().begin(), array.extents().end(), box.begin());
+  for (std::uint64_t n = array.elems(); n > elems;) {
+    auto& longest = box[longest_axis(box, array.rank())];
+    n /= longest;
+    longest = n * ((longest + 1) / 2) > elems ? (longest + 1) / 2 : elems / n;
+    n *= longest;
+  }
+  return box;
+}
+
+/// Where box `i` begins along axis `a`, of `places` places: multiples of numbers that no two axes share, modulo 1
+/// (Weyl's sequence).
+std::uint64_t box_place(std::uint64_t i, std::size_t a, std::uint64_t places) {
+  std::uint64_t factor = UINT64_C(0x9E3779B97F4A7C15);
+  for (; a > 0; --a) factor *= UINT64_C(0xBF58476D1CE4E5B9);
+  const std::uint64_t fraction = (i * factor + (UINT64_C(1) << 63)) >> 32;
+  return (places >> 32) * fraction + ((places & 0xFFFFFFFF) * fraction >> 32);
+}
+
+/// An array as `count` planes of equal shape: as many trailing axes as have at most `most` elements.
 struct Planes {
   std::size_t axis = 0;  ///< planes are made of the axes behind this one
   std::uint64_t count = 1;
   std::uint64_t elems = 1;
 
-  Planes(const Shape& shape, std::uint64_t elems_wanted, std::uint64_t wanted) {
+  Planes(const Shape& shape, std::uint64_t most) {
     elems = shape.elems();
     if (shape.rank() == 0) return;
     for (axis = 0; axis < shape.rank(); ++axis) {
       elems /= shape[axis];
       count *= shape[axis];
-      if (elems * wanted <= elems_wanted) break;
+      if (elems <= most) break;
     }
     axis = std::min(axis, shape.rank() - 1);
   }
@@ -38,21 +66,32 @@ struct Planes {
 }  // namespace
 
 Result<SampleArray> make_sample_array(const ArrayView& array, std::uint64_t elems) {
-  const Planes planes(array.shape, elems, 2 * kRuns);
-  const std::uint64_t runs = std::min(kRuns, planes.count);
-  const std::uint64_t run = std::clamp<std::uint64_t>(elems / runs / planes.elems, 1, planes.count / runs);
+  const std::size_t rank = array.shape.rank();
+  const Extents box = box_extents(array.shape, elems / kBoxes);
+  const std::size_t along = longest_axis(box, rank);
+  Extents extents = box;
+  extents[along] *= kBoxes;
   SampleArray sample;
   sample.view.dtype = array.dtype;
-  QUERN_ASSIGN_OR_RETURN(sample.view.shape, planes.shape_of(array.shape, runs * run));
-  const std::uint64_t run_bytes = run * planes.elems * dtype_bytes(array.dtype);
-  QUERN_RETURN_IF_ERROR(sample.memory.resize(runs * run_bytes));
-  // Each run begins at another place of its part: as many places as the part has more planes than the run.
-  const std::uint64_t part = planes.count / runs;
-  for (std::uint64_t i = 0; i < runs; ++i) {
-    const std::uint64_t places = runs * (part - run + 1);
-    const std::uint64_t place = scattered_sample(places, runs, i) % (part - run + 1);
-    const std::uint64_t first = (i * part + place) * planes.elems * dtype_bytes(array.dtype);
-    std::memcpy(sample.memory.data() + i * run_bytes, static_cast<const std::uint8_t*>(array.data) + first, run_bytes);
+  QUERN_ASSIGN_OR_RETURN(sample.view.shape, Shape::make({extents.data(), rank}));
+  const std::size_t element_bytes = dtype_bytes(array.dtype);
+  QUERN_RETURN_IF_ERROR(sample.memory.resize(sample.view.shape.elems() * element_bytes));
+  const std::uint64_t columns = box[rank - 1];
+  const std::uint64_t rows = sample.view.shape.elems() / kBoxes / columns;
+  for (std::uint64_t i = 0; i < kBoxes; ++i) {
+    for (std::uint64_t r = 0; r < rows; ++r) {
+      std::uint64_t from = 0, to = 0, from_stride = 1, to_stride = 1, rest = r;
+      for (std::size_t a = rank; a-- > 0;) {
+        const std::uint64_t at = a + 1 < rank ? rest % box[a] : 0;
+        if (a + 1 < rank) rest /= box[a];
+        from += (box_place(i, a, array.shape[a] - box[a] + 1) + at) * from_stride;
+        to += (a == along ? i * box[a] + at : at) * to_stride;
+        from_stride *= array.shape[a];
+        to_stride *= extents[a];
+      }
+      std::memcpy(sample.memory.data() + to * element_bytes,
+                  static_cast<const std::uint8_t*>(array.data) + from * element_bytes, columns * element_bytes);
+    }
   }
   sample.view.data = sample.memory.data();
   return sample;
@@ -60,7 +99,7 @@ Result<SampleArray> make_sample_array(const ArrayView& array, std::uint64_t elem
 
 Result<ArrayView> leading_part(const ArrayView& array, std::uint64_t elems) {
   if (array.elems() <= elems) return array;
-  const Planes planes(array.shape, elems, 1);
+  const Planes planes(array.shape, elems);
   ArrayView part = array;
   QUERN_ASSIGN_OR_RETURN(
       part.shape, planes.shape_of(array.shape, std::clamp<std::uint64_t>(elems / planes.elems, 1, planes.count)));

@@ -10,12 +10,12 @@
 
 namespace quern {
 
-/// Four runs of neighbouring planes (or rows, or elements) from all over the array, one behind the other.
+/// Four boxes from all over the array, one behind the other along their longest axis.
 struct SampleArray {
   AlignedBuffer memory;
   ArrayView view;
 };
-/// About `elems` elements of an array that has at least that many. The shape keeps as many trailing axes as fit.
+/// At most `elems` elements (four at least) of an array that has at least that many.
 Result<SampleArray> make_sample_array(const ArrayView& array, std::uint64_t elems);
 
 /// The leading part of an array, where it lies: whole planes, rows or elements, at most `elems` elements but one of

@@ -17,11 +17,17 @@ namespace quern {
 namespace {
 
 constexpr std::uint64_t kSampleElems = UINT64_C(1) << 20;
-constexpr std::uint64_t kSampleShare = 8;  // arrays of that many samples are worth one
+constexpr std::uint64_t kSampleShare = 8;      // arrays of that many samples are worth one
+constexpr std::uint64_t kSampleWaysShare = 2;  // the same where a codec has several ways
+// What is worse than the best by no more on a sample may be better on the array.
+constexpr std::uint64_t kNearPercent = 8;
+constexpr double kNearDb = 1;
 constexpr int kSteps = 16;
 constexpr double kPsnrTolerance = 0.05;    // dB
 constexpr double kRatioTolerance = 0.014;  // octaves: 1 %
+constexpr double kRatioToleranceForPsnr = 0.006;
 constexpr double kDbAnOctave = 6.02;
+constexpr double kMostSpare = 60;    // dB: what exceeds the target by more says nothing of bounds far from its own
 constexpr double kMostOctaves = 64;  // between the range and the smallest bound that is tried
 
 // Keeps 12 bits after the leading one: results of pow, log2 and exp2 differ in their last bits between machines, the
@@ -58,16 +64,32 @@ class TargetSearch {
     return {};
   }
 
-  /// The best stream of a candidate that meets the target. `like` is another candidate's answer, to begin from.
-  Result<std::optional<Trial>> find(const Candidate& candidate, const Trial* like) {
+  /// The best stream of a candidate that meets the target. `rival` is what another candidate has come to: what shows
+  /// itself worse is given up, and its bytes are not kept.
+  Result<std::optional<Trial>> find(const Candidate& candidate, const Trial* rival) {
     BoundSearch::Request request = whole_range();
-    if (like != nullptr && like->report.enforced.kind == BoundKind::abs)
-      request.start = place_of(like->report.enforced.value);
+    if (rival != nullptr && rival->report.enforced.kind == BoundKind::abs)
+      request.start = place_of(rival->report.enforced.value);
     if (psnr_ && request.start < request.lowest) return std::optional<Trial>();
-    if (candidate.tier() == CodecTier::ratio && trials_.array().elems() / kSampleShare >= kSampleElems) {
-      QUERN_RETURN_IF_ERROR(begin_from_sample(candidate, request));
+    Vector<Way> ways;
+    if (measure_ && trials_.options().goal != "speed") {
+      for (Candidate& way : ways_of(candidate, trials_.options(), trials_.array().shape))
+        ways.push_back({std::move(way), request});
+    } else {
+      ways.push_back({candidate, request});
     }
-    return descend(trials_, candidate, request);
+    const std::uint64_t share = ways.size() > 1 ? kSampleWaysShare : kSampleShare;
+    const bool sampled = candidate.tier() == CodecTier::ratio && trials_.array().elems() / share >= kSampleElems;
+    if (sampled) QUERN_RETURN_IF_ERROR(begin_from_sample(ways));
+    std::optional<Trial> best;
+    for (Way& way : ways) {
+      if (!sampled && best) way.request.start = place_of(best->report.enforced.value);
+      QUERN_ASSIGN_OR_RETURN(auto found, descend(trials_, way, rival));
+      if (!found || (best && !is_better(*found, *best))) continue;
+      best = std::move(found);
+      if (rival == nullptr || is_better(*best, *rival)) rival = &*best;
+    }
+    return best;
   }
 
   /// Without a bound to search for; given up when the stream exceeds `stop` bytes.
@@ -97,6 +119,12 @@ class TargetSearch {
   bool measures() const { return measure_; }
 
  private:
+  /// One way of coding and where to search it.
+  struct Way {
+    Candidate candidate;
+    BoundSearch::Request request;
+  };
+
   // Places run towards less surplus: larger bounds for a PSNR, smaller ones for a ratio.
   double place_of(double bound) const { return psnr_ ? std::log2(bound) : -std::log2(bound); }
 
@@ -123,7 +151,7 @@ class TargetSearch {
       request.highest = -widest_ + kMostOctaves;
       request.start = -widest_ + std::min(bits + 4, 50.0);
       request.slope = 0.3;
-      request.tolerance = kRatioTolerance;
+      request.tolerance = measure_ ? kRatioToleranceForPsnr : kRatioTolerance;
     }
     return request;
   }
@@ -148,9 +176,17 @@ class TargetSearch {
     return trial;
   }
 
-  Result<std::optional<Trial>> descend(const Trials& trials, const Candidate& candidate,
-                                       BoundSearch::Request& request) {
-    BoundSearch search(request);
+  /// True when no bound brings this way of coding to what the rival takes: a bit a value is worth 6.02 dB at most.
+  bool hopeless(const Trials& trials, const Trial& trial, double surplus, const Trial& rival) const {
+    if (!psnr_ || !(surplus < kMostSpare)) return false;
+    const double spare = std::max(surplus, 0.0) / kDbAnOctave / 8 * static_cast<double>(trials.array().elems());
+    return static_cast<double>(trial.report.output_bytes) - spare >= static_cast<double>(rival.report.output_bytes);
+  }
+
+  /// The best stream of one way of coding; nothing where none meets the target. Bytes of what is no better than the
+  /// rival are not kept. Leaves in the way's request where it ended.
+  Result<std::optional<Trial>> descend(const Trials& trials, Way& way, const Trial* rival) {
+    BoundSearch search(way.request);
     std::optional<Trial> best;
     Vector<std::pair<double, double>> seen;  // bounds and their surplus: integers have few bounds
     while (const auto place = search.next()) {
@@ -161,18 +197,26 @@ class TargetSearch {
         search.add(*place, known->second);
         continue;
       }
-      QUERN_ASSIGN_OR_RETURN(Trial trial, evaluate(trials, candidate, bound));
+      QUERN_ASSIGN_OR_RETURN(Trial trial, evaluate(trials, way.candidate, bound));
       if (&trials == &trials_) note_ratio(trial);
       const double surplus = surplus_of(trial);
       if (!psnr_ && seen.empty()) search.set_slope(ratio_slope(trial));
       seen.emplace_back(bound, surplus);
       search.add(is_integer(trials.array().dtype) ? *place : place_of(bound), surplus);
-      if (surplus < 0 || (best && !is_better(trial, *best))) continue;
-      best = std::move(trial);
-      request.start = place_of(bound);
+      const bool over = rival != nullptr && hopeless(trials, trial, surplus, *rival);
+      if (surplus >= 0 && (!best || is_better(trial, *best))) {
+        if (rival != nullptr && !is_better(trial, *rival)) let_go(trial);
+        best = std::move(trial);
+        way.request.start = place_of(bound);
+      }
+      if (over) break;
     }
-    request.slope = search.slope();
+    way.request.slope = search.slope();
     return best;
+  }
+  static void let_go(Trial& trial) {
+    Vector<std::uint8_t>().swap(trial.bytes);
+    trial.kept = false;
   }
 
   // A bit a value less for each octave of the bound, a little less than that at low rates.
@@ -181,7 +225,8 @@ class TargetSearch {
     return std::clamp(1.2 / std::max(bits, 0.5), 0.05, 0.8);
   }
 
-  Status begin_from_sample(const Candidate& candidate, BoundSearch::Request& request) {
+  /// Leaves the ways of coding that come near the best for a sample, this one first, each to begin where it ended.
+  Status begin_from_sample(Vector<Way>& ways) {
     QUERN_ASSIGN_OR_RETURN(const SampleArray sample, make_sample_array(trials_.array(), kSampleElems));
     const std::uint64_t bytes = sample.view.bytes();
     if (bytes > trials_.memory_left())
@@ -191,8 +236,25 @@ class TargetSearch {
     execution.memory_limit = trials_.memory_left() - bytes;
     execution.progress = trials_.silent();
     const Trials on_sample(sample.view, trials_.options(), trials_.registry(), execution, trials_.runner());
-    QUERN_ASSIGN_OR_RETURN(const auto found, descend(on_sample, candidate, request));
-    static_cast<void>(found);
+    Vector<std::pair<Trial, Way>> found;
+    std::size_t best = 0;
+    Trial limit;  // what comes near the best
+    for (Way& way : ways) {
+      if (!found.empty()) way.request.start = found[best].second.request.start;
+      QUERN_ASSIGN_OR_RETURN(auto trial, descend(on_sample, way, found.empty() ? nullptr : &limit));
+      if (!trial) continue;
+      let_go(*trial);
+      found.emplace_back(std::move(*trial), way);
+      if (found.size() > 1 && !is_better(found.back().first, found[best].first)) continue;
+      best = found.size() - 1;
+      limit.report = found[best].first.report;
+      limit.report.output_bytes += limit.report.output_bytes * kNearPercent / 100;
+      limit.psnr_db = found[best].first.psnr_db - kNearDb;
+    }
+    if (found.empty() || ways.size() == 1) return {};
+    ways = {found[best].second};
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (i != best && is_better(found[i].first, limit)) ways.push_back(found[i].second);
     return {};
   }
 

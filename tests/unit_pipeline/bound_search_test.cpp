@@ -49,6 +49,16 @@ TEST(BoundSearch, BentLine_TakesFew) {
   }
 }
 
+TEST(BoundSearch, SlopeFarFromTheOneTold_IsFound) {
+  BoundSearch::Request request = request_from(-30);
+  for (const double told : {100.0, 0.05}) {
+    request.slope = told;
+    const Found found = search(request, [](double x) { return -1.5 * (x + 1); });
+    EXPECT_LE(found.looks, 12) << told;
+    EXPECT_LE(found.surplus, 0.05) << told;
+  }
+}
+
 TEST(BoundSearch, Jump_EndsBesideIt) {
   const Found found = search(request_from(-5), [](double x) { return x < -7.3 ? 11.0 : -2.0; });
   EXPECT_EQ(found.surplus, 11);
