@@ -26,8 +26,6 @@
 namespace quern::codec::stencil {
 namespace {
 
-constexpr std::size_t kLoopRounds = 2;  // of a level with a sequential axis
-
 /// Encodes with values in binary64, or narrow.
 template <class Element, class Value>
 class LevelsWriter {
@@ -207,7 +205,7 @@ class LevelsWriter {
     std::uint64_t least = UINT64_MAX;
     Vector<Predictor> best;
     Predictor* const own = &model_.predictor(level, false, 0);
-    for (std::size_t round = 0; round < (spec_.glance || spec_.pace == Pace::quick ? 1 : kLoopRounds); ++round) {
+    for (std::size_t round = 0; round < (spec_.glance ? 1 : loop_rounds(spec_.pace)); ++round) {
       for (std::size_t i = 0; i < classes.count; ++i)
         for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
       loop_.run_level(Run::first);

@@ -30,7 +30,7 @@ constexpr std::size_t kLeastElems = 512;
 
 bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, std::span<std::uint8_t> scratch,
                            Vector<std::uint8_t>& out) {
-  if (!chunk_spec.form.levels || chunk_spec.form.sequential) return false;
+  if (!chunk_spec.form.levels) return false;
   places_ = lattice_places(chunk_spec, chunk);
   const bool on_lattice = !places_.numbers.empty();
   if (on_lattice) places_.box.data = places_.numbers.data();
@@ -39,7 +39,7 @@ bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, 
   raw_bytes_ = in_.elems() * dtype_bytes(spec_.dtype);
   array_bytes_ = in_.elems() * dtype_bytes(chunk_spec.dtype);
   const LevelsView view(in_, spec_.form);
-  if (view.axes.sequential || view.axes.elems() < kLeastElems) return false;
+  if (view.axes.elems() < kLeastElems || (view.axes.sequential && view.axes.planes() == 1)) return false;
   ChunkModel format;
   bool narrow = false;
   if (!choose_levels_format(spec_, in_, scratch, format, narrow)) return false;
@@ -51,8 +51,14 @@ bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, 
   load_special();
   lay_out();
   coded_ = 0;
-  step_ = LevelEncodeStep::open;
-  sample_predictor(0);
+  if (view.axes.sequential) {
+    step_ = LevelEncodeStep::round;
+    best_.clear();
+    sample_all_predictors();
+  } else {
+    step_ = LevelEncodeStep::open;
+    sample_predictor(stage_.classes[0], false);
+  }
   append(out);
   return true;
 }
@@ -70,7 +76,7 @@ void LevelsEncoding::load_special() {
   for (std::size_t i = 0; i < classes.count; ++i) {
     const ClassRows rows(axes, 0, classes.list[i], false);
     const ClassExtents extents = extents_of_class(axes, 0, rows.parity_class);
-    for (std::size_t r = 0; r < rows.rows; ++r) {
+    for (std::size_t r = 0; r < rows.rows * axes.planes(); ++r) {
       const RowIndex index = index_in_class(extents, axes.rank, r);
       const std::uint8_t* const from = in_.special + view.row_start(rows.parity_class, 0, index, view.special_strides);
       std::uint8_t* const to = masks + places.of(rows.parity_class, r);
@@ -95,22 +101,32 @@ void LevelsEncoding::lay_out() {
   std::copy_n(classes.list.begin(), classes.count, stage_.classes);
 
   program_ = {};
-  std::uint32_t total = 0;
+  std::uint32_t plane = 0;
   std::uint64_t most_samples = 0;
+  std::uint64_t all_samples = 0;
   std::uint64_t context_samples = 0;
   for (std::size_t i = 0; i < classes.count; ++i) {
-    const ClassRows rows(axes, 0, classes.list[i], false);
-    program_.first[i] = total;
-    total += static_cast<std::uint32_t>((rows.rows * rows.columns + kernels::kLanes - 1) / kernels::kLanes) *
-             static_cast<std::uint32_t>(kernels::kLanes);
-    const SampledRows own = predictor_rows(rows, spec_.pace);
-    const std::uint64_t groups = groups_of(axes, 0, classes.list[i], false).count;
-    most_samples = std::max(most_samples, own.rows.size() * own.columns * groups);
-    const SampledRows around = context_rows(rows);
-    context_samples += around.rows.size() * around.columns * (FeatureList(axes, 0, classes.list[i], false).count + 1);
+    program_.first[i] = plane;
+    for (const bool later : {false, true}) {
+      if (later && !axes.sequential) continue;
+      const ClassRows rows(axes, 0, classes.list[i], later);
+      if (!later) {
+        // Those of later planes may begin at any lane.
+        const std::size_t before = axes.planes() > 1 ? kernels::kLanes - 1 : 0;
+        plane += static_cast<std::uint32_t>((before + rows.rows * rows.columns + kernels::kLanes - 1) /
+                                            kernels::kLanes * kernels::kLanes);
+      }
+      const SampledRows own = predictor_rows(rows, spec_.pace);
+      const std::uint64_t groups = groups_of(axes, 0, classes.list[i], later).count;
+      most_samples = std::max(most_samples, own.rows.size() * own.columns * groups);
+      all_samples += own.rows.size() * own.columns * groups;
+      const SampledRows around = context_rows(rows);
+      context_samples += around.rows.size() * around.columns * (FeatureList(axes, 0, classes.list[i], later).count + 1);
+    }
   }
-  most_samples = std::max(most_samples, context_samples);
-  program_.first[classes.count] = total;
+  most_samples = std::max(axes.sequential ? all_samples : most_samples, context_samples);
+  program_.first[classes.count] = plane;
+  const auto total = static_cast<std::uint32_t>(plane * axes.planes());
   std::uint64_t bytes = 0;
   const auto take = [&](std::uint64_t wanted) {
     const auto begin = static_cast<std::uint32_t>(bytes);
@@ -132,6 +148,7 @@ void LevelsEncoding::lay_out() {
   head.head.work_bytes = static_cast<std::uint32_t>(bytes);
 
   head.element = static_cast<kernels::Element>(spec_.dtype);
+  head.sequential_axis = axes.sequential ? static_cast<std::uint32_t>(tables.pad) : kernels::kNoAxis;
   head.linear_border = model.border == Border::linear;
   head.masked = in_.special != nullptr;
   const auto dense = view.dense();
@@ -165,11 +182,11 @@ void LevelsEncoding::add_sampling(std::size_t parity_class, const SampledRows& r
                     static_cast<std::uint32_t>(sizeof(std::uint64_t));
 }
 
-/// What the predictor of the class that is coded next is fitted to.
-void LevelsEncoding::sample_predictor(std::size_t number) {
+/// What the predictor of a class is fitted to.
+void LevelsEncoding::sample_predictor(std::size_t c, bool later) {
   const LevelsView view(in_, spec_.form);
-  const std::size_t c = stage_.classes[number];
-  const GroupList list = groups_of(view.axes, 0, c, false);
+  const GroupList list = groups_of(view.axes, 0, c, later);
+  const std::size_t first = features_.size();
   for (std::size_t g = 0; g < list.count; ++g) {
     kernels::LevelFeature& feature = features_.emplace_back();
     feature.kind = kernels::LevelFeatureKind::values;
@@ -178,7 +195,12 @@ void LevelsEncoding::sample_predictor(std::size_t number) {
     value_taps_.emplace_back(c, list.groups[g].offset);
     if (list.groups[g].pair) value_taps_.emplace_back(c, LevelTables::opposite(list.groups[g].offset));
   }
-  add_sampling(c, predictor_rows(ClassRows(view.axes, 0, c, false), spec_.pace), 0);
+  add_sampling(c, predictor_rows(ClassRows(view.axes, 0, c, later), spec_.pace), first);
+}
+
+void LevelsEncoding::sample_all_predictors() {
+  for (std::size_t i = 0; i < stage_.class_count; ++i)
+    for (const bool later : {false, true}) sample_predictor(stage_.classes[i], later);
 }
 
 /// What contexts of all classes are fitted to.
@@ -186,10 +208,11 @@ void LevelsEncoding::sample_contexts() {
   const LevelsView view(in_, spec_.form);
   const LevelAxes& axes = view.axes;
   const std::size_t pad = kMaxAxes - axes.rank;
-  for (std::size_t i = 0; i < stage_.class_count; ++i) {
-    const std::size_t c = stage_.classes[i];
+  for (std::size_t i = 0; i < stage_.class_count * (axes.planes() > 1 ? 2 : 1); ++i) {
+    const std::size_t c = stage_.classes[i % stage_.class_count];
+    const bool later = i >= stage_.class_count;
     const std::size_t first = features_.size();
-    const FeatureList list(axes, 0, c, false);
+    const FeatureList list(axes, 0, c, later);
     for (std::size_t f = 0; f <= list.count; ++f) {
       kernels::LevelFeature& feature = features_.emplace_back();
       if (f < list.count && !counts_magnitudes(list.list[f])) {
@@ -211,7 +234,7 @@ void LevelsEncoding::sample_contexts() {
       }
       feature.count = static_cast<std::uint32_t>(magnitude_taps_.size()) - feature.first;
     }
-    add_sampling(c, context_rows(ClassRows(axes, 0, c, false)), first);
+    add_sampling(c, context_rows(ClassRows(axes, 0, c, later)), first);
   }
 }
 
@@ -219,8 +242,10 @@ void LevelsEncoding::sample_contexts() {
 void LevelsEncoding::append(Vector<std::uint8_t>& out) {
   const LevelsView view(in_, spec_.form);
   LevelTables tables(view.axes);
-  for (std::size_t i = 0; i < stage_.class_count; ++i) {
-    tables.plan_class(coarser_.model, 0, false, stage_.classes[i]);
+  const bool planes = view.axes.planes() > 1;
+  stage_.plans[1] = stage_.class_count;
+  for (std::size_t i = 0; i < stage_.class_count * (planes ? 2 : 1); ++i) {
+    tables.plan_class(coarser_.model, 0, i >= stage_.class_count, stage_.classes[i % stage_.class_count]);
     if (step_ == LevelEncodeStep::symbols) continue;
     // Contexts come when their weights are known.
     kernels::ClassPlan& plan = tables.plans.back();
@@ -251,7 +276,7 @@ void LevelsEncoding::append(Vector<std::uint8_t>& out) {
   head.sample_rows = program.add(sample_rows_);
   head.features = program.add(features_);
   head.sampling_count = static_cast<std::uint32_t>(samplings_.size());
-  if (step_ == LevelEncodeStep::open) {
+  if (step_ == LevelEncodeStep::open || step_ == LevelEncodeStep::round) {
     head.coarser_values = program.add(coarser_.values);
     head.coarser_magnitudes = program.add(coarser_.magnitudes);
   }
@@ -265,54 +290,102 @@ void LevelsEncoding::append(Vector<std::uint8_t>& out) {
   spreads_.clear();
 }
 
-template <class Element>
-void LevelsEncoding::fit_predictor(const double* sums) {
+/// Returns what is behind the predictor's sums.
+const double* LevelsEncoding::fit_predictor(std::size_t c, bool later, const double* sums) {
   const LevelsView view(in_, spec_.form);
-  const std::size_t c = stage_.classes[coded_];
   const std::size_t room = row_room(view.axes.extents[view.axes.rank - 1]);
   Vector<double> originals(room);
   Vector<std::int64_t> targets(room + kernels::kStencilBlock);
-  LevelRows<Element> rows(spec_, in_, view, coarser_.model.values, {originals.data(), targets.data(), special_.data()});
-  rows.open(0);
-  choose_predictor_from(sums, view.axes, 0, ClassRows(view.axes, 0, c, false), CodePlaces(view.axes, 0),
-                        {&rows, rows.special(0), nullptr}, groups_of(view.axes, 0, c, false), LevelsFitting(spec_),
-                        fit_room_, coarser_.model);
+  const GroupList list = groups_of(view.axes, 0, c, later);
+  const ClassRows class_rows(view.axes, 0, c, later);
+  with_element(spec_.dtype, [&](auto element) {
+    LevelRows<decltype(element)> rows(spec_, in_, view, coarser_.model.values,
+                                      {originals.data(), targets.data(), special_.data()});
+    rows.open(0);
+    choose_predictor_from(sums, view.axes, 0, class_rows, CodePlaces(view.axes, 0), {&rows, rows.special(0), nullptr},
+                          list, LevelsFitting(spec_), fit_room_, coarser_.model);
+  });
+  const SampledRows sampled = predictor_rows(class_rows, spec_.pace);
+  return sums + sampled.rows.size() * sampled.columns * list.count;
 }
 
-void LevelsEncoding::fit_contexts(const std::uint64_t* numbers) {
+void LevelsEncoding::fit_contexts(std::span<const std::uint8_t> samples) {
+  Vector<std::uint64_t> all(samples.size() / sizeof(std::uint64_t));
+  if (!all.empty()) std::memcpy(all.data(), samples.data(), samples.size());
+  const std::uint64_t* numbers = all.data();
   const LevelsView view(in_, spec_.form);
   const CodePlaces places(view.axes, 0);
   const std::uint8_t* const special = special_.empty() ? nullptr : special_.data() + first_of_levels(view.axes)[0];
-  for (std::size_t i = 0; i < stage_.class_count; ++i) {
-    const std::size_t c = stage_.classes[i];
-    const ClassRows rows(view.axes, 0, c, false);
-    context_samples_[c].start(FeatureList(view.axes, 0, c, false));
-    add_context_samples_from(numbers, rows, places, special, context_samples_[c]);
-    const SampledRows sampled = context_rows(rows);
-    numbers += sampled.rows.size() * sampled.columns * (context_samples_[c].features.count + 1);
+  for (const bool later : {false, true}) {
+    if (later && view.axes.planes() == 1) continue;
+    for (std::size_t i = 0; i < stage_.class_count; ++i) {
+      const std::size_t c = stage_.classes[i];
+      const ClassRows rows(view.axes, 0, c, later);
+      ContextSamples& own = context_samples_[(later ? 1 : 0) * kParityClasses + c];
+      own.start(FeatureList(view.axes, 0, c, later));
+      add_context_samples_from(numbers, rows, places, special, own);
+      const SampledRows sampled = context_rows(rows);
+      numbers += sampled.rows.size() * sampled.columns * (own.features.count + 1);
+    }
   }
   fit_context_set(0, LevelsFitting(spec_), context_samples_, coarser_.model);
+  step_ = LevelEncodeStep::symbols;
 }
 
-void LevelsEncoding::next(std::span<const std::uint8_t> samples, Vector<std::uint8_t>& program) {
-  Vector<std::uint64_t> numbers(samples.size() / sizeof(std::uint64_t));
-  if (!numbers.empty()) std::memcpy(numbers.data(), samples.data(), samples.size());
+void LevelsEncoding::next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
+                          Vector<std::uint8_t>& program) {
   samples_bytes_ = 0;
+  const bool classes = step_ == LevelEncodeStep::open || step_ == LevelEncodeStep::code;
+  classes ? next_class(samples) : next_round(answer, samples);
+  append(program);
+}
+
+/// As code_classes() of the host's encoder.
+void LevelsEncoding::next_class(std::span<const std::uint8_t> samples) {
   if (step_ == LevelEncodeStep::code) ++coded_;
-  if (coded_ == stage_.class_count) {
-    fit_contexts(numbers.data());
-    step_ = LevelEncodeStep::symbols;
-    return append(program);
-  }
-  Vector<double> sums(numbers.size());
-  if (!sums.empty()) std::memcpy(sums.data(), numbers.data(), samples.size());
-  with_element(spec_.dtype, [&](auto element) { fit_predictor<decltype(element)>(sums.data()); });
+  if (coded_ == stage_.class_count) return fit_contexts(samples);
+  Vector<double> sums(samples.size() / sizeof(double));
+  if (!sums.empty()) std::memcpy(sums.data(), samples.data(), samples.size());
+  fit_predictor(stage_.classes[coded_], false, sums.data());
   step_ = LevelEncodeStep::code;
   if (coded_ + 1 < stage_.class_count)
-    sample_predictor(coded_ + 1);
+    sample_predictor(stage_.classes[coded_ + 1], false);
   else
     sample_contexts();
-  append(program);
+}
+
+/// As code_planes() of the host's encoder: after the last round, or a better one run again, there are contexts.
+void LevelsEncoding::next_round(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples) {
+  const std::size_t rounds = loop_rounds(spec_.pace);
+  Predictor* const own = &coarser_.model.predictor(0, false, 0);
+  if (step_ == LevelEncodeStep::planes) {
+    TokenCounts counts{};
+    for (std::size_t t = 0; t < counts.size(); ++t) counts[t] = answer.counts[0][t];
+    const std::uint64_t cost = token_cost(counts);
+    if (coded_ == rounds && (best_.empty() || cost < least_)) return fit_contexts(samples);
+    if (coded_ > rounds) return fit_contexts(samples);
+    if (coded_ == rounds) {
+      std::copy(best_.begin(), best_.end(), own);
+      return code_planes();
+    }
+    least_ = cost;
+    best_.assign(own, own + 2 * kParityClasses);
+  }
+  Vector<double> sums(samples.size() / sizeof(double));
+  if (!sums.empty()) std::memcpy(sums.data(), samples.data(), samples.size());
+  const double* at = sums.data();
+  for (std::size_t i = 0; i < stage_.class_count; ++i)
+    for (const bool later : {false, true}) at = fit_predictor(stage_.classes[i], later, at);
+  code_planes();
+}
+
+/// The program that codes all planes, and samples for what comes then.
+void LevelsEncoding::code_planes() {
+  step_ = LevelEncodeStep::planes;
+  if (++coded_ < loop_rounds(spec_.pace))
+    sample_all_predictors();
+  else
+    sample_contexts();
 }
 
 template <class Element>
@@ -320,10 +393,13 @@ void LevelsEncoding::add_exceptions(std::span<const std::uint32_t> numbers, Exce
   const LevelsView view(in_, spec_.form);
   const auto dense = view.dense();
   for (const std::uint32_t number : numbers) {
+    const std::size_t plane = number / program_.first[stage_.class_count];
+    const std::size_t in_plane = number % program_.first[stage_.class_count];
     std::size_t i = 0;
-    while (number >= program_.first[i + 1]) ++i;
+    while (in_plane >= program_.first[i + 1]) ++i;
     const ClassRows rows(view.axes, 0, stage_.classes[i], false);
-    const std::size_t point = number - program_.first[i];
+    const std::size_t before = plane * rows.rows * rows.columns;
+    const std::size_t point = before + in_plane - program_.first[i] - before % kernels::kLanes;
     const std::size_t x = point % rows.columns;
     const RowIndex index =
         index_in_class(extents_of_class(view.axes, 0, rows.parity_class), view.axes.rank, point / rows.columns);
@@ -388,7 +464,7 @@ LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer&
   lanes.head.kind = kernels::ProgramKind::levels;
   lanes.by_points = true;
   lanes.rows = 1u << lane_bits_;
-  lanes.columns = program_.first[stage_.class_count] >> lane_bits_;
+  lanes.columns = static_cast<std::uint32_t>(program_.first[stage_.class_count] * axes.planes()) >> lane_bits_;
   lanes.mask = lanes.rows - 1;
   lanes.table_count = static_cast<std::uint32_t>(parts.starts.size());
   lanes.codes = program_.codes;

@@ -1,5 +1,6 @@
 // A chunk in levels whose finest level is coded by a device (kernels/core/level_encode_program.h), by the rules of
-// encode_levels and to the same bytes. Programs follow each other: open, a class at a time, symbols, lanes.
+// encode_levels and to the same bytes. Programs follow each other: open, a class at a time, symbols, lanes; with a
+// sequential axis round, all classes some times, symbols, lanes.
 #pragma once
 
 #include <array>
@@ -46,7 +47,8 @@ class LevelsEncoding {
   bool gathers() const { return step_ != kernels::LevelEncodeStep::symbols; }
   std::uint32_t samples_at() const { return samples_at_; }
   std::uint32_t samples_bytes() const { return samples_bytes_; }
-  void next(std::span<const std::uint8_t> samples, Vector<std::uint8_t>& program);
+  void next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
+            Vector<std::uint8_t>& program);
 
   /// Bytes of the working memory before the list of exceptions, when symbols are made.
   std::uint32_t exception_list() const { return program_.exception_list; }
@@ -68,12 +70,15 @@ class LevelsEncoding {
   void lay_out();
   void load_special();
   void append(Vector<std::uint8_t>& out);
-  void sample_predictor(std::size_t number);
+  void sample_predictor(std::size_t parity_class, bool later);
+  void sample_all_predictors();
   void sample_contexts();
+  void next_class(std::span<const std::uint8_t> samples);
+  void next_round(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples);
+  void code_planes();
   void add_sampling(std::size_t parity_class, const SampledRows& rows, std::size_t first_feature);
-  template <class Element>
-  void fit_predictor(const double* sums);
-  void fit_contexts(const std::uint64_t* numbers);
+  const double* fit_predictor(std::size_t parity_class, bool later, const double* sums);
+  void fit_contexts(std::span<const std::uint8_t> samples);
   template <class Element>
   void add_exceptions(std::span<const std::uint32_t> numbers, Exceptions& out) const;
 
@@ -90,7 +95,9 @@ class LevelsEncoding {
   kernels::LevelEncodeProgram program_;
   kernels::LevelStage stage_;
   kernels::LevelEncodeStep step_ = kernels::LevelEncodeStep::open;
-  std::size_t coded_ = 0;  ///< classes
+  std::size_t coded_ = 0;    ///< classes; with a sequential axis, how often all of them are
+  Vector<Predictor> best_;   ///< of the rounds before
+  std::uint64_t least_ = 0;  ///< what that took, as token_cost() says
   std::uint32_t samples_at_ = 0;
   std::uint32_t samples_bytes_ = 0;  ///< of the program appended last
   /// What the next program samples; taps are numbered behind those of the classes.

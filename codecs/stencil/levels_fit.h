@@ -92,6 +92,10 @@ struct FitRoom {
   double* block(std::size_t b, std::size_t features) { return blocks.data() + b * block_elems(features); }
 };
 
+/// How often the classes of a level with a sequential axis are fitted: first to originals rounded to codes, then to
+/// what the loop has left.
+inline std::size_t loop_rounds(Pace pace) { return pace == Pace::quick ? 1 : 2; }
+
 /// How fits are made.
 struct LevelsFitting {
   const kernels::StencilKernels& kernels;

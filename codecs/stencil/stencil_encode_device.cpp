@@ -95,7 +95,7 @@ class LevelsChunk final : public ProgramChunk<LevelsEncoding> {
     const auto counted = read<RasterEncodeAnswer>(answer);
     if (counted.left != 0) return EncodeStep::host;
     if (encoding_.gathers()) {
-      encoding_.next(piece, program);
+      encoding_.next(counted, piece, program);
       return EncodeStep::encode;
     }
     return after(encoding_.choose(counted, exceptions_of(piece), program), EncodeStep::write);
@@ -163,11 +163,13 @@ class LevelsKernels final : public RowLanesKernels<LevelsChunk> {
     for (const std::uint64_t extent : spec.most) coarser *= (extent + 1) / 2;
     // Values and residuals with margins, codes and symbols, which points miss the bound and the list of them; samples.
     constexpr std::uint64_t kWork = 9 + 5 + 4 + 2 + 1;
-    constexpr std::uint64_t kSamples = UINT64_C(4) << 20;
+    const std::uint64_t samples = UINT64_C(4) << (spec.form.sequential ? 22 : 20);
+    // Along a sequential axis nothing is left out.
+    if (spec.form.sequential) coarser *= 2;
     // Of coarser points codes and symbols, too; and which of all are special.
     constexpr std::uint64_t kKept = LevelsEncoding::kCoarserBytes + 4 + 2;
     constexpr std::uint64_t kTables = LevelsEncoding::kMostTableBytes;
-    return {kTables + LevelsEncoding::kCoarserBytes * coarser, kTables, kWork * elems + kSamples,
+    return {kTables + LevelsEncoding::kCoarserBytes * coarser, kTables, kWork * elems + samples,
             kKept * coarser + elems};
   }
   cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {

@@ -51,13 +51,27 @@ struct LevelCodes {
         missed(reinterpret_cast<std::uint32_t*>(of.work + program->missed)),
         exception_list(reinterpret_cast<std::uint32_t*>(of.work + program->exception_list)) {}
 
+  constexpr std::uint32_t sweeps() const { return program->level.planes() * grid.stage->class_count; }
   constexpr LevelSweep sweep(std::uint32_t number) const {
     const LevelStage& stage = *grid.stage;
+    const std::uint32_t plane = number / stage.class_count;
+    const std::uint32_t place = number % stage.class_count;
     LevelSweep sweep;
-    sweep.parity_class = stage.classes[number];
-    sweep.rows = stage.views[sweep.parity_class].rows;
-    sweep.plan = LevelGridView::table<ClassPlan>(task, program->level.plans) + stage.plans[0] + number;
+    sweep.parity_class = stage.classes[place];
+    sweep.rows = stage.views[sweep.parity_class].rows / program->level.planes();
+    sweep.first_row = plane * sweep.rows;
+    sweep.plan = LevelGridView::table<ClassPlan>(task, program->level.plans) + stage.plans[plane > 0 ? 1 : 0] + place;
     return sweep;
+  }
+  /// Where a sweep may begin in the order of coding, and where the next one may.
+  constexpr std::uint32_t begin_of(std::uint32_t number) const {
+    const std::uint32_t classes = grid.stage->class_count;
+    return number / classes * program->first[classes] + program->first[number % classes];
+  }
+  /// Its first point.
+  constexpr std::uint32_t code_of(std::uint32_t number, const LevelSweep& sweep) const {
+    const std::uint32_t points = sweep.first_row * grid.stage->views[sweep.parity_class].extents[kLastAxis];
+    return begin_of(number) + points % kLanes;
   }
   /// The first element of a row of a class, counted from the chunk's first.
   [[gnu::always_inline]] constexpr std::uint64_t row_at(std::uint32_t parity_class, std::uint32_t row) const {
@@ -65,8 +79,10 @@ struct LevelCodes {
     std::uint64_t offset = class_parity(parity_class, kLastAxis) * program->level.strides[kLastAxis];
     unroll<kRowAxes>([&](auto a) {
       constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
-      offset +=
-          (2 * std::uint64_t{at.index[kAxis]} + class_parity(parity_class, kAxis)) * program->level.strides[kAxis];
+      const bool halved = program->level.hierarchical(kAxis);
+      const std::uint64_t place =
+          halved ? 2 * std::uint64_t{at.index[kAxis]} + class_parity(parity_class, kAxis) : at.index[kAxis];
+      offset += place * program->level.strides[kAxis];
     });
     return offset;
   }
@@ -82,6 +98,29 @@ struct LevelCodes {
     return load_element<X>(elements, program->level.element, at, lane);
   }
 };
+
+/// What an element is in units.
+template <class X>
+constexpr double level_target(const LevelCodes& chunk, std::uint64_t at, std::size_t lane) {
+  const LevelEncodeProgram& program = *chunk.program;
+  const std::uint64_t bits = chunk.template element<X>(at, lane);
+  const double original = with_stencil_element(program.level.element, [&](auto type) -> double {
+    using Type = decltype(type);
+    return Type::value(static_cast<typename Type::Bits>(bits));
+  });
+  constexpr double kMost = 0x1p44;
+  const double units = (original - program.level.base) * program.inverse;
+  return nearest(units > -kMost && units < kMost ? units : 0);
+}
+
+/// Of each warp whether a value was too large.
+template <class X>
+constexpr void note_wild(const typename X::template vec<bool>& wild, std::uint32_t warp, LevelEncodeShared& shared) {
+  if (!X::any(wild)) return;
+  X::lanes([&](std::size_t lane) {
+    if (lane == 0) X::store(shared.wild + warp, lane, std::uint32_t{1});
+  });
+}
 
 /// Class 0 as the host left it; its margins are not set.
 template <class X>
@@ -100,7 +139,47 @@ constexpr void take_coarser_points(const LevelCodes& chunk, std::uint32_t warp, 
   });
 }
 
-/// Codes and values of a class that is predicted. Notes values that are too large.
+/// Values of a class as the nearest codes of the originals alone would give them. Special elements count as the
+/// ordinary one before them in their row, or else the one behind.
+template <class X>
+constexpr void round_level_points(const LevelCodes& chunk, std::uint32_t parity_class, std::uint32_t warp,
+                                  std::uint32_t warps, LevelEncodeShared& shared) {
+  const LevelEncodeProgram& program = *chunk.program;
+  const LevelView& view = chunk.grid.stage->views[parity_class];
+  const std::uint32_t columns = view.extents[kLastAxis];
+  const std::uint32_t blocks = (columns + kLanes - 1) / kLanes;
+  const auto quantum = static_cast<double>(chunk.grid.stage->quantum);
+  const double inverse_quantum = 1 / quantum;
+  typename X::template vec<bool> wild;
+  X::lanes([&](std::size_t lane) { X::set(wild, lane, false); });
+  for (std::uint32_t t = warp; t < view.rows * blocks; t += warps) {
+    const std::uint32_t row = t / blocks;
+    const std::uint64_t row_at = chunk.row_at(parity_class, row);
+    X::lanes([&](std::size_t lane) {
+      const std::uint32_t x = t % blocks * kLanes + static_cast<std::uint32_t>(lane);
+      if (x >= columns) return;
+      std::uint32_t from = x;
+      if (program.level.masked) {
+        const auto special = [&](std::uint32_t column) {
+          return chunk.template special<X>(row_at + column * chunk.step(), lane);
+        };
+        while (from > 0 && special(from)) --from;
+        if (special(from)) from = x + 1;
+        while (from < columns && special(from)) ++from;
+      }
+      double value = 0;
+      if (from < columns)
+        value = nearest(level_target<X>(chunk, row_at + from * chunk.step(), lane) * inverse_quantum) * quantum;
+      if (!(value > -program.most && value < program.most)) X::set(wild, lane, true);
+      const std::uint32_t place = view.first + row * view.stride + x;
+      X::store(chunk.grid.values + place, lane, value);
+      X::store(chunk.grid.residuals + place, lane, std::uint32_t{0});
+    });
+  }
+  note_wild<X>(wild, warp, shared);
+}
+
+/// Codes and values of a sweep that is predicted, and with a sequential axis how often each token occurs.
 template <class X>
 constexpr void code_level_points(const LevelCodes& chunk, const LevelSweep& sweep, std::uint32_t warp,
                                  std::uint32_t warps, LevelEncodeShared& shared) {
@@ -112,8 +191,8 @@ constexpr void code_level_points(const LevelCodes& chunk, const LevelSweep& swee
   const double inverse_quantum = 1 / quantum;
   typename X::template vec<bool> wild;
   X::lanes([&](std::size_t lane) { X::set(wild, lane, false); });
-  for (std::uint32_t t = warp; t < view.rows * blocks; t += warps) {
-    const std::uint32_t row = t / blocks;
+  for (std::uint32_t t = warp; t < sweep.rows * blocks; t += warps) {
+    const std::uint32_t row = sweep.first_row + t / blocks;
     const std::uint64_t row_at = chunk.row_at(sweep.parity_class, row);
     X::lanes([&](std::size_t lane) {
       const std::uint32_t x = t % blocks * kLanes + static_cast<std::uint32_t>(lane);
@@ -129,15 +208,7 @@ constexpr void code_level_points(const LevelCodes& chunk, const LevelSweep& swee
                                     : predicted > program.level.high ? program.level.high
                                                                      : predicted);
       } else {
-        const std::uint64_t bits = chunk.template element<X>(at, lane);
-        const double original = with_stencil_element(program.level.element, [&](auto type) -> double {
-          using Type = decltype(type);
-          return Type::value(static_cast<typename Type::Bits>(bits));
-        });
-        constexpr double kMost = 0x1p44;
-        const double units = (original - program.level.base) * program.inverse;
-        const double wanted = nearest(units > -kMost && units < kMost ? units : 0);
-        code = nearest((wanted - number) * inverse_quantum);
+        code = nearest((level_target<X>(chunk, at, lane) - number) * inverse_quantum);
         constexpr auto kMostCode = static_cast<double>(std::uint32_t{kMaxMagnitude});
         code = code > kMostCode ? kMostCode : code < -kMostCode ? -kMostCode : code;
         value = number + code * quantum;
@@ -145,12 +216,12 @@ constexpr void code_level_points(const LevelCodes& chunk, const LevelSweep& swee
       if (!(value > -program.most && value < program.most)) X::set(wild, lane, true);
       X::store(chunk.grid.values + place, lane, value);
       X::store(chunk.grid.residuals + place, lane, static_cast<std::uint32_t>(static_cast<std::int32_t>(code)));
+      if (program.step == LevelEncodeStep::planes)
+        X::add_to(&shared.counts[0][token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))], lane,
+                  std::uint32_t{1});
     });
   }
-  const std::uint32_t any = X::any(wild) ? 1 : 0;
-  X::lanes([&](std::size_t lane) {
-    if (lane == 0) X::store(shared.wild + warp, lane, any);
-  });
+  note_wild<X>(wild, warp, shared);
 }
 
 /// What a feature is at the columns of a sampled row, a lane a column.
@@ -262,38 +333,43 @@ class LevelSampler {
   const LevelView& view_;
 };
 
-/// Codes in the order of coding and symbols of a class whose context weights are known, and how often each occurs.
+/// Codes in the order of coding and symbols of a sweep whose context weights are known, and how often each occurs.
 template <class X>
 constexpr void set_level_symbols(const LevelCodes& chunk, std::uint32_t number, std::uint32_t warp, std::uint32_t warps,
                                  LevelEncodeShared& shared) {
   const LevelSweep sweep = chunk.sweep(number);
   const LevelView& view = chunk.grid.stage->views[sweep.parity_class];
   const std::uint32_t columns = view.extents[kLastAxis];
-  const std::uint32_t first = chunk.program->first[number];
+  const std::uint32_t first = chunk.code_of(number, sweep);
+  const std::uint32_t first_point = sweep.first_row * columns;
   const LevelPatches patches(view, sweep);
   const LevelPredictor<X, true> contexts(chunk.task, chunk.grid, sweep, shared.places[warp]);
   for (std::uint32_t p = warp; p < patches.count(); p += warps)
     contexts.run(patches.patch(p), [&](std::uint32_t point, std::uint32_t context, std::size_t lane) {
       const std::uint32_t row = point / columns;
       const std::uint32_t x = point % columns;
+      const std::uint32_t to = first + point - first_point;
       const auto code =
           static_cast<std::int32_t>(X::load(chunk.grid.residuals + (view.first + row * view.stride + x), lane));
-      X::store(chunk.codes + (first + point), lane, code);
+      X::store(chunk.codes + to, lane, code);
       if (chunk.program->level.masked &&
           chunk.template special<X>(chunk.row_at(sweep.parity_class, row) + x * chunk.step(), lane)) {
-        X::store(chunk.symbols + (first + point), lane, std::uint16_t{kNoSymbol});
+        X::store(chunk.symbols + to, lane, std::uint16_t{kNoSymbol});
         return;
       }
       const std::uint32_t level = context_level(context);
       const unsigned token = token_of(static_cast<std::uint32_t>(code < 0 ? -code : code));
-      X::store(chunk.symbols + (first + point), lane, static_cast<std::uint16_t>(level * kTokenPlaces + token));
+      X::store(chunk.symbols + to, lane, static_cast<std::uint16_t>(level * kTokenPlaces + token));
       X::add_to(&shared.counts[level][token], lane, std::uint32_t{1});
     });
-  // What fills the last 32 points up has no residual.
-  const std::uint32_t end = first + view.rows * columns;
+  // What lies between sweeps has no residual.
+  if (warp != 0) return;
+  const std::uint32_t end = first + sweep.rows * columns;
+  const std::uint32_t next = chunk.begin_of(number + 1);
   X::lanes([&](std::size_t lane) {
-    const std::uint32_t at = end + static_cast<std::uint32_t>(lane);
-    if (warp == 0 && at < chunk.program->first[number + 1])
+    const std::uint32_t before = chunk.begin_of(number) + static_cast<std::uint32_t>(lane);
+    if (before < first) X::store(chunk.symbols + before, lane, std::uint16_t{kNoSymbol});
+    for (std::uint32_t at = end + static_cast<std::uint32_t>(lane); at < next; at += kLanes)
       X::store(chunk.symbols + at, lane, std::uint16_t{kNoSymbol});
   });
 }
@@ -304,7 +380,7 @@ struct LevelWindows {
   std::uint32_t end = 0;
 
   constexpr LevelWindows(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps) {
-    const std::uint32_t all = chunk.program->first[chunk.grid.stage->class_count] / kLanes;
+    const std::uint32_t all = chunk.begin_of(chunk.sweeps()) / kLanes;
     const std::uint32_t share = (all + warps - 1) / warps;
     begin = warp * share < all ? warp * share : all;
     end = begin + share < all ? begin + share : all;
@@ -319,20 +395,21 @@ constexpr void find_level_exceptions(const LevelCodes& chunk, std::uint32_t warp
   const LevelStage& stage = *chunk.grid.stage;
   const LevelWindows windows(chunk, warp, warps);
   std::uint32_t found = 0;
-  std::uint32_t number = 0;
+  std::uint32_t number = windows.begin * kLanes / program.first[stage.class_count] * stage.class_count;
   for (std::uint32_t w = windows.begin; w < windows.end; ++w) {
-    while (w * kLanes >= program.first[number + 1]) ++number;
-    const std::uint32_t parity_class = stage.classes[number];
-    const LevelView& view = stage.views[parity_class];
+    while (w * kLanes >= chunk.begin_of(number + 1)) ++number;
+    const LevelSweep sweep = chunk.sweep(number);
+    const LevelView& view = stage.views[sweep.parity_class];
     const std::uint32_t columns = view.extents[kLastAxis];
+    const std::uint32_t first = chunk.code_of(number, sweep);
     typename X::template vec<bool> missed;
     X::lanes([&](std::size_t lane) {
-      const std::uint32_t point = w * kLanes - program.first[number] + static_cast<std::uint32_t>(lane);
+      const std::uint32_t code = w * kLanes + static_cast<std::uint32_t>(lane);
       X::set(missed, lane, false);
-      const std::uint32_t row = point / columns;
-      const std::uint32_t x = point % columns;
-      if (row >= view.rows) return;
-      const std::uint64_t at = chunk.row_at(parity_class, row) + x * chunk.step();
+      if (code < first || (code - first) / columns >= sweep.rows) return;
+      const std::uint32_t row = sweep.first_row + (code - first) / columns;
+      const std::uint32_t x = (code - first) % columns;
+      const std::uint64_t at = chunk.row_at(sweep.parity_class, row) + x * chunk.step();
       if (program.level.masked && chunk.template special<X>(at, lane)) return;
       const double value = X::load(chunk.grid.values + (view.first + row * view.stride + x), lane);
       const double back = value * program.level.unit + program.level.base;
@@ -388,32 +465,46 @@ template <class X, class Team>
 constexpr void encode_level_chunk(Team& team, const EncodeTask& task, LevelEncodeShared& shared) {
   const LevelCodes chunk(task);
   const LevelStage& stage = *chunk.grid.stage;
-  const auto finish_rows = [&](std::uint32_t parity_class) {
+  const auto finish_rows = [&](std::uint32_t parity_class, std::uint32_t first, std::uint32_t rows) {
     team.all([&](std::uint32_t warp, std::uint32_t warps) {
-      finish_level_rows<X>(chunk.grid, parity_class, 0, stage.views[parity_class].rows, warp, warps);
+      finish_level_rows<X>(chunk.grid, parity_class, first, rows, warp, warps);
     });
+  };
+  const auto code = [&](const LevelSweep& sweep) {
+    const LevelPatches patches(stage.views[sweep.parity_class], sweep);
+    team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      const LevelPredictor<X> predictor(chunk.task, chunk.grid, sweep, shared.places[warp]);
+      for (std::uint32_t p = warp; p < patches.count(); p += warps) predictor.run(patches.patch(p));
+    });
+    team.all([&](std::uint32_t warp, std::uint32_t warps) { code_level_points<X>(chunk, sweep, warp, warps, shared); });
+    finish_rows(sweep.parity_class, sweep.first_row, sweep.rows);
   };
   team.all([&](std::uint32_t warp, std::uint32_t warps) { clear_level_shared<X>(warp, warps, shared); });
   switch (chunk.program->step) {
     case LevelEncodeStep::open:
       team.all([&](std::uint32_t warp, std::uint32_t warps) { take_coarser_points<X>(chunk, warp, warps); });
-      finish_rows(0);
+      finish_rows(0, 0, stage.views[0].rows);
       break;
-    case LevelEncodeStep::code: {
-      const LevelSweep sweep = chunk.sweep(chunk.program->coded);
-      const LevelPatches patches(stage.views[sweep.parity_class], sweep);
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
-        const LevelPredictor<X> predictor(chunk.task, chunk.grid, sweep, shared.places[warp]);
-        for (std::uint32_t p = warp; p < patches.count(); p += warps) predictor.run(patches.patch(p));
-      });
-      team.all(
-          [&](std::uint32_t warp, std::uint32_t warps) { code_level_points<X>(chunk, sweep, warp, warps, shared); });
-      finish_rows(sweep.parity_class);
+    case LevelEncodeStep::code:
+    case LevelEncodeStep::planes: {
+      const bool all = chunk.program->step == LevelEncodeStep::planes;
+      const std::uint32_t end = all ? chunk.sweeps() : chunk.program->coded + 1;
+      for (std::uint32_t n = all ? 0 : chunk.program->coded; n < end; ++n) code(chunk.sweep(n));
       break;
     }
+    case LevelEncodeStep::round:
+      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+        take_coarser_points<X>(chunk, warp, warps);
+        for (std::uint32_t i = 0; i < stage.class_count; ++i)
+          round_level_points<X>(chunk, stage.classes[i], warp, warps, shared);
+      });
+      finish_rows(0, 0, stage.views[0].rows);
+      for (std::uint32_t i = 0; i < stage.class_count; ++i)
+        finish_rows(stage.classes[i], 0, stage.views[stage.classes[i]].rows);
+      break;
     default:
       team.all([&](std::uint32_t warp, std::uint32_t warps) {
-        for (std::uint32_t i = 0; i < stage.class_count; ++i) set_level_symbols<X>(chunk, i, warp, warps, shared);
+        for (std::uint32_t n = 0; n < chunk.sweeps(); ++n) set_level_symbols<X>(chunk, n, warp, warps, shared);
         find_level_exceptions<X>(chunk, warp, warps, shared);
       });
       team.all([&](std::uint32_t warp, std::uint32_t warps) { list_level_exceptions<X>(chunk, warp, warps, shared); });

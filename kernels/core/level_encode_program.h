@@ -1,8 +1,10 @@
 // What a device is told to encode the finest level of a chunk in levels, and what it answers. The host codes the
 // coarser levels, which have few of the points. Then, class after class, lanes gather what the host fits the class's
-// weights to, and run the closed loop over the class; and when all classes are coded, what it fits contexts to. At last
-// they find exceptions, make symbols and count them; from the counts the host makes distributions, and lanes write the
-// residuals. A chunk's elements travel once, and all programs follow each other in the same working memory.
+// weights to, and run the closed loop over the class; and when all classes are coded, what it fits contexts to. With a
+// sequential axis all classes are fitted together, first to values rounded to codes, then to what the loop over all
+// planes has left. At last they find exceptions, make symbols and count them; from the counts the host makes
+// distributions, and lanes write the residuals. A chunk's elements travel once, and all programs follow each other in
+// the same working memory.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +46,8 @@ struct LevelSampling {
 enum class LevelEncodeStep : std::uint32_t {
   open,     ///< takes class 0, and samples
   code,     ///< codes a class, and samples
+  round,    ///< takes class 0, gives the others originals rounded to codes, and samples
+  planes,   ///< codes all classes, plane after plane, counts tokens as of context level 0, and samples
   symbols,  ///< exceptions, symbols and counts
 };
 
@@ -62,7 +66,9 @@ struct LevelEncodeProgram {
   std::uint32_t sample_rows = 0;
   std::uint32_t features = 0;
   std::uint32_t sampling_count = 0;
-  /// Number of each class's first point in the order of coding: multiples of kLanes. Behind the last, of all of them.
+  /// Where the points of each class begin, within one plane, in the order of coding: multiples of kLanes. Behind the
+  /// last, how many a plane has. Points of later planes lie so far behind theirs as makes their number in the class,
+  /// counted over all planes, and their place tell the same lane.
   std::uint32_t first[kLevelClasses + 1] = {};
   std::uint32_t exceptions = 0;  ///< how many there is room for
   /// Bytes of the working memory, of what is in the order of coding.

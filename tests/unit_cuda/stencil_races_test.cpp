@@ -51,14 +51,15 @@ TEST_F(StencilCudaRaces, EncodingOfLevels_HasNone) {
   std::size_t coded = 0;
   for (const LanesCase& c : {LanesCase{"volume", DType::f64, {10, 11, 15}, 1e-6, levels},
                              LanesCase{"masked plane", DType::f32, {45, 46}, 1e-5, levels, true},
-                             LanesCase{"line", DType::f64, {1800}, 1e-6, levels}}) {
+                             LanesCase{"line", DType::f64, {1800}, 1e-6, levels},
+                             LanesCase{"masked planes", DType::f32, {5, 22, 30}, 1e-5, {{"layout", "planes"}}, true}}) {
     SCOPED_TRACE(c.name);
     ++options.seed;
     simt::reset(options);
     coded += compare_with_host({c.name, coding_of(c)}, true);
     if (HasFailure()) return;
   }
-  EXPECT_EQ(coded, 3u);
+  EXPECT_EQ(coded, 4u);
 }
 
 }  // namespace

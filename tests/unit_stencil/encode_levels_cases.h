@@ -11,10 +11,12 @@ namespace quern::codec::stencil::test {
 
 inline std::vector<EncodeCase> encode_levels_cases() {
   const Settings levels{{"layout", "levels"}};
+  const Settings planes{{"layout", "planes"}};
   std::vector<EncodeCase> all;
   for (const LanesCase& c : cases())
     for (const auto& [key, value] : c.settings)
-      if (key == "layout" && value == "levels") all.push_back({c.name, coding_of(c)});
+      if (key == "layout" && (value.starts_with("levels") || value.starts_with("planes")))
+        all.push_back({c.name, coding_of(c)});
   for (const LanesCase& c : std::vector<LanesCase>{
            {"larger volume", DType::f32, {40, 41, 70}, 1e-3, levels},
            {"larger plane", DType::f64, {190, 201}, 1e-5, levels},
@@ -27,14 +29,24 @@ inline std::vector<EncodeCase> encode_levels_cases() {
            {"no fit", DType::f32, {20, 31, 50}, 1e-4, {{"layout", "levels"}, {"fit", "off"}}},
            {"no contexts", DType::f32, {20, 31, 50}, 1e-4, {{"layout", "levels"}, {"contexts", "off"}}},
            {"volume of bytes", DType::u8, {20, 33, 41}, 1, levels},
-           {"volume of halves", DType::f16, {20, 33, 41}, 1e-2, levels}})
+           {"volume of halves", DType::f16, {20, 33, 41}, 1e-2, levels},
+           {"planes", DType::f32, {12, 61, 75}, 1e-4, planes},
+           {"planes of doubles", DType::f64, {9, 64, 64}, 1e-6, planes},
+           {"masked planes", DType::f32, {11, 45, 77}, 1e-4, planes, true},
+           {"one plane", DType::f32, {1, 90, 91}, 1e-4, planes},
+           {"rows one after another", DType::f32, {40, 501}, 1e-4, planes},
+           {"masked rows one after another", DType::f64, {40, 501}, 1e-5, planes, true},
+           {"volumes one after another", DType::f32, {5, 14, 22, 35}, 1e-3, planes},
+           {"planes of bytes", DType::u8, {9, 50, 61}, 1, planes},
+           {"planes without fits", DType::f32, {12, 31, 50}, 1e-4, {{"layout", "planes"}, {"fit", "off"}}}})
     all.push_back({c.name, coding_of(c)});
 
-  for (const Shape& shape : {shape_of({20, 31, 50}), shape_of({150, 171})}) {
-    auto quick =
-        std::make_unique<Coding>(DType::f32, shape, as_bytes<float>(waves(shape, 5)), 1e-4, levels, Bytes{}, "speed");
-    all.push_back({"short fits", std::move(quick)});
-  }
+  for (const Shape& shape : {shape_of({20, 31, 50}), shape_of({150, 171})})
+    for (const Settings& layout : {levels, planes}) {
+      auto quick =
+          std::make_unique<Coding>(DType::f32, shape, as_bytes<float>(waves(shape, 5)), 1e-4, layout, Bytes{}, "speed");
+      all.push_back({"short fits", std::move(quick)});
+    }
 
   const auto add = [&](const char* name, std::initializer_list<std::uint64_t> extents, double bound,
                        const auto& change) {
@@ -71,7 +83,8 @@ inline EncodeCase random_levels_case(unsigned seed) {
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   constexpr std::array kTypes{DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8,
                               DType::u8,  DType::i16, DType::u16, DType::i32,  DType::u32};
-  LanesCase c{"random", kTypes[below(2) == 0 ? below(2) : below(10)], {}, 0, {{"layout", "levels"}}};
+  LanesCase c{"random", kTypes[below(2) == 0 ? below(2) : below(10)], {}, 0, {}};
+  c.settings.push_back({"layout", seed % 2 == 0 ? "planes" : "levels"});
   const std::size_t rank = 1 + below(4);
   // Mostly as large as it takes for the finest level to have lanes of its own.
   constexpr std::array<std::uint32_t, 4> kMost{12000, 120, 28, 12};
@@ -147,13 +160,14 @@ Encoded encode_levels_with(Run& run, const Coding& coding, std::uint64_t chunk, 
     const std::uint64_t inner = spec.form.inner_of(a, in.extents[a]);
     coarser *= (in.extents[a] / inner + 1) / 2;
   }
+  if (spec.form.sequential) coarser *= 2;
   trace.first_tables = program.size() - std::min(program.size(), coarser * LevelsEncoding::kCoarserBytes);
   kernels::RasterEncodeAnswer answer = run.step(program);
   for (trace.steps = 1; encoding.gathers(); ++trace.steps) {
     if (answer.left != 0) return Encoded::host;
     const Bytes samples = run.work(encoding.samples_at(), encoding.samples_bytes());
     program.clear();
-    encoding.next(samples, program);
+    encoding.next(answer, samples, program);
     trace.later_program = std::max(trace.later_program, program.size());
     answer = run.step(program);
   }

@@ -45,6 +45,8 @@ struct Outcomes {
   std::size_t many_lanes = 0;
   std::size_t exceptions = 0;
   std::size_t most_steps = 0;
+  std::size_t planes = 0;
+  std::size_t tried_again = 0;  ///< the second round was no better than the first
 
   void compare(const EncodeCase& c, std::uint64_t seed) {
     for (std::uint64_t chunk = 0; chunk < c.coding->chunks(); ++chunk) {
@@ -73,6 +75,10 @@ struct Outcomes {
       lattices += expected[0] == static_cast<std::uint8_t>(Mode::lattice) ? 1 : 0;
       many_lanes += run.lane_count > 1 ? 1 : 0;
       exceptions += run.exception_count;
+      if (spec_of_encoder_state(c.coding->encoder().device_state()).form.sequential) {
+        ++planes;
+        tried_again += trace.steps > 4 ? 1 : 0;  // round, planes twice, symbols
+      }
       EXPECT_EQ(out, expected);
     }
   }
@@ -93,6 +99,7 @@ TEST(Stencil_EncodeLevelsOnLanes, EveryCase_BytesOfTheHost) {
   EXPECT_GT(outcomes.many_lanes, 3u);
   EXPECT_GT(outcomes.exceptions, 100u);
   EXPECT_EQ(outcomes.most_steps, 17u);  // of four axes: 15 classes, what comes before, and symbols
+  EXPECT_GT(outcomes.planes, 8u);
 }
 
 TEST(Stencil_EncodeLevelsOnLanes, RandomCases_BytesOfTheHost) {
@@ -108,6 +115,8 @@ TEST(Stencil_EncodeLevelsOnLanes, RandomCases_BytesOfTheHost) {
   EXPECT_GT(outcomes.left, count / 10);
   EXPECT_GT(outcomes.lattices, 0u);
   EXPECT_GT(outcomes.exceptions, 0u);
+  EXPECT_GT(outcomes.planes, count / 12);
+  EXPECT_GT(outcomes.tried_again, 0u);
 }
 
 }  // namespace
