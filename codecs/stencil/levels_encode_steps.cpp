@@ -25,6 +25,8 @@ constexpr std::uint32_t kLeastExceptions = 64;
 constexpr double kMostValue = 0x1p45;
 /// Chunks of fewer elements are not worth their programs.
 constexpr std::size_t kLeastElems = 512;
+/// Planes of few points are mostly what fills them up: lists may be so much longer than there are elements.
+constexpr std::size_t kMostFilling = 2;
 
 }  // namespace
 
@@ -48,8 +50,10 @@ bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, 
   coarser_.model.predictors = coarser_.predictors.data();
   context_samples_.clear();
   context_samples_.resize(2 * kParityClasses);
-  load_special();
   lay_out();
+  if (program_.first[stage_.class_count] * view.axes.planes() > kMostFilling * view.axes.elems() + kLeastElems)
+    return false;
+  load_special();
   coded_ = 0;
   if (view.axes.sequential) {
     step_ = LevelEncodeStep::round;

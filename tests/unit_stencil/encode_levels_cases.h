@@ -36,6 +36,8 @@ inline std::vector<EncodeCase> encode_levels_cases() {
            {"one plane", DType::f32, {1, 90, 91}, 1e-4, planes},
            {"rows one after another", DType::f32, {40, 501}, 1e-4, planes},
            {"masked rows one after another", DType::f64, {40, 501}, 1e-5, planes, true},
+           {"small planes", DType::f32, {300, 17, 19}, 1e-4, planes},
+           {"planes of few points", DType::f32, {3000, 5, 3}, 1e-4, planes},
            {"volumes one after another", DType::f32, {5, 14, 22, 35}, 1e-3, planes},
            {"planes of bytes", DType::u8, {9, 50, 61}, 1, planes},
            {"planes without fits", DType::f32, {12, 31, 50}, 1e-4, {{"layout", "planes"}, {"fit", "off"}}}})
