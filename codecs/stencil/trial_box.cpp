@@ -70,14 +70,11 @@ class Places {
   Places(const Shape& array, const Shape& whole, const Shape& box)
       : strides_(strides_of(array)), whole_(whole), box_(box) {}
   bool one() const { return whole_ == box_; }
-  /// First element of place `i`: multiples of numbers that no two axes share, modulo 1 (Weyl's sequence).
+  /// First element of place `i`.
   std::uint64_t origin(std::uint64_t i) const {
-    std::uint64_t factor = UINT64_C(0x9E3779B97F4A7C15);
     std::uint64_t at = 0;
-    for (std::size_t a = 0; a < box_.rank(); ++a, factor *= UINT64_C(0xBF58476D1CE4E5B9)) {
-      const std::uint64_t fraction = (i * factor + (UINT64_C(1) << 63)) >> 32;
-      at += ((whole_[a] - box_[a] + 1) * fraction >> 32) * strides_[a];
-    }
+    for (std::size_t a = 0; a < box_.rank(); ++a)
+      at += scattered_box_place(whole_[a] - box_[a] + 1, a, i) * strides_[a];
     return at;
   }
 

@@ -1,6 +1,7 @@
 // Which of many pieces an estimate looks at: some from all over, at no fixed distance.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace quern {
@@ -15,6 +16,15 @@ constexpr std::uint64_t scattered_sample(std::uint64_t total, std::uint64_t samp
   const std::uint64_t length = part_begin(i + 1) - begin;
   const std::uint64_t fraction = i * UINT64_C(0x9E3779B97F4A7C15) >> 32;
   return begin + (length >> 32) * fraction + ((length & 0xFFFFFFFF) * fraction >> 32);
+}
+
+/// Where box `i` of some begins along an axis of `places` places: multiples of numbers that no two axes share, modulo
+/// 1, so that few boxes lie all over an array. Box 0 is in the middle.
+constexpr std::uint64_t scattered_box_place(std::uint64_t places, std::size_t axis, std::uint64_t i) {
+  std::uint64_t factor = UINT64_C(0x9E3779B97F4A7C15);
+  for (; axis > 0; --axis) factor *= UINT64_C(0xBF58476D1CE4E5B9);
+  const std::uint64_t fraction = (i * factor + (UINT64_C(1) << 63)) >> 32;
+  return (places >> 32) * fraction + ((places & 0xFFFFFFFF) * fraction >> 32);
 }
 
 }  // namespace quern

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "libcompress/core/scattered_sample.h"
+
 namespace quern {
 namespace {
 
@@ -28,15 +30,6 @@ Extents box_extents(const Shape& array, std::uint64_t elems) {
     n *= longest;
   }
   return box;
-}
-
-/// Where box `i` begins along axis `a`, of `places` places: multiples of numbers that no two axes share, modulo 1
-/// (Weyl's sequence).
-std::uint64_t box_place(std::uint64_t i, std::size_t a, std::uint64_t places) {
-  std::uint64_t factor = UINT64_C(0x9E3779B97F4A7C15);
-  for (; a > 0; --a) factor *= UINT64_C(0xBF58476D1CE4E5B9);
-  const std::uint64_t fraction = (i * factor + (UINT64_C(1) << 63)) >> 32;
-  return (places >> 32) * fraction + ((places & 0xFFFFFFFF) * fraction >> 32);
 }
 
 /// An array as `count` planes of equal shape: as many trailing axes as have at most `most` elements.
@@ -84,7 +77,7 @@ Result<SampleArray> make_sample_array(const ArrayView& array, std::uint64_t elem
       for (std::size_t a = rank; a-- > 0;) {
         const std::uint64_t at = a + 1 < rank ? rest % box[a] : 0;
         if (a + 1 < rank) rest /= box[a];
-        from += (box_place(i, a, array.shape[a] - box[a] + 1) + at) * from_stride;
+        from += (scattered_box_place(array.shape[a] - box[a] + 1, a, i) + at) * from_stride;
         to += (a == along ? i * box[a] + at : at) * to_stride;
         from_stride *= array.shape[a];
         to_stride *= extents[a];

@@ -35,5 +35,21 @@ TEST(ScatteredSample, PlanesOfEqualLength_AreMetAtManyRows) {
   EXPECT_GE(rows.size(), 12u);
 }
 
+TEST(ScatteredBoxes, LieAllOver_OnEveryAxisApart) {
+  for (const std::uint64_t places : {UINT64_C(1), UINT64_C(97), UINT64_C(1) << 20, (UINT64_C(1) << 40) + 3}) {
+    EXPECT_EQ(scattered_box_place(places, 0, 0), places / 2);
+    for (std::size_t axis = 0; axis < 4; ++axis) {
+      std::uint64_t quarters = 0;
+      for (std::uint64_t i = 0; i < 16; ++i) {
+        const std::uint64_t place = scattered_box_place(places, axis, i);
+        ASSERT_LT(place, places);
+        quarters |= UINT64_C(1) << (place / (places / 4 + 1));
+      }
+      EXPECT_EQ(quarters, places == 1 ? 1u : 15u) << places << " " << axis;
+    }
+  }
+  EXPECT_NE(scattered_box_place(1 << 20, 0, 5), scattered_box_place(1 << 20, 1, 5));
+}
+
 }  // namespace
 }  // namespace quern
