@@ -29,7 +29,7 @@ Progress::Progress(std::string name, const RunArgs& run) : name_(std::move(name)
     case ProgressMode::always: on_ = true; break;
     case ProgressMode::never: break;
   }
-  last_ = std::chrono::steady_clock::now();
+  began_ = last_ = std::chrono::steady_clock::now();
 }
 
 Progress::~Progress() {
@@ -55,6 +55,8 @@ void Progress::update(std::uint64_t done, std::uint64_t total) {
   shown_ = true;
   const double share = total == 0 ? 100.0 : 100.0 * static_cast<double>(done) / static_cast<double>(total);
   fmt::print(stderr, "\r\033[K{}  {:.0f} %", name_, share);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - began_).count();
+  if (done == 0 && seconds > 0) fmt::print(stderr, ", {} s", seconds);
   std::fflush(stderr);
 }
 

@@ -10,7 +10,8 @@
 
 namespace quern::cli {
 
-/// Shows "NAME  42 %" while work is under way and takes the line away at the end. Output never goes to stdout.
+/// Shows "NAME  42 %" while work is under way, or "NAME  0 %, 12 s" while nothing is done for good, as in a search, and
+/// takes the line away at the end. Output never goes to stdout.
 class Progress {
  public:
   Progress(std::string name, const RunArgs& run);
@@ -27,6 +28,7 @@ class Progress {
   std::string name_;
   bool on_ = false;
   bool shown_ = false;
+  std::chrono::steady_clock::time_point began_;
   std::chrono::steady_clock::time_point last_;
 };
 
