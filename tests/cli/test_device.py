@@ -74,16 +74,16 @@ class Device(CliTest):
             self.assertEqual(report["device"], "cuda:0")
             self.assertEqual(read_bytes(self.path("cpu.f32")), read_bytes(self.path("cuda.f32")))
 
-    def test_stencil_in_raster_order_and_in_levels_is_encoded_on_the_device(self):
+    def test_stencil_in_raster_order_in_levels_and_in_planes_is_encoded_on_the_device(self):
         settings = ("--rel", "1e-3", "--codec", "stencil", "-f", "--set")
-        for layout in ("layout=raster", "layout=levels"):
+        for layout in ("layout=raster", "layout=levels", "layout=planes"):
             cpu = self.compress("cpu.qn", *settings, layout)
             cuda = self.compress("cuda.qn", *settings, layout, "--device", "cuda", "--verify")
             self.assertEqual((cpu["device"], cuda["device"]), ("cpu", "cuda:0"))
             self.assertEqual(cuda["violations"], 0)
             self.assertEqual(read_bytes(self.path("cpu.qn")), read_bytes(self.path("cuda.qn")))
-        planes = self.compress("planes.qn", *settings, "layout=planes", "--device", "cuda")
-        self.assertEqual(planes["device"], "cpu")
+        wavelet = self.compress("wavelet.qn", *settings, "layout=wavelet", "--device", "cuda")
+        self.assertEqual(wavelet["device"], "cpu")
 
     def test_bench_and_unknown_device(self):
         lines = self.ok("bench", self.raw, "--codec", "lorenzo", "--rel", "1e-3", "--json", "--device", "cuda").stdout

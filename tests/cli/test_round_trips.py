@@ -3,6 +3,7 @@ import array
 import json
 import math
 import os
+import random
 import re
 import stat
 import struct
@@ -95,8 +96,9 @@ class RoundTrips(CliTest):
             self.assert_within(self.values, self.back(), 1e-3 * (max(self.values) - min(self.values)))
 
     def test_targets_are_met_or_it_is_said_what_can_be(self):
-        # On fewer values the PSNR of stencil jumps by a dB from bound to bound.
-        large = self.write("field_20x40x60.f32", wave(48000).tobytes())
+        # On fewer values the PSNR of stencil jumps by a dB from bound to bound, without noise its sizes do.
+        noise = random.Random(5)
+        large = self.write("field_20x40x60.f32", array.array("f", [x + noise.random() for x in wave(48000)]).tobytes())
         for codec in ("auto", "stencil", "lorenzo"):
             report = self.json(self.ok("compress", "--psnr", "60", "--codec", codec, "--json", "--verify", "-f", "-o",
                                        self.path("p.qn"), large))
