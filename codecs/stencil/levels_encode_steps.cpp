@@ -28,6 +28,14 @@ constexpr std::size_t kLeastElems = 512;
 /// Planes of few points are mostly what fills them up: lists may be so much longer than there are elements.
 constexpr std::size_t kMostFilling = 2;
 
+/// What the device has gathered, 64 bits each.
+template <class T>
+Vector<T> numbers_of(std::span<const std::uint8_t> samples) {
+  Vector<T> numbers(samples.size() / sizeof(T));
+  if (!numbers.empty()) std::memcpy(numbers.data(), samples.data(), samples.size());
+  return numbers;
+}
+
 }  // namespace
 
 bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, std::span<std::uint8_t> scratch,
@@ -314,8 +322,7 @@ const double* LevelsEncoding::fit_predictor(std::size_t c, bool later, const dou
 }
 
 void LevelsEncoding::fit_contexts(std::span<const std::uint8_t> samples) {
-  Vector<std::uint64_t> all(samples.size() / sizeof(std::uint64_t));
-  if (!all.empty()) std::memcpy(all.data(), samples.data(), samples.size());
+  const auto all = numbers_of<std::uint64_t>(samples);
   const std::uint64_t* numbers = all.data();
   const LevelsView view(in_, spec_.form);
   const CodePlaces places(view.axes, 0);
@@ -348,9 +355,7 @@ void LevelsEncoding::next(const kernels::RasterEncodeAnswer& answer, std::span<c
 void LevelsEncoding::next_class(std::span<const std::uint8_t> samples) {
   if (step_ == LevelEncodeStep::code) ++coded_;
   if (coded_ == stage_.class_count) return fit_contexts(samples);
-  Vector<double> sums(samples.size() / sizeof(double));
-  if (!sums.empty()) std::memcpy(sums.data(), samples.data(), samples.size());
-  fit_predictor(stage_.classes[coded_], false, sums.data());
+  fit_predictor(stage_.classes[coded_], false, numbers_of<double>(samples).data());
   step_ = LevelEncodeStep::code;
   if (coded_ + 1 < stage_.class_count)
     sample_predictor(stage_.classes[coded_ + 1], false);
@@ -375,8 +380,7 @@ void LevelsEncoding::next_round(const kernels::RasterEncodeAnswer& answer, std::
     least_ = cost;
     best_.assign(own, own + 2 * kParityClasses);
   }
-  Vector<double> sums(samples.size() / sizeof(double));
-  if (!sums.empty()) std::memcpy(sums.data(), samples.data(), samples.size());
+  const auto sums = numbers_of<double>(samples);
   const double* at = sums.data();
   for (std::size_t i = 0; i < stage_.class_count; ++i)
     for (const bool later : {false, true}) at = fit_predictor(stage_.classes[i], later, at);
