@@ -51,17 +51,9 @@ struct LevelCodes {
         missed(reinterpret_cast<std::uint32_t*>(of.work + program->missed)),
         exception_list(reinterpret_cast<std::uint32_t*>(of.work + program->exception_list)) {}
 
-  constexpr std::uint32_t sweeps() const { return program->level.planes() * grid.stage->class_count; }
+  constexpr std::uint32_t sweeps() const { return level_sweeps(grid); }
   constexpr LevelSweep sweep(std::uint32_t number) const {
-    const LevelStage& stage = *grid.stage;
-    const std::uint32_t plane = number / stage.class_count;
-    const std::uint32_t place = number % stage.class_count;
-    LevelSweep sweep;
-    sweep.parity_class = stage.classes[place];
-    sweep.rows = stage.views[sweep.parity_class].rows / program->level.planes();
-    sweep.first_row = plane * sweep.rows;
-    sweep.plan = LevelGridView::table<ClassPlan>(task, program->level.plans) + stage.plans[plane > 0 ? 1 : 0] + place;
-    return sweep;
+    return level_sweep(grid, LevelGridView::table<ClassPlan>(task, program->level.plans), number);
   }
   /// Where a sweep may begin in the order of coding, and where the next one may.
   constexpr std::uint32_t begin_of(std::uint32_t number) const {
@@ -113,15 +105,6 @@ constexpr double level_target(const LevelCodes& chunk, std::uint64_t at, std::si
   return nearest(units > -kMost && units < kMost ? units : 0);
 }
 
-/// Of each warp whether a value was too large.
-template <class X>
-constexpr void note_wild(const typename X::template vec<bool>& wild, std::uint32_t warp, LevelEncodeShared& shared) {
-  if (!X::any(wild)) return;
-  X::lanes([&](std::size_t lane) {
-    if (lane == 0) X::store(shared.wild + warp, lane, std::uint32_t{1});
-  });
-}
-
 /// Class 0 as the host left it; its margins are not set.
 template <class X>
 constexpr void take_coarser_points(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps) {
@@ -139,44 +122,67 @@ constexpr void take_coarser_points(const LevelCodes& chunk, std::uint32_t warp, 
   });
 }
 
+/// A value and the residual that it comes from.
+struct CodedLevelPoint {
+  double value = 0;
+  std::int32_t code = 0;
+};
+
+/// Sets points of rows of a class to what make(element of column 0, column, place, lane) gives. Notes values that are
+/// too large.
+template <class X, class Make>
+constexpr void set_level_points(const LevelCodes& chunk, std::uint32_t parity_class, std::uint32_t first_row,
+                                std::uint32_t rows, std::uint32_t warp, std::uint32_t warps, LevelEncodeShared& shared,
+                                const Make& make) {
+  const LevelView& view = chunk.grid.stage->views[parity_class];
+  const std::uint32_t columns = view.extents[kLastAxis];
+  const std::uint32_t blocks = (columns + kLanes - 1) / kLanes;
+  const double most = chunk.program->most;
+  typename X::template vec<bool> wild;
+  X::lanes([&](std::size_t lane) { X::set(wild, lane, false); });
+  for (std::uint32_t t = warp; t < rows * blocks; t += warps) {
+    const std::uint32_t row = first_row + t / blocks;
+    const std::uint64_t row_at = chunk.row_at(parity_class, row);
+    X::lanes([&](std::size_t lane) {
+      const std::uint32_t x = t % blocks * kLanes + static_cast<std::uint32_t>(lane);
+      if (x >= columns) return;
+      const std::uint32_t place = view.first + row * view.stride + x;
+      const CodedLevelPoint point = make(row_at, x, place, lane);
+      if (!(point.value > -most && point.value < most)) X::set(wild, lane, true);
+      X::store(chunk.grid.values + place, lane, point.value);
+      X::store(chunk.grid.residuals + place, lane, static_cast<std::uint32_t>(point.code));
+    });
+  }
+  if (!X::any(wild)) return;
+  X::lanes([&](std::size_t lane) {
+    if (lane == 0) X::store(shared.wild + warp, lane, std::uint32_t{1});
+  });
+}
+
 /// Values of a class as the nearest codes of the originals alone would give them. Special elements count as the
 /// ordinary one before them in their row, or else the one behind.
 template <class X>
 constexpr void round_level_points(const LevelCodes& chunk, std::uint32_t parity_class, std::uint32_t warp,
                                   std::uint32_t warps, LevelEncodeShared& shared) {
-  const LevelEncodeProgram& program = *chunk.program;
   const LevelView& view = chunk.grid.stage->views[parity_class];
   const std::uint32_t columns = view.extents[kLastAxis];
-  const std::uint32_t blocks = (columns + kLanes - 1) / kLanes;
   const auto quantum = static_cast<double>(chunk.grid.stage->quantum);
   const double inverse_quantum = 1 / quantum;
-  typename X::template vec<bool> wild;
-  X::lanes([&](std::size_t lane) { X::set(wild, lane, false); });
-  for (std::uint32_t t = warp; t < view.rows * blocks; t += warps) {
-    const std::uint32_t row = t / blocks;
-    const std::uint64_t row_at = chunk.row_at(parity_class, row);
-    X::lanes([&](std::size_t lane) {
-      const std::uint32_t x = t % blocks * kLanes + static_cast<std::uint32_t>(lane);
-      if (x >= columns) return;
-      std::uint32_t from = x;
-      if (program.level.masked) {
-        const auto special = [&](std::uint32_t column) {
-          return chunk.template special<X>(row_at + column * chunk.step(), lane);
-        };
-        while (from > 0 && special(from)) --from;
-        if (special(from)) from = x + 1;
-        while (from < columns && special(from)) ++from;
-      }
-      double value = 0;
-      if (from < columns)
-        value = nearest(level_target<X>(chunk, row_at + from * chunk.step(), lane) * inverse_quantum) * quantum;
-      if (!(value > -program.most && value < program.most)) X::set(wild, lane, true);
-      const std::uint32_t place = view.first + row * view.stride + x;
-      X::store(chunk.grid.values + place, lane, value);
-      X::store(chunk.grid.residuals + place, lane, std::uint32_t{0});
-    });
-  }
-  note_wild<X>(wild, warp, shared);
+  set_level_points<X>(
+      chunk, parity_class, 0, view.rows, warp, warps, shared,
+      [&](std::uint64_t row_at, std::uint32_t x, std::uint32_t, std::size_t lane) -> CodedLevelPoint {
+        std::uint32_t from = x;
+        if (chunk.program->level.masked) {
+          const auto special = [&](std::uint32_t column) {
+            return chunk.template special<X>(row_at + column * chunk.step(), lane);
+          };
+          while (from > 0 && special(from)) --from;
+          if (special(from)) from = x + 1;
+          while (from < columns && special(from)) ++from;
+        }
+        if (from == columns) return {};
+        return {nearest(level_target<X>(chunk, row_at + from * chunk.step(), lane) * inverse_quantum) * quantum, 0};
+      });
 }
 
 /// Codes and values of a sweep that is predicted, and with a sequential axis how often each token occurs.
@@ -184,44 +190,31 @@ template <class X>
 constexpr void code_level_points(const LevelCodes& chunk, const LevelSweep& sweep, std::uint32_t warp,
                                  std::uint32_t warps, LevelEncodeShared& shared) {
   const LevelEncodeProgram& program = *chunk.program;
-  const LevelView& view = chunk.grid.stage->views[sweep.parity_class];
-  const std::uint32_t columns = view.extents[kLastAxis];
-  const std::uint32_t blocks = (columns + kLanes - 1) / kLanes;
   const auto quantum = static_cast<double>(chunk.grid.stage->quantum);
   const double inverse_quantum = 1 / quantum;
-  typename X::template vec<bool> wild;
-  X::lanes([&](std::size_t lane) { X::set(wild, lane, false); });
-  for (std::uint32_t t = warp; t < sweep.rows * blocks; t += warps) {
-    const std::uint32_t row = sweep.first_row + t / blocks;
-    const std::uint64_t row_at = chunk.row_at(sweep.parity_class, row);
-    X::lanes([&](std::size_t lane) {
-      const std::uint32_t x = t % blocks * kLanes + static_cast<std::uint32_t>(lane);
-      if (x >= columns) return;
-      const std::uint64_t at = row_at + x * chunk.step();
-      const std::uint32_t place = view.first + row * view.stride + x;
-      const auto predicted = std::bit_cast<std::int64_t>(X::load(chunk.grid.values + place, lane));
-      const auto number = static_cast<double>(predicted);
-      double value = 0;
-      double code = 0;
-      if (program.level.masked && chunk.template special<X>(at, lane)) {
-        value = static_cast<double>(predicted < program.level.low    ? program.level.low
-                                    : predicted > program.level.high ? program.level.high
-                                                                     : predicted);
-      } else {
-        code = nearest((level_target<X>(chunk, at, lane) - number) * inverse_quantum);
-        constexpr auto kMostCode = static_cast<double>(std::uint32_t{kMaxMagnitude});
-        code = code > kMostCode ? kMostCode : code < -kMostCode ? -kMostCode : code;
-        value = number + code * quantum;
-      }
-      if (!(value > -program.most && value < program.most)) X::set(wild, lane, true);
-      X::store(chunk.grid.values + place, lane, value);
-      X::store(chunk.grid.residuals + place, lane, static_cast<std::uint32_t>(static_cast<std::int32_t>(code)));
-      if (program.step == LevelEncodeStep::planes)
-        X::add_to(&shared.counts[0][token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))], lane,
-                  std::uint32_t{1});
-    });
-  }
-  note_wild<X>(wild, warp, shared);
+  set_level_points<X>(
+      chunk, sweep.parity_class, sweep.first_row, sweep.rows, warp, warps, shared,
+      [&](std::uint64_t row_at, std::uint32_t x, std::uint32_t place, std::size_t lane) -> CodedLevelPoint {
+        const std::uint64_t at = row_at + x * chunk.step();
+        const auto predicted = std::bit_cast<std::int64_t>(X::load(chunk.grid.values + place, lane));
+        const auto number = static_cast<double>(predicted);
+        double value = 0;
+        double code = 0;
+        if (program.level.masked && chunk.template special<X>(at, lane)) {
+          value = static_cast<double>(predicted < program.level.low    ? program.level.low
+                                      : predicted > program.level.high ? program.level.high
+                                                                       : predicted);
+        } else {
+          code = nearest((level_target<X>(chunk, at, lane) - number) * inverse_quantum);
+          constexpr auto kMostCode = static_cast<double>(std::uint32_t{kMaxMagnitude});
+          code = code > kMostCode ? kMostCode : code < -kMostCode ? -kMostCode : code;
+          value = number + code * quantum;
+        }
+        if (program.step == LevelEncodeStep::planes)
+          X::add_to(&shared.counts[0][token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))], lane,
+                    std::uint32_t{1});
+        return {value, static_cast<std::int32_t>(code)};
+      });
 }
 
 /// What a feature is at the columns of a sampled row, a lane a column.

@@ -101,18 +101,8 @@ class LevelSteps {
   }
 
  private:
-  constexpr std::uint32_t count() const { return grid_.program->planes() * grid_.stage->class_count; }
-  constexpr LevelSweep sweep(std::uint32_t number) const {
-    const LevelStage& stage = *grid_.stage;
-    const std::uint32_t plane = number / stage.class_count;
-    const std::uint32_t place = number % stage.class_count;
-    LevelSweep sweep;
-    sweep.parity_class = stage.classes[place];
-    sweep.rows = stage.views[sweep.parity_class].rows / grid_.program->planes();
-    sweep.first_row = plane * sweep.rows;
-    sweep.plan = plans_ + stage.plans[plane > 0 ? 1 : 0] + place;
-    return sweep;
-  }
+  constexpr std::uint32_t count() const { return level_sweeps(grid_); }
+  constexpr LevelSweep sweep(std::uint32_t number) const { return level_sweep(grid_, plans_, number); }
   constexpr const LevelView& view(const LevelSweep& sweep) const { return grid_.stage->views[sweep.parity_class]; }
 
   /// A sweep of which so many patches are predicted.

@@ -69,18 +69,25 @@ Result<SampleArray> make_sample_array(const ArrayView& array, std::uint64_t elem
   QUERN_ASSIGN_OR_RETURN(sample.view.shape, Shape::make({extents.data(), rank}));
   const std::size_t element_bytes = dtype_bytes(array.dtype);
   QUERN_RETURN_IF_ERROR(sample.memory.resize(sample.view.shape.elems() * element_bytes));
+  Extents from_strides{};
+  Extents to_strides{};
+  for (std::uint64_t a = rank, from = 1, to = 1; a-- > 0; from *= array.shape[a], to *= extents[a]) {
+    from_strides[a] = from;
+    to_strides[a] = to;
+  }
   const std::uint64_t columns = box[rank - 1];
   const std::uint64_t rows = sample.view.shape.elems() / kBoxes / columns;
   for (std::uint64_t i = 0; i < kBoxes; ++i) {
+    std::uint64_t origin = 0;
+    for (std::size_t a = 0; a < rank; ++a)
+      origin += scattered_box_place(array.shape[a] - box[a] + 1, a, i) * from_strides[a];
     for (std::uint64_t r = 0; r < rows; ++r) {
-      std::uint64_t from = 0, to = 0, from_stride = 1, to_stride = 1, rest = r;
-      for (std::size_t a = rank; a-- > 0;) {
-        const std::uint64_t at = a + 1 < rank ? rest % box[a] : 0;
-        if (a + 1 < rank) rest /= box[a];
-        from += (scattered_box_place(array.shape[a] - box[a] + 1, a, i) + at) * from_stride;
-        to += (a == along ? i * box[a] + at : at) * to_stride;
-        from_stride *= array.shape[a];
-        to_stride *= extents[a];
+      std::uint64_t from = origin;
+      std::uint64_t to = i * box[along] * to_strides[along];
+      std::uint64_t rest = r;
+      for (std::size_t a = rank - 1; a-- > 0; rest /= box[a]) {
+        from += rest % box[a] * from_strides[a];
+        to += rest % box[a] * to_strides[a];
       }
       std::memcpy(sample.memory.data() + to * element_bytes,
                   static_cast<const std::uint8_t*>(array.data) + from * element_bytes, columns * element_bytes);
