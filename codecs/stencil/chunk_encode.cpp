@@ -22,6 +22,7 @@
 #include "codecs/stencil/token_cost.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
+#include "codecs/stencil/wavelet_encode_steps.h"
 #include "kernels/core/rans.h"
 #include "libcompress/format/writer.h"
 
@@ -191,6 +192,13 @@ class ChunkWriter {
     fit();
     model = model_;
     return true;
+  }
+
+  /// See wavelet_range.
+  bool range_for_wavelet(ChunkRange& range) {
+    range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
+    if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
+    return choose_format(range, spec_.dtype, spec_.bound, model_);
   }
 
   /// See choose_levels_format.
@@ -513,6 +521,15 @@ bool choose_levels_format(const ChunkSpec& spec, const ConstBox3& in, std::span<
   if (carver.used() > scratch.size()) return false;
   return with_element(spec.dtype, [&](auto element) {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).levels_format(format, narrow);
+  });
+}
+
+bool wavelet_range(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkRange& range) {
+  Carver carver(scratch.data());
+  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
+  if (carver.used() > scratch.size()) return false;
+  return with_element(spec.dtype, [&](auto element) {
+    return ChunkWriter<decltype(element)>(spec, in, memory, scratch).range_for_wavelet(range);
   });
 }
 

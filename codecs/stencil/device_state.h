@@ -23,10 +23,9 @@ struct DeviceState {
   std::span<const std::uint8_t> bytes() const { return {reinterpret_cast<const std::uint8_t*>(this), sizeof *this}; }
 };
 
-/// An encoder's state is what it encodes chunks by; none where chunks are under the wavelet.
+/// An encoder's state is what it encodes chunks by.
 inline std::span<const std::uint8_t> encoder_state(const ChunkSpec& spec) {
   static_assert(std::is_trivially_copyable_v<ChunkSpec>);
-  if (spec.form.wavelet) return {};
   return {reinterpret_cast<const std::uint8_t*>(&spec), sizeof spec};
 }
 inline ChunkSpec spec_of_encoder_state(std::span<const std::uint8_t> bytes) {

@@ -16,6 +16,7 @@
 #include "codecs/stencil/model.h"
 #include "kernels/core/level_program.h"
 #include "kernels/core/program_task.h"
+#include "kernels/core/raster_encode_program.h"
 
 namespace quern::codec::stencil {
 
@@ -69,6 +70,21 @@ struct ProgramParts {
     section.begins[lanes.mask + 1] = static_cast<std::uint32_t>(words.size() / 2);
   }
 };
+
+/// Rooms of lanes, as each residual may take the most words.
+inline void set_lane_rooms(const Vector<kernels::RowSection>& sections, kernels::RowLanesProgram& program) {
+  const std::uint32_t lanes = program.mask + 1;
+  program.section_count = static_cast<std::uint32_t>(sections.size());
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+    std::uint32_t words = kernels::kStateWords;
+    for (const kernels::RowSection& section : sections) {
+      const auto rows_below = [&](std::uint32_t row) { return (row + lanes - 1 - lane) / lanes; };
+      const std::uint32_t rows = rows_below(section.rows_before + section.rows) - rows_below(section.rows_before);
+      words += rows * section.columns * kernels::kMostResidualWords;
+    }
+    program.rooms[lane + 1] = program.rooms[lane] + words;
+  }
+}
 
 /// A program as it grows at the end of `out`.
 class ProgramAppender {

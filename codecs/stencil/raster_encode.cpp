@@ -102,15 +102,16 @@ bool RasterEncoding::choose(const kernels::RasterEncodeAnswer& answer, std::span
   RowLanesProgram lanes;
   ProgramParts parts;
   if (!parts.take_starts(model_, lanes.serving)) return false;
-  lanes.rows = static_cast<std::uint32_t>(rows);
-  lanes.columns = program_.raster.columns;
+  const Vector<kernels::RowSection> sections{{static_cast<std::uint32_t>(rows), program_.raster.columns}};
   lanes.mask = (1u << model_.lane_bits) - 1;
+  set_lane_rooms(sections, lanes);
   lanes.table_count = static_cast<std::uint32_t>(parts.starts.size());
   lanes.codes = program_.codes;
   lanes.symbols = program_.symbols;
   lanes.words = program_.raster.values;
   lanes.most_words = static_cast<std::uint32_t>(most_words());
   ProgramAppender program(out, sizeof lanes);
+  lanes.sections = program.add(sections);
   lanes.starts = program.add(parts.starts);
   lanes.head.bytes = program.bytes();
   lanes.head.work_bytes = work_bytes_;

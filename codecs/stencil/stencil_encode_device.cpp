@@ -1,11 +1,13 @@
-// From chunks in raster order or in levels to the launches of the kernels that encode them.
+// From chunks to the launches of the kernels that encode them.
 #include "codecs/stencil/stencil_encode_device.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "codecs/stencil/device_state.h"
 #include "codecs/stencil/levels_encode_steps.h"
 #include "codecs/stencil/raster_encode.h"
+#include "codecs/stencil/wavelet_encode_steps.h"
 #include "kernels/cuda/stencil_encode_cuda.h"
 
 namespace quern::codec::stencil {
@@ -29,7 +31,7 @@ Vector<std::uint32_t> exceptions_of(std::span<const std::uint8_t> piece) {
   return list;
 }
 
-/// What RasterEncoding and LevelsEncoding have in common.
+/// What all encodings have in common.
 template <class Encoding>
 class ProgramChunk : public cuda::ChunkEncoding {
  public:
@@ -80,9 +82,11 @@ class RasterChunk final : public ProgramChunk<RasterEncoding> {
   }
 };
 
-class LevelsChunk final : public ProgramChunk<LevelsEncoding> {
+/// Of encodings with programs that gather what the host fits models to.
+template <class Encoding>
+class FittedChunk final : public ProgramChunk<Encoding> {
  public:
-  using ProgramChunk::ProgramChunk;
+  using ProgramChunk<Encoding>::ProgramChunk;
 
   cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {
     const auto counted = read<RasterEncodeAnswer>(answer);
@@ -104,27 +108,31 @@ class LevelsChunk final : public ProgramChunk<LevelsEncoding> {
                     std::span<std::uint8_t> out, std::size_t& size) const override {
     size = 0;
     // Of lanes that have too many words the host may make a single one.
-    if (written(answer) == 0) return EncodeStep::host;
+    if (this->written(answer) == 0) return EncodeStep::host;
     const auto lanes = read<RowLanesAnswer>(answer);
     return after(encoding_.write(lanes.words, reinterpret_cast<const std::uint16_t*>(bytes.data()), out, size),
                  EncodeStep::done);
   }
 
  private:
-  EncodeStep after(LevelsEncoding::Choice choice, EncodeStep lanes) const {
+  using ProgramChunk<Encoding>::encoding_;
+
+  EncodeStep after(typename Encoding::Choice choice, EncodeStep lanes) const {
     switch (choice) {
-      case LevelsEncoding::Choice::lanes: return lanes;
-      case LevelsEncoding::Choice::raw: return not_worth();
+      case Encoding::Choice::lanes: return lanes;
+      case Encoding::Choice::raw: return this->not_worth();
       default: return EncodeStep::host;
     }
   }
 };
+using LevelsChunk = FittedChunk<LevelsEncoding>;
+using WaveletChunk = FittedChunk<WaveletEncoding>;
 
 /// Room for the last program of a chunk.
-constexpr std::uint64_t kLanesProgramBytes =
-    sizeof(RowLanesProgram) + kernels::kProgramAlignment + kLevels * sizeof(kernels::LevelStarts);
+constexpr std::uint64_t kLanesProgramBytes = sizeof(RowLanesProgram) + 2 * kernels::kProgramAlignment +
+                                             sizeof(kernels::RowSection) + kLevels * sizeof(kernels::LevelStarts);
 
-/// What chunks of both kinds have in common: answers, and the kernel that writes lanes.
+/// What chunks of all kinds have in common: answers, and the kernel that writes lanes.
 template <class Chunk>
 class RowLanesKernels : public cuda::ProgramEncodeKernels {
  public:
@@ -177,14 +185,32 @@ class LevelsKernels final : public RowLanesKernels<LevelsChunk> {
   }
 };
 
+class WaveletKernels final : public RowLanesKernels<WaveletChunk> {
+ public:
+  cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
+    const ChunkSpec spec = spec_of_encoder_state(state);
+    const std::uint64_t elems = spec.raw_bytes() / dtype_bytes(spec.dtype);
+    // Values and room, magnitudes, codes and symbols, these three of corrections, too; the list of exceptions; samples.
+    constexpr std::uint64_t kWork = 16 + 2 * (4 + 4 + 2) + 1;
+    const std::uint64_t samples = std::min(64 * elems, WaveletEncoding::kMostSampleBytes / 4);
+    constexpr std::uint64_t kTables = WaveletEncoding::kMostProgramBytes;
+    return {kTables, kTables, kWork * elems + samples, 2 * kTables};
+  }
+  cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
+    return kernels::stencil_wavelet_encode_async(tasks, count, queue);
+  }
+};
+
 }  // namespace
 
 const cuda::ProgramEncodeKernels* stencil_encode_kernels(std::span<const std::uint8_t> state) {
   static const RasterKernels raster;
   static const LevelsKernels levels;
+  static const WaveletKernels wavelet;
   if (state.empty()) return nullptr;
-  if (spec_of_encoder_state(state).form.levels) return &levels;
-  return &raster;
+  const LevelsForm form = spec_of_encoder_state(state).form;
+  if (form.wavelet) return &wavelet;
+  return form.levels ? static_cast<const cuda::ProgramEncodeKernels*>(&levels) : &raster;
 }
 
 }  // namespace quern::codec::stencil

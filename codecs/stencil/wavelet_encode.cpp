@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "codecs/stencil/carver.h"
@@ -14,6 +15,7 @@
 #include "codecs/stencil/symbol_counts.h"
 #include "codecs/stencil/token_cost.h"
 #include "codecs/stencil/token_tables.h"
+#include "codecs/stencil/wavelet_choices.h"
 #include "codecs/stencil/wavelet_chunk.h"
 #include "codecs/stencil/wavelet_context.h"
 #include "codecs/stencil/wavelet_fill.h"
@@ -21,35 +23,15 @@
 #include "codecs/stencil/wavelet_lanes.h"
 #include "codecs/stencil/wavelet_lifting.h"
 #include "codecs/stencil/wavelet_model.h"
+#include "kernels/core/wavelet_quantize.h"
 
 namespace quern::codec::stencil {
 namespace {
 
-constexpr int kUnitBits = 8;  // units are the error allowed / 2^8, or coarser where values are large against it
-constexpr int kLeastUnitBits = 4;
-constexpr int kMostValueBits = 34;
-constexpr std::size_t kShort = 4;        // extents from here downwards are not split further
-constexpr std::size_t kPacketShort = 8;  // the same along packet axes, where little is alike across many planes
-constexpr double kRounding = 0.36;       // added to magnitudes before they are cut
-constexpr double kQuietRounding = 0.27;  // the same where all before is 0, so that a code costs many bits
-constexpr std::size_t kRoundsAgain = 8;  // of a fit that begins from weights of another step
-constexpr double kCorrection = 1.5;      // what a correction of one adds, in errors allowed
-// Steps of coefficients, in errors allowed: where to begin, larger ones while they pay, else a smaller one. The larger
-// the step, the more corrections, which do less for the PSNR than coefficients do.
-constexpr std::array<double, 3> kSteps{2.2, 2.75, 3.4};
-constexpr double kSmallStep = 1.8;
-constexpr double kPsnrStep = 1;
+constexpr WaveletEffort kEstimateEffort{8192, 16, false};
 // Of chunks of more than twice so many elements a part in the middle chooses the step. (It says less of the transform.)
 constexpr std::uint64_t kMiddleElems = UINT64_C(1) << 18;
 constexpr std::uint64_t kMiddleExtent = 32;  // of it at least
-
-/// What fits of context weights take.
-struct FitEffort {
-  std::size_t samples = 49152;  ///< of coefficients, and of corrections
-  std::size_t rounds = 32;
-  bool distributions = true;  ///< are fitted, not only estimated
-};
-constexpr FitEffort kEstimateEffort{8192, 16, false};
 
 struct EncodeMemory {
   EncodeMemory(Carver& carver, const WaveletAxes& axes, std::size_t raw_bytes)
@@ -104,7 +86,11 @@ class WaveletWriter {
 
   /// Chooses units and the transform; false when values are too large against the bound.
   bool prepare(const ChunkRange& range) {
-    if (!choose_units(range)) return false;
+    const std::optional<WaveletUnits> units = wavelet_units(spec_, range, axes());
+    if (!units) return false;
+    units_ = *units;
+    model_.values.base = units_.base;
+    model_.values.step = units_.unit;
     load();
     choose_transform();
     return true;
@@ -146,7 +132,7 @@ class WaveletWriter {
 
  private:
   const WaveletAxes& axes() const { return model_.axes; }
-  double first_step() const { return spec_.for_psnr ? kPsnrStep : kSteps[0]; }
+  double first_step() const { return first_wavelet_step(spec_.for_psnr); }
 
   struct CodedStep {
     double step;
@@ -162,10 +148,10 @@ class WaveletWriter {
       if (best.is_last) best = {step, bits, true};
       return best.is_last;
     };
-    if (!pays(kSteps[1])) {
-      pays(kSmallStep);
+    if (!pays(kWaveletSteps[1])) {
+      pays(kSmallWaveletStep);
     } else {
-      pays(kSteps[2]);
+      pays(kWaveletSteps[2]);
     }
     return best;
   }
@@ -173,25 +159,6 @@ class WaveletWriter {
   std::uint64_t code_best() {
     const CodedStep best = best_step();
     return best.is_last ? best.bits : code(best.step);
-  }
-
-  bool choose_units(const ChunkRange& range) {
-    error_ = largest_error(range, spec_.dtype, spec_.bound);
-    if (!(error_ > 0x1p-900) || !(error_ < 0x1p900)) return false;
-    ChunkModel& values = model_.values;
-    values.base = short_double(range.low / 2 + range.high / 2);
-    const double reach = std::max(range.high - values.base, values.base - range.low) / error_;
-    if (!(reach < 0x1p30)) return false;
-    int bits = 1;
-    while (std::ldexp(1.0, bits) < reach) ++bits;
-    // Low coefficients grow by a quarter at each level.
-    unsigned levels = 0;
-    for (std::size_t a = 0; a < axes().rank; ++a) levels += full_levels(axes().extents[a]);
-    bits += static_cast<int>((levels + 2) / 3) + 1;
-    unit_bits_ = std::min(kUnitBits, kMostValueBits - bits);
-    if (unit_bits_ < kLeastUnitBits) return false;
-    values.step = short_double(std::ldexp(error_, -unit_bits_));
-    return true;
   }
 
   /// Calls visit(row, element offset, mask offset) for all rows of the chunk in C order.
@@ -222,39 +189,21 @@ class WaveletWriter {
     if (any) fill_missing(axes(), memory_.missing, memory_.targets);
   }
 
-  static unsigned full_levels(std::size_t extent, std::size_t least = 2) {
-    unsigned levels = 0;
-    for (; extent > least; extent = (extent + 1) / 2) ++levels;
-    return levels;
-  }
-
   /// Takes what has the least entropy: packets or none, of few or many levels.
   void choose_transform() {
     WaveletAxes best;
     std::uint64_t least = UINT64_MAX;
-    std::uint8_t number = 0;
-    const auto consider = [&](std::size_t packets, std::size_t packet_least) {
-      if (spec_.transform.value_or(number) != number++) return;
-      WaveletAxes trial = wavelet_axes(view_);
-      trial.packets = packets;
-      for (std::size_t a = 0; a < trial.rank; ++a)
-        trial.levels[a] = a >= packets        ? full_levels(trial.extents[a], kShort)
-                          : packet_least == 0 ? 0
-                                              : full_levels(trial.extents[a], packet_least);
+    const Vector<WaveletAxes> trials = wavelet_transforms(wavelet_axes(view_));
+    for (std::uint8_t number = 0; number < trials.size(); ++number) {
+      if (spec_.transform.value_or(number) != number) continue;
       std::copy_n(memory_.targets, memory_.elems, memory_.work);
-      forward_wavelet(trial, *spec_.kernels, memory_.work, memory_.room);
-      const std::uint64_t cost = entropy(trial);
-      if (cost >= least) return;
+      forward_wavelet(trials[number], *spec_.kernels, memory_.work, memory_.room);
+      const std::uint64_t cost = entropy(trials[number]);
+      if (cost >= least) continue;
       least = cost;
-      best = trial;
-      transform_ = static_cast<std::uint8_t>(number - 1);
+      best = trials[number];
+      transform_ = number;
       std::swap(memory_.work, memory_.coefficients);
-    };
-    for (std::size_t packets = 0; packets < std::min(axes().rank, kMaxPackets + 1); ++packets) {
-      consider(packets, packets == 0 ? 0 : 2);
-      if (packets == 0) continue;
-      consider(packets, kPacketShort);
-      if (packets == 1) consider(packets, 0);
     }
     model_.axes = best;
     transform_bits_ = least;
@@ -268,13 +217,6 @@ class WaveletWriter {
     coefficient_rows_ = rows_.ends.size();
   }
 
-  /// Code of a coefficient.
-  static std::int64_t quantized(double value, double inverse, double rounding) {
-    const double magnitude = std::fabs(value) * inverse + rounding;
-    const auto code = static_cast<std::int64_t>(std::min(magnitude, double{kernels::kMaxMagnitude}));
-    return value < 0 ? -code : code;
-  }
-
   /// Order-0 entropy of all bands, in units of 2^-12 bits.
   std::uint64_t entropy(const WaveletAxes& axes) const {
     std::uint64_t cost = 0;
@@ -285,7 +227,8 @@ class WaveletWriter {
       for (std::size_t r = 0; r < band.rows(); ++r) {
         const double* const row = memory_.work + band_place(axes, band, band_row(axes, band, r));
         for (std::size_t x = 0; x < band.columns(); ++x)
-          ++counts[kernels::token_of(static_cast<std::uint32_t>(std::abs(quantized(row[x], inverse, kRounding))))];
+          ++counts[kernels::token_of(
+              kernels::magnitude_of(kernels::wavelet_code(row[x], inverse, kernels::kWaveletRounding)))];
       }
       cost += token_cost(counts);
       return true;
@@ -293,7 +236,7 @@ class WaveletWriter {
     return cost;
   }
 
-  unsigned step_units(double step) const { return static_cast<unsigned>(std::ldexp(step, unit_bits_) + 0.5); }
+  unsigned step_units(double step) const { return wavelet_step_units(units_, step); }
 
   /// Codes everything with that step; the bits, in units of 2^-12, that all takes.
   std::uint64_t code(double step) {
@@ -319,8 +262,7 @@ class WaveletWriter {
   }
 
   void quantize() {
-    std::array<double, 2> sums{};
-    std::array<double, 2> counts{};
+    WaveletExcess excess;
     std::size_t at = 0;
     for_bands(axes(), [&](const WaveletBand& band) {
       const double inverse = 1 / static_cast<double>(band_step(model_.step, band.gain));
@@ -332,21 +274,20 @@ class WaveletWriter {
         const std::uint32_t* const above = first ? nullptr : row - axes().strides()[axes().rank - 2];
         for (std::size_t x = 0; x < band.columns(); ++x, ++at) {
           const double value = memory_.coefficients[place + x];
-          const double rounding = quiet(row, above, x, band.columns()) ? kQuietRounding : kRounding;
-          const std::int64_t code = quantized(value, inverse, rounding);
-          const std::int64_t magnitude = std::abs(code);
-          memory_.codes[at] = static_cast<std::int32_t>(code);
-          row[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(magnitude, kMaxWaveletMagnitude));
+          const double rounding =
+              quiet(row, above, x, band.columns()) ? kernels::kQuietWaveletRounding : kernels::kWaveletRounding;
+          const std::int32_t code = kernels::wavelet_code(value, inverse, rounding);
+          const std::uint32_t magnitude = kernels::magnitude_of(code);
+          memory_.codes[at] = code;
+          row[x] = std::min(magnitude, kMaxWaveletMagnitude);
           if (magnitude == 0) continue;
-          sums[magnitude == 1 ? 0 : 1] += std::fabs(value) * inverse - static_cast<double>(magnitude);
-          counts[magnitude == 1 ? 0 : 1] += 1;
+          excess.sums[magnitude == 1 ? 0 : 1] += kernels::wavelet_excess(value, inverse, magnitude);
+          ++excess.counts[magnitude == 1 ? 0 : 1];
         }
       }
       return true;
     });
-    for (std::size_t i = 0; i < 2; ++i)
-      model_.offsets[i] =
-          counts[i] == 0 ? 0 : static_cast<int>(std::clamp(nearest(sums[i] / counts[i] * 64), -16.0, 15.0));
+    model_.offsets = wavelet_offsets(excess);
   }
 
   /// True when the codes before a column and above it are all 0.
@@ -373,9 +314,7 @@ class WaveletWriter {
     WaveletSamples samples(wavelet_groups(axes()));
     for_bands(axes(), [&](const WaveletBand& band) {
       const std::size_t columns = band.columns();
-      const std::size_t elems = band.rows() * columns;
-      const std::size_t quota = std::max<std::size_t>(512, effort_.samples * elems / memory_.elems);
-      const std::size_t wanted = std::min(band.rows(), quota / columns + 1);
+      const std::size_t wanted = sampled_rows(band, memory_.elems, effort_);
       const float weight = static_cast<float>(band.rows()) / static_cast<float>(wanted);
       for (std::size_t i = 0; i < wanted; ++i) {
         const AxisValues index = band_row(axes(), band, i * band.rows() / wanted);
@@ -387,8 +326,8 @@ class WaveletWriter {
       }
       return true;
     });
-    samples.fit(*spec_.kernels, fitted_ ? kRoundsAgain : effort_.rounds, fitted_, spec_.parts.contexts, model_.weights,
-                model_.constants);
+    samples.fit(*spec_.kernels, fitted_ ? kWaveletRoundsAgain : effort_.rounds, fitted_, spec_.parts.contexts,
+                model_.weights, model_.constants);
   }
 
   /// Symbols of a row whose sums lack what lies in the row itself; `first` is the place of its first code.
@@ -440,7 +379,7 @@ class WaveletWriter {
     const double unit = model_.values.step;
     const double base = model_.values.base;
     const double strict = spec_.bound * (1 - 0x1p-50);
-    const double correction = step_units(kCorrection);
+    const double correction = step_units(kWaveletCorrection);
     model_.correction = 0;
     exceptions_.clear();
     for_rows([&](std::size_t r, const AxisValues&, const Bits* row, const std::uint8_t* special) {
@@ -458,8 +397,8 @@ class WaveletWriter {
         // Most elements pass here; zeros may have a sign to keep.
         if (difference < strict && difference > -strict && v != 0) continue;
         if (keeps(bits, values[x])) continue;
-        const double wanted = nearest(memory_.targets[r * columns + x] - values[x]) / correction;
-        const double code = v - v == 0 && std::fabs(wanted) < 0x1p20 ? away_from_zero(wanted) : 0;
+        const double code =
+            v - v == 0 ? kernels::wavelet_correction(memory_.targets[r * columns + x] - values[x], correction) : 0;
         if (code == 0 || !keeps(bits, values[x] + code * correction)) {
           exceptions_.emplace_back(r * columns + x, bits);
           continue;
@@ -471,10 +410,6 @@ class WaveletWriter {
       }
     });
   }
-  static double away_from_zero(double v) {
-    const double whole = nearest(v);
-    return whole != 0 ? whole : v < 0 ? -1 : 1;
-  }
   bool keeps(Bits bits, double value) const {
     return keeps_bound<Element>(bits, Element::bits(value * model_.values.step + model_.values.base), spec_.bound);
   }
@@ -483,21 +418,19 @@ class WaveletWriter {
     find_corrections();
     rows_.ends.resize(coefficient_rows_);
     if (model_.correction == 0) return;
-    const std::size_t columns = axes().extents[axes().rank - 1];
-    const std::size_t rows = memory_.elems / columns;
-    const std::size_t wanted = std::min(rows, effort_.samples / columns + 1);
+    const CorrectionRows rows(axes(), effort_);
+    const std::size_t columns = rows.columns;
     WaveletSamples samples(1);
     for_rows([&](std::size_t r, const AxisValues& index, const Bits*, const std::uint8_t*) {
-      if (r * wanted / rows == (r + 1) * wanted / rows) return;
+      if (!rows.sampled(r)) return;
       std::fill_n(memory_.features, kWaveletFeatures * columns, 0u);
       for_correction_sources(axes(), index, memory_.corrections, memory_.magnitudes,
                              [&](std::size_t feature, const MagnitudeRow& source) {
                                add_row(source, 1, columns, *spec_.kernels, memory_.features + feature * columns);
                              });
-      sample_row(0, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
-                 static_cast<float>(rows) / static_cast<float>(wanted), samples);
+      sample_row(0, columns, memory_.corrections + r * columns, memory_.missing + r * columns, rows.weight(), samples);
     });
-    samples.fit(*spec_.kernels, corrections_fitted_ ? kRoundsAgain : effort_.rounds, corrections_fitted_,
+    samples.fit(*spec_.kernels, corrections_fitted_ ? kWaveletRoundsAgain : effort_.rounds, corrections_fitted_,
                 spec_.parts.contexts, model_.correction_weights, &model_.correction_constant);
     corrections_fitted_ = true;
     for_rows([&](std::size_t r, const AxisValues& index, const Bits*, const std::uint8_t*) {
@@ -518,11 +451,10 @@ class WaveletWriter {
   const LevelsView& view_;
   EncodeMemory& memory_;
   const Bits* data_;
-  FitEffort effort_;
-  double error_ = 0;
+  WaveletEffort effort_;
   std::uint64_t transform_bits_ = 0;  ///< order-0 entropy of the coefficients
   std::uint8_t transform_ = 0;        ///< number of the one that was chosen
-  int unit_bits_ = 0;
+  WaveletUnits units_;
   WaveletModel model_;
   bool fitted_ = false;  ///< weights are there from another step
   bool corrections_fitted_ = false;
@@ -557,14 +489,16 @@ std::size_t wavelet_encode_scratch_bytes(const ChunkSpec& spec) {
   return carver.used() + carver.used() / 8 + 65536;
 }
 
+Result<double> wavelet_step(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+                            std::span<std::uint8_t> scratch) {
+  if (in.elems() <= 2 * kMiddleElems || spec.for_psnr) return 0.0;
+  const ConstBox3 middle = middle_box(in, spec.form, dtype_bytes(spec.dtype), kMiddleElems, kMiddleExtent);
+  return with_writer<double>(spec, middle, range, scratch, [](auto& writer) { return writer.choose_step(); });
+}
+
 Result<std::size_t> encode_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
                                    std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
-  double step = 0;
-  if (in.elems() > 2 * kMiddleElems && !spec.for_psnr) {
-    const ConstBox3 middle = middle_box(in, spec.form, dtype_bytes(spec.dtype), kMiddleElems, kMiddleExtent);
-    QUERN_ASSIGN_OR_RETURN(
-        step, with_writer<double>(spec, middle, range, scratch, [](auto& writer) { return writer.choose_step(); }));
-  }
+  QUERN_ASSIGN_OR_RETURN(const double step, wavelet_step(spec, in, range, scratch));
   return with_writer<std::size_t>(spec, in, range, scratch, [&](auto& writer) { return writer.write(out, step); });
 }
 

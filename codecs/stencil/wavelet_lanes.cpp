@@ -83,10 +83,15 @@ bool put_in_turn(const CodedRows& rows, const ResidualEntries& entries, std::siz
 
 }  // namespace
 
-bool write_lanes(const CodedRows& rows, const ResidualEntries& entries, const kernels::StencilKernels& kernels,
-                 std::uint64_t bytes, std::span<std::uint16_t> words, Writer& writer) {
+unsigned wavelet_lane_bits(std::uint64_t bytes) {
   unsigned lane_bits = 0;
   while (lane_bits < kMaxLaneBits && (std::uint64_t{2} << lane_bits) * kLaneBytes <= bytes) ++lane_bits;
+  return lane_bits;
+}
+
+bool write_lanes(const CodedRows& rows, const ResidualEntries& entries, const kernels::StencilKernels& kernels,
+                 std::uint64_t bytes, std::span<std::uint16_t> words, Writer& writer) {
+  const unsigned lane_bits = wavelet_lane_bits(bytes);
   const std::size_t lanes = std::size_t{1} << lane_bits;
   LaneSpans written;
   if (!put_side_by_side(rows, entries, kernels, lanes, words, written) &&

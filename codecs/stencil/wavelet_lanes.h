@@ -18,6 +18,9 @@ struct CodedRows {
   const std::uint16_t* symbols = nullptr;
 };
 
+/// There are 2^this lanes for codes of about that many bytes.
+unsigned wavelet_lane_bits(std::uint64_t bytes);
+
 /// Appends lanes for codes of about that many bytes, by the entries of all levels; false when they do not fit into
 /// `words`.
 bool write_lanes(const CodedRows& rows, const ResidualEntries& entries, const kernels::StencilKernels& kernels,

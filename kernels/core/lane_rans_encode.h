@@ -111,7 +111,7 @@ class EncodedLanes {
 
  private:
   [[gnu::always_inline]] constexpr std::uint32_t room_end(std::size_t lane) const {
-    return static_cast<std::uint32_t>(lane_room_begin(program_, static_cast<std::uint32_t>(lane) + 1));
+    return X::load(&program_.rooms[lane + 1], lane);
   }
   [[gnu::always_inline]] constexpr void put_word(std::uint32_t& now, std::uint32_t& at, std::size_t lane) {
     --at;
@@ -130,20 +130,28 @@ class EncodedLanes {
   typename X::template vec<std::uint32_t> at_;
 };
 
-/// The buffers that the rows of a chunk make, from the last to the first.
+/// The buffers that the rows of a section make, from the last to the first.
 struct LaneBuffers {
+  RowSection section;
   std::uint32_t lanes = 1;
   std::uint32_t stride = 2;   ///< from column to column: one more than lanes, so that neither way collides
   std::uint32_t columns = 1;  ///< of a buffer at most
   std::uint32_t row_buffers = 1;
+  std::uint32_t turns_before = 0;  ///< that have none of the section's rows
   std::uint32_t count = 1;
 
-  constexpr explicit LaneBuffers(const RowLanesProgram& program) : lanes(program.mask + 1), stride(lanes + 1) {
+  constexpr LaneBuffers(const RowLanesProgram& program, const RowSection& of)
+      : section(of), lanes(program.mask + 1), stride(lanes + 1) {
     columns = LaneEncodeShared::kPuts / stride;
-    row_buffers = (program.columns + columns - 1) / columns;
-    count = (program.rows + lanes - 1) / lanes * row_buffers;
+    row_buffers = (section.columns + columns - 1) / columns;
+    turns_before = section.rows_before / lanes;
+    const std::uint32_t turns = (section.rows_before + section.rows + lanes - 1) / lanes - turns_before;
+    count = turns * row_buffers;
   }
-  constexpr std::uint32_t turn(std::uint32_t buffer) const { return (count - 1 - buffer) / row_buffers; }
+  /// Rows are counted over all sections.
+  constexpr std::uint32_t first_row(std::uint32_t buffer) const {
+    return (turns_before + (count - 1 - buffer) / row_buffers) * lanes;
+  }
   constexpr std::uint32_t first_column(std::uint32_t buffer) const {
     return (count - 1 - buffer) % row_buffers * columns;
   }
@@ -155,21 +163,23 @@ constexpr void fill_put_buffer(const RowLanesProgram& program, const std::int32_
                                const LaneBuffers& buffers, std::uint32_t buffer, std::uint32_t warp,
                                std::uint32_t warps, LaneEncodeShared& shared) {
   const std::uint32_t begin = buffers.first_column(buffer);
-  const std::uint32_t end = begin + buffers.columns < program.columns ? begin + buffers.columns : program.columns;
+  const RowSection& section = buffers.section;
+  const std::uint32_t end = begin + buffers.columns < section.columns ? begin + buffers.columns : section.columns;
   LanePut* const puts = shared.puts[buffer % 2];
   const std::uint32_t blocks = (end - begin + kLanes - 1) / kLanes;
   typename X::template vec<bool> busy;
   X::lanes([&](std::size_t lane) { X::set(busy, lane, false); });
   for (std::uint32_t t = warp; t < buffers.lanes * blocks; t += warps) {
     const std::uint32_t to = t / blocks;
-    const std::uint32_t row = buffers.turn(buffer) * buffers.lanes + to;
+    // Rows of sections before are beyond the end.
+    const std::uint32_t row = buffers.first_row(buffer) + to - section.rows_before;
     X::lanes([&](std::size_t lane) {
       const std::uint32_t x = begin + t % blocks * kLanes + static_cast<std::uint32_t>(lane);
       if (x >= end) return;
       LanePut put = kNoPut;
-      const std::size_t index =
-          program.by_points ? std::size_t{x} * program.rows + row : std::size_t{row} * program.columns + x;
-      const std::uint32_t symbol = row < program.rows ? X::load(symbols + index, lane) : std::uint16_t{kNoSymbol};
+      const std::size_t index = section.first + (program.by_points ? std::size_t{x} * section.rows + row
+                                                                   : std::size_t{row} * section.columns + x);
+      const std::uint32_t symbol = row < section.rows ? X::load(symbols + index, lane) : std::uint16_t{kNoSymbol};
       if (symbol != kNoSymbol) {
         const unsigned token = symbol % kTokenPlaces;
         const std::uint32_t table = X::load(&shared.serving[symbol / kTokenPlaces], lane);
@@ -199,7 +209,7 @@ constexpr void put_buffer(const RowLanesProgram& program, const LaneBuffers& buf
   std::uint32_t busy = 0;
   for (std::uint32_t w = 0; w < warps; ++w) busy |= X::load_same(&shared.busy[buffer % 2][w]);
   if (busy == 0) return;
-  const std::uint32_t left = program.columns - buffers.first_column(buffer);
+  const std::uint32_t left = buffers.section.columns - buffers.first_column(buffer);
   X::lanes([&](std::size_t lane) {
     if (lane <= program.mask)
       out.put_all(shared.puts[buffer % 2] + lane, left < buffers.columns ? left : buffers.columns, buffers.stride,
@@ -224,7 +234,7 @@ constexpr void copy_row_lanes(const EncodeTask& task, const RowLanesProgram& pro
   std::uint32_t to = 0;
   for (std::uint32_t l = 0; l <= program.mask; ++l) {
     const std::uint32_t count = X::load_same(shared.words + l);
-    const std::uint16_t* const from = words + lane_room_begin(program, l + 1) - count;
+    const std::uint16_t* const from = words + X::load_same(&program.rooms[l + 1]) - count;
     for (std::uint32_t first = warp * kRasterBlock; first < count; first += warps * kRasterBlock) {
       X::lanes([&](std::size_t lane) {
         std::uint32_t some[kRasterLanePoints] = {};
@@ -250,16 +260,19 @@ constexpr void write_row_lanes(Team& team, const Task& task, LaneEncodeShared& s
   });
   const auto* const codes = reinterpret_cast<const std::int32_t*>(task.work + program.codes);
   const auto* const symbols = reinterpret_cast<const std::uint16_t*>(task.work + program.symbols);
-  const LaneBuffers buffers(program);
+  const auto* const sections = reinterpret_cast<const RowSection*>(task.program + program.sections);
   EncodedLanes<X> out(program, words);
-  for (std::uint32_t buffer = 0; buffer <= buffers.count; ++buffer) {
-    team.all([&](std::uint32_t warp, std::uint32_t warps) {
-      // The first warp looks up nothing if there are others.
-      const std::uint32_t own = warps > 1 ? 1 : 0;
-      if (buffer < buffers.count && warp >= own)
-        fill_put_buffer<X>(program, codes, symbols, buffers, buffer, warp - own, warps - own, shared);
-      if (buffer > 0 && warp == 0) put_buffer<X>(program, buffers, buffer - 1, warps - own, shared, out);
-    });
+  for (std::uint32_t s = program.section_count; s-- > 0;) {
+    const LaneBuffers buffers(program, sections[s]);
+    for (std::uint32_t buffer = 0; buffer <= buffers.count; ++buffer) {
+      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+        // The first warp looks up nothing if there are others.
+        const std::uint32_t own = warps > 1 ? 1 : 0;
+        if (buffer < buffers.count && warp >= own)
+          fill_put_buffer<X>(program, codes, symbols, buffers, buffer, warp - own, warps - own, shared);
+        if (buffer > 0 && warp == 0) put_buffer<X>(program, buffers, buffer - 1, warps - own, shared, out);
+      });
+    }
   }
   team.first([&] { out.finish(shared.words); });
   team.all(

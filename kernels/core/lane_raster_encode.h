@@ -229,23 +229,23 @@ constexpr void count_raster_exceptions(const RasterCodes& codes, std::uint32_t w
   });
 }
 
-/// Their indices in C order, as far as there is room.
+/// Indices of exceptions in C order, as far as there is room. `flags` has which there are, a bit for each lane, where
+/// the first number of each block is, `found` how many each warp has.
 template <class X>
-constexpr void list_raster_exceptions(const RasterCodes& codes, std::uint32_t warp, std::uint32_t warps,
-                                      const RasterEncodeShared& shared) {
-  if (X::load_same(shared.exceptions + warp) == 0) return;
-  const WarpRun run(codes.elems(), warp, warps);
+constexpr void list_exceptions(const double* flags, std::uint32_t elems, std::uint32_t room, std::uint32_t* list,
+                               std::uint32_t warp, std::uint32_t warps, const std::uint32_t* found) {
+  if (X::load_same(found + warp) == 0) return;
+  const WarpRun run(elems, warp, warps);
   std::uint32_t at = 0;
-  for (std::uint32_t w = 0; w < warp; ++w) at += X::load_same(shared.exceptions + w);
+  for (std::uint32_t w = 0; w < warp; ++w) at += X::load_same(found + w);
   for (std::uint32_t base = run.begin; base < run.end; base += kLanes) {
-    const auto flags = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(X::load_same(codes.grid.values + base)));
+    const auto missed = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(X::load_same(flags + base)));
     X::lanes([&](std::size_t lane) {
-      if ((flags >> lane & 1) == 0) return;
-      const std::uint32_t to = at + popcount(flags & ((1u << lane) - 1));
-      if (to < codes.program->exceptions)
-        X::store(codes.exception_list + to, lane, base + static_cast<std::uint32_t>(lane));
+      if ((missed >> lane & 1) == 0) return;
+      const std::uint32_t to = at + popcount(missed & ((1u << lane) - 1));
+      if (to < room) X::store(list + to, lane, base + static_cast<std::uint32_t>(lane));
     });
-    at += popcount(flags);
+    at += popcount(missed);
   }
 }
 
@@ -326,7 +326,8 @@ constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEnc
     set_raster_symbols<X>(codes, warp, warps, shared);
   });
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    list_raster_exceptions<X>(codes, warp, warps, shared);
+    list_exceptions<X>(codes.grid.values, codes.elems(), codes.program->exceptions, codes.exception_list, warp, warps,
+                       shared.exceptions);
     store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), wild, codes.program->exceptions, warp, warps,
                            shared);
   });

@@ -53,9 +53,9 @@ template <std::uint32_t kAxes>
   });
 }
 
-/// Weight times magnitude of what a look sees from an index; `magnitudes` lie as the look's band does.
+/// The magnitude that a look sees from an index; `magnitudes` lie as the look's band does.
 template <class X>
-[[gnu::always_inline]] constexpr std::uint32_t look_at(const WaveletGrid& grid, const WaveletLook& look,
+[[gnu::always_inline]] constexpr std::uint32_t seen_by(const WaveletGrid& grid, const WaveletLook& look,
                                                        const std::uint32_t* magnitudes, const std::uint32_t* index,
                                                        std::size_t lane) {
   std::uint32_t place = look.start;
@@ -66,7 +66,14 @@ template <class X>
     inside = inside && i < look.extents[a];
     place += i * grid.program->places[a];
   });
-  return inside ? look.weight * X::load(magnitudes + place, lane) : 0;
+  return inside ? X::load(magnitudes + place, lane) : 0;
+}
+/// The same times the look's weight.
+template <class X>
+[[gnu::always_inline]] constexpr std::uint32_t look_at(const WaveletGrid& grid, const WaveletLook& look,
+                                                       const std::uint32_t* magnitudes, const std::uint32_t* index,
+                                                       std::size_t lane) {
+  return look.weight * seen_by<X>(grid, look, magnitudes, index, lane);
 }
 
 /// Contexts of a band's codes as far as complete bands give them, to where the magnitudes will be.
@@ -84,6 +91,18 @@ constexpr void sum_known_bands(const WaveletGrid& grid, const WaveletBandPlan& b
       X::store(to + grid.place(band.start, index), lane, sum);
     }
   });
+}
+
+/// What a code stands for.
+[[gnu::always_inline]] constexpr double wavelet_coefficient(const WaveletProgram& program, std::int64_t step,
+                                                            std::int32_t code) {
+  const auto size = static_cast<std::uint32_t>(code < 0 ? -code : code);
+  if (size == 0) return 0;
+  const std::int64_t offset = program.offsets[size == 1 ? 0 : 1];
+  const std::uint64_t product = static_cast<std::uint64_t>(std::int64_t{size} * 64 + offset) *
+                                static_cast<std::uint64_t>(step);  // wraps on bytes no encoder writes
+  const std::int64_t value = static_cast<std::int64_t>(product) >> 6;
+  return static_cast<double>(code < 0 ? -value : value);
 }
 
 /// Takes the codes of a band, or of the corrections. Called by one warp.
@@ -133,18 +152,9 @@ class WaveletCodeTaker {
     X::set(near_[1], lane, X::get(near_[0], lane));
     X::set(near_[0], lane, magnitude);
     X::store(magnitudes_ + place, lane, magnitude);
-    const double value =
-        corrections_ ? X::load(grid_.values + place, lane) + code * program.correction : coefficient(code, size);
+    const double value = corrections_ ? X::load(grid_.values + place, lane) + code * program.correction
+                                      : wavelet_coefficient(program, band_.step, code);
     X::store(grid_.values + place, lane, value);
-  }
-
-  [[gnu::always_inline]] constexpr double coefficient(std::int32_t code, std::uint32_t size) const {
-    if (size == 0) return 0;
-    const std::int64_t offset = grid_.program->offsets[size == 1 ? 0 : 1];
-    const std::uint64_t product = static_cast<std::uint64_t>(std::int64_t{size} * 64 + offset) *
-                                  static_cast<std::uint64_t>(band_.step);  // wraps on bytes no encoder writes
-    const std::int64_t value = static_cast<std::int64_t>(product) >> 6;
-    return static_cast<double>(code < 0 ? -value : value);
   }
 
   [[gnu::always_inline]] constexpr bool is_special(const std::uint32_t* index, std::size_t lane) const {
@@ -196,9 +206,12 @@ constexpr void lift_half(const WaveletGrid& grid, const WaveletLift& lift, bool 
   });
 }
 
-/// Copies a box between the two arrays; with `weave`, to the room with low and high values of each line in turns.
+/// To the room with low and high values of each line in turns, or from such lines with low values in front; and back.
+enum class BoxCopy : std::uint8_t { weave, part, back };
+
+/// Copies a box between the two arrays.
 template <class X>
-constexpr void copy_box(const WaveletGrid& grid, const WaveletLift& lift, bool weave, std::uint32_t warp,
+constexpr void copy_box(const WaveletGrid& grid, const WaveletLift& lift, BoxCopy copy, std::uint32_t warp,
                         std::uint32_t warps) {
   const std::uint32_t lows = (lift.box[lift.axis] + 1) / 2;
   const std::uint32_t count = lift.box[0] * lift.box[1] * lift.box[2] * lift.box[3];
@@ -207,14 +220,16 @@ constexpr void copy_box(const WaveletGrid& grid, const WaveletLift& lift, bool w
       std::uint32_t index[kLevelAxes] = {};
       split_number<kLevelAxes>(i, lift.box, index);
       const std::uint32_t place = grid.place(0, index);
-      if (!weave) {
+      if (copy == BoxCopy::back) {
         X::store(grid.values + place, lane, X::load(grid.room + place, lane));
         continue;
       }
       unroll<kLevelAxes>([&](auto a) {
         if (a == lift.axis) index[a] = index[a] % 2 == 0 ? index[a] / 2 : lows + index[a] / 2;
       });
-      X::store(grid.room + place, lane, X::load(grid.values + grid.place(0, index), lane));
+      const std::uint32_t parted = grid.place(0, index);
+      const bool weave = copy == BoxCopy::weave;
+      X::store(grid.room + (weave ? place : parted), lane, X::load(grid.values + (weave ? parted : place), lane));
     }
   });
 }
@@ -269,8 +284,8 @@ constexpr void undo_wavelet(Team& team, const WaveletGrid& grid, const WaveletLi
         lift_half<X>(grid, lift, step % 2 == 0, factor, warp, warps);
       });
     });
-    for (const bool weave : {true, false})
-      team.all([&](std::uint32_t warp, std::uint32_t warps) { copy_box<X>(grid, lift, weave, warp, warps); });
+    for (const BoxCopy copy : {BoxCopy::weave, BoxCopy::back})
+      team.all([&](std::uint32_t warp, std::uint32_t warps) { copy_box<X>(grid, lift, copy, warp, warps); });
   }
 }
 

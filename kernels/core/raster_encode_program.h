@@ -40,20 +40,29 @@ struct RasterEncodeAnswer {
   std::uint32_t counts[kContextLevels][kResidualTokens] = {};  ///< of symbols
 };
 
+/// Rows of the same length.
+struct RowSection {
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+  std::uint32_t rows_before = 0;  ///< of sections before
+  std::uint32_t first = 0;        ///< number of its first residual
+};
+
 /// The second program, followed by its distributions: residuals of rows to lanes. Row n is in lane n & mask.
 struct RowLanesProgram {
   ProgramHead head{ProgramKind::raster};
-  std::uint32_t rows = 0;
-  std::uint32_t columns = 0;
+  std::uint32_t section_count = 0;
   std::uint32_t mask = 0;
   std::uint32_t table_count = 0;
   std::uint32_t codes = 0;  ///< bytes of the working memory from its begin; so the next ones
   std::uint32_t symbols = 0;
-  std::uint32_t words = 0;       ///< room_of_lanes() words
+  std::uint32_t words = 0;       ///< as many as `rooms` says
   std::uint32_t most_words = 0;  ///< that there is room for in the end
-  std::uint32_t starts = 0;      ///< bytes from the program's begin
-  bool by_points = false;        ///< the points of a column lie side by side, not those of a row
+  std::uint32_t sections = 0;    ///< bytes from the program's begin; so the next one
+  std::uint32_t starts = 0;
+  bool by_points = false;  ///< the points of a column lie side by side, not those of a row
   std::uint8_t serving[kContextLevels] = {};
+  std::uint32_t rooms[kMostLevelLanes + 1] = {};  ///< words before each lane's, and behind the last
 };
 
 /// And its answer: how many words each lane has. They lie one lane after another where the elements were, unless they
@@ -61,13 +70,5 @@ struct RowLanesProgram {
 struct RowLanesAnswer {
   std::uint32_t words[kMostLevelLanes] = {};
 };
-
-/// Words before the room of a lane, as each row may take the most.
-[[gnu::always_inline]] constexpr std::uint64_t lane_room_begin(const RowLanesProgram& program, std::uint32_t lane) {
-  const std::uint32_t lanes = program.mask + 1;
-  const std::uint32_t more = program.rows % lanes;
-  const std::uint64_t rows = std::uint64_t{program.rows / lanes} * lane + (lane < more ? lane : more);
-  return rows * program.columns * kMostResidualWords + std::uint64_t{lane} * kStateWords;
-}
 
 }  // namespace quern::kernels

@@ -28,6 +28,7 @@ struct WaveletBandPlan {
   std::uint32_t extents[kLevelAxes] = {1, 1, 1, 1};
   std::uint32_t rows = 0;
   std::uint32_t rows_before = 0;  ///< of bands that were coded before
+  std::uint32_t codes_before = 0;
   std::uint32_t constant = 0;
   std::uint32_t looks =
       0;  ///< number of the first in the table: those at complete bands, then those at the band itself

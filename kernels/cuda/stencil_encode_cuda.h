@@ -19,6 +19,9 @@ cudaError_t stencil_raster_encode_async(const EncodeTask* tasks, std::uint32_t c
 /// done, after the last step how often each symbol occurs.
 cudaError_t stencil_levels_encode_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
 
+/// A step each of chunks under the wavelet (kernels/core/wavelet_encode_program.h). As above.
+cudaError_t stencil_wavelet_encode_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
+
 /// Codes and symbols of rows to the words of lanes.
 cudaError_t stencil_row_lanes_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
 

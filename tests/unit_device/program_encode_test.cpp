@@ -32,6 +32,11 @@ class ProgramEncodeTest : public testing::SimulatedDeviceTest {
     options.settings = {{"layout", layout}};
     return options;
   }
+  static CompressOptions for_psnr(double bound) {
+    CompressOptions options = stencil(BoundKind::rel, bound, "wavelet");
+    options.goal = "psnr";
+    return options;
+  }
   static Result<CompressReport> compress_on(Device* device, const OwnedArray& array, const CompressOptions& options,
                                             Vector<std::uint8_t>& bytes) {
     VectorSink sink(bytes);
@@ -166,11 +171,25 @@ TEST_F(ProgramEncodeTest, ManyChunksAndLanes_BytesOfTheHost) {
   EXPECT_GT(compare(array, stencil(BoundKind::abs, 1e-3)), 2u);
 }
 
-TEST_F(ProgramEncodeTest, TheWavelet_IsTheHosts) {
-  const OwnedArray array = make_array(DType::f32, shape_of({9, 21, 34}), Data::smooth);
-  Vector<std::uint8_t> bytes;
-  const auto report = compress_on(device_.get(), array, stencil(BoundKind::rel, 1e-3, "wavelet"), bytes);
-  EXPECT_TRUE(report.ok() && !report->on_device);
+TEST_F(ProgramEncodeTest, TheWaveletTakesFiveLaunches) {
+  // Transforms, codes, symbols, corrections, lanes. For a PSNR the step of coefficients is given.
+  for (const auto& shape : {shape_of({11, 45, 40}), shape_of({70, 90}), shape_of({9000}), shape_of({5, 12, 21, 30})})
+    for (const double bound : {1e-2, 1e-5})
+      EXPECT_EQ(compare(make_array(DType::f64, shape, Data::smooth), for_psnr(bound)), 5u) << shape.text() << bound;
+}
+
+TEST_F(ProgramEncodeTest, TheWavelet_BytesOfTheHost) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::u16})
+    for (const Data data : {Data::smooth, Data::nan_block, Data::inf_scattered, Data::noise, Data::land,
+                            Data::minus_zero, Data::spike, Data::wide_range}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + quern::testing::data_name(data));
+      compare(make_array(dtype, shape_of({9, 40, 41}), data), for_psnr(1e-4));
+    }
+}
+
+TEST_F(ProgramEncodeTest, TheWaveletOfALargeChunk_TakesTheStepOfItsMiddle) {
+  const OwnedArray array = make_array(DType::f32, shape_of({66, 90, 90}), Data::smooth);
+  EXPECT_EQ(compare(array, stencil(BoundKind::rel, 1e-3, "wavelet")), 5u);
 }
 
 TEST_F(ProgramEncodeTest, EveryAllocationFails_StatusAndNothingLost) {
