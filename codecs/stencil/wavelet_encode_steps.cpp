@@ -60,15 +60,18 @@ bool WaveletEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk,
   if (!units) return false;
   units_ = *units;
   const Result<double> step = wavelet_step(spec_, in_, range, scratch);
-  if (!step.ok() || (*step == 0 && !spec_.for_psnr)) return false;
-  step_ = spec_.for_psnr ? first_wavelet_step(true) : *step;
+  if (!step.ok()) return false;
+  trying_ = *step == 0 && !spec_.for_psnr;
+  tried_ = 0;
+  step_ = *step != 0 ? *step : first_wavelet_step(spec_.for_psnr);
+  fitted_ = false;
+  corrections_fitted_ = false;
   constants_.assign(kMaxWaveletGroups, 0);
   model_ = {};
   model_.values.base = units_.base;
   model_.values.step = units_.unit;
   model_.constants = constants_.data();
   model_.axes = plain;
-  counts_ = {};
   transforms_ = wavelet_transforms(plain);
   if (!lay_out()) return false;
   try_transforms();
@@ -197,7 +200,46 @@ void WaveletEncoding::choose_transform(std::span<const std::uint8_t> counts) {
     model_.axes = transforms_[t];
   }
   trials_.clear();
+}
+
+/// The program that codes with a step.
+void WaveletEncoding::begin_step() {
   model_.step = wavelet_step_units(units_, step_);
+  WaveletModel sampled = model_;
+  sampled.weights = feature_numbers();
+  plans_.add_bands(sampled);
+  program_.wavelet.band_count = static_cast<std::uint32_t>(plans_.bands.size());
+  program_.found = 0;
+  plan_samples(false);
+  program_.step = WaveletEncodeStep::quantize;
+}
+
+/// As best_step() of the host's encoder, a step after each trial, and the best once more if it was not the last.
+void WaveletEncoding::after_trial(const kernels::RasterEncodeAnswer& answer) {
+  const std::uint64_t bits = fit_distributions(answer, answer.exceptions);
+  const bool pays = tried_ == 0 || bits < least_;
+  if (pays) {
+    best_step_ = step_;
+    least_ = bits;
+  }
+  switch (tried_++) {
+    case 0: step_ = kWaveletSteps[1]; break;
+    case 1: step_ = pays ? kWaveletSteps[2] : kSmallWaveletStep; break;
+    default: trying_ = false;
+  }
+  if (!trying_ && pays) return plan_corrections();
+  if (!trying_) step_ = best_step_;
+  begin_step();
+}
+
+/// The program that makes symbols of corrections.
+void WaveletEncoding::plan_corrections() {
+  plans_.add_bands(model_);
+  if (model_.correction != 0) plans_.add_corrections(model_);
+  program_.wavelet.correction = static_cast<double>(model_.correction);
+  sample_rows_.clear();
+  samples_bytes_ = 0;
+  program_.step = WaveletEncodeStep::correct;
 }
 
 /// Bands, or corrections, with rows that are samples of them.
@@ -228,16 +270,10 @@ void WaveletEncoding::next(const kernels::RasterEncodeAnswer& answer, std::span<
   kernels::WaveletProgram& head = program_.wavelet;
   plans_ = {};
   switch (program_.step) {
-    case WaveletEncodeStep::transforms: {
+    case WaveletEncodeStep::transforms:
       choose_transform(samples);
-      WaveletModel sampled = model_;
-      sampled.weights = feature_numbers();
-      plans_.add_bands(sampled);
-      head.band_count = static_cast<std::uint32_t>(plans_.bands.size());
-      plan_samples(false);
-      program_.step = WaveletEncodeStep::quantize;
+      begin_step();
       break;
-    }
     case WaveletEncodeStep::quantize: {
       fit_coefficients(samples);
       plans_.add_bands(model_);
@@ -249,17 +285,14 @@ void WaveletEncoding::next(const kernels::RasterEncodeAnswer& answer, std::span<
       program_.step = WaveletEncodeStep::code;
       break;
     }
-    default:
+    case WaveletEncodeStep::code:
       fit_corrections(samples);
-      for (std::size_t l = 0; l < kLevels; ++l)
-        for (std::size_t t = 0; t < counts_[l].size(); ++t) counts_[l][t] += answer.counts[l][t];
-      plans_.add_bands(model_);
-      if (model_.correction != 0) plans_.add_corrections(model_);
-      head.correction = static_cast<double>(model_.correction);
-      sample_rows_.clear();
+      static_assert(sizeof counts_ == sizeof answer.counts);
+      std::memcpy(counts_.data(), answer.counts, sizeof counts_);
       program_.found = answer.exceptions;
-      program_.step = WaveletEncodeStep::correct;
+      plan_corrections();
       break;
+    case WaveletEncodeStep::correct: after_trial(answer); break;
   }
   plans_.add_lifts(axes());
   append(out);
@@ -309,7 +342,9 @@ void WaveletEncoding::fit_coefficients(std::span<const std::uint8_t> bytes) {
       add_samples(sample_rows_[row], seen.numbers.data(), band.group, band.columns(), weight, samples);
     return true;
   });
-  samples.fit(*spec_.kernels, effort_.rounds, false, spec_.parts.contexts, model_.weights, model_.constants);
+  samples.fit(*spec_.kernels, fitted_ ? kWaveletRoundsAgain : effort_.rounds, fitted_, spec_.parts.contexts,
+              model_.weights, model_.constants);
+  fitted_ = true;
 }
 
 void WaveletEncoding::fit_corrections(std::span<const std::uint8_t> bytes) {
@@ -320,21 +355,29 @@ void WaveletEncoding::fit_corrections(std::span<const std::uint8_t> bytes) {
   WaveletSamples samples(1);
   for (const WaveletSampleRow& row : sample_rows_)
     add_samples(row, seen.numbers.data(), 0, rows.columns, rows.weight(), samples);
-  samples.fit(*spec_.kernels, effort_.rounds, false, spec_.parts.contexts, model_.correction_weights,
-              &model_.correction_constant);
+  samples.fit(*spec_.kernels, corrections_fitted_ ? kWaveletRoundsAgain : effort_.rounds, corrections_fitted_,
+              spec_.parts.contexts, model_.correction_weights, &model_.correction_constant);
+  corrections_fitted_ = true;
+}
+
+/// Bits, in units of 2^-12, that all takes, as code() of the host's encoder.
+std::uint64_t WaveletEncoding::fit_distributions(const kernels::RasterEncodeAnswer& answer, std::size_t exceptions) {
+  LevelCounts counts = counts_;
+  for (std::size_t l = 0; l < kLevels; ++l)
+    for (std::size_t t = 0; t < counts[l].size(); ++t) counts[l][t] += answer.counts[l][t];
+  const std::uint64_t bits = fit_levels(counts, model_.values);
+  stored_.clear();
+  write_wavelet_model(model_, stored_);
+  return bits + (std::uint64_t{stored_.size() + exceptions * (dtype_bytes(spec_.dtype) + 2)} << 15);
 }
 
 WaveletEncoding::Choice WaveletEncoding::choose(const kernels::RasterEncodeAnswer& answer,
                                                 std::span<const std::uint32_t> exceptions, Vector<std::uint8_t>& out) {
-  for (std::size_t l = 0; l < kLevels; ++l)
-    for (std::size_t t = 0; t < counts_[l].size(); ++t) counts_[l][t] += answer.counts[l][t];
-  std::uint64_t bits = fit_levels(counts_, model_.values);
-  head_.clear();
-  write_wavelet_model(model_, head_);
-  bits += std::uint64_t{head_.size() + exceptions.size() * (dtype_bytes(spec_.dtype) + 2)} << 15;
+  const std::uint64_t bits = fit_distributions(answer, exceptions.size());
   if (bits >> 15 >= raw_bytes_) return Choice::host;
   lane_bits_ = wavelet_lane_bits(bits >> 15);
-  head_.insert(head_.begin(), static_cast<std::uint8_t>(Mode::wavelet));
+  head_.assign(1, static_cast<std::uint8_t>(Mode::wavelet));
+  head_.insert(head_.end(), stored_.begin(), stored_.end());
   Writer writer(head_);
   const LevelsView view(in_, spec_.form);
   with_element(spec_.dtype, [&](auto element) {

@@ -1,5 +1,6 @@
 // A chunk under the wavelet that a device encodes (kernels/core/wavelet_encode_program.h), by the rules of
-// encode_wavelet and to the same bytes. Programs follow each other: transforms, quantize, code, correct, lanes.
+// encode_wavelet and to the same bytes. Programs follow each other: transforms, then quantize, code and correct with
+// one step of coefficients or some, lanes.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ class WaveletEncoding {
   bool may_be_raw() const { return false; }
   std::uint32_t work_bytes() const { return program_.wavelet.head.work_bytes; }
 
-  bool gathers() const { return program_.step != kernels::WaveletEncodeStep::correct; }
+  bool gathers() const { return trying_ || program_.step != kernels::WaveletEncodeStep::correct; }
   std::uint32_t samples_at() const { return program_.samples; }
   std::uint32_t samples_bytes() const { return samples_bytes_; }
   void next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
@@ -64,6 +65,10 @@ class WaveletEncoding {
   void plan_samples(bool corrections);
   void try_transforms();
   void choose_transform(std::span<const std::uint8_t> counts);
+  void begin_step();
+  void plan_corrections();
+  void after_trial(const kernels::RasterEncodeAnswer& answer);
+  std::uint64_t fit_distributions(const kernels::RasterEncodeAnswer& answer, std::size_t exceptions);
   void fit_coefficients(std::span<const std::uint8_t> samples);
   void fit_corrections(std::span<const std::uint8_t> samples);
   void add_samples(const kernels::WaveletSampleRow& row, const std::uint32_t* numbers, std::size_t group,
@@ -75,11 +80,18 @@ class WaveletEncoding {
   std::uint64_t raw_bytes_ = 0;    ///< of the box
   std::uint64_t array_bytes_ = 0;  ///< of the chunk's elements
   WaveletUnits units_;
-  double step_ = 0;  ///< of coefficients, in errors allowed
+  double step_ = 0;      ///< of coefficients, in errors allowed
+  bool trying_ = false;  ///< what is coded with it may not be what is written
+  std::size_t tried_ = 0;
+  double best_step_ = 0;
+  std::uint64_t least_ = 0;  ///< bits with that, as fit_distributions() says
   WaveletEffort effort_;
   WaveletModel model_;
   Vector<std::uint16_t> constants_;
-  LevelCounts counts_{};
+  bool fitted_ = false;  ///< weights are there from another step
+  bool corrections_fitted_ = false;
+  LevelCounts counts_{};         ///< of coefficients
+  Vector<std::uint8_t> stored_;  ///< form of the model
 
   kernels::WaveletEncodeProgram program_;
   WaveletPlans plans_;  ///< of the program appended last; so below

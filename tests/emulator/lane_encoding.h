@@ -10,6 +10,7 @@
 #include "kernels/core/lane_level_encode.h"
 #include "kernels/core/lane_rans_encode.h"
 #include "kernels/core/lane_raster_encode.h"
+#include "kernels/core/lane_wavelet_encode.h"
 #include "tests/emulator/lane_programs.h"
 
 namespace quern::testing {
@@ -47,6 +48,17 @@ class EncodingOnLanes {
     const auto shared = std::make_unique<kernels::LevelEncodeShared>();
     std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
     kernels::encode_level_chunk<LaneEmulator>(
+        team_, kernels::EncodeTask{code.get(), work_.get(), elements, special, &answer}, *shared);
+    return answer;
+  }
+  /// A step of a chunk under the wavelet.
+  kernels::RasterEncodeAnswer step_wavelet(std::span<const std::uint8_t> program, void* elements,
+                                           const std::uint8_t* special) {
+    const auto code = copy_of(program);
+    kernels::RasterEncodeAnswer answer;
+    const auto shared = std::make_unique<kernels::WaveletEncodeShared>();
+    std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
+    kernels::encode_wavelet_chunk<LaneEmulator>(
         team_, kernels::EncodeTask{code.get(), work_.get(), elements, special, &answer}, *shared);
     return answer;
   }

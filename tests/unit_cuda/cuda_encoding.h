@@ -3,17 +3,23 @@
 
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "kernels/cuda/stencil_encode_cuda.h"
 #include "tests/simt/cuda_test.h"
 #include "tests/unit_stencil/encode_levels_cases.h"
+#include "tests/unit_stencil/encode_steps.h"
+#include "tests/unit_stencil/encode_wavelet_cases.h"
 
 namespace quern::codec::stencil::test {
 
-/// What encode_with() and encode_levels_with() run: one chunk, one launch a program.
+/// What encode_with() and encode_steps_with() run: one chunk, one launch a program, steps by `launch`.
 class DeviceRun {
  public:
+  using Launch = cudaError_t (*)(const kernels::EncodeTask*, std::uint32_t, cudaStream_t);
+  explicit DeviceRun(Launch launch) : launch_(launch) {}
+
   void open(std::uint32_t work_bytes, const Bytes& elements, const Bytes& special) {
     work_ = std::make_unique<Buffer>(work_bytes);
     elements_ = upload(elements);
@@ -22,10 +28,10 @@ class DeviceRun {
   kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, std::uint32_t work_bytes, Bytes& elements,
                                      const Bytes& special) {
     open(work_bytes, elements, special);
-    return run<kernels::RasterEncodeAnswer>(&kernels::stencil_raster_encode_async, program);
+    return run<kernels::RasterEncodeAnswer>(launch_, program);
   }
   kernels::RasterEncodeAnswer step(std::span<const std::uint8_t> program) {
-    return run<kernels::RasterEncodeAnswer>(&kernels::stencil_levels_encode_async, program);
+    return run<kernels::RasterEncodeAnswer>(launch_, program);
   }
   Bytes work(std::uint32_t at, std::size_t bytes) const {
     Bytes piece(bytes);
@@ -53,7 +59,7 @@ class DeviceRun {
   static std::unique_ptr<Buffer> upload(std::span<const std::uint8_t> bytes) {
     return std::make_unique<Buffer>(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
   }
-  template <class Answer, class Launch>
+  template <class Answer>
   Answer run(Launch launch, std::span<const std::uint8_t> bytes) {
     const auto program = upload(bytes);
     quern::testing::DeviceBuffer<Answer> answer(1);
@@ -66,23 +72,29 @@ class DeviceRun {
     return answer.get()[0];
   }
 
+  Launch launch_;
   std::unique_ptr<Buffer> work_;
   std::unique_ptr<Buffer> elements_;
   std::unique_ptr<Buffer> special_;
 };
 
-/// Encodes all chunks of a case, in raster order or in levels, and compares them with the host's; how many the kernels
-/// coded.
-inline std::size_t compare_with_host(const EncodeCase& c, bool levels = false) {
+/// Encodes all chunks of a case by `layout`, one of levels (and planes), raster and wavelet, and compares them with the
+/// host's; how many the kernels coded.
+inline std::size_t compare_with_host(const EncodeCase& c, std::string_view layout) {
+  const DeviceRun::Launch launch = layout == "levels"    ? &kernels::stencil_levels_encode_async
+                                   : layout == "wavelet" ? &kernels::stencil_wavelet_encode_async
+                                                         : &kernels::stencil_raster_encode_async;
   std::size_t coded = 0;
   for (std::uint64_t chunk = 0; chunk < c.coding->chunks(); ++chunk) {
-    DeviceRun run;
+    DeviceRun run(launch);
     Bytes out;
     Bytes elements;
     Bytes special;
-    LevelsTrace trace;
-    const Encoded encoded = levels ? encode_levels_with(run, *c.coding, chunk, out, trace)
-                                   : encode_with(run, *c.coding, chunk, out, elements, special);
+    StepsTrace trace;
+    const Encoded encoded = layout == "levels" ? encode_steps_with<LevelsEncoding>(run, *c.coding, chunk, out, trace)
+                            : layout == "wavelet"
+                                ? encode_steps_with<WaveletEncoding>(run, *c.coding, chunk, out, trace)
+                                : encode_with(run, *c.coding, chunk, out, elements, special);
     EXPECT_EQ(simt::failure(), "");
     const Bytes expected = c.coding->encode(chunk);
     if (encoded == Encoded::raw) {

@@ -12,7 +12,7 @@ TEST_F(StencilEncodeCuda, EveryCase_BytesOfTheHost) {
   for (const EncodeCase& c : encode_cases()) {
     SCOPED_TRACE(c.name);
     simt::reset({.seed = ++seed});
-    coded += compare_with_host(c);
+    coded += compare_with_host(c, "raster");
     if (HasFailure()) return;
   }
   EXPECT_GT(coded, 25u);
@@ -25,10 +25,22 @@ TEST_F(StencilEncodeCuda, Levels_BytesOfTheHost) {
     if (c.coding->data().size() > 300000) continue;
     SCOPED_TRACE(c.name);
     simt::reset({.seed = ++seed});
-    coded += compare_with_host(c, true);
+    coded += compare_with_host(c, "levels");
     if (HasFailure()) return;
   }
   EXPECT_GT(coded, 12u);
+}
+
+TEST_F(StencilEncodeCuda, Wavelet_BytesOfTheHost) {
+  std::uint64_t seed = 1;
+  std::size_t coded = 0;
+  for (const EncodeCase& c : encode_wavelet_cases()) {
+    SCOPED_TRACE(c.name);
+    simt::reset({.seed = ++seed});
+    coded += compare_with_host(c, "wavelet");
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(coded, 14u);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST_F(StencilCudaRaces, Encoding_HasNone) {
     SCOPED_TRACE(c.name);
     ++options.seed;
     simt::reset(options);
-    coded += compare_with_host(c);
+    coded += compare_with_host(c, "raster");
     if (HasFailure()) return;
   }
   EXPECT_GT(coded, quern::testing::thorough() ? 5u : 3u);
@@ -56,10 +56,27 @@ TEST_F(StencilCudaRaces, EncodingOfLevels_HasNone) {
     SCOPED_TRACE(c.name);
     ++options.seed;
     simt::reset(options);
-    coded += compare_with_host({c.name, coding_of(c)}, true);
+    coded += compare_with_host({c.name, coding_of(c)}, "levels");
     if (HasFailure()) return;
   }
   EXPECT_EQ(coded, 4u);
+}
+
+TEST_F(StencilCudaRaces, EncodingUnderTheWavelet_HasNone) {
+  const Settings wavelet{{"layout", "wavelet"}};
+  simt::Options options;
+  options.watch_races = true;
+  std::size_t coded = 0;
+  for (const LanesCase& c : {LanesCase{"volume", DType::f64, {10, 11, 15}, 1e-1, wavelet},
+                             LanesCase{"plane", DType::f32, {45, 46}, 1e-1, wavelet},
+                             LanesCase{"line", DType::f64, {1800}, 1e-2, wavelet}}) {
+    SCOPED_TRACE(c.name);
+    ++options.seed;
+    simt::reset(options);
+    coded += compare_with_host(wavelet_case(c), "wavelet");
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(coded, 3u);
 }
 
 }  // namespace

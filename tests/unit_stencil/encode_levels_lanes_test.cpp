@@ -1,7 +1,8 @@
 // Chunks in levels whose finest level is encoded on the lanes of the emulator: the bytes of the host's encoder.
-#include "tests/emulator/lane_encoding.h"
 #include "tests/support/thorough.h"
+#include "tests/unit_stencil/emulated_steps.h"
 #include "tests/unit_stencil/encode_levels_cases.h"
+#include "tests/unit_stencil/random_encode_case.h"
 
 namespace quern::codec::stencil::test {
 namespace {
@@ -9,33 +10,14 @@ namespace {
 using quern::testing::EmulatorState;
 using quern::testing::EncodingOnLanes;
 
-struct EmulatedLevels {
-  std::uint32_t warps = 1;
-  bool watch = false;
-  std::unique_ptr<EncodingOnLanes> lanes;
-  Bytes elements;
-  Bytes special;
-  std::size_t exception_count = 0;
-  std::size_t lane_count = 0;
-
-  void open(std::uint32_t work_bytes, const Bytes& sent, const Bytes& classes) {
-    lanes = std::make_unique<EncodingOnLanes>(work_bytes, warps, watch);
-    elements = sent;
-    special = classes;
-  }
-  kernels::RasterEncodeAnswer step(std::span<const std::uint8_t> program) {
-    const auto answer = lanes->step_level(program, elements.data(), special.empty() ? nullptr : special.data());
-    exception_count = answer.exceptions;
-    return answer;
-  }
-  Bytes work(std::uint32_t at, std::size_t bytes) const { return {lanes->work() + at, lanes->work() + at + bytes}; }
-  std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> program, std::vector<std::uint16_t>& words) {
-    const auto lane_words = lanes->write_lanes(program, words);
-    lane_count = static_cast<std::size_t>(
-        std::count_if(lane_words.begin(), lane_words.end(), [](std::uint32_t n) { return n > 0; }));
-    return lane_words;
-  }
-};
+/// Bytes of the first program that are of coarser points, at most.
+std::size_t coarser_bytes(const Coding& coding, std::uint64_t chunk) {
+  const ChunkSpec spec = spec_of_encoder_state(coding.encoder().device_state());
+  const MutableBox3 box = coding.box(chunk, const_cast<std::uint8_t*>(coding.data().data()));
+  std::size_t coarser = (spec.form.inner + 1) / 2;
+  for (std::size_t a = 0; a < 3; ++a) coarser *= (box.extents[a] / spec.form.inner_of(a, box.extents[a]) + 1) / 2;
+  return (spec.form.sequential ? 2 : 1) * coarser * LevelsEncoding::kCoarserBytes;
+}
 
 struct Outcomes {
   std::size_t coded = 0;
@@ -51,15 +33,14 @@ struct Outcomes {
   void compare(const EncodeCase& c, std::uint64_t seed) {
     for (std::uint64_t chunk = 0; chunk < c.coding->chunks(); ++chunk) {
       EmulatorState::instance().reset(seed + chunk);
-      EmulatedLevels run{
-          1 + static_cast<std::uint32_t>((seed + chunk) % 5), c.coding->data().size() < 200000, {}, {}, {}};
+      EmulatedSteps run(&EncodingOnLanes::step_level, seed + chunk, c.coding->data().size());
       Bytes out;
-      LevelsTrace trace;
-      const Encoded encoded = encode_levels_with(run, *c.coding, chunk, out, trace);
+      StepsTrace trace;
+      const Encoded encoded = encode_steps_with<LevelsEncoding>(run, *c.coding, chunk, out, trace);
       EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
       EXPECT_EQ(EmulatorState::instance().races(), 0u);
       most_steps = std::max(most_steps, trace.steps);
-      EXPECT_LE(trace.first_tables, LevelsEncoding::kMostTableBytes);
+      EXPECT_LE(trace.first_program, LevelsEncoding::kMostTableBytes + coarser_bytes(*c.coding, chunk));
       EXPECT_LE(trace.later_program, LevelsEncoding::kMostTableBytes);
       if (encoded == Encoded::host) {
         ++left;
@@ -106,7 +87,7 @@ TEST(Stencil_EncodeLevelsOnLanes, RandomCases_BytesOfTheHost) {
   Outcomes outcomes;
   const unsigned count = quern::testing::thorough() ? 1500 : 90;
   for (unsigned seed = 1; seed <= count; ++seed) {
-    const EncodeCase c = random_levels_case(seed);
+    const EncodeCase c = random_case_of(seed, seed % 2 == 0 ? "planes" : "levels");
     SCOPED_TRACE(c.name);
     outcomes.compare(c, seed);
     if (HasFailure()) return;
