@@ -6,6 +6,7 @@
 
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
+#include "codecs/stencil/lane_words.h"
 #include "codecs/stencil/levels_rows.h"
 #include "codecs/stencil/levels_sections.h"
 #include "codecs/stencil/levels_tables.h"
@@ -474,18 +475,12 @@ LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer&
   const auto points = static_cast<std::uint32_t>(program_.first[stage_.class_count] * axes.planes());
   const Vector<kernels::RowSection> lane_rows{{1u << lane_bits_, points >> lane_bits_}};
   lanes.mask = (1u << lane_bits_) - 1;
-  set_lane_rooms(lane_rows, lanes);
-  lanes.table_count = static_cast<std::uint32_t>(parts.starts.size());
   lanes.codes = program_.codes;
   lanes.symbols = program_.symbols;
   lanes.words = program_.level.values[0];
   lanes.most_words = static_cast<std::uint32_t>(most_words());
-  ProgramAppender program(out, sizeof lanes);
-  lanes.sections = program.add(lane_rows);
-  lanes.starts = program.add(parts.starts);
-  lanes.head.bytes = program.bytes();
   lanes.head.work_bytes = work_bytes();
-  program.set_head(lanes);
+  append_lanes_program(lane_rows, parts, lanes, out);
   return Choice::lanes;
 }
 
@@ -501,20 +496,12 @@ LevelsEncoding::Choice LevelsEncoding::write(std::span<const std::uint32_t> lane
   head.insert(head.end(), payload_.begin(), payload_.end());
   Writer writer(head);
   writer.u8(static_cast<std::uint8_t>(lane_bits_));
-  std::uint64_t total = 0;
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
+  for (std::size_t lane = 0; lane < lanes; ++lane)
     if (lane_words[lane] + SectionWriter::spare(lanes) > room) return Choice::host;
-    total += lane_words[lane];
-    if (lane + 1 < lanes) writer.varint(lane_words[lane]);
-  }
+  const std::uint64_t total = write_lane_sizes(lane_words.first(lanes), writer);
   bytes = head.size() + 2 * static_cast<std::size_t>(total);
   if (bytes - lattice_bytes > raw_bytes_ || (lattice_bytes != 0 && bytes > array_bytes_)) return Choice::raw;
-  std::memcpy(out.data(), head.data(), head.size());
-  std::uint8_t* to = out.data() + head.size();
-  for (std::uint64_t i = 0; i < total; ++i, to += 2) {
-    to[0] = static_cast<std::uint8_t>(words[i]);
-    to[1] = static_cast<std::uint8_t>(words[i] >> 8);
-  }
+  put_head_and_words(head, {words, static_cast<std::size_t>(total)}, out);
   return Choice::lanes;
 }
 

@@ -113,4 +113,17 @@ class ProgramAppender {
   std::size_t begin_ = 0;
 };
 
+/// Appends the program that writes lanes; kind, mask, codes, symbols, words and which distribution serves where are
+/// set.
+inline void append_lanes_program(const Vector<kernels::RowSection>& sections, const ProgramParts& parts,
+                                 kernels::RowLanesProgram& lanes, Vector<std::uint8_t>& out) {
+  set_lane_rooms(sections, lanes);
+  lanes.table_count = static_cast<std::uint32_t>(parts.starts.size());
+  ProgramAppender program(out, sizeof lanes);
+  lanes.sections = program.add(sections);
+  lanes.starts = program.add(parts.starts);
+  lanes.head.bytes = program.bytes();
+  program.set_head(lanes);
+}
+
 }  // namespace quern::codec::stencil

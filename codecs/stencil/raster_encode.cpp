@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "codecs/stencil/elements.h"
+#include "codecs/stencil/lane_words.h"
 #include "codecs/stencil/program_parts.h"
 #include "codecs/stencil/raster_tables.h"
 #include "libcompress/format/writer.h"
@@ -104,18 +105,12 @@ bool RasterEncoding::choose(const kernels::RasterEncodeAnswer& answer, std::span
   if (!parts.take_starts(model_, lanes.serving)) return false;
   const Vector<kernels::RowSection> sections{{static_cast<std::uint32_t>(rows), program_.raster.columns}};
   lanes.mask = (1u << model_.lane_bits) - 1;
-  set_lane_rooms(sections, lanes);
-  lanes.table_count = static_cast<std::uint32_t>(parts.starts.size());
   lanes.codes = program_.codes;
   lanes.symbols = program_.symbols;
   lanes.words = program_.raster.values;
   lanes.most_words = static_cast<std::uint32_t>(most_words());
-  ProgramAppender program(out, sizeof lanes);
-  lanes.sections = program.add(sections);
-  lanes.starts = program.add(parts.starts);
-  lanes.head.bytes = program.bytes();
   lanes.head.work_bytes = work_bytes_;
-  program.set_head(lanes);
+  append_lanes_program(sections, parts, lanes, out);
   return true;
 }
 
@@ -127,19 +122,10 @@ std::size_t RasterEncoding::write(std::span<const std::uint32_t> lane_words, con
   write_raster_head(model_, kernels::stencil_extents(in_.extents).shape(), exceptions_, head);
   Writer writer(head);
   const std::size_t lanes = std::size_t{1} << model_.lane_bits;
-  std::uint64_t total = 0;
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
-    total += lane_words[lane];
-    if (lane + 1 < lanes) writer.varint(lane_words[lane]);
-  }
+  const std::uint64_t total = write_lane_sizes(lane_words.first(lanes), writer);
   if (head.size() - lattice_bytes + 2 * total > 1 + raw_bytes_) return 0;
   if (lattice_bytes != 0 && head.size() + 2 * total > array_bytes_) return 0;
-  std::memcpy(out.data(), head.data(), head.size());
-  std::uint8_t* to = out.data() + head.size();
-  for (std::uint64_t i = 0; i < total; ++i, to += 2) {
-    to[0] = static_cast<std::uint8_t>(words[i]);
-    to[1] = static_cast<std::uint8_t>(words[i] >> 8);
-  }
+  put_head_and_words(head, {words, static_cast<std::size_t>(total)}, out);
   return head.size() + 2 * static_cast<std::size_t>(total);
 }
 

@@ -193,8 +193,8 @@ class WaveletKernels final : public RowLanesKernels<WaveletChunk> {
     // Values and room, magnitudes, codes and symbols, these three of corrections, too; the list of exceptions; samples.
     constexpr std::uint64_t kWork = 16 + 2 * (4 + 4 + 2) + 1;
     const std::uint64_t samples = std::min(64 * elems, WaveletEncoding::kMostSampleBytes / 4);
-    constexpr std::uint64_t kTables = WaveletEncoding::kMostProgramBytes;
-    return {kTables, kTables, kWork * elems + samples, 2 * kTables};
+    const std::uint64_t tables = WaveletEncoding::most_program_bytes(elems);
+    return {tables, tables, kWork * elems + samples, 2 * tables};
   }
   cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
     return kernels::stencil_wavelet_encode_async(tasks, count, queue);

@@ -6,6 +6,7 @@
 
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
+#include "codecs/stencil/lane_words.h"
 #include "codecs/stencil/levels_view.h"
 #include "codecs/stencil/program_parts.h"
 #include "codecs/stencil/token_cost.h"
@@ -98,7 +99,7 @@ bool WaveletEncoding::lay_out() {
   std::size_t bands = 0;
   const CorrectionRows rows(axes(), effort_);
   std::uint64_t numbers = rows.wanted * rows.columns * kWaveletFeatures;
-  std::uint64_t program_bytes = rows.wanted * sizeof(WaveletSampleRow);
+  std::uint64_t program_bytes = 0;
   std::uint64_t all_bytes = 0;
   for (const WaveletAxes& transform : transforms_) {
     WaveletModel trial = model_;
@@ -110,12 +111,13 @@ bool WaveletEncoding::lay_out() {
     std::uint64_t sample_rows = 0;
     std::uint64_t samples = 0;
     for_bands(transform, [&](const WaveletBand& band) {
-      const std::size_t rows = sampled_rows(band, elems, effort_);
-      sample_rows += rows;
-      samples += rows * band.columns() * kWaveletFeatures;
+      const std::size_t sampled = sampled_rows(band, elems, effort_);
+      sample_rows += sampled;
+      samples += sampled * band.columns() * kWaveletFeatures;
       return true;
     });
     numbers = std::max(numbers, samples);
+    sample_rows = std::max<std::uint64_t>(sample_rows, rows.wanted);
     program_bytes = std::max(program_bytes, table_bytes(plans) + sample_rows * sizeof(WaveletSampleRow));
     plans.looks.clear();
     plans.add_lifts(transform);
@@ -123,7 +125,7 @@ bool WaveletEncoding::lay_out() {
   }
   numbers = std::max<std::uint64_t>(numbers, bands * kernels::kResidualTokens);
   constexpr std::uint64_t kRest = UINT64_C(1) << 14;  // heads, looks of corrections and lifts, of which there are few
-  if (std::max(program_bytes, all_bytes) + kRest > kMostProgramBytes) return false;
+  if (std::max(program_bytes, all_bytes) + kRest > most_program_bytes(elems)) return false;
   if (numbers * sizeof(std::uint32_t) > kMostSampleBytes) return false;
 
   std::uint64_t bytes = 0;
@@ -400,18 +402,12 @@ WaveletEncoding::Choice WaveletEncoding::choose(const kernels::RasterEncodeAnswe
     sections.push_back({band.rows, band.extents[kMaxAxes - 1], band.rows_before, band.codes_before});
   lanes.head.kind = kernels::ProgramKind::wavelet;
   lanes.mask = (1u << lane_bits_) - 1;
-  set_lane_rooms(sections, lanes);
-  lanes.table_count = static_cast<std::uint32_t>(parts.starts.size());
   lanes.codes = program_.codes;
   lanes.symbols = program_.symbols;
   lanes.words = program_.wavelet.values;
   lanes.most_words = static_cast<std::uint32_t>(most_words());
-  ProgramAppender program(out, sizeof lanes);
-  lanes.sections = program.add(sections);
-  lanes.starts = program.add(parts.starts);
-  lanes.head.bytes = program.bytes();
   lanes.head.work_bytes = work_bytes();
-  program.set_head(lanes);
+  append_lanes_program(sections, parts, lanes, out);
   return Choice::lanes;
 }
 
@@ -424,19 +420,10 @@ WaveletEncoding::Choice WaveletEncoding::write(std::span<const std::uint32_t> la
   head.insert(head.end(), head_.begin(), head_.end());
   Writer writer(head);
   writer.u8(static_cast<std::uint8_t>(lane_bits_));
-  std::uint64_t total = 0;
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
-    total += lane_words[lane];
-    if (lane + 1 < lanes) writer.varint(lane_words[lane]);
-  }
+  const std::uint64_t total = write_lane_sizes(lane_words.first(lanes), writer);
   bytes = head.size() + 2 * static_cast<std::size_t>(total);
   if (bytes - lattice_bytes > raw_bytes_ || (lattice_bytes != 0 && bytes > array_bytes_)) return Choice::host;
-  std::memcpy(out.data(), head.data(), head.size());
-  std::uint8_t* to = out.data() + head.size();
-  for (std::uint64_t i = 0; i < total; ++i, to += 2) {
-    to[0] = static_cast<std::uint8_t>(words[i]);
-    to[1] = static_cast<std::uint8_t>(words[i] >> 8);
-  }
+  put_head_and_words(head, {words, static_cast<std::size_t>(total)}, out);
   return Choice::lanes;
 }
 

@@ -30,7 +30,12 @@ bool wavelet_range(const ChunkSpec& spec, const ConstBox3& in, std::span<std::ui
 /// As LevelsEncoding.
 class WaveletEncoding {
  public:
-  static constexpr std::uint64_t kMostProgramBytes = UINT64_C(1) << 20;
+  /// Programs of chunks of no more elements have no more bytes.
+  static constexpr std::uint64_t most_program_bytes(std::uint64_t elems) {
+    constexpr std::uint64_t kMost = UINT64_C(1) << 20;
+    const std::uint64_t bytes = (UINT64_C(1) << 16) + 8 * elems;
+    return bytes < kMost ? bytes : kMost;
+  }
   static constexpr std::uint64_t kMostSampleBytes = UINT64_C(16) << 20;
   using Choice = LevelsEncoding::Choice;
 

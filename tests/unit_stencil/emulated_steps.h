@@ -27,8 +27,8 @@ struct EmulatedSteps {
   std::size_t lane_count = 0;
 
   /// With a number of warps that depends on the seed; arrays of few bytes are watched for races.
-  EmulatedSteps(Step step, std::uint64_t seed, std::size_t bytes)
-      : step_of(step), warps(1 + static_cast<std::uint32_t>(seed % 5)), watch(bytes < 200000) {}
+  EmulatedSteps(Step of, std::uint64_t seed, std::size_t bytes)
+      : step_of(of), warps(1 + static_cast<std::uint32_t>(seed % 5)), watch(bytes < 200000) {}
 
   void open(std::uint32_t work_bytes, const Bytes& sent, const Bytes& classes) {
     lanes = std::make_unique<Lanes>(work_bytes, warps, watch);

@@ -21,6 +21,7 @@ struct Outcomes {
   std::size_t former_step = 0;  ///< was, and had to be taken again
 
   void compare(const EncodeCase& c, std::uint64_t seed) {
+    const ChunkSpec spec = spec_of_encoder_state(c.coding->encoder().device_state());
     for (std::uint64_t chunk = 0; chunk < c.coding->chunks(); ++chunk) {
       EmulatorState::instance().reset(seed + chunk);
       EmulatedSteps run(&EncodingOnLanes::step_wavelet, seed + chunk, c.coding->data().size());
@@ -29,7 +30,8 @@ struct Outcomes {
       const Encoded encoded = encode_steps_with<WaveletEncoding>(run, *c.coding, chunk, out, trace);
       EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
       EXPECT_EQ(EmulatorState::instance().races(), 0u);
-      EXPECT_LE(std::max(trace.first_program, trace.later_program), WaveletEncoding::kMostProgramBytes);
+      EXPECT_LE(std::max(trace.first_program, trace.later_program),
+                WaveletEncoding::most_program_bytes(spec.raw_bytes() / dtype_bytes(spec.dtype)));
       EXPECT_NE(encoded, Encoded::raw);
       if (encoded != Encoded::coded) {
         ++left;

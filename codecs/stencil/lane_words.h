@@ -1,0 +1,35 @@
+// Lanes that a device wrote, as a chunk stores them.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include <quern/memory.h>
+
+#include "libcompress/format/writer.h"
+
+namespace quern::codec::stencil {
+
+/// How many words each lane has, but for the last. Returns how many all have.
+inline std::uint64_t write_lane_sizes(std::span<const std::uint32_t> lane_words, Writer& writer) {
+  std::uint64_t total = 0;
+  for (std::size_t lane = 0; lane < lane_words.size(); ++lane) {
+    total += lane_words[lane];
+    if (lane + 1 < lane_words.size()) writer.varint(lane_words[lane]);
+  }
+  return total;
+}
+
+/// A chunk's head and the words of its lanes, for which `out` has room.
+inline void put_head_and_words(const Vector<std::uint8_t>& head, std::span<const std::uint16_t> words,
+                               std::span<std::uint8_t> out) {
+  std::memcpy(out.data(), head.data(), head.size());
+  std::uint8_t* to = out.data() + head.size();
+  for (const std::uint16_t word : words) {
+    *to++ = static_cast<std::uint8_t>(word);
+    *to++ = static_cast<std::uint8_t>(word >> 8);
+  }
+}
+
+}  // namespace quern::codec::stencil
