@@ -53,6 +53,7 @@ void run_subjects(Session& session, const BenchArray& array) {
   if (wants_stencil(session, array)) {
     bench_stencil(session, array);
     bench_stencil_encode(session, array);
+    bench_stencil_steps(session, array);
   }
   if (session.wants("arrays")) bench_arrays(session, array);
   if (session.wants("batches")) bench_batches(session, array);

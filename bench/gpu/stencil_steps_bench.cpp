@@ -1,0 +1,160 @@
+// The stencil kernels that encode in steps between which a host fits models: the finest level of chunks in levels and
+// in planes, and chunks under the wavelet. The host fits those of one chunk; the device takes each step on that chunk
+// as often as the array has room for it.
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bench/gpu/host_chunk.h"
+#include "bench/gpu/subjects.h"
+#include "codecs/stencil/levels_encode_steps.h"
+#include "codecs/stencil/wavelet_encode_steps.h"
+#include "kernels/cuda/stencil_encode_cuda.h"
+
+namespace quern::bench {
+namespace {
+
+using codec::stencil::LevelsEncoding;
+using codec::stencil::WaveletEncoding;
+using kernels::EncodeTask;
+using kernels::RasterEncodeAnswer;
+using kernels::RowLanesAnswer;
+
+using Launch = cudaError_t (*)(const EncodeTask*, std::uint32_t, cudaStream_t);
+
+template <class Encoding>
+class StepsBench {
+ public:
+  StepsBench(Session& session, const BenchArray& array, const char* layout, Launch launch)
+      : session_(session), array_(array), layout_(layout), launch_(launch) {}
+
+  void run() {
+    if (!chunk_.encode(array_, layout_)) return;
+    // What travels are to be the array's own elements, not places on a lattice.
+    const bool started =
+        time_host([&] { return encoding_.start(chunk_.spec(), chunk_.box(), chunk_.scratch(), program_); });
+    if (!started || encoding_.box().data != chunk_.box().data) return;
+    times_ = std::max<std::uint64_t>(1, array_.bytes() / chunk_.data().size());
+    stride_ = aligned_part(chunk_.data().size());
+    work_stride_ = aligned_part(encoding_.work_bytes());
+    if (!session_.has_room(times_ * (2 * stride_ + work_stride_ + 2 * sizeof(RasterEncodeAnswer)))) return;
+    std::vector<std::uint8_t> copies(times_ * stride_);
+    for (std::uint64_t i = 0; i < times_; ++i)
+      std::memcpy(copies.data() + i * stride_, chunk_.data().data(), chunk_.data().size());
+    elements_ = std::make_unique<DeviceArray<std::uint8_t>>(copies);
+    work_ = std::make_unique<DeviceArray<std::uint8_t>>(times_ * work_stride_);
+    steps();
+  }
+
+ private:
+  void steps() {
+    RasterEncodeAnswer answer = step(0);
+    for (std::size_t n = 1; encoding_.gathers(); ++n) {
+      if (answer.left != 0) return;
+      const std::vector<std::uint8_t> samples = piece(encoding_.samples_at(), encoding_.samples_bytes());
+      program_.clear();
+      time_host([&] { encoding_.next(answer, samples, program_); });
+      answer = step(n);
+    }
+    if (answer.left != 0) return;
+    const std::vector<std::uint8_t> list = piece(encoding_.exception_list(), answer.exceptions * sizeof(std::uint32_t));
+    std::vector<std::uint32_t> exceptions(answer.exceptions);
+    if (!list.empty()) std::memcpy(exceptions.data(), list.data(), list.size());
+    program_.clear();
+    const auto choice = time_host([&] { return encoding_.choose(answer, exceptions, program_); });
+    if (choice == Encoding::Choice::lanes) lanes();
+  }
+
+  /// Times the step of the program at hand, which may be taken again with the same outcome.
+  RasterEncodeAnswer step(std::size_t number) {
+    DeviceArray<RasterEncodeAnswer> answers(times_);
+    const std::uint64_t n = times_ * chunk_.data().size();
+    time_program(launch_, *elements_, answers, "encode_" + name() + "_" + std::to_string(number), {n, 0, n});
+    return answers.get()[0];
+  }
+
+  void lanes() {
+    DeviceArray<RowLanesAnswer> answers(times_);
+    DeviceArray<std::uint8_t> words(times_ * stride_);
+    const std::uint64_t n = times_ * chunk_.data().size();
+    const std::uint64_t stored = times_ * chunk_.expected().size();
+    time_program(&kernels::stencil_row_lanes_async, words, answers, "write_" + name() + "_lanes", {n, stored, stored});
+    const auto lane_words = answers.get();
+    const auto bytes = words.get();
+    Vector<std::uint8_t> out(chunk_.room_bytes());
+    bool same = true;
+    for (std::uint64_t i = 0; i < times_; ++i) {
+      std::size_t size = 0;
+      const auto* const from = reinterpret_cast<const std::uint16_t*>(bytes.data() + i * stride_);
+      const auto end = encoding_.write(lane_words[i].words, from, out, size);
+      same = same && end == Encoding::Choice::lanes && size == chunk_.expected().size() &&
+             std::memcmp(out.data(), chunk_.expected().data(), size) == 0;
+    }
+    session_.tell(array_, "stencil_steps",
+                  Members()
+                      .text("layout", layout_)
+                      .count("chunks", times_)
+                      .number("ratio", static_cast<double>(n) / static_cast<double>(stored))
+                      .number("host_seconds_a_chunk", host_seconds_)
+                      .flag("same_bytes", same));
+  }
+
+  template <class Answer>
+  void time_program(Launch launch, DeviceArray<std::uint8_t>& memory, DeviceArray<Answer>& answers,
+                    const std::string& what, const StepBytes& bytes) {
+    DeviceArray<std::uint8_t> program(std::vector<std::uint8_t>(program_.begin(), program_.end()));
+    std::vector<EncodeTask> tasks;
+    for (std::uint64_t i = 0; i < times_; ++i)
+      tasks.push_back(
+          {program.data(), work_->data() + i * work_stride_, memory.data() + i * stride_, nullptr, answers.data() + i});
+    DeviceArray<EncodeTask> device_tasks(tasks);
+    session_.time_step(array_, "stencil_steps", what, bytes, [&](cudaStream_t stream) {
+      return launch(device_tasks.data(), static_cast<std::uint32_t>(times_), stream);
+    });
+  }
+
+  std::vector<std::uint8_t> piece(std::uint32_t at, std::size_t bytes) const {
+    std::vector<std::uint8_t> out(bytes);
+    if (bytes > 0)
+      check(cudaMemcpy(out.data(), work_->data() + at, bytes, cudaMemcpyDeviceToHost), "copy from the device");
+    return out;
+  }
+
+  /// Adds to what the host needs for a chunk.
+  template <class F>
+  auto time_host(F&& f) {
+    struct Watch {
+      double& seconds;
+      std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+      ~Watch() { seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+    } const watch{host_seconds_};
+    return f();
+  }
+
+  std::string name() const { return layout_; }
+
+  Session& session_;
+  const BenchArray& array_;
+  const char* layout_;
+  Launch launch_;
+  HostChunk chunk_;
+  Encoding encoding_;
+  Vector<std::uint8_t> program_;
+  std::uint64_t times_ = 1;
+  std::uint64_t stride_ = 0;
+  std::uint64_t work_stride_ = 0;
+  std::unique_ptr<DeviceArray<std::uint8_t>> elements_;
+  std::unique_ptr<DeviceArray<std::uint8_t>> work_;
+  double host_seconds_ = 0;
+};
+
+}  // namespace
+
+void bench_stencil_steps(Session& session, const BenchArray& array) {
+  for (const char* layout : {"levels", "planes"})
+    StepsBench<LevelsEncoding>(session, array, layout, &kernels::stencil_levels_encode_async).run();
+  StepsBench<WaveletEncoding>(session, array, "wavelet", &kernels::stencil_wavelet_encode_async).run();
+}
+
+}  // namespace quern::bench
