@@ -2,15 +2,13 @@
 #include "codecs/stencil/wavelet_lifting.h"
 
 #include <algorithm>
-#include <array>
+
+#include "kernels/core/wavelet_program.h"
 
 namespace quern::codec::stencil {
 namespace {
 
 constexpr std::size_t kLines = kernels::kLiftedLines;  // lifted at once
-
-/// In units of 2^-16.
-constexpr std::array<double, 4> kLifting{-103949, -3472, 57862, 29066};
 
 /// Lines along one axis of a box.
 struct Lines {
@@ -40,15 +38,15 @@ void lift_lines(double* first, const Lines& lines, std::size_t count, bool forwa
   const auto lift_high = [&](double factor) { kernels.decode.lift(high, n - lows, room, lows, 0, factor); };
   const auto lift_low = [&](double factor) { kernels.decode.lift(room, lows, high, n - lows, 1, factor); };
   if (forward) {
-    lift_high(kLifting[0]);
-    lift_low(kLifting[1]);
-    lift_high(kLifting[2]);
-    lift_low(kLifting[3]);
+    lift_high(kernels::wavelet_factor(0));
+    lift_low(kernels::wavelet_factor(1));
+    lift_high(kernels::wavelet_factor(2));
+    lift_low(kernels::wavelet_factor(3));
   } else {
-    lift_low(-kLifting[3]);
-    lift_high(-kLifting[2]);
-    lift_low(-kLifting[1]);
-    lift_high(-kLifting[0]);
+    lift_low(-kernels::wavelet_factor(3));
+    lift_high(-kernels::wavelet_factor(2));
+    lift_low(-kernels::wavelet_factor(1));
+    lift_high(-kernels::wavelet_factor(0));
   }
   for (std::size_t i = 0; i < n; ++i) {
     const double* const from = room + (forward ? i : place(i)) * kLines;

@@ -76,20 +76,28 @@ template <class X>
   return look.weight * seen_by<X>(grid, look, magnitudes, index, lane);
 }
 
-/// Contexts of a band's codes as far as complete bands give them, to where the magnitudes will be.
-template <class X>
-constexpr void sum_known_bands(const WaveletGrid& grid, const WaveletBandPlan& band, std::uint32_t* to,
-                               std::uint32_t warp, std::uint32_t warps) {
+/// Calls f(number, index, lane) for a warp's share of a band's codes.
+template <class X, class F>
+constexpr void for_band_codes(const WaveletBandPlan& band, std::uint32_t warp, std::uint32_t warps, F&& f) {
   const std::uint32_t count = band.rows * band.extents[kLastAxis];
   X::lanes([&](std::size_t lane) {
     for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes) {
       std::uint32_t index[kLevelAxes] = {};
       split_number<kLevelAxes>(i, band.extents, index);
-      std::uint32_t sum = band.constant;
-      rolled(band.looks, band.looks + band.known_looks,
-             [&](unsigned l) { sum += look_at<X>(grid, grid.looks[l], grid.magnitudes, index, lane); });
-      X::store(to + grid.place(band.start, index), lane, sum);
+      f(i, index, lane);
     }
+  });
+}
+
+/// Contexts of a band's codes as far as complete bands give them, to where the magnitudes will be.
+template <class X>
+constexpr void sum_known_bands(const WaveletGrid& grid, const WaveletBandPlan& band, std::uint32_t* to,
+                               std::uint32_t warp, std::uint32_t warps) {
+  for_band_codes<X>(band, warp, warps, [&](std::uint32_t, const std::uint32_t* index, std::size_t lane) {
+    std::uint32_t sum = band.constant;
+    rolled(band.looks, band.looks + band.known_looks,
+           [&](unsigned l) { sum += look_at<X>(grid, grid.looks[l], grid.magnitudes, index, lane); });
+    X::store(to + grid.place(band.start, index), lane, sum);
   });
 }
 
@@ -272,14 +280,13 @@ constexpr void store_wavelet_exceptions(const ProgramTask& task, const WaveletGr
   });
 }
 
-/// Undoes the transform: the factors of the four lifting steps, the last first, in units of 2^-16.
+/// Undoes the transform: of the four lifting steps the last first.
 template <class X, class Team>
 constexpr void undo_wavelet(Team& team, const WaveletGrid& grid, const WaveletLift* lifts) {
-  constexpr double kFactors[] = {-29066, -57862, 3472, 103949};
   for (std::uint32_t l = 0; l < grid.program->lift_count; ++l) {
     const WaveletLift& lift = lifts[l];
     unroll<4>([&](auto step) {
-      const double factor = kFactors[step];
+      const double factor = -wavelet_factor(3 - step);
       team.all([&](std::uint32_t warp, std::uint32_t warps) {
         lift_half<X>(grid, lift, step % 2 == 0, factor, warp, warps);
       });

@@ -103,31 +103,17 @@ constexpr void load_wavelet_values(const WaveletCodes& codes, std::uint32_t warp
 /// Makes the transform that these lifts undo: the last first.
 template <class X, class Team>
 constexpr void make_wavelet(Team& team, const WaveletGrid& grid, const WaveletLift* lifts, std::uint32_t count) {
-  constexpr double kFactors[] = {-103949, -3472, 57862, 29066};
   for (std::uint32_t l = count; l-- > 0;) {
     const WaveletLift& lift = lifts[l];
     for (const BoxCopy copy : {BoxCopy::part, BoxCopy::back})
       team.all([&](std::uint32_t warp, std::uint32_t warps) { copy_box<X>(grid, lift, copy, warp, warps); });
     unroll<4>([&](auto step) {
-      const double factor = kFactors[step];
+      const double factor = wavelet_factor(step);
       team.all([&](std::uint32_t warp, std::uint32_t warps) {
         lift_half<X>(grid, lift, step % 2 == 1, factor, warp, warps);
       });
     });
   }
-}
-
-/// Calls f(number, index, lane) for a warp's share of a band's codes.
-template <class X, class F>
-constexpr void for_band_codes(const WaveletBandPlan& band, std::uint32_t warp, std::uint32_t warps, F&& f) {
-  const std::uint32_t count = band.rows * band.extents[kLastAxis];
-  X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes) {
-      std::uint32_t index[kLevelAxes] = {};
-      split_number<kLevelAxes>(i, band.extents, index);
-      f(i, index, lane);
-    }
-  });
 }
 
 /// How often each token occurs in a band, without contexts.

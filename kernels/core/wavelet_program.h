@@ -44,6 +44,13 @@ struct WaveletLift {
   std::uint32_t axis = 0;
 };
 
+/// Factors of the four lifting steps of the 9/7 transform, in units of 2^-16: of the high values, the low ones, and
+/// both again.
+[[gnu::always_inline]] constexpr double wavelet_factor(std::size_t step) {
+  constexpr double kFactors[] = {-103949, -3472, 57862, 29066};
+  return kFactors[step];
+}
+
 struct WaveletProgram {
   ProgramHead head{ProgramKind::wavelet};
   Element element = Element::f32;

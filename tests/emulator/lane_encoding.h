@@ -30,37 +30,29 @@ class EncodingOnLanes {
     if (watch) EmulatorState::instance().watch(work_.get(), work_bytes);
   }
 
+  /// A chunk in raster order.
   kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, void* elements,
                                      const std::uint8_t* special) {
-    const auto code = copy_of(program);
-    kernels::RasterEncodeAnswer answer;
-    const auto shared = std::make_unique<kernels::RasterEncodeShared>();
-    std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
-    kernels::encode_raster_chunk<LaneEmulator>(
-        team_, kernels::EncodeTask{code.get(), work_.get(), elements, special, &answer}, *shared);
-    return answer;
+    return run<kernels::RasterEncodeShared>(program, elements, special,
+                                            [&](const kernels::EncodeTask& task, kernels::RasterEncodeShared& shared) {
+                                              kernels::encode_raster_chunk<LaneEmulator>(team_, task, shared);
+                                            });
   }
   /// A step of a chunk in levels.
   kernels::RasterEncodeAnswer step_level(std::span<const std::uint8_t> program, void* elements,
                                          const std::uint8_t* special) {
-    const auto code = copy_of(program);
-    kernels::RasterEncodeAnswer answer;
-    const auto shared = std::make_unique<kernels::LevelEncodeShared>();
-    std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
-    kernels::encode_level_chunk<LaneEmulator>(
-        team_, kernels::EncodeTask{code.get(), work_.get(), elements, special, &answer}, *shared);
-    return answer;
+    return run<kernels::LevelEncodeShared>(program, elements, special,
+                                           [&](const kernels::EncodeTask& task, kernels::LevelEncodeShared& shared) {
+                                             kernels::encode_level_chunk<LaneEmulator>(team_, task, shared);
+                                           });
   }
   /// A step of a chunk under the wavelet.
   kernels::RasterEncodeAnswer step_wavelet(std::span<const std::uint8_t> program, void* elements,
                                            const std::uint8_t* special) {
-    const auto code = copy_of(program);
-    kernels::RasterEncodeAnswer answer;
-    const auto shared = std::make_unique<kernels::WaveletEncodeShared>();
-    std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
-    kernels::encode_wavelet_chunk<LaneEmulator>(
-        team_, kernels::EncodeTask{code.get(), work_.get(), elements, special, &answer}, *shared);
-    return answer;
+    return run<kernels::WaveletEncodeShared>(
+        program, elements, special, [&](const kernels::EncodeTask& task, kernels::WaveletEncodeShared& shared) {
+          kernels::encode_wavelet_chunk<LaneEmulator>(team_, task, shared);
+        });
   }
   const std::uint8_t* work() const { return work_.get(); }
   std::vector<std::uint32_t> exceptions(std::uint32_t at, std::uint32_t count) const {
@@ -81,6 +73,17 @@ class EncodingOnLanes {
   }
 
  private:
+  template <class Shared, class Encode>
+  kernels::RasterEncodeAnswer run(std::span<const std::uint8_t> program, void* elements, const std::uint8_t* special,
+                                  const Encode& encode) {
+    const auto code = copy_of(program);
+    kernels::RasterEncodeAnswer answer;
+    const auto shared = std::make_unique<Shared>();
+    std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
+    encode(kernels::EncodeTask{code.get(), work_.get(), elements, special, &answer}, *shared);
+    return answer;
+  }
+
   decltype(program_memory(0)) work_;
   EmulatedTeam team_;
 };
