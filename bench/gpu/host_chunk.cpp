@@ -1,4 +1,4 @@
-// A plan for a part of the array that is about a chunk, forced to a layout.
+// Plans are forced to a layout.
 #include "bench/gpu/host_chunk.h"
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 
 #include "codecs/stencil/device_state.h"
 #include "codecs/stencil/stencil.h"
-#include "kernels/core/level_program.h"
 
 namespace quern::bench {
 namespace {
@@ -15,13 +14,13 @@ constexpr std::uint64_t kChunkElems = UINT64_C(1) << 21;
 
 }  // namespace
 
-bool HostChunk::encode(const BenchArray& array, const char* layout) {
+bool HostSlab::plan(const BenchArray& array, const char* layout, std::uint64_t elems) {
   std::array<std::uint64_t, 3> extents = array.extents;
   const std::size_t axis = extents[0] > 1 ? 0 : extents[1] > 1 ? 1 : 2;
   const std::uint64_t each = array.elems() / extents[axis];
-  extents[axis] = std::clamp<std::uint64_t>(kChunkElems / each, 1, extents[axis]);
-  const std::uint64_t elems = each * extents[axis];
-  data_.resize(elems * kernels::element_bytes(array.element));
+  extents[axis] = std::clamp<std::uint64_t>(elems / each, 1, extents[axis]);
+  const std::uint64_t count = each * extents[axis];
+  data_.resize(count * kernels::element_bytes(array.element));
   check(cudaMemcpy(data_.data(), array.values, data_.size(), cudaMemcpyDeviceToHost), "copy from the device");
   Vector<std::uint64_t> list;
   for (const std::uint64_t e : extents)
@@ -31,41 +30,43 @@ bool HostChunk::encode(const BenchArray& array, const char* layout) {
   request.shape = Shape::make(list).value();
   request.bound = {BoundKind::abs, array.bound};
   request.settings = {{"layout", layout}};
-  const PlainSample sample(data_.data(), request.dtype, elems);
+  const PlainSample sample(data_.data(), request.dtype, count);
   SerialRunner runner;
   request.sample = &sample;
   request.runner = &runner;
-  auto encoder = codec::stencil::stencil_codec().plan(request);
+  const ArrayCodec& codec = codec::stencil::stencil_codec();
+  auto encoder = codec.plan(request);
   if (!encoder.ok()) return false;
   encoder_ = std::move(*encoder);
-  open_.dtype = request.dtype;
-  open_.shape = request.shape;
-  open_.bound = request.bound;
-  open_.version = codec::stencil::stencil_codec().info().version;
-  open_.params = encoder_->plan().params;
-  const ChunkGrid& grid = encoder_->plan().grid;
+  OpenRequest open;
+  open.dtype = request.dtype;
+  open.shape = request.shape;
+  open.bound = request.bound;
+  open.version = codec.info().version;
+  open.params = encoder_->plan().params;
+  auto decoder = codec.open(open);
+  if (!decoder.ok()) return false;
+  decoder_ = std::move(*decoder);
+  return scratch_.resize(std::max(encoder_->scratch_bytes(), decoder_->scratch_bytes())).ok();
+}
+
+bool HostChunk::encode(const BenchArray& array, const char* layout) {
+  if (!slab_.plan(array, layout, kChunkElems)) return false;
+  const ChunkGrid& grid = slab_.encoder().plan().grid;
   const auto n = grid.counts();
   if (n[0] * n[1] * n[2] != 1) return false;
-  box_.data = data_.data();
+  box_.data = data().data();
   box_.extents = grid.extents;
   box_.strides = {grid.extents[1] * grid.extents[2], grid.extents[2]};
-  scratch_.resize(encoder_->scratch_bytes() + kAlign);
   expected_.resize(room_bytes());
-  const auto written = encoder_->encode(box_, expected_, scratch());
+  const auto written = slab_.encoder().encode(box_, expected_, scratch());
   if (!written.ok()) return false;
   expected_.resize(*written);
   return true;
 }
 
 codec::stencil::ChunkSpec HostChunk::spec() const {
-  return codec::stencil::spec_of_encoder_state(encoder_->device_state());
+  return codec::stencil::spec_of_encoder_state(slab_.encoder().device_state());
 }
-
-std::span<std::uint8_t> HostChunk::scratch() {
-  const std::size_t shift = (kAlign - reinterpret_cast<std::uintptr_t>(scratch_.data()) % kAlign) % kAlign;
-  return {scratch_.data() + shift, scratch_.size() - kAlign};
-}
-
-std::uint64_t aligned_part(std::uint64_t bytes) { return kernels::program_aligned(bytes); }
 
 }  // namespace quern::bench

@@ -1,4 +1,4 @@
-// The first chunk's worth of an array as the stencil codec's host encodes it. It stands for all chunks of the array.
+// The first planes of an array as the stencil codec's host plans and encodes them. They stand for all of the array.
 #pragma once
 
 #include <cstdint>
@@ -10,39 +10,51 @@
 
 #include "bench/gpu/session.h"
 #include "codecs/stencil/chunk.h"
+#include "libcompress/core/buffer.h"
 
 namespace quern::bench {
 
-class HostChunk {
+/// Planes, as an array of their own.
+class HostSlab {
  public:
-  HostChunk() = default;
-  HostChunk(const HostChunk&) = delete;
-  HostChunk& operator=(const HostChunk&) = delete;
+  HostSlab() = default;
+  HostSlab(const HostSlab&) = delete;
+  HostSlab& operator=(const HostSlab&) = delete;
 
-  /// False when it is not a single chunk in that layout.
-  bool encode(const BenchArray& array, const char* layout);
+  /// Copies about so many elements of the array from the device. False when they cannot be planned in that layout.
+  bool plan(const BenchArray& array, const char* layout, std::uint64_t elems);
 
   const std::vector<std::uint8_t>& data() const { return data_; }
-  const Vector<std::uint8_t>& expected() const { return expected_; }  ///< the chunk's bytes
-  std::size_t room_bytes() const { return encoder_->max_chunk_bytes(); }
-  const ConstBox3& box() const { return box_; }
-  const OpenRequest& open_request() const { return open_; }  ///< of what decodes it
-  codec::stencil::ChunkSpec spec() const;
-  /// Aligned, as much as the encoder wants.
-  std::span<std::uint8_t> scratch();
+  ChunkEncoder& encoder() const { return *encoder_; }
+  ChunkDecoder& decoder() const { return *decoder_; }
+  /// As much as encoder and decoder want.
+  std::span<std::uint8_t> scratch() { return scratch_.span(); }
 
  private:
-  static constexpr std::size_t kAlign = 64;
-
   std::vector<std::uint8_t> data_;
   std::unique_ptr<ChunkEncoder> encoder_;
-  OpenRequest open_;
-  ConstBox3 box_;
-  std::vector<std::uint8_t> scratch_;
-  Vector<std::uint8_t> expected_;
+  std::unique_ptr<ChunkDecoder> decoder_;
+  AlignedBuffer scratch_;
 };
 
-/// Rounded up to where parts of device memory begin.
-std::uint64_t aligned_part(std::uint64_t bytes);
+/// Planes that are one chunk.
+class HostChunk {
+ public:
+  /// False when they are not, or not in that layout.
+  bool encode(const BenchArray& array, const char* layout);
+
+  const std::vector<std::uint8_t>& data() const { return slab_.data(); }
+  const Vector<std::uint8_t>& expected() const { return expected_; }  ///< the chunk's bytes
+  std::size_t room_bytes() const { return slab_.encoder().max_chunk_bytes(); }
+  const ConstBox3& box() const { return box_; }
+  ChunkDecoder& decoder() const { return slab_.decoder(); }
+  codec::stencil::ChunkSpec spec() const;
+  std::span<std::uint8_t> scratch() { return slab_.scratch(); }
+
+ private:
+  HostSlab slab_;
+  ConstBox3 box_;
+  Vector<std::uint8_t> expected_;
+};
 
 }  // namespace quern::bench

@@ -7,10 +7,10 @@
 
 #include <quern/codec.h>
 
+#include "bench/gpu/host_chunk.h"
 #include "bench/gpu/subjects.h"
 #include "codecs/stencil/device_state.h"
 #include "codecs/stencil/levels_program.h"
-#include "codecs/stencil/stencil.h"
 #include "kernels/core/level_program.h"
 #include "kernels/cuda/stencil_cuda.h"
 
@@ -81,45 +81,13 @@ class StencilBench {
   /// The first planes of the array as an array of their own: programs of its chunks, and what the host
   /// decodes. False when there are chunks that are not in levels.
   bool encode() {
-    std::array<std::uint64_t, 3> extents = array_.extents;
-    const std::size_t axis = extents[0] > 1 ? 0 : extents[1] > 1 ? 1 : 2;
-    const std::uint64_t each = array_.elems() / extents[axis];
-    extents[axis] = std::clamp<std::uint64_t>(kSlabElems / each, 1, extents[axis]);
-    const std::uint64_t elems = each * extents[axis];
-    slab_bytes_ = elems * kernels::element_bytes(array_.element);
-    std::vector<std::uint8_t> data(slab_bytes_);
-    check(cudaMemcpy(data.data(), array_.values, slab_bytes_, cudaMemcpyDeviceToHost), "copy from the device");
-    const auto dtype = static_cast<DType>(array_.element);
-    Vector<std::uint64_t> list;
-    for (const std::uint64_t e : extents)
-      if (e > 1 || list.empty()) list.push_back(e);
-    PlanRequest request;
-    request.dtype = dtype;
-    request.shape = Shape::make(list).value();
-    request.bound = {BoundKind::abs, array_.bound};
-    request.settings = {{"layout", "levels"}};
-    const PlainSample sample(data.data(), dtype, elems);
-    SerialRunner runner;
-    request.sample = &sample;
-    request.runner = &runner;
-    const ArrayCodec& codec = codec::stencil::stencil_codec();
-    auto encoder = codec.plan(request);
-    if (!encoder.ok()) return false;
-    OpenRequest open;
-    open.dtype = dtype;
-    open.shape = request.shape;
-    open.bound = request.bound;
-    open.version = codec.info().version;
-    open.params = (*encoder)->plan().params;
-    auto decoder = codec.open(open);
-    if (!decoder.ok()) return false;
+    HostSlab slab;
+    if (!slab.plan(array_, "levels", kSlabElems)) return false;
+    slab_bytes_ = slab.data().size();
     expected_.assign(slab_bytes_, 0);
-    const ChunkGrid& grid = (*encoder)->plan().grid;
+    const ChunkGrid& grid = slab.encoder().plan().grid;
     const auto n = grid.counts();
-    std::vector<std::uint8_t> scratch(std::max((*encoder)->scratch_bytes(), (*decoder)->scratch_bytes()) + kAlign);
-    const std::size_t shift = (kAlign - reinterpret_cast<std::uintptr_t>(scratch.data()) % kAlign) % kAlign;
-    const std::span<std::uint8_t> room(scratch.data() + shift, scratch.size() - kAlign);
-    Vector<std::uint8_t> bytes((*encoder)->max_chunk_bytes());
+    Vector<std::uint8_t> bytes(slab.encoder().max_chunk_bytes());
     for (std::uint64_t c = 0; c < n[0] * n[1] * n[2]; ++c) {
       const std::uint64_t place[3] = {c / (n[1] * n[2]), c / n[2] % n[1], c % n[2]};
       MutableBox3 box;
@@ -131,11 +99,12 @@ class StencilBench {
       }
       const std::uint64_t offset = first * kernels::element_bytes(array_.element);
       box.data = expected_.data() + offset;
-      const auto written = (*encoder)->encode({data.data() + offset, box.extents, box.strides}, bytes, room);
+      const auto written =
+          slab.encoder().encode({slab.data().data() + offset, box.extents, box.strides}, bytes, slab.scratch());
       if (!written.ok()) return false;
       const std::span<const std::uint8_t> chunk(bytes.data(), *written);
-      if (!(*decoder)->decode(chunk, box, room).ok()) return false;
-      const codec::stencil::ChunkSpec spec = codec::stencil::spec_of_state((*decoder)->device_state());
+      if (!slab.decoder().decode(chunk, box, slab.scratch()).ok()) return false;
+      const codec::stencil::ChunkSpec spec = codec::stencil::spec_of_state(slab.decoder().device_state());
       if (!codec::stencil::append_levels_program(spec, chunk, box, programs_.emplace_back())) return false;
       offsets_.push_back(offset);
       stored_bytes_ += chunk.size();
@@ -143,7 +112,6 @@ class StencilBench {
     return true;
   }
 
-  static constexpr std::size_t kAlign = 64;
   Session& session_;
   const BenchArray& array_;
   std::vector<Vector<std::uint8_t>> programs_;

@@ -38,8 +38,8 @@ class StencilEncodeBench {
  private:
   void encode() {
     const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / chunk_.data().size());
-    const std::uint64_t stride = aligned_part(chunk_.data().size());
-    const std::uint64_t work_stride = aligned_part(encoding_.work_bytes());
+    const std::uint64_t stride = kernels::program_aligned(chunk_.data().size());
+    const std::uint64_t work_stride = kernels::program_aligned(encoding_.work_bytes());
     if (!session_.has_room(times * (2 * stride + work_stride + 2 * sizeof(RasterEncodeAnswer)))) return;
     std::vector<std::uint8_t> copies(times * stride);
     for (std::uint64_t i = 0; i < times; ++i)
@@ -88,10 +88,10 @@ class StencilEncodeBench {
 
   void decode() {
     const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / chunk_.data().size());
-    const std::uint64_t stride = aligned_part(chunk_.data().size());
+    const std::uint64_t stride = kernels::program_aligned(chunk_.data().size());
     kernels::ProgramHead head;
     std::memcpy(&head, decode_program_.data(), sizeof head);
-    const std::uint64_t work_stride = aligned_part(head.work_bytes);
+    const std::uint64_t work_stride = kernels::program_aligned(head.work_bytes);
     if (!session_.has_room(head.bytes + times * (stride + work_stride))) return;
     DeviceArray<std::uint8_t> program(std::vector<std::uint8_t>(decode_program_.begin(), decode_program_.end()));
     DeviceArray<std::uint8_t> values(times * stride);
@@ -137,18 +137,13 @@ class StencilEncodeBench {
   /// single chunk in raster order.
   bool start() {
     if (!chunk_.encode(array_, "raster")) return false;
-    auto decoder = codec::stencil::stencil_codec().open(chunk_.open_request());
-    if (!decoder.ok()) return false;
-    std::vector<std::uint8_t> more((*decoder)->scratch_bytes() + kAlign);
-    const std::size_t more_shift = (kAlign - reinterpret_cast<std::uintptr_t>(more.data()) % kAlign) % kAlign;
     decoded_.resize(chunk_.data().size());
     MutableBox3 back;
     back.data = decoded_.data();
     back.extents = chunk_.box().extents;
     back.strides = chunk_.box().strides;
-    if (!(*decoder)->decode(chunk_.expected(), back, {more.data() + more_shift, more.size() - kAlign}).ok())
-      return false;
-    if (!codec::stencil::append_raster_program(codec::stencil::spec_of_state((*decoder)->device_state()),
+    if (!chunk_.decoder().decode(chunk_.expected(), back, chunk_.scratch()).ok()) return false;
+    if (!codec::stencil::append_raster_program(codec::stencil::spec_of_state(chunk_.decoder().device_state()),
                                                chunk_.expected(), back, decode_program_))
       return false;
     // What travels are to be the array's own elements, not places on a lattice.
@@ -156,7 +151,6 @@ class StencilEncodeBench {
            encoding_.box().data == chunk_.box().data;
   }
 
-  static constexpr std::size_t kAlign = 64;
   Session& session_;
   const BenchArray& array_;
   HostChunk chunk_;

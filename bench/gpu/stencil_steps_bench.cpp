@@ -36,8 +36,8 @@ class StepsBench {
         time_host([&] { return encoding_.start(chunk_.spec(), chunk_.box(), chunk_.scratch(), program_); });
     if (!started || encoding_.box().data != chunk_.box().data) return;
     times_ = std::max<std::uint64_t>(1, array_.bytes() / chunk_.data().size());
-    stride_ = aligned_part(chunk_.data().size());
-    work_stride_ = aligned_part(encoding_.work_bytes());
+    stride_ = kernels::program_aligned(chunk_.data().size());
+    work_stride_ = kernels::program_aligned(encoding_.work_bytes());
     if (!session_.has_room(times_ * (2 * stride_ + work_stride_ + 2 * sizeof(RasterEncodeAnswer)))) return;
     std::vector<std::uint8_t> copies(times_ * stride_);
     for (std::uint64_t i = 0; i < times_; ++i)

@@ -395,7 +395,7 @@ class Fit {
         for (std::size_t x = 0; x < e.columns; ++x) {
           if (row.special != nullptr && row.special[x] != 0) continue;
           const std::int32_t code = row.codes[x];
-          ++class_bits_[c][kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
+          ++class_bits_[c][kernels::token_of(kernels::magnitude_of(code))];
         }
       }
     }

@@ -226,7 +226,7 @@ class LevelsWriter {
     const std::size_t end = level == 0 ? memory_.elems : first_[level - 1];
     for (std::size_t i = first_[level]; i < end; ++i) {
       const std::int32_t code = memory_.codes[i];
-      ++counts[kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))];
+      ++counts[kernels::token_of(kernels::magnitude_of(code))];
     }
     return token_cost(counts);
   }

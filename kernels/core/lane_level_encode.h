@@ -211,8 +211,7 @@ constexpr void code_level_points(const LevelCodes& chunk, const LevelSweep& swee
           value = number + code * quantum;
         }
         if (program.step == LevelEncodeStep::planes)
-          X::add_to(&shared.counts[0][token_of(static_cast<std::uint32_t>(code < 0 ? -code : code))], lane,
-                    std::uint32_t{1});
+          X::add_to(&shared.counts[0][token_of(magnitude_of(static_cast<std::int32_t>(code)))], lane, std::uint32_t{1});
         return {value, static_cast<std::int32_t>(code)};
       });
 }
@@ -351,7 +350,7 @@ constexpr void set_level_symbols(const LevelCodes& chunk, std::uint32_t number, 
         return;
       }
       const std::uint32_t level = context_level(context);
-      const unsigned token = token_of(static_cast<std::uint32_t>(code < 0 ? -code : code));
+      const unsigned token = token_of(magnitude_of(code));
       X::store(chunk.symbols + to, lane, static_cast<std::uint16_t>(level * kTokenPlaces + token));
       X::add_to(&shared.counts[level][token], lane, std::uint32_t{1});
     });

@@ -187,7 +187,7 @@ constexpr void fill_put_buffer(const RowLanesProgram& program, const std::int32_
         put.range = X::load(&shared.tokens[table][token], lane);
         put.reciprocal = 0xFFFFFFFFu / (put.range >> 16);
         if (token != 0) {
-          const auto magnitude = static_cast<std::uint32_t>(code < 0 ? -code : code);
+          const auto magnitude = magnitude_of(code);
           put.plain = (magnitude - token_base(token)) << 1 | static_cast<std::uint32_t>(code < 0);
           put.plain_bits = token_open_bits(token) + 1;
         }

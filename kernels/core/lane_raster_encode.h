@@ -260,7 +260,7 @@ constexpr void set_raster_symbols(const RasterCodes& codes, std::uint32_t warp, 
     X::lanes([&](std::size_t lane) {
       const auto magnitude = [&](std::uint32_t place) {
         const std::int32_t code = X::load(codes.codes + place, lane);
-        const auto size = static_cast<std::uint32_t>(code < 0 ? -code : code);
+        const auto size = magnitude_of(code);
         return size < kMostContextMagnitude ? size : std::uint32_t{kMostContextMagnitude};
       };
       const std::uint32_t first = begin + static_cast<std::uint32_t>(lane);
@@ -280,7 +280,7 @@ constexpr void set_raster_symbols(const RasterCodes& codes, std::uint32_t warp, 
         if (x > 1) context += raster.near_context[1] * magnitude(place - 2);
         const std::int32_t code = X::load(codes.codes + place, lane);
         const std::uint32_t level = context_level(context);
-        const unsigned token = token_of(static_cast<std::uint32_t>(code < 0 ? -code : code));
+        const unsigned token = token_of(magnitude_of(code));
         X::store(codes.symbols + place, lane, static_cast<std::uint16_t>(level * kTokenPlaces + token));
         X::add_to(&shared.counts[level][token], lane, std::uint32_t{1});
       });

@@ -104,7 +104,7 @@ constexpr void sum_known_bands(const WaveletGrid& grid, const WaveletBandPlan& b
 /// What a code stands for.
 [[gnu::always_inline]] constexpr double wavelet_coefficient(const WaveletProgram& program, std::int64_t step,
                                                             std::int32_t code) {
-  const auto size = static_cast<std::uint32_t>(code < 0 ? -code : code);
+  const auto size = magnitude_of(code);
   if (size == 0) return 0;
   const std::int64_t offset = program.offsets[size == 1 ? 0 : 1];
   const std::uint64_t product = static_cast<std::uint64_t>(std::int64_t{size} * 64 + offset) *
@@ -155,7 +155,7 @@ class WaveletCodeTaker {
       context += band_.near[0] * X::get(near_[0], lane) + band_.near[1] * X::get(near_[1], lane);
       code = lanes.take(tables_.tokens[X::load(&tables_.serving[context_level(context)], lane)], lane);
     }
-    const auto size = static_cast<std::uint32_t>(code < 0 ? -code : code);
+    const auto size = magnitude_of(code);
     const std::uint32_t magnitude = size < kMostWaveletMagnitude ? size : std::uint32_t{kMostWaveletMagnitude};
     X::set(near_[1], lane, X::get(near_[0], lane));
     X::set(near_[0], lane, magnitude);

@@ -17,7 +17,7 @@ inline constexpr std::size_t kResidualWords = 3;  // that put_symbol writes at m
                                               const RansEncodeEntry& entry, std::uint16_t*& at) {
   // Most residuals are 0 where speed counts most.
   if (token == 0) return rans_encode<kFrequencySumBits>(state, entry, at);
-  const auto magnitude = static_cast<std::uint32_t>(code < 0 ? -code : code);
+  const auto magnitude = magnitude_of(code);
   const unsigned open = token_open_bits(token);
   const std::uint32_t plain = (magnitude & ((1u << open) - 1)) << 1 | static_cast<std::uint32_t>(code < 0);
   unsigned count = open + 1;

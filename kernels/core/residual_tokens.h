@@ -15,6 +15,10 @@ inline constexpr std::uint32_t kMaxMagnitude = (1u << kMaxMagnitudeBits) - 1;
 /// Tokens 0..15, then four for each position of the leading bit from 4 to 29.
 inline constexpr unsigned kResidualTokens = kPlainMagnitudes + 4 * (kMaxMagnitudeBits - 4);
 
+[[gnu::always_inline]] constexpr std::uint32_t magnitude_of(std::int32_t code) {
+  return static_cast<std::uint32_t>(code < 0 ? -code : code);
+}
+
 [[gnu::always_inline]] constexpr unsigned token_of(std::uint32_t magnitude) {
   // Both cases are computed and one is masked out: which it is cannot be foretold.
   const auto leading = bit_length(magnitude | kPlainMagnitudes) - 1;

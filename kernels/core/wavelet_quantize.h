@@ -12,10 +12,6 @@ namespace quern::kernels {
 inline constexpr double kWaveletRounding = 0.36;       ///< added to magnitudes before they are cut
 inline constexpr double kQuietWaveletRounding = 0.27;  ///< where all before is 0, so that a code costs many bits
 
-[[gnu::always_inline]] constexpr std::uint32_t magnitude_of(std::int32_t code) {
-  return static_cast<std::uint32_t>(code < 0 ? -code : code);
-}
-
 /// Code of a coefficient; `inverse` is that of its step.
 [[gnu::always_inline]] constexpr std::int32_t wavelet_code(double value, double inverse, double rounding) {
   const double magnitude = (value < 0 ? -value : value) * inverse + rounding;

@@ -107,4 +107,24 @@ inline std::size_t compare_with_host(const EncodeCase& c, std::string_view layou
   return coded;
 }
 
+/// The same for cases, each with a seed of its own, until one fails.
+inline std::size_t compare_with_host(const std::vector<EncodeCase>& cases, std::string_view layout,
+                                     simt::Options options) {
+  std::size_t coded = 0;
+  for (const EncodeCase& c : cases) {
+    SCOPED_TRACE(c.name);
+    ++options.seed;
+    simt::reset(options);
+    coded += compare_with_host(c, layout);
+    if (::testing::Test::HasFailure()) break;
+  }
+  return coded;
+}
+
+/// Without those that are larger.
+inline std::vector<EncodeCase> not_above(std::size_t bytes, std::vector<EncodeCase> cases) {
+  std::erase_if(cases, [&](const EncodeCase& c) { return c.coding->data().size() > bytes; });
+  return cases;
+}
+
 }  // namespace quern::codec::stencil::test

@@ -7,40 +7,15 @@ namespace {
 class StencilEncodeCuda : public quern::testing::CudaTest {};
 
 TEST_F(StencilEncodeCuda, EveryCase_BytesOfTheHost) {
-  std::uint64_t seed = 100;
-  std::size_t coded = 0;
-  for (const EncodeCase& c : encode_cases()) {
-    SCOPED_TRACE(c.name);
-    simt::reset({.seed = ++seed});
-    coded += compare_with_host(c, "raster");
-    if (HasFailure()) return;
-  }
-  EXPECT_GT(coded, 25u);
+  EXPECT_GT(compare_with_host(encode_cases(), "raster", {.seed = 100}), 25u);
 }
 
 TEST_F(StencilEncodeCuda, Levels_BytesOfTheHost) {
-  std::uint64_t seed = 200;
-  std::size_t coded = 0;
-  for (const EncodeCase& c : encode_levels_cases()) {
-    if (c.coding->data().size() > 300000) continue;
-    SCOPED_TRACE(c.name);
-    simt::reset({.seed = ++seed});
-    coded += compare_with_host(c, "levels");
-    if (HasFailure()) return;
-  }
-  EXPECT_GT(coded, 12u);
+  EXPECT_GT(compare_with_host(not_above(300000, encode_levels_cases()), "levels", {.seed = 200}), 12u);
 }
 
 TEST_F(StencilEncodeCuda, Wavelet_BytesOfTheHost) {
-  std::uint64_t seed = 1;
-  std::size_t coded = 0;
-  for (const EncodeCase& c : encode_wavelet_cases()) {
-    SCOPED_TRACE(c.name);
-    simt::reset({.seed = ++seed});
-    coded += compare_with_host(c, "wavelet");
-    if (HasFailure()) return;
-  }
-  EXPECT_GT(coded, 14u);
+  EXPECT_GT(compare_with_host(encode_wavelet_cases(), "wavelet", {.seed = 1}), 14u);
 }
 
 }  // namespace

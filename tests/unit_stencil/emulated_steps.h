@@ -49,4 +49,58 @@ struct EmulatedSteps {
   }
 };
 
+/// What became of chunks that were encoded on lanes and by the host.
+struct StepsOutcomes {
+  std::size_t coded = 0;
+  std::size_t raw = 0;
+  std::size_t left = 0;
+  std::size_t lattices = 0;
+  std::size_t many_lanes = 0;
+  std::size_t exceptions = 0;
+
+  /// Encodes a chunk in both ways: the same bytes, without races. True when lanes have coded it.
+  template <class Encoding>
+  bool compare_chunk(EmulatedSteps::Step step, const Coding& coding, std::uint64_t chunk, std::uint64_t seed,
+                     StepsTrace& trace) {
+    using quern::testing::EmulatorState;
+    EmulatorState::instance().reset(seed);
+    EmulatedSteps run(step, seed, coding.data().size());
+    Bytes out;
+    const Encoded encoded = encode_steps_with<Encoding>(run, coding, chunk, out, trace);
+    EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
+    EXPECT_EQ(EmulatorState::instance().races(), 0u);
+    if (encoded == Encoded::host) {
+      ++left;
+      return false;
+    }
+    const Bytes expected = coding.encode(chunk);
+    if (encoded == Encoded::raw) {
+      ++raw;
+      EXPECT_EQ(expected[0], static_cast<std::uint8_t>(Mode::raw));
+      return false;
+    }
+    ++coded;
+    lattices += expected[0] == static_cast<std::uint8_t>(Mode::lattice) ? 1 : 0;
+    many_lanes += run.lane_count > 1 ? 1 : 0;
+    exceptions += run.exception_count;
+    EXPECT_EQ(out, expected);
+    return true;
+  }
+};
+
+/// outcomes.compare(case, seed) for cases by their numbers, until one fails.
+template <class Outcomes, class CaseOf>
+void compare_cases(std::size_t count, std::uint64_t first_seed, const CaseOf& case_of, Outcomes& outcomes) {
+  for (std::size_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
+    const EncodeCase& c = case_of(i);
+    SCOPED_TRACE(c.name);
+    outcomes.compare(c, first_seed + i);
+  }
+}
+template <class Outcomes>
+void compare_cases(const std::vector<EncodeCase>& cases, Outcomes& outcomes) {
+  compare_cases(
+      cases.size(), 2, [&](std::size_t i) -> const EncodeCase& { return cases[i]; }, outcomes);
+}
+
 }  // namespace quern::codec::stencil::test

@@ -7,7 +7,6 @@
 namespace quern::codec::stencil::test {
 namespace {
 
-using quern::testing::EmulatorState;
 using quern::testing::EncodingOnLanes;
 
 /// Bytes of the first program that are of coarser points, at most.
@@ -19,60 +18,30 @@ std::size_t coarser_bytes(const Coding& coding, std::uint64_t chunk) {
   return (spec.form.sequential ? 2 : 1) * coarser * LevelsEncoding::kCoarserBytes;
 }
 
-struct Outcomes {
-  std::size_t coded = 0;
-  std::size_t raw = 0;
-  std::size_t left = 0;
-  std::size_t lattices = 0;
-  std::size_t many_lanes = 0;
-  std::size_t exceptions = 0;
+struct Outcomes : StepsOutcomes {
   std::size_t most_steps = 0;
   std::size_t planes = 0;
   std::size_t tried_again = 0;  ///< the second round was no better than the first
 
   void compare(const EncodeCase& c, std::uint64_t seed) {
     for (std::uint64_t chunk = 0; chunk < c.coding->chunks(); ++chunk) {
-      EmulatorState::instance().reset(seed + chunk);
-      EmulatedSteps run(&EncodingOnLanes::step_level, seed + chunk, c.coding->data().size());
-      Bytes out;
       StepsTrace trace;
-      const Encoded encoded = encode_steps_with<LevelsEncoding>(run, *c.coding, chunk, out, trace);
-      EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
-      EXPECT_EQ(EmulatorState::instance().races(), 0u);
+      const bool took =
+          compare_chunk<LevelsEncoding>(&EncodingOnLanes::step_level, *c.coding, chunk, seed + chunk, trace);
       most_steps = std::max(most_steps, trace.steps);
       EXPECT_LE(trace.first_program, LevelsEncoding::kMostTableBytes + coarser_bytes(*c.coding, chunk));
       EXPECT_LE(trace.later_program, LevelsEncoding::kMostTableBytes);
-      if (encoded == Encoded::host) {
-        ++left;
-        continue;
-      }
-      const Bytes expected = c.coding->encode(chunk);
-      if (encoded == Encoded::raw) {
-        ++raw;
-        EXPECT_EQ(expected[0], static_cast<std::uint8_t>(Mode::raw));
-        continue;
-      }
-      ++coded;
-      lattices += expected[0] == static_cast<std::uint8_t>(Mode::lattice) ? 1 : 0;
-      many_lanes += run.lane_count > 1 ? 1 : 0;
-      exceptions += run.exception_count;
-      if (spec_of_encoder_state(c.coding->encoder().device_state()).form.sequential) {
-        ++planes;
-        tried_again += trace.steps > 4 ? 1 : 0;  // round, planes twice, symbols
-      }
-      EXPECT_EQ(out, expected);
+      if (!took || !spec_of_encoder_state(c.coding->encoder().device_state()).form.sequential) continue;
+      ++planes;
+      tried_again += trace.steps > 4 ? 1 : 0;  // round, planes twice, symbols
     }
   }
 };
 
 TEST(Stencil_EncodeLevelsOnLanes, EveryCase_BytesOfTheHost) {
   Outcomes outcomes;
-  std::uint64_t seed = 1;
-  for (const EncodeCase& c : encode_levels_cases()) {
-    SCOPED_TRACE(c.name);
-    outcomes.compare(c, ++seed);
-    if (HasFailure()) return;
-  }
+  compare_cases(encode_levels_cases(), outcomes);
+  if (HasFailure()) return;
   EXPECT_GT(outcomes.coded, 18u);
   EXPECT_GT(outcomes.raw, 0u);
   EXPECT_GT(outcomes.left, 0u);
@@ -86,12 +55,12 @@ TEST(Stencil_EncodeLevelsOnLanes, EveryCase_BytesOfTheHost) {
 TEST(Stencil_EncodeLevelsOnLanes, RandomCases_BytesOfTheHost) {
   Outcomes outcomes;
   const unsigned count = quern::testing::thorough() ? 1500 : 90;
-  for (unsigned seed = 1; seed <= count; ++seed) {
-    const EncodeCase c = random_case_of(seed, seed % 2 == 0 ? "planes" : "levels");
-    SCOPED_TRACE(c.name);
-    outcomes.compare(c, seed);
-    if (HasFailure()) return;
-  }
+  const auto drawn = [](std::size_t i) {
+    const auto seed = static_cast<unsigned>(i + 1);
+    return random_case_of(seed, seed % 2 == 0 ? "planes" : "levels");
+  };
+  compare_cases(count, 1, drawn, outcomes);
+  if (HasFailure()) return;
   EXPECT_GT(outcomes.coded, count / 4);
   EXPECT_GT(outcomes.left, count / 10);
   EXPECT_GT(outcomes.lattices, 0u);

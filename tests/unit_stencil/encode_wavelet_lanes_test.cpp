@@ -7,15 +7,9 @@
 namespace quern::codec::stencil::test {
 namespace {
 
-using quern::testing::EmulatorState;
 using quern::testing::EncodingOnLanes;
 
-struct Outcomes {
-  std::size_t coded = 0;
-  std::size_t left = 0;
-  std::size_t lattices = 0;
-  std::size_t many_lanes = 0;
-  std::size_t exceptions = 0;
+struct Outcomes : StepsOutcomes {
   std::size_t one_step = 0;     ///< of coefficients
   std::size_t last_step = 0;    ///< of three was the best
   std::size_t former_step = 0;  ///< was, and had to be taken again
@@ -23,41 +17,24 @@ struct Outcomes {
   void compare(const EncodeCase& c, std::uint64_t seed) {
     const ChunkSpec spec = spec_of_encoder_state(c.coding->encoder().device_state());
     for (std::uint64_t chunk = 0; chunk < c.coding->chunks(); ++chunk) {
-      EmulatorState::instance().reset(seed + chunk);
-      EmulatedSteps run(&EncodingOnLanes::step_wavelet, seed + chunk, c.coding->data().size());
-      Bytes out;
       StepsTrace trace;
-      const Encoded encoded = encode_steps_with<WaveletEncoding>(run, *c.coding, chunk, out, trace);
-      EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
-      EXPECT_EQ(EmulatorState::instance().races(), 0u);
+      const bool took =
+          compare_chunk<WaveletEncoding>(&EncodingOnLanes::step_wavelet, *c.coding, chunk, seed + chunk, trace);
       EXPECT_LE(std::max(trace.first_program, trace.later_program),
                 WaveletEncoding::most_program_bytes(spec.raw_bytes() / dtype_bytes(spec.dtype)));
-      EXPECT_NE(encoded, Encoded::raw);
-      if (encoded != Encoded::coded) {
-        ++left;
-        continue;
-      }
-      ++coded;
+      EXPECT_EQ(raw, 0u);
+      if (!took) continue;
       one_step += trace.steps == 4 ? 1 : 0;
       last_step += trace.steps == 11 ? 1 : 0;
       former_step += trace.steps == 13 ? 1 : 0;
-      const Bytes expected = c.coding->encode(chunk);
-      lattices += expected[0] == static_cast<std::uint8_t>(Mode::lattice) ? 1 : 0;
-      many_lanes += run.lane_count > 1 ? 1 : 0;
-      exceptions += run.exception_count;
-      EXPECT_EQ(out, expected);
     }
   }
 };
 
 TEST(Stencil_EncodeWaveletOnLanes, EveryCase_BytesOfTheHost) {
   Outcomes outcomes;
-  std::uint64_t seed = 1;
-  for (const EncodeCase& c : encode_wavelet_cases()) {
-    SCOPED_TRACE(c.name);
-    outcomes.compare(c, ++seed);
-    if (HasFailure()) return;
-  }
+  compare_cases(encode_wavelet_cases(), outcomes);
+  if (HasFailure()) return;
   EXPECT_GT(outcomes.coded, 14u);
   EXPECT_GT(outcomes.left, 0u);
   EXPECT_GT(outcomes.lattices, 0u);
@@ -72,12 +49,12 @@ TEST(Stencil_EncodeWaveletOnLanes, EveryCase_BytesOfTheHost) {
 TEST(Stencil_EncodeWaveletOnLanes, RandomCases_BytesOfTheHost) {
   Outcomes outcomes;
   const unsigned count = quern::testing::thorough() ? 800 : 60;
-  for (unsigned seed = 1; seed <= count; ++seed) {
-    const EncodeCase c = random_case_of(seed, "wavelet", seed % 3 == 0 ? "ratio" : "psnr");
-    SCOPED_TRACE(c.name);
-    outcomes.compare(c, seed);
-    if (HasFailure()) return;
-  }
+  const auto drawn = [](std::size_t i) {
+    const auto seed = static_cast<unsigned>(i + 1);
+    return random_case_of(seed, "wavelet", seed % 3 == 0 ? "ratio" : "psnr");
+  };
+  compare_cases(count, 1, drawn, outcomes);
+  if (HasFailure()) return;
   EXPECT_GT(outcomes.coded, count / 5);
   EXPECT_GT(outcomes.left, count / 10);
 }
