@@ -492,7 +492,9 @@ std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
   // Chunks at the upper ends may be planes where full ones are volumes, and the other way round.
   const std::size_t raster = carver.used() + carver.used() / 8 + 65536;
   if (spec.form.wavelet) return std::max(raster, wavelet_encode_scratch_bytes(spec));
-  return spec.form.levels ? std::max(raster, levels_encode_scratch_bytes(spec)) : raster;
+  if (!spec.form.levels) return raster;
+  // Here those at the upper ends may be much smaller than full ones.
+  return std::max(raster + most_fit_bytes(spec.most), levels_encode_scratch_bytes(spec));
 }
 
 Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> out,

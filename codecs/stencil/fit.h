@@ -64,6 +64,14 @@ struct FitMemory {
   std::int32_t* codes;
 };
 
+/// More than what fits over any box take, targets included, if chunks are smaller than these and may be fitted whole.
+inline std::size_t most_fit_bytes(const std::array<std::uint64_t, 3>& extents) {
+  constexpr std::size_t kElemBytes = 2 * sizeof(double) + 2 * sizeof(std::uint32_t) + sizeof(std::int32_t) +  // planes
+                                     sizeof(std::int64_t) + sizeof(std::uint8_t);                             // targets
+  const std::size_t work = kernels::PlaneGeometry::make(kernels::stencil_extents(extents), true).elems();
+  return std::min(work, TrialSize::kWholeElems) * kElemBytes;
+}
+
 /// Estimated bits, in units of 2^-12, that the box costs.
 struct FitCost {
   std::uint64_t plain = 0;  ///< by order-0 entropy

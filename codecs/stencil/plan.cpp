@@ -16,6 +16,11 @@ namespace {
 constexpr std::uint64_t kFirstElems = UINT64_C(1) << 14;
 constexpr std::uint64_t kSecondElems = UINT64_C(1) << 16;
 constexpr std::uint64_t kWholeElems = UINT64_C(5) << 15;  // an array of no more is tried as a whole
+// Small boxes make levels dear, as more of their points lie at a border. Where something else won on one, but took no
+// less than so many hundredths of what levels took, both are tried again on a larger one, if the array is large.
+constexpr std::uint64_t kThirdElems = UINT64_C(1) << 17;
+constexpr std::uint64_t kLargeElems = UINT64_C(1) << 22;
+constexpr std::uint64_t kDoubtPercent = 75;
 constexpr std::uint64_t kMostPlanes = 48;  // a longer first axis is better off coarse to fine, or in raster order
 constexpr std::uint64_t kShortRow = 8;     // rows this short are mostly margins
 // Bits an element, in units of 2^-12. Small boxes take more than the array does.
@@ -364,9 +369,9 @@ std::size_t best_for_chunks(const Stage& stage, const Vector<Trial>& trials) {
   return cheaper(trials[best], trials[other], kWaveletPercent) ? best : other;
 }
 
-/// The best of the layouts that glances left. The transform comes last: it is given up early where others are clearly
+/// Trials of the layouts that glances left. The transform comes last: it is given up early where others are clearly
 /// better.
-Result<ChosenLayout> best_trial(const Stage& stage, Vector<Trial>& trials) {
+Result<Vector<Trial>> run_trials(const Stage& stage, const Vector<Trial>& trials) {
   std::size_t others = 0;
   while (others < trials.size() && !trials[others].layout.wavelet) ++others;
   Vector<Trial> done(trials.begin(), trials.begin() + static_cast<std::ptrdiff_t>(others));
@@ -377,7 +382,20 @@ Result<ChosenLayout> best_trial(const Stage& stage, Vector<Trial>& trials) {
                           trial.plain * plain_percent(stage.request) / (100 * std::max<std::uint64_t>(trial.elems, 1)));
   done.insert(done.end(), trials.begin() + static_cast<std::ptrdiff_t>(others), trials.end());
   QUERN_RETURN_IF_ERROR(stage.run(done, others, most_plain));
-  return chosen(stage.request, done[best_for_chunks(stage, done)]);
+  return done;
+}
+
+/// The winner of trials and the best one in levels, if the box may have been too small for them.
+Vector<Trial> in_doubt(const PlanRequest& request, const Vector<Trial>& trials, std::size_t winner) {
+  if (request.shape.elems() <= kLargeElems || trials[winner].layout.levels) return {};
+  Vector<Trial> levels;
+  for (const Trial& trial : trials)
+    if (trial.layout.levels && !cheaper(trials[winner], trial, kDoubtPercent)) levels.push_back(trial);
+  if (levels.empty()) return {};
+  // The transform comes last.
+  Vector<Trial> doubt{levels[best_of(levels)]};
+  doubt.insert(trials[winner].layout.wavelet ? doubt.end() : doubt.begin(), trials[winner]);
+  return doubt;
 }
 
 }  // namespace
@@ -395,10 +413,19 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   const Stage first{request, kernels, first_array, choice.parts, true};
   Glances glances(request, choice, first);
   QUERN_RETURN_IF_ERROR(glances.run());
-  Vector<Trial> near = glances.near_best();
+  const Vector<Trial> near = glances.near_best();
   if (near.size() == 1 && (wants_speed(request) || !tightening_open(request, near[0]))) return chosen(request, near[0]);
   QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));
-  return best_trial(Stage{request, kernels, second_array, choice.parts}, near);
+  const Stage second{request, kernels, second_array, choice.parts};
+  QUERN_ASSIGN_OR_RETURN(const Vector<Trial> trials, run_trials(second, near));
+  const std::size_t winner = best_for_chunks(second, trials);
+  const Vector<Trial> doubt = in_doubt(request, trials, winner);
+  if (doubt.empty()) return chosen(request, trials[winner]);
+  const Shape third_shape = shape_of(request.shape, request.sample->elems(), kThirdElems);
+  QUERN_ASSIGN_OR_RETURN(const TrialArray third_array, take_trial_array(request, third_shape));
+  const Stage third{request, kernels, third_array, choice.parts};
+  QUERN_ASSIGN_OR_RETURN(const Vector<Trial> again, run_trials(third, doubt));
+  return chosen(request, again[best_for_chunks(third, again)]);
 }
 
 }  // namespace quern::codec::stencil
