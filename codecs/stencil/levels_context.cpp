@@ -132,11 +132,11 @@ std::array<Offset, 2> spread_offsets(std::size_t feature) {
 template <class Value>
 kernels::SpreadSource<Value> spread_source(std::size_t feature, const Value* after, const Value* before,
                                            unsigned fraction_bits, std::uint32_t weight) {
-  const double scale = static_cast<double>(1u << kSpreadBits) / static_cast<double>(1u << fraction_bits);
-  if (feature == kChangeFeature) return {before, before, 0, -1, scale, weight};
+  const int scale_bits = static_cast<int>(kSpreadBits) - static_cast<int>(fraction_bits);
+  if (feature == kChangeFeature) return {before, before, kernels::Spread::change, scale_bits, weight};
   // Both are twice the distance, or the difference over two steps.
-  const bool bend = feature < kSlopeFeature;
-  return {after, before, bend ? 1.0 : -1.0, bend ? -2.0 : 0.0, scale / 2, weight};
+  const kernels::Spread kind = feature < kSlopeFeature ? kernels::Spread::bend : kernels::Spread::slope;
+  return {after, before, kind, scale_bits - 1, weight};
 }
 
 /// The axis along which a feature of differences looks.
@@ -158,8 +158,9 @@ void add_spread(const LevelGridOf<Value>& grid, const ContextRow& row, std::size
   const kernels::SpreadSource<Value> source =
       spread_source(feature, grid.value_row(row.parity_class, row.index, offsets[0]),
                     grid.value_row(row.parity_class, row.index, offsets[1]), fraction_bits, weight);
-  kernels.fit.of<Value>().add_distances(source.first, source.second, source.second_factor, predicted,
-                                        source.predicted_factor, source.scale, kMaxSpread, weight, columns, sums);
+  kernels.fit.of<Value>().add_distances(source.first, source.second, kernels::factor_of_second(source.kind), predicted,
+                                        kernels::factor_of_predicted(source.kind), source.scale(), kMaxSpread, weight,
+                                        columns, sums);
 }
 
 template <class Value>

@@ -99,7 +99,8 @@ class RowPredictorOf {
     const ContextRow& first = run.first;
     Plan& plan = this->plan(first.later, first.parity_class);
     const GroupWeights& weights = model.predictor(first.level, first.later, first.parity_class).weights;
-    if (grid.inside(first.index)) {
+    const bool inside = grid.inside(first.index);
+    if (inside) {
       if (!plan.has_taps) grid.plan_values(first.parity_class, plan.list, weights, plan.taps);
       plan.has_taps = true;
       grid.planned_sources(first.index, plan.taps, *values_);
@@ -111,6 +112,7 @@ class RowPredictorOf {
     view_.tap_weights = values_->weights.data();
     view_.tap_count = values_->count;
     view_.weight_bits = model.values.weight_bits;
+    view_.exact = inside;  // magnitudes of stored weights sum to at most 2^18
     has_contexts_ = false;
   }
   /// The same for their contexts; after open_values, if both are wanted.

@@ -94,37 +94,42 @@ struct StencilInstance : ContextLevels<Isa> {
   }
 
   static std::uint64_t range(const std::uint32_t* from, std::size_t count, float* low, float* high) {
-    using Floats = float __attribute__((vector_size(64)));
-    using Truths = std::int32_t __attribute__((vector_size(64)));
+    using Floats = float __attribute__((vector_size(QUERN_VECTOR_BYTES)));
+    using Truths = std::int32_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
+    constexpr std::size_t kParts = kRangeLanes * sizeof(float) / kBytes;
+    constexpr std::size_t kFloats = kBytes / sizeof(float);
     const Floats infinity = Floats{} + __builtin_inff();
-    Floats least;
-    Floats greatest;
-    load(low, least);
-    load(high, greatest);
-    Truths finite{};
-    const auto take = [&](const Floats& v) {
-      const Truths ok = v - v == 0;  // NaN and infinity give NaN
-      const Floats down = ok ? v : infinity;
-      const Floats up = ok ? v : -infinity;
-      least = down < least ? down : least;
-      greatest = up > greatest ? up : greatest;
-      finite -= ok;
+    Floats least[kParts];
+    Floats greatest[kParts];
+    Truths finite[kParts] = {};
+    std::memcpy(least, low, sizeof(least));
+    std::memcpy(greatest, high, sizeof(greatest));
+    const auto take = [&](const void* block) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kParts; ++i) {
+        Floats v;
+        load(static_cast<const float*>(block) + kFloats * i, v);
+        const Truths ok = v - v == 0;  // NaN and infinity give NaN
+        const Floats down = ok ? v : infinity;
+        const Floats up = ok ? v : -infinity;
+        least[i] = down < least[i] ? down : least[i];
+        greatest[i] = up > greatest[i] ? up : greatest[i];
+        finite[i] -= ok;
+      }
     };
-    Floats v;
     std::size_t x = 0;
-    for (; x + kRangeLanes <= count; x += kRangeLanes) {
-      load(from + x, v);
-      take(v);
-    }
+    for (; x + kRangeLanes <= count; x += kRangeLanes) take(from + x);
     if (x < count) {
-      v = infinity;
-      std::memcpy(&v, from + x, (count - x) * sizeof(float));
-      take(v);
+      float last[kRangeLanes];
+      for (float& v : last) v = __builtin_inff();
+      std::memcpy(last, from + x, (count - x) * sizeof(float));
+      take(last);
     }
-    std::memcpy(low, &least, sizeof(least));
-    std::memcpy(high, &greatest, sizeof(greatest));
+    std::memcpy(low, least, sizeof(least));
+    std::memcpy(high, greatest, sizeof(greatest));
     std::uint64_t total = 0;
-    for (std::size_t i = 0; i < kRangeLanes; ++i) total += static_cast<std::uint64_t>(finite[i]);
+    for (std::size_t i = 0; i < kParts; ++i)
+      for (std::size_t j = 0; j < kFloats; ++j) total += static_cast<std::uint64_t>(finite[i][j]);
     return total;
   }
 

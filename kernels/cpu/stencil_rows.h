@@ -3,21 +3,37 @@
 // once a run. All instruction sets give the same numbers.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace quern::kernels {
 
-/// weight * floor(min(|first + second_factor * second + predicted_factor * predicted| * scale, most))
+/// What two values and a prediction differ by.
+enum class Spread : std::uint8_t {
+  bend,    ///< first + second - 2 * predicted
+  slope,   ///< first - second
+  change,  ///< first - predicted
+};
+/// The same as first + factor * second + factor * predicted.
+constexpr double factor_of_second(Spread kind) {
+  return kind == Spread::bend ? 1.0 : kind == Spread::slope ? -1.0 : 0.0;
+}
+constexpr double factor_of_predicted(Spread kind) {
+  return kind == Spread::bend ? -2.0 : kind == Spread::slope ? 0.0 : -1.0;
+}
+
+/// weight * floor(min(|difference| * 2^scale_bits, most))
 template <class Value>
 struct SpreadSource {
   const Value* first = nullptr;
   const Value* second = nullptr;
-  double second_factor = 0;
-  double predicted_factor = 0;
-  double scale = 1;
+  Spread kind = Spread::bend;
+  int scale_bits = 0;  ///< -31 to 15
   std::uint32_t weight = 0;
+
+  double scale() const { return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + scale_bits) << 52); }
 };
 
 /// What the rows of a run are predicted and their contexts made from. All sources are those of the run's first row;
@@ -28,6 +44,8 @@ struct RowSourcesView {
   const double* tap_weights = nullptr;
   std::size_t tap_count = 0;
   unsigned weight_bits = 1;  ///< fraction bits of weights, at least 1
+  /// Sums over narrow values are surely below 2^51 in any order. Encoders see to that, decoders know it from weights.
+  bool exact = false;
   std::uint32_t constant = 0;
   const std::uint32_t* const* magnitudes = nullptr;
   const std::uint32_t* magnitude_weights = nullptr;

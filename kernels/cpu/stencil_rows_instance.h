@@ -5,134 +5,42 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/cpu/context_levels.h"
+#include "kernels/cpu/row_contexts.h"
+#include "kernels/cpu/row_vectors.h"
 #include "kernels/cpu/stencil_rows.h"
-#include "kernels/cpu/vector_bytes.h"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 namespace quern::kernels {
 
 template <class Isa>
-struct StencilRowInstance {
-  static constexpr std::size_t kBytes = QUERN_VECTOR_BYTES;
-  static constexpr std::size_t kMostBlocks = kBytes / 16;  ///< at a time: as many sums as there are registers for
-  using Doubles = double __attribute__((vector_size(QUERN_VECTOR_BYTES)));
-  using Integers = std::int64_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
-  using Longs = std::uint64_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
-  using Words = std::uint32_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
-  using Floats = float __attribute__((vector_size(QUERN_VECTOR_BYTES)));
-  using Truths = std::int32_t __attribute__((vector_size(QUERN_VECTOR_BYTES)));
-  using HalfFloats = float __attribute__((vector_size(QUERN_VECTOR_BYTES / 2)));
-  using HalfWords = std::int32_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 2)));
-  using HalfMagnitudes = std::uint32_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 2)));
-  using Bytes = std::uint8_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 4)));
-  static constexpr std::size_t kColumns = 16;  ///< of a block
-  static constexpr std::size_t kWidth = kBytes / sizeof(double);
-  static constexpr std::size_t kParts = kColumns / kWidth;  ///< vectors of doubles in a block
-  static constexpr std::size_t kPairs = kParts / 2;         ///< vectors of words
-  static constexpr double kMagic = 0x1.8p52;  ///< added to integers below 2^51 it puts them into the low bits
-
-  // Vectors pass by reference: how they are returned differs between instruction sets.
-  template <class Vector>
-  [[gnu::always_inline]] static void load(const void* from, Vector& v) {
-    std::memcpy(&v, from, sizeof(v));
-  }
-  template <class Vector>
-  [[gnu::always_inline]] static void store(void* to, const Vector& v) {
-    std::memcpy(to, &v, sizeof(v));
-  }
-  [[gnu::always_inline]] static void join(const HalfWords& low, const HalfWords& high, Words& out) {
-#if defined(__AVX512F__)
-    const Truths joined = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-#else
-    const Truths joined = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
-#endif
-    load(&joined, out);
-  }
-  [[gnu::always_inline]] static void number_places(Integers& places) {
-    for (std::size_t i = 0; i < kWidth; ++i) places[i] = static_cast<std::int64_t>(i);
-  }
-  [[gnu::always_inline]] static void to_integers(const Doubles& v, Longs& out) {
-    const Doubles shifted = v + kMagic;
-    load(&shifted, out);
-    out -= std::bit_cast<std::uint64_t>(kMagic);  // wraps on bytes no encoder writes
-  }
-
-  /// v / 2^bits, rounded down. Before AVX-512 there is no shift that keeps the sign.
-  [[gnu::always_inline]] static void shift_down(const Longs& v, unsigned bits, Integers& out) {
-#if defined(__AVX512F__)
-    load(&v, out);
-    out >>= static_cast<int>(bits);
-#else
-    constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
-    const Longs shifted = ((v ^ kSign) >> bits) - (kSign >> bits);
-    load(&shifted, out);
-#endif
-  }
-  /// Integers below 2^51 as numbers.
-  [[gnu::always_inline]] static void to_numbers(const Longs& v, Doubles& out) {
-    const Longs shifted = v + std::bit_cast<std::uint64_t>(kMagic);
-    load(&shifted, out);
-    out -= kMagic;
-  }
-  /// Any integers as numbers, rounded once.
-  [[gnu::always_inline]] static void to_rounded(const Integers& v, Doubles& out) {
-#if defined(__AVX512DQ__)
-    out = __builtin_convertvector(v, Doubles);
-#else
-    Longs all;
-    Integers upper;
-    Longs high;
-    Doubles above;
-    load(&v, all);
-    shift_down(all, 32, upper);
-    load(&upper, high);
-    to_numbers(high, above);
-    to_numbers(all & 0xffffffffu, out);
-    out += above * 0x1p32;
-#endif
-  }
-
-  /// As many values as a vector has, as numbers.
-  [[gnu::always_inline]] static void load_numbers(const double* from, Doubles& v) { load(from, v); }
-  [[gnu::always_inline]] static void load_numbers(const std::int32_t* from, Doubles& v) {
-    HalfWords narrow;
-    load(from, narrow);
-    widen(narrow, v);
-  }
-  [[gnu::always_inline]] static void round_to_single(Doubles& v) {
-    const HalfFloats single = __builtin_convertvector(v, HalfFloats);
-#if defined(__AVX512F__)
-    v = reinterpret_cast<Doubles>(_mm512_cvtps_pd(reinterpret_cast<__m256>(single)));
-#elif defined(__AVX2__)
-    v = reinterpret_cast<Doubles>(_mm256_cvtps_pd(reinterpret_cast<__m128>(single)));
-#else
-    v = __builtin_convertvector(single, Doubles);
-#endif
-  }
-  [[gnu::always_inline]] static void widen(const HalfWords& narrow, Doubles& wide) {
-#if defined(__AVX512F__)
-    // GCC 12 converts the halves of the vector instead.
-    wide = reinterpret_cast<Doubles>(_mm512_cvtepi32_pd(reinterpret_cast<__m256i>(narrow)));
-#elif defined(__AVX2__)
-    wide = reinterpret_cast<Doubles>(_mm256_cvtepi32_pd(reinterpret_cast<__m128i>(narrow)));
-#else
-    wide = __builtin_convertvector(narrow, Doubles);
-#endif
-  }
-
-  /// sum + a * b, where that is exact: fused where the instruction set can.
-  [[gnu::always_inline]] static void add_exact(const Doubles& a, const Doubles& b, Doubles& sum) {
-#if defined(__AVX512F__)
-    sum = reinterpret_cast<Doubles>(
-        _mm512_fmadd_pd(reinterpret_cast<__m512d>(a), reinterpret_cast<__m512d>(b), reinterpret_cast<__m512d>(sum)));
-#else
-    sum += a * b;
-#endif
-  }
+struct StencilRowInstance : RowContexts<Isa> {
+  using Contexts = RowContexts<Isa>;
+  using V = RowVectors<Isa>;
+  using Contexts::store_levels;
+  using typename V::Doubles;
+  using typename V::HalfMagnitudes;
+  using typename V::HalfWords;
+  using typename V::Integers;
+  using typename V::Longs;
+  using typename V::Truths;
+  using typename V::Words;
+  using V::absolute;
+  using V::add_exact;
+  using V::kColumns;
+  using V::kMagic;
+  using V::kMostBlocks;
+  using V::kPairs;
+  using V::kParts;
+  using V::kWidth;
+  using V::load;
+  using V::load_numbers;
+  using V::number_places;
+  using V::round_to_single;
+  using V::shift_down;
+  using V::store;
+  using V::to_integers;
+  using V::to_numbers;
+  using V::to_rounded;
+  using V::widen;
 
   /// Predictions of N blocks of columns from place `at` of the sources. `Exact`: the sums surely are below 2^51, as an
   /// encoder's are; on bytes that no encoder writes they may be rounded, by all instruction sets alike.
@@ -142,9 +50,30 @@ struct StencilRowInstance {
     Doubles sums[kParts * N] = {};
     const Value* const* const taps = sources.taps;
     const double* const weights = sources.tap_weights;
-    for (std::size_t t = 0; t < sources.tap_count; ++t) {
+    const std::size_t count = sources.tap_count;
+    for (std::size_t t = 0; t < count; ++t) {
       const Value* const from = taps[t] + at;
       const double weight = weights[t];
+      if constexpr (Exact && !std::is_same_v<Value, double>) {
+        // Two taps of a pair are one conversion and one product.
+        if (t + 1 < count && weights[t + 1] == weight) {
+          const Value* const opposite = taps[++t] + at;
+#pragma GCC unroll 8
+          for (std::size_t i = 0; i < kParts * N; ++i) {
+            HalfMagnitudes sum;
+            HalfMagnitudes other;
+            load(from + kWidth * i, sum);
+            load(opposite + kWidth * i, other);
+            sum += other;
+            HalfWords both;
+            load(&sum, both);
+            Doubles source;
+            widen(both, source);
+            add_exact(Doubles{} + weight, source, sums[i]);
+          }
+          continue;
+        }
+      }
 #pragma GCC unroll 8
       for (std::size_t i = 0; i < kParts * N; ++i) {
         Doubles source;
@@ -163,72 +92,6 @@ struct StencilRowInstance {
       to_integers(sums[i], integers);
       shift_down(integers + half, sources.weight_bits, predicted[i]);
     }
-  }
-
-  /// Context sums of N blocks of columns.
-  template <std::size_t N, class Value>
-  [[gnu::always_inline]] static void sum_blocks(const RowSourcesView<Value>& sources, std::size_t at,
-                                                const Doubles (&numbers)[kParts * N], Words (&sums)[kPairs * N]) {
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < kPairs * N; ++i) sums[i] = Words{};
-    for (std::size_t f = 0; f < sources.spread_count; ++f) {
-      const SpreadSource<Value>& spread = sources.spreads[f];
-      const Value* const first = spread.first + at;
-      const Value* const second = spread.second + at;
-      const Doubles most = Doubles{} + sources.most_spread;
-#pragma GCC unroll 4
-      for (std::size_t i = 0; i < kPairs * N; ++i) {
-        HalfWords halves[2];
-#pragma GCC unroll 2
-        for (std::size_t h = 0; h < 2; ++h) {
-          Doubles a;
-          Doubles b;
-          load_numbers(first + kWidth * (2 * i + h), a);
-          load_numbers(second + kWidth * (2 * i + h), b);
-          const Doubles sum = a + spread.second_factor * b + spread.predicted_factor * numbers[2 * i + h];
-          Longs bits;
-          load(&sum, bits);
-          bits &= ~std::uint64_t{0} >> 1;
-          Doubles distance;
-          load(&bits, distance);
-          distance *= spread.scale;
-          distance = distance < most ? distance : most;
-          halves[h] = __builtin_convertvector(distance, HalfWords);
-        }
-        Words joined;
-        join(halves[0], halves[1], joined);
-        sums[i] += spread.weight * joined;
-      }
-    }
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < kPairs * N; ++i) sums[i] = (sums[i] >> sources.spread_bits) + sources.constant;
-    const std::uint32_t* const* const magnitudes = sources.magnitudes;
-    const std::uint32_t* const weights = sources.magnitude_weights;
-    for (std::size_t t = 0; t < sources.magnitude_count; ++t) {
-      const std::uint32_t* const from = magnitudes[t] + at;
-      const std::uint32_t weight = weights[t];
-#pragma GCC unroll 4
-      for (std::size_t i = 0; i < kPairs * N; ++i) {
-        Words source;
-        load(from + 2 * kWidth * i, source);
-        sums[i] += weight * source;
-      }
-    }
-  }
-
-  /// As ContextLevels.
-  [[gnu::always_inline]] static void store_levels(const Words& given, std::uint8_t* out) {
-    const Words sums = given > 2 ? given : Words{} + 2;
-    const Words halves = (sums & ~(sums >> 1)) >> 1;
-    Truths whole;
-    load(&halves, whole);
-    const Floats real = __builtin_convertvector(whole, Floats);
-    Words leading;
-    load(&real, leading);
-    leading = (leading >> 23) - 126;
-    const Words level = 2 * leading + (sums >> (leading - 1) & 1);
-    const Bytes bytes = __builtin_convertvector(level, Bytes);
-    store(out, bytes);
   }
 
   /// Calls visit.operator()<N>(column) for N blocks of columns at a time.
@@ -252,15 +115,15 @@ struct StencilRowInstance {
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
           Integers results[kParts * N];
-          predict_blocks<N, false>(sources, begin + x, results);
-          Doubles numbers[kParts * N];
-#pragma GCC unroll 8
-          for (std::size_t i = 0; i < kParts * N; ++i) {
-            store(predicted + x + kWidth * i, results[i]);
-            to_rounded(results[i], numbers[i]);
+          if (!std::is_same_v<Value, double> && sources.exact) {
+            predict_blocks<N, true>(sources, begin + x, results);
+          } else {
+            predict_blocks<N, false>(sources, begin + x, results);
           }
+#pragma GCC unroll 8
+          for (std::size_t i = 0; i < kParts * N; ++i) store(predicted + x + kWidth * i, results[i]);
           Words sums[kPairs * N];
-          sum_blocks<N>(sources, begin + x, numbers, sums);
+          Contexts::template sum_predicted<N>(sources, begin + x, results, sums);
 #pragma GCC unroll 4
           for (std::size_t i = 0; i < kPairs * N; ++i) store_levels(sums[i], levels + x + 2 * kWidth * i);
         });
@@ -276,42 +139,47 @@ struct StencilRowInstance {
     return row.single ? code_as<Check::single>(sources, begin, count, row)
                       : code_as<Check::whole>(sources, begin, count, row);
   }
+  /// What `code` found so far.
+  struct Seen {
+    Integers lost{};                ///< not 0 where a narrow value is not, or an original is not finite
+    Doubles farthest{};             ///< distance of what comes back
+    Doubles least = Doubles{} + 1;  ///< magnitude of an original, at most 1; 0 for NaN
+  };
+
   template <Check Kind, class Value>
   static CodedRowResult code_as(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
                                 const CodedRowBuffers<Value>& given) {
     const CodedRowBuffers<Value> row = given;
-    Integers missed{};
-    Integers wide{};
+    Seen seen;
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
           Integers predicted[kParts * N];
           predict_blocks<N, true>(sources, begin + x, predicted);
 #pragma GCC unroll 8
-          for (std::size_t i = 0; i < kParts * N; ++i)
-            code_part<Kind>(predicted[i], row, x + kWidth * i, count, missed, wide);
+          for (std::size_t i = 0; i < kParts * N; ++i) code_part<Kind>(predicted[i], row, x + kWidth * i, count, seen);
         });
-    const auto none = [](const Integers& marked) {
-      std::int64_t any = 0;
-      for (std::size_t i = 0; i < kWidth; ++i) any |= marked[i];
-      return any == 0;
-    };
-    return {Kind != Check::none && none(missed), none(wide)};
+    std::int64_t lost = 0;
+    bool kept = Kind != Check::none;
+    for (std::size_t i = 0; i < kWidth; ++i) {
+      lost |= seen.lost[i];
+      kept = kept && seen.farthest[i] < row.strict && seen.least[i] > 0;
+    }
+    return {kept, lost == 0};
   }
 
   /// A vector's columns of `code`.
   template <Check Kind, class Value>
   [[gnu::always_inline]] static void code_part(const Integers& predicted, const CodedRowBuffers<Value>& row,
-                                               std::size_t x, std::size_t count, Integers& missed, Integers& wide) {
-    // What is behind the row has no meaning.
-    Integers places;
-    number_places(places);
-    const auto left = static_cast<std::int64_t>(count) - static_cast<std::int64_t>(x);
-    constexpr double kMost = 0x1p44;
+                                               std::size_t x, std::size_t count, Seen& seen) {
+    constexpr bool kNarrow = !std::is_same_v<Value, double>;
     Doubles original;
     load(row.originals + x, original);
     Doubles inside = (original - row.base) * row.inverse;
-    inside = inside > -kMost ? inside : Doubles{};
-    inside = inside < kMost ? inside : Doubles{};
+    if constexpr (!kNarrow) {
+      constexpr double kMost = 0x1p44;
+      inside = inside > -kMost ? inside : Doubles{};
+      inside = inside < kMost ? inside : Doubles{};
+    }
     const auto quantum = static_cast<double>(row.quantum);
     Longs bits;
     Doubles number;
@@ -321,29 +189,48 @@ struct StencilRowInstance {
     Doubles code = difference * (1 / quantum) + kMagic;
     code -= kMagic;
     const Doubles most = Doubles{} + static_cast<double>(row.most);
-    code = code > most ? most : code;
-    code = code < -most ? -most : code;
+    // What is not a number becomes one.
+    code = code < most ? code : most;
+    code = code > -most ? code : -most;
     const Doubles value = number + code * quantum;
-    if constexpr (std::is_same_v<Value, double>) {
-      store(row.values + x, value);
+    // What is behind the row has no meaning.
+    const auto left = static_cast<std::int64_t>(count) - static_cast<std::int64_t>(x);
+    const bool whole = left >= static_cast<std::int64_t>(kWidth);
+    Integers places;
+    number_places(places);
+    if constexpr (kNarrow) {
+      // As originals are numbers in range too, nothing else can have been lost.
+      store(row.values + x, __builtin_convertvector(value, HalfWords));
+      Doubles size;
+      Doubles wanted;
+      absolute(value, size);
+      absolute(inside, wanted);
+      size = size > wanted ? size : wanted;
+      Integers beyond = ~(size < static_cast<double>(kMostNarrow));
+      if (!whole) beyond &= places < left;
+      seen.lost |= beyond;
     } else {
-      constexpr auto kMostValue = static_cast<double>(kMostNarrow - 1);
-      Doubles narrow = value > kMostValue ? Doubles{} + kMostValue : value;
-      narrow = narrow < -kMostValue ? Doubles{} - kMostValue : narrow;
-      store(row.values + x, __builtin_convertvector(narrow, HalfWords));
-      wide |= (narrow != value) & (places < left);
+      store(row.values + x, value);
     }
     if constexpr (Kind != Check::none) {
       Doubles back = value * row.unit + row.base;
       if constexpr (Kind == Check::single) round_to_single(back);
-      Doubles distance = original - back;
-      distance = distance < 0 ? -distance : distance;
-      missed |= (~(distance < row.strict) | (original == 0)) & (places < left);
+      Doubles distance;
+      Doubles magnitude;
+      absolute(original - back, distance);
+      absolute(original, magnitude);
+      if constexpr (!kNarrow) magnitude = original == original ? magnitude : Doubles{};  // NaN would be forgotten
+      if (!whole) {
+        distance = places < left ? distance : Doubles{};
+        magnitude = places < left ? magnitude : Doubles{} + 1;
+      }
+      seen.farthest = seen.farthest > distance ? seen.farthest : distance;
+      seen.least = seen.least < magnitude ? seen.least : magnitude;
     }
-    const HalfWords narrow = __builtin_convertvector(code, HalfWords);
-    store(row.codes + x, narrow);
+    const HalfWords whole_code = __builtin_convertvector(code, HalfWords);
+    store(row.codes + x, whole_code);
     const HalfWords largest = HalfWords{} + static_cast<std::int32_t>(row.most_magnitude);
-    HalfWords magnitude = narrow < 0 ? -narrow : narrow;
+    HalfWords magnitude = whole_code < 0 ? -whole_code : whole_code;
     magnitude = magnitude > largest ? largest : magnitude;
     store(row.magnitudes + x, magnitude);
   }
@@ -351,22 +238,10 @@ struct StencilRowInstance {
   template <class Value>
   static void contexts(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count, const Value* values,
                        const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums) {
-    const auto unit = static_cast<double>(quantum);
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
-          Doubles numbers[kParts * N];
-#pragma GCC unroll 8
-          for (std::size_t i = 0; i < kParts * N; ++i) {
-            HalfWords code;
-            Doubles value;
-            load(codes + x + kWidth * i, code);
-            load_numbers(values + x + kWidth * i, value);
-            Doubles number;
-            widen(code, number);
-            numbers[i] = value - number * unit;
-          }
           Words results[kPairs * N];
-          sum_blocks<N>(sources, begin + x, numbers, results);
+          Contexts::template sum_coded<N>(sources, begin + x, values + x, codes + x, quantum, results);
 #pragma GCC unroll 4
           for (std::size_t i = 0; i < kPairs * N; ++i) store(sums + x + 2 * kWidth * i, results[i]);
         });
