@@ -18,6 +18,11 @@ class Carver {
     return at;
   }
   std::size_t used() const { return used_; }
+  /// What was cut where so much was used.
+  template <class T>
+  T* at(std::size_t used) const {
+    return base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + used);
+  }
 
  private:
   static constexpr std::size_t kAlign = 64;

@@ -15,32 +15,32 @@
 
 namespace quern::codec::stencil {
 
+/// Words in memory that what is carved next has until they are written.
+class SharedWords {
+ public:
+  explicit SharedWords(const Carver& carver) : begin_(carver.used()) {}
+  /// Where `count` of them lie, once that other is carved, which is made longer if it is too short.
+  std::uint16_t* until(Carver& carver, std::size_t count) const {
+    const std::size_t shared = carver.used() - begin_;
+    const std::size_t bytes = count * sizeof(std::uint16_t);
+    if (shared < bytes) carver.take<std::uint8_t>(bytes - shared);
+    return carver.at<std::uint16_t>(begin_);
+  }
+
+ private:
+  std::size_t begin_;
+};
+
 /// Values are integers in binary64, or narrow.
 template <class Value>
 struct LevelsEncodeMemory {
   LevelsEncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec)
-      : elems(axes.elems()),
-        predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
-        special(carver.take<std::uint8_t>(elems)),
-        codes(carver.take<std::int32_t>(elems + kernels::kStencilBlock)),
-        symbols(carver.take<std::uint16_t>(elems)),
-        originals(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
-        targets(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]) + kernels::kStencilBlock)),
-        predicted(carver.take<double>(row_room(axes.extents[axes.rank - 1]))),
-        numbers(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
-        levels(carver.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
-        contexts(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
-        spread(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))),
-        counts(carver),
-        grid(carver, axes),
-        predictor(carver),
-        sections(carver, spec.raw_bytes(), spec.kernels) {}
+      : LevelsEncodeMemory(carver, axes, spec, row_room(axes.extents[axes.rank - 1])) {}
 
   std::size_t elems;
   Predictor* predictors;
-  std::uint8_t* special;    ///< of all levels in the order of coding, coarsest first; so the next two
-  std::int32_t* codes;      ///< and room for a block
-  std::uint16_t* symbols;   ///< context level * kTokenPlaces + token
+  std::int32_t* codes;      ///< of all levels in the order of coding, coarsest first, and room for a block
+  std::uint16_t* symbols;   ///< in the same order, context level * kTokenPlaces + token
   double* originals;        ///< of a row
   std::int64_t* targets;    ///< the same in units
   double* predicted;        ///< of a row
@@ -49,9 +49,31 @@ struct LevelsEncodeMemory {
   std::uint32_t* contexts;  ///< their sums
   std::uint32_t* spread;
   SymbolCounts counts;  ///< of a level
-  LevelGridOf<Value> grid;
   RowPredictorOf<Value> predictor;
+  SharedWords words;  ///< values are no longer wanted when residuals are written
+  LevelGridOf<Value> grid;
   SectionWriter sections;
+  std::uint8_t* special;  ///< in the order of coding; last, as it is seldom touched
+
+ private:
+  LevelsEncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec, std::size_t row)
+      : elems(axes.elems()),
+        predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
+        codes(carver.take<std::int32_t>(elems + kernels::kStencilBlock)),
+        symbols(carver.take<std::uint16_t>(elems)),
+        originals(carver.take<double>(row)),
+        targets(carver.take<std::int64_t>(row + kernels::kStencilBlock)),
+        predicted(carver.take<double>(row)),
+        numbers(carver.take<std::int64_t>(row)),
+        levels(carver.take<std::uint8_t>(row)),
+        contexts(carver.take<std::uint32_t>(row)),
+        spread(carver.take<std::uint32_t>(row)),
+        counts(carver),
+        predictor(carver),
+        words(carver),
+        grid(carver, axes),
+        sections(carver, words.until(carver, SectionWriter::room(spec.raw_bytes())), spec.raw_bytes(), spec.kernels),
+        special(carver.take<std::uint8_t>(elems)) {}
 };
 
 }  // namespace quern::codec::stencil

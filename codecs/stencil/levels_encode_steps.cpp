@@ -450,10 +450,11 @@ LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer&
   if (own == 0) return Choice::host;  // the finest level shares its lanes with those above
   writer.u8(static_cast<std::uint8_t>(own));
   Carver needed(nullptr);
-  const SectionWriter unused(needed, spec_.raw_bytes(), spec_.kernels);
+  const SectionWriter unused(needed, nullptr, spec_.raw_bytes(), spec_.kernels);
   Vector<std::uint8_t> memory(needed.used() + 64);
+  Vector<std::uint16_t> words(SectionWriter::room(spec_.raw_bytes()));
   Carver carver(memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64);
-  SectionWriter sections(carver, spec_.raw_bytes(), spec_.kernels);
+  SectionWriter sections(carver, words.data(), spec_.raw_bytes(), spec_.kernels);
   sections.fill_entries(model.values);
   const LevelResiduals residuals{&axes,         axes.elems(),          first_of_levels(axes),
                                  coarser_.bits, coarser_.codes.data(), coarser_.symbols.data()};

@@ -41,7 +41,8 @@ class SectionWriter {
   /// More words than a lane may take before the room that is left is looked at again.
   static std::size_t spare(std::size_t lanes);
 
-  SectionWriter(Carver& carver, std::size_t raw_bytes, const kernels::StencilKernels* kernels);
+  /// `words`: room() of them, which may have held something else until residuals are written.
+  SectionWriter(Carver& carver, std::uint16_t* words, std::size_t raw_bytes, const kernels::StencilKernels* kernels);
 
   /// To be called when the distributions are final.
   void fill_entries(const ChunkModel& model);

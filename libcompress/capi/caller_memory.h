@@ -27,7 +27,9 @@ class CallerMemory final : public std::pmr::memory_resource {
     if (allocator_.allocate == nullptr) return std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
     allocator_.release(allocator_.user, memory, bytes, alignment);
   }
-  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const memory_resource& other) const noexcept override {
+    return this == &other || (allocator_.allocate == nullptr && &other == std::pmr::new_delete_resource());
+  }
 
   quern_allocator allocator_;
 };

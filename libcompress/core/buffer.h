@@ -11,20 +11,28 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
+#include "libcompress/core/huge_pages.h"
+
 namespace quern {
 
 /// Grows on demand and keeps its memory; contents are lost when it grows. Takes memory where it was made.
 class AlignedBuffer {
  public:
-  AlignedBuffer() : memory_(current_memory()) {}
+  AlignedBuffer() : AlignedBuffer(false) {}
+  /// `dense`: most of it will be written to, so that huge pages are worth asking for.
+  explicit AlignedBuffer(bool dense) : memory_(current_memory()), dense_(dense) {}
   ~AlignedBuffer() { release(); }
   AlignedBuffer(AlignedBuffer&& other) noexcept
       : memory_(other.memory_),
+        dense_(other.dense_),
+        mapped_(std::exchange(other.mapped_, false)),
         data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),
         capacity_(std::exchange(other.capacity_, 0)) {}
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     std::swap(memory_, other.memory_);
+    std::swap(dense_, other.dense_);
+    std::swap(mapped_, other.mapped_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
@@ -36,8 +44,10 @@ class AlignedBuffer {
       release();
       if (bytes > (UINT64_C(1) << 62)) return too_large(bytes);
       const std::size_t rounded = (static_cast<std::size_t>(bytes) + kAlign - 1) / kAlign * kAlign;
+      if (dense_ && memory_->is_equal(*std::pmr::new_delete_resource())) data_ = map_huge_pages(rounded);
+      mapped_ = data_ != nullptr;
       try {
-        data_ = static_cast<std::uint8_t*>(memory_->allocate(rounded, kAlign));
+        if (!mapped_) data_ = static_cast<std::uint8_t*>(memory_->allocate(rounded, kAlign));
       } catch (const std::bad_alloc&) {
         return too_large(bytes);
       }
@@ -57,12 +67,19 @@ class AlignedBuffer {
     return Status(StatusCode::out_of_memory, "out of memory: {0} bytes were wanted", static_cast<std::int64_t>(bytes));
   }
   void release() noexcept {
-    if (data_ != nullptr) memory_->deallocate(data_, capacity_, kAlign);
+    if (mapped_) {
+      unmap_huge_pages(data_, capacity_);
+    } else if (data_ != nullptr) {
+      memory_->deallocate(data_, capacity_, kAlign);
+    }
+    mapped_ = false;
     data_ = nullptr;
     size_ = capacity_ = 0;
   }
 
   std::pmr::memory_resource* memory_;
+  bool dense_;
+  bool mapped_ = false;
   std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
@@ -101,7 +118,7 @@ class BufferPool {
       free_.reserve(made_ + 1);  // so that giving back cannot fail
       ++made_;
     }
-    AlignedBuffer buffer;
+    AlignedBuffer buffer(true);
     QUERN_RETURN_IF_ERROR(buffer.resize(bytes_));
     return Lease(*this, std::move(buffer));
   }
