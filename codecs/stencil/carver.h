@@ -18,10 +18,13 @@ class Carver {
     return at;
   }
   std::size_t used() const { return used_; }
-  /// What was cut where so much was used.
+  /// `count` elements that share memory with what was cut since used() was `begin`; more is cut where that is too
+  /// short.
   template <class T>
-  T* at(std::size_t used) const {
-    return base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + used);
+  T* share(std::size_t begin, std::size_t count) {
+    const std::size_t bytes = count * sizeof(T);
+    if (used_ - begin < bytes) take<std::uint8_t>(bytes - (used_ - begin));
+    return base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + begin);
   }
 
  private:

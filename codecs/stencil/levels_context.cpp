@@ -158,9 +158,7 @@ void add_spread(const LevelGridOf<Value>& grid, const ContextRow& row, std::size
   const kernels::SpreadSource<Value> source =
       spread_source(feature, grid.value_row(row.parity_class, row.index, offsets[0]),
                     grid.value_row(row.parity_class, row.index, offsets[1]), fraction_bits, weight);
-  kernels.fit.of<Value>().add_distances(source.first, source.second, kernels::factor_of_second(source.kind), predicted,
-                                        kernels::factor_of_predicted(source.kind), source.scale(), kMaxSpread, weight,
-                                        columns, sums);
+  kernels.fit.of<Value>().add_distances(source, predicted, kMaxSpread, columns, sums);
 }
 
 template <class Value>

@@ -15,22 +15,6 @@
 
 namespace quern::codec::stencil {
 
-/// Words in memory that what is carved next has until they are written.
-class SharedWords {
- public:
-  explicit SharedWords(const Carver& carver) : begin_(carver.used()) {}
-  /// Where `count` of them lie, once that other is carved, which is made longer if it is too short.
-  std::uint16_t* until(Carver& carver, std::size_t count) const {
-    const std::size_t shared = carver.used() - begin_;
-    const std::size_t bytes = count * sizeof(std::uint16_t);
-    if (shared < bytes) carver.take<std::uint8_t>(bytes - shared);
-    return carver.at<std::uint16_t>(begin_);
-  }
-
- private:
-  std::size_t begin_;
-};
-
 /// Values are integers in binary64, or narrow.
 template <class Value>
 struct LevelsEncodeMemory {
@@ -50,10 +34,10 @@ struct LevelsEncodeMemory {
   std::uint32_t* spread;
   SymbolCounts counts;  ///< of a level
   RowPredictorOf<Value> predictor;
-  SharedWords words;  ///< values are no longer wanted when residuals are written
+  std::size_t grid_begin;
   LevelGridOf<Value> grid;
-  SectionWriter sections;
-  std::uint8_t* special;  ///< in the order of coding; last, as it is seldom touched
+  SectionWriter sections;  ///< its words lie where the grid is, which is no longer wanted when they are written
+  std::uint8_t* special;   ///< in the order of coding; last, as it is seldom touched
 
  private:
   LevelsEncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec, std::size_t row)
@@ -70,9 +54,10 @@ struct LevelsEncodeMemory {
         spread(carver.take<std::uint32_t>(row)),
         counts(carver),
         predictor(carver),
-        words(carver),
+        grid_begin(carver.used()),
         grid(carver, axes),
-        sections(carver, words.until(carver, SectionWriter::room(spec.raw_bytes())), spec.raw_bytes(), spec.kernels),
+        sections(carver, carver.share<std::uint16_t>(grid_begin, SectionWriter::room(spec.raw_bytes())),
+                 spec.raw_bytes(), spec.kernels),
         special(carver.take<std::uint8_t>(elems)) {}
 };
 

@@ -14,7 +14,6 @@ struct RowContexts : RowVectors<Isa> {
   using typename V::Bytes;
   using typename V::Doubles;
   using typename V::Floats;
-  using typename V::HalfMagnitudes;
   using typename V::HalfWords;
   using typename V::Integers;
   using typename V::Longs;

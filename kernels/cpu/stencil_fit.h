@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/cpu/stencil_rows.h"
+
 namespace quern::kernels {
 
 /// Samples in a block of normal equations.
@@ -21,10 +23,8 @@ struct ValueFitKernels {
                   std::size_t count, double* out);
   /// out[s] = values[s] - codes[s] * unit for s < count.
   void (*predictions)(const Value* values, const std::int32_t* codes, double unit, std::size_t count, double* out);
-  /// sums[x] += weight * floor(min(|first[x] + second_factor * second[x] + predicted_factor * predicted[x]| * scale,
-  /// most))
-  void (*add_distances)(const Value* first, const Value* second, double second_factor, const double* predicted,
-                        double predicted_factor, double scale, double most, std::uint32_t weight, std::size_t count,
+  /// sums[x] += what the source gives for predicted[x], for x < count.
+  void (*add_distances)(const SpreadSource<Value>& spread, const double* predicted, double most, std::size_t count,
                         std::uint32_t* sums);
 };
 

@@ -92,9 +92,14 @@ struct StencilFitInstance {
   }
 
   template <class Value>
-  static void add_distances(const Value* first, const Value* second, double second_factor, const double* predicted,
-                            double predicted_factor, double scale, double most, std::uint32_t weight, std::size_t count,
+  static void add_distances(const SpreadSource<Value>& spread, const double* predicted, double most, std::size_t count,
                             std::uint32_t* sums) {
+    const Value* const first = spread.first;
+    const Value* const second = spread.second;
+    const double second_factor = factor_of_second(spread.kind);
+    const double predicted_factor = factor_of_predicted(spread.kind);
+    const double scale = spread.scale();
+    const std::uint32_t weight = spread.weight;
     for (std::size_t x = 0; x < count; ++x) {
       const double sum = static_cast<double>(first[x]) + second_factor * static_cast<double>(second[x]) +
                          predicted_factor * predicted[x];

@@ -78,7 +78,8 @@ struct CodedRowBuffers {
 
 struct CodedRowResult {
   bool kept = false;   ///< all that comes back was looked at and is near enough, and no original is 0
-  bool narrow = true;  ///< values that should be narrow are
+  bool narrow = true;  ///< values that should be narrow are, and so are their originals in units; else codes and
+                       ///< values have no meaning
 };
 
 /// Narrow values, which are 32-bit integers, are below this in magnitude: a few places beyond borders stay in range.
@@ -102,8 +103,8 @@ struct ValueRowKernels {
   /// x < count and nothing else.
   void (*store_pairs)(const Value* even, const Value* odd, double unit, double base, std::size_t count,
                       std::uint32_t* out);
-  /// Predicts as `predict`, and codes what originals in units, rounded to integers and 0 where that is not below 2^44,
-  /// differ from that by: codes are differences over `quantum`, rounded to the nearest by a reciprocal.
+  /// Predicts as `predict`, and codes what originals in units, rounded to integers (wide: 0 where that is not below
+  /// 2^44), differ from that by: codes are differences over `quantum`, rounded to the nearest by a reciprocal.
   CodedRowResult (*code)(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
                          const CodedRowBuffers<Value>& row);
   /// The context sums of a row that is coded: it was predicted as values[x] - codes[x] * quantum.

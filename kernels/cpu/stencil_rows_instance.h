@@ -21,7 +21,6 @@ struct StencilRowInstance : RowContexts<Isa> {
   using typename V::HalfWords;
   using typename V::Integers;
   using typename V::Longs;
-  using typename V::Truths;
   using typename V::Words;
   using V::absolute;
   using V::add_exact;
@@ -141,7 +140,7 @@ struct StencilRowInstance : RowContexts<Isa> {
   }
   /// What `code` found so far.
   struct Seen {
-    Integers lost{};                ///< not 0 where a narrow value is not, or an original is not finite
+    Integers lost{};                ///< not 0 where a narrow value, or its original in units, is not
     Doubles farthest{};             ///< distance of what comes back
     Doubles least = Doubles{} + 1;  ///< magnitude of an original, at most 1; 0 for NaN
   };
@@ -199,7 +198,7 @@ struct StencilRowInstance : RowContexts<Isa> {
     Integers places;
     number_places(places);
     if constexpr (kNarrow) {
-      // As originals are numbers in range too, nothing else can have been lost.
+      // An original out of range, or not a number, is lost although its code, which is cut to a limit, may look sane.
       store(row.values + x, __builtin_convertvector(value, HalfWords));
       Doubles size;
       Doubles wanted;

@@ -297,7 +297,8 @@ TEST(Stencil_ElementKernels, EveryInstructionSet_DoesWhatItsContractSays) {
 
       std::array<std::uint32_t, kRoom> distances{};
       distances.fill(3);
-      k.fit.wide.add_distances(sources[0], sources[1], 1, sources[2], -2, 0x1p-12, 65535, 9, count, distances.data());
+      k.fit.wide.add_distances({sources[0], sources[1], kernels::Spread::bend, -12, 9}, sources[2], 65535, count,
+                               distances.data());
       for (std::size_t x = 0; x < count; ++x)
         ASSERT_EQ(distances[x], 3 + 9 * static_cast<std::uint32_t>(std::min(
                                             std::fabs(rows[0][x] + rows[1][x] - 2 * rows[2][x]) * 0x1p-12, 65535.0)));
