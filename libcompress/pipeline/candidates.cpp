@@ -35,7 +35,7 @@ Result<Vector<Candidate>> find_candidates(DType dtype, BoundKind kind, const Com
   if (options.codec != "auto") {
     const ArrayCodec* codec = registry.by_name(options.codec);
     if (codec->supports(dtype, kind)) {
-      list.push_back({codec});
+      list.push_back({codec, true, {}});
     } else if (kind == BoundKind::lossless) {
       list = exact_candidates(dtype, options, false, registry);
     } else {
