@@ -11,15 +11,21 @@
 #include <system_error>
 #include <thread>
 
+#include "libcompress/core/processor.h"
+
 namespace quern {
 namespace {
 
 class ThreadPool final : public TaskRunner {
  public:
   explicit ThreadPool(std::size_t threads) {
+    const int maker = current_processor();
     for (std::size_t i = 1; i < threads; ++i) {
       try {
-        workers_.emplace_back([this] { work(); });
+        workers_.emplace_back([this, maker] {
+          leave_processor(maker);
+          work();
+        });
       } catch (const std::system_error&) {
         break;  // fewer threads than wished: slower, never wrong
       }
