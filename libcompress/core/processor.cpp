@@ -13,7 +13,7 @@ namespace quern {
 int current_processor() { return sched_getcpu(); }
 
 void leave_processor(int processor) {
-  if (processor < 0 || processor >= CPU_SETSIZE || sched_getcpu() != processor) return;
+  if (processor < 0 || current_processor() != processor) return;
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;  // more processors than a set of this size names
   cpu_set_t others = allowed;

@@ -8,7 +8,7 @@ namespace quern {
 int current_processor();
 
 /// Moves the calling thread elsewhere if it runs on `processor` and may run on others. Where it may run is as before
-/// when this returns. Does nothing for -1, and where the system has no means for it. O(1), two system calls.
+/// when this returns. Does nothing for -1, and where the system has no means for it. Three system calls.
 void leave_processor(int processor);
 
 }  // namespace quern

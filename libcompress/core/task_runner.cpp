@@ -10,6 +10,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "libcompress/core/processor.h"
 
@@ -22,10 +23,7 @@ class ThreadPool final : public TaskRunner {
     const int maker = current_processor();
     for (std::size_t i = 1; i < threads; ++i) {
       try {
-        workers_.emplace_back([this, maker] {
-          leave_processor(maker);
-          work();
-        });
+        workers_.emplace_back([this, maker] { work(maker); });
       } catch (const std::system_error&) {
         break;  // fewer threads than wished: slower, never wrong
       }
@@ -74,8 +72,10 @@ class ThreadPool final : public TaskRunner {
     while (!condition() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   }
 
-  void work() {
+  // Only a round that is still open when a worker comes to it is worth its moving elsewhere.
+  void work(int maker) {
     std::uint64_t seen = 0;
+    bool began = false;
     while (true) {
       spin_until([&] { return round_.load(std::memory_order_acquire) != seen; });
       std::unique_lock lock(mutex_);
@@ -87,6 +87,7 @@ class ThreadPool final : public TaskRunner {
       const std::size_t tasks = tasks_;
       busy_.fetch_add(1, std::memory_order_relaxed);
       lock.unlock();
+      if (!std::exchange(began, true)) leave_processor(maker);
       drain(*body, tasks);
       lock.lock();
       if (busy_.fetch_sub(1, std::memory_order_release) == 1) idle_.notify_one();
