@@ -90,15 +90,29 @@ class LevelRows final : public TargetRows {
     const std::size_t step = row_step();
     const Bits* const from = elements(parity_class, index);
     widen_elements<Element>(*spec_.kernels, from, step, columns, room_.originals);
-    // Of rows that skip others, processors do not foresee the next.
-    const std::size_t axis = run_axis(view_.axes);
-    if (axis == kMaxAxes || index[axis] + 1 >= extents_[parity_class][axis]) return;
-    const auto* const next = reinterpret_cast<const std::uint8_t*>(from + (view_.strides[axis] << (level_ + 1)));
-    for (std::size_t at = 0; at < columns * step * sizeof(Bits); at += kLineBytes) __builtin_prefetch(next + at);
+    // Processors do not foresee rows that skip others, and memory takes longer than short rows do.
+    RowIndex ahead = index;
+    if (!move_ahead(extents_[parity_class], ahead)) return;
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(elements(parity_class, ahead));
+    for (std::size_t at = 0; at < columns * step * sizeof(Bits); at += kLineBytes) __builtin_prefetch(bytes + at);
   }
 
  private:
   static constexpr std::size_t kLineBytes = 64;  // of memory that are fetched together
+
+  static constexpr std::size_t kRowsAhead = 3;
+
+  /// To the row of a class that is kRowsAhead later, in the same run or the next; false where there is none.
+  bool move_ahead(const ClassExtents& extents, RowIndex& index) const {
+    const std::size_t axis = run_axis(view_.axes);
+    if (axis == kMaxAxes) return false;
+    index[axis] += kRowsAhead;
+    if (index[axis] < extents[axis]) return true;
+    if (axis == 0) return false;
+    index[axis] -= extents[axis];
+    ++index[axis - 1];
+    return index[axis] < extents[axis] && index[axis - 1] < extents[axis - 1];
+  }
 
   std::size_t columns_of(std::size_t parity_class) const { return extents_[parity_class][view_.axes.rank - 1]; }
 

@@ -80,6 +80,7 @@ ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound, const ker
   range.high = -kInfinity;
   constexpr std::size_t kLanes = 8;
   constexpr std::size_t kLineBytes = 64;  // of memory that are fetched together
+  constexpr std::size_t kRowsAhead = 6;   // memory takes longer than a row does
   std::array<double, kLanes> low;         // NOLINT: filled; so the next
   std::array<double, kLanes> high;        // NOLINT
   std::array<double, kLanes> ordinary;    // NOLINT
@@ -97,9 +98,10 @@ ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound, const ker
     const std::uint8_t* const special = special_row(in, r);
     if constexpr (std::is_same_v<Element, F32>) {
       if (special == nullptr) {
-        // Rows of a chunk do not follow each other: processors do not foresee the next.
-        const auto* const next = reinterpret_cast<const std::uint8_t*>(data + row_offset(in, r + 1 < rows ? r + 1 : r));
-        for (std::size_t at = 0; at < in.extents[2] * sizeof(float); at += kLineBytes) __builtin_prefetch(next + at);
+        // Rows of a chunk do not follow each other: processors do not foresee them.
+        const std::size_t later = std::min(r + kRowsAhead, rows - 1);
+        const auto* const ahead = reinterpret_cast<const std::uint8_t*>(data + row_offset(in, later));
+        for (std::size_t at = 0; at < in.extents[2] * sizeof(float); at += kLineBytes) __builtin_prefetch(ahead + at);
         range.ordinary += kernels.range(row, in.extents[2], float_low.data(), float_high.data());
         continue;
       }
