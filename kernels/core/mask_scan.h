@@ -29,6 +29,9 @@ inline constexpr std::uint64_t kPairPieceEvery = 8;
   return (y + x / kPairPiece) % kPairPieceEvery == 0;
 }
 
+/// Bytes of memory that processors fetch together.
+inline constexpr std::uint64_t kFetchedBytes = 64;
+
 /// The same for a segment on a device, where counts come from many warps.
 struct SegmentScan {
   std::uint32_t mandatory = 0;  ///< not 0: any_mandatory
@@ -74,21 +77,29 @@ template <class Word>
   return equal;
 }
 
+/// Cells that are all known to be `ordinary` are only looked at in pairs.
 template <class W>
-ScanCounts scan_segment(const SegmentBox<const typename W::Word>& box, std::span<const typename W::Word> fills) {
+ScanCounts scan_segment(const SegmentBox<const typename W::Word>& box, std::span<const typename W::Word> fills,
+                        bool ordinary = false) {
   using Word = typename W::Word;
   const std::uint64_t cols = box.cols();
   ScanCounts counts;
   std::uint64_t y = 0;
   for_rows(box, [&](const Word* p, std::uint64_t) {
-    if (W::kFloat || !fills.empty()) {
+    if (!ordinary && (W::kFloat || !fills.empty())) {
       for (std::uint64_t x = 0; x < cols; x += kScanPiece<W>) {
         scan_piece<W>(p + x, std::min(kScanPiece<W>, cols - x), fills, counts);
       }
     }
+    // The same pieces of a row to come: processors do not foresee so few of a row.
+    const bool fetch = ordinary && y + kPairPieceEvery < box.extents[1];
     std::uint64_t x = kPairPiece * first_pair_piece(y);
-    for (; x + kPairPiece <= cols; x += kPairPiece * kPairPieceEvery)
+    for (; x + kPairPiece <= cols; x += kPairPiece * kPairPieceEvery) {
       counts.equal_pairs += equal_pairs(p + x, kPairPiece);
+      if (!fetch) continue;
+      const auto* const ahead = reinterpret_cast<const unsigned char*>(p + x + kPairPieceEvery * box.strides[1]);
+      for (std::uint64_t at = 0; at < kPairPiece * sizeof(Word); at += kFetchedBytes) __builtin_prefetch(ahead + at);
+    }
     if (x < cols) counts.equal_pairs += equal_pairs(p + x, cols - x);
     y = y + 1 == box.extents[1] ? 0 : y + 1;
   });

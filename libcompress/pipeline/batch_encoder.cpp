@@ -83,7 +83,8 @@ Status BatchEncoder::scan_values(std::uint64_t first, std::size_t count, const A
     }
   }
   QUERN_RETURN_IF_ERROR(run_tasks(runner_, parts.size(), [&](std::size_t i) -> Status {
-    QUERN_ASSIGN_OR_RETURN(parts[i].found, mask::scan(parts[i].box, setup_.header.dtype, options_.fill_bits));
+    QUERN_ASSIGN_OR_RETURN(parts[i].found,
+                           mask::scan(parts[i].box, setup_.header.dtype, options_.fill_bits, setup_.all_ordinary));
     return {};
   }));
   for (std::size_t i = 0; i < count; ++i) slots_[i].scan = {};

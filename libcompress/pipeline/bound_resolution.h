@@ -15,6 +15,7 @@ namespace quern {
 struct ResolvedBound {
   EnforcedBound enforced;
   std::optional<ValueRange> range;
+  bool all_ordinary = false;  ///< as in ExactRange
 };
 
 /// Range of a request that gives one, as if it had been measured.
@@ -30,12 +31,14 @@ constexpr EnforcedBound absolute_bound(double value) {
 /// and device code use it alike.
 constexpr ResolvedBound resolve_bound(const ErrorBound& bound, const std::optional<ExactRange>& range) {
   switch (bound.kind) {
-    case BoundKind::abs: return {absolute_bound(bound.value), {}};
+    case BoundKind::abs: return {absolute_bound(bound.value), {}, false};
     case BoundKind::rel:
-      if (range) return {absolute_bound(product_down(bound.value, range->width_down)), range->range};
+      if (range) {
+        return {absolute_bound(product_down(bound.value, range->width_down)), range->range, range->all_ordinary};
+      }
       break;
     case BoundKind::pwrel:
-      if (bound.value > 0) return {{BoundKind::pwrel, bound.value}, {}};
+      if (bound.value > 0) return {{BoundKind::pwrel, bound.value}, {}, false};
       break;
     case BoundKind::lossless:
     case BoundKind::psnr:

@@ -15,6 +15,8 @@ namespace quern {
 struct ExactRange {
   ValueRange range;
   double width_down = 0.0;  ///< max - min of the elements themselves, rounded down to binary64
+  /// Known: no element is infinite, not a number, -0 or a declared fill value.
+  bool all_ordinary = false;
 };
 
 /// Range from keys of a type's traits, min <= max.

@@ -20,7 +20,21 @@ struct KeyRange {
   Key min = std::numeric_limits<Key>::max();
   Key max = std::numeric_limits<Key>::lowest();
   bool any = false;
+  bool special = false;  ///< an element may be infinite, NaN, -0 or a fill value
 };
+
+template <class Element>
+constexpr bool kIsFloat = !std::is_same_v<Element, IntegerElement<typename Element::Key>>;
+
+/// Of -0, which only floats have; where there is none to look for, a key that every range ends before.
+template <class Element>
+typename Element::Key negative_zero_key(bool wanted) {
+  using Key = typename Element::Key;
+  if constexpr (kIsFloat<Element>) {
+    if (wanted) return Element::key(Element::kSign);
+  }
+  return std::numeric_limits<Key>::max();
+}
 
 constexpr std::uint64_t kPieceElems = 1024;
 constexpr std::uint64_t kPiecesPerProbe = 64;
@@ -41,6 +55,8 @@ void add_piece(const std::uint8_t* data, std::uint64_t count, std::span<const st
       invalid[i] = static_cast<Bits>(
           invalid[i] | (Element::same(load_bits<Element>(data, i), static_cast<Bits>(fill)) ? kOnes : Bits{0}));
   Bits all_invalid = kOnes;
+  Bits special = 0;
+  const auto negative_zero = static_cast<Bits>(negative_zero_key<Element>(true));
   Key min = r.min, max = r.max;
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto key = static_cast<Bits>(Element::key(load_bits<Element>(data, i)));
@@ -48,8 +64,9 @@ void add_piece(const std::uint8_t* data, std::uint64_t count, std::span<const st
     min = std::min(min, static_cast<Key>(kept | (invalid[i] & kTop)));
     max = std::max(max, static_cast<Key>(kept | (invalid[i] & kBottom)));
     all_invalid &= invalid[i];
+    special |= static_cast<Bits>(invalid[i] | static_cast<Bits>(kIsFloat<Element> && key == negative_zero));
   }
-  r = {min, max, r.any || all_invalid == 0};
+  r = {min, max, r.any || all_invalid == 0, r.special || special != 0};
 }
 
 // The upper half of an 8-byte element's key, from the upper half of its bits.
@@ -68,26 +85,30 @@ bool clearly_adds_nothing(const std::uint8_t* data, std::uint64_t count, const K
   using Upper = decltype(upper_key<Element>(0));
   const auto min = static_cast<Upper>(r.min >> 32);
   const auto max = static_cast<Upper>(r.max >> 32);
+  const auto negative_zero = static_cast<Upper>(negative_zero_key<Element>(!r.special) >> 32);
   std::uint32_t inside = 1;
   for (std::uint64_t i = 0; i < count; ++i) {
     const Upper key = upper_key<Element>(static_cast<std::uint32_t>(load_bits<Element>(data, i) >> 32));
-    inside &= static_cast<std::uint32_t>(key > min) & static_cast<std::uint32_t>(key < max);
+    inside &= static_cast<std::uint32_t>(key > min) & static_cast<std::uint32_t>(key < max) &
+              static_cast<std::uint32_t>(key != negative_zero);
   }
   return inside != 0;
 }
 
-// True when no element lies beyond the range, valid or not: then the piece adds nothing to it.
+// True when no element lies beyond the range, valid or not, nor is the first -0: then the piece adds nothing to it.
 template <class Element>
 bool adds_nothing(const std::uint8_t* data, std::uint64_t count, const KeyRange<typename Element::Key>& r) {
   using Bits = typename Element::Bits;
   if constexpr (sizeof(Bits) == 8) {
     if (clearly_adds_nothing<Element>(data, count, r)) return true;
   }
-  const auto [min, max, any] = r;
+  const auto [min, max, any, special] = r;
+  const auto negative_zero = negative_zero_key<Element>(!special);
   Bits beyond = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto key = Element::key(load_bits<Element>(data, i));
-    beyond |= static_cast<Bits>(static_cast<Bits>(key > max) | static_cast<Bits>(key < min));
+    beyond |= static_cast<Bits>(static_cast<Bits>(key > max) | static_cast<Bits>(key < min) |
+                                static_cast<Bits>(kIsFloat<Element> && key == negative_zero));
   }
   return beyond == 0;
 }
@@ -98,6 +119,7 @@ template <class Element>
 KeyRange<typename Element::Key> block_range(const std::uint8_t* data, std::uint64_t count,
                                             std::span<const std::uint64_t> fill_bits) {
   KeyRange<typename Element::Key> r;
+  r.special = !fill_bits.empty();
   const auto piece_at = [&](std::uint64_t i) { return data + i * kPieceElems * sizeof(typename Element::Bits); };
   const auto piece_elems = [&](std::uint64_t i) { return std::min(kPieceElems, count - i * kPieceElems); };
   const std::uint64_t pieces = (count + kPieceElems - 1) / kPieceElems;
@@ -128,13 +150,16 @@ std::optional<ExactRange> exact_range(const ArrayView& array, std::span<const st
     });
     KeyRange<Key> all;
     for (const KeyRange<Key>& part : parts) {
+      all.special |= part.special;
       if (!part.any) continue;
       all.min = std::min(all.min, part.min);
       all.max = std::max(all.max, part.max);
       all.any = true;
     }
     if (!all.any) return std::nullopt;
-    return range_of_keys<Element>(all.min, all.max);
+    ExactRange range = range_of_keys<Element>(all.min, all.max);
+    range.all_ordinary = !all.special;
+    return range;
   });
 }
 

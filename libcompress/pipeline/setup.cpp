@@ -147,6 +147,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
   setup.header.codec_id = codec->info().id;
   setup.header.codec_version = codec->info().version;
   setup.codec_name = codec->info().name;
+  setup.all_ordinary = request.bound.all_ordinary;
   {
     const CleanSample sample(request);
     PlanRequest plan;

@@ -34,6 +34,7 @@ struct StreamSetup {
   std::unique_ptr<ChunkEncoder> encoder;  ///< null: every chunk is stored raw
   SegmentLayout layout;
   std::string codec_name;
+  bool all_ordinary = false;  ///< as in ExactRange
   /// Bytes by which the worst case breaks promise 5. Not 0: before the first byte is written, it must be known that the
   /// stream stays that far below its worst case.
   std::uint64_t must_save = 0;

@@ -133,6 +133,9 @@ void scan_counts_what_is_there(std::uint64_t seed) {
       EXPECT_EQ(got.any_mandatory, expected.any_mandatory) << "round " << round << ", seed " << seed;
       EXPECT_EQ(got.negative_zeros, expected.negative_zeros) << "round " << round << ", seed " << seed;
       EXPECT_EQ(got.equal_pairs, expected.equal_pairs) << "round " << round << ", seed " << seed;
+      const auto pairs = scan(s.box(), W::kDtype, {}, true);
+      ASSERT_TRUE(pairs.ok());
+      EXPECT_EQ(pairs->equal_pairs, expected.equal_pairs) << "round " << round << ", seed " << seed;
     }
   }
 }

@@ -1,6 +1,7 @@
 // Bounds that depend on the data: ranges, numbers that are rounded down, searches for PSNR and ratio, choice of codec.
 #include <cfloat>
 
+#include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/bound_resolution.h"
 #include "libcompress/pipeline/elements.h"
 #include "libcompress/pipeline/range.h"
@@ -83,14 +84,30 @@ std::optional<ValueRange> plain_range(const Array& a, const Vector<std::uint64_t
   return range;
 }
 
+// Nothing that a mask could be wanted for.
+template <class Element>
+bool plainly_ordinary(const Array& a, const Vector<std::uint64_t>& fills) {
+  bool ordinary = fills.empty();
+  for (std::uint64_t i = 0; i < a.shape.elems(); ++i) {
+    const auto bits = load_bits<Element>(a.bytes.data(), i);
+    const double v = Element::value(bits);
+    ordinary = ordinary && Element::finite(bits) && !(is_float(a.dtype) && v == 0 && std::signbit(v));
+  }
+  return ordinary;
+}
+
 void expect_plain_range(const Array& a, const Vector<std::uint64_t>& fills) {
   const auto expected = with_element(a.dtype, [&](auto element) { return plain_range<decltype(element)>(a, fills); });
+  const bool ordinary =
+      with_element(a.dtype, [&](auto element) { return plainly_ordinary<decltype(element)>(a, fills); });
   for (const std::size_t threads : {1, 3}) {
     const auto got = value_range(a.view(), fills, with_threads(threads));
     ASSERT_EQ(got.has_value(), expected.has_value());
     if (!got) continue;
     EXPECT_EQ(got->min, expected->min);
     EXPECT_EQ(got->max, expected->max);
+    RunnerHandle runner(with_threads(threads));
+    EXPECT_EQ(exact_range(a.view(), fills, runner.get())->all_ordinary, ordinary);
   }
 }
 
@@ -116,6 +133,38 @@ TEST(ValueRange, ExtremesAnywhereAmongSpecialValues_AreFound) {
       }
       if (round >= 4) fills.push_back(0);
       expect_plain_range(a, fills);
+    }
+  }
+}
+
+TEST(ExactRange, OneElementThatIsNotOrdinary_IsSeen) {
+  std::mt19937_64 rng(72);
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    SCOPED_TRACE(std::string(dtype_name(dtype)) + ", seed 72");
+    const std::size_t w = dtype_bytes(dtype);
+    const std::uint64_t sign = UINT64_C(1) << (8 * w - 1);
+    const std::uint64_t infinity = dtype == DType::f16    ? 0x7C00
+                                   : dtype == DType::bf16 ? 0x7F80
+                                   : dtype == DType::f32  ? 0x7F800000
+                                                          : UINT64_C(0x7FF0000000000000);
+    const std::uint64_t elems = 70001;
+    // Numbers of either sign, of both, and tiny ones, whose upper halves are those of zeros.
+    for (const std::uint64_t signs : {UINT64_C(0), sign, UINT64_C(3)}) {
+      for (const std::uint64_t most : {infinity - 1, UINT64_C(2000)}) {
+        Array a(dtype, shape_of({elems}));
+        const auto put = [&](std::uint64_t i, std::uint64_t bits) { std::memcpy(a.bytes.data() + i * w, &bits, w); };
+        for (std::uint64_t i = 0; i < elems; ++i)
+          put(i, (1 + rng() % most) | (signs == 3 ? (rng() % 2) * sign : signs));
+        expect_plain_range(a, {});
+        for (const std::uint64_t odd : {sign, infinity, sign | infinity, infinity + 1}) {
+          const std::uint64_t at = rng() % elems;
+          std::uint64_t before = 0;
+          std::memcpy(&before, a.bytes.data() + at * w, w);
+          put(at, odd);
+          expect_plain_range(a, {});
+          put(at, before);
+        }
+      }
     }
   }
 }

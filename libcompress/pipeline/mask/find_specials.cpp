@@ -233,12 +233,13 @@ SegmentMask find(const ConstBox3& box, std::span<const std::uint64_t> fill_bits,
 
 }  // namespace
 
-Result<kernels::ScanCounts> scan(const ConstBox3& part, DType dtype, std::span<const std::uint64_t> fill_bits) {
+Result<kernels::ScanCounts> scan(const ConstBox3& part, DType dtype, std::span<const std::uint64_t> fill_bits,
+                                 bool ordinary) {
   if (part.elems() == 0) return kernels::ScanCounts{};
   try {
     return with_words(dtype, [&](auto words) -> Result<kernels::ScanCounts> {
       using W = decltype(words);
-      return kernels::scan_segment<W>(words_of<W>(part), fill_words<W>(fill_bits));
+      return kernels::scan_segment<W>(words_of<W>(part), fill_words<W>(fill_bits), ordinary);
     });
   } catch (const std::exception&) {
     return Status(StatusCode::out_of_memory, "no memory for a mask");

@@ -48,9 +48,11 @@ Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<c
                                   const RepeatedRule& rule);
 
 /// The one pass that every segment takes. A segment may be scanned in parts: runs of planes, or of rows where it is a
-/// plane, that begin at multiples of kScanRows. Their counts added are those of the whole.
+/// plane, that begin at multiples of kScanRows. Their counts added are those of the whole. Where
+/// all cells are known to be `ordinary` (not infinite, NaN, -0 or a fill value), fewer are looked at.
 inline constexpr std::uint64_t kScanRows = kernels::kPairPieceEvery;
-Result<kernels::ScanCounts> scan(const ConstBox3& part, DType dtype, std::span<const std::uint64_t> fill_bits);
+Result<kernels::ScanCounts> scan(const ConstBox3& part, DType dtype, std::span<const std::uint64_t> fill_bits,
+                                 bool ordinary = false);
 /// The rest of find_specials, where that pass has been made.
 Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<const std::uint64_t> fill_bits,
                                   const RepeatedRule& rule, const kernels::ScanCounts& counts);
