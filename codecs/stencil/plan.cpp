@@ -87,7 +87,7 @@ std::uint64_t psnr_gain(const Trial& trial) {
 /// Codes the first chunk of the trial array, or only glances at it. `most_plain`: bits an element by order-0 entropy,
 /// in units of 2^-12, from where on the transform is not worth its contexts.
 Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const TrialArray& array,
-                 FittedParts parts, bool glance, std::uint64_t most_plain, Trial& trial) {
+                 FittedParts parts, bool glance, std::uint64_t most_plain, BufferPool& scratch, Trial& trial) {
   const ChunkGrid grid = make_grid(array.shape, trial.layout);
   const ConstBox3 box = array.first_chunk(grid);
   trial.elems = box.elems();
@@ -103,9 +103,8 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
                        glance,
                        most_plain == UINT64_MAX ? most_plain : most_plain * trial.elems,
                        trial.transform};
-  AlignedBuffer scratch;
-  QUERN_RETURN_IF_ERROR(scratch.resize(encode_scratch_bytes(spec)));
-  QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_chunk(spec, box, scratch.span()));
+  QUERN_ASSIGN_OR_RETURN(auto memory, scratch.lend(encode_scratch_bytes(spec)));
+  QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_chunk(spec, box, memory.span()));
   // What a model takes is shared by all of a full chunk.
   const auto& chunk = make_grid(request.shape, trial.layout).chunk;
   const std::uint64_t chunk_elems = chunk[0] * chunk[1] * chunk[2];
@@ -177,12 +176,13 @@ struct Stage {
   const kernels::StencilKernels& kernels;
   const TrialArray& array;
   FittedParts parts;
+  BufferPool& scratch;
   bool glance = false;
 
   /// Runs trials from `first` on, side by side.
   Status run(Vector<Trial>& trials, std::size_t first, std::uint64_t most_plain = UINT64_MAX) const {
     return run_tasks(*request.runner, trials.size() - first, [&](std::size_t i) {
-      return run_trial(request, kernels, array, parts, glance, most_plain, trials[first + i]);
+      return run_trial(request, kernels, array, parts, glance, most_plain, scratch, trials[first + i]);
     });
   }
 };
@@ -340,7 +340,7 @@ class Glances {
 
 /// True when rows go on in the next and raster order gains much by merging axes, which boxes cannot show.
 Result<bool> merging_pays(const PlanRequest& request, const LayoutChoice& choice,
-                          const kernels::StencilKernels& kernels) {
+                          const kernels::StencilKernels& kernels, BufferPool& scratch) {
   const std::uint64_t sampled = request.sample->elems();
   const Shape slab = slab_shape(request.shape, sampled, kFirstElems);
   const std::size_t rank = request.shape.rank();
@@ -353,7 +353,7 @@ Result<bool> merging_pays(const PlanRequest& request, const LayoutChoice& choice
   for (const Layout& layout : all_layouts(request.shape))
     if (!(layout == trials[0].layout) && possible(request, layout)) trials.push_back({layout});
   QUERN_ASSIGN_OR_RETURN(const TrialArray array, take_trial_array(request, slab));
-  QUERN_RETURN_IF_ERROR((Stage{request, kernels, array, choice.parts, true}.run(trials, 0)));
+  QUERN_RETURN_IF_ERROR((Stage{request, kernels, array, choice.parts, scratch, true}.run(trials, 0)));
   return cheaper(trials[best_of(trials)], trials[0], 80);
 }
 
@@ -404,26 +404,27 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
                                    const kernels::StencilKernels& kernels) {
   const bool raster_only = !choice.levels && !choice.planes && !choice.wavelet;
   if (raster_only && choice.axes) return ChosenLayout{{choice.axes->first, choice.axes->second}};
-  QUERN_ASSIGN_OR_RETURN(const bool merging, merging_pays(request, choice, kernels));
+  BufferPool scratch;
+  QUERN_ASSIGN_OR_RETURN(const bool merging, merging_pays(request, choice, kernels, scratch));
   const auto shape_of = merging ? slab_shape : trial_shape;
   const Shape first_shape = shape_of(request.shape, request.sample->elems(), kFirstElems);
   const std::uint64_t second_elems = request.shape.elems() <= kWholeElems ? kWholeElems : kSecondElems;
   const Shape second_shape = shape_of(request.shape, request.sample->elems(), second_elems);
   QUERN_ASSIGN_OR_RETURN(const TrialArray first_array, take_trial_array(request, first_shape));
-  const Stage first{request, kernels, first_array, choice.parts, true};
+  const Stage first{request, kernels, first_array, choice.parts, scratch, true};
   Glances glances(request, choice, first);
   QUERN_RETURN_IF_ERROR(glances.run());
   const Vector<Trial> near = glances.near_best();
   if (near.size() == 1 && (wants_speed(request) || !tightening_open(request, near[0]))) return chosen(request, near[0]);
   QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));
-  const Stage second{request, kernels, second_array, choice.parts};
+  const Stage second{request, kernels, second_array, choice.parts, scratch};
   QUERN_ASSIGN_OR_RETURN(const Vector<Trial> trials, run_trials(second, near));
   const std::size_t winner = best_for_chunks(second, trials);
   const Vector<Trial> doubt = in_doubt(request, trials, winner);
   if (doubt.empty()) return chosen(request, trials[winner]);
   const Shape third_shape = shape_of(request.shape, request.sample->elems(), kThirdElems);
   QUERN_ASSIGN_OR_RETURN(const TrialArray third_array, take_trial_array(request, third_shape));
-  const Stage third{request, kernels, third_array, choice.parts};
+  const Stage third{request, kernels, third_array, choice.parts, scratch};
   QUERN_ASSIGN_OR_RETURN(const Vector<Trial> again, run_trials(third, doubt));
   return chosen(request, again[best_for_chunks(third, again)]);
 }

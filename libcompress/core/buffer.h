@@ -88,7 +88,8 @@ class AlignedBuffer {
 /// As many buffers as tasks run at once; made on first use, reused ever after.
 class BufferPool {
  public:
-  explicit BufferPool(std::size_t bytes) : bytes_(bytes) {}
+  /// `bytes`: of the buffers of lend().
+  explicit BufferPool(std::size_t bytes = 0) : bytes_(bytes) {}
 
   /// A buffer on loan; goes back to the pool when it dies.
   class Lease {
@@ -100,6 +101,7 @@ class BufferPool {
       if (pool_ != nullptr) pool_->give_back(std::move(buffer_));
     }
     std::span<std::uint8_t> span() { return buffer_.span(); }
+    Status resize(std::size_t bytes) { return buffer_.resize(bytes); }
 
    private:
     BufferPool* pool_;
@@ -107,20 +109,29 @@ class BufferPool {
   };
 
   /// May throw std::bad_alloc.
-  Result<Lease> lend() {
+  Result<Lease> lend() { return lend(bytes_); }
+  /// A buffer of so many bytes: one that was given back, grown if need be, or a new one.
+  Result<Lease> lend(std::size_t bytes) {
+    AlignedBuffer buffer(true);
     {
       const std::lock_guard lock(mutex_);
       if (!free_.empty()) {
-        AlignedBuffer buffer = std::move(free_.back());
+        buffer = std::move(free_.back());
         free_.pop_back();
-        return Lease(*this, std::move(buffer));
+      } else {
+        free_.reserve(made_ + 1);  // so that giving back cannot fail
+        ++made_;
       }
-      free_.reserve(made_ + 1);  // so that giving back cannot fail
-      ++made_;
     }
-    AlignedBuffer buffer(true);
-    QUERN_RETURN_IF_ERROR(buffer.resize(bytes_));
-    return Lease(*this, std::move(buffer));
+    Lease lease(*this, std::move(buffer));
+    QUERN_RETURN_IF_ERROR(lease.resize(bytes));
+    return lease;
+  }
+  /// Frees the memory of the buffers that are not on loan.
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    made_ -= free_.size();
+    free_.clear();
   }
 
  private:

@@ -13,11 +13,12 @@ namespace quern {
 #if defined(QUERN_HUGE_PAGES)
 
 std::uint8_t* map_huge_pages(std::size_t bytes) noexcept {
-  constexpr std::size_t kWorthIt = std::size_t{8} << 20;
-  if (bytes < kWorthIt) return nullptr;
+  constexpr std::size_t kOwnPages = std::size_t{1} << 20;
+  constexpr std::size_t kHugePages = std::size_t{8} << 20;
+  if (bytes < kOwnPages) return nullptr;
   void* const pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) return nullptr;
-  static_cast<void>(madvise(pages, bytes, MADV_HUGEPAGE));
+  if (bytes >= kHugePages) static_cast<void>(madvise(pages, bytes, MADV_HUGEPAGE));
   return static_cast<std::uint8_t*>(pages);
 }
 

@@ -1,5 +1,6 @@
-// Large blocks of memory on pages of their own, huge ones where the system has them: on small ones the first chunk that
-// works in a block takes nearly half as long again, for page faults.
+// Large blocks of memory on pages of their own, which the system has back when they are freed; very large ones on huge
+// pages where there are any: on small ones the first chunk that works in such a block takes nearly half as long again,
+// for page faults.
 #pragma once
 
 #include <cstddef>

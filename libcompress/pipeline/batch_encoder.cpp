@@ -268,6 +268,8 @@ Status BatchEncoder::encode(std::uint64_t first, std::size_t count, const ArrayW
     if (k >= slot.count || slot.encoded[k]) return {};
     return encode_chunk(slot, first + i / kMaxSegmentChunks, k, window);
   }));
+  // No chunk is left: assembled segments take memory in their turn.
+  if (first + count == setup_.layout.segments()) scratch_.clear();
   return run_tasks(runner_, count, [&](std::size_t i) { return assemble(slots_[i], first + i, window); });
 }
 
