@@ -131,7 +131,6 @@ class LevelsWriter {
       }
       sample_contexts(level);
       if (level > 1) continue;
-      fit_context_set(context_set(level), LevelsFitting(spec_), samples_, model_);
       if (level == 1) {
         for (unsigned again = top_ + 1; again-- > 1;) {
           open(again);
@@ -139,6 +138,8 @@ class LevelsWriter {
           finish(again);
         }
       } else {
+        fit_room_ = {};
+        samples_ = {};
         if (view_.axes.sequential) loop_.check_level();
         finish(0);
       }
@@ -243,7 +244,10 @@ class LevelsWriter {
     glance_bits_ += cost.bits();
   }
 
+  /// Samples the classes of a level, and fits those whose levels have all been sampled then. The finest level does not
+  /// share its weights, so that its classes need samples one after the other.
   void sample_contexts(unsigned level) {
+    if (level == 0) samples_.assign(1, {});
     const CodePlaces places(grid());
     const CodedClasses classes(axes(), level);
     const auto set = static_cast<unsigned>(context_set(level));
@@ -251,12 +255,15 @@ class LevelsWriter {
       for (const bool later : {false, true}) {
         if (later && axes().planes() == 1) continue;
         const std::size_t c = classes.list[i];
-        ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
+        ContextSamples& samples = samples_[level == 0 ? 0 : (later ? 1 : 0) * kParityClasses + c];
         if (samples.filled.empty()) samples.start(FeatureList(axes(), set, c, later));
         add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_, LevelsFitting(spec_),
                             {memory_.predicted, memory_.spread}, samples);
+        if (level == 0) fit_class_contexts(set, later, c, LevelsFitting(spec_), samples, model_);
       }
     }
+    for (std::size_t i = 0; level == 1 && i < samples_.size(); ++i)
+      fit_class_contexts(set, i >= kParityClasses, i % kParityClasses, LevelsFitting(spec_), samples_[i], model_);
   }
 
   /// Symbols of the open level, whose values are final.

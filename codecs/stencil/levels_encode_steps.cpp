@@ -57,8 +57,6 @@ bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, 
   coarser_ = {};
   if (!code_coarser_levels(spec_, in_, format, narrow, scratch, coarser_)) return false;
   coarser_.model.predictors = coarser_.predictors.data();
-  context_samples_.clear();
-  context_samples_.resize(2 * kParityClasses);
   lay_out();
   if (program_.first[stage_.class_count] * view.axes.planes() > kMostFilling * view.axes.elems() + kLeastElems)
     return false;
@@ -333,14 +331,13 @@ void LevelsEncoding::fit_contexts(std::span<const std::uint8_t> samples) {
     for (std::size_t i = 0; i < stage_.class_count; ++i) {
       const std::size_t c = stage_.classes[i];
       const ClassRows rows(view.axes, 0, c, later);
-      ContextSamples& own = context_samples_[(later ? 1 : 0) * kParityClasses + c];
-      own.start(FeatureList(view.axes, 0, c, later));
-      add_context_samples_from(numbers, rows, places, special, own);
+      context_samples_.start(FeatureList(view.axes, 0, c, later));
+      add_context_samples_from(numbers, rows, places, special, context_samples_);
       const SampledRows sampled = context_rows(rows);
-      numbers += sampled.rows.size() * sampled.columns * (own.features.count + 1);
+      numbers += sampled.rows.size() * sampled.columns * (context_samples_.features.count + 1);
+      fit_class_contexts(0, later, c, LevelsFitting(spec_), context_samples_, coarser_.model);
     }
   }
-  fit_context_set(0, LevelsFitting(spec_), context_samples_, coarser_.model);
   step_ = LevelEncodeStep::symbols;
 }
 

@@ -420,6 +420,12 @@ std::size_t ContextSamples::count() const {
   return total;
 }
 
+void ContextSamples::reserve(std::size_t rows, std::size_t columns) {
+  const std::size_t in_block = kSampleBlock / std::clamp<std::size_t>(columns, 1, kSampleBlock);
+  const std::size_t blocks = filled.size() + (rows + in_block - 1) / in_block;
+  values.reserve(blocks * width() * kSampleBlock);
+}
+
 float* ContextSamples::add(std::size_t samples) {
   if (filled.empty() || filled.back() + samples > kSampleBlock) {
     filled.push_back(0);
@@ -445,6 +451,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
     if (counts_magnitudes(own.list[i]))
       plan_feature(grid, {c, {}, grid.level(), rows.later}, own.list[i], planned[own.list[i]]);
   MagnitudeSources sources;
+  samples.reserve(sampled_rows(rows, samples_of(rows, kContextSamples)), sampled_columns(rows));
   for_sampled_rows(rows, samples_of(rows, kContextSamples), [&](std::size_t row) {
     ContextRow place{c, grid.index_of(c, row), grid.level(), rows.later};
     const std::size_t code = places.of(c, row);
@@ -560,14 +567,11 @@ ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& 
   return result;
 }
 
-void fit_context_set(std::size_t set, const LevelsFitting& how, Vector<ContextSamples>& samples, LevelsModel& model) {
-  for (const bool later : {false, true}) {
-    for (std::size_t c = 0; c < kParityClasses; ++c) {
-      ContextSamples& own = samples[(later ? 1 : 0) * kParityClasses + c];
-      if (own.count() >= kFewContextSamples) model.contexts[set][later ? 1 : 0][c] = fit_contexts(own, how);
-      own.filled.clear();
-    }
-  }
+void fit_class_contexts(std::size_t set, bool later, std::size_t parity_class, const LevelsFitting& how,
+                        ContextSamples& samples, LevelsModel& model) {
+  if (samples.count() >= kFewContextSamples)
+    model.contexts[set][later ? 1 : 0][parity_class] = fit_contexts(samples, how);
+  samples.filled.clear();
 }
 
 }  // namespace quern::codec::stencil

@@ -140,6 +140,8 @@ struct ContextSamples {
     values.clear();
     filled.clear();
   }
+  /// Takes memory for so many rows of samples at once, and no more.
+  void reserve(std::size_t rows, std::size_t columns);
   /// Room for more samples that lie side by side: row k of a block begins k * kSampleBlock behind it.
   float* add(std::size_t samples);
 };
@@ -161,8 +163,9 @@ void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& row
                               const std::uint8_t* special, ContextSamples& samples);
 /// Non-negative weights that give the expected magnitude; of the constant alone where contexts are switched off.
 ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& how);
-/// Fits the context weights that the levels sampled so far share, and forgets the samples: of each class in first
-/// planes, then in later ones.
-void fit_context_set(std::size_t set, const LevelsFitting& how, Vector<ContextSamples>& samples, LevelsModel& model);
+/// Fits the context weights of a class in first or later planes, which the levels of a set share, unless there are few
+/// samples; and forgets those.
+void fit_class_contexts(std::size_t set, bool later, std::size_t parity_class, const LevelsFitting& how,
+                        ContextSamples& samples, LevelsModel& model);
 
 }  // namespace quern::codec::stencil
