@@ -41,7 +41,10 @@ class LevelsWriter {
         top_(view.axes.top()),
         first_(first_of_levels(view.axes)),
         rows_(spec, in, view, model_.values, {memory.originals, memory.targets, memory.special}),
-        loop_(spec, view, model_, memory, rows_) {
+        loop_(spec, view, model_, memory, rows_),
+        coarser_samples_(memory.before_finest_codes(first_[0])),
+        finest_samples_(memory.before_finest_symbols(first_[0])),
+        fit_room_(memory.before_finest_symbols(first_[0])) {
     model_.values = format;
     model_.tightening = spec.tightening;
     model_.predictors = memory.predictors;
@@ -138,8 +141,6 @@ class LevelsWriter {
           finish(again);
         }
       } else {
-        fit_room_ = {};
-        samples_ = {};
         if (view_.axes.sequential) loop_.check_level();
         finish(0);
       }
@@ -247,7 +248,7 @@ class LevelsWriter {
   /// Samples the classes of a level, and fits those whose levels have all been sampled then. The finest level does not
   /// share its weights, so that its classes need samples one after the other.
   void sample_contexts(unsigned level) {
-    if (level == 0) samples_.assign(1, {});
+    SampleMemory& memory = level == 0 ? finest_samples_ : coarser_samples_;
     const CodePlaces places(grid());
     const CodedClasses classes(axes(), level);
     const auto set = static_cast<unsigned>(context_set(level));
@@ -255,11 +256,13 @@ class LevelsWriter {
       for (const bool later : {false, true}) {
         if (later && axes().planes() == 1) continue;
         const std::size_t c = classes.list[i];
-        ContextSamples& samples = samples_[level == 0 ? 0 : (later ? 1 : 0) * kParityClasses + c];
-        if (samples.filled.empty()) samples.start(FeatureList(axes(), set, c, later));
+        ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
+        if (samples.blocks.empty()) samples.start(FeatureList(axes(), set, c, later));
         add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_, LevelsFitting(spec_),
-                            {memory_.predicted, memory_.spread}, samples);
-        if (level == 0) fit_class_contexts(set, later, c, LevelsFitting(spec_), samples, model_);
+                            {memory_.predicted, memory_.spread, memory}, samples);
+        if (level > 0) continue;
+        fit_class_contexts(set, later, c, LevelsFitting(spec_), samples, model_);
+        memory.give_back();
       }
     }
     for (std::size_t i = 0; level == 1 && i < samples_.size(); ++i)
@@ -302,7 +305,9 @@ class LevelsWriter {
   LevelRows<Element> rows_;
   LevelsLoop<Element, Value> loop_;
   LevelCounts counts_{};
-  Vector<ContextSamples> samples_;
+  SampleMemory coarser_samples_;
+  SampleMemory finest_samples_;
+  Vector<ContextSamples> samples_;  ///< of the levels that share weights
   FitRoom fit_room_;
   std::uint64_t glance_bits_ = 0;
   std::array<std::uint64_t, kMaxLevels> level_bits_{};  ///< about what each level takes

@@ -1,8 +1,10 @@
 // What the encoder of a chunk in levels works in, cut from scratch.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "codecs/stencil/carver.h"
 #include "codecs/stencil/chunk.h"
@@ -11,6 +13,7 @@
 #include "codecs/stencil/levels_model.h"
 #include "codecs/stencil/levels_sections.h"
 #include "codecs/stencil/levels_walk.h"
+#include "codecs/stencil/sample_memory.h"
 #include "codecs/stencil/symbol_counts.h"
 
 namespace quern::codec::stencil {
@@ -38,6 +41,14 @@ struct LevelsEncodeMemory {
   LevelGridOf<Value> grid;
   SectionWriter sections;  ///< its words lie where the grid is, which is no longer wanted when they are written
   std::uint8_t* special;   ///< in the order of coding; last, as it is seldom touched
+
+  /// What nobody uses before the finest level is coded; it has the codes from `first` on.
+  std::span<std::uint8_t> before_finest_codes(std::size_t first) {
+    const std::size_t behind = std::min(first + kernels::kStencilBlock, elems);
+    return lend(codes + behind, elems - behind);
+  }
+  /// What nobody uses before it has symbols.
+  std::span<std::uint8_t> before_finest_symbols(std::size_t first) { return lend(symbols + first, elems - first); }
 
  private:
   LevelsEncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec, std::size_t row)

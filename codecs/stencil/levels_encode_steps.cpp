@@ -332,10 +332,11 @@ void LevelsEncoding::fit_contexts(std::span<const std::uint8_t> samples) {
       const std::size_t c = stage_.classes[i];
       const ClassRows rows(view.axes, 0, c, later);
       context_samples_.start(FeatureList(view.axes, 0, c, later));
-      add_context_samples_from(numbers, rows, places, special, context_samples_);
+      add_context_samples_from(numbers, rows, places, special, sample_memory_, context_samples_);
       const SampledRows sampled = context_rows(rows);
       numbers += sampled.rows.size() * sampled.columns * (context_samples_.features.count + 1);
       fit_class_contexts(0, later, c, LevelsFitting(spec_), context_samples_, coarser_.model);
+      sample_memory_.give_back();
     }
   }
   step_ = LevelEncodeStep::symbols;

@@ -88,6 +88,7 @@ class LevelsEncoding {
   std::uint64_t raw_bytes_ = 0;    ///< of the box
   std::uint64_t array_bytes_ = 0;  ///< of the chunk's elements
   CoarserLevels coarser_;
+  SampleMemory sample_memory_;
   ContextSamples context_samples_;  ///< of a class
   FitRoom fit_room_;
   Vector<std::uint8_t> special_;  ///< of the finest level in the order of coding, behind room for the others

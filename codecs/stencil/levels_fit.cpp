@@ -123,10 +123,8 @@ void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows
   const std::size_t block_elems = FitRoom::block_elems(width);
   const std::size_t wanted = samples_of(rows, predictor_samples(how.pace));
   const std::size_t fitting = kSampleBlock / sampled_columns(rows);  // rows in a block, at least
-  const std::size_t needed = (sampled_rows(rows, wanted) + fitting - 1) / fitting * block_elems;
-  if (room.blocks.size() < needed) room.blocks.resize(needed);
+  room.start((sampled_rows(rows, wanted) + fitting - 1) / fitting, width);
   const ClassExtents extents = extents_of_class(axes, level, rows.parity_class);
-  room.filled.clear();
   for_sampled_rows(rows, wanted, [&](std::size_t row) {
     const RowIndex index = index_in_class(extents, axes.rank, row);
     const std::size_t code = places.of(rows.parity_class, row);
@@ -416,23 +414,18 @@ void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned l
 
 std::size_t ContextSamples::count() const {
   std::size_t total = 0;
-  for (const std::uint32_t n : filled) total += n;
+  for (const Block& block : blocks) total += block.samples;
   return total;
 }
 
-void ContextSamples::reserve(std::size_t rows, std::size_t columns) {
-  const std::size_t in_block = kSampleBlock / std::clamp<std::size_t>(columns, 1, kSampleBlock);
-  const std::size_t blocks = filled.size() + (rows + in_block - 1) / in_block;
-  values.reserve(blocks * width() * kSampleBlock);
-}
-
-float* ContextSamples::add(std::size_t samples) {
-  if (filled.empty() || filled.back() + samples > kSampleBlock) {
-    filled.push_back(0);
-    values.resize(filled.size() * width() * kSampleBlock);
+float* ContextSamples::add(std::size_t samples, SampleMemory& memory) {
+  if (blocks.empty() || blocks.back().samples + samples > kSampleBlock) {
+    const std::size_t elems = width() * kSampleBlock;
+    blocks.push_back({memory.take<float>(elems), 0});
+    std::fill_n(blocks.back().rows, elems, 0.0f);
   }
-  float* const at = values.data() + (filled.size() - 1) * width() * kSampleBlock + filled.back();
-  filled.back() += static_cast<std::uint32_t>(samples);
+  float* const at = blocks.back().rows + blocks.back().samples;
+  blocks.back().samples += samples;
   return at;
 }
 
@@ -451,7 +444,6 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
     if (counts_magnitudes(own.list[i]))
       plan_feature(grid, {c, {}, grid.level(), rows.later}, own.list[i], planned[own.list[i]]);
   MagnitudeSources sources;
-  samples.reserve(sampled_rows(rows, samples_of(rows, kContextSamples)), sampled_columns(rows));
   for_sampled_rows(rows, samples_of(rows, kContextSamples), [&](std::size_t row) {
     ContextRow place{c, grid.index_of(c, row), grid.level(), rows.later};
     const std::size_t code = places.of(c, row);
@@ -460,7 +452,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
                                         static_cast<double>(model.quantum(grid.level())), rows.columns, room.predicted);
     const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
     const bool inside = grid.inside(place.index);
-    float* const block = samples.add(columns.count);
+    float* const block = samples.add(columns.count, room.memory);
     // The sampled columns' sums of what `sources` are.
     const auto add = [&](float scale, float* to) {
       if (columns.gaps) {
@@ -504,7 +496,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
 SampledRows context_rows(const ClassRows& rows) { return list_rows(rows, kContextSamples); }
 
 void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
-                              const std::uint8_t* special, ContextSamples& samples) {
+                              const std::uint8_t* special, SampleMemory& memory, ContextSamples& samples) {
   if (rows.rows == 0) return;
   const std::size_t all = sampled_columns(rows);
   const auto take = [&](const SampledColumns& columns, float scale, float* to) {
@@ -515,7 +507,7 @@ void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& row
   };
   for_sampled_rows(rows, samples_of(rows, kContextSamples), [&](std::size_t row) {
     const SampledColumns columns(rows, row, special == nullptr ? nullptr : special + places.of(rows.parity_class, row));
-    float* const block = samples.add(columns.count);
+    float* const block = samples.add(columns.count, memory);
     for (std::size_t i = 0; i < samples.features.count; ++i)
       take(columns, counts_magnitudes(samples.features.list[i]) ? 1 : kSpreadUnit, block + i * kSampleBlock);
     float* const constant = block + samples.features.count * kSampleBlock;
@@ -548,10 +540,9 @@ ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& 
   for (std::size_t round = 0; round < kContextRounds; ++round) {
     SquareSums sums;
     sums.clear(width);
-    for (std::size_t b = 0; b < samples.filled.size(); ++b) {
-      const float* const block = samples.values.data() + (b * samples.width() + skipped) * kSampleBlock;
-      how.kernels.fit.context_samples(block, width, weights.data(), samples.filled[b], rows.data(),
-                                      sample_weights.data());
+    for (const ContextSamples::Block& block : samples.blocks) {
+      how.kernels.fit.context_samples(block.rows + skipped * kSampleBlock, width, weights.data(), block.samples,
+                                      rows.data(), sample_weights.data());
       how.kernels.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
     }
     if (!solve_non_negative(sums, unknowns, weights.data())) break;
@@ -571,7 +562,7 @@ void fit_class_contexts(std::size_t set, bool later, std::size_t parity_class, c
                         ContextSamples& samples, LevelsModel& model) {
   if (samples.count() >= kFewContextSamples)
     model.contexts[set][later ? 1 : 0][parity_class] = fit_contexts(samples, how);
-  samples.filled.clear();
+  samples.blocks.clear();
 }
 
 }  // namespace quern::codec::stencil

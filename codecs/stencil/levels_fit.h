@@ -11,6 +11,7 @@
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_model.h"
 #include "codecs/stencil/levels_walk.h"
+#include "codecs/stencil/sample_memory.h"
 
 namespace quern::codec::stencil {
 
@@ -81,15 +82,32 @@ class CodePlaces {
   std::array<std::size_t, kParityClasses> columns_{};
 };
 
-/// Memory that fits of one chunk share, one after the other.
-struct FitRoom {
-  /// Of each a row of samples for each feature: group 0's mean, differences of the others' means to it, the target's
-  /// difference to it. Samples behind those that it has are 0.
-  Vector<double> blocks;
+/// Samples of one fit; memory that fits of one chunk share, one after the other.
+class FitRoom {
+ public:
+  /// `lent`: nobody else's during a fit.
+  explicit FitRoom(std::span<std::uint8_t> lent = {}) : memory_(lent) {}
+
   Vector<std::uint32_t> filled;  ///< samples of each block
 
+  /// Takes memory for so many blocks, which are not set.
+  void start(std::size_t blocks, std::size_t features) {
+    filled.clear();
+    if (blocks * block_elems(features) <= elems_) return;
+    memory_.give_back();
+    elems_ = 0;
+    blocks_ = memory_.take<double>(blocks * block_elems(features));
+    elems_ = blocks * block_elems(features);
+  }
   static std::size_t block_elems(std::size_t features) { return (features + 1) * kernels::kSampleBlock; }
-  double* block(std::size_t b, std::size_t features) { return blocks.data() + b * block_elems(features); }
+  /// A row of samples for each feature: group 0's mean, differences of the others' means to it, the target's difference
+  /// to it. Samples behind those that it has are 0.
+  double* block(std::size_t b, std::size_t features) { return blocks_ + b * block_elems(features); }
+
+ private:
+  SampleMemory memory_;
+  double* blocks_ = nullptr;
+  std::size_t elems_ = 0;
 };
 
 /// How often the classes of a level with a sequential axis are fitted: first to originals rounded to codes, then to
@@ -128,28 +146,30 @@ void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned l
 
 /// Samples of the contexts of one class; of several levels.
 struct ContextSamples {
-  FeatureList features;          ///< of the finest of them, which has those of the others
-  Vector<float> values;          ///< block after block, of each a row for each feature, the constant and the magnitude
-  Vector<std::uint32_t> filled;  ///< samples of each block
+  struct Block {
+    float* rows;          ///< of each feature, the constant and the magnitude
+    std::size_t samples;  ///< what is behind them is 0
+  };
+  FeatureList features;  ///< of the finest of the levels, which has those of the others
+  Vector<Block> blocks;
 
   std::size_t width() const { return features.count + 2; }
   std::size_t count() const;
   /// Forgets all samples.
   void start(const FeatureList& all) {
     features = all;
-    values.clear();
-    filled.clear();
+    blocks.clear();
   }
-  /// Takes memory for so many rows of samples at once, and no more.
-  void reserve(std::size_t rows, std::size_t columns);
-  /// Room for more samples that lie side by side: row k of a block begins k * kSampleBlock behind it.
-  float* add(std::size_t samples);
+  /// Room for more samples that lie side by side: row k of a block begins k * kSampleBlock behind it. Blocks are taken
+  /// from `memory`.
+  float* add(std::size_t samples, SampleMemory& memory);
 };
 
-/// Room for a row.
+/// Room for a row, and for samples.
 struct SampleRoom {
   double* predicted = nullptr;
   std::uint32_t* spread = nullptr;
+  SampleMemory& memory;
 };
 /// Adds samples from a class of the open level, whose values, magnitudes and codes are final.
 template <class Value>
@@ -160,7 +180,7 @@ SampledRows context_rows(const ClassRows& rows);
 /// Adds samples from what somebody else has summed up: of each of context_rows() and each feature of the class, and at
 /// last the magnitude itself, a number for each of the row's columns.
 void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
-                              const std::uint8_t* special, ContextSamples& samples);
+                              const std::uint8_t* special, SampleMemory& memory, ContextSamples& samples);
 /// Non-negative weights that give the expected magnitude; of the constant alone where contexts are switched off.
 ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& how);
 /// Fits the context weights of a class in first or later planes, which the levels of a set share, unless there are few
