@@ -38,6 +38,8 @@ typename Element::Key negative_zero_key(bool wanted) {
 
 constexpr std::uint64_t kPieceElems = 1024;
 constexpr std::uint64_t kPiecesPerProbe = 64;
+constexpr std::uint64_t kLineBytes = 64;     // of memory that are fetched together
+constexpr std::uint64_t kBytesAhead = 8192;  // processors foresee lines within a page, not the next page
 
 // Adds at most kPieceElems elements. Loops without branches, so that compilers make vector code of them.
 template <class Element>
@@ -105,11 +107,20 @@ bool adds_nothing(const std::uint8_t* data, std::uint64_t count, const KeyRange<
   const auto [min, max, any, special] = r;
   const auto negative_zero = negative_zero_key<Element>(!special);
   Bits beyond = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto key = Element::key(load_bits<Element>(data, i));
-    beyond |= static_cast<Bits>(static_cast<Bits>(key > max) | static_cast<Bits>(key < min) |
-                                static_cast<Bits>(kIsFloat<Element> && key == negative_zero));
+  const auto look = [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) {
+      const auto key = Element::key(load_bits<Element>(data, i));
+      beyond |= static_cast<Bits>(static_cast<Bits>(key > max) | static_cast<Bits>(key < min) |
+                                  static_cast<Bits>(kIsFloat<Element> && key == negative_zero));
+    }
+  };
+  constexpr std::uint64_t kLineElems = kLineBytes / sizeof(Bits);
+  std::uint64_t looked = 0;
+  for (; looked + kLineElems <= count; looked += kLineElems) {
+    __builtin_prefetch(data + looked * sizeof(Bits) + kBytesAhead);
+    look(looked, looked + kLineElems);
   }
+  look(looked, count);
   return beyond == 0;
 }
 
