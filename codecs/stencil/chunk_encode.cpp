@@ -165,10 +165,14 @@ class ChunkWriter {
         data_(static_cast<const Bits*>(in.data)) {}
 
   Result<std::size_t> run(std::span<std::uint8_t> out) {
-    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
+    SortedChunk sorted;
+    if (spec_.form.levels && !spec_.form.wavelet) sorted = sort_chunk(spec_, in_, scratch_);
+    const ChunkRange range = sorted.sorted
+                                 ? chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels, sorted.parts)
+                                 : this->range();
     if (range.ordinary == 0) return raw(out);
     if (constant(range, out)) return 1 + sizeof(Bits);
-    QUERN_ASSIGN_OR_RETURN(const std::size_t on_lattice, lattice(out));
+    QUERN_ASSIGN_OR_RETURN(const std::size_t on_lattice, lattice(out, sorted.sorted));
     if (on_lattice != 0) return on_lattice;
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return raw(out);
     if (spec_.form.wavelet) {
@@ -176,7 +180,7 @@ class ChunkWriter {
       QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, encode_wavelet(spec_, in_, range, out, scratch_));
       if (bytes != 0) return bytes;
     }
-    if (spec_.form.levels) return levels(range, out);
+    if (spec_.form.levels) return levels(range, sorted.sorted, out);
     fit();
     encode_rows();
     if (!choose_raster_coding(counts_, exceptions_, rows(), memory_.elems * sizeof(Bits), model_)) return raw(out);
@@ -186,7 +190,7 @@ class ChunkWriter {
   /// See fit_raster_model.
   bool fit_alone(ChunkModel& model) {
     if (spec_.form.wavelet || spec_.form.levels) return false;
-    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
+    const ChunkRange range = this->range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return false;
     fit();
@@ -196,14 +200,14 @@ class ChunkWriter {
 
   /// See wavelet_range.
   bool range_for_wavelet(ChunkRange& range) {
-    range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
+    range = this->range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
     return choose_format(range, spec_.dtype, spec_.bound, model_);
   }
 
   /// See choose_levels_format.
   bool levels_format(ChunkModel& model, bool& narrow) {
-    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
+    const ChunkRange range = this->range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return false;
     leave_room(range, model_);
@@ -214,7 +218,7 @@ class ChunkWriter {
   }
 
   Result<ChunkCost> estimate() {
-    const ChunkRange range = chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels);
+    const ChunkRange range = this->range();
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
       return ChunkCost{std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12, 0};
     if (const LatticePlaces places = lattice_places(spec_, in_); !places.numbers.empty()) {
@@ -243,16 +247,19 @@ class ChunkWriter {
   }
 
  private:
+  ChunkRange range() const { return chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels, {&in_, 1}); }
+
   void fit() {
     model_.masked = in_.special != nullptr;
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, effort_of(spec_.pace),
               spec_.parts, model_);
   }
 
-  /// Codes the places of the elements on their lattice; 0 when they have none that pays.
-  Result<std::size_t> lattice(std::span<std::uint8_t> out) {
+  /// Codes the places of the elements on their lattice; 0 when they have none that pays. What is sorted is lost then.
+  Result<std::size_t> lattice(std::span<std::uint8_t> out, bool& sorted) {
     const LatticePlaces places = lattice_places(spec_, in_);
     if (places.numbers.empty()) return std::size_t{0};
+    sorted = false;
     QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
                            encode_chunk(places.spec, places.box, out.subspan(kLatticeHead), scratch_));
     if (kLatticeHead + bytes > memory_.elems * sizeof(Bits)) return std::size_t{0};
@@ -260,11 +267,11 @@ class ChunkWriter {
     return kLatticeHead + bytes;
   }
 
-  Result<std::size_t> levels(const ChunkRange& range, std::span<std::uint8_t> out) {
+  Result<std::size_t> levels(const ChunkRange& range, bool sorted, std::span<std::uint8_t> out) {
     leave_room(range, model_);
     set_limits(range);
     QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
-                           encode_levels(spec_, in_, model_, narrow_values(range, model_), out, scratch_));
+                           encode_levels(spec_, in_, model_, narrow_values(range, model_), sorted, out, scratch_));
     if (bytes == 0) return raw(out);
     return bytes;
   }

@@ -42,10 +42,19 @@ inline bool narrow_values(const ChunkRange& range, const ChunkModel& format) {
   const double most = std::max(range.high - format.base, format.base - range.low);
   return 2 * most < static_cast<double>(kernels::kMostNarrow) * format.unit();
 }
+/// The elements of a chunk in the order of coding.
+struct SortedChunk {
+  bool sorted = false;
+  std::array<ConstBox3, 2> parts;  ///< all levels but the finest, and that one
+};
+/// Sorts them if each has 4 bytes, none is special and the layout allows it. They lie in the scratch memory, which
+/// nobody may write to until encode_levels is called.
+SortedChunk sort_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch);
 /// Writes mode and content of a chunk whose format and limits are in `format`, `narrow`: narrow_values; 0 when that
-/// would be no smaller than the elements themselves. `out` has max_chunk_bytes. May throw std::bad_alloc.
+/// would be no smaller than the elements themselves. `sorted`: sort_chunk has been. `out` has max_chunk_bytes. May
+/// throw std::bad_alloc.
 Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
-                                  std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
+                                  bool sorted, std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
 Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
                                   std::span<std::uint8_t> scratch);
 

@@ -33,7 +33,7 @@ class LevelsWriter {
   using Bits = typename Element::Bits;
 
   LevelsWriter(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, const LevelsView& view,
-               LevelsEncodeMemory<Value>& memory)
+               LevelsEncodeMemory<Value>& memory, bool sorted)
       : spec_(spec),
         in_(in),
         view_(view),
@@ -42,9 +42,9 @@ class LevelsWriter {
         first_(first_of_levels(view.axes)),
         rows_(spec, in, view, model_.values, {memory.originals, memory.targets, memory.special}),
         loop_(spec, view, model_, memory, rows_),
-        coarser_samples_(memory.before_finest_codes(first_[0])),
-        finest_samples_(memory.before_finest_symbols(first_[0])),
-        fit_room_(memory.before_finest_symbols(first_[0])) {
+        sorted_(sorted),
+        sample_memory_(memory.before_symbols().samples),
+        fit_room_(memory.before_symbols().fits) {
     model_.values = format;
     model_.tightening = spec.tightening;
     model_.predictors = memory.predictors;
@@ -53,7 +53,15 @@ class LevelsWriter {
   }
 
   /// Codes all levels.
-  void code() { code_levels(top_, 0); }
+  void code() {
+    if constexpr (LevelRows<Element>::kSorted) {
+      const SortedElements sorted = memory_.sorted(view_);
+      if (sorted.coarser != nullptr && !sorted_)
+        sort_elements(view_, static_cast<const std::uint32_t*>(in_.data), sorted);
+      rows_.take_from(sorted);
+    }
+    code_levels(top_, 0);
+  }
   /// Those but the finest, with all that is known of them in the end; and opens the finest one.
   void code_coarser() {
     code_levels(top_, 1);
@@ -248,7 +256,6 @@ class LevelsWriter {
   /// Samples the classes of a level, and fits those whose levels have all been sampled then. The finest level does not
   /// share its weights, so that its classes need samples one after the other.
   void sample_contexts(unsigned level) {
-    SampleMemory& memory = level == 0 ? finest_samples_ : coarser_samples_;
     const CodePlaces places(grid());
     const CodedClasses classes(axes(), level);
     const auto set = static_cast<unsigned>(context_set(level));
@@ -259,14 +266,16 @@ class LevelsWriter {
         ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
         if (samples.blocks.empty()) samples.start(FeatureList(axes(), set, c, later));
         add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_, LevelsFitting(spec_),
-                            {memory_.predicted, memory_.spread, memory}, samples);
+                            {memory_.predicted, memory_.spread, sample_memory_}, samples);
         if (level > 0) continue;
         fit_class_contexts(set, later, c, LevelsFitting(spec_), samples, model_);
-        memory.give_back();
+        sample_memory_.give_back();
       }
     }
-    for (std::size_t i = 0; level == 1 && i < samples_.size(); ++i)
+    if (level != 1) return;
+    for (std::size_t i = 0; i < samples_.size(); ++i)
       fit_class_contexts(set, i >= kParityClasses, i % kParityClasses, LevelsFitting(spec_), samples_[i], model_);
+    sample_memory_.give_back();
   }
 
   /// Symbols of the open level, whose values are final.
@@ -305,9 +314,9 @@ class LevelsWriter {
   LevelRows<Element> rows_;
   LevelsLoop<Element, Value> loop_;
   LevelCounts counts_{};
-  SampleMemory coarser_samples_;
-  SampleMemory finest_samples_;
-  Vector<ContextSamples> samples_;  ///< of the levels that share weights
+  bool sorted_;  ///< before the first level
+  SampleMemory sample_memory_;
+  Vector<ContextSamples> samples_;
   FitRoom fit_room_;
   std::uint64_t glance_bits_ = 0;
   std::array<std::uint64_t, kMaxLevels> level_bits_{};  ///< about what each level takes
@@ -323,10 +332,11 @@ std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec) {
 
 namespace {
 
-/// Calls f(writer) with memory cut from scratch; first with narrow values if they `may` be.
+/// Calls f(writer) with memory cut from scratch, where elements are `sorted` or not; first with narrow values if they
+/// `may` be.
 template <class R, class F>
 Result<R> with_writer(bool may, const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
-                      std::span<std::uint8_t> scratch, const F& f) {
+                      std::span<std::uint8_t> scratch, bool sorted, const F& f) {
   const LevelsView view(in, spec.form);
   Carver carver(nullptr);
   const LevelsEncodeMemory<double> needed(carver, view.axes, spec);
@@ -335,32 +345,50 @@ Result<R> with_writer(bool may, const ChunkSpec& spec, const ConstBox3& in, cons
     if (may) {
       Carver cut(scratch.data());
       LevelsEncodeMemory<std::int32_t> memory(cut, view.axes, spec);
-      LevelsWriter<decltype(element), std::int32_t> writer(spec, in, format, view, memory);
+      LevelsWriter<decltype(element), std::int32_t> writer(spec, in, format, view, memory, sorted);
       const R result = f(writer);
       if (writer.narrow()) return result;
+      sorted = false;
     }
     Carver cut(scratch.data());
     LevelsEncodeMemory<double> memory(cut, view.axes, spec);
-    LevelsWriter<decltype(element), double> writer(spec, in, format, view, memory);
+    LevelsWriter<decltype(element), double> writer(spec, in, format, view, memory, sorted);
     return f(writer);
   });
 }
 
 }  // namespace
 
+SortedChunk sort_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
+  SortedChunk result;
+  if (dtype_bytes(spec.dtype) != sizeof(std::uint32_t) || in.special != nullptr) return result;
+  const LevelsView view(in, spec.form);
+  Carver carver(scratch.data());
+  const LevelsCodesMemory memory(carver, view.axes);
+  const SortedElements sorted = carver.used() > scratch.size() ? SortedElements{} : memory.sorted(view);
+  if (sorted.coarser == nullptr) return result;
+  sort_elements(view, static_cast<const std::uint32_t*>(in.data), sorted);
+  result.sorted = true;
+  result.parts = {ConstBox3{sorted.coarser, {1, 1, memory.first}},
+                  ConstBox3{sorted.finest, {1, 1, memory.elems - memory.first}}};
+  return result;
+}
+
 Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
-                                  std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
-  return with_writer<std::size_t>(narrow, spec, in, format, scratch, [&](auto& writer) { return writer.write(out); });
+                                  bool sorted, std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
+  return with_writer<std::size_t>(narrow, spec, in, format, scratch, sorted,
+                                  [&](auto& writer) { return writer.write(out); });
 }
 
 Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
                                   std::span<std::uint8_t> scratch) {
-  return with_writer<ChunkCost>(narrow, spec, in, format, scratch, [](auto& writer) { return writer.estimate(); });
+  return with_writer<ChunkCost>(narrow, spec, in, format, scratch, false,
+                                [](auto& writer) { return writer.estimate(); });
 }
 
 bool code_coarser_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
                          std::span<std::uint8_t> scratch, CoarserLevels& out) {
-  return with_writer<bool>(narrow, spec, in, format, scratch,
+  return with_writer<bool>(narrow, spec, in, format, scratch, false,
                            [&](auto& writer) {
                              writer.code_coarser();
                              if (writer.narrow()) writer.tell(out);

@@ -12,22 +12,64 @@
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_model.h"
 #include "codecs/stencil/levels_sections.h"
+#include "codecs/stencil/levels_sort.h"
 #include "codecs/stencil/levels_walk.h"
 #include "codecs/stencil/sample_memory.h"
 #include "codecs/stencil/symbol_counts.h"
 
 namespace quern::codec::stencil {
 
+/// What does not depend on how values are held.
+struct LevelsCodesMemory {
+  LevelsCodesMemory(Carver& carver, const LevelAxes& axes)
+      : elems(axes.elems()),
+        first(first_of_levels(axes)[0]),
+        predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
+        codes(carver.take<std::int32_t>(elems + kernels::kStencilBlock)),
+        symbols(carver.take<std::uint16_t>(elems)),
+        sorted_row(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))) {}
+
+  std::size_t elems;
+  std::size_t first;  ///< element of the finest level in the order of coding
+  Predictor* predictors;
+  std::int32_t* codes;     ///< of all levels in the order of coding, coarsest first, and room for a block
+  std::uint16_t* symbols;  ///< in the same order, context level * kTokenPlaces + token
+  std::uint32_t* sorted_row;
+
+  /// Where the finest level will have its symbols.
+  struct BeforeSymbols {
+    std::span<std::uint32_t> coarser;  ///< elements of the other levels; none if there is no room
+    std::span<std::uint8_t> fits;
+    std::span<std::uint8_t> samples;
+  };
+  BeforeSymbols before_symbols() const {
+    BeforeSymbols result;
+    std::span<std::uint8_t> room = lend(symbols + first, elems - first);
+    const std::size_t skipped = first % 2 * sizeof(std::uint16_t);  // symbols are aligned
+    if (skipped + first * sizeof(std::uint32_t) <= room.size()) {
+      result.coarser = {reinterpret_cast<std::uint32_t*>(room.data() + skipped), first};
+      room = room.subspan(skipped + first * sizeof(std::uint32_t));
+    }
+    const std::size_t fits = room.size() / 10 * 3;
+    result.fits = room.first(fits);
+    result.samples = room.subspan(fits);
+    return result;
+  }
+  /// For the elements of a chunk, each of 4 bytes; those of the finest level lie where their codes will, but a block
+  /// behind, as codes are written in blocks. None where they cannot be sorted.
+  SortedElements sorted(const LevelsView& view) const {
+    if (!can_sort(view) || before_symbols().coarser.size() < first) return {};
+    return {before_symbols().coarser.data(), reinterpret_cast<std::uint32_t*>(codes + first + kernels::kStencilBlock),
+            sorted_row};
+  }
+};
+
 /// Values are integers in binary64, or narrow.
 template <class Value>
-struct LevelsEncodeMemory {
+struct LevelsEncodeMemory : LevelsCodesMemory {
   LevelsEncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec)
       : LevelsEncodeMemory(carver, axes, spec, row_room(axes.extents[axes.rank - 1])) {}
 
-  std::size_t elems;
-  Predictor* predictors;
-  std::int32_t* codes;      ///< of all levels in the order of coding, coarsest first, and room for a block
-  std::uint16_t* symbols;   ///< in the same order, context level * kTokenPlaces + token
   double* originals;        ///< of a row
   std::int64_t* targets;    ///< the same in units
   double* predicted;        ///< of a row
@@ -42,20 +84,9 @@ struct LevelsEncodeMemory {
   SectionWriter sections;  ///< its words lie where the grid is, which is no longer wanted when they are written
   std::uint8_t* special;   ///< in the order of coding; last, as it is seldom touched
 
-  /// What nobody uses before the finest level is coded; it has the codes from `first` on.
-  std::span<std::uint8_t> before_finest_codes(std::size_t first) {
-    const std::size_t behind = std::min(first + kernels::kStencilBlock, elems);
-    return lend(codes + behind, elems - behind);
-  }
-  /// What nobody uses before it has symbols.
-  std::span<std::uint8_t> before_finest_symbols(std::size_t first) { return lend(symbols + first, elems - first); }
-
  private:
   LevelsEncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec, std::size_t row)
-      : elems(axes.elems()),
-        predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
-        codes(carver.take<std::int32_t>(elems + kernels::kStencilBlock)),
-        symbols(carver.take<std::uint16_t>(elems)),
+      : LevelsCodesMemory(carver, axes),
         originals(carver.take<double>(row)),
         targets(carver.take<std::int64_t>(row + kernels::kStencilBlock)),
         predicted(carver.take<double>(row)),

@@ -81,7 +81,7 @@ class LevelsLoop {
   void check_level() {
     for_coded_runs(memory_.grid, [&](const CodedRun& run) {
       for_rows(memory_.grid, run, [&](const CodedRow& row, std::size_t) {
-        rows_.load_originals(row.place.parity_class, row.place.index);
+        rows_.load_originals(row.place.parity_class, row.place.index, row.code);
         note_exceptions(row);
       });
       return true;
@@ -96,7 +96,7 @@ class LevelsLoop {
     const std::size_t c = row.place.parity_class;
     Value* const values = memory_.grid.values(c, row.place.index);
     std::uint32_t* const magnitudes = memory_.grid.magnitudes(c, row.place.index);
-    rows_.load_originals(c, row.place.index);
+    rows_.load_originals(c, row.place.index, row.code);
     kernels::CodedRowBuffers<Value> to;
     to.originals = rows_.originals();
     to.base = model_.values.base;

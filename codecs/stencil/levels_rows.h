@@ -10,6 +10,7 @@
 #include "codecs/stencil/levels_fit.h"
 #include "codecs/stencil/levels_grid.h"
 #include "codecs/stencil/levels_sections.h"
+#include "codecs/stencil/levels_sort.h"
 #include "codecs/stencil/levels_view.h"
 #include "codecs/stencil/levels_walk.h"
 
@@ -22,11 +23,14 @@ struct LevelRowRoom {
   std::uint8_t* special = nullptr;
 };
 
-/// Rows are taken from the array whenever they are wanted, which costs less than to keep them all.
+/// Rows are taken from the array whenever they are wanted, or from a copy in the order of coding.
 template <class Element>
 class LevelRows final : public TargetRows {
  public:
   using Bits = typename Element::Bits;
+  /// Whether a copy of the elements lies where the codes of the finest level will: each as long as a code, it goes when
+  /// its element is coded.
+  static constexpr bool kSorted = sizeof(Bits) == sizeof(std::uint32_t);
 
   /// All outlive the rows; `values` has the format.
   LevelRows(const ChunkSpec& spec, const ConstBox3& in, const LevelsView& view, const ChunkModel& values,
@@ -38,13 +42,15 @@ class LevelRows final : public TargetRows {
     for (std::size_t c = 0; c < kParityClasses; ++c)
       extents_[c] = view_.axes.exists(c, level) ? extents_of_class(view_.axes, level, c) : ClassExtents{};
   }
+  /// From now on rows are taken from such a copy.
+  void take_from(const SortedElements& sorted) { sorted_ = sorted; }
   bool masked() const { return in_.special != nullptr; }
   const double* originals() const { return room_.originals; }  ///< of the row loaded last
   /// Of the level's elements in the order of coding, or null.
   const std::uint8_t* special(std::size_t code) const {
     return masked() ? room_.special + first_[level_] + code : nullptr;
   }
-  /// Bits of a row's elements, each row_step() behind the one before.
+  /// Bits of a row's elements in the array, each row_step() behind the one before.
   const Bits* elements(std::size_t parity_class, const RowIndex& index) const {
     return static_cast<const Bits*>(in_.data) + view_.row_start(parity_class, level_, index, view_.strides);
   }
@@ -68,7 +74,7 @@ class LevelRows final : public TargetRows {
   /// Fills the row's originals, and its targets: special elements take the ordinary one before them in their row.
   const std::int64_t* row(std::size_t parity_class, const RowIndex& index, std::size_t code) override {
     const std::size_t columns = columns_of(parity_class);
-    load_originals(parity_class, index);
+    load_originals(parity_class, index, code);
     std::int64_t* const to = room_.targets;
     spec_.kernels->units(room_.originals, columns, values_.base, 1 / values_.unit(), to);
     if (!masked()) return to;
@@ -85,8 +91,15 @@ class LevelRows final : public TargetRows {
   const std::int64_t* row(const CodedRow& coded) {
     return row(coded.place.parity_class, coded.place.index, coded.code);
   }
-  void load_originals(std::size_t parity_class, const RowIndex& index) {
+  /// Of the row whose first point has number `code`.
+  void load_originals(std::size_t parity_class, const RowIndex& index, std::size_t code) {
     const std::size_t columns = columns_of(parity_class);
+    if constexpr (kSorted) {
+      if (sorted_.coarser != nullptr) {
+        const Bits* const row = (level_ == 0 ? sorted_.finest : sorted_.coarser + first_[level_]) + code;
+        return widen_elements<Element>(*spec_.kernels, row, 1, columns, room_.originals);
+      }
+    }
     const std::size_t step = row_step();
     const Bits* const from = elements(parity_class, index);
     widen_elements<Element>(*spec_.kernels, from, step, columns, room_.originals);
@@ -121,6 +134,7 @@ class LevelRows final : public TargetRows {
   const LevelsView& view_;
   const ChunkModel& values_;
   LevelRowRoom room_;
+  SortedElements sorted_;
   std::array<std::size_t, kMaxLevels + 1> first_;
   unsigned level_ = 0;
   std::array<ClassExtents, kParityClasses> extents_{};  ///< of the classes of the level

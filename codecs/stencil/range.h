@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include <quern/codec.h>
 
@@ -72,12 +73,10 @@ void count_exponents(const ConstBox3& in, ChunkRange& range) {
 /// Elements are spaced too closely to matter from here downwards.
 inline bool too_close(double spacing, double bound) { return spacing < bound * 0x1p-12; }
 
+/// Widens a range to the elements of a box, and counts them.
 template <class Element>
-ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound, const kernels::StencilKernels& kernels) {
+void add_range(const ConstBox3& in, const kernels::StencilKernels& kernels, ChunkRange& range) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  ChunkRange range;
-  range.low = kInfinity;
-  range.high = -kInfinity;
   constexpr std::size_t kLanes = 8;
   constexpr std::size_t kLineBytes = 64;  // of memory that are fetched together
   constexpr std::size_t kRowsAhead = 6;   // memory takes longer than a row does
@@ -99,9 +98,10 @@ ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound, const ker
     if constexpr (std::is_same_v<Element, F32>) {
       if (special == nullptr) {
         // Rows of a chunk do not follow each other: processors do not foresee them.
-        const std::size_t later = std::min(r + kRowsAhead, rows - 1);
-        const auto* const ahead = reinterpret_cast<const std::uint8_t*>(data + row_offset(in, later));
-        for (std::size_t at = 0; at < in.extents[2] * sizeof(float); at += kLineBytes) __builtin_prefetch(ahead + at);
+        if (r + kRowsAhead < rows) {
+          const auto* const ahead = reinterpret_cast<const std::uint8_t*>(data + row_offset(in, r + kRowsAhead));
+          for (std::size_t at = 0; at < in.extents[2] * sizeof(float); at += kLineBytes) __builtin_prefetch(ahead + at);
+        }
         range.ordinary += kernels.range(row, in.extents[2], float_low.data(), float_high.data());
         continue;
       }
@@ -130,6 +130,16 @@ ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound, const ker
     range.low = std::min(range.low, double{float_low[lane]});
     range.high = std::max(range.high, double{float_high[lane]});
   }
+}
+
+/// The range of a chunk, whose elements are those of the `parts`.
+template <class Element>
+ChunkRange chunk_range(const ConstBox3& in, DType dtype, double bound, const kernels::StencilKernels& kernels,
+                       std::span<const ConstBox3> parts) {
+  ChunkRange range;
+  range.low = std::numeric_limits<double>::infinity();
+  range.high = -std::numeric_limits<double>::infinity();
+  for (const ConstBox3& part : parts) add_range<Element>(part, kernels, range);
   if (range.ordinary == 0 || is_integer(dtype)) return range;
   const double largest = std::max(std::fabs(range.low), std::fabs(range.high));
   if (largest > 0 && !too_close(std::ldexp(1.0, std::ilogb(largest) - fraction_bits_of(dtype)), bound))
