@@ -264,7 +264,7 @@ class LevelsWriter {
         if (later && axes().planes() == 1) continue;
         const std::size_t c = classes.list[i];
         ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
-        if (samples.blocks.empty()) samples.start(FeatureList(axes(), set, c, later));
+        if (samples.blocks.empty()) samples.start(fitted_features(axes(), set, c, later, spec_.pace));
         add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_, LevelsFitting(spec_),
                             {memory_.predicted, memory_.spread, sample_memory_}, samples);
         if (level > 0) continue;

@@ -131,8 +131,9 @@ void LevelsEncoding::lay_out() {
       const std::uint64_t groups = groups_of(axes, 0, classes.list[i], later).count;
       most_samples = std::max(most_samples, own.rows.size() * own.columns * groups);
       all_samples += own.rows.size() * own.columns * groups;
-      const SampledRows around = context_rows(rows);
-      context_samples += around.rows.size() * around.columns * (FeatureList(axes, 0, classes.list[i], later).count + 1);
+      const SampledRows around = context_rows(rows, spec_.pace);
+      const FeatureList features = fitted_features(axes, 0, classes.list[i], later, spec_.pace);
+      context_samples += around.rows.size() * around.columns * (features.count + 1);
     }
   }
   most_samples = std::max(axes.sequential ? all_samples : most_samples, context_samples);
@@ -223,7 +224,7 @@ void LevelsEncoding::sample_contexts() {
     const std::size_t c = stage_.classes[i % stage_.class_count];
     const bool later = i >= stage_.class_count;
     const std::size_t first = features_.size();
-    const FeatureList list(axes, 0, c, later);
+    const FeatureList list = fitted_features(axes, 0, c, later, spec_.pace);
     for (std::size_t f = 0; f <= list.count; ++f) {
       kernels::LevelFeature& feature = features_.emplace_back();
       if (f < list.count && !counts_magnitudes(list.list[f])) {
@@ -245,7 +246,7 @@ void LevelsEncoding::sample_contexts() {
       }
       feature.count = static_cast<std::uint32_t>(magnitude_taps_.size()) - feature.first;
     }
-    add_sampling(c, context_rows(ClassRows(axes, 0, c, later)), first);
+    add_sampling(c, context_rows(ClassRows(axes, 0, c, later), spec_.pace), first);
   }
 }
 
@@ -331,9 +332,9 @@ void LevelsEncoding::fit_contexts(std::span<const std::uint8_t> samples) {
     for (std::size_t i = 0; i < stage_.class_count; ++i) {
       const std::size_t c = stage_.classes[i];
       const ClassRows rows(view.axes, 0, c, later);
-      context_samples_.start(FeatureList(view.axes, 0, c, later));
-      add_context_samples_from(numbers, rows, places, special, sample_memory_, context_samples_);
-      const SampledRows sampled = context_rows(rows);
+      context_samples_.start(fitted_features(view.axes, 0, c, later, spec_.pace));
+      add_context_samples_from(numbers, rows, places, special, spec_.pace, sample_memory_, context_samples_);
+      const SampledRows sampled = context_rows(rows, spec_.pace);
       numbers += sampled.rows.size() * sampled.columns * (context_samples_.features.count + 1);
       fit_class_contexts(0, later, c, LevelsFitting(spec_), context_samples_, coarser_.model);
       sample_memory_.give_back();

@@ -26,6 +26,7 @@ constexpr SampleLimits kPredictorSamples{1536, 6144};
 constexpr SampleLimits kBriskSamples{768, 3072};
 constexpr SampleLimits kQuickSamples{384, 1536};
 constexpr SampleLimits kContextSamples{1024, 3072};
+constexpr SampleLimits kQuickContextSamples{1024, 1024};
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
 constexpr std::size_t kShortest = 16;           // rows shorter than this count as this
 constexpr std::size_t kMinSamplesPerGroup = 6;
@@ -66,6 +67,7 @@ void for_sampled_rows(const ClassRows& rows, std::size_t samples, const Visit& v
     visit(rows.first + static_cast<std::size_t>(scattered_sample(rows.rows, wanted, i)));
 }
 
+const SampleLimits& context_samples(Pace pace) { return pace == Pace::quick ? kQuickContextSamples : kContextSamples; }
 const SampleLimits& predictor_samples(Pace pace) {
   return pace == Pace::quick ? kQuickSamples : pace == Pace::brisk ? kBriskSamples : kPredictorSamples;
 }
@@ -412,6 +414,15 @@ void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned l
   PredictorFit(axes, level, rows, list, how, room, model).run();
 }
 
+FeatureList fitted_features(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later, Pace pace) {
+  const FeatureList all(axes, level, parity_class, later);
+  if (pace != Pace::quick) return all;
+  FeatureList fitted;
+  for (std::size_t i = 0; i < all.count; ++i)
+    if (all.list[i] < kSlopeFeature || all.list[i] >= kChangeFeature) fitted.list[fitted.count++] = all.list[i];
+  return fitted;
+}
+
 std::size_t ContextSamples::count() const {
   std::size_t total = 0;
   for (const Block& block : blocks) total += block.samples;
@@ -444,7 +455,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
     if (counts_magnitudes(own.list[i]))
       plan_feature(grid, {c, {}, grid.level(), rows.later}, own.list[i], planned[own.list[i]]);
   MagnitudeSources sources;
-  for_sampled_rows(rows, samples_of(rows, kContextSamples), [&](std::size_t row) {
+  for_sampled_rows(rows, samples_of(rows, context_samples(how.pace)), [&](std::size_t row) {
     ContextRow place{c, grid.index_of(c, row), grid.level(), rows.later};
     const std::size_t code = places.of(c, row);
     // What the row's elements were predicted as.
@@ -493,10 +504,10 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
   });
 }
 
-SampledRows context_rows(const ClassRows& rows) { return list_rows(rows, kContextSamples); }
+SampledRows context_rows(const ClassRows& rows, Pace pace) { return list_rows(rows, context_samples(pace)); }
 
 void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
-                              const std::uint8_t* special, SampleMemory& memory, ContextSamples& samples) {
+                              const std::uint8_t* special, Pace pace, SampleMemory& memory, ContextSamples& samples) {
   if (rows.rows == 0) return;
   const std::size_t all = sampled_columns(rows);
   const auto take = [&](const SampledColumns& columns, float scale, float* to) {
@@ -505,7 +516,7 @@ void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& row
     });
     numbers += all;
   };
-  for_sampled_rows(rows, samples_of(rows, kContextSamples), [&](std::size_t row) {
+  for_sampled_rows(rows, samples_of(rows, context_samples(pace)), [&](std::size_t row) {
     const SampledColumns columns(rows, row, special == nullptr ? nullptr : special + places.of(rows.parity_class, row));
     float* const block = samples.add(columns.count, memory);
     for (std::size_t i = 0; i < samples.features.count; ++i)

@@ -144,6 +144,9 @@ void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned l
                            const CodePlaces& places, const LevelTargets& targets, const GroupList& list,
                            const LevelsFitting& how, FitRoom& room, LevelsModel& model);
 
+/// The features that contexts of a class are fitted to: of a quick fit without those that cost more than they gain.
+FeatureList fitted_features(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later, Pace pace);
+
 /// Samples of the contexts of one class; of several levels.
 struct ContextSamples {
   struct Block {
@@ -176,11 +179,11 @@ template <class Value>
 void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                          const LevelTargets& targets, const LevelsModel& model, const LevelsFitting& how,
                          const SampleRoom& room, ContextSamples& samples);
-SampledRows context_rows(const ClassRows& rows);
+SampledRows context_rows(const ClassRows& rows, Pace pace);
 /// Adds samples from what somebody else has summed up: of each of context_rows() and each feature of the class, and at
 /// last the magnitude itself, a number for each of the row's columns.
 void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
-                              const std::uint8_t* special, SampleMemory& memory, ContextSamples& samples);
+                              const std::uint8_t* special, Pace pace, SampleMemory& memory, ContextSamples& samples);
 /// Non-negative weights that give the expected magnitude; of the constant alone where contexts are switched off.
 ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& how);
 /// Fits the context weights of a class in first or later planes, which the levels of a set share, unless there are few

@@ -277,6 +277,7 @@ class Glances {
       }
       if (other.layout.wavelet) continue;
       const bool like = trial.layout.levels == other.layout.levels;
+      if (like && wants_speed(request_) && cheaper(other, trial)) return false;  // one trial of each kind
       const Trial loose = loosened(other, !like && trial.layout.levels ? kLevelsSlack : kSlack);
       if (!cheaper(trial, loose, like ? kLikeMargin : trial.layout.levels ? kLevelsMargin : kRasterMargin))
         return false;
