@@ -8,6 +8,7 @@
 #include "codecs/stencil/levels_border.h"
 #include "codecs/stencil/levels_chunk.h"
 #include "codecs/stencil/levels_coarser.h"
+#include "codecs/stencil/levels_context_fit.h"
 #include "codecs/stencil/levels_encode_memory.h"
 #include "codecs/stencil/levels_fit.h"
 #include "codecs/stencil/levels_grid.h"

@@ -14,6 +14,7 @@
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/lattice_chunk.h"
 #include "codecs/stencil/levels_coarser.h"
+#include "codecs/stencil/levels_context_fit.h"
 #include "codecs/stencil/levels_fit.h"
 #include "codecs/stencil/levels_view.h"
 #include "kernels/core/level_encode_program.h"

@@ -5,10 +5,10 @@
 #include <bit>
 #include <cmath>
 
+#include "codecs/stencil/levels_walk.h"
 #include "codecs/stencil/solve.h"
 #include "kernels/core/bits.h"
 #include "kernels/core/residual_model.h"
-#include "libcompress/core/scattered_sample.h"
 #include "libcompress/format/bit_stream.h"
 
 namespace quern::codec::stencil {
@@ -16,103 +16,17 @@ namespace {
 
 using kernels::kSampleBlock;
 
-// Of a class one point in so many is a sample, but there are no fewer and no more than these.
-constexpr std::size_t kPointsPerSample = 4;
-struct SampleLimits {
-  std::size_t least;
-  std::size_t most;
-};
 constexpr SampleLimits kPredictorSamples{1536, 6144};
 constexpr SampleLimits kBriskSamples{768, 3072};
 constexpr SampleLimits kQuickSamples{384, 1536};
-constexpr SampleLimits kContextSamples{1024, 3072};
-constexpr SampleLimits kQuickContextSamples{1024, 1024};
-constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
-constexpr std::size_t kShortest = 16;           // rows shorter than this count as this
 constexpr std::size_t kMinSamplesPerGroup = 6;
 constexpr std::size_t kRounds = 2;  // of reweighting; one for a quick fit
-constexpr std::size_t kContextRounds = 2;
-constexpr float kSpreadUnit = 1.0f / (1u << kSpreadBits);
-constexpr double kRidge = 0.004;  // pull towards the cubic, in square codes a sample
+constexpr double kRidge = 0.004;    // pull towards the cubic, in square codes a sample
 constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted);
 
-std::size_t samples_of(const ClassRows& rows, const SampleLimits& limits) {
-  return std::clamp(rows.rows * rows.columns / kPointsPerSample, limits.least, limits.most);
-}
-
-/// A place below `places` for a row: the fractional part of a multiple of the golden ratio.
-std::uint64_t scattered_place(std::uint64_t places, std::uint64_t row) {
-  return places * (row * UINT64_C(0x9E3779B97F4A7C15) >> 32) >> 32;
-}
-
-/// Columns of a row that are looked at, at most kSampleBlock.
-std::size_t sampled_columns(const ClassRows& rows) { return std::min(rows.columns, kSampleBlock); }
-
-/// The first of them.
-std::size_t first_column(const ClassRows& rows, std::size_t row) {
-  const std::size_t count = sampled_columns(rows);
-  if (count == rows.columns) return 0;
-  return static_cast<std::size_t>(scattered_place(rows.columns - count + 1, row));
-}
-
-std::size_t sampled_rows(const ClassRows& rows, std::size_t samples) {
-  return std::min(rows.rows, std::max<std::size_t>(1, samples / std::max(sampled_columns(rows), kShortest)));
-}
-
-/// Calls visit(row) for rows spread over a class.
-template <class Visit>
-void for_sampled_rows(const ClassRows& rows, std::size_t samples, const Visit& visit) {
-  const std::size_t wanted = sampled_rows(rows, samples);
-  for (std::size_t i = 0; i < wanted; ++i)
-    visit(rows.first + static_cast<std::size_t>(scattered_sample(rows.rows, wanted, i)));
-}
-
-const SampleLimits& context_samples(Pace pace) { return pace == Pace::quick ? kQuickContextSamples : kContextSamples; }
 const SampleLimits& predictor_samples(Pace pace) {
-  return pace == Pace::quick ? kQuickSamples : pace == Pace::brisk ? kBriskSamples : kPredictorSamples;
+  return pace >= Pace::quick ? kQuickSamples : pace == Pace::brisk ? kBriskSamples : kPredictorSamples;
 }
-
-SampledRows list_rows(const ClassRows& rows, const SampleLimits& limits) {
-  SampledRows list;
-  list.columns = sampled_columns(rows);
-  if (rows.rows == 0) return list;
-  for_sampled_rows(rows, samples_of(rows, limits), [&](std::size_t row) {
-    list.rows.push_back(row);
-    list.first.push_back(first_column(rows, row));
-  });
-  return list;
-}
-
-/// Which columns of a row are samples: side by side, without special ones.
-struct SampledColumns {
-  std::size_t first = 0;  ///< special or not
-  std::size_t count = 0;
-  bool gaps = false;
-  std::array<std::uint32_t, kSampleBlock> listed;  // NOLINT: set when there are gaps
-
-  /// `special` of the row; null: none.
-  SampledColumns(const ClassRows& rows, std::size_t row, const std::uint8_t* special)
-      : first(first_column(rows, row)), count(sampled_columns(rows)) {
-    if (special == nullptr || std::find_if(special + first, special + first + count,
-                                           [](std::uint8_t s) { return s != 0; }) == special + first + count)
-      return;
-    gaps = true;
-    const std::size_t end = first + count;
-    count = 0;
-    for (std::size_t x = first; x < end; ++x)
-      if (special[x] == 0) listed[count++] = static_cast<std::uint32_t>(x);
-  }
-
-  /// Calls visit(sample, value) for the columns of a row of values.
-  template <class Value, class Visit>
-  void each(const Value* row, const Visit& visit) const {
-    if (gaps) {
-      for (std::size_t s = 0; s < count; ++s) visit(s, row[listed[s]]);
-    } else {
-      for (std::size_t s = 0; s < count; ++s) visit(s, row[first + s]);
-    }
-  }
-};
 
 /// Fills the blocks of a class. Of each row that has samples, `features` is told
 /// open(row's index), then fill(sampled columns, feature's number, group 0's mean or null, scale, out) in turn.
@@ -324,7 +238,7 @@ class PredictorFit {
     std::array<double, kMaxGroups> u = prior;
     alignas(64) std::array<double, kSampleBlock> weights;  // NOLINT: set below
     alignas(64) std::array<double, kSampleBlock> left;     // NOLINT: left_of sets it
-    for (std::size_t round = 0; round < (how_.pace == Pace::quick ? 1 : kRounds); ++round) {
+    for (std::size_t round = 0; round < (how_.pace >= Pace::quick ? 1 : kRounds); ++round) {
       SquareSums sums;
       sums.clear(width);
       double total = 0;
@@ -414,166 +328,8 @@ void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned l
   PredictorFit(axes, level, rows, list, how, room, model).run();
 }
 
-FeatureList fitted_features(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later, Pace pace) {
-  const FeatureList all(axes, level, parity_class, later);
-  if (pace != Pace::quick) return all;
-  FeatureList fitted;
-  for (std::size_t i = 0; i < all.count; ++i)
-    if (all.list[i] < kSlopeFeature || all.list[i] >= kChangeFeature) fitted.list[fitted.count++] = all.list[i];
-  return fitted;
-}
-
-std::size_t ContextSamples::count() const {
-  std::size_t total = 0;
-  for (const Block& block : blocks) total += block.samples;
-  return total;
-}
-
-float* ContextSamples::add(std::size_t samples, SampleMemory& memory) {
-  if (blocks.empty() || blocks.back().samples + samples > kSampleBlock) {
-    const std::size_t elems = width() * kSampleBlock;
-    blocks.push_back({memory.take<float>(elems), 0});
-    std::fill_n(blocks.back().rows, elems, 0.0f);
-  }
-  float* const at = blocks.back().rows + blocks.back().samples;
-  blocks.back().samples += samples;
-  return at;
-}
-
-template <class Value>
-void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
-                         const LevelTargets& targets, const LevelsModel& model, const LevelsFitting& how,
-                         const SampleRoom& room, ContextSamples& samples) {
-  if (rows.rows == 0) return;
-  const kernels::StencilKernels& kernels = how.kernels;
-  const std::size_t c = rows.parity_class;
-  const FeatureList own(grid.axes(), grid.level(), c, rows.later);
-  const auto end = own.list.begin() + static_cast<std::ptrdiff_t>(own.count);
-  // Of each feature the sources of rows away from the border.
-  std::array<PlannedTaps<std::uint32_t>, kFeatures> planned;  // NOLINT: set where the class has the feature
-  for (std::size_t i = 0; i < own.count; ++i)
-    if (counts_magnitudes(own.list[i]))
-      plan_feature(grid, {c, {}, grid.level(), rows.later}, own.list[i], planned[own.list[i]]);
-  MagnitudeSources sources;
-  for_sampled_rows(rows, samples_of(rows, context_samples(how.pace)), [&](std::size_t row) {
-    ContextRow place{c, grid.index_of(c, row), grid.level(), rows.later};
-    const std::size_t code = places.of(c, row);
-    // What the row's elements were predicted as.
-    kernels.fit.of<Value>().predictions(grid.value_row(c, place.index, {}), targets.codes + code,
-                                        static_cast<double>(model.quantum(grid.level())), rows.columns, room.predicted);
-    const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
-    const bool inside = grid.inside(place.index);
-    float* const block = samples.add(columns.count, room.memory);
-    // The sampled columns' sums of what `sources` are.
-    const auto add = [&](float scale, float* to) {
-      if (columns.gaps) {
-        for (std::size_t t = 0; t < sources.count; ++t)
-          columns.each(sources.rows[t], [&](std::size_t s, std::uint32_t v) {
-            to[s] += static_cast<float>(static_cast<std::int32_t>(v)) * scale;
-          });
-        return;
-      }
-      for (std::size_t t = 0; t < sources.count; ++t) sources.rows[t] += columns.first;
-      kernels.fit.magnitude_sums(sources.rows.data(), sources.count, scale, columns.count, to);
-    };
-    for (std::size_t i = 0; i < samples.features.count; ++i) {
-      const std::size_t f = samples.features.list[i];
-      float* const to = block + i * kSampleBlock;
-      if (std::find(own.list.begin(), end, f) == end) continue;  // stays 0
-      if (!counts_magnitudes(f)) {
-        std::fill_n(room.spread, rows.columns, 0u);
-        add_spread(grid, place, f, room.predicted, model.values.fraction_bits, 1, kernels, room.spread);
-        sources.count = 0;
-        sources.add(room.spread, 1);
-        add(kSpreadUnit, to);
-        continue;
-      }
-      if (inside && row_has(grid.axes(), place.index, f)) {
-        grid.planned_sources(place.index, planned[f], sources);
-      } else {
-        sources.count = 0;
-        feature_sources(grid, place, f, 1, sources);
-      }
-      add(1, to);
-    }
-    float* const constant = block + samples.features.count * kSampleBlock;
-    std::fill_n(constant, columns.count, 1.0f);
-    sources.count = 0;
-    sources.add(grid.magnitude_row(c, place.index, {}), 1);
-    add(1, constant + kSampleBlock);
-  });
-}
-
-SampledRows context_rows(const ClassRows& rows, Pace pace) { return list_rows(rows, context_samples(pace)); }
-
-void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
-                              const std::uint8_t* special, Pace pace, SampleMemory& memory, ContextSamples& samples) {
-  if (rows.rows == 0) return;
-  const std::size_t all = sampled_columns(rows);
-  const auto take = [&](const SampledColumns& columns, float scale, float* to) {
-    columns.each(numbers - columns.first, [&](std::size_t s, std::uint64_t n) {
-      to[s] = static_cast<float>(static_cast<std::int32_t>(n)) * scale;
-    });
-    numbers += all;
-  };
-  for_sampled_rows(rows, samples_of(rows, context_samples(pace)), [&](std::size_t row) {
-    const SampledColumns columns(rows, row, special == nullptr ? nullptr : special + places.of(rows.parity_class, row));
-    float* const block = samples.add(columns.count, memory);
-    for (std::size_t i = 0; i < samples.features.count; ++i)
-      take(columns, counts_magnitudes(samples.features.list[i]) ? 1 : kSpreadUnit, block + i * kSampleBlock);
-    float* const constant = block + samples.features.count * kSampleBlock;
-    std::fill_n(constant, columns.count, 1.0f);
-    take(columns, 1, constant + kSampleBlock);
-  });
-}
-
 template void choose_predictor(const LevelGridOf<double>&, const ClassRows&, const CodePlaces&, const LevelTargets&,
                                const GroupList&, const LevelsFitting&, FitRoom&, LevelsModel&);
 template void choose_predictor(const LevelGridOf<std::int32_t>&, const ClassRows&, const CodePlaces&,
                                const LevelTargets&, const GroupList&, const LevelsFitting&, FitRoom&, LevelsModel&);
-template void add_context_samples(const LevelGridOf<double>&, const ClassRows&, const CodePlaces&, const LevelTargets&,
-                                  const LevelsModel&, const LevelsFitting&, const SampleRoom&, ContextSamples&);
-template void add_context_samples(const LevelGridOf<std::int32_t>&, const ClassRows&, const CodePlaces&,
-                                  const LevelTargets&, const LevelsModel&, const LevelsFitting&, const SampleRoom&,
-                                  ContextSamples&);
-
-ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& how) {
-  // The constant alone is fitted from the last two rows of each block.
-  const std::size_t skipped = how.parts.contexts ? 0 : samples.features.count;
-  const std::size_t features = samples.features.count - skipped;
-  const std::size_t unknowns = features + 1;
-  const std::size_t width = unknowns + 1;
-  std::array<double, kFeatures + 1> weights{};
-  weights.fill(0.4 / static_cast<double>(unknowns));
-  weights[features] = 0.1;
-  alignas(64) std::array<double, (kFeatures + 2) * kSampleBlock> rows;  // NOLINT: set below
-  alignas(64) std::array<double, kSampleBlock> sample_weights;          // NOLINT: set below
-  for (std::size_t round = 0; round < kContextRounds; ++round) {
-    SquareSums sums;
-    sums.clear(width);
-    for (const ContextSamples::Block& block : samples.blocks) {
-      how.kernels.fit.context_samples(block.rows + skipped * kSampleBlock, width, weights.data(), block.samples,
-                                      rows.data(), sample_weights.data());
-      how.kernels.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
-    }
-    if (!solve_non_negative(sums, unknowns, weights.data())) break;
-  }
-  ContextWeights result;
-  result.present = true;
-  const auto fixed = [](double w) {
-    const double scaled = w * std::ldexp(1.0, kContextBits);
-    return static_cast<std::uint16_t>(scaled < kMaxContextWeight ? std::lrint(scaled) : long{kMaxContextWeight});
-  };
-  for (std::size_t i = 0; i < features; ++i) result.weights[samples.features.list[i]] = fixed(weights[i]);
-  result.constant = fixed(weights[features]);
-  return result;
-}
-
-void fit_class_contexts(std::size_t set, bool later, std::size_t parity_class, const LevelsFitting& how,
-                        ContextSamples& samples, LevelsModel& model) {
-  if (samples.count() >= kFewContextSamples)
-    model.contexts[set][later ? 1 : 0][parity_class] = fit_contexts(samples, how);
-  samples.blocks.clear();
-}
-
 }  // namespace quern::codec::stencil

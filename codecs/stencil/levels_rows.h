@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "codecs/stencil/elements.h"
-#include "codecs/stencil/levels_fit.h"
 #include "codecs/stencil/levels_grid.h"
+#include "codecs/stencil/levels_samples.h"
 #include "codecs/stencil/levels_sections.h"
 #include "codecs/stencil/levels_sort.h"
 #include "codecs/stencil/levels_view.h"

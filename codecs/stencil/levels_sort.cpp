@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "codecs/stencil/levels_fit.h"
+#include "codecs/stencil/levels_samples.h"
 #include "codecs/stencil/levels_sections.h"
 
 namespace quern::codec::stencil {

@@ -21,6 +21,7 @@ constexpr std::uint64_t kWholeElems = UINT64_C(5) << 15;  // an array of no more
 constexpr std::uint64_t kThirdElems = UINT64_C(1) << 17;
 constexpr std::uint64_t kLargeElems = UINT64_C(1) << 22;
 constexpr std::uint64_t kDoubtPercent = 75;
+constexpr std::uint64_t kClosePercent = 95;  // where speed counts, levels are taken without that from here on
 constexpr std::uint64_t kMostPlanes = 48;  // a longer first axis is better off coarse to fine, or in raster order
 constexpr std::uint64_t kShortRow = 8;     // rows this short are mostly margins
 // Bits an element, in units of 2^-12. Small boxes take more than the array does.
@@ -277,7 +278,6 @@ class Glances {
       }
       if (other.layout.wavelet) continue;
       const bool like = trial.layout.levels == other.layout.levels;
-      if (like && wants_speed(request_) && cheaper(other, trial)) return false;  // one trial of each kind
       const Trial loose = loosened(other, !like && trial.layout.levels ? kLevelsSlack : kSlack);
       if (!cheaper(trial, loose, like ? kLikeMargin : trial.layout.levels ? kLevelsMargin : kRasterMargin))
         return false;
@@ -423,6 +423,9 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   const std::size_t winner = best_for_chunks(second, trials);
   const Vector<Trial> doubt = in_doubt(request, trials, winner);
   if (doubt.empty()) return chosen(request, trials[winner]);
+  for (const Trial& trial : doubt)
+    if (wants_speed(request) && trial.layout.levels && !cheaper(trials[winner], trial, kClosePercent))
+      return chosen(request, trial);
   const Shape third_shape = shape_of(request.shape, request.sample->elems(), kThirdElems);
   QUERN_ASSIGN_OR_RETURN(const TrialArray third_array, take_trial_array(request, third_shape));
   const Stage third{request, kernels, third_array, choice.parts, scratch};

@@ -47,6 +47,9 @@ inline std::vector<EncodeCase> encode_levels_cases() {
           std::make_unique<Coding>(DType::f32, shape, as_bytes<float>(waves(shape, 5)), 1e-4, layout, Bytes{}, "speed");
       all.push_back({"short fits", std::move(quick)});
     }
+  const Shape large = shape_of({66, 254, 253});  // in many chunks fits are shorter still
+  all.push_back({"shortest fits", std::make_unique<Coding>(DType::f32, large, as_bytes<float>(waves(large, 6)), 1e-2,
+                                                           levels, Bytes{}, "speed")});
 
   const auto add = [&](const char* name, std::initializer_list<std::uint64_t> extents, double bound,
                        const auto& change) {

@@ -37,7 +37,7 @@ std::size_t coded_bytes(const Layout& layout, double bound, Pace pace) {
   return stored.size();
 }
 
-TEST(Stencil_Pace, EveryPaceKeepsTheBound_BriskAndQuickCostFewBytes) {
+TEST(Stencil_Pace, EveryPaceKeepsTheBound_OtherThanThoroughCostFewBytes) {
   Layout levels{1, 2};
   levels.levels = true;
   for (const Layout& layout : {Layout{1, 2}, levels}) {
@@ -46,11 +46,12 @@ TEST(Stencil_Pace, EveryPaceKeepsTheBound_BriskAndQuickCostFewBytes) {
       const auto thorough = static_cast<double>(coded_bytes(layout, bound, Pace::thorough));
       EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Pace::brisk)), 1.02 * thorough);
       EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Pace::quick)), 1.08 * thorough);
+      EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Pace::hasty)), 1.12 * thorough);
     }
   }
 }
 
-TEST(Stencil_Pace, LargeArraysAreBrisk_GoalSpeedIsQuick) {
+TEST(Stencil_Pace, LargeArraysAreBrisk_GoalSpeedIsQuickOrHasty) {
   PlanRequest request;
   request.shape = shape_of({128, 128, 128});
   EXPECT_EQ(pace_of(request), Pace::thorough);
@@ -59,6 +60,8 @@ TEST(Stencil_Pace, LargeArraysAreBrisk_GoalSpeedIsQuick) {
   request.goal = "psnr";
   EXPECT_EQ(pace_of(request), Pace::brisk);
   request.goal = "speed";
+  EXPECT_EQ(pace_of(request), Pace::hasty);
+  request.shape = shape_of({128, 128, 128});
   EXPECT_EQ(pace_of(request), Pace::quick);
 }
 
