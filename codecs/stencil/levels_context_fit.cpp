@@ -30,10 +30,22 @@ double usual_weight(std::size_t feature) {
 }
 constexpr double kUsualConstant = 0.002;
 
-/// Adds samples in which one feature alone is 1, with the magnitude that its weight mostly makes of it: where nearly
-/// all residuals are 0, the few that are not say little.
+/// Whether few of many points are samples, and nearly all of those are 0: then the few that are not say little.
+bool say_little(const ContextSamples& samples) {
+  constexpr std::size_t kFew = 32;
+  constexpr std::size_t kPoints = 8;  // for each sample
+  if (samples.points < kPoints * samples.count()) return false;
+  std::size_t coded = 0;
+  for (const ContextSamples::Block& block : samples.blocks) {
+    const float* const magnitudes = block.rows + (samples.width() - 1) * kSampleBlock;
+    coded += block.samples - static_cast<std::size_t>(std::count(magnitudes, magnitudes + block.samples, 0.0f));
+  }
+  return coded < kFew;
+}
+
+/// Adds samples in which one feature alone is 1, with the magnitude that its weight mostly makes of it.
 void lean_to_usual(const FeatureList& features, std::size_t skipped, SquareSums& sums) {
-  constexpr double kSamples = 5;
+  constexpr double kSamples = 2;
   const std::size_t count = features.count - skipped;
   for (std::size_t i = 0; i <= count; ++i) {
     const double usual = i < count ? usual_weight(features.list[i]) : kUsualConstant;
@@ -76,6 +88,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
                          const LevelTargets& targets, const LevelsModel& model, const LevelsFitting& how,
                          const SampleRoom& room, ContextSamples& samples) {
   if (rows.rows == 0) return;
+  samples.points += rows.rows * rows.columns;
   const kernels::StencilKernels& kernels = how.kernels;
   const std::size_t c = rows.parity_class;
   const FeatureList own(grid.axes(), grid.level(), c, rows.later);
@@ -140,6 +153,7 @@ SampledRows context_rows(const ClassRows& rows, Pace pace) { return list_rows(ro
 void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
                               const std::uint8_t* special, Pace pace, SampleMemory& memory, ContextSamples& samples) {
   if (rows.rows == 0) return;
+  samples.points += rows.rows * rows.columns;
   const std::size_t all = sampled_columns(rows);
   const auto take = [&](const SampledColumns& columns, float scale, float* to) {
     columns.each(numbers - columns.first, [&](std::size_t s, std::uint64_t n) {
@@ -175,6 +189,7 @@ ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& 
   weights[features] = 0.1;
   alignas(64) std::array<double, (kFeatures + 2) * kSampleBlock> rows;  // NOLINT: set below
   alignas(64) std::array<double, kSampleBlock> sample_weights;          // NOLINT: set below
+  const bool lean = say_little(samples);
   for (std::size_t round = 0; round < kContextRounds; ++round) {
     SquareSums sums;
     sums.clear(width);
@@ -183,7 +198,7 @@ ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& 
                                       rows.data(), sample_weights.data());
       how.kernels.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
     }
-    lean_to_usual(samples.features, skipped, sums);
+    if (lean) lean_to_usual(samples.features, skipped, sums);
     if (!solve_non_negative(sums, unknowns, weights.data())) break;
   }
   ContextWeights result;

@@ -25,6 +25,7 @@ struct ContextSamples {
   };
   FeatureList features;  ///< of the finest of the levels, which has those of the others
   Vector<Block> blocks;
+  std::size_t points = 0;  ///< of the rows of which some have samples
 
   std::size_t width() const { return features.count + 2; }
   std::size_t count() const;
@@ -32,6 +33,7 @@ struct ContextSamples {
   void start(const FeatureList& all) {
     features = all;
     blocks.clear();
+    points = 0;
   }
   /// Room for more samples that lie side by side: row k of a block begins k * kSampleBlock behind it. Blocks are taken
   /// from `memory`.

@@ -11,9 +11,8 @@ namespace quern::codec::stencil::test {
 namespace {
 
 /// Bytes of a chunk that comes back within its bound.
-std::size_t coded_bytes(const Layout& layout, double bound, Pace pace) {
-  const Shape shape = shape_of({40, 72, 80});
-  const auto values = waves(shape, 81);
+std::size_t coded_bytes(const Shape& shape, const std::vector<double>& values, const Layout& layout, double bound,
+                        Pace pace) {
   const Bytes data = as_bytes<float>(values);
   const ChunkGrid grid = make_grid(shape, layout);
   ChunkSpec spec{DType::f32, grid.chunk, bound, &kernels::stencil_kernels(kernels::best_isa()),
@@ -37,6 +36,11 @@ std::size_t coded_bytes(const Layout& layout, double bound, Pace pace) {
   return stored.size();
 }
 
+std::size_t coded_bytes(const Layout& layout, double bound, Pace pace) {
+  const Shape shape = shape_of({40, 72, 80});
+  return coded_bytes(shape, waves(shape, 81), layout, bound, pace);
+}
+
 TEST(Stencil_Pace, EveryPaceKeepsTheBound_OtherThanThoroughCostFewBytes) {
   Layout levels{1, 2};
   levels.levels = true;
@@ -49,6 +53,20 @@ TEST(Stencil_Pace, EveryPaceKeepsTheBound_OtherThanThoroughCostFewBytes) {
       EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Pace::hasty)), 1.12 * thorough);
     }
   }
+}
+
+TEST(Stencil_Pace, FewResidualsThatAreNot0_FewSamplesSufficeForContexts) {
+  Layout levels{1, 2};
+  levels.levels = true;
+  const Shape shape = shape_of({96, 128, 128});
+  std::vector<double> values(shape.elems());
+  std::mt19937 random(5);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t z = i / (128 * 128), y = i / 128 % 128, x = i % 128;
+    if (z / 10 == 4 && y / 10 == 7 && x / 30 == 2) values[i] = static_cast<double>(random() % 1000) / 1000;
+  }
+  const auto thorough = static_cast<double>(coded_bytes(shape, values, levels, 0.1, Pace::thorough));
+  EXPECT_LT(static_cast<double>(coded_bytes(shape, values, levels, 0.1, Pace::hasty)), 1.3 * thorough);
 }
 
 TEST(Stencil_Pace, LargeArraysAreBrisk_GoalSpeedIsQuickOrHasty) {
