@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codecs/stencil/chunk.h"
+#include "codecs/stencil/pace.h"
 #include "codecs/stencil/trial_box.h"
 #include "kernels/core/residual_model.h"
 #include "libcompress/core/buffer.h"
@@ -386,6 +387,18 @@ Result<Vector<Trial>> run_trials(const Stage& stage, const Vector<Trial>& trials
   return done;
 }
 
+/// Of the layouts that glances left the best one in raster order and the best one in levels.
+Vector<Trial> best_of_each_kind(const Vector<Trial>& trials) {
+  Vector<Trial> best;
+  for (const bool levels : {false, true}) {
+    Vector<Trial> like;
+    for (const Trial& trial : trials)
+      if (trial.layout.levels == levels) like.push_back(trial);
+    if (!like.empty()) best.push_back(like[best_of(like)]);
+  }
+  return best;
+}
+
 /// The winner of trials and the best one in levels, if the box may have been too small for them.
 Vector<Trial> in_doubt(const PlanRequest& request, const Vector<Trial>& trials, std::size_t winner) {
   if (request.shape.elems() <= kLargeElems || trials[winner].layout.levels) return {};
@@ -419,8 +432,14 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   if (near.size() == 1 && (wants_speed(request) || !tightening_open(request, near[0]))) return chosen(request, near[0]);
   QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));
   const Stage second{request, kernels, second_array, choice.parts, scratch};
-  QUERN_ASSIGN_OR_RETURN(const Vector<Trial> trials, run_trials(second, near));
-  const std::size_t winner = best_for_chunks(second, trials);
+  // Large arrays are mostly best in levels; where they are, other raster orders do not matter.
+  const bool hasty = pace_of(request) == Pace::hasty;
+  QUERN_ASSIGN_OR_RETURN(Vector<Trial> trials, run_trials(second, hasty ? best_of_each_kind(near) : near));
+  std::size_t winner = best_for_chunks(second, trials);
+  if (trials.size() < near.size() && !trials[winner].layout.levels) {
+    QUERN_ASSIGN_OR_RETURN(trials, run_trials(second, near));
+    winner = best_for_chunks(second, trials);
+  }
   const Vector<Trial> doubt = in_doubt(request, trials, winner);
   if (doubt.empty()) return chosen(request, trials[winner]);
   for (const Trial& trial : doubt)
