@@ -23,8 +23,8 @@ constexpr std::uint64_t kThirdElems = UINT64_C(1) << 17;
 constexpr std::uint64_t kLargeElems = UINT64_C(1) << 22;
 constexpr std::uint64_t kDoubtPercent = 75;
 constexpr std::uint64_t kClosePercent = 95;  // where speed counts, levels are taken without that from here on
-constexpr std::uint64_t kMostPlanes = 48;  // a longer first axis is better off coarse to fine, or in raster order
-constexpr std::uint64_t kShortRow = 8;     // rows this short are mostly margins
+constexpr std::uint64_t kMostPlanes = 48;    // a longer first axis is better off coarse to fine, or in raster order
+constexpr std::uint64_t kShortRow = 8;       // rows this short are mostly margins
 // Bits an element, in units of 2^-12. Small boxes take more than the array does.
 constexpr std::uint64_t kDenseBits = 20 << 10;   // in raster order before contexts, from where on levels lose
 constexpr std::uint64_t kWaveletBits = 9 << 10;  // from here on the transform does not pay
@@ -432,19 +432,18 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   if (near.size() == 1 && (wants_speed(request) || !tightening_open(request, near[0]))) return chosen(request, near[0]);
   QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));
   const Stage second{request, kernels, second_array, choice.parts, scratch};
-  // Large arrays are mostly best in levels; where they are, other raster orders do not matter.
+  // Large arrays are mostly best in levels; where they are, or nearly so, speed does without further trials.
   const bool hasty = pace_of(request) == Pace::hasty;
   QUERN_ASSIGN_OR_RETURN(Vector<Trial> trials, run_trials(second, hasty ? best_of_each_kind(near) : near));
   std::size_t winner = best_for_chunks(second, trials);
-  if (trials.size() < near.size() && !trials[winner].layout.levels) {
+  for (const Trial& trial : trials)
+    if (hasty && trial.layout.levels && !cheaper(trials[winner], trial, kClosePercent)) return chosen(request, trial);
+  if (trials.size() < near.size()) {
     QUERN_ASSIGN_OR_RETURN(trials, run_trials(second, near));
     winner = best_for_chunks(second, trials);
   }
   const Vector<Trial> doubt = in_doubt(request, trials, winner);
   if (doubt.empty()) return chosen(request, trials[winner]);
-  for (const Trial& trial : doubt)
-    if (wants_speed(request) && trial.layout.levels && !cheaper(trials[winner], trial, kClosePercent))
-      return chosen(request, trial);
   const Shape third_shape = shape_of(request.shape, request.sample->elems(), kThirdElems);
   QUERN_ASSIGN_OR_RETURN(const TrialArray third_array, take_trial_array(request, third_shape));
   const Stage third{request, kernels, third_array, choice.parts, scratch};
