@@ -80,6 +80,18 @@ auto upper_key(std::uint32_t upper_bits) {
     return FloatElement<std::uint32_t, 8>::key(upper_bits);
 }
 
+// Calls look(begin, end) for the elements of each line of memory in turn, and for those after the last whole one.
+template <class Bits, class Look>
+void for_lines(const std::uint8_t* data, std::uint64_t count, const Look& look) {
+  constexpr std::uint64_t kLineElems = kLineBytes / sizeof(Bits);
+  std::uint64_t i = 0;
+  for (; i + kLineElems <= count; i += kLineElems) {
+    __builtin_prefetch(data + i * sizeof(Bits) + kBytesAhead);
+    look(i, i + kLineElems);
+  }
+  look(i, count);
+}
+
 // As adds_nothing(), for 8-byte elements; false where the upper halves alone cannot tell. Many instruction sets compare
 // numbers of 4 bytes only.
 template <class Element>
@@ -89,11 +101,13 @@ bool clearly_adds_nothing(const std::uint8_t* data, std::uint64_t count, const K
   const auto max = static_cast<Upper>(r.max >> 32);
   const auto negative_zero = static_cast<Upper>(negative_zero_key<Element>(!r.special) >> 32);
   std::uint32_t inside = 1;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const Upper key = upper_key<Element>(static_cast<std::uint32_t>(load_bits<Element>(data, i) >> 32));
-    inside &= static_cast<std::uint32_t>(key > min) & static_cast<std::uint32_t>(key < max) &
-              static_cast<std::uint32_t>(key != negative_zero);
-  }
+  for_lines<std::uint64_t>(data, count, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) {
+      const Upper key = upper_key<Element>(static_cast<std::uint32_t>(load_bits<Element>(data, i) >> 32));
+      inside &= static_cast<std::uint32_t>(key > min) & static_cast<std::uint32_t>(key < max) &
+                static_cast<std::uint32_t>(key != negative_zero);
+    }
+  });
   return inside != 0;
 }
 
@@ -107,20 +121,13 @@ bool adds_nothing(const std::uint8_t* data, std::uint64_t count, const KeyRange<
   const auto [min, max, any, special] = r;
   const auto negative_zero = negative_zero_key<Element>(!special);
   Bits beyond = 0;
-  const auto look = [&](std::uint64_t begin, std::uint64_t end) {
+  for_lines<Bits>(data, count, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = begin; i < end; ++i) {
       const auto key = Element::key(load_bits<Element>(data, i));
       beyond |= static_cast<Bits>(static_cast<Bits>(key > max) | static_cast<Bits>(key < min) |
                                   static_cast<Bits>(kIsFloat<Element> && key == negative_zero));
     }
-  };
-  constexpr std::uint64_t kLineElems = kLineBytes / sizeof(Bits);
-  std::uint64_t looked = 0;
-  for (; looked + kLineElems <= count; looked += kLineElems) {
-    __builtin_prefetch(data + looked * sizeof(Bits) + kBytesAhead);
-    look(looked, looked + kLineElems);
-  }
-  look(looked, count);
+  });
   return beyond == 0;
 }
 
