@@ -399,6 +399,15 @@ Vector<Trial> best_of_each_kind(const Vector<Trial>& trials) {
   return best;
 }
 
+/// Those of the first whose layouts the second have not.
+Vector<Trial> untried(const Vector<Trial>& trials, const Vector<Trial>& tried) {
+  Vector<Trial> rest;
+  for (const Trial& trial : trials)
+    if (std::none_of(tried.begin(), tried.end(), [&](const Trial& t) { return t.layout == trial.layout; }))
+      rest.push_back(trial);
+  return rest;
+}
+
 /// The winner of trials and the best one in levels, if the box may have been too small for them.
 Vector<Trial> in_doubt(const PlanRequest& request, const Vector<Trial>& trials, std::size_t winner) {
   if (request.shape.elems() <= kLargeElems || trials[winner].layout.levels) return {};
@@ -439,7 +448,8 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   for (const Trial& trial : trials)
     if (hasty && trial.layout.levels && !cheaper(trials[winner], trial, kClosePercent)) return chosen(request, trial);
   if (trials.size() < near.size()) {
-    QUERN_ASSIGN_OR_RETURN(trials, run_trials(second, near));
+    QUERN_ASSIGN_OR_RETURN(const Vector<Trial> others, run_trials(second, untried(near, trials)));
+    trials.insert(trials.end(), others.begin(), others.end());
     winner = best_for_chunks(second, trials);
   }
   const Vector<Trial> doubt = in_doubt(request, trials, winner);
