@@ -167,9 +167,8 @@ class ChunkWriter {
   Result<std::size_t> run(std::span<std::uint8_t> out) {
     SortedChunk sorted;
     if (spec_.form.levels && !spec_.form.wavelet) sorted = sort_chunk(spec_, in_, scratch_);
-    const ChunkRange range = sorted.sorted
-                                 ? chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels, sorted.parts)
-                                 : this->range();
+    const ChunkRange range =
+        sorted.sorted ? chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels, sorted.parts) : box_range();
     if (range.ordinary == 0) return raw(out);
     if (constant(range, out)) return 1 + sizeof(Bits);
     QUERN_ASSIGN_OR_RETURN(const std::size_t on_lattice, lattice(out, sorted.sorted));
@@ -190,7 +189,7 @@ class ChunkWriter {
   /// See fit_raster_model.
   bool fit_alone(ChunkModel& model) {
     if (spec_.form.wavelet || spec_.form.levels) return false;
-    const ChunkRange range = this->range();
+    const ChunkRange range = box_range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return false;
     fit();
@@ -200,14 +199,14 @@ class ChunkWriter {
 
   /// See wavelet_range.
   bool range_for_wavelet(ChunkRange& range) {
-    range = this->range();
+    range = box_range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
     return choose_format(range, spec_.dtype, spec_.bound, model_);
   }
 
   /// See choose_levels_format.
   bool levels_format(ChunkModel& model, bool& narrow) {
-    const ChunkRange range = this->range();
+    const ChunkRange range = box_range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
     if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return false;
     leave_room(range, model_);
@@ -218,7 +217,7 @@ class ChunkWriter {
   }
 
   Result<ChunkCost> estimate() {
-    const ChunkRange range = this->range();
+    const ChunkRange range = box_range();
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
       return ChunkCost{std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12, 0};
     if (const LatticePlaces places = lattice_places(spec_, in_); !places.numbers.empty()) {
@@ -247,7 +246,9 @@ class ChunkWriter {
   }
 
  private:
-  ChunkRange range() const { return chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels, {&in_, 1}); }
+  ChunkRange box_range() const {
+    return chunk_range<Element>(in_, spec_.dtype, spec_.bound, *spec_.kernels, {&in_, 1});
+  }
 
   void fit() {
     model_.masked = in_.special != nullptr;

@@ -58,9 +58,9 @@ struct LevelsCodesMemory {
   /// For the elements of a chunk, each of 4 bytes; those of the finest level lie where their codes will, but a block
   /// behind, as codes are written in blocks. None where they cannot be sorted.
   SortedElements sorted(const LevelsView& view) const {
-    if (!can_sort(view) || before_symbols().coarser.size() < first) return {};
-    return {before_symbols().coarser.data(), reinterpret_cast<std::uint32_t*>(codes + first + kernels::kStencilBlock),
-            sorted_row};
+    const std::span<std::uint32_t> coarser = before_symbols().coarser;
+    if (!can_sort(view) || coarser.size() < first) return {};
+    return {coarser.data(), reinterpret_cast<std::uint32_t*>(codes + first + kernels::kStencilBlock), sorted_row};
   }
 };
 
