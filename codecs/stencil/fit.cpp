@@ -9,6 +9,7 @@
 #include "codecs/stencil/glance_cost.h"
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/solve.h"
+#include "codecs/stencil/token_tally.h"
 #include "kernels/core/residual_model.h"
 
 namespace quern::codec::stencil {
@@ -91,6 +92,13 @@ void for_runs(const TrialBox& box, std::size_t c, std::size_t most, const Visit&
     run.index = (run.plane * box.extents.rows + run.row) * columns + run.column;
     visit(run);
   }
+}
+
+/// Samples that a block has no more of count for nothing.
+void clear_behind(std::size_t filled, std::size_t width, double* rows, double* weights) {
+  if (filled == kSampleBlock) return;
+  for (std::size_t k = 0; k < width; ++k) std::fill(rows + k * kSampleBlock + filled, rows + (k + 1) * kSampleBlock, 0.0);
+  std::fill(weights + filled, weights + kSampleBlock, 0.0);
 }
 
 class Fit {
@@ -265,11 +273,11 @@ class Fit {
     ones.fill(1);
     set.sums.clear(width);
     set.weight = 0;
-    alignas(64) std::array<double, (kMaxTaps + 1) * kSampleBlock> rows{};
-    alignas(64) std::array<double, kSampleBlock> weights{};
+    alignas(64) std::array<double, (kMaxTaps + 1) * kSampleBlock> rows;  // NOLINT: set below
+    alignas(64) std::array<double, kSampleBlock> weights;                // NOLINT: set below
     std::size_t filled = 0;
     const auto flush = [&] {
-      for (std::size_t s = filled; s < kSampleBlock; ++s) weights[s] = 0;
+      clear_behind(filled, width, rows.data(), weights.data());
       kernels_.normal_sums(rows.data(), weights.data(), width, set.sums.data());
       filled = 0;
     };
@@ -374,7 +382,7 @@ class Fit {
     std::array<SplitWeights, kRowClasses> split;
     for (std::size_t c = 0; c < kRowClasses; ++c) {
       split[c] = split_weights(shape_, c, model_);
-      class_bits_[c].fill(0);
+      tallies_[c].clear();
     }
     WorkPlanes& planes = memory_.planes;
     const StencilExtents& e = box_.extents;
@@ -392,20 +400,17 @@ class Fit {
                           memory_.codes + at};
         run_row_of(kernels_, row, split[c], model_, e.columns);
         planes.finish_row(p, r);
-        for (std::size_t x = 0; x < e.columns; ++x) {
-          if (row.special != nullptr && row.special[x] != 0) continue;
-          const std::int32_t code = row.codes[x];
-          ++class_bits_[c][kernels::token_of(kernels::magnitude_of(code))];
-        }
+        tallies_[c].add(kernels_, row.codes, row.special, e.columns);
       }
     }
+    for (std::size_t c = 0; c < kRowClasses; ++c) class_tokens_[c] = tallies_[c].counts();
     return total_cost();
   }
 
   /// Order-0 entropy of the tokens, with the bits they leave open.
   std::uint64_t total_cost() {
     std::array<std::uint32_t, kernels::kResidualTokens> counts{};
-    for (const auto& part : class_bits_)
+    for (const TokenCounts& part : class_tokens_)
       for (std::size_t t = 0; t < counts.size(); ++t) counts[t] += part[t];
     std::uint64_t total = 0;
     std::uint64_t cost = 0;
@@ -428,7 +433,7 @@ class Fit {
     for (std::size_t c = 0; c < kRowClasses; ++c) {
       if (!model_.has_weights[c]) continue;
       std::uint64_t cost = 0;
-      for (unsigned t = 0; t < class_bits_[c].size(); ++t) cost += std::uint64_t{class_bits_[c][t]} * token_cost_[t];
+      for (unsigned t = 0; t < class_tokens_[c].size(); ++t) cost += std::uint64_t{class_tokens_[c][t]} * token_cost_[t];
       const std::uint64_t stored = sets_[c].list.count * std::uint64_t{model_.weight_bits} << 12;
       if (c < 4 && cost < 10 * stored) model_.has_weights[c] = false;
     }
@@ -444,14 +449,14 @@ class Fit {
     std::array<double, kernels::kMaxContextTaps + 1> weights{};
     weights.fill(0.8 / static_cast<double>(taps.empty() ? 1 : taps.size()));
     weights[taps.size()] = 0.1;
-    alignas(64) std::array<double, (kernels::kMaxContextTaps + 2) * kSampleBlock> rows{};
-    alignas(64) std::array<double, kSampleBlock> sample_weights{};
+    alignas(64) std::array<double, (kernels::kMaxContextTaps + 2) * kSampleBlock> rows;  // NOLINT: set below
+    alignas(64) std::array<double, kSampleBlock> sample_weights;                         // NOLINT: set below
+    SquareSums sums;
     for (std::size_t round = 0; round < kContextRounds; ++round) {
-      SquareSums sums;
       sums.clear(width);
       std::size_t filled = 0;
       const auto flush = [&] {
-        for (std::size_t s = filled; s < kSampleBlock; ++s) sample_weights[s] = 0;
+        clear_behind(filled, width, rows.data(), sample_weights.data());
         kernels_.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
         filled = 0;
       };
@@ -498,7 +503,8 @@ class Fit {
   std::array<bool, kRowClasses> best_has_{};
   std::uint64_t best_cost_ = UINT64_MAX;
   bool current_is_best_ = false;
-  std::array<std::array<std::uint32_t, kernels::kResidualTokens>, kRowClasses> class_bits_{};
+  std::array<TokenTally, kRowClasses> tallies_;
+  std::array<TokenCounts, kRowClasses> class_tokens_{};
   std::array<std::uint32_t, kernels::kResidualTokens> token_cost_{};
   bool wide_ = false;
   std::uint64_t coded_ = 0;

@@ -190,8 +190,8 @@ ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& 
   alignas(64) std::array<double, (kFeatures + 2) * kSampleBlock> rows;  // NOLINT: set below
   alignas(64) std::array<double, kSampleBlock> sample_weights;          // NOLINT: set below
   const bool lean = say_little(samples);
+  SquareSums sums;
   for (std::size_t round = 0; round < kContextRounds; ++round) {
-    SquareSums sums;
     sums.clear(width);
     for (const ContextSamples::Block& block : samples.blocks) {
       how.kernels.fit.context_samples(block.rows + skipped * kSampleBlock, width, weights.data(), block.samples,

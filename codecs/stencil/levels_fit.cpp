@@ -36,7 +36,6 @@ void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows
                     const LevelsModel& model, FitRoom& room, Features features) {
   const double unit = 1 / static_cast<double>(model.quantum(level));
   const std::size_t width = list.count;
-  const std::size_t block_elems = FitRoom::block_elems(width);
   const std::size_t wanted = samples_of(rows, predictor_samples(how.pace));
   const std::size_t fitting = kSampleBlock / sampled_columns(rows);  // rows in a block, at least
   room.start((sampled_rows(rows, wanted) + fitting - 1) / fitting, width);
@@ -46,8 +45,8 @@ void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows
     const std::size_t code = places.of(rows.parity_class, row);
     const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
     if (room.filled.empty() || room.filled.back() + columns.count > kSampleBlock) {
+      room.close_block(width);
       room.filled.push_back(0);
-      std::fill_n(room.block(room.filled.size() - 1, width), block_elems, 0.0);
     }
     double* const to = room.block(room.filled.size() - 1, width) + room.filled.back();
     features.open(index);
@@ -63,6 +62,7 @@ void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows
     }
     room.filled.back() += static_cast<std::uint32_t>(columns.count);
   });
+  room.close_block(width);
 }
 
 /// The feature of the sampled columns that `count` sources make.
@@ -70,6 +70,7 @@ template <class Value>
 void add_feature(const SampledColumns& columns, const Value* const* rows, const double* weights, std::size_t count,
                  const double* mean, double scale, const kernels::StencilKernels& kernels, double* out) {
   if (columns.gaps) {
+    std::fill_n(out, columns.count, 0.0);
     for (std::size_t t = 0; t < count; ++t)
       columns.each(rows[t], [&](std::size_t s, Value v) { out[s] += weights[t] * static_cast<double>(v); });
     for (std::size_t s = 0; s < columns.count; ++s) out[s] = out[s] * scale - (mean == nullptr ? 0 : mean[s]);
@@ -238,8 +239,8 @@ class PredictorFit {
     std::array<double, kMaxGroups> u = prior;
     alignas(64) std::array<double, kSampleBlock> weights;  // NOLINT: set below
     alignas(64) std::array<double, kSampleBlock> left;     // NOLINT: left_of sets it
+    SquareSums sums;
     for (std::size_t round = 0; round < (how_.pace >= Pace::quick ? 1 : kRounds); ++round) {
-      SquareSums sums;
       sums.clear(width);
       double total = 0;
       for (std::size_t b = 0; b < room_.filled.size(); ++b) {

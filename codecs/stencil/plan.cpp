@@ -26,11 +26,15 @@ constexpr std::uint64_t kClosePercent = 95;  // where speed counts, levels are t
 constexpr std::uint64_t kMostPlanes = 48;    // a longer first axis is better off coarse to fine, or in raster order
 constexpr std::uint64_t kShortRow = 8;       // rows this short are mostly margins
 // Bits an element, in units of 2^-12. Small boxes take more than the array does.
-constexpr std::uint64_t kDenseBits = 20 << 10;   // in raster order before contexts, from where on levels lose
+constexpr std::uint64_t kDenseBits = 20 << 10;   // in raster order before contexts: from here on levels seldom win,
+constexpr std::uint64_t kMostBits = 40 << 10;    // and from here on never
 constexpr std::uint64_t kWaveletBits = 9 << 10;  // from here on the transform does not pay
 constexpr std::uint64_t kWaveletBitsForPsnr = 24 << 10;
 // The transform is taken where a trial takes no more than so much of what the others take.
 constexpr std::uint64_t kWaveletPercent = 92;
+// Where codes are large, fits of whole chunks gain more over those of trials in raster order than in levels. Levels must
+// take no more than so much of what raster order does, but under goal speed, where fits are as brief as trials.
+constexpr std::uint64_t kDenseLevelsPercent = 96;
 // Contexts gain the transform less than other layouts: coefficients may take so much of what others take before them.
 constexpr std::uint64_t kPlainPercent = 90;
 constexpr std::uint64_t kPlainPercentForPsnr = 300;
@@ -41,6 +45,7 @@ struct Trial {
   std::uint64_t bits = 0;                   ///< in units of 2^-12
   std::uint64_t plain = 0;                  ///< the same by order-0 entropy
   std::optional<std::uint8_t> transform{};  ///< that a glance chose
+  bool dense = false;                       ///< of levels where codes are large
 };
 
 bool wants_psnr(const PlanRequest& request) { return request.goal == "psnr"; }
@@ -118,6 +123,7 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
   if (!glance && trial.layout.wavelet && wants_psnr(request)) trial.bits -= psnr_gain(trial);
   trial.bits += mask;
   trial.plain += mask;
+  if (!glance && trial.dense && !wants_speed(request)) trial.bits = trial.bits * 100 / kDenseLevelsPercent;
   return {};
 }
 
@@ -228,8 +234,10 @@ class Glances {
     if (choice_.raster) add_raster();
     QUERN_RETURN_IF_ERROR(run_new());
     if (!choice_.levels && !choice_.planes && !choice_.wavelet) return {};
-    if (!trials_.empty() && bits_above(kDenseBits)) return {};
+    const bool dense = !trials_.empty() && bits_above(kDenseBits);
+    if (dense && (bits_above(kMostBits) || !boxes_show_levels())) return {};
     add_levels();
+    for (Trial& trial : trials_) trial.dense = dense && trial.layout.levels;
     // The transform pays where few bits an element are enough.
     const std::uint64_t most = wants_psnr(request_) ? kWaveletBitsForPsnr : kWaveletBits;
     const bool slow = wants_speed(request_) && !trials_.empty();
@@ -269,6 +277,11 @@ class Glances {
     return trial;
   }
   bool bits_above(std::uint64_t most) const { return best().bits > best().elems * most; }
+  /// Whether trials can tell how levels do where codes are large. With a mask, or on all of a small array, they are too
+  /// kind to them.
+  bool boxes_show_levels() const {
+    return request_.shape.elems() > kWholeElems && !stage_.array.gaps;
+  }
 
   bool may_be_best(const Trial& trial) const {
     if (&trial == &best()) return true;

@@ -1,6 +1,7 @@
 // Small symmetric systems from least squares, solved in scalar binary64 in a fixed order.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -15,7 +16,7 @@ class SquareSums {
 
   void clear(std::size_t width) {
     width_ = width;
-    sums_.fill(0);
+    std::fill_n(sums_.begin(), width * width, 0.0);
   }
   double* data() { return sums_.data(); }
   double& at(std::size_t k, std::size_t l) { return sums_[k * width_ + l]; }

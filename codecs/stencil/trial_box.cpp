@@ -90,9 +90,14 @@ std::uint64_t difference_bits(double a, double b, double inverse) {
   return d < 0x1p62 ? static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(d * 4))) : 0;
 }
 
-/// About how many bits differences of neighbours take, in some rows of the box at `first`.
+struct Activity {
+  std::uint64_t bits = 0;  ///< about how many differences of neighbours take
+  bool gaps = false;       ///< special elements are among them
+};
+
+/// Of some rows of the box at `first`.
 template <class Element>
-Result<std::uint64_t> activity(const PlanRequest& request, std::uint64_t first, const ConstBox3& place) {
+Result<Activity> activity(const PlanRequest& request, std::uint64_t first, const ConstBox3& place) {
   constexpr std::uint64_t kRows = 8;  // of each of two axes
   ConstBox3 rows = place;
   for (std::size_t a = 0; a < 2; ++a) {
@@ -104,27 +109,31 @@ Result<std::uint64_t> activity(const PlanRequest& request, std::uint64_t first, 
   QUERN_RETURN_IF_ERROR(room.resize(rows.elems() * sizeof(typename Element::Bits)));
   QUERN_ASSIGN_OR_RETURN(const ConstBox3 box, request.sample->look(first, rows, room.data(), nullptr));
   const double inverse = 1 / (2 * request.bound.value);
-  std::uint64_t bits = 1;
+  Activity found{1, box.data == room.data()};
   for (std::uint64_t r = 0; r < rows.extents[0] * rows.extents[1]; ++r) {
     const auto* const row = static_cast<const typename Element::Bits*>(box.data) +
                             r / rows.extents[1] * box.strides[0] + r % rows.extents[1] * box.strides[1];
     for (std::uint64_t x = 1; x < rows.extents[2]; ++x) {
-      bits += difference_bits(Element::value(row[x]), Element::value(row[x - 1]), inverse);
+      found.bits += difference_bits(Element::value(row[x]), Element::value(row[x - 1]), inverse);
     }
   }
-  return bits;
+  return found;
 }
 
-/// The place that stands for all: about half of all bits lie in boxes that take no more than this one.
-Result<std::uint64_t> typical_place(const PlanRequest& request, const Places& places, const ConstBox3& place) {
+/// The place that stands for all: about half of all bits lie in boxes that take no more than this one. Sets `gaps` where
+/// one of those that were looked at has special elements.
+Result<std::uint64_t> typical_place(const PlanRequest& request, const Places& places, const ConstBox3& place,
+                                    bool& gaps) {
   if (places.one()) return places.origin(0);
   std::array<std::uint64_t, Places::kCount> bits{};
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < Places::kCount; ++i) {
-    QUERN_ASSIGN_OR_RETURN(bits[i], with_element(request.dtype, [&](auto element) {
+    QUERN_ASSIGN_OR_RETURN(const Activity found, with_element(request.dtype, [&](auto element) {
                              return activity<decltype(element)>(request, places.origin(i), place);
                            }));
-    sum += bits[i];
+    bits[i] = found.bits;
+    sum += found.bits;
+    gaps = gaps || found.gaps;
   }
   std::array<std::uint64_t, Places::kCount> order{};
   for (std::uint64_t i = 0; i < Places::kCount; ++i) order[i] = i;
@@ -185,7 +194,7 @@ Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& sha
     if (from_end < 3) place.extents[2 - from_end] = shape[a];
     if (from_end == 1 || from_end == 2) place.strides[2 - from_end] = strides[a];
   }
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t origin, typical_place(request, places, place));
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t origin, typical_place(request, places, place, trial.gaps));
   const std::size_t outer_axes = rank > 3 ? rank - 3 : 0;
   const std::uint64_t boxes = shape.elems() / place.elems();
   AlignedBuffer room;
@@ -201,6 +210,7 @@ Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& sha
     if (box.special != nullptr && !trial.has_special) {
       std::memset(trial.special.data(), 0, shape.elems());
       trial.has_special = true;
+      trial.gaps = true;
     }
     for (std::uint64_t r = 0; r < place.extents[0] * place.extents[1]; ++r) {
       const std::uint64_t i = r / place.extents[1];

@@ -18,6 +18,7 @@ struct TrialArray {
   AlignedBuffer values;
   AlignedBuffer special;  ///< a byte an element
   bool has_special = false;
+  bool gaps = false;  ///< special elements were met, here or at other places where the box might have lain
 
   /// The first chunk of a grid over it.
   ConstBox3 first_chunk(const ChunkGrid& grid) const;
