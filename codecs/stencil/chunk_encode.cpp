@@ -218,8 +218,9 @@ class ChunkWriter {
 
   Result<ChunkCost> estimate() {
     const ChunkRange range = box_range();
+    const std::uint64_t as_they_are = std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12;
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
-      return ChunkCost{std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12, 0};
+      return ChunkCost{as_they_are, 0};
     if (const LatticePlaces places = lattice_places(spec_, in_); !places.numbers.empty()) {
       QUERN_ASSIGN_OR_RETURN(ChunkCost cost, estimate_chunk(places.spec, places.box, scratch_));
       cost.model += std::uint64_t{8 * kLatticeHead} << 12;
@@ -235,8 +236,10 @@ class ChunkWriter {
       return estimate_levels(spec_, in_, model_, narrow_values(range, model_), scratch_);
     }
     model_.masked = in_.special != nullptr;
-    const FitCost fitted = fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
-                                     spec_.glance ? Effort::glance : Effort::estimate, spec_.parts, model_);
+    const FitCost fitted =
+        fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
+                  spec_.glance ? Effort::glance : Effort::estimate, spec_.parts, model_, spec_.most_plain);
+    if (fitted.given_up) return ChunkCost{as_they_are, 0, fitted.plain};
     if (spec_.glance) return ChunkCost{fitted.bits, 0, fitted.plain};
     encode_rows();
     const std::uint64_t bits = estimate_levels_cost(counts_, model_) + (std::uint64_t{exceptions_.bytes.size()} << 15);

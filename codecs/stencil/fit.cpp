@@ -97,7 +97,8 @@ void for_runs(const TrialBox& box, std::size_t c, std::size_t most, const Visit&
 /// Samples that a block has no more of count for nothing.
 void clear_behind(std::size_t filled, std::size_t width, double* rows, double* weights) {
   if (filled == kSampleBlock) return;
-  for (std::size_t k = 0; k < width; ++k) std::fill(rows + k * kSampleBlock + filled, rows + (k + 1) * kSampleBlock, 0.0);
+  for (std::size_t k = 0; k < width; ++k)
+    std::fill(rows + k * kSampleBlock + filled, rows + (k + 1) * kSampleBlock, 0.0);
   std::fill(weights + filled, weights + kSampleBlock, 0.0);
 }
 
@@ -113,7 +114,7 @@ class Fit {
         model_(model),
         shape_(box.extents.shape()) {}
 
-  FitCost run() {
+  FitCost run(std::uint64_t most_plain) {
     memory_.planes.clear();
     load_originals();
     if (effort_ == Effort::glance) {
@@ -132,6 +133,7 @@ class Fit {
       try_weights();
       if (!parts_.weights || wide_ || effort_ == Effort::estimate) break;
     }
+    if (effort_ == Effort::estimate && best_cost_ > most_plain) return {best_cost_, best_cost_, true};
     if (parts_.weights) refit_all();
     restore_best();
     drop_cheap_classes();
@@ -433,7 +435,8 @@ class Fit {
     for (std::size_t c = 0; c < kRowClasses; ++c) {
       if (!model_.has_weights[c]) continue;
       std::uint64_t cost = 0;
-      for (unsigned t = 0; t < class_tokens_[c].size(); ++t) cost += std::uint64_t{class_tokens_[c][t]} * token_cost_[t];
+      for (unsigned t = 0; t < class_tokens_[c].size(); ++t)
+        cost += std::uint64_t{class_tokens_[c][t]} * token_cost_[t];
       const std::uint64_t stored = sets_[c].list.count * std::uint64_t{model_.weight_bits} << 12;
       if (c < 4 && cost < 10 * stored) model_.has_weights[c] = false;
     }
@@ -513,8 +516,8 @@ class Fit {
 }  // namespace
 
 FitCost fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
-                  FittedParts parts, ChunkModel& model) {
-  return Fit(box, kernels, memory, effort, parts, model).run();
+                  FittedParts parts, ChunkModel& model, std::uint64_t most_plain) {
+  return Fit(box, kernels, memory, effort, parts, model).run(most_plain);
 }
 
 }  // namespace quern::codec::stencil

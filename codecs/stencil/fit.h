@@ -76,11 +76,13 @@ inline std::size_t most_fit_bytes(const std::array<std::uint64_t, 3>& extents) {
 struct FitCost {
   std::uint64_t plain = 0;  ///< by order-0 entropy
   std::uint64_t bits = 0;   ///< with contexts, after a glance
+  bool given_up = false;    ///< more than was asked for by order-0 entropy: the model is not complete
 };
 
 /// Sets weights, context weights and constant of `model`, whose fraction_bits and weight_bits are given. Scalar
-/// binary64 in a fixed order: the same everywhere.
+/// binary64 in a fixed order: the same everywhere. An estimate is given up where first weights leave more than
+/// `most_plain` bits, in units of 2^-12.
 FitCost fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
-                  FittedParts parts, ChunkModel& model);
+                  FittedParts parts, ChunkModel& model, std::uint64_t most_plain = UINT64_MAX);
 
 }  // namespace quern::codec::stencil

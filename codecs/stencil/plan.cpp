@@ -32,12 +32,16 @@ constexpr std::uint64_t kWaveletBits = 9 << 10;  // from here on the transform d
 constexpr std::uint64_t kWaveletBitsForPsnr = 24 << 10;
 // The transform is taken where a trial takes no more than so much of what the others take.
 constexpr std::uint64_t kWaveletPercent = 92;
-// Where codes are large, fits of whole chunks gain more over those of trials in raster order than in levels. Levels must
-// take no more than so much of what raster order does, but under goal speed, where fits are as brief as trials.
+// Where codes are large, fits of whole chunks gain more over those of trials in raster order than in levels. Levels
+// must take no more than so much of what raster order does, but under goal speed, where fits are as brief as trials.
 constexpr std::uint64_t kDenseLevelsPercent = 96;
 // Contexts gain the transform less than other layouts: coefficients may take so much of what others take before them.
 constexpr std::uint64_t kPlainPercent = 90;
 constexpr std::uint64_t kPlainPercentForPsnr = 300;
+// Before contexts a trial that is to win may take so many hundredths of what others take with theirs. Contexts gain
+// raster order no more than a third; what they gain the transform, corrections take.
+constexpr std::uint64_t kRasterPlainOfBits = 155;
+constexpr std::uint64_t kWaveletPlainOfBits = 100;
 
 struct Trial {
   Layout layout;
@@ -92,7 +96,7 @@ std::uint64_t psnr_gain(const Trial& trial) {
 }
 
 /// Codes the first chunk of the trial array, or only glances at it. `most_plain`: bits an element by order-0 entropy,
-/// in units of 2^-12, from where on the transform is not worth its contexts.
+/// in units of 2^-12, from where on contexts are not worth their time.
 Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const TrialArray& array,
                  FittedParts parts, bool glance, std::uint64_t most_plain, BufferPool& scratch, Trial& trial) {
   const ChunkGrid grid = make_grid(array.shape, trial.layout);
@@ -188,7 +192,7 @@ struct Stage {
   bool glance = false;
 
   /// Runs trials from `first` on, side by side.
-  Status run(Vector<Trial>& trials, std::size_t first, std::uint64_t most_plain = UINT64_MAX) const {
+  Status run(Vector<Trial>& trials, std::size_t first = 0, std::uint64_t most_plain = UINT64_MAX) const {
     return run_tasks(*request.runner, trials.size() - first, [&](std::size_t i) {
       return run_trial(request, kernels, array, parts, glance, most_plain, scratch, trials[first + i]);
     });
@@ -279,9 +283,7 @@ class Glances {
   bool bits_above(std::uint64_t most) const { return best().bits > best().elems * most; }
   /// Whether trials can tell how levels do where codes are large. With a mask, or on all of a small array, they are too
   /// kind to them.
-  bool boxes_show_levels() const {
-    return request_.shape.elems() > kWholeElems && !stage_.array.gaps;
-  }
+  bool boxes_show_levels() const { return request_.shape.elems() > kWholeElems && !stage_.array.gaps; }
 
   bool may_be_best(const Trial& trial) const {
     if (&trial == &best()) return true;
@@ -384,19 +386,34 @@ std::size_t best_for_chunks(const Stage& stage, const Vector<Trial>& trials) {
   return cheaper(trials[best], trials[other], kWaveletPercent) ? best : other;
 }
 
-/// Trials of the layouts that glances left. The transform comes last: it is given up early where others are clearly
-/// better.
+/// Bits an element by order-0 entropy, in units of 2^-12, from where on a trial cannot come out best: `bits` hundredths
+/// of what the best of those done takes with contexts, or `plain` of what it takes before them.
+std::uint64_t plain_limit(const Vector<Trial>& done, std::uint64_t bits, std::uint64_t plain) {
+  std::uint64_t limit = UINT64_MAX;
+  for (const Trial& trial : done) {
+    const std::uint64_t hundredths = 100 * std::max<std::uint64_t>(trial.elems, 1);
+    if (bits > 0) limit = std::min(limit, trial.bits * bits / hundredths);
+    if (plain > 0) limit = std::min(limit, trial.plain * plain / hundredths);
+  }
+  return limit;
+}
+
+/// Trials of the layouts that glances left: levels first, then raster order, then the transform. What is clearly worse
+/// than the best one before it is given up early.
 Result<Vector<Trial>> run_trials(const Stage& stage, const Vector<Trial>& trials) {
-  std::size_t others = 0;
-  while (others < trials.size() && !trials[others].layout.wavelet) ++others;
-  Vector<Trial> done(trials.begin(), trials.begin() + static_cast<std::ptrdiff_t>(others));
-  QUERN_RETURN_IF_ERROR(stage.run(done, 0));
-  std::uint64_t most_plain = UINT64_MAX;
-  for (const Trial& trial : done)
-    most_plain = std::min(most_plain,
-                          trial.plain * plain_percent(stage.request) / (100 * std::max<std::uint64_t>(trial.elems, 1)));
-  done.insert(done.end(), trials.begin() + static_cast<std::ptrdiff_t>(others), trials.end());
-  QUERN_RETURN_IF_ERROR(stage.run(done, others, most_plain));
+  Vector<Trial> levels;
+  Vector<Trial> raster;
+  Vector<Trial> transform;
+  for (const Trial& trial : trials)
+    (trial.layout.wavelet ? transform : trial.layout.levels ? levels : raster).push_back(trial);
+  QUERN_RETURN_IF_ERROR(stage.run(levels));
+  QUERN_RETURN_IF_ERROR(stage.run(raster, 0, plain_limit(levels, kRasterPlainOfBits, 0)));
+  Vector<Trial> done(std::move(raster));
+  done.insert(done.end(), levels.begin(), levels.end());
+  const bool psnr = wants_psnr(stage.request);
+  QUERN_RETURN_IF_ERROR(
+      stage.run(transform, 0, plain_limit(done, psnr ? 0 : kWaveletPlainOfBits, plain_percent(stage.request))));
+  done.insert(done.end(), transform.begin(), transform.end());
   return done;
 }
 
