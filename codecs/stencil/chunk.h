@@ -41,8 +41,8 @@ struct ChunkSpec {
   FittedParts parts = {};       ///< encoder only
   Pace pace = Pace::thorough;   ///< encoder only: of fits
   bool glance = false;          ///< estimates are quick ones, of order-0 entropy: they tell what is hopeless
-  /// Estimates in raster order and under the transform are given up where codes or coefficients take more bits, in units
-  /// of 2^-12, by their order-0 entropy: the chunk then costs what its elements do.
+  /// Estimates in raster order and under the transform are given up where codes or coefficients take more bits, in
+  /// units of 2^-12, by their order-0 entropy: the chunk then costs what its elements do.
   std::uint64_t most_plain = UINT64_MAX;
   /// Estimates under the transform try this one alone, as ChunkCost told it.
   std::optional<std::uint8_t> transform = std::nullopt;

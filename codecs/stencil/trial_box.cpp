@@ -120,8 +120,8 @@ Result<Activity> activity(const PlanRequest& request, std::uint64_t first, const
   return found;
 }
 
-/// The place that stands for all: about half of all bits lie in boxes that take no more than this one. Sets `gaps` where
-/// one of those that were looked at has special elements.
+/// The place that stands for all: about half of all bits lie in boxes that take no more than this one. Sets `gaps`
+/// where one of those that were looked at has special elements.
 Result<std::uint64_t> typical_place(const PlanRequest& request, const Places& places, const ConstBox3& place,
                                     bool& gaps) {
   if (places.one()) return places.origin(0);
