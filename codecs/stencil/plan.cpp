@@ -110,7 +110,7 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
                        wants_psnr(request),
                        0,
                        parts,
-                       pace_of(request),
+                       std::max(pace_of(request), Pace::brisk),
                        glance,
                        most_plain == UINT64_MAX ? most_plain : most_plain * trial.elems,
                        trial.transform};
@@ -268,7 +268,8 @@ class Glances {
   // and levels; the transform always gains less. Found on real fields.
   static constexpr std::uint64_t kLikeMargin = 115;    // among layouts of one kind
   static constexpr std::uint64_t kLevelsMargin = 130;  // over raster order
-  static constexpr std::uint64_t kRasterMargin = 115;  // over levels
+  static constexpr std::uint64_t kRasterMargin = 115;  // over levels of lines and planes
+  static constexpr std::uint64_t kVolumeMargin = 100;  // over levels of volumes
   // And bits an element, in units of 2^-12: where few are enough, small boxes say little.
   static constexpr std::uint64_t kSlack = 1 << 8;
   static constexpr std::uint64_t kLevelsSlack = 1 << 10;
@@ -295,10 +296,16 @@ class Glances {
       if (other.layout.wavelet) continue;
       const bool like = trial.layout.levels == other.layout.levels;
       const Trial loose = loosened(other, !like && trial.layout.levels ? kLevelsSlack : kSlack);
-      if (!cheaper(trial, loose, like ? kLikeMargin : trial.layout.levels ? kLevelsMargin : kRasterMargin))
-        return false;
+      const std::uint64_t margin = like                  ? kLikeMargin
+                                   : trial.layout.levels ? kLevelsMargin
+                                                         : margin_over_levels(other.layout);
+      if (!cheaper(trial, loose, margin)) return false;
     }
     return true;
+  }
+
+  std::uint64_t margin_over_levels(const Layout& levels) const {
+    return level_extents(levels).size() >= 3 ? kVolumeMargin : kRasterMargin;
   }
 
   Status run_new() {
