@@ -14,11 +14,15 @@ using kernels::kSampleBlock;
 
 constexpr SampleLimits kContextSamples{1024, 3072};
 constexpr SampleLimits kHastyContextSamples{768, 768};
+constexpr SampleLimits kHastyCoarserSamples{192, 384};  // of a level: a class shares its weights among all but the finest
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
 constexpr std::size_t kContextRounds = 2;       // of reweighting
 constexpr float kSpreadUnit = 1.0f / (1u << kSpreadBits);
 
-const SampleLimits& context_samples(Pace pace) { return pace == Pace::hasty ? kHastyContextSamples : kContextSamples; }
+const SampleLimits& context_samples(Pace pace, unsigned level) {
+  if (pace != Pace::hasty) return kContextSamples;
+  return level == 0 ? kHastyContextSamples : kHastyCoarserSamples;
+}
 /// What the weight of a feature mostly comes to.
 double usual_weight(std::size_t feature) {
   if (feature == kAboveFeature) return 0.06;
@@ -99,7 +103,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
     if (counts_magnitudes(own.list[i]))
       plan_feature(grid, {c, {}, grid.level(), rows.later}, own.list[i], planned[own.list[i]]);
   MagnitudeSources sources;
-  for_sampled_rows(rows, samples_of(rows, context_samples(how.pace)), [&](std::size_t row) {
+  for_sampled_rows(rows, samples_of(rows, context_samples(how.pace, grid.level())), [&](std::size_t row) {
     ContextRow place{c, grid.index_of(c, row), grid.level(), rows.later};
     const std::size_t code = places.of(c, row);
     // What the row's elements were predicted as.
@@ -148,7 +152,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
   });
 }
 
-SampledRows context_rows(const ClassRows& rows, Pace pace) { return list_rows(rows, context_samples(pace)); }
+SampledRows context_rows(const ClassRows& rows, Pace pace) { return list_rows(rows, context_samples(pace, 0)); }
 
 void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
                               const std::uint8_t* special, Pace pace, SampleMemory& memory, ContextSamples& samples) {
@@ -161,7 +165,7 @@ void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& row
     });
     numbers += all;
   };
-  for_sampled_rows(rows, samples_of(rows, context_samples(pace)), [&](std::size_t row) {
+  for_sampled_rows(rows, samples_of(rows, context_samples(pace, 0)), [&](std::size_t row) {
     const SampledColumns columns(rows, row, special == nullptr ? nullptr : special + places.of(rows.parity_class, row));
     float* const block = samples.add(columns.count, memory);
     for (std::size_t i = 0; i < samples.features.count; ++i)
