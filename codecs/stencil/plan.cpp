@@ -270,6 +270,8 @@ class Glances {
   static constexpr std::uint64_t kLevelsMargin = 130;  // over raster order
   static constexpr std::uint64_t kRasterMargin = 115;  // over levels of lines and planes
   static constexpr std::uint64_t kVolumeMargin = 100;  // over levels of volumes
+  static constexpr std::uint64_t kHastyMargin =
+      85;  // the same in a hurry: small boxes make levels of large arrays dear
   // And bits an element, in units of 2^-12: where few are enough, small boxes say little.
   static constexpr std::uint64_t kSlack = 1 << 8;
   static constexpr std::uint64_t kLevelsSlack = 1 << 10;
@@ -305,7 +307,8 @@ class Glances {
   }
 
   std::uint64_t margin_over_levels(const Layout& levels) const {
-    return level_extents(levels).size() >= 3 ? kVolumeMargin : kRasterMargin;
+    if (level_extents(levels).size() < 3) return kRasterMargin;
+    return pace_of(request_) == Pace::hasty && !stage_.array.gaps ? kHastyMargin : kVolumeMargin;
   }
 
   Status run_new() {
