@@ -30,7 +30,7 @@ struct SampleCounts {
 constexpr SampleCounts samples_for(Effort effort) {
   switch (effort) {
     case Effort::glance: return {2048, 0};
-    case Effort::estimate:
+    case Effort::estimate: return {8192, 256};
     case Effort::quick: return {8192, 1024};
     case Effort::brisk: return {24576, 4096};
     case Effort::full: break;
