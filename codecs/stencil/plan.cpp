@@ -269,6 +269,7 @@ class Glances {
   static constexpr std::uint64_t kLikeMargin = 115;    // among layouts of one kind
   static constexpr std::uint64_t kLevelsMargin = 130;  // over raster order
   static constexpr std::uint64_t kRasterMargin = 115;  // over levels of lines and planes
+  static constexpr std::uint64_t kDenseMargin = 130;   // over levels where codes are large
   static constexpr std::uint64_t kVolumeMargin = 100;  // over levels of volumes
   static constexpr std::uint64_t kHastyMargin =
       85;  // the same in a hurry: small boxes make levels of large arrays dear
@@ -298,16 +299,15 @@ class Glances {
       if (other.layout.wavelet) continue;
       const bool like = trial.layout.levels == other.layout.levels;
       const Trial loose = loosened(other, !like && trial.layout.levels ? kLevelsSlack : kSlack);
-      const std::uint64_t margin = like                  ? kLikeMargin
-                                   : trial.layout.levels ? kLevelsMargin
-                                                         : margin_over_levels(other.layout);
+      const std::uint64_t margin = like ? kLikeMargin : trial.layout.levels ? kLevelsMargin : margin_over_levels(other);
       if (!cheaper(trial, loose, margin)) return false;
     }
     return true;
   }
 
-  std::uint64_t margin_over_levels(const Layout& levels) const {
-    if (level_extents(levels).size() < 3) return kRasterMargin;
+  std::uint64_t margin_over_levels(const Trial& levels) const {
+    if (levels.dense) return kDenseMargin;
+    if (level_extents(levels.layout).size() < 3) return kRasterMargin;
     return pace_of(request_) == Pace::hasty && !stage_.array.gaps ? kHastyMargin : kVolumeMargin;
   }
 
