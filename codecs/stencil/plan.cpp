@@ -271,8 +271,7 @@ class Glances {
   static constexpr std::uint64_t kRasterMargin = 115;  // over levels of lines and planes
   static constexpr std::uint64_t kDenseMargin = 130;   // over levels where codes are large
   static constexpr std::uint64_t kVolumeMargin = 100;  // over levels of volumes
-  static constexpr std::uint64_t kHastyMargin =
-      85;  // the same in a hurry: small boxes make levels of large arrays dear
+  static constexpr std::uint64_t kHastyMargin = 85;    // the same of large arrays, in a hurry
   // And bits an element, in units of 2^-12: where few are enough, small boxes say little.
   static constexpr std::uint64_t kSlack = 1 << 8;
   static constexpr std::uint64_t kLevelsSlack = 1 << 10;
