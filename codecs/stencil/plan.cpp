@@ -407,23 +407,24 @@ std::uint64_t plain_limit(const Vector<Trial>& done, std::uint64_t bits, std::ui
   return limit;
 }
 
-/// Trials of the layouts that glances left: levels first, then raster order, then the transform. What is clearly worse
-/// than the best one before it is given up early.
+/// Trials of the layouts that glances left, the transform last: what is clearly worse than the best one before it is
+/// given up early. So is raster order behind levels in small arrays and where speed counts; in large ones these run
+/// side by side, as their chunks do.
 Result<Vector<Trial>> run_trials(const Stage& stage, const Vector<Trial>& trials) {
+  const bool race = stage.request.shape.elems() <= kLargeElems || wants_speed(stage.request);
   Vector<Trial> levels;
-  Vector<Trial> raster;
+  Vector<Trial> others;
   Vector<Trial> transform;
   for (const Trial& trial : trials)
-    (trial.layout.wavelet ? transform : trial.layout.levels ? levels : raster).push_back(trial);
+    (trial.layout.wavelet ? transform : race && trial.layout.levels ? levels : others).push_back(trial);
   QUERN_RETURN_IF_ERROR(stage.run(levels));
-  QUERN_RETURN_IF_ERROR(stage.run(raster, 0, plain_limit(levels, kRasterPlainOfBits, 0)));
-  Vector<Trial> done(std::move(raster));
-  done.insert(done.end(), levels.begin(), levels.end());
+  QUERN_RETURN_IF_ERROR(stage.run(others, 0, plain_limit(levels, kRasterPlainOfBits, 0)));
+  others.insert(others.end(), levels.begin(), levels.end());
   const bool psnr = wants_psnr(stage.request);
   QUERN_RETURN_IF_ERROR(
-      stage.run(transform, 0, plain_limit(done, psnr ? 0 : kWaveletPlainOfBits, plain_percent(stage.request))));
-  done.insert(done.end(), transform.begin(), transform.end());
-  return done;
+      stage.run(transform, 0, plain_limit(others, psnr ? 0 : kWaveletPlainOfBits, plain_percent(stage.request))));
+  others.insert(others.end(), transform.begin(), transform.end());
+  return others;
 }
 
 /// Of the layouts that glances left the best one in raster order and the best one in levels.
