@@ -14,10 +14,10 @@ using kernels::kSampleBlock;
 
 constexpr SampleLimits kContextSamples{1024, 3072};
 constexpr SampleLimits kHastyContextSamples{768, 768};
-constexpr SampleLimits kHastyCoarserSamples{192,
-                                            384};  // of a level: a class shares its weights among all but the finest
-constexpr std::size_t kFewContextSamples = 96;     // of a class, not worth weights
-constexpr std::size_t kContextRounds = 2;          // of reweighting
+// Of a level: but at the finest one, classes share their weights among levels.
+constexpr SampleLimits kHastyCoarserSamples{192, 384};
+constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
+constexpr std::size_t kContextRounds = 2;       // of reweighting
 constexpr float kSpreadUnit = 1.0f / (1u << kSpreadBits);
 
 const SampleLimits& context_samples(Pace pace, unsigned level) {
