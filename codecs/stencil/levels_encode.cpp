@@ -22,6 +22,7 @@
 #include "codecs/stencil/residual_symbols.h"
 #include "codecs/stencil/symbol_counts.h"
 #include "codecs/stencil/token_cost.h"
+#include "codecs/stencil/token_tally.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -233,13 +234,10 @@ class LevelsWriter {
   }
 
   std::uint64_t entropy(unsigned level) const {
-    TokenCounts counts{};
     const std::size_t end = level == 0 ? memory_.elems : first_[level - 1];
-    for (std::size_t i = first_[level]; i < end; ++i) {
-      const std::int32_t code = memory_.codes[i];
-      ++counts[kernels::token_of(kernels::magnitude_of(code))];
-    }
-    return token_cost(counts);
+    TokenTally tally;
+    tally.add(*spec_.kernels, memory_.codes + first_[level], nullptr, end - first_[level]);
+    return token_cost(tally.counts());
   }
 
   void glance(unsigned level) {
