@@ -8,6 +8,7 @@
 
 #include "codecs/stencil/glance_cost.h"
 #include "codecs/stencil/loop.h"
+#include "codecs/stencil/sample_memory.h"
 #include "codecs/stencil/solve.h"
 #include "codecs/stencil/token_tally.h"
 #include "kernels/core/residual_model.h"
@@ -92,14 +93,6 @@ void for_runs(const TrialBox& box, std::size_t c, std::size_t most, const Visit&
     run.index = (run.plane * box.extents.rows + run.row) * columns + run.column;
     visit(run);
   }
-}
-
-/// Samples that a block has no more of count for nothing.
-void clear_behind(std::size_t filled, std::size_t width, double* rows, double* weights) {
-  if (filled == kSampleBlock) return;
-  for (std::size_t k = 0; k < width; ++k)
-    std::fill(rows + k * kSampleBlock + filled, rows + (k + 1) * kSampleBlock, 0.0);
-  std::fill(weights + filled, weights + kSampleBlock, 0.0);
 }
 
 class Fit {
@@ -279,7 +272,8 @@ class Fit {
     alignas(64) std::array<double, kSampleBlock> weights;                // NOLINT: set below
     std::size_t filled = 0;
     const auto flush = [&] {
-      clear_behind(filled, width, rows.data(), weights.data());
+      clear_behind(rows.data(), width, filled);
+      clear_behind(weights.data(), 1, filled);
       kernels_.normal_sums(rows.data(), weights.data(), width, set.sums.data());
       filled = 0;
     };
@@ -459,7 +453,8 @@ class Fit {
       sums.clear(width);
       std::size_t filled = 0;
       const auto flush = [&] {
-        clear_behind(filled, width, rows.data(), sample_weights.data());
+        clear_behind(rows.data(), width, filled);
+        clear_behind(sample_weights.data(), 1, filled);
         kernels_.normal_sums(rows.data(), sample_weights.data(), width, sums.data());
         filled = 0;
       };

@@ -1,7 +1,6 @@
 // The predictor of a class in levels, fitted to the points around it.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -35,10 +34,7 @@ class FitRoom {
   static std::size_t block_elems(std::size_t features) { return (features + 1) * kernels::kSampleBlock; }
   /// Sets what is behind the samples of the last block to 0.
   void close_block(std::size_t features) {
-    if (filled.empty() || filled.back() == kernels::kSampleBlock) return;
-    double* const rows = block(filled.size() - 1, features);
-    for (std::size_t f = 0; f <= features; ++f)
-      std::fill(rows + f * kernels::kSampleBlock + filled.back(), rows + (f + 1) * kernels::kSampleBlock, 0.0);
+    if (!filled.empty()) clear_behind(block(filled.size() - 1, features), features + 1, filled.back());
   }
   /// A row of samples for each feature: group 0's mean, differences of the others' means to it, the target's difference
   /// to it. Samples behind those that it has are 0.

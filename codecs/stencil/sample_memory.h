@@ -1,12 +1,15 @@
-// Memory for the samples of fits: what is lent at first, then the heap's.
+// Memory for the samples of fits: what is lent at first, then the heap's; and what of a block has no samples.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <span>
 
 #include <quern/memory.h>
+
+#include "kernels/cpu/stencil_fit.h"
 
 namespace quern::codec::stencil {
 
@@ -32,6 +35,13 @@ class SampleMemory {
 template <class T>
 std::span<std::uint8_t> lend(T* elements, std::size_t count) {
   return {reinterpret_cast<std::uint8_t*>(elements), count * sizeof(T)};
+}
+
+/// Sets the places of a block of `count` rows that are behind its samples, `filled` of each row, to 0.
+inline void clear_behind(double* rows, std::size_t count, std::size_t filled) {
+  if (filled == kernels::kSampleBlock) return;
+  for (std::size_t k = 0; k < count; ++k)
+    std::fill(rows + k * kernels::kSampleBlock + filled, rows + (k + 1) * kernels::kSampleBlock, 0.0);
 }
 
 }  // namespace quern::codec::stencil

@@ -33,7 +33,7 @@ TEST(Stencil_Layouts, LargeCodes_GoInLevelsWhereThatTakesFewerBytes) {
   }
 }
 
-/// Elements of which some are special, wherever one is looked at with room.
+/// Elements of which some are special, told as the pipeline tells it.
 class SampleWithGaps final : public PlanSample {
  public:
   SampleWithGaps(const std::vector<float>& values, const std::vector<std::uint8_t>& special)
@@ -69,8 +69,8 @@ struct Found {
   bool here = false;
   bool anywhere = false;
 };
-/// Special elements that a box of 16^3 elements, the only lively part of the array, and places around it have when
-/// those in planes from `first_special` on are special.
+/// Whether a box of 16^3 elements has special elements, and the places where it might have lain, when those in planes
+/// from `first_special` on are special. Values change in the first half alone, so that the box lies there.
 Found found_gaps(std::size_t first_special) {
   std::vector<float> values(kExtent * kExtent * kExtent);
   std::vector<std::uint8_t> special(values.size());
