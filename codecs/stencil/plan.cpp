@@ -38,8 +38,8 @@ constexpr std::uint64_t kDenseLevelsPercent = 96;
 // Contexts gain the transform less than other layouts: coefficients may take so much of what others take before them.
 constexpr std::uint64_t kPlainPercent = 90;
 constexpr std::uint64_t kPlainPercentForPsnr = 300;
-// Before contexts a trial that is to win may take so many hundredths of what others take with theirs. Contexts gain
-// raster order no more than a third; what they gain the transform, corrections take.
+// Before contexts a trial that is to win may take so many hundredths of what others take with theirs. Contexts seldom
+// gain raster order more than a third; what they gain the transform, corrections take.
 constexpr std::uint64_t kRasterPlainOfBits = 155;
 constexpr std::uint64_t kWaveletPlainOfBits = 100;
 
