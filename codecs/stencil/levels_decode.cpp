@@ -27,6 +27,7 @@ struct DecodeMemory {
         contexts(carver.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
         codes(carver.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
         predicted(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
+        small_predicted(carver.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
         grid(carver, axes),
         predictor(carver) {}
   Predictor* predictors;
@@ -34,6 +35,7 @@ struct DecodeMemory {
   std::uint8_t* contexts;  ///< levels of a row
   std::int32_t* codes;     ///< of a row
   std::int64_t* predicted;
+  std::int32_t* small_predicted;  ///< the same where sums are small
   LevelGridOf<Value> grid;
   RowPredictorOf<Value> predictor;
 };
@@ -52,16 +54,19 @@ class LevelsReader {
   /// Values that should have been narrow were not: what was decoded is worthless.
   bool too_wide() const { return too_wide_; }
 
+  static constexpr bool kNarrow = !std::is_same_v<Value, double>;
+
   /// Decodes levels down to `last`: to the box, or its points to `coarse`.
   Status run(std::span<const std::uint8_t> in, unsigned last, const CoarsePlaces* coarse) {
     last_ = last;
     QUERN_RETURN_IF_ERROR(read_levels_model(in, view_.axes, model_));
     if (model_.values.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
     // Special elements may have any value between these.
-    if constexpr (!std::is_same_v<Value, double>) {
+    if constexpr (kNarrow) {
       too_wide_ = model_.values.low <= -kernels::kMostNarrow || model_.values.high >= kernels::kMostNarrow;
       if (too_wide_) return {};
     }
+    memory_.grid.small().start(model_.values);
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(view_.axes.elems()));
     const Reader exceptions_at = reader;
@@ -121,7 +126,6 @@ class LevelsReader {
 
   Status decode_level(unsigned level, const kernels::ResidualTables& tables, kernels::ResidualLanes& lanes) {
     const kernels::StencilKernels& kernels = *spec_.kernels;
-    const kernels::ValueRowKernels<Value>& rows = kernels.rows.template of<Value>();
     LevelGrid& grid = memory_.grid;
     grid.open(level, model_.border, kernels.rows);
     memory_.predictor.start_level(grid);
@@ -134,12 +138,10 @@ class LevelsReader {
       std::uint32_t* magnitudes = grid.magnitudes(c, run.first.index);
       std::size_t linear = run.linear;
       for (std::size_t r = 0; r < run.rows; ++r) {
-        rows.predict(memory_.predictor.row(r), r * grid.row_pitch(), run.columns, memory_.predicted, memory_.contexts);
+        const bool small = predict_row(run, r);
         if (out_.special != nullptr) skip_special(run, r);
         kernels.decode.take_residuals(lanes, tables, memory_.contexts, run.columns, linear, memory_.codes);
-        if (!rows.reconstruct(memory_.predicted, memory_.codes, quantum, kMaxContextMagnitude, run.columns, values,
-                              magnitudes))
-          too_wide_ = true;
+        reconstruct_row(run.columns, small, quantum, values, magnitudes);
         if (out_.special != nullptr) fill_special(run.columns, values);
         grid.finish_row(c, values, magnitudes);
         values += grid.row_pitch();
@@ -151,6 +153,39 @@ class LevelsReader {
     });
     if (too_wide_) return {};
     return complete ? Status{} : corrupt("stencil: a lane is too short");
+  }
+  /// Predictions and contexts of a row of a run; true where the predictions are small ones.
+  bool predict_row(const CodedRun& run, std::size_t number) {
+    const kernels::RowSourcesView<Value>& sources = memory_.predictor.row(number);
+    const std::size_t begin = number * memory_.grid.row_pitch();
+    const kernels::StencilRowKernels& rows = spec_.kernels->rows;
+    if constexpr (kNarrow) {
+      if (memory_.predictor.small(memory_.grid)) {
+        rows.small.predict(sources, begin, run.columns, memory_.small_predicted, memory_.contexts);
+        return true;
+      }
+    }
+    rows.of<Value>().predict(sources, begin, run.columns, memory_.predicted, memory_.contexts);
+    return false;
+  }
+  /// Values of a row from its predictions and codes. Small ones stay small in all that encoders write.
+  void reconstruct_row(std::size_t columns, bool small, std::int64_t quantum, Value* values,
+                       std::uint32_t* magnitudes) {
+    const kernels::StencilRowKernels& rows = spec_.kernels->rows;
+    SmallValues<Value>& known = memory_.grid.small();
+    if constexpr (kNarrow) {
+      if (small) {
+        if (!rows.small.reconstruct(memory_.small_predicted, memory_.codes, quantum, kMaxContextMagnitude,
+                                    known.limit(), columns, values, magnitudes))
+          too_wide_ = true;
+        if (out_.special != nullptr) std::copy_n(memory_.small_predicted, columns, memory_.predicted);
+        return;
+      }
+    }
+    if (!rows.of<Value>().reconstruct(memory_.predicted, memory_.codes, quantum, kMaxContextMagnitude, columns, values,
+                                      magnitudes))
+      too_wide_ = true;
+    if (known) known.see(values, columns);
   }
   /// Marks the special elements of a row, which have no code.
   void skip_special(const CodedRun& run, std::size_t number) const {

@@ -133,6 +133,7 @@ class LevelsWriter {
   /// Codes levels from one to another; all their values are final if the last one is 0 or 1.
   void code_levels(unsigned first, unsigned last) {
     model_.border = choose_border<Element>(view_, in_, model_.values.step);
+    grid().small().start(model_.values);
     for (unsigned level = first + 1; level-- > last;) {
       open(level);
       if (rows_.masked()) rows_.load_special(grid());
@@ -209,6 +210,7 @@ class LevelsWriter {
           loop_.keep(nearest(static_cast<double>(from[x]) * inverse) * quantum, values[x]);
         std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
         std::fill_n(magnitudes, row.columns, 0u);
+        grid().small().see(values, row.columns);
         grid().finish_row(c, values, magnitudes);
       });
       grid().finish_run(run.first.parity_class, run.first.index);

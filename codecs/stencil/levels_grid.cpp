@@ -87,6 +87,7 @@ typename LevelGridOf<Value>::RowEnds LevelGridOf<Value>::ends_of(std::size_t par
 template <class Value>
 void LevelGridOf<Value>::open(unsigned level, Border border, const RowKernels& kernels) {
   border_ = border;
+  small_.open_level();
   const std::array<View, kParityClasses> above = views_;
   lay_out(level);
   for (std::size_t c = 0; c < kParityClasses; ++c)
@@ -151,6 +152,7 @@ void LevelGridOf<Value>::finish_run(std::size_t parity_class, RowIndex first) {
       const Value* const far = x + end.from[1] * row_pitch_;
       for (std::size_t i = 0; i < width; ++i)
         to[i] = static_cast<Value>(end.factors[0] * near[i] + end.factors[1] * far[i]);
+      small_.see_margin(to, width);
     }
   }
 }
@@ -197,9 +199,9 @@ void LevelGridOf<Value>::add_tap(std::size_t parity_class, const RowIndex& row, 
 
 namespace {
 
-/// Calls visit(offset, weight) for every tap whose weight is not 0.
-template <class Visit>
-void for_taps(const GroupList& list, const GroupWeights& weights, const Visit& visit) {
+/// Calls visit(offset, weight) for every tap whose weight is not 0, and paired() when that was the second of a pair.
+template <class Visit, class Paired>
+void for_taps(const GroupList& list, const GroupWeights& weights, const Visit& visit, const Paired& paired) {
   for (std::size_t g = 0; g < list.count; ++g) {
     if (weights[g] == 0) continue;
     const TapGroup& group = list.groups[g];
@@ -208,6 +210,7 @@ void for_taps(const GroupList& list, const GroupWeights& weights, const Visit& v
     Offset opposite{};
     for (std::size_t a = 0; a < kMaxAxes; ++a) opposite[a] = static_cast<std::int8_t>(-group.offset[a]);
     visit(opposite, weights[g]);
+    paired();
   }
 }
 
@@ -217,15 +220,20 @@ template <class Value>
 void LevelGridOf<Value>::value_sources(std::size_t parity_class, const RowIndex& row, const GroupList& list,
                                        const GroupWeights& weights, ValueSources& out) const {
   out.count = 0;
-  for_taps(list, weights,
-           [&](const Offset& offset, double weight) { add_tap(parity_class, row, offset, weight, out); });
+  out.pairs = 0;
+  for_taps(
+      list, weights, [&](const Offset& offset, double weight) { add_tap(parity_class, row, offset, weight, out); },
+      [&] { out.pair_ends(); });
 }
 
 template <class Value>
 void LevelGridOf<Value>::plan_values(std::size_t parity_class, const GroupList& list, const GroupWeights& weights,
                                      PlannedTaps<double>& out) const {
   out.count = 0;
-  for_taps(list, weights, [&](const Offset& offset, double weight) { plan_tap(parity_class, offset, weight, out); });
+  out.pairs = 0;
+  for_taps(
+      list, weights, [&](const Offset& offset, double weight) { plan_tap(parity_class, offset, weight, out); },
+      [&] { out.pair_ends(); });
 }
 
 template class LevelGridOf<double>;

@@ -13,6 +13,7 @@
 #include "codecs/stencil/carver.h"
 #include "codecs/stencil/levels_axes.h"
 #include "codecs/stencil/levels_taps.h"
+#include "codecs/stencil/small_values.h"
 #include "kernels/cpu/stencil.h"
 
 namespace quern::codec::stencil {
@@ -50,10 +51,15 @@ struct RowSources {
   std::array<const Value*, kMost> rows;                     // NOLINT: the first `count` are set
   std::array<Weight, kMost> weights;                        // NOLINT
   std::size_t count = 0;
+  std::size_t pairs = 0;  ///< of one weight that the list begins with
 
   void add(const Value* row, Weight weight) {
     rows[count] = row;
     weights[count++] = weight;
+  }
+  /// The last two that were added are a pair.
+  void pair_ends() {
+    if (count == 2 * pairs + 2) ++pairs;
   }
 };
 template <class Value>
@@ -72,6 +78,11 @@ struct PlannedTaps {
   };
   std::array<Entry, 2 * kMaxGroups> entries;  // NOLINT: the first `count` are set
   std::size_t count = 0;
+  std::size_t pairs = 0;  ///< of one weight that the list begins with
+
+  void pair_ends() {
+    if (count == 2 * pairs + 2) ++pairs;
+  }
 };
 
 /// Values are integers in binary64, or narrow: kernels::kMostNarrow.
@@ -124,16 +135,23 @@ class LevelGridOf {
     return index_in_class(views_[parity_class].extents, axes_.rank, row);
   }
   /// Sets the margins of a row that is complete.
-  void finish_row(std::size_t parity_class, Value* values, std::uint32_t* magnitudes) const {
+  void finish_row(std::size_t parity_class, Value* values, std::uint32_t* magnitudes) {
     const RowEnds& ends = ends_[parity_class];
     for (std::size_t i = 0; i < ends.list.size(); ++i) {
       const typename RowEnds::End& end = ends.list[i];
-      values[end.to] = static_cast<Value>(end.factors[0] * values[end.from[0]] + end.factors[1] * values[end.from[1]]);
+      const auto value =
+          static_cast<Value>(end.factors[0] * values[end.from[0]] + end.factors[1] * values[end.from[1]]);
+      values[end.to] = value;
       magnitudes[end.to] = magnitudes[end.mirrored];
+      small_.see_margin(value);
     }
   }
   /// Sets the rows beyond the ends of a run whose rows are complete; `first` of them.
   void finish_run(std::size_t parity_class, RowIndex first);
+
+  /// Whether all values so far, margins among them, are small. Margins are looked at here, rows where they are made.
+  SmallValues<Value>& small() { return small_; }
+  const SmallValues<Value>& small() const { return small_; }
 
   /// Rows and weights that predict a row. Runs that taps lie in are complete.
   void value_sources(std::size_t parity_class, const RowIndex& row, const GroupList& list, const GroupWeights& weights,
@@ -230,6 +248,7 @@ class LevelGridOf {
       out.weights[t] = taps.entries[t].weight;
     }
     out.count = taps.count;
+    out.pairs = taps.pairs;
   }
   /// Index along an axis of the class that the tap lies in; may lie beyond it.
   std::ptrdiff_t tap_index(std::size_t parity_class, std::size_t axis, std::size_t index, int offset) const {
@@ -276,6 +295,7 @@ class LevelGridOf {
   LevelAxes axes_;
   unsigned level_ = 0;
   Border border_ = Border::mirrored;
+  SmallValues<Value> small_;
   std::size_t size_ = 0;
   std::size_t row_pitch_ = 0;
   std::array<RowEnds, kParityClasses> ends_;

@@ -110,10 +110,25 @@ class LevelsLoop {
     to.codes = memory_.codes + first_[row.place.level] + row.code;
     if (kChecked && pass == Run::last) to.strict = clear_distance(spec_.bound);
     to.single = kSingle;
-    const kernels::CodedRowResult result = spec_.kernels->rows.of<Value>().code(sources, begin, row.columns, to);
+    const kernels::CodedRowResult result = code_columns(sources, begin, row.columns, to);
     narrow_ = narrow_ && result.narrow;
     memory_.grid.finish_row(c, values, magnitudes);
     return result.kept;
+  }
+  /// By kernels of small values where they are; what a row makes of them is looked at either way.
+  kernels::CodedRowResult code_columns(const kernels::RowSourcesView<Value>& sources, std::size_t begin,
+                                       std::size_t columns, kernels::CodedRowBuffers<Value>& to) {
+    const kernels::StencilRowKernels& rows = spec_.kernels->rows;
+    SmallValues<Value>& known = memory_.grid.small();
+    if constexpr (SmallValues<Value>::kPossible) {
+      if (memory_.predictor.small(memory_.grid)) {
+        to.limit = known.limit();
+        return rows.small.code(sources, begin, columns, to);
+      }
+    }
+    const kernels::CodedRowResult result = rows.of<Value>().code(sources, begin, columns, to);
+    if (known) known.see(to.values, columns);
+    return result;
   }
   void code_masked_row(const CodedRow& row, const kernels::RowSourcesView<Value>& sources, std::size_t begin) {
     constexpr std::int64_t kMost = kernels::kMaxMagnitude;
@@ -141,6 +156,7 @@ class LevelsLoop {
       magnitudes[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
       keep(static_cast<double>(value), values[x]);
     }
+    memory_.grid.small().see(values, row.columns);
     memory_.grid.finish_row(c, values, magnitudes);
   }
 

@@ -51,6 +51,17 @@ struct RowVectors {
 #endif
     load(&joined, out);
   }
+  [[gnu::always_inline]] static void split(const Words& both, HalfWords& low, HalfWords& high) {
+    Truths signed_words;
+    load(&both, signed_words);
+#if defined(__AVX512F__)
+    low = __builtin_shufflevector(signed_words, signed_words, 0, 1, 2, 3, 4, 5, 6, 7);
+    high = __builtin_shufflevector(signed_words, signed_words, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+    low = __builtin_shufflevector(signed_words, signed_words, 0, 1, 2, 3);
+    high = __builtin_shufflevector(signed_words, signed_words, 4, 5, 6, 7);
+#endif
+  }
   [[gnu::always_inline]] static void number_places(Integers& places) {
     for (std::size_t i = 0; i < kWidth; ++i) places[i] = static_cast<std::int64_t>(i);
   }

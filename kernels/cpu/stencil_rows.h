@@ -43,7 +43,8 @@ struct RowSourcesView {
   const Value* const* taps = nullptr;  ///< integers, as weights are; weighted sums below 2^51
   const double* tap_weights = nullptr;
   std::size_t tap_count = 0;
-  unsigned weight_bits = 1;  ///< fraction bits of weights, at least 1
+  std::size_t pair_count = 0;  ///< the list begins with so many pairs, two taps of one weight
+  unsigned weight_bits = 1;    ///< fraction bits of weights, at least 1
   /// Sums over narrow values are surely below 2^51 in any order. Encoders see to that, decoders know it from weights.
   bool exact = false;
   std::uint32_t constant = 0;
@@ -55,6 +56,9 @@ struct RowSourcesView {
   double most_spread = 0;    ///< of a source of differences, below 2^31
   unsigned spread_bits = 0;  ///< fraction bits of the sum of all of them
 };
+
+/// Narrow values, which are 32-bit integers, are below this in magnitude: a few places beyond borders stay in range.
+inline constexpr std::int64_t kMostNarrow = std::int64_t{1} << 26;
 
 /// What a row is coded from and to, and how. Results have whole blocks of kStencilBlock elements; what is behind the
 /// row is written as well, and has no meaning.
@@ -74,6 +78,8 @@ struct CodedRowBuffers {
   double strict = 0;
   double unit = 1;
   bool single = false;
+  /// Narrow values, and originals in units, are to be below this in magnitude; at most kMostNarrow.
+  std::int64_t limit = kMostNarrow;
 };
 
 struct CodedRowResult {
@@ -81,9 +87,6 @@ struct CodedRowResult {
   bool narrow = true;  ///< values that should be narrow are, and so are their originals in units; else codes and
                        ///< values have no meaning
 };
-
-/// Narrow values, which are 32-bit integers, are below this in magnitude: a few places beyond borders stay in range.
-inline constexpr std::int64_t kMostNarrow = std::int64_t{1} << 26;
 
 /// Kernels of values that are kept in binary64, or narrow. `begin` is how far a row lies behind its run's first one,
 /// `count` its elements. Results of rows are written in whole blocks of kStencilBlock.
@@ -112,9 +115,25 @@ struct ValueRowKernels {
                    const std::int32_t* codes, std::int64_t quantum, std::uint32_t* sums);
 };
 
+/// The same for narrow values whose weighted sums surely fit 32 bits: what magnitudes of weights sum to, times any
+/// source's magnitude, plus half of 2^weight_bits is below 2^31. Weights have at least 8 fraction bits. A vector has
+/// twice as many columns.
+struct SmallRowKernels {
+  void (*predict)(const RowSourcesView<std::int32_t>& sources, std::size_t begin, std::size_t count,
+                  std::int32_t* predicted, std::uint8_t* levels);
+  /// False when a value is not in [-limit, limit), or a code times `quantum`, which is at most 2^12, may leave 32 bits:
+  /// then values have no meaning. `limit` is a power of two, at most kMostNarrow.
+  bool (*reconstruct)(const std::int32_t* predicted, const std::int32_t* codes, std::int64_t quantum,
+                      std::uint32_t most, std::uint32_t limit, std::size_t count, std::int32_t* values,
+                      std::uint32_t* magnitudes);
+  CodedRowResult (*code)(const RowSourcesView<std::int32_t>& sources, std::size_t begin, std::size_t count,
+                         const CodedRowBuffers<std::int32_t>& row);
+};
+
 struct StencilRowKernels {
   ValueRowKernels<double> wide;
   ValueRowKernels<std::int32_t> narrow;
+  SmallRowKernels small;
   void (*interleave_magnitudes)(const std::uint32_t* even, const std::uint32_t* odd, std::size_t count,
                                 std::uint32_t* out);
 

@@ -6,14 +6,16 @@
 #include <type_traits>
 
 #include "kernels/cpu/row_contexts.h"
+#include "kernels/cpu/row_predictions.h"
 #include "kernels/cpu/row_vectors.h"
 #include "kernels/cpu/stencil_rows.h"
 
 namespace quern::kernels {
 
 template <class Isa>
-struct StencilRowInstance : RowContexts<Isa> {
+struct StencilRowInstance : RowPredictions<Isa> {
   using Contexts = RowContexts<Isa>;
+  using Predictions = RowPredictions<Isa>;
   using V = RowVectors<Isa>;
   using Contexts::store_levels;
   using typename V::Doubles;
@@ -23,7 +25,6 @@ struct StencilRowInstance : RowContexts<Isa> {
   using typename V::Longs;
   using typename V::Words;
   using V::absolute;
-  using V::add_exact;
   using V::kColumns;
   using V::kMagic;
   using V::kMostBlocks;
@@ -31,67 +32,14 @@ struct StencilRowInstance : RowContexts<Isa> {
   using V::kParts;
   using V::kWidth;
   using V::load;
-  using V::load_numbers;
   using V::number_places;
   using V::round_to_single;
   using V::shift_down;
+  using V::split;
   using V::store;
-  using V::to_integers;
   using V::to_numbers;
   using V::to_rounded;
   using V::widen;
-
-  /// Predictions of N blocks of columns from place `at` of the sources. `Exact`: the sums surely are below 2^51, as an
-  /// encoder's are; on bytes that no encoder writes they may be rounded, by all instruction sets alike.
-  template <std::size_t N, bool Exact, class Value>
-  [[gnu::always_inline]] static void predict_blocks(const RowSourcesView<Value>& sources, std::size_t at,
-                                                    Integers (&predicted)[kParts * N]) {
-    Doubles sums[kParts * N] = {};
-    const Value* const* const taps = sources.taps;
-    const double* const weights = sources.tap_weights;
-    const std::size_t count = sources.tap_count;
-    for (std::size_t t = 0; t < count; ++t) {
-      const Value* const from = taps[t] + at;
-      const double weight = weights[t];
-      if constexpr (Exact && !std::is_same_v<Value, double>) {
-        // Two taps of a pair are one conversion and one product.
-        if (t + 1 < count && weights[t + 1] == weight) {
-          const Value* const opposite = taps[++t] + at;
-#pragma GCC unroll 8
-          for (std::size_t i = 0; i < kParts * N; ++i) {
-            HalfMagnitudes sum;
-            HalfMagnitudes other;
-            load(from + kWidth * i, sum);
-            load(opposite + kWidth * i, other);
-            sum += other;
-            HalfWords both;
-            load(&sum, both);
-            Doubles source;
-            widen(both, source);
-            add_exact(Doubles{} + weight, source, sums[i]);
-          }
-          continue;
-        }
-      }
-#pragma GCC unroll 8
-      for (std::size_t i = 0; i < kParts * N; ++i) {
-        Doubles source;
-        load_numbers(from + kWidth * i, source);
-        if constexpr (Exact) {
-          add_exact(Doubles{} + weight, source, sums[i]);
-        } else {
-          sums[i] += weight * source;
-        }
-      }
-    }
-    const std::uint64_t half = std::uint64_t{1} << (sources.weight_bits - 1);
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < kParts * N; ++i) {
-      Longs integers;
-      to_integers(sums[i], integers);
-      shift_down(integers + half, sources.weight_bits, predicted[i]);
-    }
-  }
 
   /// Calls visit.operator()<N>(column) for N blocks of columns at a time.
   template <class Visit>
@@ -100,6 +48,7 @@ struct StencilRowInstance : RowContexts<Isa> {
     for (; x + (kMostBlocks - 1) * kColumns < count; x += kMostBlocks * kColumns)
       visit.template operator()<kMostBlocks>(x);
     if constexpr (kMostBlocks > 2) {
+      if (x + 2 * kColumns < count) return visit.template operator()<3>(x);
       if (x + kColumns < count) {
         visit.template operator()<2>(x);
         x += 2 * kColumns;
@@ -115,9 +64,9 @@ struct StencilRowInstance : RowContexts<Isa> {
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
           Integers results[kParts * N];
           if (!std::is_same_v<Value, double> && sources.exact) {
-            predict_blocks<N, true>(sources, begin + x, results);
+            Predictions::template predict_blocks<N, true>(sources, begin + x, results);
           } else {
-            predict_blocks<N, false>(sources, begin + x, results);
+            Predictions::template predict_blocks<N, false>(sources, begin + x, results);
           }
 #pragma GCC unroll 8
           for (std::size_t i = 0; i < kParts * N; ++i) store(predicted + x + kWidth * i, results[i]);
@@ -134,9 +83,14 @@ struct StencilRowInstance : RowContexts<Isa> {
   template <class Value>
   static CodedRowResult code(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
                              const CodedRowBuffers<Value>& row) {
-    if (row.strict == 0) return code_as<Check::none>(sources, begin, count, row);
-    return row.single ? code_as<Check::single>(sources, begin, count, row)
-                      : code_as<Check::whole>(sources, begin, count, row);
+    return code_checked<false>(sources, begin, count, row);
+  }
+  template <bool Small, class Value>
+  static CodedRowResult code_checked(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
+                                     const CodedRowBuffers<Value>& row) {
+    if (row.strict == 0) return code_as<Check::none, Small>(sources, begin, count, row);
+    return row.single ? code_as<Check::single, Small>(sources, begin, count, row)
+                      : code_as<Check::whole, Small>(sources, begin, count, row);
   }
   /// What `code` found so far.
   struct Seen {
@@ -145,15 +99,15 @@ struct StencilRowInstance : RowContexts<Isa> {
     Doubles least = Doubles{} + 1;  ///< magnitude of an original, at most 1; 0 for NaN
   };
 
-  template <Check Kind, class Value>
+  template <Check Kind, bool Small, class Value>
   static CodedRowResult code_as(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
                                 const CodedRowBuffers<Value>& given) {
     const CodedRowBuffers<Value> row = given;
     Seen seen;
     for_blocks(
         count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
-          Integers predicted[kParts * N];
-          predict_blocks<N, true>(sources, begin + x, predicted);
+          Doubles predicted[kParts * N];
+          predict_numbers<N, Small>(sources, begin + x, predicted);
 #pragma GCC unroll 8
           for (std::size_t i = 0; i < kParts * N; ++i) code_part<Kind>(predicted[i], row, x + kWidth * i, count, seen);
         });
@@ -165,11 +119,36 @@ struct StencilRowInstance : RowContexts<Isa> {
     }
     return {kept, lost == 0};
   }
+  /// Predictions of N blocks of columns as numbers.
+  template <std::size_t N, bool Small, class Value>
+  [[gnu::always_inline]] static void predict_numbers(const RowSourcesView<Value>& sources, std::size_t at,
+                                                     Doubles (&numbers)[kParts * N]) {
+    if constexpr (Small) {
+      Words predicted[kPairs * N];
+      Predictions::template predict_small_blocks<N>(sources, at, predicted);
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kPairs * N; ++i) {
+        HalfWords halves[2];
+        split(predicted[i], halves[0], halves[1]);
+        widen(halves[0], numbers[2 * i]);
+        widen(halves[1], numbers[2 * i + 1]);
+      }
+    } else {
+      Integers predicted[kParts * N];
+      Predictions::template predict_blocks<N, true>(sources, at, predicted);
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < kParts * N; ++i) {
+        Longs bits;
+        load(&predicted[i], bits);
+        to_numbers(bits, numbers[i]);
+      }
+    }
+  }
 
   /// A vector's columns of `code`.
   template <Check Kind, class Value>
-  [[gnu::always_inline]] static void code_part(const Integers& predicted, const CodedRowBuffers<Value>& row,
-                                               std::size_t x, std::size_t count, Seen& seen) {
+  [[gnu::always_inline]] static void code_part(const Doubles& number, const CodedRowBuffers<Value>& row, std::size_t x,
+                                               std::size_t count, Seen& seen) {
     constexpr bool kNarrow = !std::is_same_v<Value, double>;
     Doubles original;
     load(row.originals + x, original);
@@ -180,10 +159,6 @@ struct StencilRowInstance : RowContexts<Isa> {
       inside = inside < kMost ? inside : Doubles{};
     }
     const auto quantum = static_cast<double>(row.quantum);
-    Longs bits;
-    Doubles number;
-    load(&predicted, bits);
-    to_numbers(bits, number);
     const Doubles difference = ((inside + kMagic) - kMagic) - number;
     Doubles code = difference * (1 / quantum) + kMagic;
     code -= kMagic;
@@ -205,7 +180,7 @@ struct StencilRowInstance : RowContexts<Isa> {
       absolute(value, size);
       absolute(inside, wanted);
       size = size > wanted ? size : wanted;
-      Integers beyond = ~(size < static_cast<double>(kMostNarrow));
+      Integers beyond = ~(size < static_cast<double>(row.limit));
       if (!whole) beyond &= places < left;
       seen.lost |= beyond;
     } else {
@@ -292,6 +267,68 @@ struct StencilRowInstance : RowContexts<Isa> {
     return any < 2 * static_cast<std::uint64_t>(kMostNarrow);
   }
 
+  static void predict_small(const RowSourcesView<std::int32_t>& sources, std::size_t begin, std::size_t count,
+                            std::int32_t* predicted, std::uint8_t* levels) {
+    for_blocks(
+        count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
+          Words results[kPairs * N];
+          Predictions::template predict_small_blocks<N>(sources, begin + x, results);
+          Words sums[kPairs * N];
+          Contexts::template sum_narrow_blocks<N>(sources, begin + x, results, sums);
+#pragma GCC unroll 4
+          for (std::size_t i = 0; i < kPairs * N; ++i) {
+            store(predicted + x + 2 * kWidth * i, results[i]);
+            store_levels(sums[i], levels + x + 2 * kWidth * i);
+          }
+        });
+  }
+
+  /// What is to be refused of small values, as bits of all of them.
+  struct Refused {
+    Words values{};  ///< plus the limit
+    Words magnitudes{};
+  };
+  static bool reconstruct_small(const std::int32_t* predicted, const std::int32_t* codes, std::int64_t quantum,
+                                std::uint32_t most, std::uint32_t limit, std::size_t count, std::int32_t* values,
+                                std::uint32_t* magnitudes) {
+    constexpr std::size_t kColumnsOfWords = 2 * kWidth;
+    const auto unit = static_cast<std::uint32_t>(quantum);
+    Refused refused;
+    const auto step = [&]<bool Whole>(std::size_t x) __attribute__((always_inline)) {
+      Words code;
+      Words value;
+      Words magnitude;
+      load(codes + x, code);
+      load(predicted + x, value);
+      value += code * unit;
+      store(values + x, value);
+      absolute(code, magnitude);
+      const Words stored = magnitude < most ? magnitude : Words{} + most;
+      store(magnitudes + x, stored);
+      Words biased = value + limit;
+      if constexpr (!Whole) {  // what is behind the row has no meaning
+        Words places;
+        for (std::size_t i = 0; i < kColumnsOfWords; ++i) places[i] = static_cast<std::uint32_t>(i);
+        const Words left = Words{} + static_cast<std::uint32_t>(count - x);
+        biased = places < left ? biased : Words{};
+        magnitude = places < left ? magnitude : Words{};
+      }
+      refused.values |= biased;
+      refused.magnitudes |= magnitude;
+    };
+    std::size_t x = 0;
+    for (; x + kColumnsOfWords <= count; x += kColumnsOfWords) step.template operator()<true>(x);
+    if (x < count) step.template operator()<false>(x);
+    std::uint32_t any_value = 0;
+    std::uint32_t any_magnitude = 0;
+    for (std::size_t i = 0; i < kColumnsOfWords; ++i) {
+      any_value |= refused.values[i];
+      any_magnitude |= refused.magnitudes[i];
+    }
+    // No value has left 32 bits if codes times quanta are below 2^30.
+    return any_magnitude < std::bit_floor((1u << 30) / unit) && any_value < 2 * limit;
+  }
+
   template <class T>
   static void interleave(const T* even, const T* odd, std::size_t count, T* out) {
     for (std::size_t x = 0; x < count; ++x) {
@@ -314,7 +351,8 @@ struct StencilRowInstance : RowContexts<Isa> {
   template <class Value>
   static constexpr ValueRowKernels<Value> kValueKernels{&predict<Value>,     &reconstruct<Value>, &interleave<Value>,
                                                         &store_pairs<Value>, &code<Value>,        &contexts<Value>};
-  static constexpr StencilRowKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>,
+  static constexpr SmallRowKernels kSmallKernels{&predict_small, &reconstruct_small, &code_checked<true, std::int32_t>};
+  static constexpr StencilRowKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>, kSmallKernels,
                                               &interleave<std::uint32_t>};
 };
 
