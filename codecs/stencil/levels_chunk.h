@@ -13,6 +13,7 @@
 #include <quern/status.h>
 
 #include "codecs/stencil/chunk.h"
+#include "codecs/stencil/levels_model.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/range.h"
 
@@ -37,10 +38,13 @@ inline void leave_room(const ChunkRange& range, ChunkModel& format) {
 }
 
 std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec);
-/// Whether values of a chunk in units are small enough for 32-bit integers, but for what predictions may do.
-inline bool narrow_values(const ChunkRange& range, const ChunkModel& format) {
+/// Whether values of a chunk in units are small enough for 32-bit integers, and magnitudes of its codes for 16 bits,
+/// but for what predictions may do.
+inline bool narrow_values(const ChunkRange& range, const ChunkModel& format, std::uint8_t tightening) {
   const double most = std::max(range.high - format.base, format.base - range.low);
-  return 2 * most < static_cast<double>(kernels::kMostNarrow) * format.unit();
+  const std::int64_t finest_quantum = level_quantum(format.fraction_bits, tightening, kMaxLevels);
+  const std::int64_t limit = std::min(kernels::kMostNarrow, kernels::kMostMagnitudes * finest_quantum);
+  return 2 * most < static_cast<double>(limit) * format.unit();
 }
 /// The elements of a chunk in the order of coding.
 struct SortedChunk {

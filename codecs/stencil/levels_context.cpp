@@ -106,7 +106,7 @@ void plan_feature(const LevelGridOf<Value>& grid, const ContextRow& place, std::
 
 template <class Value>
 void feature_sources(const LevelGridOf<Value>& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
-                     MagnitudeSources& out) {
+                     MagnitudeSourcesOf<Value>& out) {
   if (!row_has(grid.axes(), row.index, feature)) return;
   for_feature_offsets(grid.axes(), row.level, feature, [&](const Offset& offset) {
     out.add(grid.magnitude_row(row.parity_class, row.index, offset), weight);
@@ -223,9 +223,9 @@ void find_context_sources(const LevelGridOf<Value>& grid, const ContextRow& firs
 }
 
 template void feature_sources(const LevelGridOf<double>&, const ContextRow&, std::size_t, std::uint32_t,
-                              MagnitudeSources&);
+                              MagnitudeSourcesOf<double>&);
 template void feature_sources(const LevelGridOf<std::int32_t>&, const ContextRow&, std::size_t, std::uint32_t,
-                              MagnitudeSources&);
+                              MagnitudeSourcesOf<std::int32_t>&);
 template void plan_feature(const LevelGridOf<double>&, const ContextRow&, std::size_t, PlannedTaps<std::uint32_t>&);
 template void plan_feature(const LevelGridOf<std::int32_t>&, const ContextRow&, std::size_t,
                            PlannedTaps<std::uint32_t>&);

@@ -63,7 +63,7 @@ struct ContextRow {
 /// Adds the rows of magnitudes that a feature sums up.
 template <class Value>
 void feature_sources(const LevelGridOf<Value>& grid, const ContextRow& row, std::size_t feature, std::uint32_t weight,
-                     MagnitudeSources& out);
+                     MagnitudeSourcesOf<Value>& out);
 /// Resolves them, with weights of 1, for rows away from the border in which `row_has` the feature.
 template <class Value>
 void plan_feature(const LevelGridOf<Value>& grid, const ContextRow& place, std::size_t feature,
@@ -92,7 +92,7 @@ struct ContextPlan {
 template <class Value>
 struct ContextSources {
   static constexpr std::size_t kMostSpreads = kFeatures - kBendFeature;
-  MagnitudeSources magnitudes;
+  MagnitudeSourcesOf<Value> magnitudes;
   std::size_t first_row = 0;  ///< how many of the magnitudes the first row has; those of the row above come after
   std::array<kernels::SpreadSource<Value>, kMostSpreads> spreads;
   std::array<kernels::SpreadSource<Value>, kMostSpreads> last_row;  ///< the same for the last row

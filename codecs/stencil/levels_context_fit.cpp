@@ -103,7 +103,9 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
   for (std::size_t i = 0; i < own.count; ++i)
     if (counts_magnitudes(own.list[i]))
       plan_feature(grid, {c, {}, grid.level(), rows.later}, own.list[i], planned[own.list[i]]);
-  MagnitudeSources sources;
+  MagnitudeSourcesOf<Value> sources;
+  MagnitudeSourcesOf<double> spread;
+  spread.add(room.spread, 1);
   for_sampled_rows(rows, samples_of(rows, context_samples(how.pace, grid.level())), [&](std::size_t row) {
     ContextRow place{c, grid.index_of(c, row), grid.level(), rows.later};
     const std::size_t code = places.of(c, row);
@@ -113,18 +115,19 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
     const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
     const bool inside = grid.inside(place.index);
     float* const block = samples.add(columns.count, room.memory);
-    // The sampled columns' sums of what `sources` are.
-    const auto add = [&](float scale, float* to) {
+    // The sampled columns' sums of what sources are, which end as the columns' own.
+    const auto add = [&](auto& from, const auto sum, float scale, float* to) {
       if (columns.gaps) {
-        for (std::size_t t = 0; t < sources.count; ++t)
-          columns.each(sources.rows[t], [&](std::size_t s, std::uint32_t v) {
+        for (std::size_t t = 0; t < from.count; ++t)
+          columns.each(from.rows[t], [&](std::size_t s, std::uint32_t v) {
             to[s] += static_cast<float>(static_cast<std::int32_t>(v)) * scale;
           });
         return;
       }
-      for (std::size_t t = 0; t < sources.count; ++t) sources.rows[t] += columns.first;
-      kernels.fit.magnitude_sums(sources.rows.data(), sources.count, scale, columns.count, to);
+      for (std::size_t t = 0; t < from.count; ++t) from.rows[t] += columns.first;
+      sum(from.rows.data(), from.count, scale, columns.count, to);
     };
+    const auto add_magnitudes = [&](float* to) { add(sources, kernels.fit.of<Value>().magnitude_sums, 1, to); };
     for (std::size_t i = 0; i < samples.features.count; ++i) {
       const std::size_t f = samples.features.list[i];
       float* const to = block + i * kSampleBlock;
@@ -132,9 +135,8 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
       if (!counts_magnitudes(f)) {
         std::fill_n(room.spread, rows.columns, 0u);
         add_spread(grid, place, f, room.predicted, model.values.fraction_bits, 1, kernels, room.spread);
-        sources.count = 0;
-        sources.add(room.spread, 1);
-        add(kSpreadUnit, to);
+        spread.rows[0] = room.spread;
+        add(spread, kernels.fit.wide.magnitude_sums, kSpreadUnit, to);
         continue;
       }
       if (inside && row_has(grid.axes(), place.index, f)) {
@@ -143,13 +145,13 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
         sources.count = 0;
         feature_sources(grid, place, f, 1, sources);
       }
-      add(1, to);
+      add_magnitudes(to);
     }
     float* const constant = block + samples.features.count * kSampleBlock;
     std::fill_n(constant, columns.count, 1.0f);
     sources.count = 0;
     sources.add(grid.magnitude_row(c, place.index, {}), 1);
-    add(1, constant + kSampleBlock);
+    add_magnitudes(constant + kSampleBlock);
   });
 }
 

@@ -45,6 +45,7 @@ class LevelsReader {
  public:
   using Bits = typename Element::Bits;
   using LevelGrid = LevelGridOf<Value>;
+  using Magnitude = kernels::MagnitudeOf<Value>;
 
   LevelsReader(const ChunkSpec& spec, const MutableBox3& out, const LevelsView& view, DecodeMemory<Value>& memory)
       : spec_(spec), out_(out), view_(view), memory_(memory) {
@@ -135,7 +136,7 @@ class LevelsReader {
       memory_.predictor.open_values(grid, run, model_);
       memory_.predictor.open_contexts(grid, run, model_);
       Value* values = grid.values(c, run.first.index);
-      std::uint32_t* magnitudes = grid.magnitudes(c, run.first.index);
+      Magnitude* magnitudes = grid.magnitudes(c, run.first.index);
       std::size_t linear = run.linear;
       for (std::size_t r = 0; r < run.rows; ++r) {
         const bool small = predict_row(run, r);
@@ -168,18 +169,17 @@ class LevelsReader {
     rows.of<Value>().predict(sources, begin, run.columns, memory_.predicted, memory_.contexts);
     return false;
   }
-  /// Values of a row from its predictions and codes. Small ones stay small in all that encoders write.
-  void reconstruct_row(std::size_t columns, bool small, std::int64_t quantum, Value* values,
-                       std::uint32_t* magnitudes) {
+  /// Values of a row from its predictions and codes.
+  void reconstruct_row(std::size_t columns, bool small, std::int64_t quantum, Value* values, Magnitude* magnitudes) {
     const kernels::StencilRowKernels& rows = spec_.kernels->rows;
     SmallValues<Value>& known = memory_.grid.small();
     if constexpr (kNarrow) {
       if (small) {
-        if (!rows.small.reconstruct(memory_.small_predicted, memory_.codes, quantum, kMaxContextMagnitude,
-                                    known.limit(), columns, values, magnitudes))
-          too_wide_ = true;
-        if (out_.special != nullptr) std::copy_n(memory_.small_predicted, columns, memory_.predicted);
-        return;
+        const bool kept = rows.small.reconstruct(memory_.small_predicted, memory_.codes, quantum, known.limit(),
+                                                 columns, values, magnitudes);
+        if (!kept || out_.special != nullptr) std::copy_n(memory_.small_predicted, columns, memory_.predicted);
+        if (kept) return;
+        known.give_up();
       }
     }
     if (!rows.of<Value>().reconstruct(memory_.predicted, memory_.codes, quantum, kMaxContextMagnitude, columns, values,

@@ -123,7 +123,7 @@ class LevelsWriter {
     for (std::size_t r = 0; r < grid().view(0).rows; ++r) {
       const RowIndex index = grid().index_of(0, r);
       const Value* const values = grid().values(0, index);
-      const std::uint32_t* const magnitudes = grid().magnitudes(0, index);
+      const kernels::MagnitudeOf<Value>* const magnitudes = grid().magnitudes(0, index);
       out.values.insert(out.values.end(), values, values + columns);
       out.magnitudes.insert(out.magnitudes.end(), magnitudes, magnitudes + columns);
     }
@@ -208,8 +208,8 @@ class LevelsWriter {
         const std::int64_t* const from = rows_.row(row);
         for (std::size_t x = 0; x < row.columns; ++x)
           loop_.keep(nearest(static_cast<double>(from[x]) * inverse) * quantum, values[x]);
-        std::uint32_t* const magnitudes = grid().magnitudes(c, row.place.index);
-        std::fill_n(magnitudes, row.columns, 0u);
+        kernels::MagnitudeOf<Value>* const magnitudes = grid().magnitudes(c, row.place.index);
+        std::memset(magnitudes, 0, row.columns * sizeof(*magnitudes));
         grid().small().see(values, row.columns);
         grid().finish_row(c, values, magnitudes);
       });

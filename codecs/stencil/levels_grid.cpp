@@ -117,11 +117,12 @@ void LevelGridOf<Value>::move_up(const std::array<View, kParityClasses>& from, c
       const std::size_t begin = at(views_[0], to);
       const std::size_t evens = at(view, index);
       Value* const values = values_[level_ & 1] + begin;
-      std::uint32_t* const magnitudes = magnitudes_[level_ & 1] + begin;
+      Magnitude* const magnitudes = magnitudes_[level_ & 1] + begin;
       if (pairs > 0) {
         const std::size_t odds = at(odd, index);
-        kernels.template of<Value>().interleave(values_[other] + evens, values_[other] + odds, pairs, values);
-        kernels.interleave_magnitudes(magnitudes_[other] + evens, magnitudes_[other] + odds, pairs, magnitudes);
+        const kernels::ValueRowKernels<Value>& rows = kernels.template of<Value>();
+        rows.interleave(values_[other] + evens, values_[other] + odds, pairs, values);
+        rows.interleave_magnitudes(magnitudes_[other] + evens, magnitudes_[other] + odds, pairs, magnitudes);
       }
       if (columns > pairs) {
         values[2 * pairs] = values_[other][evens + pairs];
@@ -140,10 +141,10 @@ void LevelGridOf<Value>::finish_run(std::size_t parity_class, RowIndex first) {
   first[axis] = 0;
   const std::size_t width = kLeft + views_[parity_class].extents[axes_.rank - 1] + kRight;
   Value* const x = values(parity_class, first) - kLeft;
-  std::uint32_t* const m = magnitudes(parity_class, first) - kLeft;
+  Magnitude* const m = magnitudes(parity_class, first) - kLeft;
   const auto pitch = static_cast<std::ptrdiff_t>(row_pitch_);
   for (const typename RowEnds::End& end : ends_of(parity_class, axis).list) {
-    std::memcpy(m + end.to * pitch, m + end.mirrored * row_pitch_, width * sizeof(std::uint32_t));
+    std::memcpy(m + end.to * pitch, m + end.mirrored * row_pitch_, width * sizeof(Magnitude));
     Value* const to = x + end.to * pitch;
     const Value* const near = x + end.from[0] * row_pitch_;
     if (end.factors[1] == 0) {

@@ -65,7 +65,8 @@ struct RowSources {
 template <class Value>
 using ValueSourcesOf = RowSources<Value, double>;
 using ValueSources = ValueSourcesOf<double>;
-using MagnitudeSources = RowSources<std::uint32_t, std::uint32_t>;
+template <class Value>
+using MagnitudeSourcesOf = RowSources<kernels::MagnitudeOf<Value>, std::uint32_t>;
 
 /// Taps of a class resolved for runs away from the border: for each the class it lies in, and its distance from the
 /// row of the same index there.
@@ -89,7 +90,9 @@ struct PlannedTaps {
 template <class Value>
 class LevelGridOf {
  public:
+  using Magnitude = kernels::MagnitudeOf<Value>;
   using ValueSources = ValueSourcesOf<Value>;
+  using MagnitudeSources = MagnitudeSourcesOf<Value>;
   using RowKernels = kernels::StencilRowKernels;
   /// One class at the open level.
   struct View {
@@ -108,7 +111,7 @@ class LevelGridOf {
     }
     for (std::size_t i = 0; i < 2; ++i) {
       values_[i] = carver.take<Value>(sizes[i]);
-      magnitudes_[i] = carver.take<std::uint32_t>(sizes[i]);
+      magnitudes_[i] = carver.take<Magnitude>(sizes[i]);
     }
   }
 
@@ -122,7 +125,7 @@ class LevelGridOf {
   Value* values(std::size_t parity_class, const RowIndex& row) {
     return values_[level_ & 1] + at(views_[parity_class], row);
   }
-  std::uint32_t* magnitudes(std::size_t parity_class, const RowIndex& row) {
+  Magnitude* magnitudes(std::size_t parity_class, const RowIndex& row) {
     return magnitudes_[level_ & 1] + at(views_[parity_class], row);
   }
   std::size_t run_axis() const { return stencil::run_axis(axes_); }
@@ -135,7 +138,7 @@ class LevelGridOf {
     return index_in_class(views_[parity_class].extents, axes_.rank, row);
   }
   /// Sets the margins of a row that is complete.
-  void finish_row(std::size_t parity_class, Value* values, std::uint32_t* magnitudes) {
+  void finish_row(std::size_t parity_class, Value* values, Magnitude* magnitudes) {
     const RowEnds& ends = ends_[parity_class];
     for (std::size_t i = 0; i < ends.list.size(); ++i) {
       const typename RowEnds::End& end = ends.list[i];
@@ -188,7 +191,7 @@ class LevelGridOf {
   const Value* value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
     return values_[level_ & 1] + mirrored_at(parity_class, row, offset, true);
   }
-  const std::uint32_t* magnitude_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+  const Magnitude* magnitude_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
     return magnitudes_[level_ & 1] + mirrored_at(parity_class, row, offset, true);
   }
   /// The same, but in the row beyond its end where a run ends: as far from each row of a run, whether that is complete
@@ -196,7 +199,7 @@ class LevelGridOf {
   const Value* run_value_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
     return values_[level_ & 1] + mirrored_at(parity_class, row, offset, false);
   }
-  const std::uint32_t* run_magnitude_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
+  const Magnitude* run_magnitude_row(std::size_t parity_class, const RowIndex& row, const Offset& offset) const {
     return magnitudes_[level_ & 1] + mirrored_at(parity_class, row, offset, false);
   }
 
@@ -301,7 +304,7 @@ class LevelGridOf {
   std::array<RowEnds, kParityClasses> ends_;
   std::array<View, kParityClasses> views_{};
   std::array<Value*, 2> values_{};
-  std::array<std::uint32_t*, 2> magnitudes_{};
+  std::array<Magnitude*, 2> magnitudes_{};
 };
 using LevelGrid = LevelGridOf<double>;
 extern template class LevelGridOf<double>;

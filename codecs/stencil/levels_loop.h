@@ -29,6 +29,7 @@ template <class Element, class Value>
 class LevelsLoop {
  public:
   using Bits = typename Element::Bits;
+  using Magnitude = kernels::MagnitudeOf<Value>;
 
   /// All outlive the loop.
   LevelsLoop(const ChunkSpec& spec, const LevelsView& view, const LevelsModel& model, LevelsEncodeMemory<Value>& memory,
@@ -95,7 +96,7 @@ class LevelsLoop {
     constexpr bool kChecked = kSingle || std::is_same_v<Element, F64>;
     const std::size_t c = row.place.parity_class;
     Value* const values = memory_.grid.values(c, row.place.index);
-    std::uint32_t* const magnitudes = memory_.grid.magnitudes(c, row.place.index);
+    Magnitude* const magnitudes = memory_.grid.magnitudes(c, row.place.index);
     rows_.load_originals(c, row.place.index, row.code);
     kernels::CodedRowBuffers<Value> to;
     to.originals = rows_.originals();
@@ -123,7 +124,10 @@ class LevelsLoop {
     if constexpr (SmallValues<Value>::kPossible) {
       if (memory_.predictor.small(memory_.grid)) {
         to.limit = known.limit();
-        return rows.small.code(sources, begin, columns, to);
+        const kernels::CodedRowResult result = rows.small.code(sources, begin, columns, to);
+        if (result.narrow) return result;
+        known.give_up();
+        to.limit = kernels::kMostNarrow;
       }
     }
     const kernels::CodedRowResult result = rows.of<Value>().code(sources, begin, columns, to);
@@ -138,7 +142,7 @@ class LevelsLoop {
     const std::size_t at = first_[row.place.level] + row.code;
     const std::int64_t* const wanted = rows_.row(row);
     Value* const values = memory_.grid.values(c, row.place.index);
-    std::uint32_t* const magnitudes = memory_.grid.magnitudes(c, row.place.index);
+    Magnitude* const magnitudes = memory_.grid.magnitudes(c, row.place.index);
     const std::int64_t* const predicted = memory_.numbers;
     spec_.kernels->rows.of<Value>().predict(sources, begin, row.columns, memory_.numbers, memory_.levels);
     const std::uint8_t* const special = rows_.special(row.code);
@@ -153,7 +157,9 @@ class LevelsLoop {
         value = predicted[x] + code * quantum;
       }
       memory_.codes[at + x] = static_cast<std::int32_t>(code);
-      magnitudes[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
+      const std::int64_t magnitude = std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude);
+      magnitudes[x] = static_cast<Magnitude>(magnitude);
+      narrow_ = narrow_ && magnitudes[x] == magnitude;
       keep(static_cast<double>(value), values[x]);
     }
     memory_.grid.small().see(values, row.columns);

@@ -35,6 +35,12 @@ inline constexpr unsigned kTightenings = 4;
 inline constexpr std::array<std::array<std::uint8_t, 4>, kTightenings> kLevelSteps{
     {{16, 16, 16, 16}, {16, 14, 13, 12}, {16, 13, 10, 8}, {16, 11, 7, 5}}};
 
+/// What a level's residuals count, in units of values, which are 2^-fraction_bits of a step.
+constexpr std::int64_t level_quantum(unsigned fraction_bits, std::uint8_t tightening, unsigned level) {
+  const std::int64_t step = std::int64_t{1} << fraction_bits;
+  return std::max<std::int64_t>(1, step * kLevelSteps[tightening][std::min(level, 3u)] / 16);
+}
+
 /// Levels that share context weights: the finest, and all others.
 inline constexpr std::size_t kContextSets = 2;
 constexpr std::size_t context_set(unsigned level) { return level == 0 ? 0 : 1; }
@@ -47,11 +53,7 @@ struct LevelsModel {
   Predictor* predictors = nullptr;
   std::array<std::array<std::array<ContextWeights, kParityClasses>, 2>, kContextSets> contexts{};
 
-  /// What a level's residuals count, in units of values.
-  std::int64_t quantum(unsigned level) const {
-    const std::int64_t step = std::int64_t{1} << values.fraction_bits;
-    return std::max<std::int64_t>(1, step * kLevelSteps[tightening][std::min(level, 3u)] / 16);
-  }
+  std::int64_t quantum(unsigned level) const { return level_quantum(values.fraction_bits, tightening, level); }
 
   static std::size_t predictor_count(const LevelAxes& axes) { return (axes.top() + 1) * 2 * kParityClasses; }
   Predictor& predictor(unsigned level, bool later, std::size_t parity_class) const {

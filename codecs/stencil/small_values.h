@@ -35,6 +35,9 @@ class SmallValues {
   }
   void see_margin(const Value* values, std::size_t count) { see(values, count, seen_margins_); }
   void see(const Value* values, std::size_t count) { see(values, count, seen_); }
+  /// One was not small.
+  void give_up() { limit_ = 0; }
+
   explicit operator bool() const { return (seen_ | seen_margins_) < 2 * limit_; }
   /// While they are small they are in [-limit, limit).
   std::uint32_t limit() const { return limit_; }

@@ -27,6 +27,7 @@ struct RowContexts : RowVectors<Isa> {
   using V::kWidth;
   using V::load;
   using V::load_numbers;
+  using V::load_words;
   using V::store;
   using V::to_rounded;
   using V::widen;
@@ -183,18 +184,18 @@ struct RowContexts : RowVectors<Isa> {
                                                     Words (&sums)[kPairs * N]) {
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < kPairs * N; ++i) sums[i] = (sums[i] >> sources.spread_bits) + sources.constant;
-    const std::uint32_t* const* const magnitudes = sources.magnitudes;
+    const MagnitudeOf<Value>* const* const magnitudes = sources.magnitudes;
     const std::uint32_t* const weights = sources.magnitude_weights;
     const std::size_t count = sources.magnitude_count;
     for (std::size_t t = 0; t < count;) {
       const std::uint32_t weight = weights[t];
       Words alike[kPairs * N] = {};
       do {
-        const std::uint32_t* const from = magnitudes[t] + at;
+        const MagnitudeOf<Value>* const from = magnitudes[t] + at;
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < kPairs * N; ++i) {
           Words source;
-          load(from + 2 * kWidth * i, source);
+          load_words(from + 2 * kWidth * i, source);
           alike[i] += source;
         }
       } while (++t < count && weights[t] == weight);

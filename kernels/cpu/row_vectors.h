@@ -27,6 +27,8 @@ struct RowVectors {
   using HalfFloats = float __attribute__((vector_size(QUERN_VECTOR_BYTES / 2)));
   using HalfWords = std::int32_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 2)));
   using HalfMagnitudes = std::uint32_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 2)));
+  using Shorts = std::uint16_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 2)));
+  using HalfShorts = std::uint16_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 4)));
   using Bytes = std::uint8_t __attribute__((vector_size(QUERN_VECTOR_BYTES / 4)));
   static constexpr std::size_t kColumns = 16;  ///< of a block
   static constexpr std::size_t kWidth = kBytes / sizeof(double);
@@ -112,6 +114,24 @@ struct RowVectors {
     HalfWords narrow;
     load(from, narrow);
     widen(narrow, v);
+  }
+  /// As many magnitudes as a vector has words.
+  [[gnu::always_inline]] static void load_words(const std::uint32_t* from, Words& v) { load(from, v); }
+  [[gnu::always_inline]] static void load_words(const std::uint16_t* from, Words& v) {
+    Shorts narrow;
+    load(from, narrow);
+#if defined(__AVX512F__)
+    v = reinterpret_cast<Words>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(narrow)));
+#elif defined(__AVX2__)
+    v = reinterpret_cast<Words>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(narrow)));
+#else
+    v = __builtin_convertvector(narrow, Words);
+#endif
+  }
+  [[gnu::always_inline]] static void store_words(const Words& v, std::uint32_t* to) { store(to, v); }
+  [[gnu::always_inline]] static void store_words(const Words& v, std::uint16_t* to) {
+    const Shorts narrow = __builtin_convertvector(v, Shorts);
+    store(to, narrow);
   }
   [[gnu::always_inline]] static void round_to_single(Doubles& v) {
     const HalfFloats single = __builtin_convertvector(v, HalfFloats);

@@ -26,6 +26,9 @@ struct ValueFitKernels {
   /// sums[x] += what the source gives for predicted[x], for x < count.
   void (*add_distances)(const SpreadSource<Value>& spread, const double* predicted, double most, std::size_t count,
                         std::uint32_t* sums);
+  /// out[s] = (the sum over t < taps of rows[t][s], which are below 2^31) * scale; for s < count.
+  void (*magnitude_sums)(const MagnitudeOf<Value>* const* rows, std::size_t taps, float scale, std::size_t count,
+                         float* out);
 };
 
 struct StencilFitKernels {
@@ -33,9 +36,6 @@ struct StencilFitKernels {
   ValueFitKernels<std::int32_t> narrow;
   /// out[s] = targets[s] * scale - mean[s] for s < count; targets are below 2^51.
   void (*differences)(const std::int64_t* targets, const double* mean, double scale, std::size_t count, double* out);
-  /// out[s] = (the sum over t < taps of rows[t][s], which are below 2^31) * scale; for s < count.
-  void (*magnitude_sums)(const std::uint32_t* const* rows, std::size_t taps, float scale, std::size_t count,
-                         float* out);
   /// left[s] = rows[count][s] - sum over features f < count of coefficients[f] * rows[f][s].
   void (*unexplained)(const double* rows, const double* coefficients, std::size_t count, double* left);
   /// Sum over a block of log2(1 + 4 left^2) / 2 in units of 2^-12 bits, straight between powers of two.

@@ -13,6 +13,7 @@ struct StencilFitInstance {
   using Doubles = double __attribute__((vector_size(64)));
   using Floats = float __attribute__((vector_size(32)));
   using FloatBits = std::int32_t __attribute__((vector_size(32)));
+  using Shorts = std::uint16_t __attribute__((vector_size(16)));
   using Flags = std::int64_t __attribute__((vector_size(64)));
 
   template <class Vector>
@@ -108,14 +109,21 @@ struct StencilFitInstance {
     }
   }
 
-  static void magnitude_sums(const std::uint32_t* const* rows, std::size_t taps, float scale, std::size_t count,
+  [[gnu::always_inline]] static void load_magnitudes(const std::uint32_t* from, FloatBits& out) { load(from, out); }
+  [[gnu::always_inline]] static void load_magnitudes(const std::uint16_t* from, FloatBits& out) {
+    Shorts narrow;
+    load(from, narrow);
+    out = __builtin_convertvector(narrow, FloatBits);
+  }
+  template <class Magnitude>
+  static void magnitude_sums(const Magnitude* const* rows, std::size_t taps, float scale, std::size_t count,
                              float* out) {
     std::size_t s = 0;
     for (; s + 8 <= count; s += 8) {
       Floats sum = {};
       for (std::size_t t = 0; t < taps; ++t) {
         FloatBits value;
-        load(rows[t] + s, value);
+        load_magnitudes(rows[t] + s, value);
         sum += __builtin_convertvector(value, Floats);
       }
       sum *= scale;
@@ -276,12 +284,17 @@ struct StencilFitInstance {
   }
 
   template <class Value>
-  static constexpr ValueFitKernels<Value> kValueKernels{&feature<Value>, &predictions<Value>, &add_distances<Value>};
-  static constexpr StencilFitKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>,
-                                              &differences,          &magnitude_sums,
-                                              &unexplained,          &left_cost,
-                                              &left_weights,         &context_samples,
-                                              &magnitude_rows,       &ratio_sums};
+  static constexpr ValueFitKernels<Value> kValueKernels{&feature<Value>, &predictions<Value>, &add_distances<Value>,
+                                                        &magnitude_sums<MagnitudeOf<Value>>};
+  static constexpr StencilFitKernels kKernels{kValueKernels<double>,
+                                              kValueKernels<std::int32_t>,
+                                              &differences,
+                                              &unexplained,
+                                              &left_cost,
+                                              &left_weights,
+                                              &context_samples,
+                                              &magnitude_rows,
+                                              &ratio_sums};
 };
 
 }  // namespace quern::kernels

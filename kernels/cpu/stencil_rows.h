@@ -36,6 +36,11 @@ struct SpreadSource {
   double scale() const { return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + scale_bits) << 52); }
 };
 
+/// Magnitudes of codes beside values of a type; where those are narrow they are below this.
+inline constexpr std::uint32_t kMostMagnitudes = 1u << 16;
+template <class Value>
+using MagnitudeOf = std::conditional_t<std::is_same_v<Value, double>, std::uint32_t, std::uint16_t>;
+
 /// What the rows of a run are predicted and their contexts made from. All sources are those of the run's first row;
 /// rows are read in blocks of kStencilBlock elements.
 template <class Value>
@@ -48,7 +53,7 @@ struct RowSourcesView {
   /// Sums over narrow values are surely below 2^51 in any order. Encoders see to that, decoders know it from weights.
   bool exact = false;
   std::uint32_t constant = 0;
-  const std::uint32_t* const* magnitudes = nullptr;
+  const MagnitudeOf<Value>* const* magnitudes = nullptr;
   const std::uint32_t* magnitude_weights = nullptr;
   std::size_t magnitude_count = 0;
   const SpreadSource<Value>* spreads = nullptr;
@@ -64,14 +69,14 @@ inline constexpr std::int64_t kMostNarrow = std::int64_t{1} << 26;
 /// row is written as well, and has no meaning.
 template <class Value>
 struct CodedRowBuffers {
-  const double* originals = nullptr;    ///< whole blocks
-  double base = 0;                      ///< original that is 0 units
-  double inverse = 1;                   ///< units of a difference of 1
-  std::int64_t quantum = 1;             ///< what codes count, in units of values
-  std::int64_t most = 0;                ///< codes are no further from 0
-  std::int64_t most_magnitude = 0;      ///< larger magnitudes are stored as this
-  Value* values = nullptr;              ///< predictions plus codes
-  std::uint32_t* magnitudes = nullptr;  ///< of codes
+  const double* originals = nullptr;         ///< whole blocks
+  double base = 0;                           ///< original that is 0 units
+  double inverse = 1;                        ///< units of a difference of 1
+  std::int64_t quantum = 1;                  ///< what codes count, in units of values
+  std::int64_t most = 0;                     ///< codes are no further from 0
+  std::int64_t most_magnitude = 0;           ///< larger magnitudes beside wide values are stored as this
+  Value* values = nullptr;                   ///< predictions plus codes
+  MagnitudeOf<Value>* magnitudes = nullptr;  ///< of codes
   std::int32_t* codes = nullptr;
   /// What comes back, value * unit + base, rounded to binary32 if `single`, is to differ from the original by less than
   /// this; not looked at if it is 0.
@@ -84,8 +89,8 @@ struct CodedRowBuffers {
 
 struct CodedRowResult {
   bool kept = false;   ///< all that comes back was looked at and is near enough, and no original is 0
-  bool narrow = true;  ///< values that should be narrow are, and so are their originals in units; else codes and
-                       ///< values have no meaning
+  bool narrow = true;  ///< values that should be narrow are, so are their originals in units and magnitudes of codes;
+                       ///< else codes and values have no meaning
 };
 
 /// Kernels of values that are kept in binary64, or narrow. `begin` is how far a row lies behind its run's first one,
@@ -96,12 +101,14 @@ struct ValueRowKernels {
   /// constant + weighted magnitudes + (the sum of all spreads >> spread_bits), modulo 2^32.
   void (*predict)(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count, std::int64_t* predicted,
                   std::uint8_t* levels);
-  /// values[x] = predicted[x] + codes[x] * quantum, modulo 2^53; magnitudes[x] = |codes[x]|, at most `most`. False when
-  /// a value that should be narrow is not.
+  /// values[x] = predicted[x] + codes[x] * quantum, modulo 2^53; magnitudes[x] = |codes[x]|, beside wide values at most
+  /// `most`. False when a value or magnitude that should be narrow is not.
   bool (*reconstruct)(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
-                      std::uint32_t most, std::size_t count, Value* values, std::uint32_t* magnitudes);
+                      std::uint32_t most, std::size_t count, Value* values, MagnitudeOf<Value>* magnitudes);
   /// out[2 * x] = even[x], out[2 * x + 1] = odd[x] for x < count and nothing else.
   void (*interleave)(const Value* even, const Value* odd, std::size_t count, Value* out);
+  void (*interleave_magnitudes)(const MagnitudeOf<Value>* even, const MagnitudeOf<Value>* odd, std::size_t count,
+                                MagnitudeOf<Value>* out);
   /// out[2 * x] = even[x] * unit + base, rounded to binary32, as bits; out[2 * x + 1] from odd[x] in the same way; for
   /// x < count and nothing else.
   void (*store_pairs)(const Value* even, const Value* odd, double unit, double base, std::size_t count,
@@ -121,11 +128,10 @@ struct ValueRowKernels {
 struct SmallRowKernels {
   void (*predict)(const RowSourcesView<std::int32_t>& sources, std::size_t begin, std::size_t count,
                   std::int32_t* predicted, std::uint8_t* levels);
-  /// False when a value is not in [-limit, limit), or a code times `quantum`, which is at most 2^12, may leave 32 bits:
-  /// then values have no meaning. `limit` is a power of two, at most kMostNarrow.
+  /// False when a value is not in [-limit, limit) or a magnitude is not below kMostMagnitudes: then they have no
+  /// meaning. `limit` is a power of two, at most kMostNarrow; `quantum` is at most 2^12.
   bool (*reconstruct)(const std::int32_t* predicted, const std::int32_t* codes, std::int64_t quantum,
-                      std::uint32_t most, std::uint32_t limit, std::size_t count, std::int32_t* values,
-                      std::uint32_t* magnitudes);
+                      std::uint32_t limit, std::size_t count, std::int32_t* values, std::uint16_t* magnitudes);
   CodedRowResult (*code)(const RowSourcesView<std::int32_t>& sources, std::size_t begin, std::size_t count,
                          const CodedRowBuffers<std::int32_t>& row);
 };
@@ -134,8 +140,6 @@ struct StencilRowKernels {
   ValueRowKernels<double> wide;
   ValueRowKernels<std::int32_t> narrow;
   SmallRowKernels small;
-  void (*interleave_magnitudes)(const std::uint32_t* even, const std::uint32_t* odd, std::size_t count,
-                                std::uint32_t* out);
 
   template <class Value>
   const ValueRowKernels<Value>& of() const {

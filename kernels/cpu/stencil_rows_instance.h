@@ -20,6 +20,7 @@ struct StencilRowInstance : RowPredictions<Isa> {
   using Contexts::store_levels;
   using typename V::Doubles;
   using typename V::HalfMagnitudes;
+  using typename V::HalfShorts;
   using typename V::HalfWords;
   using typename V::Integers;
   using typename V::Longs;
@@ -37,6 +38,7 @@ struct StencilRowInstance : RowPredictions<Isa> {
   using V::shift_down;
   using V::split;
   using V::store;
+  using V::store_words;
   using V::to_numbers;
   using V::to_rounded;
   using V::widen;
@@ -95,6 +97,7 @@ struct StencilRowInstance : RowPredictions<Isa> {
   /// What `code` found so far.
   struct Seen {
     Integers lost{};                ///< not 0 where a narrow value, or its original in units, is not
+    HalfWords magnitudes{};         ///< bits of all magnitudes of narrow values
     Doubles farthest{};             ///< distance of what comes back
     Doubles least = Doubles{} + 1;  ///< magnitude of an original, at most 1; 0 for NaN
   };
@@ -112,12 +115,14 @@ struct StencilRowInstance : RowPredictions<Isa> {
           for (std::size_t i = 0; i < kParts * N; ++i) code_part<Kind>(predicted[i], row, x + kWidth * i, count, seen);
         });
     std::int64_t lost = 0;
+    std::uint32_t magnitudes = 0;
     bool kept = Kind != Check::none;
     for (std::size_t i = 0; i < kWidth; ++i) {
       lost |= seen.lost[i];
+      magnitudes |= static_cast<std::uint32_t>(seen.magnitudes[i]);
       kept = kept && seen.farthest[i] < row.strict && seen.least[i] > 0;
     }
-    return {kept, lost == 0};
+    return {kept, lost == 0 && magnitudes < kMostMagnitudes};
   }
   /// Predictions of N blocks of columns as numbers.
   template <std::size_t N, bool Small, class Value>
@@ -203,10 +208,21 @@ struct StencilRowInstance : RowPredictions<Isa> {
     }
     const HalfWords whole_code = __builtin_convertvector(code, HalfWords);
     store(row.codes + x, whole_code);
-    const HalfWords largest = HalfWords{} + static_cast<std::int32_t>(row.most_magnitude);
     HalfWords magnitude = whole_code < 0 ? -whole_code : whole_code;
-    magnitude = magnitude > largest ? largest : magnitude;
-    store(row.magnitudes + x, magnitude);
+    if constexpr (kNarrow) {
+      const HalfShorts stored = __builtin_convertvector(magnitude, HalfShorts);
+      store(row.magnitudes + x, stored);
+      if (!whole) {
+        HalfWords columns;
+        for (std::size_t i = 0; i < kWidth; ++i) columns[i] = static_cast<std::int32_t>(i);
+        magnitude = columns < static_cast<std::int32_t>(left) ? magnitude : HalfWords{};
+      }
+      seen.magnitudes |= magnitude;
+    } else {
+      const HalfWords largest = HalfWords{} + static_cast<std::int32_t>(row.most_magnitude);
+      magnitude = magnitude > largest ? largest : magnitude;
+      store(row.magnitudes + x, magnitude);
+    }
   }
 
   template <class Value>
@@ -223,9 +239,11 @@ struct StencilRowInstance : RowPredictions<Isa> {
 
   template <class Value>
   static bool reconstruct(const std::int64_t* predicted, const std::int32_t* codes, std::int64_t quantum,
-                          std::uint32_t most, std::size_t count, Value* values, std::uint32_t* magnitudes) {
+                          [[maybe_unused]] std::uint32_t most, std::size_t count, Value* values,
+                          MagnitudeOf<Value>* magnitudes) {
     const auto unit = static_cast<std::uint64_t>(quantum);
     Longs beyond{};
+    HalfMagnitudes all_magnitudes{};
     for (std::size_t x = 0; x < count; x += kWidth) {
       HalfWords code;
       Longs value;
@@ -259,12 +277,24 @@ struct StencilRowInstance : RowPredictions<Isa> {
       load(&code, magnitude);
       load(&sign, flip);
       magnitude = (magnitude ^ flip) - flip;
-      magnitude = magnitude < most ? magnitude : HalfMagnitudes{} + most;
-      store(magnitudes + x, magnitude);
+      if constexpr (std::is_same_v<Value, double>) {
+        magnitude = magnitude < most ? magnitude : HalfMagnitudes{} + most;
+        store(magnitudes + x, magnitude);
+      } else {
+        const HalfShorts stored = __builtin_convertvector(magnitude, HalfShorts);
+        store(magnitudes + x, stored);
+        HalfMagnitudes columns;
+        for (std::size_t i = 0; i < kWidth; ++i) columns[i] = static_cast<std::uint32_t>(i);
+        all_magnitudes |= columns < static_cast<std::uint32_t>(count - x) ? magnitude : HalfMagnitudes{};
+      }
     }
     std::uint64_t any = 0;
-    for (std::size_t i = 0; i < kWidth; ++i) any |= beyond[i];
-    return any < 2 * static_cast<std::uint64_t>(kMostNarrow);
+    std::uint32_t magnitude = 0;
+    for (std::size_t i = 0; i < kWidth; ++i) {
+      any |= beyond[i];
+      magnitude |= all_magnitudes[i];
+    }
+    return any < 2 * static_cast<std::uint64_t>(kMostNarrow) && magnitude < kMostMagnitudes;
   }
 
   static void predict_small(const RowSourcesView<std::int32_t>& sources, std::size_t begin, std::size_t count,
@@ -289,8 +319,8 @@ struct StencilRowInstance : RowPredictions<Isa> {
     Words magnitudes{};
   };
   static bool reconstruct_small(const std::int32_t* predicted, const std::int32_t* codes, std::int64_t quantum,
-                                std::uint32_t most, std::uint32_t limit, std::size_t count, std::int32_t* values,
-                                std::uint32_t* magnitudes) {
+                                std::uint32_t limit, std::size_t count, std::int32_t* values,
+                                std::uint16_t* magnitudes) {
     constexpr std::size_t kColumnsOfWords = 2 * kWidth;
     const auto unit = static_cast<std::uint32_t>(quantum);
     Refused refused;
@@ -303,8 +333,7 @@ struct StencilRowInstance : RowPredictions<Isa> {
       value += code * unit;
       store(values + x, value);
       absolute(code, magnitude);
-      const Words stored = magnitude < most ? magnitude : Words{} + most;
-      store(magnitudes + x, stored);
+      store_words(magnitude, magnitudes + x);
       Words biased = value + limit;
       if constexpr (!Whole) {  // what is behind the row has no meaning
         Words places;
@@ -325,8 +354,8 @@ struct StencilRowInstance : RowPredictions<Isa> {
       any_value |= refused.values[i];
       any_magnitude |= refused.magnitudes[i];
     }
-    // No value has left 32 bits if codes times quanta are below 2^30.
-    return any_magnitude < std::bit_floor((1u << 30) / unit) && any_value < 2 * limit;
+    // No value has left 32 bits, as codes times quanta are below 2^28.
+    return any_magnitude < kMostMagnitudes && any_value < 2 * limit;
   }
 
   template <class T>
@@ -349,11 +378,11 @@ struct StencilRowInstance : RowPredictions<Isa> {
   }
 
   template <class Value>
-  static constexpr ValueRowKernels<Value> kValueKernels{&predict<Value>,     &reconstruct<Value>, &interleave<Value>,
-                                                        &store_pairs<Value>, &code<Value>,        &contexts<Value>};
+  static constexpr ValueRowKernels<Value> kValueKernels{
+      &predict<Value>,     &reconstruct<Value>, &interleave<Value>, &interleave<MagnitudeOf<Value>>,
+      &store_pairs<Value>, &code<Value>,        &contexts<Value>};
   static constexpr SmallRowKernels kSmallKernels{&predict_small, &reconstruct_small, &code_checked<true, std::int32_t>};
-  static constexpr StencilRowKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>, kSmallKernels,
-                                              &interleave<std::uint32_t>};
+  static constexpr StencilRowKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>, kSmallKernels};
 };
 
 }  // namespace quern::kernels

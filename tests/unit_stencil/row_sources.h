@@ -43,10 +43,11 @@ struct Sources {
   static constexpr std::size_t kMagnitudes = 5;
   static constexpr std::size_t kSpreads = 3;
   std::vector<std::array<Value, kRoom>> values{kTaps};
-  std::vector<std::array<std::uint32_t, kRoom>> known{kMagnitudes};
+  using Magnitude = kernels::MagnitudeOf<Value>;
+  std::vector<std::array<Magnitude, kRoom>> known{kMagnitudes};
   std::array<const Value*, kTaps> taps{};
   std::array<double, kTaps> weights{};
-  std::array<const std::uint32_t*, kMagnitudes> magnitudes{};
+  std::array<const Magnitude*, kMagnitudes> magnitudes{};
   std::array<std::uint32_t, kMagnitudes> magnitude_weights{};
   std::array<kernels::SpreadSource<Value>, kSpreads> spreads;
   kernels::RowSourcesView<Value> view;
@@ -59,7 +60,7 @@ struct Sources {
       weights[t] = t == 1 || t == 3 ? weights[t - 1] : static_cast<double>(numbers.within(30000));
     }
     for (std::size_t t = 0; t < kMagnitudes; ++t) {
-      for (std::uint32_t& m : known[t]) m = static_cast<std::uint32_t>(numbers() >> (40 + numbers() % 24));
+      for (Magnitude& m : known[t]) m = static_cast<Magnitude>(numbers() >> (40 + numbers() % 24));
       magnitudes[t] = known[t].data();
       magnitude_weights[t] = t == 1 ? magnitude_weights[0] : static_cast<std::uint32_t>(numbers() % 4096);
     }

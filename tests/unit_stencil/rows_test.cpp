@@ -124,15 +124,15 @@ TEST(Stencil_RowKernels, ContextsOfFarPredictions_AreThoseOfPlainLoops) {
   }
 }
 
-/// `octaves`: of originals; `narrow`: whether all values are below kMostNarrow.
+/// `bits`: of values around; `octaves`: of originals; `narrow`: whether all values and magnitudes are.
 template <class Value>
-void check_codes(std::size_t octaves, bool narrow) {
+void check_codes(unsigned bits, std::size_t octaves, bool narrow) {
   constexpr std::int64_t kQuantum = 52;
   constexpr std::int64_t kMost = kernels::kMaxMagnitude;
   constexpr double kBase = 17.25;
   constexpr double kInverse = 0.125;
   Numbers numbers(72);
-  const Sources<Value> sources(numbers);
+  const Sources<Value> sources(numbers, Sources<Value>::kTaps, bits);
   std::array<double, kRoom> originals{};
   for (std::size_t x = 0; x < kRoom; ++x)
     originals[x] = static_cast<double>(numbers.within(std::int64_t{1} << (x % octaves))) / 3;
@@ -145,7 +145,7 @@ void check_codes(std::size_t octaves, bool narrow) {
   for_instruction_sets([&](const kernels::StencilKernels& k) {
     for (const std::size_t count : kCounts) {
       std::array<Value, kRoom> values{};
-      std::array<std::uint32_t, kRoom> magnitudes{};
+      std::array<kernels::MagnitudeOf<Value>, kRoom> magnitudes{};
       std::array<std::int32_t, kRoom> codes{};
       std::array<std::uint32_t, kRoom> sums{};
       values.fill(77);
@@ -167,7 +167,13 @@ void check_codes(std::size_t octaves, bool narrow) {
         const std::int64_t code = std::clamp<std::int64_t>(
             std::llrint(static_cast<double>(target - predicted) * (1.0 / kQuantum)), -kMost, kMost);
         ASSERT_EQ(codes[x], code) << x;
-        ASSERT_EQ(magnitudes[x], std::min<std::int64_t>(std::abs(code), 1000));
+        if constexpr (std::is_same_v<Value, double>) {
+          ASSERT_EQ(magnitudes[x], std::min<std::int64_t>(std::abs(code), 1000));
+        } else if (std::abs(code) < kernels::kMostMagnitudes) {
+          ASSERT_EQ(magnitudes[x], std::abs(code));
+        } else {
+          all = false;
+        }
         const std::int64_t value = predicted + code * kQuantum;
         if (std::is_same_v<Value, std::int32_t> && std::abs(value) >= kernels::kMostNarrow) {
           all = false;
@@ -187,11 +193,48 @@ void check_codes(std::size_t octaves, bool narrow) {
 }
 
 TEST(Stencil_RowKernels, CodesAndTheirContexts_AreThoseOfPlainLoops) {
-  check_codes<double>(44, true);
-  check_codes<std::int32_t>(27, true);
+  check_codes<double>(25, 44, true);
+  check_codes<std::int32_t>(16, 27, true);
 }
 
-TEST(Stencil_RowKernels, ValuesThatAreNotNarrow_AreToldOf) { check_codes<std::int32_t>(40, false); }
+TEST(Stencil_RowKernels, ValuesThatAreNotNarrow_AreToldOf) { check_codes<std::int32_t>(25, 40, false); }
+
+TEST(Stencil_RowKernels, MagnitudesThatAreNotNarrow_AreToldOfInAnyColumn) {
+  constexpr std::int32_t kMost = kernels::kMostMagnitudes;
+  Numbers numbers(86);
+  const Sources<std::int32_t> sources(numbers, 0);
+  for_instruction_sets([&](const kernels::StencilKernels& k) {
+    for (const std::int32_t code : {kMost - 1, 1 - kMost, kMost, -kMost}) {
+      for (std::size_t column = 0; column < 40; ++column) {
+        std::array<double, kRoom> originals{};
+        std::array<std::int64_t, kRoom> predicted{};
+        std::array<std::int32_t, kRoom> codes{};
+        std::array<std::int32_t, kRoom> values{};
+        std::array<std::uint16_t, kRoom> magnitudes{};
+        for (const std::size_t count : {37, 40}) {
+          const bool kept = std::abs(code) < kMost || column >= count;
+          originals[column] = code;
+          for (const auto& kernel : {k.rows.narrow.code, k.rows.small.code})
+            ASSERT_EQ(kernel(sources.view, kBegin, count,
+                             {originals.data(), 0, 1, 1, kernels::kMaxMagnitude, 1000, values.data(), magnitudes.data(),
+                              codes.data()})
+                          .narrow,
+                      kept);
+          codes.fill(0);
+          codes[column] = code;
+          predicted[column] = -code;
+          ASSERT_EQ(
+              k.rows.narrow.reconstruct(predicted.data(), codes.data(), 1, 9, count, values.data(), magnitudes.data()),
+              kept);
+          if (kept && column < count) {
+            ASSERT_EQ(values[column], 0);
+            ASSERT_EQ(magnitudes[column], std::abs(code));
+          }
+        }
+      }
+    }
+  });
+}
 
 /// Originals that come back within 0.75: each column may have a fault, before the row's end or behind it.
 template <class Value>
@@ -203,12 +246,12 @@ void check_kept(bool single) {
   constexpr std::size_t kCount = 37;
   constexpr bool kWide = std::is_same_v<Value, double>;
   Numbers numbers(79);
-  const Sources<Value> sources(numbers, Sources<Value>::kTaps, 20);
+  const Sources<Value> sources(numbers, Sources<Value>::kTaps, 12);
   std::array<double, kRoom> originals{};
-  for (double& v : originals) v = kBase + static_cast<double>(numbers.within(1 << 20)) * kUnit / 8;
+  for (double& v : originals) v = kBase + static_cast<double>(2 * numbers.within(1 << 19) + 1) * kUnit / 16;
   for_instruction_sets([&](const kernels::StencilKernels& k) {
     std::array<Value, kRoom> values{};
-    std::array<std::uint32_t, kRoom> magnitudes{};
+    std::array<kernels::MagnitudeOf<Value>, kRoom> magnitudes{};
     std::array<std::int32_t, kRoom> codes{};
     const auto code = [&] {
       return k.rows.of<Value>().code(sources.view, kBegin, kCount,
@@ -276,7 +319,7 @@ void check_samples() {
       fit.feature(sources.taps.data(), sources.weights.data(), 1, nullptr, 0.3, count, first.data());
       fit.predictions(sources.taps[0], codes.data(), 52, count, predictions.data());
       k.fit.differences(targets.data(), mean.data(), 0.3, count, differences.data());
-      k.fit.magnitude_sums(sources.magnitudes.data(), 4, 0.25f, count, sums.data());
+      fit.magnitude_sums(sources.magnitudes.data(), 4, 0.25f, count, sums.data());
       for (std::size_t x = 0; x < count; ++x) {
         double weighted = 0;
         float known = 0;
@@ -312,7 +355,7 @@ void check_reconstruction(std::int64_t most_predicted) {
   for_instruction_sets([&](const kernels::StencilKernels& k) {
     for (const std::size_t count : kCounts) {
       std::array<Value, kRoom> values{};
-      std::array<std::uint32_t, kRoom> magnitudes{};
+      std::array<kernels::MagnitudeOf<Value>, kRoom> magnitudes{};
       const bool narrow = k.rows.of<Value>().reconstruct(predicted.data(), codes.data(), kQuantum, kMaxContextMagnitude,
                                                          count, values.data(), magnitudes.data());
       bool all = true;
@@ -325,7 +368,14 @@ void check_reconstruction(std::int64_t most_predicted) {
         if (std::is_same_v<Value, double> || fits) {
           ASSERT_EQ(values[x], static_cast<Value>(expected));
         }
-        ASSERT_EQ(magnitudes[x], std::min<std::int64_t>(std::abs(std::int64_t{codes[x]}), kMaxContextMagnitude));
+        const std::int64_t magnitude = std::abs(std::int64_t{codes[x]});
+        if constexpr (std::is_same_v<Value, double>) {
+          ASSERT_EQ(magnitudes[x], std::min<std::int64_t>(magnitude, kMaxContextMagnitude));
+        } else if (magnitude < kernels::kMostMagnitudes) {
+          ASSERT_EQ(magnitudes[x], magnitude);
+        } else {
+          all = false;
+        }
       }
       const bool expected_narrow = all || std::is_same_v<Value, double>;
       ASSERT_EQ(narrow, expected_narrow) << count;
@@ -348,7 +398,7 @@ TEST(Stencil_RowKernels, OneValueBeyondTheLimit_IsFoundInAnyColumn) {
         std::array<std::int64_t, kRoom> predicted{};
         std::array<std::int32_t, kRoom> codes{};
         std::array<std::int32_t, kRoom> values{};
-        std::array<std::uint32_t, kRoom> magnitudes{};
+        std::array<std::uint16_t, kRoom> magnitudes{};
         predicted[column] = beyond;
         for (const std::size_t count : {37, 40})
           ASSERT_EQ(
@@ -393,19 +443,29 @@ void check_pairs() {
 TEST(Stencil_RowKernels, Pairs_AreWrittenInTurns) {
   check_pairs<double>();
   check_pairs<std::int32_t>();
+}
+
+template <class Value>
+void check_magnitude_pairs() {
+  using Magnitude = kernels::MagnitudeOf<Value>;
   Numbers numbers(75);
-  std::vector<std::uint32_t> even(100);
-  std::vector<std::uint32_t> odd(100);
-  for (auto& m : even) m = static_cast<std::uint32_t>(numbers());
-  for (auto& m : odd) m = static_cast<std::uint32_t>(numbers());
+  std::vector<Magnitude> even(100);
+  std::vector<Magnitude> odd(100);
+  for (Magnitude& m : even) m = static_cast<Magnitude>(numbers());
+  for (Magnitude& m : odd) m = static_cast<Magnitude>(numbers());
   for_instruction_sets([&](const kernels::StencilKernels& k) {
-    std::vector<std::uint32_t> mixed(200);
-    k.rows.interleave_magnitudes(even.data(), odd.data(), 100, mixed.data());
+    std::vector<Magnitude> mixed(200);
+    k.rows.of<Value>().interleave_magnitudes(even.data(), odd.data(), 100, mixed.data());
     for (std::size_t x = 0; x < 100; ++x) {
       ASSERT_EQ(mixed[2 * x], even[x]);
       ASSERT_EQ(mixed[2 * x + 1], odd[x]);
     }
   });
+}
+
+TEST(Stencil_RowKernels, MagnitudesOfPairs_AreWrittenInTurns) {
+  check_magnitude_pairs<double>();
+  check_magnitude_pairs<std::int32_t>();
 }
 
 TEST(Stencil_ElementKernels, WidenedNumbers_AreThoseEachStepAway) {

@@ -96,10 +96,10 @@ TEST(Stencil_SmallRows, Reconstruction_IsThatOfNarrowValues) {
   for_instruction_sets([&](const kernels::StencilKernels& k) {
     for (const std::size_t count : kCounts) {
       std::array<std::int32_t, kRoom> values{};
-      std::array<std::uint32_t, kRoom> magnitudes{};
+      std::array<std::uint16_t, kRoom> magnitudes{};
       std::array<std::int32_t, kRoom> narrow_values{};
-      std::array<std::uint32_t, kRoom> narrow_magnitudes{};
-      ASSERT_TRUE(k.rows.small.reconstruct(predicted.data(), codes.data(), kQuantum, 40, kLimit, count, values.data(),
+      std::array<std::uint16_t, kRoom> narrow_magnitudes{};
+      ASSERT_TRUE(k.rows.small.reconstruct(predicted.data(), codes.data(), kQuantum, kLimit, count, values.data(),
                                            magnitudes.data()));
       ASSERT_TRUE(k.rows.narrow.reconstruct(wide.data(), codes.data(), kQuantum, 40, count, narrow_values.data(),
                                             narrow_magnitudes.data()));
@@ -108,7 +108,7 @@ TEST(Stencil_SmallRows, Reconstruction_IsThatOfNarrowValues) {
         ASSERT_EQ(magnitudes[x], narrow_magnitudes[x]);
       }
       expect_untouched(values, count, 0);
-      expect_untouched(magnitudes, count, 0u);
+      expect_untouched<std::uint16_t>(magnitudes, count, 0);
     }
   });
 }
@@ -146,11 +146,11 @@ TEST(Stencil_SmallRows, ValuesThatAreNotSmall_AreRefusedInAnyColumn) {
         std::array<std::int32_t, kRoom> predicted{};
         std::array<std::int32_t, kRoom> codes{};
         std::array<std::int32_t, kRoom> values{};
-        std::array<std::uint32_t, kRoom> magnitudes{};
+        std::array<std::uint16_t, kRoom> magnitudes{};
         predicted[column] = c.predicted;
         codes[column] = c.code;
         for (const std::size_t count : {37, 40})
-          ASSERT_EQ(k.rows.small.reconstruct(predicted.data(), codes.data(), c.quantum, 9, kLimit, count, values.data(),
+          ASSERT_EQ(k.rows.small.reconstruct(predicted.data(), codes.data(), c.quantum, kLimit, count, values.data(),
                                              magnitudes.data()),
                     c.kept || column >= count)
               << c.predicted << " + " << c.code << " * " << c.quantum << " in column " << column;
@@ -173,7 +173,7 @@ TEST(Stencil_SmallRows, Codes_AreThoseOfNarrowValues) {
         for (const std::size_t count : kCounts) {
           struct Coded {
             std::array<std::int32_t, kRoom> values{};
-            std::array<std::uint32_t, kRoom> magnitudes{};
+            std::array<std::uint16_t, kRoom> magnitudes{};
             std::array<std::int32_t, kRoom> codes{};
             kernels::CodedRowResult result;
           };
@@ -208,7 +208,7 @@ TEST(Stencil_SmallRows, OriginalsThatAreNotSmall_AreToldOfInAnyColumn) {
       for (std::size_t column = 0; column < 48; ++column) {
         std::array<double, kRoom> originals{};
         std::array<std::int32_t, kRoom> values{};
-        std::array<std::uint32_t, kRoom> magnitudes{};
+        std::array<std::uint16_t, kRoom> magnitudes{};
         std::array<std::int32_t, kRoom> codes{};
         originals[column] = original;
         for (const std::size_t count : {37, 48})
