@@ -26,7 +26,9 @@ struct RowPredictions : RowContexts<Isa> {
   using V::kWidth;
   using V::load;
   using V::load_numbers;
+  using V::scale_down;
   using V::shift_down;
+  using V::split;
   using V::to_integers;
   using V::widen;
 
@@ -36,6 +38,28 @@ struct RowPredictions : RowContexts<Isa> {
   [[gnu::always_inline]] static void predict_blocks(const RowSourcesView<Value>& sources, std::size_t at,
                                                     Integers (&predicted)[kParts * N]) {
     Doubles sums[kParts * N] = {};
+    add_taps<N, Exact>(sources, at, sums);
+    const std::uint64_t half = std::uint64_t{1} << (sources.weight_bits - 1);
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kParts * N; ++i) {
+      Longs integers;
+      to_integers(sums[i], integers);
+      shift_down(integers + half, sources.weight_bits, predicted[i]);
+    }
+  }
+  /// Exact ones as numbers.
+  template <std::size_t N, class Value>
+  [[gnu::always_inline]] static void predict_numbers(const RowSourcesView<Value>& sources, std::size_t at,
+                                                     Doubles (&predicted)[kParts * N]) {
+    Doubles sums[kParts * N] = {};
+    add_taps<N, true>(sources, at, sums);
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kParts * N; ++i) scale_down(sums[i], sources.weight_bits, predicted[i]);
+  }
+  /// Adds weighted taps.
+  template <std::size_t N, bool Exact, class Value>
+  [[gnu::always_inline]] static void add_taps(const RowSourcesView<Value>& sources, std::size_t at,
+                                              Doubles (&sums)[kParts * N]) {
     const Value* const* const taps = sources.taps;
     const double* const weights = sources.tap_weights;
     std::size_t t = 0;
@@ -74,15 +98,7 @@ struct RowPredictions : RowContexts<Isa> {
         }
       }
     }
-    const std::uint64_t half = std::uint64_t{1} << (sources.weight_bits - 1);
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < kParts * N; ++i) {
-      Longs integers;
-      to_integers(sums[i], integers);
-      shift_down(integers + half, sources.weight_bits, predicted[i]);
-    }
   }
-
   /// The same where sources are small enough: products and sums are taken modulo 2^32, which no result leaves.
   template <std::size_t N>
   [[gnu::always_inline]] static void predict_small_blocks(const RowSourcesView<std::int32_t>& sources, std::size_t at,
@@ -122,6 +138,19 @@ struct RowPredictions : RowContexts<Isa> {
       load(&sums[i], whole);
       whole >>= static_cast<int>(sources.weight_bits);
       load(&whole, predicted[i]);
+    }
+  }
+  template <std::size_t N>
+  [[gnu::always_inline]] static void predict_small_numbers(const RowSourcesView<std::int32_t>& sources, std::size_t at,
+                                                           Doubles (&predicted)[kParts * N]) {
+    Words words[kPairs * N];
+    predict_small_blocks<N>(sources, at, words);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kPairs * N; ++i) {
+      HalfWords halves[2];
+      split(words[i], halves[0], halves[1]);
+      widen(halves[0], predicted[2 * i]);
+      widen(halves[1], predicted[2 * i + 1]);
     }
   }
 };

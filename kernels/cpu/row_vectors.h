@@ -36,14 +36,20 @@ struct RowVectors {
   static constexpr std::size_t kPairs = kParts / 2;         ///< vectors of words
   static constexpr double kMagic = 0x1.8p52;  ///< added to integers below 2^51 it puts them into the low bits
 
+  /// A vector anywhere in memory, whatever lies there. GCC 12 would copy vectors of 64 bytes by way of the stack if
+  /// they were loaded by memcpy.
+  template <class Vector>
+  struct [[gnu::packed, gnu::may_alias]] Loose {
+    Vector vector;
+  };
   // Vectors pass by reference: how they are returned differs between instruction sets.
   template <class Vector>
   [[gnu::always_inline]] static void load(const void* from, Vector& v) {
-    std::memcpy(&v, from, sizeof(v));
+    v = static_cast<const Loose<Vector>*>(from)->vector;
   }
   template <class Vector>
   [[gnu::always_inline]] static void store(void* to, const Vector& v) {
-    std::memcpy(to, &v, sizeof(v));
+    static_cast<Loose<Vector>*>(to)->vector = v;
   }
   [[gnu::always_inline]] static void join(const HalfWords& low, const HalfWords& high, Words& out) {
 #if defined(__AVX512F__)
@@ -82,6 +88,27 @@ struct RowVectors {
     constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
     const Longs shifted = ((v ^ kSign) >> bits) - (kSign >> bits);
     load(&shifted, out);
+#endif
+  }
+  /// sums / 2^bits, halves up: exact where sums are integers below 2^51.
+  [[gnu::always_inline]] static void scale_down(const Doubles& sums, unsigned bits, Doubles& out) {
+#if defined(__AVX512F__)
+    const Doubles factor = Doubles{} + std::bit_cast<double>(std::uint64_t{1023 - bits} << 52);
+    const Doubles half = Doubles{} + 0.5;
+    Doubles scaled = half;
+    add_exact(sums, factor, scaled);
+    out = reinterpret_cast<Doubles>(
+        _mm512_roundscale_pd(reinterpret_cast<__m512d>(scaled), _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
+#elif defined(__AVX2__)
+    const Doubles scaled = sums * std::bit_cast<double>(std::uint64_t{1023 - bits} << 52) + 0.5;
+    out = reinterpret_cast<Doubles>(_mm256_floor_pd(reinterpret_cast<__m256d>(scaled)));
+#else
+    Longs whole;
+    Integers shifted;
+    to_integers(sums, whole);
+    shift_down(whole + (std::uint64_t{1} << (bits - 1)), bits, shifted);
+    load(&shifted, whole);
+    to_numbers(whole, out);
 #endif
   }
   /// Integers below 2^51 as numbers.
@@ -163,6 +190,26 @@ struct RowVectors {
     sum += a * b;
 #endif
   }
+  /// most = most > v ? most : v; what is no number is taken, and replaced by what comes next.
+  [[gnu::always_inline]] static void take_greater(const Doubles& v, Doubles& most) {
+#if defined(__AVX512F__)
+    most = reinterpret_cast<Doubles>(_mm512_max_pd(reinterpret_cast<__m512d>(most), reinterpret_cast<__m512d>(v)));
+#elif defined(__AVX2__)
+    most = reinterpret_cast<Doubles>(_mm256_max_pd(reinterpret_cast<__m256d>(most), reinterpret_cast<__m256d>(v)));
+#else
+    most = most > v ? most : v;
+#endif
+  }
+  /// least = least < v ? least : v in the same way.
+  [[gnu::always_inline]] static void take_less(const Doubles& v, Doubles& least) {
+#if defined(__AVX512F__)
+    least = reinterpret_cast<Doubles>(_mm512_min_pd(reinterpret_cast<__m512d>(least), reinterpret_cast<__m512d>(v)));
+#elif defined(__AVX2__)
+    least = reinterpret_cast<Doubles>(_mm256_min_pd(reinterpret_cast<__m256d>(least), reinterpret_cast<__m256d>(v)));
+#else
+    least = least < v ? least : v;
+#endif
+  }
   /// Magnitudes of words that have a sign.
   [[gnu::always_inline]] static void absolute(const Words& v, Words& out) {
 #if defined(__AVX512F__)
@@ -175,10 +222,7 @@ struct RowVectors {
 #endif
   }
   [[gnu::always_inline]] static void absolute(const Doubles& v, Doubles& out) {
-    Longs bits;
-    load(&v, bits);
-    bits &= ~std::uint64_t{0} >> 1;
-    load(&bits, out);
+    out = reinterpret_cast<Doubles>(reinterpret_cast<Longs>(v) & (~std::uint64_t{0} >> 1));
   }
   /// True when a word is not 0.
   [[gnu::always_inline]] static bool any_of(const Words& v) {
@@ -191,6 +235,37 @@ struct RowVectors {
     for (std::size_t i = 0; i < 2 * kWidth; ++i) any |= v[i];
     return any != 0;
 #endif
+  }
+
+  /// Calls visit.operator()<N>(column) for N blocks of columns at a time.
+  template <class Visit>
+  [[gnu::always_inline]] static void for_blocks(std::size_t count, const Visit& visit) {
+    std::size_t x = 0;
+    for (; x + (kMostBlocks - 1) * kColumns < count; x += kMostBlocks * kColumns)
+      visit.template operator()<kMostBlocks>(x);
+    if constexpr (kMostBlocks > 2) {
+      if (x + 2 * kColumns < count) return visit.template operator()<3>(x);
+      if (x + kColumns < count) {
+        visit.template operator()<2>(x);
+        x += 2 * kColumns;
+      }
+    }
+    if (x < count) visit.template operator()<1>(x);
+  }
+  /// The same as visit.operator()<N, Whole>(column): what is behind the last whole block is one of its own.
+  template <class Visit>
+  [[gnu::always_inline]] static void for_whole_blocks(std::size_t count, const Visit& visit) {
+    std::size_t x = 0;
+    for (; x + kMostBlocks * kColumns <= count; x += kMostBlocks * kColumns)
+      visit.template operator()<kMostBlocks, true>(x);
+    const std::size_t left = (count - x) / kColumns;
+    if constexpr (kMostBlocks > 2) {
+      if (left == 3) visit.template operator()<3, true>(x);
+      if (left == 2) visit.template operator()<2, true>(x);
+    }
+    if (left == 1) visit.template operator()<1, true>(x);
+    x += left * kColumns;
+    if (x < count) visit.template operator()<1, false>(x);
   }
 };
 

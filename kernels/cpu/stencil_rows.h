@@ -90,7 +90,7 @@ struct CodedRowBuffers {
 struct CodedRowResult {
   bool kept = false;   ///< all that comes back was looked at and is near enough, and no original is 0
   bool narrow = true;  ///< values that should be narrow are, so are their originals in units and magnitudes of codes;
-                       ///< else codes and values have no meaning
+                       ///< else codes are 0, and values have no meaning
 };
 
 /// Kernels of values that are kept in binary64, or narrow. `begin` is how far a row lies behind its run's first one,

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/cpu/row_codes.h"
 #include "kernels/cpu/row_contexts.h"
 #include "kernels/cpu/row_predictions.h"
 #include "kernels/cpu/row_vectors.h"
@@ -13,7 +14,8 @@
 namespace quern::kernels {
 
 template <class Isa>
-struct StencilRowInstance : RowPredictions<Isa> {
+struct StencilRowInstance : RowCodes<Isa> {
+  using Codes = RowCodes<Isa>;
   using Contexts = RowContexts<Isa>;
   using Predictions = RowPredictions<Isa>;
   using V = RowVectors<Isa>;
@@ -26,6 +28,7 @@ struct StencilRowInstance : RowPredictions<Isa> {
   using typename V::Longs;
   using typename V::Words;
   using V::absolute;
+  using V::for_blocks;
   using V::kColumns;
   using V::kMagic;
   using V::kMostBlocks;
@@ -42,22 +45,6 @@ struct StencilRowInstance : RowPredictions<Isa> {
   using V::to_numbers;
   using V::to_rounded;
   using V::widen;
-
-  /// Calls visit.operator()<N>(column) for N blocks of columns at a time.
-  template <class Visit>
-  [[gnu::always_inline]] static void for_blocks(std::size_t count, const Visit& visit) {
-    std::size_t x = 0;
-    for (; x + (kMostBlocks - 1) * kColumns < count; x += kMostBlocks * kColumns)
-      visit.template operator()<kMostBlocks>(x);
-    if constexpr (kMostBlocks > 2) {
-      if (x + 2 * kColumns < count) return visit.template operator()<3>(x);
-      if (x + kColumns < count) {
-        visit.template operator()<2>(x);
-        x += 2 * kColumns;
-      }
-    }
-    if (x < count) visit.template operator()<1>(x);
-  }
 
   template <class Value>
   static void predict(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
@@ -77,152 +64,6 @@ struct StencilRowInstance : RowPredictions<Isa> {
 #pragma GCC unroll 4
           for (std::size_t i = 0; i < kPairs * N; ++i) store_levels(sums[i], levels + x + 2 * kWidth * i);
         });
-  }
-
-  /// What is looked at of what comes back.
-  enum class Check : std::uint8_t { none, single, whole };
-
-  template <class Value>
-  static CodedRowResult code(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
-                             const CodedRowBuffers<Value>& row) {
-    return code_checked<false>(sources, begin, count, row);
-  }
-  template <bool Small, class Value>
-  static CodedRowResult code_checked(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
-                                     const CodedRowBuffers<Value>& row) {
-    if (row.strict == 0) return code_as<Check::none, Small>(sources, begin, count, row);
-    return row.single ? code_as<Check::single, Small>(sources, begin, count, row)
-                      : code_as<Check::whole, Small>(sources, begin, count, row);
-  }
-  /// What `code` found so far.
-  struct Seen {
-    Integers lost{};                ///< not 0 where a narrow value, or its original in units, is not
-    HalfWords magnitudes{};         ///< bits of all magnitudes of narrow values
-    Doubles farthest{};             ///< distance of what comes back
-    Doubles least = Doubles{} + 1;  ///< magnitude of an original, at most 1; 0 for NaN
-  };
-
-  template <Check Kind, bool Small, class Value>
-  static CodedRowResult code_as(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
-                                const CodedRowBuffers<Value>& given) {
-    const CodedRowBuffers<Value> row = given;
-    Seen seen;
-    for_blocks(
-        count, [&]<std::size_t N>(std::size_t x) __attribute__((always_inline)) {
-          Doubles predicted[kParts * N];
-          predict_numbers<N, Small>(sources, begin + x, predicted);
-#pragma GCC unroll 8
-          for (std::size_t i = 0; i < kParts * N; ++i) code_part<Kind>(predicted[i], row, x + kWidth * i, count, seen);
-        });
-    std::int64_t lost = 0;
-    std::uint32_t magnitudes = 0;
-    bool kept = Kind != Check::none;
-    for (std::size_t i = 0; i < kWidth; ++i) {
-      lost |= seen.lost[i];
-      magnitudes |= static_cast<std::uint32_t>(seen.magnitudes[i]);
-      kept = kept && seen.farthest[i] < row.strict && seen.least[i] > 0;
-    }
-    return {kept, lost == 0 && magnitudes < kMostMagnitudes};
-  }
-  /// Predictions of N blocks of columns as numbers.
-  template <std::size_t N, bool Small, class Value>
-  [[gnu::always_inline]] static void predict_numbers(const RowSourcesView<Value>& sources, std::size_t at,
-                                                     Doubles (&numbers)[kParts * N]) {
-    if constexpr (Small) {
-      Words predicted[kPairs * N];
-      Predictions::template predict_small_blocks<N>(sources, at, predicted);
-#pragma GCC unroll 4
-      for (std::size_t i = 0; i < kPairs * N; ++i) {
-        HalfWords halves[2];
-        split(predicted[i], halves[0], halves[1]);
-        widen(halves[0], numbers[2 * i]);
-        widen(halves[1], numbers[2 * i + 1]);
-      }
-    } else {
-      Integers predicted[kParts * N];
-      Predictions::template predict_blocks<N, true>(sources, at, predicted);
-#pragma GCC unroll 8
-      for (std::size_t i = 0; i < kParts * N; ++i) {
-        Longs bits;
-        load(&predicted[i], bits);
-        to_numbers(bits, numbers[i]);
-      }
-    }
-  }
-
-  /// A vector's columns of `code`.
-  template <Check Kind, class Value>
-  [[gnu::always_inline]] static void code_part(const Doubles& number, const CodedRowBuffers<Value>& row, std::size_t x,
-                                               std::size_t count, Seen& seen) {
-    constexpr bool kNarrow = !std::is_same_v<Value, double>;
-    Doubles original;
-    load(row.originals + x, original);
-    Doubles inside = (original - row.base) * row.inverse;
-    if constexpr (!kNarrow) {
-      constexpr double kMost = 0x1p44;
-      inside = inside > -kMost ? inside : Doubles{};
-      inside = inside < kMost ? inside : Doubles{};
-    }
-    const auto quantum = static_cast<double>(row.quantum);
-    const Doubles difference = ((inside + kMagic) - kMagic) - number;
-    Doubles code = difference * (1 / quantum) + kMagic;
-    code -= kMagic;
-    const Doubles most = Doubles{} + static_cast<double>(row.most);
-    // What is not a number becomes one.
-    code = code < most ? code : most;
-    code = code > -most ? code : -most;
-    const Doubles value = number + code * quantum;
-    // What is behind the row has no meaning.
-    const auto left = static_cast<std::int64_t>(count) - static_cast<std::int64_t>(x);
-    const bool whole = left >= static_cast<std::int64_t>(kWidth);
-    Integers places;
-    number_places(places);
-    if constexpr (kNarrow) {
-      // An original out of range, or not a number, is lost although its code, which is cut to a limit, may look sane.
-      store(row.values + x, __builtin_convertvector(value, HalfWords));
-      Doubles size;
-      Doubles wanted;
-      absolute(value, size);
-      absolute(inside, wanted);
-      size = size > wanted ? size : wanted;
-      Integers beyond = ~(size < static_cast<double>(row.limit));
-      if (!whole) beyond &= places < left;
-      seen.lost |= beyond;
-    } else {
-      store(row.values + x, value);
-    }
-    if constexpr (Kind != Check::none) {
-      Doubles back = value * row.unit + row.base;
-      if constexpr (Kind == Check::single) round_to_single(back);
-      Doubles distance;
-      Doubles magnitude;
-      absolute(original - back, distance);
-      absolute(original, magnitude);
-      if constexpr (!kNarrow) magnitude = original == original ? magnitude : Doubles{};  // NaN would be forgotten
-      if (!whole) {
-        distance = places < left ? distance : Doubles{};
-        magnitude = places < left ? magnitude : Doubles{} + 1;
-      }
-      seen.farthest = seen.farthest > distance ? seen.farthest : distance;
-      seen.least = seen.least < magnitude ? seen.least : magnitude;
-    }
-    const HalfWords whole_code = __builtin_convertvector(code, HalfWords);
-    store(row.codes + x, whole_code);
-    HalfWords magnitude = whole_code < 0 ? -whole_code : whole_code;
-    if constexpr (kNarrow) {
-      const HalfShorts stored = __builtin_convertvector(magnitude, HalfShorts);
-      store(row.magnitudes + x, stored);
-      if (!whole) {
-        HalfWords columns;
-        for (std::size_t i = 0; i < kWidth; ++i) columns[i] = static_cast<std::int32_t>(i);
-        magnitude = columns < static_cast<std::int32_t>(left) ? magnitude : HalfWords{};
-      }
-      seen.magnitudes |= magnitude;
-    } else {
-      const HalfWords largest = HalfWords{} + static_cast<std::int32_t>(row.most_magnitude);
-      magnitude = magnitude > largest ? largest : magnitude;
-      store(row.magnitudes + x, magnitude);
-    }
   }
 
   template <class Value>
@@ -378,10 +219,12 @@ struct StencilRowInstance : RowPredictions<Isa> {
   }
 
   template <class Value>
-  static constexpr ValueRowKernels<Value> kValueKernels{
-      &predict<Value>,     &reconstruct<Value>, &interleave<Value>, &interleave<MagnitudeOf<Value>>,
-      &store_pairs<Value>, &code<Value>,        &contexts<Value>};
-  static constexpr SmallRowKernels kSmallKernels{&predict_small, &reconstruct_small, &code_checked<true, std::int32_t>};
+  static constexpr ValueRowKernels<Value> kValueKernels{&predict<Value>,     &reconstruct<Value>,
+                                                        &interleave<Value>,  &interleave<MagnitudeOf<Value>>,
+                                                        &store_pairs<Value>, &Codes::template code<false, Value>,
+                                                        &contexts<Value>};
+  static constexpr SmallRowKernels kSmallKernels{&predict_small, &reconstruct_small,
+                                                 &Codes::template code<true, std::int32_t>};
   static constexpr StencilRowKernels kKernels{kValueKernels<double>, kValueKernels<std::int32_t>, kSmallKernels};
 };
 
