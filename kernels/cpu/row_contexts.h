@@ -168,13 +168,19 @@ struct RowContexts : RowVectors<Isa> {
       const int up = spread.scale_bits < 0 ? 0 : spread.scale_bits;
 #pragma GCC unroll 4
       for (std::size_t i = 0; i < kPairs * N; ++i) {
-        Words distance;
-        absolute(differences[i], distance);
-        distance >>= down;
-        distance = (distance < most ? distance : most) << up;
-        distance = distance < most ? distance : most;
-        sums[i] += spread.weight * distance;
+        absolute(differences[i], differences[i]);
+        differences[i] >>= down;
+        differences[i] = differences[i] < most ? differences[i] : most;
       }
+      if (up > 0) {
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < kPairs * N; ++i) {
+          differences[i] <<= up;
+          differences[i] = differences[i] < most ? differences[i] : most;
+        }
+      }
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kPairs * N; ++i) sums[i] += spread.weight * differences[i];
     }
     add_magnitudes<N>(sources, at, sums);
   }

@@ -95,6 +95,21 @@ TEST(Stencil_RowKernels, PredictionsThatLeave32Bits_HaveTheirOwnContexts) {
   });
 }
 
+TEST(Stencil_RowKernels, DistancesOfAnyScale_AreThoseOfPlainLoops) {
+  for (const int scale_bits : {-31, -1, 0, 1, 3, 15}) {
+    Numbers numbers(87);
+    Sources<std::int32_t> sources(numbers, 2, 12);
+    for (auto& spread : sources.spreads) spread.scale_bits = scale_bits;
+    for_instruction_sets([&](const kernels::StencilKernels& k) {
+      std::array<std::int64_t, kRoom> predicted{};
+      std::array<std::uint8_t, kRoom> levels{};
+      k.rows.narrow.predict(sources.view, kBegin, 100, predicted.data(), levels.data());
+      for (std::size_t x = 0; x < 100; ++x)
+        ASSERT_EQ(levels[x], level_of(sources.context(x, predicted[x]))) << scale_bits << " at " << x;
+    });
+  }
+}
+
 /// Predictions to either side of where sums in 32 bits end.
 TEST(Stencil_RowKernels, ContextsOfFarPredictions_AreThoseOfPlainLoops) {
   Numbers numbers(78);
