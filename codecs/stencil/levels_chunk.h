@@ -42,8 +42,8 @@ std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec);
 /// but for what predictions may do.
 inline bool narrow_values(const ChunkRange& range, const ChunkModel& format, std::uint8_t tightening) {
   const double most = std::max(range.high - format.base, format.base - range.low);
-  const std::int64_t finest_quantum = level_quantum(format.fraction_bits, tightening, kMaxLevels);
-  const std::int64_t limit = std::min(kernels::kMostNarrow, kernels::kMostMagnitudes * finest_quantum);
+  const std::int64_t least_quantum = level_quantum(format.fraction_bits, tightening, kMaxLevels);
+  const std::int64_t limit = std::min(kernels::kMostNarrow, kernels::kMostMagnitudes * least_quantum);
   return 2 * most < static_cast<double>(limit) * format.unit();
 }
 /// The elements of a chunk in the order of coding.

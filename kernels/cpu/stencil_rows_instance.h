@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <cstring>
 #include <type_traits>
 
 #include "kernels/cpu/row_codes.h"
@@ -29,22 +28,15 @@ struct StencilRowInstance : RowCodes<Isa> {
   using typename V::Words;
   using V::absolute;
   using V::for_blocks;
-  using V::kColumns;
-  using V::kMagic;
-  using V::kMostBlocks;
   using V::kPairs;
   using V::kParts;
   using V::kWidth;
   using V::load;
   using V::number_places;
-  using V::round_to_single;
   using V::shift_down;
-  using V::split;
   using V::store;
   using V::store_words;
-  using V::to_numbers;
   using V::to_rounded;
-  using V::widen;
 
   template <class Value>
   static void predict(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count,
