@@ -185,7 +185,7 @@ class LevelsReader {
     if (!rows.of<Value>().reconstruct(memory_.predicted, memory_.codes, quantum, kMaxContextMagnitude, columns, values,
                                       magnitudes))
       too_wide_ = true;
-    if (known) known.see(values, columns);
+    known.see(values, columns);
   }
   /// Marks the special elements of a row, which have no code.
   void skip_special(const CodedRun& run, std::size_t number) const {

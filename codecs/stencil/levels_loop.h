@@ -131,7 +131,7 @@ class LevelsLoop {
       }
     }
     const kernels::CodedRowResult result = rows.of<Value>().code(sources, begin, columns, to);
-    if (known) known.see(to.values, columns);
+    known.see(to.values, columns);
     return result;
   }
   void code_masked_row(const CodedRow& row, const kernels::RowSourcesView<Value>& sources, std::size_t begin) {

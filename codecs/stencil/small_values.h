@@ -34,6 +34,7 @@ class SmallValues {
     if constexpr (kPossible) seen_margins_ |= static_cast<std::uint32_t>(value) + limit_;
   }
   void see_margin(const Value* values, std::size_t count) { see(values, count, seen_margins_); }
+  /// Of every row, whether all is small or not: margins of the level may be all that is not.
   void see(const Value* values, std::size_t count) { see(values, count, seen_); }
   /// One was not small.
   void give_up() { limit_ = 0; }
@@ -53,6 +54,7 @@ class SmallValues {
 
   void see(const Value* values, std::size_t count, std::uint32_t& bits) {
     if constexpr (kPossible) {
+      if (limit_ == 0) return;
       std::uint32_t seen = 0;
       for (std::size_t i = 0; i < count; ++i) seen |= static_cast<std::uint32_t>(values[i]) + limit_;
       bits |= seen;

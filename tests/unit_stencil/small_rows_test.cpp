@@ -14,6 +14,7 @@
 #include "codecs/stencil/small_values.h"
 #include "kernels/core/residual_tokens.h"
 #include "kernels/cpu/stencil.h"
+#include "tests/unit_stencil/helpers.h"
 #include "tests/unit_stencil/instruction_sets.h"
 #include "tests/unit_stencil/row_sources.h"
 
@@ -332,6 +333,23 @@ TEST(Stencil_SmallValues, PlacesBeyondTheBorder_AreLookedAt) {
 
   grid.open(Border::mirrored, {kLow, kHigh, kHigh, kLow});
   EXPECT_TRUE(grid->small()) << "mirrored ones are as small as those inside";
+}
+
+/// Coarse margins that are not small, and values that are not before the next level: its margins must not hide those.
+TEST(Stencil_SmallValues, RareLargeValues_ComeBackWithinTheBound) {
+  Numbers numbers(88);
+  for (unsigned trial = 0; trial < 400; ++trial) {
+    const Shape shape = trial % 3 == 0 ? test::shape_of({1024}) : test::shape_of({24 + trial % 7, 33});
+    std::vector<double> values(shape.elems());
+    for (double& v : values) v = static_cast<double>(numbers.within(numbers() % (7 + trial) == 0 ? 32767 : 1500));
+    const double bound = 40 + static_cast<double>(trial % 11) * 10;
+    for (const char* layout : {"levels", "planes"}) {
+      const test::Coding coding(DType::i16, shape, test::as_bytes<std::int16_t>(values), bound, {{"layout", layout}});
+      test::Bytes back;
+      coding.round_trip(back);
+      ASSERT_EQ(test::count_missed<std::int16_t>(coding, back, bound), 0u) << layout << " " << trial;
+    }
+  }
 }
 
 }  // namespace
