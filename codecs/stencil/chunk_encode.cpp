@@ -212,7 +212,7 @@ class ChunkWriter {
     leave_room(range, model_);
     set_limits(range);
     model = model_;
-    narrow = narrow_values(range, model_, spec_.tightening);
+    narrow = may_be_narrow(range);
     return true;
   }
 
@@ -233,7 +233,7 @@ class ChunkWriter {
     if (spec_.form.levels) {
       leave_room(range, model_);
       set_limits(range);
-      return estimate_levels(spec_, in_, model_, narrow_values(range, model_, spec_.tightening), scratch_);
+      return estimate_levels(spec_, in_, model_, may_be_narrow(range), scratch_);
     }
     model_.masked = in_.special != nullptr;
     const FitCost fitted =
@@ -274,13 +274,13 @@ class ChunkWriter {
   Result<std::size_t> levels(const ChunkRange& range, bool sorted, std::span<std::uint8_t> out) {
     leave_room(range, model_);
     set_limits(range);
-    QUERN_ASSIGN_OR_RETURN(
-        const std::size_t bytes,
-        encode_levels(spec_, in_, model_, narrow_values(range, model_, spec_.tightening), sorted, out, scratch_));
+    QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
+                           encode_levels(spec_, in_, model_, may_be_narrow(range), sorted, out, scratch_));
     if (bytes == 0) return raw(out);
     return bytes;
   }
 
+  bool may_be_narrow(const ChunkRange& range) const { return narrow_values(range, model_, spec_.tightening); }
   void set_limits(const ChunkRange& range) {
     model_.masked = in_.special != nullptr;
     if (!model_.masked) return;

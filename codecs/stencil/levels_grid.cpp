@@ -200,9 +200,10 @@ void LevelGridOf<Value>::add_tap(std::size_t parity_class, const RowIndex& row, 
 
 namespace {
 
-/// Calls visit(offset, weight) for every tap whose weight is not 0, and paired() when that was the second of a pair.
-template <class Visit, class Paired>
-void for_taps(const GroupList& list, const GroupWeights& weights, const Visit& visit, const Paired& paired) {
+/// Begins a list anew and calls visit(offset, weight), which adds to it, for every tap whose weight is not 0.
+template <class Visit>
+void for_taps(const GroupList& list, const GroupWeights& weights, TapCount& out, const Visit& visit) {
+  out = {};
   for (std::size_t g = 0; g < list.count; ++g) {
     if (weights[g] == 0) continue;
     const TapGroup& group = list.groups[g];
@@ -211,7 +212,7 @@ void for_taps(const GroupList& list, const GroupWeights& weights, const Visit& v
     Offset opposite{};
     for (std::size_t a = 0; a < kMaxAxes; ++a) opposite[a] = static_cast<std::int8_t>(-group.offset[a]);
     visit(opposite, weights[g]);
-    paired();
+    out.pair_ends();
   }
 }
 
@@ -220,21 +221,15 @@ void for_taps(const GroupList& list, const GroupWeights& weights, const Visit& v
 template <class Value>
 void LevelGridOf<Value>::value_sources(std::size_t parity_class, const RowIndex& row, const GroupList& list,
                                        const GroupWeights& weights, ValueSources& out) const {
-  out.count = 0;
-  out.pairs = 0;
-  for_taps(
-      list, weights, [&](const Offset& offset, double weight) { add_tap(parity_class, row, offset, weight, out); },
-      [&] { out.pair_ends(); });
+  for_taps(list, weights, out,
+           [&](const Offset& offset, double weight) { add_tap(parity_class, row, offset, weight, out); });
 }
 
 template <class Value>
 void LevelGridOf<Value>::plan_values(std::size_t parity_class, const GroupList& list, const GroupWeights& weights,
                                      PlannedTaps<double>& out) const {
-  out.count = 0;
-  out.pairs = 0;
-  for_taps(
-      list, weights, [&](const Offset& offset, double weight) { plan_tap(parity_class, offset, weight, out); },
-      [&] { out.pair_ends(); });
+  for_taps(list, weights, out,
+           [&](const Offset& offset, double weight) { plan_tap(parity_class, offset, weight, out); });
 }
 
 template class LevelGridOf<double>;

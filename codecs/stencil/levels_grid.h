@@ -44,22 +44,27 @@ inline RowIndex index_in_class(const ClassExtents& extents, std::size_t rank, st
   return index;
 }
 
+/// How many taps a list has, and how many pairs of one weight it begins with.
+struct TapCount {
+  std::size_t count = 0;
+  std::size_t pairs = 0;
+
+  /// The last two that were added are a pair.
+  void pair_ends() {
+    if (count == 2 * pairs + 2) ++pairs;
+  }
+};
+
 /// Rows that a weighted sum is taken over, and the weights.
 template <class Value, class Weight>
-struct RowSources {
+struct RowSources : TapCount {
   static constexpr std::size_t kMost = 2 * kMaxGroups * 8;  // pairs; two rows for each axis beyond the border
   std::array<const Value*, kMost> rows;                     // NOLINT: the first `count` are set
   std::array<Weight, kMost> weights;                        // NOLINT
-  std::size_t count = 0;
-  std::size_t pairs = 0;  ///< of one weight that the list begins with
 
   void add(const Value* row, Weight weight) {
     rows[count] = row;
     weights[count++] = weight;
-  }
-  /// The last two that were added are a pair.
-  void pair_ends() {
-    if (count == 2 * pairs + 2) ++pairs;
   }
 };
 template <class Value>
@@ -71,19 +76,13 @@ using MagnitudeSourcesOf = RowSources<kernels::MagnitudeOf<Value>, std::uint32_t
 /// Taps of a class resolved for runs away from the border: for each the class it lies in, and its distance from the
 /// row of the same index there.
 template <class Weight>
-struct PlannedTaps {
+struct PlannedTaps : TapCount {
   struct Entry {
     std::ptrdiff_t from_row = 0;
     Weight weight{};
     std::uint8_t tap_class = 0;
   };
   std::array<Entry, 2 * kMaxGroups> entries;  // NOLINT: the first `count` are set
-  std::size_t count = 0;
-  std::size_t pairs = 0;  ///< of one weight that the list begins with
-
-  void pair_ends() {
-    if (count == 2 * pairs + 2) ++pairs;
-  }
 };
 
 /// Values are integers in binary64, or narrow: kernels::kMostNarrow.
@@ -250,8 +249,7 @@ class LevelGridOf {
       out.rows[t] = base + static_cast<std::ptrdiff_t>(rows[taps.entries[t].tap_class]) + taps.entries[t].from_row;
       out.weights[t] = taps.entries[t].weight;
     }
-    out.count = taps.count;
-    out.pairs = taps.pairs;
+    static_cast<TapCount&>(out) = taps;
   }
   /// Index along an axis of the class that the tap lies in; may lie beyond it.
   std::ptrdiff_t tap_index(std::size_t parity_class, std::size_t axis, std::size_t index, int offset) const {

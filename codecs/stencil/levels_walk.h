@@ -102,18 +102,17 @@ class RowPredictorOf {
     const GroupWeights& weights = model.predictor(first.level, first.later, first.parity_class).weights;
     const bool inside = grid.inside(first.index);
     if (inside) {
-      if (!plan.has_taps) {
-        grid.plan_values(first.parity_class, plan.list, weights, plan.taps);
-        plan.weight_sum = 0;
-        for (std::size_t t = 0; t < plan.taps.count; ++t) plan.weight_sum += std::fabs(plan.taps.entries[t].weight);
-      }
+      if (!plan.has_taps) grid.plan_values(first.parity_class, plan.list, weights, plan.taps);
       plan.has_taps = true;
       grid.planned_sources(first.index, plan.taps, *values_);
-      weight_sum_ = plan.weight_sum;
     } else {
       grid.value_sources(first.parity_class, first.index, plan.list, weights, *values_);
-      weight_sum_ = 0;
-      for (std::size_t t = 0; t < values_->count; ++t) weight_sum_ += std::fabs(values_->weights[t]);
+    }
+    sums_fit_ = false;
+    if (grid.small()) {
+      double magnitudes = 0;
+      for (std::size_t t = 0; t < values_->count; ++t) magnitudes += std::fabs(values_->weights[t]);
+      sums_fit_ = grid.small().sums_fit(magnitudes, model.values.weight_bits);
     }
     view_ = {};
     view_.taps = values_->rows.data();
@@ -142,7 +141,7 @@ class RowPredictorOf {
     has_contexts_ = true;
   }
   /// Whether kernels of small values may predict the rows of the run, as long as the values are small.
-  bool small(const LevelGrid& grid) const { return grid.small().fit(weight_sum_, view_.weight_bits); }
+  bool small(const LevelGrid& grid) const { return sums_fit_ && grid.small(); }
   /// Sources of a row of the run, by its number in it.
   const kernels::RowSourcesView<Value>& row(std::size_t number) {
     if (!has_contexts_) return view_;
@@ -156,7 +155,6 @@ class RowPredictorOf {
     GroupList list;
     PlannedTaps<double> taps;
     ContextPlan contexts;
-    double weight_sum = 0;  ///< of magnitudes of the taps' weights
     bool has_taps = false;
     bool has_contexts = false;
   };
@@ -166,7 +164,7 @@ class RowPredictorOf {
   ValueSourcesOf<Value>* values_;
   ContextSources<Value>* contexts_;
   kernels::RowSourcesView<Value> view_;
-  double weight_sum_ = 0;  ///< of magnitudes of the run's weights
+  bool sums_fit_ = false;  ///< of the run, over values that are small
   std::size_t rows_ = 0;
   bool has_contexts_ = false;
 };

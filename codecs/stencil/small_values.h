@@ -44,9 +44,8 @@ class SmallValues {
   std::uint32_t limit() const { return limit_; }
   /// Whether sums over them fit that are weighted by weights of so many fraction bits, whose magnitudes sum to
   /// `weights`.
-  bool fit(double weights, unsigned weight_bits) const {
-    return *this &&
-           weights * limit_ + static_cast<double>(1u << (weight_bits - 1)) <= std::numeric_limits<std::int32_t>::max();
+  bool sums_fit(double weights, unsigned weight_bits) const {
+    return weights * limit_ + static_cast<double>(1u << (weight_bits - 1)) <= std::numeric_limits<std::int32_t>::max();
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/cpu/narrow_rows.h"
 #include "kernels/cpu/row_predictions.h"
 #include "kernels/cpu/stencil_rows.h"
 
@@ -14,6 +15,7 @@ namespace quern::kernels {
 
 template <class Isa>
 struct RowCodes : RowPredictions<Isa> {
+  using Narrow = NarrowRows<Isa>;
   using Predictions = RowPredictions<Isa>;
   using V = RowVectors<Isa>;
   using typename V::Doubles;
@@ -33,7 +35,6 @@ struct RowCodes : RowPredictions<Isa> {
   using V::number_places;
   using V::round_to_single;
   using V::store;
-  using V::store_words;
   using V::take_greater;
   using V::take_less;
 
@@ -50,8 +51,7 @@ struct RowCodes : RowPredictions<Isa> {
 
   /// What was found so far.
   struct Seen {
-    Words values{};                 ///< bits of all narrow values plus the limit
-    Words magnitudes{};             ///< bits of all magnitudes of codes of narrow values
+    typename Narrow::Seen narrow;   ///< of narrow values and their codes
     Doubles farthest{};             ///< distance of what comes back
     Doubles least = Doubles{} + 1;  ///< magnitude of an original, at most 1; 0 for NaN
   };
@@ -99,9 +99,7 @@ struct RowCodes : RowPredictions<Isa> {
     const Integers far = ~((seen.farthest < row.strict) & (seen.least > 0));
     Words missed;
     load(&far, missed);
-    const auto limit = static_cast<std::uint32_t>(row.limit);
-    const Words wide = (seen.values & ~(2 * limit - 1)) | (seen.magnitudes & ~(kMostMagnitudes - 1));
-    const bool narrow = !any_of(wide);
+    const bool narrow = Narrow::all_narrow(seen.narrow, static_cast<std::uint32_t>(row.limit));
     if (!narrow) std::memset(row.codes, 0, count * sizeof(*row.codes));  // what was no number is no code
     return {Kind != Check::none && !any_of(missed), narrow};
   }
@@ -157,23 +155,11 @@ struct RowCodes : RowPredictions<Isa> {
     }
     Words code;
     Words value;
-    Words magnitude;
     join(codes[0], codes[1], code);
     join(values[0], values[1], value);
-    absolute(code, magnitude);
     store(row.codes + x, code);
-    store(row.values + x, value);
-    store_words(magnitude, row.magnitudes + x);
-    Words biased = value + static_cast<std::uint32_t>(row.limit);
-    if constexpr (!Whole) {  // what is behind the row has no meaning
-      Words places;
-      for (std::size_t i = 0; i < 2 * kWidth; ++i) places[i] = static_cast<std::uint32_t>(i);
-      const Words left = Words{} + static_cast<std::uint32_t>(x < count ? count - x : 0);
-      biased = places < left ? biased : Words{};
-      magnitude = places < left ? magnitude : Words{};
-    }
-    seen.values |= biased;
-    seen.magnitudes |= magnitude;
+    Narrow::template put<Whole>(value, code, static_cast<std::uint32_t>(row.limit), x, count, row.values,
+                                row.magnitudes, seen.narrow);
   }
 
   /// How near a vector's values come back. `Nan`: originals may be no numbers.

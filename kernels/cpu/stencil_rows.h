@@ -73,7 +73,7 @@ struct CodedRowBuffers {
   double base = 0;                           ///< original that is 0 units
   double inverse = 1;                        ///< units of a difference of 1
   std::int64_t quantum = 1;                  ///< what codes count, in units of values
-  std::int64_t most = 0;                     ///< codes are no further from 0
+  std::int64_t most = 0;                     ///< codes of wide values are no further from 0
   std::int64_t most_magnitude = 0;           ///< larger magnitudes beside wide values are stored as this
   Value* values = nullptr;                   ///< predictions plus codes
   MagnitudeOf<Value>* magnitudes = nullptr;  ///< of codes

@@ -4,6 +4,7 @@
 #include <bit>
 #include <type_traits>
 
+#include "kernels/cpu/narrow_rows.h"
 #include "kernels/cpu/row_codes.h"
 #include "kernels/cpu/row_contexts.h"
 #include "kernels/cpu/row_predictions.h"
@@ -16,6 +17,7 @@ template <class Isa>
 struct StencilRowInstance : RowCodes<Isa> {
   using Codes = RowCodes<Isa>;
   using Contexts = RowContexts<Isa>;
+  using Narrow = NarrowRows<Isa>;
   using Predictions = RowPredictions<Isa>;
   using V = RowVectors<Isa>;
   using Contexts::store_levels;
@@ -26,7 +28,6 @@ struct StencilRowInstance : RowCodes<Isa> {
   using typename V::Integers;
   using typename V::Longs;
   using typename V::Words;
-  using V::absolute;
   using V::for_blocks;
   using V::kPairs;
   using V::kParts;
@@ -35,7 +36,6 @@ struct StencilRowInstance : RowCodes<Isa> {
   using V::number_places;
   using V::shift_down;
   using V::store;
-  using V::store_words;
   using V::to_rounded;
 
   template <class Value>
@@ -146,49 +146,25 @@ struct StencilRowInstance : RowCodes<Isa> {
         });
   }
 
-  /// What is to be refused of small values, as bits of all of them.
-  struct Refused {
-    Words values{};  ///< plus the limit
-    Words magnitudes{};
-  };
   static bool reconstruct_small(const std::int32_t* predicted, const std::int32_t* codes, std::int64_t quantum,
                                 std::uint32_t limit, std::size_t count, std::int32_t* values,
                                 std::uint16_t* magnitudes) {
     constexpr std::size_t kColumnsOfWords = 2 * kWidth;
     const auto unit = static_cast<std::uint32_t>(quantum);
-    Refused refused;
+    typename Narrow::Seen seen;
     const auto step = [&]<bool Whole>(std::size_t x) __attribute__((always_inline)) {
       Words code;
       Words value;
-      Words magnitude;
       load(codes + x, code);
       load(predicted + x, value);
       value += code * unit;
-      store(values + x, value);
-      absolute(code, magnitude);
-      store_words(magnitude, magnitudes + x);
-      Words biased = value + limit;
-      if constexpr (!Whole) {  // what is behind the row has no meaning
-        Words places;
-        for (std::size_t i = 0; i < kColumnsOfWords; ++i) places[i] = static_cast<std::uint32_t>(i);
-        const Words left = Words{} + static_cast<std::uint32_t>(count - x);
-        biased = places < left ? biased : Words{};
-        magnitude = places < left ? magnitude : Words{};
-      }
-      refused.values |= biased;
-      refused.magnitudes |= magnitude;
+      Narrow::template put<Whole>(value, code, limit, x, count, values, magnitudes, seen);
     };
     std::size_t x = 0;
     for (; x + kColumnsOfWords <= count; x += kColumnsOfWords) step.template operator()<true>(x);
     if (x < count) step.template operator()<false>(x);
-    std::uint32_t any_value = 0;
-    std::uint32_t any_magnitude = 0;
-    for (std::size_t i = 0; i < kColumnsOfWords; ++i) {
-      any_value |= refused.values[i];
-      any_magnitude |= refused.magnitudes[i];
-    }
-    // No value has left 32 bits, as codes times quanta are below 2^28.
-    return any_magnitude < kMostMagnitudes && any_value < 2 * limit;
+    // No value that is kept has left 32 bits, as codes times quanta are below 2^28 then.
+    return Narrow::all_narrow(seen, limit);
   }
 
   template <class T>

@@ -67,8 +67,8 @@ TEST(Stencil_SmallRows, LargestSums_AreExact) {
       const auto limit = static_cast<std::int32_t>(small.limit());
       const double most = (2147483647.0 - (1u << (weight_bits - 1))) / limit;
       const double whole = static_cast<double>(static_cast<std::int64_t>(most));
-      ASSERT_TRUE(small.fit(whole, weight_bits));
-      ASSERT_FALSE(small.fit(whole + 1, weight_bits));
+      ASSERT_TRUE(small.sums_fit(whole, weight_bits));
+      ASSERT_FALSE(small.sums_fit(whole + 1, weight_bits));
       sources.view.weight_bits = weight_bits;
       sources.view.pair_count = 1;
       sources.weights = {100, 100, -(whole - 210), 10};
