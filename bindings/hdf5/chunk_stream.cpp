@@ -1,7 +1,10 @@
 // Chunks through the C interface.
 #include "bindings/hdf5/chunk_stream.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -54,6 +57,26 @@ void add_fill(quern_params* params, quern_dtype dtype, std::uint64_t bits) {
                "the filter's settings (cd_values)");
 }
 
+/// Numbers that archives mark missing data with. nccopy and netCDF in no-fill mode do not tell HDF5 of a _FillValue:
+/// these are kept exactly without a word, which no ordinary element that equals one minds.
+constexpr std::array<double, 8> kMarkers{-999, -9999, -99999, -32767, -32768, -1e34, 1e20, 9.969209968386869e36};
+
+/// Markers that the bound would let move: others are exceptions by themselves.
+void add_markers(quern_params* params, const Request& request, const ChunkLayout& layout) {
+  if (request.kind == QUERN_BOUND_LOSSLESS || (layout.dtype != QUERN_F32 && layout.dtype != QUERN_F64)) return;
+  std::size_t declared = request.missing.size() + (layout.fill ? 1 : 0);
+  for (const double marker : kMarkers) {
+    if (declared == kMostMissing) return;
+    if (request.kind == QUERN_BOUND_ABS && !(std::fabs(marker) < request.value * 0x1p24)) continue;
+    const std::uint64_t bits = layout.dtype == QUERN_F64 ? std::bit_cast<std::uint64_t>(marker)
+                                                         : std::bit_cast<std::uint32_t>(static_cast<float>(marker));
+    const auto& missing = request.missing;
+    if (bits == layout.fill || std::find(missing.begin(), missing.end(), bits) != missing.end()) continue;
+    add_fill(params, layout.dtype, bits);
+    ++declared;
+  }
+}
+
 void set_idempotent(quern_params& params) {
   check_status(quern_params_set(&params, "idempotent", "1"), nullptr, Trouble::resource, "parameters cannot be set");
 }
@@ -77,6 +100,7 @@ Params make_params(const Request& request, const ChunkLayout& layout) {
   if (layout.fill) add_fill(raw, layout.dtype, *layout.fill);
   if (layout.known())
     for (const std::uint64_t bits : request.missing) add_fill(raw, layout.dtype, bits);
+  add_markers(raw, request, layout);
   if (layout.big_endian) set(quern_params_set_metadata(raw, kBigEndianNote, kBigEndianNoteBytes));
   return params;
 }

@@ -15,7 +15,7 @@ namespace quern::hdf5 {
 inline constexpr std::size_t kRequestWords = 6;
 /// Words of a dataset: with the pair of one fill or missing value, and with as many as there may be.
 inline constexpr std::size_t kWords = 18;
-inline constexpr std::size_t kMostMissing = 16;
+inline constexpr std::size_t kMostMissing = 8;  ///< as many as a stream may declare
 inline constexpr std::size_t kMostWords = kWords - 2 + 2 * kMostMissing;
 using Words = std::vector<unsigned>;
 

@@ -132,7 +132,7 @@ TEST_F(FilterProperties, WrongWordsInTheCallback_FailWithAReasonBothWays) {
     Words words = good;
     words.resize(count);
     EXPECT_FALSE(run(words, true, again));
-    EXPECT_TRUE(reason_has("6 to 48 settings"));
+    EXPECT_TRUE(reason_has("6 to 32 settings"));
   }
 }
 

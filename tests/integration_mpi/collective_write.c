@@ -155,8 +155,8 @@ static void rewrite_box(struct pair both, uint64_t step, const hsize_t begin[2],
   free(values);
 }
 
-/* Steps one by one into chunks of three, and after each all steps so far once more with their own values: every chunk is
- * decoded and encoded many times, by one rank for several. */
+/* Steps one by one into chunks of three, and after each all steps so far once more with their own values: every chunk
+ * is decoded and encoded many times, by one rank for several. */
 static void rewritten(const char* name, enum share share) {
   const hsize_t most[3] = {H5S_UNLIMITED, 30, 41}, chunk[3] = {3, 8, 41};
   hsize_t extent[3] = {0, 30, 41}, begin[2], count[2];
