@@ -1,13 +1,18 @@
 // One-shot compression of an array in memory.
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
 
 #include <quern/compress.h>
 
+#include "kernels/core/mask_find.h"
 #include "libcompress/core/buffer.h"
+#include "libcompress/core/run_tasks.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/bound_resolution.h"
 #include "libcompress/pipeline/choose_codec.h"
+#include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/prequantize.h"
 #include "libcompress/pipeline/range.h"
 #include "libcompress/pipeline/setup.h"
@@ -16,6 +21,25 @@
 
 namespace quern {
 namespace {
+
+/// Whether values may be repeated in an array before prequantization, which makes neighbours equal everywhere: then a
+/// search for values that pay a mask is worth its time.
+Result<bool> may_repeat_values(const ArrayView& array, std::span<const std::uint64_t> fill_bits, TaskRunner& runner) {
+  constexpr std::uint64_t kPieceElems = UINT64_C(1) << 18;
+  const auto pieces = static_cast<std::size_t>((array.elems() + kPieceElems - 1) / kPieceElems);
+  std::atomic<bool> found{false};
+  QUERN_RETURN_IF_ERROR(run_tasks(runner, pieces, [&](std::size_t piece) -> Status {
+    const std::uint64_t first = piece * kPieceElems;
+    const std::uint64_t elems = std::min(kPieceElems, array.elems() - first);
+    const auto* const data = static_cast<const std::uint8_t*>(array.data) + first * dtype_bytes(array.dtype);
+    QUERN_ASSIGN_OR_RETURN(const kernels::ScanCounts counts,
+                           mask::scan({data, {1, 1, elems}, {elems, elems}}, array.dtype, fill_bits));
+    if (kernels::may_have_repeated({true, {}}, counts, elems) || counts.negative_zeros >= kernels::kFewMinusZeros)
+      found = true;
+    return {};
+  }));
+  return found.load();
+}
 
 /// Compresses a prequantized copy, which counts towards the memory limit.
 Result<CompressReport> compress_idempotent(const ArrayView& array, const CompressOptions& options,
@@ -34,9 +58,14 @@ Result<CompressReport> compress_idempotent(const ArrayView& array, const Compres
       prequantize(array.dtype, bound.enforced, options.fill_bits, copy.data(), array.elems(), runner));
   Execution rest = execution;
   rest.memory_limit = execution.memory_limit - bytes;
+  CompressOptions rest_options = options;
+  if (options.find_repeated) {
+    QUERN_ASSIGN_OR_RETURN(rest_options.find_repeated, may_repeat_values(array, options.fill_bits, runner));
+  }
   const ArrayView prequantized{copy.data(), array.dtype, array.shape};
-  Trials trials(prequantized, options, registry, rest, runner);
-  QUERN_ASSIGN_OR_RETURN(const auto candidates, find_candidates(array.dtype, bound.enforced.kind, options, registry));
+  Trials trials(prequantized, rest_options, registry, rest, runner);
+  QUERN_ASSIGN_OR_RETURN(const auto candidates,
+                         find_candidates(array.dtype, bound.enforced.kind, rest_options, registry));
   return write_best(trials, candidates, bound, sink);
 }
 

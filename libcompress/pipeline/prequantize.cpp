@@ -36,15 +36,17 @@ typename Q::Bits prequantized(const Q& quantizer, typename Q::Bits bits) {
 /// A block without branches, which compilers make vector code of; false when an element needs the exact decision.
 template <class Q>
 bool prequantize_block(const Q& quantizer, typename Q::Bits* bits, std::uint64_t count) {
-  bool accepted = true;
+  using Word = typename Q::Word;
+  Word refused = 0;
   std::array<typename Q::Bits, kBlockElems> out;  // NOLINT: filled
   for (std::uint64_t i = 0; i < count; ++i) {
-    typename Q::Word code = 0;
-    accepted &= quantizer.encode(bits[i], code);
+    Word code = 0;
+    refused |= quantizer.encode(bits[i], code) ? Word{0} : Word{1};
     out[i] = quantizer.decode(code, has_sign<Q>(bits[i]));
   }
-  if (accepted) std::copy_n(out.data(), count, bits);
-  return accepted;
+  if (refused != 0) return false;
+  std::copy_n(out.data(), count, bits);
+  return true;
 }
 
 template <class Q, class Element>
