@@ -1,6 +1,8 @@
 // What the works of quern checkpoint share: the store, the runner, and how a failure becomes an exit code.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "checkpoint/checkpoint_files.h"
@@ -34,6 +36,8 @@ class CheckpointWorkspace {
   }
   [[noreturn]] void fail_with(const Status& status, Phase phase);
 
+  /// The newest checkpoint that is whole; nothing in a store that is empty or not made yet.
+  std::optional<std::uint64_t> newest_step();
   /// The checkpoint asked for, else the newest.
   checkpoint::Manifest chosen();
 
@@ -44,16 +48,18 @@ class CheckpointWorkspace {
   checkpoint::Report report_;
 };
 
-/// A sink that is a file under a temporary name until commit().
+/// A sink that is a file under a temporary name until commit(), or standard output for the path "-".
 class SafeFileSink final : public checkpoint::FileSink {
  public:
-  SafeFileSink(const std::string& path, bool replace) : file_(path, {.replace = replace}), path_(path) {}
+  SafeFileSink(const std::string& path, bool replace);
   Status write(std::span<const std::uint8_t> bytes, checkpoint::Report& report) override;
-  void commit() { file_.commit(); }
+  void commit() {
+    if (file_) file_->commit();
+  }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  SafeFile file_;
+  std::optional<SafeFile> file_;
   std::string path_;
   std::uint64_t bytes_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/convert.h"
+#include "cli/byte_streams.h"
 #include "cli/checkpoint_work.h"
 #include "cli/clock.h"
 #include "cli/file_report.h"
@@ -59,15 +60,25 @@ ck::Manifest CheckpointWorkspace::chosen() {
   return check(store_.newest(report_), Phase::decode);
 }
 
+std::optional<std::uint64_t> CheckpointWorkspace::newest_step() {
+  ck::Report ignored;  // that there is no store yet is no problem
+  const auto names = store_.list(ignored);
+  if (!names.ok() || names->empty()) return std::nullopt;
+  return check(store_.newest(report_), Phase::decode).name.step;
+}
+
+SafeFileSink::SafeFileSink(const std::string& path, bool replace) : path_(path == "-" ? "standard output" : path) {
+  if (path == "-") {
+    check_stdout(replace);
+  } else {
+    file_.emplace(path, SafeFile::Options{.replace = replace});
+  }
+}
+
 Status SafeFileSink::write(std::span<const std::uint8_t> bytes, ck::Report& report) {
   bytes_ += bytes.size();
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return ck::fail_file(report, path_, "write it", Status(StatusCode::io_error, "write failed", errno));
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
-  return {};
+  if (write_all(file_ ? file_->descriptor() : STDOUT_FILENO, bytes)) return {};
+  return ck::fail_file(report, path_, "write it", Status(StatusCode::io_error, "write failed", errno));
 }
 
 Exit run_checkpoint_load(const CheckpointArgs& args) {
@@ -95,6 +106,7 @@ Exit run_checkpoint_load(const CheckpointArgs& args) {
     write_one(args.output,
               [&](ck::FileSink& sink) { return ck::load_file(restorer, manifest, 0, sink, callback, work.report()); });
   } else {
+    if (args.output == "-") fail(Exit::usage, "-o -: this checkpoint has several files; name a folder");
     make_output_folder(args.output);
     for (std::size_t i = 0; i < manifest.files.size(); ++i)
       write_one(args.output + "/" + text(manifest.files[i].name), [&](ck::FileSink& sink) {
@@ -109,7 +121,11 @@ Exit run_checkpoint_load(const CheckpointArgs& args) {
                     {"input_bytes", manifest.stored_bytes()},
                     {"seconds", watch.seconds()},
                     {"threads", thread_count(args.run)},
-                    {"version", QUERN_VERSION}});
+                    {"version", QUERN_VERSION}},
+               args.output == "-");
+  else if (!args.run.quiet)
+    print_note(fmt::format("step {}: {} to {}", manifest.name.step, size_text(bytes),
+                           args.output == "-" ? "standard output" : args.output));
   return Exit::ok;
 }
 
