@@ -124,6 +124,11 @@ Exit run_checkpoint_save(const CheckpointArgs& args) {
   Vector<String> paths;
   for (const std::string& path : args.inputs) paths.emplace_back(path);
   const Stopwatch watch;
+  // What the store makes is open to nobody who may not read the inputs: files from their first moment, and folders. Who
+  // may write is the umask's business: a group may share a store.
+  const mode_t mode = least_mode(args.inputs);
+  const mode_t closed = ((mode & 040) == 0 ? 070 : 0) | ((mode & 004) == 0 ? 007 : 0);
+  const ScopedUmask mask(closed);
   std::optional<ck::FileSaveResult> saved;
   {
     Progress progress("checkpoint save", args.run);

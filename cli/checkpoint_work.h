@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "checkpoint/checkpoint_files.h"
 #include "cli/checkpoint_args.h"
@@ -48,10 +49,14 @@ class CheckpointWorkspace {
   checkpoint::Report report_;
 };
 
+/// Permissions that open a file to nobody who may not read all inputs; those of an index include the files beside it.
+mode_t least_mode(const std::vector<std::string>& inputs);
+
 /// A sink that is a file under a temporary name until commit(), or standard output for the path "-".
 class SafeFileSink final : public checkpoint::FileSink {
  public:
-  SafeFileSink(const std::string& path, bool replace);
+  /// `mode`: permissions of a new file, as those of SafeFile.
+  SafeFileSink(const std::string& path, bool replace, mode_t mode);
   Status write(std::span<const std::uint8_t> bytes, checkpoint::Report& report) override;
   void commit() {
     if (file_) file_->commit();

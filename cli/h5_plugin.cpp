@@ -101,9 +101,8 @@ std::string plugin_advice() {
     build = fmt::format("cmake --build {} --target h5quern_" QUERN_HDF5_FLAVOUR " && ", quoted(tree));
   }
   // Folders that are set already stay.
-  const std::string given = environment("HDF5_PLUGIN_PATH");
-  const bool is_set = given.empty() || given.find(folder) != std::string::npos;
-  return fmt::format("{}export HDF5_PLUGIN_PATH={}{}", build, quoted(folder), is_set ? "" : ":\"$HDF5_PLUGIN_PATH\"");
+  const bool is_set = !environment("HDF5_PLUGIN_PATH").empty();
+  return fmt::format("{}export HDF5_PLUGIN_PATH={}{}", build, quoted(folder), is_set ? ":\"$HDF5_PLUGIN_PATH\"" : "");
 }
 
 }  // namespace quern::cli

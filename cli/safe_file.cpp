@@ -155,6 +155,9 @@ void SafeFile::commit() {
   }
 }
 
+ScopedUmask::ScopedUmask(mode_t closed) : saved_(umask(0)) { umask(saved_ | (closed & 0777)); }
+ScopedUmask::~ScopedUmask() { umask(saved_); }
+
 mode_t mode_like(const std::string& input) {
   struct stat info {};
   if (input == "-" || stat(input.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return 0666;

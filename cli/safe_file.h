@@ -56,6 +56,18 @@ class SafeFile {
   bool active_ = false;
 };
 
+/// Takes permissions from files and folders that libraries make meanwhile, besides what the umask takes already.
+class ScopedUmask {
+ public:
+  explicit ScopedUmask(mode_t closed);
+  ~ScopedUmask();
+  ScopedUmask(const ScopedUmask&) = delete;
+  ScopedUmask& operator=(const ScopedUmask&) = delete;
+
+ private:
+  mode_t saved_;
+};
+
 /// Permissions for what is made from `input`: never open to more people than the input, always readable and writable by
 /// the owner. 0666 when there is no such file.
 mode_t mode_like(const std::string& input);

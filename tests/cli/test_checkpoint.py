@@ -161,6 +161,33 @@ class Checkpoint(CliTest):
         self.assertFalse(os.path.exists("-"))
         self.assertEqual(self.ok("checkpoint", "load", "--store", self.store, "-q", "-f", "-o", out).stderr, b"")
 
+    def test_a_checkpoint_is_open_to_nobody_who_may_not_read_its_files(self):
+        old = os.umask(0o022)
+        self.addCleanup(os.umask, old)
+        for mode in (0o600, 0o640, 0o644):
+            path = self.step_file(1)
+            os.chmod(path, mode)
+            store, out = self.path(f"store{mode:o}"), self.path(f"out{mode:o}")
+            self.ok("checkpoint", "save", path, "--store", store, "--step", 1, "-q")
+            allowed = mode & ~0o022
+            for folder, folders, names in os.walk(store):
+                for name in names:
+                    self.assertEqual(os.stat(os.path.join(folder, name)).st_mode & 0o777 & ~allowed, 0, (oct(mode), name))
+                for name in folders + ["."]:
+                    found = os.stat(os.path.join(folder, name)).st_mode & 0o777
+                    self.assertEqual(found, allowed | 0o700 | (allowed & 0o044) >> 2, (oct(mode), name))
+            self.ok("checkpoint", "load", "--store", store, "-o", out, "-q")
+            self.assertEqual(os.stat(out).st_mode & 0o777, allowed)
+            self.assertEqual(read_bytes(out), read_bytes(path))
+        # A model in several files: the most closed one counts.
+        os.chmod(path, 0o644)
+        self.ok("checkpoint", "convert", path, "--shard-size", 13000, "-o", self.path("sharded"))
+        shards = sorted(os.listdir(self.path("sharded")))
+        os.chmod(os.path.join(self.path("sharded"), shards[-1]), 0o600)
+        self.ok("checkpoint", "save", os.path.join(self.path("sharded"), "model.safetensors.index.json"), "--store",
+                self.path("shut"), "--step", 1, "-q")
+        self.assertEqual(os.stat(self.path("shut")).st_mode & 0o777, 0o700)
+
     def test_the_newest_step_as_base(self):
         # The first has no base, the next the one before it.
         for step in (1, 2, 5):
