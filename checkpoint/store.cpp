@@ -22,6 +22,31 @@ Status make_one(FileSystem& files, std::string_view path, Report& report) {
   return {};
 }
 
+/// "." for a name alone, "/" for one at the top.
+String parent_of(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  const std::size_t slash = path.find_last_of('/');
+  if (slash == std::string_view::npos) return ".";
+  path = path.substr(0, slash);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return path.empty() ? String("/") : String(path);
+}
+
+/// Makes a folder and those above it that are missing. The names of those above are synced, the folder's own is not.
+Status make_with_parents(FileSystem& files, const String& path, Report& report) {
+  Status status = files.make_folder(path);
+  const String parent = parent_of(path);
+  if (is_missing(status) && parent != "." && parent != "/") {
+    QUERN_RETURN_IF_ERROR(make_with_parents(files, parent, report));
+    const String above = parent_of(parent);
+    const Status synced = files.sync_folder(above);
+    if (!synced.ok()) return fail_file(report, above, "sync it", synced);
+    status = files.make_folder(path);
+  }
+  if (!status.ok() && !exists_already(status)) return fail_file(report, path, "make the folder", status);
+  return {};
+}
+
 }  // namespace
 
 String numbered_name(std::string_view kind, std::uint32_t number) { return join({kind, "-", padded(number, 4)}); }
@@ -50,13 +75,12 @@ String Store::manifest_path(const CheckpointName& name) const {
 Status Store::make_folders(Report& report) const {
   const auto there = files_->list(data_root());
   if (there.ok() && files_->list(manifests_root()).ok() && files_->list(tmp_root()).ok()) return {};
-  QUERN_RETURN_IF_ERROR(make_one(*files_, root_, report));
+  QUERN_RETURN_IF_ERROR(make_with_parents(*files_, root_, report));
   for (const String& folder : {data_root(), manifests_root(), tmp_root()})
     QUERN_RETURN_IF_ERROR(make_one(*files_, folder, report));
   const Status synced = files_->sync_folder(root_);
   if (!synced.ok()) return fail_file(report, root_, "sync it", synced);
-  const std::size_t slash = root_.find_last_of('/');
-  const String parent = slash == String::npos ? String(".") : slash == 0 ? String("/") : root_.substr(0, slash);
+  const String parent = parent_of(root_);
   const Status parent_synced = files_->sync_folder(parent);
   if (!parent_synced.ok()) return fail_file(report, parent, "sync it", parent_synced);
   return {};

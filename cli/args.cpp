@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/advice.h"
 #include "cli/exit_codes.h"
 #include "cli/raw_args.h"
 #include "cli/values.h"
@@ -53,13 +54,17 @@ std::optional<ErrorBound> read_bound(const RawArgs& raw, const CLI::App& verb) {
 DataArgs read_data(const RawArgs& raw) {
   DataArgs data;
   if (!raw.type.empty()) {
-    data.dtype = parse_dtype(raw.type);
+    data.dtype = parse_type(raw.type);
     if (!data.dtype)
-      fail(Exit::usage,
-           fmt::format("-t {}: unknown type; use f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64", raw.type));
+      fail(Exit::usage, fmt::format("-t {}: unknown type; use f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64, or names "
+                                    "such as float32, double, int16",
+                                    raw.type));
   }
   if (!raw.shape.empty()) {
-    auto shape = Shape::parse(raw.shape);
+    if (const std::string advice = stray_extent(raw.shape, raw.files); !advice.empty()) fail(Exit::usage, advice);
+    std::string extents = raw.shape;
+    std::replace(extents.begin(), extents.end(), ',', 'x');
+    auto shape = Shape::parse(extents);
     if (!shape.ok()) fail(Exit::usage, fmt::format("-s {}: {}", raw.shape, shape.status().text()));
     data.shape = shape.value();
   }
@@ -118,6 +123,7 @@ OutputArgs read_output(const RawArgs& raw, const CLI::App& verb) {
   output.path = raw.to_stdout ? "-" : raw.output;
   output.force = raw.force;
   output.remove_input = raw.remove;
+  if (raw.keep_input && raw.remove) fail(Exit::usage, "-k and --rm: give one of them");
   if (output.remove_input && output.path == "-")
     fail(Exit::usage, "--rm: not with standard output, whose reader may fail after the input is gone");
   return output;
@@ -145,6 +151,7 @@ CodecArgs read_codec(const RawArgs& raw) {
 void refuse_empty_names(const std::vector<std::string>& files) {
   for (const std::string& file : files)
     if (file.empty()) fail(Exit::usage, "a file's name is empty");
+  if (const std::string advice = no_levels(files); !advice.empty()) fail(Exit::usage, advice);
   if (std::count(files.begin(), files.end(), "-") > 1) fail(Exit::usage, "-: standard input can be read only once");
 }
 
@@ -318,50 +325,56 @@ std::string one_line(std::string message, const CLI::App& program) {
   return out + (verbs.empty() ? "; see quern --help" : "; see quern " + verbs.front()->get_name() + " --help");
 }
 
-/// CLI11 says only that something required is missing.
-std::string what_is_missing(int argc, const char* const* argv, const CLI::App& program) {
+/// CLI11 says only that something required is missing, as in "IN is required".
+std::string what_is_missing(const std::vector<std::string>& words, const CLI::App& program,
+                            const std::string& problem) {
   const auto verbs = program.get_subcommands();
-  if (!verbs.empty()) {
+  if (verbs.empty()) return no_such_verb(words.front(), {words.begin() + 1, words.end()});
+  const auto works = verbs.front()->get_subcommands();
+  return missing_after(verbs.front()->get_name(), works.empty() ? "" : works.front()->get_name(),
+                       problem.substr(0, problem.find(' ')));
+}
+
+/// Help for those who ask, and for those who type nothing else.
+void print_help(const CLI::App& program, bool asked, Command& out) {
+  out.verb = Verb::print;
+  out.asked = asked;
+  const auto verbs = program.get_subcommands();
+  if (verbs.empty()) {
+    out.text = program.help();
+  } else {
     const auto works = verbs.front()->get_subcommands();
-    if (!works.empty()) return "a file or option is missing after checkpoint " + works.front()->get_name();
-    return "a file or word is missing after " + verbs.front()->get_name();
+    out.text = works.empty() ? verbs.front()->help("quern") : works.front()->help("quern checkpoint");
   }
-  const std::string known =
-      "compress, decompress, info, verify, compare, bench, h5, checkpoint, list, doctor or completion";
-  if (argc > 1) return fmt::format("{} is no verb; use {}", argv[1], known);
-  return "say what to do: " + known;
 }
 
 }  // namespace
 
 int parse_only(int argc, const char* const* argv, Command& out, std::string& message) {
-  static const char* const kNoArguments[] = {"quern"};
-  if (argc < 1) {
-    argc = 1;
-    argv = kNoArguments;
-  }
+  const std::vector<std::string> words =
+      with_plain_options(argc > 1 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>());
   RawArgs raw;
   const auto program = define_program(raw);
+  if (words.empty()) {
+    print_help(*program, false, out);
+    return 0;
+  }
   try {
-    program->parse(argc, argv);
+    program->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the back
     read_verb(raw, *program->get_subcommands().front(), *program, out);
     return 0;
   } catch (const CLI::CallForHelp&) {
-    const auto verbs = program->get_subcommands();
-    out.verb = Verb::print;
-    if (verbs.empty()) {
-      out.text = program->help();
-    } else {
-      const auto works = verbs.front()->get_subcommands();
-      out.text = works.empty() ? verbs.front()->help("quern") : works.front()->help("quern checkpoint");
+    if (!program->get_subcommands().empty() || words.front().starts_with('-')) {
+      print_help(*program, true, out);
+      return 0;
     }
-    return 0;
+    message = one_line(no_such_verb(words.front(), {}), *program);
   } catch (const CLI::CallForVersion& version) {
     out.verb = Verb::print;
     out.text = std::string(version.what()) + "\n";
     return 0;
-  } catch (const CLI::RequiredError&) {
-    message = one_line(what_is_missing(argc, argv, *program), *program);
+  } catch (const CLI::RequiredError& error) {
+    message = one_line(what_is_missing(words, *program, error.what()), *program);
   } catch (const CLI::ParseError& error) {
     message = one_line(error.what(), *program);
   } catch (const CliError& error) {

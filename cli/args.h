@@ -128,7 +128,8 @@ struct H5Args {
 
 struct Command {
   Verb verb = Verb::print;
-  std::string text;  ///< Verb::print: help, version or a completion script, to be printed as it is
+  std::string text;   ///< Verb::print: help, version or a completion script, to be printed as it is
+  bool asked = true;  ///< Verb::print: false for help that answers a command line without words
   CompressArgs compress;
   DecompressArgs decompress;
   InfoArgs info;

@@ -9,22 +9,6 @@
 #include "cli/input_array.h"
 
 namespace quern::cli {
-namespace {
-
-/// Files that a library creates get their permissions from the umask alone.
-class ScopedUmask {
- public:
-  explicit ScopedUmask(mode_t mode) : saved_(umask(0)) { umask(saved_ | (~mode & 0777)); }
-  ~ScopedUmask() { umask(saved_); }
-  ScopedUmask(const ScopedUmask&) = delete;
-  ScopedUmask& operator=(const ScopedUmask&) = delete;
-
- private:
-  mode_t saved_;
-};
-
-}  // namespace
-
 ArrayOutput::ArrayOutput(const std::string& path, bool force, mode_t mode)
     : path_(path == "-" ? "standard output" : path), mode_(mode) {
   if (path == "-") return;
@@ -38,7 +22,7 @@ ArrayOutput::ArrayOutput(const std::string& path, bool force, mode_t mode)
 
 void ArrayOutput::begin(const io::ArrayMeta& meta, const std::string& dataset) {
   if (kind_ == io::FileKind::raw) return;
-  const ScopedUmask mask(mode_);
+  const ScopedUmask mask(~mode_);
   std::string detail;
   auto writer = io::create_writer(file_->temporary_path(), kind_, meta, dataset, detail);
   if (!writer.ok()) {

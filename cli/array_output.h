@@ -19,6 +19,10 @@ class ArrayOutput {
   /// `path` "-" is standard output, raw. Throws CliError.
   ArrayOutput(const std::string& path, bool force, mode_t mode);
 
+  /// As that of SafeFile.
+  void take_time_of(const std::string& input) {
+    if (file_) file_->take_time_of(input);
+  }
   /// Begins one array; only .h5 and .nc files take more than one.
   void begin(const io::ArrayMeta& meta, const std::string& dataset);
   void write(std::span<const std::uint8_t> bytes);

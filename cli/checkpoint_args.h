@@ -20,6 +20,7 @@ struct CheckpointArgs {
   std::optional<std::uint64_t> step;
   std::vector<std::uint64_t> steps;  ///< diff: the two; gc: those to remove
   std::optional<std::uint64_t> base;
+  bool base_newest = false;  ///< the newest checkpoint, where there is one
   std::string preset = "exact";
   std::string policy;  ///< file; empty: none
   std::string replay;  ///< file; empty: none

@@ -80,6 +80,7 @@ ck::FileSaveOptions options_of(const CheckpointArgs& args, CheckpointWorkspace& 
   ck::FileSaveOptions options;
   options.save.step = *args.step;
   options.save.base = args.base;
+  if (args.base_newest) options.save.base = work.newest_step();
   options.save.parity_data = args.parity_data;
   options.save.parity_files = args.parity_files;
   options.save.zstd_level = args.zstd_level;
@@ -123,6 +124,11 @@ Exit run_checkpoint_save(const CheckpointArgs& args) {
   Vector<String> paths;
   for (const std::string& path : args.inputs) paths.emplace_back(path);
   const Stopwatch watch;
+  // What the store makes is open to nobody who may not read the inputs: files from their first moment, and folders. Who
+  // may write is the umask's business: a group may share a store.
+  const mode_t mode = least_mode(args.inputs);
+  const mode_t closed = ((mode & 040) == 0 ? 070 : 0) | ((mode & 004) == 0 ? 007 : 0);
+  const ScopedUmask mask(closed);
   std::optional<ck::FileSaveResult> saved;
   {
     Progress progress("checkpoint save", args.run);

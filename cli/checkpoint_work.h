@@ -1,7 +1,10 @@
 // What the works of quern checkpoint share: the store, the runner, and how a failure becomes an exit code.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "checkpoint/checkpoint_files.h"
 #include "cli/checkpoint_args.h"
@@ -34,6 +37,8 @@ class CheckpointWorkspace {
   }
   [[noreturn]] void fail_with(const Status& status, Phase phase);
 
+  /// The newest checkpoint that is whole; nothing in a store that is empty or not made yet.
+  std::optional<std::uint64_t> newest_step();
   /// The checkpoint asked for, else the newest.
   checkpoint::Manifest chosen();
 
@@ -44,16 +49,22 @@ class CheckpointWorkspace {
   checkpoint::Report report_;
 };
 
-/// A sink that is a file under a temporary name until commit().
+/// Permissions that open a file to nobody who may not read all inputs; those of an index include the files beside it.
+mode_t least_mode(const std::vector<std::string>& inputs);
+
+/// A sink that is a file under a temporary name until commit(), or standard output for the path "-".
 class SafeFileSink final : public checkpoint::FileSink {
  public:
-  SafeFileSink(const std::string& path, bool replace) : file_(path, {.replace = replace}), path_(path) {}
+  /// `mode`: permissions of a new file, as those of SafeFile.
+  SafeFileSink(const std::string& path, bool replace, mode_t mode);
   Status write(std::span<const std::uint8_t> bytes, checkpoint::Report& report) override;
-  void commit() { file_.commit(); }
+  void commit() {
+    if (file_) file_->commit();
+  }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  SafeFile file_;
+  std::optional<SafeFile> file_;
   std::string path_;
   std::uint64_t bytes_ = 0;
 };

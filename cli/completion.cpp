@@ -49,16 +49,29 @@ std::vector<const CLI::App*> verbs_of(const CLI::App& program) {
   return out;
 }
 
+std::string long_names(const CLI::App& app) {
+  std::vector<OptionWords> options;
+  collect(app, options);
+  std::string names;
+  for (const auto& option : options) names += option.long_name + " ";
+  return names;
+}
+
 std::string bash_script(const CLI::App& program) {
   std::string verbs, cases, values;
   for (const CLI::App* verb : verbs_of(program)) {
     verbs += verb->get_name() + " ";
-    std::vector<OptionWords> options;
-    collect(*verb, options);
-    std::string names;
-    for (const auto& option : options) names += option.long_name + " ";
+    std::string names = long_names(*verb);
     if (const char* words = words_for(verb->get_name())) names += words;
-    cases += fmt::format("    {}) words=\"{}\" ;;\n", verb->get_name(), names);
+    const auto works = verbs_of(*verb);
+    if (works.empty()) {
+      cases += fmt::format("    {}) words=\"{}\" ;;\n", verb->get_name(), names);
+      continue;
+    }
+    cases += fmt::format("    {}) case \"${{COMP_WORDS[2]}}\" in\n", verb->get_name());
+    for (const CLI::App* work : works)
+      cases += fmt::format("      {}) words=\"{}\" ;;\n", work->get_name(), long_names(*work));
+    cases += fmt::format("      esac\n      [ \"$COMP_CWORD\" -eq 2 ] && words=\"{}\" ;;\n", names);
   }
   for (const char* name : {"--type", "--order", "--codec", "--goal", "--device", "--progress"})
     values +=
@@ -94,23 +107,35 @@ std::string quoted(const std::string& text) {
   return out;
 }
 
+/// A call of _arguments for one verb, or one work of a verb.
+std::string zsh_arguments(const CLI::App& app) {
+  std::vector<OptionWords> options;
+  collect(app, options);
+  std::string out = "_arguments";
+  for (const auto& option : options) {
+    const char* words = words_for(option.long_name);
+    const std::string value = !option.takes_value ? ""
+                              : words != nullptr  ? fmt::format(":value:({})", words)
+                                                  : ":value:_files";
+    out += fmt::format(" \\\n        '*{}[{}]{}'", option.long_name, quoted(option.description), value);
+  }
+  const char* words = words_for(app.get_name());
+  return out + (words != nullptr ? fmt::format(" \\\n        '*:what:({})' ;;\n", words)
+                                 : std::string(" \\\n        '*:file:_files' ;;\n"));
+}
+
 std::string zsh_script(const CLI::App& program) {
   std::string verbs, cases;
   for (const CLI::App* verb : verbs_of(program)) {
     verbs += fmt::format("    '{}:{}'\n", verb->get_name(), quoted(verb->get_description()));
-    std::vector<OptionWords> options;
-    collect(*verb, options);
-    cases += fmt::format("    {})\n      _arguments", verb->get_name());
-    for (const auto& option : options) {
-      const char* words = words_for(option.long_name);
-      const std::string value = !option.takes_value ? ""
-                                : words != nullptr  ? fmt::format(":value:({})", words)
-                                                    : ":value:_files";
-      cases += fmt::format(" \\\n        '*{}[{}]{}'", option.long_name, quoted(option.description), value);
-    }
-    const char* words = words_for(verb->get_name());
-    cases += words != nullptr ? fmt::format(" \\\n        '*:what:({})' ;;\n", words)
-                              : std::string(" \\\n        '*:file:_files' ;;\n");
+    const auto works = verbs_of(*verb);
+    cases += fmt::format("    {})\n      ", verb->get_name());
+    if (!works.empty()) cases += "case $words[2] in\n";
+    for (const CLI::App* work : works)
+      cases += fmt::format("      {}) shift words; (( CURRENT-- )); {}", work->get_name(), zsh_arguments(*work));
+    if (!works.empty()) cases += "      *) ";
+    cases += zsh_arguments(*verb);
+    if (!works.empty()) cases += "      esac ;;\n";
   }
   return fmt::format(R"(#compdef quern
 _quern() {{
@@ -132,25 +157,34 @@ compdef _quern quern
                      verbs, cases);
 }
 
+std::string fish_options(const CLI::App& app, const std::string& condition) {
+  std::vector<OptionWords> options;
+  collect(app, options);
+  std::string out;
+  for (const auto& option : options) {
+    out += fmt::format("complete -c quern {} -l {}", condition, option.long_name.substr(2));
+    if (!option.short_name.empty()) out += " -s " + option.short_name.substr(1);
+    if (const char* words = words_for(option.long_name))
+      out += fmt::format(" -x -a '{}'", words);
+    else if (option.takes_value)
+      out += " -r";
+    out += fmt::format(" -d '{}'\n", quoted(option.description));
+  }
+  return out;
+}
+
 std::string fish_script(const CLI::App& program) {
   std::string out;
   for (const CLI::App* verb : verbs_of(program)) {
     out += fmt::format("complete -c quern -n __fish_use_subcommand -f -a {} -d '{}'\n", verb->get_name(),
                        quoted(verb->get_description()));
     const std::string condition = fmt::format("-n '__fish_seen_subcommand_from {}'", verb->get_name());
-    std::vector<OptionWords> options;
-    collect(*verb, options);
-    for (const auto& option : options) {
-      out += fmt::format("complete -c quern {} -l {}", condition, option.long_name.substr(2));
-      if (!option.short_name.empty()) out += " -s " + option.short_name.substr(1);
-      if (const char* words = words_for(option.long_name))
-        out += fmt::format(" -x -a '{}'", words);
-      else if (option.takes_value)
-        out += " -r";
-      out += fmt::format(" -d '{}'\n", quoted(option.description));
-    }
+    out += fish_options(*verb, condition);
     if (const char* words = words_for(verb->get_name()))
       out += fmt::format("complete -c quern {} -f -a '{}'\n", condition, words);
+    for (const CLI::App* work : verbs_of(*verb))
+      out += fish_options(*work, fmt::format("-n '__fish_seen_subcommand_from {}; and __fish_seen_subcommand_from {}'",
+                                             verb->get_name(), work->get_name()));
   }
   return out;
 }

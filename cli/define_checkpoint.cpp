@@ -38,7 +38,8 @@ void define_save(CLI::App& verb, RawArgs& raw) {
       ->required()
       ->type_name("");
   add_value(work, "--step", raw.step, "N", "the checkpoint's step");
-  add_value(work, "--base", raw.base, "N", "step that tensors may be stored as differences to");
+  add_value(work, "--base", raw.base, "N",
+            "step that tensors may be stored as differences to; newest: the newest one, if any");
   add_value(work, "--preset", raw.preset, "NAME",
             "exact; moments (optimizer within .05 of a step); balanced (weights too); archive [exact]");
   add_value(work, "--policy", raw.policy, "FILE", "rules in JSON on how tensors are stored; come before the preset's");
@@ -60,8 +61,8 @@ void define_save(CLI::App& verb, RawArgs& raw) {
       "  quern checkpoint save state.safetensors --store run --step 500 --base 400 --parity 4+2\n"
       "  quern checkpoint save model.safetensors.index.json --store run --step 500\n"
       "  quern checkpoint save state.safetensors --store run --step 500 --preset balanced --dry-run\n"
-      "  quern checkpoint save state.safetensors gradients.safetensors --store run --step 401 --base 400 --replay "
-      "adamw.json\n"
+      "  quern checkpoint save state.safetensors gradients.safetensors --store run --step 401 \\\n"
+      "      --base 400 --replay adamw.json\n"
       "A policy: {\"preset\": \"moments\", \"rules\": [{\"name\": \"*.lora_*\", \"mode\": \"exact\"},\n"
       "  {\"role\": \"param\", \"min_rank\": 2, \"mode\": \"ebq\", \"bound\": 1e-4, \"unit\": \"std\"}]}\n"
       "A rule: {\"optimizer\": \"adamw\", \"order\": \"fused\", \"betas\": [0.9, 0.95], \"eps\": 1e-8, \"lr\": 7e-4,\n"
@@ -72,7 +73,7 @@ void define_save(CLI::App& verb, RawArgs& raw) {
 void define_load(CLI::App& verb, RawArgs& raw) {
   CLI::App& work = add_work(verb, raw, "load", "bring a checkpoint's files back, byte for byte");
   add_value(work, "--step", raw.step, "N", "which checkpoint [the newest that is whole]");
-  work.add_option("-o,--output", raw.output, "file; folder for a checkpoint of several files")
+  work.add_option("-o,--output", raw.output, "file, or - for standard output; folder for several files")
       ->type_name("OUT")
       ->required();
   add_repeatable(work, "--tensor", raw.tensors, "GLOB",
@@ -157,7 +158,7 @@ void read_save(const RawArgs& raw, CheckpointArgs& out) {
     fail(Exit::usage, fmt::format("--preset {}: unknown; use exact, moments, balanced or archive", out.preset));
   out.policy = raw.policy;
   out.replay = raw.replay;
-  if (!out.replay.empty() && !out.base)
+  if (!out.replay.empty() && !out.base && !out.base_newest)
     fail(Exit::usage, "--replay: needs the checkpoint of the step before, with --base N");
   for (const std::string& text : raw.roles) {
     const std::size_t equal = text.rfind('=');
@@ -205,7 +206,8 @@ void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& ru
     fail(Exit::usage, "--store: the folder's name is empty");
   while (out.store.size() > 1 && out.store.back() == '/') out.store.pop_back();
   if (!raw.step.empty()) out.step = parse_count(raw.step, "--step", kMaxStep);
-  if (!raw.base.empty()) out.base = parse_count(raw.base, "--base", kMaxStep);
+  out.base_newest = raw.base == "newest";
+  if (!raw.base.empty() && !out.base_newest) out.base = parse_count(raw.base, "--base", kMaxStep);
   for (const std::string& text : raw.steps)
     out.steps.push_back(parse_count(text, out.work == CheckpointWork::diff ? "diff" : "--remove", kMaxStep));
   read_parity(raw.parity, out);

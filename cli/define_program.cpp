@@ -1,4 +1,5 @@
 // Every verb, option, description and example of the command.
+#include "cli/help_text.h"
 #include "cli/raw_args.h"
 
 #ifndef QUERN_VERSION
@@ -52,6 +53,7 @@ void add_output(CLI::App& verb, RawArgs& raw, const char* description) {
   add_value(verb, "-o,--output", raw.output, "OUT", description);
   verb.add_flag("-c,--stdout", raw.to_stdout, "write to standard output, as -o -");
   verb.add_flag("-f,--force", raw.force, "replace existing files; allow binary data on a terminal");
+  verb.add_flag("-k,--keep", raw.keep_input, "keep the inputs, as is done anyway without --rm");
   verb.add_flag("--rm", raw.remove, "remove each input after it was written successfully");
 }
 
@@ -214,9 +216,9 @@ void define_small_verbs(CLI::App& program, RawArgs& raw) {
 
 std::unique_ptr<CLI::App> define_program(RawArgs& raw) {
   auto program = std::make_unique<CLI::App>("error-bounded compression of scientific arrays", "quern");
-  program->set_version_flag("--version", "quern " QUERN_VERSION);
+  program->formatter(help_formatter());
+  program->set_version_flag("-V,--version", "quern " QUERN_VERSION);
   program->require_subcommand(1);
-  program->get_formatter()->column_width(32);
   define_compress(*program, raw);
   define_decompress(*program, raw);
   define_info(*program, raw);
@@ -228,7 +230,7 @@ std::unique_ptr<CLI::App> define_program(RawArgs& raw) {
   define_small_verbs(*program, raw);
   program->footer(
       "Exit codes: 0 ok, 1 usage, 2 input or output, 3 bad stream, 4 bound or target not met, 5 device or memory,\n"
-      "130 interrupted. 'quern VERB --help' has options and examples.");
+      "130 interrupted. 'quern help VERB' has options and examples.");
   return program;
 }
 

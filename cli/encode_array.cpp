@@ -185,7 +185,7 @@ EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const Comp
                           const std::string& output_name) {
   const CompressOptions options = options_for(input, bound, args);
   check(options.bound.check(input.meta.dtype), Phase::encode, input.label);
-  Progress progress(input.label, args.run);
+  Progress progress(input.label, args.run, dtype_bytes(input.meta.dtype));
   Job job{input, options, args, Execution{}, memory_limit(args.run), fd, output_name};
   job.execution.threads = args.run.threads;
   job.execution.device = device;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <thread>
 
 #include <fmt/format.h>
@@ -33,6 +32,12 @@ std::string bound_text(BoundKind kind, double value) {
     case BoundKind::ratio: return fmt::format("ratio >= {:.6g}", value);
   }
   return "unknown";
+}
+
+std::string speed_text(std::uint64_t bytes, double seconds) {
+  if (bytes == 0 || !(seconds > 0)) return {};
+  const double rate = static_cast<double>(bytes) / 1e6 / seconds;
+  return rate < 10 ? fmt::format("{:.2g} MB/s", rate) : fmt::format("{:.0f} MB/s", rate);
 }
 
 std::size_t thread_count(const RunArgs& run) {
@@ -124,17 +129,10 @@ void print_json(const Json& object, bool stdout_is_data) {
   // File names may hold any bytes; what is not UTF-8 is replaced rather than refused.
   const std::string line = object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   if (stdout_is_data) {
-    std::fputs(line.c_str(), stderr);
-    return;
+    print_text_to_stderr(line);
+  } else {
+    print_text(line);
   }
-  print_text(line);
 }
-
-void print_text(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    fail_errno("standard output", "write");
-}
-
-void print_note(const std::string& text) { fmt::print(stderr, "quern: {}\n", text); }
 
 }  // namespace quern::cli

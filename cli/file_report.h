@@ -11,6 +11,7 @@
 #include <quern/compress.h>
 
 #include "cli/args.h"
+#include "cli/messages.h"
 
 namespace quern::cli {
 
@@ -47,16 +48,15 @@ Json bound_json(BoundKind kind, double value);
 /// "|x - x'| <= 0.01", "lossless", ...
 std::string bound_text(BoundKind kind, double value);
 
+/// "12 MB/s", "0.35 MB/s"; nothing where there is nothing to divide.
+std::string speed_text(std::uint64_t bytes, double seconds);
+
 /// Why a codec wrote the stream: "the smallest of those tried; lorenzo 1.31x the size, lossless is larger". Brief:
 /// "smallest; lorenzo 1.31x", or nothing where there was nothing to choose.
 std::string choice_text(const CompressReport& made, bool brief);
 
 /// Prints one object on one line; to stderr when stdout carries data. Throws CliError when that fails.
 void print_json(const Json& object, bool stdout_is_data = false);
-/// Prints to stdout and throws CliError (io) when that fails.
-void print_text(const std::string& text);
-/// "quern: TEXT" on stderr.
-void print_note(const std::string& text);
 
 /// The threads a run uses, with 0 resolved.
 std::size_t thread_count(const RunArgs& run);

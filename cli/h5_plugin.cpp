@@ -18,6 +18,33 @@
 namespace quern::cli {
 namespace {
 
+/// The folder of the running program; empty when the system does not tell.
+std::string program_folder() {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
+  if (length <= 0) return {};
+  const std::string whole(path.data(), static_cast<std::size_t>(length));
+  return whole.substr(0, whole.rfind('/'));
+}
+
+/// The build tree that this program lies in; empty where it is installed.
+std::string build_tree() {
+  const std::string folder = program_folder();
+  const std::size_t slash = folder.rfind('/');
+  if (slash == std::string::npos || slash == 0) return {};
+  const std::string tree = folder.substr(0, slash);
+  return access(in_folder(tree, "CMakeCache.txt").c_str(), R_OK) == 0 ? tree : std::string();
+}
+
+/// As a shell takes it.
+std::string quoted(const std::string& path) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-";
+  if (path.find_first_not_of(kPlain) == std::string::npos) return path;
+  std::string out = "'";
+  for (const char c : path) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 /// What stands in the way in one folder.
 std::string look_into(const std::string& folder) {
   const std::string file = in_folder(folder, "libh5quern.so");
@@ -60,9 +87,22 @@ PluginState examine_plugin() {
   }
   out.text = "HDF5 does not find libh5quern.so";
   for (const std::string& folder : out.folders) out.text += "; " + look_into(folder);
-  const std::string own = own_plugin_folder();
-  out.text += own.empty() ? "; set HDF5_PLUGIN_PATH to its folder" : fmt::format("; set HDF5_PLUGIN_PATH={}", own);
+  out.text += "; type " + plugin_advice();
   return out;
+}
+
+std::string plugin_advice() {
+  std::string folder = own_plugin_folder();
+  std::string build;
+  if (folder.empty()) {
+    const std::string tree = build_tree();
+    if (tree.empty()) return "export HDF5_PLUGIN_PATH=FOLDER, with the folder that holds libh5quern.so";
+    folder = in_folder(tree, "plugins/" QUERN_HDF5_FLAVOUR);
+    build = fmt::format("cmake --build {} --target h5quern_" QUERN_HDF5_FLAVOUR " && ", quoted(tree));
+  }
+  // Folders that are set already stay.
+  const bool is_set = !environment("HDF5_PLUGIN_PATH").empty();
+  return fmt::format("{}export HDF5_PLUGIN_PATH={}{}", build, quoted(folder), is_set ? ":\"$HDF5_PLUGIN_PATH\"" : "");
 }
 
 }  // namespace quern::cli

@@ -12,6 +12,10 @@ struct PluginState {
   std::string text;                  ///< one line: found or not, why not, and what to set
 };
 
+/// The line to type so that other programs find the plugin: an export of HDF5_PLUGIN_PATH; before it, in a build tree
+/// that has no plugin yet, the command that builds it.
+std::string plugin_advice();
+
 /// Lets this process read datasets that use the filter, wherever plugins are looked for. Nothing in a build without
 /// HDF5.
 void prepare_filter();

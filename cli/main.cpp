@@ -1,12 +1,12 @@
 // The quern command: signals, arguments, one verb, one catch-all.
-#include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 
 #include "cli/args.h"
 #include "cli/exit_codes.h"
-#include "cli/file_report.h"
 #include "cli/interrupt.h"
+#include "cli/messages.h"
 #include "cli/verbs.h"
 
 namespace quern::cli {
@@ -24,7 +24,13 @@ namespace {
 
 Exit run(const Command& command) {
   switch (command.verb) {
-    case Verb::print: print_text(command.text); return Exit::ok;
+    case Verb::print:
+      if (command.asked) {
+        print_text(command.text);
+        return Exit::ok;
+      }
+      print_message(command.text);
+      return Exit::usage;
     case Verb::compress: return run_compress(command.compress);
     case Verb::decompress: return run_decompress(command.decompress);
     case Verb::info: return run_info(command.info);
@@ -41,6 +47,7 @@ Exit run(const Command& command) {
 }
 
 int guarded_main(int argc, const char* const* argv) {
+  reserve_standard_descriptors();
   try {
     install_signal_handlers();
     Command command;
@@ -54,11 +61,11 @@ int guarded_main(int argc, const char* const* argv) {
     print_note(error.what());
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
-    std::fputs("quern: memory ran out; lower --memory or -T, or free some\n", stderr);
+    print_message("quern: memory ran out; lower --memory or -T, or free some\n");
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "quern: an unexpected error, please report it: %s\n", error.what());
+    print_note(std::string("an unexpected error, please report it: ") + error.what());
   } catch (...) {
-    std::fputs("quern: an unexpected error, please report it\n", stderr);
+    print_note("an unexpected error, please report it");
   }
   return static_cast<int>(Exit::resource);
 }

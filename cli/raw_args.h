@@ -25,7 +25,8 @@ struct RawArgs {
   bool no_mask_search = false;
   std::string device, threads, memory, progress;
   std::string output, html, region, level, repeats;
-  bool to_stdout = false, force = false, remove = false, quiet = false, verbose = false, json = false;
+  bool to_stdout = false, force = false, remove = false, keep_input = false, quiet = false, verbose = false,
+       json = false;
   bool append = false, verify = false, keep_going = false, check = false, headers_only = false;
   bool optional = false;
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, shard_size, slice;

@@ -102,6 +102,11 @@ SafeFile::~SafeFile() {
   if (active_) remove_temporary();
 }
 
+void SafeFile::take_time_of(const std::string& input) {
+  struct stat info {};
+  if (input != "-" && stat(input.c_str(), &info) == 0 && S_ISREG(info.st_mode)) modified_ = info.st_mtim;
+}
+
 void SafeFile::commit() {
   if (direct_) {
     const int result = close(fd_);
@@ -111,6 +116,11 @@ void SafeFile::commit() {
   }
   if (fd_ < 0) fd_ = open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd_ < 0) fail_errno(path_, "open what was written");
+  if (modified_) {
+    // A file system that keeps no such times is no error.
+    const timespec times[2] = {{0, UTIME_OMIT}, *modified_};
+    static_cast<void>(futimens(fd_, times));
+  }
   if (fsync(fd_) != 0) fail_errno(path_, "write to disk");
   const int closed = close(fd_);
   fd_ = -1;
@@ -144,6 +154,9 @@ void SafeFile::commit() {
     close(folder);
   }
 }
+
+ScopedUmask::ScopedUmask(mode_t closed) : saved_(umask(0)) { umask(saved_ | (closed & 0777)); }
+ScopedUmask::~ScopedUmask() { umask(saved_); }
 
 mode_t mode_like(const std::string& input) {
   struct stat info {};

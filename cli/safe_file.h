@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -32,6 +34,10 @@ class SafeFile {
   const std::string& temporary_path() const { return temporary_; }
   bool is_direct() const { return direct_; }
 
+  /// Gives the file the modification time of `input` when it is finished, as compressors do; nothing for "-" and what
+  /// is no regular file.
+  void take_time_of(const std::string& input);
+
   /// Syncs, renames into place and syncs the folder. Without it the destructor removes everything.
   void commit();
 
@@ -44,9 +50,22 @@ class SafeFile {
   std::string temporary_;
   int fd_ = -1;
   std::size_t slot_ = 0;
+  std::optional<timespec> modified_;
   bool replace_ = false;
   bool direct_ = false;
   bool active_ = false;
+};
+
+/// Takes permissions from files and folders that libraries make meanwhile, besides what the umask takes already.
+class ScopedUmask {
+ public:
+  explicit ScopedUmask(mode_t closed);
+  ~ScopedUmask();
+  ScopedUmask(const ScopedUmask&) = delete;
+  ScopedUmask& operator=(const ScopedUmask&) = delete;
+
+ private:
+  mode_t saved_;
 };
 
 /// Permissions for what is made from `input`: never open to more people than the input, always readable and writable by

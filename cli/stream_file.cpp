@@ -53,6 +53,18 @@ std::vector<Bytes> split_streams(Bytes file, const std::string& name, bool salva
   return out;
 }
 
+bool is_stream_file(const std::string& path) {
+  if (path == "-") return false;
+  try {
+    const Mapping file = Mapping::of_file(path);
+    MemorySource source(file.bytes());
+    const StatusCode code = inspect(source, builtin_codecs()).status().code();
+    return code != StatusCode::bad_magic && code != StatusCode::truncated;
+  } catch (const CliError&) {
+    return false;
+  }
+}
+
 std::vector<StreamInfo> inspect_all(const std::string& path) {
   const Mapping file = Mapping::of_file(path);
   std::vector<StreamInfo> out;

@@ -17,6 +17,9 @@ namespace quern::cli {
 std::vector<std::span<const std::uint8_t>> split_streams(std::span<const std::uint8_t> file, const std::string& name,
                                                          bool salvage = false);
 
+/// Whether a file that can be read begins as a stream does. "-" does not. Never throws CliError.
+bool is_stream_file(const std::string& path);
+
 /// Headers of all streams of a file; at least one. Throws CliError.
 std::vector<StreamInfo> inspect_all(const std::string& path);
 

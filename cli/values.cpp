@@ -125,6 +125,18 @@ std::uint64_t integer_fill(std::string_view text, DType dtype) {
 
 }  // namespace
 
+std::optional<DType> parse_type(std::string_view text) {
+  static constexpr std::pair<std::string_view, DType> kNames[] = {
+      {"float16", DType::f16}, {"half", DType::f16},   {"bfloat16", DType::bf16}, {"float32", DType::f32},
+      {"float", DType::f32},   {"single", DType::f32}, {"float64", DType::f64},   {"double", DType::f64},
+      {"int8", DType::i8},     {"int16", DType::i16},  {"short", DType::i16},     {"int32", DType::i32},
+      {"int", DType::i32},     {"int64", DType::i64},  {"uint8", DType::u8},      {"uint16", DType::u16},
+      {"ushort", DType::u16},  {"uint32", DType::u32}, {"uint", DType::u32},      {"uint64", DType::u64}};
+  for (const auto& [name, dtype] : kNames)
+    if (name == text) return dtype;
+  return parse_dtype(text);
+}
+
 double parse_real(std::string_view text, std::string_view what) {
   const auto value = read_number<double>(text);
   if (!value) fail(Exit::usage, fmt::format("{} {}: not a number", what, text));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,10 @@
 #include <quern/dtype.h>
 
 namespace quern::cli {
+
+/// An element type by quern's name, numpy's (float32) or C's (float). Not numpy's short codes: they count bytes, so
+/// that its i8 has 64 bits and quern's 8.
+std::optional<DType> parse_type(std::string_view text);
 
 /// A finite decimal number and nothing else. `what` names the option in the message.
 double parse_real(std::string_view text, std::string_view what);

@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "checkpoint/convert.h"
+#include "cli/byte_streams.h"
 #include "cli/checkpoint_work.h"
 #include "cli/clock.h"
 #include "cli/file_report.h"
@@ -59,15 +61,41 @@ ck::Manifest CheckpointWorkspace::chosen() {
   return check(store_.newest(report_), Phase::decode);
 }
 
+std::optional<std::uint64_t> CheckpointWorkspace::newest_step() {
+  ck::Report ignored;  // that there is no store yet is no problem
+  const auto names = store_.list(ignored);
+  if (!names.ok() || names->empty()) return std::nullopt;
+  return check(store_.newest(report_), Phase::decode).name.step;
+}
+
+SafeFileSink::SafeFileSink(const std::string& path, bool replace, mode_t mode)
+    : path_(path == "-" ? "standard output" : path) {
+  if (path == "-") {
+    check_stdout(replace);
+  } else {
+    file_.emplace(path, SafeFile::Options{.replace = replace, .mode = mode});
+  }
+}
+
+mode_t least_mode(const std::vector<std::string>& inputs) {
+  mode_t mode = 0666;
+  const auto take = [&](const std::string& path) { mode &= mode_like(path) | 0600; };
+  for (const std::string& input : inputs) {
+    take(input);
+    if (!input.ends_with(".json")) continue;
+    // An index names files beside it; all that might be meant count.
+    std::error_code ignored;
+    const auto folder = std::filesystem::absolute(input, ignored).parent_path();
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+      if (entry.path().extension() == ".safetensors") take(entry.path().string());
+  }
+  return mode;
+}
+
 Status SafeFileSink::write(std::span<const std::uint8_t> bytes, ck::Report& report) {
   bytes_ += bytes.size();
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return ck::fail_file(report, path_, "write it", Status(StatusCode::io_error, "write failed", errno));
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
-  return {};
+  if (write_all(file_ ? file_->descriptor() : STDOUT_FILENO, bytes)) return {};
+  return ck::fail_file(report, path_, "write it", Status(StatusCode::io_error, "write failed", errno));
 }
 
 Exit run_checkpoint_load(const CheckpointArgs& args) {
@@ -81,8 +109,10 @@ Exit run_checkpoint_load(const CheckpointArgs& args) {
   for (const std::string& glob : args.tensors) globs.emplace_back(glob);
   Progress progress("checkpoint load", args.run);
   const ProgressCallback callback = progress.callback();
+  // Open to those who may read the checkpoint.
+  const mode_t mode = mode_like(text(work.store().manifest_path(manifest.name)));
   const auto write_one = [&](const std::string& path, auto&& body) {
-    SafeFileSink sink(path, args.force);
+    SafeFileSink sink(path, args.force, mode);
     work.check(body(sink), Phase::decode);
     sink.commit();
     bytes += sink.bytes();
@@ -95,6 +125,7 @@ Exit run_checkpoint_load(const CheckpointArgs& args) {
     write_one(args.output,
               [&](ck::FileSink& sink) { return ck::load_file(restorer, manifest, 0, sink, callback, work.report()); });
   } else {
+    if (args.output == "-") fail(Exit::usage, "-o -: this checkpoint has several files; name a folder");
     make_output_folder(args.output);
     for (std::size_t i = 0; i < manifest.files.size(); ++i)
       write_one(args.output + "/" + text(manifest.files[i].name), [&](ck::FileSink& sink) {
@@ -109,7 +140,11 @@ Exit run_checkpoint_load(const CheckpointArgs& args) {
                     {"input_bytes", manifest.stored_bytes()},
                     {"seconds", watch.seconds()},
                     {"threads", thread_count(args.run)},
-                    {"version", QUERN_VERSION}});
+                    {"version", QUERN_VERSION}},
+               args.output == "-");
+  else if (!args.run.quiet)
+    print_note(fmt::format("step {}: {} to {}", manifest.name.step, size_text(bytes),
+                           args.output == "-" ? "standard output" : args.output));
   return Exit::ok;
 }
 
@@ -122,10 +157,11 @@ Exit run_checkpoint_convert(const CheckpointArgs& args) {
   };
   auto model = ck::ModelFiles::open(ck::system_files(), String(args.inputs.front()), report);
   check(model.status());
+  const mode_t mode = least_mode({args.inputs.front()});
   std::uint64_t bytes = 0;
   std::size_t files = 1;
   if (!args.shard_bytes) {
-    SafeFileSink sink(args.output, args.force);
+    SafeFileSink sink(args.output, args.force, mode);
     check(ck::write_model_file(*model, 0, model->tensors().size(), sink, report));
     sink.commit();
     bytes = sink.bytes();
@@ -137,14 +173,14 @@ Exit run_checkpoint_convert(const CheckpointArgs& args) {
     for (std::size_t i = 0; i < ends.size(); ++i) {
       const std::size_t begin = i == 0 ? 0 : ends[i - 1];
       const String name = ck::shard_name(i, ends.size());
-      SafeFileSink sink(args.output + "/" + text(name), args.force);
+      SafeFileSink sink(args.output + "/" + text(name), args.force, mode);
       check(ck::write_model_file(*model, begin, ends[i], sink, report));
       sink.commit();
       bytes += sink.bytes();
       for (std::size_t t = begin; t < ends[i]; ++t) index.files.emplace_back(model->tensors()[t].stored->name, name);
     }
     const String list = ck::make_shard_index(index, model->tensor_bytes());
-    SafeFileSink sink(args.output + "/model.safetensors.index.json", args.force);
+    SafeFileSink sink(args.output + "/model.safetensors.index.json", args.force, mode);
     check(sink.write({reinterpret_cast<const std::uint8_t*>(list.data()), list.size()}, report));
     sink.commit();
   }

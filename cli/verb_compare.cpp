@@ -5,6 +5,7 @@
 #include "cli/memory.h"
 #include "cli/quality_text.h"
 #include "cli/safe_file.h"
+#include "cli/stream_file.h"
 #include "cli/verbs.h"
 
 #ifdef QUERN_HAVE_REPORT
@@ -18,6 +19,16 @@ WholeArray addressable(InputArray& input, std::uint64_t memory) {
   if (WholeArray::fits(input, memory)) return WholeArray::load(input);
   print_note(input.label + ": does not fit in memory; using a temporary file");
   return WholeArray::spool(input);
+}
+
+/// Arrays are compared; what a stream does to an array is the work of verify.
+void refuse_streams(const CompareArgs& args) {
+  const bool first = is_stream_file(args.a);
+  if (!first && !is_stream_file(args.b)) return;
+  const std::string& stream = first ? args.a : args.b;
+  const std::string& original = first ? args.b : args.a;
+  fail(Exit::usage, fmt::format("{}: is a quern stream, no array; type quern verify {} {}, or decompress it first",
+                                stream, original, stream));
 }
 
 void check_html(const CompareArgs& args) {
@@ -61,6 +72,7 @@ void write_html(const CompareArgs& args, const InputArray& a, const InputArray& 
 }  // namespace
 
 Exit run_compare(const CompareArgs& args) {
+  refuse_streams(args);
   check_html(args);
   const auto& datasets = args.data.datasets;
   InputArray a = open_input(args.a, datasets.empty() ? "" : datasets.front(), args.data);

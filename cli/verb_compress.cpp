@@ -8,6 +8,7 @@
 #include <linux/fs.h>
 #endif
 
+#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -33,10 +34,12 @@ std::uint64_t input_file_bytes(const InputArray& input) {
   return input.bytes();
 }
 
-/// A ratio that no bound gives, or that is no less than that of all the bits.
+/// A target that no bound gives, or that all the bits give for less.
 void note_missed_target(const ErrorBound& asked, const CompressReport& made, const RunArgs& run,
                         const std::string& label) {
   constexpr double kNear = 1.03;
+  if (!run.quiet && asked.kind == BoundKind::psnr && made.enforced.kind == BoundKind::lossless && made.input_bytes != 0)
+    print_note(fmt::format("{}: every bit is kept; no smaller stream of {:.6g} dB was found", label, asked.value));
   const double ratio = static_cast<double>(made.input_bytes) / static_cast<double>(made.output_bytes);
   if (run.quiet || asked.kind != BoundKind::ratio || ratio <= kNear * asked.value) return;
   if (made.enforced.kind == BoundKind::lossless) {
@@ -48,6 +51,26 @@ void note_missed_target(const ErrorBound& asked, const CompressReport& made, con
   } else {
     print_note(fmt::format("{}: the smallest ratio found above {:.4g} is {:.4g}", label, asked.value, ratio));
   }
+}
+
+/// Ratio, sizes, bound, codec, quality and speed, as far as there is something to say.
+std::string one_line(const FileReport& report, const CompressReport& made, bool verified) {
+  std::vector<std::string> parts;
+  const double raw = static_cast<double>(report.raw_bytes);
+  parts.push_back(report.raw_bytes == 0 ? "empty"
+                                        : fmt::format("{:.2f}x", raw / static_cast<double>(std::max<std::uint64_t>(
+                                                                           made.output_bytes, 1))));
+  parts.push_back(fmt::format("{} -> {} bytes", report.raw_bytes, made.output_bytes));
+  const std::string bound = bound_text(made.enforced.kind, made.enforced.value);
+  const std::string why = choice_text(made, true);
+  parts.push_back(bound);
+  if (bound != made.codec || !why.empty())
+    parts.push_back(std::string(made.codec) + (why.empty() ? "" : " (" + why + ")"));
+  if (report.requested.kind == BoundKind::psnr && made.psnr_db && std::isfinite(*made.psnr_db))
+    parts.push_back(fmt::format("PSNR {:.2f} dB", *made.psnr_db));
+  if (const std::string speed = speed_text(report.raw_bytes, report.seconds); !speed.empty()) parts.push_back(speed);
+  if (verified) parts.emplace_back("verified");
+  return fmt::format("{}", fmt::join(parts, "  "));
 }
 
 void report(const CompressJob& job, const InputArray& input, const EncodedArray& encoded, const CompressArgs& args,
@@ -76,7 +99,6 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     out.psnr_db = encoded.checked->quality.psnr_db;
     out.violations = encoded.checked->bound.violations;
   }
-  const double raw = static_cast<double>(out.raw_bytes);
   if (args.run.json) {
     Json line = to_json(out);
     line["dtype"] = dtype_name(input.meta.dtype);
@@ -88,16 +110,12 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     line["ratio_below"] = number_or_null(made.ratio_below);
     print_json(line, job.output == "-");
   } else if (!args.run.quiet) {
-    const std::string why = choice_text(made, true);
-    const double ratio = raw / static_cast<double>(std::max<std::uint64_t>(made.output_bytes, 1));
-    const double speed = encoded.seconds > 0 ? raw / 1e6 / encoded.seconds : 0;
-    fmt::print(stderr, "{}: {:.2f}x  {} -> {} bytes  {}  {}{:.0f} MB/s{}\n", input.label, ratio, out.raw_bytes,
-               made.output_bytes, bound_text(made.enforced.kind, made.enforced.value),
-               made.codec + (why.empty() ? "  " : " (" + why + ")  "), speed, encoded.checked ? "  verified" : "");
+    print_message(input.label + ": " + one_line(out, made, encoded.checked.has_value()) + "\n");
     if (args.run.verbose)
-      fmt::print(stderr, "  {}: {}\n  {} of {} in {} chunks ({} raw), {} masked values, {:.3f} s, to {}\n", made.codec,
-                 choice_text(made, false), input.meta.shape.text(), dtype_name(input.meta.dtype), made.chunks,
-                 made.raw_chunks, made.masked_elems, encoded.seconds, job.output);
+      print_message(fmt::format("  {}: {}\n  {} of {} in {} chunks ({} raw), {} masked values, {:.3f} s, to {}\n",
+                                made.codec, choice_text(made, false), input.meta.shape.text(),
+                                dtype_name(input.meta.dtype), made.chunks, made.raw_chunks, made.masked_elems,
+                                encoded.seconds, job.output));
   }
 }
 
@@ -117,6 +135,7 @@ void compress_one(const CompressJob& job, const CompressArgs& args, Device* devi
     return;
   }
   SafeFile file(job.output, {.replace = args.output.force, .mode = mode_like(job.input)});
+  file.take_time_of(job.input);
   const EncodedArray encoded = encode_array(input, job.bound, args, device, file.descriptor(), job.output);
   file.commit();
   report(job, input, encoded, args, device);

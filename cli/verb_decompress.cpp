@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -58,7 +59,7 @@ Decoded decode_pipe_to(ArrayOutput& output, const DecodeContext& context) {
 }
 
 Decoded decode_file_to(ArrayOutput& output, const DecompressJob& job, const DecompressArgs& args,
-                       const DecodeContext& context) {
+                       const DecodeContext& context, Progress& progress) {
   Decoded out;
   const Mapping file = job.input == "-" ? map_standard_input() : Mapping::of_file(job.input);
   const auto streams = split_streams(file.bytes(), context.name, args.keep_going);
@@ -68,6 +69,7 @@ Decoded decode_file_to(ArrayOutput& output, const DecompressJob& job, const Deco
         at_level(check(inspect(source, builtin_codecs()), Phase::decode, context.name), args.level, context.name));
   }
   out.shape = combined_shape(out.infos, context.name);
+  progress.set_element_bytes(dtype_bytes(out.infos.front().dtype));
   out.stream_bytes = file.bytes().size();
   std::optional<Box> box;
   if (!args.region.empty()) {
@@ -131,8 +133,6 @@ void report(const DecompressJob& job, const Decoded& decoded, std::uint64_t writ
   out.run = args.run;
   out.device = device_name(device, decoded.outcome.on_device);
   note_unused_device(args.run, device, decoded.outcome.on_device, job.input, first.codec_name);
-  const double raw = static_cast<double>(out.raw_bytes);
-  const double speed = out.seconds > 0 ? raw / 1e6 / out.seconds : 0;
   if (args.run.json) {
     Json line = to_json(out);
     line["dtype"] = dtype_name(first.dtype);
@@ -143,10 +143,13 @@ void report(const DecompressJob& job, const Decoded& decoded, std::uint64_t writ
     line["holes"] = holes_json(decoded.outcome.holes);
     print_json(line, job.output == "-");
   } else if (!args.run.quiet) {
-    fmt::print(stderr, "{}: {} -> {} bytes  {} of {}  {}  {:.0f} MB/s\n", job.input, decoded.stream_bytes, written,
-               decoded.shape.text(), dtype_name(first.dtype), first.codec_name, speed);
+    const std::string speed = speed_text(out.raw_bytes, out.seconds);
+    print_message(fmt::format("{}: {} -> {} bytes  {} of {}  {}{}{}\n", job.input, decoded.stream_bytes, written,
+                              decoded.shape.text(), dtype_name(first.dtype), first.codec_name,
+                              speed.empty() ? "" : "  ", speed));
     if (args.run.verbose)
-      fmt::print(stderr, "{}: {} of {} bytes read\n", job.input, decoded.outcome.bytes_read, decoded.stream_bytes);
+      print_message(
+          fmt::format("{}: {} of {} bytes read\n", job.input, decoded.outcome.bytes_read, decoded.stream_bytes));
   }
 }
 
@@ -165,7 +168,7 @@ Decoded decompress_into(ArrayOutput& output, const DecompressJob& job, const Dec
   // Salvage and regions look for the trailer, and other kinds of files want to know the number of steps first.
   const bool in_order = kind == io::FileKind::raw && args.region.empty() && !args.keep_going;
   if (job.input == "-" && in_order) return decode_pipe_to(output, context);
-  return decode_file_to(output, job, args, context);
+  return decode_file_to(output, job, args, context, progress);
 }
 
 void finish(const DecompressJob& job, const Decoded& decoded, std::uint64_t written, const DecompressArgs& args,
@@ -180,10 +183,26 @@ void finish(const DecompressJob& job, const Decoded& decoded, std::uint64_t writ
   }
 }
 
+/// Names of files of other kinds than those that can be written get raw elements, which their readers do not take.
+void note_foreign_extension(const DecompressJob& job, const DecompressArgs& args) {
+  static constexpr std::string_view kForeign[] = {
+      ".txt",  ".csv",  ".tsv",  ".json", ".tif", ".tiff", ".png",     ".jpg",         ".npz", ".mat", ".grb", ".grib",
+      ".grb2", ".zarr", ".fits", ".vtk",  ".vti", ".nrrd", ".parquet", ".safetensors", ".pt",  ".zip", ".gz"};
+  if (args.run.quiet || args.output.path.empty()) return;
+  for (const std::string_view extension : kForeign)
+    if (job.output.ends_with(extension))
+      print_note(
+          fmt::format("{}: gets the raw elements, without a header; .npy, .h5 and .nc are the other kinds that can "
+                      "be written",
+                      job.output));
+}
+
 void decompress_one(const DecompressJob& job, const DecompressArgs& args, Device* device, Exit& result) {
   if (job.output == "-") check_stdout(args.output.force);
   check_output(job.input, job.output, args.output.force);
+  note_foreign_extension(job, args);
   ArrayOutput output(job.output, args.output.force, mode_like(job.input));
+  output.take_time_of(job.input);
   const Decoded decoded = decompress_into(output, job, args, device);
   output.commit();
   finish(job, decoded, output.bytes(), args, device, result);

@@ -106,6 +106,9 @@ Json report_json(const std::vector<StreamCheck>& checks, std::uint64_t stream_by
 }  // namespace
 
 Exit run_verify(const VerifyArgs& args) {
+  if (is_stream_file(args.original) && !is_stream_file(args.stream))
+    fail(Exit::usage, fmt::format("{}: is the stream, and the original comes first; type quern verify {} {}",
+                                  args.original, args.stream, args.original));
   const auto device = open_device(args.run);
   const Mapping file = args.stream == "-" ? map_standard_input() : Mapping::of_file(args.stream);
   const auto streams = split_streams(file.bytes(), args.stream);
@@ -144,7 +147,9 @@ Exit run_verify(const VerifyArgs& args) {
   }
   if (mapped == nullptr) expect_end(original);
 
-  if (args.run.json) print_json(report_json(checks, file.bytes().size(), args));
+  // That an element misses its bound is said, and told by the exit code, also where the report cannot be written.
+  Exit printed = Exit::ok;
+  if (args.run.json) attempt(printed, [&] { print_json(report_json(checks, file.bytes().size(), args)); });
   const StreamCheck* failed = nullptr;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const StreamCheck& check = checks[i];
@@ -153,10 +158,11 @@ Exit run_verify(const VerifyArgs& args) {
     std::string text = fmt::format("{}{}: {} {}\n", args.stream, checks.size() > 1 ? fmt::format(" step {}", i) : "",
                                    check.passed() ? "keeps" : "MISSES",
                                    bound_text(check.info.enforced.kind, check.info.enforced.value));
-    print_text(text + quality_text(check.quality, check.info.shape, check.info.dtype) + violations_text(check));
+    text += quality_text(check.quality, check.info.shape, check.info.dtype) + violations_text(check);
+    if (printed == Exit::ok) attempt(printed, [&] { print_text(text); });
   }
   if (failed != nullptr) fail(Exit::bound, args.stream + ": " + describe_failure(*failed));
-  return Exit::ok;
+  return printed;
 }
 
 }  // namespace quern::cli

@@ -14,7 +14,7 @@ import time
 
 BOUNDS = (1e-2, 1e-3, 1e-4)
 PICTURED = 1e-3  # the bound whose reconstruction is drawn
-COLUMNS = ("field", "codec", "bound", "ratio", "PSNR dB", "max error / bound", "MB/s in", "MB/s out", "checked")
+COLUMNS = ("field", "codec", "bound", "bytes", "ratio", "PSNR dB", "max error / bound", "MB/s in", "MB/s out", "checked")
 
 STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:1000px;margin:2em auto;padding:0 1em;color:#1c1917}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}
@@ -67,7 +67,8 @@ def measure(command, source, request, codec, folder):
     checked = command.run("verify", *source.options, "-T", "0", "--json", str(source.path), str(stream), accept=(0, 4))[0]
     enforced = (packed.get("enforced") or {}).get("value")
     error = checked["max_error"]
-    return {"field": source.name, "codec": codec, "bound": " ".join(request).replace("--", ""), "ratio": packed["ratio"],
+    return {"field": source.name, "codec": codec, "bound": " ".join(request).replace("--", ""), "bytes": packed["output_bytes"],
+            "raw": unpacked["output_bytes"], "ratio": packed["ratio"],
             "psnr": checked["psnr_db"], "error": error,
             "error_over_bound": error / enforced if enforced and error is not None else None,
             "in": packed["mb_per_s"], "out": unpacked["mb_per_s"], "violations": checked["violations"]}
@@ -86,15 +87,29 @@ def draw(command, source, codec, page, folder):
 def cells(row):
     """What the table shows, as texts."""
     if row.get("failed"):
-        return [row["field"], row["codec"], row["bound"], row["failed"], "", "", "", "", ""]
+        return [row["field"], row["codec"], row["bound"], row["failed"], "", "", "", "", "", ""]
 
     def number(value, form):
         return "-" if value is None or not math.isfinite(value) else format(value, form)
 
     psnr = "exact" if row["error"] == 0 else number(row["psnr"], ".1f")
     checked = "every value" if row["violations"] == 0 else f"{row['violations']} MISSED"
-    return [row["field"], row["codec"], row["bound"], number(row["ratio"], ".2f"), psnr,
+    return [row["field"], row["codec"] + (" (auto)" if row.get("by_auto") else ""), row["bound"], str(row["bytes"]),
+            number(row["ratio"], ".2f"), psnr,
             number(row["error_over_bound"], ".4f"), number(row["in"], ".0f"), number(row["out"], ".0f"), checked]
+
+
+def mark_auto(rows):
+    """The default writes the smallest stream of all codecs under the same bound; ties go to the first."""
+    for bound in {row["bound"] for row in rows}:
+        made = [row for row in rows if row["bound"] == bound and not row.get("failed")]
+        if not made:
+            continue
+        # Lossless is tried under every bound.
+        rivals = made + [row for row in rows if row["bound"] == "lossless" and not row.get("failed") and bound != "lossless"]
+        smallest = min(rivals, key=lambda row: row["bytes"])
+        if smallest in made:
+            smallest["by_auto"] = True
 
 
 def print_table(rows):
@@ -109,19 +124,22 @@ def write_index(out, rows, pages, left_out, seconds, version):
     parts = [f"<!doctype html><meta charset=utf-8><title>quern demo</title><style>{STYLE}</style><h1>quern {version}</h1>",
              "<p>Bounds are relative to each field's range. Every stream was decoded again and compared with the original, "
              "value by value, by code that shares nothing with the encoder. Speeds are codec time, all threads, "
-             "10<sup>6</sup> raw bytes a second.</p>",
+             "10<sup>6</sup> raw bytes a second. (auto) marks the codec that <code>--codec auto</code>, the default, takes under "
+             "that bound: the smallest stream.</p>"]
+    if pages:
+        parts += [f"<h2>Pictures and error statistics at {PICTURED:g}</h2><ul>",
+                  *(f'<li><a href="{page}">{html.escape(name)}</a>' for name, page in pages), "</ul>"]
+    parts += ["<h2>All runs</h2>",
              '<div class="scroll"><table><tr>', *(f"<th>{html.escape(c)}" for c in COLUMNS[1:]), "</tr>"]
     field = None
     for row in rows:
         if row["field"] != field:
             field = row["field"]
-            parts.append(f'<tr class="field"><th colspan="{len(COLUMNS) - 1}">{html.escape(field)}</tr>')
+            size = f", {row['raw']} bytes" if "raw" in row else ""
+            parts.append(f'<tr class="field"><th colspan="{len(COLUMNS) - 1}">{html.escape(field)}{size}</tr>')
         bad = ' class="bad"' if row.get("failed") or row["violations"] else ""
         parts.append(f"<tr{bad}>" + "".join(f"<td>{html.escape(c)}" for c in cells(row)[1:]) + "</tr>")
     parts.append(f"</table></div><p>{seconds:.1f} s in all.</p>")
-    if pages:
-        parts += [f"<h2>Pictures and error statistics at {PICTURED:g}</h2><ul>",
-                  *(f'<li><a href="{page}">{html.escape(name)}</a>' for name, page in pages), "</ul>"]
     if left_out:
         parts += ["<h2>Left out</h2><ul>", *(f"<li>{html.escape(name)}: {html.escape(why)}" for name, why in left_out), "</ul>"]
     (out / "index.html").write_text("\n".join(parts) + "\n", encoding="utf-8")
@@ -163,6 +181,7 @@ def main():
                 print(f"left out: {problem}", file=sys.stderr)
                 continue
             mine = run_source(command, source, codecs, folder)
+            mark_auto(mine)
             rows += mine
             lossy = [r for r in mine if not r.get("failed") and r["bound"] == f"rel {PICTURED:g}"]
             if lossy:

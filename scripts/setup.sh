@@ -27,7 +27,7 @@ packages=(
   build-essential cmake ninja-build                 # compiler and build
   libzstd-dev libxxhash-dev zlib1g-dev              # the library
   libcli11-dev libfmt-dev nlohmann-json3-dev        # the command
-  libhdf5-dev libnetcdf-dev                         # .h5 and .nc files
+  libhdf5-dev libnetcdf-dev hdf5-tools              # .h5 and .nc files; h5repack
   libisal-dev                                       # parity of checkpoints
   python3                                           # scripts
 )
@@ -40,7 +40,7 @@ if ((!minimal)); then
     libboost-context-dev                            # stacks for the threads of simulated CUDA kernels
     clang libclang-rt-14-dev                        # fuzzers
     clang-format clang-tidy                         # layout and static checks
-    hdf5-tools netcdf-bin python3-xarray            # h5dump, h5repack, nccopy and xarray in the integration tests
+    netcdf-bin python3-xarray                       # h5dump, h5repack, nccopy and xarray in the integration tests
     python3-numpy python3-h5py python3-netcdf4      # independent checks of files and bounds
     libopenmpi-dev openmpi-bin libhdf5-openmpi-dev  # the in-situ example and collective writes through the filter
     python3-venv                                    # bench/compare

@@ -11,6 +11,17 @@ bool parse_number(std::string_view text, std::uint64_t& out) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
+/// A place on an axis; a negative one counts from the end.
+enum class Place { read, unreadable, outside };
+Place parse_place(std::string_view text, std::uint64_t extent, std::uint64_t& out) {
+  const bool from_end = text.starts_with('-');
+  if (!parse_number(from_end ? text.substr(1) : text, out)) return Place::unreadable;
+  if (!from_end) return Place::read;
+  if (out > extent) return Place::outside;
+  out = extent - out;
+  return Place::read;
+}
+
 }  // namespace
 
 Result<Shape> Shape::make(std::span<const std::uint64_t> extents) {
@@ -74,19 +85,21 @@ Result<Box> Box::parse(std::string_view text, const Shape& shape) {
     const std::size_t colon = part.find(':');
     std::uint64_t begin = 0;
     std::uint64_t end = shape[axis];
+    Place first = Place::read;
+    Place last = Place::read;
     if (colon == std::string_view::npos) {
-      if (!parse_number(part, begin))
-        return Status(StatusCode::invalid_argument,
-                      "the region cannot be read at axis {0}: write a:b, a:, :b, : or one index", number);
+      first = parse_place(part, shape[axis], begin);
       end = begin + 1;
     } else {
-      if (colon > 0 && !parse_number(part.substr(0, colon), begin))
-        return Status(StatusCode::invalid_argument,
-                      "the region cannot be read at axis {0}: write a:b, a:, :b, : or one index", number);
-      if (colon + 1 < part.size() && !parse_number(part.substr(colon + 1), end))
-        return Status(StatusCode::invalid_argument,
-                      "the region cannot be read at axis {0}: write a:b, a:, :b, : or one index", number);
+      if (colon > 0) first = parse_place(part.substr(0, colon), shape[axis], begin);
+      if (colon + 1 < part.size()) last = parse_place(part.substr(colon + 1), shape[axis], end);
     }
+    if (first == Place::unreadable || last == Place::unreadable)
+      return Status(StatusCode::invalid_argument,
+                    "the region cannot be read at axis {0}: write a:b, a:, :b, : or one index", number);
+    if (first == Place::outside || last == Place::outside)
+      return Status(StatusCode::invalid_argument, "the region leaves the array at axis {0}, whose extent is {1}",
+                    number, static_cast<std::int64_t>(shape[axis]));
     box.begin[axis] = begin;
     box.end[axis] = end;
   }

@@ -3,6 +3,7 @@
 
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/pipeline/boxes.h"
+#include "libcompress/pipeline/pass_progress.h"
 
 namespace quern {
 namespace {
@@ -218,7 +219,9 @@ Status BatchDecoder::decode_checked(std::span<SegmentJob> jobs, Vector<Hole>& ho
     const std::size_t k = i % kMaxSegmentChunks;
     if (k >= job.parsed.count || (job.wanted >> k & 1) == 0 || !job.parsed.chunk_status[k].ok()) return {};
     if ((job.decoded >> k & 1) != 0) return {};
+    if (progress_ != nullptr && !progress_->begin_chunk()) return Status(StatusCode::cancelled, "cancelled");
     job.parsed.chunk_status[k] = decode_chunk(job, k);
+    if (progress_ != nullptr) progress_->end_chunk(target_.layout.chunk_box(job.segment, k).elems());
     return keep_going_ ? Status() : job.parsed.chunk_status[k];
   }));
   QUERN_RETURN_IF_ERROR(run_tasks(runner_, jobs.size(), [&](std::size_t i) { return finish(jobs[i]); }));

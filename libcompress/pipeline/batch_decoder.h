@@ -31,6 +31,7 @@ class BatchDecoder final : public SegmentDecoder {
   /// Lets another decode whole segments' chunks first. It outlives the decoder; not for coarse levels.
   void decode_first_by(ChunkBatch* batch) { batch_ = batch; }
 
+  void report_to(ChunkProgress* progress) override { progress_ = progress; }
   std::uint64_t bytes_per_segment() const override;
   std::uint64_t scratch_bytes() const override;
   std::uint64_t wanted_segments() const override { return runner_.width(); }
@@ -60,6 +61,7 @@ class BatchDecoder final : public SegmentDecoder {
   std::uint64_t mask_limit_;
   BufferPool scratch_;
   ChunkBatch* batch_ = nullptr;
+  ChunkProgress* progress_ = nullptr;
 };
 
 }  // namespace quern

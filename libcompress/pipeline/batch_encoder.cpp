@@ -6,6 +6,7 @@
 
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/pipeline/boxes.h"
+#include "libcompress/pipeline/pass_progress.h"
 
 namespace quern {
 namespace {
@@ -266,7 +267,11 @@ Status BatchEncoder::encode(std::uint64_t first, std::size_t count, const ArrayW
     Slot& slot = slots_[i / kMaxSegmentChunks];
     const std::size_t k = i % kMaxSegmentChunks;
     if (k >= slot.count || slot.encoded[k]) return {};
-    return encode_chunk(slot, first + i / kMaxSegmentChunks, k, window);
+    const std::uint64_t segment = first + i / kMaxSegmentChunks;
+    if (progress_ != nullptr && !progress_->begin_chunk()) return Status(StatusCode::cancelled, "cancelled");
+    const Status status = encode_chunk(slot, segment, k, window);
+    if (progress_ != nullptr) progress_->end_chunk(setup_.layout.chunk_box(segment, k).elems());
+    return status;
   }));
   // No chunk is left: assembled segments take memory in their turn.
   if (first + count == setup_.layout.segments()) scratch_.clear();

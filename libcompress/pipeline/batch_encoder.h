@@ -28,6 +28,7 @@ class BatchEncoder final : public SegmentEncoder {
   /// Lets another encode chunks first. It outlives the encoder.
   void encode_first_by(EncodeBatch* batch) { batch_ = batch; }
 
+  void report_to(ChunkProgress* progress) override { progress_ = progress; }
   std::uint64_t bytes_per_segment() const override;
   std::uint64_t scratch_bytes() const override;
   std::uint64_t wanted_segments() const override { return runner_.width(); }  // one a thread keeps the mask stage busy
@@ -76,6 +77,7 @@ class BatchEncoder final : public SegmentEncoder {
   BufferPool scratch_;
   Vector<Slot> slots_;
   EncodeBatch* batch_ = nullptr;
+  ChunkProgress* progress_ = nullptr;
 };
 
 }  // namespace quern

@@ -21,6 +21,7 @@ class Contest {
   Contest& operator=(const Contest&) = delete;
 
   Status run(const Vector<Candidate>& candidates) {
+    for (const Candidate& candidate : candidates) passes_left_ += cost(candidate);
     if (by_quality_) {
       const std::uint64_t room = trials_.array().bytes();
       if (!take(room))
@@ -30,9 +31,9 @@ class Contest {
     }
     Status refused;
     for (const Candidate& candidate : candidates) {
+      begin_pass(cost(candidate));
       auto trial = try_out(candidate);
-      // Under auto, settings are for those that know them.
-      if (trial.status().code() == StatusCode::unknown_setting) {
+      if (refused_settings(trial.status(), trials_.options())) {
         refused = trial.status();
         continue;
       }
@@ -57,6 +58,21 @@ class Contest {
   }
 
  private:
+  // Roughly the time it takes, the fastest codecs being 1; for the progress alone.
+  static double cost(const Candidate& candidate) {
+    switch (candidate.tier()) {
+      case CodecTier::throughput: return 1;
+      case CodecTier::ratio: return 20;
+      case CodecTier::archive: return 2;
+    }
+    return 1;
+  }
+
+  void begin_pass(double cost) {
+    trials_.passes().begin_pass(cost / passes_left_);
+    passes_left_ -= cost;
+  }
+
   bool take(std::uint64_t bytes) {
     if (!trials_.hold(bytes)) return false;
     held_ += bytes;
@@ -94,6 +110,7 @@ class Contest {
                     static_cast<std::int64_t>(held_ + most), static_cast<std::int64_t>(trials_.memory_left() + held_));
     QUERN_ASSIGN_OR_RETURN(Trial trial, trials_.run(candidate, bound_, {most, UINT64_MAX}));
     give_back(most - trial.bytes.size());
+    trials_.passes().begin_pass(1 / (1 + passes_left_));
     const double width = bound_.range ? bound_.range->max - bound_.range->min : 1;
     QUERN_RETURN_IF_ERROR(trials_.measure(trial, width, decoded_));
     if (!bound_.range) trial.report.psnr_db.reset();
@@ -113,6 +130,7 @@ class Contest {
   const ResolvedBound& bound_;
   bool keep_streams_;
   bool by_quality_;
+  double passes_left_ = 1;  // 1: the winner may have to be made again
   std::uint64_t held_ = 0;
   AlignedBuffer decoded_;
   std::optional<Trial> best_;
@@ -139,6 +157,12 @@ CodecReason lone_reason(const Candidate& candidate, const ResolvedBound& bound, 
     return CodecReason::asked_for;
   if (options.goal == "speed") return CodecReason::fastest;
   return bound.enforced.kind == BoundKind::lossless ? CodecReason::exact : CodecReason::only_one;
+}
+
+bool refused_settings(const Status& status, const CompressOptions& options) {
+  if (status.code() == StatusCode::unknown_setting) return true;
+  // A value that one codec has and another has not, as in layout=levels.
+  return status.code() == StatusCode::invalid_argument && options.codec == "auto" && !options.settings.empty();
 }
 
 CodecTrial describe_trial(const Trial& trial, bool measured) {

@@ -23,6 +23,9 @@ Result<CodecChoice> choose_candidate(Trials& trials, const Vector<Candidate>& ca
 /// Why a lone candidate writes the stream.
 CodecReason lone_reason(const Candidate& candidate, const ResolvedBound& bound, const CompressOptions& options);
 
+/// Whether a codec only refused settings: under auto they are for those that take them.
+bool refused_settings(const Status& status, const CompressOptions& options);
+
 /// A trial as it is reported.
 CodecTrial describe_trial(const Trial& trial, bool measured);
 

@@ -9,6 +9,7 @@
 #include <quern/device.h>
 
 #include "libcompress/pipeline/batch_decoder.h"
+#include "libcompress/pipeline/pass_progress.h"
 
 namespace quern {
 namespace {
@@ -136,6 +137,7 @@ Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::
     const auto count = static_cast<std::size_t>(std::min(at_once, last_segment - segment));
     std::size_t read = 0;
     Status failed;
+    ChunkProgress chunks(progress_, elems_done_, shape().elems());
     for (; read < count; ++read) {
       failed = segments_->read_next(jobs_[read]);
       if (!failed.ok()) break;
@@ -145,7 +147,10 @@ Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::
       elems_done_ += box.elems();
     }
     // Damage in a segment that was read comes before the failure to read the next: the batch's size must not show.
-    QUERN_RETURN_IF_ERROR(batch_->decode({jobs_.data(), read}, report_.holes));
+    batch_->report_to(&chunks);
+    const Status decoded = batch_->decode({jobs_.data(), read}, report_.holes);
+    batch_->report_to(nullptr);
+    QUERN_RETURN_IF_ERROR(decoded);
     QUERN_RETURN_IF_ERROR(failed);
     segment += count;
     report_.input_bytes = segments_->bytes_read();

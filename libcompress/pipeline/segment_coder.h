@@ -18,6 +18,8 @@
 
 namespace quern {
 
+class ChunkProgress;  // libcompress/pipeline/pass_progress.h
+
 /// Memory that holds a run of an array's elements in C order.
 struct ArrayWindow {
   const std::uint8_t* data = nullptr;
@@ -27,6 +29,9 @@ struct ArrayWindow {
 class SegmentEncoder : public Allocated {
  public:
   virtual ~SegmentEncoder() = default;
+
+  /// Where to tell of chunks, in each encode() to come; null: nowhere. Not every encoder tells.
+  virtual void report_to(ChunkProgress*) {}
 
   /// Bytes of host memory that a segment in flight needs at most, and that are needed beside.
   virtual std::uint64_t bytes_per_segment() const = 0;
@@ -65,6 +70,9 @@ struct SegmentJob {
 class SegmentDecoder : public Allocated {
  public:
   virtual ~SegmentDecoder() = default;
+
+  /// As for SegmentEncoder.
+  virtual void report_to(ChunkProgress*) {}
 
   /// As for SegmentEncoder.
   virtual std::uint64_t bytes_per_segment() const = 0;

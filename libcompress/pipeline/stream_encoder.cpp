@@ -9,6 +9,7 @@
 #include "libcompress/format/segment.h"
 #include "libcompress/format/writer.h"
 #include "libcompress/pipeline/batch_encoder.h"
+#include "libcompress/pipeline/pass_progress.h"
 
 namespace quern {
 
@@ -111,7 +112,7 @@ Status StreamEncoder::write_batch(std::uint64_t first, std::size_t count) {
 
 // One segment whose worst case breaks promise 5: look at the outcome, and store the values raw if it really does.
 Status StreamEncoder::encode_checked(const ArrayWindow& window) {
-  QUERN_RETURN_IF_ERROR(segment_encoder_->encode(0, 1, window));
+  QUERN_RETURN_IF_ERROR(encode_batch(0, 1, window));
   const std::uint64_t segment = segment_encoder_->segment_bytes(0).size();
   const std::uint64_t total = setup_.header_bytes.size() + segment + varint_bytes(segment) + kFooterBytes;
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
@@ -125,11 +126,19 @@ Status StreamEncoder::encode_checked(const ArrayWindow& window) {
   return encode_until(setup_.layout.segments(), window);
 }
 
+Status StreamEncoder::encode_batch(std::uint64_t first, std::size_t count, const ArrayWindow& window) {
+  ChunkProgress chunks(progress_, elems_done_, request_.shape.elems());
+  segment_encoder_->report_to(&chunks);
+  const Status status = segment_encoder_->encode(first, count, window);
+  segment_encoder_->report_to(nullptr);
+  return status;
+}
+
 Status StreamEncoder::encode_until(std::uint64_t end, const ArrayWindow& window) {
   if (setup_.must_save > 0 && setup_.layout.segments() == 1 && next_ == 0 && end > 0) return encode_checked(window);
   while (next_ < end) {
     const auto count = static_cast<std::size_t>(std::min(batch_, end - next_));
-    QUERN_RETURN_IF_ERROR(segment_encoder_->encode(next_, count, window));
+    QUERN_RETURN_IF_ERROR(encode_batch(next_, count, window));
     QUERN_RETURN_IF_ERROR(write_batch(next_, count));
     next_ += count;
   }

@@ -47,6 +47,7 @@ class StreamEncoder : public Allocated {
   Result<bool> sample_saves_enough();
   Status write(std::span<const std::uint8_t> bytes);
   Status write_batch(std::uint64_t first, std::size_t count);
+  Status encode_batch(std::uint64_t first, std::size_t count, const ArrayWindow& window);
   Status encode_checked(const ArrayWindow& window);
 
   SetupRequest request_;

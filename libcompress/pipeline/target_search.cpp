@@ -22,6 +22,7 @@ constexpr std::uint64_t kSampleWaysShare = 2;  // the same where a codec has sev
 // What is worse than the best by no more on a sample may be better on the array.
 constexpr std::uint64_t kNearPercent = 8;
 constexpr double kNearDb = 1;
+constexpr double kSamplePass = 0.15;  // of the time left: for the progress alone
 constexpr int kSteps = 16;
 constexpr double kPsnrTolerance = 0.05;    // dB
 constexpr double kRatioTolerance = 0.014;  // octaves: 1 %
@@ -95,6 +96,7 @@ class TargetSearch {
   /// Without a bound to search for; given up when the stream exceeds `stop` bytes.
   Result<Trial> encode_exact(const Candidate& candidate, std::uint64_t stop) {
     const ResolvedBound exact{{}, range_};
+    trials_.passes().begin_pass(share_of(candidate));
     QUERN_ASSIGN_OR_RETURN(Trial trial, trials_.run(candidate, exact, {std::min(keep_, stop), stop}));
     trial.psnr_db = std::numeric_limits<double>::infinity();
     if (measure_) trial.report.psnr_db = trial.psnr_db;
@@ -168,11 +170,25 @@ class TargetSearch {
     if (!psnr_ && ratio < target_) ratio_below_ = std::max(ratio_below_.value_or(0), ratio);
   }
 
-  Result<Trial> evaluate(const Trials& trials, const Candidate& candidate, double bound) {
+  /// Of the time left, for the progress alone. How many trials will be made is not known.
+  static double share_of(const Candidate& candidate) {
+    switch (candidate.tier()) {
+      case CodecTier::throughput: return 0.01;
+      case CodecTier::ratio: return 0.25;
+      case CodecTier::archive: return 0.05;
+    }
+    return 0.05;
+  }
+
+  Result<Trial> evaluate(Trials& trials, const Candidate& candidate, double bound) {
     Trials::Limits limits{keep_, UINT64_MAX};
+    trials.passes().begin_pass(share_of(candidate));
     const ResolvedBound resolved{absolute_bound(bound), range_};
     QUERN_ASSIGN_OR_RETURN(Trial trial, trials.run(candidate, resolved, limits));
-    if (measure_ && trial.kept) QUERN_RETURN_IF_ERROR(trials.measure(trial, width_, decoded_));
+    if (measure_ && trial.kept) {
+      trials.passes().begin_pass(share_of(candidate) / 3);
+      QUERN_RETURN_IF_ERROR(trials.measure(trial, width_, decoded_));
+    }
     return trial;
   }
 
@@ -185,7 +201,7 @@ class TargetSearch {
 
   /// The best stream of one way of coding; nothing where none meets the target. Bytes of what is no better than the
   /// rival are not kept. Leaves in the way's request where it ended.
-  Result<std::optional<Trial>> descend(const Trials& trials, Way& way, const Trial* rival) {
+  Result<std::optional<Trial>> descend(Trials& trials, Way& way, const Trial* rival) {
     BoundSearch search(way.request);
     std::optional<Trial> best;
     Vector<std::pair<double, double>> seen;  // bounds and their surplus: integers have few bounds
@@ -234,8 +250,9 @@ class TargetSearch {
                     static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(trials_.memory_left()));
     Execution execution = trials_.execution();
     execution.memory_limit = trials_.memory_left() - bytes;
-    execution.progress = trials_.silent();
-    const Trials on_sample(sample.view, trials_.options(), trials_.registry(), execution, trials_.runner());
+    trials_.passes().begin_pass(kSamplePass);
+    execution.progress = trials_.passes().callback();
+    Trials on_sample(sample.view, trials_.options(), trials_.registry(), execution, trials_.runner());
     Vector<std::pair<Trial, Way>> found;
     std::size_t best = 0;
     Trial limit;  // what comes near the best
@@ -276,7 +293,15 @@ std::optional<ExactRange> range_of(const Trials& trials) {
   return exact_range(trials.array(), trials.options().fill_bits, trials.runner());
 }
 
-std::int64_t thousandths(double ratio) { return static_cast<std::int64_t>(std::min(std::floor(ratio * 1000), 9e18)); }
+/// Large ratios are told without fractions.
+Status missed_ratio(double best, double asked) {
+  const auto whole = [](double value) { return static_cast<std::int64_t>(std::min(std::floor(value), 9e18)); };
+  if (asked < 10000)
+    return Status(StatusCode::bound_not_met, "the ratio {1.3} cannot be reached; the best is {0.3}", whole(best * 1000),
+                  whole(asked * 1000));
+  return Status(StatusCode::bound_not_met, "the ratio {1} cannot be reached; the best is {0.3}", whole(best * 1000),
+                whole(asked));
+}
 
 /// Streams of the candidates that meet the target, and the best of them.
 struct Outcome {
@@ -301,7 +326,7 @@ Result<Outcome> search_all(Trials& trials, TargetSearch& search) {
       continue;
     }
     auto found = search.find(candidate, outcome.best ? &*outcome.best : nullptr);
-    if (found.status().code() == StatusCode::unknown_setting) {
+    if (refused_settings(found.status(), options)) {
       refused = found.status();
       continue;
     }
@@ -315,7 +340,7 @@ Result<Outcome> search_all(Trials& trials, TargetSearch& search) {
 }
 
 /// Writes what a search found.
-Result<CompressReport> write_found(const Trials& trials, Outcome& outcome, const std::optional<ExactRange>& range,
+Result<CompressReport> write_found(Trials& trials, Outcome& outcome, const std::optional<ExactRange>& range,
                                    ByteSink& sink) {
   Trial& best = *outcome.best;
   CompressReport report = std::move(best.report);
@@ -375,9 +400,7 @@ Result<CompressReport> write_ratio(Trials& trials, ByteSink& sink) {
   } else if (has_range) {
     QUERN_ASSIGN_OR_RETURN(outcome, search_all(trials, search));
   }
-  if (!outcome.best)
-    return Status(StatusCode::bound_not_met, "the ratio cannot be reached; the best is {0.3}, asked for were {1.3}",
-                  thousandths(search.best_ratio()), thousandths(trials.options().bound.value));
+  if (!outcome.best) return missed_ratio(search.best_ratio(), trials.options().bound.value);
   QUERN_ASSIGN_OR_RETURN(CompressReport report, write_found(trials, outcome, range, sink));
   report.ratio_below = search.ratio_below();
   return report;

@@ -39,11 +39,6 @@ class TrialSink final : public ByteSink {
 
 }  // namespace
 
-ProgressCallback Trials::silent() const {
-  if (!execution_.progress) return {};
-  return [this](std::uint64_t, std::uint64_t total) { return execution_.progress(0, total); };
-}
-
 Status Trials::report_done() const {
   if (execution_.progress && !execution_.progress(array_.elems(), array_.elems()))
     return Status(StatusCode::cancelled, "cancelled");
@@ -63,11 +58,20 @@ Result<CompressReport> Trials::encode(const Candidate& candidate, const Resolved
   return stream->finish();
 }
 
-Result<Trial> Trials::run(const Candidate& candidate, const ResolvedBound& bound, const Limits& limits) const {
+// A lone pass tells of elements; the last of several goes on from what was reported.
+Result<CompressReport> Trials::encode(const Candidate& candidate, const ResolvedBound& bound, ByteSink& sink) {
+  if (!passes_.begun()) return encode(candidate, bound, execution_.progress, sink);
+  passes_.begin_pass(1);
+  QUERN_ASSIGN_OR_RETURN(CompressReport report, encode(candidate, bound, passes_.callback(), sink));
+  QUERN_RETURN_IF_ERROR(report_done());
+  return report;
+}
+
+Result<Trial> Trials::run(const Candidate& candidate, const ResolvedBound& bound, const Limits& limits) {
   Trial trial;
   trial.candidate = candidate;
   TrialSink sink(limits, trial.bytes);
-  auto report = encode(candidate, bound, silent(), sink);
+  auto report = encode(candidate, bound, passes_.callback(), sink);
   trial.stopped = sink.stopped();
   if (!report.ok() && !trial.stopped) return report.status();
   if (report.ok()) trial.report = std::move(report).value();
@@ -76,12 +80,12 @@ Result<Trial> Trials::run(const Candidate& candidate, const ResolvedBound& bound
   return trial;
 }
 
-Status Trials::measure(Trial& trial, double width, AlignedBuffer& decoded) const {
+Status Trials::measure(Trial& trial, double width, AlignedBuffer& decoded) {
   MemorySource source(trial.bytes);
   Execution inner;
   inner.runner = &runner_;
   inner.memory_limit = execution_.memory_limit;
-  inner.progress = silent();
+  inner.progress = passes_.callback();
   inner.device = execution_.device;
   QUERN_ASSIGN_OR_RETURN(const DecompressReport decoding,
                          decompress(source, {decoded.data(), array_.dtype, array_.shape}, registry_, inner));

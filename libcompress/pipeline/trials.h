@@ -9,6 +9,7 @@
 #include "libcompress/core/buffer.h"
 #include "libcompress/pipeline/bound_resolution.h"
 #include "libcompress/pipeline/candidates.h"
+#include "libcompress/pipeline/pass_progress.h"
 
 namespace quern {
 
@@ -33,7 +34,8 @@ class Trials {
         registry_(registry),
         execution_(execution),
         runner_(runner),
-        memory_left_(execution.memory_limit) {}
+        memory_left_(execution.memory_limit),
+        passes_(execution.progress, array.elems()) {}
 
   const ArrayView& array() const { return array_; }
   const CompressOptions& options() const { return options_; }
@@ -50,23 +52,21 @@ class Trials {
   void release(std::uint64_t bytes) { memory_left_ += bytes; }
   std::uint64_t memory_left() const { return memory_left_; }
 
-  /// Writes the stream to `sink`, reporting progress.
-  Result<CompressReport> encode(const Candidate& candidate, const ResolvedBound& bound, ByteSink& sink) const {
-    return encode(candidate, bound, execution_.progress, sink);
-  }
+  /// Progress over all that is tried: who calls run() or measure() begins a pass before.
+  PassProgress& passes() { return passes_; }
+
+  /// Writes the stream to `sink`: the last pass.
+  Result<CompressReport> encode(const Candidate& candidate, const ResolvedBound& bound, ByteSink& sink);
 
   struct Limits {
     std::uint64_t keep = 0;           ///< streams of at most that many bytes are kept
     std::uint64_t stop = UINT64_MAX;  ///< longer streams are given up
   };
-  /// Without progress but for the question whether to go on.
-  Result<Trial> run(const Candidate& candidate, const ResolvedBound& bound, const Limits& limits) const;
+  Result<Trial> run(const Candidate& candidate, const ResolvedBound& bound, const Limits& limits);
 
   /// Decodes a kept stream into `decoded` (as large as the array) and sets mse and psnr_db; `width` is the range's.
-  Status measure(Trial& trial, double width, AlignedBuffer& decoded) const;
+  Status measure(Trial& trial, double width, AlignedBuffer& decoded);
 
-  /// Progress that reports no elements, for what is not the last pass.
-  ProgressCallback silent() const;
   /// Says that all is done; `cancelled` if the caller does not want it any more.
   Status report_done() const;
 
@@ -80,6 +80,7 @@ class Trials {
   const Execution& execution_;
   TaskRunner& runner_;
   std::uint64_t memory_left_;
+  PassProgress passes_;
 };
 
 }  // namespace quern

@@ -129,6 +129,81 @@ class Checkpoint(CliTest):
         self.assertEqual(by_name["model.w"]["companion"], "param.w")
         self.assertEqual(by_name["exp_avg_sq.w"]["role"], "exp_avg_sq")
 
+    def test_folders_above_a_store_are_made(self):
+        path = self.step_file(1)
+        os.mkdir(self.path("there"))
+        for store in (self.path("a/b/c"), self.path("there/d"), self.path("e//f/"), self.path("g/../h/./i")):
+            self.ok("checkpoint", "save", path, "--store", store, "--step", 1, "-q")
+            self.ok("checkpoint", "verify", "--store", store, "--full", "-q")
+        here = os.getcwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(self.path("there"))
+        self.ok("checkpoint", "save", path, "--store", "x/y", "--step", 1, "-q")
+        self.ok("checkpoint", "verify", "--store", self.path("there/x/y"), "--full", "-q")
+        # A file in the way is no folder; and reading makes nothing.
+        self.write("file", b"")
+        self.refused(2, "make the folder", "checkpoint", "save", path, "--store", self.path("file/b/c"), "--step", 1)
+        self.refused(2, "no checkpoint store is here", "checkpoint", "ls", "--store", self.path("z/y"))
+        self.assertFalse(os.path.exists(self.path("z")))
+
+    def test_loading_says_which_step_and_goes_to_standard_output(self):
+        first, _ = self.save(1)
+        second, _ = self.save(2, "--base", 1)
+        out = self.path("out.safetensors")
+        told = self.ok("checkpoint", "load", "--store", self.store, "-o", out).stderr.decode()
+        self.assertRegex(told, r"^quern: step 2: [\d.]+ KiB to .*out\.safetensors\n$")
+        result = self.ok("checkpoint", "load", "--store", self.store, "--step", 1, "-o", "-")
+        self.assertEqual(result.stdout, read_bytes(first))
+        self.assertIn(b"step 1", result.stderr)
+        result = self.ok("checkpoint", "load", "--store", self.store, "--json", "-o", "-")
+        self.assertEqual(result.stdout, read_bytes(second))
+        self.assertEqual(json.loads(result.stderr)["step"], 2)
+        self.assertFalse(os.path.exists("-"))
+        self.assertEqual(self.ok("checkpoint", "load", "--store", self.store, "-q", "-f", "-o", out).stderr, b"")
+
+    def test_a_checkpoint_is_open_to_nobody_who_may_not_read_its_files(self):
+        old = os.umask(0o022)
+        self.addCleanup(os.umask, old)
+        for mode in (0o600, 0o640, 0o644):
+            path = self.step_file(1)
+            os.chmod(path, mode)
+            store, out = self.path(f"store{mode:o}"), self.path(f"out{mode:o}")
+            self.ok("checkpoint", "save", path, "--store", store, "--step", 1, "-q")
+            allowed = mode & ~0o022
+            for folder, folders, names in os.walk(store):
+                for name in names:
+                    self.assertEqual(os.stat(os.path.join(folder, name)).st_mode & 0o777 & ~allowed, 0, (oct(mode), name))
+                for name in folders + ["."]:
+                    found = os.stat(os.path.join(folder, name)).st_mode & 0o777
+                    self.assertEqual(found, allowed | 0o700 | (allowed & 0o044) >> 2, (oct(mode), name))
+            self.ok("checkpoint", "load", "--store", store, "-o", out, "-q")
+            self.assertEqual(os.stat(out).st_mode & 0o777, allowed)
+            self.assertEqual(read_bytes(out), read_bytes(path))
+        # A model in several files: the most closed one counts.
+        os.chmod(path, 0o644)
+        self.ok("checkpoint", "convert", path, "--shard-size", 13000, "-o", self.path("sharded"))
+        shards = sorted(os.listdir(self.path("sharded")))
+        os.chmod(os.path.join(self.path("sharded"), shards[-1]), 0o600)
+        self.ok("checkpoint", "save", os.path.join(self.path("sharded"), "model.safetensors.index.json"), "--store",
+                self.path("shut"), "--step", 1, "-q")
+        self.assertEqual(os.stat(self.path("shut")).st_mode & 0o777, 0o700)
+
+    def test_the_newest_step_as_base(self):
+        # The first has no base, the next the one before it.
+        for step in (1, 2, 5):
+            self.ok("checkpoint", "save", self.step_file(step), "--store", self.store, "--step", step, "--base", "newest", "-q")
+        differences = []
+        for step in (1, 2, 5):
+            info = self.json(self.ok("checkpoint", "info", "--store", self.store, "--step", step, "--json"))
+            differences.append(sum(tensor["mode"] == "delta" for tensor in info["tensors"]))
+        self.assertEqual(differences[0], 0)
+        self.assertGreater(differences[1], 0)
+        self.assertGreater(differences[2], 0)
+        for step in (1, 2, 5):
+            self.assertEqual(self.load("--step", step), read_bytes(self.step_file(step)))
+        self.refused(1, "--base newer", "checkpoint", "save", self.step_file(6), "--store", self.store, "--step", 6, "--base",
+                     "newer")
+
     def test_parts_of_a_checkpoint(self):
         self.save(1)
         part = self.load("--tensor", "exp_avg*", "--tensor", "step")

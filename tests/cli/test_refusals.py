@@ -22,7 +22,6 @@ class Refusals(CliTest):
 
     def test_usage(self):
         r = self.refused
-        r(1, "quern --help")
         r(1, "squash", "squash")
         r(1, "--frob", "compress", "--abs", "1", "--frob", self.raw)
         r(1, "exactly one", "compress", self.raw)

@@ -202,7 +202,7 @@ class DoctorTest(CommandTest):
         plugin, healthy = self.finding(self.folder)
         self.assertFalse(plugin["available"] or healthy)
         self.assertIn(self.folder + ": no libh5quern.so", plugin["text"])
-        self.assertIn("set HDF5_PLUGIN_PATH=", plugin["text"])
+        self.assertIn("type export HDF5_PLUGIN_PATH=", plugin["text"])
         with open(self.path("libh5quern.so"), "w") as f:
             f.write("no library")
         plugin, healthy = self.finding(self.folder)

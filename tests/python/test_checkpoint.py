@@ -53,6 +53,14 @@ class States(StoreTest):
         self.assertTrue(same(back["deep"][0][0]["x"][0], state["deep"][0][0]["x"][0]))
         self.assertTrue(same(back[""], state[""]))
 
+    def test_folders_above_a_store_are_made(self):
+        store = os.path.join(self.store, "a", "b")
+        quern.checkpoint.save(store, {"w": weights(10)}, step=1)
+        self.assertTrue(same(quern.checkpoint.load(store)["w"], weights(10)))
+
+    def test_the_package_lists_what_it_has(self):
+        self.assertTrue({"checkpoint", "torch_dcp", "Error", "TypedArray"} <= set(dir(quern)))
+
     def test_names_that_would_be_one_stay_two(self):
         state = {"a.b": weights(3, 1), "a": {"b": weights(3, 2)}, "a.b#2": weights(3, 3)}
         quern.checkpoint.save(self.store, state, step=0)

@@ -46,6 +46,13 @@ class StoreTest : public ::testing::Test {
   SerialRunner runner_;
 };
 
+TEST_F(StoreTest, FoldersAboveTheStore_AreMadeAndSurviveLostPower) {
+  const Store deep(disk_, "runs/of/today/a");
+  ASSERT_TRUE(save_small(deep, options_for(1), report_).ok()) << report_.problem;
+  SimulatedDisk later = disk_.after(Survival::durable, 1);
+  EXPECT_TRUE(check_small(Store(later, "runs/of/today/a"), 1, report_).ok()) << report_.problem;
+}
+
 TEST_F(StoreTest, EqualTensors_AreStoredOnce) {
   ASSERT_TRUE(save_small(store_, options_for(1), report_).ok());
   ASSERT_TRUE(save_small(store_, options_for(2), report_).ok());

@@ -111,7 +111,7 @@ TEST(Args, BadBoundValues_AreRefused) {
 }
 
 TEST(Args, UnknownThings_AreRefusedWithHelpNamed) {
-  expect_refused({}, "see quern --help");
+  expect_refused({"--frobnicate"}, "see quern --help");
   expect_refused({"squash", "x"}, "squash");
   expect_refused({"compress", "--abs", "1", "--frobnicate", "x"}, "--frobnicate");
   expect_refused({"compress", "--abs", "1", "--frobnicate", "x"}, "see quern compress --help");
@@ -122,6 +122,41 @@ TEST(Args, UnknownThings_AreRefusedWithHelpNamed) {
   expect_refused({"compress", "--abs", "1", "--progress", "maybe", "x"}, "--progress maybe");
   expect_refused({"list", "cats"}, "list codecs or list devices");
   expect_refused({"completion", "csh"}, "bash, zsh or fish");
+}
+
+TEST(Args, NoWords_GetHelpThatNobodyAskedFor) {
+  const Parsed none = parse({});
+  EXPECT_EQ(none.code, 0);
+  EXPECT_EQ(none.command.verb, Verb::print);
+  EXPECT_FALSE(none.command.asked);
+  EXPECT_TRUE(parse({"help"}).command.asked);
+  EXPECT_EQ(none.command.text, parse({"help"}).command.text);
+  EXPECT_EQ(parse({"help", "bench"}).command.text, parse({"bench", "--help"}).command.text);
+  EXPECT_EQ(parse({"version"}).command.text, parse({"--version"}).command.text);
+}
+
+TEST(Args, LevelsOfOtherPrograms_AreAnswered) {
+  expect_refused({"compress", "-9", "--abs", "1", "x"}, "-9: there are no levels");
+  expect_refused({"decompress", "-1", "x"}, "-1: there are no levels");
+  EXPECT_EQ(parse({"compress", "--abs", "1", "--fill", "-9", "x"}).code, 0);
+  expect_refused({"nosuch", "--help"}, "nosuch is no verb");
+}
+
+TEST(Args, ShapesAndTypesOfOtherPrograms_AreRead) {
+  const Parsed p = parse({"compress", "--abs", "1", "-t", "float32", "-s", "3,4,5", "x"});
+  ASSERT_EQ(p.code, 0) << p.message;
+  EXPECT_EQ(p.command.compress.data.dtype, DType::f32);
+  EXPECT_EQ(p.command.compress.data.shape->text(), "3x4x5");
+  expect_refused({"compress", "--abs", "1", "-s", "3", "4", "x"}, "as in -s 3x4 (");
+  EXPECT_EQ(parse({"compress", "--abs", "1", "-s", "3", "x", "4"}).code, 0) << "a file of that name";
+}
+
+TEST(Args, NewestAsBase_IsRead) {
+  const Parsed p = parse({"checkpoint", "save", "x", "--store", "a", "--step", "5", "--base", "newest"});
+  ASSERT_EQ(p.code, 0) << p.message;
+  EXPECT_TRUE(p.command.checkpoint.base_newest);
+  EXPECT_FALSE(p.command.checkpoint.base);
+  expect_refused({"checkpoint", "save", "x", "--store", "a", "--step", "5", "--base", "new"}, "--base new");
 }
 
 TEST(Args, BadShapesAndCounts_AreRefused) {
@@ -219,10 +254,11 @@ TEST(Args, RandomWords_NeverThrow) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   const std::vector<std::string> words{
-      "compress", "decompress", "info", "verify",  "compare", "bench", "list",   "--abs",    "--rel",  "1",   "nan",
-      "-s",       "4x4",        "-t",   "f32",     "--fill",  "-o",    "-",      "--",       "--json", "-T0", "-Tq",
-      "--set",    "a=b",        "=",    "",        "--help",  "x.raw", "-qv",    "--bounds", "--rm",   "-c",  "-z",
-      "codecs",   "--region",   ":,",   "--level", "\n",      "\x01",  "--abs=", "--abs=2",  "-o="};
+      "compress", "decompress", "info",  "verify",  "compare",  "bench",  "list",    "--abs", "--rel",  "1",
+      "nan",      "-s",         "4x4",   "-t",      "f32",      "--fill", "-o",      "-",     "--",     "--json",
+      "-T0",      "-Tq",        "--set", "a=b",     "=",        "",       "--help",  "x.raw", "-qv",    "--bounds",
+      "--rm",     "-c",         "-z",    "codecs",  "--region", ":,",     "--level", "\n",    "\x01",   "--abs=",
+      "--abs=2",  "-o=",        "help",  "version", "-V",       "-9",     "-k",      "3,4",   "float32"};
   for (int round = 0; round < 3000; ++round) {
     std::vector<std::string> line;
     for (std::size_t n = random() % 7; n > 0; --n) line.push_back(words[random() % words.size()]);
@@ -234,7 +270,8 @@ TEST(Args, RandomWords_NeverThrow) {
   }
   Command command;
   std::string message;
-  EXPECT_EQ(parse_only(0, nullptr, command, message), 1);
+  EXPECT_EQ(parse_only(0, nullptr, command, message), 0);
+  EXPECT_FALSE(command.asked) << "as without words";
 }
 
 }  // namespace

@@ -146,8 +146,9 @@ class Library:
             except OSError as problem:
                 tried.append(f"{os.path.normpath(path)} ({problem})")
         else:
-            raise ImportError("libquern-checkpoint was not found; set QUERN_LIBRARY to it or to its folder. Tried:\n  " +
-                              "\n  ".join(tried))
+            raise ImportError("libquern-checkpoint was not found. Build it in quern's tree with 'cmake --preset release && "
+                              "cmake --build --preset release --target quern_checkpoint_shared', or set QUERN_LIBRARY to "
+                              "it or to its folder. Tried:\n  " + "\n  ".join(tried))
         last_error = self._library.quern_checkpoint_last_error
         last_error.restype = c_char_p
         for name, arguments in _FUNCTIONS.items():

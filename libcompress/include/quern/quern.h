@@ -31,13 +31,29 @@
  *
  * A whole program:
  *
- *   quern_context* context; quern_params* params; quern_array field; uint64_t room, size;
- *   quern_context_create(NULL, &context);
- *   quern_params_create(&params);
- *   quern_params_set_bound(params, QUERN_BOUND_ABS, 1e-3);
- *   quern_array_init(&field, QUERN_F32, 3, (const uint64_t[]){64, 128, 128}, values);
- *   quern_compress_bound(&field, params, &room);
- *   if (quern_compress(context, params, &field, bytes, room, &size)) puts(quern_last_error(context));
+ *   #include <stdio.h>
+ *   #include <stdlib.h>
+ *   #include <quern/quern.h>
+ *
+ *   static float values[64 * 128 * 128];
+ *
+ *   int main(void) {
+ *     const uint64_t shape[] = {64, 128, 128};
+ *     uint64_t room, size;
+ *     quern_context* context;
+ *     quern_params* params;
+ *     quern_array field;
+ *     quern_context_create(NULL, &context);
+ *     quern_params_create(&params);
+ *     quern_params_set_bound(params, QUERN_BOUND_ABS, 1e-3);
+ *     quern_array_init(&field, QUERN_F32, 3, shape, values);
+ *     quern_compress_bound(&field, params, &room);
+ *     void* bytes = malloc(room);
+ *     if (quern_compress(context, params, &field, bytes, room, &size, NULL)) puts(quern_last_error(context));
+ *     free(bytes);
+ *     quern_params_destroy(params);
+ *     quern_context_destroy(context);
+ *   }
  */
 /* clang-format on */
 #ifndef QUERN_QUERN_H

@@ -1,0 +1,110 @@
+# The files that README and the manual speak of: small, made here, of the names, types and shapes that the text uses.
+import array
+import json
+import math
+import os
+import random
+import stat
+import struct
+
+SEED = 20261126
+
+
+def smooth(shape, seed=SEED, offset=280.0):
+    """A field of a few waves and little noise, slowest axis first, as a list of floats."""
+    source = random.Random(seed)
+    phases = [source.random() * 6 for _ in shape]
+    lines = [[math.sin(0.11 * i * (axis + 1) / len(shape) + phases[axis]) for i in range(extent)]
+             for axis, extent in enumerate(shape)]
+    values = [offset]
+    for axis, extent in enumerate(shape):
+        line = lines[axis]
+        values = [value + 5 * line[i] for value in values for i in range(extent)]
+    return [value + 1e-3 * source.random() for value in values]
+
+
+def write_raw(path, shape, code="f", seed=SEED):
+    with open(path, "wb") as file:
+        array.array(code, smooth(shape, seed)).tofile(file)
+
+
+def write_npy(path, shape, seed=SEED):
+    header = str({"descr": "<f4", "fortran_order": False, "shape": tuple(shape)}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+        array.array("f", smooth(shape, seed)).tofile(file)
+
+
+def write_safetensors(path, seed):
+    """A training state: weights and moments that move little from step to step."""
+    tensors = {"embed.weight": (256, 64), "layer.0.weight": (96, 96), "layer.0.bias": (96,)}
+    header, data = {}, b""
+    for number, (name, shape) in enumerate(tensors.items()):
+        source = random.Random(number)
+        step = random.Random(seed * 100 + number)
+        values = array.array("f", [source.gauss(0, 0.02) + step.gauss(0, 1e-5) for _ in range(math.prod(shape))])
+        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [len(data), len(data) + 4 * len(values)]}
+        data += values.tobytes()
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def write_netcdf(path, variables):
+    """Variables over (time, lat, lon); needs netCDF4."""
+    import netCDF4
+    shape = (8, 40, 60)
+    with netCDF4.Dataset(path, "w") as data:
+        for name, extent in zip(("time", "lat", "lon"), shape):
+            data.createDimension(name, extent)
+            data.createVariable(name, "f8", (name,))[:] = list(range(extent))
+        data["time"].units, data["lat"].units, data["lon"].units = "days since 2000-01-01", "degrees_north", "degrees_east"
+        for number, name in enumerate(variables):
+            variable = data.createVariable(name, "f4", ("time", "lat", "lon"), fill_value=-999.0)
+            values = smooth(shape, SEED + number)
+            values[::97] = [-999.0] * len(values[::97])
+            import numpy
+            variable[:] = numpy.ma.masked_equal(numpy.array(values, "f4").reshape(shape), -999.0)
+            variable.units = "K"
+
+
+def write_program(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+
+def make_readme(folder, has_netcdf):
+    def path(name):
+        return os.path.join(folder, name)
+
+    write_raw(path("temperature.f32"), (98, 128, 256))
+    write_raw(path("u.f64"), (64, 128, 128), "d")
+    write_npy(path("field.npy"), (48, 96, 96))
+    write_raw(path("in.f32"), (1000, 1000))
+    write_raw(path("grid_64x96x96.f32"), (64, 96, 96))
+    write_raw(path("a.f32"), (1000, 1000))
+    write_raw(path("b.f32"), (1000, 1000), seed=SEED + 1)
+    write_raw(path("field.f32"), (50, 100, 100))
+    for seed, name in enumerate(("model", "step600", "step700")):
+        write_safetensors(path(name + ".safetensors"), seed)
+    if has_netcdf:
+        write_netcdf(path("weather.nc"), ("T2",))
+        write_netcdf(path("model.nc"), ("tas", "ps"))
+
+
+def make_manual(folder, has_netcdf):
+    def path(name):
+        return os.path.join(folder, name)
+
+    write_raw(path("temperature_50x100x100.f32"), (50, 100, 100))
+    write_raw(path("in.raw"), (50, 100, 100))
+    write_raw(path("field_64x96x96.f32"), (64, 96, 96))
+    with open(path("bounds.txt"), "w", encoding="utf-8") as file:
+        file.write("tas abs 0.01  # kelvin\nps rel 1e-4\n")
+    if has_netcdf:
+        write_netcdf(path("model.nc"), ("tas", "ps"))
+    write_raw(path("simulated.f64"), (64, 128, 128), "d")
+    write_program(path("simulate"), "#!/bin/sh\ncat simulated.f64\n")
