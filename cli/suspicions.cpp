@@ -102,11 +102,12 @@ Vector<std::uint64_t> suspected_fills(const Vector<Suspicion>& suspicions) {
   return out;
 }
 
-std::string stretched_text(const Vector<Suspicion>& suspicions, BoundKind asked, const InputArray& input) {
-  if (asked != BoundKind::rel && asked != BoundKind::psnr) return "";
+std::string stretched_text(const Vector<Suspicion>& suspicions, const std::optional<ValueRange>& range,
+                           const InputArray& input) {
   std::string values;
   for (const Suspicion& s : suspicions)
-    if (s.kind == Suspicion::Kind::fill_value) values += (values.empty() ? "" : ", ") + fill_text(s, input.meta.dtype);
+    if (s.kind == Suspicion::Kind::fill_value && range && range->min <= s.value && s.value <= range->max)
+      values += (values.empty() ? "" : ", ") + fill_text(s, input.meta.dtype);
   return values.empty() ? "" : fmt::format(" (range stretched by {})", values);
 }
 

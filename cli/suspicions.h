@@ -5,6 +5,7 @@
 #include <string>
 
 #include <quern/array.h>
+#include <quern/compress.h>
 #include <quern/suspicions.h>
 
 #include "cli/file_report.h"
@@ -26,8 +27,9 @@ Json suspicions_json(const Vector<Suspicion>& suspicions, const InputArray& inpu
 /// The fill values among them, as element bits.
 Vector<std::uint64_t> suspected_fills(const Vector<Suspicion>& suspicions);
 
-/// " (range stretched by 9.96921e+36)" where the bound depends on a range that suspected fill values are part of; else
+/// " (range stretched by 9.96921e+36)" where suspected fill values are part of the range that the bound depends on; else
 /// empty.
-std::string stretched_text(const Vector<Suspicion>& suspicions, BoundKind asked, const InputArray& input);
+std::string stretched_text(const Vector<Suspicion>& suspicions, const std::optional<ValueRange>& range,
+                           const InputArray& input);
 
 }  // namespace quern::cli

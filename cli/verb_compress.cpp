@@ -53,7 +53,7 @@ void note_missed_target(const ErrorBound& asked, const CompressReport& made, con
 }
 
 /// The bound the stream keeps. Of a packed array it is one of stored numbers, and is said in physical units, too.
-std::string kept_text(const EncodedArray& encoded, BoundKind asked, const InputArray& input) {
+std::string kept_text(const EncodedArray& encoded, const InputArray& input) {
   const EnforcedBound& kept = encoded.report.enforced;
   std::string text = bound_text(kept.kind, kept.value);
   if (input.meta.packed && kept.kind == BoundKind::abs)
@@ -61,7 +61,7 @@ std::string kept_text(const EncodedArray& encoded, BoundKind asked, const InputA
                        kept.value);
   if ((input.meta.valid_min || input.meta.valid_max) && encoded.report.range)
     text += fmt::format(" (valid values {:.6g} to {:.6g})", encoded.report.range->min, encoded.report.range->max);
-  return text + stretched_text(encoded.suspicions, asked, input);
+  return text + stretched_text(encoded.suspicions, encoded.report.range, input);
 }
 
 void report(const CompressJob& job, const InputArray& input, const EncodedArray& encoded, const CompressArgs& args,
@@ -101,7 +101,7 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     line["raw_chunks"] = made.raw_chunks;
     line["ratio_below"] = number_or_null(made.ratio_below);
     line["range"] = made.range ? Json{made.range->min, made.range->max} : Json(nullptr);
-    line["range_stretched"] = !stretched_text(encoded.suspicions, job.bound.kind, input).empty();
+    line["range_stretched"] = !stretched_text(encoded.suspicions, made.range, input).empty();
     line["scale_factor"] = input.meta.packed ? Json(input.meta.scale_factor) : Json(nullptr);
     line["suspicions"] = suspicions_json(encoded.suspicions, input, args.data);
     print_json(line, job.output == "-");
@@ -110,8 +110,8 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     const double ratio = raw / static_cast<double>(std::max<std::uint64_t>(made.output_bytes, 1));
     const double speed = encoded.seconds > 0 ? raw / 1e6 / encoded.seconds : 0;
     fmt::print(stderr, "{}: {:.2f}x  {} -> {} bytes  {}  {}{:.0f} MB/s{}\n", input.label, ratio, out.raw_bytes,
-               made.output_bytes, kept_text(encoded, job.bound.kind, input),
-               made.codec + (why.empty() ? "  " : " (" + why + ")  "), speed, encoded.checked ? "  verified" : "");
+               made.output_bytes, kept_text(encoded, input), made.codec + (why.empty() ? "  " : " (" + why + ")  "),
+               speed, encoded.checked ? "  verified" : "");
     if (args.run.verbose)
       fmt::print(stderr, "  {}: {}\n  {} of {} in {} chunks ({} raw), {} masked values, {:.3f} s, to {}\n", made.codec,
                  choice_text(made, false), input.meta.shape.text(), dtype_name(input.meta.dtype), made.chunks,

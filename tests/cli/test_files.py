@@ -151,6 +151,7 @@ class MissingData(FileTest):
                 self.assertLessEqual(line["enforced"]["value"], 0.1)
                 self.assertGreater(line["enforced"]["value"], 0.09)
                 self.assertLessEqual(line["range"][1], 100)
+                self.assertFalse(line["range_stretched"])
                 # Outside, values are ordinary elements under the bound.
                 self.assertLessEqual(numpy.abs(values.astype("f8") - out).max(), 0.1)
 
