@@ -150,10 +150,12 @@ Job plan_dataset(hid_t file, const Names& names, const H5Args& args) {
   InputArray array;
   std::string why;
   if (!open_dataset(args.input, name, array, why)) throw LeftAlone{why};
-  if (array.meta.packed && args.bound->kind != BoundKind::lossless)
-    throw LeftAlone{"its values are packed (scale_factor), so that a bound would mean something else"};
+  if (array.meta.unsigned_in_signed && args.bound->kind != BoundKind::lossless)
+    throw LeftAlone{"it has unsigned numbers in a signed type (_Unsigned), which the filter would take as signed"};
+  ErrorBound stored;
+  if (!bound_in_file_units(*args.bound, array, stored, why)) throw LeftAlone{why};
   Job job;
-  job.bound = absolute_bound(*args.bound, array, args.run);
+  job.bound = absolute_bound(stored, array, args.run);
   FilterWords words = filter_words(args.codec, job.bound);
   if (job.bound.kind != BoundKind::lossless) declare_missing(d, array, words);
   const std::vector<hsize_t> chunk = chunk_for(d);

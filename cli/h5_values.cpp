@@ -2,6 +2,7 @@
 #include "cli/h5_values.h"
 
 #include "cli/memory.h"
+#include "cli/stream_notes.h"
 
 namespace quern::cli {
 
@@ -20,13 +21,23 @@ bool open_dataset(const std::string& path, const std::string& name, InputArray& 
   return true;
 }
 
+bool bound_in_file_units(const ErrorBound& asked, const InputArray& array, ErrorBound& out, std::string& why) {
+  const auto bound = io::stored_bound(asked, array.meta, why);
+  if (bound.ok()) out = *bound;
+  return bound.ok();
+}
+
 ErrorBound absolute_bound(const ErrorBound& asked, InputArray& array, const RunArgs& run) {
   if (asked.kind != BoundKind::rel) return asked;
   const WholeArray whole =
       WholeArray::fits(array, memory_limit(run)) ? WholeArray::load(array) : WholeArray::spool(array);
   Execution execution;
   execution.threads = run.threads;
-  const EnforcedBound bound = enforced_bound(whole.view(), asked, array.fill_bits, execution);
+  CompressOptions options;
+  options.bound = asked;
+  use_valid_range(array, whole.view(), execution, options);
+  const EnforcedBound bound = options.range ? enforced_bound(asked, *options.range)
+                                            : enforced_bound(whole.view(), asked, array.fill_bits, execution);
   return {bound.kind, bound.value};
 }
 

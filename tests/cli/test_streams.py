@@ -247,7 +247,6 @@ class NamedVariables(CliTest):
     def test_refusals(self):
         self.refused(1, "temp", "compress", "--abs", "1", self.nc)
         self.refused(1, "pwrel", "compress", "--pwrel", "0.1", "--dataset", "temp", self.nc)
-        self.refused(1, "packed", "compress", "--rel", "0.1", "--range", "0:1", "--dataset", "temp", self.nc)
         self.refused(1, "nosuch", "compress", "--abs", "1", "--dataset", "nosuch", self.nc)
         for text, part in ((b"temp", "line 1"), (b"temp abs", "line 1"), (b"\ntemp abs x", "line 2"),
                            (b"temp abs 1 2", "one word too many"), (b"temp cube 1", "cube"), (b"", "no bounds"),
