@@ -69,6 +69,7 @@ DataArgs read_data(const RawArgs& raw) {
   data.datasets = raw.datasets;
   if (!raw.skip.empty()) data.skip_bytes = parse_count(raw.skip, "--skip", kMaxSkip);
   data.big_endian = raw.big_endian;
+  data.strict_input = raw.strict_input;
   if (!raw.order.empty() && raw.order != "C" && raw.order != "F")
     fail(Exit::usage, fmt::format("--order {}: use C (slowest axis first) or F (fastest axis first)", raw.order));
   data.column_major = raw.order == "F";
@@ -159,6 +160,10 @@ void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) 
   if (out.append && out.output.path == "-") fail(Exit::usage, "--append: needs a file, not standard output");
   if (out.append && !out.bounds_file.empty())
     fail(Exit::usage, "--append and --bounds: time steps are of one array, choose it with --dataset");
+  if (std::find(out.data.datasets.begin(), out.data.datasets.end(), "*") != out.data.datasets.end()) {
+    if (out.data.datasets.size() > 1) fail(Exit::usage, "--dataset '*' means all of them; give no other name");
+    if (out.append) fail(Exit::usage, "--append: time steps are of one array, name it with --dataset");
+  }
   if (out.append && out.data.datasets.size() > 1)
     fail(Exit::usage, "--append: time steps are of one array, give one --dataset");
 }

@@ -44,6 +44,7 @@ struct DataArgs {
   std::uint64_t skip_bytes = 0;
   bool big_endian = false;
   bool column_major = false;
+  bool strict_input = false;  ///< what looks wrong about the values is an error
 };
 
 struct OutputArgs {

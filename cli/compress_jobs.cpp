@@ -20,16 +20,23 @@ namespace {
 struct Variable {
   std::string dataset;
   ErrorBound bound;
+  CompressJob::Choice choice = CompressJob::Choice::named;
 };
 
 std::vector<std::string> names_in(const std::string& input) {
-  const io::FileKind kind = io::file_kind(input);
-  if (kind != io::FileKind::hdf5 && kind != io::FileKind::netcdf)
-    fail(Exit::usage, input + ": --bounds is for HDF5 and netCDF files, whose variables have names");
   std::string detail;
+  const auto found = io::input_kind(input, detail);
+  if (!found.ok()) fail_file(found.status(), detail);
+  const io::FileKind kind = *found;
+  if (kind != io::FileKind::hdf5 && kind != io::FileKind::netcdf)
+    fail(Exit::usage, input + ": --bounds and --dataset are for HDF5 and netCDF files, whose variables have names");
   auto names = io::list_arrays(input, kind, detail);
   if (!names.ok()) fail_file(names.status(), detail);
   return std::move(names).value();
+}
+
+bool takes_all(const CompressArgs& args) {
+  return std::find(args.data.datasets.begin(), args.data.datasets.end(), "*") != args.data.datasets.end();
 }
 
 std::string without_slash(const std::string& name) { return name.starts_with('/') ? name.substr(1) : name; }
@@ -45,9 +52,9 @@ std::vector<Variable> bounded_variables(const std::string& input, const std::vec
     });
     if (found != bounds.end()) {
       used[static_cast<std::size_t>(found - bounds.begin())] = true;
-      out.push_back({name, found->bound});
+      out.push_back({name, found->bound, CompressJob::Choice::named});
     } else if (args.bound) {
-      out.push_back({name, *args.bound});
+      out.push_back({name, *args.bound, CompressJob::Choice::all});
     } else if (!args.run.quiet) {
       print_note(
           fmt::format("{} {}: skipped, {} does not list it (a bound such as --lossless beside --bounds is for "
@@ -74,7 +81,7 @@ void name_outputs(const CompressArgs& args, const std::vector<std::vector<Variab
   for (std::size_t i = 0; i < args.inputs.size(); ++i) {
     for (const Variable& variable : variables[i]) {
       CompressJob& job = jobs[at++];
-      const bool many = variables[i].size() > 1 || !args.bounds_file.empty();
+      const bool many = variables[i].size() > 1 || !args.bounds_file.empty() || takes_all(args);
       if (args.append || (!wanted.empty() && !into_folder)) {
         job.output = wanted;
       } else if (job.input == "-") {
@@ -100,11 +107,15 @@ std::vector<CompressJob> plan_compress_jobs(const CompressArgs& args) {
     if (!bounds.empty()) {
       here = bounded_variables(input, bounds, args);
     } else if (args.data.datasets.empty()) {
-      here.push_back({std::string(), *args.bound});
+      here.push_back({std::string(), *args.bound, CompressJob::Choice::only});
+    } else if (takes_all(args)) {
+      for (const std::string& name : names_in(input)) here.push_back({name, *args.bound, CompressJob::Choice::all});
     } else {
-      for (const std::string& name : args.data.datasets) here.push_back({name, *args.bound});
+      for (const std::string& name : args.data.datasets)
+        here.push_back({name, *args.bound, CompressJob::Choice::named});
     }
-    for (const Variable& variable : here) jobs.push_back({input, variable.dataset, variable.bound, std::string()});
+    for (const Variable& variable : here)
+      jobs.push_back({input, variable.dataset, variable.bound, variable.choice, std::string()});
     variables.push_back(std::move(here));
   }
   name_outputs(args, variables, jobs);

@@ -14,6 +14,8 @@ struct CompressJob {
   std::string input;
   std::string dataset;
   ErrorBound bound;
+  /// How the array came to its bound: by name, as the only field of its file, or with all others.
+  enum class Choice { named, only, all } choice = Choice::only;
   std::string output;  ///< "-" is standard output
 };
 

@@ -32,10 +32,15 @@ void add_data(CLI::App& verb, RawArgs& raw, bool with_fill) {
   if (with_fill)
     add_repeatable(verb, "--fill", raw.fills, "VALUE", "value that marks missing data, kept exactly; repeatable");
   add_repeatable(verb, "--dataset", raw.datasets, "NAME",
-                 "HDF5 path or netCDF variable; repeatable where it makes sense");
+                 "HDF5 path or netCDF variable; repeatable where it makes sense; compress: '*' is all of them");
   add_value(verb, "--skip", raw.skip, "BYTES", "raw files: bytes before the data");
   verb.add_flag("--big-endian", raw.big_endian, "raw files: elements are big-endian");
   add_value(verb, "--order", raw.order, "C|F", "raw files: C (shape slowest first) or F (shape fastest first)");
+}
+
+void add_strict(CLI::App& verb, RawArgs& raw) {
+  verb.add_flag("--strict-input", raw.strict_input,
+                "stop when values look like an undeclared fill value, another byte order or another type");
 }
 
 void add_run(CLI::App& verb, RawArgs& raw) {
@@ -79,6 +84,7 @@ void define_compress(CLI::App& program, RawArgs& raw) {
             "lines 'variable kind value' for the variables of an HDF5 or netCDF file; a bound option beside it "
             "is for the variables not listed, which are skipped otherwise");
   add_data(verb, raw, true);
+  add_strict(verb, raw);
   add_value(verb, "--range", raw.range, "MIN:MAX", "range of valid values, for --rel and --psnr");
   add_value(verb, "--codec", raw.codec, "NAME", "see quern list codecs [auto]");
   add_codec(verb, raw);
@@ -94,6 +100,7 @@ void define_compress(CLI::App& program, RawArgs& raw) {
       "  quern compress --ratio 50 --codec stencil temperature_50x100x100.f32\n"
       "  quern compress --rel 1e-3 --goal speed -T 0 huge_1000x1000x1000.f32\n"
       "  quern compress --bounds bounds.txt --lossless model.nc -o compressed/\n"
+      "  quern compress --rel 1e-3 --dataset '*' model.nc -o compressed/\n"
       "  simulate | quern compress --abs 1e-6 -t f64 -s 512x512x512 - -o field.qn\n"
       "  quern compress --append --rel 1e-4 step_*.npy -o run.qn\n");
 }
@@ -142,6 +149,7 @@ void define_compare(CLI::App& program, RawArgs& raw) {
   CLI::App& verb = add_verb(program, raw, "compare", "measure how far array B is from array A", "FILES",
                             "A B: the original and the reconstruction");
   add_data(verb, raw, true);
+  add_strict(verb, raw);
   add_value(verb, "--html", raw.html, "FILE", "also write a report with pictures");
   verb.add_flag("-f,--force", raw.force, "replace an existing report");
   add_run(verb, raw);
@@ -156,6 +164,7 @@ void define_bench(CLI::App& program, RawArgs& raw) {
   add_value(verb, "--repeats", raw.repeats, "N", "runs of which the median is reported [5]");
   add_codec(verb, raw);
   add_data(verb, raw, true);
+  add_strict(verb, raw);
   add_run(verb, raw);
   verb.footer(
       "Examples:\n  quern bench temperature_50x100x100.f32\n  quern bench --codec lorenzo --rel 1e-3 -T 0 --json "

@@ -14,6 +14,7 @@
 #include "cli/file_report.h"
 #include "cli/progress.h"
 #include "cli/stream_notes.h"
+#include "cli/suspicions.h"
 #include "cli/values.h"
 
 namespace quern::cli {
@@ -24,13 +25,13 @@ constexpr std::uint64_t kMaxMetadataBytes = UINT64_C(1) << 20;
 
 CompressOptions options_for(const InputArray& input, const ErrorBound& bound, const CompressArgs& args) {
   CompressOptions options;
-  options.bound = stored_bound(bound, input, args.range.has_value());
+  options.bound = stored_bound(bound, input);
   options.codec = args.codec.codec;
   options.goal = args.codec.goal;
   options.settings = args.codec.settings;
   options.find_repeated = args.codec.find_repeated;
   options.fill_bits = input.fill_bits;
-  options.range = args.range;
+  options.range = stored_range(args.range, input);
   options.metadata = notes_for(input);
   if (options.metadata.size() > kMaxMetadataBytes) {
     options.metadata.clear();
@@ -134,7 +135,13 @@ EncodedArray encode_to_descriptor(const Job& job, const ArrayView& array, int fd
   return out;
 }
 
-EncodedArray encode_whole(Job job, const WholeArray& whole) {
+/// Under a bound that keeps every bit nothing can go wrong.
+Vector<Suspicion> examine(const Job& job, const ArrayView& array) {
+  if (job.options.bound.kind == BoundKind::lossless && !job.args.data.strict_input) return {};
+  return examine_input(job.input, array, job.args.data, job.args.run);
+}
+
+EncodedArray encode_view(Job job, const WholeArray& whole) {
   const ArrayView array = whole.view();
   const auto capacity =
       check(max_stream_bytes(array.dtype, array.shape, job.options.metadata.size()), Phase::encode, job.input.label);
@@ -152,18 +159,33 @@ EncodedArray encode_whole(Job job, const WholeArray& whole) {
   return out;
 }
 
-/// Bounded memory, whatever the size: elements go in as they come.
+EncodedArray encode_whole(const Job& job, const WholeArray& whole, CompressOptions& options) {
+  Vector<Suspicion> suspicions = examine(job, whole.view());
+  use_valid_range(job.input, whole.view(), job.execution, options);
+  EncodedArray out = encode_view(job, whole);
+  out.suspicions = std::move(suspicions);
+  return out;
+}
+
+/// Bounded memory, whatever the size: elements go in as they come. Those of the first block are looked at before
+/// anything is written.
 EncodedArray encode_streaming(const Job& job) {
   EncodedArray out;
+  const std::uint64_t total = job.input.bytes();
+  Buffer block(std::min(total, kBlockBytes), job.input.label);
+  if (total != 0) {
+    read_exactly(job.input, {block.data(), block.size()});
+    const std::uint64_t elems = block.size() / dtype_bytes(job.input.meta.dtype);
+    out.suspicions = examine(
+        job, {block.data(), job.input.meta.dtype, check(Shape::make({{elems}}), Phase::encode, job.input.label)});
+  }
   FdSink sink(job.fd);
   auto encoder = check(
       Encoder::create(job.input.meta.dtype, job.input.meta.shape, job.options, builtin_codecs(), job.execution, sink),
       Phase::encode, job.input.label);
-  const std::uint64_t total = job.input.bytes();
-  Buffer block(std::min(total, kBlockBytes), job.input.label);
   for (std::uint64_t left = total; left != 0;) {
     const std::span<std::uint8_t> piece{block.data(), std::min(left, block.size())};
-    read_exactly(job.input, piece);
+    if (left != total) read_exactly(job.input, piece);
     const Stopwatch watch;
     const Status status = encoder->push(piece);
     out.seconds += watch.seconds();
@@ -182,7 +204,7 @@ EncodedArray encode_streaming(const Job& job) {
 
 EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, Device* device, int fd,
                           const std::string& output_name) {
-  const CompressOptions options = options_for(input, bound, args);
+  CompressOptions options = options_for(input, bound, args);
   check(options.bound.check(input.meta.dtype), Phase::encode, input.label);
   Progress progress(input.label, args.run);
   Job job{input, options, args, Execution{}, memory_limit(args.run), fd, output_name};
@@ -193,14 +215,14 @@ EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const Comp
 
   const bool from_pipe = input.path == "-";
   const bool whole_wanted = args.verify || needs_whole_array(options, from_pipe);
-  if (input.reader->mapped() != nullptr) return encode_whole(job, WholeArray::load(input));
+  if (input.reader->mapped() != nullptr) return encode_whole(job, WholeArray::load(input), options);
   if ((whole_wanted || !from_pipe) && WholeArray::fits(input, job.memory / 3))
-    return encode_whole(job, WholeArray::load(input));
+    return encode_whole(job, WholeArray::load(input), options);
   if (!whole_wanted) return encode_streaming(job);
   if (!args.run.quiet)
     print_note(fmt::format("{}: {} do not fit in memory and {} must see all values first; using a temporary file",
                            input.label, size_text(input.bytes()), who_wants_all(args, options)));
-  return encode_whole(job, WholeArray::spool(input));
+  return encode_whole(job, WholeArray::spool(input), options);
 }
 
 }  // namespace quern::cli

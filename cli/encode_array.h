@@ -7,6 +7,7 @@
 #include <string>
 
 #include <quern/compress.h>
+#include <quern/suspicions.h>
 
 #include "cli/args.h"
 #include "cli/input_array.h"
@@ -18,6 +19,7 @@ struct EncodedArray {
   CompressReport report;
   double seconds = 0;  ///< in the codec; reading and writing files is not counted
   std::optional<StreamCheck> checked;
+  Vector<Suspicion> suspicions;
 };
 
 /// Appends the stream to `fd`. Throws CliError; when --verify finds a violation the code is Exit::bound and, where the

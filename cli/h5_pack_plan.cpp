@@ -40,15 +40,6 @@ std::string requested_text(const ErrorBound& bound) {
                                            : fmt::format("{}={}", bound_kind_name(bound.kind), bound.value);
 }
 
-void read_packing(hid_t dataset, io::ArrayMeta& meta) {
-  if (meta.packed) return;
-  const auto scale = h5_number(dataset, "scale_factor");
-  const auto offset = h5_number(dataset, "add_offset");
-  meta.packed = scale.has_value() || offset.has_value();
-  meta.scale_factor = scale.value_or(1.0);
-  meta.add_offset = offset.value_or(0.0);
-}
-
 LossyRecord record_of(const PackJob& job) {
   LossyRecord out;
   out.bound = job.physical();
@@ -122,7 +113,6 @@ class Planner {
     InputArray array;
     std::string why;
     if (!open_dataset(args_.input, path, array, why)) throw LeftAlone{why};
-    read_packing(d.id.get(), array.meta);
     PackJob job;
     job.object = object;
     job.name = path;
@@ -133,6 +123,9 @@ class Planner {
     choose_chunk(d, job);
     const auto past = h5_lossy_past(d.id.get(), job.scale);
     if (packed && past) check_again(path, job, *past);
+    if (array.meta.unsigned_in_signed && job.asked.kind != BoundKind::lossless)
+      throw LeftAlone{"it has unsigned numbers in a signed type (_Unsigned), which the filter would take as signed",
+                      "with unsigned numbers in a signed type"};
     if (!bound_in_file_units(job.asked, array, job.stored, why)) throw LeftAlone{why};
     choose_words(d, array, job);
     try_filter(d, job);

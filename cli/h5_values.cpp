@@ -29,6 +29,7 @@ ErrorBound searched_bound(const ErrorBound& asked, const ArrayView& values, cons
   options.goal = codec.goal;
   options.find_repeated = codec.find_repeated;
   options.fill_bits = array.fill_bits;
+  use_valid_range(array, values, execution, options);
   NoSink sink;
   const auto report = check(compress(values, options, builtin_codecs(), execution, sink), Phase::encode, array.label);
   return {report.enforced.kind, report.enforced.value};
@@ -85,13 +86,9 @@ bool open_dataset(const std::string& path, const std::string& name, InputArray& 
 }
 
 bool bound_in_file_units(const ErrorBound& asked, const InputArray& array, ErrorBound& out, std::string& why) {
-  try {
-    out = stored_bound(asked, array, false);
-  } catch (const CliError& error) {
-    why = error.what();
-    return false;
-  }
-  return true;
+  const auto bound = io::stored_bound(asked, array.meta, why);
+  if (bound.ok()) out = *bound;
+  return bound.ok();
 }
 
 ValueFacts examine_values(const ErrorBound& stored, const Vector<std::uint64_t>& candidates, const CodecArgs& codec,
@@ -106,7 +103,11 @@ ValueFacts examine_values(const ErrorBound& stored, const Vector<std::uint64_t>&
   execution.memory_limit = memory - std::min(memory / 3, whole.memory_bytes());
   ValueFacts out{stored, find_present(whole.view(), candidates)};
   if (stored.kind == BoundKind::rel) {
-    const EnforcedBound bound = enforced_bound(whole.view(), stored, array.fill_bits, execution);
+    CompressOptions options;
+    options.bound = stored;
+    use_valid_range(array, whole.view(), execution, options);
+    const EnforcedBound bound = options.range ? enforced_bound(stored, *options.range)
+                                              : enforced_bound(whole.view(), stored, array.fill_bits, execution);
     out.bound = {bound.kind, bound.value};
   } else if (stored.kind == BoundKind::psnr || stored.kind == BoundKind::ratio) {
     out.bound = searched_bound(stored, whole.view(), codec, array, execution);

@@ -13,7 +13,8 @@ namespace quern::cli {
 /// Opens one dataset of an HDF5 file; false and the reason where it cannot be read.
 bool open_dataset(const std::string& path, const std::string& name, InputArray& out, std::string& why);
 
-/// A bound in physical units as one of the dataset's stored numbers; false and the reason where it cannot hold.
+/// A bound in physical units as one of the dataset's stored numbers (io::stored_bound); false and the reason where it
+/// cannot hold.
 bool bound_in_file_units(const ErrorBound& asked, const InputArray& array, ErrorBound& out, std::string& why);
 
 struct ValueFacts {

@@ -47,7 +47,11 @@ InputArray open_input(const std::string& path, const std::string& dataset, const
   input.path = path;
   input.dataset = dataset;
   input.label = path == "-" ? "standard input" : dataset.empty() ? path : path + " " + dataset;
-  input.kind = io::file_kind(path);
+  std::string detail;
+  // Bytes to be skipped say that the file is known to be something else.
+  const auto kind = data.skip_bytes != 0 ? Result<io::FileKind>(io::file_kind(path)) : io::input_kind(path, detail);
+  if (!kind.ok()) fail_file(kind.status(), detail);
+  input.kind = *kind;
   io::OpenOptions options;
   options.dtype = data.dtype;
   options.shape = data.shape;
@@ -56,7 +60,6 @@ InputArray open_input(const std::string& path, const std::string& dataset, const
   options.big_endian = data.big_endian;
   options.column_major = data.column_major;
   if (input.kind == io::FileKind::hdf5 || input.kind == io::FileKind::netcdf) prepare_filter();
-  std::string detail;
   auto reader = io::open_reader(path, input.kind, options, detail);
   if (!reader.ok()) fail_file(reader.status(), detail);
   input.reader = std::move(reader).value();

@@ -20,7 +20,7 @@ struct RawArgs {
   bool lossless = false;
   std::string type, shape, skip, order, range;
   std::vector<std::string> fills, datasets, settings, variable_bounds;
-  bool big_endian = false;
+  bool big_endian = false, strict_input = false;
   std::string codec, goal;
   bool no_mask_search = false;
   std::string device, threads, memory, progress;

@@ -103,8 +103,11 @@ StreamCheck check_stream(ByteSource& source, std::uint64_t stream_bytes, const N
   const std::uint64_t total = out.info.shape.elems() * elem;
   const bool one_piece = total <= options.piece_bytes;
   Buffer decoded(std::min<std::uint64_t>(total, std::max<std::uint64_t>(options.piece_bytes / elem, 1) * elem), name);
+  ValidityRule validity;
+  validity.fill_bits = out.info.fill_bits;
   QualityOptions quality;
-  quality.validity.fill_bits = out.info.fill_bits;
+  quality.validity = validity;
+  quality.validity.fill_bits.insert(quality.validity.fill_bits.end(), options.left_out.begin(), options.left_out.end());
   quality.with_ssim = options.with_ssim && one_piece;
   quality.autocorrelation_lags = one_piece && options.with_ssim ? quality.autocorrelation_lags : 0;
 
@@ -121,9 +124,9 @@ StreamCheck check_stream(ByteSource& source, std::uint64_t stream_bytes, const N
     const Shape shape = one_piece ? out.info.shape : check(Shape::make({{count}}), Phase::decode, name);
     const ArrayView original{next(bytes), out.info.dtype, shape};
     const ArrayView reconstructed{decoded.data(), out.info.dtype, shape};
-    merge_bound(check(check_bound(original, reconstructed, out.info.enforced, quality.validity, execution),
-                      Phase::decode, name),
-                at / elem, out.bound);
+    merge_bound(
+        check(check_bound(original, reconstructed, out.info.enforced, validity, execution), Phase::decode, name),
+        at / elem, out.bound);
     const Quality piece = check(measure_quality(original, reconstructed, quality, execution), Phase::decode, name);
     if (one_piece) {
       out.quality = piece;

@@ -30,6 +30,7 @@ using NextOriginal = std::function<const void*(std::uint64_t bytes)>;
 struct CheckOptions {
   std::uint64_t piece_bytes = UINT64_C(64) << 20;  ///< memory for decoded values
   bool with_ssim = false;
+  Vector<std::uint64_t> left_out;  ///< values that quality figures leave out beside the declared fill values
 };
 
 /// Checks one stream that begins at the source's position. Throws CliError.

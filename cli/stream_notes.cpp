@@ -1,7 +1,7 @@
 // Metadata to JSON and back, and bounds of packed arrays.
 #include "cli/stream_notes.h"
 
-#include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -56,28 +56,33 @@ RestoredMeta restore_meta(const StreamInfo& info) {
   out.meta.scale_factor = value_or(notes, "scale_factor", 1.0);
   out.meta.add_offset = value_or(notes, "add_offset", 0.0);
   out.meta.attributes_json = value_or(notes, "attributes", std::string());
+  // The only variable of a file keeps its name, too.
+  const Json in_file = Json::parse(out.meta.attributes_json, nullptr, false);
+  if (out.dataset.empty() && in_file.is_object()) out.dataset = value_or(in_file, "dataset", std::string());
   return out;
 }
 
-ErrorBound stored_bound(const ErrorBound& bound, const InputArray& input, bool has_range) {
-  if (!input.meta.packed) return bound;
-  if (bound.kind == BoundKind::pwrel)
-    fail(Exit::usage, input.label +
-                          ": is packed with scale_factor and add_offset, and --pwrel cannot hold for the "
-                          "physical values; use --abs (physical units) or --rel");
-  if (has_range)
-    fail(Exit::usage, input.label + ": is packed, and --range is not known in packed units; leave it out or use --abs");
-  const double scale = std::fabs(input.meta.scale_factor);
-  if (!std::isfinite(scale) || scale == 0)
-    fail(Exit::usage, fmt::format("{}: its scale_factor is {}, so physical units mean nothing; use --lossless",
-                                  input.label, input.meta.scale_factor));
-  if (bound.kind != BoundKind::abs) return bound;
-  double stored = bound.value / scale;
-  // The quotient is rounded; the largest number whose product with the scale does not exceed the bound is at most one
-  // step below it. fma gives the sign of the exact difference.
-  if (std::isinf(stored)) stored = std::numeric_limits<double>::max();
-  while (stored > 0 && std::fma(stored, scale, -bound.value) > 0) stored = std::nextafter(stored, 0.0);
-  return {BoundKind::abs, stored};
+ErrorBound stored_bound(const ErrorBound& bound, const InputArray& input) {
+  std::string why;
+  const auto stored = io::stored_bound(bound, input.meta, why);
+  if (!stored.ok()) fail(Exit::usage, input.label + ": " + why);
+  return *stored;
+}
+
+std::optional<ValueRange> stored_range(const std::optional<ValueRange>& range, const InputArray& input) {
+  std::optional<ValueRange> out = range;
+  if (out) io::stored_range(input.meta, out->min, out->max);
+  return out;
+}
+
+void use_valid_range(const InputArray& input, const ArrayView& array, const Execution& execution,
+                     CompressOptions& options) {
+  const io::ArrayMeta& meta = input.meta;
+  if (options.range || (!meta.valid_min && !meta.valid_max)) return;
+  if (options.bound.kind != BoundKind::rel && options.bound.kind != BoundKind::psnr) return;
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  options.range =
+      value_range(array, input.fill_bits, {meta.valid_min.value_or(-kAny), meta.valid_max.value_or(kAny)}, execution);
 }
 
 }  // namespace quern::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,13 @@ struct RestoredMeta {
 };
 RestoredMeta restore_meta(const StreamInfo& info);
 
-/// The bound in units of the stored elements. Packed arrays are bounded in physical units: `abs` is divided by the
-/// scale and rounded down, `rel`, `psnr` and `ratio` do not depend on it, `pwrel` cannot be kept and throws CliError,
-/// as does a range given in physical units.
-ErrorBound stored_bound(const ErrorBound& bound, const InputArray& input, bool has_range);
+/// io::stored_bound of the array; throws CliError where the bound cannot hold for physical values.
+ErrorBound stored_bound(const ErrorBound& bound, const InputArray& input);
+/// The range a user gave in physical units in those of the stored numbers.
+std::optional<ValueRange> stored_range(const std::optional<ValueRange>& range, const InputArray& input);
+/// Sets the range of a bound that depends on one, where the file says which values are valid (valid_range) and the user
+/// gave no range.
+void use_valid_range(const InputArray& input, const ArrayView& array, const Execution& execution,
+                     CompressOptions& options);
 
 }  // namespace quern::cli

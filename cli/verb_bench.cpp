@@ -16,6 +16,7 @@
 #include "cli/memory.h"
 #include "cli/run_device.h"
 #include "cli/stream_notes.h"
+#include "cli/suspicions.h"
 #include "cli/verbs.h"
 
 namespace quern::cli {
@@ -69,6 +70,8 @@ struct Bench {
   const BenchArgs& args;
   const InputArray& input;
   ArrayView array;
+  Vector<Suspicion> suspicions;
+  std::optional<ValueRange> range;  ///< of the values that the file calls valid
   Buffer& stream;
   Buffer& decoded;
   std::uint64_t memory;
@@ -82,7 +85,9 @@ quernxx::Extents extents_of(const ArrayView& array) {
 
 quernxx::Params params_for(const Bench& bench, const std::string& codec, const ErrorBound& bound) {
   quernxx::Params params;
-  params.bound(static_cast<quern_bound_kind>(bound.kind), bound.value);
+  EnforcedBound kept{bound.kind, bound.value};
+  if (bench.range) kept = enforced_bound(bound, *bench.range);
+  params.bound(static_cast<quern_bound_kind>(kept.kind), kept.value);
   params.set("codec", codec).set("goal", bench.args.codec.goal);
   params.set("mask_search", bench.args.codec.find_repeated ? "1" : "0");
   for (const auto& [key, value] : bench.args.codec.settings) params.set(key.c_str(), value.c_str());
@@ -99,13 +104,15 @@ void measure_row(const Bench& bench, Row& row) {
   execution.threads = bench.args.run.threads;
   execution.memory_limit = bench.memory;
   QualityOptions quality;
-  quality.validity.fill_bits = bench.input.fill_bits;
+  ValidityRule declared;
+  declared.fill_bits = bench.input.fill_bits;
+  quality.validity = declared;
+  for (const std::uint64_t bits : suspected_fills(bench.suspicions)) quality.validity.fill_bits.push_back(bits);
   quality.with_ssim = false;
   quality.autocorrelation_lags = 0;
   const std::string& name = bench.input.label;
   row.quality = check(measure_quality(bench.array, back, quality, execution), Phase::decode, name);
-  row.violations =
-      check(check_bound(bench.array, back, enforced, quality.validity, execution), Phase::decode, name).violations;
+  row.violations = check(check_bound(bench.array, back, enforced, declared, execution), Phase::decode, name).violations;
 }
 
 Row run_one(Bench& bench, const std::string& codec, const ErrorBound& bound) {
@@ -155,6 +162,7 @@ void print_row(const Row& row, const Bench& bench, double copy) {
     out["max_error"] = number_or_null(row.quality.max_error);
     out["max_error_over_bound"] = row.has_bound() ? number_or_null(row.error_share()) : Json(nullptr);
     out["violations"] = row.violations;
+    out["suspicions"] = suspicions_json(bench.suspicions, bench.input, bench.args.data);
     out["compress_seconds"] = row.compress_seconds;
     out["decompress_seconds"] = row.decompress_seconds;
     out["compress_mb_per_s"] = speed(bytes, row.compress_seconds);
@@ -214,7 +222,19 @@ void bench_one(const std::string& path, const BenchArgs& args, Exit& result) {
   stream.touch();
   decoded.touch();
   touch_pages(whole.view().data, input.bytes());
-  Bench bench{args, input, whole.view(), stream, decoded, memory, context_for(args.run, memory)};
+  Bench bench{args,
+              input,
+              whole.view(),
+              examine_input(input, whole.view(), args.data, args.run),
+              {},
+              stream,
+              decoded,
+              memory,
+              context_for(args.run, memory)};
+  CompressOptions valid;
+  valid.bound = {BoundKind::rel, 1.0};
+  use_valid_range(input, whole.view(), Execution{}, valid);
+  bench.range = valid.range;
   const double copy = copy_seconds(bench.array, decoded, args.repeats);
   if (!args.run.json)
     print_text(

@@ -5,6 +5,7 @@
 #include "cli/memory.h"
 #include "cli/quality_text.h"
 #include "cli/safe_file.h"
+#include "cli/suspicions.h"
 #include "cli/verbs.h"
 
 #ifdef QUERN_HAVE_REPORT
@@ -38,7 +39,7 @@ std::string shown_name(const InputArray& input) {
 }
 
 void write_html(const CompareArgs& args, const InputArray& a, const InputArray& b, const WholeArray& first,
-                const WholeArray& second, const Quality& quality) {
+                const WholeArray& second, const Quality& quality, const Vector<Suspicion>& suspicions) {
   report::ReportOptions options;
   options.original_name = shown_name(a);
   options.reconstructed_name = shown_name(b);
@@ -49,6 +50,9 @@ void write_html(const CompareArgs& args, const InputArray& a, const InputArray& 
   options.variable = a.dataset;
   options.units = a.meta.packed ? "packed units" : io::text_attribute(a.meta, "units");
   options.fill_bits = a.fill_bits;
+  for (const Suspicion& s : suspicions) options.facts.emplace_back("suspected", suspicion_text(s, a, args.data));
+  const auto suspected = suspected_fills(suspicions);
+  options.fill_bits.insert(options.fill_bits.end(), suspected.begin(), suspected.end());
   options.footer = "quern " QUERN_VERSION;
   const std::string page = report::compare_report_html(first.view(), second.view(), quality, options);
   SafeFile file(args.html, {.replace = args.force});
@@ -77,10 +81,13 @@ Exit run_compare(const CompareArgs& args) {
   execution.memory_limit = memory;
   QualityOptions options;
   options.validity.fill_bits = a.fill_bits;
+  const Vector<Suspicion> suspicions = examine_input(a, first.view(), args.data, args.run);
+  const auto suspected = suspected_fills(suspicions);
+  options.validity.fill_bits.insert(options.validity.fill_bits.end(), suspected.begin(), suspected.end());
   const Quality quality =
       check(measure_quality(first.view(), second.view(), options, execution), Phase::encode, a.label);
 #ifdef QUERN_HAVE_REPORT
-  if (!args.html.empty()) write_html(args, a, b, first, second, quality);
+  if (!args.html.empty()) write_html(args, a, b, first, second, quality, suspicions);
 #endif
   if (args.run.json) {
     Json out;
@@ -89,10 +96,12 @@ Exit run_compare(const CompareArgs& args) {
     out["dtype"] = dtype_name(a.meta.dtype);
     out["shape"] = a.meta.shape.extents();
     add_quality(quality, a.meta.shape, a.meta.dtype, out);
+    out["suspicions"] = suspicions_json(suspicions, a, args.data);
     out["version"] = QUERN_VERSION;
     print_json(out);
   } else if (!args.run.quiet) {
     print_text(fmt::format("{} against {}\n", b.label, a.label) + quality_text(quality, a.meta.shape, a.meta.dtype));
+    if (!suspected.empty()) print_text("  left out        suspected fill values\n");
   }
   return Exit::ok;
 }

@@ -8,6 +8,7 @@
 #include <linux/fs.h>
 #endif
 
+#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include "cli/run_device.h"
 #include "cli/safe_file.h"
 #include "cli/stream_file.h"
+#include "cli/suspicions.h"
 #include "cli/verbs.h"
 
 namespace quern::cli {
@@ -48,6 +50,18 @@ void note_missed_target(const ErrorBound& asked, const CompressReport& made, con
   } else {
     print_note(fmt::format("{}: the smallest ratio found above {:.4g} is {:.4g}", label, asked.value, ratio));
   }
+}
+
+/// The bound the stream keeps. Of a packed array it is one of stored numbers, and is said in physical units, too.
+std::string kept_text(const EncodedArray& encoded, BoundKind asked, const InputArray& input) {
+  const EnforcedBound& kept = encoded.report.enforced;
+  std::string text = bound_text(kept.kind, kept.value);
+  if (input.meta.packed && kept.kind == BoundKind::abs)
+    text = fmt::format("{} ({:.6g} stored)", bound_text(kept.kind, kept.value * std::fabs(input.meta.scale_factor)),
+                       kept.value);
+  if ((input.meta.valid_min || input.meta.valid_max) && encoded.report.range)
+    text += fmt::format(" (valid values {:.6g} to {:.6g})", encoded.report.range->min, encoded.report.range->max);
+  return text + stretched_text(encoded.suspicions, asked, input);
 }
 
 void report(const CompressJob& job, const InputArray& input, const EncodedArray& encoded, const CompressArgs& args,
@@ -86,13 +100,17 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     line["chunks"] = made.chunks;
     line["raw_chunks"] = made.raw_chunks;
     line["ratio_below"] = number_or_null(made.ratio_below);
+    line["range"] = made.range ? Json{made.range->min, made.range->max} : Json(nullptr);
+    line["range_stretched"] = !stretched_text(encoded.suspicions, job.bound.kind, input).empty();
+    line["scale_factor"] = input.meta.packed ? Json(input.meta.scale_factor) : Json(nullptr);
+    line["suspicions"] = suspicions_json(encoded.suspicions, input, args.data);
     print_json(line, job.output == "-");
   } else if (!args.run.quiet) {
     const std::string why = choice_text(made, true);
     const double ratio = raw / static_cast<double>(std::max<std::uint64_t>(made.output_bytes, 1));
     const double speed = encoded.seconds > 0 ? raw / 1e6 / encoded.seconds : 0;
     fmt::print(stderr, "{}: {:.2f}x  {} -> {} bytes  {}  {}{:.0f} MB/s{}\n", input.label, ratio, out.raw_bytes,
-               made.output_bytes, bound_text(made.enforced.kind, made.enforced.value),
+               made.output_bytes, kept_text(encoded, job.bound.kind, input),
                made.codec + (why.empty() ? "  " : " (" + why + ")  "), speed, encoded.checked ? "  verified" : "");
     if (args.run.verbose)
       fmt::print(stderr, "  {}: {}\n  {} of {} in {} chunks ({} raw), {} masked values, {:.3f} s, to {}\n", made.codec,
@@ -105,13 +123,34 @@ void remove_input(const std::string& path) {
   if (path != "-" && unlink(path.c_str()) != 0) fail_errno(path, "remove it after compressing");
 }
 
-void compress_one(const CompressJob& job, const CompressArgs& args, Device* device) {
+/// Nothing moves that nobody named: flags are codes, and what CF calls coordinates or bounds is no field. The bound
+/// then becomes lossless, with a line that says so.
+void keep_exact_unless_named(CompressJob& job, const InputArray& input, const RunArgs& run) {
+  if (job.bound.kind == BoundKind::lossless) return;
+  const bool flags = input.meta.holds_flags;
+  const std::string why = flags ? "it holds flags (flag_values or flag_masks)" : input.meta.role;
+  if (why.empty()) return;
+  const std::string name = input.dataset.empty() ? "NAME" : input.dataset;
+  if (job.choice == CompressJob::Choice::named) {
+    if (flags && !run.quiet)
+      print_note(
+          fmt::format("{}: {}, and gets the bound because it was named; --lossless keeps them", input.label, why));
+    return;
+  }
+  if (job.choice == CompressJob::Choice::only && !flags) return;
+  job.bound = {BoundKind::lossless, 0.0};
+  if (!run.quiet)
+    print_note(fmt::format("{}: every bit is kept: {}; --dataset {} gives it the bound", input.label, why, name));
+}
+
+void compress_one(CompressJob job, const CompressArgs& args, Device* device) {
   if (job.output == "-") {
     check_stdout(args.output.force);
   } else {
     check_output(job.input, job.output, args.output.force);
   }
   InputArray input = open_input(job.input, job.dataset, args.data);
+  keep_exact_unless_named(job, input, args.run);
   if (job.output == "-") {
     report(job, input, encode_array(input, job.bound, args, device, STDOUT_FILENO, "standard output"), args, device);
     return;
@@ -153,7 +192,7 @@ void require_same_array(const StreamInfo& first, const InputArray& input, const 
 
 /// Steps go into a copy that replaces the file at the end: whatever happens, also a killed process or a lost machine,
 /// the old file is whole. Several steps in one call cost one copy.
-void append_all(const std::vector<CompressJob>& jobs, const CompressArgs& args, Device* device) {
+void append_all(std::vector<CompressJob>& jobs, const CompressArgs& args, Device* device) {
   const std::string& output = args.output.path;
   for (const CompressJob& job : jobs) check_output(job.input, output, true);
   std::optional<StreamInfo> first;
@@ -165,7 +204,7 @@ void append_all(const std::vector<CompressJob>& jobs, const CompressArgs& args, 
   SafeFile file(output, {.replace = true, .mode = mode_like(jobs.front().input)});
   if (exists) copy_existing(output, file.descriptor(), output);
   std::vector<std::function<void()>> reports;
-  for (const CompressJob& job : jobs) {
+  for (CompressJob& job : jobs) {
     auto input = std::make_shared<InputArray>(open_input(job.input, job.dataset, args.data));
     if (first) {
       require_same_array(*first, *input, output);
@@ -174,6 +213,7 @@ void append_all(const std::vector<CompressJob>& jobs, const CompressArgs& args, 
       first->dtype = input->meta.dtype;
       first->shape = input->meta.shape;
     }
+    keep_exact_unless_named(job, *input, args.run);
     const EncodedArray encoded = encode_array(*input, job.bound, args, device, file.descriptor(), output);
     input->reader.reset();
     reports.push_back([&job, &args, input, encoded, device] { report(job, *input, encoded, args, device); });
@@ -188,7 +228,7 @@ Exit run_compress(const CompressArgs& args) {
   const auto device = open_device(args.run);
   if (args.codec.codec != "auto" && builtin_codecs().by_name(args.codec.codec) == nullptr)
     fail(Exit::usage, "--codec " + args.codec.codec + ": no such codec; see quern list codecs");
-  const std::vector<CompressJob> jobs = plan_compress_jobs(args);
+  std::vector<CompressJob> jobs = plan_compress_jobs(args);
   if (jobs.empty()) fail(Exit::usage, "no variable of the input has a bound; nothing was written");
   Exit result = Exit::ok;
   if (args.append) {

@@ -57,37 +57,67 @@ Decoded decode_pipe_to(ArrayOutput& output, const DecodeContext& context) {
   return out;
 }
 
-Decoded decode_file_to(ArrayOutput& output, const DecompressJob& job, const DecompressArgs& args,
-                       const DecodeContext& context) {
-  Decoded out;
-  const Mapping file = job.input == "-" ? map_standard_input() : Mapping::of_file(job.input);
-  const auto streams = split_streams(file.bytes(), context.name, args.keep_going);
-  for (const auto& stream : streams) {
-    MemorySource source(stream);
-    out.infos.push_back(
-        at_level(check(inspect(source, builtin_codecs()), Phase::decode, context.name), args.level, context.name));
-  }
-  out.shape = combined_shape(out.infos, context.name);
-  out.stream_bytes = file.bytes().size();
+/// The streams of one file, their headers, and the array they make.
+struct OpenStreams {
+  Mapping file;
+  std::vector<std::span<const std::uint8_t>> streams;
+  std::vector<StreamInfo> infos;
   std::optional<Box> box;
+  Shape shape;
+  io::ArrayToWrite array;
+};
+
+/// What is written of the array: its shape, and names of dimensions where other kinds of files want them.
+io::ArrayToWrite array_to_write(const OpenStreams& open, const DecompressJob& job, const DecompressArgs& args) {
+  RestoredMeta restored = restore_meta(open.infos.front());
+  // Attributes that describe axes speak of one whole step.
+  restored.meta.is_complex = restored.meta.is_complex && !open.box && args.level == 0;
+  const io::FileKind kind = job.output == "-" ? io::FileKind::raw : io::file_kind(job.output);
+  const bool library = kind == io::FileKind::hdf5 || kind == io::FileKind::netcdf;
+  if (library && open.infos.size() > 1 && !open.box && args.level == 0) {
+    io::add_step_axis(restored.meta, open.infos.size());
+  } else {
+    restored.meta.shape = open.shape;
+  }
+  return {restored.meta, dataset_name(restored.dataset, job.input)};
+}
+
+OpenStreams open_streams(const DecompressJob& job, const DecompressArgs& args) {
+  const std::string name = job.input == "-" ? "standard input" : job.input;
+  OpenStreams out;
+  out.file = job.input == "-" ? map_standard_input() : Mapping::of_file(job.input);
+  out.streams = split_streams(out.file.bytes(), name, args.keep_going);
+  for (const auto& stream : out.streams) {
+    MemorySource source(stream);
+    out.infos.push_back(at_level(check(inspect(source, builtin_codecs()), Phase::decode, name), args.level, name));
+  }
+  out.shape = combined_shape(out.infos, name);
   if (!args.region.empty()) {
     auto parsed = Box::parse(args.region, out.shape);
     if (!parsed.ok())
-      fail(Exit::usage, fmt::format("{}: --region {}: {} (the array is {})", context.name, args.region,
-                                    parsed.status().text(), out.shape.text()));
-    box = parsed.value();
-    out.shape = check(box->shape(), Phase::encode, context.name);
+      fail(Exit::usage, fmt::format("{}: --region {}: {} (the array is {})", name, args.region, parsed.status().text(),
+                                    out.shape.text()));
+    out.box = parsed.value();
+    out.shape = check(out.box->shape(), Phase::encode, name);
   }
-  RestoredMeta restored = restore_meta(out.infos.front());
-  // Attributes that describe axes speak of one whole step.
-  restored.meta.is_complex = restored.meta.is_complex && !box && args.level == 0;
-  restored.meta.shape = out.shape;
-  output.begin(restored.meta, dataset_name(restored.dataset, job.input));
+  out.array = array_to_write(out, job, args);
+  return out;
+}
+
+Decoded decode_file_to(ArrayOutput& output, const DecompressJob& job, const DecompressArgs& args,
+                       const DecodeContext& context) {
+  Decoded out;
+  OpenStreams open = open_streams(job, args);
+  out.stream_bytes = open.file.bytes().size();
+  out.shape = open.array.meta.shape;
+  out.infos = std::move(open.infos);
+  output.begin(open.array.meta, open.array.dataset);
   const TakeElements take = [&](std::span<const std::uint8_t> bytes) { output.write(bytes); };
-  if (box) {
-    decode_region(streams, out.infos, *box, context, take, out.outcome);
+  if (open.box) {
+    decode_region(open.streams, out.infos, *open.box, context, take, out.outcome);
   } else {
-    for (std::size_t i = 0; i < streams.size(); ++i) decode_part(streams[i], out.infos[i], context, take, out.outcome);
+    for (std::size_t i = 0; i < open.streams.size(); ++i)
+      decode_part(open.streams[i], out.infos[i], context, take, out.outcome);
   }
   output.end();
   return out;
@@ -194,6 +224,10 @@ void decompress_together(const DecompressArgs& args, Device* device, Exit& resul
   const std::string& path = args.output.path;
   for (const std::string& input : args.inputs) check_output(input, path, args.output.force);
   ArrayOutput output(path, args.output.force, mode_like(args.inputs.front()));
+  std::vector<io::ArrayToWrite> arrays;
+  for (const std::string& input : args.inputs)
+    if (input != "-") arrays.push_back(open_streams({input, path}, args).array);
+  if (arrays.size() == args.inputs.size()) output.define(arrays);
   std::vector<Decoded> all;
   std::vector<std::uint64_t> written;
   for (const std::string& input : args.inputs) {

@@ -11,6 +11,7 @@
 #include "cli/run_device.h"
 #include "cli/stream_check.h"
 #include "cli/stream_file.h"
+#include "cli/suspicions.h"
 #include "cli/verbs.h"
 
 namespace quern::cli {
@@ -19,7 +20,9 @@ namespace {
 /// The original's type and shape come from the stream where the file does not know them.
 InputArray open_original(const VerifyArgs& args, DType dtype, const Shape& shape) {
   DataArgs data = args.data;
-  const bool is_raw = io::file_kind(args.original) == io::FileKind::raw;
+  std::string detail;
+  const auto kind = io::input_kind(args.original, detail);
+  const bool is_raw = kind.ok() && *kind == io::FileKind::raw;
   if (is_raw && !data.dtype) data.dtype = dtype;
   if (is_raw && !data.shape) {
     std::vector<std::uint64_t> extents(shape.extents().begin(), shape.extents().end());
@@ -121,6 +124,10 @@ Exit run_verify(const VerifyArgs& args) {
   options.piece_bytes = std::max<std::uint64_t>(memory / 4, UINT64_C(1) << 20);
   options.with_ssim = true;
   const auto* mapped = static_cast<const std::uint8_t*>(original.reader->mapped());
+  Vector<Suspicion> suspicions;
+  if (mapped != nullptr && infos.front().enforced.kind != BoundKind::lossless)
+    suspicions = examine_input(original, {mapped, original.meta.dtype, original.meta.shape}, args.data, args.run);
+  options.left_out = suspected_fills(suspicions);
   Buffer piece;
   const NextOriginal next = [&](std::uint64_t bytes) -> const void* {
     if (mapped != nullptr) {
@@ -144,7 +151,11 @@ Exit run_verify(const VerifyArgs& args) {
   }
   if (mapped == nullptr) expect_end(original);
 
-  if (args.run.json) print_json(report_json(checks, file.bytes().size(), args));
+  if (args.run.json) {
+    Json line = report_json(checks, file.bytes().size(), args);
+    line["suspicions"] = suspicions_json(suspicions, original, args.data);
+    print_json(line);
+  }
   const StreamCheck* failed = nullptr;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const StreamCheck& check = checks[i];

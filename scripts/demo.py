@@ -70,7 +70,7 @@ def measure(command, source, request, codec, folder):
     return {"field": source.name, "codec": codec, "bound": " ".join(request).replace("--", ""), "ratio": packed["ratio"],
             "psnr": checked["psnr_db"], "error": error,
             "error_over_bound": error / enforced if enforced and error is not None else None,
-            "in": packed["mb_per_s"], "out": unpacked["mb_per_s"], "violations": checked["violations"]}
+            "suspicions": [s["text"] for s in packed["suspicions"]], "in": packed["mb_per_s"], "out": unpacked["mb_per_s"], "violations": checked["violations"]}
 
 
 def draw(command, source, codec, page, folder):
@@ -105,7 +105,13 @@ def print_table(rows):
         print("  ".join(c.ljust(w) if i < 3 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip())
 
 
+def warnings_of(rows):
+    """What looks wrong about the fields, one text a field."""
+    return {row["field"]: row["suspicions"] for row in rows if row.get("suspicions")}
+
+
 def write_index(out, rows, pages, left_out, seconds, version):
+    warnings = warnings_of(rows)
     parts = [f"<!doctype html><meta charset=utf-8><title>quern demo</title><style>{STYLE}</style><h1>quern {version}</h1>",
              "<p>Bounds are relative to each field's range. Every stream was decoded again and compared with the original, "
              "value by value, by code that shares nothing with the encoder. Speeds are codec time, all threads, "
@@ -116,6 +122,8 @@ def write_index(out, rows, pages, left_out, seconds, version):
         if row["field"] != field:
             field = row["field"]
             parts.append(f'<tr class="field"><th colspan="{len(COLUMNS) - 1}">{html.escape(field)}</tr>')
+            parts += [f'<tr class="bad"><td colspan="{len(COLUMNS) - 1}">{html.escape(text)}</tr>'
+                      for text in warnings.get(field, [])]
         bad = ' class="bad"' if row.get("failed") or row["violations"] else ""
         parts.append(f"<tr{bad}>" + "".join(f"<td>{html.escape(c)}" for c in cells(row)[1:]) + "</tr>")
     parts.append(f"</table></div><p>{seconds:.1f} s in all.</p>")
@@ -176,6 +184,9 @@ def main():
     seconds = time.monotonic() - started
     if rows:
         print_table(rows)
+    for field, texts in warnings_of(rows).items():
+        for text in texts:
+            print(f"{field}: {text}", file=sys.stderr)
     write_index(args.out, rows, pages, left_out, seconds, version)
     print(f"{len(rows)} runs in {seconds:.1f} s; report: {args.out / 'index.html'}")
     if not rows:

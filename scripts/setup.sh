@@ -41,6 +41,7 @@ if ((!minimal)); then
     clang libclang-rt-14-dev                        # fuzzers
     clang-format clang-tidy                         # layout and static checks
     hdf5-tools netcdf-bin python3-xarray            # h5dump, h5repack, nccopy and xarray in the integration tests
+    cdo nco python3-h5netcdf                        # other readers of the files that decompress writes
     python3-numpy python3-h5py python3-netcdf4      # independent checks of files and bounds
     libopenmpi-dev openmpi-bin libhdf5-openmpi-dev  # the in-situ example and collective writes through the filter
     python3-venv                                    # bench/compare

@@ -30,8 +30,11 @@ Result<std::string> only_name(const std::string& path, const std::vector<std::st
   std::string list;
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) list += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > kShown) list += ", ...";
-  return fail(detail, StatusCode::invalid_argument,
-              path + " holds " + std::to_string(names.size()) + " arrays: " + list + "; name the one you mean.");
+  return fail(
+      detail, StatusCode::invalid_argument,
+      path + " holds " + std::to_string(names.size()) + " arrays: " + list +
+          "; choose one with --dataset NAME. To compress all of them give --dataset '*' (one bound) or --bounds FILE "
+          "(a bound for each).");
 }
 
 }  // namespace quern::io

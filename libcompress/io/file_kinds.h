@@ -24,7 +24,8 @@ Result<std::unique_ptr<ArrayWriter>> create_npy(const std::string& path, const A
 Result<std::unique_ptr<ArrayWriter>> create_hdf5(const std::string& path, const ArrayMeta& meta,
                                                  const std::string& dataset, std::string& detail);
 Result<std::unique_ptr<ArrayWriter>> create_netcdf(const std::string& path, const ArrayMeta& meta,
-                                                   const std::string& dataset, std::string& detail);
+                                                   const std::string& dataset, std::string& detail, bool defined);
+Status define_netcdf(const std::string& path, const std::vector<ArrayToWrite>& arrays, std::string& detail);
 
 /// Versions of the libraries that this process runs with, as in "1.10.8".
 std::string hdf5_version();

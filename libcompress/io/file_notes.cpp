@@ -302,6 +302,32 @@ std::vector<Attribute> attributes_to_write(const FileNotes& notes, const ArrayMe
   return out;
 }
 
+void add_step_axis(FileNotes& notes, ArrayMeta& meta, std::uint64_t steps) {
+  std::vector<std::uint64_t> extents(meta.shape.extents().begin(), meta.shape.extents().end());
+  const bool known = notes.dimensions.size() == extents.size() && !extents.empty();
+  const bool grows = known ? notes.dimensions[0].unlimited : !notes.max_shape.empty() && !notes.max_shape[0];
+  if (!extents.empty() && extents[0] == 1 && grows) {
+    extents[0] = steps;
+    if (known) notes.dimensions[0].size = steps;
+  } else {
+    if (extents.size() == kMaxRank) return;
+    extents.insert(extents.begin(), steps);
+    const auto taken = [&](const char* name) {
+      return std::any_of(notes.dimensions.begin(), notes.dimensions.end(),
+                         [&](const Dimension& d) { return d.name == name; });
+    };
+    if (known) notes.dimensions.insert(notes.dimensions.begin(), {taken("time") ? "step" : "time", steps, true});
+    // HDF5: one step a chunk where nothing else is known, so that more may follow.
+    std::vector<std::uint64_t> chunk(extents.begin() + 1, extents.end());
+    if (notes.chunks.size() == chunk.size()) chunk = notes.chunks;
+    if (notes.max_shape.size() + 1 != extents.size()) notes.max_shape.assign(extents.begin() + 1, extents.end());
+    notes.max_shape.insert(notes.max_shape.begin(), std::nullopt);
+    chunk.insert(chunk.begin(), 1);
+    notes.chunks = std::move(chunk);
+  }
+  if (auto shape = Shape::make(extents); shape.ok()) meta.shape = *shape;
+}
+
 bool has_complex_axis(const ArrayMeta& meta) {
   return meta.is_complex && meta.shape.rank() > 0 && meta.shape[meta.shape.rank() - 1] == 2;
 }

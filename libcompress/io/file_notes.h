@@ -66,6 +66,9 @@ void add_fill_bits(std::uint64_t bits, ArrayMeta& meta);
 /// attributes, _FillValue, scale_factor and add_offset made from `meta`.
 std::vector<Attribute> attributes_to_write(const FileNotes& notes, const ArrayMeta& meta);
 
+/// add_step_axis of <quern/io.h> for notes and shape.
+void add_step_axis(FileNotes& notes, ArrayMeta& meta, std::uint64_t steps);
+
 /// True when the array is complex and its last axis has both parts.
 bool has_complex_axis(const ArrayMeta& meta);
 

@@ -1,6 +1,7 @@
 // Reading and listing HDF5 datasets.
 #include <algorithm>
 
+#include "libcompress/io/conventions.h"
 #include "libcompress/io/error.h"
 #include "libcompress/io/file_kinds.h"
 #include "libcompress/io/hdf5_common.h"
@@ -42,6 +43,17 @@ std::string text_attribute(hid_t object, const char* name) {
   std::string text(size, '\0');
   if (H5Aread(attribute.get(), type.get(), text.data()) < 0) return {};
   return text.substr(0, text.find('\0'));
+}
+
+herr_t collect_references(hid_t root, const char* name, const H5O_info_t* info, void* out) {
+  if (info->type != H5O_TYPE_DATASET) return 0;
+  const H5Handle dataset(H5Dopen2(root, name, H5P_DEFAULT), H5Dclose);
+  if (!dataset.ok()) return 0;
+  for (const char* attribute : kReferringAttributes) {
+    std::string text = text_attribute(dataset.get(), attribute);
+    if (!text.empty()) static_cast<std::vector<Reference>*>(out)->push_back({name, attribute, std::move(text)});
+  }
+  return 0;
 }
 
 herr_t visit(hid_t root, const char* name, const H5O_info_t* info, void* out) {
@@ -136,6 +148,19 @@ void read_fill_value(hid_t plist, const H5Element& element, ArrayMeta& meta, Fil
   notes.fill_value = fill;
 }
 
+// A file that netCDF wrote: it has set the fill value of every variable that has none of its own.
+bool is_from_netcdf(hid_t file, hid_t dataset) {
+  return H5Aexists(file, "_NCProperties") > 0 || H5Aexists(dataset, "_Netcdf4Dimid") > 0 ||
+         H5Aexists(dataset, "DIMENSION_LIST") > 0;
+}
+
+// The fill value that netCDF gave a variable of bytes without one of its own is an ordinary value.
+void drop_default_fill(bool from_netcdf, ArrayMeta& meta, const FileNotes& notes) {
+  if (!from_netcdf || dtype_bytes(meta.dtype) != 1 || find_attribute(notes.attributes, "_FillValue") != nullptr) return;
+  const std::uint64_t default_fill = meta.dtype == DType::i8 ? 0x81 : 0xff;
+  std::erase(meta.fill_bits, default_fill);
+}
+
 // Slabs cross chunks: without a cache that holds a row of chunks each chunk would be unpacked many times.
 H5Handle access_with_cache(const Shape& shape, const std::vector<std::uint64_t>& chunks, std::size_t item_bytes) {
   H5Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
@@ -222,8 +247,19 @@ Result<std::unique_ptr<ArrayReader>> open_hdf5(const std::string& path, const Op
   }
   read_fill_value(plist.get(), *element, meta, notes);
   h5_read_attributes(dataset.get(), notes);
+  drop_default_fill(is_from_netcdf(file.get(), dataset.get()), meta, notes);
   H5Eclear2(H5E_DEFAULT);
+  // Fill values are declared in the stored type; the same bits mean the same value when it is read as unsigned.
   add_fill_attributes(notes.attributes, meta);
+  if (says_unsigned(notes.attributes)) {
+    meta.dtype = with_sign(element->dtype, false);
+    meta.unsigned_in_signed = meta.dtype != element->dtype;
+  }
+  read_conventions(notes.attributes, meta);
+  std::vector<Reference> references;
+  H5Ovisit(file.get(), H5_INDEX_NAME, H5_ITER_INC, collect_references, &references);
+  const bool is_scale = text_attribute(dataset.get(), "CLASS") == "DIMENSION_SCALE";
+  meta.role = role_of(name, is_scale, notes.attributes, references);
   meta.attributes_json = to_json(notes);
   QUERN_RETURN_IF_ERROR(check_asked(what, meta, options, detail));
 

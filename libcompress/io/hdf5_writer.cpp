@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "libcompress/io/conventions.h"
 #include "libcompress/io/error.h"
 #include "libcompress/io/file_kinds.h"
 #include "libcompress/io/hdf5_common.h"
@@ -127,7 +128,9 @@ class Hdf5Writer final : public SlabWriter {
 };
 
 H5Element element_to_write(const ArrayMeta& meta, const FileNotes& notes) {
-  if (!has_complex_axis(meta)) return {meta.dtype, h5_native_type(meta.dtype), {}};
+  // Unsigned numbers that were read from a signed type are written as such: the attribute says what they mean.
+  const DType stored = says_unsigned(notes.attributes) ? with_sign(meta.dtype, true) : meta.dtype;
+  if (!has_complex_axis(meta)) return {stored, h5_native_type(stored), {}};
   const std::vector<std::string> names =
       notes.complex_names.size() == 2 && notes.complex_names[0] == "real" && notes.complex_names[1] == "imag"
           ? notes.complex_names

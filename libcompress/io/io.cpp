@@ -129,11 +129,12 @@ Result<std::vector<std::string>> list_kind(const std::string& path, FileKind kin
 }
 
 Result<std::unique_ptr<ArrayWriter>> create_kind(const std::string& path, FileKind kind, const ArrayMeta& meta,
-                                                 const std::string& dataset, std::string& detail) {
+                                                 const std::string& dataset, std::string& detail, bool defined) {
   if (kind == FileKind::raw) return create_raw(path, meta, detail);
   if (kind == FileKind::npy) return create_npy(path, meta, detail);
-  return with_library(path, kind, detail,
-                      [&](const LibraryFiles& files) { return files.create(path, kind, meta, dataset, detail); });
+  return with_library(path, kind, detail, [&](const LibraryFiles& files) {
+    return files.create(path, kind, meta, dataset, detail, defined);
+  });
 }
 
 }  // namespace
@@ -200,11 +201,28 @@ Result<std::vector<std::string>> list_arrays(const std::string& path, FileKind k
 }
 
 Result<std::unique_ptr<ArrayWriter>> create_writer(const std::string& path, FileKind kind, const ArrayMeta& meta,
-                                                   const std::string& dataset, std::string& detail) {
+                                                   const std::string& dataset, std::string& detail, bool defined) {
   return guarded(detail, [&]() -> Result<std::unique_ptr<ArrayWriter>> {
-    QUERN_ASSIGN_OR_RETURN(auto writer, create_kind(path, kind, meta, dataset, detail));
+    QUERN_ASSIGN_OR_RETURN(auto writer, create_kind(path, kind, meta, dataset, detail, defined));
     return std::unique_ptr<ArrayWriter>(std::make_unique<GuardedWriter>(std::move(writer)));
   });
+}
+
+Status define_arrays(const std::string& path, FileKind kind, const std::vector<ArrayToWrite>& arrays,
+                     std::string& detail) {
+  if (kind != FileKind::netcdf) return {};
+  return guarded(detail, [&] {
+    return with_library(path, kind, detail,
+                        [&](const LibraryFiles& files) { return files.define(path, kind, arrays, detail); });
+  });
+}
+
+void add_step_axis(ArrayMeta& meta, std::uint64_t steps) {
+  std::string detail;
+  auto notes = guarded(detail, [&]() -> Result<FileNotes> { return notes_from_json(meta.attributes_json, detail); });
+  if (!notes.ok()) return;
+  add_step_axis(*notes, meta, steps);
+  if (!meta.attributes_json.empty()) meta.attributes_json = to_json(*notes);
 }
 
 }  // namespace quern::io

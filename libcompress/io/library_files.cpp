@@ -38,16 +38,24 @@ Result<std::vector<std::string>> list([[maybe_unused]] const std::string& path, 
 Result<std::unique_ptr<ArrayWriter>> create([[maybe_unused]] const std::string& path, FileKind kind,
                                             [[maybe_unused]] const ArrayMeta& meta,
                                             [[maybe_unused]] const std::string& dataset,
-                                            [[maybe_unused]] std::string& detail) {
+                                            [[maybe_unused]] std::string& detail, [[maybe_unused]] bool defined) {
   switch (kind) {
 #ifdef QUERN_HAVE_HDF5
     case FileKind::hdf5: return create_hdf5(path, meta, dataset, detail);
 #endif
 #ifdef QUERN_HAVE_NETCDF
-    case FileKind::netcdf: return create_netcdf(path, meta, dataset, detail);
+    case FileKind::netcdf: return create_netcdf(path, meta, dataset, detail, defined);
 #endif
     default: return no_library();
   }
+}
+
+Status define([[maybe_unused]] const std::string& path, [[maybe_unused]] FileKind kind,
+              [[maybe_unused]] const std::vector<ArrayToWrite>& arrays, [[maybe_unused]] std::string& detail) {
+#ifdef QUERN_HAVE_NETCDF
+  if (kind == FileKind::netcdf) return define_netcdf(path, arrays, detail);
+#endif
+  return {};
 }
 
 std::vector<FileLibrary> versions() {
@@ -64,7 +72,7 @@ std::vector<FileLibrary> versions() {
 }  // namespace
 
 const LibraryFiles* library_files(std::string& /*why*/) {
-  static constexpr LibraryFiles kFiles{open, list, create, versions};
+  static constexpr LibraryFiles kFiles{open, list, create, define, versions};
   return &kFiles;
 }
 

@@ -16,7 +16,9 @@ struct LibraryFiles {
                                                std::string& detail);
   Result<std::vector<std::string>> (*list)(const std::string& path, FileKind kind, std::string& detail);
   Result<std::unique_ptr<ArrayWriter>> (*create)(const std::string& path, FileKind kind, const ArrayMeta& meta,
-                                                 const std::string& dataset, std::string& detail);
+                                                 const std::string& dataset, std::string& detail, bool defined);
+  Status (*define)(const std::string& path, FileKind kind, const std::vector<ArrayToWrite>& arrays,
+                   std::string& detail);
   std::vector<FileLibrary> (*versions)();
 };
 

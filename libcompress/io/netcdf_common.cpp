@@ -135,23 +135,4 @@ NcName nc_split(const std::string& path) {
   return {path.substr(begin, slash - begin), path.substr(slash + 1)};
 }
 
-bool nc_says_unsigned(const std::vector<Attribute>& attributes) {
-  const Attribute* a = find_attribute(attributes, "_Unsigned");
-  return a != nullptr && a->texts.size() == 1 && (a->texts[0] == "true" || a->texts[0] == "True");
-}
-
-DType with_sign(DType dtype, bool is_signed) {
-  switch (dtype) {
-    case DType::i8:
-    case DType::u8: return is_signed ? DType::i8 : DType::u8;
-    case DType::i16:
-    case DType::u16: return is_signed ? DType::i16 : DType::u16;
-    case DType::i32:
-    case DType::u32: return is_signed ? DType::i32 : DType::u32;
-    case DType::i64:
-    case DType::u64: return is_signed ? DType::i64 : DType::u64;
-    default: return dtype;
-  }
-}
-
 }  // namespace quern::io

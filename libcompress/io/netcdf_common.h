@@ -52,9 +52,4 @@ struct NcName {
 };
 NcName nc_split(const std::string& path);
 
-/// True when the attributes say that a signed type holds unsigned values (_Unsigned = "true").
-bool nc_says_unsigned(const std::vector<Attribute>& attributes);
-/// The type of the same width with or without sign.
-DType with_sign(DType dtype, bool is_signed);
-
 }  // namespace quern::io

@@ -1,8 +1,8 @@
 // Reading and listing netCDF variables, classic and netCDF-4.
 #include <algorithm>
 #include <array>
-#include <cmath>
 
+#include "libcompress/io/conventions.h"
 #include "libcompress/io/error.h"
 #include "libcompress/io/file_kinds.h"
 #include "libcompress/io/netcdf_common.h"
@@ -68,6 +68,34 @@ void list_group(int group, const std::string& prefix, int depth, Listing& listin
       list_group(inner, (prefix.empty() ? "/" : prefix) + name.data() + "/", depth + 1, listing);
 }
 
+std::string text_of(int group, int variable, const char* name) {
+  nc_type type = NC_NAT;
+  std::size_t count = 0;
+  if (nc_inq_att(group, variable, name, &type, &count) != NC_NOERR || type != NC_CHAR || count > kMaxAttributeBytes)
+    return {};
+  std::string text(count, '\0');
+  return nc_get_att_text(group, variable, name, text.data()) == NC_NOERR ? text : std::string();
+}
+
+void collect_references(int group, int depth, std::vector<Reference>& out) {
+  int count = 0;
+  nc_inq_nvars(group, &count);
+  std::array<char, NC_MAX_NAME + 1> name{};
+  for (int variable = 0; variable < count; ++variable) {
+    if (nc_inq_varname(group, variable, name.data()) != NC_NOERR) continue;
+    for (const char* attribute : kReferringAttributes) {
+      std::string text = text_of(group, variable, attribute);
+      if (!text.empty()) out.push_back({name.data(), attribute, std::move(text)});
+    }
+  }
+  if (depth == kMaxGroupDepth) return;
+  count = 0;
+  nc_inq_grps(group, &count, nullptr);
+  std::vector<int> groups(static_cast<std::size_t>(std::max(count, 0)));
+  nc_inq_grps(group, &count, groups.data());
+  for (const int inner : groups) collect_references(inner, depth + 1, out);
+}
+
 Listing list_file(int file) {
   Listing listing;
   list_group(file, "", 0, listing);
@@ -108,33 +136,6 @@ Result<Shape> read_dimensions(const std::string& what, int group, int variable, 
   auto shape = Shape::make(extents);
   if (!shape.ok()) return fail(detail, StatusCode::invalid_shape, what + ": " + shape.status().text() + ".");
   return shape;
-}
-
-std::optional<double> factor(const std::vector<Attribute>& attributes, const char* name) {
-  const Attribute* a = find_attribute(attributes, name);
-  if (a == nullptr || a->type != Attribute::Type::number || a->bits.size() != 1) return std::nullopt;
-  const double value = bits_to_double(a->bits[0], a->dtype);
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
-void read_packing(const std::vector<Attribute>& attributes, ArrayMeta& meta) {
-  const auto scale = factor(attributes, "scale_factor");
-  const auto offset = factor(attributes, "add_offset");
-  // A scale of zero unpacks to nothing and is a mistake in the file, not a packing.
-  if ((!scale && !offset) || scale == 0.0) return;
-  meta.packed = true;
-  meta.scale_factor = scale.value_or(1.0);
-  meta.add_offset = offset.value_or(0.0);
-}
-
-// Never-written elements of float variables hold netCDF's default, about 1e37, which no range should include. Integer
-// defaults may be values, and are left alone.
-void add_default_fill(int group, int variable, ArrayMeta& meta) {
-  if (!is_float(meta.dtype) || !meta.fill_bits.empty()) return;
-  int no_fill = 0;
-  std::array<std::uint8_t, 8> value{};
-  if (nc_inq_var_fill(group, variable, &no_fill, value.data()) == NC_NOERR && no_fill == 0)
-    add_fill_bits(load_bits(value.data(), meta.dtype), meta);
 }
 
 // Slabs cross chunks: without a cache that holds a row of chunks each chunk would be unpacked many times.
@@ -188,6 +189,15 @@ struct Found {
   DType stored = DType::f32;
 };
 
+// Elements that nobody wrote hold netCDF's default, about 1e37 in floats, which no range should include.
+void add_default_fill(const Found& found, const FileNotes& notes, ArrayMeta& meta) {
+  int no_fill = 0;
+  if (find_attribute(notes.attributes, "_FillValue") != nullptr ||
+      nc_inq_var_fill(found.group, found.variable, &no_fill, nullptr) != NC_NOERR || no_fill != 0)
+    return;
+  if (const auto bits = netcdf_default_fill(meta.dtype)) add_fill_bits(*bits, meta);
+}
+
 Result<Found> find_variable(const std::string& path, int file, const std::string& name, std::string& detail) {
   const NcName parts = nc_split(name);
   Found found;
@@ -235,9 +245,16 @@ Result<std::unique_ptr<ArrayReader>> open_netcdf(const std::string& path, const 
   // Fill values are declared in the stored type; the same bits mean the same value when it is read as unsigned.
   meta.dtype = found.stored;
   add_fill_attributes(notes.attributes, meta);
-  add_default_fill(found.group, found.variable, meta);
-  if (nc_says_unsigned(notes.attributes)) meta.dtype = with_sign(found.stored, false);
-  read_packing(notes.attributes, meta);
+  add_default_fill(found, notes, meta);
+  if (says_unsigned(notes.attributes)) {
+    meta.dtype = with_sign(found.stored, false);
+    meta.unsigned_in_signed = meta.dtype != found.stored;
+  }
+  read_conventions(notes.attributes, meta);
+  std::vector<Reference> references;
+  collect_references(file.id(), 0, references);
+  meta.role = role_of(name, is_coordinate(found.group, found.variable, nc_split(name).variable.c_str()),
+                      notes.attributes, references);
   if (!notes.dimensions.empty() && notes.dimensions.back().size == 2) {
     const std::string& last = notes.dimensions.back().name;
     meta.is_complex = last == "complex" || last == "ri";

@@ -18,4 +18,8 @@ EnforcedBound enforced_bound(const ArrayView& array, const ErrorBound& bound, st
   return resolve_bound(bound, exact_range(array, fill_bits, runner.get())).enforced;
 }
 
+EnforcedBound enforced_bound(const ErrorBound& bound, const ValueRange& range) {
+  return resolve_bound(bound, ExactRange{range, difference_down(range.max, range.min)}).enforced;
+}
+
 }  // namespace quern

@@ -218,4 +218,40 @@ std::optional<ValueRange> value_range(const ArrayView& array, std::span<const st
   return exact->range;
 }
 
+std::optional<ValueRange> value_range(const ArrayView& array, std::span<const std::uint64_t> fill_bits,
+                                      const ValueRange& valid, const Execution& execution) {
+  RunnerHandle runner(execution);
+  return with_element(array.dtype, [&](auto element) -> std::optional<ValueRange> {
+    using Element = decltype(element);
+    using Key = typename Element::Key;
+    const std::uint64_t elems = array.elems();
+    const auto* data = static_cast<const std::uint8_t*>(array.data);
+    Vector<KeyRange<Key>> blocks(static_cast<std::size_t>((elems + kBlockElems - 1) / kBlockElems));
+    runner.get().run(blocks.size(), [&](std::size_t k) {
+      KeyRange<Key>& r = blocks[k];
+      const std::uint64_t end = std::min(elems, (k + 1) * kBlockElems);
+      for (std::uint64_t i = k * kBlockElems; i < end; ++i) {
+        const auto bits = load_bits<Element>(data, i);
+        const double value = Element::value(bits);
+        if (!is_valid<Element>(bits, fill_bits) || !(value >= valid.min && value <= valid.max)) continue;
+        r.min = std::min(r.min, Element::key(bits));
+        r.max = std::max(r.max, Element::key(bits));
+        r.any = true;
+      }
+    });
+    KeyRange<Key> all;
+    for (const KeyRange<Key>& block : blocks) {
+      if (!block.any) continue;
+      all.min = std::min(all.min, block.min);
+      all.max = std::max(all.max, block.max);
+      all.any = true;
+    }
+    if (!all.any) return std::nullopt;
+    ExactRange range = range_of_keys<Element>(all.min, all.max);
+    while (difference_down(range.range.max, range.range.min) > range.width_down)
+      range.range.max = next_down(range.range.max);
+    return range.range;
+  });
+}
+
 }  // namespace quern

@@ -1,6 +1,7 @@
 # quern h5 pack and unpack leave alone what nobody named: a file with every kind of object, link, attribute and storage
 # comes through, stored chunk bytes included. h5py and h5diff compare, not quern.
 # usage: test_copy.py PLUGIN_FOLDER QUERN
+import ctypes
 import os
 import sys
 import unittest
@@ -354,6 +355,65 @@ class CopyTest(PluginTest):
                 group = group["g"]
             self.assertEqual(list(group["x"]), [0, 1, 2])
             self.assertEqual(group["up"], f["/g"])
+
+
+TRAVERSE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_size_t,
+                            ctypes.c_int64, ctypes.c_int64)
+QUERY = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p,
+                         ctypes.c_size_t)
+
+
+class LinkClass(ctypes.Structure):
+    """H5L_class_t."""
+    _fields_ = [("version", ctypes.c_int), ("id", ctypes.c_int), ("comment", ctypes.c_char_p),
+                ("create", ctypes.c_void_p), ("move", ctypes.c_void_p), ("copy", ctypes.c_void_p),
+                ("traverse", TRAVERSE), ("delete", ctypes.c_void_p), ("query", QUERY)]
+
+
+def hdf5_library():
+    """The HDF5 that h5py has loaded, or None."""
+    with open("/proc/self/maps") as maps:
+        names = sorted({line.split()[-1] for line in maps if "libhdf5" in line and "_hl" not in line})
+    return ctypes.CDLL(names[0]) if len(names) == 1 else None
+
+
+class UserDefinedLinkTest(PluginTest):
+    """Links of a class that quern has never heard of."""
+    CLASS = 187
+
+    def setUp(self):
+        super().setUp()
+        self.hdf5 = hdf5_library()
+        if self.hdf5 is None or h5py.version.hdf5_version_tuple[:2] != (1, 10):
+            self.skipTest("SKIP: needs one HDF5 1.10 in this process")
+
+        def query(_name, data, size, out, room):
+            if out:
+                ctypes.memmove(out, data, min(size, room))
+            return size
+
+        self.link_class = LinkClass(0, self.CLASS, b"test", None, None, None, TRAVERSE(lambda *_: -1), None, QUERY(query))
+        self.assertGreaterEqual(self.hdf5.H5Lregister(ctypes.byref(self.link_class)), 0)
+        self.addCleanup(self.hdf5.H5Lunregister, self.CLASS)
+
+    def link_value(self, path):
+        with h5py.File(path, "r") as f:
+            out = ctypes.create_string_buffer(16)
+            rc = self.hdf5.H5Lget_val(ctypes.c_int64(f.id.id), b"mine", out, ctypes.c_size_t(16), ctypes.c_int64(0))
+            self.assertGreaterEqual(rc, 0)
+            return out.raw
+
+    def test_UserDefinedLink_KeepsItsData(self):
+        value = bytes(range(1, 11))
+        with h5py.File(self.path("in.h5"), "w") as f:
+            f["field"] = field((40, 50))
+            rc = self.hdf5.H5Lcreate_ud(ctypes.c_int64(f.id.id), b"mine", self.CLASS, value, ctypes.c_size_t(len(value)),
+                                        ctypes.c_int64(0), ctypes.c_int64(0))
+            self.assertGreaterEqual(rc, 0)
+        self.ok(QUERN, "h5", "pack", "--abs", "0.1", self.path("in.h5"), "-o", self.path("p.h5"))
+        self.ok(QUERN, "h5", "unpack", self.path("p.h5"), "-o", self.path("u.h5"))
+        for name in ("in.h5", "p.h5", "u.h5"):
+            self.assertEqual(self.link_value(self.path(name))[:10], value)
 
 
 if __name__ == "__main__":

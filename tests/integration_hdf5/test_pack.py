@@ -227,6 +227,26 @@ class UnitsTest(PackTest):
         self.assertIn("scale_factor", text)
 
 
+    def test_ValuesOutsideTheValidRange_DoNotWidenTheBound(self):
+        self.scaled("f4", 1.0, 0.0)
+        with netCDF4.Dataset(self.path("in.nc"), "a") as d:
+            d["strd"].set_auto_maskandscale(False)
+            d["strd"].valid_range = np.float32([-1e6, 1e6])
+            d["strd"][2, 3:9] = 1e20
+        told = self.changed("--rel", "1e-3", source="in.nc", target="out.nc")
+        a = self.physical("in.nc")
+        bound = 1e-3 * np.ptp(a[a < 1e19])
+        self.assertLessEqual(told["/strd"]["bound"]["value"], bound)
+        self.assertLessEqual(np.abs(self.physical("out.nc") - a).max(), bound)
+
+    def test_UnsignedInSigned_IsLeftAlone(self):
+        self.scaled("i2", 0.5, 10.0)
+        with netCDF4.Dataset(self.path("in.nc"), "a") as d:
+            d["strd"].setncattr("_Unsigned", "true")
+        text = self.lines("pack", "--abs", "2", "--dataset", "strd", self.path("in.nc"), "-o", self.path("o.nc"), code=1)
+        self.assertIn("_Unsigned", text)
+
+
 @needs_netcdf
 class FieldsTest(PackTest):
     """Coordinates and what attributes name stay exact (case A6)."""

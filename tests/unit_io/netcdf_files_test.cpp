@@ -127,7 +127,7 @@ assert g['/a/b'].dimensions['y'].isunlimited()
 )");
 }
 
-TEST_F(NetcdfFiles, DefaultFill_OfFloats_IsDeclaredAndOfIntegersNot) {
+TEST_F(NetcdfFiles, DefaultFill_OfAllTypesButBytes_IsDeclared) {
   QUERN_PYTHON_OR_SKIP("netCDF4, numpy", R"(
 import netCDF4, numpy
 with netCDF4.Dataset(sys.argv[1] + '/in.nc', 'w') as f:
@@ -140,7 +140,9 @@ with netCDF4.Dataset(sys.argv[1] + '/in.nc', 'w') as f:
   EXPECT_EQ(meta.fill_bits, Vector<std::uint64_t>{0x7cf00000});
   read_all(path("in.nc"), FileKind::netcdf, named("vf8"), &meta);
   EXPECT_EQ(meta.fill_bits, Vector<std::uint64_t>{0x479e000000000000});
-  for (const char* name : {"vi2", "vi1", "none"}) {
+  read_all(path("in.nc"), FileKind::netcdf, named("vi2"), &meta);
+  EXPECT_EQ(meta.fill_bits, Vector<std::uint64_t>{0x8001});
+  for (const char* name : {"vi1", "none"}) {
     read_all(path("in.nc"), FileKind::netcdf, named(name), &meta);
     EXPECT_TRUE(meta.fill_bits.empty()) << name;
   }

@@ -208,5 +208,11 @@ EnforcedBound enforced_bound(const ArrayView& array, const ErrorBound& bound, st
 /// Exact range over valid values: not NaN, not Inf, not a declared fill value. Nothing when no value is valid.
 std::optional<ValueRange> value_range(const ArrayView& array, std::span<const std::uint64_t> fill_bits,
                                       const Execution& execution);
+/// The same over values within `valid`, which may be infinite. Integers of 64 bits are rounded inwards: the range is
+/// never too wide.
+std::optional<ValueRange> value_range(const ArrayView& array, std::span<const std::uint64_t> fill_bits,
+                                      const ValueRange& valid, const Execution& execution);
+/// The bound of a stream written under `bound` and this range, for every kind but psnr and ratio.
+EnforcedBound enforced_bound(const ErrorBound& bound, const ValueRange& range);
 
 }  // namespace quern

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <quern/array.h>
+#include <quern/bound.h>
 #include <quern/memory.h>
 #include <quern/status.h>
 
@@ -20,6 +21,9 @@ enum class FileKind { raw, npy, hdf5, netcdf };
 
 /// By extension: .npy; .h5 .hdf5 .he5; .nc .nc4 .cdf; anything else is raw.
 FileKind file_kind(const std::string& path);
+/// Kind of a file to be read: by extension, else by its first bytes. Fails for files that hold no plain array (quern
+/// streams, zip archives, safetensors); `detail` receives a sentence that says what to do.
+Result<FileKind> input_kind(const std::string& path, std::string& detail);
 /// True when this build can read and write that kind.
 bool is_available(FileKind kind);
 
@@ -36,12 +40,28 @@ struct ArrayMeta {
   DType dtype = DType::f32;
   Shape shape;                      ///< slowest axis first, as the bytes lie in memory
   Vector<std::uint64_t> fill_bits;  ///< from _FillValue, missing_value, HDF5 fill values that are set by the user
-  double scale_factor = 1.0;        ///< packed netCDF: physical = packed * scale_factor + add_offset
+  double scale_factor = 1.0;        ///< packed: physical = stored * scale_factor + add_offset
   double add_offset = 0.0;
   bool packed = false;
-  bool is_complex = false;      ///< last axis of extent 2 holds real and imaginary parts
-  std::string attributes_json;  ///< attributes, dimension names and file kind, enough to write the variable again
+  /// valid_min, valid_max or valid_range, in the units of the stored numbers. Values outside are no fill values, but no
+  /// range includes them.
+  std::optional<double> valid_min, valid_max;
+  /// What CF says it is beside a field, as a clause: "it is a coordinate variable", "time names it in bounds"; empty
+  /// for fields.
+  std::string role;
+  bool holds_flags = false;         ///< CF flag_values or flag_masks: the numbers are codes, not quantities
+  bool unsigned_in_signed = false;  ///< dtype is unsigned, the file's type is signed (_Unsigned = "true")
+  bool is_complex = false;          ///< last axis of extent 2 holds real and imaginary parts
+  std::string attributes_json;      ///< attributes, dimension names and file kind, enough to write the variable again
 };
+
+/// A bound in physical units as one of stored numbers. For a packed array `abs` is divided by |scale_factor| and
+/// rounded down, for integers to an integer: |scale_factor| * result <= bound holds exactly, and add_offset plays no
+/// part. `rel`, `psnr` and `ratio` do not depend on the scale. Fails where the bound cannot hold for physical values;
+/// `detail` receives the reason as a sentence about "it".
+Result<ErrorBound> stored_bound(const ErrorBound& bound, const ArrayMeta& meta, std::string& detail);
+/// Turns a range of physical values into one of stored numbers that is no wider.
+void stored_range(const ArrayMeta& meta, double& min, double& max);
 
 /// The text of one of the array's attributes, such as "units"; empty when there is none of that name.
 std::string text_attribute(const ArrayMeta& meta, const std::string& name);
@@ -83,10 +103,24 @@ class ArrayWriter {
   virtual Status finish() = 0;
 };
 
+/// An array that is to be written, and its name in the file.
+struct ArrayToWrite {
+  ArrayMeta meta;
+  std::string dataset;
+};
+/// Puts another axis before those of `meta`, for time steps that follow one another: its names of dimensions and what
+/// it says about storage learn of it. A first axis of extent 1 that may grow becomes that axis.
+void add_step_axis(ArrayMeta& meta, std::uint64_t steps);
+/// Defines all arrays of a new netCDF file in one go, coordinate variables first, to be written by create_writer
+/// afterwards: what is added to a file later moves what is in it. Other kinds need nothing of the sort.
+Status define_arrays(const std::string& path, FileKind kind, const std::vector<ArrayToWrite>& arrays,
+                     std::string& detail);
+
 /// Creates `path` (the caller renames it into place). HDF5 and netCDF files get the attributes of `meta` back.
 /// `dataset` names the array in the file; an existing HDF5 or netCDF file made by an earlier call may receive further
-/// arrays. Path "-" is standard output (raw and .npy).
+/// arrays. `defined`: define_arrays has made the file and the array in it. Path "-" is standard output (raw and .npy).
 Result<std::unique_ptr<ArrayWriter>> create_writer(const std::string& path, FileKind kind, const ArrayMeta& meta,
-                                                   const std::string& dataset, std::string& detail);
+                                                   const std::string& dataset, std::string& detail,
+                                                   bool defined = false);
 
 }  // namespace quern::io
