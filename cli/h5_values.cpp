@@ -5,9 +5,13 @@
 #include <bit>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include <quern/metrics.h>
+#include <quern/suspicions.h>
 
 #include "cli/exit_codes.h"
+#include "cli/file_report.h"
 #include "cli/memory.h"
 #include "cli/stream_notes.h"
 
@@ -49,6 +53,17 @@ bool is_zero(std::uint64_t bits, DType dtype) {
   const std::size_t width = 8 * dtype_bytes(dtype);
   const std::uint64_t sign = is_integer(dtype) ? 0 : UINT64_C(1) << (width - 1);
   return (bits & ~sign) == 0;
+}
+
+/// A value that stretches the range and that nothing declares; the filter learns of it from an attribute.
+void note_suspected_fills(const InputArray& array, const ArrayView& values, const RunArgs& run) {
+  if (run.quiet || array.meta.valid_min || array.meta.valid_max) return;
+  for (const Suspicion& s :
+       check(find_suspicions(values, array.fill_bits, SuspicionScope::values), Phase::encode, array.label))
+    print_note(
+        fmt::format("{}: {:.2g} % of the values are {:.6g}, far outside the others ({:.6g} to {:.6g}), and stretch "
+                    "the range; name that value in the attribute missing_value if it marks missing data",
+                    array.label, 100 * s.share, s.value, s.others_min, s.others_max));
 }
 
 /// The candidates that are among the elements; zeros of either sign are one value.
@@ -103,6 +118,7 @@ ValueFacts examine_values(const ErrorBound& stored, const Vector<std::uint64_t>&
   execution.memory_limit = memory - std::min(memory / 3, whole.memory_bytes());
   ValueFacts out{stored, find_present(whole.view(), candidates)};
   if (stored.kind == BoundKind::rel) {
+    note_suspected_fills(array, whole.view(), run);
     CompressOptions options;
     options.bound = stored;
     use_valid_range(array, whole.view(), execution, options);
