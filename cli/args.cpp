@@ -234,6 +234,36 @@ void read_bench(const RawArgs& raw, BenchArgs& out) {
   out.run = read_run(raw);
 }
 
+void read_h5_bounds(const RawArgs& raw, const CLI::App& verb, H5Args& out) {
+  const bool packs = out.work == H5Work::pack;
+  out.bound = read_bound(raw, verb);
+  out.bounds_file = raw.bounds;
+  for (const std::string& text : raw.variable_bounds) out.bounds.push_back(parse_variable_bound(text, "--bound"));
+  const bool has_some = out.bound || !out.bounds_file.empty() || !out.bounds.empty();
+  if (!packs && (!out.bounds_file.empty() || !out.bounds.empty()))
+    fail(Exit::usage, "--bound and --bounds: only h5 pack takes bounds of single datasets");
+  if (packs && !raw.datasets.empty() && !out.bound)
+    fail(Exit::usage, "--dataset: give a bound such as --abs for it, or --bound NAME=KIND:VALUE in its place");
+  if (packs && !has_some)
+    fail(Exit::usage,
+         "no error bound: give one of --abs --rel --pwrel --psnr --ratio --lossless, or bounds of single datasets with "
+         "--bound NAME=KIND:VALUE or --bounds FILE");
+  if (out.work == H5Work::args && !out.bound)
+    fail(Exit::usage, "no error bound: give exactly one of --abs --pwrel --lossless");
+  if (!packs && out.work != H5Work::args && has_some)
+    fail(Exit::usage, fmt::format("h5 {} takes no bound, the file has it", raw.what));
+  if (out.work != H5Work::args) return;
+  if (out.bound->kind == BoundKind::rel)
+    fail(Exit::usage,
+         "--rel: a filter sees one chunk at a time and needs an absolute bound; quern h5 pack --rel makes "
+         "one for each dataset");
+  if (out.bound->kind == BoundKind::psnr || out.bound->kind == BoundKind::ratio)
+    fail(Exit::usage,
+         fmt::format("--{0}: a filter sees one chunk at a time and needs an absolute bound; quern h5 pack --{0} finds "
+                     "one for each dataset",
+                     bound_kind_name(out.bound->kind)));
+}
+
 void read_h5(const RawArgs& raw, const CLI::App& verb, H5Args& out) {
   const std::pair<const char*, H5Work> works[] = {
       {"args", H5Work::args}, {"pack", H5Work::pack}, {"unpack", H5Work::unpack}, {"check", H5Work::check}};
@@ -246,18 +276,12 @@ void read_h5(const RawArgs& raw, const CLI::App& verb, H5Args& out) {
                                                : fmt::format("h5 {} works on one file", raw.what));
   if (!raw.files.empty()) out.input = raw.files.front();
   if (out.input == "-") fail(Exit::usage, "HDF5 files need seeking; name a file");
-  out.bound = read_bound(raw, verb);
-  const bool wants_bound = out.work == H5Work::args || out.work == H5Work::pack;
-  if (wants_bound && !out.bound)
-    fail(Exit::usage, "no error bound: give exactly one of --abs --rel --pwrel --lossless");
-  if (!wants_bound && out.bound) fail(Exit::usage, fmt::format("h5 {} takes no bound, the file has it", raw.what));
-  if (out.bound && out.work == H5Work::args && out.bound->kind == BoundKind::rel)
-    fail(Exit::usage,
-         "--rel: a filter sees one chunk at a time and needs an absolute bound; quern h5 pack --rel makes "
-         "one for each dataset");
+  read_h5_bounds(raw, verb, out);
   out.datasets = raw.datasets;
   out.codec = read_codec(raw);
   out.optional = raw.optional;
+  out.rechunk = raw.rechunk;
+  out.again = raw.again;
   out.run = read_run(raw);
   out.output = read_output(raw, verb);
   if (out.output.path == "-") fail(Exit::usage, "-o -: HDF5 files need seeking; name a file");

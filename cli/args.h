@@ -15,6 +15,7 @@
 
 #include "cli/checkpoint_args.h"
 #include "cli/run_args.h"
+#include "cli/values.h"
 
 namespace quern::cli {
 
@@ -119,10 +120,14 @@ struct BenchArgs {
 struct H5Args {
   H5Work work = H5Work::args;
   std::string input;                ///< empty for args
-  std::optional<ErrorBound> bound;  ///< always set for args and pack
+  std::optional<ErrorBound> bound;  ///< always set for args; of pack, for datasets without a bound of their own
   std::vector<std::string> datasets;
+  std::string bounds_file;
+  std::vector<VariableBound> bounds;
   CodecArgs codec;
   bool optional = false;
+  bool rechunk = false;
+  bool again = false;  ///< pack what is packed already under another bound
   RunArgs run;
   OutputArgs output;
 };

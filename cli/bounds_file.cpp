@@ -1,7 +1,6 @@
 // The reader of bounds files.
 #include "cli/bounds_file.h"
 
-#include <optional>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -11,17 +10,6 @@
 #include "cli/values.h"
 
 namespace quern::cli {
-namespace {
-
-std::optional<BoundKind> kind_of(std::string_view name) {
-  for (const BoundKind kind :
-       {BoundKind::lossless, BoundKind::abs, BoundKind::rel, BoundKind::pwrel, BoundKind::psnr, BoundKind::ratio})
-    if (name == bound_kind_name(kind)) return kind;
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::vector<VariableBound> parse_bounds(std::string_view text, const std::string& name) {
   std::vector<VariableBound> out;
   std::istringstream lines{std::string(text)};
@@ -32,7 +20,7 @@ std::vector<VariableBound> parse_bounds(std::string_view text, const std::string
     std::string variable, kind_word, value, rest;
     if (!(words >> variable)) continue;
     if (!(words >> kind_word)) fail(Exit::usage, where + ": write 'variable kind value', as in 'temperature abs 0.01'");
-    const auto kind = kind_of(kind_word);
+    const auto kind = bound_kind_of(kind_word);
     if (!kind)
       fail(Exit::usage,
            fmt::format("{}: {} is no bound; use abs, rel, pwrel, psnr, ratio or lossless", where, kind_word));

@@ -5,14 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include <quern/bound.h>
+#include "cli/values.h"
 
 namespace quern::cli {
-
-struct VariableBound {
-  std::string variable;
-  ErrorBound bound;
-};
 
 /// Reads lines such as "temperature abs 0.01" and "mask lossless"; "#" begins a comment. Throws CliError (usage) naming
 /// `name` and the line.

@@ -179,29 +179,40 @@ void define_h5(CLI::App& program, RawArgs& raw) {
       ->required()
       ->type_name("args|pack|unpack|check");
   verb.add_option("IN", raw.files, "HDF5 or netCDF-4 file, for all but args")->type_name("");
-  CLI::Option_group& bound = *verb.add_option_group("bound", "exactly one, for args and pack");
-  add_value(bound, "--abs", raw.abs, "E", "|x - x'| <= E");
+  CLI::Option_group& bound = *verb.add_option_group("bound", "one, for args and pack");
+  add_value(bound, "--abs", raw.abs, "E", "|x - x'| <= E, in physical units where a dataset has a scale_factor");
   add_value(bound, "--rel", raw.rel, "R", "pack: |x - x'| <= R * (max - min) over each dataset's valid values");
   add_value(bound, "--pwrel", raw.pwrel, "R", "|x - x'| <= R * |x|");
+  add_value(bound, "--psnr", raw.psnr, "DB", "pack: the absolute bound that gives each dataset about this PSNR");
+  add_value(bound, "--ratio", raw.ratio, "X", "pack: the absolute bound that gives each dataset about this ratio");
   bound.add_flag("--lossless", raw.lossless, "every bit comes back");
+  add_repeatable(verb, "--bound", raw.variable_bounds, "NAME=KIND:VALUE",
+                 "pack: bound of one dataset, as in tas=abs:0.01, pr=rel:1e-4 or mask=lossless; repeatable");
+  add_value(verb, "--bounds", raw.bounds, "FILE", "pack: lines 'dataset kind value'");
   add_repeatable(verb, "--dataset", raw.datasets, "NAME",
-                 "pack, unpack, check: only this one; repeatable [pack: floating-point datasets of 1024 elements and "
-                 "more that are no dimension scales]");
+                 "pack, unpack, check: only this one; repeatable [pack: fields: floating-point or scaled numbers, 1024 "
+                 "or more, that are no coordinates, bounds or flags]");
   add_value(verb, "--codec", raw.codec, "NAME", "see quern list codecs [auto]");
   add_value(verb, "--goal", raw.goal, "GOAL", "ratio, psnr or speed [ratio]");
   verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
+  verb.add_flag("--rechunk", raw.rechunk, "pack: merge small chunks into ones of 1 to 4 MiB");
+  verb.add_flag("--again", raw.again, "pack: datasets that are packed already, too; the bounds add up");
   verb.add_flag("--optional", raw.optional, "args: let datasets that quern cannot take be stored without it");
   add_value(verb, "-o,--output", raw.output, "OUT", "pack, unpack: the new file");
   verb.add_flag("-f,--force", raw.force, "replace an existing file");
+  add_value(verb, "-T,--threads", raw.threads, "N", "threads; 0 = all [1]");
+  add_value(verb, "--memory", raw.memory, "SIZE", "upper limit of memory, such as 512M or 4G [3/4 of the machine's]");
+  add_value(verb, "--progress", raw.progress, "WHEN", "auto (on a terminal), always or never [auto]");
   verb.add_flag("-q,--quiet", raw.quiet, "only errors");
   verb.add_flag("-v,--verbose", raw.verbose, "more detail");
   verb.add_flag("--json", raw.json, "one JSON object on standard output");
   verb.footer(
-      "pack and unpack run h5repack, which keeps groups, attributes, links and all other datasets.\n"
+      "pack and unpack copy all else as it is stored: groups, links, attributes, chunks of other datasets.\n"
       "Examples:\n"
-      "  h5repack -f \"temperature:$(quern h5 args --abs 0.01)\" in.h5 out.h5\n"
       "  quern h5 pack --rel 1e-4 model.nc -o small.nc\n"
-      "  quern h5 check small.nc\n");
+      "  quern h5 pack --bound tas=abs:0.01 --bound pr=rel:1e-3 model.nc -o small.nc\n"
+      "  quern h5 check small.nc\n"
+      "  h5repack -f \"temperature:$(quern h5 args --abs 0.01)\" in.h5 out.h5\n");
 }
 
 void define_small_verbs(CLI::App& program, RawArgs& raw) {

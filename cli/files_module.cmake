@@ -8,7 +8,11 @@ set(h5_libraries "")
 set(h5_definitions "")
 if(QUERN_HAVE_HDF5_PLUGIN)
   list(GET QUERN_HDF5_FLAVOURS 0 flavour)
-  set(h5_sources h5_check.cpp h5_file.cpp h5_pack.cpp h5_plugin.cpp h5_repack.cpp verb_h5.cpp)
+  set(h5_sources
+    h5_boxes.cpp h5_check.cpp h5_chunk_shape.cpp h5_chunks.cpp h5_compare.cpp h5_copy.cpp h5_copy_attributes.cpp
+    h5_copy_dataset.cpp h5_copy_types.cpp h5_create.cpp h5_elements.cpp h5_fields.cpp h5_file.cpp h5_missing.cpp
+    h5_output.cpp h5_pack.cpp h5_pack_plan.cpp h5_pack_write.cpp h5_plugin.cpp h5_record.cpp h5_tree.cpp h5_unpack.cpp
+    verb_h5.cpp)
   set(h5_objects $<TARGET_OBJECTS:quern_hdf5_${flavour}>)
   set(h5_definitions QUERN_HDF5_FLAVOUR="${flavour}"
     QUERN_HDF5_INSTALL_FOLDER="${CMAKE_INSTALL_LIBDIR}/quern/hdf5/${flavour}")

@@ -2,7 +2,7 @@
 #include <hdf5.h>
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <optional>
 
 #include <fmt/format.h>
@@ -13,33 +13,37 @@
 
 #include "cli/exit_codes.h"
 #include "cli/file_report.h"
+#include "cli/h5_boxes.h"
+#include "cli/h5_chunk_shape.h"
 #include "cli/h5_file.h"
+#include "cli/h5_tree.h"
+#include "cli/h5_values.h"
 #include "cli/h5_work.h"
 #include "cli/memory.h"
 
 namespace quern::cli {
 namespace {
 
-using Extents = std::array<hsize_t, H5S_MAX_RANK>;
+constexpr std::size_t kDtypeWord = 6;
+constexpr std::size_t kRankWord = 7;
+constexpr std::size_t kExtentsWord = 8;
+constexpr unsigned kWriteOnceBit = 0x20;
 
 /// One dataset and the box of chunks it is made of.
 struct Chunks {
-  int rank = 0;
-  Extents extents{};
-  Extents chunk{};
+  Extents extents;
+  Extents chunk;
 
   /// Moves to the next chunk in C order; false behind the last.
   bool next(Extents& origin) const {
-    for (int a = rank; a-- > 0;) {
-      origin[static_cast<std::size_t>(a)] += chunk[static_cast<std::size_t>(a)];
-      if (origin[static_cast<std::size_t>(a)] < extents[static_cast<std::size_t>(a)]) return true;
-      origin[static_cast<std::size_t>(a)] = 0;
+    for (std::size_t a = extents.size(); a-- > 0;) {
+      origin[a] += chunk[a];
+      if (origin[a] < extents[a]) return true;
+      origin[a] = 0;
     }
     return false;
   }
-  bool empty() const {
-    return std::find(extents.begin(), extents.begin() + rank, hsize_t{0}) != extents.begin() + rank;
-  }
+  bool empty() const { return std::find(extents.begin(), extents.end(), hsize_t{0}) != extents.end(); }
 };
 
 struct Tally {
@@ -47,14 +51,15 @@ struct Tally {
   std::uint64_t chunks = 0;
   std::uint64_t damaged = 0;
   Json damage = Json::array();
+  Json settings = Json::array();
 };
 
 /// Reads the part of one chunk that is inside the dataset; the reason when HDF5 or a filter refuses.
 std::optional<std::string> read_chunk(hid_t dataset, hid_t type, hid_t space, const Chunks& chunks,
                                       const Extents& origin, Buffer& buffer) {
-  Extents count{};
+  Extents count(origin.size());
   hsize_t elems = 1;
-  for (std::size_t a = 0; a < static_cast<std::size_t>(chunks.rank); ++a) {
+  for (std::size_t a = 0; a < count.size(); ++a) {
     count[a] = std::min(chunks.chunk[a], chunks.extents[a] - origin[a]);
     elems *= count[a];
   }
@@ -64,9 +69,7 @@ std::optional<std::string> read_chunk(hid_t dataset, hid_t type, hid_t space, co
   return h5_reason();
 }
 
-std::string place_text(const Chunks& chunks, const Extents& origin) {
-  return fmt::format("({})", fmt::join(origin.begin(), origin.begin() + chunks.rank, ", "));
-}
+std::string place_text(const Extents& origin) { return fmt::format("({})", fmt::join(origin, ", ")); }
 
 void report_damage(const H5Args& args, const std::string& name, const std::string& place, const std::string& reason,
                    Tally& tally) {
@@ -77,29 +80,46 @@ void report_damage(const H5Args& args, const std::string& name, const std::strin
 }
 
 /// HDF5 itself takes what a filter gives for as many bytes as type and chunk shape ask for, and would read beyond it.
-bool settings_fit(hid_t dcpl, std::uint64_t chunk_bytes) {
-  std::array<unsigned, 18> words{};
-  std::size_t count = words.size();
-  unsigned flags = 0, config = 0;
-  if (H5Pget_filter_by_id2(dcpl, QUERN_HDF5_FILTER_ID, &flags, &count, words.data(), 0, nullptr, &config) < 0)
+bool settings_fit(const std::vector<unsigned>& words, std::uint64_t chunk_bytes) {
+  if (words.size() < kExtentsWord || words[kRankWord] == 0)
+    return true;  // an optional filter that could not serve this type: nothing of ours is stored
+  const unsigned dtype = words[kDtypeWord];
+  if (dtype > 255 || !is_known_dtype(static_cast<std::uint8_t>(dtype)) || words[kRankWord] > kMaxRank ||
+      words.size() < kExtentsWord + words[kRankWord])
     return false;
-  if (words[7] == 0) return true;  // an optional filter that could not serve this type: nothing of ours is stored
-  if (words[6] > 255 || !is_known_dtype(static_cast<std::uint8_t>(words[6])) || words[7] > kMaxRank) return false;
-  std::uint64_t bytes = dtype_bytes(static_cast<DType>(words[6]));
-  for (std::size_t a = 0; a < words[7]; ++a) {
-    const auto product = checked_multiply(bytes, words[8 + a]);
+  std::uint64_t bytes = dtype_bytes(static_cast<DType>(dtype));
+  for (std::size_t a = 0; a < words[kRankWord]; ++a) {
+    const auto product = checked_multiply(bytes, words[kExtentsWord + a]);
     if (!product) return false;
     bytes = *product;
   }
   return bytes == chunk_bytes;
 }
 
-void check_dataset(hid_t file, const std::string& name, const H5Args& args, Tally& tally) {
-  // A cache of nothing: every chunk is decoded here, and memory stays at one chunk.
-  const H5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
-  H5Pset_chunk_cache(access.get(), 1, 0, 1.0);
-  const H5Id dataset(H5Dopen2(file, name.c_str(), access.get()), H5Dclose);
-  if (!dataset.ok()) fail(Exit::io, fmt::format("{}: {} cannot be opened: {}", args.input, name, h5_reason()));
+/// What the words ask the filter for.
+Json settings_of(const std::string& name, const std::vector<unsigned>& words) {
+  if (words.size() < QUERN_HDF5_REQUEST_WORDS) return Json{{"dataset", name}, {"words", words}};
+  const double value = std::bit_cast<double>(std::uint64_t{words[3]} << 32 | words[4]);
+  const auto kind = static_cast<BoundKind>(words[2] <= 3 ? words[2] : 0);
+  return Json{{"dataset", name},
+              {"codec", codec_name(words[1])},
+              {"bound", bound_json(kind, value)},
+              {"write_once", (words[5] & kWriteOnceBit) != 0},
+              {"words", words}};
+}
+
+void note_settings(const H5Args& args, const Json& settings) {
+  if (!args.run.verbose || args.run.quiet || args.run.json || !settings.contains("codec")) return;
+  const Json& bound = settings["bound"];
+  const auto kind = bound_kind_of(bound["kind"].get<std::string>()).value_or(BoundKind::lossless);
+  print_note(
+      fmt::format("{}: {} under {} (stored numbers), codec {}{}", args.input, settings["dataset"].get<std::string>(),
+                  bound_text(kind, bound["value"].is_number() ? bound["value"].get<double>() : 0.0),
+                  settings["codec"].get<std::string>(), settings["write_once"].get<bool>() ? ", written once" : ""));
+}
+
+void check_dataset(hid_t file, haddr_t address, const std::string& name, const H5Args& args, Tally& tally) {
+  const H5Id dataset = h5_open_at(file, address);
   const H5Id dcpl(H5Dget_create_plist(dataset.get()), H5Pclose);
   if (!h5_uses_quern(dcpl.get())) {
     if (!args.datasets.empty())
@@ -108,24 +128,24 @@ void check_dataset(hid_t file, const std::string& name, const H5Args& args, Tall
   }
   const H5Id type(H5Dget_type(dataset.get()), H5Tclose);
   const H5Id space(H5Dget_space(dataset.get()), H5Sclose);
-  Chunks chunks;
-  chunks.rank = H5Sget_simple_extent_dims(space.get(), chunks.extents.data(), nullptr);
-  H5Pget_chunk(dcpl.get(), static_cast<int>(chunks.chunk.size()), chunks.chunk.data());
+  const Chunks chunks{h5_extents(space.get()), h5_chunk(dcpl.get())};
+  const std::vector<unsigned> words = h5_words(dcpl.get());
+  tally.settings.push_back(settings_of(name, words));
+  note_settings(args, tally.settings.back());
   ++tally.datasets;
   if (chunks.empty()) return;
-  std::uint64_t bytes = H5Tget_size(type.get());
-  for (int a = 0; a < chunks.rank; ++a) bytes *= chunks.chunk[static_cast<std::size_t>(a)];
-  if (!settings_fit(dcpl.get(), bytes)) {
+  const std::uint64_t bytes = h5_bytes_of_chunk(chunks.chunk, H5Tget_size(type.get()));
+  if (!settings_fit(words, bytes)) {
     report_damage(args, name, "", "the filter's settings do not fit the dataset's type and chunk shape", tally);
     return;
   }
   Buffer buffer(bytes, fmt::format("a chunk of {}", name));
-  Extents origin{};
+  Extents origin(chunks.extents.size(), 0);
   do {
     ++tally.chunks;
     const auto reason = read_chunk(dataset.get(), type.get(), space.get(), chunks, origin, buffer);
     if (!reason) continue;
-    report_damage(args, name, place_text(chunks, origin), *reason, tally);
+    report_damage(args, name, place_text(origin), *reason, tally);
   } while (chunks.next(origin));
 }
 
@@ -135,14 +155,19 @@ Exit check_file(const H5Args& args) {
   if (quern_hdf5_register() < 0) fail(Exit::resource, "the filter cannot be registered: " + h5_reason());
   const H5Id file = h5_open(args.input);
   Tally tally;
-  for (const auto& names : h5_datasets(file.get(), args.datasets))
-    check_dataset(file.get(), names.front(), args, tally);
+  const H5Tree tree = h5_tree(file.get());
+  std::vector<std::size_t> chosen;
+  for (const std::string& name : args.datasets) chosen.push_back(h5_find_dataset(file.get(), tree, name));
+  for (std::size_t i = 0; i < tree.objects.size() && args.datasets.empty(); ++i)
+    if (tree.objects[i].type == H5O_TYPE_DATASET) chosen.push_back(i);
+  for (const std::size_t i : chosen) check_dataset(file.get(), tree.objects[i].address, tree.path(i), args, tally);
   if (args.run.json) {
     print_json(Json{{"input", args.input},
                     {"datasets", tally.datasets},
                     {"chunks", tally.chunks},
                     {"damaged", tally.damaged},
-                    {"damage", tally.damage}});
+                    {"damage", tally.damage},
+                    {"settings", tally.settings}});
   } else if (!args.run.quiet) {
     print_note(fmt::format("{}: {} datasets with quern, {} chunks, {} damaged", args.input, tally.datasets,
                            tally.chunks, tally.damaged));

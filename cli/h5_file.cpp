@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <fstream>
 
 #include <fmt/format.h>
 
@@ -26,21 +27,40 @@ herr_t choose_line(unsigned /*n*/, const H5E_error2_t* error, void* out) {
   return ours ? 1 : 0;
 }
 
-/// Datasets by their address in the file, in the order they are met.
-struct Visit {
-  std::vector<std::pair<haddr_t, std::vector<std::string>>> datasets;
-};
+constexpr std::array<unsigned char, 3> kClassicStart{'C', 'D', 'F'};
 
-herr_t add_link(hid_t group, const char* name, const H5L_info_t* link, void* out) {
-  if (link->type != H5L_TYPE_HARD) return 0;
-  H5O_info_t info{};
-  if (H5Oget_info_by_name2(group, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) return -1;
-  if (info.type != H5O_TYPE_DATASET) return 0;
-  auto& datasets = static_cast<Visit*>(out)->datasets;
-  auto found = std::find_if(datasets.begin(), datasets.end(), [&](const auto& d) { return d.first == info.addr; });
-  if (found == datasets.end()) found = datasets.insert(datasets.end(), {info.addr, {}});
-  found->second.push_back(std::string("/") + name);
-  return 0;
+/// The formats that netCDF had before it used HDF5.
+bool is_classic_netcdf(const std::string& path) {
+  std::array<unsigned char, 4> start{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(start.data()), start.size());
+  const unsigned version = start[3];
+  return file.gcount() == static_cast<std::streamsize>(start.size()) &&
+         std::equal(kClassicStart.begin(), kClassicStart.end(), start.begin()) &&
+         (version == 1 || version == 2 || version == 5);
+}
+
+/// The texts of an attribute whose elements are strings of variable length.
+std::string variable_texts(hid_t attribute, hid_t type, hid_t space, std::size_t count) {
+  std::vector<char*> texts(count, nullptr);
+  if (H5Aread(attribute, type, texts.data()) < 0) return {};
+  std::string out;
+  for (const char* text : texts)
+    if (text != nullptr) out += (out.empty() ? "" : " ") + std::string(text);
+  H5Dvlen_reclaim(type, space, H5P_DEFAULT, texts.data());
+  return out;
+}
+
+std::string fixed_texts(hid_t attribute, hid_t type, std::size_t count) {
+  const std::size_t size = H5Tget_size(type);
+  std::string bytes(size * count, '\0');
+  if (H5Aread(attribute, type, bytes.data()) < 0) return {};
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string text = bytes.substr(i * size, size);
+    out += (out.empty() ? "" : " ") + text.substr(0, text.find('\0'));
+  }
+  return out;
 }
 
 }  // namespace
@@ -58,35 +78,56 @@ std::string h5_reason() {
   return text.empty() ? "HDF5 gives no reason" : text;
 }
 
+void h5_fail(const std::string& what) { fail(Exit::io, fmt::format("HDF5 cannot {}: {}", what, h5_reason())); }
+
 H5Id h5_open(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0) fail_errno(path, "be read");
-  H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (is_classic_netcdf(path))
+    fail(Exit::io,
+         path + ": is a classic netCDF file, not one over HDF5; convert it first: nccopy -k nc4 " + path + " new.nc");
+  // A chunk cache of nothing: whole chunks are read at a time here, and memory stays at what is asked for.
+  const H5Id access_list(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_cache(access_list.get(), 0, 1, 0, 1.0);
+  H5Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access_list.get()), H5Fclose);
   if (!file.ok()) fail(Exit::io, fmt::format("{}: is no HDF5 or netCDF-4 file, or is damaged: {}", path, h5_reason()));
   return file;
 }
 
-std::vector<std::vector<std::string>> h5_datasets(hid_t file) {
-  Visit visit;
-  if (H5Lvisit(file, H5_INDEX_NAME, H5_ITER_INC, add_link, &visit) < 0)
-    fail(Exit::io, fmt::format("the objects of the file cannot be listed: {}", h5_reason()));
-  std::vector<std::vector<std::string>> out;
-  for (auto& dataset : visit.datasets) out.push_back(std::move(dataset.second));
-  return out;
+H5Id h5_open_at(hid_t file, haddr_t address) {
+  H5Id object(H5Oopen_by_addr(file, address), H5Oclose);
+  if (!object.ok()) h5_fail("open an object of the file");
+  return object;
 }
 
-std::vector<std::vector<std::string>> h5_datasets(hid_t file, const std::vector<std::string>& chosen) {
-  auto all = h5_datasets(file);
-  if (chosen.empty()) return all;
-  std::vector<std::vector<std::string>> out;
-  for (const std::string& given : chosen) {
-    const std::string name = given.starts_with("/") ? given : "/" + given;
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& names) {
-      return std::find(names.begin(), names.end(), name) != names.end();
-    });
-    if (found == all.end()) fail(Exit::io, fmt::format("--dataset {}: the file has no dataset of that name", given));
-    if (std::find(out.begin(), out.end(), *found) == out.end()) out.push_back(*found);
-  }
-  return out;
+haddr_t h5_address(hid_t object) {
+  H5O_info_t info{};
+  h5_check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "describe an object of the file");
+  return info.addr;
+}
+
+std::string h5_text(hid_t object, const char* attribute) {
+  if (H5Aexists(object, attribute) <= 0) return {};
+  const H5Id id(H5Aopen(object, attribute, H5P_DEFAULT), H5Aclose);
+  const H5Id type(H5Aget_type(id.get()), H5Tclose);
+  const H5Id space(H5Aget_space(id.get()), H5Sclose);
+  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+  if (H5Tget_class(type.get()) != H5T_STRING || count <= 0) return {};
+  const auto texts = static_cast<std::size_t>(count);
+  return H5Tis_variable_str(type.get()) > 0 ? variable_texts(id.get(), type.get(), space.get(), texts)
+                                            : fixed_texts(id.get(), type.get(), texts);
+}
+
+std::optional<double> h5_number(hid_t object, const char* attribute) {
+  if (H5Aexists(object, attribute) <= 0) return std::nullopt;
+  const H5Id id(H5Aopen(object, attribute, H5P_DEFAULT), H5Aclose);
+  const H5Id type(H5Aget_type(id.get()), H5Tclose);
+  const H5Id space(H5Aget_space(id.get()), H5Sclose);
+  const H5T_class_t kind = H5Tget_class(type.get());
+  double value = 0;
+  if ((kind != H5T_FLOAT && kind != H5T_INTEGER) || H5Sget_simple_extent_npoints(space.get()) != 1 ||
+      H5Aread(id.get(), H5T_NATIVE_DOUBLE, &value) < 0)
+    return std::nullopt;
+  return value;
 }
 
 bool h5_uses_quern(hid_t dcpl) {
@@ -99,6 +140,15 @@ bool h5_uses_quern(hid_t dcpl) {
       return true;
   }
   return false;
+}
+
+std::vector<unsigned> h5_words(hid_t dcpl) {
+  std::array<unsigned, 64> words{};
+  std::size_t count = words.size();
+  unsigned flags = 0, config = 0;
+  if (H5Pget_filter_by_id2(dcpl, QUERN_HDF5_FILTER_ID, &flags, &count, words.data(), 0, nullptr, &config) < 0)
+    return {};
+  return {words.begin(), words.begin() + static_cast<std::ptrdiff_t>(std::min(count, words.size()))};
 }
 
 std::string own_plugin_folder() {

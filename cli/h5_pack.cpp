@@ -1,216 +1,198 @@
-// quern h5 pack and unpack: decides dataset by dataset what the filter is to do, h5repack does it.
+// quern h5 pack: plans, copies the file with packed datasets in it, checks, reports.
 #include <hdf5.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstring>
+#include <optional>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include <quern/hdf5.h>
 
 #include "cli/exit_codes.h"
-#include "cli/file_names.h"
 #include "cli/file_report.h"
 #include "cli/h5_file.h"
-#include "cli/h5_repack.h"
-#include "cli/h5_values.h"
+#include "cli/h5_output.h"
+#include "cli/h5_pack_plan.h"
+#include "cli/h5_pack_write.h"
 #include "cli/h5_work.h"
+#include "cli/progress.h"
+#include "cli/safe_file.h"
 
 namespace quern::cli {
 namespace {
 
-constexpr std::uint64_t kLeastElements = 1024;
-constexpr std::uint64_t kChunkBytes = UINT64_C(4) << 20;
-constexpr unsigned kMissingFlag = 0x400;
-
-/// A dataset opened beside its property list, type and shape.
-struct Dataset {
-  std::string name;
-  H5Id id, dcpl, type, space;
-  std::vector<hsize_t> extents;
-
-  Dataset(hid_t file, const std::string& path)
-      : name(path),
-        id(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose),
-        dcpl(H5Dget_create_plist(id.get()), H5Pclose),
-        type(H5Dget_type(id.get()), H5Tclose),
-        space(H5Dget_space(id.get()), H5Sclose) {
-    if (!id.ok()) fail(Exit::io, fmt::format("{} cannot be opened: {}", path, h5_reason()));
-    const int rank = H5Sget_simple_extent_ndims(space.get());
-    extents.resize(rank > 0 ? static_cast<std::size_t>(rank) : 0);
-    if (rank > 0) H5Sget_simple_extent_dims(space.get(), extents.data(), nullptr);
-  }
-  std::uint64_t elems() const {
-    std::uint64_t out = 1;
-    for (const hsize_t e : extents) out *= e;
-    return out;
-  }
+/// A dataset that was packed.
+struct Packed {
+  std::uint64_t value_bytes = 0;
+  std::uint64_t before = 0;  ///< bytes its chunks took
+  std::uint64_t after = 0;
+  PackedQuality quality;
 };
 
-/// Why a dataset stays as it is; not an error.
-struct LeftAlone {
-  std::string reason;
-};
-
-using Names = std::vector<std::string>;  ///< of one object; h5repack knows it by one of them, which is its own choice
-
-struct Job {
-  ErrorBound bound;
-  std::vector<std::string> options;  ///< for h5repack
-};
-
-/// Worth the filter without being named: fields, not coordinates, counters or texts.
-void check_worth(const Dataset& d) {
-  if (H5Tget_class(d.type.get()) != H5T_FLOAT) throw LeftAlone{"no floating-point numbers"};
-  if (H5Aexists(d.id.get(), "CLASS") > 0) throw LeftAlone{"a dimension scale"};
-  if (d.extents.empty() || d.elems() < kLeastElements)
-    throw LeftAlone{fmt::format("fewer than {} elements", kLeastElements)};
-}
-
-/// Slabs along the slowest axes, of at most a few MiB.
-std::vector<hsize_t> chunk_for(const Dataset& d) {
-  std::vector<hsize_t> chunk(d.extents.size());
-  if (H5Pget_layout(d.dcpl.get()) == H5D_CHUNKED) {
-    H5Pget_chunk(d.dcpl.get(), static_cast<int>(chunk.size()), chunk.data());
-    return chunk;
-  }
-  std::transform(d.extents.begin(), d.extents.end(), chunk.begin(), [](hsize_t e) { return std::max<hsize_t>(e, 1); });
-  std::uint64_t bytes = H5Tget_size(d.type.get());
-  for (const hsize_t e : chunk) bytes *= e;
-  for (std::size_t a = 0; a < chunk.size() && bytes > kChunkBytes;) {
-    if (chunk[a] == 1) {
-      ++a;
-      continue;
+class Packing {
+ public:
+  Packing(const H5Args& args, hid_t file, const H5Tree& tree)
+      : args_(args), file_(file), tree_(tree), plan_(plan_pack(file, tree, args)) {
+    progress_.emplace(args.input, args.run);
+    for (PackJob& job : plan_.jobs) {
+      by_object_[job.object] = &job;
+      const H5Id dataset = h5_open_at(file, tree.objects[job.object].address);
+      bytes_ += 2 * h5_value_bytes(dataset.get());  // written once, checked once
     }
-    bytes = bytes / chunk[a] * ((chunk[a] + 1) / 2);
-    chunk[a] = (chunk[a] + 1) / 2;
   }
-  return chunk;
-}
 
-bool is_nan_bits(std::uint64_t bits, DType dtype) {
-  if (dtype == DType::f64) return (bits & ~(UINT64_C(1) << 63)) > UINT64_C(0x7FF) << 52;
-  if (dtype == DType::f32) return (bits & 0x7FFFFFFF) > 0x7F800000;
-  return false;
-}
-
-/// The missing value that the filter would not learn from the dataset's fill value: it is put among the words.
-void declare_missing(const Dataset& d, const InputArray& array, FilterWords& words) {
-  H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
-  H5Pfill_value_defined(d.dcpl.get(), &status);
-  Vector<std::uint64_t> others = array.fill_bits;
-  std::erase_if(others, [&](std::uint64_t bits) { return is_nan_bits(bits, array.meta.dtype); });
-  if (status == H5D_FILL_VALUE_USER_DEFINED) {
-    const H5Id native(H5Tget_native_type(d.type.get(), H5T_DIR_DEFAULT), H5Tclose);
-    std::uint64_t fill = 0;
-    if (H5Tget_size(native.get()) <= sizeof fill) H5Pget_fill_value(d.dcpl.get(), native.get(), &fill);
-    std::erase(others, fill);
-    if (!others.empty())
-      throw LeftAlone{"it has a fill value and another missing value, and the filter keeps one of them"};
+  void run() {
+    refuse_nothing();
+    H5Changes changes;
+    changes.replace = [this](std::size_t object, hid_t from, hid_t to_file, hid_t type) {
+      return replace(object, from, to_file, type);
+    };
+    changes.keeps_attribute = [this](std::size_t object, const std::string& name) { return keeps(object, name); };
+    changes.add_attributes = [this](std::size_t object, hid_t to) {
+      const PackJob& job = *by_object_.at(object);
+      if (job.record) h5_write_record(to, *job.record);
+    };
+    H5Comparison comparison;
+    comparison.is_replaced = [this](std::size_t object) { return packed_.contains(object); };
+    comparison.keeps_attribute = changes.keeps_attribute;
+    comparison.check_replaced = [this](std::size_t object, hid_t from, hid_t to) {
+      const H5Id list(H5Dget_create_plist(to), H5Pclose);
+      if (!h5_uses_quern(list.get()))
+        fail(Exit::io, tree_.path(object) + ": is not packed in the copy; please report it");
+      Packed& packed = packed_.at(object);
+      packed.quality = check_packed(from, to, *by_object_.at(object), args_, [this](std::uint64_t b) { advance(b); });
+    };
+    write_h5_output(args_, file_, tree_, changes, comparison);
+    progress_.reset();
   }
-  if (others.size() > 1) throw LeftAlone{"it has several missing values, and the filter keeps one of them"};
-  if (others.empty()) return;
-  words[0] |= kMissingFlag;
-  words.resize(18, 0);
-  words[16] = static_cast<unsigned>(others.front() >> 32);
-  words[17] = static_cast<unsigned>(others.front() & 0xFFFFFFFF);
-}
 
-/// Creates the dataset without data in a file in memory: the filter says whether it takes it.
-void try_filter(const Dataset& d, const std::vector<hsize_t>& chunk, const FilterWords& words) {
-  const H5Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_fapl_core(access.get(), 1 << 16, false);
-  const H5Id file(H5Fcreate("trial.h5", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
-  const H5Id list(H5Pcopy(d.dcpl.get()), H5Pclose);
-  const H5Id type(H5Tcopy(d.type.get()), H5Tclose);
-  H5Premove_filter(list.get(), H5Z_FILTER_ALL);
-  H5Pset_chunk(list.get(), static_cast<int>(chunk.size()), chunk.data());
-  H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR);
-  H5Pset_filter(list.get(), QUERN_HDF5_FILTER_ID, H5Z_FLAG_MANDATORY, words.size(), words.data());
-  const hid_t made = H5Dcreate2(file.get(), "x", type.get(), d.space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT);
-  if (made < 0) throw LeftAlone{h5_reason()};
-  H5Dclose(made);
-}
+  void report() const;
 
-void check_names(const Names& names) {
-  if (!std::all_of(names.begin(), names.end(), h5repack_can_name))
-    throw LeftAlone{"h5repack cannot be told a name with , or :"};
-}
-
-Job plan_dataset(hid_t file, const Names& names, const H5Args& args) {
-  const std::string& name = names.front();
-  const Dataset d(file, name);
-  if (h5_uses_quern(d.dcpl.get())) throw LeftAlone{"it is packed already"};
-  if (args.datasets.empty()) check_worth(d);
-  if (d.extents.empty()) throw LeftAlone{"a single value"};
-  check_names(names);
-  InputArray array;
-  std::string why;
-  if (!open_dataset(args.input, name, array, why)) throw LeftAlone{why};
-  if (array.meta.unsigned_in_signed && args.bound->kind != BoundKind::lossless)
-    throw LeftAlone{"it has unsigned numbers in a signed type (_Unsigned), which the filter would take as signed"};
-  ErrorBound stored;
-  if (!bound_in_file_units(*args.bound, array, stored, why)) throw LeftAlone{why};
-  Job job;
-  job.bound = absolute_bound(stored, array, args.run);
-  FilterWords words = filter_words(args.codec, job.bound);
-  if (job.bound.kind != BoundKind::lossless) declare_missing(d, array, words);
-  const std::vector<hsize_t> chunk = chunk_for(d);
-  try_filter(d, chunk, words);
-  const std::string all_names = fmt::format("{}", fmt::join(names, ","));
-  job.options = {"-f", all_names + ":" + repack_filter(words, false)};
-  if (H5Pget_layout(d.dcpl.get()) != H5D_CHUNKED) {
-    job.options.emplace_back("-l");
-    job.options.push_back(fmt::format("{}:CHUNK={}", all_names, fmt::join(chunk, "x")));
+ private:
+  void refuse_nothing() const {
+    if (!plan_.jobs.empty()) return;
+    for (const LeftDataset& left : plan_.left) note_left(left, true);
+    fail(Exit::usage, args_.input + ": no dataset to pack; -v says why, --dataset NAME chooses one");
   }
-  return job;
-}
 
-struct Outcome {
-  std::vector<std::string> options;
+  H5Id replace(std::size_t object, hid_t from, hid_t to_file, hid_t type) {
+    const auto found = by_object_.find(object);
+    if (found == by_object_.end()) return {};
+    PackJob& job = *found->second;
+    try {
+      H5Id out = write_to_target(from, to_file, type, job, args_, [this](std::uint64_t b) { advance(b); });
+      Packed& packed = packed_[object];
+      packed.value_bytes = h5_value_bytes(from);
+      packed.before = H5Dget_storage_size(from);
+      packed.after = H5Dget_storage_size(out.get());
+      return out;
+    } catch (LeftAlone& left) {
+      const bool named = !args_.datasets.empty() || !args_.bounds.empty() || !args_.bounds_file.empty();
+      plan_.left.push_back({job.name, std::move(left), named});
+      return {};
+    }
+  }
+
+  /// Attributes of an earlier packing give way to the new ones.
+  bool keeps(std::size_t object, const std::string& name) const {
+    return !by_object_.at(object)->record || !h5_is_record(name);
+  }
+
+  void advance(std::uint64_t bytes) {
+    done_ += bytes;
+    progress_->update(std::min(done_, bytes_), bytes_);
+  }
+
+  void note_left(const LeftDataset& left, bool always) const {
+    if (args_.run.quiet || args_.run.json) return;
+    if (always || left.named || args_.run.verbose)
+      print_note(fmt::format("{}: {} stays as it is: {}", args_.input, left.name, left.why.reason));
+  }
+
+  Json json() const;
+  void print_lines() const;
+
+  const H5Args& args_;
+  hid_t file_;
+  const H5Tree& tree_;
+  PackPlan plan_;
+  std::unordered_map<std::size_t, PackJob*> by_object_;
+  std::unordered_map<std::size_t, Packed> packed_;
+  std::optional<Progress> progress_;  ///< while there is work
+  std::uint64_t bytes_ = 0;
+  std::uint64_t done_ = 0;
+};
+
+Json Packing::json() const {
   Json changed = Json::array();
-  Json left = Json::array();
-};
-
-void leave(Outcome& out, const H5Args& args, const std::string& name, const std::string& reason) {
-  out.left.push_back({{"dataset", name}, {"reason", reason}});
-  if (!args.datasets.empty() || args.run.verbose)
-    print_note(fmt::format("{}: {} stays as it is: {}", args.input, name, reason));
-}
-
-std::uint64_t file_bytes(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
-}
-
-/// Runs h5repack when there is something to do, and reports.
-Exit finish(const H5Args& args, const Outcome& outcome, bool with_quern, const char* nothing) {
-  if (outcome.changed.empty()) fail(Exit::usage, fmt::format("{}: {}", args.input, nothing));
-  run_h5repack(outcome.options, args.input, args.output, [&](const std::string& path) {
-    const H5Id file = h5_open(path);
-    for (const Json& changed : outcome.changed) {
-      const auto name = changed["dataset"].get<std::string>();
-      if (h5_uses_quern(Dataset(file.get(), name).dcpl.get()) != with_quern)
-        fail(Exit::io, fmt::format("{}: h5repack did not change {}; please report it", args.input, name));
-    }
-  });
-  const std::uint64_t before = file_bytes(args.input);
-  const std::uint64_t after = file_bytes(args.output.path);
-  if (args.run.json) {
-    print_json(Json{{"input", args.input},
-                    {"output", args.output.path},
-                    {"input_bytes", before},
-                    {"output_bytes", after},
-                    {"changed", outcome.changed},
-                    {"left", outcome.left}});
-  } else if (!args.run.quiet) {
-    print_note(fmt::format("{}: {} datasets changed, {} left as they are; {} -> {} bytes", args.output.path,
-                           outcome.changed.size(), outcome.left.size(), before, after));
+  for (const PackJob& job : plan_.jobs) {
+    const auto found = packed_.find(job.object);
+    if (found == packed_.end()) continue;
+    const ErrorBound bound = job.physical();
+    Json line{{"dataset", job.name},
+              {"bound", bound_json(bound.kind, bound.value)},
+              {"requested", bound_json(job.asked.kind, job.asked.value)},
+              {"input_bytes", found->second.before},
+              {"output_bytes", found->second.after},
+              {"value_bytes", found->second.value_bytes},
+              {"chunk", job.chunk},
+              {"max_error", found->second.quality.max_error},
+              {"psnr_db", number_or_null(found->second.quality.psnr_db)}};
+    if (job.record && job.record->accumulated) line["accumulated"] = *job.record->accumulated;
+    changed.push_back(std::move(line));
   }
-  return Exit::ok;
+  Json left = Json::array();
+  for (const LeftDataset& one : plan_.left) left.push_back({{"dataset", one.name}, {"reason", one.why.reason}});
+  return Json{{"input", args_.input},
+              {"output", args_.output.path},
+              {"input_bytes", file_bytes(args_.input)},
+              {"output_bytes", file_bytes(args_.output.path)},
+              {"changed", changed},
+              {"left", left},
+              {"plugin_folder", own_plugin_folder()}};
+}
+
+void Packing::print_lines() const {
+  for (const PackJob& job : plan_.jobs) {
+    const auto found = packed_.find(job.object);
+    if (found == packed_.end()) continue;
+    const ErrorBound bound = job.physical();
+    const double ratio = static_cast<double>(found->second.value_bytes) /
+                         static_cast<double>(std::max<std::uint64_t>(found->second.after, 1));
+    std::string line =
+        fmt::format("{}: {}  {}  {:.2f}x  {} -> {} bytes", args_.output.path, job.name,
+                    bound_text(bound.kind, bound.value), ratio, found->second.before, found->second.after);
+    if (job.asked.kind == BoundKind::psnr && found->second.quality.psnr_db)
+      line += fmt::format("  PSNR {:.2f} dB", *found->second.quality.psnr_db);
+    if (job.record && job.record->accumulated)
+      line += fmt::format("  (with earlier errors {})", bound_text(bound.kind, *job.record->accumulated));
+    print_note(line);
+  }
+}
+
+void Packing::report() const {
+  if (args_.run.json) {
+    print_json(json());
+    return;
+  }
+  if (args_.run.quiet) return;
+  print_lines();
+  std::vector<std::string> groups;
+  for (const LeftDataset& left : plan_.left) {
+    note_left(left, false);
+    groups.push_back(left.why.group);
+  }
+  const std::uint64_t before = file_bytes(args_.input);
+  const std::uint64_t after = file_bytes(args_.output.path);
+  print_note(fmt::format("{}: {} datasets packed, {} left as they are{}; {} -> {} bytes{}", args_.output.path,
+                         packed_.size(), groups.size(), groups.empty() ? "" : " (" + count_text(groups) + ")", before,
+                         after, after > before ? ": the file has grown" : ""));
+  const std::string folder = own_plugin_folder();
+  print_note(folder.empty()
+                 ? "other programs need the plugin libh5quern.so to read it, which is not built here; build the target "
+                   "h5quern_serial"
+                 : fmt::format("other programs read it with HDF5_PLUGIN_PATH={}", folder));
 }
 
 }  // namespace
@@ -218,37 +200,12 @@ Exit finish(const H5Args& args, const Outcome& outcome, bool with_quern, const c
 Exit pack_file(const H5Args& args) {
   if (quern_hdf5_register() < 0) fail(Exit::resource, "the filter cannot be registered: " + h5_reason());
   const H5Id file = h5_open(args.input);
-  Outcome outcome;
-  for (const Names& names : h5_datasets(file.get(), args.datasets)) {
-    const std::string& name = names.front();
-    try {
-      const Job job = plan_dataset(file.get(), names, args);
-      outcome.options.insert(outcome.options.end(), job.options.begin(), job.options.end());
-      outcome.changed.push_back({{"dataset", name}, {"bound", bound_json(job.bound.kind, job.bound.value)}});
-      if (args.run.verbose)
-        print_note(fmt::format("{}: {} under {}", args.input, name, bound_text(job.bound.kind, job.bound.value)));
-    } catch (const LeftAlone& left) {
-      leave(outcome, args, name, left.reason);
-    }
-  }
-  return finish(args, outcome, true, "no dataset to pack; -v says why, --dataset NAME chooses one");
-}
-
-Exit unpack_file(const H5Args& args) {
-  if (quern_hdf5_register() < 0) fail(Exit::resource, "the filter cannot be registered: " + h5_reason());
-  const H5Id file = h5_open(args.input);
-  Outcome outcome;
-  for (const Names& names : h5_datasets(file.get(), args.datasets)) {
-    try {
-      if (!h5_uses_quern(Dataset(file.get(), names.front()).dcpl.get())) throw LeftAlone{"it does not use quern"};
-      check_names(names);
-      outcome.options.insert(outcome.options.end(), {"-f", fmt::format("{}:NONE", fmt::join(names, ","))});
-      outcome.changed.push_back({{"dataset", names.front()}});
-    } catch (const LeftAlone& left) {
-      leave(outcome, args, names.front(), left.reason);
-    }
-  }
-  return finish(args, outcome, false, "no dataset uses quern");
+  check_output(args.input, args.output.path, args.output.force);
+  const H5Tree tree = h5_tree(file.get());
+  Packing packing(args, file.get(), tree);
+  packing.run();
+  packing.report();
+  return Exit::ok;
 }
 
 }  // namespace quern::cli

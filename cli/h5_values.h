@@ -1,4 +1,4 @@
-// Datasets' values and codecs for quern h5.
+// Datasets' values, bounds and codecs for quern h5: what it asks of the library itself.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,32 @@ bool open_dataset(const std::string& path, const std::string& name, InputArray& 
 /// cannot hold.
 bool bound_in_file_units(const ErrorBound& asked, const InputArray& array, ErrorBound& out, std::string& why);
 
-/// A relative bound times the range of the dataset's valid values; lossless where there is no range.
-ErrorBound absolute_bound(const ErrorBound& asked, InputArray& array, const RunArgs& run);
+struct ValueFacts {
+  ErrorBound bound;  ///< lossless, abs or pwrel, in stored numbers
+  Vector<std::uint64_t> present;
+};
+
+/// Turns a bound relative to the range, a PSNR or a ratio into one on each value, of the whole dataset; finds which of
+/// `candidates` (patterns of elements) occur. Reads the values at most once, and only for these. Throws CliError.
+ValueFacts examine_values(const ErrorBound& stored, const Vector<std::uint64_t>& candidates, const CodecArgs& codec,
+                          InputArray& array, const RunArgs& run);
 
 /// The number of a codec; nothing when there is none of that name.
 std::optional<std::uint32_t> codec_id(const std::string& name);
+/// The name of a codec by its number; "auto" for 0.
+std::string codec_name(std::uint32_t id);
+
+/// What a packed piece of a dataset is like, by code that shares nothing with the encoder.
+struct PieceCheck {
+  std::uint64_t violations = 0;
+  double max_error = 0;
+  double squares = 0;  ///< sum of squared errors of valid values
+  std::uint64_t valid = 0;
+  double min = 0, max = 0;
+};
+
+/// Checks `elems` elements in the machine's byte order against a bound in stored numbers. Throws CliError.
+PieceCheck check_piece(const void* original, const void* packed, DType dtype, std::uint64_t elems,
+                       const ErrorBound& bound, const Vector<std::uint64_t>& fill_bits, const RunArgs& run);
 
 }  // namespace quern::cli

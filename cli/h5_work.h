@@ -11,8 +11,11 @@ namespace quern::cli {
 
 using FilterWords = std::vector<unsigned>;
 
+/// How chunks will be written: by any program through the filter, maybe piece by piece, or whole by this command.
+enum class FilterUse { by_others, write_once };
+
 /// The words of the filter that say what is asked for. Throws CliError (usage).
-FilterWords filter_words(const CodecArgs& codec, const ErrorBound& bound);
+FilterWords filter_words(const CodecArgs& codec, const ErrorBound& bound, FilterUse use);
 /// As h5repack's -f takes it: "UD=443,0,6,...".
 std::string repack_filter(const FilterWords& words, bool optional);
 

@@ -212,6 +212,33 @@ ErrorBound parse_bound(BoundKind kind, std::string_view text, std::string_view w
   return {kind, *value};
 }
 
+std::optional<BoundKind> bound_kind_of(std::string_view name) {
+  for (const BoundKind kind :
+       {BoundKind::lossless, BoundKind::abs, BoundKind::rel, BoundKind::pwrel, BoundKind::psnr, BoundKind::ratio})
+    if (name == bound_kind_name(kind)) return kind;
+  return std::nullopt;
+}
+
+VariableBound parse_variable_bound(std::string_view text, std::string_view what) {
+  const auto refuse = [&](const char* why) {
+    fail(Exit::usage,
+         fmt::format("{} {}: {}; write NAME=KIND:VALUE, as in tas=abs:0.01, with a kind of abs, rel, pwrel, "
+                     "psnr, ratio or lossless",
+                     what, text, why));
+  };
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos || equals == 0) refuse("no name");
+  const std::string_view bound = text.substr(equals + 1);
+  const std::size_t colon = bound.find(':');
+  const auto kind = bound_kind_of(bound.substr(0, colon));
+  if (!kind) refuse("no kind of bound");
+  if ((*kind == BoundKind::lossless) != (colon == std::string_view::npos))
+    refuse(*kind == BoundKind::lossless ? "lossless has no value" : "no value");
+  VariableBound out{std::string(text.substr(0, equals)), {*kind, 0.0}};
+  if (*kind != BoundKind::lossless) out.bound = parse_bound(*kind, bound.substr(colon + 1), what);
+  return out;
+}
+
 std::uint64_t parse_fill(std::string_view text, DType dtype) {
   return is_float(dtype) ? float_fill(text, dtype) : integer_fill(text, dtype);
 }

@@ -39,6 +39,18 @@ std::pair<String, String> parse_setting(std::string_view text);
 /// The value of an error bound: finite, not negative. Whether it fits an element type is checked when that is known.
 ErrorBound parse_bound(BoundKind kind, std::string_view text, std::string_view what);
 
+/// One variable's bound: of a bounds file, or of an option that is given several times.
+struct VariableBound {
+  std::string variable;
+  ErrorBound bound;
+};
+
+/// "abs", "rel", ...; nothing for another word.
+std::optional<BoundKind> bound_kind_of(std::string_view name);
+
+/// "NAME=KIND:VALUE", as in "tas=abs:0.01" and "mask=lossless".
+VariableBound parse_variable_bound(std::string_view text, std::string_view what);
+
 /// The element bits of a fill value, rounded to the type; "nan" for floating-point types. Integer types take integers
 /// that fit.
 std::uint64_t parse_fill(std::string_view text, DType dtype);

@@ -1,4 +1,7 @@
 // quern h5: the filter's settings for other tools, and files packed, unpacked and checked.
+#include <cstdlib>
+#include <string>
+
 #include <fmt/format.h>
 
 #include <quern/hdf5.h>
@@ -12,8 +15,14 @@
 namespace quern::cli {
 namespace {
 
+constexpr std::uint32_t kNoMaskSearch = 0x10;
+/// What the option word says of chunks that are written once; the filter makes no difference yet.
+constexpr std::uint32_t kWriteOnce = 0;
+
+std::uint32_t use_option(FilterUse use) { return use == FilterUse::write_once ? kWriteOnce : 0; }
+
 Exit print_settings(const H5Args& args) {
-  const FilterWords words = filter_words(args.codec, *args.bound);
+  const FilterWords words = filter_words(args.codec, *args.bound, FilterUse::by_others);
   const std::string text = repack_filter(words, args.optional);
   if (!args.run.json) {
     print_text(text + "\n");
@@ -28,7 +37,7 @@ Exit print_settings(const H5Args& args) {
 
 }  // namespace
 
-FilterWords filter_words(const CodecArgs& codec, const ErrorBound& bound) {
+FilterWords filter_words(const CodecArgs& codec, const ErrorBound& bound, FilterUse use) {
   std::uint32_t id = 0;
   if (codec.codec != "auto") {
     const auto found = codec_id(codec.codec);
@@ -38,7 +47,7 @@ FilterWords filter_words(const CodecArgs& codec, const ErrorBound& bound) {
   const std::uint32_t goal = codec.goal == "speed" ? 2 : codec.goal == "psnr" ? 1 : 0;
   FilterWords words(QUERN_HDF5_REQUEST_WORDS);
   if (quern_hdf5_request(static_cast<quern_bound_kind>(bound.kind), bound.value, id,
-                         goal | (codec.find_repeated ? 0U : 16U), words.data()) < 0)
+                         goal | (codec.find_repeated ? 0U : kNoMaskSearch) | use_option(use), words.data()) < 0)
     fail(Exit::usage, h5_reason());
   return words;
 }
@@ -49,6 +58,8 @@ std::string repack_filter(const FilterWords& words, bool optional) {
 
 Exit run_h5(const H5Args& args) {
   h5_prepare_command();
+  // The filter takes its threads from here; what the user set stays unless -T says otherwise.
+  if (args.run.threads != 1) setenv("QUERN_HDF5_THREADS", std::to_string(thread_count(args.run)).c_str(), 1);
   switch (args.work) {
     case H5Work::args: return print_settings(args);
     case H5Work::pack: return pack_file(args);

@@ -161,6 +161,15 @@ class MissingData(FileTest):
         self.assertEqual(line["enforced"]["value"], numpy.floor(0.1) or line["enforced"]["value"])
         self.assertEqual((values != out).sum(), 0)
 
+    def test_UndeclaredFill_InH5Pack_IsSaid(self):
+        for attributes, said in (({}, True), ({"missing_value": numpy.float32(1e20)}, False)):
+            with self.subTest(attributes=attributes):
+                values = field((60, 80)).astype("f4")
+                values[3:9, 10:40] = 1e20
+                path = self.netcdf("in.nc", {"t": ("f4", ("y", "x"), values, None, attributes)}, {"y": 60, "x": 80})
+                result = self.ok("h5", "pack", "-f", "--rel", 1e-3, path, "-o", self.path("out.nc"))
+                self.assertEqual(b"name that value in the attribute missing_value" in result.stderr, said)
+
     def test_NetcdfDefaultFill_WithoutDeclaration_LeavesTheRange(self):
         for kind, fill in (("f4", 9.969209968386869e36), ("f8", 9.969209968386869e36), ("i2", -32767), ("i4", -2147483647)):
             for file_format in ("NETCDF4", "NETCDF3_CLASSIC"):

@@ -1,0 +1,25 @@
+// The new file of quern h5 pack and unpack: beside its final name until it was compared with the input.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/args.h"
+#include "cli/h5_compare.h"
+#include "cli/h5_copy.h"
+
+namespace quern::cli {
+
+/// Copies the input file with changes, reads the copy again, compares, and gives it its name. `from` is the input,
+/// open. Throws CliError; the output is not there then.
+void write_h5_output(const H5Args& args, hid_t from, const H5Tree& tree, const H5Changes& changes,
+                     const H5Comparison& comparison);
+
+std::uint64_t file_bytes(const std::string& path);
+
+/// "3 packed already, 2 without floating-point numbers"
+std::string count_text(const std::vector<std::string>& groups);
+
+}  // namespace quern::cli
