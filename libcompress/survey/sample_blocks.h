@@ -12,9 +12,12 @@ namespace quern {
 
 class SampleBlocks {
  public:
-  explicit SampleBlocks(const ArrayView& array)
+  /// All of an array of at most `whole` elements; of a larger one a 64th, at least a quarter of `whole`, at most
+  /// `most`.
+  explicit SampleBlocks(const ArrayView& array, std::uint64_t whole = UINT64_C(1) << 20,
+                        std::uint64_t most = UINT64_C(1) << 22)
       : data_(static_cast<const std::uint8_t*>(array.data)), bytes_(dtype_bytes(array.dtype)), elems_(array.elems()) {
-    const std::uint64_t wanted = std::clamp(elems_ / 16, kLeast, kMost);
+    const std::uint64_t wanted = elems_ <= whole ? elems_ : std::clamp(elems_ / 64, whole / 4, most);
     total_ = std::max<std::uint64_t>(elems_ / kBlock, 1);
     taken_ = elems_ <= wanted ? total_ : wanted / kBlock;
   }
@@ -33,8 +36,6 @@ class SampleBlocks {
 
  private:
   static constexpr std::uint64_t kBlock = 1024;
-  static constexpr std::uint64_t kLeast = UINT64_C(1) << 20;
-  static constexpr std::uint64_t kMost = UINT64_C(1) << 24;
 
   const std::uint8_t* data_;
   std::uint64_t bytes_;
