@@ -16,9 +16,8 @@ bool is_nan_bits(std::uint64_t bits, DType dtype) {
   return false;
 }
 
-}  // namespace
-
-std::optional<std::uint64_t> h5_fill_bits(hid_t dcpl, hid_t type) {
+/// The dataset's own fill value as a pattern of an element; nothing when none was set.
+std::optional<std::uint64_t> fill_bits(hid_t dcpl, hid_t type) {
   H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
   if (H5Pfill_value_defined(dcpl, &status) < 0 || status != H5D_FILL_VALUE_USER_DEFINED) return std::nullopt;
   const H5Id machine(h5_machine_type(type), H5Tclose);
@@ -28,9 +27,11 @@ std::optional<std::uint64_t> h5_fill_bits(hid_t dcpl, hid_t type) {
   return bits;
 }
 
+}  // namespace
+
 Vector<std::uint64_t> h5_other_missing(hid_t dcpl, hid_t type, const InputArray& array) {
   Vector<std::uint64_t> out = array.fill_bits;
-  const auto fill = h5_fill_bits(dcpl, type);
+  const auto fill = fill_bits(dcpl, type);
   std::erase_if(out, [&](std::uint64_t bits) { return is_nan_bits(bits, array.meta.dtype) || bits == fill; });
   return out;
 }

@@ -11,16 +11,13 @@
 namespace quern::cli {
 
 /// Declared missing values that the filter does not learn from the dataset's fill value by itself; it keeps NaN without
-/// being told. Only those of them that occur in the values need to be declared.
+/// being told.
 Vector<std::uint64_t> h5_other_missing(hid_t dcpl, hid_t type, const InputArray& array);
 
-/// The dataset's own fill value as a pattern of an element; nothing when none was set.
-std::optional<std::uint64_t> h5_fill_bits(hid_t dcpl, hid_t type);
+/// How many values the filter's words can carry beside the dataset's fill value.
+inline constexpr std::size_t kMostMissing = 16;
 
-/// How many values the filter's words can carry.
-inline constexpr std::size_t kMostMissing = 1;
-
-/// Puts values into the words; they stand in the place of the dataset's fill value. At most kMostMissing.
+/// Puts at most kMostMissing values into the words.
 void declare_missing(const Vector<std::uint64_t>& values, FilterWords& words);
 
 }  // namespace quern::cli

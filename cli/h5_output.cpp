@@ -36,6 +36,8 @@ std::uint64_t file_bytes(const std::string& path) {
   return stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
 }
 
+std::string datasets_text(std::size_t count) { return fmt::format("{} dataset{}", count, count == 1 ? "" : "s"); }
+
 std::string count_text(const std::vector<std::string>& groups) {
   std::vector<std::pair<std::string, std::size_t>> counts;
   for (const std::string& group : groups) {

@@ -19,6 +19,9 @@ void write_h5_output(const H5Args& args, hid_t from, const H5Tree& tree, const H
 
 std::uint64_t file_bytes(const std::string& path);
 
+/// "1 dataset", "2 datasets"
+std::string datasets_text(std::size_t count);
+
 /// "3 packed already, 2 without floating-point numbers"
 std::string count_text(const std::vector<std::string>& groups);
 

@@ -185,9 +185,10 @@ void Packing::report() const {
   }
   const std::uint64_t before = file_bytes(args_.input);
   const std::uint64_t after = file_bytes(args_.output.path);
-  print_note(fmt::format("{}: {} datasets packed, {} left as they are{}; {} -> {} bytes{}", args_.output.path,
-                         packed_.size(), groups.size(), groups.empty() ? "" : " (" + count_text(groups) + ")", before,
-                         after, after > before ? ": the file has grown" : ""));
+  print_note(fmt::format("{}: {} packed, {} left as stored{}; {} -> {} bytes{}", args_.output.path,
+                         datasets_text(packed_.size()), groups.size(),
+                         groups.empty() ? "" : " (" + count_text(groups) + ")", before, after,
+                         after > before ? ": the file has grown" : ""));
   const std::string folder = own_plugin_folder();
   print_note(folder.empty()
                  ? "other programs need the plugin libh5quern.so to read it, which is not built here; build the target "

@@ -59,6 +59,18 @@ void try_filter(const Dataset& d, const PackJob& job) {
   if (!made.ok()) throw LeftAlone{h5_reason()};
 }
 
+/// The type as the file has it, where attributes say that its numbers mean another.
+DType type_in_file(const io::ArrayMeta& meta) {
+  if (!meta.unsigned_in_signed) return meta.dtype;
+  switch (meta.dtype) {
+    case DType::u8: return DType::i8;
+    case DType::u16: return DType::i16;
+    case DType::u32: return DType::i32;
+    case DType::u64: return DType::i64;
+    default: return meta.dtype;
+  }
+}
+
 /// What no bound can change.
 void check_layout(const Dataset& d) {
   if (h5_values_elsewhere(d.dcpl.get()))
@@ -118,7 +130,7 @@ class Planner {
     job.name = path;
     job.asked = named != nullptr ? *named : *args_.bound;
     job.scale = array.meta.packed ? array.meta.scale_factor : 1.0;
-    job.dtype = array.meta.dtype;
+    job.dtype = type_in_file(array.meta);
     job.fill_bits = array.fill_bits;
     choose_chunk(d, job);
     const auto past = h5_lossy_past(d.id.get(), job.scale);
@@ -130,7 +142,11 @@ class Planner {
     choose_words(d, array, job);
     try_filter(d, job);
     if (past) job.past = past->bound;
-    if (job.stored.kind != BoundKind::lossless) job.record = record_of(job);
+    if (job.stored.kind == BoundKind::lossless) return job;
+    if (past && named == nullptr && past->bound.kind != job.stored.kind)
+      throw LeftAlone{"it was packed before under a bound of another kind, and the two do not add up",
+                      "packed before under another kind of bound"};
+    job.record = record_of(job);
     return job;
   }
 
@@ -158,21 +174,15 @@ class Planner {
 
   /// The bound in stored numbers, and the filter's words for it.
   void choose_words(const Dataset& d, InputArray& array, PackJob& job) const {
-    Vector<std::uint64_t> others = h5_other_missing(d.dcpl.get(), d.type.get(), array);
-    const std::size_t declared = others.size();
-    const auto fill = h5_fill_bits(d.dcpl.get(), d.type.get());
-    if (!others.empty() && fill) others.push_back(*fill);
-    if (job.stored.kind == BoundKind::lossless) others.clear();
-    const ValueFacts facts = examine_values(job.stored, others, args_.codec, array, args_.run);
-    job.stored = facts.bound;
+    job.stored = bound_of_values(job.stored, args_.codec, array, args_.run);
     if (job.stored.kind == BoundKind::abs && job.stored.value == 0) job.stored.kind = BoundKind::lossless;
     job.words = filter_words(args_.codec, job.stored, FilterUse::write_once);
-    if (job.stored.kind == BoundKind::lossless || declared == 0) return;
-    const bool only_fill = facts.present.size() == 1 && facts.present.front() == fill;
-    if (facts.present.empty() || only_fill) return;
-    if (facts.present.size() > kMostMissing)
-      throw LeftAlone{"it has several missing values, and the filter keeps one of them", "with several missing values"};
-    declare_missing(facts.present, job.words);
+    if (job.stored.kind == BoundKind::lossless) return;
+    const Vector<std::uint64_t> missing = h5_other_missing(d.dcpl.get(), d.type.get(), array);
+    if (missing.size() > kMostMissing)
+      throw LeftAlone{fmt::format("it has {} missing values, and the filter keeps {}", missing.size(), kMostMissing),
+                      "with too many missing values"};
+    declare_missing(missing, job.words);
   }
 
   hid_t file_;

@@ -88,8 +88,8 @@ class Unpacking {
       if (args_.run.verbose)
         for (const Json& one : changed)
           print_note(fmt::format("{}: {} is unpacked", args_.output.path, one["dataset"].get<std::string>()));
-      print_note(fmt::format("{}: {} datasets unpacked, {} left as they are; {} -> {} bytes", args_.output.path,
-                             changed.size(), left_.size(), before, after));
+      print_note(fmt::format("{}: {} unpacked, {} left as stored; {} -> {} bytes", args_.output.path,
+                             datasets_text(changed.size()), left_.size(), before, after));
     }
   }
 

@@ -2,8 +2,6 @@
 #include "cli/h5_values.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -39,22 +37,6 @@ ErrorBound searched_bound(const ErrorBound& asked, const ArrayView& values, cons
   return {report.enforced.kind, report.enforced.value};
 }
 
-std::uint64_t load_bits(const std::uint8_t* element, std::size_t width) {
-  std::uint64_t bits = 0;
-  if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(&bits, element, width);
-  } else {
-    std::memcpy(reinterpret_cast<std::uint8_t*>(&bits) + sizeof bits - width, element, width);
-  }
-  return bits;
-}
-
-bool is_zero(std::uint64_t bits, DType dtype) {
-  const std::size_t width = 8 * dtype_bytes(dtype);
-  const std::uint64_t sign = is_integer(dtype) ? 0 : UINT64_C(1) << (width - 1);
-  return (bits & ~sign) == 0;
-}
-
 /// A value that stretches the range and that nothing declares; the filter learns of it from an attribute.
 void note_suspected_fills(const InputArray& array, const ArrayView& values, const RunArgs& run) {
   if (run.quiet || array.meta.valid_min || array.meta.valid_max) return;
@@ -64,23 +46,6 @@ void note_suspected_fills(const InputArray& array, const ArrayView& values, cons
         fmt::format("{}: {:.2g} % of the values are {:.6g}, far outside the others ({:.6g} to {:.6g}), and stretch "
                     "the range; name that value in the attribute missing_value if it marks missing data",
                     array.label, 100 * s.share, s.value, s.others_min, s.others_max));
-}
-
-/// The candidates that are among the elements; zeros of either sign are one value.
-Vector<std::uint64_t> find_present(const ArrayView& values, Vector<std::uint64_t> candidates) {
-  Vector<std::uint64_t> present;
-  const std::size_t width = dtype_bytes(values.dtype);
-  const auto* at = static_cast<const std::uint8_t*>(values.data);
-  for (std::uint64_t i = 0; i < values.shape.elems() && !candidates.empty(); ++i, at += width) {
-    const std::uint64_t bits = load_bits(at, width);
-    const auto found = std::find_if(candidates.begin(), candidates.end(), [&](std::uint64_t c) {
-      return c == bits || (is_zero(c, values.dtype) && is_zero(bits, values.dtype));
-    });
-    if (found == candidates.end()) continue;
-    present.push_back(*found);
-    candidates.erase(found);
-  }
-  return present;
 }
 
 }  // namespace
@@ -106,29 +71,21 @@ bool bound_in_file_units(const ErrorBound& asked, const InputArray& array, Error
   return bound.ok();
 }
 
-ValueFacts examine_values(const ErrorBound& stored, const Vector<std::uint64_t>& candidates, const CodecArgs& codec,
-                          InputArray& array, const RunArgs& run) {
-  const bool needs_values = stored.kind == BoundKind::rel || stored.kind == BoundKind::psnr ||
-                            stored.kind == BoundKind::ratio || !candidates.empty();
-  if (!needs_values) return {stored, {}};
+ErrorBound bound_of_values(const ErrorBound& stored, const CodecArgs& codec, InputArray& array, const RunArgs& run) {
+  if (stored.kind != BoundKind::rel && stored.kind != BoundKind::psnr && stored.kind != BoundKind::ratio) return stored;
   const std::uint64_t memory = memory_limit(run);
   const WholeArray whole = WholeArray::fits(array, memory / 3) ? WholeArray::load(array) : WholeArray::spool(array);
   Execution execution;
   execution.threads = run.threads;
   execution.memory_limit = memory - std::min(memory / 3, whole.memory_bytes());
-  ValueFacts out{stored, find_present(whole.view(), candidates)};
-  if (stored.kind == BoundKind::rel) {
-    note_suspected_fills(array, whole.view(), run);
-    CompressOptions options;
-    options.bound = stored;
-    use_valid_range(array, whole.view(), execution, options);
-    const EnforcedBound bound = options.range ? enforced_bound(stored, *options.range)
-                                              : enforced_bound(whole.view(), stored, array.fill_bits, execution);
-    out.bound = {bound.kind, bound.value};
-  } else if (stored.kind == BoundKind::psnr || stored.kind == BoundKind::ratio) {
-    out.bound = searched_bound(stored, whole.view(), codec, array, execution);
-  }
-  return out;
+  if (stored.kind != BoundKind::rel) return searched_bound(stored, whole.view(), codec, array, execution);
+  note_suspected_fills(array, whole.view(), run);
+  CompressOptions options;
+  options.bound = stored;
+  use_valid_range(array, whole.view(), execution, options);
+  const EnforcedBound bound = options.range ? enforced_bound(stored, *options.range)
+                                            : enforced_bound(whole.view(), stored, array.fill_bits, execution);
+  return {bound.kind, bound.value};
 }
 
 std::optional<std::uint32_t> codec_id(const std::string& name) {

@@ -17,15 +17,9 @@ bool open_dataset(const std::string& path, const std::string& name, InputArray& 
 /// cannot hold.
 bool bound_in_file_units(const ErrorBound& asked, const InputArray& array, ErrorBound& out, std::string& why);
 
-struct ValueFacts {
-  ErrorBound bound;  ///< lossless, abs or pwrel, in stored numbers
-  Vector<std::uint64_t> present;
-};
-
-/// Turns a bound relative to the range, a PSNR or a ratio into one on each value, of the whole dataset; finds which of
-/// `candidates` (patterns of elements) occur. Reads the values at most once, and only for these. Throws CliError.
-ValueFacts examine_values(const ErrorBound& stored, const Vector<std::uint64_t>& candidates, const CodecArgs& codec,
-                          InputArray& array, const RunArgs& run);
+/// Turns a bound relative to the range, a PSNR or a ratio of the whole dataset into one on each value: lossless, abs or
+/// pwrel. Reads the values for these three alone. Throws CliError.
+ErrorBound bound_of_values(const ErrorBound& stored, const CodecArgs& codec, InputArray& array, const RunArgs& run);
 
 /// The number of a codec; nothing when there is none of that name.
 std::optional<std::uint32_t> codec_id(const std::string& name);

@@ -16,7 +16,8 @@ namespace quern::cli {
 namespace {
 
 constexpr std::uint32_t kNoMaskSearch = 0x10;
-/// What the option word says of chunks that are written once, whole.
+/// Chunks are written whole and once: the smallest streams of all codecs, and later writes give back what they are
+/// handed.
 constexpr std::uint32_t kWriteOnce = 0x20;
 
 std::uint32_t use_option(FilterUse use) { return use == FilterUse::write_once ? kWriteOnce : 0; }

