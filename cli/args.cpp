@@ -135,7 +135,15 @@ CodecArgs read_codec(const RawArgs& raw) {
   if (!raw.goal.empty()) codec.goal = raw.goal;
   if (codec.goal != "ratio" && codec.goal != "psnr" && codec.goal != "speed")
     fail(Exit::usage, fmt::format("--goal {}: use ratio, psnr or speed", codec.goal));
-  for (const std::string& text : raw.settings) codec.settings.push_back(parse_setting(text));
+  for (const std::string& text : raw.settings) {
+    auto setting = parse_setting(text);
+    if (setting.first != "idempotent") {
+      codec.settings.push_back(std::move(setting));
+      continue;
+    }
+    if (setting.second != "0" && setting.second != "1") fail(Exit::usage, "--set idempotent: give 0 or 1");
+    codec.idempotent = setting.second == "1";
+  }
   codec.find_repeated = !raw.no_mask_search;
   return codec;
 }

@@ -55,6 +55,7 @@ struct CodecArgs {
   std::string codec = "auto";
   std::string goal = "ratio";
   Settings settings;
+  bool idempotent = false;  ///< --set idempotent=1
   bool find_repeated = true;
 };
 

@@ -85,6 +85,7 @@ quernxx::Params params_for(const Bench& bench, const std::string& codec, const E
   params.bound(static_cast<quern_bound_kind>(bound.kind), bound.value);
   params.set("codec", codec).set("goal", bench.args.codec.goal);
   params.set("mask_search", bench.args.codec.find_repeated ? "1" : "0");
+  params.set("idempotent", bench.args.codec.idempotent ? "1" : "0");
   for (const auto& [key, value] : bench.args.codec.settings) params.set(key.c_str(), value.c_str());
   for (const std::uint64_t bits : bench.input.fill_bits)
     params.add_fill(static_cast<quern_dtype>(bench.array.dtype), &bits);

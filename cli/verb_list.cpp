@@ -44,7 +44,11 @@ Exit run_list_codecs(bool json) {
   for (std::size_t i = 0; i < quern_codec_count(); ++i) {
     quern_codec_info info = QUERN_CODEC_INFO_INIT;
     check_call(quern_codec_get(i, &info));
-    Json line{{"name", info.name}, {"id", info.id}, {"version", info.version}, {"summary", info.summary}};
+    Json line{{"name", info.name},
+              {"id", info.id},
+              {"version", info.version},
+              {"summary", info.summary},
+              {"idempotent", info.idempotent != 0}};
     std::string text = fmt::format("{:10} {}\n", info.name, info.summary);
     for (const int kind : {QUERN_BOUND_ABS, QUERN_BOUND_PWREL, QUERN_BOUND_LOSSLESS}) {
       const char* const name = bound_kind_name(static_cast<BoundKind>(kind));
@@ -52,6 +56,7 @@ Exit run_list_codecs(bool json) {
       line[name] = types;
       if (!types.empty()) text += fmt::format("{:10}   {}: {}\n", "", name, joined(types));
     }
+    if (info.idempotent != 0) text += fmt::format("{:10}   idempotent: with --set idempotent=1\n", "");
     if (json) {
       print_json(line);
     } else {

@@ -1,7 +1,10 @@
 // Chunks through the C interface.
 #include "bindings/hdf5/chunk_stream.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -42,6 +45,42 @@ std::string codec_name(std::uint32_t id) {
                                       std::to_string(id) + " (cd_values[1]); it has 0 auto" + known);
 }
 
+void add_fill(quern_params* params, quern_dtype dtype, std::uint64_t bits) {
+  std::array<std::uint8_t, 8> element{};
+  const std::size_t width = dtype_bytes(static_cast<std::uint32_t>(dtype));
+  for (std::size_t b = 0; b < width; ++b)
+    element[needs_swap(false) ? width - 1 - b : b] = static_cast<std::uint8_t>(bits >> (8 * b));
+  if (width < 8 && bits >> (8 * width) != 0)
+    throw Problem(Trouble::request, std::string("a missing value (cd_values[16] and on) is no ") +
+                                        dtype_name(static_cast<std::uint32_t>(dtype)) + " number");
+  check_status(quern_params_add_fill(params, dtype, element.data()), nullptr, Trouble::request,
+               "the filter's settings (cd_values)");
+}
+
+/// Numbers that archives mark missing data with. nccopy and netCDF in no-fill mode do not tell HDF5 of a _FillValue:
+/// these are kept exactly without a word, which no ordinary element that equals one minds.
+constexpr std::array<double, 8> kMarkers{-999, -9999, -99999, -32767, -32768, -1e34, 1e20, 9.969209968386869e36};
+
+/// Markers that the bound would let move: others are exceptions by themselves.
+void add_markers(quern_params* params, const Request& request, const ChunkLayout& layout) {
+  if (request.kind == QUERN_BOUND_LOSSLESS || (layout.dtype != QUERN_F32 && layout.dtype != QUERN_F64)) return;
+  std::size_t declared = request.missing.size() + (layout.fill ? 1 : 0);
+  for (const double marker : kMarkers) {
+    if (declared == kMostMissing) return;
+    if (request.kind == QUERN_BOUND_ABS && !(std::fabs(marker) < request.value * 0x1p24)) continue;
+    const std::uint64_t bits = layout.dtype == QUERN_F64 ? std::bit_cast<std::uint64_t>(marker)
+                                                         : std::bit_cast<std::uint32_t>(static_cast<float>(marker));
+    const auto& missing = request.missing;
+    if (bits == layout.fill || std::find(missing.begin(), missing.end(), bits) != missing.end()) continue;
+    add_fill(params, layout.dtype, bits);
+    ++declared;
+  }
+}
+
+void set_idempotent(quern_params& params) {
+  check_status(quern_params_set(&params, "idempotent", "1"), nullptr, Trouble::resource, "parameters cannot be set");
+}
+
 Params make_params(const Request& request, const ChunkLayout& layout) {
   quern_params* raw = nullptr;
   check_status(quern_params_create(&raw), nullptr, Trouble::resource, "parameters cannot be made");
@@ -55,18 +94,13 @@ Params make_params(const Request& request, const ChunkLayout& layout) {
   if (goal >= kGoals.size() || (request.options & ~(kGoalMask | kNoMaskSearch)) != 0)
     throw Problem(Trouble::request, "the option word (cd_values[5]) is " + std::to_string(request.options) +
                                         "; it is 0 for best ratio, 1 for PSNR, 2 for speed, plus 16 to leave repeated "
-                                        "values alone");
+                                        "values alone, plus 32 when chunks are written once");
   set(quern_params_set(raw, "goal", kGoals[goal]));
   set(quern_params_set(raw, "mask_search", (request.options & kNoMaskSearch) != 0 ? "0" : "1"));
-  if (layout.fill) {
-    std::array<std::uint8_t, 8> element{};
-    const std::size_t width = dtype_bytes(static_cast<std::uint32_t>(layout.dtype));
-    for (std::size_t b = 0; b < width; ++b) {
-      const std::size_t at = needs_swap(false) ? width - 1 - b : b;
-      element[at] = static_cast<std::uint8_t>(*layout.fill >> (8 * b));
-    }
-    set(quern_params_add_fill(raw, layout.dtype, element.data()));
-  }
+  if (layout.fill) add_fill(raw, layout.dtype, *layout.fill);
+  if (layout.known())
+    for (const std::uint64_t bits : request.missing) add_fill(raw, layout.dtype, bits);
+  add_markers(raw, request, layout);
   if (layout.big_endian) set(quern_params_set_metadata(raw, kBigEndianNote, kBigEndianNoteBytes));
   return params;
 }
@@ -96,8 +130,20 @@ Context make_context(std::uint32_t threads, std::uint64_t memory_limit) {
 
 void check_request(const Request& request) { make_params(request, {}); }
 
-ChunkEncoder::ChunkEncoder(const Request& request, const ChunkLayout& layout, const quern_context_desc& desc)
-    : layout_(layout), context_(make_context(desc, 0)), params_(make_params(request, layout)) {}
+ChunkEncoder::ChunkEncoder(const Request& request, const ChunkLayout& layout, const quern_context_desc& desc, Use use)
+    : layout_(layout),
+      exact_(use == Use::again && request.rewriting == Rewriting::exact && request.kind != QUERN_BOUND_LOSSLESS),
+      context_(make_context(desc, 0)),
+      params_(make_params(request, layout)) {
+  if (request.rewriting == Rewriting::idempotent) set_idempotent(*params_);
+  if (!exact_) return;
+  idempotent_ = make_params(request, layout);
+  set_idempotent(*idempotent_);
+  Request lossless = request;
+  lossless.kind = QUERN_BOUND_LOSSLESS;
+  lossless.codec_id = 0;
+  lossless_ = make_params(lossless, layout);
+}
 
 void ChunkEncoder::check() {
   if (max_stream_bytes() > kMaxChunkBytes)
@@ -124,12 +170,31 @@ std::uint64_t ChunkEncoder::max_stream_bytes() const {
   return bytes;
 }
 
-std::uint64_t ChunkEncoder::encode(const void* elements, void* stream, std::uint64_t capacity) {
+std::uint64_t ChunkEncoder::compress(const quern_params& params, const void* elements, void* stream,
+                                     std::uint64_t capacity) {
   const quern_array array = make_array(layout_, const_cast<void*>(elements));
   std::uint64_t size = 0;
-  check_status(quern_compress(context_.get(), params_.get(), &array, stream, capacity, &size, nullptr), context_.get(),
+  check_status(quern_compress(context_.get(), &params, &array, stream, capacity, &size, nullptr), context_.get(),
                Trouble::dataset, "a chunk of " + layout_.text() + " cannot be compressed");
   return size;
+}
+
+bool ChunkEncoder::reproduces(const void* stream, std::uint64_t size, const void* elements) {
+  decoded_.resize(layout_.bytes());
+  decode_chunk(*context_, stream, size, layout_, decoded_.data());
+  return std::memcmp(decoded_.data(), elements, decoded_.size()) == 0;
+}
+
+std::uint64_t ChunkEncoder::encode(const void* elements, void* stream, std::uint64_t capacity) {
+  const std::uint64_t size = compress(*params_, elements, stream, capacity);
+  if (!exact_ || reproduces(stream, size, elements)) return size;
+  // Values that the filter may have decoded itself: those of a prequantized chunk, or any.
+  const std::uint64_t lossless = compress(*lossless_, elements, stream, capacity);
+  other_.resize(capacity);
+  const std::uint64_t other = compress(*idempotent_, elements, other_.data(), capacity);
+  if (other >= lossless || !reproduces(other_.data(), other, elements)) return lossless;
+  std::memcpy(stream, other_.data(), other);
+  return other;
 }
 
 ChunkLayout inspect_chunk(const void* stream, std::uint64_t bytes) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <quern/quern.h>
 
@@ -29,8 +30,12 @@ void check_request(const Request& request);
 /// Compresses chunks of one layout. Not for two threads at once.
 class ChunkEncoder {
  public:
+  enum class Use {
+    once,   ///< chunks are written whole, a single time
+    again,  ///< what comes may have been decoded from the same chunk
+  };
   /// Throws Problem(request) for settings that are wrong whatever the data are.
-  ChunkEncoder(const Request& request, const ChunkLayout& layout, const quern_context_desc& desc);
+  ChunkEncoder(const Request& request, const ChunkLayout& layout, const quern_context_desc& desc, Use use);
 
   /// Throws Problem(dataset) when this codec or bound does not serve this element type, or when a chunk is too large.
   void check();
@@ -40,9 +45,18 @@ class ChunkEncoder {
   std::uint64_t encode(const void* elements, void* stream, std::uint64_t capacity);
 
  private:
+  std::uint64_t compress(const quern_params& params, const void* elements, void* stream, std::uint64_t capacity);
+  /// Whether the stream decodes to these very elements.
+  bool reproduces(const void* stream, std::uint64_t size, const void* elements);
+
   ChunkLayout layout_;
+  bool exact_;  ///< whatever comes has to come back bit for bit
   Context context_;
   Params params_;
+  Params idempotent_;  ///< where exact_: other ways to try, and room for them
+  Params lossless_;
+  std::vector<std::uint8_t> decoded_;
+  std::vector<std::uint8_t> other_;
 };
 
 /// What the stream in a chunk says of itself, without an allocation; no fill value. Throws Problem(chunk).

@@ -80,9 +80,12 @@ ChunkLayout describe_chunks(hid_t dcpl, hid_t type) {
     throw Problem(Trouble::request,
                   "another filter stands before quern and would change the numbers it is to keep within their bound: "
                   "leave out shuffle, scale-offset and the like, and put checksums or other compressors after quern");
-  if (fill_status(dcpl) == H5D_FILL_VALUE_USER_DEFINED)
-    out.fill = element_bits(fill_element(dcpl, type), out.big_endian);
   return out;
+}
+
+std::optional<std::uint64_t> fill_value(hid_t dcpl, hid_t type) {
+  if (fill_status(dcpl) != H5D_FILL_VALUE_USER_DEFINED) return std::nullopt;
+  return element_bits(fill_element(dcpl, type), element_type(type).big_endian);
 }
 
 std::vector<std::uint8_t> padding_element(hid_t dcpl, hid_t type) {

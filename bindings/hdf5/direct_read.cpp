@@ -71,7 +71,8 @@ void decode_stored(const ChunkedDataset& dataset, const StoredChunk& stored, Rea
 void read_all(const ChunkedDataset& dataset, void* values, const quern_context_desc& desc) {
   const std::uint32_t width = threads_for(desc.threads, dataset.chunks);
   const quern_context_desc worker_desc = desc_of_worker(desc);
-  const std::uint64_t most = ChunkEncoder(dataset.request, dataset.chunk, QUERN_CONTEXT_DESC_INIT).max_stream_bytes();
+  const std::uint64_t most =
+      ChunkEncoder(dataset.request, dataset.chunk, QUERN_CONTEXT_DESC_INIT, ChunkEncoder::Use::once).max_stream_bytes();
   std::vector<Reader> readers;
   for (std::uint32_t i = 0; i < width; ++i)
     readers.push_back({make_context(worker_desc, decoder_memory(dataset.chunk)), Bytes(dataset.chunk.bytes())});

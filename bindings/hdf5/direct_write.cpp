@@ -23,7 +23,8 @@ void write_all(const ChunkedDataset& dataset, const void* values, const quern_co
   const quern_context_desc worker_desc = desc_of_worker(desc);
   std::vector<Writer> writers;
   for (std::uint32_t i = 0; i < width; ++i)
-    writers.push_back({ChunkEncoder(dataset.request, dataset.chunk, worker_desc), Bytes(dataset.chunk.bytes())});
+    writers.push_back({ChunkEncoder(dataset.request, dataset.chunk, worker_desc, ChunkEncoder::Use::once),
+                       Bytes(dataset.chunk.bytes())});
   writers.front().encoder.check();
   const std::uint64_t room = writers.front().encoder.max_stream_bytes();
   std::vector<Bytes> streams(WorkWindow::slots(width), Bytes(room));

@@ -1,6 +1,7 @@
 // can_apply, set_local and the callback. HDF5 calls them under its lock, one at a time.
 #include "bindings/hdf5/filter.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -61,7 +62,7 @@ std::size_t encode(std::size_t count, const unsigned* words, std::size_t bytes, 
                                         "; another filter may stand before quern");
   quern_context_desc desc = QUERN_CONTEXT_DESC_INIT;
   desc.threads = environment_threads();
-  ChunkEncoder encoder(request, layout, desc);
+  ChunkEncoder encoder(request, layout, desc, ChunkEncoder::Use::again);
   const std::uint64_t room = encoder.max_stream_bytes();
   if (room > kMaxChunkBytes) throw Problem(Trouble::request, "a chunk of " + layout.text() + " is too large for HDF5");
   H5Memory stream = allocate(room);
@@ -91,21 +92,51 @@ std::size_t decode(std::size_t count, const unsigned* words, std::size_t bytes, 
   return static_cast<std::size_t>(layout.bytes());
 }
 
+/// What is asked for of a dataset, and its chunks.
+struct Task {
+  Request request;
+  ChunkLayout layout;
+};
+
+/// Missing values of a dataset: those asked for, and the fill value that the words still name where the list has it no
+/// more (netCDF's copies set it after the filter). Its own fill value stands apart.
+void collect_missing(const FilterEntry& entry, Task& task) {
+  auto& missing = task.request.missing;
+  const auto& fill = task.layout.fill;
+  if (const auto named = named_fill(entry.words, task.layout.dtype)) missing.insert(missing.begin(), *named);
+  std::vector<std::uint64_t> once;
+  for (const std::uint64_t bits : missing)
+    if (bits != fill && std::find(once.begin(), once.end(), bits) == once.end()) once.push_back(bits);
+  if (once.size() + (fill ? 1 : 0) > kMostMissing)
+    throw Problem(Trouble::request, "more than " + std::to_string(kMostMissing) + " fill and missing values");
+  missing = std::move(once);
+}
+
+Task describe_task(const FilterEntry& entry, hid_t dcpl, hid_t type) {
+  Task task;
+  task.request = parse_request(entry.words.data(), entry.words.size());
+  check_request(task.request);  // wrong settings are told before a wrong dataset
+  task.layout = describe_chunks(dcpl, type);
+  return task;
+}
+
+void check_task(const Task& task) {
+  ChunkEncoder(task.request, task.layout, QUERN_CONTEXT_DESC_INIT, ChunkEncoder::Use::once).check();
+}
+
 /// The words for this dataset, whatever its list held behind the request before: so doing it twice changes nothing.
-Words words_for(hid_t dcpl, hid_t type) {
-  const FilterEntry entry = filter_entry(dcpl);
-  const Request request = parse_request(entry.words.data(), entry.words.size());
-  check_request(request);  // wrong settings are told before a wrong dataset
-  ChunkLayout layout = describe_chunks(dcpl, type);
-  if (request.missing) layout.fill = request.missing;
-  ChunkEncoder(request, layout, QUERN_CONTEXT_DESC_INIT).check();
-  return make_words(request, layout);
+Words words_for(const FilterEntry& entry, hid_t dcpl, hid_t type) {
+  Task task = describe_task(entry, dcpl, type);
+  task.layout.fill = fill_value(dcpl, type);
+  collect_missing(entry, task);
+  check_task(task);
+  return make_words(task.request, task.layout);
 }
 
 extern "C" htri_t quern_hdf5_can_apply(hid_t dcpl, hid_t type, hid_t /*space*/) {
   return guarded<htri_t>("quern can_apply", -1, [&]() -> htri_t {
     try {
-      words_for(dcpl, type);
+      check_task(describe_task(filter_entry(dcpl), dcpl, type));
       return 1;
     } catch (const Problem& problem) {
       if (problem.trouble() != Trouble::dataset) throw;
@@ -119,9 +150,9 @@ extern "C" htri_t quern_hdf5_can_apply(hid_t dcpl, hid_t type, hid_t /*space*/) 
 extern "C" herr_t quern_hdf5_set_local(hid_t dcpl, hid_t type, hid_t /*space*/) {
   return guarded<herr_t>("quern set_local", -1, [&]() -> herr_t {
     const FilterEntry entry = filter_entry(dcpl);
-    Words words{};
+    Words words;
     try {
-      words = words_for(dcpl, type);
+      words = words_for(entry, dcpl, type);
     } catch (const Problem& problem) {
       if (problem.trouble() != Trouble::dataset || (entry.flags & H5Z_FLAG_OPTIONAL) == 0) throw;
       // An optional filter on a dataset it cannot serve: nothing that was true of another dataset may stay.
@@ -168,7 +199,11 @@ herr_t quern_hdf5_request(quern_bound_kind kind, double value, uint32_t codec_id
   using namespace quern::hdf5;
   return guarded<herr_t>("quern_hdf5_request", -1, [&] {
     if (words == nullptr) throw Problem(Trouble::request, "the place for the words is NULL");
-    const Request request{codec_id, kind, kind == QUERN_BOUND_LOSSLESS ? 0.0 : value, options, std::nullopt};
+    Request request;
+    request.codec_id = codec_id;
+    request.kind = kind;
+    request.value = kind == QUERN_BOUND_LOSSLESS ? 0.0 : value;
+    request.options = options;
     const Words made = make_words(request, {});
     const Request checked = parse_request(made.data(), kRequestWords);
     check_request(checked);

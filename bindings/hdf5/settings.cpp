@@ -1,6 +1,7 @@
 // Words to settings and back. Numbers of 64 bits are split by value: HDF5 swaps the bytes of each word on its own.
 #include "bindings/hdf5/settings.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "bindings/hdf5/element_type.h"
@@ -15,6 +16,10 @@ constexpr unsigned kFillFlag = 0x100;
 constexpr unsigned kBigEndianFlag = 0x200;
 constexpr unsigned kMissingFlag = 0x400;
 constexpr unsigned kKnownFlags = kFillFlag | kBigEndianFlag | kMissingFlag;
+// Of the option word. The filter sets one of the two when a dataset is created; words of older datasets, whose chunks
+// may hold any values, have neither.
+constexpr unsigned kWriteOnceOption = 0x20;
+constexpr unsigned kIdempotentOption = 0x40;
 
 enum Word : std::size_t {
   kVersionWord,
@@ -35,11 +40,11 @@ static_assert(kFillLowWord + 1 == kWords && kDtypeWord == kRequestWords);
 
 /// Absent words are zero.
 Words take_words(const unsigned* words, std::size_t count) {
-  if (count < kRequestWords || count > kWords || words == nullptr)
-    refuse("quern's filter has " + std::to_string(kRequestWords) + " to " + std::to_string(kWords) +
+  if (count < kRequestWords || count > kMostWords || (count > kWords && count % 2 != 0) || words == nullptr)
+    refuse("quern's filter has " + std::to_string(kRequestWords) + " to " + std::to_string(kMostWords) +
            " settings (cd_values), not " + std::to_string(count) + "; see docs/hdf5.md");
-  Words out{};
-  for (std::size_t i = 0; i < count; ++i) out[i] = words[i];
+  Words out(words, words + count);
+  out.resize(std::max(count, kWords));
   const unsigned version = out[kVersionWord] & kVersionMask;
   const unsigned flags = out[kVersionWord] & ~kVersionMask;
   if (version == 0) refuse("the first setting (cd_values[0]) is 0; it is the version of the settings, 1");
@@ -51,6 +56,30 @@ Words take_words(const unsigned* words, std::size_t count) {
 }
 
 std::uint64_t join(unsigned high, unsigned low) { return std::uint64_t{high} << 32 | low; }
+
+bool has_flag(const Words& words, unsigned flag) { return (words[kVersionWord] & flag) != 0; }
+
+/// Declared missing values: pairs from word 16 on, behind that of a fill value.
+std::vector<std::uint64_t> missing_values(const Words& words) {
+  std::vector<std::uint64_t> out;
+  const std::size_t first = kFillHighWord + (has_flag(words, kFillFlag) ? 2 : 0);
+  const bool declared = has_flag(words, kMissingFlag);
+  if (declared ? first >= words.size() : words.size() > kWords)
+    refuse("the flags (cd_values[0]) and the number of settings, " + std::to_string(words.size()) +
+           ", do not agree on how many missing values there are; see docs/hdf5.md");
+  for (std::size_t i = first; declared && i < words.size(); i += 2) out.push_back(join(words[i], words[i + 1]));
+  return out;
+}
+
+/// Takes the marks of how values are written again out of the options.
+Rewriting take_rewriting(const Words& words, std::uint32_t& options) {
+  const bool once = (options & kWriteOnceOption) != 0;
+  const bool idempotent = (options & kIdempotentOption) != 0;
+  if (once && idempotent) refuse("the option word (cd_values[5]) says both write-once (32) and idempotent (64)");
+  options &= ~(kWriteOnceOption | kIdempotentOption);
+  const bool of_dataset = words[kRankWord] != 0;
+  return once || (of_dataset && !idempotent) ? Rewriting::exact : Rewriting::idempotent;
+}
 
 }  // namespace
 
@@ -78,7 +107,8 @@ Request parse_request(const unsigned* words, std::size_t count) {
   out.codec_id = w[kCodecWord];
   out.options = w[kOptionsWord];
   out.value = std::bit_cast<double>(join(w[kValueHighWord], w[kValueLowWord]));
-  if ((w[kVersionWord] & kMissingFlag) != 0) out.missing = join(w[kFillHighWord], w[kFillLowWord]);
+  out.rewriting = take_rewriting(w, out.options);
+  out.missing = missing_values(w);
   switch (w[kKindWord]) {
     case QUERN_BOUND_LOSSLESS:
     case QUERN_BOUND_ABS:
@@ -98,6 +128,12 @@ Request parse_request(const unsigned* words, std::size_t count) {
              "; it is 0 lossless, 1 absolute or 3 pointwise relative");
   }
   return out;
+}
+
+std::optional<std::uint64_t> named_fill(const Words& words, quern_dtype dtype) {
+  if (words.size() < kWords || !has_flag(words, kFillFlag) || words[kDtypeWord] != static_cast<unsigned>(dtype))
+    return std::nullopt;
+  return join(words[kFillHighWord], words[kFillLowWord]);
 }
 
 ChunkLayout parse_layout(const unsigned* words, std::size_t count) {
@@ -123,12 +159,12 @@ ChunkLayout parse_layout(const unsigned* words, std::size_t count) {
     out.extents[a] = extent;
     bytes *= extent;
   }
-  if ((w[kVersionWord] & (kFillFlag | kMissingFlag)) != 0) out.fill = join(w[kFillHighWord], w[kFillLowWord]);
+  if (has_flag(w, kFillFlag)) out.fill = join(w[kFillHighWord], w[kFillLowWord]);
   return out;
 }
 
 Words make_words(const Request& request, const ChunkLayout& layout) {
-  Words w{};
+  Words w(kFillHighWord);
   const auto value = std::bit_cast<std::uint64_t>(request.value);
   w[kVersionWord] = kVersion;
   w[kCodecWord] = request.codec_id;
@@ -136,18 +172,22 @@ Words make_words(const Request& request, const ChunkLayout& layout) {
   w[kValueHighWord] = static_cast<unsigned>(value >> 32);
   w[kValueLowWord] = static_cast<unsigned>(value & 0xFFFFFFFF);
   w[kOptionsWord] = request.options;
-  const auto set_fill = [&](unsigned flag, std::uint64_t bits) {
+  if (request.rewriting == Rewriting::exact) w[kOptionsWord] |= kWriteOnceOption;
+  const auto add_value = [&](unsigned flag, std::uint64_t bits) {
     w[kVersionWord] |= flag;
-    w[kFillHighWord] = static_cast<unsigned>(bits >> 32);
-    w[kFillLowWord] = static_cast<unsigned>(bits & 0xFFFFFFFF);
+    w.push_back(static_cast<unsigned>(bits >> 32));
+    w.push_back(static_cast<unsigned>(bits & 0xFFFFFFFF));
   };
-  if (request.missing) set_fill(kMissingFlag, *request.missing);
-  if (!layout.known()) return w;
-  if (layout.big_endian) w[kVersionWord] |= kBigEndianFlag;
-  w[kDtypeWord] = static_cast<unsigned>(layout.dtype);
-  w[kRankWord] = layout.rank;
-  for (std::uint32_t a = 0; a < layout.rank; ++a) w[kExtentsWord + a] = static_cast<unsigned>(layout.extents[a]);
-  if (layout.fill && !request.missing) set_fill(kFillFlag, *layout.fill);
+  if (layout.known()) {
+    if (request.rewriting == Rewriting::idempotent) w[kOptionsWord] |= kIdempotentOption;
+    if (layout.big_endian) w[kVersionWord] |= kBigEndianFlag;
+    w[kDtypeWord] = static_cast<unsigned>(layout.dtype);
+    w[kRankWord] = layout.rank;
+    for (std::uint32_t a = 0; a < layout.rank; ++a) w[kExtentsWord + a] = static_cast<unsigned>(layout.extents[a]);
+    if (layout.fill) add_value(kFillFlag, *layout.fill);
+  }
+  for (const std::uint64_t bits : request.missing) add_value(kMissingFlag, bits);
+  w.resize(std::max(w.size(), kWords));
   return w;
 }
 

@@ -16,8 +16,12 @@ using kernels::ChunkBox;
 using kernels::ChunkRules;
 using kernels::LorenzoKernels;
 
-constexpr CodecInfo kInfo{kCodecId, kCodecVersion, "lorenzo",
-                          "throughput: verified quantization, Lorenzo prediction, bit planes without zero bytes"};
+constexpr CodecInfo kInfo{kCodecId,
+                          kCodecVersion,
+                          "lorenzo",
+                          "throughput: verified quantization, Lorenzo prediction, bit planes without zero bytes",
+                          CodecTier::throughput,
+                          true};
 
 std::size_t tiles_in(const ChunkGrid& grid, kernels::TileShape tile) {
   const auto counts = kernels::tile_counts(ChunkBox{grid.chunk, {}}, tile);

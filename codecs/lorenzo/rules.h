@@ -17,6 +17,7 @@
 
 #include "kernels/core/chunk_task.h"
 #include "kernels/core/unroll.h"
+#include "libcompress/core/quantizer_rules.h"
 #include "libcompress/core/rounding.h"
 #include "libcompress/format/bytes.h"
 
@@ -66,51 +67,6 @@ namespace detail {
 inline constexpr std::uint8_t kMaxKind = 2;
 inline constexpr std::uint8_t kMaxTile = 2;
 
-constexpr unsigned fraction_bits(DType dtype) {
-  switch (dtype) {
-    case DType::f16: return 10;
-    case DType::bf16: return 7;
-    case DType::f32: return 23;
-    default: return 52;
-  }
-}
-
-constexpr std::uint64_t largest_word(DType dtype) {
-  return dtype_bytes(dtype) == 8 ? ~UINT64_C(0) : UINT64_C(0xffffffff);
-}
-/// Largest half-width whose step 2*half + 1 fits the word.
-constexpr std::uint64_t largest_half(DType dtype) { return largest_word(dtype) >> 1; }
-
-/// Largest number of type F that is not above `bound`.
-template <class F>
-constexpr F round_down(double bound) {
-  const F f = static_cast<F>(bound);
-  return static_cast<double>(f) > bound ? next_toward_zero(f) : f;
-}
-
-/// Step 2E and its reciprocal in the working type; false when there is no usable step.
-template <class F>
-constexpr bool set_float_step(double bound, kernels::QuantizerParams& params) {
-  const F largest_error = std::min(round_down<F>(bound), std::numeric_limits<F>::max() / 2);
-  const F step = 2 * largest_error;
-  if (!(step > 0)) return false;
-  const F reciprocal = 1 / step;
-  if (!is_finite(reciprocal)) return false;
-  params.bound = bound;
-  params.strict = largest_error;
-  params.step = step;
-  params.reciprocal = reciprocal;
-  return true;
-}
-
-constexpr void set_int_step(std::uint64_t half, DType dtype, kernels::QuantizerParams& params) {
-  params.int_half = half;
-  params.int_step = 2 * half + 1;
-  params.int_reciprocal = largest_word(dtype) / params.int_step;
-}
-
-constexpr std::uint64_t floor_to_u64(double v) { return v >= 0x1p63 ? ~UINT64_C(0) : static_cast<std::uint64_t>(v); }
-
 /// Numbers of tiles along each axis of a chunk: doubled along x, y, z in turn while the grid has more to give. Axes are
 /// constants, for an index that is not takes memory on a device.
 constexpr std::array<std::uint64_t, 3> tiles_per_chunk(const std::array<std::uint64_t, 3>& extents,
@@ -157,23 +113,12 @@ constexpr ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dt
 }
 
 constexpr kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound, const Layout& layout) {
-  using kernels::QuantizerKind;
   kernels::ChunkRules rules;
   rules.element = static_cast<kernels::Element>(dtype);
   rules.tile = layout.tile;
-  rules.quantizer = QuantizerKind::exact;
-  if (bound.kind == BoundKind::pwrel) {
-    rules.quantizer = QuantizerKind::pointwise;
-    const auto scale = static_cast<double>(UINT64_C(1) << detail::fraction_bits(dtype));
-    detail::set_int_step(detail::floor_to_u64(bound.value * scale), dtype, rules.params);
-  } else if (bound.kind == BoundKind::abs && is_integer(dtype)) {
-    rules.quantizer = QuantizerKind::absolute;
-    detail::set_int_step(std::min(detail::floor_to_u64(bound.value), detail::largest_half(dtype)), dtype, rules.params);
-  } else if (bound.kind == BoundKind::abs) {
-    const bool usable = dtype == DType::f64 ? detail::set_float_step<double>(bound.value, rules.params)
-                                            : detail::set_float_step<float>(bound.value, rules.params);
-    if (usable) rules.quantizer = QuantizerKind::absolute;
-  }
+  const QuantizerRules quantizer = quantizer_rules(dtype, bound);
+  rules.quantizer = quantizer.kind;
+  rules.params = quantizer.params;
   return rules;
 }
 
@@ -212,9 +157,9 @@ constexpr ParamsFault get_params(ByteReader& in, DType dtype, const Shape& shape
     const bool in_type = dtype == DType::f64 || static_cast<double>(static_cast<float>(step)) == step;
     if (!(step > 0) || !is_finite(step) || !in_type) return ParamsFault::step;
   } else if (rules.quantizer != QuantizerKind::exact) {
-    const std::uint64_t half = in.varint(detail::largest_half(dtype));
+    const std::uint64_t half = in.varint(largest_half(dtype));
     if (!in.ok()) return ParamsFault::unreadable;
-    detail::set_int_step(half, dtype, rules.params);
+    set_int_step(half, dtype, rules.params);
   }
   if (layout.tile == TileShape::line && layout.second != 0) return ParamsFault::line_axes;
   if (layout.tile == TileShape::plane && layout.first != 0) return ParamsFault::plane_axes;

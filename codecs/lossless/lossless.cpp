@@ -10,8 +10,8 @@
 namespace quern::codec::lossless {
 namespace {
 
-constexpr CodecInfo kInfo{2, 1, "lossless", "every bit back: integer differences, context-coded tokens, rANS",
-                          CodecTier::archive};
+constexpr CodecInfo kInfo{
+    2, 1, "lossless", "every bit back: integer differences, context-coded tokens, rANS", CodecTier::archive, true};
 constexpr int kMaxZstdLevel = 19;
 
 ChunkSpec make_spec(const ChunkGrid& grid, DType dtype, int zstd_level) {

@@ -21,12 +21,13 @@ namespace quern::codec::stencil {
 
 /// First byte of a chunk.
 enum class Mode : std::uint8_t {
-  raw = 0,       ///< the elements, little-endian
-  constant = 1,  ///< one element
-  raster = 2,    ///< model, exceptions, residuals in lanes
-  levels = 3,    ///< the same, coarse to fine
-  wavelet = 4,   ///< quantized coefficients of a transform, and corrections
-  lattice = 5,   ///< a chunk of integers that number places of a lattice
+  raw = 0,           ///< the elements, little-endian
+  constant = 1,      ///< one element
+  raster = 2,        ///< model, exceptions, residuals in lanes
+  levels = 3,        ///< the same, coarse to fine
+  wavelet = 4,       ///< quantized coefficients of a transform, and corrections
+  lattice = 5,       ///< a chunk of integers that number places of a lattice
+  prequantized = 6,  ///< a chunk of codes of the elements, and elements that have none
 };
 
 /// What all chunks of an array share.
@@ -46,6 +47,7 @@ struct ChunkSpec {
   std::uint64_t most_plain = UINT64_MAX;
   /// Estimates under the transform try this one alone, as ChunkCost told it.
   std::optional<std::uint8_t> transform = std::nullopt;
+  bool prequantized = false;  ///< encoder only: see PlanRequest::prequantized
 
   std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }
 };
@@ -53,8 +55,14 @@ struct ChunkSpec {
 /// Bytes before the chunk of integers in one on a lattice: the mode, origin and spacing.
 constexpr std::size_t kLatticeHead = 1 + 2 * sizeof(double);
 
-/// A chunk takes no more bytes than a mode and its elements; encoders want room for a trial on a lattice.
-inline std::size_t max_chunk_bytes(const ChunkSpec& spec) { return kLatticeHead + 1 + spec.raw_bytes(); }
+/// A chunk takes no more bytes than a mode and its elements; encoders want room for a trial on a lattice, and for codes
+/// of prequantized elements, which may be wider than these, behind elements that have none.
+inline std::size_t max_chunk_bytes(const ChunkSpec& spec) {
+  const std::size_t elements = kLatticeHead + 1 + spec.raw_bytes();
+  if (!spec.prequantized) return elements;
+  const std::size_t elems = spec.raw_bytes() / dtype_bytes(spec.dtype);
+  return 2 * elements + 4 * elems + 64;
+}
 
 std::size_t encode_scratch_bytes(const ChunkSpec& spec);
 /// Writes at most max_chunk_bytes to `out` and returns the count. `in` is no larger than spec.most along any axis.

@@ -11,6 +11,7 @@
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
+#include "codecs/stencil/prequantized_chunk.h"
 #include "codecs/stencil/raster_waves.h"
 #include "codecs/stencil/token_tables.h"
 #include "codecs/stencil/wavelet_chunk.h"
@@ -234,6 +235,12 @@ class ChunkReader {
 }  // namespace
 
 std::size_t decode_scratch_bytes(const ChunkSpec& spec) {
+  if (dtype_bytes(spec.dtype) < sizeof(std::int32_t)) {
+    // Codes of prequantized elements do not fit into the elements' memory.
+    Carver codes(nullptr);
+    static_cast<void>(codes.take<std::int32_t>(spec.raw_bytes() / dtype_bytes(spec.dtype)));
+    return codes.used() + decode_scratch_bytes(code_spec(spec));
+  }
   Carver carver(nullptr);
   const DecodeMemory memory(carver, spec.most);
   const std::size_t raster = carver.used() + carver.used() / 8 + 65536;
@@ -250,6 +257,8 @@ Status decode_chunk(const ChunkSpec& spec, std::span<const std::uint8_t> in, con
     spread_lattice(lattice, spec.dtype, out);
     return {};
   }
+  if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::prequantized))
+    return decode_prequantized(spec, in.subspan(1), out, scratch);
   if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::levels))
     return decode_levels(spec, in.subspan(1), out, scratch);
   if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::wavelet))

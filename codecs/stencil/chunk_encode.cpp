@@ -14,6 +14,7 @@
 #include "codecs/stencil/loop.h"
 #include "codecs/stencil/model.h"
 #include "codecs/stencil/planes.h"
+#include "codecs/stencil/prequantized_chunk.h"
 #include "codecs/stencil/range.h"
 #include "codecs/stencil/raster_stages.h"
 #include "codecs/stencil/residual_fit.h"
@@ -165,6 +166,7 @@ class ChunkWriter {
         data_(static_cast<const Bits*>(in.data)) {}
 
   Result<std::size_t> run(std::span<std::uint8_t> out) {
+    if (spec_.prequantized) return prequantized(out);
     SortedChunk sorted;
     if (spec_.form.levels && !spec_.form.wavelet) sorted = sort_chunk(spec_, in_, scratch_);
     const ChunkRange range =
@@ -217,8 +219,15 @@ class ChunkWriter {
   }
 
   Result<ChunkCost> estimate() {
-    const ChunkRange range = box_range();
     const std::uint64_t as_they_are = std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12;
+    if (spec_.prequantized) {
+      const PrequantizedChunk chunk = prequantized_chunk(spec_, in_);
+      if (chunk.codes.empty()) return ChunkCost{as_they_are, 0};
+      QUERN_ASSIGN_OR_RETURN(ChunkCost cost, estimate_chunk(chunk.spec, chunk.box, scratch_));
+      cost.residuals += std::uint64_t{chunk.head.size()} << 15;
+      return cost;
+    }
+    const ChunkRange range = box_range();
     if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
       return ChunkCost{as_they_are, 0};
     if (const LatticePlaces places = lattice_places(spec_, in_); !places.numbers.empty()) {
@@ -257,6 +266,17 @@ class ChunkWriter {
     model_.masked = in_.special != nullptr;
     fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, effort_of(spec_.pace),
               spec_.parts, model_);
+  }
+
+  /// Codes the codes of prequantized elements.
+  Result<std::size_t> prequantized(std::span<std::uint8_t> out) {
+    const PrequantizedChunk chunk = prequantized_chunk(spec_, in_);
+    if (chunk.codes.empty()) return raw(out);
+    const std::size_t head = chunk.head.size();
+    QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, encode_chunk(chunk.spec, chunk.box, out.subspan(head), scratch_));
+    if (head + bytes > memory_.elems * sizeof(Bits)) return raw(out);
+    std::memcpy(out.data(), chunk.head.data(), head);
+    return head + bytes;
   }
 
   /// Codes the places of the elements on their lattice; 0 when they have none that pays. What is sorted is lost then.
@@ -499,6 +519,11 @@ class ChunkWriter {
 }  // namespace
 
 std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
+  if (spec.prequantized) {
+    ChunkSpec as_it_is = spec;
+    as_it_is.prequantized = false;
+    return std::max(encode_scratch_bytes(as_it_is), encode_scratch_bytes(code_spec(spec)));
+  }
   Carver carver(nullptr);
   const EncodeMemory memory(carver, spec.most, spec.raw_bytes());
   // Chunks at the upper ends may be planes where full ones are volumes, and the other way round.

@@ -76,7 +76,8 @@ Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, co
       pick_points(content.data(), constant, width, chunk, form, out);
       return {};
     }
-    case Mode::raster: break;
+    case Mode::raster:
+    case Mode::prequantized: break;
   }
   return decode_and_pick(spec, in, chunk, form, out, scratch);
 }

@@ -113,7 +113,8 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
                        std::max(pace_of(request), Pace::brisk),
                        glance,
                        most_plain == UINT64_MAX ? most_plain : most_plain * trial.elems,
-                       trial.transform};
+                       trial.transform,
+                       codes_elements(request)};
   QUERN_ASSIGN_OR_RETURN(auto memory, scratch.lend(encode_scratch_bytes(spec)));
   QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_chunk(spec, box, memory.span()));
   // What a model takes is shared by all of a full chunk.

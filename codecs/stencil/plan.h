@@ -32,6 +32,11 @@ struct ChosenLayout {
   std::uint8_t tightening = 0;  ///< of coarse levels: row of kLevelSteps
 };
 
+/// Whether prequantized elements are coded as their codes: integers under a bound below 1 are their own.
+inline bool codes_elements(const PlanRequest& request) {
+  return request.prequantized && (is_float(request.dtype) || request.bound.value >= 1);
+}
+
 /// The layout of the fewest estimated bits an element; ties to the lower index. May throw std::bad_alloc.
 Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoice& choice,
                                    const kernels::StencilKernels& kernels);

@@ -17,9 +17,10 @@
 namespace quern::codec::stencil {
 namespace {
 
-constexpr CodecInfo kInfo{kCodecId, kCodecVersion, "stencil",
-                          "ratio: fitted stencils in fixed point, contexts from neighbouring residuals, rANS",
-                          CodecTier::ratio};
+constexpr CodecInfo kInfo{
+    kCodecId,         kCodecVersion,
+    "stencil",        "ratio: fitted stencils in fixed point, contexts from neighbouring residuals, rANS",
+    CodecTier::ratio, true};
 
 struct ParsedSettings {
   LayoutChoice layout;
@@ -147,7 +148,10 @@ class Encoder final : public ChunkEncoder {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while encoding");
     }
   }
-  std::span<const std::uint8_t> device_state() const override { return encoder_state(spec_); }
+  std::span<const std::uint8_t> device_state() const override {
+    if (spec_.prequantized) return {};
+    return encoder_state(spec_);
+  }
   unsigned levels() const override { return spec_.form.levels ? levels_.count : 0; }
   Result<Vector<std::uint64_t>> level_cuts(std::span<const std::uint8_t> chunk,
                                            const std::array<std::uint64_t, 3>& extents) const override {
@@ -232,15 +236,17 @@ class Codec final : public ArrayCodec {
       CodecPlan plan;
       plan.grid = make_grid(request.shape, chosen.layout);
       plan.params = write_params(chosen.layout);
-      const ChunkSpec spec{request.dtype,
-                           plan.grid.chunk,
-                           request.bound.value,
-                           &kernels,
-                           levels_form(request.shape, chosen.layout, plan.grid),
-                           request.goal == "psnr",
-                           parsed.tightening.value_or(chosen.tightening),
-                           parsed.parts,
-                           pace_of(request)};
+      ChunkSpec spec{request.dtype,
+                     plan.grid.chunk,
+                     request.bound.value,
+                     &kernels,
+                     levels_form(request.shape, chosen.layout, plan.grid),
+                     request.goal == "psnr",
+                     parsed.tightening.value_or(chosen.tightening),
+                     parsed.parts,
+                     pace_of(request)};
+      spec.prequantized = codes_elements(request);
+      if (spec.prequantized) spec.tightening = 0;  // no element of a coarse level has an error to pass on
       const Levels levels(request.shape, chosen.layout, plan.grid, spec.form);
       return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec, levels));
     } catch (const std::bad_alloc&) {

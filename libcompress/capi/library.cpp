@@ -91,6 +91,7 @@ quern_status quern_codec_get(size_t index, quern_codec_info* info) {
     out.version = codec.version;
     out.name = codec.name;
     out.summary = codec.summary;
+    out.idempotent = codec.idempotent ? 1 : 0;
     capi::write_struct(out, info);
     return {};
   });

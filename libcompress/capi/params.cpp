@@ -63,6 +63,11 @@ Status set_key(CompressOptions& options, std::string_view key, std::string_view 
     options.find_repeated = value == "1";
     return {};
   }
+  if (key == "idempotent") {
+    if (value != "0" && value != "1") return Status(StatusCode::invalid_argument, "idempotent: 0 or 1");
+    options.idempotent = value == "1";
+    return {};
+  }
   if (key == "range") return set_range(options, value);
   for (auto& [name, old] : options.settings) {
     if (name == key) {
@@ -84,6 +89,8 @@ Status get_key(const CompressOptions& options, std::string_view key, String& val
     value = options.goal;
   } else if (key == "mask_search") {
     value = options.find_repeated ? "1" : "0";
+  } else if (key == "idempotent") {
+    value = options.idempotent ? "1" : "0";
   } else if (key == "range" && options.range) {
     value = number_text(options.range->min) + ":" + number_text(options.range->max);
   } else {

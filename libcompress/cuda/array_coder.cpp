@@ -264,6 +264,8 @@ namespace quern {
 Result<std::unique_ptr<DeviceArrayCoder>> device_compressor(int ordinal, DType dtype, const Shape& shape,
                                                             const CompressOptions& options) {
   QUERN_RETURN_IF_ERROR(check_options(dtype, options));
+  if (options.idempotent && options.bound.kind != BoundKind::lossless)
+    return Status(StatusCode::unsupported, "idempotent=1 takes arrays in host memory; this one is in device memory");
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio)
     return Status(StatusCode::unsupported,
                   "a bound of kind psnr or ratio is found by search, which cannot be queued; give abs, rel or pwrel");

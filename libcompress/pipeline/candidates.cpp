@@ -9,9 +9,12 @@ namespace {
 constexpr CodecTier kTiers[] = {CodecTier::throughput, CodecTier::archive, CodecTier::ratio};
 
 void add_tier(Vector<Candidate>& list, CodecTier tier, DType dtype, BoundKind kind, bool takes_settings,
-              const Registry& registry) {
-  for (const ArrayCodec* codec : registry.all())
-    if (codec->info().tier == tier && codec->supports(dtype, kind)) list.push_back({codec, takes_settings, {}});
+              bool idempotent, const Registry& registry) {
+  for (const ArrayCodec* codec : registry.all()) {
+    const bool keeps = !idempotent || codec->info().idempotent;
+    if (codec->info().tier == tier && keeps && codec->supports(dtype, kind))
+      list.push_back({codec, takes_settings, {}});
+  }
 }
 
 /// For lossless: the archive; under the goal speed what is faster, if it keeps every bit.
@@ -19,8 +22,9 @@ Vector<Candidate> exact_candidates(DType dtype, const CompressOptions& options, 
                                    const Registry& registry) {
   Vector<Candidate> list;
   if (options.goal == "speed")
-    add_tier(list, CodecTier::throughput, dtype, BoundKind::lossless, takes_settings, registry);
-  if (list.empty()) add_tier(list, CodecTier::archive, dtype, BoundKind::lossless, takes_settings, registry);
+    add_tier(list, CodecTier::throughput, dtype, BoundKind::lossless, takes_settings, options.idempotent, registry);
+  if (list.empty())
+    add_tier(list, CodecTier::archive, dtype, BoundKind::lossless, takes_settings, options.idempotent, registry);
   if (list.empty()) list.push_back({});
   list.resize(1);
   return list;
@@ -34,6 +38,9 @@ Result<Vector<Candidate>> find_candidates(DType dtype, BoundKind kind, const Com
   const bool asked_exact = options.bound.kind == BoundKind::lossless;
   if (options.codec != "auto") {
     const ArrayCodec* codec = registry.by_name(options.codec);
+    if (options.idempotent && !codec->info().idempotent)
+      return Status(StatusCode::unsupported,
+                    "the codec makes no idempotent streams; `quern list codecs` says which do");
     if (codec->supports(dtype, kind)) {
       list.push_back({codec, true, {}});
     } else if (kind == BoundKind::lossless) {
@@ -48,10 +55,10 @@ Result<Vector<Candidate>> find_candidates(DType dtype, BoundKind kind, const Com
   for (const CodecTier tier : kTiers) {
     if (tier == CodecTier::ratio && options.goal == "speed") continue;
     if (tier != CodecTier::archive) {
-      add_tier(list, tier, dtype, kind, true, registry);
+      add_tier(list, tier, dtype, kind, true, options.idempotent, registry);
     } else if (options.goal != "speed" && options.settings.empty()) {
       // Settings are for codecs that take the bound; what ignores them must not win by that.
-      add_tier(list, tier, dtype, BoundKind::lossless, false, registry);
+      add_tier(list, tier, dtype, BoundKind::lossless, false, options.idempotent, registry);
     }
   }
   if (list.empty()) return exact_candidates(dtype, options, false, registry);

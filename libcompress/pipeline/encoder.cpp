@@ -10,6 +10,7 @@
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/bound_resolution.h"
 #include "libcompress/pipeline/choose_codec.h"
+#include "libcompress/pipeline/prequantize.h"
 #include "libcompress/pipeline/sample_array.h"
 #include "libcompress/pipeline/stream_encoder.h"
 
@@ -86,6 +87,11 @@ class PushEncoder final : public Encoder {
     while (!bytes.empty()) {
       const std::size_t n = static_cast<std::size_t>(std::min<std::uint64_t>(capacity_ - have_, bytes.size()));
       std::memcpy(buffer_.data() + have_, bytes.data(), n);
+      if (options_.idempotent) {
+        const EnforcedBound bound = resolve_bound(options_.bound, given_range(options_)).enforced;
+        QUERN_RETURN_IF_ERROR(
+            prequantize(dtype_, bound, options_.fill_bits, buffer_.data() + have_, n / element_bytes_, runner_.get()));
+      }
       have_ += n;
       received_ += n;
       bytes = bytes.subspan(n);

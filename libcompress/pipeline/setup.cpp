@@ -99,6 +99,12 @@ Status check_options(DType dtype, const CompressOptions& options) {
   QUERN_RETURN_IF_ERROR(options.bound.check(dtype));
   if (options.goal != "ratio" && options.goal != "psnr" && options.goal != "speed")
     return Status(StatusCode::invalid_argument, "the goal must be ratio, psnr or speed");
+  const BoundKind kind = options.bound.kind;
+  if (options.idempotent &&
+      (kind == BoundKind::psnr || kind == BoundKind::ratio || (kind == BoundKind::rel && !options.range)))
+    return Status(
+        StatusCode::invalid_argument,
+        "idempotent=1 takes a bound that does not depend on the data: abs, pwrel or lossless; rel with a range");
   if (options.fill_bits.size() > kMaxFillValues)
     return Status(StatusCode::invalid_argument, "{0} fill values are declared; {1} is the limit",
                   static_cast<std::int64_t>(options.fill_bits.size()), static_cast<std::int64_t>(kMaxFillValues));
@@ -156,6 +162,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
     plan.bound = request.bound.enforced;
     plan.goal = request.options->bound.kind == BoundKind::psnr ? "psnr" : request.options->goal;
     plan.max_chunks = max_chunks;
+    plan.prequantized = request.options->idempotent;
     plan.sample = &sample;
     plan.runner = &runner;
     if (request.candidate.takes_settings) plan.settings = request.options->settings;

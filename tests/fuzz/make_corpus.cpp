@@ -86,6 +86,7 @@ struct StreamCase {
   bool gaps;
   const char* layout = nullptr;  ///< setting of the codec
   double spacing = 0;            ///< values are rounded to multiples of it
+  bool idempotent = false;
 };
 
 constexpr std::uint64_t kLargeElems = 10000;  // such streams are for the target region alone
@@ -114,6 +115,8 @@ constexpr StreamCase kStreams[] = {
     {"i16_2d_wavelet", DType::i16, "40x31", {BoundKind::abs, 9}, "stencil", false, "wavelet"},
     {"f32_3d_lattice", DType::f32, "9x10x23", {BoundKind::abs, 0.001}, "stencil", true, "raster", 0.01},
     {"f64_3d_lattice_levels", DType::f64, "9x10x23", {BoundKind::abs, 0.001}, "stencil", false, "levels", 0.01},
+    {"f32_3d_prequantized", DType::f32, "9x10x23", {BoundKind::abs, 0.01}, "stencil", true, "raster", 0, true},
+    {"i16_2d_prequantized", DType::i16, "30x31", {BoundKind::abs, 3}, "stencil", false, "levels", 0, true},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
     {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
 };
@@ -124,6 +127,7 @@ Status add_stream(Corpus& corpus, const StreamCase& c) {
   CompressOptions options;
   options.bound = c.bound;
   options.codec = c.codec;
+  options.idempotent = c.idempotent;
   if (c.layout != nullptr) options.settings = {{"layout", c.layout}};
   const std::string note = R"({"seed":1})";
   if (c.gaps) options.metadata.assign(note.begin(), note.end());

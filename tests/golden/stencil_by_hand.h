@@ -18,6 +18,7 @@ namespace quern::golden {
 inline constexpr unsigned kRasterMode = 2;
 inline constexpr unsigned kLevelsMode = 3;
 inline constexpr unsigned kLatticeMode = 5;
+inline constexpr unsigned kPrequantizedMode = 6;
 
 /// A stored weight of a class: its order and it alone, the others 0.
 struct StoredWeights {

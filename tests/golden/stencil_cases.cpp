@@ -126,6 +126,28 @@ void add_lattices(std::vector<GoldenFile>& files) {
                       on_lattice(DType::f32, {9, 14, 15}, 300, 1, 0), stencil(1.25, "levels")));
 }
 
+/// Elements that come as what codes stand for; some have no code.
+void add_prequantized(std::vector<GoldenFile>& files) {
+  const auto idempotent = [](double bound, const char* layout) {
+    CompressOptions options = stencil(bound, layout);
+    options.idempotent = true;
+    return options;
+  };
+  for (const char* layout : {"raster", "levels", "planes", "wavelet"}) {
+    files.push_back(
+        one("stencil_prequantized_" + std::string(layout), "idempotent, -0.0 and NaN, in layout " + std::string(layout),
+            with_land(with_minus_zeros(waves(DType::f32, {6, 14, 17}, 0.1)), 0x7FC00000), idempotent(0.03, layout)));
+  }
+  files.push_back(one("stencil_prequantized_f64", "idempotent binary64", waves(DType::f64, {20, 31}, 0.1),
+                      idempotent(0.01, "raster")));
+  files.push_back(one("stencil_prequantized_f16", "idempotent binary16", waves(DType::f16, {20, 31}, 0.1, 90),
+                      idempotent(0.6, "raster")));
+  files.push_back(one("stencil_prequantized_i16", "idempotent integers", waves(DType::i16, {20, 31}, 0.1, 2000),
+                      idempotent(5, "levels")));
+  files.push_back(one("stencil_prequantized_u8", "idempotent integers at the ends of their type",
+                      waves(DType::u8, {20, 31}, 0.1, 127, 127), idempotent(3, "raster")));
+}
+
 void add_exceptions(std::vector<GoldenFile>& files) {
   for (const char* layout : kLayouts) {
     files.push_back(one("stencil_" + std::string(layout) + "_spikes", "wide residuals in layout " + std::string(layout),
@@ -222,6 +244,7 @@ void add_stencil_files(std::vector<GoldenFile>& files) {
   add_types(files);
   add_masks(files);
   add_lattices(files);
+  add_prequantized(files);
   add_exceptions(files);
   add_bounds(files);
   add_small(files);

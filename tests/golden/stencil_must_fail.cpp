@@ -119,6 +119,37 @@ void add_lattice_cases(const Make& make) {
                  on_lattice(0, 1, constant));
 }
 
+/// A chunk of codes behind a step and `exceptions`, which are as stored.
+Vector<std::uint8_t> prequantized(double step, const Vector<std::uint8_t>& exceptions,
+                                  const Vector<std::uint8_t>& codes) {
+  Vector<std::uint8_t> bytes;
+  Writer writer(bytes);
+  writer.u8(kPrequantizedMode);
+  writer.f64(step);
+  writer.bytes(exceptions);
+  writer.bytes(codes);
+  return bytes;
+}
+
+void add_prequantized_cases(const Make& make) {
+  constexpr std::uint8_t kElems = kRows * kColumns;
+  const Vector<std::uint8_t> inner = chunk_bytes(StoredChunk{});
+  const auto add = [&](const char* name, const char* what, const Vector<std::uint8_t>& bytes,
+                       StatusCode status = kCorrupt) { make.add_bytes(name, what, status, bytes); };
+  add("stencil_prequantized_no_step", "codes that are multiples of 0", prequantized(0, {0}, inner));
+  add("stencil_prequantized_backwards", "a negative step", prequantized(-1, {0}, inner));
+  add("stencil_prequantized_endless", "an infinite step",
+      prequantized(std::numeric_limits<double>::infinity(), {0}, inner));
+  add("stencil_prequantized_empty", "no chunk of codes", prequantized(1, {0}, {}));
+  add("stencil_prequantized_twice", "codes of codes", prequantized(1, {0}, prequantized(1, {0}, inner)));
+  add("stencil_prequantized_lattice", "codes on a lattice", prequantized(1, {0}, on_lattice(0, 1, inner)));
+  add("stencil_prequantized_exceptions", "more exceptions than elements", prequantized(1, {kElems + 1}, inner));
+  add("stencil_prequantized_outside", "an exception behind the last element",
+      prequantized(1, {1, kElems, 0, 0, 0, 0, 0, 0, 0, 0}, inner));
+  add("stencil_prequantized_cut", "exceptions that the chunk ends in", prequantized(1, {2, 0, 0, 0, 0}, {}),
+      StatusCode::truncated);
+}
+
 void add_lane_cases(const Make& make) {
   constexpr std::uint8_t kElems = kRows * kColumns;
   make.add("stencil_exceptions_count", "more exceptions than elements", kCorrupt,
@@ -218,6 +249,7 @@ void add_stencil_cases(std::vector<MustFailCase>& cases) {
   add_params_cases(cases, in_raster.stream(), in_levels.stream());
   add_model_cases(in_raster);
   add_lattice_cases(in_raster);
+  add_prequantized_cases(in_raster);
   add_lane_cases(in_raster);
   add_levels_cases(in_levels);
   add_wavelet_cases(cases, in_raster.stream());

@@ -137,6 +137,40 @@ static void growing(const char* name, enum share share) {
   close_pair(both);
 }
 
+/* Reads this rank's box at `step` from the packed dataset and writes the very values back. */
+static void rewrite_box(struct pair both, uint64_t step, const hsize_t begin[2], const hsize_t count[2]) {
+  const hsize_t cells = count[0] * count[1];
+  double* values = malloc((size_t)cells * sizeof *values + 1);
+  must(values != NULL, "no memory");
+  const hsize_t at[3] = {step, begin[0], begin[1]}, many[3] = {1, count[0], count[1]};
+  const hid_t here = H5Screate_simple(3, many, NULL), there = H5Dget_space(both.packed);
+  if (cells == 0)
+    must(H5Sselect_none(there) >= 0 && H5Sselect_none(here) >= 0, "cannot select nothing");
+  else
+    must(H5Sselect_hyperslab(there, H5S_SELECT_SET, at, NULL, many, NULL) >= 0, "cannot select");
+  must(H5Dread(both.packed, both.type, here, there, transfer, values) >= 0, "cannot read own values");
+  must(H5Dwrite(both.packed, both.type, here, there, transfer, values) >= 0, "cannot write own values");
+  H5Sclose(here);
+  H5Sclose(there);
+  free(values);
+}
+
+/* Steps one by one into chunks of three, and after each all steps so far once more with their own values: every chunk
+ * is decoded and encoded many times, by one rank for several. */
+static void rewritten(const char* name, enum share share) {
+  const hsize_t most[3] = {H5S_UNLIMITED, 30, 41}, chunk[3] = {3, 8, 41};
+  hsize_t extent[3] = {0, 30, 41}, begin[2], count[2];
+  my_box(share, extent + 1, begin, count);
+  const struct pair both = create(name, H5T_NATIVE_DOUBLE, 3, extent, most, chunk);
+  for (uint64_t step = 0; step < 5; ++step) {
+    extent[0] = step + 1;
+    must(H5Dset_extent(both.packed, extent) >= 0 && H5Dset_extent(both.original, extent) >= 0, "cannot extend");
+    write_box(both, step, begin, count);
+    for (uint64_t old = 0; old <= step; ++old) rewrite_box(both, old, begin, count);
+  }
+  close_pair(both);
+}
+
 /* Every rank reads all of a dataset, as after a restart on another number of ranks, and checks the bound. */
 static void read_all(const char* name, int columns, int rows, hid_t list) {
   const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
@@ -177,6 +211,8 @@ int main(int argc, char** argv) {
   flat("two_chunks", H5T_NATIVE_DOUBLE, BY_ROWS, 30, 30, 16, 30);
   growing("steps", BY_ROWS);
   growing("steps_shared", BY_COLUMNS);
+  rewritten("rewritten", BY_ROWS);
+  rewritten("rewritten_shared", BY_COLUMNS);
   H5Gclose(originals);
   must(H5Fclose(file) >= 0, "cannot close the file");
 

@@ -19,7 +19,7 @@ except ImportError as error:
 
 BOUND = 0.01
 DATASETS = {"even": 4, "edges": 24, "shared": 4, "empty_rank": 5, "one_rank": 5, "one_chunk": 1, "two_chunks": 2,
-            "steps": 16, "steps_shared": 16}
+            "steps": 16, "steps_shared": 16, "rewritten": 8, "rewritten_shared": 8}
 
 
 def expected(shape):

@@ -7,10 +7,10 @@ import quern_stencil_levels
 import quern_stencil_raster
 import quern_stencil_wavelet
 from quern_bytes import Cursor, require
-from quern_lorenzo import float_bits
+from quern_lorenzo import binary32, float_bits
 from quern_stencil_symbols import Bits, ENDS, read_lanes
 
-RAW, CONSTANT, RASTER, LEVELS, WAVELET, LATTICE = range(6)
+RAW, CONSTANT, RASTER, LEVELS, WAVELET, LATTICE, PREQUANTIZED = range(7)
 MODES = {RASTER: 'raster', LEVELS: 'levels', WAVELET: 'wavelet'}
 
 FEATURES = {'stencil constant chunk', 'stencil several chunks', 'stencil order 0', 'stencil order 1', 'stencil order 2',
@@ -18,6 +18,8 @@ FEATURES = {'stencil constant chunk', 'stencil several chunks', 'stencil order 0
 FEATURES |= {'stencil %s %s' % (mode, what) for mode in MODES.values() for what in
              ('mask', 'exceptions', 'exceptions one after another', 'one lane', 'several lanes')}
 FEATURES |= {'stencil lattice in ' + mode for mode in MODES.values()}
+FEATURES |= {'stencil prequantized in ' + mode for mode in MODES.values()}
+FEATURES |= {'stencil prequantized ' + what for what in ('exceptions', 'f16', 'f32', 'f64', 'i16', 'u8')}
 FEATURES |= {'stencil shape %d' % k for k in range(len(ENDS))}
 FEATURES |= {'stencil distribution of %d tokens' % t for t in (1, 2)}
 FEATURES |= {'stencil on ' + t for t in ('f16', 'bf16', 'f32', 'f64', 'i8', 'i16', 'i32', 'u8', 'u16', 'u32')}
@@ -133,6 +135,8 @@ class Codec:
         mode = cursor.unsigned(1)
         if mode == LATTICE:
             return self.on_lattice(cursor, extents, special)
+        if mode == PREQUANTIZED:
+            return self.prequantized(cursor, extents, special)
         require(mode <= RASTER or mode == LEVELS and self.order in (1, 2) or mode == WAVELET and self.order == 3, 'mode')
         if mode in (RAW, CONSTANT):
             elements = cursor.take(n * self.width if mode == RAW else self.width)
@@ -188,6 +192,43 @@ class Codec:
         self.seen.add('stencil lattice in ' + MODES.get(rest[0], 'another mode'))
         values = (n * spacing + origin for n, in struct.iter_unpack('<i', numbers))
         return b''.join(float_bits(value, self.dtype).to_bytes(self.width, 'little') for value in values)
+
+    def prequantized(self, cursor, extents, special):
+        """The elements that codes stand for, and those that have none."""
+        n = prod(extents)
+        if 'f' in self.dtype:
+            step = cursor.binary64()
+            require(0 < step < float('inf') and (self.dtype == 'f64' or binary32(step) == step), 'step')
+        else:
+            half = cursor.varint(2**31 - 1)
+        exceptions = []
+        i = -1
+        for _ in range(cursor.varint(n)):
+            i += 1 + cursor.varint(n)
+            require(i < n, 'place of an exception')
+            exceptions.append((i, cursor.take(self.width)))
+        codes = copy.copy(self)
+        codes.dtype, codes.width = 'i32', 4
+        rest = cursor.take(cursor.end - cursor.at)
+        require(rest and rest[0] < LATTICE, 'prequantized elements without a chunk of codes')
+        numbers = [code for code, in struct.iter_unpack('<i', codes.chunk(rest, extents, special))]
+        self.seen.add('stencil prequantized in ' + MODES.get(rest[0], 'another mode'))
+        self.seen.add('stencil prequantized ' + self.dtype)
+        if exceptions:
+            self.seen.add('stencil prequantized exceptions')
+        if self.dtype == 'f64':
+            elements = [float_bits(float(code) * step, 'f64') for code in numbers]
+        elif 'f' in self.dtype:
+            elements = [float_bits(binary32(binary32(float(code)) * step), self.dtype) for code in numbers]
+        else:
+            bits = 8 * self.width
+            low, high = (0, 2**bits - 1) if self.dtype[0] == 'u' else (-2**(bits - 1), 2**(bits - 1) - 1)
+            codes = [code & 0xFFFFFFFF for code in numbers] if self.dtype[0] == 'u' else numbers
+            elements = [min(max(code * (2 * half + 1), low), high) & 2**bits - 1 for code in codes]
+        elements = [e.to_bytes(self.width, 'little') for e in elements]
+        for i, element in exceptions:
+            elements[i] = element
+        return b''.join(elements)
 
     def axes(self, extents):
         """The axes of a chunk in levels or as a wavelet."""

@@ -360,7 +360,7 @@ TEST(Stencil_CoarseLevels, OfChunksInOneValueOrAsTheyAre_AreTheirPoints) {
   EXPECT_EQ(decode(spec, Bytes{1}).code(), StatusCode::corrupt);
   EXPECT_EQ(decode(spec, Bytes{}).code(), StatusCode::corrupt);
   EXPECT_EQ(decode(spec, Bytes{2, 0}).code(), StatusCode::corrupt);
-  EXPECT_EQ(decode(spec, Bytes{6, 0}).code(), StatusCode::corrupt);
+  EXPECT_EQ(decode(spec, Bytes{7, 0}).code(), StatusCode::corrupt);
   ChunkSpec raster = spec;
   raster.form = {};
   EXPECT_EQ(decode(raster, raw).code(), StatusCode::unsupported);

@@ -32,6 +32,7 @@ struct CodecInfo {
   const char* name = "";
   const char* summary = "";
   CodecTier tier = CodecTier::throughput;
+  bool idempotent = false;  ///< keeps prequantized elements bit for bit (PlanRequest::prequantized)
 };
 
 /// `--set key=value` pairs in the order given; a codec refuses keys it does not know.
@@ -122,6 +123,9 @@ struct PlanRequest {
   /// Tables of more chunks would make the stream larger than its values if nothing compresses. A codec that can cut
   /// the array in several ways keeps to it, unless the settings leave it no choice.
   std::uint64_t max_chunks = UINT64_MAX;
+  /// Elements come as values that codes of the quantizer of type and bound stand for
+  /// (libcompress/core/quantizer_rules.h) or as ones that it refuses. All must come back bit for bit.
+  bool prequantized = false;
 };
 
 /// What a decoder knows before it sees a chunk.

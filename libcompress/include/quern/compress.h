@@ -39,6 +39,10 @@ struct CompressOptions {
   std::optional<ValueRange> range;
   /// Look for repeated values whose masking pays. NaN, Inf and declared fill values are always masked.
   bool find_repeated = true;
+  /// Values that were decoded from such a stream come back bit for bit when they are compressed again under the same
+  /// options, in whatever mixture with others: each element is prequantized, and codecs keep what that gives. Takes
+  /// bounds that do not depend on the data: abs, pwrel, lossless, and rel with a given range.
+  bool idempotent = false;
   Settings settings;
   /// Free bytes kept in the stream for the tool that reads it (JSON by convention); at most 1 MiB.
   Vector<std::uint8_t> metadata;

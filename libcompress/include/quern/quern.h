@@ -207,9 +207,10 @@ typedef struct quern_codec_info {
   uint16_t version; /**< of the codec's stored form */
   const char* name;
   const char* summary;
+  uint32_t idempotent; /**< 1: makes streams under idempotent=1 */
 } quern_codec_info;
 #define QUERN_CODEC_INFO_INIT \
-  { sizeof(quern_codec_info), 0, 0, NULL, NULL }
+  { sizeof(quern_codec_info), 0, 0, NULL, NULL, 0 }
 
 QUERN_API size_t quern_codec_count(void);
 QUERN_API quern_status quern_codec_get(size_t index, quern_codec_info* info);
@@ -230,7 +231,9 @@ QUERN_API void quern_params_destroy(quern_params* params);
 QUERN_API quern_status quern_params_set_bound(quern_params* params, quern_bound_kind kind, double value);
 /** Keys: codec (a name or auto), goal (ratio: the smallest stream of all codecs, the slow ones too; psnr: the most
  * quality for its size; speed: fast codecs alone, or the fast choices of one that is named), mask_search (0, 1),
- * range (MIN:MAX, for rel and psnr when it is known), and the codec's own settings, which are checked when an array is
+ * range (MIN:MAX, for rel and psnr when it is known), idempotent (0, 1: decoded values come back bit for bit when they
+ * are compressed again under the same parameters, in whatever mixture with others; for lossless, abs and pwrel, and rel
+ * with a range; needs a copy of the array), and the codec's own settings, which are checked when an array is
  * compressed. Setting a key twice keeps the last value. */
 QUERN_API quern_status quern_params_set(quern_params* params, const char* key, const char* value);
 /** Copies the value of `key`, with its 0, into `value` (room for `capacity` bytes; may be NULL with 0) and the bytes it

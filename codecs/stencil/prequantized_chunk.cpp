@@ -1,0 +1,164 @@
+#include "codecs/stencil/prequantized_chunk.h"
+
+#include <cstring>
+#include <utility>
+
+#include "codecs/stencil/carver.h"
+#include "codecs/stencil/exceptions.h"
+#include "kernels/core/chunk_task.h"
+#include "libcompress/core/quantizer_rules.h"
+#include "libcompress/format/reader.h"
+#include "libcompress/format/writer.h"
+
+namespace quern::codec::stencil {
+
+namespace {
+
+constexpr std::int64_t kMostCode = INT64_C(1) << 30;  ///< so that what encoders add to codes stays within 32 bits
+
+/// Calls f.operator()<Quantizer>() for the quantizer of an element type under an absolute bound.
+template <class F>
+void with_absolute_quantizer(DType dtype, F&& f) {
+  kernels::with_quantizer(static_cast<kernels::Element>(dtype), kernels::QuantizerKind::absolute,
+                          [&]<class Q, class Exact>() { f.template operator()<Q>(); });
+}
+
+/// A code as the quantizer has it, as a number.
+template <class Q>
+std::int64_t signed_code(typename Q::Word code, bool is_unsigned) {
+  if (is_unsigned) return static_cast<std::int64_t>(code);
+  return static_cast<std::make_signed_t<typename Q::Word>>(code);
+}
+
+template <class Q>
+void find_codes(const ChunkSpec& spec, const ConstBox3& in, const QuantizerRules& rules, PrequantizedChunk& found) {
+  using Bits = typename Q::Bits;
+  const Q quantizer = kernels::make_quantizer<Q>(rules.params);
+  const bool is_unsigned = spec.dtype == DType::u8 || spec.dtype == DType::u16 || spec.dtype == DType::u32;
+  const auto* const data = static_cast<const Bits*>(in.data);
+  const std::size_t rows = static_cast<std::size_t>(in.extents[0] * in.extents[1]);
+  const std::size_t columns = static_cast<std::size_t>(in.extents[2]);
+  const std::size_t most_exceptions = rows * columns / 8;
+  Vector<std::pair<std::uint64_t, Bits>> exceptions;
+  found.codes.resize(rows * columns);
+  std::int32_t last = 0;
+  for (std::size_t r = 0, at = 0; r < rows; ++r) {
+    const Bits* const row = data + row_offset(in, r);
+    const std::uint8_t* const special = special_row(in, r);
+    for (std::size_t x = 0; x < columns; ++x, ++at) {
+      if (special == nullptr || special[x] == 0) {
+        typename Q::Word code = 0;
+        static_cast<void>(quantizer.encode(row[x], code));
+        const std::int64_t number = signed_code<Q>(code, is_unsigned);
+        const bool kept = quantizer.decode(code, false) == row[x] && -kMostCode < number && number < kMostCode;
+        if (kept) last = static_cast<std::int32_t>(number);
+        if (!kept) exceptions.emplace_back(at, row[x]);
+        if (exceptions.size() > most_exceptions) {
+          found.codes.clear();
+          return;
+        }
+      }
+      found.codes[at] = last;
+    }
+  }
+  Writer writer(found.head);
+  writer.u8(static_cast<std::uint8_t>(Mode::prequantized));
+  if (is_float(spec.dtype)) {
+    writer.f64(rules.params.step);
+  } else {
+    writer.varint(rules.params.int_half);
+  }
+  write_exceptions(exceptions, writer);
+}
+
+/// Reads the step that codes are multiples of.
+Status read_step(DType dtype, Reader& reader, kernels::QuantizerParams& params) {
+  if (is_integer(dtype)) {
+    QUERN_ASSIGN_OR_RETURN(const std::uint64_t half, reader.varint(largest_half(dtype)));
+    set_int_step(half, dtype, params);
+    return {};
+  }
+  QUERN_ASSIGN_OR_RETURN(params.step, reader.f64());
+  const bool in_type = dtype == DType::f64 || static_cast<double>(static_cast<float>(params.step)) == params.step;
+  if (!(params.step > 0) || !is_finite(params.step) || !in_type)
+    return Status(StatusCode::corrupt, "stencil: the step of prequantized elements is no step");
+  return {};
+}
+
+/// Puts elements in the place of their codes, which are in `codes`, or where that is null in the box itself, each row
+/// at the beginning of its row.
+template <class Q>
+void spread(const Q& quantizer, const std::int32_t* codes, const MutableBox3& box) {
+  using Bits = typename Q::Bits;
+  const std::size_t rows = static_cast<std::size_t>(box.extents[0] * box.extents[1]);
+  const std::size_t columns = static_cast<std::size_t>(box.extents[2]);
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::uint8_t* const row = static_cast<std::uint8_t*>(box.data) + row_offset(box, r) * sizeof(Bits);
+    const auto* const from = codes != nullptr ? reinterpret_cast<const std::uint8_t*>(codes + r * columns) : row;
+    // From the end: an element takes the room of its own code and of later ones.
+    for (std::size_t x = columns; x-- > 0;) {
+      std::int32_t code = 0;
+      std::memcpy(&code, from + x * sizeof(code), sizeof(code));
+      const Bits bits = quantizer.decode(static_cast<typename Q::Word>(static_cast<std::int64_t>(code)), false);
+      std::memcpy(row + x * sizeof(bits), &bits, sizeof(bits));
+    }
+  }
+}
+
+/// The box that the chunk of codes is decoded to: `room`, or where that is null the elements' own memory.
+MutableBox3 code_box(DType dtype, const MutableBox3& out, std::int32_t* room) {
+  MutableBox3 box = out;
+  if (room != nullptr) {
+    box.data = room;
+    box.strides = {out.extents[1] * out.extents[2], out.extents[2]};
+  } else {
+    for (std::uint64_t& stride : box.strides) stride *= dtype_bytes(dtype) / sizeof(std::int32_t);
+  }
+  return box;
+}
+
+}  // namespace
+
+PrequantizedChunk prequantized_chunk(const ChunkSpec& spec, const ConstBox3& in) {
+  PrequantizedChunk found;
+  const QuantizerRules rules = quantizer_rules(spec.dtype, {BoundKind::abs, spec.bound});
+  if (rules.kind != kernels::QuantizerKind::absolute) return found;
+  with_absolute_quantizer(spec.dtype, [&]<class Q>() { find_codes<Q>(spec, in, rules, found); });
+  found.box = in;
+  found.box.data = found.codes.data();
+  found.box.strides = {in.extents[1] * in.extents[2], in.extents[2]};
+  found.spec = code_spec(spec);
+  found.spec.bound = 0.5;
+  return found;
+}
+
+Status decode_prequantized(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+                           std::span<std::uint8_t> scratch) {
+  Reader reader(in);
+  kernels::QuantizerParams params;
+  QUERN_RETURN_IF_ERROR(read_step(spec.dtype, reader, params));
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(out.elems()));
+  const Reader exceptions_at = reader;
+  Carver carver(scratch.data());
+  const bool narrow = dtype_bytes(spec.dtype) < sizeof(std::int32_t);
+  std::int32_t* const room = narrow ? carver.take<std::int32_t>(static_cast<std::size_t>(out.elems())) : nullptr;
+  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Status status;
+  with_absolute_quantizer(spec.dtype, [&]<class Q>() {
+    status = check_exceptions<typename Q::Bits>(reader, exceptions, out.elems());
+    if (!status.ok()) return;
+    const auto codes = in.last(reader.remaining());
+    if (codes.empty() || codes[0] >= static_cast<std::uint8_t>(Mode::lattice)) {
+      status = Status(StatusCode::corrupt, "stencil: a chunk of prequantized elements holds no chunk of codes");
+      return;
+    }
+    status = decode_chunk(code_spec(spec), codes, code_box(spec.dtype, out, room), scratch.subspan(carver.used()));
+    if (!status.ok()) return;
+    spread(kernels::make_quantizer<Q>(params), room, out);
+    Reader again = exceptions_at;
+    status = put_exceptions<typename Q::Bits>(again, exceptions, out.elems(), out);
+  });
+  return status;
+}
+
+}  // namespace quern::codec::stencil
