@@ -281,6 +281,7 @@ void read_h5(const RawArgs& raw, const CLI::App& verb, H5Args& out) {
   out.codec = read_codec(raw);
   out.optional = raw.optional;
   out.rechunk = raw.rechunk;
+  out.rewritable = raw.rewritable;
   out.again = raw.again;
   out.run = read_run(raw);
   out.output = read_output(raw, verb);

@@ -127,7 +127,8 @@ struct H5Args {
   CodecArgs codec;
   bool optional = false;
   bool rechunk = false;
-  bool again = false;  ///< pack what is packed already under another bound
+  bool rewritable = false;  ///< idempotent chunks, which copies and changes leave small
+  bool again = false;       ///< pack what is packed already under another bound
   RunArgs run;
   OutputArgs output;
 };

@@ -196,6 +196,8 @@ void define_h5(CLI::App& program, RawArgs& raw) {
   add_value(verb, "--goal", raw.goal, "GOAL", "ratio, psnr or speed [ratio]");
   verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
   verb.add_flag("--rechunk", raw.rechunk, "pack: merge small chunks into ones of 1 to 4 MiB");
+  verb.add_flag("--rewritable", raw.rewritable,
+                "pack: chunks that stay small when the file is appended to, changed or copied by nccopy");
   verb.add_flag("--again", raw.again, "pack: datasets that are packed already, too; the bounds add up");
   verb.add_flag("--optional", raw.optional, "args: let datasets that quern cannot take be stored without it");
   add_value(verb, "-o,--output", raw.output, "OUT", "pack, unpack: the new file");

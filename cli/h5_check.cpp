@@ -15,6 +15,7 @@
 #include "cli/file_report.h"
 #include "cli/h5_boxes.h"
 #include "cli/h5_chunk_shape.h"
+#include "cli/h5_chunks.h"
 #include "cli/h5_file.h"
 #include "cli/h5_tree.h"
 #include "cli/h5_values.h"
@@ -53,6 +54,24 @@ struct Tally {
   Json damage = Json::array();
   Json settings = Json::array();
 };
+
+/// Chunks of a dataset under a lossy bound whose stream keeps every bit: they were written again after packing.
+struct ExactChunks {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+};
+
+void count_exact(hid_t dataset, const Extents& origin, ExactChunks& exact) {
+  const std::uint64_t bytes = h5_chunk_bytes(dataset, origin);
+  if (bytes == 0) return;
+  H5StoredChunk chunk;
+  h5_read_chunk(dataset, origin, bytes, chunk);
+  quern_stream_info info = QUERN_STREAM_INFO_INIT;
+  if (quern_inspect(chunk.bytes.data(), chunk.bytes.size(), &info) != QUERN_OK) return;
+  if (info.requested_kind != QUERN_BOUND_LOSSLESS) return;
+  ++exact.count;
+  exact.bytes += bytes;
+}
 
 /// Reads the part of one chunk that is inside the dataset; the reason when HDF5 or a filter refuses.
 std::optional<std::string> read_chunk(hid_t dataset, hid_t type, hid_t space, const Chunks& chunks,
@@ -118,6 +137,16 @@ void note_settings(const H5Args& args, const Json& settings) {
                   settings["codec"].get<std::string>(), settings["write_once"].get<bool>() ? ", written once" : ""));
 }
 
+void note_exact(const H5Args& args, const std::string& name, const ExactChunks& exact, Tally& tally) {
+  tally.settings.back()["exact_chunks"] = exact.count;
+  tally.settings.back()["exact_bytes"] = exact.bytes;
+  if (exact.count == 0 || args.run.quiet || args.run.json) return;
+  print_note(
+      fmt::format("{}: {}: {} chunks were written again after packing and keep every bit, in {} bytes; pack the "
+                  "original with --rewritable to keep such chunks small",
+                  args.input, name, exact.count, exact.bytes));
+}
+
 void check_dataset(hid_t file, haddr_t address, const std::string& name, const H5Args& args, Tally& tally) {
   const H5Id dataset = h5_open_at(file, address);
   const H5Id dcpl(H5Dget_create_plist(dataset.get()), H5Pclose);
@@ -141,12 +170,16 @@ void check_dataset(hid_t file, haddr_t address, const std::string& name, const H
   }
   Buffer buffer(bytes, fmt::format("a chunk of {}", name));
   Extents origin(chunks.extents.size(), 0);
+  const bool lossy = words.size() > 2 && words[2] != QUERN_BOUND_LOSSLESS;
+  ExactChunks exact;
   do {
     ++tally.chunks;
+    if (lossy) count_exact(dataset.get(), origin, exact);
     const auto reason = read_chunk(dataset.get(), type.get(), space.get(), chunks, origin, buffer);
     if (!reason) continue;
     report_damage(args, name, place_text(origin), *reason, tally);
   } while (chunks.next(origin));
+  if (lossy) note_exact(args, name, exact, tally);
 }
 
 }  // namespace

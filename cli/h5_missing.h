@@ -15,7 +15,7 @@ namespace quern::cli {
 Vector<std::uint64_t> h5_other_missing(hid_t dcpl, hid_t type, const InputArray& array);
 
 /// How many values the filter's words can carry beside the dataset's fill value.
-inline constexpr std::size_t kMostMissing = 16;
+inline constexpr std::size_t kMostMissing = 7;
 
 /// Puts at most kMostMissing values into the words.
 void declare_missing(const Vector<std::uint64_t>& values, FilterWords& words);

@@ -57,6 +57,7 @@ bool open_dataset(const std::string& path, const std::string& name, InputArray& 
   out.kind = io::FileKind::hdf5;
   io::OpenOptions options;
   options.dataset = name;
+  options.find_role = false;  // h5_fields looks for the roles of all datasets at once
   auto reader = io::open_reader(path, out.kind, options, why);
   if (!reader.ok()) return false;
   out.reader = std::move(reader).value();

@@ -28,7 +28,7 @@ struct RawArgs {
   bool to_stdout = false, force = false, remove = false, keep_input = false, quiet = false, verbose = false,
        json = false;
   bool append = false, verify = false, keep_going = false, check = false, headers_only = false;
-  bool optional = false, rechunk = false, again = false;
+  bool optional = false, rechunk = false, rewritable = false, again = false;
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, shard_size, slice;
   std::vector<std::string> roles, tensors, steps;
   bool dry_run = false, full = false;

@@ -256,10 +256,12 @@ Result<std::unique_ptr<ArrayReader>> open_hdf5(const std::string& path, const Op
     meta.unsigned_in_signed = meta.dtype != element->dtype;
   }
   read_conventions(notes.attributes, meta);
-  std::vector<Reference> references;
-  H5Ovisit(file.get(), H5_INDEX_NAME, H5_ITER_INC, collect_references, &references);
-  const bool is_scale = text_attribute(dataset.get(), "CLASS") == "DIMENSION_SCALE";
-  meta.role = role_of(name, is_scale, notes.attributes, references);
+  if (options.find_role) {
+    std::vector<Reference> references;
+    H5Ovisit(file.get(), H5_INDEX_NAME, H5_ITER_INC, collect_references, &references);
+    const bool is_scale = text_attribute(dataset.get(), "CLASS") == "DIMENSION_SCALE";
+    meta.role = role_of(name, is_scale, notes.attributes, references);
+  }
   meta.attributes_json = to_json(notes);
   QUERN_RETURN_IF_ERROR(check_asked(what, meta, options, detail));
 

@@ -110,6 +110,29 @@ class TwiceTest(PackTest):
         self.assertAlmostEqual(told["/a"]["accumulated"], 0.75, places=12)
 
 
+class RewritingTest(PackTest):
+    def edit(self, name):
+        with h5py.File(self.path(name), "r+", rdcc_nbytes=0) as f:
+            before = f["a"][...]
+            f["a"][3, 4] = before[3, 4]
+            f["a"][5:7] = before[5:7]
+        with h5py.File(self.path(name), "r") as f:
+            self.assertEqual(before.tobytes(), f["a"][...].tobytes())
+
+    def test_ChunksWrittenAgain_GrowAndCheckSaysSo_UnlessRewritable(self):
+        data = self.three_fields()
+        self.pack("--abs", "0.1", target="once.h5")
+        self.pack("--abs", "0.1", "--rewritable", target="kept.h5")
+        sizes = {n: sum(len(b[1]) for b in self.stored(n, "a")[1]) for n in ("once.h5", "kept.h5")}
+        self.assertLess(sizes["once.h5"], sizes["kept.h5"])
+        for name in ("once.h5", "kept.h5"):
+            self.edit(name)
+            self.assert_within(self.values(name)["a"], data["a"], 0.1)
+        self.assertEqual(sum(len(b[1]) for b in self.stored("kept.h5", "a")[1]), sizes["kept.h5"])
+        self.assertIn("/a: 1 chunks were written again", self.lines("check", self.path("once.h5")))
+        self.assertNotIn("written again", self.lines("check", self.path("kept.h5")))
+
+
 class BoundsTest(PackTest):
     def test_BoundsOfSingleDatasets_InOneRun(self):
         data = self.three_fields()

@@ -73,6 +73,7 @@ struct OpenOptions {
   std::uint64_t skip_bytes = 0;
   bool big_endian = false;
   bool column_major = false;  ///< raw: the shape is given as the program declares it, first axis fastest
+  bool find_role = true;      ///< HDF5: ArrayMeta::role is looked for, in the attributes of all datasets of the file
 };
 
 /// One array of a file, read in order. Elements come in native byte order, C order.
