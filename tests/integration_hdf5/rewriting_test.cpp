@@ -1,6 +1,8 @@
 // Values that the filter decoded and gets again: datasets whose chunks are rewritten in part, were written once, or
 // come from filters that marked nothing; and missing values of every number.
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <random>
 
 #include "tests/integration_hdf5/hdf5_file.h"
@@ -247,6 +249,55 @@ TEST_F(FilterRewriting, DatasetWithAFillValueOpenedAgain_CanBeExtended) {
   EXPECT_EQ(back[0], fill);
   EXPECT_EQ(back[24], fill);
   EXPECT_NEAR(back[10], 1.5F, 0.4);
+}
+
+TEST_F(FilterRewriting, RandomWordsAndHistories_AreRefusedOrKeepTheBound) {
+  const unsigned odd[] = {0, 1, 2, 3, 16, 32, 64, 96, 0x100, 0x200, 0x400, 0x700, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
+  int taken = 0, refused = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 rng(seed);
+    const double bound = 0.25;
+    Words words = request(QUERN_BOUND_ABS, bound, rng() % 4 == 0 ? 1 : 0);
+    words.resize(6 + rng() % 30, 0);
+    for (unsigned changes = rng() % 4; changes > 0; --changes) {
+      const std::size_t word = rng() % words.size();
+      if (word != 2 && word != 3 && word != 4) words[word] = odd[rng() % std::size(odd)];
+    }
+    const Id dcpl = chunked({7}, words);
+    const float fill = -1;
+    if (rng() % 2 == 0) {
+      ASSERT_GE(H5Pset_fill_value(dcpl, H5T_NATIVE_FLOAT, &fill), 0);
+    }
+    {
+      const Id dataset = create("x", H5T_IEEE_F32LE, {40}, dcpl);
+      if (!dataset.ok()) {
+        ++refused;
+        ASSERT_TRUE(reason_has(""));
+        continue;
+      }
+    }
+    ++taken;
+    std::vector<float> truth = rough<float>(40, seed);
+    {
+      const Id dataset = open_with_cache("x", 0);
+      write_box(dataset, {0}, {40}, truth);
+    }
+    for (int round = 0; round < 3; ++round) {
+      reopen();
+      const Id dataset = open_with_cache("x", 0);
+      const hsize_t begin = rng() % 40;
+      const hsize_t count = 1 + rng() % (40 - begin);
+      const auto values = rough<float>(count, rng());
+      write_box(dataset, {begin}, {count}, values);
+      std::copy(values.begin(), values.end(), truth.begin() + static_cast<std::ptrdiff_t>(begin));
+    }
+    reopen();
+    expect_within(truth, read_all<float>("x", 40), bound);
+    ASSERT_GE(H5Ldelete(file_, "x", H5P_DEFAULT), 0);
+  }
+  EXPECT_GT(taken, 100);
+  EXPECT_GT(refused, 100);
 }
 
 TEST_F(FilterRewriting, WordsThatContradictThemselves_AreRefused) {
