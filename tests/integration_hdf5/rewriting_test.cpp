@@ -75,7 +75,7 @@ TEST_F(FilterRewriting, RandomBoxesInAnyOrder_OneBoundInAllAndNothingElseMoves) 
         for (int i = 0; i < 6; ++i) {
           const Extents begin{rng() % 20, rng() % 37};
           const Extents count{1 + rng() % (20 - begin[0]), 1 + rng() % (37 - begin[1])};
-          const auto values = rough<float>(count[0] * count[1], rng());
+          const auto values = rough<float>(count[0] * count[1], static_cast<unsigned>(rng()));
           write_box(dataset, begin, count, values);
           for (std::size_t r = 0; r < count[0]; ++r) {
             for (std::size_t x = 0; x < count[1]; ++x) {
@@ -288,7 +288,7 @@ TEST_F(FilterRewriting, RandomWordsAndHistories_AreRefusedOrKeepTheBound) {
       const Id dataset = open_with_cache("x", 0);
       const hsize_t begin = rng() % 40;
       const hsize_t count = 1 + rng() % (40 - begin);
-      const auto values = rough<float>(count, rng());
+      const auto values = rough<float>(count, static_cast<unsigned>(rng()));
       write_box(dataset, {begin}, {count}, values);
       std::copy(values.begin(), values.end(), truth.begin() + static_cast<std::ptrdiff_t>(begin));
     }
