@@ -30,9 +30,9 @@ struct Suspicion {
 /// Which suspicions make sense: a file that says type and byte order itself is not asked about them.
 enum class SuspicionScope : std::uint8_t { values, values_and_layout };
 
-/// Looks at all elements of arrays of at most 2^20, and at a 64th of larger ones (2^18 to 2^22 elements in blocks from all
-/// over the array; for their layout at fewer). The result depends on the array alone. Values equal to one of `fill_bits`
-/// are passed over.
+/// Looks at all elements of arrays of at most 2^20, and at a 64th of larger ones (2^18 to 2^22 elements in blocks from
+/// all over the array; for their layout at fewer). The result depends on the array alone. Values equal to one of
+/// `fill_bits` are passed over.
 Result<Vector<Suspicion>> find_suspicions(const ArrayView& array, std::span<const std::uint64_t> fill_bits,
                                           SuspicionScope scope);
 

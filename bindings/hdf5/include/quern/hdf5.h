@@ -24,14 +24,17 @@ extern "C" {
 QUERN_API herr_t quern_hdf5_register(void);
 
 /** Writes the words for H5Pset_filter: how large the error may be (QUERN_BOUND_LOSSLESS, _ABS or _PWREL), the codec's
- * id (0: chosen by the library) and the option word (see docs/hdf5.md; 0: defaults). */
+ * id (0: chosen by the library) and the option word (see docs/hdf5.md; 0: defaults; 32: chunks are written once, by
+ * quern_hdf5_write(), as the smallest streams of all codecs: what the filter is handed later comes back bit for bit).
+ */
 QUERN_API herr_t quern_hdf5_request(quern_bound_kind kind, double value, uint32_t codec_id, uint32_t options,
                                     unsigned words[QUERN_HDF5_REQUEST_WORDS]);
 
 /** Writes a whole dataset, chunk by chunk past HDF5's own pipeline: each chunk's bytes are those the filter would have
- *  given. `dataset` was created with quern as its only filter; `values` are its elements in C order and the machine's
- *  byte order, of type `dtype`, which must be the dataset's. `threads`: 0 one a hardware thread, 1 the calling one
- * alone. Takes memory for at most 3 chunks a thread. On failure some chunks may have been written. */
+ *  given, or under option 32 the smallest. `dataset` was created with quern as its only filter; `values` are its
+ * elements in C order and the machine's byte order, of type `dtype`, which must be the dataset's. `threads`: 0 one a
+ * hardware thread, 1 the calling one alone. Takes memory for at most 3 chunks a thread. On failure some chunks may have
+ * been written. */
 QUERN_API herr_t quern_hdf5_write(hid_t dataset, quern_dtype dtype, const void* values, uint32_t threads);
 
 /** The reverse: reads a whole dataset written through the filter or by quern_hdf5_write() into `values`. Chunks that
