@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import blocks
@@ -73,9 +74,11 @@ class Commands(unittest.TestCase):
         if missing:
             print(f"not run: {block.path}: {line}: no {' '.join(sorted(missing))} here")
             return
+        began = time.monotonic()
         done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=self.work, env=self.environment,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300)
         self.assertEqual(done.returncode, 0, f"{block.path}:{block.line}: {line}\n{done.stdout[-500:]}{done.stderr[-2000:]}")
+        print(f"{time.monotonic() - began:6.2f} s  {block.path}: {line}", flush=True)
 
     def test_readme(self):
         inputs.make_readme(self.work, "netcdf" in self.here)
