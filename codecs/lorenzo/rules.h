@@ -154,8 +154,7 @@ constexpr ParamsFault get_params(ByteReader& in, DType dtype, const Shape& shape
     const double step = in.f64();
     if (!in.ok()) return ParamsFault::unreadable;
     rules.params.step = step;
-    const bool in_type = dtype == DType::f64 || static_cast<double>(static_cast<float>(step)) == step;
-    if (!(step > 0) || !is_finite(step) || !in_type) return ParamsFault::step;
+    if (!is_float_step(dtype, step)) return ParamsFault::step;
   } else if (rules.quantizer != QuantizerKind::exact) {
     const std::uint64_t half = in.varint(largest_half(dtype));
     if (!in.ok()) return ParamsFault::unreadable;

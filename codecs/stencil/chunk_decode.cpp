@@ -239,7 +239,7 @@ std::size_t decode_scratch_bytes(const ChunkSpec& spec) {
     // Codes of prequantized elements do not fit into the elements' memory.
     Carver codes(nullptr);
     static_cast<void>(codes.take<std::int32_t>(spec.raw_bytes() / dtype_bytes(spec.dtype)));
-    return codes.used() + decode_scratch_bytes(code_spec(spec));
+    return codes.used() + decode_scratch_bytes(integer_spec(spec));
   }
   Carver carver(nullptr);
   const DecodeMemory memory(carver, spec.most);

@@ -522,7 +522,7 @@ std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
   if (spec.prequantized) {
     ChunkSpec as_it_is = spec;
     as_it_is.prequantized = false;
-    return std::max(encode_scratch_bytes(as_it_is), encode_scratch_bytes(code_spec(spec)));
+    return std::max(encode_scratch_bytes(as_it_is), encode_scratch_bytes(integer_spec(spec)));
   }
   Carver carver(nullptr);
   const EncodeMemory memory(carver, spec.most, spec.raw_bytes());

@@ -151,18 +151,8 @@ void find_places(const ChunkSpec& spec, const ConstBox3& in, LatticePlaces& foun
 
 template <class Element>
 void spread(const Lattice& lattice, const MutableBox3& box) {
-  auto* const data = static_cast<std::uint8_t*>(box.data);
-  const std::size_t rows = static_cast<std::size_t>(box.extents[0] * box.extents[1]);
-  for (std::size_t r = 0; r < rows; ++r) {
-    std::uint8_t* const row = data + row_offset(box, r) * sizeof(typename Element::Bits);
-    // From the end: an element takes the room of its own integer and of later ones.
-    for (std::size_t x = static_cast<std::size_t>(box.extents[2]); x-- > 0;) {
-      std::int32_t n = 0;
-      std::memcpy(&n, row + x * sizeof(n), sizeof(n));
-      const typename Element::Bits bits = Element::bits(lattice.value(n));
-      std::memcpy(row + x * sizeof(bits), &bits, sizeof(bits));
-    }
-  }
+  spread_integers<typename Element::Bits>(nullptr, box,
+                                          [&](std::int32_t n) { return Element::bits(lattice.value(n)); });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <quern/status.h>
 
 #include "codecs/stencil/chunk.h"
+#include "codecs/stencil/integer_chunk.h"
 #include "codecs/stencil/lattice.h"
 
 namespace quern::codec::stencil {
@@ -35,16 +36,6 @@ void write_lattice(const Lattice& lattice, std::span<std::uint8_t> out);
 /// Reads what follows the mode and takes it from `in`, which then begins with the mode of the chunk of integers.
 Result<Lattice> read_lattice(DType dtype, std::span<const std::uint8_t>& in);
 
-/// The spec of the chunk of integers, for decoders.
-inline ChunkSpec integer_spec(ChunkSpec spec) {
-  spec.dtype = DType::i32;
-  return spec;
-}
-/// Room for 32-bit integers in a box of f32 or f64: each row at the beginning of its row.
-inline MutableBox3 integer_box(DType dtype, MutableBox3 box) {
-  for (std::uint64_t& stride : box.strides) stride *= dtype_bytes(dtype) / sizeof(std::int32_t);
-  return box;
-}
 /// Puts elements in the place of the integers that integer_box has.
 void spread_lattice(const Lattice& lattice, DType dtype, const MutableBox3& box);
 

@@ -1,10 +1,10 @@
 #include "codecs/stencil/prequantized_chunk.h"
 
-#include <cstring>
 #include <utility>
 
 #include "codecs/stencil/carver.h"
 #include "codecs/stencil/exceptions.h"
+#include "codecs/stencil/integer_chunk.h"
 #include "kernels/core/chunk_task.h"
 #include "libcompress/core/quantizer_rules.h"
 #include "libcompress/format/reader.h"
@@ -79,41 +79,17 @@ Status read_step(DType dtype, Reader& reader, kernels::QuantizerParams& params) 
     return {};
   }
   QUERN_ASSIGN_OR_RETURN(params.step, reader.f64());
-  const bool in_type = dtype == DType::f64 || static_cast<double>(static_cast<float>(params.step)) == params.step;
-  if (!(params.step > 0) || !is_finite(params.step) || !in_type)
+  if (!is_float_step(dtype, params.step))
     return Status(StatusCode::corrupt, "stencil: the step of prequantized elements is no step");
   return {};
 }
 
-/// Puts elements in the place of their codes, which are in `codes`, or where that is null in the box itself, each row
-/// at the beginning of its row.
-template <class Q>
-void spread(const Q& quantizer, const std::int32_t* codes, const MutableBox3& box) {
-  using Bits = typename Q::Bits;
-  const std::size_t rows = static_cast<std::size_t>(box.extents[0] * box.extents[1]);
-  const std::size_t columns = static_cast<std::size_t>(box.extents[2]);
-  for (std::size_t r = 0; r < rows; ++r) {
-    std::uint8_t* const row = static_cast<std::uint8_t*>(box.data) + row_offset(box, r) * sizeof(Bits);
-    const auto* const from = codes != nullptr ? reinterpret_cast<const std::uint8_t*>(codes + r * columns) : row;
-    // From the end: an element takes the room of its own code and of later ones.
-    for (std::size_t x = columns; x-- > 0;) {
-      std::int32_t code = 0;
-      std::memcpy(&code, from + x * sizeof(code), sizeof(code));
-      const Bits bits = quantizer.decode(static_cast<typename Q::Word>(static_cast<std::int64_t>(code)), false);
-      std::memcpy(row + x * sizeof(bits), &bits, sizeof(bits));
-    }
-  }
-}
-
 /// The box that the chunk of codes is decoded to: `room`, or where that is null the elements' own memory.
 MutableBox3 code_box(DType dtype, const MutableBox3& out, std::int32_t* room) {
+  if (room == nullptr) return integer_box(dtype, out);
   MutableBox3 box = out;
-  if (room != nullptr) {
-    box.data = room;
-    box.strides = {out.extents[1] * out.extents[2], out.extents[2]};
-  } else {
-    for (std::uint64_t& stride : box.strides) stride *= dtype_bytes(dtype) / sizeof(std::int32_t);
-  }
+  box.data = room;
+  box.strides = {out.extents[1] * out.extents[2], out.extents[2]};
   return box;
 }
 
@@ -127,7 +103,7 @@ PrequantizedChunk prequantized_chunk(const ChunkSpec& spec, const ConstBox3& in)
   found.box = in;
   found.box.data = found.codes.data();
   found.box.strides = {in.extents[1] * in.extents[2], in.extents[2]};
-  found.spec = code_spec(spec);
+  found.spec = integer_spec(spec);
   found.spec.bound = 0.5;
   return found;
 }
@@ -152,9 +128,12 @@ Status decode_prequantized(const ChunkSpec& spec, std::span<const std::uint8_t> 
       status = Status(StatusCode::corrupt, "stencil: a chunk of prequantized elements holds no chunk of codes");
       return;
     }
-    status = decode_chunk(code_spec(spec), codes, code_box(spec.dtype, out, room), scratch.subspan(carver.used()));
+    status = decode_chunk(integer_spec(spec), codes, code_box(spec.dtype, out, room), scratch.subspan(carver.used()));
     if (!status.ok()) return;
-    spread(kernels::make_quantizer<Q>(params), room, out);
+    const Q quantizer = kernels::make_quantizer<Q>(params);
+    spread_integers<typename Q::Bits>(room, out, [&](std::int32_t code) {
+      return quantizer.decode(static_cast<typename Q::Word>(static_cast<std::int64_t>(code)), false);
+    });
     Reader again = exceptions_at;
     status = put_exceptions<typename Q::Bits>(again, exceptions, out.elems(), out);
   });

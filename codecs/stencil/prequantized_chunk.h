@@ -30,11 +30,4 @@ PrequantizedChunk prequantized_chunk(const ChunkSpec& spec, const ConstBox3& in)
 Status decode_prequantized(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
                            std::span<std::uint8_t> scratch);
 
-/// The spec of the chunk of codes.
-inline ChunkSpec code_spec(ChunkSpec spec) {
-  spec.dtype = DType::i32;
-  spec.prequantized = false;
-  return spec;
-}
-
 }  // namespace quern::codec::stencil

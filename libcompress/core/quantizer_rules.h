@@ -52,6 +52,12 @@ constexpr bool set_float_step(double bound, kernels::QuantizerParams& params) {
   return true;
 }
 
+/// Whether a stored number can be the step of this floating-point type: one of its working type.
+constexpr bool is_float_step(DType dtype, double step) {
+  const bool in_type = dtype == DType::f64 || static_cast<double>(static_cast<float>(step)) == step;
+  return step > 0 && is_finite(step) && in_type;
+}
+
 constexpr void set_int_step(std::uint64_t half, DType dtype, kernels::QuantizerParams& params) {
   params.int_half = half;
   params.int_step = 2 * half + 1;

@@ -106,8 +106,8 @@ TEST(Prequantize, MultiplesOfTheStepAndTheirNeighbours_AreFixedPointsUpToTheLast
       Bits bits;
       for (int i = 0; i < 40000; ++i) {
         const int most = dtype == DType::f32 ? 23 : 52;
-        const double code =
-            std::floor(std::ldexp(1.0, static_cast<int>(rng() % (most + 1))) * (1 + 1e-9 * (rng() % 1000000000)));
+        const double code = std::floor(std::ldexp(1.0, static_cast<int>(rng() % (most + 1))) *
+                                       (1 + 1e-9 * static_cast<double>(rng() % 1000000000)));
         const double halves = (static_cast<double>(rng() % 5) - 2) * 0.25;
         const double value = (code + halves) * rules.params.step * (rng() % 2 != 0 ? 1 : -1);
         const std::uint64_t off = rng() % 5 - 2;
