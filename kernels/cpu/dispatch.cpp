@@ -4,6 +4,7 @@
 #include "kernels/cpu/planes.h"
 #include "kernels/cpu/stencil.h"
 #include "kernels/cpu/tensor_bounds.h"
+#include "kernels/cpu/tensor_logs.h"
 #include "kernels/cpu/tensor_residuals.h"
 
 namespace quern::kernels {
@@ -13,6 +14,7 @@ const LorenzoKernels& lorenzo_kernels_baseline();
 const PlaneKernels& plane_kernels_baseline();
 const StencilKernels& stencil_kernels_baseline();
 const TensorBoundKernels& tensor_bound_kernels_baseline();
+const TensorLogKernels& tensor_log_kernels_baseline();
 const TensorResidualKernels& tensor_residual_kernels_baseline();
 #if defined(QUERN_X86_64)
 const AdamKernels& adam_kernels_avx2();
@@ -24,8 +26,10 @@ const PlaneKernels& plane_kernels_avx512();
 const StencilKernels& stencil_kernels_avx2();
 const StencilKernels& stencil_kernels_avx512();
 const TensorBoundKernels& tensor_bound_kernels_avx2();
+const TensorLogKernels& tensor_log_kernels_avx2();
 const TensorResidualKernels& tensor_residual_kernels_avx2();
 const TensorBoundKernels& tensor_bound_kernels_avx512();
+const TensorLogKernels& tensor_log_kernels_avx512();
 const TensorResidualKernels& tensor_residual_kernels_avx512();
 #endif
 
@@ -102,6 +106,15 @@ const TensorBoundKernels& tensor_bound_kernels(IsaLevel level) {
 #endif
   (void)level;
   return tensor_bound_kernels_baseline();
+}
+
+const TensorLogKernels& tensor_log_kernels(IsaLevel level) {
+#if defined(QUERN_X86_64)
+  if (level == IsaLevel::avx512) return tensor_log_kernels_avx512();
+  if (level == IsaLevel::avx2) return tensor_log_kernels_avx2();
+#endif
+  (void)level;
+  return tensor_log_kernels_baseline();
 }
 
 const TensorResidualKernels& tensor_residual_kernels(IsaLevel level) {
