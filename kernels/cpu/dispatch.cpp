@@ -1,5 +1,6 @@
 // Which instruction set to use: asked of the processor, never assumed.
 #include "kernels/cpu/adam.h"
+#include "kernels/cpu/bound_check.h"
 #include "kernels/cpu/lorenzo.h"
 #include "kernels/cpu/planes.h"
 #include "kernels/cpu/stencil.h"
@@ -10,6 +11,7 @@
 namespace quern::kernels {
 
 const AdamKernels& adam_kernels_baseline();
+const BoundCheckKernels& bound_check_kernels_baseline();
 const LorenzoKernels& lorenzo_kernels_baseline();
 const PlaneKernels& plane_kernels_baseline();
 const StencilKernels& stencil_kernels_baseline();
@@ -19,7 +21,9 @@ const TensorResidualKernels& tensor_residual_kernels_baseline();
 #if defined(QUERN_X86_64)
 const AdamKernels& adam_kernels_avx2();
 const AdamKernels& adam_kernels_avx512();
+const BoundCheckKernels& bound_check_kernels_avx2();
 const LorenzoKernels& lorenzo_kernels_avx2();
+const BoundCheckKernels& bound_check_kernels_avx512();
 const LorenzoKernels& lorenzo_kernels_avx512();
 const PlaneKernels& plane_kernels_avx2();
 const PlaneKernels& plane_kernels_avx512();
@@ -69,6 +73,15 @@ const AdamKernels& adam_kernels(IsaLevel level) {
 #endif
   (void)level;
   return adam_kernels_baseline();
+}
+
+const BoundCheckKernels& bound_check_kernels(IsaLevel level) {
+#if defined(QUERN_X86_64)
+  if (level == IsaLevel::avx512) return bound_check_kernels_avx512();
+  if (level == IsaLevel::avx2) return bound_check_kernels_avx2();
+#endif
+  (void)level;
+  return bound_check_kernels_baseline();
 }
 
 const LorenzoKernels& lorenzo_kernels(IsaLevel level) {
