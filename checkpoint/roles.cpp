@@ -28,9 +28,9 @@ constexpr std::pair<std::string_view, std::string_view> kRoleWords[] = {
     {"step", "step"},
 };
 /// Words that only say where a tensor was kept.
-constexpr std::string_view kContainers[] = {"optimizer",        "optimizer_state", "optim",  "state",  "state_dict",
-                                            "model",            "module",          "zero",   "weights", "model_state_dict",
-                                            "base_optimizer_state"};
+constexpr std::string_view kContainers[] = {
+    "optimizer",        "optimizer_state",     "optim", "state", "state_dict", "model", "module", "zero", "weights",
+    "model_state_dict", "base_optimizer_state"};
 
 bool is_container(std::string_view word) {
   return std::find(std::begin(kContainers), std::end(kContainers), word) != std::end(kContainers) ||
@@ -108,7 +108,8 @@ Vector<AssignedRole> assign_roles(const Vector<RoleSubject>& subjects, const Rol
     const auto find = [&](const RoleSubject& of, std::string_view role, auto fits) -> std::optional<std::uint32_t> {
       for (std::size_t i = begin; i < end; ++i) {
         const std::uint32_t index = members[i].index;
-        if (out[index].role == role && subjects[index].what.shape == of.what.shape && fits(subjects[index])) return index;
+        if (out[index].role == role && subjects[index].what.shape == of.what.shape && fits(subjects[index]))
+          return index;
       }
       return std::nullopt;
     };
@@ -122,12 +123,12 @@ Vector<AssignedRole> assign_roles(const Vector<RoleSubject>& subjects, const Rol
         const auto is_f32 = [](const RoleSubject& s) { return s.what.type == ElementType::f32; };
         out[index].exp_avg = find(subject, "exp_avg", is_f32);
         out[index].exp_avg_sq = find(subject, "exp_avg_sq", is_f32);
-        out[index].gradient = find(subject, "grad", [&](const RoleSubject& s) {
-          return is_f32(s) || s.what.type == ElementType::bf16;
-        });
+        out[index].gradient =
+            find(subject, "grad", [&](const RoleSubject& s) { return is_f32(s) || s.what.type == ElementType::bf16; });
       }
       if (out[index].role == "param" && is_16_bit(subject.what.type))
-        out[index].companion = find(subject, "param", [](const RoleSubject& s) { return s.what.type == ElementType::f32; });
+        out[index].companion =
+            find(subject, "param", [](const RoleSubject& s) { return s.what.type == ElementType::f32; });
     }
   }
   return out;
