@@ -42,7 +42,8 @@ Status SetCoding::prepare(Report& report) {
   RoleRules roles(options_.roles.begin(), options_.roles.end());
   roles.insert(roles.end(), policy_.roles.begin(), policy_.roles.end());
   auto assigned = assign_roles(subjects, roles);
-  const std::optional<double> rate = learning_rate(metadata);
+  std::optional<double> rate = learning_rate(metadata);
+  if (!rate && replay_) rate = replay_->numbers.rate;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     entry.role = std::move(assigned[i]);
@@ -56,7 +57,8 @@ Status SetCoding::prepare(Report& report) {
         if (!rate || !(*rate > 0))
           return fail(
               report, StatusCode::invalid_argument,
-              join({"tensor '", subjects[i].name, "': its bound is in learning rates, and the metadata have no 'lr'"}));
+              join({"tensor '", subjects[i].name,
+                    "': its bound is in learning rates, and neither the metadata nor a replay rule have an 'lr'"}));
         request.bound *= *rate;
       }
       entry.lossy = request;

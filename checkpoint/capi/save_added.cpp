@@ -71,6 +71,8 @@ Status save_added(SaveSession& session, quern_checkpoint_writer& writer, quern_c
   FileSaveOptions options;
   options.save = writer.options;
   options.preset = writer.preset;
+  options.policy = writer.policy;
+  options.replay = writer.replay;
   if (writer.progress != nullptr) {
     options.progress = [call = writer.progress, user = writer.progress_user](std::uint64_t done, std::uint64_t total) {
       return call(user, done, total) != 0;
@@ -87,6 +89,7 @@ Status save_added(SaveSession& session, quern_checkpoint_writer& writer, quern_c
     out.stored_bytes += tensor.saved.stored_bytes;
     out.tensors += 1;
     out.stored_already += tensor.saved.alias ? 1 : 0;
+    out.lossy += tensor.saved.worst_absolute > 0 ? 1 : 0;
   }
   return {};
 }

@@ -99,12 +99,22 @@ typedef struct quern_checkpoint_save_desc {
   uint32_t reserved;       /**< 0 */
   quern_progress progress; /**< counts bytes of tensors; called by publish */
   void* progress_user;
+  /** Rules by name, role, type and size that come before the preset's: the JSON text that `quern checkpoint save
+   *  --policy` reads from a file (docs/format-checkpoint.md, "Policies"). NULL: none. Copied by begin. */
+  const char* policy;
+  /** How the optimizer steps, so that a step may be stored as its gradient: the JSON text that --replay reads from a
+   *  file (its "optimizer's rule"), with its "lr"; its "step" is this step unless it says another. NULL: never.
+   *  Copied by begin. */
+  const char* replay;
 } quern_checkpoint_save_desc;
-#define QUERN_CHECKPOINT_SAVE_DESC_INIT \
-  { sizeof(quern_checkpoint_save_desc), 0, 0, 0, 0, QUERN_CHECKPOINT_NO_BASE, NULL, NULL, 0, 1, 0, 0, NULL, NULL }
+#define QUERN_CHECKPOINT_SAVE_DESC_INIT                                                                           \
+  {                                                                                                               \
+    sizeof(quern_checkpoint_save_desc), 0, 0, 0, 0, QUERN_CHECKPOINT_NO_BASE, NULL, NULL, 0, 1, 0, 0, NULL, NULL, \
+        NULL, NULL                                                                                                \
+  }
 
-/** Opens a checkpoint for writing. Fails when the step is there already, the base is missing, or the preset is not
- *  known. `*writer` is NULL on failure. */
+/** Opens a checkpoint for writing. Fails when the step is there already, the base is missing, the preset is not known,
+ *  or policy or replay are not what they should be; the sentence names the rule. `*writer` is NULL on failure. */
 QUERN_API quern_status quern_checkpoint_begin(quern_checkpoint_store* store, const quern_checkpoint_save_desc* desc,
                                               quern_checkpoint_writer** writer);
 
@@ -147,11 +157,10 @@ typedef struct quern_checkpoint_result {
   uint64_t stored_already; /**< tensors whose bytes the store had */
   uint64_t differences;    /**< tensors that need an earlier checkpoint to be restored */
   char id[72];             /**< the checkpoint's name beside its step, with a 0 behind it */
+  uint64_t lossy;          /**< tensors of this writer that come back other than they were, within their bounds */
 } quern_checkpoint_result;
-#define QUERN_CHECKPOINT_RESULT_INIT                               \
-  {                                                                \
-    sizeof(quern_checkpoint_result), 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
-  }
+#define QUERN_CHECKPOINT_RESULT_INIT \
+  { sizeof(quern_checkpoint_result), 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 }
 
 /** Codes all tensors, one after the other, each on the store's threads, makes them safe on disk and, as the last writer
  *  of a group, visible. Memory: about twice the largest tensor, three times with a base. After it, successful or not,
