@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkpoint/roles.h"
 #include "checkpoint/save_known.h"
 #include "codecs/tensor/moments.h"
 
@@ -61,12 +62,13 @@ Status copy(std::span<const std::uint8_t> from, AlignedBuffer& to) {
   return {};
 }
 
-bool loses_positive_values(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded) {
+/// Whether a positive value is no longer one, or a zero no longer zero.
+bool breaks_sign(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded) {
   for (std::size_t i = 0; i + 4 <= values.size(); i += 4) {
     float was, is;
     std::memcpy(&was, values.data() + i, 4);
     std::memcpy(&is, decoded.data() + i, 4);
-    if (was > 0 && !(is > 0)) return true;
+    if ((was > 0) != (is > 0) || (was == 0) != (is == 0)) return true;
   }
   return false;
 }
@@ -74,7 +76,7 @@ bool loses_positive_values(std::span<const std::uint8_t> values, std::span<const
 /// Codes without the base when that would make a restore read too much.
 template <class Encode>
 Status encode_within(const Encode& encode, const ManifestTensor* base, const ChainLimits& limits,
-                            const TensorDescription& what, EncodedTensor& coded, TensorNeeds& needs) {
+                     const TensorDescription& what, EncodedTensor& coded, TensorNeeds& needs) {
   for (const bool with_base : {base != nullptr, false}) {
     auto made = encode(with_base);
     if (!made.ok()) return made.status();
@@ -102,7 +104,8 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
   ManifestTensor& tensor = coding.tensor;
   if (tensor.what.bytes() == 0) return false;
   const auto refer = [&](const Known::Place& place) {
-    tensor.alias = place.checkpoint.id.empty() ? TensorPlace{0, place.tensor} : refer_to({place.checkpoint, place.tensor});
+    tensor.alias =
+        place.checkpoint.id.empty() ? TensorPlace{0, place.tensor} : refer_to({place.checkpoint, place.tensor});
     tensor.decoded = place.decoded;
     return true;
   };
@@ -116,6 +119,8 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
   }
   if (!source.lossy || source.original) return false;
   const LossyRequest& lossy = coding.absolute;
+  // What another role lost was not checked for its sign.
+  if (lossy.mode != Mode::logq && is_non_negative_role(source.role)) return false;
   const auto near = known_->lossy.find({tensor.content, tensor.what.bytes(), lossy.mode, lossy.bound});
   if (near == known_->lossy.end() || !is_before(near->second)) return false;
   const Known::Place& place = near->second;
@@ -246,16 +251,14 @@ Result<bool> SaveSession::is_kept(Coding& coding, const LossyRequest& request, E
   QUERN_RETURN_IF_ERROR(coding.decoded.resize(source.values.size()));
   const Status decoded = codec::tensor::decode_tensor(source.what, coded, inputs, coding.decoded.span(), runner_);
   if (!decoded.ok()) return fail_at(report, coding.where, decoded);
-  const BoundCheck check = check_bound(request.mode, request.bound, source.values, coding.decoded.span(),
-                                       source.companion ? source.companion_values : std::span<const std::uint8_t>(),
-                                       runner_);
+  const BoundCheck check =
+      check_bound(request.mode, request.bound, source.values, coding.decoded.span(),
+                  source.companion ? source.companion_values : std::span<const std::uint8_t>(), runner_);
   coding.saved.worst = check.worst;
   coding.saved.worst_absolute = check.worst_absolute;
   coding.coded = std::move(coded);
-  if (source.original)
-    return std::memcmp(coding.decoded.data(), source.values.data(), source.values.size()) == 0;
-  return check.kept &&
-         !(source.role == "exp_avg_sq" && loses_positive_values(source.values, coding.decoded.span()));
+  if (source.original) return std::memcmp(coding.decoded.data(), source.values.data(), source.values.size()) == 0;
+  return check.kept && !(is_non_negative_role(source.role) && breaks_sign(source.values, coding.decoded.span()));
 }
 
 Status SaveSession::encode_with_loss(Coding& coding, const LossyRequest& asked, Report& report) {
@@ -399,10 +402,10 @@ Result<SavedTensor> SaveSession::add_tensor(const TensorSource& source, Report& 
         coding.base.reset();
     }
     if (coding.base)
-      QUERN_RETURN_IF_ERROR(
-          restorer_.tensor(coding.base->checkpoint, coding.base->tensor, coding.base_values, report));
+      QUERN_RETURN_IF_ERROR(restorer_.tensor(coding.base->checkpoint, coding.base->tensor, coding.base_values, report));
   }
-  QUERN_RETURN_IF_ERROR(source.lossy ? encode_with_loss(coding, *source.lossy, report) : encode_exactly(coding, report));
+  QUERN_RETURN_IF_ERROR(source.lossy ? encode_with_loss(coding, *source.lossy, report)
+                                     : encode_exactly(coding, report));
   QUERN_RETURN_IF_ERROR(store_tensor(coding, report));
   if (source.decoded != nullptr) {
     if (is_lossy(coding.tensor.mode)) {

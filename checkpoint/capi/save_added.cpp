@@ -6,6 +6,7 @@
 #include <quern/device.h>
 
 #include "checkpoint/set_coding.h"
+#include "checkpoint/summary/lossy_summary.h"
 
 namespace quern::checkpoint::capi {
 namespace {
@@ -84,12 +85,16 @@ Status save_added(SaveSession& session, quern_checkpoint_writer& writer, quern_c
   QUERN_RETURN_IF_ERROR(coding.run(session, report));
   const auto summaries = coding.take_summaries();
   add_fallback_notes(summaries, report);
+  const LossySummary loss = summarize_loss(summaries);
+  if (loss.lossy != 0) report.notes.push_back(loss_sentence(loss));
+  if (String note = unnamed_weights_note(writer.preset, summaries); !note.empty())
+    report.notes.push_back(std::move(note));
+  out.lossy = loss.lossy;
   for (const TensorSummary& tensor : summaries) {
     out.raw_bytes += tensor.raw_bytes;
     out.stored_bytes += tensor.saved.stored_bytes;
     out.tensors += 1;
     out.stored_already += tensor.saved.alias ? 1 : 0;
-    out.lossy += tensor.saved.worst_absolute > 0 ? 1 : 0;
   }
   return {};
 }

@@ -188,6 +188,7 @@ TEST(CheckpointSave, RolesComeFromNamesOrTheCaller) {
 TEST(CheckpointSave, Presets_KeepTheirBounds) {
   constexpr std::size_t kRows = 200, kColumns = 300;
   const auto weight = weights(kRows * kColumns, 1), mean = weights(kRows * kColumns, 2);
+  const auto table = weights(kRows * kColumns, 4);
   auto square = weights(kRows * kColumns, 3);
   for (float& v : square) v = v * v + 1e-12f;
   double deviation = 0;
@@ -209,9 +210,11 @@ TEST(CheckpointSave, Presets_KeepTheirBounds) {
     const WriterHandle writer = begin(store, desc);
     const std::vector<std::uint64_t> shape = {kRows, kColumns};
     // The companion comes last: a writer sees all before it codes any.
-    for (const auto& tensor : {tensor_of("layer.exp_avg", QUERN_F32, shape, mean.data()),
-                               tensor_of("layer.weight", QUERN_F32, shape, weight.data()),
-                               tensor_of("layer.exp_avg_sq", QUERN_F32, shape, square.data())})
+    auto told = tensor_of("layer.weight", QUERN_F32, shape, weight.data());
+    told.role = "param";  // nothing in its name says so
+    for (const auto& tensor : {tensor_of("layer.exp_avg", QUERN_F32, shape, mean.data()), told,
+                               tensor_of("layer.exp_avg_sq", QUERN_F32, shape, square.data()),
+                               tensor_of("cache.table", QUERN_F32, shape, table.data())})
       EXPECT_QUERN_OK(quern_checkpoint_add(writer.get(), &tensor));
     quern_checkpoint_result result = QUERN_CHECKPOINT_RESULT_INIT;
     ASSERT_QUERN_OK(quern_checkpoint_publish(writer.get(), &result));
@@ -231,6 +234,7 @@ TEST(CheckpointSave, Presets_KeepTheirBounds) {
       missed += !(std::abs(std::log(std::sqrt(static_cast<double>(v[i]) / square[i]))) <= c.log_bound * 1.01);
     }
     EXPECT_EQ(missed, 0u);
+    EXPECT_EQ(read<float>(reader, "cache.table"), table);
   }
 }
 

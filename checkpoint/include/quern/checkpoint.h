@@ -157,7 +157,7 @@ typedef struct quern_checkpoint_result {
   uint64_t stored_already; /**< tensors whose bytes the store had */
   uint64_t differences;    /**< tensors that need an earlier checkpoint to be restored */
   char id[72];             /**< the checkpoint's name beside its step, with a 0 behind it */
-  uint64_t lossy;          /**< tensors of this writer that come back other than they were, within their bounds */
+  uint64_t lossy;          /**< tensors of this writer that come back other than they were; a note says which */
 } quern_checkpoint_result;
 #define QUERN_CHECKPOINT_RESULT_INIT \
   { sizeof(quern_checkpoint_result), 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 }
