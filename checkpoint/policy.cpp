@@ -162,7 +162,11 @@ Policy preset_policy(Preset preset) {
   Policy out;
   if (preset == Preset::exact) return out;
   const bool archive = preset == Preset::archive;
-  out.rules.push_back(built_in("exp_avg_sq", Treatment::logq, archive ? .1 : .05));
+  const double log_bound = archive ? .1 : .05;
+  for (const char* const role : {"exp_avg_sq", "max_exp_avg_sq", "second_moment"})
+    out.rules.push_back(built_in(role, Treatment::logq, log_bound));
+  // A norm and no square: the same for the update is half as much in the logarithm of its root.
+  out.rules.push_back(built_in("exp_inf", Treatment::logq, log_bound / 2));
   out.rules.push_back(built_in("exp_avg", Treatment::updq, archive ? .2 : .05));
   if (preset == Preset::moments) return out;
   out.rules.push_back(built_in("param", Treatment::ebq, archive ? 1e-2 : 1e-3));

@@ -36,4 +36,33 @@ Status read_save_desc(const quern_checkpoint_save_desc& desc, SaveOptions& optio
   return {};
 }
 
+Status read_rules(const quern_checkpoint_save_desc& desc, Policy& policy, std::optional<ReplayRule>& replay,
+                  Report& report) {
+  // A text that is no JSON is a wrong argument here, not damage.
+  const auto refused = [&](std::string_view member, const Status& status) {
+    const Status told = fail_at(report, member, status);
+    return status.code() == StatusCode::corrupt ? fail(report, StatusCode::invalid_argument, report.problem) : told;
+  };
+  if (desc.policy != nullptr) {
+    auto parsed = parse_policy(desc.policy, report);
+    if (!parsed.ok()) return refused("policy", parsed.status());
+    policy = std::move(parsed).value();
+  }
+  if (desc.replay != nullptr) {
+    auto parsed = parse_replay_rule(desc.replay, report);
+    if (!parsed.ok()) return refused("replay", parsed.status());
+    replay = std::move(parsed).value();
+    if (!replay->numbers.step) replay->numbers.step = desc.step;
+    ReplayRule complete = *replay;  // a program has no files whose metadata could say the rate
+    if (const Status status = complete_rule(complete, {}, desc.step, report); !status.ok())
+      return fail(report, status.code(), "replay: 'lr', the step's learning rate, is missing");
+  }
+  const bool has_rate = replay && replay->numbers.rate.value_or(0) > 0;
+  for (const PolicyRule& rule : policy.rules)
+    if (rule.treatment == Treatment::ebq && rule.unit == BoundUnit::rates && !has_rate)
+      return fail(report, StatusCode::invalid_argument,
+                  "policy: a bound in the unit rate needs the learning rate: give it as 'lr' of replay");
+  return {};
+}
+
 }  // namespace quern::checkpoint::capi

@@ -111,20 +111,28 @@ typedef struct quern_checkpoint_save_desc {
   uint32_t reserved;       /**< 0 */
   quern_progress progress; /**< counts bytes of tensors; called by publish */
   void* progress_user;
+  /** Rules by name, role, type and size that come before the preset's: the JSON text that `quern checkpoint save
+   *  --policy` reads from a file (docs/format-checkpoint.md, "Policies"). NULL: none. Copied by begin. */
+  const char* policy;
+  /** How the optimizer steps, so that a step may be stored as its gradient: the JSON text that --replay reads from a
+   *  file (its "optimizer's rule"), with its "lr"; its "step" is this step unless it says another. NULL: never.
+   *  Copied by begin. */
+  const char* replay;
   /** Names and texts to keep with the checkpoint: metrics, descriptions. Copied. A metric is a number as text ("2.75").
    *  Names have 1 to 255 bytes, each once; texts up to 65535. Of a group the first writer that names a tag counts. */
   const char* const* tag_names;
   const char* const* tag_texts;
   uint64_t tag_count;
 } quern_checkpoint_save_desc;
-#define QUERN_CHECKPOINT_SAVE_DESC_INIT                                                                             \
-  {                                                                                                                 \
-    sizeof(quern_checkpoint_save_desc), 0, 0, 0, 0, QUERN_CHECKPOINT_NO_BASE, NULL, NULL, 0, 1, 0, 0, NULL, NULL,   \
-        NULL, NULL, 0                                                                                               \
+#define QUERN_CHECKPOINT_SAVE_DESC_INIT                                                                           \
+  {                                                                                                               \
+    sizeof(quern_checkpoint_save_desc), 0, 0, 0, 0, QUERN_CHECKPOINT_NO_BASE, NULL, NULL, 0, 1, 0, 0, NULL, NULL, \
+        NULL, NULL, NULL, NULL, 0                                                                                 \
   }
 
 /** Opens a checkpoint for writing. Fails when the step is there already (again at publish, when another writer was
- *  faster) or the preset is not known. `*writer` is NULL on failure. */
+ *  faster), the preset is not known, or policy or replay are not what they should be; the sentence names the rule.
+ *  `*writer` is NULL on failure. */
 QUERN_API quern_status quern_checkpoint_begin(quern_checkpoint_store* store, const quern_checkpoint_save_desc* desc,
                                               quern_checkpoint_writer** writer);
 
@@ -167,11 +175,10 @@ typedef struct quern_checkpoint_result {
   uint64_t stored_already; /**< tensors whose bytes the store had */
   uint64_t differences;    /**< tensors that need an earlier checkpoint to be restored */
   char id[72];             /**< the checkpoint's name beside its step, with a 0 behind it */
+  uint64_t lossy;          /**< tensors of this writer that come back other than they were; a note says which */
 } quern_checkpoint_result;
-#define QUERN_CHECKPOINT_RESULT_INIT                               \
-  {                                                                \
-    sizeof(quern_checkpoint_result), 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
-  }
+#define QUERN_CHECKPOINT_RESULT_INIT \
+  { sizeof(quern_checkpoint_result), 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 }
 
 /** Codes all tensors, one after the other, each on the store's threads, makes them safe on disk and, as the last writer
  *  of a group, visible. Memory: about twice the largest tensor, three times with a base. After it, successful or not,
