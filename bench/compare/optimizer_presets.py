@@ -144,6 +144,25 @@ def duplicate(state):
     return torch.load(room, weights_only=False)
 
 
+def parts(value):
+    """The state with tensors of torchao as their parts, for a store has no codes of other packages."""
+    if hasattr(value, '__tensor_flatten__') and type(value) is not torch.Tensor and not isinstance(value, torch.nn.Parameter):
+        names, _ = value.__tensor_flatten__()
+        return {name: getattr(value, name) for name in names}
+    if isinstance(value, dict):
+        return {key: parts(item) for key, item in value.items()}
+    return [parts(item) for item in value] if isinstance(value, list) else value
+
+
+def whole(value, pattern):
+    """What parts() took apart."""
+    if hasattr(pattern, '__tensor_flatten__') and isinstance(value, dict):
+        return type(pattern).__tensor_unflatten__(value, pattern.__tensor_flatten__()[1])
+    if isinstance(value, dict):
+        return {key: whole(item, pattern[key]) for key, item in value.items()}
+    return [whole(item, like) for item, like in zip(value, pattern)] if isinstance(value, list) else value
+
+
 class Run:
     def __init__(self, make, sparse):
         torch.manual_seed(1)
@@ -221,8 +240,8 @@ def measure(name, make, seeds, texts):
     rows = []
     for preset in PRESETS:
         with tempfile.TemporaryDirectory(dir='/dev/shm' if os.path.isdir('/dev/shm') else None) as folder:
-            saved = quern.checkpoint.save(folder, state, step=BEFORE, preset=preset, threads=1)
-            back = quern.checkpoint.load(folder, threads=1)
+            saved = quern.checkpoint.save(folder, parts(state), step=BEFORE, preset=preset, threads=1)
+            back = whole(quern.checkpoint.load(folder, threads=1), state)
         losses = resumed(back)
         distance = late(losses) - late(exact)
         rows.append({'optimizer': name, 'preset': preset, 'late_exact': late(exact), 'late': distance, 'spread': spread,

@@ -53,11 +53,12 @@ TEST(Roles, OfEveryOptimizersState) {
       {"Rprop", "prev step_size", "history step_size"},
       {"Adafactor of transformers", "exp_avg exp_avg_sq_row exp_avg_sq_col RMS",
        "exp_avg second_moment second_moment -"},
-      {"CAME", "exp_avg exp_avg_res_row exp_avg_res_col", "exp_avg second_moment second_moment"},
+      {"CAME", "exp_avg exp_avg_res_row exp_avg_res_col", "exp_avg - -"},
       {"AdaBelief", "exp_avg exp_avg_var", "exp_avg second_moment"},
       {"SOAP", "exp_avg exp_avg_sq GG.0 Q.1", "exp_avg exp_avg_sq preconditioner preconditioner"},
       {"Shampoo", "pre_cond_0 inv_pre_cond_0", "- -"},
       {"schedule-free", "z exp_avg_sq", "- exp_avg_sq"},
+      {"torchao, by parts", "exp_avg.codes exp_avg.scale exp_avg_sq.qmap", "quantized quantized quantized"},
       {"bitsandbytes", "__bnb_optimizer_quant_state__.state1 __bnb_optimizer_quant_state__.absmax2", "- -"},
   };
   const auto split = [](std::string text) {
