@@ -80,7 +80,9 @@ ck::FileSaveOptions options_of(const CheckpointArgs& args, CheckpointWorkspace& 
   ck::FileSaveOptions options;
   options.save.step = *args.step;
   options.save.base = args.base;
-  if (args.base_newest) options.save.base = work.newest_step();
+  options.save.base_newest = args.base_newest;
+  options.save.replace = args.replace;
+  for (const auto& [name, value] : args.tags) options.save.tags.push_back({String(name), String(value)});
   options.save.parity_data = args.parity_data;
   options.save.parity_files = args.parity_files;
   options.save.zstd_level = args.zstd_level;

@@ -14,7 +14,18 @@ Status read_save_desc(const quern_checkpoint_save_desc& desc, SaveOptions& optio
   if (!known) return fail(report, StatusCode::unknown_setting, join({"there is no preset '", name, "'"}));
   preset = *known;
   options.step = desc.step;
-  if (desc.base != QUERN_CHECKPOINT_NO_BASE) options.base = desc.base;
+  if (desc.base == QUERN_CHECKPOINT_BASE_NEWEST) {
+    options.base_newest = true;
+  } else if (desc.base != QUERN_CHECKPOINT_NO_BASE) {
+    options.base = desc.base;
+  }
+  if (desc.tag_count != 0 && (desc.tag_names == nullptr || desc.tag_texts == nullptr))
+    return fail(report, StatusCode::invalid_argument, "tags need names and texts");
+  for (std::uint64_t i = 0; i < desc.tag_count; ++i) {
+    if (desc.tag_names[i] == nullptr || desc.tag_texts[i] == nullptr)
+      return fail(report, StatusCode::invalid_argument, "a tag's name or text is NULL");
+    options.tags.push_back({desc.tag_names[i], desc.tag_texts[i]});
+  }
   options.zstd_level = desc.zstd_level;
   options.parity_data = desc.parity_data;
   options.parity_files = desc.parity_files;
