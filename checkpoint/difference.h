@@ -17,7 +17,7 @@ struct Difference {
 /// `a` and `b` have the same number of bytes, whole elements of `type`.
 Difference difference(ElementType type, std::span<const std::uint8_t> a, std::span<const std::uint8_t> b);
 
-/// An element's value; 64-bit integers are rounded to binary64.
+/// An element's value; 64-bit integers are rounded to binary64, complex ones have none (NaN).
 double element_value(ElementType type, const std::uint8_t* at);
 
 }  // namespace quern::checkpoint

@@ -65,6 +65,7 @@ struct TensorSource {
   /// The hash of what they were.
   std::optional<ContentHash> original;
   AlignedBuffer* decoded = nullptr;  ///< receives what comes back, unless null
+  const DeclaredType* declared = nullptr;  ///< what the values are called, where that is not `what`
 };
 
 /// What became of one tensor.

@@ -32,8 +32,18 @@
 extern "C" {
 #endif
 
-/** Element types of tensors: those of quern_dtype, and these. */
-enum { QUERN_F8_E4M3 = 5, QUERN_F8_E5M2 = 6, QUERN_BOOL = 24 };
+/** Element types of tensors: those of quern_dtype, and these. Numbers do not change. Values of other types are saved as
+ *  bytes (QUERN_U8, one axis) together with the name that files give the type: `declared_dtype`. */
+enum {
+  QUERN_F8_E4M3 = 5,
+  QUERN_F8_E5M2 = 6,
+  QUERN_BOOL = 24,
+  QUERN_F8_E4M3FNUZ = 25,
+  QUERN_F8_E5M2FNUZ = 26,
+  QUERN_F8_E8M0 = 27,
+  QUERN_C64 = 28, /**< two f32, real part first */
+  QUERN_C128 = 29 /**< two f64 */
+};
 
 /** In the place of a step: the newest checkpoint that is whole; where a base may be named: none. */
 #define QUERN_CHECKPOINT_NEWEST UINT64_MAX
@@ -123,11 +133,16 @@ typedef struct quern_checkpoint_tensor {
   uint64_t extents[QUERN_MAX_RANK]; /**< of the values */
   uint64_t whole[QUERN_MAX_RANK];
   uint64_t offset[QUERN_MAX_RANK];
+  /** What safetensors files call the values, where that is neither `dtype` nor `extents`: types that have no number
+   * here
+   *  ("F4", "F6_E2M3", whatever comes), more than 8 axes. NULL: it is. Then `extents` is one axis; no piece. Copied. */
+  const char* declared_dtype;
+  const uint64_t* declared_extents;
+  uint32_t declared_rank;
+  uint32_t reserved; /**< 0 */
 } quern_checkpoint_tensor;
-#define QUERN_CHECKPOINT_TENSOR_INIT                                                  \
-  {                                                                                   \
-    sizeof(quern_checkpoint_tensor), 0, NULL, NULL, NULL, 0, 0, 0, 0, {0}, {0}, { 0 } \
-  }
+#define QUERN_CHECKPOINT_TENSOR_INIT \
+  { sizeof(quern_checkpoint_tensor), 0, NULL, NULL, NULL, 0, 0, 0, 0, {0}, {0}, {0}, NULL, NULL, 0, 0 }
 
 /** Takes a tensor in; O(1), nothing is read. Any threads, also at once: then the order is that in which they came.
  *  Refuses a name given twice. */
@@ -210,9 +225,14 @@ typedef struct quern_checkpoint_tensor_info {
   const char* name;
   const char* role;
   const char* mode; /**< how it is coded, of its first piece: see docs/format-tensor.md; "alias": stored already */
+  /** What it was called when it was saved, where that is neither `dtype` nor `extents`; else NULL. */
+  const char* declared_dtype;
+  const uint64_t* declared_extents;
+  uint32_t declared_rank;
+  uint32_t reserved2;
 } quern_checkpoint_tensor_info;
 #define QUERN_CHECKPOINT_TENSOR_INFO_INIT \
-  { sizeof(quern_checkpoint_tensor_info), 0, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL }
+  { sizeof(quern_checkpoint_tensor_info), 0, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0 }
 
 /** Tensor `index` of info.tensors, in the order they were saved. */
 QUERN_API quern_status quern_checkpoint_tensor_at(quern_checkpoint_reader* reader, uint64_t index,
