@@ -9,8 +9,8 @@
 namespace quern::checkpoint {
 
 struct Difference {
-  std::uint64_t differing = 0;     ///< elements whose bits differ
-  double max_error = 0;            ///< |a - b| in binary64 over elements where both are finite
+  std::uint64_t differing = 0;       ///< elements whose bits differ
+  double max_error = 0;              ///< |a - b| in binary64 over elements where both are finite
   std::uint64_t not_comparable = 0;  ///< differing elements of which one is NaN or infinite
 };
 

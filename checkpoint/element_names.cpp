@@ -7,14 +7,26 @@
 namespace quern::checkpoint {
 namespace {
 
-constexpr std::pair<const char*, ElementType> kNames[] = {
-    {"F64", ElementType::f64}, {"F32", ElementType::f32},         {"F16", ElementType::f16},
-    {"BF16", ElementType::bf16}, {"F8_E4M3", ElementType::f8_e4m3}, {"F8_E5M2", ElementType::f8_e5m2},
-    {"I64", ElementType::i64}, {"I32", ElementType::i32},         {"I16", ElementType::i16},
-    {"I8", ElementType::i8},   {"U64", ElementType::u64},         {"U32", ElementType::u32},
-    {"U16", ElementType::u16}, {"U8", ElementType::u8},           {"BOOL", ElementType::boolean},
-    {"F8_E4M3FNUZ", ElementType::f8_e4m3fnuz}, {"F8_E5M2FNUZ", ElementType::f8_e5m2fnuz},
-    {"F8_E8M0", ElementType::f8_e8m0}, {"C64", ElementType::c64}, {"C128", ElementType::c128}};
+constexpr std::pair<const char*, ElementType> kNames[] = {{"F64", ElementType::f64},
+                                                          {"F32", ElementType::f32},
+                                                          {"F16", ElementType::f16},
+                                                          {"BF16", ElementType::bf16},
+                                                          {"F8_E4M3", ElementType::f8_e4m3},
+                                                          {"F8_E5M2", ElementType::f8_e5m2},
+                                                          {"I64", ElementType::i64},
+                                                          {"I32", ElementType::i32},
+                                                          {"I16", ElementType::i16},
+                                                          {"I8", ElementType::i8},
+                                                          {"U64", ElementType::u64},
+                                                          {"U32", ElementType::u32},
+                                                          {"U16", ElementType::u16},
+                                                          {"U8", ElementType::u8},
+                                                          {"BOOL", ElementType::boolean},
+                                                          {"F8_E4M3FNUZ", ElementType::f8_e4m3fnuz},
+                                                          {"F8_E5M2FNUZ", ElementType::f8_e5m2fnuz},
+                                                          {"F8_E8M0", ElementType::f8_e8m0},
+                                                          {"C64", ElementType::c64},
+                                                          {"C128", ElementType::c128}};
 
 constexpr std::pair<const char*, unsigned> kPacked[] = {{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}};
 

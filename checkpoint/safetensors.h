@@ -1,4 +1,5 @@
-// safetensors files: a strict reader of headers, and headers written so that a file read before comes out byte for byte.
+// safetensors files: a strict reader of headers, and headers written so that a file read before comes out byte for
+// byte.
 #pragma once
 
 #include <cstdint>
