@@ -296,6 +296,47 @@ QUERN_API quern_status quern_checkpoint_blob_at(quern_checkpoint_reader* reader,
 QUERN_API quern_status quern_checkpoint_read_blob(quern_checkpoint_reader* reader, uint64_t index, void* bytes,
                                                   uint64_t size);
 
+/* ---- exporting -------------------------------------------------------------------------------------------------- */
+
+/** A model for others to load; texts are copied. */
+typedef struct quern_checkpoint_export_desc {
+  uint32_t struct_size;
+  quern_dtype dtype; /**< QUERN_F32, F16 or BF16: floats of 16 to 64 bits are rounded to it; 0: they stay */
+  /** Globs (*, ?) on the tensors' names. None: the model of a state dict that has one (its names then lose the key it is
+   *  under), else all tensors. */
+  const char* const* only;
+  uint64_t only_count;
+  const char* const* strip_prefix; /**< taken from the names that begin with them, one after the other */
+  uint64_t strip_prefix_count;
+  uint64_t shard_bytes; /**< most bytes of tensors in a file; 0: 5e9 */
+  uint32_t replace;     /**< 1: a model in the folder may be replaced */
+  uint32_t reserved;
+  quern_progress progress; /**< counts bytes that are written */
+  void* progress_user;
+} quern_checkpoint_export_desc;
+#define QUERN_CHECKPOINT_EXPORT_DESC_INIT \
+  { sizeof(quern_checkpoint_export_desc), 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, NULL }
+
+typedef struct quern_checkpoint_exported {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t step;
+  uint64_t files;
+  uint64_t tensors;
+  uint64_t cast;    /**< tensors that were rounded to another type or widened */
+  uint64_t inexact; /**< tensors that were saved with loss: within their bound */
+  uint64_t tied;    /**< second names of tensors, left out as Hugging Face does; metadata name them */
+  uint64_t bytes;   /**< of all files */
+} quern_checkpoint_exported;
+#define QUERN_CHECKPOINT_EXPORTED_INIT \
+  { sizeof(quern_checkpoint_exported), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/** Writes tensors of the checkpoint as model.safetensors, or as shards with model.safetensors.index.json, into a folder,
+ *  which is made when it is missing. Files appear when all are written. `desc` and `exported` may be NULL. */
+QUERN_API quern_status quern_checkpoint_export(quern_checkpoint_store* store, uint64_t step, const char* folder,
+                                               const quern_checkpoint_export_desc* desc,
+                                               quern_checkpoint_exported* exported);
+
 /* ---- care ------------------------------------------------------------------------------------------------------- */
 
 /** Is the checkpoint of that step, or the newest, what it was when it was saved? `full` 0: manifest, sizes, headers and indexes of
