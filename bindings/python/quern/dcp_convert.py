@@ -3,12 +3,14 @@
     from_dcp("old/step-500", "runs/a", step=500)      # what FileSystemWriter wrote, by any number of ranks
     to_dcp("runs/a", "new/step-500", step=500)        # for dcp.load(..., storage_reader=FileSystemReader(...))
 
-Tensors come back bit for bit and whole, objects as the very bytes that the folder had: nothing is unpickled. The folder's
-shards are joined; dcp.load() hands every rank its part of them, as before.
+Tensors come back bit for bit and whole, objects as the very bytes that the folder had: they are not unpickled. (PyTorch
+unpickles the folder's own .metadata: import only folders that you trust.) The folder's shards are joined; dcp.load() hands
+every rank its part of them, as before.
 """
 import dataclasses
 import io
 import uuid
+import warnings
 
 import torch
 import torch.distributed.checkpoint as dcp
@@ -53,6 +55,13 @@ class _SavePlanner(DefaultSavePlanner):
         return io.BytesIO(value) if write_item.type == WriteItemType.BYTE_IO else value
 
 
+def _quietly(call, *arguments, **options):
+    """Without the warning that one process is at work."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "torch.distributed is disabled", UserWarning)
+        return call(*arguments, **options)
+
+
 def _read(reader, items):
     """({name: tensor}, {name: bytes}) of the items of metadata, by that reader."""
     tensors = {name: torch.empty(item.size, dtype=item.properties.dtype) for name, item in items.items()
@@ -60,7 +69,7 @@ def _read(reader, items):
     planner = _LoadPlanner()
     wanted = {name: tensors.get(name) for name in items}
     if wanted:
-        dcp.load(wanted, storage_reader=reader, planner=planner, no_dist=True)
+        _quietly(dcp.load, wanted, storage_reader=reader, planner=planner, no_dist=True)
     return tensors, planner.objects
 
 
@@ -117,7 +126,7 @@ def to_dcp(store, folder, step=None, threads=0):
     step = int(metadata.storage_meta.checkpoint_id)
     if BLOB not in reader._open().info.blobs:
         state = _checkpoint.load(store, step=step, framework="torch", threads=threads)
-        dcp.save(state, storage_writer=FileSystemWriter(folder), no_dist=True)
+        _quietly(dcp.save, state, storage_writer=FileSystemWriter(folder), no_dist=True)
         return step
 
     def read(name):
@@ -127,7 +136,8 @@ def to_dcp(store, folder, step=None, threads=0):
     plan = {name: None if isinstance(item, BytesStorageMetadata)
             else torch.empty(item.size, dtype=item.properties.dtype, device="meta")
             for name, item in metadata.state_dict_metadata.items()}
-    dcp.save(plan, storage_writer=FileSystemWriter(folder), planner=_SavePlanner(read, metadata.planner_data), no_dist=True)
+    planner = _SavePlanner(read, metadata.planner_data)
+    _quietly(dcp.save, plan, storage_writer=FileSystemWriter(folder), planner=planner, no_dist=True)
     return step
 
 
