@@ -2,11 +2,14 @@
 import json
 import os
 import unittest
+from unittest import mock
 
 import numpy as np
 from support import StoreTest
 
 import quern.checkpoint
+from quern import _store
+from quern._tensors import source_of
 
 
 def have(name):
@@ -77,6 +80,29 @@ class Export(StoreTest):
         with self.assertRaises(TypeError):
             quern.checkpoint.export(self.store, self.out, only=[3])
         self.assertEqual(os.listdir(self.out), ["model.safetensors"])
+
+
+class TypesOfFiles(StoreTest):
+    def test_types_that_only_files_have_are_read(self):
+        values = np.arange(48, dtype=np.float32).reshape(6, 8)
+        numbers = {"c64": 28, "c128": 29, "e8m0": 27}
+        given = {"c64": values.view(np.complex64), "c128": values.astype(np.float64).view(np.complex128),
+                 "e8m0": np.arange(9, dtype=np.uint8)}
+        with mock.patch.dict(_store.NUMBERS, numbers), quern.checkpoint.Store(self.store, write=True) as store:
+            with store.begin(1) as writer:
+                for name, array in given.items():
+                    source = source_of(array.view(np.uint8), name)
+                    source.dtype, source.shape = name, array.shape
+                    writer.add(name, source)
+                writer.publish()
+        with quern.checkpoint.open(self.store) as saved:
+            for name in ("c64", "c128"):
+                self.assertEqual(saved[name].shape, (6, 4))
+                self.assertEqual(saved[name].numpy().dtype, given[name].dtype)
+                np.testing.assert_array_equal(saved[name].numpy(), given[name])
+                np.testing.assert_array_equal(saved[name][2:4], given[name][2:4])
+            self.assertEqual(saved["e8m0"].dtype, "float8_e8m0fnu")
+            self.assertEqual(np.asarray(saved["e8m0"].numpy()).view(np.uint8).tolist(), list(range(9)))
 
 
 @unittest.skipUnless(have("torch"), "no torch here")
