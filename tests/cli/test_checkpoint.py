@@ -308,7 +308,7 @@ class Checkpoint(CliTest):
         hostile = {
             "short": b"abc", "long": struct.pack("<Q", 1 << 60) + b"{}", "limit": struct.pack("<Q", 100_000_001) + b"{}",
             "twice": raw_file(good[:-1] + "," + good[1:], b"\0" * 8), "gap": raw_file(good, b"\0" * 5),
-            "type": raw_file(good.replace("F32", "F33"), b"\0" * 4), "deep": raw_file("{\"a\":" + "[" * 100000, b""),
+            "type": raw_file(good.replace("F32", "F32\\u0000"), b"\0" * 4), "deep": raw_file("{\"a\":" + "[" * 100000, b""),
             "overflow": raw_file(good.replace("[1]", "[9223372036854775807,4]"), b"\0" * 4),
             "overlap": raw_file(good[:-1] + ',"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', b"\0" * 4),
         }
