@@ -16,8 +16,8 @@ from ._reader import Checkpoint, Info, LazyTensor, TensorInfo, has
 from ._state import BLOB, Flattened
 from ._store import Saved, Store, Writer
 
-__all__ = ["Checkpoint", "Error", "Info", "LazyTensor", "Saved", "Store", "TensorInfo", "Writer", "info", "load", "ls",
-           "open", "save", "verify"]
+__all__ = ["Checkpoint", "Error", "Info", "LazyTensor", "Manager", "RandomState", "Restored", "Saved", "Store", "TensorInfo",
+           "Writer", "info", "load", "ls", "open", "save", "verify"]
 
 
 class _Opened(Checkpoint):
@@ -29,12 +29,13 @@ class _Opened(Checkpoint):
 
 
 def save(path, state_dict, step, base=None, preset="exact", threads=0, parity=None, zstd_level=0, replace=False,
-         progress=None):
+         progress=None, blobs=None):
     """Saves a state dict as the checkpoint `step` of the store at `path`, which is made when it is missing. Returns Saved.
 
     base: step of an earlier checkpoint that tensors may be differences to ("newest": the newest one; the same tensors,
     in dtype and shape); preset: what may be lost (docs of `quern checkpoint save`); parity: (k, m), m of k + m files may
-    be lost; progress(done, total) is called with bytes and ends the save by returning False."""
+    be lost; progress(done, total) is called with bytes and ends the save by returning False; blobs: {name: bytes}, opaque bytes that
+    are kept with it (Checkpoint.blob)."""
     with Store(path, write=True, threads=threads) as store:
         if base == "newest":
             base = store.open().step if store.steps() else None
@@ -43,6 +44,8 @@ def save(path, state_dict, step, base=None, preset="exact", threads=0, parity=No
             for name, source in flat.tensors.items():
                 writer.add(name, source)
             writer.add_blob(BLOB, flat.text.encode())
+            for name, content in (blobs or {}).items():
+                writer.add_blob(name, content)
             return writer.publish()
 
 
@@ -89,3 +92,7 @@ def verify(path, step=None, full=True, threads=0):
     """Raises Error when the checkpoint is not what was saved."""
     with Store(path, threads=threads) as store:
         store.verify(step, full)
+
+
+from ._run_state import RandomState  # noqa: E402
+from .manager import Manager, Restored  # noqa: E402: they use what is above
