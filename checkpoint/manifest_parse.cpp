@@ -80,10 +80,12 @@ class ManifestParser {
 
 CheckpointName ManifestParser::name(const JsonValue& value) {
   CheckpointName out;
-  require(value.is(Kind::array) && value.items.size() == 2 && value.items[1].is(Kind::text), "a checkpoint's name");
+  const std::size_t count = value.items.size();
+  require(value.is(Kind::array) && (count == 2 || count == 3) && value.items[1].is(Kind::text), "a checkpoint's name");
   if (problem_ != nullptr) return out;
   out.step = number(value.items[0]);
   out.id = value.items[1].text;
+  if (count == 3) out.generation = number(value.items[2]);
   require(is_plain_id(out.id), "a checkpoint's name");
   return out;
 }
@@ -283,6 +285,13 @@ Manifest ManifestParser::parse() {
     out.writers = static_cast<std::uint32_t>(pair[1]);
   }
   if (const JsonValue* const base = root_.find("base")) out.base = name(*base);
+  if (const JsonValue* const tags = root_.find("tags")) {
+    require(tags->is(Kind::object), "tags");
+    for (const JsonValue& item : tags->items) {
+      require(item.is(Kind::text), "a tag");
+      if (problem_ == nullptr) out.tags.push_back({item.key, item.text});
+    }
+  }
   for (const JsonValue& item : member(root_, "references", Kind::array).items) out.references.push_back(name(item));
   out.parts = parts(member(root_, "parts", Kind::array));
   if (const JsonValue* const parity = root_.find("parity")) {

@@ -64,6 +64,7 @@ void write_name(TextWriter& out, const CheckpointName& name) {
   out.open('[');
   out.number(name.step);
   out.text(name.id);
+  if (name.generation != 0) out.number(name.generation);
   out.close(']');
 }
 
@@ -168,6 +169,12 @@ String manifest_text(const Manifest& manifest) {
   if (manifest.base) {
     out.key("base");
     write_name(out, *manifest.base);
+  }
+  if (!manifest.tags.empty()) {
+    out.key("tags");
+    out.open('{');
+    for (const Tag& tag : manifest.tags) out.member(tag.name, tag.text);
+    out.close('}');
   }
   out.key("references");
   out.open('[');
