@@ -1,5 +1,6 @@
 """A run under the Manager: when it saves, what it keeps, how it goes on, and what it says when it cannot."""
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -23,7 +24,7 @@ def state(step):
 
 def damage(store, step):
     """Changes a byte in the middle of the values of a checkpoint."""
-    (name,) = [name for name in os.listdir(f"{store}/manifests") if name.startswith(f"{step:012d}-")]
+    (name,) = [name for name in os.listdir(f"{store}/manifests") if re.match(f"{step:012d}[.-]", name)]
     part = f"{store}/data/{name.partition('-')[2]}/part-0000"
     with open(part, "r+b") as file:
         file.seek(9000)
