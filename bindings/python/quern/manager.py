@@ -32,7 +32,7 @@ _log = logging.getLogger("quern")
 
 
 @dataclass(frozen=True)
-class Restored:
+class Resumed:
     """What restore() found. passed_over: {step: why} of later checkpoints that are damaged."""
     step: int
     state: object = field(repr=False)
@@ -112,7 +112,7 @@ class Manager:
         return self._try_save(step, state, metrics)
 
     def restore(self, into=None, step=None, framework=None):
-        """The checkpoint that was saved last and is whole in every value, as Restored; None when the store has none, so
+        """The checkpoint that was saved last and is whole in every value, as Resumed; None when the store has none, so
         that a first start and a restart are the same code. With `step`, that one; what was saved after it belongs to an
         abandoned branch then, and goes with the next save.
 
@@ -136,7 +136,7 @@ class Manager:
             self._records.go_on_from(number, passed_over, step is not None)
         self._given = number
         self._saved_at = time.monotonic()
-        return Restored(number, state, metrics, passed_over)
+        return Resumed(number, state, metrics, passed_over)
 
     def check(self, state):
         """Saves `state` beside the checkpoints, compares what comes back by its hashes, and removes it again. Returns Saved.
