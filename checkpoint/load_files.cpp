@@ -68,8 +68,8 @@ Status load_file(Restorer& restorer, const Manifest& manifest, std::size_t file_
 Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<String>& globs, std::string_view slice,
                     FileSink& sink, const ProgressCallback& progress, Report& report) {
   const auto wanted = [&](const ManifestTensor& tensor) {
-    return globs.empty() || std::any_of(globs.begin(), globs.end(),
-                                        [&](const String& glob) { return glob_matches(glob, tensor.name); });
+    return globs.empty() ||
+           std::any_of(globs.begin(), globs.end(), [&](const String& glob) { return glob_matches(glob, tensor.name); });
   };
   for (const String& glob : globs)
     if (std::none_of(manifest.tensors.begin(), manifest.tensors.end(),
@@ -136,7 +136,8 @@ Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<S
       for (const std::size_t i : pieces[t]) {
         QUERN_RETURN_IF_ERROR(restorer.tensor(manifest.name, i, values, report));
         if (manifest.tensors[i].whole != first.whole || manifest.tensors[i].what.type != first.what.type)
-          return fail(report, StatusCode::corrupt, join({"tensor '", first.name, "': its pieces are of different tensors"}));
+          return fail(report, StatusCode::corrupt,
+                      join({"tensor '", first.name, "': its pieces are of different tensors"}));
         place_piece(manifest.tensors[i], values.span(), whole.span());
       }
       QUERN_RETURN_IF_ERROR(write(t, whole.span()));

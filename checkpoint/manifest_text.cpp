@@ -117,7 +117,8 @@ struct Cursor {
 
   template <class Entry>
   void write(TextWriter& out, const Entry& entry) {
-    if (entry.part != part || entry.record != record) out.numbers("at", std::array<std::uint64_t, 2>{entry.part, entry.record});
+    if (entry.part != part || entry.record != record)
+      out.numbers("at", std::array<std::uint64_t, 2>{entry.part, entry.record});
     part = entry.part;
     record = entry.record + entry.records();
   }
@@ -147,7 +148,8 @@ void write_tensor(TextWriter& out, const ManifestTensor& tensor, Cursor& cursor)
       out.numbers("base_moments",
                   std::array<std::uint64_t, 4>{first.checkpoint, first.tensor, second.checkpoint, second.tensor});
     }
-    if (tensor.depth != 0) out.numbers("chain", std::array<std::uint64_t, 3>{tensor.depth, tensor.key_bytes, tensor.chain_bytes});
+    if (tensor.depth != 0)
+      out.numbers("chain", std::array<std::uint64_t, 3>{tensor.depth, tensor.key_bytes, tensor.chain_bytes});
     cursor.write(out, tensor);
     out.member("bytes", tensor.stored_bytes);
   }

@@ -15,6 +15,19 @@ constexpr std::uint64_t kOldestShared = 64;  // checkpoints; what is older is st
 constexpr std::size_t kMostSearchedForKey = 64;
 constexpr std::uint32_t kMostBases = 20;  // with their moments, less than a restore follows
 
+Status check_tags(const Vector<Tag>& tags, Report& report) {
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    const Tag& tag = tags[i];
+    if (tag.name.empty() || tag.name.size() > 255 || tag.text.size() > 65535)
+      return fail(report, StatusCode::invalid_argument,
+                  join({"tag '", tag.name, "': names have 1 to 255 bytes, texts up to 65535"}));
+    for (std::size_t j = 0; j < i; ++j)
+      if (tags[j].name == tag.name)
+        return fail(report, StatusCode::invalid_argument, join({"tag '", tag.name, "' is given twice"}));
+  }
+  return {};
+}
+
 }  // namespace
 
 SaveSession::SaveSession(const Store& store, const SaveOptions& options, TaskRunner& runner)
@@ -65,6 +78,7 @@ Status SaveSession::start(Report& report) {
   if (!options_.group.empty() && !is_plain_id(options_.group))
     return fail(report, StatusCode::invalid_argument, "a group's name has 1 to 64 letters, digits, '-' and '_'");
   QUERN_RETURN_IF_ERROR(check_parity(options_.parity_data, options_.parity_files, report));
+  QUERN_RETURN_IF_ERROR(check_tags(options_.tags, report));
   QUERN_RETURN_IF_ERROR(store_.make_folders(report));
   auto lock = files.lock(store_.lock_path(), LockKind::shared, true);
   if (!lock.ok()) return fail_file(report, store_.lock_path(), "lock it", lock.status());

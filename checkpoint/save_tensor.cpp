@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkpoint/roles.h"
 #include "checkpoint/save_known.h"
 #include "codecs/tensor/moments.h"
 
@@ -61,12 +62,13 @@ Status copy(std::span<const std::uint8_t> from, AlignedBuffer& to) {
   return {};
 }
 
-bool loses_positive_values(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded) {
+/// Whether a positive value is no longer one, or a zero no longer zero.
+bool breaks_sign(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded) {
   for (std::size_t i = 0; i + 4 <= values.size(); i += 4) {
     float was, is;
     std::memcpy(&was, values.data() + i, 4);
     std::memcpy(&is, decoded.data() + i, 4);
-    if (was > 0 && !(is > 0)) return true;
+    if ((was > 0) != (is > 0) || (was == 0) != (is == 0)) return true;
   }
   return false;
 }
@@ -122,6 +124,8 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
   }
   if (!source.lossy || source.original) return false;
   const LossyRequest& lossy = coding.absolute;
+  // What another role lost was not checked for its sign.
+  if (lossy.mode != Mode::logq && is_non_negative_role(source.role)) return false;
   const auto near = known_->lossy.find({tensor.content, tensor.what.bytes(), lossy.mode, lossy.bound});
   if (near == known_->lossy.end() || !is_before(near->second) || !is_there(near->second)) return false;
   const Known::Place& place = near->second;
@@ -272,7 +276,7 @@ Result<bool> SaveSession::is_kept(Coding& coding, const LossyRequest& request, E
   coding.saved.worst_absolute = check.worst_absolute;
   coding.coded = std::move(coded);
   if (source.original) return std::memcmp(coding.decoded.data(), source.values.data(), source.values.size()) == 0;
-  return check.kept && !(source.role == "exp_avg_sq" && loses_positive_values(source.values, coding.decoded.span()));
+  return check.kept && !(is_non_negative_role(source.role) && breaks_sign(source.values, coding.decoded.span()));
 }
 
 Status SaveSession::encode_with_loss(Coding& coding, const LossyRequest& asked, Report& report) {
