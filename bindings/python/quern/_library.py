@@ -5,6 +5,7 @@ import os
 from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 
 NEWEST = NO_BASE = KEEP_ALL = 2**64 - 1
+BASE_NEWEST = 2**64 - 2
 READ, WRITE = 0, 1
 HOST, CUDA = 0, 1
 MAX_RANK = 8
@@ -100,6 +101,8 @@ class Collected(_Sized):
 _FUNCTIONS = {
     "store_open": [c_char_p, POINTER(StoreDesc), POINTER(c_void_p)],
     "steps": [c_void_p, POINTER(c_uint64), c_uint64, POINTER(c_uint64)],
+    "history": [c_void_p, POINTER(c_uint64), c_uint64, POINTER(c_uint64)],
+    "newest_base": [c_void_p, POINTER(c_uint64)],
     "begin": [c_void_p, POINTER(SaveDesc), POINTER(c_void_p)],
     "add": [c_void_p, POINTER(Tensor)],
     "add_blob": [c_void_p, c_char_p, c_void_p, c_uint64],
@@ -110,6 +113,7 @@ _FUNCTIONS = {
     "tensor_at": [c_void_p, c_uint64, POINTER(TensorInfo)],
     "find": [c_void_p, c_char_p, POINTER(c_uint64)],
     "read": [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINTER(Target)],
+    "tag_at": [c_void_p, c_uint64, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_uint64)],
     "blob_at": [c_void_p, c_uint64, POINTER(c_char_p), POINTER(c_uint64)],
     "read_blob": [c_void_p, c_uint64, c_void_p, c_uint64],
     "verify": [c_void_p, c_uint64, c_int],

@@ -22,7 +22,7 @@ from ._library import Error
 from ._load_into import LoadedInto
 from ._load_into import load_into as _load_into
 from ._reader import Checkpoint, Info, LazyTensor, TensorInfo
-from ._restore import VALUE_DAMAGE, Restored, at_step, log, newest
+from ._restore import Restored, at_step, newest
 from ._state import BLOB, Flattened
 from ._store import Saved, Store, Writer
 
@@ -63,31 +63,13 @@ def save(path, state_dict, step, base=None, preset="exact", threads=0, parity=No
     then there is no new checkpoint. Tensors must not change until save() returns."""
     with Store(path, write=True, threads=threads) as store:
         flat = Flattened(state_dict, objects)
-
-        def write(of):
-            with store.begin(step, of, preset, parity, zstd_level, replace, progress=progress) as writer:
-                for name, source in flat.tensors.items():
-                    writer.add(name, source)
-                writer.add_blob(BLOB, flat.text.encode())
-                for name, content in (blobs or {}).items():
-                    writer.add_blob(name, content)
-                return writer.publish()
-
-        if base != "newest":
-            return write(base)
-        return _with_newest_base(store, step, write)
-
-
-def _with_newest_base(store, step, write):
-    """A base is there to save bytes: one whose values are damaged is no reason to end a training run."""
-    base = store.newest_base(step)
-    try:
-        return write(base)
-    except Error as problem:
-        if base is None or problem.status not in VALUE_DAMAGE:
-            raise
-        log.warning("step %d is saved without a base, as step %d is damaged: %s", step, base, problem)
-    return write(None)
+        with store.begin(step, base, preset, parity, zstd_level, replace, progress=progress) as writer:
+            for name, source in flat.tensors.items():
+                writer.add(name, source)
+            writer.add_blob(BLOB, flat.text.encode())
+            for name, content in (blobs or {}).items():
+                writer.add_blob(name, content)
+            return writer.publish()
 
 
 def load(path, step=None, names=None, framework=None, threads=0, classes=(), objects=None):
