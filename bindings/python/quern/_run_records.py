@@ -3,7 +3,6 @@ import json
 import logging
 import os
 import shutil
-from dataclasses import dataclass
 
 from ._library import Error
 from ._retention import stays
@@ -14,51 +13,42 @@ FORMAT = 1
 _log = logging.getLogger("quern")
 
 
-@dataclass
-class Record:
-    order: int  # the number of the save in its store: a run that went back saves smaller steps later
-    metrics: dict
-
-
 class RunRecords:
     """rules: the arguments of stays() but for what is known here; metric: the name of the one they go by."""
 
     def __init__(self, path, metric, rules):
         self._path, self._metric, self._rules = path, metric, rules
-        self._records = {}  # step -> Record, of all checkpoints in the store
+        self._metrics = {}  # step -> metrics, of all checkpoints in the store, the one saved last at the end
         self._abandoned = set()  # steps of a branch that the run has left
         self._damaged = set()
         self._own = set()  # steps that this run may write over: it saved them, or goes on from the store that has them
         self._read()
 
     def __contains__(self, step):
-        return step in self._records
+        return step in self._metrics
 
     def steps(self):
-        """In the order they were saved."""
-        return sorted(self._records, key=lambda step: (self._records[step].order, step))
+        """In the order they were saved: after a run went back, the last one is not the largest."""
+        return list(self._metrics)
 
     def metrics(self, step):
-        return dict(self._records[step].metrics)
+        return dict(self._metrics[step])
 
     def has_after(self, step):
-        return any(other > step for other in self._records)
+        return any(other > step for other in self._metrics)
 
     def check_may_save(self, step):
         """A run that forgot to restore must not write over one that got further."""
-        others = [other for other in self._records if other >= step and other not in self._own]
+        others = [other for other in self._metrics if other >= step and other not in self._own]
         if others:
             raise ValueError(
                 f"{self._path} has step {max(others)}, and this run, which did not restore it, would save step {step}: call "
                 f"restore() before the first step (restore(step=...) to go back to an earlier one), or use another folder")
 
-    def next_text(self, metrics):
-        """The blob that goes with the next checkpoint."""
-        return json.dumps({"format": FORMAT, "order": self._next(), "metrics": {name: repr(v) for name, v in metrics.items()}}).encode()
-
     def add(self, step, metrics):
         """That checkpoint is in the store now."""
-        self._records[step] = Record(self._next(), dict(metrics))
+        self._metrics.pop(step, None)
+        self._metrics[step] = dict(metrics)
         self._own.add(step)
         self._abandoned.discard(step)
         self._damaged.discard(step)
@@ -66,7 +56,7 @@ class RunRecords:
     def go_on_from(self, step, damaged, chosen):
         """The run restored this step. damaged: what it found so on the way; chosen: it was asked for this one, so all that
         was saved after it goes."""
-        self._own.update(self._records)
+        self._own.update(self._metrics)
         self._damaged = set(damaged)
         if chosen:
             steps = self.steps()
@@ -74,44 +64,45 @@ class RunRecords:
 
     def collect(self):
         """Removes what need not stay, unless what stays needs it, and what unfinished saves have left."""
-        steps = [step for step in self.steps() if step not in self._abandoned]
-        values = {step: record.metrics[self._metric] for step, record in self._records.items() if self._metric in record.metrics}
+        steps = [step for step in self._metrics if step not in self._abandoned]
+        values = {step: metrics[self._metric] for step, metrics in self._metrics.items() if self._metric in metrics}
         stay = stays(steps, values=values, damaged=self._damaged, **self._rules)
         try:
             with Store(self._path, write=True, threads=1) as store:
-                go = [step for step in store.steps() if step in self._records and step not in stay]
+                go = [step for step in store.steps() if step in self._metrics and step not in stay]
                 if go:
                     store.collect(None, go)
                 there = set(store.steps())
         except Error as problem:  # another process saves, most likely
             _log.info("%s: nothing was removed this time, the next save tries again: %s", self._path, problem)
             return
-        for step in [step for step in self._records if step not in there]:
-            del self._records[step]
+        for step in [step for step in self._metrics if step not in there]:
+            del self._metrics[step]
             self._abandoned.discard(step)
-
-    def _next(self):
-        return 1 + max((record.order for record in self._records.values()), default=0)
 
     def _read(self):
         if not os.path.isdir(os.path.join(self._path, "manifests")):
             return
-        record, stored = Record(0, {}), 0
+        stored = 0
         with Store(self._path, threads=1) as store:
-            for step in store.steps():  # one that cannot be read, or was saved otherwise, counts as saved with the step before
-                record = Record(record.order, {})
+            for step in store.history():
+                self._metrics[step] = {}
                 try:
                     with store.open(step) as saved:
                         stored = saved.info.stored_bytes
                         if BLOB in saved.info.blobs:
-                            record = _parsed(saved.blob(BLOB), self._path, step)
+                            self._metrics[step] = _parsed(saved.blob(BLOB), self._path, step)
                 except Error as problem:
                     _log.info("%s: step %d: %s", self._path, step, problem)
-                self._records[step] = record
         free = shutil.disk_usage(self._path).free
         if free < stored:
             _log.warning("%s: %.1f GB are free, the last checkpoint took %.1f GB; make room, or the next one may not be saved",
                          self._path, free / 1e9, stored / 1e9)
+
+
+def metrics_text(metrics):
+    """The blob that goes with a checkpoint."""
+    return json.dumps({"format": FORMAT, "metrics": {name: repr(value) for name, value in metrics.items()}}).encode()
 
 
 def _parsed(blob, path, step):
@@ -119,4 +110,4 @@ def _parsed(blob, path, step):
     if document.get("format") != FORMAT:
         raise ValueError(f"{path}: the Manager's record of step {step} has format {document.get('format')}; this quern reads format "
                          f"{FORMAT}: use the quern that wrote it, or a newer one")
-    return Record(document["order"], {name: float(text) for name, text in document["metrics"].items()})
+    return {name: float(text) for name, text in document["metrics"].items()}

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from . import _store_lock
 from ._library import Error
 from ._manager_arguments import check_arguments
-from ._run_records import BLOB, RunRecords
+from ._restore import DAMAGE, repair_hint
+from ._run_records import BLOB, RunRecords, metrics_text
 from ._run_state import collected, put_back
 from ._stop_signals import StopSignals
+from ._store import Store
 from ._together import Together
 
-# Errors of a checkpoint that is damaged, by name. All others (memory, a cancelled call) say nothing about the checkpoint.
-_DAMAGE = ("bad_magic", "truncated", "corrupt", "checksum_mismatch", "io_error", "invalid_argument", "invalid_shape")
 _log = logging.getLogger("quern")
 
 
@@ -111,7 +111,7 @@ class Manager:
         self._check_metric_names(metrics)
         return self._try_save(step, state, metrics)
 
-    def restore(self, into=None, step=None, framework=None):
+    def restore(self, into=None, step=None, framework=None, classes=()):
         """The checkpoint that was saved last and is whole in every value, as Resumed; None when the store has none, so
         that a first start and a restart are the same code. With `step`, that one; what was saved after it belongs to an
         abandoned branch then, and goes with the next save.
@@ -119,18 +119,19 @@ class Manager:
         into: {name: target} (or such dicts in each other) like the saved state: targets with load_state_dict() get it
         called, functions are called with the value, tensors and arrays are filled in place, anything else is replaced in the
         dict. Nothing is changed when a name of `into` is missing in the checkpoint (KeyError).
-        framework: as in quern.checkpoint.load(). Error: checkpoints are there, but none of them is whole."""
+        framework, classes: as in quern.checkpoint.load(). Error: checkpoints are there, but none of them is whole."""
+        how = {"framework": framework, "classes": classes, "objects": self._options.get("objects")}
         kept = []  # rank 0 has read the values already
 
         def find():
-            number, passed_over, state = self._find(step, framework)
+            number, passed_over, state = self._find(step, how)
             kept.append(state)
             return number, passed_over, {} if number is None else self._records.metrics(number)
 
         number, passed_over, metrics = self._together.on_first(find)
         if number is None:
             return None
-        state = self._together.on_all(lambda: kept[0] if kept else self._load(number, framework))
+        state = self._together.on_all(lambda: kept[0] if kept else self._load(number, how))
         self._together.on_all(lambda: put_back(state, into) if into is not None else None)
         if self._together.first:
             self._records.go_on_from(number, passed_over, step is not None)
@@ -226,7 +227,7 @@ class Manager:
         there, options = step in self._records, dict(self._options)
         if options["base"] == "newest" and (there or self._records.has_after(step)):
             options["base"] = None  # differences to a branch that goes would keep it
-        blobs = {BLOB: self._records.next_text(metrics)}
+        blobs = {BLOB: metrics_text(metrics)}
         saved = checkpoint.save(self.path, state, step, replace=there, blobs=blobs, **options)
         self._records.add(step, metrics)
         self._records.collect()
@@ -270,29 +271,28 @@ class Manager:
             self._lock.close()
             raise
 
-    def _load(self, step, framework):
-        from . import checkpoint
+    def _load(self, step, how):
+        with Store(self.path, threads=self._options.get("threads", 0)) as store, store.open(step) as saved:
+            return saved.state(**how)
 
-        return checkpoint.load(self.path, step=step, framework=framework, threads=self._options.get("threads", 0))
-
-    def _find(self, step, framework):
+    def _find(self, step, how):
         """(step, passed over, state) of what is to be restored; the step is None where there is nothing."""
         steps = self._records.steps()
         if step is not None:
             step = operator.index(step)
             if step not in steps:
                 raise ValueError(f"{self.path} has no step {step}; it has {steps or 'none'}")
-            return step, {}, self._load(step, framework)
+            return step, {}, self._load(step, how)
         passed_over, first = {}, None
         for number in reversed(steps):
             try:
-                return number, passed_over, self._load(number, framework)
+                return number, passed_over, self._load(number, how)
             except Error as problem:
-                if problem.name not in _DAMAGE:
+                if problem.status not in DAMAGE:
                     raise
                 first = first or problem
-                passed_over[number] = str(problem)
-                _log.warning("%s: step %d is passed over: %s", self.path, number, problem)
+                passed_over[number] = str(problem) + repair_hint(self.path, number, problem)
+                _log.warning("%s: step %d is passed over: %s", self.path, number, passed_over[number])
         if first is not None:
             raise Error(first.status, f"{self.path}: no checkpoint is whole; 'quern checkpoint verify --full --store {self.path}' says "
                         f"what is damaged, 'quern checkpoint repair' mends what parity allows. Of the newest one: {first}")
