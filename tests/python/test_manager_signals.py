@@ -75,6 +75,19 @@ class Signals(StoreTest):
         os.kill(os.getpid(), signal.SIGTERM)
         self.assertEqual(len(self.heard), 3)
 
+    def test_children_die_of_sigterm_as_ever_and_leave_the_other_signal_to_the_parent(self):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        manager = self.manager()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.kill(os.getpid(), signal.SIGUSR1)
+                os.kill(os.getpid(), signal.SIGTERM)
+            finally:
+                os._exit(5)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), -signal.SIGTERM)
+        self.assertEqual((manager._signals.seen, self.heard), (None, []))
+
     def test_handlers_that_others_set_since_are_left_alone(self):
         manager = self.manager()
         other = lambda *_: None  # noqa: E731

@@ -242,7 +242,7 @@ class Manager:
         out = {}
         for name, value in metrics.items():
             try:
-                out[str(name)] = float(value)
+                out[str(name)] = float(value.detach() if hasattr(value, "detach") else value)
             except (TypeError, ValueError):
                 raise TypeError(f"step {step}: the metric '{name}' is a {type(value).__name__}; metrics are numbers") from None
         return out
