@@ -126,7 +126,7 @@ class States(StoreTest):
 
 class Stores(StoreTest):
     def chain(self):
-        state = {"w": weights(4000).reshape(40, 100), "frozen": weights(4000, 2)}
+        state = {"w": weights(4000).reshape(40, 100), "frozen": weights(20000, 2)}
         quern.checkpoint.save(self.store, state, step=10)
         state["w"] = state["w"] * np.float32(1.000001)
         return state, quern.checkpoint.save(self.store, state, step=20, base="newest", threads=1)
@@ -138,7 +138,7 @@ class Stores(StoreTest):
         info = quern.checkpoint.info(self.store)
         self.assertEqual((info.step, info.base), (20, 10))
         self.assertEqual([(t.name, t.shape, t.dtype) for t in info.tensors],
-                         [("w", (40, 100), "f32"), ("frozen", (4000,), "f32")])
+                         [("w", (40, 100), "f32"), ("frozen", (20000,), "f32")])
         only = quern.checkpoint.load(self.store, step=20, names=["w"])
         self.assertEqual(list(only), ["w"])
         self.assertTrue(same(only["w"], state["w"]))
@@ -210,7 +210,6 @@ class Stores(StoreTest):
         self.assertEqual(caught.exception.name, "io_error")
         self.chain()
         for call, words in ((lambda: quern.checkpoint.save(self.store, {"w": weights(3)}, step=10), "is in the store already"),
-                            (lambda: quern.checkpoint.save(self.store, {"w": weights(3)}, step=30, base=20), "of the base"),
                             (lambda: quern.checkpoint.load(self.store, step=11), "no checkpoint of step 11"),
                             (lambda: quern.checkpoint.save(self.store, {}, step=1, preset="dense"), "no preset 'dense'")):
             with self.assertRaises(quern.Error) as caught:
