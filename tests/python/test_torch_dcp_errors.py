@@ -23,6 +23,7 @@ import torch.distributed.checkpoint as dcp  # noqa: E402
 from quern.torch_dcp import QuernReader, QuernWriter  # noqa: E402
 from test_torch_dcp import sharded  # noqa: E402
 from torch.distributed.checkpoint.api import CheckpointException  # noqa: E402
+from torch.distributed.tensor import Shard  # noqa: E402, F401: once, before there are ranks
 
 SECONDS = 10
 
@@ -84,9 +85,6 @@ def worker(rank, size, rendezvous, store, works):
                 save(store, 1, 2.0, replace=True)
             elif work == "newest":
                 save(store, 3 + size, 1.0000001, base="newest")
-            elif work == "damage":
-                quern.checkpoint.verify(store, 6)
-                damage(store, 5)
             elif work == "load":
                 room = state(0.0)
                 dcp.load(room, storage_reader=QuernReader(store, threads=1))
@@ -106,9 +104,13 @@ def worker(rank, size, rendezvous, store, works):
 
 
 def launch(store, phases):
-    """Phases "SIZE:WORK,WORK": so many ranks, forked from one process that has PyTorch loaded and no threads yet."""
+    """Phases "SIZE:WORK,WORK": so many ranks, forked from one process that has PyTorch loaded and no threads yet; or
+    "STEP:damage"."""
     for phase in phases:
         size, _, works = phase.partition(":")
+        if works == "damage":
+            damage(store, int(size))
+            continue
         with tempfile.TemporaryDirectory() as folder:
             ranks = []
             for rank in range(int(size)):
@@ -133,7 +135,7 @@ def damage(store, step):
 class Failures(StoreTest):
     def test_every_rank_ends_with_the_sentence(self):
         phases = ["2:save,there_already,no_folder,other_exception,newest,in_the_middle", "3:newest,load",
-                  "1:damage", "3:damaged,there_already,in_the_middle"]
+                  "5:damage", "3:damaged,there_already,in_the_middle"]
         done = subprocess.run([sys.executable, "-W", "ignore", os.path.abspath(__file__), "launch", self.store, *phases],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200)
         self.assertEqual(done.returncode, 0, done.stdout)

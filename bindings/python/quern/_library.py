@@ -59,7 +59,9 @@ class SaveDesc(_Sized):
     _fields_ = [("struct_size", c_uint32), ("parity_data", c_uint32), ("parity_files", c_uint32),
                 ("zstd_level", c_int32), ("step", c_uint64), ("base", c_uint64), ("preset", c_char_p),
                 ("group", c_char_p), ("writer", c_uint32), ("writers", c_uint32), ("replace", c_uint32),
-                ("reserved", c_uint32), ("progress", Progress), ("progress_user", c_void_p)]
+                ("reserved", c_uint32), ("progress", Progress), ("progress_user", c_void_p), ("policy", c_char_p),
+                ("replay", c_char_p), ("tag_names", POINTER(c_char_p)), ("tag_texts", POINTER(c_char_p)),
+                ("tag_count", c_uint64)]
 
 
 class Tensor(_Sized):
@@ -71,7 +73,8 @@ class Tensor(_Sized):
 class Result(_Sized):
     _fields_ = [("struct_size", c_uint32), ("published", c_uint32), ("step", c_uint64), ("raw_bytes", c_uint64),
                 ("stored_bytes", c_uint64), ("manifest_bytes", c_uint64), ("tensors", c_uint64),
-                ("stored_already", c_uint64), ("differences", c_uint64), ("id", c_char * 72)]
+                ("stored_already", c_uint64), ("differences", c_uint64), ("id", c_char * 72),
+                ("lossy", c_uint64)]
 
 
 class Info(_Sized):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from . import _library
 from ._handle import Handle
 from ._library import Error, library
+from ._options import policy_text, tag_arrays, text_of
 from ._reader import Checkpoint, given_step, step_number
 from ._dtypes import NUMBERS
 
@@ -35,7 +36,8 @@ def given_base(base):
 
 @dataclass(frozen=True)
 class Saved:
-    """What became of a save, in bytes and tensors. `stored_bytes` leaves out parity and manifest."""
+    """What became of a save, in bytes and tensors. `stored_bytes` leaves out parity and manifest; `lossy` tensors come back other
+    than they were, within their bounds: the log says which."""
     step: int
     id: str
     published: bool
@@ -45,6 +47,7 @@ class Saved:
     tensors: int
     stored_already: int
     differences: int
+    lossy: int
 
     @property
     def ratio(self):
@@ -100,8 +103,10 @@ class Store(Handle):
         return None if step.value == _library.NO_BASE else step.value
 
     def begin(self, step, base=None, preset="exact", parity=None, zstd_level=0, replace=False, group=None, writer=0,
-              writers=1, progress=None):
-        return Writer(self, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress)
+              writers=1, progress=None, policy=None, roles=None, replay=None, tags=None):
+        """A Writer. Arguments as those of quern.checkpoint.save(); writers of one `group` make one checkpoint together."""
+        return Writer(self, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress, policy, roles,
+                      replay, tags)
 
     def open(self, step=None):
         return Checkpoint(self, step)
@@ -134,7 +139,8 @@ class Store(Handle):
 class Writer(Handle):
     """A checkpoint that is being saved. Threads may add at once. Leaving a `with` block without publish() gives it up."""
 
-    def __init__(self, store, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress):
+    def __init__(self, store, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress, policy,
+                 roles, replay, tags):
         self._handle = None
         self._store = store  # must outlive the writer
         self._library = store._library
@@ -143,7 +149,12 @@ class Writer(Handle):
         self._progress = _library.Progress(self._on_progress)
         self._wanted = progress
         data, files = parity or (0, 0)
+        policy, replay = policy_text(policy, roles), text_of(replay, "replay")
+        tag_names, tag_texts, tag_count = tag_arrays(tags)
         desc = _library.SaveDesc(
+            policy=None if policy is None else text(policy, "a policy"),
+            replay=None if replay is None else text(replay, "a rule of replay"),
+            tag_names=tag_names, tag_texts=tag_texts, tag_count=tag_count,
             step=given_step(step), base=given_base(base),
             preset=preset.encode(), parity_data=data, parity_files=files, zstd_level=zstd_level, replace=int(replace),
             group=group.encode() if group is not None else None, writer=writer, writers=writers,
@@ -190,7 +201,7 @@ class Writer(Handle):
         finally:
             self._kept.clear()
         return Saved(result.step, result.id.decode(), bool(result.published), result.raw_bytes, result.stored_bytes,
-                     result.manifest_bytes, result.tensors, result.stored_already, result.differences)
+                     result.manifest_bytes, result.tensors, result.stored_already, result.differences, result.lossy)
 
     def close(self):
         if self._handle is not None:

@@ -49,21 +49,32 @@ def register(cls, to, from_, name=None):
 
 
 def save(path, state_dict, step, base=None, preset="exact", threads=0, parity=None, zstd_level=0, replace=False,
-         progress=None, objects=None, blobs=None):
+         progress=None, objects=None, policy=None, roles=None, replay=None, tags=None,
+         blobs=None):
     """Saves a state dict as the checkpoint `step` (0 to 2^64 - 2) of the store at `path`, which is made when it is missing.
     Returns Saved.
 
-    base: step of an earlier checkpoint that tensors may be differences to, or "newest": the newest one that is whole, if there
-    is one; preset: what may be lost (docs of `quern checkpoint save`); parity: (k, m), m of k + m files may be lost;
-    replace: the step may be there already, as after a resume; progress(done, total) is called with bytes and ends the
-    save by returning False; objects: {class: (to, from_)}, as register() takes them, for this save; blobs:
-    {name: bytes}, opaque bytes that are kept with it (Checkpoint.blob).
+    base: step of an earlier checkpoint that tensors may be differences to, or "newest": the newest one that has no base
+    itself, and none when it is time to store one whole again. What of a base is missing, damaged or of another shape is not used.
+    parity: (k, m), m of k + m files may be lost. replace: the step may be there already, as after a resume.
+    progress(done, total) is called with bytes and ends the save by returning False. objects: {class: (to, from_)}, as
+    register() takes them, for this save. blobs: {name: bytes}, opaque bytes that are kept with it (Checkpoint.blob).
 
-    TypeError or ValueError names the place of what cannot be saved, before anything is written; Error is the library's, and
+    preset, policy, roles, replay: as the options of `quern checkpoint save`. preset: what may be lost. policy: rules that come
+    before the preset's; replay: the optimizer's rule, to store a step as its gradient; each is a dict, a JSON text, or the
+    path of a file. roles: {glob: role} of tensors by their names ("param", "exp_avg", ...; "other": nothing of the kind).
+    tags: {name: text or number}; numbers are metrics, by which collection can tell the best. They come back as
+    info(path).tags, texts all.
+
+        save("runs/a", state, step=500, base="newest", preset="moments", tags={"loss": 2.75}, roles={"ema.*": "param"},
+             policy={"rules": [{"name": "*.lora_*", "mode": "exact"}]})
+
+    Saved.lossy counts the tensors that lost something; a line of the logger "quern" says which. TypeError or ValueError names the place of what cannot be saved, before anything is written; Error is the library's, and
     then there is no new checkpoint. Tensors must not change until save() returns."""
     with Store(path, write=True, threads=threads) as store:
         flat = Flattened(state_dict, objects)
-        with store.begin(step, base, preset, parity, zstd_level, replace, progress=progress) as writer:
+        with store.begin(step, base, preset, parity, zstd_level, replace, progress=progress, policy=policy, roles=roles,
+                         replay=replay, tags=tags) as writer:
             for name, source in flat.tensors.items():
                 writer.add(name, source)
             writer.add_blob(BLOB, flat.text.encode())

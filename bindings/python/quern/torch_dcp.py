@@ -137,10 +137,12 @@ class QuernWriter(StorageWriter):
     Where a rank fails, dcp.save() raises a CheckpointException with its sentence on every rank, and there is no new
     checkpoint."""
 
-    def __init__(self, path, step=None, base=None, preset="exact", threads=0, parity=None, zstd_level=0, replace=False):
+    def __init__(self, path, step=None, base=None, preset="exact", threads=0, parity=None, zstd_level=0, replace=False,
+                 policy=None, roles=None, replay=None, tags=None):
         super().__init__()
         self.path, self.step, self.threads, self.base = path, step, threads, base
-        self._options = {"preset": preset, "parity": parity, "zstd_level": zstd_level, "replace": replace}
+        self._options = {"preset": preset, "parity": parity, "zstd_level": zstd_level, "replace": replace,
+                         "policy": policy, "roles": roles, "replay": replay, "tags": tags}
         self._share = None
 
     def reset(self, checkpoint_id=None):
