@@ -30,7 +30,7 @@ def check_arguments(every, minutes, keep, keep_every, keep_best, metric, mode, o
     refuse(mode not in ("min", "max"), f"mode={mode!r}: give 'min' when smaller is better, 'max' when larger is")
     refuse(on_signal not in ("flag", "exit"), f"on_signal={on_signal!r}: give 'flag' or 'exit'")
     refuse(on_error not in ("raise", "warn"), f"on_error={on_error!r}: give 'raise' or 'warn'")
-    known = set(inspect.signature(checkpoint.save).parameters) - {"path", "state_dict", "step", "replace", "blobs"}
+    known = set(inspect.signature(checkpoint.save).parameters) - {"path", "state_dict", "step", "replace"}
     unknown = sorted(set(options) - known)
     if unknown:
         raise TypeError(f"{unknown[0]} is no option of Manager, nor of quern.checkpoint.save(), which has {', '.join(sorted(known))}")

@@ -1,5 +1,4 @@
 """What a Manager knows of the checkpoints in its store: the order they were saved in, their metrics, and which of them stay."""
-import json
 import logging
 import os
 import shutil
@@ -8,8 +7,6 @@ from ._library import Error
 from ._retention import stays
 from ._store import Store
 
-BLOB = "quern.manager"
-FORMAT = 1
 _log = logging.getLogger("quern")
 
 
@@ -90,8 +87,7 @@ class RunRecords:
                 try:
                     with store.open(step) as saved:
                         stored = saved.info.stored_bytes
-                        if BLOB in saved.info.blobs:
-                            self._metrics[step] = _parsed(saved.blob(BLOB), self._path, step)
+                        self._metrics[step] = _numbers_of(saved.info.tags)
                 except Error as problem:
                     _log.info("%s: step %d: %s", self._path, step, problem)
         free = shutil.disk_usage(self._path).free
@@ -100,14 +96,12 @@ class RunRecords:
                          self._path, free / 1e9, stored / 1e9)
 
 
-def metrics_text(metrics):
-    """The blob that goes with a checkpoint."""
-    return json.dumps({"format": FORMAT, "metrics": {name: repr(value) for name, value in metrics.items()}}).encode()
-
-
-def _parsed(blob, path, step):
-    document = json.loads(blob)
-    if document.get("format") != FORMAT:
-        raise ValueError(f"{path}: the Manager's record of step {step} has format {document.get('format')}; this quern reads format "
-                         f"{FORMAT}: use the quern that wrote it, or a newer one")
-    return {name: float(text) for name, text in document["metrics"].items()}
+def _numbers_of(tags):
+    """The metrics among the tags of a checkpoint."""
+    out = {}
+    for name, text in tags.items():
+        try:
+            out[name] = float(text)
+        except ValueError:
+            continue
+    return out

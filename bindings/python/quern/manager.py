@@ -22,7 +22,7 @@ from . import _store_lock
 from ._library import Error
 from ._manager_arguments import check_arguments
 from ._restore import DAMAGE, repair_hint
-from ._run_records import BLOB, RunRecords, metrics_text
+from ._run_records import RunRecords
 from ._run_state import collected, put_back
 from ._stop_signals import StopSignals
 from ._store import Store
@@ -49,7 +49,7 @@ class Manager:
     keep: the last so many checkpoints stay (None: all). keep_every: steps that this divides stay. keep_best: so many with
     the best metrics[metric] (mode "min" or "max") stay. All others are removed after each save, unless what stays needs
     them.
-    base, preset, and `options` (threads, parity, ...): as in quern.checkpoint.save().
+    base, preset, and `options` (threads, parity, policy, tags, ...): as in quern.checkpoint.save(). Metrics are tags too.
     save_on_sigterm: after SIGTERM or SIGUSR1 the next step() saves, and sets should_stop. signals: other ones than these.
     on_signal: "flag", or "exit": then step() raises SystemExit(128 + signal) after that save.
     on_error: "raise" what made a save fail, or "warn" and go on without that checkpoint.
@@ -227,8 +227,8 @@ class Manager:
         there, options = step in self._records, dict(self._options)
         if options["base"] == "newest" and (there or self._records.has_after(step)):
             options["base"] = None  # differences to a branch that goes would keep it
-        blobs = {BLOB: metrics_text(metrics)}
-        saved = checkpoint.save(self.path, state, step, replace=there, blobs=blobs, **options)
+        options["tags"] = {**(options.get("tags") or {}), **metrics}
+        saved = checkpoint.save(self.path, state, step, replace=there, **options)
         self._records.add(step, metrics)
         self._records.collect()
         return saved
