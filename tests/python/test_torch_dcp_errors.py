@@ -1,5 +1,6 @@
 """torch.distributed.checkpoint where something goes wrong: every rank ends, soon, with the sentence."""
 import glob
+import importlib
 import os
 import resource
 import signal
@@ -23,7 +24,6 @@ import torch.distributed.checkpoint as dcp  # noqa: E402
 from quern.torch_dcp import QuernReader, QuernWriter  # noqa: E402
 from test_torch_dcp import sharded  # noqa: E402
 from torch.distributed.checkpoint.api import CheckpointException  # noqa: E402
-from torch.distributed.tensor import Shard  # noqa: E402, F401: once, before there are ranks
 
 SECONDS = 10
 
@@ -106,6 +106,7 @@ def worker(rank, size, rendezvous, store, works):
 def launch(store, phases):
     """Phases "SIZE:WORK,WORK": so many ranks, forked from one process that has PyTorch loaded and no threads yet; or
     "STEP:damage"."""
+    importlib.import_module("torch._dynamo")  # by DTensor's first use; once, before there are ranks
     for phase in phases:
         size, _, works = phase.partition(":")
         if works == "damage":
