@@ -29,7 +29,7 @@ Result<String> header_text(const ManifestFile& file, const Manifest& manifest, s
   std::uint64_t at = 0;
   for (std::size_t i = first; i < first + file.tensors; ++i) {
     const ManifestTensor& tensor = manifest.tensors[i];
-    header.tensors.push_back({tensor.name, tensor.what, at, at + tensor.what.bytes()});
+    header.tensors.push_back({tensor.name, tensor.what, tensor.declared, at, at + tensor.what.bytes()});
     at += tensor.what.bytes();
   }
   header.has_metadata = file.has_metadata;
@@ -68,8 +68,8 @@ Status load_file(Restorer& restorer, const Manifest& manifest, std::size_t file_
 Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<String>& globs, std::string_view slice,
                     FileSink& sink, const ProgressCallback& progress, Report& report) {
   const auto wanted = [&](const ManifestTensor& tensor) {
-    return globs.empty() || std::any_of(globs.begin(), globs.end(),
-                                        [&](const String& glob) { return glob_matches(glob, tensor.name); });
+    return globs.empty() ||
+           std::any_of(globs.begin(), globs.end(), [&](const String& glob) { return glob_matches(glob, tensor.name); });
   };
   for (const String& glob : globs)
     if (std::none_of(manifest.tensors.begin(), manifest.tensors.end(),
@@ -93,10 +93,15 @@ Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<S
     StoredTensor stored;
     stored.name = tensor.name;
     stored.what = tensor.what;
+    stored.declared = tensor.declared;
     if (tensor.is_piece) stored.what.shape = tensor.whole;
     shapes.push_back(stored.what.shape);
     boxes.push_back(Box::whole(stored.what.shape));
     if (!slice.empty()) {
+      if (stored.declared)
+        return fail(report, StatusCode::invalid_argument,
+                    join({"--slice ", slice, ": tensor '", tensor.name, "' of type ", stored.declared->dtype,
+                          " is stored as bytes; leave --slice out to load all of it"}));
       const auto box = Box::parse(slice, stored.what.shape);
       if (!box.ok())
         return fail(report, StatusCode::invalid_argument,
@@ -136,7 +141,8 @@ Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<S
       for (const std::size_t i : pieces[t]) {
         QUERN_RETURN_IF_ERROR(restorer.tensor(manifest.name, i, values, report));
         if (manifest.tensors[i].whole != first.whole || manifest.tensors[i].what.type != first.what.type)
-          return fail(report, StatusCode::corrupt, join({"tensor '", first.name, "': its pieces are of different tensors"}));
+          return fail(report, StatusCode::corrupt,
+                      join({"tensor '", first.name, "': its pieces are of different tensors"}));
         place_piece(manifest.tensors[i], values.span(), whole.span());
       }
       QUERN_RETURN_IF_ERROR(write(t, whole.span()));

@@ -37,7 +37,9 @@ class ManifestParser {
     return problem_ == nullptr ? value.number : 0;
   }
   std::uint32_t small(const JsonValue& value) { return static_cast<std::uint32_t>(number(value, UINT32_MAX / 2)); }
-  std::uint32_t small(const JsonValue& object, std::string_view name) { return small(member(object, name, Kind::number)); }
+  std::uint32_t small(const JsonValue& object, std::string_view name) {
+    return small(member(object, name, Kind::number));
+  }
   std::array<std::uint64_t, 4> numbers(const JsonValue& array, std::size_t count) {
     std::array<std::uint64_t, 4> out{};
     require(array.is(Kind::array) && array.items.size() == count, "an array has the wrong length");
@@ -52,6 +54,7 @@ class ManifestParser {
   ContentHash hash(const JsonValue& object, std::string_view name);
   Mode mode(const JsonValue& object, std::string_view name);
   void piece(const JsonValue& value, ManifestTensor& out);
+  void declared(const JsonValue& value, ManifestTensor& out);
   ManifestTensor tensor(const JsonValue& value);
   ManifestBlob blob(const JsonValue& value);
   void check(const Manifest& manifest);
@@ -80,10 +83,12 @@ class ManifestParser {
 
 CheckpointName ManifestParser::name(const JsonValue& value) {
   CheckpointName out;
-  require(value.is(Kind::array) && value.items.size() == 2 && value.items[1].is(Kind::text), "a checkpoint's name");
+  const std::size_t count = value.items.size();
+  require(value.is(Kind::array) && (count == 2 || count == 3) && value.items[1].is(Kind::text), "a checkpoint's name");
   if (problem_ != nullptr) return out;
   out.step = number(value.items[0]);
   out.id = value.items[1].text;
+  if (count == 3) out.generation = number(value.items[2]);
   require(is_plain_id(out.id), "a checkpoint's name");
   return out;
 }
@@ -168,6 +173,18 @@ void ManifestParser::piece(const JsonValue& value, ManifestTensor& out) {
   }
 }
 
+void ManifestParser::declared(const JsonValue& value, ManifestTensor& out) {
+  const JsonValue* const found = value.find("declared");
+  if (found == nullptr) return;
+  const bool named = found->is(Kind::array) && !found->items.empty() && found->items[0].is(Kind::text) &&
+                     !found->items[0].text.empty() && found->items[0].text.find('\0') == String::npos;
+  require(named && !out.is_piece && out.what.shape.rank() == 1, "an impossible declaration of a type");
+  if (problem_ != nullptr) return;
+  out.declared = DeclaredType{found->items[0].text, {}};
+  for (std::size_t a = 1; a < found->items.size(); ++a) out.declared->shape.push_back(number(found->items[a]));
+  require(fits(*out.declared, out.what.bytes()), "an impossible declaration of a type");
+}
+
 Mode ManifestParser::mode(const JsonValue& object, std::string_view name) {
   const String& text = member(object, name, Kind::text).text;
   for (std::uint8_t i = 0; i < codec::tensor::kModes; ++i)
@@ -186,6 +203,7 @@ ManifestTensor ManifestParser::tensor(const JsonValue& value) {
   out.what.type = type.value_or(ElementType::u8);
   out.what.shape = shape(member(value, "shape", Kind::array));
   piece(value, out);
+  declared(value, out);
   if (const JsonValue* const role = value.find("role")) out.role = role->text;
   out.content = hash(value, "hash");
   if (value.find("decoded") != nullptr) out.decoded = hash(value, "decoded");
@@ -247,11 +265,11 @@ void ManifestParser::check_tensor(const Manifest& manifest, std::size_t index) {
   if (tensor.base) require(tensor.base->checkpoint != 0, "a base in the same checkpoint");
   const auto is_other = [&](std::uint32_t number) { return number < manifest.tensors.size() && number != index; };
   if (tensor.companion) require(is_other(*tensor.companion), "an impossible companion");
-  if (tensor.moments)
-    require(is_other((*tensor.moments)[0]) && is_other((*tensor.moments)[1]), "impossible moments");
+  if (tensor.moments) require(is_other((*tensor.moments)[0]) && is_other((*tensor.moments)[1]), "impossible moments");
   if (tensor.base_moments)
     for (const TensorPlace& place : *tensor.base_moments)
-      require(place.checkpoint != 0 && place.checkpoint <= manifest.references.size(), "impossible moments of the base");
+      require(place.checkpoint != 0 && place.checkpoint <= manifest.references.size(),
+              "impossible moments of the base");
   if (!tensor.alias) require(tensor.part < manifest.parts.size(), "a part that is not listed");
 }
 
@@ -268,7 +286,8 @@ void ManifestParser::check(const Manifest& manifest) {
             "parity does not match the parts");
   }
   for (std::size_t i = 0; i < manifest.tensors.size() && problem_ == nullptr; ++i) check_tensor(manifest, i);
-  for (const ManifestBlob& blob : manifest.blobs) require(blob.part < manifest.parts.size(), "a part that is not listed");
+  for (const ManifestBlob& blob : manifest.blobs)
+    require(blob.part < manifest.parts.size(), "a part that is not listed");
 }
 
 Manifest ManifestParser::parse() {
@@ -283,6 +302,13 @@ Manifest ManifestParser::parse() {
     out.writers = static_cast<std::uint32_t>(pair[1]);
   }
   if (const JsonValue* const base = root_.find("base")) out.base = name(*base);
+  if (const JsonValue* const tags = root_.find("tags")) {
+    require(tags->is(Kind::object), "tags");
+    for (const JsonValue& item : tags->items) {
+      require(item.is(Kind::text), "a tag");
+      if (problem_ == nullptr) out.tags.push_back({item.key, item.text});
+    }
+  }
   for (const JsonValue& item : member(root_, "references", Kind::array).items) out.references.push_back(name(item));
   out.parts = parts(member(root_, "parts", Kind::array));
   if (const JsonValue* const parity = root_.find("parity")) {

@@ -14,7 +14,8 @@ constexpr std::size_t kMaxDependencies = 64;  // decoded one inside the other; l
 constexpr std::size_t kMaxDecodes = 1 << 16;  // for one tensor; a manifest could ask for any number
 constexpr std::size_t kMaxOpen = 1024;
 constexpr std::size_t kLeastKept = std::size_t{1} << 26;
-constexpr std::size_t kKeptTensors = 8;  // as large as the one asked for: what a step of a chain needs of the step before
+constexpr std::size_t kKeptTensors =
+    8;  // as large as the one asked for: what a step of a chain needs of the step before
 
 }  // namespace
 
@@ -53,7 +54,8 @@ Result<const PartReader*> Restorer::part(Opened& checkpoint, std::uint32_t numbe
 
 Result<Restorer::Place> Restorer::resolve(const CheckpointName& name, std::size_t index, Report& report) {
   QUERN_ASSIGN_OR_RETURN(const Manifest* const from, manifest(name, report));
-  if (index >= from->tensors.size()) return fail(report, StatusCode::corrupt, "a tensor is referred to that does not exist");
+  if (index >= from->tensors.size())
+    return fail(report, StatusCode::corrupt, "a tensor is referred to that does not exist");
   const ManifestTensor& tensor = from->tensors[index];
   if (!tensor.alias) return Place{name, static_cast<std::uint32_t>(index)};
   const Place target{tensor.alias->checkpoint == 0 ? name : from->references[tensor.alias->checkpoint - 1],
@@ -69,11 +71,17 @@ Result<Restorer::Place> Restorer::resolve(const CheckpointName& name, std::size_
   return target;
 }
 
+Status Restorer::check_place(const Place& place, Report& report) {
+  QUERN_ASSIGN_OR_RETURN(Opened* const checkpoint, opened(place.checkpoint, report));
+  return part(*checkpoint, checkpoint->manifest.tensors[place.tensor].part, report).status();
+}
+
 Status Restorer::tensor(const CheckpointName& name, std::size_t index, AlignedBuffer& out, Report& report) {
   QUERN_ASSIGN_OR_RETURN(const Place place, resolve(name, index, report));
   QUERN_ASSIGN_OR_RETURN(const Opened* const checkpoint, opened(place.checkpoint, report));
   const std::uint64_t bytes = checkpoint->manifest.tensors[place.tensor].what.bytes();
-  kept_limit_ = std::max(kLeastKept, bytes > SIZE_MAX / kKeptTensors ? SIZE_MAX : static_cast<std::size_t>(bytes) * kKeptTensors);
+  kept_limit_ =
+      std::max(kLeastKept, bytes > SIZE_MAX / kKeptTensors ? SIZE_MAX : static_cast<std::size_t>(bytes) * kKeptTensors);
   decodes_left_ = kMaxDecodes;
   if (take_kept(place, out)) return {};
   return decode(place, out, 0, report);
@@ -99,8 +107,8 @@ Status Restorer::decode_chunks(const ManifestTensor& tensor, const PartReader& p
       const Status read = part.read(tensor.record + i, body, own);
       if (!read.ok()) return explain(read);
       const Record& record = part.records()[tensor.record + i];
-      if (record.kind != RecordKind::chunk || record.chunk != i || record.mode != static_cast<std::uint8_t>(tensor.mode) ||
-          record.raw_bytes != what.chunk_bytes(i))
+      if (record.kind != RecordKind::chunk || record.chunk != i ||
+          record.mode != static_cast<std::uint8_t>(tensor.mode) || record.raw_bytes != what.chunk_bytes(i))
         return explain(fail(own, StatusCode::corrupt, join({part.path(), ": a record is not the chunk it should be"})));
       bytes = body;
     }
@@ -213,7 +221,8 @@ Status Restorer::blob(const CheckpointName& name, std::size_t index, Vector<std:
     out.insert(out.end(), piece.begin(), piece.end());
   }
   if (out.size() != blob.bytes || content_hash(out) != blob.content)
-    return fail(report, StatusCode::checksum_mismatch, join({where, ": its bytes do not have the hash they were saved with"}));
+    return fail(report, StatusCode::checksum_mismatch,
+                join({where, ": its bytes do not have the hash they were saved with"}));
   return {};
 }
 

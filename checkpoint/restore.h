@@ -12,8 +12,8 @@
 namespace quern::checkpoint {
 
 /// Reads tensors of any checkpoint of a store. Keeps manifests and parts open that it has used, and of the tensors that
-/// others were decoded from the last ones: at most 64 MiB or eight times the tensor asked for. One thread at a time; chunks
-/// are decoded on the runner.
+/// others were decoded from the last ones: at most 64 MiB or eight times the tensor asked for. One thread at a time;
+/// chunks are decoded on the runner.
 class Restorer {
  public:
   Restorer(const Store& store, TaskRunner& runner) : store_(store), runner_(runner) {}
@@ -31,6 +31,8 @@ class Restorer {
     friend bool operator==(const Place&, const Place&) = default;
   };
   Result<Place> resolve(const CheckpointName& name, std::size_t index, Report& report);
+  /// Fails unless the part that has the tensor's values is there, with its size, header and index.
+  Status check_place(const Place& place, Report& report);
 
  private:
   struct Opened : public Allocated {
@@ -63,9 +65,9 @@ class Restorer {
   Result<Place> needed_place(const Place& from, const TensorPlace& place, Report& report);
   bool take_kept(const Place& place, AlignedBuffer& out);
   void keep(const Place& place, std::span<const std::uint8_t> values);
-  Status decode_chunks(const ManifestTensor& tensor, const PartReader& part,
-                       const codec::tensor::TensorInputs& inputs, const TensorHead& head,
-                       std::span<const std::uint8_t> first_chunk, AlignedBuffer& out, Report& report);
+  Status decode_chunks(const ManifestTensor& tensor, const PartReader& part, const codec::tensor::TensorInputs& inputs,
+                       const TensorHead& head, std::span<const std::uint8_t> first_chunk, AlignedBuffer& out,
+                       Report& report);
 
   const Store& store_;
   TaskRunner& runner_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkpoint/roles.h"
 #include "checkpoint/save_known.h"
 #include "codecs/tensor/moments.h"
 
@@ -61,12 +62,13 @@ Status copy(std::span<const std::uint8_t> from, AlignedBuffer& to) {
   return {};
 }
 
-bool loses_positive_values(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded) {
+/// Whether a positive value is no longer one, or a zero no longer zero.
+bool breaks_sign(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded) {
   for (std::size_t i = 0; i + 4 <= values.size(); i += 4) {
     float was, is;
     std::memcpy(&was, values.data() + i, 4);
     std::memcpy(&is, decoded.data() + i, 4);
-    if (was > 0 && !(is > 0)) return true;
+    if ((was > 0) != (is > 0) || (was == 0) != (is == 0)) return true;
   }
   return false;
 }
@@ -74,7 +76,7 @@ bool loses_positive_values(std::span<const std::uint8_t> values, std::span<const
 /// Codes without the base when that would make a restore read too much.
 template <class Encode>
 Status encode_within(const Encode& encode, const ManifestTensor* base, const ChainLimits& limits,
-                            const TensorDescription& what, EncodedTensor& coded, TensorNeeds& needs) {
+                     const TensorDescription& what, EncodedTensor& coded, TensorNeeds& needs) {
   for (const bool with_base : {base != nullptr, false}) {
     auto made = encode(with_base);
     if (!made.ok()) return made.status();
@@ -102,22 +104,30 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
   ManifestTensor& tensor = coding.tensor;
   if (tensor.what.bytes() == 0) return false;
   const auto refer = [&](const Known::Place& place) {
-    tensor.alias = place.checkpoint.id.empty() ? TensorPlace{0, place.tensor} : refer_to({place.checkpoint, place.tensor});
+    tensor.alias =
+        place.checkpoint.id.empty() ? TensorPlace{0, place.tensor} : refer_to({place.checkpoint, place.tensor});
     tensor.decoded = place.decoded;
     return true;
   };
   const auto is_before = [&](const Known::Place& place) {
     return !place.checkpoint.id.empty() || place.tensor < coding.saved.number;
   };
+  // Values of another checkpoint count when they can be read.
+  const auto is_there = [&](const Known::Place& place) {
+    Report unheard;
+    return place.checkpoint.id.empty() || restorer_.check_place({place.checkpoint, place.tensor}, unheard).ok();
+  };
   const auto found = known_->contents.find({tensor.content, tensor.restored(), tensor.what.bytes()});
-  if (found != known_->contents.end() && is_before(found->second)) {
+  if (found != known_->contents.end() && is_before(found->second) && is_there(found->second)) {
     if (source.decoded != nullptr) QUERN_RETURN_IF_ERROR(copy(source.values, *source.decoded));
     return refer(found->second);
   }
   if (!source.lossy || source.original) return false;
   const LossyRequest& lossy = coding.absolute;
+  // What another role lost was not checked for its sign.
+  if (lossy.mode != Mode::logq && is_non_negative_role(source.role)) return false;
   const auto near = known_->lossy.find({tensor.content, tensor.what.bytes(), lossy.mode, lossy.bound});
-  if (near == known_->lossy.end() || !is_before(near->second)) return false;
+  if (near == known_->lossy.end() || !is_before(near->second) || !is_there(near->second)) return false;
   const Known::Place& place = near->second;
   const double scale = source.lossy->in_deviations ? source.lossy->bound / lossy.bound : 1;
   if (place.checkpoint.id.empty()) {
@@ -128,7 +138,10 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
   }
   AlignedBuffer own;
   AlignedBuffer& decoded = source.decoded != nullptr ? *source.decoded : own;
-  QUERN_RETURN_IF_ERROR(restorer_.tensor(place.checkpoint, place.tensor, decoded, report));
+  if (!restorer_.tensor(place.checkpoint, place.tensor, decoded, report).ok()) {
+    report.problem.clear();
+    return false;  // damaged: these values are stored anew
+  }
   const BoundCheck check = check_bound(lossy.mode, lossy.bound, source.values, decoded.span(), {}, runner_);
   coding.saved.worst = check.worst * scale;
   coding.saved.worst_absolute = check.worst_absolute;
@@ -137,19 +150,16 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
 
 Result<std::optional<std::uint32_t>> SaveSession::match_base(const TensorSource& source, Report& report) {
   std::optional<std::uint32_t> nothing;
-  if (base_ == nullptr) return nothing;
+  if (base_ == nullptr || base_->damaged) return nothing;
   const auto found = base_->tensors.find(piece_key(source.name, source.whole, source.box));
   if (found == base_->tensors.end()) return nothing;
-  base_->met.insert(found->second);
   if (source.role == "grad") return nothing;  // of another batch: no gradient is like the one before
   QUERN_ASSIGN_OR_RETURN(const Manifest* const manifest, restorer_.manifest(base_->name, report));
   const ManifestTensor& there = manifest->tensors[found->second];
-  const auto changed = [&](std::string_view what) {
-    return fail(report, StatusCode::invalid_argument,
-                join({"tensor '", source.name, "': its ", what, " is not that of the base, ", step_text(base_->name)}));
-  };
-  if (there.what.type != source.what.type) return changed("dtype");
-  if (there.what.shape != source.what.shape) return changed("shape");
+  if (there.what.type != source.what.type || there.what.shape != source.what.shape) {
+    base_->add_misfit(source.name);
+    return nothing;
+  }
   return std::optional<std::uint32_t>(found->second);
 }
 
@@ -158,13 +168,25 @@ const ManifestTensor& SaveSession::at(const Restorer::Place& place) {
   return restorer_.manifest(place.checkpoint, unheard).value()->tensors[place.tensor];  // it was read before
 }
 
-Result<std::optional<Restorer::Place>> SaveSession::base_place(const TensorSource& source, std::uint32_t index,
-                                                               Report& report) {
+Result<bool> SaveSession::read_base(const Restorer::Place& place, AlignedBuffer& out, Report& report) {
+  Report own;
+  const Status status = restorer_.tensor(place.checkpoint, place.tensor, out, own);
+  if (status.ok()) return true;
+  if (status.code() == StatusCode::out_of_memory || status.code() == StatusCode::cancelled) return status;
+  if (!base_->damaged)
+    report.notes.push_back(join({"the base is given up from here on, for it cannot be read: ", own.problem}));
+  base_->damaged = true;
+  return false;
+}
+
+Result<std::optional<Restorer::Place>> SaveSession::base_place(const TensorSource& source, std::uint32_t index) {
   std::optional<Restorer::Place> nothing;
-  QUERN_ASSIGN_OR_RETURN(const Restorer::Place place, restorer_.resolve(base_->name, index, report));
-  const ManifestTensor& target = at(place);
+  Report unheard;
+  const auto place = restorer_.resolve(base_->name, index, unheard);
+  if (!place.ok()) return nothing;
+  const ManifestTensor& target = at(*place);
   if (target.what.type != source.what.type || target.what.shape != source.what.shape) return nothing;
-  return std::optional<Restorer::Place>(place);
+  return std::optional<Restorer::Place>(*place);
 }
 
 Result<std::uint32_t> SaveSession::take_number(const TensorSource& source, Report& report) {
@@ -192,6 +214,7 @@ Result<ManifestTensor> SaveSession::describe(const TensorSource& source, Report&
   tensor.name = source.name;
   tensor.role = source.role;
   tensor.what = source.what;
+  if (source.declared != nullptr) tensor.declared = *source.declared;
   if (source.whole != nullptr) {
     tensor.is_piece = true;
     tensor.whole = *source.whole;
@@ -218,10 +241,11 @@ Status SaveSession::find_directions(Coding& coding, Report& report) {
     const ManifestTensor& moment = manifest_.tensors[(*source.moments)[i]];
     const auto found = base_->tensors.find(piece_key(moment));
     if (found == base_->tensors.end()) return {};
-    QUERN_ASSIGN_OR_RETURN(const auto place, base_place(source, found->second, report));
+    QUERN_ASSIGN_OR_RETURN(const auto place, base_place(source, found->second));
     if (!place) return {};
     coding.base_moments[i] = *place;
-    QUERN_RETURN_IF_ERROR(restorer_.tensor(place->checkpoint, place->tensor, values[i], report));
+    QUERN_ASSIGN_OR_RETURN(const bool there, read_base(*place, values[i], report));
+    if (!there) return {};
   }
   QUERN_RETURN_IF_ERROR(coding.base_direction.resize(source.values.size()));
   codec::tensor::update_direction(values[0].span(), values[1].span(), coding.base_direction.span());
@@ -246,16 +270,14 @@ Result<bool> SaveSession::is_kept(Coding& coding, const LossyRequest& request, E
   QUERN_RETURN_IF_ERROR(coding.decoded.resize(source.values.size()));
   const Status decoded = codec::tensor::decode_tensor(source.what, coded, inputs, coding.decoded.span(), runner_);
   if (!decoded.ok()) return fail_at(report, coding.where, decoded);
-  const BoundCheck check = check_bound(request.mode, request.bound, source.values, coding.decoded.span(),
-                                       source.companion ? source.companion_values : std::span<const std::uint8_t>(),
-                                       runner_);
+  const BoundCheck check =
+      check_bound(request.mode, request.bound, source.values, coding.decoded.span(),
+                  source.companion ? source.companion_values : std::span<const std::uint8_t>(), runner_);
   coding.saved.worst = check.worst;
   coding.saved.worst_absolute = check.worst_absolute;
   coding.coded = std::move(coded);
-  if (source.original)
-    return std::memcmp(coding.decoded.data(), source.values.data(), source.values.size()) == 0;
-  return check.kept &&
-         !(source.role == "exp_avg_sq" && loses_positive_values(source.values, coding.decoded.span()));
+  if (source.original) return std::memcmp(coding.decoded.data(), source.values.data(), source.values.size()) == 0;
+  return check.kept && !(is_non_negative_role(source.role) && breaks_sign(source.values, coding.decoded.span()));
 }
 
 Status SaveSession::encode_with_loss(Coding& coding, const LossyRequest& asked, Report& report) {
@@ -391,18 +413,20 @@ Result<SavedTensor> SaveSession::add_tensor(const TensorSource& source, Report& 
     return std::move(saved);
   }
   if (earlier) {
-    QUERN_ASSIGN_OR_RETURN(coding.base, base_place(source, *earlier, report));
+    QUERN_ASSIGN_OR_RETURN(coding.base, base_place(source, *earlier));
     const ChainLimits& limits = options_.limits;
     if (coding.base) {
       const ManifestTensor& target = at(*coding.base);
       if (target.depth + 1 > limits.depth || target.chain_bytes > target.key_bytes * limits.chain_percent / 100)
         coding.base.reset();
     }
-    if (coding.base)
-      QUERN_RETURN_IF_ERROR(
-          restorer_.tensor(coding.base->checkpoint, coding.base->tensor, coding.base_values, report));
+    if (coding.base) {
+      QUERN_ASSIGN_OR_RETURN(const bool there, read_base(*coding.base, coding.base_values, report));
+      if (!there) coding.base.reset();
+    }
   }
-  QUERN_RETURN_IF_ERROR(source.lossy ? encode_with_loss(coding, *source.lossy, report) : encode_exactly(coding, report));
+  QUERN_RETURN_IF_ERROR(source.lossy ? encode_with_loss(coding, *source.lossy, report)
+                                     : encode_exactly(coding, report));
   QUERN_RETURN_IF_ERROR(store_tensor(coding, report));
   if (source.decoded != nullptr) {
     if (is_lossy(coding.tensor.mode)) {

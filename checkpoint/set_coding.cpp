@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "checkpoint/bound_check.h"
 #include "checkpoint/difference.h"
@@ -15,6 +16,18 @@ namespace {
 bool same_place(const SetTensor& a, const SetTensor& b) {
   if (a.is_piece != b.is_piece) return false;
   return !a.is_piece || (a.whole == b.whole && a.box.begin == b.box.begin && a.box.end == b.box.end);
+}
+
+/// F32 values of which some are positive and none negative: those of variances, scales and masks, not of weights.
+bool are_one_sided(std::span<const std::uint8_t> values) {
+  bool has_positive = false;
+  for (std::size_t i = 0; i + 4 <= values.size(); i += 4) {
+    float value;
+    std::memcpy(&value, values.data() + i, 4);
+    if (value < 0) return false;
+    has_positive = has_positive || value > 0;
+  }
+  return has_positive;
 }
 
 TensorDescription whole_of(const SetTensor& tensor) {
@@ -42,10 +55,12 @@ Status SetCoding::prepare(Report& report) {
   RoleRules roles(options_.roles.begin(), options_.roles.end());
   roles.insert(roles.end(), policy_.roles.begin(), policy_.roles.end());
   auto assigned = assign_roles(subjects, roles);
-  const std::optional<double> rate = learning_rate(metadata);
+  std::optional<double> rate = learning_rate(metadata);
+  if (!rate && replay_) rate = replay_->numbers.rate;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     entry.role = std::move(assigned[i]);
+    if (entry.tensor.declared != nullptr) continue;
     const PolicyRule* const rule = rule_for(policy_, {subjects[i].name, entry.role.role, whole_of(entry.tensor)});
     if (rule == nullptr) continue;
     entry.derived = rule->treatment == Treatment::derived;
@@ -56,7 +71,8 @@ Status SetCoding::prepare(Report& report) {
         if (!rate || !(*rate > 0))
           return fail(
               report, StatusCode::invalid_argument,
-              join({"tensor '", subjects[i].name, "': its bound is in learning rates, and the metadata have no 'lr'"}));
+              join({"tensor '", subjects[i].name,
+                    "': its bound is in learning rates, and neither the metadata nor a replay rule have an 'lr'"}));
         request.bound *= *rate;
       }
       entry.lossy = request;
@@ -129,6 +145,7 @@ TensorSource SetCoding::source_of(std::uint32_t index, std::span<const std::uint
   source.name = entry.tensor.name;
   source.role = entry.role.role;
   source.what = entry.tensor.what;
+  source.declared = entry.tensor.declared;
   if (entry.tensor.is_piece) {
     source.whole = &entry.tensor.whole;
     source.box = entry.tensor.box;
@@ -219,6 +236,11 @@ Status SetCoding::code(std::uint32_t index, SaveSession& session, Report& report
   AlignedBuffer values, companion, decoded;
   std::array<AlignedBuffer, 2> moments;
   QUERN_ASSIGN_OR_RETURN(const auto there, set_.values(index, values, report));
+  if (entry.lossy && entry.lossy->mode == Mode::ebq && entry.role.from_name &&
+      entry.tensor.what.type == ElementType::f32 && are_one_sided(there)) {
+    summaries_[index].saved.fallback = "ebq: none of its values is negative, so it may be no weight but a statistic";
+    entry.lossy.reset();
+  }
   TensorSource source = source_of(index, there);
   source.lossy = entry.lossy;
   source.companion = entry.role.companion;

@@ -25,6 +25,17 @@ Json shape_json(const Shape& shape) {
   return out;
 }
 
+std::string dtype_of(const ck::ManifestTensor& tensor) {
+  return tensor.declared ? text(tensor.declared->dtype) : ck::element_name(tensor.what.type);
+}
+
+std::string shape_of(const ck::ManifestTensor& tensor) {
+  if (!tensor.declared) return tensor.what.shape.text();
+  std::string out;
+  for (const std::uint64_t extent : tensor.declared->shape) out += fmt::format("{}{}", out.empty() ? "" : "x", extent);
+  return out;
+}
+
 std::uint32_t chain_depth(const ck::Manifest& manifest) {
   std::uint32_t depth = 0;
   for (const auto& tensor : manifest.tensors) depth = std::max(depth, tensor.depth);
@@ -34,6 +45,20 @@ std::uint32_t chain_depth(const ck::Manifest& manifest) {
 Json names_json(const Vector<ck::CheckpointName>& names) {
   Json out = Json::array();
   for (const auto& name : names) out.push_back(Json{{"step", name.step}, {"id", text(name.id)}});
+  return out;
+}
+
+Json tags_json(const ck::Manifest& manifest) {
+  Json out = Json::object();
+  for (const ck::Tag& tag : manifest.tags) out[text(tag.name)] = text(tag.text);
+  return out;
+}
+
+/// Short ones, on the line of their checkpoint.
+std::string tags_text(const ck::Manifest& manifest) {
+  std::string out;
+  for (const ck::Tag& tag : manifest.tags)
+    if (tag.name.size() + tag.text.size() <= 40) out += fmt::format("  {}={}", text(tag.name), text(tag.text));
   return out;
 }
 
@@ -75,7 +100,7 @@ std::vector<ck::CheckpointName> only_asked_for(const CheckpointArgs& args, const
 
 Exit run_checkpoint_ls(const CheckpointArgs& args) {
   CheckpointWorkspace work(args);
-  const auto names = work.check(work.store().list(work.report()));
+  const auto names = work.check(work.store().list_current(work.report()));
   work.print_notes();
   Json list = Json::array();
   std::string out;
@@ -91,14 +116,18 @@ Exit run_checkpoint_ls(const CheckpointArgs& args) {
       line["stored_bytes"] = stored;
       line["depth"] = chain_depth(*manifest);
       line["needs"] = names_json(manifest->references);
+      line["generation"] = manifest->name.generation;
+      line["tags"] = tags_json(*manifest);
       line["parity"] = manifest->parity.data == 0
                            ? Json(nullptr)
                            : Json(fmt::format("{}+{}", manifest->parity.data, manifest->parity.parity));
-      out += fmt::format(
-          "{:>12}  {:>6} tensors  {:>10} -> {:>10}  {:.3f}x{}{}\n", name.step, manifest->tensors.size(), size_text(raw),
-          size_text(stored), ratio(raw, stored), manifest->base ? fmt::format("  base {}", manifest->base->step) : "",
-          manifest->parity.data == 0 ? ""
-                                     : fmt::format("  parity {}+{}", manifest->parity.data, manifest->parity.parity));
+      out += fmt::format("{:>12}  {:>6} tensors  {:>10} -> {:>10}  {:.3f}x{}{}{}\n", name.step,
+                         manifest->tensors.size(), size_text(raw), size_text(stored), ratio(raw, stored),
+                         manifest->base ? fmt::format("  base {}", manifest->base->step) : "",
+                         manifest->parity.data == 0
+                             ? ""
+                             : fmt::format("  parity {}+{}", manifest->parity.data, manifest->parity.parity),
+                         tags_text(*manifest));
     } else {
       line["problem"] = text(own.problem);
       out += fmt::format("{:>12}  damaged: {}\n", name.step, text(own.problem));
@@ -125,8 +154,9 @@ Exit run_checkpoint_info(const CheckpointArgs& args) {
     const char* const mode = tensor.alias ? "alias" : codec::tensor::mode_name(tensor.mode);
     const std::uint64_t stored = tensor.alias ? 0 : tensor.stored_bytes;
     Json line{{"name", text(tensor.name)}, {"role", text(tensor.role)}};
-    line["dtype"] = ck::element_name(tensor.what.type);
+    line["dtype"] = dtype_of(tensor);
     line["shape"] = shape_json(tensor.is_piece ? tensor.whole : tensor.what.shape);
+    if (tensor.declared) line["shape"] = tensor.declared->shape;
     if (tensor.is_piece) {
       Json from = Json::array(), to = Json::array();
       for (std::size_t a = 0; a < tensor.box.rank; ++a) {
@@ -151,7 +181,7 @@ Exit run_checkpoint_info(const CheckpointArgs& args) {
     line["hash"] = text(ck::hex(tensor.content));
     tensors.push_back(std::move(line));
     out += fmt::format("{:44} {:14} {:8} {:16} {:9} {:>12} -> {:>12}{}\n", text(tensor.name), text(tensor.role),
-                       ck::element_name(tensor.what.type), tensor.what.shape.text(), mode, tensor.what.bytes(), stored,
+                       dtype_of(tensor), shape_of(tensor), mode, tensor.what.bytes(), stored,
                        tensor.bound == 0 ? "" : fmt::format("  within {:.4g}", tensor.bound));
   }
   if (args.run.json) {
@@ -160,6 +190,8 @@ Exit run_checkpoint_info(const CheckpointArgs& args) {
     print_json(Json{{"step", manifest.name.step},
                     {"id", text(manifest.name.id)},
                     {"library", text(manifest.library)},
+                    {"generation", manifest.name.generation},
+                    {"tags", tags_json(manifest)},
                     {"base", manifest.base ? Json(manifest.base->step) : Json(nullptr)},
                     {"needs", names_json(manifest.references)},
                     {"raw_bytes", manifest.raw_bytes()},
@@ -203,14 +235,18 @@ Exit run_checkpoint_diff(const CheckpointArgs& args) {
     }
     met[j] = true;
     const auto& other = b.tensors[j];
-    if (tensor.what.type != other.what.type || tensor.what.shape != other.what.shape) {
+    if (tensor.what.type != other.what.type || tensor.what.shape != other.what.shape ||
+        tensor.declared != other.declared) {
       add(tensor.name, "reshaped", {});
     } else if (tensor.restored() == other.restored()) {
       add(tensor.name, "equal", {});
     } else {
       work.check(restorer.tensor(a.name, i, left, work.report()), Phase::decode);
       work.check(restorer.tensor(b.name, j, right, work.report()), Phase::decode);
-      add(tensor.name, "changed", ck::difference(tensor.what.type, left.span(), right.span()));
+      ck::Difference found = ck::difference(tensor.what.type, left.span(), right.span());
+      // Bytes of a type that is not known have no distance.
+      if (tensor.declared && !ck::parse_element(tensor.declared->dtype)) found = {found.differing, 0, found.differing};
+      add(tensor.name, "changed", found);
     }
   }
   for (std::size_t j = 0; j < met.size(); ++j)
@@ -271,6 +307,8 @@ Exit run_checkpoint_gc(const CheckpointArgs& args) {
   CheckpointWorkspace work(args);
   ck::CollectOptions options;
   options.keep = args.keep;
+  options.keep_every = args.keep_every;
+  if (args.keep_best != 0) options.best = ck::KeepBest{args.keep_best, String(args.metric), args.largest_is_best};
   for (const std::uint64_t step : args.steps) options.remove.push_back(step);
   options.dry_run = args.dry_run;
   const auto done = work.check(ck::collect(work.store(), options, work.report()));
@@ -281,8 +319,12 @@ Exit run_checkpoint_gc(const CheckpointArgs& args) {
                     {"freed_bytes", done.freed_bytes},
                     {"dry_run", args.dry_run}});
   } else if (!args.run.quiet) {
-    for (const auto& name : done.kept_for_others)
-      print_note(fmt::format("step {} stays: newer checkpoints need it; compact them to be rid of it", name.step));
+    if (!done.kept_for_others.empty()) {
+      std::string steps;
+      for (auto name = done.kept_for_others.rbegin(); name != done.kept_for_others.rend(); ++name)
+        steps += fmt::format("{}{}", steps.empty() ? "" : ", ", name->step);
+      print_note(fmt::format("kept, because what stays needs tensors of it: step {}", steps));
+    }
     print_note(fmt::format("{} {} checkpoints, {}", args.dry_run ? "would remove" : "removed", done.removed.size(),
                            size_text(done.freed_bytes)));
   }

@@ -71,6 +71,11 @@ quern_checkpoint_tensor_info describe(const quern_checkpoint_reader& reader, con
   out.role = first.role.c_str();
   out.mode = first.alias ? "alias" : codec::tensor::mode_name(first.mode);
   out.lossless = 1;
+  if (first.declared) {
+    out.declared_dtype = first.declared->dtype.c_str();
+    out.declared_rank = static_cast<std::uint32_t>(first.declared->shape.size());
+    out.declared_extents = first.declared->shape.data();
+  }
   for (const std::uint32_t index : tensor.pieces) {
     const ManifestTensor& piece = reader.manifest.tensors[index];
     out.raw_bytes += piece.what.bytes();
@@ -192,6 +197,17 @@ quern_status quern_checkpoint_inspect(quern_checkpoint_reader* reader, quern_che
   out.id = manifest.name.id.c_str();
   out.library = manifest.library.c_str();
   quern::capi::write_struct(out, info);
+  return QUERN_OK;
+}
+
+quern_status quern_checkpoint_tag_at(quern_checkpoint_reader* reader, uint64_t index, const char** name,
+                                     const char** text, uint64_t* count) {
+  if (reader == nullptr) return ck::refuse("quern_checkpoint_tag_at: the reader is NULL");
+  const auto& tags = reader->manifest.tags;
+  const bool there = index < tags.size();
+  if (name != nullptr) *name = there ? tags[index].name.c_str() : nullptr;
+  if (text != nullptr) *text = there ? tags[index].text.c_str() : nullptr;
+  if (count != nullptr) *count = tags.size();
   return QUERN_OK;
 }
 

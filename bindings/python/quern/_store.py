@@ -1,22 +1,43 @@
 """Open stores, and checkpoints that are being saved."""
 import ctypes
 import logging
-import operator
 import os
+import weakref
 from dataclasses import dataclass
 
 from . import _library
 from ._handle import Handle
 from ._library import Error, library
-from ._reader import Checkpoint, step_number
-from ._tensors import NUMBERS
+from ._options import policy_text, tag_arrays, text_of
+from ._reader import Checkpoint, given_step, step_number
+from ._dtypes import NUMBERS
 
 _log = logging.getLogger("quern")
 
 
+def text(value, what):
+    """Bytes for a text of C, which ends at its first NUL."""
+    if "\0" in value:
+        raise ValueError(f"{what} cannot have a NUL: {value!r}")
+    return value.encode()
+
+
+def given_base(base):
+    if base is None:
+        return _library.NO_BASE
+    if isinstance(base, str):
+        if base != "newest":
+            raise ValueError(f"a base is a step, None, or 'newest', not {base!r}")
+        return _library.BASE_NEWEST
+    if given_step(base) == _library.BASE_NEWEST:
+        raise ValueError(f"step {base} cannot be a base")
+    return given_step(base)
+
+
 @dataclass(frozen=True)
 class Saved:
-    """What became of a save, in bytes and tensors. `stored_bytes` leaves out parity and manifest."""
+    """What became of a save, in bytes and tensors. `stored_bytes` leaves out parity and manifest; `lossy` tensors come back other
+    than they were, within their bounds: the log says which."""
     step: int
     id: str
     published: bool
@@ -26,6 +47,7 @@ class Saved:
     tensors: int
     stored_already: int
     differences: int
+    lossy: int
 
     @property
     def ratio(self):
@@ -37,7 +59,8 @@ class Store(Handle):
     over, and why) go to the logger "quern"."""
 
     def __init__(self, path, write=False, threads=0):
-        self._handle = None
+        self._handle, self._closing = None, False
+        self._users = weakref.WeakSet()  # writers and readers, which must be gone before the store is
         self._library = library()
         self._note = _library.Note(lambda _, text: _log.info("%s", text.decode("utf-8", "replace")))
         desc = _library.StoreDesc(mode=_library.WRITE if write else _library.READ, threads=threads, note=self._note)
@@ -46,24 +69,44 @@ class Store(Handle):
         self._handle = handle
 
     def close(self):
-        if self._handle is not None:
+        """Closes what was opened of it too."""
+        if self._handle is not None and not self._closing:
+            self._closing = True
+            for user in list(self._users):
+                user.close()
             self._library.store_close(self._handle)
             self._handle = None
 
     def steps(self):
         """Steps of the checkpoints there are, ascending."""
+        return self._list(self._library.steps)
+
+    def history(self):
+        """The same steps in the order in which they were published, the newest last: after a run was taken up from an older
+        step the newest is not the largest."""
+        return self._list(self._library.history)
+
+    def _list(self, call):
         count = ctypes.c_uint64()
-        self._library.steps(self._handle, None, 0, count)
+        call(self._handle, None, 0, count)
         while True:
             room = count.value
             steps = (ctypes.c_uint64 * max(room, 1))()
-            self._library.steps(self._handle, steps, room, count)
+            call(self._handle, steps, room, count)
             if count.value <= room:
                 return list(steps[: count.value])
 
+    def newest_base(self):
+        """The step that base="newest" means now, None where there is none: for writers of a group, which must all have the same."""
+        step = ctypes.c_uint64()
+        self._library.newest_base(self._handle, step)
+        return None if step.value == _library.NO_BASE else step.value
+
     def begin(self, step, base=None, preset="exact", parity=None, zstd_level=0, replace=False, group=None, writer=0,
-              writers=1, progress=None):
-        return Writer(self, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress)
+              writers=1, progress=None, policy=None, roles=None, replay=None, tags=None):
+        """A Writer. Arguments as those of quern.checkpoint.save(); writers of one `group` make one checkpoint together."""
+        return Writer(self, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress, policy, roles,
+                      replay, tags)
 
     def open(self, step=None):
         return Checkpoint(self, step)
@@ -82,11 +125,11 @@ class Store(Handle):
         """Stores a checkpoint anew so that it needs no other."""
         data, files = parity or (0, 0)
         desc = _library.SaveDesc(parity_data=data, parity_files=files, zstd_level=zstd_level, writers=1)
-        self._library.compact(self._handle, step, desc)
+        self._library.compact(self._handle, given_step(step), desc)
 
     def collect(self, keep=None, steps=()):
         """Removes all but the newest `keep`, and those steps, unless what stays needs them. How many, and bytes freed."""
-        steps = list(steps)
+        steps = [given_step(step) for step in steps]
         out = _library.Collected()
         self._library.collect(self._handle, _library.KEEP_ALL if keep is None else keep,
                               (ctypes.c_uint64 * max(len(steps), 1))(*steps), len(steps), out)
@@ -96,7 +139,8 @@ class Store(Handle):
 class Writer(Handle):
     """A checkpoint that is being saved. Threads may add at once. Leaving a `with` block without publish() gives it up."""
 
-    def __init__(self, store, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress):
+    def __init__(self, store, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress, policy,
+                 roles, replay, tags):
         self._handle = None
         self._store = store  # must outlive the writer
         self._library = store._library
@@ -105,14 +149,20 @@ class Writer(Handle):
         self._progress = _library.Progress(self._on_progress)
         self._wanted = progress
         data, files = parity or (0, 0)
+        policy, replay = policy_text(policy, roles), text_of(replay, "replay")
+        tag_names, tag_texts, tag_count = tag_arrays(tags)
         desc = _library.SaveDesc(
-            step=operator.index(step), base=_library.NO_BASE if base is None else operator.index(base),
+            policy=None if policy is None else text(policy, "a policy"),
+            replay=None if replay is None else text(replay, "a rule of replay"),
+            tag_names=tag_names, tag_texts=tag_texts, tag_count=tag_count,
+            step=given_step(step), base=given_base(base),
             preset=preset.encode(), parity_data=data, parity_files=files, zstd_level=zstd_level, replace=int(replace),
             group=group.encode() if group is not None else None, writer=writer, writers=writers,
             progress=self._progress)
         handle = ctypes.c_void_p()
         self._library.begin(store._handle, desc, handle)
         self._handle = handle
+        store._users.add(self)
 
     def _on_progress(self, _, done, total):
         # Also where Ctrl-C arrives during a long save: the save is given up and the exception goes on in publish().
@@ -124,8 +174,9 @@ class Writer(Handle):
 
     def add(self, name, source, role=None, whole=None, offset=None):
         """Takes a Source (quern._tensors) in; with `whole` and `offset` it is a piece of a tensor of that shape."""
+        role = role or source.role
         tensor = _library.Tensor(
-            dtype=NUMBERS[source.dtype], name=name.encode(), role=role.encode() if role else None, data=source.address,
+            dtype=NUMBERS[source.dtype], name=text(name, "a tensor's name"), role=role.encode() if role else None, data=source.address,
             memory=source.memory, device=source.device, rank=len(source.shape), is_piece=int(whole is not None))
         if len(source.shape) > _library.MAX_RANK:
             raise ValueError(f"tensor '{name}': rank {len(source.shape)} is above {_library.MAX_RANK}")
@@ -137,7 +188,7 @@ class Writer(Handle):
         self._kept.append(source)
 
     def add_blob(self, name, content):
-        self._library.add_blob(self._handle, name.encode(), bytes(content), len(content))
+        self._library.add_blob(self._handle, text(name, "a blob's name"), bytes(content), len(content))
 
     def publish(self):
         result = _library.Result()
@@ -150,10 +201,11 @@ class Writer(Handle):
         finally:
             self._kept.clear()
         return Saved(result.step, result.id.decode(), bool(result.published), result.raw_bytes, result.stored_bytes,
-                     result.manifest_bytes, result.tensors, result.stored_already, result.differences)
+                     result.manifest_bytes, result.tensors, result.stored_already, result.differences, result.lossy)
 
     def close(self):
         if self._handle is not None:
-            self._library.writer_destroy(self._handle)
+            if self._store._handle is not None:
+                self._library.writer_destroy(self._handle)
             self._handle = None
             self._kept.clear()
