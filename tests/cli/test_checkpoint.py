@@ -324,6 +324,12 @@ class Checkpoint(CliTest):
                 modes = {one["name"]: one["mode"] for one in saved["each"]}
                 self.assertEqual((modes["exp_avg.w"], modes["exp_avg_sq.w"]), ("updq", "logq"))
                 self.assertEqual(modes["param.w"] == "ebq", preset != "moments")
+                lossy = {(kind["role"], kind["bound"], kind["unit"]) for kind in saved["lossy"]}
+                w_bound, m_bound, v_bound = bounds
+                self.assertEqual(lossy - {("param", None, None)}, {("exp_avg", m_bound, "sqrt(v)"), ("exp_avg_sq", v_bound, "ln sqrt(v)")} |
+                                 ({("param", w_bound, "std")} if w_bound else set()))
+                self.assertEqual(sum(kind["tensors"] for kind in saved["lossy"]), saved["with_loss"])
+                self.assertEqual(saved["with_loss"] + saved["exact"], saved["tensors"])
                 self.assertEqual(modes["model.w"], "derived")
                 self.check_bounds(tensors_of(read_bytes(path)), tensors_of(self.load("--step", step)), *bounds)
                 for one in saved["each"]:
