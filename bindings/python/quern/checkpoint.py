@@ -18,6 +18,7 @@ hook: `objects=` or register(). Nothing is ever pickled, and loading runs no cod
 import fnmatch
 
 from ._classes import REGISTERED
+from ._export import Exported, export
 from ._library import Error
 from ._load_into import LoadedInto
 from ._load_into import load_into as _load_into
@@ -26,8 +27,9 @@ from ._restore import Restored, at_step, newest
 from ._state import BLOB, Flattened
 from ._store import Saved, Store, Writer
 
-__all__ = ["Checkpoint", "Error", "Info", "LazyTensor", "LoadedInto", "Manager", "RandomState", "Restored", "Resumed", "Saved",
-           "Store", "TensorInfo", "Writer", "info", "load", "load_into", "ls", "open", "register", "restore_newest", "save", "verify"]
+__all__ = ["Checkpoint", "Error", "Exported", "Info", "LazyTensor", "LoadedInto", "Manager", "RandomState", "Restored",
+           "Resumed", "Saved", "Store", "TensorInfo", "Writer", "export", "info", "load", "load_into", "ls", "open",
+           "register", "restore_newest", "save", "verify"]
 
 
 class _Opened(Checkpoint):
