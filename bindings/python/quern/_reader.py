@@ -57,6 +57,7 @@ class Info:
     library: str
     tensors: list = field(repr=False)
     blobs: dict = field(repr=False)
+    tags: dict = field(repr=False, default_factory=dict)
 
     @property
     def ratio(self):
@@ -229,7 +230,7 @@ class Checkpoint(Handle, Mapping):
             self._blob_indices[name.value.decode()] = i
         self.info = Info(info.step, info.id.decode(), None if info.base == _library.NO_BASE else info.base,
                          (info.parity_data, info.parity_files) if info.parity_data else None, info.raw_bytes,
-                         info.stored_bytes, info.library.decode(), tensors, blobs)
+                         info.stored_bytes, info.library.decode(), tensors, blobs, self._tags())
         self._state = StateText(self.blob(BLOB).decode()) if BLOB in blobs else None
         self._nodes = {**self._file_nodes, **(self._state.nodes() if self._state else {})}
         self._paths = None
@@ -245,6 +246,14 @@ class Checkpoint(Handle, Mapping):
             shape += last
         return TensorInfo(name, dtype, shape, info.role.decode(), info.mode.decode(), bool(info.lossless), info.bound,
                           info.raw_bytes, info.stored_bytes, info.depth, info.pieces)
+
+    def _tags(self):
+        out, name, content, count = {}, ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_uint64(1)
+        while len(out) < count.value:
+            self._library.tag_at(self._handle, len(out), name, content, count)
+            if name.value is not None:
+                out[name.value.decode()] = content.value.decode()
+        return out
 
     @property
     def step(self):
