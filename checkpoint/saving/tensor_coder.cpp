@@ -15,7 +15,7 @@ using codec::tensor::TensorRequest;
 namespace {
 
 constexpr std::size_t kBlockBytes = codec::tensor::EncodedTensor::kRoom + 2 * kRecordHeaderBytes;
-constexpr std::size_t kLeastBlock = std::size_t{1} << 18;  // smaller ones are not handed on
+constexpr std::size_t kLeastBlock = std::size_t{1} << 19;  // smaller ones are not handed on
 constexpr std::size_t kMostBlocks = 96;
 
 /// What a lossy mode cannot take, or null.
