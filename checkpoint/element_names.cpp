@@ -7,11 +7,11 @@ namespace quern::checkpoint {
 namespace {
 
 constexpr std::pair<const char*, ElementType> kNames[] = {
-    {"F64", ElementType::f64}, {"F32", ElementType::f32},         {"F16", ElementType::f16},
+    {"F64", ElementType::f64},   {"F32", ElementType::f32},         {"F16", ElementType::f16},
     {"BF16", ElementType::bf16}, {"F8_E4M3", ElementType::f8_e4m3}, {"F8_E5M2", ElementType::f8_e5m2},
-    {"I64", ElementType::i64}, {"I32", ElementType::i32},         {"I16", ElementType::i16},
-    {"I8", ElementType::i8},   {"U64", ElementType::u64},         {"U32", ElementType::u32},
-    {"U16", ElementType::u16}, {"U8", ElementType::u8},           {"BOOL", ElementType::boolean}};
+    {"I64", ElementType::i64},   {"I32", ElementType::i32},         {"I16", ElementType::i16},
+    {"I8", ElementType::i8},     {"U64", ElementType::u64},         {"U32", ElementType::u32},
+    {"U16", ElementType::u16},   {"U8", ElementType::u8},           {"BOOL", ElementType::boolean}};
 
 }  // namespace
 

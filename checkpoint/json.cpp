@@ -136,7 +136,8 @@ Result<JsonValue> parse_json(std::string_view text, const JsonLimits& limits, Re
     if (builder.position() != 0)
       return fail(report, StatusCode::corrupt,
                   join({builder.problem(), " (near byte ", decimal(builder.position()), ")"}));
-    return fail(report, StatusCode::corrupt, String(builder.problem() == nullptr ? "it is not JSON" : builder.problem()));
+    return fail(report, StatusCode::corrupt,
+                String(builder.problem() == nullptr ? "it is not JSON" : builder.problem()));
   }
   return root;
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::uint8_t, 8> kMagic = {0x9B, 'Q', 'C', 'M', '\r', '\n', 0x1A, '\n'};
 constexpr std::size_t kFrameBytes = 8 + 4 + 8 + 8;
 constexpr std::size_t kSealBytes = 16;
-constexpr int kLevel = 19;
+constexpr int kLevel = 1;  // level 19 takes 5 % fewer bytes and 300 times as long
 
 }  // namespace
 

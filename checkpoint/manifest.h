@@ -17,15 +17,23 @@ namespace quern::checkpoint {
 using codec::tensor::Mode;
 
 inline constexpr std::uint16_t kManifestMajor = 0;
-inline constexpr std::uint16_t kManifestMinor = 2;
+inline constexpr std::uint16_t kManifestMinor = 3;
 inline constexpr std::uint64_t kMaxManifestText = 100'000'000;
 
-/// Another checkpoint of the store whose tensors this one needs.
+/// A checkpoint of the store. The id alone tells two of them apart.
 struct CheckpointName {
   std::uint64_t step = 0;
   String id;
+  /// The order in which checkpoints of a store were published: 1, 2, ... 0: by a version that had no order.
+  std::uint64_t generation = 0;
 
-  friend bool operator==(const CheckpointName&, const CheckpointName&) = default;
+  friend bool operator==(const CheckpointName& a, const CheckpointName& b) { return a.step == b.step && a.id == b.id; }
+};
+
+/// A name and a text that the caller keeps with a checkpoint: metrics, descriptions.
+struct Tag {
+  String name;  ///< 1 to 255 bytes, once in a checkpoint
+  String text;  ///< up to 65535 bytes
 };
 
 /// A tensor of this checkpoint (checkpoint 0) or of references[checkpoint - 1], by its place in that manifest.
@@ -38,26 +46,26 @@ struct ManifestTensor {
   String name;
   TensorDescription what;  ///< of the values stored; of the piece where it is one
   bool is_piece = false;
-  Shape whole;  ///< is_piece: the tensor's shape
-  Box box;      ///< is_piece: the part of it that is here
-  String role;  ///< "param", "exp_avg", ... or empty
+  Shape whole;                       ///< is_piece: the tensor's shape
+  Box box;                           ///< is_piece: the part of it that is here
+  String role;                       ///< "param", "exp_avg", ... or empty
   std::optional<TensorPlace> alias;  ///< the same bytes are stored there; what follows is then unused but for content
   Mode mode = Mode::raw;
-  double bound = 0;                 ///< of modes that lose something; ebq: absolute
-  std::optional<Mode> bound_mode;   ///< the mode that the bound belongs to, where that is not `mode`
-  std::optional<TensorPlace> base;  ///< in another checkpoint
+  double bound = 0;                        ///< of modes that lose something; ebq: absolute
+  std::optional<Mode> bound_mode;          ///< the mode that the bound belongs to, where that is not `mode`
+  std::optional<TensorPlace> base;         ///< in another checkpoint
   std::optional<std::uint32_t> companion;  ///< in this checkpoint, not an alias of this tensor
   /// First and second moment of this weight, in this checkpoint: ebq, predicted from where they point; replay, restored
   /// together with it.
   std::optional<std::array<std::uint32_t, 2>> moments;
   std::optional<std::array<TensorPlace, 2>> base_moments;  ///< those of the base, in other checkpoints
-  std::uint32_t depth = 0;        ///< bases one behind the other, itself left out
-  std::uint64_t stored_bytes = 0; ///< in the part, record headers included
-  std::uint64_t key_bytes = 0;    ///< stored_bytes of the tensor the chain ends at
+  std::uint32_t depth = 0;                                 ///< bases one behind the other, itself left out
+  std::uint64_t stored_bytes = 0;                          ///< in the part, record headers included
+  std::uint64_t key_bytes = 0;                             ///< stored_bytes of the tensor the chain ends at
   std::uint64_t chain_bytes = 0;  ///< stored_bytes of all others of the chain, this one included
   std::uint32_t part = 0;
-  std::uint32_t record = 0;       ///< of the tensor's first chunk; the others follow it
-  ContentHash content;            ///< of the raw bytes
+  std::uint32_t record = 0;            ///< of the tensor's first chunk; the others follow it
+  ContentHash content;                 ///< of the raw bytes
   std::optional<ContentHash> decoded;  ///< of what comes back, where it may differ
 
   std::uint32_t records() const {
@@ -101,11 +109,12 @@ struct ParityInfo {
 };
 
 struct Manifest {
-  CheckpointName name;
-  String library;  ///< version that wrote it
-  std::uint32_t writer = 0;   ///< of a manifest that waits to be joined with others
+  CheckpointName name;  ///< its generation in a manifest that waits to be joined: the newest of the store at that time
+  String library;       ///< version that wrote it
+  std::uint32_t writer = 0;  ///< of a manifest that waits to be joined with others
   std::uint32_t writers = 1;
   std::optional<CheckpointName> base;
+  Vector<Tag> tags;
   Vector<CheckpointName> references;
   Vector<PartInfo> parts;
   ParityInfo parity;

@@ -37,7 +37,9 @@ class ManifestParser {
     return problem_ == nullptr ? value.number : 0;
   }
   std::uint32_t small(const JsonValue& value) { return static_cast<std::uint32_t>(number(value, UINT32_MAX / 2)); }
-  std::uint32_t small(const JsonValue& object, std::string_view name) { return small(member(object, name, Kind::number)); }
+  std::uint32_t small(const JsonValue& object, std::string_view name) {
+    return small(member(object, name, Kind::number));
+  }
   std::array<std::uint64_t, 4> numbers(const JsonValue& array, std::size_t count) {
     std::array<std::uint64_t, 4> out{};
     require(array.is(Kind::array) && array.items.size() == count, "an array has the wrong length");
@@ -80,10 +82,12 @@ class ManifestParser {
 
 CheckpointName ManifestParser::name(const JsonValue& value) {
   CheckpointName out;
-  require(value.is(Kind::array) && value.items.size() == 2 && value.items[1].is(Kind::text), "a checkpoint's name");
+  const std::size_t count = value.items.size();
+  require(value.is(Kind::array) && (count == 2 || count == 3) && value.items[1].is(Kind::text), "a checkpoint's name");
   if (problem_ != nullptr) return out;
   out.step = number(value.items[0]);
   out.id = value.items[1].text;
+  if (count == 3) out.generation = number(value.items[2]);
   require(is_plain_id(out.id), "a checkpoint's name");
   return out;
 }
@@ -247,11 +251,11 @@ void ManifestParser::check_tensor(const Manifest& manifest, std::size_t index) {
   if (tensor.base) require(tensor.base->checkpoint != 0, "a base in the same checkpoint");
   const auto is_other = [&](std::uint32_t number) { return number < manifest.tensors.size() && number != index; };
   if (tensor.companion) require(is_other(*tensor.companion), "an impossible companion");
-  if (tensor.moments)
-    require(is_other((*tensor.moments)[0]) && is_other((*tensor.moments)[1]), "impossible moments");
+  if (tensor.moments) require(is_other((*tensor.moments)[0]) && is_other((*tensor.moments)[1]), "impossible moments");
   if (tensor.base_moments)
     for (const TensorPlace& place : *tensor.base_moments)
-      require(place.checkpoint != 0 && place.checkpoint <= manifest.references.size(), "impossible moments of the base");
+      require(place.checkpoint != 0 && place.checkpoint <= manifest.references.size(),
+              "impossible moments of the base");
   if (!tensor.alias) require(tensor.part < manifest.parts.size(), "a part that is not listed");
 }
 
@@ -268,7 +272,8 @@ void ManifestParser::check(const Manifest& manifest) {
             "parity does not match the parts");
   }
   for (std::size_t i = 0; i < manifest.tensors.size() && problem_ == nullptr; ++i) check_tensor(manifest, i);
-  for (const ManifestBlob& blob : manifest.blobs) require(blob.part < manifest.parts.size(), "a part that is not listed");
+  for (const ManifestBlob& blob : manifest.blobs)
+    require(blob.part < manifest.parts.size(), "a part that is not listed");
 }
 
 Manifest ManifestParser::parse() {
@@ -283,6 +288,13 @@ Manifest ManifestParser::parse() {
     out.writers = static_cast<std::uint32_t>(pair[1]);
   }
   if (const JsonValue* const base = root_.find("base")) out.base = name(*base);
+  if (const JsonValue* const tags = root_.find("tags")) {
+    require(tags->is(Kind::object), "tags");
+    for (const JsonValue& item : tags->items) {
+      require(item.is(Kind::text), "a tag");
+      if (problem_ == nullptr) out.tags.push_back({item.key, item.text});
+    }
+  }
   for (const JsonValue& item : member(root_, "references", Kind::array).items) out.references.push_back(name(item));
   out.parts = parts(member(root_, "parts", Kind::array));
   if (const JsonValue* const parity = root_.find("parity")) {

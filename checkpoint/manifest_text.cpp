@@ -64,6 +64,7 @@ void write_name(TextWriter& out, const CheckpointName& name) {
   out.open('[');
   out.number(name.step);
   out.text(name.id);
+  if (name.generation != 0) out.number(name.generation);
   out.close(']');
 }
 
@@ -116,7 +117,8 @@ struct Cursor {
 
   template <class Entry>
   void write(TextWriter& out, const Entry& entry) {
-    if (entry.part != part || entry.record != record) out.numbers("at", std::array<std::uint64_t, 2>{entry.part, entry.record});
+    if (entry.part != part || entry.record != record)
+      out.numbers("at", std::array<std::uint64_t, 2>{entry.part, entry.record});
     part = entry.part;
     record = entry.record + entry.records();
   }
@@ -146,7 +148,8 @@ void write_tensor(TextWriter& out, const ManifestTensor& tensor, Cursor& cursor)
       out.numbers("base_moments",
                   std::array<std::uint64_t, 4>{first.checkpoint, first.tensor, second.checkpoint, second.tensor});
     }
-    if (tensor.depth != 0) out.numbers("chain", std::array<std::uint64_t, 3>{tensor.depth, tensor.key_bytes, tensor.chain_bytes});
+    if (tensor.depth != 0)
+      out.numbers("chain", std::array<std::uint64_t, 3>{tensor.depth, tensor.key_bytes, tensor.chain_bytes});
     cursor.write(out, tensor);
     out.member("bytes", tensor.stored_bytes);
   }
@@ -168,6 +171,12 @@ String manifest_text(const Manifest& manifest) {
   if (manifest.base) {
     out.key("base");
     write_name(out, *manifest.base);
+  }
+  if (!manifest.tags.empty()) {
+    out.key("tags");
+    out.open('{');
+    for (const Tag& tag : manifest.tags) out.member(tag.name, tag.text);
+    out.close('}');
   }
   out.key("references");
   out.open('[');

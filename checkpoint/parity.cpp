@@ -128,7 +128,8 @@ bool read_column(const Group& group, const Files& files, std::uint32_t column, s
   return read_fully(*files[column], group.column_offset(column, stripe), {to, bytes}).ok();
 }
 
-std::uint64_t column_checksum(const Group& group, std::uint32_t column, std::uint64_t stripe, const std::uint8_t* from) {
+std::uint64_t column_checksum(const Group& group, std::uint32_t column, std::uint64_t stripe,
+                              const std::uint8_t* from) {
   return bound_checksum64(column, stripe, {from, group.column_bytes(column, stripe)});
 }
 
@@ -195,8 +196,8 @@ class Mending {
   Status put(std::uint64_t stripe, const Stripe& columns, Report& report) {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const std::uint32_t c = columns_[i];
-      const Status status = write_fully(*files_[i], group_.column_offset(c, stripe),
-                                        {columns.at[c], group_.column_bytes(c, stripe)});
+      const Status status =
+          write_fully(*files_[i], group_.column_offset(c, stripe), {columns.at[c], group_.column_bytes(c, stripe)});
       if (!status.ok()) return fail_file(report, temporary(c), "write it", status);
     }
     return {};
@@ -238,8 +239,8 @@ Result<GroupDamage> remake_parity(const Store& store, const Manifest& manifest, 
   for (std::uint32_t c = 0; c < group.data(); ++c) {
     const std::uint32_t part = number * group.data() + c;
     Report own;
-    const auto reader = PartReader::open(store.files(), group.path(c), part_identity(manifest.name, part),
-                                         manifest.parts[part], own);
+    const auto reader =
+        PartReader::open(store.files(), group.path(c), part_identity(manifest.name, part), manifest.parts[part], own);
     Vector<std::uint8_t> body;
     bool good = reader.ok();
     for (std::size_t r = 0; good && r < reader->records().size(); ++r) good = reader->read(r, body, own).ok();
@@ -290,8 +291,8 @@ Status write_parity(FileSystem& files, const String& folder, const CheckpointNam
   QUERN_ASSIGN_OR_RETURN(
       const auto table, encode_group(group, report, [&](std::uint64_t s, const Stripe& stripe) -> Status {
         for (std::uint32_t c = group.data(); c < group.columns(); ++c) {
-          const Status status = write_fully(*out[c - group.data()], group.column_offset(c, s),
-                                            {stripe.at[c], group.column_bytes(c, s)});
+          const Status status =
+              write_fully(*out[c - group.data()], group.column_offset(c, s), {stripe.at[c], group.column_bytes(c, s)});
           if (!status.ok()) return fail_file(report, group.path(c), "write it", status);
         }
         return {};

@@ -24,7 +24,8 @@ bool starts_with(std::span<const std::uint8_t> bytes, std::span<const std::uint8
 bool may_be(const Record& record) {
   const auto kind = static_cast<std::uint8_t>(record.kind);
   return kind >= 1 && kind <= 3 && record.body_bytes <= kMaxRecordBytes &&
-         record.raw_bytes <= codec::tensor::kChunkBytes && (record.kind == RecordKind::tensor) == (record.chunk == 0 && record.kind != RecordKind::blob);
+         record.raw_bytes <= codec::tensor::kChunkBytes &&
+         (record.kind == RecordKind::tensor) == (record.chunk == 0 && record.kind != RecordKind::blob);
 }
 
 }  // namespace
@@ -138,7 +139,8 @@ Result<Vector<Record>> read_index(std::span<const std::uint8_t> index, std::uint
     at = record.end();
     records.push_back(record);
   }
-  if (at != index_begin || index.size() % kRecordAlignment != 0 || reader.remaining() >= kRecordAlignment) return corrupt;
+  if (at != index_begin || index.size() % kRecordAlignment != 0 || reader.remaining() >= kRecordAlignment)
+    return corrupt;
   while (reader.remaining() != 0)
     if (reader.u8() != 0) return corrupt;
   return records;

@@ -95,7 +95,8 @@ class RuleReader {
     rule.bound = bound;
     if (problem_.empty() && !value_.is(Kind::object)) problem_ = "is not an object";
     if (problem_.empty() && !has_mode) problem_ = "has no mode";
-    if (problem_.empty() && has_unit_ && rule.treatment != Treatment::ebq) problem_ = "only ebq has units to choose from";
+    if (problem_.empty() && has_unit_ && rule.treatment != Treatment::ebq)
+      problem_ = "only ebq has units to choose from";
     if (problem_.empty() && !is_bound(rule.treatment, rule.bound))
       problem_ = join({"the bound of ", treatment_name(rule.treatment),
                        rule.treatment == Treatment::ebq    ? " must be above 0"
@@ -128,8 +129,8 @@ Status read_roles(const JsonValue& list, Policy& policy, Report& report) {
   for (const JsonValue& item : list.items) {
     const JsonValue* const name = item.find("name");
     const JsonValue* const role = item.find("role");
-    if (!item.is(Kind::object) || item.items.size() != 2 || name == nullptr || role == nullptr || !name->is(Kind::text) ||
-        !role->is(Kind::text))
+    if (!item.is(Kind::object) || item.items.size() != 2 || name == nullptr || role == nullptr ||
+        !name->is(Kind::text) || !role->is(Kind::text))
       return fail(report, StatusCode::invalid_argument, "a member of 'roles' is not {\"name\": GLOB, \"role\": ROLE}");
     policy.roles.emplace_back(name->text, role->text);
   }
@@ -161,7 +162,11 @@ Policy preset_policy(Preset preset) {
   Policy out;
   if (preset == Preset::exact) return out;
   const bool archive = preset == Preset::archive;
-  out.rules.push_back(built_in("exp_avg_sq", Treatment::logq, archive ? .1 : .05));
+  const double log_bound = archive ? .1 : .05;
+  for (const char* const role : {"exp_avg_sq", "max_exp_avg_sq", "second_moment"})
+    out.rules.push_back(built_in(role, Treatment::logq, log_bound));
+  // A norm and no square: the same for the update is half as much in the logarithm of its root.
+  out.rules.push_back(built_in("exp_inf", Treatment::logq, log_bound / 2));
   out.rules.push_back(built_in("exp_avg", Treatment::updq, archive ? .2 : .05));
   if (preset == Preset::moments) return out;
   out.rules.push_back(built_in("param", Treatment::ebq, archive ? 1e-2 : 1e-3));
@@ -174,7 +179,8 @@ Policy preset_policy(Preset preset) {
 }
 
 Result<Policy> parse_policy(std::string_view text, Report& report) {
-  QUERN_ASSIGN_OR_RETURN(const JsonValue root, parse_json(text, JsonLimits{.depth = 4, .values = 1 << 16, .settings = true}, report));
+  QUERN_ASSIGN_OR_RETURN(const JsonValue root,
+                         parse_json(text, JsonLimits{.depth = 4, .values = 1 << 16, .settings = true}, report));
   const auto refuse = [&](String sentence) { return fail(report, StatusCode::invalid_argument, std::move(sentence)); };
   if (!root.is(Kind::object)) return refuse("it is not an object with rules");
   Policy out;

@@ -10,7 +10,7 @@ namespace quern::checkpoint {
 /// What to save under which promise: rules that are built in.
 enum class Preset {
   exact,     ///< every bit
-  moments,   ///< weights exact, updq 0.05, logq 0.05
+  moments,   ///< weights exact, updq 0.05, logq 0.05 (of exp_inf half of it)
   balanced,  ///< the same, and weights ebq 0.001 standard deviations
   archive,   ///< ebq 0.01 standard deviations, updq 0.2, logq 0.1
 };
@@ -50,8 +50,8 @@ std::optional<Mode> mode_of(Treatment treatment);
 Policy preset_policy(Preset preset);
 
 /// {"preset":NAME,"roles":[{"name":GLOB,"role":ROLE},...],"rules":[{"name":GLOB,"role":GLOB,"dtype":"F32","min_rank":N,
-/// "max_rank":N,"min_elements":N,"max_elements":N,"mode":MODE,"bound":X,"unit":UNIT},...]}; every member but mode may be
-/// left out, and the preset's rules come last. The sentence of a failure does not name the file.
+/// "max_rank":N,"min_elements":N,"max_elements":N,"mode":MODE,"bound":X,"unit":UNIT},...]}; every member but mode may
+/// be left out, and the preset's rules come last. The sentence of a failure does not name the file.
 Result<Policy> parse_policy(std::string_view text, Report& report);
 
 /// A tensor as far as a policy is concerned.

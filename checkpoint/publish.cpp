@@ -23,8 +23,8 @@ Status write_synced(FileSystem& files, const String& path, std::span<const std::
 void write_hint(const Store& store, const CheckpointName& name) {
   const String line = join({manifest_file_name(name), "\n"});
   Report unheard;
-  (void)publish_file(store.files(), join({store.tmp_root(), "/", name.id, ".latest"}), store.latest_path(), store.root(),
-                     {reinterpret_cast<const std::uint8_t*>(line.data()), line.size()}, unheard);
+  (void)publish_file(store.files(), join({store.tmp_root(), "/", name.id, ".latest"}), store.latest_path(),
+                     store.root(), {reinterpret_cast<const std::uint8_t*>(line.data()), line.size()}, unheard);
 }
 
 /// Adds one writer's tensors to those of the writers before it.
@@ -45,8 +45,12 @@ Status append_writer(Manifest& whole, Manifest&& one, Report& report) {
   const auto moved = [&](std::optional<TensorPlace>& place) {
     if (place) move_place(*place);
   };
-  if (whole.parity.data != one.parity.data || whole.parity.parity != one.parity.parity || whole.base != one.base)
-    return fail(report, StatusCode::invalid_argument, "the writers of a group must agree on base and parity");
+  if (whole.parity.data != one.parity.data || whole.parity.parity != one.parity.parity)
+    return fail(report, StatusCode::invalid_argument, "the writers of a group must agree on parity");
+  if (!whole.base) whole.base = one.base;  // a writer that could not use its base has none
+  for (Tag& tag : one.tags)
+    if (std::none_of(whole.tags.begin(), whole.tags.end(), [&](const Tag& known) { return known.name == tag.name; }))
+      whole.tags.push_back(std::move(tag));
   for (ManifestTensor& tensor : one.tensors) {
     moved(tensor.alias);
     moved(tensor.base);
@@ -98,10 +102,18 @@ String sub_manifest_path(const Store& store, std::string_view id, std::uint32_t 
   return join({store.tmp_folder(id), "/", numbered_name("sub", writer)});
 }
 
-/// True when a writer has left its manifest for the last one of its group.
-bool somebody_waits(const Store& store, std::string_view id) {
+/// True when a writer has left its manifest for the last one of its group, and none has been published since.
+bool somebody_waits(const Store& store, std::string_view id, std::uint64_t newest) {
   const auto names = store.files().list(store.tmp_folder(id));
-  return names.ok() && std::any_of(names->begin(), names->end(), [](const String& name) { return name.starts_with("sub-"); });
+  if (!names.ok()) return false;
+  for (const String& name : *names) {
+    if (!name.starts_with("sub-") || name.ends_with(".new")) continue;
+    const auto bytes = read_file(store.files(), join({store.tmp_folder(id), "/", name}), kMaxManifestFile);
+    Report unheard;
+    const auto manifest = bytes.ok() ? read_manifest(*bytes, unheard) : Result<Manifest>(bytes.status());
+    if (manifest.ok() && manifest->name.generation >= newest) return true;
+  }
+  return false;
 }
 
 /// Removes what one dead writer, or group of them, has in tmp/; the lock is held by the caller.
@@ -118,13 +130,32 @@ void remove_leavings(const Store& store, std::string_view id, const Vector<Strin
 
 String arrival_lock(const Store& store, std::string_view id) { return join({store.tmp_root(), "/", id, ".arrive"}); }
 
-Result<std::uint64_t> publish(const Store& store, const Manifest& manifest, Report& report) {
+Result<std::uint64_t> newest_generation(const Store& store, Report& report) {
+  std::uint64_t newest = 0;
+  for (const auto list : {&Store::list, &Store::list_retired}) {
+    QUERN_ASSIGN_OR_RETURN(const auto names, (store.*list)(report));
+    for (const CheckpointName& name : names) newest = std::max(newest, name.generation);
+  }
+  return newest;
+}
+
+void remove_unpublished(const Store& store, const CheckpointName& name) {
   FileSystem& files = store.files();
+  const auto manifest = files.open(store.manifest_path(name));
+  if (!manifest.ok() && is_missing(manifest.status())) (void)remove_tree(files, store.data_folder(name.id));
+}
+
+Result<std::uint64_t> publish(const Store& store, Manifest& manifest, const PublishAs& as, Report& report) {
+  FileSystem& files = store.files();
+  const auto order = files.lock(store.order_lock_path(), LockKind::exclusive, true);
+  if (!order.ok()) return fail_file(report, store.order_lock_path(), "lock it", order.status());
+  if (!as.replace) QUERN_RETURN_IF_ERROR(check_step_is_free(store, manifest.name.step, report));
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t newest, newest_generation(store, report));
+  manifest.name.generation = as.generation.value_or(newest + 1);
   const String& id = manifest.name.id;
   const String from = store.tmp_folder(id), to = store.data_folder(id);
   QUERN_ASSIGN_OR_RETURN(const auto bytes, write_manifest(manifest, report));
-  if (manifest.parity.data != 0)
-    QUERN_RETURN_IF_ERROR(write_synced(files, join({from, "/manifest"}), bytes, report));
+  if (manifest.parity.data != 0) QUERN_RETURN_IF_ERROR(write_synced(files, join({from, "/manifest"}), bytes, report));
   Status status = files.sync_folder(from);
   if (!status.ok()) return fail_file(report, from, "sync it", status);
   status = files.rename(from, to);
@@ -138,6 +169,18 @@ Result<std::uint64_t> publish(const Store& store, const Manifest& manifest, Repo
   write_hint(store, manifest.name);
   (void)files.remove(arrival_lock(store, id));
   return bytes.size();
+}
+
+Status check_step_is_free(const Store& store, std::uint64_t step, Report& report) {
+  QUERN_ASSIGN_OR_RETURN(const auto names, store.list_current(report));
+  for (const CheckpointName& name : names) {
+    Report own;
+    if (name.step == step && store.read_checked(name, own).ok())
+      return fail(report, StatusCode::invalid_argument,
+                  join({store.root(), ": step ", decimal(step),
+                        " is in the store already; save with replace to put another in its place"}));
+  }
+  return {};
 }
 
 Status leave_sub_manifest(const Store& store, const Manifest& manifest, Report& report) {
@@ -157,7 +200,8 @@ Result<std::optional<Manifest>> join_sub_manifests(const Store& store, const Che
     auto one = read_manifest(*bytes, report);
     if (!one.ok()) return fail_at(report, path, one.status());
     if (one->name != name || one->writer != i || one->writers != writers)
-      return fail(report, StatusCode::invalid_argument, join({path, ": the writers of a group must agree on step and number of writers"}));
+      return fail(report, StatusCode::invalid_argument,
+                  join({path, ": the writers of a group must agree on step and number of writers"}));
     if (i == 0) {
       whole = std::move(one).value();
     } else {
@@ -181,8 +225,11 @@ Status remove_tree(FileSystem& files, const String& folder) {
   return files.remove_folder(folder);
 }
 
-void sweep(const Store& store, bool waiting_too, Report& report) {
+void sweep(const Store& store, bool waiting_too, std::string_view but, Report& report) {
   FileSystem& files = store.files();
+  Report unheard;
+  const auto newest = newest_generation(store, unheard);
+  if (!newest.ok()) return;
   const auto in_tmp = files.list(store.tmp_root());
   if (!in_tmp.ok()) return;
   Vector<String> ids;
@@ -191,8 +238,9 @@ void sweep(const Store& store, bool waiting_too, Report& report) {
     if (is_plain_id(id) && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
   }
   for (const String& id : ids) {
+    if (id == but) continue;
     const auto lock = files.lock(store.tmp_lock(id), LockKind::exclusive, false);
-    if (!lock.ok() || (!waiting_too && somebody_waits(store, id))) continue;
+    if (!lock.ok() || (!waiting_too && somebody_waits(store, id, *newest))) continue;
     remove_leavings(store, id, *in_tmp);
     report.notes.push_back(join({"removed what an unfinished save had left: ", store.tmp_folder(id)}));
   }
@@ -201,8 +249,14 @@ void sweep(const Store& store, bool waiting_too, Report& report) {
   const auto is_published = [&](const String& id, const Vector<CheckpointName>& names) {
     return std::any_of(names.begin(), names.end(), [&](const CheckpointName& name) { return name.id == id; });
   };
-  Report unheard;
-  const auto names = store.list(unheard);
+  // Retiring moves a name from the first list to the second: no checkpoint is missed.
+  const auto published = [&] {
+    auto names = store.list(unheard);
+    const auto retired = store.list_retired(unheard);
+    if (names.ok() && retired.ok()) names->insert(names->end(), retired->begin(), retired->end());
+    return retired.ok() ? std::move(names) : Result<Vector<CheckpointName>>(retired.status());
+  };
+  const auto names = published();
   if (!names.ok()) return;
   for (const String& id : *in_data) {
     if (!is_plain_id(id) || is_published(id, *names)) continue;
@@ -210,7 +264,7 @@ void sweep(const Store& store, bool waiting_too, Report& report) {
     if (!waiting_too && files.open(join({store.data_folder(id), "/manifest"})).ok()) continue;
     const auto lock = files.lock(store.tmp_lock(id), LockKind::exclusive, false);
     if (!lock.ok()) continue;
-    const auto again = store.list(unheard);  // its writer may have published it just now
+    const auto again = published();  // its writer may have published it just now
     if (again.ok() && !is_published(id, *again) && remove_tree(files, store.data_folder(id)).ok())
       report.notes.push_back(join({"removed data without a manifest: ", store.data_folder(id)}));
     (void)files.remove(store.tmp_lock(id));

@@ -18,7 +18,8 @@ class RuleReader {
     require(root.is(Kind::object), "it is not an object");
     for (const JsonValue& item : root.items) {
       if (item.key == "optimizer") {
-        require(item.is(Kind::text) && (item.text == "adamw" || item.text == "adam"), "'optimizer' must be adamw or adam");
+        require(item.is(Kind::text) && (item.text == "adamw" || item.text == "adam"),
+                "'optimizer' must be adamw or adam");
         rule.decay_kind = item.text == "adam" ? kernels::AdamDecay::coupled : kernels::AdamDecay::decoupled;
       } else if (item.key == "order") {
         require(item.is(Kind::text) && (item.text == "fused" || item.text == "separate"),
@@ -151,9 +152,8 @@ Status complete_rule(ReplayRule& rule, const Vector<const Metadata*>& metadata, 
       if (read.ec == std::errc() && read.ptr == text->data() + text->size()) rule.numbers.step = value;
     }
   }
-  const bool in_groups = !rule.groups.empty() && std::all_of(rule.groups.begin(), rule.groups.end(), [](const auto& g) {
-    return g.numbers.rate.has_value();
-  });
+  const bool in_groups = !rule.groups.empty() && std::all_of(rule.groups.begin(), rule.groups.end(),
+                                                             [](const auto& g) { return g.numbers.rate.has_value(); });
   if (!rule.numbers.rate && !in_groups)
     return fail(report, StatusCode::invalid_argument,
                 "the step's learning rate is neither in the rule ('lr') nor in the files' metadata");

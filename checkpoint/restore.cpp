@@ -71,6 +71,11 @@ Result<Restorer::Place> Restorer::resolve(const CheckpointName& name, std::size_
   return target;
 }
 
+Status Restorer::check_place(const Place& place, Report& report) {
+  QUERN_ASSIGN_OR_RETURN(Opened* const checkpoint, opened(place.checkpoint, report));
+  return part(*checkpoint, checkpoint->manifest.tensors[place.tensor].part, report).status();
+}
+
 Status Restorer::tensor(const CheckpointName& name, std::size_t index, AlignedBuffer& out, Report& report) {
   QUERN_ASSIGN_OR_RETURN(const Place place, resolve(name, index, report));
   QUERN_ASSIGN_OR_RETURN(const Opened* const checkpoint, opened(place.checkpoint, report));

@@ -46,6 +46,8 @@ class Restorer {
     friend bool operator==(const Place&, const Place&) = default;
   };
   Result<Place> resolve(const CheckpointName& name, std::size_t index, Report& report);
+  /// Fails unless the part that has the tensor's values is there, with its size, header and index.
+  Status check_place(const Place& place, Report& report);
 
  private:
   struct Opened : public Allocated {

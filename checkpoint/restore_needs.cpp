@@ -132,7 +132,8 @@ Status Restorer::decode_group(const Place& leader, std::span<AlignedBuffer, 3> o
   TensorHead head;
   std::span<const std::uint8_t> first;
   QUERN_ASSIGN_OR_RETURN(const auto body, read_head(leader, head, first, report));
-  if (!first.empty()) return fail(report, StatusCode::corrupt, join({where, ": a replayed tensor has no bytes of its own"}));
+  if (!first.empty())
+    return fail(report, StatusCode::corrupt, join({where, ": a replayed tensor has no bytes of its own"}));
   // A replayed base brings its moments along, which are kept and found below.
   const std::array<TensorPlace, 3> places{*weight.base, (*weight.base_moments)[0], (*weight.base_moments)[1]};
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -143,9 +144,8 @@ Status Restorer::decode_group(const Place& leader, std::span<AlignedBuffer, 3> o
   AlignedBuffer values;
   QUERN_RETURN_IF_ERROR(decode_needed(from, leader, "gradient", {}, values, depth, report));
   const codec::tensor::OptimizerState base{out[0].span(), out[1].span(), out[2].span()};
-  const Status replayed =
-      codec::tensor::replay_group(weight.what, head.side, base, {values.span(), gradient.what.type},
-                                  {out[0].span(), out[1].span(), out[2].span()}, runner_);
+  const Status replayed = codec::tensor::replay_group(weight.what, head.side, base, {values.span(), gradient.what.type},
+                                                      {out[0].span(), out[1].span(), out[2].span()}, runner_);
   if (!replayed.ok()) {
     report.problem.clear();
     return fail_at(report, where, replayed);

@@ -40,7 +40,8 @@ Result<TensorDescription> read_description(const JsonValue& entry, Report& repor
 
 Result<StoredTensor> read_entry(const JsonValue& entry, std::uint64_t data_bytes, Report& report) {
   if (!entry.is(Kind::object)) return refuse(report, entry.key, "not described by an object");
-  if (entry.items.size() != 3) return refuse(report, entry.key, "must have dtype, shape and data_offsets, nothing else");
+  if (entry.items.size() != 3)
+    return refuse(report, entry.key, "must have dtype, shape and data_offsets, nothing else");
   StoredTensor out;
   out.name = entry.key;
   QUERN_ASSIGN_OR_RETURN(out.what, read_description(entry, report));
@@ -72,7 +73,8 @@ Status check_tiling(const Vector<StoredTensor>& tensors, std::uint64_t data_byte
   std::uint64_t at = 0;
   for (const StoredTensor& tensor : tensors) {
     if (tensor.begin != at)
-      return refuse(report, tensor.name, tensor.begin < at ? "shares data with the tensor before" : "data lies unused before it");
+      return refuse(report, tensor.name,
+                    tensor.begin < at ? "shares data with the tensor before" : "data lies unused before it");
     at = tensor.end;
   }
   if (at != data_bytes)
@@ -133,7 +135,8 @@ String make_header_text(const SafetensorsHeader& header) {
 }
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, Report& report) {
-  if (text.empty() || text.front() != '{') return fail(report, StatusCode::corrupt, "the header does not begin with '{'");
+  if (text.empty() || text.front() != '{')
+    return fail(report, StatusCode::corrupt, "the header does not begin with '{'");
   QUERN_ASSIGN_OR_RETURN(const JsonValue root, parse_json(text, JsonLimits{.depth = 3}, report));
   SafetensorsHeader out;
   out.text = text;
@@ -217,8 +220,7 @@ Status SafetensorsFile::read(std::uint64_t begin, std::span<std::uint8_t> out, R
 Result<ShardIndex> parse_shard_index(std::string_view text, Report& report) {
   QUERN_ASSIGN_OR_RETURN(const JsonValue root, parse_json(text, JsonLimits{.depth = 4, .others = true}, report));
   const JsonValue* const map = root.is(Kind::object) ? root.find("weight_map") : nullptr;
-  if (map == nullptr || !map->is(Kind::object))
-    return fail(report, StatusCode::corrupt, "the index has no weight_map");
+  if (map == nullptr || !map->is(Kind::object)) return fail(report, StatusCode::corrupt, "the index has no weight_map");
   ShardIndex out;
   for (const JsonValue& item : map->items) {
     const bool plain = item.is(Kind::text) && !item.text.empty() && item.text != "." && item.text != ".." &&

@@ -16,10 +16,10 @@ namespace quern::checkpoint {
 
 /// When a tensor is stored whole again instead of as a difference.
 struct ChainLimits {
-  std::uint32_t depth = 8;             ///< bases one behind the other; 20 at most
-  std::uint32_t chain_percent = 60;    ///< bytes of the chain so far, of the key's
-  std::uint32_t restore_percent = 200; ///< bytes that a restore reads, of the key's
-  std::uint32_t replays = 16;          ///< bases behind a replayed tensor; 20 at most
+  std::uint32_t depth = 8;              ///< bases one behind the other; 20 at most
+  std::uint32_t chain_percent = 60;     ///< bytes of the chain so far, of the key's
+  std::uint32_t restore_percent = 200;  ///< bytes that a restore reads, of the key's
+  std::uint32_t replays = 16;           ///< bases behind a replayed tensor; 20 at most
 };
 
 /// A mode that loses something, and how much.
@@ -31,17 +31,26 @@ struct LossyRequest {
 
 struct SaveOptions {
   std::uint64_t step = 0;
-  std::optional<std::uint64_t> base;  ///< step of the checkpoint that tensors may be differences to
+  /// Step of the checkpoint that tensors may be differences to. Where it cannot be used, a note says why and there is
+  /// none.
+  std::optional<std::uint64_t> base;
+  /// Without a base: the newest checkpoint that has none itself, unless that is `key_distance` checkpoints old.
+  bool base_newest = false;
+  std::uint32_t key_distance = 5;
   ChainLimits limits;
-  int zstd_level = 0;  ///< see codec::tensor::TensorRequest
+  int zstd_level = 0;             ///< see codec::tensor::TensorRequest
   std::uint32_t parity_data = 0;  ///< parts that parity protects together, 0: no parity
   std::uint32_t parity_files = 0;
   // Several writers make one checkpoint together: each a session with the same group and another number.
   String group;  ///< empty: a name is made; else is_plain_id and never used before in the store
   std::uint32_t writer = 0;
   std::uint32_t writers = 1;
-  bool replace = false;      ///< the step may be in the store already
-  bool search_equal = true;  ///< look in earlier checkpoints for tensors of the same content
+  bool replace = false;      ///< the step may be in the store already; what is there is removed once this is published
+  bool search_equal = true;  ///< look in the newest checkpoint and the base for tensors of the same content
+  /// Smaller tensors are stored again rather than shared with another checkpoint, which they would hold for ever.
+  std::uint64_t least_shared_bytes = 65536;
+  Vector<Tag> tags;
+  std::optional<std::uint64_t> generation;  ///< of the checkpoint that takes another's place; nothing: the newest
 };
 
 /// A tensor as the caller has it; everything is borrowed for the length of the call. Values that others may write to come
@@ -63,8 +72,8 @@ struct TensorSource {
   /// The tensor's number; nothing: the next one. Tensors may be added in any order that has what others need first.
   std::optional<std::uint32_t> number;
   std::optional<LossyRequest> lossy;  ///< nothing: every bit comes back
-  /// Of a weight: numbers and decoded values of its first and second moment, added before. With a base, ebq is predicted
-  /// from where they point.
+  /// Of a weight: numbers and decoded values of its first and second moment, added before. With a base, ebq is
+  /// predicted from where they point.
   std::optional<std::array<std::uint32_t, 2>> moments;
   std::array<std::span<const std::uint8_t>, 2> moment_values;
   std::array<const ValueHashes*, 2> moment_hashes{};
@@ -85,10 +94,10 @@ struct SavedTensor {
   bool alias = false;
   std::uint64_t stored_bytes = 0;
   // Of a tensor that was to lose something.
-  double bound = 0;           ///< as asked
-  double worst = 0;           ///< in the same unit
+  double bound = 0;  ///< as asked
+  double worst = 0;  ///< in the same unit
   double worst_absolute = 0;
-  String fallback;            ///< why it is stored without loss all the same; empty: it is not
+  String fallback;  ///< why it is stored without loss all the same; empty: it is not
 };
 
 /// One step of the optimizer: a weight and its moments, all f32 and of one shape, and the gradient that led to them.
@@ -117,6 +126,10 @@ struct SaveResult {
   Manifest manifest;  ///< published: of the whole checkpoint; else of this writer
 };
 
+/// Step of the newest checkpoint without a base, which the next one may be saved against; nothing when there is none or
+/// it is time for a new one: with it and the checkpoints behind it `distance` would be reached.
+Result<std::optional<std::uint64_t>> find_newest_key(const Store& store, std::uint32_t distance, Report& report);
+
 /// One thread at a time. After a failure only abort() or the destructor make sense; they remove what was written, and
 /// earlier checkpoints are untouched whatever happens.
 class SaveSession : public Allocated {
@@ -127,7 +140,7 @@ class SaveSession : public Allocated {
   SaveSession(const SaveSession&) = delete;
   SaveSession& operator=(const SaveSession&) = delete;
 
-  /// Codes a tensor. Fails on names given twice and on a type or shape other than the base's.
+  /// Codes a tensor. Fails on names given twice.
   Result<SavedTensor> add_tensor(const TensorSource& source, Report& report);
   /// The same of several, side by side; none of them may need another one of them. They are stored in this order, and
   /// what is stored does not depend on the number of threads. Holds about their size.
@@ -137,7 +150,8 @@ class SaveSession : public Allocated {
   Status add_blob(std::string_view name, std::span<const std::uint8_t> bytes, Report& report);
   /// Files are added before or after their tensors; their tensors come in the order of the files.
   void add_file(ManifestFile file) { manifest_.files.push_back(std::move(file)); }
-  /// Makes everything safe and, as the last writer of the group, visible. Fails when a tensor of the base is missing.
+  /// Makes everything safe and, as the last writer of the group, visible. Fails when the step is in the store by now,
+  /// unless it is to be replaced.
   Result<SaveResult> commit(Report& report);
   /// What commit() would store, without storing it; the session is over then.
   Result<SaveResult> measure(Report& report);
@@ -153,11 +167,14 @@ class SaveSession : public Allocated {
 
   Status start(Report& report);
   Status open_base(Report& report);
+  void note_misfits(Report& report) const;
   Status find_known(Report& report);
   Result<std::uint32_t> take_number(const TensorSource& source, Report& report);
   Result<ManifestTensor> describe(const TensorSource& source, Report& report);
   Result<std::optional<std::uint32_t>> match_base(const TensorSource& source, Report& report);
-  Result<std::optional<Restorer::Place>> base_place(const TensorSource& source, std::uint32_t index, Report& report);
+  Result<std::optional<Restorer::Place>> base_place(const TensorSource& source, std::uint32_t index);
+  /// False, with a note, where values of the base cannot be read: nothing is predicted from it any more.
+  Result<bool> read_base(const Restorer::Place& place, AlignedBuffer& out, Report& report);
   const ManifestTensor& at(const Restorer::Place& place);
   TensorPlace refer_to(const Restorer::Place& place);
   Result<bool> take_alias(Coding& coding, Report& report);

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "checkpoint/bound_check.h"
 #include "checkpoint/save.h"
@@ -50,11 +49,17 @@ inline String piece_key(const ManifestTensor& tensor) {
 
 inline String step_text(const CheckpointName& name) { return join({"step ", decimal(name.step)}); }
 
-/// Tensors of the base by name, and which of them have been met.
+/// Tensors of the base by name, and which of them did not fit.
 struct SaveSession::Base : public Allocated {
   CheckpointName name;
   Map<String, std::uint32_t, NameHash> tensors;
-  std::unordered_set<std::uint32_t, std::hash<std::uint32_t>, std::equal_to<>, Allocator<std::uint32_t>> met;
+  bool damaged = false;  ///< its values could not be read: nothing more is predicted from it
+  String first_misfit;
+  std::uint64_t misfits = 0;
+
+  void add_misfit(std::string_view tensor) {
+    if (misfits++ == 0) first_misfit = tensor;
+  }
 };
 
 /// What this session and earlier checkpoints hold.

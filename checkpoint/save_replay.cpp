@@ -40,13 +40,13 @@ Result<SavedReplay> SaveSession::add_replay(const ReplaySource& source, Report& 
   if (source.gradient >= added_.size() || added_[source.gradient] == 0)
     return fail(report, StatusCode::invalid_argument,
                 join({"tensor '", source.weight.name, "': its gradient has to be added before it"}));
-  if (base_ == nullptr) return refuse("there is no base");
+  if (base_ == nullptr || base_->damaged) return refuse("there is no base");
   std::array<Restorer::Place, kMembers> places;
   std::array<const ManifestTensor*, kMembers> bases{};
   for (std::size_t i = 0; i < kMembers; ++i) {
     const auto found = base_->tensors.find(piece_key(members[i]->name, members[i]->whole, members[i]->box));
     if (found == base_->tensors.end()) return refuse(join({"the base has no tensor '", members[i]->name, "'"}));
-    QUERN_ASSIGN_OR_RETURN(const auto place, base_place(*members[i], found->second, report));
+    QUERN_ASSIGN_OR_RETURN(const auto place, base_place(*members[i], found->second));
     if (!place || members[i]->what.type != ElementType::f32 || members[i]->what.shape != source.weight.what.shape)
       return refuse("weight, moments and base are not all F32 of one shape");
     places[i] = *place;
@@ -63,8 +63,10 @@ Result<SavedReplay> SaveSession::add_replay(const ReplaySource& source, Report& 
     return refuse("too much would have to be read before it");
 
   std::array<AlignedBuffer, kMembers> values;
-  for (std::size_t i = 0; i < kMembers; ++i)
-    QUERN_RETURN_IF_ERROR(restorer_.tensor(places[i].checkpoint, places[i].tensor, values[i], report));
+  for (std::size_t i = 0; i < kMembers; ++i) {
+    QUERN_ASSIGN_OR_RETURN(const bool there, read_base(places[i], values[i], report));
+    if (!there) return refuse("the base cannot be read");
+  }
   std::array<ContentHash, kMembers> before_plan;
   for (std::size_t i = 0; i < kMembers; ++i)
     before_plan[i] = members[i]->hashes != nullptr ? members[i]->hashes->content : content_hash(members[i]->values);
@@ -84,7 +86,6 @@ Result<SavedReplay> SaveSession::add_replay(const ReplaySource& source, Report& 
   for (std::size_t i = 0; i < kMembers; ++i) {
     QUERN_ASSIGN_OR_RETURN(made[i], describe(*members[i], report));
     QUERN_ASSIGN_OR_RETURN(out.tensors[i].number, take_number(*members[i], report));
-    QUERN_RETURN_IF_ERROR(match_base(*members[i], report).status());
   }
   made[0].companion = source.gradient;
   made[0].moments = {out.tensors[1].number, out.tensors[2].number};

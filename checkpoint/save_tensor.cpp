@@ -50,15 +50,22 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
   const auto is_before = [&](const Known::Place& place) {
     return !place.checkpoint.id.empty() || place.tensor < coding.saved.number;
   };
+  // Values of another checkpoint count when they can be read.
+  const auto is_there = [&](const Known::Place& place) {
+    Report unheard;
+    return place.checkpoint.id.empty() || restorer_.check_place({place.checkpoint, place.tensor}, unheard).ok();
+  };
   const auto found = known_->contents.find({tensor.content, tensor.restored(), tensor.what.bytes()});
-  if (found != known_->contents.end() && is_before(found->second)) {
+  if (found != known_->contents.end() && is_before(found->second) && is_there(found->second)) {
     if (source.decoded != nullptr) QUERN_RETURN_IF_ERROR(copy(source.values, *source.decoded));
     return refer(found->second);
   }
   if (!source.lossy || source.original) return false;
   const LossyRequest& lossy = coding.absolute;
+  // What another role lost was not checked for its sign.
+  if (lossy.mode != Mode::logq && is_non_negative_role(source.role)) return false;
   const auto near = known_->lossy.find({tensor.content, tensor.what.bytes(), lossy.mode, lossy.bound});
-  if (near == known_->lossy.end() || !is_before(near->second)) return false;
+  if (near == known_->lossy.end() || !is_before(near->second) || !is_there(near->second)) return false;
   const Known::Place& place = near->second;
   const double scale = source.lossy->in_deviations ? source.lossy->bound / lossy.bound : 1;
   if (place.checkpoint.id.empty()) {
@@ -69,7 +76,10 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
   }
   AlignedBuffer own;
   AlignedBuffer& decoded = source.decoded != nullptr ? *source.decoded : own;
-  QUERN_RETURN_IF_ERROR(restorer_.tensor(place.checkpoint, place.tensor, decoded, report));
+  if (!restorer_.tensor(place.checkpoint, place.tensor, decoded, report).ok()) {
+    report.problem.clear();
+    return false;  // damaged: these values are stored anew
+  }
   const BoundCheck check = check_bound(lossy.mode, lossy.bound, source.values, decoded.span(), {}, runner_);
   coding.saved.worst = check.worst * scale;
   coding.saved.worst_absolute = check.worst_absolute;
@@ -78,19 +88,16 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
 
 Result<std::optional<std::uint32_t>> SaveSession::match_base(const TensorSource& source, Report& report) {
   std::optional<std::uint32_t> nothing;
-  if (base_ == nullptr) return nothing;
+  if (base_ == nullptr || base_->damaged) return nothing;
   const auto found = base_->tensors.find(piece_key(source.name, source.whole, source.box));
   if (found == base_->tensors.end()) return nothing;
-  base_->met.insert(found->second);
   if (source.role == "grad") return nothing;  // of another batch: no gradient is like the one before
   QUERN_ASSIGN_OR_RETURN(const Manifest* const manifest, restorer_.manifest(base_->name, report));
   const ManifestTensor& there = manifest->tensors[found->second];
-  const auto changed = [&](std::string_view what) {
-    return fail(report, StatusCode::invalid_argument,
-                join({"tensor '", source.name, "': its ", what, " is not that of the base, ", step_text(base_->name)}));
-  };
-  if (there.what.type != source.what.type) return changed("dtype");
-  if (there.what.shape != source.what.shape) return changed("shape");
+  if (there.what.type != source.what.type || there.what.shape != source.what.shape) {
+    base_->add_misfit(source.name);
+    return nothing;
+  }
   return std::optional<std::uint32_t>(found->second);
 }
 
@@ -99,13 +106,25 @@ const ManifestTensor& SaveSession::at(const Restorer::Place& place) {
   return restorer_.manifest(place.checkpoint, unheard).value()->tensors[place.tensor];  // it was read before
 }
 
-Result<std::optional<Restorer::Place>> SaveSession::base_place(const TensorSource& source, std::uint32_t index,
-                                                               Report& report) {
+Result<bool> SaveSession::read_base(const Restorer::Place& place, AlignedBuffer& out, Report& report) {
+  Report own;
+  const Status status = restorer_.tensor(place.checkpoint, place.tensor, out, own);
+  if (status.ok()) return true;
+  if (status.code() == StatusCode::out_of_memory || status.code() == StatusCode::cancelled) return status;
+  if (!base_->damaged)
+    report.notes.push_back(join({"the base is given up from here on, for it cannot be read: ", own.problem}));
+  base_->damaged = true;
+  return false;
+}
+
+Result<std::optional<Restorer::Place>> SaveSession::base_place(const TensorSource& source, std::uint32_t index) {
   std::optional<Restorer::Place> nothing;
-  QUERN_ASSIGN_OR_RETURN(const Restorer::Place place, restorer_.resolve(base_->name, index, report));
-  const ManifestTensor& target = at(place);
+  Report unheard;
+  const auto place = restorer_.resolve(base_->name, index, unheard);
+  if (!place.ok()) return nothing;
+  const ManifestTensor& target = at(*place);
   if (target.what.type != source.what.type || target.what.shape != source.what.shape) return nothing;
-  return std::optional<Restorer::Place>(place);
+  return std::optional<Restorer::Place>(*place);
 }
 
 Result<std::uint32_t> SaveSession::take_number(const TensorSource& source, Report& report) {
@@ -169,10 +188,11 @@ Status SaveSession::find_directions(Coding& coding, Report& report) {
     const ManifestTensor& moment = manifest_.tensors[(*source.moments)[i]];
     const auto found = base_->tensors.find(piece_key(moment));
     if (found == base_->tensors.end()) return {};
-    QUERN_ASSIGN_OR_RETURN(const auto place, base_place(source, found->second, report));
+    QUERN_ASSIGN_OR_RETURN(const auto place, base_place(source, found->second));
     if (!place) return {};
     coding.base_moments[i] = *place;
-    QUERN_RETURN_IF_ERROR(restorer_.tensor(place->checkpoint, place->tensor, values[i], report));
+    QUERN_ASSIGN_OR_RETURN(const bool there, read_base(*place, values[i], report));
+    if (!there) return {};
   }
   QUERN_RETURN_IF_ERROR(coding.base_direction.resize(source.values.size()));
   codec::tensor::update_direction(values[0].span(), values[1].span(), coding.base_direction.span());
@@ -209,7 +229,7 @@ Result<std::unique_ptr<SaveSession::Coding>> SaveSession::prepare(const TensorSo
     return made;
   }
   if (!earlier) return made;
-  QUERN_ASSIGN_OR_RETURN(coding.base, base_place(source, *earlier, report));
+  QUERN_ASSIGN_OR_RETURN(coding.base, base_place(source, *earlier));
   if (!coding.base) return made;
   const ChainLimits& limits = options_.limits;
   const ManifestTensor& target = at(*coding.base);
@@ -217,11 +237,14 @@ Result<std::unique_ptr<SaveSession::Coding>> SaveSession::prepare(const TensorSo
     coding.base.reset();
     return made;
   }
-  coding.has_base = true;
+  QUERN_ASSIGN_OR_RETURN(coding.has_base, read_base(*coding.base, coding.base_values, report));
+  if (!coding.has_base) {
+    coding.base.reset();
+    return made;
+  }
   coding.base_key_bytes = target.key_bytes;
   coding.base_chain_bytes = target.chain_bytes;
   coding.restore_percent = limits.restore_percent;
-  QUERN_RETURN_IF_ERROR(restorer_.tensor(coding.base->checkpoint, coding.base->tensor, coding.base_values, report));
   if (coding.absolute.mode == Mode::ebq && source.lossy) QUERN_RETURN_IF_ERROR(find_directions(coding, report));
   return made;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "checkpoint/bound_check.h"
 #include "checkpoint/difference.h"
@@ -21,6 +22,18 @@ constexpr std::size_t kMostAhead = 1024;
 bool same_place(const SetTensor& a, const SetTensor& b) {
   if (a.is_piece != b.is_piece) return false;
   return !a.is_piece || (a.whole == b.whole && a.box.begin == b.box.begin && a.box.end == b.box.end);
+}
+
+/// F32 values of which some are positive and none negative: those of variances, scales and masks, not of weights.
+bool are_one_sided(std::span<const std::uint8_t> values) {
+  bool has_positive = false;
+  for (std::size_t i = 0; i + 4 <= values.size(); i += 4) {
+    float value;
+    std::memcpy(&value, values.data() + i, 4);
+    if (value < 0) return false;
+    has_positive = has_positive || value > 0;
+  }
+  return has_positive;
 }
 
 TensorDescription whole_of(const SetTensor& tensor) {
@@ -48,7 +61,8 @@ Status SetCoding::prepare(Report& report) {
   RoleRules roles(options_.roles.begin(), options_.roles.end());
   roles.insert(roles.end(), policy_.roles.begin(), policy_.roles.end());
   auto assigned = assign_roles(subjects, roles);
-  const std::optional<double> rate = learning_rate(metadata);
+  std::optional<double> rate = learning_rate(metadata);
+  if (!rate && replay_) rate = replay_->numbers.rate;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     entry.role = std::move(assigned[i]);
@@ -62,7 +76,8 @@ Status SetCoding::prepare(Report& report) {
         if (!rate || !(*rate > 0))
           return fail(
               report, StatusCode::invalid_argument,
-              join({"tensor '", subjects[i].name, "': its bound is in learning rates, and the metadata have no 'lr'"}));
+              join({"tensor '", subjects[i].name,
+                    "': its bound is in learning rates, and neither the metadata nor a replay rule have an 'lr'"}));
         request.bound *= *rate;
       }
       entry.lossy = request;
@@ -278,8 +293,14 @@ Vector<std::uint32_t> SetCoding::take_group(std::size_t first) const {
 }
 
 Status SetCoding::read_inputs(GroupMember& member, Report& report) {
-  const Entry& entry = entries_[member.index];
+  Entry& entry = entries_[member.index];
   QUERN_ASSIGN_OR_RETURN(const auto there, set_.values(member.index, member.values, report));
+  if (entry.lossy && entry.lossy->mode == Mode::ebq && entry.role.from_name &&
+      entry.tensor.what.type == ElementType::f32 && are_one_sided(there)) {
+    summaries_[member.index].saved.fallback =
+        "ebq: none of its values is negative, so it may be no weight but a statistic";
+    entry.lossy.reset();
+  }
   TensorSource& source = member.source = source_of(member.index, there);
   source.lossy = entry.lossy;
   source.companion = entry.role.companion;

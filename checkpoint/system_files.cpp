@@ -136,7 +136,8 @@ class SystemFiles final : public FileSystem {
       } while (outcome != 0 && errno == EINTR);
       if (outcome != 0) return last_error();
       // Whoever held the lock before may have removed the file: then others lock another file of the same name.
-      struct stat held {}, named {};
+      struct stat held {
+      }, named{};
       if (::fstat(fd.get(), &held) != 0) return last_error();
       if (::stat(name.c_str(), &named) == 0 && held.st_ino == named.st_ino && held.st_dev == named.st_dev)
         return std::unique_ptr<FileLock>(new SystemLock(std::move(fd)));

@@ -127,8 +127,7 @@ void repair_footer(const Store& store, const Manifest& manifest, std::uint32_t n
   if (!file.ok() || !read_fully(*file.value(), 0, bytes).ok()) return;
   write_part_header(part_identity(manifest.name, number), std::span(bytes).first<kPartHeaderBytes>());
   bytes.insert(bytes.end(), footer.begin(), footer.end());
-  const Status status =
-      replace_file(store, manifest.name, path, store.data_folder(manifest.name.id), bytes, report);
+  const Status status = replace_file(store, manifest.name, path, store.data_folder(manifest.name.id), bytes, report);
   if (status.ok()) {
     finding.repaired = true;
   } else {
@@ -147,11 +146,9 @@ Finding verify_checkpoint(const Store& store, const CheckpointName& name, bool f
     add_problem(finding, report, manifest.status());
     return finding;
   }
-  for (const CheckpointName& needed : manifest->references) {
-    Report own;
-    const auto there = store.read_checked(needed, own);
-    if (!there.ok()) add_problem(finding, own, there.status());
-  }
+  Report own_needs;
+  const Status needs = store.check_needs(*manifest, own_needs);
+  if (!needs.ok()) add_problem(finding, own_needs, needs);
   check_copy(store, *manifest, finding);
   for (std::uint32_t i = 0; full && i < manifest->parts.size(); ++i) {
     Report own;
@@ -190,10 +187,13 @@ Finding repair_checkpoint(const Store& store, const CheckpointName& name, TaskRu
 
 Result<Vector<CheckpointName>> names_to_repair(const Store& store, Report& report) {
   QUERN_ASSIGN_OR_RETURN(auto names, store.list(report));
+  QUERN_ASSIGN_OR_RETURN(const auto retired, store.list_retired(report));
+  const auto is_of = [](const String& id) { return [&id](const CheckpointName& name) { return name.id == id; }; };
   const auto folders = store.files().list(store.data_root());
   if (!folders.ok()) return fail_file(report, store.data_root(), "read it", folders.status());
   for (const String& id : *folders) {
-    if (std::any_of(names.begin(), names.end(), [&](const CheckpointName& name) { return name.id == id; })) continue;
+    if (std::any_of(names.begin(), names.end(), is_of(id)) || std::any_of(retired.begin(), retired.end(), is_of(id)))
+      continue;
     const auto kept = read_file(store.files(), join({store.data_folder(id), "/manifest"}), kMaxManifestFile);
     Report own;
     if (!kept.ok()) continue;

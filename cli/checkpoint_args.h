@@ -20,7 +20,9 @@ struct CheckpointArgs {
   std::optional<std::uint64_t> step;
   std::vector<std::uint64_t> steps;  ///< diff: the two; gc: those to remove
   std::optional<std::uint64_t> base;
-  bool base_newest = false;  ///< the newest checkpoint, where there is one
+  bool base_newest = false;  ///< the newest checkpoint without a base, where there is one that is not too old
+  bool replace = false;
+  std::vector<std::pair<std::string, std::string>> tags;  ///< name, text
   std::string preset = "exact";
   std::string policy;  ///< file; empty: none
   std::string replay;  ///< file; empty: none
@@ -36,6 +38,10 @@ struct CheckpointArgs {
   std::vector<std::string> tensors;
   std::string slice;  ///< of each tensor; empty: all
   std::optional<std::size_t> keep;
+  std::uint64_t keep_every = 0;  ///< 0: none
+  std::size_t keep_best = 0;     ///< 0: none
+  std::string metric;
+  bool largest_is_best = false;
   std::optional<std::uint64_t> shard_bytes;
   std::string output;
   bool force = false;

@@ -37,6 +37,20 @@ Json names_json(const Vector<ck::CheckpointName>& names) {
   return out;
 }
 
+Json tags_json(const ck::Manifest& manifest) {
+  Json out = Json::object();
+  for (const ck::Tag& tag : manifest.tags) out[text(tag.name)] = text(tag.text);
+  return out;
+}
+
+/// Short ones, on the line of their checkpoint.
+std::string tags_text(const ck::Manifest& manifest) {
+  std::string out;
+  for (const ck::Tag& tag : manifest.tags)
+    if (tag.name.size() + tag.text.size() <= 40) out += fmt::format("  {}={}", text(tag.name), text(tag.text));
+  return out;
+}
+
 /// One line a checkpoint, or a JSON array of findings.
 Exit tell_findings(const CheckpointArgs& args, const std::vector<ck::Finding>& findings) {
   bool good = true;
@@ -75,7 +89,7 @@ std::vector<ck::CheckpointName> only_asked_for(const CheckpointArgs& args, const
 
 Exit run_checkpoint_ls(const CheckpointArgs& args) {
   CheckpointWorkspace work(args);
-  const auto names = work.check(work.store().list(work.report()));
+  const auto names = work.check(work.store().list_current(work.report()));
   work.print_notes();
   Json list = Json::array();
   std::string out;
@@ -91,14 +105,18 @@ Exit run_checkpoint_ls(const CheckpointArgs& args) {
       line["stored_bytes"] = stored;
       line["depth"] = chain_depth(*manifest);
       line["needs"] = names_json(manifest->references);
+      line["generation"] = manifest->name.generation;
+      line["tags"] = tags_json(*manifest);
       line["parity"] = manifest->parity.data == 0
                            ? Json(nullptr)
                            : Json(fmt::format("{}+{}", manifest->parity.data, manifest->parity.parity));
-      out += fmt::format(
-          "{:>12}  {:>6} tensors  {:>10} -> {:>10}  {:.3f}x{}{}\n", name.step, manifest->tensors.size(), size_text(raw),
-          size_text(stored), ratio(raw, stored), manifest->base ? fmt::format("  base {}", manifest->base->step) : "",
-          manifest->parity.data == 0 ? ""
-                                     : fmt::format("  parity {}+{}", manifest->parity.data, manifest->parity.parity));
+      out += fmt::format("{:>12}  {:>6} tensors  {:>10} -> {:>10}  {:.3f}x{}{}{}\n", name.step,
+                         manifest->tensors.size(), size_text(raw), size_text(stored), ratio(raw, stored),
+                         manifest->base ? fmt::format("  base {}", manifest->base->step) : "",
+                         manifest->parity.data == 0
+                             ? ""
+                             : fmt::format("  parity {}+{}", manifest->parity.data, manifest->parity.parity),
+                         tags_text(*manifest));
     } else {
       line["problem"] = text(own.problem);
       out += fmt::format("{:>12}  damaged: {}\n", name.step, text(own.problem));
@@ -160,6 +178,8 @@ Exit run_checkpoint_info(const CheckpointArgs& args) {
     print_json(Json{{"step", manifest.name.step},
                     {"id", text(manifest.name.id)},
                     {"library", text(manifest.library)},
+                    {"generation", manifest.name.generation},
+                    {"tags", tags_json(manifest)},
                     {"base", manifest.base ? Json(manifest.base->step) : Json(nullptr)},
                     {"needs", names_json(manifest.references)},
                     {"raw_bytes", manifest.raw_bytes()},
@@ -271,6 +291,8 @@ Exit run_checkpoint_gc(const CheckpointArgs& args) {
   CheckpointWorkspace work(args);
   ck::CollectOptions options;
   options.keep = args.keep;
+  options.keep_every = args.keep_every;
+  if (args.keep_best != 0) options.best = ck::KeepBest{args.keep_best, String(args.metric), args.largest_is_best};
   for (const std::uint64_t step : args.steps) options.remove.push_back(step);
   options.dry_run = args.dry_run;
   const auto done = work.check(ck::collect(work.store(), options, work.report()));
@@ -281,8 +303,12 @@ Exit run_checkpoint_gc(const CheckpointArgs& args) {
                     {"freed_bytes", done.freed_bytes},
                     {"dry_run", args.dry_run}});
   } else if (!args.run.quiet) {
-    for (const auto& name : done.kept_for_others)
-      print_note(fmt::format("step {} stays: newer checkpoints need it; compact them to be rid of it", name.step));
+    if (!done.kept_for_others.empty()) {
+      std::string steps;
+      for (auto name = done.kept_for_others.rbegin(); name != done.kept_for_others.rend(); ++name)
+        steps += fmt::format("{}{}", steps.empty() ? "" : ", ", name->step);
+      print_note(fmt::format("kept, because what stays needs tensors of it: step {}", steps));
+    }
     print_note(fmt::format("{} {} checkpoints, {}", args.dry_run ? "would remove" : "removed", done.removed.size(),
                            size_text(done.freed_bytes)));
   }

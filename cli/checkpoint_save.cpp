@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/json.h"
+#include "checkpoint/summary/lossy_summary.h"
 #include "cli/checkpoint_work.h"
 #include "cli/clock.h"
 #include "cli/file_report.h"
@@ -34,16 +35,6 @@ const char* mode_text(const ck::SavedTensor& saved) {
   return saved.alias ? "stored already" : codec::tensor::mode_name(saved.mode);
 }
 
-/// What a bound counts in.
-const char* unit_text(const ck::LossyRequest& lossy) {
-  switch (lossy.mode) {
-    case ck::Mode::ebq: return lossy.in_deviations ? "std" : "absolute";
-    case ck::Mode::updq: return "sqrt(v)";
-    case ck::Mode::logq: return "ln sqrt(v)";
-    default: return "";
-  }
-}
-
 /// Whether something may be lost of a tensor.
 bool has_loss(const ck::TensorSummary& tensor) { return tensor.lossy && tensor.saved.fallback.empty(); }
 
@@ -53,7 +44,7 @@ void print_tensor(const ck::TensorSummary& tensor) {
                                  tensor.raw_bytes, saved.alias ? 0 : saved.stored_bytes, mode_text(saved));
   if (has_loss(tensor))
     line += fmt::format("  worst {:.4g}, {:.4g} of {:.4g} {}", saved.worst_absolute, saved.worst, saved.bound,
-                        unit_text(*tensor.lossy));
+                        ck::unit_text(*tensor.lossy));
   else if (saved.worst_absolute > 0)
     line += fmt::format("  worst {:.4g}", saved.worst_absolute);
   if (!saved.fallback.empty()) line += fmt::format("  ({})", text(saved.fallback));
@@ -70,17 +61,28 @@ Json tensor_json(const ck::TensorSummary& tensor) {
             {"worst_absolute", saved.worst_absolute}};
   const bool lossy = has_loss(tensor);
   line["bound"] = lossy ? Json(saved.bound) : Json(nullptr);
-  line["unit"] = lossy ? Json(unit_text(*tensor.lossy)) : Json(nullptr);
+  line["unit"] = lossy ? Json(ck::unit_text(*tensor.lossy)) : Json(nullptr);
   line["worst"] = lossy ? Json(saved.worst) : Json(nullptr);
   line["fallback"] = saved.fallback.empty() ? Json(nullptr) : Json(text(saved.fallback));
   return line;
+}
+
+Json kind_json(const ck::LossyKind& kind) {
+  Json out{{"role", text(kind.role)}, {"tensors", kind.tensors}};
+  out["mode"] = kind.request ? codec::tensor::mode_name(kind.request->mode) : "derived";
+  const bool has_bound = kind.request && kind.request->bound > 0;
+  out["bound"] = has_bound ? Json(kind.request->bound) : Json(nullptr);
+  out["unit"] = has_bound ? Json(ck::unit_text(*kind.request)) : Json(nullptr);
+  return out;
 }
 
 ck::FileSaveOptions options_of(const CheckpointArgs& args, CheckpointWorkspace& work) {
   ck::FileSaveOptions options;
   options.save.step = *args.step;
   options.save.base = args.base;
-  if (args.base_newest) options.save.base = work.newest_step();
+  options.save.base_newest = args.base_newest;
+  options.save.replace = args.replace;
+  for (const auto& [name, value] : args.tags) options.save.tags.push_back({String(name), String(value)});
   options.save.parity_data = args.parity_data;
   options.save.parity_files = args.parity_files;
   options.save.zstd_level = args.zstd_level;
@@ -96,14 +98,13 @@ ck::FileSaveOptions options_of(const CheckpointArgs& args, CheckpointWorkspace& 
 }
 
 struct Counts {
-  std::size_t aliases = 0, differences = 0, lossy = 0, replayed = 0, fallbacks = 0;
+  std::size_t aliases = 0, differences = 0, replayed = 0, fallbacks = 0;
 
   explicit Counts(const Vector<ck::TensorSummary>& tensors) {
     for (const auto& tensor : tensors) {
       const ck::SavedTensor& saved = tensor.saved;
       aliases += saved.alias ? 1 : 0;
       differences += !saved.alias && saved.mode == ck::Mode::delta ? 1 : 0;
-      lossy += saved.worst_absolute > 0 ? 1 : 0;
       replayed += !saved.alias && saved.mode == ck::Mode::replay ? 1 : 0;
       fallbacks += saved.fallback.empty() ? 0 : 1;
     }
@@ -135,11 +136,16 @@ Exit run_checkpoint_save(const CheckpointArgs& args) {
     options.progress = progress.callback();
     saved = work.check(ck::save_files(work.store(), paths, options, work.runner(), work.report()));
   }
+  if (String note = ck::unnamed_weights_note(options.preset, saved->tensors); !note.empty())
+    work.report().notes.push_back(ck::join({note, ": --role 'GLOB=param'"}));
   work.print_notes();
   const double seconds = watch.seconds();
   const ck::Manifest& manifest = saved->save.manifest;
   const std::uint64_t stored = manifest.stored_bytes() + saved->save.manifest_bytes;
   const Counts counts(saved->tensors);
+  const ck::LossySummary loss = ck::summarize_loss(saved->tensors);
+  Json kinds = Json::array();
+  for (const auto& kind : loss.kinds) kinds.push_back(kind_json(kind));
   const bool tell_each = args.run.verbose || (args.dry_run && !args.run.quiet && !args.run.json);
   Json each = Json::array();
   for (const auto& tensor : saved->tensors) {
@@ -160,7 +166,9 @@ Exit run_checkpoint_save(const CheckpointArgs& args) {
                     {"tensors", saved->tensors.size()},
                     {"stored_already", counts.aliases},
                     {"differences", counts.differences},
-                    {"with_loss", counts.lossy},
+                    {"with_loss", loss.lossy},
+                    {"exact", loss.exact},
+                    {"lossy", kinds},
                     {"replayed", counts.replayed},
                     {"kept_exactly_instead", counts.fallbacks},
                     {"each", each},
@@ -168,12 +176,12 @@ Exit run_checkpoint_save(const CheckpointArgs& args) {
                     {"threads", thread_count(args.run)},
                     {"version", QUERN_VERSION}});
   } else if (!args.run.quiet) {
-    print_note(fmt::format("step {}: {} tensors, {} -> {} ({:.3f}x){}{}", *args.step, saved->tensors.size(),
+    print_note(fmt::format("step {}: {} tensors, {} -> {} ({:.3f}x){}", *args.step, saved->tensors.size(),
                            size_text(saved->input_bytes), size_text(stored), ratio(saved->input_bytes, stored),
-                           counts.lossy == 0 ? "" : fmt::format(", {} not exact", counts.lossy),
                            args.dry_run            ? ", not saved"
                            : saved->save.published ? ""
                                                    : ", waiting for the other writers"));
+    if (loss.lossy != 0 || options.preset != ck::Preset::exact) print_note(text(ck::loss_sentence(loss)));
   }
   return Exit::ok;
 }

@@ -37,8 +37,6 @@ class CheckpointWorkspace {
   }
   [[noreturn]] void fail_with(const Status& status, Phase phase);
 
-  /// The newest checkpoint that is whole; nothing in a store that is empty or not made yet.
-  std::optional<std::uint64_t> newest_step();
   /// The checkpoint asked for, else the newest.
   checkpoint::Manifest chosen();
 

@@ -39,7 +39,9 @@ void define_save(CLI::App& verb, RawArgs& raw) {
       ->type_name("");
   add_value(work, "--step", raw.step, "N", "the checkpoint's step");
   add_value(work, "--base", raw.base, "N",
-            "step that tensors may be stored as differences to; newest: the newest one, if any");
+            "step that tensors may be stored as differences to; newest: the newest that has no base itself");
+  work.add_flag("--replace", raw.replace, "take the place of the checkpoint of that step, if there is one");
+  add_repeatable(work, "--tag", raw.tags, "NAME=TEXT", "keep this with the checkpoint, as in loss=2.75; repeatable");
   add_value(work, "--preset", raw.preset, "NAME",
             "exact; moments (optimizer within .05 of a step); balanced (weights too); archive [exact]");
   add_value(work, "--policy", raw.policy, "FILE", "rules in JSON on how tensors are stored; come before the preset's");
@@ -58,6 +60,7 @@ void define_save(CLI::App& verb, RawArgs& raw) {
   work.footer(
       "Examples:\n"
       "  quern checkpoint save state.safetensors --store run --step 400\n"
+      "  quern checkpoint save state.safetensors --store run --step 500 --base newest --tag loss=2.75\n"
       "  quern checkpoint save state.safetensors --store run --step 500 --base 400 --parity 4+2\n"
       "  quern checkpoint save model.safetensors.index.json --store run --step 500\n"
       "  quern checkpoint save state.safetensors --store run --step 500 --preset balanced --dry-run\n"
@@ -122,10 +125,17 @@ void define_changing(CLI::App& verb, RawArgs& raw) {
   compact.footer("Example:\n  quern checkpoint compact --store run --step 500\n");
 
   CLI::App& gc = add_work(verb, raw, "gc", "remove checkpoints and what unfinished saves have left");
-  add_value(gc, "--keep", raw.keep, "N", "keep the N newest and what they need [all]");
+  add_value(gc, "--keep", raw.keep, "N", "keep the N newest that are whole [all]");
+  add_value(gc, "--keep-every", raw.keep_every, "N", "keep steps that are multiples of N too");
+  add_value(gc, "--keep-best", raw.keep_best, "N:TAG[:max]",
+            "keep the N with the smallest (max: largest) numbers under a tag too, as in 2:loss");
   add_repeatable(gc, "--remove", raw.steps, "STEP", "remove this one unless another needs it; repeatable");
   gc.add_flag("--dry-run", raw.dry_run, "only say what would go");
-  gc.footer("Example:\n  quern checkpoint gc --store run --keep 3\n");
+  gc.footer(
+      "What the checkpoints that stay need of others is kept, tensor by tensor.\n"
+      "Examples:\n"
+      "  quern checkpoint gc --store run --keep 3\n"
+      "  quern checkpoint gc --store run --keep 3 --keep-every 1000 --keep-best 2:loss --dry-run\n");
 
   CLI::App& convert = add_work(verb, raw, "convert", "between one safetensors file and several with an index", false);
   convert.add_option("FILE", raw.files, "a safetensors file, or an index (*.index.json)")
@@ -151,7 +161,28 @@ void read_parity(const std::string& text, CheckpointArgs& out) {
     fail(Exit::usage, fmt::format("--parity {}: K and M must be at least 1", text));
 }
 
+/// "2:loss", "1:accuracy:max"; a tag's name may hold colons.
+void read_best(std::string text, CheckpointArgs& out) {
+  const std::string given = text;
+  if (text.ends_with(":max") || text.ends_with(":min")) {
+    out.largest_is_best = text.ends_with(":max");
+    text.resize(text.size() - 4);
+  }
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon + 1 == text.size())
+    fail(Exit::usage, fmt::format("--keep-best {}: write it as N:TAG or N:TAG:max, such as 2:loss", given));
+  out.keep_best = static_cast<std::size_t>(parse_count(text.substr(0, colon), "--keep-best", 1'000'000'000));
+  if (out.keep_best == 0) fail(Exit::usage, fmt::format("--keep-best {}: N must be at least 1", given));
+  out.metric = text.substr(colon + 1);
+}
+
 void read_save(const RawArgs& raw, CheckpointArgs& out) {
+  for (const std::string& tag : raw.tags) {
+    const std::size_t equal = tag.find('=');
+    if (equal == std::string::npos || equal == 0)
+      fail(Exit::usage, fmt::format("--tag {}: write it as NAME=TEXT, such as loss=2.75", tag));
+    out.tags.emplace_back(tag.substr(0, equal), tag.substr(equal + 1));
+  }
   if (!out.step) fail(Exit::usage, "checkpoint save: give the checkpoint's step with --step N");
   if (!raw.preset.empty()) out.preset = raw.preset;
   if (out.preset != "exact" && out.preset != "moments" && out.preset != "balanced" && out.preset != "archive")
@@ -214,6 +245,10 @@ void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& ru
   if (out.work == CheckpointWork::save) read_save(raw, out);
   if (!raw.keep.empty()) out.keep = static_cast<std::size_t>(parse_count(raw.keep, "--keep", 1'000'000'000));
   if (out.keep && *out.keep == 0) fail(Exit::usage, "--keep 0: would remove everything; keep at least 1");
+  if (!raw.keep_every.empty()) out.keep_every = parse_count(raw.keep_every, "--keep-every", kMaxStep);
+  if (!raw.keep_every.empty() && out.keep_every == 0) fail(Exit::usage, "--keep-every 0: give a number above 0");
+  if (!raw.keep_best.empty()) read_best(raw.keep_best, out);
+  out.replace = raw.replace;
   if (!raw.shard_size.empty()) out.shard_bytes = parse_size(raw.shard_size, "--shard-size");
   out.tensors = raw.tensors;
   out.slice = raw.slice;

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -61,13 +62,6 @@ ck::Manifest CheckpointWorkspace::chosen() {
   return check(store_.newest(report_), Phase::decode);
 }
 
-std::optional<std::uint64_t> CheckpointWorkspace::newest_step() {
-  ck::Report ignored;  // that there is no store yet is no problem
-  const auto names = store_.list(ignored);
-  if (!names.ok() || names->empty()) return std::nullopt;
-  return check(store_.newest(report_), Phase::decode).name.step;
-}
-
 SafeFileSink::SafeFileSink(const std::string& path, bool replace, mode_t mode)
     : path_(path == "-" ? "standard output" : path) {
   if (path == "-") {
@@ -98,39 +92,70 @@ Status SafeFileSink::write(std::span<const std::uint8_t> bytes, ck::Report& repo
   return ck::fail_file(report, path_, "write it", Status(StatusCode::io_error, "write failed", errno));
 }
 
-Exit run_checkpoint_load(const CheckpointArgs& args) {
-  CheckpointWorkspace work(args);
-  const ck::Manifest manifest = work.chosen();
-  work.print_notes();
+namespace {
+
+/// What is asked for of one checkpoint, under temporary names until all of it is written. A failure is that of reading.
+Status load_from(const CheckpointArgs& args, CheckpointWorkspace& work, const ck::Manifest& manifest,
+                 std::uint64_t& bytes) {
   ck::Restorer restorer(work.store(), work.runner());
-  const Stopwatch watch;
-  std::uint64_t bytes = 0;
   Vector<String> globs;
   for (const std::string& glob : args.tensors) globs.emplace_back(glob);
   Progress progress("checkpoint load", args.run);
   const ProgressCallback callback = progress.callback();
   // Open to those who may read the checkpoint.
   const mode_t mode = mode_like(text(work.store().manifest_path(manifest.name)));
-  const auto write_one = [&](const std::string& path, auto&& body) {
-    SafeFileSink sink(path, args.force, mode);
-    work.check(body(sink), Phase::decode);
-    sink.commit();
-    bytes += sink.bytes();
+  std::vector<std::unique_ptr<SafeFileSink>> sinks;
+  const auto sink_for = [&](const std::string& path) -> ck::FileSink& {
+    sinks.push_back(std::make_unique<SafeFileSink>(path, args.force, mode));
+    return *sinks.back();
   };
   if (!globs.empty() || !args.slice.empty() || manifest.files.empty()) {
-    write_one(args.output, [&](ck::FileSink& sink) {
-      return ck::load_tensors(restorer, manifest, globs, args.slice, sink, callback, work.report());
-    });
+    QUERN_RETURN_IF_ERROR(
+        ck::load_tensors(restorer, manifest, globs, args.slice, sink_for(args.output), callback, work.report()));
   } else if (manifest.files.size() == 1 && !is_folder(args.output)) {
-    write_one(args.output,
-              [&](ck::FileSink& sink) { return ck::load_file(restorer, manifest, 0, sink, callback, work.report()); });
+    QUERN_RETURN_IF_ERROR(ck::load_file(restorer, manifest, 0, sink_for(args.output), callback, work.report()));
   } else {
     if (args.output == "-") fail(Exit::usage, "-o -: this checkpoint has several files; name a folder");
     make_output_folder(args.output);
     for (std::size_t i = 0; i < manifest.files.size(); ++i)
-      write_one(args.output + "/" + text(manifest.files[i].name), [&](ck::FileSink& sink) {
-        return ck::load_file(restorer, manifest, i, sink, callback, work.report());
-      });
+      QUERN_RETURN_IF_ERROR(ck::load_file(
+          restorer, manifest, i, sink_for(args.output + "/" + text(manifest.files[i].name)), callback, work.report()));
+  }
+  for (const auto& sink : sinks) {
+    sink->commit();
+    bytes += sink->bytes();
+  }
+  return {};
+}
+
+bool is_damage(const Status& status) {
+  return status.code() == StatusCode::corrupt || status.code() == StatusCode::checksum_mismatch ||
+         status.code() == StatusCode::truncated;
+}
+
+}  // namespace
+
+Exit run_checkpoint_load(const CheckpointArgs& args) {
+  CheckpointWorkspace work(args);
+  ck::Manifest manifest = work.chosen();
+  work.print_notes();
+  const Stopwatch watch;
+  std::uint64_t bytes = 0;
+  // What was written to standard output cannot be taken back.
+  const bool may_fall_back = !args.step && args.output != "-";
+  for (;;) {
+    const Status loaded = load_from(args, work, manifest, bytes);
+    if (loaded.ok()) break;
+    if (!may_fall_back || !is_damage(loaded)) work.fail_with(loaded, Phase::decode);
+    ck::Report older;
+    auto next = work.store().newest(older, &manifest.name);
+    if (!next.ok()) work.fail_with(loaded, Phase::decode);
+    // Said whatever is asked: other values come than those of the newest.
+    print_note(fmt::format("step {} was passed over: {}; quern checkpoint repair mends what parity allows",
+                           manifest.name.step, text(work.report().problem)));
+    manifest = std::move(next).value();
+    work.report().problem.clear();
+    bytes = 0;
   }
   if (args.run.json)
     print_json(Json{{"step", manifest.name.step},

@@ -18,9 +18,10 @@ Status check_may_write(const quern_checkpoint_store& store, Report& report) {
 /// Those of `names` that have the step, or the largest step there is.
 Result<Vector<CheckpointName>> of_step(const Store& store, Vector<CheckpointName> names, std::uint64_t step,
                                        Report& report) {
-  if (step == QUERN_CHECKPOINT_NEWEST)
-    for (const CheckpointName& name : names)
-      step = step == QUERN_CHECKPOINT_NEWEST ? name.step : std::max(step, name.step);
+  if (step == QUERN_CHECKPOINT_NEWEST && !names.empty())
+    step = std::max_element(names.begin(), names.end(), [](const CheckpointName& a, const CheckpointName& b) {
+             return a.generation != b.generation ? a.generation < b.generation : a.step < b.step;
+           })->step;
   Vector<CheckpointName> out;
   for (CheckpointName& name : names)
     if (name.step == step) out.push_back(std::move(name));
@@ -43,6 +44,15 @@ Status judge(const Vector<Finding>& findings, Report& report) {
   }
   if (first.empty()) return {};
   return fail(report, StatusCode::corrupt, std::move(first));
+}
+
+void tell(const Collected& done, quern_checkpoint_collected* collected) {
+  if (collected == nullptr) return;
+  quern_checkpoint_collected out = QUERN_CHECKPOINT_COLLECTED_INIT;
+  out.removed = done.removed.size();
+  out.kept_for_others = done.kept_for_others.size();
+  out.freed_bytes = done.freed_bytes;
+  quern::capi::write_struct(out, collected);
 }
 
 }  // namespace
@@ -116,12 +126,33 @@ quern_status quern_checkpoint_collect(quern_checkpoint_store* store, uint64_t ke
     if (keep != UINT64_MAX) options.keep = static_cast<std::size_t>(keep);
     options.remove.assign(steps, steps + count);
     QUERN_ASSIGN_OR_RETURN(const auto done, quern::checkpoint::collect(*store->store, options, report));
-    if (collected == nullptr) return {};
-    quern_checkpoint_collected out = QUERN_CHECKPOINT_COLLECTED_INIT;
-    out.removed = done.removed.size();
-    out.kept_for_others = done.kept_for_others.size();
-    out.freed_bytes = done.freed_bytes;
-    quern::capi::write_struct(out, collected);
+    ck::tell(done, collected);
+    return {};
+  });
+}
+
+quern_status quern_checkpoint_retain(quern_checkpoint_store* store, const quern_checkpoint_retention* given,
+                                     quern_checkpoint_collected* collected) {
+  if (store == nullptr || given == nullptr) return ck::refuse("quern_checkpoint_retain: NULL argument");
+  quern_checkpoint_retention desc = QUERN_CHECKPOINT_RETENTION_INIT;
+  if (const Status read = quern::capi::read_struct(given, desc); !read.ok()) return ck::refuse(read);
+  if (collected != nullptr) {
+    if (const Status checked = quern::capi::check_struct(collected); !checked.ok()) return ck::refuse(checked);
+  }
+  if (desc.keep == 0 && desc.keep_every == 0 && desc.best == 0)
+    return ck::refuse("quern_checkpoint_retain: nothing would stay; set keep, keep_every or best");
+  if (desc.best != 0 && desc.metric == nullptr) return ck::refuse("quern_checkpoint_retain: best needs a metric");
+  if (desc.best_is_largest > 1 || desc.dry_run > 1 || desc.reserved != 0)
+    return ck::refuse("quern_checkpoint_retain: best_is_largest and dry_run must be 0 or 1, reserved 0");
+  return ck::call(*store, [&](Report& report) -> Status {
+    QUERN_RETURN_IF_ERROR(ck::check_may_write(*store, report));
+    quern::checkpoint::CollectOptions options;
+    options.keep = static_cast<std::size_t>(desc.keep);
+    options.keep_every = desc.keep_every;
+    if (desc.best != 0) options.best = {static_cast<std::size_t>(desc.best), desc.metric, desc.best_is_largest == 1};
+    options.dry_run = desc.dry_run == 1;
+    QUERN_ASSIGN_OR_RETURN(const auto done, quern::checkpoint::collect(*store->store, options, report));
+    ck::tell(done, collected);
     return {};
   });
 }

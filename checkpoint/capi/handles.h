@@ -10,6 +10,7 @@
 #include <quern/checkpoint.h>
 
 #include "checkpoint/policy.h"
+#include "checkpoint/replay_rule.h"
 #include "checkpoint/restore.h"
 #include "checkpoint/save.h"
 #include "checkpoint/store.h"
@@ -69,6 +70,8 @@ struct quern_checkpoint_writer : public quern::Allocated {
   std::unique_ptr<quern::checkpoint::SaveSession> session;  ///< null once it is over
   quern::checkpoint::SaveOptions options;
   quern::checkpoint::Preset preset = quern::checkpoint::Preset::exact;
+  quern::checkpoint::Policy policy;
+  std::optional<quern::checkpoint::ReplayRule> replay;
   quern_progress progress = nullptr;
   void* progress_user = nullptr;
   quern::Vector<quern::checkpoint::capi::AddedTensor> tensors;

@@ -211,6 +211,17 @@ quern_status quern_checkpoint_inspect(quern_checkpoint_reader* reader, quern_che
   return QUERN_OK;
 }
 
+quern_status quern_checkpoint_tag_at(quern_checkpoint_reader* reader, uint64_t index, const char** name,
+                                     const char** text, uint64_t* count) {
+  if (reader == nullptr) return ck::refuse("quern_checkpoint_tag_at: the reader is NULL");
+  const auto& tags = reader->manifest.tags;
+  const bool there = index < tags.size();
+  if (name != nullptr) *name = there ? tags[index].name.c_str() : nullptr;
+  if (text != nullptr) *text = there ? tags[index].text.c_str() : nullptr;
+  if (count != nullptr) *count = tags.size();
+  return QUERN_OK;
+}
+
 quern_status quern_checkpoint_tensor_at(quern_checkpoint_reader* reader, uint64_t index,
                                         quern_checkpoint_tensor_info* info) {
   if (reader == nullptr) return ck::refuse("quern_checkpoint_tensor_at: the reader is NULL");

@@ -6,6 +6,7 @@
 #include <quern/device.h>
 
 #include "checkpoint/set_coding.h"
+#include "checkpoint/summary/lossy_summary.h"
 
 namespace quern::checkpoint::capi {
 namespace {
@@ -71,6 +72,8 @@ Status save_added(SaveSession& session, quern_checkpoint_writer& writer, quern_c
   FileSaveOptions options;
   options.save = writer.options;
   options.preset = writer.preset;
+  options.policy = writer.policy;
+  options.replay = writer.replay;
   if (writer.progress != nullptr) {
     options.progress = [call = writer.progress, user = writer.progress_user](std::uint64_t done, std::uint64_t total) {
       return call(user, done, total) != 0;
@@ -82,6 +85,11 @@ Status save_added(SaveSession& session, quern_checkpoint_writer& writer, quern_c
   QUERN_RETURN_IF_ERROR(coding.run(session, report));
   const auto summaries = coding.take_summaries();
   add_fallback_notes(summaries, report);
+  const LossySummary loss = summarize_loss(summaries);
+  if (loss.lossy != 0) report.notes.push_back(loss_sentence(loss));
+  if (String note = unnamed_weights_note(writer.preset, summaries); !note.empty())
+    report.notes.push_back(std::move(note));
+  out.lossy = loss.lossy;
   for (const TensorSummary& tensor : summaries) {
     out.raw_bytes += tensor.raw_bytes;
     out.stored_bytes += tensor.saved.stored_bytes;

@@ -70,12 +70,15 @@ quern_status quern_checkpoint_store_open(const char* path, const quern_checkpoin
 
 void quern_checkpoint_store_close(quern_checkpoint_store* store) { quern::capi::destroy_handle(store); }
 
-quern_status quern_checkpoint_steps(quern_checkpoint_store* store, uint64_t* steps, uint64_t capacity,
-                                    uint64_t* count) {
-  if (store == nullptr || count == nullptr || (steps == nullptr && capacity != 0))
-    return ck::refuse("quern_checkpoint_steps: NULL argument");
+namespace {
+
+/// Steps into the caller's room: all are counted, as many as fit are written.
+quern_status write_steps(quern_checkpoint_store* store, std::uint64_t* steps, std::uint64_t capacity,
+                         std::uint64_t* count, bool ascending) {
   return ck::call(*store, [&](quern::checkpoint::Report& report) -> Status {
-    QUERN_ASSIGN_OR_RETURN(const auto names, store->store->list(report));
+    QUERN_ASSIGN_OR_RETURN(auto names, store->store->list_current(report));
+    if (ascending)
+      std::stable_sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
     std::uint64_t found = 0;
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (i != 0 && names[i].step == names[i - 1].step) continue;
@@ -83,6 +86,32 @@ quern_status quern_checkpoint_steps(quern_checkpoint_store* store, uint64_t* ste
       ++found;
     }
     *count = found;
+    return {};
+  });
+}
+
+}  // namespace
+
+quern_status quern_checkpoint_steps(quern_checkpoint_store* store, uint64_t* steps, uint64_t capacity,
+                                    uint64_t* count) {
+  if (store == nullptr || count == nullptr || (steps == nullptr && capacity != 0))
+    return ck::refuse("quern_checkpoint_steps: NULL argument");
+  return write_steps(store, steps, capacity, count, true);
+}
+
+quern_status quern_checkpoint_history(quern_checkpoint_store* store, uint64_t* steps, uint64_t capacity,
+                                      uint64_t* count) {
+  if (store == nullptr || count == nullptr || (steps == nullptr && capacity != 0))
+    return ck::refuse("quern_checkpoint_history: NULL argument");
+  return write_steps(store, steps, capacity, count, false);
+}
+
+quern_status quern_checkpoint_newest_base(quern_checkpoint_store* store, uint64_t* step) {
+  if (store == nullptr || step == nullptr) return ck::refuse("quern_checkpoint_newest_base: NULL argument");
+  return ck::call(*store, [&](quern::checkpoint::Report& report) -> Status {
+    const std::uint32_t distance = quern::checkpoint::SaveOptions().key_distance;
+    QUERN_ASSIGN_OR_RETURN(const auto key, quern::checkpoint::find_newest_key(*store->store, distance, report));
+    *step = key.value_or(QUERN_CHECKPOINT_NO_BASE);
     return {};
   });
 }

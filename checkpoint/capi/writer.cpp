@@ -53,6 +53,7 @@ Status begin_writer(quern_checkpoint_store& store, const quern_checkpoint_save_d
                 join({store.store->root(), ": the store was opened for reading"}));
   std::unique_ptr<quern_checkpoint_writer> writer(new quern_checkpoint_writer(store));
   QUERN_RETURN_IF_ERROR(read_save_desc(desc, writer->options, writer->preset, report));
+  QUERN_RETURN_IF_ERROR(read_rules(desc, writer->policy, writer->replay, report));
   writer->progress = desc.progress;
   writer->progress_user = desc.progress_user;
   QUERN_ASSIGN_OR_RETURN(writer->session,

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "checkpoint/bound_check.h"
+#include "checkpoint/roles.h"
 
 namespace quern::checkpoint {
 
@@ -28,12 +29,13 @@ const char* unfit(const TensorSource& source, const LossyRequest& request) {
   return nullptr;
 }
 
-bool loses_positive_values(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded) {
+/// Whether a positive value is no longer one, or a zero no longer zero.
+bool breaks_sign(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded) {
   for (std::size_t i = 0; i + 4 <= values.size(); i += 4) {
     float was, is;
     std::memcpy(&was, values.data() + i, 4);
     std::memcpy(&is, decoded.data() + i, 4);
-    if (was > 0 && !(is > 0)) return true;
+    if ((was > 0) != (is > 0) || (was == 0) != (is == 0)) return true;
   }
   return false;
 }
@@ -223,7 +225,7 @@ Status TensorCoder::check_loss(std::uint32_t index, std::span<const std::uint8_t
   const BoundCheck check = check_bound(absolute.mode, absolute.bound, values, decoded, inputs.companion, serial);
   const bool kept = source.original
                         ? std::memcmp(decoded.data(), values.data(), bytes) == 0
-                        : check.kept && !(source.role == "exp_avg_sq" && loses_positive_values(values, decoded));
+                        : check.kept && !(is_non_negative_role(source.role) && breaks_sign(values, decoded));
   const std::lock_guard lock(mutex_);
   worst_ = std::max(worst_, check.worst);
   worst_absolute_ = std::max(worst_absolute_, check.worst_absolute);

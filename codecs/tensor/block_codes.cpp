@@ -126,7 +126,7 @@ Result<std::size_t> encode_blocks(const TensorPlan& plan, const TensorInputs&, c
   }
   coded.insert(coded.end(), codes.begin(), codes.end());
   special.write(coded);
-  return finish_chunk(input.values, coded, out);
+  return finish_chunk(input, coded, {}, out);
 }
 
 Result<TensorNeeds> needs_of_blocks(const TensorDescription& description, std::span<const std::uint8_t> side) {

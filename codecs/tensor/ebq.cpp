@@ -10,7 +10,6 @@ namespace quern::codec::tensor {
 namespace {
 
 constexpr double kStepMargin = 1 - 0x1p-22;  // so that rounding costs few elements at the edge of their step
-constexpr std::int32_t kMaxCode = 1 << 21;
 constexpr double kOutlier = 1e6;  // beyond this, elements have no part in fitting
 constexpr double kMaxFactor = 1e6;
 
@@ -36,9 +35,9 @@ EbqPiece cut(const TensorDescription& description, std::uint64_t chunk, const Te
           bytes_of(description, chunk, inputs.direction), bytes_of(description, chunk, inputs.base_direction)};
 }
 
-/// What each element is expected to be; 0 where that is not a finite number.
-void find_predictions(const EbqModel& model, const EbqPiece& piece, Vector<float>& predictions) {
-  if (!model.with_base) return;
+/// What each element is expected to be; 0 where that is not a finite number. Null without a base: 0 everywhere.
+const float* find_predictions(const EbqModel& model, const EbqPiece& piece, std::span<float> predictions) {
+  if (!model.with_base) return nullptr;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     const float base = value_at(piece.base, i);
     predictions[i] = base + model.base_factor * base;
@@ -52,34 +51,15 @@ void find_predictions(const EbqModel& model, const EbqPiece& piece, Vector<float
   add(model.base_direction_factor, piece.base_direction);
   for (float& p : predictions)
     if (!is_finite_bits(std::bit_cast<std::uint32_t>(p))) p = 0;
+  return predictions.data();
 }
 
-/// Codes of a chunk. Zeros come back as they are, with their sign.
-void find_codes(const EbqModel& model, double bound, const EbqPiece& piece, Vector<std::int32_t>& codes,
-                SpecialRuns& special) {
-  const std::size_t elems = piece.values.size() / 4;
-  Vector<float> predictions(elems);
-  find_predictions(model, piece, predictions);
-  codes.resize(elems);
-  Vector<std::uint8_t> marks(elems);
-  constexpr auto kMost = static_cast<float>(kMaxCode);
-  const float step = model.step;
-  for (std::size_t i = 0; i < elems; ++i) {
-    const std::uint32_t bits = bits_at(piece.values, i);
-    const float value = std::bit_cast<float>(bits);
-    const float quotient = (value - predictions[i]) / step;
-    const std::int32_t code = nearest_integer(quotient);
-    const float decoded = predictions[i] + static_cast<float>(code) * step;
-    // The difference is rounded once; being below the bound after that, it was before.
-    const double off = static_cast<double>(decoded) - static_cast<double>(value);
-    const bool keeps = (value != 0) & (off < bound) & (-off < bound);
-    // The first two are not so for NaN.
-    const bool coded =
-        (quotient >= -kMost) & (quotient <= kMost) & (keeps | (std::bit_cast<std::uint32_t>(decoded) == bits));
-    codes[i] = coded ? code : 0;
-    marks[i] = coded ? 0 : 1;
-  }
-  for_marked(marks, [&](std::size_t i) { special.add(static_cast<std::uint32_t>(i), bits_at(piece.values, i)); });
+/// Codes of a chunk, and what comes back of it if `decoded` is not null. Zeros come back as they are, with their sign.
+void find_codes(const EbqModel& model, double bound, std::span<const std::uint8_t> values, const float* predictions,
+                std::span<std::uint8_t> marks, std::int32_t* codes, std::uint8_t* decoded, SpecialRuns& special) {
+  const kernels::StepUnit unit{model.step, bound};
+  if (!bound_kernels().step_codes(unit, values.data(), predictions, marks.size(), codes, decoded, marks.data())) return;
+  for_marked(marks, [&](std::size_t i) { special.add(static_cast<std::uint32_t>(i), bits_at(values, i)); });
 }
 
 /// Least squares of what the base leaves, by both directions and perhaps by the base itself; rows count in inverse
@@ -124,20 +104,47 @@ void fit_factors(std::span<const PlanePiece> places, std::span<const EbqPiece> p
   model.base_factor = factor(solution[2]);
 }
 
-/// Bits that the chunks of a plan take with these predictions; fits the model's tables.
-std::uint64_t fit_tables(std::span<const PlanePiece> places, std::span<const EbqPiece> pieces, double bound,
-                         EbqModel& model) {
-  Vector<Vector<std::int32_t>> codes(pieces.size());
-  Vector<ResidualSample> samples;
-  std::uint64_t special_bits = 0;
-  for (std::size_t c = 0; c < pieces.size(); ++c) {
-    SpecialRuns special;
-    find_codes(model, bound, pieces[c], codes[c], special);
-    special_bits += special.places().size() * 40;
-    samples.push_back({places[c], codes[c]});
+/// The chunks that a plan looks at, and memory for their codes.
+class Fitting {
+ public:
+  Fitting(const TensorDescription& description, const TensorInputs& inputs) : width_(plane_width(description)) {
+    for (const std::uint64_t chunk : chunks_to_fit(description)) {
+      places_.push_back(piece_of(description, chunk));
+      pieces_.push_back(cut(description, chunk, inputs));
+    }
   }
-  return fit_residuals(samples, places.empty() ? 1 : places[0].width, model.residuals) + special_bits;
-}
+  std::span<const PlanePiece> places() const { return places_; }
+  std::span<const EbqPiece> pieces() const { return pieces_; }
+
+  /// Bits that these chunks take with a model's predictions; fits the model's tables.
+  Result<std::uint64_t> fit_tables(double bound, EbqModel& model) {
+    std::size_t most = 0;
+    for (const PlanePiece& place : places_) most = std::max(most, place.elems);
+    ChunkScratch scratch(memory_);
+    QUERN_RETURN_IF_ERROR(scratch.reserve(most * (5 + 4 * places_.size()), 2 + places_.size()));
+    const auto marks = scratch.take<std::uint8_t>(most);
+    const auto predictions = scratch.take<float>(most);
+    Vector<ResidualSample> samples;
+    std::uint64_t special_bits = 0;
+    for (std::size_t c = 0; c < pieces_.size(); ++c) {
+      const std::size_t elems = places_[c].elems;
+      const auto codes = scratch.take<std::int32_t>(elems);
+      SpecialRuns special;
+      find_codes(model, bound, pieces_[c].values, find_predictions(model, pieces_[c], predictions.first(elems)),
+                 marks.first(elems), codes.data(), nullptr, special);
+      special_bits += special.places().size() * 40;
+      samples.push_back({places_[c], codes});
+    }
+    QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, fit_residuals(samples, width_, model.residuals));
+    return bits + special_bits;
+  }
+
+ private:
+  std::uint64_t width_;
+  Vector<PlanePiece> places_;
+  Vector<EbqPiece> pieces_;
+  AlignedBuffer memory_;
+};
 
 constexpr std::uint8_t kWithBase = 1;
 constexpr std::uint8_t kWithBaseFactor = 2;
@@ -157,30 +164,26 @@ Status plan_ebq(const TensorInputs& inputs, TaskRunner&, TensorPlan& plan) {
     model.step = std::bit_cast<float>(1u);
     bound = 0;
   }
-  Vector<PlanePiece> places;
-  Vector<EbqPiece> pieces;
-  for (const std::uint64_t chunk : chunks_to_fit(description)) {
-    places.push_back(piece_of(description, chunk));
-    pieces.push_back(cut(description, chunk, inputs));
-  }
-  std::uint64_t least = fit_tables(places, pieces, bound, model);
-  const auto try_model = [&](EbqModel candidate) {
-    const std::uint64_t bits = fit_tables(places, pieces, bound, candidate);
-    if (bits >= least) return;
+  Fitting fitting(description, inputs);
+  QUERN_ASSIGN_OR_RETURN(std::uint64_t least, fitting.fit_tables(bound, model));
+  const auto try_model = [&](EbqModel candidate) -> Status {
+    QUERN_ASSIGN_OR_RETURN(const std::uint64_t bits, fitting.fit_tables(bound, candidate));
+    if (bits >= least) return {};
     least = bits;
     model = std::move(candidate);
+    return {};
   };
   if (!inputs.base.empty()) {
     EbqModel candidate;
     candidate.step = model.step;
     candidate.with_base = true;
-    try_model(candidate);
+    QUERN_RETURN_IF_ERROR(try_model(candidate));
     if (!inputs.direction.empty() || !inputs.base_direction.empty()) {
-      fit_factors(places, pieces, false, candidate);
-      try_model(candidate);
+      fit_factors(fitting.places(), fitting.pieces(), false, candidate);
+      QUERN_RETURN_IF_ERROR(try_model(candidate));
     }
-    fit_factors(places, pieces, true, candidate);
-    try_model(std::move(candidate));
+    fit_factors(fitting.places(), fitting.pieces(), true, candidate);
+    QUERN_RETURN_IF_ERROR(try_model(std::move(candidate)));
   }
 
   append_number(std::bit_cast<std::uint64_t>(bound), 8, plan.side);
@@ -217,20 +220,28 @@ Status get_side(const TensorDescription& description, std::span<const std::uint8
 }
 
 Result<std::size_t> encode_ebq(const TensorPlan& plan, const TensorInputs&, const ChunkInputs& input,
-                               std::span<std::uint8_t> out, AlignedBuffer&) {
+                               std::span<std::uint8_t> out, AlignedBuffer& memory) {
   EbqModel model;
   double bound = 0;
   QUERN_RETURN_IF_ERROR(get_side(plan.description, plan.side, model, bound));
   if ((model.with_base && input.base.empty()) || (model.direction_factor != 0 && input.direction.empty()) ||
       (model.base_direction_factor != 0 && input.base_direction.empty()))
     return Status(StatusCode::invalid_argument, "tensor: the plan was made with inputs that are missing");
-  Vector<std::int32_t> codes;
+  ChunkScratch scratch(memory);
+  QUERN_RETURN_IF_ERROR(scratch.reserve(encoder_scratch_bytes(input.elems) + 9 * input.elems, 6));
+  const auto marks = scratch.take<std::uint8_t>(input.elems);
+  const auto codes = scratch.take<std::int32_t>(input.elems);
+  const auto predictions = scratch.take<float>(input.elems);
+  const EbqPiece piece{input.values, input.base, input.direction, input.base_direction};
   SpecialRuns special;
-  find_codes(model, bound, {input.values, input.base, input.direction, input.base_direction}, codes, special);
-  Vector<std::uint8_t> coded;
-  special.write(coded);
-  encode_residuals(model.residuals, piece_of(plan.description, input.index), codes, special.places(), coded);
-  return finish_chunk(input.values, coded, out);
+  find_codes(model, bound, input.values, find_predictions(model, piece, predictions), marks, codes.data(),
+             input.decoded.data(), special);
+  if (!input.decoded.empty()) put_special(special, input.decoded);
+  Vector<std::uint8_t> head;
+  special.write(head);
+  const auto tail =
+      encode_residuals(model.residuals, piece_of(plan.description, input.index), codes, special.places(), scratch, head);
+  return finish_chunk(input, head, tail, out);
 }
 
 Result<TensorNeeds> needs_of_ebq(const TensorDescription& description, std::span<const std::uint8_t> side) {
@@ -248,7 +259,7 @@ Result<TensorNeeds> needs_of_ebq(const TensorDescription& description, std::span
 
 Status decode_ebq(const TensorDescription& description, std::span<const std::uint8_t> side, const TensorInputs&,
                   const ChunkInputs& input, std::span<const std::uint8_t> bytes, std::span<std::uint8_t> out,
-                  AlignedBuffer&) {
+                  AlignedBuffer& memory) {
   QUERN_ASSIGN_OR_RETURN(const bool stored, begin_chunk(bytes, out));
   if (stored) return {};
   EbqModel model;
@@ -258,14 +269,16 @@ Status decode_ebq(const TensorDescription& description, std::span<const std::uin
   ByteReader reader(bytes);
   SpecialRuns special;
   QUERN_RETURN_IF_ERROR(special.read(reader, piece.elems));
-  Vector<std::int32_t> codes(piece.elems);
+  ChunkScratch scratch(memory);
+  QUERN_RETURN_IF_ERROR(scratch.reserve(decoder_scratch_bytes(piece.elems) + 8 * piece.elems, 4));
+  const auto codes = scratch.take<std::int32_t>(piece.elems);
+  const auto predictions = scratch.take<float>(piece.elems);
   QUERN_RETURN_IF_ERROR(
-      decode_residuals(model.residuals, piece, reader.bytes(reader.remaining()), special.places(), codes));
-  Vector<float> predictions(piece.elems);
-  find_predictions(model, {{}, input.base, input.direction, input.base_direction}, predictions);
-  for (std::size_t i = 0; i < piece.elems; ++i)
-    put_bits(out, i, std::bit_cast<std::uint32_t>(predictions[i] + static_cast<float>(codes[i]) * model.step));
-  for (std::size_t s = 0; s < special.places().size(); ++s) put_bits(out, special.places()[s], special.bits()[s]);
+      decode_residuals(model.residuals, piece, reader.bytes(reader.remaining()), special.places(), scratch, codes));
+  const float* const around =
+      find_predictions(model, {{}, input.base, input.direction, input.base_direction}, predictions);
+  bound_kernels().step_values(model.step, codes.data(), around, piece.elems, out.data());
+  put_special(special, out);
   return {};
 }
 
@@ -284,25 +297,19 @@ void update_direction(std::span<const std::uint8_t> exp_avg, std::span<const std
 // Eight sums side by side, added pairwise, in the order of elements. Twice over the values, so
 // that no square is of a large mean.
 double standard_deviation(std::span<const std::uint8_t> values) {
-  std::uint64_t count = 0;
-  const auto sum_of = [&](const auto& term) {
-    std::array<double, 8> sums{};
-    count = 0;
-    for (std::size_t i = 0; i < values.size() / 4; ++i) {
-      const std::uint32_t bits = bits_at(values, i);
-      if (!is_finite_bits(bits)) continue;
-      sums[i % 8] = sums[i % 8] + term(static_cast<double>(std::bit_cast<float>(bits)));
-      ++count;
-    }
+  const auto& kernels = bound_kernels();
+  const std::size_t elems = values.size() / 4;
+  std::array<double, 8> sums{};
+  const auto total = [&] {
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
   };
-  const double sum = sum_of([](double x) { return x; });
+  const std::uint64_t count = kernels.finite_sums(values.data(), elems, sums.data());
   if (count == 0) return 0;
-  const double mean = sum / static_cast<double>(count);
-  const double squares = sum_of([mean](double x) { return (x - mean) * (x - mean); });
-  return __builtin_sqrt(squares / static_cast<double>(count));
+  const double mean = total() / static_cast<double>(count);
+  kernels.finite_squares(values.data(), elems, mean, sums.data());
+  return __builtin_sqrt(total() / static_cast<double>(count));
 }
 
-const ModeCoder kEbqCoder{Mode::ebq, plan_ebq, encode_ebq, needs_of_ebq, decode_ebq};
+const ModeCoder kEbqCoder{Mode::ebq, plan_ebq, encode_ebq, needs_of_ebq, decode_ebq, true};
 
 }  // namespace quern::codec::tensor

@@ -278,13 +278,13 @@ Status plan_logq(const TensorInputs& inputs, TaskRunner&, TensorPlan& plan) {
     });
     samples.push_back({pieces[c], chunks[c].residuals});
   }
-  fit_residuals(samples, width, model.residuals);
+  QUERN_RETURN_IF_ERROR(fit_residuals(samples, width, model.residuals).status());
   put_side(model, plan.side);
   return {};
 }
 
 Result<std::size_t> encode_logq(const TensorPlan& plan, const TensorInputs&, const ChunkInputs& input,
-                                std::span<std::uint8_t> out, AlignedBuffer&) {
+                                std::span<std::uint8_t> out, AlignedBuffer& memory) {
   LogqModel model;
   QUERN_RETURN_IF_ERROR(get_side(plan.description, plan.side, model));
   const PlanePiece piece = piece_of(plan.description, input.index);
@@ -294,7 +294,10 @@ Result<std::size_t> encode_logq(const TensorPlan& plan, const TensorInputs&, con
   for (std::size_t i = 0; i < piece.elems; ++i)
     if (chunk.bins[i] < 0) special.add(static_cast<std::uint32_t>(i), bits_at(input.values, i));
   Vector<std::uint8_t> coded;
+  std::span<const std::uint8_t> tail;
   special.write(coded);
+  ChunkScratch scratch(memory);
+  QUERN_RETURN_IF_ERROR(scratch.reserve(encoder_scratch_bytes(input.elems), 3));
   if (model.bins.count() != 0) {
     find_known(model, input.base, piece.elems, chunk.known);
     find_row_means(model, piece, chunk);
@@ -305,9 +308,9 @@ Result<std::size_t> encode_logq(const TensorPlan& plan, const TensorInputs&, con
       if (chunk.bins[i] >= 0) chunk.residuals[i] = chunk.bins[i] - predicted;
       return chunk.bins[i];
     });
-    encode_residuals(model.residuals, piece, chunk.residuals, special.places(), coded);
+    tail = encode_residuals(model.residuals, piece, chunk.residuals, special.places(), scratch, coded);
   }
-  return finish_chunk(input.values, coded, out);
+  return finish_chunk(input, coded, tail, out);
 }
 
 Result<TensorNeeds> needs_of_logq(const TensorDescription& description, std::span<const std::uint8_t> side) {
@@ -326,7 +329,7 @@ Result<TensorNeeds> needs_of_logq(const TensorDescription& description, std::spa
 
 Status decode_logq(const TensorDescription& description, std::span<const std::uint8_t> side, const TensorInputs&,
                    const ChunkInputs& input, std::span<const std::uint8_t> bytes, std::span<std::uint8_t> out,
-                   AlignedBuffer&) {
+                   AlignedBuffer& memory) {
   QUERN_ASSIGN_OR_RETURN(const bool stored, begin_chunk(bytes, out));
   if (stored) return {};
   LogqModel model;
@@ -339,6 +342,8 @@ Status decode_logq(const TensorDescription& description, std::span<const std::ui
   bool inside = true;
   if (model.bins.count() != 0) {
     LogqChunk chunk;
+    ChunkScratch scratch(memory);
+    QUERN_RETURN_IF_ERROR(scratch.reserve(decoder_scratch_bytes(piece.elems), 2));
     find_known(model, input.base, piece.elems, chunk.known);
     if (piece.rows() / 8 > rest.size()) return Status(StatusCode::corrupt, "tensor: means of rows are cut short");
     chunk.row_means.resize(piece.rows());
@@ -348,7 +353,7 @@ Status decode_logq(const TensorDescription& description, std::span<const std::ui
     if (bits.failed() || !inside) return Status(StatusCode::corrupt, "tensor: means of rows are no means");
     chunk.residuals.resize(piece.elems);
     QUERN_RETURN_IF_ERROR(
-        decode_residuals(model.residuals, piece, rest.subspan(bits.bytes_used()), special.places(), chunk.residuals));
+        decode_residuals(model.residuals, piece, rest.subspan(bits.bytes_used()), special.places(), scratch, chunk.residuals));
     const std::uint32_t* const values = model.bins.values().data();
     const std::uint32_t count = model.bins.count();
     const auto places = special.places();

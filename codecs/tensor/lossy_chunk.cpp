@@ -37,13 +37,19 @@ std::span<const std::uint8_t> bytes_of(const TensorDescription& description, std
   return whole.subspan(static_cast<std::size_t>(description.chunk_begin(chunk)), description.chunk_bytes(chunk));
 }
 
-Result<std::size_t> finish_chunk(std::span<const std::uint8_t> raw, std::span<const std::uint8_t> coded,
-                                 std::span<std::uint8_t> out) {
-  const bool stored = coded.size() >= raw.size();
-  const auto bytes = stored ? raw : coded;
-  out[0] = stored ? kStoredMark : kCodedMark;
-  std::memcpy(out.data() + 1, bytes.data(), bytes.size());
-  return bytes.size() + 1;
+Result<std::size_t> finish_chunk(const ChunkInputs& chunk, std::span<const std::uint8_t> head,
+                                 std::span<const std::uint8_t> tail, std::span<std::uint8_t> out) {
+  const auto raw = chunk.values;
+  if (head.size() + tail.size() >= raw.size()) {
+    out[0] = kStoredMark;
+    std::memcpy(out.data() + 1, raw.data(), raw.size());
+    if (!chunk.decoded.empty()) std::memcpy(chunk.decoded.data(), raw.data(), raw.size());
+    return raw.size() + 1;
+  }
+  out[0] = kCodedMark;
+  if (!head.empty()) std::memcpy(out.data() + 1, head.data(), head.size());
+  if (!tail.empty()) std::memcpy(out.data() + 1 + head.size(), tail.data(), tail.size());
+  return 1 + head.size() + tail.size();
 }
 
 Result<bool> begin_chunk(std::span<const std::uint8_t>& bytes, std::span<std::uint8_t> out) {

@@ -9,6 +9,7 @@
 #include "codecs/tensor/mode_coder.h"
 #include "codecs/tensor/residual_plane.h"
 #include "codecs/tensor/special_runs.h"
+#include "kernels/cpu/tensor_bounds.h"
 
 namespace quern::codec::tensor {
 
@@ -56,6 +57,16 @@ void for_marked(std::span<const std::uint8_t> marks, const Use& use) {
     if (marks[i] != 0) use(i);
 }
 
+inline const kernels::TensorBoundKernels& bound_kernels() {
+  return kernels::tensor_bound_kernels(kernels::best_isa());
+}
+
+/// Puts special elements in place.
+inline void put_special(const SpecialRuns& special, std::span<std::uint8_t> values) {
+  const auto places = special.places();
+  for (std::size_t s = 0; s < places.size(); ++s) put_bits(values, places[s], special.bits()[s]);
+}
+
 /// Fails for what the bounded modes do not take: anything but binary32, or more elements than chunks can hold.
 Status check_bounded(const TensorDescription& description, bool bound_fits);
 
@@ -67,9 +78,10 @@ PlanePiece piece_of(const TensorDescription& description, std::uint64_t chunk);
 std::span<const std::uint8_t> bytes_of(const TensorDescription& description, std::uint64_t chunk,
                                        std::span<const std::uint8_t> whole);
 
-/// Copies `coded` behind the mark of a coded chunk, or `raw` behind that of a raw one if that is shorter.
-Result<std::size_t> finish_chunk(std::span<const std::uint8_t> raw, std::span<const std::uint8_t> coded,
-                                 std::span<std::uint8_t> out);
+/// Copies `head` and `tail` behind the mark of a coded chunk, or the chunk's values behind that of a raw one if that is
+/// shorter. Then these are what decoding gives, too.
+Result<std::size_t> finish_chunk(const ChunkInputs& chunk, std::span<const std::uint8_t> head,
+                                 std::span<const std::uint8_t> tail, std::span<std::uint8_t> out);
 /// True and `out` filled when the chunk is stored as it is; otherwise `bytes` loses its mark.
 Result<bool> begin_chunk(std::span<const std::uint8_t>& bytes, std::span<std::uint8_t> out);
 

@@ -17,6 +17,8 @@ struct ChunkInputs {
   ElementType companion_type = ElementType::f32;
   std::span<const std::uint8_t> direction;
   std::span<const std::uint8_t> base_direction;
+  /// Encoders of modes that say so in `gives_decoded`: where what decoding gives is to be put; empty: nowhere.
+  std::span<std::uint8_t> decoded;
 };
 
 struct ModeCoder {
@@ -31,6 +33,7 @@ struct ModeCoder {
   Status (*decode)(const TensorDescription& description, std::span<const std::uint8_t> side, const TensorInputs& whole,
                    const ChunkInputs& chunk, std::span<const std::uint8_t> bytes, std::span<std::uint8_t> out,
                    AlignedBuffer& scratch);
+  bool gives_decoded = false;
 };
 
 extern const ModeCoder kRawCoder;

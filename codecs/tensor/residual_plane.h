@@ -10,6 +10,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
+#include "codecs/tensor/chunk_scratch.h"
 #include "codecs/tensor/description.h"
 #include "codecs/tensor/packed_bits.h"
 #include "codecs/tensor/residual_table.h"
@@ -44,7 +45,7 @@ void for_rows(const PlanePiece& piece, const Body& body) {
 }
 
 inline constexpr unsigned kLevels = 128;                                   ///< of rows, in quarters of an octave
-inline constexpr unsigned kContexts = 48;                                  ///< half octaves
+inline constexpr unsigned kContexts = kernels::kTensorContexts;                                  ///< half octaves
 inline constexpr std::uint64_t kMaxPlaneColumns = std::uint64_t{1} << 20;  ///< wider planes have no levels of columns
 
 /// What all chunks of a tensor share.
@@ -62,18 +63,26 @@ struct ResidualSample {
   std::span<const std::int32_t> residuals;
 };
 
-/// Fits a model to some chunks of a tensor; integers only, depends on the residuals alone. Returns the bits that these
-/// chunks take, about.
-std::uint64_t fit_residuals(std::span<const ResidualSample> samples, std::uint64_t width, ResidualModel& model);
+/// Fits a model to some chunks of a tensor; integers only, depends on the residuals alone, all below 2^30 in magnitude.
+/// Returns the bits that these chunks take, about.
+Result<std::uint64_t> fit_residuals(std::span<const ResidualSample> samples, std::uint64_t width, ResidualModel& model);
 
 void put_model(const ResidualModel& model, BitWriter& writer);
 Status get_model(BitReader& reader, std::uint64_t width, ResidualModel& model);
 
-/// Appends a chunk: levels of its rows, then its symbols. `special` names elements that are not coded, ascending.
-void encode_residuals(const ResidualModel& model, const PlanePiece& piece, std::span<const std::int32_t> residuals,
-                      std::span<const std::uint32_t> special, Vector<std::uint8_t>& out);
-/// Reads what encode_residuals appended, all of `bytes`; special elements get 0.
+/// What the two functions below take of their scratch, which the caller has reserved, in three pieces.
+std::size_t encoder_scratch_bytes(std::size_t elems);
+std::size_t decoder_scratch_bytes(std::size_t elems);
+
+/// Encodes a chunk: appends levels of its rows to `head` and returns states and words, which follow, in the scratch.
+/// `special` names elements that are not coded, ascending. What `residuals` holds is lost.
+std::span<const std::uint8_t> encode_residuals(const ResidualModel& model, const PlanePiece& piece,
+                                               std::span<std::int32_t> residuals,
+                                               std::span<const std::uint32_t> special, ChunkScratch& scratch,
+                                               Vector<std::uint8_t>& head);
+/// Reads what encode_residuals gave, all of `bytes`; special elements get 0.
 Status decode_residuals(const ResidualModel& model, const PlanePiece& piece, std::span<const std::uint8_t> bytes,
-                        std::span<const std::uint32_t> special, std::span<std::int32_t> residuals);
+                        std::span<const std::uint32_t> special, ChunkScratch& scratch,
+                        std::span<std::int32_t> residuals);
 
 }  // namespace quern::codec::tensor

@@ -44,7 +44,7 @@ void fit_frequencies(const SymbolCounts& counts, Frequencies& frequencies) {
   for (const std::uint32_t count : counts) total += count;
   frequencies = {};
   frequencies[kEscape] = 1;
-  const std::size_t top = static_cast<std::size_t>(std::max_element(counts.begin(), counts.end() - 1) - counts.begin());
+  const std::size_t top = static_cast<std::size_t>(std::max_element(counts.begin(), counts.begin() + kEscape) - counts.begin());
   std::uint32_t sum = 0;
   for (std::size_t s = 0; s < kSymbols; ++s) {
     if (s == top) continue;
@@ -76,7 +76,7 @@ std::uint64_t coded_cost(const SymbolCounts& counts, const Frequencies& frequenc
     if (counts[s] == 0) continue;
     const bool known = frequencies[s] != 0;
     const std::uint32_t frequency = known ? frequencies[s] : frequencies[kEscape];
-    const unsigned open = known ? open_bits_of(s) : open_bits_of(kEscape);
+    const unsigned open = known ? kernels::tensor_open_bits(s) : kernels::tensor_open_bits(kEscape);
     cost += std::uint64_t{counts[s]} * ((kTableBits << 12) - kernels::log2_fixed(frequency) + (open << 12));
   }
   return cost;
@@ -132,18 +132,18 @@ bool get_frequencies(BitReader& reader, Frequencies& frequencies) {
   return frequencies[kEscape] != 0;
 }
 
-void make_encode_table(const Frequencies& frequencies, EncodeTable& table) {
+void make_encode_table(const Frequencies& frequencies, kernels::TensorEncodeTable& table) {
   std::uint32_t start = 0;
   for (unsigned s = 0; s < kSymbols; ++s) {
-    table[s] = frequencies[s] == 0 ? kernels::RansEncodeEntry{} : kernels::make_rans_entry(frequencies[s], start);
+    table.entries[s] = kernels::tensor_entry(frequencies[s], start);
     start += frequencies[s];
   }
 }
 
-void make_decode_table(const Frequencies& frequencies, DecodeTable& table) {
+void make_decode_table(const Frequencies& frequencies, kernels::TensorDecodeTable& table) {
   std::uint32_t slot = 0;
   for (std::uint32_t s = 0; s < kSymbols; ++s)
-    for (std::uint32_t i = 0; i < frequencies[s]; ++i) table[slot++] = s | (frequencies[s] - 1u) << 8 | i << 20;
+    for (std::uint32_t i = 0; i < frequencies[s]; ++i) table.entries[slot++] = s | (frequencies[s] - 1u) << 8 | i << 20;
 }
 
 }  // namespace quern::codec::tensor

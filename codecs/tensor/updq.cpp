@@ -10,9 +10,6 @@ constexpr double kMinBound = 0x1p-20;
 constexpr double kMaxBound = 4;
 constexpr double kStepMargin = 1 - 0x1p-22;   // so that rounding costs no element at the edge of its step
 constexpr double kCheckMargin = 1 - 0x1p-48;  // more than what the check itself rounds
-constexpr std::uint32_t kOneBits = 0x3f800000u;
-constexpr std::uint32_t kMinusZero = 0x80000000u;
-constexpr std::int32_t kMaxCode = 1 << 20;
 
 struct UpdqModel {
   float two_eps = 0;
@@ -20,99 +17,63 @@ struct UpdqModel {
   ResidualModel residuals;
 };
 
-/// Distance of codes at an element; 0 where there is none.
-[[gnu::always_inline]] inline float step_at(float two_eps, std::uint32_t second_bits) {
-  const bool has_step = is_positive_bits(second_bits);
-  const float step = two_eps * __builtin_sqrtf(std::bit_cast<float>(has_step ? second_bits : kOneBits));
-  return has_step ? step : 0.0f;
-}
+kernels::UpdateUnit unit_of(const UpdqModel& model, double eps) { return {model.two_eps, eps * eps * kCheckMargin}; }
 
-/// The base's code in this tensor's steps, within +-kMaxCode; 0 where it has none.
-[[gnu::always_inline]] inline std::int32_t base_code(std::uint32_t base_bits, float step) {
-  if (!is_finite_bits(base_bits)) return 0;
-  const float quotient = std::bit_cast<float>(base_bits) / step;
-  constexpr auto kMost = static_cast<float>(kMaxCode);
-  return nearest_integer(quotient < -kMost ? -kMost : quotient > kMost ? kMost : quotient);
-}
-
-/// Codes of a chunk. Elements without a step, or that miss the bound, are not coded.
-struct UpdqCodes {
-  Vector<std::int32_t> codes;
-  SpecialRuns special;              ///< stored
-  Vector<std::uint32_t> not_coded;  ///< these, and those without a step
+/// Elements of a chunk that are not coded: those without a step, and those that miss the bound.
+struct NotCoded {
+  SpecialRuns special;           ///< stored
+  Vector<std::uint32_t> places;  ///< these, and those that come back as +0
 };
 
-void find_codes(float two_eps, double eps, std::span<const std::uint8_t> values, std::span<const std::uint8_t> second,
-                UpdqCodes& chunk) {
-  const std::size_t elems = values.size() / 4;
-  chunk.codes.resize(elems);
-  Vector<std::uint8_t> marks(elems);
-  std::int32_t* const codes = chunk.codes.data();
-  const double square = eps * eps * kCheckMargin;
-  constexpr auto kMost = static_cast<float>(kMaxCode);
-  for (std::size_t i = 0; i < elems; ++i) {
-    const std::uint32_t bits = bits_at(values, i);
-    const std::uint32_t second_bits = bits_at(second, i);
-    const bool has_step = is_positive_bits(second_bits);
-    const float v = std::bit_cast<float>(has_step ? second_bits : kOneBits);
-    const float value = std::bit_cast<float>(bits);
-    const float step = two_eps * __builtin_sqrtf(v);
-    const float quotient = value / step;
-    const std::int32_t code = nearest_integer(quotient);
-    const float decoded = static_cast<float>(code) * step;
-    // (decoded - value)^2 <= eps^2 * second, certainly: the margin is more than binary64 rounds here.
-    const double off = static_cast<double>(decoded) - static_cast<double>(value);
-    const bool keeps = off * off <= square * static_cast<double>(v);
-    const bool coded = has_step & (quotient >= -kMost) & (quotient <= kMost) & (bits != kMinusZero) & keeps;
-    codes[i] = coded ? code : 0;
-    marks[i] = coded ? 0 : 1;
-  }
+/// Codes of a chunk, and what comes back of it if `decoded` is not null.
+void find_codes(const kernels::UpdateUnit& unit, std::span<const std::uint8_t> values,
+                std::span<const std::uint8_t> second, std::span<std::uint8_t> marks, std::int32_t* codes,
+                std::uint8_t* decoded, NotCoded& not_coded) {
+  if (!bound_kernels().update_codes(unit, values.data(), second.data(), marks.size(), codes, decoded, marks.data()))
+    return;
   for_marked(marks, [&](std::size_t i) {
     const std::uint32_t bits = bits_at(values, i);
     const auto place = static_cast<std::uint32_t>(i);
-    if (bits != 0 || is_positive_bits(bits_at(second, i))) chunk.special.add(place, bits);
-    chunk.not_coded.push_back(place);
+    if (bits != 0 || is_positive_bits(bits_at(second, i))) not_coded.special.add(place, bits);
+    not_coded.places.push_back(place);
   });
 }
 
-/// Predictions from the base; all 0 without one.
-void find_predictions(const UpdqModel& model, std::span<const std::uint8_t> base, std::span<const std::uint8_t> second,
-                      Vector<std::int32_t>& predictions) {
-  const std::size_t elems = second.size() / 4;
-  predictions.assign(elems, 0);
-  if (model.base_share == 0) return;
-  for (std::size_t i = 0; i < elems; ++i) {
-    const float step = step_at(model.two_eps, bits_at(second, i));
-    if (step > 0) predictions[i] = share(model.base_share, base_code(bits_at(base, i), step));
-  }
+/// Codes become what predictions from the base leave; elements that are not coded leave 0.
+void subtract_predictions(const UpdqModel& model, std::span<const std::uint8_t> base,
+                          std::span<const std::uint8_t> second, std::span<const std::uint32_t> not_coded,
+                          std::span<std::int32_t> predictions, std::span<std::int32_t> codes) {
+  bound_kernels().update_predictions(unit_of(model, 0), model.base_share, base.data(), second.data(), codes.size(),
+                                     predictions.data());
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] -= predictions[i];
+  for (const std::uint32_t place : not_coded) codes[place] = 0;
 }
 
-/// Codes become what predictions leave; elements that are not coded leave 0.
-void subtract(const UpdqCodes& chunk, std::span<const std::int32_t> predictions, Vector<std::int32_t>& residuals) {
-  residuals = chunk.codes;
-  for (std::size_t i = 0; i < residuals.size(); ++i) residuals[i] -= predictions[i];
-  for (const std::uint32_t place : chunk.not_coded) residuals[place] = 0;
-}
+/// Sums for least squares of codes by those of the base.
+struct ShareSums {
+  double both = 0;
+  double square = 0;
 
-/// Least squares of codes by those of the base, in 1/64.
-std::int32_t fit_share(std::span<const std::int32_t> codes, float two_eps, std::span<const std::uint8_t> base,
-                       std::span<const std::uint8_t> second, double& both, double& square) {
-  constexpr std::int32_t kMost = 1 << 10;  // larger ones count as this
-  std::int64_t chunk_both = 0;
-  std::int64_t chunk_square = 0;
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    const float step = step_at(two_eps, bits_at(second, i));
-    if (!(step > 0)) continue;
-    const std::int64_t b = std::clamp(base_code(bits_at(base, i), step), -kMost, kMost);
-    chunk_both += b * std::clamp(codes[i], -kMost, kMost);
-    chunk_square += b * b;
+  /// `whole`: all of the base's codes.
+  void add(std::span<const std::int32_t> codes, std::span<const std::int32_t> whole) {
+    constexpr std::int32_t kMost = 1 << 10;  // larger ones count as this
+    std::int64_t chunk_both = 0;
+    std::int64_t chunk_square = 0;
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      const std::int64_t b = std::clamp(whole[i], -kMost, kMost);
+      chunk_both += b * std::clamp(codes[i], -kMost, kMost);
+      chunk_square += b * b;
+    }
+    both += static_cast<double>(chunk_both);
+    square += static_cast<double>(chunk_square);
   }
-  both += static_cast<double>(chunk_both);
-  square += static_cast<double>(chunk_square);
-  if (!(square > 0)) return 0;
-  const double x = std::clamp(both / square * 64, -127.0, 127.0);
-  return static_cast<std::int32_t>(x + (x < 0 ? -0.5 : 0.5));
-}
+  /// In 1/64.
+  std::int32_t share() const {
+    if (!(square > 0)) return 0;
+    const double x = std::clamp(both / square * 64, -127.0, 127.0);
+    return static_cast<std::int32_t>(x + (x < 0 ? -0.5 : 0.5));
+  }
+};
 
 Status check_companion(const TensorInputs& inputs, bool empty) {
   if (!empty && (inputs.companion.empty() || inputs.companion_type != ElementType::f32))
@@ -128,28 +89,39 @@ Status plan_updq(const TensorInputs& inputs, TaskRunner&, TensorPlan& plan) {
   QUERN_RETURN_IF_ERROR(check_companion(inputs, inputs.values.empty()));
   UpdqModel model;
   model.two_eps = static_cast<float>(2 * eps * kStepMargin);
+  const kernels::UpdateUnit unit = unit_of(model, eps);
   const Vector<std::uint64_t> fitted = chunks_to_fit(description);
-  Vector<UpdqCodes> chunks(fitted.size());
-  Vector<Vector<std::int32_t>> residuals(fitted.size());
-  double both = 0;
-  double square = 0;
+  const std::size_t most = fitted.empty() ? 0 : description.chunk_bytes(0) / 4;
+  AlignedBuffer memory;
+  ChunkScratch scratch(memory);
+  QUERN_RETURN_IF_ERROR(scratch.reserve(most * (1 + 4 + 4 * fitted.size()), fitted.size() + 2));
+  const auto marks = scratch.take<std::uint8_t>(most);
+  const auto predictions = scratch.take<std::int32_t>(most);
+  Vector<std::span<std::int32_t>> codes;
+  Vector<NotCoded> not_coded(fitted.size());
+  const auto base_of = [&](std::size_t c) { return bytes_of(description, fitted[c], inputs.base); };
+  const auto second_of = [&](std::size_t c) { return bytes_of(description, fitted[c], inputs.companion); };
+  constexpr std::int32_t kWhole = 64;
+  ShareSums sums;
   for (std::size_t c = 0; c < fitted.size(); ++c) {
-    const auto second = bytes_of(description, fitted[c], inputs.companion);
-    find_codes(model.two_eps, eps, bytes_of(description, fitted[c], inputs.values), second, chunks[c]);
-    if (!inputs.base.empty())
-      model.base_share = fit_share(chunks[c].codes, model.two_eps, bytes_of(description, fitted[c], inputs.base),
-                                   second, both, square);
+    const std::size_t elems = description.chunk_bytes(fitted[c]) / 4;
+    codes.push_back(scratch.take<std::int32_t>(elems));
+    find_codes(unit, bytes_of(description, fitted[c], inputs.values), second_of(c), marks.first(elems),
+               codes[c].data(), nullptr, not_coded[c]);
+    if (inputs.base.empty()) continue;
+    bound_kernels().update_predictions(unit, kWhole, base_of(c).data(), second_of(c).data(), elems,
+                                       predictions.data());
+    sums.add(codes[c], predictions.first(elems));
   }
+  model.base_share = sums.share();
   if (std::abs(model.base_share) < kLeastShare) model.base_share = 0;
   Vector<ResidualSample> samples;
-  Vector<std::int32_t> predictions;
   for (std::size_t c = 0; c < fitted.size(); ++c) {
-    find_predictions(model, bytes_of(description, fitted[c], inputs.base),
-                     bytes_of(description, fitted[c], inputs.companion), predictions);
-    subtract(chunks[c], predictions, residuals[c]);
-    samples.push_back({piece_of(description, fitted[c]), residuals[c]});
+    if (model.base_share != 0)
+      subtract_predictions(model, base_of(c), second_of(c), not_coded[c].places, predictions, codes[c]);
+    samples.push_back({piece_of(description, fitted[c]), codes[c]});
   }
-  fit_residuals(samples, plane_width(description), model.residuals);
+  QUERN_RETURN_IF_ERROR(fit_residuals(samples, plane_width(description), model.residuals).status());
 
   append_number(std::bit_cast<std::uint32_t>(model.two_eps), 4, plan.side);
   append_number(static_cast<std::uint8_t>(model.base_share), 1, plan.side);
@@ -172,22 +144,28 @@ Status get_side(const TensorDescription& description, std::span<const std::uint8
 }
 
 Result<std::size_t> encode_updq(const TensorPlan& plan, const TensorInputs& whole, const ChunkInputs& input,
-                                std::span<std::uint8_t> out, AlignedBuffer&) {
+                                std::span<std::uint8_t> out, AlignedBuffer& memory) {
   UpdqModel model;
   QUERN_RETURN_IF_ERROR(check_companion(whole, false));
   QUERN_RETURN_IF_ERROR(get_side(plan.description, plan.side, model));
   if (model.base_share != 0 && input.base.empty())
     return Status(StatusCode::invalid_argument, "tensor: the plan was made with a base, which is missing");
-  UpdqCodes chunk;
-  find_codes(model.two_eps, plan.request.bound, input.values, input.companion, chunk);
-  Vector<std::int32_t> predictions;
-  Vector<std::int32_t> residuals;
-  find_predictions(model, input.base, input.companion, predictions);
-  subtract(chunk, predictions, residuals);
-  Vector<std::uint8_t> coded;
-  chunk.special.write(coded);
-  encode_residuals(model.residuals, piece_of(plan.description, input.index), residuals, chunk.not_coded, coded);
-  return finish_chunk(input.values, coded, out);
+  ChunkScratch scratch(memory);
+  QUERN_RETURN_IF_ERROR(scratch.reserve(encoder_scratch_bytes(input.elems) + 9 * input.elems, 6));
+  const auto marks = scratch.take<std::uint8_t>(input.elems);
+  const auto codes = scratch.take<std::int32_t>(input.elems);
+  const auto predictions = scratch.take<std::int32_t>(input.elems);
+  NotCoded not_coded;
+  find_codes(unit_of(model, plan.request.bound), input.values, input.companion, marks, codes.data(),
+             input.decoded.data(), not_coded);
+  if (!input.decoded.empty()) put_special(not_coded.special, input.decoded);
+  if (model.base_share != 0)
+    subtract_predictions(model, input.base, input.companion, not_coded.places, predictions, codes);
+  Vector<std::uint8_t> head;
+  not_coded.special.write(head);
+  const auto tail =
+      encode_residuals(model.residuals, piece_of(plan.description, input.index), codes, not_coded.places, scratch, head);
+  return finish_chunk(input, head, tail, out);
 }
 
 Result<TensorNeeds> needs_of_updq(const TensorDescription& description, std::span<const std::uint8_t> side) {
@@ -201,43 +179,60 @@ Result<TensorNeeds> needs_of_updq(const TensorDescription& description, std::spa
   return needs;
 }
 
+/// Marks elements without a step; returns whether there are any.
+bool mark_stepless(float two_eps, std::span<const std::uint8_t> second, std::span<std::uint8_t> marks) {
+  bool any = bound_kernels().update_marks(second.data(), marks.size(), marks.data());
+  const float least = two_eps * __builtin_sqrtf(std::bit_cast<float>(1u));
+  if (least > 0) return any;
+  // E is so small that the steps of small second moments are 0. No encoder asks for that.
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (marks[i] != 0 || two_eps * __builtin_sqrtf(value_at(second, i)) > 0) continue;
+    marks[i] = 1;
+    any = true;
+  }
+  return any;
+}
+
 Status decode_updq(const TensorDescription& description, std::span<const std::uint8_t> side, const TensorInputs& whole,
                    const ChunkInputs& input, std::span<const std::uint8_t> bytes, std::span<std::uint8_t> out,
-                   AlignedBuffer&) {
+                   AlignedBuffer& memory) {
   QUERN_ASSIGN_OR_RETURN(const bool stored, begin_chunk(bytes, out));
   if (stored) return {};
   UpdqModel model;
   QUERN_RETURN_IF_ERROR(check_companion(whole, false));
   QUERN_RETURN_IF_ERROR(get_side(description, side, model));
   const PlanePiece piece = piece_of(description, input.index);
+  ChunkScratch scratch(memory);
+  QUERN_RETURN_IF_ERROR(scratch.reserve(decoder_scratch_bytes(piece.elems) + 9 * piece.elems, 6));
+  const auto marks = scratch.take<std::uint8_t>(piece.elems);
+  const auto codes = scratch.take<std::int32_t>(piece.elems);
+  const auto predictions = scratch.take<std::int32_t>(piece.elems);
   ByteReader reader(bytes);
   SpecialRuns special;
   QUERN_RETURN_IF_ERROR(special.read(reader, piece.elems));
+  const bool some_without_step = mark_stepless(model.two_eps, input.companion, marks);
+  for (const std::uint32_t place : special.places()) marks[place] = 1;
   Vector<std::uint32_t> not_coded;
-  const auto places = special.places();
-  std::size_t next = 0;
-  for (std::uint32_t i = 0; i < piece.elems; ++i) {
-    const bool is_special = next < places.size() && places[next] == i;
-    if (is_special) ++next;
-    if (is_special || !(step_at(model.two_eps, bits_at(input.companion, i)) > 0)) not_coded.push_back(i);
-  }
-  Vector<std::int32_t> residuals(piece.elems);
+  if (some_without_step || !special.places().empty())
+    for_marked(marks, [&](std::size_t i) { not_coded.push_back(static_cast<std::uint32_t>(i)); });
   QUERN_RETURN_IF_ERROR(
-      decode_residuals(model.residuals, piece, reader.bytes(reader.remaining()), not_coded, residuals));
-  Vector<std::int32_t> predictions;
-  find_predictions(model, input.base, input.companion, predictions);
-  for (std::size_t i = 0; i < piece.elems; ++i) {
-    const std::uint32_t code = static_cast<std::uint32_t>(residuals[i]) + static_cast<std::uint32_t>(predictions[i]);
-    const float step = step_at(model.two_eps, bits_at(input.companion, i));
-    put_bits(out, i, std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(code)) * step));
+      decode_residuals(model.residuals, piece, reader.bytes(reader.remaining()), not_coded, scratch, codes));
+  const kernels::UpdateUnit unit = unit_of(model, 0);
+  if (model.base_share != 0) {
+    bound_kernels().update_predictions(unit, model.base_share, input.base.data(), input.companion.data(), piece.elems,
+                                       predictions.data());
+    for (std::size_t i = 0; i < piece.elems; ++i)
+      codes[i] =
+          static_cast<std::int32_t>(static_cast<std::uint32_t>(codes[i]) + static_cast<std::uint32_t>(predictions[i]));
   }
+  bound_kernels().update_values(unit, codes.data(), input.companion.data(), piece.elems, out.data());
   for (const std::uint32_t i : not_coded) put_bits(out, i, 0);
-  for (std::size_t s = 0; s < places.size(); ++s) put_bits(out, places[s], special.bits()[s]);
+  put_special(special, out);
   return {};
 }
 
 }  // namespace
 
-const ModeCoder kUpdqCoder{Mode::updq, plan_updq, encode_updq, needs_of_updq, decode_updq};
+const ModeCoder kUpdqCoder{Mode::updq, plan_updq, encode_updq, needs_of_updq, decode_updq, true};
 
 }  // namespace quern::codec::tensor

@@ -3,6 +3,8 @@
 #include "kernels/cpu/lorenzo.h"
 #include "kernels/cpu/planes.h"
 #include "kernels/cpu/stencil.h"
+#include "kernels/cpu/tensor_bounds.h"
+#include "kernels/cpu/tensor_residuals.h"
 
 namespace quern::kernels {
 
@@ -10,6 +12,8 @@ const AdamKernels& adam_kernels_baseline();
 const LorenzoKernels& lorenzo_kernels_baseline();
 const PlaneKernels& plane_kernels_baseline();
 const StencilKernels& stencil_kernels_baseline();
+const TensorBoundKernels& tensor_bound_kernels_baseline();
+const TensorResidualKernels& tensor_residual_kernels_baseline();
 #if defined(QUERN_X86_64)
 const AdamKernels& adam_kernels_avx2();
 const AdamKernels& adam_kernels_avx512();
@@ -19,6 +23,10 @@ const PlaneKernels& plane_kernels_avx2();
 const PlaneKernels& plane_kernels_avx512();
 const StencilKernels& stencil_kernels_avx2();
 const StencilKernels& stencil_kernels_avx512();
+const TensorBoundKernels& tensor_bound_kernels_avx2();
+const TensorResidualKernels& tensor_residual_kernels_avx2();
+const TensorBoundKernels& tensor_bound_kernels_avx512();
+const TensorResidualKernels& tensor_residual_kernels_avx512();
 #endif
 
 const char* isa_name(IsaLevel level) {
@@ -85,6 +93,24 @@ const StencilKernels& stencil_kernels(IsaLevel level) {
 #endif
   (void)level;
   return stencil_kernels_baseline();
+}
+
+const TensorBoundKernels& tensor_bound_kernels(IsaLevel level) {
+#if defined(QUERN_X86_64)
+  if (level == IsaLevel::avx512) return tensor_bound_kernels_avx512();
+  if (level == IsaLevel::avx2) return tensor_bound_kernels_avx2();
+#endif
+  (void)level;
+  return tensor_bound_kernels_baseline();
+}
+
+const TensorResidualKernels& tensor_residual_kernels(IsaLevel level) {
+#if defined(QUERN_X86_64)
+  if (level == IsaLevel::avx512) return tensor_residual_kernels_avx512();
+  if (level == IsaLevel::avx2) return tensor_residual_kernels_avx2();
+#endif
+  (void)level;
+  return tensor_residual_kernels_baseline();
 }
 
 }  // namespace quern::kernels

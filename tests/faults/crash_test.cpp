@@ -16,6 +16,7 @@ namespace {
 
 using checkpoint::Report;
 using checkpoint::SaveOptions;
+using checkpoint::SaveSession;
 using checkpoint::Store;
 
 constexpr FaultKind kFaults[] = {FaultKind::kill,          FaultKind::torn_512,  FaultKind::torn_4096,
@@ -84,8 +85,9 @@ void check_after(const Scenario& scenario, SimulatedDisk disk, bool succeeded, O
   const auto left = disk.list("store/tmp");
   ASSERT_TRUE(left.ok() && left->empty()) << where << ": " << (left->empty() ? "" : left->front());
   const auto after = store.list(report);
+  const auto retired = store.list_retired(report);
   const auto folders = disk.list("store/data");
-  ASSERT_EQ(after->size(), folders->size()) << where;
+  ASSERT_EQ(after->size() + retired->size(), folders->size()) << where;
 }
 
 Outcomes run_everywhere(const Scenario& scenario) {
@@ -261,6 +263,78 @@ TEST(Crash, Compact_OfWhatLostSomething_AlwaysTheSameBits) {
       });
   scenario.always = {1, 2};
   EXPECT_GE(run_everywhere(scenario).points, kInstrumented ? 50U : 500U);
+}
+
+TEST(Crash, Replace_OldOrNewAndNeverBoth) {
+  // The values that are found are those of the first save or of the second, whole.
+  Scenario scenario{[](SimulatedDisk& disk) {
+                      prepare_one(disk);
+                      ASSERT_TRUE(save_step(disk, options_for(2)).ok());
+                    },
+                    [](SimulatedDisk& disk) {
+                      SaveOptions options = options_for(2);
+                      options.replace = true;
+                      options.base_newest = true;
+                      options.tags.push_back({"second", "yes"});
+                      const Status status = save_step(disk, options);
+                      if (!status.ok()) return status;
+                      const Store store(disk, "store");
+                      Report report;
+                      const auto found = store.at_step(2, report);
+                      return found.ok() && !found->tags.empty() ? Status()
+                                                                : Status(StatusCode::internal, "the old one is found");
+                    },
+                    {1, 2},
+                    {},
+                    2};
+  EXPECT_GE(run_everywhere(scenario).points, kInstrumented ? 50U : 500U);
+}
+
+TEST(Crash, Collect_ThatRetires_KeepsWhatIsNeeded) {
+  // 3 needs a tensor of 2, which needs another of 1: 1 goes, 2 is retired.
+  constexpr std::uint8_t kValues[3][2] = {{1, 2}, {1, 3}, {4, 3}};
+  Scenario scenario{
+      [&](SimulatedDisk& disk) {
+        for (const std::uint64_t step : {1, 2, 3}) {
+          const Store store(disk, "store");
+          Report report;
+          SerialRunner runner;
+          SaveOptions options = options_for(step);
+          options.least_shared_bytes = 0;
+          const auto session = SaveSession::begin(store, options, runner, report);
+          ASSERT_TRUE(session.ok());
+          for (std::size_t i = 0; i < 2; ++i) {
+            const std::vector<std::uint8_t> values(200, kValues[step - 1][i]);
+            checkpoint::TensorSource source;
+            source.name = i == 0 ? "a" : "b";
+            source.what = {checkpoint::ElementType::u8, *Shape::try_make(std::vector<std::uint64_t>{200})};
+            source.values = values;
+            ASSERT_TRUE(session.value()->add_tensor(source, report).ok());
+          }
+          ASSERT_TRUE(session.value()->commit(report).ok());
+        }
+      },
+      [](SimulatedDisk& disk) {
+        const Store store(disk, "store");
+        Report report;
+        checkpoint::CollectOptions options;
+        options.keep = 1;
+        const auto done = checkpoint::collect(store, options, report);
+        if (done.ok() && (done->removed.size() != 1 || store.list_retired(report)->size() != 1))
+          return Status(StatusCode::internal, "nothing was retired");
+        return done.status();
+      },
+      {3},
+      {1, 2},
+      0,
+      [&](const Store& store, std::uint64_t step, Report& report) -> Status {
+        if (step > 3) return check_small(store, step, report);
+        QUERN_ASSIGN_OR_RETURN(const auto back, restore_small(store, step, report));
+        std::vector<std::uint8_t> expected(200, kValues[step - 1][0]);
+        expected.insert(expected.end(), 200, kValues[step - 1][1]);
+        return back == expected ? Status() : Status(StatusCode::internal, "other values came back");
+      }};
+  EXPECT_GE(run_everywhere(scenario).points, 20U);
 }
 
 TEST(Crash, Collect_KeepsWhatIsNeeded) {

@@ -96,7 +96,7 @@ class States(StoreTest):
             if value is None:
                 continue
             expected = np.asarray(value)
-            self.assertTrue(same(back[name], expected.astype(expected.dtype.newbyteorder("="))), name)
+            self.assertTrue(same(back[name], expected), name)
 
     def test_bf16_without_a_framework(self):
         bits = (weights(50).view(np.uint32) >> 16).astype(np.uint16).reshape(5, 10)
@@ -111,8 +111,9 @@ class States(StoreTest):
             TypedArray(bits, "f8_e4m3")
 
     def test_what_cannot_be_saved_is_named(self):
-        for state, where in (({"a": {"b": object()}}, "a/b"), ({"a": [1, {2}]}, "a/1"), ({"a": np.zeros(2, complex)}, "a"),
-                             ({"a": {1.5: 2}}, "1.5"), ({"a": np.array(["x"])}, "a")):
+        for state, where in (({"a": {"b": object()}}, "a/b"), ({"a": [1, {2: iter(())}]}, "a/1/2"),
+                             ({"a": {np.int64(1): 2}}, "a/1"), ({"a": np.array([None])}, "a"),
+                             ({"a": np.ma.array([1, 2], mask=[0, 1])}, "MaskedArray"), ({"a": lambda: 0}, "objects=")):
             with self.assertRaises(TypeError) as caught:
                 quern.checkpoint.save(self.store, state, step=0)
             self.assertIn(where, str(caught.exception))
@@ -125,7 +126,7 @@ class States(StoreTest):
 
 class Stores(StoreTest):
     def chain(self):
-        state = {"w": weights(4000).reshape(40, 100), "frozen": weights(4000, 2)}
+        state = {"w": weights(4000).reshape(40, 100), "frozen": weights(20000, 2)}
         quern.checkpoint.save(self.store, state, step=10)
         state["w"] = state["w"] * np.float32(1.000001)
         return state, quern.checkpoint.save(self.store, state, step=20, base="newest", threads=1)
@@ -137,7 +138,7 @@ class Stores(StoreTest):
         info = quern.checkpoint.info(self.store)
         self.assertEqual((info.step, info.base), (20, 10))
         self.assertEqual([(t.name, t.shape, t.dtype) for t in info.tensors],
-                         [("w", (40, 100), "f32"), ("frozen", (4000,), "f32")])
+                         [("w", (40, 100), "f32"), ("frozen", (20000,), "f32")])
         only = quern.checkpoint.load(self.store, step=20, names=["w"])
         self.assertEqual(list(only), ["w"])
         self.assertTrue(same(only["w"], state["w"]))
@@ -209,7 +210,6 @@ class Stores(StoreTest):
         self.assertEqual(caught.exception.name, "io_error")
         self.chain()
         for call, words in ((lambda: quern.checkpoint.save(self.store, {"w": weights(3)}, step=10), "is in the store already"),
-                            (lambda: quern.checkpoint.save(self.store, {"w": weights(3)}, step=30, base=20), "of the base"),
                             (lambda: quern.checkpoint.load(self.store, step=11), "no checkpoint of step 11"),
                             (lambda: quern.checkpoint.save(self.store, {}, step=1, preset="dense"), "no preset 'dense'")):
             with self.assertRaises(quern.Error) as caught:

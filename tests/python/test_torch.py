@@ -118,10 +118,12 @@ class TorchStates(StoreTest):
         back = quern.checkpoint.load(self.store)
         for name, value in state.items():
             self.assertTrue(same(value.detach(), back[name]), name)
-        self.assertFalse(back["grad"].requires_grad)
+        self.assertIsInstance(back["grad"], torch.nn.Parameter)
+        self.assertTrue(back["grad"].requires_grad)
 
     def test_what_cannot_be_saved_is_named(self):
-        for value in (torch.zeros(2, dtype=torch.complex64), torch.eye(3).to_sparse(), torch.empty(2, device="meta")):
+        nested = torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])
+        for value in (nested, torch.empty(2, device="meta"), torch.eye(3).to_mkldnn()):
             with self.assertRaises(TypeError) as caught:
                 quern.checkpoint.save(self.store, {"layer": {"x": value}}, step=1)
             self.assertIn("layer/x", str(caught.exception))

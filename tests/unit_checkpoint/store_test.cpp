@@ -54,8 +54,11 @@ TEST_F(StoreTest, FoldersAboveTheStore_AreMadeAndSurviveLostPower) {
 }
 
 TEST_F(StoreTest, EqualTensors_AreStoredOnce) {
-  ASSERT_TRUE(save_small(store_, options_for(1), report_).ok());
-  ASSERT_TRUE(save_small(store_, options_for(2), report_).ok());
+  SaveOptions options = options_for(1);
+  options.least_shared_bytes = 0;
+  ASSERT_TRUE(save_small(store_, options, report_).ok());
+  options.step = 2;
+  ASSERT_TRUE(save_small(store_, options, report_).ok());
   const auto one = store_.at_step(1, report_), two = store_.at_step(2, report_);
   ASSERT_TRUE(one.ok() && two.ok());
   ASSERT_TRUE(one->tensors[5].alias);  // frozen.tied
@@ -147,8 +150,6 @@ TEST_F(StoreTest, BadInput_IsRefusedAndLeavesTheStoreAlone) {
 
   EXPECT_FALSE(attempt(options_for(1), [](SaveSession&) { return Status(); }).ok());
   EXPECT_TRUE(says("already")) << report_.problem;
-  EXPECT_FALSE(attempt(options_for(2, 9), [](SaveSession&) { return Status(); }).ok());
-  EXPECT_TRUE(says("no checkpoint of step 9")) << report_.problem;
   EXPECT_FALSE(attempt(options_for(2), [&](SaveSession& s) {
                  EXPECT_TRUE(add(s, "a", ElementType::f32, {2, 3}, values).ok());
                  return add(s, "a", ElementType::f32, {6}, values);
@@ -157,20 +158,6 @@ TEST_F(StoreTest, BadInput_IsRefusedAndLeavesTheStoreAlone) {
   EXPECT_FALSE(
       attempt(options_for(2), [&](SaveSession& s) { return add(s, "a", ElementType::f32, {7}, values); }).ok());
   EXPECT_TRUE(says("'a'")) << report_.problem;
-  const auto wide = ramp(9 * 17, 1);
-  EXPECT_FALSE(attempt(options_for(2, 1), [&](SaveSession& s) {
-                 return add(s, "param.w", ElementType::f32, {17, 9}, wide);
-               }).ok());
-  EXPECT_TRUE(says("'param.w'") && says("shape")) << report_.problem;
-  EXPECT_FALSE(attempt(options_for(2, 1), [&](SaveSession& s) {
-                 return add(s, "param.w", ElementType::i32, {9, 17}, wide);
-               }).ok());
-  EXPECT_TRUE(says("'param.w'") && says("dtype")) << report_.problem;
-  EXPECT_FALSE(attempt(options_for(2, 1), [&](SaveSession& s) {
-                 EXPECT_TRUE(add(s, "param.w", ElementType::f32, {9, 17}, wide).ok());
-                 return s.commit(report_).status();
-               }).ok());
-  EXPECT_TRUE(says("missing")) << report_.problem;
   EXPECT_EQ(disk_.all_files(), files);
   EXPECT_TRUE(check_small(store_, 1, report_).ok());
 }

@@ -188,6 +188,7 @@ TEST(CheckpointSave, RolesComeFromNamesOrTheCaller) {
 TEST(CheckpointSave, Presets_KeepTheirBounds) {
   constexpr std::size_t kRows = 200, kColumns = 300;
   const auto weight = weights(kRows * kColumns, 1), mean = weights(kRows * kColumns, 2);
+  const auto table = weights(kRows * kColumns, 4);
   auto square = weights(kRows * kColumns, 3);
   for (float& v : square) v = v * v + 1e-12f;
   double deviation = 0;
@@ -209,11 +210,15 @@ TEST(CheckpointSave, Presets_KeepTheirBounds) {
     const WriterHandle writer = begin(store, desc);
     const std::vector<std::uint64_t> shape = {kRows, kColumns};
     // The companion comes last: a writer sees all before it codes any.
-    for (const auto& tensor : {tensor_of("layer.exp_avg", QUERN_F32, shape, mean.data()),
-                               tensor_of("layer.weight", QUERN_F32, shape, weight.data()),
-                               tensor_of("layer.exp_avg_sq", QUERN_F32, shape, square.data())})
+    auto told = tensor_of("layer.weight", QUERN_F32, shape, weight.data());
+    told.role = "param";  // nothing in its name says so
+    for (const auto& tensor : {tensor_of("layer.exp_avg", QUERN_F32, shape, mean.data()), told,
+                               tensor_of("layer.exp_avg_sq", QUERN_F32, shape, square.data()),
+                               tensor_of("cache.table", QUERN_F32, shape, table.data())})
       EXPECT_QUERN_OK(quern_checkpoint_add(writer.get(), &tensor));
-    ASSERT_QUERN_OK(quern_checkpoint_publish(writer.get(), nullptr));
+    quern_checkpoint_result result = QUERN_CHECKPOINT_RESULT_INIT;
+    ASSERT_QUERN_OK(quern_checkpoint_publish(writer.get(), &result));
+    EXPECT_EQ(result.lossy, (c.exact_weights ? 0u : 1u) + (c.exact_moments ? 0u : 2u));
     const ReaderHandle reader = open_step(store);
     quern_checkpoint_tensor_info info = QUERN_CHECKPOINT_TENSOR_INFO_INIT;
     EXPECT_QUERN_OK(quern_checkpoint_tensor_at(reader.get(), 0, &info));
@@ -229,7 +234,87 @@ TEST(CheckpointSave, Presets_KeepTheirBounds) {
       missed += !(std::abs(std::log(std::sqrt(static_cast<double>(v[i]) / square[i]))) <= c.log_bound * 1.01);
     }
     EXPECT_EQ(missed, 0u);
+    EXPECT_EQ(read<float>(reader, "cache.table"), table);
   }
+}
+
+TEST(CheckpointSave, Policy_DecidesBeforeThePreset) {
+  const ScratchFolder folder;
+  const StoreHandle store = open_store(folder.store());
+  const auto table = weights(100 * 100, 1), weight = weights(100 * 100, 2);
+  auto desc = save_desc(1);
+  desc.preset = "balanced";
+  std::string policy = R"({"roles":[{"name":"mine","role":"param"}],
+      "rules":[{"name":"*.keep","mode":"exact"},{"role":"param","mode":"ebq","bound":0.25,"unit":"absolute"}]})";
+  desc.policy = policy.c_str();
+  const WriterHandle writer = begin(store, desc);
+  policy.assign(policy.size(), 'x');  // begin has its own copy
+  for (const auto& tensor : {tensor_of("mine", QUERN_F32, {100, 100}, table.data()),
+                             tensor_of("model.keep", QUERN_F32, {100, 100}, weight.data())})
+    EXPECT_QUERN_OK(quern_checkpoint_add(writer.get(), &tensor));
+  ASSERT_QUERN_OK(quern_checkpoint_publish(writer.get(), nullptr));
+  const ReaderHandle reader = open_step(store);
+  EXPECT_EQ(info_of(reader, "mine").bound, 0.25);
+  EXPECT_EQ(info_of(reader, "model.keep").lossless, 1u);
+  EXPECT_EQ(read<float>(reader, "model.keep"), weight);
+}
+
+TEST(CheckpointSave, Replay_StoresAStepAsItsGradient) {
+  constexpr std::size_t kCount = 5000;
+  const ScratchFolder folder;
+  const StoreHandle store = open_store(folder.store());
+  auto w = weights(kCount, 1), m = weights(kCount, 2), v = weights(kCount, 3);
+  for (float& x : v) x = x * x;
+  std::vector<std::uint16_t> gradient(kCount);
+  const auto save = [&](std::uint64_t step) {
+    auto desc = save_desc(step);
+    if (step > 1) desc.base = step - 1;
+    desc.replay = R"({"optimizer":"adamw","betas":[0.5,0.75],"eps":0,"lr":0.25})";
+    const WriterHandle writer = begin(store, desc);
+    for (const auto& tensor :
+         {tensor_of("model.w", QUERN_F32, {kCount}, w.data()), tensor_of("exp_avg.w", QUERN_F32, {kCount}, m.data()),
+          tensor_of("exp_avg_sq.w", QUERN_F32, {kCount}, v.data()),
+          tensor_of("grad.w", QUERN_BF16, {kCount}, gradient.data())})
+      EXPECT_QUERN_OK(quern_checkpoint_add(writer.get(), &tensor));
+    EXPECT_QUERN_OK(quern_checkpoint_publish(writer.get(), nullptr));
+  };
+  save(1);
+  // The second step, with a gradient of 0, in the order that format-tensor-moments.md calls fused.
+  for (std::size_t i = 0; i < kCount; ++i) {
+    m[i] *= 0.5F;
+    v[i] *= 0.75F;
+    w[i] = w[i] + (-0.25F * (m[i] / 0.75F)) / std::sqrt(v[i] / 0.4375F);
+  }
+  save(2);
+  const ReaderHandle reader = open_step(store, 2);
+  EXPECT_STREQ(info_of(reader, "exp_avg_sq.w").mode, "replay") << "the store tried the rule";
+  EXPECT_EQ(read<float>(reader, "model.w"), w);
+  EXPECT_EQ(read<float>(reader, "exp_avg.w"), m);
+  EXPECT_EQ(read<float>(reader, "exp_avg_sq.w"), v);
+}
+
+TEST(CheckpointSave, BadRules_AreRefusedByBegin) {
+  const ScratchFolder folder;
+  const StoreHandle store = open_store(folder.store());
+  const auto says = [&](const char* policy, const char* replay, const char* part) {
+    auto desc = save_desc(1);
+    desc.policy = policy;
+    desc.replay = replay;
+    quern_checkpoint_writer* writer = nullptr;
+    EXPECT_EQ(quern_checkpoint_begin(store.get(), &desc, &writer), QUERN_ERROR_INVALID_ARGUMENT) << part;
+    EXPECT_EQ(writer, nullptr);
+    EXPECT_NE(std::string(quern_checkpoint_last_error()).find(part), std::string::npos)
+        << quern_checkpoint_last_error();
+  };
+  says("", nullptr, "policy: ");
+  says(R"({"rules":[{"mode":"exact"},{"mode":"zip"}]})", nullptr, "policy: rule 2: 'mode' must be exact");
+  says(R"({"rules":[{"mode":"ebq","bound":0.1,"unit":"rate"}]})", nullptr, "give it as 'lr' of replay");
+  says(nullptr, "{}", "replay: 'betas' is missing");
+  says(nullptr, R"({"betas":[0.9,0.9]})", "replay: 'lr'");
+  std::uint64_t count = 9;
+  EXPECT_QUERN_OK(quern_checkpoint_steps(store.get(), nullptr, 0, &count));
+  EXPECT_EQ(count, 0u);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.store() + "/tmp"));
 }
 
 TEST(CheckpointSave, Abort_LeavesNothing) {

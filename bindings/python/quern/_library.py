@@ -26,7 +26,12 @@ class Error(RuntimeError):
     def __init__(self, status, sentence):
         super().__init__(sentence)
         self.status = status
+        self.sentence = sentence
         self.name = _STATUS_NAMES.get(status, "unknown")
+
+    def __reduce__(self):
+        # By pickle and copy, which would call the class with the sentence alone: torch.distributed hands errors to all ranks.
+        return type(self), (self.status, self.sentence)
 
 
 class _Sized(Structure):

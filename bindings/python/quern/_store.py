@@ -1,17 +1,24 @@
 """Open stores, and checkpoints that are being saved."""
 import ctypes
 import logging
-import operator
 import os
+import weakref
 from dataclasses import dataclass
 
 from . import _library
 from ._handle import Handle
 from ._library import Error, library
-from ._reader import Checkpoint, step_number
-from ._tensors import NUMBERS
+from ._reader import Checkpoint, given_step, step_number
+from ._dtypes import NUMBERS
 
 _log = logging.getLogger("quern")
+
+
+def text(value, what):
+    """Bytes for a text of C, which ends at its first NUL."""
+    if "\0" in value:
+        raise ValueError(f"{what} cannot have a NUL: {value!r}")
+    return value.encode()
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,8 @@ class Store(Handle):
     over, and why) go to the logger "quern"."""
 
     def __init__(self, path, write=False, threads=0):
-        self._handle = None
+        self._handle, self._closing = None, False
+        self._users = weakref.WeakSet()  # writers and readers, which must be gone before the store is
         self._library = library()
         self._note = _library.Note(lambda _, text: _log.info("%s", text.decode("utf-8", "replace")))
         desc = _library.StoreDesc(mode=_library.WRITE if write else _library.READ, threads=threads, note=self._note)
@@ -46,7 +54,11 @@ class Store(Handle):
         self._handle = handle
 
     def close(self):
-        if self._handle is not None:
+        """Closes what was opened of it too."""
+        if self._handle is not None and not self._closing:
+            self._closing = True
+            for user in list(self._users):
+                user.close()
             self._library.store_close(self._handle)
             self._handle = None
 
@@ -60,6 +72,22 @@ class Store(Handle):
             self._library.steps(self._handle, steps, room, count)
             if count.value <= room:
                 return list(steps[: count.value])
+
+    def newest_base(self, step):
+        """The step that a save of `step` with base="newest" takes for its base: the newest other one that is whole, or, where that
+        is stored as differences itself, the one that these are to. None where there is none."""
+        others = [other for other in self.steps() if other != step]
+        for other in reversed([other for other in others if other < step] or others):
+            try:
+                with self.open(other) as found:
+                    key = found.info.base
+                if key is not None and key != step:
+                    self.open(key).close()
+                    return key
+                return other
+            except Error as problem:
+                _log.warning("step %d is not taken for a base: %s", other, problem)
+        return None
 
     def begin(self, step, base=None, preset="exact", parity=None, zstd_level=0, replace=False, group=None, writer=0,
               writers=1, progress=None):
@@ -82,11 +110,11 @@ class Store(Handle):
         """Stores a checkpoint anew so that it needs no other."""
         data, files = parity or (0, 0)
         desc = _library.SaveDesc(parity_data=data, parity_files=files, zstd_level=zstd_level, writers=1)
-        self._library.compact(self._handle, step, desc)
+        self._library.compact(self._handle, given_step(step), desc)
 
     def collect(self, keep=None, steps=()):
         """Removes all but the newest `keep`, and those steps, unless what stays needs them. How many, and bytes freed."""
-        steps = list(steps)
+        steps = [given_step(step) for step in steps]
         out = _library.Collected()
         self._library.collect(self._handle, _library.KEEP_ALL if keep is None else keep,
                               (ctypes.c_uint64 * max(len(steps), 1))(*steps), len(steps), out)
@@ -106,13 +134,14 @@ class Writer(Handle):
         self._wanted = progress
         data, files = parity or (0, 0)
         desc = _library.SaveDesc(
-            step=operator.index(step), base=_library.NO_BASE if base is None else operator.index(base),
+            step=given_step(step), base=_library.NO_BASE if base is None else given_step(base),
             preset=preset.encode(), parity_data=data, parity_files=files, zstd_level=zstd_level, replace=int(replace),
             group=group.encode() if group is not None else None, writer=writer, writers=writers,
             progress=self._progress)
         handle = ctypes.c_void_p()
         self._library.begin(store._handle, desc, handle)
         self._handle = handle
+        store._users.add(self)
 
     def _on_progress(self, _, done, total):
         # Also where Ctrl-C arrives during a long save: the save is given up and the exception goes on in publish().
@@ -124,8 +153,9 @@ class Writer(Handle):
 
     def add(self, name, source, role=None, whole=None, offset=None):
         """Takes a Source (quern._tensors) in; with `whole` and `offset` it is a piece of a tensor of that shape."""
+        role = role or source.role
         tensor = _library.Tensor(
-            dtype=NUMBERS[source.dtype], name=name.encode(), role=role.encode() if role else None, data=source.address,
+            dtype=NUMBERS[source.dtype], name=text(name, "a tensor's name"), role=role.encode() if role else None, data=source.address,
             memory=source.memory, device=source.device, rank=len(source.shape), is_piece=int(whole is not None))
         if len(source.shape) > _library.MAX_RANK:
             raise ValueError(f"tensor '{name}': rank {len(source.shape)} is above {_library.MAX_RANK}")
@@ -137,7 +167,7 @@ class Writer(Handle):
         self._kept.append(source)
 
     def add_blob(self, name, content):
-        self._library.add_blob(self._handle, name.encode(), bytes(content), len(content))
+        self._library.add_blob(self._handle, text(name, "a blob's name"), bytes(content), len(content))
 
     def publish(self):
         result = _library.Result()
@@ -154,6 +184,7 @@ class Writer(Handle):
 
     def close(self):
         if self._handle is not None:
-            self._library.writer_destroy(self._handle)
+            if self._store._handle is not None:
+                self._library.writer_destroy(self._handle)
             self._handle = None
             self._kept.clear()

@@ -4,35 +4,41 @@ import sys
 import numpy as np
 
 from . import _dlpack
+from ._dtypes import (
+    BY_NAME,
+    NUMBERS,
+    count_of,
+    element_bytes,
+    is_complex,
+    is_label,
+    label_name,
+    low_rank,
+    numpy_dtype,
+    numpy_label,
+    stored_form,
+    torch_dtype,
+)
 from ._library import CUDA, HOST
 
-# Numbers of <quern/checkpoint.h>.
-DTYPES = {1: "f16", 2: "bf16", 3: "f32", 4: "f64", 5: "f8_e4m3", 6: "f8_e5m2", 8: "i8", 9: "i16", 10: "i32", 11: "i64",
-          16: "u8", 17: "u16", 18: "u32", 19: "u64", 24: "bool"}
-NUMBERS = {name: number for number, name in DTYPES.items()}
-_NUMPY = {"f16": "float16", "f32": "float32", "f64": "float64", "i8": "int8", "i16": "int16", "i32": "int32",
-          "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "bool": "bool"}
-_ML_DTYPES = {"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2"}
-_TORCH = {**_NUMPY, **_ML_DTYPES}
-_BY_NUMPY_NAME = {name: dtype for dtype, name in {**_NUMPY, **_ML_DTYPES}.items()}
-_BY_TORCH_NAME = {"torch." + name: dtype for dtype, name in _TORCH.items()}
-
-
-def element_bytes(dtype):
-    return {"f16": 2, "bf16": 2, "f8_e4m3": 1, "f8_e5m2": 1, "bool": 1}.get(dtype) or int(dtype[1:]) // 8
+#: The role of what must never be taken for weights or moments.
+NO_ROLE = "other"
 
 
 class TypedArray:
-    """Elements of a type that NumPy lacks (bf16, f8_e4m3, f8_e5m2), as a NumPy array of unsigned integers with the same
-    bits (`array`) and the name of the type (`dtype`). Goes into save(), comes out of load() where neither PyTorch nor
-    ml_dtypes is there, and can be handed on by DLPack."""
+    """Elements of a type that NumPy lacks (bf16, f8_e4m3, f8_e5m2, or a name such as float8_e8m0fnu), as a NumPy array of
+    unsigned integers with the same bits (`array`) and the name of the type (`dtype`). Goes into save(), comes out of load()
+    where neither PyTorch nor ml_dtypes has the type, and can be handed on by DLPack where that has it."""
 
     def __init__(self, array, dtype):
         array = np.asarray(array)
-        if dtype not in NUMBERS:
-            raise TypeError(f"'{dtype}' is no dtype: {', '.join(NUMBERS)}")
-        if array.dtype.kind not in "uib" or array.dtype.itemsize != element_bytes(dtype):
-            raise TypeError(f"elements of {dtype} are carried in integers of {element_bytes(dtype)} bytes, not {array.dtype}")
+        if dtype in NUMBERS:
+            size = element_bytes(dtype)
+        elif is_label(dtype):
+            size = array.dtype.itemsize
+        else:
+            raise TypeError(f"'{dtype}' is no dtype: {', '.join(NUMBERS)}, or a name such as float8_e8m0fnu")
+        if array.dtype.kind not in "uib" or array.dtype.itemsize != size:
+            raise TypeError(f"elements of {dtype} are carried in integers of {size} bytes, not {array.dtype}")
         self.array, self.dtype = array, dtype
 
     @property
@@ -55,58 +61,103 @@ class TypedArray:
 
 
 class Source:
-    """A tensor to be saved: dtype, shape, and the address of its contiguous values, which `keep` keeps alive."""
+    """A tensor to be saved: the dtype and shape it is stored in, and the address of its contiguous values, which `keep` keeps
+    alive. `node`: what the state text says of it beyond its name ("kind" always; "dtype", "shape", "order" where the
+    tensor is not the stored one). `role`: None, told from the name."""
 
-    def __init__(self, kind, dtype, shape, address, keep, identity, memory=HOST, device=0):
-        self.kind, self.dtype, self.shape, self.address, self.keep = kind, dtype, tuple(shape), address, keep
+    def __init__(self, node, dtype, shape, address, keep, identity, memory=HOST, device=0):
+        self.node, self.dtype, self.shape, self.address, self.keep = node, dtype, tuple(shape), address, keep
         self.identity = identity  # equal for tensors that are one and the same memory; None: never
         self.memory, self.device = memory, device
+        self.role = NO_ROLE if "dtype" in node else None
+
+    @property
+    def kind(self):
+        return self.node["kind"]
+
+    @property
+    def is_plain(self):
+        """True when dtype and shape are the tensor's own."""
+        return "dtype" not in self.node and "shape" not in self.node
+
+
+def _form(kind, known, label, item_bytes, shape):
+    """(node, dtype, shape) of a tensor of the stored type `known` or, where that is None, of `label`."""
+    shape = tuple(shape)
+    node = {"kind": kind}
+    dtype, stored = low_rank(known, shape) if known else stored_form(label, item_bytes, shape)
+    if not known:
+        node["dtype"] = label
+    if stored != shape:
+        node["shape"] = list(shape)
+    return node, dtype, stored
 
 
 def _from_torch(value, where):
+    import torch
+
     if hasattr(value, "device_mesh") or type(value).__name__ == "ShardedTensor":
         raise TypeError(f"{where}: a {type(value).__name__} is spread over processes; save it with quern.torch_dcp")
-    dtype = _BY_TORCH_NAME.get(str(value.dtype))
-    if dtype is None:
-        raise TypeError(f"{where}: tensors of {value.dtype} cannot be saved")
-    if str(value.layout) != "torch.strided" or value.device.type == "meta":
-        raise TypeError(f"{where}: only dense tensors with values can be saved, not {value.layout} on {value.device}")
+    if value.layout != torch.strided or value.device.type == "meta" or value.is_quantized:
+        what = "a quantized tensor" if value.is_quantized else f"{value.layout} on {value.device}"
+        raise TypeError(f"{where}: only dense tensors with values can be saved here, not {what}")
+    name = str(value.dtype).partition(".")[2]
+    known = BY_NAME.get(name)
     given = value.detach()
     identity = None
     if given.numel() != 0:
-        identity = (str(given.device), given.data_ptr(), tuple(given.shape), given.stride(), dtype)
-    host = given.cpu()
-    if hasattr(host, "resolve_neg"):
-        host = host.resolve_neg()
-    host = host.contiguous()  # a copy of views that skip elements, the tensor itself otherwise
-    return Source("torch", dtype, given.shape, host.data_ptr(), (host, value), identity)
+        identity = (str(given.device), given.data_ptr(), tuple(given.shape), given.stride(), name, given.is_neg(),
+                    given.is_conj())
+    shape, size = given.shape, given.element_size()
+    given = given.resolve_conj().resolve_neg()
+    if not known and size == 1:
+        given = given.view(torch.uint8)  # PyTorch can copy few of the others
+    elif is_complex(name):
+        given = torch.view_as_real(given)
+    host = given.cpu().contiguous()  # a copy of views that skip elements, the tensor itself otherwise
+    return Source(*_form("torch", known, name, size, shape), host.data_ptr(), (host, value), identity)
 
 
 def _from_numpy(array, kind, where, dtype=None):
-    dtype = dtype or _BY_NUMPY_NAME.get(array.dtype.newbyteorder("=").name)
+    plain = array.dtype.names is None and array.dtype.subdtype is None
+    label, known, order = dtype, None, None
     if dtype is None:
-        raise TypeError(f"{where}: arrays of {array.dtype} cannot be saved")
+        known = BY_NAME.get(array.dtype.newbyteorder("=").name) if plain else None
+        if known is None and plain and not array.dtype.isnative and array.dtype.name in ("complex64", "complex128"):
+            label = array.dtype.name
+        elif known is None:
+            label = numpy_label(array.dtype)
+            if label is None:
+                raise TypeError(f"{where}: arrays of {array.dtype} cannot be saved: their elements are no numbers, but Python "
+                                "objects; make a list of them, or an array of fixed-size texts")
+        if (known or is_complex(label)) and not array.dtype.isnative:
+            order = array.dtype.str[0]
+    elif dtype in NUMBERS:
+        known = dtype
     identity = None
     if array.size != 0:
-        identity = ("cpu", array.__array_interface__["data"][0], array.shape, array.strides, dtype)
-    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+        identity = ("cpu", array.__array_interface__["data"][0], array.shape, array.strides, str(dtype or array.dtype))
+    native = array.astype(array.dtype.newbyteorder("="), copy=False) if order else array
     dense = np.ascontiguousarray(native)
-    return Source(kind, dtype, array.shape, dense.ctypes.data, (dense, array), identity)
+    node, stored, shape = _form(kind, known, label, array.dtype.itemsize, array.shape)
+    if order:
+        node["order"] = order
+    return Source(node, stored, shape, dense.ctypes.data, (dense, array), identity)
 
 
 def _from_dlpack(value, where):
     borrowed = _dlpack.Borrowed(value)
     if borrowed.dtype is None:
-        raise TypeError(f"{where}: elements of this type cannot be saved")
+        raise TypeError(f"{where}: elements of this type cannot be saved; hand over an array of NumPy or PyTorch")
     if not borrowed.contiguous:
         raise TypeError(f"{where}: this {type(value).__name__} is not contiguous; make a contiguous copy first")
     kind, device = borrowed.device
     on_host = kind in (_dlpack.CPU, _dlpack.CUDA_HOST, _dlpack.CUDA_MANAGED)
     if not on_host and kind != _dlpack.CUDA:
-        raise TypeError(f"{where}: memory of DLPack device type {kind} cannot be read")
+        raise TypeError(f"{where}: memory of DLPack device type {kind} cannot be read; copy it to the host first")
     identity = (borrowed.device, borrowed.address, borrowed.shape, borrowed.dtype)
-    return Source("numpy", borrowed.dtype, borrowed.shape, borrowed.address, borrowed, identity,
-                  HOST if on_host else CUDA, 0 if on_host else device)
+    form = _form("numpy", borrowed.dtype, None, 0, borrowed.shape)
+    return Source(*form, borrowed.address, borrowed, identity, HOST if on_host else CUDA, 0 if on_host else device)
 
 
 def source_of(value, where):
@@ -119,6 +170,9 @@ def source_of(value, where):
     if isinstance(value, np.generic):
         return _from_numpy(np.asarray(value), "scalar", where)
     if isinstance(value, np.ndarray):
+        if type(value) not in (np.ndarray, np.memmap):
+            raise TypeError(f"{where}: a {type(value).__name__} would come back as a plain array; save its parts, such as "
+                            "np.asarray(it), or say how with objects= or quern.checkpoint.register()")
         return _from_numpy(value, "numpy", where)
     if isinstance(value, (str, bytes, bytearray)):
         return None
@@ -130,25 +184,59 @@ def source_of(value, where):
         return None
 
 
-def _torch_dtype(torch, dtype):
-    return getattr(torch, _TORCH[dtype], None)
+class Form:
+    """A stored tensor as the state text describes it: what it is, and how it is had."""
 
+    def __init__(self, info, node, where):
+        self.label = node.get("dtype", info.dtype)
+        self.shape = tuple(node.get("shape", info.shape))
+        self.order = node.get("order")
+        self.plain = "dtype" not in node
+        self.same_axes = info.shape[: len(self.shape)] == self.shape  # then boxes of it are boxes of what is stored
+        count = count_of(self.shape)
+        if any(not isinstance(extent, int) or extent < 0 for extent in self.shape):
+            raise ValueError(f"{where}: {list(self.shape)} is no shape")
+        if self.plain:
+            size = element_bytes(info.dtype)
+        else:
+            size = info.raw_bytes // count if count else _size_of(self.label)
+        if (info.dtype, info.shape) != (low_rank(info.dtype, self.shape) if self.plain else
+                                        stored_form(self.label, size, self.shape)):
+            raise ValueError(f"{where}: the state text does not fit the tensor that is stored")
+        self.item_bytes = size
+        self.extra = info.shape[len(self.shape):] if self.same_axes else ()
 
-def empty(kind, dtype, shape):
-    """(tensor, address, bytes) of a new tensor of that kind: "torch" or "numpy". What PyTorch lacks is NumPy's."""
-    if kind == "torch":
-        import torch
+    def empty(self, kind, shape):
+        """(tensor, address, bytes) of a new one: of "torch" or "numpy". What PyTorch lacks is NumPy's."""
+        if kind == "torch":
+            dtype = torch_dtype(self.label)
+            if dtype is not None:
+                import torch
 
-        torch_dtype = _torch_dtype(torch, dtype)
-        if torch_dtype is not None:
-            tensor = torch.empty(shape, dtype=torch_dtype)
-            return tensor, tensor.data_ptr(), tensor.numel() * element_bytes(dtype)
-    if dtype in _NUMPY:
-        array = np.empty(shape, _NUMPY[dtype])
+                tensor = torch.empty(shape, dtype=dtype)
+                return tensor, tensor.data_ptr(), tensor.numel() * tensor.element_size()
+        dtype = numpy_dtype(self.label)
+        if dtype is None:
+            array = np.empty(shape, f"uint{8 * self.item_bytes}")
+            return TypedArray(array, label_name(self.label)), array.ctypes.data, array.nbytes
+        if dtype.subdtype is not None or dtype.itemsize != self.item_bytes:
+            raise ValueError(f"elements of {label_name(self.label)} have another size here")
+        array = np.empty(shape, dtype) if dtype.itemsize else np.ndarray(shape, dtype, b"")  # empty() makes S1 of S0
         return array, array.ctypes.data, array.nbytes
-    array = np.empty(shape, f"uint{8 * element_bytes(dtype)}")
-    try:
-        import ml_dtypes
-    except ImportError:
-        return TypedArray(array, dtype), array.ctypes.data, array.nbytes
-    return array.view(getattr(ml_dtypes, _ML_DTYPES[dtype])), array.ctypes.data, array.nbytes
+
+    def finish(self, tensor):
+        """After reading: bytes in the order they had."""
+        if self.order is None or not isinstance(tensor, np.ndarray) or tensor.dtype.str[0] == self.order:
+            return tensor
+        return tensor.byteswap(inplace=True).view(tensor.dtype.newbyteorder(self.order))
+
+
+def _size_of(label):
+    dtype = numpy_dtype(label)
+    if dtype is not None:
+        return dtype.itemsize
+    if "torch" in sys.modules:
+        kind = torch_dtype(label)
+        if kind is not None:
+            return kind.itemsize
+    return 1

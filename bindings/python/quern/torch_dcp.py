@@ -26,9 +26,10 @@ from torch.distributed.checkpoint.planner import LoadItemType, WriteItemType
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.futures import Future
 
+from ._dtypes import TORCH, is_complex, stored_form, torch_dtype
 from ._reader import Checkpoint
 from ._store import Store
-from ._tensors import _TORCH, element_bytes, source_of
+from ._tensors import source_of
 
 BLOB = "quern.dcp"
 BYTES_PREFIX = "dcp:"
@@ -79,7 +80,9 @@ def _metadata(text):
         if "dtype" not in item:
             entries[item["name"]] = BytesStorageMetadata()
             continue
-        dtype = getattr(torch, item["dtype"].partition(".")[2])
+        dtype = torch_dtype(item["dtype"].partition(".")[2])
+        if dtype is None:
+            raise ValueError(f"'{item['name']}' is of {item['dtype']}, which this PyTorch ({torch.__version__}) does not have")
         entries[item["name"]] = _tensor_metadata(dtype, item["requires_grad"], item["shape"], item["chunks"])
     mappings = document["mappings"]
     if mappings is not None:
@@ -90,20 +93,48 @@ def _metadata(text):
 def _metadata_of_tensors(saved):
     """Of a checkpoint that was not saved through here: every tensor in one chunk."""
     entries = {}
-    for info in saved.info.tensors:
-        dtype = getattr(torch, _TORCH[info.dtype], None)
+    for name in [*saved, *saved.other_names()]:
+        lazy = saved[name]
+        dtype = torch_dtype(lazy._form.label)
         if dtype is not None:
-            entries[info.name] = _tensor_metadata(dtype, False, info.shape, [([0] * len(info.shape), info.shape)])
+            entries[name] = _tensor_metadata(dtype, False, lazy.shape, [([0] * lazy.ndim, lazy.shape)])
     return Metadata(entries)
 
 
-class QuernWriter(StorageWriter):
-    """Saves the checkpoint `step` of the store at `path`. Options as in quern.checkpoint.save()."""
+def _stored_name(name):
+    """Names in stores are texts of C: they have no NUL."""
+    return name.replace("\0", "\\0")
 
-    def __init__(self, path, step=None, base=None, preset="exact", threads=0, parity=None, zstd_level=0):
+
+def _tensor_nodes(text):
+    """What elements are that are stored as others: as the state texts of quern.checkpoint say it."""
+    known = {"torch." + name for name in TORCH.values()}
+    return {_stored_name(item["name"]): {"kind": "torch", "dtype": item["dtype"].partition(".")[2], "shape": item["shape"]}
+            for item in json.loads(text)["items"] if item.get("dtype", "torch.uint8") not in known}
+
+
+def _stored_piece(source, value, whole, offset):
+    """Extents and offset, as they are stored, of a tensor of which `value` is a piece."""
+    if source.is_plain:
+        return whole, offset
+    label = source.node.get("dtype")
+    if len(whole) + is_complex(label) > 8:
+        raise ValueError(f"pieces of tensors of {len(whole)} axes cannot be saved; reshape to fewer axes, or save it whole")
+    stored = stored_form(label, value.element_size(), whole)[1]
+    return stored, tuple(offset) + (0,) * (len(stored) - len(whole))
+
+
+class QuernWriter(StorageWriter):
+    """Saves the checkpoint `step` of the store at `path`. Options as in quern.checkpoint.save(); all ranks must be given the same.
+    The coordinator alone finds out what base="newest" is. replace=True: the step may be there already, as after a resume.
+
+    Where a rank fails, dcp.save() raises a CheckpointException with its sentence on every rank, and there is no new
+    checkpoint."""
+
+    def __init__(self, path, step=None, base=None, preset="exact", threads=0, parity=None, zstd_level=0, replace=False):
         super().__init__()
-        self.path, self.step, self.threads = path, step, threads
-        self._options = {"base": base, "preset": preset, "parity": parity, "zstd_level": zstd_level}
+        self.path, self.step, self.threads, self.base = path, step, threads, base
+        self._options = {"preset": preset, "parity": parity, "zstd_level": zstd_level, "replace": replace}
         self._share = None
 
     def reset(self, checkpoint_id=None):
@@ -129,7 +160,12 @@ class QuernWriter(StorageWriter):
     def prepare_global_plan(self, plans):
         # The coordinator's description is the share of a last writer: nothing appears before it has come.
         group = uuid.uuid4().hex
-        shares = [{"group": group, "writer": i, "writers": len(plans) + 1, "step": self.step} for i in range(len(plans) + 1)]
+        base = self.base
+        if base == "newest":
+            with Store(self.path, write=True, threads=self.threads) as store:
+                base = store.newest_base(self.step)
+        shares = [{"group": group, "writer": i, "writers": len(plans) + 1, "step": self.step, "base": base}
+                  for i in range(len(plans) + 1)]
         self._share = shares[-1]
         return [dataclasses.replace(plan, storage_data=share) for plan, share in zip(plans, shares)]
 
@@ -144,16 +180,18 @@ class QuernWriter(StorageWriter):
                 value = planner.resolve_data(item)
                 if item.type == WriteItemType.BYTE_IO:
                     content = value.getvalue()
-                    writer.add_blob(BYTES_PREFIX + item.index.fqn, content)
+                    writer.add_blob(BYTES_PREFIX + _stored_name(item.index.fqn), content)
                     results.append(WriteResult(item.index, len(content), None))
                     continue
                 source = source_of(value, item.index.fqn)
                 whole, chunk = tuple(item.tensor_data.size), item.tensor_data.chunk
-                size = value.numel() * element_bytes(source.dtype)
-                if source.shape == whole:
-                    writer.add(item.index.fqn, source)
+                size = value.numel() * value.element_size()
+                name = _stored_name(item.index.fqn)
+                if tuple(value.shape) == whole:
+                    writer.add(name, source)
                 elif size != 0:  # ranks may hold nothing of a tensor
-                    writer.add(item.index.fqn, source, whole=whole, offset=tuple(chunk.offsets))
+                    whole, offset = _stored_piece(source, value, whole, tuple(chunk.offsets))
+                    writer.add(name, source, whole=whole, offset=offset)
                 results.append(WriteResult(item.index, size, None))
             writer.publish()
         return _done(results)
@@ -184,6 +222,8 @@ class QuernReader(StorageReader):
     def _open(self):
         if self._saved is None:
             self._saved = Checkpoint(Store(self.path, threads=self.threads), self.step)
+            if BLOB in self._saved.info.blobs:
+                self._saved._nodes.update(_tensor_nodes(self._saved.blob(BLOB)))
         return self._saved
 
     def read_metadata(self, *args, **kwargs):
@@ -214,7 +254,7 @@ class QuernReader(StorageReader):
         for item in sorted(plan.items, key=lambda item: item.storage_index.fqn):
             name = item.storage_index.fqn
             if item.type == LoadItemType.BYTE_IO:
-                planner.load_bytes(item, io.BytesIO(saved.blob(BYTES_PREFIX + name)))
+                planner.load_bytes(item, io.BytesIO(saved.blob(BYTES_PREFIX + _stored_name(name))))
                 continue
             chunk = item.storage_index.offset or [0] * len(item.storage_offsets)
             begin = [c + o for c, o in zip(chunk, item.storage_offsets)]
@@ -226,15 +266,20 @@ class QuernReader(StorageReader):
 
     @staticmethod
     def _read_into(saved, name, target, begin, end):
-        lazy = saved[name]
+        lazy = saved[_stored_name(name)]
         shape = torch.Size([e - b for b, e in zip(begin, end)])
         if target.size() != shape:
             raise ValueError(f"tensor '{name}': {tuple(shape)} cannot be read into {tuple(target.size())}")
-        same_type = str(target.dtype) == "torch." + _TORCH[lazy.dtype]
-        if same_type and target.is_contiguous() and target.device.type == "cpu":
-            saved.read_into(name, target, begin, end)
-        else:
-            target.copy_(lazy._read("torch", begin, end))
+        same_type = target.dtype == torch_dtype(lazy._form.label) and not (target.is_conj() or target.is_neg())
+        straight = same_type and lazy._view is None and lazy._form.same_axes and lazy._form.order is None
+        if straight and target.is_contiguous() and target.device.type == "cpu":
+            size = target.numel() * target.element_size()
+            saved._read_into(lazy._index, target.data_ptr(), size, *lazy._stored_box(begin, end))
+            return
+        value = torch.as_tensor(lazy._read("torch", begin, end))
+        if same_type and target.element_size() == 1:  # PyTorch can copy few of these types
+            target, value = target.view(torch.uint8), value.view(torch.uint8)
+        target.copy_(value)
 
 
 __all__ = ["QuernReader", "QuernWriter"]

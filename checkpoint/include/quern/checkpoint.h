@@ -38,6 +38,9 @@ enum { QUERN_F8_E4M3 = 5, QUERN_F8_E5M2 = 6, QUERN_BOOL = 24 };
 /** In the place of a step: the newest checkpoint that is whole; where a base may be named: none. */
 #define QUERN_CHECKPOINT_NEWEST UINT64_MAX
 #define QUERN_CHECKPOINT_NO_BASE UINT64_MAX
+/** Where a base may be named: the newest checkpoint that has no base itself, until four others were saved against it; then
+ *  the next one is stored whole. */
+#define QUERN_CHECKPOINT_BASE_NEWEST (UINT64_MAX - 1)
 
 /** "" when no call of this thread has failed. Valid until the next call of this thread. */
 QUERN_API const char* quern_checkpoint_last_error(void);
@@ -76,6 +79,13 @@ QUERN_API void quern_checkpoint_store_close(quern_checkpoint_store* store);
  *  there are; `steps` (may be NULL with 0) gets the first `capacity` of them. */
 QUERN_API quern_status quern_checkpoint_steps(quern_checkpoint_store* store, uint64_t* steps, uint64_t capacity,
                                               uint64_t* count);
+/** The same steps in the order in which their checkpoints were published, the newest last: after a run was taken up from
+ *  an older step, the newest is not the largest. */
+QUERN_API quern_status quern_checkpoint_history(quern_checkpoint_store* store, uint64_t* steps, uint64_t capacity,
+                                                uint64_t* count);
+/** The step that QUERN_CHECKPOINT_BASE_NEWEST means now, or QUERN_CHECKPOINT_NO_BASE: for writers of a group, which must
+ *  all begin with the same base. */
+QUERN_API quern_status quern_checkpoint_newest_base(quern_checkpoint_store* store, uint64_t* step);
 
 /* ---- saving ----------------------------------------------------------------------------------------------------- */
 
@@ -87,7 +97,9 @@ typedef struct quern_checkpoint_save_desc {
   uint32_t parity_files; /**< so many files of parity_data + parity_files may be lost */
   int32_t zstd_level;    /**< 1 to 19: zstd may pack where it is smaller; 0: never */
   uint64_t step;
-  uint64_t base;      /**< step of the checkpoint that tensors may be differences to, or QUERN_CHECKPOINT_NO_BASE */
+  /** Step of the checkpoint that tensors may be differences to, or QUERN_CHECKPOINT_BASE_NEWEST, or
+   *  QUERN_CHECKPOINT_NO_BASE. What of it is missing, damaged or of another shape is not used, and a note says so. */
+  uint64_t base;
   const char* preset; /**< what may be lost: as `quern checkpoint save --preset`; NULL: "exact", nothing */
   /** Several writers make one checkpoint together: each begins with the same group (1 to 64 letters, digits, '-', '_',
    *  never used before in the store) and another number `writer` below `writers`; the last to publish makes it appear.
@@ -95,16 +107,32 @@ typedef struct quern_checkpoint_save_desc {
   const char* group;
   uint32_t writer;
   uint32_t writers;
-  uint32_t replace;        /**< 1: the step may be in the store already; the newer one is found then */
+  uint32_t replace;        /**< 1: the step may be in the store already; what is there is removed once this is safe */
   uint32_t reserved;       /**< 0 */
   quern_progress progress; /**< counts bytes of tensors; called by publish */
   void* progress_user;
+  /** Rules by name, role, type and size that come before the preset's: the JSON text that `quern checkpoint save
+   *  --policy` reads from a file (docs/format-checkpoint.md, "Policies"). NULL: none. Copied by begin. */
+  const char* policy;
+  /** How the optimizer steps, so that a step may be stored as its gradient: the JSON text that --replay reads from a
+   *  file (its "optimizer's rule"), with its "lr"; its "step" is this step unless it says another. NULL: never.
+   *  Copied by begin. */
+  const char* replay;
+  /** Names and texts to keep with the checkpoint: metrics, descriptions. Copied. A metric is a number as text ("2.75").
+   *  Names have 1 to 255 bytes, each once; texts up to 65535. Of a group the first writer that names a tag counts. */
+  const char* const* tag_names;
+  const char* const* tag_texts;
+  uint64_t tag_count;
 } quern_checkpoint_save_desc;
-#define QUERN_CHECKPOINT_SAVE_DESC_INIT \
-  { sizeof(quern_checkpoint_save_desc), 0, 0, 0, 0, QUERN_CHECKPOINT_NO_BASE, NULL, NULL, 0, 1, 0, 0, NULL, NULL }
+#define QUERN_CHECKPOINT_SAVE_DESC_INIT                                                                           \
+  {                                                                                                               \
+    sizeof(quern_checkpoint_save_desc), 0, 0, 0, 0, QUERN_CHECKPOINT_NO_BASE, NULL, NULL, 0, 1, 0, 0, NULL, NULL, \
+        NULL, NULL, NULL, NULL, 0                                                                                 \
+  }
 
-/** Opens a checkpoint for writing. Fails when the step is there already, the base is missing, or the preset is not
- *  known. `*writer` is NULL on failure. */
+/** Opens a checkpoint for writing. Fails when the step is there already (again at publish, when another writer was
+ *  faster), the preset is not known, or policy or replay are not what they should be; the sentence names the rule.
+ *  `*writer` is NULL on failure. */
 QUERN_API quern_status quern_checkpoint_begin(quern_checkpoint_store* store, const quern_checkpoint_save_desc* desc,
                                               quern_checkpoint_writer** writer);
 
@@ -148,11 +176,10 @@ typedef struct quern_checkpoint_result {
   uint64_t stored_already; /**< tensors whose bytes the store had */
   uint64_t differences;    /**< tensors that need an earlier checkpoint to be restored */
   char id[72];             /**< the checkpoint's name beside its step, with a 0 behind it */
+  uint64_t lossy;          /**< tensors of this writer that come back other than they were; a note says which */
 } quern_checkpoint_result;
-#define QUERN_CHECKPOINT_RESULT_INIT                               \
-  {                                                                \
-    sizeof(quern_checkpoint_result), 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
-  }
+#define QUERN_CHECKPOINT_RESULT_INIT \
+  { sizeof(quern_checkpoint_result), 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 }
 
 /** Codes all tensors, one after the other, each on the store's threads, makes them safe on disk and, as the last writer
  *  of a group, visible. Memory: about twice the largest tensor, three times with a base. After it, successful or not,
@@ -167,8 +194,8 @@ QUERN_API void quern_checkpoint_writer_destroy(quern_checkpoint_writer* writer);
 
 typedef struct quern_checkpoint_reader quern_checkpoint_reader;
 
-/** Opens the checkpoint of that step, or QUERN_CHECKPOINT_NEWEST: the newest that is whole, with those it needs; why
- *  others were passed over becomes a note. Later changes of the store do not show, but collection takes the values
+/** Opens the checkpoint of that step, or QUERN_CHECKPOINT_NEWEST: the one published last that is whole, with what it
+ *  needs of others; why others were passed over becomes a note. Later changes of the store do not show, but collection takes the values
  * away. `*reader` is NULL on failure. */
 QUERN_API quern_status quern_checkpoint_open(quern_checkpoint_store* store, uint64_t step,
                                              quern_checkpoint_reader** reader);
@@ -193,6 +220,10 @@ typedef struct quern_checkpoint_info {
   { sizeof(quern_checkpoint_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL }
 
 QUERN_API quern_status quern_checkpoint_inspect(quern_checkpoint_reader* reader, quern_checkpoint_info* info);
+/** Tag `index`, below `*count`: both texts belong to the reader. Any of the three may be NULL. Past the last tag only the
+ *  count is written, and the texts are NULL. */
+QUERN_API quern_status quern_checkpoint_tag_at(quern_checkpoint_reader* reader, uint64_t index, const char** name,
+                                               const char** text, uint64_t* count);
 
 /** A tensor as it was saved. Texts belong to the reader. */
 typedef struct quern_checkpoint_tensor_info {
@@ -250,7 +281,7 @@ QUERN_API quern_status quern_checkpoint_read_blob(quern_checkpoint_reader* reade
 
 /* ---- care ------------------------------------------------------------------------------------------------------- */
 
-/** Is the checkpoint of that step what it was when it was saved? `full` 0: manifest, sizes, headers and indexes of
+/** Is the checkpoint of that step, or the newest, what it was when it was saved? `full` 0: manifest, sizes, headers and indexes of
  *  parts; 1: every byte, hash and parity too. QUERN_ERROR_CORRUPT when it is not: the error is the first problem, all
  *  become notes. */
 QUERN_API quern_status quern_checkpoint_verify(quern_checkpoint_store* store, uint64_t step, int full);
@@ -277,6 +308,27 @@ typedef struct quern_checkpoint_collected {
  * NULL. */
 QUERN_API quern_status quern_checkpoint_collect(quern_checkpoint_store* store, uint64_t keep, const uint64_t* steps,
                                                 uint64_t count, quern_checkpoint_collected* collected);
+
+/** What stays in a store; of the three, one that is set is enough. */
+typedef struct quern_checkpoint_retention {
+  uint32_t struct_size;
+  uint32_t best_is_largest; /**< 1: the largest numbers are best; 0: the smallest */
+  uint64_t keep;            /**< the newest of this number that are whole */
+  uint64_t keep_every;      /**< steps that are multiples of it; 0: none */
+  uint64_t best;            /**< so many with the best numbers under the tag `metric`; 0: none */
+  const char* metric;
+  uint32_t dry_run; /**< 1: only counts */
+  uint32_t reserved;
+} quern_checkpoint_retention;
+#define QUERN_CHECKPOINT_RETENTION_INIT \
+  { sizeof(quern_checkpoint_retention), 0, 0, 0, 0, NULL, 0, 0 }
+
+/** Removes what none of the three keeps, unless a tensor of what stays needs a tensor of it: then it stays on the disk, and
+ *  as a checkpoint if all of its own tensors are still there. Fails when a save or another collection is under way, and when
+ *  no checkpoint has a number under the metric. `collected` may be NULL. */
+QUERN_API quern_status quern_checkpoint_retain(quern_checkpoint_store* store,
+                                               const quern_checkpoint_retention* retention,
+                                               quern_checkpoint_collected* collected);
 
 #ifdef __cplusplus
 }
