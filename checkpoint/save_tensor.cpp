@@ -262,9 +262,11 @@ Status SaveSession::code_group(std::span<const std::unique_ptr<Coding>> group, R
       return status;
     };
     SerialRunner serial;
-    QUERN_RETURN_IF_ERROR(explain(run_tasks(
-        runner_, open.size(),
-        [&](std::size_t i) { return open[i]->begin(open.size() == 1 ? runner_ : serial, reports[i]); }, &failed)));
+    QUERN_RETURN_IF_ERROR(explain(
+        open.size() == 1
+            ? open[0]->begin(runner_, reports[0])
+            : run_tasks(
+                  runner_, open.size(), [&](std::size_t k) { return open[k]->begin(serial, reports[k]); }, &failed)));
     Vector<std::pair<Coding*, std::uint32_t>> tasks;
     for (Coding* const coding : open) {
       coding->chunks.resize(coding->tensor.records());
