@@ -24,10 +24,11 @@ struct TensorResidualInstance {
       const std::uint32_t m = magnitude(residuals[i]);
       const std::uint32_t code = zigzag(static_cast<std::uint32_t>(residuals[i]));
       // Exact as a float: below 2^30, six low bits that no symbol depends on are cleared above 2^24.
-      const std::uint32_t kept = m & ~(m >= 1u << 24 ? 63u : 0u);
+      const std::uint32_t kept = m & ~((0u - static_cast<std::uint32_t>(m >= 1u << 24)) & 63u);
       const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(kept)));
       const std::uint32_t large = (bits >> 21) - kLargeSymbol;
-      symbols[i] = static_cast<std::uint8_t>(m < kPlainMagnitudes ? code : large);
+      const std::uint32_t small = 0u - static_cast<std::uint32_t>(m < kPlainMagnitudes);
+      symbols[i] = static_cast<std::uint8_t>((code & small) | (large & ~small));
     }
   }
 
@@ -62,22 +63,26 @@ struct TensorResidualInstance {
 
   static void count(const std::uint8_t* symbols, const std::uint8_t* contexts, std::size_t count,
                     std::uint32_t* __restrict counts) {
-    // Equal symbols follow each other often: two sets of counters take turns, so that they wait less.
+    // Equal symbols follow each other often: four sets of counters take turns, so that they wait less.
     constexpr std::size_t kBlock = 512;
-    std::uint32_t second[kTensorPlaces * kTensorContexts] = {};
+    constexpr std::size_t kSets = 4;
+    constexpr std::size_t kCounters = kTensorPlaces * kTensorContexts;
+    std::uint32_t others[kSets - 1][kCounters] = {};
     std::uint16_t places[kBlock];
     for (std::size_t begin = 0; begin < count; begin += kBlock) {
       const std::size_t n = count - begin < kBlock ? count - begin : kBlock;
       for (std::size_t i = 0; i < n; ++i)
         places[i] = static_cast<std::uint16_t>(contexts[begin + i] * kTensorPlaces + symbols[begin + i]);
       std::size_t i = 0;
-      for (; i + 2 <= n; i += 2) {
+      for (; i + kSets <= n; i += kSets) {
         ++counts[places[i]];
-        ++second[places[i + 1]];
+        ++others[0][places[i + 1]];
+        ++others[1][places[i + 2]];
+        ++others[2][places[i + 3]];
       }
-      if (i < n) ++counts[places[i]];
+      for (; i < n; ++i) ++counts[places[i]];
     }
-    for (std::size_t i = 0; i < kTensorPlaces * kTensorContexts; ++i) counts[i] += second[i];
+    for (std::size_t i = 0; i < kCounters; ++i) counts[i] += others[0][i] + others[1][i] + others[2][i];
   }
 
   static void encode(TensorEncodeJob& job) {

@@ -39,8 +39,14 @@ def _name(path):
     return name
 
 
-def _where(path):
-    return ascii("/".join(str(key) for key in path))[1:-1] or "the state dict"
+class Where:
+    """The place of a value, as text when a sentence needs it."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __str__(self):
+        return ascii("/".join(str(key) for key in self._path))[1:-1] or "the state dict"
 
 
 class Leaf:
@@ -52,7 +58,7 @@ class Leaf:
 
     def made_source(self):
         if self.source is None:
-            self.source = source_of(self.value, _where(self.path))
+            self.source = source_of(self.value, Where(self.path))
         if self.role is not None:
             self.source.role = self.role
         return self.source
@@ -85,7 +91,7 @@ class Flattened:
         try:
             node = node_of(value)
         except TypeError as problem:
-            raise TypeError(f"{_where(path)}: {problem}") from None
+            raise TypeError(f"{Where(path)}: {problem}") from None
         if node is not None:
             return node
         if isinstance(value, enum.Enum):
@@ -96,7 +102,7 @@ class Flattened:
 
     def _within(self, value, path, make):
         if id(value) in self._open:
-            raise ValueError(f"{_where(path)}: the state dict contains itself")
+            raise ValueError(f"{Where(path)}: the state dict contains itself")
         self._open.add(id(value))
         node = make()
         self._open.discard(id(value))
@@ -104,7 +110,7 @@ class Flattened:
 
     def _refuse(self, value, path, why=""):
         cls = type(value)
-        return TypeError(f"{_where(path)}: a {cls.__name__} cannot be saved{why}: {hook(cls)}")
+        return TypeError(f"{Where(path)}: a {cls.__name__} cannot be saved{why}: {hook(cls)}")
 
     def _named(self, value, path):
         if not is_importable(type(value)):
@@ -150,7 +156,7 @@ class Flattened:
         if type(value) is collections.defaultdict:
             factory = value.default_factory
             if factory is not None and factory not in _FACTORY_NAMES:
-                raise TypeError(f"{_where(path)}: a defaultdict with the factory {getattr(factory, '__name__', factory)!r} cannot "
+                raise TypeError(f"{Where(path)}: a defaultdict with the factory {getattr(factory, '__name__', factory)!r} cannot "
                                 f"be saved: take one of {', '.join(FACTORIES)}, or {hook(type(value))}")
             return {"defaultdict": items, "factory": None if factory is None else _FACTORY_NAMES[factory]}
         node = {"ordered": items}
@@ -165,7 +171,7 @@ class Flattened:
             try:
                 key.encode()
             except UnicodeEncodeError:
-                raise ValueError(f"{_where(path)}: the key {key!a} is no valid text: it has half of a surrogate pair; "
+                raise ValueError(f"{Where(path)}: the key {key!a} is no valid text: it has half of a surrogate pair; "
                                  "write it otherwise") from None
             return key
         if type(key) is int:
@@ -178,15 +184,15 @@ class Flattened:
 
     def _tensor(self, value, path):
         if self._in_key:
-            raise TypeError(f"{_where(path)}: keys are texts, numbers, None, Enums and tuples of these, not {value!r}")
-        node = _layouts.node_of(self, value, path, _where(path))
+            raise TypeError(f"{Where(path)}: keys are texts, numbers, None, Enums and tuples of these, not {value!r}")
+        node = _layouts.node_of(self, value, path, Where(path))
         if node is not None:
             return node
         if dataclasses.is_dataclass(value) and not isinstance(value, (type, str, int, float, bytes)):
             return self._within(value, path, lambda: self._dataclass(value, path))
         source = None
         if not _layouts.is_dense(value):
-            source = source_of(value, _where(path))
+            source = source_of(value, Where(path))
             if source is None:
                 raise self._refuse(value, path)
         return self.leaf(value, path, source, flags=_layouts.flags_of(value))
@@ -217,7 +223,7 @@ class Flattened:
                 base, name = sharing.base.source, sharing.base.node["tensor"]
             else:
                 path = sharing.views[0][0].path
-                base = source_of(sharing.made, _where(path))
+                base = source_of(sharing.made, Where(path))
                 base.role = NO_ROLE  # it is no weight, but memory that has some
                 name = self._add(base, path)
             for leaf, view in sharing.views:

@@ -5,6 +5,7 @@ import os
 from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 
 NEWEST = NO_BASE = KEEP_ALL = 2**64 - 1
+BASE_NEWEST = 2**64 - 2
 READ, WRITE = 0, 1
 HOST, CUDA = 0, 1
 MAX_RANK = 8
@@ -58,7 +59,9 @@ class SaveDesc(_Sized):
     _fields_ = [("struct_size", c_uint32), ("parity_data", c_uint32), ("parity_files", c_uint32),
                 ("zstd_level", c_int32), ("step", c_uint64), ("base", c_uint64), ("preset", c_char_p),
                 ("group", c_char_p), ("writer", c_uint32), ("writers", c_uint32), ("replace", c_uint32),
-                ("reserved", c_uint32), ("progress", Progress), ("progress_user", c_void_p)]
+                ("reserved", c_uint32), ("progress", Progress), ("progress_user", c_void_p), ("policy", c_char_p),
+                ("replay", c_char_p), ("tag_names", POINTER(c_char_p)), ("tag_texts", POINTER(c_char_p)),
+                ("tag_count", c_uint64)]
 
 
 class Tensor(_Sized):
@@ -70,7 +73,8 @@ class Tensor(_Sized):
 class Result(_Sized):
     _fields_ = [("struct_size", c_uint32), ("published", c_uint32), ("step", c_uint64), ("raw_bytes", c_uint64),
                 ("stored_bytes", c_uint64), ("manifest_bytes", c_uint64), ("tensors", c_uint64),
-                ("stored_already", c_uint64), ("differences", c_uint64), ("id", c_char * 72)]
+                ("stored_already", c_uint64), ("differences", c_uint64), ("id", c_char * 72),
+                ("lossy", c_uint64)]
 
 
 class Info(_Sized):
@@ -100,6 +104,8 @@ class Collected(_Sized):
 _FUNCTIONS = {
     "store_open": [c_char_p, POINTER(StoreDesc), POINTER(c_void_p)],
     "steps": [c_void_p, POINTER(c_uint64), c_uint64, POINTER(c_uint64)],
+    "history": [c_void_p, POINTER(c_uint64), c_uint64, POINTER(c_uint64)],
+    "newest_base": [c_void_p, POINTER(c_uint64)],
     "begin": [c_void_p, POINTER(SaveDesc), POINTER(c_void_p)],
     "add": [c_void_p, POINTER(Tensor)],
     "add_blob": [c_void_p, c_char_p, c_void_p, c_uint64],
@@ -110,6 +116,7 @@ _FUNCTIONS = {
     "tensor_at": [c_void_p, c_uint64, POINTER(TensorInfo)],
     "find": [c_void_p, c_char_p, POINTER(c_uint64)],
     "read": [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINTER(Target)],
+    "tag_at": [c_void_p, c_uint64, POINTER(c_char_p), POINTER(c_char_p), POINTER(c_uint64)],
     "blob_at": [c_void_p, c_uint64, POINTER(c_char_p), POINTER(c_uint64)],
     "read_blob": [c_void_p, c_uint64, c_void_p, c_uint64],
     "verify": [c_void_p, c_uint64, c_int],

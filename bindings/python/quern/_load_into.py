@@ -81,7 +81,7 @@ class Plan:
     def fits(self, node, target):
         """Whether the tensor may be read into `target`: None, or how they differ."""
         if "tensor" not in node:
-            return None if list(node.get("shape", target.shape)) == list(target.shape) else "another shape"
+            return self._part_fits(node, target)
         lazy = self._saved._lazy(node["tensor"], node)
         if hasattr(target, "device_mesh"):
             return "a tensor that is spread over processes; use quern.torch_dcp"
@@ -93,6 +93,15 @@ class Plan:
         if isinstance(target, np.ndarray) and not target.flags.writeable:
             return "the array is read-only"
         return None
+
+    @staticmethod
+    def _part_fits(node, target):
+        if isinstance(target, np.ndarray):
+            return "a tensor of PyTorch does not fit into an array"
+        if "quantized" in node and not target.is_quantized:
+            return f"a quantized tensor does not fit into {target.dtype}"
+        shape = tuple(node["shape"]) if "shape" in node else tuple(target.shape)
+        return None if shape == tuple(target.shape) else f"shape {shape} does not fit into {tuple(target.shape)}"
 
     def tensor(self, node, target, name):
         problem = self.fits(node, target)
@@ -124,7 +133,10 @@ class Plan:
 
     def _read(self, node, target):
         if "tensor" not in node:
-            target.detach().copy_(self.value(node))
+            value = self.value(node)
+            if "sparse" in node and not target.is_sparse and str(target.layout) == "torch.strided":
+                value = value.to_dense()
+            target.detach().copy_(value)
             return
         lazy = self._saved._lazy(node["tensor"], node)
         if isinstance(target, np.ndarray):

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _dlpack, _library
 from ._handle import Handle
-from ._dtypes import DTYPES, count_of
+from ._dtypes import DTYPES, FILE_DTYPES, count_of
 from ._sharing import view_of
 from ._state import BLOB, StateText
 from ._tensors import Form, TypedArray, source_of
@@ -57,6 +57,7 @@ class Info:
     library: str
     tensors: list = field(repr=False)
     blobs: dict = field(repr=False)
+    tags: dict = field(repr=False, default_factory=dict)
 
     @property
     def ratio(self):
@@ -65,8 +66,9 @@ class Info:
 
 class LazyTensor:
     """A tensor of an open checkpoint. Its values are read when they are asked for: whole by numpy(), torch(), DLPack or
-    the array protocol, in part by slices with step 1 (`t[3:7]`, `t[..., 0]`). Reading a part decodes the tensor (of one
-    saved in pieces, the pieces it meets) and keeps it until another one is read, so take parts of one tensor in turn.
+    the array protocol, in part by slices with step 1 (`t[3:7]`, `t[..., 0]`). Reading a part decodes the chunks of 1 MiB
+    that it meets, of this tensor and of those it was saved as a difference to; the last 32 chunks are kept. Chunks have
+    checksums; the hash of all values is checked where all of them are read.
 
     `dtype` and `shape` are those of the tensor that was saved; `info` says how it is stored (complex numbers as two real ones on
     a last axis, for instance)."""
@@ -217,6 +219,7 @@ class Checkpoint(Handle, Mapping):
         store._users.add(self)
         info = _library.Info()
         self._library.inspect(handle, info)
+        self._file_nodes = {}
         tensors = [self._tensor_info(i) for i in range(info.tensors)]
         self._indices = {tensor.name: i for i, tensor in enumerate(tensors)}
         blobs = {}
@@ -228,17 +231,30 @@ class Checkpoint(Handle, Mapping):
             self._blob_indices[name.value.decode()] = i
         self.info = Info(info.step, info.id.decode(), None if info.base == _library.NO_BASE else info.base,
                          (info.parity_data, info.parity_files) if info.parity_data else None, info.raw_bytes,
-                         info.stored_bytes, info.library.decode(), tensors, blobs)
+                         info.stored_bytes, info.library.decode(), tensors, blobs, self._tags())
         self._state = StateText(self.blob(BLOB).decode()) if BLOB in blobs else None
-        self._nodes = self._state.nodes() if self._state else {}
+        self._nodes = {**self._file_nodes, **(self._state.nodes() if self._state else {})}
         self._paths = None
 
     def _tensor_info(self, index):
         info = _library.TensorInfo()
         self._library.tensor_at(self._handle, index, info)
-        return TensorInfo(info.name.decode(), DTYPES.get(info.dtype, f"type {info.dtype}"), tuple(info.extents[: info.rank]), info.role.decode(),
-                          info.mode.decode(), bool(info.lossless), info.bound, info.raw_bytes, info.stored_bytes,
-                          info.depth, info.pieces)
+        name, shape = info.name.decode(), tuple(info.extents[: info.rank])
+        dtype = DTYPES.get(info.dtype, f"type {info.dtype}")
+        if info.dtype in FILE_DTYPES and info.rank + len(FILE_DTYPES[info.dtype][2]) <= _library.MAX_RANK:
+            label, dtype, last = FILE_DTYPES[info.dtype]
+            self._file_nodes[name] = {"kind": "numpy", "dtype": label, "shape": list(shape)}
+            shape += last
+        return TensorInfo(name, dtype, shape, info.role.decode(), info.mode.decode(), bool(info.lossless), info.bound,
+                          info.raw_bytes, info.stored_bytes, info.depth, info.pieces)
+
+    def _tags(self):
+        out, name, content, count = {}, ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_uint64(1)
+        while len(out) < count.value:
+            self._library.tag_at(self._handle, len(out), name, content, count)
+            if name.value is not None:
+                out[name.value.decode()] = content.value.decode()
+        return out
 
     @property
     def step(self):

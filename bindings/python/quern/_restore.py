@@ -11,8 +11,7 @@ from ._library import Error
 log = logging.getLogger("quern")
 
 #: Statuses of damage: bad magic, truncated, corrupt, checksum mismatch, and files that are gone or cannot be read.
-VALUE_DAMAGE = (20, 21, 22, 23)
-DAMAGE = (*VALUE_DAMAGE, 62)
+DAMAGE = (20, 21, 22, 23, 62)
 _SECONDS = 5
 
 
@@ -32,20 +31,26 @@ def repair_hint(path, step, problem):
     """What to type where parity may mend it; else ""."""
     path = _folder(path)
     ids = re.findall(r"data/([^/\s:]+)/", str(problem))
-    ids += [os.path.basename(name).partition("-")[2]
-            for name in glob.glob(os.path.join(glob.escape(path), "manifests", f"{step:012d}-*"))]
-    for name in dict.fromkeys(ids):
+    steps = {name: of for of, name in _manifests(path)}
+    for name in dict.fromkeys(ids + [name for name, of in steps.items() if of == step]):
         if glob.glob(os.path.join(glob.escape(path), "data", glob.escape(name), "parity-*")):
-            owner = glob.glob(os.path.join(glob.escape(path), "manifests", f"*-{glob.escape(name)}"))
-            of = int(os.path.basename(owner[0]).partition("-")[0]) if owner else step
-            return f"; it has parity, which may mend it: quern checkpoint repair --store {path} --step {of}"
+            return (f"; it has parity, which may mend it: quern checkpoint repair --store {path} "
+                    f"--step {steps.get(name, step)}")
     return ""
 
 
+def _manifests(path):
+    """(step, id) of the manifests' names: docs/format-checkpoint.md, section 1."""
+    for name in os.listdir(os.path.join(path, "manifests")):
+        found = re.fullmatch(r"([0-9]{12,20})(?:\.[0-9]+)?-([^.]+)(?:\.kept)?", name)
+        if found:
+            yield int(found[1]), found[2]
+
+
 def newest(store, path, read):
-    """(read(checkpoint), step, passed_over) of the newest step that `read` can read; each that it cannot is a warning."""
+    """(read(checkpoint), step, passed_over) of the step published last that `read` can read; each that it cannot is a warning."""
     passed_over = {}
-    steps = store.steps()
+    steps = store.history()
     if not steps:
         store.open()  # says why there is none
     for step in reversed(steps):
@@ -78,7 +83,7 @@ def at_step(store, path, step, read):
 def _older(store, step):
     """Older steps that are whole, every byte of them read: as many as a few seconds allow, one at least."""
     whole, unknown, begun = [], [], time.monotonic()
-    for other in reversed([other for other in store.steps() if other < step]):
+    for other in reversed([other for other in store.history() if other < step]):
         if whole and time.monotonic() - begun > _SECONDS:
             unknown.append(other)
             continue

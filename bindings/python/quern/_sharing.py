@@ -22,6 +22,10 @@ class Span:
     def bytes(self):
         return count_of(self.shape) * self.item_bytes
 
+    def steps(self, first):
+        """Addresses that strides lead to from `first`: whole elements apart, or the memory cannot be shared."""
+        return (first + stride for stride in self.strides)
+
     @property
     def start(self):
         """The address of the element at the origin: not the first one where strides are negative."""
@@ -92,7 +96,7 @@ class Shared:
 
 def shared(leaves):
     """The Shared of a state dict's leaves. Memory is shared where that takes no more bytes than one by one."""
-    groups, out = {}, []
+    groups, order, out = {}, {}, []
     for leaf in leaves:
         span = span_of(leaf)
         if span is not None:
@@ -103,15 +107,17 @@ def shared(leaves):
             if len(distinct) == 1:
                 continue
             first, last = min(span.first for span in together), max(span.last for span in together)
-            order = {id(leaf): i for i, leaf in enumerate(leaves)} if len(together) > 1 else {}
+            if not order:
+                order.update((id(leaf), i) for i, leaf in enumerate(leaves))
+            if any((number - first) % span.item_bytes for span in together for number in (span.first, *span.steps(first))):
+                continue
             whole = [span for span in together if span.dense and (span.first, span.last) == (first, last)]
             if whole:
                 base = min(whole, key=lambda span: order[id(span.leaf)])
                 views = [span for span in together if span.identity != base.identity]
                 out.append(Shared(views, base.leaf, None, first))
                 continue
-            aligned = all((span.first - first) % span.item_bytes == 0 for span in together)
-            if aligned and last - first <= sum(span.bytes for span in distinct.values()):
+            if last - first <= sum(span.bytes for span in distinct.values()):
                 made = _flat_base(together, first, last)
                 if made is not None:
                     together.sort(key=lambda span: order[id(span.leaf)])
@@ -145,6 +151,10 @@ def view_of(base, view):
         return np.ndarray(shape, base.dtype, base, view["offset"], tuple(strides))
     size = base.element_size()
     _check(view, size, base.numel() * size)
-    if any(n % size or n < 0 for n in [view["offset"], *strides]):
-        return view_of(base.numpy(), view)  # reversed: only NumPy has such views
-    return base.as_strided(shape, [n // size for n in strides], view["offset"] // size)
+    if any(n % size for n in [view["offset"], *strides]):
+        raise ValueError("a view in the state text begins inside an element")
+    # PyTorch has no views that run backwards: those become copies.
+    backwards = [axis for axis, stride in enumerate(strides) if stride < 0]
+    first = view["offset"] + sum((shape[axis] - 1) * strides[axis] for axis in backwards if shape[axis])
+    found = base.as_strided(shape, [abs(n) // size for n in strides], first // size)
+    return found.flip(backwards) if backwards else found

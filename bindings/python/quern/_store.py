@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from . import _library
 from ._handle import Handle
 from ._library import Error, library
+from ._options import policy_text, tag_arrays, text_of
 from ._reader import Checkpoint, given_step, step_number
 from ._dtypes import NUMBERS
 
@@ -21,9 +22,22 @@ def text(value, what):
     return value.encode()
 
 
+def given_base(base):
+    if base is None:
+        return _library.NO_BASE
+    if isinstance(base, str):
+        if base != "newest":
+            raise ValueError(f"a base is a step, None, or 'newest', not {base!r}")
+        return _library.BASE_NEWEST
+    if given_step(base) == _library.BASE_NEWEST:
+        raise ValueError(f"step {base} cannot be a base")
+    return given_step(base)
+
+
 @dataclass(frozen=True)
 class Saved:
-    """What became of a save, in bytes and tensors. `stored_bytes` leaves out parity and manifest."""
+    """What became of a save, in bytes and tensors. `stored_bytes` leaves out parity and manifest; `lossy` tensors come back other
+    than they were, within their bounds: the log says which."""
     step: int
     id: str
     published: bool
@@ -33,6 +47,7 @@ class Saved:
     tensors: int
     stored_already: int
     differences: int
+    lossy: int
 
     @property
     def ratio(self):
@@ -64,34 +79,34 @@ class Store(Handle):
 
     def steps(self):
         """Steps of the checkpoints there are, ascending."""
+        return self._list(self._library.steps)
+
+    def history(self):
+        """The same steps in the order in which they were published, the newest last: after a run was taken up from an older
+        step the newest is not the largest."""
+        return self._list(self._library.history)
+
+    def _list(self, call):
         count = ctypes.c_uint64()
-        self._library.steps(self._handle, None, 0, count)
+        call(self._handle, None, 0, count)
         while True:
             room = count.value
             steps = (ctypes.c_uint64 * max(room, 1))()
-            self._library.steps(self._handle, steps, room, count)
+            call(self._handle, steps, room, count)
             if count.value <= room:
                 return list(steps[: count.value])
 
-    def newest_base(self, step):
-        """The step that a save of `step` with base="newest" takes for its base: the newest other one that is whole, or, where that
-        is stored as differences itself, the one that these are to. None where there is none."""
-        others = [other for other in self.steps() if other != step]
-        for other in reversed([other for other in others if other < step] or others):
-            try:
-                with self.open(other) as found:
-                    key = found.info.base
-                if key is not None and key != step:
-                    self.open(key).close()
-                    return key
-                return other
-            except Error as problem:
-                _log.warning("step %d is not taken for a base: %s", other, problem)
-        return None
+    def newest_base(self):
+        """The step that base="newest" means now, None where there is none: for writers of a group, which must all have the same."""
+        step = ctypes.c_uint64()
+        self._library.newest_base(self._handle, step)
+        return None if step.value == _library.NO_BASE else step.value
 
     def begin(self, step, base=None, preset="exact", parity=None, zstd_level=0, replace=False, group=None, writer=0,
-              writers=1, progress=None):
-        return Writer(self, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress)
+              writers=1, progress=None, policy=None, roles=None, replay=None, tags=None):
+        """A Writer. Arguments as those of quern.checkpoint.save(); writers of one `group` make one checkpoint together."""
+        return Writer(self, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress, policy, roles,
+                      replay, tags)
 
     def open(self, step=None):
         return Checkpoint(self, step)
@@ -124,7 +139,8 @@ class Store(Handle):
 class Writer(Handle):
     """A checkpoint that is being saved. Threads may add at once. Leaving a `with` block without publish() gives it up."""
 
-    def __init__(self, store, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress):
+    def __init__(self, store, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress, policy,
+                 roles, replay, tags):
         self._handle = None
         self._store = store  # must outlive the writer
         self._library = store._library
@@ -133,8 +149,13 @@ class Writer(Handle):
         self._progress = _library.Progress(self._on_progress)
         self._wanted = progress
         data, files = parity or (0, 0)
+        policy, replay = policy_text(policy, roles), text_of(replay, "replay")
+        tag_names, tag_texts, tag_count = tag_arrays(tags)
         desc = _library.SaveDesc(
-            step=given_step(step), base=_library.NO_BASE if base is None else given_step(base),
+            policy=None if policy is None else text(policy, "a policy"),
+            replay=None if replay is None else text(replay, "a rule of replay"),
+            tag_names=tag_names, tag_texts=tag_texts, tag_count=tag_count,
+            step=given_step(step), base=given_base(base),
             preset=preset.encode(), parity_data=data, parity_files=files, zstd_level=zstd_level, replace=int(replace),
             group=group.encode() if group is not None else None, writer=writer, writers=writers,
             progress=self._progress)
@@ -180,7 +201,7 @@ class Writer(Handle):
         finally:
             self._kept.clear()
         return Saved(result.step, result.id.decode(), bool(result.published), result.raw_bytes, result.stored_bytes,
-                     result.manifest_bytes, result.tensors, result.stored_already, result.differences)
+                     result.manifest_bytes, result.tensors, result.stored_already, result.differences, result.lossy)
 
     def close(self):
         if self._handle is not None:

@@ -1,4 +1,5 @@
 """Tensors of NumPy, PyTorch and whatever speaks DLPack or the buffer protocol, as addresses; and new ones to read into."""
+import functools
 import sys
 
 import numpy as np
@@ -118,25 +119,30 @@ def _from_torch(value, where):
     return Source(*_form("torch", known, name, size, shape), host.data_ptr(), (host, value), identity)
 
 
+@functools.lru_cache(maxsize=256)
+def _numpy_type(dtype):
+    """(stored type or None, label, order) of a type of NumPy; label None: it cannot be stored."""
+    plain = dtype.names is None and dtype.subdtype is None
+    known = BY_NAME.get(dtype.newbyteorder("=").name) if plain else None
+    label = known
+    if known is None:
+        swapped = plain and not dtype.isnative and dtype.name in ("complex64", "complex128")
+        label = dtype.name if swapped else numpy_label(dtype)
+    order = dtype.str[0] if (known or is_complex(label)) and not dtype.isnative else None
+    return known, label, order
+
+
 def _from_numpy(array, kind, where, dtype=None):
-    plain = array.dtype.names is None and array.dtype.subdtype is None
-    label, known, order = dtype, None, None
-    if dtype is None:
-        known = BY_NAME.get(array.dtype.newbyteorder("=").name) if plain else None
-        if known is None and plain and not array.dtype.isnative and array.dtype.name in ("complex64", "complex128"):
-            label = array.dtype.name
-        elif known is None:
-            label = numpy_label(array.dtype)
-            if label is None:
-                raise TypeError(f"{where}: arrays of {array.dtype} cannot be saved: their elements are no numbers, but Python "
-                                "objects; make a list of them, or an array of fixed-size texts")
-        if (known or is_complex(label)) and not array.dtype.isnative:
-            order = array.dtype.str[0]
-    elif dtype in NUMBERS:
-        known = dtype
+    if dtype is not None:
+        known, label, order = dtype if dtype in NUMBERS else None, dtype, None
+    else:
+        known, label, order = _numpy_type(array.dtype)
+    if label is None:
+        raise TypeError(f"{where}: arrays of {array.dtype} cannot be saved: their elements are no numbers, but Python objects; "
+                        "make a list of them, or an array of fixed-size texts")
     identity = None
     if array.size != 0:
-        identity = ("cpu", array.__array_interface__["data"][0], array.shape, array.strides, str(dtype or array.dtype))
+        identity = ("cpu", array.__array_interface__["data"][0], array.shape, array.strides, dtype or array.dtype)
     native = array.astype(array.dtype.newbyteorder("="), copy=False) if order else array
     dense = np.ascontiguousarray(native)
     node, stored, shape = _form(kind, known, label, array.dtype.itemsize, array.shape)

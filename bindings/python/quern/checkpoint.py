@@ -18,16 +18,18 @@ hook: `objects=` or register(). Nothing is ever pickled, and loading runs no cod
 import fnmatch
 
 from ._classes import REGISTERED
+from ._export import Exported, export
 from ._library import Error
 from ._load_into import LoadedInto
 from ._load_into import load_into as _load_into
 from ._reader import Checkpoint, Info, LazyTensor, TensorInfo
-from ._restore import VALUE_DAMAGE, Restored, at_step, log, newest
+from ._restore import Restored, at_step, newest
 from ._state import BLOB, Flattened
 from ._store import Saved, Store, Writer
 
-__all__ = ["Checkpoint", "Error", "Info", "LazyTensor", "LoadedInto", "Restored", "Saved", "Store", "TensorInfo", "Writer",
-           "info", "load", "load_into", "ls", "open", "register", "restore_newest", "save", "verify"]
+__all__ = ["Checkpoint", "Error", "Exported", "Info", "LazyTensor", "LoadedInto", "Manager", "RandomState", "Restored",
+           "Resumed", "Saved", "Store", "TensorInfo", "Writer", "export", "info", "load", "load_into", "ls", "open",
+           "register", "restore_newest", "save", "verify"]
 
 
 class _Opened(Checkpoint):
@@ -49,42 +51,38 @@ def register(cls, to, from_, name=None):
 
 
 def save(path, state_dict, step, base=None, preset="exact", threads=0, parity=None, zstd_level=0, replace=False,
-         progress=None, objects=None):
+         progress=None, objects=None, policy=None, roles=None, replay=None, tags=None,
+         blobs=None):
     """Saves a state dict as the checkpoint `step` (0 to 2^64 - 2) of the store at `path`, which is made when it is missing.
     Returns Saved.
 
-    base: step of an earlier checkpoint that tensors may be differences to, or "newest": the newest one that is whole, if there
-    is one; preset: what may be lost (docs of `quern checkpoint save`); parity: (k, m), m of k + m files may be lost;
-    replace: the step may be there already, as after a resume; progress(done, total) is called with bytes and ends the
-    save by returning False; objects: {class: (to, from_)}, as register() takes them, for this save.
+    base: step of an earlier checkpoint that tensors may be differences to, or "newest": the newest one that has no base
+    itself, and none when it is time to store one whole again. What of a base is missing, damaged or of another shape is not used.
+    parity: (k, m), m of k + m files may be lost. replace: the step may be there already, as after a resume.
+    progress(done, total) is called with bytes and ends the save by returning False. objects: {class: (to, from_)}, as
+    register() takes them, for this save. blobs: {name: bytes}, opaque bytes that are kept with it (Checkpoint.blob).
 
-    TypeError or ValueError names the place of what cannot be saved, before anything is written; Error is the library's, and
+    preset, policy, roles, replay: as the options of `quern checkpoint save`. preset: what may be lost. policy: rules that come
+    before the preset's; replay: the optimizer's rule, to store a step as its gradient; each is a dict, a JSON text, or the
+    path of a file. roles: {glob: role} of tensors by their names ("param", "exp_avg", ...; "other": nothing of the kind).
+    tags: {name: text or number}; numbers are metrics, by which collection can tell the best. They come back as
+    info(path).tags, texts all.
+
+        save("runs/a", state, step=500, base="newest", preset="moments", tags={"loss": 2.75}, roles={"ema.*": "param"},
+             policy={"rules": [{"name": "*.lora_*", "mode": "exact"}]})
+
+    Saved.lossy counts the tensors that lost something; a line of the logger "quern" says which. TypeError or ValueError names the place of what cannot be saved, before anything is written; Error is the library's, and
     then there is no new checkpoint. Tensors must not change until save() returns."""
     with Store(path, write=True, threads=threads) as store:
         flat = Flattened(state_dict, objects)
-
-        def write(of):
-            with store.begin(step, of, preset, parity, zstd_level, replace, progress=progress) as writer:
-                for name, source in flat.tensors.items():
-                    writer.add(name, source)
-                writer.add_blob(BLOB, flat.text.encode())
-                return writer.publish()
-
-        if base != "newest":
-            return write(base)
-        return _with_newest_base(store, step, write)
-
-
-def _with_newest_base(store, step, write):
-    """A base is there to save bytes: one whose values are damaged is no reason to end a training run."""
-    base = store.newest_base(step)
-    try:
-        return write(base)
-    except Error as problem:
-        if base is None or problem.status not in VALUE_DAMAGE:
-            raise
-        log.warning("step %d is saved without a base, as step %d is damaged: %s", step, base, problem)
-    return write(None)
+        with store.begin(step, base, preset, parity, zstd_level, replace, progress=progress, policy=policy, roles=roles,
+                         replay=replay, tags=tags) as writer:
+            for name, source in flat.tensors.items():
+                writer.add(name, source)
+            writer.add_blob(BLOB, flat.text.encode())
+            for name, content in (blobs or {}).items():
+                writer.add_blob(name, content)
+            return writer.publish()
 
 
 def load(path, step=None, names=None, framework=None, threads=0, classes=(), objects=None):
@@ -180,3 +178,7 @@ def verify(path, step=None, full=True, threads=0):
     """Raises Error when the checkpoint is not what was saved."""
     with Store(path, threads=threads) as store:
         store.verify(step, full)
+
+
+from ._run_state import RandomState  # noqa: E402
+from .manager import Manager, Resumed  # noqa: E402: they use what is above

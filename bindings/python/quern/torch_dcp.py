@@ -26,7 +26,7 @@ from torch.distributed.checkpoint.planner import LoadItemType, WriteItemType
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.futures import Future
 
-from ._dtypes import TORCH, is_complex, stored_form, torch_dtype
+from ._dtypes import MAX_RANK, TORCH, is_complex, stored_form, torch_dtype
 from ._reader import Checkpoint
 from ._store import Store
 from ._tensors import source_of
@@ -109,8 +109,14 @@ def _stored_name(name):
 def _tensor_nodes(text):
     """What elements are that are stored as others: as the state texts of quern.checkpoint say it."""
     known = {"torch." + name for name in TORCH.values()}
-    return {_stored_name(item["name"]): {"kind": "torch", "dtype": item["dtype"].partition(".")[2], "shape": item["shape"]}
-            for item in json.loads(text)["items"] if item.get("dtype", "torch.uint8") not in known}
+    out = {}
+    for item in json.loads(text)["items"]:
+        node = {"kind": "torch", "shape": item.get("shape")}
+        if item.get("dtype") not in known:
+            node["dtype"] = item.get("dtype", "").partition(".")[2]
+        if "dtype" in item and ("dtype" in node or len(item["shape"]) > MAX_RANK):
+            out[_stored_name(item["name"])] = node
+    return out
 
 
 def _stored_piece(source, value, whole, offset):
@@ -118,7 +124,7 @@ def _stored_piece(source, value, whole, offset):
     if source.is_plain:
         return whole, offset
     label = source.node.get("dtype")
-    if len(whole) + is_complex(label) > 8:
+    if len(whole) + is_complex(label) > MAX_RANK:
         raise ValueError(f"pieces of tensors of {len(whole)} axes cannot be saved; reshape to fewer axes, or save it whole")
     stored = stored_form(label, value.element_size(), whole)[1]
     return stored, tuple(offset) + (0,) * (len(stored) - len(whole))
@@ -131,10 +137,12 @@ class QuernWriter(StorageWriter):
     Where a rank fails, dcp.save() raises a CheckpointException with its sentence on every rank, and there is no new
     checkpoint."""
 
-    def __init__(self, path, step=None, base=None, preset="exact", threads=0, parity=None, zstd_level=0, replace=False):
+    def __init__(self, path, step=None, base=None, preset="exact", threads=0, parity=None, zstd_level=0, replace=False,
+                 policy=None, roles=None, replay=None, tags=None):
         super().__init__()
         self.path, self.step, self.threads, self.base = path, step, threads, base
-        self._options = {"preset": preset, "parity": parity, "zstd_level": zstd_level, "replace": replace}
+        self._options = {"preset": preset, "parity": parity, "zstd_level": zstd_level, "replace": replace,
+                         "policy": policy, "roles": roles, "replay": replay, "tags": tags}
         self._share = None
 
     def reset(self, checkpoint_id=None):
@@ -163,7 +171,8 @@ class QuernWriter(StorageWriter):
         base = self.base
         if base == "newest":
             with Store(self.path, write=True, threads=self.threads) as store:
-                base = store.newest_base(self.step)
+                base = store.newest_base()
+                base = None if base == self.step else base
         shares = [{"group": group, "writer": i, "writers": len(plans) + 1, "step": self.step, "base": base}
                   for i in range(len(plans) + 1)]
         self._share = shares[-1]
