@@ -22,6 +22,7 @@ Status compact_tensor(const Manifest& old, std::uint32_t index, Restorer& restor
   source.name = tensor.name;
   source.role = tensor.role;
   source.what = tensor.what;
+  if (tensor.declared) source.declared = &*tensor.declared;
   source.values = values.span();
   if (tensor.is_piece) {
     source.whole = &tensor.whole;

@@ -36,6 +36,30 @@ double small_float(std::uint32_t bits, int exponent_bits, int fraction_bits, boo
   return negative ? -value : value;
 }
 
+/// The 8-bit formats whose only NaN is what would be -0, and which have no infinity.
+double unsigned_zero_float(std::uint8_t bits, int exponent_bits, int fraction_bits) {
+  if (bits == 0x80) return std::numeric_limits<double>::quiet_NaN();
+  const int top = 1 << exponent_bits;  // beyond every exponent: none is special
+  const int exponent = bits >> fraction_bits & (top - 1), fraction = bits & ((1 << fraction_bits) - 1);
+  const int bias = 1 << (exponent_bits - 1);
+  const int significand = exponent == 0 ? fraction : fraction | 1 << fraction_bits;
+  const double value = std::ldexp(significand, std::max(exponent, 1) - bias - fraction_bits);
+  return bits > 0x80 ? -value : value;
+}
+
+/// |a - b| of an element, of complex ones in the plane; nothing where a part of either is not finite.
+std::optional<double> distance(ElementType type, const std::uint8_t* a, const std::uint8_t* b) {
+  const ElementType part = codec::tensor::part_type(type);
+  const std::size_t width = codec::tensor::element_bytes(part);
+  double apart = 0;
+  for (std::size_t at = 0; at < codec::tensor::element_bytes(type); at += width) {
+    const double x = element_value(part, a + at), y = element_value(part, b + at);
+    if (!std::isfinite(x) || !std::isfinite(y)) return std::nullopt;
+    apart = at == 0 ? std::abs(x - y) : std::hypot(apart, x - y);
+  }
+  return apart;
+}
+
 }  // namespace
 
 double element_value(ElementType type, const std::uint8_t* at) {
@@ -55,6 +79,11 @@ double element_value(ElementType type, const std::uint8_t* at) {
     case ElementType::u16: return load<std::uint16_t>(at);
     case ElementType::u32: return load<std::uint32_t>(at);
     case ElementType::u64: return static_cast<double>(load<std::uint64_t>(at));
+    case ElementType::f8_e4m3fnuz: return unsigned_zero_float(*at, 4, 3);
+    case ElementType::f8_e5m2fnuz: return unsigned_zero_float(*at, 5, 2);
+    case ElementType::f8_e8m0: return *at == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1., *at - 127);
+    case ElementType::c64:
+    case ElementType::c128: return std::numeric_limits<double>::quiet_NaN();  // no real number
   }
   return 0;
 }
@@ -65,9 +94,8 @@ Difference difference(ElementType type, std::span<const std::uint8_t> a, std::sp
   for (std::size_t i = 0; i + width <= a.size() && i + width <= b.size(); i += width) {
     if (std::memcmp(a.data() + i, b.data() + i, width) == 0) continue;
     ++out.differing;
-    const double x = element_value(type, a.data() + i), y = element_value(type, b.data() + i);
-    if (std::isfinite(x) && std::isfinite(y)) {
-      out.max_error = std::max(out.max_error, std::abs(x - y));
+    if (const auto apart = distance(type, a.data() + i, b.data() + i)) {
+      out.max_error = std::max(out.max_error, *apart);
     } else {
       ++out.not_comparable;
     }

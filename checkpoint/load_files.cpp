@@ -29,7 +29,7 @@ Result<String> header_text(const ManifestFile& file, const Manifest& manifest, s
   std::uint64_t at = 0;
   for (std::size_t i = first; i < first + file.tensors; ++i) {
     const ManifestTensor& tensor = manifest.tensors[i];
-    header.tensors.push_back({tensor.name, tensor.what, at, at + tensor.what.bytes()});
+    header.tensors.push_back({tensor.name, tensor.what, tensor.declared, at, at + tensor.what.bytes()});
     at += tensor.what.bytes();
   }
   header.has_metadata = file.has_metadata;
@@ -93,10 +93,15 @@ Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<S
     StoredTensor stored;
     stored.name = tensor.name;
     stored.what = tensor.what;
+    stored.declared = tensor.declared;
     if (tensor.is_piece) stored.what.shape = tensor.whole;
     shapes.push_back(stored.what.shape);
     boxes.push_back(Box::whole(stored.what.shape));
     if (!slice.empty()) {
+      if (stored.declared)
+        return fail(report, StatusCode::invalid_argument,
+                    join({"--slice ", slice, ": tensor '", tensor.name, "' of type ", stored.declared->dtype,
+                          " is stored as bytes; leave --slice out to load all of it"}));
       const auto box = Box::parse(slice, stored.what.shape);
       if (!box.ok())
         return fail(report, StatusCode::invalid_argument,

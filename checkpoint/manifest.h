@@ -46,9 +46,10 @@ struct ManifestTensor {
   String name;
   TensorDescription what;  ///< of the values stored; of the piece where it is one
   bool is_piece = false;
-  Shape whole;                       ///< is_piece: the tensor's shape
-  Box box;                           ///< is_piece: the part of it that is here
-  String role;                       ///< "param", "exp_avg", ... or empty
+  Shape whole;                           ///< is_piece: the tensor's shape
+  Box box;                               ///< is_piece: the part of it that is here
+  std::optional<DeclaredType> declared;  ///< what the values are called, where that is not `what`; no piece
+  String role;                           ///< "param", "exp_avg", ... or empty
   std::optional<TensorPlace> alias;  ///< the same bytes are stored there; what follows is then unused but for content
   Mode mode = Mode::raw;
   double bound = 0;                        ///< of modes that lose something; ebq: absolute

@@ -54,6 +54,7 @@ class ManifestParser {
   ContentHash hash(const JsonValue& object, std::string_view name);
   Mode mode(const JsonValue& object, std::string_view name);
   void piece(const JsonValue& value, ManifestTensor& out);
+  void declared(const JsonValue& value, ManifestTensor& out);
   ManifestTensor tensor(const JsonValue& value);
   ManifestBlob blob(const JsonValue& value);
   void check(const Manifest& manifest);
@@ -172,6 +173,18 @@ void ManifestParser::piece(const JsonValue& value, ManifestTensor& out) {
   }
 }
 
+void ManifestParser::declared(const JsonValue& value, ManifestTensor& out) {
+  const JsonValue* const found = value.find("declared");
+  if (found == nullptr) return;
+  const bool named = found->is(Kind::array) && !found->items.empty() && found->items[0].is(Kind::text) &&
+                     !found->items[0].text.empty() && found->items[0].text.find('\0') == String::npos;
+  require(named && !out.is_piece && out.what.shape.rank() == 1, "an impossible declaration of a type");
+  if (problem_ != nullptr) return;
+  out.declared = DeclaredType{found->items[0].text, {}};
+  for (std::size_t a = 1; a < found->items.size(); ++a) out.declared->shape.push_back(number(found->items[a]));
+  require(fits(*out.declared, out.what.bytes()), "an impossible declaration of a type");
+}
+
 Mode ManifestParser::mode(const JsonValue& object, std::string_view name) {
   const String& text = member(object, name, Kind::text).text;
   for (std::uint8_t i = 0; i < codec::tensor::kModes; ++i)
@@ -190,6 +203,7 @@ ManifestTensor ManifestParser::tensor(const JsonValue& value) {
   out.what.type = type.value_or(ElementType::u8);
   out.what.shape = shape(member(value, "shape", Kind::array));
   piece(value, out);
+  declared(value, out);
   if (const JsonValue* const role = value.find("role")) out.role = role->text;
   out.content = hash(value, "hash");
   if (value.find("decoded") != nullptr) out.decoded = hash(value, "decoded");

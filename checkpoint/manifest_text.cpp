@@ -133,6 +133,13 @@ void write_tensor(TextWriter& out, const ManifestTensor& tensor, Cursor& cursor)
     out.numbers("whole", tensor.whole.extents());
     out.numbers("from", std::span(tensor.box.begin).first(tensor.box.rank));
   }
+  if (tensor.declared) {
+    out.key("declared");
+    out.open('[');
+    out.text(tensor.declared->dtype);
+    for (const std::uint64_t extent : tensor.declared->shape) out.number(extent);
+    out.close(']');
+  }
   if (!tensor.role.empty()) out.member("role", tensor.role);
   if (tensor.alias) {
     write_place(out, "alias", *tensor.alias);

@@ -178,7 +178,7 @@ Status check_step_is_free(const Store& store, std::uint64_t step, Report& report
     if (name.step == step && store.read_checked(name, own).ok())
       return fail(report, StatusCode::invalid_argument,
                   join({store.root(), ": step ", decimal(step),
-                        " is in the store already; save with replace to put another in its place"}));
+                        " is in the store already; save with replace (--replace) to put another in its place"}));
   }
   return {};
 }

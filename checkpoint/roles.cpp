@@ -122,6 +122,8 @@ Role role_of(const RoleSubject& subject) {
   if (out.role.empty() && context == NameContext::model && codec::tensor::is_float(subject.what.type))
     out.role = "param";
   if (out.role == "param" && names_buffer(words)) out.role = "buffer";
+  if (!hole.empty() && words.size() > 1 && words[words.size() - 2].data() == hole.data() && is_code_part(words.back()))
+    out.role = "quantized";
   return out;
 }
 

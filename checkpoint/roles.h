@@ -26,8 +26,8 @@ struct Role {
 /// Words between '.' and '/' decide. What presets know: param (of a model: under "model", "module", "state_dict",
 /// "weights" and their like, or a master copy), exp_avg, exp_avg_sq, max_exp_avg_sq, second_moment (square_avg, sum,
 /// acc_delta, exp_avg_sq_row, row_var, ...), exp_inf. What they leave alone: momentum, grad, step, step_size, grad_avg,
-/// average, history, preconditioner, buffer (of a model: statistics, averages, caches, scales, masks), and whatever has
-/// no role: the name tells nothing.
+/// average, history, preconditioner, quantized (parts of codes in few bits), buffer (of a model: statistics, averages,
+/// caches, scales, masks), and whatever has no role: the name tells nothing.
 Role role_of(const RoleSubject& subject);
 
 /// Whether a tensor of that role has no negative values: then positive ones stay positive, and zeros zeros.

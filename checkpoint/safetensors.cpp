@@ -17,25 +17,36 @@ Status refuse(Report& report, std::string_view tensor, std::string_view what) {
   return fail(report, StatusCode::corrupt, join({"tensor '", tensor, "': ", what}));
 }
 
-Result<TensorDescription> read_description(const JsonValue& entry, Report& report) {
+/// What the header says of a tensor of `bytes` bytes, as values that can be stored.
+Status describe(const DeclaredType& said, std::uint64_t bytes, StoredTensor& out, Report& report) {
+  if (!count_elements(said.shape)) return refuse(report, out.name, "the shape has too many elements");
+  if (!fits(said, bytes))
+    return refuse(report, out.name, "data_offsets are not as far apart as dtype and shape demand");
+  const auto known = parse_element(said.dtype);
+  const std::size_t width = known ? codec::tensor::element_bytes(*known) : 1;
+  out.what.type = known.value_or(ElementType::u8);
+  const bool as_it_is = known && said.shape.size() <= kMaxRank;
+  const Vector<std::uint64_t> flat{bytes / width};
+  const auto shape = Shape::try_make(as_it_is ? said.shape : flat);
+  if (!shape) return refuse(report, out.name, "the shape has too many elements");
+  out.what.shape = *shape;
+  if (!as_it_is) out.declared = said;
+  return {};
+}
+
+Result<DeclaredType> read_declared(const JsonValue& entry, Report& report) {
   const JsonValue* const type = entry.find("dtype");
   const JsonValue* const shape = entry.find("shape");
   if (type == nullptr || !type->is(Kind::text)) return refuse(report, entry.key, "no dtype");
+  if (type->text.empty() || type->text.find('\0') != String::npos)
+    return refuse(report, entry.key, "its dtype is no name");
   if (shape == nullptr || !shape->is(Kind::array)) return refuse(report, entry.key, "no shape");
-  TensorDescription what;
-  const auto known = parse_element(type->text);
-  if (!known) return refuse(report, entry.key, join({"dtype '", type->text, "' is not known"}));
-  what.type = *known;
-  if (shape->items.size() > kMaxRank) return refuse(report, entry.key, "more than 8 axes");
-  Vector<std::uint64_t> extents;
+  DeclaredType out{type->text, {}};
   for (const JsonValue& extent : shape->items) {
     if (!extent.is(Kind::number)) return refuse(report, entry.key, "an extent is no number");
-    extents.push_back(extent.number);
+    out.shape.push_back(extent.number);
   }
-  const auto made = Shape::try_make(extents);
-  if (!made) return refuse(report, entry.key, "the shape has too many elements");
-  what.shape = *made;
-  return what;
+  return out;
 }
 
 Result<StoredTensor> read_entry(const JsonValue& entry, std::uint64_t data_bytes, Report& report) {
@@ -44,7 +55,7 @@ Result<StoredTensor> read_entry(const JsonValue& entry, std::uint64_t data_bytes
     return refuse(report, entry.key, "must have dtype, shape and data_offsets, nothing else");
   StoredTensor out;
   out.name = entry.key;
-  QUERN_ASSIGN_OR_RETURN(out.what, read_description(entry, report));
+  QUERN_ASSIGN_OR_RETURN(const DeclaredType said, read_declared(entry, report));
   const JsonValue* const range = entry.find("data_offsets");
   if (range == nullptr || !range->is(Kind::array) || range->items.size() != 2 || !range->items[0].is(Kind::number) ||
       !range->items[1].is(Kind::number))
@@ -53,8 +64,7 @@ Result<StoredTensor> read_entry(const JsonValue& entry, std::uint64_t data_bytes
   out.end = range->items[1].number;
   if (out.begin > out.end || out.end > data_bytes)
     return refuse(report, entry.key, "data_offsets lie outside the file's data");
-  if (out.end - out.begin != out.what.bytes())
-    return refuse(report, entry.key, "data_offsets are not as far apart as dtype and shape demand");
+  QUERN_RETURN_IF_ERROR(describe(said, out.end - out.begin, out, report));
   return out;
 }
 
@@ -112,13 +122,15 @@ String make_header_text(const SafetensorsHeader& header) {
     key(tensor.name);
     out += '{';
     key("dtype");
-    append_json_text(out, element_name(tensor.what.type));
+    append_json_text(out, tensor.declared ? std::string_view(tensor.declared->dtype) : element_name(tensor.what.type));
     out += comma;
     key("shape");
     out += '[';
-    for (std::size_t a = 0; a < tensor.what.shape.rank(); ++a) {
+    const std::span<const std::uint64_t> own = tensor.what.shape.extents();
+    const std::span<const std::uint64_t> shape = tensor.declared ? std::span(tensor.declared->shape) : own;
+    for (std::size_t a = 0; a < shape.size(); ++a) {
       if (a != 0) out += comma;
-      append_json_number(out, tensor.what.shape[a]);
+      append_json_number(out, shape[a]);
     }
     out += ']';
     out += comma;

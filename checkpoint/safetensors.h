@@ -1,4 +1,5 @@
-// safetensors files: a strict reader of headers, and headers written so that a file read before comes out byte for byte.
+// safetensors files: a strict reader of headers, and headers written so that a file read before comes out byte for
+// byte.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;
 struct StoredTensor {
   String name;
   TensorDescription what;
+  std::optional<DeclaredType> declared;  ///< what the header says, where that is not `what`
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
@@ -46,8 +48,9 @@ struct SafetensorsHeader {
 /// The header's text of `tensors`, whose form is not verbatim, with `padding` blanks. Ignores header.text.
 String make_header_text(const SafetensorsHeader& header);
 
-/// Reads a header's text; `data_bytes` is what the file has behind it. Refuses keys given twice, unknown types and keys,
-/// shapes that overflow, ranges that leave gaps, overlap or do not tile the data section. The sentence of a failure
+/// Reads a header's text; `data_bytes` is what the file has behind it. Refuses keys given twice, unknown keys, shapes
+/// that overflow, ranges that do not fit dtype and shape, leave gaps, overlap or do not tile the data section. Of an
+/// unknown dtype the range alone tells the bytes. The sentence of a failure
 /// names the tensor, not the file.
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text, std::uint64_t data_bytes, Report& report);
 

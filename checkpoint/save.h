@@ -73,7 +73,8 @@ struct TensorSource {
   /// `values` lost something before, within the bound of `lossy` if there is one; now they must come back bit for bit.
   /// The hash of what they were.
   std::optional<ContentHash> original;
-  AlignedBuffer* decoded = nullptr;  ///< receives what comes back, unless null
+  AlignedBuffer* decoded = nullptr;        ///< receives what comes back, unless null
+  const DeclaredType* declared = nullptr;  ///< what the values are called, where that is not `what`
 };
 
 /// What became of one tensor.

@@ -89,6 +89,7 @@ class FileTensors final : public TensorSet {
     out.name = tensors_[index].second->name;
     out.place = files_[tensors_[index].first].path();
     out.what = tensors_[index].second->what;
+    if (tensors_[index].second->declared) out.declared = &*tensors_[index].second->declared;
     return out;
   }
   Result<std::span<const std::uint8_t>> values(std::size_t index, AlignedBuffer& room, Report& report) override {

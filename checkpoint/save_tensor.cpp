@@ -214,6 +214,7 @@ Result<ManifestTensor> SaveSession::describe(const TensorSource& source, Report&
   tensor.name = source.name;
   tensor.role = source.role;
   tensor.what = source.what;
+  if (source.declared != nullptr) tensor.declared = *source.declared;
   if (source.whole != nullptr) {
     tensor.is_piece = true;
     tensor.whole = *source.whole;

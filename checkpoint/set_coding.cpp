@@ -60,6 +60,7 @@ Status SetCoding::prepare(Report& report) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     entry.role = std::move(assigned[i]);
+    if (entry.tensor.declared != nullptr) continue;
     const PolicyRule* const rule = rule_for(policy_, {subjects[i].name, entry.role.role, whole_of(entry.tensor)});
     if (rule == nullptr) continue;
     entry.derived = rule->treatment == Treatment::derived;
@@ -144,6 +145,7 @@ TensorSource SetCoding::source_of(std::uint32_t index, std::span<const std::uint
   source.name = entry.tensor.name;
   source.role = entry.role.role;
   source.what = entry.tensor.what;
+  source.declared = entry.tensor.declared;
   if (entry.tensor.is_piece) {
     source.whole = &entry.tensor.whole;
     source.box = entry.tensor.box;

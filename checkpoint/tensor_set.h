@@ -14,6 +14,7 @@ struct SetTensor {
   bool is_piece = false;  ///< the values are the part `box` of a tensor of shape `whole`
   Shape whole;
   Box box;
+  const DeclaredType* declared = nullptr;  ///< what the values are called, where that is not `what`: never lossy
 };
 
 /// Outlives the save; its values stay as they are meanwhile.

@@ -11,7 +11,7 @@
 
 namespace quern::cli {
 
-enum class CheckpointWork { save, load, ls, info, diff, verify, repair, compact, gc, convert };
+enum class CheckpointWork { save, load, ls, info, diff, verify, repair, compact, gc, convert, export_model };
 
 struct CheckpointArgs {
   CheckpointWork work = CheckpointWork::ls;
@@ -43,6 +43,9 @@ struct CheckpointArgs {
   std::string metric;
   bool largest_is_best = false;
   std::optional<std::uint64_t> shard_bytes;
+  std::string hf;                  ///< export: folder
+  std::vector<std::string> strip;  ///< export: prefixes
+  std::string dtype;               ///< export: empty: as they are
   std::string output;
   bool force = false;
   RunArgs run;

@@ -25,6 +25,17 @@ Json shape_json(const Shape& shape) {
   return out;
 }
 
+std::string dtype_of(const ck::ManifestTensor& tensor) {
+  return tensor.declared ? text(tensor.declared->dtype) : ck::element_name(tensor.what.type);
+}
+
+std::string shape_of(const ck::ManifestTensor& tensor) {
+  if (!tensor.declared) return tensor.what.shape.text();
+  std::string out;
+  for (const std::uint64_t extent : tensor.declared->shape) out += fmt::format("{}{}", out.empty() ? "" : "x", extent);
+  return out;
+}
+
 std::uint32_t chain_depth(const ck::Manifest& manifest) {
   std::uint32_t depth = 0;
   for (const auto& tensor : manifest.tensors) depth = std::max(depth, tensor.depth);
@@ -143,8 +154,9 @@ Exit run_checkpoint_info(const CheckpointArgs& args) {
     const char* const mode = tensor.alias ? "alias" : codec::tensor::mode_name(tensor.mode);
     const std::uint64_t stored = tensor.alias ? 0 : tensor.stored_bytes;
     Json line{{"name", text(tensor.name)}, {"role", text(tensor.role)}};
-    line["dtype"] = ck::element_name(tensor.what.type);
+    line["dtype"] = dtype_of(tensor);
     line["shape"] = shape_json(tensor.is_piece ? tensor.whole : tensor.what.shape);
+    if (tensor.declared) line["shape"] = tensor.declared->shape;
     if (tensor.is_piece) {
       Json from = Json::array(), to = Json::array();
       for (std::size_t a = 0; a < tensor.box.rank; ++a) {
@@ -169,7 +181,7 @@ Exit run_checkpoint_info(const CheckpointArgs& args) {
     line["hash"] = text(ck::hex(tensor.content));
     tensors.push_back(std::move(line));
     out += fmt::format("{:44} {:14} {:8} {:16} {:9} {:>12} -> {:>12}{}\n", text(tensor.name), text(tensor.role),
-                       ck::element_name(tensor.what.type), tensor.what.shape.text(), mode, tensor.what.bytes(), stored,
+                       dtype_of(tensor), shape_of(tensor), mode, tensor.what.bytes(), stored,
                        tensor.bound == 0 ? "" : fmt::format("  within {:.4g}", tensor.bound));
   }
   if (args.run.json) {
@@ -223,14 +235,18 @@ Exit run_checkpoint_diff(const CheckpointArgs& args) {
     }
     met[j] = true;
     const auto& other = b.tensors[j];
-    if (tensor.what.type != other.what.type || tensor.what.shape != other.what.shape) {
+    if (tensor.what.type != other.what.type || tensor.what.shape != other.what.shape ||
+        tensor.declared != other.declared) {
       add(tensor.name, "reshaped", {});
     } else if (tensor.restored() == other.restored()) {
       add(tensor.name, "equal", {});
     } else {
       work.check(restorer.tensor(a.name, i, left, work.report()), Phase::decode);
       work.check(restorer.tensor(b.name, j, right, work.report()), Phase::decode);
-      add(tensor.name, "changed", ck::difference(tensor.what.type, left.span(), right.span()));
+      ck::Difference found = ck::difference(tensor.what.type, left.span(), right.span());
+      // Bytes of a type that is not known have no distance.
+      if (tensor.declared && !ck::parse_element(tensor.declared->dtype)) found = {found.differing, 0, found.differing};
+      add(tensor.name, "changed", found);
     }
   }
   for (std::size_t j = 0; j < met.size(); ++j)

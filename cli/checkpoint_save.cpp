@@ -1,4 +1,6 @@
 // quern checkpoint save: options become a policy, and what was done is told.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "checkpoint/json.h"
@@ -76,7 +78,20 @@ Json kind_json(const ck::LossyKind& kind) {
   return out;
 }
 
+/// A step that was typed and is not there is a mistake; what is there and does not fit is passed over with a note.
+void check_base(const CheckpointArgs& args, CheckpointWorkspace& work) {
+  if (!args.base) return;
+  ck::Report unheard;
+  const auto names = work.store().list_current(unheard);
+  if (names.ok() &&
+      std::any_of(names->begin(), names->end(), [&](const auto& name) { return name.step == *args.base; }))
+    return;
+  fail(Exit::usage,
+       fmt::format("{}: the store has no checkpoint of step {}; see quern checkpoint ls", args.store, *args.base));
+}
+
 ck::FileSaveOptions options_of(const CheckpointArgs& args, CheckpointWorkspace& work) {
+  check_base(args, work);
   ck::FileSaveOptions options;
   options.save.step = *args.step;
   options.save.base = args.base;

@@ -15,7 +15,7 @@ const char* words_for(const std::string& name) {
   if (name == "--device") return "auto cpu cuda";
   if (name == "--progress") return "auto always never";
   if (name == "h5") return "args pack unpack check";
-  if (name == "checkpoint") return "save load ls info diff verify repair compact gc convert";
+  if (name == "checkpoint") return "save load ls info diff verify repair compact gc convert export";
   if (name == "list") return "codecs devices";
   if (name == "completion") return "bash zsh fish";
   return nullptr;

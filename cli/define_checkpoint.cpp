@@ -92,6 +92,30 @@ void define_load(CLI::App& verb, RawArgs& raw) {
       "  quern checkpoint load --store run --tensor embed.weight --slice 0:100,: -o rows.safetensors\n");
 }
 
+void define_export(CLI::App& verb, RawArgs& raw) {
+  CLI::App& work = add_work(verb, raw, "export", "write a checkpoint's weights as a model for others to load", false);
+  work.add_option("STORE,--store", raw.store, "folder of the store")->type_name("DIR")->required();
+  work.add_option("--hf", raw.hf, "folder for model.safetensors, or shards and their index, as Hugging Face has them")
+      ->type_name("DIR")
+      ->required();
+  add_value(work, "--step", raw.step, "N", "which checkpoint [the newest that is whole]");
+  add_repeatable(work, "--only,--tensor", raw.tensors, "GLOB",
+                 "tensors of such names; repeatable [the model of a state dict; else all]");
+  add_repeatable(work, "--strip-prefix", raw.strip, "TEXT",
+                 "take this from the names that begin with it, such as model.; repeatable");
+  add_value(work, "--dtype", raw.dtype, "TYPE", "bf16, f16 or f32: round floating-point weights to it [as they are]");
+  add_value(work, "--shard-size", raw.shard_size, "SIZE", "most bytes of a file, such as 5G [5000000000]");
+  work.add_flag("-f,--force", raw.force, "replace a model in the folder");
+  add_threads(work, raw);
+  work.footer(
+      "Of tied weights the first name is written; the others are in the metadata of its file, and loading ties them.\n"
+      "config.json and the tokenizer are no part of a checkpoint: copy them beside.\n"
+      "Examples:\n"
+      "  quern checkpoint export run --hf out\n"
+      "  quern checkpoint export run --step 400 --hf out --dtype bf16 --shard-size 2G\n"
+      "  quern checkpoint export run --hf out --only 'model.*' --strip-prefix model. --strip-prefix module.\n");
+}
+
 void define_reading(CLI::App& verb, RawArgs& raw) {
   CLI::App& ls = add_work(verb, raw, "ls", "list checkpoints");
   ls.footer("Example:\n  quern checkpoint ls --store run\n");
@@ -218,6 +242,7 @@ void define_checkpoint(CLI::App& program, RawArgs& raw) {
   verb.require_subcommand(1);
   define_save(verb, raw);
   define_load(verb, raw);
+  define_export(verb, raw);
   define_reading(verb, raw);
   define_changing(verb, raw);
   verb.footer("'quern checkpoint WORK --help' has options and examples.");
@@ -225,10 +250,10 @@ void define_checkpoint(CLI::App& program, RawArgs& raw) {
 
 void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, CheckpointArgs& out) {
   static constexpr std::pair<const char*, CheckpointWork> kWorks[] = {
-      {"save", CheckpointWork::save},      {"load", CheckpointWork::load},       {"ls", CheckpointWork::ls},
-      {"info", CheckpointWork::info},      {"diff", CheckpointWork::diff},       {"verify", CheckpointWork::verify},
-      {"repair", CheckpointWork::repair},  {"compact", CheckpointWork::compact}, {"gc", CheckpointWork::gc},
-      {"convert", CheckpointWork::convert}};
+      {"save", CheckpointWork::save},       {"load", CheckpointWork::load},          {"ls", CheckpointWork::ls},
+      {"info", CheckpointWork::info},       {"diff", CheckpointWork::diff},          {"verify", CheckpointWork::verify},
+      {"repair", CheckpointWork::repair},   {"compact", CheckpointWork::compact},    {"gc", CheckpointWork::gc},
+      {"convert", CheckpointWork::convert}, {"export", CheckpointWork::export_model}};
   for (const auto& [name, work] : kWorks)
     if (verb.get_name() == name) out.work = work;
   out.inputs = raw.files;
@@ -251,6 +276,12 @@ void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& ru
   out.replace = raw.replace;
   if (!raw.shard_size.empty()) out.shard_bytes = parse_size(raw.shard_size, "--shard-size");
   out.tensors = raw.tensors;
+  out.hf = raw.hf;
+  out.strip = raw.strip;
+  out.dtype = raw.dtype;
+  if (!out.dtype.empty() && out.dtype != "bf16" && out.dtype != "f16" && out.dtype != "f32")
+    fail(Exit::usage, fmt::format("--dtype {}: use bf16, f16 or f32, or leave it out to keep the types", out.dtype));
+  if (out.work == CheckpointWork::export_model && out.hf.empty()) fail(Exit::usage, "--hf: the folder's name is empty");
   out.slice = raw.slice;
   out.dry_run = raw.dry_run;
   out.full = raw.full;

@@ -30,8 +30,8 @@ struct RawArgs {
   bool append = false, verify = false, keep_going = false, check = false, headers_only = false;
   bool optional = false, rechunk = false, rewritable = false, again = false;
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,
-      shard_size, slice;
-  std::vector<std::string> roles, tensors, steps, tags;
+      shard_size, slice, hf, dtype;
+  std::vector<std::string> roles, tensors, steps, tags, strip;
   bool dry_run = false, full = false, replace = false;
   std::string what;  ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check
 };

@@ -1,5 +1,5 @@
-// Speed of the bounded modes as a save uses them, beside zstd -3 of the same bytes: plan and encode, decode for the
-// check, the check. One thread; processor time, so that neighbours on the machine matter less; median of the rounds,
+// Speed of the bounded modes as a save uses them, beside zstd -3 of the same bytes: plan and encode, which gives what
+// comes back, and the check of that; decoding, as a load does. One thread; processor time, so that neighbours on the machine matter less; median of the rounds,
 // and half the distance of the quartiles. Every form of a round runs before the next round begins.
 // Usage: tensor_lossy_speed PREFIX... ; PREFIX.w, .m and .v hold binary32 values of weights, exp_avg and exp_avg_sq,
 // and the last part of PREFIX is the shape, as in run/emb.8192x1024.
@@ -103,7 +103,7 @@ void fail(const char* what, const char* name) {
   std::exit(1);
 }
 
-void run_round(const TensorDescription& description, Subject& subject) {
+void run_round(const TensorDescription& description, TensorMemory& memory, Subject& subject) {
   SerialRunner runner;
   TensorRequest request;
   request.mode = subject.mode;
@@ -114,15 +114,16 @@ void run_round(const TensorDescription& description, Subject& subject) {
   inputs.companion = subject.companion;
   const double megabytes = static_cast<double>(subject.values->size()) / 1e6;
   const double encode = seconds_of([&] {
-    auto made = encode_tensor(description, request, inputs, runner);
-    if (!made.ok()) fail("does not encode", subject.name);
-    subject.encoded = std::move(made).value();
+    if (!encode_tensor(description, request, inputs, runner, memory, subject.encoded, subject.decoded).ok())
+      fail("does not encode", subject.name);
   });
   inputs.values = {};
+  Bytes restored(subject.values->size());
   const double decode = seconds_of([&] {
-    if (!decode_tensor(description, subject.encoded, inputs, subject.decoded, runner).ok())
+    if (!decode_tensor(description, subject.encoded, inputs, restored, runner, memory).ok())
       fail("does not decode", subject.name);
   });
+  if (restored != subject.decoded) fail("decodes to something else", subject.name);
   const double check = seconds_of([&] {
     if (!checkpoint::check_bound(subject.mode, subject.bound, *subject.values, subject.decoded, subject.companion,
                                  runner)
@@ -145,7 +146,7 @@ void run_round(const TensorDescription& description, Subject& subject) {
   subject.encode.push_back(megabytes / encode);
   subject.decode.push_back(megabytes / decode);
   subject.check.push_back(megabytes / check);
-  subject.checked.push_back(megabytes / (encode + decode + check));
+  subject.checked.push_back(megabytes / (encode + check));
   subject.zstd.push_back(megabytes / zstd);
   subject.unzstd.push_back(megabytes / unzstd);
 }
@@ -180,10 +181,11 @@ void measure(const std::string& prefix) {
   subjects[2].name = "ebq", subjects[2].mode = Mode::ebq, subjects[2].values = &weights;
   subjects[2].bound = kWeightBound * standard_deviation(weights);
   for (Subject& subject : subjects) subject.decoded.resize(second.size());
+  TensorMemory memory;
   for (std::size_t round = 0; round < kRounds; ++round)
     for (Subject& subject : subjects) {
       if (subject.mode == Mode::updq) subject.companion = subjects[0].decoded;
-      run_round(description, subject);
+      run_round(description, memory, subject);
     }
   const std::string label = prefix.substr(prefix.rfind('/') + 1);
   for (const Subject& subject : subjects) print(label.c_str(), subject);

@@ -51,6 +51,7 @@ struct AddedTensor {
   bool is_piece = false;
   Shape whole;
   Box box;
+  std::optional<DeclaredType> declared;
 };
 
 struct NameHash {

@@ -71,6 +71,11 @@ quern_checkpoint_tensor_info describe(const quern_checkpoint_reader& reader, con
   out.role = first.role.c_str();
   out.mode = first.alias ? "alias" : codec::tensor::mode_name(first.mode);
   out.lossless = 1;
+  if (first.declared) {
+    out.declared_dtype = first.declared->dtype.c_str();
+    out.declared_rank = static_cast<std::uint32_t>(first.declared->shape.size());
+    out.declared_extents = first.declared->shape.data();
+  }
   for (const std::uint32_t index : tensor.pieces) {
     const ManifestTensor& piece = reader.manifest.tensors[index];
     out.raw_bytes += piece.what.bytes();

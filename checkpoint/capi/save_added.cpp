@@ -25,7 +25,8 @@ class AddedTensors final : public TensorSet {
   std::size_t count() const override { return tensors_.size(); }
   SetTensor tensor(std::size_t index) const override {
     const AddedTensor& added = tensors_[index];
-    return {added.name, added.role, {}, added.what, added.is_piece, added.whole, added.box};
+    return {added.name,     added.role,  {},        added.what,
+            added.is_piece, added.whole, added.box, added.declared ? &*added.declared : nullptr};
   }
   Result<std::span<const std::uint8_t>> values(std::size_t index, AlignedBuffer& room, Report& report) override {
     const AddedTensor& added = tensors_[index];

@@ -29,6 +29,21 @@ Status read_piece(const quern_checkpoint_tensor& given, AddedTensor& tensor) {
   return {};
 }
 
+Status read_declared(const quern_checkpoint_tensor& given, AddedTensor& tensor) {
+  if (given.is_piece != 0 || given.rank != 1)
+    return Status(StatusCode::invalid_argument, "with declared_dtype the values have one axis and are no piece");
+  if (given.declared_extents == nullptr && given.declared_rank != 0)
+    return Status(StatusCode::invalid_argument, "declared_extents is NULL");
+  if (given.declared_dtype[0] == '\0') return Status(StatusCode::invalid_argument, "declared_dtype is empty");
+  DeclaredType said{given.declared_dtype, {}};
+  said.shape.assign(given.declared_extents, given.declared_extents + given.declared_rank);
+  if (!fits(said, tensor.what.bytes()))
+    return Status(StatusCode::invalid_shape, "declared_dtype and declared_extents do not take {0} bytes",
+                  static_cast<std::int64_t>(tensor.what.bytes()));
+  tensor.declared = std::move(said);
+  return {};
+}
+
 Status read_tensor(const quern_checkpoint_tensor& given, AddedTensor& tensor) {
   if (given.dtype < 0 || given.dtype > 255 || !codec::tensor::is_known_element(static_cast<std::uint8_t>(given.dtype)))
     return Status(StatusCode::invalid_argument, "{0} is no element type", given.dtype);
@@ -38,6 +53,7 @@ Status read_tensor(const quern_checkpoint_tensor& given, AddedTensor& tensor) {
   tensor.what.type = static_cast<ElementType>(given.dtype);
   QUERN_ASSIGN_OR_RETURN(tensor.what.shape, read_shape(given.extents, given.rank));
   if (given.is_piece == 1) QUERN_RETURN_IF_ERROR(read_piece(given, tensor));
+  if (given.declared_dtype != nullptr) QUERN_RETURN_IF_ERROR(read_declared(given, tensor));
   tensor.data = static_cast<const std::uint8_t*>(given.data);
   tensor.on_device = given.memory == QUERN_MEMORY_CUDA;
   tensor.device = given.device;

@@ -20,8 +20,6 @@ constexpr RoleWord kRoleWords[] = {
     {"acc_delta", "second_moment"},
     {"exp_avg_sq_row", "second_moment"},
     {"exp_avg_sq_col", "second_moment"},
-    {"exp_avg_res_row", "second_moment"},
-    {"exp_avg_res_col", "second_moment"},
     {"exp_avg_var", "second_moment"},
     {"max_exp_avg_var", "second_moment"},
     {"exp_inf", "exp_inf"},
@@ -102,6 +100,8 @@ constexpr Word kBufferSuffixes[] = {"_mean",      "_var",    "_std",   "_mask", 
                                     "_scale_inv", "_buffer", "_count", "_counts", "_cumprod"};
 constexpr Word kAdamState[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step", "mu_product"};
 
+constexpr Word kCodeParts[] = {"codes", "scale", "scales", "qmap", "absmax", "quantized", "zero_point"};
+
 template <class List>
 bool is_in(const List& list, Word word) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
@@ -167,6 +167,8 @@ bool names_buffer(const Vector<std::string_view>& words) {
       return true;
   return !words.empty() && (is_in(kBuffers, words.back()) || ends_with_one(kBufferSuffixes, words.back()));
 }
+
+bool is_code_part(std::string_view word) { return is_in(kCodeParts, word); }
 
 bool is_adam_state(std::string_view word) {
   if (is_in(kAdamState, word) || word == "weight") return true;

@@ -27,6 +27,9 @@ std::string_view role_of_word(std::string_view word, NameContext context);
 /// Whether a tensor under a model is no weight: statistics, averages, caches, scales, masks.
 bool names_buffer(const Vector<std::string_view>& words);
 
+/// Whether a word behind a role names a part of codes in few bits, as torchao has them: then it is no moment.
+bool is_code_part(std::string_view word);
+
 /// Whether a word is of the state that Adam, AdamW, NAdam and RAdam keep of a parameter. Beside any other word an
 /// exp_avg is not known to be in the units of the root of exp_avg_sq.
 bool is_adam_state(std::string_view word);

@@ -15,8 +15,10 @@ enum class ChunkForm : std::uint8_t {
 };
 
 /// Elements as they are: floats with the sign at the low end, so that the exponent fills the highest plane.
+/// The parts of complex elements are words of their own.
 inline PlaneWords words_of_elements(ElementType type, std::size_t elems) {
-  return {elems, static_cast<unsigned>(element_bytes(type)), is_float(type), {}};
+  const std::size_t width = element_bytes(part_type(type));
+  return {elems * (element_bytes(type) / width), static_cast<unsigned>(width), is_float(part_type(type)), {}};
 }
 
 /// Where the exponent begins in elements of a type; 0 for types without one worth knowing.
@@ -32,8 +34,10 @@ constexpr unsigned exponent_shift(ElementType type) {
 
 /// Differences to elements of a base.
 inline PlaneWords words_of_differences(ElementType type, std::size_t elems, const std::uint8_t* base) {
-  PlaneWords words{elems, static_cast<unsigned>(element_bytes(type)), false, {}};
-  if (exponent_shift(type) != 0) words.reference = {base, words.width, exponent_shift(type)};
+  PlaneWords words = words_of_elements(type, elems);
+  words.rotate = false;
+  const unsigned shift = exponent_shift(part_type(type));
+  if (shift != 0) words.reference = {base, words.width, shift};
   return words;
 }
 

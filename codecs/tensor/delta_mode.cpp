@@ -37,7 +37,7 @@ Result<std::size_t> encode(const TensorPlan& plan, const TensorInputs&, const Ch
   QUERN_RETURN_IF_ERROR(scratch.resize(planes + chunk.values.size()));
   std::uint8_t* const differences = scratch.data() + planes;
   kernels::plane_kernels(kernels::best_isa())
-      .subtract(chunk.values.data(), chunk.base.data(), chunk.elems, words.width, rule, differences);
+      .subtract(chunk.values.data(), chunk.base.data(), words.count, words.width, rule, differences);
   QUERN_ASSIGN_OR_RETURN(const std::size_t coded,
                          encode_planes(words, differences, plan.request.zstd_level, out.subspan(1, chunk.values.size()),
                                        scratch.span().first(planes)));
@@ -58,7 +58,7 @@ Status decode(const TensorDescription& description, std::span<const std::uint8_t
   const PlaneWords words = words_of_differences(description.type, chunk.elems, chunk.base.data());
   QUERN_RETURN_IF_ERROR(scratch.resize(decode_scratch_bytes(words)));
   QUERN_RETURN_IF_ERROR(decode_planes(words, bytes.subspan(1), out.data(), scratch.span()));
-  kernels::plane_kernels(kernels::best_isa()).add(out.data(), chunk.base.data(), chunk.elems, words.width, rule);
+  kernels::plane_kernels(kernels::best_isa()).add(out.data(), chunk.base.data(), words.count, words.width, rule);
   return {};
 }
 

@@ -27,24 +27,43 @@ enum class ElementType : std::uint8_t {
   u32 = 18,
   u64 = 19,
   boolean = 24,
+  f8_e4m3fnuz = 25,
+  f8_e5m2fnuz = 26,
+  f8_e8m0 = 27,
+  c64 = 28,   ///< two f32, real part first
+  c128 = 29,  ///< two f64
 };
 
 /// True when `raw` is the stored number of a type.
 constexpr bool is_known_element(std::uint8_t raw) {
-  return is_known_dtype(raw) || raw == 5 || raw == 6 || raw == static_cast<std::uint8_t>(ElementType::boolean);
+  return is_known_dtype(raw) || raw == 5 || raw == 6 || (raw >= 24 && raw <= 29);
 }
 
-/// Bytes of one element: 1, 2, 4 or 8; 0 for a number that is no type.
+/// Bytes of one element: 1, 2, 4, 8 or 16; 0 for a number that is no type.
 constexpr std::size_t element_bytes(ElementType type) {
   switch (type) {
     case ElementType::f8_e4m3:
     case ElementType::f8_e5m2:
-    case ElementType::boolean: return 1;
+    case ElementType::boolean:
+    case ElementType::f8_e4m3fnuz:
+    case ElementType::f8_e5m2fnuz:
+    case ElementType::f8_e8m0: return 1;
+    case ElementType::c64: return 8;
+    case ElementType::c128: return 16;
     default: return is_known_dtype(static_cast<std::uint8_t>(type)) ? dtype_bytes(static_cast<DType>(type)) : 0;
   }
 }
 
-constexpr bool is_float(ElementType type) { return static_cast<std::uint8_t>(type) <= 6; }
+/// Real numbers with a sign, an exponent and a fraction.
+constexpr bool is_float(ElementType type) {
+  return static_cast<std::uint8_t>(type) <= 6 || type == ElementType::f8_e4m3fnuz || type == ElementType::f8_e5m2fnuz;
+}
+
+/// The type of the numbers that an element is made of: of complex types that of their two parts, else the type itself.
+constexpr ElementType part_type(ElementType type) {
+  if (type == ElementType::c64) return ElementType::f32;
+  return type == ElementType::c128 ? ElementType::f64 : type;
+}
 
 /// Rank 0 (one element) to 8, slowest axis first; extents may be 0.
 using TensorShape = Shape;

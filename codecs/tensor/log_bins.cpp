@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 
 #include "kernels/core/bits.h"
 
@@ -114,13 +115,49 @@ void LogBins::add(std::uint64_t reach, std::uint64_t shrink, std::int64_t bin) {
   highest_.push_back(to_bits((Wide{d.mantissa} << 100) / shrink, d.exponent - 38, Toward::down));
 }
 
-void LogBins::index() {
-  starts_.resize((kLargest >> kStartShift) + 1);
+void LogBins::make_index() {
+  constexpr unsigned kShift = kernels::kLogKeyShift;
+  entries_.clear();
+  if (values_.empty()) return;
+  first_key_ = lowest_.front() >> kShift;
+  const std::uint32_t last_key = highest_.back() >> kShift;
+  entries_.reserve(last_key - first_key_ + 1);
   std::uint32_t bin = 0;
-  for (std::uint32_t s = 0; s < starts_.size(); ++s) {
-    while (bin < highest_.size() && highest_[bin] < s << kStartShift) ++bin;
-    starts_[s] = bin;
+  for (std::uint32_t key = first_key_; key <= last_key; ++key) {
+    while (highest_[bin] < key << kShift) ++bin;
+    entries_.push_back({bin, highest_[bin]});
   }
+  std::uint32_t key = last_key + 1;
+  for (std::uint32_t next = count() - 1; key > first_key_; --key) {
+    const std::uint32_t first = entries_[key - 1 - first_key_].bin;
+    if (next > first + 1 || (next > first && lowest_[next] > highest_[first] + 1)) break;
+    next = first;
+  }
+  // The first of the entries that were looked at may begin with patterns that its first bin does not reach.
+  dense_from_ = key > last_key ? UINT32_MAX : std::max(key << kShift, lowest_[entries_[key - first_key_].bin]);
+}
+
+std::size_t LogBins::find_all(std::span<const std::uint8_t> values, std::span<std::int32_t> bins) const {
+  kernels::LogBinTable table;
+  table.entries = entries_.data();
+  table.first_key = first_key_;
+  if (!values_.empty()) {
+    table.lowest = dense_from_;
+    table.highest = highest_.back();
+  }
+  const std::size_t outside =
+      kernels::tensor_log_kernels(kernels::best_isa()).find(table, values.data(), bins.size(), bins.data());
+  if (outside == 0) return 0;
+  std::size_t none = 0;
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    if (bins[i] >= 0) continue;
+    std::uint32_t bits;
+    std::memcpy(&bits, values.data() + 4 * i, 4);
+    const std::uint32_t bin = find(bits);
+    bins[i] = bin == kNone ? -1 : static_cast<std::int32_t>(bin);
+    none += bin == kNone ? 1 : 0;
+  }
+  return none;
 }
 
 namespace {
@@ -157,7 +194,7 @@ LogBins LogBins::covering(std::uint64_t reach, std::uint32_t lowest, std::uint32
     ++first;
   }
   bins.first_ = first;
-  bins.index();
+  bins.make_index();
   return bins;
 }
 
@@ -170,7 +207,6 @@ Result<LogBins> LogBins::make(std::uint64_t reach, std::int64_t first, std::uint
   LogBins bins;
   bins.first_ = first;
   for (std::uint64_t i = 0; i < count; ++i) bins.add(reach, shrink, first + static_cast<std::int64_t>(i));
-  bins.index();
   return bins;
 }
 

@@ -9,6 +9,8 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
+#include "kernels/cpu/tensor_logs.h"
+
 namespace quern::codec::tensor {
 
 inline constexpr unsigned kReachBits = 40;       ///< fraction bits of reaches and of places in log2
@@ -41,6 +43,7 @@ class LogBins {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   /// The bin of a bit pattern; kNone for what is not positive and finite or lies within reach of no bin.
   std::uint32_t find(std::uint32_t bits) const {
+    if (bits - 1 >= 0x7f7fffffu || values_.empty()) return kNone;
     const std::uint32_t bin = nearest(bits);
     return bin != kNone && bits >= lowest_[bin] ? bin : kNone;
   }
@@ -51,23 +54,30 @@ class LogBins {
     const std::uint32_t bin = nearest(bits);
     return bin == kNone ? count() - 1 : bin;
   }
+  /// Bins of values at any address, -1 for none. Returns how many have none.
+  std::size_t find_all(std::span<const std::uint8_t> values, std::span<std::int32_t> bins) const;
+  /// To be called before bins that were not made by covering() are asked for values.
+  void make_index();
 
  private:
   std::uint32_t nearest(std::uint32_t bits) const {
-    if (bits - 1 >= 0x7f7fffffu) return kNone;
-    std::uint32_t bin = starts_[bits >> kStartShift];
-    while (bin < highest_.size() && bits > highest_[bin]) ++bin;
-    return bin < highest_.size() ? bin : kNone;
+    if (bits > highest_.back()) return kNone;
+    const std::uint32_t key = bits >> kernels::kLogKeyShift;
+    if (key < first_key_) return 0;
+    std::uint32_t bin = entries_[key - first_key_].bin;
+    while (bits > highest_[bin]) ++bin;
+    return bin;
   }
   void add(std::uint64_t reach, std::uint64_t shrink, std::int64_t bin);
-  void index();
 
-  static constexpr unsigned kStartShift = 16;
   std::int64_t first_ = 0;
   Vector<std::uint32_t> values_;
   Vector<std::uint32_t> lowest_;   ///< lowest bit pattern within reach
   Vector<std::uint32_t> highest_;  ///< highest one
-  Vector<std::uint32_t> starts_;   ///< first bin to look at for bit patterns that share their upper half
+  Vector<kernels::LogBinTable::Entry> entries_;
+  std::uint32_t first_key_ = 0;
+  /// From this pattern on, those of an entry lie in two bins at most, and between bins there is nothing.
+  std::uint32_t dense_from_ = 0;
 };
 
 }  // namespace quern::codec::tensor

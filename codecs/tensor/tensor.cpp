@@ -72,29 +72,19 @@ ChunkInputs cut(const TensorDescription& description, const TensorInputs& inputs
   return chunk;
 }
 
-/// Scratch that tasks hand on to each other.
-class ScratchPool {
- public:
-  explicit ScratchPool(std::size_t width) { spare_.reserve(width); }
-
-  AlignedBuffer take() {
-    const std::lock_guard lock(mutex_);
-    if (spare_.empty()) return {};
-    AlignedBuffer scratch = std::move(spare_.back());
-    spare_.pop_back();
-    return scratch;
-  }
-  void give_back(AlignedBuffer scratch) {
-    const std::lock_guard lock(mutex_);
-    spare_.push_back(std::move(scratch));
-  }
-
- private:
-  std::mutex mutex_;
-  Vector<AlignedBuffer> spare_;
-};
-
 }  // namespace
+
+AlignedBuffer TensorMemory::take() {
+  const std::lock_guard lock(mutex_);
+  if (spare_.empty()) return {};
+  AlignedBuffer scratch = std::move(spare_.back());
+  spare_.pop_back();
+  return scratch;
+}
+void TensorMemory::give_back(AlignedBuffer scratch) {
+  const std::lock_guard lock(mutex_);
+  spare_.push_back(std::move(scratch));
+}
 
 const char* mode_name(Mode mode) {
   const auto number = static_cast<std::size_t>(mode);
@@ -136,7 +126,8 @@ std::size_t chunk_bound(const TensorDescription& description, std::uint64_t inde
 }
 
 Result<std::size_t> encode_chunk(const TensorPlan& plan, const TensorInputs& inputs, std::uint64_t index,
-                                 std::span<std::uint8_t> out, AlignedBuffer& scratch) {
+                                 std::span<std::uint8_t> out, AlignedBuffer& scratch,
+                                 std::span<std::uint8_t> decoded) {
   QUERN_RETURN_IF_ERROR(check_values(plan.description, inputs));
   QUERN_RETURN_IF_ERROR(check_neighbours(plan.description, inputs));
   if (index >= plan.description.chunks())
@@ -144,7 +135,16 @@ Result<std::size_t> encode_chunk(const TensorPlan& plan, const TensorInputs& inp
   if (out.size() < chunk_bound(plan.description, index))
     return Status(StatusCode::destination_too_small, "tensor: {0} bytes are too few for a chunk",
                   static_cast<std::int64_t>(out.size()));
-  return mode_coder(plan.mode)->encode(plan, inputs, cut(plan.description, inputs, index), out, scratch);
+  ChunkInputs chunk = cut(plan.description, inputs, index);
+  if (!decoded.empty() && decoded.size() != chunk.values.size())
+    return wrong_size("tensor: a chunk is decoded into {0} bytes, not {1}", decoded.size(), chunk.values.size());
+  const ModeCoder& coder = *mode_coder(plan.mode);
+  if (coder.gives_decoded) chunk.decoded = decoded;
+  QUERN_ASSIGN_OR_RETURN(const std::size_t size, coder.encode(plan, inputs, chunk, out, scratch));
+  if (!decoded.empty() && !coder.gives_decoded)
+    QUERN_RETURN_IF_ERROR(
+        decode_chunk(plan.description, plan.mode, plan.side, index, out.first(size), inputs, decoded, scratch));
+  return size;
 }
 
 Result<TensorNeeds> tensor_needs(const TensorDescription& description, Mode mode, std::span<const std::uint8_t> side) {
@@ -175,32 +175,46 @@ Status decode_chunk(const TensorDescription& description, Mode mode, std::span<c
   return mode_coder(mode)->decode(description, side, known, cut(description, known, index), bytes, out, scratch);
 }
 
-Result<EncodedTensor> encode_tensor(const TensorDescription& description, const TensorRequest& request,
-                                    const TensorInputs& inputs, TaskRunner& runner) {
+Status encode_tensor(const TensorDescription& description, const TensorRequest& request, const TensorInputs& inputs,
+                     TaskRunner& runner, TensorMemory& memory, EncodedTensor& encoded,
+                     std::span<std::uint8_t> decoded) {
   QUERN_ASSIGN_OR_RETURN(TensorPlan plan, plan_tensor(description, request, inputs, runner));
+  if (!decoded.empty() && decoded.size() != description.bytes())
+    return wrong_size("tensor: {0} bytes are there for a tensor of {1}", decoded.size(), description.bytes());
   const auto chunks = static_cast<std::size_t>(description.chunks());
   constexpr std::size_t kRoom = EncodedTensor::kRoom;
-  EncodedTensor encoded;
   encoded.mode = plan.mode;
-  encoded.sizes.resize(chunks);
+  encoded.sizes.assign(chunks, 0);
   // Two modes say all in their side.
-  if (plan.mode != Mode::constant && plan.mode != Mode::derived && chunks > 0) {
+  const bool has_chunks = plan.mode != Mode::constant && plan.mode != Mode::derived && chunks > 0;
+  if (has_chunks) {
     QUERN_RETURN_IF_ERROR(encoded.memory.resize((chunks - 1) * kRoom + chunk_bound(description, chunks - 1)));
-    const auto memory = encoded.memory.span();
-    ScratchPool pool(runner.width());
+    const auto room = encoded.memory.span();
     QUERN_RETURN_IF_ERROR(run_tasks(runner, chunks, [&](std::size_t i) -> Status {
-      AlignedBuffer scratch = pool.take();
-      QUERN_ASSIGN_OR_RETURN(encoded.sizes[i], encode_chunk(plan, inputs, i, memory.subspan(i * kRoom), scratch));
-      pool.give_back(std::move(scratch));
+      AlignedBuffer scratch = memory.take();
+      const auto piece = decoded.empty() ? decoded
+                                         : decoded.subspan(static_cast<std::size_t>(description.chunk_begin(i)),
+                                                           description.chunk_bytes(i));
+      QUERN_ASSIGN_OR_RETURN(encoded.sizes[i], encode_chunk(plan, inputs, i, room.subspan(i * kRoom), scratch, piece));
+      memory.give_back(std::move(scratch));
       return {};
     }));
   }
   encoded.side = std::move(plan.side);
+  if (!has_chunks && !decoded.empty()) return decode_tensor(description, encoded, inputs, decoded, runner, memory);
+  return {};
+}
+
+Result<EncodedTensor> encode_tensor(const TensorDescription& description, const TensorRequest& request,
+                                    const TensorInputs& inputs, TaskRunner& runner) {
+  TensorMemory memory;
+  EncodedTensor encoded;
+  QUERN_RETURN_IF_ERROR(encode_tensor(description, request, inputs, runner, memory, encoded));
   return encoded;
 }
 
 Status decode_tensor(const TensorDescription& description, const EncodedTensor& encoded, const TensorInputs& inputs,
-                     std::span<std::uint8_t> out, TaskRunner& runner) {
+                     std::span<std::uint8_t> out, TaskRunner& runner, TensorMemory& memory) {
   QUERN_RETURN_IF_ERROR(check_description(description));
   if (out.size() != description.bytes())
     return wrong_size("tensor: {0} bytes are there for a tensor of {1}", out.size(), description.bytes());
@@ -209,15 +223,20 @@ Status decode_tensor(const TensorDescription& description, const EncodedTensor& 
     return Status(StatusCode::invalid_argument, "tensor: {0} chunks are there, not {1}",
                   static_cast<std::int64_t>(encoded.sizes.size()), static_cast<std::int64_t>(chunks));
   if (chunks == 0) return tensor_needs(description, encoded.mode, encoded.side).status();
-  ScratchPool pool(runner.width());
   return run_tasks(runner, chunks, [&](std::size_t i) -> Status {
-    AlignedBuffer scratch = pool.take();
+    AlignedBuffer scratch = memory.take();
     const auto piece = out.subspan(static_cast<std::size_t>(description.chunk_begin(i)), description.chunk_bytes(i));
     QUERN_RETURN_IF_ERROR(
         decode_chunk(description, encoded.mode, encoded.side, i, encoded.chunk(i), inputs, piece, scratch));
-    pool.give_back(std::move(scratch));
+    memory.give_back(std::move(scratch));
     return {};
   });
+}
+
+Status decode_tensor(const TensorDescription& description, const EncodedTensor& encoded, const TensorInputs& inputs,
+                     std::span<std::uint8_t> out, TaskRunner& runner) {
+  TensorMemory memory;
+  return decode_tensor(description, encoded, inputs, out, runner, memory);
 }
 
 }  // namespace quern::codec::tensor

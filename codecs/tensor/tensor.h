@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -95,8 +96,11 @@ inline constexpr std::size_t kChunkSlack = 64;  ///< those few
 
 /// Encodes a chunk into `out` of at least chunk_bound() bytes and returns how many it took. `scratch` grows on demand
 /// and may serve any number of calls, one at a time.
+/// `decoded`: empty, or the chunk's raw bytes, which then hold what decode_chunk would give. The bounded modes make
+/// these with the decoder's arithmetic while they code; for other modes the chunk is decoded.
 Result<std::size_t> encode_chunk(const TensorPlan& plan, const TensorInputs& inputs, std::uint64_t index,
-                                 std::span<std::uint8_t> out, AlignedBuffer& scratch);
+                                 std::span<std::uint8_t> out, AlignedBuffer& scratch,
+                                 std::span<std::uint8_t> decoded = {});
 
 /// What decoding takes beside the chunk's bytes. Fails with `corrupt` on a side that no encoder writes, `unsupported`
 /// on a mode that this version lacks.
@@ -108,7 +112,20 @@ Status decode_chunk(const TensorDescription& description, Mode mode, std::span<c
                     std::uint64_t index, std::span<const std::uint8_t> bytes, const TensorInputs& inputs,
                     std::span<std::uint8_t> out, AlignedBuffer& scratch);
 
-/// A whole coded tensor in memory. Each chunk has room for the most it could take, so that none has to be moved.
+/// Scratch that a caller keeps from tensor to tensor, so that tensors after the first take no new pages from the system.
+/// Serves one call at a time, and all tasks of it. Holds a few MiB for each task that runs at once.
+class TensorMemory {
+ public:
+  AlignedBuffer take();
+  void give_back(AlignedBuffer scratch);
+
+ private:
+  std::mutex mutex_;
+  Vector<AlignedBuffer> spare_;
+};
+
+/// A whole coded tensor in memory. Each chunk has room for the most it could take, so that none has to be moved. Kept
+/// and encoded into again, it keeps its memory.
 struct EncodedTensor {
   static constexpr std::size_t kRoom = kChunkBytes + kChunkSlack;
 
@@ -128,11 +145,20 @@ struct EncodedTensor {
   }
 };
 
-/// Plans and encodes all chunks on `runner`. Holds about the tensor's size beside the values.
+/// Plans and encodes all chunks on `runner` into `encoded`, in whose memory there is room for about the tensor's size,
+/// of which what the chunks take is written to. After a failure, `encoded` holds nothing of use. `decoded`: empty, or
+/// the tensor's bytes, which then hold what decode_tensor would give (see encode_chunk).
+Status encode_tensor(const TensorDescription& description, const TensorRequest& request, const TensorInputs& inputs,
+                     TaskRunner& runner, TensorMemory& memory, EncodedTensor& encoded,
+                     std::span<std::uint8_t> decoded = {});
+/// The same with memory of its own.
 Result<EncodedTensor> encode_tensor(const TensorDescription& description, const TensorRequest& request,
                                     const TensorInputs& inputs, TaskRunner& runner);
 
 /// Decodes all chunks on `runner` into `out`, the tensor's bytes.
+Status decode_tensor(const TensorDescription& description, const EncodedTensor& encoded, const TensorInputs& inputs,
+                     std::span<std::uint8_t> out, TaskRunner& runner, TensorMemory& memory);
+/// The same with memory of its own.
 Status decode_tensor(const TensorDescription& description, const EncodedTensor& encoded, const TensorInputs& inputs,
                      std::span<std::uint8_t> out, TaskRunner& runner);
 

@@ -25,8 +25,13 @@ inline constexpr std::int32_t kMaxStepCode = 1 << 21;
 /// A quotient kept within +-kMaxUpdateCode and rounded.
 [[gnu::always_inline]] constexpr std::int32_t bounded_code(float quotient) {
   constexpr auto kMost = static_cast<float>(kMaxUpdateCode);
-  const float low = quotient < -kMost ? -kMost : quotient;
-  return nearest_code(low > kMost ? kMost : low);
+  // By masks, which compilers make vectors of.
+  const auto choose = [](bool yes, float a, float b) {
+    const std::uint32_t mask = 0u - static_cast<std::uint32_t>(yes);
+    return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
+  };
+  const float above = choose(quotient < -kMost, -kMost, quotient);
+  return nearest_code(choose(above > kMost, kMost, above));
 }
 
 /// What weights are coded with.

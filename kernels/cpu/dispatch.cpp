@@ -1,31 +1,39 @@
 // Which instruction set to use: asked of the processor, never assumed.
 #include "kernels/cpu/adam.h"
+#include "kernels/cpu/bound_check.h"
 #include "kernels/cpu/lorenzo.h"
 #include "kernels/cpu/planes.h"
 #include "kernels/cpu/stencil.h"
 #include "kernels/cpu/tensor_bounds.h"
+#include "kernels/cpu/tensor_logs.h"
 #include "kernels/cpu/tensor_residuals.h"
 
 namespace quern::kernels {
 
 const AdamKernels& adam_kernels_baseline();
+const BoundCheckKernels& bound_check_kernels_baseline();
 const LorenzoKernels& lorenzo_kernels_baseline();
 const PlaneKernels& plane_kernels_baseline();
 const StencilKernels& stencil_kernels_baseline();
 const TensorBoundKernels& tensor_bound_kernels_baseline();
+const TensorLogKernels& tensor_log_kernels_baseline();
 const TensorResidualKernels& tensor_residual_kernels_baseline();
 #if defined(QUERN_X86_64)
 const AdamKernels& adam_kernels_avx2();
 const AdamKernels& adam_kernels_avx512();
+const BoundCheckKernels& bound_check_kernels_avx2();
 const LorenzoKernels& lorenzo_kernels_avx2();
+const BoundCheckKernels& bound_check_kernels_avx512();
 const LorenzoKernels& lorenzo_kernels_avx512();
 const PlaneKernels& plane_kernels_avx2();
 const PlaneKernels& plane_kernels_avx512();
 const StencilKernels& stencil_kernels_avx2();
 const StencilKernels& stencil_kernels_avx512();
 const TensorBoundKernels& tensor_bound_kernels_avx2();
+const TensorLogKernels& tensor_log_kernels_avx2();
 const TensorResidualKernels& tensor_residual_kernels_avx2();
 const TensorBoundKernels& tensor_bound_kernels_avx512();
+const TensorLogKernels& tensor_log_kernels_avx512();
 const TensorResidualKernels& tensor_residual_kernels_avx512();
 #endif
 
@@ -67,6 +75,15 @@ const AdamKernels& adam_kernels(IsaLevel level) {
   return adam_kernels_baseline();
 }
 
+const BoundCheckKernels& bound_check_kernels(IsaLevel level) {
+#if defined(QUERN_X86_64)
+  if (level == IsaLevel::avx512) return bound_check_kernels_avx512();
+  if (level == IsaLevel::avx2) return bound_check_kernels_avx2();
+#endif
+  (void)level;
+  return bound_check_kernels_baseline();
+}
+
 const LorenzoKernels& lorenzo_kernels(IsaLevel level) {
 #if defined(QUERN_X86_64)
   if (level == IsaLevel::avx512) return lorenzo_kernels_avx512();
@@ -102,6 +119,15 @@ const TensorBoundKernels& tensor_bound_kernels(IsaLevel level) {
 #endif
   (void)level;
   return tensor_bound_kernels_baseline();
+}
+
+const TensorLogKernels& tensor_log_kernels(IsaLevel level) {
+#if defined(QUERN_X86_64)
+  if (level == IsaLevel::avx512) return tensor_log_kernels_avx512();
+  if (level == IsaLevel::avx2) return tensor_log_kernels_avx2();
+#endif
+  (void)level;
+  return tensor_log_kernels_baseline();
 }
 
 const TensorResidualKernels& tensor_residual_kernels(IsaLevel level) {

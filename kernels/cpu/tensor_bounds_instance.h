@@ -28,10 +28,15 @@ struct TensorBoundInstance {
       body(begin, count - begin < kBlock ? count - begin : kBlock);
   }
 
-  /// The root of a second moment; of 1 where it makes no step.
-  [[gnu::always_inline]] static float root_of(std::uint32_t second) {
-    return __builtin_sqrtf(std::bit_cast<float>(is_positive_pattern(second) ? second : kFloatOne));
+  // Choices are made with masks: compilers take a conditional expression of floats for control flow.
+  [[gnu::always_inline]] static std::uint32_t mask_of(bool yes) { return 0u - static_cast<std::uint32_t>(yes); }
+
+  /// A second moment; 1 where it makes no step.
+  [[gnu::always_inline]] static float unit_or_one(std::uint32_t second) {
+    const std::uint32_t positive = mask_of(is_positive_pattern(second));
+    return std::bit_cast<float>((second & positive) | (kFloatOne & ~positive));
   }
+  [[gnu::always_inline]] static float root_of(std::uint32_t second) { return __builtin_sqrtf(unit_or_one(second)); }
 
   /// Marks what is not kept, and clears its code.
   [[gnu::always_inline]] static std::uint32_t settle(const std::int32_t* __restrict kept, std::size_t n,
@@ -43,6 +48,13 @@ struct TensorBoundInstance {
     }
     for (std::size_t i = 0; i < n; ++i) marks[i] = static_cast<std::uint8_t>(1 + kept[i]);
     return static_cast<std::uint32_t>(~all);
+  }
+
+  /// Decoded values; +0 for what is not kept.
+  [[gnu::always_inline]] static void put_kept(const float* __restrict made, const std::int32_t* __restrict kept,
+                                              std::size_t n, std::uint8_t* __restrict decoded) {
+    for (std::size_t i = 0; i < n; ++i)
+      put_bits(decoded, i, std::bit_cast<std::uint32_t>(made[i]) & static_cast<std::uint32_t>(kept[i]));
   }
 
   static bool update_codes(const UpdateUnit& unit, const std::uint8_t* values, const std::uint8_t* second,
@@ -65,22 +77,19 @@ struct TensorBoundInstance {
         const std::int32_t code = nearest_code(quotient);
         to[i] = code;
         made[i] = static_cast<float>(code) * step;
-        const bool fits = is_positive_pattern(v) & (quotient >= -kMost) & (quotient <= kMost);
-        kept[i] = fits & (bits != kFloatMinusZero) ? -1 : 0;
+        kept[i] = static_cast<std::int32_t>(mask_of(is_positive_pattern(v)) & mask_of(quotient >= -kMost) &
+                                            mask_of(quotient <= kMost) & mask_of(bits != kFloatMinusZero));
       }
       for (std::size_t i = 0; i < n; ++i) {
-        const std::uint32_t v = bits_at(units, i);
-        const float unit_of = std::bit_cast<float>(is_positive_pattern(v) ? v : kFloatOne);
+        const float unit_of = unit_or_one(bits_at(units, i));
         // (decoded - value)^2 <= eps^2 * second, certainly: the margin is more than binary64 rounds here.
         const double off =
             static_cast<double>(made[i]) - static_cast<double>(std::bit_cast<float>(bits_at(from, i)));
-        kept[i] &= off * off <= square * static_cast<double>(unit_of) ? -1 : 0;
+        kept[i] &= static_cast<std::int32_t>(mask_of(off * off <= square * static_cast<double>(unit_of)));
       }
       any |= settle(kept, n, to, marks + begin);
       if (decoded == nullptr) return;
-      for (std::size_t i = 0; i < n; ++i)
-        put_bits(decoded + 4 * begin, i,
-                 std::bit_cast<std::uint32_t>(made[i]) & static_cast<std::uint32_t>(kept[i]));
+      put_kept(made, kept, n, decoded + 4 * begin);
     });
     return any != 0;
   }
@@ -94,8 +103,8 @@ struct TensorBoundInstance {
       const std::uint32_t bits = bits_at(base, i);
       const float step = two_eps * root_of(v);
       const std::int32_t code = bounded_code(std::bit_cast<float>(bits) / step);
-      const bool known = is_finite_pattern(bits) & is_positive_pattern(v) & (step > 0);
-      predictions[i] = ((share * code + 32) >> 6) & (known ? -1 : 0);
+      const std::uint32_t known = mask_of(is_finite_pattern(bits)) & mask_of(is_positive_pattern(v)) & mask_of(step > 0);
+      predictions[i] = ((share * code + 32) >> 6) & static_cast<std::int32_t>(known);
     }
   }
 
@@ -103,11 +112,15 @@ struct TensorBoundInstance {
     std::uint32_t any = 0;
     for_blocks(count, [&](std::size_t begin, std::size_t n) {
       std::uint32_t found[kBlock];
+      std::uint32_t some = 0;
+      const std::uint8_t* const from = second + 4 * begin;
+      std::uint8_t* const __restrict to = marks + begin;
       for (std::size_t i = 0; i < n; ++i) {
-        found[i] = is_positive_pattern(bits_at(second + 4 * begin, i)) ? 0 : 1;
-        any |= found[i];
+        found[i] = 1 + mask_of(is_positive_pattern(bits_at(from, i)));
+        some |= found[i];
       }
-      for (std::size_t i = 0; i < n; ++i) marks[begin + i] = static_cast<std::uint8_t>(found[i]);
+      for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<std::uint8_t>(found[i]);
+      any |= some;
     });
     return any != 0;
   }
@@ -117,7 +130,9 @@ struct TensorBoundInstance {
     const float two_eps = unit.two_eps;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t v = bits_at(second, i);
-      const float step = is_positive_pattern(v) ? two_eps * root_of(v) : 0.0f;
+      const float root = two_eps * root_of(v);
+      const auto step =
+          std::bit_cast<float>(std::bit_cast<std::uint32_t>(root) & mask_of(is_positive_pattern(v)));
       put_bits(decoded, i, std::bit_cast<std::uint32_t>(static_cast<float>(codes[i]) * step));
     }
   }
@@ -142,26 +157,24 @@ struct TensorBoundInstance {
         to[i] = code;
         made[i] = around[i] + static_cast<float>(code) * step;
         // Not so for NaN.
-        kept[i] = (quotient >= -kMost) & (quotient <= kMost) ? -1 : 0;
+        kept[i] = static_cast<std::int32_t>(mask_of(quotient >= -kMost) & mask_of(quotient <= kMost));
       }
       std::int32_t near[kBlock];
       for (std::size_t i = 0; i < n; ++i) {
         // The difference is rounded once; being below the bound after that, it was before.
         const double off =
             static_cast<double>(made[i]) - static_cast<double>(std::bit_cast<float>(bits_at(from, i)));
-        near[i] = (off < bound) & (-off < bound) ? -1 : 0;
+        near[i] = static_cast<std::int32_t>(mask_of(off < bound) & mask_of(-off < bound));
       }
       for (std::size_t i = 0; i < n; ++i) {
         const std::uint32_t bits = bits_at(from, i);
-        const std::int32_t not_zero = std::bit_cast<float>(bits) != 0 ? -1 : 0;
-        const std::int32_t same = std::bit_cast<std::uint32_t>(made[i]) == bits ? -1 : 0;
-        kept[i] &= (near[i] & not_zero) | same;
+        const std::uint32_t not_zero = mask_of((bits & 0x7fffffffu) != 0);
+        const std::uint32_t same = mask_of(std::bit_cast<std::uint32_t>(made[i]) == bits);
+        kept[i] &= (near[i] & static_cast<std::int32_t>(not_zero)) | static_cast<std::int32_t>(same);
       }
       any |= settle(kept, n, to, marks + begin);
       if (decoded == nullptr) return;
-      for (std::size_t i = 0; i < n; ++i)
-        put_bits(decoded + 4 * begin, i,
-                 std::bit_cast<std::uint32_t>(made[i]) & static_cast<std::uint32_t>(kept[i]));
+      put_kept(made, kept, n, decoded + 4 * begin);
     });
     return any != 0;
   }
@@ -179,14 +192,13 @@ struct TensorBoundInstance {
 
   static void positive_range(const std::uint8_t* values, std::size_t count, std::uint32_t& lowest,
                              std::uint32_t& highest) {
-    // Of what is not positive and finite, the one below wraps to the top and the other to 0.
     std::uint32_t least = UINT32_MAX;
     std::uint32_t most = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t bits = bits_at(values, i);
-      const bool positive = is_positive_pattern(bits);
-      const std::uint32_t low = positive ? bits : UINT32_MAX;
-      const std::uint32_t high = positive ? bits : 0;
+      const std::uint32_t positive = mask_of(is_positive_pattern(bits));
+      const std::uint32_t low = bits | ~positive;
+      const std::uint32_t high = bits & positive;
       least = low < least ? low : least;
       most = high > most ? high : most;
     }
@@ -198,16 +210,17 @@ struct TensorBoundInstance {
     std::uint64_t finite = 0;
     for_blocks(count, [&](std::size_t begin, std::size_t n) {
       std::uint32_t part = 0;
-      for (std::size_t i = 0; i < n; ++i) part += is_finite_pattern(bits_at(values + 4 * begin, i)) ? 1 : 0;
+      for (std::size_t i = 0; i < n; ++i) part -= mask_of(is_finite_pattern(bits_at(values + 4 * begin, i)));
       finite += part;
     });
-    add_eights(values, count, sums, [](double x, bool) { return x; });
+    add_eights(values, count, sums, [](double x, std::uint32_t) { return x; });
     return finite;
   }
   static void finite_squares(const std::uint8_t* values, std::size_t count, double mean, double* sums) {
-    add_eights(values, count, sums, [mean](double x, bool finite) {
+    add_eights(values, count, sums, [mean](double x, std::uint32_t finite) {
       const double off = x - mean;
-      return finite ? off * off : 0.0;
+      const std::uint64_t wide = finite | std::uint64_t{finite} << 32;
+      return std::bit_cast<double>(std::bit_cast<std::uint64_t>(off * off) & wide);
     });
   }
   /// Terms of what is not finite are 0, which changes no sum: none of them is ever -0.
@@ -215,16 +228,18 @@ struct TensorBoundInstance {
   [[gnu::always_inline]] static void add_eights(const std::uint8_t* values, std::size_t count, double* sums,
                                                 const Term& term) {
     double part[8] = {};
-    const auto add = [&](std::size_t i, std::size_t lane) {
-      const std::uint32_t bits = bits_at(values, i);
-      const bool finite = is_finite_pattern(bits);
-      part[lane] = part[lane] + term(static_cast<double>(std::bit_cast<float>(finite ? bits : 0)), finite);
-    };
-    std::size_t i = 0;
-    for (; i + 8 <= count; i += 8)
-#pragma GCC unroll 8
-      for (std::size_t lane = 0; lane < 8; ++lane) add(i + lane, lane);
-    for (std::size_t lane = 0; i < count; ++i, ++lane) add(i, lane);
+    for_blocks(count, [&](std::size_t begin, std::size_t n) {
+      double terms[kBlock];
+      const std::uint8_t* const from = values + 4 * begin;
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint32_t bits = bits_at(from, i);
+        const std::uint32_t finite = mask_of(is_finite_pattern(bits));
+        terms[i] = term(static_cast<double>(std::bit_cast<float>(bits & finite)), finite);
+      }
+      for (std::size_t i = n; i % 8 != 0; ++i) terms[i] = 0;
+      for (std::size_t i = 0; i < n; i += 8)
+        for (std::size_t lane = 0; lane < 8; ++lane) part[lane] = part[lane] + terms[i + lane];
+    });
     for (std::size_t lane = 0; lane < 8; ++lane) sums[lane] = part[lane];
   }
 

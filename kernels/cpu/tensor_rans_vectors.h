@@ -68,11 +68,13 @@ struct TensorRansVectors {
       // Exact below 2^24, and more than 16 bits are open from 2^18 on.
       const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(m)));
       const auto base = static_cast<std::uint32_t>(static_cast<std::int32_t>(std::bit_cast<float>(bits & 0xffe00000u)));
-      const bool small = m < kPlainMagnitudes;
-      const std::uint32_t symbol = small ? zigzag(static_cast<std::uint32_t>(residual)) : (bits >> 21) - kLargeSymbol;
+      // By a mask, which compilers make vectors of.
+      const std::uint32_t small = 0u - static_cast<std::uint32_t>(m < kPlainMagnitudes);
+      const std::uint32_t symbol =
+          (zigzag(static_cast<std::uint32_t>(residual)) & small) | (((bits >> 21) - kLargeSymbol) & ~small);
       block.places[i] = static_cast<std::uint16_t>(tables[i] * kTensorPlaces + symbol);
-      block.open[i] = small ? 0 : (m - base) << 1 | (sign & 1);
-      block.open_bits[i] = small ? 0 : (bits >> 23) - 128;
+      block.open[i] = ((m - base) << 1 | (sign & 1)) & ~small;
+      block.open_bits[i] = ((bits >> 23) - 128) & ~small;
     }
   }
 

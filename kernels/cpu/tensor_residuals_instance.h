@@ -24,10 +24,11 @@ struct TensorResidualInstance {
       const std::uint32_t m = magnitude(residuals[i]);
       const std::uint32_t code = zigzag(static_cast<std::uint32_t>(residuals[i]));
       // Exact as a float: below 2^30, six low bits that no symbol depends on are cleared above 2^24.
-      const std::uint32_t kept = m & ~(m >= 1u << 24 ? 63u : 0u);
+      const std::uint32_t kept = m & ~((0u - static_cast<std::uint32_t>(m >= 1u << 24)) & 63u);
       const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(kept)));
       const std::uint32_t large = (bits >> 21) - kLargeSymbol;
-      symbols[i] = static_cast<std::uint8_t>(m < kPlainMagnitudes ? code : large);
+      const std::uint32_t small = 0u - static_cast<std::uint32_t>(m < kPlainMagnitudes);
+      symbols[i] = static_cast<std::uint8_t>((code & small) | (large & ~small));
     }
   }
 

@@ -204,6 +204,51 @@ class Checkpoint(CliTest):
         self.refused(1, "--base newer", "checkpoint", "save", self.step_file(6), "--store", self.store, "--step", 6, "--base",
                      "newer")
 
+    def test_a_step_is_replaced_only_when_asked(self):
+        self.save(1)
+        other = self.write("other.safetensors", safetensors(state(9)))
+        self.refused(1, "save with replace", "checkpoint", "save", other, "--store", self.store, "--step", 1)
+        self.ok("checkpoint", "save", other, "--store", self.store, "--step", 1, "--replace", "-q")
+        self.assertEqual(self.load(), read_bytes(other))
+        self.assertEqual(len(os.listdir(os.path.join(self.store, "manifests"))), 1)
+
+    def test_tags_and_what_stays(self):
+        losses = {10: "3.5", 20: "1.25", 30: "2", 40: "nan", 50: "2.5", 60: "2.25"}
+        for step, loss in losses.items():
+            self.ok("checkpoint", "save", self.step_file(step), "--store", self.store, "--step", step, "--tag", f"loss={loss}",
+                    "--tag", "run=a=b", "-q")
+        listed = self.json(self.ok("checkpoint", "ls", "--store", self.store, "--json"))["checkpoints"]
+        self.assertEqual([c["tags"] for c in listed], [{"loss": loss, "run": "a=b"} for loss in losses.values()])
+        self.assertEqual([c["generation"] for c in listed], [1, 2, 3, 4, 5, 6])
+        self.assertIn("loss=1.25", self.ok("checkpoint", "ls", "--store", self.store).stdout.decode())
+        for bad, words in (("2", "N:TAG"), ("0:loss", "at least 1"), ("2:none", "'none'")):
+            self.refused(1, words, "checkpoint", "gc", "--store", self.store, "--keep-best", bad)
+        self.refused(1, "NAME=TEXT", "checkpoint", "save", self.step_file(70), "--store", self.store, "--step", 70, "--tag", "x")
+        gc = ["checkpoint", "gc", "--store", self.store, "--keep", 1, "--keep-every", 30, "--keep-best", "1:loss"]
+        planned = self.json(self.ok(*gc, "--dry-run", "--json"))
+        done = self.json(self.ok(*gc, "--json"))
+        self.assertEqual([c["step"] for c in planned["removed"]], [c["step"] for c in done["removed"]])
+        left = [c["step"] for c in self.json(self.ok("checkpoint", "ls", "--store", self.store, "--json"))["checkpoints"]]
+        self.assertEqual(left, [20, 30, 60])
+        self.assertEqual(self.load("--step", 20), read_bytes(self.step_file(20)))
+
+    def test_damaged_values_give_the_checkpoint_before_and_say_so(self):
+        self.save(1)
+        self.save(2)
+        newest = self.json(self.ok("checkpoint", "ls", "--store", self.store, "--json"))["checkpoints"][-1]
+        part = os.path.join(self.store, "data", newest["id"], "part-0000")
+        content = bytearray(read_bytes(part))
+        content[5000] ^= 1
+        with open(part, "wb") as file:
+            file.write(content)
+        out = self.path("out.safetensors")
+        told = self.ok("checkpoint", "load", "--store", self.store, "-o", out).stderr.decode()
+        self.assertIn("step 2 was passed over", told)
+        self.assertIn("repair", told)
+        self.assertEqual(read_bytes(out), read_bytes(self.step_file(1)))
+        self.refused(3, "damaged", "checkpoint", "load", "--store", self.store, "--step", 2, "-f", "-o", out)
+        self.assertEqual(read_bytes(out), read_bytes(self.step_file(1)))
+
     def test_parts_of_a_checkpoint(self):
         self.save(1)
         part = self.load("--tensor", "exp_avg*", "--tensor", "step")
@@ -263,7 +308,7 @@ class Checkpoint(CliTest):
         hostile = {
             "short": b"abc", "long": struct.pack("<Q", 1 << 60) + b"{}", "limit": struct.pack("<Q", 100_000_001) + b"{}",
             "twice": raw_file(good[:-1] + "," + good[1:], b"\0" * 8), "gap": raw_file(good, b"\0" * 5),
-            "type": raw_file(good.replace("F32", "F33"), b"\0" * 4), "deep": raw_file("{\"a\":" + "[" * 100000, b""),
+            "type": raw_file(good.replace("F32", "F32\\u0000"), b"\0" * 4), "deep": raw_file("{\"a\":" + "[" * 100000, b""),
             "overflow": raw_file(good.replace("[1]", "[9223372036854775807,4]"), b"\0" * 4),
             "overlap": raw_file(good[:-1] + ',"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', b"\0" * 4),
         }

@@ -136,7 +136,7 @@ class Habits(CliTest):
 ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _quern; echo "${COMPREPLY[*]}"; }
 ask quern checkpoint sa; ask quern checkpoint save --ba; ask quern checkpoint gc --ke; ask quern compress --ps
 """], stdout=subprocess.PIPE, text=True)
-        self.assertEqual(done.stdout.split("\n")[:4], ["save", "--base", "--keep", "--psnr"])
+        self.assertEqual(done.stdout.split("\n")[:4], ["save", "--base", "--keep --keep-every --keep-best", "--psnr"])
         for shell, part in (("zsh", "save) shift words"), ("fish", "checkpoint; and __fish_seen_subcommand_from save' -l base")):
             self.assertIn(part, self.ok("completion", shell).stdout.decode())
 

@@ -6,6 +6,7 @@
 
 #include "checkpoint/collect.h"
 #include "checkpoint/erasure.h"
+#include "checkpoint/summary/lossy_summary.h"
 #include "checkpoint/verify.h"
 #include "tests/unit_checkpoint/store_fixture.h"
 #include "tests/unit_checkpoint/training_run.h"
@@ -143,6 +144,111 @@ TEST_F(LossyStore, Specials_ComeBackAndPositiveStaysPositive) {
     const auto vb = floats_of(back.at("exp_avg_sq.a"));
     for (std::size_t i = 0; i < v.size(); ++i) EXPECT_EQ(v[i] > 0, vb[i] > 0) << i;
   }
+}
+
+/// Values of one sign over the whole range of F32: 1e-38 beside 1e3, denormals, zeros.
+Bytes adversarial(std::size_t count, std::uint32_t seed) {
+  std::vector<float> out(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    seed = seed * 1664525U + 1013904223U;
+    const float odd[] = {1e-38F, 1e3F, 1e-45F, 0.0F, 3e38F, 1e-40F};
+    out[i] = i % 3 == 0 ? odd[seed % 6] : std::exp2(static_cast<float>(seed >> 8) * 0x1p-17F - 100);
+  }
+  return bytes_of(out);
+}
+
+TEST_F(LossyStore, WhatIsPositive_StaysSoForEveryOptimizer) {
+  const char* const words[] = {"exp_avg_sq",  "max_exp_avg_sq", "square_avg", "sum",     "acc_delta",
+                               "exp_inf",     "exp_avg_sq_row", "row_var",    "col_var", "variance",
+                               "exp_avg_var", "step_size",      "unknown",    "ax"};
+  const std::vector<std::string> model = {"model.bn.running_var", "model.mystery", "table", "ema.model.w"};
+  std::uint64_t step = 0;
+  for (const Preset preset : {Preset::exact, Preset::moments, Preset::balanced, Preset::archive}) {
+    RunTensors state;
+    for (const char* const word : words)
+      state.push_back({"optimizer.state." + std::to_string(state.size()) + "." + word, ElementType::f32, {64, 80}, {}});
+    for (const std::string& name : model) state.push_back({name, ElementType::f32, {64, 80}, {}});
+    for (RunTensor& tensor : state) tensor.values = adversarial(64 * 80, static_cast<std::uint32_t>(++step));
+    ASSERT_TRUE(save(step, state, with(preset)).ok()) << report_.problem;
+    const auto back = restored(step);
+    std::size_t lossy = 0;
+    for (const RunTensor& tensor : state) {
+      SCOPED_TRACE(tensor.name);
+      const auto was = floats_of(tensor.values), is = floats_of(back.at(tensor.name));
+      for (std::size_t i = 0; i < was.size(); ++i) {
+        ASSERT_EQ(was[i] > 0, is[i] > 0) << i;
+        ASSERT_EQ(was[i] == 0, is[i] == 0) << i;
+      }
+      if (tensor.values == back.at(tensor.name)) continue;
+      ++lossy;
+      const double bound = preset == Preset::archive ? .1 : .05;
+      expect_log_bound(tensor.values, back.at(tensor.name), tensor.name.ends_with("exp_inf") ? bound / 2 : bound);
+    }
+    EXPECT_EQ(lossy, preset == Preset::exact ? 0U : 11U) << "the moments, and nothing else";
+  }
+}
+
+TEST_F(LossyStore, AbsoluteBounds_OfWhatIsPositiveFallBack) {
+  FileSaveOptions options;
+  options.policy =
+      checkpoint::parse_policy(R"({"rules":[{"name":"*","mode":"ebq","bound":0.001,"unit":"absolute"}]})", report_)
+          .value();
+  RunTensors state;
+  for (const char* const name : {"state.0.square_avg", "state.0.step_size"})
+    state.push_back({name, ElementType::f32, {64, 80}, adversarial(64 * 80, 7)});
+  state[1].values = adversarial(64 * 80, 8);
+  ASSERT_TRUE(save(1, state, options).ok()) << report_.problem;
+  const auto back = restored(1);
+  for (const RunTensor& tensor : state) EXPECT_EQ(back.at(tensor.name), tensor.values) << tensor.name;
+}
+
+TEST_F(LossyStore, TheCallersArrays_StayExact) {
+  TrainingRun run;
+  run.step();
+  const Bytes values = run.state()[0].values;
+  for (const Preset preset : {Preset::moments, Preset::balanced, Preset::archive}) {
+    RunTensors state;
+    for (const char* const name : {"model.w", "cache", "ema.model.w", "optimizer.state.0.momentum_buffer", "queue.keys",
+                                   "state.0.ax", "optimizer.state.0.GG.0", "transformer.h.0.w", "told.as.weight"}) {
+      Bytes own = values;
+      own[0] ^= static_cast<std::uint8_t>(state.size() + 1);  // no two are the same, and none is in the store
+      own[4] ^= static_cast<std::uint8_t>(preset);
+      state.push_back({name, ElementType::f32, {80, 64}, std::move(own)});
+    }
+    FileSaveOptions options = with(preset);
+    options.roles.emplace_back("told.*", "param");
+    const std::uint64_t step = 1 + static_cast<std::uint64_t>(preset);
+    const auto saved = save(step, state, options);
+    ASSERT_TRUE(saved.ok()) << report_.problem;
+    const auto back = restored(step);
+    for (const RunTensor& tensor : state) {
+      const bool may_lose = preset != Preset::moments && (tensor.name == "model.w" || tensor.name == "told.as.weight");
+      EXPECT_EQ(back.at(tensor.name) == tensor.values, !may_lose) << tensor.name;
+    }
+    const auto summary = checkpoint::summarize_loss(saved->tensors);
+    EXPECT_EQ(std::string(checkpoint::loss_sentence(summary)),
+              preset == Preset::moments    ? "all 9 tensors exact"
+              : preset == Preset::balanced ? "1 kind made lossy: 2 weights within 0.001 std; 7 tensors exact"
+                                           : "1 kind made lossy: 2 weights within 0.01 std; 7 tensors exact");
+  }
+}
+
+TEST_F(LossyStore, OneSentenceSaysWhatWasMadeLossy) {
+  TrainingRun run;
+  run.step();
+  auto saved = save(1, run.state(), with(Preset::balanced));
+  ASSERT_TRUE(saved.ok()) << report_.problem;
+  const auto summary = checkpoint::summarize_loss(saved->tensors);
+  EXPECT_EQ(std::string(checkpoint::loss_sentence(summary)),
+            "4 kinds made lossy: 1 weight within 0.001 std, 1 16-bit copy that follows its weight, 2 first moments "
+            "within 0.05 updates, 2 second moments within a factor 1.105; 1 tensor exact");
+  EXPECT_TRUE(checkpoint::unnamed_weights_note(Preset::balanced, saved->tensors).empty());
+  RunTensors plain;
+  plain.push_back({"h.0.w", ElementType::f32, {80, 64}, run.state()[0].values});
+  saved = save(2, plain, with(Preset::archive));
+  ASSERT_TRUE(saved.ok()) << report_.problem;
+  EXPECT_NE(checkpoint::unnamed_weights_note(Preset::archive, saved->tensors).find("'h.0.w'"), String::npos);
+  EXPECT_TRUE(checkpoint::unnamed_weights_note(Preset::moments, saved->tensors).empty());
 }
 
 TEST_F(LossyStore, WhatModesCannotTake_IsKeptExactlyAndSaid) {

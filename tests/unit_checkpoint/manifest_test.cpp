@@ -54,6 +54,8 @@ TEST(Manifest, Text_ComesBack) {
   manifest.tensors[2].is_piece = true;
   manifest.tensors[2].whole = *Shape::try_make(std::vector<std::uint64_t>{1024, 130});
   manifest.tensors[2].box = {{512, 0}, {1024, 130}, 2};
+  manifest.tensors[0].what = {ElementType::u8, *Shape::try_make(std::vector<std::uint64_t>{12})};
+  manifest.tensors[0].declared = DeclaredType{"F4", {2, 12}};
   manifest.blobs.push_back({"rng", 3U << 20, 0, 9, {7, 8}});
   const String text = manifest_text(manifest);
   Report report;

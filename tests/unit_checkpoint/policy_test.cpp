@@ -34,6 +34,24 @@ TEST(Policy, Presets_TakeLargeMatricesByRole) {
   EXPECT_TRUE(preset_policy(Preset::exact).rules.empty());
 }
 
+TEST(Policy, Presets_BoundWhatIsPositiveInRatios) {
+  for (const Preset preset : {Preset::moments, Preset::balanced, Preset::archive}) {
+    const Policy policy = preset_policy(preset);
+    const double bound = preset == Preset::archive ? .1 : .05;
+    for (const char* const role : {"exp_avg_sq", "max_exp_avg_sq", "second_moment", "exp_inf"}) {
+      const PolicyRule* const rule = rule_for(policy, {"x", role, f32({64, 64})});
+      ASSERT_NE(rule, nullptr) << role;
+      EXPECT_EQ(rule->treatment, Treatment::logq) << role;
+      EXPECT_EQ(rule->bound, role == std::string_view("exp_inf") ? bound / 2 : bound) << role;
+      EXPECT_TRUE(is_non_negative_role(role));
+      EXPECT_EQ(rule_for(policy, {"x", role, {ElementType::bf16, f32({64, 64}).shape}}), nullptr);
+    }
+    for (const char* const role : {"", "centered_second_moment", "step_size", "momentum", "grad_avg", "average",
+                                   "history", "preconditioner", "buffer", "grad", "step", "other"})
+      EXPECT_EQ(rule_for(policy, {"x", role, f32({64, 64})}), nullptr) << role;
+  }
+}
+
 TEST(Policy, Rules_InOrderBeforeThePresets) {
   Report report;
   const auto policy = parse_policy(

@@ -38,6 +38,33 @@ TEST(Safetensors, Header_OfBothForms_ComesBackAsText) {
   EXPECT_EQ(std::string(make_header_text(*other)), spaced);
 }
 
+TEST(Safetensors, Types_OfBitsOrUnknown_AreBytesUnderTheirName) {
+  const std::string text = "{" + entry("a", "F4", "[2,3]", "[0,3]") + "," + entry("b", "F6_E3M2", "[4]", "[3,6]") +
+                           "," + entry("c", "X9", "[7]", "[6,11]") + "," +
+                           entry("d", "I16", "[1,1,1,1,1,1,1,1,2]", "[11,15]") + "}";
+  const auto header = parse(text, 15);
+  ASSERT_TRUE(header.ok());
+  const struct {
+    ElementType type;
+    std::uint64_t elems;
+    DeclaredType said;
+  } wanted[] = {{ElementType::u8, 3, {"F4", {2, 3}}},
+                {ElementType::u8, 3, {"F6_E3M2", {4}}},
+                {ElementType::u8, 5, {"X9", {7}}},
+                {ElementType::i16, 2, {"I16", {1, 1, 1, 1, 1, 1, 1, 1, 2}}}};
+  ASSERT_EQ(header->tensors.size(), std::size(wanted));
+  for (std::size_t i = 0; i < std::size(wanted); ++i) {
+    const StoredTensor& tensor = header->tensors[i];
+    EXPECT_EQ(tensor.what.type, wanted[i].type);
+    EXPECT_EQ(tensor.what.shape.rank(), 1U);
+    EXPECT_EQ(tensor.what.elems(), wanted[i].elems);
+    ASSERT_TRUE(tensor.declared.has_value());
+    EXPECT_EQ(*tensor.declared, wanted[i].said);
+  }
+  EXPECT_EQ(header->form, HeaderForm::compact);
+  EXPECT_EQ(std::string(make_header_text(*header)), text);
+}
+
 TEST(Safetensors, Header_OfAnotherForm_IsKeptVerbatim) {
   const std::string text = "{\n" + entry("b", "U8", "[1]", "[4,5]") + "," + entry("a", "F32", "[1]", "[0,4]") + "}";
   const auto header = parse(text, 5);
@@ -61,7 +88,12 @@ TEST(Safetensors, Header_Hostile_IsRefusedWithReason) {
       {"{\"a\":1}", 0, "object"},
       {"{" + entry("a", "F32", "[1]", "[0,4]") + "," + entry("a", "F32", "[1]", "[4,8]") + "}", 8, "twice"},
       {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "twice"},
-      {"{" + entry("a", "F31", "[1]", "[0,4]") + "}", 4, "dtype"},
+      {"{" + entry("a", "", "[1]", "[0,4]") + "}", 4, "dtype"},
+      {"{" + entry("a", "F31\\u0000", "[1]", "[0,4]") + "}", 4, "dtype"},
+      {"{" + entry("a", "F31", "[4294967296,0,4294967296,4294967296]", "[0,4]") + "}", 4, "elements"},
+      {"{" + entry("a", "F4", "[3]", "[0,2]") + "}", 2, "apart"},
+      {"{" + entry("a", "F6_E2M3", "[2]", "[0,2]") + "}", 2, "apart"},
+      {"{" + entry("a", "C64", "[2]", "[0,8]") + "}", 8, "apart"},
       {"{" + entry("a", "F32", "[1]", "[0,5]") + "}", 5, "apart"},
       {"{" + entry("a", "F32", "[1]", "[4,0]") + "}", 4, "outside"},
       {"{" + entry("a", "F32", "[1]", "[0,4]") + "}", 3, "outside"},
@@ -74,7 +106,7 @@ TEST(Safetensors, Header_Hostile_IsRefusedWithReason) {
       {"{" + entry("a", "F32", "[-1]", "[0,0]") + "}", 0, "negative"},
       {"{" + entry("a", "F32", "[1.0]", "[0,4]") + "}", 4, "fraction"},
       {"{" + entry("a", "F32", "[1e2]", "[0,4]") + "}", 4, "fraction"},
-      {"{" + entry("a", "F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]") + "}", 4, "8 axes"},
+      {"{" + entry("a", "F32", "[1,1,1,1,1,1,1,1,2]", "[0,4]") + "}", 4, "apart"},
       {"{" + entry("", "F32", "[1]", "[0,4]") + "}", 4, "empty name"},
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"x\":1}}", 4, "nothing else"},
       {"{\"__metadata__\":{\"a\":1}}", 0, "no text"},

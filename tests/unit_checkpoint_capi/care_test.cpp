@@ -132,6 +132,74 @@ TEST(CheckpointErrors, Stores) {
   quern_checkpoint_reader_destroy(nullptr);
 }
 
+std::vector<std::uint64_t> history(const StoreHandle& store) {
+  std::uint64_t count = 0;
+  EXPECT_QUERN_OK(quern_checkpoint_history(store.get(), nullptr, 0, &count));
+  std::vector<std::uint64_t> out(count);
+  EXPECT_QUERN_OK(quern_checkpoint_history(store.get(), out.data(), count, &count));
+  return out;
+}
+
+TEST(CheckpointCare, OrderTagsAndRetention) {
+  const ScratchFolder folder;
+  const StoreHandle store = open_store(folder.store());
+  std::uint64_t base = 0;
+  EXPECT_QUERN_OK(quern_checkpoint_newest_base(store.get(), &base));
+  EXPECT_EQ(base, QUERN_CHECKPOINT_NO_BASE);
+  const char* const names[] = {"loss", "note"};
+  for (const std::uint64_t step : {100, 200, 300, 400, 250}) {
+    auto desc = save_desc(step);
+    desc.base = QUERN_CHECKPOINT_BASE_NEWEST;
+    const std::string loss = std::to_string(step == 200 ? 1.5 : 3.0 + static_cast<double>(step));
+    const char* const texts[] = {loss.c_str(), "of a run"};
+    desc.tag_names = names;
+    desc.tag_texts = texts;
+    desc.tag_count = 2;
+    save(store, desc, weights(30000, static_cast<unsigned>(step)));
+  }
+  EXPECT_EQ(steps(store), (std::vector<std::uint64_t>{100, 200, 250, 300, 400}));
+  EXPECT_EQ(history(store), (std::vector<std::uint64_t>{100, 200, 300, 400, 250}));
+  EXPECT_QUERN_OK(quern_checkpoint_newest_base(store.get(), &base));
+  EXPECT_EQ(base, QUERN_CHECKPOINT_NO_BASE) << "four were saved against step 100: the next is whole";
+  {
+    const ReaderHandle reader = open_step(store);
+    quern_checkpoint_info info = QUERN_CHECKPOINT_INFO_INIT;
+    EXPECT_QUERN_OK(quern_checkpoint_inspect(reader.get(), &info));
+    EXPECT_EQ(info.step, 250U);
+    EXPECT_EQ(info.base, 100U);
+    const char *name = nullptr, *text = nullptr;
+    std::uint64_t count = 0;
+    EXPECT_QUERN_OK(quern_checkpoint_tag_at(reader.get(), 1, &name, &text, &count));
+    EXPECT_EQ(std::string(name) + "=" + text, "note=of a run");
+    EXPECT_EQ(count, 2U);
+    EXPECT_QUERN_OK(quern_checkpoint_tag_at(reader.get(), 2, &name, &text, nullptr));
+    EXPECT_EQ(name, nullptr);
+  }
+  quern_checkpoint_retention retention = QUERN_CHECKPOINT_RETENTION_INIT;
+  EXPECT_EQ(quern_checkpoint_retain(store.get(), &retention, nullptr), QUERN_ERROR_INVALID_ARGUMENT);
+  retention.keep = 1;
+  retention.keep_every = 300;
+  retention.best = 1;
+  EXPECT_EQ(quern_checkpoint_retain(store.get(), &retention, nullptr), QUERN_ERROR_INVALID_ARGUMENT) << "no metric";
+  retention.metric = "loss";
+  retention.dry_run = 1;
+  quern_checkpoint_collected collected = QUERN_CHECKPOINT_COLLECTED_INIT;
+  EXPECT_QUERN_OK(quern_checkpoint_retain(store.get(), &retention, &collected));
+  EXPECT_EQ(collected.removed + collected.kept_for_others, 2U);
+  EXPECT_EQ(steps(store).size(), 5U);
+  retention.dry_run = 0;
+  EXPECT_QUERN_OK(quern_checkpoint_retain(store.get(), &retention, nullptr));
+  for (const std::uint64_t step : {200, 250, 300}) EXPECT_QUERN_OK(quern_checkpoint_verify(store.get(), step, 1));
+  EXPECT_EQ(history(store).back(), 250U);
+  auto twice = save_desc(7);
+  const char* const same[] = {"a", "a"};
+  twice.tag_names = twice.tag_texts = same;
+  twice.tag_count = 2;
+  quern_checkpoint_writer* writer = nullptr;
+  EXPECT_EQ(quern_checkpoint_begin(store.get(), &twice, &writer), QUERN_ERROR_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(quern_checkpoint_last_error()).find("given twice"), std::string::npos);
+}
+
 TEST(CheckpointErrors, Writers) {
   const ScratchFolder folder;
   const StoreHandle store = open_store(folder.store());

@@ -11,6 +11,53 @@ namespace {
 
 using Extents = std::vector<std::uint64_t>;
 
+TEST(CheckpointSave, DeclaredTypes_AreToldAndChecked) {
+  const ScratchFolder folder;
+  const StoreHandle store = open_store(folder.store());
+  const std::vector<std::uint8_t> codes = {1, 2, 3, 4, 5, 6};
+  const std::uint64_t shape[] = {1, 1, 1, 1, 1, 1, 1, 1, 12};
+  {
+    const WriterHandle writer = begin(store, save_desc(1));
+    auto tensor = tensor_of("packed", QUERN_U8, {6}, codes.data());
+    tensor.declared_dtype = "F4";
+    tensor.declared_extents = shape;
+    tensor.declared_rank = 9;
+    EXPECT_QUERN_OK(quern_checkpoint_add(writer.get(), &tensor));
+    tensor.name = "new";
+    tensor.declared_dtype = "Q3";
+    EXPECT_QUERN_OK(quern_checkpoint_add(writer.get(), &tensor));
+    tensor.name = "wrong";
+    tensor.declared_dtype = "F6_E2M3";
+    EXPECT_EQ(quern_checkpoint_add(writer.get(), &tensor), QUERN_ERROR_INVALID_SHAPE);
+    tensor.declared_dtype = "";
+    EXPECT_EQ(quern_checkpoint_add(writer.get(), &tensor), QUERN_ERROR_INVALID_ARGUMENT);
+    tensor.declared_dtype = "F4";
+    tensor.declared_extents = nullptr;
+    EXPECT_EQ(quern_checkpoint_add(writer.get(), &tensor), QUERN_ERROR_INVALID_ARGUMENT);
+    tensor.declared_extents = shape;
+    tensor.rank = 2;
+    tensor.extents[1] = 1;
+    EXPECT_EQ(quern_checkpoint_add(writer.get(), &tensor), QUERN_ERROR_INVALID_ARGUMENT) << "one axis of bytes";
+    ASSERT_QUERN_OK(quern_checkpoint_publish(writer.get(), nullptr));
+  }
+  const ReaderHandle reader = open_step(store);
+  for (const char* name : {"packed", "new"}) {
+    std::uint64_t index = 0;
+    ASSERT_QUERN_OK(quern_checkpoint_find(reader.get(), name, &index));
+    quern_checkpoint_tensor_info info = QUERN_CHECKPOINT_TENSOR_INFO_INIT;
+    ASSERT_QUERN_OK(quern_checkpoint_tensor_at(reader.get(), index, &info));
+    EXPECT_STREQ(info.declared_dtype, name[0] == 'p' ? "F4" : "Q3");
+    EXPECT_EQ(Extents(info.declared_extents, info.declared_extents + info.declared_rank), Extents(shape, shape + 9));
+    EXPECT_EQ(info.dtype, QUERN_U8);
+    std::vector<std::uint8_t> back(codes.size());
+    quern_checkpoint_target target = QUERN_CHECKPOINT_TARGET_INIT;
+    target.data = back.data();
+    target.bytes = back.size();
+    EXPECT_QUERN_OK(quern_checkpoint_read(reader.get(), index, nullptr, nullptr, &target));
+    EXPECT_EQ(back, codes);
+  }
+}
+
 TEST(CheckpointSave, EveryTypeAndRank_ComesBackBitForBit) {
   const ScratchFolder folder;
   const StoreHandle store = open_store(folder.store());
@@ -27,6 +74,11 @@ TEST(CheckpointSave, EveryTypeAndRank_ComesBackBitForBit) {
                         {"f8a", QUERN_F8_E4M3, 1, {100}},
                         {"f8b", QUERN_F8_E5M2, 1, {100}},
                         {"bool", QUERN_BOOL, 1, {3, 5}},
+                        {"f8c", QUERN_F8_E4M3FNUZ, 1, {100}},
+                        {"f8d", QUERN_F8_E5M2FNUZ, 1, {100}},
+                        {"f8e", QUERN_F8_E8M0, 1, {100}},
+                        {"c64", QUERN_C64, 8, {3, 700}},
+                        {"c128", QUERN_C128, 16, {3, 7}},
                         {"i64", QUERN_I64, 8, {}},
                         {"u16", QUERN_U16, 2, {1, 1, 1, 1, 1, 1, 1, 9}},
                         {"none", QUERN_F32, 4, {4, 0, 3}}};

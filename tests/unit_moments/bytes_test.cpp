@@ -91,19 +91,23 @@ class Coder {
     request.mode = mode;
     request.bound = bound;
     request.bound_in_deviations = mode == Mode::ebq;
-    const auto encoded = encode_tensor(description_, request, inputs, runner);
-    EXPECT_TRUE(encoded.ok()) << encoded.status().text();
-    hash = hash_of(UINT64_C(0xcbf29ce484222325), encoded->side);
-    for (std::size_t i = 0; i < encoded->sizes.size(); ++i) hash = hash_of(hash, encoded->chunk(i));
-    bytes = encoded->total_bytes();
+    Bytes while_coding(inputs.values.size());
+    const Status coded = encode_tensor(description_, request, inputs, runner, memory_, encoded_, while_coding);
+    EXPECT_TRUE(coded.ok()) << coded.text();
+    hash = hash_of(UINT64_C(0xcbf29ce484222325), encoded_.side);
+    for (std::size_t i = 0; i < encoded_.sizes.size(); ++i) hash = hash_of(hash, encoded_.chunk(i));
+    bytes = encoded_.total_bytes();
     Bytes out(inputs.values.size());
     inputs.values = {};
-    EXPECT_TRUE(decode_tensor(description_, *encoded, inputs, out, runner).ok());
+    EXPECT_TRUE(decode_tensor(description_, encoded_, inputs, out, runner, memory_).ok());
+    EXPECT_EQ(while_coding, out) << mode_name(mode) << ": what the encoder gives is not what decoding gives";
     return out;
   }
 
  private:
   TensorDescription description_;
+  TensorMemory memory_;
+  EncodedTensor encoded_;
 };
 
 void run_case(const Case& expected) {

@@ -16,9 +16,11 @@ namespace quern::codec::tensor {
 using Bytes = std::vector<std::uint8_t>;
 
 inline constexpr ElementType kAllTypes[] = {
-    ElementType::boolean, ElementType::u8,  ElementType::i8,  ElementType::f8_e4m3, ElementType::f8_e5m2,
-    ElementType::u16,     ElementType::i16, ElementType::f16, ElementType::bf16,    ElementType::u32,
-    ElementType::i32,     ElementType::f32, ElementType::u64, ElementType::i64,     ElementType::f64};
+    ElementType::boolean,     ElementType::u8,      ElementType::i8,  ElementType::f8_e4m3,
+    ElementType::f8_e5m2,     ElementType::u16,     ElementType::i16, ElementType::f16,
+    ElementType::bf16,        ElementType::u32,     ElementType::i32, ElementType::f32,
+    ElementType::u64,         ElementType::i64,     ElementType::f64, ElementType::f8_e4m3fnuz,
+    ElementType::f8_e5m2fnuz, ElementType::f8_e8m0, ElementType::c64, ElementType::c128};
 
 inline constexpr const char* kAllClasses[] = {"noise", "constant", "runs", "weights", "specials", "wide", "small"};
 
@@ -28,7 +30,7 @@ inline TensorDescription description_of(ElementType type, std::uint64_t elems) {
 }
 
 inline void put(Bytes& bytes, std::size_t i, std::size_t width, std::uint64_t word) {
-  for (std::size_t k = 0; k < width; ++k) bytes[i * width + k] = static_cast<std::uint8_t>(word >> (8 * k));
+  for (std::size_t k = 0; k < width; ++k) bytes[i * width + k] = static_cast<std::uint8_t>(word >> (8 * (k % 8)));
 }
 
 /// A value as the type stores it: floats rounded towards zero, which is enough here.

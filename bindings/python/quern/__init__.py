@@ -2,13 +2,13 @@
 from ._library import Error
 from ._tensors import TypedArray
 
-__all__ = ["Error", "TypedArray", "checkpoint", "torch_dcp"]
+__all__ = ["Error", "TypedArray", "checkpoint", "dcp_convert", "torch_dcp"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name):
     # On first use, so that the package can be imported where the library is not there yet.
-    if name in ("checkpoint", "torch_dcp"):
+    if name in ("checkpoint", "dcp_convert", "torch_dcp"):
         import importlib
 
         return importlib.import_module("." + name, __name__)

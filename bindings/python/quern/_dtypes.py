@@ -10,6 +10,9 @@ import numpy as np
 DTYPES = {1: "f16", 2: "bf16", 3: "f32", 4: "f64", 5: "f8_e4m3", 6: "f8_e5m2", 8: "i8", 9: "i16", 10: "i32", 11: "i64",
           16: "u8", 17: "u16", 18: "u32", 19: "u64", 24: "bool"}
 NUMBERS = {name: number for number, name in DTYPES.items()}
+#: Those that files have and this package saves as others: the label, and the type and last axis they are read as.
+FILE_DTYPES = {25: ("float8_e4m3fnuz", "u8", ()), 26: ("float8_e5m2fnuz", "u8", ()), 27: ("float8_e8m0fnu", "u8", ()),
+               28: ("complex64", "f32", (2,)), 29: ("complex128", "f64", (2,))}
 NUMPY = {"f16": "float16", "f32": "float32", "f64": "float64", "i8": "int8", "i16": "int16", "i32": "int32",
          "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "bool": "bool"}
 ML_DTYPES = {"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2"}

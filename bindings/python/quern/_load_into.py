@@ -164,7 +164,7 @@ class Plan:
 def _tree(saved):
     if saved._state is not None:
         return saved._state.tree
-    return {"dict": [[name, {"tensor": name, "kind": "numpy"}] for name in saved]}
+    return {"dict": [[name, {"tensor": name, **saved._stored_node(name)}] for name in saved]}
 
 
 def _at(tree, key):

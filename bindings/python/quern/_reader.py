@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import _library
-from ._dtypes import DTYPES, count_of
+from ._dtypes import DTYPES, FILE_DTYPES, count_of
 from ._handle import Handle
 from ._lazy import LazyTensor, has
 from ._state import BLOB, StateText
@@ -82,6 +82,7 @@ class Checkpoint(Handle, Mapping):
         store._users.add(self)
         info = _library.Info()
         self._library.inspect(handle, info)
+        self._file_nodes = {}
         tensors = [self._tensor_info(i) for i in range(info.tensors)]
         self._indices = {tensor.name: i for i, tensor in enumerate(tensors)}
         blobs = {}
@@ -95,15 +96,20 @@ class Checkpoint(Handle, Mapping):
                          (info.parity_data, info.parity_files) if info.parity_data else None, info.raw_bytes,
                          info.stored_bytes, info.library.decode(), tensors, blobs, self._tags())
         self._state = StateText(self.blob(BLOB).decode()) if BLOB in blobs else None
-        self._nodes = self._state.nodes() if self._state else {}
+        self._nodes = {**self._file_nodes, **(self._state.nodes() if self._state else {})}
         self._paths = None
 
     def _tensor_info(self, index):
         info = _library.TensorInfo()
         self._library.tensor_at(self._handle, index, info)
-        return TensorInfo(info.name.decode(), DTYPES.get(info.dtype, f"type {info.dtype}"), tuple(info.extents[: info.rank]), info.role.decode(),
-                          info.mode.decode(), bool(info.lossless), info.bound, info.raw_bytes, info.stored_bytes,
-                          info.depth, info.pieces)
+        name, shape = info.name.decode(), tuple(info.extents[: info.rank])
+        dtype = DTYPES.get(info.dtype, f"type {info.dtype}")
+        if info.dtype in FILE_DTYPES and info.rank + len(FILE_DTYPES[info.dtype][2]) <= _library.MAX_RANK:
+            label, dtype, last = FILE_DTYPES[info.dtype]
+            self._file_nodes[name] = {"kind": "numpy", "dtype": label, "shape": list(shape)}
+            shape += last
+        return TensorInfo(name, dtype, shape, info.role.decode(), info.mode.decode(), bool(info.lossless), info.bound,
+                          info.raw_bytes, info.stored_bytes, info.depth, info.pieces)
 
     def _tags(self):
         out, name, content, count = {}, ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_uint64(1)
@@ -185,7 +191,7 @@ class Checkpoint(Handle, Mapping):
             return value[()] if node["kind"] == "scalar" and framework is None else value
 
         if self._state is None:
-            return {name: tensor(name, {"kind": framework or "numpy"}) for name in self}
+            return {name: tensor(name, {**self._stored_node(name), "kind": framework or "numpy"}) for name in self}
         return self._state.rebuild(tensor, classes, objects)
 
     def close(self):

@@ -18,6 +18,7 @@ hook: `objects=` or register(). Nothing is ever pickled, and loading runs no cod
 import fnmatch
 
 from ._classes import REGISTERED
+from ._export import Exported, export
 from ._library import Error
 from ._load_into import LoadedInto
 from ._load_into import load_into as _load_into
@@ -26,8 +27,9 @@ from ._restore import Restored, at_step, newest
 from ._state import BLOB, Flattened
 from ._store import Saved, Store, Writer
 
-__all__ = ["Checkpoint", "Error", "Info", "LazyTensor", "LoadedInto", "Restored", "Saved", "Store", "TensorInfo", "Writer",
-           "info", "load", "load_into", "ls", "open", "register", "restore_newest", "save", "verify"]
+__all__ = ["Checkpoint", "Error", "Exported", "Info", "LazyTensor", "LoadedInto", "Manager", "RandomState", "Restored",
+           "Resumed", "Saved", "Store", "TensorInfo", "Writer", "export", "info", "load", "load_into", "ls", "open",
+           "register", "restore_newest", "save", "verify"]
 
 
 class _Opened(Checkpoint):
@@ -49,7 +51,8 @@ def register(cls, to, from_, name=None):
 
 
 def save(path, state_dict, step, base=None, preset="exact", threads=0, parity=None, zstd_level=0, replace=False,
-         progress=None, objects=None, policy=None, roles=None, replay=None, tags=None):
+         progress=None, objects=None, policy=None, roles=None, replay=None, tags=None,
+         blobs=None):
     """Saves a state dict as the checkpoint `step` (0 to 2^64 - 2) of the store at `path`, which is made when it is missing.
     Returns Saved.
 
@@ -57,7 +60,7 @@ def save(path, state_dict, step, base=None, preset="exact", threads=0, parity=No
     itself, and none when it is time to store one whole again. What of a base is missing, damaged or of another shape is not used.
     parity: (k, m), m of k + m files may be lost. replace: the step may be there already, as after a resume.
     progress(done, total) is called with bytes and ends the save by returning False. objects: {class: (to, from_)}, as
-    register() takes them, for this save.
+    register() takes them, for this save. blobs: {name: bytes}, opaque bytes that are kept with it (Checkpoint.blob).
 
     preset, policy, roles, replay: as the options of `quern checkpoint save`. preset: what may be lost. policy: rules that come
     before the preset's; replay: the optimizer's rule, to store a step as its gradient; each is a dict, a JSON text, or the
@@ -77,6 +80,8 @@ def save(path, state_dict, step, base=None, preset="exact", threads=0, parity=No
             for name, source in flat.tensors.items():
                 writer.add(name, source)
             writer.add_blob(BLOB, flat.text.encode())
+            for name, content in (blobs or {}).items():
+                writer.add_blob(name, content)
             return writer.publish()
 
 
@@ -173,3 +178,7 @@ def verify(path, step=None, full=True, threads=0):
     """Raises Error when the checkpoint is not what was saved."""
     with Store(path, threads=threads) as store:
         store.verify(step, full)
+
+
+from ._run_state import RandomState  # noqa: E402
+from .manager import Manager, Resumed  # noqa: E402: they use what is above

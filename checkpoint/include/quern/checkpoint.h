@@ -32,8 +32,18 @@
 extern "C" {
 #endif
 
-/** Element types of tensors: those of quern_dtype, and these. */
-enum { QUERN_F8_E4M3 = 5, QUERN_F8_E5M2 = 6, QUERN_BOOL = 24 };
+/** Element types of tensors: those of quern_dtype, and these. Numbers do not change. Values of other types are saved as
+ *  bytes (QUERN_U8, one axis) together with the name that files give the type: `declared_dtype`. */
+enum {
+  QUERN_F8_E4M3 = 5,
+  QUERN_F8_E5M2 = 6,
+  QUERN_BOOL = 24,
+  QUERN_F8_E4M3FNUZ = 25,
+  QUERN_F8_E5M2FNUZ = 26,
+  QUERN_F8_E8M0 = 27,
+  QUERN_C64 = 28, /**< two f32, real part first */
+  QUERN_C128 = 29 /**< two f64 */
+};
 
 /** In the place of a step: the newest checkpoint that is whole; where a base may be named: none. */
 #define QUERN_CHECKPOINT_NEWEST UINT64_MAX
@@ -151,11 +161,16 @@ typedef struct quern_checkpoint_tensor {
   uint64_t extents[QUERN_MAX_RANK]; /**< of the values */
   uint64_t whole[QUERN_MAX_RANK];
   uint64_t offset[QUERN_MAX_RANK];
+  /** What safetensors files call the values, where that is neither `dtype` nor `extents`: types that have no number
+   * here
+   *  ("F4", "F6_E2M3", whatever comes), more than 8 axes. NULL: it is. Then `extents` is one axis; no piece. Copied. */
+  const char* declared_dtype;
+  const uint64_t* declared_extents;
+  uint32_t declared_rank;
+  uint32_t reserved; /**< 0 */
 } quern_checkpoint_tensor;
-#define QUERN_CHECKPOINT_TENSOR_INIT                                                  \
-  {                                                                                   \
-    sizeof(quern_checkpoint_tensor), 0, NULL, NULL, NULL, 0, 0, 0, 0, {0}, {0}, { 0 } \
-  }
+#define QUERN_CHECKPOINT_TENSOR_INIT \
+  { sizeof(quern_checkpoint_tensor), 0, NULL, NULL, NULL, 0, 0, 0, 0, {0}, {0}, {0}, NULL, NULL, 0, 0 }
 
 /** Takes a tensor in; O(1), nothing is read. Any threads, also at once: then the order is that in which they came.
  *  Refuses a name given twice. */
@@ -241,9 +256,14 @@ typedef struct quern_checkpoint_tensor_info {
   const char* name;
   const char* role;
   const char* mode; /**< how it is coded, of its first piece: see docs/format-tensor.md; "alias": stored already */
+  /** What it was called when it was saved, where that is neither `dtype` nor `extents`; else NULL. */
+  const char* declared_dtype;
+  const uint64_t* declared_extents;
+  uint32_t declared_rank;
+  uint32_t reserved2;
 } quern_checkpoint_tensor_info;
 #define QUERN_CHECKPOINT_TENSOR_INFO_INIT \
-  { sizeof(quern_checkpoint_tensor_info), 0, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL }
+  { sizeof(quern_checkpoint_tensor_info), 0, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0 }
 
 /** Tensor `index` of info.tensors, in the order they were saved. */
 QUERN_API quern_status quern_checkpoint_tensor_at(quern_checkpoint_reader* reader, uint64_t index,
@@ -275,6 +295,47 @@ QUERN_API quern_status quern_checkpoint_blob_at(quern_checkpoint_reader* reader,
 /** Reads a blob, exactly `size` bytes, checked against its hash. */
 QUERN_API quern_status quern_checkpoint_read_blob(quern_checkpoint_reader* reader, uint64_t index, void* bytes,
                                                   uint64_t size);
+
+/* ---- exporting -------------------------------------------------------------------------------------------------- */
+
+/** A model for others to load; texts are copied. */
+typedef struct quern_checkpoint_export_desc {
+  uint32_t struct_size;
+  quern_dtype dtype; /**< QUERN_F32, F16 or BF16: floats of 16 to 64 bits are rounded to it; 0: they stay */
+  /** Globs (*, ?) on the tensors' names. None: the model of a state dict that has one (its names then lose the key it is
+   *  under), else all tensors. */
+  const char* const* only;
+  uint64_t only_count;
+  const char* const* strip_prefix; /**< taken from the names that begin with them, one after the other */
+  uint64_t strip_prefix_count;
+  uint64_t shard_bytes; /**< most bytes of tensors in a file; 0: 5e9 */
+  uint32_t replace;     /**< 1: a model in the folder may be replaced */
+  uint32_t reserved;
+  quern_progress progress; /**< counts bytes that are written */
+  void* progress_user;
+} quern_checkpoint_export_desc;
+#define QUERN_CHECKPOINT_EXPORT_DESC_INIT \
+  { sizeof(quern_checkpoint_export_desc), 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, NULL }
+
+typedef struct quern_checkpoint_exported {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t step;
+  uint64_t files;
+  uint64_t tensors;
+  uint64_t cast;    /**< tensors that were rounded to another type or widened */
+  uint64_t inexact; /**< tensors that were saved with loss: within their bound */
+  uint64_t tied;    /**< second names of tensors, left out as Hugging Face does; metadata name them */
+  uint64_t bytes;   /**< of all files */
+} quern_checkpoint_exported;
+#define QUERN_CHECKPOINT_EXPORTED_INIT \
+  { sizeof(quern_checkpoint_exported), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/** Writes tensors of the checkpoint as model.safetensors, or as shards with model.safetensors.index.json, into a folder,
+ *  which is made when it is missing. Files appear when all are written. `desc` and `exported` may be NULL. */
+QUERN_API quern_status quern_checkpoint_export(quern_checkpoint_store* store, uint64_t step, const char* folder,
+                                               const quern_checkpoint_export_desc* desc,
+                                               quern_checkpoint_exported* exported);
 
 /* ---- care ------------------------------------------------------------------------------------------------------- */
 
