@@ -63,22 +63,26 @@ struct TensorResidualInstance {
 
   static void count(const std::uint8_t* symbols, const std::uint8_t* contexts, std::size_t count,
                     std::uint32_t* __restrict counts) {
-    // Equal symbols follow each other often: two sets of counters take turns, so that they wait less.
+    // Equal symbols follow each other often: four sets of counters take turns, so that they wait less.
     constexpr std::size_t kBlock = 512;
-    std::uint32_t second[kTensorPlaces * kTensorContexts] = {};
+    constexpr std::size_t kSets = 4;
+    constexpr std::size_t kCounters = kTensorPlaces * kTensorContexts;
+    std::uint32_t others[kSets - 1][kCounters] = {};
     std::uint16_t places[kBlock];
     for (std::size_t begin = 0; begin < count; begin += kBlock) {
       const std::size_t n = count - begin < kBlock ? count - begin : kBlock;
       for (std::size_t i = 0; i < n; ++i)
         places[i] = static_cast<std::uint16_t>(contexts[begin + i] * kTensorPlaces + symbols[begin + i]);
       std::size_t i = 0;
-      for (; i + 2 <= n; i += 2) {
+      for (; i + kSets <= n; i += kSets) {
         ++counts[places[i]];
-        ++second[places[i + 1]];
+        ++others[0][places[i + 1]];
+        ++others[1][places[i + 2]];
+        ++others[2][places[i + 3]];
       }
-      if (i < n) ++counts[places[i]];
+      for (; i < n; ++i) ++counts[places[i]];
     }
-    for (std::size_t i = 0; i < kTensorPlaces * kTensorContexts; ++i) counts[i] += second[i];
+    for (std::size_t i = 0; i < kCounters; ++i) counts[i] += others[0][i] + others[1][i] + others[2][i];
   }
 
   static void encode(TensorEncodeJob& job) {

@@ -14,17 +14,23 @@ class BitWriter {
   explicit BitWriter(Vector<std::uint8_t>& out) : out_(out) {}
 
   void put(std::uint64_t value, unsigned count) {
-    for (unsigned i = 0; i < count; ++i) {
+    while (count > 0) {
       if (filled_ == 0) out_.push_back(0);
-      out_.back() = static_cast<std::uint8_t>(out_.back() | (value >> i & 1) << filled_);
-      filled_ = (filled_ + 1) % 8;
+      const unsigned taken = count < 8 - filled_ ? count : 8 - filled_;
+      const std::uint64_t bits = value & ((std::uint64_t{1} << taken) - 1);
+      out_.back() = static_cast<std::uint8_t>(out_.back() | bits << filled_);
+      filled_ = (filled_ + taken) % 8;
+      value >>= taken;
+      count -= taken;
     }
   }
   /// Exponential Golomb code of order `order`.
   void put_golomb(std::uint64_t value, unsigned order) {
     const std::uint64_t shifted = value + (std::uint64_t{1} << order);
     const auto width = static_cast<unsigned>(std::bit_width(shifted));
-    for (unsigned i = order + 1; i < width; ++i) put(1, 1);
+    // Ones, then a zero: at most 64 of them.
+    const unsigned ones = width - order - 1;
+    put((std::uint64_t{1} << ones) - 1, ones);
     put(0, 1);
     put(shifted, width - 1);
   }
@@ -48,12 +54,17 @@ class BitReader {
 
   std::uint64_t get(unsigned count) {
     std::uint64_t value = 0;
-    for (unsigned i = 0; i < count; ++i, ++at_) {
+    for (unsigned found = 0; found < count;) {
       if (at_ / 8 >= bytes_.size()) {
         failed_ = true;
         return 0;
       }
-      value |= static_cast<std::uint64_t>(bytes_[at_ / 8] >> (at_ % 8) & 1) << i;
+      const auto begun = static_cast<unsigned>(at_ % 8);
+      const unsigned taken = count - found < 8 - begun ? count - found : 8 - begun;
+      const std::uint64_t bits = bytes_[at_ / 8] >> begun & ((1u << taken) - 1);
+      value |= bits << found;
+      found += taken;
+      at_ += taken;
     }
     return value;
   }

@@ -34,7 +34,7 @@ std::vector<std::int32_t> make_residuals(std::size_t count, unsigned seed, unsig
   std::mt19937 random(seed);
   std::vector<std::int32_t> residuals(count);
   for (auto& r : residuals) {
-    const unsigned bits = random() % 64 == 0 ? random() % 30 : spread;
+    const unsigned bits = random() % 64 == 0 ? static_cast<unsigned>(random() % 30) : spread;
     const auto magnitude = static_cast<std::int32_t>(random() & ((1u << bits) - 1));
     r = random() % 2 == 0 ? magnitude : -magnitude;
   }
@@ -281,7 +281,9 @@ TEST(BoundKernels_Updates, AreWhatTheFormatSays) {
         ASSERT_EQ(marks[i], coded ? 0 : 1) << isa_name(level) << ' ' << i;
         ASSERT_EQ(codes[i], coded ? code : 0);
         ASSERT_EQ(bits_at(decoded, i), coded ? std::bit_cast<std::uint32_t>(back) : 0);
-        if (coded) ASSERT_EQ(bits_at(again, i), bits_at(decoded, i));
+        if (coded) {
+          ASSERT_EQ(bits_at(again, i), bits_at(decoded, i));
+        }
         ASSERT_EQ(stepless[i], has_step ? 0 : 1);
         marked = marked || !coded;
         without_step = without_step || !has_step;
@@ -306,11 +308,12 @@ TEST(BoundKernels_Steps, AreWhatTheFormatSays) {
         std::vector<float> around(count);
         for (std::size_t i = 0; i < count; ++i)
           around[i] = is_finite_pattern(bits_at(values, i)) ? 0.9f * float_at(values, i) : 0;
-        for (const float* const predictions : {static_cast<const float*>(nullptr), around.data()}) {
+        for (const bool with_predictions : {false, true}) {
+          const float* const predictions = with_predictions ? around.data() : nullptr;
           std::vector<std::int32_t> codes(count);
           Bytes decoded(4 * count), again(4 * count), marks(count);
-          const bool any = kernels.step_codes(unit, values.data(), predictions, count, codes.data(), decoded.data(),
-                                              marks.data());
+          const bool any =
+              kernels.step_codes(unit, values.data(), predictions, count, codes.data(), decoded.data(), marks.data());
           kernels.step_values(unit.step, codes.data(), predictions, count, again.data());
           bool marked = false;
           for (std::size_t i = 0; i < count; ++i) {
@@ -326,7 +329,9 @@ TEST(BoundKernels_Steps, AreWhatTheFormatSays) {
             ASSERT_EQ(marks[i], coded ? 0 : 1) << isa_name(level) << ' ' << i << ' ' << value;
             ASSERT_EQ(codes[i], coded ? code : 0);
             ASSERT_EQ(bits_at(decoded, i), coded ? std::bit_cast<std::uint32_t>(back) : 0);
-            if (coded) ASSERT_EQ(bits_at(again, i), bits_at(decoded, i));
+            if (coded) {
+              ASSERT_EQ(bits_at(again, i), bits_at(decoded, i));
+            }
             marked = marked || !coded;
           }
           EXPECT_EQ(any, marked);
@@ -452,10 +457,14 @@ TEST(LogKernels, AreThoseOfALoop) {
             if (given.bins[i] < 0) continue;  // its bin is that of residual 0, which nothing is said of
             const bool is_there = static_cast<std::uint32_t>(given.bins[i]) < there;
             ASSERT_EQ(bins[i], is_there ? given.bins[i] : 0);
-            if (is_there) ASSERT_EQ(deviations_again[i], deviations[i]);
+            if (is_there) {
+              ASSERT_EQ(deviations_again[i], deviations[i]);
+            }
             all = all && is_there;
           }
-          if (inside) EXPECT_TRUE(all);
+          if (inside) {
+            EXPECT_TRUE(all);
+          }
         }
       }
 }
@@ -505,11 +514,15 @@ TEST(QuickCheck, SaysYesExactlyWhereAllElementsKeepTheBound) {
     for (const IsaLevel level : levels()) {
       CheckWorst worst;
       ASSERT_EQ(bound_check_kernels(level).steps(2e-3, values.data(), decoded.data(), kElems, worst), steps) << round;
-      if (steps) EXPECT_EQ(worst.absolute, absolute);
+      if (steps) {
+        EXPECT_EQ(worst.absolute, absolute);
+      }
       CheckWorst update;
       ASSERT_EQ(bound_check_kernels(level).updates(1e-2, values.data(), decoded.data(), second.data(), kElems, update),
                 updates);
-      if (updates) EXPECT_EQ(update.relative, relative);
+      if (updates) {
+        EXPECT_EQ(update.relative, relative);
+      }
     }
   }
 }
@@ -543,7 +556,9 @@ TEST(QuickCheck_Logs, SaysYesExactlyWhereAllRatiosAreInside) {
     for (const IsaLevel level : levels()) {
       CheckWorst worst;
       ASSERT_EQ(bound_check_kernels(level).logs(ratio, values.data(), decoded.data(), kElems, worst), good) << round;
-      if (good) EXPECT_EQ(worst.relative, most);
+      if (good) {
+        EXPECT_EQ(worst.relative, most);
+      }
     }
   }
   EXPECT_GT(yes, 20u);
