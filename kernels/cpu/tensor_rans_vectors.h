@@ -163,6 +163,7 @@ struct TensorRansVectors {
       const std::size_t size = count % Block::kSize == 0 ? Block::kSize : count % Block::kSize;
       count -= size;
       prepare(job.residuals + count, job.tables + count, size, block);
+      if (count >= Block::kSize) fetch(job, count - Block::kSize);
       for (std::size_t at = size; at > 0;) {
         at -= kTensorStates;
         Lanes reciprocal, rest, open_bits;
@@ -183,6 +184,13 @@ struct TensorRansVectors {
     }
     job.words = words;
     store(job.states, state);
+  }
+  /// Asks for the block that comes next: processors expect ascending addresses.
+  [[gnu::always_inline]] static void fetch(const TensorEncodeJob& job, std::size_t first) {
+    constexpr std::size_t kLine = 64;
+    const auto* const residuals = reinterpret_cast<const char*>(job.residuals + first);
+    for (std::size_t at = 0; at < Block::kSize * sizeof(std::int32_t); at += kLine) __builtin_prefetch(residuals + at);
+    for (std::size_t at = 0; at < Block::kSize; at += kLine) __builtin_prefetch(job.tables + first + at);
   }
   static void put_one_by_one(const TensorEncodeJob& job, std::size_t first, Lanes& state, std::uint16_t*& words) {
     std::uint32_t states[kTensorStates];
