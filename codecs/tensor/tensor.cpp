@@ -126,8 +126,7 @@ std::size_t chunk_bound(const TensorDescription& description, std::uint64_t inde
 }
 
 Result<std::size_t> encode_chunk(const TensorPlan& plan, const TensorInputs& inputs, std::uint64_t index,
-                                 std::span<std::uint8_t> out, AlignedBuffer& scratch,
-                                 std::span<std::uint8_t> decoded) {
+                                 std::span<std::uint8_t> out, AlignedBuffer& scratch, std::span<std::uint8_t> decoded) {
   QUERN_RETURN_IF_ERROR(check_values(plan.description, inputs));
   QUERN_RETURN_IF_ERROR(check_neighbours(plan.description, inputs));
   if (index >= plan.description.chunks())
