@@ -19,6 +19,8 @@ class File : public Allocated {
   virtual Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) = 0;
   virtual Result<std::size_t> write_at(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
   virtual Result<std::uint64_t> size() = 0;
+  /// Cuts the file off at `bytes`, which it has.
+  virtual Status cut(std::uint64_t bytes) = 0;
   /// Everything written so far survives a power cut once this returns (fdatasync; also the file's length).
   virtual Status sync() = 0;
 };

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "checkpoint/checkpoint_files.h"
-#include "checkpoint/copy_box.h"
 
 namespace quern::checkpoint {
 namespace {
@@ -42,6 +41,28 @@ Result<String> header_text(const ManifestFile& file, const Manifest& manifest, s
   return text;
 }
 
+/// What a tensor or a piece of one has of the box, to its place there.
+Status read_piece(Restorer& restorer, const Manifest& manifest, std::size_t index, const ManifestTensor& first,
+                  const Box& box, std::span<std::uint8_t> out, Report& report) {
+  const ManifestTensor& tensor = manifest.tensors[index];
+  if (tensor.is_piece != first.is_piece || tensor.whole != first.whole || tensor.what.type != first.what.type)
+    return fail(report, StatusCode::corrupt, join({"tensor '", first.name, "': its pieces are of different tensors"}));
+  const Box there = tensor.is_piece ? tensor.box : Box::whole(tensor.what.shape);
+  const Box common = intersection(there, box);
+  const auto shape = common.shape();
+  if (!shape.ok() || shape->elems() == 0) return {};
+  if (*shape != tensor.what.shape) return restorer.part(manifest.name, index, common, there, box, out, report);
+  std::uint64_t at = 0;
+  return restorer.pieces(
+      manifest.name, index,
+      [&](std::span<const std::uint8_t> values) -> Status {
+        copy_runs(codec::tensor::element_bytes(tensor.what.type), common, there, at, values, box, out);
+        at += values.size();
+        return {};
+      },
+      report);
+}
+
 }  // namespace
 
 Status load_file(Restorer& restorer, const Manifest& manifest, std::size_t file_number, FileSink& sink,
@@ -56,11 +77,10 @@ Status load_file(Restorer& restorer, const Manifest& manifest, std::size_t file_
   std::uint64_t total = 0;
   for (std::size_t i = first; i < first + file.tensors; ++i) total += manifest.tensors[i].what.bytes();
   Meter meter(progress, total);
-  AlignedBuffer values;
   for (std::size_t i = first; i < first + file.tensors; ++i) {
-    QUERN_RETURN_IF_ERROR(restorer.tensor(manifest.name, i, values, report));
-    QUERN_RETURN_IF_ERROR(sink.write(values.span(), report));
-    QUERN_RETURN_IF_ERROR(meter.add(values.size()));
+    QUERN_RETURN_IF_ERROR(restorer.pieces(
+        manifest.name, i, [&](std::span<const std::uint8_t> values) { return sink.write(values, report); }, report));
+    QUERN_RETURN_IF_ERROR(meter.add(manifest.tensors[i].what.bytes()));
   }
   return {};
 }
@@ -115,37 +135,25 @@ Status load_tensors(Restorer& restorer, const Manifest& manifest, const Vector<S
   lay_out(header);
   QUERN_RETURN_IF_ERROR(sink.write(header_bytes(header.text), report));
   Meter meter(progress, header.data_bytes());
-  AlignedBuffer values, whole, part;
-  const auto write = [&](std::size_t t, std::span<const std::uint8_t> tensor) -> Status {
-    const StoredTensor& stored = header.tensors[t];
-    if (stored.what.shape == shapes[t]) return sink.write(tensor, report);
-    QUERN_RETURN_IF_ERROR(part.resize(stored.what.bytes()));
-    copy_box(codec::tensor::element_bytes(stored.what.type), boxes[t], Box::whole(shapes[t]), tensor, boxes[t],
-             part.span());
-    return sink.write(part.span(), report);
-  };
+  AlignedBuffer part;
   for (std::size_t t = 0; t < pieces.size(); ++t) {
     const ManifestTensor& first = manifest.tensors[pieces[t].front()];
-    if (!first.is_piece) {
-      QUERN_RETURN_IF_ERROR(restorer.tensor(manifest.name, pieces[t].front(), values, report));
-      QUERN_RETURN_IF_ERROR(write(t, values.span()));
+    const bool all = header.tensors[t].what.shape == shapes[t];
+    if (!first.is_piece && all) {
+      QUERN_RETURN_IF_ERROR(restorer.pieces(
+          manifest.name, pieces[t].front(),
+          [&](std::span<const std::uint8_t> values) { return sink.write(values, report); }, report));
     } else {
       std::uint64_t covered = 0;
       for (const std::size_t i : pieces[t]) covered += manifest.tensors[i].what.bytes();
-      const TensorDescription all{first.what.type, shapes[t]};
-      if (covered != all.bytes())  // pieces do not overlap
+      if (covered != TensorDescription{first.what.type, shapes[t]}.bytes())  // pieces do not overlap
         return fail(report, StatusCode::corrupt,
                     join({"tensor '", first.name, "': the checkpoint does not have all of its pieces"}));
-      QUERN_RETURN_IF_ERROR(whole.resize(covered));
-      std::fill(whole.span().begin(), whole.span().end(), std::uint8_t{0});  // pieces of hostile manifests may overlap
-      for (const std::size_t i : pieces[t]) {
-        QUERN_RETURN_IF_ERROR(restorer.tensor(manifest.name, i, values, report));
-        if (manifest.tensors[i].whole != first.whole || manifest.tensors[i].what.type != first.what.type)
-          return fail(report, StatusCode::corrupt,
-                      join({"tensor '", first.name, "': its pieces are of different tensors"}));
-        place_piece(manifest.tensors[i], values.span(), whole.span());
-      }
-      QUERN_RETURN_IF_ERROR(write(t, whole.span()));
+      QUERN_RETURN_IF_ERROR(part.resize(header.tensors[t].what.bytes()));
+      std::fill(part.span().begin(), part.span().end(), std::uint8_t{0});  // pieces of hostile manifests may overlap
+      for (const std::size_t i : pieces[t])
+        QUERN_RETURN_IF_ERROR(read_piece(restorer, manifest, i, first, boxes[t], part.span(), report));
+      QUERN_RETURN_IF_ERROR(sink.write(part.span(), report));
     }
     QUERN_RETURN_IF_ERROR(meter.add(header.tensors[t].what.bytes()));
   }

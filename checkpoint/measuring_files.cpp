@@ -26,6 +26,11 @@ class MeasuredFile final : public File {
     return bytes.size();
   }
   Result<std::uint64_t> size() override { return content_.size; }
+  Status cut(std::uint64_t bytes) override {
+    content_.size = bytes;
+    if (keep_) content_.bytes.resize(static_cast<std::size_t>(bytes));
+    return {};
+  }
   Status sync() override { return {}; }
 
  private:

@@ -52,27 +52,32 @@ Result<PartReader> PartReader::open(FileSystem& files, String path, const PartId
   return out;
 }
 
-Status PartReader::read(std::size_t index, Vector<std::uint8_t>& body, Report& report) const {
+Status PartReader::read(std::size_t index, AlignedBuffer& room, std::span<const std::uint8_t>& content,
+                        Report& report) const {
   if (index >= records_.size()) return damaged(report, path_, "has fewer records than the manifest says");
   const Record& record = records_[index];
-  const auto whole = static_cast<std::size_t>(record.end() - record.offset);
-  body.resize(whole);
-  if (const Status status = read_fully(*file_, record.offset, body); !status.ok())
+  if (const Status sized = room.resize(record.end() - record.offset); !sized.ok()) return sized;
+  if (const Status status = read_fully(*file_, record.offset, room.span()); !status.ok())
     return fail_file(report, path_, "read it", status);
   Record found;
   std::uint64_t checksum = 0;
   const std::size_t body_end = kRecordHeaderBytes + record.body_bytes;
-  const std::span<const std::uint8_t> bytes(body);
-  const auto content = bytes.subspan(kRecordHeaderBytes, record.body_bytes);
+  const std::span<const std::uint8_t> bytes = room.span();
+  content = bytes.subspan(kRecordHeaderBytes, record.body_bytes);
   const bool good = read_record_header(bytes.first<kRecordHeaderBytes>(), found, checksum) && found.same_as(record) &&
                     checksum == record_checksum(record, content) &&
                     std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(body_end), bytes.end(),
                                 [](std::uint8_t b) { return b == 0; });
-  if (!good)
-    return fail(report, StatusCode::checksum_mismatch,
-                join({path_, ": record ", decimal(index), " at byte ", decimal(record.offset), " is damaged"}));
-  body.resize(body_end);
-  body.erase(body.begin(), body.begin() + kRecordHeaderBytes);
+  if (good) return {};
+  return fail(report, StatusCode::checksum_mismatch,
+              join({path_, ": record ", decimal(index), " at byte ", decimal(record.offset), " is damaged"}));
+}
+
+Status PartReader::read(std::size_t index, Vector<std::uint8_t>& body, Report& report) const {
+  AlignedBuffer room;
+  std::span<const std::uint8_t> content;
+  QUERN_RETURN_IF_ERROR(read(index, room, content, report));
+  body.assign(content.begin(), content.end());
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include "checkpoint/file_system.h"
 #include "checkpoint/part_format.h"
 #include "checkpoint/report.h"
+#include "libcompress/core/buffer.h"
 
 namespace quern::checkpoint {
 
@@ -20,6 +21,8 @@ class PartReader : public Allocated {
   const String& path() const { return path_; }
   /// Reads record `index` and checks it; its body replaces `body`. Safe from several threads.
   Status read(std::size_t index, Vector<std::uint8_t>& body, Report& report) const;
+  /// The same without moving the body: it lies in `room`, which may serve any number of reads.
+  Status read(std::size_t index, AlignedBuffer& room, std::span<const std::uint8_t>& body, Report& report) const;
 
  private:
   PartReader() = default;

@@ -49,6 +49,30 @@ Status PartWriter::add(Record record, std::span<const std::uint8_t> first, std::
   return append(body_, report);
 }
 
+Status PartWriter::add_ready(Record record, std::span<const std::uint8_t> bytes, Report& report) {
+  record.offset = this->bytes();
+  records_.push_back(record);
+  if (bytes.size() < kFlushBytes / 4) return append(bytes, report);
+  if (!pending_.empty()) QUERN_RETURN_IF_ERROR(flush(report));
+  const Status status = write_fully(*file_, written_, bytes);
+  if (!status.ok()) return fail_file(report, path_, "write it", status);
+  written_ += bytes.size();
+  return {};
+}
+
+Status PartWriter::go_back(const Mark& mark, Report& report) {
+  if (mark.bytes == bytes()) return {};
+  records_.resize(mark.records);
+  if (mark.bytes >= written_) {
+    pending_.resize(static_cast<std::size_t>(mark.bytes - written_));
+    return {};
+  }
+  pending_.clear();
+  written_ = mark.bytes;
+  const Status cut = file_->cut(written_);
+  return cut.ok() ? cut : fail_file(report, path_, "cut it", cut);
+}
+
 Result<PartInfo> PartWriter::finish(Report& report) {
   const Vector<std::uint8_t> index = make_index(records_);
   PartInfo info;

@@ -16,6 +16,18 @@ class PartWriter {
 
   /// Appends a record of these pieces one behind the other; record.body_bytes and offset are filled in.
   Status add(Record record, std::span<const std::uint8_t> first, std::span<const std::uint8_t> second, Report& report);
+  /// Appends a record that is ready: header, body, and zeros up to the alignment. Its offset is filled in.
+  Status add_ready(Record record, std::span<const std::uint8_t> bytes, Report& report);
+
+  /// A place that the part can be brought back to.
+  struct Mark {
+    std::uint64_t bytes = 0;
+    std::size_t records = 0;
+  };
+  Mark mark() const { return {bytes(), records_.size()}; }
+  /// Takes away what was added behind the mark.
+  Status go_back(const Mark& mark, Report& report);
+
   /// Writes index and trailer and syncs.
   Result<PartInfo> finish(Report& report);
 

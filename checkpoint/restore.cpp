@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "checkpoint/copy_box.h"
 #include "libcompress/core/run_tasks.h"
 
 namespace quern::checkpoint {
@@ -14,6 +13,7 @@ constexpr std::size_t kMaxDependencies = 64;  // decoded one inside the other; l
 constexpr std::size_t kMaxDecodes = 1 << 16;  // for one tensor; a manifest could ask for any number
 constexpr std::size_t kMaxOpen = 1024;
 constexpr std::size_t kLeastKept = std::size_t{1} << 26;
+constexpr std::size_t kMostKept = std::size_t{1} << 28;
 constexpr std::size_t kKeptTensors =
     8;  // as large as the one asked for: what a step of a chain needs of the step before
 
@@ -79,9 +79,15 @@ Status Restorer::check_place(const Place& place, Report& report) {
 Status Restorer::tensor(const CheckpointName& name, std::size_t index, AlignedBuffer& out, Report& report) {
   QUERN_ASSIGN_OR_RETURN(const Place place, resolve(name, index, report));
   QUERN_ASSIGN_OR_RETURN(const Opened* const checkpoint, opened(place.checkpoint, report));
-  const std::uint64_t bytes = checkpoint->manifest.tensors[place.tensor].what.bytes();
-  kept_limit_ =
-      std::max(kLeastKept, bytes > SIZE_MAX / kKeptTensors ? SIZE_MAX : static_cast<std::size_t>(bytes) * kKeptTensors);
+  const ManifestTensor& tensor = checkpoint->manifest.tensors[place.tensor];
+  if (goes_by_chunks(tensor)) {
+    QUERN_RETURN_IF_ERROR(root(place, report).status());  // bounds what is allocated
+    QUERN_RETURN_IF_ERROR(out.resize(tensor.what.bytes()));
+    return values(name, index, out.span(), report);
+  }
+  const std::uint64_t bytes = tensor.what.bytes();
+  kept_limit_ = std::min(
+      kMostKept, std::max(kLeastKept, bytes > kMostKept ? kMostKept : static_cast<std::size_t>(bytes) * kKeptTensors));
   decodes_left_ = kMaxDecodes;
   if (take_kept(place, out)) return {};
   return decode(place, out, 0, report);
@@ -94,7 +100,7 @@ Status Restorer::decode_chunks(const ManifestTensor& tensor, const PartReader& p
   std::size_t lowest = SIZE_MAX;  // the sentence is that of the chunk whose status is reported
   const TensorDescription& what = tensor.what;
   return run_tasks(runner_, static_cast<std::size_t>(what.chunks()), [&](std::size_t i) -> Status {
-    Vector<std::uint8_t> body;
+    AlignedBuffer room;
     std::span<const std::uint8_t> bytes = first_chunk;
     Report own;
     const auto explain = [&](const Status& status) {
@@ -104,13 +110,12 @@ Status Restorer::decode_chunks(const ManifestTensor& tensor, const PartReader& p
       return status;
     };
     if (i != 0) {
-      const Status read = part.read(tensor.record + i, body, own);
+      const Status read = part.read(tensor.record + i, room, bytes, own);
       if (!read.ok()) return explain(read);
       const Record& record = part.records()[tensor.record + i];
       if (record.kind != RecordKind::chunk || record.chunk != i ||
           record.mode != static_cast<std::uint8_t>(tensor.mode) || record.raw_bytes != what.chunk_bytes(i))
         return explain(fail(own, StatusCode::corrupt, join({part.path(), ": a record is not the chunk it should be"})));
-      bytes = body;
     }
     AlignedBuffer scratch;
     const Status decoded = codec::tensor::decode_chunk(
@@ -201,7 +206,10 @@ Status Restorer::decode(const Place& place, AlignedBuffer& out, std::size_t dept
 Status Restorer::check_hash(const Place& place, std::span<const std::uint8_t> values, Report& report) {
   QUERN_ASSIGN_OR_RETURN(Opened* const checkpoint, opened(place.checkpoint, report));
   const ManifestTensor& tensor = checkpoint->manifest.tensors[place.tensor];
-  if (content_hash(values) == tensor.restored()) return {};
+  return content_hash(values) == tensor.restored() ? Status() : fail_hash(place, tensor, report);
+}
+
+Status Restorer::fail_hash(const Place& place, const ManifestTensor& tensor, Report& report) {
   return fail(report, StatusCode::checksum_mismatch,
               join({place_text(place.checkpoint, tensor), ": its values do not have the hash they were saved with"}));
 }
@@ -224,11 +232,6 @@ Status Restorer::blob(const CheckpointName& name, std::size_t index, Vector<std:
     return fail(report, StatusCode::checksum_mismatch,
                 join({where, ": its bytes do not have the hash they were saved with"}));
   return {};
-}
-
-void place_piece(const ManifestTensor& tensor, std::span<const std::uint8_t> piece, std::span<std::uint8_t> whole) {
-  copy_box(codec::tensor::element_bytes(tensor.what.type), tensor.box, tensor.box, piece, Box::whole(tensor.whole),
-           whole);
 }
 
 }  // namespace quern::checkpoint

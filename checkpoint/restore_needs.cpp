@@ -30,11 +30,16 @@ Result<Restorer::Place> Restorer::needed_place(const Place& from, const TensorPl
   return target;
 }
 
-bool Restorer::take_kept(const Place& place, AlignedBuffer& out) {
+const AlignedBuffer* Restorer::find_kept(const Place& place) {
   const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.place == place; });
-  if (found == kept_.end() || !copy(found->values.span(), out).ok()) return false;
+  if (found == kept_.end()) return nullptr;
   std::rotate(found, found + 1, kept_.end());
-  return true;
+  return &kept_.back().values;
+}
+
+bool Restorer::take_kept(const Place& place, AlignedBuffer& out) {
+  const AlignedBuffer* const kept = find_kept(place);
+  return kept != nullptr && copy({kept->data(), kept->size()}, out).ok();
 }
 
 void Restorer::keep(const Place& place, std::span<const std::uint8_t> values) {

@@ -7,6 +7,7 @@
 #include "checkpoint/parity.h"
 #include "checkpoint/publish.h"
 #include "checkpoint/save_known.h"
+#include "checkpoint/saving/tensor_coder.h"
 
 namespace quern::checkpoint {
 namespace {

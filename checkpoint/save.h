@@ -8,6 +8,7 @@
 
 #include "checkpoint/part_writer.h"
 #include "checkpoint/restore.h"
+#include "checkpoint/saving/value_hashes.h"
 #include "checkpoint/store.h"
 #include "kernels/cpu/adam.h"
 
@@ -52,7 +53,9 @@ struct SaveOptions {
   std::optional<std::uint64_t> generation;  ///< of the checkpoint that takes another's place; nothing: the newest
 };
 
-/// A tensor as the caller has it; everything is borrowed for the length of the call.
+/// A tensor as the caller has it; everything is borrowed for the length of the call. Values that others may write to come
+/// with the hashes they had before anything was made of them; a save of a tensor that is different later fails. Without
+/// hashes, values are hashed when they are added, and those of companions and moments must stay as they are.
 struct TensorSource {
   std::string_view name;
   std::string_view role;
@@ -63,6 +66,9 @@ struct TensorSource {
   std::optional<std::uint32_t> companion;  ///< number of the tensor in this session, also one that is still to come
   std::span<const std::uint8_t> companion_values;  ///< as they come back: decoded, where the companion loses something
   ElementType companion_type = ElementType::f32;
+  const ValueHashes* hashes = nullptr;
+  const ValueHashes* companion_hashes = nullptr;
+  std::string_view companion_name;  ///< for sentences about failures
   /// The tensor's number; nothing: the next one. Tensors may be added in any order that has what others need first.
   std::optional<std::uint32_t> number;
   std::optional<LossyRequest> lossy;  ///< nothing: every bit comes back
@@ -70,12 +76,17 @@ struct TensorSource {
   /// predicted from where they point.
   std::optional<std::array<std::uint32_t, 2>> moments;
   std::array<std::span<const std::uint8_t>, 2> moment_values;
+  std::array<const ValueHashes*, 2> moment_hashes{};
   /// `values` lost something before, within the bound of `lossy` if there is one; now they must come back bit for bit.
   /// The hash of what they were.
   std::optional<ContentHash> original;
   AlignedBuffer* decoded = nullptr;        ///< receives what comes back, unless null
   const DeclaredType* declared = nullptr;  ///< what the values are called, where that is not `what`
 };
+
+class SavingRooms;
+/// Tensors above it are coded alone, in windows, as add_tensors() holds what it codes.
+inline constexpr std::uint64_t kLargeTensor = std::uint64_t{1} << 25;
 
 /// What became of one tensor.
 struct SavedTensor {
@@ -98,6 +109,8 @@ struct ReplaySource {
   std::uint32_t gradient = 0;  ///< number of a tensor added before; bf16 or f32
   std::span<const std::uint8_t> gradient_values;
   ElementType gradient_type = ElementType::bf16;
+  const ValueHashes* gradient_hashes = nullptr;
+  std::string_view gradient_name;
   kernels::AdamRule rule;
 };
 
@@ -130,6 +143,9 @@ class SaveSession : public Allocated {
 
   /// Codes a tensor. Fails on names given twice.
   Result<SavedTensor> add_tensor(const TensorSource& source, Report& report);
+  /// The same of several, side by side; none of them may need another one of them. They are stored in this order, and
+  /// what is stored does not depend on the number of threads. Holds about their size.
+  Result<Vector<SavedTensor>> add_tensors(std::span<const TensorSource> sources, Report& report);
   /// Stores a step as the base and its gradient, when that gives the very bits of the three tensors.
   Result<SavedReplay> add_replay(const ReplaySource& source, Report& report);
   Status add_blob(std::string_view name, std::span<const std::uint8_t> bytes, Report& report);
@@ -164,12 +180,15 @@ class SaveSession : public Allocated {
   TensorPlace refer_to(const Restorer::Place& place);
   Result<bool> take_alias(Coding& coding, Report& report);
   Status find_directions(Coding& coding, Report& report);
-  Status encode_exactly(Coding& coding, Report& report);
-  Status encode_with_loss(Coding& coding, const LossyRequest& request, Report& report);
-  Result<bool> is_kept(Coding& coding, const LossyRequest& request, codec::tensor::EncodedTensor coded, Report& report);
-  Status store_tensor(Coding& coding, Report& report);
-  Status write_tensor(ManifestTensor& tensor, std::uint32_t number, const codec::tensor::EncodedTensor& coded,
-                      Report& report);
+  Result<std::unique_ptr<Coding>> prepare(const TensorSource& source, const ValueHashes& hashes, double deviation,
+                                          Report& report);
+  Status check_aliased(const Coding& coding, Report& report);
+  Status code_group(std::span<const std::unique_ptr<Coding>> group, Report& report);
+  Status code_in_windows(Coding& coding, Report& report);
+  Status write_window(Coding& coding, PartWriter& part, std::uint32_t begin, std::uint32_t end, Report& report);
+  Status write_group_member(Coding& coding, Report& report);
+  Status store(Coding& coding, Report& report);
+  Status write_replayed(ManifestTensor& tensor, std::uint32_t number, const Vector<std::uint8_t>& side, Report& report);
   PartWriter& smallest_part(std::uint32_t& number);
   Result<SaveResult> finish_parts(Report& report);
 
@@ -185,6 +204,7 @@ class SaveSession : public Allocated {
   Vector<PartWriter> parts_;
   std::unique_ptr<Base> base_;
   std::unique_ptr<Known> known_;
+  std::unique_ptr<SavingRooms> rooms_;
 };
 
 }  // namespace quern::checkpoint

@@ -67,6 +67,9 @@ Result<SavedReplay> SaveSession::add_replay(const ReplaySource& source, Report& 
     QUERN_ASSIGN_OR_RETURN(const bool there, read_base(places[i], values[i], report));
     if (!there) return refuse("the base cannot be read");
   }
+  std::array<ContentHash, kMembers> before_plan;
+  for (std::size_t i = 0; i < kMembers; ++i)
+    before_plan[i] = members[i]->hashes != nullptr ? members[i]->hashes->content : content_hash(members[i]->values);
   auto side = codec::tensor::plan_replay(
       source.weight.what, source.rule, {values[0].span(), values[1].span(), values[2].span()},
       {source.gradient_values, source.gradient_type},
@@ -74,6 +77,10 @@ Result<SavedReplay> SaveSession::add_replay(const ReplaySource& source, Report& 
   if (side.status().code() == StatusCode::unsupported || side.status().code() == StatusCode::invalid_argument)
     return refuse(side.status().text());
   if (!side.ok()) return fail_at(report, join({"tensor '", source.weight.name, "'"}), side.status());
+  for (std::size_t i = 0; i < kMembers; ++i)
+    if (content_hash(members[i]->values) != before_plan[i]) return fail_changed(members[i]->name, report);
+  if (source.gradient_hashes != nullptr && content_hash(source.gradient_values) != source.gradient_hashes->content)
+    return fail_changed(source.gradient_name, report);
 
   std::array<ManifestTensor, kMembers> made;
   for (std::size_t i = 0; i < kMembers; ++i) {
@@ -85,15 +92,11 @@ Result<SavedReplay> SaveSession::add_replay(const ReplaySource& source, Report& 
   made[0].base = refer_to(places[0]);
   made[0].base_moments = {refer_to(places[1]), refer_to(places[2])};
   made[1].companion = made[2].companion = out.tensors[0].number;
-  codec::tensor::EncodedTensor coded;
-  coded.mode = Mode::replay;
-  coded.side = std::move(side).value();
-  coded.sizes.resize(static_cast<std::size_t>(source.weight.what.chunks()));
   std::uint64_t stored = gradient_bytes;
   for (std::size_t i = 0; i < kMembers; ++i) {
     made[i].mode = Mode::replay;
-    QUERN_RETURN_IF_ERROR(write_tensor(made[i], out.tensors[i].number, coded, report));
-    coded.side.clear();  // the weight has it
+    QUERN_RETURN_IF_ERROR(write_replayed(made[i], out.tensors[i].number, *side, report));
+    side->clear();  // the weight has it
     stored += made[i].stored_bytes;
     out.tensors[i].mode = Mode::replay;
     out.tensors[i].stored_bytes = made[i].stored_bytes;

@@ -2,90 +2,29 @@
 #include <algorithm>
 #include <cstring>
 
-#include "checkpoint/roles.h"
 #include "checkpoint/save_known.h"
+#include "checkpoint/saving/tensor_coder.h"
 #include "codecs/tensor/moments.h"
+#include "libcompress/core/run_tasks.h"
 
 namespace quern::checkpoint {
 
-using codec::tensor::EncodedTensor;
-using codec::tensor::TensorInputs;
-using codec::tensor::TensorNeeds;
-using codec::tensor::TensorRequest;
-
-/// A tensor on its way into a part.
-struct SaveSession::Coding {
-  const TensorSource& source;
-  String where;
-  ManifestTensor tensor;
-  SavedTensor saved;
-  LossyRequest absolute;                ///< what the source asks for, its bound not in deviations
+/// A tensor of this session.
+struct SaveSession::Coding : public TensorCoder {
+  using TensorCoder::TensorCoder;
+  std::optional<Known::Place> alias;    ///< its values are stored there
   std::optional<Restorer::Place> base;  ///< values it may be predicted from
-  AlignedBuffer base_values;
-  AlignedBuffer direction;
-  AlignedBuffer base_direction;  ///< empty: not known
   std::array<Restorer::Place, 2> base_moments;
-  EncodedTensor coded;
-  TensorNeeds needs;
-  AlignedBuffer decoded;  ///< of a mode that loses something
-
-  TensorInputs inputs(bool with_base) {
-    TensorInputs all;
-    all.values = source.values;
-    if (source.companion) {
-      all.companion = source.companion_values;
-      all.companion_type = source.companion_type;
-    }
-    if (!with_base || !base) return all;
-    all.base = base_values.span();
-    all.direction = direction.span();
-    all.base_direction = base_direction.span();
-    return all;
-  }
+  Vector<CodedChunk> chunks;  ///< of a tensor that is coded beside others
 };
 
 namespace {
 
-/// What a lossy mode cannot take, or null.
-const char* unfit(const TensorSource& source, const LossyRequest& request) {
-  if (source.what.type != ElementType::f32) return "its values are not F32";
-  if (source.what.elems() == 0) return "it has no values";
-  if (request.mode == Mode::updq && (!source.companion || source.companion_type != ElementType::f32 ||
-                                     source.companion_values.size() != source.values.size()))
-    return "no second moment in F32 and of its shape belongs to it";
-  return nullptr;
-}
+constexpr std::uint32_t kWindowChunks = 16;  // at least, and four a thread
 
 Status copy(std::span<const std::uint8_t> from, AlignedBuffer& to) {
   QUERN_RETURN_IF_ERROR(to.resize(from.size()));
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
-  return {};
-}
-
-/// Whether a positive value is no longer one, or a zero no longer zero.
-bool breaks_sign(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded) {
-  for (std::size_t i = 0; i + 4 <= values.size(); i += 4) {
-    float was, is;
-    std::memcpy(&was, values.data() + i, 4);
-    std::memcpy(&is, decoded.data() + i, 4);
-    if ((was > 0) != (is > 0) || (was == 0) != (is == 0)) return true;
-  }
-  return false;
-}
-
-/// Codes without the base when that would make a restore read too much.
-template <class Encode>
-Status encode_within(const Encode& encode, const ManifestTensor* base, const ChainLimits& limits,
-                     const TensorDescription& what, EncodedTensor& coded, TensorNeeds& needs) {
-  for (const bool with_base : {base != nullptr, false}) {
-    auto made = encode(with_base);
-    if (!made.ok()) return made.status();
-    coded = std::move(made).value();
-    QUERN_ASSIGN_OR_RETURN(needs, codec::tensor::tensor_needs(what, coded.mode, coded.side));
-    if (!needs.base) return {};
-    const std::uint64_t read = base->key_bytes + base->chain_bytes + coded.total_bytes();
-    if (read <= base->key_bytes * limits.restore_percent / 100) return {};
-  }
   return {};
 }
 
@@ -104,8 +43,7 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
   ManifestTensor& tensor = coding.tensor;
   if (tensor.what.bytes() == 0) return false;
   const auto refer = [&](const Known::Place& place) {
-    tensor.alias =
-        place.checkpoint.id.empty() ? TensorPlace{0, place.tensor} : refer_to({place.checkpoint, place.tensor});
+    coding.alias = place;
     tensor.decoded = place.decoded;
     return true;
   };
@@ -223,20 +161,30 @@ Result<ManifestTensor> SaveSession::describe(const TensorSource& source, Report&
     if (!source.box.check(*source.whole).ok() || !shape.ok() || *shape != source.what.shape)
       return fail(report, StatusCode::invalid_argument, join({where, ": the piece does not fit its tensor"}));
   }
-  const ContentHash hash = content_hash(source.values);
+  const ContentHash hash = source.hashes != nullptr ? source.hashes->content : content_hash(source.values);
   tensor.content = source.original.value_or(hash);
   if (tensor.content != hash) tensor.decoded = hash;
   return tensor;
 }
 
+/// Where the moments that the source has point. They are compared with what they were, where they are not our own.
 Status SaveSession::find_directions(Coding& coding, Report& report) {
   const TensorSource& source = coding.source;
   if (!source.moments || source.moment_values[0].size() != source.values.size() ||
       source.moment_values[1].size() != source.values.size())
     return {};
   QUERN_RETURN_IF_ERROR(coding.direction.resize(source.values.size()));
-  codec::tensor::update_direction(source.moment_values[0], source.moment_values[1], coding.direction.span());
   std::array<AlignedBuffer, 2> values;
+  for (std::uint64_t c = 0; c < source.what.chunks(); ++c) {
+    const auto begin = static_cast<std::size_t>(source.what.chunk_begin(c));
+    for (std::size_t i = 0; i < 2; ++i) {
+      QUERN_RETURN_IF_ERROR(copy(source.moment_values[i].subspan(begin, source.what.chunk_bytes(c)), values[i]));
+      if (source.moment_hashes[i] != nullptr && !has_marks(*source.moment_hashes[i], c, values[i].span()))
+        return fail_changed(manifest_.tensors[(*source.moments)[i]].name, report);
+    }
+    codec::tensor::update_direction(values[0].span(), values[1].span(),
+                                    coding.direction.span().subspan(begin, values[0].size()));
+  }
   for (std::size_t i = 0; i < 2; ++i) {
     const ManifestTensor& moment = manifest_.tensors[(*source.moments)[i]];
     const auto found = base_->tensors.find(piece_key(moment));
@@ -252,137 +200,190 @@ Status SaveSession::find_directions(Coding& coding, Report& report) {
   return {};
 }
 
-Status SaveSession::encode_exactly(Coding& coding, Report& report) {
-  TensorRequest request;
-  request.zstd_level = options_.zstd_level;
-  const Status encoded = encode_within(
-      [&](bool with_base) {
-        return codec::tensor::encode_tensor(coding.source.what, request, coding.inputs(with_base), runner_);
-      },
-      coding.base ? &at(*coding.base) : nullptr, options_.limits, coding.source.what, coding.coded, coding.needs);
-  return encoded.ok() ? encoded : fail_at(report, coding.where, encoded);
+/// What an alias hands to others was read again, after the hash.
+Status SaveSession::check_aliased(const Coding& coding, Report& report) {
+  if (coding.source.decoded == nullptr) return {};
+  if (content_hash(coding.source.decoded->span()) == coding.tensor.restored()) return {};
+  return fail_changed(coding.source.name, report);
 }
 
-Result<bool> SaveSession::is_kept(Coding& coding, const LossyRequest& request, EncodedTensor coded, Report& report) {
+/// What depends on tensors that are stored already: the number, another tensor of the same values, the base.
+Result<std::unique_ptr<SaveSession::Coding>> SaveSession::prepare(const TensorSource& given, const ValueHashes& hashes,
+                                                                  double deviation, Report& report) {
+  std::unique_ptr<Coding> made(new Coding(given, *rooms_));
+  Coding& coding = *made;
+  coding.source.hashes = &hashes;
   const TensorSource& source = coding.source;
-  TensorInputs inputs = coding.inputs(true);
-  inputs.values = {};
-  QUERN_RETURN_IF_ERROR(coding.decoded.resize(source.values.size()));
-  const Status decoded = codec::tensor::decode_tensor(source.what, coded, inputs, coding.decoded.span(), runner_);
-  if (!decoded.ok()) return fail_at(report, coding.where, decoded);
-  const BoundCheck check =
-      check_bound(request.mode, request.bound, source.values, coding.decoded.span(),
-                  source.companion ? source.companion_values : std::span<const std::uint8_t>(), runner_);
-  coding.saved.worst = check.worst;
-  coding.saved.worst_absolute = check.worst_absolute;
-  coding.coded = std::move(coded);
-  if (source.original) return std::memcmp(coding.decoded.data(), source.values.data(), source.values.size()) == 0;
-  return check.kept && !(is_non_negative_role(source.role) && breaks_sign(source.values, coding.decoded.span()));
-}
-
-Status SaveSession::encode_with_loss(Coding& coding, const LossyRequest& asked, Report& report) {
-  const TensorSource& source = coding.source;
-  const auto fall_back = [&](std::string_view why) {
-    coding.saved.fallback = join({codec::tensor::mode_name(asked.mode), ": ", why});
-    coding.saved.worst = coding.saved.worst_absolute = 0;
-    return encode_exactly(coding, report);
-  };
-  if (const char* const why = unfit(source, asked)) return fall_back(why);
-  TensorRequest request;
-  request.mode = Mode::constant;  // takes no part of the bound, and nothing is smaller
-  auto constant = codec::tensor::encode_tensor(source.what, request, coding.inputs(false), runner_);
-  if (constant.ok()) {
-    coding.coded = std::move(constant).value();
-    coding.needs = {};
-    return {};
+  QUERN_ASSIGN_OR_RETURN(coding.tensor, describe(source, report));
+  QUERN_ASSIGN_OR_RETURN(coding.saved.number, take_number(source, report));
+  coding.zstd_level = options_.zstd_level;
+  if (source.lossy) {
+    coding.saved.bound = source.lossy->bound;
+    coding.absolute = *source.lossy;
+    coding.absolute.in_deviations = false;
+    if (source.lossy->in_deviations) coding.absolute.bound *= deviation;
   }
-  const LossyRequest& used = coding.absolute;
-  if (asked.bound > 0 && !(used.bound > 0)) return fall_back("its finite values are all the same");
-  if (coding.base && used.mode == Mode::ebq) QUERN_RETURN_IF_ERROR(find_directions(coding, report));
-  request.mode = used.mode;
-  request.bound = used.bound;
-  request.bound_in_deviations = false;
-  EncodedTensor coded;
-  const Status encoded = encode_within(
-      [&](bool with_base) {
-        return codec::tensor::encode_tensor(source.what, request, coding.inputs(with_base), runner_);
-      },
-      coding.base ? &at(*coding.base) : nullptr, options_.limits, source.what, coded, coding.needs);
-  if (encoded.code() == StatusCode::unsupported || encoded.code() == StatusCode::invalid_argument ||
-      encoded.code() == StatusCode::invalid_bound)
-    return fall_back(encoded.text());
-  if (!encoded.ok()) return fail_at(report, coding.where, encoded);
-  const std::uint64_t bytes = coded.total_bytes();
-  QUERN_ASSIGN_OR_RETURN(const bool kept, is_kept(coding, used, std::move(coded), report));
-  if (!kept)
-    return fall_back(source.original ? "its values, which lost something before, would change again"
-                                     : "not every value would keep the bound");
-  if (bytes > source.what.bytes() / 16 * 15) {
-    EncodedTensor lossy = std::move(coding.coded);
-    const TensorNeeds needs = coding.needs;
-    QUERN_RETURN_IF_ERROR(encode_exactly(coding, report));
-    if (coding.coded.total_bytes() <= bytes) {
-      coding.saved.fallback = join({codec::tensor::mode_name(asked.mode), ": it would be no smaller"});
-      coding.saved.worst = coding.saved.worst_absolute = 0;
-      return {};
+  QUERN_ASSIGN_OR_RETURN(const auto earlier, match_base(source, report));
+  QUERN_ASSIGN_OR_RETURN(coding.saved.alias, take_alias(coding, report));
+  if (coding.saved.alias) {
+    QUERN_RETURN_IF_ERROR(check_aliased(coding, report));
+    return made;
+  }
+  if (!earlier) return made;
+  QUERN_ASSIGN_OR_RETURN(coding.base, base_place(source, *earlier));
+  if (!coding.base) return made;
+  const ChainLimits& limits = options_.limits;
+  const ManifestTensor& target = at(*coding.base);
+  if (target.depth + 1 > limits.depth || target.chain_bytes > target.key_bytes * limits.chain_percent / 100) {
+    coding.base.reset();
+    return made;
+  }
+  QUERN_ASSIGN_OR_RETURN(coding.has_base, read_base(*coding.base, coding.base_values, report));
+  if (!coding.has_base) {
+    coding.base.reset();
+    return made;
+  }
+  coding.base_key_bytes = target.key_bytes;
+  coding.base_chain_bytes = target.chain_bytes;
+  coding.restore_percent = limits.restore_percent;
+  if (coding.absolute.mode == Mode::ebq && source.lossy) QUERN_RETURN_IF_ERROR(find_directions(coding, report));
+  return made;
+}
+
+/// Ways of coding are tried until all have one: plans side by side, then the chunks of all of them.
+Status SaveSession::code_group(std::span<const std::unique_ptr<Coding>> group, Report& report) {
+  Vector<Coding*> open;
+  for (const auto& coding : group)
+    if (!coding->alias) open.push_back(coding.get());
+  while (!open.empty()) {
+    Vector<Report> reports(open.size());
+    std::size_t failed = 0;
+    const auto explain = [&](const Status& status) {
+      report.problem = failed < reports.size() ? std::move(reports[failed].problem) : String();
+      return status;
+    };
+    SerialRunner serial;
+    QUERN_RETURN_IF_ERROR(explain(
+        open.size() == 1
+            ? open[0]->begin(runner_, reports[0])
+            : run_tasks(
+                  runner_, open.size(), [&](std::size_t k) { return open[k]->begin(serial, reports[k]); }, &failed)));
+    Vector<std::pair<Coding*, std::uint32_t>> tasks;
+    for (Coding* const coding : open) {
+      coding->chunks.resize(coding->tensor.records());
+      for (std::uint32_t c = 0; c < coding->tensor.records(); ++c) tasks.emplace_back(coding, c);
     }
-    coding.coded = std::move(lossy);
-    coding.needs = needs;
+    QUERN_RETURN_IF_ERROR(run_tasks(runner_, tasks.size(), [&](std::size_t i) -> Status {
+      tasks[i].first->code(tasks[i].second, tasks[i].first->chunks[tasks[i].second]);
+      return {};
+    }));
+    QUERN_RETURN_IF_ERROR(explain(run_tasks(
+        runner_, open.size(),
+        [&](std::size_t i) {
+          for (CodedChunk& chunk : open[i]->chunks) open[i]->absorb(chunk);
+          return open[i]->settle(reports[i]);
+        },
+        &failed)));
+    std::erase_if(open, [](const Coding* coding) { return coding->done(); });
   }
-  coding.tensor.bound = used.bound;
-  if (asked.in_deviations) coding.saved.worst *= asked.bound / used.bound;
-  const ContentHash hash = content_hash(coding.decoded.span());
-  if (hash != coding.tensor.content) coding.tensor.decoded = hash;
   return {};
 }
 
-Status SaveSession::write_tensor(ManifestTensor& tensor, std::uint32_t number, const EncodedTensor& coded,
+/// Codes the chunks [begin, end) and writes each when those before it are written: by whichever task finds it ready.
+Status SaveSession::write_window(Coding& coding, PartWriter& part, std::uint32_t begin, std::uint32_t end,
                                  Report& report) {
-  PartWriter& part = smallest_part(tensor.part);
-  tensor.record = static_cast<std::uint32_t>(part.records());
-  TensorHead head;
-  head.name = tensor.name;
-  head.what = tensor.what;
-  head.is_piece = tensor.is_piece;
-  head.whole = tensor.whole;
-  head.box = tensor.box;
-  head.side = coded.side;
-  const std::uint64_t before = part.bytes();
-  for (std::uint32_t i = 0; i < tensor.records(); ++i) {
-    Record record;
-    record.kind = i == 0 ? RecordKind::tensor : RecordKind::chunk;
-    record.mode = static_cast<std::uint8_t>(tensor.mode);
-    record.tensor = number;
-    record.chunk = i;
-    const bool has_chunk = i < tensor.what.chunks();
-    record.raw_bytes = has_chunk ? static_cast<std::uint32_t>(tensor.what.chunk_bytes(i)) : 0;
-    const auto chunk = has_chunk ? coded.chunk(i) : std::span<const std::uint8_t>();
-    QUERN_RETURN_IF_ERROR(part.add(record, i == 0 ? make_tensor_head(head) : Vector<std::uint8_t>(), chunk, report));
+  coding.chunks.resize(end - begin);
+  Vector<std::uint8_t> ready(end - begin);
+  std::mutex mutex;
+  std::size_t next = 0;
+  bool writing = false;
+  Status written;
+  QUERN_RETURN_IF_ERROR(run_tasks(runner_, end - begin, [&](std::size_t i) -> Status {
+    coding.code(begin + static_cast<std::uint32_t>(i), coding.chunks[i]);
+    std::unique_lock lock(mutex);
+    ready[i] = 1;
+    if (writing) return {};
+    writing = true;
+    for (; next < ready.size() && ready[next] != 0 && written.ok(); ++next) {
+      CodedChunk& chunk = coding.chunks[next];
+      lock.unlock();
+      coding.absorb(chunk);
+      Status status;
+      if (chunk.bytes != 0 && !coding.given_up()) status = part.add_ready(chunk.record, chunk.span(), report);
+      lock.lock();
+      if (!status.ok()) written = status;
+    }
+    writing = false;
+    return {};
+  }));
+  return written;
+}
+
+/// A large tensor: what is coded goes into the part as it comes, and is taken back when another way is tried.
+Status SaveSession::code_in_windows(Coding& coding, Report& report) {
+  PartWriter& part = smallest_part(coding.tensor.part);
+  coding.tensor.record = static_cast<std::uint32_t>(part.records());
+  const PartWriter::Mark mark = part.mark();
+  const auto window = static_cast<std::uint32_t>(
+      std::min<std::size_t>(std::max<std::size_t>(kWindowChunks, 4 * runner_.width()), UINT32_MAX));
+  while (!coding.done()) {
+    QUERN_RETURN_IF_ERROR(part.go_back(mark, report));
+    QUERN_RETURN_IF_ERROR(coding.begin(runner_, report));
+    const std::uint32_t records = coding.tensor.records();
+    for (std::uint32_t begin = 0; begin < records && !coding.given_up(); begin += std::min(window, records - begin))
+      QUERN_RETURN_IF_ERROR(write_window(coding, part, begin, begin + std::min(window, records - begin), report));
+    QUERN_RETURN_IF_ERROR(coding.settle(report));
   }
-  tensor.stored_bytes = part.bytes() - before;
+  coding.tensor.stored_bytes = part.bytes() - mark.bytes;
   return {};
 }
 
-Status SaveSession::store_tensor(Coding& coding, Report& report) {
+Status SaveSession::write_group_member(Coding& coding, Report& report) {
+  PartWriter& part = smallest_part(coding.tensor.part);
+  coding.tensor.record = static_cast<std::uint32_t>(part.records());
+  const std::uint64_t before = part.bytes();
+  for (CodedChunk& chunk : coding.chunks) {
+    QUERN_RETURN_IF_ERROR(part.add_ready(chunk.record, chunk.span(), report));
+    rooms_->give_back(std::move(chunk.memory));
+  }
+  coding.chunks.clear();
+  coding.tensor.stored_bytes = part.bytes() - before;
+  return {};
+}
+
+/// Its values are in the part; what remains is to say so.
+Status SaveSession::store(Coding& coding, Report& report) {
   ManifestTensor& tensor = coding.tensor;
   const TensorSource& source = coding.source;
-  tensor.mode = coding.coded.mode;
-  if (coding.needs.companion) tensor.companion = source.companion;
-  if (coding.needs.direction) tensor.moments = source.moments;
-  if (coding.needs.base) {
+  ManifestTensor& slot = manifest_.tensors[coding.saved.number];
+  if (coding.alias) {
+    const Known::Place& place = *coding.alias;
+    tensor.alias =
+        place.checkpoint.id.empty() ? TensorPlace{0, place.tensor} : refer_to({place.checkpoint, place.tensor});
+    slot = std::move(tensor);
+    return {};
+  }
+  if (coding.tensor.what.bytes() <= kLargeTensor) {
+    QUERN_RETURN_IF_ERROR(write_group_member(coding, report));
+  } else {
+    QUERN_RETURN_IF_ERROR(code_in_windows(coding, report));
+  }
+  tensor.mode = coding.mode();
+  const codec::tensor::TensorNeeds& needs = coding.needs();
+  if (needs.companion) tensor.companion = source.companion;
+  if (needs.direction) tensor.moments = source.moments;
+  if (needs.base) {
     const ManifestTensor& target = at(*coding.base);
     tensor.depth = target.depth + 1;
     tensor.key_bytes = target.key_bytes;
     tensor.chain_bytes = target.chain_bytes;
     tensor.base = refer_to(*coding.base);
   }
-  if (coding.needs.base_direction)
-    tensor.base_moments = {refer_to(coding.base_moments[0]), refer_to(coding.base_moments[1])};
+  if (needs.base_direction) tensor.base_moments = {refer_to(coding.base_moments[0]), refer_to(coding.base_moments[1])};
   if (source.original && source.lossy && !is_lossy(tensor.mode)) {
     tensor.bound = source.lossy->bound;
     tensor.bound_mode = source.lossy->mode;
   }
-  QUERN_RETURN_IF_ERROR(write_tensor(tensor, coding.saved.number, coding.coded, report));
   if (tensor.depth == 0) {
     tensor.key_bytes = tensor.stored_bytes;
   } else {
@@ -391,52 +392,69 @@ Status SaveSession::store_tensor(Coding& coding, Report& report) {
   known_->add(tensor, {}, coding.saved);
   coding.saved.mode = tensor.mode;
   coding.saved.stored_bytes = tensor.stored_bytes;
+  slot = std::move(tensor);
+  return {};
+}
+
+Status SaveSession::write_replayed(ManifestTensor& tensor, std::uint32_t number, const Vector<std::uint8_t>& side,
+                                   Report& report) {
+  PartWriter& part = smallest_part(tensor.part);
+  tensor.record = static_cast<std::uint32_t>(part.records());
+  TensorHead head{tensor.name, tensor.what, tensor.is_piece, tensor.whole, tensor.box, side};
+  const std::uint64_t before = part.bytes();
+  for (std::uint32_t i = 0; i < tensor.records(); ++i) {
+    Record record;
+    record.kind = i == 0 ? RecordKind::tensor : RecordKind::chunk;
+    record.mode = static_cast<std::uint8_t>(tensor.mode);
+    record.tensor = number;
+    record.chunk = i;
+    record.raw_bytes = static_cast<std::uint32_t>(tensor.what.chunk_bytes(i));
+    QUERN_RETURN_IF_ERROR(part.add(record, i == 0 ? make_tensor_head(head) : Vector<std::uint8_t>(), {}, report));
+  }
+  tensor.stored_bytes = part.bytes() - before;
   return {};
 }
 
 Result<SavedTensor> SaveSession::add_tensor(const TensorSource& source, Report& report) {
-  Coding coding{source, join({"tensor '", source.name, "'"}), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
-  QUERN_ASSIGN_OR_RETURN(coding.tensor, describe(source, report));
-  QUERN_ASSIGN_OR_RETURN(coding.saved.number, take_number(source, report));
-  SavedTensor& saved = coding.saved;
-  ManifestTensor& slot = manifest_.tensors[saved.number];
-  if (source.lossy) {
-    saved.bound = source.lossy->bound;
-    coding.absolute = *source.lossy;
-    coding.absolute.in_deviations = false;
-    if (source.lossy->in_deviations) coding.absolute.bound *= codec::tensor::standard_deviation(source.values);
-  }
-  QUERN_ASSIGN_OR_RETURN(const auto earlier, match_base(source, report));
-  QUERN_ASSIGN_OR_RETURN(saved.alias, take_alias(coding, report));
-  if (saved.alias) {
-    slot = std::move(coding.tensor);
-    return std::move(saved);
-  }
-  if (earlier) {
-    QUERN_ASSIGN_OR_RETURN(coding.base, base_place(source, *earlier));
-    const ChainLimits& limits = options_.limits;
-    if (coding.base) {
-      const ManifestTensor& target = at(*coding.base);
-      if (target.depth + 1 > limits.depth || target.chain_bytes > target.key_bytes * limits.chain_percent / 100)
-        coding.base.reset();
+  QUERN_ASSIGN_OR_RETURN(auto saved, add_tensors({&source, 1}, report));
+  return std::move(saved.front());
+}
+
+Result<Vector<SavedTensor>> SaveSession::add_tensors(std::span<const TensorSource> sources, Report& report) {
+  if (rooms_ == nullptr) rooms_.reset(new SavingRooms);
+  Vector<ValueHashes> own(sources.size());
+  Vector<double> deviations(sources.size());
+  QUERN_RETURN_IF_ERROR(run_tasks(runner_, sources.size(), [&](std::size_t i) -> Status {
+    if (sources[i].hashes == nullptr) own[i] = hash_values(sources[i].values);
+    if (sources[i].lossy && sources[i].lossy->in_deviations)
+      deviations[i] = codec::tensor::standard_deviation(sources[i].values);
+    return {};
+  }));
+  const auto hashes = [&](std::size_t i) -> const ValueHashes& {
+    return sources[i].hashes != nullptr ? *sources[i].hashes : own[i];
+  };
+  Vector<SavedTensor> out;
+  for (std::size_t i = 0; i < sources.size();) {
+    // Tensors of the same values wait for the first of them; large ones are coded alone.
+    Vector<std::unique_ptr<Coding>> group;
+    for (const std::size_t first = i; i < sources.size(); ++i) {
+      const bool large = sources[i].what.bytes() > kLargeTensor;
+      bool waits = large && i > first;
+      for (std::size_t k = first; k < i; ++k) waits = waits || hashes(k).content == hashes(i).content;
+      if (waits) break;
+      QUERN_ASSIGN_OR_RETURN(auto made, prepare(sources[i], hashes(i), deviations[i], report));
+      group.push_back(std::move(made));
+      if (!large) continue;
+      ++i;
+      break;
     }
-    if (coding.base) {
-      QUERN_ASSIGN_OR_RETURN(const bool there, read_base(*coding.base, coding.base_values, report));
-      if (!there) coding.base.reset();
-    }
-  }
-  QUERN_RETURN_IF_ERROR(source.lossy ? encode_with_loss(coding, *source.lossy, report)
-                                     : encode_exactly(coding, report));
-  QUERN_RETURN_IF_ERROR(store_tensor(coding, report));
-  if (source.decoded != nullptr) {
-    if (is_lossy(coding.tensor.mode)) {
-      *source.decoded = std::move(coding.decoded);
-    } else {
-      QUERN_RETURN_IF_ERROR(copy(source.values, *source.decoded));
+    if (group.front()->tensor.what.bytes() <= kLargeTensor) QUERN_RETURN_IF_ERROR(code_group(group, report));
+    for (const auto& coding : group) {
+      QUERN_RETURN_IF_ERROR(store(*coding, report));
+      out.push_back(std::move(coding->saved));
     }
   }
-  slot = std::move(coding.tensor);
-  return std::move(saved);
+  return out;
 }
 
 }  // namespace quern::checkpoint

@@ -8,10 +8,16 @@
 
 #include "checkpoint/bound_check.h"
 #include "checkpoint/difference.h"
+#include "libcompress/core/run_tasks.h"
 
 namespace quern::checkpoint {
 
 namespace {
+
+// What is coded together depends on the set alone: the order of tensors in a part is that of groups.
+constexpr std::uint64_t kGroupBytes = std::uint64_t{1} << 26;
+constexpr std::size_t kMostInGroup = 256;
+constexpr std::size_t kMostAhead = 1024;
 
 bool same_place(const SetTensor& a, const SetTensor& b) {
   if (a.is_piece != b.is_piece) return false;
@@ -181,6 +187,16 @@ Status SetCoding::try_replay(std::uint32_t weight, SaveSession& session, Report&
   }
   AlignedBuffer gradient;
   QUERN_RETURN_IF_ERROR(read_decoded(*role.gradient, gradient, source.gradient_values, report));
+  Vector<std::pair<std::uint32_t, std::span<const std::uint8_t>>> unknown;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (!entries_[members[i]].hashes) unknown.emplace_back(members[i], sources[i]->values);
+  const Entry& gradient_entry = entries_[*role.gradient];
+  const bool own_gradient = gradient_entry.decoded.size() != 0;
+  if (!own_gradient && !gradient_entry.hashes) unknown.emplace_back(*role.gradient, source.gradient_values);
+  QUERN_RETURN_IF_ERROR(hash(unknown));
+  for (std::size_t i = 0; i < members.size(); ++i) sources[i]->hashes = &*entries_[members[i]].hashes;
+  if (!own_gradient) source.gradient_hashes = &*gradient_entry.hashes;
+  source.gradient_name = gradient_entry.tensor.name;
   source.gradient = *role.gradient;
   source.gradient_type = entries_[*role.gradient].tensor.what.type;
   source.rule = codec::tensor::make_adam_rule(
@@ -218,8 +234,12 @@ Status SetCoding::code_copy(std::uint32_t index, TensorSource& source, SaveSessi
     inputs.companion = source.companion_values;
     QUERN_RETURN_IF_ERROR(restored.resize(was.size()));
     QUERN_RETURN_IF_ERROR(codec::tensor::decode_tensor(source.what, coded, inputs, restored.span(), runner_));
-    source.original = content_hash(was);
+    if (content_hash(was) != source.hashes->content) return fail_changed(source.name, report);
+    if (content_hash(original) != entries_[master].hashes->content)
+      return fail_changed(entries_[master].tensor.name, report);
+    source.original = source.hashes->content;
     source.values = restored.span();
+    source.hashes = nullptr;
   }
   auto saved = session.add_tensor(source, report);
   if (!saved.ok()) return saved.status();
@@ -231,51 +251,137 @@ Status SetCoding::code_copy(std::uint32_t index, TensorSource& source, SaveSessi
   return finish(index, std::move(saved).value(), {});
 }
 
-Status SetCoding::code(std::uint32_t index, SaveSession& session, Report& report) {
-  Entry& entry = entries_[index];
-  AlignedBuffer values, companion, decoded;
+/// A tensor of a group, and what is read for it.
+struct SetCoding::GroupMember {
+  std::uint32_t index = 0;
+  TensorSource source;
+  AlignedBuffer values;
+  AlignedBuffer companion;
+  AlignedBuffer decoded;
   std::array<AlignedBuffer, 2> moments;
-  QUERN_ASSIGN_OR_RETURN(const auto there, set_.values(index, values, report));
+};
+
+/// Hashes what was not hashed before: what is read later must be the same.
+Status SetCoding::hash(std::span<const std::pair<std::uint32_t, std::span<const std::uint8_t>>> values) {
+  return run_tasks(runner_, values.size(), [&](std::size_t i) -> Status {
+    entries_[values[i].first].hashes = hash_values(values[i].second);
+    return {};
+  });
+}
+
+bool SetCoding::fits_group(const Entry& entry) const {
+  if (entry.coded || entry.tensor.what.bytes() > kLargeTensor) return false;
+  if (entry.leads && tried_[*entry.leads] == 0) return false;
+  if (std::any_of(entry.needs.begin(), entry.needs.end(), [&](std::uint32_t n) { return !entries_[n].coded; }))
+    return false;
+  return !entry.derived || !entry.role.companion || entries_[*entry.role.companion].decoded.size() == 0;
+}
+
+Vector<std::uint32_t> SetCoding::take_group(std::size_t first) const {
+  Vector<std::uint32_t> group;
+  std::uint64_t bytes = 0;
+  const std::size_t end = std::min(order_.size(), first + kMostAhead);
+  for (std::size_t i = first; i < end && group.size() < kMostInGroup; ++i) {
+    const Entry& entry = entries_[order_[i]];
+    if (!fits_group(entry)) continue;
+    std::uint64_t own = entry.tensor.what.bytes();
+    if (entry.role.companion) own += entries_[*entry.role.companion].tensor.what.bytes();
+    if (!group.empty() && bytes + own > kGroupBytes) break;
+    bytes += own;
+    group.push_back(order_[i]);
+  }
+  if (group.empty()) group.push_back(order_[first]);
+  return group;
+}
+
+Status SetCoding::read_inputs(GroupMember& member, Report& report) {
+  Entry& entry = entries_[member.index];
+  QUERN_ASSIGN_OR_RETURN(const auto there, set_.values(member.index, member.values, report));
   if (entry.lossy && entry.lossy->mode == Mode::ebq && entry.role.from_name &&
       entry.tensor.what.type == ElementType::f32 && are_one_sided(there)) {
-    summaries_[index].saved.fallback = "ebq: none of its values is negative, so it may be no weight but a statistic";
+    summaries_[member.index].saved.fallback =
+        "ebq: none of its values is negative, so it may be no weight but a statistic";
     entry.lossy.reset();
   }
-  TensorSource source = source_of(index, there);
+  TensorSource& source = member.source = source_of(member.index, there);
   source.lossy = entry.lossy;
   source.companion = entry.role.companion;
   if (source.companion) {
-    QUERN_RETURN_IF_ERROR(read_decoded(*source.companion, companion, source.companion_values, report));
-    source.companion_type = entries_[*source.companion].tensor.what.type;
-    if (entry.derived && entries_[*source.companion].decoded.size() != 0)
-      return code_copy(index, source, session, report);
+    const Entry& companion = entries_[*source.companion];
+    QUERN_RETURN_IF_ERROR(read_decoded(*source.companion, member.companion, source.companion_values, report));
+    source.companion_type = companion.tensor.what.type;
+    source.companion_name = companion.tensor.name;
   }
   if (entry.lossy && entry.lossy->mode == Mode::ebq && options_.save.base && entry.role.exp_avg &&
       entry.role.exp_avg_sq) {
     source.moments = {*entry.role.exp_avg, *entry.role.exp_avg_sq};
     for (std::size_t i = 0; i < 2; ++i)
-      QUERN_RETURN_IF_ERROR(read_decoded((*source.moments)[i], moments[i], source.moment_values[i], report));
+      QUERN_RETURN_IF_ERROR(read_decoded((*source.moments)[i], member.moments[i], source.moment_values[i], report));
   }
-  const bool is_needed = entry.lossy && entry.waiting != 0;
-  if (is_needed) source.decoded = &decoded;
-  auto saved = session.add_tensor(source, report);
+  if (entry.lossy && entry.waiting != 0) source.decoded = &member.decoded;
+  return {};
+}
+
+Status SetCoding::code_group(const Vector<std::uint32_t>& group, SaveSession& session, Report& report) {
+  Vector<GroupMember> members(group.size());
+  Vector<std::pair<std::uint32_t, std::span<const std::uint8_t>>> unknown;
+  const auto know = [&](std::uint32_t index, std::span<const std::uint8_t> values) {
+    const bool known = entries_[index].hashes.has_value() || entries_[index].decoded.size() != 0 ||
+                       std::any_of(unknown.begin(), unknown.end(), [&](const auto& one) { return one.first == index; });
+    if (!known) unknown.emplace_back(index, values);
+  };
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    members[i].index = group[i];
+    QUERN_RETURN_IF_ERROR(read_inputs(members[i], report));
+    const TensorSource& source = members[i].source;
+    know(group[i], source.values);
+    if (source.companion) know(*source.companion, source.companion_values);
+    for (std::size_t m = 0; source.moments && m < 2; ++m) know((*source.moments)[m], source.moment_values[m]);
+  }
+  QUERN_RETURN_IF_ERROR(hash(unknown));
+  const auto hashes_of = [&](std::uint32_t index) {
+    return entries_[index].decoded.size() != 0 ? nullptr : &*entries_[index].hashes;
+  };
+  Vector<TensorSource> sources;
+  for (GroupMember& member : members) {
+    TensorSource& source = member.source;
+    source.hashes = &*entries_[member.index].hashes;
+    if (source.companion) source.companion_hashes = hashes_of(*source.companion);
+    for (std::size_t m = 0; source.moments && m < 2; ++m) source.moment_hashes[m] = hashes_of((*source.moments)[m]);
+    sources.push_back(source);
+  }
+  const Entry& first = entries_[group.front()];
+  if (first.derived && sources.front().companion && entries_[*sources.front().companion].decoded.size() != 0)
+    return code_copy(group.front(), sources.front(), session, report);
+  auto saved = session.add_tensors(sources, report);
   if (!saved.ok()) return saved.status();
-  return finish(index, std::move(saved).value(), std::move(decoded));
+  for (std::size_t i = 0; i < group.size(); ++i)
+    QUERN_RETURN_IF_ERROR(finish(group[i], std::move((*saved)[i]), std::move(members[i].decoded)));
+  return {};
 }
 
 Status SetCoding::run(SaveSession& session, Report& report) {
-  Vector<std::uint8_t> tried(entries_.size());
-  for (const std::uint32_t index : order_) {
-    Entry& entry = entries_[index];
-    const auto explain = [&](const Status& status) {
-      if (status.ok() || status.code() == StatusCode::cancelled || entry.tensor.place.empty()) return status;
-      return fail_at(report, entry.tensor.place, status);
-    };
-    if (entry.leads && tried[*entry.leads] == 0) {
-      tried[*entry.leads] = 1;
-      QUERN_RETURN_IF_ERROR(explain(try_replay(*entry.leads, session, report)));
+  tried_.resize(entries_.size());
+  for (std::size_t next = 0; next < order_.size();) {
+    const Entry& entry = entries_[order_[next]];
+    if (entry.coded) {
+      ++next;
+      continue;
     }
-    if (!entry.coded) QUERN_RETURN_IF_ERROR(explain(code(index, session, report)));
+    const bool replay = entry.leads && tried_[*entry.leads] == 0;
+    const Vector<std::uint32_t> group = replay ? Vector<std::uint32_t>{order_[next]} : take_group(next);
+    if (replay) tried_[*entry.leads] = 1;
+    const Status status = replay ? try_replay(*entry.leads, session, report) : code_group(group, session, report);
+    if (status.ok()) continue;
+    if (status.code() == StatusCode::cancelled) return status;
+    // The sentence names the tensor; it is to name its file, too.
+    for (const std::uint32_t index : group) {
+      const SetTensor& tensor = entries_[index].tensor;
+      if (tensor.place.empty()) continue;
+      if (group.size() == 1 || report.problem.find(join({"'", tensor.name, "'"})) != String::npos)
+        return fail_at(report, tensor.place, status);
+    }
+    return status;
   }
   return {};
 }

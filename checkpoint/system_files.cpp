@@ -71,6 +71,9 @@ class SystemFile final : public File {
     if (::fstat(fd_.get(), &info) != 0) return last_error();
     return static_cast<std::uint64_t>(info.st_size);
   }
+  Status cut(std::uint64_t bytes) override {
+    return ::ftruncate(fd_.get(), static_cast<off_t>(bytes)) == 0 ? Status() : last_error();
+  }
   Status sync() override { return ::fdatasync(fd_.get()) == 0 ? Status() : last_error(); }
 
  private:

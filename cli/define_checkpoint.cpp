@@ -50,7 +50,7 @@ void define_save(CLI::App& verb, RawArgs& raw) {
   add_value(work, "--parity", raw.parity, "K+M",
             "spread over K parts and add M parity files, any M of which may be lost");
   add_repeatable(work, "--role", raw.roles, "GLOB=ROLE",
-                 "role of tensors by name (param, exp_avg, exp_avg_sq, ...); repeatable [from the names]");
+                 "role of tensors by name (param: a weight, exp_avg, exp_avg_sq, ...); repeatable [from the names]");
   add_value(work, "--zstd", raw.zstd_level, "LEVEL", "let zstd try too, 1 to 19; 0: never [0]");
   add_value(work, "--group", raw.group, "NAME", "several writers: a common name that is new for each checkpoint");
   add_value(work, "--writer", raw.writer, "I/N", "several writers: this one's number from 0, and how many there are");

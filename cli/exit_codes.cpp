@@ -17,7 +17,7 @@ const char* advice(StatusCode code, Phase phase) {
       return "; the file is damaged, restore it from a copy or save what is left with --keep-going";
     case StatusCode::unsupported_version: return "; a newer quern wrote it, update this one";
     case StatusCode::trailing_data: return "; something that is not a quern stream follows the data";
-    case StatusCode::out_of_memory: return "; not enough memory, lower --memory or -T";
+    case StatusCode::out_of_memory: return "; not enough memory, lower -T or free some";
     case StatusCode::memory_limit:
       return phase == Phase::encode ? "; raise --memory, or use less of it with --goal speed" : "; raise --memory";
     case StatusCode::internal:

@@ -61,7 +61,7 @@ int guarded_main(int argc, const char* const* argv) {
     print_note(error.what());
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
-    print_message("quern: memory ran out; lower --memory or -T, or free some\n");
+    print_message("quern: memory ran out; lower -T, or free some\n");
   } catch (const std::exception& error) {
     print_note(std::string("an unexpected error, please report it: ") + error.what());
   } catch (...) {

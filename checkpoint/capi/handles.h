@@ -101,6 +101,4 @@ struct quern_checkpoint_reader : public quern::Allocated {
   quern::checkpoint::Manifest manifest;
   quern::Vector<quern::checkpoint::capi::WholeTensor> tensors;
   quern::Vector<std::pair<std::string_view, std::uint32_t>> by_name;  ///< sorted
-  quern::AlignedBuffer decoded;                                       ///< values of manifest tensor `decoded_index`
-  std::optional<std::uint32_t> decoded_index;
 };

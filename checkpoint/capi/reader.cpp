@@ -4,7 +4,6 @@
 #include <quern/device.h>
 
 #include "checkpoint/capi/call.h"
-#include "checkpoint/copy_box.h"
 #include "libcompress/capi/versioned.h"
 
 namespace quern::checkpoint::capi {
@@ -113,19 +112,36 @@ std::uint64_t elements(const Box& box) {
   return n;
 }
 
+/// Pieces that lie in the box are read whole, and checked whole; of the others, the chunks that the box meets.
 Status read_pieces(quern_checkpoint_reader& reader, const WholeTensor& tensor, const Box& box,
                    std::span<std::uint8_t> out, Report& report) {
+  const CheckpointName& name = reader.manifest.name;
   for (const std::uint32_t index : tensor.pieces) {
     const ManifestTensor& piece = reader.manifest.tensors[index];
+    const std::size_t element = codec::tensor::element_bytes(piece.what.type);
     const Box there = piece.is_piece ? piece.box : Box::whole(tensor.shape);
     const Box common = intersection(there, box);
     if (elements(common) == 0) continue;
-    if (reader.decoded_index != index) {
-      reader.decoded_index.reset();
-      QUERN_RETURN_IF_ERROR(reader.restorer.tensor(reader.manifest.name, index, reader.decoded, report));
-      reader.decoded_index = index;
+    if (elements(common) != elements(there)) {
+      QUERN_RETURN_IF_ERROR(reader.restorer.part(name, index, common, there, box, out, report));
+      continue;
     }
-    copy_box(codec::tensor::element_bytes(piece.what.type), common, there, reader.decoded.span(), box, out);
+    const BoxRuns runs(element, common, box);
+    if (runs.count() == 1) {
+      QUERN_RETURN_IF_ERROR(reader.restorer.values(
+          name, index, out.subspan(static_cast<std::size_t>(runs.begin(0)), static_cast<std::size_t>(runs.bytes())),
+          report));
+      continue;
+    }
+    std::uint64_t first = 0;
+    QUERN_RETURN_IF_ERROR(reader.restorer.pieces(
+        name, index,
+        [&](std::span<const std::uint8_t> values) -> Status {
+          copy_runs(element, common, there, first, values, box, out);
+          first += values.size();
+          return {};
+        },
+        report));
   }
   return {};
 }

@@ -1,12 +1,12 @@
-// Rounding to the 16-bit types is done on exact binary64 values, so that nothing is rounded twice.
+// Values are rounded once: F32 is exact for all the narrower types, and F64 goes to them without it in between.
 #include "checkpoint/export/cast.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 
-#include "checkpoint/difference.h"
+#include "kernels/core/bit_packing.h"
+#include "kernels/core/bits.h"
 
 namespace quern::checkpoint {
 namespace {
@@ -30,15 +30,42 @@ std::uint16_t round_to_16(double value, int fraction_bits) {
   return static_cast<std::uint16_t>(sign | std::min(bits, infinity));
 }
 
-/// binary32 to bf16 on the bits alone.
-std::uint16_t to_bf16(std::uint32_t bits) {
-  if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
-  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+float load_f32(const std::uint8_t* at) { return std::bit_cast<float>(kernels::load_le<std::uint32_t>(at)); }
+float load_f16(const std::uint8_t* at) { return kernels::half_to_float(kernels::load_le<std::uint16_t>(at)); }
+float load_bf16(const std::uint8_t* at) { return kernels::bfloat_to_float(kernels::load_le<std::uint16_t>(at)); }
+double load_f64(const std::uint8_t* at) { return std::bit_cast<double>(kernels::load_le<std::uint64_t>(at)); }
+
+std::uint32_t to_f32(double value) { return std::bit_cast<std::uint32_t>(static_cast<float>(value)); }
+std::uint16_t to_f16(float value) { return static_cast<std::uint16_t>(kernels::float_to_half(value)); }
+std::uint16_t to_f16(double value) { return round_to_16(value, 10); }
+std::uint16_t to_bf16(float value) { return static_cast<std::uint16_t>(kernels::float_to_bfloat(value)); }
+std::uint16_t to_bf16(double value) { return round_to_16(value, 7); }
+
+/// Rounds every element; `infinity` is that of the type rounded to.
+template <auto Load, class Round, class Bits>
+std::uint64_t cast_all(std::span<const std::uint8_t> from, std::size_t width, const Round& round, Bits infinity,
+                       std::uint8_t* out) {
+  constexpr Bits kMagnitude = static_cast<Bits>(~Bits{0}) >> 1;
+  std::uint64_t overflows = 0;
+  for (std::size_t at = 0; at + width <= from.size(); at += width, out += sizeof(Bits)) {
+    const auto value = Load(from.data() + at);
+    const Bits bits = round(value);
+    overflows += (bits & kMagnitude) == infinity && std::isfinite(value) ? 1U : 0U;
+    kernels::store_le(out, bits);
+  }
+  return overflows;
 }
 
-template <class Word>
-void put(std::span<std::uint8_t> out, std::size_t index, Word word) {
-  std::memcpy(out.data() + index * sizeof(word), &word, sizeof(word));
+template <auto Load>
+std::uint64_t cast_from(std::span<const std::uint8_t> from, std::size_t width, ElementType to, std::uint8_t* out) {
+  if (to == ElementType::f16)
+    return cast_all<Load>(
+        from, width, [](auto value) { return to_f16(value); }, std::uint16_t{0x7C00}, out);
+  if (to == ElementType::bf16)
+    return cast_all<Load>(
+        from, width, [](auto value) { return to_bf16(value); }, std::uint16_t{0x7F80}, out);
+  return cast_all<Load>(
+      from, width, [](auto value) { return to_f32(value); }, std::uint32_t{0x7F800000}, out);
 }
 
 }  // namespace
@@ -48,33 +75,13 @@ bool can_cast(ElementType type) {
 }
 
 std::uint64_t cast(ElementType type, std::span<const std::uint8_t> from, ElementType to, std::span<std::uint8_t> out) {
-  const std::size_t width = codec::tensor::element_bytes(type), count = from.size() / width;
-  std::uint64_t overflows = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint8_t* const at = from.data() + i * width;
-    if (to == ElementType::bf16 && type == ElementType::f32) {
-      std::uint32_t bits = 0;
-      std::memcpy(&bits, at, 4);
-      const std::uint16_t rounded = to_bf16(bits);
-      if ((rounded & 0x7FFF) == 0x7F80 && (bits & 0x7FFFFFFF) < 0x7F800000) ++overflows;
-      put(out, i, rounded);
-      continue;
-    }
-    const double value = element_value(type, at);
-    bool infinite = false;
-    if (to == ElementType::f32) {
-      const auto rounded = static_cast<float>(value);
-      infinite = std::isinf(rounded);
-      put(out, i, std::bit_cast<std::uint32_t>(rounded));
-    } else {
-      const int fraction_bits = to == ElementType::bf16 ? 7 : 10;
-      const std::uint16_t rounded = round_to_16(value, fraction_bits);
-      infinite = (rounded & 0x7FFF) == (0x7FFF >> fraction_bits << fraction_bits);
-      put(out, i, rounded);
-    }
-    if (infinite && std::isfinite(value)) ++overflows;
+  const std::size_t width = codec::tensor::element_bytes(type);
+  switch (type) {
+    case ElementType::f64: return cast_from<load_f64>(from, width, to, out.data());
+    case ElementType::f16: return cast_from<load_f16>(from, width, to, out.data());
+    case ElementType::bf16: return cast_from<load_bf16>(from, width, to, out.data());
+    default: return cast_from<load_f32>(from, width, to, out.data());
   }
-  return overflows;
 }
 
 }  // namespace quern::checkpoint

@@ -92,9 +92,11 @@ class Chooser {
     out.written.what = out.stored;
     out.written.declared = first.declared;
     QUERN_RETURN_IF_ERROR(as_in_state(named, out));
-    const bool real = !out.written.declared && can_cast(out.written.what.type);
-    if (choice_.type && real && out.written.what.type != *choice_.type) {
+    const ElementType type = out.written.what.type;
+    const bool real = can_cast(type) && (!out.written.declared || out.written.declared->dtype == element_name(type));
+    if (choice_.type && real && type != *choice_.type) {
       out.written.what.type = *choice_.type;
+      if (out.written.declared) out.written.declared->dtype = element_name(*choice_.type);
       out.cast = true;
     }
     return out;

@@ -29,28 +29,37 @@ Status wrong_size(const char* message, std::uint64_t is, std::uint64_t wanted) {
                 static_cast<std::int64_t>(wanted));
 }
 
-/// Base and companion: absent or of the tensor's extent.
-Status check_neighbours(const TensorDescription& description, const TensorInputs& inputs) {
-  if (!inputs.base.empty() && inputs.base.size() != description.bytes())
-    return wrong_size("tensor: the base has {0} bytes, not {1}", inputs.base.size(), description.bytes());
+/// Base and companion: absent or of so many elements.
+Status check_neighbours(const TensorDescription& description, std::uint64_t elems, const TensorInputs& inputs) {
+  const std::uint64_t bytes = elems * element_bytes(description.type);
+  if (!inputs.base.empty() && inputs.base.size() != bytes)
+    return wrong_size("tensor: the base has {0} bytes, not {1}", inputs.base.size(), bytes);
   for (const auto direction : {inputs.direction, inputs.base_direction})
-    if (!direction.empty() && direction.size() != description.elems() * sizeof(float))
-      return wrong_size("tensor: a direction has {0} bytes, not {1}", direction.size(),
-                        description.elems() * sizeof(float));
+    if (!direction.empty() && direction.size() != elems * sizeof(float))
+      return wrong_size("tensor: a direction has {0} bytes, not {1}", direction.size(), elems * sizeof(float));
   if (inputs.companion.empty()) return {};
   if (!is_known_element(static_cast<std::uint8_t>(inputs.companion_type)))
     return Status(StatusCode::invalid_argument, "tensor: {0} is no element type",
                   static_cast<std::int64_t>(inputs.companion_type));
-  const std::uint64_t wanted = description.elems() * element_bytes(inputs.companion_type);
+  const std::uint64_t wanted = elems * element_bytes(inputs.companion_type);
   if (inputs.companion.size() != wanted)
     return wrong_size("tensor: the companion has {0} bytes, not {1}", inputs.companion.size(), wanted);
   return {};
 }
 
-Status check_values(const TensorDescription& description, const TensorInputs& inputs) {
-  if (inputs.values.size() != description.bytes())
-    return wrong_size("tensor: the values have {0} bytes, not {1}", inputs.values.size(), description.bytes());
+Status check_values(const TensorInputs& inputs, std::uint64_t bytes) {
+  if (inputs.values.size() != bytes)
+    return wrong_size("tensor: the values have {0} bytes, not {1}", inputs.values.size(), bytes);
   return {};
+}
+
+/// Bytes that the inputs of a chunk's coder hold.
+std::uint64_t held_bytes(const TensorDescription& description, const TensorInputs& inputs, std::uint64_t index) {
+  return inputs.of_chunk ? description.chunk_bytes(index) : description.bytes();
+}
+
+Status no_such_chunk(std::uint64_t index) {
+  return Status(StatusCode::invalid_argument, "tensor: there is no chunk {0}", static_cast<std::int64_t>(index));
 }
 
 ChunkInputs cut(const TensorDescription& description, const TensorInputs& inputs, std::uint64_t index) {
@@ -60,7 +69,7 @@ ChunkInputs cut(const TensorDescription& description, const TensorInputs& inputs
   chunk.first_elem = description.chunk_begin(index) / width;
   chunk.elems = description.chunk_bytes(index) / width;
   const auto piece = [&](std::span<const std::uint8_t> whole, std::size_t bytes) {
-    if (whole.empty()) return whole;
+    if (whole.empty() || inputs.of_chunk) return whole;
     return whole.subspan(static_cast<std::size_t>(chunk.first_elem) * bytes, chunk.elems * bytes);
   };
   chunk.values = piece(inputs.values, width);
@@ -99,8 +108,9 @@ const ModeCoder* mode_coder(Mode mode) {
 Result<TensorPlan> plan_tensor(const TensorDescription& description, const TensorRequest& request,
                                const TensorInputs& inputs, TaskRunner& runner) {
   QUERN_RETURN_IF_ERROR(check_description(description));
-  QUERN_RETURN_IF_ERROR(check_values(description, inputs));
-  QUERN_RETURN_IF_ERROR(check_neighbours(description, inputs));
+  if (inputs.of_chunk) return Status(StatusCode::invalid_argument, "tensor: a plan takes whole tensors");
+  QUERN_RETURN_IF_ERROR(check_values(inputs, description.bytes()));
+  QUERN_RETURN_IF_ERROR(check_neighbours(description, description.elems(), inputs));
   TensorPlan plan{description, request, Mode::raw, {}};
   if (!request.mode) {
     QUERN_RETURN_IF_ERROR(plan_best_lossless(inputs, runner, plan));
@@ -127,10 +137,10 @@ std::size_t chunk_bound(const TensorDescription& description, std::uint64_t inde
 
 Result<std::size_t> encode_chunk(const TensorPlan& plan, const TensorInputs& inputs, std::uint64_t index,
                                  std::span<std::uint8_t> out, AlignedBuffer& scratch, std::span<std::uint8_t> decoded) {
-  QUERN_RETURN_IF_ERROR(check_values(plan.description, inputs));
-  QUERN_RETURN_IF_ERROR(check_neighbours(plan.description, inputs));
-  if (index >= plan.description.chunks())
-    return Status(StatusCode::invalid_argument, "tensor: there is no chunk {0}", static_cast<std::int64_t>(index));
+  if (index >= plan.description.chunks()) return no_such_chunk(index);
+  const std::uint64_t held = held_bytes(plan.description, inputs, index);
+  QUERN_RETURN_IF_ERROR(check_values(inputs, held));
+  QUERN_RETURN_IF_ERROR(check_neighbours(plan.description, held / element_bytes(plan.description.type), inputs));
   if (out.size() < chunk_bound(plan.description, index))
     return Status(StatusCode::destination_too_small, "tensor: {0} bytes are too few for a chunk",
                   static_cast<std::int64_t>(out.size()));
@@ -158,9 +168,9 @@ Status decode_chunk(const TensorDescription& description, Mode mode, std::span<c
                     std::uint64_t index, std::span<const std::uint8_t> bytes, const TensorInputs& inputs,
                     std::span<std::uint8_t> out, AlignedBuffer& scratch) {
   QUERN_ASSIGN_OR_RETURN(const TensorNeeds needs, tensor_needs(description, mode, side));
-  QUERN_RETURN_IF_ERROR(check_neighbours(description, inputs));
-  if (index >= description.chunks())
-    return Status(StatusCode::invalid_argument, "tensor: there is no chunk {0}", static_cast<std::int64_t>(index));
+  if (index >= description.chunks()) return no_such_chunk(index);
+  QUERN_RETURN_IF_ERROR(
+      check_neighbours(description, held_bytes(description, inputs, index) / element_bytes(description.type), inputs));
   if (out.size() != description.chunk_bytes(index))
     return wrong_size("tensor: a chunk is decoded into {0} bytes, not {1}", out.size(), description.chunk_bytes(index));
   if (needs.base && inputs.base.empty())

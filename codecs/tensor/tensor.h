@@ -42,7 +42,7 @@ inline constexpr std::uint8_t kModes = 11;
 /// "planes", ...; "unknown" for a number that is no mode.
 const char* mode_name(Mode mode);
 
-/// Tensors beside the one that is coded, whole, each of the size its description demands or empty.
+/// A tensor and those beside it, whole, each of the size its description demands or empty.
 struct TensorInputs {
   std::span<const std::uint8_t> values;     ///< the tensor itself: encoders only
   std::span<const std::uint8_t> base;       ///< decoded values of it in an earlier checkpoint: same type and shape
@@ -52,6 +52,8 @@ struct TensorInputs {
   /// update_direction() (moments.h) from decoded moments. For ebq with a base, which codes less when it has them.
   std::span<const std::uint8_t> direction = {};
   std::span<const std::uint8_t> base_direction = {};
+  /// The spans hold the elements of one chunk instead of all: for encode_chunk and decode_chunk of that chunk.
+  bool of_chunk = false;
 };
 
 struct TensorRequest {

@@ -232,6 +232,13 @@ class Checkpoint(CliTest):
         self.assertEqual(left, [20, 30, 60])
         self.assertEqual(self.load("--step", 20), read_bytes(self.step_file(20)))
 
+    def test_tensors_that_do_not_fit_the_base_are_stored_whole(self):
+        self.save(1)
+        two = self.write("other.safetensors", safetensors({"param.w": ("F32", [2], b"\0" * 8)}))
+        told = self.ok("checkpoint", "save", two, "--store", self.store, "--step", 2, "--base", 1).stderr.decode()
+        self.assertIn("tensor 'param.w' stored whole: dtype or shape is not that of the base, step 1", told)
+        self.assertEqual(self.load(), read_bytes(two))
+
     def test_damaged_values_give_the_checkpoint_before_and_say_so(self):
         self.save(1)
         self.save(2)
@@ -332,7 +339,6 @@ class Checkpoint(CliTest):
         self.refused(1, "a.bin", "checkpoint", "save", path, "--store", self.store, "--step", 2,
                      "--role", "a.bin")
         two = self.write("other.safetensors", safetensors({"param.w": ("F32", [2], b"\0" * 8)}))
-        self.refused(1, "shape", "checkpoint", "save", two, "--store", self.store, "--step", 2, "--base", 1)
         self.refused(1, "twice", "checkpoint", "save", path, two, "--store", self.store, "--step", 2)
         self.refused(2, "open", "checkpoint", "save", self.path("absent"), "--store", self.store, "--step", 2)
         self.refused(2, "no checkpoint store", "checkpoint", "ls", "--store", self.path("nowhere"))
@@ -369,6 +375,12 @@ class Checkpoint(CliTest):
                 modes = {one["name"]: one["mode"] for one in saved["each"]}
                 self.assertEqual((modes["exp_avg.w"], modes["exp_avg_sq.w"]), ("updq", "logq"))
                 self.assertEqual(modes["param.w"] == "ebq", preset != "moments")
+                lossy = {(kind["role"], kind["bound"], kind["unit"]) for kind in saved["lossy"]}
+                w_bound, m_bound, v_bound = bounds
+                self.assertEqual(lossy - {("param", None, None)}, {("exp_avg", m_bound, "sqrt(v)"), ("exp_avg_sq", v_bound, "ln sqrt(v)")} |
+                                 ({("param", w_bound, "std")} if w_bound else set()))
+                self.assertEqual(sum(kind["tensors"] for kind in saved["lossy"]), saved["with_loss"])
+                self.assertEqual(saved["with_loss"] + saved["exact"], saved["tensors"])
                 self.assertEqual(modes["model.w"], "derived")
                 self.check_bounds(tensors_of(read_bytes(path)), tensors_of(self.load("--step", step)), *bounds)
                 for one in saved["each"]:

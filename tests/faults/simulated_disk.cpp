@@ -35,6 +35,7 @@ class SimulatedFile final : public File {
     return done;
   }
   Result<std::uint64_t> size() override { return std::uint64_t{disk_.nodes_[node_].bytes.size()}; }
+  Status cut(std::uint64_t bytes) override { return disk_.cut(node_, bytes); }
   Status sync() override { return disk_.sync(node_); }
 
  private:
@@ -116,6 +117,14 @@ Status SimulatedDisk::write(std::size_t node, std::uint64_t offset, std::span<co
   }
   if (effect == FaultKind::short_write && bytes.size() > 1) done = bytes.size() / 2;
   put(0, done);
+  return effect == FaultKind::io_error_after ? error(EIO) : Status();
+}
+
+Status SimulatedDisk::cut(std::size_t node, std::uint64_t bytes) {
+  FaultKind effect{};
+  QUERN_RETURN_IF_ERROR(step(false, effect));
+  if (dead_) return error(EIO);
+  nodes_[node].bytes.resize(static_cast<std::size_t>(bytes));
   return effect == FaultKind::io_error_after ? error(EIO) : Status();
 }
 

@@ -79,6 +79,7 @@ class SimulatedDisk final : public checkpoint::FileSystem {
   Status step(bool needs_room, FaultKind& effect);
   Status add(std::string_view path, Node node);
   Status write(std::size_t node, std::uint64_t offset, std::span<const std::uint8_t> bytes, std::size_t& done);
+  Status cut(std::size_t node, std::uint64_t bytes);
   Status sync(std::size_t node);
   void all_files_of(std::size_t folder, const std::string& prefix, std::vector<std::string>& out) const;
 

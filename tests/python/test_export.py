@@ -82,6 +82,19 @@ class Export(StoreTest):
         self.assertEqual(os.listdir(self.out), ["model.safetensors"])
 
 
+class Pieces(StoreTest):
+    def test_pieces_are_joined(self):
+        whole = np.arange(24, dtype=np.float32).reshape(6, 4)
+        with quern.checkpoint.Store(self.store, write=True) as store, store.begin(1) as writer:
+            for begin, end in ((2, 6), (0, 2)):
+                writer.add("model.w", source_of(whole[begin:end], "w"), whole=(6, 4), offset=(begin, 0))
+            writer.publish()
+        out = os.path.join(os.path.dirname(self.store), "out")
+        done = quern.checkpoint.export(self.store, out, only=["model.*"], strip_prefix=["model."])
+        self.assertEqual(done.tensors, 1)
+        self.assertEqual(read(os.path.join(out, "model.safetensors"))[0], {"w": ("F32", [6, 4], whole.tobytes())})
+
+
 class TypesOfFiles(StoreTest):
     def test_types_that_only_files_have_are_read(self):
         values = np.arange(48, dtype=np.float32).reshape(6, 8)
@@ -128,6 +141,13 @@ class ExportTorch(StoreTest):
         for name, value in state.items():
             self.assertEqual(loaded[name].dtype, value.dtype)
             self.assertTrue(torch.equal(loaded[name].contiguous().view(torch.uint8), value.contiguous().view(torch.uint8)))
+
+    def test_tensors_of_many_axes_are_rounded_too(self):
+        import torch
+        deep = torch.randn(1, 2, 1, 2, 1, 2, 1, 2, 3)
+        quern.checkpoint.save(self.store, {"model": {"deep": deep}}, step=1)
+        quern.checkpoint.export(self.store, self.out, dtype="f16")
+        self.assertTrue(torch.equal(self.load()["deep"], deep.half()))
 
     def test_rounding_is_pytorch_s(self):
         import torch

@@ -305,6 +305,20 @@ class Sentences(ManagerTest):
         for folder in ("data", "manifests", "tmp"):
             self.assertEqual(os.listdir(f"{self.store}/{folder}"), [])
 
+    def test_the_check_waits_for_no_other_writer(self):
+        with quern.checkpoint.Store(self.store, write=True) as store, store.begin(1):
+            self.manager(check=True).close()
+
+    def test_a_script_may_change_its_folder(self):
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.makedirs(self.store)
+        os.chdir(self.store)
+        with Manager("inner", every=10, save_on_sigterm=False) as manager:
+            os.chdir(before)
+            manager.save(1, state(1))
+        self.assertEqual(quern.checkpoint.ls(f"{self.store}/inner"), [1])
+
     def test_the_check_leaves_nothing_and_tries_the_store(self):
         self.manager(check=True).close()
         self.assert_empty()

@@ -40,8 +40,8 @@ Step step_of(const kernels::AdamRule& rule) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(kernels::AdamOrder order) : order_(order) {
-  parameters_.push_back({"a", {80, 64}, {}, {}, {}, {}});
+TrainingRun::TrainingRun(kernels::AdamOrder order, std::uint64_t rows, std::uint64_t columns) : order_(order) {
+  parameters_.push_back({"a", {rows, columns}, {}, {}, {}, {}});
   parameters_.push_back({"b", {64}, {}, {}, {}, {}});
   for (Parameter& p : parameters_) {
     std::size_t count = 1;

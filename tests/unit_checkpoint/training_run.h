@@ -24,11 +24,12 @@ using RunTensors = std::vector<RunTensor>;
 Bytes bytes_of(const std::vector<float>& values);
 std::vector<float> floats_of(const Bytes& bytes);
 
-/// A weight of 80 x 64 and a bias of 64 values under AdamW, lr 1e-3, betas 0.9 and 0.95, eps 1e-8, decay 0.1 on the
+/// A weight, of 80 x 64 values unless told otherwise, and a bias of 64 values under AdamW, lr 1e-3, betas 0.9 and 0.95, eps 1e-8, decay 0.1 on the
 /// weight.
 class TrainingRun {
  public:
-  explicit TrainingRun(kernels::AdamOrder order = kernels::AdamOrder::fused);
+  explicit TrainingRun(kernels::AdamOrder order = kernels::AdamOrder::fused, std::uint64_t rows = 80,
+                       std::uint64_t columns = 64);
   void step();
   std::uint64_t steps() const { return steps_; }
   /// param, exp_avg and exp_avg_sq of both, in that order, and a bf16 copy of the weight.

@@ -66,8 +66,9 @@ class Info:
 
 class LazyTensor:
     """A tensor of an open checkpoint. Its values are read when they are asked for: whole by numpy(), torch(), DLPack or
-    the array protocol, in part by slices with step 1 (`t[3:7]`, `t[..., 0]`). Reading a part decodes the tensor (of one
-    saved in pieces, the pieces it meets) and keeps it until another one is read, so take parts of one tensor in turn.
+    the array protocol, in part by slices with step 1 (`t[3:7]`, `t[..., 0]`). Reading a part decodes the chunks of 1 MiB
+    that it meets, of this tensor and of those it was saved as a difference to; the last 32 chunks are kept. Chunks have
+    checksums; the hash of all values is checked where all of them are read.
 
     `dtype` and `shape` are those of the tensor that was saved; `info` says how it is stored (complex numbers as two real ones on
     a last axis, for instance)."""

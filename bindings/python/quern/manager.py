@@ -68,7 +68,7 @@ class Manager:
         self._signals = self._lock = self._records = None
         self._closed = False
         check_arguments(every, minutes, keep, keep_every, keep_best, metric, mode, on_signal, on_error, options)
-        self.path = os.fspath(path)
+        self.path = os.path.abspath(os.fspath(path))  # a script may change its folder
         self._every, self._minutes, self._metric, self._keep = every, minutes, metric, keep
         self._options = {"base": base, "preset": preset, **options}
         self._exits, self._warns = on_signal == "exit", on_error == "warn"

@@ -147,7 +147,8 @@ QUERN_API quern_status quern_checkpoint_begin(quern_checkpoint_store* store, con
                                               quern_checkpoint_writer** writer);
 
 /** A tensor, or a piece of one, to be saved. Name and role are copied; the values are borrowed until the writer has
- *  published, was aborted or destroyed, and must not change meanwhile. */
+ *  published, was aborted or destroyed, and must not change meanwhile: when the writer finds that they did, the save
+ *  fails with QUERN_ERROR_INVALID_ARGUMENT, and the message names the tensor. */
 typedef struct quern_checkpoint_tensor {
   uint32_t struct_size;
   quern_dtype dtype;
@@ -283,9 +284,11 @@ typedef struct quern_checkpoint_target {
 #define QUERN_CHECKPOINT_TARGET_INIT \
   { sizeof(quern_checkpoint_target), 0, 0, 0, NULL, 0 }
 
-/** Restores a tensor, or of it the half-open box [begin, end) (both NULL: all), contiguous. The pieces that the box
- *  meets are decoded whole and checked against their hashes; the last one is kept for the next call. On failure the
- *  target's content is unspecified. */
+/** Restores a tensor, or of it the half-open box [begin, end) (both NULL: all), contiguous. Of the box, the chunks of
+ *  1 MiB that it meets are decoded, and the same elements of tensors that this one was saved as a difference to; a
+ *  tensor that was stored as its gradient is decoded whole. The last 32 chunks are kept for the next call. Each stored
+ *  record is checked against its checksum; the hash of all values is checked where a tensor, or a piece it was saved
+ *  in, is read whole. On failure the target's content is unspecified. */
 QUERN_API quern_status quern_checkpoint_read(quern_checkpoint_reader* reader, uint64_t index, const uint64_t* begin,
                                              const uint64_t* end, const quern_checkpoint_target* target);
 

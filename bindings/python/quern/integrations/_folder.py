@@ -79,30 +79,27 @@ def _put(path, write):
             os.remove(temporary)
 
 
-def write_back(store, step, folder, only_missing=False):
-    """Writes the files of a checkpoint into the folder, which is made when it is missing. Returns their names."""
+def write_back(store, step, folder):
+    """Writes the files of a checkpoint into the folder, which is made when it is missing, each of them whole at once and over
+    one that is there: that may be half of a later save. Returns their names."""
     os.makedirs(folder, exist_ok=True)
-    written = []
 
-    def wanted(name):
+    def path_of(name):
         if os.path.basename(name) != name or name in ("", ".", ".."):
             raise ValueError(f"step {step}: '{name}' is no name of a file in a folder; nothing is written for it")
-        return not (only_missing and os.path.exists(os.path.join(folder, name)))
+        return os.path.join(folder, name)
 
     with _checkpoint.open(store, step) as saved:
         formats = _description(saved)["files"]
         names = [name[len(_BYTES):] for name in saved.info.blobs if name.startswith(_BYTES)]
+        paths = {name: path_of(name) for name in [*names, *formats]}
+        state = saved.state("torch") if formats else {}
+        for name in formats:
+            _put(paths[name], lambda path, name=name: _write_state(path, state[name], formats[name]))
         for name in names:
-            if wanted(name):
-                content = saved.blob(_BYTES + name)
-                _put(os.path.join(folder, name), lambda path, content=content: _write_bytes(path, content))
-                written.append(name)
-        missing = [name for name in formats if wanted(name)]
-        state = saved.state("torch") if missing else {}
-        for name in missing:
-            _put(os.path.join(folder, name), lambda path, name=name: _write_state(path, state[name], formats[name]))
-            written.append(name)
-    return written
+            content = saved.blob(_BYTES + name)
+            _put(paths[name], lambda path, content=content: _write_bytes(path, content))
+    return list(paths)
 
 
 def _write_bytes(path, content):

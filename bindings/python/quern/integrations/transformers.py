@@ -84,7 +84,7 @@ def _wait_for_all_ranks():
 
 
 def prepare(output_dir, store=None, step=None):
-    """Writes what is missing of the folder checkpoint-N, N the largest step that is whole (or `step`), and returns its path for
+    """Writes the folder checkpoint-N again, N the largest step that is whole (or `step`), and returns its path for
     Trainer.train(resume_from_checkpoint=...); None when the store has no checkpoint. On several ranks: on one of them,
     before the others go on. A checkpoint that is damaged is passed over with a warning; Error when all are."""
     store = _store_of(output_dir, store)
@@ -92,12 +92,12 @@ def prepare(output_dir, store=None, step=None):
     if step is not None:
         if step not in steps:
             raise ValueError(f"{store} has no step {step}; it has {steps or 'none'}")
-        _folder.write_back(store, step, _path_of(output_dir, step), only_missing=True)
+        _folder.write_back(store, step, _path_of(output_dir, step))
         return _path_of(output_dir, step)
     first = None
     for number in reversed(steps):
         try:
-            _folder.write_back(store, number, _path_of(output_dir, number), only_missing=True)
+            _folder.write_back(store, number, _path_of(output_dir, number))
             return _path_of(output_dir, number)
         except Error as problem:
             first = first or problem
