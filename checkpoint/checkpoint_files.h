@@ -11,11 +11,11 @@ namespace quern::checkpoint {
 struct FileSaveOptions {
   SaveOptions save;
   Preset preset = Preset::exact;
-  Policy policy;    ///< its rules come before the preset's
-  RoleRules roles;  ///< come before the policy's
+  Policy policy;                     ///< its rules come before the preset's
+  RoleRules roles;                   ///< come before the policy's
   std::optional<ReplayRule> replay;  ///< store a step as its gradient where the rule leads from the base to it
-  bool dry_run = false;  ///< code everything, say what it would take, and write nothing
-  ProgressCallback progress;  ///< in bytes of tensors
+  bool dry_run = false;              ///< code everything, say what it would take, and write nothing
+  ProgressCallback progress;         ///< in bytes of tensors
 };
 
 struct TensorSummary {
@@ -42,6 +42,11 @@ class FileSink {
   virtual ~FileSink() = default;
   virtual Status write(std::span<const std::uint8_t> bytes, Report& report) = 0;
 };
+
+/// What tensor `index` of the checkpoint, whole or a piece of `first`, has of the box, to its place in `out`, the
+/// values of the box. A piece that lies in the box whole is checked against its hash.
+Status read_piece(Restorer& restorer, const Manifest& manifest, std::size_t index, const ManifestTensor& first,
+                  const Box& box, std::span<std::uint8_t> out, Report& report);
 
 /// Writes file number `file` of the checkpoint as it was saved.
 Status load_file(Restorer& restorer, const Manifest& manifest, std::size_t file, FileSink& sink,

@@ -41,7 +41,8 @@ Result<String> header_text(const ManifestFile& file, const Manifest& manifest, s
   return text;
 }
 
-/// What a tensor or a piece of one has of the box, to its place there.
+}  // namespace
+
 Status read_piece(Restorer& restorer, const Manifest& manifest, std::size_t index, const ManifestTensor& first,
                   const Box& box, std::span<std::uint8_t> out, Report& report) {
   const ManifestTensor& tensor = manifest.tensors[index];
@@ -62,8 +63,6 @@ Status read_piece(Restorer& restorer, const Manifest& manifest, std::size_t inde
       },
       report);
 }
-
-}  // namespace
 
 Status load_file(Restorer& restorer, const Manifest& manifest, std::size_t file_number, FileSink& sink,
                  const ProgressCallback& progress, Report& report) {

@@ -92,13 +92,13 @@ def main(folder, gib, threads, work=None):
     elif work and work.startswith("preset"):
         _, preset, mib = work.split(":")
         state = moments(int(192 / float(mib) / 3) or 1, float(mib))
-        step = abs(hash((preset, mib, threads))) % 10 ** 6 + 10
-        for turn in range(3):
+        for _ in range(3):
+            shutil.rmtree(store, ignore_errors=True)
             measured(f"save {preset}, {mib}-MiB tensors, -T{threads}",
-                     lambda: qc.save(store, state, step=step + turn, preset=preset, threads=threads))
-        for turn in range(2):
+                     lambda: qc.save(store, state, step=1, preset=preset, threads=threads))
+        for _ in range(2):
             measured(f"load {preset}, {mib}-MiB tensors, -T{threads}",
-                     lambda: qc.load(store, step=step, threads=threads))
+                     lambda: qc.load(store, step=1, threads=threads))
     else:
         shutil.rmtree(store, ignore_errors=True)
         for next_work in ("save", "load", "slice", "save-base", "load-base", "slice-base"):

@@ -81,17 +81,16 @@ class Exporter {
                   join({"tensor '", first.name, "': the checkpoint does not have all of its pieces"}));
     QUERN_RETURN_IF_ERROR(whole_.resize(covered));
     std::fill(whole_.span().begin(), whole_.span().end(), std::uint8_t{0});  // pieces of hostile manifests may overlap
-    for (const std::uint32_t index : tensor.pieces) {
-      QUERN_RETURN_IF_ERROR(restorer_.tensor(manifest_.name, index, piece_, report_));
-      place_piece(manifest_.tensors[index], piece_.span(), whole_.span());
-    }
+    for (const std::uint32_t index : tensor.pieces)
+      QUERN_RETURN_IF_ERROR(
+          read_piece(restorer_, manifest_, index, first, Box::whole(first.whole), whole_.span(), report_));
     return {};
   }
 
   Restorer& restorer_;
   const Manifest& manifest_;
   Report& report_;
-  AlignedBuffer whole_, piece_, viewed_, cast_;
+  AlignedBuffer whole_, viewed_, cast_;
 };
 
 /// Where shards end.

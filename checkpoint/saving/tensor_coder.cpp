@@ -204,23 +204,20 @@ Status TensorCoder::take_companion(std::uint32_t index, ChunkRoom& room, TensorI
   return {};
 }
 
-Status TensorCoder::check_loss(std::uint32_t index, std::span<const std::uint8_t> coded, const TensorInputs& inputs,
-                               ChunkRoom& room, CodedChunk& out, Report& report) {
+/// Where what comes back of a chunk goes; nowhere for modes without loss, which need no check.
+Result<std::span<std::uint8_t>> TensorCoder::take_decoded(std::uint32_t index, CodedChunk& out) {
+  if (!is_lossy(plan_.mode)) return std::span<std::uint8_t>();
   const std::size_t bytes = source.what.chunk_bytes(index);
-  std::span<std::uint8_t> decoded;
-  if (source.decoded != nullptr) {
-    decoded = source.decoded->span().subspan(static_cast<std::size_t>(source.what.chunk_begin(index)), bytes);
-  } else {
-    QUERN_RETURN_IF_ERROR(rooms_.take_block(bytes, out.decoded));
-    out.decoded_bytes = bytes;
-    decoded = out.decoded.span().first(bytes);
-  }
-  TensorInputs known = inputs;
-  known.values = {};
-  const Status status =
-      codec::tensor::decode_chunk(source.what, plan_.mode, plan_.side, index, coded, known, decoded, room.scratch);
-  if (!status.ok()) return fail_at(report, where, status);
-  const auto values = room.values.span();
+  if (source.decoded != nullptr)
+    return source.decoded->span().subspan(static_cast<std::size_t>(source.what.chunk_begin(index)), bytes);
+  QUERN_RETURN_IF_ERROR(rooms_.take_block(bytes, out.decoded));
+  out.decoded_bytes = bytes;
+  return out.decoded.span().first(bytes);
+}
+
+void TensorCoder::check_loss(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded,
+                             const TensorInputs& inputs) {
+  const std::size_t bytes = values.size();
   SerialRunner serial;
   const BoundCheck check = check_bound(absolute.mode, absolute.bound, values, decoded, inputs.companion, serial);
   const bool kept = source.original
@@ -231,7 +228,6 @@ Status TensorCoder::check_loss(std::uint32_t index, std::span<const std::uint8_t
   worst_absolute_ = std::max(worst_absolute_, check.worst_absolute);
   kept_ = kept_ && kept;
   if (!kept_) give_up();
-  return {};
 }
 
 Status TensorCoder::code_chunk(std::uint32_t index, ChunkRoom& room, CodedChunk& out, Report& report) {
@@ -258,12 +254,12 @@ Status TensorCoder::code_chunk(std::uint32_t index, ChunkRoom& room, CodedChunk&
     if (has_bytes(plan_.mode)) {
       QUERN_RETURN_IF_ERROR(take_values(index, room, report));
       inputs.values = room.values.span();
+      QUERN_ASSIGN_OR_RETURN(const auto decoded, take_decoded(index, out));
       const auto coded =
-          codec::tensor::encode_chunk(plan_, inputs, index, memory.subspan(front, room_bytes), room.scratch);
+          codec::tensor::encode_chunk(plan_, inputs, index, memory.subspan(front, room_bytes), room.scratch, decoded);
       if (!coded.ok()) return fail_at(report, where, coded.status());
       out.coded_bytes = *coded;
-      if (is_lossy(plan_.mode))
-        QUERN_RETURN_IF_ERROR(check_loss(index, memory.subspan(front, out.coded_bytes), inputs, room, out, report));
+      if (!decoded.empty()) check_loss(inputs.values, decoded, inputs);
     } else {
       QUERN_RETURN_IF_ERROR(room.values.resize(raw));
       const Status decoded = codec::tensor::decode_chunk(source.what, plan_.mode, plan_.side, index, {}, inputs,

@@ -84,8 +84,10 @@ class TensorCoder : public Allocated {
   Status code_chunk(std::uint32_t index, ChunkRoom& room, CodedChunk& out, Report& report);
   Status take_values(std::uint32_t index, ChunkRoom& room, Report& report);
   Status take_companion(std::uint32_t index, ChunkRoom& room, codec::tensor::TensorInputs& inputs, Report& report);
-  Status check_loss(std::uint32_t index, std::span<const std::uint8_t> coded, const codec::tensor::TensorInputs& inputs,
-                    ChunkRoom& room, CodedChunk& out, Report& report);
+  Result<std::span<std::uint8_t>> take_decoded(std::uint32_t index, CodedChunk& out);
+  /// Whether the values of a chunk as they come back keep the bound.
+  void check_loss(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded,
+                  const codec::tensor::TensorInputs& inputs);
   Status changed(std::string_view name, Report& report);
   void give_up();
   void start_exact();
