@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkpoint/roles.h"
 #include "checkpoint/save_known.h"
 #include "checkpoint/saving/tensor_coder.h"
 #include "codecs/tensor/moments.h"

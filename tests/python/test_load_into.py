@@ -104,6 +104,27 @@ class Modules(StoreTest):
         self.assertIn("groups of", str(caught.exception))
         self.assertTrue(torch.equal(model.embed.weight, kept))
 
+    def test_a_module_without_memory_is_refused(self):
+        self.saved()
+        with torch.device("meta"):
+            other = Model()
+        with self.assertRaises(ValueError) as caught:
+            quern.checkpoint.load_into(self.store, other)
+        self.assertIn("to_empty", str(caught.exception))
+        other = other.to_empty(device="cpu")
+        quern.checkpoint.load_into(self.store, other)
+        self.assertEqual(other.extra, {"seen": 12})
+
+    def test_an_optimizer_beside_the_names_of_the_module(self):
+        model, optimizer = trained(1)
+        quern.checkpoint.save(self.store, {**model.state_dict(), "optimizer": optimizer.state_dict()}, step=1)
+        other, other_optimizer = trained(2, 0)
+        done = quern.checkpoint.load_into(self.store, other, optimizer=other_optimizer)
+        self.assertEqual(done.unexpected, [])
+        self.assertTrue(equal(other_optimizer.state_dict(), optimizer.state_dict()))
+        with self.assertRaises(ValueError):
+            quern.checkpoint.load_into(self.store, other)
+
     def test_missing_and_unexpected_names_are_said(self):
         model, _ = self.saved()
         other = Model()

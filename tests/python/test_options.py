@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import unittest
+import unittest.mock
 
 from support import StoreTest, import_or_skip
 
@@ -90,6 +91,26 @@ class Options(StoreTest):
         for wrong in ("oldest", 2**64 - 2, -1):
             with self.assertRaises(ValueError):
                 quern.checkpoint.save(self.store, {}, step=4, base=wrong)
+
+    def test_element_types_of_files_are_read_as_what_they_are(self):
+        # As a safetensors file with C64 is saved by the command: the library's type 28, which this package never writes.
+        from quern import _store
+        from quern._flatten import Flattened
+
+        z = (weights(1) + 1j * weights(2)).astype(np.complex64)
+        source = Flattened({"z": z}).tensors["z"]
+        source.dtype, source.shape = "c64", z.shape
+        with unittest.mock.patch.dict(_store.NUMBERS, {"c64": 28}):
+            with quern.checkpoint.Store(self.store, write=True) as store, store.begin(1) as writer:
+                writer.add("z", source)
+                writer.publish()
+        self.assertEqual(quern.checkpoint.load(self.store)["z"].tobytes(), z.tobytes())
+        room = {"z": np.zeros_like(z)}
+        quern.checkpoint.load_into(self.store, room)
+        self.assertEqual(room["z"].tobytes(), z.tobytes())
+        with quern.checkpoint.open(self.store) as saved:
+            self.assertEqual((saved["z"].dtype, saved["z"].shape), ("complex64", z.shape))
+            self.assertEqual(saved["z"][3:5, 7].tobytes(), z[3:5, 7].tobytes())
 
     def test_history_is_the_order_of_saves(self):
         for step in (1, 2, 3):

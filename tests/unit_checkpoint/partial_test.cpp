@@ -105,6 +105,7 @@ class PartialReads : public StoreFixture {
       options.preset = preset;
       options.save.step = step;
       options.save.base = base;
+      options.save.limits.chain_percent = options.save.limits.restore_percent = 100000;
       base = step;
       Vector<String> paths;
       paths.push_back(put_file(disk_, "s" + std::to_string(step), run_.state(), {{"lr", "0.001"}}));
@@ -167,7 +168,7 @@ TEST_F(PartialReads, DamagedChunk_FailsThePartsThatMeetItAndNoOthers) {
   save(Preset::exact, false);
   const Manifest manifest = store_.at_step(3, report_).value();
   const checkpoint::ManifestTensor& tensor = manifest.tensors[0];
-  const String path = checkpoint::join({store_.data_folder(manifest.name.id), "/part-00000"});
+  const String path = checkpoint::join({store_.data_folder(manifest.name.id), "/", checkpoint::numbered_name("part", 0)});
   std::size_t failed = 0;
   for (std::size_t chunk = 0; chunk < 3; ++chunk) {
     std::uint64_t offset = 0;

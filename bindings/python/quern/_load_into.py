@@ -85,6 +85,8 @@ class Plan:
         lazy = self._saved._lazy(node["tensor"], node)
         if hasattr(target, "device_mesh"):
             return "a tensor that is spread over processes; use quern.torch_dcp"
+        if hasattr(target, "device") and str(target.device) == "meta":
+            return "the target has no memory yet; call module.to_empty(device=...) first"
         label = lazy._form.label
         wanted = numpy_dtype(label) if isinstance(target, np.ndarray) else torch_dtype(label)
         theirs = target.dtype.newbyteorder("=") if isinstance(target, np.ndarray) and lazy._form.plain else target.dtype
@@ -162,7 +164,7 @@ class Plan:
 def _tree(saved):
     if saved._state is not None:
         return saved._state.tree
-    return {"dict": [[name, {"tensor": name, "kind": "numpy"}] for name in saved]}
+    return {"dict": [[name, {"tensor": name, **saved._stored_node(name)}] for name in saved]}
 
 
 def _at(tree, key):
@@ -215,8 +217,9 @@ def load_into(saved, target, strict, optimizer, key, optimizer_key, classes, obj
     if optimizer is not None:
         where = find_optimizer(tree, members) if optimizer_key is None else _at(tree, optimizer_key)
         restoring = Restoring(optimizer, where, plan, members)
-        if is_module and key is None:
-            plan.unexpected[:] = [name for name in plan.unexpected if node is not tree]
+        if is_module and node is tree:  # the module's names and the optimizer's dict side by side
+            beside = [str(name) for name, item in members(tree).items() if item is where]
+            plan.unexpected[:] = [name for name in plan.unexpected if name not in beside]
     plan.check(strict)
     plan.read()
     if copies:

@@ -96,11 +96,12 @@ class Store(Handle):
             if count.value <= room:
                 return list(steps[: count.value])
 
-    def newest_base(self):
-        """The step that base="newest" means now, None where there is none: for writers of a group, which must all have the same."""
-        step = ctypes.c_uint64()
-        self._library.newest_base(self._handle, step)
-        return None if step.value == _library.NO_BASE else step.value
+    def newest_base(self, step=None):
+        """The step that base="newest" means now for a save of `step`, None where there is none: for writers of a group, which must
+        all have the same."""
+        base = ctypes.c_uint64()
+        self._library.newest_base(self._handle, base)
+        return None if base.value in (_library.NO_BASE, step) else base.value
 
     def begin(self, step, base=None, preset="exact", parity=None, zstd_level=0, replace=False, group=None, writer=0,
               writers=1, progress=None, policy=None, roles=None, replay=None, tags=None):

@@ -194,6 +194,9 @@ class Form:
     """A stored tensor as the state text describes it: what it is, and how it is had."""
 
     def __init__(self, info, node, where):
+        if info.dtype not in NUMBERS:
+            raise ValueError(f"{where}: its elements, {info.dtype} of the library, are not known here; `quern checkpoint load` writes "
+                             "it to a file")
         self.label = node.get("dtype", info.dtype)
         self.shape = tuple(node.get("shape", info.shape))
         self.order = node.get("order")

@@ -100,7 +100,7 @@ def from_dcp(folder, store, step, base=None, preset="exact", threads=0, **option
     saved = None
     with Store(store, write=True, threads=threads) as target:
         if base == "newest":
-            base = target.newest_base(step)
+            base = target.newest_base()
         group = {"group": uuid.uuid4().hex, "writers": len(shares)} if len(shares) > 1 else {}
         for number, items in enumerate(shares):
             if group:

@@ -171,8 +171,7 @@ class QuernWriter(StorageWriter):
         base = self.base
         if base == "newest":
             with Store(self.path, write=True, threads=self.threads) as store:
-                base = store.newest_base()
-                base = None if base == self.step else base
+                base = store.newest_base(self.step)
         shares = [{"group": group, "writer": i, "writers": len(plans) + 1, "step": self.step, "base": base}
                   for i in range(len(plans) + 1)]
         self._share = shares[-1]
