@@ -134,8 +134,7 @@ void check_piece(Mode mode, double bound, const Nearness& nearness, std::span<co
     const auto second = companion.empty() ? companion : companion.subspan(begin, bytes);
     bool certain = false;
     if (mode == Mode::ebq) certain = kernels.steps(bound, was.data(), is.data(), bytes / 4, worst);
-    if (mode == Mode::updq)
-      certain = kernels.updates(square, was.data(), is.data(), second.data(), bytes / 4, worst);
+    if (mode == Mode::updq) certain = kernels.updates(square, was.data(), is.data(), second.data(), bytes / 4, worst);
     if (mode == Mode::logq) certain = kernels.logs(ratio, was.data(), is.data(), bytes / 4, worst);
     if (!certain) look_at_piece(mode, bound, nearness, was, is, second, seen);
   }

@@ -1,8 +1,8 @@
 // Speed of the bounded modes as a save uses them, beside zstd -3 of the same bytes: plan and encode, which gives what
-// comes back, and the check of that; decoding, as a load does. One thread; processor time, so that neighbours on the machine matter less; median of the rounds,
-// and half the distance of the quartiles. Every form of a round runs before the next round begins.
-// Usage: tensor_lossy_speed PREFIX... ; PREFIX.w, .m and .v hold binary32 values of weights, exp_avg and exp_avg_sq,
-// and the last part of PREFIX is the shape, as in run/emb.8192x1024.
+// comes back, and the check of that; decoding, as a load does. One thread; processor time, so that neighbours on the
+// machine matter less; median of the rounds, and half the distance of the quartiles. Every form of a round runs before
+// the next round begins. Usage: tensor_lossy_speed PREFIX... ; PREFIX.w, .m and .v hold binary32 values of weights,
+// exp_avg and exp_avg_sq, and the last part of PREFIX is the shape, as in run/emb.8192x1024.
 #include <time.h>
 
 #include <algorithm>

@@ -10,7 +10,7 @@ namespace quern::codec::tensor {
 namespace {
 
 constexpr double kStepMargin = 1 - 0x1p-22;  // so that rounding costs few elements at the edge of their step
-constexpr double kOutlier = 1e6;  // beyond this, elements have no part in fitting
+constexpr double kOutlier = 1e6;             // beyond this, elements have no part in fitting
 constexpr double kMaxFactor = 1e6;
 
 struct EbqModel {
@@ -239,8 +239,8 @@ Result<std::size_t> encode_ebq(const TensorPlan& plan, const TensorInputs&, cons
   if (!input.decoded.empty()) put_special(special, input.decoded);
   Vector<std::uint8_t> head;
   special.write(head);
-  const auto tail =
-      encode_residuals(model.residuals, piece_of(plan.description, input.index), codes, special.places(), scratch, head);
+  const auto tail = encode_residuals(model.residuals, piece_of(plan.description, input.index), codes, special.places(),
+                                     scratch, head);
   return finish_chunk(input, head, tail, out);
 }
 

@@ -23,8 +23,7 @@ Status plan_logq(const TensorInputs& inputs, TaskRunner&, TensorPlan& plan) {
   const Vector<std::uint64_t> fitted = chunks_to_fit(description);
   AlignedBuffer memory;
   ChunkScratch scratch(memory);
-  QUERN_RETURN_IF_ERROR(
-      scratch.reserve(fitted.size() * std::size_t{description.chunk_bytes(0)}, fitted.size()));
+  QUERN_RETURN_IF_ERROR(scratch.reserve(fitted.size() * std::size_t{description.chunk_bytes(0)}, fitted.size()));
   Vector<LogqChunk> chunks(fitted.size());
   Vector<std::span<const std::uint8_t>> bases;
   std::int64_t sum = 0;
@@ -109,8 +108,7 @@ bool bins_between(const LogqModel& model, kernels::LogRow row, std::size_t begin
     piece.column_means += from;
     piece.known += from;
     piece.above += from;
-    inside = log_kernels().bins(piece, end - from, model.bins.count(), bins + from, deviations + from) &&
-             inside;
+    inside = log_kernels().bins(piece, end - from, model.bins.count(), bins + from, deviations + from) && inside;
   };
   for (const std::uint32_t place : special) {
     const std::size_t at = place - begin;
@@ -139,8 +137,9 @@ Status decode_bins(const LogqModel& model, const LogqChunk& chunk, std::span<con
                     inside = log_kernels().bins(row, count, model.bins.count(), bins, deviations) && inside;
                     return;
                   }
-                  inside = bins_between(model, row, begin, count, special.subspan(first, next - first), bins,
-                                        deviations) && inside;
+                  inside =
+                      bins_between(model, row, begin, count, special.subspan(first, next - first), bins, deviations) &&
+                      inside;
                 });
   if (!inside) return Status(StatusCode::corrupt, "tensor: a bin is out of range");
   log_kernels().place(model.bins.values().data(), chunk.bins.data(), chunk.piece.elems, out.data());
@@ -185,8 +184,7 @@ Status decode_logq(const TensorDescription& description, std::span<const std::ui
   chunk.bins = scratch.take<std::int32_t>(elems);
   QUERN_RETURN_IF_ERROR(decode_residuals(model.residuals, chunk.piece, rest.subspan(bits.bytes_used()),
                                          special.places(), scratch, chunk.bins));
-  QUERN_RETURN_IF_ERROR(
-      decode_bins(model, chunk, special.places(), scratch.take<std::int32_t>(deviation_count), out));
+  QUERN_RETURN_IF_ERROR(decode_bins(model, chunk, special.places(), scratch.take<std::int32_t>(deviation_count), out));
   put_special(special, out);
   return {};
 }

@@ -78,8 +78,8 @@ class Products {
     constexpr std::size_t kBlock = 2048;
     const std::int64_t most = std::max(own.most(), base == nullptr ? 1 : base->most());
     // A quarter of a block's products is summed in 32 bits.
-    const auto block = static_cast<std::size_t>(std::clamp<std::int64_t>((std::int64_t{1} << 33) / (most * most) - 16,
-                                                                         16, std::int64_t{kBlock}));
+    const auto block = static_cast<std::size_t>(
+        std::clamp<std::int64_t>((std::int64_t{1} << 33) / (most * most) - 16, 16, std::int64_t{kBlock}));
     const std::size_t width = row_length(chunk.piece);
     if (chunk.special != 0) QUERN_RETURN_IF_ERROR(masked_.resize(kTerms * kBlock * sizeof(std::int16_t)));
     for (std::size_t begin = 0; begin < chunk.piece.elems; begin += block) {

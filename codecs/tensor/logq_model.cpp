@@ -77,11 +77,9 @@ void find_row_means(const LogqModel& model, const LogqZeros& zeros, LogqChunk& c
   chunk.row_means.resize(chunk.piece.rows());
   for_rows(chunk.piece, [&](std::size_t row, std::size_t column, std::size_t begin, std::size_t end) {
     std::size_t regular = 0;
-    const std::int64_t sum =
-        kernels.sum(chunk.bins.data() + begin, zeros.or_zeros(chunk.known, begin),
-                    zeros.or_zeros(model.column_means, column), end - begin, regular);
-    chunk.row_means[row] =
-        regular == 0 ? model.center * kUnits : rounded_mean(sum, static_cast<std::int64_t>(regular));
+    const std::int64_t sum = kernels.sum(chunk.bins.data() + begin, zeros.or_zeros(chunk.known, begin),
+                                         zeros.or_zeros(model.column_means, column), end - begin, regular);
+    chunk.row_means[row] = regular == 0 ? model.center * kUnits : rounded_mean(sum, static_cast<std::int64_t>(regular));
   });
 }
 

@@ -57,9 +57,7 @@ void for_marked(std::span<const std::uint8_t> marks, const Use& use) {
     if (marks[i] != 0) use(i);
 }
 
-inline const kernels::TensorBoundKernels& bound_kernels() {
-  return kernels::tensor_bound_kernels(kernels::best_isa());
-}
+inline const kernels::TensorBoundKernels& bound_kernels() { return kernels::tensor_bound_kernels(kernels::best_isa()); }
 
 /// Puts special elements in place.
 inline void put_special(const SpecialRuns& special, std::span<std::uint8_t> values) {

@@ -41,8 +41,8 @@ class Samples {
     for (std::size_t s = begin; s < end; ++s) {
       const std::size_t elems = samples_[s].residuals.size();
       QUERN_RETURN_IF_ERROR(find_symbols(s));
-      find_tables(samples_[s].piece, model.row_levels ? rows(s) : std::span<const std::int32_t>(),
-                  model.column_levels, model.base_level, kEachItsOwn, contexts_.span());
+      find_tables(samples_[s].piece, model.row_levels ? rows(s) : std::span<const std::int32_t>(), model.column_levels,
+                  model.base_level, kEachItsOwn, contexts_.span());
       residual_kernels().count(symbols_[s].data(), contexts_.data(), elems, counts[0].data());
     }
     return {};
@@ -145,8 +145,7 @@ Result<std::uint64_t> fit_residuals(std::span<const ResidualSample> given, std::
   const std::uint64_t elems = samples.elems();
   const std::int32_t base = samples.base_level();
   Vector<std::int32_t> columns;
-  if (width <= kMaxPlaneColumns && elems >= 4 * width)
-    columns = samples.column_levels(static_cast<std::size_t>(width));
+  if (width <= kMaxPlaneColumns && elems >= 4 * width) columns = samples.column_levels(static_cast<std::size_t>(width));
   const std::uint64_t column_bits = bits_of_numbers(columns, 0);
 
   // Which levels pay is found on the first samples.

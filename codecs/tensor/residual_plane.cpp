@@ -94,9 +94,7 @@ Status get_model(BitReader& reader, std::uint64_t width, ResidualModel& model) {
 std::size_t encoder_scratch_bytes(std::size_t elems) {
   return elems * (1 + 2 * kWordsEach) + kContexts * sizeof(kernels::TensorEncodeTable) + 256;
 }
-std::size_t decoder_scratch_bytes(std::size_t elems) {
-  return elems + kContexts * sizeof(kernels::TensorDecodeTable);
-}
+std::size_t decoder_scratch_bytes(std::size_t elems) { return elems + kContexts * sizeof(kernels::TensorDecodeTable); }
 
 std::span<const std::uint8_t> encode_residuals(const ResidualModel& model, const PlanePiece& piece,
                                                std::span<std::int32_t> residuals,
@@ -130,8 +128,7 @@ std::span<const std::uint8_t> encode_residuals(const ResidualModel& model, const
   std::fill(std::begin(job.states), std::end(job.states), kernels::kRansFloor);
   residual_kernels().encode(job);
   if constexpr (std::endian::native == std::endian::big)
-    for (auto* word = job.words; word != end; ++word)
-      *word = static_cast<std::uint16_t>(*word << 8 | *word >> 8);
+    for (auto* word = job.words; word != end; ++word) *word = static_cast<std::uint16_t>(*word << 8 | *word >> 8);
   auto* const first = reinterpret_cast<std::uint8_t*>(job.words) - kStateBytes;
   for (std::size_t i = 0; i < kernels::kTensorStates; ++i)
     for (std::size_t k = 0; k < 4; ++k) first[4 * i + k] = static_cast<std::uint8_t>(job.states[i] >> (8 * k));

@@ -45,7 +45,7 @@ void for_rows(const PlanePiece& piece, const Body& body) {
 }
 
 inline constexpr unsigned kLevels = 128;                                   ///< of rows, in quarters of an octave
-inline constexpr unsigned kContexts = kernels::kTensorContexts;                                  ///< half octaves
+inline constexpr unsigned kContexts = kernels::kTensorContexts;            ///< half octaves
 inline constexpr std::uint64_t kMaxPlaneColumns = std::uint64_t{1} << 20;  ///< wider planes have no levels of columns
 
 /// What all chunks of a tensor share.

@@ -44,7 +44,8 @@ void fit_frequencies(const SymbolCounts& counts, Frequencies& frequencies) {
   for (const std::uint32_t count : counts) total += count;
   frequencies = {};
   frequencies[kEscape] = 1;
-  const std::size_t top = static_cast<std::size_t>(std::max_element(counts.begin(), counts.begin() + kEscape) - counts.begin());
+  const std::size_t top =
+      static_cast<std::size_t>(std::max_element(counts.begin(), counts.begin() + kEscape) - counts.begin());
   std::uint32_t sum = 0;
   for (std::size_t s = 0; s < kSymbols; ++s) {
     if (s == top) continue;

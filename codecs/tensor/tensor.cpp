@@ -136,8 +136,7 @@ std::size_t chunk_bound(const TensorDescription& description, std::uint64_t inde
 }
 
 Result<std::size_t> encode_chunk(const TensorPlan& plan, const TensorInputs& inputs, std::uint64_t index,
-                                 std::span<std::uint8_t> out, AlignedBuffer& scratch,
-                                 std::span<std::uint8_t> decoded) {
+                                 std::span<std::uint8_t> out, AlignedBuffer& scratch, std::span<std::uint8_t> decoded) {
   if (index >= plan.description.chunks()) return no_such_chunk(index);
   const std::uint64_t held = held_bytes(plan.description, inputs, index);
   QUERN_RETURN_IF_ERROR(check_values(inputs, held));

@@ -114,8 +114,8 @@ Status decode_chunk(const TensorDescription& description, Mode mode, std::span<c
                     std::uint64_t index, std::span<const std::uint8_t> bytes, const TensorInputs& inputs,
                     std::span<std::uint8_t> out, AlignedBuffer& scratch);
 
-/// Scratch that a caller keeps from tensor to tensor, so that tensors after the first take no new pages from the system.
-/// Serves one call at a time, and all tasks of it. Holds a few MiB for each task that runs at once.
+/// Scratch that a caller keeps from tensor to tensor, so that tensors after the first take no new pages from the
+/// system. Serves one call at a time, and all tasks of it. Holds a few MiB for each task that runs at once.
 class TensorMemory {
  public:
   AlignedBuffer take();

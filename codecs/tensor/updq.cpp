@@ -106,11 +106,10 @@ Status plan_updq(const TensorInputs& inputs, TaskRunner&, TensorPlan& plan) {
   for (std::size_t c = 0; c < fitted.size(); ++c) {
     const std::size_t elems = description.chunk_bytes(fitted[c]) / 4;
     codes.push_back(scratch.take<std::int32_t>(elems));
-    find_codes(unit, bytes_of(description, fitted[c], inputs.values), second_of(c), marks.first(elems),
-               codes[c].data(), nullptr, not_coded[c]);
+    find_codes(unit, bytes_of(description, fitted[c], inputs.values), second_of(c), marks.first(elems), codes[c].data(),
+               nullptr, not_coded[c]);
     if (inputs.base.empty()) continue;
-    bound_kernels().update_predictions(unit, kWhole, base_of(c).data(), second_of(c).data(), elems,
-                                       predictions.data());
+    bound_kernels().update_predictions(unit, kWhole, base_of(c).data(), second_of(c).data(), elems, predictions.data());
     sums.add(codes[c], predictions.first(elems));
   }
   model.base_share = sums.share();
@@ -163,8 +162,8 @@ Result<std::size_t> encode_updq(const TensorPlan& plan, const TensorInputs& whol
     subtract_predictions(model, input.base, input.companion, not_coded.places, predictions, codes);
   Vector<std::uint8_t> head;
   not_coded.special.write(head);
-  const auto tail =
-      encode_residuals(model.residuals, piece_of(plan.description, input.index), codes, not_coded.places, scratch, head);
+  const auto tail = encode_residuals(model.residuals, piece_of(plan.description, input.index), codes, not_coded.places,
+                                     scratch, head);
   return finish_chunk(input, head, tail, out);
 }
 

@@ -12,7 +12,9 @@ inline constexpr std::uint32_t kFloatMinusZero = 0x80000000u;
 inline constexpr std::int32_t kMaxUpdateCode = 1 << 20;
 inline constexpr std::int32_t kMaxStepCode = 1 << 21;
 
-[[gnu::always_inline]] constexpr bool is_finite_pattern(std::uint32_t bits) { return (bits & 0x7fffffffu) < 0x7f800000u; }
+[[gnu::always_inline]] constexpr bool is_finite_pattern(std::uint32_t bits) {
+  return (bits & 0x7fffffffu) < 0x7f800000u;
+}
 /// Positive, finite and not zero.
 [[gnu::always_inline]] constexpr bool is_positive_pattern(std::uint32_t bits) { return bits - 1 < 0x7f7fffffu; }
 

@@ -61,8 +61,8 @@ struct TensorSymbol {
 }
 
 /// What encoding takes, for each symbol. The quotient of a state below f * 2^20 by a frequency f < 2^12 is the product
-/// with `reciprocal` = floor((2^(32 + k) - 1) / f), k = floor(log2 f), shifted by 32 + k, or one more: the reciprocal is
-/// at most 1 below 2^(32 + k) / f, so the product lacks at most f * 2^20 / 2^(32 + k), less than 2^-11.
+/// with `reciprocal` = floor((2^(32 + k) - 1) / f), k = floor(log2 f), shifted by 32 + k, or one more: the reciprocal
+/// is at most 1 below 2^(32 + k) / f, so the product lacks at most f * 2^20 / 2^(32 + k), less than 2^-11.
 struct TensorEncodeEntry {
   std::uint32_t reciprocal = 0;
   std::uint32_t rest = 0;  ///< frequency, 12 bits, 0 of symbols that do not occur; k, 4 bits; start, 12 bits from 20

@@ -97,8 +97,8 @@ struct BoundCheckInstance {
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t was = bits_at(values, i);
       const std::uint32_t is = bits_at(decoded, i);
-      const std::uint32_t good = finite(was) & finite(is) & mask_of((was & 0x7fffffffu) != 0) &
-                                 positive(bits_at(second, i)) & near[i];
+      const std::uint32_t good =
+          finite(was) & finite(is) & mask_of((was & 0x7fffffffu) != 0) & positive(bits_at(second, i)) & near[i];
       missed |= ~(good | mask_of(was == is));
     }
     if (missed != 0) return false;

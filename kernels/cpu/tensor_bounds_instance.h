@@ -83,8 +83,7 @@ struct TensorBoundInstance {
       for (std::size_t i = 0; i < n; ++i) {
         const float unit_of = unit_or_one(bits_at(units, i));
         // (decoded - value)^2 <= eps^2 * second, certainly: the margin is more than binary64 rounds here.
-        const double off =
-            static_cast<double>(made[i]) - static_cast<double>(std::bit_cast<float>(bits_at(from, i)));
+        const double off = static_cast<double>(made[i]) - static_cast<double>(std::bit_cast<float>(bits_at(from, i)));
         kept[i] &= static_cast<std::int32_t>(mask_of(off * off <= square * static_cast<double>(unit_of)));
       }
       any |= settle(kept, n, to, marks + begin);
@@ -95,15 +94,15 @@ struct TensorBoundInstance {
   }
 
   static void update_predictions(const UpdateUnit& unit, std::int32_t share, const std::uint8_t* base,
-                                 const std::uint8_t* second, std::size_t count,
-                                 std::int32_t* __restrict predictions) {
+                                 const std::uint8_t* second, std::size_t count, std::int32_t* __restrict predictions) {
     const float two_eps = unit.two_eps;
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t v = bits_at(second, i);
       const std::uint32_t bits = bits_at(base, i);
       const float step = two_eps * root_of(v);
       const std::int32_t code = bounded_code(std::bit_cast<float>(bits) / step);
-      const std::uint32_t known = mask_of(is_finite_pattern(bits)) & mask_of(is_positive_pattern(v)) & mask_of(step > 0);
+      const std::uint32_t known =
+          mask_of(is_finite_pattern(bits)) & mask_of(is_positive_pattern(v)) & mask_of(step > 0);
       predictions[i] = ((share * code + 32) >> 6) & static_cast<std::int32_t>(known);
     }
   }
@@ -131,8 +130,7 @@ struct TensorBoundInstance {
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t v = bits_at(second, i);
       const float root = two_eps * root_of(v);
-      const auto step =
-          std::bit_cast<float>(std::bit_cast<std::uint32_t>(root) & mask_of(is_positive_pattern(v)));
+      const auto step = std::bit_cast<float>(std::bit_cast<std::uint32_t>(root) & mask_of(is_positive_pattern(v)));
       put_bits(decoded, i, std::bit_cast<std::uint32_t>(static_cast<float>(codes[i]) * step));
     }
   }
@@ -162,8 +160,7 @@ struct TensorBoundInstance {
       std::int32_t near[kBlock];
       for (std::size_t i = 0; i < n; ++i) {
         // The difference is rounded once; being below the bound after that, it was before.
-        const double off =
-            static_cast<double>(made[i]) - static_cast<double>(std::bit_cast<float>(bits_at(from, i)));
+        const double off = static_cast<double>(made[i]) - static_cast<double>(std::bit_cast<float>(bits_at(from, i)));
         near[i] = static_cast<std::int32_t>(mask_of(off < bound) & mask_of(-off < bound));
       }
       for (std::size_t i = 0; i < n; ++i) {
@@ -243,9 +240,9 @@ struct TensorBoundInstance {
     for (std::size_t lane = 0; lane < 8; ++lane) sums[lane] = part[lane];
   }
 
-  static constexpr TensorBoundKernels kKernels{&update_codes,  &update_predictions, &update_marks,
-                                               &update_values, &step_codes,         &step_values,
-                                               &positive_range, &finite_sums,       &finite_squares};
+  static constexpr TensorBoundKernels kKernels{&update_codes,   &update_predictions, &update_marks,
+                                               &update_values,  &step_codes,         &step_values,
+                                               &positive_range, &finite_sums,        &finite_squares};
 };
 
 }  // namespace quern::kernels

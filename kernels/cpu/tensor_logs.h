@@ -53,8 +53,7 @@ struct TensorLogKernels {
   /// narrow[i] = 4 bin - known - row mean - column mean kept within +-limit, 0 where the bin is below 0; returns the
   /// largest magnitude.
   std::int32_t (*narrow)(const std::int32_t* bins, const std::int32_t* known, std::int32_t row_mean,
-                         const std::int32_t* column_means, std::size_t count, std::int32_t limit,
-                         std::int16_t* narrow);
+                         const std::int32_t* column_means, std::size_t count, std::int32_t limit, std::int16_t* narrow);
   /// Sum of a[i] * b[i]. The caller sees to it that sums of a quarter of the products fit 32 bits.
   std::int64_t (*product)(const std::int16_t* a, const std::int16_t* b, std::size_t count);
   /// Bins become residuals; their deviations. Both are 0 where the bin is below 0.

@@ -81,8 +81,8 @@ struct TensorLogInstance {
     return all;
   }
 
-  static void add_columns(const std::int32_t* bins, const std::int32_t* known, std::int32_t row_mean,
-                          std::size_t count, std::int32_t* __restrict sums, std::uint32_t* __restrict counts) {
+  static void add_columns(const std::int32_t* bins, const std::int32_t* known, std::int32_t row_mean, std::size_t count,
+                          std::int32_t* __restrict sums, std::uint32_t* __restrict counts) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::int32_t there = ~(bins[i] >> 31);
       sums[i] += (kUnits * bins[i] - known[i] - row_mean) & there;
@@ -170,8 +170,7 @@ struct TensorLogInstance {
     return bins_with<std::int32_t>(row, count, bins_there, residuals, deviations);
   }
 
-  static constexpr TensorLogKernels kKernels{&find,   &place,   &sum,       &add_columns,
-                                             &narrow, &product, &residuals, &bins};
+  static constexpr TensorLogKernels kKernels{&find, &place, &sum, &add_columns, &narrow, &product, &residuals, &bins};
 };
 
 }  // namespace quern::kernels

@@ -46,7 +46,8 @@ struct TensorRansVectors {
       const Lanes upper = _mm256_slli_epi16(index, 3);
       const Lanes top = _mm256_slli_epi16(index, 2);
       const Lanes place = _mm256_and_si256(index, _mm256_set1_epi8(15));
-      const Lanes first = _mm256_blendv_epi8(_mm256_shuffle_epi8(low, place), _mm256_shuffle_epi8(middle, place), upper);
+      const Lanes first =
+          _mm256_blendv_epi8(_mm256_shuffle_epi8(low, place), _mm256_shuffle_epi8(middle, place), upper);
       store(bytes + i, _mm256_blendv_epi8(first, _mm256_shuffle_epi8(high, place), top));
     }
     for (; i < count; ++i) bytes[i] = table[bytes[i]];
@@ -55,9 +56,9 @@ struct TensorRansVectors {
   /// What goes into the states, of some residuals.
   struct Block {
     static constexpr std::size_t kSize = 256;
-    std::uint16_t places[kSize];      ///< of entries
-    std::uint32_t open[kSize];        ///< bits below the symbols
-    std::uint32_t open_bits[kSize];   ///< more than 16: not prepared
+    std::uint16_t places[kSize];     ///< of entries
+    std::uint32_t open[kSize];       ///< bits below the symbols
+    std::uint32_t open_bits[kSize];  ///< more than 16: not prepared
   };
   [[gnu::always_inline]] static void prepare(const std::int32_t* residuals, const std::uint8_t* tables,
                                              std::size_t count, Block& block) {
@@ -146,8 +147,8 @@ struct TensorRansVectors {
     const Lanes not_fits = _mm256_cmpeq_epi32(fits, zero);
     const Lanes chosen = _mm256_blend_epi16(full, not_fits, 0xaa);
     state = _mm256_srlv_epi32(state, _mm256_and_si256(full, sixteen));
-    const auto mask = static_cast<unsigned>(_mm_movemask_epi8(
-        _mm_packs_epi16(_mm256_castsi256_si128(chosen), _mm256_extracti128_si256(chosen, 1))));
+    const auto mask = static_cast<unsigned>(
+        _mm_movemask_epi8(_mm_packs_epi16(_mm256_castsi256_si128(chosen), _mm256_extracti128_si256(chosen, 1))));
     put_eight(_mm256_extracti128_si256(both, 1), mask >> 8, words);
     put_eight(_mm256_castsi256_si128(both), mask & 0xff, words);
     next(reciprocal, rest, state);
@@ -163,6 +164,7 @@ struct TensorRansVectors {
       const std::size_t size = count % Block::kSize == 0 ? Block::kSize : count % Block::kSize;
       count -= size;
       prepare(job.residuals + count, job.tables + count, size, block);
+      if (count >= Block::kSize) fetch(job, count - Block::kSize);
       for (std::size_t at = size; at > 0;) {
         at -= kTensorStates;
         Lanes reciprocal, rest, open_bits;
@@ -183,6 +185,13 @@ struct TensorRansVectors {
     }
     job.words = words;
     store(job.states, state);
+  }
+  /// Asks for the block that comes next: processors expect ascending addresses.
+  [[gnu::always_inline]] static void fetch(const TensorEncodeJob& job, std::size_t first) {
+    constexpr std::size_t kLine = 64;
+    const auto* const residuals = reinterpret_cast<const char*>(job.residuals + first);
+    for (std::size_t at = 0; at < Block::kSize * sizeof(std::int32_t); at += kLine) __builtin_prefetch(residuals + at);
+    for (std::size_t at = 0; at < Block::kSize; at += kLine) __builtin_prefetch(job.tables + first + at);
   }
   static void put_one_by_one(const TensorEncodeJob& job, std::size_t first, Lanes& state, std::uint16_t*& words) {
     std::uint32_t states[kTensorStates];
@@ -210,8 +219,7 @@ struct TensorRansVectors {
     const Lanes one = _mm256_set1_epi32(1);
     const Lanes index = _mm256_sub_epi32(symbol, _mm256_set1_epi32(kSignedSymbols));
     const Lanes lead = _mm256_add_epi32(_mm256_and_si256(index, _mm256_set1_epi32(3)), _mm256_set1_epi32(4));
-    const Lanes base =
-        _mm256_sllv_epi32(lead, _mm256_add_epi32(_mm256_srli_epi32(index, 2), _mm256_set1_epi32(2)));
+    const Lanes base = _mm256_sllv_epi32(lead, _mm256_add_epi32(_mm256_srli_epi32(index, 2), _mm256_set1_epi32(2)));
     const Lanes large = _mm256_add_epi32(base, _mm256_srli_epi32(open, 1));
     // A small one's magnitude is (symbol + 1) / 2, its sign the lowest bit, as a large one's is that of the open bits.
     const Lanes small = _mm256_srli_epi32(_mm256_add_epi32(symbol, one), 1);
@@ -240,15 +248,15 @@ struct TensorRansVectors {
       const Lanes symbol = _mm256_and_si256(entry, _mm256_set1_epi32(0xff));
       const Lanes is_small = _mm256_cmpgt_epi32(_mm256_set1_epi32(kSignedSymbols), symbol);
       const Lanes index = _mm256_sub_epi32(symbol, _mm256_set1_epi32(kSignedSymbols));
-      const Lanes open_bits = _mm256_andnot_si256(
-          is_small, _mm256_add_epi32(_mm256_srli_epi32(index, 2), _mm256_set1_epi32(3)));
+      const Lanes open_bits =
+          _mm256_andnot_si256(is_small, _mm256_add_epi32(_mm256_srli_epi32(index, 2), _mm256_set1_epi32(3)));
       const Lanes wide = _mm256_cmpgt_epi32(open_bits, _mm256_set1_epi32(kRansPlainBits));
       if (__builtin_expect(_mm256_testz_si256(wide, wide) == 0, 0)) {
         take_one_by_one(job, i, state, at);
         continue;
       }
-      const Lanes frequency = _mm256_add_epi32(
-          _mm256_and_si256(_mm256_srli_epi32(entry, 8), _mm256_set1_epi32(0xfff)), _mm256_set1_epi32(1));
+      const Lanes frequency = _mm256_add_epi32(_mm256_and_si256(_mm256_srli_epi32(entry, 8), _mm256_set1_epi32(0xfff)),
+                                               _mm256_set1_epi32(1));
       state = _mm256_add_epi32(_mm256_mullo_epi32(frequency, _mm256_srli_epi32(state, kTensorSumBits)),
                                _mm256_srli_epi32(entry, 20));
       const Lanes empty = _mm256_cmpeq_epi32(_mm256_srli_epi32(state, 16), zero);
@@ -257,8 +265,8 @@ struct TensorRansVectors {
       const Lanes empty_after = _mm256_andnot_si256(
           is_small, _mm256_cmpeq_epi32(_mm256_srlv_epi32(shorter, _mm256_andnot_si256(empty, sixteen)), zero));
       const Lanes wanted = _mm256_blend_epi16(empty, empty_after, 0xaa);
-      const auto mask = static_cast<unsigned>(_mm_movemask_epi8(
-          _mm_packs_epi16(_mm256_castsi256_si128(wanted), _mm256_extracti128_si256(wanted, 1))));
+      const auto mask = static_cast<unsigned>(
+          _mm_movemask_epi8(_mm_packs_epi16(_mm256_castsi256_si128(wanted), _mm256_extracti128_si256(wanted, 1))));
       const Lanes words = deal(at, mask);
       state = _mm256_or_si256(_mm256_sllv_epi32(state, _mm256_and_si256(empty, sixteen)),
                               _mm256_and_si256(words, low_word));

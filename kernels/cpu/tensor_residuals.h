@@ -41,8 +41,8 @@ struct TensorResidualKernels {
   void (*add_magnitudes)(const std::int32_t* residuals, std::size_t count, std::uint32_t most, std::uint32_t* sums);
   /// tables[i] = table_of[tensor_context(level + levels[i])]; |level|, |levels[i]| <= 2^20. `table_of` has
   /// kTensorContexts entries.
-  void (*choose_tables)(const std::int32_t* levels, std::size_t count, std::int32_t level,
-                        const std::uint8_t* table_of, std::uint8_t* tables);
+  void (*choose_tables)(const std::int32_t* levels, std::size_t count, std::int32_t level, const std::uint8_t* table_of,
+                        std::uint8_t* tables);
   /// ++counts[kTensorPlaces * contexts[i] + symbols[i]] for i < count; contexts below kTensorContexts.
   void (*count)(const std::uint8_t* symbols, const std::uint8_t* contexts, std::size_t count, std::uint32_t* counts);
   void (*encode)(TensorEncodeJob& job);

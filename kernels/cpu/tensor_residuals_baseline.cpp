@@ -4,6 +4,8 @@
 namespace quern::kernels {
 
 struct Isa_baseline;
-const TensorResidualKernels& tensor_residual_kernels_baseline() { return TensorResidualInstance<Isa_baseline>::kKernels; }
+const TensorResidualKernels& tensor_residual_kernels_baseline() {
+  return TensorResidualInstance<Isa_baseline>::kKernels;
+}
 
 }  // namespace quern::kernels
