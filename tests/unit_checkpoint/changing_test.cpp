@@ -168,7 +168,7 @@ RunTensor large(const char* name, std::uint32_t noise_bits) {
   RunTensor out{name, checkpoint::ElementType::f32, {3, 2'900'000}, Bytes(std::size_t{4} * 3 * 2'900'000)};
   std::mt19937 random(5);
   for (std::size_t i = 0; i < out.values.size() / 4; ++i) {
-    const std::uint32_t bits = 0x3c000000u + (random() >> (32 - noise_bits));
+    const std::uint32_t bits = 0x3c000000u + (static_cast<std::uint32_t>(random()) >> (32 - noise_bits));
     std::memcpy(out.values.data() + 4 * i, &bits, 4);
   }
   return out;
@@ -198,7 +198,9 @@ TEST_F(ChangingTensors, LargeTensorThatCannotLose_IsStoredExactly) {
   options.policy.rules.back().treatment = checkpoint::Treatment::ebq;
   options.policy.rules.back().unit = checkpoint::BoundUnit::absolute;
   options.policy.rules.back().bound = 1e-12;
-  RunnerHandle threads({.threads = 3});
+  Execution three;
+  three.threads = 3;
+  RunnerHandle threads(three);
   // The last value is the one that would be lost.
   const float tiny = 1e-30f;
   std::memcpy(set.tensors_[0].values.data() + set.tensors_[0].values.size() - 4, &tiny, 4);
@@ -225,7 +227,9 @@ TEST_F(ChangingTensors, AnyNumberOfThreads_WritesTheSameBytes) {
   for (const std::size_t threads : {1, 2, 5}) {
     SimulatedDisk disk;
     const Store store(disk, "store");
-    RunnerHandle runner({.threads = threads});
+    Execution execution;
+    execution.threads = threads;
+    RunnerHandle runner(execution);
     TrainingRun run;
     for (std::uint64_t step = 1; step <= 2; ++step) {
       run.step();

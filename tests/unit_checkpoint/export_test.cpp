@@ -133,7 +133,7 @@ TEST(StateNames, Tree_GivesNamesViewsAndLabels) {
 TEST(StateNames, HostileTexts_AreRefused) {
   std::string deep = R"({"tree":)";
   for (int i = 0; i < 100000; ++i) deep += R"({"list":[)";
-  for (const std::string text :
+  for (const std::string& text :
        {std::string("{}"), std::string("x"), deep, std::string(R"({"tree":{"dict":3}})"),
         std::string(R"({"tree":{"dict":[[1]]}})"), std::string(R"({"tree":{"tensor":1}})"),
         std::string(R"({"tree":{"tensor":"a","view":{"offset":1}}})"),

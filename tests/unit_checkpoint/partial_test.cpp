@@ -121,14 +121,16 @@ class PartialReads : public StoreFixture {
     const auto all = restore_all(store_, step, report_);
     ASSERT_TRUE(all.ok()) << report_.problem;
     const Manifest manifest = store_.at_step(step, report_).value();
-    RunnerHandle threads({.threads = 2});
+    Execution two;
+    two.threads = 2;
+    RunnerHandle threads(two);
     Restorer restorer(store_, threads.get());
     std::mt19937 random(7);
     for (std::uint32_t i = 0; i < manifest.tensors.size(); ++i) {
       const checkpoint::ManifestTensor& tensor = manifest.tensors[i];
       const Shape& shape = tensor.what.shape;
       const std::size_t width = codec::tensor::element_bytes(tensor.what.type);
-      for (int round = 0; round < 8; ++round) {
+      for (std::size_t round = 0; round < 8; ++round) {
         Box part = Box::whole(shape);
         for (std::size_t a = 0; a < part.rank; ++a) {
           if (round == a) continue;
@@ -190,7 +192,9 @@ TEST_F(PartialReads, DamagedChunk_FailsThePartsThatMeetItAndNoOthers) {
           first == chunk || last == chunk || chunk == 0;  // the first record also holds the tensor's head
       EXPECT_EQ(read.code(), meets ? StatusCode::checksum_mismatch : StatusCode::ok) << chunk << " " << row;
       failed += meets ? 1 : 0;
-      if (meets) EXPECT_NE(report_.problem.find("tensor 'param.a'"), String::npos) << report_.problem;
+      if (meets) {
+        EXPECT_NE(report_.problem.find("tensor 'param.a'"), String::npos) << report_.problem;
+      }
     }
     disk_.bytes_of(std::string(path))[offset] ^= 4;
   }
