@@ -170,7 +170,8 @@ TEST_F(PartialReads, DamagedChunk_FailsThePartsThatMeetItAndNoOthers) {
   save(Preset::exact, false);
   const Manifest manifest = store_.at_step(3, report_).value();
   const checkpoint::ManifestTensor& tensor = manifest.tensors[0];
-  const String path = checkpoint::join({store_.data_folder(manifest.name.id), "/", checkpoint::numbered_name("part", 0)});
+  const String path =
+      checkpoint::join({store_.data_folder(manifest.name.id), "/", checkpoint::numbered_name("part", 0)});
   std::size_t failed = 0;
   for (std::size_t chunk = 0; chunk < 3; ++chunk) {
     std::uint64_t offset = 0;

@@ -24,8 +24,8 @@ using RunTensors = std::vector<RunTensor>;
 Bytes bytes_of(const std::vector<float>& values);
 std::vector<float> floats_of(const Bytes& bytes);
 
-/// A weight, of 80 x 64 values unless told otherwise, and a bias of 64 values under AdamW, lr 1e-3, betas 0.9 and 0.95, eps 1e-8, decay 0.1 on the
-/// weight.
+/// A weight, of 80 x 64 values unless told otherwise, and a bias of 64 values under AdamW: lr 1e-3, betas 0.9 and 0.95,
+/// eps 1e-8, decay 0.1 on the weight.
 class TrainingRun {
  public:
   explicit TrainingRun(kernels::AdamOrder order = kernels::AdamOrder::fused, std::uint64_t rows = 80,
