@@ -14,6 +14,7 @@ namespace quern::checkpoint {
 namespace {
 
 constexpr std::size_t kLanes = 8;
+constexpr std::uint64_t kNoMark = 0;  ///< of a chunk that changed while it was hashed
 
 XXH3_state_t* state_of(const AlignedBuffer& room) {
   return reinterpret_cast<XXH3_state_t*>(const_cast<std::uint8_t*>(room.data()));
@@ -38,24 +39,30 @@ std::uint64_t chunk_mark(std::span<const std::uint8_t> chunk) {
   std::memcpy(all.data() + sizeof(sums), sums_of_sums.data(), sizeof(sums));
   const std::size_t rest = chunk.size() - at;
   if (rest != 0) std::memcpy(all.data() + 2 * sizeof(sums), chunk.data() + at, rest);
-  return XXH3_64bits(all.data(), all.size()) ^ chunk.size();
+  const std::uint64_t mark = XXH3_64bits(all.data(), all.size()) ^ chunk.size();
+  return mark == kNoMark ? 1 : mark;
 }
 
 ValueHashes hash_values(std::span<const std::uint8_t> values) {
   constexpr std::size_t kChunk = codec::tensor::kChunkBytes;
   ValueHashes out;
+  // A mark before the hash and one after it: where they differ, the chunk changed meanwhile and no bytes have its mark.
+  const auto add = [&](std::span<const std::uint8_t> chunk, const auto& hash) {
+    const std::uint64_t before = chunk_mark(chunk);
+    hash(chunk);
+    const std::uint64_t after = chunk_mark(chunk);
+    out.chunks.push_back(before == after ? before : kNoMark);
+  };
   if (values.size() <= kChunk) {
-    out.content = content_hash(values);
-    out.chunks.push_back(chunk_mark(values));
+    add(values, [&](std::span<const std::uint8_t> chunk) { out.content = content_hash(chunk); });
     return out;
   }
   ContentHasher hasher;
   if (!hasher.begin().ok()) throw std::bad_alloc();
   out.chunks.reserve((values.size() + kChunk - 1) / kChunk);
   for (std::size_t at = 0; at < values.size(); at += kChunk) {
-    const auto chunk = values.subspan(at, std::min(kChunk, values.size() - at));
-    hasher.add(chunk);
-    out.chunks.push_back(chunk_mark(chunk));
+    add(values.subspan(at, std::min(kChunk, values.size() - at)),
+        [&](std::span<const std::uint8_t> chunk) { hasher.add(chunk); });
   }
   out.content = hasher.finish();
   return out;

@@ -13,7 +13,8 @@ struct ValueHashes {
   Vector<std::uint64_t> chunks;
 };
 
-/// Reads the values once.
+/// Reads each chunk three times while it is in the cache: a chunk that changes meanwhile gets a mark that no bytes
+/// have.
 ValueHashes hash_values(std::span<const std::uint8_t> values);
 
 /// The mark of a chunk: sums of its words and sums of these sums, mixed. Another value anywhere gives another mark, but
