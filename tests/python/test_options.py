@@ -19,6 +19,23 @@ class Options(StoreTest):
     def lossless(self):
         return {tensor.name: tensor.lossless for tensor in quern.checkpoint.info(self.store).tensors}
 
+    def test_what_stays_by_number_step_and_metric(self):
+        for step, loss in ((100, 3.0), (200, 1.5), (300, 2.0), (400, 2.5), (500, 2.25), (600, 9.0)):
+            quern.checkpoint.save(self.store, {"w": weights(step)}, step=step, tags={"loss": loss})
+        with quern.checkpoint.Store(self.store, write=True) as store:
+            planned = store.retain(keep=1, keep_every=400, best=1, metric="loss", dry_run=True)
+            self.assertEqual(len(store.steps()), 6)
+            self.assertEqual(store.retain(keep=1, keep_every=400, best=1, metric="loss"), planned)
+            self.assertEqual(planned[0], 3)
+            self.assertEqual(store.history(), [200, 400, 600])
+            store.retain(best=1, metric="loss", mode="max")
+            self.assertEqual(store.history(), [600])
+            for arguments, error in (({}, quern.Error), ({"best": 1}, quern.Error), ({"best": 1, "metric": "none"}, quern.Error),
+                                     ({"keep": 1, "mode": "most"}, ValueError)):
+                with self.assertRaises(error):
+                    store.retain(**arguments)
+        self.assertEqual(quern.checkpoint.ls(self.store), [600])
+
     def test_a_policy_is_a_dict_a_text_or_a_file(self):
         rules = {"rules": [{"name": "model.a*", "mode": "exact"}, {"name": "*", "min_elements": 5000, "mode": "ebq", "bound": 1e-3}]}
         path = pathlib.Path(self.store + ".json")

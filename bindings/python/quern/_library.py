@@ -101,6 +101,11 @@ class Collected(_Sized):
                 ("kept_for_others", c_uint64), ("freed_bytes", c_uint64)]
 
 
+class Retention(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("best_is_largest", c_uint32), ("keep", c_uint64), ("keep_every", c_uint64),
+                ("best", c_uint64), ("metric", c_char_p), ("dry_run", c_uint32), ("reserved", c_uint32)]
+
+
 _FUNCTIONS = {
     "store_open": [c_char_p, POINTER(StoreDesc), POINTER(c_void_p)],
     "steps": [c_void_p, POINTER(c_uint64), c_uint64, POINTER(c_uint64)],
@@ -123,6 +128,7 @@ _FUNCTIONS = {
     "repair": [c_void_p, c_uint64, POINTER(c_int)],
     "compact": [c_void_p, c_uint64, POINTER(SaveDesc)],
     "collect": [c_void_p, c_uint64, POINTER(c_uint64), c_uint64, POINTER(Collected)],
+    "retain": [c_void_p, POINTER(Retention), POINTER(Collected)],
 }
 _DESTROYERS = ("store_close", "writer_destroy", "reader_destroy")
 

@@ -113,7 +113,7 @@ class Store(Handle):
         return Checkpoint(self, step)
 
     def verify(self, step=None, full=True):
-        """Raises Error when the checkpoint (None: the one of the largest step) is not what was saved."""
+        """Raises Error when the checkpoint (None: the newest) is not what was saved."""
         self._library.verify(self._handle, step_number(step), int(full))
 
     def repair(self, step=None):
@@ -134,6 +134,18 @@ class Store(Handle):
         out = _library.Collected()
         self._library.collect(self._handle, _library.KEEP_ALL if keep is None else keep,
                               (ctypes.c_uint64 * max(len(steps), 1))(*steps), len(steps), out)
+        return out.removed, out.freed_bytes
+
+    def retain(self, keep=0, keep_every=0, best=0, metric=None, mode="min", dry_run=False):
+        """Removes what none of the three keeps: the newest `keep` that are whole, steps that `keep_every` divides, and the
+        `best` ones by the tag `metric`, a number (mode "min": the smallest are best; "max"). What a tensor of those needs
+        of others stays on the disk. How many were removed, and bytes freed; with dry_run only counted."""
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode is 'min' or 'max', not {mode!r}")
+        desc = _library.Retention(keep=keep, keep_every=keep_every, best=best, best_is_largest=int(mode == "max"),
+                                  metric=None if metric is None else metric.encode(), dry_run=int(dry_run))
+        out = _library.Collected()
+        self._library.retain(self._handle, desc, out)
         return out.removed, out.freed_bytes
 
 
