@@ -104,7 +104,7 @@ void fit_factors(std::span<const PlanePiece> places, std::span<const EbqPiece> p
   model.base_factor = factor(solution[2]);
 }
 
-/// The chunks that a plan looks at, and memory for their codes.
+/// The chunks that a plan samples, and memory for their codes.
 class Fitting {
  public:
   Fitting(const TensorDescription& description, const TensorInputs& inputs) : width_(plane_width(description)) {

@@ -133,7 +133,7 @@ void LogBins::make_index() {
     if (next > first + 1 || (next > first && lowest_[next] > highest_[first] + 1)) break;
     next = first;
   }
-  // The first of the entries that were looked at may begin with patterns that its first bin does not reach.
+  // The first of the sampled entries may begin with patterns that its first bin does not reach.
   dense_from_ = key > last_key ? UINT32_MAX : std::max(key << kShift, lowest_[entries_[key - first_key_].bin]);
 }
 

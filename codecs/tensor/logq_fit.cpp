@@ -18,7 +18,7 @@ std::int32_t rounded_mean(std::int64_t sum, std::int64_t count) {
   return static_cast<std::int32_t>(twice / (2 * count) - (twice % (2 * count) < 0 ? 1 : 0));
 }
 
-/// Means over rows of what base and row leave, of all chunks that are looked at.
+/// Means over rows of what base and row leave, of all sampled chunks.
 Vector<std::int32_t> find_column_means(std::span<const LogqChunk> chunks, const LogqZeros& zeros, std::size_t width) {
   const auto& kernels = log_kernels();
   Vector<std::int64_t> sums(width);

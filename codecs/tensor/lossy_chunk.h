@@ -68,7 +68,7 @@ inline void put_special(const SpecialRuns& special, std::span<std::uint8_t> valu
 /// Fails for what the bounded modes do not take: anything but binary32, or more elements than chunks can hold.
 Status check_bounded(const TensorDescription& description, bool bound_fits);
 
-/// Chunks that a plan looks at: all of a few, else some from all over.
+/// Chunks that a plan samples: all of a few, else some from all over.
 Vector<std::uint64_t> chunks_to_fit(const TensorDescription& description);
 
 PlanePiece piece_of(const TensorDescription& description, std::uint64_t chunk);

@@ -10,6 +10,7 @@
 
 #include "checkpoint/checkpoint_files.h"
 #include "tests/faults/small_store.h"
+#include "tests/unit_checkpoint/store_fixture.h"
 
 namespace quern::testing {
 namespace {
@@ -17,15 +18,6 @@ namespace {
 using checkpoint::Report;
 using checkpoint::SaveOptions;
 using checkpoint::Store;
-
-class MemorySink final : public checkpoint::FileSink {
- public:
-  Status write(std::span<const std::uint8_t> bytes, Report&) override {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    return {};
-  }
-  std::vector<std::uint8_t> bytes_;
-};
 
 class GoldenStore : public ::testing::Test {
  protected:

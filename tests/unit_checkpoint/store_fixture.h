@@ -2,13 +2,25 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "checkpoint/checkpoint_files.h"
 #include "checkpoint/store.h"
 #include "tests/faults/simulated_disk.h"
 
 namespace quern::testing {
+
+/// Collects what is loaded.
+class MemorySink final : public checkpoint::FileSink {
+ public:
+  Status write(std::span<const std::uint8_t> bytes, checkpoint::Report&) override {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return {};
+  }
+  std::vector<std::uint8_t> bytes_;
+};
 
 class StoreFixture : public ::testing::Test {
  protected:

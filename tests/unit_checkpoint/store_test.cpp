@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint_files.h"
 #include "tests/faults/simulated_disk.h"
 #include "tests/faults/small_store.h"
+#include "tests/unit_checkpoint/store_fixture.h"
 
 namespace quern::testing {
 namespace {
@@ -200,16 +201,6 @@ TEST_F(StoreTest, LargeTensor_OfManyChunks_ComesBackOnThreads) {
   ASSERT_TRUE(restorer.blob(manifest->name, 0, blob, report_).ok());
   EXPECT_TRUE(std::equal(blob.begin(), blob.end(), values.begin(), values.end()));
 }
-
-/// Collects what is loaded.
-class MemorySink final : public checkpoint::FileSink {
- public:
-  Status write(std::span<const std::uint8_t> bytes, Report&) override {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    return {};
-  }
-  std::vector<std::uint8_t> bytes_;
-};
 
 TEST(StoreOnDisk, WritersInThreads_TheLastPublishesAndPiecesAreJoined) {
   const std::string folder = std::filesystem::temp_directory_path() / ("quern-store-" + std::to_string(getpid()));
