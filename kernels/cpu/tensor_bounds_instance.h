@@ -100,10 +100,11 @@ struct TensorBoundInstance {
       const std::uint32_t v = bits_at(second, i);
       const std::uint32_t bits = bits_at(base, i);
       const float step = two_eps * root_of(v);
-      const std::int32_t code = bounded_code(std::bit_cast<float>(bits) / step);
       const std::uint32_t known =
           mask_of(is_finite_pattern(bits)) & mask_of(is_positive_pattern(v)) & mask_of(step > 0);
-      predictions[i] = ((share * code + 32) >> 6) & static_cast<std::int32_t>(known);
+      // Where nothing is known the quotient may be NaN, and its code anything: 0 takes its place.
+      const std::int32_t code = bounded_code(std::bit_cast<float>(bits) / step) & static_cast<std::int32_t>(known);
+      predictions[i] = (share * code + 32) >> 6;
     }
   }
 
