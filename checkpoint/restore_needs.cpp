@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkpoint/copy_values.h"
 #include "checkpoint/restore.h"
 #include "codecs/tensor/moments.h"
 #include "codecs/tensor/replay.h"
@@ -10,12 +11,6 @@ namespace quern::checkpoint {
 namespace {
 
 constexpr const char* kMemberNames[] = {"base", "base's first moment", "base's second moment"};
-
-Status copy(std::span<const std::uint8_t> from, AlignedBuffer& to) {
-  QUERN_RETURN_IF_ERROR(to.resize(from.size()));
-  if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
-  return {};
-}
 
 }  // namespace
 
@@ -39,7 +34,7 @@ const AlignedBuffer* Restorer::find_kept(const Place& place) {
 
 bool Restorer::take_kept(const Place& place, AlignedBuffer& out) {
   const AlignedBuffer* const kept = find_kept(place);
-  return kept != nullptr && copy({kept->data(), kept->size()}, out).ok();
+  return kept != nullptr && copy_values({kept->data(), kept->size()}, out).ok();
 }
 
 void Restorer::keep(const Place& place, std::span<const std::uint8_t> values) {
@@ -55,7 +50,7 @@ void Restorer::keep(const Place& place, std::span<const std::uint8_t> values) {
   if (sum > kept_limit_) return;
   Kept made;
   made.place = place;
-  if (copy(values, made.values).ok()) kept_.push_back(std::move(made));
+  if (copy_values(values, made.values).ok()) kept_.push_back(std::move(made));
 }
 
 Status Restorer::decode_needed(const Place& place, const Place& by, const char* as, std::optional<ElementType> type,

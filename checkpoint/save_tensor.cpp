@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkpoint/copy_values.h"
 #include "checkpoint/roles.h"
 #include "checkpoint/save_known.h"
 #include "checkpoint/saving/tensor_coder.h"
@@ -22,12 +23,6 @@ struct SaveSession::Coding : public TensorCoder {
 namespace {
 
 constexpr std::uint32_t kWindowChunks = 16;  // at least, and four a thread
-
-Status copy(std::span<const std::uint8_t> from, AlignedBuffer& to) {
-  QUERN_RETURN_IF_ERROR(to.resize(from.size()));
-  if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
-  return {};
-}
 
 }  // namespace
 
@@ -58,7 +53,7 @@ Result<bool> SaveSession::take_alias(Coding& coding, Report& report) {
   };
   const auto found = known_->contents.find({tensor.content, tensor.restored(), tensor.what.bytes()});
   if (found != known_->contents.end() && is_before(found->second) && is_there(found->second)) {
-    if (source.decoded != nullptr) QUERN_RETURN_IF_ERROR(copy(source.values, *source.decoded));
+    if (source.decoded != nullptr) QUERN_RETURN_IF_ERROR(copy_values(source.values, *source.decoded));
     return refer(found->second);
   }
   if (!source.lossy || source.original) return false;
@@ -179,7 +174,7 @@ Status SaveSession::find_directions(Coding& coding, Report& report) {
   for (std::uint64_t c = 0; c < source.what.chunks(); ++c) {
     const auto begin = static_cast<std::size_t>(source.what.chunk_begin(c));
     for (std::size_t i = 0; i < 2; ++i) {
-      QUERN_RETURN_IF_ERROR(copy(source.moment_values[i].subspan(begin, source.what.chunk_bytes(c)), values[i]));
+      QUERN_RETURN_IF_ERROR(copy_values(source.moment_values[i].subspan(begin, source.what.chunk_bytes(c)), values[i]));
       if (source.moment_hashes[i] != nullptr && !has_marks(*source.moment_hashes[i], c, values[i].span()))
         return fail_changed(manifest_.tensors[(*source.moments)[i]].name, report);
     }

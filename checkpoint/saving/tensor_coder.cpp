@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "checkpoint/bound_check.h"
+#include "checkpoint/copy_values.h"
 #include "checkpoint/roles.h"
 
 namespace quern::checkpoint {
@@ -45,12 +46,6 @@ bool has_bytes(Mode mode) { return mode != Mode::constant && mode != Mode::deriv
 bool may_fall_back(const Status& status) {
   return status.code() == StatusCode::unsupported || status.code() == StatusCode::invalid_argument ||
          status.code() == StatusCode::invalid_bound;
-}
-
-Status copy(std::span<const std::uint8_t> from, AlignedBuffer& to) {
-  QUERN_RETURN_IF_ERROR(to.resize(from.size()));
-  if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
-  return {};
 }
 
 }  // namespace
@@ -178,7 +173,7 @@ Status TensorCoder::changed(std::string_view name, Report& report) {
 Status TensorCoder::take_values(std::uint32_t index, ChunkRoom& room, Report& report) {
   const auto values =
       source.values.subspan(static_cast<std::size_t>(source.what.chunk_begin(index)), source.what.chunk_bytes(index));
-  QUERN_RETURN_IF_ERROR(copy(values, room.values));
+  QUERN_RETURN_IF_ERROR(copy_values(values, room.values));
   return has_marks(*source.hashes, index, room.values.span()) ? Status() : changed(source.name, report);
 }
 
@@ -197,7 +192,7 @@ Status TensorCoder::take_companion(std::uint32_t index, ChunkRoom& room, TensorI
   constexpr std::size_t kChunk = codec::tensor::kChunkBytes;
   const std::size_t from = begin / kChunk * kChunk;
   const std::size_t to = std::min((begin + bytes + kChunk - 1) / kChunk * kChunk, source.companion_values.size());
-  QUERN_RETURN_IF_ERROR(copy(source.companion_values.subspan(from, to - from), room.companion));
+  QUERN_RETURN_IF_ERROR(copy_values(source.companion_values.subspan(from, to - from), room.companion));
   if (!has_marks(*source.companion_hashes, from / kChunk, room.companion.span()))
     return changed(source.companion_name.empty() ? source.name : source.companion_name, report);
   inputs.companion = room.companion.span().subspan(begin - from, bytes);
