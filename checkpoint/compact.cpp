@@ -48,20 +48,18 @@ Status compact_tensor(const Manifest& old, std::uint32_t index, Restorer& restor
 Result<std::optional<CheckpointName>> needed_by(const Store& store, const CheckpointName& of, Report& report) {
   std::optional<CheckpointName> found;
   StoredManifests manifests(store);
-  for (const auto list : {&Store::list, &Store::list_retired}) {
-    QUERN_ASSIGN_OR_RETURN(const auto names, (store.*list)(report));
-    for (const CheckpointName& name : names) {
-      if (name == of) continue;
-      Report own;
-      const auto manifest = manifests.find(name, own);
-      if (!manifest.ok()) {
-        report.notes.push_back(join({"what it needs is not known, because it cannot be read: ", own.problem}));
-        continue;
-      }
-      Needs needs(manifests);
-      (void)needs.add(**manifest, own);
-      if (needs.find(of) != nullptr) found = name;
+  QUERN_ASSIGN_OR_RETURN(const auto names, store.list_all(report));
+  for (const CheckpointName& name : names) {
+    if (name == of) continue;
+    Report own;
+    const auto manifest = manifests.find(name, own);
+    if (!manifest.ok()) {
+      report.notes.push_back(join({"what it needs is not known, because it cannot be read: ", own.problem}));
+      continue;
     }
+    Needs needs(manifests);
+    (void)needs.add(**manifest, own);
+    if (needs.find(of) != nullptr) found = name;
   }
   return found;
 }

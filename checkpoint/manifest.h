@@ -19,6 +19,7 @@ using codec::tensor::Mode;
 inline constexpr std::uint16_t kManifestMajor = 0;
 inline constexpr std::uint16_t kManifestMinor = 3;
 inline constexpr std::uint64_t kMaxManifestText = 100'000'000;
+inline constexpr std::uint64_t kMaxManifestFile = kMaxManifestText + 4096;  ///< bytes
 
 /// A checkpoint of the store. The id alone tells two of them apart.
 struct CheckpointName {

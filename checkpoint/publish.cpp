@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
+#include "checkpoint/loading/box_runs.h"
 #include "checkpoint/parity.h"
 
 namespace quern::checkpoint {
 namespace {
-
-constexpr std::uint64_t kMaxManifestFile = kMaxManifestText + 4096;
 
 Status write_synced(FileSystem& files, const String& path, std::span<const std::uint8_t> bytes, Report& report) {
   auto file = files.create(path);
@@ -72,12 +71,6 @@ Status append_writer(Manifest& whole, Manifest&& one, Report& report) {
   return {};
 }
 
-bool overlap(const Box& a, const Box& b) {
-  for (std::size_t i = 0; i < a.rank; ++i)
-    if (a.end[i] <= b.begin[i] || b.end[i] <= a.begin[i]) return false;
-  return true;
-}
-
 /// A name stands once, or for pieces of one tensor that do not overlap.
 Status check_names(const Manifest& manifest, Report& report) {
   Vector<const ManifestTensor*> sorted;
@@ -132,10 +125,8 @@ String arrival_lock(const Store& store, std::string_view id) { return join({stor
 
 Result<std::uint64_t> newest_generation(const Store& store, Report& report) {
   std::uint64_t newest = 0;
-  for (const auto list : {&Store::list, &Store::list_retired}) {
-    QUERN_ASSIGN_OR_RETURN(const auto names, (store.*list)(report));
-    for (const CheckpointName& name : names) newest = std::max(newest, name.generation);
-  }
+  QUERN_ASSIGN_OR_RETURN(const auto names, store.list_all(report));
+  for (const CheckpointName& name : names) newest = std::max(newest, name.generation);
   return newest;
 }
 
@@ -249,14 +240,7 @@ void sweep(const Store& store, bool waiting_too, std::string_view but, Report& r
   const auto is_published = [&](const String& id, const Vector<CheckpointName>& names) {
     return std::any_of(names.begin(), names.end(), [&](const CheckpointName& name) { return name.id == id; });
   };
-  // Retiring moves a name from the first list to the second: no checkpoint is missed.
-  const auto published = [&] {
-    auto names = store.list(unheard);
-    const auto retired = store.list_retired(unheard);
-    if (names.ok() && retired.ok()) names->insert(names->end(), retired->begin(), retired->end());
-    return retired.ok() ? std::move(names) : Result<Vector<CheckpointName>>(retired.status());
-  };
-  const auto names = published();
+  const auto names = store.list_all(unheard);
   if (!names.ok()) return;
   for (const String& id : *in_data) {
     if (!is_plain_id(id) || is_published(id, *names)) continue;
@@ -264,7 +248,7 @@ void sweep(const Store& store, bool waiting_too, std::string_view but, Report& r
     if (!waiting_too && files.open(join({store.data_folder(id), "/manifest"})).ok()) continue;
     const auto lock = files.lock(store.tmp_lock(id), LockKind::exclusive, false);
     if (!lock.ok()) continue;
-    const auto again = published();  // its writer may have published it just now
+    const auto again = store.list_all(unheard);  // its writer may have published it just now
     if (again.ok() && !is_published(id, *again) && remove_tree(files, store.data_folder(id)).ok())
       report.notes.push_back(join({"removed data without a manifest: ", store.data_folder(id)}));
     (void)files.remove(store.tmp_lock(id));

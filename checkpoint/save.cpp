@@ -98,12 +98,10 @@ Status SaveSession::start(Report& report) {
   } else {
     manifest_.name.id = options_.group;
   }
-  for (const auto list : {&Store::list, &Store::list_retired}) {
-    QUERN_ASSIGN_OR_RETURN(const auto names, (store_.*list)(report));
-    for (const CheckpointName& name : names)
-      if (name.id == manifest_.name.id)
-        return fail(report, StatusCode::invalid_argument, join({"the group '", name.id, "' has been used before"}));
-  }
+  QUERN_ASSIGN_OR_RETURN(const auto names, store_.list_all(report));
+  for (const CheckpointName& name : names)
+    if (name.id == manifest_.name.id)
+      return fail(report, StatusCode::invalid_argument, join({"the group '", name.id, "' has been used before"}));
   if (!options_.replace) QUERN_RETURN_IF_ERROR(check_step_is_free(store_, options_.step, report));
   known_.reset(new Known);
   QUERN_RETURN_IF_ERROR(open_base(report));

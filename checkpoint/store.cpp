@@ -11,7 +11,6 @@ namespace quern::checkpoint {
 namespace {
 
 constexpr std::size_t kStepDigits = 12;
-constexpr std::uint64_t kMaxManifestFile = kMaxManifestText + 4096;
 constexpr std::string_view kRetired = ".kept";
 
 String padded(std::uint64_t number, std::size_t digits) {
@@ -136,6 +135,13 @@ Result<Vector<CheckpointName>> Store::names_in_order(bool retired, Report& repor
 Result<Vector<CheckpointName>> Store::list(Report& report) const { return names_in_order(false, report); }
 
 Result<Vector<CheckpointName>> Store::list_retired(Report& report) const { return names_in_order(true, report); }
+
+Result<Vector<CheckpointName>> Store::list_all(Report& report) const {
+  QUERN_ASSIGN_OR_RETURN(auto names, list(report));
+  QUERN_ASSIGN_OR_RETURN(const auto retired, list_retired(report));
+  names.insert(names.end(), retired.begin(), retired.end());
+  return names;
+}
 
 Result<Vector<CheckpointName>> Store::list_current(Report& report) const {
   QUERN_ASSIGN_OR_RETURN(auto names, list(report));

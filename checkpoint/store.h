@@ -43,6 +43,8 @@ class Store {
   Result<Vector<CheckpointName>> list_current(Report& report) const;
   /// Removed checkpoints of which others need tensors.
   Result<Vector<CheckpointName>> list_retired(Report& report) const;
+  /// list() and then list_retired(): one that is retired meanwhile stands in both, and none is missed.
+  Result<Vector<CheckpointName>> list_all(Report& report) const;
   /// Reads a manifest, also a retired one, and checks that it is the one its name says.
   Result<Manifest> read(const CheckpointName& name, Report& report) const;
   /// Also checks that every part is there, with its size, header and index.

@@ -9,8 +9,6 @@
 namespace quern::checkpoint {
 namespace {
 
-constexpr std::uint64_t kMaxManifestFile = kMaxManifestText + 4096;
-
 void add_problem(Finding& finding, const Report& report, const Status& status) {
   finding.good = false;
   finding.problems.push_back(report.problem.empty() ? String(status.text()) : report.problem);

@@ -5,18 +5,12 @@
 
 #include <quern/device.h>
 
+#include "checkpoint/loading/box_runs.h"
 #include "checkpoint/set_coding.h"
 #include "checkpoint/summary/lossy_summary.h"
 
 namespace quern::checkpoint::capi {
 namespace {
-
-bool overlap(const Box& a, const Box& b) {
-  for (std::size_t i = 0; i < a.rank; ++i)
-    if (a.end[i] <= b.begin[i] || b.end[i] <= a.begin[i] || a.begin[i] == a.end[i] || b.begin[i] == b.end[i])
-      return false;
-  return true;
-}
 
 /// What was added, as a set. Values on a device are copied when they are asked for.
 class AddedTensors final : public TensorSet {

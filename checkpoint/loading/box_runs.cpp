@@ -28,6 +28,13 @@ Box intersection(const Box& a, const Box& b) {
   return out;
 }
 
+bool overlap(const Box& a, const Box& b) {
+  const Box shared = intersection(a, b);
+  for (std::size_t i = 0; i < shared.rank; ++i)
+    if (shared.begin[i] == shared.end[i]) return false;
+  return true;
+}
+
 BoxRuns::BoxRuns(std::size_t element, const Box& part, const Box& from)
     : element_(element), part_(part), from_(from), outer_(outer_axis(part, from)), bytes_(element) {
   for (std::size_t a = outer_; a < part.rank; ++a) bytes_ *= extent(part, a);

@@ -11,6 +11,9 @@ namespace quern::checkpoint {
 /// The box that two boxes of equal rank share; of extent 0 on some axis where they share nothing.
 Box intersection(const Box& a, const Box& b);
 
+/// True when two boxes of equal rank have an element in common.
+bool overlap(const Box& a, const Box& b);
+
 /// Runs in ascending order; each is as long as the others. `part` lies in `from` and has elements.
 class BoxRuns {
  public:
