@@ -3,11 +3,11 @@
 #include <new>
 #include <string>
 
-#include "cli/args.h"
-#include "cli/exit_codes.h"
-#include "cli/interrupt.h"
-#include "cli/messages.h"
-#include "cli/verbs.h"
+#include "cli/args/args.h"
+#include "cli/args/exit_codes.h"
+#include "cli/files/interrupt.h"
+#include "cli/messages/messages.h"
+#include "cli/verbs/verbs.h"
 
 namespace quern::cli {
 

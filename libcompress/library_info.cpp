@@ -4,7 +4,7 @@
 
 #include <quern/library.h>
 
-#include "kernels/cpu/lorenzo.h"
+#include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern {
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Compiles every CUDA kernel for every supported architecture and holds what the assembler reports (registers, spills,
-# stack, shared memory, code size) against the budgets in kernels/cuda/budgets.json. Needs nvcc and no device.
+# stack, shared memory, code size) against the budgets in kernels/budgets.json. Needs nvcc and no device.
 """usage: check_kernel_budgets.py [--arch 80,90,100,120] [--jobs N] [--built FOLDER] [--report FILE.json] [--propose] [SOURCE.cu ...]
 
 --built FOLDER: a build whose CUDA compiler ran under keep_kernel_images.sh; what it kept is read, and only sources of which

@@ -8,7 +8,7 @@
 #include <quern/device_arrays.h>
 
 #include "bench/gpu/subjects.h"
-#include "kernels/cuda/bound_check_cuda.h"
+#include "kernels/metrics/cuda/bound_check_cuda.h"
 
 namespace quern::bench {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "codecs/lorenzo/choose.h"
 #include "codecs/lorenzo/rules.h"
-#include "kernels/core/tile_code.h"
+#include "kernels/lorenzo/tile_code.h"
 
 namespace quern::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include <quern/codec.h>
 
 #include "bench/gpu/session.h"
-#include "kernels/cuda/lorenzo_cuda.h"
-#include "kernels/cuda/mask_cuda.h"
+#include "kernels/lorenzo/cuda/entry_points.h"
+#include "kernels/mask/cuda/entry_points.h"
 
 namespace quern::bench {
 

@@ -1,7 +1,7 @@
 // A thread for each element, or a CTA for each chunk.
 #include "bench/gpu/fields.h"
 
-#include "kernels/cuda/launch.cuh"
+#include "kernels/common/cuda/launch.cuh"
 
 namespace quern::bench {
 namespace {

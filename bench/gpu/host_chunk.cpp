@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "codecs/stencil/device_state.h"
+#include "codecs/stencil/device/state.h"
 #include "codecs/stencil/stencil.h"
 
 namespace quern::bench {

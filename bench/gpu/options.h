@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/element_type.h"
-#include "kernels/core/tile.h"
+#include "kernels/common/element_type.h"
+#include "kernels/lorenzo/tile.h"
 
 namespace quern::bench {
 

@@ -1,6 +1,6 @@
 // The range of an array.
 #include "bench/gpu/subjects.h"
-#include "kernels/cuda/range_cuda.h"
+#include "kernels/common/cuda/range_cuda.h"
 
 namespace quern::bench {
 

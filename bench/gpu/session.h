@@ -12,8 +12,8 @@
 #include "bench/gpu/options.h"
 #include "bench/gpu/report.h"
 #include "bench/gpu/timing.h"
-#include "kernels/core/element_type.h"
-#include "kernels/core/tile.h"
+#include "kernels/common/element_type.h"
+#include "kernels/lorenzo/tile.h"
 
 namespace quern::bench {
 

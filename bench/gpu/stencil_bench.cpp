@@ -9,10 +9,10 @@
 
 #include "bench/gpu/host_chunk.h"
 #include "bench/gpu/subjects.h"
-#include "codecs/stencil/device_state.h"
-#include "codecs/stencil/levels_program.h"
-#include "kernels/core/level_program.h"
-#include "kernels/cuda/stencil_cuda.h"
+#include "codecs/stencil/device/state.h"
+#include "codecs/stencil/device/levels_job.h"
+#include "kernels/stencil/level_job.h"
+#include "kernels/stencil/cuda/decode_entry_points.h"
 
 namespace quern::bench {
 namespace {

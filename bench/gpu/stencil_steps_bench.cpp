@@ -8,9 +8,9 @@
 
 #include "bench/gpu/host_chunk.h"
 #include "bench/gpu/subjects.h"
-#include "codecs/stencil/levels_encode_steps.h"
-#include "codecs/stencil/wavelet_encode_steps.h"
-#include "kernels/cuda/stencil_encode_cuda.h"
+#include "codecs/stencil/device/levels_encode_steps.h"
+#include "codecs/stencil/device/wavelet_encode_steps.h"
+#include "kernels/stencil/cuda/encode_entry_points.h"
 
 namespace quern::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cpu/lorenzo.h"
+#include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern::kernels {
 namespace {

@@ -15,8 +15,8 @@
 
 #include <zstd.h>
 
-#include "checkpoint/bound_check.h"
-#include "codecs/tensor/moments.h"
+#include "checkpoint/save/bound_check.h"
+#include "codecs/tensor/bounded/moments.h"
 #include "codecs/tensor/tensor.h"
 
 namespace {

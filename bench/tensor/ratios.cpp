@@ -7,7 +7,7 @@
 #include <zstd.h>
 
 #include "codecs/tensor/tensor.h"
-#include "kernels/core/bits.h"
+#include "kernels/common/bits.h"
 #include "tests/support/safetensors_file.h"
 
 namespace {

@@ -12,7 +12,7 @@
 #include <zstd.h>
 
 #include "codecs/tensor/tensor.h"
-#include "kernels/core/bits.h"
+#include "kernels/common/bits.h"
 #include "libcompress/core/task_runner.h"
 
 namespace quern::codec::tensor {

@@ -3,8 +3,8 @@
 
 #include "checkpoint/capi/call.h"
 #include "checkpoint/capi/save_desc.h"
-#include "checkpoint/collect.h"
-#include "checkpoint/verify.h"
+#include "checkpoint/store/collect.h"
+#include "checkpoint/store/verify.h"
 #include "libcompress/capi/versioned.h"
 
 namespace quern::checkpoint::capi {

@@ -9,11 +9,11 @@
 
 #include <quern/checkpoint.h>
 
-#include "checkpoint/policy.h"
-#include "checkpoint/replay_rule.h"
-#include "checkpoint/restore.h"
-#include "checkpoint/save.h"
-#include "checkpoint/store.h"
+#include "checkpoint/policy/policy.h"
+#include "checkpoint/policy/replay_rule.h"
+#include "checkpoint/restore/restore.h"
+#include "checkpoint/save/save.h"
+#include "checkpoint/store/store.h"
 #include "libcompress/capi/caller_memory.h"
 #include "libcompress/capi/caller_runner.h"
 #include "libcompress/core/task_runner.h"

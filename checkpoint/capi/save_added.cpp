@@ -5,9 +5,9 @@
 
 #include <quern/device.h>
 
-#include "checkpoint/loading/box_runs.h"
-#include "checkpoint/set_coding.h"
-#include "checkpoint/summary/lossy_summary.h"
+#include "checkpoint/restore/box_runs.h"
+#include "checkpoint/save/set_coding.h"
+#include "checkpoint/policy/lossy_summary.h"
 
 namespace quern::checkpoint::capi {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <quern/checkpoint.h>
 
-#include "checkpoint/policy.h"
-#include "checkpoint/replay_rule.h"
+#include "checkpoint/policy/policy.h"
+#include "checkpoint/policy/replay_rule.h"
 
 namespace quern::checkpoint::capi {
 

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "kernels/core/bit_packing.h"
-#include "kernels/core/bits.h"
+#include "kernels/common/bit_packing.h"
+#include "kernels/common/bits.h"
 
 namespace quern::checkpoint {
 namespace {

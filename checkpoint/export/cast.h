@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "checkpoint/element_names.h"
+#include "checkpoint/safetensors/element_names.h"
 
 namespace quern::checkpoint {
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "checkpoint/export/cast.h"
-#include "checkpoint/naming/role_words.h"
-#include "checkpoint/roles.h"
+#include "checkpoint/policy/role_words.h"
+#include "checkpoint/policy/roles.h"
 
 namespace quern::checkpoint {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "checkpoint/export/state_names.h"
-#include "checkpoint/manifest.h"
+#include "checkpoint/store/manifest.h"
 
 namespace quern::checkpoint {
 

@@ -6,7 +6,7 @@
 #include <quern/execution.h>
 
 #include "checkpoint/export/choose.h"
-#include "checkpoint/restore.h"
+#include "checkpoint/restore/restore.h"
 
 namespace quern::checkpoint {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "checkpoint/roles.h"
+#include "checkpoint/policy/roles.h"
 
 namespace quern::checkpoint {
 namespace {

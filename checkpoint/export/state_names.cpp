@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "checkpoint/json.h"
+#include "checkpoint/safetensors/json.h"
 
 namespace quern::checkpoint {
 namespace {

@@ -10,8 +10,8 @@
 
 #include <quern/codec.h>
 
-#include "kernels/core/chunk_task.h"
-#include "kernels/core/tile.h"
+#include "kernels/lorenzo/chunk_task.h"
+#include "kernels/lorenzo/tile.h"
 #include "libcompress/core/scattered_sample.h"
 
 namespace quern::codec::lorenzo {

@@ -3,8 +3,8 @@
 
 #include "codecs/lorenzo/lane_choose.h"
 #include "codecs/lorenzo/lorenzo.h"
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/warp_lanes.cuh"
+#include "kernels/common/cuda/launch.cuh"
+#include "kernels/common/cuda/warp_lanes.cuh"
 
 namespace quern::codec::lorenzo {
 namespace {

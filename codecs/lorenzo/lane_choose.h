@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "codecs/lorenzo/choose.h"
-#include "kernels/core/unroll.h"
+#include "kernels/common/unroll.h"
 
 namespace quern::codec::lorenzo {
 

@@ -7,7 +7,7 @@
 #include "codecs/lorenzo/plan.h"
 #include "codecs/lorenzo/rules.h"
 #include "codecs/lorenzo/settings.h"
-#include "kernels/cpu/lorenzo.h"
+#include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern::codec::lorenzo {
 namespace {

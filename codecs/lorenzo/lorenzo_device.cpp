@@ -8,9 +8,9 @@
 #include "codecs/lorenzo/device_plan.cuh"
 #include "codecs/lorenzo/plan.h"
 #include "codecs/lorenzo/settings.h"
-#include "kernels/core/tile_code.h"
-#include "kernels/cuda/lorenzo_cuda.h"
-#include "kernels/cuda/mask_cuda.h"
+#include "kernels/lorenzo/tile_code.h"
+#include "kernels/lorenzo/cuda/entry_points.h"
+#include "kernels/mask/cuda/entry_points.h"
 #include "libcompress/cuda/workspace.h"
 
 namespace quern::codec::lorenzo {

@@ -6,7 +6,7 @@
 #include <quern/status.h>
 
 #include "codecs/lorenzo/rules.h"
-#include "kernels/cpu/lorenzo.h"
+#include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern::codec::lorenzo {
 

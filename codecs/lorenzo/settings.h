@@ -7,7 +7,7 @@
 #include <quern/shape.h>
 
 #include "codecs/lorenzo/rules.h"
-#include "kernels/cpu/lorenzo.h"
+#include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern::codec::lorenzo {
 

@@ -1,7 +1,7 @@
 // Packed bits and little-endian words, under the names that this folder uses.
 #pragma once
 
-#include "kernels/core/bit_packing.h"
+#include "kernels/common/bit_packing.h"
 
 namespace quern::codec::lossless {
 

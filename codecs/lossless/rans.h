@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "codecs/lossless/bits.h"
-#include "kernels/core/frequency_table.h"
+#include "kernels/entropy/frequency_table.h"
 
 namespace quern::codec::lossless {
 

@@ -12,10 +12,10 @@
 #include <quern/status.h>
 
 #include "codecs/stencil/fitted_parts.h"
-#include "codecs/stencil/levels_form.h"
-#include "codecs/stencil/pace.h"
-#include "kernels/core/stencil_taps.h"
-#include "kernels/cpu/stencil.h"
+#include "codecs/stencil/levels/form.h"
+#include "codecs/stencil/effort.h"
+#include "kernels/stencil/taps.h"
+#include "kernels/stencil/cpu/stencil.h"
 
 namespace quern::codec::stencil {
 

@@ -9,9 +9,9 @@
 
 #include <quern/dtype.h>
 
-#include "kernels/core/exact_difference.h"
-#include "kernels/core/stencil_elements.h"
-#include "kernels/cpu/stencil.h"
+#include "kernels/common/exact_difference.h"
+#include "kernels/stencil/elements.h"
+#include "kernels/stencil/cpu/stencil.h"
 
 namespace quern::codec::stencil {
 

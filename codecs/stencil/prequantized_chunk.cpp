@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "codecs/stencil/carver.h"
+#include "codecs/stencil/arena.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/integer_chunk.h"
-#include "kernels/core/chunk_task.h"
+#include "kernels/lorenzo/chunk_task.h"
 #include "libcompress/core/quantizer_rules.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"

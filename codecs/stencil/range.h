@@ -13,8 +13,8 @@
 
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/elements.h"
-#include "codecs/stencil/model.h"
-#include "kernels/cpu/stencil.h"
+#include "codecs/stencil/model/model.h"
+#include "kernels/stencil/cpu/stencil.h"
 #include "libcompress/core/scattered_sample.h"
 
 namespace quern::codec::stencil {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/core/stencil_taps.h"
+#include "kernels/stencil/taps.h"
 #include "libcompress/format/reader.h"
 
 namespace quern::codec::stencil {

@@ -9,7 +9,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-#include "codecs/stencil/levels_form.h"
+#include "codecs/stencil/levels/form.h"
 
 namespace quern::codec::stencil {
 

@@ -5,13 +5,13 @@
 #include <new>
 #include <optional>
 
-#include "codecs/stencil/array_levels.h"
+#include "codecs/stencil/plan/array_levels.h"
 #include "codecs/stencil/chunk.h"
-#include "codecs/stencil/coarse_chunk.h"
-#include "codecs/stencil/device_state.h"
-#include "codecs/stencil/levels_chunk.h"
-#include "codecs/stencil/levels_model.h"
-#include "codecs/stencil/plan.h"
+#include "codecs/stencil/levels/coarse_chunk.h"
+#include "codecs/stencil/device/state.h"
+#include "codecs/stencil/levels/chunk.h"
+#include "codecs/stencil/levels/model.h"
+#include "codecs/stencil/plan/plan.h"
 #include "codecs/stencil/rules.h"
 
 namespace quern::codec::stencil {

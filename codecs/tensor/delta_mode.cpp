@@ -2,7 +2,7 @@
 // of 4-byte floats is the factor; other types have none.
 #include <bit>
 
-#include "codecs/tensor/chunk_words.h"
+#include "codecs/tensor/planes/chunk_words.h"
 #include "codecs/tensor/delta_scale.h"
 #include "libcompress/format/bytes.h"
 

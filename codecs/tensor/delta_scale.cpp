@@ -8,10 +8,10 @@
 #include <bit>
 #include <cstddef>
 
-#include "kernels/core/bit_packing.h"
-#include "kernels/core/bits.h"
-#include "kernels/core/frequency_table.h"
-#include "kernels/cpu/planes.h"
+#include "kernels/common/bit_packing.h"
+#include "kernels/common/bits.h"
+#include "kernels/entropy/frequency_table.h"
+#include "kernels/tensor/cpu/planes.h"
 #include "libcompress/core/scattered_sample.h"
 
 namespace quern::codec::tensor {

@@ -10,7 +10,7 @@ namespace quern::codec::tensor {
 inline constexpr float kLeastScale = 0x1p-8f;
 inline constexpr float kMostScale = 2.0f;
 
-/// True for the factors a stream may hold. (No denormal product can come of them: kernels/cpu/planes.h.)
+/// True for the factors a stream may hold. (No denormal product can come of them: kernels/tensor/cpu/planes.h.)
 constexpr bool is_scale(float scale) { return scale >= kLeastScale && scale <= kMostScale; }
 
 /// Factor for 4-byte floats; exactly 1 unless another one saves bits in a sample. From separately rounded operations in

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "codecs/tensor/mode_coder.h"
-#include "kernels/core/bit_packing.h"
-#include "kernels/core/bits.h"
+#include "kernels/common/bit_packing.h"
+#include "kernels/common/bits.h"
 #include "libcompress/core/run_tasks.h"
 
 namespace quern::codec::tensor {

@@ -1,7 +1,7 @@
 // Lists of numbers in the Golomb code that suits them.
 #include "codecs/tensor/packed_bits.h"
 
-#include "kernels/core/bits.h"
+#include "kernels/common/bits.h"
 
 namespace quern::codec::tensor {
 namespace {

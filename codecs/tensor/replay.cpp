@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "codecs/tensor/special_runs.h"
+#include "codecs/tensor/bounded/special_runs.h"
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/format/checksum.h"
 

@@ -12,7 +12,7 @@
 #include <quern/status.h>
 
 #include "codecs/tensor/description.h"
-#include "kernels/cpu/adam.h"
+#include "kernels/tensor/cpu/adam.h"
 
 namespace quern::codec::tensor {
 

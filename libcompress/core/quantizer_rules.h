@@ -1,4 +1,4 @@
-// From an element type and an enforced bound to the parameters of its quantizer (kernels/core/quantize.h). One function
+// From an element type and an enforced bound to the parameters of its quantizer (kernels/lorenzo/quantize.h). One function
 // for every codec: what codes stand for depends on type and bound alone. constexpr, for host and device code alike.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <quern/bound.h>
 #include <quern/dtype.h>
 
-#include "kernels/core/chunk_task.h"
+#include "kernels/lorenzo/chunk_task.h"
 #include "libcompress/core/rounding.h"
 
 namespace quern {

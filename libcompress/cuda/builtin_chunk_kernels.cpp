@@ -1,11 +1,11 @@
 // Composition root of the device's side: the one place that names the codecs that have kernels.
 #include "codecs/lorenzo/lorenzo_device.h"
 #include "codecs/stencil/stencil.h"
-#include "codecs/stencil/stencil_device.h"
-#include "codecs/stencil/stencil_encode_device.h"
+#include "codecs/stencil/device/stencil_device.h"
+#include "codecs/stencil/device/stencil_encode_device.h"
 #include "libcompress/cuda/chunk_kernels.h"
-#include "libcompress/cuda/program_encode_kernels.h"
-#include "libcompress/cuda/program_kernels.h"
+#include "libcompress/cuda/jobs/encode_kernels.h"
+#include "libcompress/cuda/jobs/decode_kernels.h"
 
 namespace quern::cuda {
 

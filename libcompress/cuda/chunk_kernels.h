@@ -13,8 +13,8 @@
 #include <quern/memory.h>
 #include <quern/shape.h>
 
-#include "kernels/cuda/cuda_chunk.h"
-#include "libcompress/cuda/device_stream.h"
+#include "kernels/lorenzo/cuda/chunk.h"
+#include "libcompress/cuda/stream/device_stream.h"
 
 namespace quern::cuda {
 

@@ -3,11 +3,11 @@
 
 #include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/cuda_memory.h"
-#include "libcompress/cuda/program_decoder.h"
-#include "libcompress/cuda/program_encoder.h"
-#include "libcompress/cuda/staged_decoder.h"
-#include "libcompress/cuda/staged_encoder.h"
-#include "libcompress/pipeline/setup.h"
+#include "libcompress/cuda/jobs/job_decoder.h"
+#include "libcompress/cuda/jobs/job_encoder.h"
+#include "libcompress/cuda/staged/staged_decoder.h"
+#include "libcompress/cuda/staged/staged_encoder.h"
+#include "libcompress/pipeline/encode/setup.h"
 
 namespace quern {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/core/program_task.h"
+#include "kernels/stencil/job_task.h"
 
 namespace quern::cuda {
 

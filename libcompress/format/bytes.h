@@ -8,7 +8,7 @@
 #include <span>
 #include <type_traits>
 
-#include "kernels/core/leb128.h"
+#include "kernels/common/leb128.h"
 #include "libcompress/format/fault.h"
 
 namespace quern {

@@ -15,7 +15,7 @@
 #include <quern/dtype.h>
 #include <quern/shape.h>
 
-#include "kernels/core/xxh3.h"
+#include "kernels/common/xxh3.h"
 #include "libcompress/core/rounding.h"
 #include "libcompress/format/bytes.h"
 #include "libcompress/format/fault.h"

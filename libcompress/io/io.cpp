@@ -11,7 +11,7 @@
 #include "libcompress/io/error.h"
 #include "libcompress/io/file_kinds.h"
 #include "libcompress/io/file_notes.h"
-#include "libcompress/io/library_files.h"
+#include "libcompress/io/library/library_files.h"
 
 #if defined(QUERN_HAVE_HDF5) || defined(QUERN_HAVE_NETCDF)
 #define QUERN_HAVE_LIBRARY_FILES

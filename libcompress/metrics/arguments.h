@@ -5,7 +5,7 @@
 #include <quern/bound.h>
 #include <quern/status.h>
 
-#include "kernels/judge/bound_judge.h"
+#include "kernels/metrics/bound_verifier.h"
 
 namespace quern::metrics {
 

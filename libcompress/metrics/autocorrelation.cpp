@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/judge/validity.h"
+#include "kernels/metrics/validity.h"
 #include "libcompress/metrics/element.h"
 #include "libcompress/metrics/error_pass.h"
 

@@ -5,7 +5,7 @@
 
 #include <quern/metrics.h>
 
-#include "kernels/judge/bound_judge.h"
+#include "kernels/metrics/bound_verifier.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/metrics/arguments.h"
 #include "libcompress/metrics/blocks.h"

@@ -1,5 +1,5 @@
 // Elements in memory: which type a DType is, and passes over bytes that may lie at any address. What an element is
-// worth is in kernels/judge/element.h.
+// worth is in kernels/metrics/element.h.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include <quern/dtype.h>
 
-#include "kernels/judge/element.h"
+#include "kernels/metrics/element.h"
 
 namespace quern::metrics {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/judge/validity.h"
+#include "kernels/metrics/validity.h"
 #include "libcompress/metrics/element.h"
 
 namespace quern::metrics {

@@ -6,8 +6,8 @@
 
 #include <quern/array.h>
 
-#include "kernels/judge/compensated_sum.h"
-#include "kernels/judge/error_measures.h"
+#include "kernels/metrics/compensated_sum.h"
+#include "kernels/metrics/error_measures.h"
 #include "libcompress/metrics/blocks.h"
 
 namespace quern::metrics {

@@ -4,8 +4,8 @@
 
 #include <quern/metrics.h>
 
-#include "kernels/judge/error_measures.h"
-#include "kernels/judge/similarity.h"
+#include "kernels/metrics/error_measures.h"
+#include "kernels/metrics/similarity.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/metrics/arguments.h"
 #include "libcompress/metrics/autocorrelation.h"

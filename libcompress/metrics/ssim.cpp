@@ -1,5 +1,5 @@
 // Structural similarity on the host: tiles of windows, each a unit of work and of summation. The definition is in
-// kernels/judge/similarity.h.
+// kernels/metrics/similarity.h.
 #include <quern/memory.h>
 
 #include "libcompress/metrics/ssim.h"
@@ -9,9 +9,9 @@
 #include <memory>
 #include <new>
 
-#include "kernels/judge/compensated_sum.h"
-#include "kernels/judge/similarity.h"
-#include "kernels/judge/validity.h"
+#include "kernels/metrics/compensated_sum.h"
+#include "kernels/metrics/similarity.h"
+#include "kernels/metrics/validity.h"
 #include "libcompress/metrics/element.h"
 
 namespace quern::metrics {

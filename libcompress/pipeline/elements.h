@@ -1,5 +1,5 @@
 // Elements in memory: which traits belong to a type, and which elements count. What bits mean is in
-// kernels/core/element_keys.h.
+// kernels/common/element_keys.h.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include <quern/dtype.h>
 
-#include "kernels/core/element_keys.h"
+#include "kernels/common/element_keys.h"
 
 namespace quern {
 

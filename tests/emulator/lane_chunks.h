@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "kernels/core/lane_decode.h"
-#include "kernels/core/lane_encode.h"
-#include "kernels/core/lane_heads.h"
+#include "kernels/lorenzo/warp/decode.h"
+#include "kernels/lorenzo/warp/encode.h"
+#include "kernels/lorenzo/warp/heads.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::testing {

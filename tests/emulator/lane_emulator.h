@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/core/tile.h"
+#include "kernels/lorenzo/tile.h"
 
 namespace quern::testing {
 

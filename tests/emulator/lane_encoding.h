@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "kernels/core/lane_level_encode.h"
-#include "kernels/core/lane_rans_encode.h"
-#include "kernels/core/lane_raster_encode.h"
-#include "kernels/core/lane_wavelet_encode.h"
+#include "kernels/stencil/warp/level_encode.h"
+#include "kernels/stencil/warp/rans_encode.h"
+#include "kernels/stencil/warp/raster_encode.h"
+#include "kernels/stencil/warp/wavelet_encode.h"
 #include "tests/emulator/lane_programs.h"
 
 namespace quern::testing {

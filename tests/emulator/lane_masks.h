@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/core/lane_mask_decode.h"
-#include "kernels/core/lane_mask_find.h"
+#include "kernels/mask/warp/decode.h"
+#include "kernels/mask/warp/find.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::testing {

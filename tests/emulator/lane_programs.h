@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "kernels/core/lane_level_decode.h"
-#include "kernels/core/lane_raster_decode.h"
-#include "kernels/core/lane_wavelet_decode.h"
+#include "kernels/stencil/warp/level_decode.h"
+#include "kernels/stencil/warp/raster_decode.h"
+#include "kernels/stencil/warp/wavelet_decode.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::testing {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <iostream>
 
-#include "checkpoint/erasure.h"
+#include "checkpoint/store/erasure.h"
 #include "tests/faults/simulated_disk.h"
 #include "tests/faults/small_store.h"
 #include "tests/support/instrumented.h"

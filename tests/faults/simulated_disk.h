@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/file_system.h"
+#include "checkpoint/store/file_system.h"
 
 namespace quern::testing {
 

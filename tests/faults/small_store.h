@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/collect.h"
-#include "checkpoint/save.h"
-#include "checkpoint/verify.h"
+#include "checkpoint/store/collect.h"
+#include "checkpoint/save/save.h"
+#include "checkpoint/store/verify.h"
 
 namespace quern::testing {
 

@@ -1,7 +1,7 @@
 // A small store, lists of records and their sealing.
 #include "tests/fuzz/checkpoint_input.h"
 
-#include "checkpoint/save.h"
+#include "checkpoint/save/save.h"
 #include "libcompress/format/writer.h"
 #include "tests/faults/small_store.h"
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "checkpoint/restore.h"
+#include "checkpoint/restore/restore.h"
 #include "tests/faults/simulated_disk.h"
 #include "tests/fuzz/fuzz_common.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/args.h"
+#include "cli/args/args.h"
 #include "tests/fuzz/fuzz_common.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "codecs/stencil/distributions.h"
-#include "codecs/stencil/lane_sources.h"
-#include "codecs/stencil/token_tables.h"
+#include "codecs/stencil/model/distributions.h"
+#include "codecs/stencil/model/stream_readers.h"
+#include "codecs/stencil/model/token_tables.h"
 #include "tests/fuzz/fuzz_common.h"
 
 namespace {

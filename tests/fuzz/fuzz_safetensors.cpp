@@ -1,6 +1,6 @@
 // safetensors headers and shard indexes, hostile: refused, or their tensors tile the data and the header comes out byte
 // for byte.
-#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors/safetensors.h"
 #include "tests/fuzz/fuzz_common.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <string>
 
-#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors/safetensors.h"
 #include "libcompress/format/writer.h"
 #include "tests/fuzz/checkpoint_input.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "codecs/stencil/distributions.h"
+#include "codecs/stencil/model/distributions.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "tests/fuzz/tensor_input.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/core/bits.h"
-#include "kernels/cpu/adam.h"
+#include "kernels/common/bits.h"
+#include "kernels/tensor/cpu/adam.h"
 
 namespace quern::testing {
 namespace {

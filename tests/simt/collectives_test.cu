@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/launch.cuh"
+#include "kernels/common/cuda/launch.cuh"
 #include "tests/simt/cuda_test.h"
 
 namespace quern::testing {

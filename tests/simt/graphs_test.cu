@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "kernels/cuda/launch.cuh"
+#include "kernels/common/cuda/launch.cuh"
 #include "tests/simt/cuda_test.h"
 
 namespace quern::testing {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/cuda/launch.cuh"
+#include "kernels/common/cuda/launch.cuh"
 #include "tests/simt/cuda_test.h"
 #include "tests/simt/runtime/sanitizers.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/shared_memory.cuh"
+#include "kernels/common/cuda/launch.cuh"
+#include "kernels/common/cuda/shared_memory.cuh"
 #include "tests/simt/cuda_test.h"
 
 namespace quern::testing {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/launch.cuh"
+#include "kernels/common/cuda/launch.cuh"
 #include "tests/simt/cuda_test.h"
 
 namespace quern::testing {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "checkpoint/difference.h"
+#include "checkpoint/save/difference.h"
 #include "checkpoint/export/cast.h"
 #include "checkpoint/export/state_names.h"
 

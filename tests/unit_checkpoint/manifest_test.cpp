@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 
-#include "checkpoint/manifest.h"
+#include "checkpoint/store/manifest.h"
 
 namespace quern::checkpoint {
 namespace {

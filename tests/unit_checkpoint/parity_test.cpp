@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "checkpoint/erasure.h"
+#include "checkpoint/store/erasure.h"
 #include "tests/faults/simulated_disk.h"
 #include "tests/faults/small_store.h"
 #include "tests/support/instrumented.h"

@@ -4,8 +4,8 @@
 #include <random>
 #include <string>
 
-#include "checkpoint/json.h"
-#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors/json.h"
+#include "checkpoint/safetensors/safetensors.h"
 
 namespace quern::checkpoint {
 namespace {

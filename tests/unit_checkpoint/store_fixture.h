@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "checkpoint/checkpoint_files.h"
-#include "checkpoint/store.h"
+#include "checkpoint/safetensors/checkpoint_files.h"
+#include "checkpoint/store/store.h"
 #include "tests/faults/simulated_disk.h"
 
 namespace quern::testing {

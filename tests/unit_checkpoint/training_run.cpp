@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "checkpoint/restore.h"
+#include "checkpoint/restore/restore.h"
 #include "codecs/tensor/replay.h"
-#include "kernels/core/adam.h"
+#include "kernels/tensor/adam.h"
 
 namespace quern::testing {
 

@@ -1,5 +1,5 @@
 // Command lines and what becomes of them. No file is touched.
-#include "cli/args.h"
+#include "cli/args/args.h"
 
 #include <initializer_list>
 #include <random>

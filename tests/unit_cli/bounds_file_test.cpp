@@ -1,10 +1,10 @@
 // Bounds files and output names.
-#include "cli/bounds_file.h"
+#include "cli/files/bounds_file.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/exit_codes.h"
-#include "cli/file_names.h"
+#include "cli/args/exit_codes.h"
+#include "cli/files/file_names.h"
 
 namespace quern::cli {
 namespace {

@@ -1,5 +1,5 @@
 // What the progress line says.
-#include "cli/progress.h"
+#include "cli/messages/progress.h"
 
 #include <gtest/gtest.h>
 

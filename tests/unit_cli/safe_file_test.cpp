@@ -1,5 +1,5 @@
 // Output files: complete or absent, with the right permissions.
-#include "cli/safe_file.h"
+#include "cli/files/safe_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/byte_streams.h"
-#include "cli/exit_codes.h"
+#include "cli/files/byte_streams.h"
+#include "cli/args/exit_codes.h"
 
 namespace quern::cli {
 namespace {

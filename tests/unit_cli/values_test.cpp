@@ -1,11 +1,11 @@
 // Numbers, sizes and fill values as users write them.
-#include "cli/values.h"
+#include "cli/args/values.h"
 
 #include <bit>
 
 #include <gtest/gtest.h>
 
-#include "cli/exit_codes.h"
+#include "cli/args/exit_codes.h"
 
 namespace quern::cli {
 namespace {

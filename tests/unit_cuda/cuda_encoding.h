@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/cuda/stencil_encode_cuda.h"
+#include "kernels/stencil/cuda/encode_entry_points.h"
 #include "tests/simt/cuda_test.h"
 #include "tests/unit_stencil/encode_levels_cases.h"
 #include "tests/unit_stencil/encode_steps.h"

@@ -1,4 +1,4 @@
-// Arrays through the mask kernels of kernels/cuda on the simulator, held against the host functions segment by segment:
+// Arrays through the mask kernels of kernels/mask/cuda on the simulator, held against the host functions segment by segment:
 // scans, masks, stored forms, working copies and restored arrays.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/mask_cuda.h"
+#include "kernels/mask/cuda/entry_points.h"
 #include "libcompress/pipeline/mask/scan.h"
 #include "tests/simt/cuda_test.h"
 #include "tests/unit_mask/mask_corpus.h"

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/core/program_task.h"
-#include "kernels/cuda/stencil_cuda.h"
+#include "kernels/stencil/job_task.h"
+#include "kernels/stencil/cuda/decode_entry_points.h"
 #include "tests/simt/cuda_test.h"
 #include "tests/unit_stencil/program_cases.h"
 

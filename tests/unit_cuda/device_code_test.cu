@@ -7,9 +7,9 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/cuda/copy_bytes.cuh"
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/warp_lanes.cuh"
+#include "kernels/common/cuda/copy_bytes.cuh"
+#include "kernels/common/cuda/launch.cuh"
+#include "kernels/common/cuda/warp_lanes.cuh"
 #include "tests/simt/cuda_test.h"
 
 namespace quern::kernels {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/lorenzo.h"
-#include "kernels/cuda/lorenzo_cuda.h"
+#include "kernels/lorenzo/cpu/lorenzo.h"
+#include "kernels/lorenzo/cuda/entry_points.h"
 #include "tests/unit_kernels/chunk_cases.h"
 
 namespace quern::kernels::testing {

@@ -1,4 +1,4 @@
-// The lorenzo kernels of kernels/cuda on the simulator: bytes and elements as on the CPU, whatever order blocks and
+// The lorenzo kernels of kernels/lorenzo/cuda on the simulator: bytes and elements as on the CPU, whatever order blocks and
 // threads run in; nothing but the caller's memory is used, and exactly as much as was said.
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/mask_scan.h"
+#include "kernels/mask/scan.h"
 #include "tests/unit_cuda/cuda_grid.h"
 
 namespace quern::kernels {

@@ -1,4 +1,4 @@
-// The mask kernels of kernels/cuda on the simulator, whatever order blocks and threads run in, and what becomes of
+// The mask kernels of kernels/mask/cuda on the simulator, whatever order blocks and threads run in, and what becomes of
 // damaged bytes.
 #include "tests/unit_cuda/cuda_masks.h"
 

@@ -4,7 +4,7 @@
 
 #include <quern/metrics.h>
 
-#include "kernels/cuda/bound_check_cuda.h"
+#include "kernels/metrics/cuda/bound_check_cuda.h"
 #include "tests/unit_cuda_metrics/device.h"
 #include "tests/unit_cuda_metrics/device_arrays.h"
 

@@ -6,7 +6,7 @@
 
 #include <quern/metrics.h>
 
-#include "kernels/cuda/quality_cuda.h"
+#include "kernels/metrics/cuda/quality_cuda.h"
 #include "tests/unit_cuda_metrics/device.h"
 #include "tests/unit_cuda_metrics/device_arrays.h"
 

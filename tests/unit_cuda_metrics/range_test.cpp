@@ -2,7 +2,7 @@
 // addresses.
 #include <random>
 
-#include "kernels/cuda/range_cuda.h"
+#include "kernels/common/cuda/range_cuda.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/elements.h"
 #include "libcompress/pipeline/range.h"

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/core/mask_scan.h"
+#include "kernels/mask/scan.h"
 #include "libcompress/cuda/chunk_kernels.h"
-#include "libcompress/cuda/chunk_layout.cuh"
-#include "libcompress/cuda/segment_reader.cuh"
-#include "libcompress/cuda/segment_writer.cuh"
-#include "libcompress/cuda/stream_end.cuh"
+#include "libcompress/cuda/stream/chunk_layout.cuh"
+#include "libcompress/cuda/stream/segment_reader.cuh"
+#include "libcompress/cuda/stream/segment_writer.cuh"
+#include "libcompress/cuda/stream/stream_end.cuh"
 #include "libcompress/format/checksum.h"
 #include "libcompress/format/segment.h"
 #include "tests/simt/cuda_test.h"

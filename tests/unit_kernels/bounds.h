@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/core/quantize.h"
+#include "kernels/lorenzo/quantize.h"
 
 namespace quern::kernels::testing {
 

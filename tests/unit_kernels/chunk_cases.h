@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/chunk_task.h"
+#include "kernels/lorenzo/chunk_task.h"
 #include "tests/unit_kernels/bounds.h"
 
 namespace quern::kernels::testing {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/lorenzo.h"
+#include "kernels/lorenzo/cpu/lorenzo.h"
 #include "tests/unit_kernels/chunk_cases.h"
 
 namespace quern::kernels {

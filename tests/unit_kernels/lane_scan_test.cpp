@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/core/lane_scan.h"
+#include "kernels/lorenzo/warp/segment_scan.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::kernels {

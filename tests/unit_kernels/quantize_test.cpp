@@ -10,8 +10,8 @@
 #include <limits>
 #include <random>
 
-#include "kernels/core/chunk_task.h"
-#include "kernels/core/tile_code.h"
+#include "kernels/lorenzo/chunk_task.h"
+#include "kernels/lorenzo/tile_code.h"
 #include "tests/unit_kernels/bounds.h"
 
 namespace quern::kernels {

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/core/lane_xxh3.h"
-#include "kernels/core/xxh3.h"
+#include "kernels/common/warp/xxh3.h"
+#include "kernels/common/xxh3.h"
 #include "libcompress/format/checksum.h"
 #include "tests/emulator/lane_emulator.h"
 

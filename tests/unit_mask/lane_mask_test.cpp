@@ -2,7 +2,7 @@
 // host functions have them, and the same bytes refused.
 #include <gtest/gtest.h>
 
-#include "kernels/core/mask_scan.h"
+#include "kernels/mask/scan.h"
 #include "libcompress/pipeline/mask/scan.h"
 #include "tests/emulator/lane_masks.h"
 #include "tests/unit_mask/mask_corpus.h"

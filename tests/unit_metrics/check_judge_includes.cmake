@@ -25,23 +25,30 @@ function(includes_none forbidden)
   set(complaints "${complaints}" PARENT_SCOPE)
 endfunction()
 
-file(GLOB judge ${ROOT}/kernels/judge/*)
+file(GLOB judge ${ROOT}/kernels/metrics/*.h)
 file(GLOB metrics ${ROOT}/libcompress/metrics/*.h ${ROOT}/libcompress/metrics/*.cpp)
-file(GLOB_RECURSE encoders ${ROOT}/codecs/*.h ${ROOT}/codecs/*.cpp ${ROOT}/kernels/core/*.h ${ROOT}/kernels/cpu/*.h
-  ${ROOT}/kernels/cpu/*.cpp ${ROOT}/kernels/cuda/lorenzo* ${ROOT}/libcompress/format/*.h ${ROOT}/libcompress/format/*.cpp
-  ${ROOT}/libcompress/pipeline/*.h ${ROOT}/libcompress/pipeline/*.cpp)
+file(GLOB_RECURSE encoders ${ROOT}/codecs/*.h
+  ${ROOT}/codecs/*.cpp
+  ${ROOT}/kernels/*.h
+  ${ROOT}/kernels/*.cpp
+  ${ROOT}/kernels/*.cuh
+  ${ROOT}/kernels/*.cu
+  ${ROOT}/libcompress/format/*.h
+  ${ROOT}/libcompress/format/*.cpp
+  ${ROOT}/libcompress/pipeline/*.h
+  ${ROOT}/libcompress/pipeline/*.cpp)
+list(FILTER encoders EXCLUDE REGEX "/kernels/metrics/")
 if(NOT judge OR NOT metrics OR NOT encoders)
   message(FATAL_ERROR "the tree does not lie at ${ROOT}")
 endif()
-includes_only("kernels/judge/|kernels/core/element_type.h" ${judge})
-includes_only("kernels/judge/|libcompress/core/|libcompress/metrics/" ${metrics})
-includes_none("kernels/judge/|libcompress/metrics/" ${encoders})
+includes_only("kernels/metrics/|kernels/common/element_type.h" ${judge})
+includes_only("kernels/metrics/|libcompress/core/|libcompress/metrics/" ${metrics})
+includes_none("kernels/metrics/|libcompress/metrics/" ${encoders})
 # What the judge's kernels are made of besides: launches, walks over arrays, sums over threads.
-file(GLOB kernels ${ROOT}/kernels/cuda/bound_check* ${ROOT}/kernels/cuda/error_pass* ${ROOT}/kernels/cuda/quality*
-  ${ROOT}/kernels/cuda/similarity*)
-set(machinery array_blocks fill_values launch reduce shared_memory bound_check_cuda quality)
+file(GLOB kernels ${ROOT}/kernels/metrics/cuda/*)
+set(machinery array_blocks fill_values launch reduce shared_memory)
 list(JOIN machinery "|" machinery)
-includes_only("kernels/judge/|kernels/core/element_type.h|kernels/cuda/(${machinery})" ${kernels})
+includes_only("kernels/metrics/|kernels/common/element_type.h|kernels/common/cuda/(${machinery})" ${kernels})
 if(complaints)
   message(FATAL_ERROR "${complaints}")
 endif()

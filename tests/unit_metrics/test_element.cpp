@@ -4,7 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
-#include "kernels/judge/element.h"
+#include "kernels/metrics/element.h"
 
 namespace quern::judge {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/judge/exact.h"
+#include "kernels/metrics/exact.h"
 #include "tests/unit_metrics/big_number.h"
 
 namespace quern::judge {

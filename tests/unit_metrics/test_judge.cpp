@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/judge/bound_judge.h"
+#include "kernels/metrics/bound_verifier.h"
 
 namespace quern::judge {
 namespace {

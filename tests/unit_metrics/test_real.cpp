@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/judge/exact.h"
-#include "kernels/judge/real.h"
+#include "kernels/metrics/exact.h"
+#include "kernels/metrics/real.h"
 
 namespace quern::judge {
 namespace {

@@ -2,8 +2,8 @@
 // any number of threads.
 #include "tests/unit_moments/bounds.h"
 
-#include "codecs/tensor/log_bins.h"
-#include "codecs/tensor/moments.h"
+#include "codecs/tensor/bounded/log_bins.h"
+#include "codecs/tensor/bounded/moments.h"
 #include "libcompress/core/task_runner.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_moments/float_cases.h"

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "codecs/tensor/moments.h"
+#include "codecs/tensor/bounded/moments.h"
 #include "codecs/tensor/tensor.h"
 
 namespace quern::codec::tensor {

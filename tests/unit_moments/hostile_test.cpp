@@ -1,7 +1,7 @@
 // Decoders of the bounded modes on bytes that no encoder wrote: data or a status, never anything else.
 #include <gtest/gtest.h>
 
-#include "codecs/tensor/moments.h"
+#include "codecs/tensor/bounded/moments.h"
 #include "codecs/tensor/tensor.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_moments/float_cases.h"

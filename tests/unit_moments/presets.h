@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codecs/tensor/moments.h"
+#include "codecs/tensor/bounded/moments.h"
 #include "codecs/tensor/tensor.h"
 
 namespace quern::testing {

@@ -1,5 +1,5 @@
 // The search for a place where a falling function meets a target: how many looks it takes, and that it ends.
-#include "libcompress/pipeline/bound_search.h"
+#include "libcompress/pipeline/search/bound_search.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <cfloat>
 
 #include "libcompress/core/task_runner.h"
-#include "libcompress/pipeline/bound_resolution.h"
+#include "libcompress/pipeline/search/bound_resolution.h"
 #include "libcompress/pipeline/elements.h"
 #include "libcompress/pipeline/range.h"
 #include "tests/unit_pipeline/support.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "libcompress/pipeline/sample_array.h"
+#include "libcompress/pipeline/search/sample_array.h"
 #include "tests/support/array_cases.h"
 #include "tests/unit_pipeline/support.h"
 

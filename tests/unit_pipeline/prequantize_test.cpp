@@ -7,7 +7,7 @@
 
 #include "libcompress/core/quantizer_rules.h"
 #include "libcompress/core/task_runner.h"
-#include "libcompress/pipeline/prequantize.h"
+#include "libcompress/pipeline/encode/prequantize.h"
 #include "tests/support/array_cases.h"
 #include "tests/unit_pipeline/support.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/core/bits.h"
+#include "kernels/common/bits.h"
 
 namespace quern::codec::stencil::test {
 namespace {

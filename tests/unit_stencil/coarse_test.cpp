@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "codecs/stencil/array_levels.h"
-#include "codecs/stencil/coarse_chunk.h"
-#include "codecs/stencil/lattice_chunk.h"
+#include "codecs/stencil/plan/array_levels.h"
+#include "codecs/stencil/levels/coarse_chunk.h"
+#include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/rules.h"
-#include "codecs/stencil/wavelet_axes.h"
-#include "codecs/stencil/wavelet_lifting.h"
+#include "codecs/stencil/wavelet/axes.h"
+#include "codecs/stencil/wavelet/lifting.h"
 
 namespace quern::codec::stencil::test {
 namespace {

@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "codecs/stencil/lane_sources.h"
-#include "codecs/stencil/wavelet_model.h"
-#include "kernels/core/token_table.h"
-#include "kernels/cpu/stencil.h"
+#include "codecs/stencil/model/stream_readers.h"
+#include "codecs/stencil/wavelet/model.h"
+#include "kernels/entropy/token_table.h"
+#include "kernels/stencil/cpu/stencil.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_stencil/guarded.h"
 #include "tests/unit_stencil/instruction_sets.h"

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "codecs/stencil/raster_encode.h"
+#include "codecs/stencil/device/raster_encode.h"
 #include "tests/unit_stencil/program_cases.h"
 
 namespace quern::codec::stencil::test {

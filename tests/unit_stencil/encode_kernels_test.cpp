@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
-#include "codecs/stencil/model.h"
-#include "codecs/stencil/residual_symbols.h"
-#include "codecs/stencil/token_tables.h"
-#include "kernels/cpu/stencil.h"
+#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/model/residual_symbols.h"
+#include "codecs/stencil/model/token_tables.h"
+#include "kernels/stencil/cpu/stencil.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_stencil/guarded.h"
 #include "tests/unit_stencil/instruction_sets.h"

@@ -1,8 +1,8 @@
 // Chunks of arrays encoded by programs that gather what the host fits models to, as a device would.
 #pragma once
 
-#include "codecs/stencil/levels_encode_steps.h"
-#include "codecs/stencil/wavelet_encode_steps.h"
+#include "codecs/stencil/device/levels_encode_steps.h"
+#include "codecs/stencil/device/wavelet_encode_steps.h"
 #include "tests/unit_stencil/encode_cases.h"
 
 namespace quern::codec::stencil::test {

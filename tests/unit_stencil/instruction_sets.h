@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/stencil.h"
+#include "kernels/stencil/cpu/stencil.h"
 
 namespace quern::codec::stencil::test {
 

@@ -1,9 +1,9 @@
 // Chunks on the lanes of the emulator: values and answers are those of the host's decoder, whatever the
 // bytes.
-#include "codecs/stencil/lattice_chunk.h"
-#include "codecs/stencil/levels_model.h"
-#include "codecs/stencil/levels_view.h"
-#include "codecs/stencil/wavelet_model.h"
+#include "codecs/stencil/lattice/chunk.h"
+#include "codecs/stencil/levels/model.h"
+#include "codecs/stencil/levels/view.h"
+#include "codecs/stencil/wavelet/model.h"
 #include "tests/emulator/lane_programs.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_stencil/program_cases.h"

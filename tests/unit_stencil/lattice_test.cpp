@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "codecs/stencil/chunk.h"
-#include "codecs/stencil/lattice.h"
+#include "codecs/stencil/lattice/lattice.h"
 
 namespace quern::codec::stencil::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "codecs/stencil/rules.h"
-#include "codecs/stencil/trial_box.h"
+#include "codecs/stencil/plan/sample_block.h"
 #include "tests/unit_stencil/chunks.h"
 #include "tests/unit_stencil/fronts.h"
 

@@ -1,6 +1,6 @@
 // The closed loop of raster order, and what else is summed up row by row: every instruction set does what plain loops
 // do.
-#include "codecs/stencil/loop.h"
+#include "codecs/stencil/raster/loop.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "codecs/stencil/middle_box.h"
+#include "codecs/stencil/plan/middle_box.h"
 
 namespace quern::codec::stencil {
 namespace {

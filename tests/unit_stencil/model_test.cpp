@@ -5,11 +5,11 @@
 #include <random>
 #include <vector>
 
-#include "codecs/stencil/model.h"
-#include "kernels/core/rans.h"
-#include "kernels/core/residual_model.h"
-#include "kernels/core/residual_tokens.h"
-#include "kernels/cpu/stencil.h"
+#include "codecs/stencil/model/model.h"
+#include "kernels/entropy/rans.h"
+#include "kernels/entropy/residual_model.h"
+#include "kernels/entropy/residual_tokens.h"
+#include "kernels/stencil/cpu/stencil.h"
 
 namespace quern::codec::stencil {
 namespace {

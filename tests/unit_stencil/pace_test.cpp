@@ -1,5 +1,5 @@
 // How much fits try changes bytes a little, and nothing else.
-#include "codecs/stencil/pace.h"
+#include "codecs/stencil/effort.h"
 
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // Arrays of every element type and kind of chunk, for tests of what decodes them by programs.
 #pragma once
 
-#include "codecs/stencil/chunk_program.h"
-#include "codecs/stencil/device_state.h"
+#include "codecs/stencil/device/chunk_job.h"
+#include "codecs/stencil/device/state.h"
 #include "tests/unit_stencil/helpers.h"
 
 namespace quern::codec::stencil::test {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <random>
 
-#include "codecs/stencil/residual_fit.h"
-#include "kernels/core/residual_model.h"
+#include "codecs/stencil/model/residual_fit.h"
+#include "kernels/entropy/residual_model.h"
 #include "tests/support/instrumented.h"
 
 namespace quern::codec::stencil {

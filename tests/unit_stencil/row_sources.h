@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cpu/stencil.h"
+#include "kernels/stencil/cpu/stencil.h"
 
 namespace quern::codec::stencil::test {
 

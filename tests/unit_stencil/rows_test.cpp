@@ -11,9 +11,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "codecs/stencil/model.h"
-#include "kernels/core/residual_tokens.h"
-#include "kernels/cpu/stencil.h"
+#include "codecs/stencil/model/model.h"
+#include "kernels/entropy/residual_tokens.h"
+#include "kernels/stencil/cpu/stencil.h"
 #include "tests/unit_stencil/instruction_sets.h"
 #include "tests/unit_stencil/row_sources.h"
 

@@ -8,12 +8,12 @@
 #include <limits>
 #include <vector>
 
-#include "codecs/stencil/carver.h"
-#include "codecs/stencil/levels_grid.h"
-#include "codecs/stencil/model.h"
-#include "codecs/stencil/small_values.h"
-#include "kernels/core/residual_tokens.h"
-#include "kernels/cpu/stencil.h"
+#include "codecs/stencil/arena.h"
+#include "codecs/stencil/levels/grid.h"
+#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/levels/small_values.h"
+#include "kernels/entropy/residual_tokens.h"
+#include "kernels/stencil/cpu/stencil.h"
 #include "tests/unit_stencil/helpers.h"
 #include "tests/unit_stencil/instruction_sets.h"
 #include "tests/unit_stencil/row_sources.h"

@@ -1,7 +1,7 @@
 // Small least-squares systems.
 #include <gtest/gtest.h>
 
-#include "codecs/stencil/solve.h"
+#include "codecs/stencil/model/solve.h"
 
 namespace quern::codec::stencil {
 namespace {

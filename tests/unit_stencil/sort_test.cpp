@@ -1,5 +1,5 @@
 // Elements in the order of coding, against one level, class and row after the other.
-#include "codecs/stencil/levels_sort.h"
+#include "codecs/stencil/levels/sort.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 
 #include <quern/codec.h>
 
-#include "codecs/stencil/levels_sections.h"
-#include "codecs/stencil/levels_view.h"
+#include "codecs/stencil/levels/sections.h"
+#include "codecs/stencil/levels/view.h"
 
 namespace quern::codec::stencil::test {
 namespace {

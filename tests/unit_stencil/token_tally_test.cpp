@@ -1,5 +1,5 @@
 // Tokens counted by vectors are those counted one by one.
-#include "codecs/stencil/token_tally.h"
+#include "codecs/stencil/model/token_tally.h"
 
 #include <random>
 #include <vector>

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "codecs/stencil/wavelet_axes.h"
-#include "codecs/stencil/wavelet_context.h"
-#include "codecs/stencil/wavelet_fill.h"
-#include "codecs/stencil/wavelet_lifting.h"
-#include "codecs/stencil/wavelet_model.h"
+#include "codecs/stencil/wavelet/axes.h"
+#include "codecs/stencil/wavelet/context.h"
+#include "codecs/stencil/wavelet/fill.h"
+#include "codecs/stencil/wavelet/lifting.h"
+#include "codecs/stencil/wavelet/model.h"
 
 namespace quern::codec::stencil::test {
 namespace {

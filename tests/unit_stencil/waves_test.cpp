@@ -5,8 +5,8 @@
 #include <random>
 
 #include "codecs/stencil/chunk.h"
-#include "codecs/stencil/model.h"
-#include "codecs/stencil/raster_waves.h"
+#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/raster/waves.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_stencil/chunks.h"
 #include "tests/unit_stencil/helpers.h"

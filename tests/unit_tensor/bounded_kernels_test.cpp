@@ -10,10 +10,10 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cpu/bound_check.h"
-#include "kernels/cpu/tensor_bounds.h"
-#include "kernels/cpu/tensor_logs.h"
-#include "kernels/cpu/tensor_residuals.h"
+#include "kernels/tensor/cpu/bound_check.h"
+#include "kernels/tensor/cpu/bounds.h"
+#include "kernels/tensor/cpu/logs.h"
+#include "kernels/tensor/cpu/residuals.h"
 
 namespace quern::kernels {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <memory>
 
-#include "kernels/core/frequency_table.h"
-#include "kernels/cpu/planes.h"
+#include "kernels/entropy/frequency_table.h"
+#include "kernels/tensor/cpu/planes.h"
 #include "tests/unit_tensor/tensor_cases.h"
 
 namespace quern::kernels {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "kernels/core/bits.h"
+#include "kernels/common/bits.h"
 #include "tests/support/safetensors_file.h"
 #include "tests/unit_tensor/tensor_cases.h"
 

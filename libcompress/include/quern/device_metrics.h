@@ -25,7 +25,7 @@ struct DevicePair {
 /// the device's default stream waits for, and wait until they are done. O(elements); device memory for the time of the
 /// call: a few bytes for each 64 KiB of an array. `unsupported`: more fill values than kernels take (255).
 /// BoundCheck::first has the lowest index alone. Extremes and counts are the host's; sums are formed in another order,
-/// the same on every device: see kernels/cuda/quality_cuda.h for how near they come.
+/// the same on every device: see kernels/metrics/cuda/quality_cuda.h for how near they come.
 Result<BoundCheck> check_bound_on_device(const DevicePair& pair, const EnforcedBound& bound,
                                          const ValidityRule& validity);
 Result<Quality> measure_quality_on_device(const DevicePair& pair, const ValidityRule& validity, bool with_ssim);

@@ -1,5 +1,5 @@
 // Gaps of a working copy filled from valid neighbours, and special values written back after decoding.
-#include "kernels/core/mask_fill.h"
+#include "kernels/mask/fill.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/mask/words.h"
 

@@ -5,9 +5,9 @@
 #include <exception>
 #include <optional>
 
-#include "kernels/core/mask_fill.h"
-#include "kernels/core/mask_find.h"
-#include "kernels/core/mask_patterns.h"
+#include "kernels/mask/fill.h"
+#include "kernels/mask/find.h"
+#include "kernels/mask/patterns.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/mask/mask_rules.h"
 #include "libcompress/pipeline/mask/scan.h"

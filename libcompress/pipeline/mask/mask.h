@@ -13,8 +13,8 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-#include "kernels/core/mask_scan.h"
-#include "kernels/core/mask_segment.h"
+#include "kernels/mask/scan.h"
+#include "kernels/mask/segment.h"
 
 namespace quern::mask {
 

@@ -3,7 +3,7 @@
 
 #include <quern/bound.h>
 
-#include "kernels/core/mask_find.h"
+#include "kernels/mask/find.h"
 
 namespace quern::mask {
 
@@ -12,7 +12,7 @@ constexpr kernels::QuantizerKind quantizer_of(BoundKind kind) {
   return kind == BoundKind::pwrel ? kernels::QuantizerKind::pointwise : kernels::QuantizerKind::absolute;
 }
 
-/// W: the element type's words (kernels/core/mask_words.h).
+/// W: the element type's words (kernels/mask/words.h).
 template <class W>
 constexpr kernels::RepeatedRules repeated_rules(bool enabled, const EnforcedBound& bound) {
   return {enabled, kernels::make_cost_scale<W>(quantizer_of(bound.kind), bound.value)};

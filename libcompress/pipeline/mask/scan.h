@@ -6,7 +6,7 @@
 
 #include <quern/memory.h>
 
-#include "kernels/core/mask_scan.h"
+#include "kernels/mask/scan.h"
 #include "libcompress/pipeline/mask/words.h"
 
 namespace quern::mask {

@@ -3,7 +3,7 @@
 
 #include <quern/memory.h>
 
-#include "kernels/core/mask_walk.h"
+#include "kernels/mask/walk.h"
 
 namespace quern::mask {
 

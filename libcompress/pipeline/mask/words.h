@@ -5,7 +5,7 @@
 
 #include <quern/dtype.h>
 
-#include "kernels/core/mask_words.h"
+#include "kernels/mask/words.h"
 
 namespace quern::mask {
 

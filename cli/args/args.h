@@ -1,0 +1,155 @@
+// What the user asked for, one struct a verb, and the parser that fills them. Parsing touches no file and prints
+// nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <quern/bound.h>
+#include <quern/codec.h>
+#include <quern/compress.h>
+#include <quern/dtype.h>
+#include <quern/shape.h>
+
+#include "cli/checkpoint/args.h"
+#include "cli/args/run_args.h"
+#include "cli/args/values.h"
+
+namespace quern::cli {
+
+enum class Verb {
+  print,
+  compress,
+  decompress,
+  info,
+  verify,
+  compare,
+  bench,
+  h5,
+  checkpoint,
+  list_codecs,
+  list_devices,
+  doctor
+};
+enum class H5Work { args, pack, unpack, check };
+
+/// How the arrays of the input files are described.
+struct DataArgs {
+  std::optional<DType> dtype;
+  std::optional<Shape> shape;
+  std::vector<std::string> fills;  ///< texts: the bits depend on the element type, which the file may tell
+  std::vector<std::string> datasets;
+  std::uint64_t skip_bytes = 0;
+  bool big_endian = false;
+  bool column_major = false;
+  bool strict_input = false;  ///< what looks wrong about the values is an error
+};
+
+struct OutputArgs {
+  std::string path;  ///< empty: made from the input's name; "-": standard output
+  bool force = false;
+  bool remove_input = false;
+};
+
+struct CodecArgs {
+  std::string codec = "auto";
+  std::string goal = "ratio";
+  Settings settings;
+  bool idempotent = false;  ///< --set idempotent=1
+  bool find_repeated = true;
+};
+
+struct CompressArgs {
+  std::vector<std::string> inputs;
+  std::optional<ErrorBound> bound;  ///< always set unless bounds_file is
+  std::string bounds_file;
+  DataArgs data;
+  CodecArgs codec;
+  std::optional<ValueRange> range;
+  RunArgs run;
+  OutputArgs output;
+  bool append = false;
+  bool verify = false;
+};
+
+struct DecompressArgs {
+  std::vector<std::string> inputs;
+  std::string region;
+  unsigned level = 0;  ///< 0: the arrays themselves
+  bool keep_going = false;
+  RunArgs run;
+  OutputArgs output;
+};
+
+struct InfoArgs {
+  std::vector<std::string> inputs;
+  bool check = false;
+  bool headers_only = false;  ///< do not read masks
+  RunArgs run;
+};
+
+struct VerifyArgs {
+  std::string original;
+  std::string stream;
+  DataArgs data;
+  RunArgs run;
+};
+
+struct CompareArgs {
+  std::string a;
+  std::string b;
+  std::string html;
+  bool force = false;
+  DataArgs data;
+  RunArgs run;
+};
+
+struct BenchArgs {
+  std::vector<std::string> inputs;
+  std::vector<std::string> codecs;  ///< empty: all
+  std::vector<double> rel;
+  unsigned repeats = 5;
+  DataArgs data;
+  CodecArgs codec;
+  RunArgs run;
+};
+
+/// HDF5 and netCDF-4 files that stay such files, with quern as a filter inside.
+struct H5Args {
+  H5Work work = H5Work::args;
+  std::string input;                ///< empty for args
+  std::optional<ErrorBound> bound;  ///< always set for args; of pack, for datasets without a bound of their own
+  std::vector<std::string> datasets;
+  std::string bounds_file;
+  std::vector<VariableBound> bounds;
+  CodecArgs codec;
+  bool optional = false;
+  bool rechunk = false;
+  bool rewritable = false;  ///< idempotent chunks, which copies and changes leave small
+  bool again = false;       ///< pack what is packed already under another bound
+  RunArgs run;
+  OutputArgs output;
+};
+
+struct Command {
+  Verb verb = Verb::print;
+  std::string text;   ///< Verb::print: help, version or a completion script, to be printed as it is
+  bool asked = true;  ///< Verb::print: false for help that answers a command line without words
+  CompressArgs compress;
+  DecompressArgs decompress;
+  InfoArgs info;
+  VerifyArgs verify;
+  CompareArgs compare;
+  BenchArgs bench;
+  H5Args h5;
+  CheckpointArgs checkpoint;
+  bool json = false;  ///< list and doctor
+};
+
+/// Reads a command line; argv[0] is the program's name. Returns 0 and fills `out`, or returns 1 and sets `message` to
+/// one line without a line break. No side effects: a fuzzer may call it with anything. Throws std::bad_alloc only.
+int parse_only(int argc, const char* const* argv, Command& out, std::string& message);
+
+}  // namespace quern::cli

@@ -1,0 +1,293 @@
+// Options of quern checkpoint, and how their texts are read.
+#include <fmt/format.h>
+
+#include "cli/args/exit_codes.h"
+#include "cli/args/raw_args.h"
+#include "cli/args/values.h"
+
+namespace quern::cli {
+namespace {
+
+constexpr std::uint64_t kMaxStep = 999'999'999'999'999;
+
+void add_value(CLI::App& work, const char* names, std::string& value, const char* type, const char* what) {
+  work.add_option(names, value, what)->type_name(type);
+}
+
+void add_repeatable(CLI::App& work, const char* names, std::vector<std::string>& values, const char* type,
+                    const char* what) {
+  work.add_option(names, values, what)->type_name(type)->allow_extra_args(false);
+}
+
+CLI::App& add_work(CLI::App& verb, RawArgs& raw, const char* name, const char* what, bool with_store = true) {
+  CLI::App& work = *verb.add_subcommand(name, what);
+  if (with_store) work.add_option("--store", raw.store, "folder of the store")->type_name("DIR")->required();
+  work.add_flag("-q,--quiet", raw.quiet, "only errors");
+  work.add_flag("--json", raw.json, "one JSON object on standard output");
+  return work;
+}
+
+void add_threads(CLI::App& work, RawArgs& raw) {
+  add_value(work, "-T,--threads", raw.threads, "N", "threads; 0 = all [1]");
+  add_value(work, "--progress", raw.progress, "WHEN", "auto (on a terminal), always or never [auto]");
+}
+
+void define_save(CLI::App& verb, RawArgs& raw) {
+  CLI::App& work = add_work(verb, raw, "save", "save safetensors files as one checkpoint");
+  work.add_option("FILE", raw.files, "safetensors files, or an index of them (*.index.json)")
+      ->required()
+      ->type_name("");
+  add_value(work, "--step", raw.step, "N", "the checkpoint's step");
+  add_value(work, "--base", raw.base, "N",
+            "step that tensors may be stored as differences to; newest: the newest that has no base itself");
+  work.add_flag("--replace", raw.replace, "take the place of the checkpoint of that step, if there is one");
+  add_repeatable(work, "--tag", raw.tags, "NAME=TEXT", "keep this with the checkpoint, as in loss=2.75; repeatable");
+  add_value(work, "--preset", raw.preset, "NAME",
+            "exact; moments (optimizer within .05 of a step); balanced (weights too); archive [exact]");
+  add_value(work, "--policy", raw.policy, "FILE", "rules in JSON on how tensors are stored; come before the preset's");
+  add_value(work, "--replay", raw.replay, "FILE",
+            "the optimizer's rule in JSON: store a step after --base as its gradient, bit for bit");
+  add_value(work, "--parity", raw.parity, "K+M",
+            "spread over K parts and add M parity files, any M of which may be lost");
+  add_repeatable(work, "--role", raw.roles, "GLOB=ROLE",
+                 "role of tensors by name (param: a weight, exp_avg, exp_avg_sq, ...); repeatable [from the names]");
+  add_value(work, "--zstd", raw.zstd_level, "LEVEL", "let zstd try too, 1 to 19; 0: never [0]");
+  add_value(work, "--group", raw.group, "NAME", "several writers: a common name that is new for each checkpoint");
+  add_value(work, "--writer", raw.writer, "I/N", "several writers: this one's number from 0, and how many there are");
+  work.add_flag("--dry-run", raw.dry_run, "say what each tensor would take and lose, but save nothing");
+  work.add_flag("-v,--verbose", raw.verbose, "a line for each tensor");
+  add_threads(work, raw);
+  work.footer(
+      "Examples:\n"
+      "  quern checkpoint save state.safetensors --store run --step 400\n"
+      "  quern checkpoint save state.safetensors --store run --step 500 --base newest --tag loss=2.75\n"
+      "  quern checkpoint save state.safetensors --store run --step 500 --base 400 --parity 4+2\n"
+      "  quern checkpoint save model.safetensors.index.json --store run --step 500\n"
+      "  quern checkpoint save state.safetensors --store run --step 500 --preset balanced --dry-run\n"
+      "  quern checkpoint save state.safetensors gradients.safetensors --store run --step 401 \\\n"
+      "      --base 400 --replay adamw.json\n"
+      "A policy: {\"preset\": \"moments\", \"rules\": [{\"name\": \"*.lora_*\", \"mode\": \"exact\"},\n"
+      "  {\"role\": \"param\", \"min_rank\": 2, \"mode\": \"ebq\", \"bound\": 1e-4, \"unit\": \"std\"}]}\n"
+      "A rule: {\"optimizer\": \"adamw\", \"order\": \"fused\", \"betas\": [0.9, 0.95], \"eps\": 1e-8, \"lr\": 7e-4,\n"
+      "  \"weight_decay\": 0.1, \"groups\": [{\"max_rank\": 1, \"weight_decay\": 0}]}\n"
+      "  lr, step and clip_scale are otherwise taken from the files' metadata.\n");
+}
+
+void define_load(CLI::App& verb, RawArgs& raw) {
+  CLI::App& work = add_work(verb, raw, "load", "bring a checkpoint's files back, byte for byte");
+  add_value(work, "--step", raw.step, "N", "which checkpoint [the newest that is whole]");
+  work.add_option("-o,--output", raw.output, "file, or - for standard output; folder for several files")
+      ->type_name("OUT")
+      ->required();
+  add_repeatable(work, "--tensor", raw.tensors, "GLOB",
+                 "only tensors of such names, as a safetensors file; repeatable");
+  add_value(work, "--slice", raw.slice, "BOX",
+            "of each tensor only this, as in 0:10,5:9,: (axes as saved, end excluded)");
+  work.add_flag("-f,--force", raw.force, "replace existing files");
+  add_threads(work, raw);
+  work.footer(
+      "Examples:\n"
+      "  quern checkpoint load --store run -o state.safetensors\n"
+      "  quern checkpoint load --store run --step 400 --tensor 'exp_avg*' -o moments.safetensors\n"
+      "  quern checkpoint load --store run --tensor embed.weight --slice 0:100,: -o rows.safetensors\n");
+}
+
+void define_export(CLI::App& verb, RawArgs& raw) {
+  CLI::App& work = add_work(verb, raw, "export", "write a checkpoint's weights as a model for others to load", false);
+  work.add_option("STORE,--store", raw.store, "folder of the store")->type_name("DIR")->required();
+  work.add_option("--hf", raw.hf, "folder for model.safetensors, or shards and their index, as Hugging Face has them")
+      ->type_name("DIR")
+      ->required();
+  add_value(work, "--step", raw.step, "N", "which checkpoint [the newest that is whole]");
+  add_repeatable(work, "--only,--tensor", raw.tensors, "GLOB",
+                 "tensors of such names; repeatable [the model of a state dict; else all]");
+  add_repeatable(work, "--strip-prefix", raw.strip, "TEXT",
+                 "take this from the names that begin with it, such as model.; repeatable");
+  add_value(work, "--dtype", raw.dtype, "TYPE", "bf16, f16 or f32: round floating-point weights to it [as they are]");
+  add_value(work, "--shard-size", raw.shard_size, "SIZE", "most bytes of a file, such as 5G [5000000000]");
+  work.add_flag("-f,--force", raw.force, "replace a model in the folder");
+  add_threads(work, raw);
+  work.footer(
+      "Of tied weights the first name is written; the others are in the metadata of its file, and loading ties them.\n"
+      "config.json and the tokenizer are no part of a checkpoint: copy them beside.\n"
+      "Examples:\n"
+      "  quern checkpoint export run --hf out\n"
+      "  quern checkpoint export run --step 400 --hf out --dtype bf16 --shard-size 2G\n"
+      "  quern checkpoint export run --hf out --only 'model.*' --strip-prefix model. --strip-prefix module.\n");
+}
+
+void define_reading(CLI::App& verb, RawArgs& raw) {
+  CLI::App& ls = add_work(verb, raw, "ls", "list checkpoints");
+  ls.footer("Example:\n  quern checkpoint ls --store run\n");
+
+  CLI::App& info = add_work(verb, raw, "info", "list a checkpoint's tensors and what they take");
+  add_value(info, "--step", raw.step, "N", "which checkpoint [the newest that is whole]");
+  info.footer("Example:\n  quern checkpoint info --store run --step 400\n");
+
+  CLI::App& diff = add_work(verb, raw, "diff", "compare two checkpoints, tensor by tensor");
+  diff.add_option("STEPS", raw.steps, "A B: two steps")->required()->expected(2)->type_name("");
+  add_threads(diff, raw);
+  diff.footer("Example:\n  quern checkpoint diff --store run 400 500\n");
+
+  CLI::App& verify = add_work(verb, raw, "verify", "check that checkpoints are whole");
+  add_value(verify, "--step", raw.step, "N", "only this one [all]");
+  verify.add_flag("--full", raw.full, "also read every byte, decode every tensor and compare hashes");
+  add_threads(verify, raw);
+  verify.footer("Exit code 3 when something is damaged.\nExample:\n  quern checkpoint verify --store run --full\n");
+}
+
+void define_changing(CLI::App& verb, RawArgs& raw) {
+  CLI::App& repair = add_work(verb, raw, "repair", "mend what parity and copies allow, bit for bit");
+  add_value(repair, "--step", raw.step, "N", "only this one [all]");
+  add_threads(repair, raw);
+  repair.footer("Exit code 3 when something cannot be mended.\nExample:\n  quern checkpoint repair --store run\n");
+
+  CLI::App& compact = add_work(verb, raw, "compact", "store a checkpoint anew so that it needs no other");
+  compact.add_option("--step", raw.step, "which checkpoint")->type_name("N")->required();
+  add_value(compact, "--parity", raw.parity, "K+M", "with this parity [none]");
+  add_threads(compact, raw);
+  compact.footer("Example:\n  quern checkpoint compact --store run --step 500\n");
+
+  CLI::App& gc = add_work(verb, raw, "gc", "remove checkpoints and what unfinished saves have left");
+  add_value(gc, "--keep", raw.keep, "N", "keep the N newest that are whole [all]");
+  add_value(gc, "--keep-every", raw.keep_every, "N", "keep steps that are multiples of N too");
+  add_value(gc, "--keep-best", raw.keep_best, "N:TAG[:max]",
+            "keep the N with the smallest (max: largest) numbers under a tag too, as in 2:loss");
+  add_repeatable(gc, "--remove", raw.steps, "STEP", "remove this one unless another needs it; repeatable");
+  gc.add_flag("--dry-run", raw.dry_run, "only say what would go");
+  gc.footer(
+      "What the checkpoints that stay need of others is kept, tensor by tensor.\n"
+      "Examples:\n"
+      "  quern checkpoint gc --store run --keep 3\n"
+      "  quern checkpoint gc --store run --keep 3 --keep-every 1000 --keep-best 2:loss --dry-run\n");
+
+  CLI::App& convert = add_work(verb, raw, "convert", "between one safetensors file and several with an index", false);
+  convert.add_option("FILE", raw.files, "a safetensors file, or an index (*.index.json)")
+      ->required()
+      ->expected(1)
+      ->type_name("");
+  convert.add_option("-o,--output", raw.output, "file; with --shard-size a folder")->type_name("OUT")->required();
+  add_value(convert, "--shard-size", raw.shard_size, "SIZE", "most bytes of a file, such as 5G");
+  convert.add_flag("-f,--force", raw.force, "replace existing files");
+  convert.footer(
+      "Examples:\n"
+      "  quern checkpoint convert model.safetensors.index.json -o model.safetensors\n"
+      "  quern checkpoint convert model.safetensors --shard-size 2G -o sharded/\n");
+}
+
+void read_parity(const std::string& text, CheckpointArgs& out) {
+  if (text.empty()) return;
+  const std::size_t plus = text.find('+');
+  if (plus == std::string::npos) fail(Exit::usage, fmt::format("--parity {}: write it as K+M, such as 4+2", text));
+  out.parity_data = static_cast<std::uint32_t>(parse_count(text.substr(0, plus), "--parity", 64));
+  out.parity_files = static_cast<std::uint32_t>(parse_count(text.substr(plus + 1), "--parity", 64));
+  if (out.parity_data == 0 || out.parity_files == 0)
+    fail(Exit::usage, fmt::format("--parity {}: K and M must be at least 1", text));
+}
+
+/// "2:loss", "1:accuracy:max"; a tag's name may hold colons.
+void read_best(std::string text, CheckpointArgs& out) {
+  const std::string given = text;
+  if (text.ends_with(":max") || text.ends_with(":min")) {
+    out.largest_is_best = text.ends_with(":max");
+    text.resize(text.size() - 4);
+  }
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon + 1 == text.size())
+    fail(Exit::usage, fmt::format("--keep-best {}: write it as N:TAG or N:TAG:max, such as 2:loss", given));
+  out.keep_best = static_cast<std::size_t>(parse_count(text.substr(0, colon), "--keep-best", 1'000'000'000));
+  if (out.keep_best == 0) fail(Exit::usage, fmt::format("--keep-best {}: N must be at least 1", given));
+  out.metric = text.substr(colon + 1);
+}
+
+void read_save(const RawArgs& raw, CheckpointArgs& out) {
+  for (const std::string& tag : raw.tags) {
+    const std::size_t equal = tag.find('=');
+    if (equal == std::string::npos || equal == 0)
+      fail(Exit::usage, fmt::format("--tag {}: write it as NAME=TEXT, such as loss=2.75", tag));
+    out.tags.emplace_back(tag.substr(0, equal), tag.substr(equal + 1));
+  }
+  if (!out.step) fail(Exit::usage, "checkpoint save: give the checkpoint's step with --step N");
+  if (!raw.preset.empty()) out.preset = raw.preset;
+  if (out.preset != "exact" && out.preset != "moments" && out.preset != "balanced" && out.preset != "archive")
+    fail(Exit::usage, fmt::format("--preset {}: unknown; use exact, moments, balanced or archive", out.preset));
+  out.policy = raw.policy;
+  out.replay = raw.replay;
+  if (!out.replay.empty() && !out.base && !out.base_newest)
+    fail(Exit::usage, "--replay: needs the checkpoint of the step before, with --base N");
+  for (const std::string& text : raw.roles) {
+    const std::size_t equal = text.rfind('=');
+    if (equal == std::string::npos || equal == 0)
+      fail(Exit::usage, fmt::format("--role {}: write it as GLOB=ROLE", text));
+    out.roles.emplace_back(text.substr(0, equal), text.substr(equal + 1));
+  }
+  if (!raw.zstd_level.empty()) out.zstd_level = static_cast<int>(parse_count(raw.zstd_level, "--zstd", 19));
+  out.group = raw.group;
+  if (raw.writer.empty() != raw.group.empty()) fail(Exit::usage, "--group and --writer: several writers need both");
+  if (!raw.writer.empty()) {
+    const std::size_t slash = raw.writer.find('/');
+    if (slash == std::string::npos)
+      fail(Exit::usage, fmt::format("--writer {}: write it as I/N, such as 0/4", raw.writer));
+    out.writer = static_cast<std::uint32_t>(parse_count(raw.writer.substr(0, slash), "--writer", 65535));
+    out.writers = static_cast<std::uint32_t>(parse_count(raw.writer.substr(slash + 1), "--writer", 65536));
+    if (out.writer >= out.writers) fail(Exit::usage, fmt::format("--writer {}: I must be below N", raw.writer));
+    if (out.writers > 1 && raw.dry_run) fail(Exit::usage, "--dry-run: not with several writers");
+  }
+}
+
+}  // namespace
+
+void define_checkpoint(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = *program.add_subcommand("checkpoint", "a crash-safe store of training checkpoints");
+  verb.require_subcommand(1);
+  define_save(verb, raw);
+  define_load(verb, raw);
+  define_export(verb, raw);
+  define_reading(verb, raw);
+  define_changing(verb, raw);
+  verb.footer("'quern checkpoint WORK --help' has options and examples.");
+}
+
+void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, CheckpointArgs& out) {
+  static constexpr std::pair<const char*, CheckpointWork> kWorks[] = {
+      {"save", CheckpointWork::save},       {"load", CheckpointWork::load},          {"ls", CheckpointWork::ls},
+      {"info", CheckpointWork::info},       {"diff", CheckpointWork::diff},          {"verify", CheckpointWork::verify},
+      {"repair", CheckpointWork::repair},   {"compact", CheckpointWork::compact},    {"gc", CheckpointWork::gc},
+      {"convert", CheckpointWork::convert}, {"export", CheckpointWork::export_model}};
+  for (const auto& [name, work] : kWorks)
+    if (verb.get_name() == name) out.work = work;
+  out.inputs = raw.files;
+  out.store = raw.store;
+  if (out.store.empty() && out.work != CheckpointWork::convert)
+    fail(Exit::usage, "--store: the folder's name is empty");
+  while (out.store.size() > 1 && out.store.back() == '/') out.store.pop_back();
+  if (!raw.step.empty()) out.step = parse_count(raw.step, "--step", kMaxStep);
+  out.base_newest = raw.base == "newest";
+  if (!raw.base.empty() && !out.base_newest) out.base = parse_count(raw.base, "--base", kMaxStep);
+  for (const std::string& text : raw.steps)
+    out.steps.push_back(parse_count(text, out.work == CheckpointWork::diff ? "diff" : "--remove", kMaxStep));
+  read_parity(raw.parity, out);
+  if (out.work == CheckpointWork::save) read_save(raw, out);
+  if (!raw.keep.empty()) out.keep = static_cast<std::size_t>(parse_count(raw.keep, "--keep", 1'000'000'000));
+  if (out.keep && *out.keep == 0) fail(Exit::usage, "--keep 0: would remove everything; keep at least 1");
+  if (!raw.keep_every.empty()) out.keep_every = parse_count(raw.keep_every, "--keep-every", kMaxStep);
+  if (!raw.keep_every.empty() && out.keep_every == 0) fail(Exit::usage, "--keep-every 0: give a number above 0");
+  if (!raw.keep_best.empty()) read_best(raw.keep_best, out);
+  out.replace = raw.replace;
+  if (!raw.shard_size.empty()) out.shard_bytes = parse_size(raw.shard_size, "--shard-size");
+  out.tensors = raw.tensors;
+  out.hf = raw.hf;
+  out.strip = raw.strip;
+  out.dtype = raw.dtype;
+  if (!out.dtype.empty() && out.dtype != "bf16" && out.dtype != "f16" && out.dtype != "f32")
+    fail(Exit::usage, fmt::format("--dtype {}: use bf16, f16 or f32, or leave it out to keep the types", out.dtype));
+  if (out.work == CheckpointWork::export_model && out.hf.empty()) fail(Exit::usage, "--hf: the folder's name is empty");
+  out.slice = raw.slice;
+  out.dry_run = raw.dry_run;
+  out.full = raw.full;
+  out.output = raw.output;
+  out.force = raw.force;
+  out.run = run;
+}
+
+}  // namespace quern::cli

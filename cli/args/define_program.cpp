@@ -1,0 +1,259 @@
+// Every verb, option, description and example of the command.
+#include "cli/args/help_text.h"
+#include "cli/args/raw_args.h"
+
+#ifndef QUERN_VERSION
+#error "QUERN_VERSION is defined by the build"
+#endif
+
+namespace quern::cli {
+namespace {
+
+/// A verb with its inputs, called `inputs` in the help text.
+CLI::App& add_verb(CLI::App& program, RawArgs& raw, const char* name, const char* what, const char* inputs,
+                   const char* inputs_are) {
+  CLI::App& verb = *program.add_subcommand(name, what);
+  verb.add_option(inputs, raw.files, inputs_are)->required()->type_name("");
+  return verb;
+}
+
+void add_value(CLI::App& verb, const char* names, std::string& value, const char* type, const char* what) {
+  verb.add_option(names, value, what)->type_name(type);
+}
+
+/// An option that may be given several times, each time with one value.
+void add_repeatable(CLI::App& verb, const char* names, std::vector<std::string>& values, const char* type,
+                    const char* what) {
+  verb.add_option(names, values, what)->type_name(type)->allow_extra_args(false);
+}
+
+void add_data(CLI::App& verb, RawArgs& raw, bool with_fill) {
+  add_value(verb, "-t,--type", raw.type, "TYPE", "element type: f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64");
+  add_value(verb, "-s,--shape", raw.shape, "SHAPE", "extents, slowest axis first, as in 50x100x100");
+  if (with_fill)
+    add_repeatable(verb, "--fill", raw.fills, "VALUE", "value that marks missing data, kept exactly; repeatable");
+  add_repeatable(verb, "--dataset", raw.datasets, "NAME",
+                 "HDF5 path or netCDF variable; repeatable where it makes sense; compress: '*' is all of them");
+  add_value(verb, "--skip", raw.skip, "BYTES", "raw files: bytes before the data");
+  verb.add_flag("--big-endian", raw.big_endian, "raw files: elements are big-endian");
+  add_value(verb, "--order", raw.order, "C|F", "raw files: C (shape slowest first) or F (shape fastest first)");
+}
+
+void add_strict(CLI::App& verb, RawArgs& raw) {
+  verb.add_flag("--strict-input", raw.strict_input,
+                "stop when values look like an undeclared fill value, another byte order or another type");
+}
+
+void add_run(CLI::App& verb, RawArgs& raw) {
+  add_value(verb, "-T,--threads", raw.threads, "N", "threads; 0 = all [1]");
+  add_value(verb, "--memory", raw.memory, "SIZE", "upper limit of memory, such as 512M or 4G [3/4 of the machine's]");
+  add_value(verb, "--device", raw.device, "DEVICE", "auto, cpu, cuda or cuda:N [cpu]");
+  add_value(verb, "--progress", raw.progress, "WHEN", "auto (on a terminal), always or never [auto]");
+  verb.add_flag("-q,--quiet", raw.quiet, "only errors");
+  verb.add_flag("-v,--verbose", raw.verbose, "more detail");
+  verb.add_flag("--json", raw.json, "one JSON object a file on standard output");
+}
+
+void add_output(CLI::App& verb, RawArgs& raw, const char* description) {
+  add_value(verb, "-o,--output", raw.output, "OUT", description);
+  verb.add_flag("-c,--stdout", raw.to_stdout, "write to standard output, as -o -");
+  verb.add_flag("-f,--force", raw.force, "replace existing files; allow binary data on a terminal");
+  verb.add_flag("-k,--keep", raw.keep_input, "keep the inputs, as is done anyway without --rm");
+  verb.add_flag("--rm", raw.remove, "remove each input after it was written successfully");
+}
+
+void add_codec(CLI::App& verb, RawArgs& raw) {
+  add_value(verb, "--goal", raw.goal, "GOAL",
+            "ratio: the smallest stream of all codecs; psnr: most quality for its size; speed: fast codecs only; of a "
+            "codec that is named, its fast choices [ratio]");
+  add_repeatable(verb, "--set", raw.settings, "KEY=VALUE", "setting of the codec; repeatable");
+  verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
+}
+
+void define_compress(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = add_verb(program, raw, "compress", "compress arrays under an error bound", "IN",
+                            "raw, .npy, .h5 or .nc files; - is standard input");
+  CLI::Option_group& bound = *verb.add_option_group("bound", "exactly one");
+  add_value(bound, "--abs", raw.abs, "E", "|x - x'| <= E");
+  add_value(bound, "--rel", raw.rel, "R", "|x - x'| <= R * (max - min) over valid values");
+  add_value(bound, "--pwrel", raw.pwrel, "R", "|x - x'| <= R * |x|");
+  add_value(bound, "--psnr", raw.psnr, "DB",
+            "PSNR at least DB and little more; the bound is searched, the outcome measured");
+  add_value(bound, "--ratio", raw.ratio, "X",
+            "compression ratio at least X and little more, smallest bound found by search");
+  bound.add_flag("--lossless", raw.lossless, "every bit comes back");
+  add_value(verb, "--bounds", raw.bounds, "FILE",
+            "lines 'variable kind value' for the variables of an HDF5 or netCDF file; a bound option beside it "
+            "is for the variables not listed, which are skipped otherwise");
+  add_data(verb, raw, true);
+  add_strict(verb, raw);
+  add_value(verb, "--range", raw.range, "MIN:MAX", "range of valid values, for --rel and --psnr");
+  add_value(verb, "--codec", raw.codec, "NAME", "see quern list codecs [auto]");
+  add_codec(verb, raw);
+  add_output(verb, raw, "output file, directory (several outputs) or - [IN.qn]");
+  verb.add_flag("--append", raw.append, "add each input as a time step to OUT");
+  verb.add_flag("--verify", raw.verify, "decode again and check every element before OUT appears");
+  add_run(verb, raw);
+  verb.footer(
+      "Examples:\n"
+      "  quern compress --rel 1e-3 temperature_50x100x100.f32\n"
+      "  quern compress --abs 0.01 -t f32 -s 50x100x100 --fill -9999 --verify in.raw -o out.qn\n"
+      "  quern compress --psnr 60 temperature_50x100x100.f32\n"
+      "  quern compress --ratio 50 --codec stencil temperature_50x100x100.f32\n"
+      "  quern compress --rel 1e-3 --goal speed -T 0 huge_1000x1000x1000.f32\n"
+      "  quern compress --bounds bounds.txt --lossless model.nc -o compressed/\n"
+      "  quern compress --rel 1e-3 --dataset '*' model.nc -o compressed/\n"
+      "  simulate | quern compress --abs 1e-6 -t f64 -s 512x512x512 - -o field.qn\n"
+      "  quern compress --append --rel 1e-4 step_*.npy -o run.qn\n");
+}
+
+void define_decompress(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb =
+      add_verb(program, raw, "decompress", "bring arrays back", "IN", "quern streams; - is standard input");
+  add_value(verb, "--region", raw.region, "A:B,...", "decode a part, one a:b an axis, as in 0:10,5:9,:");
+  add_value(verb, "--level", raw.level, "K",
+            "coarse preview: every 2^K-th place of the axes, of streams with levels; 0 is all");
+  verb.add_flag("--keep-going", raw.keep_going, "save what a damaged stream still holds; the rest is filled");
+  add_output(verb, raw, "output file (.npy .h5 .nc by extension, else raw), directory or - [IN without .qn]");
+  add_run(verb, raw);
+  verb.footer(
+      "quern info says which levels a stream has and their shapes; a region counts places of the level. "
+      "Raw output has the machine's byte order. Several inputs with one .h5 or .nc output make one file of many "
+      "arrays.\n"
+      "Examples:\n"
+      "  quern decompress field.qn\n"
+      "  quern decompress field.qn -o field.npy\n"
+      "  quern decompress --region 0:10,:,5 field.qn -o part.raw\n"
+      "  quern decompress --level 2 field.qn -o preview.npy\n"
+      "  quern decompress -c field.qn | analyse\n");
+}
+
+void define_info(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb =
+      add_verb(program, raw, "info", "say what streams hold, without decoding them", "IN", "quern streams");
+  verb.add_flag("--check", raw.check, "also read everything and verify all checksums");
+  verb.add_flag("--headers-only", raw.headers_only, "do not read the masks of special values");
+  add_run(verb, raw);
+  verb.footer("Examples:\n  quern info field.qn\n  quern info --check --json run.qn\n");
+}
+
+void define_verify(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = add_verb(program, raw, "verify", "check a stream against the original, element by element", "FILES",
+                            "ORIGINAL IN: the original array and its stream");
+  add_data(verb, raw, false);
+  add_run(verb, raw);
+  verb.footer(
+      "Exit code 4 when an element misses the bound or a special value was lost.\n"
+      "Examples:\n  quern verify field_50x100x100.f32 field.qn\n  quern verify model.nc --dataset tas tas.qn --json\n");
+}
+
+void define_compare(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = add_verb(program, raw, "compare", "measure how far array B is from array A", "FILES",
+                            "A B: the original and the reconstruction");
+  add_data(verb, raw, true);
+  add_strict(verb, raw);
+  add_value(verb, "--html", raw.html, "FILE", "also write a report with pictures");
+  verb.add_flag("-f,--force", raw.force, "replace an existing report");
+  add_run(verb, raw);
+  verb.footer(
+      "Examples:\n  quern compare -t f32 -s 50x100x100 a.raw b.raw\n  quern compare a.npy b.npy --html report.html\n");
+}
+
+void define_bench(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = add_verb(program, raw, "bench", "ratio, quality and speed of codecs on your data", "IN", "arrays");
+  add_repeatable(verb, "--codec", raw.codec_list, "NAMES", "codecs, as in lorenzo,stencil; repeatable [all]");
+  add_repeatable(verb, "--rel", raw.rel_list, "LIST", "relative bounds, as in 1e-2,1e-3; repeatable [1e-2,1e-3,1e-4]");
+  add_value(verb, "--repeats", raw.repeats, "N", "runs of which the median is reported [5]");
+  add_codec(verb, raw);
+  add_data(verb, raw, true);
+  add_strict(verb, raw);
+  add_run(verb, raw);
+  verb.footer(
+      "Examples:\n  quern bench temperature_50x100x100.f32\n  quern bench --codec lorenzo --rel 1e-3 -T 0 --json "
+      "*.npy\n");
+}
+
+void define_h5(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = *program.add_subcommand("h5", "quern as a filter inside HDF5 and netCDF-4 files");
+  verb.add_option("WHAT", raw.what, "args (print the filter's settings), pack, unpack or check")
+      ->required()
+      ->type_name("args|pack|unpack|check");
+  verb.add_option("IN", raw.files, "HDF5 or netCDF-4 file, for all but args")->type_name("");
+  CLI::Option_group& bound = *verb.add_option_group("bound", "one, for args and pack");
+  add_value(bound, "--abs", raw.abs, "E", "|x - x'| <= E, in physical units where a dataset has a scale_factor");
+  add_value(bound, "--rel", raw.rel, "R", "pack: |x - x'| <= R * (max - min) over each dataset's valid values");
+  add_value(bound, "--pwrel", raw.pwrel, "R", "|x - x'| <= R * |x|");
+  add_value(bound, "--psnr", raw.psnr, "DB", "pack: the absolute bound that gives each dataset about this PSNR");
+  add_value(bound, "--ratio", raw.ratio, "X", "pack: the absolute bound that gives each dataset about this ratio");
+  bound.add_flag("--lossless", raw.lossless, "every bit comes back");
+  add_repeatable(verb, "--bound", raw.variable_bounds, "NAME=KIND:VALUE",
+                 "pack: bound of one dataset, as in tas=abs:0.01, pr=rel:1e-4 or mask=lossless; repeatable");
+  add_value(verb, "--bounds", raw.bounds, "FILE", "pack: lines 'dataset kind value'");
+  add_repeatable(verb, "--dataset", raw.datasets, "NAME",
+                 "pack, unpack, check: only this one; repeatable [pack: fields: floating-point or scaled numbers, 1024 "
+                 "or more, that are no coordinates, bounds or flags]");
+  add_value(verb, "--codec", raw.codec, "NAME", "see quern list codecs [auto]");
+  add_value(verb, "--goal", raw.goal, "GOAL", "ratio, psnr or speed [ratio]");
+  verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
+  verb.add_flag("--rechunk", raw.rechunk, "pack: merge small chunks into ones of 1 to 4 MiB");
+  verb.add_flag("--rewritable", raw.rewritable,
+                "pack: chunks that stay small when the file is appended to, changed or copied by nccopy");
+  verb.add_flag("--again", raw.again, "pack: datasets that are packed already, too; the bounds add up");
+  verb.add_flag("--optional", raw.optional, "args: let datasets that quern cannot take be stored without it");
+  add_value(verb, "-o,--output", raw.output, "OUT", "pack, unpack: the new file");
+  verb.add_flag("-f,--force", raw.force, "replace an existing file");
+  add_value(verb, "-T,--threads", raw.threads, "N", "threads; 0 = all [1]");
+  add_value(verb, "--memory", raw.memory, "SIZE", "upper limit of memory, such as 512M or 4G [3/4 of the machine's]");
+  add_value(verb, "--progress", raw.progress, "WHEN", "auto (on a terminal), always or never [auto]");
+  verb.add_flag("-q,--quiet", raw.quiet, "only errors");
+  verb.add_flag("-v,--verbose", raw.verbose, "more detail");
+  verb.add_flag("--json", raw.json, "one JSON object on standard output");
+  verb.footer(
+      "pack and unpack copy all else as it is stored: groups, links, attributes, chunks of other datasets.\n"
+      "Examples:\n"
+      "  quern h5 pack --rel 1e-4 model.nc -o small.nc\n"
+      "  quern h5 pack --bound tas=abs:0.01 --bound pr=rel:1e-3 model.nc -o small.nc\n"
+      "  quern h5 check small.nc\n"
+      "  h5repack -f \"temperature:$(quern h5 args --abs 0.01)\" in.h5 out.h5\n");
+}
+
+void define_small_verbs(CLI::App& program, RawArgs& raw) {
+  CLI::App& list = *program.add_subcommand("list", "list codecs or devices");
+  list.add_flag("--json", raw.json, "one JSON object a line");
+  list.add_option("WHAT", raw.what, "codecs or devices")->required()->type_name("codecs|devices");
+  list.footer("Examples:\n  quern list codecs\n  quern list devices --json\n");
+
+  CLI::App& doctor = *program.add_subcommand("doctor", "say what this build and this machine can do");
+  doctor.add_flag("--json", raw.json, "one JSON object");
+  doctor.footer("Example:\n  quern doctor\n");
+
+  CLI::App& completion = *program.add_subcommand("completion", "print a completion script for a shell");
+  completion.add_option("SHELL", raw.what, "bash, zsh or fish")->required()->type_name("bash|zsh|fish");
+  completion.footer(
+      "Examples:\n  quern completion bash > ~/.local/share/bash-completion/completions/quern\n"
+      "  quern completion fish > ~/.config/fish/completions/quern.fish\n");
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> define_program(RawArgs& raw) {
+  auto program = std::make_unique<CLI::App>("error-bounded compression of scientific arrays", "quern");
+  program->formatter(help_formatter());
+  program->set_version_flag("-V,--version", "quern " QUERN_VERSION);
+  program->require_subcommand(1);
+  define_compress(*program, raw);
+  define_decompress(*program, raw);
+  define_info(*program, raw);
+  define_verify(*program, raw);
+  define_compare(*program, raw);
+  define_bench(*program, raw);
+  define_h5(*program, raw);
+  define_checkpoint(*program, raw);
+  define_small_verbs(*program, raw);
+  program->footer(
+      "Exit codes: 0 ok, 1 usage, 2 input or output, 3 bad stream, 4 bound or target not met, 5 device or memory,\n"
+      "130 interrupted. 'quern help VERB' has options and examples.");
+  return program;
+}
+
+}  // namespace quern::cli

@@ -1,0 +1,50 @@
+// The command line as CLI11 delivers it, before values are read, and the definition of every verb's options.
+// Internal to the argument layer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/checkpoint/args.h"
+
+namespace quern::cli {
+
+/// Texts and flags shared by all verbs; a verb uses those it has an option for.
+struct RawArgs {
+  std::vector<std::string> files;
+  std::string abs, rel, pwrel, psnr, ratio, bounds;
+  std::vector<std::string> rel_list, codec_list;
+  bool lossless = false;
+  std::string type, shape, skip, order, range;
+  std::vector<std::string> fills, datasets, settings, variable_bounds;
+  bool big_endian = false, strict_input = false;
+  std::string codec, goal;
+  bool no_mask_search = false;
+  std::string device, threads, memory, progress;
+  std::string output, html, region, level, repeats;
+  bool to_stdout = false, force = false, remove = false, keep_input = false, quiet = false, verbose = false,
+       json = false;
+  bool append = false, verify = false, keep_going = false, check = false, headers_only = false;
+  bool optional = false, rechunk = false, rewritable = false, again = false;
+  std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,
+      shard_size, slice, hf, dtype;
+  std::vector<std::string> roles, tensors, steps, tags, strip;
+  bool dry_run = false, full = false, replace = false;
+  std::string what;  ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check
+};
+
+/// The program with its verbs as subcommands, writing into `raw`.
+std::unique_ptr<CLI::App> define_program(RawArgs& raw);
+
+/// The verb checkpoint with its works as subcommands.
+void define_checkpoint(CLI::App& program, RawArgs& raw);
+/// Reads one of them, the verb's chosen subcommand. Throws CliError.
+void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, CheckpointArgs& out);
+
+/// A completion script for "bash", "zsh" or "fish", made from the program's own definition.
+std::string completion_script(const CLI::App& program, const std::string& shell);
+
+}  // namespace quern::cli

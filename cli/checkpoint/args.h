@@ -1,0 +1,54 @@
+// quern checkpoint: what the user asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/args/run_args.h"
+
+namespace quern::cli {
+
+enum class CheckpointWork { save, load, ls, info, diff, verify, repair, compact, gc, convert, export_model };
+
+struct CheckpointArgs {
+  CheckpointWork work = CheckpointWork::ls;
+  std::vector<std::string> inputs;
+  std::string store;
+  std::optional<std::uint64_t> step;
+  std::vector<std::uint64_t> steps;  ///< diff: the two; gc: those to remove
+  std::optional<std::uint64_t> base;
+  bool base_newest = false;  ///< the newest checkpoint without a base, where there is one that is not too old
+  bool replace = false;
+  std::vector<std::pair<std::string, std::string>> tags;  ///< name, text
+  std::string preset = "exact";
+  std::string policy;  ///< file; empty: none
+  std::string replay;  ///< file; empty: none
+  std::uint32_t parity_data = 0;
+  std::uint32_t parity_files = 0;
+  std::vector<std::pair<std::string, std::string>> roles;  ///< glob, role
+  int zstd_level = 0;
+  std::string group;
+  std::uint32_t writer = 0;
+  std::uint32_t writers = 1;
+  bool dry_run = false;
+  bool full = false;
+  std::vector<std::string> tensors;
+  std::string slice;  ///< of each tensor; empty: all
+  std::optional<std::size_t> keep;
+  std::uint64_t keep_every = 0;  ///< 0: none
+  std::size_t keep_best = 0;     ///< 0: none
+  std::string metric;
+  bool largest_is_best = false;
+  std::optional<std::uint64_t> shard_bytes;
+  std::string hf;                  ///< export: folder
+  std::vector<std::string> strip;  ///< export: prefixes
+  std::string dtype;               ///< export: empty: as they are
+  std::string output;
+  bool force = false;
+  RunArgs run;
+};
+
+}  // namespace quern::cli

@@ -1,0 +1,264 @@
+// quern compress: jobs, outputs, time steps, reports.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/fs.h>
+#endif
+
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "cli/files/byte_streams.h"
+#include "cli/verbs/compress_jobs.h"
+#include "cli/verbs/encode_array.h"
+#include "cli/messages/file_report.h"
+#include "cli/files/input_array.h"
+#include "cli/verbs/run_device.h"
+#include "cli/files/safe_file.h"
+#include "cli/files/stream_file.h"
+#include "cli/verbs/suspicions.h"
+#include "cli/verbs/verbs.h"
+
+namespace quern::cli {
+namespace {
+
+std::uint64_t input_file_bytes(const InputArray& input) {
+  struct stat info {};
+  const bool one_array = input.kind == io::FileKind::raw || input.kind == io::FileKind::npy;
+  if (one_array && input.path != "-" && stat(input.path.c_str(), &info) == 0 && S_ISREG(info.st_mode))
+    return static_cast<std::uint64_t>(info.st_size);
+  return input.bytes();
+}
+
+/// A target that no bound gives, or that all the bits give for less.
+void note_missed_target(const ErrorBound& asked, const CompressReport& made, const RunArgs& run,
+                        const std::string& label) {
+  constexpr double kNear = 1.03;
+  if (!run.quiet && asked.kind == BoundKind::psnr && made.enforced.kind == BoundKind::lossless && made.input_bytes != 0)
+    print_note(fmt::format("{}: every bit is kept; no smaller stream of {:.6g} dB was found", label, asked.value));
+  const double ratio = static_cast<double>(made.input_bytes) / static_cast<double>(made.output_bytes);
+  if (run.quiet || asked.kind != BoundKind::ratio || ratio <= kNear * asked.value) return;
+  if (made.enforced.kind == BoundKind::lossless) {
+    print_note(
+        fmt::format("{}: lossless already gives a ratio of {:.4g}; {:.4g} were asked for", label, ratio, asked.value));
+  } else if (made.ratio_below) {
+    print_note(fmt::format("{}: the ratios nearest to {:.4g} are {:.4g} and {:.4g}; the stream has the larger one",
+                           label, asked.value, *made.ratio_below, ratio));
+  } else {
+    print_note(fmt::format("{}: the smallest ratio found above {:.4g} is {:.4g}", label, asked.value, ratio));
+  }
+}
+
+/// The bound the stream keeps. Of a packed array it is one of stored numbers, and is said in physical units, too.
+std::string kept_text(const EncodedArray& encoded, const InputArray& input) {
+  const EnforcedBound& kept = encoded.report.enforced;
+  std::string text = bound_text(kept.kind, kept.value);
+  if (input.meta.packed && kept.kind == BoundKind::abs)
+    text = fmt::format("{} ({:.6g} stored)", bound_text(kept.kind, kept.value * std::fabs(input.meta.scale_factor)),
+                       kept.value);
+  if ((input.meta.valid_min || input.meta.valid_max) && encoded.report.range)
+    text += fmt::format(" (valid values {:.6g} to {:.6g})", encoded.report.range->min, encoded.report.range->max);
+  return text + stretched_text(encoded.suspicions, encoded.report.range, input);
+}
+
+/// Ratio, sizes, bound, codec, quality and speed, as far as there is something to say.
+std::string one_line(const FileReport& report, const EncodedArray& encoded, const InputArray& input) {
+  const CompressReport& made = encoded.report;
+  std::vector<std::string> parts;
+  const double raw = static_cast<double>(report.raw_bytes);
+  parts.push_back(report.raw_bytes == 0 ? "empty"
+                                        : fmt::format("{:.2f}x", raw / static_cast<double>(std::max<std::uint64_t>(
+                                                                           made.output_bytes, 1))));
+  parts.push_back(fmt::format("{} -> {} bytes", report.raw_bytes, made.output_bytes));
+  const std::string bound = kept_text(encoded, input);
+  const std::string why = choice_text(made, true);
+  parts.push_back(bound);
+  if (bound != made.codec || !why.empty())
+    parts.push_back(std::string(made.codec) + (why.empty() ? "" : " (" + why + ")"));
+  if (report.requested.kind == BoundKind::psnr && made.psnr_db && std::isfinite(*made.psnr_db))
+    parts.push_back(fmt::format("PSNR {:.2f} dB", *made.psnr_db));
+  if (const std::string speed = speed_text(report.raw_bytes, report.seconds); !speed.empty()) parts.push_back(speed);
+  if (encoded.checked) parts.emplace_back("verified");
+  return fmt::format("{}", fmt::join(parts, "  "));
+}
+
+void report(const CompressJob& job, const InputArray& input, const EncodedArray& encoded, const CompressArgs& args,
+            const Device* device) {
+  const CompressReport& made = encoded.report;
+  FileReport out;
+  out.input = input.label;
+  out.output = job.output;
+  out.input_bytes = input_file_bytes(input);
+  out.output_bytes = made.output_bytes;
+  out.raw_bytes = input.bytes();
+  out.stream_bytes = made.output_bytes;
+  out.codec = made.codec;
+  out.reason = made.reason;
+  out.tried = made.tried;
+  out.requested = job.bound;
+  out.enforced = made.enforced;
+  out.seconds = encoded.seconds;
+  out.psnr_db = made.psnr_db;
+  out.run = args.run;
+  out.device = device_name(device, made.on_device);
+  note_unused_device(args.run, device, made.on_device, input.label, made.codec, !made.tried.empty());
+  note_missed_target(job.bound, made, args.run, input.label);
+  if (encoded.checked) {
+    out.max_error = encoded.checked->quality.max_error;
+    out.psnr_db = encoded.checked->quality.psnr_db;
+    out.violations = encoded.checked->bound.violations;
+  }
+  if (args.run.json) {
+    Json line = to_json(out);
+    line["dtype"] = dtype_name(input.meta.dtype);
+    line["shape"] = input.meta.shape.extents();
+    line["goal"] = args.codec.goal;
+    line["masked_elems"] = made.masked_elems;
+    line["chunks"] = made.chunks;
+    line["raw_chunks"] = made.raw_chunks;
+    line["ratio_below"] = number_or_null(made.ratio_below);
+    line["range"] = made.range ? Json{made.range->min, made.range->max} : Json(nullptr);
+    line["range_stretched"] = !stretched_text(encoded.suspicions, made.range, input).empty();
+    line["scale_factor"] = input.meta.packed ? Json(input.meta.scale_factor) : Json(nullptr);
+    line["suspicions"] = suspicions_json(encoded.suspicions, input, args.data);
+    print_json(line, job.output == "-");
+  } else if (!args.run.quiet) {
+    print_message(input.label + ": " + one_line(out, encoded, input) + "\n");
+    if (args.run.verbose)
+      print_message(fmt::format("  {}: {}\n  {} of {} in {} chunks ({} raw), {} masked values, {:.3f} s, to {}\n",
+                                made.codec, choice_text(made, false), input.meta.shape.text(),
+                                dtype_name(input.meta.dtype), made.chunks, made.raw_chunks, made.masked_elems,
+                                encoded.seconds, job.output));
+  }
+}
+
+void remove_input(const std::string& path) {
+  if (path != "-" && unlink(path.c_str()) != 0) fail_errno(path, "remove it after compressing");
+}
+
+/// Nothing moves that nobody named: flags are codes, and what CF calls coordinates or bounds is no field. The bound
+/// then becomes lossless, with a line that says so.
+void keep_exact_unless_named(CompressJob& job, const InputArray& input, const RunArgs& run) {
+  if (job.bound.kind == BoundKind::lossless) return;
+  const bool flags = input.meta.holds_flags;
+  const std::string why = flags ? "it holds flags (flag_values or flag_masks)" : input.meta.role;
+  if (why.empty()) return;
+  const std::string name = input.dataset.empty() ? "NAME" : input.dataset;
+  if (job.choice == CompressJob::Choice::named) {
+    if (flags && !run.quiet)
+      print_note(
+          fmt::format("{}: {}, and gets the bound because it was named; --lossless keeps them", input.label, why));
+    return;
+  }
+  if (job.choice == CompressJob::Choice::only && !flags) return;
+  job.bound = {BoundKind::lossless, 0.0};
+  if (!run.quiet)
+    print_note(fmt::format("{}: every bit is kept: {}; --dataset {} gives it the bound", input.label, why, name));
+}
+
+void compress_one(CompressJob job, const CompressArgs& args, Device* device) {
+  if (job.output == "-") {
+    check_stdout(args.output.force);
+  } else {
+    check_output(job.input, job.output, args.output.force);
+  }
+  InputArray input = open_input(job.input, job.dataset, args.data);
+  keep_exact_unless_named(job, input, args.run);
+  if (job.output == "-") {
+    report(job, input, encode_array(input, job.bound, args, device, STDOUT_FILENO, "standard output"), args, device);
+    return;
+  }
+  SafeFile file(job.output, {.replace = args.output.force, .mode = mode_like(job.input)});
+  file.take_time_of(job.input);
+  const EncodedArray encoded = encode_array(input, job.bound, args, device, file.descriptor(), job.output);
+  file.commit();
+  report(job, input, encoded, args, device);
+}
+
+/// Puts the old file's bytes in front of the new steps: shared blocks where the file system can, else copied.
+void copy_existing(const std::string& path, int to, const std::string& name) {
+  const int from = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (from < 0) fail_errno(path, "open");
+  bool copied = false;
+#ifdef FICLONE
+  copied = ioctl(to, FICLONE, from) == 0;
+#endif
+  try {
+    if (!copied) {
+      const Mapping old = Mapping::of_descriptor(from, path);
+      if (!write_all(to, old.bytes())) fail_errno(name, "write");
+    }
+  } catch (...) {
+    close(from);
+    throw;
+  }
+  close(from);
+  if (lseek(to, 0, SEEK_END) < 0) fail_errno(name, "write");
+}
+
+/// All steps of a file are of one array.
+void require_same_array(const StreamInfo& first, const InputArray& input, const std::string& output) {
+  if (first.dtype == input.meta.dtype && first.shape == input.meta.shape) return;
+  fail(Exit::usage, fmt::format("{}: is {} of {}, but the steps in {} are {} of {}; all must be equal", input.label,
+                                input.meta.shape.text(), dtype_name(input.meta.dtype), output, first.shape.text(),
+                                dtype_name(first.dtype)));
+}
+
+/// Steps go into a copy that replaces the file at the end: whatever happens, also a killed process or a lost machine,
+/// the old file is whole. Several steps in one call cost one copy.
+void append_all(std::vector<CompressJob>& jobs, const CompressArgs& args, Device* device) {
+  const std::string& output = args.output.path;
+  for (const CompressJob& job : jobs) check_output(job.input, output, true);
+  std::optional<StreamInfo> first;
+  struct stat info {};
+  const bool exists = stat(output.c_str(), &info) == 0;
+  if (exists && !S_ISREG(info.st_mode)) fail(Exit::usage, output + ": --append needs a regular file");
+  if (exists) first = inspect_all(output).front();
+
+  SafeFile file(output, {.replace = true, .mode = mode_like(jobs.front().input)});
+  if (exists) copy_existing(output, file.descriptor(), output);
+  std::vector<std::function<void()>> reports;
+  for (CompressJob& job : jobs) {
+    auto input = std::make_shared<InputArray>(open_input(job.input, job.dataset, args.data));
+    if (first) {
+      require_same_array(*first, *input, output);
+    } else {
+      first = StreamInfo{};
+      first->dtype = input->meta.dtype;
+      first->shape = input->meta.shape;
+    }
+    keep_exact_unless_named(job, *input, args.run);
+    const EncodedArray encoded = encode_array(*input, job.bound, args, device, file.descriptor(), output);
+    input->reader.reset();
+    reports.push_back([&job, &args, input, encoded, device] { report(job, *input, encoded, args, device); });
+  }
+  file.commit();
+  for (const auto& print : reports) print();
+}
+
+}  // namespace
+
+Exit run_compress(const CompressArgs& args) {
+  const auto device = open_device(args.run);
+  if (args.codec.codec != "auto" && builtin_codecs().by_name(args.codec.codec) == nullptr)
+    fail(Exit::usage, "--codec " + args.codec.codec + ": no such codec; see quern list codecs");
+  std::vector<CompressJob> jobs = plan_compress_jobs(args);
+  if (jobs.empty()) fail(Exit::usage, "no variable of the input has a bound; nothing was written");
+  Exit result = Exit::ok;
+  if (args.append) {
+    append_all(jobs, args, device.get());
+  } else {
+    for (const CompressJob& job : jobs) attempt(result, [&] { compress_one(job, args, device.get()); });
+  }
+  // A file may have given several jobs: inputs go only when all went well.
+  if (args.output.remove_input && result == Exit::ok)
+    for (const std::string& input : args.inputs) remove_input(input);
+  return result;
+}
+
+}  // namespace quern::cli

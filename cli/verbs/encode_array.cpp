@@ -1,0 +1,229 @@
+// From an opened array to stream bytes on a descriptor.
+#include "cli/verbs/encode_array.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/files/byte_streams.h"
+#include "cli/messages/clock.h"
+#include "cli/args/exit_codes.h"
+#include "cli/messages/file_report.h"
+#include "cli/messages/progress.h"
+#include "cli/files/stream_notes.h"
+#include "cli/verbs/suspicions.h"
+#include "cli/args/values.h"
+
+namespace quern::cli {
+namespace {
+
+constexpr std::uint64_t kBlockBytes = UINT64_C(4) << 20;
+constexpr std::uint64_t kMaxMetadataBytes = UINT64_C(1) << 20;
+
+CompressOptions options_for(const InputArray& input, const ErrorBound& bound, const CompressArgs& args) {
+  CompressOptions options;
+  options.bound = stored_bound(bound, input);
+  options.codec = args.codec.codec;
+  options.goal = args.codec.goal;
+  options.settings = args.codec.settings;
+  options.idempotent = args.codec.idempotent;
+  options.find_repeated = args.codec.find_repeated;
+  options.fill_bits = input.fill_bits;
+  options.range = stored_range(args.range, input);
+  options.metadata = notes_for(input);
+  if (options.metadata.size() > kMaxMetadataBytes) {
+    options.metadata.clear();
+    print_note(input.label + ": its attributes are larger than a stream may carry (1 MiB) and were left out");
+  }
+  return options;
+}
+
+/// What looks at all values before the first one is coded: some kinds of bound, and a choice between codecs by their
+/// streams' sizes. A pipe is not kept for the latter: its first values decide.
+bool needs_whole_array(const CompressOptions& options, bool from_pipe) {
+  if (!from_pipe && options.codec == "auto" && options.goal != "speed" && options.bound.kind != BoundKind::lossless)
+    return true;
+  if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return true;
+  return options.bound.kind == BoundKind::rel && !options.range;
+}
+
+/// And how to do without, if there is a way.
+std::string who_wants_all(const CompressArgs& args, const CompressOptions& options) {
+  if (args.verify) return "--verify";
+  if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return "this bound";
+  if (options.bound.kind == BoundKind::rel && !options.range) return "a relative bound (without --range MIN:MAX)";
+  return "the choice of a codec (without --codec or --goal speed)";
+}
+
+[[noreturn]] void fail_write(const FdSink& sink, const Status& status, const std::string& name) {
+  if (sink.error() != 0) fail(Exit::io, name + ": cannot write: " + errno_text(sink.error()));
+  fail_status(status, Phase::encode, name);
+}
+
+/// A failure of the codec speaks of the input, one of the descriptor of the output.
+CompressReport finish(Result<CompressReport> result, const FdSink* sink, const InputArray& input,
+                      const std::string& output_name) {
+  if (result.ok()) return std::move(result).value();
+  if (sink != nullptr && sink->error() != 0) fail_write(*sink, result.status(), output_name);
+  fail_status(result.status(), Phase::encode, input.label);
+}
+
+StreamCheck verify(std::span<const std::uint8_t> stream, const ArrayView& original, const Execution& execution,
+                   std::uint64_t memory, const std::string& name) {
+  MemorySource source(stream);
+  const auto* at = static_cast<const std::uint8_t*>(original.data);
+  const auto next = [&at](std::uint64_t bytes) {
+    const void* piece = at;
+    at += bytes;
+    return piece;
+  };
+  CheckOptions options;
+  options.piece_bytes = std::max<std::uint64_t>(memory / 4, kBlockBytes);
+  StreamCheck check = check_stream(source, stream.size(), next, options, execution, name);
+  if (!check.passed())
+    fail(Exit::bound, name + ": " + describe_failure(check) + "; the output was not kept, please report this");
+  return check;
+}
+
+bool is_regular(int fd) {
+  struct stat info {};
+  return fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/// Everything one run of the encoder needs.
+struct Job {
+  InputArray& input;
+  const CompressOptions& options;
+  const CompressArgs& args;
+  Execution execution;
+  std::uint64_t memory;
+  int fd;
+  const std::string& output_name;
+};
+
+/// The stream is made in memory, checked there, then written.
+EncodedArray encode_in_memory(const Job& job, const ArrayView& array, std::uint64_t capacity) {
+  EncodedArray out;
+  Buffer stream(capacity, job.input.label);
+  SpanSink sink(stream.span());
+  touch_pages(array.data, array.bytes());
+  const Stopwatch watch;
+  auto result = compress(array, job.options, builtin_codecs(), job.execution, sink);
+  out.seconds = watch.seconds();
+  out.report = finish(std::move(result), nullptr, job.input, job.output_name);
+  if (job.args.verify) out.checked = verify(sink.written(), array, job.execution, job.memory, job.output_name);
+  if (!write_all(job.fd, sink.written())) fail_errno(job.output_name, "write");
+  return out;
+}
+
+/// The stream goes to the descriptor as it is made; it is read back from there to be checked.
+EncodedArray encode_to_descriptor(const Job& job, const ArrayView& array, int fd) {
+  EncodedArray out;
+  const off_t begin = job.args.verify ? lseek(fd, 0, SEEK_CUR) : 0;
+  FdSink sink(fd);
+  const Stopwatch watch;
+  auto result = compress(array, job.options, builtin_codecs(), job.execution, sink);
+  out.seconds = watch.seconds() - sink.seconds();
+  out.report = finish(std::move(result), &sink, job.input, job.output_name);
+  if (job.args.verify) {
+    const Mapping written = Mapping::of_descriptor(fd, job.output_name);
+    out.checked = verify(written.bytes().subspan(static_cast<std::size_t>(begin)), array, job.execution, job.memory,
+                         job.output_name);
+  }
+  return out;
+}
+
+/// Under a bound that keeps every bit nothing can go wrong.
+Vector<Suspicion> examine(const Job& job, const ArrayView& array) {
+  if (job.options.bound.kind == BoundKind::lossless && !job.args.data.strict_input) return {};
+  return examine_input(job.input, array, job.args.data, job.args.run);
+}
+
+EncodedArray encode_view(Job job, const WholeArray& whole) {
+  const ArrayView array = whole.view();
+  const auto capacity =
+      check(max_stream_bytes(array.dtype, array.shape, job.options.metadata.size()), Phase::encode, job.input.label);
+  const std::uint64_t held = whole.memory_bytes();
+  if (capacity <= job.memory / 2 && held + capacity <= job.memory / 4 * 3) {
+    job.execution.memory_limit = job.memory - held - capacity;
+    return encode_in_memory(job, array, capacity);
+  }
+  job.execution.memory_limit = job.memory - std::min(held, job.memory);
+  if (!job.args.verify || is_regular(job.fd)) return encode_to_descriptor(job, array, job.fd);
+  // A pipe cannot be read back, and nobody may see the stream before it was checked.
+  const SpoolFile file;
+  EncodedArray out = encode_to_descriptor(job, array, file.descriptor());
+  if (!write_all(job.fd, file.map().bytes())) fail_errno(job.output_name, "write");
+  return out;
+}
+
+EncodedArray encode_whole(const Job& job, const WholeArray& whole, CompressOptions& options) {
+  Vector<Suspicion> suspicions = examine(job, whole.view());
+  use_valid_range(job.input, whole.view(), job.execution, options);
+  EncodedArray out = encode_view(job, whole);
+  out.suspicions = std::move(suspicions);
+  return out;
+}
+
+/// Bounded memory, whatever the size: elements go in as they come. Those of the first block are looked at before
+/// anything is written.
+EncodedArray encode_streaming(const Job& job) {
+  EncodedArray out;
+  const std::uint64_t total = job.input.bytes();
+  Buffer block(std::min(total, kBlockBytes), job.input.label);
+  if (total != 0) {
+    read_exactly(job.input, {block.data(), block.size()});
+    const std::uint64_t elems = block.size() / dtype_bytes(job.input.meta.dtype);
+    out.suspicions = examine(
+        job, {block.data(), job.input.meta.dtype, check(Shape::make({{elems}}), Phase::encode, job.input.label)});
+  }
+  FdSink sink(job.fd);
+  auto encoder = check(
+      Encoder::create(job.input.meta.dtype, job.input.meta.shape, job.options, builtin_codecs(), job.execution, sink),
+      Phase::encode, job.input.label);
+  for (std::uint64_t left = total; left != 0;) {
+    const std::span<std::uint8_t> piece{block.data(), std::min(left, block.size())};
+    if (left != total) read_exactly(job.input, piece);
+    const Stopwatch watch;
+    const Status status = encoder->push(piece);
+    out.seconds += watch.seconds();
+    if (!status.ok()) (void)finish(status, &sink, job.input, job.output_name);
+    left -= piece.size();
+  }
+  expect_end(job.input);
+  const Stopwatch watch;
+  auto result = encoder->finish();
+  out.seconds += watch.seconds() - sink.seconds();
+  out.report = finish(std::move(result), &sink, job.input, job.output_name);
+  return out;
+}
+
+}  // namespace
+
+EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, Device* device, int fd,
+                          const std::string& output_name) {
+  CompressOptions options = options_for(input, bound, args);
+  check(options.bound.check(input.meta.dtype), Phase::encode, input.label);
+  Progress progress(input.label, args.run, dtype_bytes(input.meta.dtype));
+  Job job{input, options, args, Execution{}, memory_limit(args.run), fd, output_name};
+  job.execution.threads = args.run.threads;
+  job.execution.device = device;
+  job.execution.memory_limit = job.memory;
+  job.execution.progress = progress.callback();
+
+  const bool from_pipe = input.path == "-";
+  const bool whole_wanted = args.verify || needs_whole_array(options, from_pipe);
+  if (input.reader->mapped() != nullptr) return encode_whole(job, WholeArray::load(input), options);
+  if ((whole_wanted || !from_pipe) && WholeArray::fits(input, job.memory / 3))
+    return encode_whole(job, WholeArray::load(input), options);
+  if (!whole_wanted) return encode_streaming(job);
+  if (!args.run.quiet)
+    print_note(fmt::format("{}: {} do not fit in memory and {} must see all values first; using a temporary file",
+                           input.label, size_text(input.bytes()), who_wants_all(args, options)));
+  return encode_whole(job, WholeArray::spool(input), options);
+}
+
+}  // namespace quern::cli

@@ -1,0 +1,30 @@
+// One array to one stream on a descriptor: chooses between memory, mapping, streaming and a temporary file, and checks
+// the result when asked to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <quern/compress.h>
+#include <quern/suspicions.h>
+
+#include "cli/args/args.h"
+#include "cli/files/input_array.h"
+#include "cli/verbs/stream_check.h"
+
+namespace quern::cli {
+
+struct EncodedArray {
+  CompressReport report;
+  double seconds = 0;  ///< in the codec; reading and writing files is not counted
+  std::optional<StreamCheck> checked;
+  Vector<Suspicion> suspicions;
+};
+
+/// Appends the stream to `fd`. Throws CliError; when --verify finds a violation the code is Exit::bound and, where the
+/// stream was held back in memory or in a temporary file, nothing was written. `device` may be null.
+EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, Device* device, int fd,
+                          const std::string& output_name);
+
+}  // namespace quern::cli

@@ -1,0 +1,152 @@
+// Parsing with the decoder's own functions, then tables with all that the rules say of taps, contexts and borders.
+#include "codecs/stencil/device/levels_job.h"
+
+#include <algorithm>
+
+#include "codecs/stencil/model/stream_readers.h"
+#include "codecs/stencil/levels/model.h"
+#include "codecs/stencil/device/levels_tables.h"
+#include "codecs/stencil/levels/view.h"
+#include "codecs/stencil/device/job_parts.h"
+#include "kernels/stencil/level_job.h"
+#include "kernels/stencil/job_task.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+using kernels::LevelProgram;
+using kernels::LevelSection;
+using kernels::LevelStage;
+
+class ProgramMaker {
+ public:
+  ProgramMaker(const ChunkSpec& spec, const MutableBox3& box)
+      : spec_(spec), masked_(box.special != nullptr), view_(box, spec.form), axes_(view_.axes), tables_(axes_) {}
+
+  bool make(std::span<const std::uint8_t> in, Vector<std::uint8_t>& out) {
+    Vector<Predictor> predictors(LevelsModel::predictor_count(axes_));
+    model_.predictors = predictors.data();
+    if (!read_levels_model(in, axes_, model_).ok() || model_.values.masked != masked_) return false;
+    Reader reader(in);
+    if (!parts_.take_starts(model_.values, head_.serving)) return false;
+    if (!parts_.take_exceptions(spec_.dtype, reader, axes_.elems()) || !take_sections(reader, in)) return false;
+    lay_out_levels();
+    append(out);
+    return true;
+  }
+
+ private:
+  bool take_sections(Reader& reader, std::span<const std::uint8_t> in) {
+    const auto own = reader.u8();
+    if (!own.ok() || *own > axes_.top()) return false;
+    own_ = *own;
+    std::array<std::uint64_t, kMaxLevels> bytes{};
+    std::uint64_t known = 0;
+    for (std::size_t s = 0; s < own_; ++s) {
+      const auto size = reader.varint(1 + spec_.raw_bytes());
+      if (!size.ok()) return false;
+      known += bytes[s] = *size;
+    }
+    const std::uint64_t left = reader.remaining();
+    if (known > left) return false;
+    bytes[own_] = left - known;
+    std::size_t at = reader.position();
+    for (std::size_t s = 0; s <= own_; ++s) {
+      LaneSources lanes;
+      if (!lanes.open(in.subspan(at, static_cast<std::size_t>(bytes[s]))).ok()) return false;
+      at += static_cast<std::size_t>(bytes[s]);
+      parts_.take_lanes(lanes, sections_.emplace_back());
+    }
+    return true;
+  }
+
+  void lay_out_levels() {
+    std::array<std::uint32_t, 2> places{};
+    for (unsigned level = 0; level <= axes_.top(); ++level) {
+      LevelStage& stage = stages_.emplace_back();
+      for (std::size_t a = 0; a < axes_.rank; ++a)
+        stage.points[tables_.pad + a] = static_cast<std::uint32_t>(axes_.points(a, level));
+      stage.quantum = model_.quantum(level);
+      stage.section = level > own_ ? 0 : own_ - level;
+      stage.opens_section = level == axes_.top() || level < own_;
+      stage.ends_section = level <= own_;
+      places[level & 1] = std::max(places[level & 1], tables_.lay_out_views(level, stage));
+      const CodedClasses classes(axes_, level);
+      stage.class_count = static_cast<std::uint32_t>(classes.count);
+      std::copy(classes.list.begin(), classes.list.end(), stage.classes);
+      for (const bool later : {false, true}) {
+        if (later && axes_.planes() == 1) continue;
+        stage.plans[later ? 1 : 0] = static_cast<std::uint32_t>(tables_.plans.size());
+        for (std::size_t i = 0; i < classes.count; ++i) tables_.plan_class(model_, level, later, classes.list[i]);
+      }
+    }
+    std::uint32_t bytes = 0;
+    const auto take = [&](std::uint32_t count, std::size_t width) {
+      const std::uint32_t begin = bytes;
+      bytes += static_cast<std::uint32_t>(kernels::program_aligned(count * width));
+      return begin;
+    };
+    for (const std::size_t i : {0, 1}) {
+      head_.values[i] = take(places[i], sizeof(double));
+      head_.residuals[i] = take(places[i], sizeof(std::uint32_t));
+    }
+    head_.head.work_bytes = bytes;
+  }
+
+  void append(Vector<std::uint8_t>& out) {
+    ProgramAppender program(out, sizeof head_);
+    head_.element = static_cast<kernels::Element>(spec_.dtype);
+    head_.linear_border = model_.border == Border::linear;
+    head_.masked = masked_;
+    head_.top = static_cast<std::uint8_t>(axes_.top());
+    head_.sequential_axis = axes_.sequential ? static_cast<std::uint32_t>(tables_.pad) : kernels::kNoAxis;
+    for (std::size_t a = 0; a < axes_.rank; ++a) {
+      head_.extents[tables_.pad + a] = static_cast<std::uint32_t>(axes_.extents[a]);
+      head_.strides[tables_.pad + a] = view_.strides[a];
+      head_.special_strides[tables_.pad + a] = view_.special_strides[a];
+    }
+    head_.base = model_.values.base;
+    head_.unit = model_.values.unit();
+    head_.low = model_.values.low;
+    head_.high = model_.values.high;
+    head_.weight_bits = model_.values.weight_bits;
+    head_.table_count = static_cast<std::uint32_t>(parts_.starts.size());
+    head_.exception_count = static_cast<std::uint32_t>(parts_.exceptions.size());
+    head_.stages = program.add(stages_);
+    head_.plans = program.add(tables_.plans);
+    head_.taps = program.add(tables_.taps);
+    head_.magnitude_taps = program.add(tables_.magnitude_taps);
+    head_.spreads = program.add(tables_.spreads);
+    head_.sections = program.add(sections_);
+    head_.starts = program.add(parts_.starts);
+    head_.exceptions = program.add(parts_.exceptions);
+    // Lanes fetch words in aligned pieces.
+    constexpr std::size_t kPiece = 2 * kernels::kLevelWordAlignment;
+    parts_.words.resize((parts_.words.size() + kPiece - 1) / kPiece * kPiece);
+    head_.words = program.add(parts_.words);
+    head_.head.bytes = program.bytes();
+    program.set_head(head_);
+  }
+
+  const ChunkSpec& spec_;
+  bool masked_;
+  LevelsView view_;
+  const LevelAxes& axes_;
+  LevelTables tables_;
+  LevelsModel model_;
+  unsigned own_ = 0;
+  LevelProgram head_;
+  Vector<LevelStage> stages_;
+  Vector<LevelSection> sections_;
+  ProgramParts parts_;
+};
+
+}  // namespace
+
+bool append_levels_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
+                           Vector<std::uint8_t>& out) {
+  if (!spec.form.levels || in.empty() || in[0] != static_cast<std::uint8_t>(Mode::levels)) return false;
+  return ProgramMaker(spec, box).make(in.subspan(1), out);
+}
+
+}  // namespace quern::codec::stencil

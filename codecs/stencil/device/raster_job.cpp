@@ -1,0 +1,63 @@
+// Parsing with the decoder's own functions.
+#include "codecs/stencil/device/raster_job.h"
+
+#include "codecs/stencil/device/job_parts.h"
+#include "codecs/stencil/raster/tables.h"
+#include "kernels/stencil/raster_job.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+using kernels::RasterProgram;
+
+void lay_out_work(RasterProgram& head) {
+  const std::uint64_t elems = std::uint64_t{head.planes} * head.rows * head.columns;
+  std::uint64_t bytes = 0;
+  const auto take = [&](std::uint64_t count, std::size_t width) {
+    const auto begin = static_cast<std::uint32_t>(bytes);
+    bytes += kernels::program_aligned(count * width);
+    return begin;
+  };
+  head.values = take(elems, sizeof(double));
+  head.magnitudes = take(elems, sizeof(std::uint32_t));
+  head.means = take(head.mean ? std::uint64_t{head.rows} * head.columns : 0, sizeof(double));
+  head.head.work_bytes = static_cast<std::uint32_t>(bytes);
+}
+
+}  // namespace
+
+bool append_raster_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
+                           Vector<std::uint8_t>& out) {
+  if (in.empty() || in[0] != static_cast<std::uint8_t>(Mode::raster)) return false;
+  in = in.subspan(1);
+  const kernels::StencilExtents extents = kernels::stencil_extents(box.extents);
+  ChunkModel model;
+  if (!read_model(in, extents, model).ok() || model.masked != (box.special != nullptr)) return false;
+  RasterProgram head;
+  ProgramParts parts;
+  if (!parts.take_starts(model, head.serving)) return false;
+  Reader reader(in);
+  if (!parts.take_exceptions(spec.dtype, reader, extents.elems())) return false;
+  if (std::size_t{1} << model.lane_bits > extents.planes * extents.rows) return false;
+  LaneSources lanes;
+  if (!lanes.open(model.lane_bits, reader, in).ok()) return false;
+  parts.take_lanes(lanes, head.lanes);
+
+  RasterTables tables;
+  describe_raster(spec.dtype, model, box.extents, {box.strides, box.special_strides}, head, tables);
+  lay_out_work(head);
+  head.table_count = static_cast<std::uint32_t>(parts.starts.size());
+  head.exception_count = static_cast<std::uint32_t>(parts.exceptions.size());
+
+  ProgramAppender program(out, sizeof head);
+  head.taps = program.add(tables.taps);
+  head.context_taps = program.add(tables.context_taps);
+  head.starts = program.add(parts.starts);
+  head.exceptions = program.add(parts.exceptions);
+  head.words = program.add(parts.words);
+  head.head.bytes = program.bytes();
+  program.set_head(head);
+  return true;
+}
+
+}  // namespace quern::codec::stencil

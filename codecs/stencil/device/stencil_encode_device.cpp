@@ -1,0 +1,216 @@
+// From chunks to the launches of the kernels that encode them.
+#include "codecs/stencil/device/stencil_encode_device.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "codecs/stencil/device/state.h"
+#include "codecs/stencil/device/levels_encode_steps.h"
+#include "codecs/stencil/device/raster_encode.h"
+#include "codecs/stencil/device/wavelet_encode_steps.h"
+#include "kernels/stencil/cuda/encode_entry_points.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+using cuda::EncodeStep;
+using kernels::RasterEncodeAnswer;
+using kernels::RowLanesAnswer;
+using kernels::RowLanesProgram;
+
+template <class T>
+T read(std::span<const std::uint8_t> bytes) {
+  T value;
+  std::memcpy(static_cast<void*>(&value), bytes.data(), sizeof value);
+  return value;
+}
+
+Vector<std::uint32_t> exceptions_of(std::span<const std::uint8_t> piece) {
+  Vector<std::uint32_t> list(piece.size() / sizeof(std::uint32_t));
+  if (!list.empty()) std::memcpy(list.data(), piece.data(), piece.size());
+  return list;
+}
+
+/// What all encodings have in common.
+template <class Encoding>
+class ProgramChunk : public cuda::ChunkEncoding {
+ public:
+  explicit ProgramChunk(const ChunkSpec& spec) : spec_(spec) {}
+
+  bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& program) final {
+    return encoding_.start(spec_, in, scratch, program);
+  }
+  const ConstBox3& box() const final { return encoding_.box(); }
+  std::size_t element_bytes() const final { return dtype_bytes(encoding_.dtype()); }
+  std::uint64_t work_bytes() const final { return encoding_.work_bytes(); }
+  std::uint64_t written(std::span<const std::uint8_t> answer) const final {
+    std::uint64_t words = 0;
+    for (const std::uint32_t n : read<RowLanesAnswer>(answer).words) words += n;
+    return words > encoding_.most_words() ? 0 : words * sizeof(std::uint16_t);
+  }
+
+ protected:
+  /// Of a chunk that is not worth coding.
+  EncodeStep not_worth() const { return encoding_.may_be_raw() ? EncodeStep::raw : EncodeStep::host; }
+
+  ChunkSpec spec_;
+  Encoding encoding_;
+};
+
+class RasterChunk final : public ProgramChunk<RasterEncoding> {
+ public:
+  using ProgramChunk::ProgramChunk;
+
+  cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {
+    const auto counted = read<RasterEncodeAnswer>(answer);
+    if (counted.left != 0) return {};
+    return {encoding_.exception_list(), counted.exceptions * sizeof(std::uint32_t)};
+  }
+  EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
+                  Vector<std::uint8_t>& program) override {
+    const auto counted = read<RasterEncodeAnswer>(answer);
+    if (counted.left != 0) return EncodeStep::host;
+    return encoding_.choose(counted, exceptions_of(piece), program) ? EncodeStep::write : not_worth();
+  }
+  EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
+                    std::span<std::uint8_t> out, std::size_t& size) const override {
+    size = 0;
+    if (written(answer) == 0) return not_worth();
+    const auto lanes = read<RowLanesAnswer>(answer);
+    size = encoding_.write(lanes.words, reinterpret_cast<const std::uint16_t*>(bytes.data()), out);
+    return size == 0 ? not_worth() : EncodeStep::done;
+  }
+};
+
+/// Of encodings with programs that gather what the host fits models to.
+template <class Encoding>
+class FittedChunk final : public ProgramChunk<Encoding> {
+ public:
+  using ProgramChunk<Encoding>::ProgramChunk;
+
+  cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {
+    const auto counted = read<RasterEncodeAnswer>(answer);
+    if (counted.left != 0) return {};
+    if (encoding_.gathers()) return {encoding_.samples_at(), encoding_.samples_bytes()};
+    return {encoding_.exception_list(), counted.exceptions * sizeof(std::uint32_t)};
+  }
+  EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
+                  Vector<std::uint8_t>& program) override {
+    const auto counted = read<RasterEncodeAnswer>(answer);
+    if (counted.left != 0) return EncodeStep::host;
+    if (encoding_.gathers()) {
+      encoding_.next(counted, piece, program);
+      return EncodeStep::encode;
+    }
+    return after(encoding_.choose(counted, exceptions_of(piece), program), EncodeStep::write);
+  }
+  EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
+                    std::span<std::uint8_t> out, std::size_t& size) const override {
+    size = 0;
+    // Of lanes that have too many words the host may make a single one.
+    if (this->written(answer) == 0) return EncodeStep::host;
+    const auto lanes = read<RowLanesAnswer>(answer);
+    return after(encoding_.write(lanes.words, reinterpret_cast<const std::uint16_t*>(bytes.data()), out, size),
+                 EncodeStep::done);
+  }
+
+ private:
+  using ProgramChunk<Encoding>::encoding_;
+
+  EncodeStep after(typename Encoding::Choice choice, EncodeStep lanes) const {
+    switch (choice) {
+      case Encoding::Choice::lanes: return lanes;
+      case Encoding::Choice::raw: return this->not_worth();
+      default: return EncodeStep::host;
+    }
+  }
+};
+using LevelsChunk = FittedChunk<LevelsEncoding>;
+using WaveletChunk = FittedChunk<WaveletEncoding>;
+
+/// Room for the last program of a chunk.
+constexpr std::uint64_t kLanesProgramBytes = sizeof(RowLanesProgram) + 2 * kernels::kProgramAlignment +
+                                             sizeof(kernels::RowSection) + kLevels * sizeof(kernels::LevelStarts);
+
+/// What chunks of all kinds have in common: answers, and the kernel that writes lanes.
+template <class Chunk>
+class RowLanesKernels : public cuda::ProgramEncodeKernels {
+ public:
+  std::unique_ptr<cuda::ChunkEncoding> chunk(std::span<const std::uint8_t> state) const final {
+    return std::unique_ptr<cuda::ChunkEncoding>(new Chunk(spec_of_encoder_state(state)));
+  }
+  std::size_t answer_bytes() const final {
+    static_assert(sizeof(RowLanesAnswer) <= sizeof(RasterEncodeAnswer));
+    return sizeof(RasterEncodeAnswer);
+  }
+  cudaError_t write(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const final {
+    return kernels::stencil_row_lanes_async(tasks, count, queue);
+  }
+};
+
+class RasterKernels final : public RowLanesKernels<RasterChunk> {
+ public:
+  cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
+    // Values, codes and symbols; in chunks of one plane targets and means, too; and the list of exceptions.
+    constexpr std::uint64_t kWork = 8 + 4 + 2 + 8 + 8 + 1;
+    constexpr std::uint64_t kFirstProgram = UINT64_C(1) << 16;  // taps and sums, of which there are few
+    const ChunkSpec spec = spec_of_encoder_state(state);
+    return {kFirstProgram, kLanesProgramBytes, kWork * (spec.raw_bytes() / dtype_bytes(spec.dtype)), 0};
+  }
+  cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
+    return kernels::stencil_raster_encode_async(tasks, count, queue);
+  }
+};
+
+class LevelsKernels final : public RowLanesKernels<LevelsChunk> {
+ public:
+  cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
+    const ChunkSpec spec = spec_of_encoder_state(state);
+    const std::uint64_t elems = spec.raw_bytes() / dtype_bytes(spec.dtype);
+    std::uint64_t coarser = (spec.form.inner + 1) / 2;
+    for (const std::uint64_t extent : spec.most) coarser *= (extent + 1) / 2;
+    // Values and residuals with margins, codes and symbols, which points miss the bound and the list of them; samples.
+    constexpr std::uint64_t kWork = 9 + 5 + 4 + 2 + 1;
+    const std::uint64_t samples = UINT64_C(4) << (spec.form.sequential ? 22 : 20);
+    // Along a sequential axis nothing is left out.
+    if (spec.form.sequential) coarser *= 2;
+    // Of coarser points codes and symbols, too; and which of all are special.
+    constexpr std::uint64_t kKept = LevelsEncoding::kCoarserBytes + 4 + 2;
+    constexpr std::uint64_t kTables = LevelsEncoding::kMostTableBytes;
+    return {kTables + LevelsEncoding::kCoarserBytes * coarser, kTables, kWork * elems + samples,
+            kKept * coarser + elems};
+  }
+  cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
+    return kernels::stencil_levels_encode_async(tasks, count, queue);
+  }
+};
+
+class WaveletKernels final : public RowLanesKernels<WaveletChunk> {
+ public:
+  cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
+    const ChunkSpec spec = spec_of_encoder_state(state);
+    const std::uint64_t elems = spec.raw_bytes() / dtype_bytes(spec.dtype);
+    // Values and room, magnitudes, codes and symbols, these three of corrections, too; the list of exceptions; samples.
+    constexpr std::uint64_t kWork = 16 + 2 * (4 + 4 + 2) + 1;
+    const std::uint64_t samples = std::min(64 * elems, WaveletEncoding::kMostSampleBytes / 4);
+    const std::uint64_t tables = WaveletEncoding::most_program_bytes(elems);
+    return {tables, tables, kWork * elems + samples, 2 * tables};
+  }
+  cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
+    return kernels::stencil_wavelet_encode_async(tasks, count, queue);
+  }
+};
+
+}  // namespace
+
+const cuda::ProgramEncodeKernels* stencil_encode_kernels(std::span<const std::uint8_t> state) {
+  static const RasterKernels raster;
+  static const LevelsKernels levels;
+  static const WaveletKernels wavelet;
+  if (state.empty()) return nullptr;
+  const LevelsForm form = spec_of_encoder_state(state).form;
+  if (form.wavelet) return &wavelet;
+  return form.levels ? static_cast<const cuda::ProgramEncodeKernels*>(&levels) : &raster;
+}
+
+}  // namespace quern::codec::stencil

@@ -1,0 +1,79 @@
+// A chunk in levels to bytes and back. The stored form is specified in docs/format-stencil.md.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <quern/codec.h>
+#include <quern/memory.h>
+#include <quern/status.h>
+
+#include "codecs/stencil/chunk.h"
+#include "codecs/stencil/levels/model.h"
+#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/range.h"
+
+namespace quern::codec::stencil {
+
+/// A full chunk without elements: what sizes depend on.
+inline MutableBox3 full_box(const ChunkSpec& spec) {
+  return {nullptr, spec.most, {spec.most[1] * spec.most[2], spec.most[2]}};
+}
+
+/// Leaves room for points beyond the border, which are up to five times as large as those inside: sums of weights times
+/// values stay below 2^51.
+inline void leave_room(const ChunkRange& range, ChunkModel& format) {
+  const double most = std::max(range.high - format.base, format.base - range.low);
+  int bits = 1;
+  while (std::ldexp(1.0, bits - 1) * format.step < most) ++bits;
+  const int left = 44 - static_cast<int>(format.weight_bits) - bits;
+  if (left >= static_cast<int>(format.fraction_bits)) return;
+  const double twice_error = format.step * (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits)));
+  format.fraction_bits = static_cast<unsigned>(std::max(left, 0));
+  format.step = short_double(twice_error / (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits))));
+}
+
+std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec);
+/// Whether values of a chunk in units are small enough for 32-bit integers, and magnitudes of its codes for 16 bits,
+/// but for what predictions may do.
+inline bool narrow_values(const ChunkRange& range, const ChunkModel& format, std::uint8_t tightening) {
+  const double most = std::max(range.high - format.base, format.base - range.low);
+  const std::int64_t least_quantum = level_quantum(format.fraction_bits, tightening, kMaxLevels);
+  const std::int64_t limit = std::min(kernels::kMostNarrow, kernels::kMostMagnitudes * least_quantum);
+  return 2 * most < static_cast<double>(limit) * format.unit();
+}
+/// The elements of a chunk in the order of coding.
+struct SortedChunk {
+  bool sorted = false;
+  std::array<ConstBox3, 2> parts;  ///< all levels but the finest, and that one
+};
+/// Sorts them if each has 4 bytes, none is special and the layout allows it. They lie in the scratch memory, which
+/// nobody may write to until encode_levels is called.
+SortedChunk sort_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch);
+/// Writes mode and content of a chunk whose format and limits are in `format`, `narrow`: narrow_values; 0 when that
+/// would be no smaller than the elements themselves. `sorted`: sort_chunk has been. `out` has max_chunk_bytes. May
+/// throw std::bad_alloc.
+Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
+                                  bool sorted, std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
+Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
+                                  std::span<std::uint8_t> scratch);
+
+std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec);
+/// Decodes what follows the mode.
+Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+                     std::span<std::uint8_t> scratch);
+
+/// Decodes what follows the mode to a level of the array: see decode_coarse in coarse_chunk.h.
+Status decode_levels_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
+                            const LevelForm& form, unsigned level, const MutableBox3& out,
+                            std::span<std::uint8_t> scratch);
+/// How many of a chunk's first bytes hold levels n and coarser, ..., 1 and coarser; none when it has to be whole.
+/// `form` is the array at any level from 1 on. May throw std::bad_alloc.
+Result<Vector<std::uint64_t>> level_cuts(const ChunkSpec& spec, std::span<const std::uint8_t> chunk,
+                                         const std::array<std::uint64_t, 3>& extents, const LevelForm& form);
+
+}  // namespace quern::codec::stencil

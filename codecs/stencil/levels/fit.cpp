@@ -1,0 +1,336 @@
+// Least squares on sampled rows.
+#include "codecs/stencil/levels/fit.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "codecs/stencil/levels/walk.h"
+#include "codecs/stencil/model/solve.h"
+#include "kernels/common/bits.h"
+#include "kernels/entropy/residual_model.h"
+#include "libcompress/format/bit_stream.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+using kernels::kSampleBlock;
+
+constexpr SampleLimits kPredictorSamples{1536, 6144};
+constexpr SampleLimits kBriskSamples{768, 3072};
+constexpr SampleLimits kQuickSamples{384, 1536};
+constexpr std::size_t kMinSamplesPerGroup = 6;
+constexpr std::size_t kRounds = 2;  // of reweighting; one for a quick fit
+constexpr double kRidge = 0.004;    // pull towards the cubic, in square codes a sample
+constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted);
+
+const SampleLimits& predictor_samples(Pace pace) {
+  return pace >= Pace::quick ? kQuickSamples : pace == Pace::brisk ? kBriskSamples : kPredictorSamples;
+}
+
+/// Fills the blocks of a class. Of each row that has samples, `features` is told
+/// open(row's index), then fill(sampled columns, feature's number, group 0's mean or null, scale, out) in turn.
+template <class Features>
+void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows, const CodePlaces& places,
+                    const LevelTargets& targets, const GroupList& list, const LevelsFitting& how,
+                    const LevelsModel& model, FitRoom& room, Features features) {
+  const double unit = 1 / static_cast<double>(model.quantum(level));
+  const std::size_t width = list.count;
+  const std::size_t wanted = samples_of(rows, predictor_samples(how.pace));
+  const std::size_t fitting = kSampleBlock / sampled_columns(rows);  // rows in a block, at least
+  room.start((sampled_rows(rows, wanted) + fitting - 1) / fitting, width);
+  const ClassExtents extents = extents_of_class(axes, level, rows.parity_class);
+  for_sampled_rows(rows, wanted, [&](std::size_t row) {
+    const RowIndex index = index_in_class(extents, axes.rank, row);
+    const std::size_t code = places.of(rows.parity_class, row);
+    const SampledColumns columns(rows, row, targets.special == nullptr ? nullptr : targets.special + code);
+    if (room.filled.empty() || room.filled.back() + columns.count > kSampleBlock) {
+      room.close_block(width);
+      room.filled.push_back(0);
+    }
+    double* const to = room.block(room.filled.size() - 1, width) + room.filled.back();
+    features.open(index);
+    for (std::size_t g = 0; g < width; ++g)
+      features.fill(columns, g, g == 0 ? nullptr : to, unit / (list.groups[g].pair ? 2 : 1), to + g * kSampleBlock);
+    double* const target = to + width * kSampleBlock;
+    const std::int64_t* const wanted_values = targets.rows->row(rows.parity_class, index, code);
+    if (columns.gaps) {
+      columns.each(wanted_values,
+                   [&](std::size_t s, std::int64_t v) { target[s] = static_cast<double>(v) * unit - to[s]; });
+    } else {
+      how.kernels.fit.differences(wanted_values + columns.first, to, unit, columns.count, target);
+    }
+    room.filled.back() += static_cast<std::uint32_t>(columns.count);
+  });
+  room.close_block(width);
+}
+
+/// The feature of the sampled columns that `count` sources make.
+template <class Value>
+void add_feature(const SampledColumns& columns, const Value* const* rows, const double* weights, std::size_t count,
+                 const double* mean, double scale, const kernels::StencilKernels& kernels, double* out) {
+  if (columns.gaps) {
+    std::fill_n(out, columns.count, 0.0);
+    for (std::size_t t = 0; t < count; ++t)
+      columns.each(rows[t], [&](std::size_t s, Value v) { out[s] += weights[t] * static_cast<double>(v); });
+    for (std::size_t s = 0; s < columns.count; ++s) out[s] = out[s] * scale - (mean == nullptr ? 0 : mean[s]);
+    return;
+  }
+  std::array<const Value*, ValueSourcesOf<Value>::kMost> from;  // NOLINT: the first `count` are set
+  for (std::size_t t = 0; t < count; ++t) from[t] = rows[t] + columns.first;
+  kernels.fit.of<Value>().feature(from.data(), weights, count, mean, scale, columns.count, out);
+}
+
+/// From the values of the open level.
+template <class Value>
+class GridFeatures {
+ public:
+  GridFeatures(const LevelGridOf<Value>& grid, std::size_t parity_class, const GroupList& list,
+               const kernels::StencilKernels& kernels)
+      : grid_(grid), parity_class_(parity_class), list_(list), kernels_(kernels) {
+    one_.count = 1;
+    ones_.fill(1);
+    grid.plan_values(parity_class, list, ones_, planned_);
+  }
+
+  void open(const RowIndex& index) {
+    index_ = index;
+    inside_ = grid_.inside(index);
+    first_ = 0;
+    if (inside_) grid_.planned_sources(index, planned_, sources_);
+  }
+  void fill(const SampledColumns& columns, std::size_t g, const double* mean, double scale, double* out) {
+    std::size_t count = list_.groups[g].pair ? 2 : 1;
+    if (!inside_) {
+      one_.groups[0] = list_.groups[g];
+      grid_.value_sources(parity_class_, index_, one_, ones_, sources_);
+      first_ = 0;
+      count = sources_.count;
+    }
+    add_feature(columns, sources_.rows.data() + first_, sources_.weights.data() + first_, count, mean, scale, kernels_,
+                out);
+    first_ += count;
+  }
+
+ private:
+  const LevelGridOf<Value>& grid_;
+  std::size_t parity_class_;
+  const GroupList& list_;
+  const kernels::StencilKernels& kernels_;
+  GroupList one_;
+  GroupWeights ones_{};
+  PlannedTaps<double> planned_;  ///< of rows away from the border, those of a group side by side
+  ValueSourcesOf<Value> sources_;
+  RowIndex index_{};
+  bool inside_ = false;
+  std::size_t first_ = 0;  ///< source of the group
+};
+
+/// From sums that somebody else has made.
+class SummedFeatures {
+ public:
+  SummedFeatures(const double* sums, std::size_t columns, const kernels::StencilKernels& kernels)
+      : sums_(sums), columns_(columns), kernels_(kernels) {}
+
+  void open(const RowIndex&) {}
+  void fill(const SampledColumns& columns, std::size_t, const double* mean, double scale, double* out) {
+    constexpr double kOne = 1;
+    // The sums begin with the first of all columns.
+    const double* const row = sums_ - columns.first;
+    add_feature<double>(columns, &row, &kOne, 1, mean, scale, kernels_, out);
+    sums_ += columns_;
+  }
+
+ private:
+  const double* sums_;
+  std::size_t columns_;
+  const kernels::StencilKernels& kernels_;
+};
+
+class PredictorFit {
+ public:
+  /// `room` has the samples.
+  PredictorFit(const LevelAxes& axes, unsigned level, const ClassRows& rows, const GroupList& list,
+               const LevelsFitting& how, FitRoom& room, LevelsModel& model)
+      : axes_(axes),
+        level_(level),
+        rows_(rows),
+        list_(list),
+        how_(how),
+        kernels_(how.kernels),
+        room_(room),
+        model_(model) {
+    for (std::size_t g = 0; g < list.count; ++g) taps_[g] = list.groups[g].pair ? 2 : 1;
+    for (const std::uint32_t n : room.filled) samples_ += n;
+  }
+
+  void run() {
+    const std::size_t c = rows_.parity_class;
+    Predictor& predictor = model_.predictor(level_, rows_.later, c);
+    const bool coarser = level_ + 1 < axes_.top() && axes_.exists(c, level_ + 1);
+    if (list_.count == 0 || rows_.rows == 0) {
+      predictor = {};
+      if (coarser) take_coarser(axes_, level_, rows_.later, c, model_);
+      return;
+    }
+    if (coarser) {
+      take_coarser(axes_, level_, rows_.later, c, model_);
+      consider(predictor, 1);
+    }
+    for (std::uint8_t kind = 0; kind < kFitted; ++kind) {
+      if (!kind_possible(axes_, kind, c, rows_.later)) continue;
+      // The only cubic is its own mean.
+      if (kind > 0 && kind < 5 && std::popcount(c) == 1) continue;
+      Predictor candidate;
+      candidate.kind = kind;
+      candidate.weights = fixed_weights(axes_, kind, c, list_, model_.values.weight_bits);
+      consider(candidate, 4);
+    }
+    if (how_.parts.weights && samples_ >= kMinSamplesPerGroup * list_.count &&
+        kind_possible(axes_, kFitted, c, rows_.later))
+      fit();
+    predictor = best_;
+  }
+
+ private:
+  const double* block(std::size_t b) const { return room_.block(b, list_.count); }
+
+  /// Coefficients of the features that weights amount to.
+  std::array<double, kMaxGroups> coefficients(const GroupWeights& weights) const {
+    const double one = std::ldexp(1.0, static_cast<int>(model_.values.weight_bits));
+    std::array<double, kMaxGroups> u{};
+    std::int64_t sum = 0;
+    for (std::size_t g = 0; g < list_.count; ++g) {
+      u[g] = static_cast<double>(weights[g] * taps_[g]) / one;
+      sum += std::int64_t{weights[g]} * taps_[g];
+    }
+    u[0] = static_cast<double>(sum) / one - 1;
+    return u;
+  }
+  /// What a prediction leaves of the targets of a block.
+  void left_of(std::size_t b, const std::array<double, kMaxGroups>& u, std::array<double, kSampleBlock>& left) {
+    kernels_.fit.unexplained(block(b), u.data(), list_.count, left.data());
+  }
+
+  /// Cost of residuals: about log2 of large ones, little for those well below a code.
+  void consider(const Predictor& candidate, std::uint64_t stored_bits) {
+    const auto u = coefficients(candidate.weights);
+    alignas(64) std::array<double, kSampleBlock> left;  // NOLINT: left_of sets it
+    std::uint64_t cost = 0;
+    for (std::size_t b = 0; b < room_.filled.size(); ++b) {
+      left_of(b, u, left);
+      // What is behind the samples of a block is 0 and costs nothing.
+      cost += kernels_.fit.left_cost(left.data());
+    }
+    const std::uint64_t total = std::uint64_t{rows_.rows} * rows_.columns;
+    if (samples_ > 0)
+      cost = static_cast<std::uint64_t>(static_cast<double>(cost) *
+                                        (static_cast<double>(total) / static_cast<double>(samples_)));
+    cost += stored_bits << 12;
+    if (cost >= best_cost_) return;
+    best_cost_ = cost;
+    best_ = candidate;
+  }
+
+  void fit() {
+    const std::size_t unknowns = list_.count;
+    const std::size_t width = unknowns + 1;
+    const auto prior = coefficients(fixed_weights(axes_, 0, rows_.parity_class, list_, model_.values.weight_bits));
+    std::array<double, kMaxGroups> u = prior;
+    alignas(64) std::array<double, kSampleBlock> weights;  // NOLINT: set below
+    alignas(64) std::array<double, kSampleBlock> left;     // NOLINT: left_of sets it
+    SquareSums sums;
+    for (std::size_t round = 0; round < (how_.pace >= Pace::quick ? 1 : kRounds); ++round) {
+      sums.clear(width);
+      double total = 0;
+      for (std::size_t b = 0; b < room_.filled.size(); ++b) {
+        left_of(b, u, left);
+        total += kernels_.fit.left_weights(left.data(), room_.filled[b], weights.data());
+        kernels_.normal_sums(block(b), weights.data(), width, sums.data());
+      }
+      // What is fitted is the change of the prior's coefficients: the target is what the prior leaves.
+      for (std::size_t k = 0; k < unknowns; ++k)
+        for (std::size_t g = 0; g < unknowns; ++g)
+          sums.at(unknowns, k) -= prior[g] * (g <= k ? sums.at(k, g) : sums.at(g, k));
+      for (std::size_t k = 0; k < unknowns; ++k) sums.at(k, k) += total * kRidge;
+      std::array<double, kMaxGroups> change{};
+      if (!solve_symmetric(sums, unknowns, change.data())) return;
+      for (std::size_t k = 0; k < unknowns; ++k) u[k] = prior[k] + change[k];
+    }
+    Predictor candidate;
+    candidate.kind = kFitted;
+    if (round_weights(u, candidate.weights)) consider(candidate, stored_bits(candidate.weights));
+  }
+
+  bool round_weights(const std::array<double, kMaxGroups>& u, GroupWeights& weights) const {
+    const double one = std::ldexp(1.0, static_cast<int>(model_.values.weight_bits));
+    if (!(std::fabs(u[0]) < 3)) return false;
+    std::int64_t sum = 0;
+    std::int64_t magnitudes = 0;
+    for (std::size_t g = 1; g < list_.count; ++g) {
+      const double w = u[g] * one / taps_[g];
+      if (!(std::fabs(w) < 8 * one)) return false;
+      weights[g] = static_cast<std::int32_t>(std::lrint(w));
+      sum += std::int64_t{weights[g]} * taps_[g];
+    }
+    // The first group takes up what rounding did to the sum: levels are kept.
+    weights[0] = static_cast<std::int32_t>((std::lrint((1 + u[0]) * one) - sum) / taps_[0]);
+    for (std::size_t g = 0; g < list_.count; ++g) magnitudes += std::abs(std::int64_t{weights[g]}) * taps_[g];
+    return magnitudes <= std::int64_t{1} << (model_.values.weight_bits + kLevelWeightSumBits);
+  }
+
+  std::uint64_t stored_bits(const GroupWeights& weights) const {
+    std::uint64_t least = UINT64_MAX;
+    for (unsigned order = 0; order < 16; ++order) {
+      std::uint64_t bits = 8;
+      for (std::size_t g = 0; g < list_.count; ++g)
+        bits += golomb_bits(kernels::zigzag(static_cast<std::uint32_t>(weights[g])), order);
+      least = std::min(least, bits);
+    }
+    return least;
+  }
+
+  const LevelAxes& axes_;
+  unsigned level_;
+  const ClassRows& rows_;
+  const GroupList& list_;
+  const LevelsFitting& how_;
+  const kernels::StencilKernels& kernels_;
+  FitRoom& room_;
+  LevelsModel& model_;
+  std::array<int, kMaxGroups> taps_{};
+  std::size_t samples_ = 0;
+  Predictor best_;
+  std::uint64_t best_cost_ = UINT64_MAX;
+};
+
+}  // namespace
+
+template <class Value>
+void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
+                      const LevelTargets& targets, const GroupList& list, const LevelsFitting& how, FitRoom& room,
+                      LevelsModel& model) {
+  room.filled.clear();
+  if (list.count > 0 && rows.rows > 0)
+    gather_samples(grid.axes(), grid.level(), rows, places, targets, list, how, model, room,
+                   GridFeatures<Value>(grid, rows.parity_class, list, how.kernels));
+  PredictorFit(grid.axes(), grid.level(), rows, list, how, room, model).run();
+}
+
+SampledRows predictor_rows(const ClassRows& rows, Pace pace) { return list_rows(rows, predictor_samples(pace)); }
+
+void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned level, const ClassRows& rows,
+                           const CodePlaces& places, const LevelTargets& targets, const GroupList& list,
+                           const LevelsFitting& how, FitRoom& room, LevelsModel& model) {
+  room.filled.clear();
+  if (list.count > 0 && rows.rows > 0)
+    gather_samples(axes, level, rows, places, targets, list, how, model, room,
+                   SummedFeatures(sums, sampled_columns(rows), how.kernels));
+  PredictorFit(axes, level, rows, list, how, room, model).run();
+}
+
+template void choose_predictor(const LevelGridOf<double>&, const ClassRows&, const CodePlaces&, const LevelTargets&,
+                               const GroupList&, const LevelsFitting&, FitRoom&, LevelsModel&);
+template void choose_predictor(const LevelGridOf<std::int32_t>&, const ClassRows&, const CodePlaces&,
+                               const LevelTargets&, const GroupList&, const LevelsFitting&, FitRoom&, LevelsModel&);
+}  // namespace quern::codec::stencil

@@ -1,0 +1,60 @@
+// Where a prediction in levels looks: offsets of known points around a point of a class, in units of the level's
+// distance, tied in pairs that lie opposite each other; and the weights that are not fitted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "codecs/stencil/levels/axes.h"
+#include "kernels/stencil/taps.h"
+
+namespace quern::codec::stencil {
+
+/// Offset along each axis: along a hierarchical one in units of the level's distance, along the sequential one in
+/// planes.
+using Offset = std::array<std::int8_t, kMaxAxes>;
+
+/// One weight: of an offset, and of its opposite if it is a pair.
+struct TapGroup {
+  Offset offset{};
+  bool pair = false;
+
+  friend bool operator==(const TapGroup&, const TapGroup&) = default;
+};
+
+inline constexpr std::size_t kMaxGroups = kernels::kMaxTaps;
+using GroupWeights = std::array<std::int32_t, kMaxGroups>;
+
+struct GroupList {
+  std::array<TapGroup, kMaxGroups> groups{};
+  std::size_t count = 0;
+
+  void add(const Offset& offset, bool pair) { groups[count++] = {offset, pair}; }
+  friend bool operator==(const GroupList& a, const GroupList& b) {
+    if (a.count != b.count) return false;
+    for (std::size_t i = 0; i < a.count; ++i)
+      if (!(a.groups[i] == b.groups[i])) return false;
+    return true;
+  }
+};
+
+/// The groups of a class at a level; `later`: of planes after the first of a sequential axis.
+GroupList groups_of(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later);
+
+/// What predicts a class.
+enum class PredictorKind : std::uint8_t {
+  mean_cubic = 0,  ///< mean of the cubics along all odd axes; the plane before if there is none
+  axis_cubic = 1,  ///< 1 + axis: cubic along one odd axis
+  previous = 5,    ///< the plane before
+  fitted = 6,      ///< stored weights
+};
+inline constexpr std::uint8_t kPredictorKinds = 7;
+
+/// True when a class can have that kind.
+bool kind_possible(const LevelAxes& axes, std::uint8_t kind, std::size_t parity_class, bool later);
+/// The weights of a kind other than `fitted`: they sum to 2^weight_bits, or to 0 for a class without groups.
+GroupWeights fixed_weights(const LevelAxes& axes, std::uint8_t kind, std::size_t parity_class, const GroupList& list,
+                           unsigned weight_bits);
+
+}  // namespace quern::codec::stencil

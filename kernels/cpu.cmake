@@ -1,0 +1,62 @@
+# One library. A subject has one source file for each instruction set (SUBJECT_baseline.cpp, SUBJECT_avx2.cpp,
+# SUBJECT_avx512.cpp), the flags on that file alone. -Wno-psabi: vectors wider than the set's are passed between
+# functions that are inlined.
+
+# Loops of vectors want -O3; under sanitizers it would only treble the time that these files take to compile.
+set(optimised -O3)
+if(QUERN_SANITIZE)
+  set(optimised -O1)
+endif()
+set(avx2 -mavx2)
+set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
+set(bits -mbmi -mbmi2 -mpopcnt -mlzcnt)
+
+# Whole numbers and bits.
+set(integer_subjects
+  lorenzo/cpu/lorenzo_
+  stencil/cpu/stencil_
+  tensor/cpu/logs_
+  tensor/cpu/planes_
+  tensor/cpu/residuals_)
+# Roots that set errno cannot be vectorized.
+set(real_subjects
+  tensor/cpu/adam_
+  tensor/cpu/bound_check_
+  tensor/cpu/bounds_)
+
+add_library(quern_kernels_cpu STATIC
+  dispatch.cpp
+  entropy/cpu/residual_lanes.cpp)
+target_link_libraries(quern_kernels_cpu PUBLIC quern_flags)
+set(instruction_sets baseline)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  list(APPEND instruction_sets avx2 avx512)
+  target_compile_definitions(quern_kernels_cpu PRIVATE QUERN_X86_64)
+endif()
+foreach(set IN LISTS instruction_sets)
+  foreach(subject IN LISTS integer_subjects)
+    target_sources(quern_kernels_cpu PRIVATE ${subject}${set}.cpp)
+    set(flags ${optimised} -Wno-psabi)
+    if(NOT set STREQUAL "baseline")
+      list(APPEND flags ${${set}} ${bits})
+    endif()
+    set_source_files_properties(${subject}${set}.cpp PROPERTIES COMPILE_OPTIONS "${flags}")
+  endforeach()
+  foreach(subject IN LISTS real_subjects)
+    target_sources(quern_kernels_cpu PRIVATE ${subject}${set}.cpp)
+    set(flags ${optimised} -fno-math-errno)
+    if(NOT set STREQUAL "baseline")
+      list(APPEND flags ${${set}} -mfma)
+    endif()
+    set_source_files_properties(${subject}${set}.cpp PROPERTIES COMPILE_OPTIONS "${flags}")
+  endforeach()
+endforeach()
+if(avx512 IN_LIST instruction_sets)
+  set_property(SOURCE tensor/cpu/planes_avx512.cpp APPEND PROPERTY COMPILE_OPTIONS -mavx512vbmi2)
+endif()
+if(avx2 IN_LIST instruction_sets AND QUERN_SANITIZE MATCHES "undefined")
+  # The same templates as in lorenzo/cpu/lorenzo_baseline.cpp, where undefined behaviour is looked for; they take long enough
+  # without.
+  set_property(SOURCE lorenzo/cpu/lorenzo_avx2.cpp lorenzo/cpu/lorenzo_avx512.cpp
+    APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=undefined)
+endif()

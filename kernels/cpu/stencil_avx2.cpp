@@ -1,9 +1,0 @@
-// Stencil kernels compiled for avx2.
-#include "kernels/cpu/stencil_instance.h"
-
-namespace quern::kernels {
-
-struct Isa_avx2;
-const StencilKernels& stencil_kernels_avx2() { return StencilInstance<Isa_avx2>::kKernels; }
-
-}  // namespace quern::kernels

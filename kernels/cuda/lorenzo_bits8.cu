@@ -1,9 +1,0 @@
-// The chunk kernels for elements of 1 byte.
-#include "kernels/cuda/lorenzo_kernels.cuh"
-
-namespace quern::kernels {
-
-const LorenzoLaunches kLaunches8{&launch_encode_width<std::uint8_t>, &launch_decode_width<std::uint8_t>,
-                                 &launch_sample_width<std::uint8_t>};
-
-}  // namespace quern::kernels

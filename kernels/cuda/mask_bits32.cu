@@ -1,8 +1,0 @@
-// The mask kernels for elements of 4 bytes.
-#include "kernels/cuda/mask_kernels.cuh"
-
-namespace quern::kernels {
-
-const MaskLaunches kMaskLaunches32 = kMaskLaunchesOf<std::uint32_t>;
-
-}  // namespace quern::kernels

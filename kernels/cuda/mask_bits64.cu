@@ -1,8 +1,0 @@
-// The mask kernels for elements of 8 bytes.
-#include "kernels/cuda/mask_kernels.cuh"
-
-namespace quern::kernels {
-
-const MaskLaunches kMaskLaunches64 = kMaskLaunchesOf<std::uint64_t>;
-
-}  // namespace quern::kernels

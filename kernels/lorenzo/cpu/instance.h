@@ -1,0 +1,67 @@
+// The kernel table of one instruction set; included by one source file for each, compiled with that set's flags.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/lorenzo/cpu/lorenzo.h"
+#include "kernels/lorenzo/cpu/decode.h"
+#include "kernels/lorenzo/cpu/encode.h"
+
+namespace quern::kernels {
+
+template <class Isa>
+struct LorenzoInstance {
+  static std::size_t encode(const ChunkRules& rules, const void* in, const ChunkBox& box, std::uint8_t* out,
+                            void* scratch) {
+    std::size_t bytes = 0;
+    with_quantizer(rules.element, rules.quantizer, [&]<class Q, class Exact>() {
+      switch (rules.tile) {
+        case TileShape::line: bytes = encode_chunk<Isa, Q, Exact, TileShape::line>(rules, in, box, out, scratch); break;
+        case TileShape::plane:
+          bytes = encode_chunk<Isa, Q, Exact, TileShape::plane>(rules, in, box, out, scratch);
+          break;
+        case TileShape::block:
+          bytes = encode_chunk<Isa, Q, Exact, TileShape::block>(rules, in, box, out, scratch);
+          break;
+      }
+    });
+    return bytes;
+  }
+
+  static bool decode(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes, void* out, const ChunkBox& box,
+                     void* scratch) {
+    bool good = false;
+    with_quantizer(rules.element, rules.quantizer, [&]<class Q, class Exact>() {
+      switch (rules.tile) {
+        case TileShape::line:
+          good = decode_chunk<Isa, Q, Exact, TileShape::line>(rules, in, bytes, out, box, scratch);
+          break;
+        case TileShape::plane:
+          good = decode_chunk<Isa, Q, Exact, TileShape::plane>(rules, in, bytes, out, box, scratch);
+          break;
+        case TileShape::block:
+          good = decode_chunk<Isa, Q, Exact, TileShape::block>(rules, in, bytes, out, box, scratch);
+          break;
+      }
+    });
+    return good;
+  }
+
+  static void estimate(const ChunkRules& rules, const void* in, const ChunkBox& tile,
+                       std::uint32_t (&bytes)[kPredictors], void* scratch) {
+    with_quantizer(rules.element, rules.quantizer, [&]<class Q, class Exact>() {
+      switch (rules.tile) {
+        case TileShape::line: estimate_tile<Isa, Q, Exact, TileShape::line>(rules, in, tile, bytes, scratch); break;
+        case TileShape::plane: estimate_tile<Isa, Q, Exact, TileShape::plane>(rules, in, tile, bytes, scratch); break;
+        case TileShape::block: estimate_tile<Isa, Q, Exact, TileShape::block>(rules, in, tile, bytes, scratch); break;
+      }
+    });
+  }
+
+  static constexpr LorenzoKernels kKernels{&encode, &decode, &estimate,
+                                           sizeof(EncodeScratch<Isa, std::uint64_t, std::uint64_t>),
+                                           sizeof(DecodeScratch<Isa, std::uint64_t>)};
+};
+
+}  // namespace quern::kernels

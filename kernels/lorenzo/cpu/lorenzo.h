@@ -1,0 +1,41 @@
+// Entry points of the lorenzo kernels on the CPU, one set for each instruction set, chosen at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/lorenzo/chunk_task.h"
+
+namespace quern::kernels {
+
+/// Instruction sets with code of their own, worst first. All give the same bytes.
+enum class IsaLevel : std::uint8_t { baseline = 0, avx2 = 1, avx512 = 2 };
+inline constexpr std::size_t kIsaLevels = 3;
+
+/// "baseline", "avx2", "avx512".
+const char* isa_name(IsaLevel level);
+/// True when this processor can run that code and it was compiled in.
+bool isa_available(IsaLevel level);
+/// The best available level.
+IsaLevel best_isa();
+
+struct LorenzoKernels {
+  /// Encodes a chunk of `box` at `in`; returns bytes written to `out`, which holds max_lorenzo_chunk_bytes(). Never
+  /// fails.
+  std::size_t (*encode)(const ChunkRules& rules, const void* in, const ChunkBox& box, std::uint8_t* out, void* scratch);
+  /// Decodes a chunk into `out`; false on bytes no encoder writes (out may be partly written then, never beyond the
+  /// box).
+  bool (*decode)(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes, void* out, const ChunkBox& box,
+                 void* scratch);
+  /// Estimated bytes of one tile at `in` for every predictor that fits the tile shape (others get UINT32_MAX): what an
+  /// encoder that plans an array compares. Integer arithmetic only.
+  void (*estimate)(const ChunkRules& rules, const void* in, const ChunkBox& tile, std::uint32_t (&bytes)[kPredictors],
+                   void* scratch);
+  std::size_t encode_scratch_bytes;  ///< for encode and estimate; 64-byte aligned
+  std::size_t decode_scratch_bytes;
+};
+
+/// The kernels of an available level.
+const LorenzoKernels& lorenzo_kernels(IsaLevel level);
+
+}  // namespace quern::kernels

@@ -1,0 +1,54 @@
+// The host functions of the chunk kernels.
+#include "kernels/lorenzo/cuda/chunk_tiles.cuh"
+#include "kernels/lorenzo/cuda/launches.cuh"
+
+namespace quern::kernels {
+namespace {
+
+cudaError_t check(const LorenzoChunks& chunks) {
+  const std::uint64_t places = std::uint64_t{chunks.items} * chunks.chunks;
+  const bool fits = chunks.tiles <= max_chunk_tiles(element_bytes(chunks.element)) && places <= 0x7fffffff;
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+bool nothing_to_do(const LorenzoChunks& chunks) { return chunks.items == 0 || chunks.chunks == 0 || chunks.tiles == 0; }
+
+}  // namespace
+
+bool lorenzo_cuda_serves(const ChunkRules& rules) {
+  const auto element = static_cast<unsigned>(rules.element);
+  const bool is_float = element >= 1 && element <= 4;
+  const bool is_integer = (element >= 8 && element <= 11) || (element >= 16 && element <= 19);
+  const bool known = rules.quantizer == QuantizerKind::pointwise
+                         ? is_float
+                         : (is_float || is_integer) && static_cast<unsigned>(rules.quantizer) <= 2;
+  return known && rules.candidate_count <= kMaxCandidates;
+}
+
+cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
+                                 std::uint32_t* sizes, cudaStream_t stream) {
+  const cudaError_t error = check(chunks);
+  if (error != cudaSuccess || nothing_to_do(chunks)) return error;
+  return lorenzo_launches(chunks.element).encode(chunks, slots, scan, sizes, stream);
+}
+
+cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
+                                 cudaStream_t stream) {
+  const cudaError_t error = check(chunks);
+  if (error != cudaSuccess || nothing_to_do(chunks)) return error;
+  return lorenzo_launches(chunks.element).decode(chunks, stored, damaged, stream);
+}
+
+cudaError_t lorenzo_estimate_async(const LorenzoChunks& tiles, std::uint32_t* costs, cudaStream_t stream) {
+  const cudaError_t error = check(tiles);
+  if (error != cudaSuccess || nothing_to_do(tiles)) return error;
+  return lorenzo_launches(tiles.element).sample(tiles, costs, nullptr, stream);
+}
+
+cudaError_t lorenzo_measure_async(const LorenzoChunks& tiles, std::uint32_t* bytes, cudaStream_t stream) {
+  const cudaError_t error = check(tiles);
+  if (error != cudaSuccess || nothing_to_do(tiles)) return error;
+  return lorenzo_launches(tiles.element).sample(tiles, nullptr, bytes, stream);
+}
+
+}  // namespace quern::kernels

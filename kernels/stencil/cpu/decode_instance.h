@@ -1,0 +1,120 @@
+// Decoding kernels of the stencil codec for one instruction set; part of instance.h.
+#pragma once
+
+#include <bit>
+
+#include "kernels/stencil/cpu/context_levels.h"
+#include "kernels/stencil/cpu/raster_wave_vectors.h"
+#include "kernels/entropy/cpu/residual_vectors.h"
+#include "kernels/entropy/cpu/residual_zeros.h"
+#include "kernels/stencil/cpu/decode.h"
+
+namespace quern::kernels {
+
+template <class Isa>
+struct StencilDecodeInstance {
+  using StencilLevels = ContextLevels<Isa>;
+  using Vectors = ResidualVectors<Isa>;
+  using Zeros = ResidualZeros<Isa>;
+
+  static void take_residuals(ResidualLanes& lanes, const ResidualTables& tables, const std::uint8_t* contexts,
+                             std::size_t count, std::size_t first, std::int32_t* codes) {
+    if constexpr (Vectors::kLanes > 0) {
+      if (lanes.mask + 1 >= Vectors::kLanes)
+        return Vectors::take_residuals(lanes, tables, contexts, count, first, codes);
+    }
+    if constexpr (Zeros::kAny) {
+      if (Zeros::serves(lanes)) return Zeros::take_residuals(lanes, tables, contexts, count, first, codes);
+    }
+    const std::size_t used = count < lanes.mask + 1 ? count : lanes.mask + 1;
+    RansSource sources[kMostResidualLanes];
+    for (std::size_t i = 0; i < used; ++i) sources[(first + i) & lanes.mask] = lanes.source((first + i) & lanes.mask);
+    for (std::size_t x = 0; x < count; ++x) {
+      codes[x] = 0;
+      if (contexts[x] == kNoResidual) continue;
+      RansSource& source = sources[(first + x) & lanes.mask];
+      codes[x] = static_cast<std::int32_t>(take_residual(source, tables.tables[tables.places[contexts[x]]]));
+    }
+    for (std::size_t i = 0; i < used; ++i) lanes.set((first + i) & lanes.mask, sources[(first + i) & lanes.mask]);
+  }
+
+  static void zero_frequencies(const std::uint32_t* sums, const ResidualTables& tables, std::size_t count,
+                               std::uint16_t* out) {
+    constexpr std::size_t kBlock = 64;
+    std::uint8_t levels[kBlock];
+    for (std::size_t x = 0; x < count; x += kBlock) {
+      const std::size_t columns = count - x < kBlock ? count - x : kBlock;
+      for (std::size_t i = 0; i < columns; ++i)
+        levels[i] = static_cast<std::uint8_t>(StencilLevels::context_level(sums[x + i]));
+      if constexpr (Vectors::kLanes > 0) {
+        Vectors::look_up(tables.zeros.data(), levels, columns, out + x);
+      } else {
+        for (std::size_t i = 0; i < columns; ++i) out[x + i] = tables.zeros[levels[i]];
+      }
+    }
+  }
+
+  static void add_row(const std::uint32_t* row, std::uint32_t weight, std::size_t count, bool twice,
+                      std::uint32_t* sums) {
+    if (!twice) {
+      for (std::size_t x = 0; x < count; ++x) sums[x] += weight * row[x];
+      return;
+    }
+    for (std::size_t x = 0; x < count; ++x) {
+      const std::uint32_t value = weight * row[x];
+      sums[2 * x] += value;
+      sums[2 * x + 1] += value;
+    }
+  }
+
+  static void scale_codes(const std::int32_t* codes, const std::array<int, 2>& offsets, std::int64_t step,
+                          std::size_t count, double* out) {
+    const std::int64_t one = offsets[0];
+    const std::int64_t more = offsets[1];
+    for (std::size_t x = 0; x < count; ++x) {
+      const std::int64_t code = codes[x];
+      const std::int64_t sign = code >> 63;
+      const std::int64_t magnitude = (code ^ sign) - sign;
+      const std::int64_t middle = magnitude * 64 + (magnitude == 1 ? one : more);
+      const std::uint64_t scaled = static_cast<std::uint64_t>(middle) * static_cast<std::uint64_t>(step);
+      const std::int64_t value = static_cast<std::int64_t>(scaled) >> 6;
+      const std::int64_t known = magnitude == 0 ? 0 : value;
+      out[x] = static_cast<double>((known ^ sign) - sign);
+    }
+  }
+
+  static void add_scaled(const std::int32_t* codes, double factor, std::size_t count, double* values) {
+    for (std::size_t x = 0; x < count; ++x) values[x] += codes[x] * factor;
+  }
+
+  static void lift(double* to, std::size_t count, const double* other, std::size_t others, std::size_t back,
+                   double factor) {
+    constexpr double kMagic = 0x1.8p52;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double* const left = other + (i > back ? i - back : 0) * kLiftedLines;
+      const std::size_t next = i + 1 - back;
+      const double* const right = other + (next < others ? next : others - 1) * kLiftedLines;
+      double* const place = to + i * kLiftedLines;
+      for (std::size_t j = 0; j < kLiftedLines; ++j)
+        place[j] += ((left[j] + right[j]) * factor * 0x1p-16 + kMagic) - kMagic;
+    }
+  }
+
+  [[gnu::always_inline]] static std::uint32_t single(double value, double unit, double base) {
+    return std::bit_cast<std::uint32_t>(static_cast<float>(value * unit + base));
+  }
+  static void store_singles(const double* values, double unit, double base, std::size_t count, std::uint32_t* out) {
+    for (std::size_t x = 0; x < count; ++x) out[x] = single(values[x], unit, base);
+  }
+  static constexpr auto wave_decoder() -> bool (*)(const RasterWave&, const ResidualTables&, ResidualLanes&) {
+    if constexpr (RasterWaveVectors<Isa>::kThere) {
+      return &RasterWaveVectors<Isa>::decode;
+    } else {
+      return nullptr;
+    }
+  }
+  static constexpr StencilDecodeKernels kKernels{&take_residuals, wave_decoder(), &zero_frequencies, &store_singles,
+                                                 &add_row,        &scale_codes,   &add_scaled,       &lift};
+};
+
+}  // namespace quern::kernels

@@ -1,0 +1,14 @@
+// Stencil kernels compiled for avx512.
+// GCC 12 says so of its own headers, whose results that are masked out have no value (GCC bug 105593).
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+#include "kernels/stencil/cpu/instance.h"
+
+namespace quern::kernels {
+
+struct Isa_avx512;
+const StencilKernels& stencil_kernels_avx512() { return StencilInstance<Isa_avx512>::kKernels; }
+
+}  // namespace quern::kernels

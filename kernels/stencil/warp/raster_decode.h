@@ -1,0 +1,227 @@
+// A chunk in raster order, decoded by the warps of a CTA: all warps sum up what a plane's points get from planes
+// before, then the lanes of one warp walk its rows side by side, each row four columns behind the one before. Sums are
+// of integers in binary64; where values are so large that the order of terms might matter, the chunk is left to the
+// host.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "kernels/common/bits.h"
+#include "kernels/stencil/warp/level_grid.h"
+#include "kernels/stencil/warp/residual_streams.h"
+#include "kernels/stencil/warp/raster_grid.h"
+#include "kernels/stencil/warp/raster_walk.h"
+#include "kernels/stencil/job_task.h"
+#include "kernels/stencil/raster_job.h"
+#include "kernels/stencil/elements.h"
+#include "kernels/common/unroll.h"
+
+namespace quern::kernels {
+
+/// What the warps of a chunk share.
+struct RasterDecodeShared {
+  LevelTables tables;
+  RasterWalkMemory walk;
+  std::uint32_t wild[kMostTeamWarps];  ///< not 0: a sum of a warp was too large
+};
+
+/// Takes the points of a plane, by one warp: a lane of the stream holds every 2^b-th row.
+template <class X, bool kPlanes>
+class RasterPointTaker {
+  template <class T>
+  using vec = typename X::template vec<T>;
+
+ public:
+  constexpr RasterPointTaker(const ProgramTask& task, const RasterGrid& grid, std::uint32_t plane,
+                             RasterDecodeShared& shared, LevelLanes<X>& lanes)
+      : grid_(grid),
+        special_(task.special + plane * grid.program->special_plane_stride),
+        special_row_stride_(grid.program->special_row_stride),
+        masked_(grid.program->masked),
+        fraction_bits_(grid.program->fraction_bits),
+        context_constant_(grid.program->context_constant),
+        near_context_{grid.program->near_context[0], grid.program->near_context[1]},
+        first_(plane * grid.program->rows * grid.program->columns),
+        value_bits_(kExactBits - grid.program->weight_bits),
+        tables_(shared.tables),
+        lanes_(lanes),
+        walk_(grid, plane, plane * grid.program->rows, grid.program->lanes.mask, shared.walk) {}
+
+  /// Returns whether a sum or a value was too large.
+  constexpr bool run() {
+    X::lanes([&](std::size_t lane) {
+      X::set(wild_, lane, false);
+      X::set(value_bits_used_, lane, std::uint64_t{0});
+    });
+    walk_.run(*this);
+    X::lanes([&](std::size_t lane) {
+      if (X::get(value_bits_used_, lane) >> value_bits_ != 0) X::set(wild_, lane, true);
+    });
+    return X::any(wild_);
+  }
+
+  [[gnu::always_inline]] constexpr void clear(std::size_t lane) {
+    unroll<kBeforeColumns>([&](auto i) {
+      X::set(next_before_[i], lane, std::int64_t{0});
+      X::set(next_contexts_[i], lane, std::uint32_t{0});
+    });
+    unroll<2>([&](auto t) { X::set(magnitudes_[t], lane, std::uint32_t{0}); });
+  }
+  [[gnu::always_inline]] constexpr void load(std::uint32_t in_plane, std::size_t i, std::size_t lane) {
+    if constexpr (kPlanes) {
+      X::set(next_before_[i], lane, std::bit_cast<std::int64_t>(X::load(grid_.values + (first_ + in_plane), lane)));
+      X::set(next_contexts_[i], lane, X::load(grid_.magnitudes + (first_ + in_plane), lane));
+    }
+  }
+  [[gnu::always_inline]] constexpr void shift(std::size_t lane) {
+    unroll<kBeforeColumns>([&](auto i) {
+      X::set(before_[i], lane, X::get(next_before_[i], lane));
+      X::set(contexts_[i], lane, X::get(next_contexts_[i], lane));
+    });
+  }
+  [[gnu::always_inline]] constexpr void step(const WalkPoint& point, std::size_t i, std::size_t lane) {
+    if (i == 0 && point.x == 0) unroll<2>([&](auto t) { X::set(magnitudes_[t], lane, std::uint32_t{0}); });
+    const double rows_sum = walk_.rows_sum(point, lane);
+    std::int64_t before = 0;
+    std::uint32_t context = context_constant_;
+    if constexpr (kPlanes) {
+      before = X::get(before_[i], lane);
+      context = X::get(contexts_[i], lane);
+    }
+    const std::int64_t predicted = walk_.predict(rows_sum, before, lane);
+    std::int64_t value = walk_.last(lane);
+    std::uint32_t magnitude = 0;
+    if (point.here) {
+      if (is_wild(rows_sum)) X::set(wild_, lane, true);
+      if (!masked_ || X::load(special_ + point.row * special_row_stride_ + point.x, lane) == 0) {
+        context += walk_.row_context(lane) + near_context_[0] * X::get(magnitudes_[0], lane) +
+                   near_context_[1] * X::get(magnitudes_[1], lane);
+        const LevelTokens& table = tables_.tokens[X::load(&tables_.serving[context_level(context)], lane)];
+        const std::int32_t residual = lanes_.take(table, lane);
+        value = static_cast<std::int64_t>(
+            static_cast<std::uint64_t>(predicted) +
+            (static_cast<std::uint64_t>(static_cast<std::int64_t>(residual)) << fraction_bits_));
+        const auto size = static_cast<std::uint32_t>(residual < 0 ? -residual : residual);
+        magnitude = size < kMostContextMagnitude ? size : std::uint32_t{kMostContextMagnitude};
+      }
+      X::set(value_bits_used_, lane,
+             X::get(value_bits_used_, lane) | static_cast<std::uint64_t>(value ^ (value >> 63)));
+      walk_.push_magnitude(point, magnitude, lane);
+    }
+    X::set(magnitudes_[1], lane, X::get(magnitudes_[0], lane));
+    X::set(magnitudes_[0], lane, magnitude);
+    walk_.push(point, value, lane);
+  }
+
+ private:
+  /// Magnitudes of weights sum to at most 2^4 in units of one: with values below 2^49 in units of weights, every sum
+  /// is exact in any order.
+  static constexpr unsigned kExactBits = 49;
+  static constexpr std::size_t kBeforeColumns = kPlanes ? kRowSkew : 0;
+
+  const RasterGrid& grid_;
+  const std::uint8_t* special_;
+  std::uint64_t special_row_stride_;
+  bool masked_;
+  std::uint32_t fraction_bits_;
+  std::uint32_t context_constant_;
+  std::uint32_t near_context_[2];
+  std::uint32_t first_;  ///< place of the plane's first point
+  unsigned value_bits_;  ///< that values may have
+  const LevelTables& tables_;
+  LevelLanes<X>& lanes_;
+  RasterWalk<X, kPlanes, true> walk_;
+  vec<bool> wild_;
+  vec<std::uint64_t> value_bits_used_;
+  vec<std::int64_t> before_[kRowSkew];  ///< what planes before give to sums
+  vec<std::int64_t> next_before_[kRowSkew];
+  vec<std::uint32_t> contexts_[kRowSkew];  ///< and to contexts
+  vec<std::uint32_t> next_contexts_[kRowSkew];
+  vec<std::uint32_t> magnitudes_[2];  ///< of the columns before
+};
+
+/// Elements of a complete chunk, and exceptions over them.
+template <class X>
+constexpr void store_raster_elements(const ProgramTask& task, const RasterGrid& grid, std::uint32_t warp,
+                                     std::uint32_t warps) {
+  const RasterProgram& program = *grid.program;
+  const std::size_t width = element_bytes(program.element);
+  const std::uint32_t rows = program.planes * program.rows;
+  const std::uint32_t blocks = (program.columns + kBlockPoints - 1) / kBlockPoints;
+  for (std::uint32_t t = warp; t < rows * blocks; t += warps) {
+    const std::uint32_t n = t / blocks;
+    const std::uint32_t begin = t % blocks * kBlockPoints;
+    const std::uint64_t out = n / program.rows * program.plane_stride + n % program.rows * program.row_stride;
+    X::lanes([&](std::size_t lane) {
+      for (std::uint32_t x = begin + static_cast<std::uint32_t>(lane); x < program.columns && x < begin + kBlockPoints;
+           x += kLanes) {
+        const double number =
+            X::load(grid.values + (std::size_t{n} * program.columns + x), lane) * program.unit + program.base;
+        const double value = program.lattice.element(number);
+        const std::uint64_t bits = with_stencil_element(
+            program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
+        put_element<X>(task.out, width, out + x, bits, lane);
+      }
+    });
+  }
+}
+template <class X>
+constexpr void store_raster_exceptions(const ProgramTask& task, const RasterGrid& grid,
+                                       const LevelException* exceptions, std::uint32_t warp, std::uint32_t warps) {
+  const RasterProgram& program = *grid.program;
+  const std::size_t width = element_bytes(program.element);
+  X::lanes([&](std::size_t lane) {
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < program.exception_count;
+         i += warps * kLanes) {
+      const std::uint32_t n = exceptions[i].index / program.columns;
+      const std::uint64_t out = n / program.rows * program.plane_stride + n % program.rows * program.row_stride +
+                                exceptions[i].index % program.columns;
+      put_element<X>(task.out, width, out, exceptions[i].bits, lane);
+    }
+  });
+}
+
+/// Decodes a chunk, as decode_level_chunk does. False, too, for a chunk that the host has to decode because its sums
+/// are too large.
+template <class X, class Team>
+constexpr bool decode_raster_chunk(Team& team, const ProgramTask& task, RasterDecodeShared& shared) {
+  const RasterGrid grid(task);
+  const RasterProgram& program = *grid.program;
+  std::uint32_t team_warps = 0;
+  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+    team_warps = warps;
+    fill_level_tables<X>(program, LevelGridView::table<LevelStarts>(task, program.starts), warp, warps, shared.tables);
+    fill_walk_memory<X>(grid, warp, shared.walk);
+    X::lanes([&](std::size_t lane) {
+      if (lane == 0) X::store(shared.wild + warp, lane, std::uint32_t{0});
+    });
+  });
+  LevelLanes<X> lanes;
+  bool good = true;
+  team.first([&] { lanes.open(program.lanes, LevelGridView::table<std::uint8_t>(task, program.words)); });
+  if (program.planes > 1) {
+    for (std::uint32_t plane = 0; plane < program.planes; ++plane) {
+      if (program.mean && plane > 0)
+        team.all([&](std::uint32_t warp, std::uint32_t warps) { update_raster_mean<X>(grid, plane, warp, warps); });
+      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+        sum_planes_before<X, true>(grid, plane, warp, warps, shared.wild);
+      });
+      team.first([&] { good = !RasterPointTaker<X, true>(task, grid, plane, shared, lanes).run() && good; });
+    }
+  } else {
+    team.first([&] { good = !RasterPointTaker<X, false>(task, grid, 0, shared, lanes).run(); });
+  }
+  team.first([&] { good = lanes.finished() && good; });
+  // Every warp's words, which nobody writes any more.
+  team.first([&] {
+    for (std::uint32_t w = 0; w < team_warps; ++w) good = good && X::load_same(shared.wild + w) == 0;
+  });
+  team.all([&](std::uint32_t warp, std::uint32_t warps) { store_raster_elements<X>(task, grid, warp, warps); });
+  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+    store_raster_exceptions<X>(task, grid, LevelGridView::table<LevelException>(task, program.exceptions), warp, warps);
+  });
+  return good;
+}
+
+}  // namespace quern::kernels

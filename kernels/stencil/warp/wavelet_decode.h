@@ -1,0 +1,330 @@
+// A chunk under the wavelet transform, decoded by the warps of a CTA. Of each band all warps sum up what contexts get
+// from complete bands, then one warp takes its codes, rows side by side; the transform is undone by all warps, an axis
+// and a lifting step at a time; corrections are taken like a band.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "kernels/common/bits.h"
+#include "kernels/stencil/warp/level_grid.h"
+#include "kernels/stencil/warp/residual_streams.h"
+#include "kernels/entropy/warp/rows.h"
+#include "kernels/stencil/job_task.h"
+#include "kernels/stencil/elements.h"
+#include "kernels/common/unroll.h"
+#include "kernels/stencil/wavelet_job.h"
+
+namespace quern::kernels {
+
+/// A chunk under way. The same in all lanes.
+struct WaveletGrid {
+  const WaveletProgram* program = nullptr;
+  const WaveletLook* looks = nullptr;
+  double* values = nullptr;
+  double* room = nullptr;
+  std::uint32_t* magnitudes = nullptr;  ///< before a code is taken, its context sum as far as it is known
+  std::uint32_t* corrections = nullptr;
+
+  /// A template, as constexpr functions else may not cast bytes.
+  template <class Task>
+  constexpr explicit WaveletGrid(const Task& task)
+      : program(reinterpret_cast<const WaveletProgram*>(task.program)),
+        looks(reinterpret_cast<const WaveletLook*>(task.program + program->looks)),
+        values(reinterpret_cast<double*>(task.work + program->values)),
+        room(reinterpret_cast<double*>(task.work + program->room)),
+        magnitudes(reinterpret_cast<std::uint32_t*>(task.work + program->magnitudes)),
+        corrections(reinterpret_cast<std::uint32_t*>(task.work + program->corrections)) {}
+
+  [[gnu::always_inline]] constexpr std::uint32_t place(std::uint32_t start, const std::uint32_t* index) const {
+    return start + index[0] * program->places[0] + index[1] * program->places[1] + index[2] * program->places[2] +
+           index[3] * program->places[3];
+  }
+};
+
+/// Index of a number counted in C order over the first `kAxes` of four extents; the others are left alone.
+template <std::uint32_t kAxes>
+[[gnu::always_inline]] constexpr void split_number(std::uint32_t number, const std::uint32_t* extents,
+                                                   std::uint32_t* index) {
+  unroll<kAxes>([&](auto a) {
+    constexpr auto kAxis = static_cast<std::uint32_t>(kAxes - 1 - decltype(a)::value);
+    index[kAxis] = number % extents[kAxis];
+    number /= extents[kAxis];
+  });
+}
+
+/// The magnitude that a look sees from an index; `magnitudes` lie as the look's band does.
+template <class X>
+[[gnu::always_inline]] constexpr std::uint32_t seen_by(const WaveletGrid& grid, const WaveletLook& look,
+                                                       const std::uint32_t* magnitudes, const std::uint32_t* index,
+                                                       std::size_t lane) {
+  std::uint32_t place = look.start;
+  bool inside = true;
+  unroll<kLevelAxes>([&](auto a) {
+    // Below 0 is far beyond the end.
+    const std::uint32_t i = (index[a] >> look.shift[a]) + static_cast<std::uint32_t>(std::int32_t{look.by[a]});
+    inside = inside && i < look.extents[a];
+    place += i * grid.program->places[a];
+  });
+  return inside ? X::load(magnitudes + place, lane) : 0;
+}
+/// The same times the look's weight.
+template <class X>
+[[gnu::always_inline]] constexpr std::uint32_t look_at(const WaveletGrid& grid, const WaveletLook& look,
+                                                       const std::uint32_t* magnitudes, const std::uint32_t* index,
+                                                       std::size_t lane) {
+  return look.weight * seen_by<X>(grid, look, magnitudes, index, lane);
+}
+
+/// Calls f(number, index, lane) for a warp's share of a band's codes.
+template <class X, class F>
+constexpr void for_band_codes(const WaveletBandPlan& band, std::uint32_t warp, std::uint32_t warps, F&& f) {
+  const std::uint32_t count = band.rows * band.extents[kLastAxis];
+  X::lanes([&](std::size_t lane) {
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes) {
+      std::uint32_t index[kLevelAxes] = {};
+      split_number<kLevelAxes>(i, band.extents, index);
+      f(i, index, lane);
+    }
+  });
+}
+
+/// Contexts of a band's codes as far as complete bands give them, to where the magnitudes will be.
+template <class X>
+constexpr void sum_known_bands(const WaveletGrid& grid, const WaveletBandPlan& band, std::uint32_t* to,
+                               std::uint32_t warp, std::uint32_t warps) {
+  for_band_codes<X>(band, warp, warps, [&](std::uint32_t, const std::uint32_t* index, std::size_t lane) {
+    std::uint32_t sum = band.constant;
+    rolled(band.looks, band.looks + band.known_looks,
+           [&](unsigned l) { sum += look_at<X>(grid, grid.looks[l], grid.magnitudes, index, lane); });
+    X::store(to + grid.place(band.start, index), lane, sum);
+  });
+}
+
+/// What a code stands for.
+[[gnu::always_inline]] constexpr double wavelet_coefficient(const WaveletProgram& program, std::int64_t step,
+                                                            std::int32_t code) {
+  const auto size = magnitude_of(code);
+  if (size == 0) return 0;
+  const std::int64_t offset = program.offsets[size == 1 ? 0 : 1];
+  const std::uint64_t product = static_cast<std::uint64_t>(std::int64_t{size} * 64 + offset) *
+                                static_cast<std::uint64_t>(step);  // wraps on bytes no encoder writes
+  const std::int64_t value = static_cast<std::int64_t>(product) >> 6;
+  return static_cast<double>(code < 0 ? -value : value);
+}
+
+/// Takes the codes of a band, or of the corrections. Called by one warp.
+template <class X>
+class WaveletCodeTaker {
+ public:
+  constexpr WaveletCodeTaker(const ProgramTask& task, const WaveletGrid& grid, const WaveletBandPlan& band,
+                             bool corrections, const LevelTables& tables)
+      : task_(task),
+        grid_(grid),
+        band_(band),
+        corrections_(corrections),
+        magnitudes_(corrections ? grid.corrections : grid.magnitudes),
+        tables_(tables) {}
+
+  constexpr void run(LevelLanes<X>& lanes) {
+    walk_rows<X>({band_.rows, band_.extents[kLastAxis], band_.rows_before, grid_.program->lanes.mask},
+                 [&](std::uint32_t row, std::uint32_t x, std::size_t lane) { take(row, x, lanes, lane); });
+  }
+
+ private:
+  template <class T>
+  using vec = typename X::template vec<T>;
+
+  [[gnu::always_inline]] constexpr void take(std::uint32_t row, std::uint32_t x, LevelLanes<X>& lanes,
+                                             std::size_t lane) {
+    const WaveletProgram& program = *grid_.program;
+    if (x == 0) {
+      X::set(near_[0], lane, std::uint32_t{0});
+      X::set(near_[1], lane, std::uint32_t{0});
+    }
+    std::uint32_t index[kLevelAxes] = {};
+    split_number<kLastAxis>(row, band_.extents, index);
+    index[kLastAxis] = x;
+    const std::uint32_t place = grid_.place(band_.start, index);
+    std::int32_t code = 0;
+    if (!corrections_ || !program.masked || !is_special(index, lane)) {
+      std::uint32_t context = X::load(magnitudes_ + place, lane);
+      const std::uint32_t own = band_.looks + band_.known_looks;
+      rolled(own, own + band_.own_looks,
+             [&](unsigned l) { context += look_at<X>(grid_, grid_.looks[l], magnitudes_, index, lane); });
+      context += band_.near[0] * X::get(near_[0], lane) + band_.near[1] * X::get(near_[1], lane);
+      code = lanes.take(tables_.tokens[X::load(&tables_.serving[context_level(context)], lane)], lane);
+    }
+    const auto size = magnitude_of(code);
+    const std::uint32_t magnitude = size < kMostWaveletMagnitude ? size : std::uint32_t{kMostWaveletMagnitude};
+    X::set(near_[1], lane, X::get(near_[0], lane));
+    X::set(near_[0], lane, magnitude);
+    X::store(magnitudes_ + place, lane, magnitude);
+    const double value = corrections_ ? X::load(grid_.values + place, lane) + code * program.correction
+                                      : wavelet_coefficient(program, band_.step, code);
+    X::store(grid_.values + place, lane, value);
+  }
+
+  [[gnu::always_inline]] constexpr bool is_special(const std::uint32_t* index, std::size_t lane) const {
+    std::uint64_t offset = 0;
+    unroll<kLevelAxes>([&](auto a) { offset += index[a] * grid_.program->special_strides[a]; });
+    return X::load(task_.special + offset, lane) != 0;
+  }
+
+  const ProgramTask& task_;
+  const WaveletGrid& grid_;
+  const WaveletBandPlan& band_;
+  bool corrections_;
+  std::uint32_t* magnitudes_;
+  const LevelTables& tables_;
+  vec<std::uint32_t> near_[2];  ///< magnitudes of the columns before
+};
+
+/// One lifting step: of the low values (the first half of a line, rounded up) or of the others, from the values of the
+/// other kind beside them.
+template <class X>
+constexpr void lift_half(const WaveletGrid& grid, const WaveletLift& lift, bool low, double factor, std::uint32_t warp,
+                         std::uint32_t warps) {
+  const std::uint32_t n = lift.box[lift.axis];
+  const std::uint32_t lows = (n + 1) / 2;
+  const std::uint32_t highs = n - lows;
+  const std::uint32_t stride = grid.program->places[lift.axis];
+  std::uint32_t extents[kLevelAxes] = {};
+  std::uint32_t count = 1;
+  unroll<kLevelAxes>([&](auto a) {
+    extents[a] = a == lift.axis ? (low ? lows : highs) : lift.box[a];
+    count *= extents[a];
+  });
+  X::lanes([&](std::size_t lane) {
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes) {
+      std::uint32_t index[kLevelAxes] = {};
+      split_number<kLevelAxes>(i, extents, index);
+      std::uint32_t along = 0;
+      unroll<kLevelAxes>([&](auto a) { along = a == lift.axis ? index[a] : along; });
+      double* const to = grid.values + (grid.place(0, index) + (low ? 0 : lows) * stride);
+      double* const line = to - std::size_t{along + (low ? 0 : lows)} * stride;
+      const std::uint32_t left = low ? lows + (along > 0 ? along - 1 : 0) : along;
+      const std::uint32_t right = low                ? lows + (along < highs ? along : highs - 1)
+                                  : along + 1 < lows ? along + 1
+                                                     : lows - 1;
+      const double sum =
+          X::load(line + std::size_t{left} * stride, lane) + X::load(line + std::size_t{right} * stride, lane);
+      X::store(to, lane, X::load(to, lane) + nearest(sum * factor * 0x1p-16));
+    }
+  });
+}
+
+/// To the room with low and high values of each line in turns, or from such lines with low values in front; and back.
+enum class BoxCopy : std::uint8_t { weave, part, back };
+
+/// Copies a box between the two arrays.
+template <class X>
+constexpr void copy_box(const WaveletGrid& grid, const WaveletLift& lift, BoxCopy copy, std::uint32_t warp,
+                        std::uint32_t warps) {
+  const std::uint32_t lows = (lift.box[lift.axis] + 1) / 2;
+  const std::uint32_t count = lift.box[0] * lift.box[1] * lift.box[2] * lift.box[3];
+  X::lanes([&](std::size_t lane) {
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes) {
+      std::uint32_t index[kLevelAxes] = {};
+      split_number<kLevelAxes>(i, lift.box, index);
+      const std::uint32_t place = grid.place(0, index);
+      if (copy == BoxCopy::back) {
+        X::store(grid.values + place, lane, X::load(grid.room + place, lane));
+        continue;
+      }
+      unroll<kLevelAxes>([&](auto a) {
+        if (a == lift.axis) index[a] = index[a] % 2 == 0 ? index[a] / 2 : lows + index[a] / 2;
+      });
+      const std::uint32_t parted = grid.place(0, index);
+      const bool weave = copy == BoxCopy::weave;
+      X::store(grid.room + (weave ? place : parted), lane, X::load(grid.values + (weave ? parted : place), lane));
+    }
+  });
+}
+
+/// Elements of a complete chunk, in C order.
+template <class X>
+constexpr void store_wavelet_elements(const ProgramTask& task, const WaveletGrid& grid, std::uint32_t warp,
+                                      std::uint32_t warps) {
+  const WaveletProgram& program = *grid.program;
+  const std::size_t width = element_bytes(program.element);
+  const std::uint32_t count = program.extents[0] * program.extents[1] * program.extents[2] * program.extents[3];
+  X::lanes([&](std::size_t lane) {
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes) {
+      std::uint32_t index[kLevelAxes] = {};
+      split_number<kLevelAxes>(i, program.extents, index);
+      std::uint64_t out = 0;
+      unroll<kLevelAxes>([&](auto a) { out += index[a] * program.strides[a]; });
+      const double number = X::load(grid.values + i, lane) * program.unit + program.base;
+      const double value = program.lattice.element(number);
+      const std::uint64_t bits = with_stencil_element(
+          program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
+      put_element<X>(task.out, width, out, bits, lane);
+    }
+  });
+}
+template <class X>
+constexpr void store_wavelet_exceptions(const ProgramTask& task, const WaveletGrid& grid,
+                                        const LevelException* exceptions, std::uint32_t warp, std::uint32_t warps) {
+  const WaveletProgram& program = *grid.program;
+  const std::size_t width = element_bytes(program.element);
+  X::lanes([&](std::size_t lane) {
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < program.exception_count;
+         i += warps * kLanes) {
+      std::uint32_t index[kLevelAxes] = {};
+      split_number<kLevelAxes>(exceptions[i].index, program.extents, index);
+      std::uint64_t out = 0;
+      unroll<kLevelAxes>([&](auto a) { out += index[a] * program.strides[a]; });
+      put_element<X>(task.out, width, out, exceptions[i].bits, lane);
+    }
+  });
+}
+
+/// Undoes the transform: of the four lifting steps the last first.
+template <class X, class Team>
+constexpr void undo_wavelet(Team& team, const WaveletGrid& grid, const WaveletLift* lifts) {
+  for (std::uint32_t l = 0; l < grid.program->lift_count; ++l) {
+    const WaveletLift& lift = lifts[l];
+    unroll<4>([&](auto step) {
+      const double factor = -wavelet_factor(3 - step);
+      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+        lift_half<X>(grid, lift, step % 2 == 0, factor, warp, warps);
+      });
+    });
+    for (const BoxCopy copy : {BoxCopy::weave, BoxCopy::back})
+      team.all([&](std::uint32_t warp, std::uint32_t warps) { copy_box<X>(grid, lift, copy, warp, warps); });
+  }
+}
+
+/// Decodes a chunk, as decode_level_chunk does.
+template <class X, class Team>
+constexpr bool decode_wavelet_chunk(Team& team, const ProgramTask& task, LevelTables& tables) {
+  const WaveletGrid grid(task);
+  const WaveletProgram& program = *grid.program;
+  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+    fill_level_tables<X>(program, LevelGridView::table<LevelStarts>(task, program.starts), warp, warps, tables);
+  });
+  LevelLanes<X> lanes;
+  bool good = true;
+  team.first([&] { lanes.open(program.lanes, LevelGridView::table<std::uint8_t>(task, program.words)); });
+  const auto* const bands = LevelGridView::table<WaveletBandPlan>(task, program.bands);
+  const std::uint32_t parts = program.band_count + (program.correction != 0 ? 1 : 0);
+  for (std::uint32_t b = 0; b < parts; ++b) {
+    const bool corrections = b == program.band_count;
+    if (corrections) undo_wavelet<X>(team, grid, LevelGridView::table<WaveletLift>(task, program.lifts));
+    team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      sum_known_bands<X>(grid, bands[b], corrections ? grid.corrections : grid.magnitudes, warp, warps);
+    });
+    team.first([&] { WaveletCodeTaker<X>(task, grid, bands[b], corrections, tables).run(lanes); });
+  }
+  if (program.correction == 0) undo_wavelet<X>(team, grid, LevelGridView::table<WaveletLift>(task, program.lifts));
+  team.first([&] { good = lanes.finished(); });
+  team.all([&](std::uint32_t warp, std::uint32_t warps) { store_wavelet_elements<X>(task, grid, warp, warps); });
+  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+    store_wavelet_exceptions<X>(task, grid, LevelGridView::table<LevelException>(task, program.exceptions), warp,
+                                warps);
+  });
+  return good;
+}
+
+}  // namespace quern::kernels

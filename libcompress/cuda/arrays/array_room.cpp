@@ -1,0 +1,71 @@
+// Parts in the order in which they are first used.
+#include "libcompress/cuda/arrays/array_room.h"
+
+#include <algorithm>
+
+namespace quern::cuda {
+namespace {
+
+kernels::MaskWorkers workers_for(const LayoutLimits& limits, std::uint64_t segments, std::uint64_t most) {
+  kernels::MaskWorkers workers;
+  workers.warps = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(segments, 1, most));
+  workers.bytes_per_warp = limits.mask_bytes;
+  return workers;
+}
+
+}  // namespace
+
+LayoutLimits::LayoutLimits(std::span<const SegmentLayout> layouts, std::size_t coded) {
+  for (const SegmentLayout& layout : layouts) {
+    if (layout.segments() == 0) continue;
+    const Index3 e = layout.segment_box(0).extents;
+    const std::uint64_t bytes = layout.max_segment_elems() * dtype_bytes(layout.dtype());
+    segments = std::max(segments, layout.segments());
+    chunks_per_segment = std::max(chunks_per_segment, layout.segment_chunks(0));
+    chunks = std::max(chunks, layout.chunks());
+    if (&layout < layouts.data() + coded) coded_chunks = std::max(coded_chunks, layout.chunks());
+    chunk_bytes = std::max(chunk_bytes, layout.full_chunk_bytes());
+    segment_bytes = std::max(segment_bytes, bytes);
+    served = served && kernels::mask_cuda_serves(e) && bytes < UINT64_C(1) << 31;
+    if (served) mask_bytes = std::max(mask_bytes, kernels::MaskWorkers(e, 1).bytes_per_warp);
+  }
+}
+
+TableShape LayoutLimits::shape(std::uint32_t streams) const {
+  return {streams, static_cast<std::uint32_t>(segments), static_cast<std::uint32_t>(chunks_per_segment),
+          static_cast<std::uint32_t>(chunks), static_cast<std::uint32_t>(coded_chunks)};
+}
+
+bool LayoutLimits::fits(std::uint32_t streams) const {
+  const auto places = checked_multiply(segments * std::max<std::uint64_t>(chunks_per_segment, 1), streams);
+  return served && segments <= kMaxChunkPlaces && places && *places <= kMaxChunkPlaces;
+}
+
+ArrayRoom::ArrayRoom(const LayoutLimits& limits, std::uint32_t streams)
+    : outcomes(workspace.add<DeviceOutcome>(streams)),
+      tables(limits.shape(streams), workspace),
+      plans(workspace.add<StreamPlan>(streams)) {}
+
+CompressRoom::CompressRoom(const LayoutLimits& limits, std::uint32_t streams, std::uint64_t planning_bytes)
+    : ArrayRoom(limits, streams),
+      slot_bytes(aligned_part(limits.chunk_bytes)),
+      ranges(workspace.add<kernels::RangeKeys>(streams)),
+      planning(workspace.add<std::uint8_t>(planning_bytes)) {
+  const std::uint64_t all_slots = std::uint64_t{streams} * tables.shape.slots;
+  const auto wave = static_cast<std::uint32_t>(std::min(tables.shape.segment_places(), kWaveSegments));
+  sizes = workspace.add<std::uint32_t>(all_slots);
+  masks = MaskWaveRoom(tables.shape, wave, workers_for(limits, wave, kWaveSegments), limits.segment_bytes, slot_bytes,
+                       workspace);
+  slots = workspace.add<std::uint8_t>(all_slots * slot_bytes);
+}
+
+DecompressRoom::DecompressRoom(const LayoutLimits& limits, std::uint32_t streams)
+    : ArrayRoom(limits, streams),
+      workers(workers_for(limits, tables.shape.segment_places(), kRestoringWarps)),
+      stored(workspace.add<kernels::StoredChunk>(tables.shape.slot_places())),
+      damaged(workspace.add<std::uint32_t>(tables.shape.slot_places())),
+      jobs(workspace.add<kernels::RestoreJob>(tables.shape.segment_places())),
+      mask_damage(workspace.add<kernels::MaskDamage>(tables.shape.segment_places())),
+      warps(workspace.add<std::uint8_t>(workers.workspace_bytes())) {}
+
+}  // namespace quern::cuda
