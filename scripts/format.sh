@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
-# Lays out every C++ and CUDA file with clang-format 14, or with --check says which files are not.
+# Lays out every C, C++ and CUDA file that git knows or would take with clang-format 14, or those that are named. With
+# --check it says which are not laid out that way.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-check=0
-case "${1:-}" in
-  "") ;;
-  --check) check=1 ;;
-  *) echo "usage: scripts/format.sh [--check]" >&2; exit 1 ;;
-esac
+usage() { echo "usage: scripts/format.sh [--check] [FILE...]" >&2; exit 1; }
+
+check=0 files=()
+while (($#)); do
+  case "$1" in
+    --check) check=1 ;;
+    -*) usage ;;
+    *) files+=("$1") ;;
+  esac
+  shift
+done
 
 formatter=$(command -v clang-format-14 || command -v clang-format || true)
 if [[ -z $formatter ]]; then
@@ -20,12 +26,21 @@ if [[ $("$formatter" --version) != *"version 14."* ]]; then
   echo "SKIP: $("$formatter" --version | head -n 1); the tree is laid out by version 14"
   exit 77
 fi
+if ((${#files[@]} == 0)) && ! git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+  echo "SKIP: no git repository here, which says what files belong to the tree"
+  exit 77
+fi
 
-mapfile -d '' files < <(find bench bindings cli codecs datasets examples kernels libcompress tests -type f \
-  \( -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z)
+if ((${#files[@]} == 0)); then
+  mapfile -d '' listed < <(git ls-files -z --cached --others --exclude-standard -- \
+    '*.h' '*.hpp' '*.c' '*.cpp' '*.cu' '*.cuh')
+  for file in "${listed[@]}"; do
+    if [[ -e $file ]]; then files+=("$file"); fi
+  done
+fi
 if ((check)); then
-  "$formatter" --dry-run -Werror "${files[@]}"
+  printf '%s\0' "${files[@]}" | xargs -0 -n 100 -P "$(nproc)" "$formatter" --dry-run -Werror
   echo "${#files[@]} files are laid out as .clang-format says"
 else
-  "$formatter" -i "${files[@]}"
+  printf '%s\0' "${files[@]}" | xargs -0 -n 100 -P "$(nproc)" "$formatter" -i
 fi

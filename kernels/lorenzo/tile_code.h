@@ -3,12 +3,14 @@
 //
 //   chunk    = form u8, then form 0: heads of all tiles, payloads of all tiles; form 1: one seed, every tile constant
 //   head     = a [b c size] [seed]
-//     a      bit 7: seed equals that of the tile before (0 before the first); bits 0-6: 0 constant tile, else 1 +
-//     planes b      bits 0-3 predictor, bit 4 exact, bit 5 exceptions, bit 6 wide, bit 7 signs c      number of dense
-//     planes size   payload bytes, LEB128 seed   LEB128 of zigzag(seed - seed before) in 64 bits
-//   payload  = [signs] [exceptions] dense planes, 128 bytes each, then of all sparse planes: level 2 (u16 each), level
-//   1 bytes,
-//              plane bytes
+//     a      bit 7: seed equals that of the tile before (0 before the first)
+//            bits 0-6: 0 constant tile, else 1 + planes
+//     b      bits 0-3 predictor, bit 4 exact, bit 5 exceptions, bit 6 wide, bit 7 signs
+//     c      number of dense planes
+//     size   payload bytes, LEB128
+//     seed   LEB128 of zigzag(seed - seed before) in 64 bits
+//   payload  = [signs] [exceptions] dense planes, 128 bytes each, then of all sparse planes:
+//              level 2 (u16 each), level 1 bytes, plane bytes
 #pragma once
 
 #include <array>
