@@ -30,14 +30,14 @@ if [[ ${1:-} == --staged ]]; then
     esac
   done
   if ((${#sources[@]})); then allow_skip scripts/format.sh --check "${sources[@]}"; fi
-  if [[ -e scripts/check_layers.py ]]; then python3 scripts/check_layers.py; fi
+  python3 scripts/check_layers.py
   check_spelling ${texts[@]+"${texts[@]}"}
   exit 0
 fi
 
 base=${1:-HEAD}
 allow_skip scripts/format.sh --check
-if [[ -e scripts/check_layers.py ]]; then python3 scripts/check_layers.py; fi
+python3 scripts/check_layers.py
 cmake --preset dev --log-level=WARNING
 cmake --build --preset dev -j "$jobs"
 
