@@ -9,34 +9,60 @@
 #include "kernels/tensor/cpu/planes.h"
 #include "kernels/tensor/cpu/residuals.h"
 
-namespace quern::kernels {
-
-const AdamKernels& adam_kernels_baseline();
-const BoundCheckKernels& bound_check_kernels_baseline();
-const LorenzoKernels& lorenzo_kernels_baseline();
-const PlaneKernels& plane_kernels_baseline();
-const StencilKernels& stencil_kernels_baseline();
-const TensorBoundKernels& tensor_bound_kernels_baseline();
-const TensorLogKernels& tensor_log_kernels_baseline();
-const TensorResidualKernels& tensor_residual_kernels_baseline();
-#if defined(QUERN_X86_64)
-const AdamKernels& adam_kernels_avx2();
-const AdamKernels& adam_kernels_avx512();
-const BoundCheckKernels& bound_check_kernels_avx2();
-const LorenzoKernels& lorenzo_kernels_avx2();
-const BoundCheckKernels& bound_check_kernels_avx512();
-const LorenzoKernels& lorenzo_kernels_avx512();
-const PlaneKernels& plane_kernels_avx2();
-const PlaneKernels& plane_kernels_avx512();
-const StencilKernels& stencil_kernels_avx2();
-const StencilKernels& stencil_kernels_avx512();
-const TensorBoundKernels& tensor_bound_kernels_avx2();
-const TensorLogKernels& tensor_log_kernels_avx2();
-const TensorResidualKernels& tensor_residual_kernels_avx2();
-const TensorBoundKernels& tensor_bound_kernels_avx512();
-const TensorLogKernels& tensor_log_kernels_avx512();
-const TensorResidualKernels& tensor_residual_kernels_avx512();
+// Each subject's table of functions for one instruction set, nullptr for a set that is not compiled (kernels/cpu.cmake).
+#if defined(QUERN_HAVE_AVX2)
+#define QUERN_AVX2(name) &name##_avx2
+#else
+#define QUERN_AVX2(name) nullptr
 #endif
+#if defined(QUERN_HAVE_AVX512)
+#define QUERN_AVX512(name) &name##_avx512
+#else
+#define QUERN_AVX512(name) nullptr
+#endif
+#define QUERN_DEFINE_DISPATCH(Table, name)                                             \
+  const Table& name##_baseline();                                                      \
+  const Table& name##_avx2();                                                          \
+  const Table& name##_avx512();                                                        \
+  const Table& name(IsaLevel level) {                                                  \
+    return pick<Table>(level, &name##_baseline, QUERN_AVX2(name), QUERN_AVX512(name)); \
+  }
+
+namespace quern::kernels {
+namespace {
+
+template <class Table>
+using Getter = const Table& (*)();
+
+/// The table of a level; of the best compiled one below it where that is missing.
+template <class Table>
+const Table& pick(IsaLevel level, Getter<Table> baseline, Getter<Table> avx2, Getter<Table> avx512) {
+  if (level == IsaLevel::avx512 && avx512 != nullptr) return avx512();
+  if (level != IsaLevel::baseline && avx2 != nullptr) return avx2();
+  return baseline();
+}
+
+#if defined(QUERN_HAVE_AVX2) || defined(QUERN_HAVE_AVX512)
+bool has_avx2() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2");
+}
+#endif
+
+#if defined(QUERN_HAVE_AVX512)
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("popcnt");
+}
+
+/// Processors before Ice Lake have AVX-512 without the instructions that sort bytes.
+bool sorts_bytes() { return __builtin_cpu_supports("avx512vbmi2"); }
+#else
+bool sorts_bytes() { return false; }
+#endif
+
+}  // namespace
 
 const char* isa_name(IsaLevel level) {
   switch (level) {
@@ -48,17 +74,13 @@ const char* isa_name(IsaLevel level) {
 }
 
 bool isa_available(IsaLevel level) {
-  if (level == IsaLevel::baseline) return true;
-#if defined(QUERN_X86_64)
-  __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-                    __builtin_cpu_supports("bmi2");
-  if (level == IsaLevel::avx2) return avx2;
-  return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("popcnt");
-#else
-  return false;
+#if defined(QUERN_HAVE_AVX512)
+  if (level == IsaLevel::avx512) return has_avx512();
 #endif
+#if defined(QUERN_HAVE_AVX2)
+  if (level == IsaLevel::avx2) return has_avx2();
+#endif
+  return level == IsaLevel::baseline;
 }
 
 IsaLevel best_isa() {
@@ -67,77 +89,20 @@ IsaLevel best_isa() {
   return IsaLevel::baseline;
 }
 
-const AdamKernels& adam_kernels(IsaLevel level) {
-#if defined(QUERN_X86_64)
-  if (level == IsaLevel::avx512) return adam_kernels_avx512();
-  if (level == IsaLevel::avx2) return adam_kernels_avx2();
-#endif
-  (void)level;
-  return adam_kernels_baseline();
-}
+QUERN_DEFINE_DISPATCH(AdamKernels, adam_kernels)
+QUERN_DEFINE_DISPATCH(BoundCheckKernels, bound_check_kernels)
+QUERN_DEFINE_DISPATCH(LorenzoKernels, lorenzo_kernels)
+QUERN_DEFINE_DISPATCH(StencilKernels, stencil_kernels)
+QUERN_DEFINE_DISPATCH(TensorBoundKernels, tensor_bound_kernels)
+QUERN_DEFINE_DISPATCH(TensorLogKernels, tensor_log_kernels)
+QUERN_DEFINE_DISPATCH(TensorResidualKernels, tensor_residual_kernels)
 
-const BoundCheckKernels& bound_check_kernels(IsaLevel level) {
-#if defined(QUERN_X86_64)
-  if (level == IsaLevel::avx512) return bound_check_kernels_avx512();
-  if (level == IsaLevel::avx2) return bound_check_kernels_avx2();
-#endif
-  (void)level;
-  return bound_check_kernels_baseline();
-}
-
-const LorenzoKernels& lorenzo_kernels(IsaLevel level) {
-#if defined(QUERN_X86_64)
-  if (level == IsaLevel::avx512) return lorenzo_kernels_avx512();
-  if (level == IsaLevel::avx2) return lorenzo_kernels_avx2();
-#endif
-  (void)level;
-  return lorenzo_kernels_baseline();
-}
-
+const PlaneKernels& plane_kernels_baseline();
+const PlaneKernels& plane_kernels_avx2();
+const PlaneKernels& plane_kernels_avx512();
 const PlaneKernels& plane_kernels(IsaLevel level) {
-#if defined(QUERN_X86_64)
-  // Processors before Ice Lake have AVX-512 without the instructions that sort bytes.
-  if (level == IsaLevel::avx512 && __builtin_cpu_supports("avx512vbmi2")) return plane_kernels_avx512();
-  if (level != IsaLevel::baseline) return plane_kernels_avx2();
-#endif
-  (void)level;
-  return plane_kernels_baseline();
-}
-
-const StencilKernels& stencil_kernels(IsaLevel level) {
-#if defined(QUERN_X86_64)
-  if (level == IsaLevel::avx512) return stencil_kernels_avx512();
-  if (level == IsaLevel::avx2) return stencil_kernels_avx2();
-#endif
-  (void)level;
-  return stencil_kernels_baseline();
-}
-
-const TensorBoundKernels& tensor_bound_kernels(IsaLevel level) {
-#if defined(QUERN_X86_64)
-  if (level == IsaLevel::avx512) return tensor_bound_kernels_avx512();
-  if (level == IsaLevel::avx2) return tensor_bound_kernels_avx2();
-#endif
-  (void)level;
-  return tensor_bound_kernels_baseline();
-}
-
-const TensorLogKernels& tensor_log_kernels(IsaLevel level) {
-#if defined(QUERN_X86_64)
-  if (level == IsaLevel::avx512) return tensor_log_kernels_avx512();
-  if (level == IsaLevel::avx2) return tensor_log_kernels_avx2();
-#endif
-  (void)level;
-  return tensor_log_kernels_baseline();
-}
-
-const TensorResidualKernels& tensor_residual_kernels(IsaLevel level) {
-#if defined(QUERN_X86_64)
-  if (level == IsaLevel::avx512) return tensor_residual_kernels_avx512();
-  if (level == IsaLevel::avx2) return tensor_residual_kernels_avx2();
-#endif
-  (void)level;
-  return tensor_residual_kernels_baseline();
+  if (level == IsaLevel::avx512 && !sorts_bytes()) level = IsaLevel::avx2;
+  return pick<PlaneKernels>(level, &plane_kernels_baseline, QUERN_AVX2(plane_kernels), QUERN_AVX512(plane_kernels));
 }
 
 }  // namespace quern::kernels

@@ -34,51 +34,54 @@ jobs=${QUERN_JOBS:-$(nproc)}
 
 has_device() { [[ -e /dev/nvidia0 ]] || nvidia-smi -L >/dev/null 2>&1; }
 
-# A tree that was configured before keeps what it builds, unless --cuda asks for more.
-options=(-DBUILD_TESTING=OFF -DQUERN_CLI=ON)
-if [[ $cuda == yes ]]; then
-  options+=(-DQUERN_CUDA=AUTO)
-elif [[ ! -e $here/build/release/CMakeCache.txt ]] && ! has_device; then
-  options+=(-DQUERN_CUDA=OFF)
-  echo "demo: no NVIDIA device is here, so no CUDA objects are built; scripts/demo.sh --cuda builds them"
-fi
-
-# What is left to build, and how long that takes: five seconds of one processor a step, and more for CUDA objects.
-announce() {
-  local steps
-  steps=$(ninja -C build/release -n "$@" 2>/dev/null | sed -n '$s/^\[[0-9]*\/\([0-9]*\)\].*/\1/p')
-  if [[ -z $steps ]]; then return; fi
-  echo "demo: building in $steps steps, $jobs at a time: some $(((steps * 5 / jobs + 59) / 60)) min, with CUDA objects twice that"
+# Kernels for the best instruction set of this processor; the baseline comes with every build.
+native_set() {
+  local flags
+  flags=" $(sed -n 's/^flags[[:space:]]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1) "
+  if [[ $flags == *" avx512f "* && $flags == *" avx512bw "* && $flags == *" avx512dq "* && $flags == *" avx512vl "* ]]; then
+    echo avx512
+  elif [[ $flags == *" avx2 "* ]]; then
+    echo avx2
+  fi
 }
+
+# What the demo does not need is not built: seconds count more here than what else there is.
+options=("-DQUERN_INSTRUCTION_SETS=$(native_set)" -DQUERN_CUDA=OFF -DQUERN_HDF5=OFF)
+for file in ${files[@]+"${files[@]}"}; do
+  case "${file%%::*}" in
+    *.h5 | *.hdf5 | *.he5 | *.nc | *.nc4 | *.cdf) options+=(-DQUERN_HDF5=AUTO) ;;
+  esac
+done
+if has_device; then
+  options+=(-DQUERN_CUDA=AUTO -DQUERN_CUDA_ARCHITECTURES=native)
+elif [[ $cuda == yes ]]; then
+  options+=(-DQUERN_CUDA=AUTO -DQUERN_CUDA_ARCHITECTURES=90)
+fi
 
 (
   cd "$here"
-  cmake --preset release "${options[@]}"
-  # The command; the plugin that lets other programs read packed files; the library under the Python package.
+  cmake --preset demo "${options[@]}" --log-level=WARNING
   targets=(quern_cli)
-  known=$(ninja -C build/release -t targets all)
-  for target in h5quern_serial quern_checkpoint_shared; do
-    if grep -q "^$target: phony" <<<"$known"; then targets+=("$target"); fi
-  done
   ((${#files[@]})) || targets+=(quern-flow)
-  announce "${targets[@]}"
-  cmake --build --preset release -j "$jobs" --target "${targets[@]}"
+  steps=$(ninja -C build/demo -n "${targets[@]}" 2>/dev/null | sed -n '$s/^\[[0-9]*\/\([0-9]*\)\].*/\1/p')
+  if [[ -n $steps ]]; then echo "demo: building the command in $steps steps, $jobs at a time: some minutes on two processors"; fi
+  cmake --build --preset demo -j "$jobs" --target "${targets[@]}"
 )
 echo "built in $((SECONDS - started)) s"
-bin=$here/build/release/bin
-plugins=$here/build/release/plugins/serial
+bin=$here/build/demo/bin
 
 if ((${#files[@]} == 0)); then
   fields=$here/build/demo-fields
   rm -rf "$fields"
-  echo "no files were given: simulating two shear layers that roll up, some 3 min of processor time"
-  "$bin/quern-flow" --setup kelvin-helmholtz --size 48x96x96 --time 1.5 --out "$fields" -T 0
+  echo "no files were given: simulating two shear layers that roll up, some 40 s of processor time"
+  "$bin/quern-flow" --setup kelvin-helmholtz --size 32x64x64 --time 1.5 --out "$fields" -T 0
   files=("$fields"/*.f32)
 fi
 code=0
 python3 "$here/scripts/demo.py" --quern "$bin/quern" --out "$out" -- "${files[@]}" || code=$?
-echo "the command: $bin/quern"
-if [[ -e $plugins/libh5quern.so ]]; then
-  echo "so that other programs read files of quern h5 pack: export HDF5_PLUGIN_PATH=$plugins"
-fi
+cat <<TEXT
+the command: $bin/quern (for this processor, without checkpoints$([[ ${options[*]} == *HDF5=AUTO* ]] || echo ", HDF5 and netCDF"))
+everything (HDF5 filter, checkpoints and their Python package, CUDA where nvcc is found), in build/release/bin:
+  cmake --preset release -DBUILD_TESTING=OFF && cmake --build --preset release
+TEXT
 exit "$code"

@@ -9,7 +9,7 @@ usage() {
 usage: scripts/test.sh [--fast] [--thorough] [--no-setup] [-j N] [-- CTEST-ARGUMENTS]
   --fast       release build and its tests only
   --thorough   adds ThreadSanitizer, one minute of fuzzing a target, every case of the largest tests, and kernels for all
-               architectures (else sm_80 and sm_90: they take half of the time of a build)
+               architectures (else sm_90: they take long to compile)
   --no-setup   do not look for missing packages
   -j N         processes (default: one a hardware thread, or $QUERN_JOBS)
 Real fields are tested when $QUERN_TEST_DATA names their folder, or ../shared/data exists beside the tree.
@@ -37,14 +37,14 @@ if [[ -z ${QUERN_TEST_DATA:-} && -d ../shared/data ]]; then
   export QUERN_TEST_DATA
 fi
 
-architectures="80;90"
+architectures="90"
 if [[ $thorough == ON ]]; then architectures="80;90;100;120"; fi
 cmake --preset release "-DQUERN_CUDA_ARCHITECTURES=$architectures" -DQUERN_SUITE=$suite -DQUERN_SUITE_THOROUGH=$thorough -DBUILD_TESTING=ON -DQUERN_BENCH=AUTO
 cmake --build --preset release -j "$jobs"
 
 echo
 [[ -n ${QUERN_TEST_DATA:-} ]] || echo "note: no real fields here (set QUERN_TEST_DATA); tests that need them are skipped"
-[[ $thorough == ON ]] || echo "note: kernels are compiled for sm_80 and sm_90 (--thorough: also sm_100 and sm_120)"
+[[ $thorough == ON ]] || echo "note: kernels are compiled for sm_90 (--thorough: also sm_80, sm_100 and sm_120)"
 [[ -e /dev/nvidiactl ]] || echo "note: no NVIDIA GPU here; tests that need one are skipped"
 echo
 

@@ -62,6 +62,7 @@ file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FUL
 set(module_folder "${to_libraries}/quern")
 get_filename_component(build_folder ${CMAKE_BINARY_DIR}/bin/${module_folder} ABSOLUTE)
 add_library(quern_files MODULE files/module_entry.cpp ${h5_sources} ${h5_objects})
+target_compile_options(quern_files PRIVATE $<$<CONFIG:Release>:-O1>)
 set_target_properties(quern_files PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${build_folder})
 target_include_directories(quern_files PRIVATE ${PROJECT_SOURCE_DIR}/libcompress/include)
 target_link_libraries(quern_files PRIVATE quern_flags fmt::fmt quern_core quern_io nlohmann_json::nlohmann_json
