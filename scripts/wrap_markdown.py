@@ -20,15 +20,15 @@ FENCE = re.compile(r"^\s*(```|~~~)")
 
 
 def pieces(text):
-    """Words of the text; a code span or the text of a link that fits a line is one piece, because a break would hide it."""
+    """Words of the text; a code span or a link that fits half a line is one piece: a break there would be hard to read."""
     words, out, held = text.split(), [], []
     for word in words:
         held.append(word)
         joined = " ".join(held)
-        if joined.count("`") % 2 == 0:
+        if joined.count("`") % 2 == 0 and joined.count("[") == joined.count("]"):
             out.append(joined)
             held = []
-        elif len(joined) > WIDTH // 2:  # a lone backtick, or a span too long to keep whole
+        elif len(joined) > WIDTH // 2:  # a lone backtick or bracket, or a span too long to keep whole
             out.extend(held)
             held = []
     return out + held

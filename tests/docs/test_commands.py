@@ -1,4 +1,5 @@
-# README and the manual to the letter: every command of every block runs, in order, in one folder, and ends well.
+# README and the manual to the letter: every command of every block runs, in order, in one folder, and ends well. Links
+# and paths of all Markdown are there (test_links.py).
 import os
 import shutil
 import subprocess
@@ -9,6 +10,8 @@ import unittest
 
 import blocks
 import inputs
+import test_links
+from test_links import Links  # noqa: F401: runs with the commands
 
 ROOT, QUERN = "", ""
 
@@ -132,4 +135,5 @@ class Commands(unittest.TestCase):
 if __name__ == "__main__":
     ROOT = os.path.abspath(sys.argv[1])
     QUERN = os.path.abspath(sys.argv[2])
+    test_links.ROOT = ROOT
     unittest.main(argv=sys.argv[:1])
