@@ -20,7 +20,7 @@ FENCE = re.compile(r"^\s*(```|~~~)")
 
 
 def pieces(text):
-    """Words of the text; a code span or a link that fits half a line is one piece: a break there would be hard to read."""
+    """Words of the text; a code span or a link of at most half a line is one piece, so that no line breaks in it."""
     words, out, held = text.split(), [], []
     for word in words:
         held.append(word)

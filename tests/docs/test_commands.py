@@ -25,10 +25,12 @@ NOT_RUN = {
 OTHER_LANGUAGES = {
     "python": "needs PyTorch and a model; tests/python has such loops. Its syntax is checked",
     "cmake": "needs an installation: tests/install does it",
+    "c": "compiled by docs_code",
     "cpp": "compiled by docs_code",
+    "text": "a picture",
 }
 NEEDS = {  # a word of a line, and what it takes
-    "weather.nc": "netcdf", "model.nc": "netcdf", "compressed/": "netcdf", "checkpoint": "checkpoint", "h5 pack": "hdf5",
+    "weather.nc": "netcdf", "model.nc": "netcdf", "small.nc": "netcdf", "h5 check": "hdf5", "h5 unpack": "hdf5", "compressed/": "netcdf", "checkpoint": "checkpoint", "h5 pack": "hdf5",
 }
 
 

@@ -18,7 +18,8 @@ MADE = ("build", "demo-report", "plugins", "data", "tmp", "manifests", "share", 
 
 def markdown():
     """Markdown of the tree, without build folders."""
-    done = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "*.md"], capture_output=True, text=True)
+    listing = ["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "*.md"]
+    done = subprocess.run(listing, capture_output=True, text=True)
     if done.returncode == 0 and done.stdout:
         return [name for name in done.stdout.split("\n") if name and os.path.exists(os.path.join(ROOT, name))]
     out = []
@@ -121,6 +122,7 @@ class Links(unittest.TestCase):
         self.assertEqual(missing, [], "\n".join(missing))
 
     def test_a_wrong_link_and_a_wrong_path_are_noticed(self):
-        text = "[a](nowhere.md) [b](../README.md#no-such-heading) [c](../README.md#status) `nowhere/at_all.h` `test_links.py`"
-        self.assertEqual(len(broken_links("tests/README.md", text)), 2)
-        self.assertEqual(missing_paths("tests/README.md", text, Tree()), ["tests/README.md: no such path: nowhere/at_all.h"])
+        text = "[a](nowhere.md) [b](../README.md#no-such-heading) [c](../README.md#status) `nowhere/a.h` `test_links.py`"
+        name = "tests/README.md"
+        self.assertEqual(len(broken_links(name, text)), 2)
+        self.assertEqual(missing_paths(name, text, Tree()), [name + ": no such path: nowhere/a.h"])
