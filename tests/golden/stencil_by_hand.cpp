@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "codecs/stencil/residual_symbols.h"
+#include "codecs/stencil/model/residual_symbols.h"
 #include "libcompress/format/bit_stream.h"
 #include "libcompress/format/header.h"
 #include "tests/fuzz/reseal.h"
