@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# What to run before a commit: layout, static checks of the files that changed, a build with warnings as errors, and the
-# tests that are not labelled slow. usage: scripts/check.sh [BASE]   (changed since BASE, default HEAD)
+# What to run before a commit: layout, layers, static checks of the files that changed, a build with warnings as errors,
+# and the tests that are not labelled slow. usage: scripts/check.sh [BASE]   (changed since BASE, default HEAD)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 base=${1:-HEAD}
 jobs=${QUERN_JOBS:-$(nproc)}
 
 scripts/format.sh --check || { rc=$?; ((rc == 77)) || exit "$rc"; }
+python3 scripts/check_layers.py
 cmake --preset dev --log-level=WARNING
 cmake --build --preset dev -j "$jobs"
 

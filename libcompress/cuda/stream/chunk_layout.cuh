@@ -3,8 +3,8 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/lorenzo/cuda/chunk.h"
-#include "libcompress/cuda/stream/device_stream.h"
+#include "kernels/common/cuda/chunk.h"
+#include "libcompress/cuda/stream/stream_tables.h"
 
 namespace quern::cuda {
 

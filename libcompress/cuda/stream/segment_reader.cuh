@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
+#include "kernels/common/cuda/chunk.h"
 #include "kernels/mask/warp/decode.h"
-#include "kernels/lorenzo/cuda/chunk.h"
-#include "libcompress/cuda/stream/device_stream.h"
+#include "libcompress/cuda/stream/stream_tables.h"
 
 namespace quern::cuda {
 

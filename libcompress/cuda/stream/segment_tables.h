@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "kernels/lorenzo/cuda/chunk.h"
-#include "libcompress/cuda/stream/device_stream.h"
-#include "libcompress/cuda/workspace.h"
+#include "kernels/common/cuda/chunk.h"
+#include "libcompress/cuda/stream/stream_tables.h"
+#include "libcompress/device/workspace.h"
 
 namespace quern::cuda {
 

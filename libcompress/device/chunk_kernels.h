@@ -1,0 +1,86 @@
+// What a codec offers on CUDA: the twin of ChunkEncoder::encode and ChunkDecoder::decode for many chunks at once.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <quern/codec.h>
+#include <quern/dtype.h>
+#include <quern/memory.h>
+#include <quern/shape.h>
+
+#include "kernels/common/cuda/chunk.h"
+#include "libcompress/device/device_stream.h"
+
+namespace quern::cuda {
+
+/// Chunks of several streams of one element type. Stream i has DeviceStream::codec_state and the places
+/// [i * chunks, (i + 1) * chunks); `coded` of them, the first ones, may be coded.
+struct ChunkPlaces {
+  DType dtype = DType::f32;
+  const DeviceStream* streams = nullptr;
+  std::uint32_t count = 0;
+  std::uint32_t chunks = 0;
+  std::uint32_t coded = 0;
+  const kernels::CudaChunk* at = nullptr;
+  /// The codec state if it is known on the host, where it saves launches: of all streams the same.
+  std::span<const std::uint8_t> state;
+  /// Encoding: not all places but the `*listed` ones that `list` names, each once.
+  const std::uint32_t* list = nullptr;
+  const std::uint32_t* listed = nullptr;
+};
+
+/// Streams of one element type and shape whose first bytes are not written yet, or not read.
+struct StreamPlaces {
+  DType dtype = DType::f32;
+  Shape shape;
+  DeviceStream* streams = nullptr;
+  StreamPlan* plans = nullptr;
+  std::uint32_t count = 0;
+};
+
+/// Chooses layouts and codec states of arrays that lie on the device, as ArrayCodec::plan does. Made for arrays of one
+/// type and shape; what it queues for them neither allocates nor waits.
+class ArrayPlanner : public Allocated {
+ public:
+  virtual ~ArrayPlanner() = default;
+  /// Those it may choose.
+  virtual std::span<const SegmentLayout> layouts() const = 0;
+  /// What it reads on the device, the same for every call: at a multiple of 16 bytes.
+  virtual std::span<const std::uint8_t> constants() const = 0;
+  virtual std::uint64_t workspace_bytes(std::uint32_t count) const = 0;
+  /// Given StreamPlan::enforced and mask, fills codec_state and layout of the streams whose status is ok, and params.
+  virtual cudaError_t plan(const StreamPlaces& places, const std::uint8_t* constants, std::uint8_t* workspace,
+                           cudaStream_t queue) const = 0;
+};
+
+/// Stateless; queues work and neither allocates nor waits.
+class ChunkKernels {
+ public:
+  virtual ~ChunkKernels() = default;
+  /// Whether they do what a codec object with that device_state() does.
+  virtual bool serves(std::span<const std::uint8_t> state) const = 0;
+  virtual const CodecInfo& info() const = 0;
+  /// Fails on settings that make no sense. The sample that plans are made from is the array's first `sample` elements.
+  virtual Result<std::unique_ptr<ArrayPlanner>> planner(DType dtype, const Shape& shape, const Settings& settings,
+                                                        std::uint64_t sample) const = 0;
+  /// The layouts that encoders choose for a type and shape unless they are told another.
+  virtual Vector<SegmentLayout> usual_layouts(DType dtype, const Shape& shape) const = 0;
+  /// Streams whose plan names this codec: reads the parameters to codec_state, and sets the status of streams that do
+  /// not make sense, for instance because the layout is not the codec's. Others get a state under which plain chunks
+  /// are decoded.
+  virtual cudaError_t open(const StreamPlaces& places, cudaStream_t queue) const = 0;
+  /// The chunk with slot s to slots + s * slot_bytes, its bytes to sizes[s]; nothing is written of a chunk that takes
+  /// as many bytes as its values.
+  virtual cudaError_t encode(const ChunkPlaces& places, std::uint8_t* slots, std::uint64_t slot_bytes,
+                             const kernels::ScanRequest& scan, std::uint32_t* sizes, cudaStream_t queue) const = 0;
+  /// What is stored of chunk q, which may be any bytes, to its box; damaged[q] becomes 0 or 1. So are plain chunks.
+  virtual cudaError_t decode(const ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint32_t* damaged,
+                             cudaStream_t queue) const = 0;
+};
+
+}  // namespace quern::cuda
