@@ -1,9 +1,13 @@
 # How long each test takes, as a label: quick (all of them below a minute together), medium, long. Times of a whole run are
 # in docs/testing.md. A test that is in neither list is quick.
 set(QUERN_LONG_TESTS
+  cli_device
   conformance
   conformance_emulator
+  install_debs
   integration_hdf5_histories
+  malformed
+  quality
   second_decoder_golden
   simulated_bench
   simulated_equality
@@ -16,13 +20,16 @@ set(QUERN_LONG_TESTS
   unit_cuda_races
   unit_device
   unit_goals
+  unit_kernels
+  unit_levels
+  unit_mask
+  unit_pipeline
   unit_stencil)
 set(QUERN_MEDIUM_TESTS
   adversarial
   cli_args_test
   cli_checkpoint
   cli_crash_safety
-  cli_device
   cli_files
   cli_levels
   cli_messages
@@ -37,7 +44,6 @@ set(QUERN_MEDIUM_TESTS
   golden
   install_abi_changes
   install_checkpoint
-  install_debs
   install_find_package
   integration_hdf5
   integration_hdf5_command
@@ -48,9 +54,7 @@ set(QUERN_MEDIUM_TESTS
   integration_mpi_collective_romio321
   integration_mpi_insitu_ompio
   integration_mpi_insitu_romio321
-  malformed
   python_memory
-  quality
   simulated_round_trips
   suite_format
   test_flow_solver
@@ -60,14 +64,10 @@ set(QUERN_MEDIUM_TESTS
   unit_cuda_metrics
   unit_device_races
   unit_io
-  unit_kernels
-  unit_levels
   unit_lorenzo
   unit_lossless
-  unit_mask
   unit_metrics
   unit_moments
-  unit_pipeline
   unit_survey
   unit_tensor)
 

@@ -27,8 +27,23 @@ AROUND = {
         "tensor.name = \"w\"; tensor.dtype = QUERN_F32; tensor.rank = 1; tensor.extents[0] = 6; tensor.data = values;\n"
         "%s\nquern_checkpoint_store_close(store); return 0;\n}\n",
     ("README.md", 0):
+        "#include <stdio.h>\n#include <quern/quern.h>\n"
+        "static float values[64 * 128 * 128]; static unsigned char bytes[sizeof values + sizeof values / 1000 + 4096];\n"
+        "int main(void) {\n"
+        "const uint64_t shape[] = {64, 128, 128}; uint64_t room, size;\n"
+        "quern_context* context; quern_params* params; quern_array field;\n"
+        "quern_params_create(&params);\n%s\nquern_params_destroy(params); quern_context_destroy(context);\n"
+        "return room > sizeof bytes; }\n",
+    ("README.md", 1):
         "#include <quern/quern.hpp>\n"
         "int main() { std::vector<float> values(64 * 128 * 128), back(values.size());\n%s\nreturn 0; }\n",
+    ("README.md", 2):
+        "#include <quern/quern.h>\n"
+        "void example(quern_context* context, quern_params* params, quern_array field, void* workspace, void* stream,\n"
+        "             uint64_t room, uint64_t* size, void* cuda_stream);\n"
+        "void example(quern_context* context, quern_params* params, quern_array field, void* workspace, void* stream,\n"
+        "             uint64_t room, uint64_t* size, void* cuda_stream) {\n"
+        "quern_plan* plan; uint64_t needed;\n%s\n}\nint main(void) { return 0; }\n",
     ("docs/gpu.md", 0):
         "#include <stdio.h>\n#include <quern/quern.h>\n"
         "void example(const quern_params* params, const quern_array array, void* stream, uint64_t capacity);\n"
@@ -54,7 +69,7 @@ AROUND = {
         "void example(hid_t dcpl, int file, int variable) {\n%s\n}\n",
 }
 # Blocks that only compile: they need a device, or a library that is not linked here.
-NOT_RUN = {("docs/gpu.md", 0), ("docs/gpu.md", 1), ("docs/gpu.md", 2), ("docs/hdf5.md", 0)}
+NOT_RUN = {("README.md", 2), ("docs/gpu.md", 0), ("docs/gpu.md", 1), ("docs/gpu.md", 2), ("docs/hdf5.md", 0)}
 NOT_LINKED = {("docs/hdf5.md", 0): "needs the filter's library and netCDF's"}
 
 HEADERS = ("libcompress/include/quern/quern.h", "libcompress/include/quern/quern.hpp",

@@ -1,4 +1,5 @@
-# README and the manual to the letter: every command of every block runs, in order, in one folder, and ends well.
+# README and the manual to the letter: every command of every block runs, in order, in one folder, and ends well. Links
+# and paths of all Markdown are there (test_links.py).
 import os
 import shutil
 import subprocess
@@ -9,6 +10,8 @@ import unittest
 
 import blocks
 import inputs
+import test_links
+from test_links import Links  # noqa: F401: runs with the commands
 
 ROOT, QUERN = "", ""
 
@@ -22,10 +25,12 @@ NOT_RUN = {
 OTHER_LANGUAGES = {
     "python": "needs PyTorch and a model; tests/python has such loops. Its syntax is checked",
     "cmake": "needs an installation: tests/install does it",
+    "c": "compiled by docs_code",
     "cpp": "compiled by docs_code",
+    "text": "a picture",
 }
 NEEDS = {  # a word of a line, and what it takes
-    "weather.nc": "netcdf", "model.nc": "netcdf", "compressed/": "netcdf", "checkpoint": "checkpoint", "h5 pack": "hdf5",
+    "weather.nc": "netcdf", "model.nc": "netcdf", "small.nc": "netcdf", "h5 check": "hdf5", "h5 unpack": "hdf5", "compressed/": "netcdf", "checkpoint": "checkpoint", "h5 pack": "hdf5",
 }
 
 
@@ -132,4 +137,5 @@ class Commands(unittest.TestCase):
 if __name__ == "__main__":
     ROOT = os.path.abspath(sys.argv[1])
     QUERN = os.path.abspath(sys.argv[2])
+    test_links.ROOT = ROOT
     unittest.main(argv=sys.argv[:1])
