@@ -6,9 +6,9 @@
 
 namespace quern::codec::stencil {
 
-class Carver {
+class Arena {
  public:
-  explicit Carver(std::uint8_t* base) : base_(base) {}
+  explicit Arena(std::uint8_t* base) : base_(base) {}
 
   /// `count` elements, 64-byte aligned, uninitialised.
   template <class T>

@@ -11,11 +11,11 @@
 #include <quern/dtype.h>
 #include <quern/status.h>
 
+#include "codecs/stencil/effort.h"
 #include "codecs/stencil/fitted_parts.h"
 #include "codecs/stencil/levels/form.h"
-#include "codecs/stencil/effort.h"
-#include "kernels/stencil/taps.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "kernels/stencil/taps.h"
 
 namespace quern::codec::stencil {
 
@@ -36,12 +36,12 @@ struct ChunkSpec {
   std::array<std::uint64_t, 3> most{1, 1, 1};  ///< extents of a full chunk
   double bound = 0;                            ///< encoder only
   const kernels::StencilKernels* kernels = nullptr;
-  LevelsForm form;              ///< encoders code all chunks in levels, or under the transform, where they may be so
-  bool for_psnr = false;        ///< encoder only: what counts is the PSNR for the bytes, not the bytes under the bound
-  std::uint8_t tightening = 0;  ///< encoder only, of levels: row of kLevelSteps
-  FittedParts parts = {};       ///< encoder only
-  Pace pace = Pace::thorough;   ///< encoder only: of fits
-  bool glance = false;          ///< estimates are quick ones, of order-0 entropy: they tell what is hopeless
+  LevelsForm form;               ///< encoders code all chunks in levels, or under the transform, where they may be so
+  bool for_psnr = false;         ///< encoder only: what counts is the PSNR for the bytes, not the bytes under the bound
+  std::uint8_t tightening = 0;   ///< encoder only, of levels: row of kLevelSteps
+  FittedParts parts = {};        ///< encoder only
+  Effort effort = Effort::high;  ///< encoder only: of fits
+  bool quick_estimate = false;   ///< estimate by order-0 entropy alone, to rule layouts out
   /// Estimates in raster order and under the transform are given up where codes or coefficients take more bits, in
   /// units of 2^-12, by their order-0 entropy: the chunk then costs what its elements do.
   std::uint64_t most_plain = UINT64_MAX;

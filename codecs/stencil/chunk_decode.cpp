@@ -5,15 +5,15 @@
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
-#include "codecs/stencil/model/stream_readers.h"
 #include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/chunk.h"
-#include "codecs/stencil/raster/loop.h"
 #include "codecs/stencil/model/model.h"
-#include "codecs/stencil/raster/planes.h"
-#include "codecs/stencil/prequantized_chunk.h"
-#include "codecs/stencil/raster/waves.h"
+#include "codecs/stencil/model/stream_readers.h"
 #include "codecs/stencil/model/token_tables.h"
+#include "codecs/stencil/prequantized_chunk.h"
+#include "codecs/stencil/raster/loop.h"
+#include "codecs/stencil/raster/planes.h"
+#include "codecs/stencil/raster/waves.h"
 #include "codecs/stencil/wavelet/chunk.h"
 #include "kernels/entropy/rans.h"
 #include "libcompress/format/reader.h"
@@ -70,11 +70,11 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
 }
 
 struct DecodeMemory {
-  DecodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents)
-      : planes(carver, kernels::stencil_extents(extents), false),
-        waves(carver, kernels::stencil_extents(extents)),
-        tables(carver.take<TokenTable>(kLevels)),
-        zeros(carver.take<std::uint16_t>(row_room(static_cast<std::size_t>(extents[2])))) {}
+  DecodeMemory(Arena& arena, const std::array<std::uint64_t, 3>& extents)
+      : planes(arena, kernels::stencil_extents(extents), false),
+        waves(arena, kernels::stencil_extents(extents)),
+        tables(arena.take<TokenTable>(kLevels)),
+        zeros(arena.take<std::uint16_t>(row_room(static_cast<std::size_t>(extents[2])))) {}
   WorkPlanes planes;
   RasterWaves waves;
   TokenTable* tables;
@@ -237,13 +237,13 @@ class ChunkReader {
 std::size_t decode_scratch_bytes(const ChunkSpec& spec) {
   if (dtype_bytes(spec.dtype) < sizeof(std::int32_t)) {
     // Codes of prequantized elements do not fit into the elements' memory.
-    Carver codes(nullptr);
+    Arena codes(nullptr);
     static_cast<void>(codes.take<std::int32_t>(spec.raw_bytes() / dtype_bytes(spec.dtype)));
     return codes.used() + decode_scratch_bytes(integer_spec(spec));
   }
-  Carver carver(nullptr);
-  const DecodeMemory memory(carver, spec.most);
-  const std::size_t raster = carver.used() + carver.used() / 8 + 65536;
+  Arena arena(nullptr);
+  const DecodeMemory memory(arena, spec.most);
+  const std::size_t raster = arena.used() + arena.used() / 8 + 65536;
   if (spec.form.wavelet) return std::max(raster, wavelet_decode_scratch_bytes(spec));
   return spec.form.levels ? std::max(raster, levels_decode_scratch_bytes(spec)) : raster;
 }
@@ -263,9 +263,9 @@ Status decode_chunk(const ChunkSpec& spec, std::span<const std::uint8_t> in, con
     return decode_levels(spec, in.subspan(1), out, scratch);
   if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::wavelet))
     return decode_wavelet(spec, in.subspan(1), out, scratch);
-  Carver carver(scratch.data());
-  DecodeMemory memory(carver, out.extents);
-  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Arena arena(scratch.data());
+  DecodeMemory memory(arena, out.extents);
+  if (arena.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   return with_element(
       spec.dtype, [&](auto element) -> Status { return ChunkReader<decltype(element)>(spec, out).run(in, memory); });
 }

@@ -6,24 +6,24 @@
 #include <utility>
 
 #include "codecs/stencil/chunk.h"
+#include "codecs/stencil/device/levels_coarser.h"
+#include "codecs/stencil/device/wavelet_encode_steps.h"
 #include "codecs/stencil/elements.h"
-#include "codecs/stencil/raster/fit.h"
 #include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/chunk.h"
-#include "codecs/stencil/device/levels_coarser.h"
-#include "codecs/stencil/raster/loop.h"
 #include "codecs/stencil/model/model.h"
-#include "codecs/stencil/raster/planes.h"
-#include "codecs/stencil/prequantized_chunk.h"
-#include "codecs/stencil/range.h"
-#include "codecs/stencil/raster/stages.h"
 #include "codecs/stencil/model/residual_fit.h"
 #include "codecs/stencil/model/residual_symbols.h"
 #include "codecs/stencil/model/symbol_counts.h"
 #include "codecs/stencil/model/token_cost.h"
 #include "codecs/stencil/model/token_tables.h"
+#include "codecs/stencil/prequantized_chunk.h"
+#include "codecs/stencil/range.h"
+#include "codecs/stencil/raster/fit.h"
+#include "codecs/stencil/raster/loop.h"
+#include "codecs/stencil/raster/planes.h"
+#include "codecs/stencil/raster/stages.h"
 #include "codecs/stencil/wavelet/chunk.h"
-#include "codecs/stencil/device/wavelet_encode_steps.h"
 #include "kernels/entropy/rans.h"
 #include "libcompress/format/writer.h"
 
@@ -33,21 +33,21 @@ namespace {
 using kernels::StencilExtents;
 
 struct EncodeMemory {
-  EncodeMemory(Carver& carver, const std::array<std::uint64_t, 3>& extents, std::size_t raw_bytes)
+  EncodeMemory(Arena& arena, const std::array<std::uint64_t, 3>& extents, std::size_t raw_bytes)
       : elems(static_cast<std::size_t>(extents[0] * extents[1] * extents[2])),
         trial_extents(kernels::stencil_extents(TrialSize(extents).extents)),
-        codes(carver.take<std::int32_t>(elems)),
-        symbols(carver.take<std::uint16_t>(elems)),
-        entries(take_entries(carver)),
-        row_targets(carver.take<std::int64_t>(row_room(static_cast<std::size_t>(extents[2])))),
-        originals(carver.take<double>(row_room(static_cast<std::size_t>(extents[2])))),
-        counts(carver),
-        planes(carver, kernels::stencil_extents(extents), false),
-        trial_targets(carver.take<std::int64_t>(trial_extents.elems() + kernels::kStencilBlock)),
-        trial_special(carver.take<std::uint8_t>(trial_extents.elems())),
-        fit(carver, trial_extents),
+        codes(arena.take<std::int32_t>(elems)),
+        symbols(arena.take<std::uint16_t>(elems)),
+        entries(take_entries(arena)),
+        row_targets(arena.take<std::int64_t>(row_room(static_cast<std::size_t>(extents[2])))),
+        originals(arena.take<double>(row_room(static_cast<std::size_t>(extents[2])))),
+        counts(arena),
+        planes(arena, kernels::stencil_extents(extents), false),
+        trial_targets(arena.take<std::int64_t>(trial_extents.elems() + kernels::kStencilBlock)),
+        trial_special(arena.take<std::uint8_t>(trial_extents.elems())),
+        fit(arena, trial_extents),
         words_count(raw_bytes / 2 + kSpareWords),
-        words(carver.take<std::uint16_t>(words_count)) {}
+        words(arena.take<std::uint16_t>(words_count)) {}
 
   std::size_t elems;
   StencilExtents trial_extents;
@@ -245,11 +245,11 @@ class ChunkWriter {
       return estimate_levels(spec_, in_, model_, may_be_narrow(range), scratch_);
     }
     model_.masked = in_.special != nullptr;
-    const FitCost fitted =
-        fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
-                  spec_.glance ? Effort::glance : Effort::estimate, spec_.parts, model_, spec_.most_plain);
+    const FitCost fitted = fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
+                                     spec_.quick_estimate ? RasterEffort::quick_estimate : RasterEffort::estimate,
+                                     spec_.parts, model_, spec_.most_plain);
     if (fitted.given_up) return ChunkCost{as_they_are, 0, fitted.plain};
-    if (spec_.glance) return ChunkCost{fitted.bits, 0, fitted.plain};
+    if (spec_.quick_estimate) return ChunkCost{fitted.bits, 0, fitted.plain};
     encode_rows();
     const std::uint64_t bits = estimate_levels_cost(counts_, model_) + (std::uint64_t{exceptions_.bytes.size()} << 15);
     Vector<std::uint8_t> head;
@@ -264,7 +264,7 @@ class ChunkWriter {
 
   void fit() {
     model_.masked = in_.special != nullptr;
-    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, effort_of(spec_.pace),
+    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, raster_effort(spec_.effort),
               spec_.parts, model_);
   }
 
@@ -524,10 +524,10 @@ std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
     as_it_is.prequantized = false;
     return std::max(encode_scratch_bytes(as_it_is), encode_scratch_bytes(integer_spec(spec)));
   }
-  Carver carver(nullptr);
-  const EncodeMemory memory(carver, spec.most, spec.raw_bytes());
+  Arena arena(nullptr);
+  const EncodeMemory memory(arena, spec.most, spec.raw_bytes());
   // Chunks at the upper ends may be planes where full ones are volumes, and the other way round.
-  const std::size_t raster = carver.used() + carver.used() / 8 + 65536;
+  const std::size_t raster = arena.used() + arena.used() / 8 + 65536;
   if (spec.form.wavelet) return std::max(raster, wavelet_encode_scratch_bytes(spec));
   if (!spec.form.levels) return raster;
   // Here those at the upper ends may be much smaller than full ones.
@@ -536,18 +536,18 @@ std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
 
 Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> out,
                                  std::span<std::uint8_t> scratch) {
-  Carver carver(scratch.data());
-  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
-  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Arena arena(scratch.data());
+  EncodeMemory memory(arena, in.extents, spec.raw_bytes());
+  if (arena.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   return with_element(spec.dtype, [&](auto element) -> Result<std::size_t> {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).run(out);
   });
 }
 
 bool fit_raster_model(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkModel& model) {
-  Carver carver(scratch.data());
-  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
-  if (carver.used() > scratch.size()) return false;
+  Arena arena(scratch.data());
+  EncodeMemory memory(arena, in.extents, spec.raw_bytes());
+  if (arena.used() > scratch.size()) return false;
   return with_element(spec.dtype, [&](auto element) {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).fit_alone(model);
   });
@@ -555,27 +555,27 @@ bool fit_raster_model(const ChunkSpec& spec, const ConstBox3& in, std::span<std:
 
 bool choose_levels_format(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
                           ChunkModel& format, bool& narrow) {
-  Carver carver(scratch.data());
-  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
-  if (carver.used() > scratch.size()) return false;
+  Arena arena(scratch.data());
+  EncodeMemory memory(arena, in.extents, spec.raw_bytes());
+  if (arena.used() > scratch.size()) return false;
   return with_element(spec.dtype, [&](auto element) {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).levels_format(format, narrow);
   });
 }
 
 bool wavelet_range(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkRange& range) {
-  Carver carver(scratch.data());
-  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
-  if (carver.used() > scratch.size()) return false;
+  Arena arena(scratch.data());
+  EncodeMemory memory(arena, in.extents, spec.raw_bytes());
+  if (arena.used() > scratch.size()) return false;
   return with_element(spec.dtype, [&](auto element) {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).range_for_wavelet(range);
   });
 }
 
 Result<ChunkCost> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
-  Carver carver(scratch.data());
-  EncodeMemory memory(carver, in.extents, spec.raw_bytes());
-  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Arena arena(scratch.data());
+  EncodeMemory memory(arena, in.extents, spec.raw_bytes());
+  if (arena.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   return with_element(spec.dtype, [&](auto element) -> Result<ChunkCost> {
     return ChunkWriter<decltype(element)>(spec, in, memory, scratch).estimate();
   });

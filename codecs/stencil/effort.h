@@ -1,4 +1,4 @@
-// How much the fits of an array's chunks try.
+// How much time encoders spend on the fits of an array's chunks.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,19 @@
 
 namespace quern::codec::stencil {
 
-enum class Pace : std::uint8_t {
-  thorough,  ///< all that gains bytes
-  brisk,     ///< about half of its time, for up to one per cent more bytes
-  quick,     ///< what nothing goes well without
-  hasty,     ///< of that, what costs much for what it gains is left out, too
+enum class Effort : std::uint8_t {
+  high,    ///< every fit that saves bytes
+  medium,  ///< half of the time of `high`, up to one per cent more bytes
+  low,     ///< required fits only
+  lowest,  ///< as low, minus fits with poor gain per time
 };
 
-/// Where chunks are many a thorough fit of each would take as long as coding it.
-inline Pace pace_of(const PlanRequest& request) {
+/// Large arrays get less effort a chunk: fits at `high` would take as long as coding.
+inline Effort effort_of(const PlanRequest& request) {
   constexpr std::uint64_t kMany = UINT64_C(1) << 22;  // elements: two full chunks
   const bool many = request.shape.elems() > kMany;
-  if (request.goal == "speed") return many ? Pace::hasty : Pace::quick;
-  return many ? Pace::brisk : Pace::thorough;
+  if (request.goal == "speed") return many ? Effort::lowest : Effort::low;
+  return many ? Effort::medium : Effort::high;
 }
 
 }  // namespace quern::codec::stencil

@@ -115,10 +115,10 @@ Status decode_prequantized(const ChunkSpec& spec, std::span<const std::uint8_t> 
   QUERN_RETURN_IF_ERROR(read_step(spec.dtype, reader, params));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(out.elems()));
   const Reader exceptions_at = reader;
-  Carver carver(scratch.data());
+  Arena arena(scratch.data());
   const bool narrow = dtype_bytes(spec.dtype) < sizeof(std::int32_t);
-  std::int32_t* const room = narrow ? carver.take<std::int32_t>(static_cast<std::size_t>(out.elems())) : nullptr;
-  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  std::int32_t* const room = narrow ? arena.take<std::int32_t>(static_cast<std::size_t>(out.elems())) : nullptr;
+  if (arena.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   Status status;
   with_absolute_quantizer(spec.dtype, [&]<class Q>() {
     status = check_exceptions<typename Q::Bits>(reader, exceptions, out.elems());
@@ -128,7 +128,7 @@ Status decode_prequantized(const ChunkSpec& spec, std::span<const std::uint8_t> 
       status = Status(StatusCode::corrupt, "stencil: a chunk of prequantized elements holds no chunk of codes");
       return;
     }
-    status = decode_chunk(integer_spec(spec), codes, code_box(spec.dtype, out, room), scratch.subspan(carver.used()));
+    status = decode_chunk(integer_spec(spec), codes, code_box(spec.dtype, out, room), scratch.subspan(arena.used()));
     if (!status.ok()) return;
     const Q quantizer = kernels::make_quantizer<Q>(params);
     spread_integers<typename Q::Bits>(room, out, [&](std::int32_t code) {

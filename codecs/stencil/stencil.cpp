@@ -5,12 +5,12 @@
 #include <new>
 #include <optional>
 
-#include "codecs/stencil/plan/array_levels.h"
 #include "codecs/stencil/chunk.h"
-#include "codecs/stencil/levels/coarse_chunk.h"
 #include "codecs/stencil/device/state.h"
 #include "codecs/stencil/levels/chunk.h"
+#include "codecs/stencil/levels/coarse_chunk.h"
 #include "codecs/stencil/levels/model.h"
+#include "codecs/stencil/plan/array_levels.h"
 #include "codecs/stencil/plan/plan.h"
 #include "codecs/stencil/rules.h"
 
@@ -244,7 +244,7 @@ class Codec final : public ArrayCodec {
                      request.goal == "psnr",
                      parsed.tightening.value_or(chosen.tightening),
                      parsed.parts,
-                     pace_of(request)};
+                     effort_of(request)};
       spec.prequantized = codes_elements(request);
       if (spec.prequantized) spec.tightening = 0;  // no element of a coarse level has an error to pass on
       const Levels levels(request.shape, chosen.layout, plan.grid, spec.form);

@@ -1,4 +1,4 @@
-// A codec simple enough to be right at a glance: quantizes to multiples of 2E (or takes the bits as they are), then
+// A codec simple enough to be checked by reading it: quantizes to multiples of 2E (or takes the bits as they are), then
 // stores differences as varints. It gives up on chunks it cannot bound, which exercises the raw fallback.
 #pragma once
 

@@ -10,8 +10,8 @@
 
 #include "codecs/stencil/arena.h"
 #include "codecs/stencil/levels/grid.h"
-#include "codecs/stencil/model/model.h"
 #include "codecs/stencil/levels/small_values.h"
+#include "codecs/stencil/model/model.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "tests/unit_stencil/helpers.h"
@@ -265,7 +265,7 @@ TEST(Stencil_SmallValues, ValuesAndMargins_EndWhatIsSmall) {
 /// A plane of 4 x 4 points at its finest level, where every class has two columns and two rows.
 class SmallGrid {
  public:
-  SmallGrid() : axes_(axes()), memory_(room() + 64), carver_(aligned()), grid_(carver_, axes_) {}
+  SmallGrid() : axes_(axes()), memory_(room() + 64), arena_(aligned()), grid_(arena_, axes_) {}
   LevelGridOf<std::int32_t>& operator*() { return grid_; }
   LevelGridOf<std::int32_t>* operator->() { return &grid_; }
 
@@ -297,15 +297,15 @@ class SmallGrid {
     return axes;
   }
   static std::size_t room() {
-    Carver carver(nullptr);
-    const LevelGridOf<std::int32_t> grid(carver, axes());
-    return carver.used();
+    Arena arena(nullptr);
+    const LevelGridOf<std::int32_t> grid(arena, axes());
+    return arena.used();
   }
   std::uint8_t* aligned() { return memory_.data() + (64 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 64) % 64; }
 
   LevelAxes axes_;
   std::vector<std::uint8_t> memory_;
-  Carver carver_;
+  Arena arena_;
   LevelGridOf<std::int32_t> grid_;
 };
 

@@ -69,8 +69,8 @@ struct Chunk {
     ChunkModel model;
     const kernels::StencilExtents e = kernels::stencil_extents(extents);
     if (!read_model(rest, e, model).ok()) return 0;
-    Carver carver(nullptr);
-    const RasterWaves waves(carver, e);
+    Arena arena(nullptr);
+    const RasterWaves waves(arena, e);
     if (!waves.serve(model, kernels)) return 0;
     return std::ldexp(model.unit(), 51 - static_cast<int>(model.weight_bits + kWeightSumBits) - 1);
   }

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codecs/stencil/device/job_parts.h"
+#include "codecs/stencil/device/lane_words.h"
+#include "codecs/stencil/device/levels_tables.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
-#include "codecs/stencil/device/lane_words.h"
 #include "codecs/stencil/levels/rows.h"
 #include "codecs/stencil/levels/sections.h"
-#include "codecs/stencil/device/levels_tables.h"
-#include "codecs/stencil/device/job_parts.h"
 #include "codecs/stencil/model/token_cost.h"
 #include "libcompress/format/writer.h"
 
@@ -127,12 +127,12 @@ void LevelsEncoding::lay_out() {
         plane += static_cast<std::uint32_t>((before + rows.rows * rows.columns + kernels::kLanes - 1) /
                                             kernels::kLanes * kernels::kLanes);
       }
-      const SampledRows own = predictor_rows(rows, spec_.pace);
+      const SampledRows own = predictor_rows(rows, spec_.effort);
       const std::uint64_t groups = groups_of(axes, 0, classes.list[i], later).count;
       most_samples = std::max(most_samples, own.rows.size() * own.columns * groups);
       all_samples += own.rows.size() * own.columns * groups;
-      const SampledRows around = context_rows(rows, spec_.pace);
-      const FeatureList features = fitted_features(axes, 0, classes.list[i], later, spec_.pace);
+      const SampledRows around = context_rows(rows, spec_.effort);
+      const FeatureList features = fitted_features(axes, 0, classes.list[i], later, spec_.effort);
       context_samples += around.rows.size() * around.columns * (features.count + 1);
     }
   }
@@ -207,7 +207,7 @@ void LevelsEncoding::sample_predictor(std::size_t c, bool later) {
     value_taps_.emplace_back(c, list.groups[g].offset);
     if (list.groups[g].pair) value_taps_.emplace_back(c, LevelTables::opposite(list.groups[g].offset));
   }
-  add_sampling(c, predictor_rows(ClassRows(view.axes, 0, c, later), spec_.pace), first);
+  add_sampling(c, predictor_rows(ClassRows(view.axes, 0, c, later), spec_.effort), first);
 }
 
 void LevelsEncoding::sample_all_predictors() {
@@ -224,7 +224,7 @@ void LevelsEncoding::sample_contexts() {
     const std::size_t c = stage_.classes[i % stage_.class_count];
     const bool later = i >= stage_.class_count;
     const std::size_t first = features_.size();
-    const FeatureList list = fitted_features(axes, 0, c, later, spec_.pace);
+    const FeatureList list = fitted_features(axes, 0, c, later, spec_.effort);
     for (std::size_t f = 0; f <= list.count; ++f) {
       kernels::LevelFeature& feature = features_.emplace_back();
       if (f < list.count && !counts_magnitudes(list.list[f])) {
@@ -246,7 +246,7 @@ void LevelsEncoding::sample_contexts() {
       }
       feature.count = static_cast<std::uint32_t>(magnitude_taps_.size()) - feature.first;
     }
-    add_sampling(c, context_rows(ClassRows(axes, 0, c, later), spec_.pace), first);
+    add_sampling(c, context_rows(ClassRows(axes, 0, c, later), spec_.effort), first);
   }
 }
 
@@ -317,7 +317,7 @@ const double* LevelsEncoding::fit_predictor(std::size_t c, bool later, const dou
     choose_predictor_from(sums, view.axes, 0, class_rows, CodePlaces(view.axes, 0), {&rows, rows.special(0), nullptr},
                           list, LevelsFitting(spec_), fit_room_, coarser_.model);
   });
-  const SampledRows sampled = predictor_rows(class_rows, spec_.pace);
+  const SampledRows sampled = predictor_rows(class_rows, spec_.effort);
   return sums + sampled.rows.size() * sampled.columns * list.count;
 }
 
@@ -332,9 +332,9 @@ void LevelsEncoding::fit_contexts(std::span<const std::uint8_t> samples) {
     for (std::size_t i = 0; i < stage_.class_count; ++i) {
       const std::size_t c = stage_.classes[i];
       const ClassRows rows(view.axes, 0, c, later);
-      context_samples_.start(fitted_features(view.axes, 0, c, later, spec_.pace));
-      add_context_samples_from(numbers, rows, places, special, spec_.pace, sample_memory_, context_samples_);
-      const SampledRows sampled = context_rows(rows, spec_.pace);
+      context_samples_.start(fitted_features(view.axes, 0, c, later, spec_.effort));
+      add_context_samples_from(numbers, rows, places, special, spec_.effort, sample_memory_, context_samples_);
+      const SampledRows sampled = context_rows(rows, spec_.effort);
       numbers += sampled.rows.size() * sampled.columns * (context_samples_.features.count + 1);
       fit_class_contexts(0, later, c, LevelsFitting(spec_), context_samples_, coarser_.model);
       sample_memory_.give_back();
@@ -365,7 +365,7 @@ void LevelsEncoding::next_class(std::span<const std::uint8_t> samples) {
 
 /// As code_planes() of the host's encoder: after the last round, or a better one run again, there are contexts.
 void LevelsEncoding::next_round(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples) {
-  const std::size_t rounds = loop_rounds(spec_.pace);
+  const std::size_t rounds = loop_rounds(spec_.effort);
   Predictor* const own = &coarser_.model.predictor(0, false, 0);
   if (step_ == LevelEncodeStep::planes) {
     TokenCounts counts{};
@@ -390,7 +390,7 @@ void LevelsEncoding::next_round(const kernels::RasterEncodeAnswer& answer, std::
 /// The program that codes all planes, and samples for what comes then.
 void LevelsEncoding::code_planes() {
   step_ = LevelEncodeStep::planes;
-  if (++coded_ < loop_rounds(spec_.pace))
+  if (++coded_ < loop_rounds(spec_.effort))
     sample_all_predictors();
   else
     sample_contexts();
@@ -448,12 +448,12 @@ LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer&
   const unsigned own = own_sections(coarser_.bits, axes.top());
   if (own == 0) return Choice::host;  // the finest level shares its lanes with those above
   writer.u8(static_cast<std::uint8_t>(own));
-  Carver needed(nullptr);
+  Arena needed(nullptr);
   const SectionWriter unused(needed, nullptr, spec_.raw_bytes(), spec_.kernels);
   Vector<std::uint8_t> memory(needed.used() + 64);
   Vector<std::uint16_t> words(SectionWriter::room(spec_.raw_bytes()));
-  Carver carver(memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64);
-  SectionWriter sections(carver, words.data(), spec_.raw_bytes(), spec_.kernels);
+  Arena arena(memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64);
+  SectionWriter sections(arena, words.data(), spec_.raw_bytes(), spec_.kernels);
   sections.fill_entries(model.values);
   const LevelResiduals residuals{&axes,         axes.elems(),          first_of_levels(axes),
                                  coarser_.bits, coarser_.codes.data(), coarser_.symbols.data()};

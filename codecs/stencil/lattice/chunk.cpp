@@ -13,12 +13,12 @@ namespace quern::codec::stencil {
 
 namespace {
 
-constexpr std::size_t kGlance = 64;        ///< numbers that show most chunks to have no lattice
-constexpr std::size_t kSample = 2048;      ///< numbers that a lattice is found from
-constexpr double kMostReach = 4;           ///< places that the bound may span on either side
-constexpr double kLeastGain = 1 + 0x1p-6;  ///< codes are that much further apart than the bound lets them be
-constexpr double kRoundings = 1.25;        ///< distances are off by up to so many spacings of the type
-constexpr double kLeastNoises = 8;         ///< a spacing is that many noises, or it is taken for noise
+constexpr std::size_t kQuickEstimate = 64;  ///< numbers that show most chunks to have no lattice
+constexpr std::size_t kSample = 2048;       ///< numbers that a lattice is found from
+constexpr double kMostReach = 4;            ///< places that the bound may span on either side
+constexpr double kLeastGain = 1 + 0x1p-6;   ///< codes are that much further apart than the bound lets them be
+constexpr double kRoundings = 1.25;         ///< distances are off by up to so many spacings of the type
+constexpr double kLeastNoises = 8;          ///< a spacing is that many noises, or it is taken for noise
 
 /// Some of a chunk's ordinary elements, scattered without a period, in order; their distances from one another and from
 /// the first, and from their neighbours in the chunk's rows.
@@ -86,10 +86,10 @@ struct Search {
 template <class Element>
 std::optional<Lattice> find(const ChunkSpec& spec, const ConstBox3& in) {
   Sample sample;
-  gather<Element>(in, kGlance, sample);
-  const Search glance(spec, sample);
-  if (!find_binary_lattice(glance.numbers, glance.pays) &&
-      !may_have_lattice(sample.known_distances(), glance.clear, glance.noise))
+  gather<Element>(in, kQuickEstimate, sample);
+  const Search sampled(spec, sample);
+  if (!find_binary_lattice(sampled.numbers, sampled.pays) &&
+      !may_have_lattice(sample.known_distances(), sampled.clear, sampled.noise))
     return std::nullopt;
   gather<Element>(in, kSample, sample);
   const Search search(spec, sample);

@@ -29,13 +29,13 @@ void pick_points(const std::uint8_t* elements, bool constant, std::size_t width,
 /// Of chunks that have no coarse form of their own: all of it, then its points.
 Status decode_and_pick(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
                        const LevelForm& form, const MutableBox3& out, std::span<std::uint8_t> scratch) {
-  Carver carver(scratch.data());
-  std::uint8_t* const elements = carver.take<std::uint8_t>(spec.raw_bytes());
-  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Arena arena(scratch.data());
+  std::uint8_t* const elements = arena.take<std::uint8_t>(spec.raw_bytes());
+  if (arena.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   MutableBox3 whole = chunk;
   whole.data = elements;
   whole.strides = {chunk.extents[1] * chunk.extents[2], chunk.extents[2]};
-  QUERN_RETURN_IF_ERROR(decode_chunk(spec, in, whole, scratch.subspan(carver.used())));
+  QUERN_RETURN_IF_ERROR(decode_chunk(spec, in, whole, scratch.subspan(arena.used())));
   pick_points(elements, false, dtype_bytes(spec.dtype), chunk, form, out);
   return {};
 }
@@ -43,9 +43,9 @@ Status decode_and_pick(const ChunkSpec& spec, std::span<const std::uint8_t> in, 
 }  // namespace
 
 std::size_t coarse_scratch_bytes(const ChunkSpec& spec) {
-  Carver carver(nullptr);
-  static_cast<void>(carver.take<std::uint8_t>(spec.raw_bytes()));
-  return carver.used() + decode_scratch_bytes(spec);
+  Arena arena(nullptr);
+  static_cast<void>(arena.take<std::uint8_t>(spec.raw_bytes()));
+  return arena.used() + decode_scratch_bytes(spec);
 }
 
 Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,

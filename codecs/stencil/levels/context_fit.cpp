@@ -13,16 +13,16 @@ namespace {
 using kernels::kSampleBlock;
 
 constexpr SampleLimits kContextSamples{1024, 3072};
-constexpr SampleLimits kHastyContextSamples{768, 768};
+constexpr SampleLimits kLowestContextSamples{768, 768};
 // Of a level: but at the finest one, classes share their weights among levels.
-constexpr SampleLimits kHastyCoarserSamples{192, 384};
+constexpr SampleLimits kLowestCoarserSamples{192, 384};
 constexpr std::size_t kFewContextSamples = 96;  // of a class, not worth weights
 constexpr std::size_t kContextRounds = 2;       // of reweighting
 constexpr float kSpreadUnit = 1.0f / (1u << kSpreadBits);
 
-const SampleLimits& context_samples(Pace pace, unsigned level) {
-  if (pace != Pace::hasty) return kContextSamples;
-  return level == 0 ? kHastyContextSamples : kHastyCoarserSamples;
+const SampleLimits& context_samples(Effort effort, unsigned level) {
+  if (effort != Effort::lowest) return kContextSamples;
+  return level == 0 ? kLowestContextSamples : kLowestCoarserSamples;
 }
 /// What the weight of a feature mostly comes to.
 double usual_weight(std::size_t feature) {
@@ -62,9 +62,10 @@ void lean_to_usual(const FeatureList& features, std::size_t skipped, SquareSums&
 
 }  // namespace
 
-FeatureList fitted_features(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later, Pace pace) {
+FeatureList fitted_features(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later,
+                            Effort effort) {
   const FeatureList all(axes, level, parity_class, later);
-  if (pace != Pace::hasty) return all;
+  if (effort != Effort::lowest) return all;
   FeatureList fitted;
   for (std::size_t i = 0; i < all.count; ++i)
     if (all.list[i] < kSlopeFeature || all.list[i] >= kChangeFeature) fitted.list[fitted.count++] = all.list[i];
@@ -106,7 +107,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
   MagnitudeSourcesOf<Value> sources;
   MagnitudeSourcesOf<double> spread;
   spread.add(room.spread, 1);
-  for_sampled_rows(rows, samples_of(rows, context_samples(how.pace, grid.level())), [&](std::size_t row) {
+  for_sampled_rows(rows, samples_of(rows, context_samples(how.effort, grid.level())), [&](std::size_t row) {
     ContextRow place{c, grid.index_of(c, row), grid.level(), rows.later};
     const std::size_t code = places.of(c, row);
     // What the row's elements were predicted as.
@@ -155,10 +156,11 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
   });
 }
 
-SampledRows context_rows(const ClassRows& rows, Pace pace) { return list_rows(rows, context_samples(pace, 0)); }
+SampledRows context_rows(const ClassRows& rows, Effort effort) { return list_rows(rows, context_samples(effort, 0)); }
 
 void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
-                              const std::uint8_t* special, Pace pace, SampleMemory& memory, ContextSamples& samples) {
+                              const std::uint8_t* special, Effort effort, SampleMemory& memory,
+                              ContextSamples& samples) {
   if (rows.rows == 0) return;
   samples.points += rows.rows * rows.columns;
   const std::size_t all = sampled_columns(rows);
@@ -168,7 +170,7 @@ void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& row
     });
     numbers += all;
   };
-  for_sampled_rows(rows, samples_of(rows, context_samples(pace, 0)), [&](std::size_t row) {
+  for_sampled_rows(rows, samples_of(rows, context_samples(effort, 0)), [&](std::size_t row) {
     const SampledColumns columns(rows, row, special == nullptr ? nullptr : special + places.of(rows.parity_class, row));
     float* const block = samples.add(columns.count, memory);
     for (std::size_t i = 0; i < samples.features.count; ++i)

@@ -14,8 +14,8 @@
 
 namespace quern::codec::stencil {
 
-/// The features that contexts of a class are fitted to: of a hasty fit without those that cost more than they gain.
-FeatureList fitted_features(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later, Pace pace);
+/// The features that contexts of a class are fitted to: at the lowest effort without those that cost more than they gain.
+FeatureList fitted_features(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later, Effort effort);
 
 /// Samples of the contexts of one class; of several levels.
 struct ContextSamples {
@@ -51,11 +51,12 @@ template <class Value>
 void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                          const LevelTargets& targets, const LevelsModel& model, const LevelsFitting& how,
                          const SampleRoom& room, ContextSamples& samples);
-SampledRows context_rows(const ClassRows& rows, Pace pace);
+SampledRows context_rows(const ClassRows& rows, Effort effort);
 /// Adds samples from what somebody else has summed up: of each of context_rows() and each feature of the class, and at
 /// last the magnitude itself, a number for each of the row's columns.
 void add_context_samples_from(const std::uint64_t* numbers, const ClassRows& rows, const CodePlaces& places,
-                              const std::uint8_t* special, Pace pace, SampleMemory& memory, ContextSamples& samples);
+                              const std::uint8_t* special, Effort effort, SampleMemory& memory,
+                              ContextSamples& samples);
 /// Non-negative weights that give the expected magnitude; of the constant alone where contexts are switched off.
 ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& how);
 /// Fits the context weights of a class in first or later planes, which the levels of a set share, unless there are few

@@ -3,16 +3,16 @@
 #include <array>
 #include <type_traits>
 
-#include "codecs/stencil/levels/coarse_positions.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
-#include "codecs/stencil/model/stream_readers.h"
 #include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/chunk.h"
+#include "codecs/stencil/levels/coarse_positions.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/levels/walk.h"
+#include "codecs/stencil/model/stream_readers.h"
 #include "codecs/stencil/model/token_tables.h"
 #include "libcompress/format/reader.h"
 
@@ -21,15 +21,15 @@ namespace {
 
 template <class Value>
 struct DecodeMemory {
-  DecodeMemory(Carver& carver, const LevelAxes& axes)
-      : predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
-        tables(carver.take<TokenTable>(kLevels)),
-        contexts(carver.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
-        codes(carver.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
-        predicted(carver.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
-        small_predicted(carver.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
-        grid(carver, axes),
-        predictor(carver) {}
+  DecodeMemory(Arena& arena, const LevelAxes& axes)
+      : predictors(arena.take<Predictor>(LevelsModel::predictor_count(axes))),
+        tables(arena.take<TokenTable>(kLevels)),
+        contexts(arena.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
+        codes(arena.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
+        predicted(arena.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
+        small_predicted(arena.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
+        grid(arena, axes),
+        predictor(arena) {}
   Predictor* predictors;
   TokenTable* tables;
   std::uint8_t* contexts;  ///< levels of a row
@@ -303,9 +303,9 @@ class LevelsReader {
 }  // namespace
 
 std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec) {
-  Carver carver(nullptr);
-  const DecodeMemory<double> memory(carver, LevelsView(full_box(spec), spec.form).axes);
-  return carver.used() + carver.used() / 8 + 65536;
+  Arena arena(nullptr);
+  const DecodeMemory<double> memory(arena, LevelsView(full_box(spec), spec.form).axes);
+  return arena.used() + arena.used() / 8 + 65536;
 }
 
 namespace {
@@ -314,7 +314,7 @@ Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const 
                  const CoarsePlaces* coarse, std::span<std::uint8_t> scratch) {
   if (!spec.form.levels) return Status(StatusCode::corrupt, "stencil: a chunk in levels where none may be");
   const LevelsView view(out, spec.form);
-  Carver measured(nullptr);
+  Arena measured(nullptr);
   const DecodeMemory<double> needed(measured, view.axes);
   if (measured.used() > scratch.size())
     return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
@@ -322,14 +322,14 @@ Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const 
     using Element = decltype(element);
     {
       // Half the memory to go through; few chunks have values that do not fit.
-      Carver carver(scratch.data());
-      DecodeMemory<std::int32_t> memory(carver, view.axes);
+      Arena arena(scratch.data());
+      DecodeMemory<std::int32_t> memory(arena, view.axes);
       LevelsReader<Element, std::int32_t> reader(spec, out, view, memory);
       const Status status = reader.run(in, level, coarse);
       if (!reader.too_wide()) return status;
     }
-    Carver carver(scratch.data());
-    DecodeMemory<double> memory(carver, view.axes);
+    Arena arena(scratch.data());
+    DecodeMemory<double> memory(arena, view.axes);
     return LevelsReader<Element, double>(spec, out, view, memory).run(in, level, coarse);
   });
 }

@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codecs/stencil/device/levels_coarser.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
-#include "codecs/stencil/model/quick_estimate.h"
 #include "codecs/stencil/levels/border.h"
 #include "codecs/stencil/levels/chunk.h"
-#include "codecs/stencil/device/levels_coarser.h"
 #include "codecs/stencil/levels/context_fit.h"
 #include "codecs/stencil/levels/encode_memory.h"
 #include "codecs/stencil/levels/fit.h"
@@ -18,6 +17,7 @@
 #include "codecs/stencil/levels/sections.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/levels/walk.h"
+#include "codecs/stencil/model/quick_estimate.h"
 #include "codecs/stencil/model/residual_fit.h"
 #include "codecs/stencil/model/residual_symbols.h"
 #include "codecs/stencil/model/symbol_counts.h"
@@ -72,7 +72,7 @@ class LevelsWriter {
 
   ChunkCost estimate() {
     code();
-    if (spec_.glance) return {glance_bits_, 0, plain_bits()};
+    if (spec_.quick_estimate) return {estimate_bits_, 0, plain_bits()};
     const std::uint64_t bits = estimate_levels_cost(counts_, model_.values);
     Vector<std::uint8_t> head;
     write_levels_model(model_, view_.axes, head);
@@ -138,9 +138,9 @@ class LevelsWriter {
       open(level);
       if (rows_.masked()) rows_.load_special(grid());
       view_.axes.sequential ? code_planes(level) : code_classes(level);
-      if (spec_.glance) {
+      if (spec_.quick_estimate) {
         level_bits_[level] = entropy(level) >> 12;
-        glance(level);
+        add_quick_estimate(level);
         continue;
       }
       sample_contexts(level);
@@ -219,7 +219,7 @@ class LevelsWriter {
     std::uint64_t least = UINT64_MAX;
     Vector<Predictor> best;
     Predictor* const own = &model_.predictor(level, false, 0);
-    for (std::size_t round = 0; round < (spec_.glance ? 1 : loop_rounds(spec_.pace)); ++round) {
+    for (std::size_t round = 0; round < (spec_.quick_estimate ? 1 : loop_rounds(spec_.effort)); ++round) {
       for (std::size_t i = 0; i < classes.count; ++i)
         for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
       loop_.run_level(Run::first);
@@ -242,8 +242,8 @@ class LevelsWriter {
     return token_cost(tally.counts());
   }
 
-  void glance(unsigned level) {
-    GlanceCost cost;
+  void add_quick_estimate(unsigned level) {
+    QuickEstimate cost;
     for_coded_runs(grid(), [&](const CodedRun& run) {
       for_rows(grid(), run, [&](const CodedRow& row, std::size_t) {
         const std::size_t at = first_[level] + row.code;
@@ -251,7 +251,7 @@ class LevelsWriter {
       });
       return true;
     });
-    glance_bits_ += cost.bits();
+    estimate_bits_ += cost.bits();
   }
 
   /// Samples the classes of a level, and fits those whose levels have all been sampled then. The finest level does not
@@ -265,7 +265,7 @@ class LevelsWriter {
         if (later && axes().planes() == 1) continue;
         const std::size_t c = classes.list[i];
         ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
-        if (samples.blocks.empty()) samples.start(fitted_features(axes(), set, c, later, spec_.pace));
+        if (samples.blocks.empty()) samples.start(fitted_features(axes(), set, c, later, spec_.effort));
         add_context_samples(grid(), ClassRows(grid(), c, later), places, targets(level), model_, LevelsFitting(spec_),
                             {memory_.predicted, memory_.spread, sample_memory_}, samples);
         if (level > 0) continue;
@@ -319,16 +319,16 @@ class LevelsWriter {
   SampleMemory sample_memory_;
   Vector<ContextSamples> samples_;
   FitRoom fit_room_;
-  std::uint64_t glance_bits_ = 0;
+  std::uint64_t estimate_bits_ = 0;
   std::array<std::uint64_t, kMaxLevels> level_bits_{};  ///< about what each level takes
 };
 
 }  // namespace
 
 std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec) {
-  Carver carver(nullptr);
-  const LevelsEncodeMemory<double> memory(carver, LevelsView(full_box(spec), spec.form).axes, spec);
-  return carver.used() + carver.used() / 8 + 65536;
+  Arena arena(nullptr);
+  const LevelsEncodeMemory<double> memory(arena, LevelsView(full_box(spec), spec.form).axes, spec);
+  return arena.used() + arena.used() / 8 + 65536;
 }
 
 namespace {
@@ -339,19 +339,19 @@ template <class R, class F>
 Result<R> with_writer(bool may, const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
                       std::span<std::uint8_t> scratch, bool sorted, const F& f) {
   const LevelsView view(in, spec.form);
-  Carver carver(nullptr);
-  const LevelsEncodeMemory<double> needed(carver, view.axes, spec);
-  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Arena arena(nullptr);
+  const LevelsEncodeMemory<double> needed(arena, view.axes, spec);
+  if (arena.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   return with_element(spec.dtype, [&](auto element) -> Result<R> {
     if (may) {
-      Carver cut(scratch.data());
+      Arena cut(scratch.data());
       LevelsEncodeMemory<std::int32_t> memory(cut, view.axes, spec);
       LevelsWriter<decltype(element), std::int32_t> writer(spec, in, format, view, memory, sorted);
       const R result = f(writer);
       if (writer.narrow()) return result;
       sorted = false;
     }
-    Carver cut(scratch.data());
+    Arena cut(scratch.data());
     LevelsEncodeMemory<double> memory(cut, view.axes, spec);
     LevelsWriter<decltype(element), double> writer(spec, in, format, view, memory, sorted);
     return f(writer);
@@ -364,9 +364,9 @@ SortedChunk sort_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std
   SortedChunk result;
   if (dtype_bytes(spec.dtype) != sizeof(std::uint32_t) || in.special != nullptr) return result;
   const LevelsView view(in, spec.form);
-  Carver carver(scratch.data());
-  const LevelsCodesMemory memory(carver, view.axes);
-  const SortedElements sorted = carver.used() > scratch.size() ? SortedElements{} : memory.sorted(view);
+  Arena arena(scratch.data());
+  const LevelsCodesMemory memory(arena, view.axes);
+  const SortedElements sorted = arena.used() > scratch.size() ? SortedElements{} : memory.sorted(view);
   if (sorted.coarser == nullptr) return result;
   sort_elements(view, static_cast<const std::uint32_t*>(in.data), sorted);
   result.sorted = true;

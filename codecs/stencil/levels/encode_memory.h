@@ -21,13 +21,13 @@ namespace quern::codec::stencil {
 
 /// What does not depend on how values are held.
 struct LevelsCodesMemory {
-  LevelsCodesMemory(Carver& carver, const LevelAxes& axes)
+  LevelsCodesMemory(Arena& arena, const LevelAxes& axes)
       : elems(axes.elems()),
         first(first_of_levels(axes)[0]),
-        predictors(carver.take<Predictor>(LevelsModel::predictor_count(axes))),
-        codes(carver.take<std::int32_t>(elems + kernels::kStencilBlock)),
-        symbols(carver.take<std::uint16_t>(elems)),
-        sorted_row(carver.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))) {}
+        predictors(arena.take<Predictor>(LevelsModel::predictor_count(axes))),
+        codes(arena.take<std::int32_t>(elems + kernels::kStencilBlock)),
+        symbols(arena.take<std::uint16_t>(elems)),
+        sorted_row(arena.take<std::uint32_t>(row_room(axes.extents[axes.rank - 1]))) {}
 
   std::size_t elems;
   std::size_t first;  ///< element of the finest level in the order of coding
@@ -67,8 +67,8 @@ struct LevelsCodesMemory {
 /// Values are integers in binary64, or narrow.
 template <class Value>
 struct LevelsEncodeMemory : LevelsCodesMemory {
-  LevelsEncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec)
-      : LevelsEncodeMemory(carver, axes, spec, row_room(axes.extents[axes.rank - 1])) {}
+  LevelsEncodeMemory(Arena& arena, const LevelAxes& axes, const ChunkSpec& spec)
+      : LevelsEncodeMemory(arena, axes, spec, row_room(axes.extents[axes.rank - 1])) {}
 
   double* originals;        ///< of a row
   std::int64_t* targets;    ///< the same in units
@@ -85,22 +85,22 @@ struct LevelsEncodeMemory : LevelsCodesMemory {
   std::uint8_t* special;   ///< in the order of coding; last, as it is seldom touched
 
  private:
-  LevelsEncodeMemory(Carver& carver, const LevelAxes& axes, const ChunkSpec& spec, std::size_t row)
-      : LevelsCodesMemory(carver, axes),
-        originals(carver.take<double>(row)),
-        targets(carver.take<std::int64_t>(row + kernels::kStencilBlock)),
-        predicted(carver.take<double>(row)),
-        numbers(carver.take<std::int64_t>(row)),
-        levels(carver.take<std::uint8_t>(row)),
-        contexts(carver.take<std::uint32_t>(row)),
-        spread(carver.take<std::uint32_t>(row)),
-        counts(carver),
-        predictor(carver),
-        grid_begin(carver.used()),
-        grid(carver, axes),
-        sections(carver, carver.share<std::uint16_t>(grid_begin, SectionWriter::room(spec.raw_bytes())),
-                 spec.raw_bytes(), spec.kernels),
-        special(carver.take<std::uint8_t>(elems)) {}
+  LevelsEncodeMemory(Arena& arena, const LevelAxes& axes, const ChunkSpec& spec, std::size_t row)
+      : LevelsCodesMemory(arena, axes),
+        originals(arena.take<double>(row)),
+        targets(arena.take<std::int64_t>(row + kernels::kStencilBlock)),
+        predicted(arena.take<double>(row)),
+        numbers(arena.take<std::int64_t>(row)),
+        levels(arena.take<std::uint8_t>(row)),
+        contexts(arena.take<std::uint32_t>(row)),
+        spread(arena.take<std::uint32_t>(row)),
+        counts(arena),
+        predictor(arena),
+        grid_begin(arena.used()),
+        grid(arena, axes),
+        sections(arena, arena.share<std::uint16_t>(grid_begin, SectionWriter::room(spec.raw_bytes())), spec.raw_bytes(),
+                 spec.kernels),
+        special(arena.take<std::uint8_t>(elems)) {}
 };
 
 }  // namespace quern::codec::stencil

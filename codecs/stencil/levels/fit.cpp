@@ -17,15 +17,15 @@ namespace {
 using kernels::kSampleBlock;
 
 constexpr SampleLimits kPredictorSamples{1536, 6144};
-constexpr SampleLimits kBriskSamples{768, 3072};
-constexpr SampleLimits kQuickSamples{384, 1536};
+constexpr SampleLimits kMediumSamples{768, 3072};
+constexpr SampleLimits kLowSamples{384, 1536};
 constexpr std::size_t kMinSamplesPerGroup = 6;
 constexpr std::size_t kRounds = 2;  // of reweighting; one for a quick fit
 constexpr double kRidge = 0.004;    // pull towards the cubic, in square codes a sample
 constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted);
 
-const SampleLimits& predictor_samples(Pace pace) {
-  return pace >= Pace::quick ? kQuickSamples : pace == Pace::brisk ? kBriskSamples : kPredictorSamples;
+const SampleLimits& predictor_samples(Effort effort) {
+  return effort >= Effort::low ? kLowSamples : effort == Effort::medium ? kMediumSamples : kPredictorSamples;
 }
 
 /// Fills the blocks of a class. Of each row that has samples, `features` is told
@@ -36,7 +36,7 @@ void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows
                     const LevelsModel& model, FitRoom& room, Features features) {
   const double unit = 1 / static_cast<double>(model.quantum(level));
   const std::size_t width = list.count;
-  const std::size_t wanted = samples_of(rows, predictor_samples(how.pace));
+  const std::size_t wanted = samples_of(rows, predictor_samples(how.effort));
   const std::size_t fitting = kSampleBlock / sampled_columns(rows);  // rows in a block, at least
   room.start((sampled_rows(rows, wanted) + fitting - 1) / fitting, width);
   const ClassExtents extents = extents_of_class(axes, level, rows.parity_class);
@@ -240,7 +240,7 @@ class PredictorFit {
     alignas(64) std::array<double, kSampleBlock> weights;  // NOLINT: set below
     alignas(64) std::array<double, kSampleBlock> left;     // NOLINT: left_of sets it
     SquareSums sums;
-    for (std::size_t round = 0; round < (how_.pace >= Pace::quick ? 1 : kRounds); ++round) {
+    for (std::size_t round = 0; round < (how_.effort >= Effort::low ? 1 : kRounds); ++round) {
       sums.clear(width);
       double total = 0;
       for (std::size_t b = 0; b < room_.filled.size(); ++b) {
@@ -317,7 +317,7 @@ void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, con
   PredictorFit(grid.axes(), grid.level(), rows, list, how, room, model).run();
 }
 
-SampledRows predictor_rows(const ClassRows& rows, Pace pace) { return list_rows(rows, predictor_samples(pace)); }
+SampledRows predictor_rows(const ClassRows& rows, Effort effort) { return list_rows(rows, predictor_samples(effort)); }
 
 void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned level, const ClassRows& rows,
                            const CodePlaces& places, const LevelTargets& targets, const GroupList& list,

@@ -48,7 +48,7 @@ class FitRoom {
 
 /// How often the classes of a level with a sequential axis are fitted: first to originals rounded to codes, then to
 /// what the loop has left.
-inline std::size_t loop_rounds(Pace pace) { return pace >= Pace::quick ? 1 : 2; }
+inline std::size_t loop_rounds(Effort effort) { return effort >= Effort::low ? 1 : 2; }
 
 /// Chooses the predictor of a class from candidates, fitted ones among them unless they are switched off, on points
 /// sampled from the open level's values as they are now. Scalar binary64 in a fixed order, costs in integers.
@@ -57,7 +57,7 @@ void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, con
                       const LevelTargets& targets, const GroupList& list, const LevelsFitting& how, FitRoom& room,
                       LevelsModel& model);
 
-SampledRows predictor_rows(const ClassRows& rows, Pace pace);
+SampledRows predictor_rows(const ClassRows& rows, Effort effort);
 /// The same choice, on sums that somebody else has made: of each of predictor_rows() and each group the values that its
 /// offsets have around the row's columns.
 void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned level, const ClassRows& rows,

@@ -12,8 +12,8 @@
 
 #include "codecs/stencil/arena.h"
 #include "codecs/stencil/levels/axes.h"
-#include "codecs/stencil/levels/taps.h"
 #include "codecs/stencil/levels/small_values.h"
+#include "codecs/stencil/levels/taps.h"
 #include "kernels/stencil/cpu/stencil.h"
 
 namespace quern::codec::stencil {
@@ -102,15 +102,15 @@ class LevelGridOf {
     std::array<std::size_t, kMaxAxes> pitches{};  ///< elements from an index to the next
   };
 
-  LevelGridOf(Carver& carver, const LevelAxes& axes) : axes_(axes) {
+  LevelGridOf(Arena& arena, const LevelAxes& axes) : axes_(axes) {
     std::array<std::size_t, 2> sizes{};
     for (unsigned level = 0; level <= axes.top(); ++level) {
       lay_out(level);
       sizes[level & 1] = std::max(sizes[level & 1], size_);
     }
     for (std::size_t i = 0; i < 2; ++i) {
-      values_[i] = carver.take<Value>(sizes[i]);
-      magnitudes_[i] = carver.take<Magnitude>(sizes[i]);
+      values_[i] = arena.take<Value>(sizes[i]);
+      magnitudes_[i] = arena.take<Magnitude>(sizes[i]);
     }
   }
 

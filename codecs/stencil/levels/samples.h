@@ -87,9 +87,9 @@ class CodePlaces {
 struct LevelsFitting {
   const kernels::StencilKernels& kernels;
   FittedParts parts;
-  Pace pace = Pace::thorough;
+  Effort effort = Effort::high;
 
-  explicit LevelsFitting(const ChunkSpec& spec) : kernels(*spec.kernels), parts(spec.parts), pace(spec.pace) {}
+  explicit LevelsFitting(const ChunkSpec& spec) : kernels(*spec.kernels), parts(spec.parts), effort(spec.effort) {}
 };
 
 /// Of a class one point in so many is a sample, but there are no fewer and no more than the limits.

@@ -53,9 +53,9 @@ unsigned section_lane_bits(const LevelAxes& axes, unsigned last, std::uint64_t b
 std::size_t SectionWriter::room(std::size_t raw_bytes) { return raw_bytes / 2 + kWordsSpare; }
 std::size_t SectionWriter::spare(std::size_t lanes) { return (kLaneBlock / lanes + 1) * kResidualWords + 2; }
 
-SectionWriter::SectionWriter(Carver& carver, std::uint16_t* words, std::size_t raw_bytes,
+SectionWriter::SectionWriter(Arena& arena, std::uint16_t* words, std::size_t raw_bytes,
                              const kernels::StencilKernels* kernels)
-    : kernels_(kernels), entries_(take_entries(carver)), words_count_(room(raw_bytes)), words_(words) {}
+    : kernels_(kernels), entries_(take_entries(arena)), words_count_(room(raw_bytes)), words_(words) {}
 
 void SectionWriter::fill_entries(const ChunkModel& model) { fill_token_entries(model, entries_); }
 

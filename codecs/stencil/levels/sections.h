@@ -42,7 +42,7 @@ class SectionWriter {
   static std::size_t spare(std::size_t lanes);
 
   /// `words`: room() of them, which may have held something else until residuals are written.
-  SectionWriter(Carver& carver, std::uint16_t* words, std::size_t raw_bytes, const kernels::StencilKernels* kernels);
+  SectionWriter(Arena& arena, std::uint16_t* words, std::size_t raw_bytes, const kernels::StencilKernels* kernels);
 
   /// To be called when the distributions are final.
   void fill_entries(const ChunkModel& model);

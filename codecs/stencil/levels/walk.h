@@ -75,10 +75,10 @@ class RowPredictorOf {
  public:
   using LevelGrid = LevelGridOf<Value>;
 
-  explicit RowPredictorOf(Carver& carver)
-      : plans_(carver.take<Plan>(2 * kParityClasses)),
-        values_(carver.take<ValueSourcesOf<Value>>(1)),
-        contexts_(carver.take<ContextSources<Value>>(1)) {}
+  explicit RowPredictorOf(Arena& arena)
+      : plans_(arena.take<Plan>(2 * kParityClasses)),
+        values_(arena.take<ValueSourcesOf<Value>>(1)),
+        contexts_(arena.take<ContextSources<Value>>(1)) {}
 
   /// To be called when a level is open, and when its predictors or context weights are no longer the same.
   void start_level(const LevelGrid& grid) {

@@ -12,7 +12,7 @@
 
 namespace quern::codec::stencil {
 
-class GlanceCost {
+class QuickEstimate {
  public:
   /// `special` of the row; null: none. Special elements cost nothing and count as 0.
   void add_row(const std::int32_t* codes, const std::uint8_t* special, std::size_t columns) {

@@ -17,7 +17,7 @@ namespace quern::codec::stencil {
 
 class SymbolCounts {
  public:
-  explicit SymbolCounts(Carver& carver) : counts_(carver.take<std::uint32_t>(kTables * kTable)) {}
+  explicit SymbolCounts(Arena& arena) : counts_(arena.take<std::uint32_t>(kTables * kTable)) {}
 
   void clear() {
     for (std::size_t t = 0; t < kTables; ++t) std::fill_n(counts_ + t * kTable, levels() * kTokenPlaces, 0u);

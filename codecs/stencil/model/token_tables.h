@@ -16,9 +16,9 @@ namespace quern::codec::stencil {
 Status fill_token_tables(const ChunkModel& model, TokenTable* tables, std::array<const TokenTable*, kLevels>& serving);
 
 /// Room for the entries of all symbols.
-inline ResidualEntries take_entries(Carver& carver) {
-  return {carver.take<kernels::RansEncodeEntry>(kernels::kResidualSymbols),
-          carver.take<std::uint32_t>(kernels::kResidualSymbols)};
+inline ResidualEntries take_entries(Arena& arena) {
+  return {arena.take<kernels::RansEncodeEntry>(kernels::kResidualSymbols),
+          arena.take<std::uint32_t>(kernels::kResidualSymbols)};
 }
 
 /// Fills the entries of all symbols that may occur.

@@ -48,7 +48,7 @@ struct Trial {
   std::uint64_t elems = 0;
   std::uint64_t bits = 0;                   ///< in units of 2^-12
   std::uint64_t plain = 0;                  ///< the same by order-0 entropy
-  std::optional<std::uint8_t> transform{};  ///< that a glance chose
+  std::optional<std::uint8_t> transform{};  ///< that a quick estimate chose
   bool dense = false;                       ///< of levels where codes are large
 };
 
@@ -95,10 +95,10 @@ std::uint64_t psnr_gain(const Trial& trial) {
   return std::min(trial.bits * 5 / 8, trial.elems * 1800 + trial.bits * 9 / 64);
 }
 
-/// Codes the first chunk of the trial array, or only glances at it. `most_plain`: bits an element by order-0 entropy,
+/// Codes the first chunk of the trial array, or only estimates its size. `most_plain`: bits an element by order-0 entropy,
 /// in units of 2^-12, from where on contexts are not worth their time.
 Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const TrialArray& array,
-                 FittedParts parts, bool glance, std::uint64_t most_plain, BufferPool& scratch, Trial& trial) {
+                 FittedParts parts, bool quick_estimate, std::uint64_t most_plain, BufferPool& scratch, Trial& trial) {
   const ChunkGrid grid = make_grid(array.shape, trial.layout);
   const ConstBox3 box = array.first_chunk(grid);
   trial.elems = box.elems();
@@ -110,8 +110,8 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
                        wants_psnr(request),
                        0,
                        parts,
-                       std::max(pace_of(request), Pace::brisk),
-                       glance,
+                       std::max(effort_of(request), Effort::medium),
+                       quick_estimate,
                        most_plain == UINT64_MAX ? most_plain : most_plain * trial.elems,
                        trial.transform,
                        codes_elements(request)};
@@ -125,10 +125,10 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
   // What is tried as a whole finds its own.
   if (request.shape.elems() > kWholeElems) trial.transform = cost.transform;
   const std::uint64_t mask = mask_cost(box);
-  if (!glance && trial.layout.wavelet && wants_psnr(request)) trial.bits -= psnr_gain(trial);
+  if (!quick_estimate && trial.layout.wavelet && wants_psnr(request)) trial.bits -= psnr_gain(trial);
   trial.bits += mask;
   trial.plain += mask;
-  if (!glance && trial.dense && !wants_speed(request)) trial.bits = trial.bits * 100 / kDenseLevelsPercent;
+  if (!quick_estimate && trial.dense && !wants_speed(request)) trial.bits = trial.bits * 100 / kDenseLevelsPercent;
   return {};
 }
 
@@ -190,12 +190,12 @@ struct Stage {
   const TrialArray& array;
   FittedParts parts;
   BufferPool& scratch;
-  bool glance = false;
+  bool quick_estimate = false;
 
   /// Runs trials from `first` on, side by side.
   Status run(Vector<Trial>& trials, std::size_t first = 0, std::uint64_t most_plain = UINT64_MAX) const {
     return run_tasks(*request.runner, trials.size() - first, [&](std::size_t i) {
-      return run_trial(request, kernels, array, parts, glance, most_plain, scratch, trials[first + i]);
+      return run_trial(request, kernels, array, parts, quick_estimate, most_plain, scratch, trials[first + i]);
     });
   }
 };
@@ -222,17 +222,17 @@ ChosenLayout chosen(const PlanRequest& request, const Trial& trial) {
   return {trial.layout, tightening};
 }
 
-/// Whether a glance leaves open how tight coarse levels are to be.
-bool tightening_open(const PlanRequest& request, const Trial& glance) {
-  if (!glance.layout.levels) return false;
-  const auto above = [&](std::uint64_t quarters) { return glance.bits >= glance.elems * quarters << 10; };
+/// Whether a quick estimate leaves open how tight coarse levels are to be.
+bool tightening_open(const PlanRequest& request, const Trial& estimated) {
+  if (!estimated.layout.levels) return false;
+  const auto above = [&](std::uint64_t quarters) { return estimated.bits >= estimated.elems * quarters << 10; };
   return request.goal == "psnr" ? !above(15) : above(2) && !above(5);
 }
 
-/// Glances at every layout that may be, on a small box, and what of them is worth a trial.
-class Glances {
+/// Estimates every possible layout on a small box, and says which of them are worth a trial.
+class QuickEstimates {
  public:
-  Glances(const PlanRequest& request, const LayoutChoice& choice, const Stage& stage)
+  QuickEstimates(const PlanRequest& request, const LayoutChoice& choice, const Stage& stage)
       : request_(request), choice_(choice), stage_(stage), own_(own_axes(request.shape)) {}
 
   Status run() {
@@ -258,7 +258,7 @@ class Glances {
   /// The best one, and those that contexts may make better than it.
   Vector<Trial> near_best() const {
     Vector<Trial> near;
-    const bool all = request_.shape.elems() <= kGlanceless;
+    const bool all = request_.shape.elems() <= kNoQuickEstimate;
     for (const Trial& trial : trials_)
       if (all || may_be_best(trial)) near.push_back(trial);
     return near;
@@ -272,13 +272,13 @@ class Glances {
   static constexpr std::uint64_t kRasterMargin = 115;  // over levels of lines and planes
   static constexpr std::uint64_t kDenseMargin = 130;   // over levels where codes are large
   static constexpr std::uint64_t kVolumeMargin = 100;  // over levels of volumes
-  static constexpr std::uint64_t kHastyMargin = 85;    // the same of large arrays, in a hurry
+  static constexpr std::uint64_t kLowestMargin = 85;   // the same of large arrays, at the lowest effort
   // And bits an element, in units of 2^-12: where few are enough, small boxes say little.
   static constexpr std::uint64_t kSlack = 1 << 8;
   static constexpr std::uint64_t kLevelsSlack = 1 << 10;
 
-  // Of arrays this small models are a good part, which glances know nothing of.
-  static constexpr std::uint64_t kGlanceless = UINT64_C(1) << 13;
+  // Of arrays this small models are a good part, which quick estimates do not count.
+  static constexpr std::uint64_t kNoQuickEstimate = UINT64_C(1) << 13;
 
   static Trial loosened(Trial trial, std::uint64_t slack) {
     trial.bits += trial.elems * slack;
@@ -308,7 +308,7 @@ class Glances {
   std::uint64_t margin_over_levels(const Trial& levels) const {
     if (levels.dense) return kDenseMargin;
     if (level_extents(levels.layout).size() < 3) return kRasterMargin;
-    return pace_of(request_) == Pace::hasty && !stage_.array.gaps ? kHastyMargin : kVolumeMargin;
+    return effort_of(request_) == Effort::lowest && !stage_.array.gaps ? kLowestMargin : kVolumeMargin;
   }
 
   Status run_new() {
@@ -408,7 +408,7 @@ std::uint64_t plain_limit(const Vector<Trial>& done, std::uint64_t bits, std::ui
   return limit;
 }
 
-/// Trials of the layouts that glances left, the transform last: what is clearly worse than the best one before it is
+/// Trials of the layouts that quick estimates left, the transform last: what is clearly worse than the best one before it is
 /// given up early. So is raster order behind levels in small arrays and where speed counts; in large ones these run
 /// side by side, as their chunks do.
 Result<Vector<Trial>> run_trials(const Stage& stage, const Vector<Trial>& trials) {
@@ -428,7 +428,7 @@ Result<Vector<Trial>> run_trials(const Stage& stage, const Vector<Trial>& trials
   return others;
 }
 
-/// Of the layouts that glances left the best one in raster order and the best one in levels.
+/// Of the layouts that quick estimates left the best one in raster order and the best one in levels.
 Vector<Trial> best_of_each_kind(const Vector<Trial>& trials) {
   Vector<Trial> best;
   for (const bool levels : {false, true}) {
@@ -476,18 +476,19 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   const Shape second_shape = shape_of(request.shape, request.sample->elems(), second_elems);
   QUERN_ASSIGN_OR_RETURN(const TrialArray first_array, take_trial_array(request, first_shape));
   const Stage first{request, kernels, first_array, choice.parts, scratch, true};
-  Glances glances(request, choice, first);
-  QUERN_RETURN_IF_ERROR(glances.run());
-  const Vector<Trial> near = glances.near_best();
+  QuickEstimates estimates(request, choice, first);
+  QUERN_RETURN_IF_ERROR(estimates.run());
+  const Vector<Trial> near = estimates.near_best();
   if (near.size() == 1 && (wants_speed(request) || !tightening_open(request, near[0]))) return chosen(request, near[0]);
   QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));
   const Stage second{request, kernels, second_array, choice.parts, scratch};
   // Large arrays are mostly best in levels; where they are, or nearly so, speed does without further trials.
-  const bool hasty = pace_of(request) == Pace::hasty;
-  QUERN_ASSIGN_OR_RETURN(Vector<Trial> trials, run_trials(second, hasty ? best_of_each_kind(near) : near));
+  const bool least_effort = effort_of(request) == Effort::lowest;
+  QUERN_ASSIGN_OR_RETURN(Vector<Trial> trials, run_trials(second, least_effort ? best_of_each_kind(near) : near));
   std::size_t winner = best_for_chunks(second, trials);
   for (const Trial& trial : trials)
-    if (hasty && trial.layout.levels && !cheaper(trials[winner], trial, kClosePercent)) return chosen(request, trial);
+    if (least_effort && trial.layout.levels && !cheaper(trials[winner], trial, kClosePercent))
+      return chosen(request, trial);
   if (trials.size() < near.size()) {
     QUERN_ASSIGN_OR_RETURN(const Vector<Trial> others, run_trials(second, untried(near, trials)));
     trials.insert(trials.end(), others.begin(), others.end());

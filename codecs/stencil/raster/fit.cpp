@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "codecs/stencil/model/quick_estimate.h"
-#include "codecs/stencil/raster/loop.h"
 #include "codecs/stencil/model/sample_memory.h"
 #include "codecs/stencil/model/solve.h"
 #include "codecs/stencil/model/token_tally.h"
+#include "codecs/stencil/raster/loop.h"
 #include "kernels/entropy/residual_model.h"
 
 namespace quern::codec::stencil {
@@ -28,18 +28,18 @@ struct SampleCounts {
   std::size_t main;
   std::size_t other;
 };
-constexpr SampleCounts samples_for(Effort effort) {
+constexpr SampleCounts samples_for(RasterEffort effort) {
   switch (effort) {
-    case Effort::glance: return {2048, 0};
-    case Effort::estimate: return {8192, 256};
-    case Effort::quick: return {8192, 1024};
-    case Effort::brisk: return {24576, 4096};
-    case Effort::full: break;
+    case RasterEffort::quick_estimate: return {2048, 0};
+    case RasterEffort::estimate: return {8192, 256};
+    case RasterEffort::low: return {8192, 1024};
+    case RasterEffort::medium: return {24576, 4096};
+    case RasterEffort::high: break;
   }
   return {32768, 8192};
 }
-constexpr std::size_t kBriskPart = 4;  // of those, for the weights of the last round's samples
-constexpr std::size_t kGlanceRounds = 2;
+constexpr std::size_t kMediumPart = 4;  // of those, for the weights of the last round's samples
+constexpr std::size_t kQuickEstimateRounds = 2;
 constexpr std::size_t kFirstRounds = 3;  // of reweighting, on original values
 constexpr std::size_t kRefits = 2;       // on reconstructed values; one for an estimate
 constexpr std::size_t kContextRounds = 4;
@@ -97,8 +97,8 @@ void for_runs(const TrialBox& box, std::size_t c, std::size_t most, const Visit&
 
 class Fit {
  public:
-  Fit(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort, FittedParts parts,
-      ChunkModel& model)
+  Fit(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, RasterEffort effort,
+      FittedParts parts, ChunkModel& model)
       : box_(box),
         kernels_(kernels),
         memory_(memory),
@@ -110,8 +110,8 @@ class Fit {
   FitCost run(std::uint64_t most_plain) {
     memory_.planes.clear();
     load_originals();
-    if (effort_ == Effort::glance) {
-      const std::uint64_t bits = glance();
+    if (effort_ == RasterEffort::quick_estimate) {
+      const std::uint64_t bits = quick_estimate();
       return {best_cost_, bits};
     }
     for (std::size_t c = 0; c < kRowClasses; ++c) {
@@ -124,9 +124,9 @@ class Fit {
       for (std::size_t c = 0; c < kRowClasses; ++c)
         if (sets_[c].samples > 0) solve(c, noise);
       try_weights();
-      if (!parts_.weights || wide_ || effort_ == Effort::estimate) break;
+      if (!parts_.weights || wide_ || effort_ == RasterEffort::estimate) break;
     }
-    if (effort_ == Effort::estimate && best_cost_ > most_plain) return {best_cost_, best_cost_, true};
+    if (effort_ == RasterEffort::estimate && best_cost_ > most_plain) return {best_cost_, best_cost_, true};
     if (parts_.weights) refit_all();
     restore_best();
     drop_cheap_classes();
@@ -138,19 +138,19 @@ class Fit {
   void fit_originals(std::size_t c, std::size_t rounds) {
     for (std::size_t round = 0; round < rounds; ++round) {
       const bool last = round + 1 == rounds;
-      const std::size_t part = effort_ == Effort::brisk && !last ? kBriskPart : 1;
+      const std::size_t part = effort_ == RasterEffort::medium && !last ? kMediumPart : 1;
       build(c, round > 0 ? Weighting::residual : Weighting::none, samples_of(c) / part);
       solve(c, kNoises[0]);
     }
   }
 
   /// What all elements would cost if they were of the class that most are of.
-  std::uint64_t glance() {
+  std::uint64_t quick_estimate() {
     const std::size_t c = main_class();
     sets_ = {};
-    if (parts_.weights && has_samples(c)) fit_originals(c, kGlanceRounds);
+    if (parts_.weights && has_samples(c)) fit_originals(c, kQuickEstimateRounds);
     try_weights();
-    GlanceCost cost;
+    QuickEstimate cost;
     const StencilExtents& e = box_.extents;
     for (std::size_t p = 0; p < e.planes; ++p) {
       for (std::size_t r = 0; r < e.rows; ++r) {
@@ -165,14 +165,14 @@ class Fit {
   }
 
   void refit_all() {
-    if (effort_ == Effort::brisk) {
+    if (effort_ == RasterEffort::medium) {
       if (!memory_.planes.can_have_mean() || !try_mean()) refit(Weighting::local);
       return;
     }
     refit(Weighting::residual);
-    for (std::size_t i = 1; effort_ == Effort::full && i < kRefits; ++i)
+    for (std::size_t i = 1; effort_ == RasterEffort::high && i < kRefits; ++i)
       if (!refit(Weighting::local)) break;
-    if (effort_ == Effort::full && memory_.planes.can_have_mean()) try_mean();
+    if (effort_ == RasterEffort::high && memory_.planes.can_have_mean()) try_mean();
   }
 
   /// Normal equations of a row class. Unknowns: first the near tap's value, then differences of the other taps to it;
@@ -214,7 +214,7 @@ class Fit {
     const std::uint64_t without = best_cost_;
     best_cost_ -= std::min(best_cost_, stored);
     if (refit(Weighting::local)) {
-      if (effort_ == Effort::full) refit(Weighting::local);
+      if (effort_ == RasterEffort::high) refit(Weighting::local);
       return true;
     }
     best_cost_ = without;
@@ -492,7 +492,7 @@ class Fit {
   const TrialBox& box_;
   const kernels::StencilKernels& kernels_;
   FitMemory& memory_;
-  Effort effort_;
+  RasterEffort effort_;
   FittedParts parts_;
   ChunkModel& model_;
   kernels::StencilShape shape_;
@@ -510,7 +510,7 @@ class Fit {
 
 }  // namespace
 
-FitCost fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
+FitCost fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, RasterEffort effort,
                   FittedParts parts, ChunkModel& model, std::uint64_t most_plain) {
   return Fit(box, kernels, memory, effort, parts, model).run(most_plain);
 }

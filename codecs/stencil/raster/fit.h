@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "codecs/stencil/arena.h"
+#include "codecs/stencil/effort.h"
 #include "codecs/stencil/fitted_parts.h"
 #include "codecs/stencil/model/model.h"
-#include "codecs/stencil/effort.h"
 #include "codecs/stencil/raster/planes.h"
 #include "kernels/stencil/cpu/stencil.h"
 
@@ -38,14 +38,19 @@ struct TrialSize {
   }
 };
 
-/// How much a fit tries. A glance fits the row class that most elements are of, from few samples, and costs that alone.
-/// An estimate is a quick fit that takes the noise of reconstructed values for what it mostly is. A brisk fit does what
-/// a full one does once less, and most of it on fewer samples.
-enum class Effort : std::uint8_t { glance, estimate, quick, brisk, full };
+/// How much a fit tries.
+///   quick_estimate  fits the row class of most elements from few samples, and costs that class alone
+///   estimate        as low, with the usual noise of reconstructed values in place of the measured one
+///   low             one fit
+///   medium          one refit less than high, most of it on fewer samples
+///   high            all refits
+enum class RasterEffort : std::uint8_t { quick_estimate, estimate, low, medium, high };
 
 /// What a chunk is fitted with.
-constexpr Effort effort_of(Pace pace) {
-  return pace == Pace::thorough ? Effort::full : pace == Pace::brisk ? Effort::brisk : Effort::quick;
+constexpr RasterEffort raster_effort(Effort effort) {
+  return effort == Effort::high     ? RasterEffort::high
+         : effort == Effort::medium ? RasterEffort::medium
+                                    : RasterEffort::low;
 }
 
 /// Targets in units, contiguous, kStencilBlock readable ones after the last; elements whose `special` is not 0 are not
@@ -58,8 +63,8 @@ struct TrialBox {
 
 /// Memory of a fit over a box of at most those extents.
 struct FitMemory {
-  FitMemory(Carver& carver, const kernels::StencilExtents& extents)
-      : planes(carver, extents, true), codes(carver.take<std::int32_t>(extents.elems())) {}
+  FitMemory(Arena& arena, const kernels::StencilExtents& extents)
+      : planes(arena, extents, true), codes(arena.take<std::int32_t>(extents.elems())) {}
   WorkPlanes planes;
   std::int32_t* codes;
 };
@@ -75,14 +80,14 @@ inline std::size_t most_fit_bytes(const std::array<std::uint64_t, 3>& extents) {
 /// Estimated bits, in units of 2^-12, that the box costs.
 struct FitCost {
   std::uint64_t plain = 0;  ///< by order-0 entropy
-  std::uint64_t bits = 0;   ///< with contexts, after a glance
+  std::uint64_t bits = 0;   ///< with contexts, after a quick estimate
   bool given_up = false;    ///< more than was asked for by order-0 entropy: the model is not complete
 };
 
 /// Sets weights, context weights and constant of `model`, whose fraction_bits and weight_bits are given. Scalar
 /// binary64 in a fixed order: the same everywhere. An estimate is given up where first weights leave more than
 /// `most_plain` bits, in units of 2^-12.
-FitCost fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, Effort effort,
+FitCost fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, RasterEffort effort,
                   FittedParts parts, ChunkModel& model, std::uint64_t most_plain = UINT64_MAX);
 
 }  // namespace quern::codec::stencil

@@ -10,8 +10,8 @@
 #include "codecs/stencil/arena.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/model/model.h"
-#include "kernels/stencil/taps.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "kernels/stencil/taps.h"
 
 namespace quern::codec::stencil {
 
@@ -52,15 +52,15 @@ inline SplitWeights split_weights(kernels::StencilShape shape, std::size_t row_c
 class WorkPlanes {
  public:
   /// Takes memory; values of all planes stay when `keep_all`.
-  WorkPlanes(Carver& carver, const kernels::StencilExtents& extents, bool keep_all)
+  WorkPlanes(Arena& arena, const kernels::StencilExtents& extents, bool keep_all)
       : extents_(extents),
         geometry_(kernels::PlaneGeometry::make(extents, keep_all)),
         keep_all_(keep_all),
-        values_(carver.take<double>(geometry_.elems())),
-        means_(carver.take<double>(mean_elems())),
-        magnitudes_(carver.take<std::uint32_t>(geometry_.elems() + geometry_.plane_elems)),
-        far_(carver.take<std::int64_t>(row_room(extents.columns))),
-        context_(carver.take<std::uint32_t>(row_room(extents.columns))) {}
+        values_(arena.take<double>(geometry_.elems())),
+        means_(arena.take<double>(mean_elems())),
+        magnitudes_(arena.take<std::uint32_t>(geometry_.elems() + geometry_.plane_elems)),
+        far_(arena.take<std::int64_t>(row_room(extents.columns))),
+        context_(arena.take<std::uint32_t>(row_room(extents.columns))) {}
 
   void clear() {
     std::memset(values_, 0, geometry_.elems() * sizeof(double));

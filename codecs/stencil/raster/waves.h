@@ -17,11 +17,11 @@ namespace quern::codec::stencil {
 /// What waves of one chunk share.
 class RasterWaves {
  public:
-  RasterWaves(Carver& carver, const kernels::StencilExtents& extents)
+  RasterWaves(Arena& arena, const kernels::StencilExtents& extents)
       : suit_(extents.rows > kLeastRows && extents.columns >= kLeastColumns && extents.columns <= kMostColumns),
         pitch_(row_room(extents.columns)),
-        far_(carver.take<std::int64_t>(suit_ ? kernels::kWaveRows * pitch_ : 0)),
-        context_(carver.take<std::uint32_t>(suit_ ? kernels::kWaveRows * pitch_ : 0)) {}
+        far_(arena.take<std::int64_t>(suit_ ? kernels::kWaveRows * pitch_ : 0)),
+        context_(arena.take<std::uint32_t>(suit_ ? kernels::kWaveRows * pitch_ : 0)) {}
 
   /// Whether rows of such a chunk are worth it.
   bool serve(const ChunkModel& model, const kernels::StencilKernels& kernels) const {

@@ -4,11 +4,11 @@
 #include <type_traits>
 
 #include "codecs/stencil/arena.h"
-#include "codecs/stencil/levels/coarse_positions.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
-#include "codecs/stencil/model/stream_readers.h"
 #include "codecs/stencil/levels/chunk.h"
+#include "codecs/stencil/levels/coarse_positions.h"
+#include "codecs/stencil/model/stream_readers.h"
 #include "codecs/stencil/model/token_tables.h"
 #include "codecs/stencil/wavelet/chunk.h"
 #include "codecs/stencil/wavelet/context.h"
@@ -19,16 +19,16 @@ namespace quern::codec::stencil {
 namespace {
 
 struct DecodeMemory {
-  DecodeMemory(Carver& carver, const WaveletAxes& axes)
-      : values(carver.take<double>(axes.elems())),
-        magnitudes(carver.take<std::uint32_t>(axes.elems())),
-        corrections(carver.take<std::uint32_t>(axes.elems())),
-        room(carver.take<double>(lifting_room(axes))),
-        sums(carver.take<std::uint32_t>(longest_extent(axes))),
-        codes(carver.take<std::int32_t>(longest_extent(axes))),
-        zeros(carver.take<std::uint16_t>(longest_extent(axes))),
-        constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
-        tables(carver.take<TokenTable>(kLevels)) {}
+  DecodeMemory(Arena& arena, const WaveletAxes& axes)
+      : values(arena.take<double>(axes.elems())),
+        magnitudes(arena.take<std::uint32_t>(axes.elems())),
+        corrections(arena.take<std::uint32_t>(axes.elems())),
+        room(arena.take<double>(lifting_room(axes))),
+        sums(arena.take<std::uint32_t>(longest_extent(axes))),
+        codes(arena.take<std::int32_t>(longest_extent(axes))),
+        zeros(arena.take<std::uint16_t>(longest_extent(axes))),
+        constants(arena.take<std::uint16_t>(kMaxWaveletGroups)),
+        tables(arena.take<TokenTable>(kLevels)) {}
 
   double* values;
   std::uint32_t* magnitudes;   ///< of coefficients
@@ -235,9 +235,9 @@ class WaveletReader {
 }  // namespace
 
 std::size_t wavelet_decode_scratch_bytes(const ChunkSpec& spec) {
-  Carver carver(nullptr);
-  const DecodeMemory memory(carver, wavelet_axes(LevelsView(full_box(spec), spec.form)));
-  return carver.used() + carver.used() / 8 + 65536;
+  Arena arena(nullptr);
+  const DecodeMemory memory(arena, wavelet_axes(LevelsView(full_box(spec), spec.form)));
+  return arena.used() + arena.used() / 8 + 65536;
 }
 
 namespace {
@@ -248,12 +248,12 @@ Status with_reader(const ChunkSpec& spec, const MutableBox3& chunk, std::span<st
                    const Decode& decode) {
   if (!spec.form.wavelet) return Status(StatusCode::corrupt, "stencil: a chunk under a transform where none may be");
   const LevelsView view(chunk, spec.form);
-  Carver measured(nullptr);
+  Arena measured(nullptr);
   const DecodeMemory needed(measured, wavelet_axes(view));
   if (measured.used() > scratch.size())
     return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
-  Carver carver(scratch.data());
-  DecodeMemory memory(carver, wavelet_axes(view));
+  Arena arena(scratch.data());
+  DecodeMemory memory(arena, wavelet_axes(view));
   return with_element(spec.dtype, [&](auto element) -> Status {
     return decode(WaveletReader<decltype(element)>(*spec.kernels, chunk, view, memory), view);
   });

@@ -9,12 +9,12 @@
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels/chunk.h"
-#include "codecs/stencil/plan/middle_box.h"
 #include "codecs/stencil/model/residual_fit.h"
 #include "codecs/stencil/model/residual_symbols.h"
 #include "codecs/stencil/model/symbol_counts.h"
 #include "codecs/stencil/model/token_cost.h"
 #include "codecs/stencil/model/token_tables.h"
+#include "codecs/stencil/plan/middle_box.h"
 #include "codecs/stencil/wavelet/choices.h"
 #include "codecs/stencil/wavelet/chunk.h"
 #include "codecs/stencil/wavelet/context.h"
@@ -34,23 +34,23 @@ constexpr std::uint64_t kMiddleElems = UINT64_C(1) << 18;
 constexpr std::uint64_t kMiddleExtent = 32;  // of it at least
 
 struct EncodeMemory {
-  EncodeMemory(Carver& carver, const WaveletAxes& axes, std::size_t raw_bytes)
+  EncodeMemory(Arena& arena, const WaveletAxes& axes, std::size_t raw_bytes)
       : elems(axes.elems()),
-        targets(carver.take<double>(elems)),
-        coefficients(carver.take<double>(elems)),
-        work(carver.take<double>(elems)),
-        room(carver.take<double>(lifting_room(axes))),
-        magnitudes(carver.take<std::uint32_t>(elems)),
-        corrections(carver.take<std::uint32_t>(elems)),
-        codes(carver.take<std::int32_t>(2 * elems)),
-        symbols(carver.take<std::uint16_t>(2 * elems)),
-        missing(carver.take<std::uint8_t>(elems)),
-        features(carver.take<std::uint32_t>(kWaveletFeatures * longest_extent(axes))),
-        constants(carver.take<std::uint16_t>(kMaxWaveletGroups)),
-        counts(carver),
-        entries(take_entries(carver)),
+        targets(arena.take<double>(elems)),
+        coefficients(arena.take<double>(elems)),
+        work(arena.take<double>(elems)),
+        room(arena.take<double>(lifting_room(axes))),
+        magnitudes(arena.take<std::uint32_t>(elems)),
+        corrections(arena.take<std::uint32_t>(elems)),
+        codes(arena.take<std::int32_t>(2 * elems)),
+        symbols(arena.take<std::uint16_t>(2 * elems)),
+        missing(arena.take<std::uint8_t>(elems)),
+        features(arena.take<std::uint32_t>(kWaveletFeatures * longest_extent(axes))),
+        constants(arena.take<std::uint16_t>(kMaxWaveletGroups)),
+        counts(arena),
+        entries(take_entries(arena)),
         words_count(raw_bytes / 2 + kSpareWords),
-        words(carver.take<std::uint16_t>(words_count)) {}
+        words(arena.take<std::uint16_t>(words_count)) {}
 
   std::size_t elems;
   double* targets;       ///< values of elements, in units
@@ -97,7 +97,7 @@ class WaveletWriter {
   }
 
   ChunkCost estimate() {
-    if (spec_.glance) return {transform_bits_, 0, transform_bits_, transform_};
+    if (spec_.quick_estimate) return {transform_bits_, 0, transform_bits_, transform_};
     if (transform_bits_ > spec_.most_plain)
       return {std::uint64_t{8 * sizeof(Bits)} * memory_.elems << 12, 0, transform_bits_};
     effort_ = kEstimateEffort;
@@ -469,10 +469,10 @@ template <class R, class F>
 Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
                       std::span<std::uint8_t> scratch, const F& f) {
   const LevelsView view(in, spec.form);
-  Carver carver(nullptr);
-  const EncodeMemory needed(carver, wavelet_axes(view), spec.raw_bytes());
-  if (carver.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
-  Carver cut(scratch.data());
+  Arena arena(nullptr);
+  const EncodeMemory needed(arena, wavelet_axes(view), spec.raw_bytes());
+  if (arena.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
+  Arena cut(scratch.data());
   EncodeMemory memory(cut, wavelet_axes(view), spec.raw_bytes());
   return with_element(spec.dtype, [&](auto element) -> Result<R> {
     WaveletWriter<decltype(element)> writer(spec, in, view, memory);
@@ -484,9 +484,9 @@ Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkRan
 }  // namespace
 
 std::size_t wavelet_encode_scratch_bytes(const ChunkSpec& spec) {
-  Carver carver(nullptr);
-  const EncodeMemory memory(carver, wavelet_axes(LevelsView(full_box(spec), spec.form)), spec.raw_bytes());
-  return carver.used() + carver.used() / 8 + 65536;
+  Arena arena(nullptr);
+  const EncodeMemory memory(arena, wavelet_axes(LevelsView(full_box(spec), spec.form)), spec.raw_bytes());
+  return arena.used() + arena.used() / 8 + 65536;
 }
 
 Result<double> wavelet_step(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,

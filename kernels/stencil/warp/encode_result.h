@@ -32,10 +32,10 @@ constexpr void clear_symbol_counts(std::uint32_t warp, std::uint32_t warps, Shar
   });
 }
 
-/// Counts of symbols, and how many exceptions warps have found. The chunk is left to the host when it is `wild`, a warp
+/// Counts of symbols, and how many exceptions warps have found. The chunk is left to the host when it is `out_of_range`, a warp
 /// says so, or there are more exceptions than there is room for.
 template <class X, class Shared>
-constexpr void store_encode_answer(RasterEncodeAnswer& answer, bool wild, std::uint32_t most_exceptions,
+constexpr void store_encode_answer(RasterEncodeAnswer& answer, bool out_of_range, std::uint32_t most_exceptions,
                                    std::uint32_t warp, std::uint32_t warps, const Shared& shared) {
   X::lanes([&](std::size_t lane) {
     for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextLevels * kResidualTokens;
@@ -44,10 +44,10 @@ constexpr void store_encode_answer(RasterEncodeAnswer& answer, bool wild, std::u
                X::load(&shared.counts[i / kResidualTokens][i % kResidualTokens], lane));
     if (warp != 0 || lane != 0) return;
     std::uint32_t exceptions = 0;
-    bool left = wild;
+    bool left = out_of_range;
     for (std::uint32_t w = 0; w < warps; ++w) {
       exceptions += X::load(shared.exceptions + w, lane);
-      left = left || X::load(shared.wild + w, lane) != 0;
+      left = left || X::load(shared.out_of_range + w, lane) != 0;
     }
     X::store(&answer.exceptions, lane, exceptions);
     X::store(&answer.left, lane, left || exceptions > most_exceptions ? 1u : 0u);

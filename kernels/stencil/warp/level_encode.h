@@ -7,16 +7,16 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/entropy/residual_tokens.h"
+#include "kernels/stencil/elements.h"
+#include "kernels/stencil/level_encode_job.h"
+#include "kernels/stencil/raster_encode_job.h"
 #include "kernels/stencil/warp/encode_result.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/level_patch.h"
 #include "kernels/stencil/warp/level_predict.h"
-#include "kernels/stencil/warp/residual_streams.h"
 #include "kernels/stencil/warp/raster_grid.h"
-#include "kernels/stencil/level_encode_job.h"
-#include "kernels/stencil/raster_encode_job.h"
-#include "kernels/entropy/residual_tokens.h"
-#include "kernels/stencil/elements.h"
+#include "kernels/stencil/warp/residual_streams.h"
 
 namespace quern::kernels {
 
@@ -24,8 +24,8 @@ namespace quern::kernels {
 struct LevelEncodeShared {
   LevelPlaces places[kMostTeamWarps];
   std::uint32_t counts[kContextLevels][kResidualTokens];
-  std::uint32_t exceptions[kMostTeamWarps];  ///< that each warp has found
-  std::uint32_t wild[kMostTeamWarps];        ///< not 0: a value was too large
+  std::uint32_t exceptions[kMostTeamWarps];    ///< that each warp has found
+  std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: a value was too large
 };
 
 /// A chunk under way. The same in all lanes.
@@ -138,8 +138,8 @@ constexpr void set_level_points(const LevelCodes& chunk, std::uint32_t parity_cl
   const std::uint32_t columns = view.extents[kLastAxis];
   const std::uint32_t blocks = (columns + kLanes - 1) / kLanes;
   const double most = chunk.program->most;
-  typename X::template vec<bool> wild;
-  X::lanes([&](std::size_t lane) { X::set(wild, lane, false); });
+  typename X::template vec<bool> out_of_range;
+  X::lanes([&](std::size_t lane) { X::set(out_of_range, lane, false); });
   for (std::uint32_t t = warp; t < rows * blocks; t += warps) {
     const std::uint32_t row = first_row + t / blocks;
     const std::uint64_t row_at = chunk.row_at(parity_class, row);
@@ -148,14 +148,14 @@ constexpr void set_level_points(const LevelCodes& chunk, std::uint32_t parity_cl
       if (x >= columns) return;
       const std::uint32_t place = view.first + row * view.stride + x;
       const CodedLevelPoint point = make(row_at, x, place, lane);
-      if (!(point.value > -most && point.value < most)) X::set(wild, lane, true);
+      if (!(point.value > -most && point.value < most)) X::set(out_of_range, lane, true);
       X::store(chunk.grid.values + place, lane, point.value);
       X::store(chunk.grid.residuals + place, lane, static_cast<std::uint32_t>(point.code));
     });
   }
-  if (!X::any(wild)) return;
+  if (!X::any(out_of_range)) return;
   X::lanes([&](std::size_t lane) {
-    if (lane == 0) X::store(shared.wild + warp, lane, std::uint32_t{1});
+    if (lane == 0) X::store(shared.out_of_range + warp, lane, std::uint32_t{1});
   });
 }
 
@@ -447,7 +447,7 @@ constexpr void clear_level_shared(std::uint32_t warp, std::uint32_t warps, Level
   clear_symbol_counts<X>(warp, warps, shared);
   X::lanes([&](std::size_t lane) {
     if (lane != 0) return;
-    X::store(shared.wild + warp, lane, std::uint32_t{0});
+    X::store(shared.out_of_range + warp, lane, std::uint32_t{0});
     X::store(shared.exceptions + warp, lane, std::uint32_t{0});
   });
 }

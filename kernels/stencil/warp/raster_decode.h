@@ -23,7 +23,7 @@ namespace quern::kernels {
 struct RasterDecodeShared {
   LevelTables tables;
   RasterWalkMemory walk;
-  std::uint32_t wild[kMostTeamWarps];  ///< not 0: a sum of a warp was too large
+  std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: a sum of a warp was too large
 };
 
 /// Takes the points of a plane, by one warp: a lane of the stream holds every 2^b-th row.
@@ -51,14 +51,14 @@ class RasterPointTaker {
   /// Returns whether a sum or a value was too large.
   constexpr bool run() {
     X::lanes([&](std::size_t lane) {
-      X::set(wild_, lane, false);
+      X::set(out_of_range_, lane, false);
       X::set(value_bits_used_, lane, std::uint64_t{0});
     });
     walk_.run(*this);
     X::lanes([&](std::size_t lane) {
-      if (X::get(value_bits_used_, lane) >> value_bits_ != 0) X::set(wild_, lane, true);
+      if (X::get(value_bits_used_, lane) >> value_bits_ != 0) X::set(out_of_range_, lane, true);
     });
-    return X::any(wild_);
+    return X::any(out_of_range_);
   }
 
   [[gnu::always_inline]] constexpr void clear(std::size_t lane) {
@@ -93,7 +93,7 @@ class RasterPointTaker {
     std::int64_t value = walk_.last(lane);
     std::uint32_t magnitude = 0;
     if (point.here) {
-      if (is_wild(rows_sum)) X::set(wild_, lane, true);
+      if (is_out_of_range(rows_sum)) X::set(out_of_range_, lane, true);
       if (!masked_ || X::load(special_ + point.row * special_row_stride_ + point.x, lane) == 0) {
         context += walk_.row_context(lane) + near_context_[0] * X::get(magnitudes_[0], lane) +
                    near_context_[1] * X::get(magnitudes_[1], lane);
@@ -132,7 +132,7 @@ class RasterPointTaker {
   const LevelTables& tables_;
   LevelLanes<X>& lanes_;
   RasterWalk<X, kPlanes, true> walk_;
-  vec<bool> wild_;
+  vec<bool> out_of_range_;
   vec<std::uint64_t> value_bits_used_;
   vec<std::int64_t> before_[kRowSkew];  ///< what planes before give to sums
   vec<std::int64_t> next_before_[kRowSkew];
@@ -194,7 +194,7 @@ constexpr bool decode_raster_chunk(Team& team, const ProgramTask& task, RasterDe
     fill_level_tables<X>(program, LevelGridView::table<LevelStarts>(task, program.starts), warp, warps, shared.tables);
     fill_walk_memory<X>(grid, warp, shared.walk);
     X::lanes([&](std::size_t lane) {
-      if (lane == 0) X::store(shared.wild + warp, lane, std::uint32_t{0});
+      if (lane == 0) X::store(shared.out_of_range + warp, lane, std::uint32_t{0});
     });
   });
   LevelLanes<X> lanes;
@@ -205,7 +205,7 @@ constexpr bool decode_raster_chunk(Team& team, const ProgramTask& task, RasterDe
       if (program.mean && plane > 0)
         team.all([&](std::uint32_t warp, std::uint32_t warps) { update_raster_mean<X>(grid, plane, warp, warps); });
       team.all([&](std::uint32_t warp, std::uint32_t warps) {
-        sum_planes_before<X, true>(grid, plane, warp, warps, shared.wild);
+        sum_planes_before<X, true>(grid, plane, warp, warps, shared.out_of_range);
       });
       team.first([&] { good = !RasterPointTaker<X, true>(task, grid, plane, shared, lanes).run() && good; });
     }
@@ -215,7 +215,7 @@ constexpr bool decode_raster_chunk(Team& team, const ProgramTask& task, RasterDe
   team.first([&] { good = lanes.finished() && good; });
   // Every warp's words, which nobody writes any more.
   team.first([&] {
-    for (std::uint32_t w = 0; w < team_warps; ++w) good = good && X::load_same(shared.wild + w) == 0;
+    for (std::uint32_t w = 0; w < team_warps; ++w) good = good && X::load_same(shared.out_of_range + w) == 0;
   });
   team.all([&](std::uint32_t warp, std::uint32_t warps) { store_raster_elements<X>(task, grid, warp, warps); });
   team.all([&](std::uint32_t warp, std::uint32_t warps) {

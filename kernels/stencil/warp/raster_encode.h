@@ -8,13 +8,13 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
-#include "kernels/stencil/warp/encode_result.h"
-#include "kernels/stencil/warp/residual_streams.h"
-#include "kernels/stencil/warp/raster_grid.h"
-#include "kernels/stencil/warp/raster_walk.h"
-#include "kernels/stencil/raster_encode_job.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/elements.h"
+#include "kernels/stencil/raster_encode_job.h"
+#include "kernels/stencil/warp/encode_result.h"
+#include "kernels/stencil/warp/raster_grid.h"
+#include "kernels/stencil/warp/raster_walk.h"
+#include "kernels/stencil/warp/residual_streams.h"
 
 namespace quern::kernels {
 
@@ -22,8 +22,8 @@ namespace quern::kernels {
 struct RasterEncodeShared {
   RasterWalkMemory walk;
   std::uint32_t counts[kContextLevels][kResidualTokens];
-  std::uint32_t exceptions[kMostTeamWarps];  ///< that each warp has found
-  std::uint32_t wild[kMostTeamWarps];        ///< not 0: a sum or value was too large
+  std::uint32_t exceptions[kMostTeamWarps];    ///< that each warp has found
+  std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: a sum or value was too large
 };
 
 /// A chunk under way. The same in all lanes.
@@ -110,9 +110,9 @@ class RasterPointCoder {
   constexpr bool run() {
     X::lanes([&](std::size_t lane) { X::set(value_bits_used_, lane, std::uint64_t{0}); });
     walk_.run(*this);
-    vec<bool> wild;
-    X::lanes([&](std::size_t lane) { X::set(wild, lane, X::get(value_bits_used_, lane) >= most_); });
-    return X::any(wild);
+    vec<bool> out_of_range;
+    X::lanes([&](std::size_t lane) { X::set(out_of_range, lane, X::get(value_bits_used_, lane) >= most_); });
+    return X::any(out_of_range);
   }
 
   [[gnu::always_inline]] constexpr void clear(std::size_t lane) {
@@ -292,7 +292,7 @@ template <class X>
 constexpr void clear_raster_shared(std::uint32_t warp, std::uint32_t warps, RasterEncodeShared& shared) {
   clear_symbol_counts<X>(warp, warps, shared);
   X::lanes([&](std::size_t lane) {
-    if (lane == 0) X::store(shared.wild + warp, lane, std::uint32_t{0});
+    if (lane == 0) X::store(shared.out_of_range + warp, lane, std::uint32_t{0});
   });
 }
 
@@ -305,7 +305,7 @@ constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEnc
     clear_raster_shared<X>(warp, warps, shared);
     fill_walk_memory<X>(codes.grid, warp, shared.walk);
   });
-  bool wild = false;  // of the first warp, which writes it
+  bool out_of_range = false;  // of the first warp, which writes it
   if (raster.planes > 1) {
     for (std::uint32_t plane = 0; plane < raster.planes; ++plane) {
       if (raster.mean && plane > 0)
@@ -313,13 +313,13 @@ constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEnc
             [&](std::uint32_t warp, std::uint32_t warps) { update_raster_mean<X>(codes.grid, plane, warp, warps); });
       team.all([&](std::uint32_t warp, std::uint32_t warps) {
         set_raster_targets<X>(codes, plane, warp, warps);
-        sum_planes_before<X, false>(codes.grid, plane, warp, warps, shared.wild);
+        sum_planes_before<X, false>(codes.grid, plane, warp, warps, shared.out_of_range);
       });
-      team.first([&] { wild = RasterPointCoder<X, true>(codes, plane, shared.walk).run() || wild; });
+      team.first([&] { out_of_range = RasterPointCoder<X, true>(codes, plane, shared.walk).run() || out_of_range; });
     }
   } else {
     team.all([&](std::uint32_t warp, std::uint32_t warps) { set_raster_targets<X>(codes, 0, warp, warps); });
-    team.first([&] { wild = RasterPointCoder<X, false>(codes, 0, shared.walk).run(); });
+    team.first([&] { out_of_range = RasterPointCoder<X, false>(codes, 0, shared.walk).run(); });
   }
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
     count_raster_exceptions<X>(codes, warp, warps, shared);
@@ -328,8 +328,8 @@ constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEnc
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
     list_exceptions<X>(codes.grid.values, codes.elems(), codes.program->exceptions, codes.exception_list, warp, warps,
                        shared.exceptions);
-    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), wild, codes.program->exceptions, warp, warps,
-                           shared);
+    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), out_of_range, codes.program->exceptions,
+                           warp, warps, shared);
   });
 }
 

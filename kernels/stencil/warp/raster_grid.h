@@ -63,7 +63,7 @@ struct RasterGrid {
   constexpr double kMagic = 0x1.8p52;
   return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(v + kMagic) - std::bit_cast<std::uint64_t>(kMagic));
 }
-[[gnu::always_inline]] constexpr bool is_wild(double sum) { return !(sum < 0x1p50 && sum > -0x1p50); }
+[[gnu::always_inline]] constexpr bool is_out_of_range(double sum) { return !(sum < 0x1p50 && sum > -0x1p50); }
 
 /// Columns of a row that a warp works on at a time: some of each lane's, so that loads of one wait together.
 inline constexpr std::uint32_t kRasterLanePoints = 4;
@@ -149,11 +149,11 @@ template <class X, class F>
   });
 }
 
-/// What planes before give to sums (and what rounds them) and (if wanted) contexts of a plane's points. wild[warp]
+/// What planes before give to sums (and what rounds them) and (if wanted) contexts of a plane's points. out_of_range[warp]
 /// becomes 1 where a sum is too large.
 template <class X, bool kContexts>
 constexpr void sum_planes_before(const RasterGrid& grid, std::uint32_t plane, std::uint32_t warp, std::uint32_t warps,
-                                 std::uint32_t* wild) {
+                                 std::uint32_t* out_of_range) {
   const RasterProgram& program = *grid.program;
   const std::int64_t rounding = std::int64_t{1} << (program.weight_bits - 1);
   typename X::template vec<bool> flags;
@@ -171,7 +171,7 @@ constexpr void sum_planes_before(const RasterGrid& grid, std::uint32_t plane, st
       unroll<kRasterLanePoints>([&](auto i) {
         const std::uint32_t at = x + static_cast<std::uint32_t>(i) * kLanes;
         if (at >= program.columns) return;
-        if (is_wild(sums[i])) X::set(flags, lane, true);
+        if (is_out_of_range(sums[i])) X::set(flags, lane, true);
         X::store(grid.values + (first + at), lane, std::bit_cast<double>(whole_number(sums[i]) + rounding));
         if constexpr (kContexts) X::store(grid.magnitudes + (first + at), lane, program.context_constant + contexts[i]);
       });
@@ -179,7 +179,7 @@ constexpr void sum_planes_before(const RasterGrid& grid, std::uint32_t plane, st
   });
   if (X::any(flags)) {
     X::lanes([&](std::size_t lane) {
-      if (lane == 0) X::store(wild + warp, lane, std::uint32_t{1});
+      if (lane == 0) X::store(out_of_range + warp, lane, std::uint32_t{1});
     });
   }
 }

@@ -6,12 +6,12 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/entropy/residual_tokens.h"
+#include "kernels/entropy/warp/rows.h"
+#include "kernels/stencil/elements.h"
 #include "kernels/stencil/warp/encode_result.h"
 #include "kernels/stencil/warp/raster_encode.h"
-#include "kernels/entropy/warp/rows.h"
 #include "kernels/stencil/warp/wavelet_decode.h"
-#include "kernels/entropy/residual_tokens.h"
-#include "kernels/stencil/elements.h"
 #include "kernels/stencil/wavelet_encode_job.h"
 #include "kernels/stencil/wavelet_quantize.h"
 
@@ -21,9 +21,9 @@ namespace quern::kernels {
 struct WaveletEncodeShared {
   std::int64_t excess[4][kMostTeamWarps * kLanes];  ///< sums and counts of a lane, as WaveletSampleHead has them
   std::uint32_t counts[kContextLevels][kResidualTokens];
-  std::uint32_t exceptions[kMostTeamWarps];  ///< that each warp has found
-  std::uint32_t wild[kMostTeamWarps];        ///< not 0: an element is no finite number
-  std::uint32_t corrected[kMostTeamWarps];   ///< not 0: there are corrections
+  std::uint32_t exceptions[kMostTeamWarps];    ///< that each warp has found
+  std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: an element is no finite number
+  std::uint32_t corrected[kMostTeamWarps];     ///< not 0: there are corrections
 };
 
 /// A chunk under way. The same in all lanes.
@@ -83,7 +83,7 @@ struct WaveletCodes {
 template <class X>
 constexpr void load_wavelet_values(const WaveletCodes& codes, std::uint32_t warp, std::uint32_t warps,
                                    WaveletEncodeShared& shared) {
-  typename X::template vec<bool> wild;
+  typename X::template vec<bool> out_of_range;
   X::lanes([&](std::size_t lane) {
     bool any = false;
     for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < codes.elems(); i += warps * kLanes) {
@@ -92,11 +92,11 @@ constexpr void load_wavelet_values(const WaveletCodes& codes, std::uint32_t warp
       any = any || !finite;
       X::store(codes.grid.values + i, lane, finite ? codes.target_of(number) : 0);
     }
-    X::set(wild, lane, any);
+    X::set(out_of_range, lane, any);
   });
-  const std::uint32_t any = X::any(wild) ? 1 : 0;
+  const std::uint32_t any = X::any(out_of_range) ? 1 : 0;
   X::lanes([&](std::size_t lane) {
-    if (lane == 0 && any != 0) X::store(shared.wild + warp, lane, any);
+    if (lane == 0 && any != 0) X::store(shared.out_of_range + warp, lane, any);
   });
 }
 
@@ -367,7 +367,7 @@ constexpr void clear_wavelet_shared(const WaveletCodes& codes, std::uint32_t war
   clear_symbol_counts<X>(warp, warps, shared);
   X::lanes([&](std::size_t lane) {
     if (lane != 0) return;
-    X::store(shared.wild + warp, lane, std::uint32_t{0});
+    X::store(shared.out_of_range + warp, lane, std::uint32_t{0});
     X::store(shared.exceptions + warp, lane, warp == 0 ? codes.program->found : 0);
   });
 }

@@ -12,12 +12,12 @@ namespace {
 
 /// Bytes of a chunk that comes back within its bound.
 std::size_t coded_bytes(const Shape& shape, const std::vector<double>& values, const Layout& layout, double bound,
-                        Pace pace) {
+                        Effort effort) {
   const Bytes data = as_bytes<float>(values);
   const ChunkGrid grid = make_grid(shape, layout);
   ChunkSpec spec{DType::f32, grid.chunk, bound, &kernels::stencil_kernels(kernels::best_isa()),
                  levels_form(shape, layout, grid)};
-  spec.pace = pace;
+  spec.effort = effort;
   const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
   const Bytes stored = encoded_chunk(spec, {data.data(), grid.extents, strides});
   Bytes back(data.size());
@@ -36,26 +36,26 @@ std::size_t coded_bytes(const Shape& shape, const std::vector<double>& values, c
   return stored.size();
 }
 
-std::size_t coded_bytes(const Layout& layout, double bound, Pace pace) {
+std::size_t coded_bytes(const Layout& layout, double bound, Effort effort) {
   const Shape shape = shape_of({40, 72, 80});
-  return coded_bytes(shape, waves(shape, 81), layout, bound, pace);
+  return coded_bytes(shape, waves(shape, 81), layout, bound, effort);
 }
 
-TEST(Stencil_Pace, EveryPaceKeepsTheBound_OtherThanThoroughCostFewBytes) {
+TEST(Stencil_Effort, EveryEffortKeepsTheBound_LowerOnesCostFewBytes) {
   Layout levels{1, 2};
   levels.levels = true;
   for (const Layout& layout : {Layout{1, 2}, levels}) {
     for (const double bound : {0.03, 1e-3, 2e-5}) {
       SCOPED_TRACE(::testing::Message() << (layout.levels ? "levels " : "raster ") << bound);
-      const auto thorough = static_cast<double>(coded_bytes(layout, bound, Pace::thorough));
-      EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Pace::brisk)), 1.02 * thorough);
-      EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Pace::quick)), 1.08 * thorough);
-      EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Pace::hasty)), 1.12 * thorough);
+      const auto thorough = static_cast<double>(coded_bytes(layout, bound, Effort::high));
+      EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Effort::medium)), 1.02 * thorough);
+      EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Effort::low)), 1.08 * thorough);
+      EXPECT_LT(static_cast<double>(coded_bytes(layout, bound, Effort::lowest)), 1.12 * thorough);
     }
   }
 }
 
-TEST(Stencil_Pace, FewResidualsThatAreNot0_FewSamplesSufficeForContexts) {
+TEST(Stencil_Effort, FewResidualsThatAreNot0_FewSamplesSufficeForContexts) {
   Layout levels{1, 2};
   levels.levels = true;
   const Shape shape = shape_of({96, 128, 128});
@@ -65,22 +65,22 @@ TEST(Stencil_Pace, FewResidualsThatAreNot0_FewSamplesSufficeForContexts) {
     const std::size_t z = i / (128 * 128), y = i / 128 % 128, x = i % 128;
     if (z / 10 == 4 && y / 10 == 7 && x / 30 == 2) values[i] = static_cast<double>(random() % 1000) / 1000;
   }
-  const auto thorough = static_cast<double>(coded_bytes(shape, values, levels, 0.1, Pace::thorough));
-  EXPECT_LT(static_cast<double>(coded_bytes(shape, values, levels, 0.1, Pace::hasty)), 1.3 * thorough);
+  const auto thorough = static_cast<double>(coded_bytes(shape, values, levels, 0.1, Effort::high));
+  EXPECT_LT(static_cast<double>(coded_bytes(shape, values, levels, 0.1, Effort::lowest)), 1.3 * thorough);
 }
 
-TEST(Stencil_Pace, LargeArraysAreBrisk_GoalSpeedIsQuickOrHasty) {
+TEST(Stencil_Effort, LargeArraysGetMedium_GoalSpeedGetsLowOrLowest) {
   PlanRequest request;
   request.shape = shape_of({128, 128, 128});
-  EXPECT_EQ(pace_of(request), Pace::thorough);
+  EXPECT_EQ(effort_of(request), Effort::high);
   request.shape = shape_of({192, 256, 256});
-  EXPECT_EQ(pace_of(request), Pace::brisk);
+  EXPECT_EQ(effort_of(request), Effort::medium);
   request.goal = "psnr";
-  EXPECT_EQ(pace_of(request), Pace::brisk);
+  EXPECT_EQ(effort_of(request), Effort::medium);
   request.goal = "speed";
-  EXPECT_EQ(pace_of(request), Pace::hasty);
+  EXPECT_EQ(effort_of(request), Effort::lowest);
   request.shape = shape_of({128, 128, 128});
-  EXPECT_EQ(pace_of(request), Pace::quick);
+  EXPECT_EQ(effort_of(request), Effort::low);
 }
 
 }  // namespace
