@@ -12,6 +12,7 @@
 #include "codecs/stencil/levels/rows.h"
 #include "codecs/stencil/levels/sections.h"
 #include "codecs/stencil/model/token_cost.h"
+#include "kernels/common/lanes.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
