@@ -9,10 +9,10 @@
 
 #include "bench/gpu/host_chunk.h"
 #include "bench/gpu/subjects.h"
-#include "codecs/stencil/device/state.h"
 #include "codecs/stencil/device/levels_job.h"
-#include "kernels/stencil/level_job.h"
+#include "codecs/stencil/device/state.h"
 #include "kernels/stencil/cuda/decode_entry_points.h"
+#include "kernels/stencil/level_job.h"
 
 namespace quern::bench {
 namespace {
@@ -26,36 +26,35 @@ class StencilBench {
 
   void run() {
     if (!encode()) return;
-    std::vector<kernels::LevelProgram> heads;
-    std::vector<std::uint8_t> programs;
-    for (const Vector<std::uint8_t>& program : programs_) {
-      std::memcpy(&heads.emplace_back(), program.data(), sizeof(kernels::LevelProgram));
-      starts_.push_back(programs.size());
-      programs.insert(programs.end(), program.begin(), program.end());
-      programs.resize((programs.size() + kernels::kProgramAlignment - 1) / kernels::kProgramAlignment *
-                      kernels::kProgramAlignment);
+    std::vector<kernels::LevelJob> heads;
+    std::vector<std::uint8_t> jobs;
+    for (const Vector<std::uint8_t>& job : jobs_) {
+      std::memcpy(&heads.emplace_back(), job.data(), sizeof(kernels::LevelJob));
+      starts_.push_back(jobs.size());
+      jobs.insert(jobs.end(), job.begin(), job.end());
+      jobs.resize((jobs.size() + kernels::kJobAlignment - 1) / kernels::kJobAlignment * kernels::kJobAlignment);
     }
     // As many chunks as the array has.
     const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / slab_bytes_);
-    const std::uint64_t count = times * programs_.size();
+    const std::uint64_t count = times * jobs_.size();
     std::uint64_t work_bytes = 0;
-    for (const kernels::LevelProgram& head : heads) work_bytes += head.head.work_bytes;
-    if (!session_.has_room(programs.size() + times * (work_bytes + slab_bytes_))) return;
-    DeviceArray<std::uint8_t> device_programs(programs);
+    for (const kernels::LevelJob& head : heads) work_bytes += head.head.work_bytes;
+    if (!session_.has_room(jobs.size() + times * (work_bytes + slab_bytes_))) return;
+    DeviceArray<std::uint8_t> device_jobs(jobs);
     DeviceArray<std::uint8_t> work(times * work_bytes);
     DeviceArray<std::uint8_t> values(times * slab_bytes_);
-    std::vector<kernels::ProgramTask> tasks;
+    std::vector<kernels::JobTask> tasks;
     std::uint64_t at = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
-      const std::size_t which = i % programs_.size();
-      kernels::ProgramTask task;
-      task.program = device_programs.data() + starts_[which];
+      const std::size_t which = i % jobs_.size();
+      kernels::JobTask task;
+      task.job = device_jobs.data() + starts_[which];
       task.work = work.data() + at;
-      task.out = values.data() + i / programs_.size() * slab_bytes_ + offsets_[which];
+      task.out = values.data() + i / jobs_.size() * slab_bytes_ + offsets_[which];
       tasks.push_back(task);
       at += heads[which].head.work_bytes;
     }
-    DeviceArray<kernels::ProgramTask> device_tasks(tasks);
+    DeviceArray<kernels::JobTask> device_tasks(tasks);
     DeviceArray<std::uint32_t> damaged(count);
     check(cudaMemset(values.data(), 0xa5, values.bytes()), "cudaMemset");
     const std::uint64_t n = times * slab_bytes_;
@@ -78,7 +77,7 @@ class StencilBench {
   }
 
  private:
-  /// The first planes of the array as an array of their own: programs of its chunks, and what the host
+  /// The first planes of the array as an array of their own: jobs of its chunks, and what the host
   /// decodes. False when there are chunks that are not in levels.
   bool encode() {
     HostSlab slab;
@@ -105,7 +104,7 @@ class StencilBench {
       const std::span<const std::uint8_t> chunk(bytes.data(), *written);
       if (!slab.decoder().decode(chunk, box, slab.scratch()).ok()) return false;
       const codec::stencil::ChunkSpec spec = codec::stencil::spec_of_state(slab.decoder().device_state());
-      if (!codec::stencil::append_levels_program(spec, chunk, box, programs_.emplace_back())) return false;
+      if (!codec::stencil::append_levels_job(spec, chunk, box, jobs_.emplace_back())) return false;
       offsets_.push_back(offset);
       stored_bytes_ += chunk.size();
     }
@@ -114,9 +113,9 @@ class StencilBench {
 
   Session& session_;
   const BenchArray& array_;
-  std::vector<Vector<std::uint8_t>> programs_;
+  std::vector<Vector<std::uint8_t>> jobs_;
   std::vector<std::uint64_t> offsets_;  ///< of a chunk's elements in the slab
-  std::vector<std::uint64_t> starts_;   ///< of its program
+  std::vector<std::uint64_t> starts_;   ///< of its job
   std::vector<std::uint8_t> expected_;  ///< the slab as the host decodes it
   std::uint64_t slab_bytes_ = 0;
   std::uint64_t stored_bytes_ = 0;

@@ -38,8 +38,8 @@ class StencilEncodeBench {
  private:
   void encode() {
     const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / chunk_.data().size());
-    const std::uint64_t stride = kernels::program_aligned(chunk_.data().size());
-    const std::uint64_t work_stride = kernels::program_aligned(encoding_.work_bytes());
+    const std::uint64_t stride = kernels::job_aligned(chunk_.data().size());
+    const std::uint64_t work_stride = kernels::job_aligned(encoding_.work_bytes());
     if (!session_.has_room(times * (2 * stride + work_stride + 2 * sizeof(RasterEncodeAnswer)))) return;
     std::vector<std::uint8_t> copies(times * stride);
     for (std::uint64_t i = 0; i < times; ++i)
@@ -49,16 +49,16 @@ class StencilEncodeBench {
     DeviceArray<std::uint8_t> work(times * work_stride);
     DeviceArray<RasterEncodeAnswer> answers(times);
     DeviceArray<RowLanesAnswer> lane_answers(times);
-    const auto tasks_of = [&](const std::uint8_t* program, std::uint8_t* memory, auto* answer) {
+    const auto tasks_of = [&](const std::uint8_t* job, std::uint8_t* memory, auto* answer) {
       std::vector<EncodeTask> tasks;
       for (std::uint64_t i = 0; i < times; ++i)
-        tasks.push_back({program, work.data() + i * work_stride, memory + i * stride, nullptr, answer + i});
+        tasks.push_back({job, work.data() + i * work_stride, memory + i * stride, nullptr, answer + i});
       return tasks;
     };
     const auto count = static_cast<std::uint32_t>(times);
     const std::uint64_t n = times * chunk_.data().size();
 
-    DeviceArray<std::uint8_t> first(std::vector<std::uint8_t>(program_.begin(), program_.end()));
+    DeviceArray<std::uint8_t> first(std::vector<std::uint8_t>(job_.begin(), job_.end()));
     DeviceArray<EncodeTask> first_tasks(tasks_of(first.data(), elements.data(), answers.data()));
     session_.time_step(array_, "stencil_encode", "encode_raster", {n, 0, n}, [&](cudaStream_t stream) {
       return kernels::stencil_raster_encode_async(first_tasks.data(), count, stream);
@@ -70,10 +70,10 @@ class StencilEncodeBench {
       check(cudaMemcpy(exceptions.data(), work.data() + encoding_.exception_list(),
                        exceptions.size() * sizeof(std::uint32_t), cudaMemcpyDeviceToHost),
             "copy from the device");
-    program_.clear();
-    if (!encoding_.choose(answer, exceptions, program_)) return;
+    job_.clear();
+    if (!encoding_.choose(answer, exceptions, job_)) return;
 
-    DeviceArray<std::uint8_t> second(std::vector<std::uint8_t>(program_.begin(), program_.end()));
+    DeviceArray<std::uint8_t> second(std::vector<std::uint8_t>(job_.begin(), job_.end()));
     DeviceArray<EncodeTask> second_tasks(tasks_of(second.data(), words.data(), lane_answers.data()));
     const std::uint64_t stored = times * chunk_.expected().size();
     session_.time_step(array_, "stencil_encode", "write_raster_lanes", {n, stored, stored}, [&](cudaStream_t stream) {
@@ -88,18 +88,18 @@ class StencilEncodeBench {
 
   void decode() {
     const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / chunk_.data().size());
-    const std::uint64_t stride = kernels::program_aligned(chunk_.data().size());
-    kernels::ProgramHead head;
-    std::memcpy(&head, decode_program_.data(), sizeof head);
-    const std::uint64_t work_stride = kernels::program_aligned(head.work_bytes);
+    const std::uint64_t stride = kernels::job_aligned(chunk_.data().size());
+    kernels::JobHead head;
+    std::memcpy(&head, decode_job_.data(), sizeof head);
+    const std::uint64_t work_stride = kernels::job_aligned(head.work_bytes);
     if (!session_.has_room(head.bytes + times * (stride + work_stride))) return;
-    DeviceArray<std::uint8_t> program(std::vector<std::uint8_t>(decode_program_.begin(), decode_program_.end()));
+    DeviceArray<std::uint8_t> job(std::vector<std::uint8_t>(decode_job_.begin(), decode_job_.end()));
     DeviceArray<std::uint8_t> values(times * stride);
     DeviceArray<std::uint8_t> work(times * work_stride);
-    std::vector<kernels::ProgramTask> tasks;
+    std::vector<kernels::JobTask> tasks;
     for (std::uint64_t i = 0; i < times; ++i)
-      tasks.push_back({program.data(), work.data() + i * work_stride, values.data() + i * stride, nullptr});
-    DeviceArray<kernels::ProgramTask> device_tasks(tasks);
+      tasks.push_back({job.data(), work.data() + i * work_stride, values.data() + i * stride, nullptr});
+    DeviceArray<kernels::JobTask> device_tasks(tasks);
     DeviceArray<std::uint32_t> damaged(times);
     check(cudaMemset(values.data(), 0xa5, values.bytes()), "cudaMemset");
     const std::uint64_t n = times * chunk_.data().size();
@@ -133,7 +133,7 @@ class StencilEncodeBench {
     return true;
   }
 
-  /// What the host makes of the first chunk's worth of the array, and the first program. False when that is not a
+  /// What the host makes of the first chunk's worth of the array, and the first job. False when that is not a
   /// single chunk in raster order.
   bool start() {
     if (!chunk_.encode(array_, "raster")) return false;
@@ -143,11 +143,11 @@ class StencilEncodeBench {
     back.extents = chunk_.box().extents;
     back.strides = chunk_.box().strides;
     if (!chunk_.decoder().decode(chunk_.expected(), back, chunk_.scratch()).ok()) return false;
-    if (!codec::stencil::append_raster_program(codec::stencil::spec_of_state(chunk_.decoder().device_state()),
-                                               chunk_.expected(), back, decode_program_))
+    if (!codec::stencil::append_raster_job(codec::stencil::spec_of_state(chunk_.decoder().device_state()),
+                                           chunk_.expected(), back, decode_job_))
       return false;
     // What travels are to be the array's own elements, not places on a lattice.
-    return encoding_.start(chunk_.spec(), chunk_.box(), chunk_.scratch(), program_) &&
+    return encoding_.start(chunk_.spec(), chunk_.box(), chunk_.scratch(), job_) &&
            encoding_.box().data == chunk_.box().data;
   }
 
@@ -155,8 +155,8 @@ class StencilEncodeBench {
   const BenchArray& array_;
   HostChunk chunk_;
   std::vector<std::uint8_t> decoded_;  ///< of it
-  Vector<std::uint8_t> decode_program_;
-  Vector<std::uint8_t> program_;
+  Vector<std::uint8_t> decode_job_;
+  Vector<std::uint8_t> job_;
   RasterEncoding encoding_;
 };
 

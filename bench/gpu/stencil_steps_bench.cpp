@@ -33,11 +33,11 @@ class StepsBench {
     if (!chunk_.encode(array_, layout_)) return;
     // What travels are to be the array's own elements, not places on a lattice.
     const bool started =
-        time_host([&] { return encoding_.start(chunk_.spec(), chunk_.box(), chunk_.scratch(), program_); });
+        time_host([&] { return encoding_.start(chunk_.spec(), chunk_.box(), chunk_.scratch(), job_); });
     if (!started || encoding_.box().data != chunk_.box().data) return;
     times_ = std::max<std::uint64_t>(1, array_.bytes() / chunk_.data().size());
-    stride_ = kernels::program_aligned(chunk_.data().size());
-    work_stride_ = kernels::program_aligned(encoding_.work_bytes());
+    stride_ = kernels::job_aligned(chunk_.data().size());
+    work_stride_ = kernels::job_aligned(encoding_.work_bytes());
     if (!session_.has_room(times_ * (2 * stride_ + work_stride_ + 2 * sizeof(RasterEncodeAnswer)))) return;
     std::vector<std::uint8_t> copies(times_ * stride_);
     for (std::uint64_t i = 0; i < times_; ++i)
@@ -53,24 +53,24 @@ class StepsBench {
     for (std::size_t n = 1; encoding_.gathers(); ++n) {
       if (answer.left != 0) return;
       const std::vector<std::uint8_t> samples = piece(encoding_.samples_at(), encoding_.samples_bytes());
-      program_.clear();
-      time_host([&] { encoding_.next(answer, samples, program_); });
+      job_.clear();
+      time_host([&] { encoding_.next(answer, samples, job_); });
       answer = step(n);
     }
     if (answer.left != 0) return;
     const std::vector<std::uint8_t> list = piece(encoding_.exception_list(), answer.exceptions * sizeof(std::uint32_t));
     std::vector<std::uint32_t> exceptions(answer.exceptions);
     if (!list.empty()) std::memcpy(exceptions.data(), list.data(), list.size());
-    program_.clear();
-    const auto choice = time_host([&] { return encoding_.choose(answer, exceptions, program_); });
+    job_.clear();
+    const auto choice = time_host([&] { return encoding_.choose(answer, exceptions, job_); });
     if (choice == Encoding::Choice::lanes) lanes();
   }
 
-  /// Times the step of the program at hand, which may be taken again with the same outcome.
+  /// Times the step of the job at hand, which may be taken again with the same outcome.
   RasterEncodeAnswer step(std::size_t number) {
     DeviceArray<RasterEncodeAnswer> answers(times_);
     const std::uint64_t n = times_ * chunk_.data().size();
-    time_program(launch_, *elements_, answers, "encode_" + name() + "_" + std::to_string(number), {n, 0, n});
+    time_job(launch_, *elements_, answers, "encode_" + name() + "_" + std::to_string(number), {n, 0, n});
     return answers.get()[0];
   }
 
@@ -79,7 +79,7 @@ class StepsBench {
     DeviceArray<std::uint8_t> words(times_ * stride_);
     const std::uint64_t n = times_ * chunk_.data().size();
     const std::uint64_t stored = times_ * chunk_.expected().size();
-    time_program(&kernels::stencil_row_lanes_async, words, answers, "write_" + name() + "_lanes", {n, stored, stored});
+    time_job(&kernels::stencil_row_lanes_async, words, answers, "write_" + name() + "_lanes", {n, stored, stored});
     const auto lane_words = answers.get();
     const auto bytes = words.get();
     Vector<std::uint8_t> out(chunk_.room_bytes());
@@ -101,13 +101,13 @@ class StepsBench {
   }
 
   template <class Answer>
-  void time_program(Launch launch, DeviceArray<std::uint8_t>& memory, DeviceArray<Answer>& answers,
-                    const std::string& what, const StepBytes& bytes) {
-    DeviceArray<std::uint8_t> program(std::vector<std::uint8_t>(program_.begin(), program_.end()));
+  void time_job(Launch launch, DeviceArray<std::uint8_t>& memory, DeviceArray<Answer>& answers, const std::string& what,
+                const StepBytes& bytes) {
+    DeviceArray<std::uint8_t> job(std::vector<std::uint8_t>(job_.begin(), job_.end()));
     std::vector<EncodeTask> tasks;
     for (std::uint64_t i = 0; i < times_; ++i)
       tasks.push_back(
-          {program.data(), work_->data() + i * work_stride_, memory.data() + i * stride_, nullptr, answers.data() + i});
+          {job.data(), work_->data() + i * work_stride_, memory.data() + i * stride_, nullptr, answers.data() + i});
     DeviceArray<EncodeTask> device_tasks(tasks);
     session_.time_step(array_, "stencil_steps", what, bytes, [&](cudaStream_t stream) {
       return launch(device_tasks.data(), static_cast<std::uint32_t>(times_), stream);
@@ -140,7 +140,7 @@ class StepsBench {
   Launch launch_;
   HostChunk chunk_;
   Encoding encoding_;
-  Vector<std::uint8_t> program_;
+  Vector<std::uint8_t> job_;
   std::uint64_t times_ = 1;
   std::uint64_t stride_ = 0;
   std::uint64_t work_stride_ = 0;

@@ -14,7 +14,7 @@ void bench_mask(Session& session, const BenchArray& array);
 
 /// Chunks of the stencil codec in levels, decoded; the first of them encoded by the host.
 void bench_stencil(Session& session, const BenchArray& array);
-/// Its chunks in raster order, encoded; the host makes the programs of the first, which stands for all.
+/// Its chunks in raster order, encoded; the host makes the jobs of the first, which stands for all.
 void bench_stencil_encode(Session& session, const BenchArray& array);
 
 /// Its chunks in levels, in planes and under the wavelet, encoded in steps; the first stands for all, here, too.

@@ -9,7 +9,7 @@ namespace quern::codec::stencil {
 inline constexpr std::uint16_t kCodecId = 3;
 inline constexpr std::uint16_t kCodecVersion = 1;
 
-/// The codec object; immutable, lives as long as the program.
+/// The codec object; immutable, lives as long as the job.
 ///
 /// Settings: `layout` = auto | ORDER | AXES | ORDER:AXES, ORDER = raster | levels (coarse to fine) | planes (the same,
 /// but the first axis plane after plane), AXES = 1d | 2d:K | 3d:J,K (axes [0,J) [J,K) [K,rank) merged); `isa` = auto |

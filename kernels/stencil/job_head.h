@@ -1,4 +1,4 @@
-// What programs of the stencil codec begin with: kernels of all kinds get the same tasks and take those of their own.
+// What jobs of the stencil codec begin with: kernels of all kinds get the same tasks and take those of their own.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace quern::kernels {
 
-enum class ProgramKind : std::uint32_t { levels, raster, wavelet };
+enum class JobKind : std::uint32_t { levels, raster, wavelet };
 
-/// What every program begins with.
-struct ProgramHead {
-  ProgramKind kind = ProgramKind::levels;
-  std::uint32_t bytes = 0;       ///< of the program
+/// What every job begins with.
+struct JobHead {
+  JobKind kind = JobKind::levels;
+  std::uint32_t bytes = 0;       ///< of the job
   std::uint32_t work_bytes = 0;  ///< of the memory that lanes work in
 };
 

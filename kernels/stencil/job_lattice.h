@@ -9,7 +9,7 @@
 namespace quern::kernels {
 
 /// Spacing 0: there is none, and numbers are elements.
-struct ProgramLattice {
+struct JobLattice {
   double origin = 0;
   double spacing = 0;
 

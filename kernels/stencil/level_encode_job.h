@@ -3,7 +3,7 @@
 // weights to, and run the closed loop over the class; and when all classes are coded, what it fits contexts to. With a
 // sequential axis all classes are fitted together, first to values rounded to codes, then to what the loop over all
 // planes has left. At last they find exceptions, make symbols and count them; from the counts the host makes
-// distributions, and lanes write the residuals. A chunk's elements travel once, and all programs follow each other in
+// distributions, and lanes write the residuals. A chunk's elements travel once, and all jobs follow each other in
 // the same working memory.
 #pragma once
 
@@ -52,17 +52,17 @@ enum class LevelEncodeStep : std::uint32_t {
 };
 
 /// Model as decoders have it, of level 0 alone: its sections, distributions, exceptions and words say nothing.
-struct LevelEncodeProgram {
-  LevelProgram level;
+struct LevelEncodeJob {
+  LevelJob level;
   LevelEncodeStep step = LevelEncodeStep::open;
   std::uint32_t coded = 0;  ///< which of the classes, in the order of coding
   double bound = 0;
   double inverse = 0;  ///< of the unit
   double most = 0;     ///< magnitudes of values are below this, or the host has to encode the chunk
-  /// Of class 0, in C order: doubles and 32 bits each. Bytes from the program's begin.
+  /// Of class 0, in C order: doubles and 32 bits each. Bytes from the job's begin.
   std::uint32_t coarser_values = 0;
   std::uint32_t coarser_magnitudes = 0;
-  std::uint32_t samplings = 0;  ///< bytes from the program's begin; so the next two
+  std::uint32_t samplings = 0;  ///< bytes from the job's begin; so the next two
   std::uint32_t sample_rows = 0;
   std::uint32_t features = 0;
   std::uint32_t sampling_count = 0;

@@ -1,5 +1,5 @@
 // A chunk in levels of the stencil codec, taken apart by a host and checked: what remains for the lanes of a device is
-// arithmetic on tables of known size. One piece of memory holds a program: its head, tables at the places that the head
+// arithmetic on tables of known size. One piece of memory holds a job: its head, tables at the places that the head
 // names, and the words of the lanes. Axes are always four, those that a chunk lacks being in front with extent 1.
 #pragma once
 
@@ -106,8 +106,8 @@ struct LevelStarts {
   std::uint16_t at[kResidualTokens + 2] = {};
 };
 
-struct LevelProgram {
-  ProgramHead head;
+struct LevelJob {
+  JobHead head;
   Element element = Element::f32;
   bool linear_border = false;  ///< values beyond the grid lie on a line, else they are mirrored
   bool masked = false;         ///< some elements are special
@@ -118,14 +118,14 @@ struct LevelProgram {
   std::uint64_t special_strides[kLevelAxes] = {0, 0, 0, 0};  ///< of their classes
   double base = 0;
   double unit = 0;
-  ProgramLattice lattice;
+  JobLattice lattice;
   std::int64_t low = 0;  ///< what special elements are kept within
   std::int64_t high = 0;
   std::uint32_t weight_bits = 0;
   std::uint32_t table_count = 0;
   std::uint32_t exception_count = 0;
   std::uint8_t serving[kContextLevels] = {};  ///< which table serves a context level
-  /// Bytes from the program's begin to its tables.
+  /// Bytes from the job's begin to its tables.
   std::uint32_t stages = 0;  ///< by level
   std::uint32_t plans = 0;
   std::uint32_t taps = 0;

@@ -1,6 +1,6 @@
 // What a device is told to encode a chunk in raster order, and what it answers. A host fits the model on parts of the
 // chunk; lanes run the closed loop over all of it, find exceptions and count symbols; from the counts the host makes
-// distributions; lanes write the residuals. So a chunk travels once and two programs follow each other in the same
+// distributions; lanes write the residuals. So a chunk travels once and two jobs follow each other in the same
 // working memory.
 #pragma once
 
@@ -18,15 +18,15 @@ namespace quern::kernels {
 inline constexpr std::uint32_t kMostResidualWords = 3;
 inline constexpr std::uint32_t kStateWords = 2;
 
-/// The first program: a model as decoders have it (its lanes, distributions, exceptions and words say nothing), and
+/// The first job: a model as decoders have it (its lanes, distributions, exceptions and words say nothing), and
 /// what only an encoder knows.
-struct RasterEncodeProgram {
-  RasterProgram raster;
+struct RasterEncodeJob {
+  RasterJob raster;
   double bound = 0;
   double inverse = 0;            ///< of the unit
   std::int64_t most = 0;         ///< values are below this, or the host has to encode the chunk
   std::uint32_t exceptions = 0;  ///< how many there is room for
-  /// Bytes of the working memory from its begin; that of the program's magnitudes is not used.
+  /// Bytes of the working memory from its begin; that of the job's magnitudes is not used.
   std::uint32_t targets = 0;  ///< of one plane
   std::uint32_t codes = 0;
   std::uint32_t symbols = 0;
@@ -48,9 +48,9 @@ struct RowSection {
   std::uint32_t first = 0;        ///< number of its first residual
 };
 
-/// The second program, followed by its distributions: residuals of rows to lanes. Row n is in lane n & mask.
-struct RowLanesProgram {
-  ProgramHead head{ProgramKind::raster};
+/// The second job, followed by its distributions: residuals of rows to lanes. Row n is in lane n & mask.
+struct RowLanesJob {
+  JobHead head{JobKind::raster};
   std::uint32_t section_count = 0;
   std::uint32_t mask = 0;
   std::uint32_t table_count = 0;
@@ -58,7 +58,7 @@ struct RowLanesProgram {
   std::uint32_t symbols = 0;
   std::uint32_t words = 0;       ///< as many as `rooms` says
   std::uint32_t most_words = 0;  ///< that there is room for in the end
-  std::uint32_t sections = 0;    ///< bytes from the program's begin; so the next one
+  std::uint32_t sections = 0;    ///< bytes from the job's begin; so the next one
   std::uint32_t starts = 0;
   bool by_points = false;  ///< the points of a column lie side by side, not those of a row
   std::uint8_t serving[kContextLevels] = {};

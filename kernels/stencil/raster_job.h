@@ -37,8 +37,8 @@ struct RasterClass {
   RasterList before;
 };
 
-struct RasterProgram {
-  ProgramHead head{ProgramKind::raster};
+struct RasterJob {
+  JobHead head{JobKind::raster};
   Element element = Element::f32;
   bool masked = false;  ///< some elements are special
   bool mean = false;    ///< there are taps into the mean
@@ -51,7 +51,7 @@ struct RasterProgram {
   std::uint64_t special_row_stride = 0;
   double base = 0;
   double unit = 0;
-  ProgramLattice lattice;
+  JobLattice lattice;
   std::uint32_t weight_bits = 0;
   std::uint32_t fraction_bits = 0;
   std::uint32_t context_constant = 0;
@@ -63,7 +63,7 @@ struct RasterProgram {
   std::uint32_t exception_count = 0;
   std::uint8_t serving[kContextLevels] = {};  ///< which table serves a context level
   LevelSection lanes;
-  /// Bytes from the program's begin to its tables.
+  /// Bytes from the job's begin to its tables.
   std::uint32_t taps = 0;
   std::uint32_t context_taps = 0;
   std::uint32_t starts = 0;

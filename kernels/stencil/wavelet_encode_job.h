@@ -2,7 +2,7 @@
 // takes one of them; they quantize its coefficients and gather what the host fits contexts to; they make symbols of the
 // codes, undo the transform, find corrections and exceptions, and gather the same of corrections; they make symbols of
 // these. From the counts the host makes distributions, and lanes write the residuals. A chunk's elements travel once,
-// and all programs follow each other in the same working memory.
+// and all jobs follow each other in the same working memory.
 #pragma once
 
 #include <cstddef>
@@ -47,15 +47,15 @@ enum class WaveletEncodeStep : std::uint32_t {
 
 /// Model as decoders have it: its lanes, distributions, exceptions and words say nothing. Elements lie side by side in
 /// C order of the axes.
-struct WaveletEncodeProgram {
-  WaveletProgram wavelet;
+struct WaveletEncodeJob {
+  WaveletJob wavelet;
   WaveletEncodeStep step = WaveletEncodeStep::transforms;
   double bound = 0;
   double inverse = 0;     ///< of the unit
   double correction = 0;  ///< what a correction of one adds, if there are any
   std::uint32_t trial_count = 0;
   std::uint32_t sample_row_count = 0;
-  std::uint32_t trials = 0;  ///< bytes from the program's begin; so the next one
+  std::uint32_t trials = 0;  ///< bytes from the job's begin; so the next one
   std::uint32_t sample_rows = 0;
   std::uint32_t exceptions = 0;  ///< how many there is room for
   std::uint32_t found = 0;       ///< how many the step before has found

@@ -51,8 +51,8 @@ struct WaveletLift {
   return kFactors[step];
 }
 
-struct WaveletProgram {
-  ProgramHead head{ProgramKind::wavelet};
+struct WaveletJob {
+  JobHead head{JobKind::wavelet};
   Element element = Element::f32;
   bool masked = false;  ///< some elements are special
   std::uint32_t extents[kLevelAxes] = {1, 1, 1, 1};
@@ -61,7 +61,7 @@ struct WaveletProgram {
   std::uint64_t special_strides[kLevelAxes] = {0, 0, 0, 0};  ///< of their classes
   double base = 0;
   double unit = 0;
-  ProgramLattice lattice;
+  JobLattice lattice;
   double correction = 0;  ///< what a correction of one adds; 0: there are none
   std::int32_t offsets[2] = {0, 0};
   std::uint32_t band_count = 0;  ///< the corrections, if there are any, follow the bands
@@ -70,7 +70,7 @@ struct WaveletProgram {
   std::uint32_t exception_count = 0;
   std::uint8_t serving[kContextLevels] = {};  ///< which table serves a context level
   LevelSection lanes;
-  /// Bytes from the program's begin to its tables.
+  /// Bytes from the job's begin to its tables.
   std::uint32_t bands = 0;
   std::uint32_t looks = 0;
   std::uint32_t lifts = 0;

@@ -40,11 +40,10 @@ class CudaDevice final : public Device {
   Result<std::unique_ptr<SegmentEncoder>> encoder(const StreamSetup& setup, const CompressOptions& options,
                                                   TaskRunner& runner) override {
     if (setup.encoder == nullptr) return std::unique_ptr<SegmentEncoder>();
-    const cuda::ProgramEncodeKernels* programs =
+    const cuda::JobEncodeKernels* jobs =
         cuda::builtin_device_codec(setup.header.codec_id).encoder(setup.encoder->device_state());
-    if (programs != nullptr)
-      return std::unique_ptr<SegmentEncoder>(
-          new cuda::ProgramEncoder(setup, options, runner, *programs, lanes_, info_));
+    if (jobs != nullptr)
+      return std::unique_ptr<SegmentEncoder>(new cuda::JobEncoder(setup, options, runner, *jobs, lanes_, info_));
     const cuda::ChunkKernels* kernels = kernels_for(setup.header.codec_id, setup.encoder->device_state(), setup.layout);
     if (kernels == nullptr) return std::unique_ptr<SegmentEncoder>();
     return std::unique_ptr<SegmentEncoder>(
@@ -53,10 +52,9 @@ class CudaDevice final : public Device {
 
   Result<std::unique_ptr<SegmentDecoder>> decoder(const Header& header, const SegmentLayout& layout,
                                                   const ChunkDecoder& codec, TaskRunner& runner) override {
-    const cuda::ProgramKernels* programs = cuda::builtin_device_codec(header.codec_id).programs;
-    if (programs != nullptr && programs->serves(codec.device_state()))
-      return std::unique_ptr<SegmentDecoder>(
-          new cuda::ProgramDecoder(header, layout, codec, runner, *programs, lanes_, info_));
+    const cuda::JobKernels* jobs = cuda::builtin_device_codec(header.codec_id).jobs;
+    if (jobs != nullptr && jobs->serves(codec.device_state()))
+      return std::unique_ptr<SegmentDecoder>(new cuda::JobDecoder(header, layout, codec, runner, *jobs, lanes_, info_));
     const cuda::ChunkKernels* kernels = kernels_for(header.codec_id, codec.device_state(), layout);
     if (kernels == nullptr) return std::unique_ptr<SegmentDecoder>();
     return std::unique_ptr<SegmentDecoder>(

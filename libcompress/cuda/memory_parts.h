@@ -1,4 +1,4 @@
-// Parts of a piece of memory, one after another, as programs and what they work on want them aligned.
+// Parts of a piece of memory, one after another, as jobs and what they work on want them aligned.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct MemoryParts {
   /// Where a part of that many bytes begins.
   std::uint64_t add(std::uint64_t count) {
     const std::uint64_t at = bytes;
-    bytes += kernels::program_aligned(count);
+    bytes += kernels::job_aligned(count);
     return at;
   }
 };

@@ -16,11 +16,11 @@ struct DeviceCodec {
   std::uint16_t id = 0;
   const char* name = "";
   const ChunkKernels* chunks = nullptr;
-  const ProgramKernels* programs = nullptr;
+  const JobKernels* jobs = nullptr;
   /// Those that encode chunks of an encoder with that device_state(), or null.
-  const ProgramEncodeKernels* (*find_encoder)(std::span<const std::uint8_t> state) = nullptr;
+  const JobEncodeKernels* (*find_encoder)(std::span<const std::uint8_t> state) = nullptr;
 
-  const ProgramEncodeKernels* encoder(std::span<const std::uint8_t> state) const {
+  const JobEncodeKernels* encoder(std::span<const std::uint8_t> state) const {
     return find_encoder != nullptr ? find_encoder(state) : nullptr;
   }
 };

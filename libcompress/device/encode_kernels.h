@@ -25,57 +25,57 @@ struct WorkPiece {
 
 /// What is left to do for a chunk.
 enum class EncodeStep : std::uint8_t {
-  encode,  ///< a program of ProgramEncodeKernels::encode
-  write,   ///< the last program, which is one of write()
+  encode,  ///< a job of JobEncodeKernels::encode
+  write,   ///< the last job, which is one of write()
   done,
   raw,   ///< it is not worth coding and stored as it is
   host,  ///< the host has to encode it
 };
 
-/// One chunk between its programs. Everything may throw std::bad_alloc.
+/// One chunk between its jobs. Everything may throw std::bad_alloc.
 class ChunkEncoding : public Allocated {
  public:
   virtual ~ChunkEncoding() = default;
-  /// Appends the first program, one of encode(). False when the host has to encode the chunk. The box stays; scratch is
+  /// Appends the first job, one of encode(). False when the host has to encode the chunk. The box stays; scratch is
   /// that of ChunkEncoder::encode.
-  virtual bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& program) = 0;
+  virtual bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job) = 0;
   /// What travels: elements, of no more bytes than the chunk's, and their classes, side by side.
   virtual const ConstBox3& box() const = 0;
   virtual std::size_t element_bytes() const = 0;
-  /// Bytes of device memory that all programs work in.
+  /// Bytes of device memory that all jobs work in.
   virtual std::uint64_t work_bytes() const = 0;
 
-  /// From the answer of a program of encode(): what else comes back.
+  /// From the answer of a job of encode(): what else comes back.
   virtual WorkPiece wanted(std::span<const std::uint8_t> answer) const = 0;
-  /// And what to do next, of which it appends the program: all but `done`.
+  /// And what to do next, of which it appends the job: all but `done`.
   virtual EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
-                          Vector<std::uint8_t>& program) = 0;
+                          Vector<std::uint8_t>& job) = 0;
 
-  /// From the answer of the last program: bytes that lie where the elements were.
+  /// From the answer of the last job: bytes that lie where the elements were.
   virtual std::uint64_t written(std::span<const std::uint8_t> answer) const = 0;
   /// The chunk's bytes, and how many: `done`, `raw` or `host`.
   virtual EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
                             std::span<std::uint8_t> out, std::size_t& size) const = 0;
 };
 
-/// What a full chunk takes, in bytes. Programs are no larger; the rest is about that.
+/// What a full chunk takes, in bytes. Jobs are no larger; the rest is about that.
 struct EncodeRoom {
-  std::uint64_t first_program = 0;
-  std::uint64_t later_program = 0;  ///< a single one
-  std::uint64_t work = 0;           ///< see ChunkEncoding::work_bytes
-  std::uint64_t kept = 0;           ///< on the host, from the first program to the last
+  std::uint64_t first_job = 0;
+  std::uint64_t later_job = 0;  ///< a single one
+  std::uint64_t work = 0;       ///< see ChunkEncoding::work_bytes
+  std::uint64_t kept = 0;       ///< on the host, from the first job to the last
 };
 
 /// Stateless; may be asked from several threads at once.
-class ProgramEncodeKernels {
+class JobEncodeKernels {
  public:
-  virtual ~ProgramEncodeKernels() = default;
+  virtual ~JobEncodeKernels() = default;
   /// Of an encoder with the device_state() that they were found by; so below.
   virtual std::unique_ptr<ChunkEncoding> chunk(std::span<const std::uint8_t> state) const = 0;
   virtual EncodeRoom room(std::span<const std::uint8_t> state) const = 0;
   /// The largest answer.
   virtual std::size_t answer_bytes() const = 0;
-  /// Queue programs of `count` chunks, the last ones or others. Neither allocates nor waits.
+  /// Queue jobs of `count` chunks, the last ones or others. Neither allocates nor waits.
   virtual cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const = 0;
   virtual cudaError_t write(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const = 0;
 };

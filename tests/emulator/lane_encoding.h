@@ -11,46 +11,45 @@
 #include "kernels/stencil/warp/rans_encode.h"
 #include "kernels/stencil/warp/raster_encode.h"
 #include "kernels/stencil/warp/wavelet_encode.h"
-#include "tests/emulator/lane_programs.h"
+#include "tests/emulator/lane_jobs.h"
 
 namespace quern::testing {
 
-/// The programs of one chunk, in the same memory, which is of exactly its size and full of noise at first.
+/// The jobs of one chunk, in the same memory, which is of exactly its size and full of noise at first.
 class EncodingOnLanes {
-  static auto copy_of(std::span<const std::uint8_t> program) {
-    auto code = program_memory(program.size());
-    std::memcpy(code.get(), program.data(), program.size());
+  static auto copy_of(std::span<const std::uint8_t> job) {
+    auto code = job_memory(job.size());
+    std::memcpy(code.get(), job.data(), job.size());
     return code;
   }
 
  public:
   EncodingOnLanes(std::uint32_t work_bytes, std::uint32_t warps, bool watch)
-      : work_(program_memory(work_bytes)), team_{warps} {
+      : work_(job_memory(work_bytes)), team_{warps} {
     fill_with_noise(work_.get(), work_bytes);
     if (watch) EmulatorState::instance().watch(work_.get(), work_bytes);
   }
 
   /// A chunk in raster order.
-  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, void* elements,
-                                     const std::uint8_t* special) {
-    return run<kernels::RasterEncodeShared>(program, elements, special,
+  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> job, void* elements, const std::uint8_t* special) {
+    return run<kernels::RasterEncodeShared>(job, elements, special,
                                             [&](const kernels::EncodeTask& task, kernels::RasterEncodeShared& shared) {
                                               kernels::encode_raster_chunk<LaneEmulator>(team_, task, shared);
                                             });
   }
   /// A step of a chunk in levels.
-  kernels::RasterEncodeAnswer step_level(std::span<const std::uint8_t> program, void* elements,
+  kernels::RasterEncodeAnswer step_level(std::span<const std::uint8_t> job, void* elements,
                                          const std::uint8_t* special) {
-    return run<kernels::LevelEncodeShared>(program, elements, special,
+    return run<kernels::LevelEncodeShared>(job, elements, special,
                                            [&](const kernels::EncodeTask& task, kernels::LevelEncodeShared& shared) {
                                              kernels::encode_level_chunk<LaneEmulator>(team_, task, shared);
                                            });
   }
   /// A step of a chunk under the wavelet.
-  kernels::RasterEncodeAnswer step_wavelet(std::span<const std::uint8_t> program, void* elements,
+  kernels::RasterEncodeAnswer step_wavelet(std::span<const std::uint8_t> job, void* elements,
                                            const std::uint8_t* special) {
     return run<kernels::WaveletEncodeShared>(
-        program, elements, special, [&](const kernels::EncodeTask& task, kernels::WaveletEncodeShared& shared) {
+        job, elements, special, [&](const kernels::EncodeTask& task, kernels::WaveletEncodeShared& shared) {
           kernels::encode_wavelet_chunk<LaneEmulator>(team_, task, shared);
         });
   }
@@ -61,8 +60,8 @@ class EncodingOnLanes {
     return list;
   }
   /// Words of the lanes, as many as there is room for; returns how many each lane has.
-  std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> program, std::vector<std::uint16_t>& words) {
-    const auto code = copy_of(program);
+  std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> job, std::vector<std::uint16_t>& words) {
+    const auto code = copy_of(job);
     kernels::RowLanesAnswer answer;
     std::memset(static_cast<void*>(&answer), 0xA5, sizeof answer);
     const auto shared = std::make_unique<kernels::LaneEncodeShared>();
@@ -74,9 +73,9 @@ class EncodingOnLanes {
 
  private:
   template <class Shared, class Encode>
-  kernels::RasterEncodeAnswer run(std::span<const std::uint8_t> program, void* elements, const std::uint8_t* special,
+  kernels::RasterEncodeAnswer run(std::span<const std::uint8_t> job, void* elements, const std::uint8_t* special,
                                   const Encode& encode) {
-    const auto code = copy_of(program);
+    const auto code = copy_of(job);
     kernels::RasterEncodeAnswer answer;
     const auto shared = std::make_unique<Shared>();
     std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
@@ -84,7 +83,7 @@ class EncodingOnLanes {
     return answer;
   }
 
-  decltype(program_memory(0)) work_;
+  decltype(job_memory(0)) work_;
   EmulatedTeam team_;
 };
 

@@ -14,7 +14,7 @@
 
 namespace quern::codec::stencil::test {
 
-/// What encode_with() and encode_steps_with() run: one chunk, one launch a program, steps by `launch`.
+/// What encode_with() and encode_steps_with() run: one chunk, one launch a job, steps by `launch`.
 class DeviceRun {
  public:
   using Launch = cudaError_t (*)(const kernels::EncodeTask*, std::uint32_t, cudaStream_t);
@@ -25,13 +25,13 @@ class DeviceRun {
     elements_ = upload(elements);
     special_ = special.empty() ? nullptr : upload(special);
   }
-  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, std::uint32_t work_bytes, Bytes& elements,
+  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> job, std::uint32_t work_bytes, Bytes& elements,
                                      const Bytes& special) {
     open(work_bytes, elements, special);
-    return run<kernels::RasterEncodeAnswer>(launch_, program);
+    return run<kernels::RasterEncodeAnswer>(launch_, job);
   }
-  kernels::RasterEncodeAnswer step(std::span<const std::uint8_t> program) {
-    return run<kernels::RasterEncodeAnswer>(launch_, program);
+  kernels::RasterEncodeAnswer step(std::span<const std::uint8_t> job) {
+    return run<kernels::RasterEncodeAnswer>(launch_, job);
   }
   Bytes work(std::uint32_t at, std::size_t bytes) const {
     Bytes piece(bytes);
@@ -46,8 +46,8 @@ class DeviceRun {
     if (count > 0) std::memcpy(list.data(), bytes.data(), bytes.size());
     return list;
   }
-  std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> program, std::vector<std::uint16_t>& words) {
-    const auto answer = run<kernels::RowLanesAnswer>(&kernels::stencil_row_lanes_async, program);
+  std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> job, std::vector<std::uint16_t>& words) {
+    const auto answer = run<kernels::RowLanesAnswer>(&kernels::stencil_row_lanes_async, job);
     const std::vector<std::uint8_t> bytes = elements_->get();
     std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint16_t));
     return {std::begin(answer.words), std::end(answer.words)};
@@ -61,9 +61,9 @@ class DeviceRun {
   }
   template <class Answer>
   Answer run(Launch launch, std::span<const std::uint8_t> bytes) {
-    const auto program = upload(bytes);
+    const auto job = upload(bytes);
     quern::testing::DeviceBuffer<Answer> answer(1);
-    const std::vector<kernels::EncodeTask> tasks{{program->data(), work_->data(), elements_->data(),
+    const std::vector<kernels::EncodeTask> tasks{{job->data(), work_->data(), elements_->data(),
                                                   special_ == nullptr ? nullptr : special_->data(), answer.data()}};
     quern::testing::DeviceBuffer<kernels::EncodeTask> device_tasks(tasks);
     quern::testing::Stream stream;

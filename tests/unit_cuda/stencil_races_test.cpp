@@ -1,7 +1,7 @@
 // The stencil kernels without races, by what CUDA orders.
 #include "tests/support/thorough.h"
 #include "tests/unit_cuda/cuda_encoding.h"
-#include "tests/unit_cuda/cuda_programs.h"
+#include "tests/unit_cuda/cuda_jobs.h"
 
 namespace quern::codec::stencil::test {
 namespace {

@@ -1,6 +1,6 @@
 // Chunks of the stencil codec on the simulator: values of the host's decoder, whatever order threads run in, and its
 // answers to bytes that nobody wrote.
-#include "tests/unit_cuda/cuda_programs.h"
+#include "tests/unit_cuda/cuda_jobs.h"
 
 namespace quern::codec::stencil::test {
 namespace {
@@ -35,9 +35,9 @@ TEST_F(StencilCuda, AlteredWords_AnswersOfTheHost) {
     for (int round = 0; round < 3; ++round) {
       Bytes altered(stored);
       altered[altered.size() / 3 + random() % (altered.size() - altered.size() / 3)] ^= 0x41;
-      Vector<std::uint8_t> program;
+      Vector<std::uint8_t> job;
       Bytes expected(coding->data().size(), 0x11);
-      if (!append_program(*coding, altered, coding->box(0, expected.data()), program)) continue;
+      if (!append_job(*coding, altered, coding->box(0, expected.data()), job)) continue;
       const bool good = decode_on_host(*coding, 0, altered, expected).ok();
       Bytes back(coding->data().size(), 0x11);
       const bool decoded = decode_on_device(*coding, {altered}, back)[0];

@@ -16,10 +16,10 @@ TEST(DeviceCodecs, EachOne_IsTheCodecOfThatNumberAndNameAndOffersSomething) {
     const ArrayCodec* codec = builtin_codecs().by_id(half->id);
     ASSERT_NE(codec, nullptr) << half->name;
     EXPECT_EQ(std::string_view(codec->info().name), half->name);
-    EXPECT_TRUE(half->chunks != nullptr || half->programs != nullptr || half->find_encoder != nullptr) << half->name;
+    EXPECT_TRUE(half->chunks != nullptr || half->jobs != nullptr || half->find_encoder != nullptr) << half->name;
     if (half->chunks != nullptr) EXPECT_EQ(half->chunks->info().id, half->id) << half->name;
     EXPECT_EQ(builtin_device_codec(half->id).chunks, half->chunks) << half->name;
-    EXPECT_EQ(builtin_device_codec(half->name).programs, half->programs) << half->name;
+    EXPECT_EQ(builtin_device_codec(half->name).jobs, half->jobs) << half->name;
   }
 }
 
@@ -29,7 +29,7 @@ TEST(DeviceCodecs, CodecWithoutKernels_OffersNothing) {
   for (const DeviceCodec& none : {builtin_device_codec(lossless->info().id), builtin_device_codec("lossless"),
                                   builtin_device_codec(std::uint16_t{65535}), builtin_device_codec("")}) {
     EXPECT_EQ(none.chunks, nullptr);
-    EXPECT_EQ(none.programs, nullptr);
+    EXPECT_EQ(none.jobs, nullptr);
     EXPECT_EQ(none.encoder({}), nullptr);
   }
 }

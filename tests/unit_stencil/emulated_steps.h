@@ -35,14 +35,14 @@ struct EmulatedSteps {
     elements = sent;
     special = classes;
   }
-  kernels::RasterEncodeAnswer step(std::span<const std::uint8_t> program) {
-    const auto answer = (*lanes.*step_of)(program, elements.data(), special.empty() ? nullptr : special.data());
+  kernels::RasterEncodeAnswer step(std::span<const std::uint8_t> job) {
+    const auto answer = (*lanes.*step_of)(job, elements.data(), special.empty() ? nullptr : special.data());
     exception_count = answer.exceptions;
     return answer;
   }
   Bytes work(std::uint32_t at, std::size_t bytes) const { return {lanes->work() + at, lanes->work() + at + bytes}; }
-  std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> program, std::vector<std::uint16_t>& words) {
-    const auto lane_words = lanes->write_lanes(program, words);
+  std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> job, std::vector<std::uint16_t>& words) {
+    const auto lane_words = lanes->write_lanes(job, words);
     lane_count = static_cast<std::size_t>(
         std::count_if(lane_words.begin(), lane_words.end(), [](std::uint32_t n) { return n > 0; }));
     return lane_words;

@@ -1,10 +1,10 @@
-// Arrays in raster order for tests of what encodes them on lanes: those of program_cases.h, and what is rare in them.
+// Arrays in raster order for tests of what encodes them on lanes: those of job_cases.h, and what is rare in them.
 #pragma once
 
 #include <limits>
 
 #include "codecs/stencil/device/raster_encode.h"
-#include "tests/unit_stencil/program_cases.h"
+#include "tests/unit_stencil/job_cases.h"
 
 namespace quern::codec::stencil::test {
 
@@ -91,9 +91,9 @@ inline void dense_box(const ConstBox3& box, std::size_t width, Bytes& elements, 
 enum class Encoded { host, raw, coded };
 
 /// Encodes a chunk: `run` has
-///   encode(program, work_bytes, elements, special) -> RasterEncodeAnswer
+///   encode(job, work_bytes, elements, special) -> RasterEncodeAnswer
 ///   exceptions(at, count) -> vector of indices
-///   write_lanes(program, words) -> words of each lane
+///   write_lanes(job, words) -> words of each lane
 template <class Run>
 Encoded encode_with(Run& run, const Coding& coding, std::uint64_t chunk, Bytes& out, Bytes& elements, Bytes& special) {
   const ChunkSpec spec = spec_of_encoder_state(coding.encoder().device_state());
@@ -101,17 +101,17 @@ Encoded encode_with(Run& run, const Coding& coding, std::uint64_t chunk, Bytes& 
   const ConstBox3 in{box.data, box.extents, box.strides, box.special, box.special_strides};
   const Scratch scratch(coding.encoder().scratch_bytes());
   RasterEncoding encoding;
-  Vector<std::uint8_t> program;
-  if (!encoding.start(spec, in, scratch.span(), program)) return Encoded::host;
+  Vector<std::uint8_t> job;
+  if (!encoding.start(spec, in, scratch.span(), job)) return Encoded::host;
   dense_box(encoding.box(), dtype_bytes(encoding.dtype()), elements, special);
-  const kernels::RasterEncodeAnswer answer = run.encode(program, encoding.work_bytes(), elements, special);
+  const kernels::RasterEncodeAnswer answer = run.encode(job, encoding.work_bytes(), elements, special);
   if (answer.left != 0) return Encoded::host;
   const std::vector<std::uint32_t> list = run.exceptions(encoding.exception_list(), answer.exceptions);
-  program.clear();
+  job.clear();
   const Encoded otherwise = encoding.may_be_raw() ? Encoded::raw : Encoded::host;
-  if (!encoding.choose(answer, list, program)) return otherwise;
+  if (!encoding.choose(answer, list, job)) return otherwise;
   std::vector<std::uint16_t> words(static_cast<std::size_t>(encoding.most_words()));
-  const std::vector<std::uint32_t> lane_words = run.write_lanes(program, words);
+  const std::vector<std::uint32_t> lane_words = run.write_lanes(job, words);
   out.assign(coding.encoder().max_chunk_bytes(), 0);
   std::uint64_t total = 0;
   for (const std::uint32_t n : lane_words) total += n;

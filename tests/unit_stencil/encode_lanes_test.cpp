@@ -16,10 +16,10 @@ struct EmulatedRun {
   std::size_t lane_count = 0;
   std::size_t open_bits = 0;  ///< of the longest residual
 
-  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> program, std::uint32_t work_bytes, Bytes& elements,
+  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> job, std::uint32_t work_bytes, Bytes& elements,
                                      const Bytes& special) {
     lanes = std::make_unique<EncodingOnLanes>(work_bytes, warps, watch);
-    const auto answer = lanes->encode(program, elements.data(), special.empty() ? nullptr : special.data());
+    const auto answer = lanes->encode(job, elements.data(), special.empty() ? nullptr : special.data());
     exception_count = answer.exceptions;
     for (const auto& level : answer.counts)
       for (unsigned t = 0; t < kernels::kResidualTokens; ++t)
@@ -27,8 +27,8 @@ struct EmulatedRun {
     return answer;
   }
   std::vector<std::uint32_t> exceptions(std::uint32_t at, std::uint32_t count) { return lanes->exceptions(at, count); }
-  std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> program, std::vector<std::uint16_t>& words) {
-    const auto lane_words = lanes->write_lanes(program, words);
+  std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> job, std::vector<std::uint16_t>& words) {
+    const auto lane_words = lanes->write_lanes(job, words);
     lane_count = static_cast<std::size_t>(
         std::count_if(lane_words.begin(), lane_words.end(), [](std::uint32_t n) { return n > 0; }));
     return lane_words;

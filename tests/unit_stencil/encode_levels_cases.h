@@ -1,4 +1,4 @@
-// Arrays in levels for tests of what encodes them on lanes: those of program_cases.h, and what is rare in them.
+// Arrays in levels for tests of what encodes them on lanes: those of job_cases.h, and what is rare in them.
 #pragma once
 
 #include <limits>

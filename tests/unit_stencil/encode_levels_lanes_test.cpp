@@ -9,7 +9,7 @@ namespace {
 
 using quern::testing::EncodingOnLanes;
 
-/// Bytes of the first program that are of coarser points, at most.
+/// Bytes of the first job that are of coarser points, at most.
 std::size_t coarser_bytes(const Coding& coding, std::uint64_t chunk) {
   const ChunkSpec spec = spec_of_encoder_state(coding.encoder().device_state());
   const MutableBox3 box = coding.box(chunk, const_cast<std::uint8_t*>(coding.data().data()));
@@ -29,8 +29,8 @@ struct Outcomes : StepsOutcomes {
       const bool took =
           compare_chunk<LevelsEncoding>(&EncodingOnLanes::step_level, *c.coding, chunk, seed + chunk, trace);
       most_steps = std::max(most_steps, trace.steps);
-      EXPECT_LE(trace.first_program, LevelsEncoding::kMostTableBytes + coarser_bytes(*c.coding, chunk));
-      EXPECT_LE(trace.later_program, LevelsEncoding::kMostTableBytes);
+      EXPECT_LE(trace.first_job, LevelsEncoding::kMostTableBytes + coarser_bytes(*c.coding, chunk));
+      EXPECT_LE(trace.later_job, LevelsEncoding::kMostTableBytes);
       if (!took || !spec_of_encoder_state(c.coding->encoder().device_state()).form.sequential) continue;
       ++planes;
       tried_again += trace.steps > 4 ? 1 : 0;  // round, planes twice, symbols

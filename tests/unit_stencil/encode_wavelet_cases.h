@@ -1,4 +1,4 @@
-// Arrays under the wavelet for tests of what encodes them on lanes: those of program_cases.h, and what is rare in them.
+// Arrays under the wavelet for tests of what encodes them on lanes: those of job_cases.h, and what is rare in them.
 // Under the goal psnr the step of coefficients is given.
 #pragma once
 

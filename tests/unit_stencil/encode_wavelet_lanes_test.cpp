@@ -20,8 +20,8 @@ struct Outcomes : StepsOutcomes {
       StepsTrace trace;
       const bool took =
           compare_chunk<WaveletEncoding>(&EncodingOnLanes::step_wavelet, *c.coding, chunk, seed + chunk, trace);
-      EXPECT_LE(std::max(trace.first_program, trace.later_program),
-                WaveletEncoding::most_program_bytes(spec.raw_bytes() / dtype_bytes(spec.dtype)));
+      EXPECT_LE(std::max(trace.first_job, trace.later_job),
+                WaveletEncoding::most_job_bytes(spec.raw_bytes() / dtype_bytes(spec.dtype)));
       EXPECT_EQ(raw, 0u);
       if (!took) continue;
       one_step += trace.steps == 4 ? 1 : 0;

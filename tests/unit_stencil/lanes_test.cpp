@@ -4,14 +4,14 @@
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/wavelet/model.h"
-#include "tests/emulator/lane_programs.h"
+#include "tests/emulator/lane_jobs.h"
 #include "tests/support/instrumented.h"
-#include "tests/unit_stencil/program_cases.h"
+#include "tests/unit_stencil/job_cases.h"
 
 namespace quern::codec::stencil::test {
 namespace {
 
-using quern::testing::decode_program_on_lanes;
+using quern::testing::decode_job_on_lanes;
 using quern::testing::EmulatorState;
 
 enum class Answer { host, damaged, good };
@@ -22,12 +22,12 @@ Answer decode_on_lanes(const Coding& coding, std::uint64_t chunk, const Bytes& s
   const MutableBox3 box = coding.box(chunk, back.data());
   Bytes exact(stored);
   exact.shrink_to_fit();
-  Vector<std::uint8_t> program;
-  if (!append_program(coding, exact, box, program)) return Answer::host;
-  return decode_program_on_lanes(program, box.data, box.special, warps, watch) ? Answer::good : Answer::damaged;
+  Vector<std::uint8_t> job;
+  if (!append_job(coding, exact, box, job)) return Answer::host;
+  return decode_job_on_lanes(job, box.data, box.special, warps, watch) ? Answer::good : Answer::damaged;
 }
 
-/// What the programs of the cases have, so that the cases are known to try it.
+/// What the jobs of the cases have, so that the cases are known to try it.
 struct Seen {
   std::size_t linear_borders = 0;
   std::size_t own_contexts = 0;
@@ -44,61 +44,59 @@ struct Seen {
   std::array<std::size_t, 3> lattices{};  ///< by kind
 
   void add(std::span<const std::uint8_t> bytes) {
-    kernels::ProgramHead head;
+    kernels::JobHead head;
     std::memcpy(&head, bytes.data(), sizeof head);
-    if (head.kind == kernels::ProgramKind::levels) add_levels(bytes);
-    const double spacing = head.kind == kernels::ProgramKind::levels ? of<kernels::LevelProgram>(bytes).lattice.spacing
-                           : head.kind == kernels::ProgramKind::raster
-                               ? of<kernels::RasterProgram>(bytes).lattice.spacing
-                               : of<kernels::WaveletProgram>(bytes).lattice.spacing;
+    if (head.kind == kernels::JobKind::levels) add_levels(bytes);
+    const double spacing = head.kind == kernels::JobKind::levels   ? of<kernels::LevelJob>(bytes).lattice.spacing
+                           : head.kind == kernels::JobKind::raster ? of<kernels::RasterJob>(bytes).lattice.spacing
+                                                                   : of<kernels::WaveletJob>(bytes).lattice.spacing;
     lattices[static_cast<std::size_t>(head.kind)] += spacing != 0 ? 1 : 0;
-    if (head.kind == kernels::ProgramKind::raster) {
-      kernels::RasterProgram program;
-      std::memcpy(&program, bytes.data(), sizeof program);
-      (program.planes > 1 ? plane_means : row_means) += program.mean ? 1 : 0;
-      raster_lanes += program.lanes.mask > 0 ? 1 : 0;
-      exceptions += program.exception_count;
+    if (head.kind == kernels::JobKind::raster) {
+      kernels::RasterJob job;
+      std::memcpy(&job, bytes.data(), sizeof job);
+      (job.planes > 1 ? plane_means : row_means) += job.mean ? 1 : 0;
+      raster_lanes += job.lanes.mask > 0 ? 1 : 0;
+      exceptions += job.exception_count;
     }
-    if (head.kind == kernels::ProgramKind::wavelet) {
-      kernels::WaveletProgram program;
-      std::memcpy(&program, bytes.data(), sizeof program);
-      corrections += program.correction != 0 ? 1 : 0;
-      exceptions += program.exception_count;
-      for (std::uint32_t b = 0; b < program.band_count; ++b) packets += band(bytes, program, b).known_looks > 0 ? 1 : 0;
+    if (head.kind == kernels::JobKind::wavelet) {
+      kernels::WaveletJob job;
+      std::memcpy(&job, bytes.data(), sizeof job);
+      corrections += job.correction != 0 ? 1 : 0;
+      exceptions += job.exception_count;
+      for (std::uint32_t b = 0; b < job.band_count; ++b) packets += band(bytes, job, b).known_looks > 0 ? 1 : 0;
     }
   }
 
  private:
-  template <class Program>
-  static Program of(std::span<const std::uint8_t> bytes) {
-    Program program;
-    std::memcpy(&program, bytes.data(), sizeof program);
-    return program;
+  template <class Job>
+  static Job of(std::span<const std::uint8_t> bytes) {
+    Job job;
+    std::memcpy(&job, bytes.data(), sizeof job);
+    return job;
   }
-  static kernels::WaveletBandPlan band(std::span<const std::uint8_t> bytes, const kernels::WaveletProgram& program,
+  static kernels::WaveletBandPlan band(std::span<const std::uint8_t> bytes, const kernels::WaveletJob& job,
                                        std::uint32_t number) {
     kernels::WaveletBandPlan plan;
-    std::memcpy(&plan, bytes.data() + program.bands + number * sizeof plan, sizeof plan);
+    std::memcpy(&plan, bytes.data() + job.bands + number * sizeof plan, sizeof plan);
     return plan;
   }
   void add_levels(std::span<const std::uint8_t> bytes) {
-    kernels::LevelProgram program;
-    std::memcpy(&program, bytes.data(), sizeof program);
-    linear_borders += program.linear_border ? 1 : 0;
-    exceptions += program.exception_count;
-    for (std::uint32_t at = program.plans; at + sizeof(kernels::ClassPlan) <= program.taps;
-         at += sizeof(kernels::ClassPlan)) {
+    kernels::LevelJob job;
+    std::memcpy(&job, bytes.data(), sizeof job);
+    linear_borders += job.linear_border ? 1 : 0;
+    exceptions += job.exception_count;
+    for (std::uint32_t at = job.plans; at + sizeof(kernels::ClassPlan) <= job.taps; at += sizeof(kernels::ClassPlan)) {
       kernels::ClassPlan plan;
       std::memcpy(&plan, bytes.data() + at, sizeof plan);
       own_contexts += (plan.above | plan.sides) != 0 ? 1 : 0;
       back_contexts += plan.back != 0 ? 1 : 0;
       spreads += plan.spread_count;
     }
-    const std::size_t count = (program.starts - program.sections) / sizeof(kernels::LevelSection);
+    const std::size_t count = (job.starts - job.sections) / sizeof(kernels::LevelSection);
     sections += count > 1 ? 1 : 0;
     for (std::size_t s = 0; s < count; ++s) {
       kernels::LevelSection section;
-      std::memcpy(&section, bytes.data() + program.sections + s * sizeof section, sizeof section);
+      std::memcpy(&section, bytes.data() + job.sections + s * sizeof section, sizeof section);
       level_lanes += section.mask > 0 ? 1 : 0;
     }
   }
@@ -110,9 +108,9 @@ TEST(Stencil_OnLanes, Cases_TryEverything) {
     const auto coding = coding_of(c);
     Bytes none(coding->data().size());
     for (std::uint64_t chunk = 0; chunk < coding->chunks(); ++chunk) {
-      Vector<std::uint8_t> program;
-      ASSERT_TRUE(append_program(*coding, coding->encode(chunk), coding->box(chunk, none.data()), program)) << c.name;
-      seen.add(program);
+      Vector<std::uint8_t> job;
+      ASSERT_TRUE(append_job(*coding, coding->encode(chunk), coding->box(chunk, none.data()), job)) << c.name;
+      seen.add(job);
     }
   }
   EXPECT_GT(seen.linear_borders, 0u);
@@ -216,7 +214,7 @@ TEST(Stencil_OnLanes, ExceptionsOnALattice_AreElements) {
   EXPECT_GT(tried, 4u);
 }
 
-/// Bytes that nobody wrote: what the host refuses is refused, by the program's maker or by the lanes; all else gives
+/// Bytes that nobody wrote: what the host refuses is refused, by the job's maker or by the lanes; all else gives
 /// the host's values.
 void expect_same_answer(const Coding& coding, const Bytes& stored) {
   Bytes expected(coding.data().size(), 0x11);
@@ -249,9 +247,9 @@ TEST(Stencil_OnLanes, AlteredBytes_AnswersOfTheHost) {
         altered[1 + random() % (most - 1)] ^= static_cast<std::uint8_t>(1u << (random() % 8));
       expect_same_answer(*coding, altered);
       if (HasFatalFailure()) return;
-      Vector<std::uint8_t> program;
+      Vector<std::uint8_t> job;
       Bytes none(coding->data().size());
-      if (append_program(*coding, altered, coding->box(0, none.data()), program)) ++decoded;
+      if (append_job(*coding, altered, coding->box(0, none.data()), job)) ++decoded;
     }
     for (std::size_t length = 0; length < stored.size(); length += 1 + stored.size() / 6)
       expect_same_answer(*coding, Bytes(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(length)));

@@ -1,13 +1,13 @@
-// The layouts' programs, and what a lattice changes in them: the element type, the last step, exceptions.
+// The layouts' jobs, and what a lattice changes in them: the element type, the last step, exceptions.
 #include "codecs/stencil/device/chunk_job.h"
 
 #include <cstring>
 
-#include "codecs/stencil/elements.h"
-#include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/device/levels_job.h"
 #include "codecs/stencil/device/raster_job.h"
 #include "codecs/stencil/device/wavelet_job.h"
+#include "codecs/stencil/elements.h"
+#include "codecs/stencil/lattice/chunk.h"
 #include "kernels/stencil/level_job.h"
 #include "kernels/stencil/raster_job.h"
 #include "kernels/stencil/wavelet_job.h"
@@ -17,20 +17,20 @@ namespace {
 
 bool append_layout(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
                    Vector<std::uint8_t>& out) {
-  return append_levels_program(spec, in, box, out) || append_raster_program(spec, in, box, out) ||
-         append_wavelet_program(spec, in, box, out);
+  return append_levels_job(spec, in, box, out) || append_raster_job(spec, in, box, out) ||
+         append_wavelet_job(spec, in, box, out);
 }
 
-/// Makes the program of a chunk of integers that of the elements they stand for.
-template <class Program>
-void put_on_lattice(const Lattice& lattice, DType dtype, std::uint8_t* program) {
-  Program head;
-  std::memcpy(&head, program, sizeof head);
+/// Makes the job of a chunk of integers that of the elements they stand for.
+template <class Job>
+void put_on_lattice(const Lattice& lattice, DType dtype, std::uint8_t* job) {
+  Job head;
+  std::memcpy(&head, job, sizeof head);
   head.element = static_cast<kernels::Element>(dtype);
   head.lattice = {lattice.origin, lattice.spacing};
-  std::memcpy(program, &head, sizeof head);
+  std::memcpy(job, &head, sizeof head);
   with_element(dtype, [&](auto element) {
-    std::uint8_t* at = program + head.exceptions;
+    std::uint8_t* at = job + head.exceptions;
     for (std::uint32_t i = 0; i < head.exception_count; ++i, at += sizeof(kernels::LevelException)) {
       kernels::LevelException exception;
       std::memcpy(&exception, at, sizeof exception);
@@ -44,20 +44,20 @@ void put_on_lattice(const Lattice& lattice, DType dtype, std::uint8_t* program) 
 
 }  // namespace
 
-bool append_chunk_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
-                          Vector<std::uint8_t>& out) {
+bool append_chunk_job(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
+                      Vector<std::uint8_t>& out) {
   if (in.empty() || in[0] != static_cast<std::uint8_t>(Mode::lattice)) return append_layout(spec, in, box, out);
   in = in.subspan(1);
   const auto lattice = read_lattice(spec.dtype, in);
-  const auto begin = static_cast<std::size_t>(kernels::program_aligned(out.size()));
+  const auto begin = static_cast<std::size_t>(kernels::job_aligned(out.size()));
   if (!lattice.ok() || !append_layout(integer_spec(spec), in, box, out)) return false;
-  std::uint8_t* const program = out.data() + begin;
-  kernels::ProgramHead head;
-  std::memcpy(&head, program, sizeof head);
+  std::uint8_t* const job = out.data() + begin;
+  kernels::JobHead head;
+  std::memcpy(&head, job, sizeof head);
   switch (head.kind) {
-    case kernels::ProgramKind::levels: put_on_lattice<kernels::LevelProgram>(*lattice, spec.dtype, program); break;
-    case kernels::ProgramKind::raster: put_on_lattice<kernels::RasterProgram>(*lattice, spec.dtype, program); break;
-    case kernels::ProgramKind::wavelet: put_on_lattice<kernels::WaveletProgram>(*lattice, spec.dtype, program); break;
+    case kernels::JobKind::levels: put_on_lattice<kernels::LevelJob>(*lattice, spec.dtype, job); break;
+    case kernels::JobKind::raster: put_on_lattice<kernels::RasterJob>(*lattice, spec.dtype, job); break;
+    case kernels::JobKind::wavelet: put_on_lattice<kernels::WaveletJob>(*lattice, spec.dtype, job); break;
   }
   return true;
 }

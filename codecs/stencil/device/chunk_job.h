@@ -10,9 +10,9 @@
 
 namespace quern::codec::stencil {
 
-/// As append_levels_program; the program is that of the chunk's layout, on a lattice that of the chunk of integers with
+/// As append_levels_job; the job is that of the chunk's layout, on a lattice that of the chunk of integers with
 /// the lattice in it. False for raw and constant chunks, too.
-bool append_chunk_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
-                          Vector<std::uint8_t>& out);
+bool append_chunk_job(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
+                      Vector<std::uint8_t>& out);
 
 }  // namespace quern::codec::stencil

@@ -1,4 +1,4 @@
-// What programs of all layouts are made of: tables of distributions, exceptions, words of lanes, and the memory that
+// What jobs of all layouts are made of: tables of distributions, exceptions, words of lanes, and the memory that
 // they lie in side by side.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace quern::codec::stencil {
 
 static_assert(kernels::kContextLevels == kLevels && kernels::kMostLevelLanes == kMaxLanes);
 
-struct ProgramParts {
+struct JobParts {
   Vector<kernels::LevelStarts> starts;
   Vector<kernels::LevelException> exceptions;
   Vector<std::uint8_t> words;
@@ -72,9 +72,9 @@ struct ProgramParts {
 };
 
 /// Rooms of lanes, as each residual may take the most words.
-inline void set_lane_rooms(const Vector<kernels::RowSection>& sections, kernels::RowLanesProgram& program) {
-  const std::uint32_t lanes = program.mask + 1;
-  program.section_count = static_cast<std::uint32_t>(sections.size());
+inline void set_lane_rooms(const Vector<kernels::RowSection>& sections, kernels::RowLanesJob& job) {
+  const std::uint32_t lanes = job.mask + 1;
+  job.section_count = static_cast<std::uint32_t>(sections.size());
   for (std::uint32_t lane = 0; lane < lanes; ++lane) {
     std::uint32_t words = kernels::kStateWords;
     for (const kernels::RowSection& section : sections) {
@@ -82,18 +82,18 @@ inline void set_lane_rooms(const Vector<kernels::RowSection>& sections, kernels:
       const std::uint32_t rows = rows_below(section.rows_before + section.rows) - rows_below(section.rows_before);
       words += rows * section.columns * kernels::kMostResidualWords;
     }
-    program.rooms[lane + 1] = program.rooms[lane] + words;
+    job.rooms[lane + 1] = job.rooms[lane] + words;
   }
 }
 
-/// A program as it grows at the end of `out`.
-class ProgramAppender {
+/// A job as it grows at the end of `out`.
+class JobAppender {
  public:
-  ProgramAppender(Vector<std::uint8_t>& out, std::size_t head_bytes) : out_(out) {
-    begin_ = static_cast<std::size_t>(kernels::program_aligned(out.size()));
+  JobAppender(Vector<std::uint8_t>& out, std::size_t head_bytes) : out_(out) {
+    begin_ = static_cast<std::size_t>(kernels::job_aligned(out.size()));
     out.resize(begin_ + head_bytes);
   }
-  /// Appends a table; bytes from the program's begin to it.
+  /// Appends a table; bytes from the job's begin to it.
   template <class T>
   std::uint32_t add(const Vector<T>& table) {
     constexpr std::size_t kAlignment = 16;
@@ -115,15 +115,15 @@ class ProgramAppender {
 
 /// Appends the program that writes lanes; kind, mask, codes, symbols, words and which distribution serves where are
 /// set.
-inline void append_lanes_program(const Vector<kernels::RowSection>& sections, const ProgramParts& parts,
-                                 kernels::RowLanesProgram& lanes, Vector<std::uint8_t>& out) {
+inline void append_lanes_job(const Vector<kernels::RowSection>& sections, const JobParts& parts,
+                             kernels::RowLanesJob& lanes, Vector<std::uint8_t>& out) {
   set_lane_rooms(sections, lanes);
   lanes.table_count = static_cast<std::uint32_t>(parts.starts.size());
-  ProgramAppender program(out, sizeof lanes);
-  lanes.sections = program.add(sections);
-  lanes.starts = program.add(parts.starts);
-  lanes.head.bytes = program.bytes();
-  program.set_head(lanes);
+  JobAppender job(out, sizeof lanes);
+  lanes.sections = job.add(sections);
+  lanes.starts = job.add(parts.starts);
+  lanes.head.bytes = job.bytes();
+  job.set_head(lanes);
 }
 
 }  // namespace quern::codec::stencil

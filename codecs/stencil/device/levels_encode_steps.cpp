@@ -1,4 +1,4 @@
-// Programs, what is fitted between them, and bytes from what comes of them.
+// Jobs, what is fitted between them, and bytes from what comes of them.
 #include "codecs/stencil/device/levels_encode_steps.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr std::uint32_t kElemsPerException = 8;
 constexpr std::uint32_t kLeastExceptions = 64;
 /// Values are far below what sums of weights times them allow.
 constexpr double kMostValue = 0x1p45;
-/// Chunks of fewer elements are not worth their programs.
+/// Chunks of fewer elements are not worth their jobs.
 constexpr std::size_t kLeastElems = 512;
 /// Planes of few points are mostly what fills them up: lists may be so much longer than there are elements.
 constexpr std::size_t kMostFilling = 2;
@@ -59,7 +59,7 @@ bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, 
   if (!code_coarser_levels(spec_, in_, format, narrow, scratch, coarser_)) return false;
   coarser_.model.predictors = coarser_.predictors.data();
   lay_out();
-  if (program_.first[stage_.class_count] * view.axes.planes() > kMostFilling * view.axes.elems() + kLeastElems)
+  if (job_.first[stage_.class_count] * view.axes.planes() > kMostFilling * view.axes.elems() + kLeastElems)
     return false;
   load_special();
   coded_ = 0;
@@ -97,7 +97,7 @@ void LevelsEncoding::load_special() {
   }
 }
 
-/// The level's classes, the working memory, and what does not change from program to program.
+/// The level's classes, the working memory, and what does not change from job to job.
 void LevelsEncoding::lay_out() {
   const LevelsView view(in_, spec_.form);
   const LevelAxes& axes = view.axes;
@@ -112,13 +112,13 @@ void LevelsEncoding::lay_out() {
   stage_.class_count = static_cast<std::uint32_t>(classes.count);
   std::copy_n(classes.list.begin(), classes.count, stage_.classes);
 
-  program_ = {};
+  job_ = {};
   std::uint32_t plane = 0;
   std::uint64_t most_samples = 0;
   std::uint64_t all_samples = 0;
   std::uint64_t context_samples = 0;
   for (std::size_t i = 0; i < classes.count; ++i) {
-    program_.first[i] = plane;
+    job_.first[i] = plane;
     for (const bool later : {false, true}) {
       if (later && !axes.sequential) continue;
       const ClassRows rows(axes, 0, classes.list[i], later);
@@ -138,25 +138,25 @@ void LevelsEncoding::lay_out() {
     }
   }
   most_samples = std::max(axes.sequential ? all_samples : most_samples, context_samples);
-  program_.first[classes.count] = plane;
+  job_.first[classes.count] = plane;
   const auto total = static_cast<std::uint32_t>(plane * axes.planes());
   std::uint64_t bytes = 0;
   const auto take = [&](std::uint64_t wanted) {
     const auto begin = static_cast<std::uint32_t>(bytes);
-    bytes += kernels::program_aligned(wanted);
+    bytes += kernels::job_aligned(wanted);
     return begin;
   };
-  kernels::LevelProgram& head = program_.level;
+  kernels::LevelJob& head = job_.level;
   // When values are no longer needed, words of lanes lie in their place.
   const std::uint64_t words =
       std::uint64_t{total} * kernels::kMostResidualWords + kernels::kMostLevelLanes * kernels::kStateWords;
   head.values[0] = take(std::max(places * sizeof(double), words * sizeof(std::uint16_t)));
   head.residuals[0] = take(places * sizeof(std::uint32_t));
-  program_.codes = take(total * sizeof(std::int32_t));
-  program_.symbols = take(total * sizeof(std::uint16_t));
-  program_.missed = take(total / kernels::kLanes * sizeof(std::uint32_t));
-  program_.exceptions = static_cast<std::uint32_t>(axes.elems() / kElemsPerException) + kLeastExceptions;
-  program_.exception_list = take(program_.exceptions * sizeof(std::uint32_t));
+  job_.codes = take(total * sizeof(std::int32_t));
+  job_.symbols = take(total * sizeof(std::uint16_t));
+  job_.missed = take(total / kernels::kLanes * sizeof(std::uint32_t));
+  job_.exceptions = static_cast<std::uint32_t>(axes.elems() / kElemsPerException) + kLeastExceptions;
+  job_.exception_list = take(job_.exceptions * sizeof(std::uint32_t));
   samples_at_ = take(most_samples * sizeof(std::uint64_t));
   head.head.work_bytes = static_cast<std::uint32_t>(bytes);
 
@@ -175,9 +175,9 @@ void LevelsEncoding::lay_out() {
   head.low = model.values.low;
   head.high = model.values.high;
   head.weight_bits = model.values.weight_bits;
-  program_.bound = spec_.bound;
-  program_.inverse = 1 / model.values.unit();
-  program_.most = kMostValue;
+  job_.bound = spec_.bound;
+  job_.inverse = 1 / model.values.unit();
+  job_.most = kMostValue;
 }
 
 void LevelsEncoding::add_sampling(std::size_t parity_class, const SampledRows& rows, std::size_t first_feature) {
@@ -251,7 +251,7 @@ void LevelsEncoding::sample_contexts() {
   }
 }
 
-/// Appends the program of the step, with what it samples.
+/// Appends the job of the step, with what it samples.
 void LevelsEncoding::append(Vector<std::uint8_t>& out) {
   const LevelsView view(in_, spec_.form);
   LevelTables tables(view.axes);
@@ -274,27 +274,27 @@ void LevelsEncoding::append(Vector<std::uint8_t>& out) {
     feature.first += feature.kind == kernels::LevelFeatureKind::values       ? first_value_tap
                      : feature.kind == kernels::LevelFeatureKind::magnitudes ? first_magnitude_tap
                                                                              : first_spread;
-  kernels::LevelEncodeProgram head = program_;
+  kernels::LevelEncodeJob head = job_;
   head.step = step_;
   head.coded = static_cast<std::uint32_t>(coded_);
-  ProgramAppender program(out, sizeof head);
+  JobAppender job(out, sizeof head);
   Vector<kernels::LevelStage> stages;
   stages.push_back(stage_);
-  head.level.stages = program.add(stages);
-  head.level.plans = program.add(tables.plans);
-  head.level.taps = program.add(tables.taps);
-  head.level.magnitude_taps = program.add(tables.magnitude_taps);
-  head.level.spreads = program.add(tables.spreads);
-  head.samplings = program.add(samplings_);
-  head.sample_rows = program.add(sample_rows_);
-  head.features = program.add(features_);
+  head.level.stages = job.add(stages);
+  head.level.plans = job.add(tables.plans);
+  head.level.taps = job.add(tables.taps);
+  head.level.magnitude_taps = job.add(tables.magnitude_taps);
+  head.level.spreads = job.add(tables.spreads);
+  head.samplings = job.add(samplings_);
+  head.sample_rows = job.add(sample_rows_);
+  head.features = job.add(features_);
   head.sampling_count = static_cast<std::uint32_t>(samplings_.size());
   if (step_ == LevelEncodeStep::open || step_ == LevelEncodeStep::round) {
-    head.coarser_values = program.add(coarser_.values);
-    head.coarser_magnitudes = program.add(coarser_.magnitudes);
+    head.coarser_values = job.add(coarser_.values);
+    head.coarser_magnitudes = job.add(coarser_.magnitudes);
   }
-  head.level.head.bytes = program.bytes();
-  program.set_head(head);
+  head.level.head.bytes = job.bytes();
+  job.set_head(head);
   samplings_.clear();
   sample_rows_.clear();
   features_.clear();
@@ -345,11 +345,11 @@ void LevelsEncoding::fit_contexts(std::span<const std::uint8_t> samples) {
 }
 
 void LevelsEncoding::next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
-                          Vector<std::uint8_t>& program) {
+                          Vector<std::uint8_t>& job) {
   samples_bytes_ = 0;
   const bool classes = step_ == LevelEncodeStep::open || step_ == LevelEncodeStep::code;
   classes ? next_class(samples) : next_round(answer, samples);
-  append(program);
+  append(job);
 }
 
 /// As code_classes() of the host's encoder.
@@ -388,7 +388,7 @@ void LevelsEncoding::next_round(const kernels::RasterEncodeAnswer& answer, std::
   code_planes();
 }
 
-/// The program that codes all planes, and samples for what comes then.
+/// The job that codes all planes, and samples for what comes then.
 void LevelsEncoding::code_planes() {
   step_ = LevelEncodeStep::planes;
   if (++coded_ < loop_rounds(spec_.effort))
@@ -402,13 +402,13 @@ void LevelsEncoding::add_exceptions(std::span<const std::uint32_t> numbers, Exce
   const LevelsView view(in_, spec_.form);
   const auto dense = view.dense();
   for (const std::uint32_t number : numbers) {
-    const std::size_t plane = number / program_.first[stage_.class_count];
-    const std::size_t in_plane = number % program_.first[stage_.class_count];
+    const std::size_t plane = number / job_.first[stage_.class_count];
+    const std::size_t in_plane = number % job_.first[stage_.class_count];
     std::size_t i = 0;
-    while (in_plane >= program_.first[i + 1]) ++i;
+    while (in_plane >= job_.first[i + 1]) ++i;
     const ClassRows rows(view.axes, 0, stage_.classes[i], false);
     const std::size_t before = plane * rows.rows * rows.columns;
-    const std::size_t point = before + in_plane - program_.first[i] - before % kernels::kLanes;
+    const std::size_t point = before + in_plane - job_.first[i] - before % kernels::kLanes;
     const std::size_t x = point % rows.columns;
     const RowIndex index =
         index_in_class(extents_of_class(view.axes, 0, rows.parity_class), view.axes.rank, point / rows.columns);
@@ -468,20 +468,20 @@ LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer&
   }
 
   lane_bits_ = section_lane_bits(axes, 0, coarser_.bits[0]);
-  kernels::RowLanesProgram lanes;
-  ProgramParts parts;
+  kernels::RowLanesJob lanes;
+  JobParts parts;
   if (!parts.take_starts(model.values, lanes.serving)) return Choice::host;
-  lanes.head.kind = kernels::ProgramKind::levels;
+  lanes.head.kind = kernels::JobKind::levels;
   lanes.by_points = true;
-  const auto points = static_cast<std::uint32_t>(program_.first[stage_.class_count] * axes.planes());
+  const auto points = static_cast<std::uint32_t>(job_.first[stage_.class_count] * axes.planes());
   const Vector<kernels::RowSection> lane_rows{{1u << lane_bits_, points >> lane_bits_}};
   lanes.mask = (1u << lane_bits_) - 1;
-  lanes.codes = program_.codes;
-  lanes.symbols = program_.symbols;
-  lanes.words = program_.level.values[0];
+  lanes.codes = job_.codes;
+  lanes.symbols = job_.symbols;
+  lanes.words = job_.level.values[0];
   lanes.most_words = static_cast<std::uint32_t>(most_words());
   lanes.head.work_bytes = work_bytes();
-  append_lanes_program(lane_rows, parts, lanes, out);
+  append_lanes_job(lane_rows, parts, lanes, out);
   return Choice::lanes;
 }
 

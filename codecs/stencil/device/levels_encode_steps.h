@@ -1,5 +1,5 @@
 // A chunk in levels whose finest level is coded by a device (kernels/stencil/level_encode_job.h), by the rules of
-// encode_levels and to the same bytes. Programs follow each other: open, a class at a time, symbols, lanes; with a
+// encode_levels and to the same bytes. Jobs follow each other: open, a class at a time, symbols, lanes; with a
 // sequential axis round, all classes some times, symbols, lanes.
 #pragma once
 
@@ -12,8 +12,8 @@
 #include <quern/memory.h>
 
 #include "codecs/stencil/chunk.h"
-#include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/device/levels_coarser.h"
+#include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/context_fit.h"
 #include "codecs/stencil/levels/fit.h"
 #include "codecs/stencil/levels/view.h"
@@ -24,39 +24,38 @@ namespace quern::codec::stencil {
 
 class LevelsEncoding {
  public:
-  /// Programs have no more bytes, but the first has values and magnitudes of coarser points, too.
+  /// Jobs have no more bytes, but the first has values and magnitudes of coarser points, too.
   static constexpr std::uint64_t kMostTableBytes = UINT64_C(1) << 16;
   static constexpr std::uint64_t kCoarserBytes = sizeof(double) + sizeof(std::uint32_t);  ///< of a point
 
   /// What is left to do for a chunk.
   enum class Choice : std::uint8_t { lanes, raw, host };
 
-  /// Codes the coarser levels and appends the first program, for the elements (and classes) of box(), side by side on
+  /// Codes the coarser levels and appends the first job, for the elements (and classes) of box(), side by side on
   /// the device. False when the chunk is encode_chunk's. The box stays. May throw std::bad_alloc.
-  bool start(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
-             Vector<std::uint8_t>& program);
+  bool start(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job);
 
   /// What the device gets: the chunk, or of a chunk on a lattice the integers in its place; and their type.
   const ConstBox3& box() const { return in_; }
   DType dtype() const { return spec_.dtype; }
   /// What is not worth coding is raw, but of a chunk on a lattice encode_chunk may make something else.
   bool may_be_raw() const { return places_.numbers.empty(); }
-  std::uint32_t work_bytes() const { return program_.level.head.work_bytes; }
+  std::uint32_t work_bytes() const { return job_.level.head.work_bytes; }
 
-  /// Whether a program still gathers samples: then next() wants these bytes of the working memory, and appends the
-  /// program after it. May throw std::bad_alloc.
+  /// Whether a job still gathers samples: then next() wants these bytes of the working memory, and appends the
+  /// job after it. May throw std::bad_alloc.
   bool gathers() const { return step_ != kernels::LevelEncodeStep::symbols; }
   std::uint32_t samples_at() const { return samples_at_; }
   std::uint32_t samples_bytes() const { return samples_bytes_; }
   void next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
-            Vector<std::uint8_t>& program);
+            Vector<std::uint8_t>& job);
 
   /// Bytes of the working memory before the list of exceptions, when symbols are made.
-  std::uint32_t exception_list() const { return program_.exception_list; }
+  std::uint32_t exception_list() const { return job_.exception_list; }
   /// After the program that makes symbols, unless its answer leaves the chunk to the host: appends the last one. May
   /// throw std::bad_alloc.
   Choice choose(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint32_t> exceptions,
-                Vector<std::uint8_t>& program);
+                Vector<std::uint8_t>& job);
 
   /// After the last one: writes the chunk from the words of its lanes, one lane after another, and tells how many bytes
   /// it has. `out` has room for max_chunk_bytes. May throw std::bad_alloc.
@@ -94,15 +93,15 @@ class LevelsEncoding {
   FitRoom fit_room_;
   Vector<std::uint8_t> special_;  ///< of the finest level in the order of coding, behind room for the others
 
-  kernels::LevelEncodeProgram program_;
+  kernels::LevelEncodeJob job_;
   kernels::LevelStage stage_;
   kernels::LevelEncodeStep step_ = kernels::LevelEncodeStep::open;
   std::size_t coded_ = 0;    ///< classes; with a sequential axis, how often all of them are
   Vector<Predictor> best_;   ///< of the rounds before
   std::uint64_t least_ = 0;  ///< what that took, as token_cost() says
   std::uint32_t samples_at_ = 0;
-  std::uint32_t samples_bytes_ = 0;  ///< of the program appended last
-  /// What the next program samples; taps are numbered behind those of the classes.
+  std::uint32_t samples_bytes_ = 0;  ///< of the job appended last
+  /// What the next job samples; taps are numbered behind those of the classes.
   Vector<kernels::LevelSampling> samplings_;
   Vector<kernels::LevelSampleRow> sample_rows_;
   Vector<kernels::LevelFeature> features_;

@@ -14,13 +14,13 @@
 namespace quern::codec::stencil {
 namespace {
 
-using kernels::LevelProgram;
+using kernels::LevelJob;
 using kernels::LevelSection;
 using kernels::LevelStage;
 
-class ProgramMaker {
+class JobMaker {
  public:
-  ProgramMaker(const ChunkSpec& spec, const MutableBox3& box)
+  JobMaker(const ChunkSpec& spec, const MutableBox3& box)
       : spec_(spec), masked_(box.special != nullptr), view_(box, spec.form), axes_(view_.axes), tables_(axes_) {}
 
   bool make(std::span<const std::uint8_t> in, Vector<std::uint8_t>& out) {
@@ -83,7 +83,7 @@ class ProgramMaker {
     std::uint32_t bytes = 0;
     const auto take = [&](std::uint32_t count, std::size_t width) {
       const std::uint32_t begin = bytes;
-      bytes += static_cast<std::uint32_t>(kernels::program_aligned(count * width));
+      bytes += static_cast<std::uint32_t>(kernels::job_aligned(count * width));
       return begin;
     };
     for (const std::size_t i : {0, 1}) {
@@ -94,7 +94,7 @@ class ProgramMaker {
   }
 
   void append(Vector<std::uint8_t>& out) {
-    ProgramAppender program(out, sizeof head_);
+    JobAppender job(out, sizeof head_);
     head_.element = static_cast<kernels::Element>(spec_.dtype);
     head_.linear_border = model_.border == Border::linear;
     head_.masked = masked_;
@@ -112,20 +112,20 @@ class ProgramMaker {
     head_.weight_bits = model_.values.weight_bits;
     head_.table_count = static_cast<std::uint32_t>(parts_.starts.size());
     head_.exception_count = static_cast<std::uint32_t>(parts_.exceptions.size());
-    head_.stages = program.add(stages_);
-    head_.plans = program.add(tables_.plans);
-    head_.taps = program.add(tables_.taps);
-    head_.magnitude_taps = program.add(tables_.magnitude_taps);
-    head_.spreads = program.add(tables_.spreads);
-    head_.sections = program.add(sections_);
-    head_.starts = program.add(parts_.starts);
-    head_.exceptions = program.add(parts_.exceptions);
+    head_.stages = job.add(stages_);
+    head_.plans = job.add(tables_.plans);
+    head_.taps = job.add(tables_.taps);
+    head_.magnitude_taps = job.add(tables_.magnitude_taps);
+    head_.spreads = job.add(tables_.spreads);
+    head_.sections = job.add(sections_);
+    head_.starts = job.add(parts_.starts);
+    head_.exceptions = job.add(parts_.exceptions);
     // Lanes fetch words in aligned pieces.
     constexpr std::size_t kPiece = 2 * kernels::kLevelWordAlignment;
     parts_.words.resize((parts_.words.size() + kPiece - 1) / kPiece * kPiece);
-    head_.words = program.add(parts_.words);
-    head_.head.bytes = program.bytes();
-    program.set_head(head_);
+    head_.words = job.add(parts_.words);
+    head_.head.bytes = job.bytes();
+    job.set_head(head_);
   }
 
   const ChunkSpec& spec_;
@@ -135,18 +135,18 @@ class ProgramMaker {
   LevelTables tables_;
   LevelsModel model_;
   unsigned own_ = 0;
-  LevelProgram head_;
+  LevelJob head_;
   Vector<LevelStage> stages_;
   Vector<LevelSection> sections_;
-  ProgramParts parts_;
+  JobParts parts_;
 };
 
 }  // namespace
 
-bool append_levels_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
-                           Vector<std::uint8_t>& out) {
+bool append_levels_job(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
+                       Vector<std::uint8_t>& out) {
   if (!spec.form.levels || in.empty() || in[0] != static_cast<std::uint8_t>(Mode::levels)) return false;
-  return ProgramMaker(spec, box).make(in.subspan(1), out);
+  return JobMaker(spec, box).make(in.subspan(1), out);
 }
 
 }  // namespace quern::codec::stencil

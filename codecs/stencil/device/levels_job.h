@@ -10,11 +10,11 @@
 
 namespace quern::codec::stencil {
 
-/// Appends the program (kernels/stencil/level_job.h) of the chunk `in` to `out`, from a multiple of
-/// kernels::kProgramAlignment bytes on. `box` says extents, strides and whether elements are special; its memory is not
+/// Appends the job (kernels/stencil/level_job.h) of the chunk `in` to `out`, from a multiple of
+/// kernels::kJobAlignment bytes on. `box` says extents, strides and whether elements are special; its memory is not
 /// touched. False, and nothing appended, when the host has to decode the chunk: it is of another mode, or damaged. May
 /// throw std::bad_alloc.
-bool append_levels_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
-                           Vector<std::uint8_t>& out);
+bool append_levels_job(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
+                       Vector<std::uint8_t>& out);
 
 }  // namespace quern::codec::stencil

@@ -1,4 +1,4 @@
-// The tables of programs for chunks in levels: where classes lie, and what the rules say of taps, contexts and borders.
+// The tables of jobs for chunks in levels: where classes lie, and what the rules say of taps, contexts and borders.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct LevelTables {
   explicit LevelTables(const LevelAxes& of) : axes(of), pad(kMaxAxes - of.rank) {}
 
   const LevelAxes& axes;
-  std::size_t pad;  ///< axes that programs have and the chunk lacks
+  std::size_t pad;  ///< axes that jobs have and the chunk lacks
   Vector<kernels::ClassPlan> plans;
   Vector<kernels::LevelTap<double>> taps;
   Vector<kernels::LevelTap<std::uint32_t>> magnitude_taps;

@@ -1,20 +1,20 @@
-// Programs, and bytes from what comes of them.
+// Jobs, and bytes from what comes of them.
 #include "codecs/stencil/device/raster_encode.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "codecs/stencil/elements.h"
-#include "codecs/stencil/device/lane_words.h"
 #include "codecs/stencil/device/job_parts.h"
+#include "codecs/stencil/device/lane_words.h"
+#include "codecs/stencil/elements.h"
 #include "codecs/stencil/raster/tables.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
 namespace {
 
-using kernels::RasterEncodeProgram;
-using kernels::RowLanesProgram;
+using kernels::RasterEncodeJob;
+using kernels::RowLanesJob;
 
 /// Sums of weights, in units of one, times values stay below 2^50 in any order.
 constexpr unsigned kSumBits = 50;
@@ -22,25 +22,25 @@ constexpr unsigned kSumBits = 50;
 constexpr std::uint32_t kElemsPerException = 8;
 constexpr std::uint32_t kLeastExceptions = 64;
 
-std::uint32_t lay_out_work(RasterEncodeProgram& program) {
-  kernels::RasterProgram& head = program.raster;
+std::uint32_t lay_out_work(RasterEncodeJob& job) {
+  kernels::RasterJob& head = job.raster;
   const std::uint64_t plane = std::uint64_t{head.rows} * head.columns;
   const std::uint64_t elems = head.planes * plane;
   std::uint64_t bytes = 0;
   const auto take = [&](std::uint64_t wanted) {
     const auto begin = static_cast<std::uint32_t>(bytes);
-    bytes += kernels::program_aligned(wanted);
+    bytes += kernels::job_aligned(wanted);
     return begin;
   };
   // When values are no longer needed, words of lanes lie in their place.
   const std::uint64_t words = elems * kernels::kMostResidualWords + kernels::kMostLevelLanes * kernels::kStateWords;
   head.values = take(std::max(elems * sizeof(double), words * sizeof(std::uint16_t)));
   head.means = take(head.mean ? plane * sizeof(double) : 0);
-  program.targets = take(plane * sizeof(std::int64_t));
-  program.codes = take(elems * sizeof(std::int32_t));
-  program.symbols = take(elems * sizeof(std::uint16_t));
-  program.exceptions = static_cast<std::uint32_t>(elems / kElemsPerException) + kLeastExceptions;
-  program.exception_list = take(program.exceptions * sizeof(std::uint32_t));
+  job.targets = take(plane * sizeof(std::int64_t));
+  job.codes = take(elems * sizeof(std::int32_t));
+  job.symbols = take(elems * sizeof(std::uint16_t));
+  job.exceptions = static_cast<std::uint32_t>(elems / kElemsPerException) + kLeastExceptions;
+  job.exception_list = take(job.exceptions * sizeof(std::uint32_t));
   return static_cast<std::uint32_t>(bytes);
 }
 
@@ -59,21 +59,21 @@ bool RasterEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, 
   in_ = in;
   raw_bytes_ = in.elems() * dtype_bytes(spec.dtype);
   array_bytes_ = in.elems() * dtype_bytes(chunk_spec.dtype);
-  program_ = {};
-  program_.raster.head.kind = kernels::ProgramKind::raster;
+  job_ = {};
+  job_.raster.head.kind = kernels::JobKind::raster;
   RasterTables tables;
   const std::array<std::uint64_t, 2> dense{in.extents[1] * in.extents[2], in.extents[2]};
-  describe_raster(spec.dtype, model_, in.extents, {dense, dense}, program_.raster, tables);
-  program_.bound = spec.bound;
-  program_.inverse = 1 / model_.unit();
-  program_.most = std::int64_t{1} << (kSumBits - kWeightSumBits - model_.weight_bits);
-  work_bytes_ = lay_out_work(program_);
-  ProgramAppender program(out, sizeof program_);
-  program_.raster.taps = program.add(tables.taps);
-  program_.raster.context_taps = program.add(tables.context_taps);
-  program_.raster.head.bytes = program.bytes();
-  program_.raster.head.work_bytes = work_bytes_;
-  program.set_head(program_);
+  describe_raster(spec.dtype, model_, in.extents, {dense, dense}, job_.raster, tables);
+  job_.bound = spec.bound;
+  job_.inverse = 1 / model_.unit();
+  job_.most = std::int64_t{1} << (kSumBits - kWeightSumBits - model_.weight_bits);
+  work_bytes_ = lay_out_work(job_);
+  JobAppender job(out, sizeof job_);
+  job_.raster.taps = job.add(tables.taps);
+  job_.raster.context_taps = job.add(tables.context_taps);
+  job_.raster.head.bytes = job.bytes();
+  job_.raster.head.work_bytes = work_bytes_;
+  job.set_head(job_);
   return true;
 }
 
@@ -97,20 +97,20 @@ bool RasterEncoding::choose(const kernels::RasterEncodeAnswer& answer, std::span
   LevelCounts counts;
   static_assert(sizeof counts == sizeof answer.counts);
   std::memcpy(counts.data(), answer.counts, sizeof counts);
-  const std::uint64_t rows = std::uint64_t{program_.raster.planes} * program_.raster.rows;
+  const std::uint64_t rows = std::uint64_t{job_.raster.planes} * job_.raster.rows;
   if (!choose_raster_coding(counts, exceptions_, rows, raw_bytes_, model_)) return false;
 
-  RowLanesProgram lanes;
-  ProgramParts parts;
+  RowLanesJob lanes;
+  JobParts parts;
   if (!parts.take_starts(model_, lanes.serving)) return false;
-  const Vector<kernels::RowSection> sections{{static_cast<std::uint32_t>(rows), program_.raster.columns}};
+  const Vector<kernels::RowSection> sections{{static_cast<std::uint32_t>(rows), job_.raster.columns}};
   lanes.mask = (1u << model_.lane_bits) - 1;
-  lanes.codes = program_.codes;
-  lanes.symbols = program_.symbols;
-  lanes.words = program_.raster.values;
+  lanes.codes = job_.codes;
+  lanes.symbols = job_.symbols;
+  lanes.words = job_.raster.values;
   lanes.most_words = static_cast<std::uint32_t>(most_words());
   lanes.head.work_bytes = work_bytes_;
-  append_lanes_program(sections, parts, lanes, out);
+  append_lanes_job(sections, parts, lanes, out);
   return true;
 }
 

@@ -18,10 +18,9 @@ namespace quern::codec::stencil {
 
 class RasterEncoding {
  public:
-  /// Fits the model and appends the first program, for the elements (and classes) of box(), side by side on the device.
+  /// Fits the model and appends the first job, for the elements (and classes) of box(), side by side on the device.
   /// False when the chunk is encode_chunk's. The box stays. May throw std::bad_alloc.
-  bool start(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
-             Vector<std::uint8_t>& program);
+  bool start(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job);
 
   /// What the device gets: the chunk, or of a chunk on a lattice the integers in its place; and their type.
   const ConstBox3& box() const { return in_; }
@@ -31,12 +30,12 @@ class RasterEncoding {
 
   std::uint32_t work_bytes() const { return work_bytes_; }
   /// Bytes of the working memory before the list of exceptions.
-  std::uint32_t exception_list() const { return program_.exception_list; }
+  std::uint32_t exception_list() const { return job_.exception_list; }
 
-  /// After the first program, unless its answer leaves the chunk to the host: appends the second one. False when the
+  /// After the first job, unless its answer leaves the chunk to the host: appends the second one. False when the
   /// chunk is not worth coding. May throw std::bad_alloc.
   bool choose(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint32_t> exceptions,
-              Vector<std::uint8_t>& program);
+              Vector<std::uint8_t>& job);
 
   /// After the second one: writes the chunk from the words of its lanes, one lane after another, and returns how many
   /// bytes it has; 0 when it is not worth coding. `out` has room for max_chunk_bytes. May throw std::bad_alloc.
@@ -53,7 +52,7 @@ class RasterEncoding {
   std::uint64_t array_bytes_ = 0;  ///< of the chunk's elements
   std::uint32_t work_bytes_ = 0;
   ChunkModel model_;
-  kernels::RasterEncodeProgram program_;
+  kernels::RasterEncodeJob job_;
   RasterExceptions exceptions_;
 };
 

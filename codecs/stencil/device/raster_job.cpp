@@ -8,14 +8,14 @@
 namespace quern::codec::stencil {
 namespace {
 
-using kernels::RasterProgram;
+using kernels::RasterJob;
 
-void lay_out_work(RasterProgram& head) {
+void lay_out_work(RasterJob& head) {
   const std::uint64_t elems = std::uint64_t{head.planes} * head.rows * head.columns;
   std::uint64_t bytes = 0;
   const auto take = [&](std::uint64_t count, std::size_t width) {
     const auto begin = static_cast<std::uint32_t>(bytes);
-    bytes += kernels::program_aligned(count * width);
+    bytes += kernels::job_aligned(count * width);
     return begin;
   };
   head.values = take(elems, sizeof(double));
@@ -26,15 +26,15 @@ void lay_out_work(RasterProgram& head) {
 
 }  // namespace
 
-bool append_raster_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
-                           Vector<std::uint8_t>& out) {
+bool append_raster_job(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
+                       Vector<std::uint8_t>& out) {
   if (in.empty() || in[0] != static_cast<std::uint8_t>(Mode::raster)) return false;
   in = in.subspan(1);
   const kernels::StencilExtents extents = kernels::stencil_extents(box.extents);
   ChunkModel model;
   if (!read_model(in, extents, model).ok() || model.masked != (box.special != nullptr)) return false;
-  RasterProgram head;
-  ProgramParts parts;
+  RasterJob head;
+  JobParts parts;
   if (!parts.take_starts(model, head.serving)) return false;
   Reader reader(in);
   if (!parts.take_exceptions(spec.dtype, reader, extents.elems())) return false;
@@ -49,14 +49,14 @@ bool append_raster_program(const ChunkSpec& spec, std::span<const std::uint8_t> 
   head.table_count = static_cast<std::uint32_t>(parts.starts.size());
   head.exception_count = static_cast<std::uint32_t>(parts.exceptions.size());
 
-  ProgramAppender program(out, sizeof head);
-  head.taps = program.add(tables.taps);
-  head.context_taps = program.add(tables.context_taps);
-  head.starts = program.add(parts.starts);
-  head.exceptions = program.add(parts.exceptions);
-  head.words = program.add(parts.words);
-  head.head.bytes = program.bytes();
-  program.set_head(head);
+  JobAppender job(out, sizeof head);
+  head.taps = job.add(tables.taps);
+  head.context_taps = job.add(tables.context_taps);
+  head.starts = job.add(parts.starts);
+  head.exceptions = job.add(parts.exceptions);
+  head.words = job.add(parts.words);
+  head.head.bytes = job.bytes();
+  job.set_head(head);
   return true;
 }
 

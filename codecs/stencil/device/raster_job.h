@@ -10,8 +10,8 @@
 
 namespace quern::codec::stencil {
 
-/// As append_levels_program; the program is that of kernels/stencil/raster_job.h.
-bool append_raster_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
-                           Vector<std::uint8_t>& out);
+/// As append_levels_job; the job is that of kernels/stencil/raster_job.h.
+bool append_raster_job(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
+                       Vector<std::uint8_t>& out);
 
 }  // namespace quern::codec::stencil

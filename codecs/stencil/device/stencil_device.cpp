@@ -13,19 +13,19 @@
 namespace quern::codec::stencil {
 namespace {
 
-class Kernels final : public cuda::ProgramKernels {
+class Kernels final : public cuda::JobKernels {
  public:
   bool serves(std::span<const std::uint8_t> state) const override { return !state.empty(); }
   bool prepare(std::span<const std::uint8_t> state, std::span<const std::uint8_t> in, const MutableBox3& box,
-               cuda::ChunkProgram& program) const override {
+               cuda::ChunkJob& job) const override {
     const ChunkSpec spec = spec_of_state(state);
-    if (!append_chunk_program(spec, in, box, program.bytes)) return false;
-    kernels::ProgramHead head;
-    std::memcpy(&head, program.bytes.data(), sizeof head);
-    program.work_bytes = head.work_bytes;
+    if (!append_chunk_job(spec, in, box, job.bytes)) return false;
+    kernels::JobHead head;
+    std::memcpy(&head, job.bytes.data(), sizeof head);
+    job.work_bytes = head.work_bytes;
     return true;
   }
-  cudaError_t decode(const kernels::ProgramTask* tasks, std::uint32_t count, std::uint32_t* damaged,
+  cudaError_t decode(const kernels::JobTask* tasks, std::uint32_t count, std::uint32_t* damaged,
                      cudaStream_t queue) const override {
     cudaError_t error = kernels::stencil_levels_decode_async(tasks, count, damaged, queue);
     if (error != cudaSuccess) return error;

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "codecs/stencil/device/state.h"
 #include "codecs/stencil/device/levels_encode_steps.h"
 #include "codecs/stencil/device/raster_encode.h"
+#include "codecs/stencil/device/state.h"
 #include "codecs/stencil/device/wavelet_encode_steps.h"
 #include "kernels/stencil/cuda/encode_entry_points.h"
 
@@ -16,7 +16,7 @@ namespace {
 using cuda::EncodeStep;
 using kernels::RasterEncodeAnswer;
 using kernels::RowLanesAnswer;
-using kernels::RowLanesProgram;
+using kernels::RowLanesJob;
 
 template <class T>
 T read(std::span<const std::uint8_t> bytes) {
@@ -33,12 +33,12 @@ Vector<std::uint32_t> exceptions_of(std::span<const std::uint8_t> piece) {
 
 /// What all encodings have in common.
 template <class Encoding>
-class ProgramChunk : public cuda::ChunkEncoding {
+class JobChunk : public cuda::ChunkEncoding {
  public:
-  explicit ProgramChunk(const ChunkSpec& spec) : spec_(spec) {}
+  explicit JobChunk(const ChunkSpec& spec) : spec_(spec) {}
 
-  bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& program) final {
-    return encoding_.start(spec_, in, scratch, program);
+  bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job) final {
+    return encoding_.start(spec_, in, scratch, job);
   }
   const ConstBox3& box() const final { return encoding_.box(); }
   std::size_t element_bytes() const final { return dtype_bytes(encoding_.dtype()); }
@@ -57,9 +57,9 @@ class ProgramChunk : public cuda::ChunkEncoding {
   Encoding encoding_;
 };
 
-class RasterChunk final : public ProgramChunk<RasterEncoding> {
+class RasterChunk final : public JobChunk<RasterEncoding> {
  public:
-  using ProgramChunk::ProgramChunk;
+  using JobChunk::JobChunk;
 
   cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {
     const auto counted = read<RasterEncodeAnswer>(answer);
@@ -67,10 +67,10 @@ class RasterChunk final : public ProgramChunk<RasterEncoding> {
     return {encoding_.exception_list(), counted.exceptions * sizeof(std::uint32_t)};
   }
   EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
-                  Vector<std::uint8_t>& program) override {
+                  Vector<std::uint8_t>& job) override {
     const auto counted = read<RasterEncodeAnswer>(answer);
     if (counted.left != 0) return EncodeStep::host;
-    return encoding_.choose(counted, exceptions_of(piece), program) ? EncodeStep::write : not_worth();
+    return encoding_.choose(counted, exceptions_of(piece), job) ? EncodeStep::write : not_worth();
   }
   EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
                     std::span<std::uint8_t> out, std::size_t& size) const override {
@@ -82,11 +82,11 @@ class RasterChunk final : public ProgramChunk<RasterEncoding> {
   }
 };
 
-/// Of encodings with programs that gather what the host fits models to.
+/// Of encodings with jobs that gather what the host fits models to.
 template <class Encoding>
-class FittedChunk final : public ProgramChunk<Encoding> {
+class FittedChunk final : public JobChunk<Encoding> {
  public:
-  using ProgramChunk<Encoding>::ProgramChunk;
+  using JobChunk<Encoding>::JobChunk;
 
   cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {
     const auto counted = read<RasterEncodeAnswer>(answer);
@@ -95,14 +95,14 @@ class FittedChunk final : public ProgramChunk<Encoding> {
     return {encoding_.exception_list(), counted.exceptions * sizeof(std::uint32_t)};
   }
   EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
-                  Vector<std::uint8_t>& program) override {
+                  Vector<std::uint8_t>& job) override {
     const auto counted = read<RasterEncodeAnswer>(answer);
     if (counted.left != 0) return EncodeStep::host;
     if (encoding_.gathers()) {
-      encoding_.next(counted, piece, program);
+      encoding_.next(counted, piece, job);
       return EncodeStep::encode;
     }
-    return after(encoding_.choose(counted, exceptions_of(piece), program), EncodeStep::write);
+    return after(encoding_.choose(counted, exceptions_of(piece), job), EncodeStep::write);
   }
   EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
                     std::span<std::uint8_t> out, std::size_t& size) const override {
@@ -115,7 +115,7 @@ class FittedChunk final : public ProgramChunk<Encoding> {
   }
 
  private:
-  using ProgramChunk<Encoding>::encoding_;
+  using JobChunk<Encoding>::encoding_;
 
   EncodeStep after(typename Encoding::Choice choice, EncodeStep lanes) const {
     switch (choice) {
@@ -128,13 +128,13 @@ class FittedChunk final : public ProgramChunk<Encoding> {
 using LevelsChunk = FittedChunk<LevelsEncoding>;
 using WaveletChunk = FittedChunk<WaveletEncoding>;
 
-/// Room for the last program of a chunk.
-constexpr std::uint64_t kLanesProgramBytes = sizeof(RowLanesProgram) + 2 * kernels::kProgramAlignment +
-                                             sizeof(kernels::RowSection) + kLevels * sizeof(kernels::LevelStarts);
+/// Room for the last job of a chunk.
+constexpr std::uint64_t kLanesJobBytes = sizeof(RowLanesJob) + 2 * kernels::kJobAlignment +
+                                         sizeof(kernels::RowSection) + kLevels * sizeof(kernels::LevelStarts);
 
 /// What chunks of all kinds have in common: answers, and the kernel that writes lanes.
 template <class Chunk>
-class RowLanesKernels : public cuda::ProgramEncodeKernels {
+class RowLanesKernels : public cuda::JobEncodeKernels {
  public:
   std::unique_ptr<cuda::ChunkEncoding> chunk(std::span<const std::uint8_t> state) const final {
     return std::unique_ptr<cuda::ChunkEncoding>(new Chunk(spec_of_encoder_state(state)));
@@ -153,9 +153,9 @@ class RasterKernels final : public RowLanesKernels<RasterChunk> {
   cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
     // Values, codes and symbols; in chunks of one plane targets and means, too; and the list of exceptions.
     constexpr std::uint64_t kWork = 8 + 4 + 2 + 8 + 8 + 1;
-    constexpr std::uint64_t kFirstProgram = UINT64_C(1) << 16;  // taps and sums, of which there are few
+    constexpr std::uint64_t kFirstJob = UINT64_C(1) << 16;  // taps and sums, of which there are few
     const ChunkSpec spec = spec_of_encoder_state(state);
-    return {kFirstProgram, kLanesProgramBytes, kWork * (spec.raw_bytes() / dtype_bytes(spec.dtype)), 0};
+    return {kFirstJob, kLanesJobBytes, kWork * (spec.raw_bytes() / dtype_bytes(spec.dtype)), 0};
   }
   cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
     return kernels::stencil_raster_encode_async(tasks, count, queue);
@@ -193,7 +193,7 @@ class WaveletKernels final : public RowLanesKernels<WaveletChunk> {
     // Values and room, magnitudes, codes and symbols, these three of corrections, too; the list of exceptions; samples.
     constexpr std::uint64_t kWork = 16 + 2 * (4 + 4 + 2) + 1;
     const std::uint64_t samples = std::min(64 * elems, WaveletEncoding::kMostSampleBytes / 4);
-    const std::uint64_t tables = WaveletEncoding::most_program_bytes(elems);
+    const std::uint64_t tables = WaveletEncoding::most_job_bytes(elems);
     return {tables, tables, kWork * elems + samples, 2 * tables};
   }
   cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
@@ -203,14 +203,14 @@ class WaveletKernels final : public RowLanesKernels<WaveletChunk> {
 
 }  // namespace
 
-const cuda::ProgramEncodeKernels* stencil_encode_kernels(std::span<const std::uint8_t> state) {
+const cuda::JobEncodeKernels* stencil_encode_kernels(std::span<const std::uint8_t> state) {
   static const RasterKernels raster;
   static const LevelsKernels levels;
   static const WaveletKernels wavelet;
   if (state.empty()) return nullptr;
   const LevelsForm form = spec_of_encoder_state(state).form;
   if (form.wavelet) return &wavelet;
-  return form.levels ? static_cast<const cuda::ProgramEncodeKernels*>(&levels) : &raster;
+  return form.levels ? static_cast<const cuda::JobEncodeKernels*>(&levels) : &raster;
 }
 
 }  // namespace quern::codec::stencil

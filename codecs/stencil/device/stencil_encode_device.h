@@ -9,6 +9,6 @@
 namespace quern::codec::stencil {
 
 /// Those for chunks of an encoder with that state, which are in raster order or in levels; null where there are none.
-const cuda::ProgramEncodeKernels* stencil_encode_kernels(std::span<const std::uint8_t> state);
+const cuda::JobEncodeKernels* stencil_encode_kernels(std::span<const std::uint8_t> state);
 
 }  // namespace quern::codec::stencil

@@ -1,14 +1,14 @@
-// Programs, and bytes from what comes of them.
+// Jobs, and bytes from what comes of them.
 #include "codecs/stencil/device/wavelet_encode_steps.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "codecs/stencil/device/job_parts.h"
+#include "codecs/stencil/device/lane_words.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
-#include "codecs/stencil/device/lane_words.h"
 #include "codecs/stencil/levels/view.h"
-#include "codecs/stencil/device/job_parts.h"
 #include "codecs/stencil/model/token_cost.h"
 #include "codecs/stencil/wavelet/chunk.h"
 #include "codecs/stencil/wavelet/lanes.h"
@@ -28,7 +28,7 @@ constexpr std::size_t kLeastElems = 512;
 /// One exception for so many elements: a chunk with more gains little.
 constexpr std::uint32_t kElemsPerException = 8;
 
-/// Looks of a program that samples have numbers of features for weights.
+/// Looks of a job that samples have numbers of features for weights.
 WaveletWeights feature_numbers() {
   WaveletWeights numbers{};
   for (std::size_t f = 0; f < kWaveletFeatures; ++f) numbers[f] = static_cast<std::uint16_t>(f);
@@ -80,26 +80,26 @@ bool WaveletEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk,
   return true;
 }
 
-/// The working memory, and what does not change from program to program. False when tables might be too large.
+/// The working memory, and what does not change from job to job. False when tables might be too large.
 bool WaveletEncoding::lay_out() {
   const LevelsView view(in_, spec_.form);
   const auto elems = static_cast<std::uint32_t>(axes().elems());
-  program_ = {};
-  kernels::WaveletProgram& head = program_.wavelet;
+  job_ = {};
+  kernels::WaveletJob& head = job_.wavelet;
   set_wavelet_places(axes(), view.dense(), view.dense(), head);
   head.element = static_cast<kernels::Element>(spec_.dtype);
   head.base = units_.base;
   head.unit = units_.unit;
-  program_.bound = spec_.bound;
-  program_.inverse = 1 / units_.unit;
-  program_.correction = wavelet_step_units(units_, kWaveletCorrection);
-  program_.exceptions = elems / kElemsPerException + 1;
+  job_.bound = spec_.bound;
+  job_.inverse = 1 / units_.unit;
+  job_.correction = wavelet_step_units(units_, kWaveletCorrection);
+  job_.exceptions = elems / kElemsPerException + 1;
 
   // The transform that has most of something.
   std::size_t bands = 0;
   const CorrectionRows rows(axes(), effort_);
   std::uint64_t numbers = rows.wanted * rows.columns * kWaveletFeatures;
-  std::uint64_t program_bytes = 0;
+  std::uint64_t job_bytes = 0;
   std::uint64_t all_bytes = 0;
   for (const WaveletAxes& transform : transforms_) {
     WaveletModel trial = model_;
@@ -118,56 +118,56 @@ bool WaveletEncoding::lay_out() {
     });
     numbers = std::max(numbers, samples);
     sample_rows = std::max<std::uint64_t>(sample_rows, rows.wanted);
-    program_bytes = std::max(program_bytes, table_bytes(plans) + sample_rows * sizeof(WaveletSampleRow));
+    job_bytes = std::max(job_bytes, table_bytes(plans) + sample_rows * sizeof(WaveletSampleRow));
     plans.looks.clear();
     plans.add_lifts(transform);
     all_bytes += table_bytes(plans);
   }
   numbers = std::max<std::uint64_t>(numbers, bands * kernels::kResidualTokens);
   constexpr std::uint64_t kRest = UINT64_C(1) << 14;  // heads, looks of corrections and lifts, of which there are few
-  if (std::max(program_bytes, all_bytes) + kRest > most_program_bytes(elems)) return false;
+  if (std::max(job_bytes, all_bytes) + kRest > most_job_bytes(elems)) return false;
   if (numbers * sizeof(std::uint32_t) > kMostSampleBytes) return false;
 
   std::uint64_t bytes = 0;
   const auto take = [&](std::uint64_t wanted) {
     const auto begin = static_cast<std::uint32_t>(bytes);
-    bytes += kernels::program_aligned(wanted);
+    bytes += kernels::job_aligned(wanted);
     return begin;
   };
   // When values are no longer needed, words of lanes lie in their place.
   const std::uint64_t words =
       std::uint64_t{2} * elems * kernels::kMostResidualWords + kernels::kMostLevelLanes * kernels::kStateWords;
-  const std::uint64_t values = kernels::program_aligned(elems * sizeof(double));
+  const std::uint64_t values = kernels::job_aligned(elems * sizeof(double));
   head.values = take(std::max(2 * values, words * sizeof(std::uint16_t)));
   head.room = head.values + static_cast<std::uint32_t>(values);
   head.magnitudes = take(elems * sizeof(std::uint32_t));
   head.corrections = take(elems * sizeof(std::uint32_t));
-  program_.codes = take(2 * elems * sizeof(std::int32_t));
-  program_.symbols = take(2 * elems * sizeof(std::uint16_t));
-  program_.exception_list = take(program_.exceptions * sizeof(std::uint32_t));
-  program_.samples = take(sizeof(WaveletSampleHead) + numbers * sizeof(std::uint32_t));
+  job_.codes = take(2 * elems * sizeof(std::int32_t));
+  job_.symbols = take(2 * elems * sizeof(std::uint16_t));
+  job_.exception_list = take(job_.exceptions * sizeof(std::uint32_t));
+  job_.samples = take(sizeof(WaveletSampleHead) + numbers * sizeof(std::uint32_t));
   head.head.work_bytes = static_cast<std::uint32_t>(bytes);
   return bytes <= UINT32_MAX;
 }
 
 void WaveletEncoding::append(Vector<std::uint8_t>& out) {
-  kernels::WaveletProgram& head = program_.wavelet;
+  kernels::WaveletJob& head = job_.wavelet;
   head.lift_count = static_cast<std::uint32_t>(plans_.lifts.size());
-  program_.trial_count = static_cast<std::uint32_t>(trials_.size());
-  program_.sample_row_count = static_cast<std::uint32_t>(sample_rows_.size());
-  ProgramAppender program(out, sizeof program_);
-  head.bands = program.add(plans_.bands);
-  head.looks = program.add(plans_.looks);
-  head.lifts = program.add(plans_.lifts);
-  program_.trials = program.add(trials_);
-  program_.sample_rows = program.add(sample_rows_);
-  head.head.bytes = program.bytes();
-  program.set_head(program_);
+  job_.trial_count = static_cast<std::uint32_t>(trials_.size());
+  job_.sample_row_count = static_cast<std::uint32_t>(sample_rows_.size());
+  JobAppender job(out, sizeof job_);
+  head.bands = job.add(plans_.bands);
+  head.looks = job.add(plans_.looks);
+  head.lifts = job.add(plans_.lifts);
+  job_.trials = job.add(trials_);
+  job_.sample_rows = job.add(sample_rows_);
+  head.head.bytes = job.bytes();
+  job.set_head(job_);
 }
 
-/// The program that counts the codes of all transforms.
+/// The job that counts the codes of all transforms.
 void WaveletEncoding::try_transforms() {
-  program_.step = WaveletEncodeStep::transforms;
+  job_.step = WaveletEncodeStep::transforms;
   plans_ = {};
   trials_.clear();
   sample_rows_.clear();
@@ -204,16 +204,16 @@ void WaveletEncoding::choose_transform(std::span<const std::uint8_t> counts) {
   trials_.clear();
 }
 
-/// The program that codes with a step.
+/// The job that codes with a step.
 void WaveletEncoding::begin_step() {
   model_.step = wavelet_step_units(units_, step_);
   WaveletModel sampled = model_;
   sampled.weights = feature_numbers();
   plans_.add_bands(sampled);
-  program_.wavelet.band_count = static_cast<std::uint32_t>(plans_.bands.size());
-  program_.found = 0;
+  job_.wavelet.band_count = static_cast<std::uint32_t>(plans_.bands.size());
+  job_.found = 0;
   plan_samples(false);
-  program_.step = WaveletEncodeStep::quantize;
+  job_.step = WaveletEncodeStep::quantize;
 }
 
 /// As best_step() of the host's encoder, a step after each trial, and the best once more if it was not the last.
@@ -234,14 +234,14 @@ void WaveletEncoding::after_trial(const kernels::RasterEncodeAnswer& answer) {
   begin_step();
 }
 
-/// The program that makes symbols of corrections.
+/// The job that makes symbols of corrections.
 void WaveletEncoding::plan_corrections() {
   plans_.add_bands(model_);
   if (model_.correction != 0) plans_.add_corrections(model_);
-  program_.wavelet.correction = static_cast<double>(model_.correction);
+  job_.wavelet.correction = static_cast<double>(model_.correction);
   sample_rows_.clear();
   samples_bytes_ = 0;
-  program_.step = WaveletEncodeStep::correct;
+  job_.step = WaveletEncodeStep::correct;
 }
 
 /// Bands, or corrections, with rows that are samples of them.
@@ -269,9 +269,9 @@ void WaveletEncoding::plan_samples(bool corrections) {
 
 void WaveletEncoding::next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
                            Vector<std::uint8_t>& out) {
-  kernels::WaveletProgram& head = program_.wavelet;
+  kernels::WaveletJob& head = job_.wavelet;
   plans_ = {};
-  switch (program_.step) {
+  switch (job_.step) {
     case WaveletEncodeStep::transforms:
       choose_transform(samples);
       begin_step();
@@ -284,14 +284,14 @@ void WaveletEncoding::next(const kernels::RasterEncodeAnswer& answer, std::span<
       plans_.add_corrections(sampled);
       plan_samples(true);
       for (const std::size_t i : {0, 1}) head.offsets[i] = model_.offsets[i];
-      program_.step = WaveletEncodeStep::code;
+      job_.step = WaveletEncodeStep::code;
       break;
     }
     case WaveletEncodeStep::code:
       fit_corrections(samples);
       static_assert(sizeof counts_ == sizeof answer.counts);
       std::memcpy(counts_.data(), answer.counts, sizeof counts_);
-      program_.found = answer.exceptions;
+      job_.found = answer.exceptions;
       plan_corrections();
       break;
     case WaveletEncodeStep::correct: after_trial(answer); break;
@@ -351,7 +351,7 @@ void WaveletEncoding::fit_coefficients(std::span<const std::uint8_t> bytes) {
 
 void WaveletEncoding::fit_corrections(std::span<const std::uint8_t> bytes) {
   const SamplesSeen seen(bytes);
-  model_.correction = seen.head.corrected != 0 ? static_cast<unsigned>(program_.correction) : 0;
+  model_.correction = seen.head.corrected != 0 ? static_cast<unsigned>(job_.correction) : 0;
   if (model_.correction == 0) return;
   const CorrectionRows rows(axes(), effort_);
   WaveletSamples samples(1);
@@ -394,20 +394,20 @@ WaveletEncoding::Choice WaveletEncoding::choose(const kernels::RasterEncodeAnswe
     write_exceptions(list, writer);
   });
 
-  kernels::RowLanesProgram lanes;
-  ProgramParts parts;
+  kernels::RowLanesJob lanes;
+  JobParts parts;
   if (!parts.take_starts(model_.values, lanes.serving)) return Choice::host;
   Vector<kernels::RowSection> sections;
   for (const kernels::WaveletBandPlan& band : plans_.bands)
     sections.push_back({band.rows, band.extents[kMaxAxes - 1], band.rows_before, band.codes_before});
-  lanes.head.kind = kernels::ProgramKind::wavelet;
+  lanes.head.kind = kernels::JobKind::wavelet;
   lanes.mask = (1u << lane_bits_) - 1;
-  lanes.codes = program_.codes;
-  lanes.symbols = program_.symbols;
-  lanes.words = program_.wavelet.values;
+  lanes.codes = job_.codes;
+  lanes.symbols = job_.symbols;
+  lanes.words = job_.wavelet.values;
   lanes.most_words = static_cast<std::uint32_t>(most_words());
   lanes.head.work_bytes = work_bytes();
-  append_lanes_program(sections, parts, lanes, out);
+  append_lanes_job(sections, parts, lanes, out);
   return Choice::lanes;
 }
 

@@ -1,5 +1,5 @@
 // A chunk under the wavelet that a device encodes (kernels/stencil/wavelet_encode_job.h), by the rules of
-// encode_wavelet and to the same bytes. Programs follow each other: transforms, then quantize, code and correct with
+// encode_wavelet and to the same bytes. Jobs follow each other: transforms, then quantize, code and correct with
 // one step of coefficients or some, lanes.
 #pragma once
 
@@ -11,13 +11,13 @@
 #include <quern/memory.h>
 
 #include "codecs/stencil/chunk.h"
-#include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/device/levels_encode_steps.h"
+#include "codecs/stencil/device/wavelet_plans.h"
+#include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/model/residual_fit.h"
 #include "codecs/stencil/wavelet/choices.h"
 #include "codecs/stencil/wavelet/fit.h"
 #include "codecs/stencil/wavelet/model.h"
-#include "codecs/stencil/device/wavelet_plans.h"
 #include "kernels/stencil/raster_encode_job.h"
 #include "kernels/stencil/wavelet_encode_job.h"
 
@@ -30,8 +30,8 @@ bool wavelet_range(const ChunkSpec& spec, const ConstBox3& in, std::span<std::ui
 /// As LevelsEncoding.
 class WaveletEncoding {
  public:
-  /// Programs of chunks of no more elements have no more bytes.
-  static constexpr std::uint64_t most_program_bytes(std::uint64_t elems) {
+  /// Jobs of chunks of no more elements have no more bytes.
+  static constexpr std::uint64_t most_job_bytes(std::uint64_t elems) {
     constexpr std::uint64_t kMost = UINT64_C(1) << 20;
     const std::uint64_t bytes = (UINT64_C(1) << 16) + 8 * elems;
     return bytes < kMost ? bytes : kMost;
@@ -39,25 +39,24 @@ class WaveletEncoding {
   static constexpr std::uint64_t kMostSampleBytes = UINT64_C(16) << 20;
   using Choice = LevelsEncoding::Choice;
 
-  /// Chooses units and step and appends the first program. False when the chunk is encode_chunk's. The box stays. May
+  /// Chooses units and step and appends the first job. False when the chunk is encode_chunk's. The box stays. May
   /// throw std::bad_alloc.
-  bool start(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
-             Vector<std::uint8_t>& program);
+  bool start(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job);
 
   const ConstBox3& box() const { return in_; }
   DType dtype() const { return spec_.dtype; }
   bool may_be_raw() const { return false; }
-  std::uint32_t work_bytes() const { return program_.wavelet.head.work_bytes; }
+  std::uint32_t work_bytes() const { return job_.wavelet.head.work_bytes; }
 
-  bool gathers() const { return trying_ || program_.step != kernels::WaveletEncodeStep::correct; }
-  std::uint32_t samples_at() const { return program_.samples; }
+  bool gathers() const { return trying_ || job_.step != kernels::WaveletEncodeStep::correct; }
+  std::uint32_t samples_at() const { return job_.samples; }
   std::uint32_t samples_bytes() const { return samples_bytes_; }
   void next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
-            Vector<std::uint8_t>& program);
+            Vector<std::uint8_t>& job);
 
-  std::uint32_t exception_list() const { return program_.exception_list; }
+  std::uint32_t exception_list() const { return job_.exception_list; }
   Choice choose(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint32_t> exceptions,
-                Vector<std::uint8_t>& program);
+                Vector<std::uint8_t>& job);
 
   Choice write(std::span<const std::uint32_t> lane_words, const std::uint16_t* words, std::span<std::uint8_t> out,
                std::size_t& bytes) const;
@@ -98,8 +97,8 @@ class WaveletEncoding {
   LevelCounts counts_{};         ///< of coefficients
   Vector<std::uint8_t> stored_;  ///< form of the model
 
-  kernels::WaveletEncodeProgram program_;
-  WaveletPlans plans_;  ///< of the program appended last; so below
+  kernels::WaveletEncodeJob job_;
+  WaveletPlans plans_;  ///< of the job appended last; so below
   Vector<WaveletAxes> transforms_;
   Vector<kernels::WaveletTrial> trials_;
   Vector<kernels::WaveletSampleRow> sample_rows_;

@@ -2,19 +2,19 @@
 #include "codecs/stencil/device/wavelet_job.h"
 
 #include "codecs/stencil/device/job_parts.h"
+#include "codecs/stencil/device/wavelet_plans.h"
 #include "codecs/stencil/wavelet/axes.h"
 #include "codecs/stencil/wavelet/model.h"
-#include "codecs/stencil/device/wavelet_plans.h"
 #include "kernels/stencil/wavelet_job.h"
 
 namespace quern::codec::stencil {
 namespace {
 
-using kernels::WaveletProgram;
+using kernels::WaveletJob;
 
-class ProgramMaker {
+class JobMaker {
  public:
-  ProgramMaker(const ChunkSpec& spec, const MutableBox3& box)
+  JobMaker(const ChunkSpec& spec, const MutableBox3& box)
       : spec_(spec), masked_(box.special != nullptr), view_(box, spec.form) {}
 
   bool make(std::span<const std::uint8_t> in, Vector<std::uint8_t>& out) {
@@ -53,7 +53,7 @@ class ProgramMaker {
     std::uint32_t bytes = 0;
     const auto take = [&](std::size_t width) {
       const std::uint32_t begin = bytes;
-      bytes += static_cast<std::uint32_t>(kernels::program_aligned(axes().elems() * width));
+      bytes += static_cast<std::uint32_t>(kernels::job_aligned(axes().elems() * width));
       return begin;
     };
     head_.values = take(sizeof(double));
@@ -61,32 +61,32 @@ class ProgramMaker {
     head_.magnitudes = take(sizeof(std::uint32_t));
     head_.corrections = take(sizeof(std::uint32_t));
     head_.head.work_bytes = bytes;
-    ProgramAppender program(out, sizeof head_);
-    head_.bands = program.add(plans_.bands);
-    head_.looks = program.add(plans_.looks);
-    head_.lifts = program.add(plans_.lifts);
-    head_.starts = program.add(parts_.starts);
-    head_.exceptions = program.add(parts_.exceptions);
-    head_.words = program.add(parts_.words);
-    head_.head.bytes = program.bytes();
-    program.set_head(head_);
+    JobAppender job(out, sizeof head_);
+    head_.bands = job.add(plans_.bands);
+    head_.looks = job.add(plans_.looks);
+    head_.lifts = job.add(plans_.lifts);
+    head_.starts = job.add(parts_.starts);
+    head_.exceptions = job.add(parts_.exceptions);
+    head_.words = job.add(parts_.words);
+    head_.head.bytes = job.bytes();
+    job.set_head(head_);
   }
 
   const ChunkSpec& spec_;
   bool masked_;
   LevelsView view_;
   WaveletModel model_;
-  WaveletProgram head_;
+  WaveletJob head_;
   WaveletPlans plans_;
-  ProgramParts parts_;
+  JobParts parts_;
 };
 
 }  // namespace
 
-bool append_wavelet_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
-                            Vector<std::uint8_t>& out) {
+bool append_wavelet_job(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
+                        Vector<std::uint8_t>& out) {
   if (!spec.form.wavelet || in.empty() || in[0] != static_cast<std::uint8_t>(Mode::wavelet)) return false;
-  return ProgramMaker(spec, box).make(in.subspan(1), out);
+  return JobMaker(spec, box).make(in.subspan(1), out);
 }
 
 }  // namespace quern::codec::stencil

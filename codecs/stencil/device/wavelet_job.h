@@ -11,8 +11,8 @@
 
 namespace quern::codec::stencil {
 
-/// As append_levels_program; the program is that of kernels/stencil/wavelet_job.h.
-bool append_wavelet_program(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
-                            Vector<std::uint8_t>& out);
+/// As append_levels_job; the job is that of kernels/stencil/wavelet_job.h.
+bool append_wavelet_job(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& box,
+                        Vector<std::uint8_t>& out);
 
 }  // namespace quern::codec::stencil

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(kernels::kMostWaveletMagnitude == kMaxWaveletMagnitude);
 
-/// Axes of a program that the chunk lacks.
+/// Axes of a job that the chunk lacks.
 std::size_t pad_of(const WaveletAxes& axes) { return kMaxAxes - axes.rank; }
 
 void set_place(const WaveletAxes& axes, const WaveletBand& band, std::uint32_t& start, std::uint32_t* extents) {
@@ -177,14 +177,14 @@ void WaveletPlans::lift(const WaveletAxes& axes, const AxisValues& box, std::siz
 }
 
 void set_wavelet_places(const WaveletAxes& axes, const AxisValues& strides, const AxisValues& special_strides,
-                        kernels::WaveletProgram& program) {
+                        kernels::WaveletJob& job) {
   const AxisValues places = axes.strides();
   for (std::size_t a = 0; a < axes.rank; ++a) {
     const std::size_t to = pad_of(axes) + a;
-    program.extents[to] = static_cast<std::uint32_t>(axes.extents[a]);
-    program.places[to] = static_cast<std::uint32_t>(places[a]);
-    program.strides[to] = strides[a];
-    program.special_strides[to] = special_strides[a];
+    job.extents[to] = static_cast<std::uint32_t>(axes.extents[a]);
+    job.places[to] = static_cast<std::uint32_t>(places[a]);
+    job.strides[to] = strides[a];
+    job.special_strides[to] = special_strides[a];
   }
 }
 

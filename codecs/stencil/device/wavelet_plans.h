@@ -1,4 +1,4 @@
-// What programs say of bands under the wavelet and of its lifting (kernels/stencil/wavelet_job.h).
+// What jobs say of bands under the wavelet and of its lifting (kernels/stencil/wavelet_job.h).
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace quern::codec::stencil {
 
-/// Tables of a program as they grow. All functions may throw std::bad_alloc.
+/// Tables of a job as they grow. All functions may throw std::bad_alloc.
 class WaveletPlans {
  public:
   Vector<kernels::WaveletBandPlan> bands;
@@ -47,6 +47,6 @@ class WaveletPlans {
 
 /// Extents, places and strides of a chunk, whose elements have these strides along the axes.
 void set_wavelet_places(const WaveletAxes& axes, const AxisValues& strides, const AxisValues& special_strides,
-                        kernels::WaveletProgram& program);
+                        kernels::WaveletJob& job);
 
 }  // namespace quern::codec::stencil

@@ -9,8 +9,8 @@ namespace quern::codec::stencil {
 namespace {
 
 using kernels::kMeanPlane;
+using kernels::RasterJob;
 using kernels::RasterList;
-using kernels::RasterProgram;
 using kernels::RasterTap;
 using kernels::Tap;
 
@@ -51,7 +51,7 @@ class TapTable {
 };
 
 void set_extents(const std::array<std::uint64_t, 3>& box, const kernels::StencilExtents& extents,
-                 const RasterStrides& strides, RasterProgram& head) {
+                 const RasterStrides& strides, RasterJob& head) {
   const bool by_second = box[0] == 1;  // as stencil_extents() takes them
   const std::uint64_t plane = by_second ? strides.elements[1] : strides.elements[0];
   const std::uint64_t special = by_second ? strides.special[1] : strides.special[0];
@@ -68,7 +68,7 @@ void set_extents(const std::array<std::uint64_t, 3>& box, const kernels::Stencil
 }  // namespace
 
 void describe_raster(DType dtype, const ChunkModel& model, const std::array<std::uint64_t, 3>& box,
-                     const RasterStrides& strides, RasterProgram& head, RasterTables& tables) {
+                     const RasterStrides& strides, RasterJob& head, RasterTables& tables) {
   const kernels::StencilExtents extents = kernels::stencil_extents(box);
   head.element = static_cast<kernels::Element>(dtype);
   head.masked = model.masked;

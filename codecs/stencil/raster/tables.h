@@ -23,6 +23,6 @@ struct RasterStrides {
 
 /// Sets everything of `head` that follows from the model, and the lists of taps that it refers to.
 void describe_raster(DType dtype, const ChunkModel& model, const std::array<std::uint64_t, 3>& extents,
-                     const RasterStrides& strides, kernels::RasterProgram& head, RasterTables& tables);
+                     const RasterStrides& strides, kernels::RasterJob& head, RasterTables& tables);
 
 }  // namespace quern::codec::stencil

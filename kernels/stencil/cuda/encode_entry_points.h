@@ -1,5 +1,5 @@
 // Entry points of the stencil kernels that encode. Nothing here allocates or waits; everything is queued on the
-// caller's stream. Tasks, and what they point to, lie in device memory, programs as a host makes them.
+// caller's stream. Tasks, and what they point to, lie in device memory, jobs as a host makes them.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,11 +1,11 @@
 // Chunks of the stencil codec in levels: a CTA for each. One kernel serves all element types, as they matter to the
 // last step alone.
-#include "kernels/stencil/warp/level_decode.h"
-#include "kernels/common/cuda/thread_block.cuh"
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
-#include "kernels/stencil/cuda/decode_entry_points.h"
+#include "kernels/common/cuda/thread_block.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/stencil/cuda/decode_entry_points.h"
+#include "kernels/stencil/warp/level_decode.h"
 
 namespace quern::kernels {
 namespace {
@@ -15,10 +15,10 @@ constexpr unsigned kLevelThreads = kMostLevelWarps * kLanes;
 
 /// A template, or nvcc takes what it calls for host code.
 template <class X>
-__global__ void __launch_bounds__(kLevelThreads) decode_level_chunks(const ProgramTask* tasks, std::uint32_t* damaged) {
+__global__ void __launch_bounds__(kLevelThreads) decode_level_chunks(const JobTask* tasks, std::uint32_t* damaged) {
   auto& memory = shared_memory<LevelMemory>();
-  const ProgramTask& task = tasks[blockIdx.x];
-  if (reinterpret_cast<const ProgramHead*>(task.program)->kind != ProgramKind::levels) return;
+  const JobTask& task = tasks[blockIdx.x];
+  if (reinterpret_cast<const JobHead*>(task.job)->kind != JobKind::levels) return;
   CtaTeam team;
   const bool good = decode_level_chunk<X>(team, task, memory);
   if (threadIdx.x == 0) damaged[blockIdx.x] = good ? 0 : 1;
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kLevelThreads) decode_level_chunks(const Progr
 
 }  // namespace
 
-cudaError_t stencil_levels_decode_async(const ProgramTask* tasks, std::uint32_t count, std::uint32_t* damaged,
+cudaError_t stencil_levels_decode_async(const JobTask* tasks, std::uint32_t count, std::uint32_t* damaged,
                                         cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
   return launch(&decode_level_chunks<WarpLanes>, {count, kLevelThreads, sizeof(LevelMemory)}, stream, tasks, damaged);

@@ -8,13 +8,13 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/stencil/level_job.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/level_patch.h"
 #include "kernels/stencil/warp/level_predict.h"
 #include "kernels/stencil/warp/level_steps.h"
 #include "kernels/stencil/warp/level_stream.h"
 #include "kernels/stencil/warp/level_symbols.h"
-#include "kernels/stencil/level_job.h"
 
 namespace quern::kernels {
 
@@ -35,7 +35,7 @@ static_assert(sizeof(LevelMemory) <= 99 * 1024 - 1024);
 
 /// All sweeps of a level.
 template <class X, class Team>
-constexpr void decode_level(Team& team, const ProgramTask& task, const LevelGridView& grid, LevelStream<X>& stream,
+constexpr void decode_level(Team& team, const JobTask& task, const LevelGridView& grid, LevelStream<X>& stream,
                             LevelMemory& memory) {
   const auto put = [&](std::uint32_t at, const LevelStep& step) {
     X::lanes([&](std::size_t lane) {
@@ -80,11 +80,11 @@ constexpr void decode_level(Team& team, const ProgramTask& task, const LevelGrid
 /// first_and_others(f, g) f in the first one and g(warp, warps) in the others, counted without it. They are over for
 /// all of them before any returns.
 template <class X, class Team>
-constexpr bool decode_level_chunk(Team& team, const ProgramTask& task, LevelMemory& memory) {
-  const auto& program = *reinterpret_cast<const LevelProgram*>(task.program);
-  const auto* const starts = LevelGridView::table<LevelStarts>(task, program.starts);
+constexpr bool decode_level_chunk(Team& team, const JobTask& task, LevelMemory& memory) {
+  const auto& job = *reinterpret_cast<const LevelJob*>(task.job);
+  const auto* const starts = LevelGridView::table<LevelStarts>(task, job.starts);
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    fill_level_buckets<X>(program, starts, warp, warps, memory.buckets);
+    fill_level_buckets<X>(job, starts, warp, warps, memory.buckets);
   });
   LevelStream<X> stream(memory.buckets, memory.words);
   team.first([&] {
@@ -93,14 +93,14 @@ constexpr bool decode_level_chunk(Team& team, const ProgramTask& task, LevelMemo
     });
     LevelTaker<X>::clear(memory.near);
   });
-  for (std::uint32_t level = program.top + 1u; level-- > 0;) {
+  for (std::uint32_t level = job.top + 1u; level-- > 0;) {
     const LevelGridView grid(task, level);
     const LevelStage& stage = *grid.stage;
     if (stage.opens_section) {
-      const LevelSection& section = LevelGridView::table<LevelSection>(task, program.sections)[stage.section];
-      team.first([&] { stream.open(section, LevelGridView::table<std::uint8_t>(task, program.words)); });
+      const LevelSection& section = LevelGridView::table<LevelSection>(task, job.sections)[stage.section];
+      team.first([&] { stream.open(section, LevelGridView::table<std::uint8_t>(task, job.words)); });
     }
-    if (level < program.top) {
+    if (level < job.top) {
       const LevelGridView above(task, level + 1);
       team.all([&](std::uint32_t warp, std::uint32_t warps) { take_level_above<X>(grid, above, warp, warps); });
       team.all([&](std::uint32_t warp, std::uint32_t warps) {

@@ -1,4 +1,4 @@
-// The finest level of a chunk in levels, encoded up to its symbols by the warps of a CTA, a program for each step.
+// The finest level of a chunk in levels, encoded up to its symbols by the warps of a CTA, a job for each step.
 // Every number is that of codecs/stencil/levels/loop.h, of the samples that of codecs/stencil/levels/fit.cpp: sums of integers, exact
 // in whatever order.
 #pragma once
@@ -30,8 +30,8 @@ struct LevelEncodeShared {
 
 /// A chunk under way. The same in all lanes.
 struct LevelCodes {
-  ProgramTask task;
-  const LevelEncodeProgram* program = nullptr;
+  JobTask task;
+  const LevelEncodeJob* job = nullptr;
   LevelGridView grid;
   const void* elements = nullptr;
   std::int32_t* codes = nullptr;
@@ -42,23 +42,23 @@ struct LevelCodes {
   /// A template, as constexpr functions else may not cast bytes.
   template <class Task>
   constexpr explicit LevelCodes(const Task& of)
-      : task{of.program, of.work, nullptr, of.special},
-        program(reinterpret_cast<const LevelEncodeProgram*>(of.program)),
+      : task{of.job, of.work, nullptr, of.special},
+        job(reinterpret_cast<const LevelEncodeJob*>(of.job)),
         grid(task, 0),
         elements(of.elements),
-        codes(reinterpret_cast<std::int32_t*>(of.work + program->codes)),
-        symbols(reinterpret_cast<std::uint16_t*>(of.work + program->symbols)),
-        missed(reinterpret_cast<std::uint32_t*>(of.work + program->missed)),
-        exception_list(reinterpret_cast<std::uint32_t*>(of.work + program->exception_list)) {}
+        codes(reinterpret_cast<std::int32_t*>(of.work + job->codes)),
+        symbols(reinterpret_cast<std::uint16_t*>(of.work + job->symbols)),
+        missed(reinterpret_cast<std::uint32_t*>(of.work + job->missed)),
+        exception_list(reinterpret_cast<std::uint32_t*>(of.work + job->exception_list)) {}
 
   constexpr std::uint32_t sweeps() const { return level_sweeps(grid); }
   constexpr LevelSweep sweep(std::uint32_t number) const {
-    return level_sweep(grid, LevelGridView::table<ClassPlan>(task, program->level.plans), number);
+    return level_sweep(grid, LevelGridView::table<ClassPlan>(task, job->level.plans), number);
   }
   /// Where a sweep may begin in the order of coding, and where the next one may.
   constexpr std::uint32_t begin_of(std::uint32_t number) const {
     const std::uint32_t classes = grid.stage->class_count;
-    return number / classes * program->first[classes] + program->first[number % classes];
+    return number / classes * job->first[classes] + job->first[number % classes];
   }
   /// Its first point.
   constexpr std::uint32_t code_of(std::uint32_t number, const LevelSweep& sweep) const {
@@ -68,18 +68,18 @@ struct LevelCodes {
   /// The first element of a row of a class, counted from the chunk's first.
   [[gnu::always_inline]] constexpr std::uint64_t row_at(std::uint32_t parity_class, std::uint32_t row) const {
     const LevelRow at(grid.stage->views[parity_class], row);
-    std::uint64_t offset = class_parity(parity_class, kLastAxis) * program->level.strides[kLastAxis];
+    std::uint64_t offset = class_parity(parity_class, kLastAxis) * job->level.strides[kLastAxis];
     unroll<kRowAxes>([&](auto a) {
       constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
-      const bool halved = program->level.hierarchical(kAxis);
+      const bool halved = job->level.hierarchical(kAxis);
       const std::uint64_t place =
           halved ? 2 * std::uint64_t{at.index[kAxis]} + class_parity(parity_class, kAxis) : at.index[kAxis];
-      offset += place * program->level.strides[kAxis];
+      offset += place * job->level.strides[kAxis];
     });
     return offset;
   }
   /// Elements from one point of a row to the next.
-  [[gnu::always_inline]] constexpr std::uint64_t step() const { return 2 * program->level.strides[kLastAxis]; }
+  [[gnu::always_inline]] constexpr std::uint64_t step() const { return 2 * job->level.strides[kLastAxis]; }
   /// Of an element, only where some are: their classes lie as they do.
   template <class X>
   [[gnu::always_inline]] constexpr bool special(std::uint64_t at, std::size_t lane) const {
@@ -87,21 +87,21 @@ struct LevelCodes {
   }
   template <class X>
   [[gnu::always_inline]] constexpr std::uint64_t element(std::uint64_t at, std::size_t lane) const {
-    return load_element<X>(elements, program->level.element, at, lane);
+    return load_element<X>(elements, job->level.element, at, lane);
   }
 };
 
 /// What an element is in units.
 template <class X>
 constexpr double level_target(const LevelCodes& chunk, std::uint64_t at, std::size_t lane) {
-  const LevelEncodeProgram& program = *chunk.program;
+  const LevelEncodeJob& job = *chunk.job;
   const std::uint64_t bits = chunk.template element<X>(at, lane);
-  const double original = with_stencil_element(program.level.element, [&](auto type) -> double {
+  const double original = with_stencil_element(job.level.element, [&](auto type) -> double {
     using Type = decltype(type);
     return Type::value(static_cast<typename Type::Bits>(bits));
   });
   constexpr double kMost = 0x1p44;
-  const double units = (original - program.level.base) * program.inverse;
+  const double units = (original - job.level.base) * job.inverse;
   return nearest(units > -kMost && units < kMost ? units : 0);
 }
 
@@ -110,8 +110,8 @@ template <class X>
 constexpr void take_coarser_points(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps) {
   const LevelView& view = chunk.grid.stage->views[0];
   const std::uint32_t columns = view.extents[kLastAxis];
-  const auto* const values = LevelGridView::table<double>(chunk.task, chunk.program->coarser_values);
-  const auto* const magnitudes = LevelGridView::table<std::uint32_t>(chunk.task, chunk.program->coarser_magnitudes);
+  const auto* const values = LevelGridView::table<double>(chunk.task, chunk.job->coarser_values);
+  const auto* const magnitudes = LevelGridView::table<std::uint32_t>(chunk.task, chunk.job->coarser_magnitudes);
   const std::uint32_t points = view.rows * columns;
   X::lanes([&](std::size_t lane) {
     for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < points; i += warps * kLanes) {
@@ -137,7 +137,7 @@ constexpr void set_level_points(const LevelCodes& chunk, std::uint32_t parity_cl
   const LevelView& view = chunk.grid.stage->views[parity_class];
   const std::uint32_t columns = view.extents[kLastAxis];
   const std::uint32_t blocks = (columns + kLanes - 1) / kLanes;
-  const double most = chunk.program->most;
+  const double most = chunk.job->most;
   typename X::template vec<bool> out_of_range;
   X::lanes([&](std::size_t lane) { X::set(out_of_range, lane, false); });
   for (std::uint32_t t = warp; t < rows * blocks; t += warps) {
@@ -172,7 +172,7 @@ constexpr void round_level_points(const LevelCodes& chunk, std::uint32_t parity_
       chunk, parity_class, 0, view.rows, warp, warps, shared,
       [&](std::uint64_t row_at, std::uint32_t x, std::uint32_t, std::size_t lane) -> CodedLevelPoint {
         std::uint32_t from = x;
-        if (chunk.program->level.masked) {
+        if (chunk.job->level.masked) {
           const auto special = [&](std::uint32_t column) {
             return chunk.template special<X>(row_at + column * chunk.step(), lane);
           };
@@ -189,7 +189,7 @@ constexpr void round_level_points(const LevelCodes& chunk, std::uint32_t parity_
 template <class X>
 constexpr void code_level_points(const LevelCodes& chunk, const LevelSweep& sweep, std::uint32_t warp,
                                  std::uint32_t warps, LevelEncodeShared& shared) {
-  const LevelEncodeProgram& program = *chunk.program;
+  const LevelEncodeJob& job = *chunk.job;
   const auto quantum = static_cast<double>(chunk.grid.stage->quantum);
   const double inverse_quantum = 1 / quantum;
   set_level_points<X>(
@@ -200,17 +200,17 @@ constexpr void code_level_points(const LevelCodes& chunk, const LevelSweep& swee
         const auto number = static_cast<double>(predicted);
         double value = 0;
         double code = 0;
-        if (program.level.masked && chunk.template special<X>(at, lane)) {
-          value = static_cast<double>(predicted < program.level.low    ? program.level.low
-                                      : predicted > program.level.high ? program.level.high
-                                                                       : predicted);
+        if (job.level.masked && chunk.template special<X>(at, lane)) {
+          value = static_cast<double>(predicted < job.level.low    ? job.level.low
+                                      : predicted > job.level.high ? job.level.high
+                                                                   : predicted);
         } else {
           code = nearest((level_target<X>(chunk, at, lane) - number) * inverse_quantum);
           constexpr auto kMostCode = static_cast<double>(std::uint32_t{kMaxMagnitude});
           code = code > kMostCode ? kMostCode : code < -kMostCode ? -kMostCode : code;
           value = number + code * quantum;
         }
-        if (program.step == LevelEncodeStep::planes)
+        if (job.step == LevelEncodeStep::planes)
           X::add_to(&shared.counts[0][token_of(magnitude_of(static_cast<std::int32_t>(code)))], lane, std::uint32_t{1});
         return {value, static_cast<std::int32_t>(code)};
       });
@@ -225,9 +225,9 @@ class LevelSampler {
 
   constexpr void run(std::uint32_t warp, std::uint32_t warps) const {
     const auto* const rows =
-        LevelGridView::table<LevelSampleRow>(chunk_.task, chunk_.program->sample_rows) + sampling_.rows;
+        LevelGridView::table<LevelSampleRow>(chunk_.task, chunk_.job->sample_rows) + sampling_.rows;
     const auto* const features =
-        LevelGridView::table<LevelFeature>(chunk_.task, chunk_.program->features) + sampling_.features;
+        LevelGridView::table<LevelFeature>(chunk_.task, chunk_.job->features) + sampling_.features;
     const std::uint32_t count = sampling_.row_count * sampling_.feature_count;
     for (std::uint32_t i = warp; i < count; i += warps) {
       const LevelSampleRow& row = rows[i / sampling_.feature_count];
@@ -271,10 +271,10 @@ class LevelSampler {
   constexpr double values(const LevelRow& at, bool inside, const LevelFeature& feature, std::uint32_t x,
                           std::size_t lane) const {
     const auto* const taps =
-        LevelGridView::table<LevelTap<double>>(chunk_.task, chunk_.program->level.taps) + feature.first;
+        LevelGridView::table<LevelTap<double>>(chunk_.task, chunk_.job->level.taps) + feature.first;
     double sum = 0;
     for (std::uint32_t t = 0; t < feature.count; ++t) {
-      if (inside || !chunk_.program->level.linear_border) {
+      if (inside || !chunk_.job->level.linear_border) {
         sum += value_at(neighbour_place(grid_, at, inside, taps[t].in_class, taps[t].step), x, lane);
         continue;
       }
@@ -290,8 +290,7 @@ class LevelSampler {
   constexpr std::uint32_t magnitudes(const LevelRow& at, bool inside, const LevelFeature& feature, std::uint32_t x,
                                      std::size_t lane) const {
     const auto* const taps =
-        LevelGridView::table<LevelTap<std::uint32_t>>(chunk_.task, chunk_.program->level.magnitude_taps) +
-        feature.first;
+        LevelGridView::table<LevelTap<std::uint32_t>>(chunk_.task, chunk_.job->level.magnitude_taps) + feature.first;
     std::uint32_t sum = 0;
     for (std::uint32_t t = 0; t < feature.count; ++t) {
       const std::int32_t place = neighbour_place(grid_, at, inside, taps[t].in_class, taps[t].step);
@@ -302,7 +301,7 @@ class LevelSampler {
   constexpr std::uint32_t spread(const LevelRow& at, bool inside, std::uint32_t row, const LevelFeature& feature,
                                  std::uint32_t x, std::size_t lane) const {
     const LevelSpread& spread =
-        LevelGridView::table<LevelSpread>(chunk_.task, chunk_.program->level.spreads)[feature.first];
+        LevelGridView::table<LevelSpread>(chunk_.task, chunk_.job->level.spreads)[feature.first];
     const std::uint32_t own = view_.first + row * view_.stride + x;
     const auto code = static_cast<std::int32_t>(X::load(grid_.residuals + own, lane));
     const double predicted =
@@ -344,7 +343,7 @@ constexpr void set_level_symbols(const LevelCodes& chunk, std::uint32_t number, 
       const auto code =
           static_cast<std::int32_t>(X::load(chunk.grid.residuals + (view.first + row * view.stride + x), lane));
       X::store(chunk.codes + to, lane, code);
-      if (chunk.program->level.masked &&
+      if (chunk.job->level.masked &&
           chunk.template special<X>(chunk.row_at(sweep.parity_class, row) + x * chunk.step(), lane)) {
         X::store(chunk.symbols + to, lane, std::uint16_t{kNoSymbol});
         return;
@@ -383,11 +382,11 @@ struct LevelWindows {
 template <class X>
 constexpr void find_level_exceptions(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps,
                                      LevelEncodeShared& shared) {
-  const LevelEncodeProgram& program = *chunk.program;
+  const LevelEncodeJob& job = *chunk.job;
   const LevelStage& stage = *chunk.grid.stage;
   const LevelWindows windows(chunk, warp, warps);
   std::uint32_t found = 0;
-  std::uint32_t number = windows.begin * kLanes / program.first[stage.class_count] * stage.class_count;
+  std::uint32_t number = windows.begin * kLanes / job.first[stage.class_count] * stage.class_count;
   for (std::uint32_t w = windows.begin; w < windows.end; ++w) {
     while (w * kLanes >= chunk.begin_of(number + 1)) ++number;
     const LevelSweep sweep = chunk.sweep(number);
@@ -402,13 +401,13 @@ constexpr void find_level_exceptions(const LevelCodes& chunk, std::uint32_t warp
       const std::uint32_t row = sweep.first_row + (code - first) / columns;
       const std::uint32_t x = (code - first) % columns;
       const std::uint64_t at = chunk.row_at(sweep.parity_class, row) + x * chunk.step();
-      if (program.level.masked && chunk.template special<X>(at, lane)) return;
+      if (job.level.masked && chunk.template special<X>(at, lane)) return;
       const double value = X::load(chunk.grid.values + (view.first + row * view.stride + x), lane);
-      const double back = value * program.level.unit + program.level.base;
+      const double back = value * job.level.unit + job.level.base;
       const std::uint64_t bits = chunk.template element<X>(at, lane);
-      X::set(missed, lane, with_stencil_element(program.level.element, [&](auto type) -> bool {
+      X::set(missed, lane, with_stencil_element(job.level.element, [&](auto type) -> bool {
                using Type = decltype(type);
-               return !keeps_bound<Type>(static_cast<typename Type::Bits>(bits), Type::bits(back), program.bound);
+               return !keeps_bound<Type>(static_cast<typename Type::Bits>(bits), Type::bits(back), job.bound);
              }));
     });
     const std::uint32_t flags = X::ballot(missed);
@@ -435,7 +434,7 @@ constexpr void list_level_exceptions(const LevelCodes& chunk, std::uint32_t warp
     X::lanes([&](std::size_t lane) {
       if ((flags >> lane & 1) == 0) return;
       const std::uint32_t to = at + popcount(flags & ((1u << lane) - 1));
-      if (to < chunk.program->exceptions)
+      if (to < chunk.job->exceptions)
         X::store(chunk.exception_list + to, lane, w * kLanes + static_cast<std::uint32_t>(lane));
     });
     at += popcount(flags);
@@ -472,16 +471,16 @@ constexpr void encode_level_chunk(Team& team, const EncodeTask& task, LevelEncod
     finish_rows(sweep.parity_class, sweep.first_row, sweep.rows);
   };
   team.all([&](std::uint32_t warp, std::uint32_t warps) { clear_level_shared<X>(warp, warps, shared); });
-  switch (chunk.program->step) {
+  switch (chunk.job->step) {
     case LevelEncodeStep::open:
       team.all([&](std::uint32_t warp, std::uint32_t warps) { take_coarser_points<X>(chunk, warp, warps); });
       finish_rows(0, 0, stage.views[0].rows);
       break;
     case LevelEncodeStep::code:
     case LevelEncodeStep::planes: {
-      const bool all = chunk.program->step == LevelEncodeStep::planes;
-      const std::uint32_t end = all ? chunk.sweeps() : chunk.program->coded + 1;
-      for (std::uint32_t n = all ? 0 : chunk.program->coded; n < end; ++n) code(chunk.sweep(n));
+      const bool all = chunk.job->step == LevelEncodeStep::planes;
+      const std::uint32_t end = all ? chunk.sweeps() : chunk.job->coded + 1;
+      for (std::uint32_t n = all ? 0 : chunk.job->coded; n < end; ++n) code(chunk.sweep(n));
       break;
     }
     case LevelEncodeStep::round:
@@ -503,11 +502,10 @@ constexpr void encode_level_chunk(Team& team, const EncodeTask& task, LevelEncod
       break;
   }
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    const auto* const samplings = LevelGridView::table<LevelSampling>(chunk.task, chunk.program->samplings);
-    for (std::uint32_t i = 0; i < chunk.program->sampling_count; ++i)
-      LevelSampler<X>(chunk, samplings[i]).run(warp, warps);
-    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), false, chunk.program->exceptions, warp,
-                           warps, shared);
+    const auto* const samplings = LevelGridView::table<LevelSampling>(chunk.task, chunk.job->samplings);
+    for (std::uint32_t i = 0; i < chunk.job->sampling_count; ++i) LevelSampler<X>(chunk, samplings[i]).run(warp, warps);
+    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), false, chunk.job->exceptions, warp, warps,
+                           shared);
   });
 }
 

@@ -33,7 +33,7 @@ inline constexpr std::uint32_t kBlockPoints = kLanePoints * kLanes;
 
 /// A chunk under way at one level. The same in all lanes.
 struct LevelGridView {
-  const LevelProgram* program = nullptr;
+  const LevelJob* job = nullptr;
   const LevelStage* stage = nullptr;
   std::uint32_t level = 0;
   double* values = nullptr;            ///< of the level; before a point is decoded, the bits of its prediction
@@ -42,18 +42,18 @@ struct LevelGridView {
   /// A template, as constexpr functions else may not cast bytes.
   template <class Task>
   constexpr LevelGridView(const Task& task, std::uint32_t at_level)
-      : program(reinterpret_cast<const LevelProgram*>(task.program)),
-        stage(table<LevelStage>(task, program->stages) + at_level),
+      : job(reinterpret_cast<const LevelJob*>(task.job)),
+        stage(table<LevelStage>(task, job->stages) + at_level),
         level(at_level),
-        values(reinterpret_cast<double*>(task.work + program->values[at_level & 1])),
-        residuals(reinterpret_cast<std::uint32_t*>(task.work + program->residuals[at_level & 1])) {}
+        values(reinterpret_cast<double*>(task.work + job->values[at_level & 1])),
+        residuals(reinterpret_cast<std::uint32_t*>(task.work + job->residuals[at_level & 1])) {}
 
   template <class T>
-  [[gnu::always_inline]] static constexpr const T* table(const ProgramTask& task, std::uint32_t offset) {
-    return reinterpret_cast<const T*>(task.program + offset);
+  [[gnu::always_inline]] static constexpr const T* table(const JobTask& task, std::uint32_t offset) {
+    return reinterpret_cast<const T*>(task.job + offset);
   }
   [[gnu::always_inline]] constexpr bool live(std::uint32_t axis) const {
-    return program->hierarchical(axis) && stage->points[axis] > 1;
+    return job->hierarchical(axis) && stage->points[axis] > 1;
   }
 };
 
@@ -90,7 +90,7 @@ struct LevelRow {
   unroll<kRowAxes>([&](auto a) {
     constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
     const std::uint32_t i = row.index[kAxis];
-    if (!grid.program->hierarchical(kAxis)) {
+    if (!grid.job->hierarchical(kAxis)) {
       inside = inside && i >= 2;
     } else if (grid.stage->points[kAxis] > 1) {
       inside = inside && i != 0 && i + 2 < grid.stage->points[kAxis] / 2;
@@ -109,7 +109,7 @@ struct LevelRow {
     constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
     std::int32_t i = static_cast<std::int32_t>(row.index[kAxis]) + step[kAxis];
     if (!inside) {
-      if (!grid.program->hierarchical(kAxis)) {
+      if (!grid.job->hierarchical(kAxis)) {
         i = i < 0 ? 0 : i;
       } else if (i < 0 || i >= static_cast<std::int32_t>(view.extents[kAxis])) {
         i = mirrored_index(grid.stage->points[kAxis], class_parity(in_class, kAxis), i);
@@ -143,7 +143,7 @@ inline constexpr std::uint32_t kLinearPlaces = 1u << kRowAxes;
     constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
     std::int32_t i = static_cast<std::int32_t>(row.index[kAxis]) + tap.step[kAxis];
     const auto extent = static_cast<std::int32_t>(view.extents[kAxis]);
-    if (!grid.program->hierarchical(kAxis)) {
+    if (!grid.job->hierarchical(kAxis)) {
       i = i < 0 ? 0 : i;
     } else if ((i < 0 || i >= extent) && extent > 1) {
       const auto second = static_cast<std::int32_t>(choice >> beyond++ & 1);
@@ -160,18 +160,18 @@ inline constexpr std::uint32_t kLinearPlaces = 1u << kRowAxes;
 
 /// Whether a point of a class has no residual; only where some have none.
 template <class X>
-constexpr bool level_point_is_special(const ProgramTask& task, const LevelGridView& grid, std::uint32_t parity_class,
+constexpr bool level_point_is_special(const JobTask& task, const LevelGridView& grid, std::uint32_t parity_class,
                                       std::uint32_t row, std::uint32_t x, std::size_t lane) {
   const LevelRow at(grid.stage->views[parity_class], row);
   const std::uint32_t index[kLevelAxes] = {at.index[0], at.index[1], at.index[2], x};
   std::uint64_t offset = 0;
   unroll<kLevelAxes>([&](auto a) {
     constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
-    const std::uint64_t place = grid.program->hierarchical(kAxis)
+    const std::uint64_t place = grid.job->hierarchical(kAxis)
                                     ? (2 * std::uint64_t{index[kAxis]} + class_parity(parity_class, kAxis))
                                           << grid.level
                                     : index[kAxis];
-    offset += place * grid.program->special_strides[kAxis];
+    offset += place * grid.job->special_strides[kAxis];
   });
   return X::load(task.special + offset, lane) != 0;
 }
@@ -192,8 +192,8 @@ constexpr void finish_level_rows(const LevelGridView& grid, std::uint32_t parity
         const std::int32_t i = place == 0 ? -1 : static_cast<std::int32_t>(columns + place) - 1;
         const std::int32_t inside = mirrored_index(points, parity, i);
         X::store(m + i, lane, X::load(m + inside, lane));
-        if (!grid.program->linear_border || columns == 1) {
-          X::store(x + i, lane, X::load(x + (grid.program->linear_border ? 0 : inside), lane));
+        if (!grid.job->linear_border || columns == 1) {
+          X::store(x + i, lane, X::load(x + (grid.job->linear_border ? 0 : inside), lane));
         } else {
           const double distance = i < 0 ? 1 : static_cast<double>(place);
           const std::int32_t outer = i < 0 ? 0 : static_cast<std::int32_t>(columns) - 1;
@@ -220,11 +220,11 @@ constexpr void take_level_above(const LevelGridView& grid, const LevelGridView& 
     std::uint32_t index[kRowAxes] = {};
     unroll<kRowAxes>([&](auto a) {
       constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
-      const bool halved = grid.program->hierarchical(kAxis);
+      const bool halved = grid.job->hierarchical(kAxis);
       index[kAxis] = halved ? at.index[kAxis] >> 1 : at.index[kAxis];
       row_class = row_class << 1 | (halved ? at.index[kAxis] & 1 : 0);
     });
-    const bool halved = grid.program->hierarchical(kLastAxis);
+    const bool halved = grid.job->hierarchical(kLastAxis);
     X::lanes([&](std::size_t lane) {
       for (std::uint32_t x = begin + static_cast<std::uint32_t>(lane); x < columns && x < begin + kBlockPoints;
            x += kLanes) {
@@ -252,40 +252,40 @@ template <class X>
 
 /// Elements of a complete chunk, row after row of the box.
 template <class X>
-constexpr void store_level_elements(const ProgramTask& task, std::uint32_t warp, std::uint32_t warps) {
+constexpr void store_level_elements(const JobTask& task, std::uint32_t warp, std::uint32_t warps) {
   const LevelGridView grid(task, 0);
-  const LevelProgram& program = *grid.program;
-  const std::uint32_t columns = program.extents[kLastAxis];
-  const std::uint32_t rows = program.extents[0] * program.extents[1] * program.extents[2];
+  const LevelJob& job = *grid.job;
+  const std::uint32_t columns = job.extents[kLastAxis];
+  const std::uint32_t rows = job.extents[0] * job.extents[1] * job.extents[2];
   const std::uint32_t blocks = (columns + kBlockPoints - 1) / kBlockPoints;
-  const std::size_t width = element_bytes(program.element);
+  const std::size_t width = element_bytes(job.element);
   for (std::uint32_t t = warp; t < rows * blocks; t += warps) {
     const std::uint32_t begin = t % blocks * kBlockPoints;
     std::uint32_t rest = t / blocks;
-    const std::uint32_t p2 = rest % program.extents[2];
-    rest /= program.extents[2];
-    const std::uint32_t place[kRowAxes] = {rest / program.extents[1], rest % program.extents[1], p2};
+    const std::uint32_t p2 = rest % job.extents[2];
+    rest /= job.extents[2];
+    const std::uint32_t place[kRowAxes] = {rest / job.extents[1], rest % job.extents[1], p2};
     std::uint64_t out = 0;
     std::uint32_t row_class = 0;
     std::uint32_t index[kRowAxes] = {};
     unroll<kRowAxes>([&](auto a) {
       constexpr auto kAxis = static_cast<std::uint32_t>(decltype(a)::value);
-      const bool halved = program.hierarchical(kAxis);
-      out += place[kAxis] * program.strides[kAxis];
+      const bool halved = job.hierarchical(kAxis);
+      out += place[kAxis] * job.strides[kAxis];
       index[kAxis] = halved ? place[kAxis] >> 1 : place[kAxis];
       row_class = row_class << 1 | (halved ? place[kAxis] & 1 : 0);
     });
-    const bool halved = program.hierarchical(kLastAxis);
+    const bool halved = job.hierarchical(kLastAxis);
     X::lanes([&](std::size_t lane) {
       for (std::uint32_t x = begin + static_cast<std::uint32_t>(lane); x < columns && x < begin + kBlockPoints;
            x += kLanes) {
         const LevelView& from = grid.stage->views[row_class << 1 | (halved ? x & 1 : 0)];
         const std::uint32_t source = row_place(from, index[0], index[1], index[2]) + (halved ? x >> 1 : x);
-        const double number = X::load(grid.values + source, lane) * program.unit + program.base;
-        const double value = program.lattice.element(number);
-        const std::uint64_t bits = with_stencil_element(
-            program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
-        put_element<X>(task.out, width, out + x * program.strides[kLastAxis], bits, lane);
+        const double number = X::load(grid.values + source, lane) * job.unit + job.base;
+        const double value = job.lattice.element(number);
+        const std::uint64_t bits =
+            with_stencil_element(job.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
+        put_element<X>(task.out, width, out + x * job.strides[kLastAxis], bits, lane);
       }
     });
   }
@@ -293,19 +293,19 @@ constexpr void store_level_elements(const ProgramTask& task, std::uint32_t warp,
 
 /// Exceptions over the elements.
 template <class X>
-constexpr void store_level_exceptions(const ProgramTask& task, std::uint32_t warp, std::uint32_t warps) {
-  const auto& program = *reinterpret_cast<const LevelProgram*>(task.program);
-  const auto* const exceptions = LevelGridView::table<LevelException>(task, program.exceptions);
-  const std::size_t width = element_bytes(program.element);
+constexpr void store_level_exceptions(const JobTask& task, std::uint32_t warp, std::uint32_t warps) {
+  const auto& job = *reinterpret_cast<const LevelJob*>(task.job);
+  const auto* const exceptions = LevelGridView::table<LevelException>(task, job.exceptions);
+  const std::size_t width = element_bytes(job.element);
   X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < program.exception_count;
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < job.exception_count;
          i += warps * kLanes) {
       std::uint32_t rest = exceptions[i].index;
       std::uint64_t at = 0;
       unroll<kLevelAxes>([&](auto a) {
         constexpr auto kAxis = static_cast<std::uint32_t>(kLastAxis - decltype(a)::value);
-        at += rest % program.extents[kAxis] * program.strides[kAxis];
-        rest /= program.extents[kAxis];
+        at += rest % job.extents[kAxis] * job.strides[kAxis];
+        rest /= job.extents[kAxis];
       });
       put_element<X>(task.out, width, at, exceptions[i].bits, lane);
     }

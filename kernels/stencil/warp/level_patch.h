@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "kernels/stencil/warp/level_grid.h"
-#include "kernels/stencil/level_job.h"
 #include "kernels/common/unroll.h"
+#include "kernels/stencil/level_job.h"
+#include "kernels/stencil/warp/level_grid.h"
 
 namespace quern::kernels {
 
@@ -24,16 +24,16 @@ struct LevelSweep {
 
 /// Sweeps of a level: a class in a plane each, class after class, plane after plane.
 [[gnu::always_inline]] constexpr std::uint32_t level_sweeps(const LevelGridView& grid) {
-  return grid.program->planes() * grid.stage->class_count;
+  return grid.job->planes() * grid.stage->class_count;
 }
-/// One of them. `plans`: the program's table.
+/// One of them. `plans`: the job's table.
 constexpr LevelSweep level_sweep(const LevelGridView& grid, const ClassPlan* plans, std::uint32_t number) {
   const LevelStage& stage = *grid.stage;
   const std::uint32_t plane = number / stage.class_count;
   const std::uint32_t place = number % stage.class_count;
   LevelSweep sweep;
   sweep.parity_class = stage.classes[place];
-  sweep.rows = stage.views[sweep.parity_class].rows / grid.program->planes();
+  sweep.rows = stage.views[sweep.parity_class].rows / grid.job->planes();
   sweep.first_row = plane * sweep.rows;
   sweep.plan = plans + stage.plans[plane > 0 ? 1 : 0] + place;
   return sweep;

@@ -7,9 +7,9 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/stencil/level_job.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/level_patch.h"
-#include "kernels/stencil/level_job.h"
 
 namespace quern::kernels {
 
@@ -30,17 +30,16 @@ struct LevelPlaces {
 template <class X, bool kCoded = false>
 class LevelPredictor {
  public:
-  constexpr LevelPredictor(const ProgramTask& task, const LevelGridView& grid, const LevelSweep& sweep,
-                           LevelPlaces& places)
+  constexpr LevelPredictor(const JobTask& task, const LevelGridView& grid, const LevelSweep& sweep, LevelPlaces& places)
       : grid_(grid),
-        program_(*grid.program),
+        job_(*grid.job),
         view_(grid.stage->views[sweep.parity_class]),
         plan_(*sweep.plan),
         first_row_(sweep.first_row),
-        taps_(LevelGridView::table<LevelTap<double>>(task, program_.taps) + plan_.taps),
-        magnitude_taps_(LevelGridView::table<LevelTap<std::uint32_t>>(task, program_.magnitude_taps) +
+        taps_(LevelGridView::table<LevelTap<double>>(task, job_.taps) + plan_.taps),
+        magnitude_taps_(LevelGridView::table<LevelTap<std::uint32_t>>(task, job_.magnitude_taps) +
                         plan_.magnitude_taps),
-        spreads_(LevelGridView::table<LevelSpread>(task, program_.spreads) + plan_.spreads),
+        spreads_(LevelGridView::table<LevelSpread>(task, job_.spreads) + plan_.spreads),
         list_(places.list) {}
 
   constexpr void run(LevelPatch patch) const requires(!kCoded) {
@@ -94,7 +93,7 @@ class LevelPredictor {
     };
     if (kCoded) {
       // Codes and values say what the points were predicted as.
-    } else if (inside || !program_.linear_border) {
+    } else if (inside || !job_.linear_border) {
       for (std::uint32_t begin = 0; begin < plan_.tap_count; begin += kLanes) {
         list_places(at, inside, taps_, begin, plan_.tap_count);
         const std::uint32_t left = plan_.tap_count - begin;
@@ -150,8 +149,8 @@ class LevelPredictor {
         }
         const std::uint64_t sum =
             std::bit_cast<std::uint64_t>(X::get(sums[k], lane) + kMagic) - std::bit_cast<std::uint64_t>(kMagic);
-        const std::uint64_t half = std::uint64_t{1} << (program_.weight_bits - 1);
-        X::set(predicted[k], lane, static_cast<std::int64_t>(sum + half) >> program_.weight_bits);
+        const std::uint64_t half = std::uint64_t{1} << (job_.weight_bits - 1);
+        X::set(predicted[k], lane, static_cast<std::int64_t>(sum + half) >> job_.weight_bits);
       });
     });
     if (plan_.spread_count != 0) {
@@ -258,7 +257,7 @@ class LevelPredictor {
   }
 
   const LevelGridView& grid_;
-  const LevelProgram& program_;
+  const LevelJob& job_;
   const LevelView& view_;
   const ClassPlan& plan_;
   std::uint32_t first_row_;

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
+#include "kernels/stencil/level_job.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/level_patch.h"
-#include "kernels/stencil/level_job.h"
 
 namespace quern::kernels {
 
@@ -71,10 +71,10 @@ struct LevelStep {
 /// The steps of a level, whose sweeps are coded one after another.
 class LevelSteps {
  public:
-  constexpr LevelSteps(const ProgramTask& task, const LevelGridView& grid)
-      : grid_(grid), plans_(LevelGridView::table<ClassPlan>(task, grid.program->plans)) {
+  constexpr LevelSteps(const JobTask& task, const LevelGridView& grid)
+      : grid_(grid), plans_(LevelGridView::table<ClassPlan>(task, grid.job->plans)) {
     // The slowest axis along which neighbours lie.
-    while (axis_ < kLastAxis && (!grid.program->hierarchical(axis_) || grid.stage->points[axis_] == 1)) ++axis_;
+    while (axis_ < kLastAxis && (!grid.job->hierarchical(axis_) || grid.stage->points[axis_] == 1)) ++axis_;
   }
 
   constexpr LevelStep begin() const { return open(0, 0); }

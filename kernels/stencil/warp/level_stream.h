@@ -39,7 +39,7 @@ struct LevelBuckets {
 
 /// Fills the tables; called by every warp of a chunk.
 template <class X>
-constexpr void fill_level_buckets(const LevelProgram& program, const LevelStarts* starts, std::uint32_t warp,
+constexpr void fill_level_buckets(const LevelJob& job, const LevelStarts* starts, std::uint32_t warp,
                                   std::uint32_t warps, LevelBuckets& buckets) {
   if (warp == 0) {
     X::lanes([&](std::size_t lane) {
@@ -47,14 +47,14 @@ constexpr void fill_level_buckets(const LevelProgram& program, const LevelStarts
         X::store(&buckets.of[kNoContextLevel][b], lane, {kFrequencySum << 16, kFrequencySum});
     });
   }
-  for (std::uint32_t t = warp; t < program.table_count; t += warps) {
+  for (std::uint32_t t = warp; t < job.table_count; t += warps) {
     X::lanes([&](std::size_t lane) {
       for (std::size_t i = lane; i < kResidualTokens + 2; i += kLanes)
         X::store(&buckets.starts[t].at[i], lane, X::load(&starts[t].at[i], lane));
     });
   }
   for (std::uint32_t level = warp; level < kContextLevels; level += warps) {
-    const std::uint8_t serving = program.serving[level];
+    const std::uint8_t serving = job.serving[level];
     const LevelStarts& from = starts[serving];
     X::lanes([&](std::size_t lane) {
       if (lane == 0) X::store(&buckets.serving[level], lane, serving);
@@ -256,7 +256,7 @@ class LevelStream {
       if (room) fetch(lane);
     });
   }
-  /// Words from number `filled_` on: the program has them up to the next multiple of kLevelWordAlignment.
+  /// Words from number `filled_` on: the job has them up to the next multiple of kLevelWordAlignment.
   [[gnu::always_inline]] constexpr void fetch(std::size_t lane) {
     constexpr std::uint32_t kUnits = kLevelWordAlignment / 2;
     unroll<kFetches>([&](auto f) {

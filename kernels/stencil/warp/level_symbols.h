@@ -7,11 +7,11 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/stencil/level_job.h"
 #include "kernels/stencil/warp/level_grid.h"
-#include "kernels/stencil/warp/residual_streams.h"
 #include "kernels/stencil/warp/level_steps.h"
 #include "kernels/stencil/warp/level_stream.h"
-#include "kernels/stencil/level_job.h"
+#include "kernels/stencil/warp/residual_streams.h"
 
 namespace quern::kernels {
 
@@ -46,7 +46,7 @@ struct LevelBlocks {
 template <class X>
 class LevelPoints {
  public:
-  constexpr LevelPoints(const ProgramTask& task, const LevelGridView& grid, const LevelSweep& sweep)
+  constexpr LevelPoints(const JobTask& task, const LevelGridView& grid, const LevelSweep& sweep)
       : task_(task), grid_(grid), sweep_(sweep), view_(grid.stage->views[sweep.parity_class]), plan_(*sweep.plan) {
     columns_ = view_.extents[kLastAxis];
     run_ = view_.extents[2];
@@ -98,7 +98,7 @@ class LevelPoints {
 
   /// Values of a window's points, from its residuals.
   constexpr void set(const LevelWindow& window, const std::int32_t* residuals) const {
-    const LevelProgram& program = *grid_.program;
+    const LevelJob& job = *grid_.job;
     const auto quantum = static_cast<std::uint64_t>(grid_.stage->quantum);
     X::lanes([&](std::size_t lane) {
       const std::uint32_t number = window.base + static_cast<std::uint32_t>(lane);
@@ -107,7 +107,7 @@ class LevelPoints {
       const std::int32_t residual = X::load(residuals + lane, lane);
       auto value = std::bit_cast<std::int64_t>(X::load(grid_.values + at.place, lane));
       if (is_special(at, lane)) {
-        value = value < program.low ? program.low : value > program.high ? program.high : value;
+        value = value < job.low ? job.low : value > job.high ? job.high : value;
       } else {
         value = static_cast<std::int64_t>(static_cast<std::uint64_t>(value) +
                                           static_cast<std::uint64_t>(std::int64_t{residual}) * quantum);
@@ -137,10 +137,10 @@ class LevelPoints {
     return context_magnitude(X::load(grid_.residuals + place, lane));
   }
   [[gnu::always_inline]] constexpr bool is_special(const Place& at, std::size_t lane) const {
-    return grid_.program->masked && level_point_is_special<X>(task_, grid_, sweep_.parity_class, at.row, at.x, lane);
+    return grid_.job->masked && level_point_is_special<X>(task_, grid_, sweep_.parity_class, at.row, at.x, lane);
   }
 
-  const ProgramTask& task_;
+  const JobTask& task_;
   const LevelGridView& grid_;
   const LevelSweep& sweep_;
   const LevelView& view_;

@@ -7,11 +7,11 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
-#include "kernels/stencil/warp/residual_streams.h"
-#include "kernels/stencil/warp/raster_grid.h"
 #include "kernels/entropy/rans.h"
-#include "kernels/stencil/raster_encode_job.h"
 #include "kernels/entropy/residual_tokens.h"
+#include "kernels/stencil/raster_encode_job.h"
+#include "kernels/stencil/warp/raster_grid.h"
+#include "kernels/stencil/warp/residual_streams.h"
 
 namespace quern::kernels {
 
@@ -36,13 +36,12 @@ struct LaneEncodeShared {
 };
 
 template <class X>
-constexpr void fill_encode_tables(const RowLanesProgram& program, const LevelStarts* starts, std::uint32_t warp,
+constexpr void fill_encode_tables(const RowLanesJob& job, const LevelStarts* starts, std::uint32_t warp,
                                   std::uint32_t warps, LaneEncodeShared& shared) {
   X::lanes([&](std::size_t lane) {
     if (warp == 0)
-      for (std::size_t i = lane; i < kContextLevels; i += kLanes)
-        X::store(&shared.serving[i], lane, program.serving[i]);
-    for (std::uint32_t t = warp; t < program.table_count; t += warps)
+      for (std::size_t i = lane; i < kContextLevels; i += kLanes) X::store(&shared.serving[i], lane, job.serving[i]);
+    for (std::uint32_t t = warp; t < job.table_count; t += warps)
       for (std::size_t i = lane; i < kResidualTokens; i += kLanes) {
         const std::uint32_t start = X::load(&starts[t].at[i], lane);
         const std::uint32_t end = X::load(&starts[t].at[i + 1], lane);
@@ -55,11 +54,11 @@ constexpr void fill_encode_tables(const RowLanesProgram& program, const LevelSta
 template <class X>
 class EncodedLanes {
  public:
-  constexpr EncodedLanes(const RowLanesProgram& program, std::uint16_t* words) : program_(program), words_(words) {
+  constexpr EncodedLanes(const RowLanesJob& job, std::uint16_t* words) : job_(job), words_(words) {
     X::lanes([&](std::size_t lane) {
       X::set(state_, lane, kRansFloor);
       X::set(at_, lane, std::uint32_t{0});
-      if (lane <= program.mask) X::set(at_, lane, room_end(lane));
+      if (lane <= job.mask) X::set(at_, lane, room_end(lane));
     });
   }
 
@@ -100,7 +99,7 @@ class EncodedLanes {
   constexpr void finish(std::uint32_t* words) {
     X::lanes([&](std::size_t lane) {
       if (lane >= kMostLevelLanes) return;
-      if (lane > program_.mask) return X::store(words + lane, lane, std::uint32_t{0});
+      if (lane > job_.mask) return X::store(words + lane, lane, std::uint32_t{0});
       const std::uint32_t at = X::get(at_, lane) - kStateWords;
       const std::uint32_t now = X::get(state_, lane);
       X::store(words_ + at, lane, static_cast<std::uint16_t>(now));
@@ -111,7 +110,7 @@ class EncodedLanes {
 
  private:
   [[gnu::always_inline]] constexpr std::uint32_t room_end(std::size_t lane) const {
-    return X::load(&program_.rooms[lane + 1], lane);
+    return X::load(&job_.rooms[lane + 1], lane);
   }
   [[gnu::always_inline]] constexpr void put_word(std::uint32_t& now, std::uint32_t& at, std::size_t lane) {
     --at;
@@ -124,7 +123,7 @@ class EncodedLanes {
     now = now << count | bits;
   }
 
-  const RowLanesProgram& program_;
+  const RowLanesJob& job_;
   std::uint16_t* words_;
   typename X::template vec<std::uint32_t> state_;
   typename X::template vec<std::uint32_t> at_;
@@ -140,8 +139,8 @@ struct LaneBuffers {
   std::uint32_t turns_before = 0;  ///< that have none of the section's rows
   std::uint32_t count = 1;
 
-  constexpr LaneBuffers(const RowLanesProgram& program, const RowSection& of)
-      : section(of), lanes(program.mask + 1), stride(lanes + 1) {
+  constexpr LaneBuffers(const RowLanesJob& job, const RowSection& of)
+      : section(of), lanes(job.mask + 1), stride(lanes + 1) {
     columns = LaneEncodeShared::kPuts / stride;
     row_buffers = (section.columns + columns - 1) / columns;
     turns_before = section.rows_before / lanes;
@@ -159,7 +158,7 @@ struct LaneBuffers {
 
 /// Looks up a buffer's residuals; `warp` of `warps` that do so.
 template <class X>
-constexpr void fill_put_buffer(const RowLanesProgram& program, const std::int32_t* codes, const std::uint16_t* symbols,
+constexpr void fill_put_buffer(const RowLanesJob& job, const std::int32_t* codes, const std::uint16_t* symbols,
                                const LaneBuffers& buffers, std::uint32_t buffer, std::uint32_t warp,
                                std::uint32_t warps, LaneEncodeShared& shared) {
   const std::uint32_t begin = buffers.first_column(buffer);
@@ -177,8 +176,8 @@ constexpr void fill_put_buffer(const RowLanesProgram& program, const std::int32_
       const std::uint32_t x = begin + t % blocks * kLanes + static_cast<std::uint32_t>(lane);
       if (x >= end) return;
       LanePut put = kNoPut;
-      const std::size_t index = section.first + (program.by_points ? std::size_t{x} * section.rows + row
-                                                                   : std::size_t{row} * section.columns + x);
+      const std::size_t index = section.first + (job.by_points ? std::size_t{x} * section.rows + row
+                                                               : std::size_t{row} * section.columns + x);
       const std::uint32_t symbol = row < section.rows ? X::load(symbols + index, lane) : std::uint16_t{kNoSymbol};
       if (symbol != kNoSymbol) {
         const unsigned token = symbol % kTokenPlaces;
@@ -204,14 +203,14 @@ constexpr void fill_put_buffer(const RowLanesProgram& program, const std::int32_
 
 /// Takes a buffer's steps, by one warp; `warps` looked it up.
 template <class X>
-constexpr void put_buffer(const RowLanesProgram& program, const LaneBuffers& buffers, std::uint32_t buffer,
-                          std::uint32_t warps, const LaneEncodeShared& shared, EncodedLanes<X>& out) {
+constexpr void put_buffer(const RowLanesJob& job, const LaneBuffers& buffers, std::uint32_t buffer, std::uint32_t warps,
+                          const LaneEncodeShared& shared, EncodedLanes<X>& out) {
   std::uint32_t busy = 0;
   for (std::uint32_t w = 0; w < warps; ++w) busy |= X::load_same(&shared.busy[buffer % 2][w]);
   if (busy == 0) return;
   const std::uint32_t left = buffers.section.columns - buffers.first_column(buffer);
   X::lanes([&](std::size_t lane) {
-    if (lane <= program.mask)
+    if (lane <= job.mask)
       out.put_all(shared.puts[buffer % 2] + lane, left < buffers.columns ? left : buffers.columns, buffers.stride,
                   lane);
   });
@@ -219,22 +218,22 @@ constexpr void put_buffer(const RowLanesProgram& program, const LaneBuffers& buf
 
 /// The lanes' words side by side, if there is room.
 template <class X>
-constexpr void copy_row_lanes(const EncodeTask& task, const RowLanesProgram& program, const std::uint16_t* words,
+constexpr void copy_row_lanes(const EncodeTask& task, const RowLanesJob& job, const std::uint16_t* words,
                               std::uint32_t warp, std::uint32_t warps, const LaneEncodeShared& shared) {
   auto* const out = static_cast<std::uint16_t*>(task.elements);
   std::uint64_t total = 0;
-  for (std::uint32_t l = 0; l <= program.mask; ++l) total += X::load_same(shared.words + l);
+  for (std::uint32_t l = 0; l <= job.mask; ++l) total += X::load_same(shared.words + l);
   if (warp == 0) {
     auto* const answer = static_cast<RowLanesAnswer*>(task.answer);
     X::lanes([&](std::size_t lane) {
       if (lane < kMostLevelLanes) X::store(answer->words + lane, lane, X::load(shared.words + lane, lane));
     });
   }
-  if (total > program.most_words) return;
+  if (total > job.most_words) return;
   std::uint32_t to = 0;
-  for (std::uint32_t l = 0; l <= program.mask; ++l) {
+  for (std::uint32_t l = 0; l <= job.mask; ++l) {
     const std::uint32_t count = X::load_same(shared.words + l);
-    const std::uint16_t* const from = words + X::load_same(&program.rooms[l + 1]) - count;
+    const std::uint16_t* const from = words + X::load_same(&job.rooms[l + 1]) - count;
     for (std::uint32_t first = warp * kRasterBlock; first < count; first += warps * kRasterBlock) {
       X::lanes([&](std::size_t lane) {
         std::uint32_t some[kRasterLanePoints] = {};
@@ -252,31 +251,29 @@ constexpr void copy_row_lanes(const EncodeTask& task, const RowLanesProgram& pro
 /// A template of the task, as constexpr functions else may not cast bytes.
 template <class X, class Team, class Task>
 constexpr void write_row_lanes(Team& team, const Task& task, LaneEncodeShared& shared) {
-  const auto& program = *reinterpret_cast<const RowLanesProgram*>(task.program);
-  auto* const words = reinterpret_cast<std::uint16_t*>(task.work + program.words);
+  const auto& job = *reinterpret_cast<const RowLanesJob*>(task.job);
+  auto* const words = reinterpret_cast<std::uint16_t*>(task.work + job.words);
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    fill_encode_tables<X>(program, reinterpret_cast<const LevelStarts*>(task.program + program.starts), warp, warps,
-                          shared);
+    fill_encode_tables<X>(job, reinterpret_cast<const LevelStarts*>(task.job + job.starts), warp, warps, shared);
   });
-  const auto* const codes = reinterpret_cast<const std::int32_t*>(task.work + program.codes);
-  const auto* const symbols = reinterpret_cast<const std::uint16_t*>(task.work + program.symbols);
-  const auto* const sections = reinterpret_cast<const RowSection*>(task.program + program.sections);
-  EncodedLanes<X> out(program, words);
-  for (std::uint32_t s = program.section_count; s-- > 0;) {
-    const LaneBuffers buffers(program, sections[s]);
+  const auto* const codes = reinterpret_cast<const std::int32_t*>(task.work + job.codes);
+  const auto* const symbols = reinterpret_cast<const std::uint16_t*>(task.work + job.symbols);
+  const auto* const sections = reinterpret_cast<const RowSection*>(task.job + job.sections);
+  EncodedLanes<X> out(job, words);
+  for (std::uint32_t s = job.section_count; s-- > 0;) {
+    const LaneBuffers buffers(job, sections[s]);
     for (std::uint32_t buffer = 0; buffer <= buffers.count; ++buffer) {
       team.all([&](std::uint32_t warp, std::uint32_t warps) {
         // The first warp looks up nothing if there are others.
         const std::uint32_t own = warps > 1 ? 1 : 0;
         if (buffer < buffers.count && warp >= own)
-          fill_put_buffer<X>(program, codes, symbols, buffers, buffer, warp - own, warps - own, shared);
-        if (buffer > 0 && warp == 0) put_buffer<X>(program, buffers, buffer - 1, warps - own, shared, out);
+          fill_put_buffer<X>(job, codes, symbols, buffers, buffer, warp - own, warps - own, shared);
+        if (buffer > 0 && warp == 0) put_buffer<X>(job, buffers, buffer - 1, warps - own, shared, out);
       });
     }
   }
   team.first([&] { out.finish(shared.words); });
-  team.all(
-      [&](std::uint32_t warp, std::uint32_t warps) { copy_row_lanes<X>(task, program, words, warp, warps, shared); });
+  team.all([&](std::uint32_t warp, std::uint32_t warps) { copy_row_lanes<X>(task, job, words, warp, warps, shared); });
 }
 
 }  // namespace quern::kernels

@@ -33,20 +33,20 @@ class RasterPointTaker {
   using vec = typename X::template vec<T>;
 
  public:
-  constexpr RasterPointTaker(const ProgramTask& task, const RasterGrid& grid, std::uint32_t plane,
+  constexpr RasterPointTaker(const JobTask& task, const RasterGrid& grid, std::uint32_t plane,
                              RasterDecodeShared& shared, LevelLanes<X>& lanes)
       : grid_(grid),
-        special_(task.special + plane * grid.program->special_plane_stride),
-        special_row_stride_(grid.program->special_row_stride),
-        masked_(grid.program->masked),
-        fraction_bits_(grid.program->fraction_bits),
-        context_constant_(grid.program->context_constant),
-        near_context_{grid.program->near_context[0], grid.program->near_context[1]},
-        first_(plane * grid.program->rows * grid.program->columns),
-        value_bits_(kExactBits - grid.program->weight_bits),
+        special_(task.special + plane * grid.job->special_plane_stride),
+        special_row_stride_(grid.job->special_row_stride),
+        masked_(grid.job->masked),
+        fraction_bits_(grid.job->fraction_bits),
+        context_constant_(grid.job->context_constant),
+        near_context_{grid.job->near_context[0], grid.job->near_context[1]},
+        first_(plane * grid.job->rows * grid.job->columns),
+        value_bits_(kExactBits - grid.job->weight_bits),
         tables_(shared.tables),
         lanes_(lanes),
-        walk_(grid, plane, plane * grid.program->rows, grid.program->lanes.mask, shared.walk) {}
+        walk_(grid, plane, plane * grid.job->rows, grid.job->lanes.mask, shared.walk) {}
 
   /// Returns whether a sum or a value was too large.
   constexpr bool run() {
@@ -143,40 +143,39 @@ class RasterPointTaker {
 
 /// Elements of a complete chunk, and exceptions over them.
 template <class X>
-constexpr void store_raster_elements(const ProgramTask& task, const RasterGrid& grid, std::uint32_t warp,
+constexpr void store_raster_elements(const JobTask& task, const RasterGrid& grid, std::uint32_t warp,
                                      std::uint32_t warps) {
-  const RasterProgram& program = *grid.program;
-  const std::size_t width = element_bytes(program.element);
-  const std::uint32_t rows = program.planes * program.rows;
-  const std::uint32_t blocks = (program.columns + kBlockPoints - 1) / kBlockPoints;
+  const RasterJob& job = *grid.job;
+  const std::size_t width = element_bytes(job.element);
+  const std::uint32_t rows = job.planes * job.rows;
+  const std::uint32_t blocks = (job.columns + kBlockPoints - 1) / kBlockPoints;
   for (std::uint32_t t = warp; t < rows * blocks; t += warps) {
     const std::uint32_t n = t / blocks;
     const std::uint32_t begin = t % blocks * kBlockPoints;
-    const std::uint64_t out = n / program.rows * program.plane_stride + n % program.rows * program.row_stride;
+    const std::uint64_t out = n / job.rows * job.plane_stride + n % job.rows * job.row_stride;
     X::lanes([&](std::size_t lane) {
-      for (std::uint32_t x = begin + static_cast<std::uint32_t>(lane); x < program.columns && x < begin + kBlockPoints;
+      for (std::uint32_t x = begin + static_cast<std::uint32_t>(lane); x < job.columns && x < begin + kBlockPoints;
            x += kLanes) {
-        const double number =
-            X::load(grid.values + (std::size_t{n} * program.columns + x), lane) * program.unit + program.base;
-        const double value = program.lattice.element(number);
-        const std::uint64_t bits = with_stencil_element(
-            program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
+        const double number = X::load(grid.values + (std::size_t{n} * job.columns + x), lane) * job.unit + job.base;
+        const double value = job.lattice.element(number);
+        const std::uint64_t bits =
+            with_stencil_element(job.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
         put_element<X>(task.out, width, out + x, bits, lane);
       }
     });
   }
 }
 template <class X>
-constexpr void store_raster_exceptions(const ProgramTask& task, const RasterGrid& grid,
-                                       const LevelException* exceptions, std::uint32_t warp, std::uint32_t warps) {
-  const RasterProgram& program = *grid.program;
-  const std::size_t width = element_bytes(program.element);
+constexpr void store_raster_exceptions(const JobTask& task, const RasterGrid& grid, const LevelException* exceptions,
+                                       std::uint32_t warp, std::uint32_t warps) {
+  const RasterJob& job = *grid.job;
+  const std::size_t width = element_bytes(job.element);
   X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < program.exception_count;
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < job.exception_count;
          i += warps * kLanes) {
-      const std::uint32_t n = exceptions[i].index / program.columns;
-      const std::uint64_t out = n / program.rows * program.plane_stride + n % program.rows * program.row_stride +
-                                exceptions[i].index % program.columns;
+      const std::uint32_t n = exceptions[i].index / job.columns;
+      const std::uint64_t out =
+          n / job.rows * job.plane_stride + n % job.rows * job.row_stride + exceptions[i].index % job.columns;
       put_element<X>(task.out, width, out, exceptions[i].bits, lane);
     }
   });
@@ -185,13 +184,13 @@ constexpr void store_raster_exceptions(const ProgramTask& task, const RasterGrid
 /// Decodes a chunk, as decode_level_chunk does. False, too, for a chunk that the host has to decode because its sums
 /// are too large.
 template <class X, class Team>
-constexpr bool decode_raster_chunk(Team& team, const ProgramTask& task, RasterDecodeShared& shared) {
+constexpr bool decode_raster_chunk(Team& team, const JobTask& task, RasterDecodeShared& shared) {
   const RasterGrid grid(task);
-  const RasterProgram& program = *grid.program;
+  const RasterJob& job = *grid.job;
   std::uint32_t team_warps = 0;
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
     team_warps = warps;
-    fill_level_tables<X>(program, LevelGridView::table<LevelStarts>(task, program.starts), warp, warps, shared.tables);
+    fill_level_tables<X>(job, LevelGridView::table<LevelStarts>(task, job.starts), warp, warps, shared.tables);
     fill_walk_memory<X>(grid, warp, shared.walk);
     X::lanes([&](std::size_t lane) {
       if (lane == 0) X::store(shared.out_of_range + warp, lane, std::uint32_t{0});
@@ -199,10 +198,10 @@ constexpr bool decode_raster_chunk(Team& team, const ProgramTask& task, RasterDe
   });
   LevelLanes<X> lanes;
   bool good = true;
-  team.first([&] { lanes.open(program.lanes, LevelGridView::table<std::uint8_t>(task, program.words)); });
-  if (program.planes > 1) {
-    for (std::uint32_t plane = 0; plane < program.planes; ++plane) {
-      if (program.mean && plane > 0)
+  team.first([&] { lanes.open(job.lanes, LevelGridView::table<std::uint8_t>(task, job.words)); });
+  if (job.planes > 1) {
+    for (std::uint32_t plane = 0; plane < job.planes; ++plane) {
+      if (job.mean && plane > 0)
         team.all([&](std::uint32_t warp, std::uint32_t warps) { update_raster_mean<X>(grid, plane, warp, warps); });
       team.all([&](std::uint32_t warp, std::uint32_t warps) {
         sum_planes_before<X, true>(grid, plane, warp, warps, shared.out_of_range);
@@ -219,7 +218,7 @@ constexpr bool decode_raster_chunk(Team& team, const ProgramTask& task, RasterDe
   });
   team.all([&](std::uint32_t warp, std::uint32_t warps) { store_raster_elements<X>(task, grid, warp, warps); });
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    store_raster_exceptions<X>(task, grid, LevelGridView::table<LevelException>(task, program.exceptions), warp, warps);
+    store_raster_exceptions<X>(task, grid, LevelGridView::table<LevelException>(task, job.exceptions), warp, warps);
   });
   return good;
 }

@@ -29,7 +29,7 @@ struct RasterEncodeShared {
 /// A chunk under way. The same in all lanes.
 struct RasterCodes {
   const EncodeTask* task = nullptr;
-  const RasterEncodeProgram* program = nullptr;
+  const RasterEncodeJob* job = nullptr;
   RasterGrid grid;
   std::int64_t* targets = nullptr;
   std::int32_t* codes = nullptr;
@@ -40,26 +40,24 @@ struct RasterCodes {
   template <class Task>
   constexpr explicit RasterCodes(const Task& of)
       : task(&of),
-        program(reinterpret_cast<const RasterEncodeProgram*>(of.program)),
+        job(reinterpret_cast<const RasterEncodeJob*>(of.job)),
         grid(of),
-        targets(reinterpret_cast<std::int64_t*>(of.work + program->targets)),
-        codes(reinterpret_cast<std::int32_t*>(of.work + program->codes)),
-        symbols(reinterpret_cast<std::uint16_t*>(of.work + program->symbols)),
-        exception_list(reinterpret_cast<std::uint32_t*>(of.work + program->exception_list)) {}
+        targets(reinterpret_cast<std::int64_t*>(of.work + job->targets)),
+        codes(reinterpret_cast<std::int32_t*>(of.work + job->codes)),
+        symbols(reinterpret_cast<std::uint16_t*>(of.work + job->symbols)),
+        exception_list(reinterpret_cast<std::uint32_t*>(of.work + job->exception_list)) {}
 
-  [[gnu::always_inline]] constexpr std::uint32_t plane_elems() const {
-    return program->raster.rows * program->raster.columns;
-  }
-  [[gnu::always_inline]] constexpr std::uint32_t elems() const { return program->raster.planes * plane_elems(); }
+  [[gnu::always_inline]] constexpr std::uint32_t plane_elems() const { return job->raster.rows * job->raster.columns; }
+  [[gnu::always_inline]] constexpr std::uint32_t elems() const { return job->raster.planes * plane_elems(); }
 
   /// Bits of an element by its number in C order: they lie side by side.
   template <class X>
   [[gnu::always_inline]] constexpr std::uint64_t element(std::uint32_t index, std::size_t lane) const {
-    return load_element<X>(task->elements, program->raster.element, index, lane);
+    return load_element<X>(task->elements, job->raster.element, index, lane);
   }
   template <class X>
   [[gnu::always_inline]] constexpr bool special(std::uint32_t index, std::size_t lane) const {
-    return program->raster.masked && X::load(task->special + index, lane) != 0;
+    return job->raster.masked && X::load(task->special + index, lane) != 0;
   }
 };
 
@@ -68,7 +66,7 @@ struct RasterCodes {
 template <class X>
 constexpr void set_raster_targets(const RasterCodes& codes, std::uint32_t plane, std::uint32_t warp,
                                   std::uint32_t warps) {
-  const RasterProgram& raster = codes.program->raster;
+  const RasterJob& raster = codes.job->raster;
   const std::uint32_t first = plane * codes.plane_elems();
   const std::int64_t half = (std::int64_t{1} << raster.fraction_bits) >> 1;
   const std::uint32_t elems = codes.plane_elems();
@@ -83,7 +81,7 @@ constexpr void set_raster_targets(const RasterCodes& codes, std::uint32_t plane,
           return Type::value(static_cast<typename Type::Bits>(bits[i]));
         });
         constexpr double kMost = 0x1p44;
-        const double v = (original - raster.base) * codes.program->inverse;
+        const double v = (original - raster.base) * codes.job->inverse;
         X::store(codes.targets + at, lane, whole_number(v > -kMost && v < kMost ? v : 0) + half);
       });
     });
@@ -101,9 +99,9 @@ class RasterPointCoder {
       : values_(codes.grid.values + plane * codes.plane_elems()),
         targets_of_plane_(codes.targets),
         codes_(codes.codes),
-        special_(codes.program->raster.masked ? codes.task->special : nullptr),
-        fraction_bits_(codes.program->raster.fraction_bits),
-        most_(static_cast<std::uint64_t>(codes.program->most)),
+        special_(codes.job->raster.masked ? codes.task->special : nullptr),
+        fraction_bits_(codes.job->raster.fraction_bits),
+        most_(static_cast<std::uint64_t>(codes.job->most)),
         walk_(codes.grid, plane, 0, kLanes - 1, memory) {}
 
   /// Returns whether a value was too large, and so perhaps a sum.
@@ -191,7 +189,7 @@ struct WarpRun {
 template <class X>
 constexpr void count_raster_exceptions(const RasterCodes& codes, std::uint32_t warp, std::uint32_t warps,
                                        RasterEncodeShared& shared) {
-  const RasterEncodeProgram& program = *codes.program;
+  const RasterEncodeJob& job = *codes.job;
   const WarpRun run(codes.elems(), warp, warps);
   std::uint32_t found = 0;
   // What the next block needs is loaded before one is looked at.
@@ -210,11 +208,11 @@ constexpr void count_raster_exceptions(const RasterCodes& codes, std::uint32_t w
     X::lanes([&](std::size_t lane) {
       const bool special = X::get(next_special, lane);
       const std::uint64_t bits = X::get(next_bits, lane);
-      const double number = X::get(next_value, lane) * program.raster.unit + program.raster.base;
+      const double number = X::get(next_value, lane) * job.raster.unit + job.raster.base;
       load(base + kLanes + static_cast<std::uint32_t>(lane), lane);
-      X::set(missed, lane, !special && with_stencil_element(program.raster.element, [&](auto type) -> bool {
+      X::set(missed, lane, !special && with_stencil_element(job.raster.element, [&](auto type) -> bool {
                using Type = decltype(type);
-               return !keeps_bound<Type>(static_cast<typename Type::Bits>(bits), Type::bits(number), program.bound);
+               return !keeps_bound<Type>(static_cast<typename Type::Bits>(bits), Type::bits(number), job.bound);
              }));
     });
     const std::uint32_t flags = X::ballot(missed);
@@ -253,7 +251,7 @@ constexpr void list_exceptions(const double* flags, std::uint32_t elems, std::ui
 template <class X>
 constexpr void set_raster_symbols(const RasterCodes& codes, std::uint32_t warp, std::uint32_t warps,
                                   RasterEncodeShared& shared) {
-  const RasterProgram& raster = codes.program->raster;
+  const RasterJob& raster = codes.job->raster;
   for_raster_blocks(raster, raster.planes * raster.rows, warp, warps, [&](std::uint32_t line, std::uint32_t begin) {
     const std::uint32_t plane = line / raster.rows;
     const std::uint32_t row = line % raster.rows;
@@ -300,7 +298,7 @@ constexpr void clear_raster_shared(std::uint32_t warp, std::uint32_t warps, Rast
 template <class X, class Team>
 constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEncodeShared& shared) {
   const RasterCodes codes(task);
-  const RasterProgram& raster = codes.program->raster;
+  const RasterJob& raster = codes.job->raster;
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
     clear_raster_shared<X>(warp, warps, shared);
     fill_walk_memory<X>(codes.grid, warp, shared.walk);
@@ -326,10 +324,10 @@ constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEnc
     set_raster_symbols<X>(codes, warp, warps, shared);
   });
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    list_exceptions<X>(codes.grid.values, codes.elems(), codes.program->exceptions, codes.exception_list, warp, warps,
+    list_exceptions<X>(codes.grid.values, codes.elems(), codes.job->exceptions, codes.exception_list, warp, warps,
                        shared.exceptions);
-    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), out_of_range, codes.program->exceptions,
-                           warp, warps, shared);
+    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), out_of_range, codes.job->exceptions, warp,
+                           warps, shared);
   });
 }
 

@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kMostTeamWarps = 32;
 
 /// A chunk under way. The same in all lanes.
 struct RasterGrid {
-  const RasterProgram* program = nullptr;
+  const RasterJob* job = nullptr;
   const RasterTap<double>* taps = nullptr;
   const RasterTap<std::uint32_t>* context_taps = nullptr;
   double* values = nullptr;  ///< in C order; before a point is decoded, the bits of what planes before give to its sum
@@ -28,12 +28,12 @@ struct RasterGrid {
   /// A template, as constexpr functions else may not cast bytes.
   template <class Task>
   constexpr explicit RasterGrid(const Task& task)
-      : program(reinterpret_cast<const RasterProgram*>(task.program)),
-        taps(reinterpret_cast<const RasterTap<double>*>(task.program + program->taps)),
-        context_taps(reinterpret_cast<const RasterTap<std::uint32_t>*>(task.program + program->context_taps)),
-        values(reinterpret_cast<double*>(task.work + program->values)),
-        magnitudes(reinterpret_cast<std::uint32_t*>(task.work + program->magnitudes)),
-        means(reinterpret_cast<double*>(task.work + program->means)) {}
+      : job(reinterpret_cast<const RasterJob*>(task.job)),
+        taps(reinterpret_cast<const RasterTap<double>*>(task.job + job->taps)),
+        context_taps(reinterpret_cast<const RasterTap<std::uint32_t>*>(task.job + job->context_taps)),
+        values(reinterpret_cast<double*>(task.work + job->values)),
+        magnitudes(reinterpret_cast<std::uint32_t*>(task.work + job->magnitudes)),
+        means(reinterpret_cast<double*>(task.work + job->means)) {}
 };
 
 /// Which class a row is of; `several_planes`: of a chunk of more than one.
@@ -82,7 +82,7 @@ template <class F>
 template <class X>
 constexpr void update_raster_mean(const RasterGrid& grid, std::uint32_t plane, std::uint32_t warp,
                                   std::uint32_t warps) {
-  const std::uint32_t elems = grid.program->rows * grid.program->columns;
+  const std::uint32_t elems = grid.job->rows * grid.job->columns;
   const double* const before = grid.values + std::size_t{plane - 1} * elems;
   for (std::uint32_t first = warp * kRasterBlock; first < elems; first += warps * kRasterBlock) {
     X::lanes([&](std::size_t lane) {
@@ -101,9 +101,9 @@ constexpr void update_raster_mean(const RasterGrid& grid, std::uint32_t plane, s
 
 /// Calls f(row, begin) for all blocks of a plane's rows, dealt out to the warps.
 template <class F>
-constexpr void for_raster_blocks(const RasterProgram& program, std::uint32_t rows, std::uint32_t warp,
-                                 std::uint32_t warps, F&& f) {
-  const std::uint32_t blocks = (program.columns + kRasterBlock - 1) / kRasterBlock;
+constexpr void for_raster_blocks(const RasterJob& job, std::uint32_t rows, std::uint32_t warp, std::uint32_t warps,
+                                 F&& f) {
+  const std::uint32_t blocks = (job.columns + kRasterBlock - 1) / kRasterBlock;
   for (std::uint32_t t = warp; t < rows * blocks; t += warps) f(t / blocks, t % blocks * kRasterBlock);
 }
 
@@ -111,18 +111,17 @@ constexpr void for_raster_blocks(const RasterProgram& program, std::uint32_t row
 template <class X>
 [[gnu::always_inline]] constexpr void sum_values_before(const RasterGrid& grid, std::uint32_t plane, std::uint32_t row,
                                                         std::uint32_t x, double* sums, std::size_t lane) {
-  const RasterProgram& program = *grid.program;
-  const RasterList list = program.classes[class_of_row(plane, row, program.rows, program.planes > 1)].before;
+  const RasterJob& job = *grid.job;
+  const RasterList list = job.classes[class_of_row(plane, row, job.rows, job.planes > 1)].before;
   in_fours(list.first, list.first + list.count, [&](unsigned t) {
     const RasterTap<double>& tap = grid.taps[t];
-    const std::uint32_t r = kept_inside(static_cast<std::int32_t>(row) + tap.row, program.rows);
-    const std::uint32_t p = kept_inside(static_cast<std::int32_t>(plane) + tap.plane, program.planes);
-    const double* const line =
-        tap.mean ? grid.means + r * program.columns : grid.values + (p * program.rows + r) * program.columns;
+    const std::uint32_t r = kept_inside(static_cast<std::int32_t>(row) + tap.row, job.rows);
+    const std::uint32_t p = kept_inside(static_cast<std::int32_t>(plane) + tap.plane, job.planes);
+    const double* const line = tap.mean ? grid.means + r * job.columns : grid.values + (p * job.rows + r) * job.columns;
     const double weight = tap.weight;
     unroll<kRasterLanePoints>([&](auto i) {
       // Beyond the chunk that of the nearest point.
-      const std::uint32_t column = kept_inside(static_cast<std::int32_t>(x + i * kLanes) + tap.column, program.columns);
+      const std::uint32_t column = kept_inside(static_cast<std::int32_t>(x + i * kLanes) + tap.column, job.columns);
       sums[i] += weight * X::load(line + column, lane);
     });
   });
@@ -133,18 +132,18 @@ template <class X, class F>
 [[gnu::always_inline]] constexpr void sum_contexts(const RasterGrid& grid, const RasterList& list, std::uint32_t plane,
                                                    std::uint32_t row, std::uint32_t x, std::uint32_t* sums,
                                                    F&& magnitude) {
-  const RasterProgram& program = *grid.program;
+  const RasterJob& job = *grid.job;
   in_fours(list.first, list.first + list.count, [&](unsigned t) {
     const RasterTap<std::uint32_t>& tap = grid.context_taps[t];
     // Nothing beyond the chunk: below 0 is far beyond the end.
     const std::uint32_t p = plane + static_cast<std::uint32_t>(std::int32_t{tap.plane});
     const std::uint32_t r = row + static_cast<std::uint32_t>(std::int32_t{tap.row});
-    if (p >= program.planes || r >= program.rows) return;
-    const std::uint32_t line = (p * program.rows + r) * program.columns;
+    if (p >= job.planes || r >= job.rows) return;
+    const std::uint32_t line = (p * job.rows + r) * job.columns;
     unroll<kRasterLanePoints>([&](auto i) {
       const std::uint32_t column =
           x + static_cast<std::uint32_t>(i) * kLanes + static_cast<std::uint32_t>(std::int32_t{tap.column});
-      if (column < program.columns) sums[i] += tap.weight * magnitude(line + column);
+      if (column < job.columns) sums[i] += tap.weight * magnitude(line + column);
     });
   });
 }
@@ -154,26 +153,26 @@ template <class X, class F>
 template <class X, bool kContexts>
 constexpr void sum_planes_before(const RasterGrid& grid, std::uint32_t plane, std::uint32_t warp, std::uint32_t warps,
                                  std::uint32_t* out_of_range) {
-  const RasterProgram& program = *grid.program;
-  const std::int64_t rounding = std::int64_t{1} << (program.weight_bits - 1);
+  const RasterJob& job = *grid.job;
+  const std::int64_t rounding = std::int64_t{1} << (job.weight_bits - 1);
   typename X::template vec<bool> flags;
   X::lanes([&](std::size_t lane) { X::set(flags, lane, false); });
-  for_raster_blocks(program, program.rows, warp, warps, [&](std::uint32_t row, std::uint32_t begin) {
-    const std::uint32_t first = (plane * program.rows + row) * program.columns;
+  for_raster_blocks(job, job.rows, warp, warps, [&](std::uint32_t row, std::uint32_t begin) {
+    const std::uint32_t first = (plane * job.rows + row) * job.columns;
     X::lanes([&](std::size_t lane) {
       const std::uint32_t x = begin + static_cast<std::uint32_t>(lane);
       double sums[kRasterLanePoints] = {};
       sum_values_before<X>(grid, plane, row, x, sums, lane);
       std::uint32_t contexts[kRasterLanePoints] = {};
       if constexpr (kContexts)
-        sum_contexts<X>(grid, program.context_before, plane, row, x, contexts,
+        sum_contexts<X>(grid, job.context_before, plane, row, x, contexts,
                         [&](std::uint32_t place) { return X::load(grid.magnitudes + place, lane); });
       unroll<kRasterLanePoints>([&](auto i) {
         const std::uint32_t at = x + static_cast<std::uint32_t>(i) * kLanes;
-        if (at >= program.columns) return;
+        if (at >= job.columns) return;
         if (is_out_of_range(sums[i])) X::set(flags, lane, true);
         X::store(grid.values + (first + at), lane, std::bit_cast<double>(whole_number(sums[i]) + rounding));
-        if constexpr (kContexts) X::store(grid.magnitudes + (first + at), lane, program.context_constant + contexts[i]);
+        if constexpr (kContexts) X::store(grid.magnitudes + (first + at), lane, job.context_constant + contexts[i]);
       });
     });
   });

@@ -7,8 +7,8 @@
 #include <bit>
 #include <cstdint>
 
-#include "kernels/stencil/warp/raster_grid.h"
 #include "kernels/entropy/warp/rows.h"
+#include "kernels/stencil/warp/raster_grid.h"
 
 namespace quern::kernels {
 
@@ -65,16 +65,16 @@ constexpr void fill_slot(const RasterGrid& grid, std::uint32_t slot, RasterWalkM
   const auto is_wanted = [&](const auto& tap) {
     return !tap.mean && tap.row == -static_cast<std::int32_t>(wanted.back) && tap.column == wanted.column;
   };
-  const RasterProgram& program = *grid.program;
+  const RasterJob& job = *grid.job;
   for (std::uint32_t c = 0; c < kRasterClasses; ++c) {
-    const RasterList list = program.classes[c].rows;
+    const RasterList list = job.classes[c].rows;
     double weight = 0;
     rolled(list.first, list.first + list.count,
            [&](unsigned t) { weight = is_wanted(grid.taps[t]) ? grid.taps[t].weight : weight; });
     X::store(&memory.rows[c][slot], lane, weight);
   }
   std::uint32_t weight = 0;
-  rolled(program.context_rows.first, program.context_rows.first + program.context_rows.count,
+  rolled(job.context_rows.first, job.context_rows.first + job.context_rows.count,
          [&](unsigned t) { weight = is_wanted(grid.context_taps[t]) ? grid.context_taps[t].weight : weight; });
   X::store(&memory.context[slot], lane, weight);
 }
@@ -85,17 +85,17 @@ constexpr void fill_slot(const RasterGrid& grid, std::uint32_t slot, RasterWalkM
 template <class X>
 constexpr void fill_walk_memory(const RasterGrid& grid, std::uint32_t warp, RasterWalkMemory& memory) {
   if (warp != 0) return;
-  const RasterProgram& program = *grid.program;
+  const RasterJob& job = *grid.job;
   X::lanes([&](std::size_t lane) {
     const auto slot = static_cast<std::uint32_t>(lane);
-    if (program.planes > 1) {
+    if (job.planes > 1) {
       if (slot < RowSlots<true>::kCount) detail::fill_slot<X, true>(grid, slot, memory, lane);
     } else if (slot < RowSlots<false>::kCount) {
       detail::fill_slot<X, false>(grid, slot, memory, lane);
     }
     if (slot < kMeanSlots) {
       for (std::uint32_t c = 0; c < kRasterClasses; ++c) {
-        const RasterList list = program.classes[c].rows;
+        const RasterList list = job.classes[c].rows;
         double weight = 0;
         rolled(list.first, list.first + list.count, [&](unsigned t) {
           const RasterTap<double>& tap = grid.taps[t];
@@ -106,7 +106,7 @@ constexpr void fill_walk_memory(const RasterGrid& grid, std::uint32_t warp, Rast
     }
     if (slot < kRasterNearTaps) {
       for (std::uint32_t c = 0; c < kRasterClasses; ++c) {
-        const RasterClass& plan = program.classes[c];
+        const RasterClass& plan = job.classes[c];
         X::store(&memory.near[c][slot], lane, slot < plan.near_count ? plan.near[slot] : std::int64_t{0});
       }
     }
@@ -157,10 +157,10 @@ class RasterWalk {
       : values_(grid.values),
         magnitudes_(grid.magnitudes),
         means_(grid.means),
-        rows_(grid.program->rows),
-        columns_(grid.program->columns),
-        weight_bits_(grid.program->weight_bits),
-        mean_(!kPlanes && grid.program->mean),
+        rows_(grid.job->rows),
+        columns_(grid.job->columns),
+        weight_bits_(grid.job->weight_bits),
+        mean_(!kPlanes && grid.job->mean),
         plane_(plane),
         number_(number),
         mask_(mask),

@@ -36,16 +36,15 @@ struct LevelTables {
 };
 
 /// Fills the tables; called by every warp of a chunk.
-template <class X, class Program>
-constexpr void fill_level_tables(const Program& program, const LevelStarts* starts, std::uint32_t warp,
-                                 std::uint32_t warps, LevelTables& tables) {
+template <class X, class Job>
+constexpr void fill_level_tables(const Job& job, const LevelStarts* starts, std::uint32_t warp, std::uint32_t warps,
+                                 LevelTables& tables) {
   if (warp == 0) {
     X::lanes([&](std::size_t lane) {
-      for (std::size_t i = lane; i < kContextLevels; i += kLanes)
-        X::store(&tables.serving[i], lane, program.serving[i]);
+      for (std::size_t i = lane; i < kContextLevels; i += kLanes) X::store(&tables.serving[i], lane, job.serving[i]);
     });
   }
-  for (std::uint32_t t = warp; t < program.table_count; t += warps) {
+  for (std::uint32_t t = warp; t < job.table_count; t += warps) {
     LevelTokens& table = tables.tokens[t];
     const LevelStarts& from = starts[t];
     X::lanes([&](std::size_t lane) {

@@ -19,7 +19,7 @@ namespace quern::kernels {
 
 /// A chunk under way. The same in all lanes.
 struct WaveletGrid {
-  const WaveletProgram* program = nullptr;
+  const WaveletJob* job = nullptr;
   const WaveletLook* looks = nullptr;
   double* values = nullptr;
   double* room = nullptr;
@@ -29,16 +29,16 @@ struct WaveletGrid {
   /// A template, as constexpr functions else may not cast bytes.
   template <class Task>
   constexpr explicit WaveletGrid(const Task& task)
-      : program(reinterpret_cast<const WaveletProgram*>(task.program)),
-        looks(reinterpret_cast<const WaveletLook*>(task.program + program->looks)),
-        values(reinterpret_cast<double*>(task.work + program->values)),
-        room(reinterpret_cast<double*>(task.work + program->room)),
-        magnitudes(reinterpret_cast<std::uint32_t*>(task.work + program->magnitudes)),
-        corrections(reinterpret_cast<std::uint32_t*>(task.work + program->corrections)) {}
+      : job(reinterpret_cast<const WaveletJob*>(task.job)),
+        looks(reinterpret_cast<const WaveletLook*>(task.job + job->looks)),
+        values(reinterpret_cast<double*>(task.work + job->values)),
+        room(reinterpret_cast<double*>(task.work + job->room)),
+        magnitudes(reinterpret_cast<std::uint32_t*>(task.work + job->magnitudes)),
+        corrections(reinterpret_cast<std::uint32_t*>(task.work + job->corrections)) {}
 
   [[gnu::always_inline]] constexpr std::uint32_t place(std::uint32_t start, const std::uint32_t* index) const {
-    return start + index[0] * program->places[0] + index[1] * program->places[1] + index[2] * program->places[2] +
-           index[3] * program->places[3];
+    return start + index[0] * job->places[0] + index[1] * job->places[1] + index[2] * job->places[2] +
+           index[3] * job->places[3];
   }
 };
 
@@ -64,7 +64,7 @@ template <class X>
     // Below 0 is far beyond the end.
     const std::uint32_t i = (index[a] >> look.shift[a]) + static_cast<std::uint32_t>(std::int32_t{look.by[a]});
     inside = inside && i < look.extents[a];
-    place += i * grid.program->places[a];
+    place += i * grid.job->places[a];
   });
   return inside ? X::load(magnitudes + place, lane) : 0;
 }
@@ -102,11 +102,11 @@ constexpr void sum_known_bands(const WaveletGrid& grid, const WaveletBandPlan& b
 }
 
 /// What a code stands for.
-[[gnu::always_inline]] constexpr double wavelet_coefficient(const WaveletProgram& program, std::int64_t step,
+[[gnu::always_inline]] constexpr double wavelet_coefficient(const WaveletJob& job, std::int64_t step,
                                                             std::int32_t code) {
   const auto size = magnitude_of(code);
   if (size == 0) return 0;
-  const std::int64_t offset = program.offsets[size == 1 ? 0 : 1];
+  const std::int64_t offset = job.offsets[size == 1 ? 0 : 1];
   const std::uint64_t product = static_cast<std::uint64_t>(std::int64_t{size} * 64 + offset) *
                                 static_cast<std::uint64_t>(step);  // wraps on bytes no encoder writes
   const std::int64_t value = static_cast<std::int64_t>(product) >> 6;
@@ -117,7 +117,7 @@ constexpr void sum_known_bands(const WaveletGrid& grid, const WaveletBandPlan& b
 template <class X>
 class WaveletCodeTaker {
  public:
-  constexpr WaveletCodeTaker(const ProgramTask& task, const WaveletGrid& grid, const WaveletBandPlan& band,
+  constexpr WaveletCodeTaker(const JobTask& task, const WaveletGrid& grid, const WaveletBandPlan& band,
                              bool corrections, const LevelTables& tables)
       : task_(task),
         grid_(grid),
@@ -127,7 +127,7 @@ class WaveletCodeTaker {
         tables_(tables) {}
 
   constexpr void run(LevelLanes<X>& lanes) {
-    walk_rows<X>({band_.rows, band_.extents[kLastAxis], band_.rows_before, grid_.program->lanes.mask},
+    walk_rows<X>({band_.rows, band_.extents[kLastAxis], band_.rows_before, grid_.job->lanes.mask},
                  [&](std::uint32_t row, std::uint32_t x, std::size_t lane) { take(row, x, lanes, lane); });
   }
 
@@ -137,7 +137,7 @@ class WaveletCodeTaker {
 
   [[gnu::always_inline]] constexpr void take(std::uint32_t row, std::uint32_t x, LevelLanes<X>& lanes,
                                              std::size_t lane) {
-    const WaveletProgram& program = *grid_.program;
+    const WaveletJob& job = *grid_.job;
     if (x == 0) {
       X::set(near_[0], lane, std::uint32_t{0});
       X::set(near_[1], lane, std::uint32_t{0});
@@ -147,7 +147,7 @@ class WaveletCodeTaker {
     index[kLastAxis] = x;
     const std::uint32_t place = grid_.place(band_.start, index);
     std::int32_t code = 0;
-    if (!corrections_ || !program.masked || !is_special(index, lane)) {
+    if (!corrections_ || !job.masked || !is_special(index, lane)) {
       std::uint32_t context = X::load(magnitudes_ + place, lane);
       const std::uint32_t own = band_.looks + band_.known_looks;
       rolled(own, own + band_.own_looks,
@@ -160,18 +160,18 @@ class WaveletCodeTaker {
     X::set(near_[1], lane, X::get(near_[0], lane));
     X::set(near_[0], lane, magnitude);
     X::store(magnitudes_ + place, lane, magnitude);
-    const double value = corrections_ ? X::load(grid_.values + place, lane) + code * program.correction
-                                      : wavelet_coefficient(program, band_.step, code);
+    const double value = corrections_ ? X::load(grid_.values + place, lane) + code * job.correction
+                                      : wavelet_coefficient(job, band_.step, code);
     X::store(grid_.values + place, lane, value);
   }
 
   [[gnu::always_inline]] constexpr bool is_special(const std::uint32_t* index, std::size_t lane) const {
     std::uint64_t offset = 0;
-    unroll<kLevelAxes>([&](auto a) { offset += index[a] * grid_.program->special_strides[a]; });
+    unroll<kLevelAxes>([&](auto a) { offset += index[a] * grid_.job->special_strides[a]; });
     return X::load(task_.special + offset, lane) != 0;
   }
 
-  const ProgramTask& task_;
+  const JobTask& task_;
   const WaveletGrid& grid_;
   const WaveletBandPlan& band_;
   bool corrections_;
@@ -188,7 +188,7 @@ constexpr void lift_half(const WaveletGrid& grid, const WaveletLift& lift, bool 
   const std::uint32_t n = lift.box[lift.axis];
   const std::uint32_t lows = (n + 1) / 2;
   const std::uint32_t highs = n - lows;
-  const std::uint32_t stride = grid.program->places[lift.axis];
+  const std::uint32_t stride = grid.job->places[lift.axis];
   std::uint32_t extents[kLevelAxes] = {};
   std::uint32_t count = 1;
   unroll<kLevelAxes>([&](auto a) {
@@ -244,37 +244,37 @@ constexpr void copy_box(const WaveletGrid& grid, const WaveletLift& lift, BoxCop
 
 /// Elements of a complete chunk, in C order.
 template <class X>
-constexpr void store_wavelet_elements(const ProgramTask& task, const WaveletGrid& grid, std::uint32_t warp,
+constexpr void store_wavelet_elements(const JobTask& task, const WaveletGrid& grid, std::uint32_t warp,
                                       std::uint32_t warps) {
-  const WaveletProgram& program = *grid.program;
-  const std::size_t width = element_bytes(program.element);
-  const std::uint32_t count = program.extents[0] * program.extents[1] * program.extents[2] * program.extents[3];
+  const WaveletJob& job = *grid.job;
+  const std::size_t width = element_bytes(job.element);
+  const std::uint32_t count = job.extents[0] * job.extents[1] * job.extents[2] * job.extents[3];
   X::lanes([&](std::size_t lane) {
     for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes) {
       std::uint32_t index[kLevelAxes] = {};
-      split_number<kLevelAxes>(i, program.extents, index);
+      split_number<kLevelAxes>(i, job.extents, index);
       std::uint64_t out = 0;
-      unroll<kLevelAxes>([&](auto a) { out += index[a] * program.strides[a]; });
-      const double number = X::load(grid.values + i, lane) * program.unit + program.base;
-      const double value = program.lattice.element(number);
-      const std::uint64_t bits = with_stencil_element(
-          program.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
+      unroll<kLevelAxes>([&](auto a) { out += index[a] * job.strides[a]; });
+      const double number = X::load(grid.values + i, lane) * job.unit + job.base;
+      const double value = job.lattice.element(number);
+      const std::uint64_t bits =
+          with_stencil_element(job.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
       put_element<X>(task.out, width, out, bits, lane);
     }
   });
 }
 template <class X>
-constexpr void store_wavelet_exceptions(const ProgramTask& task, const WaveletGrid& grid,
-                                        const LevelException* exceptions, std::uint32_t warp, std::uint32_t warps) {
-  const WaveletProgram& program = *grid.program;
-  const std::size_t width = element_bytes(program.element);
+constexpr void store_wavelet_exceptions(const JobTask& task, const WaveletGrid& grid, const LevelException* exceptions,
+                                        std::uint32_t warp, std::uint32_t warps) {
+  const WaveletJob& job = *grid.job;
+  const std::size_t width = element_bytes(job.element);
   X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < program.exception_count;
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < job.exception_count;
          i += warps * kLanes) {
       std::uint32_t index[kLevelAxes] = {};
-      split_number<kLevelAxes>(exceptions[i].index, program.extents, index);
+      split_number<kLevelAxes>(exceptions[i].index, job.extents, index);
       std::uint64_t out = 0;
-      unroll<kLevelAxes>([&](auto a) { out += index[a] * program.strides[a]; });
+      unroll<kLevelAxes>([&](auto a) { out += index[a] * job.strides[a]; });
       put_element<X>(task.out, width, out, exceptions[i].bits, lane);
     }
   });
@@ -283,7 +283,7 @@ constexpr void store_wavelet_exceptions(const ProgramTask& task, const WaveletGr
 /// Undoes the transform: of the four lifting steps the last first.
 template <class X, class Team>
 constexpr void undo_wavelet(Team& team, const WaveletGrid& grid, const WaveletLift* lifts) {
-  for (std::uint32_t l = 0; l < grid.program->lift_count; ++l) {
+  for (std::uint32_t l = 0; l < grid.job->lift_count; ++l) {
     const WaveletLift& lift = lifts[l];
     unroll<4>([&](auto step) {
       const double factor = -wavelet_factor(3 - step);
@@ -298,31 +298,30 @@ constexpr void undo_wavelet(Team& team, const WaveletGrid& grid, const WaveletLi
 
 /// Decodes a chunk, as decode_level_chunk does.
 template <class X, class Team>
-constexpr bool decode_wavelet_chunk(Team& team, const ProgramTask& task, LevelTables& tables) {
+constexpr bool decode_wavelet_chunk(Team& team, const JobTask& task, LevelTables& tables) {
   const WaveletGrid grid(task);
-  const WaveletProgram& program = *grid.program;
+  const WaveletJob& job = *grid.job;
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    fill_level_tables<X>(program, LevelGridView::table<LevelStarts>(task, program.starts), warp, warps, tables);
+    fill_level_tables<X>(job, LevelGridView::table<LevelStarts>(task, job.starts), warp, warps, tables);
   });
   LevelLanes<X> lanes;
   bool good = true;
-  team.first([&] { lanes.open(program.lanes, LevelGridView::table<std::uint8_t>(task, program.words)); });
-  const auto* const bands = LevelGridView::table<WaveletBandPlan>(task, program.bands);
-  const std::uint32_t parts = program.band_count + (program.correction != 0 ? 1 : 0);
+  team.first([&] { lanes.open(job.lanes, LevelGridView::table<std::uint8_t>(task, job.words)); });
+  const auto* const bands = LevelGridView::table<WaveletBandPlan>(task, job.bands);
+  const std::uint32_t parts = job.band_count + (job.correction != 0 ? 1 : 0);
   for (std::uint32_t b = 0; b < parts; ++b) {
-    const bool corrections = b == program.band_count;
-    if (corrections) undo_wavelet<X>(team, grid, LevelGridView::table<WaveletLift>(task, program.lifts));
+    const bool corrections = b == job.band_count;
+    if (corrections) undo_wavelet<X>(team, grid, LevelGridView::table<WaveletLift>(task, job.lifts));
     team.all([&](std::uint32_t warp, std::uint32_t warps) {
       sum_known_bands<X>(grid, bands[b], corrections ? grid.corrections : grid.magnitudes, warp, warps);
     });
     team.first([&] { WaveletCodeTaker<X>(task, grid, bands[b], corrections, tables).run(lanes); });
   }
-  if (program.correction == 0) undo_wavelet<X>(team, grid, LevelGridView::table<WaveletLift>(task, program.lifts));
+  if (job.correction == 0) undo_wavelet<X>(team, grid, LevelGridView::table<WaveletLift>(task, job.lifts));
   team.first([&] { good = lanes.finished(); });
   team.all([&](std::uint32_t warp, std::uint32_t warps) { store_wavelet_elements<X>(task, grid, warp, warps); });
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    store_wavelet_exceptions<X>(task, grid, LevelGridView::table<LevelException>(task, program.exceptions), warp,
-                                warps);
+    store_wavelet_exceptions<X>(task, grid, LevelGridView::table<LevelException>(task, job.exceptions), warp, warps);
   });
   return good;
 }

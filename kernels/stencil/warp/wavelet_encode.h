@@ -1,4 +1,4 @@
-// A chunk under the wavelet, encoded up to its symbols by the warps of a CTA, a program for each step. Every number is
+// A chunk under the wavelet, encoded up to its symbols by the warps of a CTA, a job for each step. Every number is
 // that of codecs/stencil/wavelet/encode.cpp: values are integers, sums of them exact in whatever order.
 #pragma once
 
@@ -28,7 +28,7 @@ struct WaveletEncodeShared {
 
 /// A chunk under way. The same in all lanes.
 struct WaveletCodes {
-  const WaveletEncodeProgram* program = nullptr;
+  const WaveletEncodeJob* job = nullptr;
   WaveletGrid grid;
   const WaveletBandPlan* bands = nullptr;
   const WaveletLift* lifts = nullptr;
@@ -44,38 +44,38 @@ struct WaveletCodes {
   /// A template, as constexpr functions else may not cast bytes.
   template <class Task>
   constexpr explicit WaveletCodes(const Task& task)
-      : program(reinterpret_cast<const WaveletEncodeProgram*>(task.program)),
+      : job(reinterpret_cast<const WaveletEncodeJob*>(task.job)),
         grid(task),
-        bands(reinterpret_cast<const WaveletBandPlan*>(task.program + program->wavelet.bands)),
-        lifts(reinterpret_cast<const WaveletLift*>(task.program + program->wavelet.lifts)),
-        trials(reinterpret_cast<const WaveletTrial*>(task.program + program->trials)),
-        sample_rows(reinterpret_cast<const WaveletSampleRow*>(task.program + program->sample_rows)),
+        bands(reinterpret_cast<const WaveletBandPlan*>(task.job + job->wavelet.bands)),
+        lifts(reinterpret_cast<const WaveletLift*>(task.job + job->wavelet.lifts)),
+        trials(reinterpret_cast<const WaveletTrial*>(task.job + job->trials)),
+        sample_rows(reinterpret_cast<const WaveletSampleRow*>(task.job + job->sample_rows)),
         elements(task.elements),
-        codes(reinterpret_cast<std::int32_t*>(task.work + program->codes)),
-        symbols(reinterpret_cast<std::uint16_t*>(task.work + program->symbols)),
-        exception_list(reinterpret_cast<std::uint32_t*>(task.work + program->exception_list)),
-        head(reinterpret_cast<WaveletSampleHead*>(task.work + program->samples)),
-        samples(reinterpret_cast<std::uint32_t*>(task.work + program->samples + sizeof(WaveletSampleHead))) {}
+        codes(reinterpret_cast<std::int32_t*>(task.work + job->codes)),
+        symbols(reinterpret_cast<std::uint16_t*>(task.work + job->symbols)),
+        exception_list(reinterpret_cast<std::uint32_t*>(task.work + job->exception_list)),
+        head(reinterpret_cast<WaveletSampleHead*>(task.work + job->samples)),
+        samples(reinterpret_cast<std::uint32_t*>(task.work + job->samples + sizeof(WaveletSampleHead))) {}
 
   constexpr std::uint32_t elems() const {
-    const WaveletProgram& wavelet = program->wavelet;
+    const WaveletJob& wavelet = job->wavelet;
     return wavelet.extents[0] * wavelet.extents[1] * wavelet.extents[2] * wavelet.extents[3];
   }
   /// The corrections follow the bands.
-  constexpr const WaveletBandPlan& corrections() const { return bands[program->wavelet.band_count]; }
+  constexpr const WaveletBandPlan& corrections() const { return bands[job->wavelet.band_count]; }
   template <class X>
   [[gnu::always_inline]] constexpr std::uint64_t element(std::uint32_t index, std::size_t lane) const {
-    return load_element<X>(elements, program->wavelet.element, index, lane);
+    return load_element<X>(elements, job->wavelet.element, index, lane);
   }
   [[gnu::always_inline]] constexpr double value_of(std::uint64_t bits) const {
-    return with_stencil_element(program->wavelet.element, [&](auto type) -> double {
+    return with_stencil_element(job->wavelet.element, [&](auto type) -> double {
       using Type = decltype(type);
       return Type::value(static_cast<typename Type::Bits>(bits));
     });
   }
   /// In units. The number is finite.
   [[gnu::always_inline]] constexpr double target_of(double number) const {
-    return nearest((number - program->wavelet.base) * program->inverse);
+    return nearest((number - job->wavelet.base) * job->inverse);
   }
 };
 
@@ -155,7 +155,7 @@ class WaveletQuantizer {
 
   constexpr void run(std::uint32_t warp, std::uint32_t warps, WaveletEncodeShared& shared) {
     std::uint32_t number = 0;
-    for (std::uint32_t b = 0; b < codes_.program->wavelet.band_count; ++b) {
+    for (std::uint32_t b = 0; b < codes_.job->wavelet.band_count; ++b) {
       const WaveletBandPlan& band = codes_.bands[b];
       const std::uint32_t planes = band.rows / band.extents[kRowAxis];
       for (std::uint32_t plane = 0; plane < planes; ++plane, ++number)
@@ -193,7 +193,7 @@ class WaveletQuantizer {
     const std::uint32_t place = codes_.grid.place(band.start, index);
     std::uint32_t around = X::get(near_[0], lane) + X::get(near_[1], lane);
     if (!first) {
-      const std::uint32_t* const above = codes_.grid.magnitudes + (place - codes_.grid.program->places[kRowAxis]);
+      const std::uint32_t* const above = codes_.grid.magnitudes + (place - codes_.grid.job->places[kRowAxis]);
       around += X::load(above, lane);
       if (x + 1 < columns) around += X::load(above + 1, lane);
     }
@@ -234,11 +234,11 @@ constexpr void sum_wavelet_excess(const WaveletCodes& codes, std::uint32_t warps
 template <class X>
 constexpr void gather_wavelet_samples(const WaveletCodes& codes, std::uint32_t warp, std::uint32_t warps) {
   const WaveletGrid& grid = codes.grid;
-  for (std::uint32_t r = warp; r < codes.program->sample_row_count; r += warps) {
+  for (std::uint32_t r = warp; r < codes.job->sample_row_count; r += warps) {
     const WaveletSampleRow& sample = codes.sample_rows[r];
     const WaveletBandPlan& band = codes.bands[sample.band];
     const std::uint32_t columns = band.extents[kLastAxis];
-    const std::uint32_t* const own = sample.band == grid.program->band_count ? grid.corrections : grid.magnitudes;
+    const std::uint32_t* const own = sample.band == grid.job->band_count ? grid.corrections : grid.magnitudes;
     X::lanes([&](std::size_t lane) {
       for (auto x = static_cast<std::uint32_t>(lane); x < columns; x += kLanes) {
         std::uint32_t index[kLevelAxes] = {};
@@ -287,7 +287,7 @@ constexpr void restore_coefficients(const WaveletCodes& codes, const WaveletBand
   for_band_codes<X>(band, warp, warps, [&](std::uint32_t i, const std::uint32_t* index, std::size_t lane) {
     const std::int32_t code = X::load(codes.codes + (band.codes_before + i), lane);
     X::store(codes.grid.values + codes.grid.place(band.start, index), lane,
-             wavelet_coefficient(*codes.grid.program, band.step, code));
+             wavelet_coefficient(*codes.grid.job, band.step, code));
   });
 }
 
@@ -296,8 +296,8 @@ constexpr void restore_coefficients(const WaveletCodes& codes, const WaveletBand
 template <class X>
 constexpr void find_corrections(const WaveletCodes& codes, std::uint32_t warp, std::uint32_t warps,
                                 WaveletEncodeShared& shared) {
-  const WaveletEncodeProgram& program = *codes.program;
-  const WaveletProgram& wavelet = program.wavelet;
+  const WaveletEncodeJob& job = *codes.job;
+  const WaveletJob& wavelet = job.wavelet;
   const WarpRun run(codes.elems(), warp, warps);
   std::uint32_t found = 0;
   typename X::template vec<bool> corrected;
@@ -314,14 +314,14 @@ constexpr void find_corrections(const WaveletCodes& codes, std::uint32_t warp, s
         return with_stencil_element(wavelet.element, [&](auto type) -> bool {
           using Type = decltype(type);
           return keeps_bound<Type>(static_cast<typename Type::Bits>(bits),
-                                   Type::bits(number * wavelet.unit + wavelet.base), program.bound);
+                                   Type::bits(number * wavelet.unit + wavelet.base), job.bound);
         });
       };
       double code = 0;
       if (!keeps(value)) {
         const double number = codes.value_of(bits);
-        if (number - number == 0) code = wavelet_correction(codes.target_of(number) - value, program.correction);
-        const bool kept = code != 0 && keeps(value + code * program.correction);
+        if (number - number == 0) code = wavelet_correction(codes.target_of(number) - value, job.correction);
+        const bool kept = code != 0 && keeps(value + code * job.correction);
         X::set(missed, lane, !kept);
         if (kept)
           X::set(corrected, lane, true);
@@ -351,7 +351,7 @@ constexpr void find_corrections(const WaveletCodes& codes, std::uint32_t warp, s
 template <class X>
 constexpr void list_wavelet_exceptions(const WaveletCodes& codes, std::uint32_t warp, std::uint32_t warps,
                                        const WaveletEncodeShared& shared) {
-  list_exceptions<X>(codes.grid.room, codes.elems(), codes.program->exceptions, codes.exception_list, warp, warps,
+  list_exceptions<X>(codes.grid.room, codes.elems(), codes.job->exceptions, codes.exception_list, warp, warps,
                      shared.exceptions);
   if (warp != 0) return;
   std::uint32_t any = 0;
@@ -368,7 +368,7 @@ constexpr void clear_wavelet_shared(const WaveletCodes& codes, std::uint32_t war
   X::lanes([&](std::size_t lane) {
     if (lane != 0) return;
     X::store(shared.out_of_range + warp, lane, std::uint32_t{0});
-    X::store(shared.exceptions + warp, lane, warp == 0 ? codes.program->found : 0);
+    X::store(shared.exceptions + warp, lane, warp == 0 ? codes.job->found : 0);
   });
 }
 
@@ -376,14 +376,14 @@ constexpr void clear_wavelet_shared(const WaveletCodes& codes, std::uint32_t war
 template <class X, class Team>
 constexpr void encode_wavelet_chunk(Team& team, const EncodeTask& task, WaveletEncodeShared& shared) {
   const WaveletCodes codes(task);
-  const WaveletProgram& wavelet = codes.program->wavelet;
+  const WaveletJob& wavelet = codes.job->wavelet;
   team.all([&](std::uint32_t warp, std::uint32_t warps) { clear_wavelet_shared<X>(codes, warp, warps, shared); });
   const auto load = [&] {
     team.all([&](std::uint32_t warp, std::uint32_t warps) { load_wavelet_values<X>(codes, warp, warps, shared); });
   };
-  switch (codes.program->step) {
+  switch (codes.job->step) {
     case WaveletEncodeStep::transforms:
-      for (std::uint32_t t = 0; t < codes.program->trial_count; ++t) {
+      for (std::uint32_t t = 0; t < codes.job->trial_count; ++t) {
         const WaveletTrial& trial = codes.trials[t];
         load();
         make_wavelet<X>(team, codes.grid, codes.lifts + trial.lifts, trial.lift_count);
@@ -421,8 +421,8 @@ constexpr void encode_wavelet_chunk(Team& team, const EncodeTask& task, WaveletE
       break;
   }
   team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), false, codes.program->exceptions, warp,
-                           warps, shared);
+    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), false, codes.job->exceptions, warp, warps,
+                           shared);
   });
 }
 

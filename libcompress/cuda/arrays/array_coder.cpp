@@ -246,7 +246,7 @@ DeviceCodec read_codec() {
   return {};
 }
 
-/// Of a codec without such kernels. Lives as long as the program.
+/// Of a codec without such kernels. Lives as long as the job.
 const char* no_kernels_message() {
   static const std::string text =
       std::string("plans for arrays in device memory: name a codec that has kernels for them, as in codec=") +

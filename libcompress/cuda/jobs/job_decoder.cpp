@@ -11,11 +11,10 @@
 
 namespace quern::cuda {
 
-using kernels::ProgramTask;
+using kernels::JobTask;
 
-ProgramDecoder::ProgramDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder& codec,
-                               TaskRunner& runner, const ProgramKernels& kernels, LanePool& pool,
-                               const DeviceInfo& device)
+JobDecoder::JobDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder& codec, TaskRunner& runner,
+                       const JobKernels& kernels, LanePool& pool, const DeviceInfo& device)
     : codec_(codec),
       runner_(runner),
       kernels_(kernels),
@@ -31,28 +30,28 @@ ProgramDecoder::ProgramDecoder(const Header& header, const SegmentLayout& layout
   lane_chunks_ = std::clamp<std::uint64_t>(values / std::max<std::uint64_t>(chunk_bytes_, 1), 1, kLaneChunks);
   lane_chunks_ = std::min(lane_chunks_, std::max<std::uint64_t>(layout.chunks(), 1));
   // Full waves where chunks take a quarter of their values, as most do.
-  wave_bytes_ = std::max(lane_chunks_ * program_room(chunk_bytes_ / 4), program_room(chunk_bytes_));
+  wave_bytes_ = std::max(lane_chunks_ * job_room(chunk_bytes_ / 4), job_room(chunk_bytes_));
   host_.decode_first_by(this);
 }
 
-ProgramDecoder::~ProgramDecoder() {
+JobDecoder::~JobDecoder() {
   const CurrentDevice current(device_);
   for (Lane& lane : lanes_) pool_.give_back(std::move(lane));
 }
 
-// Of each lane: programs and classes, values and answers; of each thread the program it makes, as it grows.
-std::uint64_t ProgramDecoder::scratch_bytes() const {
+// Of each lane: jobs and classes, values and answers; of each thread the job it makes, as it grows.
+std::uint64_t JobDecoder::scratch_bytes() const {
   const std::uint64_t values = lane_chunks_ * chunk_bytes_;
-  const std::uint64_t frames = lane_chunks_ * (sizeof(ProgramTask) + 3 * kernels::kProgramAlignment);
+  const std::uint64_t frames = lane_chunks_ * (sizeof(JobTask) + 3 * kernels::kJobAlignment);
   const std::uint64_t lane = wave_bytes_ + values / element_bytes_ + values + frames;
-  return kLanes * lane + runner_.width() * 2 * program_room(chunk_bytes_) + host_.scratch_bytes();
+  return kLanes * lane + runner_.width() * 2 * job_room(chunk_bytes_) + host_.scratch_bytes();
 }
 
-std::uint64_t ProgramDecoder::wanted_segments() const {
+std::uint64_t JobDecoder::wanted_segments() const {
   return std::max<std::uint64_t>(1, kLanes * lane_chunks_ / std::max<std::uint64_t>(segment_chunks_, 1));
 }
 
-Status ProgramDecoder::open() {
+Status JobDecoder::open() {
   if (open_) return {};
   for (Lane& lane : lanes_) {
     QUERN_ASSIGN_OR_RETURN(static_cast<StagingLane&>(lane), pool_.take(0, 0, 0, 0));
@@ -61,14 +60,14 @@ Status ProgramDecoder::open() {
   return {};
 }
 
-Status ProgramDecoder::decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) {
+Status JobDecoder::decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) {
   const CurrentDevice current(device_);
   QUERN_RETURN_IF_ERROR(current.status());
   QUERN_RETURN_IF_ERROR(open());
   return host_.decode(jobs, holes);
 }
 
-Status ProgramDecoder::decode_chunks(std::span<CheckedChunk> chunks) {
+Status JobDecoder::decode_chunks(std::span<CheckedChunk> chunks) {
   std::size_t next_lane = 0;
   while (!chunks.empty()) {
     Lane& lane = lanes_[next_lane];
@@ -84,7 +83,7 @@ Status ProgramDecoder::decode_chunks(std::span<CheckedChunk> chunks) {
 }
 
 /// The chunk's elements, and their classes, side by side.
-MutableBox3 ProgramDecoder::dense_box(const CheckedChunk& chunk) const {
+MutableBox3 JobDecoder::dense_box(const CheckedChunk& chunk) const {
   MutableBox3 box;
   box.extents = chunk.out.extents;
   box.strides = {box.extents[1] * box.extents[2], box.extents[2]};
@@ -93,28 +92,28 @@ MutableBox3 ProgramDecoder::dense_box(const CheckedChunk& chunk) const {
   return box;
 }
 
-std::uint64_t ProgramDecoder::program_room(std::uint64_t stored) const { return 2 * stored + kTableBytes; }
+std::uint64_t JobDecoder::job_room(std::uint64_t stored) const { return 2 * stored + kTableBytes; }
 
-std::size_t ProgramDecoder::wave(std::span<const CheckedChunk> chunks) const {
+std::size_t JobDecoder::wave(std::span<const CheckedChunk> chunks) const {
   const std::size_t most = std::min<std::size_t>(chunks.size(), static_cast<std::size_t>(lane_chunks_));
-  std::uint64_t bytes = program_room(chunks[0].bytes.size());
+  std::uint64_t bytes = job_room(chunks[0].bytes.size());
   std::size_t count = 1;
   for (; count < most; ++count) {
-    bytes += program_room(chunks[count].bytes.size());
+    bytes += job_room(chunks[count].bytes.size());
     if (bytes > wave_bytes_) break;
   }
   return count;
 }
 
-/// Makes the programs of a wave, side by side where they go to the device from, in whatever order they get done.
-Status ProgramDecoder::prepare(Lane& lane) {
+/// Makes the jobs of a wave, side by side where they go to the device from, in whatever order they get done.
+Status JobDecoder::prepare(Lane& lane) {
   lane.places.assign(lane.chunks.size(), {});
   MemoryParts most;
   for (const CheckedChunk& chunk : lane.chunks) {
-    most.add(program_room(chunk.bytes.size()));
+    most.add(job_room(chunk.bytes.size()));
     if (chunk.out.special != nullptr) most.add(chunk.out.elems());
   }
-  most.add(lane.chunks.size() * sizeof(ProgramTask));
+  most.add(lane.chunks.size() * sizeof(JobTask));
   QUERN_RETURN_IF_ERROR(lane.in.reserve(most.bytes));
   std::atomic<std::uint64_t> taken{0};
   const auto take = [&](std::uint64_t count) {
@@ -125,13 +124,13 @@ Status ProgramDecoder::prepare(Lane& lane) {
   QUERN_RETURN_IF_ERROR(run_tasks(runner_, lane.chunks.size(), [&](std::size_t i) -> Status {
     const CheckedChunk& chunk = lane.chunks[i];
     Place& place = lane.places[i];
-    ChunkProgram program;
-    place.has_program = kernels_.prepare(codec_.device_state(), chunk.bytes, dense_box(chunk), program) &&
-                        program.bytes.size() <= program_room(chunk.bytes.size());
-    if (!place.has_program) return {};
-    place.work_bytes = program.work_bytes;
-    place.program = take(program.bytes.size());
-    std::memcpy(lane.in.data() + place.program, program.bytes.data(), program.bytes.size());
+    ChunkJob job;
+    place.has_job = kernels_.prepare(codec_.device_state(), chunk.bytes, dense_box(chunk), job) &&
+                    job.bytes.size() <= job_room(chunk.bytes.size());
+    if (!place.has_job) return {};
+    place.work_bytes = job.work_bytes;
+    place.job = take(job.bytes.size());
+    std::memcpy(lane.in.data() + place.job, job.bytes.data(), job.bytes.size());
     if (chunk.out.special == nullptr) return {};
     place.special = take(chunk.out.elems());
     gather({chunk.out.special, chunk.out.extents, chunk.out.special_strides}, 1, lane.in.data() + place.special);
@@ -141,19 +140,19 @@ Status ProgramDecoder::prepare(Lane& lane) {
   return {};
 }
 
-Status ProgramDecoder::submit(Lane& lane) {
+Status JobDecoder::submit(Lane& lane) {
   MemoryParts in{lane.in_bytes};
   MemoryParts out;
   MemoryParts work;
   std::uint32_t count = 0;
   for (std::size_t i = 0; i < lane.chunks.size(); ++i) {
     Place& place = lane.places[i];
-    if (!place.has_program) continue;
+    if (!place.has_job) continue;
     ++count;
     place.out = out.add(lane.chunks[i].out.elems() * element_bytes_);
     place.work = work.add(place.work_bytes);
   }
-  const std::uint64_t tasks_at = in.add(count * sizeof(ProgramTask));
+  const std::uint64_t tasks_at = in.add(count * sizeof(JobTask));
   lane.out_bytes = out.bytes;
   out.add(count * sizeof(std::uint32_t));
   if (count == 0) return {};
@@ -164,9 +163,9 @@ Status ProgramDecoder::submit(Lane& lane) {
   std::uint8_t* const device_work = device_out + out.bytes;
   std::uint64_t task_at = tasks_at;
   for (const Place& place : lane.places) {
-    if (!place.has_program) continue;
-    const ProgramTask task{device_in + place.program, device_work + place.work, device_out + place.out,
-                           device_in + place.special};
+    if (!place.has_job) continue;
+    const JobTask task{device_in + place.job, device_work + place.work, device_out + place.out,
+                       device_in + place.special};
     std::memcpy(lane.in.data() + task_at, &task, sizeof task);
     task_at += sizeof task;
   }
@@ -174,7 +173,7 @@ Status ProgramDecoder::submit(Lane& lane) {
   cudaError_t error =
       cudaMemcpyAsync(device_in, lane.in.data(), static_cast<std::size_t>(in.bytes), cudaMemcpyHostToDevice, queue);
   if (error == cudaSuccess)
-    error = kernels_.decode(reinterpret_cast<const ProgramTask*>(device_in + tasks_at), count,
+    error = kernels_.decode(reinterpret_cast<const JobTask*>(device_in + tasks_at), count,
                             reinterpret_cast<std::uint32_t*>(device_out + lane.out_bytes), queue);
   if (error == cudaSuccess)
     error = cudaMemcpyAsync(lane.out.data(), device_out, static_cast<std::size_t>(out.bytes), cudaMemcpyDeviceToHost,
@@ -182,12 +181,12 @@ Status ProgramDecoder::submit(Lane& lane) {
   return to_status(error);
 }
 
-Status ProgramDecoder::harvest(Lane& lane) {
+Status JobDecoder::harvest(Lane& lane) {
   if (lane.chunks.empty()) return {};
   QUERN_RETURN_IF_ERROR(lane.queue.wait());
   const auto* answer = reinterpret_cast<const std::uint32_t*>(lane.out.data() + lane.out_bytes);
   for (std::size_t i = 0; i < lane.chunks.size(); ++i)
-    if (lane.places[i].has_program) lane.chunks[i].done = *answer++ == 0;
+    if (lane.places[i].has_job) lane.chunks[i].done = *answer++ == 0;
   runner_.run(lane.chunks.size(), [&](std::size_t i) {
     const CheckedChunk& chunk = lane.chunks[i];
     if (chunk.done) scatter(lane.out.data() + lane.places[i].out, element_bytes_, chunk.out);

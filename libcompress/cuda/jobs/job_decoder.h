@@ -1,5 +1,5 @@
 // Decodes segments whose chunks a host takes apart and a device decodes: segments are checked and masks are read by
-// threads, as without a device; chunks travel as programs, two lanes taking turns; what the device leaves is decoded by
+// threads, as without a device; chunks travel as jobs, two lanes taking turns; what the device leaves is decoded by
 // threads.
 #pragma once
 
@@ -19,12 +19,12 @@
 
 namespace quern::cuda {
 
-class ProgramDecoder final : public SegmentDecoder, private ChunkBatch {
+class JobDecoder final : public SegmentDecoder, private ChunkBatch {
  public:
   /// All outlive the decoder. The kernels serve the codec.
-  ProgramDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder& codec, TaskRunner& runner,
-                 const ProgramKernels& kernels, LanePool& pool, const DeviceInfo& device);
-  ~ProgramDecoder() override;
+  JobDecoder(const Header& header, const SegmentLayout& layout, const ChunkDecoder& codec, TaskRunner& runner,
+             const JobKernels& kernels, LanePool& pool, const DeviceInfo& device);
+  ~JobDecoder() override;
 
   std::uint64_t bytes_per_segment() const override { return host_.bytes_per_segment(); }
   std::uint64_t scratch_bytes() const override;
@@ -36,24 +36,24 @@ class ProgramDecoder final : public SegmentDecoder, private ChunkBatch {
   static constexpr std::size_t kLanes = 2;
   static constexpr std::uint64_t kLaneBytes = UINT64_C(256) << 20;  ///< of values
   static constexpr std::uint64_t kLaneChunks = 128;
-  /// Of a program beside what its chunk takes twice. Larger ones have so many exceptions, or bands, that there is
+  /// Of a job beside what its chunk takes twice. Larger ones have so many exceptions, or bands, that there is
   /// little to gain.
   static constexpr std::uint64_t kTableBytes = UINT64_C(1) << 19;
 
   /// A chunk's parts of a lane's memory on both sides.
   struct Place {
-    std::uint64_t program = 0;
+    std::uint64_t job = 0;
     std::uint64_t special = 0;
     std::uint64_t work = 0;
     std::uint64_t out = 0;
     std::uint64_t work_bytes = 0;
-    bool has_program = false;  ///< else the host decodes it
+    bool has_job = false;  ///< else the host decodes it
   };
   /// A lane and the chunks under way in it: a wave.
   struct Lane : StagingLane {
     std::span<CheckedChunk> chunks;
     Vector<Place> places;         ///< of each chunk
-    std::uint64_t in_bytes = 0;   ///< of programs and classes
+    std::uint64_t in_bytes = 0;   ///< of jobs and classes
     std::uint64_t out_bytes = 0;  ///< of values; the answers follow
   };
 
@@ -61,8 +61,8 @@ class ProgramDecoder final : public SegmentDecoder, private ChunkBatch {
   Status open();
   /// How many of the chunks make a wave.
   std::size_t wave(std::span<const CheckedChunk> chunks) const;
-  /// The most that a program of a chunk of so many bytes may take.
-  std::uint64_t program_room(std::uint64_t stored) const;
+  /// The most that a job of a chunk of so many bytes may take.
+  std::uint64_t job_room(std::uint64_t stored) const;
   Status prepare(Lane& lane);
   Status submit(Lane& lane);
   Status harvest(Lane& lane);
@@ -70,13 +70,13 @@ class ProgramDecoder final : public SegmentDecoder, private ChunkBatch {
 
   const ChunkDecoder& codec_;
   TaskRunner& runner_;
-  const ProgramKernels& kernels_;
+  const JobKernels& kernels_;
   LanePool& pool_;
   int device_;
   std::size_t element_bytes_;
   std::uint64_t chunk_bytes_;  ///< values of a full chunk
   std::uint64_t lane_chunks_;  ///< that a wave has at most
-  std::uint64_t wave_bytes_;   ///< that programs of a wave have at most
+  std::uint64_t wave_bytes_;   ///< that jobs of a wave have at most
   std::uint64_t segment_chunks_;
   BatchDecoder host_;
   std::array<Lane, kLanes> lanes_;

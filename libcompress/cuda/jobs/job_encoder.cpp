@@ -14,8 +14,8 @@ namespace quern::cuda {
 using kernels::EncodeTask;
 using State = ChunkToEncode::State;
 
-ProgramEncoder::ProgramEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner,
-                               const ProgramEncodeKernels& kernels, LanePool& pool, const DeviceInfo& device)
+JobEncoder::JobEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner,
+                       const JobEncodeKernels& kernels, LanePool& pool, const DeviceInfo& device)
     : setup_(setup),
       runner_(runner),
       kernels_(kernels),
@@ -28,8 +28,8 @@ ProgramEncoder::ProgramEncoder(const StreamSetup& setup, const CompressOptions& 
       scratch_(setup.encoder->scratch_bytes()) {
   // Lanes share the device with others: each takes an eighth of it at most.
   constexpr std::uint64_t kShare = 8;
-  const std::uint64_t on_device = chunk_bytes_ + chunk_bytes_ / element_bytes_ + room_.work + room_.first_program +
-                                  room_.later_program + kernels.answer_bytes();
+  const std::uint64_t on_device = chunk_bytes_ + chunk_bytes_ / element_bytes_ + room_.work + room_.first_job +
+                                  room_.later_job + kernels.answer_bytes();
   lane_chunks_ =
       std::min(kLaneBytes / std::max<std::uint64_t>(chunk_bytes_, 1), device.memory_bytes / kShare / on_device);
   lane_chunks_ = std::clamp<std::uint64_t>(lane_chunks_, 1, kLaneChunks);
@@ -37,25 +37,25 @@ ProgramEncoder::ProgramEncoder(const StreamSetup& setup, const CompressOptions& 
   host_.encode_first_by(this);
 }
 
-ProgramEncoder::~ProgramEncoder() {
+JobEncoder::~JobEncoder() {
   const CurrentDevice current(device_);
   for (Lane& lane : lanes_) pool_.give_back(std::move(lane));
 }
 
-// Elements and classes on their way there, what stands for elements there, what comes back, programs and answers, and
+// Elements and classes on their way there, what stands for elements there, what comes back, jobs and answers, and
 // what chunks keep; scratch for fits, which the threads do not share with what encodes chunks that the device leaves.
-std::uint64_t ProgramEncoder::scratch_bytes() const {
-  const std::uint64_t chunk = 3 * chunk_bytes_ + chunk_bytes_ / element_bytes_ + 2 * room_.first_program +
-                              room_.later_program + kernels_.answer_bytes() + room_.kept;
+std::uint64_t JobEncoder::scratch_bytes() const {
+  const std::uint64_t chunk = 3 * chunk_bytes_ + chunk_bytes_ / element_bytes_ + 2 * room_.first_job + room_.later_job +
+                              kernels_.answer_bytes() + room_.kept;
   return kLanes * lane_chunks_ * chunk + 2 * host_.scratch_bytes();
 }
 
-std::uint64_t ProgramEncoder::wanted_segments() const {
+std::uint64_t JobEncoder::wanted_segments() const {
   const std::uint64_t in_segment = setup_.layout.segments() == 0 ? 1 : setup_.layout.segment_chunks(0);
   return std::max<std::uint64_t>(1, kLanes * lane_chunks_ / std::max<std::uint64_t>(in_segment, 1));
 }
 
-Status ProgramEncoder::open() {
+Status JobEncoder::open() {
   if (open_) return {};
   for (Lane& lane : lanes_) {
     QUERN_ASSIGN_OR_RETURN(static_cast<StagingLane&>(lane), pool_.take(0, 0, 0, 0));
@@ -64,7 +64,7 @@ Status ProgramEncoder::open() {
   return {};
 }
 
-Status ProgramEncoder::encode(std::uint64_t first, std::size_t count, const ArrayWindow& window) {
+Status JobEncoder::encode(std::uint64_t first, std::size_t count, const ArrayWindow& window) {
   const CurrentDevice current(device_);
   QUERN_RETURN_IF_ERROR(current.status());
   QUERN_RETURN_IF_ERROR(open());
@@ -75,7 +75,7 @@ Status ProgramEncoder::encode(std::uint64_t first, std::size_t count, const Arra
   return host_.encode(first, count, window);
 }
 
-Status ProgramEncoder::encode_chunks(std::span<ChunkToEncode> chunks) {
+Status JobEncoder::encode_chunks(std::span<ChunkToEncode> chunks) {
   std::size_t next_lane = 0;
   while (!chunks.empty()) {
     Lane& lane = lanes_[next_lane];
@@ -90,51 +90,50 @@ Status ProgramEncoder::encode_chunks(std::span<ChunkToEncode> chunks) {
   return {};
 }
 
-void ProgramEncoder::end(Lane& lane, std::size_t i, EncodeStep how) {
+void JobEncoder::end(Lane& lane, std::size_t i, EncodeStep how) {
   lane.chunks[i].state = how == EncodeStep::done ? State::coded : how == EncodeStep::raw ? State::raw : State::left;
-  lane.jobs[i].encoding.reset();
+  lane.codings[i].encoding.reset();
 }
 
-Status ProgramEncoder::start(Lane& lane) {
-  lane.jobs.clear();
-  lane.jobs.resize(lane.chunks.size());
+Status JobEncoder::start(Lane& lane) {
+  lane.codings.clear();
+  lane.codings.resize(lane.chunks.size());
   return run_tasks(runner_, lane.chunks.size(), [&](std::size_t i) -> Status {
-    Job& job = lane.jobs[i];
+    ChunkCoding& coding = lane.codings[i];
     QUERN_ASSIGN_OR_RETURN(auto scratch, scratch_.lend());
-    job.encoding = kernels_.chunk(setup_.encoder->device_state());
-    if (!job.encoding->start(lane.chunks[i].in, scratch.span(), job.program) ||
-        job.program.size() > room_.first_program)
+    coding.encoding = kernels_.chunk(setup_.encoder->device_state());
+    if (!coding.encoding->start(lane.chunks[i].in, scratch.span(), coding.job) || coding.job.size() > room_.first_job)
       end(lane, i, EncodeStep::host);
     return {};
   });
 }
 
-EncodeTask ProgramEncoder::task_of(const Lane& lane, const Job& job, std::uint8_t* program) {
-  return {program, lane.base + job.work_at, lane.base + job.elements_at, lane.base + job.special_at,
-          lane.answers + job.answer_at};
+EncodeTask JobEncoder::task_of(const Lane& lane, const ChunkCoding& coding, std::uint8_t* job) {
+  return {job, lane.base + coding.work_at, lane.base + coding.elements_at, lane.base + coding.special_at,
+          lane.answers + coding.answer_at};
 }
 
-bool ProgramEncoder::any_at(const Lane& lane, EncodeStep step) {
-  return std::any_of(lane.jobs.begin(), lane.jobs.end(),
-                     [&](const Job& job) { return job.encoding != nullptr && job.step == step; });
+bool JobEncoder::any_at(const Lane& lane, EncodeStep step) {
+  return std::any_of(lane.codings.begin(), lane.codings.end(),
+                     [&](const ChunkCoding& coding) { return coding.encoding != nullptr && coding.step == step; });
 }
 
-Status ProgramEncoder::submit_first(Lane& lane) {
+Status JobEncoder::submit_first(Lane& lane) {
   MemoryParts in;
   MemoryParts answers;
   MemoryParts later;
   MemoryParts work;
   std::uint32_t count = 0;
-  for (Job& job : lane.jobs) {
-    if (job.encoding == nullptr) continue;
+  for (ChunkCoding& coding : lane.codings) {
+    if (coding.encoding == nullptr) continue;
     ++count;
-    const ConstBox3& box = job.encoding->box();
-    job.program_at = in.add(job.program.size());
-    job.elements_at = in.add(box.elems() * job.encoding->element_bytes());
-    job.special_at = box.special != nullptr ? in.add(box.elems()) : 0;
-    job.answer_at = answers.add(kernels_.answer_bytes());
-    later.add(room_.later_program);
-    job.work_at = work.add(job.encoding->work_bytes());
+    const ConstBox3& box = coding.encoding->box();
+    coding.job_at = in.add(coding.job.size());
+    coding.elements_at = in.add(box.elems() * coding.encoding->element_bytes());
+    coding.special_at = box.special != nullptr ? in.add(box.elems()) : 0;
+    coding.answer_at = answers.add(kernels_.answer_bytes());
+    later.add(room_.later_job);
+    coding.work_at = work.add(coding.encoding->work_bytes());
   }
   if (count == 0) return {};
   const std::uint64_t tasks_at = in.add(count * sizeof(EncodeTask));
@@ -147,21 +146,21 @@ Status ProgramEncoder::submit_first(Lane& lane) {
   lane.answers = lane.base + in.bytes;
   lane.later = lane.answers + answers.bytes;
   std::uint64_t task_at = tasks_at;
-  for (Job& job : lane.jobs) {
-    if (job.encoding == nullptr) continue;
-    job.work_at += in.bytes + answers.bytes + later.bytes;
-    const EncodeTask task = task_of(lane, job, lane.base + job.program_at);
+  for (ChunkCoding& coding : lane.codings) {
+    if (coding.encoding == nullptr) continue;
+    coding.work_at += in.bytes + answers.bytes + later.bytes;
+    const EncodeTask task = task_of(lane, coding, lane.base + coding.job_at);
     std::memcpy(lane.in.data() + task_at, &task, sizeof task);
     task_at += sizeof task;
   }
-  runner_.run(lane.jobs.size(), [&](std::size_t i) {
-    const Job& job = lane.jobs[i];
-    if (job.encoding == nullptr) return;
-    const ConstBox3& box = job.encoding->box();
-    std::memcpy(lane.in.data() + job.program_at, job.program.data(), job.program.size());
-    gather(box, job.encoding->element_bytes(), lane.in.data() + job.elements_at);
+  runner_.run(lane.codings.size(), [&](std::size_t i) {
+    const ChunkCoding& coding = lane.codings[i];
+    if (coding.encoding == nullptr) return;
+    const ConstBox3& box = coding.encoding->box();
+    std::memcpy(lane.in.data() + coding.job_at, coding.job.data(), coding.job.size());
+    gather(box, coding.encoding->element_bytes(), lane.in.data() + coding.elements_at);
     if (box.special != nullptr)
-      gather({box.special, box.extents, box.special_strides}, 1, lane.in.data() + job.special_at);
+      gather({box.special, box.extents, box.special_strides}, 1, lane.in.data() + coding.special_at);
   });
   const cudaStream_t queue = lane.queue.get();
   cudaError_t error =
@@ -174,64 +173,68 @@ Status ProgramEncoder::submit_first(Lane& lane) {
   return to_status(error);
 }
 
-std::span<const std::uint8_t> ProgramEncoder::answer(const Lane& lane, const Job& job) const {
-  return {lane.out.data() + job.answer_at, kernels_.answer_bytes()};
+std::span<const std::uint8_t> JobEncoder::answer(const Lane& lane, const ChunkCoding& coding) const {
+  return {lane.out.data() + coding.answer_at, kernels_.answer_bytes()};
 }
 
-std::span<const std::uint8_t> ProgramEncoder::piece(const Lane& lane, const Job& job) {
-  return {lane.tables.data() + job.piece_at, static_cast<std::size_t>(job.piece_bytes)};
+std::span<const std::uint8_t> JobEncoder::piece(const Lane& lane, const ChunkCoding& coding) {
+  return {lane.tables.data() + coding.piece_at, static_cast<std::size_t>(coding.piece_bytes)};
 }
 
 template <class From>
-Status ProgramEncoder::bring_back(Lane& lane, const From& from) {
+Status JobEncoder::bring_back(Lane& lane, const From& from) {
   MemoryParts parts;
-  for (Job& job : lane.jobs)
-    if (job.encoding != nullptr) job.piece_at = parts.add(job.piece_bytes);
+  for (ChunkCoding& coding : lane.codings)
+    if (coding.encoding != nullptr) coding.piece_at = parts.add(coding.piece_bytes);
   if (parts.bytes == 0) return {};
   QUERN_RETURN_IF_ERROR(lane.tables.reserve(parts.bytes));
-  for (const Job& job : lane.jobs) {
-    if (job.encoding == nullptr || job.piece_bytes == 0) continue;
-    QUERN_RETURN_IF_ERROR(to_status(cudaMemcpyAsync(lane.tables.data() + job.piece_at, from(job),
-                                                    static_cast<std::size_t>(job.piece_bytes), cudaMemcpyDeviceToHost,
-                                                    lane.queue.get())));
+  for (const ChunkCoding& coding : lane.codings) {
+    if (coding.encoding == nullptr || coding.piece_bytes == 0) continue;
+    QUERN_RETURN_IF_ERROR(to_status(cudaMemcpyAsync(lane.tables.data() + coding.piece_at, from(coding),
+                                                    static_cast<std::size_t>(coding.piece_bytes),
+                                                    cudaMemcpyDeviceToHost, lane.queue.get())));
   }
   return lane.queue.wait();
 }
 
-Status ProgramEncoder::advance(Lane& lane) {
-  const auto waits = [](const Job& job) { return job.encoding != nullptr && job.step == EncodeStep::encode; };
-  for (Job& job : lane.jobs) job.piece_bytes = waits(job) ? job.encoding->wanted(answer(lane, job)).bytes : 0;
-  QUERN_RETURN_IF_ERROR(bring_back(
-      lane, [&](const Job& job) { return lane.base + job.work_at + job.encoding->wanted(answer(lane, job)).begin; }));
-  return run_tasks(runner_, lane.jobs.size(), [&](std::size_t i) -> Status {
-    Job& job = lane.jobs[i];
-    if (!waits(job)) return {};
-    job.program.clear();
-    job.step = job.encoding->next(answer(lane, job), piece(lane, job), job.program);
-    const bool more = job.step == EncodeStep::encode || job.step == EncodeStep::write;
+Status JobEncoder::advance(Lane& lane) {
+  const auto waits = [](const ChunkCoding& coding) {
+    return coding.encoding != nullptr && coding.step == EncodeStep::encode;
+  };
+  for (ChunkCoding& coding : lane.codings)
+    coding.piece_bytes = waits(coding) ? coding.encoding->wanted(answer(lane, coding)).bytes : 0;
+  QUERN_RETURN_IF_ERROR(bring_back(lane, [&](const ChunkCoding& coding) {
+    return lane.base + coding.work_at + coding.encoding->wanted(answer(lane, coding)).begin;
+  }));
+  return run_tasks(runner_, lane.codings.size(), [&](std::size_t i) -> Status {
+    ChunkCoding& coding = lane.codings[i];
+    if (!waits(coding)) return {};
+    coding.job.clear();
+    coding.step = coding.encoding->next(answer(lane, coding), piece(lane, coding), coding.job);
+    const bool more = coding.step == EncodeStep::encode || coding.step == EncodeStep::write;
     if (!more) {
-      end(lane, i, job.step);
-    } else if (job.program.size() > room_.later_program) {
+      end(lane, i, coding.step);
+    } else if (coding.job.size() > room_.later_job) {
       end(lane, i, EncodeStep::host);
     }
     return {};
   });
 }
 
-Status ProgramEncoder::submit(Lane& lane, EncodeStep step) {
+Status JobEncoder::submit(Lane& lane, EncodeStep step) {
   MemoryParts later;
   std::uint32_t count = 0;
-  for (Job& job : lane.jobs) {
-    if (job.encoding == nullptr || job.step != step) continue;
+  for (ChunkCoding& coding : lane.codings) {
+    if (coding.encoding == nullptr || coding.step != step) continue;
     ++count;
-    job.program_at = later.add(job.program.size());
+    coding.job_at = later.add(coding.job.size());
   }
   const std::uint64_t tasks_at = later.add(count * sizeof(EncodeTask));
   std::uint64_t task_at = tasks_at;
-  for (const Job& job : lane.jobs) {
-    if (job.encoding == nullptr || job.step != step) continue;
-    std::memcpy(lane.in.data() + job.program_at, job.program.data(), job.program.size());
-    const EncodeTask task = task_of(lane, job, lane.later + job.program_at);
+  for (const ChunkCoding& coding : lane.codings) {
+    if (coding.encoding == nullptr || coding.step != step) continue;
+    std::memcpy(lane.in.data() + coding.job_at, coding.job.data(), coding.job.size());
+    const EncodeTask task = task_of(lane, coding, lane.later + coding.job_at);
     std::memcpy(lane.in.data() + task_at, &task, sizeof task);
     task_at += sizeof task;
   }
@@ -247,20 +250,20 @@ Status ProgramEncoder::submit(Lane& lane, EncodeStep step) {
   return to_status(error);
 }
 
-Status ProgramEncoder::deliver(Lane& lane) {
-  for (Job& job : lane.jobs)
-    if (job.encoding != nullptr) job.piece_bytes = job.encoding->written(answer(lane, job));
-  QUERN_RETURN_IF_ERROR(bring_back(lane, [&](const Job& job) { return lane.base + job.elements_at; }));
-  return run_tasks(runner_, lane.jobs.size(), [&](std::size_t i) -> Status {
-    const Job& job = lane.jobs[i];
-    if (job.encoding == nullptr) return {};
+Status JobEncoder::deliver(Lane& lane) {
+  for (ChunkCoding& coding : lane.codings)
+    if (coding.encoding != nullptr) coding.piece_bytes = coding.encoding->written(answer(lane, coding));
+  QUERN_RETURN_IF_ERROR(bring_back(lane, [&](const ChunkCoding& coding) { return lane.base + coding.elements_at; }));
+  return run_tasks(runner_, lane.codings.size(), [&](std::size_t i) -> Status {
+    const ChunkCoding& coding = lane.codings[i];
+    if (coding.encoding == nullptr) return {};
     ChunkToEncode& chunk = lane.chunks[i];
-    end(lane, i, job.encoding->finish(answer(lane, job), piece(lane, job), chunk.place, chunk.bytes));
+    end(lane, i, coding.encoding->finish(answer(lane, coding), piece(lane, coding), chunk.place, chunk.bytes));
     return {};
   });
 }
 
-Status ProgramEncoder::finish(Lane& lane) {
+Status JobEncoder::finish(Lane& lane) {
   if (lane.chunks.empty()) return {};
   QUERN_RETURN_IF_ERROR(lane.queue.wait());
   while (any_at(lane, EncodeStep::encode)) {
@@ -274,7 +277,7 @@ Status ProgramEncoder::finish(Lane& lane) {
     QUERN_RETURN_IF_ERROR(lane.queue.wait());
     QUERN_RETURN_IF_ERROR(deliver(lane));
   }
-  lane.jobs.clear();
+  lane.codings.clear();
   lane.chunks = {};
   return {};
 }

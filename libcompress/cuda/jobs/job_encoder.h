@@ -1,5 +1,5 @@
 // Encodes segments whose chunks a host and a device encode together: masks are found and segments assembled by threads,
-// as without a device; chunks travel with a first program, more programs follow, and bytes come back after the last
+// as without a device; chunks travel with a first job, more jobs follow, and bytes come back after the last
 // one, two lanes taking turns; what the device leaves is encoded by threads.
 #pragma once
 
@@ -22,12 +22,12 @@
 
 namespace quern::cuda {
 
-class ProgramEncoder final : public SegmentEncoder, private EncodeBatch {
+class JobEncoder final : public SegmentEncoder, private EncodeBatch {
  public:
   /// All outlive the encoder. The kernels are those of the setup's encoder.
-  ProgramEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner,
-                 const ProgramEncodeKernels& kernels, LanePool& pool, const DeviceInfo& device);
-  ~ProgramEncoder() override;
+  JobEncoder(const StreamSetup& setup, const CompressOptions& options, TaskRunner& runner,
+             const JobEncodeKernels& kernels, LanePool& pool, const DeviceInfo& device);
+  ~JobEncoder() override;
 
   std::uint64_t bytes_per_segment() const override { return host_.bytes_per_segment(); }
   std::uint64_t scratch_bytes() const override;
@@ -45,11 +45,11 @@ class ProgramEncoder final : public SegmentEncoder, private EncodeBatch {
   static constexpr std::uint64_t kLaneChunks = 128;
 
   /// A chunk under way, and its parts of a lane's device memory. Without an encoding the device has no part in it.
-  struct Job {
+  struct ChunkCoding {
     std::unique_ptr<ChunkEncoding> encoding;
-    EncodeStep step = EncodeStep::encode;  ///< what `program` is for
-    Vector<std::uint8_t> program;
-    std::uint64_t program_at = 0;
+    EncodeStep step = EncodeStep::encode;  ///< what `job` is for
+    Vector<std::uint8_t> job;
+    std::uint64_t job_at = 0;
     std::uint64_t elements_at = 0;
     std::uint64_t special_at = 0;
     std::uint64_t work_at = 0;
@@ -60,10 +60,10 @@ class ProgramEncoder final : public SegmentEncoder, private EncodeBatch {
   /// A lane and the chunks under way in it.
   struct Lane : StagingLane {
     std::span<ChunkToEncode> chunks;
-    Vector<Job> jobs;
+    Vector<ChunkCoding> codings;
     std::uint8_t* answers = nullptr;
     std::uint64_t answers_bytes = 0;
-    std::uint8_t* later = nullptr;  ///< room of all programs but the first, and their tasks
+    std::uint8_t* later = nullptr;  ///< room of all jobs but the first, and their tasks
     std::uint8_t* base = nullptr;   ///< of the parts above
   };
 
@@ -71,25 +71,25 @@ class ProgramEncoder final : public SegmentEncoder, private EncodeBatch {
   Status open();
   Status start(Lane& lane);
   Status submit_first(Lane& lane);
-  /// From the answers of all jobs that are at `encode` to what each of them does next.
+  /// From the answers of all codings that are at `encode` to what each of them does next.
   Status advance(Lane& lane);
-  /// Queues the programs of all jobs that are at that step, and their answers.
+  /// Queues the jobs of all codings that are at that step, and their answers.
   Status submit(Lane& lane, EncodeStep step);
   Status deliver(Lane& lane);
   Status finish(Lane& lane);
-  /// Brings the pieces of all jobs that have some back to `tables`, and waits. `from(job)` is where a piece lies.
+  /// Brings the pieces of all codings that have some back to `tables`, and waits. `from(coding)` is where a piece lies.
   template <class From>
   Status bring_back(Lane& lane, const From& from);
   static bool any_at(const Lane& lane, EncodeStep step);
-  std::span<const std::uint8_t> answer(const Lane& lane, const Job& job) const;
-  static std::span<const std::uint8_t> piece(const Lane& lane, const Job& job);
-  static kernels::EncodeTask task_of(const Lane& lane, const Job& job, std::uint8_t* program);
+  std::span<const std::uint8_t> answer(const Lane& lane, const ChunkCoding& coding) const;
+  static std::span<const std::uint8_t> piece(const Lane& lane, const ChunkCoding& coding);
+  static kernels::EncodeTask task_of(const Lane& lane, const ChunkCoding& coding, std::uint8_t* job);
   /// The device has no more part in a chunk, which is `done`, `raw` or the host's.
   static void end(Lane& lane, std::size_t i, EncodeStep how);
 
   const StreamSetup& setup_;
   TaskRunner& runner_;
-  const ProgramEncodeKernels& kernels_;
+  const JobEncodeKernels& kernels_;
   LanePool& pool_;
   int device_;
   std::size_t element_bytes_;

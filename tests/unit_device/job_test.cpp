@@ -24,7 +24,7 @@ namespace {
 using quern::testing::Data;
 using quern::testing::OwnedArray;
 
-class ProgramTest : public testing::SimulatedDeviceTest {
+class JobTest : public testing::SimulatedDeviceTest {
  protected:
   static CompressOptions stencil(double bound, const char* layout = "levels") {
     CompressOptions options;
@@ -63,7 +63,7 @@ class ProgramTest : public testing::SimulatedDeviceTest {
   }
 };
 
-TEST_F(ProgramTest, TypesAndShapes_ValuesAsOnTheHost) {
+TEST_F(JobTest, TypesAndShapes_ValuesAsOnTheHost) {
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::u16, DType::i32})
     for (const char* layout : {"levels", "planes", "raster", "wavelet"}) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout);
@@ -73,14 +73,14 @@ TEST_F(ProgramTest, TypesAndShapes_ValuesAsOnTheHost) {
     }
 }
 
-TEST_F(ProgramTest, Masks_RestoredByTheHost) {
+TEST_F(JobTest, Masks_RestoredByTheHost) {
   for (const Data data : {Data::nan_block, Data::nan_scattered})
     EXPECT_EQ(
         compare(quern::testing::make_array(DType::f32, quern::testing::shape_of({9, 21, 34}), data), stencil(1e-2)),
         3u);
 }
 
-TEST_F(ProgramTest, ManyChunksAndLanes_ValuesAsOnTheHost) {
+TEST_F(JobTest, ManyChunksAndLanes_ValuesAsOnTheHost) {
   // More chunks of a line than a lane takes when the device is small; some of them constant, some raw.
   device_.reset();
   simt::reset({.memory_bytes = UINT64_C(96) << 20});
@@ -97,7 +97,7 @@ TEST_F(ProgramTest, ManyChunksAndLanes_ValuesAsOnTheHost) {
   EXPECT_GT(compare(array, options), 3u);
 }
 
-TEST_F(ProgramTest, ChunksOnALattice_ValuesAsOnTheHost) {
+TEST_F(JobTest, ChunksOnALattice_ValuesAsOnTheHost) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     for (const char* layout : {"levels", "planes", "raster", "wavelet"}) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout);
@@ -116,7 +116,7 @@ TEST_F(ProgramTest, ChunksOnALattice_ValuesAsOnTheHost) {
   }
 }
 
-TEST_F(ProgramTest, ChunksThatHardlyCompress_TakeMoreWaves) {
+TEST_F(JobTest, ChunksThatHardlyCompress_TakeMoreWaves) {
   if (quern::testing::kInstrumented) GTEST_SKIP() << "takes minutes when instrumented";
   OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({2400000}), Data::smooth);
   std::uint32_t bits = 1;
@@ -134,11 +134,11 @@ TEST_F(ProgramTest, ChunksThatHardlyCompress_TakeMoreWaves) {
   EXPECT_EQ(noise, 6u);
 }
 
-TEST_F(ProgramTest, Memory_IsWhatAWaveNeeds) {
+TEST_F(JobTest, Memory_IsWhatAWaveNeeds) {
   if (quern::testing::kInstrumented) GTEST_SKIP() << "a sanitizer's memory is not what is counted";
-  // Ten chunks of a megabyte of values each, all in one wave: two lanes of values, classes and programs.
+  // Ten chunks of a megabyte of values each, all in one wave: two lanes of values, classes and jobs.
   const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({2600000}), Data::smooth);
-  const auto stream = compress_on_host(array, ProgramTest::stencil(1e-3));
+  const auto stream = compress_on_host(array, JobTest::stencil(1e-3));
   const auto decodes = [&](std::uint64_t limit) {
     OwnedArray back = array;
     MemorySource source(stream);
@@ -152,7 +152,7 @@ TEST_F(ProgramTest, Memory_IsWhatAWaveNeeds) {
   EXPECT_EQ(decodes(UINT64_C(16) << 20).code(), StatusCode::memory_limit);
 }
 
-TEST_F(ProgramTest, DamagedAndSealedAgain_AsOnTheHost) {
+TEST_F(JobTest, DamagedAndSealedAgain_AsOnTheHost) {
   // Damage that checksums do not find.
   for (const char* layout : {"levels", "raster", "wavelet"}) {
     const Data data = layout[0] == 'l' ? Data::nan_block : Data::smooth;
@@ -177,7 +177,7 @@ TEST_F(ProgramTest, DamagedAndSealedAgain_AsOnTheHost) {
   }
 }
 
-TEST_F(ProgramTest, EveryAllocationFails_StatusAndNothingLost) {
+TEST_F(JobTest, EveryAllocationFails_StatusAndNothingLost) {
   const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({9, 40, 70}), Data::smooth);
   const auto stream = compress_on_host(array, stencil(1e-2));
   for (std::uint64_t n = 1; n <= 3; ++n) {

@@ -23,7 +23,7 @@ using quern::testing::make_array;
 using quern::testing::OwnedArray;
 using quern::testing::shape_of;
 
-class ProgramEncodeTest : public testing::SimulatedDeviceTest {
+class JobEncodeTest : public testing::SimulatedDeviceTest {
  protected:
   static CompressOptions stencil(BoundKind kind, double bound, const char* layout = "raster") {
     CompressOptions options;
@@ -63,7 +63,7 @@ class ProgramEncodeTest : public testing::SimulatedDeviceTest {
   }
 };
 
-TEST_F(ProgramEncodeTest, TypesAndData_BytesOfTheHost) {
+TEST_F(JobEncodeTest, TypesAndData_BytesOfTheHost) {
   for (const DType dtype : quern::testing::all_dtypes()) {
     if (dtype == DType::i64 || dtype == DType::u64) continue;
     for (const Data data : {Data::smooth, Data::nan_scattered, Data::nan_block, Data::land, Data::inf_scattered,
@@ -74,14 +74,14 @@ TEST_F(ProgramEncodeTest, TypesAndData_BytesOfTheHost) {
   }
 }
 
-TEST_F(ProgramEncodeTest, Smooth_TakesTwoLaunches) {
+TEST_F(JobEncodeTest, Smooth_TakesTwoLaunches) {
   for (const char* layout : {"raster", "raster:1d", "raster:2d:1"})
     EXPECT_EQ(
         compare(make_array(DType::f32, shape_of({9, 21, 34}), Data::smooth), stencil(BoundKind::rel, 1e-3, layout)),
         2u);
 }
 
-TEST_F(ProgramEncodeTest, LevelsTakeALaunchAClassAndThree) {
+TEST_F(JobEncodeTest, LevelsTakeALaunchAClassAndThree) {
   // What comes before the first class, symbols, and lanes. Of fewer axes there are fewer classes.
   const auto launches = [&](std::initializer_list<std::uint64_t> extents) {
     return compare(make_array(DType::f64, shape_of(extents), Data::smooth), stencil(BoundKind::rel, 1e-8, "levels"));
@@ -91,7 +91,7 @@ TEST_F(ProgramEncodeTest, LevelsTakeALaunchAClassAndThree) {
   EXPECT_EQ(launches({9000}), 1u + 3u);
 }
 
-TEST_F(ProgramEncodeTest, PlanesTakeALaunchARound) {
+TEST_F(JobEncodeTest, PlanesTakeALaunchARound) {
   // One before the first round, two rounds, perhaps the first of them again, symbols, and lanes.
   for (const auto& shape : {shape_of({11, 45, 40}), shape_of({25, 400}), shape_of({5, 12, 21, 30})}) {
     const auto array = make_array(DType::f64, shape, Data::smooth);
@@ -103,7 +103,7 @@ TEST_F(ProgramEncodeTest, PlanesTakeALaunchARound) {
   EXPECT_EQ(compare(make_array(DType::f64, shape_of({11, 45, 40}), Data::smooth), quick), 4u);
 }
 
-TEST_F(ProgramEncodeTest, Planes_BytesOfTheHost) {
+TEST_F(JobEncodeTest, Planes_BytesOfTheHost) {
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::u16})
     for (const Data data : {Data::smooth, Data::nan_block, Data::inf_scattered, Data::noise, Data::land}) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + quern::testing::data_name(data));
@@ -111,7 +111,7 @@ TEST_F(ProgramEncodeTest, Planes_BytesOfTheHost) {
     }
 }
 
-TEST_F(ProgramEncodeTest, Levels_BytesOfTheHost) {
+TEST_F(JobEncodeTest, Levels_BytesOfTheHost) {
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::i16})
     for (const Data data : {Data::smooth, Data::nan_block, Data::inf_scattered, Data::noise, Data::land}) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + quern::testing::data_name(data));
@@ -119,7 +119,7 @@ TEST_F(ProgramEncodeTest, Levels_BytesOfTheHost) {
     }
 }
 
-TEST_F(ProgramEncodeTest, LevelsOfChunksOfManyKinds_BytesOfTheHost) {
+TEST_F(JobEncodeTest, LevelsOfChunksOfManyKinds_BytesOfTheHost) {
   // Lines of which some are constant, some raw, some have few residuals and the last has few elements, in more than one
   // wave.
   device_.reset();
@@ -136,7 +136,7 @@ TEST_F(ProgramEncodeTest, LevelsOfChunksOfManyKinds_BytesOfTheHost) {
   EXPECT_GT(compare(array, stencil(BoundKind::abs, 1e-3, "levels")), 4u);
 }
 
-TEST_F(ProgramEncodeTest, WhatTheDeviceLeaves_BytesOfTheHost) {
+TEST_F(JobEncodeTest, WhatTheDeviceLeaves_BytesOfTheHost) {
   for (const Data data : {Data::constant, Data::zeros, Data::noise, Data::random_bits, Data::all_nan, Data::wide_range,
                           Data::denormal, Data::alternating_extremes, Data::ramp}) {
     SCOPED_TRACE(quern::testing::data_name(data));
@@ -145,7 +145,7 @@ TEST_F(ProgramEncodeTest, WhatTheDeviceLeaves_BytesOfTheHost) {
   }
 }
 
-TEST_F(ProgramEncodeTest, Lattices_BytesOfTheHost) {
+TEST_F(JobEncodeTest, Lattices_BytesOfTheHost) {
   OwnedArray array = make_array(DType::f64, shape_of({6, 20, 30}), Data::smooth);
   for (std::uint64_t i = 0; i < array.shape.elems(); ++i) {
     double v = 0;
@@ -156,7 +156,7 @@ TEST_F(ProgramEncodeTest, Lattices_BytesOfTheHost) {
   EXPECT_EQ(compare(array, stencil(BoundKind::abs, 4e-3)), 2u);
 }
 
-TEST_F(ProgramEncodeTest, ManyChunksAndLanes_BytesOfTheHost) {
+TEST_F(JobEncodeTest, ManyChunksAndLanes_BytesOfTheHost) {
   // More chunks of a line than a lane takes when the device is small; some of them constant, some raw.
   device_.reset();
   simt::reset({.memory_bytes = UINT64_C(96) << 20});
@@ -171,14 +171,14 @@ TEST_F(ProgramEncodeTest, ManyChunksAndLanes_BytesOfTheHost) {
   EXPECT_GT(compare(array, stencil(BoundKind::abs, 1e-3)), 2u);
 }
 
-TEST_F(ProgramEncodeTest, TheWaveletTakesFiveLaunches) {
+TEST_F(JobEncodeTest, TheWaveletTakesFiveLaunches) {
   // Transforms, codes, symbols, corrections, lanes. For a PSNR the step of coefficients is given.
   for (const auto& shape : {shape_of({11, 45, 40}), shape_of({70, 90}), shape_of({9000}), shape_of({5, 12, 21, 30})})
     for (const double bound : {1e-2, 1e-5})
       EXPECT_EQ(compare(make_array(DType::f64, shape, Data::smooth), for_psnr(bound)), 5u) << shape.text() << bound;
 }
 
-TEST_F(ProgramEncodeTest, TheWavelet_BytesOfTheHost) {
+TEST_F(JobEncodeTest, TheWavelet_BytesOfTheHost) {
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::u16})
     for (const Data data : {Data::smooth, Data::nan_block, Data::inf_scattered, Data::noise, Data::land,
                             Data::minus_zero, Data::spike, Data::wide_range}) {
@@ -187,7 +187,7 @@ TEST_F(ProgramEncodeTest, TheWavelet_BytesOfTheHost) {
     }
 }
 
-TEST_F(ProgramEncodeTest, TheWaveletOfASmallChunk_TriesSteps) {
+TEST_F(JobEncodeTest, TheWaveletOfASmallChunk_TriesSteps) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     const auto array = make_array(dtype, shape_of({11, 45, 40}), Data::smooth);
     const std::uint64_t launches = compare(array, stencil(BoundKind::rel, 1e-3, "wavelet"));
@@ -196,12 +196,12 @@ TEST_F(ProgramEncodeTest, TheWaveletOfASmallChunk_TriesSteps) {
   }
 }
 
-TEST_F(ProgramEncodeTest, TheWaveletOfALargeChunk_TakesTheStepOfItsMiddle) {
+TEST_F(JobEncodeTest, TheWaveletOfALargeChunk_TakesTheStepOfItsMiddle) {
   const OwnedArray array = make_array(DType::f32, shape_of({66, 90, 90}), Data::smooth);
   EXPECT_EQ(compare(array, stencil(BoundKind::rel, 1e-3, "wavelet")), 5u);
 }
 
-TEST_F(ProgramEncodeTest, EveryAllocationFails_StatusAndNothingLost) {
+TEST_F(JobEncodeTest, EveryAllocationFails_StatusAndNothingLost) {
   const OwnedArray array = make_array(DType::f32, shape_of({9, 20, 30}), Data::smooth);
   for (const auto& [layout, allocations] :
        {std::pair("raster", 4u), std::pair("levels", 5u), std::pair("wavelet", 4u)}) {

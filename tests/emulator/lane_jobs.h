@@ -50,11 +50,11 @@ struct EmulatedTeam {
   }
 };
 
-/// Memory for programs and for what they work in, of exactly so many bytes.
-inline auto program_memory(std::size_t bytes) {
-  const auto free = [](std::uint8_t* at) { ::operator delete (at, std::align_val_t{kernels::kProgramAlignment}); };
+/// Memory for jobs and for what they work in, of exactly so many bytes.
+inline auto job_memory(std::size_t bytes) {
+  const auto free = [](std::uint8_t* at) { ::operator delete (at, std::align_val_t{kernels::kJobAlignment}); };
   return std::unique_ptr<std::uint8_t, decltype(free)>(
-      static_cast<std::uint8_t*>(::operator new (bytes, std::align_val_t{kernels::kProgramAlignment})), free);
+      static_cast<std::uint8_t*>(::operator new (bytes, std::align_val_t{kernels::kJobAlignment})), free);
 }
 inline void fill_with_noise(std::uint8_t* at, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += 4) {
@@ -63,25 +63,25 @@ inline void fill_with_noise(std::uint8_t* at, std::size_t bytes) {
   }
 }
 
-/// Decodes a program to `out`, whose first element is the box's, with working memory of exactly its size and full of
+/// Decodes a job to `out`, whose first element is the box's, with working memory of exactly its size and full of
 /// noise; whether the lanes ended where they should. Accesses of that memory are watched if asked for.
-inline bool decode_program_on_lanes(std::span<const std::uint8_t> program, void* out, const std::uint8_t* special,
-                                    std::uint32_t warps, bool watch) {
-  kernels::ProgramHead head;
-  std::memcpy(&head, program.data(), sizeof head);
+inline bool decode_job_on_lanes(std::span<const std::uint8_t> job, void* out, const std::uint8_t* special,
+                                std::uint32_t warps, bool watch) {
+  kernels::JobHead head;
+  std::memcpy(&head, job.data(), sizeof head);
   EmulatorState& state = EmulatorState::instance();
-  const auto code = program_memory(head.bytes);
-  std::memcpy(code.get(), program.data(), head.bytes);
-  const auto work = program_memory(head.work_bytes);
+  const auto code = job_memory(head.bytes);
+  std::memcpy(code.get(), job.data(), head.bytes);
+  const auto work = job_memory(head.work_bytes);
   fill_with_noise(work.get(), head.work_bytes);
   if (watch) state.watch(work.get(), head.work_bytes);
   const EmulatedTeam team{warps};
-  const kernels::ProgramTask task{code.get(), work.get(), out, special};
-  if (head.kind == kernels::ProgramKind::levels) {
+  const kernels::JobTask task{code.get(), work.get(), out, special};
+  if (head.kind == kernels::JobKind::levels) {
     const auto memory = std::make_unique<kernels::LevelMemory>();
     return kernels::decode_level_chunk<LaneEmulator>(team, task, *memory);
   }
-  if (head.kind == kernels::ProgramKind::raster) {
+  if (head.kind == kernels::JobKind::raster) {
     const auto shared = std::make_unique<kernels::RasterDecodeShared>();
     std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
     return kernels::decode_raster_chunk<LaneEmulator>(team, task, *shared);

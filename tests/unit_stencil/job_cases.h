@@ -1,4 +1,4 @@
-// Arrays of every element type and kind of chunk, for tests of what decodes them by programs.
+// Arrays of every element type and kind of chunk, for tests of what decodes them by jobs.
 #pragma once
 
 #include "codecs/stencil/device/chunk_job.h"
@@ -129,9 +129,8 @@ inline std::vector<LanesCase> cases() {
   };
 }
 
-inline bool append_program(const Coding& coding, const Bytes& stored, const MutableBox3& box,
-                           Vector<std::uint8_t>& program) {
-  return append_chunk_program(spec_of_state(coding.decoder().device_state()), stored, box, program);
+inline bool append_job(const Coding& coding, const Bytes& stored, const MutableBox3& box, Vector<std::uint8_t>& job) {
+  return append_chunk_job(spec_of_state(coding.decoder().device_state()), stored, box, job);
 }
 
 /// Whether a chunk, or the chunk of integers in it, is in raster order: a device may leave such to the host.

@@ -7,7 +7,7 @@
 #include "kernels/stencil/cuda/decode_entry_points.h"
 #include "kernels/stencil/job_head.h"
 #include "tests/simt/cuda_test.h"
-#include "tests/unit_stencil/program_cases.h"
+#include "tests/unit_stencil/job_cases.h"
 
 namespace quern::codec::stencil::test {
 
@@ -23,22 +23,22 @@ inline std::vector<bool> decode_on_device(const Coding& coding, const std::vecto
   std::uint8_t* const values = upload(back.data(), back.size());
   const std::uint8_t* const special =
       coding.special().empty() ? nullptr : upload(coding.special().data(), coding.special().size());
-  std::vector<kernels::ProgramTask> tasks;
+  std::vector<kernels::JobTask> tasks;
   for (std::uint64_t chunk = 0; chunk < stored.size(); ++chunk) {
     const MutableBox3 box = coding.box(chunk, back.data());
-    Vector<std::uint8_t> program;
-    EXPECT_TRUE(append_program(coding, stored[chunk], box, program));
-    kernels::ProgramHead head;
-    std::memcpy(&head, program.data(), sizeof head);
-    kernels::ProgramTask task;
-    task.program = upload(program.data(), program.size());
+    Vector<std::uint8_t> job;
+    EXPECT_TRUE(append_job(coding, stored[chunk], box, job));
+    kernels::JobHead head;
+    std::memcpy(&head, job.data(), sizeof head);
+    kernels::JobTask task;
+    task.job = upload(job.data(), job.size());
     memory.push_back(std::make_unique<DeviceBuffer<std::uint8_t>>(head.work_bytes));
     task.work = memory.back()->data();
     task.out = values + (static_cast<std::uint8_t*>(box.data) - back.data());
     if (special != nullptr) task.special = special + (box.special - coding.special().data());
     tasks.push_back(task);
   }
-  DeviceBuffer<kernels::ProgramTask> device_tasks(tasks);
+  DeviceBuffer<kernels::JobTask> device_tasks(tasks);
   DeviceBuffer<std::uint32_t> damaged(tasks.size());
   quern::testing::Stream stream;
   EXPECT_EQ(kernels::stencil_levels_decode_async(device_tasks.data(), static_cast<std::uint32_t>(tasks.size()),
