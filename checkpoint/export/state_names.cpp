@@ -59,7 +59,7 @@ class StateWalk {
       const JsonValue& key = item.items[0];
       String name = key.text;
       if (key.is(Kind::number)) name = decimal(key.number);
-      if (!key.is(Kind::number) && !key.is(Kind::text)) name.assign(1, '?');
+      if (!key.is(Kind::number) && !key.is(Kind::text) && !key.is(Kind::real)) name.assign(1, '?');
       const JsonValue& value = item.items[1];
       const bool has_dict = value.is(Kind::object) && !value.items.empty() && is_in(value.items[0].key, kMappings);
       if (path.empty() && has_dict) out_.containers.push_back(name);
@@ -119,7 +119,7 @@ class StateWalk {
 }  // namespace
 
 Result<StateNames> parse_state_names(std::string_view text, Report& report) {
-  const JsonLimits limits{.depth = kDeepest, .others = true, .settings = true};
+  const JsonLimits limits{.depth = kDeepest, .others = true, .settings = true, .lone_surrogates = true};
   QUERN_ASSIGN_OR_RETURN(const JsonValue root, parse_json(text, limits, report));
   StateNames out;
   const JsonValue* const tree = root.is(Kind::object) ? root.find("tree") : nullptr;

@@ -9,6 +9,36 @@
 namespace quern::checkpoint {
 namespace {
 
+String signed_decimal(std::int64_t value) {
+  return value < 0 ? join({"-", decimal(0 - static_cast<std::uint64_t>(value))}) : decimal(value);
+}
+
+/// The code unit of the escape \uXXXX at that place, or 0 where there is none.
+unsigned escaped_unit(std::string_view text, std::size_t at) {
+  if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u') return 0;
+  unsigned unit = 0;
+  const char* const end = text.data() + at + 6;
+  const auto read = std::from_chars(text.data() + at + 2, end, unit, 16);
+  return read.ec == std::errc() && read.ptr == end ? unit : 0;
+}
+
+/// The same JSON with U+FFFD, an escape of equal length, for each half of a surrogate pair. The parser refuses halves.
+String without_lone_surrogates(std::string_view text) {
+  const auto is_high = [](unsigned unit) { return unit >= 0xD800 && unit < 0xDC00; };
+  const auto is_low = [](unsigned unit) { return unit >= 0xDC00 && unit < 0xE000; };
+  String out(text);
+  for (std::size_t at = text.find('\\'); at != text.npos;) {
+    const unsigned unit = escaped_unit(text, at);
+    std::size_t bytes = unit == 0 ? 2 : 6;
+    if (is_high(unit) && is_low(escaped_unit(text, at + 6)))
+      bytes = 12;
+    else if (is_high(unit) || is_low(unit))
+      out.replace(at + 2, 4, "fffd");
+    at = text.find('\\', at + bytes);
+  }
+  return out;
+}
+
 /// Builds the tree; returning false ends the parsing.
 class TreeBuilder {
  public:
@@ -24,13 +54,13 @@ class TreeBuilder {
     return made != nullptr;
   }
   bool number_integer(Json::number_integer_t value) {
-    return limits_.settings ? real(static_cast<double>(value)) : other("a number is negative");
+    return limits_.settings ? real(static_cast<double>(value), signed_decimal(value)) : other("a number is negative");
   }
   bool number_float(Json::number_float_t, const std::string& text) {
     if (!limits_.settings) return other("a number is a fraction or does not fit in 64 bits");
     double value = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-    return read.ec == std::errc() ? real(value) : refuse("a number is out of range");
+    return read.ec == std::errc() ? real(value, text) : refuse("a number is out of range");
   }
   bool number_unsigned(Json::number_unsigned_t value) {
     JsonValue* const made = add(JsonValue::Kind::number);
@@ -74,10 +104,12 @@ class TreeBuilder {
     if (problem_ == nullptr) problem_ = problem;
     return false;
   }
-  bool real(double value) {
+  bool real(double value, std::string_view written) {
     JsonValue* const made = add(JsonValue::Kind::real);
-    if (made != nullptr) made->real = value;
-    return made != nullptr;
+    if (made == nullptr) return false;
+    made->real = value;
+    made->text.assign(written.data(), written.size());
+    return true;
   }
   bool other(const char* problem) {
     if (!limits_.others) return refuse(problem);
@@ -132,6 +164,11 @@ const JsonValue* JsonValue::find(std::string_view name) const {
 Result<JsonValue> parse_json(std::string_view text, const JsonLimits& limits, Report& report) {
   JsonValue root;
   TreeBuilder builder(limits, root);
+  String whole;
+  if (limits.lone_surrogates) {
+    whole = without_lone_surrogates(text);
+    text = whole;
+  }
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
     if (builder.position() != 0)
       return fail(report, StatusCode::corrupt,

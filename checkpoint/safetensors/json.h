@@ -20,8 +20,8 @@ struct JsonValue {
   Kind kind = Kind::number;
   std::uint64_t number = 0;  ///< truth: 1 or 0
   double real = 0;           ///< of numbers too
-  String text;
-  String key;  ///< of a member of an object
+  String text;               ///< of a real too: as it was written
+  String key;                ///< of a member of an object
   Vector<JsonValue> items;
 
   bool is(Kind wanted) const { return kind == wanted; }
@@ -30,14 +30,15 @@ struct JsonValue {
 };
 
 struct JsonLimits {
-  std::size_t depth = 8;             ///< arrays and objects inside each other
+  std::size_t depth = 8;                      ///< arrays and objects inside each other
   std::size_t values = std::size_t{1} << 24;  ///< all values together
   bool others = false;                        ///< Kind::other is allowed
-  bool settings = false;  ///< fractions, negative numbers, true and false are allowed and have their value
+  bool settings = false;         ///< fractions, negative numbers, true and false are allowed and have their value
+  bool lone_surrogates = false;  ///< an escape of half a surrogate pair (Python writes such) is read as U+FFFD
 };
 
-/// Reads one value and nothing behind it. Texts are UTF-8, checked; escapes are resolved. The sentence of a failure does
-/// not name the file. May throw std::bad_alloc.
+/// Reads one value and nothing behind it. Texts are UTF-8, checked; escapes are resolved. The sentence of a failure
+/// does not name the file. May throw std::bad_alloc.
 Result<JsonValue> parse_json(std::string_view text, const JsonLimits& limits, Report& report);
 
 /// Appends a text in quotes, with the escapes JSON demands and no others.

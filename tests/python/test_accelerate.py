@@ -94,6 +94,23 @@ def what_stands_in_is_gone(folder, store):
         return str(problem)
 
 
+def saved_again(folder, store):
+    """Steps of the store after a folder was saved again, whose store had been thrown away, and after that once more."""
+    accelerator, _, _, _ = prepared()
+    found = []
+    for _ in range(2):
+        shutil.rmtree(store, ignore_errors=True)
+        attached = attach(accelerator, store, base=None)
+        accelerator.save_state(f"{folder}/500")
+        accelerator.load_state(f"{folder}/500")
+        attached.detach()
+    found.append(quern.checkpoint.ls(store))
+    attached = attach(accelerator, store, base=None)
+    accelerator.save_state(f"{folder}/500")
+    found.append(quern.checkpoint.ls(store))
+    return found
+
+
 class Accelerate(StoreTest):
     @classmethod
     def setUpClass(cls):
@@ -121,6 +138,14 @@ class Accelerate(StoreTest):
         steps, folders = forked(rotate, self.store + ".project", self.store)
         self.assertEqual(folders, ["checkpoint_5", "checkpoint_6"])
         self.assertEqual(steps, [5, 6])
+
+    def test_an_old_file_of_another_store_takes_nothing_along(self):
+        self.assertEqual(forked(saved_again, self.store + ".states", self.store), [[500], [501]])
+
+    def test_a_folder_behind_a_symbolic_link(self):
+        os.makedirs(f"{self.store}.real/deep/er")
+        os.symlink(f"{self.store}.real/deep/er", f"{self.store}.link")
+        self.assertEqual(forked(saved_again, self.store + ".link", self.store), [[500], [501]])
 
     def test_nothing_stands_in_for_a_state_afterwards(self):
         said = forked(what_stands_in_is_gone, self.store + ".states", self.store)

@@ -60,6 +60,19 @@ class Export(StoreTest):
         self.assertEqual(list(model), ["w"])
         self.assertEqual(model["w"][2], (weight.view(np.uint32) >> 16).astype(np.uint16).tobytes())
 
+    def test_texts_that_no_weight_needs_do_not_matter(self):
+        texts = ["\ud800", "a\udc00\ud83d", "\\ud800", "\U0001f600"]
+        state = {"model": {"w": np.ones(3, np.float32)}, "notes": texts}
+        quern.checkpoint.save(self.store, state, step=1)
+        self.assertEqual(quern.checkpoint.load(self.store)["notes"], texts)
+        self.assertEqual(quern.checkpoint.export(self.store, self.out).tensors, 1)
+        self.assertEqual(list(read(self.file)[0]), ["w"])
+
+    def test_negative_numbers_are_names(self):
+        quern.checkpoint.save(self.store, {-1: np.ones(3, np.float32), -2: np.zeros(3, np.float32)}, step=1)
+        self.assertEqual(quern.checkpoint.export(self.store, self.out).tensors, 2)
+        self.assertEqual(list(read(self.file)[0]), ["-1", "-2"])
+
     def test_arguments(self):
         quern.checkpoint.save(self.store, {"w": np.zeros(100, np.float32), "v": np.ones(100)}, step=1)
         seen = []

@@ -1,6 +1,7 @@
 """Lightning's Trainer on a store: a run that is resumed in a new process has the losses of the run that was not interrupted."""
 import logging
 import os
+import shutil
 import unittest
 import warnings
 
@@ -107,6 +108,28 @@ class Lightning(StoreTest):
         io.remove_checkpoint(path)
         self.assertFalse(os.path.exists(path))
         self.assertEqual(quern.checkpoint.ls(f"{self.store}/quern"), [9])
+
+    def test_an_old_file_of_another_store_takes_nothing_along(self):
+        """Steps count from 0 again where the store was thrown away and the small files were not."""
+        path, store = f"{self.store}/last.ckpt", f"{self.store}/quern"
+        for value in (1.0, 2.0):
+            QuernCheckpointIO().save_checkpoint({"global_step": 100, "w": torch.full((3,), value)}, path)
+            shutil.rmtree(store) if value == 1.0 else None
+        self.assertEqual(QuernCheckpointIO().load_checkpoint(path)["w"].tolist(), [2.0] * 3)
+        shutil.rmtree(store)
+        io = QuernCheckpointIO()
+        io.save_checkpoint({"global_step": 100, "w": torch.ones(3)}, path + "2")
+        io.remove_checkpoint(path)
+        self.assertEqual(quern.checkpoint.ls(store), [100])
+
+    def test_a_folder_behind_a_symbolic_link(self):
+        os.makedirs(f"{self.store}.real/deep/er")
+        os.symlink(f"{self.store}.real/deep/er", f"{self.store}.link")
+        io, path = QuernCheckpointIO(f"{self.store}.all", base=None), f"{self.store}.link/last.ckpt"
+        for step in (1, 2):
+            io.save_checkpoint({"global_step": step, "w": torch.ones(3)}, path)
+            self.assertEqual(io.load_checkpoint(path)["global_step"], step)
+        self.assertEqual(quern.checkpoint.ls(f"{self.store}.all"), [2])
 
     def test_sentences(self):
         io, path = QuernCheckpointIO(base=None), f"{self.store}/a.ckpt"

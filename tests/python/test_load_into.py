@@ -104,6 +104,20 @@ class Modules(StoreTest):
         self.assertIn("groups of", str(caught.exception))
         self.assertTrue(torch.equal(model.embed.weight, kept))
 
+    def test_states_of_an_optimizer_that_are_no_dicts_are_refused(self):
+        model, optimizer = trained(1)
+        before = [value.clone() for value in model.state_dict().values() if isinstance(value, torch.Tensor)]
+        groups = optimizer.state_dict()["param_groups"]
+        for state, sentence in (({0: torch.ones(3)}, "optimizer.0: a dict is expected, the checkpoint has a 'tensor'"),
+                                ([1], "optimizer.state: a dict is expected")):
+            other = {name: value + 1 if isinstance(value, torch.Tensor) else value for name, value in model.state_dict().items()}
+            quern.checkpoint.save(self.store, {"model": other, "optimizer": {"state": state, "param_groups": groups}}, step=1,
+                                  replace=True)
+            with self.assertRaisesRegex(ValueError, sentence):
+                quern.checkpoint.load_into(self.store, model, optimizer=optimizer)
+        now = [value for value in model.state_dict().values() if isinstance(value, torch.Tensor)]
+        self.assertTrue(equal(now, before))
+
     def test_a_module_without_memory_is_refused(self):
         self.saved()
         with torch.device("meta"):

@@ -1,11 +1,15 @@
 """A run under the Manager: when it saves, what it keeps, how it goes on, and what it says when it cannot."""
 import os
+import random
 import re
 import subprocess
 import sys
 import textwrap
+import types
 import unittest
 import warnings
+from collections import OrderedDict
+from unittest import mock
 
 from support import StoreTest, import_or_skip
 
@@ -96,9 +100,70 @@ class Saving(ManagerTest):
         with self.assertRaisesRegex(ValueError, r"'table' is float32 of shape \(4,\), saved was float32 of shape \(5000,\)"):
             manager.restore(into={"model": Part(0), "table": np.zeros(4, np.float32)})
 
-    def test_the_generators_go_on_where_they_were(self):
-        import random
+    def test_objects_in_lists_tuples_and_ordered_dicts(self):
+        class Part:
+            def __init__(self, number):
+                self.number = number
 
+            def state_dict(self):
+                return {"number": self.number}
+
+            def load_state_dict(self, loaded):
+                self.number = loaded["number"]
+
+        def parts(first, plain):
+            return {"models": [Part(first), Part(first + 1)], "pair": (Part(first + 2), plain),
+                    "named": OrderedDict(a=Part(first + 3), b={"c": [Part(first + 4)]}), "losses": [plain] * plain}
+
+        manager = self.manager()
+        manager.save(10, parts(1, 9))
+        into = parts(50, 3)
+        pair = into["pair"][0]
+        found = manager.restore(into=into)
+        self.assertEqual([part.number for part in into["models"]], [1, 2])
+        self.assertEqual((into["pair"][0] is pair, pair.number, into["pair"][1]), (True, 3, 9))
+        self.assertEqual((into["named"]["a"].number, into["named"]["b"]["c"][0].number), (4, 5))
+        self.assertEqual(into["losses"], [9] * 9)
+        self.assertIsInstance(found.state["named"], OrderedDict)
+        into["models"].append(Part(0))
+        with self.assertRaisesRegex(ValueError, "into 'models' has 3 items, saved was 2"):
+            manager.restore(into=into)
+
+        manager.save(20, [Part(7), 8])
+        into = [Part(0), 0]
+        manager.restore(into=into)
+        self.assertEqual((into[0].number, into[1]), (7, 8))
+        with self.assertRaisesRegex(TypeError, "into '1' is a value in a tuple, which cannot be replaced; give a list"):
+            manager.restore(into=(Part(0), 0))
+
+    def test_containers_without_objects_are_saved_as_they_are(self):
+        weights = OrderedDict(w=values(1))
+        weights._metadata = {"": {"version": 1}}  # as Module.state_dict() has it
+        manager = self.manager()
+        manager.save(10, {"model": weights, "pair": (1, [2])})
+        self.assertEqual(manager.restore().state["model"]._metadata, {"": {"version": 1}})
+        endless = []
+        endless.append(endless)
+        with self.assertRaisesRegex(ValueError, "the state dict contains itself"):
+            manager.save(20, {"list": endless})
+
+    def test_generators_of_devices_that_are_gone_are_told(self):
+        torch = types.SimpleNamespace(set_rng_state=lambda _: None, cuda=types.SimpleNamespace(
+            is_available=lambda: True, device_count=lambda: 2, set_rng_state_all=lambda states: given.append(states)))
+        saved = {"python": random.getstate(), "numpy": np.random.get_state(), "torch": 0, "cuda": [1, 2, 3]}
+        given = []
+        with mock.patch.dict(sys.modules, torch=torch):
+            with self.assertLogs("quern", "WARNING") as said:
+                quern.checkpoint.RandomState().load_state_dict(saved)
+                torch.cuda.device_count = lambda: 3  # all are there: nothing is said
+                quern.checkpoint.RandomState().load_state_dict(saved)
+                torch.cuda.is_available = lambda: False
+                quern.checkpoint.RandomState().load_state_dict(saved)
+        self.assertEqual(given, [[1, 2], [1, 2, 3]])
+        self.assertEqual([re.search("of 3 CUDA devices were saved, and (.) devices are visible", line)[1] for line in said.output],
+                         ["2", "0"])
+
+    def test_the_generators_go_on_where_they_were(self):
         manager, generators = self.manager(), quern.checkpoint.RandomState()
         random.seed(3)
         np.random.seed(4)
@@ -165,6 +230,30 @@ class Keeping(ManagerTest):
         self.run_steps(manager, 20, 40)
         self.assertEqual(quern.checkpoint.ls(self.store), [15, 40])
 
+    def test_what_others_saved_before_it_started_stays_and_its_own_does_not(self):
+        for step in (1, 2, 3):
+            quern.checkpoint.save(self.store, state(step), step=step, tags={"loss": 0})
+        manager = self.manager(keep=2, keep_best=1, metric="loss")
+        self.assertEqual(manager.restore().step, 3)
+        self.run_steps(manager, 4, 40, metrics={"loss": 1})
+        self.assertEqual(quern.checkpoint.ls(self.store), [1, 2, 3, 30, 40])
+        manager.close()
+        quern.checkpoint.save(self.store, state(45), step=45)
+        again = self.manager(keep=1)
+        self.assertEqual(again.restore().step, 45)
+        self.run_steps(again, 46, 60)
+        self.assertEqual(quern.checkpoint.ls(self.store), [1, 2, 3, 45, 60])
+        again.restore(step=3)
+        again.save(4, state(4))
+        self.assertEqual(quern.checkpoint.ls(self.store), [1, 2, 3, 4, 45])
+
+    def test_a_step_that_others_replaced_is_theirs(self):
+        manager = self.manager(keep=1)
+        manager.step(10, state(10))
+        quern.checkpoint.save(self.store, state(11), step=10, replace=True)
+        self.run_steps(manager, 20, 30)
+        self.assertEqual(quern.checkpoint.ls(self.store), [10, 30])
+
 
 class Restoring(ManagerTest):
     def test_a_first_start_finds_nothing(self):
@@ -208,6 +297,22 @@ class Restoring(ManagerTest):
         manager.close()
         self.assertEqual(self.manager().restore().step, 30)
 
+    def test_a_step_that_was_saved_before_going_back_is_saved_again(self):
+        manager = self.manager(keep=10)
+        self.run_steps(manager, 1, 20)
+        manager.restore(step=10)
+        self.assertIsNotNone(manager.step(20, state(1020)))
+        np.testing.assert_array_equal(quern.checkpoint.load(self.store)["w"], values(1020))
+
+    def test_a_step_that_was_found_damaged_is_saved_again(self):
+        manager = self.manager(keep=10)
+        self.run_steps(manager, 1, 20)
+        damage(self.store, 20)
+        with self.assertLogs("quern", "WARNING"):
+            self.assertEqual(manager.restore().step, 10)
+        self.assertEqual(self.run_steps(manager, 11, 20), [20])
+        np.testing.assert_array_equal(quern.checkpoint.load(self.store, step=20)["w"], values(20))
+
     def test_killed_before_the_later_branch_is_gone(self):
         """What was saved last is restored, though a larger step is there still."""
         manager = self.manager(keep=10)
@@ -231,6 +336,12 @@ class Restoring(ManagerTest):
         self.assertEqual(quern.checkpoint.ls(self.store), [10, 20, 30])
         np.testing.assert_array_equal(quern.checkpoint.load(self.store, step=10)["w"], values(10))
         self.assertIsNotNone(manager.step(40, state(40)))
+
+    def test_that_is_an_error_where_failed_saves_are_warnings_too(self):
+        quern.checkpoint.save(self.store, state(30), step=30)
+        manager = self.manager(on_error="warn")
+        with self.assertRaisesRegex(ValueError, "has step 30, and this run, which did not restore it, would save step 10"):
+            manager.step(10, state(10))
 
 
 class Sentences(ManagerTest):
@@ -308,6 +419,14 @@ class Sentences(ManagerTest):
     def test_the_check_waits_for_no_other_writer(self):
         with quern.checkpoint.Store(self.store, write=True) as store, store.begin(1):
             self.manager(check=True).close()
+
+    def test_the_check_takes_no_other_failure_for_a_writer(self):
+        self.store += " in use"
+        quern.checkpoint.save(self.store, state(1), step=1)
+        os.remove(f"{self.store}/lock")
+        os.symlink("lock", f"{self.store}/lock")
+        with self.assertRaisesRegex(quern.Error, "lock: cannot"):
+            self.manager(check=True)
 
     def test_a_script_may_change_its_folder(self):
         before = os.getcwd()

@@ -100,6 +100,27 @@ class Signals(StoreTest):
         self.manager(save_on_sigterm=False)
         self.assertIs(signal.getsignal(signal.SIGTERM), before)
 
+    def test_closed_in_another_thread(self):
+        manager, problems = self.manager(), []
+
+        def close():
+            try:
+                manager.close()
+            except BaseException as problem:  # noqa: B902: told to the test
+                problems.append(problem)
+
+        with self.assertLogs("quern", "INFO") as said:
+            thread = threading.Thread(target=close)
+            thread.start()
+            thread.join()
+        self.assertEqual(problems, [])
+        self.assertIn("handlers of signals stay until their signals come", said.output[0])
+        before = signal.getsignal(signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        self.assertEqual((self.heard, manager.should_stop), (["before"], False))
+        self.assertIsNot(signal.getsignal(signal.SIGTERM), before)
+        self.manager()  # the store is free
+
     def test_in_another_thread_it_warns(self):
         def make():
             with self.assertLogs("quern", "WARNING") as said:

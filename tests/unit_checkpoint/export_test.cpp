@@ -7,9 +7,9 @@
 #include <limits>
 #include <random>
 
-#include "checkpoint/save/difference.h"
 #include "checkpoint/export/cast.h"
 #include "checkpoint/export/state_names.h"
+#include "checkpoint/save/difference.h"
 
 namespace quern::checkpoint {
 namespace {
@@ -130,7 +130,40 @@ TEST(StateNames, Tree_GivesNamesViewsAndLabels) {
   EXPECT_STREQ(names->tensors[4].unfit, "sparse");
 }
 
+TEST(StateNames, HalvesOfSurrogatePairs_AreNoReasonToFail) {
+  for (const char* const text : {R"(\ud800)", R"(\udC00)", R"(a\ud800\ud800\udc00\\ud800)", R"(\ud83d\ude00)"}) {
+    Report report;
+    const auto names = parse_state_names(
+        std::string(R"({"tree":{"dict":[["note",{"value":")") + text + R"("}],["w",{"tensor":"w"}]]}})", report);
+    ASSERT_TRUE(names.ok()) << text << ": " << report.problem;
+    ASSERT_EQ(names->tensors.size(), 1U);
+    EXPECT_EQ(names->tensors[0].name, "w");
+  }
+  Report report;
+  const auto named = parse_state_names(R"({"tree":{"dict":[["\\ud800 \ud83d\ude00",{"tensor":"w"}]]}})", report);
+  ASSERT_TRUE(named.ok()) << report.problem;
+  EXPECT_EQ(named->tensors[0].name, "\\ud800 \xF0\x9F\x98\x80");
+}
+
+TEST(StateNames, WholeNumbersAsKeys_AreNamesWithAllTheirDigits) {
+  Report report;
+  const auto names = parse_state_names(
+      R"({"tree":{"dict":[[-1,{"tensor":"a"}],[-9223372036854775808,{"tensor":"b"}],[-9007199254740993,{"tensor":"c"}],)"
+      R"([100000000000000000000000000000,{"tensor":"d"}],[18446744073709551615,{"tensor":"e"}]]}})",
+      report);
+  ASSERT_TRUE(names.ok()) << report.problem;
+  Vector<String> found;
+  for (const StateTensor& tensor : names->tensors) found.push_back(tensor.name);
+  EXPECT_EQ(found, (Vector<String>{"-1", "-9223372036854775808", "-9007199254740993", "100000000000000000000000000000",
+                                   "18446744073709551615"}));
+}
+
 TEST(StateNames, HostileTexts_AreRefused) {
+  for (const char* const half :
+       {R"({"tree":{"value":"\ud8"}})", R"({"tree":{"value":"\ud800\u"}})", R"({"tree":\ud800})"}) {
+    Report report;
+    EXPECT_FALSE(parse_state_names(half, report).ok()) << half;
+  }
   std::string deep = R"({"tree":)";
   for (int i = 0; i < 100000; ++i) deep += R"({"list":[)";
   for (const std::string& text :

@@ -34,3 +34,14 @@ def check_arguments(every, minutes, keep, keep_every, keep_best, metric, mode, o
     unknown = sorted(set(options) - known)
     if unknown:
         raise TypeError(f"{unknown[0]} is no option of Manager, nor of quern.checkpoint.save(), which has {', '.join(sorted(known))}")
+
+
+def numbers_of(metrics, step):
+    """{name: float} of the metrics of a step."""
+    out = {}
+    for name, value in metrics.items():
+        try:
+            out[str(name)] = float(value.detach() if hasattr(value, "detach") else value)
+        except (TypeError, ValueError):
+            raise TypeError(f"step {step}: the metric '{name}' is a {type(value).__name__}; metrics are numbers") from None
+    return out

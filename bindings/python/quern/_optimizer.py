@@ -36,10 +36,17 @@ class Restoring:
         ids = {saved: mine for group, other in zip(self._groups, own["param_groups"])
                for saved, mine in zip(group["params"], other["params"])}
         self._state, self._new = {}, []
-        for number, item in (members(inner["state"]) or {}).items():
+        if members(inner["state"]) is None:
+            plan.misfits.append("optimizer.state: a dict is expected on both sides")
+            return
+        for number, item in members(inner["state"]).items():
             state = self._state[number] = {}
             there = own["state"].get(ids.get(number), {})
-            for name, one in members(item).items():
+            stored = members(item)
+            if stored is None:
+                plan.misfits.append(f"optimizer.{number}: a dict is expected, the checkpoint has a '{next(iter(item))}'")
+                continue
+            for name, one in stored.items():
                 tensor = there.get(name)
                 if "tensor" in one and hasattr(tensor, "data_ptr") and plan.fits(one, tensor) is None:
                     plan.tensor(one, tensor, f"optimizer.{number}.{name}")

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from ._library import Error
+from ._manifests import manifests
 
 log = logging.getLogger("quern")
 
@@ -31,20 +32,12 @@ def repair_hint(path, step, problem):
     """What to type where parity may mend it; else ""."""
     path = _folder(path)
     ids = re.findall(r"data/([^/\s:]+)/", str(problem))
-    steps = {name: of for of, name in _manifests(path)}
+    steps = {name: of for of, name in manifests(path)}
     for name in dict.fromkeys(ids + [name for name, of in steps.items() if of == step]):
         if glob.glob(os.path.join(glob.escape(path), "data", glob.escape(name), "parity-*")):
             return (f"; it has parity, which may mend it: quern checkpoint repair --store {path} "
                     f"--step {steps.get(name, step)}")
     return ""
-
-
-def _manifests(path):
-    """(step, id) of the manifests' names: docs/format-checkpoint.md, section 1."""
-    for name in os.listdir(os.path.join(path, "manifests")):
-        found = re.fullmatch(r"([0-9]{12,20})(?:\.[0-9]+)?-([^.]+)(?:\.kept)?", name)
-        if found:
-            yield int(found[1]), found[2]
 
 
 def newest(store, path, read):

@@ -4,10 +4,14 @@ import os
 import shutil
 
 from ._library import Error
+from ._manifests import steps_of
 from ._retention import stays
 from ._store import Store
 
 _log = logging.getLogger("quern")
+
+#: What a Manager writes among the tags of its checkpoints, so that it knows them after a restart.
+TAG, TAG_TEXT = "quern.manager", "yes"
 
 
 class RunRecords:
@@ -16,9 +20,10 @@ class RunRecords:
     def __init__(self, path, metric, rules):
         self._path, self._metric, self._rules = path, metric, rules
         self._metrics = {}  # step -> metrics, of all checkpoints in the store, the one saved last at the end
+        self._managed = {}  # step -> id, of those that a Manager of this store saved: no others are ever removed
         self._abandoned = set()  # steps of a branch that the run has left
         self._damaged = set()
-        self._own = set()  # steps that this run may write over: it saved them, or goes on from the store that has them
+        self._writable = set()  # steps that this run may write over: it saved them, or goes on from the store that has them
         self._read()
 
     def __contains__(self, step):
@@ -32,41 +37,43 @@ class RunRecords:
         return dict(self._metrics[step])
 
     def has_after(self, step):
-        return any(other > step for other in self._metrics)
+        """Whether the run left a later checkpoint behind."""
+        return any(other > step for other in self._managed)
 
     def check_may_save(self, step):
         """A run that forgot to restore must not write over one that got further."""
-        others = [other for other in self._metrics if other >= step and other not in self._own]
+        others = [other for other in self._metrics if other >= step and other not in self._writable]
         if others:
             raise ValueError(
                 f"{self._path} has step {max(others)}, and this run, which did not restore it, would save step {step}: call "
                 f"restore() before the first step (restore(step=...) to go back to an earlier one), or use another folder")
 
-    def add(self, step, metrics):
+    def add(self, step, identity, metrics):
         """That checkpoint is in the store now."""
         self._metrics.pop(step, None)
         self._metrics[step] = dict(metrics)
-        self._own.add(step)
+        self._managed[step] = identity
+        self._writable.add(step)
         self._abandoned.discard(step)
         self._damaged.discard(step)
 
     def go_on_from(self, step, damaged, chosen):
         """The run restored this step. damaged: what it found so on the way; chosen: it was asked for this one, so all that
-        was saved after it goes."""
-        self._own.update(self._metrics)
+        Managers saved after it goes."""
+        self._writable.update(self._metrics)
         self._damaged = set(damaged)
         if chosen:
             steps = self.steps()
             self._abandoned.update(steps[steps.index(step) + 1:])
 
     def collect(self):
-        """Removes what need not stay, unless what stays needs it, and what unfinished saves have left."""
-        steps = [step for step in self._metrics if step not in self._abandoned]
-        values = {step: metrics[self._metric] for step, metrics in self._metrics.items() if self._metric in metrics}
+        """Removes those of Managers that need not stay, unless what stays needs them, and what unfinished saves have left."""
+        steps = [step for step in self._metrics if step in self._managed and step not in self._abandoned]
+        values = {step: self._metrics[step][self._metric] for step in steps if self._metric in self._metrics[step]}
         stay = stays(steps, values=values, damaged=self._damaged, **self._rules)
         try:
             with Store(self._path, write=True, threads=1) as store:
-                go = [step for step in store.steps() if step in self._metrics and step not in stay]
+                go = [step for step in steps_of(self._path, self._managed.items()) if step not in stay]
                 if go:
                     store.collect(None, go)
                 there = set(store.steps())
@@ -76,6 +83,7 @@ class RunRecords:
         for step in [step for step in self._metrics if step not in there]:
             del self._metrics[step]
             self._abandoned.discard(step)
+            self._managed.pop(step, None)
 
     def _read(self):
         if not os.path.isdir(os.path.join(self._path, "manifests")):
@@ -88,6 +96,8 @@ class RunRecords:
                     with store.open(step) as saved:
                         stored = saved.info.stored_bytes
                         self._metrics[step] = _numbers_of(saved.info.tags)
+                        if TAG in saved.info.tags:
+                            self._managed[step] = saved.info.id
                 except Error as problem:
                     _log.info("%s: step %d: %s", self._path, step, problem)
         free = shutil.disk_usage(self._path).free

@@ -17,6 +17,7 @@ class StopSignals:
 
     def __init__(self, signals):
         self.seen = None
+        self._closed = False
         self._process = os.getpid()
         self._since = {}
         self._previous = {}
@@ -31,7 +32,9 @@ class StopSignals:
     def _on_signal(self, number, frame):
         now = time.monotonic()
         before = self._previous.get(number)
-        if os.getpid() != self._process:
+        if self._closed:
+            self._as_before(number)
+        elif os.getpid() != self._process:
             if number == signal.SIGTERM:
                 self._as_before(number)
         elif number not in self._since:
@@ -48,7 +51,12 @@ class StopSignals:
         os.kill(os.getpid(), number)
 
     def close(self):
-        """Puts the handlers back that were there before, where nobody has set another since."""
+        """Puts the handlers back that were there before, where nobody has set another since. In another thread than the main
+        one each goes back when its signal comes next, which then does what it did before."""
+        self._closed = True
+        if self._previous and threading.current_thread() is not threading.main_thread():
+            _log.info("handlers of signals stay until their signals come: Python lets the main thread alone put them back")
+            return
         previous, self._previous = self._previous, {}
         for number, handler in previous.items():
             if signal.getsignal(number) == self._on_signal:

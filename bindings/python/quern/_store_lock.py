@@ -104,7 +104,7 @@ def try_out(path):
             try:
                 store.collect()  # removes nothing but what unfinished saves have left
             except Error as problem:
-                if "in use" not in str(problem):  # another process saves: its locks work
+                if ": the store is in use;" not in str(problem):  # another process saves: its locks work
                     raise
 
 

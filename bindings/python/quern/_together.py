@@ -24,14 +24,16 @@ def _as_error(status, text):
 
 class Together:
     """Collective calls: every rank makes them, in the same order. They go over a gloo group of their own, so that no
-    device waits for them; a rank that does not come, or a save that takes longer than an hour, is an error of the others."""
+    device waits for them; a rank that does not come, or a save that takes longer than an hour, is an error of the others.
 
-    def __init__(self):
+    required: RuntimeError where a launcher has started several processes and torch.distributed is not up."""
+
+    def __init__(self, required=True):
         self._distributed = _distributed()
         self._group = None
         if self._distributed is not None:
             self._group = self._distributed.new_group(backend="gloo", timeout=datetime.timedelta(hours=1))
-        elif int(os.environ.get("WORLD_SIZE") or 1) > 1 and "RANK" in os.environ:
+        elif required and int(os.environ.get("WORLD_SIZE") or 1) > 1 and "RANK" in os.environ:
             raise RuntimeError(
                 f"this is rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']} processes, but torch.distributed is not up: make "
                 "the Manager after torch.distributed.init_process_group()")

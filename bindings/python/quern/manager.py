@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 
 from . import _store_lock
 from ._library import Error
-from ._manager_arguments import check_arguments
+from ._manager_arguments import check_arguments, numbers_of
 from ._restore import DAMAGE, repair_hint
-from ._run_records import RunRecords
+from ._run_records import TAG, TAG_TEXT, RunRecords
 from ._run_state import collected, put_back
 from ._stop_signals import StopSignals
 from ._store import Store
@@ -47,12 +47,13 @@ class Manager:
     every: save at steps that this divides (and where step() jumps over such a step). minutes: save when so many have gone
     by since the last save. One of the two must be given; with both, whichever is due first.
     keep: the last so many checkpoints stay (None: all). keep_every: steps that this divides stay. keep_best: so many with
-    the best metrics[metric] (mode "min" or "max") stay. All others are removed after each save, unless what stays needs
-    them.
+    the best metrics[metric] (mode "min" or "max") stay. All others that Managers saved are removed after each save, unless
+    what stays needs them. What anybody else saved there stays.
     base, preset, and `options` (threads, parity, policy, tags, ...): as in quern.checkpoint.save(). Metrics are tags too.
     save_on_sigterm: after SIGTERM or SIGUSR1 the next step() saves, and sets should_stop. signals: other ones than these.
     on_signal: "flag", or "exit": then step() raises SystemExit(128 + signal) after that save.
-    on_error: "raise" what made a save fail, or "warn" and go on without that checkpoint.
+    on_error: "raise" what made a save fail, or "warn" and go on without that checkpoint. A run that has not called
+    restore() and would write over another is an error either way.
     check: save, load and remove a few bytes now, so that a store that does not work is found out in the first minute.
 
     With torch.distributed, make it after init_process_group() on all ranks and call its methods on all ranks: rank 0
@@ -88,8 +89,8 @@ class Manager:
     def step(self, step, state, metrics=None):
         """To be called after each step. Saves `state` when due; returns Saved (on rank 0), or None.
 
-        step: how many steps are done, a whole number from 0. state: what save() takes; values in it that have
-        state_dict() are asked for it; or a function that returns such a state and is called only when it is saved.
+        step: how many steps are done, a whole number from 0. state: what save() takes; values in it, and in its dicts, lists
+        and tuples, that have state_dict() are asked for it; or a function that returns such a state and is called only when it is saved.
         metrics: {name: number}, or a function that returns them; kept with the checkpoint."""
         step = self._check_step(step)
         self._check_metric_names(metrics)
@@ -118,7 +119,8 @@ class Manager:
 
         into: {name: target} (or such dicts in each other) like the saved state: targets with load_state_dict() get it
         called, functions are called with the value, tensors and arrays are filled in place, anything else is replaced in the
-        dict. Nothing is changed when a name of `into` is missing in the checkpoint (KeyError).
+        dict. So are lists and tuples, but where there are targets with load_state_dict() in them: then each item is such a
+        target. Nothing is changed when a name of `into` is missing in the checkpoint (KeyError).
         framework, classes: as in quern.checkpoint.load(). Error: checkpoints are there, but none of them is whole."""
         how = {"framework": framework, "classes": classes, "objects": self._options.get("objects")}
         kept = []  # rank 0 has read the values already
@@ -129,6 +131,7 @@ class Manager:
             return number, passed_over, {} if number is None else self._records.metrics(number)
 
         number, passed_over, metrics = self._together.on_first(find)
+        self._saved = None  # the run may come to that step again, with another state
         if number is None:
             return None
         state = self._together.on_all(lambda: kept[0] if kept else self._load(number, how))
@@ -151,12 +154,15 @@ class Manager:
         return self._together.on_first(lambda: self._records.steps())
 
     def close(self):
-        """Puts signal handlers back and lets go of the store. Saves nothing."""
+        """Lets go of the store and puts signal handlers back, in another thread than the main one when the next signal comes.
+        Saves nothing."""
         self._closed = True
-        if self._signals is not None:
-            self._signals.close()
-        if self._lock is not None:
-            self._lock.close()
+        try:
+            if self._lock is not None:
+                self._lock.close()
+        finally:
+            if self._signals is not None:
+                self._signals.close()
 
     def __enter__(self):
         return self
@@ -196,6 +202,7 @@ class Manager:
     # ---- saving ------------------------------------------------------------------------------------------------
 
     def _try_save(self, step, state, metrics):
+        self._together.on_first(lambda: self._records.check_may_save(step))  # a wrong script: on_error is not for that
         try:
             return self._save(step, state, metrics)
         except Exception as problem:
@@ -221,15 +228,14 @@ class Manager:
     def _write(self, step, state, metrics):
         from . import checkpoint
 
-        self._records.check_may_save(step)
         self._warn_of_metric(metrics, step)
         metrics = metrics or {}
         there, options = step in self._records, dict(self._options)
         if options["base"] == "newest" and (there or self._records.has_after(step)):
             options["base"] = None  # differences to a branch that goes would keep it
-        options["tags"] = {**(options.get("tags") or {}), **metrics}
+        options["tags"] = {**(options.get("tags") or {}), **metrics, TAG: TAG_TEXT}
         saved = checkpoint.save(self.path, state, step, replace=there, **options)
-        self._records.add(step, metrics)
+        self._records.add(step, saved.id, metrics)
         self._records.collect()
         return saved
 
@@ -237,15 +243,7 @@ class Manager:
         """{name: float} of metrics as they are given, None of None."""
         metrics = metrics() if callable(metrics) else metrics
         self._check_metric_names(metrics)
-        if metrics is None:
-            return None
-        out = {}
-        for name, value in metrics.items():
-            try:
-                out[str(name)] = float(value.detach() if hasattr(value, "detach") else value)
-            except (TypeError, ValueError):
-                raise TypeError(f"step {step}: the metric '{name}' is a {type(value).__name__}; metrics are numbers") from None
-        return out
+        return None if metrics is None else numbers_of(metrics, step)
 
     def _warn_of_metric(self, metrics, step):
         if self._metric is None or self._warned:

@@ -7,9 +7,11 @@ _MOST = 4096  # bytes; checkpoints of other formats are longer or no such text
 
 
 def write(path, store, step, identity):
-    """Atomically. The store is named from the pointer's folder, so that both may be moved together."""
-    path, folder = os.fspath(path), os.path.dirname(os.path.abspath(path))
-    text = json.dumps({"quern": FORMAT, "store": os.path.relpath(store, folder), "step": step, "id": identity}) + "\n"
+    """Atomically. The store is named from the pointer's folder, so that both may be moved together: by real paths, because
+    `..` behind a symbolic link is not the folder that the link lies in."""
+    path, folder = os.fspath(path), os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    where = os.path.relpath(os.path.realpath(store), folder)
+    text = json.dumps({"quern": FORMAT, "store": where, "step": step, "id": identity}) + "\n"
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         with open(temporary, "w") as file:
@@ -68,18 +70,20 @@ def load(path):
         return saved.state()
 
 
-def collect(store, steps):
-    """Removes these checkpoints where nothing needs them. Those that stay for others, or because the store is in use."""
+def collect(store, gone):
+    """Removes the checkpoints `gone`, a set of (step, id), where nothing needs them. A step that has another id is another
+    checkpoint, which stays. Returns those of `gone` that stay for others, or because the store is in use."""
     from .._library import Error
+    from .._manifests import manifests, steps_of
     from .._store import Store
 
     if not os.path.isdir(os.path.join(store, "manifests")):
         return set()
     try:
-        with Store(store, write=True, threads=1) as opened:
-            go = sorted(set(steps) & set(opened.steps()))
-            if go:
+        go = steps_of(store, gone)
+        if go:
+            with Store(store, write=True, threads=1) as opened:
                 opened.collect(None, go)
-            return set(go) & set(opened.steps())
     except Error:
-        return set(steps)
+        pass  # the store is in use, most likely: the next save tries again
+    return set(gone) & set(manifests(store, hidden=False))

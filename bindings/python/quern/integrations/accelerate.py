@@ -15,6 +15,7 @@ import os
 import re
 
 from .. import checkpoint as _checkpoint
+from .._together import Together
 from . import _pointer
 
 _FILE = "quern.json"
@@ -36,8 +37,9 @@ def attach(accelerator, store, base="newest", preset="exact", **options):
 class Attached:
     def __init__(self, accelerator, store, options):
         self._accelerator, self._store, self._options = accelerator, store, options
-        self._folders = {}  # folder -> step, of those that were there in this run
-        self._leftover = set()
+        self._folders = {}  # folder -> (step, id), of those that were there in this run
+        self._together = None  # made when all processes save for the first time
+        self._leftover = set()  # (step, id) of those that are gone, and needed by others
         self._plain_save = accelerator.save_state
         self._hooks = [accelerator.register_save_state_pre_hook(self._before_save),
                        accelerator.register_load_state_pre_hook(self._before_load)]
@@ -58,9 +60,9 @@ class Attached:
     def _before_save(self, models, weights, output_dir):
         # Every process comes here; `weights` are the state dicts that accelerate would write, and it writes what stays in the list.
         accelerator = self._accelerator
-        if accelerator.is_main_process:
-            self._save(weights, os.path.abspath(output_dir))
-        accelerator.wait_for_everyone()
+        if self._together is None:
+            self._together = Together(required=False)
+        self._together.on_first(lambda: self._save(weights, os.path.abspath(output_dir)))
         weights.clear()
         for optimizer in accelerator._optimizers:
             optimizer.state_dict = lambda: {_STUB: "this optimizer's state is in the store that quern.json names"}
@@ -73,10 +75,10 @@ class Attached:
         saved = _checkpoint.save(self._store, state, step, **self._options)
         _pointer.write(os.path.join(folder, _FILE), self._store, saved.step, saved.id)
         gone = {old for known, old in self._folders.items() if not os.path.exists(os.path.join(known, _FILE))}
-        if before is not None and before[0] == self._store:
-            gone.add(before[1])
+        if before is not None and os.path.realpath(before[0]) == os.path.realpath(self._store):
+            gone.add(before[1:])
         self._folders = {known: old for known, old in self._folders.items() if old not in gone}
-        self._folders[folder] = saved.step
+        self._folders[folder] = saved.step, saved.id
         self._leftover = _pointer.collect(self._store, self._leftover | gone)
 
     def _before_load(self, models, input_dir):
@@ -93,7 +95,7 @@ class Attached:
         models.clear()  # accelerate loads what stays in the list
         for optimizer, content in zip(optimizers, state["optimizer"]):
             _load_in_place_of_stub(optimizer, content)
-        self._folders[os.path.abspath(input_dir)] = _pointer.read(pointer)[1]
+        self._folders[os.path.abspath(input_dir)] = _pointer.read(pointer)[1:]
 
 
 def _load_in_place_of_stub(optimizer, content):

@@ -38,7 +38,7 @@ class QuernCheckpointIO(*_base_classes()):
         super().__init__()
         self._store = None if store is None else os.path.abspath(store)
         self._options = {"base": base, "preset": preset, **options}
-        self._leftover = {}  # store -> steps that Lightning has removed and others needed
+        self._leftover = {}  # store -> {(step, id)} that Lightning has removed and others needed
 
     def _store_of(self, path):
         return self._store or os.path.join(os.path.dirname(os.path.abspath(path)), "quern")
@@ -55,7 +55,7 @@ class QuernCheckpointIO(*_base_classes()):
         saved = _checkpoint.save(store, checkpoint, step, **self._options)
         _pointer.write(path, store, saved.step, saved.id)
         if before is not None:
-            self._remove(before[0], before[1])
+            self._remove(*before)
 
     def load_checkpoint(self, path, map_location=None, weights_only=None, **_):
         """The checkpoint of a .ckpt file that save_checkpoint() wrote, or that Lightning wrote itself. Tensors are in host memory, or
@@ -78,10 +78,10 @@ class QuernCheckpointIO(*_base_classes()):
             TorchCheckpointIO().remove_checkpoint(path)
             return
         os.remove(path)
-        self._remove(found[0], found[1])
+        self._remove(*found)
 
-    def _remove(self, store, step):
-        self._leftover[store] = _pointer.collect(store, self._leftover.get(store, set()) | {step})
+    def _remove(self, store, step, identity):
+        self._leftover[store] = _pointer.collect(store, self._leftover.get(store, set()) | {(step, identity)})
 
 
 def _moved(value, device):

@@ -18,7 +18,9 @@ from transformers import TrainerCallback
 from .. import checkpoint as _checkpoint
 from .._library import Error
 from .._retention import stays
-from . import _folder, _pointer
+from .._store import Store
+from .._together import Together
+from . import _folder
 
 _log = logging.getLogger("quern")
 
@@ -40,6 +42,7 @@ class QuernCallback(TrainerCallback):
     def __init__(self, store=None, remove_large=False, **options):
         self.store, self.remove_large = store, remove_large
         self._options = {"base": "newest", **options}
+        self._together = None
 
     def on_train_begin(self, args, state, control, **_):
         if self.remove_large and args.load_best_model_at_end:
@@ -48,12 +51,13 @@ class QuernCallback(TrainerCallback):
         if getattr(args, "fsdp", None) or getattr(args, "deepspeed", None):
             raise ValueError("FSDP and DeepSpeed write checkpoints in pieces, which QuernCallback does not take; save them with "
                              "quern.torch_dcp.QuernWriter")
+        self._together = None  # of another process group than this training's, perhaps
 
     def on_save(self, args, state, control, **_):
-        _wait_for_all_ranks()  # each has files of its own in the folder
-        if state.is_world_process_zero:
-            self._save(args, state)
-        _wait_for_all_ranks()
+        if self._together is None:
+            self._together = Together(required=False)
+        self._together.on_all(lambda: None)  # waits: each rank has files of its own in the folder
+        self._together.on_first(lambda: self._save(args, state) if state.is_world_process_zero else None)
 
     def _save(self, args, state):
         step, store = state.global_step, _store_of(args.output_dir, self.store)
@@ -61,7 +65,8 @@ class QuernCallback(TrainerCallback):
         there = step in _steps(store)
         options = {**self._options, "base": None} if there and self._options["base"] == "newest" else self._options
         saved, large = _folder.save(store, folder, step, replace=there, **options)
-        _log.info("%s: step %d, %d bytes, %.2f of its tensors", store, step, saved.stored_bytes, 1 / saved.ratio)
+        _log.info("%s: step %d, %d bytes, %.2f of its tensors", store, step, saved.stored_bytes,
+                  saved.stored_bytes / max(saved.raw_bytes, 1))
         if self.remove_large:
             _folder.remove_files(folder, large)
         steps = _steps(store)
@@ -69,18 +74,22 @@ class QuernCallback(TrainerCallback):
         best = re.search(r"checkpoint-(\d+)$", state.best_model_checkpoint or "")
         if best:
             keep.add(int(best.group(1)))
-        _pointer.collect(store, set(steps) - keep)
+        _remove(store, set(steps) - keep)
 
 
 def _steps(store):
     return _checkpoint.ls(store) if os.path.isdir(os.path.join(store, "manifests")) else []
 
 
-def _wait_for_all_ranks():
-    import torch
-
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        torch.distributed.barrier()
+def _remove(store, steps):
+    """Removes these checkpoints where nothing needs them."""
+    try:
+        with Store(store, write=True, threads=1) as opened:
+            go = sorted(steps & set(opened.steps()))
+            if go:
+                opened.collect(None, go)
+    except Error as problem:  # another process saves, most likely
+        _log.info("%s: nothing was removed this time, the next save tries again: %s", store, problem)
 
 
 def prepare(output_dir, store=None, step=None):
