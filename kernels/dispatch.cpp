@@ -1,11 +1,12 @@
 // Which instruction set to use: asked of the processor, never assumed.
+#include "kernels/common/cpu/isa.h"
+#include "kernels/lorenzo/cpu/lorenzo.h"
+#include "kernels/stencil/cpu/stencil.h"
 #include "kernels/tensor/cpu/adam.h"
 #include "kernels/tensor/cpu/bound_check.h"
-#include "kernels/lorenzo/cpu/lorenzo.h"
-#include "kernels/tensor/cpu/planes.h"
-#include "kernels/stencil/cpu/stencil.h"
 #include "kernels/tensor/cpu/bounds.h"
 #include "kernels/tensor/cpu/logs.h"
+#include "kernels/tensor/cpu/planes.h"
 #include "kernels/tensor/cpu/residuals.h"
 
 namespace quern::kernels {

@@ -4,7 +4,7 @@
 
 #include <quern/library.h>
 
-#include "kernels/lorenzo/cpu/lorenzo.h"
+#include "kernels/common/cpu/isa.h"
 
 namespace quern {
 

@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdint>
 
+#include "kernels/common/cuda/chunk.h"
 #include "kernels/common/element_type.h"
-#include "kernels/lorenzo/cuda/chunk.h"
 
 namespace quern::bench {
 

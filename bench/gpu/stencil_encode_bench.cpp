@@ -9,13 +9,13 @@
 
 #include "bench/gpu/host_chunk.h"
 #include "bench/gpu/subjects.h"
-#include "codecs/stencil/device/state.h"
 #include "codecs/stencil/device/raster_encode.h"
 #include "codecs/stencil/device/raster_job.h"
+#include "codecs/stencil/device/state.h"
 #include "codecs/stencil/stencil.h"
-#include "kernels/stencil/job_task.h"
 #include "kernels/stencil/cuda/decode_entry_points.h"
 #include "kernels/stencil/cuda/encode_entry_points.h"
+#include "kernels/stencil/job_head.h"
 
 namespace quern::bench {
 namespace {

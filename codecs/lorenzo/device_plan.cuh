@@ -8,7 +8,7 @@
 
 #include "codecs/lorenzo/choose.h"
 #include "codecs/lorenzo/rules.h"
-#include "kernels/lorenzo/cuda/chunk.h"
+#include "kernels/common/cuda/chunk.h"
 #include "libcompress/cuda/chunk_kernels.h"
 
 namespace quern::codec::lorenzo {

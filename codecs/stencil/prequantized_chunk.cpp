@@ -5,7 +5,7 @@
 #include "codecs/stencil/arena.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/integer_chunk.h"
-#include "kernels/lorenzo/chunk_task.h"
+#include "kernels/common/quantizers.h"
 #include "libcompress/core/quantizer_rules.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"

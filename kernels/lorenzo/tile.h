@@ -9,10 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/lanes.h"
+
 namespace quern::kernels {
 
-inline constexpr unsigned kLanes = 32;
-inline constexpr unsigned kRows = 32;
 inline constexpr unsigned kTileElems = kLanes * kRows;
 inline constexpr unsigned kGroups = kRows / 8;
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/common/quantizers.h"
 #include "kernels/mask/words.h"
 
 namespace quern::kernels {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/lorenzo/chunk_task.h"
+#include "kernels/common/element_type.h"
 
 namespace quern::kernels {
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/stencil/encode_task.h"
+#include "kernels/common/encode_task.h"
 #include "kernels/stencil/level_job.h"
 
 namespace quern::kernels {

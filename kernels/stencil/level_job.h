@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "kernels/common/element_type.h"
-#include "kernels/stencil/job_lattice.h"
-#include "kernels/stencil/job_task.h"
 #include "kernels/entropy/residual_model.h"
+#include "kernels/stencil/job_head.h"
+#include "kernels/stencil/job_lattice.h"
 
 namespace quern::kernels {
 

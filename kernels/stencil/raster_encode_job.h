@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/stencil/encode_task.h"
+#include "kernels/common/encode_task.h"
+#include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/level_job.h"
 #include "kernels/stencil/raster_job.h"
-#include "kernels/entropy/residual_tokens.h"
 
 namespace quern::kernels {
 

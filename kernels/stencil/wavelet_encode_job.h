@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/stencil/encode_task.h"
-#include "kernels/lorenzo/tile.h"
+#include "kernels/common/encode_task.h"
+#include "kernels/common/lanes.h"
 #include "kernels/stencil/wavelet_job.h"
 
 namespace quern::kernels {

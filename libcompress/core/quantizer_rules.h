@@ -1,5 +1,6 @@
-// From an element type and an enforced bound to the parameters of its quantizer (kernels/lorenzo/quantize.h). One function
-// for every codec: what codes stand for depends on type and bound alone. constexpr, for host and device code alike.
+// From an element type and an enforced bound to the parameters of its quantizer (kernels/common/quantize.h). One
+// function for every codec: what codes stand for depends on type and bound alone. constexpr, for host and device code
+// alike.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <quern/bound.h>
 #include <quern/dtype.h>
 
-#include "kernels/lorenzo/chunk_task.h"
+#include "kernels/common/quantizers.h"
 #include "libcompress/core/rounding.h"
 
 namespace quern {

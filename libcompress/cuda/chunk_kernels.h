@@ -13,7 +13,7 @@
 #include <quern/memory.h>
 #include <quern/shape.h>
 
-#include "kernels/lorenzo/cuda/chunk.h"
+#include "kernels/common/cuda/chunk.h"
 #include "libcompress/cuda/stream/device_stream.h"
 
 namespace quern::cuda {

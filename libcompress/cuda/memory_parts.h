@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/stencil/job_task.h"
+#include "kernels/common/job_task.h"
 
 namespace quern::cuda {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/lorenzo/tile.h"
+#include "kernels/common/lanes.h"
 
 namespace quern::testing {
 

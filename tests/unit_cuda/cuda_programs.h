@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/stencil/job_task.h"
 #include "kernels/stencil/cuda/decode_entry_points.h"
+#include "kernels/stencil/job_head.h"
 #include "tests/simt/cuda_test.h"
 #include "tests/unit_stencil/program_cases.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/lorenzo/quantize.h"
+#include "kernels/common/quantize.h"
 
 namespace quern::kernels::testing {
 

@@ -10,7 +10,7 @@
 #include <limits>
 #include <random>
 
-#include "kernels/lorenzo/chunk_task.h"
+#include "kernels/common/quantizers.h"
 #include "kernels/lorenzo/tile_code.h"
 #include "tests/unit_kernels/bounds.h"
 

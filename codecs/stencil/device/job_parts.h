@@ -12,10 +12,10 @@
 
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
-#include "codecs/stencil/model/stream_readers.h"
 #include "codecs/stencil/model/model.h"
+#include "codecs/stencil/model/stream_readers.h"
+#include "kernels/common/job_task.h"
 #include "kernels/stencil/level_job.h"
-#include "kernels/stencil/job_task.h"
 #include "kernels/stencil/raster_encode_job.h"
 
 namespace quern::codec::stencil {

@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codecs/stencil/device/job_parts.h"
+#include "codecs/stencil/device/lane_words.h"
+#include "codecs/stencil/device/levels_tables.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
-#include "codecs/stencil/device/lane_words.h"
 #include "codecs/stencil/levels/rows.h"
 #include "codecs/stencil/levels/sections.h"
-#include "codecs/stencil/device/levels_tables.h"
-#include "codecs/stencil/device/job_parts.h"
 #include "codecs/stencil/model/token_cost.h"
+#include "kernels/common/lanes.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "codecs/stencil/model/stream_readers.h"
-#include "codecs/stencil/levels/model.h"
-#include "codecs/stencil/device/levels_tables.h"
-#include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/device/job_parts.h"
+#include "codecs/stencil/device/levels_tables.h"
+#include "codecs/stencil/levels/model.h"
+#include "codecs/stencil/levels/view.h"
+#include "codecs/stencil/model/stream_readers.h"
+#include "kernels/common/job_task.h"
 #include "kernels/stencil/level_job.h"
-#include "kernels/stencil/job_task.h"
 
 namespace quern::codec::stencil {
 namespace {

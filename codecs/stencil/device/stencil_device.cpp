@@ -5,8 +5,8 @@
 
 #include "codecs/stencil/device/chunk_job.h"
 #include "codecs/stencil/device/state.h"
-#include "kernels/stencil/job_task.h"
 #include "kernels/stencil/cuda/decode_entry_points.h"
+#include "kernels/stencil/job_head.h"
 
 namespace quern::codec::stencil {
 namespace {

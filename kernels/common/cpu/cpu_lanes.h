@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/lorenzo/tile.h"
+#include "kernels/common/lanes.h"
 
 namespace quern::kernels {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/lorenzo/tile.h"
+#include "kernels/common/lanes.h"
 #include "kernels/common/unroll.h"
 
 namespace quern::kernels {

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/lorenzo/tile.h"
+#include "kernels/common/lanes.h"
 #include "kernels/common/unroll.h"
 #include "kernels/common/xxh3.h"
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "kernels/common/bits.h"
-#include "kernels/stencil/cpu/encode.h"
+#include "kernels/entropy/cpu/put_lanes.h"
 
 namespace quern::kernels {
 

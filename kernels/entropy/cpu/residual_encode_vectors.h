@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/stencil/cpu/encode.h"
+#include "kernels/entropy/cpu/put_lanes.h"
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #include <immintrin.h>

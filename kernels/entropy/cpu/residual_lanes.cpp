@@ -1,5 +1,5 @@
 // Lanes of residuals as arrays, and back.
-#include "kernels/stencil/cpu/decode.h"
+#include "kernels/entropy/cpu/residual_lanes.h"
 
 namespace quern::kernels {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/stencil/cpu/decode.h"
+#include "kernels/entropy/cpu/residual_lanes.h"
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #include <immintrin.h>

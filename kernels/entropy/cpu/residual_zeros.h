@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/stencil/cpu/decode.h"
+#include "kernels/entropy/cpu/residual_lanes.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>

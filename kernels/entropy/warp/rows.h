@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/lorenzo/tile.h"
+#include "kernels/common/lanes.h"
 
 namespace quern::kernels {
 

@@ -4,20 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/cpu/isa.h"
 #include "kernels/lorenzo/chunk_task.h"
 
 namespace quern::kernels {
-
-/// Instruction sets with code of their own, worst first. All give the same bytes.
-enum class IsaLevel : std::uint8_t { baseline = 0, avx2 = 1, avx512 = 2 };
-inline constexpr std::size_t kIsaLevels = 3;
-
-/// "baseline", "avx2", "avx512".
-const char* isa_name(IsaLevel level);
-/// True when this processor can run that code and it was compiled in.
-bool isa_available(IsaLevel level);
-/// The best available level.
-IsaLevel best_isa();
 
 struct LorenzoKernels {
   /// Encodes a chunk of `box` at `in`; returns bytes written to `out`, which holds max_lorenzo_chunk_bytes(). Never

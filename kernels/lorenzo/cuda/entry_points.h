@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/cuda/chunk.h"
 #include "kernels/lorenzo/chunk_task.h"
-#include "kernels/lorenzo/cuda/chunk.h"
 
 namespace quern::kernels {
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/common/cuda/chunk.h"
 #include "kernels/common/cuda/copy_bytes.cuh"
-#include "kernels/lorenzo/cuda/chunk.h"
 #include "kernels/common/cuda/warp_lanes.cuh"
 
 namespace quern::kernels {

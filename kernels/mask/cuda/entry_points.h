@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/cuda/chunk.h"
 #include "kernels/mask/warp/decode.h"
 #include "kernels/mask/warp/scan.h"
-#include "kernels/mask/segment_grid.h"
-#include "kernels/lorenzo/cuda/chunk.h"
+#include "kernels/mask/warp/segment_grid.h"
 
 namespace quern::kernels {
 

@@ -8,10 +8,10 @@
 #include <type_traits>
 
 #include "kernels/common/bits.h"
+#include "kernels/common/lanes.h"
+#include "kernels/common/unroll.h"
 #include "kernels/mask/patterns.h"
 #include "kernels/mask/symbols.h"
-#include "kernels/lorenzo/tile.h"
-#include "kernels/common/unroll.h"
 
 namespace quern::kernels {
 

@@ -2,45 +2,12 @@
 // instruction sets write the same words.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/entropy/rans.h"
-#include "kernels/entropy/residual_encode.h"
-#include "kernels/entropy/residual_tokens.h"
-#include "kernels/stencil/cpu/decode.h"
+#include "kernels/entropy/cpu/put_lanes.h"
 
 namespace quern::kernels {
-
-inline constexpr std::size_t kResidualSymbols = kResidualLevels * kTokenPlaces;
-static_assert(kResidualSymbols <= kNoSymbol);
-
-/// What coding takes, by symbol.
-struct ResidualEntries {
-  RansEncodeEntry* entries = nullptr;
-  std::uint32_t* packed = nullptr;  ///< the same for vectors: frequency | start << 16
-
-  [[gnu::always_inline]] void set(std::size_t symbol, std::uint32_t frequency, std::uint32_t start) const {
-    entries[symbol] = make_rans_entry(frequency, start);
-    packed[symbol] = frequency | start << 16;
-  }
-};
-
-/// Lanes that words are put into, each downwards from where its room ends. No kernel knows how much room there is: a
-/// residual takes at most kResidualWords in its lane, and the word below those is written to, too.
-struct PutLanes {
-  alignas(64) std::array<std::uint32_t, kMostResidualLanes> states{};
-  std::array<std::uint16_t*, kMostResidualLanes> at{};
-  std::size_t mask = 0;  ///< how many there are, less one
-};
-
-/// Rows that are put side by side, row j into lane j: elements begin[j] to end[j] - 1, the last one first. Rows may be
-/// empty.
-struct PutRows {
-  alignas(64) std::array<std::uint32_t, kMostResidualLanes> begin{};
-  alignas(64) std::array<std::uint32_t, kMostResidualLanes> end{};  ///< below 2^31
-};
 
 struct StencilEncodeKernels {
   /// Puts codes[x], whose symbol is symbols[x], into lane (first + x) & lanes.mask, for x < count, the last one first.

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/lorenzo/cpu/lorenzo.h"
+#include "kernels/common/cpu/isa.h"
 #include "kernels/stencil/cpu/decode.h"
 #include "kernels/stencil/cpu/encode.h"
 #include "kernels/stencil/cpu/fit.h"

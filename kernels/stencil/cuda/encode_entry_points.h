@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/stencil/encode_task.h"
+#include "kernels/common/encode_task.h"
 
 namespace quern::kernels {
 

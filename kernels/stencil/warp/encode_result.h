@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "kernels/stencil/raster_encode_job.h"
+#include "kernels/common/lanes.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/elements.h"
-#include "kernels/lorenzo/tile.h"
+#include "kernels/stencil/raster_encode_job.h"
 
 namespace quern::kernels {
 

@@ -6,11 +6,11 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
-#include "kernels/stencil/level_job.h"
-#include "kernels/stencil/job_task.h"
-#include "kernels/stencil/elements.h"
-#include "kernels/lorenzo/tile.h"
+#include "kernels/common/job_task.h"
+#include "kernels/common/lanes.h"
 #include "kernels/common/unroll.h"
+#include "kernels/stencil/elements.h"
+#include "kernels/stencil/level_job.h"
 
 namespace quern::kernels {
 

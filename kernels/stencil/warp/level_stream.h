@@ -9,12 +9,12 @@
 #include <type_traits>
 
 #include "kernels/common/bits.h"
-#include "kernels/stencil/level_job.h"
+#include "kernels/common/lanes.h"
+#include "kernels/common/unroll.h"
 #include "kernels/entropy/rans.h"
 #include "kernels/entropy/residual_model.h"
 #include "kernels/entropy/residual_tokens.h"
-#include "kernels/lorenzo/tile.h"
-#include "kernels/common/unroll.h"
+#include "kernels/stencil/level_job.h"
 
 namespace quern::kernels {
 

@@ -8,14 +8,14 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/common/job_task.h"
+#include "kernels/common/unroll.h"
+#include "kernels/stencil/elements.h"
+#include "kernels/stencil/raster_job.h"
 #include "kernels/stencil/warp/level_grid.h"
-#include "kernels/stencil/warp/residual_streams.h"
 #include "kernels/stencil/warp/raster_grid.h"
 #include "kernels/stencil/warp/raster_walk.h"
-#include "kernels/stencil/job_task.h"
-#include "kernels/stencil/raster_job.h"
-#include "kernels/stencil/elements.h"
-#include "kernels/common/unroll.h"
+#include "kernels/stencil/warp/residual_streams.h"
 
 namespace quern::kernels {
 

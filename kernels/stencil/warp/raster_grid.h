@@ -7,10 +7,10 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
-#include "kernels/stencil/raster_job.h"
-#include "kernels/stencil/elements.h"
-#include "kernels/lorenzo/tile.h"
+#include "kernels/common/lanes.h"
 #include "kernels/common/unroll.h"
+#include "kernels/stencil/elements.h"
+#include "kernels/stencil/raster_job.h"
 
 namespace quern::kernels {
 

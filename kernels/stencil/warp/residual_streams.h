@@ -1,15 +1,16 @@
 // Residuals of a section, taken by the lanes of a warp: every lane of the section has a lane of the warp to itself. For
-// chunks in raster order and under the wavelet; kernels/stencil/warp/level_stream.h is faster and serves those in levels.
+// chunks in raster order and under the wavelet; kernels/stencil/warp/level_stream.h is faster and serves those in
+// levels.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/common/bits.h"
-#include "kernels/stencil/level_job.h"
+#include "kernels/common/lanes.h"
 #include "kernels/entropy/rans.h"
 #include "kernels/entropy/residual_model.h"
 #include "kernels/entropy/residual_tokens.h"
-#include "kernels/lorenzo/tile.h"
+#include "kernels/stencil/level_job.h"
 
 namespace quern::kernels {
 

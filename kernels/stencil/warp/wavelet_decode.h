@@ -7,12 +7,12 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/common/job_task.h"
+#include "kernels/common/unroll.h"
+#include "kernels/entropy/warp/rows.h"
+#include "kernels/stencil/elements.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/residual_streams.h"
-#include "kernels/entropy/warp/rows.h"
-#include "kernels/stencil/job_task.h"
-#include "kernels/stencil/elements.h"
-#include "kernels/common/unroll.h"
 #include "kernels/stencil/wavelet_job.h"
 
 namespace quern::kernels {

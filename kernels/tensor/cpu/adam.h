@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/cpu/isa.h"
 #include "kernels/tensor/adam.h"
-#include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern::kernels {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/lorenzo/cpu/lorenzo.h"
+#include "kernels/common/cpu/isa.h"
 
 namespace quern::kernels {
 

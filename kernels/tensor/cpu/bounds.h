@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/cpu/isa.h"
 #include "kernels/tensor/bounds.h"
-#include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern::kernels {
 

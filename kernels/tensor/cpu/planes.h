@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/cpu/isa.h"
 #include "kernels/entropy/rans_lanes.h"
-#include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern::kernels {
 

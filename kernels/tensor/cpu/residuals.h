@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/cpu/isa.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/tensor/residuals.h"
-#include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern::kernels {
 

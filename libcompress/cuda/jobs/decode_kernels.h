@@ -10,7 +10,7 @@
 #include <quern/codec.h>
 #include <quern/memory.h>
 
-#include "kernels/stencil/job_task.h"
+#include "kernels/common/job_task.h"
 
 namespace quern::cuda {
 

@@ -13,7 +13,7 @@
 #include <quern/codec.h>
 #include <quern/memory.h>
 
-#include "kernels/stencil/encode_task.h"
+#include "kernels/common/encode_task.h"
 
 namespace quern::cuda {
 

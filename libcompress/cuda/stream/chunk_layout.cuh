@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/lorenzo/cuda/chunk.h"
+#include "kernels/common/cuda/chunk.h"
 #include "libcompress/cuda/stream/device_stream.h"
 
 namespace quern::cuda {

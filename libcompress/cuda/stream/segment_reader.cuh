@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
+#include "kernels/common/cuda/chunk.h"
 #include "kernels/mask/warp/decode.h"
-#include "kernels/lorenzo/cuda/chunk.h"
 #include "libcompress/cuda/stream/device_stream.h"
 
 namespace quern::cuda {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/lorenzo/cuda/chunk.h"
+#include "kernels/common/cuda/chunk.h"
 #include "libcompress/cuda/stream/device_stream.h"
 #include "libcompress/cuda/workspace.h"
 

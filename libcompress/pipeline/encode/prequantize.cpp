@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/lorenzo/chunk_task.h"
+#include "kernels/common/quantizers.h"
 #include "libcompress/core/quantizer_rules.h"
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/pipeline/elements.h"

@@ -14,15 +14,6 @@ constexpr std::uint64_t program_aligned(std::uint64_t bytes) {
   return (bytes + kProgramAlignment - 1) / kProgramAlignment * kProgramAlignment;
 }
 
-enum class ProgramKind : std::uint32_t { levels, raster, wavelet };
-
-/// What every program begins with.
-struct ProgramHead {
-  ProgramKind kind = ProgramKind::levels;
-  std::uint32_t bytes = 0;       ///< of the program
-  std::uint32_t work_bytes = 0;  ///< of the memory that lanes work in
-};
-
 /// A program and where its chunk goes. Elements begin at `out`, classes of special elements (1 byte each; not read
 /// unless the program says that there are some) at `special`.
 struct ProgramTask {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/lorenzo/chunk_task.h"
+#include "kernels/common/chunk_box.h"
 
 namespace quern::kernels {
 
@@ -11,7 +11,7 @@ namespace quern::kernels {
 struct CudaChunk {
   void* values = nullptr;  ///< the first one
   ChunkBox box{{0, 0, 0}, {0, 0}};
-  std::uint32_t phase = 0;  ///< y + x / 32 of the first one in its segment, modulo 8 (core/mask_scan.h)
+  std::uint32_t phase = 0;  ///< y + x / 32 of the first one in its segment, modulo 8 (kernels/mask/scan.h)
   std::uint32_t slot = 0;   ///< number of the place that an encoder's results go to
 
   [[gnu::always_inline]] constexpr bool empty() const {
