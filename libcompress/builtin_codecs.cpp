@@ -8,8 +8,11 @@
 namespace quern {
 
 const Registry& builtin_codecs() {
-  static const ArrayCodec* const codecs[] = {&codec::lorenzo::lorenzo_codec(), &codec::lossless::lossless_codec(),
-                                             &codec::stencil::stencil_codec()};
+  static const ArrayCodec* const codecs[] = {
+      &codec::lorenzo::lorenzo_codec(),
+      &codec::lossless::lossless_codec(),
+      &codec::stencil::stencil_codec(),
+  };
   static const Registry registry(codecs);
   return registry;
 }

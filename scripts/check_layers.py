@@ -64,13 +64,9 @@ class Table:
     def __init__(self, text):
         self.allowed = {}
         self.complaints = []
-        self.exceptions = set()
         for number, line in enumerate(text.splitlines(), 1):
             line = line.split("#")[0].rstrip()
             if not line:
-                continue
-            if line.startswith("except "):
-                self.exceptions.add(tuple(line.split()[1:]))
                 continue
             if not line[0].isspace():
                 layer, colon, line = line.partition(":")
@@ -130,8 +126,6 @@ def wrong_include(table, include):
     where = f"{include.file}:{include.line}"
     if include.target is None:
         return f'{where} includes "{include.text}", which is no file of the tree by its path from the top.'
-    if (include.file, include.target) in table.exceptions:
-        return None
     if table.layer(include.target) is None or table.may(include.file, include.target):
         return None
     allowed = " ".join(table.allowed[table.entry(include.file)]) or "itself alone"
@@ -146,8 +140,7 @@ def layer_graph(table, includes):
         if include.target is None or table.entry(include.file) is None or table.layer(include.target) is None:
             continue
         layer, below = table.layer(include.file), table.layer(include.target)
-        excepted = (include.file, include.target) in table.exceptions
-        if layer != below and not excepted and table.allowed[table.entry(include.file)] != [ANYTHING]:
+        if layer != below and table.allowed[table.entry(include.file)] != [ANYTHING]:
             graph[layer].setdefault(below, include)
     return graph
 

@@ -9,7 +9,7 @@
 #include "codecs/lorenzo/choose.h"
 #include "codecs/lorenzo/rules.h"
 #include "kernels/common/cuda/chunk.h"
-#include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/device/chunk_kernels.h"
 
 namespace quern::codec::lorenzo {
 

@@ -6,12 +6,13 @@
 #include <new>
 
 #include "codecs/lorenzo/device_plan.cuh"
+#include "codecs/lorenzo/lorenzo.h"
 #include "codecs/lorenzo/plan.h"
 #include "codecs/lorenzo/settings.h"
-#include "kernels/lorenzo/tile_code.h"
 #include "kernels/lorenzo/cuda/entry_points.h"
+#include "kernels/lorenzo/tile_code.h"
 #include "kernels/mask/cuda/entry_points.h"
-#include "libcompress/cuda/workspace.h"
+#include "libcompress/device/workspace.h"
 
 namespace quern::codec::lorenzo {
 namespace {
@@ -189,9 +190,10 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
 
 }  // namespace
 
-const cuda::ChunkKernels& lorenzo_chunk_kernels() {
+const cuda::DeviceCodec& lorenzo_device_codec() {
   static const LorenzoChunkKernels kernels;
-  return kernels;
+  static const cuda::DeviceCodec codec{kCodecId, lorenzo_codec().info().name, &kernels};
+  return codec;
 }
 
 }  // namespace quern::codec::lorenzo

@@ -1,12 +1,11 @@
 // The lorenzo codec on CUDA.
 #pragma once
 
-#include "codecs/lorenzo/lorenzo.h"
-#include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/device/device_codec.h"
 
 namespace quern::codec::lorenzo {
 
-/// Their codec state is kernels::ChunkRules.
-const cuda::ChunkKernels& lorenzo_chunk_kernels();
+/// The codec state of its kernels is kernels::ChunkRules.
+const cuda::DeviceCodec& lorenzo_device_codec();
 
 }  // namespace quern::codec::lorenzo

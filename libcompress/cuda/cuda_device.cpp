@@ -1,12 +1,12 @@
 // CUDA devices behind <quern/device.h>.
 #include <quern/device.h>
 
-#include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/cuda_memory.h"
 #include "libcompress/cuda/jobs/job_decoder.h"
 #include "libcompress/cuda/jobs/job_encoder.h"
 #include "libcompress/cuda/staged/staged_decoder.h"
 #include "libcompress/cuda/staged/staged_encoder.h"
+#include "libcompress/device/device_codec.h"
 #include "libcompress/pipeline/encode/setup.h"
 
 namespace quern {
@@ -41,7 +41,7 @@ class CudaDevice final : public Device {
                                                   TaskRunner& runner) override {
     if (setup.encoder == nullptr) return std::unique_ptr<SegmentEncoder>();
     const cuda::ProgramEncodeKernels* programs =
-        cuda::builtin_program_encode_kernels(setup.header.codec_id, setup.encoder->device_state());
+        cuda::builtin_device_codec(setup.header.codec_id).encoder(setup.encoder->device_state());
     if (programs != nullptr)
       return std::unique_ptr<SegmentEncoder>(
           new cuda::ProgramEncoder(setup, options, runner, *programs, lanes_, info_));
@@ -53,7 +53,7 @@ class CudaDevice final : public Device {
 
   Result<std::unique_ptr<SegmentDecoder>> decoder(const Header& header, const SegmentLayout& layout,
                                                   const ChunkDecoder& codec, TaskRunner& runner) override {
-    const cuda::ProgramKernels* programs = cuda::builtin_program_kernels(header.codec_id);
+    const cuda::ProgramKernels* programs = cuda::builtin_device_codec(header.codec_id).programs;
     if (programs != nullptr && programs->serves(codec.device_state()))
       return std::unique_ptr<SegmentDecoder>(
           new cuda::ProgramDecoder(header, layout, codec, runner, *programs, lanes_, info_));
@@ -66,7 +66,7 @@ class CudaDevice final : public Device {
  private:
   static const cuda::ChunkKernels* kernels_for(std::uint16_t codec_id, std::span<const std::uint8_t> state,
                                                const SegmentLayout& layout) {
-    const cuda::ChunkKernels* kernels = cuda::builtin_chunk_kernels(codec_id);
+    const cuda::ChunkKernels* kernels = cuda::builtin_device_codec(codec_id).chunks;
     if (kernels == nullptr || state.empty() || !kernels->serves(state)) return nullptr;
     return layout.full_chunk_bytes() * kMaxSegmentChunks < kMostSegmentBytes ? kernels : nullptr;
   }

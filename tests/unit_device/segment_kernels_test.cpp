@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "kernels/mask/scan.h"
-#include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/stream/chunk_layout.cuh"
 #include "libcompress/cuda/stream/segment_reader.cuh"
 #include "libcompress/cuda/stream/segment_writer.cuh"
 #include "libcompress/cuda/stream/stream_end.cuh"
+#include "libcompress/device/device_codec.h"
 #include "libcompress/format/checksum.h"
 #include "libcompress/format/segment.h"
 #include "tests/simt/cuda_test.h"
@@ -245,7 +245,7 @@ class ReadSegments : public SegmentKernels {
     Stream stream;
     EXPECT_EQ(lay_out_chunks_async(tables.bind(), boxes.data(), stream), cudaSuccess);
     EXPECT_EQ(read_segments_async(tables.bind(), stored.data(), stream), cudaSuccess);
-    EXPECT_EQ(builtin_chunk_kernels("lorenzo")->decode(places, stored.data(), flags.data(), stream), cudaSuccess);
+    EXPECT_EQ(builtin_device_codec("lorenzo").chunks->decode(places, stored.data(), flags.data(), stream), cudaSuccess);
     if (damaged >= 0) {
       EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
       std::vector<std::uint32_t> refused = flags.get();

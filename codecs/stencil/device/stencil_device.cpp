@@ -5,6 +5,8 @@
 
 #include "codecs/stencil/device/chunk_job.h"
 #include "codecs/stencil/device/state.h"
+#include "codecs/stencil/device/stencil_encode_device.h"
+#include "codecs/stencil/stencil.h"
 #include "kernels/stencil/cuda/decode_entry_points.h"
 #include "kernels/stencil/job_head.h"
 
@@ -35,9 +37,11 @@ class Kernels final : public cuda::ProgramKernels {
 
 }  // namespace
 
-const cuda::ProgramKernels& stencil_program_kernels() {
+const cuda::DeviceCodec& stencil_device_codec() {
   static const Kernels kernels;
-  return kernels;
+  static const cuda::DeviceCodec codec{kCodecId, stencil_codec().info().name, nullptr, &kernels,
+                                       stencil_encode_kernels};
+  return codec;
 }
 
 }  // namespace quern::codec::stencil

@@ -1,10 +1,10 @@
 // The stencil codec on CUDA.
 #pragma once
 
-#include "libcompress/cuda/jobs/decode_kernels.h"
+#include "libcompress/device/device_codec.h"
 
 namespace quern::codec::stencil {
 
-const cuda::ProgramKernels& stencil_program_kernels();
+const cuda::DeviceCodec& stencil_device_codec();
 
 }  // namespace quern::codec::stencil

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "libcompress/cuda/jobs/encode_kernels.h"
+#include "libcompress/device/encode_kernels.h"
 
 namespace quern::codec::stencil {
 

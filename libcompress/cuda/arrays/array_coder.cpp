@@ -1,20 +1,21 @@
 // Calls on arrays in device memory: which kernels are queued, in which order.
 #include <algorithm>
 #include <new>
-#include <string_view>
+#include <string>
 
 #include <quern/device_arrays.h>
 
 #include "kernels/common/cuda/range_cuda.h"
 #include "libcompress/cuda/arrays/array_request.h"
 #include "libcompress/cuda/arrays/array_room.h"
-#include "libcompress/cuda/stream/chunk_layout.cuh"
 #include "libcompress/cuda/cuda_memory.h"
+#include "libcompress/cuda/stream/chunk_layout.cuh"
 #include "libcompress/cuda/stream/masked_encoding.h"
 #include "libcompress/cuda/stream/segment_reader.cuh"
 #include "libcompress/cuda/stream/segment_writer.cuh"
 #include "libcompress/cuda/stream/stream_end.cuh"
 #include "libcompress/cuda/stream/stream_start.cuh"
+#include "libcompress/device/device_codec.h"
 #include "libcompress/format/stored_grid.h"
 #include "libcompress/format/trailer_frame.h"
 #include "libcompress/pipeline/encode/setup.h"
@@ -238,17 +239,26 @@ class CudaArrayCoder final : public DeviceArrayCoder {
   ArrayRequest request_;
 };
 
-/// The one whose streams are decoded.
-constexpr std::string_view kReadCodec = "lorenzo";
+/// The codec whose streams are decoded: the first one with kernels for whole arrays.
+DeviceCodec read_codec() {
+  for (const DeviceCodec* codec : builtin_device_codecs())
+    if (codec->chunks != nullptr) return *codec;
+  return {};
+}
+
+/// Of a codec without such kernels. Lives as long as the program.
+const char* no_kernels_message() {
+  static const std::string text =
+      std::string("plans for arrays in device memory: name a codec that has kernels for them, as in codec=") +
+      read_codec().name + "; others (and auto, which may mean one) take quern_compress and quern_decompress";
+  return text.c_str();
+}
 
 Result<std::unique_ptr<DeviceArrayCoder>> make_coder(int ordinal, DType dtype, const Shape& shape,
                                                      const CompressOptions* options) {
-  const ChunkKernels* const kernels = builtin_chunk_kernels(options != nullptr ? options->codec : kReadCodec);
-  if (kernels == nullptr)
-    return Status(
-        StatusCode::unsupported,
-        "plans for arrays in device memory: name a codec that has kernels for them, as in codec=lorenzo; others "
-        "(and auto, which may mean one) take quern_compress and quern_decompress");
+  const DeviceCodec codec = options != nullptr ? builtin_device_codec(options->codec) : read_codec();
+  const ChunkKernels* const kernels = codec.chunks;
+  if (kernels == nullptr) return Status(StatusCode::unsupported, no_kernels_message());
   QUERN_RETURN_IF_ERROR(check_ordinal(ordinal));
   auto coder = std::make_unique<CudaArrayCoder>(ordinal, dtype, shape);
   QUERN_RETURN_IF_ERROR(coder->open_decompressor(*kernels));

@@ -11,7 +11,7 @@
 #include "libcompress/cuda/cuda_memory.h"
 #include "libcompress/cuda/stream/masked_encoding.h"
 #include "libcompress/cuda/stream/stream_start.cuh"
-#include "libcompress/cuda/workspace.h"
+#include "libcompress/device/workspace.h"
 #include "libcompress/format/header.h"
 #include "libcompress/format/metadata.h"
 

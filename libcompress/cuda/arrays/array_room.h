@@ -8,9 +8,9 @@
 
 #include "kernels/common/range_keys.h"
 #include "kernels/mask/cuda/entry_points.h"
-#include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/stream/mask_wave_room.h"
 #include "libcompress/cuda/stream/segment_tables.h"
+#include "libcompress/device/chunk_kernels.h"
 
 namespace quern::cuda {
 

@@ -12,7 +12,7 @@
 #include <quern/memory.h>
 
 #include "libcompress/cuda/staged/staging_pool.h"
-#include "libcompress/cuda/jobs/decode_kernels.h"
+#include "libcompress/device/decode_kernels.h"
 #include "libcompress/pipeline/decode/batch_decoder.h"
 #include "libcompress/pipeline/decode/chunk_batch.h"
 #include "libcompress/pipeline/segment_coder.h"

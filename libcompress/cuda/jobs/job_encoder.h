@@ -15,7 +15,7 @@
 
 #include "libcompress/core/buffer.h"
 #include "libcompress/cuda/staged/staging_pool.h"
-#include "libcompress/cuda/jobs/encode_kernels.h"
+#include "libcompress/device/encode_kernels.h"
 #include "libcompress/pipeline/encode/batch_encoder.h"
 #include "libcompress/pipeline/encode/encode_batch.h"
 #include "libcompress/pipeline/encode/setup.h"

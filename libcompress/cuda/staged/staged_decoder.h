@@ -11,9 +11,9 @@
 #include <quern/memory.h>
 
 #include "kernels/mask/cuda/entry_points.h"
-#include "libcompress/cuda/chunk_kernels.h"
 #include "libcompress/cuda/staged/staging_pool.h"
 #include "libcompress/cuda/stream/segment_tables.h"
+#include "libcompress/device/chunk_kernels.h"
 #include "libcompress/pipeline/decode/batch_decoder.h"
 #include "libcompress/pipeline/segment_coder.h"
 

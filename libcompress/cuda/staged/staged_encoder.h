@@ -11,12 +11,12 @@
 #include <quern/memory.h>
 
 #include "libcompress/core/buffer.h"
-#include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/cuda/staged/staged_masks.h"
 #include "libcompress/cuda/staged/staging_pool.h"
 #include "libcompress/cuda/stream/segment_tables.h"
-#include "libcompress/cuda/staged/staged_masks.h"
-#include "libcompress/pipeline/segment_coder.h"
+#include "libcompress/device/chunk_kernels.h"
 #include "libcompress/pipeline/encode/setup.h"
+#include "libcompress/pipeline/segment_coder.h"
 
 namespace quern::cuda {
 

@@ -4,7 +4,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/common/cuda/chunk.h"
-#include "libcompress/cuda/stream/device_stream.h"
+#include "libcompress/cuda/stream/stream_tables.h"
 
 namespace quern::cuda {
 

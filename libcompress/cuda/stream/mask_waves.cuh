@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "kernels/mask/cuda/entry_points.h"
-#include "libcompress/cuda/chunk_kernels.h"
-#include "libcompress/cuda/stream/device_stream.h"
+#include "libcompress/cuda/stream/stream_tables.h"
+#include "libcompress/device/chunk_kernels.h"
 
 namespace quern::cuda {
 

@@ -5,10 +5,10 @@
 
 #include <quern/compress.h>
 
-#include "kernels/mask/words.h"
 #include "kernels/mask/cuda/entry_points.h"
-#include "libcompress/cuda/chunk_kernels.h"
+#include "kernels/mask/words.h"
 #include "libcompress/cuda/stream/mask_waves.cuh"
+#include "libcompress/device/chunk_kernels.h"
 #include "libcompress/pipeline/mask/mask_rules.h"
 
 namespace quern::cuda {

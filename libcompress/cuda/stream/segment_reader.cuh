@@ -8,7 +8,7 @@
 
 #include "kernels/common/cuda/chunk.h"
 #include "kernels/mask/warp/decode.h"
-#include "libcompress/cuda/stream/device_stream.h"
+#include "libcompress/cuda/stream/stream_tables.h"
 
 namespace quern::cuda {
 

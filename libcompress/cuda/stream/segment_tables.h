@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "kernels/common/cuda/chunk.h"
-#include "libcompress/cuda/stream/device_stream.h"
-#include "libcompress/cuda/workspace.h"
+#include "libcompress/cuda/stream/stream_tables.h"
+#include "libcompress/device/workspace.h"
 
 namespace quern::cuda {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "libcompress/cuda/stream/device_stream.h"
+#include "libcompress/cuda/stream/stream_tables.h"
 
 namespace quern::cuda {
 

@@ -6,7 +6,7 @@
 #include <quern/device_arrays.h>
 
 #include "kernels/common/range_keys.h"
-#include "libcompress/cuda/chunk_kernels.h"
+#include "libcompress/device/chunk_kernels.h"
 #include "libcompress/format/header_fields.h"
 
 namespace quern::cuda {

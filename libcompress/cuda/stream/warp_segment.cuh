@@ -6,7 +6,7 @@
 #include "kernels/common/cuda/block_hash.cuh"
 #include "kernels/common/cuda/warp_hash.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
-#include "libcompress/cuda/stream/device_stream.h"
+#include "libcompress/cuda/stream/stream_tables.h"
 
 namespace quern::cuda {
 

@@ -36,7 +36,4 @@ class ProgramKernels {
                              cudaStream_t queue) const = 0;
 };
 
-/// Those of a codec, or null.
-const ProgramKernels* builtin_program_kernels(std::uint16_t codec_id);
-
 }  // namespace quern::cuda

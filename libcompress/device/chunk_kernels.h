@@ -14,7 +14,7 @@
 #include <quern/shape.h>
 
 #include "kernels/common/cuda/chunk.h"
-#include "libcompress/cuda/stream/device_stream.h"
+#include "libcompress/device/device_stream.h"
 
 namespace quern::cuda {
 
@@ -82,9 +82,5 @@ class ChunkKernels {
   virtual cudaError_t decode(const ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint32_t* damaged,
                              cudaStream_t queue) const = 0;
 };
-
-/// Those of a codec, or null.
-const ChunkKernels* builtin_chunk_kernels(std::uint16_t codec_id);
-const ChunkKernels* builtin_chunk_kernels(std::string_view codec_name);
 
 }  // namespace quern::cuda

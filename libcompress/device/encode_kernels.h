@@ -80,7 +80,4 @@ class ProgramEncodeKernels {
   virtual cudaError_t write(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const = 0;
 };
 
-/// Those that encode chunks of a codec's encoder with that device_state(), or null.
-const ProgramEncodeKernels* builtin_program_encode_kernels(std::uint16_t codec_id, std::span<const std::uint8_t> state);
-
 }  // namespace quern::cuda

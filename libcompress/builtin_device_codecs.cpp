@@ -1,0 +1,16 @@
+// Composition root of the device's side: the one place that names every codec that has kernels.
+#include "codecs/lorenzo/lorenzo_device.h"
+#include "codecs/stencil/device/stencil_device.h"
+#include "libcompress/device/device_codec.h"
+
+namespace quern::cuda {
+
+std::span<const DeviceCodec* const> builtin_device_codecs() {
+  static const DeviceCodec* const codecs[] = {
+      &codec::lorenzo::lorenzo_device_codec(),
+      &codec::stencil::stencil_device_codec(),
+  };
+  return codecs;
+}
+
+}  // namespace quern::cuda
