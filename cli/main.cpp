@@ -2,6 +2,9 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <vector>
+
+#include <quern/codec.h>
 
 #include "cli/args/args.h"
 #include "cli/args/exit_codes.h"
@@ -46,13 +49,22 @@ Exit run(const Command& command) {
   return Exit::usage;
 }
 
+/// Of the codecs of this build; those that keep every bit come last.
+std::vector<std::string> codec_names() {
+  std::vector<std::string> names;
+  for (const bool archive : {false, true})
+    for (const ArrayCodec* codec : builtin_codecs().all())
+      if ((codec->info().tier == CodecTier::archive) == archive) names.emplace_back(codec->info().name);
+  return names;
+}
+
 int guarded_main(int argc, const char* const* argv) {
   reserve_standard_descriptors();
   try {
     install_signal_handlers();
     Command command;
     std::string message;
-    if (parse_only(argc, argv, command, message) != 0) {
+    if (parse_only(argc, argv, codec_names(), command, message) != 0) {
       print_note(message);
       return static_cast<int>(Exit::usage);
     }

@@ -301,7 +301,7 @@ void read_small_verbs(const RawArgs& raw, const std::string& verb, const CLI::Ap
   } else {
     if (raw.what != "bash" && raw.what != "zsh" && raw.what != "fish")
       fail(Exit::usage, fmt::format("completion {}: use bash, zsh or fish", raw.what));
-    out.text = completion_script(program, raw.what);
+    out.text = completion_script(program, raw);
   }
 }
 
@@ -380,10 +380,12 @@ void print_help(const CLI::App& program, bool asked, Command& out) {
 
 }  // namespace
 
-int parse_only(int argc, const char* const* argv, Command& out, std::string& message) {
+int parse_only(int argc, const char* const* argv, const std::vector<std::string>& codecs, Command& out,
+               std::string& message) {
   const std::vector<std::string> words =
       with_plain_options(argc > 1 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>());
   RawArgs raw;
+  raw.codecs = codecs;
   const auto program = define_program(raw);
   if (words.empty()) {
     print_help(*program, false, out);

@@ -13,9 +13,9 @@
 #include <quern/dtype.h>
 #include <quern/shape.h>
 
-#include "cli/checkpoint/args.h"
 #include "cli/args/run_args.h"
 #include "cli/args/values.h"
+#include "cli/checkpoint/args.h"
 
 namespace quern::cli {
 
@@ -148,8 +148,10 @@ struct Command {
   bool json = false;  ///< list and doctor
 };
 
-/// Reads a command line; argv[0] is the program's name. Returns 0 and fills `out`, or returns 1 and sets `message` to
-/// one line without a line break. No side effects: a fuzzer may call it with anything. Throws std::bad_alloc only.
-int parse_only(int argc, const char* const* argv, Command& out, std::string& message);
+/// Reads a command line; argv[0] is the program's name, `codecs` are the names that texts mention. Returns 0 and fills
+/// `out`, or returns 1 and sets `message` to one line without a line break. No side effects: a fuzzer may call it with
+/// anything. Throws std::bad_alloc only.
+int parse_only(int argc, const char* const* argv, const std::vector<std::string>& codecs, Command& out,
+               std::string& message);
 
 }  // namespace quern::cli

@@ -7,10 +7,20 @@ namespace quern::cli {
 namespace {
 
 /// Fixed answers of options and of the positional argument of some verbs.
-const char* words_for(const std::string& name) {
+struct Answers {
+  std::string codecs;  ///< "auto" and all names
+
+  explicit Answers(const std::vector<std::string>& names) : codecs("auto") {
+    for (const std::string& name : names) codecs += " " + name;
+  }
+  /// Null where there are none.
+  const char* of(const std::string& name) const;
+};
+
+const char* Answers::of(const std::string& name) const {
   if (name == "--type") return "f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64";
   if (name == "--order") return "C F";
-  if (name == "--codec") return "auto lorenzo stencil lossless";
+  if (name == "--codec") return codecs.c_str();
   if (name == "--goal") return "ratio psnr speed";
   if (name == "--device") return "auto cpu cuda";
   if (name == "--progress") return "auto always never";
@@ -57,12 +67,12 @@ std::string long_names(const CLI::App& app) {
   return names;
 }
 
-std::string bash_script(const CLI::App& program) {
+std::string bash_script(const CLI::App& program, const Answers& answers) {
   std::string verbs, cases, values;
   for (const CLI::App* verb : verbs_of(program)) {
     verbs += verb->get_name() + " ";
     std::string names = long_names(*verb);
-    if (const char* words = words_for(verb->get_name())) names += words;
+    if (const char* words = answers.of(verb->get_name())) names += words;
     const auto works = verbs_of(*verb);
     if (works.empty()) {
       cases += fmt::format("    {}) words=\"{}\" ;;\n", verb->get_name(), names);
@@ -75,7 +85,7 @@ std::string bash_script(const CLI::App& program) {
   }
   for (const char* name : {"--type", "--order", "--codec", "--goal", "--device", "--progress"})
     values +=
-        fmt::format("    {}) COMPREPLY=($(compgen -W \"{}\" -- \"$current\")); return ;;\n", name, words_for(name));
+        fmt::format("    {}) COMPREPLY=($(compgen -W \"{}\" -- \"$current\")); return ;;\n", name, answers.of(name));
   return fmt::format(R"(_quern() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" words=""
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -108,23 +118,23 @@ std::string quoted(const std::string& text) {
 }
 
 /// A call of _arguments for one verb, or one work of a verb.
-std::string zsh_arguments(const CLI::App& app) {
+std::string zsh_arguments(const CLI::App& app, const Answers& answers) {
   std::vector<OptionWords> options;
   collect(app, options);
   std::string out = "_arguments";
   for (const auto& option : options) {
-    const char* words = words_for(option.long_name);
+    const char* words = answers.of(option.long_name);
     const std::string value = !option.takes_value ? ""
                               : words != nullptr  ? fmt::format(":value:({})", words)
                                                   : ":value:_files";
     out += fmt::format(" \\\n        '*{}[{}]{}'", option.long_name, quoted(option.description), value);
   }
-  const char* words = words_for(app.get_name());
+  const char* words = answers.of(app.get_name());
   return out + (words != nullptr ? fmt::format(" \\\n        '*:what:({})' ;;\n", words)
                                  : std::string(" \\\n        '*:file:_files' ;;\n"));
 }
 
-std::string zsh_script(const CLI::App& program) {
+std::string zsh_script(const CLI::App& program, const Answers& answers) {
   std::string verbs, cases;
   for (const CLI::App* verb : verbs_of(program)) {
     verbs += fmt::format("    '{}:{}'\n", verb->get_name(), quoted(verb->get_description()));
@@ -132,9 +142,10 @@ std::string zsh_script(const CLI::App& program) {
     cases += fmt::format("    {})\n      ", verb->get_name());
     if (!works.empty()) cases += "case $words[2] in\n";
     for (const CLI::App* work : works)
-      cases += fmt::format("      {}) shift words; (( CURRENT-- )); {}", work->get_name(), zsh_arguments(*work));
+      cases +=
+          fmt::format("      {}) shift words; (( CURRENT-- )); {}", work->get_name(), zsh_arguments(*work, answers));
     if (!works.empty()) cases += "      *) ";
-    cases += zsh_arguments(*verb);
+    cases += zsh_arguments(*verb, answers);
     if (!works.empty()) cases += "      esac ;;\n";
   }
   return fmt::format(R"(#compdef quern
@@ -157,14 +168,14 @@ compdef _quern quern
                      verbs, cases);
 }
 
-std::string fish_options(const CLI::App& app, const std::string& condition) {
+std::string fish_options(const CLI::App& app, const std::string& condition, const Answers& answers) {
   std::vector<OptionWords> options;
   collect(app, options);
   std::string out;
   for (const auto& option : options) {
     out += fmt::format("complete -c quern {} -l {}", condition, option.long_name.substr(2));
     if (!option.short_name.empty()) out += " -s " + option.short_name.substr(1);
-    if (const char* words = words_for(option.long_name))
+    if (const char* words = answers.of(option.long_name))
       out += fmt::format(" -x -a '{}'", words);
     else if (option.takes_value)
       out += " -r";
@@ -173,28 +184,31 @@ std::string fish_options(const CLI::App& app, const std::string& condition) {
   return out;
 }
 
-std::string fish_script(const CLI::App& program) {
+std::string fish_script(const CLI::App& program, const Answers& answers) {
   std::string out;
   for (const CLI::App* verb : verbs_of(program)) {
     out += fmt::format("complete -c quern -n __fish_use_subcommand -f -a {} -d '{}'\n", verb->get_name(),
                        quoted(verb->get_description()));
     const std::string condition = fmt::format("-n '__fish_seen_subcommand_from {}'", verb->get_name());
-    out += fish_options(*verb, condition);
-    if (const char* words = words_for(verb->get_name()))
+    out += fish_options(*verb, condition, answers);
+    if (const char* words = answers.of(verb->get_name()))
       out += fmt::format("complete -c quern {} -f -a '{}'\n", condition, words);
     for (const CLI::App* work : verbs_of(*verb))
-      out += fish_options(*work, fmt::format("-n '__fish_seen_subcommand_from {}; and __fish_seen_subcommand_from {}'",
-                                             verb->get_name(), work->get_name()));
+      out += fish_options(*work,
+                          fmt::format("-n '__fish_seen_subcommand_from {}; and __fish_seen_subcommand_from {}'",
+                                      verb->get_name(), work->get_name()),
+                          answers);
   }
   return out;
 }
 
 }  // namespace
 
-std::string completion_script(const CLI::App& program, const std::string& shell) {
-  if (shell == "bash") return bash_script(program);
-  if (shell == "zsh") return zsh_script(program);
-  return fish_script(program);
+std::string completion_script(const CLI::App& program, const RawArgs& raw) {
+  const Answers answers(raw.codecs);
+  if (raw.what == "bash") return bash_script(program, answers);
+  if (raw.what == "zsh") return zsh_script(program, answers);
+  return fish_script(program, answers);
 }
 
 }  // namespace quern::cli

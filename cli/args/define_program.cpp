@@ -23,7 +23,7 @@ void add_value(CLI::App& verb, const char* names, std::string& value, const char
 
 /// An option that may be given several times, each time with one value.
 void add_repeatable(CLI::App& verb, const char* names, std::vector<std::string>& values, const char* type,
-                    const char* what) {
+                    const std::string& what) {
   verb.add_option(names, values, what)->type_name(type)->allow_extra_args(false);
 }
 
@@ -159,9 +159,17 @@ void define_compare(CLI::App& program, RawArgs& raw) {
       "Examples:\n  quern compare -t f32 -s 50x100x100 a.raw b.raw\n  quern compare a.npy b.npy --html report.html\n");
 }
 
+/// The first two names, as somebody would give them.
+std::string some_codecs(const std::vector<std::string>& codecs) {
+  std::string out;
+  for (std::size_t i = 0; i < codecs.size() && i < 2; ++i) out += (i == 0 ? "" : ",") + codecs[i];
+  return out;
+}
+
 void define_bench(CLI::App& program, RawArgs& raw) {
   CLI::App& verb = add_verb(program, raw, "bench", "ratio, quality and speed of codecs on your data", "IN", "arrays");
-  add_repeatable(verb, "--codec", raw.codec_list, "NAMES", "codecs, as in lorenzo,stencil; repeatable [all]");
+  add_repeatable(verb, "--codec", raw.codec_list, "NAMES",
+                 "codecs, as in " + some_codecs(raw.codecs) + "; repeatable [all]");
   add_repeatable(verb, "--rel", raw.rel_list, "LIST", "relative bounds, as in 1e-2,1e-3; repeatable [1e-2,1e-3,1e-4]");
   add_value(verb, "--repeats", raw.repeats, "N", "runs of which the median is reported [5]");
   add_codec(verb, raw);

@@ -14,6 +14,7 @@ namespace quern::cli {
 
 /// Texts and flags shared by all verbs; a verb uses those it has an option for.
 struct RawArgs {
+  std::vector<std::string> codecs;  ///< not read: what this build has, for texts
   std::vector<std::string> files;
   std::string abs, rel, pwrel, psnr, ratio, bounds;
   std::vector<std::string> rel_list, codec_list;
@@ -44,7 +45,7 @@ void define_checkpoint(CLI::App& program, RawArgs& raw);
 /// Reads one of them, the verb's chosen subcommand. Throws CliError.
 void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, CheckpointArgs& out);
 
-/// A completion script for "bash", "zsh" or "fish", made from the program's own definition.
-std::string completion_script(const CLI::App& program, const std::string& shell);
+/// A completion script for the shell `raw.what`, bash, zsh or fish, made from the program's own definition.
+std::string completion_script(const CLI::App& program, const RawArgs& raw);
 
 }  // namespace quern::cli

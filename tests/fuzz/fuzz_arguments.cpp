@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   quern::cli::Command command;
   std::string message;
-  const int code = quern::cli::parse_only(static_cast<int>(argv.size()), argv.data(), command, message);
+  const int code = quern::cli::parse_only(static_cast<int>(argv.size()), argv.data(), {"one", "two"}, command, message);
   QUERN_FUZZ_CHECK(code == 0 || code == 1, std::to_string(code));
   QUERN_FUZZ_CHECK(code == 0 || (!message.empty() && message.find('\n') == std::string::npos), message);
   return 0;

@@ -11,6 +11,8 @@
 namespace quern::cli {
 namespace {
 
+const std::vector<std::string> kCodecs{"mill", "press", "sieve"};
+
 struct Parsed {
   int code = -1;
   Command command;
@@ -21,7 +23,7 @@ Parsed parse(std::vector<std::string> words) {
   std::vector<const char*> argv{"quern"};
   for (const std::string& word : words) argv.push_back(word.c_str());
   Parsed out;
-  out.code = parse_only(static_cast<int>(argv.size()), argv.data(), out.command, out.message);
+  out.code = parse_only(static_cast<int>(argv.size()), argv.data(), kCodecs, out.command, out.message);
   return out;
 }
 
@@ -249,6 +251,12 @@ TEST(Args, Completion_KnowsEveryVerbAndItsOptions) {
   }
 }
 
+TEST(Args, Texts_NameTheCodecsThatTheyAreGiven) {
+  for (const char* shell : {"bash", "zsh", "fish"})
+    EXPECT_NE(parse({"completion", shell}).command.text.find("auto mill press sieve"), std::string::npos) << shell;
+  EXPECT_NE(parse({"bench", "--help"}).command.text.find("as in mill,press;"), std::string::npos);
+}
+
 TEST(Args, RandomWords_NeverThrow) {
   const unsigned seed = 20240917;
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -270,7 +278,7 @@ TEST(Args, RandomWords_NeverThrow) {
   }
   Command command;
   std::string message;
-  EXPECT_EQ(parse_only(0, nullptr, command, message), 0);
+  EXPECT_EQ(parse_only(0, nullptr, kCodecs, command, message), 0);
   EXPECT_FALSE(command.asked) << "as without words";
 }
 
