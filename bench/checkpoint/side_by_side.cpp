@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/save/set_coding.h"
+#include "checkpoint/convert/set_coding.h"
 
 namespace {
 

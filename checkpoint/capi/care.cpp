@@ -3,8 +3,9 @@
 
 #include "checkpoint/capi/call.h"
 #include "checkpoint/capi/save_desc.h"
+#include "checkpoint/restore/verify.h"
+#include "checkpoint/save/compact.h"
 #include "checkpoint/store/collect.h"
-#include "checkpoint/store/verify.h"
 #include "libcompress/capi/versioned.h"
 
 namespace quern::checkpoint::capi {

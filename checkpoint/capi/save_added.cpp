@@ -5,9 +5,9 @@
 
 #include <quern/device.h>
 
-#include "checkpoint/restore/box_runs.h"
-#include "checkpoint/save/set_coding.h"
-#include "checkpoint/policy/lossy_summary.h"
+#include "checkpoint/convert/lossy_summary.h"
+#include "checkpoint/convert/set_coding.h"
+#include "checkpoint/store/box_runs.h"
 
 namespace quern::checkpoint::capi {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "checkpoint/safetensors/convert.h"
+#include "checkpoint/convert/convert.h"
 #include "checkpoint/export/cast.h"
 #include "checkpoint/export/model_folder.h"
 

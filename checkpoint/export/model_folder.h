@@ -1,8 +1,8 @@
 // A folder that gets a model's files: they are written under temporary names and appear when all of them are safe.
 #pragma once
 
-#include "checkpoint/safetensors/checkpoint_files.h"
-#include "checkpoint/store/file_system.h"
+#include "checkpoint/convert/checkpoint_files.h"
+#include "checkpoint/files/file_system.h"
 
 namespace quern::checkpoint {
 

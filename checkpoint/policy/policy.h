@@ -1,9 +1,9 @@
 // Which tensor is stored how: ordered rules on name, role, type and size, read from JSON or built in as presets.
 #pragma once
 
-#include "checkpoint/safetensors/json.h"
 #include "checkpoint/policy/roles.h"
-#include "checkpoint/save/save.h"
+#include "checkpoint/safetensors/json.h"
+#include "checkpoint/store/manifest.h"
 
 namespace quern::checkpoint {
 

@@ -9,7 +9,7 @@
 
 #include <quern/execution.h>
 
-#include "checkpoint/restore/box_runs.h"
+#include "checkpoint/store/box_runs.h"
 #include "checkpoint/store/part_reader.h"
 #include "checkpoint/store/store.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "checkpoint/restore/restore.h"
-#include "checkpoint/save/value_hashes.h"
+#include "checkpoint/store/value_hashes.h"
 #include "codecs/tensor/bounded/moments.h"
 #include "libcompress/core/run_tasks.h"
 

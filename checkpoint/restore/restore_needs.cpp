@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "checkpoint/save/copy_values.h"
 #include "checkpoint/restore/restore.h"
+#include "checkpoint/store/copy_values.h"
 #include "codecs/tensor/bounded/moments.h"
 #include "codecs/tensor/replay.h"
 

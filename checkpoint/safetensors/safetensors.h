@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "checkpoint/safetensors/element_names.h"
-#include "checkpoint/store/file_system.h"
+#include "checkpoint/files/file_system.h"
 #include "checkpoint/report.h"
+#include "checkpoint/safetensors/element_names.h"
 
 namespace quern::checkpoint {
 

@@ -1,4 +1,6 @@
 // Compaction: a checkpoint stored anew so that it needs no other.
+#include "checkpoint/save/compact.h"
+
 #include <algorithm>
 
 #include "checkpoint/save/bound_check.h"

@@ -6,10 +6,10 @@
 
 #include <quern/execution.h>
 
-#include "checkpoint/store/part_writer.h"
 #include "checkpoint/restore/restore.h"
-#include "checkpoint/save/value_hashes.h"
+#include "checkpoint/store/part_writer.h"
 #include "checkpoint/store/store.h"
+#include "checkpoint/store/value_hashes.h"
 #include "kernels/tensor/cpu/adam.h"
 
 namespace quern::checkpoint {
@@ -53,9 +53,9 @@ struct SaveOptions {
   std::optional<std::uint64_t> generation;  ///< of the checkpoint that takes another's place; nothing: the newest
 };
 
-/// A tensor as the caller has it; everything is borrowed for the length of the call. Values that others may write to come
-/// with the hashes they had before anything was made of them; a save of a tensor that is different later fails. Without
-/// hashes, values are hashed when they are added, and those of companions and moments must stay as they are.
+/// A tensor as the caller has it; everything is borrowed for the length of the call. Values that others may write to
+/// come with the hashes they had before anything was made of them; a save of a tensor that is different later fails.
+/// Without hashes, values are hashed when they are added, and those of companions and moments must stay as they are.
 struct TensorSource {
   std::string_view name;
   std::string_view role;

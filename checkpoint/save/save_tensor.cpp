@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "checkpoint/save/copy_values.h"
 #include "checkpoint/policy/roles.h"
 #include "checkpoint/save/save_known.h"
 #include "checkpoint/save/tensor_coder.h"
+#include "checkpoint/store/copy_values.h"
 #include "codecs/tensor/bounded/moments.h"
 #include "libcompress/core/run_tasks.h"
 

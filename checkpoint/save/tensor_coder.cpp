@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "checkpoint/save/bound_check.h"
-#include "checkpoint/save/copy_values.h"
 #include "checkpoint/policy/roles.h"
+#include "checkpoint/save/bound_check.h"
+#include "checkpoint/store/copy_values.h"
 
 namespace quern::checkpoint {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "checkpoint/save/save.h"
-#include "checkpoint/save/value_hashes.h"
+#include "checkpoint/store/value_hashes.h"
 
 namespace quern::checkpoint {
 

@@ -1,9 +1,9 @@
-// Making room: removing checkpoints that nothing needs, and storing one anew so that it needs no other.
+// Making room: removing checkpoints that nothing needs.
 #pragma once
 
-#include <quern/execution.h>
+#include <optional>
 
-#include "checkpoint/save/save.h"
+#include "checkpoint/store/store.h"
 
 namespace quern::checkpoint {
 
@@ -38,11 +38,5 @@ Result<Collected> collect(const Store& store, const CollectOptions& options, Rep
 /// Removes checkpoints whose step was saved again, as collect() does, if nothing else is under way in the store: else
 /// the next collection does it. Best effort.
 void remove_replaced(const Store& store, Report& report);
-
-/// Saves the checkpoint of that step again without bases or values of other checkpoints, then removes the old form.
-/// What comes back stays the same bit for bit: weights that ebq had predicted from a base are stored without further
-/// loss. Fails when other checkpoints need it.
-Result<SaveResult> compact(const Store& store, std::uint64_t step, const SaveOptions& options, TaskRunner& runner,
-                           Report& report);
 
 }  // namespace quern::checkpoint

@@ -6,10 +6,10 @@
 #include <optional>
 #include <span>
 
-#include "checkpoint/store/content_hash.h"
-#include "checkpoint/store/part_format.h"
+#include "checkpoint/files/content_hash.h"
 #include "checkpoint/report.h"
 #include "checkpoint/safetensors/safetensors.h"
+#include "checkpoint/store/part_format.h"
 #include "codecs/tensor/tensor.h"
 
 namespace quern::checkpoint {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <mutex>
 
-#include "checkpoint/store/file_system.h"
-#include "checkpoint/store/part_format.h"
+#include "checkpoint/files/file_system.h"
 #include "checkpoint/report.h"
+#include "checkpoint/store/part_format.h"
 #include "libcompress/core/buffer.h"
 
 namespace quern::checkpoint {

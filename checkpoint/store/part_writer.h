@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "checkpoint/store/file_system.h"
-#include "checkpoint/store/part_format.h"
+#include "checkpoint/files/file_system.h"
 #include "checkpoint/report.h"
+#include "checkpoint/store/part_format.h"
 
 namespace quern::checkpoint {
 

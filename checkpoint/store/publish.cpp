@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "checkpoint/restore/box_runs.h"
+#include "checkpoint/store/box_runs.h"
 #include "checkpoint/store/parity.h"
 
 namespace quern::checkpoint {

@@ -4,9 +4,9 @@
 
 #include <string_view>
 
-#include "checkpoint/store/file_system.h"
-#include "checkpoint/store/manifest.h"
+#include "checkpoint/files/file_system.h"
 #include "checkpoint/report.h"
+#include "checkpoint/store/manifest.h"
 
 namespace quern::checkpoint {
 

@@ -1,13 +1,14 @@
 // quern checkpoint: what is in a store, whether it is whole, and keeping it small.
 #include <fmt/format.h>
 
-#include "checkpoint/store/collect.h"
+#include "checkpoint/restore/verify.h"
+#include "checkpoint/save/compact.h"
 #include "checkpoint/save/difference.h"
-#include "checkpoint/store/verify.h"
+#include "checkpoint/store/collect.h"
+#include "cli/args/values.h"
 #include "cli/checkpoint/verb.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
-#include "cli/args/values.h"
 
 namespace quern::cli {
 namespace {

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/convert/lossy_summary.h"
 #include "checkpoint/safetensors/json.h"
-#include "checkpoint/policy/lossy_summary.h"
+#include "cli/args/values.h"
 #include "cli/checkpoint/verb.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
-#include "cli/args/values.h"
 
 namespace quern::cli {
 namespace {

@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/safetensors/convert.h"
-#include "cli/files/byte_streams.h"
+#include "checkpoint/convert/convert.h"
+#include "cli/args/values.h"
 #include "cli/checkpoint/verb.h"
+#include "cli/files/byte_streams.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
-#include "cli/args/values.h"
 #include "cli/verbs/verbs.h"
 
 namespace quern::cli {

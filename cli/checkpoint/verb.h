@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/safetensors/checkpoint_files.h"
-#include "cli/checkpoint/args.h"
+#include "checkpoint/convert/checkpoint_files.h"
 #include "cli/args/exit_codes.h"
+#include "cli/checkpoint/args.h"
 #include "cli/files/safe_file.h"
 #include "libcompress/core/task_runner.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "checkpoint/store/content_hash.h"
+#include "checkpoint/files/content_hash.h"
 
 namespace quern::testing {
 

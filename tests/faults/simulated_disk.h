@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/store/file_system.h"
+#include "checkpoint/files/file_system.h"
 
 namespace quern::testing {
 

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/store/collect.h"
+#include "checkpoint/restore/verify.h"
+#include "checkpoint/save/compact.h"
 #include "checkpoint/save/save.h"
-#include "checkpoint/store/verify.h"
+#include "checkpoint/store/collect.h"
 
 namespace quern::testing {
 

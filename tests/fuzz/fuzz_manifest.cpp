@@ -1,6 +1,6 @@
 // Manifests, hostile: the text is refused, or it survives writing and reading, and a store that has it gives the values
 // it names or a status, in memory that the text and the store account for.
-#include "checkpoint/store/verify.h"
+#include "checkpoint/restore/verify.h"
 #include "tests/fuzz/checkpoint_input.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // Parts, hostile: heads, indexes and whole parts whose checksums are right give records and values that the manifest
 // names, or a status; scanning finds no record outside the file.
-#include "checkpoint/store/verify.h"
+#include "checkpoint/restore/verify.h"
 #include "tests/fuzz/checkpoint_input.h"
 
 namespace {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <random>
 
+#include "checkpoint/convert/set_coding.h"
+#include "checkpoint/restore/verify.h"
 #include "checkpoint/save/bound_check.h"
-#include "checkpoint/save/set_coding.h"
-#include "checkpoint/store/verify.h"
 #include "libcompress/core/task_runner.h"
 #include "tests/unit_checkpoint/store_fixture.h"
 #include "tests/unit_checkpoint/training_run.h"

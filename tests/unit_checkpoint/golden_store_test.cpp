@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string>
 
-#include "checkpoint/safetensors/checkpoint_files.h"
+#include "checkpoint/convert/checkpoint_files.h"
 #include "tests/faults/small_store.h"
 #include "tests/unit_checkpoint/store_fixture.h"
 

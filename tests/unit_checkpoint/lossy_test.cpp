@@ -4,10 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "checkpoint/convert/lossy_summary.h"
+#include "checkpoint/restore/verify.h"
+#include "checkpoint/save/compact.h"
 #include "checkpoint/store/collect.h"
 #include "checkpoint/store/erasure.h"
-#include "checkpoint/policy/lossy_summary.h"
-#include "checkpoint/store/verify.h"
 #include "tests/unit_checkpoint/store_fixture.h"
 #include "tests/unit_checkpoint/training_run.h"
 #include "tests/unit_moments/bounds.h"

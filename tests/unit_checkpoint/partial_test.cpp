@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "checkpoint/save/set_coding.h"
+#include "checkpoint/convert/set_coding.h"
 #include "libcompress/core/task_runner.h"
 #include "tests/unit_checkpoint/store_fixture.h"
 #include "tests/unit_checkpoint/training_run.h"

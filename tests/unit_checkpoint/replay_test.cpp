@@ -1,8 +1,9 @@
 // Steps stored as their gradients: bit for bit along a chain, and what keeps a step from being replayed.
 #include <gtest/gtest.h>
 
+#include "checkpoint/restore/verify.h"
+#include "checkpoint/save/compact.h"
 #include "checkpoint/store/collect.h"
-#include "checkpoint/store/verify.h"
 #include "tests/unit_checkpoint/store_fixture.h"
 #include "tests/unit_checkpoint/training_run.h"
 

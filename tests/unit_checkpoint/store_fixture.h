@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "checkpoint/safetensors/checkpoint_files.h"
+#include "checkpoint/convert/checkpoint_files.h"
 #include "checkpoint/store/store.h"
 #include "tests/faults/simulated_disk.h"
 

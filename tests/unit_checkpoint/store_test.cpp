@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "checkpoint/safetensors/checkpoint_files.h"
+#include "checkpoint/convert/checkpoint_files.h"
 #include "tests/faults/simulated_disk.h"
 #include "tests/faults/small_store.h"
 #include "tests/unit_checkpoint/store_fixture.h"

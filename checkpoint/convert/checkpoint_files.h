@@ -5,6 +5,7 @@
 
 #include "checkpoint/policy/policy.h"
 #include "checkpoint/policy/replay_rule.h"
+#include "checkpoint/save/save.h"
 
 namespace quern::checkpoint {
 

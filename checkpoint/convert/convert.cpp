@@ -1,5 +1,5 @@
 // Models of one file and of several.
-#include "checkpoint/safetensors/convert.h"
+#include "checkpoint/convert/convert.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Runs are numbered as the axes before them count.
-#include "checkpoint/restore/box_runs.h"
+#include "checkpoint/store/box_runs.h"
 
 #include <algorithm>
 #include <cstring>

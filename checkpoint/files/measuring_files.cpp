@@ -1,4 +1,4 @@
-#include "checkpoint/store/measuring_files.h"
+#include "checkpoint/files/measuring_files.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,5 +1,5 @@
 // What is built on the interface alone.
-#include "checkpoint/store/file_system.h"
+#include "checkpoint/files/file_system.h"
 
 #include <cerrno>
 

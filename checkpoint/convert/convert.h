@@ -1,7 +1,7 @@
 // One model as one safetensors file or as several with an index, and from one to the other.
 #pragma once
 
-#include "checkpoint/safetensors/checkpoint_files.h"
+#include "checkpoint/convert/checkpoint_files.h"
 
 namespace quern::checkpoint {
 

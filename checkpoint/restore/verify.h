@@ -11,8 +11,8 @@ namespace quern::checkpoint {
 struct Finding {
   CheckpointName name;
   bool good = true;
-  bool repaired = false;          ///< repair alone: it was damaged and is whole again
-  Vector<String> problems;        ///< one sentence each
+  bool repaired = false;    ///< repair alone: it was damaged and is whole again
+  Vector<String> problems;  ///< one sentence each
 };
 
 /// Fast: manifest, sizes, headers and indexes of parts, references. Full: also every record, the hash of every tensor

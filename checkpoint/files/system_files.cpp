@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "checkpoint/store/content_hash.h"
-#include "checkpoint/store/file_system.h"
+#include "checkpoint/files/content_hash.h"
+#include "checkpoint/files/file_system.h"
 
 namespace quern::checkpoint {
 namespace {

@@ -1,5 +1,5 @@
 // XXH3-128 piece by piece, and marks at the speed of memory.
-#include "checkpoint/save/value_hashes.h"
+#include "checkpoint/store/value_hashes.h"
 
 #include <algorithm>
 #include <array>

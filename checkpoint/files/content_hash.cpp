@@ -1,5 +1,5 @@
 // XXH3-128 through the xxHash header, and its text form.
-#include "checkpoint/store/content_hash.h"
+#include "checkpoint/files/content_hash.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,5 +1,5 @@
 // Verification and repair.
-#include "checkpoint/store/verify.h"
+#include "checkpoint/restore/verify.h"
 
 #include <algorithm>
 

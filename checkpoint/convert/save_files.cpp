@@ -1,8 +1,8 @@
 // From safetensors files to a checkpoint.
 #include <algorithm>
 
-#include "checkpoint/store/measuring_files.h"
-#include "checkpoint/save/set_coding.h"
+#include "checkpoint/convert/set_coding.h"
+#include "checkpoint/files/measuring_files.h"
 
 namespace quern::checkpoint {
 namespace {

@@ -1,5 +1,5 @@
 // Order and treatment of the tensors of a set.
-#include "checkpoint/save/set_coding.h"
+#include "checkpoint/convert/set_coding.h"
 
 #include <algorithm>
 #include <charconv>

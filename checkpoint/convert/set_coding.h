@@ -1,8 +1,8 @@
 // Tensors that belong together, coded one parameter after the other: what others need comes first.
 #pragma once
 
-#include "checkpoint/safetensors/checkpoint_files.h"
-#include "checkpoint/save/tensor_set.h"
+#include "checkpoint/convert/checkpoint_files.h"
+#include "checkpoint/convert/tensor_set.h"
 
 namespace quern::checkpoint {
 

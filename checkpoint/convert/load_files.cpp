@@ -1,7 +1,7 @@
 // From a checkpoint to safetensors files.
 #include <algorithm>
 
-#include "checkpoint/safetensors/checkpoint_files.h"
+#include "checkpoint/convert/checkpoint_files.h"
 
 namespace quern::checkpoint {
 namespace {

@@ -1,5 +1,5 @@
 // Counting and wording.
-#include "checkpoint/policy/lossy_summary.h"
+#include "checkpoint/convert/lossy_summary.h"
 
 #include <algorithm>
 #include <array>

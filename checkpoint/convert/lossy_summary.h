@@ -1,7 +1,7 @@
 // What was made lossy in a save, for people.
 #pragma once
 
-#include "checkpoint/safetensors/checkpoint_files.h"
+#include "checkpoint/convert/checkpoint_files.h"
 
 namespace quern::checkpoint {
 
