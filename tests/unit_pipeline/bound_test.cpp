@@ -2,8 +2,8 @@
 #include <cfloat>
 
 #include "libcompress/core/task_runner.h"
-#include "libcompress/pipeline/search/bound_resolution.h"
 #include "libcompress/pipeline/elements.h"
+#include "libcompress/pipeline/encode/bound_resolution.h"
 #include "libcompress/pipeline/range.h"
 #include "tests/unit_pipeline/support.h"
 

@@ -11,8 +11,8 @@
 
 #include "libcompress/format/header.h"
 #include "libcompress/format/layout.h"
-#include "libcompress/pipeline/search/bound_resolution.h"
-#include "libcompress/pipeline/search/candidates.h"
+#include "libcompress/pipeline/encode/bound_resolution.h"
+#include "libcompress/pipeline/encode/candidates.h"
 
 namespace quern {
 

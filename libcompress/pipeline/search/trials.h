@@ -7,8 +7,8 @@
 #include <quern/execution.h>
 
 #include "libcompress/core/buffer.h"
-#include "libcompress/pipeline/search/bound_resolution.h"
-#include "libcompress/pipeline/search/candidates.h"
+#include "libcompress/pipeline/encode/bound_resolution.h"
+#include "libcompress/pipeline/encode/candidates.h"
 #include "libcompress/pipeline/pass_progress.h"
 
 namespace quern {

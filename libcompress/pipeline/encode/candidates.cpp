@@ -1,5 +1,5 @@
 // By name, or by what codecs say of themselves.
-#include "libcompress/pipeline/search/candidates.h"
+#include "libcompress/pipeline/encode/candidates.h"
 
 #include <utility>
 

@@ -8,11 +8,11 @@
 
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/task_runner.h"
-#include "libcompress/pipeline/search/bound_resolution.h"
-#include "libcompress/pipeline/search/choose_codec.h"
+#include "libcompress/pipeline/encode/bound_resolution.h"
 #include "libcompress/pipeline/encode/prequantize.h"
-#include "libcompress/pipeline/search/sample_array.h"
 #include "libcompress/pipeline/encode/stream_encoder.h"
+#include "libcompress/pipeline/search/choose_codec.h"
+#include "libcompress/pipeline/search/sample_array.h"
 
 namespace quern {
 namespace {

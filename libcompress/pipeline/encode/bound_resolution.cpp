@@ -1,5 +1,5 @@
 // Bounds from requests and ranges.
-#include "libcompress/pipeline/search/bound_resolution.h"
+#include "libcompress/pipeline/encode/bound_resolution.h"
 
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/range.h"
