@@ -7,8 +7,8 @@
 
 #include "bench/gpu/chunked_array.h"
 #include "bench/gpu/subjects.h"
-#include "kernels/metrics/cuda/bound_check_cuda.h"
 #include "kernels/common/cuda/range_cuda.h"
+#include "kernels/metrics/cuda/bound_check_cuda.h"
 
 namespace quern::bench {
 namespace {

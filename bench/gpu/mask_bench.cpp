@@ -6,8 +6,8 @@
 
 #include "bench/gpu/chunked_array.h"
 #include "bench/gpu/subjects.h"
-#include "kernels/mask/words.h"
 #include "kernels/mask/cuda/entry_points.h"
+#include "kernels/mask/words.h"
 #include "libcompress/format/layout.h"
 
 namespace quern::bench {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "checkpoint/safetensors/element_names.h"
 #include "checkpoint/report.h"
+#include "checkpoint/safetensors/element_names.h"
 
 namespace quern::checkpoint {
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "checkpoint/save/save_known.h"
+#include "checkpoint/save/tensor_coder.h"
 #include "checkpoint/store/collect.h"
 #include "checkpoint/store/parity.h"
 #include "checkpoint/store/publish.h"
-#include "checkpoint/save/save_known.h"
-#include "checkpoint/save/tensor_coder.h"
 
 namespace quern::checkpoint {
 namespace {

@@ -38,9 +38,9 @@ struct Record {
   std::uint8_t mode = 0;     ///< codec::tensor::Mode; 0 for blobs
   std::uint32_t tensor = 0;  ///< which tensor or blob of this part
   std::uint32_t chunk = 0;
-  std::uint32_t raw_bytes = 0;    ///< decoded bytes of the chunk
-  std::uint32_t body_bytes = 0;   ///< what lies behind the record's header
-  std::uint64_t offset = 0;       ///< of its header in the part; not stored
+  std::uint32_t raw_bytes = 0;   ///< decoded bytes of the chunk
+  std::uint32_t body_bytes = 0;  ///< what lies behind the record's header
+  std::uint64_t offset = 0;      ///< of its header in the part; not stored
 
   std::uint64_t end() const { return offset + align_record(kRecordHeaderBytes + std::uint64_t{body_bytes}); }
   bool same_as(const Record& other) const {

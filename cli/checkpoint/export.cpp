@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "checkpoint/export/export_model.h"
+#include "cli/args/values.h"
 #include "cli/checkpoint/verb.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
-#include "cli/args/values.h"
 
 namespace quern::cli {
 namespace {

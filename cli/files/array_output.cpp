@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "cli/files/byte_streams.h"
 #include "cli/args/exit_codes.h"
-#include "cli/messages/file_report.h"
+#include "cli/files/byte_streams.h"
 #include "cli/files/input_array.h"
 #include "cli/files/memory.h"
+#include "cli/messages/file_report.h"
 
 namespace quern::cli {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/files/byte_streams.h"
 #include "cli/args/exit_codes.h"
 #include "cli/args/values.h"
+#include "cli/files/byte_streams.h"
 
 namespace quern::cli {
 std::vector<VariableBound> parse_bounds(std::string_view text, const std::string& name) {

@@ -11,9 +11,9 @@
 #include <cstring>
 #include <utility>
 
-#include "cli/messages/clock.h"
 #include "cli/args/exit_codes.h"
 #include "cli/files/safe_file.h"
+#include "cli/messages/clock.h"
 
 namespace quern::cli {
 namespace {

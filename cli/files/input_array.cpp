@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "cli/args/exit_codes.h"
-#include "cli/h5/plugin.h"
 #include "cli/args/values.h"
+#include "cli/h5/plugin.h"
 
 namespace quern::cli {
 namespace {

@@ -12,15 +12,15 @@
 #include <quern/shape.h>
 
 #include "cli/args/exit_codes.h"
-#include "cli/messages/file_report.h"
+#include "cli/files/memory.h"
 #include "cli/h5/boxes.h"
 #include "cli/h5/chunk_shape.h"
 #include "cli/h5/chunks.h"
-#include "cli/h5/file.h"
 #include "cli/h5/copy/tree.h"
+#include "cli/h5/file.h"
 #include "cli/h5/values.h"
 #include "cli/h5/verb.h"
-#include "cli/files/memory.h"
+#include "cli/messages/file_report.h"
 
 namespace quern::cli {
 namespace {

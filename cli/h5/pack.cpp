@@ -10,14 +10,14 @@
 #include <quern/hdf5.h>
 
 #include "cli/args/exit_codes.h"
-#include "cli/messages/file_report.h"
-#include "cli/h5/file.h"
+#include "cli/files/safe_file.h"
 #include "cli/h5/copy/output.h"
+#include "cli/h5/file.h"
 #include "cli/h5/pack_plan.h"
 #include "cli/h5/pack_write.h"
 #include "cli/h5/verb.h"
+#include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
-#include "cli/files/safe_file.h"
 
 namespace quern::cli {
 namespace {

@@ -11,13 +11,13 @@
 
 #include <quern/hdf5.h>
 
-#include "cli/files/bounds_file.h"
 #include "cli/args/exit_codes.h"
-#include "cli/messages/file_report.h"
+#include "cli/files/bounds_file.h"
 #include "cli/h5/chunk_shape.h"
 #include "cli/h5/copy/copy_dataset.h"
 #include "cli/h5/file.h"
 #include "cli/h5/missing.h"
+#include "cli/messages/file_report.h"
 
 namespace quern::cli {
 namespace {

@@ -12,10 +12,10 @@
 
 #include "cli/args/args.h"
 #include "cli/h5/boxes.h"
+#include "cli/h5/copy/tree.h"
 #include "cli/h5/fields.h"
 #include "cli/h5/file.h"
 #include "cli/h5/record.h"
-#include "cli/h5/copy/tree.h"
 #include "cli/h5/values.h"
 #include "cli/h5/verb.h"
 

@@ -10,11 +10,11 @@
 #include <quern/hdf5.h>
 
 #include "cli/args/exit_codes.h"
-#include "cli/messages/file_report.h"
+#include "cli/files/memory.h"
 #include "cli/h5/boxes.h"
 #include "cli/h5/chunk_shape.h"
 #include "cli/h5/chunks.h"
-#include "cli/files/memory.h"
+#include "cli/messages/file_report.h"
 
 namespace quern::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include <quern/suspicions.h>
 
 #include "cli/args/exit_codes.h"
-#include "cli/messages/file_report.h"
 #include "cli/files/memory.h"
 #include "cli/files/stream_notes.h"
+#include "cli/messages/file_report.h"
 
 namespace quern::cli {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <quern/hdf5.h>
 
-#include "cli/messages/file_report.h"
 #include "cli/h5/file.h"
 #include "cli/h5/values.h"
 #include "cli/h5/verb.h"
+#include "cli/messages/file_report.h"
 #include "cli/verbs/verbs.h"
 
 namespace quern::cli {

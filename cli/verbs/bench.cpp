@@ -10,12 +10,12 @@
 #include <quern/quern.hpp>
 
 #include "cli/files/byte_streams.h"
-#include "cli/messages/clock.h"
-#include "cli/messages/file_report.h"
 #include "cli/files/input_array.h"
 #include "cli/files/memory.h"
-#include "cli/verbs/run_device.h"
 #include "cli/files/stream_notes.h"
+#include "cli/messages/clock.h"
+#include "cli/messages/file_report.h"
+#include "cli/verbs/run_device.h"
 #include "cli/verbs/suspicions.h"
 #include "cli/verbs/verbs.h"
 

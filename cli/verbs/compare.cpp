@@ -3,9 +3,9 @@
 
 #include "cli/files/input_array.h"
 #include "cli/files/memory.h"
-#include "cli/messages/quality_text.h"
 #include "cli/files/safe_file.h"
 #include "cli/files/stream_file.h"
+#include "cli/messages/quality_text.h"
 #include "cli/verbs/suspicions.h"
 #include "cli/verbs/verbs.h"
 

@@ -14,13 +14,13 @@
 #include <fmt/format.h>
 
 #include "cli/files/byte_streams.h"
-#include "cli/verbs/compress_jobs.h"
-#include "cli/verbs/encode_array.h"
-#include "cli/messages/file_report.h"
 #include "cli/files/input_array.h"
-#include "cli/verbs/run_device.h"
 #include "cli/files/safe_file.h"
 #include "cli/files/stream_file.h"
+#include "cli/messages/file_report.h"
+#include "cli/verbs/compress_jobs.h"
+#include "cli/verbs/encode_array.h"
+#include "cli/verbs/run_device.h"
 #include "cli/verbs/suspicions.h"
 #include "cli/verbs/verbs.h"
 

@@ -9,14 +9,14 @@
 
 #include "cli/files/array_output.h"
 #include "cli/files/byte_streams.h"
-#include "cli/verbs/decode_stream.h"
 #include "cli/files/file_names.h"
-#include "cli/messages/file_report.h"
 #include "cli/files/memory.h"
-#include "cli/messages/progress.h"
-#include "cli/verbs/run_device.h"
 #include "cli/files/stream_file.h"
 #include "cli/files/stream_notes.h"
+#include "cli/messages/file_report.h"
+#include "cli/messages/progress.h"
+#include "cli/verbs/decode_stream.h"
+#include "cli/verbs/run_device.h"
 #include "cli/verbs/verbs.h"
 
 namespace quern::cli {

@@ -13,13 +13,13 @@
 #include <quern/io.h>
 #include <quern/library.h>
 
-#include "cli/files/byte_streams.h"
-#include "cli/verbs/devices.h"
-#include "cli/files/file_names.h"
-#include "cli/messages/file_report.h"
-#include "cli/h5/plugin.h"
-#include "cli/files/memory.h"
 #include "cli/args/values.h"
+#include "cli/files/byte_streams.h"
+#include "cli/files/file_names.h"
+#include "cli/files/memory.h"
+#include "cli/h5/plugin.h"
+#include "cli/messages/file_report.h"
+#include "cli/verbs/devices.h"
 #include "cli/verbs/verbs.h"
 
 namespace quern::cli {

@@ -8,14 +8,14 @@
 
 #include <fmt/format.h>
 
-#include "cli/files/byte_streams.h"
-#include "cli/messages/clock.h"
 #include "cli/args/exit_codes.h"
+#include "cli/args/values.h"
+#include "cli/files/byte_streams.h"
+#include "cli/files/stream_notes.h"
+#include "cli/messages/clock.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
-#include "cli/files/stream_notes.h"
 #include "cli/verbs/suspicions.h"
-#include "cli/args/values.h"
 
 namespace quern::cli {
 namespace {

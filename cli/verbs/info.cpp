@@ -7,10 +7,10 @@
 #include <quern/survey.h>
 
 #include "cli/files/byte_streams.h"
-#include "cli/messages/file_report.h"
 #include "cli/files/memory.h"
 #include "cli/files/stream_file.h"
 #include "cli/files/stream_notes.h"
+#include "cli/messages/file_report.h"
 #include "cli/verbs/verbs.h"
 
 namespace quern::cli {

@@ -6,10 +6,10 @@
 #include <quern/device.h>
 #include <quern/quern.h>
 
-#include "cli/verbs/devices.h"
-#include "cli/messages/file_report.h"
-#include "cli/files/memory.h"
 #include "cli/args/values.h"
+#include "cli/files/memory.h"
+#include "cli/messages/file_report.h"
+#include "cli/verbs/devices.h"
 #include "cli/verbs/verbs.h"
 
 namespace quern::cli {

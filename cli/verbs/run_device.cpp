@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/verbs/devices.h"
 #include "cli/args/exit_codes.h"
 #include "cli/messages/file_report.h"
+#include "cli/verbs/devices.h"
 
 namespace quern::cli {
 

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/messages/clock.h"
 #include "cli/args/exit_codes.h"
 #include "cli/files/memory.h"
+#include "cli/messages/clock.h"
 
 namespace quern::cli {
 namespace {

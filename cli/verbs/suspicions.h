@@ -8,8 +8,8 @@
 #include <quern/compress.h>
 #include <quern/suspicions.h>
 
-#include "cli/messages/file_report.h"
 #include "cli/files/input_array.h"
+#include "cli/messages/file_report.h"
 
 namespace quern::cli {
 

@@ -6,11 +6,11 @@
 #include "cli/files/byte_streams.h"
 #include "cli/files/input_array.h"
 #include "cli/files/memory.h"
+#include "cli/files/stream_file.h"
 #include "cli/messages/progress.h"
 #include "cli/messages/quality_text.h"
 #include "cli/verbs/run_device.h"
 #include "cli/verbs/stream_check.h"
-#include "cli/files/stream_file.h"
 #include "cli/verbs/suspicions.h"
 #include "cli/verbs/verbs.h"
 

@@ -15,8 +15,8 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-#include "kernels/lorenzo/chunk_task.h"
 #include "kernels/common/unroll.h"
+#include "kernels/lorenzo/chunk_task.h"
 #include "libcompress/core/quantizer_rules.h"
 #include "libcompress/core/rounding.h"
 #include "libcompress/format/bytes.h"

@@ -10,8 +10,8 @@
 #include <quern/dtype.h>
 
 #include "kernels/common/exact_difference.h"
-#include "kernels/stencil/elements.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "kernels/stencil/elements.h"
 
 namespace quern::codec::stencil {
 

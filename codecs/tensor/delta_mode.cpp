@@ -2,8 +2,8 @@
 // of 4-byte floats is the factor; other types have none.
 #include <bit>
 
-#include "codecs/tensor/planes/chunk_words.h"
 #include "codecs/tensor/delta_scale.h"
+#include "codecs/tensor/planes/chunk_words.h"
 #include "libcompress/format/bytes.h"
 
 namespace quern::codec::tensor {

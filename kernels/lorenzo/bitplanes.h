@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/lorenzo/tile.h"
 #include "kernels/common/unroll.h"
+#include "kernels/lorenzo/tile.h"
 
 namespace quern::kernels {
 

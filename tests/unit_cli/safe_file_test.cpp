@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/files/byte_streams.h"
 #include "cli/args/exit_codes.h"
+#include "cli/files/byte_streams.h"
 
 namespace quern::cli {
 namespace {

@@ -13,8 +13,8 @@
 
 #include <quern/array.h>
 
-#include "kernels/common/element_keys.h"
 #include "kernels/common/cuda/fill_values.h"
+#include "kernels/common/element_keys.h"
 
 namespace quern::test {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/lorenzo/warp/estimate.h"
 #include "kernels/lorenzo/cpu/lorenzo.h"
+#include "kernels/lorenzo/warp/estimate.h"
 #include "tests/emulator/lane_chunks.h"
 #include "tests/support/array_cases.h"
 #include "tests/unit_kernels/chunk_cases.h"

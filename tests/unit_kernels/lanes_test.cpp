@@ -6,9 +6,9 @@
 #include <random>
 #include <vector>
 
+#include "kernels/common/cpu/cpu_lanes.h"
 #include "kernels/lorenzo/bitplanes.h"
 #include "kernels/lorenzo/predict.h"
-#include "kernels/common/cpu/cpu_lanes.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::kernels {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "codecs/stencil/plan/array_levels.h"
-#include "codecs/stencil/levels/coarse_chunk.h"
 #include "codecs/stencil/lattice/chunk.h"
+#include "codecs/stencil/levels/coarse_chunk.h"
+#include "codecs/stencil/plan/array_levels.h"
 #include "codecs/stencil/rules.h"
 #include "codecs/stencil/wavelet/axes.h"
 #include "codecs/stencil/wavelet/lifting.h"

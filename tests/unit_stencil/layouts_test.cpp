@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
-#include "codecs/stencil/rules.h"
 #include "codecs/stencil/plan/sample_block.h"
+#include "codecs/stencil/rules.h"
 #include "tests/unit_stencil/chunks.h"
 #include "tests/unit_stencil/fronts.h"
 

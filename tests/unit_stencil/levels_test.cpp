@@ -5,13 +5,13 @@
 #include <limits>
 #include <set>
 
-#include "codecs/stencil/plan/array_levels.h"
-#include "codecs/stencil/levels/coarse_chunk.h"
 #include "codecs/stencil/levels/chunk.h"
+#include "codecs/stencil/levels/coarse_chunk.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/levels/walk.h"
+#include "codecs/stencil/plan/array_levels.h"
 #include "codecs/stencil/rules.h"
 
 namespace quern::codec::stencil::test {

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include "cli/args/exit_codes.h"
+#include "cli/files/memory.h"
 #include "cli/h5/boxes.h"
 #include "cli/h5/chunks.h"
 #include "cli/h5/copy/copy_attributes.h"
 #include "cli/h5/copy/copy_dataset.h"
 #include "cli/h5/copy/elements.h"
 #include "cli/h5/file.h"
-#include "cli/files/memory.h"
 
 namespace quern::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <functional>
 #include <string>
 
-#include "cli/h5/file.h"
 #include "cli/h5/copy/tree.h"
+#include "cli/h5/file.h"
 
 namespace quern::cli {
 

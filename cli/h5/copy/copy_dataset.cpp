@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "cli/files/memory.h"
 #include "cli/h5/boxes.h"
 #include "cli/h5/chunks.h"
-#include "cli/files/memory.h"
 
 namespace quern::cli {
 namespace {

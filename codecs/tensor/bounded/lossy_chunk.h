@@ -6,9 +6,9 @@
 #include <cstring>
 #include <span>
 
+#include "codecs/tensor/bounded/special_runs.h"
 #include "codecs/tensor/mode_coder.h"
 #include "codecs/tensor/residuals/residual_plane.h"
-#include "codecs/tensor/bounded/special_runs.h"
 #include "kernels/tensor/cpu/bounds.h"
 
 namespace quern::codec::tensor {

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/common/unroll.h"
 #include "kernels/common/cuda/array_blocks.h"
+#include "kernels/common/unroll.h"
 
 namespace quern::kernels {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "kernels/common/warp/xxh3.h"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/common/warp/xxh3.h"
 
 namespace quern::kernels {
 

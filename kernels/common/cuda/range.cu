@@ -5,11 +5,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/common/element_keys.h"
 #include "kernels/common/cuda/array_blocks.cuh"
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/reduce.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
+#include "kernels/common/element_keys.h"
 
 namespace quern::kernels {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "kernels/common/range_keys.h"
 #include "kernels/common/cuda/array_blocks.h"
 #include "kernels/common/cuda/fill_values.h"
+#include "kernels/common/range_keys.h"
 
 namespace quern::kernels {
 

@@ -7,8 +7,8 @@
 #include <bit>
 #include <cstdint>
 
-#include "kernels/common/unroll.h"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/common/unroll.h"
 
 namespace quern::kernels {
 

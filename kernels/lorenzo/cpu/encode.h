@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/common/cpu/cpu_lanes.h"
 #include "kernels/lorenzo/bitplanes.h"
 #include "kernels/lorenzo/chunk_task.h"
-#include "kernels/lorenzo/predict.h"
-#include "kernels/lorenzo/tile_code.h"
-#include "kernels/common/cpu/cpu_lanes.h"
 #include "kernels/lorenzo/cpu/plane_bytes.h"
 #include "kernels/lorenzo/cpu/tile_io.h"
+#include "kernels/lorenzo/predict.h"
+#include "kernels/lorenzo/tile_code.h"
 
 namespace quern::kernels {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/lorenzo/cpu/lorenzo.h"
 #include "kernels/lorenzo/cpu/decode.h"
 #include "kernels/lorenzo/cpu/encode.h"
+#include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern::kernels {
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/common/cpu/cpu_lanes.h"
 #include "kernels/lorenzo/chunk_task.h"
 #include "kernels/lorenzo/tile.h"
-#include "kernels/common/cpu/cpu_lanes.h"
 
 namespace quern::kernels {
 

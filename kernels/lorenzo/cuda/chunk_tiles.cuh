@@ -4,9 +4,9 @@
 #include <cuda_runtime.h>
 
 #include "kernels/lorenzo/chunk_task.h"
-#include "kernels/lorenzo/warp/tile.h"
-#include "kernels/lorenzo/tile_code.h"
 #include "kernels/lorenzo/cuda/entry_points.h"
+#include "kernels/lorenzo/tile_code.h"
+#include "kernels/lorenzo/warp/tile.h"
 
 namespace quern::kernels {
 

@@ -4,17 +4,17 @@
 
 #include <type_traits>
 
+#include "kernels/common/cuda/launch.cuh"
+#include "kernels/common/cuda/shared_memory.cuh"
+#include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/lorenzo/cuda/chunk_tiles.cuh"
+#include "kernels/lorenzo/cuda/launches.cuh"
+#include "kernels/lorenzo/cuda/plain_chunks.cuh"
+#include "kernels/lorenzo/cuda/sample.cuh"
 #include "kernels/lorenzo/warp/decode.h"
 #include "kernels/lorenzo/warp/encode.h"
 #include "kernels/lorenzo/warp/heads.h"
 #include "kernels/lorenzo/warp/segment_scan.h"
-#include "kernels/lorenzo/cuda/chunk_tiles.cuh"
-#include "kernels/common/cuda/launch.cuh"
-#include "kernels/lorenzo/cuda/launches.cuh"
-#include "kernels/lorenzo/cuda/sample.cuh"
-#include "kernels/lorenzo/cuda/plain_chunks.cuh"
-#include "kernels/common/cuda/shared_memory.cuh"
-#include "kernels/common/cuda/warp_lanes.cuh"
 
 namespace quern::kernels {
 

@@ -2,11 +2,11 @@
 // each width of element.
 #pragma once
 
-#include "kernels/lorenzo/warp/encode.h"
-#include "kernels/lorenzo/warp/estimate.h"
-#include "kernels/lorenzo/cuda/chunk_tiles.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/lorenzo/cuda/chunk_tiles.cuh"
+#include "kernels/lorenzo/warp/encode.h"
+#include "kernels/lorenzo/warp/estimate.h"
 
 namespace quern::kernels {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/lorenzo/warp/tile.h"
 #include "kernels/lorenzo/tile_code.h"
+#include "kernels/lorenzo/warp/tile.h"
 
 namespace quern::kernels {
 

@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/lorenzo/tile_code.h"
 #include "kernels/lorenzo/warp/stage.h"
 #include "kernels/lorenzo/warp/tile.h"
-#include "kernels/lorenzo/tile_code.h"
 
 namespace quern::kernels {
 

@@ -7,10 +7,10 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/lorenzo/tile_code.h"
 #include "kernels/lorenzo/warp/decode_area.h"
 #include "kernels/lorenzo/warp/stage.h"
 #include "kernels/lorenzo/warp/tile.h"
-#include "kernels/lorenzo/tile_code.h"
 
 namespace quern::kernels {
 

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/lorenzo/bitplanes.h"
 #include "kernels/common/bits.h"
-#include "kernels/lorenzo/warp/tile.h"
+#include "kernels/lorenzo/bitplanes.h"
 #include "kernels/lorenzo/tile_code.h"
+#include "kernels/lorenzo/warp/tile.h"
 
 namespace quern::kernels {
 

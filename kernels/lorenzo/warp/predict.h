@@ -9,8 +9,8 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/lorenzo/chunk_task.h"
-#include "kernels/lorenzo/warp/tile.h"
 #include "kernels/lorenzo/predict.h"
+#include "kernels/lorenzo/warp/tile.h"
 
 namespace quern::kernels {
 

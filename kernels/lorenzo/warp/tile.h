@@ -10,9 +10,9 @@
 #include <type_traits>
 
 #include "kernels/common/bits.h"
+#include "kernels/common/unroll.h"
 #include "kernels/lorenzo/chunk_task.h"
 #include "kernels/lorenzo/tile.h"
-#include "kernels/common/unroll.h"
 
 namespace quern::kernels {
 

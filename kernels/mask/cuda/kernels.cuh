@@ -2,11 +2,11 @@
 // turns. Included by one source file for each element width.
 #pragma once
 
-#include "kernels/mask/warp/find.h"
 #include "kernels/common/cuda/launch.cuh"
-#include "kernels/mask/cuda/launches.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/mask/cuda/launches.cuh"
+#include "kernels/mask/warp/find.h"
 
 namespace quern::kernels {
 

@@ -3,8 +3,8 @@
 #include <span>
 
 #include "kernels/common/cuda/launch.cuh"
-#include "kernels/mask/cuda/launches.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/mask/cuda/launches.cuh"
 
 namespace quern::kernels {
 namespace {

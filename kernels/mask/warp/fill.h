@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
-#include "kernels/mask/warp/memory.h"
 #include "kernels/mask/fill.h"
+#include "kernels/mask/warp/memory.h"
 
 namespace quern::kernels {
 

@@ -8,12 +8,12 @@
 #include <type_traits>
 
 #include "kernels/common/bits.h"
+#include "kernels/mask/find.h"
 #include "kernels/mask/warp/encode.h"
 #include "kernels/mask/warp/fill.h"
 #include "kernels/mask/warp/memory.h"
 #include "kernels/mask/warp/patterns.h"
 #include "kernels/mask/warp/scan.h"
-#include "kernels/mask/find.h"
 
 namespace quern::kernels {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
-#include "kernels/mask/warp/memory.h"
 #include "kernels/mask/patterns.h"
+#include "kernels/mask/warp/memory.h"
 
 namespace quern::kernels {
 

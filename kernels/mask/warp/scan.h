@@ -8,9 +8,9 @@
 #include <type_traits>
 
 #include "kernels/common/bits.h"
-#include "kernels/mask/warp/memory.h"
 #include "kernels/mask/find.h"
 #include "kernels/mask/scan.h"
+#include "kernels/mask/warp/memory.h"
 
 namespace quern::kernels {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "kernels/common/cuda/launch.cuh"
-#include "kernels/metrics/cuda/quality_passes.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
 #include "kernels/metrics/compensated_sum.h"
+#include "kernels/metrics/cuda/quality_passes.cuh"
 
 namespace quern::kernels {
 namespace {

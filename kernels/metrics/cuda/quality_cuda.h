@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/common/element_type.h"
 #include "kernels/common/cuda/array_blocks.h"
 #include "kernels/common/cuda/fill_values.h"
+#include "kernels/common/element_type.h"
 
 namespace quern::kernels {
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "kernels/metrics/cuda/quality_cuda.h"
 #include "kernels/common/cuda/reduce.cuh"
+#include "kernels/metrics/cuda/quality_cuda.h"
 #include "kernels/metrics/error_measures.h"
 #include "kernels/metrics/similarity.h"
 

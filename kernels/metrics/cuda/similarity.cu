@@ -7,8 +7,8 @@
 
 #include "kernels/common/cuda/array_blocks.cuh"
 #include "kernels/common/cuda/launch.cuh"
-#include "kernels/metrics/cuda/quality_passes.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
+#include "kernels/metrics/cuda/quality_passes.cuh"
 #include "kernels/metrics/validity.h"
 
 namespace quern::kernels {

@@ -3,11 +3,11 @@
 
 #include <bit>
 
-#include "kernels/stencil/cpu/context_levels.h"
-#include "kernels/stencil/cpu/raster_wave_vectors.h"
 #include "kernels/entropy/cpu/residual_vectors.h"
 #include "kernels/entropy/cpu/residual_zeros.h"
+#include "kernels/stencil/cpu/context_levels.h"
 #include "kernels/stencil/cpu/decode.h"
+#include "kernels/stencil/cpu/raster_wave_vectors.h"
 
 namespace quern::kernels {
 

@@ -4,14 +4,14 @@
 #include <bit>
 #include <cstring>
 
+#include "kernels/common/cpu/vector_bytes.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/cpu/context_levels.h"
-#include "kernels/stencil/cpu/stencil.h"
 #include "kernels/stencil/cpu/decode_instance.h"
 #include "kernels/stencil/cpu/encode_instance.h"
 #include "kernels/stencil/cpu/fit_instance.h"
 #include "kernels/stencil/cpu/rows_instance.h"
-#include "kernels/common/cpu/vector_bytes.h"
+#include "kernels/stencil/cpu/stencil.h"
 
 namespace quern::kernels {
 

@@ -1,8 +1,8 @@
 // Rows side by side with AVX-512: see raster_wave_values.h. Whatever else this file is compiled for has no vectors.
 #pragma once
 
-#include "kernels/stencil/cpu/raster_wave.h"
 #include "kernels/entropy/cpu/residual_vectors.h"
+#include "kernels/stencil/cpu/raster_wave.h"
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
 #include "kernels/stencil/cpu/raster_wave_values.h"

@@ -1,10 +1,10 @@
 // Encoding of the finest level of chunks of the stencil codec in levels, a CTA for each and a launch for each step.
-#include "kernels/stencil/warp/level_encode.h"
-#include "kernels/common/cuda/thread_block.cuh"
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
-#include "kernels/stencil/cuda/encode_entry_points.h"
+#include "kernels/common/cuda/thread_block.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/stencil/cuda/encode_entry_points.h"
+#include "kernels/stencil/warp/level_encode.h"
 
 namespace quern::kernels {
 namespace {

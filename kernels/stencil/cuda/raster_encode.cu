@@ -1,12 +1,12 @@
 // Encoding of chunks of the stencil codec in raster order: a CTA for each, for all element types. Between the two
 // launches a host makes distributions from the counts that the first leaves.
-#include "kernels/stencil/warp/rans_encode.h"
-#include "kernels/stencil/warp/raster_encode.h"
-#include "kernels/common/cuda/thread_block.cuh"
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
-#include "kernels/stencil/cuda/encode_entry_points.h"
+#include "kernels/common/cuda/thread_block.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/stencil/cuda/encode_entry_points.h"
+#include "kernels/stencil/warp/rans_encode.h"
+#include "kernels/stencil/warp/raster_encode.h"
 
 namespace quern::kernels {
 namespace {

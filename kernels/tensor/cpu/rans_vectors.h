@@ -5,8 +5,8 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/tensor/cpu/planes.h"
 #include "kernels/common/cpu/word_shuffles.h"
+#include "kernels/tensor/cpu/planes.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>

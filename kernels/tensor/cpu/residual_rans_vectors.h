@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstring>
 
-#include "kernels/tensor/cpu/residuals.h"
 #include "kernels/common/cpu/word_shuffles.h"
+#include "kernels/tensor/cpu/residuals.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>

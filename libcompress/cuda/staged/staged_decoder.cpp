@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "libcompress/cuda/staged/staging.h"
 #include "libcompress/cuda/stream/chunk_layout.cuh"
 #include "libcompress/cuda/stream/mask_waves.cuh"
 #include "libcompress/cuda/stream/segment_reader.cuh"
-#include "libcompress/cuda/staged/staging.h"
 #include "libcompress/cuda/stream/stream_end.cuh"
 #include "libcompress/pipeline/boxes.h"
 

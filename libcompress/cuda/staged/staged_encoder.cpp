@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "libcompress/cuda/staged/staging.h"
 #include "libcompress/cuda/stream/chunk_layout.cuh"
 #include "libcompress/cuda/stream/segment_writer.cuh"
-#include "libcompress/cuda/staged/staging.h"
 #include "libcompress/pipeline/encode/setup.h"
 
 namespace quern::cuda {

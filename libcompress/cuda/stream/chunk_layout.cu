@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels/mask/scan.h"
 #include "kernels/common/cuda/launch.cuh"
+#include "kernels/mask/scan.h"
 #include "libcompress/cuda/stream/warp_segment.cuh"
 
 namespace quern::cuda {

@@ -5,9 +5,9 @@
 #include "libcompress/io/error.h"
 #include "libcompress/io/file_kinds.h"
 #include "libcompress/io/library/hdf5_common.h"
+#include "libcompress/io/library/slabs.h"
 #include "libcompress/io/number.h"
 #include "libcompress/io/posix_file.h"
-#include "libcompress/io/library/slabs.h"
 
 namespace quern::io {
 namespace {

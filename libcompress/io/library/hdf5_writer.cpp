@@ -7,8 +7,8 @@
 #include "libcompress/io/error.h"
 #include "libcompress/io/file_kinds.h"
 #include "libcompress/io/library/hdf5_common.h"
-#include "libcompress/io/number.h"
 #include "libcompress/io/library/slabs.h"
+#include "libcompress/io/number.h"
 
 namespace quern::io {
 namespace {

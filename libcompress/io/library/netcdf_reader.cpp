@@ -6,9 +6,9 @@
 #include "libcompress/io/error.h"
 #include "libcompress/io/file_kinds.h"
 #include "libcompress/io/library/netcdf_common.h"
+#include "libcompress/io/library/slabs.h"
 #include "libcompress/io/number.h"
 #include "libcompress/io/posix_file.h"
-#include "libcompress/io/library/slabs.h"
 
 namespace quern::io {
 namespace {

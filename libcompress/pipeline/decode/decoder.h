@@ -9,8 +9,8 @@
 
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/task_runner.h"
-#include "libcompress/pipeline/segment_coder.h"
 #include "libcompress/pipeline/decode/segment_source.h"
+#include "libcompress/pipeline/segment_coder.h"
 
 namespace quern {
 

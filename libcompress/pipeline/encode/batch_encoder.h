@@ -14,9 +14,9 @@
 #include "libcompress/format/level_table.h"
 #include "libcompress/format/segment.h"
 #include "libcompress/pipeline/encode/encode_batch.h"
+#include "libcompress/pipeline/encode/setup.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/segment_coder.h"
-#include "libcompress/pipeline/encode/setup.h"
 
 namespace quern {
 

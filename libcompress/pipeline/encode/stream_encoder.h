@@ -8,8 +8,8 @@
 #include <quern/compress.h>
 
 #include "libcompress/format/trailer.h"
-#include "libcompress/pipeline/segment_coder.h"
 #include "libcompress/pipeline/encode/setup.h"
+#include "libcompress/pipeline/segment_coder.h"
 
 namespace quern {
 

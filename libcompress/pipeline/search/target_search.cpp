@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "libcompress/pipeline/range.h"
 #include "libcompress/pipeline/search/bound_search.h"
 #include "libcompress/pipeline/search/choose_codec.h"
-#include "libcompress/pipeline/range.h"
 #include "libcompress/pipeline/search/sample_array.h"
 
 namespace quern {

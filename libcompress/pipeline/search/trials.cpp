@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "libcompress/pipeline/range.h"
 #include "libcompress/pipeline/encode/stream_encoder.h"
+#include "libcompress/pipeline/range.h"
 
 namespace quern {
 namespace {
