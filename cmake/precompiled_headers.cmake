@@ -54,12 +54,11 @@ function(quern_precompile name kind)
   endforeach()
 endfunction()
 
+# Not `quern` and `quern_checkpoint_capi`, which have debug information for the check of the binary interface.
 quern_precompile(quern_library_headers STATIC
   HEADERS ${standard_headers}
   USERS
-    quern
     quern_checkpoint
-    quern_checkpoint_capi
     quern_codec_lorenzo
     quern_codec_lossless
     quern_codec_stencil
