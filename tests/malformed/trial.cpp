@@ -7,17 +7,15 @@
 #include <chrono>
 #include <sstream>
 
+#include "tests/support/instrumented.h"
 #include "tests/support/thorough.h"
 
 namespace quern::malformed {
 namespace {
 
 // Strides share no factor with the bits of a byte, nor with the trials of one.
-#ifdef QUERN_MALFORMED_STRIDE
-const Limits kLimits{20, QUERN_MALFORMED_STRIDE};
-#else
-const Limits kLimits{2, testing::thorough() ? std::size_t{1} : std::size_t{11}};
-#endif
+const Limits kLimits = testing::kInstrumented ? Limits{20, testing::thorough() ? std::size_t{11} : std::size_t{31}}
+                                              : Limits{2, testing::thorough() ? std::size_t{1} : std::size_t{11}};
 
 Execution limited() {
   Execution execution;

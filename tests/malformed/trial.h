@@ -29,7 +29,7 @@ struct Limits {
   std::size_t stride = 1;  ///< take every stride-th trial
 };
 
-/// Limits of this build and run: QUERN_MALFORMED_STRIDE is set for instrumented builds.
+/// Limits of this build and run: fewer and slower where a sanitizer watches.
 Limits limits();
 
 /// Decodes strictly with the limits and counts; the arrays when they were accepted. Fails the running test when the

@@ -7,12 +7,13 @@ jobs=${QUERN_JOBS:-$(nproc)}
 left_out='^(cli_|test_flow)'
 # Kernels know no threads, and take a thread sanitizer ten minutes.
 if [[ $preset == tsan ]]; then left_out="$left_out|^unit_kernels\$"; fi
-# Address sanitizers watch what reads bytes from outside, the HDF5 filter, and codecs by golden streams and round trips of the fuzzers. All
-# types under all bounds, kernels one by one, simulated devices, and what is about numbers take four times as long: those are
-# for --thorough.
+# Address sanitizers watch what reads bytes from outside, the HDF5 filter, and codecs by golden streams and round trips of
+# the fuzzers. All types under all bounds, kernels one by one, simulated devices, and what is about numbers take four times
+# as long: those are for --thorough. So are the arguments of the command, which take two minutes to compile.
 wanted='.'
 if [[ $preset == asan && ${QUERN_TEST_THOROUGH:-0} != 1 ]]; then
-  wanted='^(golden|malformed|fuzz_.*|integration_hdf5|unit_(capi|capi_c|checkpoint|checkpoint_capi|core|format|io|lorenzo|lossless|mask|tensor))$'
+  left_out="$left_out|^fuzz_arguments\$"
+  wanted='^(golden|malformed|fuzz_.*|integration_hdf5|unit_(capi|capi_c|checkpoint|core|format|io|lorenzo|lossless|mask|tensor))$'
 fi
 
 cmake --preset "$preset"
