@@ -37,7 +37,7 @@ std::string build_tree() {
 }
 
 /// As a shell takes it.
-std::string quoted(const std::string& path) {
+std::string shell_word(const std::string& path) {
   constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-";
   if (path.find_first_not_of(kPlain) == std::string::npos) return path;
   std::string out = "'";
@@ -98,11 +98,11 @@ std::string plugin_advice() {
     const std::string tree = build_tree();
     if (tree.empty()) return "export HDF5_PLUGIN_PATH=FOLDER, with the folder that holds libh5quern.so";
     folder = in_folder(tree, "plugins/" QUERN_HDF5_FLAVOUR);
-    build = fmt::format("cmake --build {} --target h5quern_" QUERN_HDF5_FLAVOUR " && ", quoted(tree));
+    build = fmt::format("cmake --build {} --target h5quern_" QUERN_HDF5_FLAVOUR " && ", shell_word(tree));
   }
   // Folders that are set already stay.
   const bool is_set = !environment("HDF5_PLUGIN_PATH").empty();
-  return fmt::format("{}export HDF5_PLUGIN_PATH={}{}", build, quoted(folder), is_set ? ":\"$HDF5_PLUGIN_PATH\"" : "");
+  return fmt::format("{}export HDF5_PLUGIN_PATH={}{}", build, shell_word(folder), is_set ? ":\"$HDF5_PLUGIN_PATH\"" : "");
 }
 
 }  // namespace quern::cli
