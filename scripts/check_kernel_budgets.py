@@ -203,7 +203,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", nargs="*", type=pathlib.Path)
     parser.add_argument("--arch", default="80,90,100,120")
-    parser.add_argument("--budgets", type=pathlib.Path, default=ROOT / "kernels" / "cuda" / "budgets.json")
+    parser.add_argument("--budgets", type=pathlib.Path, default=ROOT / "kernels" / "budgets.json")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--built", type=pathlib.Path, help="a build that kept its kernel images")
     parser.add_argument("--report", type=pathlib.Path, help="write what was measured as JSON")
