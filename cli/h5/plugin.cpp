@@ -102,7 +102,8 @@ std::string plugin_advice() {
   }
   // Folders that are set already stay.
   const bool is_set = !environment("HDF5_PLUGIN_PATH").empty();
-  return fmt::format("{}export HDF5_PLUGIN_PATH={}{}", build, shell_word(folder), is_set ? ":\"$HDF5_PLUGIN_PATH\"" : "");
+  return fmt::format("{}export HDF5_PLUGIN_PATH={}{}", build, shell_word(folder),
+                     is_set ? ":\"$HDF5_PLUGIN_PATH\"" : "");
 }
 
 }  // namespace quern::cli
