@@ -6,9 +6,9 @@
 
 #include "bench/gpu/chunked_array.h"
 #include "bench/gpu/subjects.h"
-#include "kernels/mask/words.h"
 #include "kernels/mask/cuda/entry_points.h"
-#include "libcompress/format/layout.h"
+#include "kernels/mask/words.h"
+#include "libcompress/format/grid/layout.h"
 
 namespace quern::bench {
 namespace {

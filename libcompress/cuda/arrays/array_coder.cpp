@@ -8,15 +8,15 @@
 #include "kernels/common/cuda/range_cuda.h"
 #include "libcompress/cuda/arrays/array_request.h"
 #include "libcompress/cuda/arrays/array_room.h"
-#include "libcompress/cuda/stream/chunk_layout.cuh"
 #include "libcompress/cuda/cuda_memory.h"
+#include "libcompress/cuda/stream/chunk_layout.cuh"
 #include "libcompress/cuda/stream/masked_encoding.h"
 #include "libcompress/cuda/stream/segment_reader.cuh"
 #include "libcompress/cuda/stream/segment_writer.cuh"
 #include "libcompress/cuda/stream/stream_end.cuh"
 #include "libcompress/cuda/stream/stream_start.cuh"
-#include "libcompress/format/stored_grid.h"
-#include "libcompress/format/trailer_frame.h"
+#include "libcompress/format/frame/trailer_frame.h"
+#include "libcompress/format/grid/stored_grid.h"
 #include "libcompress/pipeline/encode/setup.h"
 
 namespace quern::cuda {

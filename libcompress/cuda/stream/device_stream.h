@@ -10,8 +10,8 @@
 #include <quern/status.h>
 
 #include "kernels/mask/warp/scan.h"
-#include "libcompress/format/layout.h"
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/layout.h"
+#include "libcompress/format/grid/segment.h"
 
 namespace quern::cuda {
 

@@ -5,9 +5,9 @@
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
 #include "kernels/common/cuda/warp_hash.cuh"
-#include "libcompress/format/stored_grid.h"
-#include "libcompress/pipeline/search/bound_resolution.h"
+#include "libcompress/format/grid/stored_grid.h"
 #include "libcompress/pipeline/mask/mask_rules.h"
+#include "libcompress/pipeline/search/bound_resolution.h"
 
 namespace quern::cuda {
 namespace {

@@ -7,9 +7,9 @@
 #include <quern/memory.h>
 #include <quern/stream_io.h>
 
-#include "libcompress/format/header.h"
-#include "libcompress/format/segment.h"
-#include "libcompress/format/trailer.h"
+#include "libcompress/format/frame/trailer.h"
+#include "libcompress/format/grid/header.h"
+#include "libcompress/format/grid/segment.h"
 #include "libcompress/pipeline/decode/batch_decoder.h"
 
 namespace quern {

@@ -11,12 +11,12 @@
 #include <quern/memory.h>
 
 #include "libcompress/core/buffer.h"
-#include "libcompress/format/level_table.h"
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/level_table.h"
+#include "libcompress/format/grid/segment.h"
 #include "libcompress/pipeline/encode/encode_batch.h"
+#include "libcompress/pipeline/encode/setup.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/segment_coder.h"
-#include "libcompress/pipeline/encode/setup.h"
 
 namespace quern {
 

@@ -1,8 +1,8 @@
 // Layout of a segment: size | mask size | level table size | table | mask | level table | head check | chunks |
 // checksum.
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/segment.h"
 
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/writer.h"
 
 namespace quern {

@@ -10,8 +10,8 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-#include "libcompress/format/limits.h"
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/limits.h"
+#include "libcompress/format/grid/segment.h"
 
 namespace quern {
 

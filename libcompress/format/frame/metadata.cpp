@@ -1,9 +1,9 @@
 // The metadata section in both its forms.
-#include "libcompress/format/metadata.h"
+#include "libcompress/format/frame/metadata.h"
 
 #include <new>
 
-#include "libcompress/format/limits.h"
+#include "libcompress/format/grid/limits.h"
 #include "libcompress/format/zstd_frame.h"
 
 namespace quern {

@@ -12,7 +12,7 @@
 #include <quern/codec.h>
 #include <quern/dtype.h>
 
-#include "libcompress/format/limits.h"
+#include "libcompress/format/grid/limits.h"
 
 namespace quern {
 

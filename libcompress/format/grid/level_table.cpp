@@ -1,9 +1,9 @@
 // Level tables as bytes.
-#include "libcompress/format/level_table.h"
+#include "libcompress/format/grid/level_table.h"
 
 #include <algorithm>
 
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
 

@@ -1,7 +1,7 @@
 // Writing and reading the trailer.
-#include "libcompress/format/trailer.h"
+#include "libcompress/format/frame/trailer.h"
 
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/writer.h"
 
 namespace quern {

@@ -1,5 +1,5 @@
 // XXH3-64 through the xxHash header.
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

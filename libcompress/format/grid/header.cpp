@@ -1,10 +1,10 @@
 // Headers in vectors: limits on what is written, metadata packed and unpacked, reading from a source.
-#include "libcompress/format/header.h"
+#include "libcompress/format/grid/header.h"
 
 #include <array>
 
-#include "libcompress/format/limits.h"
-#include "libcompress/format/metadata.h"
+#include "libcompress/format/frame/metadata.h"
+#include "libcompress/format/grid/limits.h"
 #include "libcompress/format/reader.h"
 
 namespace quern {

@@ -9,7 +9,7 @@
 #include <quern/status.h>
 #include <quern/stream_io.h>
 
-#include "libcompress/format/header_fields.h"
+#include "libcompress/format/grid/header_fields.h"
 
 namespace quern {
 

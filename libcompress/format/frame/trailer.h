@@ -7,7 +7,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-#include "libcompress/format/trailer_frame.h"
+#include "libcompress/format/frame/trailer_frame.h"
 
 namespace quern {
 

@@ -9,9 +9,9 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-#include "libcompress/format/layout.h"
-#include "libcompress/format/limits.h"
-#include "libcompress/format/segment_frame.h"
+#include "libcompress/format/grid/layout.h"
+#include "libcompress/format/grid/limits.h"
+#include "libcompress/format/grid/segment_frame.h"
 
 namespace quern {
 

@@ -19,7 +19,7 @@
 #include "libcompress/core/rounding.h"
 #include "libcompress/format/bytes.h"
 #include "libcompress/format/fault.h"
-#include "libcompress/format/limits.h"
+#include "libcompress/format/grid/limits.h"
 
 namespace quern {
 

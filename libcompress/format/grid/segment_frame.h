@@ -9,8 +9,8 @@
 
 #include "libcompress/format/bytes.h"
 #include "libcompress/format/fault.h"
-#include "libcompress/format/layout.h"
-#include "libcompress/format/limits.h"
+#include "libcompress/format/grid/layout.h"
+#include "libcompress/format/grid/limits.h"
 
 namespace quern {
 
