@@ -3,7 +3,7 @@
 
 #include <new>
 
-#include "libcompress/format/grid/limits.h"
+#include "libcompress/format/frame/limits.h"
 #include "libcompress/format/zstd_frame.h"
 
 namespace quern {

@@ -7,7 +7,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-#include "libcompress/format/grid/header_fields.h"
+#include "libcompress/format/frame/header_frame.h"
 
 namespace quern {
 

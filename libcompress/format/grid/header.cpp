@@ -9,8 +9,6 @@
 
 namespace quern {
 
-WriterId this_writer() { return {1, QUERN_VERSION_MAJOR, QUERN_VERSION_MINOR, QUERN_VERSION_PATCH}; }
-
 Status check_grid(const ChunkGrid& grid, const Shape& shape) {
   if (grid_fits(grid, shape)) return {};
   return Status(StatusCode::corrupt, "the chunk grid does not fit the array");
@@ -39,12 +37,6 @@ Result<Vector<std::uint8_t>> serialize_header(Header& header) {
   return bytes;
 }
 
-Result<std::uint64_t> header_size(std::span<const std::uint8_t> prefix) {
-  std::uint64_t size = 0;
-  QUERN_RETURN_IF_ERROR(status_of(header_size(prefix, size)));
-  return size;
-}
-
 Result<HeaderView> view_header(std::span<const std::uint8_t> bytes) {
   HeaderView header;
   QUERN_RETURN_IF_ERROR(status_of(view_header(bytes, header)));
@@ -66,19 +58,7 @@ Result<Header> parse_header(std::span<const std::uint8_t> bytes) {
 }
 
 Result<ReadHeader> read_header(ByteSource& source) {
-  Vector<std::uint8_t> bytes(kHeaderPrefixBytes);
-  QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source, bytes));
-  if (have < bytes.size()) {
-    if (!begins_like_stream({bytes.data(), have})) return status_of({FormatFault::not_a_stream});
-    return Status(StatusCode::truncated, "the data ends after {0} bytes, inside the header",
-                  static_cast<std::int64_t>(have));
-  }
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t size, header_size(bytes));
-  bytes.resize(static_cast<std::size_t>(size));
-  QUERN_ASSIGN_OR_RETURN(const std::size_t rest, read_up_to(source, std::span(bytes).subspan(kHeaderPrefixBytes)));
-  if (rest < bytes.size() - kHeaderPrefixBytes)
-    return Status(StatusCode::truncated, "the data ends after {0} bytes, inside the header",
-                  static_cast<std::int64_t>(kHeaderPrefixBytes + rest));
+  QUERN_ASSIGN_OR_RETURN(const Vector<std::uint8_t> bytes, read_header_bytes(source));
   ReadHeader result;
   result.bytes = bytes.size();
   QUERN_ASSIGN_OR_RETURN(result.header, parse_header(bytes));

@@ -1,5 +1,5 @@
-// The header of a stream: everything that is known before the first value. Parsing checks all limits and never trusts a
-// number; codec parameters stay opaque here. The bytes are read and written by header_fields.h.
+// The header of an array's stream: everything that is known before the first value. Parsing checks all limits and never
+// trusts a number; codec parameters stay opaque here. The bytes are read and written by header_fields.h.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <quern/status.h>
 #include <quern/stream_io.h>
 
+#include "libcompress/format/frame/header_bytes.h"
 #include "libcompress/format/grid/header_fields.h"
 
 namespace quern {
@@ -19,9 +20,6 @@ struct Header : HeaderFields {
   Vector<std::uint8_t> metadata;
 };
 
-/// This library's writer id.
-WriterId this_writer();
-
 /// The stored form; sets `header.checksum`. Fails when a limit is exceeded.
 Result<Vector<std::uint8_t>> serialize_header(Header& header);
 
@@ -29,9 +27,6 @@ Result<Vector<std::uint8_t>> serialize_header(Header& header);
 Result<Header> parse_header(std::span<const std::uint8_t> bytes);
 /// The same without a copy; packed metadata stays packed, and is not checked beyond its size.
 Result<HeaderView> view_header(std::span<const std::uint8_t> bytes);
-
-/// Bytes of the whole header, from its first kHeaderPrefixBytes. Checks magic and limit.
-Result<std::uint64_t> header_size(std::span<const std::uint8_t> prefix);
 
 /// A header and its stored bytes.
 struct ReadHeader {
