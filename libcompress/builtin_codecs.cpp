@@ -1,5 +1,6 @@
 // Composition root: the one place that names every codec.
 #include <quern/codec.h>
+#include <quern/records.h>
 
 #include "codecs/lorenzo/lorenzo.h"
 #include "codecs/lossless/lossless.h"
@@ -14,6 +15,11 @@ const Registry& builtin_codecs() {
       &codec::stencil::stencil_codec(),
   };
   static const Registry registry(codecs);
+  return registry;
+}
+
+const RecordRegistry& builtin_record_codecs() {
+  static const RecordRegistry registry({});
   return registry;
 }
 

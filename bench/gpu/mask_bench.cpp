@@ -8,7 +8,7 @@
 #include "bench/gpu/subjects.h"
 #include "kernels/mask/cuda/entry_points.h"
 #include "kernels/mask/words.h"
-#include "libcompress/format/layout.h"
+#include "libcompress/format/grid/layout.h"
 
 namespace quern::bench {
 namespace {

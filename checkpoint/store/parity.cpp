@@ -6,7 +6,7 @@
 
 #include "checkpoint/store/erasure.h"
 #include "checkpoint/store/part_reader.h"
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::checkpoint {

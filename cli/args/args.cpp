@@ -199,9 +199,9 @@ void read_decompress(const RawArgs& raw, const CLI::App& verb, DecompressArgs& o
 }
 
 void read_verify(const RawArgs& raw, VerifyArgs& out) {
-  if (raw.files.size() != 2) fail(Exit::usage, "verify needs two files: ORIGINAL IN");
-  out.original = raw.files[0];
-  out.stream = raw.files[1];
+  if (raw.files.empty() || raw.files.size() > 2) fail(Exit::usage, kVerifyFiles);
+  if (raw.files.size() == 2) out.original = raw.files[0];
+  out.stream = raw.files.back();
   out.data = read_data(raw);
   out.run = read_run(raw);
 }

@@ -90,8 +90,11 @@ struct InfoArgs {
   RunArgs run;
 };
 
+/// What is said where the original is missing.
+inline constexpr const char* kVerifyFiles = "verify needs two files: ORIGINAL IN (records have no original: IN alone)";
+
 struct VerifyArgs {
-  std::string original;
+  std::string original;  ///< empty when it was not given: right for records alone
   std::string stream;
   DataArgs data;
   RunArgs run;

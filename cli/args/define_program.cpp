@@ -139,12 +139,15 @@ void define_info(CLI::App& program, RawArgs& raw) {
 
 void define_verify(CLI::App& program, RawArgs& raw) {
   CLI::App& verb = add_verb(program, raw, "verify", "check a stream against the original, element by element", "FILES",
-                            "ORIGINAL IN: the original array and its stream");
+                            "ORIGINAL IN: the original array and its stream; IN alone where it holds records");
   add_data(verb, raw, false);
   add_run(verb, raw);
   verb.footer(
-      "Exit code 4 when an element misses the bound or a special value was lost.\n"
-      "Examples:\n  quern verify field_50x100x100.f32 field.qn\n  quern verify model.nc --dataset tas tas.qn --json\n");
+      "Exit code 4 when an element misses the bound or a special value was lost. A stream of records has no original "
+      "to "
+      "be held against: its checksums and its structure are checked.\n"
+      "Examples:\n  quern verify field_50x100x100.f32 field.qn\n  quern verify model.nc --dataset tas tas.qn --json\n"
+      "  quern verify scan.qn\n");
 }
 
 void define_compare(CLI::App& program, RawArgs& raw) {

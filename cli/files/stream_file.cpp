@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <quern/records.h>
+
 #include "cli/args/exit_codes.h"
 
 namespace quern::cli {
@@ -38,11 +40,13 @@ std::vector<Bytes> split_by_decoding(Bytes file) {
 
 }  // namespace
 
-std::vector<Bytes> split_streams(Bytes file, const std::string& name, bool salvage) {
+std::vector<Bytes> split_streams(Bytes file, const std::string& name, bool salvage, bool take_records) {
   if (file.empty()) fail(Exit::stream, name + ": is empty; name a file that quern compress wrote, or write it again");
   MemorySource source(file);
   // The first header names what is wrong with a file of another kind better than a missing trailer does.
-  (void)check(inspect(source, builtin_codecs()), Phase::decode, name);
+  const Status first = inspect(source, builtin_codecs()).status();
+  MemorySource again(file);
+  if (!take_records || !inspect_records(again, builtin_record_codecs()).ok()) check(first, Phase::decode, name);
   const auto listed = list_streams(source);
   if (!listed.ok()) {
     if (salvage) return split_by_decoding(file);

@@ -13,9 +13,10 @@
 namespace quern::cli {
 
 /// The streams of a file, in order; at least one. Throws CliError (stream) when the file is not whole, unless `salvage`
-/// is set: then whole streams are found by decoding, and the damaged rest is the last part.
+/// is set: then whole streams are found by decoding, and the damaged rest is the last part. A first stream of records
+/// is refused unless `take_records` is set.
 std::vector<std::span<const std::uint8_t>> split_streams(std::span<const std::uint8_t> file, const std::string& name,
-                                                         bool salvage = false);
+                                                         bool salvage = false, bool take_records = false);
 
 /// Whether a file that can be read begins as a stream does. "-" does not. Never throws CliError.
 bool is_stream_file(const std::string& path);

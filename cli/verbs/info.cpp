@@ -11,6 +11,7 @@
 #include "cli/files/stream_file.h"
 #include "cli/files/stream_notes.h"
 #include "cli/messages/file_report.h"
+#include "cli/verbs/record_report.h"
 #include "cli/verbs/verbs.h"
 
 namespace quern::cli {
@@ -18,6 +19,7 @@ namespace {
 
 /// What is known of one stream of a file.
 struct Entry {
+  std::optional<RecordFindings> records;  ///< in the place of everything else, where the stream holds them
   StreamInfo info;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -120,9 +122,15 @@ std::string mask_text(const Entry& entry) {
                      100 * share(masks.mask_bytes, entry.bytes));
 }
 
+const std::vector<std::string>& damage_of(const Entry& entry) {
+  return entry.records ? entry.records->damage : entry.damage;
+}
+
 Json entry_json(const Entry& entry) {
+  if (entry.records) return record_json(*entry.records);
   const StreamInfo& info = entry.info;
   Json out;
+  out["kind"] = "grid";
   out["offset"] = entry.offset;
   out["stream_bytes"] = entry.bytes;
   out["format"] = fmt::format("{}.{}", info.format_major, info.format_minor);
@@ -168,6 +176,7 @@ std::string levels_text(const StreamInfo& info) {
 }
 
 std::string entry_text(const Entry& entry) {
+  if (entry.records) return record_text(*entry.records);
   const StreamInfo& info = entry.info;
   const auto& grid = info.grid;
   std::string out =
@@ -199,6 +208,10 @@ std::string list_text(const std::vector<Entry>& entries) {
   std::string out;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Entry& entry = entries[i];
+    if (entry.records) {
+      out += fmt::format("  step {:>5}  {}", i, record_line(*entry.records));
+      continue;
+    }
     const std::string masked =
         entry.masks && entry.masks->elems() != 0
             ? fmt::format("  {:.3g} % masked", 100 * share(entry.masks->elems(), entry.info.shape.elems()))
@@ -211,24 +224,37 @@ std::string list_text(const std::vector<Entry>& entries) {
   return out;
 }
 
+RecordDepth depth_of(const InfoArgs& args) {
+  if (args.check) return RecordDepth::content;
+  return args.headers_only ? RecordDepth::header : RecordDepth::heads;
+}
+
 void info_one(const std::string& path, const InfoArgs& args) {
   const Mapping file = path == "-" ? map_standard_input() : Mapping::of_file(path);
   const std::string name = path == "-" ? "standard input" : path;
   std::string broken;
   std::vector<std::span<const std::uint8_t>> streams;
   try {
-    streams = split_streams(file.bytes(), name);
+    streams = split_streams(file.bytes(), name, false, true);
   } catch (const CliError& error) {
     // The header may be fine although the rest is not: say both. A header that cannot be read ends it here.
     MemorySource source(file.bytes());
-    if (!inspect(source, builtin_codecs()).ok()) throw;
+    const bool has_records = begins_records(file.bytes());
+    if (!has_records && !inspect(source, builtin_codecs()).ok()) throw;
     broken = error.what();
-    streams = split_streams(file.bytes(), name, true);
+    streams = has_records ? std::vector<std::span<const std::uint8_t>>{file.bytes()}
+                          : split_streams(file.bytes(), name, true);
   }
   std::vector<Entry> entries;
   for (const auto& stream : streams) {
     MemorySource source(stream);
     Entry entry;
+    if (begins_records(stream)) {
+      const auto offset = static_cast<std::uint64_t>(stream.data() - file.bytes().data());
+      entry.records = read_record_report(stream, offset, depth_of(args), args.run, name);
+      entries.push_back(std::move(entry));
+      continue;
+    }
     const auto info = inspect(source, builtin_codecs());
     if (!info.ok()) {
       entries.back().damage.push_back(
@@ -244,7 +270,7 @@ void info_one(const std::string& path, const InfoArgs& args) {
     entries.push_back(std::move(entry));
   }
   const bool damaged = !broken.empty() || std::any_of(entries.begin(), entries.end(),
-                                                      [](const Entry& entry) { return !entry.damage.empty(); });
+                                                      [](const Entry& entry) { return !damage_of(entry).empty(); });
   if (args.run.json) {
     Json line;
     line["input"] = name;
@@ -262,6 +288,7 @@ void info_one(const std::string& path, const InfoArgs& args) {
     print_text(text);
   }
   if (!broken.empty()) fail(Exit::stream, broken);
+  if (damaged && entries.front().records) fail(Exit::stream, name + ": is damaged; restore it from a copy");
   if (damaged) fail(Exit::stream, name + ": is damaged; quern decompress --keep-going saves what is left");
 }
 

@@ -12,6 +12,8 @@ Exit run_compress(const CompressArgs& args);
 Exit run_decompress(const DecompressArgs& args);
 Exit run_info(const InfoArgs& args);
 Exit run_verify(const VerifyArgs& args);
+/// Of a file whose first stream is records.
+Exit run_verify_records(const VerifyArgs& args);
 Exit run_compare(const CompareArgs& args);
 Exit run_bench(const BenchArgs& args);
 Exit run_h5(const H5Args& args);

@@ -9,6 +9,7 @@
 #include "cli/files/stream_file.h"
 #include "cli/messages/progress.h"
 #include "cli/messages/quality_text.h"
+#include "cli/verbs/record_report.h"
 #include "cli/verbs/run_device.h"
 #include "cli/verbs/stream_check.h"
 #include "cli/verbs/suspicions.h"
@@ -109,6 +110,15 @@ Json report_json(const std::vector<StreamCheck>& checks, std::uint64_t stream_by
 }  // namespace
 
 Exit run_verify(const VerifyArgs& args) {
+  const bool has_records = is_record_file(args.stream);
+  if (args.original.empty()) {
+    if (has_records) return run_verify_records(args);
+    if (args.stream != "-") Mapping::of_file(args.stream);  // a file that is not there is said to be missing
+    fail(Exit::usage, kVerifyFiles);
+  }
+  if (has_records)
+    fail(Exit::usage, fmt::format("{}: holds records, which are checked without an original; type quern verify {}",
+                                  args.stream, args.stream));
   if (is_stream_file(args.original) && !is_stream_file(args.stream))
     fail(Exit::usage, fmt::format("{}: is the stream, and the original comes first; type quern verify {} {}",
                                   args.original, args.stream, args.original));

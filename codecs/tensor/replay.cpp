@@ -6,7 +6,7 @@
 
 #include "codecs/tensor/bounded/special_runs.h"
 #include "libcompress/core/run_tasks.h"
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 
 namespace quern::codec::tensor {
 namespace {

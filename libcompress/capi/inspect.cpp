@@ -6,8 +6,8 @@
 
 #include "libcompress/capi/barrier.h"
 #include "libcompress/capi/versioned.h"
-#include "libcompress/format/header.h"
-#include "libcompress/format/layout.h"
+#include "libcompress/format/grid/header.h"
+#include "libcompress/format/grid/layout.h"
 
 namespace quern::capi {
 namespace {

@@ -10,7 +10,7 @@
 #include <quern/status.h>
 
 #include "kernels/mask/warp/scan.h"
-#include "libcompress/format/layout.h"
+#include "libcompress/format/grid/layout.h"
 
 namespace quern::cuda {
 

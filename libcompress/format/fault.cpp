@@ -22,6 +22,8 @@ const char* message_of(FormatFault what) {
     case header_ends_early: return "the header ends before its fields do";
     case other_version: return "the stream is of experimental format {0}.{1}; read it with the release that wrote it";
     case unknown_features: return "the stream needs features this build does not know (bits {0})";
+    case holds_records: return "the stream holds records, not an array; `quern info` tells of them";
+    case holds_an_array: return "the stream holds an array, not records";
     case unknown_dtype: return "the header names element type {0}, which does not exist";
     case too_many_axes: return "the header's array has {0} axes; at most {1} are possible";
     case too_many_elements: return "the header's shape has more elements than sizes can hold";
@@ -34,6 +36,17 @@ const char* message_of(FormatFault what) {
     case value_range_impossible: return "the header's value range is impossible";
     case grid_does_not_fit: return "the header's chunk grid does not fit the array";
 
+    case section_count_impossible: return "the header has {0} sections; 1 to {1} are possible";
+    case section_form_unknown: return "section {0} is of form {1}, which does not exist";
+    case section_name_impossible:
+      return "section {0}: its name is not 1 to 255 bytes of UTF-8 without control characters";
+    case section_name_twice: return "section {0} has the name of one before it";
+    case section_items_impossible: return "section {0} has {1} items, more than the stream";
+    case section_elements_impossible: return "section {0} has items of {1} elements";
+    case section_too_large: return "section {0} has more bytes than sizes can hold";
+    case frames_do_not_add_up: return "the header's frames do not add up to its items";
+    case segment_items_impossible: return "the header has segments of {0} items";
+
     case segment_size_impossible: return "segment {0}: its size, {1} bytes, is impossible";
     case segment_head_cut: return "segment {0}: the stream ends inside its table or mask";
     case segment_head_damaged: return "segment {0}: its table or mask is damaged";
@@ -43,6 +56,10 @@ const char* message_of(FormatFault what) {
     case segment_damaged: return "segment {0}: its checksum does not match";
     case segment_cut: return "segment {0}: the stream ends inside it";
     case segment_too_long: return "segment {0}: it is longer than its table says";
+
+    case section_size_impossible: return "segment {0}, section {1}: its stored size is impossible";
+    case section_cut: return "segment {0}, section {1}: the stream ends before it does";
+    case section_damaged: return "segment {0}, section {1} is damaged: its checksum does not match";
 
     case trailer_missing: return "the stream has no trailer: {0} bytes are left for it";
     case footer_missing: return "the data does not end as a stream does; its end may be missing";
@@ -60,6 +77,12 @@ const char* message_of(FormatFault what) {
 Status status_of(const Fault& fault) {
   if (fault.ok()) return {};
   return Status(code_of(fault.what), message_of(fault.what), static_cast<std::int64_t>(fault.first),
+                static_cast<std::int64_t>(fault.second));
+}
+
+Status argument_status_of(const Fault& fault) {
+  if (fault.ok()) return {};
+  return Status(StatusCode::invalid_argument, message_of(fault.what), static_cast<std::int64_t>(fault.first),
                 static_cast<std::int64_t>(fault.second));
 }
 

@@ -25,8 +25,10 @@ enum class FormatFault : std::uint8_t {
   header_ends_early,
   other_version,     ///< major, minor
   unknown_features,  ///< bits
-  unknown_dtype,     ///< its number
-  too_many_axes,     ///< axes, limit
+  holds_records,
+  holds_an_array,
+  unknown_dtype,  ///< its number
+  too_many_axes,  ///< axes, limit
   too_many_elements,
   unknown_bound_kind,
   bound_kind_not_enforceable,
@@ -36,6 +38,16 @@ enum class FormatFault : std::uint8_t {
   enforced_bound_impossible,
   value_range_impossible,
   grid_does_not_fit,
+  // Header of records; sections by their number.
+  section_count_impossible,     ///< sections, limit
+  section_form_unknown,         ///< section, form
+  section_name_impossible,      ///< section
+  section_name_twice,           ///< section
+  section_items_impossible,     ///< section, items
+  section_elements_impossible,  ///< section, elements of an item
+  section_too_large,            ///< section
+  frames_do_not_add_up,
+  segment_items_impossible,  ///< items of a segment
   // Segment; chunks by their number in the stream.
   segment_size_impossible,  ///< segment, size
   segment_head_cut,         ///< segment
@@ -46,6 +58,10 @@ enum class FormatFault : std::uint8_t {
   segment_damaged,          ///< segment
   segment_cut,              ///< segment
   segment_too_long,         ///< segment
+  // Segment of records.
+  section_size_impossible,  ///< segment, section
+  section_cut,              ///< segment, section
+  section_damaged,          ///< segment, section
   // Trailer.
   trailer_missing,  ///< bytes left for it
   footer_missing,
@@ -75,16 +91,20 @@ constexpr StatusCode code_of(FormatFault what) {
     case header_incomplete:
     case segment_head_cut:
     case chunk_cut:
+    case section_cut:
     case segment_cut:
     case trailer_missing:
     case footer_missing: return StatusCode::truncated;
     case header_damaged:
     case segment_head_damaged:
     case chunk_damaged:
+    case section_damaged:
     case segment_damaged:
     case trailer_damaged: return StatusCode::checksum_mismatch;
     case other_version: return StatusCode::unsupported_version;
-    case unknown_features: return StatusCode::unsupported;
+    case unknown_features:
+    case holds_records:
+    case holds_an_array: return StatusCode::unsupported;
     case number_too_large:
     case number_not_shortest:
     case number_above_limit:
@@ -102,6 +122,16 @@ constexpr StatusCode code_of(FormatFault what) {
     case enforced_bound_impossible:
     case value_range_impossible:
     case grid_does_not_fit:
+    case section_count_impossible:
+    case section_form_unknown:
+    case section_name_impossible:
+    case section_name_twice:
+    case section_items_impossible:
+    case section_elements_impossible:
+    case section_too_large:
+    case frames_do_not_add_up:
+    case segment_items_impossible:
+    case section_size_impossible:
     case segment_size_impossible:
     case chunk_size_impossible:
     case segment_too_long:
@@ -115,5 +145,7 @@ constexpr StatusCode code_of(FormatFault what) {
 
 /// The same in words.
 Status status_of(const Fault& fault);
+/// The same where it is the caller's fault, not that of stored bytes: ok, or invalid_argument.
+Status argument_status_of(const Fault& fault);
 
 }  // namespace quern

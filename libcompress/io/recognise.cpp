@@ -18,6 +18,9 @@ constexpr std::string_view kHdf5("\x89HDF\r\n\x1a\n", 8);
 constexpr std::string_view kNpy("\x93NUMPY", 6);
 constexpr std::string_view kZip("PK\x03\x04", 4);
 constexpr std::string_view kStream("\x89QRNX\r\n\n", 8);
+// Behind magic, size and version of a stream: its feature bits, of which one says that it holds records.
+constexpr std::size_t kFeaturesAt = 14;
+constexpr unsigned kRecordsBit = 2;
 constexpr std::array<std::uint64_t, 4> kHdf5Places{0, 512, 1024, 2048};  // behind a user block
 
 /// Some bytes of a regular file; all zeros beyond its end, and where it cannot be read.
@@ -77,6 +80,8 @@ Result<FileKind> input_kind(const std::string& path, std::string& detail) {
   for (const std::uint64_t place : kHdf5Places)
     if (begins(file.at(place), kHdf5)) return FileKind::hdf5;
   if (begins(first, kNpy)) return FileKind::npy;
+  if (begins(first, kStream) && (first[kFeaturesAt] & kRecordsBit) != 0)
+    return refuse(path, "is a quern stream of records already; quern info tells what it holds.", detail);
   if (begins(first, kStream))
     return refuse(path,
                   "is a quern stream already; bring its array back with quern decompress, or check it against "

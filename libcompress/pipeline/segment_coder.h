@@ -12,8 +12,8 @@
 #include <quern/status.h>
 
 #include "libcompress/core/buffer.h"
-#include "libcompress/format/level_table.h"
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/level_table.h"
+#include "libcompress/format/grid/segment.h"
 #include "libcompress/pipeline/mask/mask.h"
 
 namespace quern {

@@ -9,8 +9,8 @@
 
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/core/task_runner.h"
-#include "libcompress/format/header.h"
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/header.h"
+#include "libcompress/format/grid/segment.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/mask/scan.h"
 

@@ -3,13 +3,12 @@
 // instruction set.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <string>
 
 #include <quern/compress.h>
-#include <quern/metrics.h>
 
 #include "tests/conformance/bound_cases.h"
+#include "tests/conformance/round_trip.h"
 #include "tests/support/array_cases.h"
 #include "tests/support/instrumented.h"
 #include "tests/support/thorough.h"
@@ -22,43 +21,8 @@ using testing::bounds_for;
 using testing::Data;
 using testing::OwnedArray;
 
-Vector<std::uint8_t> compress_to_bytes(const OwnedArray& array, const CompressOptions& options, std::size_t threads,
-                                       CompressReport* report) {
-  Vector<std::uint8_t> stream;
-  VectorSink sink(stream);
-  Execution execution;
-  execution.threads = threads;
-  Result<CompressReport> result = compress(array.view(), options, builtin_codecs(), execution, sink);
-  EXPECT_TRUE(result.ok()) << result.status().text();
-  if (result.ok() && report != nullptr) *report = result.value();
-  return stream;
-}
-
-/// Compresses, decompresses and checks one case; returns the stream.
-Vector<std::uint8_t> round_trip(const OwnedArray& array, const CompressOptions& options) {
-  CompressReport report;
-  const Vector<std::uint8_t> stream = compress_to_bytes(array, options, 1, &report);
-  if (stream.empty()) return stream;
-  EXPECT_LE(stream.size(), array.bytes.size() + 256 + array.bytes.size() / 1000);
-
-  OwnedArray back{Vector<std::uint8_t>(array.bytes.size(), 0xa5), array.dtype, array.shape};
-  MemorySource source(stream);
-  const auto decoded = decompress(source, {back.bytes.data(), back.dtype, back.shape}, builtin_codecs(), Execution{});
-  EXPECT_TRUE(decoded.ok()) << decoded.status().text();
-  if (!decoded.ok()) return stream;
-
-  const auto check = check_bound(array.view(), back.view(), report.enforced, {options.fill_bits}, Execution{});
-  EXPECT_TRUE(check.ok()) << check.status().text();
-  if (check.ok()) {
-    EXPECT_EQ(check->violations, 0u);
-    EXPECT_EQ(check->specials_lost, 0u);
-    if (!check->first.empty()) {
-      const Violation& v = check->first.front();
-      ADD_FAILURE() << "element " << v.index << ": " << v.original << " came back as " << v.reconstructed << ", error "
-                    << v.error << " under " << report.enforced.value;
-    }
-  }
-  return stream;
+Vector<std::uint8_t> compress_to_bytes(const OwnedArray& array, const CompressOptions& options, std::size_t threads) {
+  return testing::compress_to_bytes(array, options, builtin_codecs(), threads, nullptr);
 }
 
 /// The stencil codec leaves lossless and point-wise bounds, and 64-bit integers, to others.
@@ -119,7 +83,7 @@ TEST_P(Conformance, EveryCodecShapeDataAndBound_KeepsItsPromises) {
           CompressOptions options;
           options.bound = bound.bound;
           take_codec(codec, options);
-          round_trip(array, options);
+          testing::expect_round_trip(array, options, builtin_codecs());
           if (HasFatalFailure() || HasNonfatalFailure()) return;
         }
       }
@@ -149,9 +113,9 @@ TEST_P(Conformance, ThreadsAndInstructionSets_GiveTheSameBytes) {
         if (options.codec == "stencil" && !stencil_takes(dtype, options.bound.kind)) continue;
         SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text() + " " + data_name(data) + " " +
                      std::string(codec));
-        const auto reference = compress_to_bytes(array, options, 1, nullptr);
+        const auto reference = compress_to_bytes(array, options, 1);
         for (const std::size_t threads : {2, 7})
-          EXPECT_EQ(compress_to_bytes(array, options, threads, nullptr), reference) << threads << " threads";
+          EXPECT_EQ(compress_to_bytes(array, options, threads), reference) << threads << " threads";
         for (const char* isa : {"baseline", "avx2", "avx512"}) {
           options.settings = settings;
           options.settings.emplace_back("isa", isa);
@@ -182,9 +146,8 @@ TEST(Identity, SeveralStencilChunks_GiveTheSameBytesForAnyThreadsAndInstructionS
         options.bound = {BoundKind::rel, 1e-3};
         options.codec = "stencil";
         options.settings = {{"layout", layout}};
-        const auto reference = compress_to_bytes(array, options, 1, nullptr);
-        for (const std::size_t threads : {2, 7})
-          EXPECT_EQ(compress_to_bytes(array, options, threads, nullptr), reference);
+        const auto reference = compress_to_bytes(array, options, 1);
+        for (const std::size_t threads : {2, 7}) EXPECT_EQ(compress_to_bytes(array, options, threads), reference);
         for (const char* isa : {"baseline", "avx2", "avx512"}) {
           options.settings = {{"layout", layout}, {"isa", isa}};
           Vector<std::uint8_t> stream;

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "libcompress/format/checksum.h"
-#include "libcompress/format/header.h"
-#include "libcompress/format/limits.h"
+#include "libcompress/format/frame/checksum.h"
+#include "libcompress/format/grid/header.h"
+#include "libcompress/format/grid/limits.h"
 #include "tests/fuzz/fuzz_common.h"
 
 namespace {

@@ -15,6 +15,7 @@
 #include "codecs/stencil/model/distributions.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "tests/fuzz/tensor_input.h"
+#include "tests/golden/record_cases.h"
 
 namespace {
 
@@ -419,6 +420,15 @@ void add_roundtrips(Corpus& corpus) {
   }
 }
 
+/// The golden sets of records, as streams.
+Status add_records(Corpus& corpus) {
+  for (const golden::RecordCase& c : golden::record_cases()) {
+    QUERN_ASSIGN_OR_RETURN(const Bytes stream, golden::encode(c));
+    corpus.add("records", c.name, stream);
+  }
+  return {};
+}
+
 int complain(const char* what, const Status& status) {
   std::cerr << "make_fuzz_corpus: " << what << ": " << status.text() << "\n";
   return 1;
@@ -455,6 +465,7 @@ int main(int argc, char** argv) {
   for (const auto& [elems, suffix] : {std::pair{700, ""}, std::pair{8200, "_long"}})
     if (const Status status = add_tensors(corpus, static_cast<std::uint16_t>(elems), suffix); !status.ok())
       return complain("tensor", status);
+  if (const Status status = add_records(corpus); !status.ok()) return complain("records", status);
   add_texts(corpus);
   add_readers(corpus);
   add_roundtrips(corpus);

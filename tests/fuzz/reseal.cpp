@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "libcompress/format/checksum.h"
-#include "libcompress/format/header.h"
-#include "libcompress/format/level_table.h"
+#include "libcompress/format/frame/checksum.h"
+#include "libcompress/format/frame/trailer.h"
+#include "libcompress/format/grid/header.h"
+#include "libcompress/format/grid/level_table.h"
+#include "libcompress/format/grid/segment.h"
 #include "libcompress/format/reader.h"
-#include "libcompress/format/segment.h"
-#include "libcompress/format/trailer.h"
 
 namespace quern::fuzz {
 namespace {

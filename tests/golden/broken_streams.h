@@ -6,7 +6,7 @@
 #include <functional>
 #include <iostream>
 
-#include "libcompress/format/header.h"
+#include "libcompress/format/grid/header.h"
 #include "tests/fuzz/reseal.h"
 #include "tests/golden/groups.h"
 #include "tests/golden/must_fail_cases.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "libcompress/format/header.h"
+#include "libcompress/format/grid/header.h"
 #include "tests/fuzz/reseal.h"
 #include "tests/golden/golden_cases.h"
 #include "tests/golden/manifest.h"

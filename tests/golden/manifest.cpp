@@ -6,7 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 
 namespace quern::golden {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "codecs/stencil/model/residual_symbols.h"
 #include "libcompress/format/bit_stream.h"
-#include "libcompress/format/header.h"
+#include "libcompress/format/grid/header.h"
 #include "tests/fuzz/reseal.h"
 
 namespace quern::golden {

@@ -3,7 +3,7 @@
 
 #include <iostream>
 
-#include "libcompress/format/header.h"
+#include "libcompress/format/grid/header.h"
 #include "tests/fuzz/reseal.h"
 #include "tests/golden/manifest.h"
 #include "tests/malformed/trial.h"

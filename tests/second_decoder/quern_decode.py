@@ -84,6 +84,7 @@ class Header:
             require(requested == enforced, 'missing enforced bound')
         if enforced != LOSSLESS:
             require(0 < value < float('inf'), 'enforced bound')
+        self.enforced_value = value
         if flags & 0x80:
             low, high = at.binary64(), at.binary64()
             require(-float('inf') < low <= high < float('inf'), 'range')

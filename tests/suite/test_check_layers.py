@@ -108,7 +108,7 @@ class ThisTree(unittest.TestCase):
     """Copies of this tree's sources, each with one wrong include."""
 
     PLANTED = (
-        ("libcompress/format/checksum.h", "libcompress/pipeline/boxes.h"),
+        ("libcompress/format/frame/checksum.h", "libcompress/pipeline/boxes.h"),
         ("kernels/common/bits.h", "kernels/mask/find.h"),
         ("kernels/mask/cost.h", "kernels/mask/warp/scan.h"),
         ("kernels/stencil/cpu/rows.h", "kernels/stencil/warp/level_stream.h"),

@@ -177,10 +177,18 @@ TEST(Args, BadShapesAndCounts_AreRefused) {
 
 TEST(Args, MissingFiles_AreRefused) {
   expect_refused({"compress", "--abs", "1"}, "missing after compress");
-  expect_refused({"verify", "one"}, "ORIGINAL IN");
+  expect_refused({"verify", "one", "two", "three"}, "ORIGINAL IN");
   expect_refused({"compare", "a", "b", "c"}, "A B");
   expect_refused({"decompress", ""}, "empty");
   expect_refused({"compress", "--abs", "1", "-", "-"}, "only once");
+}
+
+/// Whether it holds records, which have no original, is seen when it is opened.
+TEST(Args, VerifyOfOneFile_IsAStreamWithoutAnOriginal) {
+  const Parsed p = parse({"verify", "scan.qn"});
+  ASSERT_EQ(p.code, 0) << p.message;
+  EXPECT_EQ(p.command.verify.original, "");
+  EXPECT_EQ(p.command.verify.stream, "scan.qn");
 }
 
 TEST(Args, ContradictingOutputs_AreRefused) {

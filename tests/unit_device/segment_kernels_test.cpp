@@ -14,8 +14,8 @@
 #include "libcompress/cuda/stream/segment_writer.cuh"
 #include "libcompress/cuda/stream/stream_end.cuh"
 #include "libcompress/device/device_codec.h"
-#include "libcompress/format/checksum.h"
-#include "libcompress/format/segment.h"
+#include "libcompress/format/frame/checksum.h"
+#include "libcompress/format/grid/segment.h"
 #include "tests/simt/cuda_test.h"
 
 namespace quern::cuda {

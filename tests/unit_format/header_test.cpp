@@ -5,9 +5,9 @@
 #include <array>
 #include <string>
 
-#include "libcompress/format/checksum.h"
-#include "libcompress/format/header.h"
-#include "libcompress/format/limits.h"
+#include "libcompress/format/frame/checksum.h"
+#include "libcompress/format/grid/header.h"
+#include "libcompress/format/grid/limits.h"
 #include "libcompress/format/writer.h"
 
 namespace quern {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "libcompress/format/layout.h"
-#include "libcompress/format/limits.h"
+#include "libcompress/format/grid/layout.h"
+#include "libcompress/format/grid/limits.h"
 
 namespace quern {
 namespace {

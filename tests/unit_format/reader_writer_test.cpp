@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
 

@@ -1,13 +1,13 @@
 // Segments and trailers as bytes.
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/segment.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 
-#include "libcompress/format/level_table.h"
-#include "libcompress/format/trailer.h"
+#include "libcompress/format/frame/trailer.h"
+#include "libcompress/format/grid/level_table.h"
 #include "libcompress/format/writer.h"
 
 namespace quern {

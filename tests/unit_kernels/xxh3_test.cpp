@@ -12,7 +12,7 @@
 
 #include "kernels/common/warp/xxh3.h"
 #include "kernels/common/xxh3.h"
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::kernels {

@@ -1,9 +1,9 @@
 // Damage and hostile bytes where a coarse level is read in part: an error or right values, never other values.
-#include "libcompress/format/checksum.h"
-#include "libcompress/format/header.h"
-#include "libcompress/format/level_table.h"
-#include "libcompress/format/segment.h"
-#include "libcompress/format/trailer.h"
+#include "libcompress/format/frame/checksum.h"
+#include "libcompress/format/frame/trailer.h"
+#include "libcompress/format/grid/header.h"
+#include "libcompress/format/grid/level_table.h"
+#include "libcompress/format/grid/segment.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_levels/support.h"
 

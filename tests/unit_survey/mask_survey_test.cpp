@@ -9,7 +9,7 @@
 #include <quern/compress.h>
 #include <quern/survey.h>
 
-#include "libcompress/format/header.h"
+#include "libcompress/format/grid/header.h"
 
 namespace quern {
 namespace {

@@ -16,8 +16,8 @@
 #include "libcompress/cuda/stream/stream_end.cuh"
 #include "libcompress/cuda/stream/stream_start.cuh"
 #include "libcompress/device/device_codec.h"
-#include "libcompress/format/stored_grid.h"
-#include "libcompress/format/trailer_frame.h"
+#include "libcompress/format/frame/trailer_frame.h"
+#include "libcompress/format/grid/stored_grid.h"
 #include "libcompress/pipeline/encode/setup.h"
 
 namespace quern::cuda {

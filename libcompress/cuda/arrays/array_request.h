@@ -12,8 +12,8 @@
 #include "libcompress/cuda/stream/masked_encoding.h"
 #include "libcompress/cuda/stream/stream_start.cuh"
 #include "libcompress/device/workspace.h"
-#include "libcompress/format/header.h"
-#include "libcompress/format/metadata.h"
+#include "libcompress/format/frame/metadata.h"
+#include "libcompress/format/grid/header.h"
 
 namespace quern::cuda {
 

@@ -7,7 +7,7 @@
 
 #include <quern/execution.h>
 
-#include "libcompress/format/layout.h"
+#include "libcompress/format/grid/layout.h"
 
 namespace quern::cuda {
 

@@ -5,7 +5,7 @@
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
 #include "libcompress/cuda/stream/warp_segment.cuh"
-#include "libcompress/format/segment_frame.h"
+#include "libcompress/format/grid/segment_frame.h"
 
 namespace quern::cuda {
 namespace {

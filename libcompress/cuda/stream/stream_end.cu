@@ -6,7 +6,7 @@
 #include "kernels/common/cuda/warp_hash.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
 #include "libcompress/cuda/stream/warp_segment.cuh"
-#include "libcompress/format/trailer_frame.h"
+#include "libcompress/format/frame/trailer_frame.h"
 
 namespace quern::cuda {
 namespace {

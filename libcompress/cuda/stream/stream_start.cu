@@ -5,7 +5,7 @@
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
 #include "kernels/common/cuda/warp_hash.cuh"
-#include "libcompress/format/stored_grid.h"
+#include "libcompress/format/grid/stored_grid.h"
 #include "libcompress/pipeline/encode/bound_resolution.h"
 #include "libcompress/pipeline/mask/mask_rules.h"
 

@@ -7,7 +7,7 @@
 
 #include "kernels/common/range_keys.h"
 #include "libcompress/device/chunk_kernels.h"
-#include "libcompress/format/header_fields.h"
+#include "libcompress/format/grid/header_fields.h"
 
 namespace quern::cuda {
 

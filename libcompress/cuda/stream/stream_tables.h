@@ -7,7 +7,7 @@
 #include <quern/status.h>
 
 #include "libcompress/device/device_stream.h"
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/segment.h"
 
 namespace quern::cuda {
 

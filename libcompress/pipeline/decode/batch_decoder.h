@@ -11,8 +11,8 @@
 #include <quern/memory.h>
 
 #include "libcompress/core/buffer.h"
-#include "libcompress/format/header.h"
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/header.h"
+#include "libcompress/format/grid/segment.h"
 #include "libcompress/pipeline/decode/chunk_batch.h"
 #include "libcompress/pipeline/decode/level_target.h"
 #include "libcompress/pipeline/segment_coder.h"

@@ -8,6 +8,7 @@
 
 #include <quern/device.h>
 
+#include "libcompress/format/records/record_header.h"
 #include "libcompress/pipeline/decode/batch_decoder.h"
 #include "libcompress/pipeline/pass_progress.h"
 
@@ -27,6 +28,14 @@ Status out_of_memory() { return Status(StatusCode::out_of_memory, "out of memory
 void describe_levels(const ChunkDecoder* codec, StreamInfo& info) {
   info.levels = level_shapes(codec);
   info.levels_are_means = !info.levels.empty() && codec->levels_are_means();
+}
+
+/// Bytes of a header that passes all checks, whatever the payload.
+Result<std::uint64_t> check_header(ByteSource& source) {
+  QUERN_ASSIGN_OR_RETURN(const Vector<std::uint8_t> bytes, read_header_bytes(source));
+  const Status status = says_records(bytes) ? parse_record_header(bytes).status() : parse_header(bytes).status();
+  QUERN_RETURN_IF_ERROR(status);
+  return bytes.size();
 }
 
 }  // namespace
@@ -281,8 +290,8 @@ Result<Vector<StreamSpan>> list_streams(ByteSource& source) {
       QUERN_ASSIGN_OR_RETURN(const Footer footer, read_footer(source, end));
       end -= footer.stream_bytes;
       QUERN_RETURN_IF_ERROR(source.seek(end));
-      QUERN_ASSIGN_OR_RETURN(const ReadHeader read, read_header(source));
-      if (read.bytes + kFooterBytes > footer.stream_bytes)
+      QUERN_ASSIGN_OR_RETURN(const std::uint64_t header, check_header(source));
+      if (header + kFooterBytes > footer.stream_bytes)
         return Status(StatusCode::corrupt, "the trailer claims a stream of {0} bytes, fewer than its header",
                       number(footer.stream_bytes));
       streams.push_back({end, footer.stream_bytes});

@@ -7,7 +7,7 @@
 #include <quern/dtype.h>
 #include <quern/status.h>
 
-#include "libcompress/format/layout.h"
+#include "libcompress/format/grid/layout.h"
 #include "libcompress/pipeline/mask/mask.h"
 
 namespace quern {

@@ -12,19 +12,6 @@ std::int64_t number(std::uint64_t value) { return static_cast<std::int64_t>(valu
 
 }  // namespace
 
-Result<Footer> read_footer(ByteSource& source, std::uint64_t end) {
-  if (end < kFooterBytes)
-    return Status(StatusCode::truncated, "the stream has no trailer: {0} bytes are left for it", number(end));
-  QUERN_RETURN_IF_ERROR(source.seek(end - kFooterBytes));
-  std::array<std::uint8_t, kFooterBytes> bytes{};
-  QUERN_ASSIGN_OR_RETURN(const std::size_t have, read_up_to(source, bytes));
-  QUERN_ASSIGN_OR_RETURN(const Footer footer, parse_footer({bytes.data(), have}));
-  if (footer.stream_bytes > end)
-    return Status(StatusCode::corrupt, "the trailer claims a stream of {0} bytes; {1} are there",
-                  number(footer.stream_bytes), number(end));
-  return footer;
-}
-
 Status SegmentSource::load_index() {
   if (!offsets_.empty()) return {};
   if (!source_.can_seek())
@@ -36,36 +23,12 @@ Status SegmentSource::load_index() {
   return index_by_walking().ok() ? Status() : from_end;
 }
 
-Status SegmentSource::need_index_memory(std::uint64_t trailer_bytes) const {
-  const std::uint64_t needed = trailer_bytes + 8 * (layout_.segments() + 1);
-  if (needed <= memory_limit_) return {};
-  return Status(StatusCode::memory_limit, "the stream's index needs {0} bytes; the limit is {1}", number(needed),
-                number(memory_limit_));
-}
-
 Status SegmentSource::index_from_end() {
-  // Several streams may follow one another: walk back from the end until the one that begins here.
-  std::uint64_t end = source_.size();
-  Footer footer;
-  while (true) {
-    QUERN_ASSIGN_OR_RETURN(footer, read_footer(source_, end));
-    fetched_ += kFooterBytes;
-    if (end - footer.stream_bytes <= start_) break;
-    end -= footer.stream_bytes;
-  }
-  if (end - footer.stream_bytes != start_ || footer.stream_bytes < header_bytes_ + kFooterBytes ||
-      footer.index_bytes > footer.stream_bytes - header_bytes_ - kFooterBytes)
-    return Status(StatusCode::corrupt, "the trailer does not fit the stream");
-  if (layout_.segments() > footer.index_bytes)
-    return Status(StatusCode::corrupt, "the trailer does not have one size for each of {0} segments",
-                  number(layout_.segments()));
-  QUERN_RETURN_IF_ERROR(need_index_memory(footer.index_bytes + kFooterBytes));
-  Vector<std::uint8_t> trailer(static_cast<std::size_t>(footer.index_bytes) + kFooterBytes);
-  QUERN_RETURN_IF_ERROR(source_.seek(end - trailer.size()));
-  QUERN_ASSIGN_OR_RETURN(const std::size_t have, fetch(trailer));
-  QUERN_ASSIGN_OR_RETURN(offsets_,
-                         parse_trailer({trailer.data(), have}, header_.checksum, header_bytes_, layout_.segments()));
-  trailer_bytes_ = trailer.size();
+  StreamIndex index;
+  QUERN_RETURN_IF_ERROR(load_stream_index(source_, {start_, header_bytes_, header_.checksum, layout_.segments()},
+                                          memory_limit_, index, fetched_));
+  offsets_ = std::move(index.offsets);
+  trailer_bytes_ = index.trailer_bytes;
   return {};
 }
 
@@ -74,7 +37,7 @@ Status SegmentSource::index_by_walking() {
   const std::uint64_t first = start_ + header_bytes_;
   if (first > source_.size() || layout_.segments() > (source_.size() - first) / width)
     return Status(StatusCode::truncated, "the data is too short for {0} segments", number(layout_.segments()));
-  QUERN_RETURN_IF_ERROR(need_index_memory(8 * layout_.segments() + kFooterBytes));
+  QUERN_RETURN_IF_ERROR(need_index_memory(8 * layout_.segments() + kFooterBytes, layout_.segments(), memory_limit_));
   Vector<std::uint64_t> offsets{header_bytes_};
   TrailerBuilder builder;
   for (std::uint64_t segment = 0; segment < layout_.segments(); ++segment) {

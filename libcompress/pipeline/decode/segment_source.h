@@ -7,15 +7,13 @@
 #include <quern/memory.h>
 #include <quern/stream_io.h>
 
-#include "libcompress/format/header.h"
-#include "libcompress/format/segment.h"
-#include "libcompress/format/trailer.h"
+#include "libcompress/format/frame/trailer.h"
+#include "libcompress/format/grid/header.h"
+#include "libcompress/format/grid/segment.h"
 #include "libcompress/pipeline/decode/batch_decoder.h"
+#include "libcompress/pipeline/decode/stream_index.h"
 
 namespace quern {
-
-/// Footer of the stream that ends at `end` of a source that can seek.
-Result<Footer> read_footer(ByteSource& source, std::uint64_t end);
 
 class SegmentSource : public Allocated {
  public:
@@ -49,7 +47,6 @@ class SegmentSource : public Allocated {
   Status load_index();
   Status index_from_end();
   Status index_by_walking();
-  Status need_index_memory(std::uint64_t trailer_bytes) const;
   Status read_sized(SegmentJob& job, std::uint64_t size, std::size_t have);
   Status read_sequential(SegmentJob& job);
   /// Reads what a coarse level needs of the segment of `size` bytes that begins at `at` in the stream; false when it

@@ -11,8 +11,8 @@
 #include <quern/memory.h>
 
 #include "libcompress/core/buffer.h"
-#include "libcompress/format/level_table.h"
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/level_table.h"
+#include "libcompress/format/grid/segment.h"
 #include "libcompress/pipeline/encode/encode_batch.h"
 #include "libcompress/pipeline/encode/setup.h"
 #include "libcompress/pipeline/mask/mask.h"

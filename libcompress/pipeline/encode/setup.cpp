@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include "libcompress/format/limits.h"
-#include "libcompress/format/segment.h"
-#include "libcompress/format/stored_grid.h"
-#include "libcompress/format/trailer.h"
+#include "libcompress/format/frame/trailer.h"
+#include "libcompress/format/grid/limits.h"
+#include "libcompress/format/grid/segment.h"
+#include "libcompress/format/grid/stored_grid.h"
 #include "libcompress/format/writer.h"
 #include "libcompress/pipeline/boxes.h"
 #include "libcompress/pipeline/mask/mask.h"

@@ -9,8 +9,8 @@
 #include <quern/compress.h>
 #include <quern/memory.h>
 
-#include "libcompress/format/header.h"
-#include "libcompress/format/layout.h"
+#include "libcompress/format/grid/header.h"
+#include "libcompress/format/grid/layout.h"
 #include "libcompress/pipeline/encode/bound_resolution.h"
 #include "libcompress/pipeline/encode/candidates.h"
 

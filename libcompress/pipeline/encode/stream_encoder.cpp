@@ -6,7 +6,7 @@
 
 #include <quern/device.h>
 
-#include "libcompress/format/segment.h"
+#include "libcompress/format/grid/segment.h"
 #include "libcompress/format/writer.h"
 #include "libcompress/pipeline/encode/batch_encoder.h"
 #include "libcompress/pipeline/pass_progress.h"

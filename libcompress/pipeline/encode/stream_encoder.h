@@ -7,7 +7,7 @@
 
 #include <quern/compress.h>
 
-#include "libcompress/format/trailer.h"
+#include "libcompress/format/frame/trailer.h"
 #include "libcompress/pipeline/encode/setup.h"
 #include "libcompress/pipeline/segment_coder.h"
 
