@@ -143,9 +143,8 @@ void define_verify(CLI::App& program, RawArgs& raw) {
   add_data(verb, raw, false);
   add_run(verb, raw);
   verb.footer(
-      "Exit code 4 when an element misses the bound or a special value was lost. A stream of records has no original "
-      "to "
-      "be held against: its checksums and its structure are checked.\n"
+      "Exit code 4 when an element misses the bound or a special value was lost. A stream of records has no original:\n"
+      "its checksums and its structure are checked.\n"
       "Examples:\n  quern verify field_50x100x100.f32 field.qn\n  quern verify model.nc --dataset tas tas.qn --json\n"
       "  quern verify scan.qn\n");
 }

@@ -101,12 +101,12 @@ class RecordStream {
 
  private:
   Status plan() {
-    Vector<std::span<const std::uint8_t>> looks;
+    Vector<std::span<const std::uint8_t>> planned_on;
     for (std::size_t i = 0; i < data_.size(); ++i) {
       const bool has_string = header_.layout.sections[i].form == SectionForm::bytes && !data_[i].strings.empty();
-      looks.push_back(has_string ? data_[i].strings.front() : data_[i].values);
+      planned_on.push_back(has_string ? data_[i].strings.front() : data_[i].values);
     }
-    QUERN_ASSIGN_OR_RETURN(encoder_, options_.codec->plan({&header_.layout, looks, &runner_, options_.settings}));
+    QUERN_ASSIGN_OR_RETURN(encoder_, options_.codec->plan({&header_.layout, planned_on, &runner_, options_.settings}));
     header_.codec_id = options_.codec->info().id;
     header_.codec_version = options_.codec->info().version;
     header_.params.assign(encoder_->params().begin(), encoder_->params().end());
