@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "kernels/common/round_to_integer.h"
 #include "kernels/entropy/cpu/residual_vectors.h"
 #include "kernels/entropy/cpu/residual_zeros.h"
 #include "kernels/stencil/cpu/context_levels.h"
@@ -89,14 +90,12 @@ struct StencilDecodeInstance {
 
   static void lift(double* to, std::size_t count, const double* other, std::size_t others, std::size_t back,
                    double factor) {
-    constexpr double kMagic = 0x1.8p52;
     for (std::size_t i = 0; i < count; ++i) {
       const double* const left = other + (i > back ? i - back : 0) * kLiftedLines;
       const std::size_t next = i + 1 - back;
       const double* const right = other + (next < others ? next : others - 1) * kLiftedLines;
       double* const place = to + i * kLiftedLines;
-      for (std::size_t j = 0; j < kLiftedLines; ++j)
-        place[j] += ((left[j] + right[j]) * factor * 0x1p-16 + kMagic) - kMagic;
+      for (std::size_t j = 0; j < kLiftedLines; ++j) place[j] += nearest((left[j] + right[j]) * factor * 0x1p-16);
     }
   }
 

@@ -1,9 +1,9 @@
 // Fitting kernels of the stencil codec for one instruction set; part of instance.h.
 #pragma once
 
-#include <bit>
 #include <cstring>
 
+#include "kernels/common/round_to_integer.h"
 #include "kernels/stencil/cpu/fit.h"
 
 namespace quern::kernels {
@@ -78,11 +78,8 @@ struct StencilFitInstance {
 
   static void differences(const std::int64_t* targets, const double* mean, double scale, std::size_t count,
                           double* out) {
-    // As an addition to the low bits of 1.5 * 2^52.
-    constexpr double kMagic = 0x1.8p52;
     for (std::size_t s = 0; s < count; ++s) {
-      const double target = std::bit_cast<double>(targets[s] + std::bit_cast<std::int64_t>(kMagic)) - kMagic;
-      out[s] = target * scale - mean[s];
+      out[s] = number_of(targets[s]) * scale - mean[s];
     }
   }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/common/cpu/round_vectors.h"
 #include "kernels/stencil/cpu/narrow_rows.h"
 #include "kernels/stencil/cpu/row_predictions.h"
 #include "kernels/stencil/cpu/rows.h"
@@ -27,7 +28,6 @@ struct RowCodes : RowPredictions<Isa> {
   using V::any_of;
   using V::for_whole_blocks;
   using V::join;
-  using V::kMagic;
   using V::kPairs;
   using V::kParts;
   using V::kWidth;
@@ -114,9 +114,10 @@ struct RowCodes : RowPredictions<Isa> {
     Doubles inside = (original - shared.base) * shared.inverse;
     inside = inside > -kMost ? inside : Doubles{};
     inside = inside < kMost ? inside : Doubles{};
-    const Doubles difference = ((inside + kMagic) - kMagic) - number;
-    Doubles code = difference * shared.reciprocal + kMagic;
-    code -= kMagic;
+    Doubles target;
+    Doubles code;
+    round_vector(inside, target);
+    round_vector((target - number) * shared.reciprocal, code);
     const Doubles most = Doubles{} + static_cast<double>(row.most);
     code = code < most ? code : most;
     code = code > -most ? code : -most;
@@ -143,9 +144,10 @@ struct RowCodes : RowPredictions<Isa> {
       Doubles original;
       load(row.originals + x + kWidth * h, original);
       const Doubles inside = (original - shared.base) * shared.inverse;
-      const Doubles difference = ((inside + kMagic) - kMagic) - numbers[h];
-      Doubles code = difference * shared.reciprocal + kMagic;
-      code -= kMagic;
+      Doubles target;
+      Doubles code;
+      round_vector(inside, target);
+      round_vector((target - numbers[h]) * shared.reciprocal, code);
       Doubles value = numbers[h];
       add_exact(code, shared.quantum, value);
       codes[h] = __builtin_convertvector(code, HalfWords);

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/common/round_to_integer.h"
 #include "kernels/stencil/level_job.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/level_patch.h"
@@ -135,7 +136,6 @@ class LevelPredictor {
       });
       X::sync();
     }
-    constexpr double kMagic = 0x1.8p52;  // puts integers below 2^51 into the low bits
     vec<std::int64_t> predicted[kPatchPoints];
     const std::uint32_t own = view_.first + (first_row_ + patch.row) * view_.stride;
     X::lanes([&](std::size_t lane) {
@@ -147,8 +147,7 @@ class LevelPredictor {
                  static_cast<std::int64_t>(X::load(grid_.values + place, lane)) - code * grid_.stage->quantum);
           return;
         }
-        const std::uint64_t sum =
-            std::bit_cast<std::uint64_t>(X::get(sums[k], lane) + kMagic) - std::bit_cast<std::uint64_t>(kMagic);
+        const auto sum = static_cast<std::uint64_t>(nearest_integer(X::get(sums[k], lane)));
         const std::uint64_t half = std::uint64_t{1} << (job_.weight_bits - 1);
         X::set(predicted[k], lane, static_cast<std::int64_t>(sum + half) >> job_.weight_bits);
       });

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/common/round_to_integer.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/elements.h"
 #include "kernels/stencil/raster_encode_job.h"
@@ -82,7 +83,7 @@ constexpr void set_raster_targets(const RasterCodes& codes, std::uint32_t plane,
         });
         constexpr double kMost = 0x1p44;
         const double v = (original - raster.base) * codes.job->inverse;
-        X::store(codes.targets + at, lane, whole_number(v > -kMost && v < kMost ? v : 0) + half);
+        X::store(codes.targets + at, lane, nearest_integer(v > -kMost && v < kMost ? v : 0) + half);
       });
     });
   }

@@ -8,6 +8,7 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/common/lanes.h"
+#include "kernels/common/round_to_integer.h"
 #include "kernels/common/unroll.h"
 #include "kernels/stencil/elements.h"
 #include "kernels/stencil/raster_job.h"
@@ -58,11 +59,6 @@ struct RasterGrid {
   return mean + nearest((value - mean) * weight);
 }
 
-/// Integers below 2^51 in binary64, as integers.
-[[gnu::always_inline]] constexpr std::int64_t whole_number(double v) {
-  constexpr double kMagic = 0x1.8p52;
-  return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(v + kMagic) - std::bit_cast<std::uint64_t>(kMagic));
-}
 [[gnu::always_inline]] constexpr bool is_out_of_range(double sum) { return !(sum < 0x1p50 && sum > -0x1p50); }
 
 /// Columns of a row that a warp works on at a time: some of each lane's, so that loads of one wait together.
@@ -171,7 +167,7 @@ constexpr void sum_planes_before(const RasterGrid& grid, std::uint32_t plane, st
         const std::uint32_t at = x + static_cast<std::uint32_t>(i) * kLanes;
         if (at >= job.columns) return;
         if (is_out_of_range(sums[i])) X::set(flags, lane, true);
-        X::store(grid.values + (first + at), lane, std::bit_cast<double>(whole_number(sums[i]) + rounding));
+        X::store(grid.values + (first + at), lane, std::bit_cast<double>(nearest_integer(sums[i]) + rounding));
         if constexpr (kContexts) X::store(grid.magnitudes + (first + at), lane, job.context_constant + contexts[i]);
       });
     });

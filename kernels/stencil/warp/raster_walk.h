@@ -4,9 +4,9 @@
 // step holds no loop over taps; taps that a model lacks have weight 0.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
+#include "kernels/common/round_to_integer.h"
 #include "kernels/entropy/warp/rows.h"
 #include "kernels/stencil/warp/raster_grid.h"
 
@@ -123,12 +123,6 @@ struct WalkPoint {
   std::uint32_t walker = 0;  ///< the lane of the walk
   std::uint32_t place = 0;   ///< its number in the chunk
 };
-
-/// Integers below 2^51 as binary64.
-[[gnu::always_inline]] constexpr double as_number(std::int64_t v) {
-  constexpr double kMagic = 0x1.8p52;
-  return std::bit_cast<double>(static_cast<std::uint64_t>(v) + std::bit_cast<std::uint64_t>(kMagic)) - kMagic;
-}
 
 /// The sum of N terms, as a tree: they are integers, so that their order does not matter.
 template <std::size_t N, std::size_t kFirst = 0>
@@ -261,7 +255,7 @@ class RasterWalk {
 
   /// The prediction, from that and from what planes before gave.
   [[gnu::always_inline]] constexpr std::int64_t predict(double rows_sum, std::int64_t before, std::size_t lane) const {
-    auto sum = static_cast<std::uint64_t>(before) + static_cast<std::uint64_t>(whole_number(rows_sum)) + rounding_;
+    auto sum = static_cast<std::uint64_t>(before) + static_cast<std::uint64_t>(nearest_integer(rows_sum)) + rounding_;
     // The latest value, which everything waits for, comes last.
     unroll<kNear>([&](auto t) {
       constexpr std::size_t kAt = kNear - 1 - decltype(t)::value;
@@ -290,7 +284,7 @@ class RasterWalk {
     });
     X::set(near_[0], lane, value);
     if (!point.here) return;
-    const double kept = as_number(value);
+    const double kept = number_of(value);
     X::store(&memory_.values[point.step % RasterWalkMemory::kSteps][point.walker], lane, kept);
     X::store(values_ + point.place, lane, kept);
     if constexpr (!kPlanes) {
