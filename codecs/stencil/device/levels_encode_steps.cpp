@@ -13,6 +13,7 @@
 #include "codecs/stencil/levels/sections.h"
 #include "codecs/stencil/model/token_cost.h"
 #include "kernels/common/lanes.h"
+#include "libcompress/core/element_of.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -160,7 +161,7 @@ void LevelsEncoding::lay_out() {
   samples_at_ = take(most_samples * sizeof(std::uint64_t));
   head.head.work_bytes = static_cast<std::uint32_t>(bytes);
 
-  head.element = static_cast<kernels::Element>(spec_.dtype);
+  head.element = element_of(spec_.dtype);
   head.sequential_axis = axes.sequential ? static_cast<std::uint32_t>(tables.pad) : kernels::kNoAxis;
   head.linear_border = model.border == Border::linear;
   head.masked = in_.special != nullptr;
