@@ -5,6 +5,7 @@
 
 #include "kernels/common/round_to_integer.h"
 #include "kernels/stencil/cpu/fit.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::kernels {
 
@@ -101,8 +102,7 @@ struct StencilFitInstance {
     for (std::size_t x = 0; x < count; ++x) {
       const double sum = static_cast<double>(first[x]) + second_factor * static_cast<double>(second[x]) +
                          predicted_factor * predicted[x];
-      const double d = (sum < 0 ? -sum : sum) * scale;
-      sums[x] += weight * static_cast<std::uint32_t>(static_cast<std::int32_t>(d < most ? d : most));
+      sums[x] += weight * capped_spread(sum, scale, most);
     }
   }
 

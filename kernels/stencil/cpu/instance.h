@@ -14,6 +14,7 @@
 #include "kernels/stencil/cpu/fit_instance.h"
 #include "kernels/stencil/cpu/rows_instance.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::kernels {
 
@@ -143,16 +144,11 @@ struct StencilInstance : ContextLevels<Isa> {
 
   static void add_to_mean(const double* from, const double* before, double weight, std::size_t count, double* after) {
 #pragma GCC ivdep
-    for (std::size_t x = 0; x < count; ++x) after[x] = before[x] + nearest((from[x] - before[x]) * weight);
+    for (std::size_t x = 0; x < count; ++x) after[x] = next_mean(before[x], from[x], weight);
   }
 
   static void units(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out) {
-    constexpr double kMost = 0x1p44;
-    for (std::size_t x = 0; x < count; ++x) {
-      const double v = (originals[x] - base) * inverse;
-      const double inside = v > -kMost && v < kMost ? v : 0;
-      out[x] = nearest_integer(inside);
-    }
+    for (std::size_t x = 0; x < count; ++x) out[x] = nearest_integer(in_units(originals[x], base, inverse));
   }
 
   static bool loop_codes(const std::int64_t* left, const std::int64_t* wholes, unsigned fraction_bits,
@@ -167,10 +163,8 @@ struct StencilInstance : ContextLevels<Isa> {
           ((static_cast<std::uint64_t>(left[x]) + kBias) >> fraction_bits) - (kBias >> fraction_bits);
       beyond |= code + kMost > 2 * kMost ? 1u : 0u;
       const auto narrow = static_cast<std::uint32_t>(code);
-      const std::uint32_t sign = 0u - (narrow >> 31);
-      const std::uint32_t magnitude = (narrow ^ sign) - sign;
       codes[x] = static_cast<std::int32_t>(narrow);
-      magnitudes[x] = magnitude < most ? magnitude : most;
+      magnitudes[x] = capped_magnitude(narrow, most);
       values[x] = number_of(wholes[x]);
     }
     return beyond == 0;

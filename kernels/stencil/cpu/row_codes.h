@@ -11,6 +11,7 @@
 #include "kernels/stencil/cpu/narrow_rows.h"
 #include "kernels/stencil/cpu/row_predictions.h"
 #include "kernels/stencil/cpu/rows.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::kernels {
 
@@ -108,12 +109,11 @@ struct RowCodes : RowPredictions<Isa> {
   template <Check Kind, bool Whole>
   [[gnu::always_inline]] static void code_wide(const Doubles& number, const CodedRowBuffers<double>& row,
                                                const Shared& shared, std::size_t x, std::size_t count, Seen& seen) {
-    constexpr double kMost = 0x1p44;
     Doubles original;
     load(row.originals + x, original);
     Doubles inside = (original - shared.base) * shared.inverse;
-    inside = inside > -kMost ? inside : Doubles{};
-    inside = inside < kMost ? inside : Doubles{};
+    inside = inside > -kMaxUnits ? inside : Doubles{};
+    inside = inside < kMaxUnits ? inside : Doubles{};
     Doubles target;
     Doubles code;
     round_vector(inside, target);
