@@ -13,7 +13,7 @@
 namespace quern::checkpoint {
 namespace {
 
-constexpr std::size_t kLanes = 8;
+constexpr std::size_t kPartialSums = 8;
 constexpr std::uint64_t kNoMark = 0;  ///< of a chunk that changed while it was hashed
 
 XXH3_state_t* state_of(const AlignedBuffer& room) {
@@ -23,13 +23,13 @@ XXH3_state_t* state_of(const AlignedBuffer& room) {
 }  // namespace
 
 std::uint64_t chunk_mark(std::span<const std::uint8_t> chunk) {
-  std::array<std::uint64_t, kLanes> sums{};
-  std::array<std::uint64_t, kLanes> sums_of_sums{};
+  std::array<std::uint64_t, kPartialSums> sums{};
+  std::array<std::uint64_t, kPartialSums> sums_of_sums{};
   std::size_t at = 0;
   for (; at + sizeof(sums) <= chunk.size(); at += sizeof(sums)) {
-    std::array<std::uint64_t, kLanes> words;
+    std::array<std::uint64_t, kPartialSums> words;
     std::memcpy(words.data(), chunk.data() + at, sizeof(words));
-    for (std::size_t k = 0; k < kLanes; ++k) {
+    for (std::size_t k = 0; k < kPartialSums; ++k) {
       sums[k] += words[k];
       sums_of_sums[k] += sums[k];
     }

@@ -12,6 +12,7 @@
 #include "kernels/lorenzo/cuda/entry_points.h"
 #include "kernels/lorenzo/tile_code.h"
 #include "kernels/mask/cuda/entry_points.h"
+#include "libcompress/core/element_of.h"
 #include "libcompress/device/workspace.h"
 
 namespace quern::codec::lorenzo {
@@ -62,7 +63,7 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
     boxes.rules_stride = sizeof(cuda::StreamPlan);
     boxes.room = room.copies.at(workspace);
     boxes.room_bytes = copy_bytes();
-    const auto element = static_cast<kernels::Element>(dtype_);
+    const auto element = element_of(dtype_);
     const LorenzoChunks tiles = tiles_of(places, trials);
     cudaError_t error = lay_out_trials_async(places, trials, queue);
     if (error == cudaSuccess)
@@ -111,7 +112,7 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
 
   LorenzoChunks tiles_of(const cuda::StreamPlaces& places, const DeviceTrials& trials) const {
     LorenzoChunks tiles;
-    tiles.element = static_cast<kernels::Element>(dtype_);
+    tiles.element = element_of(dtype_);
     tiles.shapes = shapes_;
     tiles.tiles = 1;
     tiles.items = places.count * count();
@@ -173,7 +174,7 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
 
   static LorenzoChunks chunks_of(const cuda::ChunkPlaces& places) {
     LorenzoChunks chunks;
-    chunks.element = static_cast<kernels::Element>(places.dtype);
+    chunks.element = element_of(places.dtype);
     chunks.shapes = places.state.empty() ? kAllShapes : 1u << static_cast<unsigned>(rules_of(places.state).tile);
     chunks.tiles = kernels::max_chunk_tiles(dtype_bytes(places.dtype));
     chunks.items = places.count;

@@ -17,6 +17,7 @@
 
 #include "kernels/common/unroll.h"
 #include "kernels/lorenzo/chunk_task.h"
+#include "libcompress/core/element_of.h"
 #include "libcompress/core/quantizer_rules.h"
 #include "libcompress/core/rounding.h"
 #include "libcompress/format/bytes.h"
@@ -114,7 +115,7 @@ constexpr ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dt
 
 constexpr kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound, const Layout& layout) {
   kernels::ChunkRules rules;
-  rules.element = static_cast<kernels::Element>(dtype);
+  rules.element = element_of(dtype);
   rules.tile = layout.tile;
   const QuantizerRules quantizer = quantizer_rules(dtype, bound);
   rules.quantizer = quantizer.kind;
@@ -146,7 +147,7 @@ constexpr ParamsFault get_params(ByteReader& in, DType dtype, const Shape& shape
   if (layout.first > layout.second || layout.second > shape.rank()) return ParamsFault::merged_axes;
   layout.tile = static_cast<TileShape>(tile);
   rules = kernels::ChunkRules{};
-  rules.element = static_cast<kernels::Element>(dtype);
+  rules.element = element_of(dtype);
   rules.tile = layout.tile;
   rules.quantizer = static_cast<QuantizerKind>(kind);
   if (rules.quantizer == QuantizerKind::pointwise && is_integer(dtype)) return ParamsFault::pointwise_integers;

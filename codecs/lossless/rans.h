@@ -16,7 +16,7 @@ namespace quern::codec::lossless {
 inline constexpr unsigned kFrequencyBits = 12;
 inline constexpr std::uint32_t kFrequencySum = 1u << kFrequencyBits;
 inline constexpr std::uint32_t kStateFloor = 1u << 16;  ///< a state is never below this between symbols
-inline constexpr std::size_t kLanes = 8;                ///< interleaved states
+inline constexpr std::size_t kStates = 8;               ///< interleaved states
 
 using kernels::Counts;
 using kernels::entropy_cost;

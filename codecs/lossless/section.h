@@ -67,7 +67,7 @@ class SectionEncoder {
   std::size_t contexts_ = 0;
   std::array<std::uint16_t, kMaxContexts> threshold_{};  // of contexts 1..: smallest bin; [0] unused
   std::array<std::uint8_t, kActivityBins> context_of_bin_{};
-  std::array<std::uint32_t, kLanes> states_{};
+  std::array<std::uint32_t, kStates> states_{};
 };
 
 /// Decodes a section row by row from hostile bytes.
@@ -99,7 +99,7 @@ class SectionDecoder {
   std::size_t word_at_ = 0;  // byte position in in_
   std::size_t row_ = 0;
   std::array<std::uint8_t, kActivityBins> context_of_bin_{};
-  std::array<std::uint32_t, kLanes> states_{};
+  std::array<std::uint32_t, kStates> states_{};
 };
 
 extern template class SectionEncoder<std::uint32_t>;

@@ -41,7 +41,7 @@ Status SectionDecoder<U>::open(std::span<const std::uint8_t> in, const RowGrid& 
     make_decode_table(frequencies, tables_[i]);
   }
   at += reader.bytes_used();
-  if (in.size() - at != raw_bytes + 4 * kLanes + word_bytes) return kCorrupt;
+  if (in.size() - at != raw_bytes + 4 * kStates + word_bytes) return kCorrupt;
   raw_at_ = at;
   raw_bits_ = std::uint64_t{raw_bytes} * 8;
   at += raw_bytes;
@@ -57,7 +57,7 @@ Status SectionDecoder<U>::open(std::span<const std::uint8_t> in, const RowGrid& 
 template <class U>
 inline void SectionDecoder<U>::decode_block(std::uint8_t* tokens, const std::uint16_t* activity, unsigned block_part) {
   const std::uint8_t* words = in_.data() + word_at_;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+  for (std::size_t lane = 0; lane < kStates; ++lane) {
     const DecodeTable& table = tables_[context_of_bin_[activity_bin(activity[lane], block_part)]];
     std::uint32_t state = states_[lane];
     tokens[lane] = decode_step(state, table);
@@ -113,11 +113,11 @@ Status SectionDecoder<U>::next_row(U* values) {
   std::uint8_t* tokens = plane.row(row_);
   row_activity(above, behind, grid_.width, activity_);
   std::size_t x = 0;
-  for (; x + kLanes <= grid_.width && in_.size() - word_at_ >= 2 * kLanes; x += kLanes) {
+  for (; x + kStates <= grid_.width && in_.size() - word_at_ >= 2 * kStates; x += kStates) {
     decode_block(tokens + x, activity_ + x, block_activity(tokens, x, above));
   }
-  for (; x < grid_.width; x += kLanes) {
-    const std::size_t count = std::min(kLanes, grid_.width - x);
+  for (; x < grid_.width; x += kStates) {
+    const std::size_t count = std::min(kStates, grid_.width - x);
     if (!decode_partial(tokens + x, activity_ + x, block_activity(tokens, x, above), count)) {
       return Status(StatusCode::corrupt, "lossless section lacks words");
     }

@@ -46,7 +46,7 @@ std::size_t SectionEncoder<U>::encode(const U* values, const RowGrid& grid) {
   gather_contexts();
   write_tables();
   encode_tokens();
-  return kHeadBytes + 2 * (contexts_ - 1) + table_bytes_ + raw_bytes_ + 4 * kLanes + 2 * word_count_;
+  return kHeadBytes + 2 * (contexts_ - 1) + table_bytes_ + raw_bytes_ + 4 * kStates + 2 * word_count_;
 }
 
 template <class U>
@@ -82,9 +82,9 @@ void SectionEncoder<U>::gather_contexts() {
     const std::uint8_t* tokens = plane.row(r);
     std::uint16_t* bins = bins_ + r * grid_.width;
     row_activity(above, behind, grid_.width, bins);
-    for (std::size_t x = 0; x < grid_.width; x += kLanes) {
+    for (std::size_t x = 0; x < grid_.width; x += kStates) {
       const unsigned block_part = block_activity(tokens, x, above);
-      const std::size_t end = std::min(x + kLanes, grid_.width);
+      const std::size_t end = std::min(x + kStates, grid_.width);
       for (std::size_t i = x; i < end; ++i) {
         bins[i] = static_cast<std::uint16_t>(activity_bin(bins[i], block_part));
         ++population[bins[i]];
@@ -179,7 +179,7 @@ void SectionEncoder<U>::encode_tokens() {
     const std::uint16_t* bins = bins_ + r * grid_.width;
     for (std::size_t x = grid_.width; x-- > 0;) {
       const EncodeEntry& entry = encode_tables_[context_of_bin_[bins[x]]][tokens[x]];
-      encode_step(states_[x % kLanes], entry, words);
+      encode_step(states_[x % kStates], entry, words);
     }
   }
   word_count_ = static_cast<std::size_t>(end - words);

@@ -87,7 +87,7 @@ inline void row_activity(const std::uint8_t* above, const std::uint8_t* behind, 
   }
 }
 
-/// Sum of the kLanes tokens at `tokens`.
+/// Sum of the kStates tokens at `tokens`.
 inline unsigned block_sum(const std::uint8_t* tokens) {
   const auto eight = load_le<std::uint64_t>(tokens);
   constexpr std::uint64_t kEven = 0x00ff00ff00ff00ffULL;
@@ -95,10 +95,10 @@ inline unsigned block_sum(const std::uint8_t* tokens) {
   return static_cast<unsigned>(pairs * 0x0001000100010001ULL >> 48);
 }
 
-/// The share that comes from the previous block of kLanes tokens in the row (in a row's first block: of the row above).
+/// The share that comes from the previous block of kStates tokens in the row (in a row's first block: of the row above).
 inline unsigned block_activity(const std::uint8_t* row, std::size_t block_begin, const std::uint8_t* above) {
-  if (above == nullptr) return block_begin == 0 ? 0 : block_sum(row + block_begin - kLanes);
-  return block_sum(block_begin == 0 ? above : row + block_begin - kLanes) >> 2;
+  if (above == nullptr) return block_begin == 0 ? 0 : block_sum(row + block_begin - kStates);
+  return block_sum(block_begin == 0 ? above : row + block_begin - kStates) >> 2;
 }
 
 inline unsigned activity_bin(unsigned row_part, unsigned block_part) { return (row_part + block_part) >> 2; }

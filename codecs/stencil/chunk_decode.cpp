@@ -16,6 +16,7 @@
 #include "codecs/stencil/raster/waves.h"
 #include "codecs/stencil/wavelet/chunk.h"
 #include "kernels/entropy/rans.h"
+#include "kernels/stencil/rules.h"
 #include "libcompress/format/reader.h"
 
 namespace quern::codec::stencil {
@@ -46,7 +47,7 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
   std::uint32_t m0 = 0;
   std::uint32_t m1 = 0;
   for (std::size_t x = 0; x < columns; ++x) {
-    const std::int64_t predicted = scaled_down(near.sum(row.far[x], split.near), weight_bits);
+    const std::int64_t predicted = kernels::scaled_down(near.sum(row.far[x], split.near), weight_bits);
     std::int64_t value = 0;
     std::uint32_t magnitude = 0;
     if (WithSpecial && row.special[x] != 0) {
@@ -57,7 +58,7 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
       const std::int64_t code = take_residual(source, *tables[level_of(row.context[x] + w0 * m0 + w1 * m1)]);
       value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +
                                         (static_cast<std::uint64_t>(code) << fraction_bits));
-      magnitude = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
+      magnitude = kernels::capped_magnitude(code, kernels::kMaxContextMagnitude);
     }
     row.magnitudes[x] = magnitude;
     m1 = m0;

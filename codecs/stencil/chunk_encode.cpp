@@ -25,6 +25,7 @@
 #include "codecs/stencil/raster/stages.h"
 #include "codecs/stencil/wavelet/chunk.h"
 #include "kernels/entropy/rans.h"
+#include "kernels/stencil/rules.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -65,16 +66,12 @@ struct EncodeMemory {
   std::uint16_t* words;
 };
 
-/// Values of a row in units; all finite ones are below 2^44 by the choice of format.
+/// Values of a row in units.
 template <class Element>
 void row_targets(const typename Element::Bits* row, std::size_t columns, const ChunkModel& model, std::int64_t* out) {
-  constexpr double kMost = 0x1p44;
   const double inverse = 1 / model.unit();
-  for (std::size_t x = 0; x < columns; ++x) {
-    const double v = (Element::value(row[x]) - model.base) * inverse;
-    const double inside = v > -kMost && v < kMost ? v : 0;  // not finite
-    out[x] = nearest_integer(inside);
-  }
+  for (std::size_t x = 0; x < columns; ++x)
+    out[x] = nearest_integer(kernels::in_units(Element::value(row[x]), model.base, inverse));
 }
 
 /// Special elements take the ordinary one before them (at the start of a row: after them, or 0).

@@ -10,8 +10,10 @@
 #include <quern/dtype.h>
 
 #include "kernels/common/exact_difference.h"
+#include "kernels/common/round_to_integer.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "kernels/stencil/elements.h"
+#include "libcompress/core/element_of.h"
 
 namespace quern::codec::stencil {
 
@@ -22,17 +24,12 @@ using kernels::F64;
 using kernels::Int;
 using kernels::keeps_bound;
 using kernels::nearest;
-
-/// Nearest integer, ties to even, |v| < 2^51, as an integer: adding the constant puts it into the low bits.
-inline std::int64_t nearest_integer(double v) {
-  constexpr double kMagic = 0x1.8p52;
-  return std::bit_cast<std::int64_t>(v + kMagic) - std::bit_cast<std::int64_t>(kMagic);
-}
+using kernels::nearest_integer;
 
 /// Calls f(Element{}) for a supported type.
 template <class F>
 auto with_element(DType dtype, F&& f) {
-  return kernels::with_stencil_element(static_cast<kernels::Element>(dtype), f);
+  return kernels::with_stencil_element(element_of(dtype), f);
 }
 
 /// out[x] = the value of from[x * step].

@@ -6,6 +6,7 @@
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/integer_chunk.h"
 #include "kernels/common/quantizers.h"
+#include "libcompress/core/element_of.h"
 #include "libcompress/core/quantizer_rules.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
@@ -19,7 +20,7 @@ constexpr std::int64_t kMostCode = INT64_C(1) << 30;  ///< so that what encoders
 /// Calls f.operator()<Quantizer>() for the quantizer of an element type under an absolute bound.
 template <class F>
 void with_absolute_quantizer(DType dtype, F&& f) {
-  kernels::with_quantizer(static_cast<kernels::Element>(dtype), kernels::QuantizerKind::absolute,
+  kernels::with_quantizer(element_of(dtype), kernels::QuantizerKind::absolute,
                           [&]<class Q, class Exact>() { f.template operator()<Q>(); });
 }
 

@@ -77,12 +77,12 @@ inline bool too_close(double spacing, double bound) { return spacing < bound * 0
 template <class Element>
 void add_range(const ConstBox3& in, const kernels::StencilKernels& kernels, ChunkRange& range) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  constexpr std::size_t kLanes = 8;
-  constexpr std::size_t kLineBytes = 64;  // of memory that are fetched together
-  constexpr std::size_t kRowsAhead = 6;   // memory takes longer than a row does
-  std::array<double, kLanes> low;         // NOLINT: filled; so the next
-  std::array<double, kLanes> high;        // NOLINT
-  std::array<double, kLanes> ordinary;    // NOLINT
+  constexpr std::size_t kPartialRanges = 8;
+  constexpr std::size_t kLineBytes = 64;        // of memory that are fetched together
+  constexpr std::size_t kRowsAhead = 6;         // memory takes longer than a row does
+  std::array<double, kPartialRanges> low;       // NOLINT: filled; so the next
+  std::array<double, kPartialRanges> high;      // NOLINT
+  std::array<double, kPartialRanges> ordinary;  // NOLINT
   low.fill(kInfinity);
   high.fill(-kInfinity);
   ordinary.fill(0);
@@ -116,12 +116,12 @@ void add_range(const ConstBox3& in, const kernels::StencilKernels& kernels, Chun
     };
     std::size_t x = 0;
     if (special == nullptr) {
-      for (; x + kLanes <= in.extents[2]; x += kLanes)
-        for (std::size_t lane = 0; lane < kLanes; ++lane) take(lane, Element::value(row[x + lane]), true);
+      for (; x + kPartialRanges <= in.extents[2]; x += kPartialRanges)
+        for (std::size_t lane = 0; lane < kPartialRanges; ++lane) take(lane, Element::value(row[x + lane]), true);
     }
     for (; x < in.extents[2]; ++x) take(0, Element::value(row[x]), special == nullptr || special[x] == 0);
   }
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+  for (std::size_t lane = 0; lane < kPartialRanges; ++lane) {
     range.low = std::min(range.low, low[lane]);
     range.high = std::max(range.high, high[lane]);
     range.ordinary += static_cast<std::uint64_t>(ordinary[lane]);

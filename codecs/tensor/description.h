@@ -10,22 +10,24 @@
 
 namespace quern::codec::tensor {
 
-/// Element types of safetensors. The numbers are stored; they are those of quern::DType where it has the type.
+constexpr std::uint8_t stored_number(DType type) { return static_cast<std::uint8_t>(type); }
+
+/// Element types of safetensors. The numbers are stored; where quern::DType has the type they are its numbers.
 enum class ElementType : std::uint8_t {
-  f16 = 1,
-  bf16 = 2,
-  f32 = 3,
-  f64 = 4,
+  f16 = stored_number(DType::f16),
+  bf16 = stored_number(DType::bf16),
+  f32 = stored_number(DType::f32),
+  f64 = stored_number(DType::f64),
   f8_e4m3 = 5,
   f8_e5m2 = 6,
-  i8 = 8,
-  i16 = 9,
-  i32 = 10,
-  i64 = 11,
-  u8 = 16,
-  u16 = 17,
-  u32 = 18,
-  u64 = 19,
+  i8 = stored_number(DType::i8),
+  i16 = stored_number(DType::i16),
+  i32 = stored_number(DType::i32),
+  i64 = stored_number(DType::i64),
+  u8 = stored_number(DType::u8),
+  u16 = stored_number(DType::u16),
+  u32 = stored_number(DType::u32),
+  u64 = stored_number(DType::u64),
   boolean = 24,
   f8_e4m3fnuz = 25,
   f8_e5m2fnuz = 26,

@@ -16,6 +16,7 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/common/exact_difference.h"
+#include "kernels/common/round_to_integer.h"
 
 namespace quern::kernels {
 
@@ -50,13 +51,12 @@ template <class W>
 }
 
 /// Absolute bound on binary32, and on binary16 and bfloat16 through binary32 (Format converts).
-/// Rounding to nearest even by adding 1.5 * 2^23; codes are valid while the sum keeps its exponent.
+/// Rounding to nearest even by adding kRoundingShift32; codes are valid while the sum keeps its exponent.
 template <class Format>
 struct AbsQuantizer32 {
   using Bits = typename Format::Bits;
   using Word = std::uint32_t;
   static constexpr bool kHasSign = false;
-  static constexpr float kMagic = 0x1.8p23f;
 
   [[gnu::always_inline]] explicit constexpr AbsQuantizer32(const QuantizerParams& p)
       : reciprocal(static_cast<float>(p.reciprocal)),
@@ -66,30 +66,30 @@ struct AbsQuantizer32 {
 
   [[gnu::always_inline]] constexpr bool encode(Bits bits, Word& code) const {
     const float x = Format::to_float(bits);
-    const float shifted = x * reciprocal + kMagic;
+    const float shifted = x * reciprocal + kRoundingShift32;
     const Word pattern = std::bit_cast<Word>(shifted);
-    code = pattern - std::bit_cast<Word>(kMagic);
-    const float r = Format::round((shifted - kMagic) * step);
+    code = pattern - kRoundingBits32;
+    const float r = Format::round((shifted - kRoundingShift32) * step);
     const float difference = x - r;
     const float distance = difference < 0 ? -difference : difference;
     return (pattern >> 23 == 0x96u) & (distance < strict) & (bits != Format::kMinusZero);
   }
   /// As encode, in fewer operations where a comparison takes magnitudes: a code as the pattern of a
   /// float, which is kZeroPattern for code 0 and one more for each code. Refuses the lowest code too.
-  static constexpr Word kZeroPattern = std::bit_cast<Word>(kMagic);
+  static constexpr Word kZeroPattern = kRoundingBits32;
   [[gnu::always_inline]] constexpr bool encode_pattern(Bits bits, Word& pattern) const {
     const auto magnitude = [](float f) { return std::bit_cast<float>(std::bit_cast<Word>(f) & 0x7fffffffu); };
     const float x = Format::to_float(bits);
-    const float shifted = x * reciprocal + kMagic;
-    const float rounded = shifted - kMagic;
+    const float shifted = x * reciprocal + kRoundingShift32;
+    const float rounded = shifted - kRoundingShift32;
     pattern = std::bit_cast<Word>(shifted);
     const float difference = x - Format::round(rounded * step);
     return (magnitude(rounded) < 0x1p22f) & (magnitude(difference) < strict) & (bits != Format::kMinusZero);
   }
   [[gnu::always_inline]] constexpr bool accepts_exactly(Bits bits) const {
     const float x = Format::to_float(bits);
-    const float shifted = x * reciprocal + kMagic;
-    const float r = Format::round((shifted - kMagic) * step);
+    const float shifted = x * reciprocal + kRoundingShift32;
+    const float r = Format::round((shifted - kRoundingShift32) * step);
     return (std::bit_cast<Word>(shifted) >> 23 == 0x96u) && bits != Format::kMinusZero && within_bound(x, r, bound);
   }
   [[gnu::always_inline]] constexpr Bits decode(Word code, bool) const {
@@ -124,30 +124,29 @@ struct Bfloat16 {
   [[gnu::always_inline]] static constexpr float round(float f) { return bfloat_to_float(float_to_bfloat(f)); }
 };
 
-/// Absolute bound on binary64; the same with 1.5 * 2^52.
+/// Absolute bound on binary64; the same with kRoundingShift64.
 struct AbsQuantizer64 {
   using Bits = std::uint64_t;
   using Word = std::uint64_t;
   static constexpr bool kHasSign = false;
-  static constexpr double kMagic = 0x1.8p52;
 
   [[gnu::always_inline]] explicit constexpr AbsQuantizer64(const QuantizerParams& p)
       : reciprocal(p.reciprocal), step(p.step), strict(p.strict) {}
 
   [[gnu::always_inline]] constexpr bool encode(Bits bits, Word& code) const {
     const double x = std::bit_cast<double>(bits);
-    const double shifted = x * reciprocal + kMagic;
+    const double shifted = x * reciprocal + kRoundingShift64;
     const Word pattern = std::bit_cast<Word>(shifted);
-    code = pattern - std::bit_cast<Word>(kMagic);
-    const double difference = x - (shifted - kMagic) * step;
+    code = pattern - kRoundingBits64;
+    const double difference = x - (shifted - kRoundingShift64) * step;
     const double distance = difference < 0 ? -difference : difference;
     return (pattern >> 52 == 0x433u) & (distance < strict) & (bits != UINT64_C(0x8000000000000000));
   }
   [[gnu::always_inline]] constexpr bool accepts_exactly(Bits bits) const {
     const double x = std::bit_cast<double>(bits);
-    const double shifted = x * reciprocal + kMagic;
+    const double shifted = x * reciprocal + kRoundingShift64;
     return (std::bit_cast<Word>(shifted) >> 52 == 0x433u) && bits != UINT64_C(0x8000000000000000) &&
-           within_bound(x, (shifted - kMagic) * step, strict);
+           within_bound(x, (shifted - kRoundingShift64) * step, strict);
   }
   /// Codes from the encoder are below 2^51, where the conversion is exact.
   [[gnu::always_inline]] constexpr Bits decode(Word code, bool) const {

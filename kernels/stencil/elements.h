@@ -9,14 +9,9 @@
 #include "kernels/common/bits.h"
 #include "kernels/common/element_type.h"
 #include "kernels/common/exact_difference.h"
+#include "kernels/common/round_to_integer.h"
 
 namespace quern::kernels {
-
-/// Nearest integer, ties to even; |v| < 2^51.
-constexpr double nearest(double v) {
-  constexpr double kMagic = 0x1.8p52;
-  return (v + kMagic) - kMagic;
-}
 
 struct F64 {
   using Bits = std::uint64_t;

@@ -22,12 +22,6 @@ inline constexpr std::uint32_t kNoAxis = kLevelAxes;
 /// Words of all sections are so many that this divides their number.
 inline constexpr std::uint32_t kLevelWordAlignment = 8;
 
-/// Larger magnitudes count as this in contexts.
-inline constexpr std::uint32_t kMostContextMagnitude = (1u << 18) - 1;
-/// Differences of values in contexts: the most that one counts, and fraction bits of their weighted sum.
-inline constexpr std::uint32_t kMostSpread = (1u << 16) - 1;
-inline constexpr unsigned kSpreadFractionBits = 6;
-
 /// The points of a parity class at a level are an array: rows with a margin of one column before and two behind.
 struct LevelView {
   std::uint32_t extents[kLevelAxes] = {0, 0, 0, 0};

@@ -7,10 +7,10 @@
 #include <cstdint>
 
 #include "kernels/stencil/level_job.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::kernels {
 
-inline constexpr std::uint32_t kRasterClasses = 6;
 inline constexpr std::uint32_t kRasterNearTaps = 8;
 
 /// A neighbour: planes and rows back (or, in earlier planes, forth), columns. `mean`: in the mean of earlier planes.
@@ -58,7 +58,7 @@ struct RasterJob {
   std::uint32_t near_context[2] = {0, 0};
   RasterList context_rows;
   RasterList context_before;
-  RasterClass classes[kRasterClasses];
+  RasterClass classes[kRowClasses];
   std::uint32_t table_count = 0;
   std::uint32_t exception_count = 0;
   std::uint8_t serving[kContextLevels] = {};  ///< which table serves a context level

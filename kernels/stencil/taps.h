@@ -2,11 +2,12 @@
 // geometry of the padded working planes. No arithmetic on values.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "kernels/stencil/rules.h"
 
 namespace quern::kernels {
 
@@ -48,10 +49,8 @@ constexpr StencilExtents stencil_extents(const std::array<std::uint64_t, 3>& ext
   return {size(0), size(1), size(2)};
 }
 
-/// Rows of a chunk by what they can look at: first, second, later planes; first or later rows.
-inline constexpr std::size_t kRowClasses = 6;
 constexpr std::size_t row_class(const StencilExtents& extents, std::size_t plane, std::size_t row) {
-  return 2 * std::min<std::size_t>(plane, 2) + (extents.rows == 1 || row > 0 ? 1 : 0);
+  return row_class(plane, row, extents.rows);
 }
 
 namespace detail {

@@ -9,9 +9,6 @@
 
 namespace quern::kernels {
 
-/// Larger magnitudes count as this in contexts.
-inline constexpr std::uint32_t kMostWaveletMagnitude = (1u << 12) - 1;
-
 /// A magnitude that the context of a code looks at: along axis a that of index (i >> shift[a]) + by[a] of a band, if
 /// there is one.
 struct WaveletLook {
@@ -43,13 +40,6 @@ struct WaveletLift {
   std::uint32_t box[kLevelAxes] = {1, 1, 1, 1};
   std::uint32_t axis = 0;
 };
-
-/// Factors of the four lifting steps of the 9/7 transform, in units of 2^-16: of the high values, the low ones, and
-/// both again.
-[[gnu::always_inline]] constexpr double wavelet_factor(std::size_t step) {
-  constexpr double kFactors[] = {-103949, -3472, 57862, 29066};
-  return kFactors[step];
-}
 
 struct WaveletJob {
   JobHead head{JobKind::wavelet};

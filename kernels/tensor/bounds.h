@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/common/round_to_integer.h"
+
 namespace quern::kernels {
 
 inline constexpr std::uint32_t kFloatOne = 0x3f800000u;
@@ -18,12 +20,6 @@ inline constexpr std::int32_t kMaxStepCode = 1 << 21;
 /// Positive, finite and not zero.
 [[gnu::always_inline]] constexpr bool is_positive_pattern(std::uint32_t bits) { return bits - 1 < 0x7f7fffffu; }
 
-/// Rounded half to even; |x| <= 2^21, else any number.
-[[gnu::always_inline]] constexpr std::int32_t nearest_code(float x) {
-  constexpr float kMagic = 0x1.8p23f;
-  return static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(x + kMagic) - std::bit_cast<std::uint32_t>(kMagic));
-}
-
 /// A quotient kept within +-kMaxUpdateCode and rounded.
 [[gnu::always_inline]] constexpr std::int32_t bounded_code(float quotient) {
   constexpr auto kMost = static_cast<float>(kMaxUpdateCode);
@@ -33,7 +29,7 @@ inline constexpr std::int32_t kMaxStepCode = 1 << 21;
     return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
   };
   const float above = choose(quotient < -kMost, -kMost, quotient);
-  return nearest_code(choose(above > kMost, kMost, above));
+  return nearest_integer(choose(above > kMost, kMost, above));
 }
 
 /// What weights are coded with.

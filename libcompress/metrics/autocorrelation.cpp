@@ -12,7 +12,7 @@ namespace quern::metrics {
 namespace {
 
 constexpr std::uint64_t kBufferElems = 2048;
-constexpr std::size_t kLanes = 8;
+constexpr std::size_t kPartialSums = 8;
 
 struct LagSums {
   std::array<double, kMaxLags + 1> products{};  ///< [0] is the sum of squares
@@ -104,13 +104,13 @@ class LagAccumulator {
   }
 
   double product(std::uint64_t n, unsigned lag) const {
-    std::array<double, kLanes> lanes{};
+    std::array<double, kPartialSums> lanes{};
     const double* first = errors_.data();
     const double* second = errors_.data() + lag;
     std::uint64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes)
-      for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += first[i + lane] * second[i + lane];
-    for (; i < n; ++i) lanes[i % kLanes] += first[i] * second[i];
+    for (; i + kPartialSums <= n; i += kPartialSums)
+      for (std::size_t lane = 0; lane < kPartialSums; ++lane) lanes[lane] += first[i + lane] * second[i + lane];
+    for (; i < n; ++i) lanes[i % kPartialSums] += first[i] * second[i];
     return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
   }
 

@@ -9,6 +9,7 @@
 #include <quern/dtype.h>
 
 #include "kernels/metrics/element.h"
+#include "libcompress/core/element_of.h"
 
 namespace quern::metrics {
 
@@ -36,7 +37,7 @@ bool has_negative_zero(const std::byte* x, const std::byte* y, std::uint64_t n) 
 /// Calls `f(Type<E>{})` for the element type that belongs to `dtype`.
 template <class F>
 auto visit_dtype(DType dtype, F&& f) {
-  return judge::visit_element(static_cast<kernels::Element>(dtype), f);
+  return judge::visit_element(element_of(dtype), f);
 }
 
 }  // namespace quern::metrics

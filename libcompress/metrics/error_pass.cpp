@@ -17,8 +17,8 @@ using judge::Validity;
 
 constexpr std::uint64_t kRunElems = 1024;
 /// Partial results side by side; fixed, so that the grouping of sums is the same on every machine.
-constexpr std::size_t kLanes = 8;
-using Lanes = std::array<double, kLanes>;
+constexpr std::size_t kPartialSums = 8;
+using Lanes = std::array<double, kPartialSums>;
 
 /// Valid elements of one run, moved together.
 struct Run {
@@ -85,7 +85,7 @@ void count_ulps(const std::byte* x, const std::byte* y, std::uint64_t n, ErrorSt
 
 /// Fills the run up to whole lanes with elements that change nothing.
 std::uint64_t pad(Run& run) {
-  const std::uint64_t padded = (run.n + kLanes - 1) / kLanes * kLanes;
+  const std::uint64_t padded = (run.n + kPartialSums - 1) / kPartialSums * kPartialSums;
   for (std::uint64_t i = run.n; i < padded; ++i) {
     run.value[i] = run.value[0];
     run.error[i] = 0.0;
@@ -102,8 +102,8 @@ void add_range(const Run& run, std::uint64_t padded, ErrorStats& stats) {
   Lanes high;
   low.fill(stats.min);
   high.fill(stats.max);
-  for (std::uint64_t i = 0; i < padded; i += kLanes)
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+  for (std::uint64_t i = 0; i < padded; i += kPartialSums)
+    for (std::size_t lane = 0; lane < kPartialSums; ++lane) {
       const double value = run.value[i + lane];
       low[lane] = value < low[lane] ? value : low[lane];
       high[lane] = value > high[lane] ? value : high[lane];
@@ -115,8 +115,8 @@ void add_range(const Run& run, std::uint64_t padded, ErrorStats& stats) {
 void add_sums(const Run& run, std::uint64_t padded, double scale, ErrorStats& stats) {
   Lanes error{};
   Lanes squared{};
-  for (std::uint64_t i = 0; i < padded; i += kLanes)
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+  for (std::uint64_t i = 0; i < padded; i += kPartialSums)
+    for (std::size_t lane = 0; lane < kPartialSums; ++lane) {
       const double scaled = run.error[i + lane] * scale;
       error[lane] += scaled;
       squared[lane] += scaled * scaled;
@@ -128,8 +128,8 @@ void add_sums(const Run& run, std::uint64_t padded, double scale, ErrorStats& st
 void add_largest(const Run& run, std::uint64_t begin, std::uint64_t padded, ErrorStats& stats) {
   Lanes error{};
   Lanes relative{};
-  for (std::uint64_t i = 0; i < padded; i += kLanes)
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+  for (std::uint64_t i = 0; i < padded; i += kPartialSums)
+    for (std::size_t lane = 0; lane < kPartialSums; ++lane) {
       const double magnitude = std::fabs(run.error[i + lane]);
       const double value = std::fabs(run.value[i + lane]);
       const double ratio = magnitude / value;  // NaN for 0 / 0 and infinity for e / 0 fall out below

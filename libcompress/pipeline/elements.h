@@ -9,6 +9,7 @@
 #include <quern/dtype.h>
 
 #include "kernels/common/element_keys.h"
+#include "libcompress/core/element_of.h"
 
 namespace quern {
 
@@ -18,7 +19,7 @@ using kernels::IntegerElement;
 /// Calls `f(Element{})` with the traits of a type.
 template <class F>
 constexpr auto with_element(DType dtype, F&& f) {
-  return kernels::with_element(static_cast<kernels::Element>(dtype), static_cast<F&&>(f));
+  return kernels::with_element(element_of(dtype), static_cast<F&&>(f));
 }
 
 /// Element `i` of memory that is aligned to anything.

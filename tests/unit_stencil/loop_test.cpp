@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/stencil/rules.h"
 #include "tests/unit_stencil/instruction_sets.h"
 
 namespace quern::codec::stencil {
@@ -47,7 +48,8 @@ void run_plainly(Row& row, const std::uint8_t* special, const SplitWeights& spli
     const bool skipped = special != nullptr && special[x] != 0;
     if (skipped) code = 0;
     row.codes[x] = static_cast<std::int32_t>(code);
-    row.magnitudes[x] = static_cast<std::uint32_t>(std::min<std::int64_t>(std::abs(code), kMaxContextMagnitude));
+    row.magnitudes[x] =
+        static_cast<std::uint32_t>(std::min<std::int64_t>(std::abs(code), kernels::kMaxContextMagnitude));
     row.values[Row::kBefore + x] = skipped ? value[-1] : static_cast<double>(predicted + code * unit);
   }
 }

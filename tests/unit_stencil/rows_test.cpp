@@ -14,6 +14,7 @@
 #include "codecs/stencil/model/model.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "kernels/stencil/rules.h"
 #include "tests/unit_stencil/instruction_sets.h"
 #include "tests/unit_stencil/row_sources.h"
 
@@ -358,8 +359,9 @@ void check_reconstruction(std::int64_t most_predicted) {
     for (const std::size_t count : kCounts) {
       std::array<Value, kRoom> values{};
       std::array<kernels::MagnitudeOf<Value>, kRoom> magnitudes{};
-      const bool narrow = k.rows.of<Value>().reconstruct(predicted.data(), codes.data(), kQuantum, kMaxContextMagnitude,
-                                                         count, values.data(), magnitudes.data());
+      const bool narrow =
+          k.rows.of<Value>().reconstruct(predicted.data(), codes.data(), kQuantum, kernels::kMaxContextMagnitude, count,
+                                         values.data(), magnitudes.data());
       bool all = true;
       for (std::size_t x = 0; x < count; ++x) {
         const auto value = static_cast<std::uint64_t>(predicted[x]) +
@@ -372,7 +374,7 @@ void check_reconstruction(std::int64_t most_predicted) {
         }
         const std::int64_t magnitude = std::abs(std::int64_t{codes[x]});
         if constexpr (std::is_same_v<Value, double>) {
-          ASSERT_EQ(magnitudes[x], std::min<std::int64_t>(magnitude, kMaxContextMagnitude));
+          ASSERT_EQ(magnitudes[x], std::min<std::int64_t>(magnitude, kernels::kMaxContextMagnitude));
         } else if (magnitude < kernels::kMostMagnitudes) {
           ASSERT_EQ(magnitudes[x], magnitude);
         } else {

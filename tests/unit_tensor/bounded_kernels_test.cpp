@@ -274,7 +274,7 @@ TEST(BoundKernels_Updates, AreWhatTheFormatSays) {
         const float step = has_step ? unit.two_eps * __builtin_sqrtf(float_at(second, i)) : 0;
         const float quotient = has_step ? value / step : 0;
         const bool fits = has_step && quotient >= -0x1p20f && quotient <= 0x1p20f && bits_at(values, i) != 0x80000000u;
-        const std::int32_t code = fits ? nearest_code(quotient) : 0;
+        const std::int32_t code = fits ? nearest_integer(quotient) : 0;
         const float back = static_cast<float>(code) * step;
         const double off = static_cast<double>(back) - static_cast<double>(value);
         const bool coded = fits && off * off <= unit.square * static_cast<double>(float_at(second, i));
@@ -289,7 +289,7 @@ TEST(BoundKernels_Updates, AreWhatTheFormatSays) {
         without_step = without_step || !has_step;
         const bool known = has_step && is_finite_pattern(bits_at(base, i));
         const float by_base = known ? float_at(base, i) / step : 0;
-        const std::int32_t kept = nearest_code(std::clamp(by_base, -0x1p20f, 0x1p20f));
+        const std::int32_t kept = nearest_integer(std::clamp(by_base, -0x1p20f, 0x1p20f));
         ASSERT_EQ(predictions[i], known ? (50 * kept + 32) >> 6 : 0) << isa_name(level) << ' ' << i;
       }
       EXPECT_EQ(any, marked);
@@ -321,7 +321,7 @@ TEST(BoundKernels_Steps, AreWhatTheFormatSays) {
             const float value = float_at(values, i);
             const float quotient = (value - p) / unit.step;
             const bool fits = quotient >= -0x1p21f && quotient <= 0x1p21f;
-            const std::int32_t code = fits ? nearest_code(quotient) : 0;
+            const std::int32_t code = fits ? nearest_integer(quotient) : 0;
             const float back = p + static_cast<float>(code) * unit.step;
             const double off = static_cast<double>(back) - static_cast<double>(value);
             const bool coded = fits && ((value != 0 && off < bound && -off < bound) ||

@@ -11,6 +11,7 @@
 #include "kernels/stencil/level_job.h"
 #include "kernels/stencil/raster_job.h"
 #include "kernels/stencil/wavelet_job.h"
+#include "libcompress/core/element_of.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -26,7 +27,7 @@ template <class Job>
 void put_on_lattice(const Lattice& lattice, DType dtype, std::uint8_t* job) {
   Job head;
   std::memcpy(&head, job, sizeof head);
-  head.element = static_cast<kernels::Element>(dtype);
+  head.element = element_of(dtype);
   head.lattice = {lattice.origin, lattice.spacing};
   std::memcpy(job, &head, sizeof head);
   with_element(dtype, [&](auto element) {

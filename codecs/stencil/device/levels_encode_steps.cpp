@@ -13,6 +13,7 @@
 #include "codecs/stencil/levels/sections.h"
 #include "codecs/stencil/model/token_cost.h"
 #include "kernels/common/lanes.h"
+#include "libcompress/core/element_of.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -65,7 +66,7 @@ bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, 
   coded_ = 0;
   if (view.axes.sequential) {
     step_ = LevelEncodeStep::round;
-    best_.clear();
+    rounds_ = PlaneRounds(loop_rounds(spec_.effort));
     sample_all_predictors();
   } else {
     step_ = LevelEncodeStep::open;
@@ -160,7 +161,7 @@ void LevelsEncoding::lay_out() {
   samples_at_ = take(most_samples * sizeof(std::uint64_t));
   head.head.work_bytes = static_cast<std::uint32_t>(bytes);
 
-  head.element = static_cast<kernels::Element>(spec_.dtype);
+  head.element = element_of(spec_.dtype);
   head.sequential_axis = axes.sequential ? static_cast<std::uint32_t>(tables.pad) : kernels::kNoAxis;
   head.linear_border = model.border == Border::linear;
   head.masked = in_.special != nullptr;
@@ -364,22 +365,17 @@ void LevelsEncoding::next_class(std::span<const std::uint8_t> samples) {
     sample_contexts();
 }
 
-/// As code_planes() of the host's encoder: after the last round, or a better one run again, there are contexts.
+/// After the last round there are contexts.
 void LevelsEncoding::next_round(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples) {
-  const std::size_t rounds = loop_rounds(spec_.effort);
-  Predictor* const own = &coarser_.model.predictor(0, false, 0);
   if (step_ == LevelEncodeStep::planes) {
-    TokenCounts counts{};
-    for (std::size_t t = 0; t < counts.size(); ++t) counts[t] = answer.counts[0][t];
-    const std::uint64_t cost = token_cost(counts);
-    if (coded_ == rounds && (best_.empty() || cost < least_)) return fit_contexts(samples);
-    if (coded_ > rounds) return fit_contexts(samples);
-    if (coded_ == rounds) {
-      std::copy(best_.begin(), best_.end(), own);
-      return code_planes();
-    }
-    least_ = cost;
-    best_.assign(own, own + 2 * kParityClasses);
+    const auto cost = [&] {
+      TokenCounts counts{};
+      for (std::size_t t = 0; t < counts.size(); ++t) counts[t] = answer.counts[0][t];
+      return token_cost(counts);
+    };
+    const PlaneRounds::Next next = rounds_.coded(cost, &coarser_.model.predictor(0, false, 0));
+    if (next == PlaneRounds::Next::end) return fit_contexts(samples);
+    if (next == PlaneRounds::Next::code_again) return code_planes();
   }
   const auto sums = numbers_of<double>(samples);
   const double* at = sums.data();
@@ -391,10 +387,11 @@ void LevelsEncoding::next_round(const kernels::RasterEncodeAnswer& answer, std::
 /// The job that codes all planes, and samples for what comes then.
 void LevelsEncoding::code_planes() {
   step_ = LevelEncodeStep::planes;
-  if (++coded_ < loop_rounds(spec_.effort))
-    sample_all_predictors();
-  else
+  ++coded_;
+  if (rounds_.last())
     sample_contexts();
+  else
+    sample_all_predictors();
 }
 
 template <class Element>

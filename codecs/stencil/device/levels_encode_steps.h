@@ -16,6 +16,7 @@
 #include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/context_fit.h"
 #include "codecs/stencil/levels/fit.h"
+#include "codecs/stencil/levels/plane_rounds.h"
 #include "codecs/stencil/levels/view.h"
 #include "kernels/stencil/level_encode_job.h"
 #include "kernels/stencil/raster_encode_job.h"
@@ -96,9 +97,8 @@ class LevelsEncoding {
   kernels::LevelEncodeJob job_;
   kernels::LevelStage stage_;
   kernels::LevelEncodeStep step_ = kernels::LevelEncodeStep::open;
-  std::size_t coded_ = 0;    ///< classes; with a sequential axis, how often all of them are
-  Vector<Predictor> best_;   ///< of the rounds before
-  std::uint64_t least_ = 0;  ///< what that took, as token_cost() says
+  std::size_t coded_ = 0;  ///< classes; with a sequential axis, how often all of them are
+  PlaneRounds rounds_;     ///< with a sequential axis
   std::uint32_t samples_at_ = 0;
   std::uint32_t samples_bytes_ = 0;  ///< of the job appended last
   /// What the next job samples; taps are numbered behind those of the classes.

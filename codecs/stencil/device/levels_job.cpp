@@ -10,6 +10,7 @@
 #include "codecs/stencil/model/stream_readers.h"
 #include "kernels/common/job_task.h"
 #include "kernels/stencil/level_job.h"
+#include "libcompress/core/element_of.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -95,7 +96,7 @@ class JobMaker {
 
   void append(Vector<std::uint8_t>& out) {
     JobAppender job(out, sizeof head_);
-    head_.element = static_cast<kernels::Element>(spec_.dtype);
+    head_.element = element_of(spec_.dtype);
     head_.linear_border = model_.border == Border::linear;
     head_.masked = masked_;
     head_.top = static_cast<std::uint8_t>(axes_.top());

@@ -14,12 +14,12 @@
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/taps.h"
 #include "kernels/stencil/level_job.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::codec::stencil {
 
 static_assert(kernels::kLevelAxes == kMaxAxes && kernels::kLevelClasses == kParityClasses);
-static_assert(kernels::kMostContextMagnitude == kMaxContextMagnitude && kernels::kMostSpread == kMaxSpread);
-static_assert(kernels::kSpreadFractionBits == kSpreadBits);
+static_assert(kernels::kMaxContextMagnitude == kMaxContextMagnitude);
 
 struct LevelTables {
   explicit LevelTables(const LevelAxes& of) : axes(of), pad(kMaxAxes - of.rank) {}

@@ -13,6 +13,7 @@
 #include "codecs/stencil/wavelet/chunk.h"
 #include "codecs/stencil/wavelet/lanes.h"
 #include "codecs/stencil/wavelet/lifting.h"
+#include "libcompress/core/element_of.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -87,7 +88,7 @@ bool WaveletEncoding::lay_out() {
   job_ = {};
   kernels::WaveletJob& head = job_.wavelet;
   set_wavelet_places(axes(), view.dense(), view.dense(), head);
-  head.element = static_cast<kernels::Element>(spec_.dtype);
+  head.element = element_of(spec_.dtype);
   head.base = units_.base;
   head.unit = units_.unit;
   job_.bound = spec_.bound;

@@ -6,6 +6,7 @@
 #include "codecs/stencil/wavelet/axes.h"
 #include "codecs/stencil/wavelet/model.h"
 #include "kernels/stencil/wavelet_job.h"
+#include "libcompress/core/element_of.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -41,7 +42,7 @@ class JobMaker {
 
   void append(Vector<std::uint8_t>& out) {
     set_wavelet_places(axes(), view_.strides, view_.special_strides, head_);
-    head_.element = static_cast<kernels::Element>(spec_.dtype);
+    head_.element = element_of(spec_.dtype);
     head_.masked = masked_;
     head_.base = model_.values.base;
     head_.unit = model_.values.step;

@@ -13,8 +13,6 @@ using kernels::WaveletLook;
 
 namespace {
 
-static_assert(kernels::kMostWaveletMagnitude == kMaxWaveletMagnitude);
-
 /// Axes of a job that the chunk lacks.
 std::size_t pad_of(const WaveletAxes& axes) { return kMaxAxes - axes.rank; }
 

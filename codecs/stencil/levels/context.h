@@ -9,6 +9,7 @@
 #include "codecs/stencil/levels/axes.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/taps.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::codec::stencil {
 
@@ -42,8 +43,8 @@ struct FeatureList {
 
 /// True for features that are sums of magnitudes; the others are differences of values in units of 1/64 code.
 constexpr bool counts_magnitudes(std::size_t feature) { return feature < kBendFeature; }
-inline constexpr unsigned kSpreadBits = 6;
-inline constexpr std::uint32_t kMaxSpread = (1u << 16) - 1;
+using kernels::kMaxSpread;
+inline constexpr unsigned kSpreadBits = kernels::kSpreadFractionBits;
 
 /// Offsets of the magnitudes that a feature sums up.
 struct FeatureOffsets {

@@ -14,6 +14,7 @@
 #include "codecs/stencil/levels/walk.h"
 #include "codecs/stencil/model/stream_readers.h"
 #include "codecs/stencil/model/token_tables.h"
+#include "kernels/stencil/rules.h"
 #include "libcompress/format/reader.h"
 
 namespace quern::codec::stencil {
@@ -182,8 +183,8 @@ class LevelsReader {
         known.give_up();
       }
     }
-    if (!rows.of<Value>().reconstruct(memory_.predicted, memory_.codes, quantum, kMaxContextMagnitude, columns, values,
-                                      magnitudes))
+    if (!rows.of<Value>().reconstruct(memory_.predicted, memory_.codes, quantum, kernels::kMaxContextMagnitude, columns,
+                                      values, magnitudes))
       too_wide_ = true;
     known.see(values, columns);
   }

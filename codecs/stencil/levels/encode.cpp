@@ -13,6 +13,7 @@
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/loop.h"
 #include "codecs/stencil/levels/model.h"
+#include "codecs/stencil/levels/plane_rounds.h"
 #include "codecs/stencil/levels/rows.h"
 #include "codecs/stencil/levels/sections.h"
 #include "codecs/stencil/levels/view.h"
@@ -216,22 +217,16 @@ class LevelsWriter {
       grid().finish_run(run.first.parity_class, run.first.index);
       return true;
     });
-    std::uint64_t least = UINT64_MAX;
-    Vector<Predictor> best;
-    Predictor* const own = &model_.predictor(level, false, 0);
-    for (std::size_t round = 0; round < (spec_.quick_estimate ? 1 : loop_rounds(spec_.effort)); ++round) {
-      for (std::size_t i = 0; i < classes.count; ++i)
-        for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
-      loop_.run_level(Run::first);
-      const std::uint64_t cost = entropy(level);
-      if (cost < least) {
-        least = cost;
-        best.assign(own, own + 2 * kParityClasses);
-      } else {
-        std::copy(best.begin(), best.end(), own);
+    PlaneRounds rounds(spec_.quick_estimate ? 1 : loop_rounds(spec_.effort));
+    for (auto next = PlaneRounds::Next::fit; next != PlaneRounds::Next::end;) {
+      if (next == PlaneRounds::Next::code_again) {
         memory_.predictor.start_level(grid());
-        loop_.run_level(Run::first);
+      } else {
+        for (std::size_t i = 0; i < classes.count; ++i)
+          for (const bool later : {false, true}) choose(level, places, classes.list[i], later);
       }
+      loop_.run_level(Run::first);
+      next = rounds.coded([&] { return entropy(level); }, &model_.predictor(level, false, 0));
     }
   }
 

@@ -18,6 +18,7 @@
 #include "codecs/stencil/levels/sections.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/levels/walk.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::codec::stencil {
 
@@ -105,7 +106,7 @@ class LevelsLoop {
     to.inverse = 1 / to.unit;
     to.quantum = model_.quantum(row.place.level);
     to.most = kernels::kMaxMagnitude;
-    to.most_magnitude = kMaxContextMagnitude;
+    to.most_magnitude = kernels::kMaxContextMagnitude;
     to.values = values;
     to.magnitudes = magnitudes;
     to.codes = memory_.codes + first_[row.place.level] + row.code;
@@ -157,7 +158,7 @@ class LevelsLoop {
         value = predicted[x] + code * quantum;
       }
       memory_.codes[at + x] = static_cast<std::int32_t>(code);
-      const std::int64_t magnitude = std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude);
+      const std::uint32_t magnitude = kernels::capped_magnitude(code, kernels::kMaxContextMagnitude);
       magnitudes[x] = static_cast<Magnitude>(magnitude);
       narrow_ = narrow_ && magnitudes[x] == magnitude;
       keep(static_cast<double>(value), values[x]);

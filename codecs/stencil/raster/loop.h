@@ -8,6 +8,7 @@
 #include "codecs/stencil/model/model.h"
 #include "codecs/stencil/raster/planes.h"
 #include "kernels/entropy/residual_tokens.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::codec::stencil {
 
@@ -58,7 +59,7 @@ void run_elements(const LoopRow& row, const SplitWeights& split, unsigned fracti
   const LoopRow to = row;  // nothing that is written changes it
   NearValues<N> near(to.values);
   for (std::size_t x = 0; x < columns; ++x) {
-    const std::int64_t predicted = scaled_down(near.sum(to.far[x], weights), WeightBits);
+    const std::int64_t predicted = kernels::scaled_down(near.sum(to.far[x], weights), WeightBits);
     std::int64_t value = 0;
     std::int64_t code = 0;
     if (to.special != nullptr && to.special[x] != 0) {
@@ -73,8 +74,7 @@ void run_elements(const LoopRow& row, const SplitWeights& split, unsigned fracti
       }
     }
     to.codes[x] = static_cast<std::int32_t>(code);
-    to.magnitudes[x] =
-        static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxContextMagnitude));
+    to.magnitudes[x] = kernels::capped_magnitude(code, kernels::kMaxContextMagnitude);
     to.values[x] = static_cast<double>(value);
     near.push(value);
   }
@@ -98,7 +98,7 @@ void run_steps(const LoopRow& row, const SplitWeights& split, unsigned fraction_
   const std::int64_t* const targets = row.targets;
   NearValues<N> near(row.values);
   for (std::size_t x = 0; x < columns; ++x) {
-    const std::int64_t predicted = scaled_down(near.sum(far[x], weights), WeightBits);
+    const std::int64_t predicted = kernels::scaled_down(near.sum(far[x], weights), WeightBits);
     const std::int64_t left = targets[x] + half - predicted;
     const std::int64_t value = predicted + (left & whole);
     steps.left[x] = left;
@@ -117,7 +117,7 @@ void run_row(const kernels::StencilKernels& kernels, const LoopRow& row, const S
     const std::size_t count = std::min(LoopSteps::kMost, columns - first);
     const LoopRow part = part_of(row, first);
     run_steps<N, WeightBits>(part, split, fraction_bits, count, steps);
-    if (!kernels.loop_codes(steps.left.data(), steps.values.data(), fraction_bits, kMaxContextMagnitude, count,
+    if (!kernels.loop_codes(steps.left.data(), steps.values.data(), fraction_bits, kernels::kMaxContextMagnitude, count,
                             part.values, part.magnitudes, part.codes))
       run_elements<N, WeightBits>(part, split, fraction_bits, count);
   }

@@ -11,6 +11,7 @@
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/model/model.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "kernels/stencil/rules.h"
 #include "kernels/stencil/taps.h"
 
 namespace quern::codec::stencil {
@@ -89,7 +90,7 @@ class WorkPlanes {
     const double* const x = values_ + geometry_.row_at(static_cast<std::ptrdiff_t>(plane) - 1, 0) - row_origin();
     const double* const before = means_ + (keep_all_ ? (plane - 1) * geometry_.plane_elems : 0);
     double* const after = means_ + (keep_all_ ? plane * geometry_.plane_elems : 0);
-    const double weight = static_cast<double>(std::max<std::size_t>(48, 256 / plane)) * 0x1p-8;
+    const double weight = kernels::mean_weight(static_cast<std::uint32_t>(plane));
     kernels.add_to_mean(x, before, weight, geometry_.plane_elems, after);
   }
 
@@ -200,10 +201,5 @@ class WorkPlanes {
   std::int64_t* far_;
   std::uint32_t* context_;
 };
-
-/// A prediction from its sum: shifted down, half a unit rounded up.
-[[gnu::always_inline]] inline std::int64_t scaled_down(std::uint64_t sum, unsigned bits) {
-  return static_cast<std::int64_t>(sum + (std::uint64_t{1} << (bits - 1))) >> bits;
-}
 
 }  // namespace quern::codec::stencil

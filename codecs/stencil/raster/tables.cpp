@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codecs/stencil/raster/planes.h"
+#include "libcompress/core/element_of.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -14,7 +15,7 @@ using kernels::RasterList;
 using kernels::RasterTap;
 using kernels::Tap;
 
-static_assert(kernels::kRasterClasses == kernels::kRowClasses && kernels::kRasterNearTaps == kernels::kMaxNearTaps);
+static_assert(kernels::kRasterNearTaps == kernels::kMaxNearTaps);
 
 /// Taps in lists: those into rows of the same plane (of a chunk of single rows all), and those into planes before.
 template <class Weight>
@@ -70,7 +71,7 @@ void set_extents(const std::array<std::uint64_t, 3>& box, const kernels::Stencil
 void describe_raster(DType dtype, const ChunkModel& model, const std::array<std::uint64_t, 3>& box,
                      const RasterStrides& strides, RasterJob& head, RasterTables& tables) {
   const kernels::StencilExtents extents = kernels::stencil_extents(box);
-  head.element = static_cast<kernels::Element>(dtype);
+  head.element = element_of(dtype);
   head.masked = model.masked;
   head.mean = model.mean;
   set_extents(box, extents, strides, head);

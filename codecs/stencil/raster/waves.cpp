@@ -1,5 +1,6 @@
 // From a chunk's model to its waves.
 #include "codecs/stencil/raster/waves.h"
+#include "kernels/stencil/rules.h"
 
 #include <algorithm>
 #include <cmath>
@@ -60,7 +61,7 @@ void RasterWaves::start(const kernels::StencilExtents& extents, const ChunkModel
     wave.pitch = pitch_;
     wave.weight_bits = model.weight_bits;
     wave.fraction_bits = model.fraction_bits;
-    wave.most_magnitude = kMaxContextMagnitude;
+    wave.most_magnitude = kernels::kMaxContextMagnitude;
     wave.most = std::ldexp(1.0, kExactBits - static_cast<int>(model.weight_bits + kWeightSumBits) - 1);
     const std::size_t c = 2 * p + 1;
     const kernels::TapList list = kernels::taps_of(extents.shape(), c, model.mean);

@@ -34,7 +34,6 @@ inline constexpr std::size_t kNearFeatures = 2;  ///< those of the row itself
 
 inline constexpr unsigned kWaveletContextBits = 12;  ///< fraction bits of weights
 inline constexpr std::uint32_t kMaxWaveletWeight = (1u << 13) - 1;
-inline constexpr std::uint32_t kMaxWaveletMagnitude = (1u << 12) - 1;  ///< larger ones count as this
 
 using WaveletWeights = std::array<std::uint16_t, kWaveletFeatures>;
 

@@ -14,6 +14,7 @@
 #include "codecs/stencil/wavelet/context.h"
 #include "codecs/stencil/wavelet/lifting.h"
 #include "codecs/stencil/wavelet/model.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -109,7 +110,7 @@ class WaveletReader {
         code = take_residual(source, *tables_[level_of(memory_.sums[x] + w0 * m0 + w1 * m1)]);
       memory_.codes[x] = static_cast<std::int32_t>(code);
       m1 = m0;
-      m0 = static_cast<std::uint32_t>(std::min<std::int64_t>(code < 0 ? -code : code, kMaxWaveletMagnitude));
+      m0 = kernels::capped_magnitude(code, kernels::kMaxWaveletMagnitude);
       magnitudes[x] = m0;
     }
     lane = source;

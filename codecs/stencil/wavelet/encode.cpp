@@ -23,6 +23,7 @@
 #include "codecs/stencil/wavelet/lanes.h"
 #include "codecs/stencil/wavelet/lifting.h"
 #include "codecs/stencil/wavelet/model.h"
+#include "kernels/stencil/rules.h"
 #include "kernels/stencil/wavelet_quantize.h"
 
 namespace quern::codec::stencil {
@@ -279,7 +280,7 @@ class WaveletWriter {
           const std::int32_t code = kernels::wavelet_code(value, inverse, rounding);
           const std::uint32_t magnitude = kernels::magnitude_of(code);
           memory_.codes[at] = code;
-          row[x] = std::min(magnitude, kMaxWaveletMagnitude);
+          row[x] = std::min(magnitude, kernels::kMaxWaveletMagnitude);
           if (magnitude == 0) continue;
           excess.sums[magnitude == 1 ? 0 : 1] += kernels::wavelet_excess(value, inverse, magnitude);
           ++excess.counts[magnitude == 1 ? 0 : 1];
@@ -404,8 +405,7 @@ class WaveletWriter {
           continue;
         }
         codes[x] = static_cast<std::int32_t>(code);
-        memory_.corrections[r * columns + x] =
-            static_cast<std::uint32_t>(std::min(std::fabs(code), double{kMaxWaveletMagnitude}));
+        memory_.corrections[r * columns + x] = kernels::capped_magnitude(codes[x], kernels::kMaxWaveletMagnitude);
         model_.correction = static_cast<unsigned>(correction);
       }
     });

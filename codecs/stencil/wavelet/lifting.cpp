@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/stencil/wavelet_job.h"
+#include "kernels/stencil/wavelet_quantize.h"
 
 namespace quern::codec::stencil {
 namespace {

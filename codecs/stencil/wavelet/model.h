@@ -10,6 +10,7 @@
 #include "codecs/stencil/model/model.h"
 #include "codecs/stencil/wavelet/axes.h"
 #include "codecs/stencil/wavelet/context.h"
+#include "kernels/stencil/wavelet_quantize.h"
 
 namespace quern::codec::stencil {
 
@@ -29,11 +30,8 @@ struct WaveletModel {
 };
 
 /// The coefficient that a code stands for in a band of that step.
-inline double coefficient_of(const WaveletModel& model, std::int64_t step, std::int64_t code) {
-  const std::int64_t magnitude = code < 0 ? -code : code;
-  if (magnitude == 0) return 0;
-  const std::int64_t value = ((magnitude * 64 + model.offsets[magnitude == 1 ? 0 : 1]) * step) >> 6;
-  return static_cast<double>(code < 0 ? -value : value);
+inline double coefficient_of(const WaveletModel& model, std::int64_t step, std::int32_t code) {
+  return kernels::wavelet_coefficient(code, model.offsets[0], model.offsets[1], step);
 }
 
 void write_wavelet_model(const WaveletModel& model, Vector<std::uint8_t>& out);

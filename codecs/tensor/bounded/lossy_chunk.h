@@ -9,6 +9,7 @@
 #include "codecs/tensor/bounded/special_runs.h"
 #include "codecs/tensor/mode_coder.h"
 #include "codecs/tensor/residuals/residual_plane.h"
+#include "kernels/common/round_to_integer.h"
 #include "kernels/tensor/cpu/bounds.h"
 
 namespace quern::codec::tensor {
@@ -31,11 +32,7 @@ constexpr bool is_positive_bits(std::uint32_t bits) { return bits - 1 < 0x7f7fff
 
 inline constexpr float kMaxQuotient = 0x1p21f;  ///< of magnitudes that nearest_integer rounds
 
-/// Rounded half to even; |x| <= kMaxQuotient, else any number.
-[[gnu::always_inline]] inline std::int32_t nearest_integer(float x) {
-  constexpr float kMagic = 0x1.8p23f;
-  return static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(x + kMagic) - std::bit_cast<std::uint32_t>(kMagic));
-}
+using kernels::nearest_integer;
 
 /// Nearest integer of factor / 64 * numbers, numbers below 2^24 in magnitude.
 [[gnu::always_inline]] constexpr std::int32_t share(std::int32_t factor, std::int32_t number) {

@@ -8,6 +8,7 @@
 #include "kernels/stencil/cpu/context_levels.h"
 #include "kernels/stencil/cpu/decode.h"
 #include "kernels/stencil/cpu/raster_wave_vectors.h"
+#include "kernels/stencil/wavelet_quantize.h"
 
 namespace quern::kernels {
 
@@ -71,16 +72,7 @@ struct StencilDecodeInstance {
                           std::size_t count, double* out) {
     const std::int64_t one = offsets[0];
     const std::int64_t more = offsets[1];
-    for (std::size_t x = 0; x < count; ++x) {
-      const std::int64_t code = codes[x];
-      const std::int64_t sign = code >> 63;
-      const std::int64_t magnitude = (code ^ sign) - sign;
-      const std::int64_t middle = magnitude * 64 + (magnitude == 1 ? one : more);
-      const std::uint64_t scaled = static_cast<std::uint64_t>(middle) * static_cast<std::uint64_t>(step);
-      const std::int64_t value = static_cast<std::int64_t>(scaled) >> 6;
-      const std::int64_t known = magnitude == 0 ? 0 : value;
-      out[x] = static_cast<double>((known ^ sign) - sign);
-    }
+    for (std::size_t x = 0; x < count; ++x) out[x] = wavelet_coefficient(codes[x], one, more, step);
   }
 
   static void add_scaled(const std::int32_t* codes, double factor, std::size_t count, double* values) {
@@ -89,14 +81,12 @@ struct StencilDecodeInstance {
 
   static void lift(double* to, std::size_t count, const double* other, std::size_t others, std::size_t back,
                    double factor) {
-    constexpr double kMagic = 0x1.8p52;
     for (std::size_t i = 0; i < count; ++i) {
       const double* const left = other + (i > back ? i - back : 0) * kLiftedLines;
       const std::size_t next = i + 1 - back;
       const double* const right = other + (next < others ? next : others - 1) * kLiftedLines;
       double* const place = to + i * kLiftedLines;
-      for (std::size_t j = 0; j < kLiftedLines; ++j)
-        place[j] += ((left[j] + right[j]) * factor * 0x1p-16 + kMagic) - kMagic;
+      for (std::size_t j = 0; j < kLiftedLines; ++j) place[j] = lifted(place[j], left[j], right[j], factor);
     }
   }
 

@@ -1,10 +1,11 @@
 // Fitting kernels of the stencil codec for one instruction set; part of instance.h.
 #pragma once
 
-#include <bit>
 #include <cstring>
 
+#include "kernels/common/round_to_integer.h"
 #include "kernels/stencil/cpu/fit.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::kernels {
 
@@ -78,11 +79,8 @@ struct StencilFitInstance {
 
   static void differences(const std::int64_t* targets, const double* mean, double scale, std::size_t count,
                           double* out) {
-    // As an addition to the low bits of 1.5 * 2^52.
-    constexpr double kMagic = 0x1.8p52;
     for (std::size_t s = 0; s < count; ++s) {
-      const double target = std::bit_cast<double>(targets[s] + std::bit_cast<std::int64_t>(kMagic)) - kMagic;
-      out[s] = target * scale - mean[s];
+      out[s] = number_of(targets[s]) * scale - mean[s];
     }
   }
 
@@ -104,8 +102,7 @@ struct StencilFitInstance {
     for (std::size_t x = 0; x < count; ++x) {
       const double sum = static_cast<double>(first[x]) + second_factor * static_cast<double>(second[x]) +
                          predicted_factor * predicted[x];
-      const double d = (sum < 0 ? -sum : sum) * scale;
-      sums[x] += weight * static_cast<std::uint32_t>(static_cast<std::int32_t>(d < most ? d : most));
+      sums[x] += weight * capped_spread(sum, scale, most);
     }
   }
 

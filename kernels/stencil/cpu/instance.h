@@ -4,7 +4,9 @@
 #include <bit>
 #include <cstring>
 
+#include "kernels/common/cpu/round_vectors.h"
 #include "kernels/common/cpu/vector_bytes.h"
+#include "kernels/common/round_to_integer.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/cpu/context_levels.h"
 #include "kernels/stencil/cpu/decode_instance.h"
@@ -12,6 +14,7 @@
 #include "kernels/stencil/cpu/fit_instance.h"
 #include "kernels/stencil/cpu/rows_instance.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::kernels {
 
@@ -31,13 +34,10 @@ struct StencilInstance : ContextLevels<Isa> {
     std::memcpy(&v, from, sizeof(v));
   }
 
-  /// Integers below 2^51 in binary64 to integers: adding 1.5 * 2^52 puts them into the low bits.
+  /// Integers below 2^51 in binary64 to integers.
   [[gnu::always_inline]] static void store_integers(const Doubles& v, std::int64_t* out) {
-    constexpr double kMagic = 0x1.8p52;
-    const Doubles shifted = v + kMagic;
     Longs integers;
-    load(&shifted, integers);
-    integers -= std::bit_cast<std::uint64_t>(kMagic);  // wraps on bytes no encoder writes
+    round_to_integers(v, integers);  // wraps on bytes no encoder writes
     std::memcpy(out, &integers, sizeof(integers));
   }
 
@@ -143,25 +143,17 @@ struct StencilInstance : ContextLevels<Isa> {
   }
 
   static void add_to_mean(const double* from, const double* before, double weight, std::size_t count, double* after) {
-    constexpr double kMagic = 0x1.8p52;
 #pragma GCC ivdep
-    for (std::size_t x = 0; x < count; ++x) after[x] = before[x] + (((from[x] - before[x]) * weight + kMagic) - kMagic);
+    for (std::size_t x = 0; x < count; ++x) after[x] = next_mean(before[x], from[x], weight);
   }
 
   static void units(const double* originals, std::size_t count, double base, double inverse, std::int64_t* out) {
-    constexpr double kMost = 0x1p44;
-    constexpr double kMagic = 0x1.8p52;
-    for (std::size_t x = 0; x < count; ++x) {
-      const double v = (originals[x] - base) * inverse;
-      const double inside = v > -kMost && v < kMost ? v : 0;
-      out[x] = std::bit_cast<std::int64_t>(inside + kMagic) - std::bit_cast<std::int64_t>(kMagic);
-    }
+    for (std::size_t x = 0; x < count; ++x) out[x] = nearest_integer(in_units(originals[x], base, inverse));
   }
 
   static bool loop_codes(const std::int64_t* left, const std::int64_t* wholes, unsigned fraction_bits,
                          std::uint32_t most, std::size_t count, double* values, std::uint32_t* magnitudes,
                          std::int32_t* codes) {
-    constexpr double kMagic = 0x1.8p52;
     constexpr auto kMost = static_cast<std::uint64_t>(kMaxMagnitude);
     constexpr std::uint64_t kBias = std::uint64_t{1} << 62;  // shifted without a sign, as not all sets shift with one
     std::uint64_t beyond = 0;
@@ -171,11 +163,9 @@ struct StencilInstance : ContextLevels<Isa> {
           ((static_cast<std::uint64_t>(left[x]) + kBias) >> fraction_bits) - (kBias >> fraction_bits);
       beyond |= code + kMost > 2 * kMost ? 1u : 0u;
       const auto narrow = static_cast<std::uint32_t>(code);
-      const std::uint32_t sign = 0u - (narrow >> 31);
-      const std::uint32_t magnitude = (narrow ^ sign) - sign;
       codes[x] = static_cast<std::int32_t>(narrow);
-      magnitudes[x] = magnitude < most ? magnitude : most;
-      values[x] = std::bit_cast<double>(wholes[x] + std::bit_cast<std::int64_t>(kMagic)) - kMagic;
+      magnitudes[x] = capped_magnitude(narrow, most);
+      values[x] = number_of(wholes[x]);
     }
     return beyond == 0;
   }

@@ -7,9 +7,11 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/common/cpu/round_vectors.h"
 #include "kernels/stencil/cpu/narrow_rows.h"
 #include "kernels/stencil/cpu/row_predictions.h"
 #include "kernels/stencil/cpu/rows.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::kernels {
 
@@ -27,7 +29,6 @@ struct RowCodes : RowPredictions<Isa> {
   using V::any_of;
   using V::for_whole_blocks;
   using V::join;
-  using V::kMagic;
   using V::kPairs;
   using V::kParts;
   using V::kWidth;
@@ -108,15 +109,15 @@ struct RowCodes : RowPredictions<Isa> {
   template <Check Kind, bool Whole>
   [[gnu::always_inline]] static void code_wide(const Doubles& number, const CodedRowBuffers<double>& row,
                                                const Shared& shared, std::size_t x, std::size_t count, Seen& seen) {
-    constexpr double kMost = 0x1p44;
     Doubles original;
     load(row.originals + x, original);
     Doubles inside = (original - shared.base) * shared.inverse;
-    inside = inside > -kMost ? inside : Doubles{};
-    inside = inside < kMost ? inside : Doubles{};
-    const Doubles difference = ((inside + kMagic) - kMagic) - number;
-    Doubles code = difference * shared.reciprocal + kMagic;
-    code -= kMagic;
+    inside = inside > -kMaxUnits ? inside : Doubles{};
+    inside = inside < kMaxUnits ? inside : Doubles{};
+    Doubles target;
+    Doubles code;
+    round_vector(inside, target);
+    round_vector((target - number) * shared.reciprocal, code);
     const Doubles most = Doubles{} + static_cast<double>(row.most);
     code = code < most ? code : most;
     code = code > -most ? code : -most;
@@ -143,9 +144,10 @@ struct RowCodes : RowPredictions<Isa> {
       Doubles original;
       load(row.originals + x + kWidth * h, original);
       const Doubles inside = (original - shared.base) * shared.inverse;
-      const Doubles difference = ((inside + kMagic) - kMagic) - numbers[h];
-      Doubles code = difference * shared.reciprocal + kMagic;
-      code -= kMagic;
+      Doubles target;
+      Doubles code;
+      round_vector(inside, target);
+      round_vector((target - numbers[h]) * shared.reciprocal, code);
       Doubles value = numbers[h];
       add_exact(code, shared.quantum, value);
       codes[h] = __builtin_convertvector(code, HalfWords);

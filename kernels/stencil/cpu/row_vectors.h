@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/cpu/round_vectors.h"
 #include "kernels/common/cpu/vector_bytes.h"
 
 #if defined(__AVX2__)
@@ -33,7 +34,6 @@ struct RowVectors {
   static constexpr std::size_t kWidth = kBytes / sizeof(double);
   static constexpr std::size_t kParts = kColumns / kWidth;  ///< vectors of doubles in a block
   static constexpr std::size_t kPairs = kParts / 2;         ///< vectors of words
-  static constexpr double kMagic = 0x1.8p52;  ///< added to integers below 2^51 it puts them into the low bits
 
   /// A vector anywhere in memory, whatever lies there. GCC 12 would copy vectors of 64 bytes by way of the stack if
   /// they were loaded by memcpy.
@@ -73,9 +73,7 @@ struct RowVectors {
     for (std::size_t i = 0; i < kWidth; ++i) places[i] = static_cast<std::int64_t>(i);
   }
   [[gnu::always_inline]] static void to_integers(const Doubles& v, Longs& out) {
-    const Doubles shifted = v + kMagic;
-    load(&shifted, out);
-    out -= std::bit_cast<std::uint64_t>(kMagic);  // wraps on bytes no encoder writes
+    round_to_integers(v, out);  // wraps on bytes no encoder writes
   }
 
   /// v / 2^bits, rounded down. Before AVX-512 there is no shift that keeps the sign.
@@ -111,11 +109,7 @@ struct RowVectors {
 #endif
   }
   /// Integers below 2^51 as numbers.
-  [[gnu::always_inline]] static void to_numbers(const Longs& v, Doubles& out) {
-    const Longs shifted = v + std::bit_cast<std::uint64_t>(kMagic);
-    load(&shifted, out);
-    out -= kMagic;
-  }
+  [[gnu::always_inline]] static void to_numbers(const Longs& v, Doubles& out) { integers_to_numbers(v, out); }
   /// Any integers as numbers, rounded once.
   [[gnu::always_inline]] static void to_rounded(const Integers& v, Doubles& out) {
 #if defined(__AVX512DQ__)

@@ -100,9 +100,7 @@ constexpr double level_target(const LevelCodes& chunk, std::uint64_t at, std::si
     using Type = decltype(type);
     return Type::value(static_cast<typename Type::Bits>(bits));
   });
-  constexpr double kMost = 0x1p44;
-  const double units = (original - job.level.base) * job.inverse;
-  return nearest(units > -kMost && units < kMost ? units : 0);
+  return nearest(in_units(original, job.level.base, job.inverse));
 }
 
 /// Class 0 as the host left it; its margins are not set.
@@ -310,9 +308,7 @@ class LevelSampler {
     const double second =
         value_at(neighbour_place(grid_, at, inside, spread.second_class, spread.second_step), x, lane);
     const double difference = first + spread.second_factor * second + spread.predicted_factor * predicted;
-    const double scaled = (difference < 0 ? -difference : difference) * spread.scale;
-    const auto most = static_cast<double>(std::uint32_t{kMostSpread});
-    return static_cast<std::uint32_t>(static_cast<std::int32_t>(scaled < most ? scaled : most));
+    return capped_spread(difference, spread.scale, kMaxSpread);
   }
   [[gnu::always_inline]] constexpr double value_at(std::int32_t place, std::uint32_t x, std::size_t lane) const {
     return X::load(grid_.values + (static_cast<std::uint32_t>(place) + x), lane);

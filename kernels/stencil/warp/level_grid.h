@@ -11,6 +11,7 @@
 #include "kernels/common/unroll.h"
 #include "kernels/stencil/elements.h"
 #include "kernels/stencil/level_job.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::kernels {
 
@@ -27,8 +28,7 @@ inline constexpr std::uint32_t kBlockPoints = kLanePoints * kLanes;
 
 /// What a residual counts as in contexts.
 [[gnu::always_inline]] constexpr std::uint32_t context_magnitude(std::uint32_t residual) {
-  const std::uint32_t size = static_cast<std::int32_t>(residual) < 0 ? 0 - residual : residual;
-  return size < kMostContextMagnitude ? size : std::uint32_t{kMostContextMagnitude};
+  return capped_magnitude(residual, kMaxContextMagnitude);
 }
 
 /// A chunk under way at one level. The same in all lanes.

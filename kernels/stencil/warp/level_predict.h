@@ -7,7 +7,9 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/common/round_to_integer.h"
 #include "kernels/stencil/level_job.h"
+#include "kernels/stencil/rules.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/level_patch.h"
 
@@ -135,7 +137,6 @@ class LevelPredictor {
       });
       X::sync();
     }
-    constexpr double kMagic = 0x1.8p52;  // puts integers below 2^51 into the low bits
     vec<std::int64_t> predicted[kPatchPoints];
     const std::uint32_t own = view_.first + (first_row_ + patch.row) * view_.stride;
     X::lanes([&](std::size_t lane) {
@@ -147,10 +148,8 @@ class LevelPredictor {
                  static_cast<std::int64_t>(X::load(grid_.values + place, lane)) - code * grid_.stage->quantum);
           return;
         }
-        const std::uint64_t sum =
-            std::bit_cast<std::uint64_t>(X::get(sums[k], lane) + kMagic) - std::bit_cast<std::uint64_t>(kMagic);
-        const std::uint64_t half = std::uint64_t{1} << (job_.weight_bits - 1);
-        X::set(predicted[k], lane, static_cast<std::int64_t>(sum + half) >> job_.weight_bits);
+        const auto sum = static_cast<std::uint64_t>(nearest_integer(X::get(sums[k], lane)));
+        X::set(predicted[k], lane, scaled_down(sum, job_.weight_bits));
       });
     });
     if (plan_.spread_count != 0) {
@@ -169,9 +168,7 @@ class LevelPredictor {
               const double difference = X::load(grid_.values + place_of(first, k, lane), lane) +
                                         spread.second_factor * X::load(grid_.values + place_of(second, k, lane), lane) +
                                         spread.predicted_factor * static_cast<double>(X::get(predicted[k], lane));
-              const double scaled = (difference < 0 ? -difference : difference) * spread.scale;
-              const auto most = static_cast<double>(std::uint32_t{kMostSpread});
-              const auto counted = static_cast<std::uint32_t>(static_cast<std::int32_t>(scaled < most ? scaled : most));
+              const std::uint32_t counted = capped_spread(difference, spread.scale, kMaxSpread);
               X::set(spreads[k], lane, X::get(spreads[k], lane) + spread.weight * counted);
             });
           });

@@ -102,8 +102,7 @@ class RasterPointTaker {
         value = static_cast<std::int64_t>(
             static_cast<std::uint64_t>(predicted) +
             (static_cast<std::uint64_t>(static_cast<std::int64_t>(residual)) << fraction_bits_));
-        const auto size = static_cast<std::uint32_t>(residual < 0 ? -residual : residual);
-        magnitude = size < kMostContextMagnitude ? size : std::uint32_t{kMostContextMagnitude};
+        magnitude = capped_magnitude(residual, kMaxContextMagnitude);
       }
       X::set(value_bits_used_, lane,
              X::get(value_bits_used_, lane) | static_cast<std::uint64_t>(value ^ (value >> 63)));

@@ -8,9 +8,11 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/common/round_to_integer.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/elements.h"
 #include "kernels/stencil/raster_encode_job.h"
+#include "kernels/stencil/rules.h"
 #include "kernels/stencil/warp/encode_result.h"
 #include "kernels/stencil/warp/raster_grid.h"
 #include "kernels/stencil/warp/raster_walk.h"
@@ -80,9 +82,8 @@ constexpr void set_raster_targets(const RasterCodes& codes, std::uint32_t plane,
           using Type = decltype(type);
           return Type::value(static_cast<typename Type::Bits>(bits[i]));
         });
-        constexpr double kMost = 0x1p44;
-        const double v = (original - raster.base) * codes.job->inverse;
-        X::store(codes.targets + at, lane, whole_number(v > -kMost && v < kMost ? v : 0) + half);
+        const double units = in_units(original, raster.base, codes.job->inverse);
+        X::store(codes.targets + at, lane, nearest_integer(units) + half);
       });
     });
   }
@@ -257,9 +258,7 @@ constexpr void set_raster_symbols(const RasterCodes& codes, std::uint32_t warp, 
     const std::uint32_t row = line % raster.rows;
     X::lanes([&](std::size_t lane) {
       const auto magnitude = [&](std::uint32_t place) {
-        const std::int32_t code = X::load(codes.codes + place, lane);
-        const auto size = magnitude_of(code);
-        return size < kMostContextMagnitude ? size : std::uint32_t{kMostContextMagnitude};
+        return capped_magnitude(X::load(codes.codes + place, lane), kMaxContextMagnitude);
       };
       const std::uint32_t first = begin + static_cast<std::uint32_t>(lane);
       std::uint32_t contexts[kRasterLanePoints] = {};

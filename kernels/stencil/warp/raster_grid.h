@@ -8,9 +8,11 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/common/lanes.h"
+#include "kernels/common/round_to_integer.h"
 #include "kernels/common/unroll.h"
 #include "kernels/stencil/elements.h"
 #include "kernels/stencil/raster_job.h"
+#include "kernels/stencil/rules.h"
 
 namespace quern::kernels {
 
@@ -36,12 +38,10 @@ struct RasterGrid {
         means(reinterpret_cast<double*>(task.work + job->means)) {}
 };
 
-/// Which class a row is of; `several_planes`: of a chunk of more than one.
+/// Which class a row is of; `several_planes`: of a chunk of more than one. In a job of one plane rows stand for planes.
 [[gnu::always_inline]] constexpr std::uint32_t class_of_row(std::uint32_t plane, std::uint32_t row, std::uint32_t rows,
                                                             bool several_planes) {
-  const std::uint32_t back = several_planes ? plane : row;
-  const bool first_row = several_planes && row == 0;
-  return 2 * (back < 2 ? back : 2) + (first_row && rows > 1 ? 0 : 1);
+  return several_planes ? row_class(plane, row, rows) : row_class(row, 0u, 1u);
 }
 
 /// As a minimum and a maximum, which devices have as one instruction.
@@ -51,18 +51,6 @@ struct RasterGrid {
   return static_cast<std::uint32_t>(low > 0 ? low : 0);
 }
 
-/// A mean one plane on: nearest(...), ties to even, element by element.
-[[gnu::always_inline]] constexpr double next_mean(double mean, double value, std::uint32_t plane) {
-  const std::uint32_t share = 256 / plane;
-  const double weight = static_cast<double>(share > 48 ? share : 48) * 0x1p-8;
-  return mean + nearest((value - mean) * weight);
-}
-
-/// Integers below 2^51 in binary64, as integers.
-[[gnu::always_inline]] constexpr std::int64_t whole_number(double v) {
-  constexpr double kMagic = 0x1.8p52;
-  return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(v + kMagic) - std::bit_cast<std::uint64_t>(kMagic));
-}
 [[gnu::always_inline]] constexpr bool is_out_of_range(double sum) { return !(sum < 0x1p50 && sum > -0x1p50); }
 
 /// Columns of a row that a warp works on at a time: some of each lane's, so that loads of one wait together.
@@ -84,6 +72,7 @@ constexpr void update_raster_mean(const RasterGrid& grid, std::uint32_t plane, s
                                   std::uint32_t warps) {
   const std::uint32_t elems = grid.job->rows * grid.job->columns;
   const double* const before = grid.values + std::size_t{plane - 1} * elems;
+  const double weight = mean_weight(plane);
   for (std::uint32_t first = warp * kRasterBlock; first < elems; first += warps * kRasterBlock) {
     X::lanes([&](std::size_t lane) {
       double means[kRasterLanePoints] = {};
@@ -93,7 +82,7 @@ constexpr void update_raster_mean(const RasterGrid& grid, std::uint32_t plane, s
         values[i] = X::load(before + at, lane);
       });
       for_lane_points(first, elems, lane, [&](std::size_t i, std::uint32_t at) {
-        X::store(grid.means + at, lane, next_mean(means[i], values[i], plane));
+        X::store(grid.means + at, lane, next_mean(means[i], values[i], weight));
       });
     });
   }
@@ -171,7 +160,7 @@ constexpr void sum_planes_before(const RasterGrid& grid, std::uint32_t plane, st
         const std::uint32_t at = x + static_cast<std::uint32_t>(i) * kLanes;
         if (at >= job.columns) return;
         if (is_out_of_range(sums[i])) X::set(flags, lane, true);
-        X::store(grid.values + (first + at), lane, std::bit_cast<double>(whole_number(sums[i]) + rounding));
+        X::store(grid.values + (first + at), lane, std::bit_cast<double>(nearest_integer(sums[i]) + rounding));
         if constexpr (kContexts) X::store(grid.magnitudes + (first + at), lane, job.context_constant + contexts[i]);
       });
     });

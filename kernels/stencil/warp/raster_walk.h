@@ -4,10 +4,11 @@
 // step holds no loop over taps; taps that a model lacks have weight 0.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
+#include "kernels/common/round_to_integer.h"
 #include "kernels/entropy/warp/rows.h"
+#include "kernels/stencil/rules.h"
 #include "kernels/stencil/warp/raster_grid.h"
 
 namespace quern::kernels {
@@ -48,9 +49,9 @@ struct RasterWalkMemory {
   static constexpr std::uint32_t kSteps = 32;  ///< how many the ring holds
   double values[kSteps][kLanes];               ///< by the lane of the walk, the plane's first row having lane 0
   std::uint32_t magnitudes[kSteps][kLanes];
-  double rows[kRasterClasses][kMostRowSlots];  ///< weights
-  double means[kRasterClasses][kMeanSlots];
-  std::int64_t near[kRasterClasses][kRasterNearTaps];
+  double rows[kRowClasses][kMostRowSlots];  ///< weights
+  double means[kRowClasses][kMeanSlots];
+  std::int64_t near[kRowClasses][kRasterNearTaps];
   std::uint32_t context[kMostRowSlots];
 };
 
@@ -66,7 +67,7 @@ constexpr void fill_slot(const RasterGrid& grid, std::uint32_t slot, RasterWalkM
     return !tap.mean && tap.row == -static_cast<std::int32_t>(wanted.back) && tap.column == wanted.column;
   };
   const RasterJob& job = *grid.job;
-  for (std::uint32_t c = 0; c < kRasterClasses; ++c) {
+  for (std::uint32_t c = 0; c < kRowClasses; ++c) {
     const RasterList list = job.classes[c].rows;
     double weight = 0;
     rolled(list.first, list.first + list.count,
@@ -94,7 +95,7 @@ constexpr void fill_walk_memory(const RasterGrid& grid, std::uint32_t warp, Rast
       detail::fill_slot<X, false>(grid, slot, memory, lane);
     }
     if (slot < kMeanSlots) {
-      for (std::uint32_t c = 0; c < kRasterClasses; ++c) {
+      for (std::uint32_t c = 0; c < kRowClasses; ++c) {
         const RasterList list = job.classes[c].rows;
         double weight = 0;
         rolled(list.first, list.first + list.count, [&](unsigned t) {
@@ -105,7 +106,7 @@ constexpr void fill_walk_memory(const RasterGrid& grid, std::uint32_t warp, Rast
       }
     }
     if (slot < kRasterNearTaps) {
-      for (std::uint32_t c = 0; c < kRasterClasses; ++c) {
+      for (std::uint32_t c = 0; c < kRowClasses; ++c) {
         const RasterClass& plan = job.classes[c];
         X::store(&memory.near[c][slot], lane, slot < plan.near_count ? plan.near[slot] : std::int64_t{0});
       }
@@ -123,12 +124,6 @@ struct WalkPoint {
   std::uint32_t walker = 0;  ///< the lane of the walk
   std::uint32_t place = 0;   ///< its number in the chunk
 };
-
-/// Integers below 2^51 as binary64.
-[[gnu::always_inline]] constexpr double as_number(std::int64_t v) {
-  constexpr double kMagic = 0x1.8p52;
-  return std::bit_cast<double>(static_cast<std::uint64_t>(v) + std::bit_cast<std::uint64_t>(kMagic)) - kMagic;
-}
 
 /// The sum of N terms, as a tree: they are integers, so that their order does not matter.
 template <std::size_t N, std::size_t kFirst = 0>
@@ -261,7 +256,7 @@ class RasterWalk {
 
   /// The prediction, from that and from what planes before gave.
   [[gnu::always_inline]] constexpr std::int64_t predict(double rows_sum, std::int64_t before, std::size_t lane) const {
-    auto sum = static_cast<std::uint64_t>(before) + static_cast<std::uint64_t>(whole_number(rows_sum)) + rounding_;
+    auto sum = static_cast<std::uint64_t>(before) + static_cast<std::uint64_t>(nearest_integer(rows_sum)) + rounding_;
     // The latest value, which everything waits for, comes last.
     unroll<kNear>([&](auto t) {
       constexpr std::size_t kAt = kNear - 1 - decltype(t)::value;
@@ -290,7 +285,7 @@ class RasterWalk {
     });
     X::set(near_[0], lane, value);
     if (!point.here) return;
-    const double kept = as_number(value);
+    const double kept = number_of(value);
     X::store(&memory_.values[point.step % RasterWalkMemory::kSteps][point.walker], lane, kept);
     X::store(values_ + point.place, lane, kept);
     if constexpr (!kPlanes) {
@@ -430,7 +425,8 @@ class RasterWalk {
   /// The mean that the next row of a chunk of one plane looks at, which goes on from row to row.
   [[gnu::always_inline]] constexpr void next_row_mean(const WalkPoint& point, double value, std::size_t lane) {
     const double mean = point.row == 0 ? 0 : X::load(means_ + point.place, lane);
-    if (point.row + 1 < rows_) X::store(means_ + (point.place + columns_), lane, next_mean(mean, value, point.row + 1));
+    if (point.row + 1 < rows_)
+      X::store(means_ + (point.place + columns_), lane, next_mean(mean, value, mean_weight(point.row + 1)));
   }
 
   double* values_;

@@ -11,9 +11,11 @@
 #include "kernels/common/unroll.h"
 #include "kernels/entropy/warp/rows.h"
 #include "kernels/stencil/elements.h"
+#include "kernels/stencil/rules.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/residual_streams.h"
 #include "kernels/stencil/wavelet_job.h"
+#include "kernels/stencil/wavelet_quantize.h"
 
 namespace quern::kernels {
 
@@ -101,18 +103,6 @@ constexpr void sum_known_bands(const WaveletGrid& grid, const WaveletBandPlan& b
   });
 }
 
-/// What a code stands for.
-[[gnu::always_inline]] constexpr double wavelet_coefficient(const WaveletJob& job, std::int64_t step,
-                                                            std::int32_t code) {
-  const auto size = magnitude_of(code);
-  if (size == 0) return 0;
-  const std::int64_t offset = job.offsets[size == 1 ? 0 : 1];
-  const std::uint64_t product = static_cast<std::uint64_t>(std::int64_t{size} * 64 + offset) *
-                                static_cast<std::uint64_t>(step);  // wraps on bytes no encoder writes
-  const std::int64_t value = static_cast<std::int64_t>(product) >> 6;
-  return static_cast<double>(code < 0 ? -value : value);
-}
-
 /// Takes the codes of a band, or of the corrections. Called by one warp.
 template <class X>
 class WaveletCodeTaker {
@@ -155,13 +145,12 @@ class WaveletCodeTaker {
       context += band_.near[0] * X::get(near_[0], lane) + band_.near[1] * X::get(near_[1], lane);
       code = lanes.take(tables_.tokens[X::load(&tables_.serving[context_level(context)], lane)], lane);
     }
-    const auto size = magnitude_of(code);
-    const std::uint32_t magnitude = size < kMostWaveletMagnitude ? size : std::uint32_t{kMostWaveletMagnitude};
+    const std::uint32_t magnitude = capped_magnitude(code, kMaxWaveletMagnitude);
     X::set(near_[1], lane, X::get(near_[0], lane));
     X::set(near_[0], lane, magnitude);
     X::store(magnitudes_ + place, lane, magnitude);
     const double value = corrections_ ? X::load(grid_.values + place, lane) + code * job.correction
-                                      : wavelet_coefficient(job, band_.step, code);
+                                      : wavelet_coefficient(code, job.offsets[0], job.offsets[1], band_.step);
     X::store(grid_.values + place, lane, value);
   }
 
@@ -207,9 +196,9 @@ constexpr void lift_half(const WaveletGrid& grid, const WaveletLift& lift, bool 
       const std::uint32_t right = low                ? lows + (along < highs ? along : highs - 1)
                                   : along + 1 < lows ? along + 1
                                                      : lows - 1;
-      const double sum =
-          X::load(line + std::size_t{left} * stride, lane) + X::load(line + std::size_t{right} * stride, lane);
-      X::store(to, lane, X::load(to, lane) + nearest(sum * factor * 0x1p-16));
+      const double before = X::load(line + std::size_t{left} * stride, lane);
+      const double after = X::load(line + std::size_t{right} * stride, lane);
+      X::store(to, lane, lifted(X::load(to, lane), before, after, factor));
     }
   });
 }

@@ -9,6 +9,7 @@
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/entropy/warp/rows.h"
 #include "kernels/stencil/elements.h"
+#include "kernels/stencil/rules.h"
 #include "kernels/stencil/warp/encode_result.h"
 #include "kernels/stencil/warp/raster_encode.h"
 #include "kernels/stencil/warp/wavelet_decode.h"
@@ -199,8 +200,7 @@ class WaveletQuantizer {
     }
     const double value = X::load(codes_.grid.values + place, lane);
     const std::int32_t code = wavelet_code(value, inverse, around == 0 ? kQuietWaveletRounding : kWaveletRounding);
-    const std::uint32_t size = magnitude_of(code);
-    const std::uint32_t magnitude = size < kMostWaveletMagnitude ? size : std::uint32_t{kMostWaveletMagnitude};
+    const std::uint32_t magnitude = capped_magnitude(code, kMaxWaveletMagnitude);
     X::set(near_[1], lane, X::get(near_[0], lane));
     X::set(near_[0], lane, magnitude);
     X::store(codes_.grid.magnitudes + place, lane, magnitude);
@@ -285,9 +285,10 @@ template <class X>
 constexpr void restore_coefficients(const WaveletCodes& codes, const WaveletBandPlan& band, std::uint32_t warp,
                                     std::uint32_t warps) {
   for_band_codes<X>(band, warp, warps, [&](std::uint32_t i, const std::uint32_t* index, std::size_t lane) {
+    const WaveletJob& job = *codes.grid.job;
     const std::int32_t code = X::load(codes.codes + (band.codes_before + i), lane);
     X::store(codes.grid.values + codes.grid.place(band.start, index), lane,
-             wavelet_coefficient(*codes.grid.job, band.step, code));
+             wavelet_coefficient(code, job.offsets[0], job.offsets[1], band.step));
   });
 }
 
@@ -329,10 +330,8 @@ constexpr void find_corrections(const WaveletCodes& codes, std::uint32_t warp, s
           code = 0;
       }
       const auto whole = static_cast<std::int32_t>(code);
-      const std::uint32_t size = magnitude_of(whole);
       X::store(codes.codes + (codes.elems() + i), lane, whole);
-      X::store(codes.grid.corrections + i, lane,
-               size < kMostWaveletMagnitude ? size : std::uint32_t{kMostWaveletMagnitude});
+      X::store(codes.grid.corrections + i, lane, capped_magnitude(whole, kMaxWaveletMagnitude));
     });
     const std::uint32_t flags = X::ballot(missed);
     X::lanes([&](std::size_t lane) {

@@ -74,7 +74,7 @@ struct TensorBoundInstance {
         const std::uint32_t v = bits_at(units, i);
         const float step = two_eps * root_of(v);
         const float quotient = std::bit_cast<float>(bits) / step;
-        const std::int32_t code = nearest_code(quotient);
+        const std::int32_t code = nearest_integer(quotient);
         to[i] = code;
         made[i] = static_cast<float>(code) * step;
         kept[i] = static_cast<std::int32_t>(mask_of(is_positive_pattern(v)) & mask_of(quotient >= -kMost) &
@@ -152,7 +152,7 @@ struct TensorBoundInstance {
       for (std::size_t i = 0; i < n; ++i) {
         const float value = std::bit_cast<float>(bits_at(from, i));
         const float quotient = (value - around[i]) / step;
-        const std::int32_t code = nearest_code(quotient);
+        const std::int32_t code = nearest_integer(quotient);
         to[i] = code;
         made[i] = around[i] + static_cast<float>(code) * step;
         // Not so for NaN.

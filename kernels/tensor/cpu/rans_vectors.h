@@ -19,7 +19,7 @@ namespace quern::kernels {
 /// Sixteen lanes.
 template <class Isa>
 struct RansStep {
-  static constexpr std::size_t kLanes = 16;
+  static constexpr std::size_t kStates = 16;
   using Lanes = __m512i;
 
   [[gnu::always_inline]] static void load(const std::uint32_t* from, Lanes& v) { v = _mm512_loadu_si512(from); }
@@ -98,7 +98,7 @@ struct RansStep {
 /// Eight lanes.
 template <class Isa>
 struct RansStep {
-  static constexpr std::size_t kLanes = 8;
+  static constexpr std::size_t kStates = 8;
   using Lanes = __m256i;
 
   [[gnu::always_inline]] static void load(const std::uint32_t* from, Lanes& v) {
@@ -184,7 +184,7 @@ struct RansVectors {
   static constexpr bool kAvailable = true;
   using Step = RansStep<Isa>;
   using Lanes = typename Step::Lanes;
-  static constexpr std::size_t kVectors = kRansLanes / Step::kLanes;
+  static constexpr std::size_t kVectors = kRansLanes / Step::kStates;
 
   template <LaneContext Source, std::size_t Parts>
   static void encode(const LaneEncodeJob& job, std::size_t groups) {
@@ -199,7 +199,7 @@ struct RansVectors {
     std::uint16_t* words[Parts];
     for (std::size_t p = 0; p < Parts; ++p) {
       words[p] = job.parts[p].words;
-      for (std::size_t v = 0; v < kVectors; ++v) Step::load(job.parts[p].states + v * Step::kLanes, states[p][v]);
+      for (std::size_t v = 0; v < kVectors; ++v) Step::load(job.parts[p].states + v * Step::kStates, states[p][v]);
     }
     for (std::size_t group = groups; group-- > 0;) {
 #pragma GCC unroll 4
@@ -210,7 +210,7 @@ struct RansVectors {
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < kVectors; ++i) {
           const std::size_t v = kVectors - 1 - i;  // the last lane's word lies highest
-          const std::size_t first = at * kRansLanes + v * Step::kLanes;
+          const std::size_t first = at * kRansLanes + v * Step::kStates;
           const std::uint8_t* contexts = nullptr;
           if constexpr (Source == LaneContext::given) contexts = job.contexts + first;
           Step::template encode<Windowed>(states[p][v], job.symbols + first, contexts, table, job.window, words[p]);
@@ -219,7 +219,7 @@ struct RansVectors {
     }
     for (std::size_t p = 0; p < Parts; ++p) {
       job.parts[p].words = words[p];
-      for (std::size_t v = 0; v < kVectors; ++v) Step::store(job.parts[p].states + v * Step::kLanes, states[p][v]);
+      for (std::size_t v = 0; v < kVectors; ++v) Step::store(job.parts[p].states + v * Step::kStates, states[p][v]);
     }
   }
 
@@ -232,11 +232,11 @@ struct RansVectors {
     for (std::size_t p = 0; p < Parts; ++p) {
       words[p] = job.parts[p].at;
       if constexpr (Source == LaneContext::previous) tables[p] = context_of(job, 0);
-      for (std::size_t v = 0; v < kVectors; ++v) Step::load(job.parts[p].states + v * Step::kLanes, states[p][v]);
+      for (std::size_t v = 0; v < kVectors; ++v) Step::load(job.parts[p].states + v * Step::kStates, states[p][v]);
     }
     std::size_t group = 0;
     for (; group < groups; ++group) {
-      constexpr std::ptrdiff_t kMostRead = 2 * static_cast<std::ptrdiff_t>(kRansLanes + Step::kLanes);
+      constexpr std::ptrdiff_t kMostRead = 2 * static_cast<std::ptrdiff_t>(kRansLanes + Step::kStates);
       const std::uint8_t* furthest = words[0];
       for (std::size_t p = 1; p < Parts; ++p) furthest = words[p] > furthest ? words[p] : furthest;
       if (job.readable_end - furthest < kMostRead) break;
@@ -247,7 +247,7 @@ struct RansVectors {
         unsigned masks[kVectors];
 #pragma GCC unroll 4
         for (std::size_t v = 0; v < kVectors; ++v) {
-          const std::size_t at = first + v * Step::kLanes;
+          const std::size_t at = first + v * Step::kStates;
           const std::uint8_t* contexts = nullptr;
           if constexpr (Source == LaneContext::given) contexts = job.contexts + at;
           Step::take(states[p][v], contexts, table, job.symbols + at, masks[v]);
@@ -265,7 +265,7 @@ struct RansVectors {
     }
     for (std::size_t p = 0; p < Parts; ++p) {
       job.parts[p].at = words[p];
-      for (std::size_t v = 0; v < kVectors; ++v) Step::store(job.parts[p].states + v * Step::kLanes, states[p][v]);
+      for (std::size_t v = 0; v < kVectors; ++v) Step::store(job.parts[p].states + v * Step::kStates, states[p][v]);
     }
     return group;
   }

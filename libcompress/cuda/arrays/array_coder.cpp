@@ -6,6 +6,7 @@
 #include <quern/device_arrays.h>
 
 #include "kernels/common/cuda/range_cuda.h"
+#include "libcompress/core/element_of.h"
 #include "libcompress/cuda/arrays/array_request.h"
 #include "libcompress/cuda/arrays/array_room.h"
 #include "libcompress/cuda/cuda_memory.h"
@@ -149,7 +150,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     Steps steps;
     if (ranges != nullptr)
       steps.then([&] {
-        return kernels::find_ranges_async(static_cast<kernels::Element>(dtype_),
+        return kernels::find_ranges_async(element_of(dtype_),
                                           {arrays.arrays, arrays.array, arrays.count, shape_.elems()}, request_.fills(),
                                           room.ranges.at(memory), queue);
       });
@@ -216,7 +217,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
           .then([&] { return kernels_->decode(chunks, stored, damaged, queue); })
           .then([&] { return lay_out_restores_async(tables, room.jobs.at(memory), mask_damage, queue); })
           .then([&] {
-            return kernels::restore_jobs_async(static_cast<kernels::Element>(dtype_), room.jobs.at(memory),
+            return kernels::restore_jobs_async(element_of(dtype_), room.jobs.at(memory),
                                                static_cast<std::uint32_t>(room.tables.shape.segment_places()),
                                                room.workers, room.warps.at(memory), queue);
           });

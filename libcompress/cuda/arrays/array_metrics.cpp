@@ -7,6 +7,7 @@
 
 #include "kernels/metrics/cuda/bound_check_cuda.h"
 #include "kernels/metrics/cuda/quality_cuda.h"
+#include "libcompress/core/element_of.h"
 #include "libcompress/cuda/cuda_memory.h"
 #include "libcompress/metrics/arguments.h"
 
@@ -47,7 +48,7 @@ Result<T> found_on_device(int ordinal, std::uint64_t workspace_bytes, const Queu
 
 kernels::CudaPair quality_pair(const DevicePair& pair, bool with_ssim) {
   kernels::CudaPair out;
-  out.element = static_cast<kernels::Element>(pair.dtype);
+  out.element = element_of(pair.dtype);
   std::copy(pair.shape.extents().begin(), pair.shape.extents().end(), out.shape.extents.begin());
   out.shape.rank = static_cast<unsigned>(pair.shape.rank());
   out.original = pair.original;
@@ -95,8 +96,8 @@ Result<BoundCheck> check_bound_on_device(const DevicePair& pair, const EnforcedB
   QUERN_ASSIGN_OR_RETURN(
       const auto found,
       found_on_device<kernels::CudaBoundCheck>(pair.ordinal, 0, [&](kernels::CudaBoundCheck* out, void*) {
-        return kernels::check_bound_async(static_cast<kernels::Element>(pair.dtype), pair.original, pair.reconstructed,
-                                          pair.shape.elems(), metrics::judged(bound), fills, out, nullptr);
+        return kernels::check_bound_async(element_of(pair.dtype), pair.original, pair.reconstructed, pair.shape.elems(),
+                                          metrics::judged(bound), fills, out, nullptr);
       }));
   return make_check(found);
 }

@@ -36,7 +36,7 @@ JobDecoder::JobDecoder(const Header& header, const SegmentLayout& layout, const 
 
 JobDecoder::~JobDecoder() {
   const CurrentDevice current(device_);
-  for (Lane& lane : lanes_) pool_.give_back(std::move(lane));
+  pool_.give_back_all(lanes_);
 }
 
 // Of each lane: jobs and classes, values and answers; of each thread the job it makes, as it grows.
@@ -44,18 +44,16 @@ std::uint64_t JobDecoder::scratch_bytes() const {
   const std::uint64_t values = lane_chunks_ * chunk_bytes_;
   const std::uint64_t frames = lane_chunks_ * (sizeof(JobTask) + 3 * kernels::kJobAlignment);
   const std::uint64_t lane = wave_bytes_ + values / element_bytes_ + values + frames;
-  return kLanes * lane + runner_.width() * 2 * job_room(chunk_bytes_) + host_.scratch_bytes();
+  return lanes_.kSlots * lane + runner_.width() * 2 * job_room(chunk_bytes_) + host_.scratch_bytes();
 }
 
 std::uint64_t JobDecoder::wanted_segments() const {
-  return std::max<std::uint64_t>(1, kLanes * lane_chunks_ / std::max<std::uint64_t>(segment_chunks_, 1));
+  return std::max<std::uint64_t>(1, lanes_.kSlots * lane_chunks_ / std::max<std::uint64_t>(segment_chunks_, 1));
 }
 
 Status JobDecoder::open() {
   if (open_) return {};
-  for (Lane& lane : lanes_) {
-    QUERN_ASSIGN_OR_RETURN(static_cast<StagingLane&>(lane), pool_.take(0, 0, 0, 0));
-  }
+  QUERN_RETURN_IF_ERROR(pool_.take_all(lanes_, {}));
   open_ = true;
   return {};
 }
@@ -68,18 +66,13 @@ Status JobDecoder::decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) {
 }
 
 Status JobDecoder::decode_chunks(std::span<CheckedChunk> chunks) {
-  std::size_t next_lane = 0;
-  while (!chunks.empty()) {
-    Lane& lane = lanes_[next_lane];
-    next_lane = (next_lane + 1) % kLanes;
-    QUERN_RETURN_IF_ERROR(harvest(lane));
-    lane.chunks = chunks.first(wave(chunks));
-    chunks = chunks.subspan(lane.chunks.size());
-    QUERN_RETURN_IF_ERROR(prepare(lane));
-    QUERN_RETURN_IF_ERROR(submit(lane));
-  }
-  for (std::size_t i = 0; i < kLanes; ++i) QUERN_RETURN_IF_ERROR(harvest(lanes_[(next_lane + i) % kLanes]));
-  return {};
+  return lanes_.run([&] { return !chunks.empty(); }, [&](Lane& lane) { return harvest(lane); },
+                    [&](Lane& lane) {
+                      lane.chunks = chunks.first(wave(chunks));
+                      chunks = chunks.subspan(lane.chunks.size());
+                      QUERN_RETURN_IF_ERROR(prepare(lane));
+                      return submit(lane);
+                    });
 }
 
 /// The chunk's elements, and their classes, side by side.

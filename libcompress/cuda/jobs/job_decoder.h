@@ -3,7 +3,6 @@
 // threads.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -11,6 +10,7 @@
 #include <quern/execution.h>
 #include <quern/memory.h>
 
+#include "libcompress/cuda/staged/double_buffer.h"
 #include "libcompress/cuda/staged/staging_pool.h"
 #include "libcompress/device/decode_kernels.h"
 #include "libcompress/pipeline/decode/batch_decoder.h"
@@ -33,7 +33,6 @@ class JobDecoder final : public SegmentDecoder, private ChunkBatch {
   Status decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) override;
 
  private:
-  static constexpr std::size_t kLanes = 2;
   static constexpr std::uint64_t kLaneBytes = UINT64_C(256) << 20;  ///< of values
   static constexpr std::uint64_t kLaneChunks = 128;
   /// Of a job beside what its chunk takes twice. Larger ones have so many exceptions, or bands, that there is
@@ -79,7 +78,7 @@ class JobDecoder final : public SegmentDecoder, private ChunkBatch {
   std::uint64_t wave_bytes_;   ///< that jobs of a wave have at most
   std::uint64_t segment_chunks_;
   BatchDecoder host_;
-  std::array<Lane, kLanes> lanes_;
+  DoubleBuffer<Lane> lanes_;
   bool open_ = false;
 };
 

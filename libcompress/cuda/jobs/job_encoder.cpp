@@ -39,7 +39,7 @@ JobEncoder::JobEncoder(const StreamSetup& setup, const CompressOptions& options,
 
 JobEncoder::~JobEncoder() {
   const CurrentDevice current(device_);
-  for (Lane& lane : lanes_) pool_.give_back(std::move(lane));
+  pool_.give_back_all(lanes_);
 }
 
 // Elements and classes on their way there, what stands for elements there, what comes back, jobs and answers, and
@@ -47,19 +47,17 @@ JobEncoder::~JobEncoder() {
 std::uint64_t JobEncoder::scratch_bytes() const {
   const std::uint64_t chunk = 3 * chunk_bytes_ + chunk_bytes_ / element_bytes_ + 2 * room_.first_job + room_.later_job +
                               kernels_.answer_bytes() + room_.kept;
-  return kLanes * lane_chunks_ * chunk + 2 * host_.scratch_bytes();
+  return lanes_.kSlots * lane_chunks_ * chunk + 2 * host_.scratch_bytes();
 }
 
 std::uint64_t JobEncoder::wanted_segments() const {
   const std::uint64_t in_segment = setup_.layout.segments() == 0 ? 1 : setup_.layout.segment_chunks(0);
-  return std::max<std::uint64_t>(1, kLanes * lane_chunks_ / std::max<std::uint64_t>(in_segment, 1));
+  return std::max<std::uint64_t>(1, lanes_.kSlots * lane_chunks_ / std::max<std::uint64_t>(in_segment, 1));
 }
 
 Status JobEncoder::open() {
   if (open_) return {};
-  for (Lane& lane : lanes_) {
-    QUERN_ASSIGN_OR_RETURN(static_cast<StagingLane&>(lane), pool_.take(0, 0, 0, 0));
-  }
+  QUERN_RETURN_IF_ERROR(pool_.take_all(lanes_, {}));
   open_ = true;
   return {};
 }
@@ -76,18 +74,14 @@ Status JobEncoder::encode(std::uint64_t first, std::size_t count, const ArrayWin
 }
 
 Status JobEncoder::encode_chunks(std::span<ChunkToEncode> chunks) {
-  std::size_t next_lane = 0;
-  while (!chunks.empty()) {
-    Lane& lane = lanes_[next_lane];
-    next_lane = (next_lane + 1) % kLanes;
-    QUERN_RETURN_IF_ERROR(finish(lane));
-    lane.chunks = chunks.first(std::min<std::size_t>(chunks.size(), static_cast<std::size_t>(lane_chunks_)));
-    chunks = chunks.subspan(lane.chunks.size());
-    QUERN_RETURN_IF_ERROR(start(lane));
-    QUERN_RETURN_IF_ERROR(submit_first(lane));
-  }
-  for (std::size_t i = 0; i < kLanes; ++i) QUERN_RETURN_IF_ERROR(finish(lanes_[(next_lane + i) % kLanes]));
-  return {};
+  return lanes_.run([&] { return !chunks.empty(); }, [&](Lane& lane) { return finish(lane); },
+                    [&](Lane& lane) {
+                      const auto most = static_cast<std::size_t>(lane_chunks_);
+                      lane.chunks = chunks.first(std::min<std::size_t>(chunks.size(), most));
+                      chunks = chunks.subspan(lane.chunks.size());
+                      QUERN_RETURN_IF_ERROR(start(lane));
+                      return submit_first(lane);
+                    });
 }
 
 void JobEncoder::end(Lane& lane, std::size_t i, EncodeStep how) {

@@ -3,7 +3,6 @@
 // one, two lanes taking turns; what the device leaves is encoded by threads.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,6 +13,7 @@
 #include <quern/memory.h>
 
 #include "libcompress/core/buffer.h"
+#include "libcompress/cuda/staged/double_buffer.h"
 #include "libcompress/cuda/staged/staging_pool.h"
 #include "libcompress/device/encode_kernels.h"
 #include "libcompress/pipeline/encode/batch_encoder.h"
@@ -40,7 +40,6 @@ class JobEncoder final : public SegmentEncoder, private EncodeBatch {
   std::uint64_t raw_chunks(std::size_t i) const override { return host_.raw_chunks(i); }
 
  private:
-  static constexpr std::size_t kLanes = 2;
   static constexpr std::uint64_t kLaneBytes = UINT64_C(256) << 20;  ///< of values
   static constexpr std::uint64_t kLaneChunks = 128;
 
@@ -98,7 +97,7 @@ class JobEncoder final : public SegmentEncoder, private EncodeBatch {
   std::uint64_t lane_chunks_;  ///< that a lane takes at most
   BatchEncoder host_;
   BufferPool scratch_;
-  std::array<Lane, kLanes> lanes_;
+  DoubleBuffer<Lane> lanes_;
   bool open_ = false;
 };
 

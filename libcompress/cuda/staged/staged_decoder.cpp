@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "libcompress/core/element_of.h"
 #include "libcompress/cuda/staged/staging.h"
 #include "libcompress/cuda/stream/chunk_layout.cuh"
 #include "libcompress/cuda/stream/mask_waves.cuh"
@@ -44,19 +45,17 @@ StagedDecoder::StagedDecoder(const Header& header, const SegmentLayout& layout, 
 
 StagedDecoder::~StagedDecoder() {
   const CurrentDevice current(device_);
-  for (Lane& lane : lanes_) pool_.give_back(std::move(lane));
+  pool_.give_back_all(lanes_);
 }
 
 std::uint64_t StagedDecoder::scratch_bytes() const {
-  return kLanes * (window_bytes_ + stream_bytes_ + tables_.chunks.offset) + host_.scratch_bytes();
+  return lanes_.kSlots * (window_bytes_ + stream_bytes_ + tables_.chunks.offset) + host_.scratch_bytes();
 }
 
 Status StagedDecoder::open() {
   if (open_) return {};
-  for (Lane& lane : lanes_) {
-    QUERN_ASSIGN_OR_RETURN(static_cast<StagingLane&>(lane),
-                           pool_.take(workspace_.bytes(), stream_bytes_, tables_.chunks.offset, window_bytes_));
-  }
+  QUERN_RETURN_IF_ERROR(
+      pool_.take_all(lanes_, {workspace_.bytes(), stream_bytes_, tables_.chunks.offset, window_bytes_}));
   open_ = true;
   return {};
 }
@@ -118,8 +117,8 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
     if (error == cudaSuccess)
       error = lay_out_restores_async(tables, mask_jobs_.at(device), mask_damage_.at(device), queue);
     if (error == cudaSuccess)
-      error = kernels::restore_jobs_async(static_cast<kernels::Element>(header_.dtype), mask_jobs_.at(device),
-                                          tables.segments, mask_workers_, mask_memory_.at(device), queue);
+      error = kernels::restore_jobs_async(element_of(header_.dtype), mask_jobs_.at(device), tables.segments,
+                                          mask_workers_, mask_memory_.at(device), queue);
     if (error == cudaSuccess) error = join_statuses_async(tables, damaged_.at(device), mask_damage_.at(device), queue);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(lane.tables.data(), tables.streams, static_cast<std::size_t>(tables_.chunks.offset),
@@ -162,14 +161,14 @@ Status StagedDecoder::decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) {
   QUERN_RETURN_IF_ERROR(current.status());
   QUERN_RETURN_IF_ERROR(open());
   bool good = true;
-  std::size_t next_lane = 0;
-  for (std::size_t done = 0; done < jobs.size() && good; done += kLaneSegments) {
-    Lane& lane = lanes_[next_lane];
-    next_lane = (next_lane + 1) % kLanes;
-    QUERN_RETURN_IF_ERROR(harvest(lane, good));
-    QUERN_RETURN_IF_ERROR(submit(lane, jobs.subspan(done, std::min<std::size_t>(kLaneSegments, jobs.size() - done))));
-  }
-  for (std::size_t i = 0; i < kLanes; ++i) QUERN_RETURN_IF_ERROR(harvest(lanes_[(next_lane + i) % kLanes], good));
+  std::span<SegmentJob> left = jobs;
+  QUERN_RETURN_IF_ERROR(lanes_.run([&] { return !left.empty() && good; },
+                                   [&](Lane& lane) { return harvest(lane, good); },
+                                   [&](Lane& lane) {
+                                     const auto next = left.first(std::min<std::size_t>(kLaneSegments, left.size()));
+                                     left = left.subspan(next.size());
+                                     return submit(lane, next);
+                                   }));
   if (good) return {};
   const Status named = host_.decode(jobs, holes);
   if (!named.ok()) return named;

@@ -2,7 +2,6 @@
 // device finds wrong is looked at again by the host, which names it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -11,6 +10,7 @@
 #include <quern/memory.h>
 
 #include "kernels/mask/cuda/entry_points.h"
+#include "libcompress/cuda/staged/double_buffer.h"
 #include "libcompress/cuda/staged/staging_pool.h"
 #include "libcompress/cuda/stream/segment_tables.h"
 #include "libcompress/device/chunk_kernels.h"
@@ -28,12 +28,11 @@ class StagedDecoder final : public SegmentDecoder {
 
   std::uint64_t bytes_per_segment() const override { return host_.bytes_per_segment(); }
   std::uint64_t scratch_bytes() const override;
-  std::uint64_t wanted_segments() const override { return kLanes * kLaneSegments; }
+  std::uint64_t wanted_segments() const override { return DoubleBuffer<Lane>::kSlots * kLaneSegments; }
 
   Status decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) override;
 
  private:
-  static constexpr std::size_t kLanes = 2;
   static constexpr std::uint64_t kLaneSegments = 8;
 
   /// A lane and the segments under way in it.
@@ -73,7 +72,7 @@ class StagedDecoder final : public SegmentDecoder {
   Part<std::uint8_t> values_;
   Part<std::uint8_t> bytes_;
 
-  std::array<Lane, kLanes> lanes_;
+  DoubleBuffer<Lane> lanes_;
   bool open_ = false;
 };
 

@@ -42,7 +42,7 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
 
 StagedEncoder::~StagedEncoder() {
   const CurrentDevice current(device_);
-  for (Lane& lane : lanes_) pool_.give_back(std::move(lane));
+  pool_.give_back_all(lanes_);
 }
 
 std::uint64_t StagedEncoder::bytes_per_segment() const {
@@ -51,16 +51,13 @@ std::uint64_t StagedEncoder::bytes_per_segment() const {
 }
 
 std::uint64_t StagedEncoder::scratch_bytes() const {
-  return kLanes * (window_bytes_ + stream_bytes_ + tables_.boxes.offset + masks_.head_bytes());
+  return lanes_.kSlots * (window_bytes_ + stream_bytes_ + tables_.boxes.offset + masks_.head_bytes());
 }
 
 Status StagedEncoder::open() {
   if (open_) return {};
-  for (Lane& lane : lanes_) {
-    QUERN_ASSIGN_OR_RETURN(
-        static_cast<StagingLane&>(lane),
-        pool_.take(workspace_.bytes(), window_bytes_, tables_.boxes.offset + masks_.head_bytes(), stream_bytes_));
-  }
+  QUERN_RETURN_IF_ERROR(pool_.take_all(
+      lanes_, {workspace_.bytes(), window_bytes_, tables_.boxes.offset + masks_.head_bytes(), stream_bytes_}));
   open_ = true;
   return {};
 }
@@ -168,17 +165,14 @@ Status StagedEncoder::encode(std::uint64_t first, std::size_t count, const Array
   std::uint64_t most = 0;
   for (std::size_t i = 0; i < count; ++i) most += max_segment_bytes(setup_.layout, first + i);
   QUERN_RETURN_IF_ERROR(kept_.resize(most));
-  std::size_t next_lane = 0;
-  for (std::size_t done = 0; done < count; done += kLaneSegments) {
-    const std::size_t n = std::min<std::size_t>(kLaneSegments, count - done);
-    Lane& lane = lanes_[next_lane];
-    next_lane = (next_lane + 1) % kLanes;
-    QUERN_RETURN_IF_ERROR(harvest(lane));
-    lane.result = done;
-    QUERN_RETURN_IF_ERROR(submit(lane, first + done, n, window));
-  }
-  for (std::size_t i = 0; i < kLanes; ++i) QUERN_RETURN_IF_ERROR(harvest(lanes_[(next_lane + i) % kLanes]));
-  return {};
+  std::size_t done = 0;
+  return lanes_.run([&] { return done < count; }, [&](Lane& lane) { return harvest(lane); },
+                    [&](Lane& lane) {
+                      const std::size_t n = std::min<std::size_t>(kLaneSegments, count - done);
+                      lane.result = done;
+                      done += n;
+                      return submit(lane, first + lane.result, n, window);
+                    });
 }
 
 }  // namespace quern::cuda

@@ -2,7 +2,6 @@
 // other's kernels.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -11,6 +10,7 @@
 #include <quern/memory.h>
 
 #include "libcompress/core/buffer.h"
+#include "libcompress/cuda/staged/double_buffer.h"
 #include "libcompress/cuda/staged/staged_masks.h"
 #include "libcompress/cuda/staged/staging_pool.h"
 #include "libcompress/cuda/stream/segment_tables.h"
@@ -29,7 +29,7 @@ class StagedEncoder final : public SegmentEncoder {
 
   std::uint64_t bytes_per_segment() const override;
   std::uint64_t scratch_bytes() const override;
-  std::uint64_t wanted_segments() const override { return kLanes * kLaneSegments; }
+  std::uint64_t wanted_segments() const override { return DoubleBuffer<Lane>::kSlots * kLaneSegments; }
 
   Status encode(std::uint64_t first, std::size_t count, const ArrayWindow& window) override;
 
@@ -38,7 +38,6 @@ class StagedEncoder final : public SegmentEncoder {
   std::uint64_t raw_chunks(std::size_t i) const override { return results_[i].raw_chunks; }
 
  private:
-  static constexpr std::size_t kLanes = 2;
   static constexpr std::uint64_t kLaneSegments = 8;  // 16 MiB of values of most arrays
 
   struct Result {
@@ -80,7 +79,7 @@ class StagedEncoder final : public SegmentEncoder {
   Part<std::uint8_t> slots_;
   Part<std::uint8_t> bytes_;
 
-  std::array<Lane, kLanes> lanes_;
+  DoubleBuffer<Lane> lanes_;
   bool open_ = false;
   Vector<Result> results_;
   AlignedBuffer kept_;

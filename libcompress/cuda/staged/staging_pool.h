@@ -2,6 +2,7 @@
 // one call to the next.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <utility>
 
@@ -19,11 +20,19 @@ struct StagingLane {
   PinnedMemory out;     ///< what comes back
 };
 
+/// Least bytes of a lane's memory of each kind.
+struct StagingBytes {
+  std::uint64_t device = 0;
+  std::uint64_t in = 0;
+  std::uint64_t tables = 0;
+  std::uint64_t out = 0;
+};
+
 /// Lanes of one device, which is the current one whenever lanes are opened or closed.
 class LanePool {
  public:
-  /// One that is not in use, or a new one, with at least so many bytes of each kind. May throw std::bad_alloc.
-  Result<StagingLane> take(std::uint64_t device, std::uint64_t in, std::uint64_t tables, std::uint64_t out) {
+  /// One that is not in use, or a new one, with at least so many bytes. May throw std::bad_alloc.
+  Result<StagingLane> take(const StagingBytes& bytes) {
     StagingLane lane;
     {
       const std::lock_guard lock(mutex_);
@@ -35,10 +44,10 @@ class LanePool {
       }
     }
     if (lane.queue.get() == nullptr) QUERN_RETURN_IF_ERROR(lane.queue.open());
-    QUERN_RETURN_IF_ERROR(lane.device.reserve(device));
-    QUERN_RETURN_IF_ERROR(lane.in.reserve(in));
-    QUERN_RETURN_IF_ERROR(lane.tables.reserve(tables));
-    QUERN_RETURN_IF_ERROR(lane.out.reserve(out));
+    QUERN_RETURN_IF_ERROR(lane.device.reserve(bytes.device));
+    QUERN_RETURN_IF_ERROR(lane.in.reserve(bytes.in));
+    QUERN_RETURN_IF_ERROR(lane.tables.reserve(bytes.tables));
+    QUERN_RETURN_IF_ERROR(lane.out.reserve(bytes.out));
     return lane;
   }
   /// Waits for what is under way in it.
@@ -47,6 +56,18 @@ class LanePool {
     static_cast<void>(lane.queue.wait());
     const std::lock_guard lock(mutex_);
     free_.push_back(std::move(lane));
+  }
+  /// The same for all of `lanes`, which are what is derived from StagingLane.
+  template <class Lanes>
+  Status take_all(Lanes& lanes, const StagingBytes& bytes) {
+    for (StagingLane& lane : lanes) {
+      QUERN_ASSIGN_OR_RETURN(lane, take(bytes));
+    }
+    return {};
+  }
+  template <class Lanes>
+  void give_back_all(Lanes& lanes) noexcept {
+    for (StagingLane& lane : lanes) give_back(std::move(lane));
   }
   /// Closes those that are not in use.
   void clear() noexcept { free_.clear(); }

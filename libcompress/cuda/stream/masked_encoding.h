@@ -7,6 +7,7 @@
 
 #include "kernels/mask/cuda/entry_points.h"
 #include "kernels/mask/words.h"
+#include "libcompress/core/element_of.h"
 #include "libcompress/cuda/stream/mask_waves.cuh"
 #include "libcompress/device/chunk_kernels.h"
 #include "libcompress/pipeline/mask/mask_rules.h"
@@ -16,7 +17,7 @@ namespace quern::cuda {
 /// What masks are made by under a bound; a bound that is found on the device replaces the part that depends on it.
 inline kernels::LaneMaskRules mask_rules(DType dtype, const CompressOptions& options, const EnforcedBound& enforced) {
   kernels::LaneMaskRules rules;
-  rules.element = static_cast<kernels::Element>(dtype);
+  rules.element = element_of(dtype);
   kernels::with_element_words(rules.element, [&](auto words) {
     using W = decltype(words);
     rules.repeated = mask::repeated_rules<W>(options.find_repeated, enforced);
@@ -47,9 +48,8 @@ inline cudaError_t encode_wave_async(const StreamTables& tables, const StreamPla
   chunks.at = wave.boxes;
   chunks.list = wave.again;
   chunks.listed = wave.counts + wave.number;
-  cudaError_t error =
-      kernels::mask_jobs_async(static_cast<kernels::Element>(dtype), {wave.jobs, wave.slots, list.count, wave.first()},
-                               warps.workers, warps.memory, queue);
+  cudaError_t error = kernels::mask_jobs_async(element_of(dtype), {wave.jobs, wave.slots, list.count, wave.first()},
+                                               warps.workers, warps.memory, queue);
   if (error == cudaSuccess) error = take_masks_async(tables, plans, list, wave, queue);
   if (error == cudaSuccess) error = kernels.encode(chunks, slots, wave.slot_bytes, {}, sizes, queue);
   return error;

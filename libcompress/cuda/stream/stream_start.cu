@@ -5,6 +5,7 @@
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
 #include "kernels/common/cuda/warp_hash.cuh"
+#include "libcompress/core/element_of.h"
 #include "libcompress/format/grid/stored_grid.h"
 #include "libcompress/pipeline/encode/bound_resolution.h"
 #include "libcompress/pipeline/mask/mask_rules.h"
@@ -38,7 +39,7 @@ __device__ __forceinline__ void start_stream(const DeviceArrays& arrays, const S
 
 __device__ __forceinline__ std::optional<ExactRange> exact_range_of(DType dtype, const kernels::RangeKeys& keys) {
   if (keys.valid == 0) return std::nullopt;
-  return kernels::with_element(static_cast<kernels::Element>(dtype), [&](auto element) -> std::optional<ExactRange> {
+  return kernels::with_element(element_of(dtype), [&](auto element) -> std::optional<ExactRange> {
     using Element = decltype(element);
     return range_of_keys<Element>(kernels::min_key<Element>(keys), kernels::max_key<Element>(keys));
   });

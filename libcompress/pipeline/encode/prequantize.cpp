@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/common/quantizers.h"
+#include "libcompress/core/element_of.h"
 #include "libcompress/core/quantizer_rules.h"
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/pipeline/elements.h"
@@ -77,7 +78,7 @@ Status prequantize(DType dtype, const EnforcedBound& bound, std::span<const std:
     const std::uint64_t first = task * kTaskElems;
     const std::uint64_t count = std::min(kTaskElems, elems - first);
     with_element(dtype, [&](auto element) {
-      kernels::with_quantizer(static_cast<kernels::Element>(dtype), rules.kind, [&]<class Q, class Exact>() {
+      kernels::with_quantizer(element_of(dtype), rules.kind, [&]<class Q, class Exact>() {
         if constexpr (std::is_same_v<typename Q::Bits, typename decltype(element)::Bits>)
           prequantize_span<Q, decltype(element)>(kernels::make_quantizer<Q>(rules.params), fill_bits,
                                                  data + first * sizeof(typename Q::Bits), count);

@@ -6,11 +6,9 @@
 #include <quern/dtype.h>
 
 #include "kernels/mask/words.h"
+#include "libcompress/core/element_of.h"
 
 namespace quern::mask {
-
-/// The kernels' element types have the numbers of dtypes.
-constexpr kernels::Element element_of(DType dtype) { return static_cast<kernels::Element>(dtype); }
 
 /// One element type as the mask stage sees it.
 template <DType kType>
