@@ -109,7 +109,7 @@ void bench_arrays(Session& session, const BenchArray& array) {
   Stream queue;
   const kernels::FillValues no_fills;
   check(kernels::check_bound_async(array.element, array.values, decoded.data(), array.elems(),
-                                   {judge::BoundRule::absolute, array.bound}, no_fills, result.data(), queue),
+                                   {verifier::BoundRule::absolute, array.bound}, no_fills, result.data(), queue),
         "check_bound_async");
   queue.wait();
   Members members;

@@ -104,7 +104,7 @@ void bench_batches(Session& session, const BenchArray& array) {
   const kernels::FillValues no_fills;
   check(kernels::check_bound_async(array.element, array.values, decoded.data(),
                                    input / kernels::element_bytes(array.element),
-                                   {judge::BoundRule::absolute, array.bound}, no_fills, result.data(), queue),
+                                   {verifier::BoundRule::absolute, array.bound}, no_fills, result.data(), queue),
         "check_bound_async");
   queue.wait();
   Members members;

@@ -118,7 +118,7 @@ class LorenzoBench {
     const std::uint64_t n = array_.bytes();
     session_.time_step(array_, "bound_check", "check", {n, 0, 2 * n}, [&](cudaStream_t stream) {
       return kernels::check_bound_async(array_.element, array_.values, decoded.data(), array_.elems(),
-                                        {judge::BoundRule::absolute, array_.bound}, no_fills, result.data(), stream);
+                                        {verifier::BoundRule::absolute, array_.bound}, no_fills, result.data(), stream);
     });
     violations_ = result.get()[0].violations;
   }

@@ -34,7 +34,7 @@ Result<Vector<CheckpointName>> of_step(const Store& store, Vector<CheckpointName
 }
 
 /// Findings as notes; the first problem becomes the sentence.
-Status judge(const Vector<Finding>& findings, Report& report) {
+Status outcome_of(const Vector<Finding>& findings, Report& report) {
   String first;
   for (const Finding& finding : findings) {
     for (const String& problem : finding.problems) {
@@ -74,7 +74,7 @@ quern_status quern_checkpoint_verify(quern_checkpoint_store* store, uint64_t ste
     Vector<quern::checkpoint::Finding> findings;
     for (const auto& name : names)
       findings.push_back(quern::checkpoint::verify_checkpoint(*store->store, name, full != 0, runner.get()));
-    return ck::judge(findings, report);
+    return ck::outcome_of(findings, report);
   });
 }
 
@@ -92,7 +92,7 @@ quern_status quern_checkpoint_repair(quern_checkpoint_store* store, uint64_t ste
       mended = mended || findings.back().repaired;
     }
     if (repaired != nullptr) *repaired = mended ? 1 : 0;
-    return ck::judge(findings, report);
+    return ck::outcome_of(findings, report);
   });
 }
 

@@ -73,8 +73,8 @@ struct Seen {
   }
 };
 
-template <class Judge>
-void look(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded, Seen& seen, const Judge& judge) {
+template <class Visit>
+void look(std::span<const std::uint8_t> values, std::span<const std::uint8_t> decoded, Seen& seen, const Visit& visit) {
   for (std::size_t i = 0; i < values.size() / 4; ++i) {
     const std::uint32_t was = bits_at(values, i);
     const std::uint32_t is = bits_at(decoded, i);
@@ -83,7 +83,7 @@ void look(std::span<const std::uint8_t> values, std::span<const std::uint8_t> de
       seen.kept = false;
       continue;
     }
-    judge(i, was, is, std::abs(number(is) - number(was)));
+    visit(i, was, is, std::abs(number(is) - number(was)));
   }
 }
 

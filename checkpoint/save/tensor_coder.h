@@ -68,7 +68,7 @@ class TensorCoder : public Allocated {
   /// Codes chunk `index` of tensor.records(); from any thread, at most once an attempt.
   void code(std::uint32_t index, CodedChunk& out);
   void absorb(CodedChunk& chunk);
-  /// Judges the attempt. The mode, its needs and what the tensor lost are known when done() says so.
+  /// Checks the attempt. The mode, its needs and what the tensor lost are known when done() says so.
   Status settle(Report& report);
   bool done() const { return done_; }
   /// Nothing that is coded now will be used.

@@ -1,4 +1,4 @@
-// Does one element keep its bound? The exact judge, a quick question that clears most elements, and what is reported
+// Does one element keep its bound? The exact check, a quick one that clears most elements, and what is reported
 // of one that fails.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "kernels/metrics/exact.h"
 #include "kernels/metrics/validity.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 
 enum class BoundRule : std::uint8_t {
   lossless,  ///< every bit
@@ -24,7 +24,7 @@ struct Bound {
   double value = 0.0;
 };
 
-/// Whether a judge of that element type takes the bound.
+/// Whether a verifier of that element type takes the bound.
 constexpr bool is_bound_for(kernels::Element element, const Bound& bound) {
   if (bound.rule == BoundRule::lossless) return true;
   if (!(bound.value >= 0) || !is_finite(bound.value)) return false;
@@ -65,12 +65,12 @@ constexpr auto limit_of(double value) {
 }
 
 template <class E>
-class Judge {
+class BoundVerifier {
  public:
   using Bits = typename E::Bits;
   using Limit = decltype(limit_of<E>(0.0));
 
-  constexpr Judge(const Bound& bound, const Validity<E>& validity)
+  constexpr BoundVerifier(const Bound& bound, const Validity<E>& validity)
       : rule_(bound.value == 0 && bound.rule == BoundRule::absolute ? BoundRule::lossless : bound.rule),
         value_(bound.value),
         limit_(rule_ == BoundRule::lossless ? Limit{} : limit_of<E>(bound.value)),
@@ -81,16 +81,16 @@ class Judge {
   constexpr Limit limit() const { return limit_; }
   constexpr const Validity<E>& validity() const { return validity_; }
 
-  constexpr Verdict judge(Bits x, Bits y) const {
+  constexpr Verdict verdict(Bits x, Bits y) const {
     if (x == y) return Verdict::kept;
     if (validity_.is_lost_special(x, y)) return Verdict::special_lost;
     return within(x, y) ? Verdict::kept : Verdict::over_bound;
   }
 
-  /// True only when judge() would keep the element.
+  /// True only when verdict() would keep the element.
   constexpr bool clears(Bits x, Bits y) const { return x == y || (clears_if_no_fill(x, y) && !validity_.is_fill(x)); }
 
-  /// True only when judge() would keep the element, were it no fill value; in the working type of the element, for
+  /// True only when verdict() would keep the element, were it no fill value; in the working type of the element, for
   /// machines where binary64 is slow.
   constexpr bool clears_if_no_fill(Bits x, Bits y) const {
     if (rule_ == BoundRule::lossless) return x == y;
@@ -151,4 +151,4 @@ constexpr Finding describe(typename E::Bits original, typename E::Bits reconstru
   return finding;
 }
 
-}  // namespace quern::judge
+}  // namespace quern::verifier

@@ -3,7 +3,7 @@
 
 #include "kernels/metrics/real.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 
 class CompensatedSum {
  public:
@@ -24,4 +24,4 @@ class CompensatedSum {
   double rest_ = 0.0;
 };
 
-}  // namespace quern::judge
+}  // namespace quern::verifier

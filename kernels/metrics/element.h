@@ -1,4 +1,4 @@
-// What an element of each type is worth: bits in, binary64 out. The judge's own conversions, shared with no encoder.
+// What an element of each type is worth: bits in, binary64 out. The verifier's own conversions, shared with no encoder.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 #include "kernels/common/element_type.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 
 struct F16 {
   using Bits = std::uint16_t;
@@ -127,4 +127,4 @@ constexpr auto visit_element(kernels::Element element, F&& f) {
   return f(Type<Integer<std::uint64_t>>{});
 }
 
-}  // namespace quern::judge
+}  // namespace quern::verifier

@@ -8,7 +8,7 @@
 
 #include "kernels/metrics/real.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 
 /// Over the valid elements, but for `specials_lost`. Counts and extremes: whatever the order of merging, the result is
 /// the same, but for the sign of a zero in min and max.
@@ -87,4 +87,4 @@ constexpr ErrorMeasures error_measures(const ErrorExtremes& of, Real squared_err
   return measures;
 }
 
-}  // namespace quern::judge
+}  // namespace quern::verifier

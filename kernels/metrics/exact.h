@@ -7,7 +7,7 @@
 
 #include "kernels/metrics/real.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 
 /// high + low, high being the sum rounded to nearest.
 struct ExactSum {
@@ -82,4 +82,4 @@ constexpr Distance integer_limit(double bound) {
   return static_cast<Distance>(bound);
 }
 
-}  // namespace quern::judge
+}  // namespace quern::verifier

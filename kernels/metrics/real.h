@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace quern::judge {
+namespace quern::verifier {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -56,4 +56,4 @@ constexpr double scale(double x, int n) {
              : at_normal * std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent - normal) << 52);
 }
 
-}  // namespace quern::judge
+}  // namespace quern::verifier

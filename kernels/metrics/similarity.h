@@ -19,7 +19,7 @@
 #include "kernels/metrics/error_measures.h"
 #include "kernels/metrics/real.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 
 inline constexpr std::uint64_t kWindow = 7;
 /// Beyond this, in units of L, the window's similarity is 0 in any case, and squares stay in range.
@@ -68,4 +68,4 @@ constexpr bool has_similarity(const ErrorExtremes& of) {
   return luminance * (2 * covariance + kC2) / (variances + kC2);
 }
 
-}  // namespace quern::judge
+}  // namespace quern::verifier

@@ -6,7 +6,7 @@
 
 #include "kernels/metrics/element.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 
 /// Zeros of both signs are the same, NaN is not even itself.
 template <class E>
@@ -58,4 +58,4 @@ class Validity {
   std::span<const std::uint64_t> fill_bits_;
 };
 
-}  // namespace quern::judge
+}  // namespace quern::verifier

@@ -27,12 +27,12 @@ inline Status check_enforced(const EnforcedBound& bound, DType dtype) {
   return Status(StatusCode::invalid_bound, "an enforced bound is abs, pwrel or lossless");
 }
 
-/// A checked bound as the judge takes it.
-inline judge::Bound judged(const EnforcedBound& bound) {
+/// A checked bound as the verifier takes it.
+inline verifier::Bound bound_to_verify(const EnforcedBound& bound) {
   switch (bound.kind) {
-    case BoundKind::abs: return {judge::BoundRule::absolute, bound.value};
-    case BoundKind::pwrel: return {judge::BoundRule::relative, bound.value};
-    default: return {judge::BoundRule::lossless, bound.value};
+    case BoundKind::abs: return {verifier::BoundRule::absolute, bound.value};
+    case BoundKind::pwrel: return {verifier::BoundRule::relative, bound.value};
+    default: return {verifier::BoundRule::lossless, bound.value};
   }
 }
 

@@ -37,7 +37,7 @@ class Source {
     const std::byte* x = x_ + begin * sizeof(Bits);
     const std::byte* y = y_ + begin * sizeof(Bits);
     for (std::uint64_t i = 0; i < n; ++i)
-      errors[i] = judge::difference<E>(load<Bits>(x, i), load<Bits>(y, i)) * scale_.factor - scale_.mean;
+      errors[i] = verifier::difference<E>(load<Bits>(x, i), load<Bits>(y, i)) * scale_.factor - scale_.mean;
     if (scale_.all_valid) return;
     for (std::uint64_t i = 0; i < n; ++i) {
       valid[i] = validity_.is_valid(load<Bits>(x, i));
@@ -48,7 +48,7 @@ class Source {
  private:
   const std::byte* x_;
   const std::byte* y_;
-  judge::Validity<E> validity_;
+  verifier::Validity<E> validity_;
   ErrorScale scale_;
 };
 
@@ -124,7 +124,7 @@ class LagAccumulator {
 };
 
 struct LagTotals {
-  std::array<judge::CompensatedSum, kMaxLags + 1> products;
+  std::array<verifier::CompensatedSum, kMaxLags + 1> products;
   std::array<std::uint64_t, kMaxLags + 1> pairs{};
 };
 

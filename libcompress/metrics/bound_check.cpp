@@ -1,4 +1,4 @@
-// check_bound: a filter that vectorizes clears whole runs of elements; what it cannot clear goes to the exact judge.
+// check_bound: a filter that vectorizes clears whole runs of elements; what it cannot clear goes to the exact verifier.
 #include <array>
 #include <cmath>
 #include <new>
@@ -14,24 +14,27 @@
 namespace quern {
 namespace {
 
-using judge::BoundRule;
-using judge::Judge;
-using judge::Verdict;
 using metrics::load;
+using verifier::BoundRule;
+using verifier::BoundVerifier;
+using verifier::Verdict;
 
 constexpr std::size_t kFirst = 16;
 constexpr std::uint64_t kRunElems = 256;
 
-/// Judges runs of elements approximately, but only ever in favour of the exact judge.
+/// Checks runs of elements approximately, but only ever in favour of the exact verifier.
 template <class E>
 class RunFilter {
  public:
   using Bits = typename E::Bits;
 
-  explicit RunFilter(const Judge<E>& judge)
-      : rule_(judge.rule()), value_(judge.value()), limit_(judge.limit()), has_fills_(judge.validity().has_fills()) {}
+  explicit RunFilter(const BoundVerifier<E>& verifier)
+      : rule_(verifier.rule()),
+        value_(verifier.value()),
+        limit_(verifier.limit()),
+        has_fills_(verifier.validity().has_fills()) {}
 
-  /// True only when the judge would keep every element of the run.
+  /// True only when the verifier would keep every element of the run.
   bool clears(const std::byte* x, const std::byte* y, std::uint64_t n) const {
     if (std::memcmp(x, y, n * sizeof(Bits)) == 0) return true;
     if (rule_ == BoundRule::lossless || has_fills_) return false;
@@ -71,7 +74,7 @@ class RunFilter {
 
   BoundRule rule_;
   double value_;
-  typename Judge<E>::Limit limit_;
+  typename BoundVerifier<E>::Limit limit_;
   bool has_fills_;
 };
 
@@ -82,15 +85,15 @@ struct BlockFindings {
 };
 
 template <class E>
-void check_run(const Judge<E>& judge, const RunFilter<E>& filter, const std::byte* x, const std::byte* y,
+void check_run(const BoundVerifier<E>& verifier, const RunFilter<E>& filter, const std::byte* x, const std::byte* y,
                std::uint64_t begin, std::uint64_t n, BlockFindings& findings) {
   using Bits = typename E::Bits;
   if (filter.clears(x + begin * sizeof(Bits), y + begin * sizeof(Bits), n)) return;
   for (std::uint64_t i = begin; i < begin + n; ++i) {
     const Bits original = load<Bits>(x, i);
     const Bits reconstructed = load<Bits>(y, i);
-    if (judge.clears(original, reconstructed)) continue;
-    const Verdict verdict = judge.judge(original, reconstructed);
+    if (verifier.clears(original, reconstructed)) continue;
+    const Verdict verdict = verifier.verdict(original, reconstructed);
     if (verdict == Verdict::kept) continue;
     if (findings.violations < kFirst) findings.first[findings.violations] = i;
     ++findings.violations;
@@ -101,7 +104,7 @@ void check_run(const Judge<E>& judge, const RunFilter<E>& filter, const std::byt
 template <class E>
 Violation describe(const std::byte* x, const std::byte* y, std::uint64_t index) {
   using Bits = typename E::Bits;
-  const judge::Finding found = judge::describe<E>(load<Bits>(x, index), load<Bits>(y, index));
+  const verifier::Finding found = verifier::describe<E>(load<Bits>(x, index), load<Bits>(y, index));
   return {index, found.original, found.reconstructed, found.error, found.ulps};
 }
 
@@ -111,15 +114,15 @@ Result<BoundCheck> check_elements(const ArrayView& original, const ArrayView& re
   const auto* x = static_cast<const std::byte*>(original.data);
   const auto* y = static_cast<const std::byte*>(reconstructed.data);
   const std::uint64_t elems = original.elems();
-  const Judge<E> judge(metrics::judged(bound), judge::Validity<E>(validity.fill_bits));
-  const RunFilter<E> filter(judge);
+  const BoundVerifier<E> verifier(metrics::bound_to_verify(bound), verifier::Validity<E>(validity.fill_bits));
+  const RunFilter<E> filter(verifier);
   RunnerHandle runner(execution);
   metrics::Progress progress(execution.progress, elems);
   BoundCheck check;
   const auto body = [&](std::uint64_t block, BlockFindings& findings) {
     const std::uint64_t end = std::min(elems, (block + 1) * metrics::kBlockElems);
     for (std::uint64_t at = block * metrics::kBlockElems; at < end; at += kRunElems)
-      check_run(judge, filter, x, y, at, std::min(kRunElems, end - at), findings);
+      check_run(verifier, filter, x, y, at, std::min(kRunElems, end - at), findings);
   };
   const auto fold = [&](const BlockFindings& findings) {
     check.violations += findings.violations;

@@ -37,7 +37,7 @@ bool has_negative_zero(const std::byte* x, const std::byte* y, std::uint64_t n) 
 /// Calls `f(Type<E>{})` for the element type that belongs to `dtype`.
 template <class F>
 auto visit_dtype(DType dtype, F&& f) {
-  return judge::visit_element(element_of(dtype), f);
+  return verifier::visit_element(element_of(dtype), f);
 }
 
 }  // namespace quern::metrics

@@ -12,8 +12,8 @@
 namespace quern::metrics {
 namespace {
 
-using judge::difference;
-using judge::Validity;
+using verifier::difference;
+using verifier::Validity;
 
 constexpr std::uint64_t kRunElems = 1024;
 /// Partial results side by side; fixed, so that the grouping of sums is the same on every machine.
@@ -63,7 +63,8 @@ void load_with_care(const std::byte* x, const std::byte* y, std::uint64_t begin,
     run.error[run.n] = std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
     run.index[run.n] = begin + i;
     ++run.n;
-    if constexpr (E::kFloat) stats.max_ulp = std::max(stats.max_ulp, judge::ulp_distance<E>(original, reconstructed));
+    if constexpr (E::kFloat)
+      stats.max_ulp = std::max(stats.max_ulp, verifier::ulp_distance<E>(original, reconstructed));
   }
 }
 

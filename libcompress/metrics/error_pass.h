@@ -12,9 +12,9 @@
 
 namespace quern::metrics {
 
-struct ErrorStats : judge::ErrorExtremes {
-  judge::CompensatedSum error;          ///< sum of (x - x') * scale
-  judge::CompensatedSum squared_error;  ///< sum of ((x - x') * scale)^2
+struct ErrorStats : verifier::ErrorExtremes {
+  verifier::CompensatedSum error;          ///< sum of (x - x') * scale
+  verifier::CompensatedSum squared_error;  ///< sum of ((x - x') * scale)^2
 
   /// `other` follows this in index order, which fixes the order of the sums.
   void merge(const ErrorStats& other);

@@ -28,7 +28,7 @@ void set_statistics(const ErrorStats& stats, int exponent, Quality& quality) {
   quality.max_error_index = stats.max_error_index;
   quality.max_pointwise_rel = stats.max_pointwise_rel;
   quality.max_ulp = stats.max_ulp;
-  const judge::ErrorMeasures measures = judge::error_measures(stats, stats.squared_error.value(), exponent);
+  const verifier::ErrorMeasures measures = verifier::error_measures(stats, stats.squared_error.value(), exponent);
   quality.mse = measures.mse;
   if (measures.has_psnr) quality.psnr_db = measures.psnr_db;
   if (measures.has_nrmse) quality.nrmse = measures.nrmse;
@@ -50,8 +50,8 @@ class Measurement {
     quality.elems = original_.elems();
     int exponent = 0;
     QUERN_ASSIGN_OR_RETURN(ErrorStats stats, pass(1.0));
-    if (judge::needs_scaling(stats.max_error)) {
-      exponent = judge::scale_exponent(stats.max_error);
+    if (verifier::needs_scaling(stats.max_error)) {
+      exponent = verifier::scale_exponent(stats.max_error);
       QUERN_ASSIGN_OR_RETURN(stats, pass(std::ldexp(1.0, -exponent)));
     }
     set_statistics(stats, exponent, quality);
@@ -75,7 +75,7 @@ class Measurement {
       quality.error_autocorrelation.assign(options_.autocorrelation_lags, 0.0);
       return {};
     }
-    const int wanted = judge::scale_exponent(stats.max_error);
+    const int wanted = verifier::scale_exponent(stats.max_error);
     metrics::ErrorScale scale;
     scale.factor = std::ldexp(1.0, -wanted);
     scale.mean = std::ldexp(stats.error.value() / static_cast<double>(stats.valid), exponent - wanted);
@@ -88,7 +88,7 @@ class Measurement {
   }
 
   Status add_ssim(const ErrorStats& stats, Quality& quality) {
-    if (!judge::has_similarity(stats)) return {};
+    if (!verifier::has_similarity(stats)) return {};
     const metrics::SsimRange range{stats.min, stats.max, stats.valid == quality.elems};
     QUERN_ASSIGN_OR_RETURN(quality.ssim, metrics::mean_ssim(original_, reconstructed_, options_.validity.fill_bits,
                                                             range, memory_limit_, runner_.get(), progress_));

@@ -17,8 +17,8 @@
 namespace quern::metrics {
 namespace {
 
-using judge::kFar;
-using judge::kWindow;
+using verifier::kFar;
+using verifier::kWindow;
 
 // Windows (not elements) of a tile. Fixed: a tile is the unit of work and of summation.
 constexpr std::uint64_t kTileZ = 32;
@@ -34,7 +34,7 @@ using Row = std::array<double, kTileX>;
 using RowSet = std::array<Row, kQuantities>;
 using Plane = std::array<RowSet, kTileY>;
 
-struct Layout : judge::WindowLayout {
+struct Layout : verifier::WindowLayout {
   Triple tiles{1, 1, 1};
 
   explicit Layout(const Shape& shape) : WindowLayout(shape.extents()) {
@@ -127,7 +127,7 @@ class Tile : public Allocated {
     for (std::uint64_t i = 0; i < n; ++i) {
       const Bits x = load<Bits>(x_, begin + i);
       const double original = (E::value(x) - middle_) / length_;
-      const double reconstructed = original - judge::difference<E>(x, load<Bits>(y_, begin + i)) / length_;
+      const double reconstructed = original - verifier::difference<E>(x, load<Bits>(y_, begin + i)) / length_;
       row_[kX][i] = original;
       row_[kY][i] = std::min(std::max(reconstructed, -kFar), kFar);
     }
@@ -168,13 +168,13 @@ class Tile : public Allocated {
       const double variances =
           std::max(0.0, (sums_[kSquares][i] - elems * (mean_x * mean_x + mean_y * mean_y)) / (elems - 1));
       const double covariance = (sums_[kProduct][i] - elems * (mean_x * mean_y)) / (elems - 1);
-      similarity_[i] = judge::similarity(mean_x, mean_y, variances, covariance, offset);
+      similarity_[i] = verifier::similarity(mean_x, mean_y, variances, covariance, offset);
     }
   }
 
   const std::byte* x_;
   const std::byte* y_;
-  judge::Validity<E> validity_;
+  verifier::Validity<E> validity_;
   SsimRange range_;
   Layout layout_;
   std::size_t quantities_;
@@ -196,10 +196,10 @@ Result<std::optional<double>> mean_ssim(const ArrayView& original, const ArrayVi
                                         std::uint64_t memory_limit, TaskRunner& runner, Progress& progress) {
   if (!has_ssim(original.shape)) return std::optional<double>();
   const Layout layout(original.shape);
-  if (Tile<judge::F64>::scratch_bytes(layout) > memory_limit / std::max<std::size_t>(1, runner.width()))
+  if (Tile<verifier::F64>::scratch_bytes(layout) > memory_limit / std::max<std::size_t>(1, runner.width()))
     return Status(StatusCode::memory_limit, "structural similarity needs {0} bytes for each thread",
-                  static_cast<std::int64_t>(Tile<judge::F64>::scratch_bytes(layout)));
-  judge::CompensatedSum sum;
+                  static_cast<std::int64_t>(Tile<verifier::F64>::scratch_bytes(layout)));
+  verifier::CompensatedSum sum;
   std::uint64_t windows = 0;
   const auto fold = [&](const TileResult& tile) {
     sum.add(tile.sum);

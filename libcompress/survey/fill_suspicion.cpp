@@ -168,7 +168,7 @@ bool is_far(double value, const Others& others) {
 }
 
 template <class Element, class End>
-void judge_end(const End& end, std::size_t count, const Others& others, std::uint64_t valid, Vector<Suspicion>& out) {
+void suspect_end(const End& end, std::size_t count, const Others& others, std::uint64_t valid, Vector<Suspicion>& out) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto bits = Element::from_key(end.key(i));
     Suspicion s;
@@ -218,8 +218,8 @@ void suspect_fill_values(DType dtype, const SampleBlocks& sample, std::span<cons
       const Others others = others_of(from_low, from_high);
       if (others.min > others.max) continue;
       const std::size_t before = out.size();
-      judge_end<Element>(found.low, from_low, others, found.valid, out);
-      judge_end<Element>(found.high, from_high, others, found.valid, out);
+      suspect_end<Element>(found.low, from_low, others, found.valid, out);
+      suspect_end<Element>(found.high, from_high, others, found.valid, out);
       if (out.size() == before) continue;
       for (std::size_t i = before; i < out.size(); ++i) tell_others(found, out, before, out[i]);
       return;

@@ -1,5 +1,5 @@
-// Floats are judged by their exponents: those of neighbours are close in data and random in bytes that are no
-// exponents. Integers are judged by the differences of neighbours.
+// Floats are told by their exponents: those of neighbours are close in data and random in bytes that are no
+// exponents. Integers are told by the differences of neighbours.
 #include "libcompress/survey/layout_suspicion.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The mask of a segment. Input: element type, three extents, then the stored mask. What decodes must fit the segment,
 // stay under the memory limit, survive being stored again, and restore only into its own cells. The code that warps run
-// must judge the bytes alike and restore the same values.
+// must accept the same bytes and restore the same values.
 #include <vector>
 
 #include "libcompress/pipeline/mask/mask.h"

@@ -25,7 +25,7 @@ std::int64_t code_at(const Tile& tile, unsigned predictor, std::uint64_t spread,
   const bool line = tile.extents[1] == 1;
   const bool block = tile.extents[0] > 1;
   const auto row = static_cast<std::int64_t>(y);
-  // What a predictor costs is judged by groups of eight rows, on block tiles a whole plane: its first row, predicted
+  // What a predictor costs is estimated by groups of eight rows, on block tiles a whole plane: its first row, predicted
   // otherwise, counts as much as all others.
   if (block && predictor == 2)
     return swing(22, z, 4000) + swing(24, z * 512 + x, 16) + swing(25, (z * 64 + y) * 512 + x, 1);

@@ -60,7 +60,7 @@ class AdamSteps(unittest.TestCase):
             print(f"{decay_kind} {order} {name}: {count} of {STEPS * COUNT} differ")
         return differ
 
-    def judge(self, differ):
+    def check_differences(self, differ):
         if not UNFUSED:
             self.assertIn(0, (differ["fused", "exp_avg_sq"], differ["separate", "exp_avg_sq"]))
             return
@@ -73,10 +73,10 @@ class AdamSteps(unittest.TestCase):
             print("the roots of this PyTorch are not rounded correctly, so weights differ")
 
     def test_adamw(self):
-        self.judge(self.compare(torch.optim.AdamW, "decoupled", lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1))
+        self.verdict(self.compare(torch.optim.AdamW, "decoupled", lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1))
 
     def test_adam_with_l2(self):
-        self.judge(self.compare(torch.optim.Adam, "coupled", lr=1e-3, weight_decay=0.01))
+        self.verdict(self.compare(torch.optim.Adam, "coupled", lr=1e-3, weight_decay=0.01))
 
     @unittest.skipIf(UNFUSED, "this is that run")
     def test_once_more_without_fusing(self):

@@ -1,4 +1,4 @@
-// Bytes that no encoder writes, on the simulator: judged as on the CPU, chunk by chunk, without a step
+// Bytes that no encoder writes, on the simulator: accepted or refused as on the CPU, chunk by chunk, without a step
 // outside of the buffers (which end where the data ends; see tests/simt/README.md).
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ class LorenzoCudaDamage : public quern::testing::CudaTest {
   }
 };
 
-TEST_F(LorenzoCudaDamage, FlippedBytes_AreJudgedAsOnTheCpu) {
+TEST_F(LorenzoCudaDamage, FlippedBytes_AreCheckedAsOnTheCpu) {
   std::size_t damaged = 0;
   testing::for_each_grid_case([&](const GridCase& c) {
     if (HasFatalFailure()) return;
@@ -72,7 +72,7 @@ TEST_F(LorenzoCudaDamage, FlippedBytes_AreJudgedAsOnTheCpu) {
   EXPECT_GT(damaged, 100u);
 }
 
-TEST_F(LorenzoCudaDamage, ChunksOfOtherLengths_AreJudgedAsOnTheCpu) {
+TEST_F(LorenzoCudaDamage, ChunksOfOtherLengths_AreCheckedAsOnTheCpu) {
   std::size_t damaged = 0;
   testing::for_each_grid_case([&](const GridCase& c) {
     if (HasFatalFailure() || random_() % 3 != 0) return;

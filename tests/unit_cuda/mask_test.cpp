@@ -30,7 +30,7 @@ MaskDamage damage_of(StatusCode code) {
   }
 }
 
-TEST_F(MaskCuda, DamagedMasks_AreJudgedAsOnTheHostAndStayInTheirSegments) {
+TEST_F(MaskCuda, DamagedMasks_AreCheckedAsOnTheHostAndStayInTheirSegments) {
   using W = Words<DType::f32>;
   std::mt19937_64 rng(17);
   simt::Options options;
@@ -71,10 +71,10 @@ TEST_F(MaskCuda, DamagedMasks_AreJudgedAsOnTheHostAndStayInTheirSegments) {
       expected.push_back(MaskDamage::corrupt);
     }
     auto got = array.words;
-    const auto judged = decode<W>(grid, bytes, masks, got);
+    const auto statuses = decode<W>(grid, bytes, masks, got);
     ASSERT_EQ(simt::failure(), "");
     for (std::size_t k = 0; k < masks.size(); ++k) {
-      ASSERT_EQ(judged[k], expected[k]) << "round " << round << ", mask " << k;
+      ASSERT_EQ(statuses[k], expected[k]) << "round " << round << ", mask " << k;
     }
     for (std::size_t cell = 0; cell < words.size(); ++cell) {
       if (!undefined[cell]) {

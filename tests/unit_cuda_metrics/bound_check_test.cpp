@@ -11,12 +11,12 @@
 namespace quern {
 namespace {
 
-using judge::BoundRule;
 using kernels::CudaBoundCheck;
 using test::Array;
 using test::DeviceBytes;
 using test::DeviceResult;
 using test::shape_of;
+using verifier::BoundRule;
 
 struct Pair {
   Array x;
@@ -29,7 +29,7 @@ struct Call {
   unsigned max_ctas = kernels::kMaxArrayCtas;
 };
 
-EnforcedBound enforced(const judge::Bound& bound) {
+EnforcedBound enforced(const verifier::Bound& bound) {
   switch (bound.rule) {
     case BoundRule::absolute: return {BoundKind::abs, bound.value};
     case BoundRule::relative: return {BoundKind::pwrel, bound.value};
@@ -38,7 +38,7 @@ EnforcedBound enforced(const judge::Bound& bound) {
   return {BoundKind::lossless, 0.0};
 }
 
-CudaBoundCheck device_check(const Pair& pair, const judge::Bound& bound, const std::vector<std::uint64_t>& fills,
+CudaBoundCheck device_check(const Pair& pair, const verifier::Bound& bound, const std::vector<std::uint64_t>& fills,
                             const Call& call = {}) {
   const DeviceBytes x(pair.x.bytes, call.x_offset);
   const DeviceBytes y(pair.y.bytes, call.y_offset);
@@ -57,7 +57,7 @@ void expect_same_value(double got, double expected) {
 }
 
 /// Returns the host's number of violations.
-std::uint64_t expect_same(const Pair& pair, const judge::Bound& bound, const std::vector<std::uint64_t>& fills,
+std::uint64_t expect_same(const Pair& pair, const verifier::Bound& bound, const std::vector<std::uint64_t>& fills,
                           const Call& call = {}) {
   SCOPED_TRACE(testing::Message() << dtype_name(pair.x.dtype) << ", " << pair.x.elems() << " elements, bound "
                                   << static_cast<int>(bound.rule) << ' ' << bound.value << ", " << fills.size()
@@ -94,7 +94,7 @@ double some_value(DType dtype, std::mt19937_64& random) {
 
 /// Most elements lie at 0 to 2 bounds from the original, some beside by a few steps, some anywhere; every `rare`-th
 /// original is a special or a fill, and every fourth of their reconstructions another.
-Pair make_pair(DType dtype, std::uint64_t elems, const judge::Bound& bound, const std::vector<std::uint64_t>& fills,
+Pair make_pair(DType dtype, std::uint64_t elems, const verifier::Bound& bound, const std::vector<std::uint64_t>& fills,
                unsigned rare, double largest, std::mt19937_64& random) {
   Pair pair{Array(dtype, shape_of({elems})), Array(dtype, shape_of({elems}))};
   std::vector<std::uint64_t> odd = test::specials_of(dtype);
@@ -119,7 +119,7 @@ Pair make_pair(DType dtype, std::uint64_t elems, const judge::Bound& bound, cons
   return pair;
 }
 
-std::vector<judge::Bound> bounds_for(DType dtype) {
+std::vector<verifier::Bound> bounds_for(DType dtype) {
   if (is_integer(dtype))
     return {{BoundRule::lossless, 0}, {BoundRule::absolute, 0}, {BoundRule::absolute, 2.5}, {BoundRule::absolute, 10}};
   return {{BoundRule::lossless, 0},     {BoundRule::absolute, 0},     {BoundRule::absolute, 0.125},
@@ -130,14 +130,14 @@ std::vector<judge::Bound> bounds_for(DType dtype) {
 class CheckBoundOfType : public test::OnDeviceForType {};
 class CheckBound : public test::OnDevice {};
 
-TEST_P(CheckBoundOfType, ElementsAroundTheBound_AreJudgedAsOnTheHost) {
+TEST_P(CheckBoundOfType, ElementsAroundTheBound_AreCheckedAsOnTheHost) {
   const DType dtype = GetParam();
   const std::uint64_t block = 65536 / dtype_bytes(dtype);
   for (const unsigned seed : {1u, 2u}) {
     SCOPED_TRACE(seed);
     start(seed);
     std::mt19937_64 random(seed);
-    for (const judge::Bound& bound : bounds_for(dtype))
+    for (const verifier::Bound& bound : bounds_for(dtype))
       for (const std::uint64_t elems :
            {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{31}, std::uint64_t{33}, std::uint64_t{2000}, block + 3})
         expect_same(make_pair(dtype, elems, bound, {}, 30, 2, random), bound, {});
@@ -149,7 +149,7 @@ TEST_P(CheckBoundOfType, ArraysThatKeepTheBound_HaveNoViolation) {
   start(3);
   std::mt19937_64 random(3);
   // Rounding to the type takes its part.
-  const judge::Bound bound{BoundRule::absolute, is_integer(dtype) ? 10.0 : 2.0};
+  const verifier::Bound bound{BoundRule::absolute, is_integer(dtype) ? 10.0 : 2.0};
   for (const std::uint64_t elems : {40u, 70000u / static_cast<unsigned>(dtype_bytes(dtype))})
     EXPECT_EQ(expect_same(make_pair(dtype, elems, bound, {}, 1u << 30, 0.6, random), bound, {}), 0u);
 }
@@ -158,7 +158,7 @@ TEST_P(CheckBoundOfType, AnyAddressAndGrid_IsTheHosts) {
   const DType dtype = GetParam();
   start(4);
   std::mt19937_64 random(4);
-  const judge::Bound bound{BoundRule::absolute, is_integer(dtype) ? 3.0 : 0.01};
+  const verifier::Bound bound{BoundRule::absolute, is_integer(dtype) ? 3.0 : 0.01};
   for (const std::size_t x_offset : {0u, 1u, 8u})
     for (const std::size_t y_offset : {0u, 2u, 4u, 7u})
       expect_same(make_pair(dtype, 777, bound, {}, 30, 2, random), bound, {}, {x_offset, y_offset});
@@ -171,7 +171,7 @@ TEST_P(CheckBoundOfType, FillValues_MustComeBack) {
   start(5);
   std::mt19937_64 random(5);
   const std::uint64_t one = test::bits_near(dtype, 100.0);
-  const judge::Bound bound{BoundRule::absolute, is_integer(dtype) ? 3.0 : 0.01};
+  const verifier::Bound bound{BoundRule::absolute, is_integer(dtype) ? 3.0 : 0.01};
   for (const std::vector<std::uint64_t>& fills :
        {std::vector<std::uint64_t>{0}, {one}, {0, one, one + 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, one}})
     for (const std::uint64_t elems : {33u, 3000u})
@@ -214,7 +214,7 @@ TEST_F(CheckBound, TiesThatRoundingHides_AreDecided) {
 
 TEST_F(CheckBound, SixtyFourBitIntegers_AreExact) {
   start();
-  const auto most = [](double value) { return judge::Bound{BoundRule::absolute, value}; };
+  const auto most = [](double value) { return verifier::Bound{BoundRule::absolute, value}; };
   EXPECT_EQ(expect_same(pair_of<std::int64_t>(DType::i64, INT64_MAX, INT64_MAX - 1), most(1.0), {}), 0u);
   EXPECT_EQ(expect_same(pair_of<std::int64_t>(DType::i64, INT64_MAX, INT64_MAX - 2), most(1.999), {}), 1u);
   EXPECT_EQ(expect_same(pair_of<std::int64_t>(DType::i64, INT64_MIN, INT64_MAX), most(0x1.fffffffffffffp63), {}), 1u);
@@ -240,7 +240,7 @@ TEST_F(CheckBound, ACallThatIsCaptured_RunsAsOftenAsWanted) {
 TEST_F(CheckBound, BadArguments_AreRefused) {
   start();
   const DeviceResult<CudaBoundCheck> result;
-  const auto check = [&](kernels::Element element, const judge::Bound& bound, unsigned ctas = 1) {
+  const auto check = [&](kernels::Element element, const verifier::Bound& bound, unsigned ctas = 1) {
     return kernels::check_bound_async(element, nullptr, nullptr, 0, bound, {}, result.get(), nullptr, ctas);
   };
   EXPECT_EQ(check(kernels::Element::f32, {BoundRule::absolute, 1.0}), cudaSuccess);

@@ -1,4 +1,4 @@
-// Whole chunks through the code that warps run, on the emulator: bytes and elements as on the CPU, damage judged alike.
+// Whole chunks through the code that warps run, on the emulator: bytes and elements as on the CPU, damage found alike.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -155,7 +155,7 @@ TEST(LaneChunk, EveryCase_PredictorsEstimatedAsOnTheCpu) {
   EXPECT_EQ(EmulatorState::instance().races(), 0u);
 }
 
-TEST(LaneChunk, EveryBitOfRaggedChunksWithExceptionsFlipped_JudgedAsOnTheCpu) {
+TEST(LaneChunk, EveryBitOfRaggedChunksWithExceptionsFlipped_CheckedAsOnTheCpu) {
   EmulatorState::instance().reset(testing::kChunkSeed);
   Cpu cpu;
   for (const Element element : {Element::f16, Element::f32, Element::f64})

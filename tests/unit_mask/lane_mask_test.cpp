@@ -228,7 +228,7 @@ void compare_damaged(int rounds) {
   }
 }
 
-TEST(LaneMask, DamagedBytes_AreJudgedAsOnTheHost) {
+TEST(LaneMask, DamagedBytes_AreCheckedAsOnTheHost) {
   EmulatorState::instance().reset(kSeed);
   compare_damaged<Words<DType::u8>>(300);
   compare_damaged<Words<DType::f16>>(150);
@@ -237,7 +237,7 @@ TEST(LaneMask, DamagedBytes_AreJudgedAsOnTheHost) {
   expect_clean_lanes();
 }
 
-TEST(LaneMask, RandomBytes_AreJudgedAsOnTheHost) {
+TEST(LaneMask, RandomBytes_AreCheckedAsOnTheHost) {
   EmulatorState::instance().reset(kSeed);
   std::mt19937_64 rng(kSeed);
   for (int round = 0; round < 400; ++round) {

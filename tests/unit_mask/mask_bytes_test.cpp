@@ -1,5 +1,5 @@
 // What the mask stage makes of a fixed corpus, byte for byte: hashes of masks, stored forms, working copies and
-// judgements of damaged bytes. A hash that changes says that streams change.
+// what is said of damaged bytes. A hash that changes says that streams change.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -89,7 +89,7 @@ TEST(MaskBytes, EveryKindOfMask_IsStoredAsInOldStreams) {
   }
 }
 
-TEST(MaskBytes, DamagedMask_IsJudgedAsBefore) {
+TEST(MaskBytes, DamagedMask_IsCheckedAsBefore) {
   std::size_t row = 0;
   for (const DType dtype : kWidths) {
     Hash hash;

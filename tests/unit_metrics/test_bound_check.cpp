@@ -154,7 +154,7 @@ TYPED_TEST(CheckIntegers, RandomPairs_AgreeWith128Bits) {
   }
 }
 
-/// Random bit patterns with neighbours a few steps away, judged element by element with big integers.
+/// Random bit patterns with neighbours a few steps away, checked element by element with big integers.
 template <class Bits>
 void compare_floats_with_reference(DType dtype, Bits sign, double (*value)(Bits)) {
   const unsigned seed = 11;

@@ -6,7 +6,7 @@
 
 #include "kernels/metrics/element.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 namespace {
 
 /// Straight from IEEE 754: sign, exponent and mantissa as numbers.
@@ -60,4 +60,4 @@ TEST(IntegerDistance, OfTheEndsOfTheType_DoesNotOverflow) {
 }
 
 }  // namespace
-}  // namespace quern::judge
+}  // namespace quern::verifier

@@ -9,7 +9,7 @@
 #include "kernels/metrics/exact.h"
 #include "tests/unit_metrics/big_number.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 namespace {
 
 constexpr double kTiny = 0x1p-1074;
@@ -140,4 +140,4 @@ TEST(IntegerLimit, IsTheFloorAndSaturates) {
 }
 
 }  // namespace
-}  // namespace quern::judge
+}  // namespace quern::verifier

@@ -8,7 +8,7 @@
 #include "kernels/metrics/exact.h"
 #include "kernels/metrics/real.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 namespace {
 
 constexpr double kTiny = 0x1p-1074;
@@ -69,4 +69,4 @@ static_assert(within_relative(4.0, 5.0, 0.25) && !within_relative(4.0, 5.0, 0x1.
 static_assert(within_absolute(1.0, 0x1p-80, 1.0) && !within_absolute(1.0, -0x1p-80, 1.0));
 
 }  // namespace
-}  // namespace quern::judge
+}  // namespace quern::verifier

@@ -1,5 +1,5 @@
 // Kernels of the bounded modes: every instruction set against plain code element by element, at counts around the
-// widths of vectors, with every kind of value that has its own path; and the quick check against the one that judges
+// widths of vectors, with every kind of value that has its own path; and the quick check against the one that decides
 // each element.
 #include <gtest/gtest.h>
 

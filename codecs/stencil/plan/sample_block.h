@@ -36,7 +36,7 @@ Shape slab_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t m
 Result<bool> rows_go_on(const PlanRequest& request);
 
 /// Copies a box of that shape, special values replaced: of some places all over what the sample holds the one that
-/// stands for all, judged by how much neighbours differ.
+/// stands for all, told by how much neighbours differ.
 Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape);
 
 }  // namespace quern::codec::stencil

@@ -1,4 +1,4 @@
-// Contexts of a plane: eight by quantiles of what is known, judged on a sample, counted on the whole plane, and joined
+// Contexts of a plane: eight by quantiles of what is known, chosen on a sample, counted on the whole plane, and joined
 // where two tables cost more than one.
 #include "codecs/tensor/planes/plane_model.h"
 

@@ -1,4 +1,4 @@
-// The check of a bound: threads clear most elements in the working type and judge the others exactly. Counts and the
+// The check of a bound: threads clear most elements in the working type and check the others exactly. Counts and the
 // lowest index go to the result by atomics, whose order does not matter; then one thread describes that element.
 #include "kernels/metrics/cuda/bound_check_cuda.h"
 
@@ -26,47 +26,48 @@ class Finder {
   using Bits = typename E::Bits;
   static constexpr unsigned kElems = kVectorElems<Bits>;
 
-  __device__ __forceinline__ Finder(const judge::Judge<E>& judge, const DeviceArray<Bits>& original,
+  __device__ __forceinline__ Finder(const verifier::BoundVerifier<E>& verifier, const DeviceArray<Bits>& original,
                                     const DeviceArray<Bits>& reconstructed)
-      : judge_(judge), original_(original), reconstructed_(reconstructed) {}
+      : verifier_(verifier), original_(original), reconstructed_(reconstructed) {}
 
   __device__ __forceinline__ void vectors(std::uint64_t first, const Vector (&pair)[2]) {
     std::uint32_t doubts = 0;
     unroll<kElems>([&](auto i) {
       const auto x = vector_element<Bits>(pair[0], i);
       const auto y = vector_element<Bits>(pair[1], i);
-      doubts |= static_cast<std::uint32_t>(x != y && !judge_.clears_if_no_fill(x, y)) << i;
+      doubts |= static_cast<std::uint32_t>(x != y && !verifier_.clears_if_no_fill(x, y)) << i;
     });
-    for (const std::uint64_t fill : judge_.validity().fill_bits())
+    for (const std::uint64_t fill : verifier_.validity().fill_bits())
       unroll<kElems>([&](auto i) {
         const auto x = vector_element<Bits>(pair[0], i);
-        const bool lost = judge::is_same_value<E>(x, static_cast<Bits>(fill)) && x != vector_element<Bits>(pair[1], i);
+        const bool lost =
+            verifier::is_same_value<E>(x, static_cast<Bits>(fill)) && x != vector_element<Bits>(pair[1], i);
         doubts |= static_cast<std::uint32_t>(lost) << i;
       });
     // Few, and loaded again because registers have no index.
     for (; doubts != 0; doubts &= doubts - 1) {
       const std::uint64_t at = first + (static_cast<unsigned>(__ffs(static_cast<int>(doubts))) - 1);
-      judge(at, original_.element(at), reconstructed_.element(at));
+      check(at, original_.element(at), reconstructed_.element(at));
     }
   }
 
   __device__ __forceinline__ void element(std::uint64_t at, Bits original, Bits reconstructed) {
-    if (!judge_.clears(original, reconstructed)) judge(at, original, reconstructed);
+    if (!verifier_.clears(original, reconstructed)) check(at, original, reconstructed);
   }
 
   __device__ __forceinline__ const Findings& result() const { return findings_; }
 
  private:
-  __device__ __forceinline__ void judge(std::uint64_t at, Bits original, Bits reconstructed) {
-    const judge::Verdict verdict = judge_.judge(original, reconstructed);
-    if (verdict == judge::Verdict::kept) return;
+  __device__ __forceinline__ void check(std::uint64_t at, Bits original, Bits reconstructed) {
+    const verifier::Verdict verdict = verifier_.verdict(original, reconstructed);
+    if (verdict == verifier::Verdict::kept) return;
     // A thread's indices ascend.
     if (findings_.violations == 0) findings_.complement_of_first = ~at;
     ++findings_.violations;
-    findings_.specials_lost += verdict == judge::Verdict::special_lost ? 1 : 0;
+    findings_.specials_lost += verdict == verifier::Verdict::special_lost ? 1 : 0;
   }
 
-  const judge::Judge<E>& judge_;
+  const verifier::BoundVerifier<E>& verifier_;
   const DeviceArray<Bits>& original_;
   const DeviceArray<Bits>& reconstructed_;
   Findings findings_;
@@ -77,13 +78,13 @@ using FindShared = ReduceShared<Findings, kArrayThreads>;
 /// `out->first_index` is a complement until describe_first turns it round.
 template <class E>
 __global__ void __launch_bounds__(kArrayThreads, 3)
-    find_violations(const void* original, const void* reconstructed, std::uint64_t elems, judge::Bound bound,
+    find_violations(const void* original, const void* reconstructed, std::uint64_t elems, verifier::Bound bound,
                     const __grid_constant__ FillValues fills, CudaBoundCheck* out) {
   using Bits = typename E::Bits;
   const DeviceArray<Bits> x(original);
   const DeviceArray<Bits> y(reconstructed);
-  const judge::Judge<E> judge(bound, judge::Validity<E>(fills.view()));
-  Finder<E> finder(judge, x, y);
+  const verifier::BoundVerifier<E> verifier(bound, verifier::Validity<E>(fills.view()));
+  Finder<E> finder(verifier, x, y);
   const std::uint64_t blocks = array_blocks(elems, sizeof(Bits));
   for (std::uint64_t block = blockIdx.x; block < blocks; block += gridDim.x) visit_block(block, elems, finder, x, y);
   Findings findings = finder.result();
@@ -108,20 +109,20 @@ __global__ void __launch_bounds__(32)
   if (threadIdx.x != 0 || out->violations == 0) return;
   const std::uint64_t first = ~out->first_index;
   out->first_index = first;
-  out->first =
-      judge::describe<E>(DeviceArray<Bits>(original).element(first), DeviceArray<Bits>(reconstructed).element(first));
+  out->first = verifier::describe<E>(DeviceArray<Bits>(original).element(first),
+                                     DeviceArray<Bits>(reconstructed).element(first));
 }
 
 }  // namespace
 
 cudaError_t check_bound_async(Element element, const void* original, const void* reconstructed, std::uint64_t elems,
-                              const judge::Bound& bound, const FillValues& fills, CudaBoundCheck* out,
+                              const verifier::Bound& bound, const FillValues& fills, CudaBoundCheck* out,
                               cudaStream_t stream, unsigned max_ctas) {
-  if (!is_element(element) || !judge::is_bound_for(element, bound)) return cudaErrorInvalidValue;
+  if (!is_element(element) || !verifier::is_bound_for(element, bound)) return cudaErrorInvalidValue;
   if (max_ctas == 0 || fills.count > FillValues::kMost) return cudaErrorInvalidValue;
   const cudaError_t error = cudaMemsetAsync(out, 0, sizeof *out, stream);
   if (error != cudaSuccess || elems == 0) return error;
-  return judge::visit_element(element, [&](auto type) {
+  return verifier::visit_element(element, [&](auto type) {
     using E = typename decltype(type)::Element;
     const unsigned ctas = array_ctas(array_blocks(elems, sizeof(typename E::Bits)), max_ctas);
     const cudaError_t found = launch(&find_violations<E>, {ctas, kArrayThreads, sizeof(FindShared)}, stream, original,

@@ -17,14 +17,14 @@ struct CudaBoundCheck {
   std::uint64_t violations = 0;     ///< finite elements over the bound + specials that changed
   std::uint64_t specials_lost = 0;  ///< NaN, infinities, fill values and signs of zero that changed
   std::uint64_t first_index = 0;    ///< the lowest
-  judge::Finding first;             ///< of that element; what a NaN holds may be lost
+  verifier::Finding first;          ///< of that element; what a NaN holds may be lost
 };
 
 /// Checks every element, exactly. The arrays may lie at any addresses, best at ones that 16 divides; each is read once.
 /// `out` is device memory, aligned to 8 bytes. The result is the same for every `max_ctas`, which is at least 1.
 /// cudaErrorInvalidValue for an unknown element type and for a bound that does not fit it.
 cudaError_t check_bound_async(Element element, const void* original, const void* reconstructed, std::uint64_t elems,
-                              const judge::Bound& bound, const FillValues& fills, CudaBoundCheck* out,
+                              const verifier::Bound& bound, const FillValues& fills, CudaBoundCheck* out,
                               cudaStream_t stream, unsigned max_ctas = kMaxArrayCtas);
 
 }  // namespace quern::kernels

@@ -13,7 +13,7 @@
 namespace quern::kernels {
 namespace {
 
-using judge::ErrorExtremes;
+using verifier::ErrorExtremes;
 
 struct ErrorShared {
   ReduceShared<double, kArrayThreads> squares;
@@ -36,7 +36,7 @@ class ErrorCollector {
   using Bits = typename E::Bits;
   using Working = typename E::Working;
 
-  __device__ __forceinline__ explicit ErrorCollector(const judge::Validity<E>& validity) : validity_(validity) {}
+  __device__ __forceinline__ explicit ErrorCollector(const verifier::Validity<E>& validity) : validity_(validity) {}
 
   __device__ __forceinline__ void vectors(std::uint64_t first, const Vector (&pair)[2]) {
     visit_pairs<Bits>(first, pair, *this);
@@ -49,10 +49,10 @@ class ErrorCollector {
     const Working value = E::working(x);
     low_ = std::min(low_, value);
     high_ = std::max(high_, value);
-    double error = judge::magnitude(judge::difference<E>(x, y));
+    double error = verifier::magnitude(verifier::difference<E>(x, y));
     if constexpr (E::kFloat) {
-      if (!judge::is_finite(error)) error = judge::kInfinity;
-      found_.max_ulp = std::max(found_.max_ulp, judge::ulp_distance<E>(x, y));
+      if (!verifier::is_finite(error)) error = verifier::kInfinity;
+      found_.max_ulp = std::max(found_.max_ulp, verifier::ulp_distance<E>(x, y));
     }
     squares_ += error * error;
     if (error > found_.max_error) {
@@ -61,7 +61,7 @@ class ErrorCollector {
     }
     // A quotient above the largest so far has a numerator not below this product, because rounding is monotone. Few
     // pass, so few divide.
-    const double size = judge::magnitude(E::value(x));
+    const double size = verifier::magnitude(E::value(x));
     if (error >= found_.max_pointwise_rel * size && error > 0 && size > 0)
       found_.max_pointwise_rel = std::max(found_.max_pointwise_rel, error / size);
   }
@@ -91,7 +91,7 @@ class ErrorCollector {
   }
 
  private:
-  const judge::Validity<E>& validity_;
+  const verifier::Validity<E>& validity_;
   ErrorExtremes found_;
   Working low_ = std::numeric_limits<Working>::max();
   Working high_ = std::numeric_limits<Working>::lowest();
@@ -104,7 +104,7 @@ class ScaledSquares {
  public:
   using Bits = typename E::Bits;
 
-  __device__ __forceinline__ ScaledSquares(const judge::Validity<E>& validity, double scale)
+  __device__ __forceinline__ ScaledSquares(const verifier::Validity<E>& validity, double scale)
       : validity_(validity), scale_(scale) {}
 
   __device__ __forceinline__ void vectors(std::uint64_t first, const Vector (&pair)[2]) {
@@ -112,7 +112,7 @@ class ScaledSquares {
   }
   __device__ __forceinline__ void element(std::uint64_t, Bits x, Bits y) {
     if (!validity_.is_valid(x)) return;
-    const double scaled = judge::difference<E>(x, y) * scale_;
+    const double scaled = verifier::difference<E>(x, y) * scale_;
     squares_ += scaled * scaled;
   }
   __device__ __forceinline__ double take_squares() {
@@ -122,7 +122,7 @@ class ScaledSquares {
   }
 
  private:
-  const judge::Validity<E>& validity_;
+  const verifier::Validity<E>& validity_;
   double scale_;
   double squares_ = 0.0;
 };
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(kArrayThreads)
   auto& shared = shared_memory<ErrorShared>();
   const DeviceArray<Bits> x(original);
   const DeviceArray<Bits> y(reconstructed);
-  const judge::Validity<E> validity(fills.view());
+  const verifier::Validity<E> validity(fills.view());
   ErrorCollector<E> collector(validity);
   const std::uint64_t blocks = array_blocks(elems, sizeof(Bits));
   for (std::uint64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
@@ -157,7 +157,8 @@ __global__ void __launch_bounds__(kArrayThreads)
   merge_cta(found, shared_memory<ErrorShared>());
   if (threadIdx.x != 0) return;
   summary->extremes = found;
-  summary->exponent = may_scale && judge::needs_scaling(found.max_error) ? judge::scale_exponent(found.max_error) : 0;
+  summary->exponent =
+      may_scale && verifier::needs_scaling(found.max_error) ? verifier::scale_exponent(found.max_error) : 0;
 }
 
 template <class E>
@@ -170,8 +171,8 @@ __global__ void __launch_bounds__(kArrayThreads)
   auto& shared = shared_memory<ErrorShared>();
   const DeviceArray<Bits> x(original);
   const DeviceArray<Bits> y(reconstructed);
-  const judge::Validity<E> validity(fills.view());
-  ScaledSquares<E> collector(validity, judge::scale(1.0, -exponent));
+  const verifier::Validity<E> validity(fills.view());
+  ScaledSquares<E> collector(validity, verifier::scale(1.0, -exponent));
   const std::uint64_t blocks = array_blocks(elems, sizeof(Bits));
   for (std::uint64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
     visit_block(block, elems, collector, x, y);
@@ -188,14 +189,14 @@ cudaError_t launch_error_pass(const CudaPair& pair, const FillValues& fills, con
   const LaunchShape all{workspace.ctas, kArrayThreads, sizeof(ErrorShared)};
   // Only errors of f64 have squares outside of binary64.
   const bool may_scale = pair.element == Element::f64;
-  return judge::visit_element(pair.element, [&](auto type) {
+  return verifier::visit_element(pair.element, [&](auto type) {
     using E = typename decltype(type)::Element;
     cudaError_t error = launch(&collect_errors<E>, all, stream, pair.original, pair.reconstructed, elems, fills,
                                workspace.extremes, workspace.squares);
     if (error != cudaSuccess) return error;
     error = launch(&merge_errors, {1, kArrayThreads, sizeof(ErrorShared)}, stream, workspace.extremes, workspace.ctas,
                    may_scale, workspace.summary);
-    if constexpr (std::is_same_v<E, judge::F64>)
+    if constexpr (std::is_same_v<E, verifier::F64>)
       if (error == cudaSuccess)
         error = launch(&sum_scaled_squares<E>, all, stream, pair.original, pair.reconstructed, elems, fills,
                        workspace.summary, workspace.squares);

@@ -12,7 +12,7 @@
 namespace quern::kernels {
 namespace {
 
-using judge::CompensatedSum;
+using verifier::CompensatedSum;
 
 constexpr std::size_t kAlignment = 256;
 constexpr unsigned kFinishThreads = 512;
@@ -35,7 +35,7 @@ struct QualitySums {
 using FinishShared = ReduceShared<QualitySums, kFinishThreads>;
 
 constexpr void set_measures(const ErrorSummary& summary, const QualitySums& sums, CudaQuality& quality) {
-  const judge::ErrorExtremes& extremes = summary.extremes;
+  const verifier::ErrorExtremes& extremes = summary.extremes;
   quality.valid = extremes.valid;
   quality.specials_lost = extremes.specials_lost;
   if (extremes.valid == 0) return;
@@ -46,8 +46,8 @@ constexpr void set_measures(const ErrorSummary& summary, const QualitySums& sums
   quality.max_error_index = extremes.max_error_index;
   quality.max_pointwise_rel = extremes.max_pointwise_rel;
   quality.max_ulp = extremes.max_ulp;
-  const judge::ErrorMeasures measures =
-      judge::error_measures(extremes, sums.squares.value(), static_cast<int>(summary.exponent));
+  const verifier::ErrorMeasures measures =
+      verifier::error_measures(extremes, sums.squares.value(), static_cast<int>(summary.exponent));
   quality.mse = measures.mse;
   quality.psnr_db = measures.psnr_db;
   quality.nrmse = measures.nrmse;
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kFinishThreads)
   for (std::uint64_t block = threadIdx.x; block < workspace.blocks; block += kFinishThreads)
     sums.squares.add(workspace.squares[block]);
   const ErrorSummary& summary = *workspace.summary;
-  if (judge::has_similarity(summary.extremes))
+  if (verifier::has_similarity(summary.extremes))
     for (std::uint64_t tile = threadIdx.x; tile < workspace.tiles; tile += kFinishThreads) {
       sums.similarity.add(workspace.similarities[tile].sum);
       sums.windows += workspace.similarities[tile].windows;
@@ -86,7 +86,7 @@ struct WorkspacePlan {
   unsigned ctas = 0;
 
   constexpr std::size_t summary() const { return aligned(sizeof(ErrorSummary)); }
-  constexpr std::size_t extremes() const { return aligned(ctas * sizeof(judge::ErrorExtremes)); }
+  constexpr std::size_t extremes() const { return aligned(ctas * sizeof(verifier::ErrorExtremes)); }
   constexpr std::size_t squares() const { return aligned(blocks * sizeof(double)); }
   constexpr std::size_t similarities() const { return aligned(tiles * sizeof(SimilaritySum)); }
   constexpr std::size_t total() const { return summary() + extremes() + squares() + similarities(); }
@@ -105,7 +105,7 @@ QualityWorkspace place_workspace(const WorkspacePlan& plan, void* memory) {
   QualityWorkspace workspace;
   workspace.summary = reinterpret_cast<ErrorSummary*>(at);
   at += plan.summary();
-  workspace.extremes = reinterpret_cast<judge::ErrorExtremes*>(at);
+  workspace.extremes = reinterpret_cast<verifier::ErrorExtremes*>(at);
   at += plan.extremes();
   workspace.squares = reinterpret_cast<double*>(at);
   at += plan.squares();

@@ -14,7 +14,7 @@ namespace quern::kernels {
 
 /// Once all blocks of the arrays were seen.
 struct ErrorSummary {
-  judge::ErrorExtremes extremes;
+  verifier::ErrorExtremes extremes;
   std::int64_t exponent = 0;  ///< squares were summed of errors times 2^-exponent
 };
 
@@ -27,9 +27,9 @@ struct SimilaritySum {
 /// Device memory between the passes.
 struct QualityWorkspace {
   ErrorSummary* summary = nullptr;
-  judge::ErrorExtremes* extremes = nullptr;  ///< one for each CTA of the error pass
-  double* squares = nullptr;                 ///< one for each block
-  SimilaritySum* similarities = nullptr;     ///< one for each tile
+  verifier::ErrorExtremes* extremes = nullptr;  ///< one for each CTA of the error pass
+  double* squares = nullptr;                    ///< one for each block
+  SimilaritySum* similarities = nullptr;        ///< one for each tile
   std::uint64_t blocks = 0;
   std::uint64_t tiles = 0;  ///< 0 without structural similarity
   unsigned ctas = 0;        ///< of the error pass

@@ -15,7 +15,7 @@ namespace quern::kernels {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kReach = judge::kWindow - 1;
+constexpr unsigned kReach = verifier::kWindow - 1;
 /// Windows of a tile along the planes. Fixed: a tile is the unit of summation.
 constexpr unsigned kTilePlanes = 32;
 
@@ -43,10 +43,10 @@ struct Units {
   double power;
   double reciprocal;
 
-  static __device__ __forceinline__ Units make(const judge::ErrorExtremes& extremes) {
+  static __device__ __forceinline__ Units make(const verifier::ErrorExtremes& extremes) {
     const double length = extremes.max - extremes.min;
-    const int exponent = std::clamp(-judge::split(length).exponent, -1000, 1000);
-    const double power = judge::scale(1.0, exponent);
+    const int exponent = std::clamp(-verifier::split(length).exponent, -1000, 1000);
+    const double power = verifier::scale(1.0, exponent);
     return {extremes.min + length / 2, power, 1 / (length * power)};
   }
   __device__ __forceinline__ double of(double value) const { return value * power * reciprocal; }
@@ -65,7 +65,7 @@ struct WindowFormula {
     const double mean_y = sums[kY] * per_elem;
     const double variances = std::max(0.0, (sums[kSquares] - elems * (mean_x * mean_x + mean_y * mean_y)) * per_rest);
     const double covariance = (sums[kProduct] - elems * (mean_x * mean_y)) * per_rest;
-    return judge::similarity(mean_x, mean_y, variances, covariance, offset);
+    return verifier::similarity(mean_x, mean_y, variances, covariance, offset);
   }
 };
 
@@ -116,7 +116,7 @@ class PlaneLoader {
   static constexpr unsigned kEach = (kElems + kThreads - 1) / kThreads;
 
   __device__ __forceinline__ PlaneLoader(const void* original, const void* reconstructed,
-                                         const judge::Validity<E>& validity)
+                                         const verifier::Validity<E>& validity)
       : x_(original), y_(reconstructed), validity_(validity) {}
 
   /// Begins with the first plane of a tile.
@@ -154,8 +154,8 @@ class PlaneLoader {
       if (inside_[k]) {
         x = validity_.is_valid(x_bits_[k]) ? units.of(E::value(x_bits_[k]) - units.middle)
                                            : std::numeric_limits<double>::quiet_NaN();
-        y = x - units.of(judge::difference<E>(x_bits_[k], y_bits_[k]));
-        y = y < -judge::kFar ? -judge::kFar : y > judge::kFar ? judge::kFar : y;
+        y = x - units.of(verifier::difference<E>(x_bits_[k], y_bits_[k]));
+        y = y < -verifier::kFar ? -verifier::kFar : y > verifier::kFar ? verifier::kFar : y;
       }
       const unsigned row = i / Shared::kColumns;
       const unsigned column = i % Shared::kColumns;
@@ -167,7 +167,7 @@ class PlaneLoader {
  private:
   DeviceArray<Bits> x_;
   DeviceArray<Bits> y_;
-  const judge::Validity<E>& validity_;
+  const verifier::Validity<E>& validity_;
   std::uint64_t stride_ = 0;
   std::uint64_t next_[kEach] = {};
   bool inside_[kEach] = {};
@@ -239,7 +239,7 @@ template <class E, class Tile>
 __global__ void __launch_bounds__(kThreads, 2)
     sum_similarities(const void* original, const void* reconstructed, const __grid_constant__ SimilarityTiles tiles,
                      const __grid_constant__ FillValues fills, const ErrorSummary* summary, SimilaritySum* results) {
-  if (!judge::has_similarity(summary->extremes)) return;
+  if (!verifier::has_similarity(summary->extremes)) return;
   auto& shared = shared_memory<TileShared<Tile>>();
   if (threadIdx.x == 0) {
     const Units units = Units::make(summary->extremes);
@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     shared.formula = {elems, 1 / elems, 1 / (elems - 1), units.of(units.middle)};
   }
   __syncthreads();
-  const judge::Validity<E> validity(fills.view());
+  const verifier::Validity<E> validity(fills.view());
   const unsigned row = threadIdx.x / Tile::kColumns;
   const unsigned column = threadIdx.x % Tile::kColumns;
   const auto depth = static_cast<unsigned>(tiles.extents[0] - tiles.positions[0] + 1);
@@ -284,7 +284,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 }  // namespace
 
 SimilarityTiles similarity_tiles(const CudaShape& shape) {
-  const judge::WindowLayout layout(shape.view());
+  const verifier::WindowLayout layout(shape.view());
   SimilarityTiles tiles;
   if (!layout.has_windows()) return tiles;
   tiles.volumes = layout.volumes;
@@ -312,7 +312,7 @@ cudaError_t launch_similarity(const CudaPair& pair, const FillValues& fills, con
                               unsigned max_ctas, cudaStream_t stream) {
   const SimilarityTiles tiles = similarity_tiles(pair.shape);
   const unsigned ctas = array_ctas(tiles.count(), max_ctas);
-  return judge::visit_element(pair.element, [&](auto type) {
+  return verifier::visit_element(pair.element, [&](auto type) {
     using E = typename decltype(type)::Element;
     const auto go = [&]<class Tile>(Tile) {
       return launch(&sum_similarities<E, Tile>, {ctas, kThreads, sizeof(TileShared<Tile>)}, stream, pair.original,

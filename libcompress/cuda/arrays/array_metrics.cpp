@@ -97,7 +97,7 @@ Result<BoundCheck> check_bound_on_device(const DevicePair& pair, const EnforcedB
       const auto found,
       found_on_device<kernels::CudaBoundCheck>(pair.ordinal, 0, [&](kernels::CudaBoundCheck* out, void*) {
         return kernels::check_bound_async(element_of(pair.dtype), pair.original, pair.reconstructed, pair.shape.elems(),
-                                          metrics::judged(bound), fills, out, nullptr);
+                                          metrics::bound_to_verify(bound), fills, out, nullptr);
       }));
   return make_check(found);
 }

@@ -1,4 +1,4 @@
-// The quick question of the judge of single elements: whatever it clears, the exact judge keeps.
+// The quick check of single elements: whatever it clears, the exact one keeps.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "kernels/metrics/bound_verifier.h"
 
-namespace quern::judge {
+namespace quern::verifier {
 namespace {
 
 /// Pairs at and beside the bound, among them specials, with bits that random() makes.
@@ -35,12 +35,12 @@ void expect_cleared_is_kept(const std::vector<Bound>& bounds, std::size_t least)
   const auto all = pairs<E>(3);
   for (const Bound& bound : bounds)
     for (const std::size_t used : {0u, 1u, 2u}) {
-      const Judge<E> judge(bound, Validity<E>({fills.data(), used}));
+      const BoundVerifier<E> verifier(bound, Validity<E>({fills.data(), used}));
       std::size_t cleared = 0;
       for (const auto& [x, y] : all) {
-        if (!judge.clears(x, y)) continue;
+        if (!verifier.clears(x, y)) continue;
         ++cleared;
-        ASSERT_EQ(judge.judge(x, y), Verdict::kept) << std::hex << +x << ' ' << +y << ' ' << bound.value;
+        ASSERT_EQ(verifier.verdict(x, y), Verdict::kept) << std::hex << +x << ' ' << +y << ' ' << bound.value;
       }
       EXPECT_GE(cleared, least) << bound.value;
     }
@@ -59,14 +59,14 @@ std::vector<Bound> float_bounds() {
   return bounds;
 }
 
-TEST(Judge, FloatsThatAreCleared_AreKept) {
+TEST(BoundVerifier, FloatsThatAreCleared_AreKept) {
   expect_cleared_is_kept<F16>(float_bounds(), 100);
   expect_cleared_is_kept<Bf16>(float_bounds(), 100);
   expect_cleared_is_kept<F32>(float_bounds(), 100);
   expect_cleared_is_kept<F64>(float_bounds(), 100);
 }
 
-TEST(Judge, IntegersThatAreCleared_AreKept) {
+TEST(BoundVerifier, IntegersThatAreCleared_AreKept) {
   const std::vector<Bound> bounds{{BoundRule::lossless, 0},
                                   {BoundRule::absolute, 0.5},
                                   {BoundRule::absolute, 1.0},
@@ -78,13 +78,13 @@ TEST(Judge, IntegersThatAreCleared_AreKept) {
   expect_cleared_is_kept<Integer<std::uint64_t>>(bounds, 100);
 }
 
-TEST(Judge, ElementsWellWithin_AreCleared) {
+TEST(BoundVerifier, ElementsWellWithin_AreCleared) {
   const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
   const Validity<F32> valid({});
-  EXPECT_TRUE(Judge<F32>({BoundRule::absolute, 0.5}, valid).clears(bits(1.0f), bits(1.25f)));
-  EXPECT_TRUE(Judge<F32>({BoundRule::relative, 0.5}, valid).clears(bits(-1.0f), bits(-1.25f)));
-  EXPECT_FALSE(Judge<F32>({BoundRule::absolute, 0.5}, valid).clears(bits(-0.0f), bits(0.25f)));
-  EXPECT_FALSE(Judge<F32>({BoundRule::absolute, 0.5}, valid).clears(bits(0.25f), bits(-0.0f)));
+  EXPECT_TRUE(BoundVerifier<F32>({BoundRule::absolute, 0.5}, valid).clears(bits(1.0f), bits(1.25f)));
+  EXPECT_TRUE(BoundVerifier<F32>({BoundRule::relative, 0.5}, valid).clears(bits(-1.0f), bits(-1.25f)));
+  EXPECT_FALSE(BoundVerifier<F32>({BoundRule::absolute, 0.5}, valid).clears(bits(-0.0f), bits(0.25f)));
+  EXPECT_FALSE(BoundVerifier<F32>({BoundRule::absolute, 0.5}, valid).clears(bits(0.25f), bits(-0.0f)));
 }
 
 TEST(RoundDown, ToBinary32_IsTheLargestNumberNotAbove) {
@@ -113,4 +113,4 @@ TEST(IsBoundFor, ChecksKindsAndValues) {
 }
 
 }  // namespace
-}  // namespace quern::judge
+}  // namespace quern::verifier
