@@ -14,6 +14,7 @@ set(bits -mbmi -mbmi2 -mpopcnt -mlzcnt)
 # Whole numbers and bits.
 set(integer_subjects
   lorenzo/cpu/lorenzo_
+  lorenzo/cpu/lorenzo_decode_
   stencil/cpu/stencil_
   tensor/cpu/logs_
   tensor/cpu/planes_
@@ -59,9 +60,13 @@ endforeach()
 if(avx512 IN_LIST instruction_sets)
   set_property(SOURCE tensor/cpu/planes_avx512.cpp APPEND PROPERTY COMPILE_OPTIONS -mavx512vbmi2)
 endif()
-if(avx2 IN_LIST instruction_sets AND QUERN_SANITIZE MATCHES "undefined")
-  # The same templates as in lorenzo/cpu/lorenzo_baseline.cpp, where undefined behaviour is looked for; they take long enough
+if(QUERN_SANITIZE MATCHES "undefined")
+  # The same templates as in the files of the baseline, where undefined behaviour is looked for; they take long enough
   # without.
-  set_property(SOURCE lorenzo/cpu/lorenzo_avx2.cpp lorenzo/cpu/lorenzo_avx512.cpp
-    APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=undefined)
+  foreach(set IN LISTS instruction_sets)
+    if(NOT set STREQUAL "baseline")
+      set_property(SOURCE lorenzo/cpu/lorenzo_${set}.cpp lorenzo/cpu/lorenzo_decode_${set}.cpp
+        APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=undefined)
+    endif()
+  endforeach()
 endif()

@@ -263,4 +263,11 @@ bool decode_chunk(const ChunkRules& rules, const std::uint8_t* in, std::size_t b
   return in == end;
 }
 
+/// The decoder of one instruction set, behind LorenzoKernels::decode; decode_instance.h defines it.
+template <class Isa>
+struct LorenzoDecoder {
+  static bool decode(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes, void* out, const ChunkBox& box,
+                     void* scratch);
+};
+
 }  // namespace quern::kernels

@@ -1,4 +1,5 @@
-// The kernel table of one instruction set; included by one source file for each, compiled with that set's flags.
+// The encoder and the kernel table of one instruction set; included by one source file for each set, compiled with that
+// set's flags. The decoder is compiled by another file (decode_instance.h), so that two files can be compiled at once.
 #pragma once
 
 #include <algorithm>
@@ -29,25 +30,6 @@ struct LorenzoInstance {
     return bytes;
   }
 
-  static bool decode(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes, void* out, const ChunkBox& box,
-                     void* scratch) {
-    bool good = false;
-    with_quantizer(rules.element, rules.quantizer, [&]<class Q, class Exact>() {
-      switch (rules.tile) {
-        case TileShape::line:
-          good = decode_chunk<Isa, Q, Exact, TileShape::line>(rules, in, bytes, out, box, scratch);
-          break;
-        case TileShape::plane:
-          good = decode_chunk<Isa, Q, Exact, TileShape::plane>(rules, in, bytes, out, box, scratch);
-          break;
-        case TileShape::block:
-          good = decode_chunk<Isa, Q, Exact, TileShape::block>(rules, in, bytes, out, box, scratch);
-          break;
-      }
-    });
-    return good;
-  }
-
   static void estimate(const ChunkRules& rules, const void* in, const ChunkBox& tile,
                        std::uint32_t (&bytes)[kPredictors], void* scratch) {
     with_quantizer(rules.element, rules.quantizer, [&]<class Q, class Exact>() {
@@ -59,7 +41,7 @@ struct LorenzoInstance {
     });
   }
 
-  static constexpr LorenzoKernels kKernels{&encode, &decode, &estimate,
+  static constexpr LorenzoKernels kKernels{&encode, &LorenzoDecoder<Isa>::decode, &estimate,
                                            sizeof(EncodeScratch<Isa, std::uint64_t, std::uint64_t>),
                                            sizeof(DecodeScratch<Isa, std::uint64_t>)};
 };
