@@ -200,6 +200,7 @@ class WaveletQuantizer {
     }
     const double value = X::load(codes_.grid.values + place, lane);
     const std::int32_t code = wavelet_code(value, inverse, around == 0 ? kQuietWaveletRounding : kWaveletRounding);
+    const std::uint32_t size = magnitude_of(code);
     const std::uint32_t magnitude = capped_magnitude(code, kMaxWaveletMagnitude);
     X::set(near_[1], lane, X::get(near_[0], lane));
     X::set(near_[0], lane, magnitude);
