@@ -38,7 +38,8 @@ quern_parts(quern parts externals)
 foreach(external ${externals})
   if(NOT external MATCHES "^(quern_zstd|Threads::Threads|CUDA::cudart_static)$")
     message(FATAL_ERROR "libquern.a would need ${external}, and its users are not told so: add it to "
-                        "cmake/library.cmake, cmake/quern.pc.in and cmake/quernConfig.cmake.in")
+                        "cmake/library.cmake, cmake/quern.pc.in and cmake/quernConfig.cmake.in (or is it a target of a "
+                        "folder that is added later, as examples/ are?)")
   endif()
 endforeach()
 list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
