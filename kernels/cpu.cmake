@@ -13,6 +13,7 @@ set(bits -mbmi -mbmi2 -mpopcnt -mlzcnt)
 
 # Whole numbers and bits.
 set(integer_subjects
+  entropy/cpu/residual_
   lorenzo/cpu/lorenzo_
   lorenzo/cpu/lorenzo_decode_
   stencil/cpu/stencil_
@@ -27,7 +28,7 @@ set(real_subjects
 
 add_library(quern_kernels_cpu STATIC
   dispatch.cpp
-  entropy/cpu/residual_lanes.cpp)
+  entropy/cpu/decode_streams.cpp)
 target_link_libraries(quern_kernels_cpu PUBLIC quern_flags)
 set(instruction_sets baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")

@@ -65,7 +65,7 @@ bool HostChunk::encode(const BenchArray& array, const char* layout) {
   return true;
 }
 
-codec::stencil::ChunkSpec HostChunk::spec() const {
+codec::stencil::EncodeSpec HostChunk::spec() const {
   return codec::stencil::spec_of_encoder_state(slab_.encoder().device_state());
 }
 

@@ -48,7 +48,7 @@ class HostChunk {
   std::size_t room_bytes() const { return slab_.encoder().max_chunk_bytes(); }
   const ConstBox3& box() const { return box_; }
   ChunkDecoder& decoder() const { return slab_.decoder(); }
-  codec::stencil::ChunkSpec spec() const;
+  codec::stencil::EncodeSpec spec() const;
   std::span<std::uint8_t> scratch() { return slab_.scratch(); }
 
  private:

@@ -30,44 +30,51 @@ enum class Mode : std::uint8_t {
   prequantized = 6,  ///< a chunk of codes of the elements, and elements that have none
 };
 
-/// What all chunks of an array share.
+/// What all chunks of an array share, for decoders and encoders.
 struct ChunkSpec {
   DType dtype = DType::f32;
   std::array<std::uint64_t, 3> most{1, 1, 1};  ///< extents of a full chunk
-  double bound = 0;                            ///< encoder only
   const kernels::StencilKernels* kernels = nullptr;
-  LevelsForm form;               ///< encoders code all chunks in levels, or under the transform, where they may be so
-  bool for_psnr = false;         ///< encoder only: what counts is the PSNR for the bytes, not the bytes under the bound
-  std::uint8_t tightening = 0;   ///< encoder only, of levels: row of kLevelSteps
-  FittedParts parts = {};        ///< encoder only
-  Effort effort = Effort::high;  ///< encoder only: of fits
+  LevelsForm form;  ///< encoders code all chunks in levels, or under the transform, where they may be so
+
+  std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }
+};
+
+/// What an encoder is asked for and chooses; no decoder knows it.
+struct EncoderChoices {
+  double bound = 0;
+  bool for_psnr = false;        ///< what counts is the PSNR for the bytes, not the bytes under the bound
+  std::uint8_t tightening = 0;  ///< of levels: row of kLevelSteps
+  FittedParts parts = {};
+  Effort effort = Effort::high;  ///< of fits
   bool quick_estimate = false;   ///< estimate by order-0 entropy alone, to rule layouts out
   /// Estimates in raster order and under the transform are given up where codes or coefficients take more bits, in
   /// units of 2^-12, by their order-0 entropy: the chunk then costs what its elements do.
   std::uint64_t most_plain = UINT64_MAX;
   /// Estimates under the transform try this one alone, as ChunkCost told it.
   std::optional<std::uint8_t> transform = std::nullopt;
-  bool prequantized = false;  ///< encoder only: see PlanRequest::prequantized
-
-  std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }
+  bool prequantized = false;  ///< see PlanRequest::prequantized
 };
+
+/// What chunks are encoded by.
+struct EncodeSpec : ChunkSpec, EncoderChoices {};
 
 /// Bytes before the chunk of integers in one on a lattice: the mode, origin and spacing.
 constexpr std::size_t kLatticeHead = 1 + 2 * sizeof(double);
 
 /// A chunk takes no more bytes than a mode and its elements; encoders want room for a trial on a lattice, and for codes
 /// of prequantized elements, which may be wider than these, behind elements that have none.
-inline std::size_t max_chunk_bytes(const ChunkSpec& spec) {
+inline std::size_t max_chunk_bytes(const EncodeSpec& spec) {
   const std::size_t elements = kLatticeHead + 1 + spec.raw_bytes();
   if (!spec.prequantized) return elements;
   const std::size_t elems = spec.raw_bytes() / dtype_bytes(spec.dtype);
   return 2 * elements + 4 * elems + 64;
 }
 
-std::size_t encode_scratch_bytes(const ChunkSpec& spec);
+std::size_t encode_scratch_bytes(const EncodeSpec& spec);
 /// Writes at most max_chunk_bytes to `out` and returns the count. `in` is no larger than spec.most along any axis.
 /// May throw std::bad_alloc.
-Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> out,
+Result<std::size_t> encode_chunk(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> out,
                                  std::span<std::uint8_t> scratch);
 
 std::size_t decode_scratch_bytes(const ChunkSpec& spec);
@@ -84,7 +91,7 @@ struct ChunkCost {
 };
 
 /// What layouts are compared by, after fitting. Needs encode_scratch_bytes.
-Result<ChunkCost> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch);
+Result<ChunkCost> estimate_chunk(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch);
 
 /// Element offset of row `r` of a box, rows counted in C order.
 template <class Box>

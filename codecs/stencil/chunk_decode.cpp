@@ -7,14 +7,14 @@
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/chunk.h"
-#include "codecs/stencil/model/model.h"
-#include "codecs/stencil/model/stream_readers.h"
-#include "codecs/stencil/model/token_tables.h"
 #include "codecs/stencil/prequantized_chunk.h"
 #include "codecs/stencil/raster/loop.h"
+#include "codecs/stencil/raster/model.h"
 #include "codecs/stencil/raster/planes.h"
 #include "codecs/stencil/raster/waves.h"
 #include "codecs/stencil/wavelet/chunk.h"
+#include "coding/stream_reader.h"
+#include "coding/token_tables.h"
 #include "kernels/entropy/rans.h"
 #include "kernels/stencil/rules.h"
 #include "libcompress/format/reader.h"
@@ -34,15 +34,15 @@ struct DecodeRow {
   std::uint32_t* magnitudes = nullptr;
 };
 
-/// `tables` has one entry for each level.
+/// `tables` has one entry for each context bin.
 template <std::size_t N, bool WithSpecial>
-void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkModel& model,
-                const TokenTable* const* tables, std::size_t columns, RansSource& lane) {
-  const unsigned weight_bits = model.weight_bits;
-  const unsigned fraction_bits = model.fraction_bits;
+void decode_row(const DecodeRow& row, const SplitWeights& split, const RasterModel& model,
+                const kernels::TokenTable* const* tables, std::size_t columns, RansSource& stream) {
+  const unsigned weight_bits = model.format.weight_bits;
+  const unsigned fraction_bits = model.format.fraction_bits;
   const std::uint32_t w0 = model.context_weights[0];
   const std::uint32_t w1 = model.context_weights[1];
-  RansSource source = lane;
+  RansSource source = stream;
   NearValues<N> near(row.values);
   std::uint32_t m0 = 0;
   std::uint32_t m1 = 0;
@@ -52,10 +52,11 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
     std::uint32_t magnitude = 0;
     if (WithSpecial && row.special[x] != 0) {
       value = near.last[0];
-    } else if ((m0 | m1) == 0 && take_zero(source, row.zeros[x])) {
+    } else if ((m0 | m1) == 0 && kernels::decode_zero(source, row.zeros[x])) {
       value = predicted;
     } else {
-      const std::int64_t code = take_residual(source, *tables[level_of(row.context[x] + w0 * m0 + w1 * m1)]);
+      const std::int64_t code =
+          kernels::decode_residual(source, *tables[kernels::context_bin(row.context[x] + w0 * m0 + w1 * m1)]);
       value = static_cast<std::int64_t>(static_cast<std::uint64_t>(predicted) +
                                         (static_cast<std::uint64_t>(code) << fraction_bits));
       magnitude = kernels::capped_magnitude(code, kernels::kMaxContextMagnitude);
@@ -67,18 +68,18 @@ void decode_row(const DecodeRow& row, const SplitWeights& split, const ChunkMode
     row.values[x] = static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << 11) >> 11);
     near.push(value);
   }
-  lane = source;
+  stream = source;
 }
 
 struct DecodeMemory {
   DecodeMemory(Arena& arena, const std::array<std::uint64_t, 3>& extents)
       : planes(arena, kernels::stencil_extents(extents), false),
         waves(arena, kernels::stencil_extents(extents)),
-        tables(arena.take<TokenTable>(kLevels)),
+        tables(arena.take<kernels::TokenTable>(kernels::kContextBins)),
         zeros(arena.take<std::uint16_t>(row_room(static_cast<std::size_t>(extents[2])))) {}
   WorkPlanes planes;
   RasterWaves waves;
-  TokenTable* tables;
+  kernels::TokenTable* tables;
   std::uint16_t* zeros;  ///< of a row: see DecodeRow
 };
 
@@ -120,52 +121,52 @@ class ChunkReader {
   }
 
   Status raster(std::span<const std::uint8_t> in, DecodeMemory& memory) {
-    QUERN_RETURN_IF_ERROR(read_model(in, extents_, model_));
-    if (model_.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
+    QUERN_RETURN_IF_ERROR(read_raster_model(in, extents_, model_));
+    if (model_.format.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(extents_.elems()));
     const Reader exceptions_at = reader;
     QUERN_RETURN_IF_ERROR(check_exceptions<Bits>(reader, exceptions, extents_.elems()));
-    if (std::size_t{1} << model_.lane_bits > rows()) return corrupt("stencil: more lanes than rows");
-    QUERN_RETURN_IF_ERROR(lanes_.open(model_.lane_bits, reader, in));
+    if (std::size_t{1} << model_.stream_bits > rows()) return corrupt("stencil: more streams than rows");
+    QUERN_RETURN_IF_ERROR(streams_.open(model_.stream_bits, reader, in));
     QUERN_RETURN_IF_ERROR(decode_rows(memory));
     Reader again = exceptions_at;
     return put_exceptions<Bits>(again, exceptions, extents_.elems(), out_);
   }
 
   Status decode_rows(DecodeMemory& memory) {
-    std::array<const TokenTable*, kLevels> tables{};
-    QUERN_RETURN_IF_ERROR(fill_token_tables(model_, memory.tables, tables));
-    const kernels::ResidualTables by_level(memory.tables, tables);
+    coding::ServingTables tables{};
+    QUERN_RETURN_IF_ERROR(coding::fill_token_tables(model_.distributions, memory.tables, tables));
+    const kernels::ResidualTables by_bin(memory.tables, tables);
     std::array<SplitWeights, kernels::kRowClasses> split;
     for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
     if (memory.waves.serve(model_, *spec_.kernels)) {
-      kernels::ResidualLanes lanes(lanes_.used());
+      kernels::DecodeStreams streams(streams_.used());
       memory.waves.start(extents_, model_);
-      if (decode_waves(split, by_level, tables.data(), lanes, memory))
-        return ended(lanes.failed != 0, lanes.finished());
+      if (decode_waves(split, by_bin, tables.data(), streams, memory))
+        return ended(streams.failed != 0, streams.finished());
     }
     WorkPlanes& planes = memory.planes;
     planes.clear();
     for (std::size_t p = 0; p < extents_.planes; ++p) {
       if (model_.mean) planes.update_mean(*spec_.kernels, p);
       for (std::size_t r = 0; r < extents_.rows; ++r) {
-        RansSource& lane = lanes_.sources[(p * extents_.rows + r) & lanes_.mask];
-        one_row(p, r, split[kernels::row_class(extents_, p, r)], by_level, tables.data(), memory, lane);
-        if (lane.failed) return ended(true, false);
+        RansSource& stream = streams_.sources[(p * extents_.rows + r) & streams_.mask];
+        one_row(p, r, split[kernels::row_class(extents_, p, r)], by_bin, tables.data(), memory, stream);
+        if (stream.failed) return ended(true, false);
         store(planes.values(p, r), p * extents_.rows + r);
       }
     }
-    return ended(false, lanes_.finished());
+    return ended(false, streams_.finished());
   }
 
   static Status ended(bool failed, bool finished) {
-    if (failed) return corrupt("stencil: a lane is too short");
-    return finished ? Status() : corrupt("stencil: a lane does not end where it should");
+    if (failed) return corrupt("stencil: a stream is too short");
+    return finished ? Status() : corrupt("stencil: a stream does not end where it should");
   }
 
-  void one_row(std::size_t p, std::size_t r, const SplitWeights& weights, const kernels::ResidualTables& by_level,
-               const TokenTable* const* tables, DecodeMemory& memory, RansSource& lane) {
+  void one_row(std::size_t p, std::size_t r, const SplitWeights& weights, const kernels::ResidualTables& by_bin,
+               const kernels::TokenTable* const* tables, DecodeMemory& memory, RansSource& stream) {
     WorkPlanes& planes = memory.planes;
     planes.start_row(p, r);
     const DecodeRow row{planes.far_sums(*spec_.kernels, p, r, weights),
@@ -174,13 +175,13 @@ class ChunkReader {
                         special_row(out_, p * extents_.rows + r),
                         planes.values(p, r),
                         planes.magnitudes(p, r)};
-    spec_.kernels->decode.zero_frequencies(row.context, by_level, extents_.columns, memory.zeros);
+    spec_.kernels->residuals.zero_frequencies(row.context, by_bin, extents_.columns, memory.zeros);
     const auto decode = [&](auto near_taps) {
       constexpr std::size_t kNear = decltype(near_taps)::value;
       if (row.special != nullptr) {
-        decode_row<kNear, true>(row, weights, model_, tables, extents_.columns, lane);
+        decode_row<kNear, true>(row, weights, model_, tables, extents_.columns, stream);
       } else {
-        decode_row<kNear, false>(row, weights, model_, tables, extents_.columns, lane);
+        decode_row<kNear, false>(row, weights, model_, tables, extents_.columns, stream);
       }
     };
     if (weights.near_count > 3) {
@@ -193,31 +194,30 @@ class ChunkReader {
 
   void store(const double* values, std::size_t number) const {
     Bits* const to = data_ + row_offset(out_, number);
-    const double unit = model_.unit();
+    const double unit = model_.format.unit();
     if constexpr (std::is_same_v<Element, F32>) {
-      spec_.kernels->decode.store_singles(values, unit, model_.base, extents_.columns, to);
+      spec_.kernels->decode.store_singles(values, unit, model_.format.base, extents_.columns, to);
     } else {
-      for (std::size_t x = 0; x < extents_.columns; ++x) to[x] = Element::bits(values[x] * unit + model_.base);
+      for (std::size_t x = 0; x < extents_.columns; ++x) to[x] = Element::bits(values[x] * unit + model_.format.base);
     }
   }
 
-  /// The same with rows side by side, until a lane fails. False when a value is too large for that.
-  bool decode_waves(const std::array<SplitWeights, kernels::kRowClasses>& split,
-                    const kernels::ResidualTables& by_level, const TokenTable* const* tables,
-                    kernels::ResidualLanes& lanes, DecodeMemory& memory) {
+  /// The same with rows side by side, until a stream fails. False when a value is too large for that.
+  bool decode_waves(const std::array<SplitWeights, kernels::kRowClasses>& split, const kernels::ResidualTables& by_bin,
+                    const kernels::TokenTable* const* tables, kernels::DecodeStreams& streams, DecodeMemory& memory) {
     WorkPlanes& planes = memory.planes;
     planes.clear();
-    for (std::size_t p = 0; p < extents_.planes && lanes.failed == 0; ++p) {
+    for (std::size_t p = 0; p < extents_.planes && streams.failed == 0; ++p) {
       if (model_.mean) planes.update_mean(*spec_.kernels, p);
-      const std::size_t place = (p * extents_.rows) & lanes.mask;
-      RansSource lane = lanes.source(place);
-      one_row(p, 0, split[kernels::row_class(extents_, p, 0)], by_level, tables, memory, lane);
-      lanes.set(place, lane);
+      const std::size_t place = (p * extents_.rows) & streams.mask;
+      RansSource stream = streams.source(place);
+      one_row(p, 0, split[kernels::row_class(extents_, p, 0)], by_bin, tables, memory, stream);
+      streams.set(place, stream);
       if (!memory.waves.exact({planes.values(p, 0), extents_.columns})) return false;
       store(planes.values(p, 0), p * extents_.rows);
-      for (std::size_t r = 1; r < extents_.rows && lanes.failed == 0;) {
+      for (std::size_t r = 1; r < extents_.rows && streams.failed == 0;) {
         const SplitWeights& weights = split[kernels::row_class(extents_, p, r)];
-        if (!memory.waves.decode(*spec_.kernels, planes, p, r, weights, model_, by_level, lanes)) return false;
+        if (!memory.waves.decode(*spec_.kernels, planes, p, r, weights, model_, by_bin, streams)) return false;
         for (const std::size_t end = r + RasterWaves::rows_from(planes, r); r < end; ++r)
           store(planes.values(p, r), p * extents_.rows + r);
       }
@@ -229,8 +229,8 @@ class ChunkReader {
   const MutableBox3& out_;
   StencilExtents extents_;
   Bits* data_;
-  ChunkModel model_;
-  LaneSources lanes_;
+  RasterModel model_;
+  coding::StreamReader streams_;
 };
 
 }  // namespace

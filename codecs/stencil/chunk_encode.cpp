@@ -11,20 +11,18 @@
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/chunk.h"
-#include "codecs/stencil/model/model.h"
-#include "codecs/stencil/model/residual_fit.h"
-#include "codecs/stencil/model/residual_symbols.h"
-#include "codecs/stencil/model/symbol_counts.h"
-#include "codecs/stencil/model/token_cost.h"
-#include "codecs/stencil/model/token_tables.h"
 #include "codecs/stencil/prequantized_chunk.h"
 #include "codecs/stencil/range.h"
 #include "codecs/stencil/raster/fit.h"
 #include "codecs/stencil/raster/loop.h"
+#include "codecs/stencil/raster/model.h"
 #include "codecs/stencil/raster/planes.h"
 #include "codecs/stencil/raster/stages.h"
 #include "codecs/stencil/wavelet/chunk.h"
-#include "kernels/entropy/rans.h"
+#include "coding/distribution_fit.h"
+#include "coding/stream_writer.h"
+#include "coding/symbol_counts.h"
+#include "coding/token_tables.h"
 #include "kernels/stencil/rules.h"
 #include "libcompress/format/writer.h"
 
@@ -39,7 +37,7 @@ struct EncodeMemory {
         trial_extents(kernels::stencil_extents(TrialSize(extents).extents)),
         codes(arena.take<std::int32_t>(elems)),
         symbols(arena.take<std::uint16_t>(elems)),
-        entries(take_entries(arena)),
+        entries(coding::take_entries(arena)),
         row_targets(arena.take<std::int64_t>(row_room(static_cast<std::size_t>(extents[2])))),
         originals(arena.take<double>(row_room(static_cast<std::size_t>(extents[2])))),
         counts(arena),
@@ -47,17 +45,17 @@ struct EncodeMemory {
         trial_targets(arena.take<std::int64_t>(trial_extents.elems() + kernels::kStencilBlock)),
         trial_special(arena.take<std::uint8_t>(trial_extents.elems())),
         fit(arena, trial_extents),
-        words_count(raw_bytes / 2 + kSpareWords),
+        words_count(raw_bytes / 2 + coding::kSpareWords),
         words(arena.take<std::uint16_t>(words_count)) {}
 
   std::size_t elems;
   StencilExtents trial_extents;
   std::int32_t* codes;
   std::uint16_t* symbols;
-  ResidualEntries entries;
+  kernels::ResidualEntries entries;
   std::int64_t* row_targets;
   double* originals;
-  SymbolCounts counts;
+  coding::SymbolCounts counts;
   WorkPlanes planes;
   std::int64_t* trial_targets;
   std::uint8_t* trial_special;
@@ -68,10 +66,11 @@ struct EncodeMemory {
 
 /// Values of a row in units.
 template <class Element>
-void row_targets(const typename Element::Bits* row, std::size_t columns, const ChunkModel& model, std::int64_t* out) {
-  const double inverse = 1 / model.unit();
+void row_targets(const typename Element::Bits* row, std::size_t columns, const PredictionFormat& format,
+                 std::int64_t* out) {
+  const double inverse = 1 / format.unit();
   for (std::size_t x = 0; x < columns; ++x)
-    out[x] = nearest_integer(kernels::in_units(Element::value(row[x]), model.base, inverse));
+    out[x] = nearest_integer(kernels::in_units(Element::value(row[x]), format.base, inverse));
 }
 
 /// Special elements take the ordinary one before them (at the start of a row: after them, or 0).
@@ -88,7 +87,7 @@ void fill_special(std::int64_t* targets, const std::uint8_t* special, std::size_
 /// Where in a chunk the trial box lies: of three places along each axis, where neighbours in a row differ most in bits.
 template <class Element>
 std::array<std::uint64_t, 3> trial_place(const ConstBox3& in, const std::array<std::uint64_t, 3>& extents,
-                                         const ChunkModel& model, std::int64_t* row_room) {
+                                         const PredictionFormat& format, std::int64_t* row_room) {
   constexpr std::uint64_t kPlaces = 3;
   constexpr std::uint64_t kRows = 24;
   std::array<std::uint64_t, 3> best{};
@@ -113,10 +112,10 @@ std::array<std::uint64_t, 3> trial_place(const ConstBox3& in, const std::array<s
           static_cast<std::size_t>((first[0] + r / extents[1]) * in.extents[1] + first[1] + r % extents[1]);
       const auto* const data = static_cast<const typename Element::Bits*>(in.data) + row_offset(in, row) + first[2];
       const std::uint8_t* const special = in.special == nullptr ? nullptr : special_row(in, row) + first[2];
-      row_targets<Element>(data, columns, model, row_room);
+      row_targets<Element>(data, columns, format, row_room);
       for (std::size_t x = 1; x < columns; ++x) {
         if (special != nullptr && (special[x] != 0 || special[x - 1] != 0)) continue;
-        const std::int64_t d = (row_room[x] - row_room[x - 1]) / (std::int64_t{1} << model.fraction_bits);
+        const std::int64_t d = (row_room[x] - row_room[x - 1]) / (std::int64_t{1} << format.fraction_bits);
         bits += static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(d < 0 ? -d : d)));
       }
     }
@@ -129,9 +128,9 @@ std::array<std::uint64_t, 3> trial_place(const ConstBox3& in, const std::array<s
 }
 
 template <class Element>
-TrialBox load_trial(const ConstBox3& in, const ChunkModel& model, EncodeMemory& memory) {
+TrialBox load_trial(const ConstBox3& in, const PredictionFormat& format, EncodeMemory& memory) {
   const auto extents = TrialSize(in.extents).extents;
-  const auto first = trial_place<Element>(in, extents, model, memory.row_targets);
+  const auto first = trial_place<Element>(in, extents, format, memory.row_targets);
   const auto columns = static_cast<std::size_t>(extents[2]);
   const auto* const data = static_cast<const typename Element::Bits*>(in.data);
   TrialBox box{memory.trial_extents, memory.trial_targets, in.special != nullptr ? memory.trial_special : nullptr};
@@ -139,7 +138,7 @@ TrialBox load_trial(const ConstBox3& in, const ChunkModel& model, EncodeMemory& 
   for (std::uint64_t i = 0; i < extents[0]; ++i) {
     for (std::uint64_t j = 0; j < extents[1]; ++j, at += columns) {
       const auto r = static_cast<std::size_t>((first[0] + i) * in.extents[1] + first[1] + j);
-      row_targets<Element>(data + row_offset(in, r) + first[2], columns, model, memory.trial_targets + at);
+      row_targets<Element>(data + row_offset(in, r) + first[2], columns, format, memory.trial_targets + at);
       if (in.special == nullptr) continue;
       std::memcpy(memory.trial_special + at, special_row(in, r) + first[2], columns);
       fill_special(memory.trial_targets + at, memory.trial_special + at, columns);
@@ -154,7 +153,7 @@ class ChunkWriter {
  public:
   using Bits = typename Element::Bits;
 
-  ChunkWriter(const ChunkSpec& spec, const ConstBox3& in, EncodeMemory& memory, std::span<std::uint8_t> scratch)
+  ChunkWriter(const EncodeSpec& spec, const ConstBox3& in, EncodeMemory& memory, std::span<std::uint8_t> scratch)
       : spec_(spec),
         in_(in),
         memory_(memory),
@@ -172,7 +171,7 @@ class ChunkWriter {
     if (constant(range, out)) return 1 + sizeof(Bits);
     QUERN_ASSIGN_OR_RETURN(const std::size_t on_lattice, lattice(out, sorted.sorted));
     if (on_lattice != 0) return on_lattice;
-    if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return raw(out);
+    if (!choose_format(range, spec_.dtype, spec_.bound, model_.format)) return raw(out);
     if (spec_.form.wavelet) {
       // What does not suit the transform goes on in raster order.
       QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, encode_wavelet(spec_, in_, range, out, scratch_));
@@ -186,11 +185,11 @@ class ChunkWriter {
   }
 
   /// See fit_raster_model.
-  bool fit_alone(ChunkModel& model) {
+  bool fit_alone(RasterModel& model) {
     if (spec_.form.wavelet || spec_.form.levels) return false;
     const ChunkRange range = box_range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
-    if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return false;
+    if (!choose_format(range, spec_.dtype, spec_.bound, model_.format)) return false;
     fit();
     model = model_;
     return true;
@@ -200,18 +199,16 @@ class ChunkWriter {
   bool range_for_wavelet(ChunkRange& range) {
     range = box_range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
-    return choose_format(range, spec_.dtype, spec_.bound, model_);
+    return choose_format(range, spec_.dtype, spec_.bound, model_.format);
   }
 
   /// See choose_levels_format.
-  bool levels_format(ChunkModel& model, bool& narrow) {
+  bool levels_format(LevelsValueFormat& format, bool& narrow) {
     const ChunkRange range = box_range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
-    if (!choose_format(range, spec_.dtype, spec_.bound, model_)) return false;
-    leave_room(range, model_);
-    set_limits(range);
-    model = model_;
-    narrow = may_be_narrow(range);
+    if (!choose_format(range, spec_.dtype, spec_.bound, model_.format)) return false;
+    format = format_for_levels(range);
+    narrow = may_be_narrow(range, format);
     return true;
   }
 
@@ -225,7 +222,7 @@ class ChunkWriter {
       return cost;
     }
     const ChunkRange range = box_range();
-    if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_))
+    if (range.ordinary == 0 || !choose_format(range, spec_.dtype, spec_.bound, model_.format))
       return ChunkCost{as_they_are, 0};
     if (const LatticePlaces places = lattice_places(spec_, in_); !places.numbers.empty()) {
       QUERN_ASSIGN_OR_RETURN(ChunkCost cost, estimate_chunk(places.spec, places.box, scratch_));
@@ -237,20 +234,20 @@ class ChunkWriter {
       if (cost.residuals != 0) return cost;
     }
     if (spec_.form.levels) {
-      leave_room(range, model_);
-      set_limits(range);
-      return estimate_levels(spec_, in_, model_, may_be_narrow(range), scratch_);
+      const LevelsValueFormat format = format_for_levels(range);
+      return estimate_levels(spec_, in_, format, may_be_narrow(range, format), scratch_);
     }
-    model_.masked = in_.special != nullptr;
-    const FitCost fitted = fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit,
+    model_.format.masked = in_.special != nullptr;
+    const FitCost fitted = fit_model(load_trial<Element>(in_, model_.format, memory_), *spec_.kernels, memory_.fit,
                                      spec_.quick_estimate ? RasterEffort::quick_estimate : RasterEffort::estimate,
                                      spec_.parts, model_, spec_.most_plain);
     if (fitted.given_up) return ChunkCost{as_they_are, 0, fitted.plain};
     if (spec_.quick_estimate) return ChunkCost{fitted.bits, 0, fitted.plain};
     encode_rows();
-    const std::uint64_t bits = estimate_levels_cost(counts_, model_) + (std::uint64_t{exceptions_.bytes.size()} << 15);
+    const std::uint64_t bits = coding::estimate_distributions_cost(counts_, model_.distributions) +
+                               (std::uint64_t{exceptions_.bytes.size()} << 15);
     Vector<std::uint8_t> head;
-    write_model(model_, extents_.shape(), head);
+    write_raster_model(model_, extents_.shape(), head);
     return ChunkCost{bits, std::uint64_t{head.size()} << 15, fitted.plain};
   }
 
@@ -260,9 +257,9 @@ class ChunkWriter {
   }
 
   void fit() {
-    model_.masked = in_.special != nullptr;
-    fit_model(load_trial<Element>(in_, model_, memory_), *spec_.kernels, memory_.fit, raster_effort(spec_.effort),
-              spec_.parts, model_);
+    model_.format.masked = in_.special != nullptr;
+    fit_model(load_trial<Element>(in_, model_.format, memory_), *spec_.kernels, memory_.fit,
+              raster_effort(spec_.effort), spec_.parts, model_);
   }
 
   /// Codes the codes of prequantized elements.
@@ -289,21 +286,25 @@ class ChunkWriter {
   }
 
   Result<std::size_t> levels(const ChunkRange& range, bool sorted, std::span<std::uint8_t> out) {
-    leave_room(range, model_);
-    set_limits(range);
+    const LevelsValueFormat format = format_for_levels(range);
     QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
-                           encode_levels(spec_, in_, model_, may_be_narrow(range), sorted, out, scratch_));
+                           encode_levels(spec_, in_, format, may_be_narrow(range, format), sorted, out, scratch_));
     if (bytes == 0) return raw(out);
     return bytes;
   }
 
-  bool may_be_narrow(const ChunkRange& range) const { return narrow_values(range, model_, spec_.tightening); }
-  void set_limits(const ChunkRange& range) {
-    model_.masked = in_.special != nullptr;
-    if (!model_.masked) return;
-    const double unit = model_.unit();
-    model_.low = static_cast<std::int64_t>(nearest((range.low - model_.base) / unit));
-    model_.high = static_cast<std::int64_t>(nearest((range.high - model_.base) / unit));
+  bool may_be_narrow(const ChunkRange& range, const LevelsValueFormat& format) const {
+    return narrow_values(range, format, spec_.tightening);
+  }
+  LevelsValueFormat format_for_levels(const ChunkRange& range) const {
+    LevelsValueFormat format(model_.format);
+    leave_room(range, format);
+    format.masked = in_.special != nullptr;
+    if (!format.masked) return format;
+    const double unit = format.unit();
+    format.low = static_cast<std::int64_t>(nearest((range.low - format.base) / unit));
+    format.high = static_cast<std::int64_t>(nearest((range.high - format.base) / unit));
+    return format;
   }
 
   Result<std::size_t> raw(std::span<std::uint8_t> out) const {
@@ -351,7 +352,8 @@ class ChunkWriter {
         const std::uint8_t* const special = special_row(in_, n);
         std::int32_t* const codes = memory_.codes + n * extents_.columns;
         widen_elements<Element>(*spec_.kernels, row, 1, extents_.columns, memory_.originals);
-        spec_.kernels->units(memory_.originals, extents_.columns, model_.base, 1 / model_.unit(), memory_.row_targets);
+        spec_.kernels->units(memory_.originals, extents_.columns, model_.format.base, 1 / model_.format.unit(),
+                             memory_.row_targets);
         planes.start_row(p, r);
         run_row_of(*spec_.kernels,
                    {planes.far_sums(*spec_.kernels, p, r, weights), memory_.row_targets, special, planes.values(p, r),
@@ -369,12 +371,12 @@ class ChunkWriter {
     constexpr std::size_t kBlock = 64;
     for (std::size_t begin = 0; begin < extents_.columns; begin += kBlock) {
       const std::size_t end = std::min(begin + kBlock, extents_.columns);
-      if (clearly_kept<Element>(*spec_.kernels, memory_.originals + begin, values + begin, end - begin, model_.unit(),
-                                model_.base, spec_.bound))
+      if (clearly_kept<Element>(*spec_.kernels, memory_.originals + begin, values + begin, end - begin,
+                                model_.format.unit(), model_.format.base, spec_.bound))
         continue;
       for (std::size_t x = begin; x < end; ++x) {
         if (special != nullptr && special[x] != 0) continue;
-        const Bits back = Element::bits(values[x] * model_.unit() + model_.base);
+        const Bits back = Element::bits(values[x] * model_.format.unit() + model_.format.base);
         if (!keeps_bound<Element>(row[x], back, spec_.bound)) note_exception(first + x, row[x]);
       }
     }
@@ -391,133 +393,44 @@ class ChunkWriter {
   void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::int32_t* codes,
                     std::size_t first) {
     std::uint16_t* const symbols = memory_.symbols + first;
-    spec_.kernels->symbols(sums, codes, extents_.columns, symbols);
+    spec_.kernels->residuals.symbols(sums, codes, extents_.columns, symbols);
     memory_.counts.note(symbols, special, extents_.columns);
   }
 
   Result<std::size_t> write(std::span<std::uint8_t> out) {
     Vector<std::uint8_t> head;
     write_raster_head(model_, extents_.shape(), exceptions_, head);
+    coding::fill_token_entries(model_.distributions, memory_.entries);
+    coding::StreamWriter streams({memory_.words, memory_.words_count}, model_.stream_bits);
+    const coding::CodedRows coded{memory_.codes, memory_.symbols, rows(), nullptr, extents_.columns};
+    if (!streams.encode_rows(spec_.kernels->residuals, memory_.entries, coded)) return raw(out);
     Writer writer(head);
-    fill_token_entries(model_, memory_.entries);
-    const std::size_t lanes = std::size_t{1} << model_.lane_bits;
-    if (!write_lanes(lanes)) return raw(out);
-    std::size_t words = 0;
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      words += lanes_[lane].words();
-      if (lane + 1 < lanes) writer.varint(lanes_[lane].words());
-    }
-    if (head.size() + 2 * words > 1 + memory_.elems * sizeof(Bits)) return raw(out);
+    streams.append_sizes(writer);
+    if (head.size() + streams.bytes() > 1 + memory_.elems * sizeof(Bits)) return raw(out);
     std::memcpy(out.data(), head.data(), head.size());
-    std::uint8_t* to = out.data() + head.size();
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      for (const std::uint16_t* word = lanes_[lane].at; word != lanes_[lane].end; ++word, to += 2) {
-        to[0] = static_cast<std::uint8_t>(*word);
-        to[1] = static_cast<std::uint8_t>(*word >> 8);
-      }
-    }
-    return head.size() + 2 * words;
-  }
-
-  /// The words of a lane, written downwards.
-  struct Lane {
-    std::uint16_t* at = nullptr;
-    std::uint16_t* end = nullptr;
-
-    std::size_t words() const { return static_cast<std::size_t>(end - at); }
-  };
-
-  static bool has_room(const std::uint16_t* begin, const std::uint16_t* at, std::size_t columns) {
-    return static_cast<std::size_t>(at - begin) > columns * kResidualWords + 2;
-  }
-
-  /// Encodes all lanes: side by side, each with its share of the room, or if that is too small one after the other.
-  bool write_lanes(std::size_t lanes) {
-    if (write_side_by_side(lanes)) return true;
-    std::uint16_t* end = memory_.words + memory_.words_count;
-    for (std::size_t lane = lanes; lane-- > 0; end = lanes_[lane].at) {
-      lanes_[lane] = {end, end};
-      if (!write_lane(lane, lanes)) return false;
-    }
-    return true;
-  }
-
-  bool write_side_by_side(std::size_t lanes) {
-    if (memory_.elems > INT32_MAX) return false;
-    const std::size_t columns = extents_.columns;
-    const std::size_t share = memory_.words_count / lanes;
-    kernels::PutLanes put;
-    put.mask = lanes - 1;
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      put.states[lane] = kernels::kRansFloor;
-      put.at[lane] = memory_.words + (lane + 1) * share;
-      lanes_[lane].end = put.at[lane];
-    }
-    kernels::PutRows turn;  // the same rows in each lane's turn, counted from its first
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      turn.begin[lane] = static_cast<std::uint32_t>(lane * columns);
-      turn.end[lane] = static_cast<std::uint32_t>((lane + 1) * columns);
-    }
-    for (std::size_t first = (rows() - 1) / lanes * lanes;; first -= lanes) {
-      for (std::size_t lane = 0; lane < lanes; ++lane)
-        if (!has_room(lanes_[lane].end - share, put.at[lane], columns)) return false;
-      kernels::PutRows last = turn;  // the last rows may be fewer
-      for (std::size_t lane = rows() - first; lane < lanes; ++lane) last.end[lane] = last.begin[lane];
-      spec_.kernels->encode.put_rows(put, memory_.entries, memory_.symbols + first * columns,
-                                     memory_.codes + first * columns, rows() - first < lanes ? last : turn);
-      if (first == 0) break;
-    }
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      if (!has_room(lanes_[lane].end - share, put.at[lane], 1)) return false;
-      lanes_[lane].at = put.at[lane];
-      put_state(lanes_[lane], put.states[lane]);
-    }
-    return true;
-  }
-
-  /// Encodes the rows of a lane from the last to the first; false when there is no room.
-  bool write_lane(std::size_t first_lane, std::size_t lanes) {
-    Lane& lane = lanes_[first_lane];
-    std::uint32_t state = kernels::kRansFloor;
-    for (std::size_t i = (rows() - first_lane + lanes - 1) / lanes; i-- > 0;) {
-      const std::size_t first = (first_lane + i * lanes) * extents_.columns;
-      for (std::size_t x = first + extents_.columns; x-- > first;) {
-        if (!has_room(memory_.words, lane.at, 1)) return false;
-        const std::uint16_t symbol = memory_.symbols[x];
-        if (symbol == kNoSymbol) continue;
-        put_symbol(state, memory_.codes[x], symbol % kTokenPlaces, memory_.entries.entries[symbol], lane.at);
-      }
-    }
-    if (!has_room(memory_.words, lane.at, 1)) return false;
-    put_state(lane, state);
-    return true;
-  }
-
-  static void put_state(Lane& lane, std::uint32_t state) {
-    *--lane.at = static_cast<std::uint16_t>(state >> 16);
-    *--lane.at = static_cast<std::uint16_t>(state);
+    streams.copy_words(out.data() + head.size());
+    return head.size() + streams.bytes();
   }
 
   std::size_t rows() const { return extents_.planes * extents_.rows; }
 
-  const ChunkSpec& spec_;
+  const EncodeSpec& spec_;
   const ConstBox3& in_;
   EncodeMemory& memory_;
   std::span<std::uint8_t> scratch_;
   StencilExtents extents_;
   const Bits* data_;
-  ChunkModel model_;
-  LevelCounts counts_{};
+  RasterModel model_;
+  coding::BinCounts counts_{};
   RasterExceptions exceptions_;
   std::size_t next_exception_ = 0;
-  std::array<Lane, std::size_t{1} << kMaxLaneBits> lanes_{};
 };
 
 }  // namespace
 
-std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
+std::size_t encode_scratch_bytes(const EncodeSpec& spec) {
   if (spec.prequantized) {
-    ChunkSpec as_it_is = spec;
+    EncodeSpec as_it_is = spec;
     as_it_is.prequantized = false;
     return std::max(encode_scratch_bytes(as_it_is), encode_scratch_bytes(integer_spec(spec)));
   }
@@ -531,7 +444,7 @@ std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
   return std::max(raster + most_fit_bytes(spec.most), levels_encode_scratch_bytes(spec));
 }
 
-Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> out,
+Result<std::size_t> encode_chunk(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> out,
                                  std::span<std::uint8_t> scratch) {
   Arena arena(scratch.data());
   EncodeMemory memory(arena, in.extents, spec.raw_bytes());
@@ -541,7 +454,8 @@ Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std
   });
 }
 
-bool fit_raster_model(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkModel& model) {
+bool fit_raster_model(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
+                      RasterModel& model) {
   Arena arena(scratch.data());
   EncodeMemory memory(arena, in.extents, spec.raw_bytes());
   if (arena.used() > scratch.size()) return false;
@@ -550,8 +464,8 @@ bool fit_raster_model(const ChunkSpec& spec, const ConstBox3& in, std::span<std:
   });
 }
 
-bool choose_levels_format(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
-                          ChunkModel& format, bool& narrow) {
+bool choose_levels_format(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
+                          LevelsValueFormat& format, bool& narrow) {
   Arena arena(scratch.data());
   EncodeMemory memory(arena, in.extents, spec.raw_bytes());
   if (arena.used() > scratch.size()) return false;
@@ -560,7 +474,7 @@ bool choose_levels_format(const ChunkSpec& spec, const ConstBox3& in, std::span<
   });
 }
 
-bool wavelet_range(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkRange& range) {
+bool wavelet_range(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkRange& range) {
   Arena arena(scratch.data());
   EncodeMemory memory(arena, in.extents, spec.raw_bytes());
   if (arena.used() > scratch.size()) return false;
@@ -569,7 +483,7 @@ bool wavelet_range(const ChunkSpec& spec, const ConstBox3& in, std::span<std::ui
   });
 }
 
-Result<ChunkCost> estimate_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
+Result<ChunkCost> estimate_chunk(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
   Arena arena(scratch.data());
   EncodeMemory memory(arena, in.extents, spec.raw_bytes());
   if (arena.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");

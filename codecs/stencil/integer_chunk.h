@@ -16,6 +16,10 @@ namespace quern::codec::stencil {
 /// The spec of the chunk of integers.
 inline ChunkSpec integer_spec(ChunkSpec spec) {
   spec.dtype = DType::i32;
+  return spec;
+}
+inline EncodeSpec integer_spec(EncodeSpec spec) {
+  spec.dtype = DType::i32;
   spec.prequantized = false;
   return spec;
 }

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "codecs/stencil/arena.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/integer_chunk.h"
 #include "kernels/common/quantizers.h"
+#include "libcompress/core/arena.h"
 #include "libcompress/core/element_of.h"
 #include "libcompress/core/quantizer_rules.h"
 #include "libcompress/format/reader.h"
@@ -32,7 +32,7 @@ std::int64_t signed_code(typename Q::Word code, bool is_unsigned) {
 }
 
 template <class Q>
-void find_codes(const ChunkSpec& spec, const ConstBox3& in, const QuantizerRules& rules, PrequantizedChunk& found) {
+void find_codes(const EncodeSpec& spec, const ConstBox3& in, const QuantizerRules& rules, PrequantizedChunk& found) {
   using Bits = typename Q::Bits;
   const Q quantizer = kernels::make_quantizer<Q>(rules.params);
   const bool is_unsigned = spec.dtype == DType::u8 || spec.dtype == DType::u16 || spec.dtype == DType::u32;
@@ -96,7 +96,7 @@ MutableBox3 code_box(DType dtype, const MutableBox3& out, std::int32_t* room) {
 
 }  // namespace
 
-PrequantizedChunk prequantized_chunk(const ChunkSpec& spec, const ConstBox3& in) {
+PrequantizedChunk prequantized_chunk(const EncodeSpec& spec, const ConstBox3& in) {
   PrequantizedChunk found;
   const QuantizerRules rules = quantizer_rules(spec.dtype, {BoundKind::abs, spec.bound});
   if (rules.kind != kernels::QuantizerKind::absolute) return found;

@@ -18,13 +18,13 @@ namespace quern::codec::stencil {
 struct PrequantizedChunk {
   Vector<std::uint8_t> head;
   Vector<std::int32_t> codes;
-  ConstBox3 box;   ///< of `codes`
-  ChunkSpec spec;  ///< of the chunk of codes; exact
+  ConstBox3 box;    ///< of `codes`
+  EncodeSpec spec;  ///< of the chunk of codes; exact
 };
 
 /// The codes of a chunk, as the quantizer of its type and bound gives them. Without codes where so many elements have
 /// none that nothing is to be gained. May throw std::bad_alloc.
-PrequantizedChunk prequantized_chunk(const ChunkSpec& spec, const ConstBox3& in);
+PrequantizedChunk prequantized_chunk(const EncodeSpec& spec, const ConstBox3& in);
 
 /// Decodes what follows the mode. Needs decode_scratch_bytes.
 Status decode_prequantized(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,

@@ -13,7 +13,7 @@
 
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/elements.h"
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/prediction_format.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "libcompress/core/scattered_sample.h"
 
@@ -163,21 +163,21 @@ inline double largest_error(const ChunkRange& range, DType dtype, double bound) 
 }
 
 /// Sets base, step and bit counts; false when codes would not fit.
-inline bool choose_format(const ChunkRange& range, DType dtype, double bound, ChunkModel& model) {
+inline bool choose_format(const ChunkRange& range, DType dtype, double bound, PredictionFormat& format) {
   const double middle = range.low / 2 + range.high / 2;
-  model.base = short_double(middle);
+  format.base = coding::short_double(middle);
   const double error = largest_error(range, dtype, bound);
-  const double low = range.low - model.base;
-  const double high = range.high - model.base;
+  const double low = range.low - format.base;
+  const double high = range.high - format.base;
   const double reach = (high > -low ? high : -low) / error;
   if (!(reach < 0x1p29) || !(error > 0x1p-900) || !(error < 0x1p900)) return false;
   int bits = 1;
   while (std::ldexp(1.0, bits) < reach) ++bits;
-  model.weight_bits = bits < 8 ? 12 : bits < 12 ? 14 : bits < 24 ? 16 : 12;
+  format.weight_bits = bits < 8 ? 12 : bits < 12 ? 14 : bits < 24 ? 16 : 12;
   // Sums of weights times values stay below 2^51.
-  model.fraction_bits = static_cast<unsigned>(
-      std::min(static_cast<int>(kMaxFractionBits), 46 - static_cast<int>(model.weight_bits) - bits));
-  model.step = short_double(2 * error / (1 + std::ldexp(1.0, -static_cast<int>(model.fraction_bits))));
+  format.fraction_bits = static_cast<unsigned>(
+      std::min(static_cast<int>(coding::kMaxFractionBits), 46 - static_cast<int>(format.weight_bits) - bits));
+  format.step = coding::short_double(2 * error / (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits))));
   return true;
 }
 

@@ -131,7 +131,7 @@ struct Levels {
 
 class Encoder final : public ChunkEncoder {
  public:
-  Encoder(CodecPlan plan, const ChunkSpec& spec, const Levels& levels)
+  Encoder(CodecPlan plan, const EncodeSpec& spec, const Levels& levels)
       : plan_(std::move(plan)), spec_(spec), levels_(levels), scratch_bytes_(encode_scratch_bytes(spec)) {}
 
   const CodecPlan& plan() const override { return plan_; }
@@ -166,7 +166,7 @@ class Encoder final : public ChunkEncoder {
 
  private:
   CodecPlan plan_;
-  ChunkSpec spec_;
+  EncodeSpec spec_;
   Levels levels_;
   std::size_t scratch_bytes_;
 };
@@ -236,15 +236,13 @@ class Codec final : public ArrayCodec {
       CodecPlan plan;
       plan.grid = make_grid(request.shape, chosen.layout);
       plan.params = write_params(chosen.layout);
-      ChunkSpec spec{request.dtype,
-                     plan.grid.chunk,
-                     request.bound.value,
-                     &kernels,
-                     levels_form(request.shape, chosen.layout, plan.grid),
-                     request.goal == "psnr",
-                     parsed.tightening.value_or(chosen.tightening),
-                     parsed.parts,
-                     effort_of(request)};
+      EncodeSpec spec{{request.dtype, plan.grid.chunk, &kernels, levels_form(request.shape, chosen.layout, plan.grid)},
+                      {}};
+      spec.bound = request.bound.value;
+      spec.for_psnr = request.goal == "psnr";
+      spec.tightening = parsed.tightening.value_or(chosen.tightening);
+      spec.parts = parsed.parts;
+      spec.effort = effort_of(request);
       spec.prequantized = codes_elements(request);
       if (spec.prequantized) spec.tightening = 0;  // no element of a coarse level has an error to pass on
       const Levels levels(request.shape, chosen.layout, plan.grid, spec.form);
@@ -265,7 +263,7 @@ class Codec final : public ArrayCodec {
     try {
       const LevelsForm form = levels_form(request.shape, layout, grid);
       return std::unique_ptr<ChunkDecoder>(std::make_unique<Decoder>(
-          grid, ChunkSpec{request.dtype, grid.chunk, 0, &kernels::stencil_kernels(kernels::best_isa()), form},
+          grid, ChunkSpec{request.dtype, grid.chunk, &kernels::stencil_kernels(kernels::best_isa()), form},
           Levels(request.shape, layout, grid, form)));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while opening");

@@ -1,20 +1,20 @@
-// Putting a residual into a rANS state: the counterpart of take_residual.
+// Encoding a residual into a rANS state: the counterpart of decode_residual.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/entropy/rans.h"
-#include "kernels/entropy/residual_model.h"
 #include "kernels/entropy/residual_tokens.h"
+#include "kernels/entropy/token_distribution.h"
 
 namespace quern::kernels {
 
-inline constexpr std::size_t kResidualWords = 3;  // that put_symbol writes at most
+inline constexpr std::size_t kResidualWords = 3;  // that encode_residual writes at most
 
-/// Puts a residual with its sign, given its token and that token's entry.
-[[gnu::always_inline]] inline void put_symbol(std::uint32_t& state, std::int32_t code, unsigned token,
-                                              const RansEncodeEntry& entry, std::uint16_t*& at) {
+/// Encodes a residual with its sign, given its token and that token's entry.
+[[gnu::always_inline]] inline void encode_residual(std::uint32_t& state, std::int32_t code, unsigned token,
+                                                   const RansEncodeEntry& entry, std::uint16_t*& at) {
   // Most residuals are 0 where speed counts most.
   if (token == 0) return rans_encode<kFrequencySumBits>(state, entry, at);
   const auto magnitude = magnitude_of(code);

@@ -39,11 +39,11 @@ inline constexpr unsigned kResidualTokens = kPlainMagnitudes + 4 * (kMaxMagnitud
   return (4 + (index & 3)) << ((index >> 2) + 2);
 }
 
-/// A symbol is a context level and a token, together the place of an entry in one table: level * kTokenPlaces + token.
-inline constexpr std::uint32_t kTokenPlaces = 128;
+/// A symbol is a context bin and a token, together the index of an entry in one table: bin * kTokenStride + token.
+inline constexpr std::uint32_t kTokenStride = 128;
 inline constexpr std::uint16_t kNoSymbol = 0xFFFF;  ///< of an element that has no residual, whatever its code
 
-static_assert(kResidualTokens <= kTokenPlaces);
+static_assert(kResidualTokens <= kTokenStride);
 static_assert(token_base(token_of(16)) == 16 && token_open_bits(token_of(16)) == 2);
 static_assert(token_of(kMaxMagnitude) == kResidualTokens - 1);
 

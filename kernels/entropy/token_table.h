@@ -1,4 +1,4 @@
-// Taking a residual from a rANS source: the token of a slot by a table, then the bits that have no model.
+// Decoding a residual from a rANS source: the token of a slot by a table, then the bits that have no model.
 #pragma once
 
 #include <array>
@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "kernels/entropy/rans.h"
-#include "kernels/entropy/residual_model.h"
 #include "kernels/entropy/residual_tokens.h"
+#include "kernels/entropy/token_distribution.h"
 
 namespace quern::kernels {
 
@@ -19,7 +19,7 @@ struct TokenTable {
   TokenStarts starts;
   std::array<std::uint8_t, 14> unused;  ///< makes the size a power of two
 
-  void fill(const ResidualModel& model) {
+  void fill(const TokenDistribution& model) {
     fill_token_starts(model, starts);
     unsigned t = 0;
     for (std::size_t b = 0; b < buckets.size(); ++b) {
@@ -31,9 +31,9 @@ struct TokenTable {
 inline constexpr unsigned kTokenTableShift = 9;
 static_assert(sizeof(TokenTable) == 1u << kTokenTableShift);
 
-/// Takes token 0, of that frequency, if it comes next. Where most residuals are 0 the branch is foretold, and what
+/// Decodes token 0, of that frequency, if it comes next. Where most residuals are 0 the branch is foretold, and what
 /// comes next waits for no table.
-[[gnu::always_inline]] inline bool take_zero(RansSource& source, std::uint32_t frequency) {
+[[gnu::always_inline]] inline bool decode_zero(RansSource& source, std::uint32_t frequency) {
   const std::uint32_t slot = source.state & (kFrequencySum - 1);
   if (slot >= frequency) return false;
   source.state = frequency * (source.state >> kFrequencySumBits) + slot;
@@ -41,8 +41,8 @@ static_assert(sizeof(TokenTable) == 1u << kTokenTableShift);
   return true;
 }
 
-[[gnu::always_inline]] inline std::int64_t take_residual(RansSource& source, const TokenTable& table) {
-  if (take_zero(source, table.starts[1])) return 0;
+[[gnu::always_inline]] inline std::int64_t decode_residual(RansSource& source, const TokenTable& table) {
+  if (decode_zero(source, table.starts[1])) return 0;
   const std::uint32_t slot = source.state & (kFrequencySum - 1);
   unsigned token = table.buckets[slot >> TokenTable::kBucketShift];
   while (slot >= table.starts[token + 1u]) ++token;

@@ -7,7 +7,8 @@
 #include <cstdint>
 
 #include "kernels/common/element_type.h"
-#include "kernels/entropy/residual_model.h"
+#include "kernels/entropy/context_bin.h"
+#include "kernels/entropy/token_distribution.h"
 #include "kernels/stencil/job_head.h"
 #include "kernels/stencil/job_lattice.h"
 
@@ -15,7 +16,6 @@ namespace quern::kernels {
 
 inline constexpr std::uint32_t kLevelAxes = 4;
 inline constexpr std::uint32_t kLevelClasses = 16;
-inline constexpr std::uint32_t kContextLevels = 64;
 inline constexpr std::uint32_t kMostLevelLanes = 32;
 inline constexpr std::uint32_t kNoAxis = kLevelAxes;
 
@@ -118,7 +118,7 @@ struct LevelJob {
   std::uint32_t weight_bits = 0;
   std::uint32_t table_count = 0;
   std::uint32_t exception_count = 0;
-  std::uint8_t serving[kContextLevels] = {};  ///< which table serves a context level
+  std::uint8_t serving[kContextBins] = {};  ///< which table serves a context bin
   /// Bytes from the job's begin to its tables.
   std::uint32_t stages = 0;  ///< by level
   std::uint32_t plans = 0;

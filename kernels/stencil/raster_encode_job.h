@@ -37,7 +37,7 @@ struct RasterEncodeJob {
 struct RasterEncodeAnswer {
   std::uint32_t left = 0;  ///< 1: the host has to encode the chunk
   std::uint32_t exceptions = 0;
-  std::uint32_t counts[kContextLevels][kResidualTokens] = {};  ///< of symbols
+  std::uint32_t counts[kContextBins][kResidualTokens] = {};  ///< of symbols
 };
 
 /// Rows of the same length.
@@ -61,7 +61,7 @@ struct RowLanesJob {
   std::uint32_t sections = 0;    ///< bytes from the job's begin; so the next one
   std::uint32_t starts = 0;
   bool by_points = false;  ///< the points of a column lie side by side, not those of a row
-  std::uint8_t serving[kContextLevels] = {};
+  std::uint8_t serving[kContextBins] = {};
   std::uint32_t rooms[kMostLevelLanes + 1] = {};  ///< words before each lane's, and behind the last
 };
 

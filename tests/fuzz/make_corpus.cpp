@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "codecs/stencil/model/distributions.h"
+#include "coding/distributions.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "tests/fuzz/tensor_input.h"
 #include "tests/golden/record_cases.h"
@@ -365,9 +365,9 @@ void add_readers(Corpus& corpus) {
 /// residuals.
 void add_residuals(Corpus& corpus) {
   for (std::uint8_t shape = 0; shape < 8; ++shape) {
-    codec::stencil::ChunkModel model;
+    coding::Distributions distributions{};
     for (std::size_t level = 2; level < 40; level += 1 + shape) {
-      kernels::ResidualModel& distribution = model.levels[level];
+      kernels::TokenDistribution& distribution = distributions[level];
       distribution.tokens = static_cast<std::uint8_t>(1 + (level * 5 + shape * 17) % 120);
       distribution.shape = shape;
       distribution.scale = static_cast<std::uint8_t>(20 + level * 4);
@@ -375,7 +375,7 @@ void add_residuals(Corpus& corpus) {
     }
     Bytes stored;
     BitWriter writer(stored);
-    codec::stencil::write_distributions(model, writer);
+    coding::write_distributions(distributions, writer);
     for (std::uint8_t use = 0; use < 4; ++use) {
       Bytes seed{use};
       append(seed, stored.data(), stored.size());

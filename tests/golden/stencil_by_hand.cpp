@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 
-#include "codecs/stencil/model/residual_symbols.h"
+#include "kernels/entropy/residual_encode.h"
 #include "libcompress/format/bit_stream.h"
 #include "libcompress/format/grid/header.h"
 #include "tests/fuzz/reseal.h"
@@ -78,7 +78,7 @@ Bytes chunk_bytes(const StoredChunk& chunk) {
 }
 
 Bytes lane_of(std::span<const std::int32_t> residuals, unsigned tokens, unsigned zero) {
-  kernels::ResidualModel model;
+  kernels::TokenDistribution model;
   model.tokens = static_cast<std::uint8_t>(tokens);
   model.zero = static_cast<std::uint16_t>(zero);
   kernels::TokenStarts starts;
@@ -93,7 +93,7 @@ Bytes lane_of(std::span<const std::int32_t> residuals, unsigned tokens, unsigned
   for (std::size_t i = residuals.size(); i-- > 0;) {
     const std::int32_t code = residuals[i];
     const unsigned token = kernels::token_of(static_cast<std::uint32_t>(code < 0 ? -code : code));
-    codec::stencil::put_symbol(state, code, token, table[token], at);
+    kernels::encode_residual(state, code, token, table[token], at);
   }
   *--at = static_cast<std::uint16_t>(state >> 16);
   *--at = static_cast<std::uint16_t>(state);

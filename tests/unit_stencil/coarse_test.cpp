@@ -1,4 +1,5 @@
 // Coarse levels of chunks under the wavelet, and of arrays whose chunks have several modes.
+#include "tests/unit_stencil/chunks.h"
 #include "tests/unit_stencil/helpers.h"
 
 #include <algorithm>
@@ -288,14 +289,14 @@ TEST(Stencil_MixedLevels, ChunksOfOtherModes_GiveTheirPoints) {
     LevelsForm form;
     form.levels = levels;
     form.wavelet = wavelet;
-    return ChunkSpec{DType::f32, grid.chunk, bound, &kernels::stencil_kernels(kernels::best_isa()), form};
+    return encode_spec(DType::f32, grid.chunk, bound, form);
   };
   for (const bool masked : {false, true}) {
     const std::uint8_t* const mask = masked ? special.data() : nullptr;
     const std::array<std::uint64_t, 2> strides{168, 14};
     for (const bool lattice : {false, true}) {
       const Bytes data = as_bytes<float>(lattice ? places : values);
-      const ChunkSpec raster = spec_of(false, false, 0.01);
+      const EncodeSpec raster = spec_of(false, false, 0.01);
       Bytes stored(max_chunk_bytes(raster));
       const Scratch encode_scratch(encode_scratch_bytes(raster));
       const auto size =
@@ -305,7 +306,7 @@ TEST(Stencil_MixedLevels, ChunksOfOtherModes_GiveTheirPoints) {
       ASSERT_EQ(stored[0], lattice ? 5 : 2);
       ASSERT_TRUE(!lattice || stored[kLatticeHead] == 2);
       for (const bool wavelet : {false, true}) {
-        const ChunkSpec spec = spec_of(!wavelet, wavelet, 0);
+        const EncodeSpec spec = spec_of(!wavelet, wavelet, 0);
         const Layout layout{1, 2, !wavelet, false, wavelet};
         const Scratch scratch(coarse_scratch_bytes(spec));
         Bytes whole(data.size());

@@ -1,133 +1,21 @@
-// Kernels of the decoder: every instruction set does what the plain loops here do, whatever the bytes are, and touches
-// nothing behind what it was given.
+// Kernels of the decoder: every instruction set does what the plain loops here do.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <random>
-#include <span>
 #include <vector>
 
-#include "codecs/stencil/model/stream_readers.h"
 #include "codecs/stencil/wavelet/model.h"
-#include "kernels/entropy/token_table.h"
 #include "kernels/stencil/cpu/stencil.h"
-#include "tests/support/instrumented.h"
-#include "tests/unit_stencil/guarded.h"
 #include "tests/unit_stencil/instruction_sets.h"
 
 namespace quern::codec::stencil {
 namespace {
 
-using kernels::TokenTable;
 using test::for_instruction_sets;
-using test::Guarded;
-
-struct Tables {
-  static constexpr std::size_t kMostlyZero = 12;
-  std::vector<TokenTable> tables{kLevels};
-  std::array<const TokenTable*, kLevels> serving{};
-
-  /// Some levels share a table; tails are long enough for residuals of all sizes.
-  explicit Tables(std::mt19937_64& random) {
-    for (std::size_t l = 0; l < kLevels; ++l) {
-      kernels::ResidualModel model;
-      model.tokens = l == 5 ? 1 : static_cast<std::uint8_t>(2 + random() % (kernels::kResidualTokens - 1));
-      model.shape = static_cast<std::uint8_t>(random() % kernels::kTailExponents.size());
-      model.scale = static_cast<std::uint8_t>(random() % 256);
-      model.zero = static_cast<std::uint16_t>(1 + random() % (kernels::kFrequencySum - model.tokens));
-      if (l == kMostlyZero) model.zero = static_cast<std::uint16_t>(kernels::kFrequencySum - model.tokens - 300);
-      tables[l].fill(model);
-      serving[l] = &tables[l % 3 == 0 ? l : l / 2];
-    }
-  }
-};
-
-struct LaneBytes {
-  std::unique_ptr<Guarded<std::uint8_t>> bytes;
-  std::vector<kernels::RansSource> sources;
-
-  LaneBytes(std::mt19937_64& random, std::size_t lanes, std::size_t words) {
-    std::vector<std::size_t> sizes(lanes);
-    std::size_t all = 0;
-    for (std::size_t& size : sizes) all += size = 2 + (words == 0 ? 0 : random() % words);
-    bytes = std::make_unique<Guarded<std::uint8_t>>(2 * all, all % 4 != 0);
-    for (std::uint8_t& byte : bytes->span()) byte = static_cast<std::uint8_t>(random());
-    const std::uint8_t* at = bytes->data();
-    for (const std::size_t size : sizes) {
-      const auto state = static_cast<std::uint32_t>(random()) | kernels::kRansFloor;
-      sources.push_back({at + 4, at + 2 * size, state, false});
-      at += 2 * size;
-    }
-  }
-};
-
-TEST(Stencil_DecodeKernels, ResidualsOfAnyBytes_AreThoseOfOneLaneAfterTheOther) {
-  std::mt19937_64 random(61);
-  const Tables tables(random);
-  const kernels::ResidualTables by_level(tables.tables.data(), tables.serving);
-  const int rounds = quern::testing::kInstrumented ? 60 : 400;
-  std::size_t large = 0;
-  std::size_t failed = 0;
-  for (int round = 0; round < rounds; ++round) {
-    const std::size_t lanes = std::size_t{1} << (round % 6);
-    const LaneBytes bytes(random, lanes, round % 7 == 0 ? 3 : 60);
-    const std::size_t count = 1 + random() % 150;
-    const std::size_t first = random() % 1000;
-    // Rounds where zeros are rare, where most are zero, and where all levels occur.
-    const Guarded<std::uint8_t> contexts(count, round % 4 < 2);
-    for (auto& c : contexts.span()) {
-      c = static_cast<std::uint8_t>(round % 3 == 0 ? 5 : random() % kLevels);
-      if (round % 3 == 0 && random() % 20 == 0) c = 9;
-      if (round % 5 == 0) c = Tables::kMostlyZero;
-      if (round % 2 == 0 && random() % 5 == 0) c = kernels::kNoResidual;
-    }
-    std::vector<kernels::RansSource> expected = bytes.sources;
-    std::vector<std::int32_t> codes(count, 0);
-    for (std::size_t x = 0; x < count; ++x) {
-      if (contexts[x] == kernels::kNoResidual) continue;
-      codes[x] =
-          static_cast<std::int32_t>(take_residual(expected[(first + x) & (lanes - 1)], *tables.serving[contexts[x]]));
-      large += std::abs(codes[x]) >= 1 << 16 ? 1 : 0;
-    }
-    for_instruction_sets([&](const kernels::StencilKernels& all) {
-      const kernels::StencilDecodeKernels& k = all.decode;
-      kernels::ResidualLanes state(bytes.sources);
-      const Guarded<std::int32_t> taken(count, round % 4 < 2);
-      k.take_residuals(state, by_level, contexts.data(), count, first, taken.data());
-      ASSERT_EQ(std::vector<std::int32_t>(taken.span().begin(), taken.span().end()), codes) << "round " << round;
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
-        const kernels::RansSource left = state.source(lane);
-        ASSERT_EQ(left.state, expected[lane].state) << lane;
-        ASSERT_EQ(left.at, expected[lane].at) << lane;
-        ASSERT_EQ(left.failed, expected[lane].failed) << lane;
-      }
-    });
-    for (const kernels::RansSource& source : expected) failed += source.failed ? 1 : 0;
-  }
-  EXPECT_GT(large, 20u);
-  EXPECT_GT(failed, 20u);
-}
-
-TEST(Stencil_DecodeKernels, FrequenciesOfZero_AreThoseOfTheLevel) {
-  std::mt19937_64 random(62);
-  const Tables tables(random);
-  const kernels::ResidualTables by_level(tables.tables.data(), tables.serving);
-  for (const std::size_t count : {1, 31, 32, 63, 64, 65, 200}) {
-    const Guarded<std::uint32_t> sums(count, true);
-    for (auto& s : sums.span()) s = static_cast<std::uint32_t>(random() >> (32 + random() % 32));
-    for_instruction_sets([&](const kernels::StencilKernels& all) {
-      const kernels::StencilDecodeKernels& k = all.decode;
-      const Guarded<std::uint16_t> zeros(count, true);
-      k.zero_frequencies(sums.data(), by_level, count, zeros.data());
-      for (std::size_t x = 0; x < count; ++x) ASSERT_EQ(zeros[x], tables.serving[level_of(sums[x])]->starts[1]);
-    });
-  }
-}
 
 TEST(Stencil_DecodeKernels, ValuesFromCodes_AreExact) {
   std::mt19937_64 random(63);

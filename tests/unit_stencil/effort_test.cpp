@@ -15,8 +15,7 @@ std::size_t coded_bytes(const Shape& shape, const std::vector<double>& values, c
                         Effort effort) {
   const Bytes data = as_bytes<float>(values);
   const ChunkGrid grid = make_grid(shape, layout);
-  ChunkSpec spec{DType::f32, grid.chunk, bound, &kernels::stencil_kernels(kernels::best_isa()),
-                 levels_form(shape, layout, grid)};
+  EncodeSpec spec = encode_spec(DType::f32, grid.chunk, bound, levels_form(shape, layout, grid));
   spec.effort = effort;
   const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
   const Bytes stored = encoded_chunk(spec, {data.data(), grid.extents, strides});

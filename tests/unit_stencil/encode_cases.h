@@ -96,7 +96,7 @@ enum class Encoded { host, raw, coded };
 ///   write_lanes(job, words) -> words of each lane
 template <class Run>
 Encoded encode_with(Run& run, const Coding& coding, std::uint64_t chunk, Bytes& out, Bytes& elements, Bytes& special) {
-  const ChunkSpec spec = spec_of_encoder_state(coding.encoder().device_state());
+  const EncodeSpec spec = spec_of_encoder_state(coding.encoder().device_state());
   const MutableBox3 box = coding.box(chunk, const_cast<std::uint8_t*>(coding.data().data()));
   const ConstBox3 in{box.data, box.extents, box.strides, box.special, box.special_strides};
   const Scratch scratch(coding.encoder().scratch_bytes());

@@ -11,7 +11,7 @@ using quern::testing::EncodingOnLanes;
 
 /// Bytes of the first job that are of coarser points, at most.
 std::size_t coarser_bytes(const Coding& coding, std::uint64_t chunk) {
-  const ChunkSpec spec = spec_of_encoder_state(coding.encoder().device_state());
+  const EncodeSpec spec = spec_of_encoder_state(coding.encoder().device_state());
   const MutableBox3 box = coding.box(chunk, const_cast<std::uint8_t*>(coding.data().data()));
   std::size_t coarser = (spec.form.inner + 1) / 2;
   for (std::size_t a = 0; a < 3; ++a) coarser *= (box.extents[a] / spec.form.inner_of(a, box.extents[a]) + 1) / 2;

@@ -21,7 +21,7 @@ struct StepsTrace {
 template <class Encoding, class Run>
 Encoded encode_steps_with(Run& run, const Coding& coding, std::uint64_t chunk, Bytes& out, StepsTrace& trace) {
   using Choice = typename Encoding::Choice;
-  const ChunkSpec spec = spec_of_encoder_state(coding.encoder().device_state());
+  const EncodeSpec spec = spec_of_encoder_state(coding.encoder().device_state());
   const MutableBox3 box = coding.box(chunk, const_cast<std::uint8_t*>(coding.data().data()));
   const ConstBox3 in{box.data, box.extents, box.strides, box.special, box.special_strides};
   const Scratch scratch(coding.encoder().scratch_bytes());

@@ -15,7 +15,7 @@ struct Outcomes : StepsOutcomes {
   std::size_t former_step = 0;  ///< was, and had to be taken again
 
   void compare(const EncodeCase& c, std::uint64_t seed) {
-    const ChunkSpec spec = spec_of_encoder_state(c.coding->encoder().device_state());
+    const EncodeSpec spec = spec_of_encoder_state(c.coding->encoder().device_state());
     for (std::uint64_t chunk = 0; chunk < c.coding->chunks(); ++chunk) {
       StepsTrace trace;
       const bool took =

@@ -3,6 +3,7 @@
 #include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/view.h"
+#include "codecs/stencil/raster/model.h"
 #include "codecs/stencil/wavelet/model.h"
 #include "tests/emulator/lane_jobs.h"
 #include "tests/support/instrumented.h"
@@ -179,8 +180,8 @@ std::size_t exceptions_at(const Coding& coding, const Bytes& stored) {
     model.predictors = predictors.data();
     EXPECT_TRUE(read_levels_model(rest, view.axes, model).ok());
   } else if (mode == Mode::raster) {
-    ChunkModel model;
-    EXPECT_TRUE(read_model(rest, kernels::stencil_extents(box.extents), model).ok());
+    RasterModel model;
+    EXPECT_TRUE(read_raster_model(rest, kernels::stencil_extents(box.extents), model).ok());
   } else {
     Vector<std::uint16_t> constants(kMaxWaveletGroups);
     WaveletModel model;

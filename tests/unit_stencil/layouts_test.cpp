@@ -106,7 +106,7 @@ TEST(Stencil_Trials, InRasterOrder_AreGivenUpWhereFirstWeightsLeaveTooMuch) {
   const Shape shape = shape_of({20, 30, 40});
   const Bytes data = as_bytes<float>(waves(shape, 3));
   const ChunkGrid grid = make_grid(shape, {1, 2});
-  ChunkSpec spec{DType::f32, grid.chunk, 1e-3, &kernels::stencil_kernels(kernels::best_isa()), {}};
+  EncodeSpec spec = encode_spec(DType::f32, grid.chunk, 1e-3, {});
   const ConstBox3 box{data.data(), grid.extents, {grid.extents[1] * grid.extents[2], grid.extents[2]}};
   const Scratch scratch(encode_scratch_bytes(spec));
   const auto whole = estimate_chunk(spec, box, scratch.span());

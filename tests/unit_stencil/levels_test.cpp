@@ -267,8 +267,7 @@ void check_levels(const CoarseCase& c) {
   for (std::size_t i = 0; i < special.size(); i += 3) special[i] = 1;
   const ChunkGrid grid = make_grid(shape, c.layout);
   ASSERT_EQ(grid.counts(), (std::array<std::uint64_t, 3>{1, 1, 1}));
-  const ChunkSpec spec{DType::f32, grid.chunk, 1e-3, &kernels::stencil_kernels(kernels::best_isa()),
-                       levels_form(shape, c.layout, grid)};
+  const EncodeSpec spec = encode_spec(DType::f32, grid.chunk, 1e-3, levels_form(shape, c.layout, grid));
   const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
   const std::uint8_t* const mask = c.masked ? special.data() : nullptr;
   const Bytes stored = encoded_chunk(spec, {data.data(), grid.extents, strides, mask, strides});
@@ -340,7 +339,7 @@ TEST(Stencil_CoarseLevels, AreThePointsOfTheWhole_FromTheBeginningOfTheBytes) {
 
 TEST(Stencil_CoarseLevels, OfChunksInOneValueOrAsTheyAre_AreTheirPoints) {
   const LevelsForm form{true, false, 0, 1};
-  const ChunkSpec spec{DType::u8, {1, 5, 6}, 0.1, &kernels::stencil_kernels(kernels::best_isa()), form};
+  const EncodeSpec spec = encode_spec(DType::u8, {1, 5, 6}, 0.1, form);
   const MutableBox3 box{nullptr, {1, 5, 6}, {30, 6}};
   const Layout layout{0, 1, true, false};
   const LevelForm level = array_level(shape_of({5, 6}), layout, {{1, 5, 6}, {1, 5, 6}}, form, 1);
@@ -384,8 +383,7 @@ TEST(Stencil_CoarseLevels, OfChunksAtUpperEnds_AreThePointsOfTheArray) {
                         Case{{2, 3, true, false}, shape_of({7, 12, 24, 31}), {24, 1, 5}}}) {
     SCOPED_TRACE(c.shape.text());
     const ChunkGrid grid = make_grid(c.shape, c.layout);
-    const ChunkSpec spec{DType::f32, grid.chunk, 1e-3, &kernels::stencil_kernels(kernels::best_isa()),
-                         levels_form(c.shape, c.layout, grid)};
+    const EncodeSpec spec = encode_spec(DType::f32, grid.chunk, 1e-3, levels_form(c.shape, c.layout, grid));
     const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
     const Bytes data = as_bytes<float>(waves(c.shape, 57));
     const Bytes stored = encoded_chunk(spec, {data.data(), c.part, strides});
@@ -521,14 +519,14 @@ TEST(Stencil_LevelsModel, WrittenAndRead_IsTheSame) {
     std::vector<Predictor> predictors(LevelsModel::predictor_count(axes));
     LevelsModel model;
     model.predictors = predictors.data();
-    model.values.base = short_double(3.5);
-    model.values.step = short_double(0.01);
-    model.values.fraction_bits = 10;
-    model.values.weight_bits = 14;
-    model.values.masked = true;
-    model.values.low = -5;
-    model.values.high = 5000;
-    model.values.levels[9] = {3, 1, 40, 30000};
+    model.format.base = coding::short_double(3.5);
+    model.format.step = coding::short_double(0.01);
+    model.format.fraction_bits = 10;
+    model.format.weight_bits = 14;
+    model.format.masked = true;
+    model.format.low = -5;
+    model.format.high = 5000;
+    model.distributions[9] = {3, 1, 40, 30000};
     model.border = Border::linear;
     for (unsigned level = axes.top() + 1; level-- > 0;) {
       const CodedClasses classes(axes, level);

@@ -34,16 +34,16 @@ struct Row {
 };
 
 /// Predict, quantize, reconstruct, as the format says it.
-void run_plainly(Row& row, const std::uint8_t* special, const SplitWeights& split, const ChunkModel& model) {
-  const auto unit = std::int64_t{1} << model.fraction_bits;
-  const auto one = std::int64_t{1} << model.weight_bits;
+void run_plainly(Row& row, const std::uint8_t* special, const SplitWeights& split, const RasterModel& model) {
+  const auto unit = std::int64_t{1} << model.format.fraction_bits;
+  const auto one = std::int64_t{1} << model.format.weight_bits;
   for (std::size_t x = 0; x < row.far.size(); ++x) {
     const double* const value = row.values.data() + Row::kBefore + x;
     std::int64_t sum = row.far[x] + one / 2;
     for (std::size_t t = 0; t < split.near_count; ++t)
       sum += split.near[t] * static_cast<std::int64_t>(value[-1 - static_cast<std::ptrdiff_t>(t)]);
-    const std::int64_t predicted = sum >> model.weight_bits;
-    std::int64_t code = (row.targets[x] + unit / 2 - predicted) >> model.fraction_bits;
+    const std::int64_t predicted = sum >> model.format.weight_bits;
+    std::int64_t code = (row.targets[x] + unit / 2 - predicted) >> model.format.fraction_bits;
     code = std::clamp<std::int64_t>(code, -std::int64_t{kernels::kMaxMagnitude}, kernels::kMaxMagnitude);
     const bool skipped = special != nullptr && special[x] != 0;
     if (skipped) code = 0;
@@ -62,12 +62,13 @@ TEST(Stencil_Loop, RowsOfAnyCodes_AreThoseOfThePlainLoop) {
   std::size_t beyond = 0;
   for (int round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
-    ChunkModel model;
-    model.weight_bits = std::array<unsigned, 3>{12, 14, 16}[static_cast<std::size_t>(round) % 3];
-    model.fraction_bits = static_cast<unsigned>(random() % 12);
+    RasterModel model;
+    model.format.weight_bits = std::array<unsigned, 3>{12, 14, 16}[static_cast<std::size_t>(round) % 3];
+    model.format.fraction_bits = static_cast<unsigned>(random() % 12);
     SplitWeights split;
     split.near_count = round % 2 == 0 ? 3 : kernels::kMaxNearTaps;
-    for (std::size_t t = 0; t < split.near_count; ++t) split.near[t] = within(static_cast<int>(model.weight_bits) - 3);
+    for (std::size_t t = 0; t < split.near_count; ++t)
+      split.near[t] = within(static_cast<int>(model.format.weight_bits) - 3);
     // Shorter and longer than what is done at a time; some with targets that no code reaches.
     const std::size_t columns = 1 + random() % (round % 4 == 0 ? 1500 : 100);
     Row row(columns);

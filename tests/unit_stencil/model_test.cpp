@@ -1,33 +1,28 @@
-// Parts of the stored form: models of chunks, frequencies, tokens, levels, rANS steps, and kernels on every instruction
-// set.
+// The model of a chunk in raster order, and kernels on every instruction set.
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-#include "codecs/stencil/model/model.h"
-#include "kernels/entropy/rans.h"
-#include "kernels/entropy/residual_model.h"
-#include "kernels/entropy/residual_tokens.h"
+#include "codecs/stencil/raster/model.h"
 #include "kernels/stencil/cpu/stencil.h"
 
 namespace quern::codec::stencil {
 namespace {
 
-using kernels::ResidualModel;
 using kernels::StencilExtents;
 using kernels::StencilShape;
 
-ChunkModel sample_model(const StencilExtents& extents, unsigned seed) {
+RasterModel sample_model(const StencilExtents& extents, unsigned seed) {
   std::mt19937 random(seed);
-  ChunkModel model;
-  model.base = short_double(-273.15);
-  model.step = short_double(0.0123);
-  model.fraction_bits = 9;
-  model.weight_bits = 14;
-  model.lane_bits = 3;
+  RasterModel model;
+  model.format.base = coding::short_double(-273.15);
+  model.format.step = coding::short_double(0.0123);
+  model.format.fraction_bits = 9;
+  model.format.weight_bits = 14;
+  model.stream_bits = 3;
   model.mean = extents.planes >= kernels::kMeanMinPlanes;
-  model.masked = true;
+  model.format.masked = true;
   for (std::size_t c = 0; c < kernels::kRowClasses; ++c) {
     const bool exists = extents.shape() == StencilShape::planes || c == 1 || (c % 2 == 1 && extents.planes > 1);
     model.has_weights[c] = exists && random() % 3 > 0;
@@ -36,11 +31,11 @@ ChunkModel sample_model(const StencilExtents& extents, unsigned seed) {
       model.weights[c][t] = static_cast<std::int32_t>(random() % 8001) - 4000;
   }
   for (std::size_t t = 0; t < kernels::context_taps(extents.shape()).size(); ++t)
-    model.context_weights[t] = static_cast<std::uint32_t>(random() % kMaxContextWeight);
+    model.context_weights[t] = static_cast<std::uint32_t>(random() % coding::kMaxContextWeight);
   model.context_constant = 77;
-  model.levels[9] = {1, 0, 0, 0};
-  model.levels[12] = {2, 0, 0, 31000};
-  model.levels[13] = {static_cast<std::uint8_t>(kernels::kResidualTokens), 7, 200, 5};
+  model.distributions[9] = {1, 0, 0, 0};
+  model.distributions[12] = {2, 0, 0, 31000};
+  model.distributions[13] = {static_cast<std::uint8_t>(kernels::kResidualTokens), 7, 200, 5};
   complete_weights(extents.shape(), model);
   return model;
 }
@@ -48,25 +43,25 @@ ChunkModel sample_model(const StencilExtents& extents, unsigned seed) {
 TEST(Stencil_Model, WrittenAndRead_IsTheSame) {
   for (const StencilExtents& extents :
        {StencilExtents{1, 1, 50}, StencilExtents{20, 1, 50}, StencilExtents{3, 7, 50}, StencilExtents{20, 7, 50}}) {
-    const ChunkModel model = sample_model(extents, 31);
+    const RasterModel model = sample_model(extents, 31);
     Vector<std::uint8_t> bytes;
-    write_model(model, extents.shape(), bytes);
+    write_raster_model(model, extents.shape(), bytes);
     std::span<const std::uint8_t> rest = bytes;
-    ChunkModel back;
-    const Status status = read_model(rest, extents, back);
+    RasterModel back;
+    const Status status = read_raster_model(rest, extents, back);
     ASSERT_TRUE(status.ok()) << status.text();
     EXPECT_TRUE(rest.empty());
-    EXPECT_EQ(back.base, model.base);
-    EXPECT_EQ(back.step, model.step);
-    EXPECT_EQ(back.masked, model.masked);
+    EXPECT_EQ(back.format.base, model.format.base);
+    EXPECT_EQ(back.format.step, model.format.step);
+    EXPECT_EQ(back.format.masked, model.format.masked);
     EXPECT_EQ(back.weights, model.weights);
     EXPECT_EQ(back.context_weights, model.context_weights);
     EXPECT_EQ(back.context_constant, model.context_constant);
-    for (std::size_t l = 0; l < kLevels; ++l) {
-      EXPECT_EQ(back.levels[l].tokens, model.levels[l].tokens);
-      EXPECT_EQ(back.levels[l].zero, model.levels[l].zero);
-      EXPECT_EQ(back.levels[l].shape, model.levels[l].shape);
-      EXPECT_EQ(back.levels[l].scale, model.levels[l].scale);
+    for (std::size_t l = 0; l < kernels::kContextBins; ++l) {
+      EXPECT_EQ(back.distributions[l].tokens, model.distributions[l].tokens);
+      EXPECT_EQ(back.distributions[l].zero, model.distributions[l].zero);
+      EXPECT_EQ(back.distributions[l].shape, model.distributions[l].shape);
+      EXPECT_EQ(back.distributions[l].scale, model.distributions[l].scale);
     }
   }
 }
@@ -74,34 +69,21 @@ TEST(Stencil_Model, WrittenAndRead_IsTheSame) {
 TEST(Stencil_Model, AMeanOfFewPlanesOrNoStep_IsRefused) {
   const StencilExtents many{20, 7, 50};
   Vector<std::uint8_t> bytes;
-  write_model(sample_model(many, 32), many.shape(), bytes);
+  write_raster_model(sample_model(many, 32), many.shape(), bytes);
   std::span<const std::uint8_t> rest = bytes;
-  ChunkModel back;
-  EXPECT_EQ(read_model(rest, {7, 7, 50}, back).code(), StatusCode::corrupt);
-  ChunkModel model = sample_model(many, 32);
-  model.step = 0;
+  RasterModel back;
+  EXPECT_EQ(read_raster_model(rest, {7, 7, 50}, back).code(), StatusCode::corrupt);
+  RasterModel model = sample_model(many, 32);
+  model.format.step = 0;
   bytes.clear();
-  write_model(model, many.shape(), bytes);
+  write_raster_model(model, many.shape(), bytes);
   rest = bytes;
-  EXPECT_EQ(read_model(rest, many, back).code(), StatusCode::corrupt);
-}
-
-TEST(Stencil_Model, LevelsWithoutAModel_BorrowFromBelowElseAbove) {
-  ChunkModel model;
-  model.levels[9].tokens = 1;
-  model.levels[20].tokens = 4;
-  const auto map = level_map(model);
-  EXPECT_EQ(map[0], 9);
-  EXPECT_EQ(map[9], 9);
-  EXPECT_EQ(map[19], 9);
-  EXPECT_EQ(map[20], 20);
-  EXPECT_EQ(map[63], 20);
-  EXPECT_EQ(level_map(ChunkModel{})[5], kLevels);
+  EXPECT_EQ(read_raster_model(rest, many, back).code(), StatusCode::corrupt);
 }
 
 TEST(Stencil_Model, LorenzoWeights_AreExactOnPlanes) {
-  ChunkModel model;
-  model.weight_bits = 8;
+  RasterModel model;
+  model.format.weight_bits = 8;
   complete_weights(StencilShape::planes, model);
   const auto list = kernels::taps_of(StencilShape::planes, 5, false);
   // 3 + 2 planes - 5 rows + 7 columns is predicted from any neighbours.
@@ -109,88 +91,6 @@ TEST(Stencil_Model, LorenzoWeights_AreExactOnPlanes) {
   for (std::size_t t = 0; t < list.count; ++t)
     sum += model.weights[5][t] * (3 + 2 * list.taps[t].plane - 5 * list.taps[t].row + 7 * list.taps[t].column);
   EXPECT_EQ(sum, 3 * 256);
-}
-
-TEST(Stencil_Frequencies, OfEveryShapeAndScale_AreAtLeastOneAndSumUp) {
-  for (unsigned shape = 0; shape < kernels::kTailExponents.size(); ++shape) {
-    for (unsigned scale = 0; scale <= kernels::kMaxScale; ++scale) {
-      for (const unsigned tokens : {1u, 2u, 3u, 17u, kernels::kResidualTokens}) {
-        const ResidualModel model{static_cast<std::uint8_t>(tokens), static_cast<std::uint8_t>(shape),
-                                  static_cast<std::uint8_t>(scale), 20000};
-        kernels::TokenStarts starts;
-        kernels::fill_token_starts(model, starts);
-        EXPECT_EQ(starts[0], 0u);
-        EXPECT_EQ(starts[tokens], kernels::kFrequencySum);
-        for (unsigned t = 0; t < tokens; ++t) ASSERT_LT(starts[t], starts[t + 1]) << shape << " " << scale << " " << t;
-      }
-    }
-  }
-}
-
-TEST(Stencil_Frequencies, OfTheTable_AreThoseTheFormatNames) {
-  // Fixed for good: a table computed otherwise would decode other values.
-  std::uint64_t sum = 0;
-  for (std::size_t s = 0; s < kernels::detail::kTails.size(); ++s)
-    for (std::size_t i = 0; i < kernels::detail::kTails[s].size(); ++i)
-      sum = (sum + kernels::detail::kTails[s][i]) * UINT64_C(0x9E3779B97F4A7C15);
-  EXPECT_EQ(kernels::tail_above(0, 32, 1), kernels::detail::kTails[0][6 * 16]);
-  EXPECT_EQ(sum, UINT64_C(0x16AF7BCEF86DD11A));
-}
-
-TEST(Stencil_Tokens, CoverEveryMagnitudeOnce) {
-  std::uint32_t next = 0;
-  for (unsigned t = 0; t < kernels::kResidualTokens; ++t) {
-    EXPECT_EQ(kernels::token_base(t), next);
-    EXPECT_EQ(kernels::token_of(next), t);
-    next += 1u << kernels::token_open_bits(t);
-    EXPECT_EQ(kernels::token_of(next - 1), t);
-  }
-  EXPECT_EQ(next, kernels::kMaxMagnitude + 1);
-}
-
-TEST(Stencil_Levels, GrowTwoAnOctave) {
-  EXPECT_EQ(level_of(0), 2u);
-  EXPECT_EQ(level_of(4), 4u);
-  EXPECT_EQ(level_of(6), 5u);
-  EXPECT_EQ(level_of(8), 6u);
-  EXPECT_EQ(level_of(UINT32_MAX), 63u);
-}
-
-TEST(Stencil_Rans, SymbolsAndPlainBits_ComeBackInOrder) {
-  const ResidualModel model{30, 5, 40, 9000};
-  kernels::TokenStarts starts;
-  kernels::fill_token_starts(model, starts);
-  std::mt19937 random(33);
-  struct Symbol {
-    unsigned token, bits, count;
-  };
-  std::vector<Symbol> symbols(20000);
-  for (Symbol& s : symbols) {
-    s.token = static_cast<unsigned>(random() % 30);
-    s.count = static_cast<unsigned>(1 + random() % 16);
-    s.bits = static_cast<unsigned>(random()) & ((1u << s.count) - 1);
-  }
-  std::vector<std::uint16_t> words(3 * symbols.size());
-  std::uint16_t* at = words.data() + words.size();
-  std::uint32_t state = kernels::kRansFloor;
-  for (std::size_t i = symbols.size(); i-- > 0;) {
-    const Symbol& s = symbols[i];
-    kernels::rans_encode_plain(state, s.bits, s.count, at);
-    const auto frequency = std::uint32_t{starts[s.token + 1]} - starts[s.token];
-    kernels::rans_encode<15>(state, kernels::make_rans_entry(frequency, starts[s.token]), at);
-  }
-  kernels::RansSource source{reinterpret_cast<const std::uint8_t*>(at),
-                             reinterpret_cast<const std::uint8_t*>(words.data() + words.size()), state, false};
-  for (const Symbol& s : symbols) {
-    const std::uint32_t slot = source.state & 32767;
-    unsigned token = 0;
-    while (slot >= starts[token + 1]) ++token;
-    ASSERT_EQ(token, s.token);
-    source.state = (std::uint32_t{starts[token + 1]} - starts[token]) * (source.state >> 15) + slot - starts[token];
-    source.refill();
-    ASSERT_EQ(source.take_plain(s.count), s.bits);
-  }
-  EXPECT_TRUE(source.finished());
 }
 
 TEST(Stencil_Kernels, EveryInstructionSet_GivesTheSameNumbers) {
@@ -275,26 +175,12 @@ TEST(Stencil_ElementKernels, EveryInstructionSet_DoesWhatItsContractSays) {
     for (double& v : row) v = static_cast<double>(integer(1 << 28));
   std::array<const double*, kTaps> sources{};
   for (std::size_t t = 0; t < kTaps; ++t) sources[t] = rows[t].data();
-  std::array<std::uint32_t, kRoom> sums{};
-  std::array<std::int32_t, kRoom> some_codes{};
-  for (std::size_t x = 0; x < kRoom; ++x) {
-    sums[x] = static_cast<std::uint32_t>(random() >> (32 + x % 32));
-    some_codes[x] = static_cast<std::int32_t>(integer(std::int64_t{1} << (x % 30)));
-  }
-  some_codes[7] = static_cast<std::int32_t>(kernels::kMaxMagnitude);
-  some_codes[8] = -some_codes[7];
   for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
     const auto level = static_cast<kernels::IsaLevel>(i);
     if (!kernels::isa_available(level)) continue;
     SCOPED_TRACE(kernels::isa_name(level));
     const kernels::StencilKernels& k = kernels::stencil_kernels(level);
     for (const std::size_t count : {std::size_t{1}, std::size_t{16}, std::size_t{37}, std::size_t{64}}) {
-      std::array<std::uint16_t, kRoom> symbols{};
-      k.symbols(sums.data(), some_codes.data(), count, symbols.data());
-      for (std::size_t x = 0; x < count; ++x)
-        ASSERT_EQ(symbols[x], level_of(sums[x]) * kernels::kTokenPlaces +
-                                  kernels::token_of(static_cast<std::uint32_t>(std::abs(some_codes[x]))));
-
       std::array<std::uint32_t, kRoom> distances{};
       distances.fill(3);
       k.fit.wide.add_distances({sources[0], sources[1], kernels::Spread::bend, -12, 9}, sources[2], 65535, count,

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "codecs/stencil/model/model.h"
+#include "kernels/entropy/context_bin.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "kernels/stencil/rules.h"
@@ -44,7 +44,7 @@ void check_predictions(std::size_t taps, unsigned bits, bool exact) {
       k.rows.of<Value>().predict(sources.view, kBegin, count, predicted.data(), levels.data());
       for (std::size_t x = 0; x < count; ++x) {
         ASSERT_EQ(predicted[x], sources.predicted(x)) << x;
-        ASSERT_EQ(levels[x], level_of(sources.context(x, predicted[x]))) << x;
+        ASSERT_EQ(levels[x], kernels::context_bin(sources.context(x, predicted[x]))) << x;
       }
       expect_untouched<std::int64_t>(predicted, count, -7);
       expect_untouched<std::uint8_t>(levels, count, 200);
@@ -90,7 +90,7 @@ TEST(Stencil_RowKernels, PredictionsThatLeave32Bits_HaveTheirOwnContexts) {
       k.rows.narrow.predict(sources.view, kBegin, 100, predicted.data(), levels.data());
       for (std::size_t x = 0; x < 100; ++x) {
         ASSERT_EQ(predicted[x], std::int64_t{1} << 32);
-        ASSERT_EQ(levels[x], level_of(sources.context(x, predicted[x])));
+        ASSERT_EQ(levels[x], kernels::context_bin(sources.context(x, predicted[x])));
       }
     }
   });
@@ -106,7 +106,7 @@ TEST(Stencil_RowKernels, DistancesOfAnyScale_AreThoseOfPlainLoops) {
       std::array<std::uint8_t, kRoom> levels{};
       k.rows.narrow.predict(sources.view, kBegin, 100, predicted.data(), levels.data());
       for (std::size_t x = 0; x < 100; ++x)
-        ASSERT_EQ(levels[x], level_of(sources.context(x, predicted[x]))) << scale_bits << " at " << x;
+        ASSERT_EQ(levels[x], kernels::context_bin(sources.context(x, predicted[x]))) << scale_bits << " at " << x;
     });
   }
 }

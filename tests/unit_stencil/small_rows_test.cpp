@@ -8,12 +8,12 @@
 #include <limits>
 #include <vector>
 
-#include "codecs/stencil/arena.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/small_values.h"
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/levels/value_format.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "libcompress/core/arena.h"
 #include "tests/unit_stencil/helpers.h"
 #include "tests/unit_stencil/instruction_sets.h"
 #include "tests/unit_stencil/row_sources.h"
@@ -39,7 +39,7 @@ void check_predictions(const NarrowSources& sources) {
       k.rows.small.predict(sources.view, kBegin, count, predicted.data(), levels.data());
       for (std::size_t x = 0; x < count; ++x) {
         ASSERT_EQ(predicted[x], sources.predicted(x)) << x;
-        ASSERT_EQ(levels[x], level_of(sources.context(x, predicted[x]))) << x;
+        ASSERT_EQ(levels[x], kernels::context_bin(sources.context(x, predicted[x]))) << x;
       }
       expect_untouched<std::int32_t>(predicted, count, -7);
       expect_untouched<std::uint8_t>(levels, count, 200);
@@ -60,7 +60,7 @@ TEST(Stencil_SmallRows, LargestSums_AreExact) {
     for (const std::int32_t sign : {1, -1}) {
       Numbers numbers(82);
       NarrowSources sources(numbers, 4, 12);
-      ChunkModel format;
+      LevelsValueFormat format;
       format.weight_bits = weight_bits;
       SmallValues<std::int32_t> small;
       small.start(format);
@@ -225,7 +225,7 @@ TEST(Stencil_SmallRows, OriginalsThatAreNotSmall_AreToldOfInAnyColumn) {
 }
 
 TEST(Stencil_SmallValues, ValuesAndMargins_EndWhatIsSmall) {
-  ChunkModel format;
+  LevelsValueFormat format;
   format.weight_bits = 12;
   format.low = -(1 << 17);
   format.high = (1 << 17) - 1;
@@ -258,7 +258,7 @@ TEST(Stencil_SmallValues, ValuesAndMargins_EndWhatIsSmall) {
   small.start(format);
   EXPECT_FALSE(small);
   SmallValues<double> wide;
-  wide.start(ChunkModel{});
+  wide.start(LevelsValueFormat{});
   EXPECT_FALSE(wide);
 }
 
@@ -272,7 +272,7 @@ class SmallGrid {
   /// Opens the finest level, whose class 0 then has these values.
   void open(Border border, const std::array<std::int32_t, 4>& values) {
     const kernels::StencilRowKernels& rows = kernels::stencil_kernels(kernels::best_isa()).rows;
-    ChunkModel format;
+    LevelsValueFormat format;
     format.weight_bits = 12;
     grid_.small().start(format);
     grid_.open(2, border, rows);

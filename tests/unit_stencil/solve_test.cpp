@@ -1,7 +1,7 @@
 // Small least-squares systems.
 #include <gtest/gtest.h>
 
-#include "codecs/stencil/model/solve.h"
+#include "codecs/stencil/least_squares/solve.h"
 
 namespace quern::codec::stencil {
 namespace {

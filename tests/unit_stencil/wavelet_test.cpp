@@ -381,11 +381,11 @@ TEST(Stencil_WaveletFill, LiesBetweenWhatIsAround) {
 
 TEST(Stencil_WaveletModel, ComesBackAsItWas) {
   WaveletModel model;
-  model.values.base = 1.5;
-  model.values.step = 0x1p-9;
-  model.values.masked = true;
-  model.values.levels[7] = {5, 2, 40, 20000};
-  model.values.levels[9] = {1, 0, 0, 0};
+  model.format.base = 1.5;
+  model.format.step = 0x1p-9;
+  model.masked = true;
+  model.distributions[7] = {5, 2, 40, 20000};
+  model.distributions[9] = {1, 0, 0, 0};
   model.axes.rank = 3;
   model.axes.extents = {9, 30, 31, 1};
   model.axes.packets = 1;

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "codecs/stencil/chunk.h"
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/raster/model.h"
 #include "codecs/stencil/raster/waves.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_stencil/chunks.h"
@@ -19,7 +19,7 @@ using Extents = std::array<std::uint64_t, 3>;
 
 /// A chunk of float32 in raster order.
 struct Chunk {
-  ChunkSpec spec;
+  EncodeSpec spec;
   Extents extents;
   std::vector<float> values;
   Bytes bytes;
@@ -66,13 +66,13 @@ struct Chunk {
     std::span<const std::uint8_t> rest(bytes);
     if (rest[0] != static_cast<std::uint8_t>(Mode::raster)) return 0;
     rest = rest.subspan(1);
-    ChunkModel model;
+    RasterModel model;
     const kernels::StencilExtents e = kernels::stencil_extents(extents);
-    if (!read_model(rest, e, model).ok()) return 0;
+    if (!read_raster_model(rest, e, model).ok()) return 0;
     Arena arena(nullptr);
     const RasterWaves waves(arena, e);
     if (!waves.serve(model, kernels)) return 0;
-    return std::ldexp(model.unit(), 51 - static_cast<int>(model.weight_bits + kWeightSumBits) - 1);
+    return std::ldexp(model.format.unit(), 51 - static_cast<int>(model.format.weight_bits + kWeightSumBits) - 1);
   }
 };
 

@@ -12,37 +12,37 @@
 
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
-#include "codecs/stencil/model/model.h"
-#include "codecs/stencil/model/stream_readers.h"
+#include "coding/distributions.h"
+#include "coding/stream_reader.h"
 #include "kernels/common/job_task.h"
 #include "kernels/stencil/level_job.h"
 #include "kernels/stencil/raster_encode_job.h"
 
 namespace quern::codec::stencil {
 
-static_assert(kernels::kContextLevels == kLevels && kernels::kMostLevelLanes == kMaxLanes);
+static_assert(kernels::kMostLevelLanes == kernels::kMaxStreams);
 
 struct JobParts {
   Vector<kernels::LevelStarts> starts;
   Vector<kernels::LevelException> exceptions;
   Vector<std::uint8_t> words;
 
-  /// Distributions of the levels that have one, and which of them serves each; false when there is none.
-  bool take_starts(const ChunkModel& model, std::uint8_t* serving) {
-    const auto map = level_map(model);
-    std::array<std::uint8_t, kLevels> number{};
-    for (std::size_t l = 0; l < kLevels; ++l) {
-      if (map[l] == kLevels) return false;
-      const kernels::ResidualModel& level = model.levels[l];
-      if (level.tokens == 0) continue;
-      number[l] = static_cast<std::uint8_t>(starts.size());
+  /// Distributions of the context bins that have one, and which of them serves each; false when there is none.
+  bool take_starts(const coding::Distributions& distributions, std::uint8_t* serving) {
+    const auto bins = coding::serving_bins(distributions);
+    std::array<std::uint8_t, kernels::kContextBins> number{};
+    for (std::size_t b = 0; b < kernels::kContextBins; ++b) {
+      if (bins[b] == kernels::kContextBins) return false;
+      const kernels::TokenDistribution& bin = distributions[b];
+      if (bin.tokens == 0) continue;
+      number[b] = static_cast<std::uint8_t>(starts.size());
       kernels::TokenStarts sums{};
-      kernels::fill_token_starts(level, sums);
+      kernels::fill_token_starts(bin, sums);
       kernels::LevelStarts& to = starts.emplace_back();
       std::fill(std::begin(to.at), std::end(to.at), std::uint16_t{0xFFFF});
-      std::copy_n(sums.begin(), level.tokens + std::size_t{1}, to.at);
+      std::copy_n(sums.begin(), bin.tokens + std::size_t{1}, to.at);
     }
-    for (std::size_t l = 0; l < kLevels; ++l) serving[l] = number[map[l]];
+    for (std::size_t b = 0; b < kernels::kContextBins; ++b) serving[b] = number[bins[b]];
     return true;
   }
 
@@ -60,14 +60,14 @@ struct JobParts {
     });
   }
 
-  void take_lanes(const LaneSources& lanes, kernels::LevelSection& section) {
+  void take_streams(const coding::StreamReader& streams, kernels::LevelSection& section) {
     constexpr std::size_t kStateBytes = 4;
-    section.mask = static_cast<std::uint32_t>(lanes.mask);
-    for (std::size_t lane = 0; lane <= lanes.mask; ++lane) {
-      section.begins[lane] = static_cast<std::uint32_t>(words.size() / 2);
-      words.insert(words.end(), lanes.sources[lane].at - kStateBytes, lanes.sources[lane].end);
+    section.mask = static_cast<std::uint32_t>(streams.mask);
+    for (std::size_t stream = 0; stream <= streams.mask; ++stream) {
+      section.begins[stream] = static_cast<std::uint32_t>(words.size() / 2);
+      words.insert(words.end(), streams.sources[stream].at - kStateBytes, streams.sources[stream].end);
     }
-    section.begins[lanes.mask + 1] = static_cast<std::uint32_t>(words.size() / 2);
+    section.begins[streams.mask + 1] = static_cast<std::uint32_t>(words.size() / 2);
   }
 };
 

@@ -11,19 +11,19 @@
 
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/levels/model.h"
-#include "codecs/stencil/model/residual_fit.h"
+#include "coding/distribution_fit.h"
 
 namespace quern::codec::stencil {
 
 /// Chooses the format of a chunk that is coded in levels and has no lattice, and tells whether its values are narrow.
 /// False when it takes another form, or only encode_chunk can say. Needs encode_scratch_bytes.
-bool choose_levels_format(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
-                          ChunkModel& format, bool& narrow);
+bool choose_levels_format(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch,
+                          LevelsValueFormat& format, bool& narrow);
 
 struct CoarserLevels {
   LevelsModel model;  ///< without memory for predictors
   Vector<Predictor> predictors;
-  LevelCounts counts{};                          ///< of symbols
+  coding::BinCounts counts{};                    ///< of symbols
   std::array<std::uint64_t, kMaxLevels> bits{};  ///< about what each level takes
   Vector<std::int32_t> codes;                    ///< in the order of coding, and symbols
   Vector<std::uint16_t> symbols;
@@ -33,7 +33,7 @@ struct CoarserLevels {
 };
 
 /// Codes them by the rules of encode_levels; the chunk has more than one level. May throw std::bad_alloc.
-bool code_coarser_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
+bool code_coarser_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format, bool narrow,
                          std::span<std::uint8_t> scratch, CoarserLevels& out);
 
 }  // namespace quern::codec::stencil

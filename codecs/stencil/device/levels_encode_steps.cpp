@@ -11,7 +11,7 @@
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels/rows.h"
 #include "codecs/stencil/levels/sections.h"
-#include "codecs/stencil/model/token_cost.h"
+#include "coding/token_cost.h"
 #include "kernels/common/lanes.h"
 #include "libcompress/core/element_of.h"
 #include "libcompress/format/writer.h"
@@ -41,7 +41,7 @@ Vector<T> numbers_of(std::span<const std::uint8_t> samples) {
 
 }  // namespace
 
-bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, std::span<std::uint8_t> scratch,
+bool LevelsEncoding::start(const EncodeSpec& chunk_spec, const ConstBox3& chunk, std::span<std::uint8_t> scratch,
                            Vector<std::uint8_t>& out) {
   if (!chunk_spec.form.levels) return false;
   places_ = lattice_places(chunk_spec, chunk);
@@ -53,7 +53,7 @@ bool LevelsEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, 
   array_bytes_ = in_.elems() * dtype_bytes(chunk_spec.dtype);
   const LevelsView view(in_, spec_.form);
   if (view.axes.elems() < kLeastElems || (view.axes.sequential && view.axes.planes() == 1)) return false;
-  ChunkModel format;
+  LevelsValueFormat format;
   bool narrow = false;
   if (!choose_levels_format(spec_, in_, scratch, format, narrow)) return false;
   coarser_ = {};
@@ -171,13 +171,13 @@ void LevelsEncoding::lay_out() {
     head.strides[tables.pad + a] = dense[a];
     head.special_strides[tables.pad + a] = dense[a];
   }
-  head.base = model.values.base;
-  head.unit = model.values.unit();
-  head.low = model.values.low;
-  head.high = model.values.high;
-  head.weight_bits = model.values.weight_bits;
+  head.base = model.format.base;
+  head.unit = model.format.unit();
+  head.low = model.format.low;
+  head.high = model.format.high;
+  head.weight_bits = model.format.weight_bits;
   job_.bound = spec_.bound;
-  job_.inverse = 1 / model.values.unit();
+  job_.inverse = 1 / model.format.unit();
   job_.most = kMostValue;
 }
 
@@ -270,7 +270,7 @@ void LevelsEncoding::append(Vector<std::uint8_t>& out) {
   const auto first_spread = static_cast<std::uint32_t>(tables.spreads.size());
   for (const auto& [c, offset] : value_taps_) tables.add_tap(c, offset, 1.0, tables.taps);
   for (const auto& [c, offset] : magnitude_taps_) tables.add_tap(c, offset, 1u, tables.magnitude_taps);
-  for (const auto& [c, feature] : spreads_) tables.add_spread(coarser_.model.values.fraction_bits, c, feature, 1);
+  for (const auto& [c, feature] : spreads_) tables.add_spread(coarser_.model.format.fraction_bits, c, feature, 1);
   for (kernels::LevelFeature& feature : features_)
     feature.first += feature.kind == kernels::LevelFeatureKind::values       ? first_value_tap
                      : feature.kind == kernels::LevelFeatureKind::magnitudes ? first_magnitude_tap
@@ -313,7 +313,7 @@ const double* LevelsEncoding::fit_predictor(std::size_t c, bool later, const dou
   const GroupList list = groups_of(view.axes, 0, c, later);
   const ClassRows class_rows(view.axes, 0, c, later);
   with_element(spec_.dtype, [&](auto element) {
-    LevelRows<decltype(element)> rows(spec_, in_, view, coarser_.model.values,
+    LevelRows<decltype(element)> rows(spec_, in_, view, coarser_.model.format,
                                       {originals.data(), targets.data(), special_.data()});
     rows.open(0);
     choose_predictor_from(sums, view.axes, 0, class_rows, CodePlaces(view.axes, 0), {&rows, rows.special(0), nullptr},
@@ -369,9 +369,9 @@ void LevelsEncoding::next_class(std::span<const std::uint8_t> samples) {
 void LevelsEncoding::next_round(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples) {
   if (step_ == LevelEncodeStep::planes) {
     const auto cost = [&] {
-      TokenCounts counts{};
+      coding::TokenCounts counts{};
       for (std::size_t t = 0; t < counts.size(); ++t) counts[t] = answer.counts[0][t];
-      return token_cost(counts);
+      return coding::token_cost(counts);
     };
     const PlaneRounds::Next next = rounds_.coded(cost, &coarser_.model.predictor(0, false, 0));
     if (next == PlaneRounds::Next::end) return fit_contexts(samples);
@@ -421,17 +421,17 @@ LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer&
   const LevelsView view(in_, spec_.form);
   const LevelAxes& axes = view.axes;
   LevelsModel& model = coarser_.model;
-  LevelCounts counts = coarser_.counts;
-  TokenCounts tokens{};
-  for (std::size_t l = 0; l < kLevels; ++l)
+  coding::BinCounts counts = coarser_.counts;
+  coding::TokenCounts tokens{};
+  for (std::size_t l = 0; l < kernels::kContextBins; ++l)
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       counts[l][t] += answer.counts[l][t];
       tokens[t] += answer.counts[l][t];
     }
-  coarser_.bits[0] = token_cost(tokens) >> 12;
+  coarser_.bits[0] = coding::token_cost(tokens) >> 12;
   Exceptions all = coarser_.exceptions;
   head_.assign(1, static_cast<std::uint8_t>(Mode::levels));
-  const std::uint64_t bits = fit_levels(counts, model.values) >> 12;
+  const std::uint64_t bits = coding::fit_distributions(counts, model.distributions) >> 12;
   if (bits / 8 + all.size() + exceptions.size() >= raw_bytes_) return Choice::raw;
   write_levels_model(model, axes, head_);
   Writer writer(head_);
@@ -452,7 +452,7 @@ LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer&
   Vector<std::uint16_t> words(SectionWriter::room(spec_.raw_bytes()));
   Arena arena(memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64);
   SectionWriter sections(arena, words.data(), spec_.raw_bytes(), spec_.kernels);
-  sections.fill_entries(model.values);
+  sections.fill_entries(model.distributions);
   const LevelResiduals residuals{&axes,         axes.elems(),          first_of_levels(axes),
                                  coarser_.bits, coarser_.codes.data(), coarser_.symbols.data()};
   payload_.clear();
@@ -464,10 +464,10 @@ LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer&
     writer.varint(payload_.size() - before);
   }
 
-  lane_bits_ = section_lane_bits(axes, 0, coarser_.bits[0]);
+  lane_bits_ = section_stream_bits(axes, 0, coarser_.bits[0]);
   kernels::RowLanesJob lanes;
   JobParts parts;
-  if (!parts.take_starts(model.values, lanes.serving)) return Choice::host;
+  if (!parts.take_starts(model.distributions, lanes.serving)) return Choice::host;
   lanes.head.kind = kernels::JobKind::levels;
   lanes.by_points = true;
   const auto points = static_cast<std::uint32_t>(job_.first[stage_.class_count] * axes.planes());
@@ -495,7 +495,7 @@ LevelsEncoding::Choice LevelsEncoding::write(std::span<const std::uint32_t> lane
   Writer writer(head);
   writer.u8(static_cast<std::uint8_t>(lane_bits_));
   for (std::size_t lane = 0; lane < lanes; ++lane)
-    if (lane_words[lane] + SectionWriter::spare(lanes) > room) return Choice::host;
+    if (lane_words[lane] + coding::StreamWriter::words_wanted(lanes) > room) return Choice::host;
   const std::uint64_t total = write_lane_sizes(lane_words.first(lanes), writer);
   bytes = head.size() + 2 * static_cast<std::size_t>(total);
   if (bytes - lattice_bytes > raw_bytes_ || (lattice_bytes != 0 && bytes > array_bytes_)) return Choice::raw;

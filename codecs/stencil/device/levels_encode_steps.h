@@ -34,7 +34,7 @@ class LevelsEncoding {
 
   /// Codes the coarser levels and appends the first job, for the elements (and classes) of box(), side by side on
   /// the device. False when the chunk is encode_chunk's. The box stays. May throw std::bad_alloc.
-  bool start(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job);
+  bool start(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job);
 
   /// What the device gets: the chunk, or of a chunk on a lattice the integers in its place; and their type.
   const ConstBox3& box() const { return in_; }
@@ -84,7 +84,7 @@ class LevelsEncoding {
   void add_exceptions(std::span<const std::uint32_t> numbers, Exceptions& out) const;
 
   LatticePlaces places_;
-  ChunkSpec spec_;  ///< of the box
+  EncodeSpec spec_;  ///< of the box
   ConstBox3 in_;
   std::uint64_t raw_bytes_ = 0;    ///< of the box
   std::uint64_t array_bytes_ = 0;  ///< of the chunk's elements

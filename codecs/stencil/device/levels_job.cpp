@@ -7,7 +7,7 @@
 #include "codecs/stencil/device/levels_tables.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/view.h"
-#include "codecs/stencil/model/stream_readers.h"
+#include "coding/stream_reader.h"
 #include "kernels/common/job_task.h"
 #include "kernels/stencil/level_job.h"
 #include "libcompress/core/element_of.h"
@@ -27,9 +27,9 @@ class JobMaker {
   bool make(std::span<const std::uint8_t> in, Vector<std::uint8_t>& out) {
     Vector<Predictor> predictors(LevelsModel::predictor_count(axes_));
     model_.predictors = predictors.data();
-    if (!read_levels_model(in, axes_, model_).ok() || model_.values.masked != masked_) return false;
+    if (!read_levels_model(in, axes_, model_).ok() || model_.format.masked != masked_) return false;
     Reader reader(in);
-    if (!parts_.take_starts(model_.values, head_.serving)) return false;
+    if (!parts_.take_starts(model_.distributions, head_.serving)) return false;
     if (!parts_.take_exceptions(spec_.dtype, reader, axes_.elems()) || !take_sections(reader, in)) return false;
     lay_out_levels();
     append(out);
@@ -53,10 +53,10 @@ class JobMaker {
     bytes[own_] = left - known;
     std::size_t at = reader.position();
     for (std::size_t s = 0; s <= own_; ++s) {
-      LaneSources lanes;
-      if (!lanes.open(in.subspan(at, static_cast<std::size_t>(bytes[s]))).ok()) return false;
+      coding::StreamReader streams;
+      if (!streams.open(in.subspan(at, static_cast<std::size_t>(bytes[s]))).ok()) return false;
       at += static_cast<std::size_t>(bytes[s]);
-      parts_.take_lanes(lanes, sections_.emplace_back());
+      parts_.take_streams(streams, sections_.emplace_back());
     }
     return true;
   }
@@ -106,11 +106,11 @@ class JobMaker {
       head_.strides[tables_.pad + a] = view_.strides[a];
       head_.special_strides[tables_.pad + a] = view_.special_strides[a];
     }
-    head_.base = model_.values.base;
-    head_.unit = model_.values.unit();
-    head_.low = model_.values.low;
-    head_.high = model_.values.high;
-    head_.weight_bits = model_.values.weight_bits;
+    head_.base = model_.format.base;
+    head_.unit = model_.format.unit();
+    head_.low = model_.format.low;
+    head_.high = model_.format.high;
+    head_.weight_bits = model_.format.weight_bits;
     head_.table_count = static_cast<std::uint32_t>(parts_.starts.size());
     head_.exception_count = static_cast<std::uint32_t>(parts_.exceptions.size());
     head_.stages = job.add(stages_);

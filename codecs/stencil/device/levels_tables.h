@@ -19,7 +19,6 @@
 namespace quern::codec::stencil {
 
 static_assert(kernels::kLevelAxes == kMaxAxes && kernels::kLevelClasses == kParityClasses);
-static_assert(kernels::kMaxContextMagnitude == kMaxContextMagnitude);
 
 struct LevelTables {
   explicit LevelTables(const LevelAxes& of) : axes(of), pad(kMaxAxes - of.rank) {}
@@ -88,7 +87,7 @@ struct LevelTables {
         const FeatureOffsets offsets = feature_offsets(axes, level, f);
         for (std::size_t o = 0; o < offsets.count; ++o) add_tap(c, offsets.list[o], weight, magnitude_taps);
       } else {
-        add_spread(model.values.fraction_bits, c, f, weight);
+        add_spread(model.format.fraction_bits, c, f, weight);
       }
     }
     plan.magnitude_tap_count = static_cast<std::uint32_t>(magnitude_taps.size()) - plan.magnitude_taps;

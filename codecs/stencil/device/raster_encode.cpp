@@ -46,12 +46,12 @@ std::uint32_t lay_out_work(RasterEncodeJob& job) {
 
 }  // namespace
 
-bool RasterEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, std::span<std::uint8_t> scratch,
+bool RasterEncoding::start(const EncodeSpec& chunk_spec, const ConstBox3& chunk, std::span<std::uint8_t> scratch,
                            Vector<std::uint8_t>& out) {
   places_ = lattice_places(chunk_spec, chunk);
   const bool on_lattice = !places_.numbers.empty();
   if (on_lattice) places_.box.data = places_.numbers.data();
-  const ChunkSpec& spec = on_lattice ? places_.spec : chunk_spec;
+  const EncodeSpec& spec = on_lattice ? places_.spec : chunk_spec;
   const ConstBox3& in = on_lattice ? places_.box : chunk;
   model_ = {};
   if (!fit_raster_model(spec, in, scratch, model_)) return false;
@@ -65,8 +65,8 @@ bool RasterEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, 
   const std::array<std::uint64_t, 2> dense{in.extents[1] * in.extents[2], in.extents[2]};
   describe_raster(spec.dtype, model_, in.extents, {dense, dense}, job_.raster, tables);
   job_.bound = spec.bound;
-  job_.inverse = 1 / model_.unit();
-  job_.most = std::int64_t{1} << (kSumBits - kWeightSumBits - model_.weight_bits);
+  job_.inverse = 1 / model_.format.unit();
+  job_.most = std::int64_t{1} << (kSumBits - kWeightSumBits - model_.format.weight_bits);
   work_bytes_ = lay_out_work(job_);
   JobAppender job(out, sizeof job_);
   job_.raster.taps = job.add(tables.taps);
@@ -94,7 +94,7 @@ bool RasterEncoding::choose(const kernels::RasterEncodeAnswer& answer, std::span
       next = std::uint64_t{index} + 1;
     }
   });
-  LevelCounts counts;
+  coding::BinCounts counts;
   static_assert(sizeof counts == sizeof answer.counts);
   std::memcpy(counts.data(), answer.counts, sizeof counts);
   const std::uint64_t rows = std::uint64_t{job_.raster.planes} * job_.raster.rows;
@@ -102,9 +102,9 @@ bool RasterEncoding::choose(const kernels::RasterEncodeAnswer& answer, std::span
 
   RowLanesJob lanes;
   JobParts parts;
-  if (!parts.take_starts(model_, lanes.serving)) return false;
+  if (!parts.take_starts(model_.distributions, lanes.serving)) return false;
   const Vector<kernels::RowSection> sections{{static_cast<std::uint32_t>(rows), job_.raster.columns}};
-  lanes.mask = (1u << model_.lane_bits) - 1;
+  lanes.mask = (1u << model_.stream_bits) - 1;
   lanes.codes = job_.codes;
   lanes.symbols = job_.symbols;
   lanes.words = job_.raster.values;
@@ -121,7 +121,7 @@ std::size_t RasterEncoding::write(std::span<const std::uint32_t> lane_words, con
   if (lattice_bytes != 0) write_lattice(places_.lattice, head);
   write_raster_head(model_, kernels::stencil_extents(in_.extents).shape(), exceptions_, head);
   Writer writer(head);
-  const std::size_t lanes = std::size_t{1} << model_.lane_bits;
+  const std::size_t lanes = std::size_t{1} << model_.stream_bits;
   const std::uint64_t total = write_lane_sizes(lane_words.first(lanes), writer);
   if (head.size() - lattice_bytes + 2 * total > 1 + raw_bytes_) return 0;
   if (lattice_bytes != 0 && head.size() + 2 * total > array_bytes_) return 0;

@@ -10,7 +10,7 @@
 
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/lattice/chunk.h"
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/raster/model.h"
 #include "codecs/stencil/raster/stages.h"
 #include "kernels/stencil/raster_encode_job.h"
 
@@ -20,7 +20,7 @@ class RasterEncoding {
  public:
   /// Fits the model and appends the first job, for the elements (and classes) of box(), side by side on the device.
   /// False when the chunk is encode_chunk's. The box stays. May throw std::bad_alloc.
-  bool start(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job);
+  bool start(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job);
 
   /// What the device gets: the chunk, or of a chunk on a lattice the integers in its place; and their type.
   const ConstBox3& box() const { return in_; }
@@ -51,7 +51,7 @@ class RasterEncoding {
   std::uint64_t raw_bytes_ = 0;    ///< of the box
   std::uint64_t array_bytes_ = 0;  ///< of the chunk's elements
   std::uint32_t work_bytes_ = 0;
-  ChunkModel model_;
+  RasterModel model_;
   kernels::RasterEncodeJob job_;
   RasterExceptions exceptions_;
 };

@@ -31,17 +31,17 @@ bool append_raster_job(const ChunkSpec& spec, std::span<const std::uint8_t> in, 
   if (in.empty() || in[0] != static_cast<std::uint8_t>(Mode::raster)) return false;
   in = in.subspan(1);
   const kernels::StencilExtents extents = kernels::stencil_extents(box.extents);
-  ChunkModel model;
-  if (!read_model(in, extents, model).ok() || model.masked != (box.special != nullptr)) return false;
+  RasterModel model;
+  if (!read_raster_model(in, extents, model).ok() || model.format.masked != (box.special != nullptr)) return false;
   RasterJob head;
   JobParts parts;
-  if (!parts.take_starts(model, head.serving)) return false;
+  if (!parts.take_starts(model.distributions, head.serving)) return false;
   Reader reader(in);
   if (!parts.take_exceptions(spec.dtype, reader, extents.elems())) return false;
-  if (std::size_t{1} << model.lane_bits > extents.planes * extents.rows) return false;
-  LaneSources lanes;
-  if (!lanes.open(model.lane_bits, reader, in).ok()) return false;
-  parts.take_lanes(lanes, head.lanes);
+  if (std::size_t{1} << model.stream_bits > extents.planes * extents.rows) return false;
+  coding::StreamReader streams;
+  if (!streams.open(model.stream_bits, reader, in).ok()) return false;
+  parts.take_streams(streams, head.lanes);
 
   RasterTables tables;
   describe_raster(spec.dtype, model, box.extents, {box.strides, box.special_strides}, head, tables);

@@ -24,12 +24,12 @@ struct DeviceState {
 };
 
 /// An encoder's state is what it encodes chunks by.
-inline std::span<const std::uint8_t> encoder_state(const ChunkSpec& spec) {
-  static_assert(std::is_trivially_copyable_v<ChunkSpec>);
+inline std::span<const std::uint8_t> encoder_state(const EncodeSpec& spec) {
+  static_assert(std::is_trivially_copyable_v<EncodeSpec>);
   return {reinterpret_cast<const std::uint8_t*>(&spec), sizeof spec};
 }
-inline ChunkSpec spec_of_encoder_state(std::span<const std::uint8_t> bytes) {
-  ChunkSpec spec;
+inline EncodeSpec spec_of_encoder_state(std::span<const std::uint8_t> bytes) {
+  EncodeSpec spec;
   if (bytes.size() == sizeof spec) std::memcpy(static_cast<void*>(&spec), bytes.data(), sizeof spec);
   return spec;
 }

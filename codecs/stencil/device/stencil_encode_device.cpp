@@ -35,7 +35,7 @@ Vector<std::uint32_t> exceptions_of(std::span<const std::uint8_t> piece) {
 template <class Encoding>
 class JobChunk : public cuda::ChunkEncoding {
  public:
-  explicit JobChunk(const ChunkSpec& spec) : spec_(spec) {}
+  explicit JobChunk(const EncodeSpec& spec) : spec_(spec) {}
 
   bool start(const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job) final {
     return encoding_.start(spec_, in, scratch, job);
@@ -53,7 +53,7 @@ class JobChunk : public cuda::ChunkEncoding {
   /// Of a chunk that is not worth coding.
   EncodeStep not_worth() const { return encoding_.may_be_raw() ? EncodeStep::raw : EncodeStep::host; }
 
-  ChunkSpec spec_;
+  EncodeSpec spec_;
   Encoding encoding_;
 };
 
@@ -130,7 +130,8 @@ using WaveletChunk = FittedChunk<WaveletEncoding>;
 
 /// Room for the last job of a chunk.
 constexpr std::uint64_t kLanesJobBytes = sizeof(RowLanesJob) + 2 * kernels::kJobAlignment +
-                                         sizeof(kernels::RowSection) + kLevels * sizeof(kernels::LevelStarts);
+                                         sizeof(kernels::RowSection) +
+                                         kernels::kContextBins * sizeof(kernels::LevelStarts);
 
 /// What chunks of all kinds have in common: answers, and the kernel that writes lanes.
 template <class Chunk>
@@ -154,7 +155,7 @@ class RasterKernels final : public RowLanesKernels<RasterChunk> {
     // Values, codes and symbols; in chunks of one plane targets and means, too; and the list of exceptions.
     constexpr std::uint64_t kWork = 8 + 4 + 2 + 8 + 8 + 1;
     constexpr std::uint64_t kFirstJob = UINT64_C(1) << 16;  // taps and sums, of which there are few
-    const ChunkSpec spec = spec_of_encoder_state(state);
+    const EncodeSpec spec = spec_of_encoder_state(state);
     return {kFirstJob, kLanesJobBytes, kWork * (spec.raw_bytes() / dtype_bytes(spec.dtype)), 0};
   }
   cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {
@@ -165,7 +166,7 @@ class RasterKernels final : public RowLanesKernels<RasterChunk> {
 class LevelsKernels final : public RowLanesKernels<LevelsChunk> {
  public:
   cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
-    const ChunkSpec spec = spec_of_encoder_state(state);
+    const EncodeSpec spec = spec_of_encoder_state(state);
     const std::uint64_t elems = spec.raw_bytes() / dtype_bytes(spec.dtype);
     std::uint64_t coarser = (spec.form.inner + 1) / 2;
     for (const std::uint64_t extent : spec.most) coarser *= (extent + 1) / 2;
@@ -188,7 +189,7 @@ class LevelsKernels final : public RowLanesKernels<LevelsChunk> {
 class WaveletKernels final : public RowLanesKernels<WaveletChunk> {
  public:
   cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
-    const ChunkSpec spec = spec_of_encoder_state(state);
+    const EncodeSpec spec = spec_of_encoder_state(state);
     const std::uint64_t elems = spec.raw_bytes() / dtype_bytes(spec.dtype);
     // Values and room, magnitudes, codes and symbols, these three of corrections, too; the list of exceptions; samples.
     constexpr std::uint64_t kWork = 16 + 2 * (4 + 4 + 2) + 1;

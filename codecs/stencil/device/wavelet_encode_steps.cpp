@@ -9,10 +9,10 @@
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels/view.h"
-#include "codecs/stencil/model/token_cost.h"
 #include "codecs/stencil/wavelet/chunk.h"
-#include "codecs/stencil/wavelet/lanes.h"
 #include "codecs/stencil/wavelet/lifting.h"
+#include "coding/stream_writer.h"
+#include "coding/token_cost.h"
 #include "libcompress/core/element_of.h"
 
 namespace quern::codec::stencil {
@@ -43,7 +43,7 @@ std::uint64_t table_bytes(const WaveletPlans& plans) {
 
 }  // namespace
 
-bool WaveletEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk, std::span<std::uint8_t> scratch,
+bool WaveletEncoding::start(const EncodeSpec& chunk_spec, const ConstBox3& chunk, std::span<std::uint8_t> scratch,
                             Vector<std::uint8_t>& out) {
   if (!chunk_spec.form.wavelet) return false;
   places_ = lattice_places(chunk_spec, chunk);
@@ -70,8 +70,8 @@ bool WaveletEncoding::start(const ChunkSpec& chunk_spec, const ConstBox3& chunk,
   corrections_fitted_ = false;
   constants_.assign(kMaxWaveletGroups, 0);
   model_ = {};
-  model_.values.base = units_.base;
-  model_.values.step = units_.unit;
+  model_.format.base = units_.base;
+  model_.format.step = units_.unit;
   model_.constants = constants_.data();
   model_.axes = plain;
   transforms_ = wavelet_transforms(plain);
@@ -185,7 +185,7 @@ void WaveletEncoding::try_transforms() {
     parts.lift_count = static_cast<std::uint32_t>(plans_.lifts.size()) - parts.lifts;
     trials_.push_back(parts);
   }
-  samples_bytes_ = static_cast<std::uint32_t>(plans_.bands.size() * sizeof(TokenCounts));
+  samples_bytes_ = static_cast<std::uint32_t>(plans_.bands.size() * sizeof(coding::TokenCounts));
 }
 
 /// As the host's encoder.
@@ -194,9 +194,9 @@ void WaveletEncoding::choose_transform(std::span<const std::uint8_t> counts) {
   for (std::size_t t = 0; t < trials_.size(); ++t) {
     std::uint64_t cost = 0;
     for (std::uint32_t b = 0; b < trials_[t].band_count; ++b) {
-      TokenCounts tokens;
+      coding::TokenCounts tokens;
       std::memcpy(tokens.data(), counts.data() + (trials_[t].bands + b) * sizeof tokens, sizeof tokens);
-      cost += token_cost(tokens);
+      cost += coding::token_cost(tokens);
     }
     if (cost >= least) continue;
     least = cost;
@@ -365,10 +365,10 @@ void WaveletEncoding::fit_corrections(std::span<const std::uint8_t> bytes) {
 
 /// Bits, in units of 2^-12, that all takes, as code() of the host's encoder.
 std::uint64_t WaveletEncoding::fit_distributions(const kernels::RasterEncodeAnswer& answer, std::size_t exceptions) {
-  LevelCounts counts = counts_;
-  for (std::size_t l = 0; l < kLevels; ++l)
+  coding::BinCounts counts = counts_;
+  for (std::size_t l = 0; l < kernels::kContextBins; ++l)
     for (std::size_t t = 0; t < counts[l].size(); ++t) counts[l][t] += answer.counts[l][t];
-  const std::uint64_t bits = fit_levels(counts, model_.values);
+  const std::uint64_t bits = coding::fit_distributions(counts, model_.distributions);
   stored_.clear();
   write_wavelet_model(model_, stored_);
   return bits + (std::uint64_t{stored_.size() + exceptions * (dtype_bytes(spec_.dtype) + 2)} << 15);
@@ -378,7 +378,7 @@ WaveletEncoding::Choice WaveletEncoding::choose(const kernels::RasterEncodeAnswe
                                                 std::span<const std::uint32_t> exceptions, Vector<std::uint8_t>& out) {
   const std::uint64_t bits = fit_distributions(answer, exceptions.size());
   if (bits >> 15 >= raw_bytes_) return Choice::host;
-  lane_bits_ = wavelet_lane_bits(bits >> 15);
+  lane_bits_ = coding::choose_stream_bits(bits >> 15);
   head_.assign(1, static_cast<std::uint8_t>(Mode::wavelet));
   head_.insert(head_.end(), stored_.begin(), stored_.end());
   Writer writer(head_);
@@ -397,7 +397,7 @@ WaveletEncoding::Choice WaveletEncoding::choose(const kernels::RasterEncodeAnswe
 
   kernels::RowLanesJob lanes;
   JobParts parts;
-  if (!parts.take_starts(model_.values, lanes.serving)) return Choice::host;
+  if (!parts.take_starts(model_.distributions, lanes.serving)) return Choice::host;
   Vector<kernels::RowSection> sections;
   for (const kernels::WaveletBandPlan& band : plans_.bands)
     sections.push_back({band.rows, band.extents[kMaxAxes - 1], band.rows_before, band.codes_before});

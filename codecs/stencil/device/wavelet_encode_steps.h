@@ -14,10 +14,10 @@
 #include "codecs/stencil/device/levels_encode_steps.h"
 #include "codecs/stencil/device/wavelet_plans.h"
 #include "codecs/stencil/lattice/chunk.h"
-#include "codecs/stencil/model/residual_fit.h"
 #include "codecs/stencil/wavelet/choices.h"
 #include "codecs/stencil/wavelet/fit.h"
 #include "codecs/stencil/wavelet/model.h"
+#include "coding/distribution_fit.h"
 #include "kernels/stencil/raster_encode_job.h"
 #include "kernels/stencil/wavelet_encode_job.h"
 
@@ -25,7 +25,7 @@ namespace quern::codec::stencil {
 
 /// The range of a chunk that encode_chunk would give to encode_wavelet, and that is not constant; false of others. The
 /// scratch is that of encode_chunk.
-bool wavelet_range(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkRange& range);
+bool wavelet_range(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkRange& range);
 
 /// As LevelsEncoding.
 class WaveletEncoding {
@@ -41,7 +41,7 @@ class WaveletEncoding {
 
   /// Chooses units and step and appends the first job. False when the chunk is encode_chunk's. The box stays. May
   /// throw std::bad_alloc.
-  bool start(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job);
+  bool start(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, Vector<std::uint8_t>& job);
 
   const ConstBox3& box() const { return in_; }
   DType dtype() const { return spec_.dtype; }
@@ -79,7 +79,7 @@ class WaveletEncoding {
                    std::size_t columns, float weight, WaveletSamples& to) const;
 
   LatticePlaces places_;
-  ChunkSpec spec_;  ///< of the box
+  EncodeSpec spec_;  ///< of the box
   ConstBox3 in_;
   std::uint64_t raw_bytes_ = 0;    ///< of the box
   std::uint64_t array_bytes_ = 0;  ///< of the chunk's elements
@@ -94,7 +94,7 @@ class WaveletEncoding {
   Vector<std::uint16_t> constants_;
   bool fitted_ = false;  ///< weights are there from another step
   bool corrections_fitted_ = false;
-  LevelCounts counts_{};         ///< of coefficients
+  coding::BinCounts counts_{};   ///< of coefficients
   Vector<std::uint8_t> stored_;  ///< form of the model
 
   kernels::WaveletEncodeJob job_;

@@ -69,7 +69,7 @@ double spacing_of_type(std::span<const double> numbers, DType dtype) {
 
 /// What a lattice must be to be looked for.
 struct Search {
-  Search(const ChunkSpec& spec, const Sample& sample)
+  Search(const EncodeSpec& spec, const Sample& sample)
       : numbers(sample.numbers.data(), sample.count),
         // Places further apart than this are further apart than codes at twice the bound.
         pays(2 * spec.bound * kLeastGain / (2 * kMostReach + 1)),
@@ -84,7 +84,7 @@ struct Search {
 };
 
 template <class Element>
-std::optional<Lattice> find(const ChunkSpec& spec, const ConstBox3& in) {
+std::optional<Lattice> find(const EncodeSpec& spec, const ConstBox3& in) {
   Sample sample;
   gather<Element>(in, kQuickEstimate, sample);
   const Search sampled(spec, sample);
@@ -101,7 +101,7 @@ std::optional<Lattice> find(const ChunkSpec& spec, const ConstBox3& in) {
 
 /// Numbers every ordinary element; false when one misses the bound `reach` places to either side of its own.
 template <class Element>
-bool number_all(const ChunkSpec& spec, const ConstBox3& in, const Lattice& lattice, std::int32_t reach,
+bool number_all(const EncodeSpec& spec, const ConstBox3& in, const Lattice& lattice, std::int32_t reach,
                 std::int32_t* numbers) {
   const auto* const data = static_cast<const typename Element::Bits*>(in.data);
   const std::size_t rows = static_cast<std::size_t>(in.extents[0] * in.extents[1]);
@@ -126,7 +126,7 @@ bool number_all(const ChunkSpec& spec, const ConstBox3& in, const Lattice& latti
 }
 
 template <class Element>
-void find_places(const ChunkSpec& spec, const ConstBox3& in, LatticePlaces& found) {
+void find_places(const EncodeSpec& spec, const ConstBox3& in, LatticePlaces& found) {
   const auto lattice = find<Element>(spec, in);
   if (!lattice) return;
   found.lattice = *lattice;
@@ -157,7 +157,7 @@ void spread(const Lattice& lattice, const MutableBox3& box) {
 
 }  // namespace
 
-LatticePlaces lattice_places(const ChunkSpec& spec, const ConstBox3& in) {
+LatticePlaces lattice_places(const EncodeSpec& spec, const ConstBox3& in) {
   LatticePlaces found;
   if (spec.dtype == DType::f32) find_places<F32>(spec, in, found);
   if (spec.dtype == DType::f64) find_places<F64>(spec, in, found);

@@ -22,13 +22,13 @@ inline bool may_lie_on_lattice(DType dtype) { return dtype == DType::f32 || dtyp
 struct LatticePlaces {
   Lattice lattice;
   Vector<std::int32_t> numbers;
-  ConstBox3 box;   ///< of `numbers`
-  ChunkSpec spec;  ///< of the chunk of integers; its bound is a number of places
+  ConstBox3 box;    ///< of `numbers`
+  EncodeSpec spec;  ///< of the chunk of integers; its bound is a number of places
 };
 
 /// The places of a chunk on its lattice, when it has one that pays: all its elements keep the bound as long as their
 /// integers keep theirs. Without numbers if not. May throw std::bad_alloc.
-LatticePlaces lattice_places(const ChunkSpec& spec, const ConstBox3& in);
+LatticePlaces lattice_places(const EncodeSpec& spec, const ConstBox3& in);
 
 /// Writes mode and lattice; `out` has kLatticeHead bytes.
 void write_lattice(const Lattice& lattice, std::span<std::uint8_t> out);

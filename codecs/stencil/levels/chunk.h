@@ -14,7 +14,6 @@
 
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/levels/model.h"
-#include "codecs/stencil/model/model.h"
 #include "codecs/stencil/range.h"
 
 namespace quern::codec::stencil {
@@ -26,7 +25,7 @@ inline MutableBox3 full_box(const ChunkSpec& spec) {
 
 /// Leaves room for points beyond the border, which are up to five times as large as those inside: sums of weights times
 /// values stay below 2^51.
-inline void leave_room(const ChunkRange& range, ChunkModel& format) {
+inline void leave_room(const ChunkRange& range, LevelsValueFormat& format) {
   const double most = std::max(range.high - format.base, format.base - range.low);
   int bits = 1;
   while (std::ldexp(1.0, bits - 1) * format.step < most) ++bits;
@@ -34,13 +33,13 @@ inline void leave_room(const ChunkRange& range, ChunkModel& format) {
   if (left >= static_cast<int>(format.fraction_bits)) return;
   const double twice_error = format.step * (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits)));
   format.fraction_bits = static_cast<unsigned>(std::max(left, 0));
-  format.step = short_double(twice_error / (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits))));
+  format.step = coding::short_double(twice_error / (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits))));
 }
 
-std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec);
+std::size_t levels_encode_scratch_bytes(const EncodeSpec& spec);
 /// Whether values of a chunk in units are small enough for 32-bit integers, and magnitudes of its codes for 16 bits,
 /// but for what predictions may do.
-inline bool narrow_values(const ChunkRange& range, const ChunkModel& format, std::uint8_t tightening) {
+inline bool narrow_values(const ChunkRange& range, const LevelsValueFormat& format, std::uint8_t tightening) {
   const double most = std::max(range.high - format.base, format.base - range.low);
   const std::int64_t least_quantum = level_quantum(format.fraction_bits, tightening, kMaxLevels);
   const std::int64_t limit = std::min(kernels::kMostNarrow, kernels::kMostMagnitudes * least_quantum);
@@ -53,14 +52,15 @@ struct SortedChunk {
 };
 /// Sorts them if each has 4 bytes, none is special and the layout allows it. They lie in the scratch memory, which
 /// nobody may write to until encode_levels is called.
-SortedChunk sort_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch);
+SortedChunk sort_chunk(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch);
 /// Writes mode and content of a chunk whose format and limits are in `format`, `narrow`: narrow_values; 0 when that
 /// would be no smaller than the elements themselves. `sorted`: sort_chunk has been. `out` has max_chunk_bytes. May
 /// throw std::bad_alloc.
-Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
-                                  bool sorted, std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
-Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
+Result<std::size_t> encode_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format,
+                                  bool narrow, bool sorted, std::span<std::uint8_t> out,
                                   std::span<std::uint8_t> scratch);
+Result<ChunkCost> estimate_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format,
+                                  bool narrow, std::span<std::uint8_t> scratch);
 
 std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec);
 /// Decodes what follows the mode.

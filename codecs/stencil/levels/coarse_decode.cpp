@@ -4,10 +4,10 @@
 
 #include <cstring>
 
-#include "codecs/stencil/arena.h"
 #include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/chunk.h"
 #include "codecs/stencil/wavelet/chunk.h"
+#include "libcompress/core/arena.h"
 
 namespace quern::codec::stencil {
 namespace {

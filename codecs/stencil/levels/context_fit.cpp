@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "codecs/stencil/model/solve.h"
+#include "codecs/stencil/least_squares/solve.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -135,7 +135,7 @@ void add_context_samples(const LevelGridOf<Value>& grid, const ClassRows& rows, 
       if (std::find(own.list.begin(), end, f) == end) continue;  // stays 0
       if (!counts_magnitudes(f)) {
         std::fill_n(room.spread, rows.columns, 0u);
-        add_spread(grid, place, f, room.predicted, model.values.fraction_bits, 1, kernels, room.spread);
+        add_spread(grid, place, f, room.predicted, model.format.fraction_bits, 1, kernels, room.spread);
         spread.rows[0] = room.spread;
         add(spread, kernels.fit.wide.magnitude_sums, kSpreadUnit, to);
         continue;
@@ -213,8 +213,9 @@ ContextWeights fit_contexts(const ContextSamples& samples, const LevelsFitting& 
   ContextWeights result;
   result.present = true;
   const auto fixed = [](double w) {
-    const double scaled = w * std::ldexp(1.0, kContextBits);
-    return static_cast<std::uint16_t>(scaled < kMaxContextWeight ? std::lrint(scaled) : long{kMaxContextWeight});
+    const double scaled = w * std::ldexp(1.0, coding::kContextBits);
+    return static_cast<std::uint16_t>(scaled < coding::kMaxContextWeight ? std::lrint(scaled)
+                                                                         : long{coding::kMaxContextWeight});
   };
   for (std::size_t i = 0; i < features; ++i) result.weights[samples.features.list[i]] = fixed(weights[i]);
   result.constant = fixed(weights[features]);

@@ -12,8 +12,8 @@
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/levels/walk.h"
-#include "codecs/stencil/model/stream_readers.h"
-#include "codecs/stencil/model/token_tables.h"
+#include "coding/stream_reader.h"
+#include "coding/token_tables.h"
 #include "kernels/stencil/rules.h"
 #include "libcompress/format/reader.h"
 
@@ -24,7 +24,7 @@ template <class Value>
 struct DecodeMemory {
   DecodeMemory(Arena& arena, const LevelAxes& axes)
       : predictors(arena.take<Predictor>(LevelsModel::predictor_count(axes))),
-        tables(arena.take<TokenTable>(kLevels)),
+        tables(arena.take<kernels::TokenTable>(kernels::kContextBins)),
         contexts(arena.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
         codes(arena.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
         predicted(arena.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
@@ -32,7 +32,7 @@ struct DecodeMemory {
         grid(arena, axes),
         predictor(arena) {}
   Predictor* predictors;
-  TokenTable* tables;
+  kernels::TokenTable* tables;
   std::uint8_t* contexts;  ///< levels of a row
   std::int32_t* codes;     ///< of a row
   std::int64_t* predicted;
@@ -62,19 +62,19 @@ class LevelsReader {
   Status run(std::span<const std::uint8_t> in, unsigned last, const CoarsePlaces* coarse) {
     last_ = last;
     QUERN_RETURN_IF_ERROR(read_levels_model(in, view_.axes, model_));
-    if (model_.values.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
+    if (model_.format.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
     // Special elements may have any value between these.
     if constexpr (kNarrow) {
-      too_wide_ = model_.values.low <= -kernels::kMostNarrow || model_.values.high >= kernels::kMostNarrow;
+      too_wide_ = model_.format.low <= -kernels::kMostNarrow || model_.format.high >= kernels::kMostNarrow;
       if (too_wide_) return {};
     }
-    memory_.grid.small().start(model_.values);
+    memory_.grid.small().start(model_.format);
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(view_.axes.elems()));
     const Reader exceptions_at = reader;
     QUERN_RETURN_IF_ERROR(check_exceptions<Bits>(reader, exceptions, view_.axes.elems()));
-    std::array<const TokenTable*, kLevels> serving{};
-    QUERN_RETURN_IF_ERROR(fill_token_tables(model_.values, memory_.tables, serving));
+    coding::ServingTables serving{};
+    QUERN_RETURN_IF_ERROR(coding::fill_token_tables(model_.distributions, memory_.tables, serving));
     QUERN_RETURN_IF_ERROR(sections(reader, in, kernels::ResidualTables(memory_.tables, serving)));
     Reader again = exceptions_at;
     if (too_wide_) return {};
@@ -107,26 +107,26 @@ class LevelsReader {
     std::size_t at = reader.position();
     unsigned level = top;
     for (unsigned s = 0; s <= own; ++s) {
-      LaneSources sources;
+      coding::StreamReader sources;
       if (bytes[s] > in.size() - at) return corrupt("stencil: a chunk is cut short");
       QUERN_RETURN_IF_ERROR(sources.open(in.subspan(at, static_cast<std::size_t>(bytes[s]))));
-      kernels::ResidualLanes lanes(sources.used());
+      kernels::DecodeStreams streams(sources.used());
       at += static_cast<std::size_t>(bytes[s]);
       const unsigned last = own - s;
       for (;; --level) {
-        QUERN_RETURN_IF_ERROR(decode_level(level, tables, lanes));
+        QUERN_RETURN_IF_ERROR(decode_level(level, tables, streams));
         if (too_wide_) return {};
         if (level == last) break;
         if (level == last_) return {};
       }
-      if (!lanes.finished()) return corrupt("stencil: a lane does not end where it should");
+      if (!streams.finished()) return corrupt("stencil: a stream does not end where it should");
       if (level == last_) return {};
       --level;
     }
     return {};
   }
 
-  Status decode_level(unsigned level, const kernels::ResidualTables& tables, kernels::ResidualLanes& lanes) {
+  Status decode_level(unsigned level, const kernels::ResidualTables& tables, kernels::DecodeStreams& streams) {
     const kernels::StencilKernels& kernels = *spec_.kernels;
     LevelGrid& grid = memory_.grid;
     grid.open(level, model_.border, kernels.rows);
@@ -142,7 +142,7 @@ class LevelsReader {
       for (std::size_t r = 0; r < run.rows; ++r) {
         const bool small = predict_row(run, r);
         if (out_.special != nullptr) skip_special(run, r);
-        kernels.decode.take_residuals(lanes, tables, memory_.contexts, run.columns, linear, memory_.codes);
+        kernels.residuals.decode_residuals(streams, tables, memory_.contexts, run.columns, linear, memory_.codes);
         reconstruct_row(run.columns, small, quantum, values, magnitudes);
         if (out_.special != nullptr) fill_special(run.columns, values);
         grid.finish_row(c, values, magnitudes);
@@ -151,10 +151,10 @@ class LevelsReader {
         linear += run.columns;
       }
       grid.finish_run(c, run.first.index);
-      return lanes.failed == 0 && !too_wide_;
+      return streams.failed == 0 && !too_wide_;
     });
     if (too_wide_) return {};
-    return complete ? Status{} : corrupt("stencil: a lane is too short");
+    return complete ? Status{} : corrupt("stencil: a stream is too short");
   }
   /// Predictions and contexts of a row of a run; true where the predictions are small ones.
   bool predict_row(const CodedRun& run, std::size_t number) {
@@ -197,13 +197,13 @@ class LevelsReader {
         out_.special + view_.row_start(run.first.parity_class, level, index, view_.special_strides);
     const std::size_t step = view_.row_step(level, view_.special_strides);
     for (std::size_t x = 0; x < run.columns; ++x)
-      if (special[x * step] != 0) memory_.contexts[x] = kernels::kNoResidual;
+      if (special[x * step] != 0) memory_.contexts[x] = kernels::kNoContextBin;
   }
   /// Their values are what is predicted.
   void fill_special(std::size_t columns, Value* values) const {
     for (std::size_t x = 0; x < columns; ++x)
-      if (memory_.contexts[x] == kernels::kNoResidual)
-        values[x] = static_cast<Value>(std::clamp(memory_.predicted[x], model_.values.low, model_.values.high));
+      if (memory_.contexts[x] == kernels::kNoContextBin)
+        values[x] = static_cast<Value>(std::clamp(memory_.predicted[x], model_.format.low, model_.format.high));
   }
 
   /// Writes the finest level's classes to the box: those that differ in the parity along the last axis alone together,
@@ -230,8 +230,8 @@ class LevelsReader {
     return static_cast<Bits*>(out_.data) + view_.row_start(c, 0, index, view_.strides);
   }
   void store_row(std::size_t c, std::size_t r, std::size_t step) const {
-    const double unit = model_.values.unit();
-    const double base = model_.values.base;
+    const double unit = model_.format.unit();
+    const double base = model_.format.base;
     const std::size_t columns = memory_.grid.view(c).extents[view_.axes.rank - 1];
     const RowIndex index = memory_.grid.index_of(c, r);
     const Value* const from = memory_.grid.values(c, index);
@@ -246,10 +246,10 @@ class LevelsReader {
     const RowIndex index = memory_.grid.index_of(c, r);
     const Value* const even = memory_.grid.values(c, index);
     Bits* const to = row_place(c, index);
-    const double unit = model_.values.unit();
+    const double unit = model_.format.unit();
     spec_.kernels->rows.template of<Value>().store_pairs(even, memory_.grid.values(c + 1, index), unit,
-                                                         model_.values.base, odds, to);
-    if (evens > odds) to[2 * odds] = Element::bits(static_cast<double>(even[odds]) * unit + model_.values.base);
+                                                         model_.format.base, odds, to);
+    if (evens > odds) to[2 * odds] = Element::bits(static_cast<double>(even[odds]) * unit + model_.format.base);
   }
 
   /// The same for the points of a coarse level.
@@ -273,11 +273,11 @@ class LevelsReader {
   void store_coarse_row(const Value* from, std::size_t columns, std::size_t first, std::size_t row,
                         const CoarsePlaces& to) const {
     const std::size_t x_axis = view_.axes.rank - 1;
-    const double unit = model_.values.unit();
+    const double unit = model_.format.unit();
     for (std::size_t x = 0; x < columns; ++x) {
       std::size_t at = row;
       if (to.keep(first + 2 * x, x_axis, at))
-        static_cast<Bits*>(to.data)[at] = Element::bits(static_cast<double>(from[x]) * unit + model_.values.base);
+        static_cast<Bits*>(to.data)[at] = Element::bits(static_cast<double>(from[x]) * unit + model_.format.base);
     }
   }
   void put_coarse(std::uint64_t index, Bits bits, const CoarsePlaces& to) const {

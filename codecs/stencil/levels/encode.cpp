@@ -18,12 +18,11 @@
 #include "codecs/stencil/levels/sections.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/levels/walk.h"
-#include "codecs/stencil/model/quick_estimate.h"
-#include "codecs/stencil/model/residual_fit.h"
-#include "codecs/stencil/model/residual_symbols.h"
-#include "codecs/stencil/model/symbol_counts.h"
-#include "codecs/stencil/model/token_cost.h"
-#include "codecs/stencil/model/token_tally.h"
+#include "coding/distribution_fit.h"
+#include "coding/quick_estimate.h"
+#include "coding/symbol_counts.h"
+#include "coding/token_cost.h"
+#include "coding/token_tally.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -35,7 +34,7 @@ class LevelsWriter {
  public:
   using Bits = typename Element::Bits;
 
-  LevelsWriter(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, const LevelsView& view,
+  LevelsWriter(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format, const LevelsView& view,
                LevelsEncodeMemory<Value>& memory, bool sorted)
       : spec_(spec),
         in_(in),
@@ -43,12 +42,12 @@ class LevelsWriter {
         memory_(memory),
         top_(view.axes.top()),
         first_(first_of_levels(view.axes)),
-        rows_(spec, in, view, model_.values, {memory.originals, memory.targets, memory.special}),
+        rows_(spec, in, view, model_.format, {memory.originals, memory.targets, memory.special}),
         loop_(spec, view, model_, memory, rows_),
         sorted_(sorted),
         sample_memory_(memory.before_symbols().samples),
         fit_room_(memory.before_symbols().fits) {
-    model_.values = format;
+    model_.format = format;
     model_.tightening = spec.tightening;
     model_.predictors = memory.predictors;
     std::fill_n(memory.predictors, LevelsModel::predictor_count(view.axes), Predictor{});
@@ -74,7 +73,7 @@ class LevelsWriter {
   ChunkCost estimate() {
     code();
     if (spec_.quick_estimate) return {estimate_bits_, 0, plain_bits()};
-    const std::uint64_t bits = estimate_levels_cost(counts_, model_.values);
+    const std::uint64_t bits = coding::estimate_distributions_cost(counts_, model_.distributions);
     Vector<std::uint8_t> head;
     write_levels_model(model_, view_.axes, head);
     return {bits + (loop_.exceptions().size() * (sizeof(Bits) + 2) << 15), std::uint64_t{head.size()} << 15,
@@ -87,7 +86,7 @@ class LevelsWriter {
   std::size_t write(std::span<std::uint8_t> out) {
     code();
     if (!narrow()) return 0;
-    const std::uint64_t bits = fit_levels(counts_, model_.values) >> 12;
+    const std::uint64_t bits = coding::fit_distributions(counts_, model_.distributions) >> 12;
     const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
     if (bits / 8 + loop_.exceptions().size() >= raw_bytes) return 0;
     Vector<std::uint8_t> head;
@@ -96,7 +95,7 @@ class LevelsWriter {
     Writer writer(head);
     std::sort(loop_.exceptions().begin(), loop_.exceptions().end());
     write_exceptions(loop_.exceptions(), writer);
-    memory_.sections.fill_entries(model_.values);
+    memory_.sections.fill_entries(model_.distributions);
     const LevelResiduals residuals{&axes(), memory_.elems, first_, level_bits_, memory_.codes, memory_.symbols};
     const unsigned own = own_sections(level_bits_, top_);
     writer.u8(static_cast<std::uint8_t>(own));
@@ -133,8 +132,8 @@ class LevelsWriter {
  private:
   /// Codes levels from one to another; all their values are final if the last one is 0 or 1.
   void code_levels(unsigned first, unsigned last) {
-    model_.border = choose_border<Element>(view_, in_, model_.values.step);
-    grid().small().start(model_.values);
+    model_.border = choose_border<Element>(view_, in_, model_.format.step);
+    grid().small().start(model_.format);
     for (unsigned level = first + 1; level-- > last;) {
       open(level);
       if (rows_.masked()) rows_.load_special(grid());
@@ -232,13 +231,13 @@ class LevelsWriter {
 
   std::uint64_t entropy(unsigned level) const {
     const std::size_t end = level == 0 ? memory_.elems : first_[level - 1];
-    TokenTally tally;
-    tally.add(*spec_.kernels, memory_.codes + first_[level], nullptr, end - first_[level]);
-    return token_cost(tally.counts());
+    coding::TokenTally tally;
+    tally.add(spec_.kernels->residuals, memory_.codes + first_[level], nullptr, end - first_[level]);
+    return coding::token_cost(tally.counts());
   }
 
   void add_quick_estimate(unsigned level) {
-    QuickEstimate cost;
+    coding::QuickEstimate cost;
     for_coded_runs(grid(), [&](const CodedRun& run) {
       for_rows(grid(), run, [&](const CodedRow& row, std::size_t) {
         const std::size_t at = first_[level] + row.code;
@@ -291,16 +290,16 @@ class LevelsWriter {
       }
       return true;
     });
-    level_bits_[level] = token_cost(memory_.counts.add_to(counts_)) >> 12;
+    level_bits_[level] = coding::token_cost(memory_.counts.add_to(counts_)) >> 12;
   }
 
   void note_symbols(const std::uint8_t* special, const std::uint32_t* sums, const std::int32_t* codes,
                     std::size_t columns, std::uint16_t* symbols) {
-    spec_.kernels->symbols(sums, codes, columns, symbols);
+    spec_.kernels->residuals.symbols(sums, codes, columns, symbols);
     memory_.counts.note(symbols, special, columns);
   }
 
-  const ChunkSpec& spec_;
+  const EncodeSpec& spec_;
   const ConstBox3& in_;
   const LevelsView& view_;
   LevelsEncodeMemory<Value>& memory_;
@@ -309,7 +308,7 @@ class LevelsWriter {
   LevelsModel model_;
   LevelRows<Element> rows_;
   LevelsLoop<Element, Value> loop_;
-  LevelCounts counts_{};
+  coding::BinCounts counts_{};
   bool sorted_;  ///< before the first level
   SampleMemory sample_memory_;
   Vector<ContextSamples> samples_;
@@ -320,7 +319,7 @@ class LevelsWriter {
 
 }  // namespace
 
-std::size_t levels_encode_scratch_bytes(const ChunkSpec& spec) {
+std::size_t levels_encode_scratch_bytes(const EncodeSpec& spec) {
   Arena arena(nullptr);
   const LevelsEncodeMemory<double> memory(arena, LevelsView(full_box(spec), spec.form).axes, spec);
   return arena.used() + arena.used() / 8 + 65536;
@@ -331,7 +330,7 @@ namespace {
 /// Calls f(writer) with memory cut from scratch, where elements are `sorted` or not; first with narrow values if they
 /// `may` be.
 template <class R, class F>
-Result<R> with_writer(bool may, const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format,
+Result<R> with_writer(bool may, const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format,
                       std::span<std::uint8_t> scratch, bool sorted, const F& f) {
   const LevelsView view(in, spec.form);
   Arena arena(nullptr);
@@ -355,7 +354,7 @@ Result<R> with_writer(bool may, const ChunkSpec& spec, const ConstBox3& in, cons
 
 }  // namespace
 
-SortedChunk sort_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
+SortedChunk sort_chunk(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch) {
   SortedChunk result;
   if (dtype_bytes(spec.dtype) != sizeof(std::uint32_t) || in.special != nullptr) return result;
   const LevelsView view(in, spec.form);
@@ -370,19 +369,20 @@ SortedChunk sort_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std
   return result;
 }
 
-Result<std::size_t> encode_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
-                                  bool sorted, std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
+Result<std::size_t> encode_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format,
+                                  bool narrow, bool sorted, std::span<std::uint8_t> out,
+                                  std::span<std::uint8_t> scratch) {
   return with_writer<std::size_t>(narrow, spec, in, format, scratch, sorted,
                                   [&](auto& writer) { return writer.write(out); });
 }
 
-Result<ChunkCost> estimate_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
-                                  std::span<std::uint8_t> scratch) {
+Result<ChunkCost> estimate_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format,
+                                  bool narrow, std::span<std::uint8_t> scratch) {
   return with_writer<ChunkCost>(narrow, spec, in, format, scratch, false,
                                 [](auto& writer) { return writer.estimate(); });
 }
 
-bool code_coarser_levels(const ChunkSpec& spec, const ConstBox3& in, const ChunkModel& format, bool narrow,
+bool code_coarser_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format, bool narrow,
                          std::span<std::uint8_t> scratch, CoarserLevels& out) {
   return with_writer<bool>(narrow, spec, in, format, scratch, false,
                            [&](auto& writer) {

@@ -6,16 +6,16 @@
 #include <cstdint>
 #include <span>
 
-#include "codecs/stencil/arena.h"
 #include "codecs/stencil/chunk.h"
+#include "codecs/stencil/least_squares/sample_memory.h"
 #include "codecs/stencil/levels/axes.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/sections.h"
 #include "codecs/stencil/levels/sort.h"
 #include "codecs/stencil/levels/walk.h"
-#include "codecs/stencil/model/sample_memory.h"
-#include "codecs/stencil/model/symbol_counts.h"
+#include "coding/symbol_counts.h"
+#include "libcompress/core/arena.h"
 
 namespace quern::codec::stencil {
 
@@ -33,7 +33,7 @@ struct LevelsCodesMemory {
   std::size_t first;  ///< element of the finest level in the order of coding
   Predictor* predictors;
   std::int32_t* codes;     ///< of all levels in the order of coding, coarsest first, and room for a block
-  std::uint16_t* symbols;  ///< in the same order, context level * kTokenPlaces + token
+  std::uint16_t* symbols;  ///< in the same order, context level * kernels::kTokenStride + token
   std::uint32_t* sorted_row;
 
   /// Where the finest level will have its symbols.
@@ -67,7 +67,7 @@ struct LevelsCodesMemory {
 /// Values are integers in binary64, or narrow.
 template <class Value>
 struct LevelsEncodeMemory : LevelsCodesMemory {
-  LevelsEncodeMemory(Arena& arena, const LevelAxes& axes, const ChunkSpec& spec)
+  LevelsEncodeMemory(Arena& arena, const LevelAxes& axes, const EncodeSpec& spec)
       : LevelsEncodeMemory(arena, axes, spec, row_room(axes.extents[axes.rank - 1])) {}
 
   double* originals;        ///< of a row
@@ -77,7 +77,7 @@ struct LevelsEncodeMemory : LevelsCodesMemory {
   std::uint8_t* levels;     ///< of contexts of a row
   std::uint32_t* contexts;  ///< their sums
   std::uint32_t* spread;
-  SymbolCounts counts;  ///< of a level
+  coding::SymbolCounts counts;  ///< of a level
   RowPredictorOf<Value> predictor;
   std::size_t grid_begin;
   LevelGridOf<Value> grid;
@@ -85,7 +85,7 @@ struct LevelsEncodeMemory : LevelsCodesMemory {
   std::uint8_t* special;   ///< in the order of coding; last, as it is seldom touched
 
  private:
-  LevelsEncodeMemory(Arena& arena, const LevelAxes& axes, const ChunkSpec& spec, std::size_t row)
+  LevelsEncodeMemory(Arena& arena, const LevelAxes& axes, const EncodeSpec& spec, std::size_t row)
       : LevelsCodesMemory(arena, axes),
         originals(arena.take<double>(row)),
         targets(arena.take<std::int64_t>(row + kernels::kStencilBlock)),

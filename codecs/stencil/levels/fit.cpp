@@ -5,10 +5,10 @@
 #include <bit>
 #include <cmath>
 
+#include "codecs/stencil/least_squares/solve.h"
 #include "codecs/stencil/levels/walk.h"
-#include "codecs/stencil/model/solve.h"
 #include "kernels/common/bits.h"
-#include "kernels/entropy/residual_model.h"
+#include "kernels/entropy/token_distribution.h"
 #include "libcompress/format/bit_stream.h"
 
 namespace quern::codec::stencil {
@@ -183,7 +183,7 @@ class PredictorFit {
       if (kind > 0 && kind < 5 && std::popcount(c) == 1) continue;
       Predictor candidate;
       candidate.kind = kind;
-      candidate.weights = fixed_weights(axes_, kind, c, list_, model_.values.weight_bits);
+      candidate.weights = fixed_weights(axes_, kind, c, list_, model_.format.weight_bits);
       consider(candidate, 4);
     }
     if (how_.parts.weights && samples_ >= kMinSamplesPerGroup * list_.count &&
@@ -197,7 +197,7 @@ class PredictorFit {
 
   /// Coefficients of the features that weights amount to.
   std::array<double, kMaxGroups> coefficients(const GroupWeights& weights) const {
-    const double one = std::ldexp(1.0, static_cast<int>(model_.values.weight_bits));
+    const double one = std::ldexp(1.0, static_cast<int>(model_.format.weight_bits));
     std::array<double, kMaxGroups> u{};
     std::int64_t sum = 0;
     for (std::size_t g = 0; g < list_.count; ++g) {
@@ -235,7 +235,7 @@ class PredictorFit {
   void fit() {
     const std::size_t unknowns = list_.count;
     const std::size_t width = unknowns + 1;
-    const auto prior = coefficients(fixed_weights(axes_, 0, rows_.parity_class, list_, model_.values.weight_bits));
+    const auto prior = coefficients(fixed_weights(axes_, 0, rows_.parity_class, list_, model_.format.weight_bits));
     std::array<double, kMaxGroups> u = prior;
     alignas(64) std::array<double, kSampleBlock> weights;  // NOLINT: set below
     alignas(64) std::array<double, kSampleBlock> left;     // NOLINT: left_of sets it
@@ -263,7 +263,7 @@ class PredictorFit {
   }
 
   bool round_weights(const std::array<double, kMaxGroups>& u, GroupWeights& weights) const {
-    const double one = std::ldexp(1.0, static_cast<int>(model_.values.weight_bits));
+    const double one = std::ldexp(1.0, static_cast<int>(model_.format.weight_bits));
     if (!(std::fabs(u[0]) < 3)) return false;
     std::int64_t sum = 0;
     std::int64_t magnitudes = 0;
@@ -276,7 +276,7 @@ class PredictorFit {
     // The first group takes up what rounding did to the sum: levels are kept.
     weights[0] = static_cast<std::int32_t>((std::lrint((1 + u[0]) * one) - sum) / taps_[0]);
     for (std::size_t g = 0; g < list_.count; ++g) magnitudes += std::abs(std::int64_t{weights[g]}) * taps_[g];
-    return magnitudes <= std::int64_t{1} << (model_.values.weight_bits + kLevelWeightSumBits);
+    return magnitudes <= std::int64_t{1} << (model_.format.weight_bits + kLevelWeightSumBits);
   }
 
   std::uint64_t stored_bits(const GroupWeights& weights) const {

@@ -7,10 +7,10 @@
 
 #include <quern/memory.h>
 
+#include "codecs/stencil/least_squares/sample_memory.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/samples.h"
-#include "codecs/stencil/model/sample_memory.h"
 
 namespace quern::codec::stencil {
 

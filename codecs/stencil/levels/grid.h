@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "codecs/stencil/arena.h"
 #include "codecs/stencil/levels/axes.h"
 #include "codecs/stencil/levels/small_values.h"
 #include "codecs/stencil/levels/taps.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "libcompress/core/arena.h"
 
 namespace quern::codec::stencil {
 

@@ -33,8 +33,8 @@ class LevelsLoop {
   using Magnitude = kernels::MagnitudeOf<Value>;
 
   /// All outlive the loop.
-  LevelsLoop(const ChunkSpec& spec, const LevelsView& view, const LevelsModel& model, LevelsEncodeMemory<Value>& memory,
-             LevelRows<Element>& rows)
+  LevelsLoop(const EncodeSpec& spec, const LevelsView& view, const LevelsModel& model,
+             LevelsEncodeMemory<Value>& memory, LevelRows<Element>& rows)
       : spec_(spec), view_(view), model_(model), memory_(memory), rows_(rows), first_(first_of_levels(view.axes)) {}
 
   /// False when a value that should be narrow was not: then nothing that was coded has a meaning.
@@ -101,8 +101,8 @@ class LevelsLoop {
     rows_.load_originals(c, row.place.index, row.code);
     kernels::CodedRowBuffers<Value> to;
     to.originals = rows_.originals();
-    to.base = model_.values.base;
-    to.unit = model_.values.unit();
+    to.base = model_.format.base;
+    to.unit = model_.format.unit();
     to.inverse = 1 / to.unit;
     to.quantum = model_.quantum(row.place.level);
     to.most = kernels::kMaxMagnitude;
@@ -151,7 +151,7 @@ class LevelsLoop {
       std::int64_t value = 0;
       std::int64_t code = 0;
       if (special[x] != 0) {
-        value = std::clamp(predicted[x], model_.values.low, model_.values.high);
+        value = std::clamp(predicted[x], model_.format.low, model_.format.high);
       } else {
         code = std::clamp(static_cast<std::int64_t>(nearest(static_cast<double>(wanted[x] - predicted[x]) * inverse)),
                           -kMost, kMost);
@@ -173,8 +173,8 @@ class LevelsLoop {
     const unsigned level = row.place.level;
     const std::uint8_t* const special = rows_.special(row.code);
     const Value* const values = memory_.grid.values(row.place.parity_class, row.place.index);
-    const double unit = model_.values.unit();
-    const double base = model_.values.base;
+    const double unit = model_.format.unit();
+    const double base = model_.format.base;
     for (std::size_t begin = 0; begin < row.columns; begin += kBlock) {
       const std::size_t count = std::min(kBlock, row.columns - begin);
       std::array<double, kBlock> block;  // NOLINT: the first `count` are set
@@ -197,7 +197,7 @@ class LevelsLoop {
     }
   }
 
-  const ChunkSpec& spec_;
+  const EncodeSpec& spec_;
   const LevelsView& view_;
   const LevelsModel& model_;
   LevelsEncodeMemory<Value>& memory_;

@@ -2,10 +2,8 @@
 #include "codecs/stencil/levels/model.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 
-#include "codecs/stencil/model/distributions.h"
 #include "kernels/common/bits.h"
 #include "libcompress/format/bit_stream.h"
 
@@ -91,7 +89,7 @@ Status read_weights(BitReader& reader, const GroupList& list, unsigned weight_bi
 }
 
 Status read_predictors(BitReader& reader, const LevelAxes& axes, LevelsModel& model) {
-  const unsigned weight_bits = model.values.weight_bits;
+  const unsigned weight_bits = model.format.weight_bits;
   for (unsigned level = axes.top() + 1; level-- > 0;) {
     const CodedClasses classes(axes, level);
     for (const bool later : {false, true}) {
@@ -153,11 +151,11 @@ Status read_contexts(BitReader& reader, const LevelAxes& axes, LevelsModel& mode
         for (std::size_t f = 0; f < features.count; ++f) {
           if (reader.get(1) == 0) continue;
           const std::uint64_t weight = reader.get_golomb(kContextOrder) + 1;
-          if (weight > kMaxContextWeight) return bad;
+          if (weight > coding::kMaxContextWeight) return bad;
           weights.weights[features.list[f]] = static_cast<std::uint16_t>(weight);
         }
         const std::uint64_t constant = reader.get_golomb(kContextOrder);
-        if (constant > kMaxContextWeight) return bad;
+        if (constant > coding::kMaxContextWeight) return bad;
         weights.constant = static_cast<std::uint16_t>(constant);
       }
     }
@@ -178,7 +176,7 @@ void take_coarser(const LevelAxes& axes, unsigned level, bool later, std::size_t
     return;
   }
   if (coarser.kind == kFitted) predictor.kind = static_cast<std::uint8_t>(PredictorKind::mean_cubic);
-  predictor.weights = fixed_weights(axes, predictor.kind, parity_class, list, model.values.weight_bits);
+  predictor.weights = fixed_weights(axes, predictor.kind, parity_class, list, model.format.weight_bits);
 }
 
 const ContextWeights& context_weights(const LevelsModel& model, unsigned level, bool later, std::size_t parity_class) {
@@ -195,45 +193,36 @@ const ContextWeights& context_weights(const LevelsModel& model, unsigned level, 
 
 void write_levels_model(const LevelsModel& model, const LevelAxes& axes, Vector<std::uint8_t>& out) {
   BitWriter writer(out);
-  const ChunkModel& values = model.values;
-  writer.put(std::bit_cast<std::uint64_t>(values.base) >> 32, 32);
-  writer.put(std::bit_cast<std::uint64_t>(values.step) >> 32, 32);
-  writer.put(values.fraction_bits, 4);
-  writer.put(values.weight_bits - kMinWeightBits, 4);
+  const LevelsValueFormat& format = model.format;
+  write_prediction_format(format, writer);
   writer.put(static_cast<unsigned>(model.border), 1);
   writer.put(model.tightening, 2);
-  writer.put(values.masked ? 1 : 0, 1);
-  if (values.masked) {
-    for (const std::int64_t bound : {values.low, values.high})
+  writer.put(format.masked ? 1 : 0, 1);
+  if (format.masked) {
+    for (const std::int64_t bound : {format.low, format.high})
       writer.put(kernels::zigzag(static_cast<std::uint64_t>(bound)), kMaxBoundBits);
   }
   write_predictors(model, axes, writer);
   write_contexts(model, axes, writer);
-  write_distributions(values, writer);
+  coding::write_distributions(model.distributions, writer);
 }
 
 Status read_levels_model(std::span<const std::uint8_t>& bytes, const LevelAxes& axes, LevelsModel& model) {
   const auto bad = [](const char* text) { return Status(StatusCode::corrupt, text); };
   BitReader reader(bytes);
-  ChunkModel& values = model.values;
-  values.base = std::bit_cast<double>(reader.get(32) << 32);
-  values.step = std::bit_cast<double>(reader.get(32) << 32);
-  values.fraction_bits = static_cast<unsigned>(reader.get(4));
-  values.weight_bits = static_cast<unsigned>(reader.get(4)) + kMinWeightBits;
-  if (!(values.base - values.base == 0) || !(values.step > 0) || !(values.step - values.step == 0) ||
-      values.fraction_bits > kMaxFractionBits || values.weight_bits > kMaxWeightBits)
-    return bad("stencil: a chunk's numbers are out of range");
+  LevelsValueFormat& format = model.format;
+  if (!read_prediction_format(reader, format)) return bad("stencil: a chunk's numbers are out of range");
   model.border = static_cast<Border>(reader.get(1));
   model.tightening = static_cast<std::uint8_t>(reader.get(2));
-  values.masked = reader.get(1) != 0;
-  if (values.masked) {
-    values.low = static_cast<std::int64_t>(kernels::unzigzag(reader.get(kMaxBoundBits)));
-    values.high = static_cast<std::int64_t>(kernels::unzigzag(reader.get(kMaxBoundBits)));
-    if (values.low > values.high) return bad("stencil: the limits of a chunk are in the wrong order");
+  format.masked = reader.get(1) != 0;
+  if (format.masked) {
+    format.low = static_cast<std::int64_t>(kernels::unzigzag(reader.get(kMaxBoundBits)));
+    format.high = static_cast<std::int64_t>(kernels::unzigzag(reader.get(kMaxBoundBits)));
+    if (format.low > format.high) return bad("stencil: the limits of a chunk are in the wrong order");
   }
   QUERN_RETURN_IF_ERROR(read_predictors(reader, axes, model));
   QUERN_RETURN_IF_ERROR(read_contexts(reader, axes, model));
-  QUERN_RETURN_IF_ERROR(read_distributions(reader, values));
+  QUERN_RETURN_IF_ERROR(coding::read_distributions(reader, model.distributions));
   if (reader.failed()) return bad("stencil: a chunk's model is cut short");
   bytes = bytes.subspan(reader.bytes_used());
   return {};

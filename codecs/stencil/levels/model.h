@@ -10,12 +10,13 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-#include "codecs/stencil/arena.h"
 #include "codecs/stencil/levels/axes.h"
 #include "codecs/stencil/levels/context.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/taps.h"
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/levels/value_format.h"
+#include "coding/context.h"
+#include "coding/distributions.h"
 
 namespace quern::codec::stencil {
 
@@ -46,14 +47,15 @@ inline constexpr std::size_t kContextSets = 2;
 constexpr std::size_t context_set(unsigned level) { return level == 0 ? 0 : 1; }
 
 struct LevelsModel {
-  ChunkModel values;  ///< format, limits and distributions; its taps are not used
+  LevelsValueFormat format;
   Border border = Border::mirrored;
   std::uint8_t tightening = 0;  ///< row of kLevelSteps
   /// For each level, first or later planes, and class.
   Predictor* predictors = nullptr;
   std::array<std::array<std::array<ContextWeights, kParityClasses>, 2>, kContextSets> contexts{};
+  coding::Distributions distributions{};
 
-  std::int64_t quantum(unsigned level) const { return level_quantum(values.fraction_bits, tightening, level); }
+  std::int64_t quantum(unsigned level) const { return level_quantum(format.fraction_bits, tightening, level); }
 
   static std::size_t predictor_count(const LevelAxes& axes) { return (axes.top() + 1) * 2 * kParityClasses; }
   Predictor& predictor(unsigned level, bool later, std::size_t parity_class) const {

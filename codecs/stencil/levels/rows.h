@@ -32,10 +32,10 @@ class LevelRows final : public TargetRows {
   /// its element is coded.
   static constexpr bool kSorted = sizeof(Bits) == sizeof(std::uint32_t);
 
-  /// All outlive the rows; `values` has the format.
-  LevelRows(const ChunkSpec& spec, const ConstBox3& in, const LevelsView& view, const ChunkModel& values,
+  /// All outlive the rows; `format`: of the values.
+  LevelRows(const ChunkSpec& spec, const ConstBox3& in, const LevelsView& view, const PredictionFormat& format,
             const LevelRowRoom& room)
-      : spec_(spec), in_(in), view_(view), values_(values), room_(room), first_(first_of_levels(view.axes)) {}
+      : spec_(spec), in_(in), view_(view), format_(format), room_(room), first_(first_of_levels(view.axes)) {}
 
   void open(unsigned level) {
     level_ = level;
@@ -76,7 +76,7 @@ class LevelRows final : public TargetRows {
     const std::size_t columns = columns_of(parity_class);
     load_originals(parity_class, index, code);
     std::int64_t* const to = room_.targets;
-    spec_.kernels->units(room_.originals, columns, values_.base, 1 / values_.unit(), to);
+    spec_.kernels->units(room_.originals, columns, format_.base, 1 / format_.unit(), to);
     if (!masked()) return to;
     const std::uint8_t* const mask = special(code);
     std::int64_t last = 0;
@@ -132,7 +132,7 @@ class LevelRows final : public TargetRows {
   const ChunkSpec& spec_;
   const ConstBox3& in_;
   const LevelsView& view_;
-  const ChunkModel& values_;
+  const PredictionFormat& format_;
   LevelRowRoom room_;
   SortedElements sorted_;
   std::array<std::size_t, kMaxLevels + 1> first_;

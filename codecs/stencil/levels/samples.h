@@ -89,7 +89,7 @@ struct LevelsFitting {
   FittedParts parts;
   Effort effort = Effort::high;
 
-  explicit LevelsFitting(const ChunkSpec& spec) : kernels(*spec.kernels), parts(spec.parts), effort(spec.effort) {}
+  explicit LevelsFitting(const EncodeSpec& spec) : kernels(*spec.kernels), parts(spec.parts), effort(spec.effort) {}
 };
 
 /// Of a class one point in so many is a sample, but there are no fewer and no more than the limits.

@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/levels/value_format.h"
 #include "kernels/stencil/cpu/rows.h"
 
 namespace quern::codec::stencil {
@@ -19,7 +19,7 @@ class SmallValues {
   static constexpr bool kPossible = std::is_same_v<Value, std::int32_t>;
 
   /// To be called before there are values.
-  void start(const ChunkModel& format) {
+  void start(const LevelsValueFormat& format) {
     if constexpr (kPossible) {
       // Magnitudes of a class's weights sum to at most 4 (kLevelWeightSumBits): sums fit unless theirs do to just that.
       const std::int64_t limit = std::int64_t{1} << (kSumBits - format.weight_bits);

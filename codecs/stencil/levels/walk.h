@@ -112,14 +112,14 @@ class RowPredictorOf {
     if (grid.small()) {
       double magnitudes = 0;
       for (std::size_t t = 0; t < values_->count; ++t) magnitudes += std::fabs(values_->weights[t]);
-      sums_fit_ = grid.small().sums_fit(magnitudes, model.values.weight_bits);
+      sums_fit_ = grid.small().sums_fit(magnitudes, model.format.weight_bits);
     }
     view_ = {};
     view_.taps = values_->rows.data();
     view_.tap_weights = values_->weights.data();
     view_.tap_count = values_->count;
     view_.pair_count = values_->pairs;
-    view_.weight_bits = model.values.weight_bits;
+    view_.weight_bits = model.format.weight_bits;
     view_.exact = inside;  // magnitudes of stored weights sum to at most 2^18
     has_contexts_ = false;
   }
@@ -130,7 +130,7 @@ class RowPredictorOf {
     if (!plan.has_contexts)
       plan.contexts = ContextPlan(grid, first, context_weights(model, first.level, first.later, first.parity_class));
     plan.has_contexts = true;
-    find_context_sources(grid, first, plan.contexts, model.values.fraction_bits, *contexts_);
+    find_context_sources(grid, first, plan.contexts, model.format.fraction_bits, *contexts_);
     view_.constant = plan.contexts.weights.constant;
     view_.magnitudes = contexts_->magnitudes.rows.data();
     view_.magnitude_weights = contexts_->magnitudes.weights.data();

@@ -6,7 +6,7 @@
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/effort.h"
 #include "codecs/stencil/plan/sample_block.h"
-#include "kernels/entropy/residual_model.h"
+#include "kernels/entropy/token_distribution.h"
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/run_tasks.h"
 
@@ -102,19 +102,15 @@ Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kern
   const ChunkGrid grid = make_grid(array.shape, trial.layout);
   const ConstBox3 box = array.first_chunk(grid);
   trial.elems = box.elems();
-  const ChunkSpec spec{request.dtype,
-                       grid.chunk,
-                       request.bound.value,
-                       &kernels,
-                       levels_form(array.shape, trial.layout, grid),
-                       wants_psnr(request),
-                       0,
-                       parts,
-                       std::max(effort_of(request), Effort::medium),
-                       quick_estimate,
-                       most_plain == UINT64_MAX ? most_plain : most_plain * trial.elems,
-                       trial.transform,
-                       codes_elements(request)};
+  EncodeSpec spec{{request.dtype, grid.chunk, &kernels, levels_form(array.shape, trial.layout, grid)}, {}};
+  spec.bound = request.bound.value;
+  spec.for_psnr = wants_psnr(request);
+  spec.parts = parts;
+  spec.effort = std::max(effort_of(request), Effort::medium);
+  spec.quick_estimate = quick_estimate;
+  if (most_plain != UINT64_MAX) spec.most_plain = most_plain * trial.elems;
+  spec.transform = trial.transform;
+  spec.prequantized = codes_elements(request);
   QUERN_ASSIGN_OR_RETURN(auto memory, scratch.lend(encode_scratch_bytes(spec)));
   QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_chunk(spec, box, memory.span()));
   // What a model takes is shared by all of a full chunk.

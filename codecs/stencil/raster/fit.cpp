@@ -6,12 +6,12 @@
 #include <cmath>
 #include <optional>
 
-#include "codecs/stencil/model/quick_estimate.h"
-#include "codecs/stencil/model/sample_memory.h"
-#include "codecs/stencil/model/solve.h"
-#include "codecs/stencil/model/token_tally.h"
+#include "codecs/stencil/least_squares/sample_memory.h"
+#include "codecs/stencil/least_squares/solve.h"
 #include "codecs/stencil/raster/loop.h"
-#include "kernels/entropy/residual_model.h"
+#include "coding/quick_estimate.h"
+#include "coding/token_tally.h"
+#include "kernels/entropy/token_distribution.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -98,7 +98,7 @@ void for_runs(const TrialBox& box, std::size_t c, std::size_t most, const Visit&
 class Fit {
  public:
   Fit(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, RasterEffort effort,
-      FittedParts parts, ChunkModel& model)
+      FittedParts parts, RasterModel& model)
       : box_(box),
         kernels_(kernels),
         memory_(memory),
@@ -150,7 +150,7 @@ class Fit {
     sets_ = {};
     if (parts_.weights && has_samples(c)) fit_originals(c, kQuickEstimateRounds);
     try_weights();
-    QuickEstimate cost;
+    coding::QuickEstimate cost;
     const StencilExtents& e = box_.extents;
     for (std::size_t p = 0; p < e.planes; ++p) {
       for (std::size_t r = 0; r < e.rows; ++r) {
@@ -209,7 +209,7 @@ class Fit {
       if (sets_[c].samples == 0) continue;
       const std::size_t before = sets_[c].list.count;
       sets_[c].list = kernels::taps_of(shape_, c, true);
-      stored += (sets_[c].list.count - before) * std::uint64_t{model_.weight_bits} << 12;
+      stored += (sets_[c].list.count - before) * std::uint64_t{model_.format.weight_bits} << 12;
     }
     const std::uint64_t without = best_cost_;
     best_cost_ -= std::min(best_cost_, stored);
@@ -261,7 +261,7 @@ class Fit {
     Set& set = sets_[c];
     const std::size_t taps = set.list.count;
     const std::size_t width = taps + 1;
-    const double unit = std::ldexp(1.0, -static_cast<int>(model_.fraction_bits));
+    const double unit = std::ldexp(1.0, -static_cast<int>(model_.format.fraction_bits));
     const auto context = kernels::context_taps(shape_);
     const double share = 1 / static_cast<double>(context.size());
     std::array<std::uint32_t, kernels::kMaxContextTaps> ones{};
@@ -328,7 +328,7 @@ class Fit {
 
   void round_weights(std::size_t c) {
     const Set& set = sets_[c];
-    const double one = std::ldexp(1.0, static_cast<int>(model_.weight_bits));
+    const double one = std::ldexp(1.0, static_cast<int>(model_.format.weight_bits));
     const double limit = 8 * one;
     Weights& weights = model_.weights[c];
     weights.fill(0);
@@ -348,7 +348,7 @@ class Fit {
       weights[0] = static_cast<std::int32_t>(std::lrint(whole * one) - sum);
       for (const std::int32_t w : weights) magnitudes += w < 0 ? -w : w;
     }
-    model_.has_weights[c] = usable && magnitudes <= std::int64_t{1} << (model_.weight_bits + kWeightSumBits);
+    model_.has_weights[c] = usable && magnitudes <= std::int64_t{1} << (model_.format.weight_bits + kWeightSumBits);
     if (!model_.has_weights[c]) weights.fill(0);
   }
 
@@ -396,7 +396,7 @@ class Fit {
                           memory_.codes + at};
         run_row_of(kernels_, row, split[c], model_, e.columns);
         planes.finish_row(p, r);
-        tallies_[c].add(kernels_, row.codes, row.special, e.columns);
+        tallies_[c].add(kernels_.residuals, row.codes, row.special, e.columns);
       }
     }
     for (std::size_t c = 0; c < kRowClasses; ++c) class_tokens_[c] = tallies_[c].counts();
@@ -406,7 +406,7 @@ class Fit {
   /// Order-0 entropy of the tokens, with the bits they leave open.
   std::uint64_t total_cost() {
     std::array<std::uint32_t, kernels::kResidualTokens> counts{};
-    for (const TokenCounts& part : class_tokens_)
+    for (const coding::TokenCounts& part : class_tokens_)
       for (std::size_t t = 0; t < counts.size(); ++t) counts[t] += part[t];
     std::uint64_t total = 0;
     std::uint64_t cost = 0;
@@ -431,7 +431,7 @@ class Fit {
       std::uint64_t cost = 0;
       for (unsigned t = 0; t < class_tokens_[c].size(); ++t)
         cost += std::uint64_t{class_tokens_[c][t]} * token_cost_[t];
-      const std::uint64_t stored = sets_[c].list.count * std::uint64_t{model_.weight_bits} << 12;
+      const std::uint64_t stored = sets_[c].list.count * std::uint64_t{model_.format.weight_bits} << 12;
       if (c < 4 && cost < 10 * stored) model_.has_weights[c] = false;
     }
     complete_weights(shape_, model_);
@@ -480,10 +480,11 @@ class Fit {
       if (round == 0) continue;
       for (std::size_t k = 0; k < unknowns; ++k) weights[k] = (weights[k] + before[k]) / 2;
     }
-    const double one = std::ldexp(1.0, kContextBits);
+    const double one = std::ldexp(1.0, coding::kContextBits);
     const auto fixed = [&](double w) {
       const double scaled = w * one;
-      return scaled < kMaxContextWeight ? static_cast<std::uint32_t>(std::lrint(scaled)) : kMaxContextWeight;
+      return scaled < coding::kMaxContextWeight ? static_cast<std::uint32_t>(std::lrint(scaled))
+                                                : coding::kMaxContextWeight;
     };
     for (std::size_t t = 0; t < taps.size(); ++t) model_.context_weights[t] = fixed(weights[t]);
     model_.context_constant = fixed(weights[taps.size()]);
@@ -494,15 +495,15 @@ class Fit {
   FitMemory& memory_;
   RasterEffort effort_;
   FittedParts parts_;
-  ChunkModel& model_;
+  RasterModel& model_;
   kernels::StencilShape shape_;
   std::array<Set, kRowClasses> sets_;
   std::array<Weights, kRowClasses> best_weights_{};
   std::array<bool, kRowClasses> best_has_{};
   std::uint64_t best_cost_ = UINT64_MAX;
   bool current_is_best_ = false;
-  std::array<TokenTally, kRowClasses> tallies_;
-  std::array<TokenCounts, kRowClasses> class_tokens_{};
+  std::array<coding::TokenTally, kRowClasses> tallies_;
+  std::array<coding::TokenCounts, kRowClasses> class_tokens_{};
   std::array<std::uint32_t, kernels::kResidualTokens> token_cost_{};
   bool wide_ = false;
   std::uint64_t coded_ = 0;
@@ -511,7 +512,7 @@ class Fit {
 }  // namespace
 
 FitCost fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, RasterEffort effort,
-                  FittedParts parts, ChunkModel& model, std::uint64_t most_plain) {
+                  FittedParts parts, RasterModel& model, std::uint64_t most_plain) {
   return Fit(box, kernels, memory, effort, parts, model).run(most_plain);
 }
 

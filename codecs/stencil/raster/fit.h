@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codecs/stencil/arena.h"
 #include "codecs/stencil/effort.h"
 #include "codecs/stencil/fitted_parts.h"
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/raster/model.h"
 #include "codecs/stencil/raster/planes.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "libcompress/core/arena.h"
 
 namespace quern::codec::stencil {
 
@@ -88,6 +88,6 @@ struct FitCost {
 /// binary64 in a fixed order: the same everywhere. An estimate is given up where first weights leave more than
 /// `most_plain` bits, in units of 2^-12.
 FitCost fit_model(const TrialBox& box, const kernels::StencilKernels& kernels, FitMemory& memory, RasterEffort effort,
-                  FittedParts parts, ChunkModel& model, std::uint64_t most_plain = UINT64_MAX);
+                  FittedParts parts, RasterModel& model, std::uint64_t most_plain = UINT64_MAX);
 
 }  // namespace quern::codec::stencil

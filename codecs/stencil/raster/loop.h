@@ -5,7 +5,7 @@
 #include <cassert>
 #include <cstdint>
 
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/raster/model.h"
 #include "codecs/stencil/raster/planes.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/rules.h"
@@ -133,11 +133,11 @@ void run_row(const kernels::StencilKernels& kernels, const LoopRow& row, const S
 
 /// Shifts by a constant are the fastest, and choose_format makes three.
 inline void run_row_of(const kernels::StencilKernels& kernels, const LoopRow& row, const SplitWeights& split,
-                       const ChunkModel& model, std::size_t columns) {
-  if (model.weight_bits == 12) return run_row<12>(kernels, row, split, model.fraction_bits, columns);
-  if (model.weight_bits == 14) return run_row<14>(kernels, row, split, model.fraction_bits, columns);
-  assert(model.weight_bits == 16);
-  return run_row<16>(kernels, row, split, model.fraction_bits, columns);
+                       const RasterModel& model, std::size_t columns) {
+  if (model.format.weight_bits == 12) return run_row<12>(kernels, row, split, model.format.fraction_bits, columns);
+  if (model.format.weight_bits == 14) return run_row<14>(kernels, row, split, model.format.fraction_bits, columns);
+  assert(model.format.weight_bits == 16);
+  return run_row<16>(kernels, row, split, model.format.fraction_bits, columns);
 }
 
 }  // namespace quern::codec::stencil

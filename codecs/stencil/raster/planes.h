@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <cstring>
 
-#include "codecs/stencil/arena.h"
 #include "codecs/stencil/elements.h"
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/raster/model.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "kernels/stencil/rules.h"
 #include "kernels/stencil/taps.h"
+#include "libcompress/core/arena.h"
 
 namespace quern::codec::stencil {
 
@@ -31,7 +31,7 @@ struct SplitWeights {
   std::size_t of_plane = 0;  ///< from here on those in the element's own plane
 };
 
-inline SplitWeights split_weights(kernels::StencilShape shape, std::size_t row_class, const ChunkModel& model) {
+inline SplitWeights split_weights(kernels::StencilShape shape, std::size_t row_class, const RasterModel& model) {
   const kernels::TapList list = kernels::taps_of(shape, row_class, model.mean);
   const Weights& weights = model.weights[row_class];
   SplitWeights split;
@@ -131,13 +131,13 @@ class WorkPlanes {
   }
   /// Part of each context that earlier rows give, with the constant.
   const std::uint32_t* context_sums(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
-                                    const ChunkModel& model) {
+                                    const RasterModel& model) {
     sum_contexts(kernels, plane, row, model, kernels::kNearContextTaps, context_);
     return context_;
   }
   /// The context sums of a row whose residuals are known.
   const std::uint32_t* all_context_sums(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
-                                        const ChunkModel& model) {
+                                        const RasterModel& model) {
     sum_contexts(kernels, plane, row, model, 0, context_);
     return context_;
   }
@@ -147,7 +147,7 @@ class WorkPlanes {
     sum_taps(kernels, plane, row, split, split.of_plane, out);
   }
   void context_sums_of_planes(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
-                              const ChunkModel& model, std::uint32_t* out) const {
+                              const RasterModel& model, std::uint32_t* out) const {
     sum_contexts(kernels, plane, row, model, kernels::kPlaneContextTaps, out);
   }
 
@@ -169,8 +169,8 @@ class WorkPlanes {
     for (std::size_t t = 0; t < taps; ++t) sources[t] = in_row(rows, split.far_taps[t]);
     kernels.tap_sums(sources.data(), split.far_weights.data(), taps, extents_.columns, out);
   }
-  void sum_contexts(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row, const ChunkModel& model,
-                    std::size_t first_tap, std::uint32_t* out) const {
+  void sum_contexts(const kernels::StencilKernels& kernels, std::size_t plane, std::size_t row,
+                    const RasterModel& model, std::size_t first_tap, std::uint32_t* out) const {
     const auto taps = kernels::context_taps(extents_.shape());
     const auto before = [&](std::int8_t k) { return context_tap(plane, row, {k, 0, 0}); };
     const std::array<const std::uint32_t*, 5> rows{nullptr, before(0), before(-1), before(-2), before(-3)};

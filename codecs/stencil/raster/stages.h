@@ -10,14 +10,14 @@
 #include <quern/memory.h>
 
 #include "codecs/stencil/chunk.h"
-#include "codecs/stencil/model/model.h"
-#include "codecs/stencil/model/residual_fit.h"
+#include "codecs/stencil/raster/model.h"
+#include "coding/distribution_fit.h"
 
 namespace quern::codec::stencil {
 
 /// Chooses the format and fits weights and contexts of a chunk that is coded in raster order and has no lattice. False
 /// when it takes another form, or only encode_chunk can say. Needs encode_scratch_bytes.
-bool fit_raster_model(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, ChunkModel& model);
+bool fit_raster_model(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch, RasterModel& model);
 
 struct RasterExceptions {
   std::uint64_t count = 0;
@@ -25,11 +25,11 @@ struct RasterExceptions {
 };
 
 /// Sets distributions and lanes from the counts of symbols; false when the chunk is to be stored raw.
-bool choose_raster_coding(LevelCounts& counts, const RasterExceptions& exceptions, std::uint64_t rows,
-                          std::uint64_t raw_bytes, ChunkModel& model);
+bool choose_raster_coding(coding::BinCounts& counts, const RasterExceptions& exceptions, std::uint64_t rows,
+                          std::uint64_t raw_bytes, RasterModel& model);
 
 /// What a chunk begins with, up to the sizes of its lanes.
-void write_raster_head(const ChunkModel& model, kernels::StencilShape shape, const RasterExceptions& exceptions,
+void write_raster_head(const RasterModel& model, kernels::StencilShape shape, const RasterExceptions& exceptions,
                        Vector<std::uint8_t>& out);
 
 }  // namespace quern::codec::stencil

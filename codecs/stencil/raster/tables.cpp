@@ -68,17 +68,17 @@ void set_extents(const std::array<std::uint64_t, 3>& box, const kernels::Stencil
 
 }  // namespace
 
-void describe_raster(DType dtype, const ChunkModel& model, const std::array<std::uint64_t, 3>& box,
+void describe_raster(DType dtype, const RasterModel& model, const std::array<std::uint64_t, 3>& box,
                      const RasterStrides& strides, RasterJob& head, RasterTables& tables) {
   const kernels::StencilExtents extents = kernels::stencil_extents(box);
   head.element = element_of(dtype);
-  head.masked = model.masked;
+  head.masked = model.format.masked;
   head.mean = model.mean;
   set_extents(box, extents, strides, head);
-  head.base = model.base;
-  head.unit = model.unit();
-  head.weight_bits = model.weight_bits;
-  head.fraction_bits = model.fraction_bits;
+  head.base = model.format.base;
+  head.unit = model.format.unit();
+  head.weight_bits = model.format.weight_bits;
+  head.fraction_bits = model.format.fraction_bits;
   head.context_constant = model.context_constant;
   const kernels::StencilShape shape = extents.shape();
   TapTable<double> taps(extents.rows == 1, tables.taps);

@@ -5,7 +5,7 @@
 #include <quern/codec.h>
 #include <quern/memory.h>
 
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/raster/model.h"
 #include "kernels/stencil/raster_job.h"
 
 namespace quern::codec::stencil {
@@ -22,7 +22,7 @@ struct RasterStrides {
 };
 
 /// Sets everything of `head` that follows from the model, and the lists of taps that it refers to.
-void describe_raster(DType dtype, const ChunkModel& model, const std::array<std::uint64_t, 3>& extents,
+void describe_raster(DType dtype, const RasterModel& model, const std::array<std::uint64_t, 3>& extents,
                      const RasterStrides& strides, kernels::RasterJob& head, RasterTables& tables);
 
 }  // namespace quern::codec::stencil

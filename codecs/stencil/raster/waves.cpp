@@ -50,7 +50,7 @@ static_assert(all_have_places());
 
 }  // namespace
 
-void RasterWaves::start(const kernels::StencilExtents& extents, const ChunkModel& model) {
+void RasterWaves::start(const kernels::StencilExtents& extents, const RasterModel& model) {
   constexpr int kExactBits = 51;
   for (std::size_t p = 0; p < waves_.size(); ++p) {
     RasterWave& wave = waves_[p];
@@ -59,10 +59,10 @@ void RasterWaves::start(const kernels::StencilExtents& extents, const ChunkModel
     wave.far = far_;
     wave.context = context_;
     wave.pitch = pitch_;
-    wave.weight_bits = model.weight_bits;
-    wave.fraction_bits = model.fraction_bits;
+    wave.weight_bits = model.format.weight_bits;
+    wave.fraction_bits = model.format.fraction_bits;
     wave.most_magnitude = kernels::kMaxContextMagnitude;
-    wave.most = std::ldexp(1.0, kExactBits - static_cast<int>(model.weight_bits + kWeightSumBits) - 1);
+    wave.most = std::ldexp(1.0, kExactBits - static_cast<int>(model.format.weight_bits + kWeightSumBits) - 1);
     const std::size_t c = 2 * p + 1;
     const kernels::TapList list = kernels::taps_of(extents.shape(), c, model.mean);
     for (std::size_t t = 0; t < list.count; ++t)
@@ -74,8 +74,8 @@ void RasterWaves::start(const kernels::StencilExtents& extents, const ChunkModel
 }
 
 bool RasterWaves::decode(const kernels::StencilKernels& kernels, WorkPlanes& planes, std::size_t plane, std::size_t row,
-                         const SplitWeights& split, const ChunkModel& model, const kernels::ResidualTables& tables,
-                         kernels::ResidualLanes& lanes) {
+                         const SplitWeights& split, const RasterModel& model, const kernels::ResidualTables& tables,
+                         kernels::DecodeStreams& lanes) {
   RasterWave& wave = waves_[std::min(plane, waves_.size() - 1)];
   wave.rows = rows_from(planes, row);
   wave.values = planes.values(plane, row);

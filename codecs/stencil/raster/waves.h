@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <span>
 
-#include "codecs/stencil/arena.h"
-#include "codecs/stencil/model/model.h"
+#include "codecs/stencil/raster/model.h"
 #include "codecs/stencil/raster/planes.h"
 #include "kernels/stencil/cpu/stencil.h"
+#include "libcompress/core/arena.h"
 
 namespace quern::codec::stencil {
 
@@ -24,13 +24,13 @@ class RasterWaves {
         context_(arena.take<std::uint32_t>(suit_ ? kernels::kWaveRows * pitch_ : 0)) {}
 
   /// Whether rows of such a chunk are worth it.
-  bool serve(const ChunkModel& model, const kernels::StencilKernels& kernels) const {
-    return suit_ && !model.masked && kernels.decode.decode_wave != nullptr &&
-           std::size_t{1} << model.lane_bits >= kernels::kWaveRows;
+  bool serve(const RasterModel& model, const kernels::StencilKernels& kernels) const {
+    return suit_ && !model.format.masked && kernels.decode.decode_wave != nullptr &&
+           std::size_t{1} << model.stream_bits >= kernels::kWaveRows;
   }
 
   /// A chunk begins.
-  void start(const kernels::StencilExtents& extents, const ChunkModel& model);
+  void start(const kernels::StencilExtents& extents, const RasterModel& model);
   /// Whether a row's values make sums that are exact in any order; encoders keep to that.
   bool exact(std::span<const double> values) const {
     const double most = waves_[0].most;
@@ -43,8 +43,8 @@ class RasterWaves {
   }
   /// Decodes rows_from(planes, row) rows, margins included. False when a value is not exact().
   bool decode(const kernels::StencilKernels& kernels, WorkPlanes& planes, std::size_t plane, std::size_t row,
-              const SplitWeights& split, const ChunkModel& model, const kernels::ResidualTables& tables,
-              kernels::ResidualLanes& lanes);
+              const SplitWeights& split, const RasterModel& model, const kernels::ResidualTables& tables,
+              kernels::DecodeStreams& lanes);
 
  private:
   static constexpr std::size_t kLeastRows = 8;

@@ -24,11 +24,11 @@ unsigned full_levels(std::size_t extent, std::size_t least = 2) {
 
 }  // namespace
 
-std::optional<WaveletUnits> wavelet_units(const ChunkSpec& spec, const ChunkRange& range, const WaveletAxes& axes) {
+std::optional<WaveletUnits> wavelet_units(const EncodeSpec& spec, const ChunkRange& range, const WaveletAxes& axes) {
   const double error = largest_error(range, spec.dtype, spec.bound);
   if (!(error > 0x1p-900) || !(error < 0x1p900)) return std::nullopt;
   WaveletUnits units;
-  units.base = short_double(range.low / 2 + range.high / 2);
+  units.base = coding::short_double(range.low / 2 + range.high / 2);
   const double reach = std::max(range.high - units.base, units.base - range.low) / error;
   if (!(reach < 0x1p30)) return std::nullopt;
   int bits = 1;
@@ -39,7 +39,7 @@ std::optional<WaveletUnits> wavelet_units(const ChunkSpec& spec, const ChunkRang
   bits += static_cast<int>((levels + 2) / 3) + 1;
   units.bits = std::min(kUnitBits, kMostValueBits - bits);
   if (units.bits < kLeastUnitBits) return std::nullopt;
-  units.unit = short_double(std::ldexp(error, -units.bits));
+  units.unit = coding::short_double(std::ldexp(error, -units.bits));
   return units;
 }
 

@@ -32,7 +32,7 @@ struct WaveletUnits {
   int bits = 0;  ///< the error allowed is 2^bits units
 };
 /// None when values are too large against the bound.
-std::optional<WaveletUnits> wavelet_units(const ChunkSpec& spec, const ChunkRange& range, const WaveletAxes& axes);
+std::optional<WaveletUnits> wavelet_units(const EncodeSpec& spec, const ChunkRange& range, const WaveletAxes& axes);
 /// Errors allowed in units.
 unsigned wavelet_step_units(const WaveletUnits& units, double step);
 

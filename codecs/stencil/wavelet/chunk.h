@@ -13,17 +13,17 @@
 
 namespace quern::codec::stencil {
 
-std::size_t wavelet_encode_scratch_bytes(const ChunkSpec& spec);
+std::size_t wavelet_encode_scratch_bytes(const EncodeSpec& spec);
 /// Writes mode and content of a chunk of that range; 0 when that cannot be done or would be no smaller than the
 /// elements themselves. `out` has max_chunk_bytes. May throw std::bad_alloc.
-Result<std::size_t> encode_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+Result<std::size_t> encode_wavelet(const EncodeSpec& spec, const ConstBox3& in, const ChunkRange& range,
                                    std::span<std::uint8_t> out, std::span<std::uint8_t> scratch);
 /// The step of coefficients that a part in the middle of a large chunk chooses, in errors allowed; 0: it is chosen by
 /// coding all of the chunk. The scratch is that of encode_wavelet.
-Result<double> wavelet_step(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+Result<double> wavelet_step(const EncodeSpec& spec, const ConstBox3& in, const ChunkRange& range,
                             std::span<std::uint8_t> scratch);
 /// A cost of nothing when it cannot be done.
-Result<ChunkCost> estimate_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+Result<ChunkCost> estimate_wavelet(const EncodeSpec& spec, const ConstBox3& in, const ChunkRange& range,
                                    std::span<std::uint8_t> scratch);
 
 std::size_t wavelet_decode_scratch_bytes(const ChunkSpec& spec);

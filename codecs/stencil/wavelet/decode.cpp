@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "codecs/stencil/arena.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels/chunk.h"
 #include "codecs/stencil/levels/coarse_positions.h"
-#include "codecs/stencil/model/stream_readers.h"
-#include "codecs/stencil/model/token_tables.h"
 #include "codecs/stencil/wavelet/chunk.h"
 #include "codecs/stencil/wavelet/context.h"
 #include "codecs/stencil/wavelet/lifting.h"
 #include "codecs/stencil/wavelet/model.h"
+#include "coding/stream_reader.h"
+#include "coding/token_tables.h"
 #include "kernels/stencil/rules.h"
+#include "libcompress/core/arena.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -29,7 +29,7 @@ struct DecodeMemory {
         codes(arena.take<std::int32_t>(longest_extent(axes))),
         zeros(arena.take<std::uint16_t>(longest_extent(axes))),
         constants(arena.take<std::uint16_t>(kMaxWaveletGroups)),
-        tables(arena.take<TokenTable>(kLevels)) {}
+        tables(arena.take<kernels::TokenTable>(kernels::kContextBins)) {}
 
   double* values;
   std::uint32_t* magnitudes;   ///< of coefficients
@@ -39,7 +39,7 @@ struct DecodeMemory {
   std::int32_t* codes;
   std::uint16_t* zeros;  ///< frequencies of token 0 where the two before in the row are 0
   std::uint16_t* constants;
-  TokenTable* tables;
+  kernels::TokenTable* tables;
 };
 
 template <class Element>
@@ -56,11 +56,11 @@ class WaveletReader {
 
   Status run(std::span<const std::uint8_t> in) {
     QUERN_RETURN_IF_ERROR(open(in));
-    const kernels::ResidualTables by_level(memory_.tables, tables_);
-    QUERN_RETURN_IF_ERROR(coefficients(by_level, 0));
+    const kernels::ResidualTables by_bin(memory_.tables, tables_);
+    QUERN_RETURN_IF_ERROR(coefficients(by_bin, 0));
     inverse_wavelet(axes(), kernels_, memory_.values, memory_.room);
-    QUERN_RETURN_IF_ERROR(corrections(by_level));
-    if (!lanes_.finished()) return corrupt("stencil: a lane does not end where it should");
+    QUERN_RETURN_IF_ERROR(corrections(by_bin));
+    if (!streams_.finished()) return corrupt("stencil: a stream does not end where it should");
     return put_exceptions<Bits>(exceptions_at_, exceptions_, axes().elems(), out_);
   }
 
@@ -81,24 +81,24 @@ class WaveletReader {
   static Status corrupt(const char* text) { return Status(StatusCode::corrupt, text); }
   const WaveletAxes& axes() const { return model_.axes; }
 
-  /// Reads all that comes before the lanes.
+  /// Reads all that comes before the streams.
   Status open(std::span<const std::uint8_t> in) {
     QUERN_RETURN_IF_ERROR(read_wavelet_model(in, model_));
-    if (model_.values.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
+    if (model_.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(exceptions_, reader.varint(axes().elems()));
     exceptions_at_ = reader;
     QUERN_RETURN_IF_ERROR(check_exceptions<Bits>(reader, exceptions_, axes().elems()));
-    QUERN_RETURN_IF_ERROR(lanes_.open(in.subspan(static_cast<std::size_t>(reader.position()))));
-    return fill_token_tables(model_.values, memory_.tables, tables_);
+    QUERN_RETURN_IF_ERROR(streams_.open(in.subspan(static_cast<std::size_t>(reader.position()))));
+    return coding::fill_token_tables(model_.distributions, memory_.tables, tables_);
   }
 
-  /// Decodes a row whose context sums lack what lies in the row itself. False when its lane is too short.
-  bool take_row(const kernels::ResidualTables& by_level, const WaveletWeights& weights, std::size_t columns,
+  /// Decodes a row whose context sums lack what lies in the row itself. False when its stream is too short.
+  bool take_row(const kernels::ResidualTables& by_bin, const WaveletWeights& weights, std::size_t columns,
                 const std::uint8_t* special, std::size_t special_step, std::uint32_t* magnitudes) {
-    kernels_.decode.zero_frequencies(memory_.sums, by_level, columns, memory_.zeros);
-    kernels::RansSource& lane = lanes_.sources[row_++ & lanes_.mask];
-    kernels::RansSource source = lane;
+    kernels_.residuals.zero_frequencies(memory_.sums, by_bin, columns, memory_.zeros);
+    kernels::RansSource& stream = streams_.sources[row_++ & streams_.mask];
+    kernels::RansSource source = stream;
     const std::uint32_t w0 = weights[kWest];
     const std::uint32_t w1 = weights[kWestOfWest];
     std::uint32_t m0 = 0;
@@ -106,19 +106,19 @@ class WaveletReader {
     for (std::size_t x = 0; x < columns; ++x) {
       std::int64_t code = 0;
       const bool coded = special == nullptr || special[x * special_step] == 0;
-      if (coded && ((m0 | m1) != 0 || !take_zero(source, memory_.zeros[x])))
-        code = take_residual(source, *tables_[level_of(memory_.sums[x] + w0 * m0 + w1 * m1)]);
+      if (coded && ((m0 | m1) != 0 || !kernels::decode_zero(source, memory_.zeros[x])))
+        code = kernels::decode_residual(source, *tables_[kernels::context_bin(memory_.sums[x] + w0 * m0 + w1 * m1)]);
       memory_.codes[x] = static_cast<std::int32_t>(code);
       m1 = m0;
       m0 = kernels::capped_magnitude(code, kernels::kMaxWaveletMagnitude);
       magnitudes[x] = m0;
     }
-    lane = source;
+    stream = source;
     return !source.failed;
   }
 
   /// Decodes the bands that low values of a level are made of, and what is coded before the last of them.
-  Status coefficients(const kernels::ResidualTables& by_level, unsigned level) {
+  Status coefficients(const kernels::ResidualTables& by_bin, unsigned level) {
     std::size_t left = 0;
     for_bands(axes(), [&](const WaveletBand& band) {
       left += band.holds(axes(), level) ? 1 : 0;
@@ -127,14 +127,14 @@ class WaveletReader {
     bool complete = true;
     for_bands(axes(), [&](const WaveletBand& band) {
       const bool wanted = band.holds(axes(), level);
-      complete = take_band(by_level, band, wanted);
+      complete = take_band(by_bin, band, wanted);
       left -= wanted ? 1 : 0;
       return complete && left > 0;
     });
-    return complete ? Status{} : corrupt("stencil: a lane is too short");
+    return complete ? Status{} : corrupt("stencil: a stream is too short");
   }
 
-  bool take_band(const kernels::ResidualTables& by_level, const WaveletBand& band, bool wanted) {
+  bool take_band(const kernels::ResidualTables& by_bin, const WaveletBand& band, bool wanted) {
     const std::int64_t step = band_step(model_.step, band.gain);
     const std::size_t columns = band.columns();
     for (std::size_t r = 0; r < band.rows(); ++r) {
@@ -144,7 +144,7 @@ class WaveletReader {
         if (model_.weights[feature] != 0) add_row(source, model_.weights[feature], columns, kernels_, memory_.sums);
       });
       const std::size_t at = band_place(axes(), band, index);
-      if (!take_row(by_level, model_.weights, columns, nullptr, 0, memory_.magnitudes + at)) return false;
+      if (!take_row(by_bin, model_.weights, columns, nullptr, 0, memory_.magnitudes + at)) return false;
       if (wanted) kernels_.decode.scale_codes(memory_.codes, model_.offsets, step, columns, memory_.values + at);
     }
     return true;
@@ -162,8 +162,8 @@ class WaveletReader {
     }
     const std::size_t columns = axes().points(last, has[last]);
     const double scale = mean_scale(passes);
-    const double unit = model_.values.step;
-    const double base = model_.values.base;
+    const double unit = model_.format.step;
+    const double base = model_.format.base;
     const AxisValues strides = axes().strides();
     for (std::size_t r = 0; r < rows; ++r) {
       std::size_t from = 0;
@@ -185,12 +185,12 @@ class WaveletReader {
   }
 
   /// Corrects rows and stores them.
-  Status corrections(const kernels::ResidualTables& by_level) {
+  Status corrections(const kernels::ResidualTables& by_bin) {
     const std::size_t last = axes().rank - 1;
     const std::size_t columns = axes().extents[last];
     const std::size_t rows = axes().elems() / columns;
-    const double unit = model_.values.step;
-    const double base = model_.values.base;
+    const double unit = model_.format.step;
+    const double base = model_.format.base;
     const auto correction = static_cast<double>(model_.correction);
     for (std::size_t r = 0; r < rows; ++r) {
       const ChunkRow row = chunk_row(axes(), view_, r);
@@ -203,9 +203,9 @@ class WaveletReader {
                                  if (weight != 0) add_row(source, weight, columns, kernels_, memory_.sums);
                                });
         const std::uint8_t* const mask = out_.special == nullptr ? nullptr : out_.special + row.special;
-        if (!take_row(by_level, model_.correction_weights, columns, mask, view_.special_strides[last],
+        if (!take_row(by_bin, model_.correction_weights, columns, mask, view_.special_strides[last],
                       memory_.corrections + r * columns))
-          return corrupt("stencil: a lane is too short");
+          return corrupt("stencil: a stream is too short");
         kernels_.decode.add_scaled(memory_.codes, correction, columns, values);
       }
       Bits* const to = static_cast<Bits*>(out_.data) + row.at;
@@ -226,8 +226,8 @@ class WaveletReader {
   const LevelsView& view_;
   DecodeMemory& memory_;
   WaveletModel model_;
-  std::array<const TokenTable*, kLevels> tables_{};
-  LaneSources lanes_;
+  coding::ServingTables tables_{};
+  coding::StreamReader streams_;
   std::uint64_t exceptions_ = 0;
   Reader exceptions_at_{{}};
   std::size_t row_ = 0;

@@ -5,26 +5,25 @@
 #include <optional>
 #include <utility>
 
-#include "codecs/stencil/arena.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels/chunk.h"
-#include "codecs/stencil/model/residual_fit.h"
-#include "codecs/stencil/model/residual_symbols.h"
-#include "codecs/stencil/model/symbol_counts.h"
-#include "codecs/stencil/model/token_cost.h"
-#include "codecs/stencil/model/token_tables.h"
 #include "codecs/stencil/plan/middle_box.h"
 #include "codecs/stencil/wavelet/choices.h"
 #include "codecs/stencil/wavelet/chunk.h"
 #include "codecs/stencil/wavelet/context.h"
 #include "codecs/stencil/wavelet/fill.h"
 #include "codecs/stencil/wavelet/fit.h"
-#include "codecs/stencil/wavelet/lanes.h"
 #include "codecs/stencil/wavelet/lifting.h"
 #include "codecs/stencil/wavelet/model.h"
+#include "coding/distribution_fit.h"
+#include "coding/stream_writer.h"
+#include "coding/symbol_counts.h"
+#include "coding/token_cost.h"
+#include "coding/token_tables.h"
 #include "kernels/stencil/rules.h"
 #include "kernels/stencil/wavelet_quantize.h"
+#include "libcompress/core/arena.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -49,8 +48,8 @@ struct EncodeMemory {
         features(arena.take<std::uint32_t>(kWaveletFeatures * longest_extent(axes))),
         constants(arena.take<std::uint16_t>(kMaxWaveletGroups)),
         counts(arena),
-        entries(take_entries(arena)),
-        words_count(raw_bytes / 2 + kSpareWords),
+        entries(coding::take_entries(arena)),
+        words_count(raw_bytes / 2 + coding::kSpareWords),
         words(arena.take<std::uint16_t>(words_count)) {}
 
   std::size_t elems;
@@ -65,8 +64,8 @@ struct EncodeMemory {
   std::uint8_t* missing;  ///< not 0: no ordinary finite element
   std::uint32_t* features;
   std::uint16_t* constants;
-  SymbolCounts counts;
-  ResidualEntries entries;
+  coding::SymbolCounts counts;
+  kernels::ResidualEntries entries;
   std::size_t words_count;
   std::uint16_t* words;
 };
@@ -76,13 +75,11 @@ class WaveletWriter {
  public:
   using Bits = typename Element::Bits;
 
-  WaveletWriter(const ChunkSpec& spec, const ConstBox3& in, const LevelsView& view, EncodeMemory& memory)
+  WaveletWriter(const EncodeSpec& spec, const ConstBox3& in, const LevelsView& view, EncodeMemory& memory)
       : spec_(spec), in_(in), view_(view), memory_(memory), data_(static_cast<const Bits*>(in.data)) {
     model_.axes = wavelet_axes(view);
-    model_.values.masked = in.special != nullptr;
+    model_.masked = in.special != nullptr;
     model_.constants = memory.constants;
-    rows_.codes = memory.codes;
-    rows_.symbols = memory.symbols;
   }
 
   /// Chooses units and the transform; false when values are too large against the bound.
@@ -90,8 +87,8 @@ class WaveletWriter {
     const std::optional<WaveletUnits> units = wavelet_units(spec_, range, axes());
     if (!units) return false;
     units_ = *units;
-    model_.values.base = units_.base;
-    model_.values.step = units_.unit;
+    model_.format.base = units_.base;
+    model_.format.step = units_.unit;
     load();
     choose_transform();
     return true;
@@ -123,9 +120,14 @@ class WaveletWriter {
     write_wavelet_model(model_, stored);
     Writer writer(stored);
     write_exceptions(exceptions_, writer);
-    fill_token_entries(model_.values, memory_.entries);
-    if (!write_lanes(rows_, memory_.entries, *spec_.kernels, least >> 15, {memory_.words, memory_.words_count}, writer))
-      return 0;
+    coding::fill_token_entries(model_.distributions, memory_.entries);
+    const unsigned stream_bits = coding::choose_stream_bits(least >> 15);
+    coding::StreamWriter streams({memory_.words, memory_.words_count}, stream_bits);
+    const coding::CodedRows rows{memory_.codes, memory_.symbols, row_ends_.size(), row_ends_.data()};
+    if (!streams.encode_rows(spec_.kernels->residuals, memory_.entries, rows)) return 0;
+    writer.u8(static_cast<std::uint8_t>(stream_bits));
+    streams.append_sizes(writer);
+    streams.append_words(stored);
     if (stored.size() > raw_bytes) return 0;
     std::memcpy(out.data(), stored.data(), stored.size());
     return stored.size();
@@ -176,14 +178,14 @@ class WaveletWriter {
   void load() {
     const std::size_t last = axes().rank - 1;
     const std::size_t columns = axes().extents[last];
-    const double inverse = 1 / model_.values.step;
+    const double inverse = 1 / model_.format.step;
     bool any = false;
     for_rows([&](std::size_t r, const AxisValues&, const Bits* row, const std::uint8_t* special) {
       for (std::size_t x = 0; x < columns; ++x) {
         const double v = Element::value(row[x * view_.strides[last]]);
         const bool missing = !(v - v == 0) || (special != nullptr && special[x * view_.special_strides[last]] != 0);
         memory_.missing[r * columns + x] = missing ? 1 : 0;
-        memory_.targets[r * columns + x] = missing ? 0 : nearest((v - model_.values.base) * inverse);
+        memory_.targets[r * columns + x] = missing ? 0 : nearest((v - model_.format.base) * inverse);
         any = any || missing;
       }
     });
@@ -208,14 +210,14 @@ class WaveletWriter {
     }
     model_.axes = best;
     transform_bits_ = least;
-    rows_.ends.clear();
+    row_ends_.clear();
     std::uint32_t end = 0;
     for_bands(best, [&](const WaveletBand& band) {
       for (std::size_t r = 0; r < band.rows(); ++r)
-        rows_.ends.push_back(end += static_cast<std::uint32_t>(band.columns()));
+        row_ends_.push_back(end += static_cast<std::uint32_t>(band.columns()));
       return true;
     });
-    coefficient_rows_ = rows_.ends.size();
+    coefficient_rows_ = row_ends_.size();
   }
 
   /// Order-0 entropy of all bands, in units of 2^-12 bits.
@@ -223,7 +225,7 @@ class WaveletWriter {
     std::uint64_t cost = 0;
     const unsigned step = step_units(first_step());
     for_bands(axes, [&](const WaveletBand& band) {
-      TokenCounts counts{};
+      coding::TokenCounts counts{};
       const double inverse = 1 / static_cast<double>(band_step(step, band.gain));
       for (std::size_t r = 0; r < band.rows(); ++r) {
         const double* const row = memory_.work + band_place(axes, band, band_row(axes, band, r));
@@ -231,7 +233,7 @@ class WaveletWriter {
           ++counts[kernels::token_of(
               kernels::magnitude_of(kernels::wavelet_code(row[x], inverse, kernels::kWaveletRounding)))];
       }
-      cost += token_cost(counts);
+      cost += coding::token_cost(counts);
       return true;
     });
     return cost;
@@ -251,8 +253,9 @@ class WaveletWriter {
     correct();
     counts_ = {};
     memory_.counts.add_to(counts_);
-    const std::uint64_t bits =
-        effort_.distributions ? fit_levels(counts_, model_.values) : estimate_levels_cost(counts_, model_.values);
+    const std::uint64_t bits = effort_.distributions
+                                   ? coding::fit_distributions(counts_, model_.distributions)
+                                   : coding::estimate_distributions_cost(counts_, model_.distributions);
     return bits + ((model_bytes() + exceptions_.size() * (sizeof(Bits) + 2)) << 15);
   }
 
@@ -339,7 +342,7 @@ class WaveletWriter {
     if (columns > 1) decode.add_row(magnitudes, weights[kWest], columns - 1, false, sums + 1);
     if (columns > 2) decode.add_row(magnitudes, weights[kWestOfWest], columns - 2, false, sums + 2);
     std::uint16_t* const symbols = memory_.symbols + first;
-    spec_.kernels->symbols(sums, memory_.codes + first, columns, symbols);
+    spec_.kernels->residuals.symbols(sums, memory_.codes + first, columns, symbols);
     memory_.counts.note(symbols, missing, columns);
   }
 
@@ -377,8 +380,8 @@ class WaveletWriter {
   void find_corrections() {
     const std::size_t last = axes().rank - 1;
     const std::size_t columns = axes().extents[last];
-    const double unit = model_.values.step;
-    const double base = model_.values.base;
+    const double unit = model_.format.step;
+    const double base = model_.format.base;
     const double strict = spec_.bound * (1 - 0x1p-50);
     const double correction = step_units(kWaveletCorrection);
     model_.correction = 0;
@@ -411,12 +414,12 @@ class WaveletWriter {
     });
   }
   bool keeps(Bits bits, double value) const {
-    return keeps_bound<Element>(bits, Element::bits(value * model_.values.step + model_.values.base), spec_.bound);
+    return keeps_bound<Element>(bits, Element::bits(value * model_.format.step + model_.format.base), spec_.bound);
   }
 
   void correct() {
     find_corrections();
-    rows_.ends.resize(coefficient_rows_);
+    row_ends_.resize(coefficient_rows_);
     if (model_.correction == 0) return;
     const CorrectionRows rows(axes(), effort_);
     const std::size_t columns = rows.columns;
@@ -442,11 +445,11 @@ class WaveletWriter {
                              });
       note_row(model_.correction_weights, columns, memory_.corrections + r * columns, memory_.missing + r * columns,
                memory_.elems + r * columns);
-      rows_.ends.push_back(static_cast<std::uint32_t>(memory_.elems + (r + 1) * columns));
+      row_ends_.push_back(static_cast<std::uint32_t>(memory_.elems + (r + 1) * columns));
     });
   }
 
-  const ChunkSpec& spec_;
+  const EncodeSpec& spec_;
   const ConstBox3& in_;
   const LevelsView& view_;
   EncodeMemory& memory_;
@@ -458,15 +461,15 @@ class WaveletWriter {
   WaveletModel model_;
   bool fitted_ = false;  ///< weights are there from another step
   bool corrections_fitted_ = false;
-  LevelCounts counts_{};
-  CodedRows rows_;
+  coding::BinCounts counts_{};
+  Vector<std::uint32_t> row_ends_;  ///< of each row, counted in codes
   std::size_t coefficient_rows_ = 0;
   Vector<std::pair<std::uint64_t, Bits>> exceptions_;  ///< place in C order
 };
 
 /// Calls f(writer) for a chunk that can be transformed, with memory cut from scratch; else gives 0.
 template <class R, class F>
-Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+Result<R> with_writer(const EncodeSpec& spec, const ConstBox3& in, const ChunkRange& range,
                       std::span<std::uint8_t> scratch, const F& f) {
   const LevelsView view(in, spec.form);
   Arena arena(nullptr);
@@ -483,26 +486,26 @@ Result<R> with_writer(const ChunkSpec& spec, const ConstBox3& in, const ChunkRan
 
 }  // namespace
 
-std::size_t wavelet_encode_scratch_bytes(const ChunkSpec& spec) {
+std::size_t wavelet_encode_scratch_bytes(const EncodeSpec& spec) {
   Arena arena(nullptr);
   const EncodeMemory memory(arena, wavelet_axes(LevelsView(full_box(spec), spec.form)), spec.raw_bytes());
   return arena.used() + arena.used() / 8 + 65536;
 }
 
-Result<double> wavelet_step(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+Result<double> wavelet_step(const EncodeSpec& spec, const ConstBox3& in, const ChunkRange& range,
                             std::span<std::uint8_t> scratch) {
   if (in.elems() <= 2 * kMiddleElems || spec.for_psnr) return 0.0;
   const ConstBox3 middle = middle_box(in, spec.form, dtype_bytes(spec.dtype), kMiddleElems, kMiddleExtent);
   return with_writer<double>(spec, middle, range, scratch, [](auto& writer) { return writer.choose_step(); });
 }
 
-Result<std::size_t> encode_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+Result<std::size_t> encode_wavelet(const EncodeSpec& spec, const ConstBox3& in, const ChunkRange& range,
                                    std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) {
   QUERN_ASSIGN_OR_RETURN(const double step, wavelet_step(spec, in, range, scratch));
   return with_writer<std::size_t>(spec, in, range, scratch, [&](auto& writer) { return writer.write(out, step); });
 }
 
-Result<ChunkCost> estimate_wavelet(const ChunkSpec& spec, const ConstBox3& in, const ChunkRange& range,
+Result<ChunkCost> estimate_wavelet(const EncodeSpec& spec, const ConstBox3& in, const ChunkRange& range,
                                    std::span<std::uint8_t> scratch) {
   return with_writer<ChunkCost>(spec, in, range, scratch, [](auto& writer) { return writer.estimate(); });
 }

@@ -1,9 +1,6 @@
 // Stored form of the model of a chunk under the wavelet transform.
 #include "codecs/stencil/wavelet/model.h"
 
-#include <bit>
-
-#include "codecs/stencil/model/distributions.h"
 #include "kernels/common/bits.h"
 #include "libcompress/format/bit_stream.h"
 
@@ -50,9 +47,8 @@ unsigned best_order(std::span<const std::uint16_t> constants) {
 
 void write_wavelet_model(const WaveletModel& model, Vector<std::uint8_t>& out) {
   BitWriter writer(out);
-  writer.put(std::bit_cast<std::uint64_t>(model.values.base) >> 32, 32);
-  writer.put(std::bit_cast<std::uint64_t>(model.values.step) >> 32, 32);
-  writer.put(model.values.masked ? 1 : 0, 1);
+  coding::write_base_and_step(model.format, writer);
+  writer.put(model.masked ? 1 : 0, 1);
   writer.put(model.axes.packets, 2);
   for (std::size_t a = 0; a < model.axes.rank; ++a) writer.put(model.axes.levels[a], kLevelBits);
   writer.put(model.step, kWaveletStepBits);
@@ -68,18 +64,14 @@ void write_wavelet_model(const WaveletModel& model, Vector<std::uint8_t>& out) {
     write_weights(model.correction_weights, writer);
     writer.put_golomb(model.correction_constant, kWeightOrder);
   }
-  write_distributions(model.values, writer);
+  coding::write_distributions(model.distributions, writer);
 }
 
 Status read_wavelet_model(std::span<const std::uint8_t>& bytes, WaveletModel& model) {
   const auto bad = [](const char* text) { return Status(StatusCode::corrupt, text); };
   BitReader reader(bytes);
-  ChunkModel& values = model.values;
-  values.base = std::bit_cast<double>(reader.get(32) << 32);
-  values.step = std::bit_cast<double>(reader.get(32) << 32);
-  if (!(values.base - values.base == 0) || !(values.step > 0) || !(values.step - values.step == 0))
-    return bad("stencil: a chunk's numbers are out of range");
-  values.masked = reader.get(1) != 0;
+  if (!coding::read_base_and_step(reader, model.format)) return bad("stencil: a chunk's numbers are out of range");
+  model.masked = reader.get(1) != 0;
   model.axes.packets = reader.get(2);
   for (std::size_t a = 0; a < model.axes.rank; ++a)
     model.axes.levels[a] = static_cast<unsigned>(reader.get(kLevelBits));
@@ -102,7 +94,7 @@ Status read_wavelet_model(std::span<const std::uint8_t>& bytes, WaveletModel& mo
     if (constant > kMaxWaveletWeight) return bad("stencil: context weights are out of range");
     model.correction_constant = static_cast<std::uint16_t>(constant);
   }
-  QUERN_RETURN_IF_ERROR(read_distributions(reader, values));
+  QUERN_RETURN_IF_ERROR(coding::read_distributions(reader, model.distributions));
   if (reader.failed()) return bad("stencil: a chunk's model is cut short");
   bytes = bytes.subspan(reader.bytes_used());
   return {};

@@ -7,9 +7,10 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-#include "codecs/stencil/model/model.h"
 #include "codecs/stencil/wavelet/axes.h"
 #include "codecs/stencil/wavelet/context.h"
+#include "coding/distributions.h"
+#include "coding/value_format.h"
 #include "kernels/stencil/wavelet_quantize.h"
 
 namespace quern::codec::stencil {
@@ -18,7 +19,8 @@ inline constexpr unsigned kWaveletStepBits = 20;
 inline constexpr unsigned kOffsetBits = 5;  ///< of reconstruction offsets, in units of 2^-6, two's complement
 
 struct WaveletModel {
-  ChunkModel values;  ///< base, step (of one unit), masked, distributions; nothing else of it is used
+  coding::ValueFormat format;  ///< a unit is a step: no fraction bits
+  bool masked = false;         ///< the segment has a mask
   WaveletAxes axes;
   unsigned step = 1;             ///< of coefficients, in units
   unsigned correction = 0;       ///< what a correction of one adds, in units; 0: none occur
@@ -27,6 +29,7 @@ struct WaveletModel {
   std::uint16_t* constants = nullptr;  ///< of each group of bands; room for kMaxWaveletGroups that the caller gives
   WaveletWeights correction_weights{};
   std::uint16_t correction_constant = 0;
+  coding::Distributions distributions{};
 };
 
 /// The coefficient that a code stands for in a band of that step.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/entropy/residual_model.h"
+#include "kernels/entropy/token_distribution.h"
 
 namespace quern::codec::tensor {
 namespace {

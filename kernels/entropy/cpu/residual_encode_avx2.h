@@ -1,4 +1,4 @@
-// Residuals into eight lanes at once, with AVX2; part of residual_encode_vectors.h.
+// Residuals into eight streams at once, with AVX2; part of residual_encode_vectors.h.
 #pragma once
 
 #include <immintrin.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "kernels/common/bits.h"
-#include "kernels/entropy/cpu/put_lanes.h"
+#include "kernels/entropy/cpu/encode_streams.h"
 
 namespace quern::kernels {
 
@@ -32,9 +32,9 @@ struct WordChoice {
   alignas(64) static constexpr Table kTable = make();
 };
 
-/// Eight lanes of PutLanes; the steps are those of sixteen.
+/// Eight lanes of EncodeStreams; the steps are those of sixteen.
 template <class Isa>
-struct ResidualPutVectors {
+struct ResidualEncodeVectors {
   static constexpr std::size_t kLanes = 8;
   static constexpr bool kRows = false;
   using Lanes = __m256i;
@@ -59,7 +59,7 @@ struct ResidualPutVectors {
       count += popcount(mask);
       state = _mm256_blendv_epi8(state, _mm256_srli_epi32(state, 16), full);
     }
-    [[gnu::always_inline]] void deal(PutLanes& to) {
+    [[gnu::always_inline]] void deal(EncodeStreams& to) {
       for (std::size_t i = 0; i < count; ++i) *--to.at[(places[i] & 0xffu) / 2] = words[i];
       count = 0;
     }
@@ -129,10 +129,10 @@ struct ResidualPutVectors {
     state = _mm256_add_epi32(_mm256_add_epi32(next, start), more);
   }
 
-  static void put_residuals(PutLanes& lanes, const std::uint32_t* table, const std::uint16_t* symbols,
-                            const std::int32_t* codes, std::size_t count, std::size_t first) {
+  static void encode_residuals(EncodeStreams& lanes, const std::uint32_t* table, const std::uint16_t* symbols,
+                               const std::int32_t* codes, std::size_t count, std::size_t first) {
     Words words;
-    Lanes states[kMostResidualLanes / kLanes];
+    Lanes states[kMaxStreams / kLanes];
     std::memcpy(states, lanes.states.data(), sizeof(states));
     // Groups begin at a multiple of eight lanes; the first and the last may lack some.
     const std::size_t missing = first & (kLanes - 1);

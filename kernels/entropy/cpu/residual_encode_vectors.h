@@ -1,10 +1,10 @@
-// Residuals into sixteen lanes at once, with AVX-512, or eight with AVX2. Whatever else this file is compiled for has
+// Residuals into sixteen streams at once, with AVX-512, or eight with AVX2. Whatever else this file is compiled for has
 // no vectors.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/entropy/cpu/put_lanes.h"
+#include "kernels/entropy/cpu/encode_streams.h"
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #include <immintrin.h>
@@ -16,12 +16,12 @@ namespace quern::kernels {
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 
-/// Sixteen lanes of PutLanes. Words of all lanes are collected in the order they come in, with the lane of each, and
+/// Sixteen lanes of EncodeStreams. Words of all lanes are collected in the order they come in, with the lane of each, and
 /// dealt to the lanes afterwards: which lanes have one is never a branch.
 template <class Isa>
-struct ResidualPutVectors {
+struct ResidualEncodeVectors {
   static constexpr std::size_t kLanes = 16;
-  static constexpr bool kRows = true;  ///< has put_rows
+  static constexpr bool kRows = true;  ///< has encode_rows
   using Lanes = __m512i;
   using Floats = __m512;
 
@@ -42,7 +42,7 @@ struct ResidualPutVectors {
       count += static_cast<unsigned>(__builtin_popcount(full));
       state = _mm512_mask_srli_epi32(state, full, state, 16);
     }
-    [[gnu::always_inline]] void deal(PutLanes& to) {
+    [[gnu::always_inline]] void deal(EncodeStreams& to) {
       for (std::size_t i = 0; i < count; ++i) *--to.at[lanes[i]] = words[i];
       count = 0;
     }
@@ -123,8 +123,8 @@ struct ResidualPutVectors {
     put(state, _mm512_cvtepu16_epi32(narrow), _mm512_maskz_loadu_epi32(columns, codes), lanes, table, numbers, words);
   }
 
-  static void put_residuals(PutLanes& lanes, const std::uint32_t* table, const std::uint16_t* symbols,
-                            const std::int32_t* codes, std::size_t count, std::size_t first) {
+  static void encode_residuals(EncodeStreams& lanes, const std::uint32_t* table, const std::uint16_t* symbols,
+                               const std::int32_t* codes, std::size_t count, std::size_t first) {
     Words words;
     Lanes low = _mm512_load_si512(lanes.states.data());
     Lanes high = _mm512_load_si512(lanes.states.data() + kLanes);
@@ -202,7 +202,7 @@ struct ResidualPutVectors {
     Lanes codes[kLanes];
 
     /// Those from `back` to `back` + 15 before the ends of rows; what lies before their beginnings has no code.
-    [[gnu::always_inline]] void load(const std::uint16_t* from, const std::int32_t* from_codes, const PutRows& rows,
+    [[gnu::always_inline]] void load(const std::uint16_t* from, const std::int32_t* from_codes, const StreamRows& rows,
                                      std::size_t lane, std::size_t back) {
       for (std::size_t j = 0; j < kLanes; ++j) {
         const std::size_t end = rows.end[lane + j];
@@ -228,8 +228,8 @@ struct ResidualPutVectors {
     }
   };
 
-  static void put_rows(PutLanes& lanes, const std::uint32_t* table, const std::uint16_t* symbols,
-                       const std::int32_t* codes, const PutRows& rows) {
+  static void encode_rows(EncodeStreams& lanes, const std::uint32_t* table, const std::uint16_t* symbols,
+                          const std::int32_t* codes, const StreamRows& rows) {
     Words words;
     Columns low_columns;
     Columns high_columns;
@@ -266,7 +266,7 @@ struct ResidualPutVectors {
 #elif !defined(__AVX2__)
 
 template <class Isa>
-struct ResidualPutVectors {
+struct ResidualEncodeVectors {
   static constexpr std::size_t kLanes = 0;
   static constexpr bool kRows = false;
 };

@@ -1,12 +1,12 @@
-// Entry points of the kernels that only decoders of the stencil codec need: residuals from many lanes side by side, and
-// values from them. All instruction sets give the same numbers, whatever the bytes are.
+// Entry points of the kernels that only decoders of the stencil codec need: values from residuals. All instruction sets
+// give the same numbers, whatever the bytes are.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/entropy/cpu/residual_lanes.h"
+#include "kernels/entropy/cpu/decode_streams.h"
 #include "kernels/stencil/cpu/raster_wave.h"
 
 namespace quern::kernels {
@@ -14,15 +14,9 @@ namespace quern::kernels {
 inline constexpr std::size_t kLiftedLines = 32;  ///< of a wavelet transform, side by side
 
 struct StencilDecodeKernels {
-  /// codes[x] = residual of level contexts[x], from lane (first + x) & lanes.mask, for x < count.
-  void (*take_residuals)(ResidualLanes& lanes, const ResidualTables& tables, const std::uint8_t* contexts,
-                         std::size_t count, std::size_t first, std::int32_t* codes);
-  /// Decodes rows side by side, or null where vectors are not long enough for that. There are kWaveRows lanes or more.
+  /// Decodes rows side by side, or null where vectors are not long enough for that. There are kWaveRows streams or more.
   /// False when a value is not below wave.most: then nothing that was written has a meaning.
-  bool (*decode_wave)(const RasterWave& wave, const ResidualTables& tables, ResidualLanes& lanes);
-  /// out[x] = frequency of token 0 in the level of sums[x].
-  void (*zero_frequencies)(const std::uint32_t* sums, const ResidualTables& tables, std::size_t count,
-                           std::uint16_t* out);
+  bool (*decode_wave)(const RasterWave& wave, const ResidualTables& tables, DecodeStreams& lanes);
   /// out[x] = values[x] * unit + base, rounded to binary32, as bits.
   void (*store_singles)(const double* values, double unit, double base, std::size_t count, std::uint32_t* out);
   /// sums[x] += weight * row[x], modulo 2^32; with `twice`, sums[2 * x] and sums[2 * x + 1] grow by that.

@@ -3,9 +3,6 @@
 
 #include <bit>
 
-#include "kernels/entropy/cpu/residual_vectors.h"
-#include "kernels/entropy/cpu/residual_zeros.h"
-#include "kernels/stencil/cpu/context_levels.h"
 #include "kernels/stencil/cpu/decode.h"
 #include "kernels/stencil/cpu/raster_wave_vectors.h"
 #include "kernels/stencil/wavelet_quantize.h"
@@ -14,47 +11,6 @@ namespace quern::kernels {
 
 template <class Isa>
 struct StencilDecodeInstance {
-  using StencilLevels = ContextLevels<Isa>;
-  using Vectors = ResidualVectors<Isa>;
-  using Zeros = ResidualZeros<Isa>;
-
-  static void take_residuals(ResidualLanes& lanes, const ResidualTables& tables, const std::uint8_t* contexts,
-                             std::size_t count, std::size_t first, std::int32_t* codes) {
-    if constexpr (Vectors::kLanes > 0) {
-      if (lanes.mask + 1 >= Vectors::kLanes)
-        return Vectors::take_residuals(lanes, tables, contexts, count, first, codes);
-    }
-    if constexpr (Zeros::kAny) {
-      if (Zeros::serves(lanes)) return Zeros::take_residuals(lanes, tables, contexts, count, first, codes);
-    }
-    const std::size_t used = count < lanes.mask + 1 ? count : lanes.mask + 1;
-    RansSource sources[kMostResidualLanes];
-    for (std::size_t i = 0; i < used; ++i) sources[(first + i) & lanes.mask] = lanes.source((first + i) & lanes.mask);
-    for (std::size_t x = 0; x < count; ++x) {
-      codes[x] = 0;
-      if (contexts[x] == kNoResidual) continue;
-      RansSource& source = sources[(first + x) & lanes.mask];
-      codes[x] = static_cast<std::int32_t>(take_residual(source, tables.tables[tables.places[contexts[x]]]));
-    }
-    for (std::size_t i = 0; i < used; ++i) lanes.set((first + i) & lanes.mask, sources[(first + i) & lanes.mask]);
-  }
-
-  static void zero_frequencies(const std::uint32_t* sums, const ResidualTables& tables, std::size_t count,
-                               std::uint16_t* out) {
-    constexpr std::size_t kBlock = 64;
-    std::uint8_t levels[kBlock];
-    for (std::size_t x = 0; x < count; x += kBlock) {
-      const std::size_t columns = count - x < kBlock ? count - x : kBlock;
-      for (std::size_t i = 0; i < columns; ++i)
-        levels[i] = static_cast<std::uint8_t>(StencilLevels::context_level(sums[x + i]));
-      if constexpr (Vectors::kLanes > 0) {
-        Vectors::look_up(tables.zeros.data(), levels, columns, out + x);
-      } else {
-        for (std::size_t i = 0; i < columns; ++i) out[x + i] = tables.zeros[levels[i]];
-      }
-    }
-  }
-
   static void add_row(const std::uint32_t* row, std::uint32_t weight, std::size_t count, bool twice,
                       std::uint32_t* sums) {
     if (!twice) {
@@ -96,15 +52,15 @@ struct StencilDecodeInstance {
   static void store_singles(const double* values, double unit, double base, std::size_t count, std::uint32_t* out) {
     for (std::size_t x = 0; x < count; ++x) out[x] = single(values[x], unit, base);
   }
-  static constexpr auto wave_decoder() -> bool (*)(const RasterWave&, const ResidualTables&, ResidualLanes&) {
+  static constexpr auto wave_decoder() -> bool (*)(const RasterWave&, const ResidualTables&, DecodeStreams&) {
     if constexpr (RasterWaveVectors<Isa>::kThere) {
       return &RasterWaveVectors<Isa>::decode;
     } else {
       return nullptr;
     }
   }
-  static constexpr StencilDecodeKernels kKernels{&take_residuals, wave_decoder(), &zero_frequencies, &store_singles,
-                                                 &add_row,        &scale_codes,   &add_scaled,       &lift};
+  static constexpr StencilDecodeKernels kKernels{wave_decoder(), &store_singles, &add_row,
+                                                 &scale_codes,   &add_scaled,    &lift};
 };
 
 }  // namespace quern::kernels

@@ -7,10 +7,9 @@
 #include "kernels/common/cpu/round_vectors.h"
 #include "kernels/common/cpu/vector_bytes.h"
 #include "kernels/common/round_to_integer.h"
+#include "kernels/entropy/cpu/residual_instance.h"
 #include "kernels/entropy/residual_tokens.h"
-#include "kernels/stencil/cpu/context_levels.h"
 #include "kernels/stencil/cpu/decode_instance.h"
-#include "kernels/stencil/cpu/encode_instance.h"
 #include "kernels/stencil/cpu/fit_instance.h"
 #include "kernels/stencil/cpu/rows_instance.h"
 #include "kernels/stencil/cpu/stencil.h"
@@ -19,9 +18,7 @@
 namespace quern::kernels {
 
 template <class Isa>
-struct StencilInstance : ContextLevels<Isa> {
-  using ContextLevels<Isa>::context_level;
-  using ContextLevels<Isa>::leading_bit;
+struct StencilInstance {
   static constexpr std::size_t kBytes = QUERN_VECTOR_BYTES;
   static constexpr std::size_t kWidth = kBytes / sizeof(double);
   using Doubles = double __attribute__((vector_size(QUERN_VECTOR_BYTES)));
@@ -191,18 +188,6 @@ struct StencilInstance : ContextLevels<Isa> {
                   : all_near_as<false>(originals, values, count, unit, base, strict);
   }
 
-  static void symbols(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out) {
-    for (std::size_t x = 0; x < count; ++x) {
-      const auto sign = static_cast<std::uint32_t>(codes[x] >> 31);
-      const std::uint32_t magnitude = (static_cast<std::uint32_t>(codes[x]) ^ sign) - sign;
-      const std::uint32_t leading = leading_bit(magnitude | kPlainMagnitudes);
-      const std::uint32_t large = 4 * (leading - 1) + (magnitude >> (leading - 2));
-      const std::uint32_t plain = 0u - static_cast<std::uint32_t>(magnitude < kPlainMagnitudes);
-      const std::uint32_t token = (magnitude & plain) | (large & ~plain);
-      out[x] = static_cast<std::uint16_t>(context_level(sums[x]) * kTokenPlaces + token);
-    }
-  }
-
   static void sample_rows(const double* const* sources, std::size_t taps, const std::int64_t* targets, double unit,
                           const double* solution, double* rows, double* left) {
     for (std::size_t part = 0; part < kStencilBlock; part += kWidth) {
@@ -313,13 +298,12 @@ struct StencilInstance : ContextLevels<Isa> {
                                            &units,
                                            &loop_codes,
                                            &all_near,
-                                           &symbols,
                                            &sample_rows,
                                            &normal_sums,
                                            StencilFitInstance<Isa>::kKernels,
                                            StencilDecodeInstance<Isa>::kKernels,
                                            StencilRowInstance<Isa>::kKernels,
-                                           StencilEncodeInstance<Isa>::kKernels};
+                                           ResidualInstance<Isa>::kKernels};
 };
 
 }  // namespace quern::kernels

@@ -1,7 +1,8 @@
 // Rows side by side with AVX-512: see raster_wave_values.h. Whatever else this file is compiled for has no vectors.
 #pragma once
 
-#include "kernels/entropy/cpu/residual_vectors.h"
+#include "kernels/entropy/cpu/context_bins.h"
+#include "kernels/entropy/cpu/residual_decode_vectors.h"
 #include "kernels/stencil/cpu/raster_wave.h"
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
@@ -17,10 +18,10 @@ template <class Isa>
 class WaveResiduals {
  public:
   using Words = __m512i;
-  using Vectors = ResidualVectors<Isa>;
+  using Vectors = ResidualDecodeVectors<Isa>;
   static_assert(Vectors::kLanes == kWaveRows);
 
-  WaveResiduals(const RasterWave& wave, const ResidualTables& by_level, const ResidualLanes& lanes)
+  WaveResiduals(const RasterWave& wave, const ResidualTables& by_level, const DecodeStreams& lanes)
       : wave_(wave),
         magnitudes_(wave.magnitudes),
         end_(static_cast<std::ptrdiff_t>(wave.columns)),
@@ -47,7 +48,7 @@ class WaveResiduals {
     add(context, wave_.near_context[1], near_[1]);
     add(context, wave_.near_context[0], near_[0]);
     Words code;
-    residuals_.take(group_, rows, levels(context), code);
+    residuals_.take(group_, rows, bins(context), code);
     return code;
   }
   /// Keeps their magnitudes.
@@ -58,7 +59,7 @@ class WaveResiduals {
     above_[slot(s)] = from_above(size, right < end_ ? magnitude(-1, right) : 0);
   }
 
-  void leave(ResidualLanes& lanes) const {
+  void leave(DecodeStreams& lanes) const {
     const auto rows = static_cast<__mmask16>((1u << wave_.rows) - 1);
     _mm512_mask_i32scatter_epi32(lanes.states.data(), rows, lane_, group_.state, 4);
     _mm512_mask_i32scatter_epi32(lanes.at.data(), rows, lane_, group_.at, 4);
@@ -79,15 +80,13 @@ class WaveResiduals {
   [[gnu::always_inline]] static void add(Words& sum, std::uint32_t weight, Words v) {
     sum = _mm512_add_epi32(sum, _mm512_mullo_epi32(_mm512_set1_epi32(static_cast<int>(weight)), v));
   }
-  /// Levels of contexts: two an octave. See leading_bit() of ContextLevels.
-  [[gnu::always_inline]] static __m128i levels(Words sum) {
-    const Words one = _mm512_set1_epi32(1);
-    sum = _mm512_max_epu32(sum, _mm512_set1_epi32(2));
-    const Words half = _mm512_srli_epi32(_mm512_andnot_si512(_mm512_srli_epi32(sum, 1), sum), 1);
-    const Words leading =
-        _mm512_sub_epi32(_mm512_srli_epi32(_mm512_castps_si512(_mm512_cvtepi32_ps(half)), 23), _mm512_set1_epi32(126));
-    const Words below = _mm512_srlv_epi32(sum, _mm512_sub_epi32(leading, one));
-    return _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_add_epi32(leading, leading), _mm512_and_si512(below, one)));
+  [[gnu::always_inline]] static __m128i bins(Words sum) {
+    using Numbers = std::uint32_t __attribute__((vector_size(64)));
+    using Integers = std::int32_t __attribute__((vector_size(64)));
+    using Floats = float __attribute__((vector_size(64)));
+    Numbers found;
+    ContextBins<Isa>::template bins_of<Floats, Integers>(reinterpret_cast<Numbers>(sum), found);
+    return _mm512_cvtepi32_epi8(reinterpret_cast<__m512i>(found));
   }
 
   const RasterWave& wave_;
@@ -112,7 +111,7 @@ struct RasterWaveVectors {
                               _mm512_cvtpd_epu32(steps.high(i)), 1);
   }
 
-  static bool decode(const RasterWave& wave, const ResidualTables& by_level, ResidualLanes& lanes) {
+  static bool decode(const RasterWave& wave, const ResidualTables& by_level, DecodeStreams& lanes) {
     WaveValues values(wave);
     WaveResiduals<Isa> residuals(wave, by_level, lanes);
     const __m512d unit = _mm512_set1_pd(static_cast<double>(1u << wave.fraction_bits));

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "kernels/entropy/cpu/context_bins.h"
 #include "kernels/stencil/cpu/row_vectors.h"
 #include "kernels/stencil/cpu/rows.h"
 
@@ -209,18 +210,10 @@ struct RowContexts : RowVectors<Isa> {
       for (std::size_t i = 0; i < kPairs * N; ++i) sums[i] += weight * alike[i];
     }
   }
-  /// As ContextLevels.
-  [[gnu::always_inline]] static void store_levels(const Words& given, std::uint8_t* out) {
-    const Words sums = given > 2 ? given : Words{} + 2;
-    const Words halves = (sums & ~(sums >> 1)) >> 1;
-    Truths whole;
-    load(&halves, whole);
-    const Floats real = __builtin_convertvector(whole, Floats);
-    Words leading;
-    load(&real, leading);
-    leading = (leading >> 23) - 126;
-    const Words level = 2 * leading + (sums >> (leading - 1) & 1);
-    const Bytes bytes = __builtin_convertvector(level, Bytes);
+  [[gnu::always_inline]] static void store_bins(const Words& sums, std::uint8_t* out) {
+    Words bins;
+    ContextBins<Isa>::template bins_of<Floats, Truths>(sums, bins);
+    const Bytes bytes = __builtin_convertvector(bins, Bytes);
     store(out, bytes);
   }
 };

@@ -20,7 +20,7 @@ struct StencilRowInstance : RowCodes<Isa> {
   using Narrow = NarrowRows<Isa>;
   using Predictions = RowPredictions<Isa>;
   using V = RowVectors<Isa>;
-  using Contexts::store_levels;
+  using Contexts::store_bins;
   using typename V::Doubles;
   using typename V::HalfMagnitudes;
   using typename V::HalfShorts;
@@ -54,7 +54,7 @@ struct StencilRowInstance : RowCodes<Isa> {
           Words sums[kPairs * N];
           Contexts::template sum_predicted<N>(sources, begin + x, results, sums);
 #pragma GCC unroll 4
-          for (std::size_t i = 0; i < kPairs * N; ++i) store_levels(sums[i], levels + x + 2 * kWidth * i);
+          for (std::size_t i = 0; i < kPairs * N; ++i) store_bins(sums[i], levels + x + 2 * kWidth * i);
         });
   }
 
@@ -141,7 +141,7 @@ struct StencilRowInstance : RowCodes<Isa> {
 #pragma GCC unroll 4
           for (std::size_t i = 0; i < kPairs * N; ++i) {
             store(predicted + x + 2 * kWidth * i, results[i]);
-            store_levels(sums[i], levels + x + 2 * kWidth * i);
+            store_bins(sums[i], levels + x + 2 * kWidth * i);
           }
         });
   }

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "kernels/common/cpu/isa.h"
+#include "kernels/entropy/cpu/residual_kernels.h"
 #include "kernels/stencil/cpu/decode.h"
-#include "kernels/stencil/cpu/encode.h"
 #include "kernels/stencil/cpu/fit.h"
 #include "kernels/stencil/cpu/rows.h"
 
@@ -46,8 +46,6 @@ struct StencilKernels {
   /// `strict`, and no original is 0.
   bool (*all_near)(const double* originals, const double* values, std::size_t count, double unit, double base,
                    double strict, bool single);
-  /// out[x] = context level of sums[x] times kTokenPlaces + token of the magnitude of codes[x].
-  void (*symbols)(const std::uint32_t* sums, const std::int32_t* codes, std::size_t count, std::uint16_t* out);
   /// Writes kStencilBlock samples into columns of `rows` (kSampleBlock apart), all times `unit`: sources[0],
   /// differences of the other sources to it, the difference of the targets to it; `left`: what of that `solution` does
   /// not explain.
@@ -59,7 +57,7 @@ struct StencilKernels {
   StencilFitKernels fit;
   StencilDecodeKernels decode;
   StencilRowKernels rows;
-  StencilEncodeKernels encode;
+  ResidualKernels residuals;
 };
 
 /// The kernels of an available level.

@@ -26,7 +26,7 @@ template <class X>
 template <class X, class Shared>
 constexpr void clear_symbol_counts(std::uint32_t warp, std::uint32_t warps, Shared& shared) {
   X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextLevels * kResidualTokens;
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextBins * kResidualTokens;
          i += warps * kLanes)
       X::store(&shared.counts[i / kResidualTokens][i % kResidualTokens], lane, std::uint32_t{0});
   });
@@ -38,7 +38,7 @@ template <class X, class Shared>
 constexpr void store_encode_answer(RasterEncodeAnswer& answer, bool out_of_range, std::uint32_t most_exceptions,
                                    std::uint32_t warp, std::uint32_t warps, const Shared& shared) {
   X::lanes([&](std::size_t lane) {
-    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextLevels * kResidualTokens;
+    for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextBins * kResidualTokens;
          i += warps * kLanes)
       X::store(&answer.counts[i / kResidualTokens][i % kResidualTokens], lane,
                X::load(&shared.counts[i / kResidualTokens][i % kResidualTokens], lane));

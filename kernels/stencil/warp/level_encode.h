@@ -23,7 +23,7 @@ namespace quern::kernels {
 /// What the warps of a chunk share.
 struct LevelEncodeShared {
   LevelPlaces places[kMostTeamWarps];
-  std::uint32_t counts[kContextLevels][kResidualTokens];
+  std::uint32_t counts[kContextBins][kResidualTokens];
   std::uint32_t exceptions[kMostTeamWarps];    ///< that each warp has found
   std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: a value was too large
 };
@@ -344,9 +344,9 @@ constexpr void set_level_symbols(const LevelCodes& chunk, std::uint32_t number, 
         X::store(chunk.symbols + to, lane, std::uint16_t{kNoSymbol});
         return;
       }
-      const std::uint32_t level = context_level(context);
+      const std::uint32_t level = context_bin(context);
       const unsigned token = token_of(magnitude_of(code));
-      X::store(chunk.symbols + to, lane, static_cast<std::uint16_t>(level * kTokenPlaces + token));
+      X::store(chunk.symbols + to, lane, static_cast<std::uint16_t>(level * kTokenStride + token));
       X::add_to(&shared.counts[level][token], lane, std::uint32_t{1});
     });
   // What lies between sweeps has no residual.

@@ -12,8 +12,8 @@
 #include "kernels/common/lanes.h"
 #include "kernels/common/unroll.h"
 #include "kernels/entropy/rans.h"
-#include "kernels/entropy/residual_model.h"
 #include "kernels/entropy/residual_tokens.h"
+#include "kernels/entropy/token_distribution.h"
 #include "kernels/stencil/level_job.h"
 
 namespace quern::kernels {
@@ -28,13 +28,13 @@ inline constexpr unsigned kLevelBucketShift = 9;
 inline constexpr unsigned kLevelBuckets = kFrequencySum >> kLevelBucketShift;
 
 /// What stands for the context level of a point without residual: it takes nothing from its lane and gives 0.
-inline constexpr std::uint32_t kNoContextLevel = kContextLevels;
+inline constexpr std::uint32_t kNoContextLevel = kContextBins;
 
 /// Tables of a chunk, for every context level, in memory that its warps share.
 struct LevelBuckets {
-  LevelBucket of[kContextLevels + 1][kLevelBuckets];
-  LevelStarts starts[kContextLevels];
-  std::uint8_t serving[kContextLevels];  ///< which of the starts a context level has
+  LevelBucket of[kContextBins + 1][kLevelBuckets];
+  LevelStarts starts[kContextBins];
+  std::uint8_t serving[kContextBins];  ///< which of the starts a context level has
 };
 
 /// Fills the tables; called by every warp of a chunk.
@@ -53,7 +53,7 @@ constexpr void fill_level_buckets(const LevelJob& job, const LevelStarts* starts
         X::store(&buckets.starts[t].at[i], lane, X::load(&starts[t].at[i], lane));
     });
   }
-  for (std::uint32_t level = warp; level < kContextLevels; level += warps) {
+  for (std::uint32_t level = warp; level < kContextBins; level += warps) {
     const std::uint8_t serving = job.serving[level];
     const LevelStarts& from = starts[serving];
     X::lanes([&](std::size_t lane) {

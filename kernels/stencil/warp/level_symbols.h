@@ -187,7 +187,7 @@ class LevelTaker {
           context += sides_ * (near(beside & 0xFFFF, lane) + near(beside >> 16, lane)) +
                      above_ * near(before & 0xFFFF, lane) + back_ * near(before >> 16, lane);
         }
-        const std::uint32_t level = context_level(context);
+        const std::uint32_t level = context_bin(context);
         X::set(levels, lane, (X::get(now.own, lane) & 1) != 0 ? kNoContextLevel : level);
       });
       if (few)

@@ -29,10 +29,10 @@ inline constexpr LanePut kNoPut{kFrequencySum << 16, 0xFFFFFFFFu >> kFrequencySu
 struct LaneEncodeShared {
   static constexpr std::uint32_t kPuts = 32 * (kMostLevelLanes + 1);
   LanePut puts[2][kPuts];
-  std::uint32_t busy[2][kMostTeamWarps];                  ///< not 0: what a warp looked up changes states
-  std::uint32_t tokens[kContextLevels][kResidualTokens];  ///< start | frequency << 16
-  std::uint32_t words[kMostLevelLanes];                   ///< of each lane
-  std::uint8_t serving[kContextLevels];
+  std::uint32_t busy[2][kMostTeamWarps];                ///< not 0: what a warp looked up changes states
+  std::uint32_t tokens[kContextBins][kResidualTokens];  ///< start | frequency << 16
+  std::uint32_t words[kMostLevelLanes];                 ///< of each lane
+  std::uint8_t serving[kContextBins];
 };
 
 template <class X>
@@ -40,7 +40,7 @@ constexpr void fill_encode_tables(const RowLanesJob& job, const LevelStarts* sta
                                   std::uint32_t warps, LaneEncodeShared& shared) {
   X::lanes([&](std::size_t lane) {
     if (warp == 0)
-      for (std::size_t i = lane; i < kContextLevels; i += kLanes) X::store(&shared.serving[i], lane, job.serving[i]);
+      for (std::size_t i = lane; i < kContextBins; i += kLanes) X::store(&shared.serving[i], lane, job.serving[i]);
     for (std::uint32_t t = warp; t < job.table_count; t += warps)
       for (std::size_t i = lane; i < kResidualTokens; i += kLanes) {
         const std::uint32_t start = X::load(&starts[t].at[i], lane);
@@ -180,8 +180,8 @@ constexpr void fill_put_buffer(const RowLanesJob& job, const std::int32_t* codes
                                                                : std::size_t{row} * section.columns + x);
       const std::uint32_t symbol = row < section.rows ? X::load(symbols + index, lane) : std::uint16_t{kNoSymbol};
       if (symbol != kNoSymbol) {
-        const unsigned token = symbol % kTokenPlaces;
-        const std::uint32_t table = X::load(&shared.serving[symbol / kTokenPlaces], lane);
+        const unsigned token = symbol % kTokenStride;
+        const std::uint32_t table = X::load(&shared.serving[symbol / kTokenStride], lane);
         const std::int32_t code = X::load(codes + index, lane);
         put.range = X::load(&shared.tokens[table][token], lane);
         put.reciprocal = 0xFFFFFFFFu / (put.range >> 16);

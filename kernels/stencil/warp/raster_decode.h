@@ -97,7 +97,7 @@ class RasterPointTaker {
       if (!masked_ || X::load(special_ + point.row * special_row_stride_ + point.x, lane) == 0) {
         context += walk_.row_context(lane) + near_context_[0] * X::get(magnitudes_[0], lane) +
                    near_context_[1] * X::get(magnitudes_[1], lane);
-        const LevelTokens& table = tables_.tokens[X::load(&tables_.serving[context_level(context)], lane)];
+        const LevelTokens& table = tables_.tokens[X::load(&tables_.serving[context_bin(context)], lane)];
         const std::int32_t residual = lanes_.take(table, lane);
         value = static_cast<std::int64_t>(
             static_cast<std::uint64_t>(predicted) +

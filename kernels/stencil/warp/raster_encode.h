@@ -23,7 +23,7 @@ namespace quern::kernels {
 /// What the warps of a chunk share.
 struct RasterEncodeShared {
   RasterWalkMemory walk;
-  std::uint32_t counts[kContextLevels][kResidualTokens];
+  std::uint32_t counts[kContextBins][kResidualTokens];
   std::uint32_t exceptions[kMostTeamWarps];    ///< that each warp has found
   std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: a sum or value was too large
 };
@@ -276,9 +276,9 @@ constexpr void set_raster_symbols(const RasterCodes& codes, std::uint32_t warp, 
         if (x > 0) context += raster.near_context[0] * magnitude(place - 1);
         if (x > 1) context += raster.near_context[1] * magnitude(place - 2);
         const std::int32_t code = X::load(codes.codes + place, lane);
-        const std::uint32_t level = context_level(context);
+        const std::uint32_t level = context_bin(context);
         const unsigned token = token_of(magnitude_of(code));
-        X::store(codes.symbols + place, lane, static_cast<std::uint16_t>(level * kTokenPlaces + token));
+        X::store(codes.symbols + place, lane, static_cast<std::uint16_t>(level * kTokenStride + token));
         X::add_to(&shared.counts[level][token], lane, std::uint32_t{1});
       });
     });

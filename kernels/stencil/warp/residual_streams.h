@@ -7,19 +7,13 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/common/lanes.h"
+#include "kernels/entropy/context_bin.h"
 #include "kernels/entropy/rans.h"
-#include "kernels/entropy/residual_model.h"
 #include "kernels/entropy/residual_tokens.h"
+#include "kernels/entropy/token_distribution.h"
 #include "kernels/stencil/level_job.h"
 
 namespace quern::kernels {
-
-/// Context level of a weighted sum of magnitudes: two levels an octave.
-[[gnu::always_inline]] constexpr std::uint32_t context_level(std::uint32_t sum) {
-  const std::uint32_t s = sum > 2 ? sum : 2;
-  const unsigned leading = 31 - static_cast<unsigned>(__builtin_clz(s));
-  return 2 * leading + (s >> (leading - 1) & 1);
-}
 
 /// Finds the token of a slot: where to begin looking, then upwards.
 struct LevelTokens {
@@ -29,10 +23,10 @@ struct LevelTokens {
   std::uint8_t buckets[kBuckets];
 };
 
-/// What the warps of a chunk share: a table for each distribution, and which one serves a context level.
+/// What the warps of a chunk share: a table for each distribution, and which one serves a context bin.
 struct LevelTables {
-  LevelTokens tokens[kContextLevels];
-  std::uint8_t serving[kContextLevels];
+  LevelTokens tokens[kContextBins];
+  std::uint8_t serving[kContextBins];
 };
 
 /// Fills the tables; called by every warp of a chunk.
@@ -41,7 +35,7 @@ constexpr void fill_level_tables(const Job& job, const LevelStarts* starts, std:
                                  LevelTables& tables) {
   if (warp == 0) {
     X::lanes([&](std::size_t lane) {
-      for (std::size_t i = lane; i < kContextLevels; i += kLanes) X::store(&tables.serving[i], lane, job.serving[i]);
+      for (std::size_t i = lane; i < kContextBins; i += kLanes) X::store(&tables.serving[i], lane, job.serving[i]);
     });
   }
   for (std::uint32_t t = warp; t < job.table_count; t += warps) {

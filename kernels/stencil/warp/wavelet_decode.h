@@ -143,7 +143,7 @@ class WaveletCodeTaker {
       rolled(own, own + band_.own_looks,
              [&](unsigned l) { context += look_at<X>(grid_, grid_.looks[l], magnitudes_, index, lane); });
       context += band_.near[0] * X::get(near_[0], lane) + band_.near[1] * X::get(near_[1], lane);
-      code = lanes.take(tables_.tokens[X::load(&tables_.serving[context_level(context)], lane)], lane);
+      code = lanes.take(tables_.tokens[X::load(&tables_.serving[context_bin(context)], lane)], lane);
     }
     const std::uint32_t magnitude = capped_magnitude(code, kMaxWaveletMagnitude);
     X::set(near_[1], lane, X::get(near_[0], lane));

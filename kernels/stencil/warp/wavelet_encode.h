@@ -21,7 +21,7 @@ namespace quern::kernels {
 /// What the warps of a chunk share.
 struct WaveletEncodeShared {
   std::int64_t excess[4][kMostTeamWarps * kLanes];  ///< sums and counts of a lane, as WaveletSampleHead has them
-  std::uint32_t counts[kContextLevels][kResidualTokens];
+  std::uint32_t counts[kContextBins][kResidualTokens];
   std::uint32_t exceptions[kMostTeamWarps];    ///< that each warp has found
   std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: an element is no finite number
   std::uint32_t corrected[kMostTeamWarps];     ///< not 0: there are corrections
@@ -275,9 +275,9 @@ constexpr void set_wavelet_symbols(const WaveletCodes& codes, const WaveletBandP
     if (index[kLastAxis] > 0) context += band.near[0] * X::load(here - 1, lane);
     if (index[kLastAxis] > 1) context += band.near[1] * X::load(here - 2, lane);
     const std::uint32_t at = band.codes_before + i;
-    const std::uint32_t level = context_level(context);
+    const std::uint32_t level = context_bin(context);
     const unsigned token = token_of(magnitude_of(X::load(codes.codes + at, lane)));
-    X::store(codes.symbols + at, lane, static_cast<std::uint16_t>(level * kTokenPlaces + token));
+    X::store(codes.symbols + at, lane, static_cast<std::uint16_t>(level * kTokenStride + token));
     X::add_to(&shared.counts[level][token], lane, std::uint32_t{1});
   });
 }
