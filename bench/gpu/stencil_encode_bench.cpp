@@ -22,8 +22,8 @@ namespace {
 
 using codec::stencil::RasterEncoding;
 using kernels::EncodeTask;
-using kernels::RasterEncodeAnswer;
-using kernels::RowLanesAnswer;
+using kernels::RasterEncodeResult;
+using kernels::RowLanesResult;
 
 class StencilEncodeBench {
  public:
@@ -40,41 +40,41 @@ class StencilEncodeBench {
     const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / chunk_.data().size());
     const std::uint64_t stride = kernels::job_aligned(chunk_.data().size());
     const std::uint64_t work_stride = kernels::job_aligned(encoding_.work_bytes());
-    if (!session_.has_room(times * (2 * stride + work_stride + 2 * sizeof(RasterEncodeAnswer)))) return;
+    if (!session_.has_room(times * (2 * stride + work_stride + 2 * sizeof(RasterEncodeResult)))) return;
     std::vector<std::uint8_t> copies(times * stride);
     for (std::uint64_t i = 0; i < times; ++i)
       std::memcpy(copies.data() + i * stride, chunk_.data().data(), chunk_.data().size());
     DeviceArray<std::uint8_t> elements(copies);
     DeviceArray<std::uint8_t> words(times * stride);
     DeviceArray<std::uint8_t> work(times * work_stride);
-    DeviceArray<RasterEncodeAnswer> answers(times);
-    DeviceArray<RowLanesAnswer> lane_answers(times);
-    const auto tasks_of = [&](const std::uint8_t* job, std::uint8_t* memory, auto* answer) {
+    DeviceArray<RasterEncodeResult> results(times);
+    DeviceArray<RowLanesResult> lane_results(times);
+    const auto tasks_of = [&](const std::uint8_t* job, std::uint8_t* memory, auto* result) {
       std::vector<EncodeTask> tasks;
       for (std::uint64_t i = 0; i < times; ++i)
-        tasks.push_back({job, work.data() + i * work_stride, memory + i * stride, nullptr, answer + i});
+        tasks.push_back({job, work.data() + i * work_stride, memory + i * stride, nullptr, result + i});
       return tasks;
     };
     const auto count = static_cast<std::uint32_t>(times);
     const std::uint64_t n = times * chunk_.data().size();
 
     DeviceArray<std::uint8_t> first(std::vector<std::uint8_t>(job_.begin(), job_.end()));
-    DeviceArray<EncodeTask> first_tasks(tasks_of(first.data(), elements.data(), answers.data()));
+    DeviceArray<EncodeTask> first_tasks(tasks_of(first.data(), elements.data(), results.data()));
     session_.time_step(array_, "stencil_encode", "encode_raster", {n, 0, n}, [&](cudaStream_t stream) {
       return kernels::stencil_raster_encode_async(first_tasks.data(), count, stream);
     });
-    const RasterEncodeAnswer answer = answers.get()[0];
-    if (answer.left != 0) return;
-    std::vector<std::uint32_t> exceptions(answer.exceptions);
+    const RasterEncodeResult result = results.get()[0];
+    if (result.left != 0) return;
+    std::vector<std::uint32_t> exceptions(result.exceptions);
     if (!exceptions.empty())
       check(cudaMemcpy(exceptions.data(), work.data() + encoding_.exception_list(),
                        exceptions.size() * sizeof(std::uint32_t), cudaMemcpyDeviceToHost),
             "copy from the device");
     job_.clear();
-    if (!encoding_.choose(answer, exceptions, job_)) return;
+    if (!encoding_.choose(result, exceptions, job_)) return;
 
     DeviceArray<std::uint8_t> second(std::vector<std::uint8_t>(job_.begin(), job_.end()));
-    DeviceArray<EncodeTask> second_tasks(tasks_of(second.data(), words.data(), lane_answers.data()));
+    DeviceArray<EncodeTask> second_tasks(tasks_of(second.data(), words.data(), lane_results.data()));
     const std::uint64_t stored = times * chunk_.expected().size();
     session_.time_step(array_, "stencil_encode", "write_raster_lanes", {n, stored, stored}, [&](cudaStream_t stream) {
       return kernels::stencil_row_lanes_async(second_tasks.data(), count, stream);
@@ -83,7 +83,7 @@ class StencilEncodeBench {
                   Members()
                       .count("chunks", times)
                       .number("ratio", static_cast<double>(n) / static_cast<double>(stored))
-                      .flag("same_bytes", same_bytes(lane_answers.get(), words.get(), stride)));
+                      .flag("same_bytes", same_bytes(lane_results.get(), words.get(), stride)));
   }
 
   void decode() {
@@ -121,7 +121,7 @@ class StencilEncodeBench {
                       .flag("same_values", same));
   }
 
-  bool same_bytes(const std::vector<RowLanesAnswer>& lanes, const std::vector<std::uint8_t>& words,
+  bool same_bytes(const std::vector<RowLanesResult>& lanes, const std::vector<std::uint8_t>& words,
                   std::uint64_t stride) const {
     Vector<std::uint8_t> out(chunk_.room_bytes());
     for (std::size_t i = 0; i < lanes.size(); ++i) {

@@ -18,8 +18,8 @@ namespace {
 using codec::stencil::LevelsEncoding;
 using codec::stencil::WaveletEncoding;
 using kernels::EncodeTask;
-using kernels::RasterEncodeAnswer;
-using kernels::RowLanesAnswer;
+using kernels::RasterEncodeResult;
+using kernels::RowLanesResult;
 
 using Launch = cudaError_t (*)(const EncodeTask*, std::uint32_t, cudaStream_t);
 
@@ -38,7 +38,7 @@ class StepsBench {
     times_ = std::max<std::uint64_t>(1, array_.bytes() / chunk_.data().size());
     stride_ = kernels::job_aligned(chunk_.data().size());
     work_stride_ = kernels::job_aligned(encoding_.work_bytes());
-    if (!session_.has_room(times_ * (2 * stride_ + work_stride_ + 2 * sizeof(RasterEncodeAnswer)))) return;
+    if (!session_.has_room(times_ * (2 * stride_ + work_stride_ + 2 * sizeof(RasterEncodeResult)))) return;
     std::vector<std::uint8_t> copies(times_ * stride_);
     for (std::uint64_t i = 0; i < times_; ++i)
       std::memcpy(copies.data() + i * stride_, chunk_.data().data(), chunk_.data().size());
@@ -49,38 +49,38 @@ class StepsBench {
 
  private:
   void steps() {
-    RasterEncodeAnswer answer = step(0);
+    RasterEncodeResult result = step(0);
     for (std::size_t n = 1; encoding_.gathers(); ++n) {
-      if (answer.left != 0) return;
+      if (result.left != 0) return;
       const std::vector<std::uint8_t> samples = piece(encoding_.samples_at(), encoding_.samples_bytes());
       job_.clear();
-      time_host([&] { encoding_.next(answer, samples, job_); });
-      answer = step(n);
+      time_host([&] { encoding_.next(result, samples, job_); });
+      result = step(n);
     }
-    if (answer.left != 0) return;
-    const std::vector<std::uint8_t> list = piece(encoding_.exception_list(), answer.exceptions * sizeof(std::uint32_t));
-    std::vector<std::uint32_t> exceptions(answer.exceptions);
+    if (result.left != 0) return;
+    const std::vector<std::uint8_t> list = piece(encoding_.exception_list(), result.exceptions * sizeof(std::uint32_t));
+    std::vector<std::uint32_t> exceptions(result.exceptions);
     if (!list.empty()) std::memcpy(exceptions.data(), list.data(), list.size());
     job_.clear();
-    const auto choice = time_host([&] { return encoding_.choose(answer, exceptions, job_); });
+    const auto choice = time_host([&] { return encoding_.choose(result, exceptions, job_); });
     if (choice == Encoding::Choice::lanes) lanes();
   }
 
   /// Times the step of the job at hand, which may be taken again with the same outcome.
-  RasterEncodeAnswer step(std::size_t number) {
-    DeviceArray<RasterEncodeAnswer> answers(times_);
+  RasterEncodeResult step(std::size_t number) {
+    DeviceArray<RasterEncodeResult> results(times_);
     const std::uint64_t n = times_ * chunk_.data().size();
-    time_job(launch_, *elements_, answers, "encode_" + name() + "_" + std::to_string(number), {n, 0, n});
-    return answers.get()[0];
+    time_job(launch_, *elements_, results, "encode_" + name() + "_" + std::to_string(number), {n, 0, n});
+    return results.get()[0];
   }
 
   void lanes() {
-    DeviceArray<RowLanesAnswer> answers(times_);
+    DeviceArray<RowLanesResult> results(times_);
     DeviceArray<std::uint8_t> words(times_ * stride_);
     const std::uint64_t n = times_ * chunk_.data().size();
     const std::uint64_t stored = times_ * chunk_.expected().size();
-    time_job(&kernels::stencil_row_lanes_async, words, answers, "write_" + name() + "_lanes", {n, stored, stored});
-    const auto lane_words = answers.get();
+    time_job(&kernels::stencil_row_lanes_async, words, results, "write_" + name() + "_lanes", {n, stored, stored});
+    const auto lane_words = results.get();
     const auto bytes = words.get();
     Vector<std::uint8_t> out(chunk_.room_bytes());
     bool same = true;
@@ -100,14 +100,14 @@ class StepsBench {
                       .flag("same_bytes", same));
   }
 
-  template <class Answer>
-  void time_job(Launch launch, DeviceArray<std::uint8_t>& memory, DeviceArray<Answer>& answers, const std::string& what,
-                const StepBytes& bytes) {
+  template <class KernelResult>
+  void time_job(Launch launch, DeviceArray<std::uint8_t>& memory, DeviceArray<KernelResult>& results,
+                const std::string& what, const StepBytes& bytes) {
     DeviceArray<std::uint8_t> job(std::vector<std::uint8_t>(job_.begin(), job_.end()));
     std::vector<EncodeTask> tasks;
     for (std::uint64_t i = 0; i < times_; ++i)
       tasks.push_back(
-          {job.data(), work_->data() + i * work_stride_, memory.data() + i * stride_, nullptr, answers.data() + i});
+          {job.data(), work_->data() + i * work_stride_, memory.data() + i * stride_, nullptr, results.data() + i});
     DeviceArray<EncodeTask> device_tasks(tasks);
     session_.time_step(array_, "stencil_steps", what, bytes, [&](cudaStream_t stream) {
       return launch(device_tasks.data(), static_cast<std::uint32_t>(times_), stream);

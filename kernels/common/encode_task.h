@@ -14,7 +14,7 @@ struct EncodeTask {
   std::uint8_t* work = nullptr;
   void* elements = nullptr;
   const std::uint8_t* special = nullptr;
-  void* answer = nullptr;  ///< of the job's kind
+  void* result = nullptr;  ///< of the job's kind
 };
 
 }  // namespace quern::kernels

@@ -1,4 +1,4 @@
-// What a device is told to encode the finest level of a chunk in levels, and what it answers. The host codes the
+// What a device is told to encode the finest level of a chunk in levels, and what comes back. The host codes the
 // coarser levels, which have few of the points. Then, class after class, lanes gather what the host fits the class's
 // weights to, and run the closed loop over the class; and when all classes are coded, what it fits contexts to. With a
 // sequential axis all classes are fitted together, first to values rounded to codes, then to what the loop over all

@@ -1,4 +1,4 @@
-// What a device is told to encode a chunk in raster order, and what it answers. A host fits the model on parts of the
+// What a device is told to encode a chunk in raster order, and what comes back. A host fits the model on parts of the
 // chunk; lanes run the closed loop over all of it, find exceptions and count symbols; from the counts the host makes
 // distributions; lanes write the residuals. So a chunk travels once and two jobs follow each other in the same
 // working memory.
@@ -34,7 +34,7 @@ struct RasterEncodeJob {
 };
 
 /// What comes of it.
-struct RasterEncodeAnswer {
+struct RasterEncodeResult {
   std::uint32_t left = 0;  ///< 1: the host has to encode the chunk
   std::uint32_t exceptions = 0;
   std::uint32_t counts[kContextBins][kResidualTokens] = {};  ///< of symbols
@@ -65,9 +65,9 @@ struct RowLanesJob {
   std::uint32_t rooms[kMostLevelLanes + 1] = {};  ///< words before each lane's, and behind the last
 };
 
-/// And its answer: how many words each lane has. They lie one lane after another where the elements were, unless they
+/// And its result: how many words each lane has. They lie one lane after another where the elements were, unless they
 /// are too many.
-struct RowLanesAnswer {
+struct RowLanesResult {
   std::uint32_t words[kMostLevelLanes] = {};
 };
 

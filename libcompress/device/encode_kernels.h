@@ -17,7 +17,7 @@
 
 namespace quern::cuda {
 
-/// What comes back from the device beside an answer: a piece of the working memory.
+/// What comes back from the device beside a result: a piece of the working memory.
 struct WorkPiece {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
@@ -45,16 +45,16 @@ class ChunkEncoding : public Allocated {
   /// Bytes of device memory that all jobs work in.
   virtual std::uint64_t work_bytes() const = 0;
 
-  /// From the answer of a job of encode(): what else comes back.
-  virtual WorkPiece wanted(std::span<const std::uint8_t> answer) const = 0;
+  /// From the result of a job of encode(): what else comes back.
+  virtual WorkPiece wanted(std::span<const std::uint8_t> result) const = 0;
   /// And what to do next, of which it appends the job: all but `done`.
-  virtual EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
+  virtual EncodeStep next(std::span<const std::uint8_t> result, std::span<const std::uint8_t> piece,
                           Vector<std::uint8_t>& job) = 0;
 
-  /// From the answer of the last job: bytes that lie where the elements were.
-  virtual std::uint64_t written(std::span<const std::uint8_t> answer) const = 0;
+  /// From the result of the last job: bytes that lie where the elements were.
+  virtual std::uint64_t written(std::span<const std::uint8_t> result) const = 0;
   /// The chunk's bytes, and how many: `done`, `raw` or `host`.
-  virtual EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
+  virtual EncodeStep finish(std::span<const std::uint8_t> result, std::span<const std::uint8_t> bytes,
                             std::span<std::uint8_t> out, std::size_t& size) const = 0;
 };
 
@@ -73,8 +73,8 @@ class JobEncodeKernels {
   /// Of an encoder with the device_state() that they were found by; so below.
   virtual std::unique_ptr<ChunkEncoding> chunk(std::span<const std::uint8_t> state) const = 0;
   virtual EncodeRoom room(std::span<const std::uint8_t> state) const = 0;
-  /// The largest answer.
-  virtual std::size_t answer_bytes() const = 0;
+  /// The largest result.
+  virtual std::size_t result_bytes() const = 0;
   /// Queue jobs of `count` chunks, the last ones or others. Neither allocates nor waits.
   virtual cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const = 0;
   virtual cudaError_t write(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const = 0;

@@ -25,32 +25,32 @@ class EncodingOnLanes {
 
  public:
   EncodingOnLanes(std::uint32_t work_bytes, std::uint32_t warps, bool watch)
-      : work_(job_memory(work_bytes)), team_{warps} {
+      : work_(job_memory(work_bytes)), block_{warps} {
     fill_with_noise(work_.get(), work_bytes);
     if (watch) EmulatorState::instance().watch(work_.get(), work_bytes);
   }
 
   /// A chunk in raster order.
-  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> job, void* elements, const std::uint8_t* special) {
+  kernels::RasterEncodeResult encode(std::span<const std::uint8_t> job, void* elements, const std::uint8_t* special) {
     return run<kernels::RasterEncodeShared>(job, elements, special,
                                             [&](const kernels::EncodeTask& task, kernels::RasterEncodeShared& shared) {
-                                              kernels::encode_raster_chunk<LaneEmulator>(team_, task, shared);
+                                              kernels::encode_raster_chunk<LaneEmulator>(block_, task, shared);
                                             });
   }
   /// A step of a chunk in levels.
-  kernels::RasterEncodeAnswer step_level(std::span<const std::uint8_t> job, void* elements,
+  kernels::RasterEncodeResult step_level(std::span<const std::uint8_t> job, void* elements,
                                          const std::uint8_t* special) {
     return run<kernels::LevelEncodeShared>(job, elements, special,
                                            [&](const kernels::EncodeTask& task, kernels::LevelEncodeShared& shared) {
-                                             kernels::encode_level_chunk<LaneEmulator>(team_, task, shared);
+                                             kernels::encode_level_chunk<LaneEmulator>(block_, task, shared);
                                            });
   }
   /// A step of a chunk under the wavelet.
-  kernels::RasterEncodeAnswer step_wavelet(std::span<const std::uint8_t> job, void* elements,
+  kernels::RasterEncodeResult step_wavelet(std::span<const std::uint8_t> job, void* elements,
                                            const std::uint8_t* special) {
     return run<kernels::WaveletEncodeShared>(
         job, elements, special, [&](const kernels::EncodeTask& task, kernels::WaveletEncodeShared& shared) {
-          kernels::encode_wavelet_chunk<LaneEmulator>(team_, task, shared);
+          kernels::encode_wavelet_chunk<LaneEmulator>(block_, task, shared);
         });
   }
   const std::uint8_t* work() const { return work_.get(); }
@@ -62,29 +62,29 @@ class EncodingOnLanes {
   /// Words of the lanes, as many as there is room for; returns how many each lane has.
   std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> job, std::vector<std::uint16_t>& words) {
     const auto code = copy_of(job);
-    kernels::RowLanesAnswer answer;
-    std::memset(static_cast<void*>(&answer), 0xA5, sizeof answer);
+    kernels::RowLanesResult result;
+    std::memset(static_cast<void*>(&result), 0xA5, sizeof result);
     const auto shared = std::make_unique<kernels::LaneEncodeShared>();
     std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
     kernels::write_row_lanes<LaneEmulator>(
-        team_, kernels::EncodeTask{code.get(), work_.get(), words.data(), nullptr, &answer}, *shared);
-    return {std::begin(answer.words), std::end(answer.words)};
+        block_, kernels::EncodeTask{code.get(), work_.get(), words.data(), nullptr, &result}, *shared);
+    return {std::begin(result.words), std::end(result.words)};
   }
 
  private:
   template <class Shared, class Encode>
-  kernels::RasterEncodeAnswer run(std::span<const std::uint8_t> job, void* elements, const std::uint8_t* special,
+  kernels::RasterEncodeResult run(std::span<const std::uint8_t> job, void* elements, const std::uint8_t* special,
                                   const Encode& encode) {
     const auto code = copy_of(job);
-    kernels::RasterEncodeAnswer answer;
+    kernels::RasterEncodeResult result;
     const auto shared = std::make_unique<Shared>();
     std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
-    encode(kernels::EncodeTask{code.get(), work_.get(), elements, special, &answer}, *shared);
-    return answer;
+    encode(kernels::EncodeTask{code.get(), work_.get(), elements, special, &result}, *shared);
+    return result;
   }
 
   decltype(job_memory(0)) work_;
-  EmulatedTeam team_;
+  EmulatedBlock block_;
 };
 
 }  // namespace quern::testing

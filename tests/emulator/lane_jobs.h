@@ -16,7 +16,7 @@
 namespace quern::testing {
 
 /// Warps in a random order, as they finish.
-struct EmulatedTeam {
+struct EmulatedBlock {
   std::uint32_t warps = 4;
 
   template <class F>
@@ -75,19 +75,19 @@ inline bool decode_job_on_lanes(std::span<const std::uint8_t> job, void* out, co
   const auto work = job_memory(head.work_bytes);
   fill_with_noise(work.get(), head.work_bytes);
   if (watch) state.watch(work.get(), head.work_bytes);
-  const EmulatedTeam team{warps};
+  const EmulatedBlock block{warps};
   const kernels::JobTask task{code.get(), work.get(), out, special};
   if (head.kind == kernels::JobKind::levels) {
     const auto memory = std::make_unique<kernels::LevelMemory>();
-    return kernels::decode_level_chunk<LaneEmulator>(team, task, *memory);
+    return kernels::decode_level_chunk<LaneEmulator>(block, task, *memory);
   }
   if (head.kind == kernels::JobKind::raster) {
     const auto shared = std::make_unique<kernels::RasterDecodeShared>();
     std::memset(static_cast<void*>(shared.get()), 0xA5, sizeof *shared);
-    return kernels::decode_raster_chunk<LaneEmulator>(team, task, *shared);
+    return kernels::decode_raster_chunk<LaneEmulator>(block, task, *shared);
   }
   const auto tables = std::make_unique<kernels::LevelTables>();
-  return kernels::decode_wavelet_chunk<LaneEmulator>(team, task, *tables);
+  return kernels::decode_wavelet_chunk<LaneEmulator>(block, task, *tables);
 }
 
 }  // namespace quern::testing

@@ -25,13 +25,13 @@ class DeviceRun {
     elements_ = upload(elements);
     special_ = special.empty() ? nullptr : upload(special);
   }
-  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> job, std::uint32_t work_bytes, Bytes& elements,
+  kernels::RasterEncodeResult encode(std::span<const std::uint8_t> job, std::uint32_t work_bytes, Bytes& elements,
                                      const Bytes& special) {
     open(work_bytes, elements, special);
-    return run<kernels::RasterEncodeAnswer>(launch_, job);
+    return run<kernels::RasterEncodeResult>(launch_, job);
   }
-  kernels::RasterEncodeAnswer step(std::span<const std::uint8_t> job) {
-    return run<kernels::RasterEncodeAnswer>(launch_, job);
+  kernels::RasterEncodeResult step(std::span<const std::uint8_t> job) {
+    return run<kernels::RasterEncodeResult>(launch_, job);
   }
   Bytes work(std::uint32_t at, std::size_t bytes) const {
     Bytes piece(bytes);
@@ -47,10 +47,10 @@ class DeviceRun {
     return list;
   }
   std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> job, std::vector<std::uint16_t>& words) {
-    const auto answer = run<kernels::RowLanesAnswer>(&kernels::stencil_row_lanes_async, job);
+    const auto result = run<kernels::RowLanesResult>(&kernels::stencil_row_lanes_async, job);
     const std::vector<std::uint8_t> bytes = elements_->get();
     std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint16_t));
-    return {std::begin(answer.words), std::end(answer.words)};
+    return {std::begin(result.words), std::end(result.words)};
   }
 
  private:
@@ -59,17 +59,17 @@ class DeviceRun {
   static std::unique_ptr<Buffer> upload(std::span<const std::uint8_t> bytes) {
     return std::make_unique<Buffer>(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
   }
-  template <class Answer>
-  Answer run(Launch launch, std::span<const std::uint8_t> bytes) {
+  template <class KernelResult>
+  KernelResult run(Launch launch, std::span<const std::uint8_t> bytes) {
     const auto job = upload(bytes);
-    quern::testing::DeviceBuffer<Answer> answer(1);
+    quern::testing::DeviceBuffer<KernelResult> result(1);
     const std::vector<kernels::EncodeTask> tasks{{job->data(), work_->data(), elements_->data(),
-                                                  special_ == nullptr ? nullptr : special_->data(), answer.data()}};
+                                                  special_ == nullptr ? nullptr : special_->data(), result.data()}};
     quern::testing::DeviceBuffer<kernels::EncodeTask> device_tasks(tasks);
     quern::testing::Stream stream;
     EXPECT_EQ(launch(device_tasks.data(), 1, stream), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess) << simt::failure();
-    return answer.get()[0];
+    return result.get()[0];
   }
 
   Launch launch_;

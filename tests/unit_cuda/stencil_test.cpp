@@ -1,5 +1,5 @@
 // Chunks of the stencil codec on the simulator: values of the host's decoder, whatever order threads run in, and its
-// answers to bytes that nobody wrote.
+// results to bytes that nobody wrote.
 #include "tests/unit_cuda/cuda_jobs.h"
 
 namespace quern::codec::stencil::test {

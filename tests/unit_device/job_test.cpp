@@ -1,4 +1,4 @@
-// Streams of codecs whose chunks a host takes apart, decoded on a device of the simulator: values and answers as
+// Streams of codecs whose chunks a host takes apart, decoded on a device of the simulator: values and results as
 // without it.
 #include <gtest/gtest.h>
 

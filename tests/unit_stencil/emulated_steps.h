@@ -15,7 +15,7 @@ namespace quern::codec::stencil::test {
 /// What encode_steps_with() runs, each step by `step_of` of the emulated lanes.
 struct EmulatedSteps {
   using Lanes = quern::testing::EncodingOnLanes;
-  using Step = kernels::RasterEncodeAnswer (Lanes::*)(std::span<const std::uint8_t>, void*, const std::uint8_t*);
+  using Step = kernels::RasterEncodeResult (Lanes::*)(std::span<const std::uint8_t>, void*, const std::uint8_t*);
 
   Step step_of;
   std::uint32_t warps = 1;
@@ -35,10 +35,10 @@ struct EmulatedSteps {
     elements = sent;
     special = classes;
   }
-  kernels::RasterEncodeAnswer step(std::span<const std::uint8_t> job) {
-    const auto answer = (*lanes.*step_of)(job, elements.data(), special.empty() ? nullptr : special.data());
-    exception_count = answer.exceptions;
-    return answer;
+  kernels::RasterEncodeResult step(std::span<const std::uint8_t> job) {
+    const auto result = (*lanes.*step_of)(job, elements.data(), special.empty() ? nullptr : special.data());
+    exception_count = result.exceptions;
+    return result;
   }
   Bytes work(std::uint32_t at, std::size_t bytes) const { return {lanes->work() + at, lanes->work() + at + bytes}; }
   std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> job, std::vector<std::uint16_t>& words) {

@@ -91,7 +91,7 @@ inline void dense_box(const ConstBox3& box, std::size_t width, Bytes& elements, 
 enum class Encoded { host, raw, coded };
 
 /// Encodes a chunk: `run` has
-///   encode(job, work_bytes, elements, special) -> RasterEncodeAnswer
+///   encode(job, work_bytes, elements, special) -> RasterEncodeResult
 ///   exceptions(at, count) -> vector of indices
 ///   write_lanes(job, words) -> words of each lane
 template <class Run>
@@ -104,12 +104,12 @@ Encoded encode_with(Run& run, const Coding& coding, std::uint64_t chunk, Bytes& 
   Vector<std::uint8_t> job;
   if (!encoding.start(spec, in, scratch.span(), job)) return Encoded::host;
   dense_box(encoding.box(), dtype_bytes(encoding.dtype()), elements, special);
-  const kernels::RasterEncodeAnswer answer = run.encode(job, encoding.work_bytes(), elements, special);
-  if (answer.left != 0) return Encoded::host;
-  const std::vector<std::uint32_t> list = run.exceptions(encoding.exception_list(), answer.exceptions);
+  const kernels::RasterEncodeResult result = run.encode(job, encoding.work_bytes(), elements, special);
+  if (result.left != 0) return Encoded::host;
+  const std::vector<std::uint32_t> list = run.exceptions(encoding.exception_list(), result.exceptions);
   job.clear();
   const Encoded otherwise = encoding.may_be_raw() ? Encoded::raw : Encoded::host;
-  if (!encoding.choose(answer, list, job)) return otherwise;
+  if (!encoding.choose(result, list, job)) return otherwise;
   std::vector<std::uint16_t> words(static_cast<std::size_t>(encoding.most_words()));
   const std::vector<std::uint32_t> lane_words = run.write_lanes(job, words);
   out.assign(coding.encoder().max_chunk_bytes(), 0);

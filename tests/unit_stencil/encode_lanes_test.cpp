@@ -16,15 +16,15 @@ struct EmulatedRun {
   std::size_t lane_count = 0;
   std::size_t open_bits = 0;  ///< of the longest residual
 
-  kernels::RasterEncodeAnswer encode(std::span<const std::uint8_t> job, std::uint32_t work_bytes, Bytes& elements,
+  kernels::RasterEncodeResult encode(std::span<const std::uint8_t> job, std::uint32_t work_bytes, Bytes& elements,
                                      const Bytes& special) {
     lanes = std::make_unique<EncodingOnLanes>(work_bytes, warps, watch);
-    const auto answer = lanes->encode(job, elements.data(), special.empty() ? nullptr : special.data());
-    exception_count = answer.exceptions;
-    for (const auto& level : answer.counts)
+    const auto result = lanes->encode(job, elements.data(), special.empty() ? nullptr : special.data());
+    exception_count = result.exceptions;
+    for (const auto& level : result.counts)
       for (unsigned t = 0; t < kernels::kResidualTokens; ++t)
         if (level[t] != 0) open_bits = std::max<std::size_t>(open_bits, kernels::token_open_bits(t));
-    return answer;
+    return result;
   }
   std::vector<std::uint32_t> exceptions(std::uint32_t at, std::uint32_t count) { return lanes->exceptions(at, count); }
   std::vector<std::uint32_t> write_lanes(std::span<const std::uint8_t> job, std::vector<std::uint16_t>& words) {

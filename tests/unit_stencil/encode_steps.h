@@ -15,7 +15,7 @@ struct StepsTrace {
 
 /// Encodes a chunk: `run` has
 ///   open(work_bytes, elements, special), and then
-///   step(job) -> RasterEncodeAnswer
+///   step(job) -> RasterEncodeResult
 ///   work(at, bytes) -> bytes of the working memory
 ///   write_lanes(job, words) -> words of each lane
 template <class Encoding, class Run>
@@ -35,24 +35,24 @@ Encoded encode_steps_with(Run& run, const Coding& coding, std::uint64_t chunk, B
   run.open(encoding.work_bytes(), elements, special);
   trace = {};
   trace.first_job = job.size();
-  kernels::RasterEncodeAnswer answer = run.step(job);
+  kernels::RasterEncodeResult result = run.step(job);
   for (trace.steps = 1; encoding.gathers(); ++trace.steps) {
-    if (answer.left != 0) return Encoded::host;
+    if (result.left != 0) return Encoded::host;
     const Bytes samples = run.work(encoding.samples_at(), encoding.samples_bytes());
     job.clear();
-    encoding.next(answer, samples, job);
+    encoding.next(result, samples, job);
     trace.later_job = std::max(trace.later_job, job.size());
-    answer = run.step(job);
+    result = run.step(job);
   }
-  if (answer.left != 0) return Encoded::host;
-  const Bytes list = run.work(encoding.exception_list(), answer.exceptions * sizeof(std::uint32_t));
-  std::vector<std::uint32_t> exceptions(answer.exceptions);
+  if (result.left != 0) return Encoded::host;
+  const Bytes list = run.work(encoding.exception_list(), result.exceptions * sizeof(std::uint32_t));
+  std::vector<std::uint32_t> exceptions(result.exceptions);
   if (!list.empty()) std::memcpy(exceptions.data(), list.data(), list.size());
   job.clear();
   const auto after = [&](Choice choice) {
     return choice == Choice::lanes ? Encoded::coded : choice == Choice::raw ? otherwise : Encoded::host;
   };
-  const Choice choice = encoding.choose(answer, exceptions, job);
+  const Choice choice = encoding.choose(result, exceptions, job);
   trace.later_job = std::max(trace.later_job, job.size());
   if (choice != Choice::lanes) return after(choice);
   std::vector<std::uint16_t> words(static_cast<std::size_t>(encoding.most_words()));

@@ -52,7 +52,7 @@ std::vector<std::unique_ptr<Coding>> samples() {
   return list;
 }
 
-/// Decodes into exact memory; the answer must be ok, corrupt or truncated.
+/// Decodes into exact memory; the result must be ok, corrupt or truncated.
 bool decode(const Coding& coding, const Bytes& stored) {
   Bytes exact(stored);
   exact.shrink_to_fit();

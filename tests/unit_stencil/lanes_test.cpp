@@ -1,4 +1,4 @@
-// Chunks on the lanes of the emulator: values and answers are those of the host's decoder, whatever the
+// Chunks on the lanes of the emulator: values and results are those of the host's decoder, whatever the
 // bytes.
 #include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/model.h"
@@ -15,17 +15,17 @@ namespace {
 using quern::testing::decode_job_on_lanes;
 using quern::testing::EmulatorState;
 
-enum class Answer { host, damaged, good };
+enum class KernelResult { host, damaged, good };
 
 /// `back` has the array's bytes; `watch` counts races.
-Answer decode_on_lanes(const Coding& coding, std::uint64_t chunk, const Bytes& stored, Bytes& back, std::uint32_t warps,
-                       bool watch) {
+KernelResult decode_on_lanes(const Coding& coding, std::uint64_t chunk, const Bytes& stored, Bytes& back,
+                             std::uint32_t warps, bool watch) {
   const MutableBox3 box = coding.box(chunk, back.data());
   Bytes exact(stored);
   exact.shrink_to_fit();
   Vector<std::uint8_t> job;
-  if (!append_job(coding, exact, box, job)) return Answer::host;
-  return decode_job_on_lanes(job, box.data, box.special, warps, watch) ? Answer::good : Answer::damaged;
+  if (!append_job(coding, exact, box, job)) return KernelResult::host;
+  return decode_job_on_lanes(job, box.data, box.special, warps, watch) ? KernelResult::good : KernelResult::damaged;
 }
 
 /// What the jobs of the cases have, so that the cases are known to try it.
@@ -144,7 +144,7 @@ TEST(Stencil_OnLanes, EveryCase_ValuesOfTheHost) {
       EmulatorState::instance().reset(++seed);
       const bool watch = coding->data().size() < 200000;
       ASSERT_EQ(decode_on_lanes(*coding, chunk, stored, back, 1 + static_cast<std::uint32_t>(seed % 5), watch),
-                Answer::good);
+                KernelResult::good);
       EXPECT_EQ(EmulatorState::instance().poison_reads(), 0u);
       EXPECT_EQ(EmulatorState::instance().races(), 0u);
     }
@@ -157,13 +157,13 @@ TEST(Stencil_OnLanes, OtherModes_AreTheHosts) {
   const Coding constant(DType::f32, shape, as_bytes<float>(std::vector<double>(shape.elems(), 4)), 1e-2,
                         {{"layout", "levels"}});
   Bytes back(constant.data().size());
-  EXPECT_EQ(decode_on_lanes(constant, 0, constant.encode(0), back, 2, false), Answer::host);
+  EXPECT_EQ(decode_on_lanes(constant, 0, constant.encode(0), back, 2, false), KernelResult::host);
   // So are they on a lattice.
   Bytes on_lattice(kLatticeHead);
   write_lattice({1, 0.5}, on_lattice);
   on_lattice.insert(on_lattice.end(), {1, 7, 0, 0, 0});
   ASSERT_TRUE(decode_on_host(constant, 0, on_lattice, back).ok());
-  EXPECT_EQ(decode_on_lanes(constant, 0, on_lattice, back, 2, false), Answer::host);
+  EXPECT_EQ(decode_on_lanes(constant, 0, on_lattice, back, 2, false), KernelResult::host);
 }
 
 /// Where the exceptions of a chunk on a lattice are told: behind the model of the chunk of integers.
@@ -209,7 +209,7 @@ TEST(Stencil_OnLanes, ExceptionsOnALattice_AreElements) {
     Bytes back(coding->data().size(), 0xA5);
     ASSERT_TRUE(decode_on_host(*coding, 0, stored, expected).ok());
     EmulatorState::instance().reset(++tried);
-    ASSERT_EQ(decode_on_lanes(*coding, 0, stored, back, 3, true), Answer::good);
+    ASSERT_EQ(decode_on_lanes(*coding, 0, stored, back, 3, true), KernelResult::good);
     EXPECT_EQ(back, expected);
   }
   EXPECT_GT(tried, 4u);
@@ -217,15 +217,15 @@ TEST(Stencil_OnLanes, ExceptionsOnALattice_AreElements) {
 
 /// Bytes that nobody wrote: what the host refuses is refused, by the job's maker or by the lanes; all else gives
 /// the host's values.
-void expect_same_answer(const Coding& coding, const Bytes& stored) {
+void expect_same_result(const Coding& coding, const Bytes& stored) {
   Bytes expected(coding.data().size(), 0x11);
   Bytes back(coding.data().size(), 0x11);
   const Status host = decode_on_host(coding, 0, stored, expected);
-  const Answer lanes = decode_on_lanes(coding, 0, stored, back, 3, false);
-  if (lanes == Answer::host) return;  // the host has the word
-  if (in_raster_order(stored) && lanes == Answer::damaged)
+  const KernelResult lanes = decode_on_lanes(coding, 0, stored, back, 3, false);
+  if (lanes == KernelResult::host) return;  // the host has the word
+  if (in_raster_order(stored) && lanes == KernelResult::damaged)
     return;  // or because of large sums, with which it has the word, too
-  ASSERT_EQ(lanes == Answer::good, host.ok()) << host.text();
+  ASSERT_EQ(lanes == KernelResult::good, host.ok()) << host.text();
   if (host.ok()) {
     ASSERT_EQ(back, expected);
   }
@@ -246,14 +246,14 @@ TEST(Stencil_OnLanes, AlteredBytes_AnswersOfTheHost) {
       const std::size_t most = round % 4 == 0 ? altered.size() : std::min<std::size_t>(altered.size(), 120);
       for (std::size_t n = 1 + random() % 3; n-- > 0;)
         altered[1 + random() % (most - 1)] ^= static_cast<std::uint8_t>(1u << (random() % 8));
-      expect_same_answer(*coding, altered);
+      expect_same_result(*coding, altered);
       if (HasFatalFailure()) return;
       Vector<std::uint8_t> job;
       Bytes none(coding->data().size());
       if (append_job(*coding, altered, coding->box(0, none.data()), job)) ++decoded;
     }
     for (std::size_t length = 0; length < stored.size(); length += 1 + stored.size() / 6)
-      expect_same_answer(*coding, Bytes(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(length)));
+      expect_same_result(*coding, Bytes(stored.begin(), stored.begin() + static_cast<std::ptrdiff_t>(length)));
   }
   EXPECT_GT(decoded, 20u);
 }

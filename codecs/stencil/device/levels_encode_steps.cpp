@@ -345,11 +345,11 @@ void LevelsEncoding::fit_contexts(std::span<const std::uint8_t> samples) {
   step_ = LevelEncodeStep::symbols;
 }
 
-void LevelsEncoding::next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
+void LevelsEncoding::next(const kernels::RasterEncodeResult& result, std::span<const std::uint8_t> samples,
                           Vector<std::uint8_t>& job) {
   samples_bytes_ = 0;
   const bool classes = step_ == LevelEncodeStep::open || step_ == LevelEncodeStep::code;
-  classes ? next_class(samples) : next_round(answer, samples);
+  classes ? next_class(samples) : next_round(result, samples);
   append(job);
 }
 
@@ -366,11 +366,11 @@ void LevelsEncoding::next_class(std::span<const std::uint8_t> samples) {
 }
 
 /// After the last round there are contexts.
-void LevelsEncoding::next_round(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples) {
+void LevelsEncoding::next_round(const kernels::RasterEncodeResult& result, std::span<const std::uint8_t> samples) {
   if (step_ == LevelEncodeStep::planes) {
     const auto cost = [&] {
       coding::TokenCounts counts{};
-      for (std::size_t t = 0; t < counts.size(); ++t) counts[t] = answer.counts[0][t];
+      for (std::size_t t = 0; t < counts.size(); ++t) counts[t] = result.counts[0][t];
       return coding::token_cost(counts);
     };
     const PlaneRounds::Next next = rounds_.coded(cost, &coarser_.model.predictor(0, false, 0));
@@ -416,7 +416,7 @@ void LevelsEncoding::add_exceptions(std::span<const std::uint32_t> numbers, Exce
   }
 }
 
-LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer& answer,
+LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeResult& result,
                                               std::span<const std::uint32_t> exceptions, Vector<std::uint8_t>& out) {
   const LevelsView view(in_, spec_.form);
   const LevelAxes& axes = view.axes;
@@ -425,8 +425,8 @@ LevelsEncoding::Choice LevelsEncoding::choose(const kernels::RasterEncodeAnswer&
   coding::TokenCounts tokens{};
   for (std::size_t l = 0; l < kernels::kContextBins; ++l)
     for (std::size_t t = 0; t < tokens.size(); ++t) {
-      counts[l][t] += answer.counts[l][t];
-      tokens[t] += answer.counts[l][t];
+      counts[l][t] += result.counts[l][t];
+      tokens[t] += result.counts[l][t];
     }
   coarser_.bits[0] = coding::token_cost(tokens) >> 12;
   Exceptions all = coarser_.exceptions;

@@ -48,14 +48,14 @@ class LevelsEncoding {
   bool gathers() const { return step_ != kernels::LevelEncodeStep::symbols; }
   std::uint32_t samples_at() const { return samples_at_; }
   std::uint32_t samples_bytes() const { return samples_bytes_; }
-  void next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
+  void next(const kernels::RasterEncodeResult& result, std::span<const std::uint8_t> samples,
             Vector<std::uint8_t>& job);
 
   /// Bytes of the working memory before the list of exceptions, when symbols are made.
   std::uint32_t exception_list() const { return job_.exception_list; }
-  /// After the program that makes symbols, unless its answer leaves the chunk to the host: appends the last one. May
+  /// After the program that makes symbols, unless its result leaves the chunk to the host: appends the last one. May
   /// throw std::bad_alloc.
-  Choice choose(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint32_t> exceptions,
+  Choice choose(const kernels::RasterEncodeResult& result, std::span<const std::uint32_t> exceptions,
                 Vector<std::uint8_t>& job);
 
   /// After the last one: writes the chunk from the words of its lanes, one lane after another, and tells how many bytes
@@ -75,7 +75,7 @@ class LevelsEncoding {
   void sample_all_predictors();
   void sample_contexts();
   void next_class(std::span<const std::uint8_t> samples);
-  void next_round(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples);
+  void next_round(const kernels::RasterEncodeResult& result, std::span<const std::uint8_t> samples);
   void code_planes();
   void add_sampling(std::size_t parity_class, const SampledRows& rows, std::size_t first_feature);
   const double* fit_predictor(std::size_t parity_class, bool later, const double* sums);

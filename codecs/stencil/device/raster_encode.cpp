@@ -77,7 +77,7 @@ bool RasterEncoding::start(const EncodeSpec& chunk_spec, const ConstBox3& chunk,
   return true;
 }
 
-bool RasterEncoding::choose(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint32_t> exceptions,
+bool RasterEncoding::choose(const kernels::RasterEncodeResult& result, std::span<const std::uint32_t> exceptions,
                             Vector<std::uint8_t>& out) {
   exceptions_ = {};
   exceptions_.count = exceptions.size();
@@ -95,8 +95,8 @@ bool RasterEncoding::choose(const kernels::RasterEncodeAnswer& answer, std::span
     }
   });
   coding::BinCounts counts;
-  static_assert(sizeof counts == sizeof answer.counts);
-  std::memcpy(counts.data(), answer.counts, sizeof counts);
+  static_assert(sizeof counts == sizeof result.counts);
+  std::memcpy(counts.data(), result.counts, sizeof counts);
   const std::uint64_t rows = std::uint64_t{job_.raster.planes} * job_.raster.rows;
   if (!choose_raster_coding(counts, exceptions_, rows, raw_bytes_, model_)) return false;
 

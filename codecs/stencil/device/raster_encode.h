@@ -32,9 +32,9 @@ class RasterEncoding {
   /// Bytes of the working memory before the list of exceptions.
   std::uint32_t exception_list() const { return job_.exception_list; }
 
-  /// After the first job, unless its answer leaves the chunk to the host: appends the second one. False when the
+  /// After the first job, unless its result leaves the chunk to the host: appends the second one. False when the
   /// chunk is not worth coding. May throw std::bad_alloc.
-  bool choose(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint32_t> exceptions,
+  bool choose(const kernels::RasterEncodeResult& result, std::span<const std::uint32_t> exceptions,
               Vector<std::uint8_t>& job);
 
   /// After the second one: writes the chunk from the words of its lanes, one lane after another, and returns how many

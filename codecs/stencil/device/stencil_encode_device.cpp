@@ -14,9 +14,9 @@ namespace quern::codec::stencil {
 namespace {
 
 using cuda::EncodeStep;
-using kernels::RasterEncodeAnswer;
-using kernels::RowLanesAnswer;
+using kernels::RasterEncodeResult;
 using kernels::RowLanesJob;
+using kernels::RowLanesResult;
 
 template <class T>
 T read(std::span<const std::uint8_t> bytes) {
@@ -43,9 +43,9 @@ class JobChunk : public cuda::ChunkEncoding {
   const ConstBox3& box() const final { return encoding_.box(); }
   std::size_t element_bytes() const final { return dtype_bytes(encoding_.dtype()); }
   std::uint64_t work_bytes() const final { return encoding_.work_bytes(); }
-  std::uint64_t written(std::span<const std::uint8_t> answer) const final {
+  std::uint64_t written(std::span<const std::uint8_t> result) const final {
     std::uint64_t words = 0;
-    for (const std::uint32_t n : read<RowLanesAnswer>(answer).words) words += n;
+    for (const std::uint32_t n : read<RowLanesResult>(result).words) words += n;
     return words > encoding_.most_words() ? 0 : words * sizeof(std::uint16_t);
   }
 
@@ -61,22 +61,22 @@ class RasterChunk final : public JobChunk<RasterEncoding> {
  public:
   using JobChunk::JobChunk;
 
-  cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {
-    const auto counted = read<RasterEncodeAnswer>(answer);
+  cuda::WorkPiece wanted(std::span<const std::uint8_t> result) const override {
+    const auto counted = read<RasterEncodeResult>(result);
     if (counted.left != 0) return {};
     return {encoding_.exception_list(), counted.exceptions * sizeof(std::uint32_t)};
   }
-  EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
+  EncodeStep next(std::span<const std::uint8_t> result, std::span<const std::uint8_t> piece,
                   Vector<std::uint8_t>& job) override {
-    const auto counted = read<RasterEncodeAnswer>(answer);
+    const auto counted = read<RasterEncodeResult>(result);
     if (counted.left != 0) return EncodeStep::host;
     return encoding_.choose(counted, exceptions_of(piece), job) ? EncodeStep::write : not_worth();
   }
-  EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
+  EncodeStep finish(std::span<const std::uint8_t> result, std::span<const std::uint8_t> bytes,
                     std::span<std::uint8_t> out, std::size_t& size) const override {
     size = 0;
-    if (written(answer) == 0) return not_worth();
-    const auto lanes = read<RowLanesAnswer>(answer);
+    if (written(result) == 0) return not_worth();
+    const auto lanes = read<RowLanesResult>(result);
     size = encoding_.write(lanes.words, reinterpret_cast<const std::uint16_t*>(bytes.data()), out);
     return size == 0 ? not_worth() : EncodeStep::done;
   }
@@ -88,15 +88,15 @@ class FittedChunk final : public JobChunk<Encoding> {
  public:
   using JobChunk<Encoding>::JobChunk;
 
-  cuda::WorkPiece wanted(std::span<const std::uint8_t> answer) const override {
-    const auto counted = read<RasterEncodeAnswer>(answer);
+  cuda::WorkPiece wanted(std::span<const std::uint8_t> result) const override {
+    const auto counted = read<RasterEncodeResult>(result);
     if (counted.left != 0) return {};
     if (encoding_.gathers()) return {encoding_.samples_at(), encoding_.samples_bytes()};
     return {encoding_.exception_list(), counted.exceptions * sizeof(std::uint32_t)};
   }
-  EncodeStep next(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> piece,
+  EncodeStep next(std::span<const std::uint8_t> result, std::span<const std::uint8_t> piece,
                   Vector<std::uint8_t>& job) override {
-    const auto counted = read<RasterEncodeAnswer>(answer);
+    const auto counted = read<RasterEncodeResult>(result);
     if (counted.left != 0) return EncodeStep::host;
     if (encoding_.gathers()) {
       encoding_.next(counted, piece, job);
@@ -104,12 +104,12 @@ class FittedChunk final : public JobChunk<Encoding> {
     }
     return after(encoding_.choose(counted, exceptions_of(piece), job), EncodeStep::write);
   }
-  EncodeStep finish(std::span<const std::uint8_t> answer, std::span<const std::uint8_t> bytes,
+  EncodeStep finish(std::span<const std::uint8_t> result, std::span<const std::uint8_t> bytes,
                     std::span<std::uint8_t> out, std::size_t& size) const override {
     size = 0;
     // Of lanes that have too many words the host may make a single one.
-    if (this->written(answer) == 0) return EncodeStep::host;
-    const auto lanes = read<RowLanesAnswer>(answer);
+    if (this->written(result) == 0) return EncodeStep::host;
+    const auto lanes = read<RowLanesResult>(result);
     return after(encoding_.write(lanes.words, reinterpret_cast<const std::uint16_t*>(bytes.data()), out, size),
                  EncodeStep::done);
   }
@@ -133,16 +133,16 @@ constexpr std::uint64_t kLanesJobBytes = sizeof(RowLanesJob) + 2 * kernels::kJob
                                          sizeof(kernels::RowSection) +
                                          kernels::kContextBins * sizeof(kernels::LevelStarts);
 
-/// What chunks of all kinds have in common: answers, and the kernel that writes lanes.
+/// What chunks of all kinds have in common: results, and the kernel that writes lanes.
 template <class Chunk>
 class RowLanesKernels : public cuda::JobEncodeKernels {
  public:
   std::unique_ptr<cuda::ChunkEncoding> chunk(std::span<const std::uint8_t> state) const final {
     return std::unique_ptr<cuda::ChunkEncoding>(new Chunk(spec_of_encoder_state(state)));
   }
-  std::size_t answer_bytes() const final {
-    static_assert(sizeof(RowLanesAnswer) <= sizeof(RasterEncodeAnswer));
-    return sizeof(RasterEncodeAnswer);
+  std::size_t result_bytes() const final {
+    static_assert(sizeof(RowLanesResult) <= sizeof(RasterEncodeResult));
+    return sizeof(RasterEncodeResult);
   }
   cudaError_t write(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const final {
     return kernels::stencil_row_lanes_async(tasks, count, queue);

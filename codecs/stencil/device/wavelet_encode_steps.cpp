@@ -218,8 +218,8 @@ void WaveletEncoding::begin_step() {
 }
 
 /// As best_step() of the host's encoder, a step after each trial, and the best once more if it was not the last.
-void WaveletEncoding::after_trial(const kernels::RasterEncodeAnswer& answer) {
-  const std::uint64_t bits = fit_distributions(answer, answer.exceptions);
+void WaveletEncoding::after_trial(const kernels::RasterEncodeResult& result) {
+  const std::uint64_t bits = fit_distributions(result, result.exceptions);
   const bool pays = tried_ == 0 || bits < least_;
   if (pays) {
     best_step_ = step_;
@@ -268,7 +268,7 @@ void WaveletEncoding::plan_samples(bool corrections) {
   samples_bytes_ = static_cast<std::uint32_t>(sizeof(WaveletSampleHead) + numbers * sizeof(std::uint32_t));
 }
 
-void WaveletEncoding::next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
+void WaveletEncoding::next(const kernels::RasterEncodeResult& result, std::span<const std::uint8_t> samples,
                            Vector<std::uint8_t>& out) {
   kernels::WaveletJob& head = job_.wavelet;
   plans_ = {};
@@ -290,12 +290,12 @@ void WaveletEncoding::next(const kernels::RasterEncodeAnswer& answer, std::span<
     }
     case WaveletEncodeStep::code:
       fit_corrections(samples);
-      static_assert(sizeof counts_ == sizeof answer.counts);
-      std::memcpy(counts_.data(), answer.counts, sizeof counts_);
-      job_.found = answer.exceptions;
+      static_assert(sizeof counts_ == sizeof result.counts);
+      std::memcpy(counts_.data(), result.counts, sizeof counts_);
+      job_.found = result.exceptions;
       plan_corrections();
       break;
-    case WaveletEncodeStep::correct: after_trial(answer); break;
+    case WaveletEncodeStep::correct: after_trial(result); break;
   }
   plans_.add_lifts(axes());
   append(out);
@@ -364,19 +364,19 @@ void WaveletEncoding::fit_corrections(std::span<const std::uint8_t> bytes) {
 }
 
 /// Bits, in units of 2^-12, that all takes, as code() of the host's encoder.
-std::uint64_t WaveletEncoding::fit_distributions(const kernels::RasterEncodeAnswer& answer, std::size_t exceptions) {
+std::uint64_t WaveletEncoding::fit_distributions(const kernels::RasterEncodeResult& result, std::size_t exceptions) {
   coding::BinCounts counts = counts_;
   for (std::size_t l = 0; l < kernels::kContextBins; ++l)
-    for (std::size_t t = 0; t < counts[l].size(); ++t) counts[l][t] += answer.counts[l][t];
+    for (std::size_t t = 0; t < counts[l].size(); ++t) counts[l][t] += result.counts[l][t];
   const std::uint64_t bits = coding::fit_distributions(counts, model_.distributions);
   stored_.clear();
   write_wavelet_model(model_, stored_);
   return bits + (std::uint64_t{stored_.size() + exceptions * (dtype_bytes(spec_.dtype) + 2)} << 15);
 }
 
-WaveletEncoding::Choice WaveletEncoding::choose(const kernels::RasterEncodeAnswer& answer,
+WaveletEncoding::Choice WaveletEncoding::choose(const kernels::RasterEncodeResult& result,
                                                 std::span<const std::uint32_t> exceptions, Vector<std::uint8_t>& out) {
-  const std::uint64_t bits = fit_distributions(answer, exceptions.size());
+  const std::uint64_t bits = fit_distributions(result, exceptions.size());
   if (bits >> 15 >= raw_bytes_) return Choice::host;
   lane_bits_ = coding::choose_stream_bits(bits >> 15);
   head_.assign(1, static_cast<std::uint8_t>(Mode::wavelet));

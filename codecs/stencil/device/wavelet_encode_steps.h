@@ -51,11 +51,11 @@ class WaveletEncoding {
   bool gathers() const { return trying_ || job_.step != kernels::WaveletEncodeStep::correct; }
   std::uint32_t samples_at() const { return job_.samples; }
   std::uint32_t samples_bytes() const { return samples_bytes_; }
-  void next(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint8_t> samples,
+  void next(const kernels::RasterEncodeResult& result, std::span<const std::uint8_t> samples,
             Vector<std::uint8_t>& job);
 
   std::uint32_t exception_list() const { return job_.exception_list; }
-  Choice choose(const kernels::RasterEncodeAnswer& answer, std::span<const std::uint32_t> exceptions,
+  Choice choose(const kernels::RasterEncodeResult& result, std::span<const std::uint32_t> exceptions,
                 Vector<std::uint8_t>& job);
 
   Choice write(std::span<const std::uint32_t> lane_words, const std::uint16_t* words, std::span<std::uint8_t> out,
@@ -71,8 +71,8 @@ class WaveletEncoding {
   void choose_transform(std::span<const std::uint8_t> counts);
   void begin_step();
   void plan_corrections();
-  void after_trial(const kernels::RasterEncodeAnswer& answer);
-  std::uint64_t fit_distributions(const kernels::RasterEncodeAnswer& answer, std::size_t exceptions);
+  void after_trial(const kernels::RasterEncodeResult& result);
+  std::uint64_t fit_distributions(const kernels::RasterEncodeResult& result, std::size_t exceptions);
   void fit_coefficients(std::span<const std::uint8_t> samples);
   void fit_corrections(std::span<const std::uint8_t> samples);
   void add_samples(const kernels::WaveletSampleRow& row, const std::uint32_t* numbers, std::size_t group,

@@ -1,4 +1,4 @@
-// The warps of a CTA as a team: what kernels/stencil/warp calls those that work on one chunk together.
+// The warps of a CTA as a thread block: what kernels/stencil/warp calls those that work on one chunk together.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@
 
 namespace quern::kernels {
 
-struct CtaTeam {
+struct CtaBlock {
   /// f(warp, warps) in every warp; what it wrote is seen by all of them after.
   template <class F>
   __device__ __forceinline__ void all(F&& f) const {

@@ -23,7 +23,7 @@ constexpr void estimate_lanes(const ChunkRules& rules, const Bits* chunk, const 
   const std::uint32_t extra = marks.refused_count * static_cast<std::uint32_t>(sizeof(Bits) + 1);
   typename X::template vec<std::uint32_t> column;
   existing_rows<X, S>(place, column);
-  const auto answer = [&](unsigned p, std::uint32_t plane_bytes, std::uint32_t planes) {
+  const auto result = [&](unsigned p, std::uint32_t plane_bytes, std::uint32_t planes) {
     X::lanes([&](auto lane) {
       if (lane == 0) bytes[p] = plane_bytes + plane_bytes / 8 + 2 * planes + 6 + extra;
     });
@@ -37,14 +37,14 @@ constexpr void estimate_lanes(const ChunkRules& rules, const Bits* chunk, const 
     rolled(0, kPredictors, [&](unsigned p) {
       if (!predictor_fits(static_cast<Predictor>(p), S)) return;
       const auto cost = predictor_cost<X, W, S>(static_cast<Predictor>(p), buffer.cells(), seed, column, place.full);
-      answer(p, cost.bytes, cost.planes);
+      result(p, cost.bytes, cost.planes);
     });
   } else {
     open_codes<X, S>(codes);
     rolled(0, kPredictors, [&](unsigned p) {
       if (!predictor_fits(static_cast<Predictor>(p), S)) return;
       const auto cost = predictor_cost<X, S>(static_cast<Predictor>(p), codes, buffer.cells(), place);
-      answer(p, cost.bytes, cost.planes);
+      result(p, cost.bytes, cost.planes);
     });
   }
 }

@@ -10,12 +10,12 @@
 
 namespace quern::kernels {
 
-/// Chunks in raster order up to their symbols: codes and symbols stay in the working memory of each, the answers say
+/// Chunks in raster order up to their symbols: codes and symbols stay in the working memory of each, the results say
 /// how often each symbol occurs and what could not be done.
 cudaError_t stencil_raster_encode_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
 
 /// A step each of chunks in levels (kernels/stencil/level_encode_job.h): samples, a class, or symbols of the finest
-/// level. What it codes and what it gathers stays in the working memory of each; the answers say what could not be
+/// level. What it codes and what it gathers stays in the working memory of each; the results say what could not be
 /// done, after the last step how often each symbol occurs.
 cudaError_t stencil_levels_encode_async(const EncodeTask* tasks, std::uint32_t count, cudaStream_t stream);
 

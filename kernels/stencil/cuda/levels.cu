@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(kLevelThreads) decode_level_chunks(const JobTa
   auto& memory = shared_memory<LevelMemory>();
   const JobTask& task = tasks[blockIdx.x];
   if (reinterpret_cast<const JobHead*>(task.job)->kind != JobKind::levels) return;
-  CtaTeam team;
-  const bool good = decode_level_chunk<X>(team, task, memory);
+  CtaBlock block;
+  const bool good = decode_level_chunk<X>(block, task, memory);
   if (threadIdx.x == 0) damaged[blockIdx.x] = good ? 0 : 1;
 }
 

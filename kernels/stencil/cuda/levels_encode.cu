@@ -17,8 +17,8 @@ template <class X>
 __global__ void __launch_bounds__(kEncodeThreads, 1) encode_level_chunks(const EncodeTask* tasks) {
   auto& shared = shared_memory<LevelEncodeShared>();
   const EncodeTask task = tasks[blockIdx.x];
-  CtaTeam team;
-  encode_level_chunk<X>(team, task, shared);
+  CtaBlock block;
+  encode_level_chunk<X>(block, task, shared);
 }
 
 }  // namespace

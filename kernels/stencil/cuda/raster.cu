@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(kRasterThreads, 1)
   auto& shared = shared_memory<RasterDecodeShared>();
   const JobTask task = tasks[blockIdx.x];
   if (reinterpret_cast<const JobHead*>(task.job)->kind != JobKind::raster) return;
-  CtaTeam team;
-  const bool good = decode_raster_chunk<X>(team, task, shared);
+  CtaBlock block;
+  const bool good = decode_raster_chunk<X>(block, task, shared);
   if (threadIdx.x == 0) damaged[blockIdx.x] = good ? 0 : 1;
 }
 

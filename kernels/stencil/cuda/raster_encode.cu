@@ -21,16 +21,16 @@ template <class X>
 __global__ void __launch_bounds__(kEncodeThreads, 1) encode_raster_chunks(const EncodeTask* tasks) {
   auto& shared = shared_memory<RasterEncodeShared>();
   const EncodeTask task = tasks[blockIdx.x];
-  CtaTeam team;
-  encode_raster_chunk<X>(team, task, shared);
+  CtaBlock block;
+  encode_raster_chunk<X>(block, task, shared);
 }
 
 template <class X>
 __global__ void __launch_bounds__(kWriteThreads, 2) write_chunk_lanes(const EncodeTask* tasks) {
   auto& shared = shared_memory<LaneEncodeShared>();
   const EncodeTask task = tasks[blockIdx.x];
-  CtaTeam team;
-  write_row_lanes<X>(team, task, shared);
+  CtaBlock block;
+  write_row_lanes<X>(block, task, shared);
 }
 
 }  // namespace

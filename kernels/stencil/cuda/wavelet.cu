@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(kWaveletThreads, 1)
   auto& tables = shared_memory<LevelTables>();
   const JobTask task = tasks[blockIdx.x];
   if (reinterpret_cast<const JobHead*>(task.job)->kind != JobKind::wavelet) return;
-  CtaTeam team;
-  const bool good = decode_wavelet_chunk<X>(team, task, tables);
+  CtaBlock block;
+  const bool good = decode_wavelet_chunk<X>(block, task, tables);
   if (threadIdx.x == 0) damaged[blockIdx.x] = good ? 0 : 1;
 }
 

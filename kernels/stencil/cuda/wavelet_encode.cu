@@ -17,8 +17,8 @@ template <class X>
 __global__ void __launch_bounds__(kEncodeThreads, 1) encode_wavelet_chunks(const EncodeTask* tasks) {
   auto& shared = shared_memory<WaveletEncodeShared>();
   const EncodeTask task = tasks[blockIdx.x];
-  CtaTeam team;
-  encode_wavelet_chunk<X>(team, task, shared);
+  CtaBlock block;
+  encode_wavelet_chunk<X>(block, task, shared);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What encoders on lanes count, and what they answer, in raster order and in levels.
+// What encoders on lanes count, and what they give back, in raster order and in levels.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ constexpr void clear_symbol_counts(std::uint32_t warp, std::uint32_t warps, Shar
 /// Counts of symbols, and how many exceptions warps have found. The chunk is left to the host when it is `out_of_range`, a warp
 /// says so, or there are more exceptions than there is room for.
 template <class X, class Shared>
-constexpr void store_encode_answer(RasterEncodeAnswer& answer, bool out_of_range, std::uint32_t most_exceptions,
+constexpr void store_encode_result(RasterEncodeResult& result, bool out_of_range, std::uint32_t most_exceptions,
                                    std::uint32_t warp, std::uint32_t warps, const Shared& shared) {
   X::lanes([&](std::size_t lane) {
     for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < kContextBins * kResidualTokens;
          i += warps * kLanes)
-      X::store(&answer.counts[i / kResidualTokens][i % kResidualTokens], lane,
+      X::store(&result.counts[i / kResidualTokens][i % kResidualTokens], lane,
                X::load(&shared.counts[i / kResidualTokens][i % kResidualTokens], lane));
     if (warp != 0 || lane != 0) return;
     std::uint32_t exceptions = 0;
@@ -49,8 +49,8 @@ constexpr void store_encode_answer(RasterEncodeAnswer& answer, bool out_of_range
       exceptions += X::load(shared.exceptions + w, lane);
       left = left || X::load(shared.out_of_range + w, lane) != 0;
     }
-    X::store(&answer.exceptions, lane, exceptions);
-    X::store(&answer.left, lane, left || exceptions > most_exceptions ? 1u : 0u);
+    X::store(&result.exceptions, lane, exceptions);
+    X::store(&result.left, lane, left || exceptions > most_exceptions ? 1u : 0u);
   });
 }
 

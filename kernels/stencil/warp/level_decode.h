@@ -34,19 +34,19 @@ struct LevelMemory {
 static_assert(sizeof(LevelMemory) <= 99 * 1024 - 1024);
 
 /// All sweeps of a level.
-template <class X, class Team>
-constexpr void decode_level(Team& team, const JobTask& task, const LevelGridView& grid, LevelStream<X>& stream,
+template <class X, class Block>
+constexpr void decode_level(Block& block, const JobTask& task, const LevelGridView& grid, LevelStream<X>& stream,
                             LevelMemory& memory) {
   const auto put = [&](std::uint32_t at, const LevelStep& step) {
     X::lanes([&](std::size_t lane) {
       if (lane == 0) X::store(&memory.steps[at], lane, step);
     });
   };
-  team.first([&] { put(0, LevelSteps(task, grid).begin()); });
+  block.first([&] { put(0, LevelSteps(task, grid).begin()); });
   for (std::uint32_t at = 0; !memory.steps[at].done; at ^= 1) {
     const LevelStep& step = memory.steps[at];
     LevelBlocks& blocks = memory.blocks;
-    team.first_and_others(
+    block.first_and_others(
         [&] {
           LevelTaker<X>(step.now, memory.near)
               .run(blocks.points[step.turn ^ 1], blocks.residuals[step.turn ^ 1], step.take.windows(), stream);
@@ -75,19 +75,19 @@ constexpr void decode_level(Team& team, const JobTask& task, const LevelGridView
   }
 }
 
-/// Decodes a chunk and returns whether its lanes ended where they should. A team is the warps of a
+/// Decodes a chunk and returns whether its lanes ended where they should. A block is the warps of a
 /// CTA, 2 to kMostLevelWarps of them: all(f) calls f(warp, warps) in each of them, first(f) calls f in the first one,
 /// first_and_others(f, g) f in the first one and g(warp, warps) in the others, counted without it. They are over for
 /// all of them before any returns.
-template <class X, class Team>
-constexpr bool decode_level_chunk(Team& team, const JobTask& task, LevelMemory& memory) {
+template <class X, class Block>
+constexpr bool decode_level_chunk(Block& block, const JobTask& task, LevelMemory& memory) {
   const auto& job = *reinterpret_cast<const LevelJob*>(task.job);
   const auto* const starts = LevelGridView::table<LevelStarts>(task, job.starts);
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
     fill_level_buckets<X>(job, starts, warp, warps, memory.buckets);
   });
   LevelStream<X> stream(memory.buckets, memory.words);
-  team.first([&] {
+  block.first([&] {
     X::lanes([&](std::size_t lane) {
       if (lane == 0) X::store(&memory.damaged, lane, false);
     });
@@ -98,18 +98,18 @@ constexpr bool decode_level_chunk(Team& team, const JobTask& task, LevelMemory& 
     const LevelStage& stage = *grid.stage;
     if (stage.opens_section) {
       const LevelSection& section = LevelGridView::table<LevelSection>(task, job.sections)[stage.section];
-      team.first([&] { stream.open(section, LevelGridView::table<std::uint8_t>(task, job.words)); });
+      block.first([&] { stream.open(section, LevelGridView::table<std::uint8_t>(task, job.words)); });
     }
     if (level < job.top) {
       const LevelGridView above(task, level + 1);
-      team.all([&](std::uint32_t warp, std::uint32_t warps) { take_level_above<X>(grid, above, warp, warps); });
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      block.all([&](std::uint32_t warp, std::uint32_t warps) { take_level_above<X>(grid, above, warp, warps); });
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         finish_level_rows<X>(grid, 0, 0, stage.views[0].rows, warp, warps);
       });
     }
-    decode_level<X>(team, task, grid, stream, memory);
+    decode_level<X>(block, task, grid, stream, memory);
     if (stage.ends_section) {
-      team.first([&] {
+      block.first([&] {
         const bool finished = stream.finished();
         X::lanes([&](std::size_t lane) {
           if (lane == 0 && !finished) X::store(&memory.damaged, lane, true);
@@ -117,8 +117,8 @@ constexpr bool decode_level_chunk(Team& team, const JobTask& task, LevelMemory& 
       });
     }
   }
-  team.all([&](std::uint32_t warp, std::uint32_t warps) { store_level_elements<X>(task, warp, warps); });
-  team.all([&](std::uint32_t warp, std::uint32_t warps) { store_level_exceptions<X>(task, warp, warps); });
+  block.all([&](std::uint32_t warp, std::uint32_t warps) { store_level_elements<X>(task, warp, warps); });
+  block.all([&](std::uint32_t warp, std::uint32_t warps) { store_level_exceptions<X>(task, warp, warps); });
   return !memory.damaged;
 }
 

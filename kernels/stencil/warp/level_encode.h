@@ -22,10 +22,10 @@ namespace quern::kernels {
 
 /// What the warps of a chunk share.
 struct LevelEncodeShared {
-  LevelPlaces places[kMostTeamWarps];
+  LevelPlaces places[kMaxBlockWarps];
   std::uint32_t counts[kContextBins][kResidualTokens];
-  std::uint32_t exceptions[kMostTeamWarps];    ///< that each warp has found
-  std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: a value was too large
+  std::uint32_t exceptions[kMaxBlockWarps];    ///< that each warp has found
+  std::uint32_t out_of_range[kMaxBlockWarps];  ///< not 0: a value was too large
 };
 
 /// A chunk under way. The same in all lanes.
@@ -448,28 +448,29 @@ constexpr void clear_level_shared(std::uint32_t warp, std::uint32_t warps, Level
 }
 
 /// One step of a chunk.
-template <class X, class Team>
-constexpr void encode_level_chunk(Team& team, const EncodeTask& task, LevelEncodeShared& shared) {
+template <class X, class Block>
+constexpr void encode_level_chunk(Block& block, const EncodeTask& task, LevelEncodeShared& shared) {
   const LevelCodes chunk(task);
   const LevelStage& stage = *chunk.grid.stage;
   const auto finish_rows = [&](std::uint32_t parity_class, std::uint32_t first, std::uint32_t rows) {
-    team.all([&](std::uint32_t warp, std::uint32_t warps) {
+    block.all([&](std::uint32_t warp, std::uint32_t warps) {
       finish_level_rows<X>(chunk.grid, parity_class, first, rows, warp, warps);
     });
   };
   const auto code = [&](const LevelSweep& sweep) {
     const LevelPatches patches(stage.views[sweep.parity_class], sweep);
-    team.all([&](std::uint32_t warp, std::uint32_t warps) {
+    block.all([&](std::uint32_t warp, std::uint32_t warps) {
       const LevelPredictor<X> predictor(chunk.task, chunk.grid, sweep, shared.places[warp]);
       for (std::uint32_t p = warp; p < patches.count(); p += warps) predictor.run(patches.patch(p));
     });
-    team.all([&](std::uint32_t warp, std::uint32_t warps) { code_level_points<X>(chunk, sweep, warp, warps, shared); });
+    block.all(
+        [&](std::uint32_t warp, std::uint32_t warps) { code_level_points<X>(chunk, sweep, warp, warps, shared); });
     finish_rows(sweep.parity_class, sweep.first_row, sweep.rows);
   };
-  team.all([&](std::uint32_t warp, std::uint32_t warps) { clear_level_shared<X>(warp, warps, shared); });
+  block.all([&](std::uint32_t warp, std::uint32_t warps) { clear_level_shared<X>(warp, warps, shared); });
   switch (chunk.job->step) {
     case LevelEncodeStep::open:
-      team.all([&](std::uint32_t warp, std::uint32_t warps) { take_coarser_points<X>(chunk, warp, warps); });
+      block.all([&](std::uint32_t warp, std::uint32_t warps) { take_coarser_points<X>(chunk, warp, warps); });
       finish_rows(0, 0, stage.views[0].rows);
       break;
     case LevelEncodeStep::code:
@@ -480,7 +481,7 @@ constexpr void encode_level_chunk(Team& team, const EncodeTask& task, LevelEncod
       break;
     }
     case LevelEncodeStep::round:
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         take_coarser_points<X>(chunk, warp, warps);
         for (std::uint32_t i = 0; i < stage.class_count; ++i)
           round_level_points<X>(chunk, stage.classes[i], warp, warps, shared);
@@ -490,17 +491,17 @@ constexpr void encode_level_chunk(Team& team, const EncodeTask& task, LevelEncod
         finish_rows(stage.classes[i], 0, stage.views[stage.classes[i]].rows);
       break;
     default:
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         for (std::uint32_t n = 0; n < chunk.sweeps(); ++n) set_level_symbols<X>(chunk, n, warp, warps, shared);
         find_level_exceptions<X>(chunk, warp, warps, shared);
       });
-      team.all([&](std::uint32_t warp, std::uint32_t warps) { list_level_exceptions<X>(chunk, warp, warps, shared); });
+      block.all([&](std::uint32_t warp, std::uint32_t warps) { list_level_exceptions<X>(chunk, warp, warps, shared); });
       break;
   }
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
     const auto* const samplings = LevelGridView::table<LevelSampling>(chunk.task, chunk.job->samplings);
     for (std::uint32_t i = 0; i < chunk.job->sampling_count; ++i) LevelSampler<X>(chunk, samplings[i]).run(warp, warps);
-    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), false, chunk.job->exceptions, warp, warps,
+    store_encode_result<X>(*static_cast<RasterEncodeResult*>(task.result), false, chunk.job->exceptions, warp, warps,
                            shared);
   });
 }

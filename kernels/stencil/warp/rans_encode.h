@@ -29,7 +29,7 @@ inline constexpr LanePut kNoPut{kFrequencySum << 16, 0xFFFFFFFFu >> kFrequencySu
 struct LaneEncodeShared {
   static constexpr std::uint32_t kPuts = 32 * (kMostLevelLanes + 1);
   LanePut puts[2][kPuts];
-  std::uint32_t busy[2][kMostTeamWarps];                ///< not 0: what a warp looked up changes states
+  std::uint32_t busy[2][kMaxBlockWarps];                ///< not 0: what a warp looked up changes states
   std::uint32_t tokens[kContextBins][kResidualTokens];  ///< start | frequency << 16
   std::uint32_t words[kMostLevelLanes];                 ///< of each lane
   std::uint8_t serving[kContextBins];
@@ -224,9 +224,9 @@ constexpr void copy_row_lanes(const EncodeTask& task, const RowLanesJob& job, co
   std::uint64_t total = 0;
   for (std::uint32_t l = 0; l <= job.mask; ++l) total += X::load_same(shared.words + l);
   if (warp == 0) {
-    auto* const answer = static_cast<RowLanesAnswer*>(task.answer);
+    auto* const result = static_cast<RowLanesResult*>(task.result);
     X::lanes([&](std::size_t lane) {
-      if (lane < kMostLevelLanes) X::store(answer->words + lane, lane, X::load(shared.words + lane, lane));
+      if (lane < kMostLevelLanes) X::store(result->words + lane, lane, X::load(shared.words + lane, lane));
     });
   }
   if (total > job.most_words) return;
@@ -249,11 +249,11 @@ constexpr void copy_row_lanes(const EncodeTask& task, const RowLanesJob& job, co
 }
 
 /// A template of the task, as constexpr functions else may not cast bytes.
-template <class X, class Team, class Task>
-constexpr void write_row_lanes(Team& team, const Task& task, LaneEncodeShared& shared) {
+template <class X, class Block, class Task>
+constexpr void write_row_lanes(Block& block, const Task& task, LaneEncodeShared& shared) {
   const auto& job = *reinterpret_cast<const RowLanesJob*>(task.job);
   auto* const words = reinterpret_cast<std::uint16_t*>(task.work + job.words);
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
     fill_encode_tables<X>(job, reinterpret_cast<const LevelStarts*>(task.job + job.starts), warp, warps, shared);
   });
   const auto* const codes = reinterpret_cast<const std::int32_t*>(task.work + job.codes);
@@ -263,7 +263,7 @@ constexpr void write_row_lanes(Team& team, const Task& task, LaneEncodeShared& s
   for (std::uint32_t s = job.section_count; s-- > 0;) {
     const LaneBuffers buffers(job, sections[s]);
     for (std::uint32_t buffer = 0; buffer <= buffers.count; ++buffer) {
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         // The first warp looks up nothing if there are others.
         const std::uint32_t own = warps > 1 ? 1 : 0;
         if (buffer < buffers.count && warp >= own)
@@ -272,8 +272,8 @@ constexpr void write_row_lanes(Team& team, const Task& task, LaneEncodeShared& s
       });
     }
   }
-  team.first([&] { out.finish(shared.words); });
-  team.all([&](std::uint32_t warp, std::uint32_t warps) { copy_row_lanes<X>(task, job, words, warp, warps, shared); });
+  block.first([&] { out.finish(shared.words); });
+  block.all([&](std::uint32_t warp, std::uint32_t warps) { copy_row_lanes<X>(task, job, words, warp, warps, shared); });
 }
 
 }  // namespace quern::kernels

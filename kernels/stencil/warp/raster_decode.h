@@ -23,7 +23,7 @@ namespace quern::kernels {
 struct RasterDecodeShared {
   LevelTables tables;
   RasterWalkMemory walk;
-  std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: a sum of a warp was too large
+  std::uint32_t out_of_range[kMaxBlockWarps];  ///< not 0: a sum of a warp was too large
 };
 
 /// Takes the points of a plane, by one warp: a lane of the stream holds every 2^b-th row.
@@ -182,13 +182,13 @@ constexpr void store_raster_exceptions(const JobTask& task, const RasterGrid& gr
 
 /// Decodes a chunk, as decode_level_chunk does. False, too, for a chunk that the host has to decode because its sums
 /// are too large.
-template <class X, class Team>
-constexpr bool decode_raster_chunk(Team& team, const JobTask& task, RasterDecodeShared& shared) {
+template <class X, class Block>
+constexpr bool decode_raster_chunk(Block& block, const JobTask& task, RasterDecodeShared& shared) {
   const RasterGrid grid(task);
   const RasterJob& job = *grid.job;
-  std::uint32_t team_warps = 0;
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    team_warps = warps;
+  std::uint32_t block_warps = 0;
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
+    block_warps = warps;
     fill_level_tables<X>(job, LevelGridView::table<LevelStarts>(task, job.starts), warp, warps, shared.tables);
     fill_walk_memory<X>(grid, warp, shared.walk);
     X::lanes([&](std::size_t lane) {
@@ -197,26 +197,26 @@ constexpr bool decode_raster_chunk(Team& team, const JobTask& task, RasterDecode
   });
   LevelLanes<X> lanes;
   bool good = true;
-  team.first([&] { lanes.open(job.lanes, LevelGridView::table<std::uint8_t>(task, job.words)); });
+  block.first([&] { lanes.open(job.lanes, LevelGridView::table<std::uint8_t>(task, job.words)); });
   if (job.planes > 1) {
     for (std::uint32_t plane = 0; plane < job.planes; ++plane) {
       if (job.mean && plane > 0)
-        team.all([&](std::uint32_t warp, std::uint32_t warps) { update_raster_mean<X>(grid, plane, warp, warps); });
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+        block.all([&](std::uint32_t warp, std::uint32_t warps) { update_raster_mean<X>(grid, plane, warp, warps); });
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         sum_planes_before<X, true>(grid, plane, warp, warps, shared.out_of_range);
       });
-      team.first([&] { good = !RasterPointTaker<X, true>(task, grid, plane, shared, lanes).run() && good; });
+      block.first([&] { good = !RasterPointTaker<X, true>(task, grid, plane, shared, lanes).run() && good; });
     }
   } else {
-    team.first([&] { good = !RasterPointTaker<X, false>(task, grid, 0, shared, lanes).run(); });
+    block.first([&] { good = !RasterPointTaker<X, false>(task, grid, 0, shared, lanes).run(); });
   }
-  team.first([&] { good = lanes.finished() && good; });
+  block.first([&] { good = lanes.finished() && good; });
   // Every warp's words, which nobody writes any more.
-  team.first([&] {
-    for (std::uint32_t w = 0; w < team_warps; ++w) good = good && X::load_same(shared.out_of_range + w) == 0;
+  block.first([&] {
+    for (std::uint32_t w = 0; w < block_warps; ++w) good = good && X::load_same(shared.out_of_range + w) == 0;
   });
-  team.all([&](std::uint32_t warp, std::uint32_t warps) { store_raster_elements<X>(task, grid, warp, warps); });
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+  block.all([&](std::uint32_t warp, std::uint32_t warps) { store_raster_elements<X>(task, grid, warp, warps); });
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
     store_raster_exceptions<X>(task, grid, LevelGridView::table<LevelException>(task, job.exceptions), warp, warps);
   });
   return good;

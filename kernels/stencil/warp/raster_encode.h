@@ -24,8 +24,8 @@ namespace quern::kernels {
 struct RasterEncodeShared {
   RasterWalkMemory walk;
   std::uint32_t counts[kContextBins][kResidualTokens];
-  std::uint32_t exceptions[kMostTeamWarps];    ///< that each warp has found
-  std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: a sum or value was too large
+  std::uint32_t exceptions[kMaxBlockWarps];    ///< that each warp has found
+  std::uint32_t out_of_range[kMaxBlockWarps];  ///< not 0: a sum or value was too large
 };
 
 /// A chunk under way. The same in all lanes.
@@ -294,11 +294,11 @@ constexpr void clear_raster_shared(std::uint32_t warp, std::uint32_t warps, Rast
 }
 
 /// Encodes a chunk up to its symbols.
-template <class X, class Team>
-constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEncodeShared& shared) {
+template <class X, class Block>
+constexpr void encode_raster_chunk(Block& block, const EncodeTask& task, RasterEncodeShared& shared) {
   const RasterCodes codes(task);
   const RasterJob& raster = codes.job->raster;
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
     clear_raster_shared<X>(warp, warps, shared);
     fill_walk_memory<X>(codes.grid, warp, shared.walk);
   });
@@ -306,26 +306,26 @@ constexpr void encode_raster_chunk(Team& team, const EncodeTask& task, RasterEnc
   if (raster.planes > 1) {
     for (std::uint32_t plane = 0; plane < raster.planes; ++plane) {
       if (raster.mean && plane > 0)
-        team.all(
+        block.all(
             [&](std::uint32_t warp, std::uint32_t warps) { update_raster_mean<X>(codes.grid, plane, warp, warps); });
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         set_raster_targets<X>(codes, plane, warp, warps);
         sum_planes_before<X, false>(codes.grid, plane, warp, warps, shared.out_of_range);
       });
-      team.first([&] { out_of_range = RasterPointCoder<X, true>(codes, plane, shared.walk).run() || out_of_range; });
+      block.first([&] { out_of_range = RasterPointCoder<X, true>(codes, plane, shared.walk).run() || out_of_range; });
     }
   } else {
-    team.all([&](std::uint32_t warp, std::uint32_t warps) { set_raster_targets<X>(codes, 0, warp, warps); });
-    team.first([&] { out_of_range = RasterPointCoder<X, false>(codes, 0, shared.walk).run(); });
+    block.all([&](std::uint32_t warp, std::uint32_t warps) { set_raster_targets<X>(codes, 0, warp, warps); });
+    block.first([&] { out_of_range = RasterPointCoder<X, false>(codes, 0, shared.walk).run(); });
   }
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
     count_raster_exceptions<X>(codes, warp, warps, shared);
     set_raster_symbols<X>(codes, warp, warps, shared);
   });
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
     list_exceptions<X>(codes.grid.values, codes.elems(), codes.job->exceptions, codes.exception_list, warp, warps,
                        shared.exceptions);
-    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), out_of_range, codes.job->exceptions, warp,
+    store_encode_result<X>(*static_cast<RasterEncodeResult*>(task.result), out_of_range, codes.job->exceptions, warp,
                            warps, shared);
   });
 }

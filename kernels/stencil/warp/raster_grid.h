@@ -16,7 +16,7 @@
 
 namespace quern::kernels {
 
-inline constexpr std::uint32_t kMostTeamWarps = 32;
+inline constexpr std::uint32_t kMaxBlockWarps = 32;
 
 /// A chunk under way. The same in all lanes.
 struct RasterGrid {

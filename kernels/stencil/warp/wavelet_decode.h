@@ -270,46 +270,46 @@ constexpr void store_wavelet_exceptions(const JobTask& task, const WaveletGrid& 
 }
 
 /// Undoes the transform: of the four lifting steps the last first.
-template <class X, class Team>
-constexpr void undo_wavelet(Team& team, const WaveletGrid& grid, const WaveletLift* lifts) {
+template <class X, class Block>
+constexpr void undo_wavelet(Block& block, const WaveletGrid& grid, const WaveletLift* lifts) {
   for (std::uint32_t l = 0; l < grid.job->lift_count; ++l) {
     const WaveletLift& lift = lifts[l];
     unroll<4>([&](auto step) {
       const double factor = -wavelet_factor(3 - step);
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         lift_half<X>(grid, lift, step % 2 == 0, factor, warp, warps);
       });
     });
     for (const BoxCopy copy : {BoxCopy::weave, BoxCopy::back})
-      team.all([&](std::uint32_t warp, std::uint32_t warps) { copy_box<X>(grid, lift, copy, warp, warps); });
+      block.all([&](std::uint32_t warp, std::uint32_t warps) { copy_box<X>(grid, lift, copy, warp, warps); });
   }
 }
 
 /// Decodes a chunk, as decode_level_chunk does.
-template <class X, class Team>
-constexpr bool decode_wavelet_chunk(Team& team, const JobTask& task, LevelTables& tables) {
+template <class X, class Block>
+constexpr bool decode_wavelet_chunk(Block& block, const JobTask& task, LevelTables& tables) {
   const WaveletGrid grid(task);
   const WaveletJob& job = *grid.job;
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
     fill_level_tables<X>(job, LevelGridView::table<LevelStarts>(task, job.starts), warp, warps, tables);
   });
   LevelLanes<X> lanes;
   bool good = true;
-  team.first([&] { lanes.open(job.lanes, LevelGridView::table<std::uint8_t>(task, job.words)); });
+  block.first([&] { lanes.open(job.lanes, LevelGridView::table<std::uint8_t>(task, job.words)); });
   const auto* const bands = LevelGridView::table<WaveletBandPlan>(task, job.bands);
   const std::uint32_t parts = job.band_count + (job.correction != 0 ? 1 : 0);
   for (std::uint32_t b = 0; b < parts; ++b) {
     const bool corrections = b == job.band_count;
-    if (corrections) undo_wavelet<X>(team, grid, LevelGridView::table<WaveletLift>(task, job.lifts));
-    team.all([&](std::uint32_t warp, std::uint32_t warps) {
+    if (corrections) undo_wavelet<X>(block, grid, LevelGridView::table<WaveletLift>(task, job.lifts));
+    block.all([&](std::uint32_t warp, std::uint32_t warps) {
       sum_known_bands<X>(grid, bands[b], corrections ? grid.corrections : grid.magnitudes, warp, warps);
     });
-    team.first([&] { WaveletCodeTaker<X>(task, grid, bands[b], corrections, tables).run(lanes); });
+    block.first([&] { WaveletCodeTaker<X>(task, grid, bands[b], corrections, tables).run(lanes); });
   }
-  if (job.correction == 0) undo_wavelet<X>(team, grid, LevelGridView::table<WaveletLift>(task, job.lifts));
-  team.first([&] { good = lanes.finished(); });
-  team.all([&](std::uint32_t warp, std::uint32_t warps) { store_wavelet_elements<X>(task, grid, warp, warps); });
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+  if (job.correction == 0) undo_wavelet<X>(block, grid, LevelGridView::table<WaveletLift>(task, job.lifts));
+  block.first([&] { good = lanes.finished(); });
+  block.all([&](std::uint32_t warp, std::uint32_t warps) { store_wavelet_elements<X>(task, grid, warp, warps); });
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
     store_wavelet_exceptions<X>(task, grid, LevelGridView::table<LevelException>(task, job.exceptions), warp, warps);
   });
   return good;

@@ -20,11 +20,11 @@ namespace quern::kernels {
 
 /// What the warps of a chunk share.
 struct WaveletEncodeShared {
-  std::int64_t excess[4][kMostTeamWarps * kLanes];  ///< sums and counts of a lane, as WaveletSampleHead has them
+  std::int64_t excess[4][kMaxBlockWarps * kLanes];  ///< sums and counts of a lane, as WaveletSampleHead has them
   std::uint32_t counts[kContextBins][kResidualTokens];
-  std::uint32_t exceptions[kMostTeamWarps];    ///< that each warp has found
-  std::uint32_t out_of_range[kMostTeamWarps];  ///< not 0: an element is no finite number
-  std::uint32_t corrected[kMostTeamWarps];     ///< not 0: there are corrections
+  std::uint32_t exceptions[kMaxBlockWarps];    ///< that each warp has found
+  std::uint32_t out_of_range[kMaxBlockWarps];  ///< not 0: an element is no finite number
+  std::uint32_t corrected[kMaxBlockWarps];     ///< not 0: there are corrections
 };
 
 /// A chunk under way. The same in all lanes.
@@ -102,15 +102,15 @@ constexpr void load_wavelet_values(const WaveletCodes& codes, std::uint32_t warp
 }
 
 /// Makes the transform that these lifts undo: the last first.
-template <class X, class Team>
-constexpr void make_wavelet(Team& team, const WaveletGrid& grid, const WaveletLift* lifts, std::uint32_t count) {
+template <class X, class Block>
+constexpr void make_wavelet(Block& block, const WaveletGrid& grid, const WaveletLift* lifts, std::uint32_t count) {
   for (std::uint32_t l = count; l-- > 0;) {
     const WaveletLift& lift = lifts[l];
     for (const BoxCopy copy : {BoxCopy::part, BoxCopy::back})
-      team.all([&](std::uint32_t warp, std::uint32_t warps) { copy_box<X>(grid, lift, copy, warp, warps); });
+      block.all([&](std::uint32_t warp, std::uint32_t warps) { copy_box<X>(grid, lift, copy, warp, warps); });
     unroll<4>([&](auto step) {
       const double factor = wavelet_factor(step);
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         lift_half<X>(grid, lift, step % 2 == 1, factor, warp, warps);
       });
     });
@@ -118,17 +118,17 @@ constexpr void make_wavelet(Team& team, const WaveletGrid& grid, const WaveletLi
 }
 
 /// How often each token occurs in a band, without contexts.
-template <class X, class Team>
-constexpr void count_band_tokens(Team& team, const WaveletCodes& codes, std::uint32_t number,
+template <class X, class Block>
+constexpr void count_band_tokens(Block& block, const WaveletCodes& codes, std::uint32_t number,
                                  WaveletEncodeShared& shared) {
   std::uint32_t* const counts = shared.counts[0];
-  team.all([&](std::uint32_t warp, std::uint32_t) {
+  block.all([&](std::uint32_t warp, std::uint32_t) {
     X::lanes([&](std::size_t lane) {
       for (std::size_t i = lane; warp == 0 && i < kResidualTokens; i += kLanes)
         X::store(counts + i, lane, std::uint32_t{0});
     });
   });
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
     const WaveletBandPlan& band = codes.bands[number];
     const double inverse = 1 / static_cast<double>(band.step);
     for_band_codes<X>(band, warp, warps, [&](std::uint32_t, const std::uint32_t* index, std::size_t lane) {
@@ -137,7 +137,7 @@ constexpr void count_band_tokens(Team& team, const WaveletCodes& codes, std::uin
                 std::uint32_t{1});
     });
   });
-  team.all([&](std::uint32_t warp, std::uint32_t) {
+  block.all([&](std::uint32_t warp, std::uint32_t) {
     std::uint32_t* const out = reinterpret_cast<std::uint32_t*>(codes.head) + std::size_t{number} * kResidualTokens;
     X::lanes([&](std::size_t lane) {
       for (std::size_t i = lane; warp == 0 && i < kResidualTokens; i += kLanes)
@@ -373,55 +373,56 @@ constexpr void clear_wavelet_shared(const WaveletCodes& codes, std::uint32_t war
 }
 
 /// A step of a chunk.
-template <class X, class Team>
-constexpr void encode_wavelet_chunk(Team& team, const EncodeTask& task, WaveletEncodeShared& shared) {
+template <class X, class Block>
+constexpr void encode_wavelet_chunk(Block& block, const EncodeTask& task, WaveletEncodeShared& shared) {
   const WaveletCodes codes(task);
   const WaveletJob& wavelet = codes.job->wavelet;
-  team.all([&](std::uint32_t warp, std::uint32_t warps) { clear_wavelet_shared<X>(codes, warp, warps, shared); });
+  block.all([&](std::uint32_t warp, std::uint32_t warps) { clear_wavelet_shared<X>(codes, warp, warps, shared); });
   const auto load = [&] {
-    team.all([&](std::uint32_t warp, std::uint32_t warps) { load_wavelet_values<X>(codes, warp, warps, shared); });
+    block.all([&](std::uint32_t warp, std::uint32_t warps) { load_wavelet_values<X>(codes, warp, warps, shared); });
   };
   switch (codes.job->step) {
     case WaveletEncodeStep::transforms:
       for (std::uint32_t t = 0; t < codes.job->trial_count; ++t) {
         const WaveletTrial& trial = codes.trials[t];
         load();
-        make_wavelet<X>(team, codes.grid, codes.lifts + trial.lifts, trial.lift_count);
-        for (std::uint32_t b = 0; b < trial.band_count; ++b) count_band_tokens<X>(team, codes, trial.bands + b, shared);
+        make_wavelet<X>(block, codes.grid, codes.lifts + trial.lifts, trial.lift_count);
+        for (std::uint32_t b = 0; b < trial.band_count; ++b)
+          count_band_tokens<X>(block, codes, trial.bands + b, shared);
       }
       break;
     case WaveletEncodeStep::quantize:
       load();
-      make_wavelet<X>(team, codes.grid, codes.lifts, wavelet.lift_count);
-      team.all([&](std::uint32_t warp, std::uint32_t warps) { WaveletQuantizer<X>(codes).run(warp, warps, shared); });
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      make_wavelet<X>(block, codes.grid, codes.lifts, wavelet.lift_count);
+      block.all([&](std::uint32_t warp, std::uint32_t warps) { WaveletQuantizer<X>(codes).run(warp, warps, shared); });
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         if (warp == 0) sum_wavelet_excess<X>(codes, warps, shared);
         gather_wavelet_samples<X>(codes, warp, warps);
       });
       break;
     case WaveletEncodeStep::code:
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         for (std::uint32_t b = 0; b < wavelet.band_count; ++b) {
           set_wavelet_symbols<X>(codes, codes.bands[b], codes.grid.magnitudes, warp, warps, shared);
           restore_coefficients<X>(codes, codes.bands[b], warp, warps);
         }
       });
-      undo_wavelet<X>(team, codes.grid, codes.lifts);
-      team.all([&](std::uint32_t warp, std::uint32_t warps) { find_corrections<X>(codes, warp, warps, shared); });
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      undo_wavelet<X>(block, codes.grid, codes.lifts);
+      block.all([&](std::uint32_t warp, std::uint32_t warps) { find_corrections<X>(codes, warp, warps, shared); });
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         list_wavelet_exceptions<X>(codes, warp, warps, shared);
         gather_wavelet_samples<X>(codes, warp, warps);
       });
       break;
     case WaveletEncodeStep::correct:
-      team.all([&](std::uint32_t warp, std::uint32_t warps) {
+      block.all([&](std::uint32_t warp, std::uint32_t warps) {
         if (wavelet.correction != 0)
           set_wavelet_symbols<X>(codes, codes.corrections(), codes.grid.corrections, warp, warps, shared);
       });
       break;
   }
-  team.all([&](std::uint32_t warp, std::uint32_t warps) {
-    store_encode_answer<X>(*static_cast<RasterEncodeAnswer*>(task.answer), false, codes.job->exceptions, warp, warps,
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
+    store_encode_result<X>(*static_cast<RasterEncodeResult*>(task.result), false, codes.job->exceptions, warp, warps,
                            shared);
   });
 }

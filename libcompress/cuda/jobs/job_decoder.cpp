@@ -39,7 +39,7 @@ JobDecoder::~JobDecoder() {
   pool_.give_back_all(lanes_);
 }
 
-// Of each lane: jobs and classes, values and answers; of each thread the job it makes, as it grows.
+// Of each lane: jobs and classes, values and results; of each thread the job it makes, as it grows.
 std::uint64_t JobDecoder::scratch_bytes() const {
   const std::uint64_t values = lane_chunks_ * chunk_bytes_;
   const std::uint64_t frames = lane_chunks_ * (sizeof(JobTask) + 3 * kernels::kJobAlignment);
@@ -177,9 +177,9 @@ Status JobDecoder::submit(Lane& lane) {
 Status JobDecoder::harvest(Lane& lane) {
   if (lane.chunks.empty()) return {};
   QUERN_RETURN_IF_ERROR(lane.queue.wait());
-  const auto* answer = reinterpret_cast<const std::uint32_t*>(lane.out.data() + lane.out_bytes);
+  const auto* result = reinterpret_cast<const std::uint32_t*>(lane.out.data() + lane.out_bytes);
   for (std::size_t i = 0; i < lane.chunks.size(); ++i)
-    if (lane.places[i].has_job) lane.chunks[i].done = *answer++ == 0;
+    if (lane.places[i].has_job) lane.chunks[i].done = *result++ == 0;
   runner_.run(lane.chunks.size(), [&](std::size_t i) {
     const CheckedChunk& chunk = lane.chunks[i];
     if (chunk.done) scatter(lane.out.data() + lane.places[i].out, element_bytes_, chunk.out);

@@ -53,7 +53,7 @@ class JobDecoder final : public SegmentDecoder, private ChunkBatch {
     std::span<CheckedChunk> chunks;
     Vector<Place> places;         ///< of each chunk
     std::uint64_t in_bytes = 0;   ///< of jobs and classes
-    std::uint64_t out_bytes = 0;  ///< of values; the answers follow
+    std::uint64_t out_bytes = 0;  ///< of values; the results follow
   };
 
   Status decode_chunks(std::span<CheckedChunk> chunks) override;

@@ -29,7 +29,7 @@ JobEncoder::JobEncoder(const StreamSetup& setup, const CompressOptions& options,
   // Lanes share the device with others: each takes an eighth of it at most.
   constexpr std::uint64_t kShare = 8;
   const std::uint64_t on_device = chunk_bytes_ + chunk_bytes_ / element_bytes_ + room_.work + room_.first_job +
-                                  room_.later_job + kernels.answer_bytes();
+                                  room_.later_job + kernels.result_bytes();
   lane_chunks_ =
       std::min(kLaneBytes / std::max<std::uint64_t>(chunk_bytes_, 1), device.memory_bytes / kShare / on_device);
   lane_chunks_ = std::clamp<std::uint64_t>(lane_chunks_, 1, kLaneChunks);
@@ -42,11 +42,11 @@ JobEncoder::~JobEncoder() {
   pool_.give_back_all(lanes_);
 }
 
-// Elements and classes on their way there, what stands for elements there, what comes back, jobs and answers, and
+// Elements and classes on their way there, what stands for elements there, what comes back, jobs and results, and
 // what chunks keep; scratch for fits, which the threads do not share with what encodes chunks that the device leaves.
 std::uint64_t JobEncoder::scratch_bytes() const {
   const std::uint64_t chunk = 3 * chunk_bytes_ + chunk_bytes_ / element_bytes_ + 2 * room_.first_job + room_.later_job +
-                              kernels_.answer_bytes() + room_.kept;
+                              kernels_.result_bytes() + room_.kept;
   return lanes_.kSlots * lane_chunks_ * chunk + 2 * host_.scratch_bytes();
 }
 
@@ -104,7 +104,7 @@ Status JobEncoder::start(Lane& lane) {
 
 EncodeTask JobEncoder::task_of(const Lane& lane, const ChunkCoding& coding, std::uint8_t* job) {
   return {job, lane.base + coding.work_at, lane.base + coding.elements_at, lane.base + coding.special_at,
-          lane.answers + coding.answer_at};
+          lane.results + coding.result_at};
 }
 
 bool JobEncoder::any_at(const Lane& lane, EncodeStep step) {
@@ -114,7 +114,7 @@ bool JobEncoder::any_at(const Lane& lane, EncodeStep step) {
 
 Status JobEncoder::submit_first(Lane& lane) {
   MemoryParts in;
-  MemoryParts answers;
+  MemoryParts results;
   MemoryParts later;
   MemoryParts work;
   std::uint32_t count = 0;
@@ -125,24 +125,24 @@ Status JobEncoder::submit_first(Lane& lane) {
     coding.job_at = in.add(coding.job.size());
     coding.elements_at = in.add(box.elems() * coding.encoding->element_bytes());
     coding.special_at = box.special != nullptr ? in.add(box.elems()) : 0;
-    coding.answer_at = answers.add(kernels_.answer_bytes());
+    coding.result_at = results.add(kernels_.result_bytes());
     later.add(room_.later_job);
     coding.work_at = work.add(coding.encoding->work_bytes());
   }
   if (count == 0) return {};
   const std::uint64_t tasks_at = in.add(count * sizeof(EncodeTask));
   later.add(count * sizeof(EncodeTask));
-  lane.answers_bytes = answers.bytes;
+  lane.results_bytes = results.bytes;
   QUERN_RETURN_IF_ERROR(lane.in.reserve(std::max(in.bytes, later.bytes)));
-  QUERN_RETURN_IF_ERROR(lane.out.reserve(answers.bytes));
-  QUERN_RETURN_IF_ERROR(lane.device.reserve(in.bytes + answers.bytes + later.bytes + work.bytes));
+  QUERN_RETURN_IF_ERROR(lane.out.reserve(results.bytes));
+  QUERN_RETURN_IF_ERROR(lane.device.reserve(in.bytes + results.bytes + later.bytes + work.bytes));
   lane.base = lane.device.data();
-  lane.answers = lane.base + in.bytes;
-  lane.later = lane.answers + answers.bytes;
+  lane.results = lane.base + in.bytes;
+  lane.later = lane.results + results.bytes;
   std::uint64_t task_at = tasks_at;
   for (ChunkCoding& coding : lane.codings) {
     if (coding.encoding == nullptr) continue;
-    coding.work_at += in.bytes + answers.bytes + later.bytes;
+    coding.work_at += in.bytes + results.bytes + later.bytes;
     const EncodeTask task = task_of(lane, coding, lane.base + coding.job_at);
     std::memcpy(lane.in.data() + task_at, &task, sizeof task);
     task_at += sizeof task;
@@ -162,13 +162,13 @@ Status JobEncoder::submit_first(Lane& lane) {
   if (error == cudaSuccess)
     error = kernels_.encode(reinterpret_cast<const EncodeTask*>(lane.base + tasks_at), count, queue);
   if (error == cudaSuccess)
-    error = cudaMemcpyAsync(lane.out.data(), lane.answers, static_cast<std::size_t>(answers.bytes),
+    error = cudaMemcpyAsync(lane.out.data(), lane.results, static_cast<std::size_t>(results.bytes),
                             cudaMemcpyDeviceToHost, queue);
   return to_status(error);
 }
 
-std::span<const std::uint8_t> JobEncoder::answer(const Lane& lane, const ChunkCoding& coding) const {
-  return {lane.out.data() + coding.answer_at, kernels_.answer_bytes()};
+std::span<const std::uint8_t> JobEncoder::result(const Lane& lane, const ChunkCoding& coding) const {
+  return {lane.out.data() + coding.result_at, kernels_.result_bytes()};
 }
 
 std::span<const std::uint8_t> JobEncoder::piece(const Lane& lane, const ChunkCoding& coding) {
@@ -196,15 +196,15 @@ Status JobEncoder::advance(Lane& lane) {
     return coding.encoding != nullptr && coding.step == EncodeStep::encode;
   };
   for (ChunkCoding& coding : lane.codings)
-    coding.piece_bytes = waits(coding) ? coding.encoding->wanted(answer(lane, coding)).bytes : 0;
+    coding.piece_bytes = waits(coding) ? coding.encoding->wanted(result(lane, coding)).bytes : 0;
   QUERN_RETURN_IF_ERROR(bring_back(lane, [&](const ChunkCoding& coding) {
-    return lane.base + coding.work_at + coding.encoding->wanted(answer(lane, coding)).begin;
+    return lane.base + coding.work_at + coding.encoding->wanted(result(lane, coding)).begin;
   }));
   return run_tasks(runner_, lane.codings.size(), [&](std::size_t i) -> Status {
     ChunkCoding& coding = lane.codings[i];
     if (!waits(coding)) return {};
     coding.job.clear();
-    coding.step = coding.encoding->next(answer(lane, coding), piece(lane, coding), coding.job);
+    coding.step = coding.encoding->next(result(lane, coding), piece(lane, coding), coding.job);
     const bool more = coding.step == EncodeStep::encode || coding.step == EncodeStep::write;
     if (!more) {
       end(lane, i, coding.step);
@@ -239,20 +239,20 @@ Status JobEncoder::submit(Lane& lane, EncodeStep step) {
   if (error == cudaSuccess)
     error = step == EncodeStep::write ? kernels_.write(tasks, count, queue) : kernels_.encode(tasks, count, queue);
   if (error == cudaSuccess)
-    error = cudaMemcpyAsync(lane.out.data(), lane.answers, static_cast<std::size_t>(lane.answers_bytes),
+    error = cudaMemcpyAsync(lane.out.data(), lane.results, static_cast<std::size_t>(lane.results_bytes),
                             cudaMemcpyDeviceToHost, queue);
   return to_status(error);
 }
 
 Status JobEncoder::deliver(Lane& lane) {
   for (ChunkCoding& coding : lane.codings)
-    if (coding.encoding != nullptr) coding.piece_bytes = coding.encoding->written(answer(lane, coding));
+    if (coding.encoding != nullptr) coding.piece_bytes = coding.encoding->written(result(lane, coding));
   QUERN_RETURN_IF_ERROR(bring_back(lane, [&](const ChunkCoding& coding) { return lane.base + coding.elements_at; }));
   return run_tasks(runner_, lane.codings.size(), [&](std::size_t i) -> Status {
     const ChunkCoding& coding = lane.codings[i];
     if (coding.encoding == nullptr) return {};
     ChunkToEncode& chunk = lane.chunks[i];
-    end(lane, i, coding.encoding->finish(answer(lane, coding), piece(lane, coding), chunk.place, chunk.bytes));
+    end(lane, i, coding.encoding->finish(result(lane, coding), piece(lane, coding), chunk.place, chunk.bytes));
     return {};
   });
 }

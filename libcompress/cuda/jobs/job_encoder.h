@@ -52,16 +52,16 @@ class JobEncoder final : public SegmentEncoder, private EncodeBatch {
     std::uint64_t elements_at = 0;
     std::uint64_t special_at = 0;
     std::uint64_t work_at = 0;
-    std::uint64_t answer_at = 0;  ///< among the answers
-    std::uint64_t piece_at = 0;   ///< in `tables`: what comes back beside answers
+    std::uint64_t result_at = 0;  ///< among the results
+    std::uint64_t piece_at = 0;   ///< in `tables`: what comes back beside results
     std::uint64_t piece_bytes = 0;
   };
   /// A lane and the chunks under way in it.
   struct Lane : StagingLane {
     std::span<ChunkToEncode> chunks;
     Vector<ChunkCoding> codings;
-    std::uint8_t* answers = nullptr;
-    std::uint64_t answers_bytes = 0;
+    std::uint8_t* results = nullptr;
+    std::uint64_t results_bytes = 0;
     std::uint8_t* later = nullptr;  ///< room of all jobs but the first, and their tasks
     std::uint8_t* base = nullptr;   ///< of the parts above
   };
@@ -70,9 +70,9 @@ class JobEncoder final : public SegmentEncoder, private EncodeBatch {
   Status open();
   Status start(Lane& lane);
   Status submit_first(Lane& lane);
-  /// From the answers of all codings that are at `encode` to what each of them does next.
+  /// From the results of all codings that are at `encode` to what each of them does next.
   Status advance(Lane& lane);
-  /// Queues the jobs of all codings that are at that step, and their answers.
+  /// Queues the jobs of all codings that are at that step, and their results.
   Status submit(Lane& lane, EncodeStep step);
   Status deliver(Lane& lane);
   Status finish(Lane& lane);
@@ -80,7 +80,7 @@ class JobEncoder final : public SegmentEncoder, private EncodeBatch {
   template <class From>
   Status bring_back(Lane& lane, const From& from);
   static bool any_at(const Lane& lane, EncodeStep step);
-  std::span<const std::uint8_t> answer(const Lane& lane, const ChunkCoding& coding) const;
+  std::span<const std::uint8_t> result(const Lane& lane, const ChunkCoding& coding) const;
   static std::span<const std::uint8_t> piece(const Lane& lane, const ChunkCoding& coding);
   static kernels::EncodeTask task_of(const Lane& lane, const ChunkCoding& coding, std::uint8_t* job);
   /// The device has no more part in a chunk, which is `done`, `raw` or the host's.
