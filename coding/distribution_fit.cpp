@@ -23,8 +23,8 @@ constexpr std::uint64_t symbol_cost(std::uint32_t frequency) {
   return (kernels::kFrequencySumBits << 12) - kernels::log2_fixed(frequency);
 }
 
-/// What symbols cost under a distribution, or any number that is not below `most` if it is not. Token frequencies are those of
-/// fill_token_starts, found while they are wanted.
+/// What symbols cost under a distribution, or any number that is not below `most` if it is not. Token frequencies are
+/// those of fill_token_starts, found while they are wanted.
 std::uint64_t distribution_cost(const TokenCounts& counts, const TokenDistribution& given, std::uint64_t most) {
   __extension__ using Wide = unsigned __int128;
   std::uint64_t cost = counts[0] * symbol_cost(given.tokens == 1 ? kernels::kFrequencySum : given.zero);

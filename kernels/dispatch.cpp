@@ -10,7 +10,8 @@
 #include "kernels/tensor/cpu/planes.h"
 #include "kernels/tensor/cpu/residuals.h"
 
-// Each subject's table of functions for one instruction set, nullptr for a set that is not compiled (kernels/cpu.cmake).
+// Each subject's table of functions for one instruction set, nullptr for a set that is not compiled
+// (kernels/cpu.cmake).
 #if defined(QUERN_HAVE_AVX2)
 #define QUERN_AVX2(name) &name##_avx2
 #else

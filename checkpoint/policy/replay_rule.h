@@ -30,8 +30,8 @@ struct ReplayRule {
 };
 
 /// {"optimizer":"adamw"|"adam","order":"fused"|"separate","lr":X,"betas":[X,X],"eps":X,"weight_decay":X,"clip_scale":X,
-/// "step":N,"bias_correction":true|false,"groups":[{"name":GLOB,"min_rank":N,"max_rank":N,"lr":X,...},...]}. Betas must be
-/// given; eps is 1e-8 and weight_decay 0 without a word. The sentence of a failure does not name the file.
+/// "step":N,"bias_correction":true|false,"groups":[{"name":GLOB,"min_rank":N,"max_rank":N,"lr":X,...},...]}. Betas must
+/// be given; eps is 1e-8 and weight_decay 0 without a word. The sentence of a failure does not name the file.
 Result<ReplayRule> parse_replay_rule(std::string_view text, Report& report);
 
 /// Takes lr, step and clip_scale from the metadata of the files that are saved, where the rule does not say them. The

@@ -20,9 +20,9 @@ struct BoundCheck {
 /// True for the modes that may lose something.
 bool is_lossy(Mode mode);
 
-/// `values` and `decoded` are binary32 of the same size; `companion` the decoded second moments of updq. The bound of ebq
-/// is absolute. Whatever the bound, what is not finite must come back bit for bit, and positive numbers of logq stay
-/// positive. Modes without a bound are checked for that alone.
+/// `values` and `decoded` are binary32 of the same size; `companion` the decoded second moments of updq. The bound of
+/// ebq is absolute. Whatever the bound, what is not finite must come back bit for bit, and positive numbers of logq
+/// stay positive. Modes without a bound are checked for that alone.
 BoundCheck check_bound(Mode mode, double bound, std::span<const std::uint8_t> values,
                        std::span<const std::uint8_t> decoded, std::span<const std::uint8_t> companion,
                        TaskRunner& runner);

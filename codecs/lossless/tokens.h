@@ -95,7 +95,8 @@ inline unsigned block_sum(const std::uint8_t* tokens) {
   return static_cast<unsigned>(pairs * 0x0001000100010001ULL >> 48);
 }
 
-/// The share that comes from the previous block of kStates tokens in the row (in a row's first block: of the row above).
+/// The share that comes from the previous block of kStates tokens in the row (in a row's first block: of the row
+/// above).
 inline unsigned block_activity(const std::uint8_t* row, std::size_t block_begin, const std::uint8_t* above) {
   if (above == nullptr) return block_begin == 0 ? 0 : block_sum(row + block_begin - kStates);
   return block_sum(block_begin == 0 ? above : row + block_begin - kStates) >> 2;

@@ -25,7 +25,7 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-/// Chunks have at most this many elements, lines at most kLineElems; a plane with its margins at most kPlaneElems.
+/// Chunks have at most this many elements, lines at most kLineElems; a plane with its halos at most kPlaneElems.
 inline constexpr std::uint64_t kChunkElems = UINT64_C(1) << 21;
 inline constexpr std::uint64_t kLineElems = UINT64_C(1) << 18;
 inline constexpr std::uint64_t kPlaneElems = UINT64_C(1) << 19;

@@ -213,7 +213,7 @@ class Codec final : public ArrayCodec {
 
   bool supports(DType dtype, BoundKind kind) const override { return stencil::supports(dtype, kind); }
 
-  Vector<Settings> ways(const Settings& settings, const Shape& shape) const override {
+  Vector<Settings> alternatives(const Settings& settings, const Shape& shape) const override {
     Vector<Settings> list;
     for (const auto& setting : settings)
       if (setting.first == "layout") return list;

@@ -1,6 +1,6 @@
 // XXH3-64 with seed 0, from the specification of xxHash: the checksum of everything stored. Here are one thread's form,
-// for headers and other short things, and what it shares with a warp's (kernels/common/warp/xxh3.h). Long inputs on a processor belong
-// to the xxHash library, which is twice as fast.
+// for headers and other short things, and what it shares with a warp's (kernels/common/warp/xxh3.h). Long inputs on a
+// processor belong to the xxHash library, which is twice as fast.
 #pragma once
 
 #include <array>

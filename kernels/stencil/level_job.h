@@ -22,15 +22,15 @@ inline constexpr std::uint32_t kNoAxis = kLevelAxes;
 /// Words of all sections are so many that this divides their number.
 inline constexpr std::uint32_t kLevelWordAlignment = 8;
 
-/// The points of a parity class at a level are an array: rows with a margin of one column before and two behind.
+/// The points of a parity class at a level are an array: rows with a halo of one column before and two behind.
 struct LevelView {
   std::uint32_t extents[kLevelAxes] = {0, 0, 0, 0};
   std::uint32_t first = 0;   ///< place, in the level's arrays, of column 0 of row 0
   std::uint32_t stride = 0;  ///< places from row to row
   std::uint32_t rows = 0;    ///< 0: the class does not exist
 };
-inline constexpr std::uint32_t kLeftMargin = 1;
-inline constexpr std::uint32_t kRightMargin = 2;
+inline constexpr std::uint32_t kLeftHalo = 1;
+inline constexpr std::uint32_t kRightHalo = 2;
 
 /// A neighbour of the points of a class: which class it lies in, steps between indices in both, and its weight.
 template <class Weight>

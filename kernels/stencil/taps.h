@@ -170,11 +170,11 @@ constexpr TapList taps_of(StencilShape shape, std::size_t row_class, bool with_m
   return list;
 }
 
-/// Working planes with margins, so that no tap needs a test. All planes are kept, or the last ones in turn.
+/// Working planes with halos, so that no tap needs a test. All planes are kept, or the last ones in turn.
 struct PlaneGeometry {
   static constexpr std::size_t kLeft = 8;
   static constexpr std::size_t kRight = 24;  ///< 3 for taps, the rest for reading in blocks past the end
-  std::size_t row_margin = 0;
+  std::size_t halo_rows = 0;
   std::size_t stride = 0;  ///< elements from row to row
   std::size_t plane_elems = 0;
   std::size_t slots = 1;
@@ -182,9 +182,9 @@ struct PlaneGeometry {
 
   static constexpr PlaneGeometry make(const StencilExtents& extents, bool keep_all) {
     PlaneGeometry g;
-    g.row_margin = extents.rows > 1 ? 2 : 0;
+    g.halo_rows = extents.rows > 1 ? 2 : 0;
     g.stride = (kLeft + extents.columns + kRight + 7) / 8 * 8;
-    g.plane_elems = g.stride * (extents.rows + 2 * g.row_margin);
+    g.plane_elems = g.stride * (extents.rows + 2 * g.halo_rows);
     static_assert((kHistoryPlanes & (kHistoryPlanes + 1)) == 0);
     const bool all = keep_all || extents.planes <= kHistoryPlanes;
     g.slots = all ? extents.planes : kHistoryPlanes + 1;
@@ -192,11 +192,10 @@ struct PlaneGeometry {
     return g;
   }
   constexpr std::size_t elems() const { return plane_elems * slots; }
-  /// First element of a row; planes before the first are the first, rows may lie in the margin.
+  /// First element of a row; planes before the first are the first, rows may lie in the halo.
   constexpr std::size_t row_at(std::ptrdiff_t plane, std::ptrdiff_t row) const {
     const std::size_t slot = plane < 0 ? 0 : static_cast<std::size_t>(plane) & slot_mask;
-    return slot * plane_elems + static_cast<std::size_t>(row + static_cast<std::ptrdiff_t>(row_margin)) * stride +
-           kLeft;
+    return slot * plane_elems + static_cast<std::size_t>(row + static_cast<std::ptrdiff_t>(halo_rows)) * stride + kLeft;
   }
 };
 

@@ -23,7 +23,7 @@ struct WaveletTrial {
 };
 
 /// A row of which all columns are samples: in `out`, counted in numbers of 32 bits, kWaveletFeatureRows rows as long.
-/// The first has the magnitudes of the row itself, the one of number f what is seen by looks of weight f.
+/// The first has the magnitudes of the row itself, the one of number f what is seen by taps of weight f.
 struct WaveletSampleRow {
   std::uint32_t band = 0;
   std::uint32_t row = 0;

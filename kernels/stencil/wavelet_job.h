@@ -11,7 +11,7 @@ namespace quern::kernels {
 
 /// A magnitude that the context of a code looks at: along axis a that of index (i >> shift[a]) + by[a] of a band, if
 /// there is one.
-struct WaveletLook {
+struct WaveletTap {
   std::uint32_t start = 0;  ///< place of the band's first coefficient
   std::uint32_t extents[kLevelAxes] = {1, 1, 1, 1};
   std::uint32_t weight = 0;
@@ -27,10 +27,9 @@ struct WaveletBandPlan {
   std::uint32_t rows_before = 0;  ///< of bands that were coded before
   std::uint32_t codes_before = 0;
   std::uint32_t constant = 0;
-  std::uint32_t looks =
-      0;  ///< number of the first in the table: those at complete bands, then those at the band itself
-  std::uint32_t known_looks = 0;
-  std::uint32_t own_looks = 0;
+  std::uint32_t taps = 0;  ///< number of the first in the table: those at complete bands, then those at the band itself
+  std::uint32_t known_taps = 0;
+  std::uint32_t own_taps = 0;
   std::uint32_t near[2] = {0, 0};  ///< weights of the two columns before
   std::int64_t step = 1;           ///< of coefficients
 };
@@ -62,7 +61,7 @@ struct WaveletJob {
   LevelSection lanes;
   /// Bytes from the job's begin to its tables.
   std::uint32_t bands = 0;
-  std::uint32_t looks = 0;
+  std::uint32_t taps = 0;
   std::uint32_t lifts = 0;
   std::uint32_t starts = 0;
   std::uint32_t exceptions = 0;

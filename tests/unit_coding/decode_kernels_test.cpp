@@ -1,5 +1,5 @@
-// Decoding kernels: every instruction set decodes what decode_residual decodes stream by stream, whatever the bytes are,
-// and touches nothing behind what it was given.
+// Decoding kernels: every instruction set decodes what decode_residual decodes stream by stream, whatever the bytes
+// are, and touches nothing behind what it was given.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Arrays through the mask kernels of kernels/mask/cuda on the simulator, held against the host functions segment by segment:
-// scans, masks, stored forms, working copies and restored arrays.
+// Arrays through the mask kernels of kernels/mask/cuda on the simulator, held against the host functions segment by
+// segment: scans, masks, stored forms, working copies and restored arrays.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The lorenzo kernels of kernels/lorenzo/cuda on the simulator: bytes and elements as on the CPU, whatever order blocks and
-// threads run in; nothing but the caller's memory is used, and exactly as much as was said.
+// The lorenzo kernels of kernels/lorenzo/cuda on the simulator: bytes and elements as on the CPU, whatever order blocks
+// and threads run in; nothing but the caller's memory is used, and exactly as much as was said.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -209,16 +209,16 @@ TEST(Stencil_Plan, EveryWay_IsASettingThatItTakesAndOneOfItsOwn) {
   for (const Shape& shape : {shape_of({3000}), shape_of({50, 60}), shape_of({12, 15, 17})}) {
     const auto values = as_bytes<float>(waves(shape, 4));
     std::vector<Vector<std::uint8_t>> params;
-    for (const Settings& way : stencil_codec().ways({}, shape)) {
-      const Coding coding(DType::f32, shape, values, 1e-2, way);
+    for (const Settings& alternative : stencil_codec().alternatives({}, shape)) {
+      const Coding coding(DType::f32, shape, values, 1e-2, alternative);
       params.push_back(coding.encoder().plan().params);
-      EXPECT_EQ(std::count(params.begin(), params.end(), params.back()), 1) << way[0].second;
+      EXPECT_EQ(std::count(params.begin(), params.end(), params.back()), 1) << alternative[0].second;
     }
     EXPECT_EQ(params.size(), shape.rank() > 1 ? 4u : 3u);
   }
   const Shape shape = shape_of({50, 60});
-  EXPECT_TRUE(stencil_codec().ways({{"layout", "2d:1"}}, shape).empty());
-  EXPECT_EQ(stencil_codec().ways({{"fit", "off"}}, shape).size(), 4u);
+  EXPECT_TRUE(stencil_codec().alternatives({{"layout", "2d:1"}}, shape).empty());
+  EXPECT_EQ(stencil_codec().alternatives({{"fit", "off"}}, shape).size(), 4u);
 }
 
 TEST(Stencil_Plan, RefusesWhatItCannotDo) {

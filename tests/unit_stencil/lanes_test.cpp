@@ -64,7 +64,7 @@ struct Seen {
       std::memcpy(&job, bytes.data(), sizeof job);
       corrections += job.correction != 0 ? 1 : 0;
       exceptions += job.exception_count;
-      for (std::uint32_t b = 0; b < job.band_count; ++b) packets += band(bytes, job, b).known_looks > 0 ? 1 : 0;
+      for (std::uint32_t b = 0; b < job.band_count; ++b) packets += band(bytes, job, b).known_taps > 0 ? 1 : 0;
     }
   }
 

@@ -224,7 +224,7 @@ TEST(Stencil_SmallRows, OriginalsThatAreNotSmall_AreToldOfInAnyColumn) {
   });
 }
 
-TEST(Stencil_SmallValues, ValuesAndMargins_EndWhatIsSmall) {
+TEST(Stencil_SmallValues, ValuesAndHalos_EndWhatIsSmall) {
   LevelsValueFormat format;
   format.weight_bits = 12;
   format.low = -(1 << 17);
@@ -235,14 +235,14 @@ TEST(Stencil_SmallValues, ValuesAndMargins_EndWhatIsSmall) {
   ASSERT_TRUE(small);
   const std::array<std::int32_t, 3> inside{-(1 << 17), 0, (1 << 17) - 1};
   small.see(inside.data(), inside.size());
-  small.see_margin(inside.data(), inside.size());
+  small.see_halo(inside.data(), inside.size());
   EXPECT_TRUE(small);
-  small.see_margin(1 << 17);
+  small.see_halo(1 << 17);
   EXPECT_FALSE(small);
   small.open_level();
-  EXPECT_TRUE(small) << "margins are of a level";
+  EXPECT_TRUE(small) << "halos are of a level";
   const std::array<std::int32_t, 2> outside{0, -(1 << 17) - 1};
-  small.see_margin(outside.data(), outside.size());
+  small.see_halo(outside.data(), outside.size());
   EXPECT_FALSE(small);
   small.open_level();
   small.see(outside.data(), outside.size());
@@ -335,7 +335,7 @@ TEST(Stencil_SmallValues, PlacesBeyondTheBorder_AreLookedAt) {
   EXPECT_TRUE(grid->small()) << "mirrored ones are as small as those inside";
 }
 
-/// Coarse margins that are not small, and values that are not before the next level: its margins must not hide those.
+/// Coarse halos that are not small, and values that are not before the next level: its halos must not hide those.
 TEST(Stencil_SmallValues, RareLargeValues_ComeBackWithinTheBound) {
   Numbers numbers(88);
   for (unsigned trial = 0; trial < 400; ++trial) {

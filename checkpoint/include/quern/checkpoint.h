@@ -48,8 +48,8 @@ enum {
 /** In the place of a step: the newest checkpoint that is whole; where a base may be named: none. */
 #define QUERN_CHECKPOINT_NEWEST UINT64_MAX
 #define QUERN_CHECKPOINT_NO_BASE UINT64_MAX
-/** Where a base may be named: the newest checkpoint that has no base itself, until four others were saved against it; then
- *  the next one is stored whole. */
+/** Where a base may be named: the newest checkpoint that has no base itself, until four others were saved against it;
+ * then the next one is stored whole. */
 #define QUERN_CHECKPOINT_BASE_NEWEST (UINT64_MAX - 1)
 
 /** "" when no call of this thread has failed. Valid until the next call of this thread. */
@@ -89,12 +89,12 @@ QUERN_API void quern_checkpoint_store_close(quern_checkpoint_store* store);
  *  there are; `steps` (may be NULL with 0) gets the first `capacity` of them. */
 QUERN_API quern_status quern_checkpoint_steps(quern_checkpoint_store* store, uint64_t* steps, uint64_t capacity,
                                               uint64_t* count);
-/** The same steps in the order in which their checkpoints were published, the newest last: after a run was taken up from
- *  an older step, the newest is not the largest. */
+/** The same steps in the order in which their checkpoints were published, the newest last: after a run was taken up
+ * from an older step, the newest is not the largest. */
 QUERN_API quern_status quern_checkpoint_history(quern_checkpoint_store* store, uint64_t* steps, uint64_t capacity,
                                                 uint64_t* count);
-/** The step that QUERN_CHECKPOINT_BASE_NEWEST means now, or QUERN_CHECKPOINT_NO_BASE: for writers of a group, which must
- *  all begin with the same base. */
+/** The step that QUERN_CHECKPOINT_BASE_NEWEST means now, or QUERN_CHECKPOINT_NO_BASE: for writers of a group, which
+ * must all begin with the same base. */
 QUERN_API quern_status quern_checkpoint_newest_base(quern_checkpoint_store* store, uint64_t* step);
 
 /* ---- saving ----------------------------------------------------------------------------------------------------- */
@@ -210,8 +210,8 @@ QUERN_API void quern_checkpoint_writer_destroy(quern_checkpoint_writer* writer);
 typedef struct quern_checkpoint_reader quern_checkpoint_reader;
 
 /** Opens the checkpoint of that step, or QUERN_CHECKPOINT_NEWEST: the one published last that is whole, with what it
- *  needs of others; why others were passed over becomes a note. Later changes of the store do not show, but collection takes the values
- * away. `*reader` is NULL on failure. */
+ *  needs of others; why others were passed over becomes a note. Later changes of the store do not show, but collection
+ * takes the values away. `*reader` is NULL on failure. */
 QUERN_API quern_status quern_checkpoint_open(quern_checkpoint_store* store, uint64_t step,
                                              quern_checkpoint_reader** reader);
 QUERN_API void quern_checkpoint_reader_destroy(quern_checkpoint_reader* reader);
@@ -235,8 +235,8 @@ typedef struct quern_checkpoint_info {
   { sizeof(quern_checkpoint_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL }
 
 QUERN_API quern_status quern_checkpoint_inspect(quern_checkpoint_reader* reader, quern_checkpoint_info* info);
-/** Tag `index`, below `*count`: both texts belong to the reader. Any of the three may be NULL. Past the last tag only the
- *  count is written, and the texts are NULL. */
+/** Tag `index`, below `*count`: both texts belong to the reader. Any of the three may be NULL. Past the last tag only
+ * the count is written, and the texts are NULL. */
 QUERN_API quern_status quern_checkpoint_tag_at(quern_checkpoint_reader* reader, uint64_t index, const char** name,
                                                const char** text, uint64_t* count);
 
@@ -305,8 +305,8 @@ QUERN_API quern_status quern_checkpoint_read_blob(quern_checkpoint_reader* reade
 typedef struct quern_checkpoint_export_desc {
   uint32_t struct_size;
   quern_dtype dtype; /**< QUERN_F32, F16 or BF16: floats of 16 to 64 bits are rounded to it; 0: they stay */
-  /** Globs (*, ?) on the tensors' names. None: the model of a state dict that has one (its names then lose the key it is
-   *  under), else all tensors. */
+  /** Globs (*, ?) on the tensors' names. None: the model of a state dict that has one (its names then lose the key it
+   * is under), else all tensors. */
   const char* const* only;
   uint64_t only_count;
   const char* const* strip_prefix; /**< taken from the names that begin with them, one after the other */
@@ -334,17 +334,17 @@ typedef struct quern_checkpoint_exported {
 #define QUERN_CHECKPOINT_EXPORTED_INIT \
   { sizeof(quern_checkpoint_exported), 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/** Writes tensors of the checkpoint as model.safetensors, or as shards with model.safetensors.index.json, into a folder,
- *  which is made when it is missing. Files appear when all are written. `desc` and `exported` may be NULL. */
+/** Writes tensors of the checkpoint as model.safetensors, or as shards with model.safetensors.index.json, into a
+ * folder, which is made when it is missing. Files appear when all are written. `desc` and `exported` may be NULL. */
 QUERN_API quern_status quern_checkpoint_export(quern_checkpoint_store* store, uint64_t step, const char* folder,
                                                const quern_checkpoint_export_desc* desc,
                                                quern_checkpoint_exported* exported);
 
 /* ---- care ------------------------------------------------------------------------------------------------------- */
 
-/** Is the checkpoint of that step, or the newest, what it was when it was saved? `full` 0: manifest, sizes, headers and indexes of
- *  parts; 1: every byte, hash and parity too. QUERN_ERROR_CORRUPT when it is not: the error is the first problem, all
- *  become notes. */
+/** Is the checkpoint of that step, or the newest, what it was when it was saved? `full` 0: manifest, sizes, headers and
+ * indexes of parts; 1: every byte, hash and parity too. QUERN_ERROR_CORRUPT when it is not: the error is the first
+ * problem, all become notes. */
 QUERN_API quern_status quern_checkpoint_verify(quern_checkpoint_store* store, uint64_t step, int full);
 /** Mends what copies and parity allow, bit for bit. `*repaired` (may be NULL) is 1 when something was mended;
  *  QUERN_ERROR_CORRUPT when damage remains. */
@@ -384,9 +384,9 @@ typedef struct quern_checkpoint_retention {
 #define QUERN_CHECKPOINT_RETENTION_INIT \
   { sizeof(quern_checkpoint_retention), 0, 0, 0, 0, NULL, 0, 0 }
 
-/** Removes what none of the three keeps, unless a tensor of what stays needs a tensor of it: then it stays on the disk, and
- *  as a checkpoint if all of its own tensors are still there. Fails when a save or another collection is under way, and when
- *  no checkpoint has a number under the metric. `collected` may be NULL. */
+/** Removes what none of the three keeps, unless a tensor of what stays needs a tensor of it: then it stays on the disk,
+ * and as a checkpoint if all of its own tensors are still there. Fails when a save or another collection is under way,
+ * and when no checkpoint has a number under the metric. `collected` may be NULL. */
 QUERN_API quern_status quern_checkpoint_retain(quern_checkpoint_store* store,
                                                const quern_checkpoint_retention* retention,
                                                quern_checkpoint_collected* collected);

@@ -38,7 +38,7 @@ struct LevelTables {
 
   /// Returns how many places the level's arrays have.
   std::uint32_t lay_out_views(unsigned level, kernels::LevelStage& stage) const {
-    std::uint32_t at = kernels::kLeftMargin;
+    std::uint32_t at = kernels::kLeftHalo;
     for (std::size_t c = 0; c < kParityClasses; ++c) {
       if (!axes.exists(c, level)) continue;
       kernels::LevelView& view = stage.views[c];
@@ -48,7 +48,7 @@ struct LevelTables {
         view.extents[pad + a] = static_cast<std::uint32_t>(axes.class_points(c, level, a));
         if (a + 1 < axes.rank) view.rows *= view.extents[pad + a];
       }
-      view.stride = kernels::kLeftMargin + view.extents[kMaxAxes - 1] + kernels::kRightMargin;
+      view.stride = kernels::kLeftHalo + view.extents[kMaxAxes - 1] + kernels::kRightHalo;
       view.first = at;
       at += view.rows * view.stride;
     }

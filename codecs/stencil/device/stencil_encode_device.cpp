@@ -170,7 +170,7 @@ class LevelsKernels final : public RowLanesKernels<LevelsChunk> {
     const std::uint64_t elems = spec.raw_bytes() / dtype_bytes(spec.dtype);
     std::uint64_t coarser = (spec.form.inner + 1) / 2;
     for (const std::uint64_t extent : spec.most) coarser *= (extent + 1) / 2;
-    // Values and residuals with margins, codes and symbols, which points miss the bound and the list of them; samples.
+    // Values and residuals with halos, codes and symbols, which points miss the bound and the list of them; samples.
     constexpr std::uint64_t kWork = 9 + 5 + 4 + 2 + 1;
     const std::uint64_t samples = UINT64_C(4) << (spec.form.sequential ? 22 : 20);
     // Along a sequential axis nothing is left out.

@@ -37,7 +37,7 @@ WaveletWeights feature_numbers() {
 }
 
 std::uint64_t table_bytes(const WaveletPlans& plans) {
-  return plans.bands.size() * sizeof(kernels::WaveletBandPlan) + plans.looks.size() * sizeof(kernels::WaveletLook) +
+  return plans.bands.size() * sizeof(kernels::WaveletBandPlan) + plans.taps.size() * sizeof(kernels::WaveletTap) +
          plans.lifts.size() * sizeof(kernels::WaveletLift);
 }
 
@@ -120,12 +120,12 @@ bool WaveletEncoding::lay_out() {
     numbers = std::max(numbers, samples);
     sample_rows = std::max<std::uint64_t>(sample_rows, rows.wanted);
     job_bytes = std::max(job_bytes, table_bytes(plans) + sample_rows * sizeof(WaveletSampleRow));
-    plans.looks.clear();
+    plans.taps.clear();
     plans.add_lifts(transform);
     all_bytes += table_bytes(plans);
   }
   numbers = std::max<std::uint64_t>(numbers, bands * kernels::kResidualTokens);
-  constexpr std::uint64_t kRest = UINT64_C(1) << 14;  // heads, looks of corrections and lifts, of which there are few
+  constexpr std::uint64_t kRest = UINT64_C(1) << 14;  // heads, taps of corrections and lifts, of which there are few
   if (std::max(job_bytes, all_bytes) + kRest > most_job_bytes(elems)) return false;
   if (numbers * sizeof(std::uint32_t) > kMostSampleBytes) return false;
 
@@ -158,7 +158,7 @@ void WaveletEncoding::append(Vector<std::uint8_t>& out) {
   job_.sample_row_count = static_cast<std::uint32_t>(sample_rows_.size());
   JobAppender job(out, sizeof job_);
   head.bands = job.add(plans_.bands);
-  head.looks = job.add(plans_.looks);
+  head.taps = job.add(plans_.taps);
   head.lifts = job.add(plans_.lifts);
   job_.trials = job.add(trials_);
   job_.sample_rows = job.add(sample_rows_);

@@ -64,7 +64,7 @@ class JobMaker {
     head_.head.work_bytes = bytes;
     JobAppender job(out, sizeof head_);
     head_.bands = job.add(plans_.bands);
-    head_.looks = job.add(plans_.looks);
+    head_.taps = job.add(plans_.taps);
     head_.lifts = job.add(plans_.lifts);
     head_.starts = job.add(parts_.starts);
     head_.exceptions = job.add(parts_.exceptions);

@@ -9,7 +9,7 @@ namespace quern::codec::stencil {
 
 using kernels::WaveletBandPlan;
 using kernels::WaveletLift;
-using kernels::WaveletLook;
+using kernels::WaveletTap;
 
 namespace {
 
@@ -26,7 +26,7 @@ void set_place(const WaveletAxes& axes, const WaveletBand& band, std::uint32_t& 
 void WaveletPlans::look(const WaveletAxes& axes, const WaveletBand& band, std::uint16_t weight, std::size_t halved,
                         const std::array<std::ptrdiff_t, kMaxAxes>& by) {
   if (weight == 0) return;
-  WaveletLook& seen = looks.emplace_back();
+  WaveletTap& seen = taps.emplace_back();
   set_place(axes, band, seen.start, seen.extents);
   seen.weight = weight;
   for (std::size_t a = 0; a < axes.rank; ++a) {
@@ -140,14 +140,14 @@ WaveletBandPlan WaveletPlans::begin(const WaveletAxes& axes, const WaveletBand& 
   plan.constant = constant;
   plan.near[0] = weights[kWest];
   plan.near[1] = weights[kWestOfWest];
-  plan.looks = static_cast<std::uint32_t>(looks.size());
+  plan.taps = static_cast<std::uint32_t>(taps.size());
   return plan;
 }
 void WaveletPlans::end(const WaveletAxes& axes, const WaveletBand& band, const WaveletWeights& weights,
                        WaveletBandPlan& plan) {
-  plan.known_looks = static_cast<std::uint32_t>(looks.size()) - plan.looks;
+  plan.known_taps = static_cast<std::uint32_t>(taps.size()) - plan.taps;
   own(axes, band, weights);
-  plan.own_looks = static_cast<std::uint32_t>(looks.size()) - plan.looks - plan.known_looks;
+  plan.own_taps = static_cast<std::uint32_t>(taps.size()) - plan.taps - plan.known_taps;
   bands.push_back(plan);
 }
 

@@ -18,7 +18,7 @@ namespace quern::codec::stencil {
 class WaveletPlans {
  public:
   Vector<kernels::WaveletBandPlan> bands;
-  Vector<kernels::WaveletLook> looks;
+  Vector<kernels::WaveletTap> taps;
   Vector<kernels::WaveletLift> lifts;
 
   /// The bands of the model's axes, and what for_sources() visits, bands that are complete first; no look without a

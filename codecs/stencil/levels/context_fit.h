@@ -14,7 +14,8 @@
 
 namespace quern::codec::stencil {
 
-/// The features that contexts of a class are fitted to: at the lowest effort without those that cost more than they gain.
+/// The features that contexts of a class are fitted to: at the lowest effort without those that cost more than they
+/// gain.
 FeatureList fitted_features(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later, Effort effort);
 
 /// Samples of the contexts of one class; of several levels.

@@ -153,7 +153,7 @@ void LevelGridOf<Value>::finish_run(std::size_t parity_class, RowIndex first) {
       const Value* const far = x + end.from[1] * row_pitch_;
       for (std::size_t i = 0; i < width; ++i)
         to[i] = static_cast<Value>(end.factors[0] * near[i] + end.factors[1] * far[i]);
-      small_.see_margin(to, width);
+      small_.see_halo(to, width);
     }
   }
 }

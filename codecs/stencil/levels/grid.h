@@ -136,7 +136,7 @@ class LevelGridOf {
   RowIndex index_of(std::size_t parity_class, std::size_t row) const {
     return index_in_class(views_[parity_class].extents, axes_.rank, row);
   }
-  /// Sets the margins of a row that is complete.
+  /// Sets the halos of a row that is complete.
   void finish_row(std::size_t parity_class, Value* values, Magnitude* magnitudes) {
     const RowEnds& ends = ends_[parity_class];
     for (std::size_t i = 0; i < ends.list.size(); ++i) {
@@ -145,13 +145,13 @@ class LevelGridOf {
           static_cast<Value>(end.factors[0] * values[end.from[0]] + end.factors[1] * values[end.from[1]]);
       values[end.to] = value;
       magnitudes[end.to] = magnitudes[end.mirrored];
-      small_.see_margin(value);
+      small_.see_halo(value);
     }
   }
   /// Sets the rows beyond the ends of a run whose rows are complete; `first` of them.
   void finish_run(std::size_t parity_class, RowIndex first);
 
-  /// Whether all values so far, margins among them, are small. Margins are looked at here, rows where they are made.
+  /// Whether all values so far, halos among them, are small. Halos are looked at here, rows where they are made.
   SmallValues<Value>& small() { return small_; }
   const SmallValues<Value>& small() const { return small_; }
 
@@ -208,7 +208,7 @@ class LevelGridOf {
   static constexpr std::size_t kSlack = 2 * kernels::kStencilBlock;
 
   using Factor = std::conditional_t<std::is_same_v<Value, double>, double, std::int64_t>;
-  /// What the margins of a class's rows are made from.
+  /// What the halos of a class's rows are made from.
   struct RowEnds {
     struct End {
       std::ptrdiff_t to = 0;

@@ -29,8 +29,8 @@ class PlaneRounds {
   /// Whether the coding under way ends the last round, unless that round is undone.
   bool last() const { return done_ + (again_ ? 0 : 1) == rounds_; }
 
-  /// After all planes were coded with the 2 * kParityClasses predictors of `own`, of the level. `cost()` is asked for at
-  /// most once. May throw std::bad_alloc.
+  /// After all planes were coded with the 2 * kParityClasses predictors of `own`, of the level. `cost()` is asked for
+  /// at most once. May throw std::bad_alloc.
   template <class Cost>
   Next coded(const Cost& cost, Predictor* own) {
     if (!again_) {

@@ -25,21 +25,21 @@ class SmallValues {
       const std::int64_t limit = std::int64_t{1} << (kSumBits - format.weight_bits);
       limit_ = format.low >= -limit && format.high < limit ? static_cast<std::uint32_t>(limit) : 0;
       seen_ = 0;
-      seen_margins_ = 0;
+      seen_halos_ = 0;
     }
   }
-  /// Margins are of a level: those of coarse ones reach far.
-  void open_level() { seen_margins_ = 0; }
-  void see_margin(Value value) {
-    if constexpr (kPossible) seen_margins_ |= static_cast<std::uint32_t>(value) + limit_;
+  /// Halos are of a level: those of coarse ones reach far.
+  void open_level() { seen_halos_ = 0; }
+  void see_halo(Value value) {
+    if constexpr (kPossible) seen_halos_ |= static_cast<std::uint32_t>(value) + limit_;
   }
-  void see_margin(const Value* values, std::size_t count) { see(values, count, seen_margins_); }
-  /// Of every row, whether all is small or not: margins of the level may be all that is not.
+  void see_halo(const Value* values, std::size_t count) { see(values, count, seen_halos_); }
+  /// Of every row, whether all is small or not: halos of the level may be all that is not.
   void see(const Value* values, std::size_t count) { see(values, count, seen_); }
   /// One was not small.
   void give_up() { limit_ = 0; }
 
-  explicit operator bool() const { return (seen_ | seen_margins_) < 2 * limit_; }
+  explicit operator bool() const { return (seen_ | seen_halos_) < 2 * limit_; }
   /// While they are small they are in [-limit, limit).
   std::uint32_t limit() const { return limit_; }
   /// Whether sums over them fit that are weighted by weights of so many fraction bits, whose magnitudes sum to
@@ -61,8 +61,8 @@ class SmallValues {
   }
 
   std::uint32_t limit_ = 0;
-  std::uint32_t seen_ = 0;          ///< bits of all values plus the limit
-  std::uint32_t seen_margins_ = 0;  ///< the same of the level's margins
+  std::uint32_t seen_ = 0;        ///< bits of all values plus the limit
+  std::uint32_t seen_halos_ = 0;  ///< the same of the level's halos
 };
 
 }  // namespace quern::codec::stencil

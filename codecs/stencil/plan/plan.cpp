@@ -95,8 +95,8 @@ std::uint64_t psnr_gain(const Trial& trial) {
   return std::min(trial.bits * 5 / 8, trial.elems * 1800 + trial.bits * 9 / 64);
 }
 
-/// Codes the first chunk of the trial array, or only estimates its size. `most_plain`: bits an element by order-0 entropy,
-/// in units of 2^-12, from where on contexts are not worth their time.
+/// Codes the first chunk of the trial array, or only estimates its size. `most_plain`: bits an element by order-0
+/// entropy, in units of 2^-12, from where on contexts are not worth their time.
 Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const TrialArray& array,
                  FittedParts parts, bool quick_estimate, std::uint64_t most_plain, BufferPool& scratch, Trial& trial) {
   const ChunkGrid grid = make_grid(array.shape, trial.layout);
@@ -404,9 +404,9 @@ std::uint64_t plain_limit(const Vector<Trial>& done, std::uint64_t bits, std::ui
   return limit;
 }
 
-/// Trials of the layouts that quick estimates left, the transform last: what is clearly worse than the best one before it is
-/// given up early. So is raster order behind levels in small arrays and where speed counts; in large ones these run
-/// side by side, as their chunks do.
+/// Trials of the layouts that quick estimates left, the transform last: what is clearly worse than the best one before
+/// it is given up early. So is raster order behind levels in small arrays and where speed counts; in large ones these
+/// run side by side, as their chunks do.
 Result<Vector<Trial>> run_trials(const Stage& stage, const Vector<Trial>& trials) {
   const bool race = stage.request.shape.elems() <= kLargeElems || wants_speed(stage.request);
   Vector<Trial> levels;

@@ -1,4 +1,4 @@
-// The working planes of a chunk: reconstructed values and magnitudes of residuals with margins, and where the taps of a
+// The working planes of a chunk: reconstructed values and magnitudes of residuals with halos, and where the taps of a
 // row find them. Encoder, trial runs and decoder walk a chunk's rows through this one class.
 #pragma once
 
@@ -84,7 +84,7 @@ class WorkPlanes {
   }
 
   bool can_have_mean() const { return extents_.planes >= kernels::kMeanMinPlanes; }
-  /// Takes the plane before this one into the mean, margins included: all of it at first, then no less than 3/16.
+  /// Takes the plane before this one into the mean, halos included: all of it at first, then no less than 3/16.
   void update_mean(const kernels::StencilKernels& kernels, std::size_t plane) {
     if (plane == 0) return;
     const double* const x = values_ + geometry_.row_at(static_cast<std::ptrdiff_t>(plane) - 1, 0) - row_origin();
@@ -94,7 +94,7 @@ class WorkPlanes {
     kernels.add_to_mean(x, before, weight, geometry_.plane_elems, after);
   }
 
-  /// Sets the margin left of a row: what it begins from.
+  /// Sets the halo left of a row: what it begins from.
   void start_row(std::size_t plane, std::size_t row) {
     double first = 0;
     if (row > 0) {
@@ -105,22 +105,22 @@ class WorkPlanes {
     double* const x = values(plane, row);
     std::fill(x - kernels::PlaneGeometry::kLeft, x, first);
   }
-  /// Repeats a row's ends into its margins, and the first and last row into the margins of the plane.
+  /// Repeats a row's ends into its halos, and the first and last row into the halos of the plane.
   void finish_row(std::size_t plane, std::size_t row) {
     double* const x = values(plane, row);
     std::fill(x - kernels::PlaneGeometry::kLeft, x, x[0]);
     std::fill(x + extents_.columns, x + extents_.columns + 3, x[extents_.columns - 1]);
     const auto copy = [&](std::ptrdiff_t to) {
-      double* const margin = values_ + geometry_.row_at(static_cast<std::ptrdiff_t>(plane), to);
-      std::memcpy(margin - kernels::PlaneGeometry::kLeft, x - kernels::PlaneGeometry::kLeft,
+      double* const halo = values_ + geometry_.row_at(static_cast<std::ptrdiff_t>(plane), to);
+      std::memcpy(halo - kernels::PlaneGeometry::kLeft, x - kernels::PlaneGeometry::kLeft,
                   geometry_.stride * sizeof(double));
     };
-    const auto margin = static_cast<std::ptrdiff_t>(geometry_.row_margin);
+    const auto halo = static_cast<std::ptrdiff_t>(geometry_.halo_rows);
     const auto rows = static_cast<std::ptrdiff_t>(extents_.rows);
     if (row == 0)
-      for (std::ptrdiff_t m = 1; m <= margin; ++m) copy(-m);
+      for (std::ptrdiff_t m = 1; m <= halo; ++m) copy(-m);
     if (row + 1 == extents_.rows)
-      for (std::ptrdiff_t m = 0; m < margin; ++m) copy(rows + m);
+      for (std::ptrdiff_t m = 0; m < halo; ++m) copy(rows + m);
   }
 
   /// Part of each prediction that earlier rows give, times 2^weight_bits.

@@ -1,4 +1,5 @@
-// Rows of a chunk in raster order decoded side by side, where vectors are long enough (kernels/stencil/cpu/raster_wave.h).
+// Rows of a chunk in raster order decoded side by side, where vectors are long enough
+// (kernels/stencil/cpu/raster_wave.h).
 #pragma once
 
 #include <algorithm>
@@ -41,7 +42,7 @@ class RasterWaves {
   static std::size_t rows_from(const WorkPlanes& planes, std::size_t row) {
     return std::min(kernels::kWaveRows, planes.extents().rows - row);
   }
-  /// Decodes rows_from(planes, row) rows, margins included. False when a value is not exact().
+  /// Decodes rows_from(planes, row) rows, halos included. False when a value is not exact().
   bool decode(const kernels::StencilKernels& kernels, WorkPlanes& planes, std::size_t plane, std::size_t row,
               const SplitWeights& split, const RasterModel& model, const kernels::ResidualTables& tables,
               kernels::DecodeStreams& lanes);

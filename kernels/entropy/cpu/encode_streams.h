@@ -34,8 +34,8 @@ struct EncodeStreams {
   std::size_t mask = 0;  ///< how many there are, less one
 };
 
-/// Rows that are encoded side by side, row j into stream j: elements begin[j] to end[j] - 1, the last one first. Rows may be
-/// empty.
+/// Rows that are encoded side by side, row j into stream j: elements begin[j] to end[j] - 1, the last one first. Rows
+/// may be empty.
 struct StreamRows {
   alignas(64) std::array<std::uint32_t, kMaxStreams> begin{};
   alignas(64) std::array<std::uint32_t, kMaxStreams> end{};  ///< below 2^31

@@ -16,8 +16,8 @@ namespace quern::kernels {
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 
-/// Sixteen lanes of EncodeStreams. Words of all lanes are collected in the order they come in, with the lane of each, and
-/// dealt to the lanes afterwards: which lanes have one is never a branch.
+/// Sixteen lanes of EncodeStreams. Words of all lanes are collected in the order they come in, with the lane of each,
+/// and dealt to the lanes afterwards: which lanes have one is never a branch.
 template <class Isa>
 struct ResidualEncodeVectors {
   static constexpr std::size_t kLanes = 16;

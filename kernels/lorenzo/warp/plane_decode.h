@@ -14,8 +14,9 @@
 
 namespace quern::kernels {
 
-/// Reads the planes of a payload in order from Source, one of those in kernels/lorenzo/warp/stage.h. Every lane knows of two sparse
-/// planes where their parts begin. Positions that lead out of the payload are held at its end, and finished() says so.
+/// Reads the planes of a payload in order from Source, one of those in kernels/lorenzo/warp/stage.h. Every lane knows
+/// of two sparse planes where their parts begin. Positions that lead out of the payload are held at its end, and
+/// finished() says so.
 template <class X, class Source>
 class PlaneReader {
   using V32 = typename X::template vec<std::uint32_t>;

@@ -1,5 +1,5 @@
-// What a tile adds to the scan of its segment (kernels/mask/scan.h), by a warp, over an execution model X, so that an encoder
-// need not read the array twice.
+// What a tile adds to the scan of its segment (kernels/mask/scan.h), by a warp, over an execution model X, so that an
+// encoder need not read the array twice.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The loops over a segment's cells by which a warp finds its mask; what is decided is in kernels/mask/find.h. The classes lie
-// in memory that the lanes share, numbers of cells and special values are the same in all lanes.
+// The loops over a segment's cells by which a warp finds its mask; what is decided is in kernels/mask/find.h. The
+// classes lie in memory that the lanes share, numbers of cells and special values are the same in all lanes.
 #pragma once
 
 #include <bit>

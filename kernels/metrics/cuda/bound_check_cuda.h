@@ -1,5 +1,6 @@
-// Does a decoded array keep its bound, both arrays in device memory. The verdict on one element is that of kernels/metrics,
-// which shares nothing with any encoder. Nothing here allocates or waits; everything is queued on the caller's stream.
+// Does a decoded array keep its bound, both arrays in device memory. The verdict on one element is that of
+// kernels/metrics, which shares nothing with any encoder. Nothing here allocates or waits; everything is queued on the
+// caller's stream.
 #pragma once
 
 #include <cuda_runtime_api.h>

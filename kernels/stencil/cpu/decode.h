@@ -14,8 +14,8 @@ namespace quern::kernels {
 inline constexpr std::size_t kLiftedLines = 32;  ///< of a wavelet transform, side by side
 
 struct StencilDecodeKernels {
-  /// Decodes rows side by side, or null where vectors are not long enough for that. There are kWaveRows streams or more.
-  /// False when a value is not below wave.most: then nothing that was written has a meaning.
+  /// Decodes rows side by side, or null where vectors are not long enough for that. There are kWaveRows streams or
+  /// more. False when a value is not below wave.most: then nothing that was written has a meaning.
   bool (*decode_wave)(const RasterWave& wave, const ResidualTables& tables, DecodeStreams& lanes);
   /// out[x] = values[x] * unit + base, rounded to binary32, as bits.
   void (*store_singles)(const double* values, double unit, double base, std::size_t count, std::uint32_t* out);

@@ -10,7 +10,7 @@ namespace quern::kernels {
 inline constexpr std::size_t kWaveRows = 16;
 
 /// Rows below each other in one plane, none of which has special elements. The two rows above them are known, with
-/// their margins; residuals left of a row and right of it are 0, in all rows.
+/// their halos; residuals left of a row and right of it are 0, in all rows.
 struct RasterWave {
   std::size_t rows = 0;  ///< at most kWaveRows
   std::size_t columns = 0;

@@ -32,8 +32,8 @@ constexpr void clear_symbol_counts(std::uint32_t warp, std::uint32_t warps, Shar
   });
 }
 
-/// Counts of symbols, and how many exceptions warps have found. The chunk is left to the host when it is `out_of_range`, a warp
-/// says so, or there are more exceptions than there is room for.
+/// Counts of symbols, and how many exceptions warps have found. The chunk is left to the host when it is
+/// `out_of_range`, a warp says so, or there are more exceptions than there is room for.
 template <class X, class Shared>
 constexpr void store_encode_result(RasterEncodeResult& result, bool out_of_range, std::uint32_t most_exceptions,
                                    std::uint32_t warp, std::uint32_t warps, const Shared& shared) {

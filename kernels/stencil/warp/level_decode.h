@@ -1,6 +1,6 @@
 // A chunk in levels, decoded by the warps of a CTA. A class of points (in one plane, if planes come one after another)
 // is a sweep: its points are predicted and their contexts summed up from points that are known, its residuals are
-// taken, its values follow, and the margins of its rows. One warp takes residuals, block after block of rows; the
+// taken, its values follow, and the halos of its rows. One warp takes residuals, block after block of rows; the
 // others do all the rest meanwhile, for blocks that are taken and for rows of the next sweep whose neighbours are
 // complete.
 #pragma once

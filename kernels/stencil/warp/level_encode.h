@@ -1,6 +1,6 @@
 // The finest level of a chunk in levels, encoded up to its symbols by the warps of a CTA, a job for each step.
-// Every number is that of codecs/stencil/levels/loop.h, of the samples that of codecs/stencil/levels/fit.cpp: sums of integers, exact
-// in whatever order.
+// Every number is that of codecs/stencil/levels/loop.h, of the samples that of codecs/stencil/levels/fit.cpp: sums of
+// integers, exact in whatever order.
 #pragma once
 
 #include <bit>
@@ -103,7 +103,7 @@ constexpr double level_target(const LevelCodes& chunk, std::uint64_t at, std::si
   return nearest(in_units(original, job.level.base, job.inverse));
 }
 
-/// Class 0 as the host left it; its margins are not set.
+/// Class 0 as the host left it; its halos are not set.
 template <class X>
 constexpr void take_coarser_points(const LevelCodes& chunk, std::uint32_t warp, std::uint32_t warps) {
   const LevelView& view = chunk.grid.stage->views[0];

@@ -1,4 +1,4 @@
-// The working arrays of a chunk in levels as lanes see them: where points and their neighbours lie, margins of rows,
+// The working arrays of a chunk in levels as lanes see them: where points and their neighbours lie, halos of rows,
 // the step from one level to the next, and the elements at the end.
 #pragma once
 
@@ -176,7 +176,7 @@ constexpr bool level_point_is_special(const JobTask& task, const LevelGridView& 
   return X::load(task.special + offset, lane) != 0;
 }
 
-/// Sets the margins of rows that are complete, a lane each.
+/// Sets the halos of rows that are complete, a lane each.
 template <class X>
 constexpr void finish_level_rows(const LevelGridView& grid, std::uint32_t parity_class, std::uint32_t first_row,
                                  std::uint32_t rows, std::uint32_t warp, std::uint32_t warps) {
@@ -188,7 +188,7 @@ constexpr void finish_level_rows(const LevelGridView& grid, std::uint32_t parity
     for (std::uint32_t r = warp * kLanes + static_cast<std::uint32_t>(lane); r < rows; r += warps * kLanes) {
       double* const x = grid.values + (view.first + (first_row + r) * view.stride);
       std::uint32_t* const m = grid.residuals + (view.first + (first_row + r) * view.stride);
-      unroll<kLeftMargin + kRightMargin>([&](auto place) {
+      unroll<kLeftHalo + kRightHalo>([&](auto place) {
         const std::int32_t i = place == 0 ? -1 : static_cast<std::int32_t>(columns + place) - 1;
         const std::int32_t inside = mirrored_index(points, parity, i);
         X::store(m + i, lane, X::load(m + inside, lane));
@@ -205,7 +205,7 @@ constexpr void finish_level_rows(const LevelGridView& grid, std::uint32_t parity
   });
 }
 
-/// Class 0 of a level from all classes of the level above; its margins are not set.
+/// Class 0 of a level from all classes of the level above; its halos are not set.
 template <class X>
 constexpr void take_level_above(const LevelGridView& grid, const LevelGridView& above, std::uint32_t warp,
                                 std::uint32_t warps) {

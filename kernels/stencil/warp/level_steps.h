@@ -61,7 +61,7 @@ struct LevelStep {
   LevelBlock stage;
   LevelBlock take;
   LevelBlock set;
-  /// Rows that get margins, of those complete: counted in the sweep.
+  /// Rows that get halos, of those complete: counted in the sweep.
   std::uint32_t finish_row = 0;
   std::uint32_t finish_rows = 0;
   std::uint32_t predict_begin = 0;

@@ -137,8 +137,8 @@ template <class X, class F>
   });
 }
 
-/// What planes before give to sums (and what rounds them) and (if wanted) contexts of a plane's points. out_of_range[warp]
-/// becomes 1 where a sum is too large.
+/// What planes before give to sums (and what rounds them) and (if wanted) contexts of a plane's points.
+/// out_of_range[warp] becomes 1 where a sum is too large.
 template <class X, bool kContexts>
 constexpr void sum_planes_before(const RasterGrid& grid, std::uint32_t plane, std::uint32_t warp, std::uint32_t warps,
                                  std::uint32_t* out_of_range) {

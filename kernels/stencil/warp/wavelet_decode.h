@@ -22,7 +22,7 @@ namespace quern::kernels {
 /// A chunk under way. The same in all lanes.
 struct WaveletGrid {
   const WaveletJob* job = nullptr;
-  const WaveletLook* looks = nullptr;
+  const WaveletTap* taps = nullptr;
   double* values = nullptr;
   double* room = nullptr;
   std::uint32_t* magnitudes = nullptr;  ///< before a code is taken, its context sum as far as it is known
@@ -32,7 +32,7 @@ struct WaveletGrid {
   template <class Task>
   constexpr explicit WaveletGrid(const Task& task)
       : job(reinterpret_cast<const WaveletJob*>(task.job)),
-        looks(reinterpret_cast<const WaveletLook*>(task.job + job->looks)),
+        taps(reinterpret_cast<const WaveletTap*>(task.job + job->taps)),
         values(reinterpret_cast<double*>(task.work + job->values)),
         room(reinterpret_cast<double*>(task.work + job->room)),
         magnitudes(reinterpret_cast<std::uint32_t*>(task.work + job->magnitudes)),
@@ -57,7 +57,7 @@ template <std::uint32_t kAxes>
 
 /// The magnitude that a look sees from an index; `magnitudes` lie as the look's band does.
 template <class X>
-[[gnu::always_inline]] constexpr std::uint32_t seen_by(const WaveletGrid& grid, const WaveletLook& look,
+[[gnu::always_inline]] constexpr std::uint32_t seen_by(const WaveletGrid& grid, const WaveletTap& tap,
                                                        const std::uint32_t* magnitudes, const std::uint32_t* index,
                                                        std::size_t lane) {
   std::uint32_t place = look.start;
@@ -72,9 +72,9 @@ template <class X>
 }
 /// The same times the look's weight.
 template <class X>
-[[gnu::always_inline]] constexpr std::uint32_t look_at(const WaveletGrid& grid, const WaveletLook& look,
-                                                       const std::uint32_t* magnitudes, const std::uint32_t* index,
-                                                       std::size_t lane) {
+[[gnu::always_inline]] constexpr std::uint32_t tap_at(const WaveletGrid& grid, const WaveletTap& tap,
+                                                      const std::uint32_t* magnitudes, const std::uint32_t* index,
+                                                      std::size_t lane) {
   return look.weight * seen_by<X>(grid, look, magnitudes, index, lane);
 }
 
@@ -97,8 +97,8 @@ constexpr void sum_known_bands(const WaveletGrid& grid, const WaveletBandPlan& b
                                std::uint32_t warp, std::uint32_t warps) {
   for_band_codes<X>(band, warp, warps, [&](std::uint32_t, const std::uint32_t* index, std::size_t lane) {
     std::uint32_t sum = band.constant;
-    rolled(band.looks, band.looks + band.known_looks,
-           [&](unsigned l) { sum += look_at<X>(grid, grid.looks[l], grid.magnitudes, index, lane); });
+    rolled(band.taps, band.taps + band.known_taps,
+           [&](unsigned l) { sum += tap_at<X>(grid, grid.taps[l], grid.magnitudes, index, lane); });
     X::store(to + grid.place(band.start, index), lane, sum);
   });
 }
@@ -139,9 +139,9 @@ class WaveletCodeTaker {
     std::int32_t code = 0;
     if (!corrections_ || !job.masked || !is_special(index, lane)) {
       std::uint32_t context = X::load(magnitudes_ + place, lane);
-      const std::uint32_t own = band_.looks + band_.known_looks;
-      rolled(own, own + band_.own_looks,
-             [&](unsigned l) { context += look_at<X>(grid_, grid_.looks[l], magnitudes_, index, lane); });
+      const std::uint32_t own = band_.taps + band_.known_taps;
+      rolled(own, own + band_.own_taps,
+             [&](unsigned l) { context += tap_at<X>(grid_, grid_.taps[l], magnitudes_, index, lane); });
       context += band_.near[0] * X::get(near_[0], lane) + band_.near[1] * X::get(near_[1], lane);
       code = lanes.take(tables_.tokens[X::load(&tables_.serving[context_bin(context)], lane)], lane);
     }

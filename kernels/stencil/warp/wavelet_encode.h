@@ -249,9 +249,9 @@ constexpr void gather_wavelet_samples(const WaveletCodes& codes, std::uint32_t w
         X::store(out, lane, X::load(own + grid.place(band.start, index), lane));
         for (std::uint32_t f = 1; f < kWaveletFeatureRows; ++f)
           X::store(out + std::size_t{f} * columns, lane, std::uint32_t{0});
-        rolled(0, band.known_looks + band.own_looks, [&](unsigned l) {
-          const WaveletLook& look = grid.looks[band.looks + l];
-          const std::uint32_t seen = seen_by<X>(grid, look, l < band.known_looks ? grid.magnitudes : own, index, lane);
+        rolled(0, band.known_taps + band.own_taps, [&](unsigned l) {
+          const WaveletTap& tap = grid.taps[band.taps + l];
+          const std::uint32_t seen = seen_by<X>(grid, look, l < band.known_taps ? grid.magnitudes : own, index, lane);
           std::uint32_t* const to = out + std::size_t{look.weight} * columns;
           if (seen != 0) X::store(to, lane, X::load(to, lane) + seen);
         });
@@ -267,10 +267,10 @@ constexpr void set_wavelet_symbols(const WaveletCodes& codes, const WaveletBandP
   const WaveletGrid& grid = codes.grid;
   for_band_codes<X>(band, warp, warps, [&](std::uint32_t i, const std::uint32_t* index, std::size_t lane) {
     std::uint32_t context = band.constant;
-    rolled(band.looks, band.looks + band.known_looks,
-           [&](unsigned l) { context += look_at<X>(grid, grid.looks[l], grid.magnitudes, index, lane); });
-    rolled(band.looks + band.known_looks, band.looks + band.known_looks + band.own_looks,
-           [&](unsigned l) { context += look_at<X>(grid, grid.looks[l], own, index, lane); });
+    rolled(band.taps, band.taps + band.known_taps,
+           [&](unsigned l) { context += tap_at<X>(grid, grid.taps[l], grid.magnitudes, index, lane); });
+    rolled(band.taps + band.known_taps, band.taps + band.known_taps + band.own_taps,
+           [&](unsigned l) { context += tap_at<X>(grid, grid.taps[l], own, index, lane); });
     const std::uint32_t* const here = own + grid.place(band.start, index);
     if (index[kLastAxis] > 0) context += band.near[0] * X::load(here - 1, lane);
     if (index[kLastAxis] > 1) context += band.near[1] * X::load(here - 2, lane);

@@ -235,9 +235,10 @@ class ArrayCodec {
   virtual const CodecInfo& info() const = 0;
   /// True when this codec takes arrays of `dtype` under that kind of enforced bound, whatever its value.
   virtual bool supports(DType dtype, BoundKind kind) const = 0;
-  /// Ways of coding that differ in how large errors are under one bound, each as what it adds to the settings: where
-  /// quality decides, a search measures them all. None where the plan's choice is as good, or the settings leave none.
-  virtual Vector<Settings> ways(const Settings& /*settings*/, const Shape& /*shape*/) const { return {}; }
+  /// Alternatives of coding that differ in how large errors are under one bound, each as what it adds to the settings:
+  /// where quality decides, a search measures them all. None where the plan's choice is as good, or the settings leave
+  /// none.
+  virtual Vector<Settings> alternatives(const Settings& /*settings*/, const Shape& /*shape*/) const { return {}; }
   virtual Result<std::unique_ptr<ChunkEncoder>> plan(const PlanRequest& request) const = 0;
   /// Validates params; fails with `corrupt` or `unsupported_version`.
   virtual Result<std::unique_ptr<ChunkDecoder>> open(const OpenRequest& request) const = 0;

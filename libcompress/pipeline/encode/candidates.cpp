@@ -65,11 +65,12 @@ Result<Vector<Candidate>> find_candidates(DType dtype, BoundKind kind, const Com
   return list;
 }
 
-Vector<Candidate> ways_of(const Candidate& candidate, const CompressOptions& options, const Shape& shape) {
+Vector<Candidate> alternatives_of(const Candidate& candidate, const CompressOptions& options, const Shape& shape) {
   Vector<Candidate> list;
   if (candidate.codec != nullptr)
-    for (Settings& way : candidate.codec->ways(candidate.takes_settings ? options.settings : Settings(), shape))
-      list.push_back({candidate.codec, candidate.takes_settings, std::move(way)});
+    for (Settings& alternative :
+         candidate.codec->alternatives(candidate.takes_settings ? options.settings : Settings(), shape))
+      list.push_back({candidate.codec, candidate.takes_settings, std::move(alternative)});
   if (list.empty()) list.push_back(candidate);
   return list;
 }

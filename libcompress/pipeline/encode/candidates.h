@@ -11,7 +11,7 @@ namespace quern {
 struct Candidate {
   const ArrayCodec* codec = nullptr;  ///< null: every chunk is stored raw
   bool takes_settings = true;         ///< false: the settings were meant for another codec
-  Settings way;                       ///< put behind the settings: one of the codec's ways
+  Settings alternative;               ///< put behind the settings: one of the codec's alternatives
 
   CodecTier tier() const { return codec != nullptr ? codec->info().tier : CodecTier::archive; }
   const char* name() const { return codec != nullptr ? codec->info().name : "stored"; }
@@ -23,7 +23,7 @@ struct Candidate {
 Result<Vector<Candidate>> find_candidates(DType dtype, BoundKind kind, const CompressOptions& options,
                                           const Registry& registry);
 
-/// The candidate once for each way that its codec has under the settings; else as it is.
-Vector<Candidate> ways_of(const Candidate& candidate, const CompressOptions& options, const Shape& shape);
+/// The candidate once for each alternative that its codec has under the settings; else as it is.
+Vector<Candidate> alternatives_of(const Candidate& candidate, const CompressOptions& options, const Shape& shape);
 
 }  // namespace quern

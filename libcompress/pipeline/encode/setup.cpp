@@ -166,7 +166,8 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
     plan.sample = &sample;
     plan.runner = &runner;
     if (request.candidate.takes_settings) plan.settings = request.options->settings;
-    plan.settings.insert(plan.settings.end(), request.candidate.way.begin(), request.candidate.way.end());
+    plan.settings.insert(plan.settings.end(), request.candidate.alternative.begin(),
+                         request.candidate.alternative.end());
     QUERN_ASSIGN_OR_RETURN(setup.encoder, codec->plan(plan));
   }
   setup.header.grid = setup.encoder->plan().grid;

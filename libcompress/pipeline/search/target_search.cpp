@@ -17,8 +17,8 @@ namespace quern {
 namespace {
 
 constexpr std::uint64_t kSampleElems = UINT64_C(1) << 20;
-constexpr std::uint64_t kSampleShare = 8;      // arrays of that many samples are worth one
-constexpr std::uint64_t kSampleWaysShare = 2;  // the same where a codec has several ways
+constexpr std::uint64_t kSampleShare = 8;              // arrays of that many samples are worth one
+constexpr std::uint64_t kSampleAlternativesShare = 2;  // the same where a codec has several alternatives
 // What is worse than the best by no more on a sample may be better on the array.
 constexpr std::uint64_t kNearPercent = 8;
 constexpr double kNearDb = 1;
@@ -72,20 +72,20 @@ class TargetSearch {
     if (rival != nullptr && rival->report.enforced.kind == BoundKind::abs)
       request.start = place_of(rival->report.enforced.value);
     if (psnr_ && request.start < request.lowest) return std::optional<Trial>();
-    Vector<Way> ways;
+    Vector<Alternative> alternatives;
     if (measure_ && trials_.options().goal != "speed") {
-      for (Candidate& way : ways_of(candidate, trials_.options(), trials_.array().shape))
-        ways.push_back({std::move(way), request});
+      for (Candidate& alternative : alternatives_of(candidate, trials_.options(), trials_.array().shape))
+        alternatives.push_back({std::move(alternative), request});
     } else {
-      ways.push_back({candidate, request});
+      alternatives.push_back({candidate, request});
     }
-    const std::uint64_t share = ways.size() > 1 ? kSampleWaysShare : kSampleShare;
+    const std::uint64_t share = alternatives.size() > 1 ? kSampleAlternativesShare : kSampleShare;
     const bool sampled = candidate.tier() == CodecTier::ratio && trials_.array().elems() / share >= kSampleElems;
-    if (sampled) QUERN_RETURN_IF_ERROR(begin_from_sample(ways));
+    if (sampled) QUERN_RETURN_IF_ERROR(begin_from_sample(alternatives));
     std::optional<Trial> best;
-    for (Way& way : ways) {
-      if (!sampled && best) way.request.start = place_of(best->report.enforced.value);
-      QUERN_ASSIGN_OR_RETURN(auto found, descend(trials_, way, rival));
+    for (Alternative& alternative : alternatives) {
+      if (!sampled && best) alternative.request.start = place_of(best->report.enforced.value);
+      QUERN_ASSIGN_OR_RETURN(auto found, descend(trials_, alternative, rival));
       if (!found || (best && !is_better(*found, *best))) continue;
       best = std::move(found);
       if (rival == nullptr || is_better(*best, *rival)) rival = &*best;
@@ -121,8 +121,8 @@ class TargetSearch {
   bool measures() const { return measure_; }
 
  private:
-  /// One way of coding and where to search it.
-  struct Way {
+  /// One alternative of coding and where to search it.
+  struct Alternative {
     Candidate candidate;
     BoundSearch::Request request;
   };
@@ -192,17 +192,18 @@ class TargetSearch {
     return trial;
   }
 
-  /// True when no bound brings this way of coding to what the rival takes: a bit a value is worth 6.02 dB at most.
+  /// True when no bound brings this alternative of coding to what the rival takes: a bit a value is worth 6.02 dB at
+  /// most.
   bool hopeless(const Trials& trials, const Trial& trial, double surplus, const Trial& rival) const {
     if (!psnr_ || !(surplus < kMostSpare)) return false;
     const double spare = std::max(surplus, 0.0) / kDbAnOctave / 8 * static_cast<double>(trials.array().elems());
     return static_cast<double>(trial.report.output_bytes) - spare >= static_cast<double>(rival.report.output_bytes);
   }
 
-  /// The best stream of one way of coding; nothing where none meets the target. Bytes of what is no better than the
-  /// rival are not kept. Leaves in the way's request where it ended.
-  Result<std::optional<Trial>> descend(Trials& trials, Way& way, const Trial* rival) {
-    BoundSearch search(way.request);
+  /// The best stream of one alternative of coding; nothing where none meets the target. Bytes of what is no better than
+  /// the rival are not kept. Leaves in the alternative's request where it ended.
+  Result<std::optional<Trial>> descend(Trials& trials, Alternative& alternative, const Trial* rival) {
+    BoundSearch search(alternative.request);
     std::optional<Trial> best;
     Vector<std::pair<double, double>> seen;  // bounds and their surplus: integers have few bounds
     while (const auto place = search.next()) {
@@ -213,7 +214,7 @@ class TargetSearch {
         search.add(*place, known->second);
         continue;
       }
-      QUERN_ASSIGN_OR_RETURN(Trial trial, evaluate(trials, way.candidate, bound));
+      QUERN_ASSIGN_OR_RETURN(Trial trial, evaluate(trials, alternative.candidate, bound));
       if (&trials == &trials_) note_ratio(trial);
       const double surplus = surplus_of(trial);
       if (!psnr_ && seen.empty()) search.set_slope(ratio_slope(trial));
@@ -223,11 +224,11 @@ class TargetSearch {
       if (surplus >= 0 && (!best || is_better(trial, *best))) {
         if (rival != nullptr && !is_better(trial, *rival)) let_go(trial);
         best = std::move(trial);
-        way.request.start = place_of(bound);
+        alternative.request.start = place_of(bound);
       }
       if (over) break;
     }
-    way.request.slope = search.slope();
+    alternative.request.slope = search.slope();
     return best;
   }
   static void let_go(Trial& trial) {
@@ -241,8 +242,9 @@ class TargetSearch {
     return std::clamp(1.2 / std::max(bits, 0.5), 0.05, 0.8);
   }
 
-  /// Leaves the ways of coding that come near the best for a sample, this one first, each to begin where it ended.
-  Status begin_from_sample(Vector<Way>& ways) {
+  /// Leaves the alternatives of coding that come near the best for a sample, this one first, each to begin where it
+  /// ended.
+  Status begin_from_sample(Vector<Alternative>& alternatives) {
     QUERN_ASSIGN_OR_RETURN(const SampleArray sample, make_sample_array(trials_.array(), kSampleElems));
     const std::uint64_t bytes = sample.view.bytes();
     if (bytes > trials_.memory_left())
@@ -253,25 +255,25 @@ class TargetSearch {
     trials_.passes().begin_pass(kSamplePass);
     execution.progress = trials_.passes().callback();
     Trials on_sample(sample.view, trials_.options(), trials_.registry(), execution, trials_.runner());
-    Vector<std::pair<Trial, Way>> found;
+    Vector<std::pair<Trial, Alternative>> found;
     std::size_t best = 0;
     Trial limit;  // what comes near the best
-    for (Way& way : ways) {
-      if (!found.empty()) way.request.start = found[best].second.request.start;
-      QUERN_ASSIGN_OR_RETURN(auto trial, descend(on_sample, way, found.empty() ? nullptr : &limit));
+    for (Alternative& alternative : alternatives) {
+      if (!found.empty()) alternative.request.start = found[best].second.request.start;
+      QUERN_ASSIGN_OR_RETURN(auto trial, descend(on_sample, alternative, found.empty() ? nullptr : &limit));
       if (!trial) continue;
       let_go(*trial);
-      found.emplace_back(std::move(*trial), way);
+      found.emplace_back(std::move(*trial), alternative);
       if (found.size() > 1 && !is_better(found.back().first, found[best].first)) continue;
       best = found.size() - 1;
       limit.report = found[best].first.report;
       limit.report.output_bytes += limit.report.output_bytes * kNearPercent / 100;
       limit.psnr_db = found[best].first.psnr_db - kNearDb;
     }
-    if (found.empty() || ways.size() == 1) return {};
-    ways = {found[best].second};
+    if (found.empty() || alternatives.size() == 1) return {};
+    alternatives = {found[best].second};
     for (std::size_t i = 0; i < found.size(); ++i)
-      if (i != best && is_better(found[i].first, limit)) ways.push_back(found[i].second);
+      if (i != best && is_better(found[i].first, limit)) alternatives.push_back(found[i].second);
     return {};
   }
 
