@@ -25,12 +25,12 @@ _SUPPORTED = ("NO", "MULTI_GPU", "MULTI_CPU", "MULTI_XPU", "MULTI_NPU", "MULTI_M
 
 def attach(accelerator, store, base="newest", preset="exact", **options):
     """From now on save_state() and load_state() of this Accelerator keep models and optimizers in the store. Returns an
-    object whose detach() ends that. options: as in quern.checkpoint.save(). Not for FSDP, DeepSpeed and Megatron-LM, whose
-    states are spread over processes: ValueError; quern.torch_dcp.QuernWriter takes such."""
+    object whose detach() ends that. options: as in pyquern.checkpoint.save(). Not for FSDP, DeepSpeed and Megatron-LM, whose
+    states are spread over processes: ValueError; pyquern.torch_dcp.QuernWriter takes such."""
     kind = accelerator.distributed_type.name
     if kind not in _SUPPORTED:
         raise ValueError(f"accelerate runs as {kind}, where states are spread over processes; save them with "
-                         "quern.torch_dcp.QuernWriter")
+                         "pyquern.torch_dcp.QuernWriter")
     return Attached(accelerator, os.path.abspath(store), {"base": base, "preset": preset, **options})
 
 

@@ -140,10 +140,10 @@ def _candidates():
         yield os.path.join(named, _FILE) if os.path.isdir(named) else named
         return
     here = os.path.dirname(os.path.abspath(__file__))
-    root = os.path.join(here, "..", "..", "..")  # bindings/python/quern in the tree
+    root = os.path.join(here, "..", "..", "..")  # bindings/python/pyquern in the tree
     for preset in ("release", "install", "dev", "package"):
         yield os.path.join(root, "build", preset, "lib", _FILE)
-    prefix = os.path.join(root, "..")  # share/quern/python/quern in an installation
+    prefix = os.path.join(root, "..")  # share/quern/python/pyquern in an installation
     yield from sorted(glob.glob(os.path.join(prefix, "lib*", _FILE)) + glob.glob(os.path.join(prefix, "lib", "*", _FILE)))
     yield _FILE + ".0"
 

@@ -12,7 +12,7 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module("." + name, __name__)
-    raise AttributeError(f"module 'quern' has no attribute '{name}'")
+    raise AttributeError(f"module 'pyquern' has no attribute '{name}'")
 
 
 def __dir__():

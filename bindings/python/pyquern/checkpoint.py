@@ -1,9 +1,9 @@
 """Training checkpoints in a store.
 
-    quern.checkpoint.save("runs/a", {"model": model.state_dict(), "optimizer": optimizer.state_dict()}, step=500)
-    state = quern.checkpoint.load("runs/a")                 # the newest that is whole in every value
-    quern.checkpoint.load_into("runs/a", model, optimizer=optimizer)     # without a second copy of the model
-    with quern.checkpoint.open("runs/a", step=500) as saved:
+    pyquern.checkpoint.save("runs/a", {"model": model.state_dict(), "optimizer": optimizer.state_dict()}, step=500)
+    state = pyquern.checkpoint.load("runs/a")                 # the newest that is whole in every value
+    pyquern.checkpoint.load_into("runs/a", model, optimizer=optimizer)     # without a second copy of the model
+    with pyquern.checkpoint.open("runs/a", step=500) as saved:
         rows = saved["model.layer.weight"][10:20]           # a tensor of it, or a part
 
 Tensors may be of PyTorch, NumPy, ml_dtypes or anything that speaks DLPack or the buffer protocol, of every element type: each comes
@@ -45,7 +45,7 @@ def register(cls, to, from_, name=None):
     gives a value that can be saved (a dict of tensors and numbers, say), `from_(value)` an object again. `name` stands in
     the checkpoint; without it "module:Class".
 
-        quern.checkpoint.register(Vocabulary, to=lambda v: v.words, from_=Vocabulary)
+        pyquern.checkpoint.register(Vocabulary, to=lambda v: v.words, from_=Vocabulary)
     """
     REGISTERED.add(cls, to, from_, name)
 
@@ -104,7 +104,7 @@ def restore_newest(path, framework=None, threads=0, classes=(), objects=None):
     """As load(path), with what was passed over: Restored(state, step, passed_over). Error where no checkpoint is whole, with
     what is wrong with each.
 
-        restored = quern.checkpoint.restore_newest("runs/a")
+        restored = pyquern.checkpoint.restore_newest("runs/a")
         model.load_state_dict(restored.state["model"])
         first_step = restored.step + 1
     """
@@ -125,7 +125,7 @@ def load_into(path, target, step=None, strict=True, optimizer=None, key=None, op
     Names, shapes and dtypes are compared before anything is written: ValueError lists what does not fit, and the target
     is as it was. Only damage that shows up in the values leaves a target half-written: without `step` an older
     checkpoint is read then, with it Error is raised. Keys are taken as they are: hooks of modules that rename them on loading do
-    not run. Sharded tensors are for quern.torch_dcp."""
+    not run. Sharded tensors are for pyquern.torch_dcp."""
     with Store(path, threads=threads) as store:
 
         def read(saved):

@@ -80,5 +80,5 @@ class Registry:
         return self._names.get(name)
 
 
-#: What quern.checkpoint.register() was given.
+#: What pyquern.checkpoint.register() was given.
 REGISTERED = Registry()

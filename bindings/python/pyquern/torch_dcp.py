@@ -6,7 +6,7 @@
 Each rank leaves its tensors under a name that the coordinator has made up; the checkpoint appears, wholly, when the
 coordinator finishes. What is needed to read it again is in the checkpoint as JSON, without pickle; objects that are no tensors
 are the bytes that the planner makes of them. A checkpoint's id, where one is given to save() or load(), is its step.
-Checkpoints that were saved otherwise (quern.checkpoint, `quern checkpoint`) are read as well.
+Checkpoints that were saved otherwise (pyquern.checkpoint, `quern checkpoint`) are read as well.
 """
 import dataclasses
 import io
@@ -107,7 +107,7 @@ def _stored_name(name):
 
 
 def _tensor_nodes(text):
-    """What elements are that are stored as others: as the state texts of quern.checkpoint say it."""
+    """What elements are that are stored as others: as the state texts of pyquern.checkpoint say it."""
     known = {"torch." + name for name in TORCH.values()}
     out = {}
     for item in json.loads(text)["items"]:
@@ -131,7 +131,7 @@ def _stored_piece(source, value, whole, offset):
 
 
 class QuernWriter(StorageWriter):
-    """Saves the checkpoint `step` of the store at `path`. Options as in quern.checkpoint.save(); all ranks must be given the same.
+    """Saves the checkpoint `step` of the store at `path`. Options as in pyquern.checkpoint.save(); all ranks must be given the same.
     The coordinator alone finds out what base="newest" is. replace=True: the step may be there already, as after a resume.
 
     Where a rank fails, dcp.save() raises a CheckpointException with its sentence on every rank, and there is no new

@@ -184,7 +184,7 @@ class Rebuilder:
         if reader is None:
             name = content.rpartition(":")[2]
             raise ValueError(f"the state dict holds an object of {content}, saved by a function of the caller's: load with the "
-                             f"same objects={{{name}: (to, from_)}}, or call quern.checkpoint.register({name}, to, from_) before")
+                             f"same objects={{{name}: (to, from_)}}, or call pyquern.checkpoint.register({name}, to, from_) before")
         return reader(self.value(node["value"]))
 
     def _dataclass(self, content, node):

@@ -84,7 +84,7 @@ class Plan:
             return self._part_fits(node, target)
         lazy = self._saved._lazy(node["tensor"], node)
         if hasattr(target, "device_mesh"):
-            return "a tensor that is spread over processes; use quern.torch_dcp"
+            return "a tensor that is spread over processes; use pyquern.torch_dcp"
         if hasattr(target, "device") and str(target.device) == "meta":
             return "the target has no memory yet; call module.to_empty(device=...) first"
         label = lazy._form.label

@@ -35,7 +35,7 @@ def _store_of(output_dir, store):
 
 class QuernCallback(TrainerCallback):
     """store: its folder; None: `quern` in the output_dir. remove_large: remove files from checkpoint-N whose tensors the store
-    has. options: as in quern.checkpoint.save() (base="newest" and preset="exact" where they are not given).
+    has. options: as in pyquern.checkpoint.save() (base="newest" and preset="exact" where they are not given).
 
     Stays in the store what the Trainer keeps: the last save_total_limit checkpoints and the best one; without a limit, all."""
 
@@ -47,10 +47,10 @@ class QuernCallback(TrainerCallback):
     def on_train_begin(self, args, state, control, **_):
         if self.remove_large and args.load_best_model_at_end:
             raise ValueError("load_best_model_at_end reads files that remove_large=True removes; give one of the two, and the best "
-                             "model is quern.integrations.transformers.prepare(output_dir, store, step=...)")
+                             "model is pyquern.integrations.transformers.prepare(output_dir, store, step=...)")
         if getattr(args, "fsdp", None) or getattr(args, "deepspeed", None):
             raise ValueError("FSDP and DeepSpeed write checkpoints in pieces, which QuernCallback does not take; save them with "
-                             "quern.torch_dcp.QuernWriter")
+                             "pyquern.torch_dcp.QuernWriter")
         self._together = None  # of another process group than this training's, perhaps
 
     def on_save(self, args, state, control, **_):

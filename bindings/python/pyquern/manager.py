@@ -1,7 +1,7 @@
 """A run's checkpoints: when one is saved, which stay, and how a restart goes on. See docs/checkpoints.md.
 
-    parts = {"model": model, "optimizer": optimizer, "random": quern.checkpoint.RandomState()}
-    with quern.checkpoint.Manager("runs/a", every=500, keep=3) as manager:
+    parts = {"model": model, "optimizer": optimizer, "random": pyquern.checkpoint.RandomState()}
+    with pyquern.checkpoint.Manager("runs/a", every=500, keep=3) as manager:
         found = manager.restore(into=parts)              # None on the first start
         for step in range(found.step + 1 if found else 1, 10001):
             loss = train(model, optimizer, step)
@@ -49,7 +49,7 @@ class Manager:
     keep: the last so many checkpoints stay (None: all). keep_every: steps that this divides stay. keep_best: so many with
     the best metrics[metric] (mode "min" or "max") stay. All others that Managers saved are removed after each save, unless
     what stays needs them. What anybody else saved there stays.
-    base, preset, and `options` (threads, parity, policy, tags, ...): as in quern.checkpoint.save(). Metrics are tags too.
+    base, preset, and `options` (threads, parity, policy, tags, ...): as in pyquern.checkpoint.save(). Metrics are tags too.
     save_on_sigterm: after SIGTERM or SIGUSR1 the next step() saves, and sets should_stop. signals: other ones than these.
     on_signal: "flag", or "exit": then step() raises SystemExit(128 + signal) after that save.
     on_error: "raise" what made a save fail, or "warn" and go on without that checkpoint. A run that has not called
@@ -58,9 +58,9 @@ class Manager:
 
     With torch.distributed, make it after init_process_group() on all ranks and call its methods on all ranks: rank 0
     saves, all ranks save (or do not), stop and fail together. The state must be the same on all ranks (DDP), and all
-    ranks must see the store. Sharded states (FSDP, DTensor) are saved with quern.torch_dcp.QuernWriter.
+    ranks must see the store. Sharded states (FSDP, DTensor) are saved with pyquern.torch_dcp.QuernWriter.
 
-    Errors: ValueError and TypeError for arguments that make no sense, OSError or quern.Error for a store that cannot be
+    Errors: ValueError and TypeError for arguments that make no sense, OSError or pyquern.Error for a store that cannot be
     used, RuntimeError where another Manager works on the store."""
 
     def __init__(self, path, every=None, minutes=None, keep=3, keep_every=None, keep_best=0, metric=None, mode="min",
@@ -121,7 +121,7 @@ class Manager:
         called, functions are called with the value, tensors and arrays are filled in place, anything else is replaced in the
         dict. So are lists and tuples, but where there are targets with load_state_dict() in them: then each item is such a
         target. Nothing is changed when a name of `into` is missing in the checkpoint (KeyError).
-        framework, classes: as in quern.checkpoint.load(). Error: checkpoints are there, but none of them is whole."""
+        framework, classes: as in pyquern.checkpoint.load(). Error: checkpoints are there, but none of them is whole."""
         how = {"framework": framework, "classes": classes, "objects": self._options.get("objects")}
         kept = []  # rank 0 has read the values already
 

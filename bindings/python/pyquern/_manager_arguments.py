@@ -33,7 +33,7 @@ def check_arguments(every, minutes, keep, keep_every, keep_best, metric, mode, o
     known = set(inspect.signature(checkpoint.save).parameters) - {"path", "state_dict", "step", "replace"}
     unknown = sorted(set(options) - known)
     if unknown:
-        raise TypeError(f"{unknown[0]} is no option of Manager, nor of quern.checkpoint.save(), which has {', '.join(sorted(known))}")
+        raise TypeError(f"{unknown[0]} is no option of Manager, nor of pyquern.checkpoint.save(), which has {', '.join(sorted(known))}")
 
 
 def numbers_of(metrics, step):

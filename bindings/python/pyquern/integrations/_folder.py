@@ -40,7 +40,7 @@ def save(store, folder, step, replace=False, **options):
         path = os.path.join(folder, name)
         if os.path.isdir(path):
             raise ValueError(f"{path}: a checkpoint with folders in it is spread over processes or over adapters; save such with "
-                             "quern.torch_dcp.QuernWriter, or one folder at a time")
+                             "pyquern.torch_dcp.QuernWriter, or one folder at a time")
         if name.endswith(".safetensors"):
             state[name], metadata = _of_safetensors(path)
             formats[name] = {"safetensors": metadata}
@@ -61,7 +61,7 @@ def save(store, folder, step, replace=False, **options):
 
 def _description(saved):
     if BLOB not in saved.info.blobs:
-        raise ValueError(f"step {saved.step} is a checkpoint, but not of a folder; load it with quern.checkpoint.load()")
+        raise ValueError(f"step {saved.step} is a checkpoint, but not of a folder; load it with pyquern.checkpoint.load()")
     document = json.loads(saved.blob(BLOB))
     if document.get("format") != FORMAT:
         raise ValueError(f"step {saved.step}: its folder has format {document.get('format')}; this quern reads format {FORMAT}")

@@ -105,7 +105,7 @@ class Store(Handle):
 
     def begin(self, step, base=None, preset="exact", parity=None, zstd_level=0, replace=False, group=None, writer=0,
               writers=1, progress=None, policy=None, roles=None, replay=None, tags=None):
-        """A Writer. Arguments as those of quern.checkpoint.save(); writers of one `group` make one checkpoint together."""
+        """A Writer. Arguments as those of pyquern.checkpoint.save(); writers of one `group` make one checkpoint together."""
         return Writer(self, step, base, preset, parity, zstd_level, replace, group, writer, writers, progress, policy, roles,
                       replay, tags)
 
@@ -186,7 +186,7 @@ class Writer(Handle):
             return 0
 
     def add(self, name, source, role=None, whole=None, offset=None):
-        """Takes a Source (quern._tensors) in; with `whole` and `offset` it is a piece of a tensor of that shape."""
+        """Takes a Source (pyquern._tensors) in; with `whole` and `offset` it is a piece of a tensor of that shape."""
         role = role or source.role
         tensor = _library.Tensor(
             dtype=NUMBERS[source.dtype], name=text(name, "a tensor's name"), role=role.encode() if role else None, data=source.address,

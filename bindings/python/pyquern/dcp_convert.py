@@ -90,7 +90,7 @@ def _shares(items, limit):
 
 def from_dcp(folder, store, step, base=None, preset="exact", threads=0, **options):
     """Saves a folder of torch.distributed.checkpoint as the checkpoint `step` of the store at the path `store`; options as in
-    quern.checkpoint.save(). Returns the Saved of the last share.
+    pyquern.checkpoint.save(). Returns the Saved of the last share.
 
     Reads the folder in shares of SHARE_BYTES, so that little of it is in memory at once; where something may be lost, what
     is predicted from one another must be together, and all of it is."""
@@ -119,7 +119,7 @@ def from_dcp(folder, store, step, base=None, preset="exact", threads=0, **option
 
 def to_dcp(store, folder, step=None, threads=0):
     """Writes the checkpoint `step` (None: the newest that is whole) of the store at the path `store` into a folder, as
-    dcp.save() with FileSystemWriter does. One tensor is in memory at a time. Of a checkpoint that quern.checkpoint.save()
+    dcp.save() with FileSystemWriter does. One tensor is in memory at a time. Of a checkpoint that pyquern.checkpoint.save()
     made, the state dict is loaded and saved. Returns the step."""
     reader = QuernReader(store, step, threads)
     metadata = reader.read_metadata()

@@ -24,7 +24,7 @@ FACTORIES = {name: cls for name, cls in (("int", int), ("float", float), ("list"
                                          ("complex", complex), ("OrderedDict", OrderedDict),
                                          ("Counter", collections.Counter), ("deque", collections.deque))}
 _FACTORY_NAMES = {cls: name for name, cls in FACTORIES.items()}
-_HOOK = "say how with save(..., objects={{{0}: (to, from_)}}) or quern.checkpoint.register({0}, to, from_)"
+_HOOK = "say how with save(..., objects={{{0}: (to, from_)}}) or pyquern.checkpoint.register({0}, to, from_)"
 
 
 def hook(cls):

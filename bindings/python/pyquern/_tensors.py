@@ -98,7 +98,7 @@ def _from_torch(value, where):
     import torch
 
     if hasattr(value, "device_mesh") or type(value).__name__ == "ShardedTensor":
-        raise TypeError(f"{where}: a {type(value).__name__} is spread over processes; save it with quern.torch_dcp")
+        raise TypeError(f"{where}: a {type(value).__name__} is spread over processes; save it with pyquern.torch_dcp")
     if value.layout != torch.strided or value.device.type == "meta" or value.is_quantized:
         what = "a quantized tensor" if value.is_quantized else f"{value.layout} on {value.device}"
         raise TypeError(f"{where}: only dense tensors with values can be saved here, not {what}")
@@ -178,7 +178,7 @@ def source_of(value, where):
     if isinstance(value, np.ndarray):
         if type(value) not in (np.ndarray, np.memmap):
             raise TypeError(f"{where}: a {type(value).__name__} would come back as a plain array; save its parts, such as "
-                            "np.asarray(it), or say how with objects= or quern.checkpoint.register()")
+                            "np.asarray(it), or say how with objects= or pyquern.checkpoint.register()")
         return _from_numpy(value, "numpy", where)
     if isinstance(value, (str, bytes, bytearray)):
         return None

@@ -93,7 +93,7 @@ def _wrapper(flattened, value, path, where):
     cls = type(value)
     if not hasattr(value, "__tensor_flatten__") or not hasattr(cls, "__tensor_unflatten__") or not is_importable(cls):
         raise TypeError(f"{where}: a {cls.__name__} would come back as a plain tensor: save tensor.as_subclass(torch.Tensor), or "
-                        f"say how with objects= or quern.checkpoint.register({cls.__name__}, to, from_)")
+                        f"say how with objects= or pyquern.checkpoint.register({cls.__name__}, to, from_)")
     names, context = value.__tensor_flatten__()
     tensors = [[name, flattened.leaf(getattr(value, name), path + (name,), role=NO_ROLE)] for name in names]
     return {"wrapper": reference(cls), "tensors": tensors, "context": flattened._node(context, path + ("context",)),

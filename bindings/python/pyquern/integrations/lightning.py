@@ -29,7 +29,7 @@ def _base_classes():
 
 
 class QuernCheckpointIO(*_base_classes()):
-    """store: the folder of the store; None: `quern` beside the .ckpt files. options: as in quern.checkpoint.save().
+    """store: the folder of the store; None: `quern` beside the .ckpt files. options: as in pyquern.checkpoint.save().
 
     A checkpoint's step in the store is its global_step, or the first free number above it where Lightning saves one step
     several times (last.ckpt). base="newest" makes later checkpoints differences to earlier ones."""
@@ -45,7 +45,7 @@ class QuernCheckpointIO(*_base_classes()):
 
     def save_checkpoint(self, checkpoint, path, storage_options=None):
         if storage_options is not None:
-            raise TypeError("storage_options has no meaning here: give QuernCheckpointIO the options of quern.checkpoint.save()")
+            raise TypeError("storage_options has no meaning here: give QuernCheckpointIO the options of pyquern.checkpoint.save()")
         path = os.fspath(path)
         if "://" in path:
             raise ValueError(f"{path}: a store is a folder of this machine's file systems; give a path without a scheme")

@@ -66,7 +66,7 @@ def load(path):
     with checkpoint.open(store, step) as saved:
         if saved.info.id != identity:
             raise ValueError(f"{path}: step {step} of {store} is not the checkpoint that this file was written for; it was replaced "
-                             f"since. To use what is there now, load it with quern.checkpoint.load({store!r}, step={step})")
+                             f"since. To use what is there now, load it with pyquern.checkpoint.load({store!r}, step={step})")
         return saved.state()
 
 
