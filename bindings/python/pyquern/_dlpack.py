@@ -1,9 +1,11 @@
-"""DLPack by ctypes: looking into capsules of others, and making capsules of memory that a NumPy array holds."""
+"""DLPack by ctypes: looking into capsules of others (versions 0 and 1), and making capsules of memory that a NumPy array holds."""
 import ctypes
-from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+from typing import Any
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
-_NAME, _USED_NAME = b"dltensor", b"used_dltensor"
+_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
+_READ_ONLY = 1
 
 # (DLPack's type code, bits) of dtype names.
 _CODES = {"i8": (0, 8), "i16": (0, 16), "i32": (0, 32), "i64": (0, 64), "u8": (1, 8), "u16": (1, 16), "u32": (1, 32),
@@ -22,6 +24,11 @@ class _DLManagedTensor(Structure):
     pass
 
 
+class _DLManagedTensorVersioned(Structure):
+    _fields_ = [("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", c_void_p),
+                ("flags", c_uint64), ("dl_tensor", _DLTensor)]
+
+
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 _DLManagedTensor._fields_ = [("dl_tensor", _DLTensor), ("manager_ctx", c_void_p), ("deleter", _Deleter)]
 
@@ -38,18 +45,33 @@ _dying_is_valid = _api("PyCapsule_IsValid", ctypes.c_int, c_void_p, c_char_p)
 _dying_pointer = _api("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 
 
+_capsule_is_valid = _api("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, c_char_p)
+
+
 class Borrowed:
     """What a `__dlpack__` of somebody else's describes. The memory is valid while this object lives."""
 
-    def __init__(self, producer):
+    def __init__(self, producer: Any) -> None:
         self._producer = producer
-        self._capsule = producer.__dlpack__()
-        tensor = _DLManagedTensor.from_address(_capsule_pointer(self._capsule, _NAME)).dl_tensor
+        try:
+            self._capsule = producer.__dlpack__(max_version=(1, 0))
+        except TypeError:
+            self._capsule = producer.__dlpack__()  # from before version 1
+        self.read_only = False
+        if _capsule_is_valid(self._capsule, _VERSIONED_NAME):
+            managed = _DLManagedTensorVersioned.from_address(_capsule_pointer(self._capsule, _VERSIONED_NAME))
+            if managed.major > 1:
+                raise BufferError(f"DLPack {managed.major}.{managed.minor} is newer than what is known here, 1.x")
+            self.read_only = bool(managed.flags & _READ_ONLY)
+            tensor = managed.dl_tensor
+        else:
+            tensor = _DLManagedTensor.from_address(_capsule_pointer(self._capsule, _NAME)).dl_tensor
         self.dtype = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
         self.shape = tuple(tensor.shape[a] for a in range(tensor.ndim))
         self.device = (tensor.device_type, tensor.device_id)
         self.address = (tensor.data or 0) + tensor.byte_offset
         strides = [tensor.strides[a] for a in range(tensor.ndim)] if tensor.strides else None
+        self.strides = tuple(strides or ())
         self.contiguous = strides is None or _is_contiguous(self.shape, strides)
 
 

@@ -1,38 +1,21 @@
-"""Where libquern-checkpoint is, its structs and functions, and its errors. Mirrors <quern/checkpoint.h>."""
+"""libquern-checkpoint: its structs and functions. Mirrors <quern/checkpoint.h>."""
 import ctypes
-import glob
-import os
 from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+
+from ._errors import Error, error_of
+from ._loader import load
+
+__all__ = ["Error", "library"]
 
 NEWEST = NO_BASE = KEEP_ALL = 2**64 - 1
 BASE_NEWEST = 2**64 - 2
 READ, WRITE = 0, 1
 HOST, CUDA = 0, 1
 MAX_RANK = 8
-_FILE = "libquern-checkpoint.so"
 
 Progress = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_uint64)
 Note = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 Extents = c_uint64 * MAX_RANK
-
-_STATUS_NAMES = {
-    1: "invalid_argument", 2: "invalid_shape", 4: "unknown_setting", 20: "bad_magic", 21: "truncated", 22: "corrupt",
-    23: "checksum_mismatch", 24: "unsupported_version", 40: "unsupported", 60: "out_of_memory", 61: "memory_limit",
-    62: "io_error", 63: "cancelled", 80: "device_unavailable", 81: "device_error", 100: "internal"}
-
-
-class Error(RuntimeError):
-    """A call that failed: the library's sentence, and `status`, the number and `name` it has in <quern/quern.h>."""
-
-    def __init__(self, status, sentence):
-        super().__init__(sentence)
-        self.status = status
-        self.sentence = sentence
-        self.name = _STATUS_NAMES.get(status, "unknown")
-
-    def __reduce__(self):
-        # By pickle and copy, which would call the class with the sentence alone: torch.distributed hands errors to all ranks.
-        return type(self), (self.status, self.sentence)
 
 
 class _Sized(Structure):
@@ -133,40 +116,11 @@ _FUNCTIONS = {
 _DESTROYERS = ("store_close", "writer_destroy", "reader_destroy")
 
 
-def _candidates():
-    """Files to try, best first: QUERN_LIBRARY (a file or a folder), the build tree, the prefix, the loader's search."""
-    named = os.environ.get("QUERN_LIBRARY")
-    if named:
-        yield os.path.join(named, _FILE) if os.path.isdir(named) else named
-        return
-    here = os.path.dirname(os.path.abspath(__file__))
-    root = os.path.join(here, "..", "..", "..")  # bindings/python/pyquern in the tree
-    for preset in ("release", "install", "dev", "package"):
-        yield os.path.join(root, "build", preset, "lib", _FILE)
-    prefix = os.path.join(root, "..")  # share/quern/python/pyquern in an installation
-    yield from sorted(glob.glob(os.path.join(prefix, "lib*", _FILE)) + glob.glob(os.path.join(prefix, "lib", "*", _FILE)))
-    yield _FILE + ".0"
-
-
 class Library:
     """The functions of libquern-checkpoint by their names without quern_checkpoint_; a failure is an Error."""
 
     def __init__(self):
-        tried = []
-        for path in _candidates():
-            if os.sep in path and not os.path.exists(path):
-                tried.append(os.path.normpath(path))
-                continue
-            try:
-                self._library = ctypes.CDLL(path)
-                self.path = path
-                break
-            except OSError as problem:
-                tried.append(f"{os.path.normpath(path)} ({problem})")
-        else:
-            raise ImportError("libquern-checkpoint was not found. Build it in quern's tree with 'cmake --preset release && "
-                              "cmake --build --preset release --target quern_checkpoint_shared', or set QUERN_LIBRARY to "
-                              "it or to its folder. Tried:\n  " + "\n  ".join(tried))
+        self._library, self.path = load("libquern-checkpoint", "quern_checkpoint_shared")
         last_error = self._library.quern_checkpoint_last_error
         last_error.restype = c_char_p
         for name, arguments in _FUNCTIONS.items():
@@ -183,7 +137,7 @@ class Library:
         def call(*arguments):
             status = function(*arguments)
             if status != 0:
-                raise Error(status, last_error().decode("utf-8", "replace"))
+                raise error_of(status, last_error().decode("utf-8", "replace"))
 
         return call
 

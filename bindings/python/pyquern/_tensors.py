@@ -1,6 +1,9 @@
 """Tensors of NumPy, PyTorch and whatever speaks DLPack or the buffer protocol, as addresses; and new ones to read into."""
+from __future__ import annotations
+
 import functools
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +33,7 @@ class TypedArray:
     unsigned integers with the same bits (`array`) and the name of the type (`dtype`). Goes into save(), comes out of load()
     where neither PyTorch nor ml_dtypes has the type, and can be handed on by DLPack where that has it."""
 
-    def __init__(self, array, dtype):
+    def __init__(self, array: Any, dtype: str) -> None:
         array = np.asarray(array)
         if dtype in NUMBERS:
             size = element_bytes(dtype)
@@ -43,21 +46,21 @@ class TypedArray:
         self.array, self.dtype = array, dtype
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return self.array.shape
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if dtype is None or np.dtype(dtype) == self.array.dtype:
             return self.array.copy() if copy else self.array
         return self.array.astype(dtype)
 
-    def __dlpack__(self, **_):
+    def __dlpack__(self, **_: Any) -> Any:
         return _dlpack.export(np.ascontiguousarray(self.array), self.dtype, self.array.shape)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return (_dlpack.CPU, 0)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"TypedArray({self.dtype}, shape={self.shape})"
 
 
