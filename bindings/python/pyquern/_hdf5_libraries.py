@@ -39,3 +39,16 @@ def filter_state() -> dict[str, bool]:
             available.argtypes, available.restype = [ctypes.c_int], ctypes.c_int
             state[path] = available(FILTER_ID) > 0
     return state
+
+
+def plugin_file() -> str:
+    """The filter plugin for every HDF5: in the package, or in the build that libquern comes from. FileNotFoundError names both."""
+    from ._capi import library
+    from ._loader import PACKAGE
+
+    beside = os.path.join(os.path.dirname(os.path.abspath(library().path)), "..", "plugins", "any")
+    places = [os.path.join(folder, "libh5quern.so") for folder in (os.path.join(PACKAGE, "plugins"), os.path.normpath(beside))]
+    for place in places:
+        if os.path.exists(place):
+            return place
+    raise FileNotFoundError(f"the HDF5 filter is not there: {' or '.join(places)}; install a wheel, or build the target h5quern_any")

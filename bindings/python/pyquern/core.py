@@ -107,7 +107,7 @@ def _fields(struct: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=1)
-def _codec_names() -> dict[int, str]:
+def codec_names() -> dict[int, str]:
     lib, names = library(), {0: "stored"}
     for index in range(lib.codec_count()):
         found = _sized(_capi.CodecInfo)
@@ -117,7 +117,7 @@ def _codec_names() -> dict[int, str]:
 
 
 def _codec_name(number: int) -> str:
-    return _codec_names().get(number, f"unknown codec {number}")
+    return codec_names().get(number, f"unknown codec {number}")
 
 
 def device_of(device: str | None) -> tuple[int, int]:
@@ -144,8 +144,8 @@ def params_key(bound: Bound, array: Given, *, codec: str, goal: str, fill: Any, 
     for name, value in items[:2]:
         if not isinstance(value, str):
             raise TypeError(f"{name} is {value!r}: give a name, such as 'auto' for codec and 'ratio' for goal")
-    if codec != "auto" and codec not in _codec_names().values():
-        raise Unsupported(41, f"there is no codec {codec!r}; this library has auto, {', '.join(list(_codec_names().values())[1:])}")
+    if codec != "auto" and codec not in codec_names().values():
+        raise Unsupported(41, f"there is no codec {codec!r}; this library has auto, {', '.join(list(codec_names().values())[1:])}")
     return (bound.number, bound.value, tuple(items), array.dtype, fill_elements(fill, array.dtype), bytes(metadata))
 
 
