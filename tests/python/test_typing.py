@@ -13,7 +13,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 def main():
     with tempfile.TemporaryDirectory() as cache:
         return subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", cache, "--config-file",
-                               "pyproject.toml", "-p", "pyquern"],
+                               os.path.join(ROOT, "pyproject.toml"), "-p", "pyquern"],
                               cwd=os.path.join(ROOT, "bindings", "python")).returncode
 
 
