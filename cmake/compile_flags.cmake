@@ -15,6 +15,11 @@ endif()
 
 find_package(Threads REQUIRED)
 
+if(QUERN_PYTHON_WHEEL)
+  # A C++ library as old as a user's machine may be has not the symbols of this one: each library brings what it uses.
+  add_link_options(-static-libstdc++ LINKER:--gc-sections LINKER:--exclude-libs,ALL)
+endif()
+
 add_library(quern_flags INTERFACE)
 target_compile_options(quern_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion;-ffp-contract=off>)

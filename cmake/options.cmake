@@ -15,6 +15,7 @@ set(QUERN_FORTRAN AUTO CACHE STRING "Compile and test the Fortran module: ON, OF
 set(QUERN_FUZZ OFF CACHE BOOL "libFuzzer targets; needs clang")
 set(QUERN_SANITIZE "" CACHE STRING "Sanitizers for everything, e.g. address,undefined or thread")
 set(QUERN_WERROR OFF CACHE BOOL "Treat warnings of our own code as errors")
+set(QUERN_PYTHON_WHEEL OFF CACHE BOOL "For scripts/wheel.sh: libraries, filter plugin and command as the Python package holds them")
 set(QUERN_SUITE OFF CACHE BOOL "Register the whole-tree checks of scripts/test.sh (sanitizer build, kernels, format) as tests")
 set(QUERN_SUITE_THOROUGH OFF CACHE BOOL "With QUERN_SUITE: also ThreadSanitizer and a minute of fuzzing a target")
 foreach(option QUERN_CUDA QUERN_CLI QUERN_CHECKPOINT QUERN_HDF5 QUERN_HDF5_PLUGIN QUERN_MPI QUERN_BENCH QUERN_DATASETS QUERN_FORTRAN)

@@ -54,6 +54,9 @@ set(QUERN_MEDIUM_TESTS
   integration_mpi_collective_romio321
   integration_mpi_insitu_ompio
   integration_mpi_insitu_romio321
+  python_calls
+  python_hdf5
+  python_hdf5_system
   python_memory
   simulated_round_trips
   suite_format

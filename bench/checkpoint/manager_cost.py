@@ -12,7 +12,7 @@ import time
 
 import torch
 
-import quern
+import pyquern as quern
 
 
 def median_us(call, times):

@@ -63,14 +63,14 @@ def moments(count, mib):
 
 
 def rows(store, step, threads):
-    import quern.checkpoint as qc
+    import pyquern.checkpoint as qc
 
     with qc.open(store, step, threads) as saved:
         assert np.asarray(saved["w"][0:10]).shape == (10, 1024)
 
 
 def main(folder, gib, threads, work=None):
-    import quern.checkpoint as qc
+    import pyquern.checkpoint as qc
 
     store = os.path.join(folder, "store")
     os.makedirs(store, exist_ok=True)

@@ -54,7 +54,7 @@ def peak_beside(before):
 def one_round(folder, large):
     import numpy as np
 
-    import quern
+    import pyquern as quern
 
     def fresh():
         shutil.rmtree(folder, ignore_errors=True)

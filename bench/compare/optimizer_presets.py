@@ -22,7 +22,7 @@ os.environ.setdefault('TORCHDYNAMO_DISABLE', '1')  # torchao would compile each 
 
 import torch  # noqa: E402
 
-import quern.checkpoint  # noqa: E402
+import pyquern as quern  # noqa: E402
 
 warnings.filterwarnings('ignore')
 PRESETS = ('exact', 'moments', 'balanced', 'archive')

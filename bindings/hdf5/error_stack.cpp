@@ -5,9 +5,12 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 #include <mutex>
 
 #include <quern/quern.h>
+
+#include "bindings/hdf5/host.h"
 
 namespace quern::hdf5 {
 namespace {
@@ -31,8 +34,9 @@ bool still_ours(hid_t id) {
 
 ErrorClass error_class() {
   static std::mutex mutex;
-  static ErrorClass known;
+  static std::map<const void*, ErrorClass> classes;
   const std::lock_guard lock(mutex);
+  ErrorClass& known = classes[calling_hdf5()];
   if (still_ours(known.id)) return known;
   ErrorClass made;
   made.id = H5Eregister_class(kClassName, "quern", quern_version_string());

@@ -133,13 +133,17 @@ Words words_for(const FilterEntry& entry, hid_t dcpl, hid_t type) {
   return make_words(task.request, task.layout);
 }
 
+/// Whether the request says that a dataset must be served or refused.
+bool is_mandatory(const FilterEntry& entry) { return parse_request(entry.words.data(), entry.words.size()).mandatory; }
+
 extern "C" htri_t quern_hdf5_can_apply(hid_t dcpl, hid_t type, hid_t /*space*/) {
   return guarded<htri_t>("quern can_apply", -1, [&]() -> htri_t {
+    const FilterEntry entry = filter_entry(dcpl);
     try {
-      check_task(describe_task(filter_entry(dcpl), dcpl, type));
+      check_task(describe_task(entry, dcpl, type));
       return 1;
     } catch (const Problem& problem) {
-      if (problem.trouble() != Trouble::dataset) throw;
+      if (problem.trouble() != Trouble::dataset || is_mandatory(entry)) throw;
       // Not an error of the filter: where it is optional, the dataset is created without it.
       push_error("quern can_apply", problem.trouble(), problem.what());
       return 0;
@@ -188,26 +192,3 @@ const H5Z_class2_t& filter_class() {
 }
 
 }  // namespace quern::hdf5
-
-herr_t quern_hdf5_register(void) {
-  return quern::hdf5::guarded<herr_t>("quern_hdf5_register", -1,
-                                      [] { return H5Zregister(&quern::hdf5::filter_class()); });
-}
-
-herr_t quern_hdf5_request(quern_bound_kind kind, double value, uint32_t codec_id, uint32_t options,
-                          unsigned words[QUERN_HDF5_REQUEST_WORDS]) {
-  using namespace quern::hdf5;
-  return guarded<herr_t>("quern_hdf5_request", -1, [&] {
-    if (words == nullptr) throw Problem(Trouble::request, "the place for the words is NULL");
-    Request request;
-    request.codec_id = codec_id;
-    request.kind = kind;
-    request.value = kind == QUERN_BOUND_LOSSLESS ? 0.0 : value;
-    request.options = options;
-    const Words made = make_words(request, {});
-    const Request checked = parse_request(made.data(), kRequestWords);
-    check_request(checked);
-    for (std::size_t i = 0; i < kRequestWords; ++i) words[i] = made[i];
-    return 0;
-  });
-}

@@ -15,7 +15,8 @@ constexpr unsigned kVersionMask = 0xFF;
 constexpr unsigned kFillFlag = 0x100;
 constexpr unsigned kBigEndianFlag = 0x200;
 constexpr unsigned kMissingFlag = 0x400;
-constexpr unsigned kKnownFlags = kFillFlag | kBigEndianFlag | kMissingFlag;
+constexpr unsigned kMandatoryFlag = 0x800;  // of a request alone
+constexpr unsigned kKnownFlags = kFillFlag | kBigEndianFlag | kMissingFlag | kMandatoryFlag;
 // Of the option word. The filter sets one of the two when a dataset is created; words of older datasets, whose chunks
 // may hold any values, have neither.
 constexpr unsigned kWriteOnceOption = 0x20;
@@ -109,6 +110,7 @@ Request parse_request(const unsigned* words, std::size_t count) {
   out.value = std::bit_cast<double>(join(w[kValueHighWord], w[kValueLowWord]));
   out.rewriting = take_rewriting(w, out.options);
   out.missing = missing_values(w);
+  out.mandatory = has_flag(w, kMandatoryFlag);
   switch (w[kKindWord]) {
     case QUERN_BOUND_LOSSLESS:
     case QUERN_BOUND_ABS:

@@ -32,6 +32,8 @@ struct Request {
   double value = 0;
   std::uint32_t options = 0;  ///< goal in bits 0 to 3; bit 4: do not look for repeated values
   Rewriting rewriting = Rewriting::idempotent;
+  /// A dataset that cannot be served is an error, even where the list calls the filter optional. Not kept in files.
+  bool mandatory = false;
   /// Bits of values that mark missing data, beside the fill value: pairs of words from 16 on, or behind its pair.
   std::vector<std::uint64_t> missing;
 };

@@ -79,7 +79,11 @@ if(QUERN_HAVE_HDF5_PLUGIN)
 endif()
 get_target_property(version quern_cli_args COMPILE_DEFINITIONS)
 target_compile_definitions(quern_files PRIVATE ${version})
-add_dependencies(quern_cli quern_files)  # whoever builds the command has its module
+if(QUERN_PYTHON_WHEEL)
+  target_compile_definitions(quern_cli PRIVATE QUERN_PYTHON_WHEEL)
+else()
+  add_dependencies(quern_cli quern_files)  # whoever builds the command has its module
+endif()
 
 target_sources(quern_cli PRIVATE files/module.cpp)
 target_compile_definitions(quern_cli PRIVATE QUERN_FILES_MODULE_FOLDER="${module_folder}")

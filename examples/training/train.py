@@ -10,7 +10,7 @@ import time
 
 import torch
 
-import quern
+import pyquern as quern
 
 STEPS, CONTEXT, BATCH = 2000, 32, 32
 

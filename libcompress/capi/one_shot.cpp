@@ -44,26 +44,6 @@ Execution remaining(const Execution& execution, std::uint64_t taken) {
   return rest;
 }
 
-Status decompress_box(quern_context& context, const void* stream, std::uint64_t size, const std::uint64_t* begin,
-                      const std::uint64_t* end, quern_array* array) {
-  if (stream == nullptr && size != 0) return null_argument("quern_decompress_region: the stream is NULL");
-  Layout layout;
-  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
-  Box box;
-  box.rank = layout.shape.rank();
-  if (box.rank != 0 && (begin == nullptr || end == nullptr))
-    return null_argument("quern_decompress_region: the box is NULL");
-  std::copy_n(begin, box.rank, box.begin.begin());
-  std::copy_n(end, box.rank, box.end.begin());
-  PackedOutput output;
-  QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
-  MemorySource source(stream_bytes(stream, size));
-  QUERN_ASSIGN_OR_RETURN(const auto decoder,
-                         Decoder::open(source, builtin_codecs(), remaining(context.execution, output.copied_bytes())));
-  QUERN_RETURN_IF_ERROR(decoder->region(box, output.view()));
-  return output.deliver();
-}
-
 Status level_extents(const void* stream, std::uint64_t size, std::uint32_t level, std::uint32_t* levels,
                      std::uint64_t* extents) {
   if (stream == nullptr && size != 0) return null_argument("quern_level_extents: the stream is NULL");
@@ -107,6 +87,37 @@ Status compress_array(quern_context& context, const CompressOptions& options, co
   return {};
 }
 
+Status decompress_box(quern_context& context, ByteSource& source, const std::uint64_t* begin, const std::uint64_t* end,
+                      quern_array* array) {
+  Layout layout;
+  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
+  Box box;
+  box.rank = layout.shape.rank();
+  if (box.rank != 0 && (begin == nullptr || end == nullptr)) return null_argument("the corners of the box are NULL");
+  std::copy_n(begin, box.rank, box.begin.begin());
+  std::copy_n(end, box.rank, box.end.begin());
+  PackedOutput output;
+  QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
+  QUERN_ASSIGN_OR_RETURN(const auto decoder,
+                         Decoder::open(source, builtin_codecs(), remaining(context.execution, output.copied_bytes())));
+  QUERN_RETURN_IF_ERROR(decoder->region(box, output.view()));
+  return output.deliver();
+}
+
+Result<std::uint64_t> decompress_whole(quern_context& context, ByteSource& source, quern_array* array, unsigned level) {
+  Layout layout;
+  QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
+  PackedOutput output;
+  QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
+  DecompressOptions options;
+  options.level = level;
+  QUERN_ASSIGN_OR_RETURN(const DecompressReport done,
+                         decompress(source, output.view(), builtin_codecs(),
+                                    remaining(context.execution, output.copied_bytes()), options));
+  QUERN_RETURN_IF_ERROR(output.deliver());
+  return done.input_bytes;
+}
+
 Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,
                         unsigned level) {
   if (stream == nullptr && size != 0) return null_argument("quern_decompress: the stream is NULL");
@@ -117,18 +128,12 @@ Status decompress_array(quern_context& context, const void* stream, std::uint64_
         decompress_device_array(layout.device, stream_bytes(stream, size), layout.data, layout.dtype, layout.shape);
     if (!host_knows_more(done)) return done;
   }
-  PackedOutput output;
-  QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
   MemorySource source(stream_bytes(stream, size));
-  DecompressOptions options;
-  options.level = level;
-  QUERN_ASSIGN_OR_RETURN(const DecompressReport done,
-                         decompress(source, output.view(), builtin_codecs(),
-                                    remaining(context.execution, output.copied_bytes()), options));
-  if (done.input_bytes != size)
-    return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
-                  static_cast<std::int64_t>(done.input_bytes), static_cast<std::int64_t>(size));
-  return output.deliver();
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t end, decompress_whole(context, source, array, level));
+  if (end != size)
+    return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}", static_cast<std::int64_t>(end),
+                  static_cast<std::int64_t>(size));
+  return {};
 }
 
 }  // namespace quern::capi
@@ -167,8 +172,11 @@ quern_status quern_decompress(quern_context* context, const void* stream, uint64
 quern_status quern_decompress_region(quern_context* context, const void* stream, uint64_t size, const uint64_t* begin,
                                      const uint64_t* end, quern_array* array) {
   if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
-  return guarded(context->error, &context->memory,
-                 [&] { return quern::capi::decompress_box(*context, stream, size, begin, end, array); });
+  return guarded(context->error, &context->memory, [&]() -> Status {
+    if (stream == nullptr && size != 0) return null_argument("quern_decompress_region: the stream is NULL");
+    quern::MemorySource source(quern::capi::stream_bytes(stream, size));
+    return quern::capi::decompress_box(*context, source, begin, end, array);
+  });
 }
 
 quern_status quern_level_extents(quern_context* context, const void* stream, uint64_t size, uint32_t level,

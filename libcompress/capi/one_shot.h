@@ -17,6 +17,12 @@ Status compress_array(quern_context& context, const CompressOptions& options, co
 Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,
                         unsigned level = 0);
 
+/// The box [begin, end) of the stream in `source`.
+Status decompress_box(quern_context& context, ByteSource& source, const std::uint64_t* begin, const std::uint64_t* end,
+                      quern_array* array);
+/// A whole level of the stream in `source`, into host memory or by way of it; returns the bytes gone through.
+Result<std::uint64_t> decompress_whole(quern_context& context, ByteSource& source, quern_array* array, unsigned level);
+
 /// A stream as the caller gives it.
 inline std::span<const std::uint8_t> stream_bytes(const void* stream, std::uint64_t size) {
   return {static_cast<const std::uint8_t*>(stream), static_cast<std::size_t>(size)};

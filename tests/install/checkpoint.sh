@@ -40,8 +40,8 @@ if python3=$(command -v /usr/bin/python3 || command -v python3) && "$python3" -c
   env -u QUERN_LIBRARY PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$moved/share/quern/python" MOVED="$moved" STORE="$work/store2" \
     "$python3" - <<'TEXT'
 import os
-import quern
-from quern import _library
+import pyquern as quern
+from pyquern import _library
 assert os.path.realpath(_library.library().path).startswith(os.path.realpath(os.environ["MOVED"])), _library.library().path
 assert quern.checkpoint.ls(os.environ["STORE"]) == [50, 100]
 state = quern.checkpoint.load(os.environ["STORE"])

@@ -20,7 +20,7 @@ from support import import_or_skip
 
 import_or_skip("numpy")
 import_or_skip("torch", (2, 0))
-import quern  # noqa: E402
+import pyquern as quern  # noqa: E402
 
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "manager_run.py")
 

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import torch
 
-import quern
+import pyquern as quern
 
 
 class Model(torch.nn.Module):

@@ -10,9 +10,9 @@ from support import StoreTest, import_or_skip
 import_or_skip("numpy")
 torch = import_or_skip("torch", minimum=(2, 0))
 accelerate = import_or_skip("accelerate", minimum=(0, 30))
-import quern  # noqa: E402
+import pyquern as quern  # noqa: E402
 from accelerate.utils import ProjectConfiguration  # noqa: E402
-from quern.integrations.accelerate import attach  # noqa: E402
+from pyquern.integrations.accelerate import attach  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -153,7 +153,7 @@ class Accelerate(StoreTest):
 
     def test_sharded_states_are_refused(self):
         fsdp = types.SimpleNamespace(distributed_type=types.SimpleNamespace(name="FSDP"))
-        with self.assertRaisesRegex(ValueError, "accelerate runs as FSDP, .*save them with quern.torch_dcp.QuernWriter"):
+        with self.assertRaisesRegex(ValueError, "accelerate runs as FSDP, .*save them with pyquern.torch_dcp.QuernWriter"):
             attach(fsdp, self.store)
 
 

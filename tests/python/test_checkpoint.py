@@ -1,4 +1,4 @@
-"""quern.checkpoint with NumPy alone: nesting, types, aliases, slices, DLPack, errors."""
+"""pyquern.checkpoint with NumPy alone: nesting, types, aliases, slices, DLPack, errors."""
 import array
 import gc
 import os
@@ -10,8 +10,8 @@ from collections import OrderedDict
 from support import StoreTest, import_or_skip
 
 np = import_or_skip("numpy")
-import quern  # noqa: E402
-from quern import TypedArray  # noqa: E402
+import pyquern as quern  # noqa: E402
+from pyquern import TypedArray  # noqa: E402
 
 
 def weights(count, seed=1):
@@ -176,7 +176,7 @@ class Stores(StoreTest):
         unused = saved["w"].__dlpack__()
         self.assertEqual(saved["w"].__dlpack_device__(), (1, 0))
         saved.close()
-        from quern import _dlpack
+        from pyquern import _dlpack
 
         self.assertEqual(len(_dlpack._exported), 2)
         gc.collect()
@@ -252,7 +252,7 @@ class Stores(StoreTest):
         self.assertEqual(caught.exception.name, "corrupt")
 
     def test_writers_of_a_group_make_one_checkpoint_of_pieces(self):
-        from quern._tensors import source_of
+        from pyquern._tensors import source_of
 
         whole = weights(600).reshape(20, 30)
         with quern.checkpoint.Store(self.store, write=True) as store:
@@ -277,7 +277,7 @@ class Stores(StoreTest):
                 self.assertEqual(saved.blob("rank-2"), b"state")
 
     def test_a_library_that_is_not_there_is_said_to_be_looked_for(self):
-        code = "import quern; quern.checkpoint.ls('x')"
+        code = "import pyquern as quern; quern.checkpoint.ls('x')"
         environment = dict(os.environ, QUERN_LIBRARY="/nowhere")
         done = subprocess.run([os.sys.executable, "-c", code], env=environment, capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)

@@ -11,12 +11,12 @@ torch = import_or_skip("torch", minimum=(2, 6))
 if not torch.distributed.is_available():
     print("SKIP: this PyTorch has no torch.distributed")
     sys.exit(77)
-import quern.checkpoint  # noqa: E402
+import pyquern as quern  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
-from quern import dcp_convert  # noqa: E402
-from quern.dcp_convert import from_dcp, to_dcp  # noqa: E402
-from quern.torch_dcp import QuernReader, QuernWriter  # noqa: E402
+from pyquern import dcp_convert  # noqa: E402
+from pyquern.dcp_convert import from_dcp, to_dcp  # noqa: E402
+from pyquern.torch_dcp import QuernReader, QuernWriter  # noqa: E402
 from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter  # noqa: E402
 
 ROWS, COLUMNS = 13, 5

@@ -6,8 +6,8 @@ import unittest
 from support import StoreTest, import_or_skip
 
 np = import_or_skip("numpy")
-import quern  # noqa: E402
-from quern._flatten import Flattened  # noqa: E402
+import pyquern as quern  # noqa: E402
+from pyquern._flatten import Flattened  # noqa: E402
 
 
 class Errors(StoreTest):

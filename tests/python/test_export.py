@@ -1,4 +1,4 @@
-"""quern.checkpoint.export: tied weights, views, types, and models that Hugging Face's own code loads."""
+"""pyquern.checkpoint.export: tied weights, views, types, and models that Hugging Face's own code loads."""
 import json
 import os
 import unittest
@@ -7,9 +7,9 @@ from unittest import mock
 import numpy as np
 from support import StoreTest
 
-import quern.checkpoint
-from quern import _store
-from quern._tensors import source_of
+import pyquern as quern
+from pyquern import _store
+from pyquern._tensors import source_of
 
 
 def have(name):

@@ -22,13 +22,13 @@ try:
     import transformers
 except ImportError:
     transformers = None
-import quern  # noqa: E402
+import pyquern as quern  # noqa: E402
 
 _SECONDS = 20  # that ranks would wait for each other
 
 
 def with_transformers(rank, folder, store):
-    from quern.integrations.transformers import QuernCallback
+    from pyquern.integrations.transformers import QuernCallback
 
     callback = QuernCallback(store)
     arguments = types.SimpleNamespace(output_dir=folder, save_total_limit=None)
@@ -47,7 +47,7 @@ def with_transformers(rank, folder, store):
 
 
 def with_accelerate(rank, folder, store):
-    from quern.integrations.accelerate import attach
+    from pyquern.integrations.accelerate import attach
 
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
                       MASTER_PORT="29500")  # the group is there already

@@ -16,9 +16,9 @@ try:
 except ImportError:
     pl = import_or_skip("pytorch_lightning", minimum=(2, 0))
     from pytorch_lightning.callbacks import ModelCheckpoint
-import quern  # noqa: E402
-from quern.integrations import _pointer  # noqa: E402
-from quern.integrations.lightning import QuernCheckpointIO  # noqa: E402
+import pyquern as quern  # noqa: E402
+from pyquern.integrations import _pointer  # noqa: E402
+from pyquern.integrations.lightning import QuernCheckpointIO  # noqa: E402
 
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
@@ -143,7 +143,7 @@ class Lightning(StoreTest):
         io.remove_checkpoint(path)
         _pointer.write(path, f"{self.store}/quern", 1, "another")
         quern.checkpoint.save(f"{self.store}/quern", {"w": torch.zeros(3)}, step=1)
-        with self.assertRaisesRegex(ValueError, "it was replaced since. To use what is there now, load it with quern.checkpoint.load"):
+        with self.assertRaisesRegex(ValueError, "it was replaced since. To use what is there now, load it with pyquern.checkpoint.load"):
             io.load_checkpoint(path)
 
     def test_map_location(self):

@@ -9,7 +9,7 @@ from support import StoreTest, import_or_skip
 
 np = import_or_skip("numpy")
 torch = import_or_skip("torch")
-import quern  # noqa: E402
+import pyquern as quern  # noqa: E402
 from test_restore import flip  # noqa: E402
 
 
@@ -213,7 +213,7 @@ class Dicts(StoreTest):
         self.assertTrue(equal(room["tuple"], state["tuple"]))
 
     def test_stores_of_files_are_read_too(self):
-        from quern._flatten import Flattened
+        from pyquern._flatten import Flattened
 
         with quern.checkpoint.Store(self.store, write=True) as store, store.begin(1) as writer:
             writer.add("a.w", Flattened({"w": np.arange(6.0)}).tensors["w"])

@@ -14,8 +14,8 @@ from unittest import mock
 from support import StoreTest, import_or_skip
 
 np = import_or_skip("numpy")
-import quern  # noqa: E402
-from quern.checkpoint import Manager  # noqa: E402
+import pyquern as quern  # noqa: E402
+from pyquern.checkpoint import Manager  # noqa: E402
 
 
 def values(seed):
@@ -357,7 +357,7 @@ class Sentences(ManagerTest):
                 ("on_signal='stop': give 'flag' or 'exit'", {"on_signal": "stop"})]:
             with self.assertRaisesRegex(ValueError, sentence):
                 self.manager(**options)
-        with self.assertRaisesRegex(TypeError, "compress is no option of Manager, nor of quern.checkpoint.save"):
+        with self.assertRaisesRegex(TypeError, "compress is no option of Manager, nor of pyquern.checkpoint.save"):
             self.manager(compress=9)
         self.assertFalse(os.path.exists(self.store))
 
@@ -389,7 +389,7 @@ class Sentences(ManagerTest):
             Manager(self.store + "/.", every=1)
         other = textwrap.dedent("""
             import sys
-            from quern import _store_lock
+            from pyquern import _store_lock
             try:
                 _store_lock.StoreLock(sys.argv[1], wait=0.2)
             except RuntimeError as problem:
@@ -453,7 +453,7 @@ class Sentences(ManagerTest):
 FULL = textwrap.dedent("""
     import resource, signal, sys, warnings
     import numpy as np
-    from quern.checkpoint import Manager
+    from pyquern.checkpoint import Manager
     store, mode = sys.argv[1:]
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     def limit(size):

@@ -13,7 +13,7 @@ if not torch.distributed.is_available() or not torch.distributed.is_gloo_availab
     print("SKIP: this PyTorch has no torch.distributed with gloo")
     sys.exit(77)
 import torch.distributed as dist  # noqa: E402
-from quern.checkpoint import Manager  # noqa: E402
+from pyquern.checkpoint import Manager  # noqa: E402
 
 
 def raised(call):

@@ -12,7 +12,7 @@ except ImportError:
     print("skipped: no NumPy")
     sys.exit(77)
 
-from quern import checkpoint
+from pyquern import checkpoint
 
 
 class Memory(unittest.TestCase):

@@ -8,7 +8,7 @@ import unittest.mock
 from support import StoreTest, import_or_skip
 
 np = import_or_skip("numpy")
-import quern  # noqa: E402
+import pyquern as quern  # noqa: E402
 
 
 def weights(seed=1, scale=0.02):
@@ -111,8 +111,8 @@ class Options(StoreTest):
 
     def test_element_types_of_files_are_read_as_what_they_are(self):
         # As a safetensors file with C64 is saved by the command: the library's type 28, which this package never writes.
-        from quern import _store
-        from quern._flatten import Flattened
+        from pyquern import _store
+        from pyquern._flatten import Flattened
 
         z = (weights(1) + 1j * weights(2)).astype(np.complex64)
         source = Flattened({"z": z}).tensors["z"]

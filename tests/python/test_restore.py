@@ -6,7 +6,7 @@ import unittest
 from support import StoreTest, import_or_skip
 
 np = import_or_skip("numpy")
-import quern  # noqa: E402
+import pyquern as quern  # noqa: E402
 
 
 def weights(seed):

@@ -20,9 +20,9 @@ import zoneinfo
 from support import StoreTest, import_or_skip
 
 np = import_or_skip("numpy")
-import quern  # noqa: E402
-from quern._flatten import Flattened  # noqa: E402
-from quern._state import StateText  # noqa: E402
+import pyquern as quern  # noqa: E402
+from pyquern._flatten import Flattened  # noqa: E402
+from pyquern._state import StateText  # noqa: E402
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -189,7 +189,7 @@ class Types(StoreTest):
         self.assertTrue(same(back["a"].value, value["a"].value))
         self.assertEqual(back["b"], value["b"])
         quern.checkpoint.register(Opaque, objects[Opaque][0], objects[Opaque][1], name="opaque/1")
-        from quern._classes import REGISTERED
+        from pyquern._classes import REGISTERED
         self.addCleanup(REGISTERED.__init__)
         self.assertEqual(self.back([Opaque(2)]), [Opaque(2)])
         for wrong in ({Opaque: 1}, {"Opaque": (int, int)}, {Opaque: (1, 2)}):
@@ -205,7 +205,7 @@ class Classes(StoreTest):
         module = os.path.join(folder, "quern_test_kinds.py")
         with open(module, "w") as file:
             file.write(self.MODULE)
-        code = ("import quern, quern_test_kinds as k\nquern.checkpoint.save(__import__('sys').argv[1],"
+        code = ("import pyquern as quern, quern_test_kinds as k\nquern.checkpoint.save(__import__('sys').argv[1],"
                 "{'x': k.Kind.A, 'p': k.Pair(1, 2)}, step=1)")
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join([*sys.path, folder]))
         subprocess.run([sys.executable, "-c", code, self.store], env=environment, check=True)

@@ -6,7 +6,7 @@ from support import StoreTest, import_or_skip
 
 np = import_or_skip("numpy")
 torch = import_or_skip("torch")
-import quern  # noqa: E402
+import pyquern as quern  # noqa: E402
 
 
 class Model(torch.nn.Module):

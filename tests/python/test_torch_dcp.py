@@ -12,10 +12,10 @@ torch = import_or_skip("torch", minimum=(2, 3))
 if not torch.distributed.is_available():
     print("SKIP: this PyTorch has no torch.distributed")
     sys.exit(77)
-import quern  # noqa: E402
+import pyquern as quern  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed.checkpoint as dcp  # noqa: E402
-from quern.torch_dcp import QuernReader, QuernWriter  # noqa: E402
+from pyquern.torch_dcp import QuernReader, QuernWriter  # noqa: E402
 from torch.distributed.checkpoint.api import CheckpointException  # noqa: E402
 
 ROWS, COLUMNS = 13, 5

@@ -16,9 +16,9 @@ torch = import_or_skip("torch", minimum=(2, 0))
 import_or_skip("safetensors")
 import_or_skip("accelerate")
 transformers = import_or_skip("transformers", minimum=(4, 40))
-import quern  # noqa: E402
-from quern.integrations import _folder  # noqa: E402
-from quern.integrations.transformers import QuernCallback, prepare  # noqa: E402
+import pyquern as quern  # noqa: E402
+from pyquern.integrations import _folder  # noqa: E402
+from pyquern.integrations.transformers import QuernCallback, prepare  # noqa: E402
 
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)

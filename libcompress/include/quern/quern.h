@@ -74,7 +74,7 @@ extern "C" {
 #define QUERN_VERSION_MINOR 1
 #define QUERN_VERSION_PATCH 0
 /** Grows when a function or a struct member is added; a program asks for at least the one it was compiled with. */
-#define QUERN_ABI_VERSION 1
+#define QUERN_ABI_VERSION 2
 
 /** What a call came to. Values are grouped with gaps and never reused. */
 typedef int32_t quern_status;
@@ -420,6 +420,39 @@ typedef struct quern_stream_info {
 /** Reads the header; `size` may be less than the whole stream. QUERN_ERROR_TRUNCATED when the header is not all there.
  */
 QUERN_API quern_status quern_inspect(const void* stream, uint64_t size, quern_stream_info* info);
+
+/** Copies the stream's metadata into `bytes` (room for `capacity` bytes; may be NULL with 0) and their number, at most
+ *  1 MiB, into `*needed` (may be NULL; written when there is too little room, too). `size` may be less than the whole
+ *  stream: the header is read. QUERN_ERROR_DESTINATION_TOO_SMALL when they do not fit, QUERN_ERROR_CORRUPT when they do
+ *  not unpack. Time and memory: O(metadata). */
+QUERN_API quern_status quern_stream_metadata(const void* stream, uint64_t size, void* bytes, uint64_t capacity,
+                                             uint64_t* needed);
+/** Copies declared fill value number `index`, below quern_stream_info.fills, into `element`: one element of the
+ *  stream's type, in the machine's byte order. `size` may be less than the whole stream. */
+QUERN_API quern_status quern_stream_fill(const void* stream, uint64_t size, uint32_t index, void* element);
+
+/* ---- streams that are not in memory ---------------------------------------------------------------------------- */
+
+/** One stream in a file, or behind a connection, that is read in parts at any place. */
+typedef struct quern_source {
+  uint32_t struct_size;
+  uint32_t reserved; /**< 0 */
+  uint64_t size;     /**< bytes of the stream */
+  /** Copies the `size` bytes from byte `offset` of the stream on into `bytes`. Returns 0, or another number when it
+   *  cannot: QUERN_ERROR_IO. Called from the calling thread, one call at a time, within the stream's size. */
+  int (*read)(void* user, uint64_t offset, void* bytes, uint64_t size);
+  void* user;
+} quern_source;
+#define QUERN_SOURCE_INIT \
+  { sizeof(quern_source), 0, 0, NULL, NULL }
+
+/** quern_decompress_region() of a source: reads the header, the table of segments and those that meet the box. The
+ *  whole array is the box from 0 to its extents. */
+QUERN_API quern_status quern_source_region(quern_context* context, const quern_source* source, const uint64_t* begin,
+                                           const uint64_t* end, quern_array* array);
+/** quern_decompress_level() of a source: reads the bytes that the level needs. */
+QUERN_API quern_status quern_source_level(quern_context* context, const quern_source* source, uint32_t level,
+                                          quern_array* array);
 
 /* ---- quality ---------------------------------------------------------------------------------------------------- */
 

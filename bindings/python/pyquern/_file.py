@@ -1,0 +1,284 @@
+"""Streams in files: written whole or not at all, and read in parts at any place."""
+from __future__ import annotations
+
+import ctypes
+import operator
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Mapping
+from ctypes import byref
+from typing import Any
+
+import numpy as np
+
+from . import _capi
+from ._array import ArrayLike, Bytes, Decoded, Given, empty, finished
+from ._bounds import chosen_bound
+from ._calls import ProgressFunction, use_context
+from ._capi import library
+from ._chunks import advise_chunks
+from .core import Report, StreamInfo, compress_reported, describe, level_shape, read_header
+
+_EXTENTS = _capi.Extents
+
+
+class _Descriptor:
+    """Bytes of a file by its descriptor; any number of threads read at once."""
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.close = weakref.finalize(self, os.close, self._descriptor)
+        self.size = os.fstat(self._descriptor).st_size
+
+    def read(self, offset: int, size: int) -> bytes:
+        if not self.close.alive:
+            raise ValueError("the file is closed")
+        return os.pread(self._descriptor, size, offset)
+
+
+class _FileObject:
+    """Bytes of an object with seek() and read(), such as those of fsspec: one thread at a time."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._lock = file, threading.Lock()
+        self.size: int = file.seek(0, os.SEEK_END)
+
+    def read(self, offset: int, size: int) -> bytes:
+        with self._lock:
+            self._file.seek(offset)
+            data: bytes = self._file.read(size)
+        return data
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Reading:
+    """A quern_source over one of the above, for the time of a call; what its read raises is raised after it."""
+
+    def __init__(self, bytes_of: _Descriptor | _FileObject) -> None:
+        self._bytes, self.problem = bytes_of, None
+        self._callback = _capi.SourceRead(self._read)
+        self.c = _capi.Source(struct_size=ctypes.sizeof(_capi.Source), size=bytes_of.size, read=self._callback)
+
+    problem: BaseException | None
+
+    def _read(self, _user: Any, offset: int, to: int, size: int) -> int:
+        try:
+            while size:
+                data = self._bytes.read(offset, size)
+                if not data or len(data) > size:
+                    raise OSError(f"the file ends at byte {offset}: it was changed while it was read")
+                ctypes.memmove(to, data, len(data))
+                offset, to, size = offset + len(data), to + len(data), size - len(data)
+        except BaseException as problem:  # noqa: B036: raised where the call returns
+            self.problem = problem
+            return 1
+        return 0
+
+
+class File:
+    """The array of a .qn file, of which only what is asked for is read and decoded.
+
+    `file[10:20, :, 5]` takes integers, slices of any step, `...` and None, and gives a new array of just that box;
+    `numpy.asarray(file)` gives all. `shape` (slowest axis first), `dtype`, `ndim`, `size`, `nbytes`, `chunks` and `info` come
+    from the header, which open() reads. `dask.array.from_array(file)` works: any thread may read, and a File of a path goes to
+    other processes by pickle. Errors: CorruptStream for damaged bytes, IndexError, OSError, ValueError once closed."""
+
+    def __init__(self, file: Any, *, threads: int = 1, memory_limit: int | None = None) -> None:
+        self._bytes: _Descriptor | _FileObject
+        if isinstance(file, (str, os.PathLike)):
+            self.path: str | None = os.path.abspath(os.fspath(file))
+            self._bytes = _Descriptor(self.path)
+        elif hasattr(file, "read") and hasattr(file, "seek"):
+            self.path, self._bytes = None, _FileObject(file)
+        else:
+            raise TypeError(f"a {type(file).__name__} is no file: give a path, or an object with read() and seek()")
+        self._threads, self._memory_limit = threads, memory_limit
+        self._header = read_header(self._bytes.read, self._bytes.size)
+        self._head = Bytes(self._header, "the header")
+        #: What the header says (StreamInfo).
+        self.info: StreamInfo = describe(self._head.address, self._head.size)
+        self._number = _number_of(self._head)
+
+    dtype = property(lambda self: self.info.dtype, doc="NumPy's type of the values; \"bfloat16\" without ml_dtypes.")
+    shape = property(lambda self: self.info.shape, doc="Extents, slowest axis first.")
+    ndim = property(lambda self: len(self.info.shape), doc="Number of axes.")
+    nbytes = property(lambda self: self.info.nbytes, doc="Bytes of the values in memory.")
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        count = 1
+        for extent in self.info.shape:
+            count *= extent
+        return count
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """A shape of blocks, of 1 to 16 MiB, that are read well: what dask takes."""
+        return advise_chunks(self.info.shape, self.info.dtype)
+
+    def __len__(self) -> int:
+        if not self.info.shape:
+            raise TypeError("an array without axes has no length")
+        return self.info.shape[0]
+
+    def __getitem__(self, key: Any) -> Decoded:
+        begin, end, rest = _taken(key, self.info.shape)
+        values = self._box(begin, end)
+        return values[rest] if isinstance(values, np.ndarray) else type(values)(values.array[rest], values.dtype)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("the values are decoded, which takes a new array")
+        values = np.asarray(self[...])
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def level(self, level: int) -> Decoded:
+        """The array at a coarse level, where info.levels has it; reads the bytes that the level needs."""
+        shape, _ = level_shape(self._head.address, self._head.size, self.ndim, level)
+        return self._decoded(shape, lambda context, reading, c: context.run(library().source_level, reading, level, c))
+
+    def _box(self, begin: list[int], end: list[int]) -> Decoded:
+        corners = _EXTENTS(*begin), _EXTENTS(*end)
+        shape = tuple(b - a for a, b in zip(begin, end))
+        return self._decoded(shape, lambda context, reading, c: context.run(library().source_region, reading, *corners, c))
+
+    def _decoded(self, shape: tuple[int, ...], call: Any) -> Decoded:
+        array = empty(self._number, shape, self._memory_limit)
+        values = Given(self._number, shape, (), array.__array_interface__["data"][0], array)
+        reading = _Reading(self._bytes)
+        with use_context(self._threads, self._memory_limit, nbytes=values.nbytes) as context:
+            try:
+                call(context, byref(reading.c), byref(values.c))
+            except Exception:
+                if reading.problem is not None:
+                    raise reading.problem from None
+                raise
+        return finished(self._number, array)
+
+    def close(self) -> None:
+        self._bytes.close()
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise TypeError("a File of an object cannot be pickled; open a path")
+        return _reopened, (self.path, self._threads, self._memory_limit)
+
+    def __repr__(self) -> str:
+        return f"<pyquern.File {self.path or 'of an object'}: {self.dtype} {self.shape}, {self.info.enforced}>"
+
+
+def _number_of(head: Bytes) -> int:
+    found = _capi.StreamInfo(struct_size=ctypes.sizeof(_capi.StreamInfo))
+    library().check(library().inspect(head.address, head.size, byref(found)))
+    return int(found.dtype)
+
+
+def _reopened(path: str, threads: int, memory_limit: int | None) -> File:
+    return File(path, threads=threads, memory_limit=memory_limit)
+
+
+def _taken(key: Any, shape: tuple[int, ...]) -> tuple[list[int], list[int], tuple[Any, ...]]:
+    """Basic indexing as corners of a box, and what is then taken of it."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    given = sum(part is not None and part is not Ellipsis for part in parts)
+    gaps = [place for place, part in enumerate(parts) if part is Ellipsis]
+    if len(gaps) > 1 or given > len(shape):
+        raise IndexError(f"{given} indices and {len(gaps)} times ... for an array of {len(shape)} axes")
+    at = gaps[0] if gaps else len(parts)
+    parts[at:at + 1] = [slice(None)] * (len(shape) - given)
+    begin: list[int] = []
+    end: list[int] = []
+    rest: list[Any] = []
+    for part in parts:
+        if part is None:
+            rest.append(None)
+            continue
+        extent = shape[len(begin)]
+        first, last, then = _axis(part, extent, len(begin))
+        begin.append(first)
+        end.append(last)
+        rest.append(then)
+    return begin, end, tuple(rest)
+
+
+def _axis(part: Any, extent: int, axis: int) -> tuple[int, int, Any]:
+    """(begin, end) of what is decoded of an axis, and the index into that."""
+    if isinstance(part, slice):
+        taken = range(*part.indices(extent))
+        if not taken:
+            return 0, 0, slice(None)
+        first, last = min(taken[0], taken[-1]), max(taken[0], taken[-1])
+        return first, last + 1, slice(None, None, taken.step)
+    try:
+        place = operator.index(part)
+    except TypeError:
+        raise TypeError(f"axis {axis} is indexed by a {type(part).__name__}: a File takes integers, slices, ... and None; "
+                        "for lists and masks, take the box around them first") from None
+    if not -extent <= place < extent:
+        raise IndexError(f"index {place} is out of bounds for axis {axis} with {extent} places")
+    place %= extent
+    return place, place + 1, 0
+
+
+def open_file(file: Any, mode: str = "r", *, threads: int = 1, memory_limit: int | None = None) -> File:
+    """A File: the array of a .qn file, of which only what is asked for is read and decoded. `file`: a path, or an object with
+    read() and seek(), such as those of fsspec. threads, memory_limit: as in decompress()."""
+    if mode != "r":
+        raise ValueError(f"mode is {mode!r}: files are opened for reading, 'r'; pyquern.save() writes them")
+    return File(file, threads=threads, memory_limit=memory_limit)
+
+
+def save(path: str | os.PathLike[str], array: ArrayLike, *, abs: float | None = None, rel: float | None = None,
+         pwrel: float | None = None, psnr: float | None = None, ratio: float | None = None, lossless: bool = False,
+         codec: str = "auto", goal: str = "ratio", fill: Any = None, metadata: bytes = b"",
+         settings: Mapping[str, object] | None = None, threads: int = 1, device: str | None = None,
+         memory_limit: int | None = None, progress: ProgressFunction | None = None) -> Report:
+    """Compresses an array into the .qn file at `path`, which is there whole or not at all: it is written beside, synced and
+    renamed. Arguments and errors: those of compress(), and OSError."""
+    bound = chosen_bound(abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio, lossless=lossless)
+    stream, report = compress_reported(array, bound, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings,
+                                       threads=threads, device=device, memory_limit=memory_limit, progress=progress)
+    folder, name = os.path.split(os.path.abspath(os.fspath(path)))
+    descriptor, beside = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(stream)
+            file.flush()
+            os.fchmod(descriptor, 0o666 & ~_umask())
+            os.fsync(descriptor)
+        os.replace(beside, os.path.join(folder, name))
+    except BaseException:
+        os.unlink(beside)
+        raise
+    _sync_folder(folder)
+    return report
+
+
+def _umask() -> int:
+    # There is no call that reads it alone, and setting it would show in other threads.
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o077
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass  # a file system that cannot sync folders
+    finally:
+        os.close(descriptor)

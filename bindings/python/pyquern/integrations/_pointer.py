@@ -1,0 +1,89 @@
+"""A small file in the place of a checkpoint that a trainer names by a path: it says where in which store the checkpoint is."""
+import json
+import os
+
+FORMAT = 1
+_MOST = 4096  # bytes; checkpoints of other formats are longer or no such text
+
+
+def write(path, store, step, identity):
+    """Atomically. The store is named from the pointer's folder, so that both may be moved together: by real paths, because
+    `..` behind a symbolic link is not the folder that the link lies in."""
+    path, folder = os.fspath(path), os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    where = os.path.relpath(os.path.realpath(store), folder)
+    text = json.dumps({"quern": FORMAT, "store": where, "step": step, "id": identity}) + "\n"
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+
+
+def read(path):
+    """(store, step, id), or None when the file is none of these."""
+    path = os.fspath(path)
+    if not os.path.isfile(path) or os.path.getsize(path) > _MOST:
+        return None
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or "quern" not in found:
+        return None
+    if found["quern"] != FORMAT:
+        raise ValueError(f"{path}: this pointer has format {found['quern']}; this quern reads format {FORMAT}")
+    return os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(path)), found["store"])), found["step"], found["id"]
+
+
+def free_step(store, wanted):
+    """`wanted`, or the first number above it that no checkpoint of the store has."""
+    from .. import checkpoint
+
+    taken = set(checkpoint.ls(store)) if os.path.isdir(os.path.join(store, "manifests")) else set()
+    while wanted in taken:
+        wanted += 1
+    return wanted
+
+
+def load(path):
+    """The state dict that the pointer names; an error when another checkpoint has come to that step since."""
+    from .. import checkpoint
+
+    store, step, identity = read(path)
+    with checkpoint.open(store, step) as saved:
+        if saved.info.id != identity:
+            raise ValueError(f"{path}: step {step} of {store} is not the checkpoint that this file was written for; it was replaced "
+                             f"since. To use what is there now, load it with pyquern.checkpoint.load({store!r}, step={step})")
+        return saved.state()
+
+
+def collect(store, gone):
+    """Removes the checkpoints `gone`, a set of (step, id), where nothing needs them. A step that has another id is another
+    checkpoint, which stays. Returns those of `gone` that stay for others, or because the store is in use."""
+    from .._library import Error
+    from .._manifests import manifests, steps_of
+    from .._store import Store
+
+    if not os.path.isdir(os.path.join(store, "manifests")):
+        return set()
+    try:
+        go = steps_of(store, gone)
+        if go:
+            with Store(store, write=True, threads=1) as opened:
+                opened.collect(None, go)
+    except Error:
+        pass  # the store is in use, most likely: the next save tries again
+    return set(gone) & set(manifests(store, hidden=False))

