@@ -104,7 +104,7 @@ Status decompress_box(quern_context& context, ByteSource& source, const std::uin
   return output.deliver();
 }
 
-Result<std::uint64_t> decompress_whole(quern_context& context, ByteSource& source, quern_array* array, unsigned level) {
+Status decompress_whole(quern_context& context, ByteSource& source, quern_array* array, unsigned level) {
   Layout layout;
   QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
   PackedOutput output;
@@ -114,8 +114,10 @@ Result<std::uint64_t> decompress_whole(quern_context& context, ByteSource& sourc
   QUERN_ASSIGN_OR_RETURN(const DecompressReport done,
                          decompress(source, output.view(), builtin_codecs(),
                                     remaining(context.execution, output.copied_bytes()), options));
-  QUERN_RETURN_IF_ERROR(output.deliver());
-  return done.input_bytes;
+  if (done.input_bytes != source.size())
+    return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
+                  static_cast<std::int64_t>(done.input_bytes), static_cast<std::int64_t>(source.size()));
+  return output.deliver();
 }
 
 Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,
@@ -129,11 +131,7 @@ Status decompress_array(quern_context& context, const void* stream, std::uint64_
     if (!host_knows_more(done)) return done;
   }
   MemorySource source(stream_bytes(stream, size));
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t end, decompress_whole(context, source, array, level));
-  if (end != size)
-    return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}", static_cast<std::int64_t>(end),
-                  static_cast<std::int64_t>(size));
-  return {};
+  return decompress_whole(context, source, array, level);
 }
 
 }  // namespace quern::capi

@@ -20,8 +20,8 @@ Status decompress_array(quern_context& context, const void* stream, std::uint64_
 /// The box [begin, end) of the stream in `source`.
 Status decompress_box(quern_context& context, ByteSource& source, const std::uint64_t* begin, const std::uint64_t* end,
                       quern_array* array);
-/// A whole level of the stream in `source`, into host memory or by way of it; returns the bytes gone through.
-Result<std::uint64_t> decompress_whole(quern_context& context, ByteSource& source, quern_array* array, unsigned level);
+/// A whole level of the stream in `source`, which ends where the source does, into host memory or by way of it.
+Status decompress_whole(quern_context& context, ByteSource& source, quern_array* array, unsigned level);
 
 /// A stream as the caller gives it.
 inline std::span<const std::uint8_t> stream_bytes(const void* stream, std::uint64_t size) {
