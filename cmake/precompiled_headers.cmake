@@ -64,6 +64,7 @@ quern_precompile(quern_library_headers STATIC
     quern_codec_lossless
     quern_codec_stencil
     quern_codec_tensor
+    quern_coding
     quern_core
     quern_device
     quern_device_simt_host

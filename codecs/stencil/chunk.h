@@ -23,7 +23,7 @@ namespace quern::codec::stencil {
 enum class Mode : std::uint8_t {
   raw = 0,           ///< the elements, little-endian
   constant = 1,      ///< one element
-  raster = 2,        ///< model, exceptions, residuals in lanes
+  raster = 2,        ///< model, exceptions, residuals in streams
   levels = 3,        ///< the same, coarse to fine
   wavelet = 4,       ///< quantized coefficients of a transform, and corrections
   lattice = 5,       ///< a chunk of integers that number places of a lattice

@@ -47,7 +47,7 @@ enum class LevelEncodeStep : std::uint32_t {
   open,     ///< takes class 0, and samples
   code,     ///< codes a class, and samples
   round,    ///< takes class 0, gives the others originals rounded to codes, and samples
-  planes,   ///< codes all classes, plane after plane, counts tokens as of context level 0, and samples
+  planes,   ///< codes all classes, plane after plane, counts tokens as of context bin 0, and samples
   symbols,  ///< exceptions, symbols and counts
 };
 

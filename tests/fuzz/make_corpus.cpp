@@ -361,7 +361,7 @@ void add_readers(Corpus& corpus) {
   corpus.add("reader", "varints", varints);
 }
 
-/// Distributions of every shape over some context levels, then a lane of nothing but zeros, several lanes, or
+/// Distributions of every shape over some context bins, then a stream of nothing but zeros, several streams, or
 /// residuals.
 void add_residuals(Corpus& corpus) {
   for (std::uint8_t shape = 0; shape < 8; ++shape) {

@@ -33,7 +33,7 @@ struct LevelsCodesMemory {
   std::size_t first;  ///< element of the finest level in the order of coding
   Predictor* predictors;
   std::int32_t* codes;     ///< of all levels in the order of coding, coarsest first, and room for a block
-  std::uint16_t* symbols;  ///< in the same order, context level * kernels::kTokenStride + token
+  std::uint16_t* symbols;  ///< in the same order, context bin * kernels::kTokenStride + token
   std::uint32_t* sorted_row;
 
   /// Where the finest level will have its symbols.

@@ -97,7 +97,7 @@ struct CodedRowResult {
 /// `count` its elements. Results of rows are written in whole blocks of kStencilBlock.
 template <class Value>
 struct ValueRowKernels {
-  /// predicted[x] = the sum of the taps over 2^weight_bits, halves up; levels[x] = context level of the context sum:
+  /// predicted[x] = the sum of the taps over 2^weight_bits, halves up; levels[x] = context bin of the context sum:
   /// constant + weighted magnitudes + (the sum of all spreads >> spread_bits), modulo 2^32.
   void (*predict)(const RowSourcesView<Value>& sources, std::size_t begin, std::size_t count, std::int64_t* predicted,
                   std::uint8_t* levels);

@@ -27,14 +27,14 @@ struct alignas(8) LevelBucket {
 inline constexpr unsigned kLevelBucketShift = 9;
 inline constexpr unsigned kLevelBuckets = kFrequencySum >> kLevelBucketShift;
 
-/// What stands for the context level of a point without residual: it takes nothing from its lane and gives 0.
+/// What stands for the context bin of a point without residual: it takes nothing from its lane and gives 0.
 inline constexpr std::uint32_t kNoContextLevel = kContextBins;
 
-/// Tables of a chunk, for every context level, in memory that its warps share.
+/// Tables of a chunk, for every context bin, in memory that its warps share.
 struct LevelBuckets {
   LevelBucket of[kContextBins + 1][kLevelBuckets];
   LevelStarts starts[kContextBins];
-  std::uint8_t serving[kContextBins];  ///< which of the starts a context level has
+  std::uint8_t serving[kContextBins];  ///< which of the starts a context bin has
 };
 
 /// Fills the tables; called by every warp of a chunk.
@@ -142,7 +142,7 @@ class LevelStream {
   }
   constexpr std::uint32_t mask() const { return mask_; }
 
-  /// A step of the lanes, each with a residual of its context level.
+  /// A step of the lanes, each with a residual of its context bin.
   [[gnu::always_inline]] constexpr void take(const vec<std::uint32_t>& levels, vec<std::int32_t>& residuals) {
     X::lanes([&](std::size_t lane) { X::set(residuals, lane, take_one(X::get(levels, lane), lane)); });
     if (++steps_ % kFetchSteps != 0) return;
@@ -152,7 +152,7 @@ class LevelStream {
     fetch_ahead();
   }
 
-  /// Frequency of token 0 at a context level.
+  /// Frequency of token 0 at a context bin.
   [[gnu::always_inline]] constexpr std::uint32_t zero_frequency(std::uint32_t level, std::size_t lane) const {
     return X::load(&buckets_->of[level][0].first, lane) >> 16;
   }
