@@ -55,27 +55,27 @@ template <std::uint32_t kAxes>
   });
 }
 
-/// The magnitude that a look sees from an index; `magnitudes` lie as the look's band does.
+/// The magnitude that a tap sees from an index; `magnitudes` lie as the tap's band does.
 template <class X>
 [[gnu::always_inline]] constexpr std::uint32_t seen_by(const WaveletGrid& grid, const WaveletTap& tap,
                                                        const std::uint32_t* magnitudes, const std::uint32_t* index,
                                                        std::size_t lane) {
-  std::uint32_t place = look.start;
+  std::uint32_t place = tap.start;
   bool inside = true;
   unroll<kLevelAxes>([&](auto a) {
     // Below 0 is far beyond the end.
-    const std::uint32_t i = (index[a] >> look.shift[a]) + static_cast<std::uint32_t>(std::int32_t{look.by[a]});
-    inside = inside && i < look.extents[a];
+    const std::uint32_t i = (index[a] >> tap.shift[a]) + static_cast<std::uint32_t>(std::int32_t{tap.by[a]});
+    inside = inside && i < tap.extents[a];
     place += i * grid.job->places[a];
   });
   return inside ? X::load(magnitudes + place, lane) : 0;
 }
-/// The same times the look's weight.
+/// The same times the tap's weight.
 template <class X>
 [[gnu::always_inline]] constexpr std::uint32_t tap_at(const WaveletGrid& grid, const WaveletTap& tap,
                                                       const std::uint32_t* magnitudes, const std::uint32_t* index,
                                                       std::size_t lane) {
-  return look.weight * seen_by<X>(grid, look, magnitudes, index, lane);
+  return tap.weight * seen_by<X>(grid, tap, magnitudes, index, lane);
 }
 
 /// Calls f(number, index, lane) for a warp's share of a band's codes.

@@ -251,8 +251,8 @@ constexpr void gather_wavelet_samples(const WaveletCodes& codes, std::uint32_t w
           X::store(out + std::size_t{f} * columns, lane, std::uint32_t{0});
         rolled(0, band.known_taps + band.own_taps, [&](unsigned l) {
           const WaveletTap& tap = grid.taps[band.taps + l];
-          const std::uint32_t seen = seen_by<X>(grid, look, l < band.known_taps ? grid.magnitudes : own, index, lane);
-          std::uint32_t* const to = out + std::size_t{look.weight} * columns;
+          const std::uint32_t seen = seen_by<X>(grid, tap, l < band.known_taps ? grid.magnitudes : own, index, lane);
+          std::uint32_t* const to = out + std::size_t{tap.weight} * columns;
           if (seen != 0) X::store(to, lane, X::load(to, lane) + seen);
         });
       }
