@@ -41,7 +41,7 @@ if python3=$(command -v /usr/bin/python3 || command -v python3) && "$python3" -c
     "$python3" - <<'TEXT'
 import os
 import pyquern as quern
-from pyquern import _library
+from pyquern._checkpoint import library as _library
 assert os.path.realpath(_library.library().path).startswith(os.path.realpath(os.environ["MOVED"])), _library.library().path
 assert quern.checkpoint.ls(os.environ["STORE"]) == [50, 100]
 state = quern.checkpoint.load(os.environ["STORE"])

@@ -7,7 +7,7 @@ from support import StoreTest, import_or_skip
 
 np = import_or_skip("numpy")
 import pyquern as quern  # noqa: E402
-from pyquern._flatten import Flattened  # noqa: E402
+from pyquern._checkpoint.flatten import Flattened  # noqa: E402
 
 
 class Errors(StoreTest):

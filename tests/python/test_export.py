@@ -8,7 +8,7 @@ import numpy as np
 from support import StoreTest
 
 import pyquern as quern
-from pyquern import _store
+from pyquern._checkpoint import store as _store
 from pyquern._tensors import source_of
 
 

@@ -213,7 +213,7 @@ class Dicts(StoreTest):
         self.assertTrue(equal(room["tuple"], state["tuple"]))
 
     def test_stores_of_files_are_read_too(self):
-        from pyquern._flatten import Flattened
+        from pyquern._checkpoint.flatten import Flattened
 
         with quern.checkpoint.Store(self.store, write=True) as store, store.begin(1) as writer:
             writer.add("a.w", Flattened({"w": np.arange(6.0)}).tensors["w"])
@@ -229,7 +229,7 @@ class Dicts(StoreTest):
         values = np.random.default_rng(1).standard_normal(1 << 20).astype(np.float32)
         quern.checkpoint.save(self.store, {str(i): values + i for i in range(16)}, step=1)
         code = (
-            "import sys, numpy, quern\n"
+            "import sys, numpy, pyquern as quern\n"
             "def peak(): return int(next(l for l in open('/proc/self/status') if 'VmHWM' in l).split()[1])\n"
             "room = {str(i): numpy.ones(1 << 20, numpy.float32) for i in range(16)}\n"
             "quern.checkpoint.ls(sys.argv[1])\n"

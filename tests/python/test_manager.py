@@ -389,7 +389,7 @@ class Sentences(ManagerTest):
             Manager(self.store + "/.", every=1)
         other = textwrap.dedent("""
             import sys
-            from pyquern import _store_lock
+            from pyquern._checkpoint import store_lock as _store_lock
             try:
                 _store_lock.StoreLock(sys.argv[1], wait=0.2)
             except RuntimeError as problem:
@@ -482,7 +482,7 @@ class DiskFull(ManagerTest):
     def test_it_raises_or_warns_loudly_and_what_was_there_stays(self):
         ended = self.full("raise")
         self.assertEqual(ended.returncode, 1, ended.stderr)
-        self.assertRegex(ended.stderr, "quern._library.Error: .*part-0000.*File too large")
+        self.assertRegex(ended.stderr, "pyquern.Error: .*part-0000.*File too large")
         self.assertEqual(quern.checkpoint.ls(self.store), [1])
         quern.checkpoint.verify(self.store, 1)
 

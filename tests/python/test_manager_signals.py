@@ -13,7 +13,7 @@ from support import StoreTest, import_or_skip
 np = import_or_skip("numpy")
 import pyquern as quern  # noqa: E402
 from pyquern.checkpoint import Manager  # noqa: E402
-from pyquern import _stop_signals  # noqa: E402
+from pyquern._checkpoint import stop_signals as _stop_signals  # noqa: E402
 
 
 class Signals(StoreTest):
@@ -135,7 +135,7 @@ class Signals(StoreTest):
     def test_a_process_dies_of_the_second_one(self):
         program = textwrap.dedent("""
             import sys, time
-            from pyquern import _stop_signals
+            from pyquern._checkpoint import stop_signals as _stop_signals
             from pyquern.checkpoint import Manager
             _stop_signals._SAME_NOTICE = 0.2
             manager = Manager(sys.argv[1], every=1)

@@ -111,8 +111,8 @@ class Options(StoreTest):
 
     def test_element_types_of_files_are_read_as_what_they_are(self):
         # As a safetensors file with C64 is saved by the command: the library's type 28, which this package never writes.
-        from pyquern import _store
-        from pyquern._flatten import Flattened
+        from pyquern._checkpoint import store as _store
+        from pyquern._checkpoint.flatten import Flattened
 
         z = (weights(1) + 1j * weights(2)).astype(np.complex64)
         source = Flattened({"z": z}).tensors["z"]

@@ -6,7 +6,7 @@ import unittest
 from support import import_or_skip
 
 import_or_skip("numpy")
-from pyquern._retention import stays  # noqa: E402
+from pyquern._checkpoint.retention import stays  # noqa: E402
 
 
 def reasons(step, steps, keep, keep_every, keep_best, values, mode, damaged):

@@ -21,8 +21,8 @@ from support import StoreTest, import_or_skip
 
 np = import_or_skip("numpy")
 import pyquern as quern  # noqa: E402
-from pyquern._flatten import Flattened  # noqa: E402
-from pyquern._state import StateText  # noqa: E402
+from pyquern._checkpoint.flatten import Flattened  # noqa: E402
+from pyquern._checkpoint.state import StateText  # noqa: E402
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -189,7 +189,7 @@ class Types(StoreTest):
         self.assertTrue(same(back["a"].value, value["a"].value))
         self.assertEqual(back["b"], value["b"])
         quern.checkpoint.register(Opaque, objects[Opaque][0], objects[Opaque][1], name="opaque/1")
-        from pyquern._classes import REGISTERED
+        from pyquern._checkpoint.classes import REGISTERED
         self.addCleanup(REGISTERED.__init__)
         self.assertEqual(self.back([Opaque(2)]), [Opaque(2)])
         for wrong in ({Opaque: 1}, {"Opaque": (int, int)}, {Opaque: (1, 2)}):

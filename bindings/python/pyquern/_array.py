@@ -25,6 +25,9 @@ _FROM_SHORT = {short: name for name, short in _SHORT.items()}
 ITEM_BYTES = {number: 1 if number in (8, 16) else 2 if number in (1, 2, 9, 17) else 4 if number in (3, 10, 18) else 8
               for number in NAMES}
 
+#: The same by NumPy's types, in the machine's byte order; others are found by their names.
+_BY_TYPE = {np.dtype(name): number for name, number in NUMBERS.items() if name != "bfloat16"}
+
 ArrayLike = Any
 Decoded = Union["NDArray[Any]", TypedArray]
 _SIZE = ctypes.sizeof(_capi.Array)
@@ -67,9 +70,14 @@ def _refuse(dtype: np.dtype[Any]) -> TypeError:
 
 
 def _from_numpy(array: NDArray[Any]) -> Given:
+    """Contiguous arrays are taken as they are, others by their strides; one copy is made of what is unaligned, of another byte
+    order, or complex."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError("a masked array: pass array.filled(value) and fill=value, which keeps the masked places apart")
-    dtype = array.dtype
+    dtype, flags = array.dtype, array.flags
+    number = _BY_TYPE.get(dtype)
+    if number is not None and flags.c_contiguous and flags.aligned:
+        return Given(number, array.shape, (), array.__array_interface__["data"][0], array)
     if dtype.kind == "c" and dtype.itemsize in (8, 16):
         parts = np.ascontiguousarray(array.astype(dtype.newbyteorder("="), copy=False)).reshape(array.shape)
         array = parts.reshape((*parts.shape, 1)).view(f"f{dtype.itemsize // 2}")

@@ -78,3 +78,8 @@ def error_of(status: int, sentence: str) -> Error:
     if status in (80, 81):
         return DeviceError(status, sentence)
     return Error(status, sentence)
+
+
+for _public in (Error, InvalidArgument, BoundNotMet, CorruptStream, Unsupported, OutOfMemory, Cancelled, DeviceError,
+                LibraryNotFound):
+    _public.__module__ = "pyquern"  # as tracebacks, pickles and users name them

@@ -22,7 +22,7 @@ from ._dtypes import (
     stored_form,
     torch_dtype,
 )
-from ._library import CUDA, HOST
+from ._capi import CUDA, HOST
 
 #: The role of what must never be taken for weights or moments.
 NO_ROLE = "other"

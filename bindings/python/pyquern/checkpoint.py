@@ -17,15 +17,15 @@ hook: `objects=` or register(). Nothing is ever pickled, and loading runs no cod
 """
 import fnmatch
 
-from ._classes import REGISTERED
-from ._export import Exported, export
-from ._library import Error
-from ._load_into import LoadedInto
-from ._load_into import load_into as _load_into
-from ._reader import Checkpoint, Info, LazyTensor, TensorInfo
-from ._restore import Restored, at_step, newest
-from ._state import BLOB, Flattened
-from ._store import Saved, Store, Writer
+from ._checkpoint.classes import REGISTERED
+from ._checkpoint.export import Exported, export
+from ._checkpoint.library import Error
+from ._checkpoint.load_into import LoadedInto
+from ._checkpoint.load_into import load_into as _load_into
+from ._checkpoint.reader import Checkpoint, Info, LazyTensor, TensorInfo
+from ._checkpoint.restore import Restored, at_step, newest
+from ._checkpoint.state import BLOB, Flattened
+from ._checkpoint.store import Saved, Store, Writer
 
 __all__ = ["Checkpoint", "Error", "Exported", "Info", "LazyTensor", "LoadedInto", "Manager", "RandomState", "Restored",
            "Resumed", "Saved", "Store", "TensorInfo", "Writer", "export", "info", "load", "load_into", "ls", "open",
@@ -180,5 +180,5 @@ def verify(path, step=None, full=True, threads=0):
         store.verify(step, full)
 
 
-from ._run_state import RandomState  # noqa: E402
+from ._checkpoint.run_state import RandomState  # noqa: E402
 from .manager import Manager, Resumed  # noqa: E402: they use what is above

@@ -20,7 +20,7 @@ from torch.distributed.checkpoint.metadata import BytesStorageMetadata
 from torch.distributed.checkpoint.planner import WriteItemType
 
 from . import checkpoint as _checkpoint
-from ._store import Store
+from ._checkpoint.store import Store
 from ._tensors import source_of
 from .torch_dcp import BLOB, BYTES_PREFIX, QuernReader, _describe, _stored_name
 

@@ -18,15 +18,15 @@ import time
 import warnings
 from dataclasses import dataclass, field
 
-from . import _store_lock
-from ._library import Error
-from ._manager_arguments import check_arguments, numbers_of
-from ._restore import DAMAGE, repair_hint
-from ._run_records import TAG, TAG_TEXT, RunRecords
-from ._run_state import collected, put_back
-from ._stop_signals import StopSignals
-from ._store import Store
-from ._together import Together
+from ._checkpoint import store_lock as _store_lock
+from ._checkpoint.library import Error
+from ._checkpoint.manager_arguments import check_arguments, numbers_of
+from ._checkpoint.restore import DAMAGE, repair_hint
+from ._checkpoint.run_records import TAG, TAG_TEXT, RunRecords
+from ._checkpoint.run_state import collected, put_back
+from ._checkpoint.stop_signals import StopSignals
+from ._checkpoint.store import Store
+from ._checkpoint.together import Together
 
 _log = logging.getLogger("quern")
 

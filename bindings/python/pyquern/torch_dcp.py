@@ -27,8 +27,8 @@ from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, W
 from torch.futures import Future
 
 from ._dtypes import MAX_RANK, TORCH, is_complex, stored_form, torch_dtype
-from ._reader import Checkpoint
-from ._store import Store
+from ._checkpoint.reader import Checkpoint
+from ._checkpoint.store import Store
 from ._tensors import source_of
 
 BLOB = "quern.dcp"

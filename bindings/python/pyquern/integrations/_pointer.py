@@ -73,9 +73,9 @@ def load(path):
 def collect(store, gone):
     """Removes the checkpoints `gone`, a set of (step, id), where nothing needs them. A step that has another id is another
     checkpoint, which stays. Returns those of `gone` that stay for others, or because the store is in use."""
-    from .._library import Error
-    from .._manifests import manifests, steps_of
-    from .._store import Store
+    from .._checkpoint.library import Error
+    from .._checkpoint.manifests import manifests, steps_of
+    from .._checkpoint.store import Store
 
     if not os.path.isdir(os.path.join(store, "manifests")):
         return set()

@@ -15,7 +15,7 @@ import os
 import re
 
 from .. import checkpoint as _checkpoint
-from .._together import Together
+from .._checkpoint.together import Together
 from . import _pointer
 
 _FILE = "quern.json"

@@ -16,10 +16,10 @@ import re
 from transformers import TrainerCallback
 
 from .. import checkpoint as _checkpoint
-from .._library import Error
-from .._retention import stays
-from .._store import Store
-from .._together import Together
+from .._checkpoint.library import Error
+from .._checkpoint.retention import stays
+from .._checkpoint.store import Store
+from .._checkpoint.together import Together
 from . import _folder
 
 _log = logging.getLogger("quern")

@@ -8,11 +8,11 @@ import json
 import types
 from collections import OrderedDict
 
-from . import _layouts
-from ._classes import REGISTERED, Registry, is_importable, is_named_tuple, reference
-from ._sharing import shared
-from ._tensors import NO_ROLE, source_of
-from ._values import node_of
+from . import layouts as _layouts
+from .classes import REGISTERED, Registry, is_importable, is_named_tuple, reference
+from .sharing import shared
+from .._tensors import NO_ROLE, source_of
+from .values import node_of
 
 FORMAT = 2
 _NAME_BYTES = 60000

@@ -7,11 +7,11 @@ import json
 import types
 from collections import OrderedDict
 
-from . import _layouts
-from ._classes import REGISTERED, Classes, Registry, is_enum, is_named_tuple
-from ._flatten import FACTORIES, FORMAT, Flattened
-from ._sharing import view_of
-from ._values import READERS
+from . import layouts as _layouts
+from .classes import REGISTERED, Classes, Registry, is_enum, is_named_tuple
+from .flatten import FACTORIES, FORMAT, Flattened
+from .sharing import view_of
+from .values import READERS
 
 BLOB = "quern.state"
 READABLE = (1, 2)

@@ -3,10 +3,10 @@ import operator
 
 import numpy as np
 
-from . import _dlpack
-from ._dtypes import count_of
-from ._sharing import view_of
-from ._tensors import Form, TypedArray
+from .. import _dlpack
+from .._dtypes import count_of
+from .sharing import view_of
+from .._tensors import Form, TypedArray
 
 
 class LazyTensor:

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from ._dtypes import count_of
+from .._dtypes import count_of
 
 
 class Span:
@@ -141,7 +141,7 @@ def _check(view, item_bytes, total):
 
 def view_of(base, view):
     """The view as an array or tensor on the memory of `base`, which is contiguous."""
-    from ._tensors import TypedArray
+    from .._tensors import TypedArray
 
     if isinstance(base, TypedArray):
         return TypedArray(view_of(base.array, view), base.dtype)

@@ -3,10 +3,10 @@ import logging
 import os
 import shutil
 
-from ._library import Error
-from ._manifests import steps_of
-from ._retention import stays
-from ._store import Store
+from .library import Error
+from .manifests import steps_of
+from .retention import stays
+from .store import Store
 
 _log = logging.getLogger("quern")
 

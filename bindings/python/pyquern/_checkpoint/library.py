@@ -2,8 +2,8 @@
 import ctypes
 from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 
-from ._errors import Error, error_of
-from ._loader import load
+from .._errors import Error, error_of
+from .._loader import load
 
 __all__ = ["Error", "library"]
 

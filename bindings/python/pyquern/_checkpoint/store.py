@@ -5,12 +5,12 @@ import os
 import weakref
 from dataclasses import dataclass
 
-from . import _library
-from ._handle import Handle
-from ._library import Error, library
-from ._options import policy_text, tag_arrays, text_of
-from ._reader import Checkpoint, given_step, step_number
-from ._dtypes import NUMBERS
+from . import library as _library
+from .handle import Handle
+from .library import Error, library
+from .options import policy_text, tag_arrays, text_of
+from .reader import Checkpoint, given_step, step_number
+from .._dtypes import NUMBERS
 
 _log = logging.getLogger("quern")
 

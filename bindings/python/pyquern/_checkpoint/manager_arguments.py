@@ -9,7 +9,7 @@ def _is_count(value, least):
 
 
 def check_arguments(every, minutes, keep, keep_every, keep_best, metric, mode, on_signal, on_error, options):
-    from . import checkpoint
+    from .. import checkpoint
 
     def refuse(wrong, sentence):
         if wrong:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import _library
-from ._dtypes import DTYPES, FILE_DTYPES, count_of
-from ._handle import Handle
-from ._lazy import LazyTensor, has
-from ._state import BLOB, StateText
-from ._tensors import TypedArray, source_of
+from . import library as _library
+from .._dtypes import DTYPES, FILE_DTYPES, count_of
+from .handle import Handle
+from .lazy import LazyTensor, has
+from .state import BLOB, StateText
+from .._tensors import TypedArray, source_of
 
 LAST_STEP = 2**64 - 2
 

@@ -3,8 +3,8 @@ import sys
 
 import numpy as np
 
-from ._classes import is_importable, reference
-from ._tensors import NO_ROLE
+from .classes import is_importable, reference
+from .._tensors import NO_ROLE
 
 _COMPRESSED = {"sparse_csr": "crow_indices col_indices", "sparse_csc": "ccol_indices row_indices",
                "sparse_bsr": "crow_indices col_indices", "sparse_bsc": "ccol_indices row_indices"}

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._dtypes import numpy_dtype, torch_dtype
-from ._optimizer import Restoring, find_optimizer
-from ._state import Rebuilder
+from .._dtypes import numpy_dtype, torch_dtype
+from .optimizer import Restoring, find_optimizer
+from .state import Rebuilder
 
 _MAPPINGS = ("dict", "ordered", "counter", "defaultdict")
 _PARTS = ("sparse", "quantized", "wrapper")

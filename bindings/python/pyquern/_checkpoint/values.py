@@ -11,7 +11,7 @@ import uuid
 
 import numpy as np
 
-from ._dtypes import describe, numpy_dtype
+from .._dtypes import describe, numpy_dtype
 
 _NAN = struct.pack("<d", float("nan"))
 _TEXTS = {"decimal": decimal.Decimal, "fraction": fractions.Fraction, "uuid": uuid.UUID}

@@ -6,8 +6,8 @@ import re
 import time
 from dataclasses import dataclass, field
 
-from ._library import Error
-from ._manifests import manifests
+from .library import Error
+from .manifests import manifests
 
 log = logging.getLogger("quern")
 

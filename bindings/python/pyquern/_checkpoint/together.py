@@ -3,7 +3,7 @@ import datetime
 import os
 import sys
 
-from ._library import Error
+from .library import Error
 
 
 def _distributed():

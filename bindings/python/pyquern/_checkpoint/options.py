@@ -47,7 +47,7 @@ def _tag(name, value):
 
 def tag_arrays(tags):
     """{name: text or number} as (names, texts, count) of C."""
-    from ._store import text
+    from .store import text
 
     pairs = [(text(name, "a tag's name"), text(_tag(name, value), "a tag")) for name, value in dict(tags or {}).items()]
     make = ctypes.c_char_p * max(len(pairs), 1)

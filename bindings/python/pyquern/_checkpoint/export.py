@@ -4,9 +4,9 @@ import os
 from ctypes import POINTER, c_char_p, c_int32, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 
-from . import _library
-from ._reader import step_number
-from ._store import Store
+from . import library as _library
+from .reader import step_number
+from .store import Store
 
 _DTYPES = {None: 0, "bf16": 2, "f16": 1, "f32": 3, "bfloat16": 2, "float16": 1, "float32": 3}
 _SIZES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

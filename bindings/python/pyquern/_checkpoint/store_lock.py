@@ -6,8 +6,8 @@ import shutil
 import socket
 import time
 
-from ._library import Error
-from ._store import Store
+from .library import Error
+from .store import Store
 
 _NAME = "manager.lock"
 _held = set()  # real paths; locks of fcntl do not see other users of the same process
@@ -78,7 +78,7 @@ def try_out(path):
     Raises an Error or OSError that says what is wrong. A store that is not there yet is made."""
     import numpy as np
 
-    from . import checkpoint
+    from .. import checkpoint
 
     probe = os.path.join(path, f".probe-{os.getpid()}")
     for name in os.listdir(path):
@@ -111,7 +111,7 @@ def try_out(path):
 def try_out_state(path, state, copies, options):
     """Saves and verifies a state in a store of its own inside the folder, and removes it. Returns Saved. OSError when
     `copies` of it do not fit on the disk."""
-    from . import checkpoint
+    from .. import checkpoint
 
     probe = os.path.join(path, f".probe-{os.getpid()}")
     try:
