@@ -88,6 +88,7 @@ struct ScanInfo {
   std::uint64_t dropped_points = 0;   ///< NaN or infinity in mode `set`
   std::uint64_t verbatim_points = 0;  ///< whose coordinates are kept bit for bit beside the octree
   std::uint64_t slices = 0;
+  bool rays = false;  ///< by tool R
   std::uint64_t geometry_bytes = 0;
   std::uint64_t order_bytes = 0;
   std::uint64_t column_bytes = 0;

@@ -4,6 +4,7 @@
 #include "codecs/lidar/exact/residuals.h"
 #include "codecs/lidar/octree/tree.h"
 #include "codecs/lidar/order/order_coder.h"
+#include "codecs/lidar/rays/rays.h"
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/format/checksum.h"
 #include "libcompress/format/reader.h"
@@ -40,30 +41,44 @@ Result<Sites> decode_sites(const ScanHeader& header, PartReader& parts, TaskRunn
   return result;
 }
 
-std::array<std::uint32_t, 3> words_of(const Site& site, const ScanHeader& header) {
-  std::array<std::uint32_t, 3> words;
-  for (unsigned axis = 0; axis < 3; ++axis) words[axis] = word_of(site[axis] * header.lattice.spacing, header.scale);
-  return words;
-}
-
-/// Words of the points at sites: in the order of the sites, or in that of the scan.
-Result<Vector<std::uint32_t>> decode_site_words(const ScanHeader& header, PartReader& parts, TaskRunner& runner) {
+/// Coordinates in units of the points at sites: in the order of the sites, or in that of the scan.
+Result<Vector<Site>> decode_units(const ScanHeader& header, PartReader& parts, TaskRunner& runner) {
   QUERN_ASSIGN_OR_RETURN(const Sites sites, decode_sites(header, parts, runner));
   QUERN_ASSIGN_OR_RETURN(const auto order_bytes, parts.next(header.order));
-  const std::uint64_t points = header.points - header.verbatim;
-  Vector<std::uint32_t> words;
-  words.reserve(static_cast<std::size_t>(3 * points));
-  const auto add = [&](const Site& site) {
-    for (const std::uint32_t word : words_of(site, header)) words.push_back(word);
-  };
-  if (!header.counted()) {
-    if (sites.sites.size() != points) return corrupt();
-    for (const Site& site : sites.sites) add(site);
-    return words;
+  Vector<Site> units(static_cast<std::size_t>(header.points - header.verbatim));
+  if (header.rays) {
+    QUERN_RETURN_IF_ERROR(decode_rays(order_bytes, header.lattice.spacing, units));
+    return units;
   }
-  Vector<std::uint32_t> order(static_cast<std::size_t>(points));
-  if (points > 0) QUERN_RETURN_IF_ERROR(decode_order(order_bytes, sites.sites, sites.counts, order));
-  for (const std::uint32_t site : order) add(sites.sites[site]);
+  if (header.counted()) {
+    Vector<std::uint32_t> order(units.size());
+    if (!order.empty()) QUERN_RETURN_IF_ERROR(decode_order(order_bytes, sites.sites, sites.counts, order));
+    for (std::size_t i = 0; i < units.size(); ++i) units[i] = sites.sites[order[i]];
+  } else {
+    if (sites.sites.size() != units.size()) return corrupt();
+    units = sites.sites;
+  }
+  for (Site& site : units)
+    for (std::int64_t& at : site) at *= header.lattice.spacing;
+  return units;
+}
+
+/// Adds the residuals and makes words.
+Result<Vector<std::uint32_t>> finish_words(const ScanHeader& header, std::span<const Site> units,
+                                           std::span<const std::uint8_t> residuals) {
+  Vector<std::int64_t> values;
+  values.reserve(3 * units.size());
+  const bool of_patterns = !residuals.empty() && !header.whole_units;
+  for (const Site& site : units)
+    for (const std::int64_t at : site)
+      values.push_back(of_patterns ? std::int64_t{ordered_word(word_of(at, header.scale))} : at);
+  QUERN_RETURN_IF_ERROR(apply_residuals(residuals, values));
+  Vector<std::uint32_t> words;
+  words.reserve(values.size());
+  for (const std::int64_t value : values) {
+    if (of_patterns && (value < 0 || value > UINT32_MAX)) return corrupt();
+    words.push_back(of_patterns ? ordered_word(static_cast<std::uint32_t>(value)) : word_of(value, header.scale));
+  }
   return words;
 }
 
@@ -119,9 +134,9 @@ Result<std::span<const std::uint8_t>> PartReader::next(const PartEntry& entry) {
 }
 
 Result<Vector<std::uint32_t>> decode_geometry(const ScanHeader& header, PartReader& parts, TaskRunner& runner) {
-  QUERN_ASSIGN_OR_RETURN(Vector<std::uint32_t> words, decode_site_words(header, parts, runner));
+  QUERN_ASSIGN_OR_RETURN(const Vector<Site> units, decode_units(header, parts, runner));
   QUERN_ASSIGN_OR_RETURN(const auto residuals, parts.next(header.residuals));
-  QUERN_RETURN_IF_ERROR(apply_residuals(residuals, words));
+  QUERN_ASSIGN_OR_RETURN(Vector<std::uint32_t> words, finish_words(header, units, residuals));
   QUERN_ASSIGN_OR_RETURN(const auto verbatim, parts.next(header.verbatim_part));
   return merge_verbatim(header, verbatim, std::move(words));
 }
@@ -158,9 +173,10 @@ Result<ScanInfo> scan_info(std::span<const std::uint8_t> bytes) {
   info.dropped_points = header.dropped;
   info.verbatim_points = header.verbatim;
   info.slices = header.blocks.size();
+  info.rays = header.rays;
   info.geometry_bytes = header.residuals.bytes + header.verbatim_part.bytes;
   for (const BlockEntry& block : header.blocks) info.geometry_bytes += block.part.bytes;
-  info.order_bytes = header.order.bytes;
+  (header.rays ? info.geometry_bytes : info.order_bytes) += header.order.bytes;
   for (const ColumnEntry& column : header.columns) info.column_bytes += column.part.bytes;
   return info;
 }

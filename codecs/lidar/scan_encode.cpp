@@ -6,10 +6,8 @@
 
 #include "codecs/lidar/columns/column_coder.h"
 #include "codecs/lidar/exact/exact_scale.h"
-#include "codecs/lidar/exact/residuals.h"
 #include "codecs/lidar/geometry/both_ways.h"
-#include "codecs/lidar/octree/tree.h"
-#include "codecs/lidar/order/order_coder.h"
+#include "codecs/lidar/geometry_encode.h"
 #include "codecs/lidar/scan_decode.h"
 #include "codecs/lidar/scan_header.h"
 #include "libcompress/core/run_tasks.h"
@@ -52,10 +50,10 @@ class ScanEncoder {
     start();
     for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
       if (attempt + 1 == kMostAttempts || !choose_lattice()) keep_all_verbatim();
-      QUERN_RETURN_IF_ERROR(code_geometry());
+      QUERN_RETURN_IF_ERROR(make_geometry());
       if (geometry_bytes() > raw_bytes() && !fine_.points.empty()) {
         keep_all_verbatim();
-        QUERN_RETURN_IF_ERROR(code_geometry());
+        QUERN_RETURN_IF_ERROR(make_geometry());
       }
       QUERN_ASSIGN_OR_RETURN(decoded_, decode_own());
       if (holds()) break;
@@ -158,45 +156,42 @@ class ScanEncoder {
     keep_verbatim(all);
   }
 
-  /// Blocks, order, residuals and verbatim points to bytes.
-  Status code_geometry() {
-    BlockRequest request;
-    request.lattice = header_.lattice;
-    request.reach = reach_;
-    request.each_point = !is_set();
-    request.slices = options_.slices;
-    const BlockList list = make_blocks(fine_.points, request);
-    const Surroundings surroundings{header_.lattice, header_.scale.per_metre};
-    Vector<Site> sites;
-    Vector<std::uint32_t> counts;
-    for (const Block& block : list.blocks) {
-      append_sites(block, header_.lattice.centred, sites);
-      counts.insert(counts.end(), block.counts.begin(), block.counts.end());
-    }
-    parts_.assign(list.blocks.size() + 3, {});
-    QUERN_RETURN_IF_ERROR(run_tasks(runner_, list.blocks.size() + 1, [&](std::size_t i) {
-      if (i == 0) {
-        if (!is_set() && !fine_.points.empty())
-          parts_[list.blocks.size()] = encode_order(sites, counts, list.site_of_point);
-      } else {
-        parts_[i - 1] = encode_block(list.blocks[i - 1], surroundings);
-      }
-      return Status();
-    }));
-    if (options_.mode == Mode::exact && !exact_) parts_[list.blocks.size() + 1] = residuals(sites, list.site_of_point);
-    parts_.back() = verbatim_part();
-    describe(list, sites.size());
+  Status make_geometry() {
+    GeometryTask task;
+    task.points = fine_.points;
+    task.mode = options_.mode;
+    task.scale = header_.scale;
+    task.whole_units = exact_.has_value();
+    task.lattice = header_.lattice;
+    task.reach = reach_;
+    task.slices = options_.slices;
+    Vector<std::uint32_t> words;
+    if (options_.mode == Mode::exact && !exact_) words = participating_words();
+    task.words = words;
+    QUERN_ASSIGN_OR_RETURN(CodedGeometry coded, code_geometry(task, runner_));
+    header_.lattice = coded.lattice;
+    header_.rays = coded.rays;
+    header_.whole_units = task.whole_units;
+    header_.verbatim = fine_.verbatim.size();
+    header_.points = header_.verbatim + coded.points;
+    header_.blocks = std::move(coded.blocks);
+    header_.order = entry_of(coded.order);
+    header_.residuals = entry_of(coded.residuals);
+    parts_ = std::move(coded.block_parts);
+    parts_.push_back(std::move(coded.order));
+    parts_.push_back(std::move(coded.residuals));
+    parts_.push_back(verbatim_part());
+    header_.verbatim_part = entry_of(parts_.back());
     return {};
   }
 
-  Vector<std::uint8_t> residuals(std::span<const Site> sites, std::span<const std::uint32_t> site_of_point) const {
-    Vector<std::uint32_t> coded, words;
-    for (std::size_t i = 0; i < site_of_point.size(); ++i)
-      for (unsigned axis = 0; axis < 3; ++axis) {
-        coded.push_back(word_of(sites[site_of_point[i]][axis] * header_.lattice.spacing, header_.scale));
-        words.push_back(cloud_.words[std::size_t{3} * fine_.sources[i] + axis]);
-      }
-    return encode_residuals(coded, words);
+  /// Words of the points that are coded.
+  Vector<std::uint32_t> participating_words() const {
+    Vector<std::uint32_t> words;
+    words.reserve(3 * fine_.sources.size());
+    for (const std::uint32_t source : fine_.sources)
+      for (unsigned axis = 0; axis < 3; ++axis) words.push_back(cloud_.words[std::size_t{3} * source + axis]);
+    return words;
   }
 
   /// In the scan's order, runs of neighbours: points before the run, points of the run, their words. In mode `set` the
@@ -217,23 +212,6 @@ class ScanEncoder {
       next = fine_.verbatim[end - 1] + 1;
     }
     return bytes;
-  }
-
-  void describe(const BlockList& list, std::size_t sites) {
-    header_.verbatim = fine_.verbatim.size();
-    header_.points = header_.verbatim + (is_set() ? sites : fine_.points.size());
-    header_.blocks.clear();
-    for (std::size_t i = 0; i < list.blocks.size(); ++i) {
-      BlockEntry& entry = header_.blocks.emplace_back();
-      entry.origin = list.blocks[i].origin;
-      entry.depth = list.blocks[i].depth;
-      entry.cubes = list.blocks[i].cubes.size();
-      for (const std::uint32_t count : list.blocks[i].counts) entry.points += count;
-      entry.part = entry_of(parts_[i]);
-    }
-    header_.order = entry_of(parts_[list.blocks.size()]);
-    header_.residuals = entry_of(parts_[list.blocks.size() + 1]);
-    header_.verbatim_part = entry_of(parts_.back());
   }
 
   /// What the stream's geometry decodes to, from its bytes.

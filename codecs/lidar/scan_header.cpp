@@ -10,6 +10,8 @@ namespace {
 
 constexpr unsigned kTypeShift = 2;
 constexpr std::uint8_t kCentredFlag = 0x10;
+constexpr std::uint8_t kRaysFlag = 0x20;
+constexpr std::uint8_t kWholeUnitsFlag = 0x40;
 constexpr std::int64_t kMostOrigin = INT64_C(1) << 41;
 constexpr std::uint64_t kMostSpacing = kMostMaxError;
 
@@ -53,11 +55,13 @@ Status read_kind(Reader& in, ScanHeader& header) {
   QUERN_ASSIGN_OR_RETURN(const std::uint8_t kind, in.u8());
   const unsigned mode = kind & 3;
   const unsigned type = kind >> kTypeShift & 3;
-  if (mode > 2 || type > 1 || (kind & 0xE0) != 0)
+  if (mode > 2 || type > 1 || (kind & 0x80) != 0)
     return Status(StatusCode::corrupt, "a scan has unknown mode, type or flags ({0})", kind);
   header.mode = static_cast<Mode>(mode);
   header.scale.type = static_cast<CoordinateType>(type);
   header.lattice.centred = (kind & kCentredFlag) != 0;
+  header.rays = (kind & kRaysFlag) != 0;
+  header.whole_units = (kind & kWholeUnitsFlag) != 0;
   return {};
 }
 
@@ -88,7 +92,8 @@ Status read_blocks(Reader& in, ScanHeader& header) {
     cubes += block.cubes;
     points += block.points;
   }
-  if (cubes > header.points || (header.counted() && points + header.verbatim != header.points))
+  if (header.rays ? blocks != 0
+                  : cubes > header.points || (header.counted() && points + header.verbatim != header.points))
     return Status(StatusCode::corrupt, "the blocks of a scan do not hold its {0} points",
                   static_cast<std::int64_t>(header.points));
   return {};
@@ -135,7 +140,8 @@ Vector<std::uint8_t> serialize_scan_header(const ScanHeader& header) {
   out.u8(kScanVersion);
   out.u8(static_cast<std::uint8_t>(static_cast<unsigned>(header.mode) |
                                    static_cast<unsigned>(header.scale.type) << kTypeShift |
-                                   (header.lattice.centred ? kCentredFlag : 0)));
+                                   (header.lattice.centred ? kCentredFlag : 0) | (header.rays ? kRaysFlag : 0) |
+                                   (header.whole_units ? kWholeUnitsFlag : 0)));
   out.varint(header.scale.per_metre);
   out.varint(static_cast<std::uint64_t>(header.lattice.spacing));
   out.varint(header.max_error);

@@ -42,6 +42,8 @@ struct ScanHeader {
   Mode mode = Mode::set;
   Scale scale;
   Lattice lattice;
+  bool rays = false;         ///< by tool R, in the part `order`; without blocks
+  bool whole_units = false;  ///< mode `exact`: residuals are of units, else of bit patterns
   std::uint32_t max_error = 0;
   std::uint32_t achieved_error = 0;
   std::uint64_t source_points = 0;

@@ -104,8 +104,7 @@ std::vector<ExactPoint> exact_points(std::span<const std::uint32_t> words, bool 
 std::uint64_t violations(const std::vector<ExactPoint>& from, const std::vector<ExactPoint>& to, const Bound& bound) {
   const Tree tree(to);
   const ExactSquare most = most_square(bound);
-  const Exact reach =
-      static_cast<Exact>((static_cast<ExactSquare>(bound.units) << kFraction) / bound.per_metre) + 2;
+  const Exact reach = static_cast<Exact>((static_cast<ExactSquare>(bound.units) << kFraction) / bound.per_metre) + 2;
   return static_cast<std::uint64_t>(std::count_if(
       from.begin(), from.end(), [&](const ExactPoint& point) { return !tree.has_within(point, most, reach); }));
 }

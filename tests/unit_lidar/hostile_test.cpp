@@ -7,6 +7,7 @@
 #include "codecs/lidar/octree/tree.h"
 #include "codecs/lidar/order/order_coder.h"
 #include "codecs/lidar/point_codec.h"
+#include "codecs/lidar/rays/rays.h"
 #include "tests/unit_lidar/clouds.h"
 
 namespace quern::codec::lidar {
@@ -73,8 +74,10 @@ TEST(HostileParts_RandomBytes, DecodeOrFail) {
     EXPECT_LE(block.cubes.size(), 300U);
     Vector<std::uint8_t> values(random.below(300) * 4);
     (void)decode_column(bytes, 4, values);
-    Vector<std::uint32_t> words(3 * random.below(100));
-    (void)apply_residuals(bytes, words);
+    Vector<std::int64_t> numbers(3 * random.below(100));
+    (void)apply_residuals(bytes, numbers);
+    Vector<Site> points(random.below(200));
+    (void)decode_rays(bytes, 1 + static_cast<std::int64_t>(random.below(1 << 20)), points);
     const Vector<Site> sites = {{0, 0, 0}, {1, 1, 1}, {2, 0, 2}};
     const Vector<std::uint32_t> counts = {3, 1, 2};
     Vector<std::uint32_t> order(6);

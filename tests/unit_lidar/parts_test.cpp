@@ -1,6 +1,8 @@
 // The pieces the scan codec is made of.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
@@ -11,10 +13,13 @@
 #include "codecs/lidar/exact/exact_scale.h"
 #include "codecs/lidar/exact/residuals.h"
 #include "codecs/lidar/geometry/cover.h"
+#include "codecs/lidar/geometry/fixed_point.h"
 #include "codecs/lidar/geometry/near_points.h"
 #include "codecs/lidar/octree/neighbourhood.h"
 #include "codecs/lidar/octree/tree.h"
 #include "codecs/lidar/order/order_coder.h"
+#include "codecs/lidar/rays/direction.h"
+#include "codecs/lidar/rays/rays.h"
 #include "tests/unit_lidar/clouds.h"
 
 namespace quern::codec::lidar {
@@ -85,7 +90,8 @@ TEST(ContextMixer_PredictableDecisions, CostLittle) {
   EXPECT_LT(bytes.size(), kDecisions / 100);
   BitReader reader(bytes);
   ContextMixer<2> other(8, 1, 1);
-  for (unsigned i = 0; i < kDecisions; ++i) ASSERT_EQ(other.code(reader, {{context_hash(i % 5), 7}, 0, 0, 0}), i % 5 == 3 ? 1U : 0U);
+  for (unsigned i = 0; i < kDecisions; ++i)
+    ASSERT_EQ(other.code(reader, {{context_hash(i % 5), 7}, 0, 0, 0}), i % 5 == 3 ? 1U : 0U);
 }
 
 TEST(Lattice_OfABound, CoversSpaceWithinIt) {
@@ -253,19 +259,64 @@ TEST(Column_AnyValues, ComeBackAndNeverGrow) {
   }
 }
 
-TEST(Residuals_AnyWords, ComeBack) {
+TEST(Residuals_AnyValues, ComeBack) {
   Random random(10);
-  Vector<std::uint32_t> decoded, words;
+  Vector<std::int64_t> decoded, exact;
   for (int i = 0; i < 300; ++i) {
-    decoded.push_back(static_cast<std::uint32_t>(random.next()));
-    words.push_back(i % 3 == 0   ? decoded.back()
+    decoded.push_back(static_cast<std::int64_t>(random.below(UINT32_MAX)));
+    exact.push_back(i % 3 == 0   ? decoded.back()
                     : i % 3 == 1 ? decoded.back() + 5
-                                 : static_cast<std::uint32_t>(random.next()));
+                                 : static_cast<std::int64_t>(random.below(UINT32_MAX)));
   }
-  const auto bytes = encode_residuals(decoded, words);
+  const auto bytes = encode_residuals(decoded, exact);
   ASSERT_TRUE(apply_residuals(bytes, decoded).ok());
-  EXPECT_TRUE(decoded == words);
-  EXPECT_TRUE(encode_residuals(words, words).empty());
+  EXPECT_TRUE(decoded == exact);
+  EXPECT_TRUE(encode_residuals(exact, exact).empty());
+}
+
+TEST(OrderedWord_OfFloats, RisesWithThem) {
+  const float rising[] = {-3e38F, -1, -1e-45F, -0.0F, 0.0F, 1e-45F, 1, 3e38F};
+  for (std::size_t i = 1; i < std::size(rising); ++i)
+    EXPECT_LT(static_cast<std::int32_t>(ordered_word(std::bit_cast<std::uint32_t>(rising[i - 1]))),
+              static_cast<std::int32_t>(ordered_word(std::bit_cast<std::uint32_t>(rising[i]))));
+  EXPECT_EQ(ordered_word(ordered_word(0xC2345678U)), 0xC2345678U);
+}
+
+TEST(Rays_OfASpinningScan, ComeBackWithinReach) {
+  for (const bool by_columns : {false, true}) {
+    TestCloud cloud = spinning_scan(16, 300, 9, false);
+    FinePoints fine = fine_points(cloud.words, {});
+    if (by_columns) std::reverse(fine.points.begin(), fine.points.end());
+    for (const std::uint32_t bound : {10U, 200U, 1500U}) {
+      const std::int64_t reach = enforceable(bound) - 10;
+      const std::int64_t spacing = lattice_for(reach)->spacing;
+      const auto bytes = encode_rays(fine.points, spacing, reach);
+      ASSERT_TRUE(bytes.has_value());
+      Vector<Site> back(fine.points.size());
+      ASSERT_TRUE(decode_rays(*bytes, spacing, back).ok());
+      std::size_t beyond = 0;
+      for (std::size_t i = 0; i < back.size(); ++i)
+        beyond += squared_distance({back[i][0] * kFine, back[i][1] * kFine, back[i][2] * kFine}, fine.points[i]) >
+                          reach * reach
+                      ? 1
+                      : 0;
+      EXPECT_LT(beyond, back.size() / 50);
+    }
+  }
+}
+
+TEST(Rays_FarAway, AreRefused) {
+  const Vector<FinePoint> points = {{INT64_C(1) << 40, 0, 0}};
+  EXPECT_FALSE(encode_rays(points, 100, 20000).has_value());
+}
+
+TEST(StepTable_AnyVector, GivesTheNearestStep) {
+  const StepTable table(direction_of(1000000, 3130));
+  EXPECT_GT(table.most(), 1000);
+  for (const std::int64_t steps : {INT64_C(0), INT64_C(1), INT64_C(-1), INT64_C(2), INT64_C(500), INT64_C(-1000)}) {
+    const Direction at = table.direction(steps);
+    EXPECT_EQ(table.nearest(at.x >> 8, at.y >> 8), steps);
+  }
 }
 
 TEST(ExactScale_OfMillimetres, IsFound) {

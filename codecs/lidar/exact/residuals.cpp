@@ -5,36 +5,28 @@
 
 #include "codecs/lidar/coding/bit_coder.h"
 #include "codecs/lidar/coding/number_coder.h"
-#include "kernels/common/bits.h"
 
 namespace quern::codec::lidar {
-namespace {
 
-/// A bit pattern of binary32 to an integer of the same order; its own inverse.
-constexpr std::uint32_t ordered(std::uint32_t word) { return word >> 31 != 0 ? ~word ^ 0x80000000U : word; }
-
-}  // namespace
-
-Vector<std::uint8_t> encode_residuals(std::span<const std::uint32_t> decoded, std::span<const std::uint32_t> words) {
+Vector<std::uint8_t> encode_residuals(std::span<const std::int64_t> decoded, std::span<const std::int64_t> exact) {
   Vector<std::uint8_t> bytes;
-  if (std::equal(decoded.begin(), decoded.end(), words.begin(), words.end())) return bytes;
+  if (std::equal(decoded.begin(), decoded.end(), exact.begin(), exact.end())) return bytes;
   BitWriter writer(bytes);
   std::array<NumberModel, 3> models;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    models[i % 3].code(writer, kernels::zigzag(ordered(words[i]) - ordered(decoded[i])));
+  for (std::size_t i = 0; i < exact.size(); ++i) models[i % 3].code_signed(writer, exact[i] - decoded[i]);
   writer.finish();
   return bytes;
 }
 
-Status apply_residuals(std::span<const std::uint8_t> bytes, std::span<std::uint32_t> words) {
+Status apply_residuals(std::span<const std::uint8_t> bytes, std::span<std::int64_t> values) {
   if (bytes.empty()) return {};
   const Status corrupt(StatusCode::corrupt, "residuals of coordinates are not what an encoder writes");
   BitReader reader(bytes);
   std::array<NumberModel, 3> models;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::uint64_t folded = models[i % 3].code(reader);
-    if (folded > UINT32_MAX || !reader.good()) return corrupt;
-    words[i] = ordered(ordered(words[i]) + kernels::unzigzag(static_cast<std::uint32_t>(folded)));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t residual = models[i % 3].code_signed(reader);
+    if (residual > INT64_C(1) << 62 || residual < -(INT64_C(1) << 62) || !reader.good()) return corrupt;
+    values[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(values[i]) + static_cast<std::uint64_t>(residual));
   }
   return reader.has_more() ? corrupt : Status();
 }
