@@ -60,6 +60,7 @@ quern_precompile(quern_library_headers STATIC
   HEADERS ${standard_headers}
   USERS
     quern_checkpoint
+    quern_codec_lidar
     quern_codec_lorenzo
     quern_codec_lossless
     quern_codec_stencil

@@ -1,0 +1,30 @@
+#include "codecs/lidar/octree/tree.h"
+
+#include "codecs/lidar/octree/tree_coder.h"
+
+namespace quern::codec::lidar {
+
+Vector<std::uint8_t> encode_block(const Block& block, const Surroundings& surroundings) {
+  Vector<std::uint8_t> bytes;
+  BitWriter writer(bytes);
+  const BlockLimits limits{block.cubes.size(), UINT32_MAX, !block.counts.empty()};
+  const Status status = TreeCoder<BitWriter>(writer, surroundings, limits, block).run();
+  writer.finish();
+  if (!status.ok()) bytes.clear();
+  return bytes;
+}
+
+Status decode_block(std::span<const std::uint8_t> bytes, const Surroundings& surroundings, std::uint64_t cubes,
+                    bool counted, std::uint64_t points, Block& block) {
+  BitReader reader(bytes);
+  const BlockLimits limits{cubes, points, counted};
+  QUERN_RETURN_IF_ERROR(TreeCoder<BitReader>(reader, surroundings, limits, block).run());
+  std::uint64_t found = 0;
+  for (const std::uint32_t count : block.counts) found += count;
+  if (reader.has_more() || block.cubes.size() != cubes || (counted && found != points))
+    return Status(StatusCode::corrupt, "an octree does not have the {0} cubes that its block promises",
+                  static_cast<std::int64_t>(cubes));
+  return {};
+}
+
+}  // namespace quern::codec::lidar

@@ -1,0 +1,145 @@
+// What an octree's decisions are predicted from. A child is seen with the 26 sites around it: those already coded are
+// known to be full or empty; of the others one knows whether their parent exists. Published octree coders look at the
+// same neighbours (MPEG G-PCC, ISO/IEC 23090-9); here several such views are mixed.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "codecs/lidar/coding/context_mixer.h"
+#include "codecs/lidar/octree/block.h"
+#include "codecs/lidar/octree/neighbourhood.h"
+#include "codecs/lidar/octree/sensor_view.h"
+#include "kernels/common/bits.h"
+
+namespace quern::codec::lidar {
+
+/// The sites in and around a node.
+struct NodeSites {
+  std::uint64_t full = 0;      ///< coded ones that are full
+  std::uint64_t possible = 0;  ///< not coded yet, of a parent that exists
+  unsigned faces = 0;          ///< which of the six nodes that share a face exist
+  unsigned nodes = 0;          ///< how many of the 26 nodes around exist
+};
+
+class OccupancyModel {
+ public:
+  explicit OccupancyModel(std::uint64_t cubes) : mixer_(table_bits_for(cubes), kFirstSets, kSecondSets) {}
+
+  /// `levels_below`: of the children, 0 where they are cubes.
+  void enter_level(unsigned level, unsigned levels_below) {
+    level_ = level;
+    group_ = std::min(levels_below, 5U);
+  }
+
+  /// Codes which children of a node exist; for an encoder `occupancy` says it. A node has at least one.
+  template <class Coder>
+  unsigned code(Coder& coder, const NodeSites& sites, const SensorView& view, unsigned occupancy = 0) {
+    NodeSites seen = sites;
+    unsigned path = 1;
+    unsigned result = 0;
+    for (unsigned child = 0; child < 8; ++child) {
+      unsigned bit = 1;
+      if (child < 7 || result != 0)
+        bit = mixer_.code(coder, context(seen, view, child, path, result), occupancy >> child & 1);
+      path = path << 1 | bit;
+      result |= bit << child;
+      seen.full |= std::uint64_t{bit} << own_site(child);
+    }
+    return result;
+  }
+
+ private:
+  static constexpr unsigned kContexts = 8;
+  static constexpr std::uint32_t kFirstSets = 6 * 8 * 8;
+  static constexpr std::uint32_t kSecondSets = 14 * 4 * 16;
+
+  DecisionContext<kContexts> context(const NodeSites& seen, const SensorView& view, unsigned child, unsigned path,
+                                     unsigned result) const {
+    const std::uint64_t full = seen.full >> window_at(child) & kWindow;
+    const std::uint64_t possible = seen.possible >> window_at(child) & kWindow;
+    const unsigned known = weight(full);
+    const unsigned unknown = weight(possible);
+    const unsigned ones = std::min(count_sites(result), 3U);
+    const std::uint64_t here = child | std::uint64_t{group_} << 3;
+    const std::uint64_t fine = std::min(group_, 3U);
+    const unsigned distance = view.relative_distance();
+    const std::uint64_t known_class = known > 2 ? 2 : known > 0 ? 1 : 0;
+    DecisionContext<kContexts> seen_as;
+    seen_as.contexts = {
+        context_hash(path | seen.faces << 8 | fine << 14 | std::uint64_t{seen.nodes > 12} << 16, 1),
+        context_hash(full & (kWindowFaces | kWindowEdges), (possible & kWindowFaces) * 8 + child),
+        context_hash(here | std::uint64_t{std::min(known, 15U)} << 6 | std::uint64_t{std::min(unknown, 15U)} << 10 |
+                         std::uint64_t{ones} << 14,
+                     2),
+        context_hash(view.layer(child) | std::uint64_t{level_} << 16, view.band()),
+        context_hash(static_cast<std::uint64_t>(static_cast<std::int64_t>(view.elevation(child))),
+                     distance | known_class << 4 | std::uint64_t{ones > 0} << 6 | 128),
+        context_hash(full, (possible & kWindowFaces) * 8 + child + (UINT64_C(1) << 60)),
+        context_hash((full | possible) & (kWindowFaces | kWindowEdges), child | fine << 3 | UINT64_C(1) << 32),
+        context_hash(
+            path | std::uint64_t{group_} << 8 | std::uint64_t{view.height()} << 12 | std::uint64_t{view.band()} << 20,
+            3),
+    };
+    seen_as.first_set = (group_ * 8 + child) * 8 + std::min((known + 1) / 2, 7U);
+    seen_as.second_set = std::min((seen.nodes + 1) / 2, 13U) + 14 * (ones + 4 * distance);
+    seen_as.map = child | std::min(known, 15U) << 3 | std::min(unknown / 2, 7U) << 7;
+    return seen_as;
+  }
+
+  static unsigned weight(std::uint64_t window) { return count_sites(window) + count_sites(window & kWindowFaces); }
+
+  ContextMixer<kContexts> mixer_;
+  unsigned level_ = 0;
+  unsigned group_ = 0;
+};
+
+/// What is known when the sites of a cube of a centred lattice are coded. Slot by slot of the 27 cubes around.
+struct HalfSites {
+  unsigned odd_around = 0;    ///< bit 1..7: the odd site of a coded cube at -x, -y, -z, ... touches the even one
+  unsigned even_around = 0;   ///< the same of even sites and the cubes at +x, +y, +z, ...
+  unsigned cubes_behind = 0;  ///< cubes at +x, +y, +z, ... that are not coded yet, same bits
+  unsigned faces = 0;
+  unsigned face_halves = 0;  ///< halves of the coded cubes at -x, -y, -z, two bits each
+  unsigned evens = 0;        ///< even sites in the coded cubes around
+  unsigned odds = 0;
+  unsigned cubes = 0;  ///< cubes around
+};
+
+class HalfModel {
+ public:
+  explicit HalfModel(std::uint64_t cubes) : mixer_(table_bits_for(cubes), 2 * 14, 16 * 16) {}
+
+  /// Codes which sites of a cube are taken: 1, 2 or 3.
+  template <class Coder>
+  unsigned code(Coder& coder, const HalfSites& seen, std::uint32_t layer, unsigned halves = 0) {
+    const unsigned even = mixer_.code(coder, context(seen, layer, 0), halves & 1);
+    if (even == 0) return 2;
+    return 1 | mixer_.code(coder, context(seen, layer, 1), halves >> 1) << 1;
+  }
+
+ private:
+  static constexpr unsigned kContexts = 5;
+
+  DecisionContext<kContexts> context(const HalfSites& seen, std::uint32_t layer, std::uint64_t half) const {
+    const std::uint64_t evens = std::min(seen.evens, 15U);
+    const std::uint64_t odds = std::min(seen.odds, 15U);
+    const unsigned cubes = std::min((seen.cubes + 1) / 2, 13U);
+    DecisionContext<kContexts> seen_as;
+    seen_as.contexts = {
+        context_hash(seen.odd_around | half << 8 | std::uint64_t{seen.even_around} << 9, 1),
+        context_hash(seen.faces | half << 6 | std::uint64_t{seen.face_halves} << 7, 2),
+        context_hash(evens | odds << 4 | std::uint64_t{cubes} << 8 | half << 12, 3),
+        context_hash(seen.even_around | std::uint64_t{seen.cubes_behind} << 8 | half << 16, 4),
+        context_hash(std::uint64_t{layer} << 1 | half, 5),
+    };
+    seen_as.first_set = static_cast<std::uint32_t>(half * 14) + cubes;
+    seen_as.second_set = static_cast<std::uint32_t>(evens * 16 + odds);
+    seen_as.map = static_cast<std::uint32_t>(half | std::uint64_t{std::min(seen.cubes, 31U)} << 1);
+    return seen_as;
+  }
+
+  ContextMixer<kContexts> mixer_;
+};
+
+}  // namespace quern::codec::lidar
