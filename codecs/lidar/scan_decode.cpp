@@ -6,7 +6,7 @@
 #include "codecs/lidar/order/order_coder.h"
 #include "codecs/lidar/rays/rays.h"
 #include "libcompress/core/run_tasks.h"
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/reader.h"
 
 namespace quern::codec::lidar {

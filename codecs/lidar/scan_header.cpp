@@ -1,7 +1,7 @@
 #include "codecs/lidar/scan_header.h"
 
 #include "kernels/common/bits.h"
-#include "libcompress/format/checksum.h"
+#include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
 
