@@ -43,7 +43,7 @@ CudaBoundCheck device_check(const Pair& pair, const verifier::Bound& bound, cons
   const DeviceBytes x(pair.x.bytes, call.x_offset);
   const DeviceBytes y(pair.y.bytes, call.y_offset);
   const DeviceResult<CudaBoundCheck> result;
-  EXPECT_EQ(kernels::check_bound_async(test::element_of(pair.x.dtype), x.get(), y.get(), pair.x.elems(), bound,
+  EXPECT_EQ(kernels::check_bound_async(element_of(pair.x.dtype), x.get(), y.get(), pair.x.elems(), bound,
                                        test::fills_of(fills), result.get(), nullptr, call.max_ctas),
             cudaSuccess);
   return result.read();

@@ -15,13 +15,12 @@
 
 #include "kernels/common/cuda/fill_values.h"
 #include "kernels/common/element_keys.h"
+#include "libcompress/core/element_of.h"
 
 namespace quern::test {
 
 inline constexpr DType kAllTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,  DType::i16,
                                       DType::i32, DType::i64,  DType::u8,  DType::u16, DType::u32, DType::u64};
-
-inline kernels::Element element_of(DType dtype) { return static_cast<kernels::Element>(dtype); }
 
 /// Device memory with the bytes in it, which begin `offset` bytes behind an address that 256 divides.
 class DeviceBytes {

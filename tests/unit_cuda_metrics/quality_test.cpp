@@ -42,7 +42,7 @@ CudaQuality device_quality(const Pair& pair, const std::vector<std::uint64_t>& f
                            bool with_ssim = true) {
   const DeviceBytes x(pair.x.bytes, call.x_offset);
   const DeviceBytes y(pair.y.bytes, call.y_offset);
-  const CudaPair arrays{test::element_of(pair.x.dtype), cuda_shape(pair.x.shape), x.get(), y.get(), with_ssim};
+  const CudaPair arrays{element_of(pair.x.dtype), cuda_shape(pair.x.shape), x.get(), y.get(), with_ssim};
   std::size_t bytes = 0;
   EXPECT_EQ(kernels::quality_workspace(arrays, bytes, call.max_ctas), cudaSuccess);
   const DeviceBytes workspace(bytes);

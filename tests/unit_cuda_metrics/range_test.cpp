@@ -22,7 +22,7 @@ RangeKeys device_range(const Array& array, const std::vector<std::uint64_t>& fil
                        unsigned max_ctas) {
   const DeviceBytes memory(array.bytes, offset);
   const DeviceResult<RangeKeys> result;
-  EXPECT_EQ(kernels::find_range_async(test::element_of(array.dtype), memory.get(), array.elems(), test::fills_of(fills),
+  EXPECT_EQ(kernels::find_range_async(element_of(array.dtype), memory.get(), array.elems(), test::fills_of(fills),
                                       result.get(), nullptr, max_ctas),
             cudaSuccess);
   return result.read();
@@ -51,7 +51,7 @@ void expect_same_range(const Array& array, const std::vector<std::uint64_t>& fil
   Execution execution;
   const auto host = exact_range(array.view(), fills, RunnerHandle(execution).get());
   ASSERT_EQ(got.valid != 0, host.has_value());
-  kernels::with_element(test::element_of(array.dtype), [&](auto traits) {
+  kernels::with_element(element_of(array.dtype), [&](auto traits) {
     using Traits = decltype(traits);
     const RangeKeys plain = plain_range<Traits>(array, fills);
     ASSERT_EQ(got.valid, plain.valid);

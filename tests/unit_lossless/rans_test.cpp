@@ -17,7 +17,7 @@ Counts count(const std::vector<std::uint8_t>& symbols) {
   return counts;
 }
 
-/// Encodes with kLanes states, decodes, and returns the words it took.
+/// Encodes with kStates states, decodes, and returns the words it took.
 std::size_t round_trip(const std::vector<std::uint8_t>& symbols) {
   Frequencies frequencies{};
   normalize(count(symbols), frequencies);
@@ -26,15 +26,15 @@ std::size_t round_trip(const std::vector<std::uint8_t>& symbols) {
   std::vector<std::uint16_t> words(symbols.size());
   std::uint16_t* const end = words.data() + words.size();
   std::uint16_t* at = end;
-  std::array<std::uint32_t, kLanes> states;
+  std::array<std::uint32_t, kStates> states;
   states.fill(kStateFloor);
-  for (std::size_t i = symbols.size(); i-- > 0;) encode_step(states[i % kLanes], encode_table[symbols[i]], at);
+  for (std::size_t i = symbols.size(); i-- > 0;) encode_step(states[i % kStates], encode_table[symbols[i]], at);
   const auto used = static_cast<std::size_t>(end - at);
 
   const auto table = std::make_unique<DecodeTable>();
   make_decode_table(frequencies, *table);
   for (std::size_t i = 0; i < symbols.size(); ++i) {
-    std::uint32_t& state = states[i % kLanes];
+    std::uint32_t& state = states[i % kStates];
     if (decode_step(state, *table) != symbols[i]) {
       ADD_FAILURE() << "symbol " << i;
       return used;
