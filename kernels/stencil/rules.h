@@ -45,14 +45,18 @@ template <class Size>
 /// Larger magnitudes of codes count as this in contexts.
 inline constexpr std::uint32_t kMaxContextMagnitude = (1u << 18) - 1;
 
-/// What a code counts in contexts: its magnitude, at most `most`. `code` may be the pattern of a code.
+/// What a code counts in contexts: its magnitude, at most `most`. A code of 64 bits is above the least one; narrower ones
+/// may be any, and their bit patterns.
 template <class Code>
 [[gnu::always_inline]] constexpr std::uint32_t capped_magnitude(Code code, std::uint32_t most) {
-  using Bits = std::make_unsigned_t<Code>;
-  using Number = std::make_signed_t<Code>;
-  const auto bits = static_cast<Bits>(code);
-  const Bits size = static_cast<Number>(code) < 0 ? Bits{0} - bits : bits;
-  return static_cast<std::uint32_t>(size < most ? size : Bits{most});
+  if constexpr (std::is_same_v<Code, std::int64_t>) {  // with a sign: GCC 12 makes faster loops of it
+    const std::int64_t size = code < 0 ? -code : code;
+    return static_cast<std::uint32_t>(size < std::int64_t{most} ? size : std::int64_t{most});
+  } else {
+    const auto bits = static_cast<std::uint32_t>(code);
+    const std::uint32_t size = static_cast<std::int32_t>(bits) < 0 ? 0 - bits : bits;
+    return size < most ? size : most;
+  }
 }
 
 /// Larger distances of values count as this in contexts.

@@ -99,7 +99,7 @@ TEST(Stencil_Rules, ScaledDown_RoundsHalfUp) {
 TEST(Stencil_Rules, CappedMagnitude_IsThatOfTheKernels) {
   constexpr std::uint32_t kMost = kernels::kMaxContextMagnitude;
   static_assert(kernels::capped_magnitude(std::numeric_limits<std::int32_t>::min(), kMost) == kMost);
-  static_assert(kernels::capped_magnitude(std::numeric_limits<std::int64_t>::min(), kMost) == kMost);
+  static_assert(kernels::capped_magnitude(-std::numeric_limits<std::int64_t>::max(), kMost) == kMost);
   std::vector<std::int64_t> codes{0, 1, -1, kMost, kMost - 1, kMost + 1};
   codes.insert(codes.end(), {-std::int64_t{kMost}, kernels::kMaxMagnitude, -std::int64_t{kernels::kMaxMagnitude}});
   std::mt19937_64 random(kSeed);
