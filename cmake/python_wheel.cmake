@@ -14,6 +14,16 @@ endif()
 set_target_properties(${libraries} PROPERTIES VERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH "")
 install(TARGETS ${libraries} LIBRARY DESTINATION pyquern/lib NAMELINK_SKIP COMPONENT python)
 
+# hypot is the only function of these that glibc 2.35 has anew.
+foreach(source IN ITEMS quern_checkpoint:checkpoint/save/difference.cpp quern_report:cli/report/spectrum.cpp)
+  string(REPLACE ":" ";" source ${source})
+  list(POP_FRONT source owner)
+  if(TARGET ${owner})
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/${source} TARGET_DIRECTORY ${owner} PROPERTIES
+      COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/cmake/older_glibc.h")
+  endif()
+endforeach()
+
 set(programs "")
 if(QUERN_HAVE_ANY_HDF5_PLUGIN)
   list(APPEND programs h5quern_any)

@@ -2,14 +2,15 @@
 #include "cli/files/safe_file.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
 
 #include <fmt/format.h>
 
@@ -37,9 +38,11 @@ std::string follow_link(const std::string& path) {
 
 std::string random_suffix() {
   static constexpr char kLetters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-  std::random_device source;
+  std::array<unsigned char, 10> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    fail(Exit::io, "the system gives no random numbers for the name of a temporary file");
   std::string out;
-  for (int i = 0; i < 10; ++i) out += kLetters[source() % (sizeof kLetters - 1)];
+  for (const unsigned char byte : bytes) out += kLetters[byte % (sizeof kLetters - 1)];
   return out;
 }
 

@@ -46,7 +46,12 @@ class Source : public ::testing::Test {
 };
 
 TEST_F(Source, Region_IsThatOfTheMemory_AndReadsAFractionOfTheBytes) {
-  Counted counted = made("abs=1e-3 codec=lorenzo");
+  values.resize(16 * values.size());  // several segments
+  std::vector<float> more(values.begin(), values.begin() + kRows * kColumns);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = more[i % more.size()];
+  const auto params = make_params("abs=1e-3 codec=lorenzo");
+  Counted counted{
+      compressed(context.get(), params.get(), make_array(QUERN_F32, {16 * kRows, kColumns}, values.data()))};
   const quern_source source = counted.source();
   const std::uint64_t begin[] = {10, 7}, end[] = {14, 1000};
   std::vector<float> box(4 * 993), same(box.size());
