@@ -55,6 +55,7 @@ set(QUERN_MEDIUM_TESTS
   integration_mpi_insitu_ompio
   integration_mpi_insitu_romio321
   python_memory
+  second_decoder_scans
   simulated_round_trips
   suite_format
   test_flow_solver
@@ -65,6 +66,7 @@ set(QUERN_MEDIUM_TESTS
   unit_device_races
   unit_io
   unit_lorenzo
+  unit_lidar
   unit_lossless
   unit_metrics
   unit_moments
