@@ -58,6 +58,7 @@ set(QUERN_MEDIUM_TESTS
   python_hdf5
   python_hdf5_system
   python_memory
+  second_decoder_scans
   simulated_round_trips
   suite_format
   test_flow_solver
@@ -68,6 +69,7 @@ set(QUERN_MEDIUM_TESTS
   unit_device_races
   unit_io
   unit_lorenzo
+  unit_lidar
   unit_lossless
   unit_metrics
   unit_moments
