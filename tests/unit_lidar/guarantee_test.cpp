@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "codecs/lidar/point_codec.h"
 #include "libcompress/core/task_runner.h"
@@ -89,6 +92,32 @@ TEST(Guarantee_SpinningScan, HoldsInEveryModeAndBound) {
     check(cloud, {Mode::points, bound});
   }
   check(cloud, {Mode::exact, 1});
+}
+
+/// A frame of floats, the first three of each record coordinates; empty where there is none.
+TestCloud frame(const std::string& name, std::size_t floats) {
+  TestCloud cloud;
+  cloud.name = name;
+  const char* const folder = std::getenv("QUERN_TEST_DATA");
+  std::ifstream in(std::string(folder != nullptr ? folder : "") + "/lidar/" + name, std::ios::binary);
+  std::vector<float> record(floats);
+  while (in.read(reinterpret_cast<char*>(record.data()), static_cast<std::streamsize>(4 * floats)))
+    cloud.add(record[0], record[1], record[2]);
+  return cloud;
+}
+
+TEST(Guarantee_RealFrames, HoldsInEveryMode) {
+  const TestCloud kitti = frame("kitti_odometry_00/000000.bin", 4);
+  const TestCloud nuscenes = frame("nuscenes_lidar_top_34688x5.f32", 5);
+  if (kitti.points() == 0 || nuscenes.points() == 0) GTEST_SKIP() << "no frames below QUERN_TEST_DATA/lidar";
+  for (const std::uint32_t bound : {200U, 1500U}) {
+    check(nuscenes, {Mode::set, bound});
+    check(nuscenes, {Mode::points, bound});
+  }
+  check(kitti, {Mode::set, 1500});
+  check(kitti, {Mode::set, 500});
+  check(kitti, {Mode::points, 200});
+  check(nuscenes, {Mode::exact, 1});
 }
 
 TEST(Guarantee_Checker, SeesPointsBeyondTheBound) {
