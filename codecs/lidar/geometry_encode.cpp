@@ -6,6 +6,7 @@
 #include "codecs/lidar/octree/tree.h"
 #include "codecs/lidar/order/order_coder.h"
 #include "codecs/lidar/rays/rays.h"
+#include "kernels/common/bits.h"
 #include "libcompress/core/run_tasks.h"
 
 namespace quern::codec::lidar {
@@ -20,7 +21,7 @@ bool counted(const GeometryTask& task) { return task.mode != Mode::set; }
 
 /// What residuals are differences of: whole units, or ordered bit patterns.
 std::int64_t residual_value(const GeometryTask& task, std::int64_t units) {
-  return task.whole_units ? units : std::int64_t{ordered_word(word_of(units, task.scale))};
+  return task.whole_units ? units : std::int64_t{kernels::ordered_key<std::uint32_t>(word_of(units, task.scale))};
 }
 
 /// `place(i, axis)`: coordinates in units of what point i decodes to without residuals.
@@ -34,7 +35,7 @@ Vector<std::uint8_t> residuals_of(const GeometryTask& task, const Place& place) 
     for (unsigned axis = 0; axis < 3; ++axis) {
       decoded.push_back(residual_value(task, place(i, axis)));
       exact.push_back(task.whole_units ? (task.points[i][axis] + kFine / 2) >> kFineBits
-                                       : std::int64_t{ordered_word(task.words[3 * i + axis])});
+                                       : std::int64_t{kernels::ordered_key<std::uint32_t>(task.words[3 * i + axis])});
     }
   return encode_residuals(decoded, exact);
 }

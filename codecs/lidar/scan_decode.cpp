@@ -5,6 +5,7 @@
 #include "codecs/lidar/octree/tree.h"
 #include "codecs/lidar/order/order_coder.h"
 #include "codecs/lidar/rays/rays.h"
+#include "kernels/common/bits.h"
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/reader.h"
@@ -71,13 +72,14 @@ Result<Vector<std::uint32_t>> finish_words(const ScanHeader& header, std::span<c
   const bool of_patterns = !residuals.empty() && !header.whole_units;
   for (const Site& site : units)
     for (const std::int64_t at : site)
-      values.push_back(of_patterns ? std::int64_t{ordered_word(word_of(at, header.scale))} : at);
+      values.push_back(of_patterns ? std::int64_t{kernels::ordered_key<std::uint32_t>(word_of(at, header.scale))} : at);
   QUERN_RETURN_IF_ERROR(apply_residuals(residuals, values));
   Vector<std::uint32_t> words;
   words.reserve(values.size());
   for (const std::int64_t value : values) {
     if (of_patterns && (value < 0 || value > UINT32_MAX)) return corrupt();
-    words.push_back(of_patterns ? ordered_word(static_cast<std::uint32_t>(value)) : word_of(value, header.scale));
+    words.push_back(of_patterns ? kernels::ordered_key<std::uint32_t>(static_cast<std::uint32_t>(value))
+                                : word_of(value, header.scale));
   }
   return words;
 }

@@ -20,6 +20,7 @@
 #include "codecs/lidar/order/order_coder.h"
 #include "codecs/lidar/rays/direction.h"
 #include "codecs/lidar/rays/rays.h"
+#include "kernels/common/bits.h"
 #include "tests/unit_lidar/clouds.h"
 
 namespace quern::codec::lidar {
@@ -277,9 +278,10 @@ TEST(Residuals_AnyValues, ComeBack) {
 TEST(OrderedWord_OfFloats, RisesWithThem) {
   const float rising[] = {-3e38F, -1, -1e-45F, -0.0F, 0.0F, 1e-45F, 1, 3e38F};
   for (std::size_t i = 1; i < std::size(rising); ++i)
-    EXPECT_LT(static_cast<std::int32_t>(ordered_word(std::bit_cast<std::uint32_t>(rising[i - 1]))),
-              static_cast<std::int32_t>(ordered_word(std::bit_cast<std::uint32_t>(rising[i]))));
-  EXPECT_EQ(ordered_word(ordered_word(0xC2345678U)), 0xC2345678U);
+    EXPECT_LT(
+        static_cast<std::int32_t>(kernels::ordered_key<std::uint32_t>(std::bit_cast<std::uint32_t>(rising[i - 1]))),
+        static_cast<std::int32_t>(kernels::ordered_key<std::uint32_t>(std::bit_cast<std::uint32_t>(rising[i]))));
+  EXPECT_EQ(kernels::ordered_key<std::uint32_t>(kernels::ordered_key<std::uint32_t>(0xC2345678U)), 0xC2345678U);
 }
 
 TEST(Rays_OfASpinningScan, ComeBackWithinReach) {

@@ -9,9 +9,6 @@
 
 namespace quern::codec::lidar {
 
-/// A bit pattern of binary32 to an integer of the same order, and back (the map is its own inverse).
-constexpr std::uint32_t ordered_word(std::uint32_t word) { return word >> 31 != 0 ? ~word ^ 0x80000000U : word; }
-
 /// `decoded` and `exact` have the same length, a multiple of 3, and lie within 2^62 of each other. Empty where they are
 /// equal. May throw std::bad_alloc.
 Vector<std::uint8_t> encode_residuals(std::span<const std::int64_t> decoded, std::span<const std::int64_t> exact);
