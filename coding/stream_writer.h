@@ -44,7 +44,7 @@ struct CodedRows {
 /// Once a call has returned false, what was written has no meaning: begin again with fewer streams or more room.
 class StreamWriter {
  public:
-  /// Elements between two looks at the room that streams have left.
+  /// Elements between two checks of the room that streams have left.
   static constexpr std::size_t kBlock = 1024;
   /// Words that a stream has to have left for encode() to go on.
   static constexpr std::size_t words_wanted(std::size_t streams) {

@@ -1,5 +1,5 @@
 // A uniform quantizer of floating-point numbers that keeps an absolute bound: each value becomes a multiple of twice
-// the bound, is looked at again after its final rounding, and is refused where it misses.
+// the bound, is checked after its final rounding, and is refused where it misses.
 #pragma once
 
 #include <cmath>

@@ -19,7 +19,7 @@ def main():
         found = ctypes.sizeof(mirror) if member == "." else getattr(mirror, member).offset
         assert found == int(number), f"{struct}.{member} is at {number}, in _capi.py at {found}"
         seen.add(struct)
-    assert seen == set(_capi.STRUCTS), f"not looked at: {set(_capi.STRUCTS) - seen}"
+    assert seen == set(_capi.STRUCTS), f"not compared: {set(_capi.STRUCTS) - seen}"
     print(f"{len(seen)} structs agree")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._loss import declared_fills
 
-_BLOCK = 1 << 22  # elements looked at at once
+_BLOCK = 1 << 22  # elements read at once
 
 
 def _blocks(values: Any) -> Iterator[Any]:

@@ -174,7 +174,7 @@ def compress_into(array: Given, key: ParamsKey, address: int, capacity: int, *, 
 
 
 def compress_bound(array: ArrayLike, *, metadata: bytes = b"") -> int:
-    """Bytes that no stream of this array exceeds: raw + 256 + raw/1000 + metadata. Its values are not looked at. O(1)."""
+    """Bytes that no stream of this array exceeds: raw + 256 + raw/1000 + metadata. Its values are not read. O(1)."""
     return room_for(given(array), len(metadata))
 
 

@@ -27,7 +27,7 @@ __all__ = ["QuernCodec"]
 
 
 @dataclass(frozen=True)
-class QuernCodec(ArrayBytesCodec):  # type: ignore[misc]  # zarr is not looked at
+class QuernCodec(ArrayBytesCodec):  # type: ignore[misc]  # mypy does not check zarr
     """abs (in the array's units), pwrel, or lossless=True; codec, goal: as in pyquern.compress(). fill: numbers that mark
     missing data; the array's fill_value always does. For arrays of float16, float32, float64 and integers.
 

@@ -151,7 +151,7 @@ class LevelGridOf {
   /// Sets the rows beyond the ends of a run whose rows are complete; `first` of them.
   void finish_run(std::size_t parity_class, RowIndex first);
 
-  /// Whether all values so far, halos among them, are small. Halos are looked at here, rows where they are made.
+  /// Whether all values so far, halos among them, are small. Halos are checked here, rows where they are made.
   SmallValues<Value>& small() { return small_; }
   const SmallValues<Value>& small() const { return small_; }
 
