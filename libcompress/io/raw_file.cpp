@@ -31,6 +31,15 @@ NameFacts facts_from_name(const std::string& path) {
   return facts;
 }
 
+}  // namespace
+
+bool name_tells_array(const std::string& path) {
+  const NameFacts facts = facts_from_name(path);
+  return facts.dtype && facts.shape;
+}
+
+namespace {
+
 Result<Shape> reversed(const Shape& shape) {
   std::array<std::uint64_t, kMaxRank> extents{};
   std::reverse_copy(shape.extents().begin(), shape.extents().end(), extents.begin());
