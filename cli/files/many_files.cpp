@@ -62,6 +62,7 @@ FoundFiles find_files(const std::vector<std::string>& names, bool recursive,
   FoundFiles found;
   for (const std::string& name : names) {
     if (name == "-" || !is_directory(name)) {
+      if (name.ends_with('/')) fail(Exit::io, name + ": there is no such folder");
       found.files.push_back({name, base_name(name)});
     } else if (recursive) {
       FolderWalk(takes, found).walk(name, "");

@@ -21,7 +21,7 @@ struct FoundFiles {
 
 /// The files named, and those below folders that `takes` says yes to. Hidden files and folders and symbolic links are
 /// passed over: a link may lead out of the folder or round in a circle. Throws CliError: a folder without `recursive`,
-/// a folder that cannot be read.
+/// a folder that is missing or cannot be read.
 FoundFiles find_files(const std::vector<std::string>& names, bool recursive,
                       const std::function<bool(const std::string&)>& takes);
 

@@ -62,6 +62,11 @@ class ManyFiles(CliTest):
         self.tree(self.NAMES)
         self.refused(2, "-r takes the files below it", "compress", "--abs", "1", self.path("run"))
 
+    def test_MissingFolder_SaysSo(self):
+        for verb in (["compress", "--abs", "1"], ["decompress"]):
+            self.refused(2, "there is no such folder", *verb, "-r", self.path("missing") + "/", "-o", self.path("out"))
+        self.assertEqual(self.files(), [])
+
     def test_FolderWithoutArrays_SaysWhatIsLookedFor(self):
         self.tree(["run/notes.txt"])
         self.refused(1, "no array was found", "compress", "--abs", "1", "-r", self.path("run"))
