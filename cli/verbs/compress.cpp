@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/files/array_files.h"
 #include "cli/files/byte_streams.h"
 #include "cli/files/input_array.h"
 #include "cli/files/safe_file.h"

@@ -1,8 +1,6 @@
 // Inputs, datasets and bounds to jobs.
 #include "cli/verbs/compress_jobs.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <set>
 
@@ -115,14 +113,6 @@ std::vector<Variable> variables_of(const std::string& input, const CompressArgs&
 }
 
 }  // namespace
-
-bool is_array_file(const std::string& path, const DataArgs& data) {
-  if (io::file_kind(path) != io::FileKind::raw || io::name_tells_array(path)) return true;
-  if (!data.dtype || !data.shape || path.ends_with(kStreamSuffix)) return false;
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 &&
-         static_cast<std::uint64_t>(info.st_size) == data.skip_bytes + data.shape->elems() * dtype_bytes(*data.dtype);
-}
 
 CompressPlan plan_compress_jobs(const CompressArgs& args, const std::vector<FoundFile>& files) {
   CompressPlan plan;

@@ -22,9 +22,6 @@ struct CompressJob {
   std::string output;  ///< "-" is standard output
 };
 
-/// Whether a file found in a folder is an input: its name says what it is, or, with type and shape given, its size.
-bool is_array_file(const std::string& path, const DataArgs& data);
-
 struct CompressPlan {
   std::vector<CompressJob> jobs;
   std::uint64_t left_alone = 0;       ///< jobs left out, since their output exists (--skip-existing)
