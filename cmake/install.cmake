@@ -61,6 +61,16 @@ if(TARGET quern_checkpoint_shared)
   install(FILES ${package}/quern-checkpoint.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()
 
+# The LiDAR library: find_package(quern COMPONENTS lidar), quern-lidar.pc.
+install(TARGETS quern_lidar_shared EXPORT quern_lidar_targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT lidar NAMELINK_COMPONENT development
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT quern_lidar_targets NAMESPACE quern:: FILE quernLidarTargets.cmake
+  DESTINATION ${configdir} COMPONENT development)
+install(FILES lidar/include/quern/lidar.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
+configure_file(cmake/quern-lidar.pc.in ${package}/quern-lidar.pc @ONLY)
+install(FILES ${package}/quern-lidar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
 if(QUERN_HAVE_CLI)
   install(TARGETS quern_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
   if(TARGET quern_files)

@@ -1,4 +1,4 @@
-# libquern.so, libquern.a and libquern-checkpoint.so: what is installed. The first two are made of the very objects of the target `quern` and of the
+# libquern.so, libquern.a, libquern-lidar.so and libquern-checkpoint.so: what is installed. The first two are made of the very objects of the target `quern` and of the
 # parts it links, so that nothing is compiled twice; the command and the tests go on linking `quern` itself.
 set(QUERN_HAVE_LIBRARY OFF)
 if(QUERN_SANITIZE OR QUERN_FUZZ)
@@ -69,6 +69,21 @@ target_link_libraries(quern_static INTERFACE
   $<$<BOOL:${QUERN_HAVE_CUDA}>:CUDA::cudart_static>
   $<$<NOT:$<LINK_LANGUAGE:CXX>>:stdc++> m)
 target_include_directories(quern_static INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
+
+# libquern-lidar.so: drives behind <quern/lidar.h>, whole in itself (docs/adr/028-drives.md).
+target_compile_options(quern_lidar_capi PRIVATE -g -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+set(map ${PROJECT_SOURCE_DIR}/lidar/capi/libquern-lidar.map)
+add_library(quern_lidar_shared SHARED $<TARGET_OBJECTS:quern_lidar_capi>)
+set_target_properties(quern_lidar_shared PROPERTIES
+  OUTPUT_NAME quern-lidar EXPORT_NAME lidar LINKER_LANGUAGE CXX
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+  LINK_DEPENDS ${map})
+target_link_options(quern_lidar_shared PRIVATE
+  LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed LINKER:--exclude-libs,ALL)
+target_link_libraries(quern_lidar_shared PRIVATE quern_lidar)
+target_include_directories(quern_lidar_shared INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lidar/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
 
 # libquern-checkpoint.so: the store behind <quern/checkpoint.h>, whole in itself; whether it is there hangs on the build,
 # which what libquern.so exports must not (docs/adr/012-checkpoint-library.md).

@@ -1,5 +1,5 @@
 // The scan codec: hostile streams and parts decode or fail inside their limits; any cloud comes back under its bound in
-// both directions, by the checker of tests/unit_lidar.
+// both directions, by the check of lidar/verify.
 #include <algorithm>
 #include <vector>
 
@@ -9,8 +9,8 @@
 #include "codecs/lidar/order/order_coder.h"
 #include "codecs/lidar/point_codec.h"
 #include "codecs/lidar/rays/rays.h"
+#include "lidar/verify/exact_check.h"
 #include "tests/fuzz/fuzz_common.h"
-#include "tests/unit_lidar/checker.h"
 
 namespace {
 
@@ -73,16 +73,16 @@ void round_trip(fuzz::Feed& feed) {
   const auto back = decode_scan(*bytes, kMostHostilePoints, runner);
   QUERN_FUZZ_CHECK(back.ok());
   const bool is_integer = cloud.type == CoordinateType::i32;
-  const lidar_test::Bound bound{options.max_error, is_integer ? 1U : kUnitsPerMetre};
+  const quern::lidar::exact::Bound bound{options.max_error, is_integer ? 1U : kUnitsPerMetre};
   if (options.mode == Mode::exact) {
     QUERN_FUZZ_CHECK(std::equal(back->words.begin(), back->words.end(), words.begin(), words.end()));
   } else if (options.mode == Mode::points) {
-    QUERN_FUZZ_CHECK(lidar_test::pair_violations(words, back->words, is_integer, bound) == 0);
+    QUERN_FUZZ_CHECK(quern::lidar::exact::pair_violations(words, back->words, is_integer, bound) == 0);
   } else {
-    const auto source = lidar_test::exact_points(words, is_integer);
-    const auto decoded = lidar_test::exact_points(back->words, is_integer);
-    QUERN_FUZZ_CHECK(lidar_test::violations(source, decoded, bound) == 0);
-    QUERN_FUZZ_CHECK(lidar_test::violations(decoded, source, bound) == 0);
+    const auto source = quern::lidar::exact::exact_points(words, is_integer);
+    const auto decoded = quern::lidar::exact::exact_points(back->words, is_integer);
+    QUERN_FUZZ_CHECK(quern::lidar::exact::violations(source, decoded, bound) == 0);
+    QUERN_FUZZ_CHECK(quern::lidar::exact::violations(decoded, source, bound) == 0);
   }
 }
 

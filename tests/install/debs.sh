@@ -66,7 +66,12 @@ grep -q '^libquern 0 libquern0 (>= ' <<<"$(dpkg-deb --ctrl-tarfile "$work"/out/l
 grep -q ldconfig <<<"$(dpkg-deb --ctrl-tarfile "$work"/out/libquern0_*.deb | tar -xO ./triggers)" ||
   fail "libquern0 has no ldconfig trigger"
 
-# The checkpoint library comes in a package of its own, which says so to those that are linked with it.
+# The LiDAR library comes in a package of its own, which says so to those that are linked with it.
+dpkg-deb --ctrl-tarfile "$work"/out/libquern-lidar0_*.deb | tar -xO ./shlibs |
+  grep -q '^libquern-lidar 0 libquern-lidar0 (>= ' || fail "libquern-lidar0 has no shlibs"
+[[ -s $work/alone/libquern-dev/usr/include/quern/lidar.h ]] || fail "libquern-dev lacks lidar.h"
+
+# So does the checkpoint library.
 if [[ $names == *" libquern-checkpoint0 "* ]]; then
   dpkg-deb --ctrl-tarfile "$work"/out/libquern-checkpoint0_*.deb | tar -xO ./shlibs |
     grep -q '^libquern-checkpoint 0 libquern-checkpoint0 (>= ' || fail "libquern-checkpoint0 has no shlibs"

@@ -9,14 +9,15 @@
 
 #include "codecs/lidar/point_codec.h"
 #include "libcompress/core/task_runner.h"
+#include "lidar/verify/exact_check.h"
 #include "tests/support/thorough.h"
-#include "tests/unit_lidar/checker.h"
 #include "tests/unit_lidar/clouds.h"
 
 namespace quern::codec::lidar {
 namespace {
 
 using namespace quern::lidar_test;
+using namespace quern::lidar::exact;
 
 constexpr std::uint64_t kNoLimit = UINT64_C(1) << 28;
 

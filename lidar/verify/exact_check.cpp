@@ -1,11 +1,14 @@
-#include "tests/unit_lidar/checker.h"
+// Distances in exact integers, and a kd-tree over them.
+#include "lidar/verify/exact_check.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <tuple>
+#include <utility>
 
-namespace quern::lidar_test {
+namespace quern::lidar::exact {
 namespace {
 
 constexpr int kFraction = 40;
@@ -29,7 +32,7 @@ Exact exact_of(std::uint32_t word, bool is_integer) {
 
 /// Never below the exact distance, squared, in units of 2^-80; a large number where it is far above any bound.
 ExactSquare square_above(const ExactPoint& a, const ExactPoint& b) {
-  constexpr Exact kFar = Exact{1} << 56;
+  constexpr Exact kFar = Exact{1} << 62;  // above the largest bound, and three squares fit into 128 bits
   ExactSquare sum = 0;
   for (int axis = 0; axis < 3; ++axis) {
     Exact d = a.at[axis] - b.at[axis];
@@ -50,7 +53,16 @@ ExactSquare most_square(const Bound& bound) {
 
 class Tree {
  public:
-  explicit Tree(std::vector<ExactPoint> points) : points_(std::move(points)) { build(0, points_.size(), 0); }
+  /// Of points at one place one stays: a search must not visit them all.
+  explicit Tree(std::vector<ExactPoint> points) : points_(std::move(points)) {
+    const auto key = [](const ExactPoint& p) { return std::tie(p.at[0], p.at[1], p.at[2]); };
+    std::sort(points_.begin(), points_.end(),
+              [&](const ExactPoint& a, const ExactPoint& b) { return key(a) < key(b); });
+    points_.erase(std::unique(points_.begin(), points_.end(),
+                              [&](const ExactPoint& a, const ExactPoint& b) { return key(a) == key(b); }),
+                  points_.end());
+    build(0, points_.size(), 0);
+  }
   bool has_within(const ExactPoint& point, ExactSquare most, Exact reach) const {
     return find(0, points_.size(), 0, point, most, reach);
   }
@@ -101,8 +113,8 @@ std::vector<ExactPoint> exact_points(std::span<const std::uint32_t> words, bool 
   return points;
 }
 
-std::uint64_t violations(const std::vector<ExactPoint>& from, const std::vector<ExactPoint>& to, const Bound& bound) {
-  const Tree tree(to);
+std::uint64_t violations(const std::vector<ExactPoint>& from, std::vector<ExactPoint> to, const Bound& bound) {
+  const Tree tree(std::move(to));
   const ExactSquare most = most_square(bound);
   const Exact reach = static_cast<Exact>((static_cast<ExactSquare>(bound.units) << kFraction) / bound.per_metre) + 2;
   return static_cast<std::uint64_t>(std::count_if(
@@ -124,4 +136,4 @@ std::uint64_t pair_violations(std::span<const std::uint32_t> a, std::span<const 
   return count;
 }
 
-}  // namespace quern::lidar_test
+}  // namespace quern::lidar::exact

@@ -1,0 +1,201 @@
+// Drives through the C interface: frames are coded when they are added; the file is written at the end.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <memory>
+
+#include "libcompress/capi/versioned.h"
+#include "lidar/capi/call.h"
+#include "lidar/cloud/length.h"
+
+namespace capi = quern::lidar::capi;
+namespace lidar = quern::lidar;
+using quern::Status;
+using quern::StatusCode;
+using quern::String;
+
+namespace {
+
+template <class Handle>
+struct Destroy {
+  void operator()(Handle* handle) const { quern::capi::destroy_handle(handle); }
+};
+template <class Handle>
+using Owned = std::unique_ptr<Handle, Destroy<Handle>>;
+
+Status invalid(const char* what) { return Status(StatusCode::invalid_argument, what); }
+
+Status read_writer_desc(const quern_lidar_writer_desc* given, quern_lidar_writer& out) {
+  quern_lidar_writer_desc desc = QUERN_LIDAR_WRITER_DESC_INIT;
+  if (given != nullptr) QUERN_RETURN_IF_ERROR(quern::capi::read_struct(given, desc));
+  if (desc.mode < QUERN_LIDAR_SET || desc.mode > QUERN_LIDAR_EXACT)
+    return invalid("the mode is none of QUERN_LIDAR_SET, _POINTS, _EXACT");
+  if (desc.reserved != 0) return invalid("a reserved member is not 0");
+  out.options.mode = static_cast<lidar::Mode>(desc.mode);
+  out.options.max_error_nm = lidar::nanometres_of(desc.max_error);
+  out.replace = desc.replace != 0;
+  const bool bounded = desc.mode != QUERN_LIDAR_EXACT;
+  if (bounded && (out.options.max_error_nm == 0 || out.options.max_error_nm > lidar::kMostMaxErrorNm))
+    return invalid("max_error must be above 0 and at most 104 metres");
+  return {};
+}
+
+/// The number in decimal, as a name.
+String numbered(std::uint64_t number) {
+  std::array<char, 24> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  String out(text.data(), end);
+  return out.size() < 6 ? String(6 - out.size(), '0') + out : out;
+}
+
+Status read_frame(const quern_lidar_frame* given, std::uint64_t number, lidar::FrameDescription& out) {
+  quern_lidar_frame frame = QUERN_LIDAR_FRAME_INIT;
+  if (given != nullptr) QUERN_RETURN_IF_ERROR(quern::capi::read_struct(given, frame));
+  out.name = frame.name != nullptr ? String(frame.name) : numbered(number);
+  if (!lidar::is_frame_name(out.name)) return invalid("the name of a frame could not be a file's");
+  if (frame.has_time != 0) out.time_stamp = frame.time_ns;
+  return {};
+}
+
+std::string_view path_of(const quern_lidar_drive& drive) { return *drive.path; }
+
+}  // namespace
+
+quern_status quern_lidar_writer_open(const char* path, const quern_lidar_writer_desc* desc,
+                                     const quern_lidar_execution* execution, quern_lidar_writer** writer) {
+  if (writer == nullptr) return capi::refuse("quern_lidar_writer_open: the place for the writer is NULL");
+  *writer = nullptr;
+  if (path == nullptr || *path == '\0') return capi::refuse("quern_lidar_writer_open: the path is NULL or empty");
+  const auto given = capi::read_execution(execution);
+  if (!given.ok()) return capi::refuse(given.status());
+  Owned<quern_lidar_writer> made(capi::make<quern_lidar_writer>(*given));
+  if (made == nullptr) return QUERN_ERROR_OUT_OF_MEMORY;
+  const quern_status status = capi::call(made->memory, path, [&]() -> Status {
+    QUERN_RETURN_IF_ERROR(read_writer_desc(desc, *made));
+    made->path.emplace(path);
+    made->frames.emplace();
+    return {};
+  });
+  if (status == QUERN_OK) *writer = made.release();
+  return status;
+}
+
+quern_status quern_lidar_writer_add(quern_lidar_writer* writer, const quern_lidar_cloud_desc* scan,
+                                    const quern_lidar_frame* frame) {
+  if (writer == nullptr || writer->finished)
+    return capi::refuse("quern_lidar_writer_add: the writer is NULL or finished");
+  return capi::call(writer->memory, *writer->path, [&]() -> Status {
+    QUERN_ASSIGN_OR_RETURN(const auto cloud, capi::read_cloud_desc(scan));
+    quern::RunnerHandle runner(writer->execution());
+    QUERN_ASSIGN_OR_RETURN(auto coded, lidar::encode_frame(cloud, writer->options, runner.get()));
+    QUERN_RETURN_IF_ERROR(read_frame(frame, writer->frames->size(), coded.description));
+    writer->frames->push_back({lidar::write_description(coded.description), std::move(coded.scan)});
+    quern_lidar_result& result = writer->result;
+    ++result.frames;
+    result.points += coded.points;
+    result.dropped_points += coded.dropped_points;
+    result.achieved_error = std::max(result.achieved_error, coded.achieved_error);
+    return {};
+  });
+}
+
+quern_status quern_lidar_writer_finish(quern_lidar_writer* writer, quern_lidar_result* result) {
+  if (writer == nullptr || writer->finished)
+    return capi::refuse("quern_lidar_writer_finish: the writer is NULL or finished");
+  if (result != nullptr)
+    if (const Status checked = quern::capi::check_struct(result); !checked.ok()) return capi::refuse(checked);
+  return capi::call(writer->memory, *writer->path, [&]() -> Status {
+    writer->finished = true;
+    quern::Vector<lidar::StoredFrame> frames;
+    for (const auto& frame : *writer->frames) frames.push_back({frame.description, frame.scan});
+    capi::NewFile file;
+    QUERN_RETURN_IF_ERROR(file.create(*writer->path, writer->replace));
+    QUERN_ASSIGN_OR_RETURN(writer->result.file_bytes, lidar::write_drive(frames, writer->execution(), file));
+    QUERN_RETURN_IF_ERROR(file.finish());
+    if (result != nullptr) quern::capi::write_struct(writer->result, result);
+    return {};
+  });
+}
+
+void quern_lidar_writer_destroy(quern_lidar_writer* writer) { quern::capi::destroy_handle(writer); }
+
+quern_status quern_lidar_drive_open(const char* path, const quern_lidar_execution* execution,
+                                    quern_lidar_drive** drive) {
+  if (drive == nullptr) return capi::refuse("quern_lidar_drive_open: the place for the drive is NULL");
+  *drive = nullptr;
+  if (path == nullptr || *path == '\0') return capi::refuse("quern_lidar_drive_open: the path is NULL or empty");
+  const auto given = capi::read_execution(execution);
+  if (!given.ok()) return capi::refuse(given.status());
+  Owned<quern_lidar_drive> made(capi::make<quern_lidar_drive>(*given));
+  if (made == nullptr) return QUERN_ERROR_OUT_OF_MEMORY;
+  const quern_status status = capi::call(made->memory, path, [&]() -> Status {
+    made->path.emplace(path);
+    QUERN_RETURN_IF_ERROR(made->source.open(path));
+    QUERN_ASSIGN_OR_RETURN(made->drive, lidar::Drive::open(made->source, made->execution()));
+    return {};
+  });
+  if (status == QUERN_OK) *drive = made.release();
+  return status;
+}
+
+void quern_lidar_drive_destroy(quern_lidar_drive* drive) { quern::capi::destroy_handle(drive); }
+
+uint64_t quern_lidar_drive_frames(const quern_lidar_drive* drive) {
+  return drive == nullptr ? 0 : drive->drive->frames();
+}
+
+quern_status quern_lidar_drive_inspect(quern_lidar_drive* drive, uint64_t index, quern_lidar_frame_info* info) {
+  if (drive == nullptr) return capi::refuse("quern_lidar_drive_inspect: the drive is NULL");
+  if (const Status checked = quern::capi::check_struct(info); !checked.ok()) return capi::refuse(checked);
+  return capi::call(drive->memory, path_of(*drive), [&]() -> Status {
+    const std::lock_guard lock(drive->mutex);
+    QUERN_ASSIGN_OR_RETURN(const auto frame, drive->drive->describe(index));
+    quern_lidar_frame_info out = QUERN_LIDAR_FRAME_INFO_INIT;
+    const auto errors = lidar::frame_errors(frame.description, frame.scan);
+    out.mode = static_cast<quern_lidar_mode>(frame.scan.mode);
+    out.points = frame.scan.points;
+    out.source_points = frame.scan.source_points;
+    out.stored_bytes = frame.stored_bytes;
+    out.bound = errors.bound;
+    out.achieved_error = errors.achieved;
+    out.has_time = frame.description.time_stamp ? 1 : 0;
+    out.time_ns = frame.description.time_stamp.value_or(0);
+    out.columns = static_cast<uint32_t>(frame.description.columns.size());
+    std::memcpy(out.name, frame.description.name.c_str(), frame.description.name.size() + 1);
+    quern::capi::write_struct(out, info);
+    return {};
+  });
+}
+
+quern_status quern_lidar_drive_read(quern_lidar_drive* drive, uint64_t index, quern_lidar_cloud** cloud) {
+  if (cloud == nullptr) return capi::refuse("quern_lidar_drive_read: the place for the cloud is NULL");
+  *cloud = nullptr;
+  if (drive == nullptr) return capi::refuse("quern_lidar_drive_read: the drive is NULL");
+  Owned<quern_lidar_cloud> made(capi::make<quern_lidar_cloud>(drive->given()));
+  if (made == nullptr) return QUERN_ERROR_OUT_OF_MEMORY;
+  const quern_status status = capi::call(made->memory, path_of(*drive), [&]() -> Status {
+    const quern::Execution execution = drive->execution();
+    const auto read = [&] {
+      const std::lock_guard lock(drive->mutex);
+      return drive->drive->read_coded(index);
+    };
+    QUERN_ASSIGN_OR_RETURN(const auto coded, read());
+    quern::RunnerHandle runner(execution);
+    QUERN_ASSIGN_OR_RETURN(
+        auto decoded,
+        lidar::decode_frame(coded.description, coded.scan, lidar::points_within(execution.memory_limit), runner.get()));
+    capi::give_cloud(std::move(decoded), *made);
+    return {};
+  });
+  if (status == QUERN_OK) *cloud = made.release();
+  return status;
+}
+
+quern_status quern_lidar_drive_verify(quern_lidar_drive* drive) {
+  if (drive == nullptr) return capi::refuse("quern_lidar_drive_verify: the drive is NULL");
+  return capi::call(drive->memory, path_of(*drive), [&] {
+    const std::lock_guard lock(drive->mutex);
+    return drive->drive->check_bytes();
+  });
+}

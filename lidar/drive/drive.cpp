@@ -1,0 +1,105 @@
+// A drive is two sections of strings: descriptions and scans.
+#include "lidar/drive/drive.h"
+
+#include <array>
+
+#include "codecs/lidar/point_codec.h"
+
+namespace quern::lidar {
+namespace {
+
+struct DriveSection {
+  const char* name;
+  std::uint16_t tag;
+};
+constexpr std::array<DriveSection, 2> kSections = {{{"lidar.frame", 1}, {"lidar.scan", 2}}};
+/// Drives are stored records: no codec reads their parts.
+constexpr RecordRegistry kNoCodecs{std::span<const RecordCodec* const>()};
+constexpr std::size_t kDescriptions = 0;
+constexpr std::size_t kScans = 1;
+
+RecordLayout layout_of(std::uint64_t frames) {
+  RecordLayout layout;
+  layout.items = frames;
+  layout.segment_items = 1;
+  for (const DriveSection& one : kSections) {
+    RecordSection section;
+    section.name = one.name;
+    section.form = SectionForm::bytes;
+    section.tag = one.tag;
+    layout.sections.push_back(std::move(section));
+  }
+  return layout;
+}
+
+Status no_such_frame(std::uint64_t index, std::uint64_t frames) {
+  return Status(StatusCode::invalid_argument, "there is no frame {0}; the drive has {1}, counted from 0",
+                static_cast<std::int64_t>(index), static_cast<std::int64_t>(frames));
+}
+
+}  // namespace
+
+Result<std::uint64_t> write_drive(std::span<const StoredFrame> frames, const Execution& execution, ByteSink& sink) {
+  if (frames.empty()) return Status(StatusCode::invalid_argument, "a drive needs at least one frame");
+  Vector<std::span<const std::uint8_t>> descriptions;
+  Vector<std::span<const std::uint8_t>> scans;
+  for (const StoredFrame& frame : frames) {
+    descriptions.push_back(frame.description);
+    scans.push_back(frame.scan);
+  }
+  const std::array<SectionData, 2> data = {SectionData{{}, descriptions}, SectionData{{}, scans}};
+  QUERN_ASSIGN_OR_RETURN(const auto report,
+                         compress_records(layout_of(frames.size()), data, RecordOptions(), execution, sink));
+  return report.output_bytes;
+}
+
+bool is_drive(const RecordInfo& info) {
+  const RecordLayout& layout = info.layout;
+  if (layout.sections.size() != kSections.size() || layout.segment_items != 1 || layout.items == 0) return false;
+  for (std::size_t i = 0; i < kSections.size(); ++i) {
+    const RecordSection& section = layout.sections[i];
+    if (section.form != SectionForm::bytes || section.name != kSections[i].name || section.tag != kSections[i].tag)
+      return false;
+  }
+  return true;
+}
+
+Result<std::unique_ptr<Drive>> Drive::open(ByteSource& source, const Execution& execution, std::uint64_t offset) {
+  QUERN_ASSIGN_OR_RETURN(auto reader, RecordReader::open(source, kNoCodecs, execution, offset));
+  if (!is_drive(reader->info()))
+    return Status(StatusCode::corrupt, "the stream holds records, but no frames of a drive");
+  return std::unique_ptr<Drive>(new Drive(std::move(reader)));
+}
+
+Result<CodedFrame> Drive::read_coded(std::uint64_t index) {
+  if (index >= frames()) return no_such_frame(index, frames());
+  CodedFrame out;
+  QUERN_ASSIGN_OR_RETURN(const auto description, reader_->read_string(kDescriptions, index));
+  QUERN_ASSIGN_OR_RETURN(out.description, read_description(description));
+  QUERN_ASSIGN_OR_RETURN(out.scan, reader_->read_string(kScans, index));
+  QUERN_ASSIGN_OR_RETURN(const auto info, codec::lidar::scan_info(out.scan));
+  QUERN_RETURN_IF_ERROR(check_frame(out.description, info));
+  out.points = info.points;
+  out.dropped_points = info.dropped_points;
+  out.achieved_error = frame_errors(out.description, info).achieved;
+  return out;
+}
+
+Result<DriveFrame> Drive::describe(std::uint64_t index) {
+  QUERN_ASSIGN_OR_RETURN(auto coded, read_coded(index));
+  DriveFrame out;
+  QUERN_ASSIGN_OR_RETURN(out.scan, codec::lidar::scan_info(coded.scan));
+  QUERN_ASSIGN_OR_RETURN(const auto parts, reader_->stored_parts(index));
+  for (const StoredPart& part : parts) out.stored_bytes += part.stored_bytes;
+  out.description = std::move(coded.description);
+  return out;
+}
+
+Result<PointCloud> Drive::read(std::uint64_t index, std::uint64_t most_points, TaskRunner& runner) {
+  QUERN_ASSIGN_OR_RETURN(const auto coded, read_coded(index));
+  return decode_frame(coded.description, coded.scan, most_points, runner);
+}
+
+Status Drive::check_bytes() { return reader_->verify().status(); }
+
+}  // namespace quern::lidar

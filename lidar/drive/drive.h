@@ -1,0 +1,66 @@
+// Drives: frames in order in one stream of records, a segment a frame, so that any frame is read without the others.
+// Stored form: docs/format-lidar.md, "Drives".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <quern/execution.h>
+#include <quern/records.h>
+#include <quern/status.h>
+#include <quern/stream_io.h>
+
+#include "lidar/drive/frame_coding.h"
+
+namespace quern::lidar {
+
+/// A coded frame in the caller's memory, such as a mapped file.
+struct StoredFrame {
+  std::span<const std::uint8_t> description;
+  std::span<const std::uint8_t> scan;
+};
+
+/// Writes a drive of at least one frame. The bytes depend on the frames alone.
+Result<std::uint64_t> write_drive(std::span<const StoredFrame> frames, const Execution& execution, ByteSink& sink);
+
+/// Whether the header of a stream of records is that of a drive.
+bool is_drive(const RecordInfo& info);
+
+/// A frame's description, what its scan says of itself, and what both take.
+struct DriveFrame {
+  FrameDescription description;
+  codec::lidar::ScanInfo scan;
+  std::uint64_t stored_bytes = 0;  ///< description and scan
+};
+
+/// Reads drives. One thread at a time.
+class Drive : public Allocated {
+ public:
+  /// Reads header and index of the stream that begins at `offset`. The source outlives the drive. Fails with `corrupt`
+  /// where the records are no drive, with `truncated` where the file ends early.
+  static Result<std::unique_ptr<Drive>> open(ByteSource& source, const Execution& execution, std::uint64_t offset = 0);
+
+  std::uint64_t frames() const { return reader_->info().layout.items; }
+  std::uint64_t stream_bytes() const { return reader_->stream_bytes(); }
+  const RecordInfo& records() const { return reader_->info(); }
+
+  /// What frame `index` is. Reads this frame's bytes alone.
+  Result<DriveFrame> describe(std::uint64_t index);
+  /// The bytes of one frame, which decode_frame() takes. Reads this frame's bytes alone; O(frame).
+  Result<CodedFrame> read_coded(std::uint64_t index);
+  /// One frame decoded. Fails with `memory_limit` above `most_points`.
+  Result<PointCloud> read(std::uint64_t index, std::uint64_t most_points, TaskRunner& runner);
+  /// Checks all checksums of the stream; does not decode scans.
+  Status check_bytes();
+
+ private:
+  explicit Drive(std::unique_ptr<RecordReader> reader) : reader_(std::move(reader)) {}
+
+  std::unique_ptr<RecordReader> reader_;
+};
+
+/// Points that decoding may bring within so many bytes of memory.
+constexpr std::uint64_t points_within(std::uint64_t memory_bytes) { return memory_bytes / 256; }
+
+}  // namespace quern::lidar

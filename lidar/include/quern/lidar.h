@@ -1,0 +1,219 @@
+/* clang-format off */
+/* LiDAR scans under a bound on distance, and drives: files of many scans. The C interface (C99) of libquern-lidar.
+ *
+ * The rules of quern/quern.h hold here too (status numbers, struct_size, the caller's allocator and threads, nothing printed, no
+ * exception out). Beyond them:
+ *
+ * Errors.    quern_lidar_last_error() is the sentence about the last call of this thread that failed; it names file and frame.
+ * Clouds.    Coordinates are three a point, points one after another: shape (points, 3), contiguous, in host memory. Columns
+ *            are attributes, one element of a type for each point, in native byte order.
+ * Bound.     A distance that holds in both directions: each point of the scan has a decoded one within it, and each decoded one
+ *            has a point of the scan within it. Points with NaN or infinity: mode set drops them, the others keep their bits.
+ * Handles.   One thread at a time may use a writer; a drive and a cloud may be used by several at once, with an allocator (and
+ *            runner) that may be. Clouds outlive their drive.
+ * Safety.    A drive appears whole under its name or not at all: it is written to a temporary file beside it, synced, renamed.
+ *
+ *   quern_lidar_writer* writer; quern_lidar_writer_desc desc = QUERN_LIDAR_WRITER_DESC_INIT;
+ *   desc.mode = QUERN_LIDAR_SET; desc.max_error = 0.15;              // metres
+ *   quern_lidar_writer_open("drive.qnl", &desc, NULL, &writer);
+ *   quern_lidar_cloud_desc scan = QUERN_LIDAR_CLOUD_DESC_INIT;
+ *   scan.points = n; scan.xyz = xyz;                                 // float xyz[n][3]
+ *   quern_lidar_writer_add(writer, &scan, NULL);
+ *   if (quern_lidar_writer_finish(writer, NULL)) puts(quern_lidar_last_error());
+ *   quern_lidar_writer_destroy(writer);
+ */
+/* clang-format on */
+#ifndef QUERN_LIDAR_H
+#define QUERN_LIDAR_H
+
+#include <quern/quern.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** "" when no call of this thread has failed. Valid until the next call of this thread. */
+QUERN_API const char* quern_lidar_last_error(void);
+
+/* ---- clouds ----------------------------------------------------------------------------------------------------- */
+
+typedef int32_t quern_lidar_coordinates;
+enum {
+  QUERN_LIDAR_F32 = 0,    /**< float metres, any bit pattern */
+  QUERN_LIDAR_SCALED = 1, /**< int32_t; a coordinate is offset + number * scale, as in LAS files */
+  QUERN_LIDAR_F64 = 2     /**< double metres, any bit pattern */
+};
+
+/** One attribute. */
+typedef struct quern_lidar_column {
+  uint32_t struct_size;
+  quern_dtype dtype;
+  const char* name;   /**< at most 255 bytes of UTF-8 */
+  const void* values; /**< one element a point */
+} quern_lidar_column;
+#define QUERN_LIDAR_COLUMN_INIT \
+  { sizeof(quern_lidar_column), 0, NULL, NULL }
+
+/** A cloud in somebody's memory: of a scan that is given, the caller's, which is not kept beyond the call; of a cloud
+ *  that is read, the handle's. */
+typedef struct quern_lidar_cloud_desc {
+  uint32_t struct_size;
+  quern_lidar_coordinates coordinates;
+  uint64_t points;                          /**< at most 2^28 */
+  const void* xyz;                          /**< (points, 3); may be NULL without points */
+  const quern_lidar_column* const* columns; /**< pointers to column_count columns */
+  uint64_t column_count;                    /**< at most 64; of F64 61 */
+  double scale[3];                          /**< of SCALED: x, y, z */
+  double offset[3];
+} quern_lidar_cloud_desc;
+#define QUERN_LIDAR_CLOUD_DESC_INIT                                             \
+  {                                                                             \
+    sizeof(quern_lidar_cloud_desc), 0, 0, NULL, NULL, 0, {1, 1, 1}, { 0, 0, 0 } \
+  }
+
+typedef struct quern_lidar_cloud quern_lidar_cloud;
+
+/** What the cloud holds; pointers are valid until it is destroyed. */
+QUERN_API quern_status quern_lidar_cloud_get(const quern_lidar_cloud* cloud, quern_lidar_cloud_desc* desc);
+QUERN_API void quern_lidar_cloud_destroy(quern_lidar_cloud* cloud);
+
+/** Where calls take memory and threads from. */
+typedef struct quern_lidar_execution {
+  uint32_t struct_size;
+  uint32_t threads;    /**< 1: the calling thread alone, 0: one a hardware thread; not used when runner.run is set */
+  quern_runner runner; /**< run NULL: the library's own threads */
+  quern_allocator allocator; /**< of the handle and all its calls */
+  uint64_t memory_limit;     /**< bytes; decoding takes about 256 a point. 0: no limit */
+} quern_lidar_execution;
+#define QUERN_LIDAR_EXECUTION_INIT \
+  { sizeof(quern_lidar_execution), 1, {NULL, 0, NULL}, {NULL, NULL, NULL}, 0 }
+
+/** Reads .bin .pcd .ply .npy .las. `bin_columns`: numbers of a point of .bin files, 4 or 5; 0: told from the file.
+ *  `execution` may be NULL. `*cloud` is NULL on failure. */
+QUERN_API quern_status quern_lidar_cloud_read_file(const char* path, uint32_t bin_columns,
+                                                   const quern_lidar_execution* execution, quern_lidar_cloud** cloud);
+/** Writes a file of the format that its name ends in. Nothing is moved: fails with QUERN_ERROR_UNSUPPORTED where the
+ *  format cannot hold the coordinates. `*columns_left_out` (may be NULL) is how many columns had no place. */
+QUERN_API quern_status quern_lidar_cloud_write_file(const quern_lidar_cloud* cloud, const char* path, uint32_t replace,
+                                                    uint32_t* columns_left_out);
+
+/* ---- writing drives --------------------------------------------------------------------------------------------- */
+
+typedef int32_t quern_lidar_mode;
+enum {
+  QUERN_LIDAR_SET = 0,    /**< a set of points under the bound; their number is the codec's choice */
+  QUERN_LIDAR_POINTS = 1, /**< every point under the bound, in order */
+  QUERN_LIDAR_EXACT = 2   /**< every bit */
+};
+
+typedef struct quern_lidar_writer quern_lidar_writer;
+
+typedef struct quern_lidar_writer_desc {
+  uint32_t struct_size;
+  quern_lidar_mode mode;
+  double max_error;  /**< metres, at most 104; a decimal number of nine places means itself. Not used by EXACT */
+  uint32_t replace;  /**< 1: an existing file may be replaced */
+  uint32_t reserved; /**< 0 */
+} quern_lidar_writer_desc;
+#define QUERN_LIDAR_WRITER_DESC_INIT \
+  { sizeof(quern_lidar_writer_desc), QUERN_LIDAR_EXACT, 0, 0, 0 }
+
+/** `desc` may be NULL: mode EXACT; so may `execution`: one thread. The path is copied. `*writer` is NULL on failure. */
+QUERN_API quern_status quern_lidar_writer_open(const char* path, const quern_lidar_writer_desc* desc,
+                                               const quern_lidar_execution* execution, quern_lidar_writer** writer);
+
+typedef struct quern_lidar_frame {
+  uint32_t struct_size;
+  uint32_t has_time;
+  int64_t time_ns;  /**< nanoseconds, of the caller's epoch */
+  const char* name; /**< 1 to 200 bytes of UTF-8 that could be a file's name; NULL: the frame's number */
+} quern_lidar_frame;
+#define QUERN_LIDAR_FRAME_INIT \
+  { sizeof(quern_lidar_frame), 0, 0, NULL }
+
+/** Codes a scan as the next frame and holds its bytes. O(points log points); about 300 bytes a point meanwhile. `frame`
+ *  may be NULL. After a failure the writer is as it was before. */
+QUERN_API quern_status quern_lidar_writer_add(quern_lidar_writer* writer, const quern_lidar_cloud_desc* scan,
+                                              const quern_lidar_frame* frame);
+
+typedef struct quern_lidar_result {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t frames;
+  uint64_t points;
+  uint64_t dropped_points; /**< of mode SET: NaN or infinity */
+  uint64_t file_bytes;
+  double achieved_error; /**< metres, rounded up */
+} quern_lidar_result;
+#define QUERN_LIDAR_RESULT_INIT \
+  { sizeof(quern_lidar_result), 0, 0, 0, 0, 0, 0 }
+
+/** Makes the drive appear; it needs a frame at least. After it, successful or not, the writer can only be destroyed.
+ *  `result` may be NULL. */
+QUERN_API quern_status quern_lidar_writer_finish(quern_lidar_writer* writer, quern_lidar_result* result);
+/** Leaves nothing behind where finish was not called. */
+QUERN_API void quern_lidar_writer_destroy(quern_lidar_writer* writer);
+
+/* ---- reading drives --------------------------------------------------------------------------------------------- */
+
+typedef struct quern_lidar_drive quern_lidar_drive;
+
+/** Opens a drive and reads its index. `execution` may be NULL. `*drive` is NULL on failure. */
+QUERN_API quern_status quern_lidar_drive_open(const char* path, const quern_lidar_execution* execution,
+                                              quern_lidar_drive** drive);
+QUERN_API void quern_lidar_drive_destroy(quern_lidar_drive* drive);
+QUERN_API uint64_t quern_lidar_drive_frames(const quern_lidar_drive* drive);
+
+typedef struct quern_lidar_frame_info {
+  uint32_t struct_size;
+  quern_lidar_mode mode;
+  uint64_t points;        /**< that decoding gives */
+  uint64_t source_points; /**< of the scan */
+  uint64_t stored_bytes;
+  double bound;          /**< metres; 0 for EXACT */
+  double achieved_error; /**< metres, rounded up */
+  int64_t time_ns;
+  uint32_t has_time;
+  uint32_t columns;
+  char name[208]; /**< with a 0 behind it */
+} quern_lidar_frame_info;
+#define QUERN_LIDAR_FRAME_INFO_INIT                                  \
+  {                                                                  \
+    sizeof(quern_lidar_frame_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
+  }
+
+/** What frame `index` (from 0) is. Reads this frame's bytes alone and decodes nothing. */
+QUERN_API quern_status quern_lidar_drive_inspect(quern_lidar_drive* drive, uint64_t index,
+                                                 quern_lidar_frame_info* info);
+/** Decodes one frame; the others are not read. `*cloud` is NULL on failure. */
+QUERN_API quern_status quern_lidar_drive_read(quern_lidar_drive* drive, uint64_t index, quern_lidar_cloud** cloud);
+/** Checks all checksums. */
+QUERN_API quern_status quern_lidar_drive_verify(quern_lidar_drive* drive);
+
+/* ---- measuring -------------------------------------------------------------------------------------------------- */
+
+/** Distances to the nearest point of the other cloud, in metres, over finite points. */
+typedef struct quern_lidar_distances {
+  uint32_t struct_size;
+  uint32_t reserved;
+  double max_forward; /**< from A to B; infinity where B has no finite point */
+  double max_backward;
+  double mean_forward;
+  double mean_backward;
+  double rms_forward;
+  double rms_backward;
+  double chamfer;    /**< mean of both means */
+  double d1_psnr_db; /**< MPEG's D1; infinity without error */
+} quern_lidar_distances;
+#define QUERN_LIDAR_DISTANCES_INIT \
+  { sizeof(quern_lidar_distances), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/** By a kd-tree that shares nothing with the codec. O(n log n). `execution` may be NULL. */
+QUERN_API quern_status quern_lidar_measure(const quern_lidar_cloud_desc* a, const quern_lidar_cloud_desc* b,
+                                           const quern_lidar_execution* execution, quern_lidar_distances* distances);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

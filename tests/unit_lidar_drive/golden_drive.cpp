@@ -1,0 +1,85 @@
+#include "tests/unit_lidar_drive/golden_drive.h"
+
+#include "lidar/cloud/little_endian.h"
+#include "tests/unit_lidar_drive/made_clouds.h"
+
+namespace quern::lidar_test {
+
+using lidar::Mode;
+
+std::vector<GoldenFrame> golden_frames() {
+  const auto scan = small_scan(200, 20261127);
+  const auto wide = with_columns(small_scan(96, 5));
+  std::vector<GoldenFrame> out;
+  out.push_back({scan, {Mode::set, 150'000'000}, "000000", 1'317'042'145'951'199'337});
+  out.push_back({scan, {Mode::points, 20'000'000}, "000001", -1});
+  out.push_back({scan, {Mode::exact, 0}, "000002", std::nullopt});
+  out.push_back({as_scaled(wide, 0.01), {Mode::points, 50'000'000}, "las points", std::nullopt});
+  out.push_back({as_scaled(wide, 0.001), {Mode::exact, 0}, "las exact", 0});
+  out.push_back({as_f64(wide), {Mode::set, 100'000'000}, "wide set", std::nullopt});
+  out.push_back({as_f64(wide), {Mode::exact, 0}, "wide exact", std::nullopt});
+  out[1].cloud.format = lidar::FileFormat::bin;
+  out[2].cloud.rows = scan.points() / 2;
+  out[4].cloud.file_header = {'L', 'A', 'S', 'F', 0, 255};
+  out[4].cloud.source_bytes = 12345;
+  return out;
+}
+
+lidar::CodedFrame code(const GoldenFrame& frame) {
+  SerialRunner runner;
+  auto coded = lidar::encode_frame(frame.cloud, frame.options, runner);
+  if (!coded.ok()) return {};
+  coded->description.name = frame.name;
+  coded->description.time_stamp = frame.time_stamp;
+  return std::move(coded).value();
+}
+
+Vector<std::uint8_t> make_golden_drive() {
+  std::vector<lidar::CodedFrame> frames;
+  std::vector<Vector<std::uint8_t>> descriptions;
+  for (const GoldenFrame& frame : golden_frames()) {
+    frames.push_back(code(frame));
+    descriptions.push_back(lidar::write_description(frames.back().description));
+  }
+  std::vector<lidar::StoredFrame> stored;
+  for (std::size_t i = 0; i < frames.size(); ++i) stored.push_back({descriptions[i], frames[i].scan});
+  Vector<std::uint8_t> out;
+  VectorSink sink(out);
+  if (!lidar::write_drive(stored, Execution(), sink).ok()) out.clear();
+  return out;
+}
+
+namespace {
+
+void add_text(const String& text, Vector<std::uint8_t>& out) {
+  out.push_back(static_cast<std::uint8_t>(text.size()));
+  out.insert(out.end(), text.begin(), text.end());
+}
+
+}  // namespace
+
+Vector<std::uint8_t> decoded_drive(std::span<const std::uint8_t> bytes) {
+  Vector<std::uint8_t> out;
+  MemorySource source(bytes);
+  const auto drive = lidar::Drive::open(source, Execution());
+  if (!drive.ok()) return out;
+  SerialRunner runner;
+  for (std::uint64_t i = 0; i < (*drive)->frames(); ++i) {
+    const auto coded = (*drive)->read_coded(i);
+    const auto cloud = (*drive)->read(i, 1 << 20, runner);
+    if (!coded.ok() || !cloud.ok()) return {};
+    add_text(coded->description.name, out);
+    out.push_back(static_cast<std::uint8_t>(cloud->kind));
+    lidar::append_le(static_cast<std::uint32_t>(cloud->points()), out);
+    for (const std::uint32_t word : cloud->words) lidar::append_le(word, out);
+    for (const double x : cloud->doubles) lidar::append_le(x, out);
+    for (const auto& column : cloud->columns) {
+      add_text(column.name, out);
+      out.push_back(static_cast<std::uint8_t>(column.type));
+      out.insert(out.end(), column.values.begin(), column.values.end());
+    }
+  }
+  return out;
+}
+
+}  // namespace quern::lidar_test

@@ -1,0 +1,30 @@
+// The committed drive: what it was made from, and how what it decodes to is written down.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lidar/drive/drive.h"
+
+namespace quern::lidar_test {
+
+struct GoldenFrame {
+  lidar::PointCloud cloud;
+  lidar::FrameOptions options;
+  String name;
+  std::optional<std::int64_t> time_stamp;
+};
+
+/// One for each way of coordinates and mode. Clouds come from integers and a hash alone.
+std::vector<GoldenFrame> golden_frames();
+
+/// Encoded, with the name and time set.
+lidar::CodedFrame code(const GoldenFrame& frame);
+
+Vector<std::uint8_t> make_golden_drive();
+
+/// For each frame: name (size u8, bytes), coordinates u8 (0 f32, 1 scaled, 2 f64), points u32, their numbers, then each
+/// column's name (size u8, bytes), type u8 and bytes.
+Vector<std::uint8_t> decoded_drive(std::span<const std::uint8_t> drive);
+
+}  // namespace quern::lidar_test

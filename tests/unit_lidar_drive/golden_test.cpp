@@ -1,0 +1,42 @@
+// The committed drive decodes to what it did when it was written, and its frames are still written the same.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/unit_lidar_drive/golden_drive.h"
+
+namespace quern::lidar_test {
+namespace {
+
+Vector<std::uint8_t> read(const char* name) {
+  std::ifstream in(std::string(QUERN_GOLDEN_DRIVES) + "/" + name, std::ios::binary);
+  EXPECT_TRUE(in.good()) << name;
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+TEST(GoldenDrive_Committed_DecodesTheSame, AllFrames) {
+  const auto bytes = read("drive.qnl");
+  EXPECT_FALSE(bytes.empty());
+  EXPECT_EQ(decoded_drive(bytes), read("drive.points"));
+}
+
+TEST(GoldenDrive_Frames_AreWrittenTheSame, DescriptionsAndScans) {
+  const auto bytes = read("drive.qnl");
+  MemorySource source(bytes);
+  const auto drive = lidar::Drive::open(source, Execution());
+  ASSERT_TRUE(drive.ok()) << drive.status().text();
+  const auto frames = golden_frames();
+  ASSERT_EQ((*drive)->frames(), frames.size());
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    SCOPED_TRACE(i);
+    const auto stored = (*drive)->read_coded(i);
+    ASSERT_TRUE(stored.ok());
+    const auto made = code(frames[i]);
+    EXPECT_EQ(stored->scan, made.scan);
+    EXPECT_EQ(write_description(stored->description), write_description(made.description));
+  }
+}
+
+}  // namespace
+}  // namespace quern::lidar_test

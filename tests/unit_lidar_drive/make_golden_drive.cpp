@@ -1,0 +1,31 @@
+// Not a test: writes the golden drive into a folder.
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "tests/unit_lidar_drive/golden_drive.h"
+
+namespace {
+
+bool write(const std::string& path, const quern::Vector<std::uint8_t>& bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return out.good();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_golden_drive FOLDER\n");
+    return 2;
+  }
+  const std::string folder = argv[1];
+  const auto drive = quern::lidar_test::make_golden_drive();
+  if (drive.empty() || !write(folder + "/drive.qnl", drive) ||
+      !write(folder + "/drive.points", quern::lidar_test::decoded_drive(drive))) {
+    std::fprintf(stderr, "cannot write the drive\n");
+    return 1;
+  }
+  return 0;
+}
