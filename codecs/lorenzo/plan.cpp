@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
 #include <quern/memory.h>
@@ -27,6 +29,7 @@ struct Trial {
   ChunkGrid grid;
   kernels::ChunkRules rules;
   SampleTiles tiles;
+  Vector<float> peaks;            ///< the tiles' largest magnitudes, where the step depends on them
   Vector<TileCosts> costs;        ///< estimated, of each predictor
   Vector<std::uint64_t> encoded;  ///< bytes under the candidates
 };
@@ -60,6 +63,36 @@ Status for_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kern
     }
     return {};
   });
+}
+
+/// The largest magnitude of binary32 numbers; those that are not finite do not count.
+float peak_of(const void* values, const ChunkBox& box) {
+  float peak = 0;
+  const auto* const first = static_cast<const std::uint8_t*>(values);
+  for (std::uint64_t z = 0; z < box.extents[0]; ++z)
+    for (std::uint64_t y = 0; y < box.extents[1]; ++y) {
+      const std::uint8_t* const row = first + (z * box.strides[0] + y * box.strides[1]) * sizeof(float);
+      for (std::uint64_t x = 0; x < box.extents[2]; ++x) {
+        float value = 0;
+        std::memcpy(&value, row + x * sizeof(float), sizeof(float));
+        const float magnitude = value < 0 ? -value : value;
+        if (magnitude > peak && magnitude <= std::numeric_limits<float>::max()) peak = magnitude;
+      }
+    }
+  return peak;
+}
+
+/// Steps with slack for what each trial's sample tiles hold. Elements that were prequantized keep the step of type and
+/// bound, under which each of them has a code.
+Status set_peaks(const PlanRequest& request, const kernels::LorenzoKernels& kernels, Vector<Trial>& trials) {
+  if (request.prequantized || !wants_peak(trials.front().rules)) return {};
+  for (Trial& trial : trials) trial.peaks.resize(trial.tiles.size());
+  QUERN_RETURN_IF_ERROR(for_tiles(request, kernels, trials,
+                                  [](Trial& trial, std::size_t t, const void* tile, const ChunkBox& box, void*) {
+                                    trial.peaks[t] = peak_of(tile, box);
+                                  }));
+  for (Trial& trial : trials) set_peak(*std::max_element(trial.peaks.begin(), trial.peaks.end()), trial.rules);
+  return {};
 }
 
 /// What each predictor costs on each tile, estimated.
@@ -120,6 +153,7 @@ Result<Choice> choose(const PlanRequest& request, const Layout* forced, const ke
     if (trials.empty() || chunks_of(make_grid(request.shape, layout, request.dtype)) <= request.max_chunks)
       trials.push_back(make_trial(request, layout));
   }
+  QUERN_RETURN_IF_ERROR(set_peaks(request, kernels, trials));
   QUERN_RETURN_IF_ERROR(estimate_predictors(request, kernels, trials));
   for (Trial& trial : trials) choose_candidates(trial.costs, trial.rules);
   if (trials.size() > 1) QUERN_RETURN_IF_ERROR(measure_layouts(request, kernels, trials));

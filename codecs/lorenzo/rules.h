@@ -15,6 +15,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
+#include "codecs/lorenzo/step.h"
 #include "kernels/common/unroll.h"
 #include "kernels/lorenzo/chunk_task.h"
 #include "libcompress/core/element_of.h"
@@ -39,6 +40,11 @@ constexpr ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dt
 /// Quantizer for a bound: step, reciprocal and the largest error, all rounded so that the bound cannot be missed.
 /// Falls back to exact codes where the working type has no step (bound 0, lossless, below the smallest number).
 constexpr kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound, const Layout& layout);
+
+/// Whether rules want the largest magnitude of the sample: a step with slack (step.h) depends on it.
+constexpr bool wants_peak(const kernels::ChunkRules& rules);
+/// Gives them a step with slack for a sample of magnitudes up to `peak`.
+constexpr void set_peak(double peak, kernels::ChunkRules& rules);
 
 /// Codec parameters as stored; at most kMaxStoredRules bytes.
 inline constexpr std::size_t kMaxStoredRules = 4 + kernels::kMaxLeb128Bytes;
@@ -121,6 +127,14 @@ constexpr kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound
   rules.quantizer = quantizer.kind;
   rules.params = quantizer.params;
   return rules;
+}
+
+constexpr bool wants_peak(const kernels::ChunkRules& rules) {
+  return rules.quantizer == kernels::QuantizerKind::absolute && rules.element == kernels::Element::f32;
+}
+
+constexpr void set_peak(double peak, kernels::ChunkRules& rules) {
+  take_slack(served_code(peak, rules.params.strict), rules.params);
 }
 
 constexpr void put_params(ByteWriter& out, const kernels::ChunkRules& rules, const Layout& layout) {
