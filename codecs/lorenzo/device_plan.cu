@@ -1,8 +1,6 @@
 // Samples laid out, candidates and layouts chosen, parameters read.
 #include "codecs/lorenzo/device_plan.cuh"
 
-#include <bit>
-
 #include "codecs/lorenzo/lane_choose.h"
 #include "codecs/lorenzo/lorenzo.h"
 #include "kernels/common/cuda/launch.cuh"
@@ -21,7 +19,7 @@ using kernels::kLanes;
 using kernels::WarpLanes;
 
 constexpr unsigned kThreads = 128;
-constexpr unsigned kPeakThreads = 512;
+constexpr unsigned kStepThreads = 512;
 
 unsigned blocks_for(std::uint64_t threads) { return static_cast<unsigned>((threads + kThreads - 1) / kThreads); }
 
@@ -45,40 +43,35 @@ __global__ void __launch_bounds__(kThreads)
   trials.tiles[place] = tile;
 }
 
-using PeakShared = kernels::ReduceShared<std::uint32_t, kPeakThreads>;
+using StepShared = kernels::ReduceShared<StepSample, kStepThreads>;
 
-/// The largest magnitude of a tile's binary32 numbers, those that a lane looks at, as bits: magnitudes are ordered as
-/// their bits are.
-__device__ __forceinline__ std::uint32_t peak_of(const kernels::CudaChunk& tile) {
-  constexpr std::uint32_t kMagnitude = 0x7fffffff;
-  constexpr std::uint32_t kInfinity = 0x7f800000;
+/// Adds the elements of a tile that a lane looks at.
+__device__ __forceinline__ void add_tile(const kernels::AbsQuantizer32<kernels::Binary32>& plain,
+                                         const kernels::CudaChunk& tile, StepSample& sample) {
   const auto* const first = static_cast<const std::uint32_t*>(tile.values);
-  std::uint32_t peak = 0;
   for (std::uint64_t z = 0; z < tile.box.extents[0]; ++z)
     for (std::uint64_t y = 0; y < tile.box.extents[1]; ++y) {
       const std::uint32_t* const row = first + (z * tile.box.strides[0] + y * tile.box.strides[1]);
-      for (std::uint64_t x = WarpLanes::lane(); x < tile.box.extents[2]; x += kLanes) {
-        const std::uint32_t magnitude = row[x] & kMagnitude;
-        peak = max(peak, magnitude < kInfinity ? magnitude : 0);
-      }
+      for (std::uint64_t x = WarpLanes::lane(); x < tile.box.extents[2]; x += kLanes)
+        add_element(plain, row[x], sample);
     }
-  return peak;
 }
 
-/// A CTA for each trial of each stream: set_peaks in plan.cpp. A warp a tile.
-__global__ void __launch_bounds__(kPeakThreads)
-    set_peaks(const __grid_constant__ StreamPlaces places, const __grid_constant__ DeviceTrials trials) {
+/// A CTA for each trial of each stream, a warp a tile.
+__global__ void __launch_bounds__(kStepThreads)
+    choose_steps(const __grid_constant__ StreamPlaces places, const __grid_constant__ DeviceTrials trials) {
   const std::uint64_t set = blockIdx.x;
   if (places.streams[set / trials.count].status != StatusCode::ok) return;
   ChunkRules& rules = trials.rules[set];
-  if (!wants_peak(rules)) return;
-  std::uint32_t peak = 0;
+  if (!wants_step(rules)) return;
+  const kernels::AbsQuantizer32<kernels::Binary32> plain(rules.params);
+  StepSample sample;
   for (std::uint64_t tile = threadIdx.x / kLanes; tile < trials.at[set % trials.count].tiles.size();
-       tile += kPeakThreads / kLanes)
-    peak = max(peak, peak_of(trials.tiles[set * kSampleTiles + tile]));
-  kernels::reduce_cta<kPeakThreads>(peak, kernels::shared_memory<PeakShared>(),
-                                    [](std::uint32_t& a, std::uint32_t b) { a = max(a, b); });
-  if (threadIdx.x == 0) set_peak(std::bit_cast<float>(peak), rules);
+       tile += kStepThreads / kLanes)
+    add_tile(plain, trials.tiles[set * kSampleTiles + tile], sample);
+  kernels::reduce_cta<kStepThreads>(sample, kernels::shared_memory<StepShared>(),
+                                    [](StepSample& a, const StepSample& b) { add_sample(a, b); });
+  if (threadIdx.x == 0) choose_step(sample, rules.params);
 }
 
 /// choose_candidates_lanes, named from a template: nvcc takes a constexpr template that a plain function names for host
@@ -193,14 +186,14 @@ cudaError_t lay_out_trials_async(const StreamPlaces& places, const DeviceTrials&
   return kernels::launch(&lay_out_trials, {blocks_for(tiles), kThreads}, queue, places, trials);
 }
 
-cudaError_t set_peaks_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
-  const std::uint32_t sets = places.count * trials.count;
-  return kernels::launch(&set_peaks, {sets, kPeakThreads, sizeof(PeakShared)}, queue, places, trials);
-}
-
 cudaError_t choose_candidates_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
   const std::uint64_t sets = std::uint64_t{places.count} * trials.count;
   return kernels::launch(&choose_trials, {blocks_for(sets * kLanes), kThreads}, queue, places, trials);
+}
+
+cudaError_t choose_steps_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
+  return kernels::launch(&choose_steps, {places.count * trials.count, kStepThreads, sizeof(StepShared)}, queue, places,
+                         trials);
 }
 
 cudaError_t pick_layouts_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {

@@ -33,10 +33,11 @@ struct DeviceTrials {
 
 /// Queues the kernel that fills rules and tiles; there are none for streams that have failed.
 cudaError_t lay_out_trials_async(const cuda::StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue);
-/// Given clean tiles of binary32, queues the kernel that gives rules a step for what the tiles hold.
-cudaError_t set_peaks_async(const cuda::StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue);
 /// Given costs, queues the kernel that fills in the candidates of all rules.
 cudaError_t choose_candidates_async(const cuda::StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue);
+/// Given clean tiles of binary32, queues the kernel that chooses the step of all rules (step.h). Costs and bytes of
+/// tiles are those under the former step.
+cudaError_t choose_steps_async(const cuda::StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue);
 /// Given bytes (of more than one trial), queues the kernel that fills in layout, codec state and parameters.
 cudaError_t pick_layouts_async(const cuda::StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue);
 

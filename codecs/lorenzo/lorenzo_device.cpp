@@ -68,10 +68,10 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
     cudaError_t error = lay_out_trials_async(places, trials, queue);
     if (error == cudaSuccess)
       error = kernels::clean_boxes_async(element, boxes, workers(), room.cleaning.at(workspace), queue);
-    if (error == cudaSuccess && dtype_ == DType::f32) error = set_peaks_async(places, trials, queue);
     if (error == cudaSuccess) error = kernels::lorenzo_estimate_async(tiles, trials.costs, queue);
     if (error == cudaSuccess) error = choose_candidates_async(places, trials, queue);
     if (error == cudaSuccess && count() > 1) error = kernels::lorenzo_measure_async(tiles, trials.bytes, queue);
+    if (error == cudaSuccess && dtype_ == DType::f32) error = choose_steps_async(places, trials, queue);
     if (error == cudaSuccess) error = pick_layouts_async(places, trials, queue);
     return error;
   }

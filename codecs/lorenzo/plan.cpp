@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <numeric>
+#include <span>
 
 #include <quern/memory.h>
 
@@ -18,6 +18,7 @@ namespace quern::codec::lorenzo {
 namespace {
 
 using kernels::ChunkBox;
+using kernels::ChunkRules;
 using kernels::kPredictors;
 using kernels::Predictor;
 
@@ -27,9 +28,8 @@ constexpr std::size_t kTasksPerLayout = 4;
 struct Trial {
   Layout layout;
   ChunkGrid grid;
-  kernels::ChunkRules rules;
+  ChunkRules rules;
   SampleTiles tiles;
-  Vector<float> peaks;            ///< the tiles' largest magnitudes, where the step depends on them
   Vector<TileCosts> costs;        ///< estimated, of each predictor
   Vector<std::uint64_t> encoded;  ///< bytes under the candidates
 };
@@ -47,7 +47,7 @@ Trial make_trial(const PlanRequest& request, const Layout& layout) {
 
 /// Calls visit(trial, t, tile, box, scratch) for every tile of every trial, special values replaced, on the runner.
 template <class Visit>
-Status for_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kernels, Vector<Trial>& trials,
+Status for_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kernels, std::span<Trial> trials,
                  const Visit& visit) {
   return run_tasks(*request.runner, trials.size() * kTasksPerLayout, [&](std::size_t i) -> Status {
     Trial& trial = trials[i / kTasksPerLayout];
@@ -63,36 +63,6 @@ Status for_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kern
     }
     return {};
   });
-}
-
-/// The largest magnitude of binary32 numbers; those that are not finite do not count.
-float peak_of(const void* values, const ChunkBox& box) {
-  float peak = 0;
-  const auto* const first = static_cast<const std::uint8_t*>(values);
-  for (std::uint64_t z = 0; z < box.extents[0]; ++z)
-    for (std::uint64_t y = 0; y < box.extents[1]; ++y) {
-      const std::uint8_t* const row = first + (z * box.strides[0] + y * box.strides[1]) * sizeof(float);
-      for (std::uint64_t x = 0; x < box.extents[2]; ++x) {
-        float value = 0;
-        std::memcpy(&value, row + x * sizeof(float), sizeof(float));
-        const float magnitude = value < 0 ? -value : value;
-        if (magnitude > peak && magnitude <= std::numeric_limits<float>::max()) peak = magnitude;
-      }
-    }
-  return peak;
-}
-
-/// Steps with slack for what each trial's sample tiles hold. Elements that were prequantized keep the step of type and
-/// bound, under which each of them has a code.
-Status set_peaks(const PlanRequest& request, const kernels::LorenzoKernels& kernels, Vector<Trial>& trials) {
-  if (request.prequantized || !wants_peak(trials.front().rules)) return {};
-  for (Trial& trial : trials) trial.peaks.resize(trial.tiles.size());
-  QUERN_RETURN_IF_ERROR(for_tiles(request, kernels, trials,
-                                  [](Trial& trial, std::size_t t, const void* tile, const ChunkBox& box, void*) {
-                                    trial.peaks[t] = peak_of(tile, box);
-                                  }));
-  for (Trial& trial : trials) set_peak(*std::max_element(trial.peaks.begin(), trial.peaks.end()), trial.rules);
-  return {};
 }
 
 /// What each predictor costs on each tile, estimated.
@@ -113,6 +83,51 @@ Status measure_layouts(const PlanRequest& request, const kernels::LorenzoKernels
                      std::uint8_t bytes[kMostBytes];
                      trial.encoded[t] = kernels.encode(trial.rules, tile, box, bytes, scratch);
                    });
+}
+
+/// Adds at most kLanes elements; those of a run without exceptions need no second look.
+void add_run(const kernels::AbsQuantizer32<kernels::Binary32>& plain, const std::uint8_t* in, std::uint64_t count,
+             StepSample& sample) {
+  std::uint32_t bits[kernels::kLanes] = {};
+  std::memcpy(bits, in, count * sizeof bits[0]);
+  std::uint32_t refused = 0;
+  std::int32_t peak = 0;
+  for (const std::uint32_t element : bits) {
+    std::uint32_t code = 0;
+    refused |= plain.encode(element, code) ? 0u : 1u;
+    peak = std::max(peak, static_cast<std::int32_t>(element & 0x7fffffff));
+  }
+  if (refused == 0) {
+    add_sample(sample, {static_cast<std::uint32_t>(count), 0, static_cast<std::uint32_t>(peak)});
+    return;
+  }
+  for (std::uint64_t i = 0; i < count; ++i) add_element(plain, bits[i], sample);
+}
+
+/// What a tile of binary32 elements says of the step.
+StepSample look_at(const ChunkRules& rules, const void* tile, const ChunkBox& box) {
+  const kernels::AbsQuantizer32<kernels::Binary32> plain(rules.params);
+  const auto* const first = static_cast<const std::uint8_t*>(tile);
+  StepSample sample;
+  for (std::uint64_t z = 0; z < box.extents[0]; ++z)
+    for (std::uint64_t y = 0; y < box.extents[1]; ++y)
+      for (std::uint64_t x = 0; x < box.extents[2]; x += kernels::kLanes)
+        add_run(plain, first + (z * box.strides[0] + y * box.strides[1] + x) * sizeof(float),
+                std::min<std::uint64_t>(kernels::kLanes, box.extents[2] - x), sample);
+  return sample;
+}
+
+/// Chooses the step of the trial's rules by its tiles.
+Status choose_step(const PlanRequest& request, const kernels::LorenzoKernels& kernels, Trial& trial) {
+  std::array<StepSample, kSampleTiles> samples;
+  QUERN_RETURN_IF_ERROR(for_tiles(request, kernels, {&trial, 1},
+                                  [&](Trial&, std::size_t t, const void* tile, const ChunkBox& box, void*) {
+                                    samples[t] = look_at(trial.rules, tile, box);
+                                  }));
+  StepSample all;
+  for (const StepSample& sample : samples) add_sample(all, sample);
+  choose_step(all, trial.rules.params);
+  return {};
 }
 
 std::uint64_t chunks_of(const ChunkGrid& grid) {
@@ -153,7 +168,6 @@ Result<Choice> choose(const PlanRequest& request, const Layout* forced, const ke
     if (trials.empty() || chunks_of(make_grid(request.shape, layout, request.dtype)) <= request.max_chunks)
       trials.push_back(make_trial(request, layout));
   }
-  QUERN_RETURN_IF_ERROR(set_peaks(request, kernels, trials));
   QUERN_RETURN_IF_ERROR(estimate_predictors(request, kernels, trials));
   for (Trial& trial : trials) choose_candidates(trial.costs, trial.rules);
   if (trials.size() > 1) QUERN_RETURN_IF_ERROR(measure_layouts(request, kernels, trials));
@@ -161,9 +175,11 @@ Result<Choice> choose(const PlanRequest& request, const Layout* forced, const ke
     return LayoutCost{std::accumulate(trial.encoded.begin(), trial.encoded.end(), std::uint64_t{0}),
                       trial.tiles.elems()};
   };
-  const Trial* best = &trials.front();
-  for (const Trial& trial : trials)
+  Trial* best = &trials.front();
+  for (Trial& trial : trials)
     if (is_cheaper(cost_of(trial), cost_of(*best))) best = &trial;
+  // Prequantized elements are multiples of the step that type and bound give, and keep it.
+  if (wants_step(best->rules) && !request.prequantized) QUERN_RETURN_IF_ERROR(choose_step(request, kernels, *best));
   return Choice{best->layout, best->rules};
 }
 

@@ -41,10 +41,10 @@ constexpr ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dt
 /// Falls back to exact codes where the working type has no step (bound 0, lossless, below the smallest number).
 constexpr kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound, const Layout& layout);
 
-/// Whether rules want the largest magnitude of the sample: a step with slack (step.h) depends on it.
-constexpr bool wants_peak(const kernels::ChunkRules& rules);
-/// Gives them a step with slack for a sample of magnitudes up to `peak`, and the largest code it serves (`promised`).
-constexpr void set_peak(double peak, kernels::ChunkRules& rules);
+/// Whether the step may depend on the array's elements (step.h), so that make_rules' is not the last word.
+constexpr bool wants_step(const kernels::ChunkRules& rules) {
+  return rules.quantizer == kernels::QuantizerKind::absolute && rules.element == kernels::Element::f32;
+}
 
 /// Codec parameters as stored; at most kMaxStoredRules bytes.
 inline constexpr std::size_t kMaxStoredRules = 4 + kernels::kMaxLeb128Bytes;
@@ -127,14 +127,6 @@ constexpr kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound
   rules.quantizer = quantizer.kind;
   rules.params = quantizer.params;
   return rules;
-}
-
-constexpr bool wants_peak(const kernels::ChunkRules& rules) {
-  return rules.quantizer == kernels::QuantizerKind::absolute && rules.element == kernels::Element::f32;
-}
-
-constexpr void set_peak(double peak, kernels::ChunkRules& rules) {
-  take_slack(served_code(peak, rules.params.strict), rules.params);
 }
 
 constexpr void put_params(ByteWriter& out, const kernels::ChunkRules& rules, const Layout& layout) {

@@ -60,6 +60,42 @@ double random_bound(std::mt19937_64& random) {
   return std::ldexp(1 + static_cast<double>(random() >> 12) * 0x1p-52, exponent);
 }
 
+kernels::QuantizerParams with_slack(double bound, std::uint64_t served) {
+  auto params = quantizer_rules(DType::f32, {BoundKind::abs, bound}).params;
+  set_slack(served, params);
+  return params;
+}
+
+/// Of many bounds, the one whose reciprocal is rounded most: the proof needs all of its slack there.
+double hardest_bound(std::uint64_t served, std::mt19937_64& random) {
+  double hardest = 1;
+  double most = 0;
+  for (int i = 0; i < 30000; ++i) {
+    const double bound = 1 / (1 - slack_of(served)) * (1 - static_cast<double>(random() >> 11) * 0x1p-53 / 256);
+    const auto params = with_slack(bound, served);
+    const double error = std::fabs(params.reciprocal * params.step - 1);  // 48 bits
+    if (error <= most) continue;
+    most = error;
+    hardest = bound;
+  }
+  return hardest;
+}
+
+TEST(Step, BoundsWithRoundedReciprocals_KeepTheBoundWithoutExceptions) {
+  std::mt19937_64 random(29);
+  // Codes a little above a power of two: there all three products are rounded most.
+  for (const std::uint64_t served : {67, 1040, 4200, 66500})
+    for (int round = 0; round < 4; ++round) {
+      const double bound = hardest_bound(served, random);
+      SCOPED_TRACE(::testing::Message() << "seed 29, bound " << bound << ", codes up to " << served);
+      const auto params = with_slack(bound, served);
+      Counts counts;
+      for (std::uint64_t n = served - std::min<std::uint64_t>(served, 20000); n < served; ++n)
+        try_middle(params, n, counts);
+      ASSERT_EQ(counts.refused, 0u);
+    }
+}
+
 TEST(Step, NumbersNearMiddles_KeepTheBoundWithoutExceptions) {
   std::mt19937_64 random(25);
   std::uint64_t refused_without = 0;
@@ -69,7 +105,7 @@ TEST(Step, NumbersNearMiddles_KeepTheBoundWithoutExceptions) {
     for (const std::uint64_t served : kServed) {
       const auto plain = quantizer_rules(DType::f32, {BoundKind::abs, bound}).params;
       auto params = plain;
-      take_slack(served, params);
+      set_slack(served, params);
       ASSERT_LT(params.step, plain.step);
       ASSERT_EQ(params.strict, plain.strict);
       ASSERT_EQ(plain.promised, 0u);
@@ -83,13 +119,72 @@ TEST(Step, NumbersNearMiddles_KeepTheBoundWithoutExceptions) {
   EXPECT_GT(refused_without, 100000u);
 }
 
+/// 1000 elements, of magnitudes up to `peak`, half of them exceptions.
+StepSample refusing(float peak) { return {1000, 500, std::bit_cast<std::uint32_t>(peak)}; }
+
 TEST(Step, EndsOfItsRange_KeepThePlainStep) {
-  for (const double bound : {0x1p-110, 0x1p-102, 0x1p100, 0x1p120}) {
+  for (const double bound : {0x1p-110, 0x1p-102, 0x1p-101, 0x1p99, 0x1p100, 0x1p120}) {
     auto params = quantizer_rules(DType::f32, {BoundKind::abs, bound}).params;
     const double step = params.step;
-    take_slack(1000, params);
-    EXPECT_EQ(params.step, step);
-    EXPECT_EQ(params.promised, 0u);
+    choose_step(refusing(static_cast<float>(1000 * bound)), params);
+    const bool outside = step < kLeastSlackStep || step > kMostSlackStep;
+    EXPECT_EQ(params.step == step, outside) << bound;
+    EXPECT_EQ(params.promised, outside ? 0u : 768u) << bound;
+  }
+}
+
+TEST(Step, Slack_IsTakenWhereExceptionsCostMore) {
+  const auto plain = quantizer_rules(DType::f32, {BoundKind::abs, 0.3}).params;
+  for (const std::uint64_t served : kServed) {
+    const auto peak = static_cast<float>((static_cast<double>(served) - 2) * 0.6 / kPeakReserve);
+    // An array of which one element in `apart` is an exception pays 80 bits for each.
+    const double apart = 80 / -std::log2(1 - slack_of(served));
+    for (const double factor : {0.5, 0.9, 1.1, 2.0}) {
+      auto params = plain;
+      StepSample sample{1u << 16, 0, std::bit_cast<std::uint32_t>(peak)};
+      sample.refused = static_cast<std::uint32_t>(std::lround(65536 / apart * factor));
+      if (sample.refused < 10) continue;
+      choose_step(sample, params);
+      EXPECT_EQ(params.promised, factor > 1 ? served : 0) << served << ", factor " << factor;
+      EXPECT_EQ(params.step<plain.step, factor> 1);
+    }
+    auto params = plain;
+    choose_step({1u << 16, 0, std::bit_cast<std::uint32_t>(peak)}, params);
+    EXPECT_EQ(params.step, plain.step) << "no exception";
+  }
+}
+
+TEST(Step, Samples_CountWhatASlackSavesInAnyOrder) {
+  const Quantizer plain(quantizer_rules(DType::f32, {BoundKind::abs, 0.3}).params);
+  std::mt19937_64 random(26);
+  StepSample all;
+  std::uint32_t refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const float value = static_cast<float>(0.6 * (static_cast<double>(random() % 10000) - 4999.5));
+    std::uint32_t code = 0;
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    refused += !plain.encode(bits, code) && !plain.accepts_exactly(bits) ? 1 : 0;
+    StepSample one;
+    add_element(plain, bits, one);
+    if (i % 2 == 0) {
+      add_sample(all, one);
+    } else {
+      add_sample(one, all);
+      all = one;
+    }
+  }
+  EXPECT_EQ(all.elems, 20000u);
+  EXPECT_EQ(all.refused, refused);
+  EXPECT_GT(refused, 1000u);
+  EXPECT_LE(std::bit_cast<float>(all.peak), 3000);
+  EXPECT_GT(std::bit_cast<float>(all.peak), 2990);
+  // What no step helps, and what is no number, does not count; ties that are exact are no exceptions.
+  const Quantizer one(quantizer_rules(DType::f32, {BoundKind::abs, 1}).params);
+  for (const float value : {-0.0f, 0.0f, INFINITY, -INFINITY, NAN, 1e30f, 0x1p22f + 1, 3.0f, -1001.0f}) {
+    StepSample sample;
+    add_element(one, std::bit_cast<std::uint32_t>(value), sample);
+    EXPECT_EQ(sample.elems, 1u);
+    EXPECT_EQ(sample.refused, 0u) << value;
   }
 }
 
@@ -107,11 +202,11 @@ TEST(Step, ServedCodes_CoverThePeakAndArePlain) {
     ASSERT_GE(static_cast<double>(served_code(peak, 0.5)), std::min(peak, static_cast<double>(kMaxServedCode)));
 }
 
-TEST(Step, OnlyBinary32UnderAbsoluteBounds_WantsThePeak) {
+TEST(Step, OnlyBinary32UnderAbsoluteBounds_WantsAStep) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i32, DType::u8})
-    EXPECT_EQ(wants_peak(make_rules(dtype, {BoundKind::abs, 2.5}, {})), dtype == DType::f32);
-  EXPECT_FALSE(wants_peak(make_rules(DType::f32, {BoundKind::pwrel, 0.1}, {})));
-  EXPECT_FALSE(wants_peak(make_rules(DType::f32, {}, {})));
+    EXPECT_EQ(wants_step(make_rules(dtype, {BoundKind::abs, 2.5}, {})), dtype == DType::f32);
+  EXPECT_FALSE(wants_step(make_rules(DType::f32, {BoundKind::pwrel, 0.1}, {})));
+  EXPECT_FALSE(wants_step(make_rules(DType::f32, {}, {})));
 }
 
 }  // namespace
