@@ -46,14 +46,12 @@ __global__ void __launch_bounds__(kThreads)
 using StepShared = kernels::ReduceShared<StepSample, kStepThreads>;
 
 /// Adds the elements of a tile that a lane looks at.
-__device__ __forceinline__ void add_tile(const kernels::AbsQuantizer32<kernels::Binary32>& plain,
-                                         const kernels::CudaChunk& tile, StepSample& sample) {
+__device__ __forceinline__ void add_tile(const StepLook& look, const kernels::CudaChunk& tile, StepSample& sample) {
   const auto* const first = static_cast<const std::uint32_t*>(tile.values);
   for (std::uint64_t z = 0; z < tile.box.extents[0]; ++z)
     for (std::uint64_t y = 0; y < tile.box.extents[1]; ++y) {
       const std::uint32_t* const row = first + (z * tile.box.strides[0] + y * tile.box.strides[1]);
-      for (std::uint64_t x = WarpLanes::lane(); x < tile.box.extents[2]; x += kLanes)
-        add_element(plain, row[x], sample);
+      for (std::uint64_t x = WarpLanes::lane(); x < tile.box.extents[2]; x += kLanes) look.add(row[x], sample);
     }
 }
 
@@ -64,11 +62,11 @@ __global__ void __launch_bounds__(kStepThreads)
   if (places.streams[set / trials.count].status != StatusCode::ok) return;
   ChunkRules& rules = trials.rules[set];
   if (!wants_step(rules)) return;
-  const kernels::AbsQuantizer32<kernels::Binary32> plain(rules.params);
+  const StepLook look(rules.params);
   StepSample sample;
   for (std::uint64_t tile = threadIdx.x / kLanes; tile < trials.at[set % trials.count].tiles.size();
        tile += kStepThreads / kLanes)
-    add_tile(plain, trials.tiles[set * kSampleTiles + tile], sample);
+    add_tile(look, trials.tiles[set * kSampleTiles + tile], sample);
   kernels::reduce_cta<kStepThreads>(sample, kernels::shared_memory<StepShared>(),
                                     [](StepSample& a, const StepSample& b) { add_sample(a, b); });
   if (threadIdx.x == 0) choose_step(sample, rules.params);

@@ -86,33 +86,31 @@ Status measure_layouts(const PlanRequest& request, const kernels::LorenzoKernels
 }
 
 /// Adds at most kLanes elements; those of a run without exceptions need no second look.
-void add_run(const kernels::AbsQuantizer32<kernels::Binary32>& plain, const std::uint8_t* in, std::uint64_t count,
-             StepSample& sample) {
+void add_run(const StepLook& look, const std::uint8_t* in, std::uint64_t count, StepSample& sample) {
   std::uint32_t bits[kernels::kLanes] = {};
   std::memcpy(bits, in, count * sizeof bits[0]);
   std::uint32_t refused = 0;
   std::int32_t peak = 0;
   for (const std::uint32_t element : bits) {
-    std::uint32_t code = 0;
-    refused |= plain.encode(element, code) ? 0u : 1u;
+    refused |= look.accepts(element) ? 0u : 1u;
     peak = std::max(peak, static_cast<std::int32_t>(element & 0x7fffffff));
   }
   if (refused == 0) {
     add_sample(sample, {static_cast<std::uint32_t>(count), 0, static_cast<std::uint32_t>(peak)});
     return;
   }
-  for (std::uint64_t i = 0; i < count; ++i) add_element(plain, bits[i], sample);
+  for (std::uint64_t i = 0; i < count; ++i) look.add(bits[i], sample);
 }
 
 /// What a tile of binary32 elements says of the step.
 StepSample look_at(const ChunkRules& rules, const void* tile, const ChunkBox& box) {
-  const kernels::AbsQuantizer32<kernels::Binary32> plain(rules.params);
+  const StepLook look(rules.params);
   const auto* const first = static_cast<const std::uint8_t*>(tile);
   StepSample sample;
   for (std::uint64_t z = 0; z < box.extents[0]; ++z)
     for (std::uint64_t y = 0; y < box.extents[1]; ++y)
       for (std::uint64_t x = 0; x < box.extents[2]; x += kernels::kLanes)
-        add_run(plain, first + (z * box.strides[0] + y * box.strides[1] + x) * sizeof(float),
+        add_run(look, first + (z * box.strides[0] + y * box.strides[1] + x) * sizeof(float),
                 std::min<std::uint64_t>(kernels::kLanes, box.extents[2] - x), sample);
   return sample;
 }

@@ -30,34 +30,6 @@ inline constexpr double kExceptionBits = 80;
 /// -log2(1 - slack) / slack is at most this.
 inline constexpr double kBitsOfSlack = 1.47;
 
-/// What a sample of binary32 elements says. Integers alone: whatever the order of the elements, it is the same.
-struct StepSample {
-  std::uint32_t elems = 0;
-  std::uint32_t refused = 0;  ///< exceptions under a step of 2E that a step with slack does not make
-  std::uint32_t peak = 0;     ///< the largest magnitude of finite elements, as its bits
-};
-
-/// Adds an element; `plain` has a step of 2E.
-constexpr void add_element(const kernels::AbsQuantizer32<kernels::Binary32>& plain, std::uint32_t bits,
-                           StepSample& sample) {
-  constexpr std::uint32_t kMagnitude = 0x7fffffff;
-  constexpr std::uint32_t kInfinity = 0x7f800000;
-  const std::uint32_t magnitude = bits & kMagnitude;
-  ++sample.elems;
-  if (magnitude == 0 || magnitude >= kInfinity) return;
-  if (magnitude > sample.peak) sample.peak = magnitude;
-  std::uint32_t code = 0;
-  if (plain.encode(bits, code) || plain.accepts_exactly(bits)) return;
-  if (code + kMaxServedCode <= 2 * kMaxServedCode) ++sample.refused;
-}
-
-/// Adds b to a.
-constexpr void add_sample(StepSample& a, const StepSample& b) {
-  a.elems += b.elems;
-  a.refused += b.refused;
-  if (b.peak > a.peak) a.peak = b.peak;
-}
-
 /// N rounded up to a power of two or one and a half of it, so that the step hardly depends on the sample.
 constexpr std::uint64_t rounded_code(std::uint64_t code) {
   std::uint64_t power = 2;
@@ -84,11 +56,60 @@ constexpr void set_slack(std::uint64_t served, kernels::QuantizerParams& params)
   params.promised = served;
 }
 
+/// What a sample of binary32 elements says. Integers alone: whatever the order of the elements, it is the same.
+struct StepSample {
+  std::uint32_t elems = 0;
+  std::uint32_t saved = 0;  ///< exceptions under a step of 2E, but not under one with the largest slack
+  std::uint32_t peak = 0;   ///< the largest magnitude of finite elements, as its bits
+};
+
+/// Adds b to a.
+constexpr void add_sample(StepSample& a, const StepSample& b) {
+  a.elems += b.elems;
+  a.saved += b.saved;
+  if (b.peak > a.peak) a.peak = b.peak;
+}
+
+/// Looks at the elements of a sample under a step of 2E.
+class StepLook {
+ public:
+  using Quantizer = kernels::AbsQuantizer32<kernels::Binary32>;
+
+  constexpr explicit StepLook(const kernels::QuantizerParams& params)
+      : plain_(params), slack_(with_slack(kMaxServedCode, params)) {}
+
+  /// Whether codes serve an element so simply that `add` would find nothing saved.
+  constexpr bool accepts(std::uint32_t bits) const {
+    std::uint32_t code = 0;
+    return plain_.encode(bits, code);
+  }
+  constexpr void add(std::uint32_t bits, StepSample& sample) const {
+    constexpr std::uint32_t kMagnitude = 0x7fffffff;
+    constexpr std::uint32_t kInfinity = 0x7f800000;
+    const std::uint32_t magnitude = bits & kMagnitude;
+    ++sample.elems;
+    if (magnitude >= kInfinity) return;
+    if (magnitude > sample.peak) sample.peak = magnitude;
+    if (accepts(bits) || plain_.accepts_exactly(bits)) return;
+    std::uint32_t code = 0;
+    if (slack_.encode(bits, code)) ++sample.saved;
+  }
+
+ private:
+  static constexpr kernels::QuantizerParams with_slack(std::uint64_t served, kernels::QuantizerParams params) {
+    set_slack(served, params);
+    return params;
+  }
+
+  Quantizer plain_;
+  Quantizer slack_;
+};
+
 /// Given parameters with a step of 2E, takes slack where the sample's exceptions cost more.
 constexpr void choose_step(const StepSample& sample, kernels::QuantizerParams& params) {
   if (!(params.step >= kLeastSlackStep && params.step <= kMostSlackStep)) return;
   const std::uint64_t served = served_code(std::bit_cast<float>(sample.peak), params.strict);
-  if (kExceptionBits * sample.refused > kBitsOfSlack * slack_of(served) * sample.elems) set_slack(served, params);
+  if (kExceptionBits * sample.saved > kBitsOfSlack * slack_of(served) * sample.elems) set_slack(served, params);
 }
 
 }  // namespace quern::codec::lorenzo

@@ -142,8 +142,8 @@ TEST(Step, Slack_IsTakenWhereExceptionsCostMore) {
     for (const double factor : {0.5, 0.9, 1.1, 2.0}) {
       auto params = plain;
       StepSample sample{1u << 16, 0, std::bit_cast<std::uint32_t>(peak)};
-      sample.refused = static_cast<std::uint32_t>(std::lround(65536 / apart * factor));
-      if (sample.refused < 10) continue;
+      sample.saved = static_cast<std::uint32_t>(std::lround(65536 / apart * factor));
+      if (sample.saved < 10) continue;
       choose_step(sample, params);
       EXPECT_EQ(params.promised, factor > 1 ? served : 0) << served << ", factor " << factor;
       EXPECT_EQ(params.step<plain.step, factor> 1);
@@ -155,7 +155,9 @@ TEST(Step, Slack_IsTakenWhereExceptionsCostMore) {
 }
 
 TEST(Step, Samples_CountWhatASlackSavesInAnyOrder) {
-  const Quantizer plain(quantizer_rules(DType::f32, {BoundKind::abs, 0.3}).params);
+  const auto params = quantizer_rules(DType::f32, {BoundKind::abs, 0.3}).params;
+  const StepLook look(params);
+  const Quantizer plain(params);
   std::mt19937_64 random(26);
   StepSample all;
   std::uint32_t refused = 0;
@@ -165,7 +167,7 @@ TEST(Step, Samples_CountWhatASlackSavesInAnyOrder) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     refused += !plain.encode(bits, code) && !plain.accepts_exactly(bits) ? 1 : 0;
     StepSample one;
-    add_element(plain, bits, one);
+    look.add(bits, one);
     if (i % 2 == 0) {
       add_sample(all, one);
     } else {
@@ -174,18 +176,36 @@ TEST(Step, Samples_CountWhatASlackSavesInAnyOrder) {
     }
   }
   EXPECT_EQ(all.elems, 20000u);
-  EXPECT_EQ(all.refused, refused);
+  EXPECT_EQ(all.saved, refused);
   EXPECT_GT(refused, 1000u);
   EXPECT_LE(std::bit_cast<float>(all.peak), 3000);
   EXPECT_GT(std::bit_cast<float>(all.peak), 2990);
   // What no step helps, and what is no number, does not count; ties that are exact are no exceptions.
-  const Quantizer one(quantizer_rules(DType::f32, {BoundKind::abs, 1}).params);
+  const StepLook one(quantizer_rules(DType::f32, {BoundKind::abs, 1}).params);
   for (const float value : {-0.0f, 0.0f, INFINITY, -INFINITY, NAN, 1e30f, 0x1p22f + 1, 3.0f, -1001.0f}) {
     StepSample sample;
-    add_element(one, std::bit_cast<std::uint32_t>(value), sample);
+    one.add(std::bit_cast<std::uint32_t>(value), sample);
     EXPECT_EQ(sample.elems, 1u);
-    EXPECT_EQ(sample.refused, 0u) << value;
+    EXPECT_EQ(sample.saved, 0u) << value;
   }
+}
+
+TEST(Step, CodesBeyondAllThatAreServed_CountWhereTheLargestSlackSaves) {
+  auto params = quantizer_rules(DType::f32, {BoundKind::abs, 0.3}).params;
+  const StepLook look(params);
+  std::mt19937_64 random(30);
+  StepSample sample;
+  std::uint32_t refused = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const auto bits =
+        std::bit_cast<std::uint32_t>(static_cast<float>(250000 + static_cast<double>(random() % 1000000) / 50));
+    refused += look.accepts(bits) ? 0 : 1;
+    look.add(bits, sample);
+  }
+  EXPECT_GT(sample.saved, 20u);
+  EXPECT_LE(sample.saved, refused);
+  choose_step(sample, params);
+  EXPECT_EQ(params.promised, kMaxServedCode);
 }
 
 TEST(Step, ServedCodes_CoverThePeakAndArePlain) {
