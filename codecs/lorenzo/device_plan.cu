@@ -4,6 +4,8 @@
 #include "codecs/lorenzo/lane_choose.h"
 #include "codecs/lorenzo/lorenzo.h"
 #include "kernels/common/cuda/launch.cuh"
+#include "kernels/common/cuda/reduce.cuh"
+#include "kernels/common/cuda/shared_memory.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
 
 namespace quern::codec::lorenzo {
@@ -17,6 +19,7 @@ using kernels::kLanes;
 using kernels::WarpLanes;
 
 constexpr unsigned kThreads = 128;
+constexpr unsigned kStepThreads = 512;
 
 unsigned blocks_for(std::uint64_t threads) { return static_cast<unsigned>((threads + kThreads - 1) / kThreads); }
 
@@ -38,6 +41,35 @@ __global__ void __launch_bounds__(kThreads)
     tile.slot = static_cast<std::uint32_t>(place);
   }
   trials.tiles[place] = tile;
+}
+
+using StepShared = kernels::ReduceShared<StepSample, kStepThreads>;
+
+/// Adds the elements of a tile that a lane looks at.
+__device__ __forceinline__ void add_tile(const StepLook& look, const kernels::CudaChunk& tile, StepSample& sample) {
+  const auto* const first = static_cast<const std::uint32_t*>(tile.values);
+  for (std::uint64_t z = 0; z < tile.box.extents[0]; ++z)
+    for (std::uint64_t y = 0; y < tile.box.extents[1]; ++y) {
+      const std::uint32_t* const row = first + (z * tile.box.strides[0] + y * tile.box.strides[1]);
+      for (std::uint64_t x = WarpLanes::lane(); x < tile.box.extents[2]; x += kLanes) look.add(row[x], sample);
+    }
+}
+
+/// A CTA for each trial of each stream, a warp a tile.
+__global__ void __launch_bounds__(kStepThreads)
+    choose_steps(const __grid_constant__ StreamPlaces places, const __grid_constant__ DeviceTrials trials) {
+  const std::uint64_t set = blockIdx.x;
+  if (places.streams[set / trials.count].status != StatusCode::ok) return;
+  ChunkRules& rules = trials.rules[set];
+  if (!wants_step(rules)) return;
+  const StepLook look(rules.params);
+  StepSample sample;
+  for (std::uint64_t tile = threadIdx.x / kLanes; tile < trials.at[set % trials.count].tiles.size();
+       tile += kStepThreads / kLanes)
+    add_tile(look, trials.tiles[set * kSampleTiles + tile], sample);
+  kernels::reduce_cta<kStepThreads>(sample, kernels::shared_memory<StepShared>(),
+                                    [](StepSample& a, const StepSample& b) { add_sample(a, b); });
+  if (threadIdx.x == 0) choose_step(sample, rules.params);
 }
 
 /// choose_candidates_lanes, named from a template: nvcc takes a constexpr template that a plain function names for host
@@ -155,6 +187,11 @@ cudaError_t lay_out_trials_async(const StreamPlaces& places, const DeviceTrials&
 cudaError_t choose_candidates_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
   const std::uint64_t sets = std::uint64_t{places.count} * trials.count;
   return kernels::launch(&choose_trials, {blocks_for(sets * kLanes), kThreads}, queue, places, trials);
+}
+
+cudaError_t choose_steps_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
+  return kernels::launch(&choose_steps, {places.count * trials.count, kStepThreads, sizeof(StepShared)}, queue, places,
+                         trials);
 }
 
 cudaError_t pick_layouts_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {

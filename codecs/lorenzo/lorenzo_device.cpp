@@ -71,6 +71,7 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
     if (error == cudaSuccess) error = kernels::lorenzo_estimate_async(tiles, trials.costs, queue);
     if (error == cudaSuccess) error = choose_candidates_async(places, trials, queue);
     if (error == cudaSuccess && count() > 1) error = kernels::lorenzo_measure_async(tiles, trials.bytes, queue);
+    if (error == cudaSuccess && dtype_ == DType::f32) error = choose_steps_async(places, trials, queue);
     if (error == cudaSuccess) error = pick_layouts_async(places, trials, queue);
     return error;
   }

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
+#include <span>
 
 #include <quern/memory.h>
 
@@ -16,6 +18,7 @@ namespace quern::codec::lorenzo {
 namespace {
 
 using kernels::ChunkBox;
+using kernels::ChunkRules;
 using kernels::kPredictors;
 using kernels::Predictor;
 
@@ -25,7 +28,7 @@ constexpr std::size_t kTasksPerLayout = 4;
 struct Trial {
   Layout layout;
   ChunkGrid grid;
-  kernels::ChunkRules rules;
+  ChunkRules rules;
   SampleTiles tiles;
   Vector<TileCosts> costs;        ///< estimated, of each predictor
   Vector<std::uint64_t> encoded;  ///< bytes under the candidates
@@ -44,7 +47,7 @@ Trial make_trial(const PlanRequest& request, const Layout& layout) {
 
 /// Calls visit(trial, t, tile, box, scratch) for every tile of every trial, special values replaced, on the runner.
 template <class Visit>
-Status for_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kernels, Vector<Trial>& trials,
+Status for_tiles(const PlanRequest& request, const kernels::LorenzoKernels& kernels, std::span<Trial> trials,
                  const Visit& visit) {
   return run_tasks(*request.runner, trials.size() * kTasksPerLayout, [&](std::size_t i) -> Status {
     Trial& trial = trials[i / kTasksPerLayout];
@@ -80,6 +83,49 @@ Status measure_layouts(const PlanRequest& request, const kernels::LorenzoKernels
                      std::uint8_t bytes[kMostBytes];
                      trial.encoded[t] = kernels.encode(trial.rules, tile, box, bytes, scratch);
                    });
+}
+
+/// Adds at most kLanes elements; those of a run without exceptions need no second look.
+void add_run(const StepLook& look, const std::uint8_t* in, std::uint64_t count, StepSample& sample) {
+  std::uint32_t bits[kernels::kLanes] = {};
+  std::memcpy(bits, in, count * sizeof bits[0]);
+  std::uint32_t refused = 0;
+  std::int32_t peak = 0;
+  for (const std::uint32_t element : bits) {
+    refused |= look.accepts(element) ? 0u : 1u;
+    peak = std::max(peak, static_cast<std::int32_t>(element & 0x7fffffff));
+  }
+  if (refused == 0) {
+    add_sample(sample, {static_cast<std::uint32_t>(count), 0, static_cast<std::uint32_t>(peak)});
+    return;
+  }
+  for (std::uint64_t i = 0; i < count; ++i) look.add(bits[i], sample);
+}
+
+/// What a tile of binary32 elements says of the step.
+StepSample look_at(const ChunkRules& rules, const void* tile, const ChunkBox& box) {
+  const StepLook look(rules.params);
+  const auto* const first = static_cast<const std::uint8_t*>(tile);
+  StepSample sample;
+  for (std::uint64_t z = 0; z < box.extents[0]; ++z)
+    for (std::uint64_t y = 0; y < box.extents[1]; ++y)
+      for (std::uint64_t x = 0; x < box.extents[2]; x += kernels::kLanes)
+        add_run(look, first + (z * box.strides[0] + y * box.strides[1] + x) * sizeof(float),
+                std::min<std::uint64_t>(kernels::kLanes, box.extents[2] - x), sample);
+  return sample;
+}
+
+/// Chooses the step of the trial's rules by its tiles.
+Status choose_step(const PlanRequest& request, const kernels::LorenzoKernels& kernels, Trial& trial) {
+  std::array<StepSample, kSampleTiles> samples;
+  QUERN_RETURN_IF_ERROR(for_tiles(request, kernels, {&trial, 1},
+                                  [&](Trial&, std::size_t t, const void* tile, const ChunkBox& box, void*) {
+                                    samples[t] = look_at(trial.rules, tile, box);
+                                  }));
+  StepSample all;
+  for (const StepSample& sample : samples) add_sample(all, sample);
+  choose_step(all, trial.rules.params);
+  return {};
 }
 
 std::uint64_t chunks_of(const ChunkGrid& grid) {
@@ -127,9 +173,11 @@ Result<Choice> choose(const PlanRequest& request, const Layout* forced, const ke
     return LayoutCost{std::accumulate(trial.encoded.begin(), trial.encoded.end(), std::uint64_t{0}),
                       trial.tiles.elems()};
   };
-  const Trial* best = &trials.front();
-  for (const Trial& trial : trials)
+  Trial* best = &trials.front();
+  for (Trial& trial : trials)
     if (is_cheaper(cost_of(trial), cost_of(*best))) best = &trial;
+  // Prequantized elements are multiples of the step that type and bound give, and keep it.
+  if (wants_step(best->rules) && !request.prequantized) QUERN_RETURN_IF_ERROR(choose_step(request, kernels, *best));
   return Choice{best->layout, best->rules};
 }
 

@@ -15,6 +15,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
+#include "codecs/lorenzo/step.h"
 #include "kernels/common/unroll.h"
 #include "kernels/lorenzo/chunk_task.h"
 #include "libcompress/core/element_of.h"
@@ -39,6 +40,11 @@ constexpr ChunkGrid make_grid(const Shape& shape, const Layout& layout, DType dt
 /// Quantizer for a bound: step, reciprocal and the largest error, all rounded so that the bound cannot be missed.
 /// Falls back to exact codes where the working type has no step (bound 0, lossless, below the smallest number).
 constexpr kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound, const Layout& layout);
+
+/// Whether the step may depend on the array's elements (step.h), so that make_rules' is not the last word.
+constexpr bool wants_step(const kernels::ChunkRules& rules) {
+  return rules.quantizer == kernels::QuantizerKind::absolute && rules.element == kernels::Element::f32;
+}
 
 /// Codec parameters as stored; at most kMaxStoredRules bytes.
 inline constexpr std::size_t kMaxStoredRules = 4 + kernels::kMaxLeb128Bytes;
