@@ -43,7 +43,7 @@ constexpr kernels::ChunkRules make_rules(DType dtype, const EnforcedBound& bound
 
 /// Whether rules want the largest magnitude of the sample: a step with slack (step.h) depends on it.
 constexpr bool wants_peak(const kernels::ChunkRules& rules);
-/// Gives them a step with slack for a sample of magnitudes up to `peak`.
+/// Gives them a step with slack for a sample of magnitudes up to `peak`, and the largest code it serves (`promised`).
 constexpr void set_peak(double peak, kernels::ChunkRules& rules);
 
 /// Codec parameters as stored; at most kMaxStoredRules bytes.

@@ -43,13 +43,14 @@ constexpr std::uint64_t served_code(double peak, double largest_error) {
   return std::min(rounded_code(static_cast<std::uint64_t>(code) + 2), kMaxServedCode);
 }
 
-/// Makes the step smaller by the slack of codes up to `served`.
+/// Makes the step smaller by the slack of codes up to `served`, at most kMaxServedCode, and promises them.
 constexpr void take_slack(std::uint64_t served, kernels::QuantizerParams& params) {
   if (!(params.step >= kLeastSlackStep && params.step <= kMostSlackStep)) return;
   const double slack = std::min((3.1 * static_cast<double>(served) + 2) * kRoundingUnit, kMaxSlack);
   const float step = round_down<float>(params.step * (1 - slack));
   params.step = step;
   params.reciprocal = 1 / step;
+  params.promised = served;
 }
 
 }  // namespace quern::codec::lorenzo

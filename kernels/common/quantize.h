@@ -21,7 +21,7 @@
 namespace quern::kernels {
 
 /// Everything an encoder or decoder needs to know of a bound, computed once on the host. `step` and `half` are stored
-/// in the stream; the reciprocals serve the encoder alone.
+/// in the stream; the reciprocals and `promised` serve the encoder alone.
 struct QuantizerParams {
   double bound = 0;                  ///< abs: the largest error allowed (real arithmetic)
   double step = 0;                   ///< abs, floats: distance of codes; exact in the working type
@@ -30,6 +30,9 @@ struct QuantizerParams {
   std::uint64_t int_step = 1;        ///< integers and keys: 2*half + 1
   std::uint64_t int_half = 0;        ///< integers: floor(bound); keys: floor(R * 2^fraction bits)
   std::uint64_t int_reciprocal = 0;  ///< floor((2^bits - 1) / int_step) for the word's bits
+  /// abs, binary32: encode accepts every element but -0 whose code is in [-promised, promised], by a proof about this
+  /// step; 0: nothing is proved.
+  std::uint64_t promised = 0;
 };
 
 /// Round-to-nearest quotient of an unsigned magnitude, exact: an estimate by the reciprocal is at most one too small.

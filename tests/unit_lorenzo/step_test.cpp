@@ -72,6 +72,8 @@ TEST(Step, NumbersNearMiddles_KeepTheBoundWithoutExceptions) {
       take_slack(served, params);
       ASSERT_LT(params.step, plain.step);
       ASSERT_EQ(params.strict, plain.strict);
+      ASSERT_EQ(plain.promised, 0u);
+      ASSERT_EQ(params.promised, served);
       const Counts with = try_codes(params, served, random);
       ASSERT_GT(with.values, 0u);
       ASSERT_EQ(with.refused, 0u) << "codes up to " << served;
@@ -82,11 +84,12 @@ TEST(Step, NumbersNearMiddles_KeepTheBoundWithoutExceptions) {
 }
 
 TEST(Step, EndsOfItsRange_KeepThePlainStep) {
-  for (const double bound : {0x1p-110, 0x1p-101, 0x1p100, 0x1p120}) {
+  for (const double bound : {0x1p-110, 0x1p-102, 0x1p100, 0x1p120}) {
     auto params = quantizer_rules(DType::f32, {BoundKind::abs, bound}).params;
     const double step = params.step;
     take_slack(1000, params);
     EXPECT_EQ(params.step, step);
+    EXPECT_EQ(params.promised, 0u);
   }
 }
 
