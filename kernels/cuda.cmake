@@ -10,6 +10,8 @@ add_library(quern_kernels_cuda STATIC
   lorenzo/cuda/bits32.cu
   lorenzo/cuda/bits64.cu
   lorenzo/cuda/chunks.cu
+  lorenzo/cuda/join.cu
+  lorenzo/cuda/staged.cu
   mask/cuda/bits8.cu
   mask/cuda/bits16.cu
   mask/cuda/bits32.cu

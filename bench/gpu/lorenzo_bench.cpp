@@ -25,7 +25,10 @@ class LorenzoBench {
         array_(array),
         chunked_(array),
         sizes_(chunked_.count()),
-        slots_(chunked_.count() * chunked_.slot_bytes()) {}
+        slots_(chunked_.count() * chunked_.slot_bytes()),
+        parts_(has_parts() ? kernels::lorenzo_parts_bytes(chunked_.count()) : 0),
+        targets_(has_parts() ? chunked_.count() : 0),
+        joined_(has_parts() ? slots_.count() : 0) {}
 
   void run() {
     chunked_.choose_predictors(stream_);
@@ -34,6 +37,7 @@ class LorenzoBench {
     stream_.wait();
     count_stored();
     time_slots();
+    time_join();
     if (!session_.has_room(array_.bytes())) return;
     DeviceArray<std::uint8_t> decoded(array_.bytes());
     time_decode(decoded);
@@ -41,9 +45,20 @@ class LorenzoBench {
   }
 
  private:
+  bool has_parts() const { return kernels::lorenzo_has_parts(array_.element); }
+  kernels::LorenzoSlots slots() const {
+    kernels::LorenzoSlots slots{slots_.data(), chunked_.slot_bytes(), {}};
+    if (!has_parts()) return slots;
+    slots.parts = kernels::lorenzo_parts(parts_.data(), chunked_.count());
+    slots.parts.targets = targets_.data();
+    return slots;
+  }
   cudaError_t queue_slots(cudaStream_t stream) const {
-    return kernels::lorenzo_encode_async(chunked_.chunks(), {slots_.data(), chunked_.slot_bytes()}, {}, sizes_.data(),
-                                         stream);
+    return kernels::lorenzo_encode_async(chunked_.chunks(), slots(), {}, sizes_.data(), stream);
+  }
+  /// Where chunk q is after it was joined, or where it was encoded to.
+  std::uint8_t* chunk_at(std::size_t q) const {
+    return (in_parts_[q] ? joined_.data() : slots_.data()) + q * chunked_.slot_bytes();
   }
 
   std::uint64_t chunk_bytes(std::size_t q) const {
@@ -53,6 +68,10 @@ class LorenzoBench {
 
   void count_stored() {
     host_sizes_ = sizes_.get();
+    for (std::uint32_t& size : host_sizes_) {
+      in_parts_.push_back((size & kernels::kChunkInParts) != 0);
+      size &= ~kernels::kChunkInParts;
+    }
     host_boxes_ = chunked_.boxes_in(nullptr);
     for (std::size_t q = 0; q < host_sizes_.size(); ++q) {
       const std::uint64_t raw = chunk_bytes(q);
@@ -89,12 +108,25 @@ class LorenzoBench {
                        });
   }
 
+  /// Chunks in parts to their places, each at the start of a slot of its own.
+  void time_join() {
+    if (!has_parts()) return;
+    std::vector<std::uint8_t*> targets(chunked_.count());
+    for (std::size_t q = 0; q < targets.size(); ++q)
+      if (in_parts_[q]) targets[q] = chunk_at(q);
+    targets_.put(targets);
+    session_.time_step(
+        array_, "lorenzo", "join", {stored_bytes_, stored_bytes_, 2 * stored_bytes_},
+        [&](cudaStream_t stream) { return kernels::lorenzo_join_async(chunked_.chunks(), slots(), stream); });
+    sizes_.put(host_sizes_);
+  }
+
   void time_decode(DeviceArray<std::uint8_t>& decoded) {
     check(cudaMemset(decoded.data(), 0xa5, decoded.bytes()), "cudaMemset");
     DeviceArray<kernels::CudaChunk> boxes(chunked_.boxes_in(decoded.data()));
     std::vector<StoredChunk> chunks(chunked_.count());
     for (std::size_t q = 0; q < chunks.size(); ++q)
-      if (host_sizes_[q] < chunk_bytes(q)) chunks[q] = {slots_.data() + q * chunked_.slot_bytes(), host_sizes_[q]};
+      if (host_sizes_[q] < chunk_bytes(q)) chunks[q] = {chunk_at(q), host_sizes_[q]};
     DeviceArray<StoredChunk> stored(chunks);
     DeviceArray<std::uint32_t> damaged(chunked_.count());
     const kernels::LorenzoChunks places = chunked_.chunks_at(boxes);
@@ -156,7 +188,11 @@ class LorenzoBench {
   ChunkedArray chunked_;
   DeviceArray<std::uint32_t> sizes_;
   DeviceArray<std::uint8_t> slots_;
+  DeviceArray<std::uint8_t> parts_;
+  DeviceArray<std::uint8_t*> targets_;
+  DeviceArray<std::uint8_t> joined_;
   std::vector<std::uint32_t> host_sizes_;
+  std::vector<bool> in_parts_;
   std::vector<kernels::CudaChunk> host_boxes_;
   std::uint64_t stored_bytes_ = 0;
   std::uint64_t raw_chunks_ = 0;
@@ -167,8 +203,8 @@ class LorenzoBench {
 }  // namespace
 
 void bench_lorenzo(Session& session, const BenchArray& array) {
-  constexpr std::uint64_t kChunkTables = 2;  // a sixty-fourth of the values each, with room
-  if (!session.has_room(array.bytes() + array.bytes() / 64 * kChunkTables + (UINT64_C(16) << 20))) return;
+  constexpr std::uint64_t kChunkTables = 3;  // a sixty-fourth of the values each, with room
+  if (!session.has_room(2 * array.bytes() + array.bytes() / 64 * kChunkTables + (UINT64_C(16) << 20))) return;
   LorenzoBench(session, array).run();
 }
 

@@ -157,9 +157,17 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
     return open_streams_async(places, queue);
   }
 
-  cudaError_t encode(const cuda::ChunkPlaces& places, std::uint8_t* slots, std::uint64_t slot_bytes,
-                     const kernels::ScanRequest& scan, std::uint32_t* sizes, cudaStream_t queue) const override {
-    return kernels::lorenzo_encode_async(chunks_of(places), {slots, slot_bytes}, scan, sizes, queue);
+  std::uint64_t parts_bytes(DType dtype, BoundKind bound, std::uint64_t places) const override {
+    const bool absolute = bound != BoundKind::lossless && bound != BoundKind::pwrel;
+    return absolute && kernels::lorenzo_has_parts(element_of(dtype)) ? kernels::lorenzo_parts_bytes(places) : 0;
+  }
+  cudaError_t encode(const cuda::ChunkPlaces& places, const cuda::EncodedSlots& slots, const kernels::ScanRequest& scan,
+                     cudaStream_t queue) const override {
+    return kernels::lorenzo_encode_async(chunks_of(places), slots_of(places, slots), scan, slots.sizes, queue);
+  }
+  cudaError_t join(const cuda::ChunkPlaces& places, const cuda::EncodedSlots& slots,
+                   cudaStream_t queue) const override {
+    return kernels::lorenzo_join_async(chunks_of(places), slots_of(places, slots), queue);
   }
   cudaError_t decode(const cuda::ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint32_t* damaged,
                      cudaStream_t queue) const override {
@@ -171,6 +179,16 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
     ChunkRules rules;
     std::memcpy(&rules, state.data(), sizeof rules);
     return rules;
+  }
+
+  static kernels::LorenzoSlots slots_of(const cuda::ChunkPlaces& places, const cuda::EncodedSlots& slots) {
+    kernels::LorenzoSlots out{slots.slots, slots.slot_bytes, {}};
+    const bool parts = slots.parts != nullptr && kernels::lorenzo_has_parts(element_of(places.dtype)) &&
+                       (places.state.empty() || kernels::lorenzo_has_parts(rules_of(places.state)));
+    if (!parts) return out;
+    out.parts = kernels::lorenzo_parts(slots.parts, std::uint64_t{places.count} * places.chunks);
+    out.parts.targets = slots.targets;
+    return out;
   }
 
   static LorenzoChunks chunks_of(const cuda::ChunkPlaces& places) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include <quern/bound.h>
 #include <quern/codec.h>
 #include <quern/dtype.h>
 #include <quern/memory.h>
@@ -32,6 +33,18 @@ struct ChunkPlaces {
   /// Encoding: not all places but the `*listed` ones that `list` names, each once.
   const std::uint32_t* list = nullptr;
   const std::uint32_t* listed = nullptr;
+};
+
+/// Where chunks are encoded to: the chunk with slot s to slots + s * slot_bytes, its bytes to sizes[s]. A codec may leave
+/// a chunk in parts, which its size then says (kernels::kChunkInParts); it is joined once its place is known.
+struct EncodedSlots {
+  std::uint8_t* slots = nullptr;
+  std::uint64_t slot_bytes = 0;
+  std::uint32_t* sizes = nullptr;
+  /// Memory of ChunkKernels::parts_bytes, at a multiple of 16; null: no chunk may be in parts.
+  std::uint8_t* parts = nullptr;
+  /// By slot: the place of a chunk in parts, in the stream; null if it has none. Encoding clears them.
+  std::uint8_t** targets = nullptr;
 };
 
 /// Streams of one element type and shape whose first bytes are not written yet, or not read.
@@ -74,10 +87,14 @@ class ChunkKernels {
   /// not make sense, for instance because the layout is not the codec's. Others get a state under which plain chunks
   /// are decoded.
   virtual cudaError_t open(const StreamPlaces& places, cudaStream_t queue) const = 0;
-  /// The chunk with slot s to slots + s * slot_bytes, its bytes to sizes[s]; nothing is written of a chunk that takes
-  /// as many bytes as its values.
-  virtual cudaError_t encode(const ChunkPlaces& places, std::uint8_t* slots, std::uint64_t slot_bytes,
-                             const kernels::ScanRequest& scan, std::uint32_t* sizes, cudaStream_t queue) const = 0;
+  /// What encoding chunks in parts takes, for so many places; 0 where no chunk of the type is left in parts under such a
+  /// bound.
+  virtual std::uint64_t parts_bytes(DType dtype, BoundKind bound, std::uint64_t places) const = 0;
+  /// Every chunk to its slot. What the slot of a chunk holds that takes as many bytes as its values is undefined.
+  virtual cudaError_t encode(const ChunkPlaces& places, const EncodedSlots& slots, const kernels::ScanRequest& scan,
+                             cudaStream_t queue) const = 0;
+  /// After encode() with the same places and slots: every chunk that has a target is joined there.
+  virtual cudaError_t join(const ChunkPlaces& places, const EncodedSlots& slots, cudaStream_t queue) const = 0;
   /// What is stored of chunk q, which may be any bytes, to its box; damaged[q] becomes 0 or 1. So are plain chunks.
   virtual cudaError_t decode(const ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint32_t* damaged,
                              cudaStream_t queue) const = 0;

@@ -4,6 +4,7 @@
 // races, unless all of them read.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -214,6 +215,12 @@ struct LaneEmulator {
   static std::uint32_t reduce_add(const vec<std::uint32_t>& a) {
     return reduce(a, [](std::uint32_t x, std::uint32_t y) { return x + y; });
   }
+  static std::uint32_t reduce_min(const vec<std::uint32_t>& a) {
+    return reduce(a, [](std::uint32_t x, std::uint32_t y) { return std::min(x, y); });
+  }
+  static std::uint32_t reduce_max(const vec<std::uint32_t>& a) {
+    return reduce(a, [](std::uint32_t x, std::uint32_t y) { return std::max(x, y); });
+  }
   template <class T>
   static T reduce_or(const vec<T>& a) {
     return reduce(a, [](T x, T y) { return static_cast<T>(x | y); });
@@ -252,6 +259,13 @@ struct LaneEmulator {
     }
     return out;
   }
+  /// The least and the greatest of three.
+  static std::uint32_t least(std::uint32_t a, std::uint32_t b, std::uint32_t c) { return std::min({a, b, c}); }
+  static std::uint32_t greatest(std::uint32_t a, std::uint32_t b, std::uint32_t c) { return std::max({a, b, c}); }
+  static std::int32_t least_signed(std::int32_t a, std::int32_t b, std::int32_t c) { return std::min({a, b, c}); }
+  /// For compilers of device code.
+  template <class V>
+  static void hold(V&) {}
   /// The low word of high:low, shifted down by the low five bits of `shift`.
   static std::uint32_t funnel_right(std::uint32_t low, std::uint32_t high, std::uint32_t shift) {
     return static_cast<std::uint32_t>((low | static_cast<std::uint64_t>(high) << 32) >> (shift & 31));

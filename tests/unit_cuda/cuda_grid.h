@@ -24,7 +24,10 @@ class DeviceGrid {
         damaged_(chunks_.count()),
         stored_(chunks_.count()),
         scans_(chunks_.count()),
-        slots_(chunks_.count() * slot_bytes(c)) {}
+        slots_(chunks_.count() * slot_bytes(c)),
+        parts_(lorenzo_parts_bytes(chunks_.count())),
+        targets_(chunks_.count()),
+        joined_(chunks_.count() * slot_bytes(c)) {}
 
   DeviceBuffer<std::uint8_t>& elements() { return elements_; }
   std::size_t count() const { return chunks_.count(); }
@@ -42,10 +45,36 @@ class DeviceGrid {
     return chunks;
   }
 
+  /// Slots, and what encoding in parts takes where the element type has it.
+  LorenzoSlots slots() {
+    LorenzoSlots slots{slots_.data(), slot_bytes(c_), {}};
+    if (!lorenzo_has_parts(c_.rules.element)) return slots;
+    slots.parts = lorenzo_parts(parts_.data(), chunks_.count());
+    slots.parts.targets = targets_.data();
+    return slots;
+  }
   cudaError_t queue_slots(cudaStream_t stream) {
     const auto count = static_cast<std::uint32_t>(fills_.count());
-    return lorenzo_encode_async(chunks(), {slots_.data(), slot_bytes(c_)}, {fills_.data(), count, scans_.data()},
-                                sizes_.data(), stream);
+    return lorenzo_encode_async(chunks(), slots(), {fills_.data(), count, scans_.data()}, sizes_.data(), stream);
+  }
+  /// After it has run: joins the chunks in parts, each at an address of its own kind.
+  void join() {
+    if (!lorenzo_has_parts(c_.rules.element)) return;
+    const auto sizes = sizes_.get();
+    std::vector<std::uint8_t*> targets = targets_.get();
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      EXPECT_EQ(targets[i], nullptr);
+      if ((sizes[i] & kChunkInParts) != 0) targets[i] = joined_.data() + joined_at(i, sizes[i]);
+    }
+    targets_.put(targets);
+    Stream stream;
+    EXPECT_EQ(lorenzo_join_async(chunks(), slots(), stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  }
+  std::size_t chunks_in_parts() {
+    std::size_t n = 0;
+    for (const std::uint32_t size : sizes_.get()) n += (size & kChunkInParts) != 0 ? 1 : 0;
+    return n;
   }
   /// `bytes` holds what `in` names. What is raw, or named as lying outside, is not given to the decoder.
   void store(const EncodedGrid& in, DeviceBuffer<std::uint8_t>& bytes) {
@@ -65,8 +94,16 @@ class DeviceGrid {
   /// What the slots hold, one chunk after the other; those that take no fewer bytes than their values come back as
   /// values.
   EncodedGrid encoded() {
-    const auto sizes = sizes_.get();
-    const auto slots = slots_.get();
+    join();
+    auto sizes = sizes_.get();
+    auto slots = slots_.get();
+    const auto joined = joined_.get();
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if ((sizes[i] & kChunkInParts) == 0) continue;
+      const auto from = joined.begin() + static_cast<std::ptrdiff_t>(joined_at(i, sizes[i]));
+      sizes[i] &= ~kChunkInParts;
+      std::copy_n(from, sizes[i], slots.begin() + static_cast<std::ptrdiff_t>(i * slot_bytes(c_)));
+    }
     EncodedGrid out;
     for_each_chunk(c_, [&](std::size_t number, std::size_t offset, const ChunkBox& box) {
       const auto values = values_of(c_, offset, box);
@@ -102,6 +139,12 @@ class DeviceGrid {
   }
 
  private:
+  /// So that the chunk fits and begins at any address.
+  std::size_t joined_at(std::size_t i, std::uint32_t size) const {
+    const std::size_t most = slot_bytes(c_) - (size & ~kChunkInParts);
+    return i * slot_bytes(c_) + std::min(most, 5 * i % 16);
+  }
+
   const GridCase& c_;
   DeviceBuffer<std::uint64_t> fills_;
   DeviceBuffer<std::uint8_t> elements_;
@@ -112,6 +155,9 @@ class DeviceGrid {
   DeviceBuffer<StoredChunk> stored_;
   DeviceBuffer<ChunkScan> scans_;
   DeviceBuffer<std::uint8_t> slots_;
+  DeviceBuffer<std::uint8_t> parts_;
+  DeviceBuffer<std::uint8_t*> targets_;
+  DeviceBuffer<std::uint8_t> joined_;
 };
 
 /// The array's chunks through slots.

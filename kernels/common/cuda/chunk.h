@@ -22,6 +22,9 @@ struct CudaChunk {
   }
 };
 
+/// Set in the size of an encoded chunk whose parts the codec has yet to join.
+inline constexpr std::uint32_t kChunkInParts = 0x80000000u;
+
 /// What the encoder saw of a chunk beside codes: its part of the scan of its segment.
 struct ChunkScan {
   std::uint32_t equal_pairs = 0;

@@ -95,6 +95,8 @@ struct WarpLanes {
   static __device__ __forceinline__ std::uint32_t ballot(bool flag) { return __ballot_sync(kAll, flag); }
   static __device__ __forceinline__ bool any(bool flag) { return __any_sync(kAll, flag) != 0; }
   static __device__ __forceinline__ std::uint32_t reduce_add(std::uint32_t a) { return __reduce_add_sync(kAll, a); }
+  static __device__ __forceinline__ std::uint32_t reduce_min(std::uint32_t a) { return __reduce_min_sync(kAll, a); }
+  static __device__ __forceinline__ std::uint32_t reduce_max(std::uint32_t a) { return __reduce_max_sync(kAll, a); }
   static __device__ __forceinline__ std::uint32_t reduce_or(std::uint32_t a) { return __reduce_or_sync(kAll, a); }
   static __device__ __forceinline__ std::uint64_t reduce_or(std::uint64_t a) {
     const std::uint32_t low = __reduce_or_sync(kAll, static_cast<std::uint32_t>(a));
@@ -129,6 +131,35 @@ struct WarpLanes {
     std::uint32_t out;
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(out) : "r"(low), "r"(high), "r"(selector));
     return out;
+#endif
+  }
+  /// The least and the greatest of three words, and the least of three signed ones.
+  static __device__ __forceinline__ std::uint32_t least(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+#if defined(QUERN_SIMT)
+    return min(a, min(b, c));
+#else
+    return __vimin3_u32(a, b, c);
+#endif
+  }
+  static __device__ __forceinline__ std::uint32_t greatest(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+#if defined(QUERN_SIMT)
+    return max(a, max(b, c));
+#else
+    return __vimax3_u32(a, b, c);
+#endif
+  }
+  static __device__ __forceinline__ std::int32_t least_signed(std::int32_t a, std::int32_t b, std::int32_t c) {
+#if defined(QUERN_SIMT)
+    return min(a, min(b, c));
+#else
+    return __vimin3_s32(a, b, c);
+#endif
+  }
+  /// Keeps the compiler from computing what follows from these words ahead of a loop in which they are used.
+  template <std::size_t N>
+  static __device__ __forceinline__ void hold([[maybe_unused]] std::uint32_t (&words)[N]) {
+#if !defined(QUERN_SIMT)
+    unroll<N>([&](auto i) { asm volatile("" : "+r"(words[i])); });
 #endif
   }
   /// The low word of high:low, shifted down by the low five bits of `shift`.

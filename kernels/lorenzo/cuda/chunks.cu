@@ -1,6 +1,7 @@
 // The host functions of the chunk kernels.
 #include "kernels/lorenzo/cuda/chunk_tiles.cuh"
 #include "kernels/lorenzo/cuda/launches.cuh"
+#include "kernels/lorenzo/cuda/staged_launches.cuh"
 
 namespace quern::kernels {
 namespace {
@@ -27,9 +28,17 @@ bool lorenzo_cuda_serves(const ChunkRules& rules) {
 
 cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
                                  std::uint32_t* sizes, cudaStream_t stream) {
-  const cudaError_t error = check(chunks);
+  cudaError_t error = check(chunks);
   if (error != cudaSuccess || nothing_to_do(chunks)) return error;
-  return lorenzo_launches(chunks.element).encode(chunks, slots, scan, sizes, stream);
+  const LorenzoLaunches& launches = lorenzo_launches(chunks.element);
+  if (slots.parts.records == nullptr) return launches.encode(chunks, slots, scan, sizes, stream);
+  LorenzoChunks others = chunks;
+  others.list = slots.parts.list;
+  others.listed = slots.parts.listed;
+  error = encode_staged_tiles_async(chunks, slots, scan, stream);
+  if (error == cudaSuccess) error = size_chunks_async(chunks, slots, scan, sizes, stream);
+  if (error == cudaSuccess) error = launches.encode(others, slots, scan, sizes, stream);
+  return error;
 }
 
 cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,

@@ -9,6 +9,7 @@
 
 #include "kernels/common/cuda/chunk.h"
 #include "kernels/lorenzo/chunk_task.h"
+#include "kernels/lorenzo/tile_record.h"
 
 namespace quern::kernels {
 
@@ -33,17 +34,41 @@ struct LorenzoChunks {
 /// Whether there are kernels for these rules: every element type, tile shape and quantizer that the format has.
 bool lorenzo_cuda_serves(const ChunkRules& rules);
 
+/// What encoding in parts takes in device memory. Nothing when `records` is null: chunks are then encoded as a whole.
+struct LorenzoParts {
+  TileRecord* records = nullptr;    ///< of each tile of each place
+  std::uint32_t* list = nullptr;    ///< places whose chunks are not made of parts
+  std::uint32_t* listed = nullptr;  ///< how many
+  /// By slot: where the joined chunk goes; null if it goes nowhere. Encoding clears them.
+  std::uint8_t** targets = nullptr;
+};
+
+/// Element types, and of these the rules, whose chunks may be encoded in parts.
+constexpr bool lorenzo_has_parts(Element element) { return element == Element::f32; }
+constexpr bool lorenzo_has_parts(const ChunkRules& rules) {
+  return lorenzo_has_parts(rules.element) && rules.quantizer == QuantizerKind::absolute;
+}
+/// Bytes of records, list and its length for that many places, and these in memory that begins at a multiple of 16.
+std::uint64_t lorenzo_parts_bytes(std::uint64_t places);
+LorenzoParts lorenzo_parts(std::uint8_t* memory, std::uint64_t places);
+
 /// A place of its own for each chunk: slot s at `at` + s * `bytes`, multiples of 4.
 struct LorenzoSlots {
   std::uint8_t* at = nullptr;
   std::uint64_t bytes = 0;  ///< not fewer than a chunk's values take
+  LorenzoParts parts;
 };
 
-/// Encodes each chunk to its slot s; sizes[s] becomes its bytes. Nothing is written of a chunk that would take as many
-/// bytes as its values; its size is then some such number. Empty places change nothing. cudaErrorInvalidValue when the
-/// chunks have more tiles than the format allows or there are 2^31 places.
+/// Encodes each chunk to its slot s; sizes[s] becomes its bytes. Where sizes[s] has kChunkInParts, the slot holds the
+/// payloads of its tiles, which lorenzo_join_async makes the chunk of. What the slot holds of a chunk that would take as
+/// many bytes as its values is undefined; its size is then some such number. Empty places change nothing.
+/// cudaErrorInvalidValue when the chunks have more tiles than the format allows or there are 2^31 places.
 cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
                                  std::uint32_t* sizes, cudaStream_t stream);
+
+/// After that call, with the same chunks and slots: writes each chunk in parts to its target, which lies outside of the
+/// slots.
+cudaError_t lorenzo_join_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, cudaStream_t stream);
 
 /// Decodes what is stored of chunk q into its box, which has no codec to ask where the form is plain. damaged[q]
 /// becomes 1 for bytes that no encoder writes, and the box's content is then undefined, else 0. Places that are empty

@@ -125,7 +125,8 @@ class CudaArrayCoder final : public DeviceArrayCoder {
   }
 
   CompressRoom compress_room(std::uint32_t count) const {
-    return {writable_, count, planner_ ? planner_->workspace_bytes(count) : 0};
+    return {writable_, count,  planner_ ? planner_->workspace_bytes(count) : 0,
+            *kernels_, dtype_, request_.stream().bound.kind};
   }
   StreamPlaces places_of(const ArrayRoom& room, std::uint8_t* memory, std::uint32_t count) const {
     return {dtype_, shape_, room.tables.streams.at(memory), room.plans.at(memory), count};
@@ -161,13 +162,15 @@ class CudaArrayCoder final : public DeviceArrayCoder {
       steps.then([&] { return planner_->plan(places, request_.planner_constants(), room.planning.at(memory), queue); });
     }
     steps.then([&] { return write_headers_async(request_.stream(), places, queue); });
-    const ChunkSlots slots{room.slots.at(memory), room.slot_bytes, room.sizes.at(memory)};
+    const EncodedSlots slots = room.encoded(memory);
     if (tables.segments != 0) {
       encode_chunks(steps, room, memory, tables, queue);
       encode_masked(steps, room, memory, tables, queue);
     }
     steps.then([&] { return place_segments_async(tables, slots, kFooterBytes, queue); })
-        .then([&] { return write_segments_async(tables, slots, queue); })
+        .then([&] { return write_chunks_async(tables, slots, queue); })
+        .then([&] { return join_chunks(room, memory, tables, slots, queue); })
+        .then([&] { return seal_segments_async(tables, queue); })
         .then([&] { return write_trailers_async(tables, arrays, room.outcomes.at(memory), queue); });
     return steps.status();
   }
@@ -178,9 +181,13 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     kernels::CudaChunk* const boxes = room.tables.boxes.at(memory);
     const ChunkPlaces chunks = chunk_places(room, tables, boxes);
     steps.then([&] { return start_encoding_async(tables, boxes, room.masks.zeroed(memory), queue); }).then([&] {
-      return kernels_->encode(chunks, room.slots.at(memory), room.slot_bytes,
-                              request_.scan(room.masks.chunk_scans.at(memory)), room.sizes.at(memory), queue);
+      return kernels_->encode(chunks, room.encoded(memory), request_.scan(room.masks.chunk_scans.at(memory)), queue);
     });
+  }
+  cudaError_t join_chunks(const CompressRoom& room, std::uint8_t* memory, const StreamTables& tables,
+                          const EncodedSlots& slots, cudaStream_t queue) const {
+    if (tables.segments == 0 || slots.parts == nullptr) return cudaSuccess;
+    return kernels_->join(chunk_places(room, tables, room.tables.boxes.at(memory)), slots, queue);
   }
 
   /// Again the chunks of segments that have some, wave by wave.
@@ -193,7 +200,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
       const MaskWave wave = room.masks.wave(memory, number);
       steps.then([&] {
         return encode_wave_async(tables, plans, list, wave, room.masks.masking_warps(memory), *kernels_, dtype_,
-                                 room.slots.at(memory), room.sizes.at(memory), queue);
+                                 room.encoded(memory), queue);
       });
     }
   }

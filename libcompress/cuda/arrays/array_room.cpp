@@ -46,7 +46,8 @@ ArrayRoom::ArrayRoom(const LayoutLimits& limits, std::uint32_t streams)
       tables(limits.shape(streams), workspace),
       plans(workspace.add<StreamPlan>(streams)) {}
 
-CompressRoom::CompressRoom(const LayoutLimits& limits, std::uint32_t streams, std::uint64_t planning_bytes)
+CompressRoom::CompressRoom(const LayoutLimits& limits, std::uint32_t streams, std::uint64_t planning_bytes,
+                           const ChunkKernels& kernels, DType dtype, BoundKind bound)
     : ArrayRoom(limits, streams),
       slot_bytes(aligned_part(limits.chunk_bytes)),
       ranges(workspace.add<kernels::RangeKeys>(streams)),
@@ -54,6 +55,9 @@ CompressRoom::CompressRoom(const LayoutLimits& limits, std::uint32_t streams, st
   const std::uint64_t all_slots = std::uint64_t{streams} * tables.shape.slots;
   const auto wave = static_cast<std::uint32_t>(std::min(tables.shape.segment_places(), kWaveSegments));
   sizes = workspace.add<std::uint32_t>(all_slots);
+  parts_bytes = kernels.parts_bytes(dtype, bound, all_slots);
+  parts = workspace.add<std::uint8_t>(parts_bytes);
+  targets = workspace.add<std::uint8_t*>(parts_bytes == 0 ? 0 : all_slots);
   masks = MaskWaveRoom(tables.shape, wave, workers_for(limits, wave, kWaveSegments), limits.segment_bytes, slot_bytes,
                        workspace);
   slots = workspace.add<std::uint8_t>(all_slots * slot_bytes);

@@ -53,10 +53,23 @@ struct CompressRoom : ArrayRoom {
   Part<kernels::RangeKeys> ranges;
   Part<std::uint8_t> planning;
   Part<std::uint32_t> sizes;
+  std::uint64_t parts_bytes = 0;
+  Part<std::uint8_t> parts;  ///< none if no chunk is encoded in parts
+  Part<std::uint8_t*> targets;
   MaskWaveRoom masks;
   Part<std::uint8_t> slots;
 
-  CompressRoom(const LayoutLimits& limits, std::uint32_t streams, std::uint64_t planning_bytes);
+  CompressRoom(const LayoutLimits& limits, std::uint32_t streams, std::uint64_t planning_bytes,
+               const ChunkKernels& kernels, DType dtype, BoundKind bound);
+
+  EncodedSlots encoded(std::uint8_t* memory) const {
+    EncodedSlots out{slots.at(memory), slot_bytes, sizes.at(memory)};
+    if (parts_bytes != 0) {
+      out.parts = parts.at(memory);
+      out.targets = targets.at(memory);
+    }
+    return out;
+  }
 };
 
 struct DecompressRoom : ArrayRoom {

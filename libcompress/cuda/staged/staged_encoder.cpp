@@ -35,6 +35,9 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
                          workspace_);
   }
   sizes_ = workspace_.add<std::uint32_t>(tables_.shape.chunk_places());
+  parts_bytes_ = kernels.parts_bytes(setup.header.dtype, setup.header.enforced.kind, tables_.shape.slot_places());
+  parts_ = workspace_.add<std::uint8_t>(parts_bytes_);
+  targets_ = workspace_.add<std::uint8_t*>(parts_bytes_ == 0 ? 0 : tables_.shape.slot_places());
   values_ = workspace_.add<std::uint8_t>(window_bytes_);
   slots_ = workspace_.add<std::uint8_t>(tables_.shape.chunk_places() * slot_bytes_);
   bytes_ = workspace_.add<std::uint8_t>(stream_bytes_);
@@ -95,7 +98,11 @@ Status StagedEncoder::enqueue(Lane& lane, std::uint64_t values_bytes) {
       setup_.header.dtype,           tables.streams, 1, tables.slots, tables.slots, tables_.boxes.at(device),
       setup_.encoder->device_state()};
   std::uint8_t* const mask_head = lane.tables.data() + tables_.boxes.offset;
-  const ChunkSlots slots{slots_.at(device), slot_bytes_, sizes_.at(device)};
+  EncodedSlots slots{slots_.at(device), slot_bytes_, sizes_.at(device)};
+  if (parts_bytes_ != 0) {
+    slots.parts = parts_.at(device);
+    slots.targets = targets_.at(device);
+  }
   const auto queued = [&]() -> cudaError_t {
     cudaError_t error = cudaMemcpyAsync(values_.at(device), lane.in.data(), static_cast<std::size_t>(values_bytes),
                                         cudaMemcpyHostToDevice, queue);
@@ -104,13 +111,12 @@ Status StagedEncoder::enqueue(Lane& lane, std::uint64_t values_bytes) {
     if (error == cudaSuccess) error = masks_.send_async(mask_head, device, queue);
     if (error == cudaSuccess)
       error = start_encoding_async(tables, tables_.boxes.at(device), masks_.zeroed(device), queue);
-    if (error == cudaSuccess)
-      error = kernels_.encode(places, slots_.at(device), slot_bytes_, masks_.scan(device), sizes_.at(device), queue);
-    if (error == cudaSuccess)
-      error = masks_.encode_async(tables, kernels_, setup_.header.dtype, slots_.at(device), sizes_.at(device), device,
-                                  queue);
+    if (error == cudaSuccess) error = kernels_.encode(places, slots, masks_.scan(device), queue);
+    if (error == cudaSuccess) error = masks_.encode_async(tables, kernels_, setup_.header.dtype, slots, device, queue);
     if (error == cudaSuccess) error = place_segments_async(tables, slots, 0, queue);
-    if (error == cudaSuccess) error = write_segments_async(tables, slots, queue);
+    if (error == cudaSuccess) error = write_chunks_async(tables, slots, queue);
+    if (error == cudaSuccess && parts_bytes_ != 0) error = kernels_.join(places, slots, queue);
+    if (error == cudaSuccess) error = seal_segments_async(tables, queue);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(lane.tables.data(), device, static_cast<std::size_t>(tables_.boxes.offset),
                               cudaMemcpyDeviceToHost, queue);

@@ -75,6 +75,9 @@ class StagedEncoder final : public SegmentEncoder {
   StreamPlan plan_;  ///< of masks alone
   StagedMasks masks_;
   Part<std::uint32_t> sizes_;
+  std::uint64_t parts_bytes_ = 0;
+  Part<std::uint8_t> parts_;  ///< none if no chunk is encoded in parts
+  Part<std::uint8_t*> targets_;
   Part<std::uint8_t> values_;
   Part<std::uint8_t> slots_;
   Part<std::uint8_t> bytes_;

@@ -53,14 +53,14 @@ class StagedMasks {
   }
   /// After all chunks were coded: queues what finds the segments with special values, masks them, and codes their
   /// chunks again without gaps.
-  cudaError_t encode_async(const StreamTables& tables, const ChunkKernels& kernels, DType dtype, std::uint8_t* slots,
-                           std::uint32_t* sizes, std::uint8_t* device, cudaStream_t queue) const {
+  cudaError_t encode_async(const StreamTables& tables, const ChunkKernels& kernels, DType dtype,
+                           const EncodedSlots& slots, std::uint8_t* device, cudaStream_t queue) const {
     const MaskList list = room_.list(device);
     const MaskWave wave = room_.wave(device, 0);
     cudaError_t error = list_masked_async(tables, plan_.at(device), list, wave, queue);
     if (error == cudaSuccess)
       error = encode_wave_async(tables, plan_.at(device), list, wave, room_.masking_warps(device), kernels, dtype,
-                                slots, sizes, queue);
+                                slots, queue);
     return error;
   }
 

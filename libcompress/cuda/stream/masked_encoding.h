@@ -39,7 +39,9 @@ struct MaskingWarps {
 /// before. Then the jobs of the next one.
 inline cudaError_t encode_wave_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
                                      const MaskWave& wave, const MaskingWarps& warps, const ChunkKernels& kernels,
-                                     DType dtype, std::uint8_t* slots, std::uint32_t* sizes, cudaStream_t queue) {
+                                     DType dtype, const EncodedSlots& slots, cudaStream_t queue) {
+  EncodedSlots whole = slots;
+  whole.parts = nullptr;
   ChunkPlaces chunks;
   chunks.dtype = dtype;
   chunks.streams = wave.streams;
@@ -51,7 +53,7 @@ inline cudaError_t encode_wave_async(const StreamTables& tables, const StreamPla
   cudaError_t error = kernels::mask_jobs_async(element_of(dtype), {wave.jobs, wave.slots, list.count, wave.first()},
                                                warps.workers, warps.memory, queue);
   if (error == cudaSuccess) error = take_masks_async(tables, plans, list, wave, queue);
-  if (error == cudaSuccess) error = kernels.encode(chunks, slots, wave.slot_bytes, {}, sizes, queue);
+  if (error == cudaSuccess) error = kernels.encode(chunks, whole, {}, queue);
   return error;
 }
 

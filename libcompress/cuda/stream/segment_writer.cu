@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes)
     if (k >= count) continue;
     ChunkRecord& chunk = s.chunks[k];
     raw[half] = static_cast<std::uint32_t>(raw_chunk_bytes(layout, s.number, k));
-    const std::uint32_t bytes = chunk.all_masked ? 0 : sizes[k];
+    const std::uint32_t bytes = chunk.all_masked ? 0 : sizes[k] & ~kernels::kChunkInParts;
     chunk.form = chunk.all_masked ? ChunkForm::masked : bytes < raw[half] ? ChunkForm::coded : ChunkForm::raw;
     stored[half] = bytes < raw[half] ? bytes : raw[half];
   }
@@ -138,9 +138,10 @@ __device__ __forceinline__ void copy_raw_chunk(const DeviceStream& stream, const
   }
 }
 
-/// A warp for each chunk: its bytes to their place. Where there is no chunk nothing is stored.
+/// A warp for each chunk: its bytes to their place, or its place to the table of targets where the codec will write
+/// them. Where there is no chunk nothing is stored.
 __global__ void __launch_bounds__(kCopyThreads)
-    write_chunks(const __grid_constant__ StreamTables tables, const __grid_constant__ ChunkSlots slots) {
+    write_chunks(const __grid_constant__ StreamTables tables, const __grid_constant__ EncodedSlots slots) {
   const std::uint32_t place = blockIdx.x * (kCopyThreads / kLanes) + threadIdx.x / kLanes;
   const std::uint32_t segment = place / tables.chunks;
   const std::uint32_t i = segment / tables.segments;
@@ -152,6 +153,10 @@ __global__ void __launch_bounds__(kCopyThreads)
   std::uint8_t* const to = stream.bytes + record.offset + chunk.offset;
   if (chunk.form == ChunkForm::coded) {
     const std::uint64_t slot = record.slot + place % tables.chunks;
+    if ((slots.sizes[slot] & kernels::kChunkInParts) != 0) {
+      if (WarpLanes::lane() == 0) slots.targets[slot] = to;
+      return;
+    }
     kernels::copy_bytes(to, slots.slots + slot * slots.slot_bytes, chunk.stored, WarpLanes::lane(), kLanes);
   } else {
     const std::uint64_t number = stream.first_segment + segment % tables.segments;
@@ -210,24 +215,27 @@ __global__ void __launch_bounds__(kSealWarps* kLanes) seal_segments(const __grid
 
 }  // namespace
 
-cudaError_t place_segments_async(const StreamTables& tables, const ChunkSlots& slots, std::uint64_t extra,
+cudaError_t place_segments_async(const StreamTables& tables, const EncodedSlots& slots, std::uint64_t extra,
                                  cudaStream_t queue) {
   if (tables.count == 0) return cudaSuccess;
   if (tables.segments != 0) {
     const cudaError_t error =
-        kernels::launch(&settle_segments, {segment_blocks(tables), kSegmentWarps * kLanes}, queue, tables, slots.coded);
+        kernels::launch(&settle_segments, {segment_blocks(tables), kSegmentWarps * kLanes}, queue, tables, slots.sizes);
     if (error != cudaSuccess) return error;
   }
   return kernels::launch(&place_segments, {tables.count, kPlaceThreads, sizeof(PlaceShared)}, queue, tables, extra);
 }
 
-cudaError_t write_segments_async(const StreamTables& tables, const ChunkSlots& slots, cudaStream_t queue) {
+cudaError_t write_chunks_async(const StreamTables& tables, const EncodedSlots& slots, cudaStream_t queue) {
   if (tables.count == 0 || tables.segments == 0) return cudaSuccess;
   const std::uint64_t chunks = std::uint64_t{tables.count} * tables.segments * tables.chunks;
   constexpr unsigned kWarps = kCopyThreads / kLanes;
   const auto blocks = static_cast<unsigned>((chunks + kWarps - 1) / kWarps);
-  const cudaError_t error = kernels::launch(&write_chunks, {blocks, kCopyThreads}, queue, tables, slots);
-  if (error != cudaSuccess) return error;
+  return kernels::launch(&write_chunks, {blocks, kCopyThreads}, queue, tables, slots);
+}
+
+cudaError_t seal_segments_async(const StreamTables& tables, cudaStream_t queue) {
+  if (tables.count == 0 || tables.segments == 0) return cudaSuccess;
   const auto segments = static_cast<unsigned>(std::uint64_t{tables.count} * tables.segments);
   return kernels::launch(&seal_segments, {segments, kSealWarps * kLanes, sizeof(SegmentHashShared)}, queue, tables);
 }

@@ -1,0 +1,112 @@
+// Sizes of chunks that were encoded in tiles, and their tiles joined.
+#include "kernels/lorenzo/cuda/join.cuh"
+
+#include "kernels/common/cuda/launch.cuh"
+#include "kernels/common/cuda/shared_memory.cuh"
+#include "kernels/lorenzo/cuda/staged_launches.cuh"
+
+namespace quern::kernels {
+namespace {
+
+__device__ __forceinline__ JoinWarp& memory_of_warp() {
+  return reinterpret_cast<JoinWarp*>(shared_bytes())[threadIdx.x / kLanes];
+}
+
+/// A warp for each chunk: what its tiles take together, and what they saw of the scan. Chunks that were not encoded in
+/// tiles come to the list.
+__global__ void __launch_bounds__(kJoinWarps* kLanes)
+    size_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
+                const __grid_constant__ ScanRequest scan, std::uint32_t* sizes) {
+  using X = WarpLanes;
+  const std::uint32_t place = blockIdx.x * kJoinWarps + threadIdx.x / kLanes;
+  if (place >= chunks.items * chunks.chunks) return;
+  const CudaChunk& chunk = chunks.at[place];
+  if (chunk.empty()) return;
+  const ChunkRules& rules = rules_of_item(chunks, place / chunks.chunks);
+  const std::uint32_t count = staged_tile_count(rules, chunk, slots);
+  const TileRecord record = record_of_lane(slots, place, count);
+  if (X::lane() == 0) slots.parts.targets[chunk.slot] = nullptr;
+  if (count == 0 || X::any((record.refused | record.special) != 0)) {
+    if (X::lane() == 0) slots.parts.list[atomicAdd(slots.parts.listed, 1u)] = place;
+    return;
+  }
+  JoinWarp& memory = memory_of_warp();
+  plan_records(record, count, memory);
+  const std::uint32_t pairs = X::reduce_add(record.equal_pairs);
+  if (X::lane() != 0) return;
+  const std::uint32_t bytes = memory.plan.bytes;
+  sizes[chunk.slot] = bytes < count * kTileSlotBytes ? bytes | kChunkInParts : bytes;
+  if (scan.counts != nullptr) scan.counts[chunk.slot] = {pairs, 0, 0};
+}
+
+/// A warp for `each` tiles of a chunk, a number that divides kStagedTiles: their payloads to the chunk's target, and by
+/// the first of them what comes before payloads.
+__global__ void __launch_bounds__(kJoinWarps* kLanes)
+    join_tiles(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
+               std::uint32_t each) {
+  const std::uint32_t warp = blockIdx.x * kJoinWarps + threadIdx.x / kLanes;
+  const std::uint32_t parts = kStagedTiles / each;
+  const std::uint32_t place = warp / parts;
+  if (place >= chunks.items * chunks.chunks) return;
+  const CudaChunk& chunk = chunks.at[place];
+  if (chunk.empty()) return;
+  std::uint8_t* const target = slots.parts.targets[chunk.slot];
+  const std::uint32_t begin = warp % parts * each;
+  const std::uint32_t count = staged_tile_count(rules_of_item(chunks, place / chunks.chunks), chunk, slots);
+  if (target == nullptr || begin >= count) return;
+  JoinWarp& memory = memory_of_warp();
+  plan_records(record_of_lane(slots, place, count), count, memory);
+  if (begin == 0) put_lane_heads<WarpLanes>(memory.plan, memory.infos, count, target);
+  if (memory.plan.constant) return;
+  const std::uint32_t end = begin + each < count ? begin + each : count;
+  const std::uint8_t* const payloads = tile_slots(slots, chunk);
+  // Two at a time, so that bytes of both are on their way together.
+  for (std::uint32_t t = begin; t < end; t += 2) {
+    const std::uint32_t next = t + 1 < end ? t + 1 : t;
+    PayloadCopy first(target + memory.plan.payloads[t], payloads + t * kTileSlotBytes, memory.infos[t].plane_bytes);
+    PayloadCopy second(target + memory.plan.payloads[next], payloads + next * kTileSlotBytes,
+                       next == t ? 0 : memory.infos[next].plane_bytes);
+    first.load();
+    second.load();
+    first.store();
+    second.store();
+  }
+}
+
+constexpr std::uint64_t aligned16(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
+
+unsigned blocks_for(std::uint64_t warps) { return static_cast<unsigned>((warps + kJoinWarps - 1) / kJoinWarps); }
+
+}  // namespace
+
+std::uint64_t lorenzo_parts_bytes(std::uint64_t places) {
+  return places * kStagedTiles * sizeof(TileRecord) + aligned16((1 + places) * sizeof(std::uint32_t));
+}
+
+LorenzoParts lorenzo_parts(std::uint8_t* memory, std::uint64_t places) {
+  LorenzoParts parts;
+  parts.records = reinterpret_cast<TileRecord*>(memory);
+  parts.listed = reinterpret_cast<std::uint32_t*>(parts.records + places * kStagedTiles);
+  parts.list = parts.listed + 1;
+  return parts;
+}
+
+cudaError_t size_chunks_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
+                              std::uint32_t* sizes, cudaStream_t stream) {
+  const std::uint64_t places = std::uint64_t{chunks.items} * chunks.chunks;
+  return launch(&size_chunks, {blocks_for(places), kJoinWarps * kLanes, kJoinWarps * sizeof(JoinWarp)}, stream, chunks,
+                slots, scan, sizes);
+}
+
+cudaError_t lorenzo_join_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, cudaStream_t stream) {
+  const std::uint64_t places = std::uint64_t{chunks.items} * chunks.chunks;
+  if (slots.parts.records == nullptr || places == 0) return cudaSuccess;
+  // Few chunks: more warps.
+  constexpr std::uint64_t kManyChunks = 4096;
+  const std::uint32_t each = places >= kManyChunks ? kStagedTiles : kStagedTiles / 2;
+  return launch(&join_tiles,
+                {blocks_for(places * (kStagedTiles / each)), kJoinWarps * kLanes, kJoinWarps * sizeof(JoinWarp)},
+                stream, chunks, slots, each);
+}
+
+}  // namespace quern::kernels

@@ -1,0 +1,15 @@
+// Launches of the encoder of staged tiles; arguments were checked.
+#pragma once
+
+#include "kernels/lorenzo/cuda/entry_points.h"
+
+namespace quern::kernels {
+
+/// Queues the kernels that encode tiles, of each tile shape that occurs. Sets `parts.listed` to 0.
+cudaError_t encode_staged_tiles_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
+                                      cudaStream_t stream);
+/// Queues the kernel that then finds sizes, scans, and the chunks that are encoded another way.
+cudaError_t size_chunks_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
+                              std::uint32_t* sizes, cudaStream_t stream);
+
+}  // namespace quern::kernels
