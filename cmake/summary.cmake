@@ -1,6 +1,6 @@
 # What was found and what will be built, in a few lines.
 message(STATUS "quern ${PROJECT_VERSION} ${CMAKE_BUILD_TYPE} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
-foreach(part CUDA CLI CHECKPOINT HDF5 HDF5_PLUGIN MPI BENCH DATASETS FORTRAN)
+foreach(part CUDA CLI CHECKPOINT HDF5 HDF5_PLUGIN MPI BENCH DATASETS FORTRAN TRAINING)
   if(QUERN_HAVE_${part})
     message(STATUS "  ${part}: yes")
   else()

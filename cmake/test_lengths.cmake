@@ -73,6 +73,7 @@ set(QUERN_MEDIUM_TESTS
   unit_lossless
   unit_metrics
   unit_moments
+  unit_surrogate
   unit_survey
   unit_tensor)
 

@@ -1,0 +1,272 @@
+// From features and networks to estimates: on a grid of bounds, made monotone there, read at the bounds asked for.
+#include "surrogate/estimator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "surrogate/calibrate.h"
+#include "surrogate/features.h"
+#include "surrogate/inputs.h"
+#include "surrogate/model.h"
+
+namespace quern::surrogate {
+namespace {
+
+constexpr double kRateUnit = 0x1p-40;  // bits a value that are as good as none
+
+/// Four significant digits: what machines may differ in beyond them is not said.
+double rounded(double x) {
+  if (!(x > 0) && !(x < 0)) return x;
+  if (!std::isfinite(x)) return x;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3e", x);
+  return std::strtod(text, nullptr);
+}
+Interval rounded(const Interval& i) { return {rounded(i.low), rounded(i.value), rounded(i.high)}; }
+
+Interval ordered(double low, double value, double high) { return {std::min(low, value), value, std::max(high, value)}; }
+
+/// Everything that is predicted of a codec at one point of the grid; all that must not fall when the bound grows rises
+/// with the numbers here.
+struct Point {
+  Quantiles ratio;       ///< log2
+  Quantiles distortion;  ///< minus dB
+  Quantiles unlikeness;  ///< log2(1 - SSIM + floor)
+  Prediction raw;
+};
+
+Quantiles shifted(const Quantiles& q, double sign, double base) {
+  return sign > 0 ? Quantiles{base + q.low, base + q.middle, base + q.high}
+                  : Quantiles{-base - q.high, -base - q.middle, -base - q.low};
+}
+
+void widen(Quantiles& q, double factor) {
+  q.low = q.middle - (q.middle - q.low) * factor;
+  q.high = q.middle + (q.high - q.middle) * factor;
+}
+
+Quantiles mixed(const Quantiles& a, const Quantiles& b, double part) {
+  return {a.low + part * (b.low - a.low), a.middle + part * (b.middle - a.middle), a.high + part * (b.high - a.high)};
+}
+
+void rise(const Quantiles& before, Quantiles& q) {
+  q.low = std::max(q.low, before.low);
+  q.middle = std::max(q.middle, before.middle);
+  q.high = std::max(q.high, before.high);
+}
+
+class Estimation {
+ public:
+  Estimation(const Features& features, const Model& model, double calibration)
+      : f_(features), model_(model), calibration_(calibration) {
+    for (int g = 0; g < kGrid; ++g) inputs_.push_back(inputs_at(f_, g));
+  }
+
+  /// Points of the grid, from the largest bound to the smallest.
+  std::vector<Point> points(const CodecModel& codec) const {
+    std::vector<Point> out;
+    for (const Inputs& inputs : inputs_) out.push_back(point(codec, inputs));
+    for (std::size_t i = out.size() - 1; i-- > 0;) {
+      rise(out[i + 1].ratio, out[i].ratio);
+      rise(out[i + 1].distortion, out[i].distortion);
+      rise(out[i + 1].unlikeness, out[i].unlikeness);
+    }
+    return out;
+  }
+  /// Of a codec that keeps every bit, which has no other bound.
+  std::vector<Point> exact_points(const CodecModel& codec) const {
+    return std::vector<Point>(kGrid, point(codec, inputs_for(f_, kLosslessBound)));
+  }
+  /// The largest distance from the training of all that was answered.
+  double distance() const { return distance_; }
+
+  static double widening(double distance) { return distance <= 1 ? 1 : std::min(1 + 2 * (distance - 1), 8.0); }
+
+  Estimate at(const std::vector<Point>& points, const ErrorBound& bound, bool lossless) {
+    Estimate out;
+    out.bound = bound;
+    const double range = f_.range > 0 ? f_.range : 1;
+    const double relative = lossless ? 0 : bound.kind == BoundKind::abs ? bound.value / range : bound.value;
+    out.absolute = lossless ? 0 : bound.kind == BoundKind::abs ? bound.value : bound.value * f_.range;
+    const bool exact = lossless || f_.is_constant() || (!is_float(f_.dtype) && out.absolute < 1);
+    if (exact) out.absolute = 0;
+    const double effective = effective_bound(f_, lossless ? kLosslessBound : std::max(relative, 1e-300));
+    const double place = std::clamp(-2 * log2_of(effective), 0.0, static_cast<double>(kGrid - 1));
+    const auto low = static_cast<std::size_t>(std::min(static_cast<int>(place), kGrid - 2));
+    const double part = place - static_cast<double>(low);
+    const Point& a = points[low];
+    const Point& b = points[low + 1];
+    distance_ = std::max({distance_, a.raw.distance, b.raw.distance});
+    // Beyond the grid each halving of the bound takes a bit more.
+    const double beyond = lossless ? 0 : std::max(-0.5 * (kGrid - 1) - log2_of(effective), 0.0);
+    out.wide = f_.is_constant() || f_.sampled < 4096 ||
+               (!exact && (relative < model_.least_bound / 2 || relative > model_.largest_bound * 2));
+    const double factor = out.wide ? 4 : 1;
+    const auto mix = [&](const Quantiles& x, const Quantiles& y) {
+      Quantiles q = mixed(x, y, part);
+      widen(q, factor);
+      return q;
+    };
+    const auto target = [&](Target t) { return mix(a.raw.targets[t], b.raw.targets[t]); };
+    out.ratio = ratio_of(mix(a.ratio, b.ratio), beyond);
+    if (!exact) {
+      Quantiles d = mix(a.distortion, b.distortion);
+      const double more = 6.0205999132796239 * beyond;
+      d = {d.low - more, d.middle - more, d.high - more};
+      // No error is above the bound.
+      const double least = relative > 0 ? -6.0205999132796239 * log2_of(relative) : 0;
+      out.psnr_db = rounded(ordered(std::max(-d.high, least), std::max(-d.middle, least), std::max(-d.low, least)));
+      if (f_.rank > 1) {
+        const Quantiles u = mix(a.unlikeness, b.unlikeness);
+        const auto ssim = [](double l) { return std::clamp(1 + kSsimFloor - exp2_of(l), 0.0, 1.0); };
+        out.ssim = rounded(ordered(ssim(u.high), ssim(u.middle), ssim(u.low)));
+      }
+      const Quantiles e = target(kMaxError);
+      const auto share = [](double x) { return std::clamp(x, 0.0, 1.0); };
+      out.max_error_share = rounded(ordered(share(e.low), share(e.middle), share(e.high)));
+      const Quantiles c = target(kAutocorrelation);
+      const auto correlation = [](double x) { return std::clamp(x, -1.0, 1.0); };
+      out.error_autocorrelation = rounded(ordered(correlation(c.low), correlation(c.middle), correlation(c.high)));
+    }
+    out.compress_mb_per_s = speed_of(target(kCompressTime));
+    out.decompress_mb_per_s = speed_of(target(kDecompressTime));
+    return out;
+  }
+
+ private:
+  Point point(const CodecModel& codec, const Inputs& inputs) const {
+    const double bits = 8.0 * static_cast<double>(dtype_bytes(f_.dtype));
+    Point p;
+    p.raw = predict(codec, inputs);
+    for (Quantiles& q : p.raw.targets) widen(q, widening(p.raw.distance));
+    p.ratio = shifted(p.raw.targets[kRate], -1, base_of(inputs, rate_base(codec.codec)) - log2_of(bits));
+    p.distortion = shifted(p.raw.targets[kPsnr], -1, base_of(inputs, kBasePsnr));
+    p.unlikeness = shifted(p.raw.targets[kSsim], 1, base_of(inputs, kBaseSsim));
+    return p;
+  }
+
+  /// Between what every stream keeps to, raw + raw / 1000 + 256 bytes, and a stream of 64 bytes.
+  Interval ratio_of(const Quantiles& log, double more_bits) const {
+    const double raw = static_cast<double>(f_.shape.elems() * dtype_bytes(f_.dtype));
+    const double least = raw / (raw + raw / 1000 + 256);
+    const double most = std::max(raw / 64, least);
+    const double bits = 8.0 * static_cast<double>(dtype_bytes(f_.dtype));
+    const auto ratio = [&](double x) { return std::clamp(bits / (bits / exp2_of(x) + more_bits), least, most); };
+    if (f_.is_constant()) return rounded(Interval{least, std::clamp(raw / 160, least, most), most});
+    return rounded(ordered(ratio(log.low), ratio(log.middle), ratio(log.high)));
+  }
+  Interval speed_of(const Quantiles& log) const {
+    const double megabytes = static_cast<double>(dtype_bytes(f_.dtype));  // of a million values
+    const auto speed = [&](double x) { return megabytes / (exp2_of(x) * calibration_); };
+    return rounded(ordered(speed(log.high), speed(log.middle), speed(log.low)));
+  }
+
+  const Features& f_;
+  const Model& model_;
+  double calibration_;
+  double distance_ = 0;
+  std::vector<Inputs> inputs_;
+};
+
+void add_notes(const EstimateReport& report, const Features& f, const Model& model, double distance,
+               std::vector<std::string>& notes) {
+  if (f.is_constant()) {
+    notes.emplace_back("no two valid values differ: the model knows no such arrays, and intervals are wide");
+  } else if (f.sampled < 4096) {
+    notes.emplace_back("so few values say little: intervals are wide; compress them to know");
+  }
+  if (distance > 1 && !f.is_constant())
+    notes.emplace_back("the array is unlike those that the model was trained on: intervals are wider");
+  for (const Estimate& e : report.estimates) {
+    const double relative = e.bound.kind == BoundKind::abs && f.range > 0 ? e.bound.value / f.range : e.bound.value;
+    if (e.absolute <= 0 || (relative >= model.least_bound / 2 && relative <= model.largest_bound * 2)) continue;
+    notes.emplace_back("a bound is outside those of the training: its intervals are wide");
+    break;
+  }
+}
+
+Status check_options(const EstimateOptions& options, const Model& model) {
+  for (const ErrorBound& bound : options.bounds) {
+    if (bound.kind != BoundKind::rel && bound.kind != BoundKind::abs)
+      return Status(StatusCode::invalid_bound, "estimates are for absolute and relative bounds");
+    if (!(bound.value > 0) || !std::isfinite(bound.value))
+      return Status(StatusCode::invalid_bound, "a bound must be a positive number");
+  }
+  for (const std::string& name : options.codecs)
+    if (model.by_name(name) == nullptr) return Status(StatusCode::unknown_codec, "the model does not know that codec");
+  return {};
+}
+
+/// Networks speak of codecs as they were when their runs were made.
+Status check_versions(const Model& model, const Registry& registry) {
+  if (model.inputs_version != kInputsVersion || model.inputs != input_count())
+    return Status(StatusCode::unsupported_version, "the model takes inputs of version {0}; this quern makes {1}",
+                  model.inputs_version, kInputsVersion);
+  for (const CodecModel& codec : model.codecs) {
+    const ArrayCodec* here = registry.by_name(codec.codec);
+    if (here == nullptr || here->info().version != codec.version)
+      return Status(StatusCode::unsupported_version, "the model is for version {0} of a codec that this quern has not",
+                    codec.version);
+  }
+  return {};
+}
+
+class Estimator final : public QualityEstimator {
+ public:
+  explicit Estimator(const Registry& registry) : registry_(registry) {}
+
+  Result<EstimateReport> estimate(const ArrayView& array, const EstimateOptions& options,
+                                  const Execution& execution) const override {
+    try {
+      QUERN_ASSIGN_OR_RETURN(const Model model, read_model(options.model.empty() ? builtin_model() : options.model));
+      QUERN_RETURN_IF_ERROR(check_versions(model, registry_));
+      QUERN_RETURN_IF_ERROR(check_options(options, model));
+      if (array.elems() == 0)
+        return Status(StatusCode::invalid_shape, "the array has no elements: there is nothing to estimate");
+      return run(model, array, options, execution);
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::out_of_memory, "out of memory");
+    }
+  }
+
+ private:
+  Result<EstimateReport> run(const Model& model, const ArrayView& array, const EstimateOptions& options,
+                             const Execution& execution) const {
+    std::optional<ValueRange> range = options.range;
+    if (!range) range = value_range(array, options.fill_bits, execution);
+    QUERN_ASSIGN_OR_RETURN(const Features features, extract_features(array, range, options.fill_bits, execution));
+    Estimation estimation(features, model, calibration_seconds());
+    EstimateReport report;
+    report.range = features.range;
+    report.sampled = features.sampled;
+    for (const CodecModel& codec : model.codecs) {
+      const auto& asked = options.codecs;
+      if (!asked.empty() && std::find(asked.begin(), asked.end(), codec.codec) == asked.end()) continue;
+      const ArrayCodec* known = registry_.by_name(codec.codec);
+      const bool lossless = known->info().tier == CodecTier::archive;
+      if (!lossless && !known->supports(array.dtype, BoundKind::abs)) continue;
+      const std::vector<Point> points = lossless ? estimation.exact_points(codec) : estimation.points(codec);
+      const std::vector<ErrorBound> exact{{BoundKind::lossless, 0.0}};
+      for (const ErrorBound& bound : lossless ? exact : options.bounds) {
+        report.estimates.push_back(estimation.at(points, bound, lossless));
+        report.estimates.back().codec = codec.codec;
+      }
+    }
+    add_notes(report, features, model, estimation.distance(), report.notes);
+    return report;
+  }
+
+  const Registry& registry_;
+};
+
+}  // namespace
+
+const QualityEstimator& estimator(const Registry& registry) {
+  static const Estimator made(registry);
+  return made;
+}
+
+}  // namespace quern::surrogate

@@ -1,0 +1,54 @@
+// Stage 1: what one array is like, from whole mini-blocks of at most a twentieth of it. Depends on no bound and no codec.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <quern/array.h>
+#include <quern/compress.h>
+#include <quern/execution.h>
+
+#include "surrogate/numbers.h"
+#include "surrogate/predictors.h"
+
+namespace quern::surrogate {
+
+/// Residuals of one predictor: how many have a magnitude in bin `r` where the residuals around have one in octave `a`.
+struct JointCounts {
+  static constexpr int kOctaves = kBins / 2;
+  std::vector<std::uint32_t> counts;  ///< kOctaves x kBins; empty: the predictor does not fit the array
+  double noise_gain = 0;
+
+  std::uint32_t at(int octave, int bin) const { return counts[static_cast<std::size_t>(octave * kBins + bin)]; }
+};
+
+/// The largest magnitudes in runs of 32 residuals along the row, of three predictors.
+inline constexpr std::array<Predictor, 3> kGroupPredictors{kRow, kLorenzo, kLorenzoPlane};
+using Counts = std::array<std::uint32_t, kBins>;
+
+struct Features {
+  DType dtype = DType::f32;
+  Shape shape;
+  unsigned rank = 1;
+  double range = 0;      ///< of all valid values
+  double magnitude = 0;  ///< the larger of |min| and |max|
+  std::uint64_t sampled = 0;
+  std::uint64_t specials = 0, repeats = 0, zeros = 0;  ///< of the sample
+  std::array<JointCounts, kPredictors> residuals;
+  std::array<Counts, kGroupPredictors.size()> groups{};
+  Counts deviations{};                ///< standard deviations of windows of 7 elements along each axis
+  std::array<double, 4> variogram{};  ///< mean squared differences along the row at lags 1, 2, 4, 8
+  std::vector<std::uint32_t> bytes;   ///< 8 x 256: values of each byte of the elements' bits, lowest byte first
+
+  /// No valid values, or all of them equal.
+  bool is_constant() const { return !(range > 0); }
+};
+
+/// Reads at most a twentieth of an array, or 2^18 values of it. `range` is of its valid values: finite and no fill
+/// value. The result does not depend on the number of threads. Memory: about 3 MB a thread.
+Result<Features> extract_features(const ArrayView& array, const std::optional<ValueRange>& range,
+                                  std::span<const std::uint64_t> fill_bits, const Execution& execution);
+
+}  // namespace quern::surrogate

@@ -1,0 +1,153 @@
+// The list of inputs, in its order.
+#include "surrogate/inputs.h"
+
+#include <algorithm>
+
+namespace quern::surrogate {
+namespace {
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// Coding from coarse to fine, closed loop: the rate and the squared error of all levels together.
+struct Levels {
+  double bits = 0;
+  double squared_error = 0;
+};
+
+/// Level by level from the coarsest: of 2^rank values one is coarser. A value whose code is 0 has its own residual as
+/// error, and most of the error of its neighbours; any other has the quantizer's.
+Levels code_levels(const std::array<Quantized, kPredictors>& q, Predictor finest, const Features& f, double uniform) {
+  constexpr double kKept = 0.8;
+  const double rest = exp2_of(-static_cast<double>(f.rank));
+  Levels out{q[kValue].entropy, uniform};
+  const Predictor order[] = {kCubic64, kCubic32, kCubic16, kCubic8, kCubic4, kCubic2, finest};
+  for (const Predictor p : order) {
+    if (f.residuals[p].counts.empty()) continue;
+    const double zero = std::min(q[p].zero_share, 1.0);
+    const double own = std::min(q[p].zero_error + kKept * out.squared_error, uniform);
+    const double error = zero * own + (1 - zero) * uniform;
+    out.bits = (1 - rest) * q[p].conditional + rest * out.bits;
+    out.squared_error = (1 - rest) * error + rest * out.squared_error;
+  }
+  return out;
+}
+
+/// Distance of neighbouring numbers of the type near the largest magnitude.
+double spacing(const Features& f) {
+  if (!is_float(f.dtype)) return 1;
+  const double digits = f.dtype == DType::f64 ? 53 : f.dtype == DType::f32 ? 24 : f.dtype == DType::f16 ? 11 : 8;
+  return std::max(f.magnitude, 1e-300) * exp2_of(-digits);
+}
+
+/// Codecs cut large arrays into chunks: what a stream costs besides its values grows with them from there on.
+double counted_elems(const Features& f) {
+  return static_cast<double>(std::clamp<std::uint64_t>(f.shape.elems(), 1, UINT64_C(1) << 18));
+}
+
+void add_array(const Features& f, double log_bound, std::vector<double>& out) {
+  const double elems = counted_elems(f);
+  const double bits = 8.0 * static_cast<double>(dtype_bytes(f.dtype));
+  const double range = std::max(f.range, 1e-300);
+  out.push_back(log_bound);
+  out.push_back(log2_of(elems));
+  out.push_back(f.rank == 1 ? 1 : 0);
+  out.push_back(f.rank == 2 ? 1 : 0);
+  out.push_back(f.rank == 3 ? 1 : 0);
+  out.push_back(bits / 16);
+  out.push_back(is_float(f.dtype) ? 0 : 1);
+  out.push_back(is_float(f.dtype) ? 0 : std::clamp(log2_of(range) + log_bound, -4.0, 16.0));
+  out.push_back(std::clamp(log2_of(range) + log_bound - log2_of(spacing(f)), -4.0, 10.0));
+  out.push_back(std::clamp(log2_of(std::max(f.magnitude, 1e-300)) - log2_of(range), 0.0, 20.0));
+  out.push_back(share(f.specials, f.sampled));
+  out.push_back(share(f.repeats, f.sampled));
+  out.push_back(share(f.zeros, f.sampled));
+  out.push_back(std::clamp(log2_of(1e-9 + share(f.repeats, f.sampled)), -12.0, 0.0));
+  out.push_back(std::clamp(log2_of(1e-9 + share(f.specials, f.sampled)), -12.0, 0.0));
+  for (const double v : f.variogram)
+    out.push_back(std::clamp(0.5 * log2_of(v), -26.0, 2.0) - std::max(log_bound, -26.0));
+}
+
+}  // namespace
+
+Inputs inputs_at(const Features& f, int grid) {
+  const int half = -grid;
+  const double log_bound = 0.5 * half;
+  std::array<Quantized, kPredictors> q;
+  for (std::size_t p = 0; p < kPredictors; ++p) q[p] = quantize(f.residuals[p], half);
+  // A predictor that does not fit the array stands for the one before it.
+  for (std::size_t p = 1; p < kPredictors; ++p)
+    if (f.residuals[p].counts.empty()) q[p] = q[p == kFitBetween ? kCubic1 : p - 1];
+  const double uniform = exp2_of(2 * log_bound) / 3;
+  const Levels plain = code_levels(q, kCubic1, f, uniform);
+  const Levels fitted = code_levels(q, kFitBetween, f, uniform);
+  const double levels = plain.bits;
+  const double fitted_levels = fitted.bits;
+  double raster = q[kLorenzo].conditional;
+  for (const Predictor p : {kRow, kSlow, kLorenzoPlane, kFitFine, kFitMiddle, kFitCoarse, kValue})
+    raster = std::min(raster, q[p].conditional);
+  const double best = std::min({raster, levels, fitted_levels});
+  const double all_bits = 8.0 * static_cast<double>(dtype_bytes(f.dtype));
+  const double valid = 1 - share(f.specials, f.sampled);
+  const double elems = counted_elems(f);
+  const double fixed = 8 * 120 / elems;
+  const double stencil = std::min(best * valid + fixed + 0.0005, all_bits);
+  std::array<double, kGroupPredictors.size()> groups{};
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    groups[g] = group_bits(f.groups[g], 1 + f.residuals[kGroupPredictors[g]].noise_gain, half);
+  const double lorenzo = std::min(*std::min_element(groups.begin(), groups.end()) * valid + fixed + 0.03, all_bits);
+  const double planes = byte_entropy(f);
+  const double lossless = std::min(planes + fixed, all_bits);
+  const double error = std::clamp(levels < fitted_levels ? plain.squared_error : fitted.squared_error, 1e-30, uniform);
+  Inputs v;
+  add_array(f, log_bound, v);
+  for (std::size_t p = 0; p < kPredictors; ++p) v.push_back(q[p].conditional);
+  for (const Predictor p : {kRow, kLorenzo, kCubic1, kFitMiddle}) v.push_back(q[p].entropy);
+  for (const Predictor p :
+       {kRow, kLorenzo, kCubic1, kCubic2, kCubic4, kCubic8, kCubic16, kFitMiddle, kFitCoarse, kFitBetween})
+    v.push_back(log2_of(1.0001 - std::min(q[p].zero_share, 1.0)));
+  for (const Predictor p : {kRow, kLorenzo, kCubic1, kCubic4, kFitMiddle, kFitCoarse, kFitBetween})
+    v.push_back(0.5 * (log2_of(std::max(q[p].squared_error, 1e-30)) - log2_of(uniform)));
+  for (const double bits : groups) v.push_back(bits);
+  for (const double bits : {raster, levels, fitted_levels, best}) v.push_back(log2_of(bits + 1e-3));
+  v.push_back(0.5 * (log2_of(error) - log2_of(uniform)));
+  v.push_back(planes / 8);
+  v.push_back(log2_of(fixed + 1e-6));
+  for (const double bits : {stencil, lorenzo, lossless}) v.push_back(log2_of(bits));
+  v.push_back(-3.0102999566398120 * log2_of(error));
+  v.push_back(log2_of(1 + kSsimFloor - similarity(f.deviations, error)));
+  return v;
+}
+
+std::size_t input_count() {
+  static const std::size_t count = inputs_at(Features(), 0).size();
+  return count;
+}
+
+double effective_bound(const Features& f, double relative_bound) {
+  if (!(f.range > 0)) return relative_bound;
+  if (!is_float(f.dtype)) {
+    const double absolute = std::min(relative_bound * f.range, 0x1p62);
+    return (static_cast<double>(static_cast<std::uint64_t>(absolute)) + 0.5) / f.range;
+  }
+  return std::max(relative_bound, 0.25 * spacing(f) / f.range);
+}
+
+Inputs inputs_for(const Features& features, double relative_bound) {
+  const double place =
+      std::clamp(-2 * log2_of(effective_bound(features, relative_bound)), 0.0, static_cast<double>(kGrid - 1));
+  const int low = std::min(static_cast<int>(place), kGrid - 2);
+  const double part = place - low;
+  Inputs out = inputs_at(features, low);
+  const Inputs next = inputs_at(features, low + 1);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] += part * (next[i] - out[i]);
+  return out;
+}
+
+Base rate_base(const std::string& codec) {
+  if (codec == "lorenzo") return kBaseLorenzo;
+  return codec == "lossless" ? kBaseLossless : kBaseStencil;
+}
+
+}  // namespace quern::surrogate

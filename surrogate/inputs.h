@@ -1,0 +1,46 @@
+// What a model is given for one array and one bound, and the closed-form predictions it corrects.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "surrogate/closed_form.h"
+
+namespace quern::surrogate {
+
+/// Changes when the list of inputs does: a model that was made for another list is refused.
+inline constexpr unsigned kInputsVersion = 1;
+/// Bounds are looked at on a grid of half octaves of the range: 2^(-g / 2), g from 0 to kGrid - 1.
+inline constexpr int kGrid = 53;
+
+/// Where a codec that keeps every bit is looked at.
+inline constexpr double kLosslessBound = 1e-7;
+
+/// The closed form's predictions, the last inputs.
+enum Base : std::size_t {
+  kBaseStencil,  ///< log2 of bits a value
+  kBaseLorenzo,
+  kBaseLossless,
+  kBasePsnr,  ///< dB
+  kBaseSsim,  ///< log2(1 - SSIM + kSsimFloor)
+  kBases
+};
+inline constexpr double kSsimFloor = 1e-4;
+
+using Inputs = std::vector<double>;
+
+inline double base_of(const Inputs& inputs, Base which) { return inputs[inputs.size() - kBases + which]; }
+/// The closed form for the rate of a codec; of codecs it does not know, that of the stencil.
+Base rate_base(const std::string& codec);
+
+/// How many values there are.
+std::size_t input_count();
+/// At the bound 2^(-grid / 2) times the range.
+Inputs inputs_at(const Features& features, int grid);
+/// The relative half-width of the quantizer's steps under a bound: of integers a whole number and a half, of floating
+/// point no less than a quarter of the distance of neighbouring numbers.
+double effective_bound(const Features& features, double relative_bound);
+/// At any relative bound above 0: linear between the grid's points on a logarithmic scale.
+Inputs inputs_for(const Features& features, double relative_bound);
+
+}  // namespace quern::surrogate

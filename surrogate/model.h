@@ -1,0 +1,78 @@
+// Stage 2's networks and the file that holds them (docs/format-model.md).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <quern/memory.h>
+#include <quern/status.h>
+
+namespace quern::surrogate {
+
+/// What is predicted, in this order.
+enum Target : std::size_t {
+  kRate,             ///< log2 of bits a value by the closed form's
+  kPsnr,             ///< dB above the closed form's
+  kSsim,             ///< log2(1 - SSIM + 1e-4) above the closed form's
+  kMaxError,         ///< largest error by the bound
+  kAutocorrelation,  ///< of the error, lag 1
+  kCompressTime,     ///< log2 of processor time a million values by the calibration's time
+  kDecompressTime,
+  kTargets
+};
+
+/// A layer: rows of weights, then a bias for each row.
+struct Layer {
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+  std::vector<float> weights;
+  std::vector<float> bias;
+};
+
+/// The network of one codec: two hidden layers and a direct path from the inputs. For each target it gives a middle
+/// and two distances, the quantiles at 10 % and 90 %; `widening` is added to both distances.
+struct CodecModel {
+  std::string codec;
+  std::uint16_t version = 0;       ///< of the codec whose runs it was trained on
+  std::vector<float> mean, scale;  ///< of the inputs
+  std::array<Layer, 4> layers;     ///< two hidden, last, direct
+  std::array<float, kTargets> widening{};
+  float usual_distance = 1;  ///< 99 of 100 training inputs lie within
+};
+
+struct Model {
+  std::uint32_t inputs_version = 0;
+  std::uint32_t inputs = 0;
+  double least_bound = 0, largest_bound = 0;  ///< of the training, relative
+  std::string record;                         ///< JSON: what it was trained on and how well it did
+  std::vector<CodecModel> codecs;
+
+  const CodecModel* by_name(const std::string& codec) const;
+};
+
+struct Quantiles {
+  double low = 0, middle = 0, high = 0;
+};
+
+struct Prediction {
+  std::array<Quantiles, kTargets> targets;
+  double distance = 0;  ///< of the inputs from those of the training, 1: the usual
+};
+
+/// Evaluates a network: additions and multiplications in a fixed order.
+Prediction predict(const CodecModel& model, std::span<const double> inputs);
+
+inline constexpr std::uint16_t kModelVersion = 1;
+inline constexpr std::size_t kMostModelBytes = std::size_t{1} << 24;
+
+Vector<std::uint8_t> write_model(const Model& model);
+/// Fails with bad_magic, unsupported_version (newer), checksum_mismatch, truncated or corrupt.
+Result<Model> read_model(std::span<const std::uint8_t> bytes);
+
+/// The model that ships with the library.
+std::span<const std::uint8_t> builtin_model();
+
+}  // namespace quern::surrogate

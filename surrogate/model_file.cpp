@@ -1,0 +1,143 @@
+// The stored form of a model: fields in a fixed order, sealed by a SHA-256.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "libcompress/format/reader.h"
+#include "libcompress/format/writer.h"
+#include "surrogate/model.h"
+#include "surrogate/sha256.h"
+
+namespace quern::surrogate {
+namespace {
+
+constexpr std::array<std::uint8_t, 8> kMagic{0x8B, 'Q', 'M', 'D', '\r', '\n', 0x1A, '\n'};
+constexpr std::uint16_t kQuality = 1;
+constexpr std::size_t kSeal = 32;
+constexpr std::uint64_t kMostInputs = 4096;
+constexpr std::uint64_t kMostCodecs = 64;
+
+void put_text(Writer& out, const std::string& text) {
+  out.varint(text.size());
+  out.bytes({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+void put_float(Writer& out, float value) { out.u32(std::bit_cast<std::uint32_t>(value)); }
+void put_floats(Writer& out, std::span<const float> values) {
+  for (const float value : values) put_float(out, value);
+}
+
+Result<std::string> take_text(Reader& in, std::uint64_t limit) {
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t size, in.varint(limit));
+  QUERN_ASSIGN_OR_RETURN(const auto bytes, in.bytes(size));
+  return std::string(bytes.begin(), bytes.end());
+}
+Result<float> take_float(Reader& in) {
+  QUERN_ASSIGN_OR_RETURN(const std::uint32_t bits, in.u32());
+  const auto value = std::bit_cast<float>(bits);
+  if (!std::isfinite(value)) return Status(StatusCode::corrupt, "a weight of the model is no number");
+  return value;
+}
+Status take_floats(Reader& in, std::uint64_t count, std::vector<float>& out) {
+  if (count > in.remaining() / 4) return Status(StatusCode::truncated, "the model ends inside its weights");
+  out.resize(count);
+  for (float& value : out) {
+    QUERN_ASSIGN_OR_RETURN(value, take_float(in));
+  }
+  return {};
+}
+
+void put_codec(Writer& out, const CodecModel& model) {
+  put_text(out, model.codec);
+  out.u16(model.version);
+  put_floats(out, model.mean);
+  put_floats(out, model.scale);
+  for (const Layer& layer : model.layers) {
+    out.u32(layer.rows);
+    out.u32(layer.columns);
+    put_floats(out, layer.weights);
+    put_floats(out, layer.bias);
+  }
+  put_floats(out, model.widening);
+  put_float(out, model.usual_distance);
+}
+
+Status take_codec(Reader& in, std::uint32_t inputs, CodecModel& model) {
+  QUERN_ASSIGN_OR_RETURN(model.codec, take_text(in, 255));
+  QUERN_ASSIGN_OR_RETURN(model.version, in.u16());
+  QUERN_RETURN_IF_ERROR(take_floats(in, inputs, model.mean));
+  QUERN_RETURN_IF_ERROR(take_floats(in, inputs, model.scale));
+  for (Layer& layer : model.layers) {
+    QUERN_ASSIGN_OR_RETURN(layer.rows, in.u32());
+    QUERN_ASSIGN_OR_RETURN(layer.columns, in.u32());
+    if (layer.rows == 0 || layer.columns == 0 || layer.rows > kMostInputs || layer.columns > kMostInputs)
+      return Status(StatusCode::corrupt, "a layer of the model has {0} rows and {1} columns", layer.rows,
+                    layer.columns);
+    QUERN_RETURN_IF_ERROR(take_floats(in, std::uint64_t{layer.rows} * layer.columns, layer.weights));
+    QUERN_RETURN_IF_ERROR(take_floats(in, layer.rows, layer.bias));
+  }
+  const auto& l = model.layers;
+  const bool fits = l[0].columns == inputs && l[1].columns == l[0].rows && l[2].columns == l[1].rows &&
+                    l[3].columns == inputs && l[2].rows == 3 * kTargets && l[3].rows == 3 * kTargets;
+  if (!fits) return Status(StatusCode::corrupt, "the layers of the model do not fit together");
+  for (float& value : model.widening) {
+    QUERN_ASSIGN_OR_RETURN(value, take_float(in));
+  }
+  QUERN_ASSIGN_OR_RETURN(model.usual_distance, take_float(in));
+  if (!(model.usual_distance > 0)) return Status(StatusCode::corrupt, "the model's usual distance is not positive");
+  return {};
+}
+
+}  // namespace
+
+Vector<std::uint8_t> write_model(const Model& model) {
+  Vector<std::uint8_t> bytes;
+  Writer out(bytes);
+  out.bytes(kMagic);
+  out.u16(kModelVersion);
+  out.u16(kQuality);
+  out.u32(model.inputs_version);
+  out.u32(model.inputs);
+  out.f64(model.least_bound);
+  out.f64(model.largest_bound);
+  put_text(out, model.record);
+  out.varint(model.codecs.size());
+  for (const CodecModel& codec : model.codecs) put_codec(out, codec);
+  const Digest seal = sha256(bytes);
+  out.bytes(seal);
+  return bytes;
+}
+
+Result<Model> read_model(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() < kMagic.size() || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin()))
+    return Status(StatusCode::bad_magic, "this is no model of quern");
+  if (bytes.size() > kMostModelBytes)
+    return Status(StatusCode::corrupt, "a model of {0} bytes is larger than any",
+                  static_cast<std::int64_t>(bytes.size()));
+  if (bytes.size() < kMagic.size() + 4 + kSeal) return Status(StatusCode::truncated, "the model is cut");
+  Reader in(bytes.first(bytes.size() - kSeal));
+  QUERN_RETURN_IF_ERROR(in.skip(kMagic.size()));
+  QUERN_ASSIGN_OR_RETURN(const std::uint16_t version, in.u16());
+  if (version > kModelVersion)
+    return Status(StatusCode::unsupported_version, "the model is of version {0}; this quern reads up to {1}", version,
+                  kModelVersion);
+  const Digest seal = sha256(bytes.first(bytes.size() - kSeal));
+  if (!std::equal(seal.begin(), seal.end(), bytes.end() - kSeal))
+    return Status(StatusCode::checksum_mismatch, "the model is cut or changed: its SHA-256 does not match");
+  QUERN_ASSIGN_OR_RETURN(const std::uint16_t kind, in.u16());
+  if (kind != kQuality) return Status(StatusCode::unsupported, "the model is of kind {0}, not for quality", kind);
+  Model model;
+  QUERN_ASSIGN_OR_RETURN(model.inputs_version, in.u32());
+  QUERN_ASSIGN_OR_RETURN(model.inputs, in.u32());
+  if (model.inputs == 0 || model.inputs > kMostInputs)
+    return Status(StatusCode::corrupt, "the model has {0} inputs", model.inputs);
+  QUERN_ASSIGN_OR_RETURN(model.least_bound, in.f64());
+  QUERN_ASSIGN_OR_RETURN(model.largest_bound, in.f64());
+  QUERN_ASSIGN_OR_RETURN(model.record, take_text(in, kMostModelBytes));
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t codecs, in.varint(kMostCodecs));
+  model.codecs.resize(codecs);
+  for (CodecModel& codec : model.codecs) QUERN_RETURN_IF_ERROR(take_codec(in, model.inputs, codec));
+  QUERN_RETURN_IF_ERROR(in.expect_end());
+  return model;
+}
+
+}  // namespace quern::surrogate

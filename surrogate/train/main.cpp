@@ -1,0 +1,208 @@
+// quern-train: what `quern train quality` runs. From runs to a model, with the errors on later steps; or the errors on
+// families that were left out.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+
+#include <torch/version.h>
+
+#include "surrogate/numbers.h"
+#include "surrogate/train/network.h"
+
+namespace quern::surrogate {
+namespace {
+
+struct Arguments {
+  std::string runs;
+  std::string output;
+  bool families = false;
+  TrainingOptions training;
+};
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[std::min(values.size() - 1, static_cast<std::size_t>(q * static_cast<double>(values.size())))];
+}
+
+/// Errors of predictions, by target.
+struct Errors {
+  std::vector<double> ratio, closed_ratio, psnr, closed_psnr, ssim, correlation;
+  std::size_t inside = 0, intervals = 0;
+
+  void add(const Row& row, const Prediction& p) {
+    const auto percent = [](double log) { return 100 * std::fabs(exp2_of(log) - 1); };
+    ratio.push_back(percent(row.targets[kRate] - p.targets[kRate].middle));
+    closed_ratio.push_back(percent(row.targets[kRate]));
+    for (const Target t : {kRate, kPsnr}) {
+      if (!row.known[t]) continue;
+      ++intervals;
+      if (row.targets[t] >= p.targets[t].low && row.targets[t] <= p.targets[t].high) ++inside;
+    }
+    if (row.known[kPsnr]) {
+      psnr.push_back(std::fabs(row.targets[kPsnr] - p.targets[kPsnr].middle));
+      closed_psnr.push_back(std::fabs(row.targets[kPsnr]));
+    }
+    if (row.known[kSsim]) {
+      const double base = base_of(row.run.inputs, kBaseSsim);
+      ssim.push_back(std::fabs(exp2_of(base + row.targets[kSsim]) - exp2_of(base + p.targets[kSsim].middle)));
+    }
+    if (row.known[kAutocorrelation])
+      correlation.push_back(std::fabs(row.targets[kAutocorrelation] - p.targets[kAutocorrelation].middle));
+  }
+
+  std::string text() const {
+    char line[400];
+    std::snprintf(line, sizeof line,
+                  "%4zu runs: ratio median %.1f %% p90 %.1f %% (closed form %.1f, %.1f); PSNR %.2f dB p90 %.2f (%.2f, "
+                  "%.2f); SSIM %.4f p90 %.4f; autocorrelation %.3f; %.0f %% of intervals hold",
+                  ratio.size(), quantile(ratio, 0.5), quantile(ratio, 0.9), quantile(closed_ratio, 0.5),
+                  quantile(closed_ratio, 0.9), quantile(psnr, 0.5), quantile(psnr, 0.9), quantile(closed_psnr, 0.5),
+                  quantile(closed_psnr, 0.9), quantile(ssim, 0.5), quantile(ssim, 0.9), quantile(correlation, 0.5),
+                  intervals == 0 ? 0.0 : 100.0 * static_cast<double>(inside) / static_cast<double>(intervals));
+    return line;
+  }
+};
+
+std::map<std::string, std::vector<const Row*>> by_codec(const std::vector<Row>& rows) {
+  std::map<std::string, std::vector<const Row*>> out;
+  for (const Row& row : rows) out[row.run.codec].push_back(&row);
+  return out;
+}
+
+std::string record_of(const RunsTable& table, const Arguments& args, const std::string& errors) {
+  std::set<std::string> hashes;
+  std::map<std::string, std::size_t> families;
+  for (const Row& row : table.rows) {
+    hashes.insert(row.run.sha256);
+    ++families[row.family];
+  }
+  std::string out = "{\"runs\": " + std::to_string(table.rows.size()) +
+                    ", \"seed\": " + std::to_string(args.training.seed) +
+                    ", \"epochs\": " + std::to_string(args.training.epochs) +
+                    ", \"trainer\": \"LibTorch " TORCH_VERSION "\", \"families\": {";
+  bool first = true;
+  for (const auto& [family, count] : families) {
+    out += (first ? "\"" : ", \"") + family + "\": " + std::to_string(count);
+    first = false;
+  }
+  out += "}, \"later_steps\": {" + errors + "}, \"sha256\": [";
+  first = true;
+  for (const std::string& hash : hashes) {
+    out += (first ? "\"" : ", \"") + hash + "\"";
+    first = false;
+  }
+  return out + "]}";
+}
+
+int train(const RunsTable& table, const Arguments& args) {
+  Model model;
+  model.inputs_version = kInputsVersion;
+  model.inputs = static_cast<std::uint32_t>(input_count());
+  model.least_bound = 1;
+  std::string errors;
+  for (const auto& [codec, rows] : by_codec(table.rows)) {
+    model.codecs.push_back(train_network(rows, args.training));
+    Errors later;
+    for (const Row* row : rows) {
+      if (row->part == Part::test) later.add(*row, predict(model.codecs.back(), row->run.inputs));
+      if (row->run.bound_rel <= 0) continue;
+      model.least_bound = std::min(model.least_bound, row->run.bound_rel);
+      model.largest_bound = std::max(model.largest_bound, row->run.bound_rel);
+    }
+    std::printf("later steps, %-9s %s\n", codec.c_str(), later.text().c_str());
+    std::fflush(stdout);
+    errors += (errors.empty() ? "\"" : ", \"") + codec + "\": \"" + later.text() + "\"";
+  }
+  model.record = record_of(table, args, errors);
+  const Vector<std::uint8_t> bytes = write_model(model);
+  std::ofstream file(args.output, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) {
+    std::fprintf(stderr, "quern: %s: cannot be written\n", args.output.c_str());
+    return 2;
+  }
+  std::printf("%s: %zu bytes, from %zu runs (%zu failed, %zu not read)\n", args.output.c_str(), bytes.size(),
+              table.rows.size(), table.failed, table.unread);
+  return 0;
+}
+
+/// Trains once for each family without it, and tests on it.
+int test_families(const RunsTable& table, const Arguments& args) {
+  std::set<std::string> families;
+  for (const Row& row : table.rows) families.insert(row.family);
+  std::map<std::string, Errors> all;
+  for (const std::string& family : families) {
+    for (const auto& [codec, rows] : by_codec(table.rows)) {
+      std::vector<const Row*> others;
+      for (const Row* row : rows)
+        if (row->family != family && row->part != Part::test) others.push_back(row);
+      if (others.empty()) continue;
+      const CodecModel model = train_network(others, args.training);
+      Errors errors;
+      for (const Row* row : rows) {
+        if (row->family != family) continue;
+        const Prediction p = predict(model, row->run.inputs);
+        errors.add(*row, p);
+        if (family != "made") all[codec].add(*row, p);
+      }
+      std::printf("without %-10s %-9s %s\n", family.c_str(), codec.c_str(), errors.text().c_str());
+      std::fflush(stdout);
+    }
+  }
+  for (const auto& [codec, errors] : all)
+    std::printf("each family left out, %-9s %s\n", codec.c_str(), errors.text().c_str());
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  Arguments args;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool has_value = i + 1 < argc;
+    if (word == "--runs" && has_value) {
+      args.runs = argv[++i];
+    } else if (word == "-o" && has_value) {
+      args.output = argv[++i];
+    } else if (word == "--seed" && has_value) {
+      args.training.seed = std::strtoull(argv[++i], nullptr, 10);
+    } else if (word == "--epochs" && has_value) {
+      args.training.epochs = std::max(1, std::atoi(argv[++i]));
+    } else if (word == "--families") {
+      args.families = true;
+    } else {
+      std::fprintf(stderr, "quern: %s: no option of train quality\n", word.c_str());
+      return 1;
+    }
+  }
+  if (args.runs.empty() || (args.output.empty() && !args.families)) {
+    std::fprintf(stderr, "quern: train quality needs --runs FILE and -o MODEL, or --families\n");
+    return 1;
+  }
+  RunsTable table;
+  std::string problem;
+  if (!read_runs(args.runs, table, problem)) {
+    std::fprintf(stderr, "quern: %s\n", problem.c_str());
+    return 1;
+  }
+  return args.families ? test_families(table, args) : train(table, args);
+}
+
+}  // namespace
+}  // namespace quern::surrogate
+
+int main(int argc, char** argv) {
+  try {
+    return quern::surrogate::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "quern: training failed: %s\n", error.what());
+  }
+  return 5;
+}

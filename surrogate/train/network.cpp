@@ -1,0 +1,170 @@
+// Pinball losses of three quantiles on all rows at once; AdamW with a step that falls as a cosine.
+#include "surrogate/train/network.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <torch/torch.h>
+
+namespace quern::surrogate {
+namespace {
+
+constexpr int kHidden = 64;
+constexpr double kPi = 3.14159265358979323846;
+/// A unit of each target in the loss.
+constexpr std::array<double, kTargets> kUnits{0.3, 3, 1, 0.2, 0.2, 0.5, 0.5};
+
+struct Network : torch::nn::Module {
+  torch::nn::Linear first, second, last, direct;
+
+  explicit Network(int inputs)
+      : first(register_module("first", torch::nn::Linear(inputs, kHidden))),
+        second(register_module("second", torch::nn::Linear(kHidden, kHidden))),
+        last(register_module("last", torch::nn::Linear(kHidden, 3 * static_cast<int>(kTargets)))),
+        direct(register_module("direct", torch::nn::Linear(inputs, 3 * static_cast<int>(kTargets)))) {
+    torch::NoGradGuard guard;
+    last->weight.mul_(0.3);
+    direct->weight.mul_(0.1);
+  }
+  torch::Tensor forward(const torch::Tensor& x) {
+    const auto rectified = [](const torch::Tensor& h) { return torch::max(h, h * 0.125); };
+    return last->forward(rectified(second->forward(rectified(first->forward(x))))) + direct->forward(x);
+  }
+};
+
+/// Rows as tensors, targets in units of the loss.
+struct Batch {
+  torch::Tensor inputs, targets, known;
+};
+
+Batch batch_of(const std::vector<const Row*>& rows, const CodecModel& model) {
+  const auto n = static_cast<std::int64_t>(rows.size());
+  const auto inputs = static_cast<std::int64_t>(model.mean.size());
+  Batch out{torch::zeros({n, inputs}), torch::zeros({n, static_cast<std::int64_t>(kTargets)}),
+            torch::zeros({n, static_cast<std::int64_t>(kTargets)})};
+  auto x = out.inputs.accessor<float, 2>();
+  auto y = out.targets.accessor<float, 2>();
+  auto k = out.known.accessor<float, 2>();
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Row& row = *rows[static_cast<std::size_t>(i)];
+    for (std::int64_t j = 0; j < inputs; ++j) {
+      const auto c = static_cast<std::size_t>(j);
+      x[i][j] = std::clamp((static_cast<float>(row.run.inputs[c]) - model.mean[c]) * model.scale[c], -4.0F, 4.0F);
+    }
+    for (std::size_t t = 0; t < kTargets; ++t) {
+      y[i][static_cast<std::int64_t>(t)] = static_cast<float>(row.targets[t] / kUnits[t]);
+      k[i][static_cast<std::int64_t>(t)] = row.known[t] ? 1.0F : 0.0F;
+    }
+  }
+  return out;
+}
+
+torch::Tensor pinball(const torch::Tensor& error, double quantile) {
+  return torch::max(error * quantile, error * (quantile - 1));
+}
+
+torch::Tensor loss_of(const torch::Tensor& out, const Batch& batch) {
+  const auto parts = out.view({out.size(0), static_cast<std::int64_t>(kTargets), 3});
+  const auto middle = parts.select(2, 0);
+  const auto low = middle.detach() - parts.select(2, 1).abs();
+  const auto high = middle.detach() + parts.select(2, 2).abs();
+  const auto& y = batch.targets;
+  const auto loss = pinball(y - middle, 0.5) * 2 + pinball(y - low, 0.1) + pinball(y - high, 0.9);
+  return (loss * batch.known).sum() / batch.known.sum().clamp_min(1);
+}
+
+void set_scales(const std::vector<const Row*>& rows, CodecModel& model) {
+  const std::size_t inputs = rows.front()->run.inputs.size();
+  model.mean.assign(inputs, 0);
+  model.scale.assign(inputs, 0);
+  for (std::size_t i = 0; i < inputs; ++i) {
+    double sum = 0;
+    double squares = 0;
+    for (const Row* row : rows) sum += row->run.inputs[i];
+    const double mean = sum / static_cast<double>(rows.size());
+    for (const Row* row : rows) squares += (row->run.inputs[i] - mean) * (row->run.inputs[i] - mean);
+    const double deviation = std::sqrt(squares / static_cast<double>(rows.size()));
+    model.mean[i] = static_cast<float>(mean);
+    model.scale[i] = deviation > 1e-4 ? static_cast<float>(1 / deviation) : 0.0F;
+  }
+}
+
+/// `unit` gives the rows of the last layers back the size of their targets.
+Layer layer_of(const torch::nn::Linear& linear, bool outputs) {
+  Layer layer;
+  layer.rows = static_cast<std::uint32_t>(linear->weight.size(0));
+  layer.columns = static_cast<std::uint32_t>(linear->weight.size(1));
+  const auto weight = linear->weight.detach().contiguous();
+  const auto bias = linear->bias.detach().contiguous();
+  layer.weights.assign(weight.data_ptr<float>(), weight.data_ptr<float>() + weight.numel());
+  layer.bias.assign(bias.data_ptr<float>(), bias.data_ptr<float>() + bias.numel());
+  for (std::size_t r = 0; outputs && r < layer.rows; ++r) {
+    const auto unit = static_cast<float>(kUnits[r / 3]);
+    layer.bias[r] *= unit;
+    for (std::size_t c = 0; c < layer.columns; ++c) layer.weights[r * layer.columns + c] *= unit;
+  }
+  return layer;
+}
+
+/// Conformal widening (Romano, Patterson, Candes 2019): the quantile of how far the truth lies outside.
+void widen(const std::vector<const Row*>& rows, CodecModel& model) {
+  for (std::size_t t = 0; t < kTargets; ++t) {
+    std::vector<double> outside;
+    for (const Row* row : rows) {
+      if (!row->known[t]) continue;
+      const Quantiles q = predict(model, row->run.inputs).targets[t];
+      outside.push_back(std::max(q.low - row->targets[t], row->targets[t] - q.high));
+    }
+    if (outside.size() < 10) continue;
+    std::sort(outside.begin(), outside.end());
+    const auto at =
+        std::min(outside.size() - 1, static_cast<std::size_t>(0.8 * static_cast<double>(outside.size() + 1)));
+    model.widening[t] = static_cast<float>(outside[at]);
+  }
+}
+
+void set_usual_distance(const std::vector<const Row*>& rows, CodecModel& model) {
+  model.usual_distance = 1;
+  std::vector<double> distances;
+  for (const Row* row : rows) distances.push_back(predict(model, row->run.inputs).distance);
+  std::sort(distances.begin(), distances.end());
+  model.usual_distance = static_cast<float>(std::max(distances[distances.size() * 99 / 100], 0.1));
+}
+
+}  // namespace
+
+CodecModel train_network(const std::vector<const Row*>& rows, const TrainingOptions& options) {
+  std::vector<const Row*> training;
+  std::vector<const Row*> intervals;
+  for (const Row* row : rows) {
+    if (row->part == Part::train) training.push_back(row);
+    if (row->part == Part::intervals) intervals.push_back(row);
+  }
+  CodecModel model;
+  model.codec = rows.front()->run.codec;
+  model.version = static_cast<std::uint16_t>(rows.front()->run.codec_version);
+  if (training.empty()) training = rows;
+  set_scales(training, model);
+  torch::set_num_threads(1);
+  torch::manual_seed(options.seed);
+  Network network(static_cast<int>(model.mean.size()));
+  const Batch batch = batch_of(training, model);
+  constexpr double kStep = 4e-3;
+  torch::optim::AdamW optimizer(network.parameters(), torch::optim::AdamWOptions(kStep).weight_decay(0.05));
+  for (int epoch = 0; epoch < options.epochs; ++epoch) {
+    const double step = kStep * (0.02 + 0.49 * (1 + std::cos(kPi * epoch / options.epochs)));
+    for (auto& group : optimizer.param_groups()) static_cast<torch::optim::AdamWOptions&>(group.options()).lr(step);
+    optimizer.zero_grad();
+    Batch noisy = batch;
+    noisy.inputs = batch.inputs + 0.05 * torch::randn_like(batch.inputs);
+    loss_of(network.forward(noisy.inputs), noisy).backward();
+    optimizer.step();
+  }
+  model.layers = {layer_of(network.first, false), layer_of(network.second, false), layer_of(network.last, true),
+                  layer_of(network.direct, true)};
+  set_usual_distance(training, model);
+  widen(intervals, model);
+  return model;
+}
+
+}  // namespace quern::surrogate

@@ -1,0 +1,20 @@
+// Training of one codec's network by LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "surrogate/train/runs_table.h"
+
+namespace quern::surrogate {
+
+struct TrainingOptions {
+  int epochs = 1200;
+  std::uint64_t seed = 1;
+};
+
+/// Trains on rows of Part::train and widens the intervals on those of Part::intervals, so that four in five hold the
+/// truth there. Rows are of one codec.
+CodecModel train_network(const std::vector<const Row*>& rows, const TrainingOptions& options);
+
+}  // namespace quern::surrogate

@@ -1,0 +1,159 @@
+// The answers: ordered, monotone, honest about what is not known.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include <quern/estimate.h>
+
+#include "tests/unit_surrogate/fields.h"
+
+namespace quern {
+namespace {
+
+using test::view;
+using test::waves;
+
+EstimateReport estimates_of(const ArrayView& array, const std::vector<double>& bounds, std::size_t threads = 1) {
+  EstimateOptions options;
+  for (const double bound : bounds) options.bounds.push_back({BoundKind::rel, bound});
+  Execution execution;
+  execution.threads = threads;
+  auto out = builtin_estimator().estimate(array, options, execution);
+  EXPECT_TRUE(out.ok()) << out.status().text();
+  return out.ok() ? std::move(out).value() : EstimateReport{};
+}
+
+void expect_ordered(const Interval& i) {
+  EXPECT_LE(i.low, i.value);
+  EXPECT_LE(i.value, i.high);
+  EXPECT_TRUE(std::isfinite(i.low) && std::isfinite(i.high));
+}
+
+void expect_sane(const EstimateReport& report) {
+  for (const Estimate& e : report.estimates) {
+    expect_ordered(e.ratio);
+    EXPECT_GT(e.ratio.low, 0);
+    if (e.psnr_db) expect_ordered(*e.psnr_db);
+    if (e.ssim) expect_ordered(*e.ssim);
+    expect_ordered(e.compress_mb_per_s);
+    expect_ordered(e.decompress_mb_per_s);
+  }
+}
+
+TEST(Estimator, Bounds_GiveMonotoneNumbers) {
+  const std::vector<float> values = waves(20, 64, 64, 0.02);
+  const auto report = estimates_of(view(values, "20x64x64"), {1e-1, 3e-2, 1e-2, 1e-3, 3e-4, 1e-5, 1e-6});
+  expect_sane(report);
+  for (std::size_t i = 1; i < report.estimates.size(); ++i) {
+    const Estimate& wide = report.estimates[i - 1];
+    const Estimate& tight = report.estimates[i];
+    if (wide.codec != tight.codec) continue;
+    EXPECT_GE(wide.ratio.value, tight.ratio.value) << i;
+    EXPECT_LE(wide.psnr_db->value, tight.psnr_db->value) << i;
+    EXPECT_LE(wide.ssim->value, tight.ssim->value) << i;
+  }
+}
+
+TEST(Estimator, Threads_DoNotChangeEstimates) {
+  const std::vector<float> values = waves(30, 100, 120, 0.02);
+  const ArrayView array = view(values, "30x100x120");
+  const auto one = estimates_of(array, {1e-2, 1e-4}, 1);
+  const auto three = estimates_of(array, {1e-2, 1e-4}, 3);
+  ASSERT_EQ(one.estimates.size(), three.estimates.size());
+  for (std::size_t i = 0; i < one.estimates.size(); ++i) {
+    EXPECT_EQ(one.estimates[i].ratio.value, three.estimates[i].ratio.value);
+    EXPECT_EQ(one.estimates[i].ratio.low, three.estimates[i].ratio.low);
+    if (one.estimates[i].psnr_db) {
+      EXPECT_EQ(one.estimates[i].psnr_db->value, three.estimates[i].psnr_db->value);
+    }
+  }
+}
+
+TEST(Estimator, PsnrIsNeverBelowWhatTheBoundGives) {
+  const std::vector<float> values = waves(1, 200, 300, 1);
+  for (const Estimate& e : estimates_of(view(values, "200x300"), {1e-1, 1e-3, 1e-5}).estimates)
+    if (e.psnr_db) {
+      EXPECT_GE(e.psnr_db->low, -20 * std::log10(e.bound.value) - 0.05);
+    }
+}
+
+TEST(Estimator, CompressedForReal_RatioIsNearTheInterval) {
+  const std::vector<float> values = waves(24, 60, 60, 0.02);
+  const ArrayView array = view(values, "24x60x60");
+  for (const Estimate& e : estimates_of(array, {1e-3, 1e-4}).estimates) {
+    CompressOptions options;
+    options.codec = e.codec;
+    options.bound = e.bound;
+    Vector<std::uint8_t> stream;
+    VectorSink sink(stream);
+    const auto made = compress(array, options, builtin_codecs(), Execution{}, sink);
+    ASSERT_TRUE(made.ok());
+    const double ratio = static_cast<double>(array.bytes()) / static_cast<double>(made->output_bytes);
+    EXPECT_GT(ratio, e.ratio.low / 1.6) << e.codec << " " << e.bound.value;
+    EXPECT_LT(ratio, e.ratio.high * 1.6) << e.codec << " " << e.bound.value;
+  }
+}
+
+TEST(Estimator, StrangeArrays_GetWideIntervalsAndANote) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::pair<std::vector<float>, const char*>> cases = {{std::vector<float>(5000, 3.5F), "50x100"},
+                                                                         {std::vector<float>(5000, nan), "50x100"},
+                                                                         {{1.0F}, "1"},
+                                                                         {{1.0F, 2.0F}, "1x2x1"}};
+  for (const auto& [values, shape] : cases) {
+    const auto report = estimates_of(view(values, shape), {1e-3});
+    expect_sane(report);
+    EXPECT_FALSE(report.estimates.empty());
+    EXPECT_FALSE(report.notes.empty()) << shape;
+    for (const Estimate& e : report.estimates) EXPECT_TRUE(e.wide) << shape;
+  }
+}
+
+TEST(Estimator, BoundsFarOutside_AreMarked) {
+  const std::vector<float> values = waves(1, 100, 100, 0.1);
+  const auto report = estimates_of(view(values, "100x100"), {1e-3, 1e-12, 50});
+  expect_sane(report);
+  for (const Estimate& e : report.estimates)
+    if (e.bound.kind == BoundKind::rel) {
+      EXPECT_EQ(e.wide, e.bound.value != 1e-3) << e.bound.value;
+    }
+  EXPECT_FALSE(report.notes.empty());
+}
+
+TEST(Estimator, Integers_UnderOne_AreExact) {
+  std::vector<std::int32_t> values(10000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i * i % 977);
+  const ArrayView array{values.data(), DType::i32, Shape::parse("100x100").value()};
+  EstimateOptions options;
+  options.bounds = {{BoundKind::abs, 0.5}, {BoundKind::abs, 4}};
+  const auto report = builtin_estimator().estimate(array, options, Execution{});
+  ASSERT_TRUE(report.ok());
+  for (const Estimate& e : report->estimates)
+    if (e.bound.kind == BoundKind::abs) {
+      EXPECT_EQ(e.psnr_db.has_value(), e.bound.value > 1);
+    }
+}
+
+TEST(Estimator, WhatCannotBeMeant_IsRefused) {
+  const std::vector<float> values = waves(1, 10, 10, 0.1);
+  const ArrayView array = view(values, "10x10");
+  const auto status = [&](const EstimateOptions& options, const ArrayView& of) {
+    return builtin_estimator().estimate(of, options, Execution{}).status().code();
+  };
+  EstimateOptions options;
+  options.bounds = {{BoundKind::rel, 0}};
+  EXPECT_EQ(status(options, array), StatusCode::invalid_bound);
+  options.bounds = {{BoundKind::pwrel, 0.1}};
+  EXPECT_EQ(status(options, array), StatusCode::invalid_bound);
+  options.bounds = {{BoundKind::rel, 0.1}};
+  options.codecs = {"nosuch"};
+  EXPECT_EQ(status(options, array), StatusCode::unknown_codec);
+  options.codecs.clear();
+  EXPECT_EQ(status(options, view({}, "0x10")), StatusCode::invalid_shape);
+  const std::vector<std::uint8_t> noise(500, 7);
+  options.model = noise;
+  EXPECT_EQ(status(options, array), StatusCode::bad_magic);
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,117 @@
+// Model files: whole ones come back, others are refused with the right reason.
+#include <gtest/gtest.h>
+
+#include <quern/codec.h>
+
+#include "surrogate/inputs.h"
+#include "surrogate/model.h"
+#include "surrogate/runs.h"
+#include "surrogate/sha256.h"
+
+namespace quern::surrogate {
+namespace {
+
+std::vector<std::uint8_t> shipped() {
+  const auto bytes = builtin_model();
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(Sha256, KnownTexts_HaveTheirDigests) {
+  const auto digest = [](const std::string& text) {
+    return hex(sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
+  };
+  EXPECT_EQ(digest(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+TEST(Model, ThatShips_IsForTheCodecsOfThisBuild) {
+  const auto model = read_model(builtin_model());
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  EXPECT_LE(builtin_model().size(), 300'000U);
+  EXPECT_EQ(model->inputs_version, kInputsVersion);
+  EXPECT_EQ(model->inputs, input_count());
+  for (const ArrayCodec* codec : builtin_codecs().all()) {
+    const CodecModel* known = model->by_name(codec->info().name);
+    ASSERT_NE(known, nullptr) << codec->info().name;
+    EXPECT_EQ(known->version, codec->info().version)
+        << codec->info().name << ": its streams changed; make new runs and a new model (scripts/train_surrogate.sh)";
+  }
+}
+
+TEST(Model, WrittenAgain_HasTheSameBytes) {
+  const auto model = read_model(builtin_model());
+  ASSERT_TRUE(model.ok());
+  const auto again = write_model(*model);
+  EXPECT_TRUE(std::equal(again.begin(), again.end(), builtin_model().begin(), builtin_model().end()));
+}
+
+TEST(Model, CutAnywhere_IsRefused) {
+  const std::vector<std::uint8_t> whole = shipped();
+  for (std::size_t size = 0; size < whole.size(); size += 1 + size / 7)
+    EXPECT_FALSE(read_model(std::span(whole).first(size)).ok()) << size;
+}
+
+TEST(Model, AnyChangedByte_IsRefused) {
+  std::vector<std::uint8_t> bytes = shipped();
+  for (std::size_t i = 0; i < bytes.size(); i += 1 + i / 5) {
+    bytes[i] ^= 0x10;
+    EXPECT_FALSE(read_model(bytes).ok()) << i;
+    bytes[i] ^= 0x10;
+  }
+}
+
+TEST(Model, OfANewerVersion_SaysSo) {
+  std::vector<std::uint8_t> bytes = shipped();
+  bytes[8] = 2;
+  EXPECT_EQ(read_model(bytes).status().code(), StatusCode::unsupported_version);
+}
+
+TEST(Model, SealedButNonsense_IsRefused) {
+  // Fields changed and sealed anew: what a hostile file would do.
+  for (std::size_t at = 8; at < 400; ++at) {
+    std::vector<std::uint8_t> bytes = shipped();
+    bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ 0xFF);
+    const Digest seal = sha256(std::span(bytes).first(bytes.size() - 32));
+    std::copy(seal.begin(), seal.end(), bytes.end() - 32);
+    const auto model = read_model(bytes);  // any status, no crash
+    if (model.ok()) {
+      EXPECT_GT(model->inputs, 0U);
+    }
+  }
+}
+
+TEST(Runs, ALine_ComesBackAsItWas) {
+  surrogate::Run run;
+  run.input = "a,b\nc.f32";
+  run.sha256 = std::string(64, 'a');
+  run.dtype = "f32";
+  run.shape = "3x4";
+  run.codec = "stencil";
+  run.bound_rel = 1e-3;
+  run.stream_bytes = 77;
+  run.ssim = 0.25;
+  run.inputs = {1.5, -2, 0};
+  const auto back = parse_run(run_line(run));
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->input, "a_b_c.f32");
+  EXPECT_EQ(back->inputs, run.inputs);
+  EXPECT_EQ(back->ssim, run.ssim);
+  EXPECT_FALSE(back->psnr_db.has_value());
+  EXPECT_EQ(back->stream_bytes, 77U);
+}
+
+TEST(Runs, CutLines_AreNoRuns) {
+  surrogate::Run run;
+  run.sha256 = std::string(64, 'a');
+  const std::string line = run_line(run);
+  EXPECT_TRUE(parse_run(line).has_value());
+  EXPECT_FALSE(parse_run(line.substr(0, line.size() / 2)).has_value());
+  EXPECT_FALSE(parse_run("").has_value());
+  EXPECT_FALSE(parse_run(runs_header()).has_value());
+  EXPECT_FALSE(parse_run(line + ",more").has_value());
+}
+
+}  // namespace
+}  // namespace quern::surrogate
