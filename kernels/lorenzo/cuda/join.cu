@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kJoinWarps* kLanes)
     return;
   }
   JoinWarp& memory = memory_of_warp();
-  plan_records(record, count, memory);
+  plan_records<X>(record, count, memory);
   const std::uint32_t pairs = X::reduce_add(record.equal_pairs);
   if (X::lane() != 0) return;
   const std::uint32_t bytes = memory.plan.bytes;
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kJoinWarps* kLanes)
   const std::uint32_t count = staged_tile_count(rules_of_item(chunks, place / chunks.chunks), chunk, slots);
   if (target == nullptr || begin >= count) return;
   JoinWarp& memory = memory_of_warp();
-  plan_records(record_of_lane(slots, place, count), count, memory);
-  if (begin == 0) put_lane_heads<WarpLanes>(memory.plan, memory.infos, count, target);
+  plan_records<WarpLanes>(record_of_lane(slots, place, count), count, memory);
+  if (begin == 0) put_heads<WarpLanes>(memory, count, target);
   if (memory.plan.constant) return;
   const std::uint32_t end = begin + each < count ? begin + each : count;
   const std::uint8_t* const payloads = tile_slots(slots, chunk);

@@ -36,7 +36,9 @@ __device__ __forceinline__ TileRecord record_of_lane(const LorenzoSlots& slots, 
   return record;
 }
 
-/// Plans the chunk that these records make.
+/// Plans the chunk that these records make. A template, as is put_heads: nvcc takes the functions of an execution model
+/// for host code where a function that is none calls them.
+template <class X>
 __device__ __forceinline__ void plan_records(const TileRecord& record, std::uint32_t count, JoinWarp& memory) {
   const std::uint32_t lane = WarpLanes::lane();
   if (lane < count) {
@@ -46,8 +48,14 @@ __device__ __forceinline__ void plan_records(const TileRecord& record, std::uint
     memory.infos[lane] = info;
   }
   __syncwarp();
-  plan_lane_chunk<WarpLanes>(memory.infos, count, memory.plan);
+  plan_lane_chunk<X>(memory.infos, count, memory.plan);
   __syncwarp();
+}
+
+/// What comes before the payloads of a planned chunk.
+template <class X>
+__device__ __forceinline__ void put_heads(const JoinWarp& memory, std::uint32_t count, std::uint8_t* target) {
+  put_lane_heads<X>(memory.plan, memory.infos, count, target);
 }
 
 /// Bytes of one payload on their way to any address, in blocks of 16 that are stored where the target is aligned. The
