@@ -34,6 +34,12 @@ void add_forms(std::vector<GoldenFile>& files) {
       "lorenzo_clipped_block", "tiles cut at every upper end",
       values_of(DType::i16, {5, 9, 35}, [](std::uint64_t i) { return static_cast<double>(i % 35 * 5 + i / 315 * 9); }),
       lorenzo(BoundKind::abs, 2)));
+  // Under a step of twice the bound, some of these miss it.
+  files.push_back(
+      one("lorenzo_step_with_slack", "a step smaller than twice the bound",
+          values_of(DType::f32, {1024},
+                    [](std::uint64_t i) { return 12000 + static_cast<double>(noise(42, i, 65536)) / 1024; }),
+          lorenzo(BoundKind::abs, 0.2)));
 }
 
 void add_exceptions(std::vector<GoldenFile>& files) {
