@@ -208,30 +208,17 @@ struct BlockGrid {
   std::uint64_t rows = 8;  ///< of a block
   std::uint64_t cols = 8;
 
-  constexpr explicit BlockGrid(const SegmentExtents& e) {
+  /// Of planes of n1 x n2 cells.
+  constexpr BlockGrid(std::uint64_t n1, std::uint64_t n2) {
     const auto wide = [](std::uint64_t n) {
       return n >= 64 ? UINT64_C(64) : UINT64_C(1) << bit_length(n < 2 ? UINT64_C(0) : n - 1);
     };
-    rows = std::min<std::uint64_t>(8, wide(e[1]));
-    cols = std::min<std::uint64_t>(64 / rows, wide(e[2]));
-    rows = std::min<std::uint64_t>(64 / cols, wide(e[1]));
+    rows = std::min<std::uint64_t>(8, wide(n1));
+    cols = std::min<std::uint64_t>(64 / rows, wide(n2));
+    rows = std::min<std::uint64_t>(64 / cols, wide(n1));
   }
-  constexpr std::uint64_t along_y(const SegmentExtents& e) const { return (e[1] + rows - 1) / rows; }
-  constexpr std::uint64_t along_x(const SegmentExtents& e) const { return (e[2] + cols - 1) / cols; }
+  constexpr std::uint64_t along_y(std::uint64_t n1) const { return (n1 + rows - 1) / rows; }
+  constexpr std::uint64_t along_x(std::uint64_t n2) const { return (n2 + cols - 1) / cols; }
 };
-
-/// Share of eight cells from `at` on in the hash of a plane, which is the sum of them (zeros after the last cell):
-/// planes of the same hash are taken for equal when the reference distance is chosen. Little-endian.
-[[gnu::always_inline]] constexpr std::uint64_t hashed_cells(std::uint64_t cells, std::uint64_t at) {
-  constexpr std::uint64_t kFactor = UINT64_C(0xD6E8FEB86659FD93);
-  std::uint64_t x = (cells + at * UINT64_C(0x9E3779B97F4A7C15)) * kFactor;
-  x ^= x >> 32;
-  return x * kFactor;
-}
-
-/// The plane that plane i > 0 refers to.
-[[gnu::always_inline]] constexpr std::uint64_t reference_plane(std::uint64_t i, std::uint64_t distance) {
-  return i - (i >= distance ? distance : 1);
-}
 
 }  // namespace quern::kernels

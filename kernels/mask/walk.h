@@ -10,20 +10,21 @@
 #include <type_traits>
 
 #include "kernels/mask/symbols.h"
+#include "kernels/mask/view.h"
+#include "kernels/mask/view_choice.h"
 
 namespace quern::kernels {
 
 /// What both sides know before the walk begins.
 struct MaskShape {
-  SegmentExtents extents;
+  MaskPlanes planes;
   BlockGrid block;
   std::uint64_t reference = 1;  ///< distance of the reference plane
   MaskAlphabet alphabet;
 
-  constexpr explicit MaskShape(const SegmentExtents& e) : extents(e), block(e) {}
-  constexpr std::uint64_t grid_rows() const { return block.along_y(extents); }
-  constexpr std::uint64_t grid_cols() const { return block.along_x(extents); }
-  constexpr std::uint64_t plane_cells() const { return extents[1] * extents[2]; }
+  constexpr explicit MaskShape(const MaskPlanes& p) : planes(p), block(p.rows, p.cols) {}
+  constexpr std::uint64_t grid_rows() const { return block.along_y(planes.rows); }
+  constexpr std::uint64_t grid_cols() const { return block.along_x(planes.cols); }
 };
 
 /// Memory of a walk. Only `plane` must be zero before the first plane.
@@ -45,9 +46,13 @@ struct MaskWalkSizes {
 
   constexpr explicit MaskWalkSizes(const MaskShape& shape)
       : blocks(shape.grid_rows() * shape.grid_cols()),
-        plane((shape.extents[1] + kWalkPad) * (shape.extents[2] + 2 * kWalkPad)),
+        plane((shape.planes.rows + kWalkPad) * (shape.planes.cols + 2 * kWalkPad)),
         open(shape.grid_cols()) {}
   constexpr std::uint64_t bytes() const { return 2 * blocks + plane + open * sizeof(std::uint64_t); }
+  /// Enough for any view of that many cells: each axis of its planes has kLeastViewExtent places or more.
+  static constexpr std::uint64_t bytes_of_views(std::uint64_t cells) {
+    return 2 * most_view_blocks(cells) + cells * 15 / 8 + most_view_columns(cells) * sizeof(std::uint64_t);
+  }
 };
 
 template <class Coder>
@@ -60,13 +65,15 @@ class MaskWalk {
         symbols_(coder, shape.alphabet),
         shape_(shape),
         memory_(memory),
-        pitch_(shape.extents[2] + 2 * kWalkPad),
-        grid_cols_(shape.grid_cols()) {}
+        pitch_(shape.planes.cols + 2 * kWalkPad),
+        grid_cols_(shape.grid_cols()),
+        rows_(shape.planes.rows) {}
 
   /// Codes all classes. False when a decoder meets a class that does not exist or the coder is no longer good.
   [[gnu::flatten]] bool classes(Cell* cells) {
-    const std::uint64_t n = shape_.plane_cells();
-    for (std::uint64_t i = 0; i < shape_.extents[0]; ++i) {
+    const std::uint64_t n = shape_.planes.plane_cells();
+    for (std::uint64_t i = 0; i < shape_.planes.count(); ++i) {
+      rows_ = shape_.planes.rows_of(i);
       const std::uint8_t* reference = nullptr;
       if (i > 0) reference = cells + reference_plane(i, shape_.reference) * n;
       if (!plane(cells + i * n, reference)) return false;
@@ -78,7 +85,7 @@ class MaskWalk {
   std::uint8_t* row(std::uint64_t y) { return memory_.plane + (y + kWalkPad) * pitch_ + kWalkPad; }
 
   bool plane(Cell* cells, const std::uint8_t* reference) {
-    const std::uint64_t rows = shape_.extents[1], cols = shape_.extents[2];
+    const std::uint64_t rows = rows_, cols = shape_.planes.cols;
     if (reference != nullptr) {
       const unsigned equal = Coder::kDecodes ? 0 : std::memcmp(cells, reference, rows * cols) == 0;
       last_plane_same_ = symbols_.plane_same(last_plane_same_, equal);
@@ -91,7 +98,7 @@ class MaskWalk {
       for (std::uint64_t y = 0; y < rows; ++y) std::memcpy(row(y), cells + y * cols, cols);
     }
     if (!blocks(reference)) return false;
-    for (std::uint64_t by = 0; by < shape_.grid_rows(); ++by) {
+    for (std::uint64_t by = 0; by * shape_.block.rows < rows_; ++by) {
       if (!block_row_cells(by, reference)) return false;
     }
     if constexpr (Coder::kDecodes) {
@@ -105,13 +112,12 @@ class MaskWalk {
   };
   BlockBox box_of(std::uint64_t by, std::uint64_t bx) const {
     const std::uint64_t y0 = by * shape_.block.rows, x0 = bx * shape_.block.cols;
-    return {y0, std::min(y0 + shape_.block.rows, shape_.extents[1]), x0,
-            std::min(x0 + shape_.block.cols, shape_.extents[2])};
+    return {y0, std::min(y0 + shape_.block.rows, rows_), x0, std::min(x0 + shape_.block.cols, shape_.planes.cols)};
   }
 
   // States of all blocks of a plane; uniform blocks and blocks copied from the reference plane are then known.
   bool blocks(const std::uint8_t* reference) {
-    for (std::uint64_t by = 0; by < shape_.grid_rows(); ++by) {
+    for (std::uint64_t by = 0; by * shape_.block.rows < rows_; ++by) {
       for (std::uint64_t bx = 0; bx < grid_cols_; ++bx) {
         if (!block(by, bx, reference)) return false;
       }
@@ -173,7 +179,7 @@ class MaskWalk {
 
   // Cells outside the box: left of a row, the first cell of the row above; right of a row, its last cell; above, 0.
   void pad_around(std::uint64_t y) {
-    const std::uint64_t cols = shape_.extents[2];
+    const std::uint64_t cols = shape_.planes.cols;
     for (std::uint64_t r = y >= 2 ? y - 2 : 0; r <= y; ++r) {
       std::memset(row(r) - kWalkPad, r > 0 ? *row(r - 1) : 0, kWalkPad);
       if (r < y) std::memset(row(r) + cols, row(r)[cols - 1], kWalkPad);
@@ -192,12 +198,12 @@ class MaskWalk {
   }
 
   bool cells_3d(std::uint64_t y, std::uint64_t x0, std::uint64_t x1, const std::uint8_t* reference) {
-    const auto cols = static_cast<std::ptrdiff_t>(shape_.extents[2]);
+    const auto cols = static_cast<std::ptrdiff_t>(shape_.planes.cols);
     std::uint8_t* p = row(y);
     const std::uint8_t* n = p - pitch_;
     const std::uint8_t* nn = n - pitch_;
-    const std::uint8_t* r = reference + y * shape_.extents[2];
-    const std::uint8_t* rs = y + 1 < shape_.extents[1] ? r + cols : r;
+    const std::uint8_t* r = reference + y * shape_.planes.cols;
+    const std::uint8_t* rs = y + 1 < rows_ ? r + cols : r;
     for (auto x = static_cast<std::ptrdiff_t>(x0); x < static_cast<std::ptrdiff_t>(x1); ++x) {
       const CellSides3d sides{
           p[x - 1], n[x], n[x - 1], n[x + 1], nn[x], r[x > 0 ? x - 1 : x], r[x], r[x + 1 < cols ? x + 1 : x], rs[x]};
@@ -208,7 +214,7 @@ class MaskWalk {
 
   std::uint8_t state_in_plane(const BlockBox& box) { return state_of(row(box.y0) + box.x0, pitch_, box); }
   std::uint8_t state_in(const std::uint8_t* plane, const BlockBox& box) const {
-    return state_of(plane + box.y0 * shape_.extents[2] + box.x0, shape_.extents[2], box);
+    return state_of(plane + box.y0 * shape_.planes.cols + box.x0, shape_.planes.cols, box);
   }
   static std::uint8_t state_of(const std::uint8_t* p, std::uint64_t pitch, const BlockBox& box) {
     const std::uint8_t first = *p;
@@ -221,13 +227,13 @@ class MaskWalk {
   }
   bool equals(const std::uint8_t* plane, const BlockBox& box) {
     for (std::uint64_t y = box.y0; y < box.y1; ++y) {
-      if (std::memcmp(row(y) + box.x0, plane + y * shape_.extents[2] + box.x0, box.x1 - box.x0) != 0) return false;
+      if (std::memcmp(row(y) + box.x0, plane + y * shape_.planes.cols + box.x0, box.x1 - box.x0) != 0) return false;
     }
     return true;
   }
   void copy(const std::uint8_t* plane, const BlockBox& box) {
     for (std::uint64_t y = box.y0; y < box.y1; ++y) {
-      std::memcpy(row(y) + box.x0, plane + y * shape_.extents[2] + box.x0, box.x1 - box.x0);
+      std::memcpy(row(y) + box.x0, plane + y * shape_.planes.cols + box.x0, box.x1 - box.x0);
     }
   }
 
@@ -237,6 +243,7 @@ class MaskWalk {
   const MaskWalkMemory memory_;
   std::uint64_t pitch_;
   std::uint64_t grid_cols_;
+  std::uint64_t rows_;  // of the plane under way
   unsigned last_plane_same_ = 0;
 };
 
@@ -249,7 +256,7 @@ struct MaskContents {
   std::size_t element_bytes = 0;
 };
 
-/// Writes a mask's stored form; stops where the coder is no longer good.
+/// Writes a mask's stored form behind its view; stops where the coder is no longer good.
 template <class Coder>
 void write_mask(Coder& coder, const MaskShape& shape, const MaskWalkMemory& memory, const MaskContents& mask) {
   MaskAlphabet alphabet = shape.alphabet;
@@ -280,20 +287,13 @@ inline std::uint64_t plane_hash(const std::uint8_t* cells, std::uint64_t n) {
 }
 
 /// The distance at which most planes are repeated; 1 unless another is better. `hashes` is memory for one a plane.
-inline std::uint64_t best_reference(const std::uint8_t* classes, const SegmentExtents& extents, std::uint64_t* hashes) {
-  const std::uint64_t planes = extents[0], plane_cells = extents[1] * extents[2];
-  if (planes < 3) return 1;
-  for (std::uint64_t i = 0; i < planes; ++i) hashes[i] = plane_hash(classes + i * plane_cells, plane_cells);
-  std::uint64_t best = 1, best_equal = 0;
-  for (std::uint64_t d = 1; d <= std::min(kMaxReferenceDistance, planes - 1); ++d) {
-    std::uint64_t equal = 0;
-    for (std::uint64_t i = 1; i < planes; ++i) equal += hashes[i] == hashes[reference_plane(i, d)];
-    if (equal > best_equal) {
-      best = d;
-      best_equal = equal;
-    }
+inline std::uint64_t best_reference(const std::uint8_t* classes, const MaskPlanes& planes, std::uint64_t* hashes) {
+  const std::uint64_t count = planes.count(), plane_cells = planes.plane_cells();
+  if (count < 3) return 1;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    hashes[i] = plane_hash(classes + i * plane_cells, planes.rows_of(i) * planes.cols);
   }
-  return best;
+  return most_equal_distance(hashes, count);
 }
 
 }  // namespace quern::kernels

@@ -78,7 +78,8 @@ LaneMaskOutcome<Word> mask_on_lanes(const kernels::LaneSegment<const Word>& segm
 template <class Word>
 std::vector<std::uint8_t> store_on_lanes(const kernels::LaneSegment<const Word>& segment,
                                          const kernels::LaneMaskCounts& mask, std::span<const std::uint64_t> specials,
-                                         std::span<const std::uint8_t> classes, std::uint64_t capacity,
+                                         std::span<const std::uint8_t> classes,
+                                         std::span<const kernels::MaskView> views, std::uint64_t capacity,
                                          std::uint64_t& bytes) {
   LaneMaskRoom room({segment.extents[0], segment.extents[1], segment.extents[2]});
   const kernels::LaneMaskMemory memory = room.memory();
@@ -86,7 +87,7 @@ std::vector<std::uint8_t> store_on_lanes(const kernels::LaneSegment<const Word>&
   std::copy(classes.begin(), classes.end(), memory.classes);
   std::vector<std::uint8_t> out(capacity);
   bytes = kernels::LaneMaskEncoder<LaneEmulator, const Word, kernels::BoundedBytes>(
-              segment, mask, room.shared(), memory, kernels::BoundedBytes(out.data(), capacity))
+              segment, mask, views, room.shared(), memory, kernels::BoundedBytes(out.data(), capacity))
               .write();
   if (bytes < capacity) out.resize(bytes);
   return out;

@@ -105,12 +105,32 @@ void add_planes(std::vector<GoldenFile>& files) {
           nothing_left));
 }
 
+/// Planes of `rows` x `cols`, the last axes, with the same land but for one cell in `moved`.
+OwnedArray repeated_land(std::initializer_list<std::uint64_t> extents, std::uint64_t rows, std::uint64_t cols,
+                         std::uint64_t moved) {
+  return values_of(DType::f32, extents, [rows, cols, moved](std::uint64_t i) {
+    const std::uint64_t cell = i % (rows * cols);
+    const bool land = noise(97, cell % cols / 4 + cell / cols / 5 * 64, 2) == 0;
+    return land != (noise(98, i, moved) == 0) ? std::numeric_limits<double>::quiet_NaN() : 5.0;
+  });
+}
+
+void add_views(std::vector<GoldenFile>& files) {
+  files.push_back(one("mask_view", "rows and planes of the array where the codec has merged all axes",
+                      repeated_land({35, 16, 30}, 16, 30, 150),
+                      with(BoundKind::abs, 0.5, "lorenzo", {{"layout", "1d"}})));
+  files.push_back(one("mask_view_short_plane", "a segment that ends within a plane of the array",
+                      repeated_land({1, 330, 13, 16}, 13, 16, 1000),
+                      with(BoundKind::abs, 0.5, "lorenzo", {{"layout", "3d:1,3"}})));
+}
+
 }  // namespace
 
 void add_mask_files(std::vector<GoldenFile>& files) {
   add_values(files);
   add_classes(files);
   add_planes(files);
+  add_views(files);
 }
 
 }  // namespace quern::golden

@@ -39,8 +39,8 @@ class Header:
         at = Cursor(body, 12, len(body))
         require((at.unsigned(1), at.unsigned(1)) == (0, 1), 'version')
         features = at.varint(2**64 - 1)
-        require(features <= 1, 'feature that must be understood')
-        self.level_tables = features == 1
+        require(features & ~9 == 0, 'feature that must be understood')
+        self.level_tables = features & 1 == 1
         at.varint(2**64 - 1)
         dtype = at.unsigned(1)
         require(dtype in DTYPES, 'dtype')

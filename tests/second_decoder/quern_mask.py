@@ -5,7 +5,9 @@ VERBATIM = -1  # the class V, wherever classes are compared
 MIXED = -2     # the state of a block of several classes
 
 FEATURES = {'mask', 'mask one special', 'mask several specials', 'mask verbatim', 'mask plane same', 'mask distance 2',
-            'mask block copied', 'mask mixed block', 'mask choice from a list', 'mask choice by number'}
+            'mask block copied', 'mask mixed block', 'mask choice from a list', 'mask choice by number',
+            'mask view', 'mask view short plane', 'mask view of none'}
+VIEW_MARK = 0xF8
 
 
 class RangeDecoder:
@@ -59,11 +61,45 @@ def kind(state):
     return 2 if state == MIXED else 0 if state == 0 else 1
 
 
+def view_number(data, at):
+    value = 0
+    for k in range(7):
+        require(at < len(data), 'view of a mask ends early')
+        value |= (data[at] & 0x7F) << 7 * k
+        at += 1
+        if data[at - 1] < 0x80:
+            require(data[at - 1] != 0 or k == 0, 'number in a view that is too long')
+            return value, at
+    raise Malformed('number in a view of a mask')
+
+
+def read_view(data, extents, seen):
+    """Section 9: the bytes behind the view, rows of a plane, columns."""
+    n0, n1, n2 = extents
+    if not data or data[0] < VIEW_MARK:
+        seen.add('mask view of none')
+        return data, n1, n2
+    require(data[0] == VIEW_MARK, 'mark of a mask')
+    cells = n0 * n1 * n2
+    cuts, at = view_number(data, 1)
+    rows, at = view_number(data, at)
+    require(cuts >= 1 and n2 % cuts == 0, 'columns of a view')
+    columns = n2 // cuts
+    require(columns >= 8 and rows >= 8 and rows <= cells // columns, 'view of a mask')
+    require((rows, columns) != (n1, n2), 'view that is the box')
+    require(at < len(data), 'view without a mask')
+    seen.add('mask view')
+    return data[at:], rows, columns
+
+
 class Walk:
     """Sections 2 to 6: the classes of all cells, plane after plane."""
 
     def __init__(self, data, extents, width, seen):
-        self.n0, self.n1, self.n2 = extents
+        self.cells = extents[0] * extents[1] * extents[2]
+        data, self.plane_rows, self.n2 = read_view(data, extents, seen)
+        self.n1 = self.plane_rows
+        self.n0 = -(-self.cells // (self.n1 * self.n2))
         self.seen = seen
         self.d = d = RangeDecoder(data)
         count = d.direct(5)
@@ -106,6 +142,9 @@ class Walk:
     def run(self):
         last_same = 0
         for i in range(self.n0):
+            self.n1 = min(self.plane_rows, self.cells // self.n2 - i * self.plane_rows)
+            if self.n1 < self.plane_rows:
+                self.seen.add('mask view short plane')
             reference = None
             if i > 0:
                 reference = self.planes[i - self.distance if i >= self.distance else i - 1]
@@ -114,7 +153,7 @@ class Walk:
                 last_same = self.d.bit(('plane_same', last_same))
                 if last_same:
                     self.seen.add('mask plane same')
-                    self.planes.append(reference)
+                    self.planes.append(reference[:self.n1])
                     continue
             self.plane(reference)
         return self.planes

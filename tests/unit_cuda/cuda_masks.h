@@ -53,6 +53,10 @@ struct MaskedArray {
     rules.element = W::kElement;
     rules.repeated = {true, kernels::make_cost_scale<W>(kernels::QuantizerKind::absolute, rule.bound.value)};
     for (const auto word : fill_words<W>(fills)) rules.fills[rules.fill_count++] = word;
+    if (seed % 2 == 0) return;
+    for (const kernels::MaskView& view : sample_views(grid.segment_extents())) {
+      rules.views.list[rules.views.count++] = view;
+    }
   }
 
   ConstBox3 box(std::uint64_t segment) const {
@@ -87,10 +91,12 @@ struct Expected {
 
   Expected(const MaskedArray<W>& array, std::uint64_t segment) {
     const ConstBox3 box = array.box(segment);
-    auto found = find_specials(box, W::kDtype, array.fills, array.rule);
+    RepeatedRule rule = array.rule;
+    rule.views = array.rules.views.all();
+    auto found = find_specials(box, W::kDtype, array.fills, rule);
     EXPECT_TRUE(found.ok());
     mask = std::move(found).value();
-    EXPECT_TRUE(encode_mask(mask, box.extents, W::kDtype, stored).ok());
+    EXPECT_TRUE(encode_mask(mask, box.extents, W::kDtype, stored, rule.views).ok());
     copy.resize(box.elems());
     const auto strides = std::array<std::uint64_t, 2>{box.extents[1] * box.extents[2], box.extents[2]};
     std::size_t at = 0;

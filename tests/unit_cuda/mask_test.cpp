@@ -47,7 +47,8 @@ TEST_F(MaskCuda, DamagedMasks_AreCheckedAsOnTheHostAndStayInTheirSegments) {
       const SegmentMask mask = make_mask(array.box(s).extents, kAllPatterns[1 + rng() % (std::size(kAllPatterns) - 1)],
                                          rng() % 4, true, W::kDtype, rng());
       Vector<std::uint8_t> stored;
-      ASSERT_TRUE(encode_mask(mask, array.box(s).extents, W::kDtype, stored).ok());
+      const auto views = round % 2 == 0 ? sample_views(array.box(s).extents) : Vector<kernels::MaskView>();
+      ASSERT_TRUE(encode_mask(mask, array.box(s).extents, W::kDtype, stored, views).ok());
       if (!stored.empty() && rng() % 4 != 0) damage(stored, rng);
       masks.push_back({bytes.size(), stored.size(), s});
       bytes.insert(bytes.end(), stored.begin(), stored.end());

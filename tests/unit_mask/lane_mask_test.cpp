@@ -26,6 +26,7 @@ kernels::LaneMaskRules rules_of(const CorpusCase<W>& c) {
                                                              : kernels::QuantizerKind::absolute;
   rules.repeated.cost = kernels::make_cost_scale<W>(kind, c.rule.bound.value);
   for (const auto word : fill_words<W>(c.fills)) rules.fills[rules.fill_count++] = word;
+  for (const kernels::MaskView& view : c.rule.views) rules.views.list[rules.views.count++] = view;
   return rules;
 }
 
@@ -90,7 +91,7 @@ void compare(const CorpusCase<W>& c) {
   ASSERT_EQ(Vector<std::uint64_t>(got.specials.begin(), got.specials.end()), expected->specials);
   ASSERT_EQ(Vector<std::uint8_t>(got.classes.begin(), got.classes.end()), expected->classes);
   Vector<std::uint8_t> stored;
-  ASSERT_TRUE(encode_mask(*expected, e, W::kDtype, stored).ok());
+  ASSERT_TRUE(encode_mask(*expected, e, W::kDtype, stored, c.rule.views).ok());
   ASSERT_EQ(Vector<std::uint8_t>(got.stored.begin(), got.stored.end()), stored);
   if (expected->empty()) return;
   Segment<W> filled = c.segment;
@@ -115,6 +116,11 @@ TEST_P(LaneMaskOfType, CorpusOfSegments_MaskBytesAndCopyAsOnTheHost) {
         if (HasFatalFailure() || (!every && seed % 4 != 0)) return;
         SCOPED_TRACE("scene " + std::to_string(scene) + " seed " + std::to_string(seed));
         compare(c);
+        if (HasFatalFailure() || seed % 2 != 0) return;
+        const auto views = sample_views(c.segment.extents);
+        CorpusCase<W> seen = c;
+        seen.rule.views = views;
+        compare(seen);
       });
     }
   });
@@ -126,17 +132,20 @@ template <class W>
 struct MaskedSegment {
   SegmentMask mask;
   Segment<W> segment;
+  Vector<kernels::MaskView> views;  // of every other mask
   Vector<std::uint8_t> stored;
 
   MaskedSegment(const Extents& e, Pattern pattern, std::size_t kinds, bool verbatim, std::uint64_t seed)
-      : mask(make_mask(e, pattern, kinds, verbatim, W::kDtype, seed)), segment(e) {
+      : mask(make_mask(e, pattern, kinds, verbatim, W::kDtype, seed)),
+        segment(e),
+        views(seed % 2 == 0 ? sample_views(e) : Vector<kernels::MaskView>()) {
     std::size_t next = 0;
     for (std::size_t cell = 0; cell < mask.classes.size(); ++cell) {
       const std::uint8_t c = mask.classes[cell];
       const std::uint64_t bits = c == 0 ? cell : (c == kVerbatimClass ? mask.verbatim[next++] : mask.specials[c - 1U]);
       segment.words[cell] = static_cast<typename W::Word>(bits);
     }
-    EXPECT_TRUE(encode_mask(mask, e, W::kDtype, stored).ok());
+    EXPECT_TRUE(encode_mask(mask, e, W::kDtype, stored, views).ok());
   }
   kernels::LaneMaskCounts counts() const {
     return {static_cast<std::uint32_t>(mask.specials.size()), static_cast<std::uint32_t>(mask.masked),
@@ -153,7 +162,7 @@ void compare_stored(const MaskedSegment<W>& m) {
   const std::size_t size = m.stored.size();
   for (const std::uint64_t capacity : {size + 7, size, size - 1, size / 2}) {
     const auto out = testing::store_on_lanes<typename W::Word>(m.lanes(), m.counts(), m.mask.specials, m.mask.classes,
-                                                               capacity, bytes);
+                                                               m.views, capacity, bytes);
     if (capacity < size) {
       ASSERT_GT(bytes, capacity);
       continue;
@@ -281,9 +290,9 @@ TEST(LaneMask, MaskedChunks_AreThoseWithoutAValidCell) {
 TEST(LaneMask, MemoryOfLargerExtents_HoldsSmallerSegments) {
   const auto needs = [](std::uint64_t planes, std::uint64_t rows, std::uint64_t cols) {
     const Extents e{planes, rows, cols};
-    const kernels::BlockGrid grid(e);
-    return std::array<std::uint64_t, 3>{kernels::LaneMaskLayout(e).bytes(), grid.along_y(e) * grid.along_x(e),
-                                        grid.along_x(e)};
+    const kernels::BlockGrid grid(rows, cols);
+    return std::array<std::uint64_t, 3>{kernels::LaneMaskLayout(e).bytes(), grid.along_y(rows) * grid.along_x(cols),
+                                        grid.along_x(cols)};
   };
   for (std::uint64_t rows = 1; rows < 140; ++rows) {
     for (std::uint64_t cols = 1; cols < 140; ++cols) {

@@ -58,7 +58,7 @@ inline constexpr std::uint64_t kMaskHashes[4][9] = {
 };
 
 /// By element width.
-inline constexpr std::uint64_t kDamageHashes[4] = {0x26BFE90E81C7CF36, 0xAA48FFFC38A043A5, 0x156D29567EC546F8,
-                                                   0x1D9C6F93996C1A1D};
+inline constexpr std::uint64_t kDamageHashes[4] = {0x20F17250D2FAC8A7, 0x9E6749A116827CB1, 0x49568B35B88109B3,
+                                                   0x3988079D85ADCE6E};
 
 }  // namespace quern::mask

@@ -23,6 +23,17 @@ inline const std::vector<Extents>& sample_extents() {
 
 inline std::uint64_t cells_of(const Extents& e) { return e[0] * e[1] * e[2]; }
 
+/// Views of masks of such a segment: every way to cut its rows, with planes of a few numbers of rows.
+inline Vector<kernels::MaskView> sample_views(const Extents& e) {
+  Vector<kernels::MaskView> views;
+  for (const std::uint64_t rows : {8, 13, 64}) {
+    for (std::uint64_t cols = kernels::kLeastViewExtent; cols <= e[2]; ++cols) {
+      if (e[2] % cols == 0 && views.size() < kernels::MaskViews::kMost) views.push_back({rows, cols});
+    }
+  }
+  return views;
+}
+
 /// Shapes of masks.
 enum class Pattern { none, all, random, rare, blocks, coast, checkerboard, planes, stripes };
 inline constexpr Pattern kAllPatterns[] = {Pattern::none,         Pattern::all,    Pattern::random,

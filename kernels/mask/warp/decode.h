@@ -11,14 +11,6 @@
 
 namespace quern::kernels {
 
-/// What is wrong with the bytes of a mask.
-enum class MaskDamage : std::uint32_t {
-  none = 0,
-  corrupt = 1,    ///< no encoder writes them
-  truncated = 2,  ///< they end too early
-  trailing = 3,   ///< they end too late
-};
-
 template <class X, class Word>
 class LaneMaskDecoder {
  public:
@@ -29,13 +21,15 @@ class LaneMaskDecoder {
       : segment_(segment),
         shared_(shared),
         memory_(memory),
-        blocks_(segment),
-        coder_(fresh_models<X>(shared.models), in, bytes) {}
+        view_(read_view(in, bytes, segment.planes())),
+        blocks_(view_.planes),
+        coder_(fresh_models<X>(shared.models), in + view_.bytes, bytes - view_.bytes) {}
 
   /// Decodes the classes to their memory and writes the special values over the segment's cells. Where something is
   /// wrong, cells of the segment, and no others, may have any value.
   constexpr MaskDamage restore() {
-    MaskDamage damage = head();
+    MaskDamage damage = view_.damage;
+    if (damage == MaskDamage::none) damage = head();
     if (damage == MaskDamage::none) damage = classes();
     if (damage != MaskDamage::none) return damage;
     const CellCounts cells = count_cells();
@@ -92,14 +86,18 @@ class LaneMaskDecoder {
   }
 
   constexpr MaskDamage classes() {
-    const std::uint32_t rows = segment_.extents[1], cols = segment_.cols();
-    const std::uint32_t n = rows * cols;
+    const MaskPlanes& planes = view_.planes;
+    const auto cols = static_cast<std::uint32_t>(planes.cols), whole = static_cast<std::uint32_t>(planes.plane_cells());
+    const auto count = static_cast<std::uint32_t>(planes.count());
     unsigned same = 0;
-    for (std::uint32_t i = 0; i < segment_.extents[0]; ++i) {
-      std::uint8_t* const plane = memory_.classes + i * n;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto rows = static_cast<std::uint32_t>(planes.rows_of(i));
+      const std::uint32_t n = rows * cols;
+      blocks_.fit(rows);
+      std::uint8_t* const plane = memory_.classes + i * whole;
       const std::uint8_t* reference = nullptr;
       if (i > 0) {
-        reference = memory_.classes + static_cast<std::uint32_t>(reference_plane(i, reference_)) * n;
+        reference = memory_.classes + static_cast<std::uint32_t>(reference_plane(i, reference_)) * whole;
         same = from_one_lane<X>([&] { return Symbols(coder_, alphabet()).plane_same(same, 0); });
         if (same != 0) {
           for_plane(n, [&](std::uint32_t c, auto lane) { X::store(plane + c, lane, X::load(reference + c, lane)); });
@@ -107,13 +105,14 @@ class LaneMaskDecoder {
           continue;
         }
       }
-      MaskDamage damage = decode_blocks(reference);
+      const LanePlane<X> lanes_plane{plane, rows, cols};
+      MaskDamage damage = decode_blocks(lanes_plane, reference);
       if (damage != MaskDamage::none) return damage;
-      fill_blocks(plane, reference);
+      fill_blocks(plane, n, reference);
       for (std::uint32_t by = 0; by < blocks_.down; ++by) {
         const std::uint32_t open = list_open<X>(memory_, blocks_, by);
         if (open == 0) continue;
-        damage = decode_cells({plane, rows, cols}, plane, reference, by, open);
+        damage = decode_cells(lanes_plane, plane, reference, by, open);
         if (damage != MaskDamage::none) return damage;
       }
     }
@@ -128,9 +127,9 @@ class LaneMaskDecoder {
     });
   }
 
-  constexpr MaskDamage decode_blocks(const std::uint8_t* reference) {
+  constexpr MaskDamage decode_blocks(const LanePlane<X>& under_way, const std::uint8_t* reference) {
     if (reference != nullptr) {
-      const LanePlane<X> plane{reference, segment_.extents[1], segment_.cols()};
+      const LanePlane<X> plane{reference, under_way.rows, under_way.cols};
       X::lanes([&](auto lane) {
         for (auto block = static_cast<std::uint32_t>(lane); block < blocks_.count(); block += kLanes) {
           X::store(memory_.there + block, lane, block_states<X>(plane, nullptr, blocks_, block, lane).here);
@@ -156,9 +155,9 @@ class LaneMaskDecoder {
   }
 
   /// Cells of blocks that are known as a whole.
-  constexpr void fill_blocks(std::uint8_t* plane, const std::uint8_t* reference) {
-    const std::uint32_t cols = segment_.cols();
-    for_plane(segment_.extents[1] * cols, [&](std::uint32_t c, auto lane) {
+  constexpr void fill_blocks(std::uint8_t* plane, std::uint32_t n, const std::uint8_t* reference) {
+    const auto cols = static_cast<std::uint32_t>(view_.planes.cols);
+    for_plane(n, [&](std::uint32_t c, auto lane) {
       const std::uint32_t block = c / cols / blocks_.rows * blocks_.along + c % cols / blocks_.cols;
       const std::uint8_t state = X::load(memory_.states + block, lane);
       if (X::load(memory_.copied + block, lane) != 0) {
@@ -280,6 +279,7 @@ class LaneMaskDecoder {
   const LaneSegment<Word>& segment_;
   LaneMaskShared& shared_;
   const LaneMaskMemory& memory_;
+  StoredView view_;
   LaneBlocks blocks_;
   Coder coder_;  // one lane's
   std::uint32_t specials_ = 0;

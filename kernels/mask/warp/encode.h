@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/common/bits.h"
 #include "kernels/mask/warp/plane.h"
+#include "kernels/mask/warp/view.h"
 
 namespace quern::kernels {
 
@@ -41,73 +43,24 @@ class LaneDecisions {
   std::uint32_t count_ = 0;
 };
 
-/// The distance at which most planes are repeated, as best_reference finds it.
-template <class X, class Word>
-constexpr std::uint32_t best_lane_reference(const LaneSegment<Word>& segment, LaneMaskShared& shared,
-                                            const LaneMaskMemory& memory) {
-  const std::uint32_t planes = segment.extents[0], plane_cells = segment.extents[1] * segment.cols();
-  if (planes < 3) return 1;
-  for (std::uint32_t i = 0; i < planes; ++i) {
-    const std::uint8_t* plane = memory.classes + i * plane_cells;
-    X::lanes([&](auto lane) {
-      std::uint64_t hash = 0;
-      for (auto at = 8 * static_cast<std::uint32_t>(lane); at <= plane_cells; at += 8 * kLanes) {
-        std::uint64_t cells = 0;
-        for (std::uint32_t k = 0; k < 8; ++k) {
-          if (at + k < plane_cells) cells |= static_cast<std::uint64_t>(X::load(plane + at + k, lane)) << (8 * k);
-        }
-        hash += hashed_cells(cells, at);
-      }
-      X::store(shared.values + lane, lane, hash);
-    });
-    X::sync();
-    in_one_lane<X>([&] {
-      std::uint64_t hash = 0;
-      for (unsigned l = 0; l < kLanes; ++l) hash += X::load(shared.values + l, 0);
-      X::store(memory.hashes + i, 0, hash);
-    });
-    X::sync();
-  }
-  const std::uint32_t most =
-      planes - 1 < kMaxReferenceDistance ? planes - 1 : static_cast<std::uint32_t>(kMaxReferenceDistance);
-  X::lanes([&](auto lane) {
-    for (auto d = static_cast<std::uint32_t>(lane) + 1; d <= most; d += kLanes) {
-      std::uint32_t equal = 0;
-      for (std::uint32_t i = 1; i < planes; ++i) {
-        equal += X::load(memory.hashes + i, lane) == X::load(memory.hashes + reference_plane(i, d), lane) ? 1 : 0;
-      }
-      X::store(shared.counts + d - 1, lane, equal);
-    }
-  });
-  X::sync();
-  std::uint32_t best = 1, best_equal = 0;
-  for (std::uint32_t d = 1; d <= most; ++d) {
-    const std::uint32_t equal = X::load_same(shared.counts + d - 1);
-    if (equal > best_equal) {
-      best = d;
-      best_equal = equal;
-    }
-  }
-  X::sync();
-  return best;
-}
-
 template <class X, class Word, class Sink>
 class LaneMaskEncoder {
  public:
   LaneMaskEncoder(const LaneMaskEncoder&) = delete;
-  constexpr LaneMaskEncoder(const LaneSegment<Word>& segment, const LaneMaskCounts& mask, LaneMaskShared& shared,
-                            const LaneMaskMemory& memory, const Sink& sink)
+  constexpr LaneMaskEncoder(const LaneSegment<Word>& segment, const LaneMaskCounts& mask,
+                            std::span<const MaskView> views, LaneMaskShared& shared, const LaneMaskMemory& memory,
+                            const Sink& sink)
       : segment_(segment),
         mask_(mask),
         shared_(shared),
         memory_(memory),
-        blocks_(segment),
-        coder_(fresh_models<X>(shared.models), sink) {}
+        planes_(best_lane_planes<X>(segment.planes(), views, shared, memory)),
+        blocks_(planes_),
+        coder_(fresh_models<X>(shared.models), behind_view(sink)) {}
 
   /// Writes everything; returns the number of bytes. Any number that the sink does not hold, when they are too many.
   constexpr std::uint64_t write() {
-    reference_ = best_lane_reference<X>(segment_, shared_, memory_);
+    reference_ = best_lane_reference<X>(planes_, shared_, memory_);
     in_one_lane<X>([&] {
       MaskAlphabet alphabet = mask_.alphabet();
       std::uint64_t distance = reference_;
@@ -126,19 +79,30 @@ class LaneMaskEncoder {
  private:
   using Coder = RangeEncoder<LaneModels<X>, Sink>;
 
+  /// The sink with the bytes that say that planes are not those of the box; one lane's.
+  constexpr Sink behind_view(Sink sink) const {
+    if (planes_ == segment_.planes()) return sink;
+    in_one_lane<X>([&] { put_view(planes_, segment_.planes(), [&](std::uint8_t byte) { sink.put(byte); }); });
+    return sink;
+  }
+
   constexpr bool good() {
     return from_one_lane<X>([&] { return coder_.good(); });
   }
 
   constexpr bool classes() {
-    LanePlane<X> plane{memory_.classes, segment_.extents[1], segment_.cols()};
-    const std::uint32_t n = plane.rows * plane.cols;
+    LanePlane<X> plane{memory_.classes, 0, static_cast<std::uint32_t>(planes_.cols)};
+    const auto whole = static_cast<std::uint32_t>(planes_.plane_cells());
+    const auto count = static_cast<std::uint32_t>(planes_.count());
     unsigned before = 0;
-    for (std::uint32_t i = 0; i < segment_.extents[0]; ++i) {
-      plane.cells = memory_.classes + i * n;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      plane.rows = static_cast<std::uint32_t>(planes_.rows_of(i));
+      plane.cells = memory_.classes + i * whole;
+      const std::uint32_t n = plane.rows * plane.cols;
+      blocks_.fit(plane.rows);
       const std::uint8_t* reference = nullptr;
       if (i > 0) {
-        reference = memory_.classes + static_cast<std::uint32_t>(reference_plane(i, reference_)) * n;
+        reference = memory_.classes + static_cast<std::uint32_t>(reference_plane(i, reference_)) * whole;
         const unsigned equal = equal_planes(plane.cells, reference, n) ? 1 : 0;
         in_one_lane<X>([&] { MaskSymbols<Coder>(coder_, mask_.alphabet()).plane_same(before, equal); });
         before = equal;
@@ -276,6 +240,7 @@ class LaneMaskEncoder {
   const LaneMaskCounts& mask_;
   LaneMaskShared& shared_;
   const LaneMaskMemory& memory_;
+  MaskPlanes planes_;
   LaneBlocks blocks_;
   Coder coder_;  // one lane's
   std::uint32_t reference_ = 1;

@@ -166,7 +166,9 @@ class LaneMaskFinder {
 
   constexpr std::uint64_t stored_bytes(std::uint64_t most) const {
     if (mask_.masked == 0) return 0;
-    return LaneMaskEncoder<X, const Word, ByteCount>(segment_, mask_, shared_, memory_, ByteCount(most)).write();
+    return LaneMaskEncoder<X, const Word, ByteCount>(segment_, mask_, rules_.views.all(), shared_, memory_,
+                                                     ByteCount(most))
+        .write();
   }
 
  private:
@@ -277,9 +279,9 @@ constexpr LaneMaskResult mask_lanes(const LaneSegment<const Word>& segment, cons
   find_mask<WordsOfWidth<Word>>(finder, rules.repeated, counts, segment.elems());
   LaneMaskResult result{finder.mask(), 0};
   if (result.mask.masked == 0) return result;
-  result.stored_bytes =
-      LaneMaskEncoder<X, const Word, BoundedBytes>(segment, result.mask, shared, memory, BoundedBytes(out, capacity))
-          .write();
+  result.stored_bytes = LaneMaskEncoder<X, const Word, BoundedBytes>(segment, result.mask, rules.views.all(), shared,
+                                                                     memory, BoundedBytes(out, capacity))
+                            .write();
   if (result.stored_bytes <= capacity) fill_lanes<X>(segment, memory.classes, copy);
   return result;
 }

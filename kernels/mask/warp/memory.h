@@ -2,6 +2,7 @@
 // and the pieces of 32 cells that it goes through the cells in. Over an execution model X (see kernels/README.md).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "kernels/common/unroll.h"
 #include "kernels/mask/patterns.h"
 #include "kernels/mask/symbols.h"
+#include "kernels/mask/view.h"
 
 namespace quern::kernels {
 
@@ -28,6 +30,8 @@ struct LaneSegment {
   constexpr Word* row(std::uint32_t r) const {
     return cells + r / extents[1] * strides[0] + r % extents[1] * strides[1];
   }
+  /// Planes of the box.
+  constexpr MaskPlanes planes() const { return {elems(), extents[1], extents[2]}; }
 };
 inline constexpr std::uint64_t kMaxLaneCells = 0x7fffffffu;
 
@@ -51,38 +55,40 @@ struct LaneMaskMemory {
   std::uint8_t* there = nullptr;    ///< states of the same blocks in the reference plane
   std::uint8_t* copied = nullptr;   ///< 1: equal to the reference plane
   std::uint32_t* open = nullptr;    ///< mixed blocks of the block row under way
-  std::uint64_t* hashes = nullptr;  ///< of planes; encoder alone
+  std::uint64_t* hashes = nullptr;  ///< of planes; encoder alone, before blocks are found
+  std::uint64_t* bits = nullptr;    ///< of the cells, 64 a word; as long as the hashes
 };
 
-/// Bytes of that memory for segments of up to those extents, and its parts: each begins at a multiple of 16 bytes.
+/// Bytes of that memory for segments of up to those extents in any view, and its parts: each begins at a multiple of 16
+/// bytes. What is needed before blocks are found shares its place with the blocks.
 class LaneMaskLayout {
  public:
   constexpr explicit LaneMaskLayout(const SegmentExtents& e)
       : cells_(e[0] * e[1] * e[2]),
-        blocks_(BlockGrid(e).along_y(e) * BlockGrid(e).along_x(e)),
-        open_(BlockGrid(e).along_x(e)),
-        planes_(e[0]) {}
+        blocks_(std::max(BlockGrid(e[1], e[2]).along_y(e[1]) * BlockGrid(e[1], e[2]).along_x(e[2]),
+                         most_view_blocks(cells_))),
+        open_(std::max(BlockGrid(e[1], e[2]).along_x(e[2]), most_view_columns(cells_))),
+        planes_(std::max(e[0], most_view_planes(cells_))) {}
 
-  constexpr std::uint64_t bytes() const {
-    return aligned(8 * planes_) + aligned(4 * open_) + aligned(cells_) + 3 * aligned(blocks_);
-  }
+  constexpr std::uint64_t bytes() const { return aligned(cells_) + std::max(block_bytes(), hash_bytes()); }
   constexpr LaneMaskMemory place(std::uint8_t* at) const {
-    void* const hashes = at;
-    void* const open = at + aligned(8 * planes_);
+    void* const shared = at;
+    void* const bits = at + aligned(8 * planes_);
     LaneMaskMemory memory;
-    memory.hashes = static_cast<std::uint64_t*>(hashes);
-    memory.open = static_cast<std::uint32_t*>(open);
-    at += aligned(8 * planes_) + aligned(4 * open_);
-    memory.classes = at;
-    at += aligned(cells_);
-    memory.states = at;
-    memory.there = at + aligned(blocks_);
-    memory.copied = at + 2 * aligned(blocks_);
+    memory.hashes = static_cast<std::uint64_t*>(shared);
+    memory.bits = static_cast<std::uint64_t*>(bits);
+    memory.open = static_cast<std::uint32_t*>(shared);
+    memory.states = at + aligned(4 * open_);
+    memory.there = memory.states + aligned(blocks_);
+    memory.copied = memory.there + aligned(blocks_);
+    memory.classes = at + std::max(block_bytes(), hash_bytes());
     return memory;
   }
 
  private:
   static constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
+  constexpr std::uint64_t block_bytes() const { return aligned(4 * open_) + 3 * aligned(blocks_); }
+  constexpr std::uint64_t hash_bytes() const { return aligned(8 * planes_) + aligned(8 * (cells_ / 64 + 2)); }
   std::uint64_t cells_;
   std::uint64_t blocks_;
   std::uint64_t open_;

@@ -71,15 +71,15 @@ struct LaneBlocks {
   std::uint32_t down;   ///< blocks of a plane along y
   std::uint32_t along;  ///< and along x
 
-  template <class Word>
-  constexpr explicit LaneBlocks(const LaneSegment<Word>& s) {
-    const SegmentExtents e{s.extents[0], s.extents[1], s.extents[2]};
-    const BlockGrid grid(e);
+  constexpr explicit LaneBlocks(const MaskPlanes& planes) {
+    const BlockGrid grid(planes.rows, planes.cols);
     rows = static_cast<std::uint32_t>(grid.rows);
     cols = static_cast<std::uint32_t>(grid.cols);
-    down = static_cast<std::uint32_t>(grid.along_y(e));
-    along = static_cast<std::uint32_t>(grid.along_x(e));
+    down = static_cast<std::uint32_t>(grid.along_y(planes.rows));
+    along = static_cast<std::uint32_t>(grid.along_x(planes.cols));
   }
+  /// Of a plane that may have fewer rows than others.
+  constexpr void fit(std::uint32_t plane_rows) { down = (plane_rows + rows - 1) / rows; }
   constexpr std::uint32_t count() const { return down * along; }
 };
 

@@ -10,6 +10,7 @@
 #include "kernels/common/bits.h"
 #include "kernels/mask/find.h"
 #include "kernels/mask/scan.h"
+#include "kernels/mask/view.h"
 #include "kernels/mask/warp/memory.h"
 
 namespace quern::kernels {
@@ -23,6 +24,7 @@ struct LaneMaskRules {
   RepeatedRules repeated;
   std::uint64_t fills[kMaxFillWords]{};
   std::uint32_t fill_count = 0;
+  MaskViews views;
 };
 
 /// Calls f.template operator()<W>() with the words of an element type as wide as Word.

@@ -31,6 +31,7 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
   tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks, slots, slots}, workspace_);
   if (segments != 0) {
     plan_.mask = mask_rules(setup.header.dtype, options, setup.header.enforced);
+    plan_.mask.views = setup.mask_views;
     masks_ = StagedMasks(layout, tables_.shape, slot_bytes_, static_cast<std::uint32_t>(options.fill_bits.size()),
                          workspace_);
   }

@@ -100,9 +100,19 @@ __device__ __forceinline__ void fill_header(const StreamRequest& request, const 
   header.codec_version = plan.codec_version;
   header.writer = request.writer;
   header.grid = grid;
+  if (plan.mask.views.count > 0) header.must_understand |= kMaskViews;
   header.fills = {request.fills, request.fill_bytes};
   header.params = {plan.params, plan.params_bytes};
   header.metadata = {{request.metadata, request.metadata_stored}, request.metadata_bytes, request.metadata_is_packed};
+}
+
+/// Once the layout is known.
+__device__ __forceinline__ void find_views(const StreamRequest& request, const StreamPlaces& places,
+                                           const ChunkGrid& grid, StreamPlan& plan) {
+  const bool coded = plan.codec_id != kStoredCodecId;
+  const bool may_mask = mask::may_have_mask(places.dtype, request.fill_bytes, request.mask.repeated.enabled);
+  plan.mask.views.count = 0;
+  if (coded && may_mask) plan.mask.views.set(places.shape.extents(), grid.extents);
 }
 
 /// A warp for each stream.
@@ -112,6 +122,7 @@ __global__ void __launch_bounds__(kLanes)
   DeviceStream& stream = places.streams[blockIdx.x];
   if (stream.status != StatusCode::ok) return;
   if (WarpLanes::lane() == 0) {
+    find_views(request, places, stream.layout.grid(), places.plans[blockIdx.x]);
     fill_header(request, places, places.plans[blockIdx.x], stream.layout.grid(), shared.header);
     ByteWriter out({stream.bytes, static_cast<std::size_t>(stream.capacity)});
     put_header_body(out, shared.header);

@@ -31,7 +31,9 @@ inline constexpr std::uint16_t kStoredCodecId = 0;
 inline constexpr std::uint64_t kLevelTables = 1;
 /// The payload is records (records/), not an array.
 inline constexpr std::uint64_t kRecords = 2;
-inline constexpr std::uint64_t kKnownMustUnderstand = kLevelTables | kRecords;
+/// Masks may be coded in rows and planes of the array's own axes (kernels/mask/view.h).
+inline constexpr std::uint64_t kMaskViews = 8;
+inline constexpr std::uint64_t kKnownMustUnderstand = kLevelTables | kRecords | kMaskViews;
 
 /// What stands first in every header.
 struct StreamStart {

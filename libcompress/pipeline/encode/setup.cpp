@@ -10,7 +10,7 @@
 #include "libcompress/format/grid/stored_grid.h"
 #include "libcompress/format/writer.h"
 #include "libcompress/pipeline/boxes.h"
-#include "libcompress/pipeline/mask/mask.h"
+#include "libcompress/pipeline/mask/mask_rules.h"
 
 namespace quern {
 namespace {
@@ -174,6 +174,10 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
   setup.header.params = setup.encoder->plan().params;
   if (setup.encoder->levels() > 0 && request.shape.elems() >= kLevelTableElems)
     setup.header.must_understand |= kLevelTables;
+  const bool may_mask =
+      mask::may_have_mask(request.dtype, request.options->fill_bits.size(), request.options->find_repeated);
+  if (may_mask) setup.mask_views = mask::MaskViews(request.shape.extents(), setup.header.grid.extents);
+  if (setup.mask_views.count > 0) setup.header.must_understand |= kMaskViews;
   QUERN_RETURN_IF_ERROR(finish_setup(setup));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
                          max_stream_bytes(request.dtype, request.shape, request.options->metadata.size()));

@@ -13,6 +13,7 @@
 #include "libcompress/format/grid/layout.h"
 #include "libcompress/pipeline/encode/bound_resolution.h"
 #include "libcompress/pipeline/encode/candidates.h"
+#include "libcompress/pipeline/mask/mask.h"
 
 namespace quern {
 
@@ -35,6 +36,7 @@ struct StreamSetup {
   SegmentLayout layout;
   std::string codec_name;
   bool all_ordinary = false;  ///< as in ExactRange
+  mask::MaskViews mask_views;
   /// Bytes by which the worst case breaks promise 5. Not 0: before the first byte is written, it must be known that the
   /// stream stays that far below its worst case.
   std::uint64_t must_save = 0;

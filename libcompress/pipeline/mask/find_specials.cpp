@@ -22,8 +22,8 @@ class SegmentFinder {
   using Word = typename W::Word;
 
   SegmentFinder(const kernels::SegmentBox<const Word>& box, std::span<const Word> fills,
-                const kernels::CostScale& scale, SegmentMask& mask)
-      : box_(box), fills_(fills), scale_(scale), mask_(mask) {}
+                const kernels::CostScale& scale, Views views, SegmentMask& mask)
+      : box_(box), fills_(fills), scale_(scale), views_(views), mask_(mask) {}
 
   void find_mandatory() {
     mask_.classes.resize(box_.elems());
@@ -105,10 +105,13 @@ class SegmentFinder {
     if (mask_.empty()) return 0;
     using Models = kernels::OwnModels<kernels::MaskModels>;
     const kernels::MaskShape shape =
-        encoding_shape(box_.extents, mask_.classes, mask_.specials.size(), mask_.verbatim.size());
-    if (!walk_) walk_.emplace(shape);
+        encoding_shape(box_.extents, views_, mask_.classes, mask_.specials.size(), mask_.verbatim.size());
+    if (!walk_ || walk_planes_ != shape.planes) walk_.emplace(shape);
+    walk_planes_ = shape.planes;
     kernels::MaskModels models;
-    kernels::RangeEncoder<Models, kernels::ByteCount> coder{Models(models), kernels::ByteCount(most)};
+    kernels::ByteCount count(most);
+    put_view_of(shape.planes, box_.extents, count);
+    kernels::RangeEncoder<Models, kernels::ByteCount> coder{Models(models), count};
     kernels::write_mask(
         coder, shape, walk_->get(),
         {mask_.specials.data(), mask_.classes.data(), mask_.verbatim.data(), mask_.verbatim.size(), sizeof(Word)});
@@ -205,9 +208,11 @@ class SegmentFinder {
   const kernels::SegmentBox<const Word> box_;
   std::span<const Word> fills_;
   const kernels::CostScale scale_;
+  const Views views_;
   SegmentMask& mask_;
   std::uint64_t added_ = 0;  // cells of the special value added last
   std::optional<WalkMemory> walk_;
+  kernels::MaskPlanes walk_planes_;
   Vector<std::int32_t> now_;
   Vector<std::int32_t> above_;
   Vector<Word> row_;
@@ -225,7 +230,7 @@ SegmentMask find(const ConstBox3& box, std::span<const std::uint64_t> fill_bits,
   const auto words = words_of<W>(box);
   const kernels::RepeatedRules rules = repeated_rules<W>(rule.enabled, rule.bound);
   SegmentMask mask;
-  SegmentFinder<W> finder(words, fills, rules.cost, mask);
+  SegmentFinder<W> finder(words, fills, rules.cost, rule.views, mask);
   kernels::find_mask<W>(finder, rules, counts, box.elems());
   if (mask.empty()) mask.classes = {};
   return mask;

@@ -15,11 +15,13 @@
 
 #include "kernels/mask/scan.h"
 #include "kernels/mask/segment.h"
+#include "kernels/mask/view.h"
 
 namespace quern::mask {
 
 using kernels::kMaxSpecials;
 using kernels::kVerbatimClass;
+using kernels::MaskViews;
 using Extents = kernels::SegmentExtents;
 
 /// Bit patterns stand in the low bits of 64-bit words. A cell's class is 0 (valid), k in 1..specials.size() (the cell
@@ -34,10 +36,14 @@ struct SegmentMask {
   friend bool operator==(const SegmentMask&, const SegmentMask&) = default;
 };
 
-/// Whether values that occur often are masked too, and the bound that the estimate of their cost is made for.
+/// In which rows and planes a mask may be coded besides those of its box; none: those alone.
+using Views = std::span<const kernels::MaskView>;
+
+/// Whether values that occur often are masked too, and what their cost is estimated by.
 struct RepeatedRule {
   bool enabled = true;
   EnforcedBound bound;
+  Views views = {};  ///< those that the mask will be coded with
 };
 
 /// Finds the special cells of a segment. Non-finite values and declared fill values (compared by value: -0 equals 0)
@@ -57,8 +63,10 @@ Result<kernels::ScanCounts> scan(const ConstBox3& part, DType dtype, std::span<c
 Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<const std::uint64_t> fill_bits,
                                   const RepeatedRule& rule, const kernels::ScanCounts& counts);
 
-/// Appends the stored form to `out`; an empty mask adds no byte. Fails when the mask does not fit the extents.
-Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out);
+/// Appends the stored form to `out`, in the view that suits the mask best; an empty mask adds no byte. Fails when the
+/// mask does not fit the extents.
+Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out,
+                   Views views = {});
 
 /// What decode_mask allocates at most for a segment of those extents: classes, scratch and every cell verbatim. Extents
 /// of a valid segment (their product fits 64 bits).

@@ -53,15 +53,19 @@ Status check_for_encoding(const SegmentMask& mask, std::uint64_t cells) {
   return {};
 }
 
-Status encode_unguarded(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out) {
+Status encode_unguarded(const SegmentMask& mask, const Extents& extents, DType dtype, Views views,
+                        Vector<std::uint8_t>& out) {
   if (mask.empty()) return {};
   const auto cells = cells_of(extents);
   if (!cells) return Status(StatusCode::invalid_argument, "extents of a mask overflow");
   QUERN_RETURN_IF_ERROR(check_for_encoding(mask, *cells));
-  const kernels::MaskShape shape = encoding_shape(extents, mask.classes, mask.specials.size(), mask.verbatim.size());
+  const kernels::MaskShape shape =
+      encoding_shape(extents, views, mask.classes, mask.specials.size(), mask.verbatim.size());
   WalkMemory memory(shape);
   kernels::MaskModels models;
-  kernels::RangeEncoder<Models, AppendedBytes> coder{Models(models), AppendedBytes(out)};
+  AppendedBytes sink(out);
+  put_view_of(shape.planes, extents, sink);
+  kernels::RangeEncoder<Models, AppendedBytes> coder{Models(models), sink};
   kernels::write_mask(
       coder, shape, memory.get(),
       {mask.specials.data(), mask.classes.data(), mask.verbatim.data(), mask.verbatim.size(), dtype_bytes(dtype)});
@@ -72,6 +76,11 @@ Status encode_unguarded(const SegmentMask& mask, const Extents& extents, DType d
 Status decode_failure(const Decoder& coder) {
   if (!coder.good()) return Status(StatusCode::truncated, "mask ends too early");
   return Status(StatusCode::corrupt, "mask is not valid");
+}
+
+Status view_failure(kernels::MaskDamage damage) {
+  if (damage == kernels::MaskDamage::truncated) return Status(StatusCode::truncated, "mask ends too early");
+  return Status(StatusCode::corrupt, "mask has rows and planes that its segment cannot have");
 }
 
 /// Of memory, for a verbatim cell.
@@ -100,11 +109,15 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const Ext
   if (in.empty()) return mask;
   const auto cells = cells_of(extents);
   if (!cells || *cells == 0) return Status(StatusCode::corrupt, "mask of a segment without cells");
-  kernels::MaskShape shape(extents);
-  const std::uint64_t needed = *cells > kMaxCells ? UINT64_MAX : *cells + kernels::MaskWalkSizes(shape).bytes();
+  if (*cells > kMaxCells) return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
+  const kernels::StoredView view = kernels::read_view(in.data(), in.size(), kernels::MaskPlanes(extents));
+  if (view.damage != kernels::MaskDamage::none) return view_failure(view.damage);
+  kernels::MaskShape shape(view.planes);
+  const std::uint64_t needed = *cells + kernels::MaskWalkSizes(shape).bytes();
   if (needed > max_bytes) return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
+  const std::span<const std::uint8_t> coded = in.subspan(static_cast<std::size_t>(view.bytes));
   kernels::MaskModels models;
-  Decoder coder{Models(models), in.data(), in.size()};
+  Decoder coder{Models(models), coded.data(), coded.size()};
   if (!kernels::code_head(coder, shape.alphabet, shape.reference))
     return Status(StatusCode::corrupt, "mask has a bad number of special values");
   for (unsigned k = 0; k < shape.alphabet.specials; ++k)
@@ -126,10 +139,11 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const Ext
 
 }  // namespace
 
-Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out) {
+Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out,
+                   Views views) {
   const std::size_t size = out.size();
   try {
-    return encode_unguarded(mask, extents, dtype, out);
+    return encode_unguarded(mask, extents, dtype, views, out);
   } catch (const std::bad_alloc&) {
     out.resize(size);
     return Status(StatusCode::out_of_memory, "no memory for a mask");
@@ -137,8 +151,9 @@ Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype,
 }
 
 std::uint64_t decode_bytes(const Extents& extents) {
-  const kernels::MaskWalkSizes walk{kernels::MaskShape(extents)};
-  return extents[0] * extents[1] * extents[2] * (1 + kVerbatimBytes) + walk.bytes();
+  const kernels::MaskPlanes planes(extents);
+  const std::uint64_t own = planes.cells == 0 ? 0 : kernels::MaskWalkSizes(kernels::MaskShape(planes)).bytes();
+  return planes.cells * (1 + kVerbatimBytes) + std::max(own, kernels::MaskWalkSizes::bytes_of_views(planes.cells));
 }
 
 Result<SegmentMask> decode_mask(std::span<const std::uint8_t> in, const Extents& extents, DType dtype,

@@ -12,6 +12,11 @@ constexpr kernels::QuantizerKind quantizer_of(BoundKind kind) {
   return kind == BoundKind::pwrel ? kernels::QuantizerKind::pointwise : kernels::QuantizerKind::absolute;
 }
 
+/// Whether a segment can have a mask at all.
+constexpr bool may_have_mask(DType dtype, std::size_t fill_values, bool find_repeated) {
+  return is_float(dtype) || fill_values > 0 || find_repeated;
+}
+
 /// W: the element type's words (kernels/mask/words.h).
 template <class W>
 constexpr kernels::RepeatedRules repeated_rules(bool enabled, const EnforcedBound& bound) {
