@@ -6,8 +6,8 @@ set -uo pipefail
 tool=$1 test=$2
 log=$LOGS/$tool-$(basename "$test")-$3.log
 options=(--tool "$tool" --error-exitcode 99 --print-limit 20)
-every=7
-if [[ $tool == racecheck ]]; then every=37; fi
+every=${QUERN_SANITIZE_EVERY:-7}
+if [[ $tool == racecheck ]]; then every=${QUERN_SANITIZE_EVERY_RACES:-37}; fi
 # Tables and answers go to the host in one piece, with the gaps between their parts; and what hashes reads whole words, with
 # bytes around its input that nobody wrote.
 if [[ $tool == initcheck ]]; then

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Tables of what bench_gpu wrote: bench/gpu/table.py FILE... > results.md
+"""Tables of what bench_gpu wrote: bench/gpu/table.py [--common | --medians] FILE... > results.md
 
 One table for each size, element type and cut of the arrays; a line for each step, a column for each field: GB/s of the array's bytes,
 and the share of what a single pass could do (percent_of_limit), medians of device time. With several files the rates stand side by side,
-in the order of the files: before -> after."""
+in the order of the files: before -> after. --common leaves out what one of the files lacks. --medians writes no tables but one
+file's medians as lines of JSON, which is what bench/results keeps: bench/gpu/table.py --medians FILE > bench/results/gpu-h200.jsonl"""
 import collections
 import json
 import sys
@@ -41,8 +42,41 @@ def cell(timings):
     return "%s (%.0f %%)" % (rates, last["percent_of_limit"]) if last else rates
 
 
-def main(paths):
+KEPT = {"machine": ("name", "multiprocessors", "driver"),
+        "copy": ("bytes", "gbs"),
+        "check": ("bytes", "element", "tile", "field", "subject", "ratio"),
+        "timing": ("bytes", "element", "tile", "field", "subject", "step", "cache", "queueing", "gbs", "percent_of_limit")}
+
+
+def medians(path):
+    """The records that tables need, as lines of JSON."""
+    for record in records(path):
+        keys = KEPT.get(record["record"], ())
+        if keys and (record["record"] != "check" or "ratio" in record):
+            print(json.dumps({"record": record["record"], **{k: record[k] for k in keys}}))
+
+
+def in_all(every):
+    """The tables of every file without kinds, steps and fields that one of the files lacks."""
+    def shared(kind, step, field):
+        return all(field in found.get(kind, {}).get(step, {}) for found, _ in every)
+
+    kept = []
+    for found, ratios in every:
+        less = {}
+        for kind, steps in found.items():
+            for step, timings in steps.items():
+                those = {field: timing for field, timing in timings.items() if shared(kind, step, field)}
+                if those:
+                    less.setdefault(kind, collections.OrderedDict())[step] = those
+        kept.append((less, ratios))
+    return kept
+
+
+def main(paths, common):
     every = [tables(path) for path in paths]
+    if common:
+        every = in_all(every)
     for path in paths:
         print("%s: %s\n" % (path, machine(path)))
     found, ratios = every[-1]
@@ -63,6 +97,11 @@ def main(paths):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
+    options = [argument for argument in sys.argv[1:] if argument.startswith("-")]
+    paths = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    if not paths or not set(options) <= {"--common", "--medians"} or ("--medians" in options and len(paths) != 1):
         sys.exit(__doc__)
-    main(sys.argv[1:])
+    if "--medians" in options:
+        medians(paths[0])
+    else:
+        main(paths, "--common" in options)

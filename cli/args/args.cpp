@@ -156,8 +156,20 @@ void refuse_empty_names(const std::vector<std::string>& files) {
   if (std::count(files.begin(), files.end(), "-") > 1) fail(Exit::usage, "-: standard input can be read only once");
 }
 
+ManyArgs read_many(const RawArgs& raw, const CLI::App& verb) {
+  if (raw.files.empty() && raw.files_from.empty()) {
+    const std::string& name = verb.get_name();
+    fail(Exit::usage, missing_after(name, "", "IN"));
+  }
+  if (verb.count("--files-from") != 0 && raw.files_from.empty()) fail(Exit::usage, "--files-from: the name is empty");
+  if (raw.files_from == "-" && std::find(raw.files.begin(), raw.files.end(), "-") != raw.files.end())
+    fail(Exit::usage, "--files-from - and -: standard input can be read only once");
+  return {raw.recursive, raw.files_from, raw.skip_existing};
+}
+
 void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) {
   out.inputs = raw.files;
+  out.many = read_many(raw, verb);
   out.bound = read_bound(raw, verb);
   out.bounds_file = raw.bounds;
   if (!out.bound && out.bounds_file.empty())
@@ -171,6 +183,10 @@ void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) 
   out.output = read_output(raw, verb);
   out.append = raw.append;
   out.verify = raw.verify;
+  if (out.many.any() && out.output.path == "-")
+    fail(Exit::usage, "-r, --files-from, --skip-existing: not with standard output; name a folder with -o");
+  if (out.append && out.many.skip_existing)
+    fail(Exit::usage, "--append and --skip-existing: the output is the file that is added to");
   if (out.append && out.output.path.empty()) fail(Exit::usage, "--append: name the file to add to with -o OUT");
   if (out.append && out.output.path == "-") fail(Exit::usage, "--append: needs a file, not standard output");
   if (out.append && !out.bounds_file.empty())
@@ -186,6 +202,7 @@ void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) 
 void read_decompress(const RawArgs& raw, const CLI::App& verb, DecompressArgs& out) {
   if (verb.count("--level") != 0) out.level = static_cast<unsigned>(parse_count(raw.level, "--level", kMostLevel));
   out.inputs = raw.files;
+  out.many = read_many(raw, verb);
   out.region = raw.region;
   if (verb.count("--region") != 0 && out.region.empty())
     fail(Exit::usage, "--region: write one a:b for each axis, joined by commas");
@@ -194,6 +211,8 @@ void read_decompress(const RawArgs& raw, const CLI::App& verb, DecompressArgs& o
     fail(Exit::usage, "--keep-going and --region: decode the whole stream with --keep-going, then cut it");
   out.run = read_run(raw);
   out.output = read_output(raw, verb);
+  if (out.many.any() && out.output.path == "-")
+    fail(Exit::usage, "-r, --files-from, --skip-existing: not with standard output; name a folder with -o");
   if (out.level > 0 && out.output.remove_input)
     fail(Exit::usage, "--level and --rm: a preview does not replace its stream");
 }

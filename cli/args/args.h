@@ -63,8 +63,18 @@ struct CodecArgs {
   bool find_repeated = true;
 };
 
+/// Inputs of verbs that take many files.
+struct ManyArgs {
+  bool recursive = false;      ///< folders among the inputs stand for the files below them
+  std::string files_from;      ///< a file with more names; "-": standard input; empty: none
+  bool skip_existing = false;  ///< inputs whose output exists are left alone
+
+  bool any() const { return recursive || !files_from.empty() || skip_existing; }
+};
+
 struct CompressArgs {
   std::vector<std::string> inputs;
+  ManyArgs many;
   std::optional<ErrorBound> bound;  ///< always set unless bounds_file is
   std::string bounds_file;
   DataArgs data;
@@ -78,6 +88,7 @@ struct CompressArgs {
 
 struct DecompressArgs {
   std::vector<std::string> inputs;
+  ManyArgs many;
   std::string region;
   unsigned level = 0;  ///< 0: the arrays themselves
   bool keep_going = false;

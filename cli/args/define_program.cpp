@@ -62,6 +62,16 @@ void add_output(CLI::App& verb, RawArgs& raw, const char* description) {
   verb.add_flag("--rm", raw.remove, "remove each input after it was written successfully");
 }
 
+/// Options of verbs that take many files, which then need no file on the command line.
+void add_many(CLI::App& verb, RawArgs& raw, const char* taken) {
+  verb.get_option("IN")->required(false);
+  verb.add_flag("-r,--recursive", raw.recursive,
+                std::string("folders among IN stand for ") + taken + "; below OUT, folders are made like them");
+  add_value(verb, "--files-from", raw.files_from, "LIST",
+            "also the files named in LIST, one a line or as from find -print0; - is standard input");
+  verb.add_flag("--skip-existing", raw.skip_existing, "leave files alone whose output exists");
+}
+
 void add_codec(CLI::App& verb, RawArgs& raw) {
   add_value(verb, "--goal", raw.goal, "GOAL",
             "ratio: the smallest stream of all codecs; psnr: most quality for its size; speed: fast codecs only; of a "
@@ -90,6 +100,9 @@ void define_compress(CLI::App& program, RawArgs& raw) {
   add_value(verb, "--range", raw.range, "MIN:MAX", "range of valid values, for --rel and --psnr");
   add_value(verb, "--codec", raw.codec, "NAME", "see quern list codecs [auto]");
   add_codec(verb, raw);
+  add_many(
+      verb, raw,
+      "their .npy, .h5 and .nc files and raw files whose names tell type and shape (with -t and -s: whose size fits)");
   add_output(verb, raw, "output file, directory (several outputs) or - [IN.qn]");
   verb.add_flag("--append", raw.append, "add each input as a time step to OUT");
   verb.add_flag("--verify", raw.verify, "decode again and check every element before OUT appears");
@@ -104,7 +117,9 @@ void define_compress(CLI::App& program, RawArgs& raw) {
       "  quern compress --bounds bounds.txt --lossless model.nc -o compressed/\n"
       "  quern compress --rel 1e-3 --dataset '*' model.nc -o compressed/\n"
       "  simulate | quern compress --abs 1e-6 -t f64 -s 512x512x512 - -o field.qn\n"
-      "  quern compress --append --rel 1e-4 step_*.npy -o run.qn\n");
+      "  quern compress --append --rel 1e-4 step_*.npy -o run.qn\n"
+      "  quern compress --rel 1e-4 -r run/ -o small/ -T 0 --skip-existing\n"
+      "  find run -name '*.nc' -print0 | quern compress --rel 1e-4 --dataset tas --files-from - -o tas/\n");
 }
 
 void define_decompress(CLI::App& program, RawArgs& raw) {
@@ -114,6 +129,7 @@ void define_decompress(CLI::App& program, RawArgs& raw) {
   add_value(verb, "--level", raw.level, "K",
             "coarse preview: every 2^K-th place of the axes, of streams with levels; 0 is all");
   verb.add_flag("--keep-going", raw.keep_going, "save what a damaged stream still holds; the rest is filled");
+  add_many(verb, raw, "their .qn files");
   add_output(verb, raw, "output file (.npy .h5 .nc by extension, else raw), directory or - [IN without .qn]");
   add_run(verb, raw);
   verb.footer(
@@ -125,7 +141,8 @@ void define_decompress(CLI::App& program, RawArgs& raw) {
       "  quern decompress field.qn -o field.npy\n"
       "  quern decompress --region 0:10,:,5 field.qn -o part.raw\n"
       "  quern decompress --level 2 field.qn -o preview.npy\n"
-      "  quern decompress -c field.qn | analyse\n");
+      "  quern decompress -c field.qn | analyse\n"
+      "  quern decompress -r small/ -o back/ -T 0\n");
 }
 
 void define_info(CLI::App& program, RawArgs& raw) {

@@ -26,6 +26,8 @@ struct RawArgs {
   std::string codec, goal;
   bool no_mask_search = false;
   std::string device, threads, memory, progress;
+  bool recursive = false, skip_existing = false;
+  std::string files_from;
   std::string output, html, region, level, repeats;
   bool to_stdout = false, force = false, remove = false, keep_input = false, quiet = false, verbose = false,
        json = false;

@@ -12,6 +12,8 @@ std::string environment(const char* name);
 /// Folder of temporary files: TMPDIR, or /tmp.
 std::string temporary_folder();
 bool is_directory(const std::string& path);
+/// Whether anything has that name, a link that leads nowhere among it.
+bool is_there(const std::string& path);
 /// The part after the last slash.
 std::string base_name(const std::string& path);
 /// "model.nc" and "ocean/temp" give "model.ocean.temp.qn", in the folder of `path`.

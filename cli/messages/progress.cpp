@@ -57,9 +57,12 @@ Progress::Progress(std::string name, const RunArgs& run, std::uint64_t element_b
   began_ = last_ = std::chrono::steady_clock::now();
 }
 
-Progress::~Progress() {
+Progress::~Progress() { clear(); }
+
+void Progress::clear() {
   // Back to the first column and clear to the end of the line.
   if (shown_) print_message("\r\033[K");
+  shown_ = false;
 }
 
 ProgressCallback Progress::callback() {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include <quern/execution.h>
 
@@ -30,6 +31,9 @@ class Progress {
   /// Work that goes back begins anew, as does the next stream of a file.
   void update(std::uint64_t done, std::uint64_t total);
   void set_element_bytes(std::uint64_t bytes) { element_bytes_ = bytes; }
+  void set_name(std::string name) { name_ = std::move(name); }
+  /// Takes the line away until the next update, as before a message.
+  void clear();
 
  private:
   std::string name_;

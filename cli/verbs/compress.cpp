@@ -10,9 +10,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include <fmt/format.h>
 
+#include "cli/files/array_files.h"
 #include "cli/files/byte_streams.h"
 #include "cli/files/input_array.h"
 #include "cli/files/safe_file.h"
@@ -20,6 +22,7 @@
 #include "cli/messages/file_report.h"
 #include "cli/verbs/compress_jobs.h"
 #include "cli/verbs/encode_array.h"
+#include "cli/verbs/many_jobs.h"
 #include "cli/verbs/run_device.h"
 #include "cli/verbs/suspicions.h"
 #include "cli/verbs/verbs.h"
@@ -161,7 +164,12 @@ void keep_exact_unless_named(CompressJob& job, const InputArray& input, const Ru
     print_note(fmt::format("{}: every bit is kept: {}; --dataset {} gives it the bound", input.label, why, name));
 }
 
-void compress_one(CompressJob job, const CompressArgs& args, Device* device) {
+/// `outcome` gets the sizes.
+void compress_one(CompressJob job, const CompressArgs& args, Device* device, FileOutcome& outcome) {
+  const auto note_sizes = [&](const InputArray& input, const EncodedArray& encoded) {
+    outcome.raw_bytes = input.bytes();
+    outcome.stored_bytes = encoded.report.output_bytes;
+  };
   if (job.output == "-") {
     check_stdout(args.output.force);
   } else {
@@ -170,14 +178,18 @@ void compress_one(CompressJob job, const CompressArgs& args, Device* device) {
   InputArray input = open_input(job.input, job.dataset, args.data);
   keep_exact_unless_named(job, input, args.run);
   if (job.output == "-") {
-    report(job, input, encode_array(input, job.bound, args, device, STDOUT_FILENO, "standard output"), args, device);
+    const EncodedArray encoded = encode_array(input, job.bound, args, device, STDOUT_FILENO, "standard output");
+    report(job, input, encoded, args, device);
+    note_sizes(input, encoded);
     return;
   }
+  if (args.many.any()) make_folders_for(job.output);
   SafeFile file(job.output, {.replace = args.output.force, .mode = mode_like(job.input)});
   file.take_time_of(job.input);
   const EncodedArray encoded = encode_array(input, job.bound, args, device, file.descriptor(), job.output);
   file.commit();
   report(job, input, encoded, args, device);
+  note_sizes(input, encoded);
 }
 
 /// Puts the old file's bytes in front of the new steps: shared blocks where the file system can, else copied.
@@ -241,24 +253,54 @@ void append_all(std::vector<CompressJob>& jobs, const CompressArgs& args, Device
   for (const auto& print : reports) print();
 }
 
+/// Compresses every job into a file of its own. An input goes when all its jobs went well.
+Exit compress_all(CompressPlan plan, std::uint64_t others, const CompressArgs& args, Device* device) {
+  ManyJobs work;
+  std::map<std::string, std::size_t> left;  // of an input: jobs that have not gone well so far
+  for (const CompressJob& job : plan.jobs) {
+    work.inputs.push_back(job.input);
+    work.in_one_process |= device != nullptr || job.input == "-" || job.output == "-";
+    ++left[job.input];
+  }
+  work.work = [&](std::size_t i, const RunArgs& run, FileOutcome& outcome) {
+    CompressArgs own = args;
+    own.run = run;
+    compress_one(plan.jobs[i], own, device, outcome);
+  };
+  work.finished = [&](std::size_t i, const FileOutcome& outcome) {
+    const std::string& input = plan.jobs[i].input;
+    const bool all_done = outcome.code == Exit::ok && --left[input] == 0 && !plan.kept_inputs.contains(input);
+    if (all_done && args.output.remove_input) remove_input(input);
+  };
+  work.done_word = "compressed";
+  work.left_alone = plan.left_alone;
+  work.failed_before = plan.failed;
+  work.others = others;
+  const Exit result = run_jobs(work, args.many, args.run);
+  return plan.result != Exit::ok ? plan.result : result;
+}
+
 }  // namespace
 
 Exit run_compress(const CompressArgs& args) {
   const auto device = open_device(args.run);
   if (args.codec.codec != "auto" && builtin_codecs().by_name(args.codec.codec) == nullptr)
     fail(Exit::usage, "--codec " + args.codec.codec + ": no such codec; see quern list codecs");
-  std::vector<CompressJob> jobs = plan_compress_jobs(args);
-  if (jobs.empty()) fail(Exit::usage, "no variable of the input has a bound; nothing was written");
-  Exit result = Exit::ok;
-  if (args.append) {
-    append_all(jobs, args, device.get());
-  } else {
-    for (const CompressJob& job : jobs) attempt(result, [&] { compress_one(job, args, device.get()); });
-  }
-  // A file may have given several jobs: inputs go only when all went well.
-  if (args.output.remove_input && result == Exit::ok)
-    for (const std::string& input : args.inputs) remove_input(input);
-  return result;
+  const FoundFiles found =
+      find_inputs(args.inputs, args.many, [&](const std::string& path) { return is_array_file(path, args.data); });
+  if (found.files.empty())
+    fail(Exit::usage,
+         "no array was found: folders are searched for .npy, .h5 and .nc files and for raw files named "
+         "like vx_50x100x100.f32; -t and -s say what other files hold");
+  CompressPlan plan = plan_compress_jobs(args, found.files);
+  if (plan.jobs.empty() && plan.left_alone == 0 && plan.failed == 0)
+    fail(Exit::usage, "no variable of the input has a bound; nothing was written");
+  if (!args.append) return compress_all(std::move(plan), found.others, args, device.get());
+  if (plan.result != Exit::ok) return plan.result;
+  append_all(plan.jobs, args, device.get());
+  if (args.output.remove_input)
+    for (const CompressJob& job : plan.jobs) remove_input(job.input);
+  return Exit::ok;
 }
 
 }  // namespace quern::cli

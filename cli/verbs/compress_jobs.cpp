@@ -13,6 +13,8 @@
 #include "cli/files/file_names.h"
 #include "cli/files/input_array.h"
 #include "cli/messages/file_report.h"
+#include "cli/verbs/many_jobs.h"
+#include "cli/verbs/verbs.h"
 
 namespace quern::cli {
 namespace {
@@ -69,61 +71,82 @@ std::vector<Variable> bounded_variables(const std::string& input, const std::vec
   return out;
 }
 
-void name_outputs(const CompressArgs& args, const std::vector<std::vector<Variable>>& variables,
-                  std::vector<CompressJob>& jobs) {
+void name_outputs(const CompressArgs& args, const std::vector<FoundFile>& files,
+                  const std::vector<std::vector<Variable>>& variables, std::vector<CompressJob>& jobs) {
   const std::string& wanted = args.output.path;
-  const bool into_folder = !wanted.empty() && wanted != "-" && is_directory(wanted);
-  if (jobs.size() > 1 && !wanted.empty() && !args.append && !into_folder)
+  const std::string folder = args.append ? std::string() : output_folder(wanted, args.many);
+  if (jobs.size() > 1 && !wanted.empty() && !args.append && folder.empty())
     fail(Exit::usage, fmt::format("-o {}: {} arrays need a folder that exists, one output each (or --append for time "
                                   "steps of one array)",
                                   wanted, jobs.size()));
   std::size_t at = 0;
-  for (std::size_t i = 0; i < args.inputs.size(); ++i) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
     for (const Variable& variable : variables[i]) {
       CompressJob& job = jobs[at++];
       const bool many = variables[i].size() > 1 || !args.bounds_file.empty() || takes_all(args);
-      if (args.append || (!wanted.empty() && !into_folder)) {
+      const auto stream_of = [&](const std::string& path) {
+        return many ? variable_output(path, variable.dataset) : path + kStreamSuffix;
+      };
+      if (args.append || (!wanted.empty() && folder.empty())) {
         job.output = wanted;
       } else if (job.input == "-") {
-        if (into_folder) fail(Exit::usage, "standard input has no name for a file in a folder; give -o FILE");
+        if (!folder.empty()) fail(Exit::usage, "standard input has no name for a file in a folder; give -o FILE");
         job.output.assign(1, '-');
       } else {
-        job.output = many ? variable_output(job.input, variable.dataset) : job.input + kStreamSuffix;
-        if (into_folder) job.output = in_folder(wanted, base_name(job.output));
+        job.output = folder.empty() ? stream_of(job.input) : in_folder(folder, stream_of(files[i].below));
       }
     }
   }
 }
 
+std::vector<Variable> variables_of(const std::string& input, const CompressArgs& args,
+                                   const std::vector<VariableBound>& bounds) {
+  if (!bounds.empty()) return bounded_variables(input, bounds, args);
+  if (args.data.datasets.empty()) return {{std::string(), *args.bound, CompressJob::Choice::only}};
+  std::vector<Variable> out;
+  if (takes_all(args)) {
+    for (const std::string& name : names_in(input)) out.push_back({name, *args.bound, CompressJob::Choice::all});
+  } else {
+    for (const std::string& name : args.data.datasets) out.push_back({name, *args.bound, CompressJob::Choice::named});
+  }
+  return out;
+}
+
 }  // namespace
 
-std::vector<CompressJob> plan_compress_jobs(const CompressArgs& args) {
+CompressPlan plan_compress_jobs(const CompressArgs& args, const std::vector<FoundFile>& files) {
+  CompressPlan plan;
   std::vector<VariableBound> bounds;
   if (!args.bounds_file.empty()) bounds = read_bounds_file(args.bounds_file);
+  const bool goes_on = args.many.recursive || !args.many.files_from.empty();
   std::vector<std::vector<Variable>> variables;
-  std::vector<CompressJob> jobs;
-  for (const std::string& input : args.inputs) {
+  for (const FoundFile& file : files) {
     std::vector<Variable> here;
-    if (!bounds.empty()) {
-      here = bounded_variables(input, bounds, args);
-    } else if (args.data.datasets.empty()) {
-      here.push_back({std::string(), *args.bound, CompressJob::Choice::only});
-    } else if (takes_all(args)) {
-      for (const std::string& name : names_in(input)) here.push_back({name, *args.bound, CompressJob::Choice::all});
+    Exit code = Exit::ok;
+    const auto find = [&] { here = variables_of(file.path, args, bounds); };
+    if (goes_on) {
+      attempt(code, find);
     } else {
-      for (const std::string& name : args.data.datasets)
-        here.push_back({name, *args.bound, CompressJob::Choice::named});
+      find();
     }
+    if (code != Exit::ok) ++plan.failed;
+    if (plan.result == Exit::ok) plan.result = code;
     for (const Variable& variable : here)
-      jobs.push_back({input, variable.dataset, variable.bound, variable.choice, std::string()});
+      plan.jobs.push_back({file.path, variable.dataset, variable.bound, variable.choice, std::string()});
     variables.push_back(std::move(here));
   }
-  name_outputs(args, variables, jobs);
+  name_outputs(args, files, variables, plan.jobs);
   std::set<std::string> outputs;
-  for (const CompressJob& job : jobs)
+  for (const CompressJob& job : plan.jobs)
     if (!args.append && job.output != "-" && !outputs.insert(job.output).second)
       fail(Exit::usage, job.output + ": two inputs would be written to it; compress them into different folders");
-  return jobs;
+  if (args.many.skip_existing)
+    plan.left_alone = std::erase_if(plan.jobs, [&](const CompressJob& job) {
+      if (!is_there(job.output)) return false;
+      plan.kept_inputs.insert(job.input);
+      return true;
+    });
+  return plan;
 }
 
 }  // namespace quern::cli

@@ -16,6 +16,7 @@
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
 #include "cli/verbs/decode_stream.h"
+#include "cli/verbs/many_jobs.h"
 #include "cli/verbs/run_device.h"
 #include "cli/verbs/verbs.h"
 
@@ -227,52 +228,57 @@ void note_foreign_extension(const DecompressJob& job, const DecompressArgs& args
                       job.output));
 }
 
-void decompress_one(const DecompressJob& job, const DecompressArgs& args, Device* device, Exit& result) {
+/// `outcome` gets the sizes, and a code where the output is there without all of the data.
+void decompress_one(const DecompressJob& job, const DecompressArgs& args, Device* device, FileOutcome& outcome) {
   if (job.output == "-") check_stdout(args.output.force);
   check_output(job.input, job.output, args.output.force);
   note_foreign_extension(job, args);
+  if (args.many.any()) make_folders_for(job.output);
   ArrayOutput output(job.output, args.output.force, mode_like(job.input));
   output.take_time_of(job.input);
   const Decoded decoded = decompress_into(output, job, args, device);
   output.commit();
-  finish(job, decoded, output.bytes(), args, device, result);
+  finish(job, decoded, output.bytes(), args, device, outcome.code);
+  outcome.raw_bytes = decoded.outcome.elems * dtype_bytes(decoded.infos.front().dtype);
+  outcome.stored_bytes = decoded.stream_bytes;
 }
 
 /// Several streams as the arrays of one HDF5 or netCDF file, which appears when all are in it.
-void decompress_together(const DecompressArgs& args, Device* device, Exit& result) {
+void decompress_together(const std::vector<FoundFile>& files, const DecompressArgs& args, Device* device,
+                         Exit& result) {
   const std::string& path = args.output.path;
-  for (const std::string& input : args.inputs) check_output(input, path, args.output.force);
-  ArrayOutput output(path, args.output.force, mode_like(args.inputs.front()));
+  for (const FoundFile& file : files) check_output(file.path, path, args.output.force);
+  ArrayOutput output(path, args.output.force, mode_like(files.front().path));
   std::vector<io::ArrayToWrite> arrays;
-  for (const std::string& input : args.inputs)
-    if (input != "-") arrays.push_back(open_streams({input, path}, args).array);
-  if (arrays.size() == args.inputs.size()) output.define(arrays);
+  for (const FoundFile& file : files)
+    if (file.path != "-") arrays.push_back(open_streams({file.path, path}, args).array);
+  if (arrays.size() == files.size()) output.define(arrays);
   std::vector<Decoded> all;
   std::vector<std::uint64_t> written;
-  for (const std::string& input : args.inputs) {
+  for (const FoundFile& file : files) {
     const std::uint64_t before = output.bytes();
-    all.push_back(decompress_into(output, {input, path}, args, device));
+    all.push_back(decompress_into(output, {file.path, path}, args, device));
     written.push_back(output.bytes() - before);
   }
   output.commit();
-  for (std::size_t i = 0; i < all.size(); ++i) finish({args.inputs[i], path}, all[i], written[i], args, device, result);
+  for (std::size_t i = 0; i < all.size(); ++i) finish({files[i].path, path}, all[i], written[i], args, device, result);
 }
 
-std::vector<DecompressJob> plan_jobs(const DecompressArgs& args) {
+std::vector<DecompressJob> plan_jobs(const DecompressArgs& args, const std::vector<FoundFile>& files) {
   const std::string& wanted = args.output.path;
-  const bool into_folder = !wanted.empty() && wanted != "-" && is_directory(wanted);
-  if (args.inputs.size() > 1 && !wanted.empty() && !into_folder && wanted != "-")
+  const std::string folder = output_folder(wanted, args.many);
+  if (files.size() > 1 && !wanted.empty() && folder.empty() && wanted != "-")
     fail(Exit::usage,
-         fmt::format("-o {}: {} inputs need a folder that exists, or one .h5 or .nc file", wanted, args.inputs.size()));
+         fmt::format("-o {}: {} inputs need a folder that exists, or one .h5 or .nc file", wanted, files.size()));
   std::vector<DecompressJob> jobs;
   std::set<std::string> outputs;
-  for (const std::string& input : args.inputs) {
-    DecompressJob job{input, wanted};
+  for (const FoundFile& file : files) {
+    DecompressJob job{file.path, wanted};
     if (wanted.empty()) {
-      job.output = restored_name(input);
-    } else if (into_folder) {
-      if (input == "-") fail(Exit::usage, "standard input has no name for a file in a folder; give -o FILE");
-      job.output = in_folder(wanted, base_name(restored_name(input)));
+      job.output = restored_name(file.path);
+    } else if (!folder.empty()) {
+      if (file.path == "-") fail(Exit::usage, "standard input has no name for a file in a folder; give -o FILE");
+      job.output = in_folder(folder, restored_name(file.below));
     }
     if (job.output != "-" && !outputs.insert(job.output).second)
       fail(Exit::usage, job.output + ": two inputs would be written to it; decompress them into different folders");
@@ -281,20 +287,39 @@ std::vector<DecompressJob> plan_jobs(const DecompressArgs& args) {
   return jobs;
 }
 
+/// Decompresses every job into a file of its own.
+Exit decompress_all(std::vector<DecompressJob> jobs, std::uint64_t others, const DecompressArgs& args, Device* device) {
+  ManyJobs work;
+  if (args.many.skip_existing)
+    work.left_alone = std::erase_if(jobs, [](const DecompressJob& job) { return is_there(job.output); });
+  for (const DecompressJob& job : jobs) {
+    work.inputs.push_back(job.input);
+    work.in_one_process |= device != nullptr || job.input == "-" || job.output == "-";
+  }
+  work.work = [&](std::size_t i, const RunArgs& run, FileOutcome& outcome) {
+    DecompressArgs own = args;
+    own.run = run;
+    decompress_one(jobs[i], own, device, outcome);
+  };
+  work.finished = [](std::size_t, const FileOutcome&) {};
+  work.done_word = "decompressed";
+  work.others = others;
+  return run_jobs(work, args.many, args.run);
+}
+
 }  // namespace
 
 Exit run_decompress(const DecompressArgs& args) {
   const auto device = open_device(args.run);
-  Exit result = Exit::ok;
+  const FoundFiles found =
+      find_inputs(args.inputs, args.many, [](const std::string& path) { return path.ends_with(kStreamSuffix); });
+  if (found.files.empty()) fail(Exit::usage, "no stream was found: folders are searched for .qn files");
   const io::FileKind kind = io::file_kind(args.output.path);
-  const bool together = args.inputs.size() > 1 && !is_directory(args.output.path) &&
+  const bool together = found.files.size() > 1 && !is_directory(args.output.path) &&
                         (kind == io::FileKind::hdf5 || kind == io::FileKind::netcdf);
-  if (together) {
-    decompress_together(args, device.get(), result);
-    return result;
-  }
-  for (const DecompressJob& job : plan_jobs(args))
-    attempt(result, [&] { decompress_one(job, args, device.get(), result); });
+  if (!together) return decompress_all(plan_jobs(args, found.files), found.others, args, device.get());
+  Exit result = Exit::ok;
+  decompress_together(found.files, args, device.get(), result);
   return result;
 }
 

@@ -2,12 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <quern/io.h>
 
 namespace quern::io {
+
+/// What a raw file's name says: NAME_d0xd1x..xdn.TYPE; either half may be missing.
+struct NameFacts {
+  std::optional<DType> dtype;
+  std::optional<Shape> shape;
+};
+NameFacts facts_from_name(const std::string& path);
 
 Result<std::unique_ptr<ArrayReader>> open_raw(const std::string& path, const OpenOptions& options, std::string& detail);
 Result<std::unique_ptr<ArrayReader>> open_npy(const std::string& path, const OpenOptions& options, std::string& detail);

@@ -1,11 +1,8 @@
 // Kinds of files by name, and the one barrier between this folder and its callers: no exception passes it.
 #include <quern/io.h>
 
-#include <array>
-#include <cctype>
 #include <exception>
 #include <new>
-#include <string_view>
 #include <utility>
 
 #include "libcompress/io/error.h"
@@ -19,18 +16,6 @@
 
 namespace quern::io {
 namespace {
-
-struct Extension {
-  std::string_view text;
-  FileKind kind;
-};
-constexpr std::array<Extension, 7> kExtensions{{{".npy", FileKind::npy},
-                                                {".h5", FileKind::hdf5},
-                                                {".hdf5", FileKind::hdf5},
-                                                {".he5", FileKind::hdf5},
-                                                {".nc", FileKind::netcdf},
-                                                {".nc4", FileKind::netcdf},
-                                                {".cdf", FileKind::netcdf}}};
 
 const char* kind_name(FileKind kind) {
   switch (kind) {
@@ -138,17 +123,6 @@ Result<std::unique_ptr<ArrayWriter>> create_kind(const std::string& path, FileKi
 }
 
 }  // namespace
-
-FileKind file_kind(const std::string& path) {
-  const std::size_t slash = path.find_last_of('/');
-  const std::size_t dot = path.find_last_of('.');
-  if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return FileKind::raw;
-  std::string extension = path.substr(dot);
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const Extension& known : kExtensions)
-    if (extension == known.text) return known.kind;
-  return FileKind::raw;
-}
 
 std::vector<FileLibrary> file_libraries() {
 #ifdef QUERN_HAVE_LIBRARY_FILES

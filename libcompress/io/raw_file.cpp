@@ -11,26 +11,6 @@
 namespace quern::io {
 namespace {
 
-struct NameFacts {
-  std::optional<DType> dtype;
-  std::optional<Shape> shape;
-};
-
-// NAME_d0xd1x..xdn.TYPE; either half may be missing.
-NameFacts facts_from_name(const std::string& path) {
-  NameFacts facts;
-  std::string_view name = path;
-  if (const std::size_t slash = name.find_last_of('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
-  const std::size_t dot = name.find_last_of('.');
-  if (dot == std::string_view::npos) return facts;
-  facts.dtype = parse_dtype(name.substr(dot + 1));
-  const std::string_view stem = name.substr(0, dot);
-  const std::size_t underscore = stem.find_last_of('_');
-  if (underscore == std::string_view::npos) return facts;
-  if (auto shape = Shape::parse(stem.substr(underscore + 1)); shape.ok()) facts.shape = *shape;
-  return facts;
-}
-
 Result<Shape> reversed(const Shape& shape) {
   std::array<std::uint64_t, kMaxRank> extents{};
   std::reverse_copy(shape.extents().begin(), shape.extents().end(), extents.begin());

@@ -38,7 +38,7 @@ class Help(CliTest):
             for line in text.splitlines():
                 self.assertLessEqual(len(line), 100, line)
         text = self.ok("compress", "--help").stdout.decode()
-        self.assertIn("Usage: quern compress BOUND [OPTIONS] IN...", text)
+        self.assertIn("Usage: quern compress BOUND [OPTIONS] [IN...]", text)
         self.assertLess(text.index("--abs"), text.index("--type"))
         for option in ("--abs", "--rel", "--pwrel", "--psnr", "--ratio", "--lossless"):
             self.assertEqual(len(re.findall(r"^  " + option + r"\b", text, re.M)), 1, option)

@@ -96,6 +96,15 @@ def write_program(path, text):
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
 
 
+def make_run(folder, has_netcdf):
+    """A folder of arrays below `folder`, another one in it."""
+    os.makedirs(os.path.join(folder, "run", "later"))
+    write_npy(os.path.join(folder, "run", "first.npy"), (20, 30, 40))
+    write_raw(os.path.join(folder, "run", "later", "second_20x30x40.f32"), (20, 30, 40))
+    if has_netcdf:
+        write_netcdf(os.path.join(folder, "run", "later", "third.nc"), ("tas",))
+
+
 def make_readme(folder, has_netcdf):
     def path(name):
         return os.path.join(folder, name)
@@ -108,6 +117,7 @@ def make_readme(folder, has_netcdf):
     write_raw(path("a.f32"), (1000, 1000))
     write_raw(path("b.f32"), (1000, 1000), seed=SEED + 1)
     write_raw(path("field.f32"), (50, 100, 100))
+    make_run(folder, has_netcdf)
     for seed, name in enumerate(("model", "step600", "step700")):
         write_safetensors(path(name + ".safetensors"), seed)
     if has_netcdf:
@@ -126,5 +136,6 @@ def make_manual(folder, has_netcdf):
         file.write("tas abs 0.01  # kelvin\nps rel 1e-4\n")
     if has_netcdf:
         write_netcdf(path("model.nc"), ("tas", "ps"))
+    make_run(folder, has_netcdf)
     write_raw(path("simulated.f64"), (64, 128, 128), "d")
     write_program(path("simulate"), "#!/bin/sh\ncat simulated.f64\n")

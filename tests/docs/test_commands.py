@@ -30,7 +30,7 @@ OTHER_LANGUAGES = {
     "text": "a picture",
 }
 NEEDS = {  # a word of a line, and what it takes
-    "weather.nc": "netcdf", "model.nc": "netcdf", "small.nc": "netcdf", "h5 check": "hdf5", "h5 unpack": "hdf5", "compressed/": "netcdf", "checkpoint": "checkpoint", "h5 pack": "hdf5",
+    "weather.nc": "netcdf", "model.nc": "netcdf", "small.nc": "netcdf", "h5 check": "hdf5", "h5 unpack": "hdf5", "compressed/": "netcdf", "'*.nc'": "netcdf", "checkpoint": "checkpoint", "h5 pack": "hdf5",
 }
 
 

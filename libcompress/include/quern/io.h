@@ -24,6 +24,8 @@ FileKind file_kind(const std::string& path);
 /// Kind of a file to be read: by extension, else by its first bytes. Fails for files that hold no plain array (quern
 /// streams, zip archives, safetensors); `detail` receives a sentence that says what to do.
 Result<FileKind> input_kind(const std::string& path, std::string& detail);
+/// Whether a raw file's name tells both type and shape: NAME_d0xd1x..xdn.TYPE, as in vx_50x100x100.f32.
+bool name_tells_array(const std::string& path);
 /// True when this build can read and write that kind.
 bool is_available(FileKind kind);
 

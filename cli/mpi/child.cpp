@@ -1,0 +1,94 @@
+#include "cli/mpi/child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "cli/args/exit_codes.h"
+#include "cli/files/file_names.h"
+#include "cli/files/safe_file.h"
+
+namespace quern::cli::mpi {
+namespace {
+
+std::string all_of(int file) {
+  std::string text;
+  std::array<char, 4096> part;
+  off_t at = 0;
+  for (ssize_t count; (count = pread(file, part.data(), part.size(), at)) > 0; at += count)
+    text.append(part.data(), static_cast<std::size_t>(count));
+  return text;
+}
+
+}  // namespace
+
+std::string quern_program() {
+  std::array<char, 4096> self;
+  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
+  if (length > 0 && static_cast<std::size_t>(length) < self.size()) {
+    std::string path(self.data(), static_cast<std::size_t>(length));
+    path = path.substr(0, path.rfind('/') + 1) + "quern";
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return "quern";
+}
+
+Child::Child(const std::vector<std::string>& words) : text_(open_spool_file()), messages_(open_spool_file()) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t parent = getpid();
+  id_ = fork();
+  if (id_ < 0) fail_errno("a process", "make");
+  if (id_ != 0) return;
+  // Whatever ends the rank ends its quern, whose handlers then remove what is half written.
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(static_cast<int>(Exit::interrupted));
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
+  const int empty = open("/dev/null", O_RDONLY);
+  dup2(empty, STDIN_FILENO);
+  dup2(text_, STDOUT_FILENO);
+  dup2(messages_, STDERR_FILENO);
+  execvp(arguments.front(), arguments.data());
+  const std::string why = "quern: cannot be run: " + errno_text(errno) + "\n";
+  static_cast<void>(!write(STDERR_FILENO, why.data(), why.size()));
+  _exit(static_cast<int>(Exit::resource));
+}
+
+Child::~Child() {
+  if (id_ >= 0) {
+    kill(id_, SIGTERM);
+    has_ended(true);
+  }
+  close(text_);
+  close(messages_);
+}
+
+bool Child::has_ended(bool wait) {
+  if (id_ < 0) return true;
+  int status = 0;
+  pid_t done = 0;
+  do {
+    done = waitpid(id_, &status, wait ? 0 : WNOHANG);
+  } while (done < 0 && errno == EINTR);
+  if (done == 0) return false;
+  id_ = -1;
+  code_ = static_cast<int>(Exit::resource);
+  if (done > 0 && WIFEXITED(status)) code_ = WEXITSTATUS(status);
+  if (done > 0 && WIFSIGNALED(status))
+    ended_by_ = fmt::format("quern: its process was ended by signal {}{}\n", WTERMSIG(status),
+                            WTERMSIG(status) == SIGKILL ? "; if memory ran out, fewer ranks a node need less" : "");
+  return true;
+}
+
+std::string Child::text() const { return all_of(text_); }
+std::string Child::messages() const { return all_of(messages_) + ended_by_; }
+
+}  // namespace quern::cli::mpi
