@@ -10,7 +10,7 @@ namespace quern::cli {
 namespace {
 
 constexpr const char* kVerbs =
-    "compress, decompress, info, verify, compare, bench, h5, checkpoint, list, doctor or completion";
+    "compress, decompress, info, verify, compare, bench, h5, checkpoint, lidar, list, doctor or completion";
 
 struct Habit {
   const char* word;
@@ -77,7 +77,7 @@ std::string no_such_verb(const std::string& word, const std::vector<std::string>
 std::string missing_after(std::string_view verb, std::string_view work, const std::string& missing) {
   if (!work.empty()) {
     const bool is_option = missing.starts_with('-');
-    return fmt::format("{} is missing after checkpoint {}{}", is_option ? missing : "a file or word (" + missing + ")",
+    return fmt::format("{} is missing after {} {}{}", is_option ? missing : "a file or word (" + missing + ")", verb,
                        work, missing == "--store" ? ": name the store's folder, as in --store runs/a" : "");
   }
   if (verb == "compress")
@@ -92,6 +92,8 @@ std::string missing_after(std::string_view verb, std::string_view work, const st
   if (verb == "checkpoint")
     return "a word is missing after checkpoint; type quern checkpoint save, load, ls, info, diff, verify, repair, "
            "compact, gc or convert";
+  if (verb == "lidar")
+    return "a word is missing after lidar; type quern lidar compress, decompress, info, verify, compare or bench";
   if (verb == "list") return "a word is missing after list; type quern list codecs or quern list devices";
   if (verb == "completion") return "a word is missing after completion; type quern completion bash, zsh or fish";
   return fmt::format("{} is missing after {}", missing, verb);

@@ -353,6 +353,9 @@ void read_verb(const RawArgs& raw, const CLI::App& verb, const CLI::App& program
   } else if (name == "checkpoint") {
     out.verb = Verb::checkpoint;
     read_checkpoint(raw, *verb.get_subcommands().front(), read_run(raw), out.checkpoint);
+  } else if (name == "lidar") {
+    out.verb = Verb::lidar;
+    read_lidar(raw, *verb.get_subcommands().front(), read_run(raw), out.lidar);
   } else {
     read_small_verbs(raw, name, program, out);
   }
@@ -393,7 +396,7 @@ void print_help(const CLI::App& program, bool asked, Command& out) {
     out.text = program.help();
   } else {
     const auto works = verbs.front()->get_subcommands();
-    out.text = works.empty() ? verbs.front()->help("quern") : works.front()->help("quern checkpoint");
+    out.text = works.empty() ? verbs.front()->help("quern") : works.front()->help("quern " + verbs.front()->get_name());
   }
 }
 

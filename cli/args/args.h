@@ -16,6 +16,7 @@
 #include "cli/args/run_args.h"
 #include "cli/args/values.h"
 #include "cli/checkpoint/args.h"
+#include "cli/lidar/args.h"
 
 namespace quern::cli {
 
@@ -29,6 +30,7 @@ enum class Verb {
   bench,
   h5,
   checkpoint,
+  lidar,
   list_codecs,
   list_devices,
   doctor
@@ -159,6 +161,7 @@ struct Command {
   BenchArgs bench;
   H5Args h5;
   CheckpointArgs checkpoint;
+  LidarArgs lidar;
   bool json = false;  ///< list and doctor
 };
 

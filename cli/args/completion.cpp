@@ -26,6 +26,9 @@ const char* Answers::of(const std::string& name) const {
   if (name == "--progress") return "auto always never";
   if (name == "h5") return "args pack unpack check";
   if (name == "checkpoint") return "save load ls info diff verify repair compact gc convert export";
+  if (name == "lidar") return "compress decompress info verify compare bench";
+  if (name == "--mode") return "set points exact";
+  if (name == "--format") return "bin pcd ply npy las";
   if (name == "list") return "codecs devices";
   if (name == "completion") return "bash zsh fish";
   return nullptr;

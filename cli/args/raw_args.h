@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/checkpoint/args.h"
+#include "cli/lidar/args.h"
 
 namespace quern::cli {
 
@@ -35,6 +36,9 @@ struct RawArgs {
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,
       shard_size, slice, hf, dtype;
   std::vector<std::string> roles, tensors, steps, tags, strip;
+  std::string max_error, mode, times, bin_columns, frame, format;
+  std::vector<std::string> max_errors, modes, originals;
+  bool no_attributes = false;
   bool dry_run = false, full = false, replace = false;
   std::string what;  ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check
 };
@@ -46,6 +50,11 @@ std::unique_ptr<CLI::App> define_program(RawArgs& raw);
 void define_checkpoint(CLI::App& program, RawArgs& raw);
 /// Reads one of them, the verb's chosen subcommand. Throws CliError.
 void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, CheckpointArgs& out);
+
+/// The verb lidar with its works as subcommands, and the reader of one of them, the verb's chosen subcommand, which
+/// throws CliError.
+void define_lidar(CLI::App& program, RawArgs& raw);
+void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, LidarArgs& out);
 
 /// A completion script for the shell `raw.what`, bash, zsh or fish, made from the program's own definition.
 std::string completion_script(const CLI::App& program, const RawArgs& raw);

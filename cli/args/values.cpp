@@ -176,6 +176,63 @@ std::uint64_t parse_size(std::string_view text, std::string_view what) {
   return *value << shift;
 }
 
+namespace {
+
+/// Digits of a decimal number, and the power of ten of the first one.
+struct Decimal {
+  std::string digits;
+  int power = 0;
+};
+
+std::optional<Decimal> read_decimal(std::string_view text) {
+  Decimal out;
+  int exponent = 0;
+  if (const std::size_t e = text.find_first_of("eE"); e != std::string_view::npos) {
+    const auto value = read_number<int>(text.substr(e + 1));
+    if (!value || *value < -30 || *value > 30) return std::nullopt;
+    exponent = *value;
+    text = text.substr(0, e);
+  }
+  const std::size_t point = std::min(text.find('.'), text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i == point) continue;
+    if (text[i] < '0' || text[i] > '9') return std::nullopt;
+    out.digits += text[i];
+  }
+  out.power = static_cast<int>(point) - 1 + exponent;
+  if (out.digits.empty() || out.digits.size() > 40) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+std::uint64_t parse_length(std::string_view text, std::string_view what) {
+  constexpr std::uint64_t kMost = UINT64_C(104'857'600'000);
+  const std::string_view whole = text;
+  int power = 9;
+  if (text.ends_with("cm") || text.ends_with("mm")) {
+    power = text.ends_with("cm") ? 7 : 6;
+    text.remove_suffix(2);
+  } else if (text.ends_with('m')) {
+    text.remove_suffix(1);
+  }
+  const auto decimal = read_decimal(text);
+  std::uint64_t nm = 0;
+  bool fits = decimal.has_value();
+  for (std::size_t i = 0; fits && i < decimal->digits.size(); ++i) {
+    const int place = decimal->power + power - static_cast<int>(i);
+    std::uint64_t part = static_cast<std::uint64_t>(decimal->digits[i] - '0');
+    if (place < 0 || part == 0) continue;
+    fits = place <= 12;
+    for (int n = 0; fits && n < place; ++n) part *= 10;
+    nm += part;
+  }
+  if (!fits || nm == 0 || nm > kMost)
+    fail(Exit::usage,
+         fmt::format("{} {}: write a length above 0 and at most 104m, such as 15cm, 20mm or 0.1m", what, whole));
+  return nm;
+}
+
 std::string size_text(std::uint64_t bytes) {
   static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);

@@ -27,6 +27,10 @@ std::uint64_t parse_count(std::string_view text, std::string_view what, std::uin
 /// Bytes: "100000", "64K", "512M", "1G", "2T"; K is 1024, a trailing "B" or "iB" is allowed. At least 1.
 std::uint64_t parse_size(std::string_view text, std::string_view what);
 
+/// A length as whole nanometres: "15cm", "20mm", "0.1m"; a bare number is in metres. Above 0 and at most 104 m; what is
+/// below a nanometre is cut off.
+std::uint64_t parse_length(std::string_view text, std::string_view what);
+
 /// "123 B", "1.2 MiB", ...
 std::string size_text(std::uint64_t bytes);
 

@@ -8,6 +8,8 @@
 #include "cli/args/exit_codes.h"
 #include "cli/files/byte_streams.h"
 #include "cli/files/memory.h"
+#include "cli/lidar/drive_check.h"
+#include "lidar/drive/drive.h"
 
 namespace quern::cli {
 namespace {
@@ -136,6 +138,7 @@ RecordFindings read_record_report(std::span<const std::uint8_t> stream, std::uin
   MemorySource source(stream);
   RecordFindings out;
   out.info = check(inspect_records(source, builtin_record_codecs()), Phase::decode, name);
+  out.is_drive = lidar::is_drive(out.info);
   out.offset = offset;
   out.bytes = stream.size();
   out.section_bytes.resize(out.info.layout.sections.size());
@@ -150,6 +153,8 @@ RecordFindings read_record_report(std::span<const std::uint8_t> stream, std::uin
   }
   if (depth != RecordDepth::header) read_heads(**reader, out);
   if (depth == RecordDepth::content) check_content(**reader, out);
+  if (depth != RecordDepth::content || !out.is_drive || !out.damage.empty()) return out;
+  if (std::string damage = undecodable_frame(stream, run); !damage.empty()) out.damage.push_back(std::move(damage));
   return out;
 }
 
@@ -164,6 +169,7 @@ Json record_json(const RecordFindings& findings) {
   out["segment_items"] = info.layout.segment_items;
   out["segments"] = info.layout.segments();
   out["frames"] = info.layout.frames;
+  out["lidar_frames"] = findings.is_drive ? Json(info.layout.items) : Json(nullptr);
   out["raw_bytes"] = findings.has_sizes ? Json(sum(findings.section_bytes)) : Json(nullptr);
   out["ratio"] = number_or_null(ratio_of(findings));
   out["codec"] = info.codec_name;
@@ -190,6 +196,8 @@ std::string record_text(const RecordFindings& findings) {
   out += layout.frames.empty() ? "\n" : fmt::format(", {} frames\n", layout.frames.size());
   out += fmt::format("  stream    {} bytes at {}, {}, format {}.{}\n", findings.bytes, findings.offset,
                      ratio_text(findings), info.format_major, info.format_minor);
+  if (findings.is_drive)
+    out += fmt::format("  drive     {} frames of LiDAR scans; quern lidar info says more\n", layout.items);
   out += fmt::format("  codec     {}\n", codec_text(info));
   for (std::size_t i = 0; i < layout.sections.size(); ++i) out += section_text(findings, i);
   if (findings.has_sizes) out += fmt::format("  parts     {}, {} of them raw\n", findings.parts, findings.raw_parts);

@@ -31,6 +31,7 @@ struct RecordFindings {
   std::uint64_t raw_parts = 0;
   std::vector<std::uint64_t> section_bytes;         ///< of the values or strings
   std::vector<std::uint64_t> section_stored_bytes;  ///< in the stream
+  bool is_drive = false;                            ///< the items are frames of LiDAR scans
   std::vector<std::string> damage;
 };
 

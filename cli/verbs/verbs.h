@@ -18,6 +18,7 @@ Exit run_compare(const CompareArgs& args);
 Exit run_bench(const BenchArgs& args);
 Exit run_h5(const H5Args& args);
 Exit run_checkpoint(const CheckpointArgs& args);
+Exit run_lidar(const LidarArgs& args);
 Exit run_list_codecs(bool json);
 Exit run_list_devices(bool json);
 Exit run_doctor(bool json);

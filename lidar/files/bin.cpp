@@ -11,8 +11,8 @@ namespace quern::lidar {
 namespace {
 
 constexpr std::array<const char*, 2> kNames = {"intensity", "ring"};
-constexpr double kFarthest = 1e5;   // metres that a scanner may see, with room
-constexpr double kSmallest = 1e-9;  // a number below that is no coordinate but bits of something else
+constexpr double kFarthest = 1e5;    // metres that a scanner may see, with room
+constexpr double kSmallest = 1e-20;  // a number below that is no coordinate but bits of something else
 constexpr double kMostIntensity = 65535;
 constexpr double kMostRing = 255;
 

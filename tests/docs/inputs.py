@@ -52,6 +52,26 @@ def write_safetensors(path, seed):
         file.write(struct.pack("<Q", len(text)) + text + data)
 
 
+def make_scans(folder, frames=3):
+    """velodyne/ with scans as KITTI writes them, ring after ring, and timestamps.txt."""
+    os.mkdir(os.path.join(folder, "velodyne"))
+    for frame in range(frames):
+        source, values = random.Random(SEED + frame), array.array("f")
+        for ring in range(24):
+            elevation = 0.03 - 0.018 * ring
+            for step in range(240):
+                azimuth = math.pi * (1 - step / 120)
+                reach = min(1.73 / math.sin(-elevation) if elevation < 0 else 80.0, 18 + 6 * math.sin(3 * azimuth))
+                reach = round(reach + source.gauss(0, 0.01), 3)
+                flat = reach * math.cos(elevation)
+                values.extend((round(flat * math.cos(azimuth), 3), round(flat * math.sin(azimuth), 3),
+                               round(reach * math.sin(elevation), 3), source.randrange(100) / 100))
+        with open(os.path.join(folder, "velodyne", f"{frame:06}.bin"), "wb") as file:
+            values.tofile(file)
+    with open(os.path.join(folder, "timestamps.txt"), "w", encoding="utf-8") as file:
+        file.writelines(f"2011-09-26 13:02:{25 + 0.1 * frame:012.9f}\n" for frame in range(frames))
+
+
 def write_netcdf(path, variables):
     """Variables over (time, lat, lon); needs netCDF4."""
     import netCDF4

@@ -105,6 +105,16 @@ class Commands(unittest.TestCase):
         self.assertEqual(skipped, set(NOT_RUN), "lines that are gone from README")
         self.assertEqual(languages, set(OTHER_LANGUAGES))
 
+    def test_lidar_guide(self):
+        inputs.make_scans(self.work)
+        with open(os.path.join(ROOT, "docs", "lidar.md"), encoding="utf-8") as file:
+            found = blocks.fenced("docs/lidar.md", file.read())
+        lines = [(block, line) for block in found for line in commands(block)]
+        self.assertGreater(len(lines), 8)
+        for block, line in lines:
+            self.assertEqual(block.language, "sh")
+            self.run_line(block, line)
+
     def test_manual(self):
         inputs.make_manual(self.work, "netcdf" in self.here)
         with open(os.path.join(ROOT, "docs", "man", "quern.1"), encoding="utf-8") as file:
@@ -116,8 +126,9 @@ class Commands(unittest.TestCase):
 
     def test_examples_of_help_are_read(self):
         """Their files are not here: each must fail for that reason alone, and not because the line is wrong."""
-        for verb in ("compress", "decompress", "info", "verify", "compare", "bench", "list", "doctor", "completion"):
-            text = subprocess.run([QUERN, verb, "--help"], stdout=subprocess.PIPE, text=True).stdout
+        works = ["lidar " + work for work in ("compress", "decompress", "info", "verify", "compare", "bench")]
+        for verb in ["compress", "decompress", "info", "verify", "compare", "bench", "list", "doctor", "completion"] + works:
+            text = subprocess.run([QUERN, *verb.split(), "--help"], stdout=subprocess.PIPE, text=True).stdout
             examples = text[text.index("Example"):].splitlines()[1:]
             lines = [line.strip() for line in examples if line.startswith("  quern ")]
             self.assertTrue(lines, verb)

@@ -1,0 +1,34 @@
+// quern lidar: what the user asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/args/run_args.h"
+
+namespace quern::cli {
+
+enum class LidarWork { compress, decompress, info, verify, compare, bench };
+enum class LidarMode { set, points, exact };
+
+struct LidarArgs {
+  LidarWork work = LidarWork::info;
+  std::vector<std::string> inputs;
+  std::string output;
+  bool force = false;
+  std::vector<std::uint64_t> max_errors_nm;  ///< bench: several; else at most one; empty: mode exact
+  std::vector<LidarMode> modes;              ///< bench: several; else exactly one
+  unsigned bin_columns = 0;                  ///< 0: told from the file
+  bool drop_attributes = false;
+  std::string times;  ///< file with a time a line; empty: none
+  std::optional<std::uint64_t> frame;
+  std::string format;  ///< empty: by the output's name, else as the frame was
+  std::vector<std::string> originals;
+  std::string html;
+  unsigned repeats = 3;
+  RunArgs run;
+};
+
+}  // namespace quern::cli

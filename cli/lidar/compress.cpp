@@ -1,0 +1,271 @@
+// quern lidar compress: frames are coded side by side, kept in a temporary file, and then written as a drive.
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/args/values.h"
+#include "cli/files/memory.h"
+#include "cli/files/safe_file.h"
+#include "cli/lidar/verb.h"
+#include "cli/messages/clock.h"
+#include "cli/messages/progress.h"
+
+namespace quern::cli {
+namespace {
+
+/// Frames of a batch for each thread: enough that none waits long for the slowest.
+constexpr std::size_t kFramesPerThread = 4;
+
+/// What is told of a frame when it is coded, and where its bytes lie in the temporary file.
+struct Coded {
+  lidar::CodedFrame frame;
+  codec::lidar::ScanInfo info;
+  Vector<std::uint8_t> description;
+  std::uint64_t scan_at = 0;
+  std::uint64_t scan_bytes = 0;
+  double seconds = 0;
+};
+
+lidar::FrameOptions frame_options(const LidarArgs& args) {
+  lidar::FrameOptions options;
+  const LidarMode mode = args.modes.front();
+  options.mode = mode == LidarMode::set      ? lidar::Mode::set
+                 : mode == LidarMode::points ? lidar::Mode::points
+                                             : lidar::Mode::exact;
+  if (!args.max_errors_nm.empty()) options.max_error_nm = args.max_errors_nm.front();
+  return options;
+}
+
+Coded encode_file(const std::string& path, std::optional<std::int64_t> time, const LidarArgs& args,
+                  TaskRunner& runner) {
+  lidar::PointCloud cloud = read_cloud_file(path, args.bin_columns);
+  if (args.drop_attributes) {
+    cloud.columns.clear();
+    cloud.file_header.clear();
+  }
+  const Stopwatch watch;
+  auto frame = lidar::encode_frame(cloud, frame_options(args), runner);
+  if (!frame.ok()) fail_status(frame.status(), Phase::encode, path);
+  Coded out;
+  out.frame = std::move(frame).value();
+  out.frame.description.name = frame_name(path);
+  out.frame.description.time_stamp = time;
+  out.description = lidar::write_description(out.frame.description);
+  out.info = check(codec::lidar::scan_info(out.frame.scan), Phase::encode, path);
+  out.seconds = watch.seconds();
+  return out;
+}
+
+std::uint64_t file_bytes(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) fail_errno(path, "open");
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+void tell_frame(const std::string& path, const Coded& coded, const LidarArgs& args) {
+  const auto& frame = coded.frame;
+  if (frame.dropped_points != 0 && !args.run.quiet)
+    print_note(fmt::format("{}: {} points with NaN or infinity were dropped; modes points and exact keep them", path,
+                           frame.dropped_points));
+  if (!args.run.verbose) return;
+  print_note(fmt::format("{}: {} points, {} -> {} bytes, largest error {}, {:.0f} ms", path, frame.points,
+                         frame.description.source_bytes, coded.scan_bytes + coded.description.size(),
+                         length_text(frame.achieved_error), coded.seconds * 1000));
+}
+
+struct Totals {
+  std::uint64_t input_bytes = 0, points = 0, kept_points = 0, dropped = 0;
+  std::uint64_t geometry = 0, order = 0, columns = 0;
+  double seconds = 0, largest_error = 0;
+
+  void add(const Coded& coded) {
+    points += coded.frame.points;
+    kept_points += coded.info.points;
+    dropped += coded.frame.dropped_points;
+    geometry += coded.info.geometry_bytes;
+    order += coded.info.order_bytes;
+    columns += coded.info.column_bytes;
+    largest_error = std::max(largest_error, coded.frame.achieved_error);
+  }
+};
+
+Json frame_json(const std::string& path, const Coded& coded) {
+  return Json{{"input", path},
+              {"name", plain(coded.frame.description.name)},
+              {"points", coded.frame.points},
+              {"dropped_points", coded.frame.dropped_points},
+              {"input_bytes", coded.frame.description.source_bytes},
+              {"output_bytes", coded.scan_bytes + coded.description.size()},
+              {"max_error", coded.frame.achieved_error},
+              {"seconds", coded.seconds}};
+}
+
+double ratio_of(std::uint64_t from, std::uint64_t to) {
+  return static_cast<double>(from) / static_cast<double>(std::max<std::uint64_t>(to, 1));
+}
+
+void tell(const LidarArgs& args, const std::deque<Coded>& frames, const std::vector<std::string>& paths,
+          const Totals& totals, std::uint64_t output_bytes) {
+  const auto mode = frame_options(args).mode;
+  const bool bounded = mode != lidar::Mode::exact;
+  const double bound = bounded ? static_cast<double>(args.max_errors_nm.front()) / 1e9 : 0;
+  if (args.run.json) {
+    Json each = Json::array();
+    for (std::size_t i = 0; i < frames.size(); ++i) each.push_back(frame_json(paths[i], frames[i]));
+    print_json(Json{{"output", args.output},
+                    {"frames", frames.size()},
+                    {"points", totals.points},
+                    {"kept_points", totals.kept_points},
+                    {"dropped_points", totals.dropped},
+                    {"input_bytes", totals.input_bytes},
+                    {"output_bytes", output_bytes},
+                    {"ratio", ratio_of(totals.input_bytes, output_bytes)},
+                    {"bits_per_point", ratio_of(8 * output_bytes, totals.points)},
+                    {"geometry_bytes", totals.geometry},
+                    {"order_bytes", totals.order},
+                    {"attribute_bytes", totals.columns},
+                    {"codec", "lidar"},
+                    {"mode", mode_name(mode)},
+                    {"bound",
+                     bounded ? Json{{"kind", "distance"}, {"value", bound}} : Json{{"kind", "lossless"}, {"value", 0}}},
+                    {"max_error", totals.largest_error},
+                    {"psnr_db", nullptr},
+                    {"violations", nullptr},
+                    {"seconds", totals.seconds},
+                    {"mb_per_s", ratio_of(totals.input_bytes, 1) / 1e6 / std::max(totals.seconds, 1e-9)},
+                    {"frames_per_s", static_cast<double>(frames.size()) / std::max(totals.seconds, 1e-9)},
+                    {"each", each},
+                    {"device", "cpu"},
+                    {"threads", thread_count(args.run)},
+                    {"version", QUERN_VERSION}},
+               args.output == "-");
+    return;
+  }
+  if (args.run.quiet) return;
+  const std::string error =
+      bounded ? fmt::format("largest error {} of {}", length_text(totals.largest_error), length_text(bound))
+              : std::string("nothing lost");
+  print_note(fmt::format("{}: {} frames, {} -> {} (ratio {:.1f}), mode {}, {}, {:.1f} frames/s", args.output,
+                         frames.size(), size_text(totals.input_bytes), size_text(output_bytes),
+                         ratio_of(totals.input_bytes, output_bytes), mode_name(mode), error,
+                         static_cast<double>(frames.size()) / std::max(totals.seconds, 1e-9)));
+}
+
+/// The mode that no input forbids.
+mode_t least_mode(const std::vector<std::string>& paths) {
+  mode_t mode = 0666;
+  for (const std::string& path : paths) mode &= mode_like(path) | 0600;
+  return mode;
+}
+
+/// Frames coded side by side, batch after batch; their scans in a temporary file.
+class FrameCoder {
+ public:
+  FrameCoder(const LidarArgs& args, const std::vector<std::string>& paths, TaskRunner& runner)
+      : args_(args), paths_(paths), runner_(runner), progress_(args.output, args.run, 1) {
+    if (!args.times.empty()) times_ = read_times(args.times, paths.size());
+    for (const std::string& path : paths) totals_.input_bytes += file_bytes(path);
+  }
+
+  void run() {
+    const Stopwatch watch;
+    const std::size_t batch = kFramesPerThread * runner_.width();
+    for (std::size_t first = 0; first < paths_.size(); first += batch)
+      run_batch(first, std::min(batch, paths_.size() - first));
+    totals_.seconds = watch.seconds();
+  }
+
+  const std::deque<Coded>& frames() const { return frames_; }
+  const Totals& totals() const { return totals_; }
+
+  /// Writes the drive and returns its bytes.
+  std::uint64_t write(int descriptor, const Execution& execution) const {
+    const Mapping scans = spool_.map();
+    std::vector<lidar::StoredFrame> stored;
+    for (const Coded& coded : frames_)
+      stored.push_back({coded.description, scans.bytes().subspan(static_cast<std::size_t>(coded.scan_at),
+                                                                 static_cast<std::size_t>(coded.scan_bytes))});
+    FdSink sink(descriptor);
+    const auto written = lidar::write_drive(stored, execution, sink);
+    if (!written.ok() && sink.error() != 0)
+      fail(Exit::io, fmt::format("{}: cannot write: {}", args_.output, errno_text(sink.error())));
+    return check(written, Phase::encode, args_.output);
+  }
+
+ private:
+  void run_batch(std::size_t first, std::size_t count) {
+    std::vector<Coded> coded(count);
+    // One frame alone has the threads for its slices.
+    TaskRunner& inner = count == 1 ? runner_ : static_cast<TaskRunner&>(serial_);
+    TaskRunner& outer = count == 1 ? static_cast<TaskRunner&>(serial_) : runner_;
+    run_works(outer, count, [&](std::size_t i) {
+      const std::size_t at = first + i;
+      coded[i] = encode_file(paths_[at], times_.empty() ? std::nullopt : std::optional(times_[at]), args_, inner);
+      const std::lock_guard lock(mutex_);
+      done_ += coded[i].frame.description.source_bytes;
+      progress_.update(std::min(done_, totals_.input_bytes), totals_.input_bytes);
+    });
+    for (std::size_t i = 0; i < count; ++i) keep(paths_[first + i], coded[i]);
+  }
+
+  void keep(const std::string& path, Coded& coded) {
+    coded.scan_at = spooled_;
+    coded.scan_bytes = coded.frame.scan.size();
+    spool_.write(coded.frame.scan);
+    spooled_ += coded.scan_bytes;
+    coded.frame.scan = {};
+    coded.frame.description.file_header = {};
+    totals_.add(coded);
+    tell_frame(path, coded, args_);
+    frames_.push_back(std::move(coded));
+  }
+
+  const LidarArgs& args_;
+  const std::vector<std::string>& paths_;
+  TaskRunner& runner_;
+  SerialRunner serial_;
+  Progress progress_;
+  std::mutex mutex_;  // of done_ and progress_
+  std::uint64_t done_ = 0;
+  std::vector<std::int64_t> times_;
+  SpoolFile spool_;
+  std::uint64_t spooled_ = 0;
+  std::deque<Coded> frames_;
+  Totals totals_;
+};
+
+}  // namespace
+
+Exit run_lidar_compress(const LidarArgs& args) {
+  const auto paths = cloud_paths(args.inputs);
+  for (const std::string& path : paths) check_output(path, args.output, args.force);
+  if (args.output == "-") check_stdout(args.force);
+  Execution execution;
+  execution.threads = args.run.threads;
+  execution.memory_limit = memory_limit(args.run);
+  RunnerHandle runner(execution);
+  std::optional<SafeFile> file;
+  if (args.output != "-")
+    file.emplace(args.output, SafeFile::Options{.replace = args.force, .mode = least_mode(paths)});
+  std::uint64_t output_bytes = 0;
+  std::deque<Coded> frames;
+  Totals totals;
+  {
+    FrameCoder coder(args, paths, runner.get());
+    coder.run();
+    output_bytes = coder.write(file ? file->descriptor() : STDOUT_FILENO, execution);
+    frames = coder.frames();
+    totals = coder.totals();
+  }
+  if (file) file->commit();
+  tell(args, frames, paths, totals, output_bytes);
+  return Exit::ok;
+}
+
+}  // namespace quern::cli

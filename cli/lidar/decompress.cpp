@@ -1,0 +1,166 @@
+// quern lidar decompress: frames are read in turn, decoded side by side, and written as files.
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <set>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/args/values.h"
+#include "cli/files/file_names.h"
+#include "cli/files/memory.h"
+#include "cli/files/safe_file.h"
+#include "cli/lidar/verb.h"
+#include "cli/messages/clock.h"
+#include "cli/messages/progress.h"
+#include "lidar/files/cloud_files.h"
+
+namespace quern::cli {
+namespace {
+
+constexpr std::size_t kFramesPerThread = 2;
+
+void make_folder(const std::string& path) {
+  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) fail_errno(path, "make the folder");
+  if (!is_directory(path)) fail(Exit::io, path + ": is no folder; several frames need one");
+}
+
+lidar::FileFormat format_for(const LidarArgs& args, const lidar::FrameDescription& description, bool to_file) {
+  if (!args.format.empty()) return lidar::parse_format(args.format).value_or(lidar::FileFormat::unknown);
+  const auto by_name = to_file ? lidar::format_of_name(args.output) : lidar::FileFormat::unknown;
+  if (by_name != lidar::FileFormat::unknown) return by_name;
+  return description.format == lidar::FileFormat::unknown ? lidar::FileFormat::pcd : description.format;
+}
+
+/// A frame on its way: coded, then as a file's bytes.
+struct Job {
+  std::uint64_t index = 0;
+  lidar::CodedFrame coded;
+  lidar::FileFormat format = lidar::FileFormat::pcd;
+  lidar::CloudFile file;
+  std::uint64_t points = 0;
+};
+
+void decode(Job& job, const DriveFile& source, TaskRunner& runner) {
+  const auto where = [&] { return fmt::format("{}: {}", source.path(), frame_text(job.index, job.coded.description)); };
+  auto cloud = lidar::decode_frame(job.coded.description, job.coded.scan, source.most_points(), runner);
+  if (!cloud.ok()) fail_frame(source.path(), job.index, cloud.status());
+  job.coded.scan = {};
+  job.points = cloud->points();
+  auto file = lidar::write_cloud(*cloud, job.format);
+  // What a format cannot hold is a wrong wish, not a bad stream.
+  if (!file.ok()) fail(exit_for(file.status(), Phase::encode), where() + ": " + file.status().text());
+  job.file = std::move(file).value();
+}
+
+void write_file(const std::string& path, const Job& job, const DriveFile& source, const LidarArgs& args) {
+  if (path == "-") {
+    if (!write_all(STDOUT_FILENO, job.file.bytes)) fail_errno("standard output", "write");
+    return;
+  }
+  SafeFile file(path, {.replace = args.force, .mode = mode_like(source.path())});
+  if (!write_all(file.descriptor(), job.file.bytes)) fail_errno(path, "write");
+  file.commit();
+}
+
+/// Names of files in a folder; of frames of one name all but the first get their numbers.
+class FileNames {
+ public:
+  std::string next(const LidarArgs& args, const Job& job) {
+    std::string stem = plain(job.coded.description.name);
+    const std::string ending = lidar::format_name(job.format);
+    while (!seen_.insert(stem + "." + ending).second) stem += fmt::format("-{}", job.index);
+    return in_folder(args.output, stem + "." + ending);
+  }
+
+ private:
+  std::set<std::string> seen_;
+};
+
+struct Totals {
+  std::uint64_t bytes = 0, points = 0, frames = 0;
+  std::map<std::string, std::uint64_t> left_out;  ///< columns, and how many frames had them
+};
+
+void tell(const LidarArgs& args, const Totals& totals, std::uint64_t input_bytes, double seconds) {
+  if (!args.run.quiet)
+    for (const auto& [name, frames] : totals.left_out)
+      print_note(
+          fmt::format("{}: column {} of {} frames has no place in this format and was left out; --format pcd "
+                      "keeps all",
+                      args.output, name, frames));
+  if (args.run.json) {
+    print_json(Json{{"output", args.output},
+                    {"frames", totals.frames},
+                    {"points", totals.points},
+                    {"input_bytes", input_bytes},
+                    {"output_bytes", totals.bytes},
+                    {"seconds", seconds},
+                    {"frames_per_s", static_cast<double>(totals.frames) / std::max(seconds, 1e-9)},
+                    {"threads", thread_count(args.run)},
+                    {"version", QUERN_VERSION}},
+               args.output == "-");
+  } else if (!args.run.quiet) {
+    print_note(fmt::format("{}: {} frames, {} points, {}, {:.1f} frames/s",
+                           args.output == "-" ? "standard output" : args.output, totals.frames, totals.points,
+                           size_text(totals.bytes), static_cast<double>(totals.frames) / std::max(seconds, 1e-9)));
+  }
+}
+
+}  // namespace
+
+Exit run_lidar_decompress(const LidarArgs& args) {
+  DriveFile source(args.inputs.front(), args.run);
+  const std::uint64_t all = source.drive().frames();
+  const std::uint64_t begin = args.frame.value_or(0);
+  if (begin >= all)
+    fail(Exit::usage,
+         fmt::format("{}: there is no frame {}; the drive has {}, counted from 0", source.path(), begin, all));
+  const std::uint64_t end = args.frame ? begin + 1 : all;
+  const bool to_file =
+      args.output == "-" || (end - begin == 1 && !is_directory(args.output) && !args.output.ends_with('/'));
+  if (args.output == "-") {
+    if (end - begin != 1) fail(Exit::usage, "-o -: the drive has several frames; name a folder, or give --frame");
+    check_stdout(args.force);
+  }
+  if (to_file) {
+    check_output(source.path(), args.output, args.force);
+  } else {
+    make_folder(args.output);
+  }
+  Execution execution;
+  execution.threads = args.run.threads;
+  RunnerHandle runner(execution);
+  SerialRunner serial;
+  Progress progress(source.path(), args.run);
+  FileNames names;
+  Totals totals;
+  const Stopwatch watch;
+  const std::size_t batch = kFramesPerThread * runner.get().width();
+  for (std::uint64_t first = begin; first < end; first += batch) {
+    std::vector<Job> jobs(static_cast<std::size_t>(std::min<std::uint64_t>(batch, end - first)));
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      jobs[i].index = first + i;
+      jobs[i].coded = source.read_coded(first + i);
+      jobs[i].format = format_for(args, jobs[i].coded.description, to_file);
+    }
+    TaskRunner& inner = jobs.size() == 1 ? runner.get() : serial;
+    TaskRunner& outer = jobs.size() == 1 ? static_cast<TaskRunner&>(serial) : runner.get();
+    run_works(outer, jobs.size(), [&](std::size_t i) { decode(jobs[i], source, inner); });
+    for (const Job& job : jobs) {
+      write_file(to_file ? args.output : names.next(args, job), job, source, args);
+      for (const String& column : job.file.left_out) ++totals.left_out[plain(column)];
+      totals.bytes += job.file.bytes.size();
+      totals.points += job.points;
+      ++totals.frames;
+      progress.update(totals.frames, end - begin);
+    }
+  }
+  tell(args, totals, source.bytes(), watch.seconds());
+  return Exit::ok;
+}
+
+}  // namespace quern::cli

@@ -1,0 +1,77 @@
+// What the works of quern lidar share: inputs as clouds, drives, how failures become exit codes, figures as JSON.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/args/exit_codes.h"
+#include "cli/files/byte_streams.h"
+#include "cli/lidar/args.h"
+#include "cli/messages/file_report.h"
+#include "libcompress/core/task_runner.h"
+#include "lidar/drive/drive.h"
+#include "lidar/verify/promise.h"
+
+namespace quern::cli {
+
+Exit run_lidar_compress(const LidarArgs& args);
+Exit run_lidar_decompress(const LidarArgs& args);
+Exit run_lidar_info(const LidarArgs& args);
+Exit run_lidar_verify(const LidarArgs& args);
+Exit run_lidar_compare(const LidarArgs& args);
+Exit run_lidar_bench(const LidarArgs& args);
+
+/// Files, and those of folders (of known endings, by name), in order. Throws CliError where a folder has none.
+std::vector<std::string> cloud_paths(const std::vector<std::string>& inputs);
+
+/// A file's points. Throws CliError, naming the file: usage where an option is missing, io where it cannot be read.
+lidar::PointCloud read_cloud_file(const std::string& path, unsigned bin_columns);
+
+/// The file's name without folder and without the ending of its format, as a frame's name.
+std::string frame_name(const std::string& path);
+
+/// Nanoseconds of a file with a time a line. Throws CliError where it has not `frames` of them.
+std::vector<std::int64_t> read_times(const std::string& path, std::size_t frames);
+
+/// A drive in a file, mapped.
+class DriveFile {
+ public:
+  /// Throws CliError.
+  DriveFile(const std::string& path, const RunArgs& run);
+  lidar::Drive& drive() { return *drive_; }
+  const std::string& path() const { return path_; }
+  std::uint64_t bytes() const { return mapping_.bytes().size(); }
+  /// Points of a frame that fit into the run's memory with the frames beside it.
+  std::uint64_t most_points() const { return most_points_; }
+  /// Throws CliError, naming the frame.
+  lidar::CodedFrame read_coded(std::uint64_t index);
+
+ private:
+  std::string path_;
+  Mapping mapping_;
+  MemorySource source_;
+  std::unique_ptr<lidar::Drive> drive_;
+  std::uint64_t most_points_ = 0;
+};
+
+/// Whether the file begins a stream of records that is a drive.
+bool is_drive_file(const std::string& path);
+
+/// Runs `tasks` calls of `work(index)` on the runner. Of CliErrors that they throw, that of the lowest index is thrown.
+void run_works(TaskRunner& runner, std::size_t tasks, const std::function<void(std::size_t)>& work);
+
+/// "frame 12 (000012)".
+std::string frame_text(std::uint64_t index, const lidar::FrameDescription& description);
+/// Throws with file and frame.
+[[noreturn]] void fail_frame(const std::string& path, std::uint64_t index, const Status& status);
+
+const char* mode_name(lidar::Mode mode);
+lidar::Promise promise_of(const lidar::FrameDescription& description, const codec::lidar::ScanInfo& info);
+
+/// "14.9 cm", "0.8 mm", "2.5 m".
+std::string length_text(double metres);
+Json distances_json(const lidar::DistanceSummary& summary);
+inline std::string plain(const String& text) { return {text.data(), text.size()}; }
+
+}  // namespace quern::cli
