@@ -40,6 +40,9 @@ Exit run(const Command& command) {
     case Verb::verify: return run_verify(command.verify);
     case Verb::compare: return run_compare(command.compare);
     case Verb::bench: return run_bench(command.bench);
+    case Verb::estimate: return run_estimate(command.estimate);
+    case Verb::model: return run_model(command.model);
+    case Verb::train: return run_train(command.train);
     case Verb::h5: return run_h5(command.h5);
     case Verb::checkpoint: return run_checkpoint(command.checkpoint);
     case Verb::lidar: return run_lidar(command.lidar);

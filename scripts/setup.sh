@@ -5,17 +5,19 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-usage: scripts/setup.sh [--minimal] [--list] [--check]
+usage: scripts/setup.sh [--minimal] [--training] [--list] [--check]
   --minimal   only what building and running the command needs; without it also tests, sanitizers, fuzzers, formatting
+  --training  also LibTorch (large), for quern train quality
   --list      print the packages and stop
   --check     exit 1 and print the missing packages instead of installing them
 TEXT
 }
 
-minimal=0 list=0 check=0
+minimal=0 training=0 list=0 check=0
 for arg in "$@"; do
   case "$arg" in
     --minimal) minimal=1 ;;
+    --training) training=1 ;;
     --list) list=1 ;;
     --check) check=1 ;;
     -h | --help) usage; exit 0 ;;
@@ -47,6 +49,9 @@ if ((!minimal)); then
     python3-venv                                    # bench/compare
     libzfp-dev                                      # comparison
   )
+fi
+if ((training)); then
+  packages+=(libtorch-dev)                          # quern-train
 fi
 if ((list)); then
   printf '%s\n' "${packages[@]}"

@@ -245,12 +245,67 @@ void read_bench(const RawArgs& raw, BenchArgs& out) {
   for (const std::string& list : raw.rel_list)
     for (const std::string& text : split_list(list, "--rel"))
       out.rel.push_back(parse_bound(BoundKind::rel, text, "--rel").value);
+  if (out.rel.empty() && raw.sweep) out.rel = {1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6};
   if (out.rel.empty()) out.rel = {1e-2, 1e-3, 1e-4};
   if (!raw.repeats.empty()) out.repeats = static_cast<unsigned>(parse_count(raw.repeats, "--repeats", 1000));
   if (out.repeats == 0) fail(Exit::usage, "--repeats 0: at least one run is needed");
+  out.sweep = raw.sweep;
+  out.csv = raw.csv;
+  if (out.sweep && out.csv.empty()) fail(Exit::usage, "--sweep: name the file for the runs with --csv FILE");
+  if (!out.sweep && !out.csv.empty()) fail(Exit::usage, "--csv: goes with --sweep");
   out.data = read_data(raw);
   out.codec = read_codec(raw);
   out.run = read_run(raw);
+}
+
+std::vector<double> read_list(const std::vector<std::string>& lists, BoundKind kind, const char* option) {
+  std::vector<double> out;
+  for (const std::string& list : lists)
+    for (const std::string& text : split_list(list, option)) {
+      out.push_back(parse_bound(kind, text, option).value);
+      if (out.back() <= 0) fail(Exit::usage, fmt::format("{} {}: a bound must be above 0", option, text));
+    }
+  return out;
+}
+
+void read_estimate(const RawArgs& raw, EstimateArgs& out) {
+  out.inputs = raw.files;
+  if (!raw.at_list.empty() && !raw.at_abs_list.empty())
+    fail(Exit::usage, "--at and --at-abs: give relative bounds or absolute ones");
+  out.absolute = !raw.at_abs_list.empty();
+  out.at = out.absolute ? read_list(raw.at_abs_list, BoundKind::abs, "--at-abs")
+                        : read_list(raw.at_list, BoundKind::rel, "--at");
+  if (out.at.empty()) out.at = {1e-2, 1e-3, 1e-4};
+  for (const std::string& list : raw.codec_list)
+    for (std::string& name : split_list(list, "--codec"))
+      if (name != "all") out.codecs.push_back(std::move(name));
+  out.model = raw.model;
+  out.data = read_data(raw);
+  out.run = read_run(raw);
+}
+
+void read_model_verb(const RawArgs& raw, ModelArgs& out) {
+  const std::pair<const char*, ModelWork> works[] = {
+      {"info", ModelWork::info}, {"verify", ModelWork::verify}, {"list", ModelWork::list}};
+  const auto* work =
+      std::find_if(std::begin(works), std::end(works), [&](const auto& w) { return w.first == raw.what; });
+  if (work == std::end(works)) fail(Exit::usage, fmt::format("model {}: use info, verify or list", raw.what));
+  out.work = work->second;
+  if (raw.files.size() > (out.work == ModelWork::list ? 0 : 1))
+    fail(Exit::usage, out.work == ModelWork::list ? "model list takes no file" : "model: one file at a time");
+  if (!raw.files.empty()) out.file = raw.files.front();
+  out.json = raw.json;
+}
+
+void read_train(const RawArgs& raw, TrainArgs& out) {
+  if (raw.what != "quality") fail(Exit::usage, fmt::format("train {}: use train quality", raw.what));
+  if (raw.output.empty() && !raw.families) fail(Exit::usage, "train quality: name the model with -o MODEL");
+  out.runs = raw.runs;
+  out.output = raw.output;
+  if (!raw.seed.empty()) out.seed = std::to_string(parse_count(raw.seed, "--seed", UINT64_MAX / 2));
+  if (!raw.epochs.empty()) out.epochs = std::to_string(parse_count(raw.epochs, "--epochs", 1000000));
+  out.families = raw.families;
+  out.force = raw.force;
 }
 
 void read_h5_bounds(const RawArgs& raw, const CLI::App& verb, H5Args& out) {
@@ -347,6 +402,15 @@ void read_verb(const RawArgs& raw, const CLI::App& verb, const CLI::App& program
   } else if (name == "bench") {
     out.verb = Verb::bench;
     read_bench(raw, out.bench);
+  } else if (name == "estimate") {
+    out.verb = Verb::estimate;
+    read_estimate(raw, out.estimate);
+  } else if (name == "model") {
+    out.verb = Verb::model;
+    read_model_verb(raw, out.model);
+  } else if (name == "train") {
+    out.verb = Verb::train;
+    read_train(raw, out.train);
   } else if (name == "h5") {
     out.verb = Verb::h5;
     read_h5(raw, verb, out.h5);

@@ -28,6 +28,9 @@ enum class Verb {
   verify,
   compare,
   bench,
+  estimate,
+  model,
+  train,
   h5,
   checkpoint,
   lidar,
@@ -127,9 +130,39 @@ struct BenchArgs {
   std::vector<std::string> codecs;  ///< empty: all
   std::vector<double> rel;
   unsigned repeats = 5;
+  bool sweep = false;  ///< labels for training, into `csv`
+  std::string csv;
   DataArgs data;
   CodecArgs codec;
   RunArgs run;
+};
+
+/// What codecs would make of arrays.
+struct EstimateArgs {
+  std::vector<std::string> inputs;
+  std::vector<std::string> codecs;  ///< empty: all that the model knows
+  std::vector<double> at;           ///< bounds
+  bool absolute = false;            ///< of kind abs; else rel
+  std::string model;                ///< a file; empty: the one that ships
+  DataArgs data;
+  RunArgs run;
+};
+
+enum class ModelWork { info, verify, list };
+
+struct ModelArgs {
+  ModelWork work = ModelWork::info;
+  std::string file;  ///< empty: the one that ships
+  bool json = false;
+};
+
+/// Words for the program that trains.
+struct TrainArgs {
+  std::string runs;
+  std::string output;
+  std::string seed, epochs;
+  bool families = false;
+  bool force = false;
 };
 
 /// HDF5 and netCDF-4 files that stay such files, with quern as a filter inside.
@@ -159,6 +192,9 @@ struct Command {
   VerifyArgs verify;
   CompareArgs compare;
   BenchArgs bench;
+  EstimateArgs estimate;
+  ModelArgs model;
+  TrainArgs train;
   H5Args h5;
   CheckpointArgs checkpoint;
   LidarArgs lidar;

@@ -28,6 +28,9 @@ struct RawArgs {
   std::string device, threads, memory, progress;
   bool recursive = false, skip_existing = false;
   std::string files_from;
+  std::string csv, model, runs, seed, epochs;
+  std::vector<std::string> at_list, at_abs_list;
+  bool sweep = false, families = false;
   std::string output, html, region, level, repeats;
   bool to_stdout = false, force = false, remove = false, keep_input = false, quiet = false, verbose = false,
        json = false;

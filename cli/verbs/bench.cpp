@@ -17,6 +17,7 @@
 #include "cli/messages/file_report.h"
 #include "cli/verbs/run_device.h"
 #include "cli/verbs/suspicions.h"
+#include "cli/verbs/sweep.h"
 #include "cli/verbs/verbs.h"
 
 namespace quern::cli {
@@ -264,6 +265,7 @@ void bench_one(const std::string& path, const BenchArgs& args, Exit& result) {
 }  // namespace
 
 Exit run_bench(const BenchArgs& args) {
+  if (args.sweep) return run_sweep(args);
   Exit result = Exit::ok;
   (void)chosen_codecs(args);
   for (const std::string& input : args.inputs) attempt(result, [&] { bench_one(input, args, result); });

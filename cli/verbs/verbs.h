@@ -16,6 +16,10 @@ Exit run_verify(const VerifyArgs& args);
 Exit run_verify_records(const VerifyArgs& args);
 Exit run_compare(const CompareArgs& args);
 Exit run_bench(const BenchArgs& args);
+Exit run_estimate(const EstimateArgs& args);
+Exit run_model(const ModelArgs& args);
+/// Runs quern-train, which stands beside the command where LibTorch was found.
+Exit run_train(const TrainArgs& args);
 Exit run_h5(const H5Args& args);
 Exit run_checkpoint(const CheckpointArgs& args);
 Exit run_lidar(const LidarArgs& args);

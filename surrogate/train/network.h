@@ -9,7 +9,7 @@
 namespace quern::surrogate {
 
 struct TrainingOptions {
-  int epochs = 1200;
+  int epochs = 500;
   std::uint64_t seed = 1;
 };
 

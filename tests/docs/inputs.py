@@ -125,6 +125,13 @@ def make_readme(folder, has_netcdf):
         write_netcdf(path("model.nc"), ("tas", "ps"))
 
 
+def make_estimates(folder):
+    write_raw(os.path.join(folder, "temperature_50x100x100.f32"), (50, 100, 100))
+    write_raw(os.path.join(folder, "in.raw"), (50, 100, 100))
+    for step in (1, 2):
+        write_raw(os.path.join(folder, f"waves_t{step:04d}_20x40x50.f32"), (20, 40, 50), seed=SEED + step)
+
+
 def make_manual(folder, has_netcdf):
     def path(name):
         return os.path.join(folder, name)

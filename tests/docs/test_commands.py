@@ -124,10 +124,22 @@ class Commands(unittest.TestCase):
         for block, line in lines:
             self.run_line(block, line)
 
+    def test_estimates(self):
+        inputs.make_estimates(self.work)
+        has_training = os.path.exists(os.path.join(os.path.dirname(os.path.realpath(QUERN)), "quern-train"))
+        with open(os.path.join(ROOT, "docs", "estimate.md"), encoding="utf-8") as file:
+            found = blocks.fenced("estimate.md", file.read())
+        lines = [(block, line) for block in found for line in commands(block)]
+        self.assertGreater(len(lines), 7)
+        for block, line in lines:
+            if has_training or "my.qmodel" not in line:
+                self.run_line(block, line)
+
     def test_examples_of_help_are_read(self):
         """Their files are not here: each must fail for that reason alone, and not because the line is wrong."""
         works = ["lidar " + work for work in ("compress", "decompress", "info", "verify", "compare", "bench")]
-        for verb in ["compress", "decompress", "info", "verify", "compare", "bench", "list", "doctor", "completion"] + works:
+        verbs = ["compress", "decompress", "info", "verify", "compare", "bench", "estimate", "model", "list", "doctor", "completion"]
+        for verb in verbs + works:
             text = subprocess.run([QUERN, *verb.split(), "--help"], stdout=subprocess.PIPE, text=True).stdout
             examples = text[text.index("Example"):].splitlines()[1:]
             lines = [line.strip() for line in examples if line.startswith("  quern ")]

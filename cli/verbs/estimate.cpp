@@ -1,0 +1,152 @@
+// quern estimate: what codecs would make of arrays, without compressing them.
+#include <fmt/format.h>
+
+#include <quern/estimate.h>
+
+#include "cli/files/byte_streams.h"
+#include "cli/files/input_array.h"
+#include "cli/files/memory.h"
+#include "cli/files/stream_notes.h"
+#include "cli/messages/clock.h"
+#include "cli/messages/file_report.h"
+#include "cli/verbs/suspicions.h"
+#include "cli/verbs/verbs.h"
+
+namespace quern::cli {
+namespace {
+
+WholeArray addressable(InputArray& input, std::uint64_t memory) {
+  if (WholeArray::fits(input, memory)) return WholeArray::load(input);
+  print_note(input.label + ": does not fit in memory; using a temporary file");
+  return WholeArray::spool(input);
+}
+
+std::string interval_text(const Interval& i, const char* format) {
+  return fmt::format("{} ({}..{})", fmt::format(fmt::runtime(format), i.value),
+                     fmt::format(fmt::runtime(format), i.low), fmt::format(fmt::runtime(format), i.high));
+}
+
+std::string bound_name(const Estimate& e) {
+  if (e.bound.kind == BoundKind::lossless) return "lossless";
+  return fmt::format("{} {:.3g}", bound_kind_name(e.bound.kind), e.bound.value);
+}
+
+Json estimate_json(const Estimate& e) {
+  Json out;
+  const auto interval = [&](const std::string& name, const std::string& stem, const std::optional<Interval>& i) {
+    out[name] = i ? number_or_null(i->value) : Json(nullptr);
+    out[stem + "_low"] = i ? number_or_null(i->low) : Json(nullptr);
+    out[stem + "_high"] = i ? number_or_null(i->high) : Json(nullptr);
+  };
+  out["codec"] = e.codec;
+  out["bound"] = bound_json(e.bound.kind, e.bound.value);
+  out["absolute"] = e.absolute;
+  interval("ratio", "ratio", e.ratio);
+  interval("psnr_db", "psnr", e.psnr_db);
+  interval("ssim", "ssim", e.ssim);
+  const bool exact = !e.psnr_db;
+  interval("max_error_over_bound", "max_error_over_bound",
+           exact ? std::nullopt : std::optional<Interval>(e.max_error_share));
+  interval("error_autocorrelation", "error_autocorrelation",
+           exact ? std::nullopt : std::optional<Interval>(e.error_autocorrelation));
+  interval("compress_mb_per_s", "compress_mb_per_s", e.compress_mb_per_s);
+  interval("decompress_mb_per_s", "decompress_mb_per_s", e.decompress_mb_per_s);
+  out["wide"] = e.wide;
+  return out;
+}
+
+void print_rows(const EstimateReport& report) {
+  print_text(fmt::format("{:9} {:11} {:>28} {:>26} {:>7} {:>10} {:>10}\n", "codec", "bound", "ratio (10 %..90 %)",
+                         "PSNR dB (10 %..90 %)", "SSIM", "comp MB/s", "dec MB/s"));
+  for (const Estimate& e : report.estimates)
+    print_text(fmt::format("{:9} {:11} {:>28} {:>26} {:>7} {:>10.3g} {:>10.3g}{}\n", e.codec, bound_name(e),
+                           interval_text(e.ratio, "{:.4g}"), e.psnr_db ? interval_text(*e.psnr_db, "{:.1f}") : "exact",
+                           e.ssim ? fmt::format("{:.4f}", e.ssim->value) : "-", e.compress_mb_per_s.value,
+                           e.decompress_mb_per_s.value, e.wide ? "  wide" : ""));
+}
+
+std::vector<std::uint8_t> model_bytes(const std::string& path) {
+  if (path.empty()) return {};
+  const Mapping file = Mapping::of_file(path);
+  const auto bytes = file.bytes();
+  if (bytes.empty()) fail(Exit::stream, path + ": is empty, and no model");
+  return {bytes.begin(), bytes.end()};
+}
+
+void estimate_one(const std::string& path, const std::string& dataset, const EstimateArgs& args,
+                  const std::vector<std::uint8_t>& model) {
+  InputArray input = open_input(path, dataset, args.data);
+  const std::uint64_t memory = memory_limit(args.run);
+  const WholeArray whole = addressable(input, memory / 2);
+  const Vector<Suspicion> suspicions = examine_input(input, whole.view(), args.data, args.run);
+  EstimateOptions options;
+  for (const double value : args.at) options.bounds.push_back({args.absolute ? BoundKind::abs : BoundKind::rel, value});
+  options.codecs = args.codecs;
+  options.fill_bits = input.fill_bits;
+  options.model = model;
+  Execution execution;
+  execution.threads = args.run.threads;
+  execution.memory_limit = memory;
+  CompressOptions valid;
+  valid.bound = {BoundKind::rel, 1.0};
+  use_valid_range(input, whole.view(), execution, valid);
+  options.range = valid.range;
+  const Stopwatch watch;
+  const EstimateReport report =
+      check(builtin_estimator().estimate(whole.view(), options, execution), Phase::encode, input.label);
+  const double seconds = watch.seconds();
+  if (args.run.json) {
+    Json out;
+    out["input"] = input.label;
+    out["dtype"] = dtype_name(input.meta.dtype);
+    out["shape"] = input.meta.shape.extents();
+    out["range"] = report.range;
+    out["sampled_values"] = report.sampled;
+    out["estimates"] = Json::array();
+    for (const Estimate& e : report.estimates) out["estimates"].push_back(estimate_json(e));
+    out["notes"] = report.notes;
+    out["suspicions"] = suspicions_json(suspicions, input, args.data);
+    out["seconds"] = seconds;
+    out["version"] = QUERN_VERSION;
+    print_json(out);
+    return;
+  }
+  print_text(fmt::format("{}: {} of {}, estimated in {:.2f} s\n", input.label, input.meta.shape.text(),
+                         dtype_name(input.meta.dtype), seconds));
+  print_rows(report);
+  for (const std::string& note : report.notes) print_note(input.label + ": " + note);
+}
+
+/// Those that were named, or all fields of a file that holds several arrays: what CF calls coordinates is left out.
+std::vector<std::string> datasets_of(const std::string& path, const EstimateArgs& args) {
+  const auto& named = args.data.datasets;
+  if (!named.empty() && named.front() != "*") return named;
+  std::string detail;
+  const auto kind = io::input_kind(path, detail);
+  if (!kind.ok()) fail_file(kind.status(), detail);
+  if (*kind != io::FileKind::hdf5 && *kind != io::FileKind::netcdf) return {std::string()};
+  auto names = io::list_arrays(path, *kind, detail);
+  if (!names.ok()) fail_file(names.status(), detail);
+  std::vector<std::string> fields;
+  for (const std::string& name : *names) {
+    const InputArray input = open_input(path, name, args.data);
+    if (input.meta.role.empty() && !input.meta.holds_flags) fields.push_back(name);
+  }
+  return fields.empty() ? std::vector<std::string>(names->begin(), names->end()) : fields;
+}
+
+}  // namespace
+
+Exit run_estimate(const EstimateArgs& args) {
+  const std::vector<std::uint8_t> model = model_bytes(args.model);
+  Exit result = Exit::ok;
+  for (const std::string& input : args.inputs) {
+    attempt(result, [&] {
+      for (const std::string& dataset : datasets_of(input, args))
+        attempt(result, [&] { estimate_one(input, dataset, args, model); });
+    });
+  }
+  return result;
+}
+
+}  // namespace quern::cli

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Makes the quality model that ships anew: fields, runs, training. Takes about an hour on two free cores. What was made
+# already is kept and used again.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+usage: scripts/train_surrogate.sh WORK [FIELDS]
+  WORK     folder for fields, runs and the model
+  FIELDS   folder of recorded fields, NAME_SHAPE.TYPE (optional)
+Needs quern, quern-flow and quern-train (a build with LibTorch) in build/release/bin, or in $QUERN_BIN, and NumPy.
+The new model is WORK/quality.qmodel; put it into surrogate/models/ when its errors are no worse.
+TEXT
+}
+
+if (($# < 1 || $# > 2)) || [[ $1 == -h || $1 == --help ]]; then
+  usage
+  exit $(($# < 1 || $# > 2))
+fi
+work=$1
+root=$(cd "$(dirname "$0")/.." && pwd)
+bin=${QUERN_BIN:-$root/build/release/bin}
+mkdir -p "$work"
+if [[ ! -d $work/fields ]]; then
+  python3 "$root/scripts/surrogate_fields.py" "$work/fields.part" "${@:2}"
+  mkdir -p "$work/kh" "$work/sedov"
+  "$bin/quern-flow" --size 48x64x64 --time 2.2 --every 60 --out "$work/kh" -q
+  "$bin/quern-flow" --setup sedov --size 56x56x56 --time 0.15 --every 25 --out "$work/sedov" -q
+  for step in 0120 0360 0600 0840 1080 1260; do
+    for name in density velocity_x velocity_z pressure energy; do
+      for file in "$work/kh/${name}_t${step}_"*; do mv "$file" "$work/fields.part/flowkh-${file##*/}"; done
+    done
+  done
+  for step in 0100 0300 0500 0700; do
+    for name in density velocity_x pressure; do
+      for file in "$work/sedov/${name}_t${step}_"*; do mv "$file" "$work/fields.part/flowsedov-${file##*/}"; done
+    done
+  done
+  mv "$work/fields.part" "$work/fields"
+fi
+# Half of the files have one list of bounds, half another.
+number=0
+for file in "$work"/fields/*; do
+  bounds=1e-1,1e-2,1e-3,1e-4,1e-6
+  if ((number++ % 2)); then bounds=3e-2,3e-3,3e-4,3e-5,1e-5; fi
+  "$bin/quern" bench --sweep -q --rel "$bounds" --csv "$work/runs.csv" "$file"
+done
+"$bin/quern" train quality -f --runs "$work/runs.csv" -o "$work/quality.qmodel"
+"$bin/quern" model info "$work/quality.qmodel"
