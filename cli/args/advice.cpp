@@ -10,8 +10,8 @@ namespace quern::cli {
 namespace {
 
 constexpr const char* kVerbs =
-    "compress, decompress, info, verify, compare, bench, estimate, model, train, h5, checkpoint, lidar, list, doctor or "
-    "completion";
+    "compress, decompress, info, verify, compare, bench, estimate, model, train, h5, checkpoint, lidar, list, doctor "
+    "or completion";
 
 struct Habit {
   const char* word;
