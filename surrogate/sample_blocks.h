@@ -13,10 +13,11 @@ namespace quern::surrogate {
 using Triple = std::array<std::uint64_t, 3>;
 
 /// An array as volumes of up to three axes, slowest first, and the boxes of them that are sampled. An array of at most
-/// kWhole values is sampled whole, one of more by blocks that hold at most a twentieth of its values, or kWhole.
+/// kWhole values is sampled whole, one of more by blocks that hold about a twentieth of its values, but no fewer than
+/// kWhole and no more than kMost.
 struct SamplePlan {
   static constexpr std::uint64_t kWhole = UINT64_C(1) << 18;
-  static constexpr std::uint64_t kMost = UINT64_C(1) << 21;
+  static constexpr std::uint64_t kMost = UINT64_C(1) << 19;
 
   explicit SamplePlan(const Shape& shape);
 
