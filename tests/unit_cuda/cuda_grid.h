@@ -24,7 +24,8 @@ class DeviceGrid {
         damaged_(chunks_.count()),
         stored_(chunks_.count()),
         scans_(chunks_.count()),
-        slots_(chunks_.count() * slot_bytes(c)) {}
+        slots_(chunks_.count() * slot_bytes(c)),
+        workspace_(lorenzo_decode_workspace_bytes(chunks())) {}
 
   DeviceBuffer<std::uint8_t>& elements() { return elements_; }
   std::size_t count() const { return chunks_.count(); }
@@ -56,7 +57,8 @@ class DeviceGrid {
     stored_.put(stored);
   }
   cudaError_t queue_decode(cudaStream_t stream) {
-    return lorenzo_decode_async(chunks(), stored_.data(), damaged_.data(), stream);
+    const LorenzoChunks all = chunks();
+    return lorenzo_decode_async(all, stored_.data(), workspace_.data(), damaged_.data(), stream);
   }
 
   /// Results.
@@ -112,6 +114,7 @@ class DeviceGrid {
   DeviceBuffer<StoredChunk> stored_;
   DeviceBuffer<ChunkScan> scans_;
   DeviceBuffer<std::uint8_t> slots_;
+  DeviceBuffer<std::uint8_t> workspace_;
 };
 
 /// The array's chunks through slots.
