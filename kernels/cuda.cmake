@@ -12,6 +12,10 @@ add_library(quern_kernels_cuda STATIC
   lorenzo/cuda/chunks.cu
   lorenzo/cuda/join.cu
   lorenzo/cuda/staged.cu
+  lorenzo/cuda/decode8.cu
+  lorenzo/cuda/decode16.cu
+  lorenzo/cuda/decode32.cu
+  lorenzo/cuda/decode64.cu
   mask/cuda/bits8.cu
   mask/cuda/bits16.cu
   mask/cuda/bits32.cu

@@ -130,9 +130,10 @@ class LorenzoBench {
     DeviceArray<StoredChunk> stored(chunks);
     DeviceArray<std::uint32_t> damaged(chunked_.count());
     const kernels::LorenzoChunks places = chunked_.chunks_at(boxes);
+    DeviceArray<std::uint8_t> workspace(kernels::lorenzo_decode_workspace_bytes(places));
     const std::uint64_t n = array_.bytes();
     session_.time_step(array_, "lorenzo", "decode", {n, stored_bytes_, n + stored_bytes_}, [&](cudaStream_t stream) {
-      return kernels::lorenzo_decode_async(places, stored.data(), damaged.data(), stream);
+      return kernels::lorenzo_decode_async(places, stored.data(), workspace.data(), damaged.data(), stream);
     });
     const auto flags = damaged.get();
     damaged_chunks_ = std::accumulate(flags.begin(), flags.end(), std::uint64_t{0});

@@ -169,9 +169,18 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
                    cudaStream_t queue) const override {
     return kernels::lorenzo_join_async(chunks_of(places), slots_of(places, slots), queue);
   }
-  cudaError_t decode(const cuda::ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint32_t* damaged,
-                     cudaStream_t queue) const override {
-    return kernels::lorenzo_decode_async(chunks_of(places), stored, damaged, queue);
+  std::uint64_t decode_workspace_bytes(DType dtype, std::uint32_t count, std::uint32_t chunks,
+                                       std::uint32_t coded) const override {
+    LorenzoChunks places;
+    places.tiles = kernels::max_chunk_tiles(dtype_bytes(dtype));
+    places.items = count;
+    places.chunks = chunks;
+    places.coded = coded;
+    return kernels::lorenzo_decode_workspace_bytes(places);
+  }
+  cudaError_t decode(const cuda::ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint8_t* workspace,
+                     std::uint32_t* damaged, cudaStream_t queue) const override {
+    return kernels::lorenzo_decode_async(chunks_of(places), stored, workspace, damaged, queue);
   }
 
  private:

@@ -95,9 +95,13 @@ class ChunkKernels {
                              cudaStream_t queue) const = 0;
   /// After encode() with the same places and slots: every chunk that has a target is joined there.
   virtual cudaError_t join(const ChunkPlaces& places, const EncodedSlots& slots, cudaStream_t queue) const = 0;
-  /// What is stored of chunk q, which may be any bytes, to its box; damaged[q] becomes 0 or 1. So are plain chunks.
-  virtual cudaError_t decode(const ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint32_t* damaged,
-                             cudaStream_t queue) const = 0;
+  /// Bytes of device memory that decode() works in, for `count` streams of so many places.
+  virtual std::uint64_t decode_workspace_bytes(DType dtype, std::uint32_t count, std::uint32_t chunks,
+                                               std::uint32_t coded) const = 0;
+  /// What is stored of chunk q, which may be any bytes, to its box; damaged[q] becomes 0 or 1. So are plain chunks. The
+  /// workspace begins at a multiple of 16 bytes.
+  virtual cudaError_t decode(const ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint8_t* workspace,
+                             std::uint32_t* damaged, cudaStream_t queue) const = 0;
 };
 
 }  // namespace quern::cuda

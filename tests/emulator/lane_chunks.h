@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "kernels/lorenzo/tile_job.h"
 #include "kernels/lorenzo/warp/decode.h"
+#include "kernels/lorenzo/warp/decode_tile.h"
 #include "kernels/lorenzo/warp/encode.h"
 #include "kernels/lorenzo/warp/heads.h"
 #include "tests/emulator/lane_emulator.h"
@@ -35,6 +37,12 @@ std::vector<Buffer> noisy_buffers(std::size_t tiles) {
   for (std::size_t i = 0; i < tiles * sizeof(Buffer); ++i) bytes[i] = static_cast<std::uint8_t>(state.random());
   state.watch(bytes, tiles * sizeof(Buffer));
   return buffers;
+}
+
+/// Watches buffers again.
+template <class Buffer>
+void watch_buffers(const std::vector<Buffer>& buffers) {
+  EmulatorState::instance().watch(buffers.data(), buffers.size() * sizeof(Buffer));
 }
 
 /// Calls f for a tile shape and an element width.
@@ -80,6 +88,36 @@ inline std::vector<std::uint8_t> encode_chunk_on_lanes(const kernels::ChunkRules
   });
 }
 
+/// Decodes a tile by its job as the kernels do, its bytes staged; those that nobody asked for are noise, and all of them
+/// are once they were taken.
+template <kernels::TileShape S, class Bits>
+bool decode_job_on_lanes(const kernels::ChunkRules& rules, const kernels::TileHead& head,
+                         const kernels::LaneBytes& payload, const kernels::TileWalk& at, void* out,
+                         const kernels::ChunkBox& box) {
+  using X = LaneEmulator;
+  kernels::TileJob job;
+  job.payload = payload.at;
+  kernels::describe_job(head, 0, job);
+  kernels::place_job(box, out, sizeof(Bits), S, at, job);
+  auto rooms = noisy_buffers<kernels::TileRoom>(1);
+  kernels::TileRoom& room = rooms[0];
+  const std::uint32_t staged = kernels::staged_bytes(job);
+  if (staged != 0)
+    std::copy(payload.at, payload.at + payload.left,
+              reinterpret_cast<std::uint8_t*>(room.bytes) + (staged - payload.left));
+  typename X::vec<std::uint32_t> selectors;
+  kernels::lane_gap_selectors<X>(selectors);
+  bool taken = false;
+  const bool good = kernels::decode_tile<X, S, Bits>(
+      rules, job, room, selectors,
+      [&] {
+        taken = true;
+        for (std::uint32_t& word : room.bytes) word = static_cast<std::uint32_t>(EmulatorState::instance().random());
+      },
+      [](auto* to, auto lane, const auto& pack) { X::store(to, lane, pack); });
+  return good && taken;
+}
+
 /// Decodes the chunk into `out`; false when its bytes are refused.
 inline bool decode_chunk_on_lanes(const kernels::ChunkRules& rules, std::span<const std::uint8_t> in, void* out,
                                   const kernels::ChunkBox& box) {
@@ -94,6 +132,13 @@ inline bool decode_chunk_on_lanes(const kernels::ChunkRules& rules, std::span<co
     auto areas = noisy_buffers<kernels::LaneDecodeArea<kernels::CodeWord<Bits>>>(tiles);
     bool good = true;
     for (const std::uint32_t t : tile_order(tiles)) {
+      if (kernels::is_job(heads.heads[t], S, box)) {
+        kernels::TileWalk at;
+        for (std::uint32_t i = 0; i < t; ++i) at.next(S, box);
+        good = decode_job_on_lanes<S, Bits>(rules, heads.heads[t], heads.payloads[t], at, out, box) && good;
+        watch_buffers(areas);
+        continue;
+      }
       good = kernels::decode_lanes<X, S, Bits>(rules, heads.heads[t], heads.payloads[t], kernels::lane_place<S>(box, t),
                                                areas[t], out) &&
              good;

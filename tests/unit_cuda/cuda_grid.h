@@ -27,7 +27,8 @@ class DeviceGrid {
         slots_(chunks_.count() * slot_bytes(c)),
         parts_(lorenzo_parts_bytes(chunks_.count())),
         targets_(chunks_.count()),
-        joined_(chunks_.count() * slot_bytes(c)) {}
+        joined_(chunks_.count() * slot_bytes(c)),
+        workspace_(lorenzo_decode_workspace_bytes(chunks())) {}
 
   DeviceBuffer<std::uint8_t>& elements() { return elements_; }
   std::size_t count() const { return chunks_.count(); }
@@ -85,7 +86,8 @@ class DeviceGrid {
     stored_.put(stored);
   }
   cudaError_t queue_decode(cudaStream_t stream) {
-    return lorenzo_decode_async(chunks(), stored_.data(), damaged_.data(), stream);
+    const LorenzoChunks all = chunks();
+    return lorenzo_decode_async(all, stored_.data(), workspace_.data(), damaged_.data(), stream);
   }
 
   /// Results.
@@ -158,6 +160,7 @@ class DeviceGrid {
   DeviceBuffer<std::uint8_t> parts_;
   DeviceBuffer<std::uint8_t*> targets_;
   DeviceBuffer<std::uint8_t> joined_;
+  DeviceBuffer<std::uint8_t> workspace_;
 };
 
 /// The array's chunks through slots.

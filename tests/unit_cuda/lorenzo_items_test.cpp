@@ -122,7 +122,9 @@ TEST_F(LorenzoItems, SlotsAndDecoding_AsEachAlone) {
   DeviceBuffer<StoredChunk> device_stored(stored);
   for (std::size_t i = 0; i < items_.size(); ++i)
     elements_[i]->put(std::vector<std::uint8_t>(items_[i].elements.size(), 0xa5));
-  ASSERT_EQ(lorenzo_decode_async(chunks(), device_stored.data(), damaged.data(), stream), cudaSuccess);
+  DeviceBuffer<std::uint8_t> workspace(lorenzo_decode_workspace_bytes(chunks()));
+  ASSERT_EQ(lorenzo_decode_async(chunks(), device_stored.data(), workspace.data(), damaged.data(), stream),
+            cudaSuccess);
   ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(damaged.get(), std::vector<std::uint32_t>(places(), 0));
   for (std::size_t i = 0; i < items_.size(); ++i) {

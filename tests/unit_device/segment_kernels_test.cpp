@@ -245,7 +245,10 @@ class ReadSegments : public SegmentKernels {
     Stream stream;
     EXPECT_EQ(lay_out_chunks_async(tables.bind(), boxes.data(), stream), cudaSuccess);
     EXPECT_EQ(read_segments_async(tables.bind(), stored.data(), stream), cudaSuccess);
-    EXPECT_EQ(builtin_device_codec("lorenzo").chunks->decode(places, stored.data(), flags.data(), stream), cudaSuccess);
+    const ChunkKernels& kernels = *builtin_device_codec("lorenzo").chunks;
+    DeviceBuffer<std::uint8_t> workspace(
+        kernels.decode_workspace_bytes(places.dtype, places.count, places.chunks, places.coded));
+    EXPECT_EQ(kernels.decode(places, stored.data(), workspace.data(), flags.data(), stream), cudaSuccess);
     if (damaged >= 0) {
       EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
       std::vector<std::uint32_t> refused = flags.get();

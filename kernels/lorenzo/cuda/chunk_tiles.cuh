@@ -3,12 +3,19 @@
 
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
+#include "kernels/common/cuda/launch.cuh"
 #include "kernels/lorenzo/chunk_task.h"
 #include "kernels/lorenzo/cuda/entry_points.h"
 #include "kernels/lorenzo/tile_code.h"
 #include "kernels/lorenzo/warp/tile.h"
 
 namespace quern::kernels {
+
+/// Threads of a CTA with a warp for each tile of a chunk.
+template <class Bits>
+inline constexpr unsigned kChunkThreads = max_chunk_tiles(sizeof(Bits)) * kLanes;
 
 /// What the warps of a CTA share of their chunk. Offsets count from the chunk's first element.
 struct ChunkTiles {
@@ -30,6 +37,19 @@ __device__ __forceinline__ void with_shape(TileShape tile, F&& f) {
     constexpr auto kShape = static_cast<TileShape>(decltype(s)::value);
     if (tile == kShape) f(std::integral_constant<TileShape, kShape>{});
   });
+}
+
+/// Launches the kernel of each tile shape that occurs. kernel_of() takes the shape as a constant.
+template <class KernelOf, class... Arguments>
+cudaError_t launch_shapes(const LorenzoChunks& chunks, const LaunchShape& shape, cudaStream_t stream,
+                          KernelOf&& kernel_of, Arguments... arguments) {
+  cudaError_t error = cudaSuccess;
+  unroll<3>([&](auto s) {
+    constexpr auto kShape = static_cast<TileShape>(decltype(s)::value);
+    if ((chunks.shapes >> s & 1) == 0 || error != cudaSuccess) return;
+    error = launch(kernel_of(std::integral_constant<TileShape, kShape>{}), shape, stream, chunks, arguments...);
+  });
+  return error;
 }
 
 /// Tiles of a chunk; one of more than the CTA's warps take, `Each` of them a warp, is cut short.

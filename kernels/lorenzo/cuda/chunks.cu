@@ -1,5 +1,6 @@
 // The host functions of the chunk kernels.
 #include "kernels/lorenzo/cuda/chunk_tiles.cuh"
+#include "kernels/lorenzo/cuda/decode_room.h"
 #include "kernels/lorenzo/cuda/launches.cuh"
 #include "kernels/lorenzo/cuda/staged_launches.cuh"
 
@@ -13,6 +14,12 @@ cudaError_t check(const LorenzoChunks& chunks) {
 }
 
 bool nothing_to_do(const LorenzoChunks& chunks) { return chunks.items == 0 || chunks.chunks == 0 || chunks.tiles == 0; }
+
+/// The same, and the number of places that may be coded.
+LorenzoChunks with_coded(LorenzoChunks chunks) {
+  if (chunks.coded == 0) chunks.coded = chunks.chunks;
+  return chunks;
+}
 
 }  // namespace
 
@@ -41,11 +48,17 @@ cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots
   return error;
 }
 
-cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
-                                 cudaStream_t stream) {
-  const cudaError_t error = check(chunks);
-  if (error != cudaSuccess || nothing_to_do(chunks)) return error;
-  return lorenzo_launches(chunks.element).decode(chunks, stored, damaged, stream);
+std::uint64_t lorenzo_decode_workspace_bytes(const LorenzoChunks& chunks) {
+  return DecodeRoom::bytes(with_coded(chunks));
+}
+
+cudaError_t lorenzo_decode_async(const LorenzoChunks& all, const StoredChunk* stored, void* workspace,
+                                 std::uint32_t* damaged, cudaStream_t stream) {
+  const cudaError_t error = check(all);
+  if (error != cudaSuccess || nothing_to_do(all)) return error;
+  const LorenzoChunks chunks = with_coded(all);
+  if (DecodeRoom::job_count(chunks) > 0xffffffff) return cudaErrorInvalidValue;
+  return lorenzo_launches(chunks.element).decode(chunks, stored, workspace, damaged, stream);
 }
 
 cudaError_t lorenzo_estimate_async(const LorenzoChunks& tiles, std::uint32_t* costs, cudaStream_t stream) {

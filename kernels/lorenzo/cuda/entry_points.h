@@ -70,11 +70,16 @@ cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots
 /// slots.
 cudaError_t lorenzo_join_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, cudaStream_t stream);
 
+/// Bytes of device memory that a call of lorenzo_decode_async works in, at a multiple of 16: 48 for each tile of the
+/// chunks that may be coded, and 4 for each place.
+std::uint64_t lorenzo_decode_workspace_bytes(const LorenzoChunks& chunks);
+
 /// Decodes what is stored of chunk q into its box, which has no codec to ask where the form is plain. damaged[q]
-/// becomes 1 for bytes that no encoder writes, and the box's content is then undefined, else 0. Places that are empty
-/// or have nothing stored are left alone.
-cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, std::uint32_t* damaged,
-                                 cudaStream_t stream);
+/// becomes 1 for bytes that no encoder writes, and the box's content is then undefined, else 0. Of places that are
+/// empty or have nothing stored nothing is written but damaged[q] = 0. cudaErrorInvalidValue as above, and where there
+/// are 2^32 tiles.
+cudaError_t lorenzo_decode_async(const LorenzoChunks& chunks, const StoredChunk* stored, void* workspace,
+                                 std::uint32_t* damaged, cudaStream_t stream);
 
 /// Places that are single tiles: bytes that tile q would take under each predictor, estimated, to the kPredictors
 /// numbers from costs + q * kPredictors on, UINT32_MAX where a predictor does not fit. Numbers of empty places are left

@@ -9,17 +9,11 @@
 #include "kernels/common/cuda/warp_lanes.cuh"
 #include "kernels/lorenzo/cuda/chunk_tiles.cuh"
 #include "kernels/lorenzo/cuda/launches.cuh"
-#include "kernels/lorenzo/cuda/plain_chunks.cuh"
 #include "kernels/lorenzo/cuda/sample.cuh"
-#include "kernels/lorenzo/warp/decode.h"
 #include "kernels/lorenzo/warp/encode.h"
-#include "kernels/lorenzo/warp/heads.h"
 #include "kernels/lorenzo/warp/segment_scan.h"
 
 namespace quern::kernels {
-
-template <class Bits>
-inline constexpr unsigned kChunkThreads = max_chunk_tiles(sizeof(Bits)) * kLanes;
 
 /// What the architecture allows without spilling: most on Hopper, where it was measured.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
@@ -41,10 +35,6 @@ inline constexpr unsigned kEncodeThreads = kChunkThreads<Bits> / tiles_per_encod
 /// CTAs that an SM should hold, which bounds the registers: 16 warps, and 8 to 24 where words have 32 bits.
 constexpr unsigned encoders_per_sm(std::size_t element_size) {
   return element_size == 8 ? 4 : element_size == 1 ? 1 + kHopper : kWordEncoders;
-}
-/// Decoders of lines take more registers than those of boxes.
-constexpr unsigned decoders_per_sm(std::size_t element_size, TileShape tile) {
-  return element_size == 8 ? 5 : element_size == 1 ? 1 : tile == TileShape::line ? 3 : 3 + kHopper;
 }
 /// The loop over a list takes more registers, and is not what counts.
 constexpr unsigned list_encoders_per_sm(std::size_t element_size) { return element_size == 8 ? 2 : 1; }
@@ -187,95 +177,6 @@ __global__ void __launch_bounds__(kEncodeThreads<Bits>, list_encoders_per_sm(siz
   }
 }
 
-/// What the warps of a decoding CTA share, besides an area for each tile.
-struct DecodeShared {
-  ChunkTiles tiles;
-  LaneHeads heads;
-  LaneHeadBytes head_bytes;
-  void* values;
-  bool readable;
-};
-template <class Bits>
-using DecodeArea = LaneDecodeArea<CodeWord<Bits>>;
-
-/// Asks for a chunk's bytes before the threads of its CTA read them.
-__device__ __forceinline__ void prefetch_bytes([[maybe_unused]] const std::uint8_t* at,
-                                               [[maybe_unused]] std::uint32_t bytes) {
-#if !defined(QUERN_SIMT)
-  constexpr std::uint32_t kLine = 128;
-  for (std::uint32_t i = kLine * threadIdx.x; i < bytes; i += kLine * blockDim.x)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at + i));
-#endif
-}
-
-/// Decodes the calling CTA's chunk. What is stored may be anything.
-template <TileShape S, class Bits>
-__device__ __forceinline__ void decode_chunk(const ChunkRules& rules, const CudaChunk& chunk, const StoredChunk& stored,
-                                             std::uint32_t* damaged) {
-  using X = WarpLanes;
-  auto& [tiles, heads, head_bytes, values, readable] = shared_memory<DecodeShared>();
-  auto* const areas = shared_array<DecodeShared, DecodeArea<Bits>>();
-  prefetch_bytes(stored.at, stored.bytes);
-  const std::uint32_t tile = threadIdx.x / kLanes;
-  if (tile == 0) {
-    const bool read = read_lane_heads<X, max_chunk_tiles(sizeof(Bits))>(stored.at, stored.bytes,
-                                                                        tiles_of_cta<S>(chunk.box), head_bytes, heads);
-    if (X::lane() == 0) {
-      readable = read;
-      values = chunk.values;
-      *damaged = read ? 0 : 1;
-    }
-  }
-  if (tile == blockDim.x / kLanes - 1) share_tiles<S>(rules, chunk.box, tiles);
-  __syncthreads();
-  if (!readable || tile >= tiles.count) return;
-  const bool good = decode_lanes<X, S, Bits>(tiles.rules, heads.heads[tile], heads.payloads[tile], tiles.places[tile],
-                                             areas[tile], values);
-  if (!good && X::lane() == 0) atomicOr(damaged, 1u);
-}
-
-/// Decodes each chunk of the arrays with one tile shape. Places that only plain chunks have get no CTAs of
-/// their own: places are used from the first one on, so that an empty one is the last.
-template <TileShape S, class Bits>
-__global__ void __launch_bounds__(kChunkThreads<Bits>, decoders_per_sm(sizeof(Bits), S))
-    decode_chunks(const __grid_constant__ LorenzoChunks chunks, const StoredChunk* all_stored, std::uint32_t* damaged) {
-  const std::uint32_t item = blockIdx.x / chunks.coded;
-  const ChunkRules& rules = rules_of_item(chunks, item);
-  if (rules.tile != S) return;  // before anything else is asked for: of three kernels two have nothing to do
-  const std::uint32_t first = item * chunks.chunks;
-  std::uint32_t q = first + blockIdx.x % chunks.coded;
-  if (chunks.at[q].empty()) {
-    if (threadIdx.x == 0) damaged[q] = 0;
-    return;
-  }
-  const StoredChunk stored = all_stored[q];
-  if (stored.form == StoredForm::coded) {
-    if (stored.bytes != 0) {
-      decode_chunk<S, Bits>(rules, chunks.at[q], stored, damaged + q);
-    } else if (threadIdx.x == 0) {
-      damaged[q] = 0;
-    }
-    return;
-  }
-  for (; q < first + chunks.chunks && !chunks.at[q].empty(); q += chunks.coded) {
-    put_plain_chunk<Bits>(chunks.at[q], all_stored[q]);
-    if (threadIdx.x == 0) damaged[q] = 0;
-  }
-}
-
-/// Launches the kernel of each tile shape that occurs. kernel_of() takes the shape as a constant.
-template <class KernelOf, class... Arguments>
-cudaError_t launch_shapes(const LorenzoChunks& chunks, const LaunchShape& shape, cudaStream_t stream,
-                          KernelOf&& kernel_of, Arguments... arguments) {
-  cudaError_t error = cudaSuccess;
-  unroll<3>([&](auto s) {
-    constexpr auto kShape = static_cast<TileShape>(decltype(s)::value);
-    if ((chunks.shapes >> s & 1) == 0 || error != cudaSuccess) return;
-    error = launch(kernel_of(std::integral_constant<TileShape, kShape>{}), shape, stream, chunks, arguments...);
-  });
-  return error;
-}
-
 /// A CTA for each place, with warps for as many tiles as a chunk may have.
 template <class Bits>
 cudaError_t launch_encode_width(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
@@ -290,17 +191,6 @@ cudaError_t launch_encode_width(const LorenzoChunks& chunks, const LorenzoSlots&
   }
   return launch_shapes(
       chunks, shape, stream, [](auto tile) { return &encode_chunks<tile.value, Bits>; }, slots, scan, sizes);
-}
-
-template <class Bits>
-cudaError_t launch_decode_width(const LorenzoChunks& all, const StoredChunk* stored, std::uint32_t* damaged,
-                                cudaStream_t stream) {
-  LorenzoChunks chunks = all;
-  if (chunks.coded == 0) chunks.coded = chunks.chunks;
-  const LaunchShape shape{chunks.items * chunks.coded, kLanes * chunks.tiles,
-                          shared_size<DecodeShared, DecodeArea<Bits>>(chunks.tiles)};
-  return launch_shapes(
-      chunks, shape, stream, [](auto tile) { return &decode_chunks<tile.value, Bits>; }, stored, damaged);
 }
 
 template <class Bits>

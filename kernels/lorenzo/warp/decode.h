@@ -174,8 +174,10 @@ constexpr bool decode_lanes(const ChunkRules& rules, const TileHead& head, LaneB
   }
   if (S == TileShape::line && head.signs) transpose_lane_bits<X>(minus);
   Bits* const tile = static_cast<Bits*>(values) + place.offset;
-  write_lanes<X, S>(rules.element, head.exact ? QuantizerKind::exact : rules.quantizer, rules.params, codes, minus,
-                    head.signs, place, tile);
+  const bool packs = place.full && packs_aligned(S, place.stride_z, place.stride_y, tile, sizeof(Bits));
+  write_lanes<X, S, false>(rules.element, head.exact ? QuantizerKind::exact : rules.quantizer, rules.params, codes,
+                           minus, head.signs, place, packs, tile,
+                           [](auto* at, auto lane, const auto& pack) { X::store(at, lane, pack); });
   if (head.exceptions) write_lane_exceptions<X, S>(payload.at, place, tile);
   return true;
 }

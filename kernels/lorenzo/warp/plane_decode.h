@@ -14,6 +14,34 @@
 
 namespace quern::kernels {
 
+/// Selector of permute_bytes, 16 bits, that puts the next bytes where the low four bits of `mask` are set, zeros
+/// elsewhere.
+[[gnu::always_inline]] constexpr std::uint32_t gap_selector(std::uint32_t mask) {
+  std::uint32_t selector = 0;
+  std::uint32_t next = 0;
+  unroll<4>([&](auto k) {
+    const std::uint32_t here = mask >> k & 1;
+    selector |= (here != 0 ? next : 4u) << (4 * k);
+    next += here;
+  });
+  return selector;
+}
+
+/// Bits of a under mask << shift and bits of b under mask change places.
+template <unsigned Shift>
+[[gnu::always_inline]] constexpr void swap_bits(std::uint32_t& a, std::uint32_t& b, std::uint32_t mask) {
+  const std::uint32_t up = b << Shift;
+  const std::uint32_t down = a >> Shift;
+  a = (a & mask) | (up & ~mask);
+  b = (down & mask) | (b & ~mask);
+}
+/// In every byte column, bit j of word i and bit i of word j change places.
+[[gnu::always_inline]] constexpr void transpose_planes(std::uint32_t (&a)[8]) {
+  unroll<4>([&](auto i) { swap_bits<4>(a[i], a[i + 4], 0x0f0f0f0fu); });
+  unroll<4>([&](auto i) { swap_bits<2>(a[i + i / 2 * 2], a[i + i / 2 * 2 + 2], 0x33333333u); });
+  unroll<4>([&](auto i) { swap_bits<1>(a[2 * i], a[2 * i + 1], 0x55555555u); });
+}
+
 /// Reads the planes of a payload in order from Source, one of those in kernels/lorenzo/warp/stage.h. Every lane knows
 /// of two sparse planes where their parts begin. Positions that lead out of the payload are held at its end, and
 /// finished() says so.
@@ -115,19 +143,6 @@ class PlaneReader {
   /// What a byte of level 1 that is 0 adds to the position.
   static constexpr std::uint32_t kBroken = 1u << 20;
 
-  /// Selector of permute_bytes, 16 bits, that puts the next bytes where the low four bits of `mask` are set, zeros
-  /// elsewhere.
-  [[gnu::always_inline]] static constexpr std::uint32_t gap_selector(std::uint32_t mask) {
-    std::uint32_t selector = 0;
-    std::uint32_t next = 0;
-    unroll<4>([&](auto k) {
-      const std::uint32_t here = mask >> k & 1;
-      selector |= (here != 0 ? next : 4u) << (4 * k);
-      next += here;
-    });
-    return selector;
-  }
-
   /// Pairs of sparse planes that bring all below plane `plane`.
   [[gnu::always_inline]] constexpr std::uint32_t pairs_below(std::uint32_t plane) const {
     return plane > dense_ ? (plane - dense_ + 1) / 2 : 0;
@@ -177,20 +192,6 @@ class PlaneReader {
     next_ += total;
   }
 
-  /// Bits of a under mask << shift and bits of b under mask change places.
-  template <unsigned Shift>
-  [[gnu::always_inline]] static constexpr void swap_bits(std::uint32_t& a, std::uint32_t& b, std::uint32_t mask) {
-    const std::uint32_t up = b << Shift;
-    const std::uint32_t down = a >> Shift;
-    a = (a & mask) | (up & ~mask);
-    b = (down & mask) | (b & ~mask);
-  }
-  /// In every byte column, bit j of word i and bit i of word j change places.
-  [[gnu::always_inline]] static constexpr void transpose_planes(std::uint32_t (&a)[8]) {
-    unroll<4>([&](auto i) { swap_bits<4>(a[i], a[i + 4], 0x0f0f0f0fu); });
-    unroll<4>([&](auto i) { swap_bits<2>(a[i + i / 2 * 2], a[i + i / 2 * 2 + 2], 0x33333333u); });
-    unroll<4>([&](auto i) { swap_bits<1>(a[2 * i], a[2 * i + 1], 0x55555555u); });
-  }
   /// Byte b of all rows; the bytes above repeat its sign.
   template <class Lane>
   [[gnu::always_inline]] static constexpr void insert_bytes(const std::uint32_t (&a)[8], unsigned b, Lane lane,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/lorenzo/predict.h"
 #include "kernels/lorenzo/warp/decode_area.h"
 #include "kernels/lorenzo/warp/tile.h"
 
@@ -148,6 +149,45 @@ constexpr void reconstruct_columns(Predictor p, const BoxRule& rule, A seed, V (
   });
 }
 
+/// The same as reconstruct_columns, with the predictor as a constant: no branch but one for lane 0.
+template <class X, Predictor P, TileShape S, class V>
+constexpr void sum_columns(std::uint32_t seed, V (&v)[kRows]) {
+  constexpr unsigned kPlane = rows_per_plane(S);
+  using Rule = RowRule<P, kPlane>;
+  const auto add = [&](auto lane, auto row, std::uint32_t more) __attribute__((always_inline)) {
+    X::set(v[row], lane, X::get(v[row], lane) + more);
+  };
+  if constexpr (P == Predictor::none) {
+    X::lanes([&](auto lane) { unroll<kRows>([&](auto r) { add(lane, r, seed); }); });
+    return;
+  }
+  X::lanes([&](auto lane) {
+    if (lane != 0) return;
+    add(lane, std::integral_constant<std::size_t, 0>{}, seed);
+    unroll<kRows>([&](auto r) {
+      if constexpr (r != 0 && !Rule::use_rows(r)) add(lane, r, X::get(v[Rule::before(r)], lane));
+    });
+  });
+  if constexpr (!Rule::kX) {
+    unroll<kRows>([&](auto r) {
+      if constexpr (!Rule::use_rows(r)) X::inclusive_scan(v[r]);
+    });
+  }
+  X::lanes([&](auto lane) {
+    if constexpr (P == Predictor::yy) {
+      unroll<kRows>([&](auto r) {
+        if constexpr (Rule::use_yy(r)) add(lane, r, X::get(v[r - 1], lane));
+      });
+    }
+    unroll<kRows>([&](auto r) {
+      if constexpr (Rule::use_y(r)) add(lane, r, X::get(v[r - 1], lane));
+    });
+    unroll<kRows>([&](auto r) {
+      if constexpr (Rule::use_z(r)) add(lane, r, X::get(v[r - kPlane], lane));
+    });
+  });
+}
+
 /// Differences along x undone in the cells, a row in each lane; the second ones begin at column 1.
 template <class X, class A>
 constexpr void sum_rows(bool twice, std::uint32_t* cells) {
@@ -178,10 +218,16 @@ constexpr void sum_rows(bool twice, std::uint32_t* cells) {
   }
 }
 
-template <class X, class A, TileShape S, class V>
+template <class X, class A, TileShape S, bool Straight, class V>
 constexpr void reconstruct_box(Predictor p, A seed, V (&v)[kRows], std::uint32_t* cells) {
   const BoxRule rule = box_rule(p);
-  reconstruct_columns<X, A, S>(p, rule, seed, v);
+  if constexpr (Straight) {
+    with_predictor(p, [&]<Predictor P>() {
+      if constexpr (predictor_fits(P, S)) sum_columns<X, P, S>(seed, v);
+    });
+  } else {
+    reconstruct_columns<X, A, S>(p, rule, seed, v);
+  }
   X::lanes([&](auto lane) {
     unroll<kRows>([&](auto r) {
       store_code<X, A>(cells, code_cell(static_cast<unsigned>(r), static_cast<unsigned>(lane)), lane,
@@ -192,13 +238,13 @@ constexpr void reconstruct_box(Predictor p, A seed, V (&v)[kRows], std::uint32_t
   X::sync();
 }
 
-/// Residuals become codes in the cells.
-template <class X, class A, TileShape S, class V>
+/// Residuals become codes in the cells. `Straight`: code for each predictor, which takes no branches.
+template <class X, class A, TileShape S, bool Straight = false, class V>
 constexpr void reconstruct(Predictor p, A seed, V (&v)[kRows], std::uint32_t* cells) {
   if constexpr (S == TileShape::line) {
     reconstruct_line<X, A>(p, seed, v, cells);
   } else {
-    reconstruct_box<X, A, S>(p, seed, v, cells);
+    reconstruct_box<X, A, S, Straight>(p, seed, v, cells);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/lorenzo/chunk_task.h"
+#include "kernels/lorenzo/packs.h"
 #include "kernels/lorenzo/warp/decode_area.h"
 #include "kernels/lorenzo/warp/tile.h"
 
@@ -42,21 +43,13 @@ struct CellCodes {
 
 /// Elements that a lane writes at once where a tile is whole: up to 16 bytes.
 template <class Bits>
-inline constexpr unsigned kPackElems = sizeof(Bits) == 8 ? 2 : 4;
+inline constexpr unsigned kPackElems = pack_elems(sizeof(Bits));
 
-/// Whether all packs of a tile begin at multiples of their size.
-template <TileShape S, class Bits>
-[[gnu::always_inline]] constexpr bool packs_aligned(const LanePlace& place, const Bits* tile) {
-  std::uint64_t all = reinterpret_cast<std::uintptr_t>(tile);
-  if (S != TileShape::line) all |= place.stride_y * sizeof(Bits);
-  if (S == TileShape::block) all |= place.stride_z * sizeof(Bits);
-  return (all & (kPackElems<Bits> * sizeof(Bits) - 1)) == 0;
-}
-
-/// A whole tile without signs, a pack at a time: as many runs at once as a pack has elements.
-template <class X, TileShape S, class Q, class Bits>
+/// A whole tile without signs, a pack at a time: as many runs at once as a pack has elements. `Straight`: code without
+/// a loop, for what is decoded most. store(at, lane, pack) stores a pack.
+template <class X, TileShape S, bool Straight, class Q, class Bits, class Store>
 constexpr void write_packs(const Q& quantizer, const CellCodes<CodeWord<Bits>>& codes, const LanePlace& place,
-                           Bits* tile) {
+                           Bits* tile, const Store& store) {
   constexpr unsigned kElems = kPackElems<Bits>;
   constexpr unsigned kPacksOfRun = kLanes / kElems;
   using Pack = LanePack<Bits, kElems>;
@@ -66,18 +59,23 @@ constexpr void write_packs(const Q& quantizer, const CellCodes<CodeWord<Bits>>& 
     const std::uint64_t step = kElems * run_step<S>(place);
     const std::uint64_t group = group_offset<S>(place, 1);
     Bits* at = tile + run * run_step<S>(place) + element;
-    rolled(0, kGroups, [&](unsigned g) {
+    const auto write_group = [&](auto g) {
       Bits* to = at;
       unroll<kGroupRows / kElems>([&](auto k) {
-        const unsigned first = kGroupRows * g + kElems * static_cast<unsigned>(k);
+        const unsigned first = kGroupRows * static_cast<unsigned>(g) + kElems * static_cast<unsigned>(k);
         const auto words = codes.template load<X, kElems>(code_cell(first + run, element), lane);
         Pack elements;
         unroll<kElems>([&](auto e) { elements.at[e] = quantizer.decode(words.at[e], false); });
-        X::store(reinterpret_cast<Pack*>(to), lane, elements);
+        store(reinterpret_cast<Pack*>(to), lane, elements);
         to += step;
       });
       at += group;
-    });
+    };
+    if constexpr (Straight) {
+      unroll<kGroups>(write_group);
+    } else {
+      rolled(0, kGroups, write_group);
+    }
   });
 }
 
@@ -106,19 +104,19 @@ constexpr void write_elements(const Q& quantizer, const CellCodes<CodeWord<Bits>
 }
 
 /// Writes codes as elements; bit i of lane l of `minus` is the sign of (run i, element l), all 0 unless `has_minus`.
-template <class X, TileShape S, class Bits>
+/// `packs`: the tile is whole and packs_aligned(); `store` as in write_packs.
+template <class X, TileShape S, bool Straight, class Bits, class Store>
 constexpr void write_lanes(Element element, QuantizerKind kind, const QuantizerParams& params,
                            const CellCodes<CodeWord<Bits>>& codes, const typename X::template vec<std::uint32_t>& minus,
-                           bool has_minus, const LanePlace& place, Bits* tile) {
-  const bool packs = place.full && !has_minus && packs_aligned<S>(place, tile);
+                           bool has_minus, const LanePlace& place, bool packs, Bits* tile, const Store& store) {
   typename X::template vec<std::uint32_t> exists;
   X::lanes([&](auto lane) { X::set(exists, lane, 0xffffffffu); });
   if (!place.full) existing_runs<X, S>(place, exists);
   with_quantizer(element, kind, [&]<class Q, class Exact>() {
     if constexpr (std::is_same_v<typename Q::Bits, Bits>) {
       const Q quantizer = make_quantizer<Q>(params);
-      if (packs) {
-        write_packs<X, S>(quantizer, codes, place, tile);
+      if (packs && !has_minus) {
+        write_packs<X, S, Straight>(quantizer, codes, place, tile, store);
       } else {
         write_elements<X, S>(quantizer, codes, exists, minus, place, tile);
       }

@@ -67,7 +67,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
   }
 
   std::uint64_t workspace_bytes(std::uint32_t count) const override {
-    const std::uint64_t reading = DecompressRoom(readable_, count).workspace.bytes();
+    const std::uint64_t reading = DecompressRoom(readable_, count, *kernels_, dtype_).workspace.bytes();
     return compresses_ ? std::max(reading, compress_room(count).workspace.bytes()) : reading;
   }
 
@@ -85,7 +85,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
   Status decompress(const DeviceArrays& arrays, void* workspace, std::uint64_t workspace_bytes,
                     void* queue) const override {
     QUERN_RETURN_IF_ERROR(check_call(readable_, arrays, workspace));
-    const DecompressRoom room(readable_, arrays.count);
+    const DecompressRoom room(readable_, arrays.count, *kernels_, dtype_);
     QUERN_RETURN_IF_ERROR(check_workspace(room.workspace, workspace_bytes));
     const CurrentDevice current(ordinal_);
     QUERN_RETURN_IF_ERROR(current.status());
@@ -221,7 +221,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     if (tables.segments != 0)
       steps.then([&] { return lay_out_chunks_async(tables, boxes, queue); })
           .then([&] { return read_segments_async(tables, stored, queue); })
-          .then([&] { return kernels_->decode(chunks, stored, damaged, queue); })
+          .then([&] { return kernels_->decode(chunks, stored, room.decoding.at(memory), damaged, queue); })
           .then([&] { return lay_out_restores_async(tables, room.jobs.at(memory), mask_damage, queue); })
           .then([&] {
             return kernels::restore_jobs_async(element_of(dtype_), room.jobs.at(memory),

@@ -63,13 +63,16 @@ CompressRoom::CompressRoom(const LayoutLimits& limits, std::uint32_t streams, st
   slots = workspace.add<std::uint8_t>(all_slots * slot_bytes);
 }
 
-DecompressRoom::DecompressRoom(const LayoutLimits& limits, std::uint32_t streams)
+DecompressRoom::DecompressRoom(const LayoutLimits& limits, std::uint32_t streams, const ChunkKernels& kernels,
+                               DType dtype)
     : ArrayRoom(limits, streams),
       workers(workers_for(limits, tables.shape.segment_places(), kRestoringWarps)),
       stored(workspace.add<kernels::StoredChunk>(tables.shape.slot_places())),
       damaged(workspace.add<std::uint32_t>(tables.shape.slot_places())),
       jobs(workspace.add<kernels::RestoreJob>(tables.shape.segment_places())),
       mask_damage(workspace.add<kernels::MaskDamage>(tables.shape.segment_places())),
-      warps(workspace.add<std::uint8_t>(workers.workspace_bytes())) {}
+      warps(workspace.add<std::uint8_t>(workers.workspace_bytes())),
+      decoding(workspace.add<std::uint8_t>(
+          kernels.decode_workspace_bytes(dtype, streams, tables.shape.slots, tables.shape.coded))) {}
 
 }  // namespace quern::cuda

@@ -81,8 +81,9 @@ struct DecompressRoom : ArrayRoom {
   Part<kernels::RestoreJob> jobs;
   Part<kernels::MaskDamage> mask_damage;
   Part<std::uint8_t> warps;
+  Part<std::uint8_t> decoding;
 
-  DecompressRoom(const LayoutLimits& limits, std::uint32_t streams);
+  DecompressRoom(const LayoutLimits& limits, std::uint32_t streams, const ChunkKernels& kernels, DType dtype);
 };
 
 }  // namespace quern::cuda

@@ -33,6 +33,7 @@ StagedDecoder::StagedDecoder(const Header& header, const SegmentLayout& layout, 
   tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks, slots, slots}, workspace_);
   stored_ = workspace_.add<kernels::StoredChunk>(slots);
   damaged_ = workspace_.add<std::uint32_t>(slots);
+  decoding_ = workspace_.add<std::uint8_t>(kernels.decode_workspace_bytes(header.dtype, 1, slots, slots));
   if (segments != 0) {
     mask_workers_ = kernels::MaskWorkers(layout.segment_box(0).extents, static_cast<std::uint32_t>(segments));
     mask_jobs_ = workspace_.add<kernels::RestoreJob>(segments);
@@ -113,7 +114,8 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
                               cudaMemcpyHostToDevice, queue);
     if (error == cudaSuccess) error = lay_out_chunks_async(tables, boxes, queue);
     if (error == cudaSuccess) error = read_segments_async(tables, stored_.at(device), queue);
-    if (error == cudaSuccess) error = kernels_.decode(places, stored_.at(device), damaged_.at(device), queue);
+    if (error == cudaSuccess)
+      error = kernels_.decode(places, stored_.at(device), decoding_.at(device), damaged_.at(device), queue);
     if (error == cudaSuccess)
       error = lay_out_restores_async(tables, mask_jobs_.at(device), mask_damage_.at(device), queue);
     if (error == cudaSuccess)

@@ -65,6 +65,7 @@ class StagedDecoder final : public SegmentDecoder {
   SegmentTables tables_;
   Part<kernels::StoredChunk> stored_;
   Part<std::uint32_t> damaged_;
+  Part<std::uint8_t> decoding_;
   kernels::MaskWorkers mask_workers_;
   Part<kernels::RestoreJob> mask_jobs_;
   Part<kernels::MaskDamage> mask_damage_;

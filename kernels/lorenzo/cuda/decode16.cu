@@ -1,0 +1,9 @@
+// The decoding kernels for elements of 2 bytes.
+#include "kernels/lorenzo/cuda/decode_width.cuh"
+
+namespace quern::kernels {
+
+template cudaError_t launch_decode_width<std::uint16_t>(const LorenzoChunks&, const StoredChunk*, void*, std::uint32_t*,
+                                                        cudaStream_t);
+
+}  // namespace quern::kernels
