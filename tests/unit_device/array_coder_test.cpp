@@ -109,6 +109,19 @@ TEST_F(ArrayCoderTest, EveryBound_BytesAsOnTheHost) {
     }
 }
 
+TEST_F(ArrayCoderTest, StepsWithSlack_BytesAsOnTheHost) {
+  // Codes of some 20000, of which every few hundredth misses the bound under a step of twice the bound; and larger ones.
+  for (const double bound : {0.2, 0.01})
+    for (const Shape& shape : {shape_of({5000}), shape_of({40, 90}), shape_of({9, 17, 40})}) {
+      OwnedArray array = quern::testing::make_array(DType::f32, shape, Data::smooth);
+      for (std::uint64_t i = 0; i < shape.elems(); ++i)
+        quern::testing::store_element(array, i, 12000 + static_cast<double>(i * 40503 % 65536) / 1024);
+      SCOPED_TRACE(shape.text());
+      compare(array, lorenzo(BoundKind::abs, bound));
+      if (HasFatalFailure()) return;
+    }
+}
+
 TEST_F(ArrayCoderTest, EdgeShapes_BytesAsOnTheHost) {
   for (const Shape& shape : quern::testing::edge_shapes())
     for (const Data data : {Data::smooth, Data::nan_block}) {
