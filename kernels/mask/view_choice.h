@@ -104,6 +104,33 @@ struct PlaneWindows {
   }
 };
 
+/// The distance of the reference planes that the fewest cells differ from; 1 unless another saves more than one in 64.
+/// Bits as pack_bits makes them.
+template <class Bits>
+constexpr std::uint64_t nearest_distance(const Bits& bits, const MaskPlanes& planes) {
+  constexpr std::uint64_t kMustSave = 64;
+  const PlaneWindows windows(planes);
+  const std::uint64_t count = planes.count();
+  std::uint64_t best = 1, fewest = UINT64_MAX;
+  for (std::uint64_t d = 1; d <= std::min(kMaxReferenceDistance, count - 1); ++d) {
+    std::uint64_t differ = 0;
+    for (std::uint64_t i = 1; i < count; ++i) {
+      const std::uint64_t back = (i - reference_plane(i, d)) * planes.plane_cells();
+      for (std::uint64_t k = 0; k < windows.of_plane; ++k) {
+        const std::uint64_t wanted = windows.within(i, k);
+        if (wanted == 0) continue;
+        const std::uint64_t at = i * planes.plane_cells() + 64 * k;
+        differ += popcount((bits.window(at) ^ bits.window(at - back)) & wanted);
+      }
+    }
+    if (d == 1 || differ < fewest - fewest / kMustSave) {
+      best = d;
+      fewest = differ;
+    }
+  }
+  return best;
+}
+
 /// Surprises that a view must save: its numbers take a few bytes.
 inline constexpr std::uint64_t kViewMustSave = 16;
 

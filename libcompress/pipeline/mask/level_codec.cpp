@@ -1,0 +1,282 @@
+// Head, planes and classes of masks coded by levels.
+#include "libcompress/pipeline/mask/level_codec.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <exception>
+#include <new>
+
+#include "kernels/mask/walk.h"
+#include "libcompress/pipeline/mask/level_plane.h"
+
+namespace quern::mask {
+namespace {
+
+constexpr std::uint8_t kLevelMark = 0xF9;
+constexpr unsigned kSpecialsMask = 31, kHasVerbatim = 32;
+constexpr unsigned kMostLaneShift = 6;  // 4 << 6 lanes
+
+/// What both sides know of a mask before its cells.
+struct LevelShape {
+  kernels::MaskPlanes planes;
+  std::uint64_t distance = 1;
+  kernels::MaskAlphabet alphabet;
+};
+
+/// Number of a class without the first: specials from 0 on, verbatim last.
+unsigned class_number(std::uint8_t c, const kernels::MaskAlphabet& alphabet) {
+  return c == kVerbatimClass ? alphabet.size() - 2 : c - 1U;
+}
+
+/// Codes positions, then classes. `classes`: one a cell; read by an encoder, written by a decoder.
+template <class Coder>
+class LevelMaskWalk {
+ public:
+  LevelMaskWalk(Coder& coder, const LevelShape& shape) : coder_(coder), shape_(shape) {}
+
+  bool run(Vector<std::uint8_t>& classes) {
+    Vector<std::uint8_t> bits(shape_.planes.cells);
+    if constexpr (!Coder::kDecodes)
+      std::transform(classes.begin(), classes.end(), bits.begin(), [](std::uint8_t c) { return c != 0 ? 1 : 0; });
+    if (!positions(bits)) return false;
+    if constexpr (Coder::kDecodes) classes = bits;
+    return shape_.alphabet.size() == 2 ? give_one_class(classes) : classes_of(bits, classes);
+  }
+
+ private:
+  std::uint64_t cells_of(std::uint64_t plane) const { return shape_.planes.rows_of(plane) * shape_.planes.cols; }
+  std::uint64_t reference_of(std::uint64_t plane) const { return kernels::reference_plane(plane, shape_.distance); }
+
+  bool positions(Vector<std::uint8_t>& bits) {
+    const std::uint64_t count = shape_.planes.count(), whole = shape_.planes.plane_cells();
+    LevelTables tables;
+    Vector<std::uint8_t> differs(count, 1);
+    LevelList list;
+    for (std::uint64_t i = 1; i < count; ++i) {
+      const std::uint8_t* plane = bits.data() + i * whole;
+      const bool differ =
+          !Coder::kDecodes && !std::equal(plane, plane + cells_of(i), bits.data() + reference_of(i) * whole);
+      list.clear();
+      list.add(kernels::level_contexts::kDiffers + (i == 1 ? 0U : differs[i - 1]), differ ? 1 : 0);
+      coder_.code(tables, list);
+      differs[i] = list.symbols[0];
+    }
+    LevelPlaneWalk<Coder> walk(coder_, tables);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      LevelCells cells{bits.data() + i * whole, shape_.planes.rows_of(i), shape_.planes.cols, nullptr, nullptr};
+      if (i > 0) cells.reference = bits.data() + reference_of(i) * whole;
+      if (differs[i] == 0) {
+        std::copy(cells.reference, cells.reference + cells_of(i), cells.bits);
+      } else if (!walk.plane(cells)) {
+        return false;
+      }
+    }
+    return coder_.good();
+  }
+
+  bool give_one_class(Vector<std::uint8_t>& classes) {
+    if constexpr (Coder::kDecodes) {
+      const std::uint8_t last = shape_.alphabet.last_class();
+      for (std::uint8_t& c : classes) c = c != 0 ? last : std::uint8_t{0};
+    }
+    return true;
+  }
+
+  /// The numbers of the masked cells' classes, bit by bit from the lowest, each as one plane.
+  bool classes_of(const Vector<std::uint8_t>& masked, Vector<std::uint8_t>& classes) {
+    const auto width = static_cast<unsigned>(std::bit_width(shape_.alphabet.size() - 2));
+    const kernels::MaskPlanes& planes = shape_.planes;
+    Vector<std::uint8_t> bits(planes.cells);
+    if constexpr (Coder::kDecodes) std::fill(classes.begin(), classes.end(), std::uint8_t{0});
+    for (unsigned j = 0; j < width; ++j) {
+      if constexpr (!Coder::kDecodes) {
+        for (std::uint64_t cell = 0; cell < planes.cells; ++cell)
+          bits[cell] = masked[cell] != 0 ? class_number(classes[cell], shape_.alphabet) >> j & 1U : 0;
+      }
+      LevelTables tables;
+      LevelPlaneWalk<Coder> walk(coder_, tables);
+      if (!walk.plane({bits.data(), planes.cells / planes.cols, planes.cols, nullptr, masked.data()})) return false;
+      if constexpr (Coder::kDecodes) {
+        for (std::uint64_t cell = 0; cell < planes.cells; ++cell)
+          classes[cell] = static_cast<std::uint8_t>(classes[cell] | bits[cell] << j);
+      }
+    }
+    return !Coder::kDecodes || name_classes(masked, classes);
+  }
+
+  /// From numbers to classes. False where there is none of a number.
+  bool name_classes(const Vector<std::uint8_t>& masked, Vector<std::uint8_t>& classes) const {
+    const unsigned count = shape_.alphabet.size() - 1;
+    for (std::uint64_t cell = 0; cell < shape_.planes.cells; ++cell) {
+      if (masked[cell] == 0) continue;
+      if (classes[cell] >= count) return false;
+      const auto named = static_cast<std::uint8_t>(classes[cell] + 1);
+      classes[cell] = named == count ? shape_.alphabet.last_class() : named;
+    }
+    return true;
+  }
+
+  Coder& coder_;
+  const LevelShape& shape_;
+};
+
+void put_number(std::uint64_t value, Vector<std::uint8_t>& out) {
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<std::uint8_t>(value | 0x80));
+  out.push_back(static_cast<std::uint8_t>(value));
+}
+void put_element(std::uint64_t bits, std::size_t bytes, Vector<std::uint8_t>& out) {
+  for (std::size_t b = 0; b < bytes; ++b) out.push_back(static_cast<std::uint8_t>(bits >> (8 * b)));
+}
+
+Status encode_unguarded(const SegmentMask& mask, const kernels::MaskPlanes& planes, DType dtype,
+                        Vector<std::uint8_t>& out) {
+  if (mask.empty() || mask.classes.size() != planes.cells || planes.cells % planes.cols != 0)
+    return Status(StatusCode::invalid_argument, "mask does not have one class a cell of its planes");
+  LevelShape shape{planes, 1, {static_cast<unsigned>(mask.specials.size()), !mask.verbatim.empty()}};
+  Vector<std::uint64_t> packed(planes.cells / 64 + 2);
+  kernels::pack_bits(mask.classes.data(), planes.cells, packed.data());
+  shape.distance = kernels::nearest_distance(kernels::MaskBits([&](std::uint64_t k) { return packed[k]; }), planes);
+  LevelEncoder coder;
+  Vector<std::uint8_t> classes = mask.classes;
+  LevelMaskWalk<LevelEncoder>(coder, shape).run(classes);
+
+  out.push_back(kLevelMark);
+  out.push_back(static_cast<std::uint8_t>(shape.alphabet.specials | (shape.alphabet.has_verbatim ? kHasVerbatim : 0)));
+  out.push_back(static_cast<std::uint8_t>(std::bit_width(coder.lanes() / kernels::kFewestLevelLanes) - 1));
+  if (planes.count() > 1) put_number(shape.distance, out);
+  for (const std::uint64_t bits : mask.specials) put_element(bits, dtype_bytes(dtype), out);
+  const auto groups = coder.words();
+  for (const auto& group : groups) put_number(group.size(), out);
+  for (const auto& group : groups) {
+    for (const std::uint16_t word : group) put_element(word, sizeof word, out);
+  }
+  for (const std::uint64_t bits : mask.verbatim) put_element(bits, dtype_bytes(dtype), out);
+  return {};
+}
+
+/// Bytes from the front on; the first fault stays.
+class LevelReader {
+ public:
+  explicit LevelReader(std::span<const std::uint8_t> in) : in_(in) {}
+  StatusCode fault() const { return fault_; }
+  void fail(StatusCode code) {
+    if (fault_ == StatusCode::ok) fault_ = code;
+  }
+  bool at_end() const { return in_.empty(); }
+  std::span<const std::uint8_t> take(std::uint64_t bytes) {
+    if (bytes > in_.size()) {
+      fail(StatusCode::truncated);
+      return {};
+    }
+    const auto taken = in_.first(static_cast<std::size_t>(bytes));
+    in_ = in_.subspan(taken.size());
+    return taken;
+  }
+  std::uint64_t element(std::size_t bytes) {
+    std::uint64_t value = 0;
+    const auto taken = take(bytes);
+    for (std::size_t b = taken.size(); b-- > 0;) value = value << 8 | taken[b];
+    return value;
+  }
+  /// Shortest form, at most `most`.
+  std::uint64_t number(std::uint64_t most) {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 63; shift += 7) {
+      const std::uint64_t byte = element(1);
+      value |= (byte & 0x7F) << shift;
+      if (byte >= 0x80) continue;
+      if ((byte == 0 && shift > 0) || value > most) fail(StatusCode::corrupt);
+      return fault_ == StatusCode::ok ? value : 0;
+    }
+    fail(StatusCode::corrupt);
+    return 0;
+  }
+
+ private:
+  std::span<const std::uint8_t> in_;
+  StatusCode fault_ = StatusCode::ok;
+};
+
+Status failed(StatusCode code) {
+  switch (code) {
+    case StatusCode::truncated: return Status(code, "mask ends too early");
+    case StatusCode::trailing_data: return Status(code, "bytes after the end of a mask");
+    case StatusCode::memory_limit: return Status(code, "mask needs more memory than allowed");
+    default: return Status(StatusCode::corrupt, "mask is not valid");
+  }
+}
+
+constexpr std::uint64_t kBytesACell = 64;    // classes, bits, lists of a phase and what they grew from, at most
+constexpr std::uint64_t kTables = 96 << 10;  // tables of contexts
+constexpr std::uint64_t kMostCells = UINT64_C(1) << 48;
+constexpr std::uint64_t kMostWords = UINT64_C(1) << 48;
+
+Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const kernels::MaskPlanes& planes, DType dtype,
+                                     std::uint64_t max_bytes) {
+  if (planes.cells == 0 || planes.cells % planes.cols != 0) return failed(StatusCode::corrupt);
+  if (planes.cells > kMostCells || level_decode_bytes(planes.cells) > max_bytes)
+    return failed(StatusCode::memory_limit);
+  LevelReader reader(in);
+  if (reader.element(1) != kLevelMark) reader.fail(StatusCode::corrupt);
+  const auto flags = static_cast<unsigned>(reader.element(1)), lane_shift = static_cast<unsigned>(reader.element(1));
+  LevelShape shape{planes, 1, {flags & kSpecialsMask, (flags & kHasVerbatim) != 0}};
+  if (flags > (kSpecialsMask | kHasVerbatim) || shape.alphabet.specials > kMaxSpecials || shape.alphabet.size() < 2 ||
+      lane_shift > kMostLaneShift)
+    reader.fail(StatusCode::corrupt);
+  if (reader.fault() != StatusCode::ok) return failed(reader.fault());
+  if (planes.count() > 1) {
+    shape.distance = reader.number(kernels::kMaxReferenceDistance);
+    if (shape.distance == 0) reader.fail(StatusCode::corrupt);
+  }
+  SegmentMask mask;
+  for (unsigned k = 0; k < shape.alphabet.specials; ++k) mask.specials.push_back(reader.element(dtype_bytes(dtype)));
+  const unsigned lanes = kernels::kFewestLevelLanes << lane_shift;
+  std::array<std::uint64_t, kernels::level_groups(kernels::kMostLevelLanes)> counts{};
+  std::array<std::span<const std::uint8_t>, kernels::level_groups(kernels::kMostLevelLanes)> groups;
+  const unsigned used = kernels::level_groups(lanes);
+  for (unsigned g = 0; g < used; ++g) counts[g] = reader.number(kMostWords);
+  for (unsigned g = 0; g < used; ++g) groups[g] = reader.take(2 * counts[g]);
+  if (reader.fault() != StatusCode::ok) return failed(reader.fault());
+
+  mask.classes.resize(planes.cells);
+  LevelDecoder coder(lanes, {groups.data(), used});
+  if (!LevelMaskWalk<LevelDecoder>(coder, shape).run(mask.classes) || !coder.complete())
+    return failed(StatusCode::corrupt);
+  const auto verbatim =
+      static_cast<std::uint64_t>(std::count(mask.classes.begin(), mask.classes.end(), kVerbatimClass));
+  if (shape.alphabet.has_verbatim && verbatim == 0) return failed(StatusCode::corrupt);
+  for (std::uint64_t i = 0; i < verbatim && reader.fault() == StatusCode::ok; ++i)
+    mask.verbatim.push_back(reader.element(dtype_bytes(dtype)));
+  if (reader.fault() == StatusCode::ok && !reader.at_end()) reader.fail(StatusCode::trailing_data);
+  mask.masked = planes.cells - static_cast<std::uint64_t>(std::count(mask.classes.begin(), mask.classes.end(), 0));
+  if (mask.masked == 0) reader.fail(StatusCode::corrupt);
+  if (reader.fault() != StatusCode::ok) return failed(reader.fault());
+  return mask;
+}
+
+}  // namespace
+
+Status encode_levels(const SegmentMask& mask, const kernels::MaskPlanes& planes, DType dtype,
+                     Vector<std::uint8_t>& out) {
+  const std::size_t size = out.size();
+  try {
+    return encode_unguarded(mask, planes, dtype, out);
+  } catch (const std::bad_alloc&) {
+    out.resize(size);
+    return Status(StatusCode::out_of_memory, "no memory for a mask");
+  }
+}
+
+std::uint64_t level_decode_bytes(std::uint64_t cells) { return cells * kBytesACell + kTables; }
+
+Result<SegmentMask> decode_levels(std::span<const std::uint8_t> in, const kernels::MaskPlanes& planes, DType dtype,
+                                  std::uint64_t max_bytes) {
+  try {
+    return decode_unguarded(in, planes, dtype, max_bytes);
+  } catch (const std::exception&) {
+    return Status(StatusCode::out_of_memory, "no memory for a mask");
+  }
+}
+
+}  // namespace quern::mask
