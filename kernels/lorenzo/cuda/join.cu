@@ -39,6 +39,37 @@ __global__ void __launch_bounds__(kJoinWarps* kLanes)
   if (scan.counts != nullptr) scan.counts[chunk.slot] = {pairs, 0, 0};
 }
 
+/// What the tiles of a chunk add to the scan of its segment, whatever they hold; called by a warp.
+template <TileShape S>
+__device__ __forceinline__ LaneScan scan_chunk(const CudaChunk& chunk, const ScanRequest& scan) {
+  using X = WarpLanes;
+  const auto counts = tile_counts(chunk.box, S);
+  const auto tiles = static_cast<std::uint32_t>(counts[0] * counts[1] * counts[2]);
+  LaneScan found;
+  rolled(0, tiles, [&](unsigned t) {
+    const LanePlace place = lane_place<S>(chunk.box, t);
+    const auto* const tile = static_cast<const std::uint32_t*>(chunk.values) + place.offset;
+    scan_pairs<X, S>(tile, place, tile_phase<S>(chunk, t), found);
+    scan_values<X, S, ElementWords<Element::f32>>(tile, place, {scan.fills, scan.fill_count}, found);
+  });
+  return found;
+}
+
+/// A warp for each chunk of a list.
+__global__ void __launch_bounds__(kJoinWarps* kLanes)
+    scan_listed(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ ScanRequest scan) {
+  const std::uint32_t warps = gridDim.x * kJoinWarps;
+  for (std::uint32_t i = blockIdx.x * kJoinWarps + threadIdx.x / kLanes; i < *chunks.listed; i += warps) {
+    const std::uint32_t place = chunks.list[i];
+    const CudaChunk& chunk = chunks.at[place];
+    with_shape(rules_of_item(chunks, place / chunks.chunks).tile, [&](auto shape) {
+      const LaneScan found = scan_chunk<shape.value>(chunk, scan);
+      if (WarpLanes::lane() == 0)
+        scan.counts[chunk.slot] = {found.equal_pairs, found.negative_zeros, found.any_mandatory ? 1u : 0u};
+    });
+  }
+}
+
 /// A warp for `each` tiles of a chunk, a number that divides kStagedTiles: their payloads to the chunk's target, and by
 /// the first of them what comes before payloads.
 __global__ void __launch_bounds__(kJoinWarps* kLanes)
@@ -96,6 +127,12 @@ cudaError_t size_chunks_async(const LorenzoChunks& chunks, const LorenzoSlots& s
   const std::uint64_t places = std::uint64_t{chunks.items} * chunks.chunks;
   return launch(&size_chunks, {blocks_for(places), kJoinWarps * kLanes, kJoinWarps * sizeof(JoinWarp)}, stream, chunks,
                 slots, scan, sizes);
+}
+
+cudaError_t scan_listed_async(const LorenzoChunks& chunks, const ScanRequest& scan, cudaStream_t stream) {
+  constexpr unsigned kMostBlocks = 512;
+  const unsigned blocks = blocks_for(std::uint64_t{chunks.items} * chunks.chunks);
+  return launch(&scan_listed, {blocks < kMostBlocks ? blocks : kMostBlocks, kJoinWarps * kLanes}, stream, chunks, scan);
 }
 
 cudaError_t lorenzo_join_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, cudaStream_t stream) {

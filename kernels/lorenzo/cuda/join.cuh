@@ -7,6 +7,7 @@
 #include "kernels/lorenzo/cuda/chunk_tiles.cuh"
 #include "kernels/lorenzo/cuda/staged_chunk.cuh"
 #include "kernels/lorenzo/warp/encode.h"
+#include "kernels/lorenzo/warp/segment_scan.h"
 
 namespace quern::kernels {
 

@@ -162,17 +162,15 @@ __global__ void __launch_bounds__(kEncodeThreads<Bits>, encoders_per_sm(sizeof(B
   encode_chunk<S, Bits>(rules, chunks, slots, scan, sizes, [] { return std::uint64_t{blockIdx.x}; });
 }
 
-/// The chunks of a list, whose length the host does not know. Of the types whose chunks may be encoded in parts, those
-/// that are not still have to be scanned.
+/// The chunks of a list, whose length the host does not know.
 template <TileShape S, class Bits>
 __global__ void __launch_bounds__(kEncodeThreads<Bits>, list_encoders_per_sm(sizeof(Bits)))
     encode_listed_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
-                         const __grid_constant__ ScanRequest scan, std::uint32_t* sizes) {
+                         std::uint32_t* sizes) {
   for (std::uint32_t i = blockIdx.x; i < *chunks.listed; i += gridDim.x) {
     const auto taken = [&] { return std::uint64_t{chunks.list[i]}; };
     const ChunkRules& rules = rules_of_item(chunks, static_cast<std::uint32_t>(taken()) / chunks.chunks);
-    constexpr bool kScans = sizeof(Bits) == sizeof(std::uint32_t);
-    if (rules.tile == S) encode_chunk<S, Bits>(rules, chunks, slots, kScans ? scan : ScanRequest{}, sizes, taken);
+    if (rules.tile == S) encode_chunk<S, Bits>(rules, chunks, slots, {}, sizes, taken);
     __syncthreads();
   }
 }
@@ -187,7 +185,7 @@ cudaError_t launch_encode_width(const LorenzoChunks& chunks, const LorenzoSlots&
   if (chunks.listed != nullptr) {
     if (shape.blocks > kListEncoders) shape.blocks = kListEncoders;
     return launch_shapes(
-        chunks, shape, stream, [](auto tile) { return &encode_listed_chunks<tile.value, Bits>; }, slots, scan, sizes);
+        chunks, shape, stream, [](auto tile) { return &encode_listed_chunks<tile.value, Bits>; }, slots, sizes);
   }
   return launch_shapes(
       chunks, shape, stream, [](auto tile) { return &encode_chunks<tile.value, Bits>; }, slots, scan, sizes);
