@@ -111,6 +111,7 @@ bool decode_job_on_lanes(const kernels::ChunkRules& rules, const kernels::TileHe
   const bool good = kernels::decode_tile<X, S, Bits>(
       rules, job, room, selectors,
       [&] {
+        X::sync();
         taken = true;
         for (std::uint32_t& word : room.bytes) word = static_cast<std::uint32_t>(EmulatorState::instance().random());
       },

@@ -38,7 +38,8 @@ static_assert(kMostOpenPlanes * kLanes <= kCodeCells && kPlaneSlots * kLanes <= 
   return (static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(job.payload)) & 15) + job.bytes;
 }
 
-/// Planes by code for Groups times eight of them. `taken` is called once no staged byte is needed any more.
+/// Planes by code for Groups times eight of them. `taken` is called once no staged byte is needed any more; it begins
+/// with a sync, after which cells are written that lanes have just read.
 template <class X, unsigned Groups, class Taken>
 constexpr bool open_rows(const StagedPlanes& in, const typename X::template vec<std::uint32_t>& selectors,
                          std::uint32_t* slots, Taken&& taken, typename X::template vec<std::uint32_t> (&rows)[kRows]) {
