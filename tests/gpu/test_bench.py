@@ -12,7 +12,7 @@ BENCH = None
 FIELDS = {"rough", "noisy", "mixed", "smooth", "calm"}
 SUBJECT_STEPS = {
     "range": {"find"},
-    "lorenzo": {"estimate_sample", "measure_sample", "encode_to_slots", "find_range_and_encode_to_slots", "decode"},
+    "lorenzo": {"estimate_sample", "measure_sample", "encode_to_slots", "join", "find_range_and_encode_to_slots", "decode"},
     "bound_check": {"check"},
     "mask": {"scan_and_list", "encode_and_fill", "decode"},
     "stencil": {"decode_levels", "decode_raster"},
