@@ -30,5 +30,5 @@ cp bench/results/gpu-h200.jsonl "$folder/bench/results/"
 cp tests/gpu/*.py "$folder/tests/gpu/"
 mkdir -p "$folder/tests/cli"
 cp tests/cli/*.py "$folder/tests/cli/"
-git rev-parse --short HEAD >"$folder/commit" 2>/dev/null || true
+if commit=$(git rev-parse --short HEAD 2>/dev/null); then echo "$commit" >"$folder/commit"; fi
 du -sh "$folder" | awk '{print $1 " in " $2}'
