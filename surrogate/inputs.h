@@ -10,10 +10,10 @@ namespace quern::surrogate {
 
 /// Changes when the list of inputs does: a model that was made for another list is refused.
 inline constexpr unsigned kInputsVersion = 1;
-/// Bounds are looked at on a grid of half octaves of the range: 2^(-g / 2), g from 0 to kGrid - 1.
+/// Bounds are read on a grid of half octaves of the range: 2^(-g / 2), g from 0 to kGrid - 1.
 inline constexpr int kGrid = 53;
 
-/// Where a codec that keeps every bit is looked at.
+/// Where a codec that keeps every bit is read.
 inline constexpr double kLosslessBound = 1e-7;
 
 /// The closed form's predictions, the last inputs.

@@ -1,4 +1,4 @@
-// The mini-blocks that stage 1 looks at: where they lie, and their values as fractions of the range.
+// The mini-blocks that stage 1 reads: where they lie, and their values as fractions of the range.
 #pragma once
 
 #include <array>

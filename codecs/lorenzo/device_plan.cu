@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads)
 
 using StepShared = kernels::ReduceShared<StepSample, kStepThreads>;
 
-/// Adds the elements of a tile that a lane looks at.
+/// Adds the elements of a tile that a lane reads.
 __device__ __forceinline__ void add_tile(const StepLook& look, const kernels::CudaChunk& tile, StepSample& sample) {
   const auto* const first = static_cast<const std::uint32_t*>(tile.values);
   for (std::uint64_t z = 0; z < tile.box.extents[0]; ++z)

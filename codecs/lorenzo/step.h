@@ -70,7 +70,7 @@ constexpr void add_sample(StepSample& a, const StepSample& b) {
   if (b.peak > a.peak) a.peak = b.peak;
 }
 
-/// Looks at the elements of a sample under a step of 2E.
+/// Reads the elements of a sample under a step of 2E.
 class StepLook {
  public:
   using Quantizer = kernels::AbsQuantizer32<kernels::Binary32>;

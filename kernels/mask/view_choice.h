@@ -68,7 +68,7 @@ inline void pack_bits(const std::uint8_t* classes, std::uint64_t cells, std::uin
   words[k] = 0;
 }
 
-/// Windows of 64 cells that planes are looked at in, each plane from its first cell on.
+/// Windows of 64 cells that planes are read in, each plane from its first cell on.
 struct PlaneWindows {
   MaskPlanes planes;
   std::uint64_t of_plane = 1;  ///< windows of a whole plane

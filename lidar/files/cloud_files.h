@@ -37,7 +37,7 @@ Result<FileFormat> recognize(std::string_view path, std::span<const std::uint8_t
 
 /// Any bytes are safe. Fails with `corrupt` or `truncated` on damaged files, with `unsupported` on what this reader does
 /// not take, with `invalid_argument` where the number of columns of a .bin file cannot be told. Memory: at most about
-/// 100 bytes for each byte of a compressed PCD file, 10 of others. `path` is looked at for its end alone.
+/// 100 bytes for each byte of a compressed PCD file, 10 of others. `path` is read for its end alone.
 Result<PointCloud> read_cloud(std::string_view path, std::span<const std::uint8_t> bytes, const ReadOptions& options);
 
 /// What a file holds and what of a cloud it cannot hold.

@@ -1,5 +1,5 @@
 // PLY: a text header that lists elements and their properties, then ASCII, little- or big-endian values. The element
-// "vertex" is read; elements before it are passed over, those after it are not looked at.
+// "vertex" is read; elements before it are passed over, those after it are not read.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -29,7 +29,7 @@ constexpr unsigned decoders_per_sm(std::size_t element_size) {
 struct PlacesLeft {
   static constexpr std::uint32_t kNone = 0xffffffff;
   std::uint32_t masks[kMaxTilesPerChunk];  ///< a bit for each place of a round that is still to be done
-  std::uint32_t first;                     ///< place of the round that the first thread looks at
+  std::uint32_t first;                     ///< place of the round that the first thread reads
   std::uint32_t step;                      ///< from a thread's place to the next thread's
   std::uint32_t place;                     ///< the one in turn
 };
@@ -104,7 +104,7 @@ __device__ __forceinline__ std::uint32_t take_place(PlacesLeft& shared, unsigned
 }
 
 /// Calls f() for each of `places` places, below 2^31, with something left that falls to the calling CTA, with its number
-/// in shared.place: all of its threads call it, and f by all of them. In a round each thread looks at one place. Places
+/// in shared.place: all of its threads call it, and f by all of them. In a round each thread reads one place. Places
 /// are dealt to the CTAs one by one, since those with something left are often neighbours.
 template <class F>
 __device__ __forceinline__ void for_places_left(const std::uint32_t* left, std::uint32_t places, unsigned warps,

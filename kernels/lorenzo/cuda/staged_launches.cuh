@@ -12,7 +12,7 @@ cudaError_t encode_staged_tiles_async(const LorenzoChunks& chunks, const Lorenzo
 cudaError_t size_chunks_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
                               std::uint32_t* sizes, cudaStream_t stream);
 
-/// Queues the kernel that looks at the listed chunks for the scans of their segments.
+/// Queues the kernel that reads the listed chunks for the scans of their segments.
 cudaError_t scan_listed_async(const LorenzoChunks& chunks, const ScanRequest& scan, cudaStream_t stream);
 
 }  // namespace quern::kernels

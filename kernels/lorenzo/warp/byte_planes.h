@@ -1,5 +1,5 @@
 // Bit planes of a staged tile from the bytes of its residuals, for a warp, over an execution model X: the same bytes as
-// planes.h makes, but dense planes and empty ones are not looked at byte by byte, and one scan serves four planes.
+// planes.h makes, but dense planes and empty ones are not read byte by byte, and one scan serves four planes.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace quern::kernels {
 
 /// Memory of a warp that holds a tile's payload, before that its residuals: 32 planes of at most 2 + 16 + 128 bytes,
-/// and room for what a copy in blocks of 16 bytes looks at.
+/// and room for what a copy in blocks of 16 bytes reads.
 inline constexpr unsigned kPayloadWords = (kPlanesPerHalf * (2 + 16 + kPlaneBytes) + 64) / 4;
 
 /// Plane bytes that are not 0, four planes side by side in a word: none of them passes 128.

@@ -38,7 +38,7 @@ constexpr void load_column(const std::uint32_t* stage, V (&rows)[kRows]) {
   });
 }
 
-/// Equal pairs of neighbours in the pieces that are looked at: one run in eight. `phase` as in scan_pairs.
+/// Equal pairs of neighbours in the pieces that are read: one run in eight. `phase` as in scan_pairs.
 template <class X, TileShape S>
 constexpr std::uint32_t count_staged_pairs(const std::uint32_t* stage, std::uint32_t phase) {
   const std::uint32_t first = (0 - phase) % kGroupRows;

@@ -49,10 +49,10 @@ struct EstimateReport {
   std::vector<Estimate> estimates;  ///< codec by codec, bounds in the order given; lossless codecs once
   std::vector<std::string> notes;   ///< why intervals are wide, in whole sentences
   double range = 0;
-  std::uint64_t sampled = 0;  ///< values looked at besides the pass for the range
+  std::uint64_t sampled = 0;  ///< values read besides the pass for the range
 };
 
-/// Looks at no more than a twentieth of the values, or at 2^18 of them, and at all once for the range. Estimates, but
+/// Reads no more than a twentieth of the values, or 2^18 of them, and all once for the range. Estimates, but
 /// times, do not depend on threads or machine. Fails for unknown codecs, bounds that are not positive, and models that
 /// are damaged, of another kind or newer than this library.
 class QualityEstimator {
