@@ -112,7 +112,7 @@ constexpr std::uint64_t nearest_distance(const Bits& bits, const MaskPlanes& pla
   const PlaneWindows windows(planes);
   const std::uint64_t count = planes.count();
   std::uint64_t best = 1, fewest = UINT64_MAX;
-  for (std::uint64_t d = 1; d <= std::min(kMaxReferenceDistance, count - 1); ++d) {
+  for (std::uint64_t d = 1; d <= kMaxReferenceDistance && d < count; ++d) {
     std::uint64_t differ = 0;
     for (std::uint64_t i = 1; i < count; ++i) {
       const std::uint64_t back = (i - reference_plane(i, d)) * planes.plane_cells();
@@ -138,7 +138,7 @@ inline constexpr std::uint64_t kViewMustSave = 16;
 constexpr std::uint64_t most_equal_distance(const std::uint64_t* hashes, std::uint64_t count) {
   if (count < 3) return 1;
   std::uint64_t best = 1, best_equal = 0;
-  for (std::uint64_t d = 1; d <= std::min(kMaxReferenceDistance, count - 1); ++d) {
+  for (std::uint64_t d = 1; d <= kMaxReferenceDistance && d < count; ++d) {
     std::uint64_t equal = 0;
     for (std::uint64_t i = 1; i < count; ++i) equal += hashes[i] == hashes[reference_plane(i, d)] ? 1 : 0;
     if (equal > best_equal) {
@@ -161,7 +161,7 @@ constexpr MaskPlanes best_planes(const MaskPlanes& own, std::span<const MaskView
     if (!is_view_of({planes.rows, planes.cols}, own) || planes == last) continue;
     if (last == own) {
       const std::uint64_t all = surprises(own);
-      fewest = all - std::min(all, kViewMustSave);
+      fewest = all > kViewMustSave ? all - kViewMustSave : 0;
     }
     last = planes;
     const std::uint64_t count = surprises(planes);
