@@ -16,11 +16,15 @@ constexpr std::array<std::string_view, 7> kNames = {"a.bin", "a.pcd.bin", "a.pcd
 constexpr std::array<FileFormat, 5> kFormats = {FileFormat::bin, FileFormat::pcd, FileFormat::ply, FileFormat::npy,
                                                 FileFormat::las};
 
+/// LAS files hold decimal numbers: a binary32 coordinate is the one that the number is rounded to.
 bool same_position(const PointCloud& a, const PointCloud& b, std::uint64_t point) {
   const auto p = a.position(point);
   const auto q = b.position(point);
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    if (p[axis] != q[axis] && !(p[axis] != p[axis] && q[axis] != q[axis])) return false;
+  const bool rounded = a.kind == CoordinateKind::f32 && b.kind == CoordinateKind::scaled;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const double read = rounded ? static_cast<double>(static_cast<float>(q[axis])) : q[axis];
+    if (p[axis] != read && !(p[axis] != p[axis] && read != read)) return false;
+  }
   return true;
 }
 
