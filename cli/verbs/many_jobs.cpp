@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/args/values.h"
 #include "cli/files/file_names.h"
 #include "cli/messages/messages.h"
 #include "cli/messages/progress.h"
@@ -19,14 +20,6 @@ namespace {
 std::uint64_t bytes_of(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
-}
-
-std::string size_text(std::uint64_t bytes) {
-  const double size = static_cast<double>(bytes);
-  if (size < 1e4) return fmt::format("{} bytes", bytes);
-  if (size < 1e7) return fmt::format("{:.4g} kB", size / 1e3);
-  if (size < 1e10) return fmt::format("{:.4g} MB", size / 1e6);
-  return fmt::format("{:.4g} GB", size / 1e9);
 }
 
 /// What all jobs came to.
