@@ -194,4 +194,13 @@ int open_spool_file() {
   return fd;
 }
 
+std::string read_spool_file(int file) {
+  std::string text;
+  std::array<char, 4096> part{};
+  off_t at = 0;
+  for (ssize_t count; (count = pread(file, part.data(), part.size(), at)) > 0; at += count)
+    text.append(part.data(), static_cast<std::size_t>(count));
+  return text;
+}
+
 }  // namespace quern::cli

@@ -80,5 +80,7 @@ void check_stdout(bool force);
 
 /// A nameless file in TMPDIR (or /tmp) that vanishes with its descriptor. Throws.
 int open_spool_file();
+/// All bytes of it; where it is read and written next stays.
+std::string read_spool_file(int file);
 
 }  // namespace quern::cli

@@ -72,11 +72,7 @@ class Captured {
 
   /// What was printed since the last call.
   std::string take() {
-    std::string text;
-    std::array<char, 4096> part{};
-    off_t at = 0;
-    for (ssize_t count; (count = pread(file_, part.data(), part.size(), at)) > 0; at += count)
-      text.append(part.data(), static_cast<std::size_t>(count));
+    std::string text = read_spool_file(file_);
     if (ftruncate(file_, 0) != 0 || lseek(file_, 0, SEEK_SET) != 0) fail_errno("standard output", "keep");
     return text;
   }

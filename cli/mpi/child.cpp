@@ -16,19 +16,6 @@
 #include "cli/files/safe_file.h"
 
 namespace quern::cli::mpi {
-namespace {
-
-std::string all_of(int file) {
-  std::string text;
-  std::array<char, 4096> part;
-  off_t at = 0;
-  for (ssize_t count; (count = pread(file, part.data(), part.size(), at)) > 0; at += count)
-    text.append(part.data(), static_cast<std::size_t>(count));
-  return text;
-}
-
-}  // namespace
-
 std::string quern_program() {
   std::array<char, 4096> self;
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
@@ -88,7 +75,7 @@ bool Child::has_ended(bool wait) {
   return true;
 }
 
-std::string Child::text() const { return all_of(text_); }
-std::string Child::messages() const { return all_of(messages_) + ended_by_; }
+std::string Child::text() const { return read_spool_file(text_); }
+std::string Child::messages() const { return read_spool_file(messages_) + ended_by_; }
 
 }  // namespace quern::cli::mpi

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/args/exit_codes.h"
+#include "cli/args/values.h"
 #include "cli/files/many_files.h"
 #include "cli/messages/messages.h"
 #include "cli/messages/progress.h"
@@ -81,9 +82,8 @@ class Run {
     if (failed_ != 0) text += fmt::format(", {} failed", failed_);
     if (list_.others != 0) text += fmt::format(", {} other files passed over", list_.others);
     if (stored_ != 0)
-      text +=
-          fmt::format(";  {:.4g} MB -> {:.4g} MB, {:.2f}x", 1e-6 * static_cast<double>(raw_),
-                      1e-6 * static_cast<double>(stored_), static_cast<double>(raw_) / static_cast<double>(stored_));
+      text += fmt::format(";  {} -> {}, {:.2f}x", size_text(raw_), size_text(stored_),
+                          static_cast<double>(raw_) / static_cast<double>(stored_));
     print_message(text + fmt::format(", {} rank{}, {:.1f} s\n", ranks, ranks == 1 ? "" : "s", seconds));
   }
 
