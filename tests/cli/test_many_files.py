@@ -200,7 +200,7 @@ class ManyFiles(CliTest):
         self.assertEqual(len([n for n in self.below("out") if n.endswith(".qn")]), 4)
 
     def test_EndedRun_LeavesNoHalfWrittenFile(self):
-        process = self.begin(files=4, elements=300000)
+        process = self.begin(files=40, elements=300000)
         workers = self.workers(process)
         time.sleep(0.05)
         process.terminate()

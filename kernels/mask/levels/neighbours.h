@@ -57,7 +57,7 @@ struct LevelChoice {
 /// Of a cell in a plane without a reference: v are its neighbours.
 constexpr LevelChoice flat_level_choice(unsigned phase, unsigned distance, const std::uint8_t (&v)[kLevelNeighbours]) {
   unsigned f = 0;
-  for (unsigned i = 1; i < kLevelNeighbours; ++i) f |= static_cast<unsigned>(v[i] != v[0] ? 1 : 0) << (i - 1);
+  for (unsigned i = 1; i < kLevelNeighbours; ++i) f += v[i] == v[0] ? 0U : 1U << (i - 1);
   LevelChoice choice;
   choice.expected = v[0];
   choice.quiet = f == 0;
