@@ -6,21 +6,23 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'TEXT'
-usage: scripts/test.sh [--fast] [--thorough] [--no-setup] [-j N] [-- CTEST-ARGUMENTS]
+usage: scripts/test.sh [--fast] [--thorough] [--clients] [--no-setup] [-j N] [-- CTEST-ARGUMENTS]
   --fast       release build and its tests only
   --thorough   adds ThreadSanitizer, one minute of fuzzing a target, every case of the largest tests, and kernels for all
                architectures (else sm_90: they take long to compile)
+  --clients    first makes the virtual environment that tests of Python packages use (scripts/setup_clients.sh)
   --no-setup   do not look for missing packages
   -j N         processes (default: one a hardware thread, or $QUERN_JOBS)
 Real fields are tested when $QUERN_TEST_DATA names their folder, or ../shared/data exists beside the tree.
 TEXT
 }
 
-suite=ON thorough=OFF setup=1 jobs=${QUERN_JOBS:-$(nproc)}
+suite=ON thorough=OFF clients=0 setup=1 jobs=${QUERN_JOBS:-$(nproc)}
 while (($#)); do
   case "$1" in
     --fast) suite=OFF ;;
     --thorough) thorough=ON; export QUERN_TEST_THOROUGH=1 ;;
+    --clients) clients=1 ;;
     --no-setup) setup=0 ;;
     -j) jobs=${2:?-j needs a number}; shift ;;
     --) shift; break ;;
@@ -31,6 +33,7 @@ while (($#)); do
 done
 
 if ((setup)); then scripts/setup.sh; fi
+if ((clients)); then scripts/setup_clients.sh || (($? == 77)); fi
 export QUERN_JOBS=$jobs
 if [[ -z ${QUERN_TEST_DATA:-} && -d ../shared/data ]]; then
   QUERN_TEST_DATA=$(cd ../shared/data && pwd)
