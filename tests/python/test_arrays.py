@@ -265,6 +265,34 @@ class Arrays(unittest.TestCase):
             quern.compare(values, values.astype("f8"))
 
 
+class _OnDevice:
+    """What claims to lie on a device."""
+
+    def __init__(self, **changed):
+        self.__cuda_array_interface__ = {"shape": (4, 6), "typestr": "<f4", "data": (1 << 40, False), "version": 3, **changed}
+
+
+@unittest.skipIf(quern.build_info()["cuda"]["available"], "there is a device, and the address is none of it")
+class DeviceArrays(unittest.TestCase):
+    def test_they_are_described_to_the_library(self):
+        from pyquern import _capi
+        from pyquern._array import given
+
+        found = given(_OnDevice(strides=(48, 8)))
+        self.assertEqual((found.c.memory, found.c.data, found.shape, tuple(found.c.strides[:2])), (_capi.CUDA, 1 << 40, (4, 6), (12, 2)))
+        self.assertFalse(any(given(_OnDevice()).c.strides[:2]))
+
+    def test_without_a_device_they_are_errors_that_say_so(self):
+        for array in (_OnDevice(), _OnDevice(stream=1)):
+            with self.assertRaisesRegex(quern.Error, "CUDA|cuda|device"):
+                quern.compress(array, abs=1e-3)
+
+    def test_what_is_refused(self):
+        for changed in ({"typestr": ">f4"}, {"typestr": "|b1"}, {"mask": object()}, {"strides": (25, 4)}):
+            with self.assertRaises(TypeError):
+                quern.compress(_OnDevice(**changed), abs=1e-3)
+
+
 class _Dlpack:
     """What speaks DLPack and nothing else."""
 

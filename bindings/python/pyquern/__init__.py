@@ -26,15 +26,16 @@ from ._errors import (
     OutOfMemory,
     Unsupported,
 )
+from ._estimates import Estimate, estimate
 from ._file import File, save
 from ._file import open_file as open
 from ._tensors import TypedArray
 from .core import Quality, Report, StreamInfo, Verdict, compare, compress, compress_bound, decompress, info, verify
 
-__all__ = ["Bound", "BoundNotMet", "Cancelled", "CorruptStream", "DeviceError", "Error", "File", "InvalidArgument",
+__all__ = ["Bound", "BoundNotMet", "Cancelled", "CorruptStream", "DeviceError", "Error", "Estimate", "File", "InvalidArgument",
            "LibraryNotFound", "OutOfMemory", "Quality", "Report", "StreamInfo", "TypedArray", "Unsupported", "Verdict",
-           "advise_chunks", "build_info", "compare", "compress", "compress_bound", "decompress", "info", "open", "save",
-           "verify"]
+           "advise_chunks", "build_info", "compare", "compress", "compress_bound", "decompress", "estimate", "info", "open",
+           "save", "verify"]
 __version__ = "0.1.0"
 
 _MODULES = ("checkpoint", "dcp_convert", "torch_dcp")

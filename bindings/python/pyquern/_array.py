@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _capi, _dlpack
-from ._errors import InvalidArgument, OutOfMemory
+from ._errors import DeviceError, InvalidArgument, OutOfMemory
 from ._tensors import TypedArray
 
 if TYPE_CHECKING:
@@ -127,8 +127,39 @@ def _from_dlpack(value: Any, *, writable: bool = False) -> Given:
                  _capi.HOST if on_host else _capi.CUDA, 0 if on_host else device)
 
 
+def _from_cuda_interface(value: Any) -> Given:
+    """CUDA memory by version 2 or 3 of __cuda_array_interface__, after what its stream has to do first."""
+    found = value.__cuda_array_interface__
+    dtype, shape = np.dtype(found["typestr"]), tuple(found["shape"])
+    if dtype.name not in NUMBERS or not dtype.isnative:
+        raise TypeError(f"elements of {dtype} on a device cannot be compressed: convert them there to floating-point numbers or "
+                        "integers of the machine's byte order")
+    if found.get("mask") is not None:
+        raise TypeError("a masked array on a device: fill its masked places and pass fill=")
+    steps = found.get("strides")
+    if steps is not None and any(step % dtype.itemsize for step in steps):
+        raise TypeError("elements on a device that are not aligned: make a contiguous copy there")
+    strides = _NO_STRIDES[:len(shape)] if steps is None else tuple(step // dtype.itemsize for step in steps)
+    _wait_for(found.get("stream"))
+    device = getattr(getattr(value, "device", None), "id", 0)
+    return Given(NUMBERS[dtype.name], shape, strides, found["data"][0], value, _capi.CUDA, device if isinstance(device, int) else 0)
+
+
+def _wait_for(stream: int | None) -> None:
+    """Until a CUDA stream has done its work; None: there is nothing to wait for."""
+    if stream is None:
+        return
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as problem:
+        raise DeviceError(80, f"an array on a CUDA device, and no driver for it here: {problem}") from None
+    if driver.cuStreamSynchronize(ctypes.c_void_p(stream)) != 0:
+        raise DeviceError(81, "the CUDA stream that an array names could not be waited for")
+
+
 def given(value: ArrayLike) -> Given:
-    """An array to be read. NumPy, __array_interface__, __dlpack__, the buffer protocol, __array__; TypeError for others."""
+    """An array to be read. NumPy, __array_interface__, __dlpack__, __cuda_array_interface__, the buffer protocol, __array__;
+    TypeError for others."""
     if isinstance(value, np.ndarray):
         return _from_numpy(value)
     if isinstance(value, TypedArray):
@@ -141,6 +172,8 @@ def given(value: ArrayLike) -> Given:
         return _from_numpy(np.asarray(value))
     if hasattr(value, "__dlpack__"):
         return _from_dlpack(value)
+    if hasattr(value, "__cuda_array_interface__"):
+        return _from_cuda_interface(value)
     if hasattr(value, "__array__"):
         return _from_numpy(np.asarray(value))
     try:

@@ -10,6 +10,7 @@ again under the same absolute bounds changes no value."""
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
@@ -217,23 +218,43 @@ def _is_ours(value: Any, key: str) -> bool:
     return any(type(each).__module__.startswith("pyquern") for each in values)
 
 
+def _register_in_workers() -> None:
+    """The filter in the HDF5 of the workers of the Dask cluster that this program uses, if it uses one."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return
+    try:
+        client = distributed.get_client()
+    except ValueError:
+        return
+    from . import hdf5
+
+    client.run(hdf5.register)
+
+
 def _parted(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return ({name: value for name, value in arguments.items() if name in _BOUND_ARGUMENTS},
             {name: value for name, value in arguments.items() if name not in _BOUND_ARGUMENTS})
 
 
 def to_netcdf(ds: Any, path: Any, *, engine: str = "h5netcdf", **arguments: Any) -> Any:
-    """encoding(), mark() and ds.to_netcdf() in one. Bounds as in encoding(); other arguments are xarray's."""
-    if engine != "h5netcdf":
-        raise Unsupported(40, f"xarray hands foreign filters to the engine h5netcdf alone, not to {engine!r}; the file is a netCDF-4 "
-                              "file all the same, which both engines read (pip install h5netcdf)")
+    """encoding(), mark() and ds.to_netcdf() in one. Bounds as in encoding(). engine: "h5netcdf", where other arguments are
+    xarray's, or "netcdf4", which takes mode, group and unlimited_dims. Either gives a netCDF-4 file that both engines read."""
+    if engine not in ("h5netcdf", "netcdf4"):
+        raise Unsupported(40, f"the engine {engine!r} writes no filters: take 'h5netcdf' or 'netcdf4', whose files are the same")
     from . import hdf5
 
     hdf5.register()
+    _register_in_workers()
     bounds, others = _parted(arguments)
     ds = clean(ds)
     enc = encoding(ds, target="h5netcdf", **bounds)
-    return mark(ds, enc).to_netcdf(path, engine=engine, encoding=dict(enc), **others)
+    marked = mark(ds, enc)
+    if engine == "netcdf4":
+        from ._xarray_netcdf4 import write
+
+        return write(marked, path, enc, **others)
+    return marked.to_netcdf(path, engine=engine, encoding=dict(enc), **others)
 
 
 def to_zarr(ds: Any, store: Any, *, zarr_format: int | None = None, **arguments: Any) -> Any:

@@ -24,10 +24,12 @@ from .._hdf5_libraries import FILTER_ID, plugin_file
 from .._loss import declared_fills, loss_attributes
 from .._ranges import bound_of
 from .._requests import request_bound
+from ._references import references
 from ._register import register, watch_imports
 from ._words import request_words, settings
 
-__all__ = ["FILTER_ID", "bound_of", "create_dataset", "define", "filter", "plugin_path", "read", "register", "settings_of", "write"]
+__all__ = ["FILTER_ID", "bound_of", "create_dataset", "define", "filter", "plugin_path", "read", "references",
+           "register", "settings_of", "write"]
 
 if TYPE_CHECKING:
     _Base = Mapping[str, Any]
