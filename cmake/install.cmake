@@ -57,7 +57,7 @@ if(TARGET quern_checkpoint_shared)
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
   configure_file(cmake/quern-checkpoint.pc.in ${package}/quern-checkpoint.pc @ONLY)
   install(DIRECTORY bindings/python/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/quern/python COMPONENT development
-    FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN pyproject.toml PATTERN README.md PATTERN __pycache__ EXCLUDE)
+    FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN py.typed PATTERN pyproject.toml PATTERN README.md PATTERN __pycache__ EXCLUDE)
   install(FILES ${package}/quern-checkpoint.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()
 

@@ -45,8 +45,12 @@ def __getattr__(name: str) -> Any:
     # On first use, so that the package can be imported where their libraries are not there.
     if name in _MODULES:
         return importlib.import_module("." + name, __name__)
+    if name == "explore":
+        from ._explore import explore
+
+        return explore
     raise AttributeError(f"module 'pyquern' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__) | set(_MODULES))
+    return sorted(set(globals()) | set(__all__) | set(_MODULES) | {"explore"})

@@ -1,5 +1,5 @@
-"""python -m pyquern info | plugin-path | COMMAND...: what this package runs with, the folder of the HDF5 filter, or the `quern`
-command that the wheel brings."""
+"""python -m pyquern info | plugin-path | explore FILE | COMMAND...: what this package runs with, the folder of the HDF5 filter,
+a page to choose a bound on, or the `quern` command that the wheel brings."""
 from __future__ import annotations
 
 import json
@@ -17,7 +17,11 @@ def _bundled() -> str | None:
 
 
 def command() -> None:
-    """Becomes the `quern` command with this program's arguments."""
+    """Becomes the `quern` command with this program's arguments; the verb `explore` is the package's own."""
+    if sys.argv[1:2] == ["explore"]:
+        from ._explore.program import main as explore
+
+        sys.exit(explore(sys.argv[2:]))
     path = _bundled()
     if path is None:
         own = os.path.realpath(sys.argv[0])
