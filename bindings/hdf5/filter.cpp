@@ -162,7 +162,9 @@ extern "C" herr_t quern_hdf5_set_local(hid_t dcpl, hid_t type, hid_t /*space*/) 
       // An optional filter on a dataset it cannot serve: nothing that was true of another dataset may stay.
       words = make_words(parse_request(entry.words.data(), entry.words.size()), {});
     }
-    if (H5Pmodify_filter(dcpl, QUERN_HDF5_FILTER_ID, entry.flags, words.size(), words.data()) < 0)
+    // Where the filter is missing later, HDF5 would store chunks raw without a word if it stayed optional.
+    const unsigned flags = is_mandatory(entry) ? entry.flags & ~H5Z_FLAG_OPTIONAL : entry.flags;
+    if (H5Pmodify_filter(dcpl, QUERN_HDF5_FILTER_ID, flags, words.size(), words.data()) < 0)
       throw Problem(Trouble::resource, "HDF5 does not take the filter's settings");
     return 0;
   });

@@ -126,6 +126,18 @@ class Filter(InFolder):
                 with self.assertRaises(quern.CorruptStream):
                     qh.read(file["x"], threads=2)
 
+    def test_programs_without_the_filter_write_nothing_raw(self):
+        with h5py.File(self.path, "w") as file:
+            file.create_dataset("x", data=FIELD, chunks=(10, 50, 70), compression=qh.filter(abs=1e-2))
+            file.create_dataset("y", data=FIELD, chunks=(10, 50, 70), compression=qh.filter(abs=1e-2, optional=True))
+            self.assertEqual([file[name].id.get_create_plist().get_filter(0)[1] for name in "xy"], [0, 1])
+        code = ("import h5py, sys\nwith h5py.File(sys.argv[1], 'r+') as file:\n"
+                "    file['x'][:10] = 1\n    file['x'].flush()\n")
+        environment = {**os.environ, "HDF5_PLUGIN_PATH": os.path.dirname(self.path)}
+        done = subprocess.run([sys.executable, "-c", code, self.path], env=environment, text=True, capture_output=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertLessEqual(np.abs(self.reopened() - FIELD).max(), 1e-2)
+
     def test_filters_are_values(self):
         self.assertEqual(qh.filter(abs=1), qh.filter(abs=1.0))
         self.assertNotEqual(qh.filter(abs=1), qh.filter(abs=2))
