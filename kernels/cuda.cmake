@@ -12,6 +12,7 @@ add_library(quern_kernels_cuda STATIC
   lorenzo/cuda/chunks.cu
   lorenzo/cuda/join.cu
   lorenzo/cuda/staged.cu
+  lorenzo/cuda/staged_elements.cu
   lorenzo/cuda/decode8.cu
   lorenzo/cuda/decode16.cu
   lorenzo/cuda/decode32.cu

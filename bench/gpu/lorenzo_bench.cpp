@@ -26,7 +26,7 @@ class LorenzoBench {
         chunked_(array),
         sizes_(chunked_.count()),
         slots_(chunked_.count() * chunked_.slot_bytes()),
-        parts_(has_parts() ? kernels::lorenzo_parts_bytes(chunked_.count()) : 0),
+        parts_(has_parts() ? kernels::lorenzo_parts_bytes(array_.element, chunked_.count()) : 0),
         targets_(has_parts() ? chunked_.count() : 0),
         joined_(has_parts() ? slots_.count() : 0) {}
 
@@ -45,11 +45,11 @@ class LorenzoBench {
   }
 
  private:
-  bool has_parts() const { return kernels::lorenzo_has_parts(array_.element); }
+  bool has_parts() const { return kernels::lorenzo_has_parts(chunked_.rules()); }
   kernels::LorenzoSlots slots() const {
     kernels::LorenzoSlots slots{slots_.data(), chunked_.slot_bytes(), {}};
     if (!has_parts()) return slots;
-    slots.parts = kernels::lorenzo_parts(parts_.data(), chunked_.count());
+    slots.parts = kernels::lorenzo_parts(parts_.data(), array_.element, chunked_.count());
     slots.parts.targets = targets_.data();
     return slots;
   }

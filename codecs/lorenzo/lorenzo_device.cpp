@@ -19,7 +19,9 @@ namespace quern::codec::lorenzo {
 namespace {
 
 using kernels::ChunkRules;
+using kernels::Element;
 using kernels::LorenzoChunks;
+using kernels::QuantizerKind;
 
 static_assert(sizeof(ChunkRules) <= cuda::kCodecStateBytes);
 
@@ -158,8 +160,11 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
   }
 
   std::uint64_t parts_bytes(DType dtype, BoundKind bound, std::uint64_t places) const override {
-    const bool absolute = bound != BoundKind::lossless && bound != BoundKind::pwrel;
-    return absolute && kernels::lorenzo_has_parts(element_of(dtype)) ? kernels::lorenzo_parts_bytes(places) : 0;
+    const Element element = element_of(dtype);
+    const auto quantizer = bound == BoundKind::lossless ? QuantizerKind::exact
+                           : bound == BoundKind::pwrel  ? QuantizerKind::pointwise
+                                                        : QuantizerKind::absolute;
+    return kernels::lorenzo_has_parts(element, quantizer) ? kernels::lorenzo_parts_bytes(element, places) : 0;
   }
   cudaError_t encode(const cuda::ChunkPlaces& places, const cuda::EncodedSlots& slots, const kernels::ScanRequest& scan,
                      cudaStream_t queue) const override {
@@ -192,10 +197,10 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
 
   static kernels::LorenzoSlots slots_of(const cuda::ChunkPlaces& places, const cuda::EncodedSlots& slots) {
     kernels::LorenzoSlots out{slots.slots, slots.slot_bytes, {}};
-    const bool parts = slots.parts != nullptr && kernels::lorenzo_has_parts(element_of(places.dtype)) &&
-                       (places.state.empty() || kernels::lorenzo_has_parts(rules_of(places.state)));
-    if (!parts) return out;
-    out.parts = kernels::lorenzo_parts(slots.parts, std::uint64_t{places.count} * places.chunks);
+    if (slots.parts == nullptr) return out;
+    if (!places.state.empty() && !kernels::lorenzo_has_parts(rules_of(places.state))) return out;
+    out.parts =
+        kernels::lorenzo_parts(slots.parts, element_of(places.dtype), std::uint64_t{places.count} * places.chunks);
     out.parts.targets = slots.targets;
     return out;
   }

@@ -25,7 +25,7 @@ class DeviceGrid {
         stored_(chunks_.count()),
         scans_(chunks_.count()),
         slots_(chunks_.count() * slot_bytes(c)),
-        parts_(lorenzo_parts_bytes(chunks_.count())),
+        parts_(lorenzo_parts_bytes(c.rules.element, chunks_.count())),
         targets_(chunks_.count()),
         joined_(chunks_.count() * slot_bytes(c)),
         workspace_(lorenzo_decode_workspace_bytes(chunks())) {}
@@ -46,11 +46,10 @@ class DeviceGrid {
     return chunks;
   }
 
-  /// Slots, and what encoding in parts takes where the element type has it.
+  /// Slots, and what encoding in parts takes.
   LorenzoSlots slots() {
     LorenzoSlots slots{slots_.data(), slot_bytes(c_), {}};
-    if (!lorenzo_has_parts(c_.rules.element)) return slots;
-    slots.parts = lorenzo_parts(parts_.data(), chunks_.count());
+    slots.parts = lorenzo_parts(parts_.data(), c_.rules.element, chunks_.count());
     slots.parts.targets = targets_.data();
     return slots;
   }
@@ -60,7 +59,6 @@ class DeviceGrid {
   }
   /// After it has run: joins the chunks in parts, each at an address of its own kind.
   void join() {
-    if (!lorenzo_has_parts(c_.rules.element)) return;
     const auto sizes = sizes_.get();
     std::vector<std::uint8_t*> targets = targets_.get();
     for (std::size_t i = 0; i < targets.size(); ++i) {

@@ -117,5 +117,34 @@ TEST_F(LorenzoStaged, MoreChunksThanWarpsAtATime_BytesAsOnTheCpu) {
   }
 }
 
+/// Two chunks side by side of as many whole tiles as chunks of the element may have; `beyond`: elements that cut a third.
+CudaGrid widest_grid(Element element, TileShape tile, std::uint64_t beyond) {
+  const auto e = tile_extents(tile);
+  const std::uint64_t along_x = std::uint64_t{e[2]} * max_chunk_tiles(element_bytes(element));
+  return {{e[0], e[1], 2 * along_x + beyond}, {e[0], e[1], along_x}};
+}
+
+TEST_F(LorenzoStaged, EveryElementType_BytesAsOnTheCpu) {
+  unsigned turn = 0;
+  for (const Element element : testing::kAllElements)
+    for (const QuantizerKind kind : {QuantizerKind::absolute, QuantizerKind::exact}) {
+      if (element == Element::f32 || !lorenzo_has_parts(element, kind)) continue;
+      for (const testing::Content content :
+           {testing::Content::smooth, testing::Content::constant, testing::Content::specials}) {
+        const TileShape tile = testing::kAllTiles[turn++ % 3];
+        // An odd width: rows begin at any address.
+        const std::uint64_t beyond = tile != TileShape::line && turn % 2 == 0 ? 1 : 0;
+        const GridCase c =
+            testing::make_grid_case(element, kind, tile, widest_grid(element, tile, beyond), content, random_);
+        SCOPED_TRACE(c.name);
+        const std::size_t parts = compare(c);
+        if (content != testing::Content::specials) {
+          EXPECT_EQ(parts, 2u);
+        }
+        if (HasFailure()) return;
+      }
+    }
+}
+
 }  // namespace
 }  // namespace quern::kernels

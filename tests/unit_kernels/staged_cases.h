@@ -5,9 +5,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
+#include "kernels/lorenzo/cpu/lorenzo.h"
+#include "kernels/lorenzo/tile_record.h"
 #include "tests/unit_kernels/chunk_cases.h"
 
 namespace quern::kernels::testing {
@@ -89,5 +94,37 @@ inline float staged_value(Codes codes, std::size_t i, double step, std::int64_t 
   const double off = 0.8 * (static_cast<double>(random() % 1001) / 1000 - 0.5);
   return static_cast<float>(step * (static_cast<double>(code) + off));
 }
+
+/// The chunk that is one tile alone, from what an encoder of staged tiles leaves of it; nothing if the tile is refused.
+inline std::vector<std::uint8_t> chunk_of_record(const TileRecord& record, const void* payload) {
+  if (record.refused != 0) return {};
+  const TileHead head = record.head();
+  std::vector<std::uint8_t> out(1 + kMaxHeadBytes + head.payload);
+  std::uint8_t* at = out.data() + 1;
+  out[0] = head.constant() ? kFormConstant : kFormTiles;
+  at = head.constant() ? put_leb128(at, zigzag64(head.seed)) : put_head(at, head, 0);
+  if (head.payload != 0) std::memcpy(at, payload, head.payload);
+  out.resize(static_cast<std::size_t>(at - out.data()) + head.payload);
+  return out;
+}
+
+/// The same from the CPU's encoder, of the tile at `values`.
+class CpuTile {
+ public:
+  std::vector<std::uint8_t> encode(const ChunkRules& rules, const void* values) const {
+    const auto e = tile_extents(rules.tile);
+    const ChunkBox box{{e[0], e[1], e[2]}, {std::uint64_t{e[1]} * e[2], e[2]}};
+    std::vector<std::uint8_t> out(max_lorenzo_chunk_bytes(rules.element, 1));
+    out.resize(cpu_.encode(rules, values, box, out.data(), scratch_.get()));
+    return out;
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::uint8_t bytes[64];
+  };
+  const LorenzoKernels& cpu_ = lorenzo_kernels(IsaLevel::baseline);
+  std::unique_ptr<Line[]> scratch_{new Line[1 + cpu_.encode_scratch_bytes / sizeof(Line)]};
+};
 
 }  // namespace quern::kernels::testing

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/lorenzo/cpu/lorenzo.h"
 #include "kernels/lorenzo/warp/staged_encode.h"
 #include "tests/emulator/lane_emulator.h"
 #include "tests/unit_kernels/staged_cases.h"
@@ -39,7 +38,8 @@ void encode_tile(const ChunkRules& rules, const std::uint32_t* values, Memory& m
   StagedTile<LaneEmulator> tile;
   read_staged<LaneEmulator, S>(own, memory.stage, tile);
   LaneEmulator::sync();
-  const std::uint32_t bytes = encode_staged<LaneEmulator, S>(own, tile, memory.payload, memory.record);
+  const std::uint32_t bytes =
+      encode_staged<LaneEmulator, S>(own, tile_slot_bytes(Element::f32), tile, memory.payload, memory.record);
   EmulatorState::instance().watch(nullptr, 0);
   EXPECT_EQ(bytes, memory.record.refused != 0 ? 0 : memory.record.payload);
 }
@@ -53,30 +53,13 @@ std::vector<std::uint8_t> chunk_of_tile(const ChunkRules& rules, const std::uint
     case TileShape::plane: encode_tile<TileShape::plane>(rules, values, *memory); break;
     case TileShape::block: encode_tile<TileShape::block>(rules, values, *memory); break;
   }
-  if (memory->record.refused != 0) return {};
-  const TileHead head = memory->record.head();
-  std::vector<std::uint8_t> out(1 + kMaxHeadBytes + head.payload);
-  std::uint8_t* at = out.data() + 1;
-  out[0] = head.constant() ? kFormConstant : kFormTiles;
-  at = head.constant() ? put_leb128(at, zigzag64(head.seed)) : put_head(at, head, 0);
-  if (head.payload != 0) std::memcpy(at, memory->payload, head.payload);
-  out.resize(static_cast<std::size_t>(at - out.data()) + head.payload);
-  return out;
-}
-
-ChunkBox tile_box(TileShape tile) {
-  const auto e = tile_extents(tile);
-  return {{e[0], e[1], e[2]}, {std::uint64_t{e[1]} * e[2], e[2]}};
+  return testing::chunk_of_record(memory->record, memory->payload);
 }
 
 TEST(StagedLanes, EveryKindOfCodes_BytesAsOnTheCpuOrRefused) {
   EmulatorState::instance().reset(testing::kChunkSeed);
   std::mt19937_64 random(testing::kChunkSeed);
-  const LorenzoKernels& cpu = lorenzo_kernels(IsaLevel::baseline);
-  struct alignas(64) Line {
-    std::uint8_t bytes[64];
-  };
-  const std::unique_ptr<Line[]> scratch(new Line[1 + cpu.encode_scratch_bytes / sizeof(Line)]);
+  const testing::CpuTile cpu;
   for (const TileShape tile : {TileShape::line, TileShape::plane, TileShape::block})
     for (const Codes codes : testing::kAllCodes) {
       std::size_t refused = 0, tiles = 0;
@@ -89,8 +72,7 @@ TEST(StagedLanes, EveryKindOfCodes_BytesAsOnTheCpuOrRefused) {
             for (std::size_t i = 0; i < values.size(); ++i)
               values[i] =
                   std::bit_cast<std::uint32_t>(testing::staged_value(codes, i, rules.params.step, base, random));
-            std::vector<std::uint8_t> expected(max_lorenzo_chunk_bytes(Element::f32, 1));
-            expected.resize(cpu.encode(rules, values.data(), tile_box(tile), expected.data(), scratch.get()));
+            const std::vector<std::uint8_t> expected = cpu.encode(rules, values.data());
             const std::vector<std::uint8_t> got = chunk_of_tile(rules, values.data());
             ++tiles;
             refused += got.empty() ? 1 : 0;
@@ -116,11 +98,7 @@ TEST(StagedLanes, PlaneThatIsJustDense_AsOnTheCpu) {
   // sparse form is no smaller.
   EmulatorState::instance().reset(testing::kChunkSeed);
   std::mt19937_64 random(testing::kChunkSeed);
-  const LorenzoKernels& cpu = lorenzo_kernels(IsaLevel::baseline);
-  std::vector<std::uint8_t> scratch(cpu.encode_scratch_bytes + 64);
-  void* at = scratch.data();
-  std::size_t space = scratch.size();
-  void* const aligned = std::align(64, cpu.encode_scratch_bytes, at, space);
+  const testing::CpuTile cpu;
   ChunkRules rules = testing::staged_rules(TileShape::block, 100);
   rules.candidates[0] = Predictor::none;
   rules.candidate_count = 1;
@@ -137,9 +115,8 @@ TEST(StagedLanes, PlaneThatIsJustDense_AsOnTheCpu) {
         const unsigned row = kGroupRows * (place % kGroups) + 1 + static_cast<unsigned>(random() % 7);
         values[kLanes * row + place / kGroups] = std::bit_cast<std::uint32_t>(static_cast<float>(-rules.params.step));
       }
-      std::vector<std::uint8_t> expected(max_lorenzo_chunk_bytes(Element::f32, 1));
-      expected.resize(cpu.encode(rules, values.data(), tile_box(TileShape::block), expected.data(), aligned));
-      ASSERT_EQ(chunk_of_tile(rules, values.data()), expected) << bytes << " bytes, round " << round;
+      ASSERT_EQ(chunk_of_tile(rules, values.data()), cpu.encode(rules, values.data()))
+          << bytes << " bytes, round " << round;
     }
 }
 

@@ -43,14 +43,17 @@ struct LorenzoParts {
   std::uint8_t** targets = nullptr;
 };
 
-/// Element types, and of these the rules, whose chunks may be encoded in parts.
-constexpr bool lorenzo_has_parts(Element element) { return element == Element::f32; }
-constexpr bool lorenzo_has_parts(const ChunkRules& rules) {
-  return lorenzo_has_parts(rules.element) && rules.quantizer == QuantizerKind::absolute;
+/// Element types and quantizers whose chunks may be encoded in parts. Not those that would gain nothing: tiles under a
+/// point-wise bound have signs; the words of most lossless binary32 and binary64 tiles are too far apart; and numbers of
+/// 16 bits are rounded once more after decoding, so that most of their tiles have exceptions under an absolute bound.
+constexpr bool lorenzo_has_parts(Element element, QuantizerKind quantizer) {
+  if (quantizer == QuantizerKind::exact) return element != Element::f32 && element != Element::f64;
+  return quantizer == QuantizerKind::absolute && element != Element::f16 && element != Element::bf16;
 }
+constexpr bool lorenzo_has_parts(const ChunkRules& rules) { return lorenzo_has_parts(rules.element, rules.quantizer); }
 /// Bytes of records, list and its length for that many places, and these in memory that begins at a multiple of 16.
-std::uint64_t lorenzo_parts_bytes(std::uint64_t places);
-LorenzoParts lorenzo_parts(std::uint8_t* memory, std::uint64_t places);
+std::uint64_t lorenzo_parts_bytes(Element element, std::uint64_t places);
+LorenzoParts lorenzo_parts(std::uint8_t* memory, Element element, std::uint64_t places);
 
 /// A place of its own for each chunk: slot s at `at` + s * `bytes`, multiples of 4.
 struct LorenzoSlots {

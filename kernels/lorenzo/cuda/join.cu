@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kJoinWarps* kLanes)
   if (chunk.empty()) return;
   const ChunkRules& rules = rules_of_item(chunks, place / chunks.chunks);
   const std::uint32_t count = staged_tile_count(rules, chunk, slots);
-  const TileRecord record = record_of_lane(slots, place, count);
+  const TileRecord record = record_of_lane(slots, chunks.element, place, count);
   if (X::lane() == 0) slots.parts.targets[chunk.slot] = nullptr;
   if (count == 0 || X::any((record.refused | record.special) != 0)) {
     if (X::lane() == 0) slots.parts.list[atomicAdd(slots.parts.listed, 1u)] = place;
@@ -35,27 +35,29 @@ __global__ void __launch_bounds__(kJoinWarps* kLanes)
   const std::uint32_t pairs = X::reduce_add(record.equal_pairs);
   if (X::lane() != 0) return;
   const std::uint32_t bytes = memory.plan.bytes;
-  sizes[chunk.slot] = bytes < count * kTileSlotBytes ? bytes | kChunkInParts : bytes;
+  sizes[chunk.slot] = bytes < count * tile_slot_bytes(chunks.element) ? bytes | kChunkInParts : bytes;
   if (scan.counts != nullptr) scan.counts[chunk.slot] = {pairs, 0, 0};
 }
 
 /// What the tiles of a chunk add to the scan of its segment, whatever they hold; called by a warp.
-template <TileShape S>
-__device__ __forceinline__ LaneScan scan_chunk(const CudaChunk& chunk, const ScanRequest& scan) {
+template <TileShape S, class Bits>
+__device__ __forceinline__ LaneScan scan_chunk(Element element, const CudaChunk& chunk, const ScanRequest& scan) {
   using X = WarpLanes;
   const auto counts = tile_counts(chunk.box, S);
   const auto tiles = static_cast<std::uint32_t>(counts[0] * counts[1] * counts[2]);
   LaneScan found;
   rolled(0, tiles, [&](unsigned t) {
     const LanePlace place = lane_place<S>(chunk.box, t);
-    const auto* const tile = static_cast<const std::uint32_t*>(chunk.values) + place.offset;
+    const auto* const tile = static_cast<const Bits*>(chunk.values) + place.offset;
     scan_pairs<X, S>(tile, place, tile_phase<S>(chunk, t), found);
-    scan_values<X, S, ElementWords<Element::f32>>(tile, place, {scan.fills, scan.fill_count}, found);
+    if (is_float(element) || scan.fill_count != 0)
+      scan_values<X, S>(element, tile, place, {scan.fills, scan.fill_count}, found);
   });
   return found;
 }
 
 /// A warp for each chunk of a list.
+template <class Bits>
 __global__ void __launch_bounds__(kJoinWarps* kLanes)
     scan_listed(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ ScanRequest scan) {
   const std::uint32_t warps = gridDim.x * kJoinWarps;
@@ -63,20 +65,20 @@ __global__ void __launch_bounds__(kJoinWarps* kLanes)
     const std::uint32_t place = chunks.list[i];
     const CudaChunk& chunk = chunks.at[place];
     with_shape(rules_of_item(chunks, place / chunks.chunks).tile, [&](auto shape) {
-      const LaneScan found = scan_chunk<shape.value>(chunk, scan);
+      const LaneScan found = scan_chunk<shape.value, Bits>(chunks.element, chunk, scan);
       if (WarpLanes::lane() == 0)
         scan.counts[chunk.slot] = {found.equal_pairs, found.negative_zeros, found.any_mandatory ? 1u : 0u};
     });
   }
 }
 
-/// A warp for `each` tiles of a chunk, a number that divides kStagedTiles: their payloads to the chunk's target, and by
+/// A warp for `each` tiles of a chunk, a number that divides the most it may have: their payloads to the chunk's target, and by
 /// the first of them what comes before payloads.
 __global__ void __launch_bounds__(kJoinWarps* kLanes)
     join_tiles(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
                std::uint32_t each) {
   const std::uint32_t warp = blockIdx.x * kJoinWarps + threadIdx.x / kLanes;
-  const std::uint32_t parts = kStagedTiles / each;
+  const std::uint32_t parts = staged_tiles_most(chunks.element) / each;
   const std::uint32_t place = warp / parts;
   if (place >= chunks.items * chunks.chunks) return;
   const CudaChunk& chunk = chunks.at[place];
@@ -86,16 +88,17 @@ __global__ void __launch_bounds__(kJoinWarps* kLanes)
   const std::uint32_t count = staged_tile_count(rules_of_item(chunks, place / chunks.chunks), chunk, slots);
   if (target == nullptr || begin >= count) return;
   JoinWarp& memory = memory_of_warp();
-  plan_records<WarpLanes>(record_of_lane(slots, place, count), count, memory);
+  plan_records<WarpLanes>(record_of_lane(slots, chunks.element, place, count), count, memory);
   if (begin == 0) put_heads<WarpLanes>(memory, count, target);
   if (memory.plan.constant) return;
   const std::uint32_t end = begin + each < count ? begin + each : count;
   const std::uint8_t* const payloads = tile_slots(slots, chunk);
+  const std::uint32_t slot_bytes = tile_slot_bytes(chunks.element);
   // Two at a time, so that bytes of both are on their way together.
   for (std::uint32_t t = begin; t < end; t += 2) {
     const std::uint32_t next = t + 1 < end ? t + 1 : t;
-    PayloadCopy first(target + memory.plan.payloads[t], payloads + t * kTileSlotBytes, memory.infos[t].plane_bytes);
-    PayloadCopy second(target + memory.plan.payloads[next], payloads + next * kTileSlotBytes,
+    PayloadCopy first(target + memory.plan.payloads[t], payloads + t * slot_bytes, memory.infos[t].plane_bytes);
+    PayloadCopy second(target + memory.plan.payloads[next], payloads + next * slot_bytes,
                        next == t ? 0 : memory.infos[next].plane_bytes);
     first.load();
     second.load();
@@ -110,14 +113,14 @@ unsigned blocks_for(std::uint64_t warps) { return static_cast<unsigned>((warps +
 
 }  // namespace
 
-std::uint64_t lorenzo_parts_bytes(std::uint64_t places) {
-  return places * kStagedTiles * sizeof(TileRecord) + aligned16((1 + places) * sizeof(std::uint32_t));
+std::uint64_t lorenzo_parts_bytes(Element element, std::uint64_t places) {
+  return places * staged_tiles_most(element) * sizeof(TileRecord) + aligned16((1 + places) * sizeof(std::uint32_t));
 }
 
-LorenzoParts lorenzo_parts(std::uint8_t* memory, std::uint64_t places) {
+LorenzoParts lorenzo_parts(std::uint8_t* memory, Element element, std::uint64_t places) {
   LorenzoParts parts;
   parts.records = reinterpret_cast<TileRecord*>(memory);
-  parts.listed = reinterpret_cast<std::uint32_t*>(parts.records + places * kStagedTiles);
+  parts.listed = reinterpret_cast<std::uint32_t*>(parts.records + places * staged_tiles_most(element));
   parts.list = parts.listed + 1;
   return parts;
 }
@@ -132,7 +135,13 @@ cudaError_t size_chunks_async(const LorenzoChunks& chunks, const LorenzoSlots& s
 cudaError_t scan_listed_async(const LorenzoChunks& chunks, const ScanRequest& scan, cudaStream_t stream) {
   constexpr unsigned kMostBlocks = 512;
   const unsigned blocks = blocks_for(std::uint64_t{chunks.items} * chunks.chunks);
-  return launch(&scan_listed, {blocks < kMostBlocks ? blocks : kMostBlocks, kJoinWarps * kLanes}, stream, chunks, scan);
+  const LaunchShape shape{blocks < kMostBlocks ? blocks : kMostBlocks, kJoinWarps * kLanes};
+  switch (element_bytes(chunks.element)) {
+    case 1: return launch(&scan_listed<std::uint8_t>, shape, stream, chunks, scan);
+    case 2: return launch(&scan_listed<std::uint16_t>, shape, stream, chunks, scan);
+    case 4: return launch(&scan_listed<std::uint32_t>, shape, stream, chunks, scan);
+    default: return launch(&scan_listed<std::uint64_t>, shape, stream, chunks, scan);
+  }
 }
 
 cudaError_t lorenzo_join_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, cudaStream_t stream) {
@@ -140,9 +149,9 @@ cudaError_t lorenzo_join_async(const LorenzoChunks& chunks, const LorenzoSlots& 
   if (slots.parts.records == nullptr || places == 0) return cudaSuccess;
   // Few chunks: more warps.
   constexpr std::uint64_t kManyChunks = 4096;
-  const std::uint32_t each = places >= kManyChunks ? kStagedTiles : kStagedTiles / 2;
-  return launch(&join_tiles,
-                {blocks_for(places * (kStagedTiles / each)), kJoinWarps * kLanes, kJoinWarps * sizeof(JoinWarp)},
+  const std::uint32_t most = staged_tiles_most(chunks.element);
+  const std::uint32_t each = places >= kManyChunks ? most : most / 2;
+  return launch(&join_tiles, {blocks_for(places * (most / each)), kJoinWarps * kLanes, kJoinWarps * sizeof(JoinWarp)},
                 stream, chunks, slots, each);
 }
 

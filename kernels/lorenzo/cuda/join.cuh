@@ -15,7 +15,7 @@ inline constexpr unsigned kJoinWarps = 4;
 
 /// What a warp has in shared memory.
 struct JoinWarp {
-  LaneTileInfo infos[kStagedTiles];
+  LaneTileInfo infos[kMaxTilesPerChunk];
   LaneChunkPlan plan;
 };
 
@@ -24,16 +24,18 @@ __device__ __forceinline__ std::uint32_t staged_tile_count(const ChunkRules& rul
                                                            const LorenzoSlots& slots) {
   std::uint32_t count = 0;
   if (lorenzo_has_parts(rules))
-    with_shape(rules.tile, [&](auto shape) { count = staged_tiles<shape.value>(chunk, slots).count; });
+    with_shape(rules.tile, [&](auto shape) {
+      count = staged_tiles<shape.value>(chunk, slots, staged_tiles_most(rules.element)).count;
+    });
   return count;
 }
 
 /// A lane takes the record of one tile.
-__device__ __forceinline__ TileRecord record_of_lane(const LorenzoSlots& slots, std::uint64_t place,
+__device__ __forceinline__ TileRecord record_of_lane(const LorenzoSlots& slots, Element element, std::uint64_t place,
                                                      std::uint32_t count) {
   TileRecord record;
   const std::uint32_t lane = WarpLanes::lane();
-  if (lane < count) record = slots.parts.records[place * kStagedTiles + lane];
+  if (lane < count) record = slots.parts.records[place * staged_tiles_most(element) + lane];
   return record;
 }
 

@@ -13,8 +13,10 @@
 
 namespace quern::kernels {
 
-/// Tiles that a chunk may have; its records stand side by side.
-inline constexpr std::uint32_t kStagedTiles = max_chunk_tiles(sizeof(std::uint32_t));
+/// Tiles that a chunk may have, a power of two; its records stand side by side.
+[[gnu::always_inline]] constexpr std::uint32_t staged_tiles_most(Element element) {
+  return max_chunk_tiles(element_bytes(element));
+}
 
 /// Tiles along each axis of a chunk that is made of whole tiles, each number a power of two, as it is in every chunk
 /// that the format's rule makes (docs/format-lorenzo.md, section 2). No tiles: some are cut off.
@@ -51,10 +53,11 @@ __device__ __forceinline__ std::uint8_t* tile_slots(const LorenzoSlots& slots, c
 
 /// Tiles of a chunk of `rules` that are staged, 0 where the chunk is encoded another way.
 template <TileShape S>
-__device__ __forceinline__ StagedGrid staged_tiles(const CudaChunk& chunk, const LorenzoSlots& slots) {
+__device__ __forceinline__ StagedGrid staged_tiles(const CudaChunk& chunk, const LorenzoSlots& slots,
+                                                   std::uint32_t most) {
   StagedGrid grid = staged_grid<S>(chunk.box);
   const bool aligned = (reinterpret_cast<std::uintptr_t>(tile_slots(slots, chunk)) & 15) == 0;
-  if (!aligned || grid.count > kStagedTiles) grid.count = 0;
+  if (!aligned || grid.count > most) grid.count = 0;
   return grid;
 }
 
@@ -97,6 +100,38 @@ __device__ __forceinline__ void fetch_tile(const std::uint32_t* tile, const Chun
       from += step;
     });
   });
+}
+
+/// The same for elements of any width, run after run. Blocks of 16 bytes are on their way when this returns, elements of
+/// other addresses are there.
+template <TileShape S>
+__device__ __forceinline__ void fetch_elements(const std::uint8_t* tile, std::uint32_t bytes, const ChunkBox& box,
+                                               std::uint8_t* stage) {
+  const std::uint32_t lane = WarpLanes::lane();
+  const std::uint64_t step_y = bytes * (S == TileShape::line ? kLanes : box.strides[1]);
+  const std::uint64_t step_z = S == TileShape::block ? bytes * box.strides[0] : kGroupRows * step_y;
+  const auto run_at = [&](std::uint32_t run) { return tile + (run / kGroupRows * step_z + run % kGroupRows * step_y); };
+  if (((reinterpret_cast<std::uintptr_t>(tile) | step_y | step_z) & 15) == 0) {
+    const std::uint32_t log_blocks = bit_length(2 * bytes) - 1;  // of a run
+    rolled(0, 2 * bytes, [&](unsigned k) {
+      const std::uint32_t block = kLanes * k + lane;
+      const std::uint32_t at = block & (2 * bytes - 1);
+      copy_async<16>(stage + 16 * block, run_at(block >> log_blocks) + 16 * at);
+    });
+    return;
+  }
+  const auto copy = [&](auto word) {
+    using Word = decltype(word);
+    in_eights(0, kRows, [&](unsigned run) {
+      reinterpret_cast<Word*>(stage)[kLanes * run + lane] = reinterpret_cast<const Word*>(run_at(run))[lane];
+    });
+  };
+  switch (bytes) {
+    case 1: copy(std::uint8_t{}); break;
+    case 2: copy(std::uint16_t{}); break;
+    case 4: copy(std::uint32_t{}); break;
+    default: copy(std::uint64_t{}); break;
+  }
 }
 
 }  // namespace quern::kernels

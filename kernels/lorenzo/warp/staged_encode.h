@@ -1,5 +1,5 @@
 // Encoding a staged tile, for a warp, over an execution model X: codes, the cheapest predictor, bit planes. Twin of
-// encode_lanes in encode.h for whole tiles of binary32 under an absolute bound in which no element is an exception; it
+// encode_lanes in encode.h for whole tiles in which no element is an exception and no code is far from the first; it
 // refuses the others. The candidates are tried from the last to the first, so that of equally cheap ones the first wins.
 #pragma once
 
@@ -173,6 +173,7 @@ struct StagedTile {
   LaneCodes<X, std::uint32_t> codes;
   CodeRange range;
   CodeSpread spread = CodeSpread::refused;
+  std::uint64_t base = 0;  ///< codes are counted from here
 };
 
 /// First step: codes. After the next sync the staged values are not needed any more.
@@ -184,13 +185,17 @@ constexpr void read_staged(const StagedRules& rules, const std::uint32_t* stage,
 
 /// Second step: the payload to the beginning of `memory`, which has kPayloadWords words; lane 0 writes the record, all
 /// but what concerns the scan. Returns the bytes of the payload. Other lanes may read all that after the next sync, and
-/// must not be reading what was there before. Memory and record are shared by the lanes.
+/// must not be reading what was there before. Memory and record are shared by the lanes. A payload that does not fit
+/// the tile's slot is refused.
 template <class X, TileShape S>
-constexpr std::uint32_t encode_staged(const StagedRules& rules, StagedTile<X>& tile, std::uint32_t* memory,
-                                      TileRecord& record) {
+constexpr std::uint32_t encode_staged(const StagedRules& rules, std::uint32_t slot_bytes, StagedTile<X>& tile,
+                                      std::uint32_t* memory, TileRecord& record) {
   using V = typename X::template vec<std::uint32_t>;
   note<X>([&](auto lane) {
-    record.seed = X::get(tile.codes.rows[0], lane) - tile.codes.zero;
+    const auto first = static_cast<std::int32_t>(X::get(tile.codes.rows[0], lane) - tile.codes.zero);
+    const std::uint64_t seed = tile.base + static_cast<std::uint64_t>(static_cast<std::int64_t>(first));
+    record.seed = static_cast<std::uint32_t>(seed);
+    record.seed_high = static_cast<std::uint32_t>(seed >> 32);
     record.payload = 0;
     record.refused = tile.spread == CodeSpread::refused ? 1 : 0;
   });
@@ -203,7 +208,7 @@ constexpr std::uint32_t encode_staged(const StagedRules& rules, StagedTile<X>& t
   } else {
     packed = encode_wide<X, S>(rules, tile.codes, memory, record);
   }
-  if (packed.bytes > kTileSlotBytes) {
+  if (packed.bytes > slot_bytes) {
     note<X>([&](auto) { record.refused = 1; });
     return 0;
   }

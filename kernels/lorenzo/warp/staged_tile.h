@@ -38,9 +38,10 @@ constexpr void load_column(const std::uint32_t* stage, V (&rows)[kRows]) {
   });
 }
 
-/// Equal pairs of neighbours in the pieces that are read: one run in eight. `phase` as in scan_pairs.
-template <class X, TileShape S>
-constexpr std::uint32_t count_staged_pairs(const std::uint32_t* stage, std::uint32_t phase) {
+/// Equal pairs of neighbours in the pieces that are read: one run in eight. `phase` as in scan_pairs. Elements of other
+/// widths are staged in order, as those of a plane.
+template <class X, TileShape S, class Word>
+constexpr std::uint32_t count_staged_pairs(const Word* stage, std::uint32_t phase) {
   const std::uint32_t first = (0 - phase) % kGroupRows;
   typename X::template vec<std::uint32_t> same;
   X::lanes([&](auto lane) {
@@ -48,9 +49,9 @@ constexpr std::uint32_t count_staged_pairs(const std::uint32_t* stage, std::uint
     std::uint32_t count = 0;
     unroll<kGroups>([&](auto g) {
       const unsigned run = kGroupRows * static_cast<unsigned>(g) + first;
-      const std::uint32_t own = X::load(stage + stage_cell<S>(run, l), lane);
+      const Word own = X::load(stage + stage_cell<S>(run, l), lane);
       // The last lane has no neighbour: it compares another word of its run that it does not count.
-      const std::uint32_t next = X::load(stage + stage_cell<S>(run, (l + 1) % kLanes), lane);
+      const Word next = X::load(stage + stage_cell<S>(run, (l + 1) % kLanes), lane);
       count += own == next ? 1 : 0;
     });
     X::set(same, lane, l + 1 < kLanes ? count : 0u);
@@ -60,7 +61,7 @@ constexpr std::uint32_t count_staged_pairs(const std::uint32_t* stage, std::uint
 
 /// Whether some value is one of the declared fill values; W is the element type.
 template <class X, class W>
-constexpr bool has_staged_fill(const std::uint32_t* stage, const LaneFills& fills) {
+constexpr bool has_staged_fill(const typename W::Word* stage, const LaneFills& fills) {
   typename X::template vec<bool> found;
   X::lanes([&](auto lane) { X::set(found, lane, false); });
   rolled(0, fills.count, [&](unsigned f) {
@@ -68,11 +69,26 @@ constexpr bool has_staged_fill(const std::uint32_t* stage, const LaneFills& fill
     X::lanes([&](auto lane) {
       bool any = X::get(found, lane);
       in_eights(0, kRows, [&](unsigned r) {
-        const std::uint32_t word = X::load(stage + kLanes * r + static_cast<unsigned>(lane), lane);
+        const auto word = X::load(stage + kLanes * r + static_cast<unsigned>(lane), lane);
         any = any || (fill.count > 0 && word == fill.words[0]) || (fill.count > 1 && word == fill.words[1]);
       });
       X::set(found, lane, any);
     });
+  });
+  return X::any(found);
+}
+
+/// Whether some value is no finite number, or a minus zero; W is a floating-point type.
+template <class X, class W>
+constexpr bool has_staged_special(const typename W::Word* stage) {
+  typename X::template vec<bool> found;
+  X::lanes([&](auto lane) {
+    bool any = false;
+    in_eights(0, kRows, [&](unsigned r) {
+      const auto word = X::load(stage + kLanes * r + static_cast<unsigned>(lane), lane);
+      any = any || (word & W::kMagnitude) >= W::kInfinity || word == W::kSign;
+    });
+    X::set(found, lane, any);
   });
   return X::any(found);
 }
