@@ -5,6 +5,7 @@
 #include "codecs/lidar/exact/residuals.h"
 #include "codecs/lidar/octree/tree.h"
 #include "codecs/lidar/order/order_coder.h"
+#include "codecs/lidar/prediction/expected_sites.h"
 #include "codecs/lidar/rays/rays.h"
 #include "kernels/common/bits.h"
 #include "libcompress/core/run_tasks.h"
@@ -40,7 +41,7 @@ Vector<std::uint8_t> residuals_of(const GeometryTask& task, const Place& place) 
   return encode_residuals(decoded, exact);
 }
 
-Result<CodedGeometry> code_by_octree(const GeometryTask& task, TaskRunner& runner) {
+Result<CodedGeometry> code_octree(const GeometryTask& task, Prediction prediction, TaskRunner& runner) {
   CodedGeometry coded;
   coded.lattice = task.whole_units ? Lattice{1, false} : task.lattice;
   BlockRequest request;
@@ -48,7 +49,10 @@ Result<CodedGeometry> code_by_octree(const GeometryTask& task, TaskRunner& runne
   request.reach = task.whole_units ? kFine : task.reach;
   request.each_point = counted(task);
   request.slices = task.slices;
+  const Vector<Site> expected = expected_sites(prediction, coded.lattice);
+  request.expected = expected;
   const BlockList list = make_blocks(task.points, request);
+  coded.predicted = !expected.empty() && list.blocks.size() <= kMostExpectingBlocks;
   const Surroundings surroundings{coded.lattice, task.scale.per_metre};
   Vector<Site> sites;
   Vector<std::uint32_t> counts;
@@ -59,7 +63,10 @@ Result<CodedGeometry> code_by_octree(const GeometryTask& task, TaskRunner& runne
   coded.block_parts.resize(list.blocks.size());
   QUERN_RETURN_IF_ERROR(run_tasks(runner, list.blocks.size() + 1, [&](std::size_t i) {
     if (i > 0) {
-      coded.block_parts[i - 1] = encode_block(list.blocks[i - 1], surroundings);
+      const Block& block = list.blocks[i - 1];
+      ExpectedCubes cubes;
+      if (coded.predicted) cubes = expected_cubes(expected, block.origin, block.depth, coded.lattice.centred);
+      coded.block_parts[i - 1] = encode_block(block, surroundings, cubes);
     } else if (counted(task) && !task.points.empty()) {
       coded.order = encode_order(sites, counts, list.site_of_point);
     }
@@ -77,6 +84,15 @@ Result<CodedGeometry> code_by_octree(const GeometryTask& task, TaskRunner& runne
       task, [&](std::size_t i, unsigned axis) { return sites[list.site_of_point[i]][axis] * coded.lattice.spacing; });
   coded.points = counted(task) ? task.points.size() : sites.size();
   return coded;
+}
+
+/// With the prediction, where it makes the octree smaller by more than its check.
+Result<CodedGeometry> code_by_octree(const GeometryTask& task, TaskRunner& runner) {
+  QUERN_ASSIGN_OR_RETURN(CodedGeometry alone, code_octree(task, {}, runner));
+  if (task.prediction.empty()) return alone;
+  QUERN_ASSIGN_OR_RETURN(CodedGeometry predicted, code_octree(task, task.prediction, runner));
+  if (predicted.predicted && predicted.bytes() + sizeof(ScanHeader::prediction_check) < alone.bytes()) return predicted;
+  return alone;
 }
 
 Result<std::optional<CodedGeometry>> code_by_rays(const GeometryTask& task) {

@@ -22,11 +22,13 @@ struct GeometryTask {
   Lattice lattice;           ///< mode `exact` with whole units has one of its own
   std::int64_t reach = 0;
   std::uint32_t slices = 0;
+  Prediction prediction;
 };
 
 struct CodedGeometry {
   Lattice lattice;
   bool rays = false;
+  bool predicted = false;
   Vector<BlockEntry> blocks;                 ///< tool O
   Vector<Vector<std::uint8_t>> block_parts;  ///< tool O
   Vector<std::uint8_t> order;                ///< tool O: the order of points; tool R: everything

@@ -1,4 +1,4 @@
-// The scan codec: one LiDAR scan, without history. A scan is a list of points, each with three coordinates and with
+// The scan codec: one LiDAR scan, and perhaps a prediction of it. A scan is a list of points, each with three coordinates and with
 // columns of attributes; it is no grid, so this codec has an interface of its own beside ArrayCodec.
 //
 // The bound is a distance, and it holds in both directions: every point of the scan has a decoded one within it, and
@@ -8,6 +8,7 @@
 // (quern/memory.h) and may throw std::bad_alloc. Format: docs/format-lidar.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -65,6 +66,13 @@ struct Cloud {
   std::uint64_t points() const { return words.size() / 3; }
 };
 
+/// A place in units, within +-kMostPredictedUnits, where a point of the scan is expected: by earlier scans of the same
+/// place, say. A wrong prediction costs bytes, never accuracy.
+using PredictedPoint = std::array<std::int64_t, 3>;
+inline constexpr std::int64_t kMostPredictedUnits = INT64_C(1) << 28;
+/// In any order; empty: none. A decoder needs that of the encoder.
+using Prediction = std::span<const PredictedPoint>;
+
 struct ScanOptions {
   Mode mode = Mode::set;
   /// The bound: in units of 1/kUnitsPerMetre for binary32, in whole units for integers; 1..kMostMaxError. Not used by
@@ -88,21 +96,26 @@ struct ScanInfo {
   std::uint64_t dropped_points = 0;   ///< NaN or infinity in mode `set`
   std::uint64_t verbatim_points = 0;  ///< whose coordinates are kept bit for bit beside the octree
   std::uint64_t slices = 0;
-  bool rays = false;  ///< by tool R
+  bool rays = false;       ///< by tool R
+  bool predicted = false;  ///< decoding needs the encoder's prediction
   std::uint64_t geometry_bytes = 0;
   std::uint64_t order_bytes = 0;
   std::uint64_t column_bytes = 0;
 };
 
 /// Encodes a scan. Fails with `invalid_argument` on columns of other lengths, options out of range, or more than
-/// kMostPoints. Runs slices and columns as tasks on `runner`; the bytes do not depend on it.
-Result<Vector<std::uint8_t>> encode_scan(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner);
+/// kMostPoints. Runs slices and columns as tasks on `runner`; the bytes do not depend on it. With a prediction the scan is
+/// coded with and without it, and the smaller stream is kept.
+Result<Vector<std::uint8_t>> encode_scan(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner,
+                                         Prediction prediction = {});
 
 /// Reads the header alone. Any bytes are safe.
 Result<ScanInfo> scan_info(std::span<const std::uint8_t> bytes);
 
 /// Decodes a scan. Any bytes are safe: the answer is a scan or a status. Fails with `memory_limit` where the header
-/// promises more than `most_points`. Takes about 200 bytes for each point.
-Result<Cloud> decode_scan(std::span<const std::uint8_t> bytes, std::uint64_t most_points, TaskRunner& runner);
+/// promises more than `most_points`, with `invalid_argument` where `prediction` is not the encoder's. Takes about 200
+/// bytes for each point and 150 for each predicted one.
+Result<Cloud> decode_scan(std::span<const std::uint8_t> bytes, std::uint64_t most_points, TaskRunner& runner,
+                          Prediction prediction = {});
 
 }  // namespace quern::codec::lidar

@@ -4,6 +4,7 @@
 #include "codecs/lidar/exact/residuals.h"
 #include "codecs/lidar/octree/tree.h"
 #include "codecs/lidar/order/order_coder.h"
+#include "codecs/lidar/prediction/expected_sites.h"
 #include "codecs/lidar/rays/rays.h"
 #include "kernels/common/bits.h"
 #include "libcompress/core/run_tasks.h"
@@ -20,19 +21,30 @@ struct Sites {
   Vector<std::uint32_t> counts;
 };
 
-Result<Sites> decode_sites(const ScanHeader& header, PartReader& parts, TaskRunner& runner) {
+Status check_prediction(const ScanHeader& header, Prediction prediction) {
+  if (!header.predicted) return {};
+  if (is_prediction(prediction) && prediction_check(prediction) == header.prediction_check) return {};
+  return Status(StatusCode::invalid_argument, "a scan was coded with another prediction than the {0} points given",
+                static_cast<std::int64_t>(prediction.size()));
+}
+
+Result<Sites> decode_sites(const ScanHeader& header, PartReader& parts, Prediction prediction, TaskRunner& runner) {
   Vector<std::span<const std::uint8_t>> bytes;
   for (const BlockEntry& entry : header.blocks) {
     QUERN_ASSIGN_OR_RETURN(const auto part, parts.next(entry.part));
     bytes.push_back(part);
   }
   const Surroundings surroundings{header.lattice, header.scale.per_metre};
+  Vector<Site> expected;
+  if (header.predicted) expected = expected_sites(prediction, header.lattice);
   Vector<Block> blocks(header.blocks.size());
   QUERN_RETURN_IF_ERROR(run_tasks(runner, blocks.size(), [&](std::size_t i) {
     blocks[i].origin = header.blocks[i].origin;
     blocks[i].depth = header.blocks[i].depth;
+    ExpectedCubes cubes;
+    if (header.predicted) cubes = expected_cubes(expected, blocks[i].origin, blocks[i].depth, header.lattice.centred);
     return decode_block(bytes[i], surroundings, header.blocks[i].cubes, header.counted(), header.blocks[i].points,
-                        blocks[i]);
+                        blocks[i], cubes);
   }));
   Sites result;
   for (const Block& block : blocks) {
@@ -43,8 +55,9 @@ Result<Sites> decode_sites(const ScanHeader& header, PartReader& parts, TaskRunn
 }
 
 /// Coordinates in units of the points at sites: in the order of the sites, or in that of the scan.
-Result<Vector<Site>> decode_units(const ScanHeader& header, PartReader& parts, TaskRunner& runner) {
-  QUERN_ASSIGN_OR_RETURN(const Sites sites, decode_sites(header, parts, runner));
+Result<Vector<Site>> decode_units(const ScanHeader& header, PartReader& parts, Prediction prediction,
+                                  TaskRunner& runner) {
+  QUERN_ASSIGN_OR_RETURN(const Sites sites, decode_sites(header, parts, prediction, runner));
   QUERN_ASSIGN_OR_RETURN(const auto order_bytes, parts.next(header.order));
   Vector<Site> units(static_cast<std::size_t>(header.points - header.verbatim));
   if (header.rays) {
@@ -135,20 +148,23 @@ Result<std::span<const std::uint8_t>> PartReader::next(const PartEntry& entry) {
   return part;
 }
 
-Result<Vector<std::uint32_t>> decode_geometry(const ScanHeader& header, PartReader& parts, TaskRunner& runner) {
-  QUERN_ASSIGN_OR_RETURN(const Vector<Site> units, decode_units(header, parts, runner));
+Result<Vector<std::uint32_t>> decode_geometry(const ScanHeader& header, PartReader& parts, Prediction prediction,
+                                              TaskRunner& runner) {
+  QUERN_RETURN_IF_ERROR(check_prediction(header, prediction));
+  QUERN_ASSIGN_OR_RETURN(const Vector<Site> units, decode_units(header, parts, prediction, runner));
   QUERN_ASSIGN_OR_RETURN(const auto residuals, parts.next(header.residuals));
   QUERN_ASSIGN_OR_RETURN(Vector<std::uint32_t> words, finish_words(header, units, residuals));
   QUERN_ASSIGN_OR_RETURN(const auto verbatim, parts.next(header.verbatim_part));
   return merge_verbatim(header, verbatim, std::move(words));
 }
 
-Result<Cloud> decode_scan(std::span<const std::uint8_t> bytes, std::uint64_t most_points, TaskRunner& runner) {
+Result<Cloud> decode_scan(std::span<const std::uint8_t> bytes, std::uint64_t most_points, TaskRunner& runner,
+                          Prediction prediction) {
   QUERN_ASSIGN_OR_RETURN(const ScanHeader header, open_scan(bytes, most_points));
   PartReader parts(bytes.subspan(static_cast<std::size_t>(header.header_bytes)));
   Cloud cloud;
   cloud.type = header.scale.type;
-  QUERN_ASSIGN_OR_RETURN(cloud.words, decode_geometry(header, parts, runner));
+  QUERN_ASSIGN_OR_RETURN(cloud.words, decode_geometry(header, parts, prediction, runner));
   Vector<std::span<const std::uint8_t>> column_bytes;
   for (const ColumnEntry& entry : header.columns) {
     QUERN_ASSIGN_OR_RETURN(const auto part, parts.next(entry.part));
@@ -176,6 +192,7 @@ Result<ScanInfo> scan_info(std::span<const std::uint8_t> bytes) {
   info.verbatim_points = header.verbatim;
   info.slices = header.blocks.size();
   info.rays = header.rays;
+  info.predicted = header.predicted;
   info.geometry_bytes = header.residuals.bytes + header.verbatim_part.bytes;
   for (const BlockEntry& block : header.blocks) info.geometry_bytes += block.part.bytes;
   (header.rays ? info.geometry_bytes : info.order_bytes) += header.order.bytes;

@@ -23,8 +23,9 @@ class PartReader {
   std::span<const std::uint8_t> rest_;
 };
 
-/// Words of all points, those kept verbatim in their places. Moves `parts` to the first column. Any bytes are safe. May
-/// throw std::bad_alloc.
-Result<Vector<std::uint32_t>> decode_geometry(const ScanHeader& header, PartReader& parts, TaskRunner& runner);
+/// Words of all points, those kept verbatim in their places. Moves `parts` to the first column. Any bytes are safe.
+/// Fails with `invalid_argument` where the prediction is not the encoder's. May throw std::bad_alloc.
+Result<Vector<std::uint32_t>> decode_geometry(const ScanHeader& header, PartReader& parts, Prediction prediction,
+                                              TaskRunner& runner);
 
 }  // namespace quern::codec::lidar

@@ -8,6 +8,7 @@
 #include "codecs/lidar/exact/exact_scale.h"
 #include "codecs/lidar/geometry/both_ways.h"
 #include "codecs/lidar/geometry_encode.h"
+#include "codecs/lidar/prediction/expected_sites.h"
 #include "codecs/lidar/scan_decode.h"
 #include "codecs/lidar/scan_header.h"
 #include "libcompress/core/run_tasks.h"
@@ -43,8 +44,8 @@ Status check_request(const CloudView& cloud, const ScanOptions& options) {
 
 class ScanEncoder {
  public:
-  ScanEncoder(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner)
-      : cloud_(cloud), options_(options), runner_(runner) {}
+  ScanEncoder(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner, Prediction prediction)
+      : cloud_(cloud), options_(options), runner_(runner), prediction_(prediction) {}
 
   Result<Vector<std::uint8_t>> run() {
     start();
@@ -88,6 +89,7 @@ class ScanEncoder {
     if (exact_) drop_inexact();
     if (is_set() && !options_.keep_non_finite) drop_non_finite();
     slack_ = rounding_slack();
+    header_.prediction_check = prediction_check(prediction_);
   }
 
   /// Points that the decimal scale of mode `exact` does not give back go to the verbatim ones.
@@ -165,12 +167,14 @@ class ScanEncoder {
     task.lattice = header_.lattice;
     task.reach = reach_;
     task.slices = options_.slices;
+    task.prediction = prediction_;
     Vector<std::uint32_t> words;
     if (options_.mode == Mode::exact && !exact_) words = participating_words();
     task.words = words;
     QUERN_ASSIGN_OR_RETURN(CodedGeometry coded, code_geometry(task, runner_));
     header_.lattice = coded.lattice;
     header_.rays = coded.rays;
+    header_.predicted = coded.predicted;
     header_.whole_units = task.whole_units;
     header_.verbatim = fine_.verbatim.size();
     header_.points = header_.verbatim + coded.points;
@@ -220,7 +224,7 @@ class ScanEncoder {
     const Vector<std::uint8_t> stream = assemble();
     QUERN_ASSIGN_OR_RETURN(const ScanHeader header, parse_scan_header(stream));
     PartReader reader(std::span<const std::uint8_t>(stream).subspan(static_cast<std::size_t>(header.header_bytes)));
-    return decode_geometry(header, reader, runner_);
+    return decode_geometry(header, reader, prediction_, runner_);
   }
 
   Vector<std::uint8_t> assemble() const {
@@ -330,6 +334,7 @@ class ScanEncoder {
   const CloudView& cloud_;
   const ScanOptions& options_;
   TaskRunner& runner_;
+  Prediction prediction_;
   ScanHeader header_;
   std::optional<Scale> exact_;  ///< mode `exact`: coordinates are whole numbers of these units
   FinePoints fine_;
@@ -343,9 +348,12 @@ class ScanEncoder {
 
 }  // namespace
 
-Result<Vector<std::uint8_t>> encode_scan(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner) {
+Result<Vector<std::uint8_t>> encode_scan(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner,
+                                         Prediction prediction) {
   QUERN_RETURN_IF_ERROR(check_request(cloud, options));
-  return ScanEncoder(cloud, options, runner).run();
+  if (!is_prediction(prediction))
+    return Status(StatusCode::invalid_argument, "a predicted point lies beyond {0} units", kMostPredictedUnits);
+  return ScanEncoder(cloud, options, runner, prediction).run();
 }
 
 }  // namespace quern::codec::lidar

@@ -1,5 +1,6 @@
 #include "codecs/lidar/scan_header.h"
 
+#include "codecs/lidar/prediction/expected_sites.h"
 #include "kernels/common/bits.h"
 #include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/reader.h"
@@ -12,6 +13,7 @@ constexpr unsigned kTypeShift = 2;
 constexpr std::uint8_t kCentredFlag = 0x10;
 constexpr std::uint8_t kRaysFlag = 0x20;
 constexpr std::uint8_t kWholeUnitsFlag = 0x40;
+constexpr std::uint8_t kPredictedFlag = 0x80;
 constexpr std::int64_t kMostOrigin = INT64_C(1) << 41;
 constexpr std::uint64_t kMostSpacing = kMostMaxError;
 
@@ -55,13 +57,13 @@ Status read_kind(Reader& in, ScanHeader& header) {
   QUERN_ASSIGN_OR_RETURN(const std::uint8_t kind, in.u8());
   const unsigned mode = kind & 3;
   const unsigned type = kind >> kTypeShift & 3;
-  if (mode > 2 || type > 1 || (kind & 0x80) != 0)
-    return Status(StatusCode::corrupt, "a scan has unknown mode, type or flags ({0})", kind);
+  if (mode > 2 || type > 1) return Status(StatusCode::corrupt, "a scan has unknown mode or type ({0})", kind);
   header.mode = static_cast<Mode>(mode);
   header.scale.type = static_cast<CoordinateType>(type);
   header.lattice.centred = (kind & kCentredFlag) != 0;
   header.rays = (kind & kRaysFlag) != 0;
   header.whole_units = (kind & kWholeUnitsFlag) != 0;
+  header.predicted = (kind & kPredictedFlag) != 0;
   return {};
 }
 
@@ -79,11 +81,17 @@ Status read_numbers(Reader& in, ScanHeader& header) {
   header.lattice.spacing = static_cast<std::int64_t>(spacing);
   header.max_error = static_cast<std::uint32_t>(max_error);
   header.achieved_error = static_cast<std::uint32_t>(achieved);
+  if (header.predicted) {
+    QUERN_ASSIGN_OR_RETURN(header.prediction_check, in.u32());
+  }
   return {};
 }
 
 Status read_blocks(Reader& in, ScanHeader& header) {
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t blocks, in.varint(std::min<std::uint64_t>(kMostBlocks, in.remaining())));
+  if (header.predicted && (blocks == 0 || blocks > kMostExpectingBlocks))
+    return Status(StatusCode::corrupt, "a scan of {0} blocks cannot have a prediction",
+                  static_cast<std::int64_t>(blocks));
   header.blocks.resize(static_cast<std::size_t>(blocks));
   std::uint64_t cubes = 0;
   std::uint64_t points = 0;
@@ -138,10 +146,10 @@ Vector<std::uint8_t> serialize_scan_header(const ScanHeader& header) {
   Vector<std::uint8_t> bytes;
   Writer out(bytes);
   out.u8(kScanVersion);
-  out.u8(static_cast<std::uint8_t>(static_cast<unsigned>(header.mode) |
-                                   static_cast<unsigned>(header.scale.type) << kTypeShift |
-                                   (header.lattice.centred ? kCentredFlag : 0) | (header.rays ? kRaysFlag : 0) |
-                                   (header.whole_units ? kWholeUnitsFlag : 0)));
+  out.u8(static_cast<std::uint8_t>(
+      static_cast<unsigned>(header.mode) | static_cast<unsigned>(header.scale.type) << kTypeShift |
+      (header.lattice.centred ? kCentredFlag : 0) | (header.rays ? kRaysFlag : 0) |
+      (header.whole_units ? kWholeUnitsFlag : 0) | (header.predicted ? kPredictedFlag : 0)));
   out.varint(header.scale.per_metre);
   out.varint(static_cast<std::uint64_t>(header.lattice.spacing));
   out.varint(header.max_error);
@@ -150,6 +158,7 @@ Vector<std::uint8_t> serialize_scan_header(const ScanHeader& header) {
   out.varint(header.points);
   out.varint(header.dropped);
   out.varint(header.verbatim);
+  if (header.predicted) out.u32(header.prediction_check);
   out.varint(header.blocks.size());
   for (const BlockEntry& block : header.blocks) put_block(out, header, block);
   put_part(out, header.order);

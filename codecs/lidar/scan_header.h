@@ -43,6 +43,7 @@ struct ScanHeader {
   Scale scale;
   Lattice lattice;
   bool rays = false;         ///< by tool R, in the part `order`; without blocks
+  bool predicted = false;    ///< blocks are coded with a prediction, whose check follows the numbers
   bool whole_units = false;  ///< mode `exact`: residuals are of units, else of bit patterns
   std::uint32_t max_error = 0;
   std::uint32_t achieved_error = 0;
@@ -50,6 +51,7 @@ struct ScanHeader {
   std::uint64_t points = 0;
   std::uint64_t dropped = 0;
   std::uint64_t verbatim = 0;
+  std::uint32_t prediction_check = 0;
   Vector<BlockEntry> blocks;
   PartEntry order;
   PartEntry residuals;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Second decoder of coded scans, from docs/format-lidar.md alone.
 
-usage: quern_lidar.py FOLDER      decodes every NAME.scan and compares with NAME.points
+usage: quern_lidar.py FOLDER      decodes every NAME.scan, with NAME.prediction if it is there, and compares with
+                                  NAME.points
 """
 import math
 import pathlib
@@ -72,8 +73,45 @@ def child_at(node, child):
     return (2 * node[0] + (child >> 2), 2 * node[1] + (child >> 1 & 1), 2 * node[2] + (child & 1))
 
 
-def code_occupancy(coder, mixer, header, block, level, node, places, children, found_before):
-    """`places`: nodes of the level and their order. `children`: those that exist so far."""
+# Prediction: places where points are expected.
+
+def expected_sites(prediction, header):
+    s, sites = header['spacing'], set()
+    for point in prediction:
+        if not header['centred']:
+            sites.add(tuple((2 * a + s) // (2 * s) for a in point))
+            continue
+        pair = [tuple(2 * ((2 * a + 2 * s) // (4 * s)) for a in point), tuple(2 * (2 * a // (4 * s)) + 1 for a in point)]
+        sites.add(min(pair, key=lambda site: sum((a - i * s)**2 for a, i in zip(point, site))))
+    return sites
+
+
+def expected_cubes(sites, header, block):
+    """Cubes of the block and their expected halves."""
+    cubes = {}
+    for site in sites:
+        at = tuple(a - o for a, o in zip(site, block['origin']))
+        cube = tuple(a >> header['centred'] for a in at)
+        if all(0 <= a < 1 << block['depth'] for a in cube):
+            cubes[cube] = cubes.get(cube, 0) | (1 << (at[0] & 1) if header['centred'] else 1)
+    return cubes
+
+
+def expected_contexts(seen, node, at, child, path, view, known):
+    """Contexts 8 to 11 and the hint."""
+    g, fine, k, u, o = known
+    window = sum(1 << bit_of_window(s) for s in STEPS if moved(at, s) in seen)
+    v, w = int(at in seen), weight(window & ~(1 << 21))
+    own = sum((child_at(node, i) in seen) << i for i in range(8))
+    hint = v + 2 * min((w + 1) // 2, 15)
+    return (hashed(window, child + (fine << 3) + 2**34),
+            hashed(hint + ((child + (g << 3)) << 8) + (min(k, 15) << 16) + (min(u, 15) << 20) + (o << 24), 5),
+            hashed(path + (own << 8) + (fine << 16), 6),
+            hashed(view.elevation(child), view.distance + (v << 4) + ((w > 3) << 5) + ((o > 0) << 6) + 256)), hint
+
+
+def code_occupancy(coder, mixer, header, block, level, node, places, children, found_before, seen):
+    """`places`: nodes of the level and their order. `children`: those that exist so far. `seen`: those expected."""
     below = block['depth'] - 1 - level
     g, fine = min(below, 5), min(below, 3)
     view = View(header, block, below, node)
@@ -107,8 +145,11 @@ def code_occupancy(coder, mixer, header, block, level, node, places, children, f
                 hashed(full, 8 * (possible & FACES) + child + 2**60),
                 hashed((full | possible) & (FACES | EDGES), child + (fine << 3) + 2**32),
                 hashed(path + (g << 8) + (view.height << 12) + (view.band << 20), 3))
-            bit = mixer.code(coder, hashes, (8 * g + child) * 8 + min((k + 1) // 2, 7),
-                             min((m + 1) // 2, 13) + 14 * (o + 4 * view.distance),
+            second = min((m + 1) // 2, 13) + 14 * (o + 4 * view.distance)
+            if seen:
+                more, hint = expected_contexts(seen, node, at, child, path, view, (g, fine, k, u, o))
+                hashes, second = hashes + more, hint + 32 * (o + 4 * view.distance)
+            bit = mixer.code(coder, hashes, (8 * g + child) * 8 + min((k + 1) // 2, 7), second,
                              child + 8 * min(k, 15) + 128 * min(u // 2, 7))
         path = path << 1 | bit
         at = child_at(node, child)
@@ -119,7 +160,7 @@ def code_occupancy(coder, mixer, header, block, level, node, places, children, f
     return found
 
 
-def code_halves(coder, mixer, places, halves, cube):
+def code_halves(coder, mixer, places, halves, cube, expected):
     here = places[cube]
 
     def coded(other):
@@ -144,6 +185,12 @@ def code_halves(coder, mixer, places, halves, cube):
         hashes = (hashed(odd + (e << 8) + (even << 9), 1), hashed(faces + (e << 6) + (sides << 7), 2),
                   hashed(a + (b << 4) + (n << 8) + (e << 12), 3), hashed(even + (behind << 8) + (e << 16), 4),
                   hashed(2 * cube[2] + e, 5))
+        if expected:
+            corners = [(q >> 2, q >> 1 & 1, q & 1) for q in range(1, 8)]
+            c = sum(expected.get(moved(cube, s, 2 * e - 1), 0) >> (1 - e) & 1 for s in corners)
+            y = sum(expected.get(moved(cube, s), 0) << (2 * i) for i, s in enumerate(FACE_STEPS))
+            hint = expected.get(cube, 0) + (e << 2) + (min(c, 7) << 3)
+            hashes += (hashed(hint, 6), hashed(hint + (y << 8), 7), hashed(hint + (a << 8) + (b << 12), 8))
         bit = mixer.code(coder, hashes, 14 * e + n, 16 * a + b, e + 2 * min(m, 31))
         result |= bit << e
         if e == 0 and not bit:
@@ -151,22 +198,24 @@ def code_halves(coder, mixer, places, halves, cube):
     return result
 
 
-def decode_block(header, block, data):
-    """Sites in order, and their counts."""
+def decode_block(header, block, data, expected):
+    """Sites in order, and their counts. `expected`: cubes and their halves."""
     coder, bits = Coder(data), table_bits(block['cubes'])
-    mixer, nodes = Mixer(8, bits), [(0, 0, 0)]
+    mixer, nodes = Mixer(12 if expected else 8, bits), [(0, 0, 0)]
     for level in range(block['depth']):
+        below = block['depth'] - 1 - level
+        seen = {tuple(a >> below for a in cube) for cube in expected}
         places = {node: i for i, node in enumerate(nodes)}
         children, before, following = set(), set(), []
         for node in nodes:
-            following += code_occupancy(coder, mixer, header, block, level, node, places, children, before)
+            following += code_occupancy(coder, mixer, header, block, level, node, places, children, before, seen)
         nodes = following
         require(len(nodes) <= block['cubes'], 'more cubes than promised')
     require(len(nodes) == block['cubes'], 'other cubes than promised')
     places, halves = {node: i for i, node in enumerate(nodes)}, []
-    half_mixer = Mixer(5, bits)
+    half_mixer = Mixer(8 if expected else 5, bits)
     for cube in nodes:
-        halves.append(code_halves(coder, half_mixer, places, halves, cube) if header['centred'] else 1)
+        halves.append(code_halves(coder, half_mixer, places, halves, cube, expected) if header['centred'] else 1)
     sites, counts, models = [], [], [Number() for _ in range(4)]
     for cube, half in zip(nodes, halves):
         m = sum(moved(cube, s) in places for s in AROUND)
@@ -302,13 +351,16 @@ def read_header(data):
     kind = cursor.unsigned(1)
     header = {'mode': kind & 3, 'type': kind >> 2 & 3, 'centred': kind >> 4 & 1, 'rays': kind >> 5 & 1,
               'whole': kind >> 6 & 1}
-    require(header['mode'] < 3 and header['type'] < 2 and kind < 128, 'an unknown kind')
+    require(header['mode'] < 3 and header['type'] < 2, 'an unknown kind')
     for name, limit in (('per_metre', 2**28 - 1), ('spacing', 2**20), ('bound', 2**20), ('error', 2**20),
                         ('source', 2**28), ('points', 2**28), ('dropped', 2**28), ('verbatim', 2**28)):
         header[name] = cursor.varint(limit)
     require(header['per_metre'] and header['spacing'], 'a scale of 0')
+    header['prediction'] = cursor.unsigned(4) if kind >> 7 else None
     header['blocks'] = []
-    for _ in range(cursor.varint(2**24)):
+    blocks = cursor.varint(2**24)
+    require(header['prediction'] is None or 1 <= blocks <= 64, 'a prediction for too many blocks or none')
+    for _ in range(blocks):
         block = {'origin': [unzigzag(cursor.varint(2**42)) for _ in range(3)], 'depth': cursor.unsigned(1),
                  'cubes': cursor.varint(2**28)}
         block['points'] = cursor.varint(2**28) if header['mode'] else 0
@@ -365,9 +417,14 @@ def merge_verbatim(data, words, header):
     return merged + words[taken:]
 
 
-def decode(data):
-    """Type, words and columns."""
+def decode(data, prediction=()):
+    """Type, words and columns. `prediction`: points in units."""
     header, cursor = read_header(data)
+    foreseen = set()
+    if header['prediction'] is not None:
+        packed = b''.join(struct.pack('<3q', *point) for point in prediction)
+        require(xxh3(packed) % 2**32 == header['prediction'], 'another prediction')
+        foreseen = expected_sites(prediction, header)
 
     def part(entry):
         taken = cursor.take(entry[0])
@@ -376,7 +433,7 @@ def decode(data):
 
     sites, counts = [], []
     for block in header['blocks']:
-        more, their = decode_block(header, block, part(block['part']))
+        more, their = decode_block(header, block, part(block['part']), expected_cubes(foreseen, header, block))
         sites += more
         counts += their
     order, coded = part(header['order']), header['points'] - header['verbatim']
@@ -402,7 +459,9 @@ def main():
     failed = 0 if scans else 1
     for scan in scans:
         try:
-            kind, words, columns = decode(scan.read_bytes())
+            foreseen = scan.with_suffix('.prediction')
+            kind, words, columns = decode(scan.read_bytes(), list(struct.iter_unpack('<3q', foreseen.read_bytes()))
+                                          if foreseen.exists() else ())
             got = bytes([kind]) + struct.pack(f'<I{len(words)}I', len(words) // 3, *words) + b''.join(columns)
             problem = '' if got == scan.with_suffix('.points').read_bytes() else 'decodes to something else'
         except Malformed as error:

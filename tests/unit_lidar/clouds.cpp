@@ -123,6 +123,25 @@ TestCloud integers(const char* name, std::int32_t low, std::uint32_t range) {
 
 }  // namespace
 
+std::vector<codec::lidar::PredictedPoint> near_prediction(const TestCloud& cloud, std::uint64_t seed,
+                                                          std::uint64_t spread) {
+  Random random(seed);
+  std::vector<codec::lidar::PredictedPoint> prediction;
+  for (std::size_t i = 0; i < cloud.points(); ++i) {
+    codec::lidar::PredictedPoint point{};
+    bool near = true;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const float at = std::bit_cast<float>(cloud.words[3 * i + axis]);
+      near = near && std::fabs(at) < 100;
+      if (near)
+        point[axis] = static_cast<std::int64_t>(at * 10000) + static_cast<std::int64_t>(random.below(2 * spread + 1)) -
+                      static_cast<std::int64_t>(spread);
+    }
+    if (near && random.below(8) != 0) prediction.push_back(point);
+  }
+  return prediction;
+}
+
 std::vector<TestCloud> adversarial_clouds() {
   std::vector<TestCloud> clouds;
   clouds.push_back(named("empty"));

@@ -42,6 +42,10 @@ struct TestCloud {
 /// millimetres where `decimal`.
 TestCloud spinning_scan(unsigned rings, unsigned columns, std::uint64_t seed, bool decimal);
 
+/// Most of a cloud's finite points within 100 m, each coordinate moved by up to `spread` units.
+std::vector<codec::lidar::PredictedPoint> near_prediction(const TestCloud& cloud, std::uint64_t seed,
+                                                          std::uint64_t spread);
+
 /// What breaks careless codecs: empty, one point, NaN, infinities, duplicates, far away, denormal, dense, grids.
 std::vector<TestCloud> adversarial_clouds();
 

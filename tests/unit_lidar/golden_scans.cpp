@@ -42,6 +42,10 @@ std::vector<GoldenScan> golden_scans() {
       {"exact_binary", scan, {Mode::exact, 1}},
       {"exact_integers", named_cloud("integers_near"), {Mode::exact, 1}},
       {"empty", named_cloud("empty"), {Mode::points, 500}},
+      {"set_predicted", shuffled(scan, 5), {Mode::set, 1500}, near_prediction(scan, 6, 500)},
+      {"set_predicted_slices", shuffled(scan, 5), {Mode::set, 300, false, 2}, near_prediction(scan, 6, 500)},
+      {"set_predicted_cubic", named_cloud("crowd_mm"), {Mode::set, 1}, near_prediction(named_cloud("crowd_mm"), 7, 1)},
+      {"points_predicted", shuffled(scan, 3), {Mode::points, 500}, near_prediction(scan, 8, 500)},
   };
 }
 
@@ -51,14 +55,23 @@ std::vector<std::uint8_t> encode_golden(const GoldenScan& scan) {
     wide[i] = static_cast<std::uint8_t>(scan.cloud.intensity[i / 4] * (1 + i % 4) + i / 64);
   const ColumnView columns[] = {{1, scan.cloud.intensity}, {4, wide}};
   SerialRunner runner;
-  const auto bytes = encode_scan({scan.cloud.type, scan.cloud.words, columns}, scan.options, runner);
+  const auto bytes = encode_scan({scan.cloud.type, scan.cloud.words, columns}, scan.options, runner, scan.prediction);
   if (!bytes.ok()) return {};
   return {bytes->begin(), bytes->end()};
 }
 
-std::vector<std::uint8_t> decoded_golden(const std::vector<std::uint8_t>& stream) {
+std::vector<std::uint8_t> prediction_bytes(Prediction prediction) {
+  std::vector<std::uint8_t> out;
+  for (const PredictedPoint& point : prediction)
+    for (const std::int64_t at : point)
+      for (unsigned b = 0; b < 8; ++b)
+        out.push_back(static_cast<std::uint8_t>(static_cast<std::uint64_t>(at) >> (8 * b)));
+  return out;
+}
+
+std::vector<std::uint8_t> decoded_golden(const std::vector<std::uint8_t>& stream, Prediction prediction) {
   SerialRunner runner;
-  const auto cloud = decode_scan(stream, 1 << 20, runner);
+  const auto cloud = decode_scan(stream, 1 << 20, runner, prediction);
   if (!cloud.ok()) return {};
   std::vector<std::uint8_t> out = {static_cast<std::uint8_t>(cloud->type)};
   const auto put = [&](std::uint32_t word) {

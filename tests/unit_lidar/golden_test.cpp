@@ -20,7 +20,10 @@ TEST(GoldenScans_Committed, DecodeAndAreWrittenTheSame) {
   for (const GoldenScan& scan : golden_scans()) {
     SCOPED_TRACE(scan.name);
     const auto stream = read(scan.name + ".scan");
-    EXPECT_EQ(decoded_golden(stream), read(scan.name + ".points"));
+    EXPECT_EQ(decoded_golden(stream, scan.prediction), read(scan.name + ".points"));
+    if (!scan.prediction.empty()) {
+      EXPECT_EQ(prediction_bytes(scan.prediction), read(scan.name + ".prediction"));
+    }
     EXPECT_EQ(encode_golden(scan), stream);
   }
 }
@@ -28,14 +31,17 @@ TEST(GoldenScans_Committed, DecodeAndAreWrittenTheSame) {
 TEST(GoldenScans_Together, UseBothToolsAllModesAndForms) {
   std::set<std::pair<int, bool>> seen;
   std::uint64_t verbatim = 0;
+  int predicted = 0;
   for (const GoldenScan& scan : golden_scans()) {
     const auto info = codec::lidar::scan_info(read(scan.name + ".scan"));
     ASSERT_TRUE(info.ok());
     seen.insert({static_cast<int>(info->mode), info->rays});
     verbatim += info->verbatim_points;
+    predicted += info->predicted ? 1 : 0;
   }
   EXPECT_EQ(seen.size(), 6U);
   EXPECT_GT(verbatim, 0U);
+  EXPECT_EQ(predicted, 4);
 }
 
 }  // namespace

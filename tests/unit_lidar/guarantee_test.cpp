@@ -32,14 +32,14 @@ bool same(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
 std::uint64_t finite_points(const TestCloud& cloud) { return exact_points(cloud.words, cloud.is_integer()).size(); }
 
 /// Encodes, decodes and checks all that a mode promises.
-void check(const TestCloud& cloud, const ScanOptions& options) {
+void check(const TestCloud& cloud, const ScanOptions& options, Prediction prediction = {}) {
   SCOPED_TRACE(cloud.name + ", mode " + std::to_string(static_cast<int>(options.mode)) + ", " +
                std::to_string(options.max_error) + " units");
   const ColumnView column{1, cloud.intensity};
   SerialRunner runner;
-  const auto bytes = encode_scan(view_of(cloud, {&column, 1}), options, runner);
+  const auto bytes = encode_scan(view_of(cloud, {&column, 1}), options, runner, prediction);
   ASSERT_TRUE(bytes.ok()) << bytes.status().text();
-  const auto decoded = decode_scan(*bytes, kNoLimit, runner);
+  const auto decoded = decode_scan(*bytes, kNoLimit, runner, prediction);
   ASSERT_TRUE(decoded.ok()) << decoded.status().text();
   const auto info = scan_info(*bytes);
   ASSERT_TRUE(info.ok());
@@ -84,6 +84,61 @@ TEST(Guarantee_RandomClouds, HoldsInEveryModeAndBound) {
     check(random_cloud(seed + i), {mode, kBounds[i / 3 % std::size(kBounds)]});
   }
   RecordProperty("seed", std::to_string(seed));
+}
+
+/// Predictions that help, that are wrong, and that are meant to break something.
+std::vector<std::vector<PredictedPoint>> predictions_of(const TestCloud& cloud) {
+  constexpr std::int64_t kMost = kMostPredictedUnits;
+  Random random(11);
+  std::vector<PredictedPoint> wrong(2000), far(2000);
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      wrong[i][axis] = static_cast<std::int64_t>(random.below(400000)) - 200000;
+      far[i][axis] = random.below(2) == 0 ? kMost : -kMost;
+    }
+  }
+  return {near_prediction(cloud, 3, 500), {}, wrong, far, std::vector<PredictedPoint>(5000, {1, 2, 3}), {{0, 0, 0}}};
+}
+
+TEST(Guarantee_Predictions, HoldWhateverIsPredicted) {
+  std::vector<TestCloud> clouds = adversarial_clouds();
+  clouds.push_back(spinning_scan(16, 200, 9, false));
+  for (const TestCloud& cloud : clouds)
+    for (const auto& prediction : predictions_of(clouds.back()))
+      for (const Mode mode : {Mode::set, Mode::points}) check(cloud, {mode, 500}, prediction);
+}
+
+TEST(Prediction_OfAScan, HelpsOrCostsNextToNothing) {
+  const TestCloud cloud = spinning_scan(24, 500, 9, false);
+  SerialRunner runner;
+  const ScanOptions options{Mode::set, 3000};
+  const auto alone = encode_scan(view_of(cloud, {}), options, runner);
+  ASSERT_TRUE(alone.ok());
+  for (const auto& prediction : predictions_of(cloud)) {
+    const auto bytes = encode_scan(view_of(cloud, {}), options, runner, prediction);
+    ASSERT_TRUE(bytes.ok());
+    EXPECT_LE(bytes->size(), alone->size() + alone->size() / 100 + 16);
+  }
+  const auto helped = encode_scan(view_of(cloud, {}), options, runner, near_prediction(cloud, 3, 500));
+  ASSERT_TRUE(helped.ok());
+  EXPECT_LT(helped->size(), alone->size() * 4 / 5);
+  EXPECT_TRUE(scan_info(*helped)->predicted);
+  EXPECT_FALSE(scan_info(*alone)->predicted);
+}
+
+TEST(Prediction_OfAnotherScan, IsRefused) {
+  const TestCloud cloud = spinning_scan(24, 500, 9, false);
+  SerialRunner runner;
+  auto prediction = near_prediction(cloud, 3, 500);
+  const auto bytes = encode_scan(view_of(cloud, {}), {Mode::set, 3000}, runner, prediction);
+  ASSERT_TRUE(bytes.ok() && scan_info(*bytes)->predicted);
+  EXPECT_EQ(decode_scan(*bytes, kNoLimit, runner).status().code(), StatusCode::invalid_argument);
+  ++prediction.back()[2];
+  EXPECT_EQ(decode_scan(*bytes, kNoLimit, runner, prediction).status().code(), StatusCode::invalid_argument);
+  prediction.back()[2] = INT64_MAX;
+  EXPECT_EQ(decode_scan(*bytes, kNoLimit, runner, prediction).status().code(), StatusCode::invalid_argument);
+  EXPECT_EQ(encode_scan(view_of(cloud, {}), {Mode::set, 3000}, runner, prediction).status().code(),
+            StatusCode::invalid_argument);
 }
 
 TEST(Guarantee_SpinningScan, HoldsInEveryModeAndBound) {

@@ -97,18 +97,20 @@ TEST(HostileBlock_MutatedBytes, StayWithinTheirLimits) {
     block.halves.push_back(static_cast<std::uint8_t>(1 + random.below(3)));
   }
   const Surroundings surroundings{{100, true}, 10000};
-  const Vector<std::uint8_t> good = encode_block(block, surroundings);
-  Block back;
-  back.depth = 5;
-  ASSERT_TRUE(decode_block(good, surroundings, block.cubes.size(), false, 0, back).ok());
-  EXPECT_TRUE(back.cubes == block.cubes && back.halves == block.halves);
-  for (int round = 0; round < 300; ++round) {
-    Vector<std::uint8_t> bad = good;
-    bad[random.below(bad.size())] ^= static_cast<std::uint8_t>(1 + random.below(255));
-    Block other;
-    other.depth = 5;
-    (void)decode_block(bad, surroundings, block.cubes.size(), false, 0, other);
-    EXPECT_LE(other.cubes.size(), block.cubes.size());
+  for (const ExpectedCubes& expected : {ExpectedCubes{}, ExpectedCubes{block.cubes, block.halves}}) {
+    const Vector<std::uint8_t> good = encode_block(block, surroundings, expected);
+    Block back;
+    back.depth = 5;
+    ASSERT_TRUE(decode_block(good, surroundings, block.cubes.size(), false, 0, back, expected).ok());
+    EXPECT_TRUE(back.cubes == block.cubes && back.halves == block.halves);
+    for (int round = 0; round < 150; ++round) {
+      Vector<std::uint8_t> bad = good;
+      bad[random.below(bad.size())] ^= static_cast<std::uint8_t>(1 + random.below(255));
+      Block other;
+      other.depth = 5;
+      (void)decode_block(bad, surroundings, block.cubes.size(), false, 0, other, expected);
+      EXPECT_LE(other.cubes.size(), block.cubes.size());
+    }
   }
 }
 

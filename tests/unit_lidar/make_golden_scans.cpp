@@ -12,6 +12,11 @@ bool write(const std::string& path, const std::vector<std::uint8_t>& bytes) {
   return out.good();
 }
 
+bool write_prediction(const std::string& path, const quern::lidar_test::GoldenScan& scan) {
+  if (scan.prediction.empty()) return true;
+  return write(path + ".prediction", quern::lidar_test::prediction_bytes(scan.prediction));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -23,7 +28,8 @@ int main(int argc, char** argv) {
     const auto stream = quern::lidar_test::encode_golden(scan);
     const std::string path = std::string(argv[1]) + "/" + scan.name;
     if (stream.empty() || !write(path + ".scan", stream) ||
-        !write(path + ".points", quern::lidar_test::decoded_golden(stream))) {
+        !write(path + ".points", quern::lidar_test::decoded_golden(stream, scan.prediction)) ||
+        !write_prediction(path, scan)) {
       std::fprintf(stderr, "cannot write %s\n", path.c_str());
       return 1;
     }

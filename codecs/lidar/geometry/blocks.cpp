@@ -14,6 +14,9 @@ constexpr unsigned kRegionBits = 20;
 /// Sites between a region's origin and its first point; even, and no less than a finder's step.
 constexpr std::int64_t kMargin = 4;
 
+/// Sites of a region lie within it and a margin.
+constexpr std::uint64_t kMostRegionSite = (UINT64_C(1) << kSiteBits) - 1;
+
 /// A slice has about so many sites at least.
 constexpr std::uint64_t kLeastSliceSites = 64;
 
@@ -107,9 +110,20 @@ Vector<FinePoint> shifted_points(std::span<const FinePoint> points, const Region
   return shifted;
 }
 
+/// Expected sites of a region, packed.
+Vector<std::uint64_t> expected_in(const Region& region, std::span<const Site> expected) {
+  Vector<std::uint64_t> packed;
+  for (const Site& site : expected) {
+    std::array<std::uint64_t, 3> at;
+    for (unsigned axis = 0; axis < 3; ++axis) at[axis] = static_cast<std::uint64_t>(site[axis] - region.origin[axis]);
+    if (std::max({at[0], at[1], at[2]}) <= kMostRegionSite) packed.push_back(pack_site(at[0], at[1], at[2]));
+  }
+  return packed;
+}
+
 void cover_region(const Region& region, std::span<const FinePoint> shifted, const BlockRequest& request,
                   BlockList& list) {
-  Vector<std::uint64_t> orders = cover(shifted, request.lattice, request.reach);
+  Vector<std::uint64_t> orders = cover(shifted, request.lattice, request.reach, expected_in(region, request.expected));
   for (std::uint64_t& site : orders) site = block_order(site, request.lattice.centred);
   std::sort(orders.begin(), orders.end());
   cut_blocks(region.origin, orders, {}, request, list.blocks);

@@ -27,7 +27,8 @@ Vector<std::uint64_t> touching_steps(bool centred) {
 
 class Cover {
  public:
-  Cover(std::span<const FinePoint> points, const Lattice& lattice, std::int64_t reach)
+  Cover(std::span<const FinePoint> points, const Lattice& lattice, std::int64_t reach,
+        std::span<const std::uint64_t> expected)
       : steps_(touching_steps(lattice.centred)), table_(points.size()) {
     const SiteFinder finder(lattice, reach);
     first_.reserve(points.size() + 1);
@@ -39,6 +40,10 @@ class Cover {
     invert();
     covered_.assign(points.size(), 0);
     bonus_.assign(table_.size(), 0);
+    expected_.assign(table_.size(), 0);
+    for (const std::uint64_t site : expected)
+      if (const std::uint32_t number = table_.find(site); number != SiteTable::kNone)
+        expected_[number] = kExpectedBonus;
   }
 
   Vector<std::uint64_t> run() {
@@ -61,6 +66,8 @@ class Cover {
  private:
   static constexpr std::size_t kBuckets = 1024;
   static constexpr std::uint8_t kMostBonus = 3;
+  /// An expected site is worth as much as two more points.
+  static constexpr std::uint8_t kExpectedBonus = 8;
 
   /// Points of each site, from the sites of each point.
   void invert() {
@@ -82,10 +89,10 @@ class Cover {
       if (first_[point + 1] - first_[point] == 1 && covered_[point] == 0) choose(candidates_[first_[point]]);
   }
 
-  /// Points that a site would newly cover; among equals, those beside chosen sites cost fewer bits.
+  /// Points that a site would newly cover; expected sites and, among equals, those beside chosen sites cost fewer bits.
   std::size_t score_of(std::uint32_t site) const {
     if (uncovered_[site] == 0) return 0;
-    return std::min<std::size_t>(4 * uncovered_[site] + bonus_[site], kBuckets - 1);
+    return std::min<std::size_t>(4 * uncovered_[site] + bonus_[site] + expected_[site], kBuckets - 1);
   }
   void queue(std::uint32_t site) {
     const std::size_t score = score_of(site);
@@ -119,6 +126,7 @@ class Cover {
   Vector<std::uint32_t> uncovered_;  ///< of each site
   Vector<std::uint8_t> covered_;
   Vector<std::uint8_t> bonus_;
+  Vector<std::uint8_t> expected_;  ///< kExpectedBonus or 0
   Vector<Vector<std::uint32_t>> buckets_ = Vector<Vector<std::uint32_t>>(kBuckets);
   std::size_t highest_ = 0;
   Vector<std::uint64_t> chosen_;
@@ -126,8 +134,9 @@ class Cover {
 
 }  // namespace
 
-Vector<std::uint64_t> cover(std::span<const FinePoint> points, const Lattice& lattice, std::int64_t reach) {
-  return Cover(points, lattice, reach).run();
+Vector<std::uint64_t> cover(std::span<const FinePoint> points, const Lattice& lattice, std::int64_t reach,
+                            std::span<const std::uint64_t> expected) {
+  return Cover(points, lattice, reach, expected).run();
 }
 
 }  // namespace quern::codec::lidar

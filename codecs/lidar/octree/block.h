@@ -26,6 +26,12 @@ struct Block {
   Vector<std::uint32_t> counts;          ///< points at each site, in order; empty where only the set is coded
 };
 
+/// The part of a prediction that lies in a block: cubes where points are expected, as in Block. Empty: nothing is known.
+struct ExpectedCubes {
+  Vector<std::uint64_t> cubes;
+  Vector<std::uint8_t> halves;
+};
+
 /// What contexts may know of a scan: the sensor stands at the origin of the coordinates.
 struct Surroundings {
   Lattice lattice;

@@ -89,6 +89,7 @@ inline constexpr auto kSites = detail::make_sites();
 inline constexpr std::uint64_t kWindowFaces = detail::window_sites(1);
 inline constexpr std::uint64_t kWindowEdges = detail::window_sites(2);
 inline constexpr std::uint64_t kWindowCorners = detail::window_sites(3);
+inline constexpr std::uint64_t kWindowMiddle = detail::window_sites(0);
 inline constexpr std::uint64_t kWindow = kWindowFaces | kWindowEdges | kWindowCorners;
 
 /// Lowest site of the window around a child; shifted down by it, the window begins at the origin.

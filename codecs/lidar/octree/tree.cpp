@@ -4,21 +4,32 @@
 
 namespace quern::codec::lidar {
 
-Vector<std::uint8_t> encode_block(const Block& block, const Surroundings& surroundings) {
+namespace {
+
+template <class Coder, class BlockOf>
+Status run_coder(Coder& coder, const Surroundings& surroundings, const BlockLimits& limits,
+                 const ExpectedCubes& expected, BlockOf& block) {
+  if (expected.cubes.empty()) return TreeCoder<Coder, false>(coder, surroundings, limits, expected, block).run();
+  return TreeCoder<Coder, true>(coder, surroundings, limits, expected, block).run();
+}
+
+}  // namespace
+
+Vector<std::uint8_t> encode_block(const Block& block, const Surroundings& surroundings, const ExpectedCubes& expected) {
   Vector<std::uint8_t> bytes;
   BitWriter writer(bytes);
   const BlockLimits limits{block.cubes.size(), UINT32_MAX, !block.counts.empty()};
-  const Status status = TreeCoder<BitWriter>(writer, surroundings, limits, block).run();
+  const Status status = run_coder(writer, surroundings, limits, expected, block);
   writer.finish();
   if (!status.ok()) bytes.clear();
   return bytes;
 }
 
 Status decode_block(std::span<const std::uint8_t> bytes, const Surroundings& surroundings, std::uint64_t cubes,
-                    bool counted, std::uint64_t points, Block& block) {
+                    bool counted, std::uint64_t points, Block& block, const ExpectedCubes& expected) {
   BitReader reader(bytes);
   const BlockLimits limits{cubes, points, counted};
-  QUERN_RETURN_IF_ERROR(TreeCoder<BitReader>(reader, surroundings, limits, block).run());
+  QUERN_RETURN_IF_ERROR(run_coder(reader, surroundings, limits, expected, block));
   std::uint64_t found = 0;
   for (const std::uint32_t count : block.counts) found += count;
   if (reader.has_more() || block.cubes.size() != cubes || (counted && found != points))

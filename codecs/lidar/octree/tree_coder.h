@@ -25,16 +25,19 @@ struct BlockLimits {
   bool counted = false;
 };
 
-template <class Coder>
+/// `kExpects`: with a prediction.
+template <class Coder, bool kExpects>
 class TreeCoder {
  public:
   using BlockOf = std::conditional_t<Coder::kDecodes, Block, const Block>;
 
   /// An encoder's block is complete; a decoder's has origin and depth, and receives the rest.
-  TreeCoder(Coder& coder, const Surroundings& surroundings, const BlockLimits& limits, BlockOf& block)
+  TreeCoder(Coder& coder, const Surroundings& surroundings, const BlockLimits& limits, const ExpectedCubes& expected,
+            BlockOf& block)
       : coder_(coder),
         surroundings_(surroundings),
         limits_(limits),
+        expected_cubes_(expected),
         block_(block),
         occupancy_model_(limits.cubes),
         half_model_(limits.cubes) {}
@@ -43,6 +46,10 @@ class TreeCoder {
   Status run() {
     level_.keys.assign(1, 0);
     level_.near.assign(1, lone_node());
+    if constexpr (kExpects) {
+      expected_.keys.assign(1, 0);
+      level_.near_expected.assign(1, lone_node());
+    }
     for (unsigned depth = 0; depth < block_.depth; ++depth) {
       QUERN_RETURN_IF_ERROR(code_level(depth));
       QUERN_RETURN_IF_ERROR(descend());
@@ -58,6 +65,7 @@ class TreeCoder {
     Vector<std::uint8_t> occupancy;
     Vector<std::uint32_t> first_child;
     Vector<Neighbours> near;
+    Vector<Neighbours> near_expected;  ///< among the expected nodes of the level
   };
 
   static Neighbours lone_node() {
@@ -69,11 +77,10 @@ class TreeCoder {
   Status corrupt() const { return Status(StatusCode::corrupt, "an octree's bytes are not what an encoder writes"); }
 
   /// Occupancy of a node from the cubes below it, which begin at `at`.
-  unsigned occupancy_of(std::uint64_t key, unsigned depth, std::size_t& at) const {
+  unsigned occupancy_of(const Vector<std::uint64_t>& cubes, std::uint64_t key, unsigned depth, std::size_t& at) const {
     const unsigned shift = 3 * (block_.depth - 1 - depth);
     unsigned occupancy = 0;
-    for (; at < block_.cubes.size() && block_.cubes[at] >> shift >> 3 == key; ++at)
-      occupancy |= 1U << (block_.cubes[at] >> shift & 7);
+    for (; at < cubes.size() && cubes[at] >> shift >> 3 == key; ++at) occupancy |= 1U << (cubes[at] >> shift & 7);
     return occupancy;
   }
 
@@ -91,6 +98,11 @@ class TreeCoder {
       }
     }
     sites.faces = faces_of(near);
+    if constexpr (kExpects) {
+      for (unsigned slot = 0; slot < kSlots; ++slot)
+        if (const std::int32_t other = level_.near_expected[node][slot]; other >= 0)
+          sites.expected |= kSites[slot][expected_.occupancy[static_cast<std::size_t>(other)]];
+    }
     return sites;
   }
   static unsigned faces_of(const Neighbours& near) {
@@ -102,12 +114,13 @@ class TreeCoder {
   Status code_level(unsigned depth) {
     const std::size_t nodes = level_.keys.size();
     level_.occupancy.assign(nodes, 0);
+    if constexpr (kExpects) expect_level(depth);
     SensorView view(surroundings_, block_, depth);
     occupancy_model_.enter_level(depth, block_.depth - 1 - depth);
     std::size_t at = 0;
     for (std::size_t node = 0; node < nodes; ++node) {
       unsigned occupancy = 0;
-      if constexpr (!Coder::kDecodes) occupancy = occupancy_of(level_.keys[node], depth, at);
+      if constexpr (!Coder::kDecodes) occupancy = occupancy_of(block_.cubes, level_.keys[node], depth, at);
       view.look_at(level_.keys[node]);
       occupancy = occupancy_model_.code(coder_, sites_of(node), view, occupancy);
       level_.occupancy[node] = static_cast<std::uint8_t>(occupancy);
@@ -116,41 +129,73 @@ class TreeCoder {
     return {};
   }
 
+  /// Occupancies of the expected nodes of a level.
+  void expect_level(unsigned depth) {
+    std::size_t at = 0;
+    expected_.occupancy.resize(expected_.keys.size());
+    for (std::size_t node = 0; node < expected_.keys.size(); ++node)
+      expected_.occupancy[node] =
+          static_cast<std::uint8_t>(occupancy_of(expected_cubes_.cubes, expected_.keys[node], depth, at));
+  }
+
+  /// Places of the first children of a level's nodes; returns how many children there are.
+  static std::uint64_t number_children(Level& level) {
+    const std::size_t nodes = level.keys.size();
+    level.first_child.resize(nodes);
+    std::uint64_t children = 0;
+    for (std::size_t node = 0; node < nodes; ++node) {
+      level.first_child[node] = static_cast<std::uint32_t>(children);
+      children += count_sites(level.occupancy[node]);
+    }
+    return children;
+  }
+
+  void descend_expected() {
+    Vector<std::uint64_t> keys;
+    keys.reserve(number_children(expected_));
+    for (std::size_t node = 0; node < expected_.keys.size(); ++node)
+      for (unsigned child = 0; child < 8; ++child)
+        if ((expected_.occupancy[node] >> child & 1) != 0) keys.push_back(expected_.keys[node] << 3 | child);
+    expected_.keys = std::move(keys);
+  }
+
   /// Makes the next level: keys of the children and their neighbours.
   Status descend() {
     const std::size_t nodes = level_.keys.size();
-    level_.first_child.resize(nodes);
-    std::uint64_t children = 0;
-    for (std::size_t node = 0; node < nodes; ++node) {
-      level_.first_child[node] = static_cast<std::uint32_t>(children);
-      children += count_sites(level_.occupancy[node]);
-    }
+    const std::uint64_t children = number_children(level_);
     if (children > limits_.cubes) return corrupt();
     next_.keys.resize(children);
     next_.near.resize(children);
+    if constexpr (kExpects) {
+      next_.near_expected.resize(children);
+      number_children(expected_);
+    }
     std::size_t made = 0;
     for (std::size_t node = 0; node < nodes; ++node) {
       for (unsigned child = 0; child < 8; ++child) {
         if ((level_.occupancy[node] >> child & 1) == 0) continue;
         next_.keys[made] = level_.keys[node] << 3 | child;
-        find_neighbours(level_.near[node], child, next_.near[made]);
+        find_neighbours(level_, level_.near[node], child, next_.near[made]);
+        if constexpr (kExpects)
+          find_neighbours(expected_, level_.near_expected[node], child, next_.near_expected[made]);
         ++made;
       }
     }
     std::swap(level_, next_);
+    if constexpr (kExpects) descend_expected();
     return {};
   }
 
-  void find_neighbours(const Neighbours& parents, unsigned child, Neighbours& near) const {
+  static void find_neighbours(const Level& level, const Neighbours& parents, unsigned child, Neighbours& near) {
     for (unsigned slot = 0; slot < kSlots; ++slot) {
       const ChildNeighbour where = kChildNeighbours[child][slot];
       const std::int32_t parent = parents[where.slot];
       near[slot] = -1;
       if (parent < 0) continue;
-      const std::uint32_t occupancy = level_.occupancy[static_cast<std::size_t>(parent)];
+      const std::uint32_t occupancy = level.occupancy[static_cast<std::size_t>(parent)];
       if ((occupancy >> where.child & 1) == 0) continue;
       const std::uint32_t before = count_sites(occupancy & ((1U << where.child) - 1));
-      near[slot] = static_cast<std::int32_t>(level_.first_child[static_cast<std::size_t>(parent)] + before);
+      near[slot] = static_cast<std::int32_t>(level.first_child[static_cast<std::size_t>(parent)] + before);
     }
   }
 
@@ -172,6 +217,7 @@ class TreeCoder {
     for (unsigned axis = 0; axis < 3; ++axis)
       sites.face_halves |= static_cast<unsigned>(std::max(coded_halves(near[kFaceSlots[2 * axis]], cube), 0))
                            << (2 * axis);
+    if constexpr (kExpects) expect_halves(level_.near_expected[cube], sites);
     for (unsigned slot = 0; slot < kSlots; ++slot) {
       if (near[slot] < 0 || slot == kOwnSlot) continue;
       ++sites.cubes;
@@ -181,6 +227,18 @@ class TreeCoder {
       sites.odds += static_cast<unsigned>(halves >> 1);
     }
     return sites;
+  }
+  void expect_halves(const Neighbours& near, HalfSites& sites) const {
+    const auto halves = [&](std::int32_t other) {
+      return other < 0 ? 0U : unsigned{expected_cubes_.halves[static_cast<std::size_t>(other)]};
+    };
+    sites.expected = halves(near[kOwnSlot]);
+    for (unsigned corner = 1; corner < 8; ++corner) {
+      const unsigned step = 9 * (corner >> 2 & 1) + 3 * (corner >> 1 & 1) + (corner & 1);
+      sites.expected_odds += halves(near[kOwnSlot - step]) >> 1;
+      sites.expected_evens += halves(near[kOwnSlot + step]) & 1;
+    }
+    for (unsigned i = 0; i < kFaceSlots.size(); ++i) sites.expected_faces |= halves(near[kFaceSlots[i]]) << (2 * i);
   }
   /// -1 where there is no cube or it is not coded yet.
   int coded_halves(std::int32_t other, std::size_t cube) const {
@@ -226,11 +284,13 @@ class TreeCoder {
   Coder& coder_;
   const Surroundings& surroundings_;
   const BlockLimits& limits_;
+  const ExpectedCubes& expected_cubes_;
   BlockOf& block_;
   Level level_;
   Level next_;
-  OccupancyModel occupancy_model_;
-  HalfModel half_model_;
+  Level expected_;  ///< the expected nodes of the level
+  OccupancyModel<kExpects> occupancy_model_;
+  HalfModel<kExpects> half_model_;
   std::array<NumberModel, 4> count_models_;
 };
 

@@ -20,8 +20,11 @@ struct NodeSites {
   std::uint64_t possible = 0;  ///< not coded yet, of a parent that exists
   unsigned faces = 0;          ///< which of the six nodes that share a face exist
   unsigned nodes = 0;          ///< how many of the 26 nodes around exist
+  std::uint64_t expected = 0;  ///< by the prediction
 };
 
+/// `kExpects`: with a prediction.
+template <bool kExpects>
 class OccupancyModel {
  public:
   explicit OccupancyModel(std::uint64_t cubes) : mixer_(table_bits_for(cubes), kFirstSets, kSecondSets) {}
@@ -50,9 +53,9 @@ class OccupancyModel {
   }
 
  private:
-  static constexpr unsigned kContexts = 8;
+  static constexpr unsigned kContexts = kExpects ? 12 : 8;
   static constexpr std::uint32_t kFirstSets = 6 * 8 * 8;
-  static constexpr std::uint32_t kSecondSets = 14 * 4 * 16;
+  static constexpr std::uint32_t kSecondSets = kExpects ? 32 * 4 * 16 : 14 * 4 * 16;
 
   DecisionContext<kContexts> context(const NodeSites& seen, const SensorView& view, unsigned child, unsigned path,
                                      unsigned result) const {
@@ -65,8 +68,7 @@ class OccupancyModel {
     const std::uint64_t fine = std::min(group_, 3U);
     const unsigned distance = view.relative_distance();
     const std::uint64_t known_class = known > 2 ? 2 : known > 0 ? 1 : 0;
-    DecisionContext<kContexts> seen_as;
-    seen_as.contexts = {
+    const std::array<std::uint32_t, 8> own = {
         context_hash(path | seen.faces << 8 | fine << 14 | std::uint64_t{seen.nodes > 12} << 16, 1),
         context_hash(full & (kWindowFaces | kWindowEdges), (possible & kWindowFaces) * 8 + child),
         context_hash(here | std::uint64_t{std::min(known, 15U)} << 6 | std::uint64_t{std::min(unknown, 15U)} << 10 |
@@ -81,12 +83,36 @@ class OccupancyModel {
             path | std::uint64_t{group_} << 8 | std::uint64_t{view.height()} << 12 | std::uint64_t{view.band()} << 20,
             3),
     };
+    DecisionContext<kContexts> seen_as;
+    std::copy(own.begin(), own.end(), seen_as.contexts.begin());
     seen_as.first_set = (group_ * 8 + child) * 8 + std::min((known + 1) / 2, 7U);
     seen_as.second_set = std::min((seen.nodes + 1) / 2, 13U) + 14 * (ones + 4 * distance);
     seen_as.map = child | std::min(known, 15U) << 3 | std::min(unknown / 2, 7U) << 7;
+    if constexpr (kExpects) {
+      const std::uint64_t window = seen.expected >> window_at(child) & (kWindow | kWindowMiddle);
+      const std::uint64_t middle = (window & kWindowMiddle) != 0 ? 1 : 0;
+      const unsigned around = weight(window & kWindow);
+      const std::uint64_t occupancy = expected_occupancy(seen.expected);
+      const std::uint64_t hint = middle | std::uint64_t{std::min((around + 1) / 2, 15U)} << 1;
+      seen_as.contexts[8] = context_hash(window, child | fine << 3 | UINT64_C(4) << 32);
+      seen_as.contexts[9] = context_hash(hint | here << 8 | std::uint64_t{std::min(known, 15U)} << 16 |
+                                             std::uint64_t{std::min(unknown, 15U)} << 20 | std::uint64_t{ones} << 24,
+                                         5);
+      seen_as.contexts[10] = context_hash(path | occupancy << 8 | fine << 16, 6);
+      seen_as.contexts[11] =
+          context_hash(static_cast<std::uint64_t>(static_cast<std::int64_t>(view.elevation(child))),
+                       distance | middle << 4 | std::uint64_t{around > 3} << 5 | std::uint64_t{ones > 0} << 6 | 256);
+      seen_as.second_set = static_cast<std::uint32_t>(hint + 32 * (ones + 4 * distance));
+    }
     return seen_as;
   }
 
+  /// Which of the node's own children are expected.
+  static std::uint64_t expected_occupancy(std::uint64_t expected) {
+    std::uint64_t occupancy = 0;
+    for (unsigned child = 0; child < 8; ++child) occupancy |= (expected >> own_site(child) & 1) << child;
+    return occupancy;
+  }
   static unsigned weight(std::uint64_t window) { return count_sites(window) + count_sites(window & kWindowFaces); }
 
   ContextMixer<kContexts> mixer_;
@@ -104,8 +130,14 @@ struct HalfSites {
   unsigned evens = 0;        ///< even sites in the coded cubes around
   unsigned odds = 0;
   unsigned cubes = 0;  ///< cubes around
+  // By the prediction:
+  unsigned expected = 0;        ///< halves of the cube itself
+  unsigned expected_odds = 0;   ///< odd sites that touch the even one, but for the cube's own
+  unsigned expected_evens = 0;  ///< even sites that touch the odd one, but for the cube's own
+  unsigned expected_faces = 0;  ///< halves of the six cubes at faces, two bits each
 };
 
+template <bool kExpects>
 class HalfModel {
  public:
   explicit HalfModel(std::uint64_t cubes) : mixer_(table_bits_for(cubes), 2 * 14, 16 * 16) {}
@@ -119,20 +151,28 @@ class HalfModel {
   }
 
  private:
-  static constexpr unsigned kContexts = 5;
+  static constexpr unsigned kContexts = kExpects ? 8 : 5;
 
   DecisionContext<kContexts> context(const HalfSites& seen, std::uint32_t layer, std::uint64_t half) const {
     const std::uint64_t evens = std::min(seen.evens, 15U);
     const std::uint64_t odds = std::min(seen.odds, 15U);
     const unsigned cubes = std::min((seen.cubes + 1) / 2, 13U);
-    DecisionContext<kContexts> seen_as;
-    seen_as.contexts = {
+    const std::array<std::uint32_t, 5> own = {
         context_hash(seen.odd_around | half << 8 | std::uint64_t{seen.even_around} << 9, 1),
         context_hash(seen.faces | half << 6 | std::uint64_t{seen.face_halves} << 7, 2),
         context_hash(evens | odds << 4 | std::uint64_t{cubes} << 8 | half << 12, 3),
         context_hash(seen.even_around | std::uint64_t{seen.cubes_behind} << 8 | half << 16, 4),
         context_hash(std::uint64_t{layer} << 1 | half, 5),
     };
+    DecisionContext<kContexts> seen_as;
+    std::copy(own.begin(), own.end(), seen_as.contexts.begin());
+    if constexpr (kExpects) {
+      const std::uint64_t around = std::min(half == 0 ? seen.expected_odds : seen.expected_evens, 7U);
+      const std::uint64_t hint = seen.expected | half << 2 | around << 3;
+      seen_as.contexts[5] = context_hash(hint, 6);
+      seen_as.contexts[6] = context_hash(hint | std::uint64_t{seen.expected_faces} << 8, 7);
+      seen_as.contexts[7] = context_hash(hint | evens << 8 | odds << 12, 8);
+    }
     seen_as.first_set = static_cast<std::uint32_t>(half * 14) + cubes;
     seen_as.second_set = static_cast<std::uint32_t>(evens * 16 + odds);
     seen_as.map = static_cast<std::uint32_t>(half | std::uint64_t{std::min(seen.cubes, 31U)} << 1);
