@@ -225,13 +225,18 @@ void read_verify(const RawArgs& raw, VerifyArgs& out) {
   out.run = read_run(raw);
 }
 
+/// The file that --html names; empty without that option.
+std::string read_html(const RawArgs& raw, const CLI::App& verb) {
+  if (verb.count("--html") != 0 && (raw.html.empty() || raw.html == "-"))
+    fail(Exit::usage, "--html: name a file for the report");
+  return raw.html;
+}
+
 void read_compare(const RawArgs& raw, const CLI::App& verb, CompareArgs& out) {
   if (raw.files.size() != 2) fail(Exit::usage, "compare needs two files: A B");
   out.a = raw.files[0];
   out.b = raw.files[1];
-  if (verb.count("--html") != 0 && (raw.html.empty() || raw.html == "-"))
-    fail(Exit::usage, "--html: name a file for the report");
-  out.html = raw.html;
+  out.html = read_html(raw, verb);
   out.force = raw.force;
   out.data = read_data(raw);
   if (out.data.datasets.size() > 2) fail(Exit::usage, "--dataset: at most two, for A and for B");
@@ -268,7 +273,7 @@ std::vector<double> read_list(const std::vector<std::string>& lists, BoundKind k
   return out;
 }
 
-void read_estimate(const RawArgs& raw, EstimateArgs& out) {
+void read_estimate(const RawArgs& raw, const CLI::App& verb, EstimateArgs& out) {
   out.inputs = raw.files;
   if (!raw.at_list.empty() && !raw.at_abs_list.empty())
     fail(Exit::usage, "--at and --at-abs: give relative bounds or absolute ones");
@@ -280,6 +285,8 @@ void read_estimate(const RawArgs& raw, EstimateArgs& out) {
     for (std::string& name : split_list(list, "--codec"))
       if (name != "all") out.codecs.push_back(std::move(name));
   out.model = raw.model;
+  out.html = read_html(raw, verb);
+  out.force = raw.force;
   out.data = read_data(raw);
   out.run = read_run(raw);
 }
@@ -404,7 +411,7 @@ void read_verb(const RawArgs& raw, const CLI::App& verb, const CLI::App& program
     read_bench(raw, out.bench);
   } else if (name == "estimate") {
     out.verb = Verb::estimate;
-    read_estimate(raw, out.estimate);
+    read_estimate(raw, verb, out.estimate);
   } else if (name == "model") {
     out.verb = Verb::model;
     read_model_verb(raw, out.model);

@@ -144,6 +144,8 @@ struct EstimateArgs {
   std::vector<double> at;           ///< bounds
   bool absolute = false;            ///< of kind abs; else rel
   std::string model;                ///< a file; empty: the one that ships
+  std::string html;                 ///< a report with pictures; empty: none
+  bool force = false;
   DataArgs data;
   RunArgs run;
 };

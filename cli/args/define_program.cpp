@@ -210,13 +210,15 @@ void define_estimate(CLI::App& program, RawArgs& raw) {
   add_repeatable(verb, "--at-abs", raw.at_abs_list, "LIST", "absolute bounds in their place");
   add_repeatable(verb, "--codec", raw.codec_list, "NAMES", "codecs, as in " + some_codecs(raw.codecs) + " [all]");
   add_value(verb, "--model", raw.model, "FILE", "a model that quern train quality made [the one that ships]");
+  add_value(verb, "--html", raw.html, "FILE", "also write a report with pictures");
+  verb.add_flag("-f,--force", raw.force, "replace an existing report");
   add_data(verb, raw, true);
   add_strict(verb, raw);
   add_run(verb, raw);
   verb.footer(
       "Each number stands with the interval that held the truth in about four of five cases in the training.\n"
       "Examples:\n  quern estimate temperature_50x100x100.f32\n  quern estimate --at 1e-2,1e-3,1e-4 --json "
-      "temperature_50x100x100.f32\n  quern estimate --at-abs 0.01 -t f32 -s 50x100x100 in.raw\n");
+      "temperature_50x100x100.f32\n  quern estimate --at-abs 0.01 -t f32 -s 50x100x100 in.raw --html report.html\n");
 }
 
 void define_models(CLI::App& program, RawArgs& raw) {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/files/file_names.h"
-#include "cli/files/safe_file.h"
+#include "cli/files/page_file.h"
 #include "cli/lidar/verb.h"
 
 #ifdef QUERN_HAVE_REPORT
@@ -21,15 +21,6 @@ lidar::PointCloud load(const std::string& path, const LidarArgs& args, TaskRunne
   auto cloud = source.drive().read(args.frame.value_or(0), source.most_points(), runner);
   if (!cloud.ok()) fail_frame(path, args.frame.value_or(0), cloud.status());
   return std::move(cloud).value();
-}
-
-void check_html(const LidarArgs& args) {
-  if (args.html.empty()) return;
-#ifdef QUERN_HAVE_REPORT
-  for (const std::string& input : args.inputs) check_output(input, args.html, args.force);
-#else
-  fail(Exit::usage, "--html: this build has no picture reports; leave it out or use --json");
-#endif
 }
 
 #ifdef QUERN_HAVE_REPORT
@@ -60,11 +51,7 @@ void write_html(const LidarArgs& args, const lidar::PointCloud& a, const lidar::
   row("99 of 100 points within", distances.forward.p99, distances.backward.p99);
   page.d1_psnr_db = distances.d1_psnr_db;
   page.footer = "quern " QUERN_VERSION;
-  const std::string text = report::cloud_report_html(page);
-  SafeFile file(args.html, {.replace = args.force});
-  if (!write_all(file.descriptor(), {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}))
-    fail_errno(args.html, "write");
-  file.commit();
+  write_page(args.html, report::cloud_report_html(page), args.force);
 }
 #endif
 
@@ -77,7 +64,7 @@ std::string direction_text(const char* name, const lidar::DistanceSummary& d) {
 }  // namespace
 
 Exit run_lidar_compare(const LidarArgs& args) {
-  check_html(args);
+  check_page(args.inputs, args.html, args.force);
   Execution execution;
   execution.threads = args.run.threads;
   RunnerHandle runner(execution);

@@ -3,7 +3,7 @@
 
 #include "cli/files/input_array.h"
 #include "cli/files/memory.h"
-#include "cli/files/safe_file.h"
+#include "cli/files/page_file.h"
 #include "cli/files/stream_file.h"
 #include "cli/messages/quality_text.h"
 #include "cli/verbs/suspicions.h"
@@ -32,16 +32,6 @@ void refuse_streams(const CompareArgs& args) {
                                 stream, original, stream));
 }
 
-void check_html(const CompareArgs& args) {
-  if (args.html.empty()) return;
-#ifdef QUERN_HAVE_REPORT
-  check_output(args.a, args.html, args.force);
-  check_output(args.b, args.html, args.force);
-#else
-  fail(Exit::usage, "--html: this build has no picture reports; leave it out or use --json");
-#endif
-}
-
 #ifdef QUERN_HAVE_REPORT
 /// The label without the folder: a report goes to others, who need not know where files lay.
 std::string shown_name(const InputArray& input) {
@@ -65,11 +55,7 @@ void write_html(const CompareArgs& args, const InputArray& a, const InputArray& 
   const auto suspected = suspected_fills(suspicions);
   options.fill_bits.insert(options.fill_bits.end(), suspected.begin(), suspected.end());
   options.footer = "quern " QUERN_VERSION;
-  const std::string page = report::compare_report_html(first.view(), second.view(), quality, options);
-  SafeFile file(args.html, {.replace = args.force});
-  if (!write_all(file.descriptor(), {reinterpret_cast<const std::uint8_t*>(page.data()), page.size()}))
-    fail_errno(args.html, "write");
-  file.commit();
+  write_page(args.html, report::compare_report_html(first.view(), second.view(), quality, options), args.force);
 }
 #endif
 
@@ -77,7 +63,7 @@ void write_html(const CompareArgs& args, const InputArray& a, const InputArray& 
 
 Exit run_compare(const CompareArgs& args) {
   refuse_streams(args);
-  check_html(args);
+  check_page({args.a, args.b}, args.html, args.force);
   const auto& datasets = args.data.datasets;
   InputArray a = open_input(args.a, datasets.empty() ? "" : datasets.front(), args.data);
   InputArray b = open_input(args.b, datasets.empty() ? "" : datasets.back(), args.data);

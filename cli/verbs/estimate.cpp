@@ -4,11 +4,16 @@
 #include <quern/estimate.h>
 
 #include "cli/files/byte_streams.h"
+#include "cli/files/file_names.h"
 #include "cli/files/input_array.h"
 #include "cli/files/memory.h"
+#include "cli/files/page_file.h"
 #include "cli/files/stream_notes.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/file_report.h"
+#ifdef QUERN_HAVE_REPORT
+#include "cli/report/estimate_report.h"
+#endif
 #include "cli/verbs/suspicions.h"
 #include "cli/verbs/verbs.h"
 
@@ -73,8 +78,14 @@ std::vector<std::uint8_t> model_bytes(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-void estimate_one(const std::string& path, const std::string& dataset, const EstimateArgs& args,
-                  const std::vector<std::uint8_t>& model) {
+/// An array and what is estimated of it.
+struct Estimated {
+  std::string name, kind;
+  EstimateReport report;
+};
+
+Estimated estimate_one(const std::string& path, const std::string& dataset, const EstimateArgs& args,
+                       const std::vector<std::uint8_t>& model) {
   InputArray input = open_input(path, dataset, args.data);
   const std::uint64_t memory = memory_limit(args.run);
   const WholeArray whole = addressable(input, memory / 2);
@@ -92,9 +103,10 @@ void estimate_one(const std::string& path, const std::string& dataset, const Est
   use_valid_range(input, whole.view(), execution, valid);
   options.range = valid.range;
   const Stopwatch watch;
-  const EstimateReport report =
+  EstimateReport report =
       check(builtin_estimator().estimate(whole.view(), options, execution), Phase::encode, input.label);
   const double seconds = watch.seconds();
+  const std::string kind = input.meta.shape.text() + " of " + dtype_name(input.meta.dtype);
   if (args.run.json) {
     Json out;
     out["input"] = input.label;
@@ -109,12 +121,20 @@ void estimate_one(const std::string& path, const std::string& dataset, const Est
     out["seconds"] = seconds;
     out["version"] = QUERN_VERSION;
     print_json(out);
-    return;
+    return {input.label, kind, std::move(report)};
   }
-  print_text(fmt::format("{}: {} of {}, estimated in {:.2f} s\n", input.label, input.meta.shape.text(),
-                         dtype_name(input.meta.dtype), seconds));
+  print_text(fmt::format("{}: {}, estimated in {:.2f} s\n", input.label, kind, seconds));
   print_rows(report);
   for (const std::string& note : report.notes) print_note(input.label + ": " + note);
+  return {input.label, kind, std::move(report)};
+}
+
+void write_html([[maybe_unused]] const EstimateArgs& args, [[maybe_unused]] std::vector<Estimated>& all) {
+#ifdef QUERN_HAVE_REPORT
+  std::vector<report::EstimatedArray> arrays;
+  for (Estimated& one : all) arrays.push_back({base_name(one.name), one.kind, std::move(one.report)});
+  write_page(args.html, report::estimate_report_html(arrays, "quern " QUERN_VERSION), args.force);
+#endif
 }
 
 /// Those that were named, or all fields of a file that holds several arrays: what CF calls coordinates is left out.
@@ -138,14 +158,17 @@ std::vector<std::string> datasets_of(const std::string& path, const EstimateArgs
 }  // namespace
 
 Exit run_estimate(const EstimateArgs& args) {
+  check_page(args.inputs, args.html, args.force);
   const std::vector<std::uint8_t> model = model_bytes(args.model);
   Exit result = Exit::ok;
+  std::vector<Estimated> all;
   for (const std::string& input : args.inputs) {
     attempt(result, [&] {
       for (const std::string& dataset : datasets_of(input, args))
-        attempt(result, [&] { estimate_one(input, dataset, args, model); });
+        attempt(result, [&] { all.push_back(estimate_one(input, dataset, args, model)); });
     });
   }
+  if (!args.html.empty() && !all.empty()) attempt(result, [&] { write_html(args, all); });
   return result;
 }
 

@@ -63,6 +63,13 @@ AROUND = {
         "void example(quern_context* context, quern_plan* plan, void* const* arrays, uint32_t count, void* workspace,\n"
         "             void* const* streams, const uint64_t* capacities, uint64_t* sizes, quern_status* statuses,\n"
         "             void* cuda_stream) { uint64_t needed;\n%s\n}\nint main(void) { return 0; }\n",
+    ("docs/estimate.md", 0):
+        "#include <stdio.h>\n#include <quern/quern.h>\n"
+        "static float values[64 * 128 * 128];\n"
+        "int main(void) {\n"
+        "const uint64_t shape[] = {64, 128, 128}; quern_context* context; quern_array field;\n"
+        "quern_context_create(NULL, &context); quern_array_init(&field, QUERN_F32, 3, shape, values);\n"
+        "%s\nquern_context_destroy(context); return count == 0; }\n",
     ("docs/hdf5.md", 0):
         "#include <netcdf.h>\n#include <netcdf_filter.h>\n#include <quern/hdf5.h>\n"
         "void example(hid_t dcpl, int file, int variable);\n"

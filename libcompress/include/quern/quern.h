@@ -27,7 +27,7 @@
  * Threads.   The library starts none of its own unless `threads` says so; with `runner` it starts none at all.
  * Sizes.     Bytes and elements are uint64_t or size_t and never assumed to fit in 32 bits.
  * Numbers.   Enumerators are stored in streams or compared by callers: a value never changes its meaning.
- * Reserved.  Names that begin with quern_session_ and quern_estimate: states between frames, quality without compressing.
+ * Reserved.  Names that begin with quern_session_: states between frames.
  *
  * A whole program:
  *
@@ -74,7 +74,7 @@ extern "C" {
 #define QUERN_VERSION_MINOR 1
 #define QUERN_VERSION_PATCH 0
 /** Grows when a function or a struct member is added; a program asks for at least the one it was compiled with. */
-#define QUERN_ABI_VERSION 2
+#define QUERN_ABI_VERSION 3
 
 /** What a call came to. Values are grouped with gaps and never reused. */
 typedef int32_t quern_status;
@@ -498,6 +498,55 @@ typedef struct quern_quality {
  * differ by 1e-12 of their value, psnr_db by 1e-10, ssim by 1e-9. */
 QUERN_API quern_status quern_compare(quern_context* context, const quern_params* params, const quern_array* original,
                                      const quern_array* reconstructed, quern_quality* quality);
+
+/* ---- quality without compressing -------------------------------------------------------------------------------- */
+
+/** A predicted number, and the 10 % and 90 % quantiles around it: about four of five true numbers lay between them in the
+ *  training. low <= value <= high. */
+typedef struct quern_interval {
+  double low;
+  double value;
+  double high;
+} quern_interval;
+
+/** What a codec would make of an array under a bound. */
+typedef struct quern_prediction {
+  uint32_t struct_size;
+  uint16_t codec_id;     /**< quern_codec_info */
+  uint16_t wide;         /**< 1: nothing in the training was like it, and the intervals are wide */
+  quern_bound_kind kind; /**< as asked; QUERN_BOUND_LOSSLESS for codecs that keep every bit */
+  int32_t reserved;
+  double bound;                     /**< as asked */
+  double absolute;                  /**< the bound in the array's units; 0: every bit comes back */
+  quern_interval ratio;             /**< raw bytes by stream bytes */
+  quern_interval psnr_db;           /**< NaN: every bit comes back */
+  quern_interval ssim;              /**< NaN: it does not apply */
+  quern_interval max_error;         /**< largest error by the bound, 0 to 1 */
+  quern_interval autocorrelation;   /**< of the errors of neighbours along the last axis, -1 to 1 */
+  quern_interval compress_mb_per_s; /**< 10^6 raw bytes a second, on one thread of this machine */
+  quern_interval decompress_mb_per_s;
+} quern_prediction;
+/* clang-format off */
+#define QUERN_PREDICTION_INIT                                                                                   \
+  { sizeof(quern_prediction), 0, 0, 0, 0, 0, 0, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0} }
+/* clang-format on */
+
+/** Predicts ratio, quality and speed under `count` bounds of kind QUERN_BOUND_REL or QUERN_BOUND_ABS without compressing
+ *  (docs/estimate.md). `params` (may be NULL) gives the codec (auto: all that the model knows), fill values and range;
+ *  its bound and other settings do not count.
+ *
+ *  `predictions` has room for `capacity` structs, which lie the first one's struct_size apart; codec by codec, bounds in
+ *  the order given, codecs that keep every bit once. `*found` is how many there are, and `count` times
+ *  quern_codec_count() always suffice; QUERN_ERROR_DESTINATION_TOO_SMALL, with `*found` set, when there is too little
+ *  room. Predictions, but speeds, do not depend on threads or machine.
+ *
+ *  Reads all values once for their range unless it is given, and then a twentieth of them, or 2^18. Memory besides a copy
+ *  of an array that is strided or on a device: a few MB of the C++ heap. QUERN_ERROR_INVALID_BOUND for a bound that is no
+ *  positive number, QUERN_ERROR_UNKNOWN_CODEC for a codec that the model does not know, QUERN_ERROR_INVALID_SHAPE for an
+ *  array without elements. */
+QUERN_API quern_status quern_estimate(quern_context* context, const quern_params* params, const quern_array* array,
+                                      quern_bound_kind kind, const double* bounds, uint32_t count,
+                                      quern_prediction* predictions, uint32_t capacity, uint32_t* found);
 
 #ifdef __cplusplus
 }
