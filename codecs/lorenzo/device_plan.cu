@@ -7,6 +7,7 @@
 #include "kernels/common/cuda/reduce.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "libcompress/device/arrival.cuh"
 
 namespace quern::codec::lorenzo {
 namespace {
@@ -55,11 +56,8 @@ __device__ __forceinline__ void add_tile(const StepLook& look, const kernels::Cu
     }
 }
 
-/// A CTA for each trial of each stream, a warp a tile.
-__global__ void __launch_bounds__(kStepThreads)
-    choose_steps(const __grid_constant__ StreamPlaces places, const __grid_constant__ DeviceTrials trials) {
-  const std::uint64_t set = blockIdx.x;
-  if (places.streams[set / trials.count].status != StatusCode::ok) return;
+/// Called by a CTA, a warp a tile: the step of a trial's rules.
+__device__ __forceinline__ void choose_step_of(const DeviceTrials& trials, std::uint64_t set) {
   ChunkRules& rules = trials.rules[set];
   if (!wants_step(rules)) return;
   const StepLook look(rules.params);
@@ -115,11 +113,9 @@ __device__ __forceinline__ void copy_by_warp(const T& from, void* to) {
     static_cast<std::uint32_t*>(to)[i] = words[i];
 }
 
-/// A warp for each stream.
-__global__ void __launch_bounds__(kThreads)
-    pick_layouts(const __grid_constant__ StreamPlaces places, const __grid_constant__ DeviceTrials trials) {
-  const std::uint64_t item = (std::uint64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes;
-  if (item >= places.count || places.streams[item].status != StatusCode::ok) return;
+/// Called by a warp: the trial that a stream is encoded with.
+__device__ __forceinline__ void pick_layout(const StreamPlaces& places, const DeviceTrials& trials,
+                                            std::uint64_t item) {
   const std::uint64_t first = item * trials.count;
   std::uint32_t best = 0;
   if (trials.count > 1) {
@@ -145,6 +141,17 @@ __global__ void __launch_bounds__(kThreads)
   plan.params_bytes = static_cast<std::uint32_t>(params.size());
   plan.codec_id = kCodecId;
   plan.codec_version = kCodecVersion;
+}
+
+/// A CTA for each trial of each stream. The last one of a stream picks the layout.
+__global__ void __launch_bounds__(kStepThreads)
+    settle_plans(const __grid_constant__ StreamPlaces places, const __grid_constant__ DeviceTrials trials) {
+  const std::uint64_t item = blockIdx.x / trials.count;
+  DeviceStream& stream = places.streams[item];
+  if (stream.status != StatusCode::ok) return;
+  choose_step_of(trials, blockIdx.x);
+  __syncthreads();
+  if (threadIdx.x < kLanes && cuda::is_last_arrival(stream, trials.count)) pick_layout(places, trials, item);
 }
 
 /// What is read, and what it says of the grid.
@@ -189,13 +196,8 @@ cudaError_t choose_candidates_async(const StreamPlaces& places, const DeviceTria
   return kernels::launch(&choose_trials, {blocks_for(sets * kLanes), kThreads}, queue, places, trials);
 }
 
-cudaError_t choose_steps_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
-  return kernels::launch(&choose_steps, {places.count * trials.count, kStepThreads, sizeof(StepShared)}, queue, places,
-                         trials);
-}
-
-cudaError_t pick_layouts_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
-  return kernels::launch(&pick_layouts, {blocks_for(std::uint64_t{places.count} * kLanes), kThreads}, queue, places,
+cudaError_t settle_plans_async(const StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue) {
+  return kernels::launch(&settle_plans, {places.count * trials.count, kStepThreads, sizeof(StepShared)}, queue, places,
                          trials);
 }
 

@@ -35,11 +35,9 @@ struct DeviceTrials {
 cudaError_t lay_out_trials_async(const cuda::StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue);
 /// Given costs, queues the kernel that fills in the candidates of all rules.
 cudaError_t choose_candidates_async(const cuda::StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue);
-/// Given clean tiles of binary32, queues the kernel that chooses the step of all rules (step.h). Costs and bytes of
-/// tiles are those under the former step.
-cudaError_t choose_steps_async(const cuda::StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue);
-/// Given bytes (of more than one trial), queues the kernel that fills in layout, codec state and parameters.
-cudaError_t pick_layouts_async(const cuda::StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue);
+/// Given clean tiles, and bytes of more than one trial, queues the kernel that chooses the steps of rules that have one
+/// to choose (step.h) and fills in layout, codec state and parameters. Bytes of tiles are those under the former step.
+cudaError_t settle_plans_async(const cuda::StreamPlaces& places, const DeviceTrials& trials, cudaStream_t queue);
 
 /// Queues the kernel behind ChunkKernels::open.
 cudaError_t open_streams_async(const cuda::StreamPlaces& places, cudaStream_t queue);

@@ -46,6 +46,7 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
     return {reinterpret_cast<const std::uint8_t*>(trials_.data()), trials_.size() * sizeof(DeviceTrial)};
   }
   std::uint64_t workspace_bytes(std::uint32_t count) const override { return Room(*this, count).workspace.bytes(); }
+  std::uint32_t variants() const override { return shapes_; }
 
   cudaError_t plan(const cuda::StreamPlaces& places, const std::uint8_t* constants, std::uint8_t* workspace,
                    cudaStream_t queue) const override {
@@ -73,8 +74,7 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
     if (error == cudaSuccess) error = kernels::lorenzo_estimate_async(tiles, trials.costs, queue);
     if (error == cudaSuccess) error = choose_candidates_async(places, trials, queue);
     if (error == cudaSuccess && count() > 1) error = kernels::lorenzo_measure_async(tiles, trials.bytes, queue);
-    if (error == cudaSuccess && dtype_ == DType::f32) error = choose_steps_async(places, trials, queue);
-    if (error == cudaSuccess) error = pick_layouts_async(places, trials, queue);
+    if (error == cudaSuccess) error = settle_plans_async(places, trials, queue);
     return error;
   }
 
@@ -129,7 +129,7 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
   DType dtype_;
   Vector<SegmentLayout> segments_;
   Vector<DeviceTrial> trials_;
-  std::uint32_t shapes_ = 0;
+  std::uint32_t shapes_ = 0;  ///< bit S: some layout has tile shape S
 };
 
 class LorenzoChunkKernels final : public cuda::ChunkKernels {
@@ -208,7 +208,8 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
   static LorenzoChunks chunks_of(const cuda::ChunkPlaces& places) {
     LorenzoChunks chunks;
     chunks.element = element_of(places.dtype);
-    chunks.shapes = places.state.empty() ? kAllShapes : 1u << static_cast<unsigned>(rules_of(places.state).tile);
+    chunks.shapes = places.variants != 0 ? places.variants : kAllShapes;
+    if (!places.state.empty()) chunks.shapes = 1u << static_cast<unsigned>(rules_of(places.state).tile);
     chunks.tiles = kernels::max_chunk_tiles(dtype_bytes(places.dtype));
     chunks.items = places.count;
     chunks.chunks = places.chunks;

@@ -30,6 +30,8 @@ struct ChunkPlaces {
   const kernels::CudaChunk* at = nullptr;
   /// The codec state if it is known on the host, where it saves launches: of all streams the same.
   std::span<const std::uint8_t> state;
+  /// Encoding: ArrayPlanner::variants() of who made the states, if that is known; it saves launches too.
+  std::uint32_t variants = 0;
   /// Encoding: not all places but the `*listed` ones that `list` names, each once.
   const std::uint32_t* list = nullptr;
   const std::uint32_t* listed = nullptr;
@@ -66,6 +68,8 @@ class ArrayPlanner : public Allocated {
   /// What it reads on the device, the same for every call: at a multiple of 16 bytes.
   virtual std::span<const std::uint8_t> constants() const = 0;
   virtual std::uint64_t workspace_bytes(std::uint32_t count) const = 0;
+  /// Which kinds of codec states it may choose, as bits that mean something to the codec's kernels.
+  virtual std::uint32_t variants() const = 0;
   /// Given StreamPlan::enforced and mask, fills codec_state and layout of the streams whose status is ok, and params.
   virtual cudaError_t plan(const StreamPlaces& places, const std::uint8_t* constants, std::uint8_t* workspace,
                            cudaStream_t queue) const = 0;

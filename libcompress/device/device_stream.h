@@ -35,7 +35,8 @@ struct DeviceStream {
   std::uint64_t end = 0;          ///< found: where the last segment ends
   std::uint64_t index_bytes = 0;  ///< found: bytes of the segments' sizes in the trailer
   StatusCode status = StatusCode::ok;
-  bool stored_only = false;  ///< no chunk may be coded
+  bool stored_only = false;   ///< no chunk may be coded
+  std::uint32_t arrived = 0;  ///< of a kernel that counts who is done (is_last_arrival); 0 between kernels
 
   alignas(16) std::uint8_t codec_state[kCodecStateBytes] = {};
 };

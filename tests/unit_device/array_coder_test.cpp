@@ -151,6 +151,39 @@ TEST_F(ArrayCoderTest, FillsMetadataAndSearch_BytesAsOnTheHost) {
   compare(array, options);
 }
 
+TEST_F(ArrayCoderTest, OneArray_TakesTheLaunchesOfTheTable) {
+  // docs/gpu-design.md, "Launches of a call".
+  struct Case {
+    Shape shape;
+    BoundKind kind;
+    std::uint64_t compress;
+    std::uint64_t decompress;
+  };
+  for (const Case& c :
+       {Case{shape_of({5000}), BoundKind::abs, 20, 13}, Case{shape_of({40, 90}), BoundKind::abs, 24, 13},
+        Case{shape_of({9, 17, 40}), BoundKind::abs, 27, 13}, Case{shape_of({9, 17, 40}), BoundKind::rel, 28, 13}}) {
+    SCOPED_TRACE(c.shape.text());
+    const OwnedArray array = quern::testing::make_array(DType::f32, c.shape, Data::smooth);
+    const CompressOptions options = lorenzo(c.kind, 1e-2);
+    const Bytes expected = on_host(array, options);
+    const auto coder = compressor(array, options);
+    DeviceJob job(*coder, 1, array.bytes.size(), expected.size());
+    job.array(0).put(bytes_of(array));
+    job.room().put({expected.size()});
+    Stream queue;
+    const std::uint64_t before = simt::counters().launches;
+    ASSERT_TRUE(job.compress(queue).ok());
+    const std::uint64_t between = simt::counters().launches;
+    EXPECT_EQ(between - before, c.compress);
+    ASSERT_EQ(cudaStreamSynchronize(queue), cudaSuccess) << simt::failure();
+    ASSERT_EQ(job.sizes(), std::vector<std::uint64_t>{expected.size()});
+    ASSERT_TRUE(job.decompress(queue).ok());
+    EXPECT_EQ(simt::counters().launches - between, c.decompress);
+    ASSERT_EQ(cudaStreamSynchronize(queue), cudaSuccess) << simt::failure();
+    EXPECT_EQ(job.outcomes()[0].status, 0);
+  }
+}
+
 TEST_F(ArrayCoderTest, ForcedLayouts_BytesAsOnTheHost) {
   const OwnedArray array = quern::testing::make_array(DType::f64, shape_of({7, 40, 50}), Data::land);
   for (const char* layout : {"1d", "2d:1", "2d:2", "3d:1,2"}) {

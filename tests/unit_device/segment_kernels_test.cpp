@@ -68,7 +68,7 @@ TEST_F(SegmentKernels, Layout_BoxesAndPhasesInWindows) {
   Tables tables(streams, 7);
   DeviceBuffer<kernels::CudaChunk> boxes(3 * 7 * kMaxSegmentChunks);
   Stream stream;
-  ASSERT_EQ(lay_out_chunks_async(tables.bind(), boxes.data(), stream), cudaSuccess);
+  ASSERT_EQ(start_encoding_async(tables.bind(), boxes.data(), {}, stream), cudaSuccess);
   ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   const auto got = boxes.get();
   std::vector<bool> used(got.size());
@@ -243,8 +243,11 @@ class ReadSegments : public SegmentKernels {
     places.coded = 40;  // fewer than there are, as where all chunks are plain
     places.at = boxes.data();
     Stream stream;
-    EXPECT_EQ(lay_out_chunks_async(tables.bind(), boxes.data(), stream), cudaSuccess);
-    EXPECT_EQ(read_segments_async(tables.bind(), stored.data(), stream), cudaSuccess);
+    DeviceBuffer<kernels::RestoreJob> restores(kSegments);
+    DeviceBuffer<kernels::MaskDamage> mask_damage(kSegments);
+    EXPECT_EQ(
+        read_segments_async(tables.bind(), {boxes.data(), stored.data(), restores.data(), mask_damage.data()}, stream),
+        cudaSuccess);
     const ChunkKernels& kernels = *builtin_device_codec("lorenzo").chunks;
     DeviceBuffer<std::uint8_t> workspace(
         kernels.decode_workspace_bytes(places.dtype, places.count, places.chunks, places.coded));

@@ -143,6 +143,12 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     return places;
   }
 
+  ChunkPlaces encoded_places(const ArrayRoom& room, const StreamTables& tables, const kernels::CudaChunk* boxes) const {
+    ChunkPlaces places = chunk_places(room, tables, boxes);
+    places.variants = planner_->variants();
+    return places;
+  }
+
   Status queue_compression(const DeviceArrays& arrays, const CompressRoom& room, std::uint8_t* memory,
                            cudaStream_t queue) const {
     const StreamTables tables = room.tables.bind(memory);
@@ -170,8 +176,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     steps.then([&] { return place_segments_async(tables, slots, kFooterBytes, queue); })
         .then([&] { return write_chunks_async(tables, slots, queue); })
         .then([&] { return join_chunks(room, memory, tables, slots, queue); })
-        .then([&] { return seal_segments_async(tables, queue); })
-        .then([&] { return write_trailers_async(tables, arrays, room.outcomes.at(memory), queue); });
+        .then([&] { return seal_streams_async(tables, arrays, room.outcomes.at(memory), queue); });
     return steps.status();
   }
 
@@ -179,7 +184,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
   void encode_chunks(Steps& steps, const CompressRoom& room, std::uint8_t* memory, const StreamTables& tables,
                      cudaStream_t queue) const {
     kernels::CudaChunk* const boxes = room.tables.boxes.at(memory);
-    const ChunkPlaces chunks = chunk_places(room, tables, boxes);
+    const ChunkPlaces chunks = encoded_places(room, tables, boxes);
     steps.then([&] { return start_encoding_async(tables, boxes, room.masks.zeroed(memory), queue); }).then([&] {
       return kernels_->encode(chunks, room.encoded(memory), request_.scan(room.masks.chunk_scans.at(memory)), queue);
     });
@@ -187,7 +192,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
   cudaError_t join_chunks(const CompressRoom& room, std::uint8_t* memory, const StreamTables& tables,
                           const EncodedSlots& slots, cudaStream_t queue) const {
     if (tables.segments == 0 || slots.parts == nullptr) return cudaSuccess;
-    return kernels_->join(chunk_places(room, tables, room.tables.boxes.at(memory)), slots, queue);
+    return kernels_->join(encoded_places(room, tables, room.tables.boxes.at(memory)), slots, queue);
   }
 
   /// Again the chunks of segments that have some, wave by wave.
@@ -200,7 +205,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
       const MaskWave wave = room.masks.wave(memory, number);
       steps.then([&] {
         return encode_wave_async(tables, plans, list, wave, room.masks.masking_warps(memory), *kernels_, dtype_,
-                                 room.encoded(memory), queue);
+                                 planner_->variants(), room.encoded(memory), queue);
       });
     }
   }
@@ -219,10 +224,10 @@ class CudaArrayCoder final : public DeviceArrayCoder {
         .then([&] { return kernels_->open(places, queue); })
         .then([&] { return read_trailers_async(tables, room.workers.bytes_per_warp, queue); });
     if (tables.segments != 0)
-      steps.then([&] { return lay_out_chunks_async(tables, boxes, queue); })
-          .then([&] { return read_segments_async(tables, stored, queue); })
+      steps.then([&] {
+             return read_segments_async(tables, {boxes, stored, room.jobs.at(memory), mask_damage}, queue);
+           })
           .then([&] { return kernels_->decode(chunks, stored, room.decoding.at(memory), damaged, queue); })
-          .then([&] { return lay_out_restores_async(tables, room.jobs.at(memory), mask_damage, queue); })
           .then([&] {
             return kernels::restore_jobs_async(element_of(dtype_), room.jobs.at(memory),
                                                static_cast<std::uint32_t>(room.tables.shape.segment_places()),

@@ -112,12 +112,11 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(tables.streams, lane.tables.data(), static_cast<std::size_t>(tables_.chunks.offset),
                               cudaMemcpyHostToDevice, queue);
-    if (error == cudaSuccess) error = lay_out_chunks_async(tables, boxes, queue);
-    if (error == cudaSuccess) error = read_segments_async(tables, stored_.at(device), queue);
+    if (error == cudaSuccess)
+      error = read_segments_async(tables, {boxes, stored_.at(device), mask_jobs_.at(device), mask_damage_.at(device)},
+                                  queue);
     if (error == cudaSuccess)
       error = kernels_.decode(places, stored_.at(device), decoding_.at(device), damaged_.at(device), queue);
-    if (error == cudaSuccess)
-      error = lay_out_restores_async(tables, mask_jobs_.at(device), mask_damage_.at(device), queue);
     if (error == cudaSuccess)
       error = kernels::restore_jobs_async(element_of(header_.dtype), mask_jobs_.at(device), tables.segments,
                                           mask_workers_, mask_memory_.at(device), queue);

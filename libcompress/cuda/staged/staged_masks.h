@@ -59,7 +59,7 @@ class StagedMasks {
     const MaskWave wave = room_.wave(device, 0);
     cudaError_t error = list_masked_async(tables, plan_.at(device), list, wave, queue);
     if (error == cudaSuccess)
-      error = encode_wave_async(tables, plan_.at(device), list, wave, room_.masking_warps(device), kernels, dtype,
+      error = encode_wave_async(tables, plan_.at(device), list, wave, room_.masking_warps(device), kernels, dtype, 0,
                                 slots, queue);
     return error;
   }

@@ -4,31 +4,12 @@
 #include <algorithm>
 
 #include "kernels/common/cuda/launch.cuh"
-#include "kernels/mask/scan.h"
-#include "libcompress/cuda/stream/warp_segment.cuh"
+#include "libcompress/cuda/stream/segment_boxes.cuh"
 
 namespace quern::cuda {
 namespace {
 
 constexpr unsigned kThreads = 128;
-
-/// Chunk k of the stream's segment `local`, which has that slot.
-__device__ __forceinline__ kernels::CudaChunk chunk_in_window(const DeviceStream& stream, std::uint64_t local,
-                                                              std::uint64_t k, std::uint64_t slot) {
-  kernels::CudaChunk chunk;
-  const SegmentLayout& layout = stream.layout;
-  const std::uint64_t segment = stream.first_segment + local;
-  const GridBox box = layout.chunk_box(segment, k);
-  const auto& extents = layout.grid().extents;
-  chunk.values = stream.window + (layout.flat(box.begin) - stream.window_begin) * dtype_bytes(layout.dtype());
-  chunk.box = {box.extents, {extents[1] * extents[2], extents[2]}};
-  const GridBox whole = layout.segment_box(segment);
-  const std::uint64_t row = box.begin[1] - whole.begin[1];
-  const std::uint64_t column = box.begin[2] - whole.begin[2];
-  chunk.phase = static_cast<std::uint32_t>((row + column / kernels::kPairPiece) % kernels::kPairPieceEvery);
-  chunk.slot = static_cast<std::uint32_t>(slot);
-  return chunk;
-}
 
 /// For the n-th place of a chunk in the tables of segments, and for the n-th slot.
 __device__ __forceinline__ void lay_out_chunk(const StreamTables& tables, kernels::CudaChunk* chunks, std::uint64_t n) {
@@ -49,11 +30,6 @@ __device__ __forceinline__ void lay_out_chunk(const StreamTables& tables, kernel
 }
 
 __global__ void __launch_bounds__(kThreads)
-    lay_out_chunks(const __grid_constant__ StreamTables tables, kernels::CudaChunk* chunks) {
-  lay_out_chunk(tables, chunks, std::uint64_t{blockIdx.x} * kThreads + threadIdx.x);
-}
-
-__global__ void __launch_bounds__(kThreads)
     start_encoding(const __grid_constant__ StreamTables tables, kernels::CudaChunk* chunks,
                    const __grid_constant__ ZeroedCounts counts) {
   const std::uint64_t n = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -71,11 +47,6 @@ unsigned blocks_for(const StreamTables& tables) {
 }
 
 }  // namespace
-
-cudaError_t lay_out_chunks_async(const StreamTables& tables, kernels::CudaChunk* chunks, cudaStream_t queue) {
-  if (blocks_for(tables) == 0) return cudaSuccess;
-  return kernels::launch(&lay_out_chunks, {blocks_for(tables), kThreads}, queue, tables, chunks);
-}
 
 cudaError_t start_encoding_async(const StreamTables& tables, kernels::CudaChunk* chunks, const ZeroedCounts& counts,
                                  cudaStream_t queue) {

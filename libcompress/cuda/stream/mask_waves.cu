@@ -2,7 +2,7 @@
 #include "libcompress/cuda/stream/mask_waves.cuh"
 
 #include "kernels/common/cuda/launch.cuh"
-#include "libcompress/cuda/stream/warp_segment.cuh"
+#include "libcompress/cuda/stream/segment_boxes.cuh"
 
 namespace quern::cuda {
 namespace {
@@ -24,17 +24,6 @@ __device__ __forceinline__ kernels::SegmentScan scan_of(const kernels::ChunkScan
   }
   return {WarpLanes::reduce_or(sum.mandatory), WarpLanes::reduce_add(sum.negative_zeros),
           WarpLanes::reduce_add(sum.equal_pairs)};
-}
-
-/// Where a segment lies in its window; a MaskJob's and a RestoreJob's part.
-template <class Job>
-__device__ __forceinline__ void place_segment(const WarpSegment& s, Job& job) {
-  const SegmentLayout& layout = s.stream->layout;
-  const GridBox box = layout.segment_box(s.number);
-  job.values = s.stream->window + (layout.flat(box.begin) - s.stream->window_begin) * dtype_bytes(layout.dtype());
-  for (unsigned a = 0; a < 3; ++a) job.extents[a] = static_cast<std::uint32_t>(box.extents[a]);
-  job.strides[0] = layout.grid().extents[1] * layout.grid().extents[2];
-  job.strides[1] = layout.grid().extents[2];
 }
 
 /// Called by a warp: the wave's slot k takes the segment at a place of the tables.
@@ -139,24 +128,6 @@ __global__ void __launch_bounds__(kThreads)
   lay_out_job(tables, plans, list.scans[place], wave, k, place);
 }
 
-/// A thread for each segment.
-__global__ void __launch_bounds__(kThreads) lay_out_restores(const __grid_constant__ StreamTables tables,
-                                                             kernels::RestoreJob* jobs, kernels::MaskDamage* damage) {
-  const std::uint64_t place = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (place >= std::uint64_t{tables.count} * tables.segments) return;
-  const WarpSegment s = segment_at(tables, place);
-  kernels::RestoreJob job;
-  if (s.stream != nullptr && s.stream->status == StatusCode::ok && s.record->status == StatusCode::ok &&
-      s.record->mask_bytes != 0) {
-    place_segment(s, job);
-    job.stored = s.record->mask;
-    job.bytes = s.record->mask_bytes;
-    job.damage = damage + place;
-  }
-  damage[place] = kernels::MaskDamage::none;
-  jobs[place] = job;
-}
-
 }  // namespace
 
 cudaError_t list_masked_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
@@ -169,12 +140,6 @@ cudaError_t take_masks_async(const StreamTables& tables, const StreamPlan* plans
                              const MaskWave& wave, cudaStream_t queue) {
   return kernels::launch(&take_masks, {blocks_for(std::uint64_t{wave.slots} * kLanes), kThreads}, queue, tables, plans,
                          list, wave);
-}
-
-cudaError_t lay_out_restores_async(const StreamTables& tables, kernels::RestoreJob* jobs, kernels::MaskDamage* damage,
-                                   cudaStream_t queue) {
-  const std::uint64_t places = std::uint64_t{tables.count} * tables.segments;
-  return kernels::launch(&lay_out_restores, {blocks_for(places), kThreads}, queue, tables, jobs, damage);
 }
 
 }  // namespace quern::cuda

@@ -1,6 +1,5 @@
-// Masks of streams that are written or read on the device. Writing: which segments call for a mask, and those segments
-// in waves of a few, each masked, copied without gaps and made ready to be coded again. Reading: special values written
-// back.
+// Masks of streams that are written on the device: which segments call for a mask, and those segments
+// in waves of a few, each masked, copied without gaps and made ready to be coded again.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -48,9 +47,5 @@ cudaError_t list_masked_async(const StreamTables& tables, const StreamPlan* plan
 /// the infos say what became of the jobs. Then it makes jobs and streams of the next wave.
 cudaError_t take_masks_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
                              const MaskWave& wave, cudaStream_t queue);
-
-/// Queues the kernel that makes a job for each place of a segment, of those that were read and have a mask.
-cudaError_t lay_out_restores_async(const StreamTables& tables, kernels::RestoreJob* jobs, kernels::MaskDamage* damage,
-                                   cudaStream_t queue);
 
 }  // namespace quern::cuda

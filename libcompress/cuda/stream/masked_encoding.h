@@ -36,10 +36,11 @@ struct MaskingWarps {
 };
 
 /// Queues one wave, whose jobs were made: masks, copies without gaps, and their chunks into the slots where they were
-/// before. Then the jobs of the next one.
+/// before. Then the jobs of the next one. `variants` as in ChunkPlaces.
 inline cudaError_t encode_wave_async(const StreamTables& tables, const StreamPlan* plans, const MaskList& list,
                                      const MaskWave& wave, const MaskingWarps& warps, const ChunkKernels& kernels,
-                                     DType dtype, const EncodedSlots& slots, cudaStream_t queue) {
+                                     DType dtype, std::uint32_t variants, const EncodedSlots& slots,
+                                     cudaStream_t queue) {
   EncodedSlots whole = slots;
   whole.parts = nullptr;
   ChunkPlaces chunks;
@@ -48,6 +49,7 @@ inline cudaError_t encode_wave_async(const StreamTables& tables, const StreamPla
   chunks.count = wave.slots;
   chunks.chunks = wave.chunks;
   chunks.at = wave.boxes;
+  chunks.variants = variants;
   chunks.list = wave.again;
   chunks.listed = wave.counts + wave.number;
   cudaError_t error = kernels::mask_jobs_async(element_of(dtype), {wave.jobs, wave.slots, list.count, wave.first()},

@@ -3,7 +3,7 @@
 
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
-#include "libcompress/cuda/stream/warp_segment.cuh"
+#include "libcompress/cuda/stream/segment_boxes.cuh"
 #include "libcompress/format/grid/segment_frame.h"
 
 namespace quern::cuda {
@@ -12,7 +12,7 @@ namespace {
 using kernels::kLanes;
 using kernels::WarpLanes;
 
-constexpr unsigned kReadWarps = kSegmentHashWarps;
+constexpr unsigned kReadThreads = kSegmentHashWarps * kLanes;
 
 /// Size, mask size and head check; the same in all lanes.
 __device__ __forceinline__ StatusCode read_head(const WarpSegment& s, std::span<const std::uint8_t> bytes,
@@ -110,35 +110,70 @@ __device__ __forceinline__ kernels::StoredChunk stored_chunk(const ChunkRecord& 
   return {segment + chunk.offset, chunk.stored, form};
 }
 
-/// A CTA for each segment.
-__global__ void __launch_bounds__(kReadWarps* kLanes)
-    read_segments(const __grid_constant__ StreamTables tables, kernels::StoredChunk* stored) {
+/// Boxes of a segment's chunks, and this segment's share of the slots that no chunk has; called by a CTA.
+__device__ __forceinline__ void lay_out_boxes(const StreamTables& tables, kernels::CudaChunk* boxes) {
+  const std::uint32_t i = blockIdx.x / tables.segments;
+  const std::uint32_t local = blockIdx.x % tables.segments;
+  const DeviceStream& stream = tables.streams[i];
+  const std::uint64_t used = chunks_of(stream);
+  for (std::uint64_t n = used + local * kReadThreads + threadIdx.x; n < tables.slots;
+       n += std::uint64_t{tables.segments} * kReadThreads)
+    boxes[std::uint64_t{i} * tables.slots + n] = {};
+  if (stream.status != StatusCode::ok || local >= stream.segments) return;
   const WarpSegment s = segment_at(tables, blockIdx.x);
-  if (s.stream == nullptr) return;
-  auto& shared = kernels::shared_memory<ReadShared>();
-  const StatusCode status = read_segment(s, shared);
-  // Only a segment that is good is known to lie within the stream.
-  const std::uint8_t* const bytes = status == StatusCode::ok ? s.stream->bytes + s.record->offset : nullptr;
-  if (s.stream->status == StatusCode::ok) {
-    const std::uint64_t count = s.stream->layout.segment_chunks(s.number);
-    const std::uint64_t slot = first_slot(tables, s);
-    for (unsigned k = threadIdx.x; k < count; k += kReadWarps * kLanes)
-      stored[slot + k] = status == StatusCode::ok ? stored_chunk(s.chunks[k], bytes) : kernels::StoredChunk{};
+  const std::uint64_t count = stream.layout.segment_chunks(s.number);
+  const std::uint64_t slot = first_slot(tables, s);
+  for (unsigned k = threadIdx.x; k < count; k += kReadThreads)
+    boxes[slot + k] = chunk_in_window(stream, local, k, slot + k);
+}
+
+/// One thread: the mask of a segment that is good.
+__device__ __forceinline__ kernels::RestoreJob restore_job(const WarpSegment& s, const std::uint8_t* bytes,
+                                                           const SegmentHead& head, kernels::MaskDamage* damage) {
+  kernels::RestoreJob job;
+  s.record->mask_bytes = static_cast<std::uint32_t>(head.mask_bytes);
+  s.record->mask = bytes + head.mask_at;
+  if (head.mask_bytes == 0) return job;
+  place_segment(s, job);
+  job.stored = s.record->mask;
+  job.bytes = s.record->mask_bytes;
+  job.damage = damage;
+  return job;
+}
+
+/// A CTA for each place of a segment.
+__global__ void __launch_bounds__(kReadThreads)
+    read_segments(const __grid_constant__ StreamTables tables, const __grid_constant__ ReadPlaces places) {
+  lay_out_boxes(tables, places.boxes);
+  const WarpSegment s = segment_at(tables, blockIdx.x);
+  kernels::RestoreJob job;
+  if (s.stream != nullptr) {
+    auto& shared = kernels::shared_memory<ReadShared>();
+    const StatusCode status = read_segment(s, shared);
+    // Only a segment that is good is known to lie within the stream.
+    const std::uint8_t* const bytes = status == StatusCode::ok ? s.stream->bytes + s.record->offset : nullptr;
+    if (s.stream->status == StatusCode::ok) {
+      const std::uint64_t count = s.stream->layout.segment_chunks(s.number);
+      const std::uint64_t slot = first_slot(tables, s);
+      for (unsigned k = threadIdx.x; k < count; k += kReadThreads)
+        places.stored[slot + k] = status == StatusCode::ok ? stored_chunk(s.chunks[k], bytes) : kernels::StoredChunk{};
+    }
+    if (threadIdx.x == 0) {
+      if (status == StatusCode::ok) job = restore_job(s, bytes, shared.head, places.mask_damage + blockIdx.x);
+      s.record->status = status;
+    }
   }
   if (threadIdx.x != 0) return;
-  if (status == StatusCode::ok) {
-    s.record->mask_bytes = static_cast<std::uint32_t>(shared.head.mask_bytes);
-    s.record->mask = bytes + shared.head.mask_at;
-  }
-  s.record->status = status;
+  places.restores[blockIdx.x] = job;
+  places.mask_damage[blockIdx.x] = kernels::MaskDamage::none;
 }
 
 }  // namespace
 
-cudaError_t read_segments_async(const StreamTables& tables, kernels::StoredChunk* stored, cudaStream_t queue) {
+cudaError_t read_segments_async(const StreamTables& tables, const ReadPlaces& places, cudaStream_t queue) {
   if (tables.count == 0 || tables.segments == 0) return cudaSuccess;
-  const auto segments = static_cast<unsigned>(std::uint64_t{tables.count} * tables.segments);
-  return kernels::launch(&read_segments, {segments, kReadWarps * kLanes, sizeof(ReadShared)}, queue, tables, stored);
+  return kernels::launch(&read_segments, {tables.count * tables.segments, kReadThreads, sizeof(ReadShared)}, queue,
+                         tables, places);
 }
 
 }  // namespace quern::cuda

@@ -4,7 +4,10 @@
 #include "kernels/common/cuda/copy_bytes.cuh"
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
+#include "kernels/common/unroll.h"
+#include "libcompress/cuda/stream/outcome.cuh"
 #include "libcompress/cuda/stream/warp_segment.cuh"
+#include "libcompress/device/arrival.cuh"
 #include "libcompress/format/grid/segment_frame.h"
 
 namespace quern::cuda {
@@ -13,7 +16,8 @@ namespace {
 using kernels::kLanes;
 using kernels::WarpLanes;
 
-constexpr unsigned kPlaceThreads = 1024;
+/// Segments that a lane places at once.
+constexpr unsigned kPlacedAtOnce = 4;
 constexpr unsigned kCopyThreads = 128;
 constexpr unsigned kSealWarps = kSegmentHashWarps;
 constexpr unsigned kChunksOfWarp = kMaxSegmentChunks / kSealWarps;
@@ -23,11 +27,9 @@ __device__ __forceinline__ std::uint64_t raw_chunk_bytes(const SegmentLayout& la
   return layout.chunk_box(segment, k).elems() * dtype_bytes(layout.dtype());
 }
 
-/// A warp for each segment: forms, stored bytes, and offsets within the segment.
-__global__ void __launch_bounds__(kSegmentWarps* kLanes)
-    settle_segments(const __grid_constant__ StreamTables tables, const std::uint32_t* coded) {
-  const WarpSegment s = segment_of_warp(tables);
-  if (s.stream == nullptr || s.stream->status != StatusCode::ok) return;
+/// Called by a warp: forms, stored bytes, and offsets within the segment.
+__device__ __forceinline__ void settle_segment(const StreamTables& tables, const WarpSegment& s,
+                                               const std::uint32_t* coded) {
   const SegmentLayout& layout = s.stream->layout;
   const std::uint64_t count = layout.segment_chunks(s.number);
   const unsigned lane = WarpLanes::lane();
@@ -74,53 +76,52 @@ __global__ void __launch_bounds__(kSegmentWarps* kLanes)
   s.record->bytes = body + std::uint64_t{low_total} + high + kSegmentChecksumBytes;
 }
 
-struct PlaceShared {
-  std::uint64_t bytes[kPlaceThreads / kLanes];
-  std::uint64_t index[kPlaceThreads / kLanes];
-};
-
-/// A CTA for each stream: where its segments begin, in the stream and in the index.
-__global__ void __launch_bounds__(kPlaceThreads)
-    place_segments(const __grid_constant__ StreamTables tables, std::uint64_t extra) {
-  PlaceShared& shared = kernels::shared_memory<PlaceShared>();
-  DeviceStream& stream = tables.streams[blockIdx.x];
-  if (stream.status != StatusCode::ok) return;
-  SegmentRecord* const records = tables.segment_records + std::uint64_t{blockIdx.x} * tables.segments;
-  const unsigned lane = WarpLanes::lane();
-  const unsigned warp = threadIdx.x / kLanes;
+/// Called by a warp: where a stream's segments begin, in the stream and in the index. `extra` bytes follow both.
+__device__ __forceinline__ void place_stream(const StreamTables& tables, std::uint32_t i, std::uint64_t extra) {
+  DeviceStream& stream = tables.streams[i];
+  SegmentRecord* const records = tables.segment_records + std::uint64_t{i} * tables.segments;
   std::uint64_t offset = stream.first_offset;
   std::uint64_t index = 0;
-  for (std::uint64_t begin = 0; begin < stream.segments; begin += kPlaceThreads) {
-    const std::uint64_t s = begin + threadIdx.x;
-    const std::uint64_t own_bytes = s < stream.segments ? records[s].bytes : 0;
-    const std::uint64_t own_index = s < stream.segments ? varint_bytes(own_bytes) : 0;
-    std::uint64_t bytes = own_bytes;
-    std::uint64_t indexed = own_index;
-    WarpLanes::inclusive_scan(bytes);
-    WarpLanes::inclusive_scan(indexed);
-    if (lane == kLanes - 1) {
-      shared.bytes[warp] = bytes;
-      shared.index[warp] = indexed;
-    }
-    __syncthreads();
-    std::uint64_t warp_bytes = lane < kPlaceThreads / kLanes ? shared.bytes[lane] : 0;
-    std::uint64_t warp_index = lane < kPlaceThreads / kLanes ? shared.index[lane] : 0;
-    WarpLanes::inclusive_scan(warp_bytes);
-    WarpLanes::inclusive_scan(warp_index);
-    const std::uint64_t before_bytes = WarpLanes::broadcast(warp_bytes, (warp + kLanes - 1) % kLanes);
-    const std::uint64_t before_index = WarpLanes::broadcast(warp_index, (warp + kLanes - 1) % kLanes);
-    if (s < stream.segments) {
-      records[s].offset = offset + (warp == 0 ? 0 : before_bytes) + bytes - own_bytes;
-      records[s].index_offset = index + (warp == 0 ? 0 : before_index) + indexed - own_index;
-    }
-    offset += WarpLanes::broadcast(warp_bytes, kLanes - 1);
-    index += WarpLanes::broadcast(warp_index, kLanes - 1);
-    __syncthreads();
+  for (std::uint64_t begin = 0; begin < stream.segments; begin += kPlacedAtOnce * kLanes) {
+    const std::uint64_t first = begin + std::uint64_t{kPlacedAtOnce} * WarpLanes::lane();
+    std::uint64_t own[kPlacedAtOnce];
+    std::uint64_t bytes = 0, indexed = 0;
+    kernels::unroll<kPlacedAtOnce>([&](auto k) {
+      own[k] = first + k < stream.segments ? records[first + k].bytes : 0;
+      bytes += own[k];
+      indexed += own[k] != 0 ? varint_bytes(own[k]) : 0;
+    });
+    std::uint64_t end = bytes, index_end = indexed;
+    WarpLanes::inclusive_scan(end);
+    WarpLanes::inclusive_scan(index_end);
+    std::uint64_t at = offset + end - bytes, index_at = index + index_end - indexed;
+    kernels::unroll<kPlacedAtOnce>([&](auto k) {
+      if (first + k >= stream.segments) return;
+      records[first + k].offset = at;
+      records[first + k].index_offset = index_at;
+      at += own[k];
+      index_at += varint_bytes(own[k]);
+    });
+    offset += WarpLanes::broadcast(end, kLanes - 1);
+    index += WarpLanes::broadcast(index_end, kLanes - 1);
   }
-  if (threadIdx.x != 0) return;
+  if (WarpLanes::lane() != 0) return;
   stream.end = offset;
   stream.index_bytes = index;
   if (offset + index + extra > stream.capacity) stream.status = StatusCode::destination_too_small;
+}
+
+/// A warp for each place of a segment; the last one of a stream then places all of them.
+__global__ void __launch_bounds__(kSegmentWarps* kLanes)
+    place_segments(const __grid_constant__ StreamTables tables, const std::uint32_t* coded, std::uint64_t extra) {
+  const std::uint32_t at = blockIdx.x * kSegmentWarps + threadIdx.x / kLanes;
+  const std::uint32_t places = places_of_stream(tables);
+  const std::uint32_t i = at / places;
+  if (i >= tables.count) return;
+  DeviceStream& stream = tables.streams[i];
+  if (stream.status != StatusCode::ok) return;
+  if (at % places < stream.segments) settle_segment(tables, segment_at(tables, at), coded);
+  if (is_last_arrival(stream, places)) place_stream(tables, i, extra);
 }
 
 /// Writes the values of a chunk in C order; called by a warp.
@@ -164,10 +165,8 @@ __global__ void __launch_bounds__(kCopyThreads)
   }
 }
 
-/// A CTA for each segment: the checks of its chunks, which are all written, and everything of it that is not a chunk.
-__global__ void __launch_bounds__(kSealWarps* kLanes) seal_segments(const __grid_constant__ StreamTables tables) {
-  const WarpSegment s = segment_at(tables, blockIdx.x);
-  if (s.stream == nullptr || s.stream->status != StatusCode::ok) return;
+/// Called by a CTA: the checks of a segment's chunks, which are all written, and everything of it that is not a chunk.
+__device__ __forceinline__ void seal_segment(const WarpSegment& s) {
   auto& hashing = kernels::shared_memory<SegmentHashShared>();
   const SegmentLayout& layout = s.stream->layout;
   const std::uint64_t count = layout.segment_chunks(s.number);
@@ -213,17 +212,55 @@ __global__ void __launch_bounds__(kSealWarps* kLanes) seal_segments(const __grid
   if (threadIdx.x == 0) ByteWriter({bytes + covered, kSegmentChecksumBytes}).u64(checksum);
 }
 
+/// Called by a warp once all segments are sealed: what follows them and their index.
+__device__ __forceinline__ void write_trailer(const DeviceStream& stream) {
+  std::uint8_t* const trailer = stream.bytes + stream.end;
+  std::uint8_t* const footer = trailer + stream.index_bytes;
+  if (WarpLanes::lane() == 0) {
+    ByteWriter sizes({footer, kFooterBytes});
+    put_footer_sizes(sizes, stream.index_bytes, stream.end);
+  }
+  __syncwarp();
+  const std::uint64_t check = trailer_check(stream, trailer, stream.index_bytes);
+  __syncwarp();  // hashing reads whole words, what is written next with them
+  if (WarpLanes::lane() == 0) {
+    ByteWriter end({footer + kFooterBytes - kFooterUncheckedBytes, kFooterUncheckedBytes});
+    put_footer_end(end, check);
+  }
+}
+
+/// A CTA for each place of a segment. The last one of a stream writes its trailer and tells of it, if there are
+/// outcomes.
+__global__ void __launch_bounds__(kSealWarps* kLanes)
+    seal_segments(const __grid_constant__ StreamTables tables, const __grid_constant__ DeviceArrays arrays,
+                  DeviceOutcome* outcomes) {
+  const std::uint32_t places = places_of_stream(tables);
+  const std::uint32_t i = blockIdx.x / places;
+  DeviceStream& stream = tables.streams[i];
+  const bool good = stream.status == StatusCode::ok;
+  if (good && blockIdx.x % places < stream.segments) seal_segment(segment_at(tables, blockIdx.x));
+  if (outcomes == nullptr) return;
+  __syncthreads();
+  if (threadIdx.x >= kLanes || !is_last_arrival(stream, places)) return;
+  if (good) write_trailer(stream);
+  if (threadIdx.x == 0) tell(arrays, i, stream.status, stream.end + stream.index_bytes + kFooterBytes, outcomes);
+}
+
+cudaError_t launch_sealing(const StreamTables& tables, const DeviceArrays& arrays, DeviceOutcome* outcomes,
+                           cudaStream_t queue) {
+  return kernels::launch(&seal_segments,
+                         {tables.count * places_of_stream(tables), kSealWarps * kLanes, sizeof(SegmentHashShared)},
+                         queue, tables, arrays, outcomes);
+}
+
 }  // namespace
 
 cudaError_t place_segments_async(const StreamTables& tables, const EncodedSlots& slots, std::uint64_t extra,
                                  cudaStream_t queue) {
   if (tables.count == 0) return cudaSuccess;
-  if (tables.segments != 0) {
-    const cudaError_t error =
-        kernels::launch(&settle_segments, {segment_blocks(tables), kSegmentWarps * kLanes}, queue, tables, slots.sizes);
-    if (error != cudaSuccess) return error;
-  }
-  return kernels::launch(&place_segments, {tables.count, kPlaceThreads, sizeof(PlaceShared)}, queue, tables, extra);
+  const std::uint32_t warps = tables.count * places_of_stream(tables);
+  return kernels::launch(&place_segments, {(warps + kSegmentWarps - 1) / kSegmentWarps, kSegmentWarps * kLanes}, queue,
+                         tables, slots.sizes, extra);
 }
 
 cudaError_t write_chunks_async(const StreamTables& tables, const EncodedSlots& slots, cudaStream_t queue) {
@@ -236,8 +273,12 @@ cudaError_t write_chunks_async(const StreamTables& tables, const EncodedSlots& s
 
 cudaError_t seal_segments_async(const StreamTables& tables, cudaStream_t queue) {
   if (tables.count == 0 || tables.segments == 0) return cudaSuccess;
-  const auto segments = static_cast<unsigned>(std::uint64_t{tables.count} * tables.segments);
-  return kernels::launch(&seal_segments, {segments, kSealWarps * kLanes, sizeof(SegmentHashShared)}, queue, tables);
+  return launch_sealing(tables, {}, nullptr, queue);
+}
+
+cudaError_t seal_streams_async(const StreamTables& tables, const DeviceArrays& arrays, DeviceOutcome* outcomes,
+                               cudaStream_t queue) {
+  return launch_sealing(tables, arrays, outcomes, queue);
 }
 
 }  // namespace quern::cuda

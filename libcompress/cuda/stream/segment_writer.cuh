@@ -6,12 +6,14 @@
 
 #include <cstdint>
 
+#include <quern/device_arrays.h>
+
 #include "libcompress/cuda/stream/stream_tables.h"
 #include "libcompress/device/chunk_kernels.h"
 
 namespace quern::cuda {
 
-/// Queues the kernels that turn coded chunks into segments at DeviceStream::bytes: decides what is stored of each chunk
+/// Queue the kernels that turn coded chunks into segments at DeviceStream::bytes: decides what is stored of each chunk
 /// (given SegmentRecord::mask and ChunkRecord::all_masked; records of zeros are those of segments without a mask),
 /// finds all places, and writes, if the streams' status is ok and everything fits the capacity; DeviceStream::end tells
 /// what was needed. `extra` bytes for what follows the segments besides the index count as needed. Several calls, so
@@ -22,5 +24,8 @@ cudaError_t place_segments_async(const StreamTables& tables, const EncodedSlots&
 cudaError_t write_chunks_async(const StreamTables& tables, const EncodedSlots& slots, cudaStream_t queue);
 /// Once all chunks are written.
 cudaError_t seal_segments_async(const StreamTables& tables, cudaStream_t queue);
+/// The same, and what follows the segments: the trailer of each stream, and what became of it.
+cudaError_t seal_streams_async(const StreamTables& tables, const DeviceArrays& arrays, DeviceOutcome* outcomes,
+                               cudaStream_t queue);
 
 }  // namespace quern::cuda

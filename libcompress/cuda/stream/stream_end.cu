@@ -1,59 +1,17 @@
-// Trailers and outcomes: a warp or a thread for each stream.
+// Trailers read, and outcomes: a warp or a CTA for each stream.
 #include "libcompress/cuda/stream/stream_end.cuh"
 
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
-#include "kernels/common/cuda/warp_hash.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "libcompress/cuda/stream/outcome.cuh"
 #include "libcompress/cuda/stream/warp_segment.cuh"
-#include "libcompress/format/frame/trailer_frame.h"
 
 namespace quern::cuda {
 namespace {
 
 using kernels::kLanes;
 using kernels::WarpLanes;
-
-__device__ __forceinline__ void tell(const DeviceArrays& arrays, std::uint32_t i, StatusCode status,
-                                     std::uint64_t bytes, DeviceOutcome* outcomes) {
-  const std::uint64_t told = status == StatusCode::ok ? bytes : 0;
-  outcomes[i].status = static_cast<std::int32_t>(status);
-  outcomes[i].reserved = 0;
-  outcomes[i].bytes = told;
-  if (arrays.sizes != nullptr) arrays.sizes[i] = told;
-  if (arrays.statuses != nullptr) arrays.statuses[i] = static_cast<std::int32_t>(status);
-}
-
-/// Check of a trailer: of all that comes before it.
-__device__ __forceinline__ std::uint64_t trailer_check(const DeviceStream& stream, const std::uint8_t* trailer,
-                                                       std::uint64_t index_bytes) {
-  return kernels::warp_xxh3({trailer, index_bytes + kFooterBytes - kFooterUncheckedBytes, stream.header_checksum,
-                             stream.layout.segments(), true});
-}
-
-/// A warp for each stream.
-__global__ void __launch_bounds__(kLanes)
-    write_trailers(const __grid_constant__ StreamTables tables, const __grid_constant__ DeviceArrays arrays,
-                   DeviceOutcome* outcomes) {
-  const DeviceStream& stream = tables.streams[blockIdx.x];
-  const std::uint64_t bytes = stream.end + stream.index_bytes + kFooterBytes;
-  if (stream.status == StatusCode::ok) {
-    std::uint8_t* const trailer = stream.bytes + stream.end;
-    std::uint8_t* const footer = trailer + stream.index_bytes;
-    if (WarpLanes::lane() == 0) {
-      ByteWriter sizes({footer, kFooterBytes});
-      put_footer_sizes(sizes, stream.index_bytes, stream.end);
-    }
-    __syncwarp();
-    const std::uint64_t check = trailer_check(stream, trailer, stream.index_bytes);
-    __syncwarp();  // hashing reads whole words, what is written next with them
-    if (WarpLanes::lane() == 0) {
-      ByteWriter end({footer + kFooterBytes - kFooterUncheckedBytes, kFooterUncheckedBytes});
-      put_footer_end(end, check);
-    }
-  }
-  if (WarpLanes::lane() == 0) tell(arrays, blockIdx.x, stream.status, bytes, outcomes);
-}
 
 /// Where the trailer of a stream of a known size begins, and its index; the same in all lanes.
 __device__ __forceinline__ StatusCode find_trailer(const DeviceStream& stream, Footer& footer, std::uint64_t& begin) {
@@ -237,11 +195,6 @@ __global__ void __launch_bounds__(kJoinThreads)
 }
 
 }  // namespace
-
-cudaError_t write_trailers_async(const StreamTables& tables, const DeviceArrays& arrays, DeviceOutcome* outcomes,
-                                 cudaStream_t queue) {
-  return kernels::launch(&write_trailers, {tables.count, kLanes}, queue, tables, arrays, outcomes);
-}
 
 cudaError_t read_trailers_async(const StreamTables& tables, std::uint64_t mask_bytes, cudaStream_t queue) {
   return kernels::launch(&read_trailers, {tables.count, kLanes}, queue, tables, mask_bytes);

@@ -1,4 +1,4 @@
-// The end of streams: trailers written and read, and what became of each stream.
+// The end of streams: trailers read, and what became of each stream.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,10 +9,6 @@
 #include "libcompress/cuda/stream/stream_tables.h"
 
 namespace quern::cuda {
-
-/// Queues the kernel that writes what follows the sealed segments and their index, and tells of each stream.
-cudaError_t write_trailers_async(const StreamTables& tables, const DeviceArrays& arrays, DeviceOutcome* outcomes,
-                                 cudaStream_t queue);
 
 /// Given headers that were read, queues the kernel that reads trailers, which may be any bytes, to the segments'
 /// records. A stream has to end where its memory does. One whose layout the tables, or `mask_bytes` for the mask of a

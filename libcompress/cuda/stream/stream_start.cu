@@ -32,6 +32,7 @@ __device__ __forceinline__ void start_stream(const DeviceArrays& arrays, const S
   stream.end = 0;
   stream.index_bytes = 0;
   stream.stored_only = false;
+  stream.arrived = 0;
   const bool missing =
       (stream.window == nullptr && places.shape.elems() != 0) || (stream.bytes == nullptr && stream.capacity != 0);
   stream.status = missing ? StatusCode::invalid_argument : StatusCode::ok;

@@ -59,6 +59,11 @@ __device__ __forceinline__ WarpSegment segment_of_warp(const StreamTables& table
   return segment_at(tables, std::uint64_t{blockIdx.x} * kSegmentWarps + threadIdx.x / kernels::kLanes);
 }
 
+/// Places of segments that a stream has in the tables; one, for what is done once, where there are none.
+__host__ __device__ inline std::uint32_t places_of_stream(const StreamTables& tables) {
+  return tables.segments != 0 ? tables.segments : 1;
+}
+
 /// What the checksum of a segment's first bytes is made of, bound to its stream and place.
 __device__ __forceinline__ kernels::LaneHashInput checksum_input(const WarpSegment& s, const std::uint8_t* bytes,
                                                                  std::uint64_t size) {
