@@ -122,14 +122,15 @@ def measured(name, seeds):
 
 
 def picture(results):
-    """Quality as a part of that of raw data, over the ratio on a logarithmic axis, as SVG."""
+    """Quality as a part of that of raw data, over the ratio on a logarithmic axis, as SVG; below 90 % at the lower edge."""
     most = max(row[1] for rows in results.values() for row in rows)
-    low = min(0.9, min(row[2] / rows[0][2] for rows in results.values() for row in rows))
+    low = 0.9
+
     def x(ratio):
         return 60 + 480 * math.log(ratio) / math.log(most)
 
     def y(part):
-        return 300 - 270 * (part - low) / (1.02 - low)
+        return 300 - 270 * (max(part, low) - low) / (1.02 - low)
 
     lines = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 350" font-family="sans-serif" font-size="13">',
              '<rect width="600" height="350" fill="#fff"/><path d="M60 20V300H550" fill="none" stroke="#333"/>',
