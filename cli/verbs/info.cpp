@@ -102,6 +102,7 @@ Json mask_json(const Entry& entry) {
   out["bytes"] = masks.mask_bytes;
   out["stream_share"] = share(masks.mask_bytes, entry.bytes);
   out["segments"] = masks.masked_segments;
+  out["by_levels"] = masks.level_masks;
   out["empty_chunks"] = masks.empty_chunks;
   return out;
 }
@@ -117,9 +118,9 @@ std::string mask_text(const Entry& entry) {
   add(masks.infinite_elems, "infinite");
   add(masks.fill_elems, "fill");
   add(masks.repeated_elems, "repeated");
-  return fmt::format("{:.3g} % of the values ({}) in {} bytes, {:.3g} % of the stream",
+  return fmt::format("{:.3g} % of the values ({}) in {} bytes, {:.3g} % of the stream{}",
                      100 * share(masks.elems(), entry.info.shape.elems()), kinds, masks.mask_bytes,
-                     100 * share(masks.mask_bytes, entry.bytes));
+                     100 * share(masks.mask_bytes, entry.bytes), masks.level_masks != 0 ? ", by levels" : "");
 }
 
 const std::vector<std::string>& damage_of(const Entry& entry) {

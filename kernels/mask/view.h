@@ -45,6 +45,16 @@ constexpr bool is_view_of(const MaskView& view, const MaskPlanes& own) {
          view.rows <= own.cells / view.cols && (view.rows != own.rows || view.cols != own.cols);
 }
 
+/// And by masks that are coded by levels: their planes may have one row, which suits masks whose rows repeat.
+constexpr bool is_level_view_of(const MaskView& view, const MaskPlanes& own) {
+  return view.cols >= kLeastViewExtent && view.rows >= 1 && own.cols % view.cols == 0 &&
+         view.rows <= own.cells / view.cols && (view.rows != own.rows || view.cols != own.cols);
+}
+/// Planes of any of them, or of a box whose own planes are so many.
+constexpr std::uint64_t most_level_planes(const MaskPlanes& own) {
+  return std::max(own.count(), own.cells / kLeastViewExtent + 1);
+}
+
 /// Blocks of a plane of such a view, and columns of blocks, at most: blocks have 8 x 8 cells, those at the ends fewer.
 constexpr std::uint64_t most_view_blocks(std::uint64_t cells) { return cells / 16 + 1; }
 constexpr std::uint64_t most_view_columns(std::uint64_t cells) { return cells / 64 + 1; }
@@ -111,6 +121,9 @@ enum class MaskDamage : std::uint32_t {
 /// First byte of a mask with a view. No byte from here on begins one without: it would announce 31 special values.
 inline constexpr std::uint8_t kViewMark = 0xF8;
 
+/// First byte, behind a view, of a mask that is coded by levels (docs/format-mask.md, section 10).
+inline constexpr std::uint8_t kLevelMark = 0xF9;
+
 /// Bytes of the mark and two numbers at most.
 inline constexpr std::size_t kMostViewBytes = 1 + 2 * 10;
 
@@ -129,13 +142,17 @@ struct StoredView {
   MaskPlanes planes;
   std::uint64_t bytes = 0;
   MaskDamage damage = MaskDamage::none;
+  bool by_levels = false;  ///< only where the stream may hold masks that are coded by levels
 };
 
-/// Reads the view of any bytes. `own`: planes of the box, which has a cell.
-constexpr StoredView read_view(const std::uint8_t* in, std::uint64_t bytes, const MaskPlanes& own) {
+/// Reads the view of any bytes. `own`: planes of the box, which has a cell. `may_be_levels`: the stream says so.
+constexpr StoredView read_view(const std::uint8_t* in, std::uint64_t bytes, const MaskPlanes& own,
+                               bool may_be_levels = false) {
   StoredView view;
   view.planes = own;
   if (bytes == 0 || in[0] < kViewMark) return view;
+  view.by_levels = may_be_levels && in[0] == kLevelMark;
+  if (view.by_levels) return view;
   view.damage = MaskDamage::corrupt;
   if (in[0] != kViewMark) return view;
   std::uint64_t at = 1;
@@ -157,8 +174,10 @@ constexpr StoredView read_view(const std::uint8_t* in, std::uint64_t bytes, cons
   }
   if (numbers[0] == 0 || own.cols % numbers[0] != 0) return view;
   const MaskView seen{numbers[1], own.cols / numbers[0]};
-  if (!is_view_of(seen, own)) return view;
-  if (at == bytes) {
+  const bool more = at < bytes;
+  view.by_levels = may_be_levels && more && in[at] == kLevelMark;
+  if (view.by_levels ? !is_level_view_of(seen, own) : !is_view_of(seen, own)) return view;
+  if (!more) {
     view.damage = MaskDamage::truncated;
     return view;
   }

@@ -29,6 +29,12 @@ namespace quern::kernels {
   return (high >> 7) * UINT64_C(0x0102040810204080) >> 56;
 }
 
+/// Byte k: bit k of the lowest eight.
+[[gnu::always_inline]] constexpr std::uint64_t spread_to_bytes(std::uint64_t bits) {
+  const std::uint64_t each = (bits & 0xFF) * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
+  return (each + UINT64_C(0x7F7F7F7F7F7F7F7F)) >> 7 & UINT64_C(0x0101010101010101);
+}
+
 /// Bits that say which cells are masked, 64 a word, as windows at any place see them.
 /// `Load(k)` gives word k; one word of zeros follows the last one.
 template <class Load>
@@ -104,17 +110,17 @@ struct PlaneWindows {
   }
 };
 
-/// The distance of the reference planes that the fewest cells differ from; 1 unless another saves more than one in 64.
-/// Bits as pack_bits makes them.
+/// The distance of the reference planes that the fewest cells differ from, in 16 planes or fewer that lie evenly from the
+/// last one on; 1 unless another saves more than one in 64. Bits as pack_bits makes them.
 template <class Bits>
 constexpr std::uint64_t nearest_distance(const Bits& bits, const MaskPlanes& planes) {
-  constexpr std::uint64_t kMustSave = 64;
+  constexpr std::uint64_t kMustSave = 64, kSampled = 16;
   const PlaneWindows windows(planes);
-  const std::uint64_t count = planes.count();
+  const std::uint64_t count = planes.count(), step = (count - 1 + kSampled - 1) / kSampled;
   std::uint64_t best = 1, fewest = UINT64_MAX;
   for (std::uint64_t d = 1; d <= kMaxReferenceDistance && d < count; ++d) {
     std::uint64_t differ = 0;
-    for (std::uint64_t i = 1; i < count; ++i) {
+    for (std::uint64_t i = count - 1; i > 0; i -= step < i ? step : i) {
       const std::uint64_t back = (i - reference_plane(i, d)) * planes.plane_cells();
       for (std::uint64_t k = 0; k < windows.of_plane; ++k) {
         const std::uint64_t wanted = windows.within(i, k);

@@ -45,7 +45,8 @@ class CudaDevice final : public Device {
     if (jobs != nullptr)
       return std::unique_ptr<SegmentEncoder>(new cuda::JobEncoder(setup, options, runner, *jobs, lanes_, info_));
     const cuda::ChunkKernels* kernels = kernels_for(setup.header.codec_id, setup.encoder->device_state(), setup.layout);
-    if (kernels == nullptr) return std::unique_ptr<SegmentEncoder>();
+    // Masks by levels are made by threads, and with them all of the segment.
+    if (kernels == nullptr || setup.header.may_have_mask_levels()) return std::unique_ptr<SegmentEncoder>();
     return std::unique_ptr<SegmentEncoder>(
         new cuda::StagedEncoder(setup, options, runner, *kernels, lanes_, info_.ordinal));
   }
@@ -56,7 +57,7 @@ class CudaDevice final : public Device {
     if (jobs != nullptr && jobs->serves(codec.device_state()))
       return std::unique_ptr<SegmentDecoder>(new cuda::JobDecoder(header, layout, codec, runner, *jobs, lanes_, info_));
     const cuda::ChunkKernels* kernels = kernels_for(header.codec_id, codec.device_state(), layout);
-    if (kernels == nullptr) return std::unique_ptr<SegmentDecoder>();
+    if (kernels == nullptr || header.may_have_mask_levels()) return std::unique_ptr<SegmentDecoder>();
     return std::unique_ptr<SegmentDecoder>(
         new cuda::StagedDecoder(header, layout, codec, runner, *kernels, lanes_, info_.ordinal));
   }

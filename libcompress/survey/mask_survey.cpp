@@ -77,7 +77,7 @@ class Survey {
   /// How many masks may be decoded side by side; the first segment is the largest.
   Result<std::size_t> segments_at_once() {
     // A head holds at most as many bytes as the mask it decodes to has cells and values.
-    mask_limit_ = mask::decode_bytes(layout_.segment_box(0).extents);
+    mask_limit_ = mask::decode_bytes(layout_.segment_box(0).extents, last_form());
     const std::uint64_t needed =
         2 * mask_limit_ + sizeof(ParsedSegment) + (layout_.has_level_tables() ? kMaxLevelTableBytes : 0);
     if (needed > execution_.memory_limit)
@@ -126,13 +126,16 @@ class Survey {
     if (parsed->mask.empty()) return {};
     head.found.mask_bytes = parsed->mask.size();
     head.found.masked_segments = 1;
-    QUERN_ASSIGN_OR_RETURN(
-        const mask::SegmentMask mask,
-        mask::decode_mask(parsed->mask, layout_.segment_box(head.segment).extents, header_.dtype, mask_limit_));
+    head.found.level_masks = mask::is_by_levels(parsed->mask, layout_.segment_box(head.segment).extents) ? 1 : 0;
+    QUERN_ASSIGN_OR_RETURN(const mask::SegmentMask mask,
+                           mask::decode_mask(parsed->mask, layout_.segment_box(head.segment).extents, header_.dtype,
+                                             mask_limit_, last_form()));
     mask::with_words(header_.dtype,
                      [&](auto words) { count_kinds<decltype(words)>(mask, header_.fill_bits, head.found); });
     return {};
   }
+
+  mask::MaskForm last_form() const { return mask::last_form(header_.may_have_mask_levels()); }
 
   void add(const MaskSurvey& found) {
     total_.nan_elems += found.nan_elems;
@@ -141,6 +144,7 @@ class Survey {
     total_.repeated_elems += found.repeated_elems;
     total_.mask_bytes += found.mask_bytes;
     total_.masked_segments += found.masked_segments;
+    total_.level_masks += found.level_masks;
     total_.empty_chunks += found.empty_chunks;
     total_.raw_chunks += found.raw_chunks;
   }

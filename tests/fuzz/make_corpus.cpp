@@ -217,7 +217,7 @@ Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index
   return {};
 }
 
-/// Masks of gaps, of repeated values and of single cells, behind the choices that fuzz_mask reads.
+/// Masks of gaps, of repeated values and of single cells, behind the choices that fuzz_mask and fuzz_mask_levels read.
 Status add_masks(Corpus& corpus) {
   const DType types[] = {DType::f32, DType::f64, DType::u8, DType::i16};
   for (std::uint8_t type = 0; type < 4; ++type) {
@@ -232,8 +232,11 @@ Status add_masks(Corpus& corpus) {
     box.data = values.data();
     QUERN_ASSIGN_OR_RETURN(const auto found, mask::find_specials(box, types[type], {}, {true, {BoundKind::abs, 0.01}}));
     Bytes seed{type, 5, 19, 29};
+    auto by_levels = seed;
     QUERN_RETURN_IF_ERROR(mask::encode_mask(found, box.extents, types[type], seed));
     corpus.add("mask", std::string("gaps_") + dtype_name(types[type]), seed);
+    QUERN_RETURN_IF_ERROR(mask::encode_mask(found, box.extents, types[type], by_levels, {}, mask::MaskForm::levels));
+    corpus.add("mask_levels", std::string("gaps_") + dtype_name(types[type]), by_levels);
   }
   return {};
 }

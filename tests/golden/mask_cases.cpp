@@ -124,6 +124,45 @@ void add_views(std::vector<GoldenFile>& files) {
                       with(BoundKind::abs, 0.5, "lorenzo", {{"layout", "3d:1,3"}})));
 }
 
+/// Masks coded by levels.
+void add_levels(std::vector<GoldenFile>& files) {
+  const auto nan = std::numeric_limits<double>::quiet_NaN();
+  const Settings by_levels{{"mask", "2"}}, planes{{"layout", "3d:1,2"}, {"mask", "2"}};
+  files.push_back(one("mask_levels", "planes beside those before them, some the same",
+                      coast(DType::f32, 5, [](std::uint64_t) { return 0x7FC12345; }),
+                      with(BoundKind::abs, 0.25, "lorenzo", planes)));
+  files.push_back(one("mask_levels_distance", "planes that repeat those two before but for a few cells",
+                      values_of(DType::f32, {8, 24, 40},
+                                [nan](std::uint64_t i) {
+                                  const std::uint64_t plane = i / 960;
+                                  const bool gap = noise(90 + plane % 2, i % 40 / 6 + i % 960 / 240 * 8, 3) == 0;
+                                  return gap != (noise(91, i, 200) == 0) ? nan : 5.0;
+                                }),
+                      with(BoundKind::abs, 0.5, "lorenzo", planes)));
+  files.push_back(one("mask_levels_view", "rows and planes of the array where the codec has merged all axes",
+                      repeated_land({35, 16, 30}, 16, 30, 400),
+                      with(BoundKind::abs, 0.5, "lorenzo", {{"layout", "1d"}, {"mask", "2"}})));
+  files.push_back(
+      one("mask_levels_rows", "rows that repeat, each coded as a plane",
+          values_of(DType::f32, {2, 40, 64}, [nan](std::uint64_t i) { return (i + i / 64) % 2 == 0 ? nan : field(i); }),
+          with(BoundKind::abs, 0.5, "lorenzo", planes)));
+  files.push_back(one("mask_levels_several", "NaN of two payloads, both infinities",
+                      bits_of(DType::f32, {12, 40},
+                              [](std::uint64_t i) {
+                                const std::uint64_t specials[] = {0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00001};
+                                return i % 40 < 12 ? specials[i / 120] : 0x42000000 + (i << 12);
+                              }),
+                      with(BoundKind::abs, 0.5, "lorenzo", by_levels)));
+  files.push_back(one("mask_levels_verbatim_f64", "verbatim cells of 8-byte elements beside frequent ones",
+                      bits_of(DType::f64, {3, 9, 30},
+                              [](std::uint64_t i) {
+                                const std::uint64_t quiet_nan = UINT64_C(0x7FF8) << 48;
+                                if (i % 11 == 0) return quiet_nan + noise(82, i, 0) % (UINT64_C(1) << 50);
+                                return i % 30 > 20 ? quiet_nan : std::bit_cast<std::uint64_t>(field(i));
+                              }),
+                      with(BoundKind::abs, 0.5, "lorenzo", by_levels)));
+}
+
 }  // namespace
 
 void add_mask_files(std::vector<GoldenFile>& files) {
@@ -131,6 +170,7 @@ void add_mask_files(std::vector<GoldenFile>& files) {
   add_classes(files);
   add_planes(files);
   add_views(files);
+  add_levels(files);
 }
 
 }  // namespace quern::golden

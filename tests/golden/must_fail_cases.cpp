@@ -157,6 +157,21 @@ void add_place_cases(std::vector<MustFailCase>& cases) {
                    "whole segments and trailer of another stream behind this header", spliced});
 }
 
+/// Masks coded by levels.
+void add_mask_level_cases(std::vector<MustFailCase>& cases) {
+  CompressOptions options = with(BoundKind::abs, 0.5, "lorenzo", {{"mask", "2"}});
+  const Bytes whole =
+      encode_one(values_of(DType::f32, {30, 40},
+                           [](std::uint64_t i) {
+                             const std::uint64_t y = i / 40, x = i % 40;
+                             return y * y + x * x < 500 ? std::numeric_limits<double>::quiet_NaN() : staircase(i);
+                           }),
+                 options);
+  cases.push_back({"mask_levels_unannounced", StatusCode::corrupt,
+                   "a mask coded by levels in a stream whose header does not say so",
+                   with_header(whole, [](Header& h) { h.must_understand = 0; })});
+}
+
 }  // namespace
 
 std::vector<MustFailCase> must_fail_cases() {
@@ -168,6 +183,7 @@ std::vector<MustFailCase> must_fail_cases() {
   add_body_cases(cases, whole);
   add_payload_cases(cases, whole);
   add_place_cases(cases);
+  add_mask_level_cases(cases);
   add_stencil_cases(cases);
   return cases;
 }

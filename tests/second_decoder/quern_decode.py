@@ -39,7 +39,8 @@ class Header:
         at = Cursor(body, 12, len(body))
         require((at.unsigned(1), at.unsigned(1)) == (0, 1), 'version')
         features = at.varint(2**64 - 1)
-        require(features & ~9 == 0, 'feature that must be understood')
+        require(features & ~25 == 0, 'feature that must be understood')
+        self.mask_levels = features & 16 != 0
         self.level_tables = features & 1 == 1
         at.varint(2**64 - 1)
         dtype = at.unsigned(1)
@@ -208,7 +209,7 @@ class StreamDecoder:
         require(cursor.unsigned(4) == bound_xxh3(header.checksum, number, covered) & 0xFFFFFFFF, 'head check')
         require(end - 8 >= cursor.at and int.from_bytes(data[end - 8:end], 'little') ==
                 bound_xxh3(header.checksum, number, data[at:end - 8]), 'segment checksum')
-        special = quern_mask.decode(mask, extents, header.width, self.seen) if mask_size else None
+        special = quern_mask.decode(mask, extents, header.width, self.seen, header.mask_levels) if mask_size else None
         for (stored, check), (offset, box) in zip(table, pieces):
             raw = product(box) * header.width
             is_raw = stored == 2**(8 * w) - 1

@@ -1,4 +1,5 @@
 """The mask section of a segment (docs/format-mask.md)."""
+import quern_mask_levels
 from quern_bytes import Malformed, require
 
 VERBATIM = -1  # the class V, wherever classes are compared
@@ -6,7 +7,7 @@ MIXED = -2     # the state of a block of several classes
 
 FEATURES = {'mask', 'mask one special', 'mask several specials', 'mask verbatim', 'mask plane same', 'mask distance 2',
             'mask block copied', 'mask mixed block', 'mask choice from a list', 'mask choice by number',
-            'mask view', 'mask view short plane', 'mask view of none'}
+            'mask view', 'mask view short plane', 'mask view of none'} | quern_mask_levels.FEATURES
 VIEW_MARK = 0xF8
 
 
@@ -76,28 +77,29 @@ def view_number(data, at):
 def read_view(data, extents, seen):
     """Section 9: the bytes behind the view, rows of a plane, columns."""
     n0, n1, n2 = extents
-    if not data or data[0] < VIEW_MARK:
+    if not data or data[0] != VIEW_MARK:
         seen.add('mask view of none')
         return data, n1, n2
-    require(data[0] == VIEW_MARK, 'mark of a mask')
     cells = n0 * n1 * n2
     cuts, at = view_number(data, 1)
     rows, at = view_number(data, at)
     require(cuts >= 1 and n2 % cuts == 0, 'columns of a view')
     columns = n2 // cuts
-    require(columns >= 8 and rows >= 8 and rows <= cells // columns, 'view of a mask')
-    require((rows, columns) != (n1, n2), 'view that is the box')
     require(at < len(data), 'view without a mask')
-    seen.add('mask view')
+    least = 1 if data[at] == quern_mask_levels.MARK else 8
+    require(columns >= 8 and rows >= least and rows <= cells // columns, 'view of a mask')
+    require((rows, columns) != (n1, n2), 'view that is the box')
+    if least == 8:
+        seen.add('mask view')
     return data[at:], rows, columns
 
 
 class Walk:
     """Sections 2 to 6: the classes of all cells, plane after plane."""
 
-    def __init__(self, data, extents, width, seen):
-        self.cells = extents[0] * extents[1] * extents[2]
-        data, self.plane_rows, self.n2 = read_view(data, extents, seen)
+    def __init__(self, data, cells, rows, columns, width, seen):
+        require(not data or data[0] < VIEW_MARK, 'mark of a mask')
+        self.cells, self.plane_rows, self.n2 = cells, rows, columns
         self.n1 = self.plane_rows
         self.n0 = -(-self.cells // (self.n1 * self.n2))
         self.seen = seen
@@ -233,9 +235,13 @@ class Walk:
         return self.choice('cell', entries, w)
 
 
-def decode(data, extents, width, seen):
+def decode(data, extents, width, seen, may_be_levels):
     """Special cells of a segment: C order index -> bits."""
-    walk = Walk(data, extents, width, seen)
+    cells = extents[0] * extents[1] * extents[2]
+    coded, rows, columns = read_view(data, extents, seen)
+    if may_be_levels and coded and coded[0] == quern_mask_levels.MARK:
+        return quern_mask_levels.decode(coded, cells, rows, columns, len(coded) < len(data), width, seen)
+    walk = Walk(coded, cells, rows, columns, width, seen)
     planes = walk.run()
     special, verbatim = {}, []
     cell = 0

@@ -367,6 +367,9 @@ TEST_F(ArrayCoderTest, StreamsOfOthers_StatusTells) {
   CompressOptions columns = lorenzo(BoundKind::abs, 1e-3);
   columns.settings = {{"layout", "3d:2,2"}};  // no encoder chooses that by itself
   EXPECT_EQ(status_of(array, columns), StatusCode::unsupported);
+  CompressOptions by_levels = lorenzo(BoundKind::abs, 1e-3);
+  by_levels.settings = {{"mask", "2"}};  // threads of the host read such masks
+  EXPECT_EQ(status_of(array, by_levels), StatusCode::unsupported);
   CompressOptions lossless;
   lossless.codec = "lossless";
   EXPECT_EQ(status_of(array, lossless), StatusCode::unsupported);
@@ -400,6 +403,11 @@ TEST_F(ArrayCoderTest, WrongArguments_RefusedBeforeAnythingIsQueued) {
   EXPECT_EQ(device_compressor(0, array.dtype, array.shape, options).status().code(), StatusCode::unsupported);
   EXPECT_EQ(device_compressor(0, array.dtype, array.shape, lorenzo(BoundKind::psnr, 60)).status().code(),
             StatusCode::unsupported);
+  options = lorenzo(BoundKind::abs, 1e-3);
+  options.settings = {{"mask", "2"}};
+  EXPECT_EQ(device_compressor(0, array.dtype, array.shape, options).status().code(), StatusCode::unsupported);
+  options.settings = {{"mask", "1"}};
+  EXPECT_TRUE(device_compressor(0, array.dtype, array.shape, options).ok());
   EXPECT_EQ(device_compressor(0, DType::i32, array.shape, lorenzo(BoundKind::pwrel, 0.1)).status().code(),
             StatusCode::invalid_bound);
   EXPECT_EQ(device_compressor(0, DType::f32, shape_of({200000, 3}), lorenzo(BoundKind::abs, 0.1)).status().code(),

@@ -112,6 +112,27 @@ TEST_F(StagedTest, SegmentsAndSeeds_BytesAsOnTheHost) {
   }
 }
 
+TEST_F(StagedTest, MasksByLevels_AreWrittenAndReadByThreads) {
+  const OwnedArray array =
+      quern::testing::make_array(DType::f32, quern::testing::shape_of({9, 50, 67}), Data::nan_block);
+  CompressOptions options = lorenzo_options(BoundKind::abs, 1e-2);
+  compare(array, options);  // on the device
+  options.settings = {{"mask", "2"}};
+  const auto expected = compress_on(nullptr, array, options);
+  Vector<std::uint8_t> bytes;
+  VectorSink sink(bytes);
+  Execution execution;
+  execution.device = device_.get();
+  const auto report = compress(array.view(), options, builtin_codecs(), execution, sink);
+  ASSERT_TRUE(report.ok()) << report.status().text();
+  EXPECT_FALSE(report->on_device);
+  ASSERT_EQ(bytes, expected);
+  OwnedArray on_host = array, on_device = array;
+  ASSERT_TRUE(decompress_on(nullptr, expected, on_host).ok());
+  ASSERT_TRUE(decompress_on(device_.get(), expected, on_device).ok());
+  ASSERT_EQ(on_device.bytes, on_host.bytes);
+}
+
 TEST_F(StagedTest, Incompressible_RawChunksAsOnTheHost) {
   for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64, DType::i64})
     compare(quern::testing::make_array(dtype, quern::testing::shape_of({3, 50, 67}), Data::random_bits),

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "kernels/mask/levels/lattice.h"
 #include "kernels/mask/levels/neighbours.h"
 #include "libcompress/pipeline/mask/level_codec.h"
 #include "libcompress/pipeline/mask/level_coder.h"
@@ -55,6 +56,81 @@ TEST(LevelOrder_EveryPlane_CodesEachCellOnceAfterItsNeighbours, Phases) {
   }
 }
 
+/// The lattices of a distance in a plane: extents, and the place of cell (0, 0).
+struct Lattice {
+  std::int64_t y0, x0, rows, cols;
+};
+
+TEST(LevelOrder_NeighboursInLattices_AreThoseOfTheFormat, Taps) {
+  for (std::int64_t rows = 1; rows < 12; ++rows) {
+    for (std::int64_t cols = 1; cols < 12; ++cols) {
+      for (const std::int64_t s : {1, 2, 4}) {
+        const auto places = [&](std::int64_t extent, std::int64_t first) {
+          return extent <= first ? 0 : (extent - first + 2 * s - 1) / (2 * s);
+        };
+        const Lattice lattices[] = {{0, 0, places(rows, 0), places(cols, 0)},
+                                    {0, s, places(rows, 0), places(cols, s)},
+                                    {s, 0, places(rows, s), places(cols, 0)}};
+        for (unsigned p = 0; p < kernels::level_contexts::kPhases; ++p) {
+          const kernels::LevelPhase& phase = kernels::kLevelPhases[p];
+          const auto y0 = static_cast<std::int64_t>(phase.y0) * s, x0 = static_cast<std::int64_t>(phase.x0) * s;
+          for (std::int64_t y = y0; y < rows; y += 2 * s) {
+            for (std::int64_t x = x0; x < cols; x += 2 * s) {
+              for (unsigned n = 0; n < kernels::kLevelNeighbours; ++n) {
+                const kernels::LevelTap tap = kernels::kLevelTaps[p][n];
+                const Lattice& lattice = lattices[static_cast<unsigned>(tap.lattice)];
+                const std::int64_t v = kernels::level_coordinate(y + phase.dy[n] * s, rows, s);
+                const std::int64_t u = kernels::level_coordinate(x + phase.dx[n] * s, cols, s);
+                if (lattice.rows == 0 || lattice.cols == 0) {
+                  ASSERT_TRUE(v < 0 || u < 0 || v >= rows || u >= cols);
+                  continue;
+                }
+                const std::int64_t i = std::clamp<std::int64_t>((y - y0) / (2 * s) + tap.row, 0, lattice.rows - 1);
+                const std::int64_t j = std::clamp<std::int64_t>((x - x0) / (2 * s) + tap.col, 0, lattice.cols - 1);
+                ASSERT_TRUE(lattice.y0 + i * 2 * s == v && lattice.x0 + j * 2 * s == u)
+                    << rows << "x" << cols << " phase " << p << " at " << y << "," << x << " neighbour " << n;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(LevelOrder_NumbersOf64Cells_AreCounts, Words) {
+  std::mt19937_64 rng(11);
+  for (int round = 0; round < 200; ++round) {
+    std::uint64_t v[8], there[8];
+    for (std::uint64_t& word : v) word = rng() | (round % 3 == 0 ? rng() : 0);
+    for (std::uint64_t& word : there) word = round % 2 == 0 ? rng() : v[rng() % 8];
+    const std::uint64_t r = rng();
+    const kernels::LevelNumbers around = kernels::equal_around(r, v);
+    const kernels::LevelSideWords first = kernels::level_sides<0>(v, there, r);
+    const kernels::LevelSideWords last = kernels::level_sides<2>(v, there, r);
+    for (unsigned cell = 0; cell < 64; ++cell) {
+      unsigned alike[8], differ[8], all = 0, six = 0, eight = 0;
+      for (unsigned n = 0; n < 8; ++n) {
+        alike[n] = ((v[n] ^ r) >> cell & 1) == 0 ? 1 : 0;
+        differ[n] = (v[n] ^ there[n]) >> cell & 1;
+        all += alike[n];
+        eight += differ[n];
+        six += n < 6 ? differ[n] : 0;
+      }
+      const auto of_four = [&](unsigned n) { return alike[n] + alike[n + 1] + alike[n + 2] + alike[n + 3]; };
+      const auto next = [](unsigned n) { return n == 4 ? 2U : n >= 2 ? 1U : 0U; };
+      const auto few = [](unsigned n) { return n <= 1 ? n : n <= 3 ? 2U : 3U; };
+      ASSERT_EQ(around.of(cell), all <= 2 ? 0 : all - 2);
+      ASSERT_EQ(first.near.of(cell), 2 * (alike[0] + alike[1]));
+      ASSERT_EQ(first.next.of(cell), next(of_four(2)));
+      ASSERT_EQ(first.differ.of(cell), few(six));
+      ASSERT_EQ(last.near.of(cell), of_four(0));
+      ASSERT_EQ(last.next.of(cell), next(of_four(4)));
+      ASSERT_EQ(last.differ.of(cell), few(eight));
+    }
+  }
+}
+
 TEST(LevelModels_AnyCounts_GiveProbabilitiesWithinBounds, Counts) {
   for (unsigned z = 0; z <= kernels::LevelCounts::kMost; z += 15) {
     for (unsigned o = z == 0 ? 1 : 0; z + o <= kernels::LevelCounts::kMost; o += 15) {
@@ -90,9 +166,15 @@ TEST(LevelCoder_ListsOfAnyLength_ComeBack, Batches) {
     LevelEncoder encoder;
     LevelTables tables;
     LevelList list;
+    list.make_room(length, length % 2 == 1);
     for (std::size_t i = 0; i < length; ++i) {
-      list.add(static_cast<unsigned>(rng() % kernels::level_contexts::kCount), rng() % 9 == 0 ? 1 : 0);
-      if (length % 2 == 1) list.fine.push_back(static_cast<std::uint16_t>(rng() % 5040));
+      const auto context = static_cast<unsigned>(rng() % kernels::level_contexts::kCount);
+      const unsigned symbol = rng() % 9 == 0 ? 1 : 0;
+      if (list.has_fine) {
+        list.add(context, symbol, static_cast<unsigned>(rng() % kernels::level_contexts::kFineCount));
+      } else {
+        list.add(context, symbol);
+      }
     }
     const LevelList sent = list;
     encoder.code(tables, list);
@@ -176,6 +258,74 @@ TEST(LevelMask_ShortLastPlane_RoundTrips, Views) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+Vector<std::uint8_t> stored(const SegmentMask& mask, const Extents& e, Views views) {
+  Vector<std::uint8_t> out;
+  const Status status = encode_mask(mask, e, DType::f32, out, views, MaskForm::levels);
+  EXPECT_TRUE(status.ok()) << status.text();
+  return out;
+}
+
+TEST(LevelMask_AsTheStoredForm_RoundTrips, Views) {
+  std::size_t seen = 0, rows = 0;
+  for (const Extents& e : sample_extents()) {
+    const auto views = sample_views(e);
+    for (const Pattern p : kAllPatterns) {
+      const SegmentMask mask = make_mask(e, p, 2, true, DType::f32, 12);
+      const auto bytes = stored(mask, e, views);
+      seen += is_by_levels(bytes, e) ? 1 : 0;
+      rows += bytes.size() > 2 && bytes[0] == kernels::kViewMark && bytes[2] == 1 ? 1 : 0;
+      const auto back = decode_mask(bytes, e, DType::f32, decode_bytes(e, MaskForm::levels), MaskForm::levels);
+      ASSERT_TRUE(back.ok()) << describe(e, p, DType::f32, 12) << ": " << back.status().text();
+      ASSERT_TRUE(mask.empty() ? back->empty() : *back == mask) << describe(e, p, DType::f32, 12);
+      if (mask.empty()) continue;
+      EXPECT_EQ(decode_mask(bytes, e, DType::f32, kPlenty).status().code(), StatusCode::corrupt)
+          << "in a stream that does not announce it";
+      const std::uint64_t guess = estimate_levels(mask.classes, mask.specials.size(), e, views, DType::f32);
+      EXPECT_TRUE(guess <= 12 * bytes.size() + 64 && bytes.size() <= 12 * guess + 64)
+          << describe(e, p, DType::f32, 12) << ": " << guess << " for " << bytes.size();
+    }
+  }
+  EXPECT_GT(seen, 20U);
+  EXPECT_GT(rows, 0U);
+}
+
+TEST(LevelMask_RowsThatRepeat_AreCodedAsPlanes, Textures) {
+  const Extents e{1, 256, 512};
+  for (const unsigned texture : {0U, 1U, 2U}) {
+    SegmentMask mask = make_mask(e, Pattern::none, 1, false, DType::f32, 1);
+    mask.classes.resize(cells_of(e));
+    for (std::uint64_t cell = 0; cell < cells_of(e); ++cell) {
+      const std::uint64_t y = cell / 512, x = cell % 512;
+      mask.classes[cell] = texture == 0 ? (x + y) % 2 : texture == 1 ? (y % 7 == 0 ? 1 : 0) : x % 7 == 0 ? 1 : 0;
+      mask.masked += mask.classes[cell];
+    }
+    const auto bytes = stored(mask, e, {});
+    EXPECT_EQ(bytes[2], 1) << texture;  // rows of a plane
+    EXPECT_LE(bytes.size(), 320U) << texture;
+    const auto back = decode_mask(bytes, e, DType::f32, decode_bytes(e, MaskForm::levels), MaskForm::levels);
+    ASSERT_TRUE(back.ok() && *back == mask) << texture;
+  }
+}
+
+TEST(LevelMask_ViewsOfOneRow_AreForLevelsAlone, Hostile) {
+  const Extents e{1, 64, 64};
+  SegmentMask mask = make_mask(e, Pattern::checkerboard, 1, false, DType::f32, 3);
+  auto bytes = stored(mask, e, {});
+  const auto read = [&](std::size_t at, std::uint8_t byte) {
+    auto changed = bytes;
+    changed[at] = byte;
+    return decode_mask(changed, e, DType::f32, kPlenty, MaskForm::levels).status().code();
+  };
+  ASSERT_EQ(bytes[0], kernels::kViewMark);
+  ASSERT_EQ(bytes[2], 1);
+  EXPECT_EQ(read(3, 0x08), StatusCode::corrupt);  // decisions in planes of one row
+  EXPECT_EQ(read(2, 0), StatusCode::corrupt);     // planes of no row
+  EXPECT_EQ(read(2, 64), StatusCode::corrupt);    // the planes of the box
+  EXPECT_EQ(read(2, 65), StatusCode::corrupt);    // more rows than there are
+  EXPECT_EQ(read(1, 16), StatusCode::corrupt);    // rows of four cells
+  EXPECT_EQ(decode_mask(bytes, e, DType::f32, 4096, MaskForm::levels).status().code(), StatusCode::memory_limit);
 }
 
 TEST(LevelMask_Coast_CostsAboutWhatItDoesToday, Bytes) {

@@ -122,7 +122,7 @@ class Counter {
  public:
   static constexpr bool kDecodes = false;
   void code(mask::LevelTables&, mask::LevelList& list) {
-    for (std::size_t i = 0; i < list.size(); ++i)
+    for (std::size_t i = 0; i < list.count; ++i)
       ++(list.symbols[i] == 0 ? counts[list.contexts[i]].zeros : counts[list.contexts[i]].ones);
   }
   static constexpr bool good() { return true; }
@@ -130,8 +130,17 @@ class Counter {
   std::vector<Counts> counts = std::vector<Counts>(contexts::kCount);
 };
 
+void take(const std::uint8_t* cells, const Mask& mask, mask::LevelBits& plane) {
+  plane.resize(mask.rows, mask.cols);
+  plane.clear();
+  for (std::uint64_t y = 0; y < mask.rows; ++y) {
+    for (std::uint64_t x = 0; x < mask.cols; ++x) plane.set(y, x, *cells++);
+    plane.pad(y);
+  }
+}
+
 void count(const Mask& mask, Counter& counter) {
-  std::vector<std::uint8_t> bits = mask.bits;
+  const std::vector<std::uint8_t>& bits = mask.bits;
   const kernels::MaskPlanes planes(bits.size(), mask.rows, mask.cols);
   std::vector<std::uint64_t> packed(planes.cells / 64 + 2);
   kernels::pack_bits(bits.data(), planes.cells, packed.data());
@@ -140,19 +149,23 @@ void count(const Mask& mask, Counter& counter) {
   mask::LevelTables tables;
   mask::LevelPlaneWalk<Counter> walk(counter, tables);
   unsigned before = 0;
+  mask::LevelBits plane, reference;
   for (std::uint64_t i = 0; i < mask.planes; ++i) {
-    std::uint8_t* const plane = bits.data() + i * planes.plane_cells();
-    mask::LevelCells cells{plane, mask.rows, mask.cols, nullptr, nullptr};
-    if (i > 0) {
-      cells.reference = bits.data() + kernels::reference_plane(i, distance) * planes.plane_cells();
-      mask::LevelList list;
-      const unsigned differs = std::equal(plane, plane + planes.plane_cells(), cells.reference) ? 0 : 1;
-      list.add(contexts::kDiffers + before, differs);
-      counter.code(tables, list);
-      before = differs;
-      if (differs == 0) continue;
+    const std::uint8_t* const cells = bits.data() + i * planes.plane_cells();
+    take(cells, mask, plane);
+    if (i == 0) {
+      walk.plane(plane, {});
+      continue;
     }
-    walk.plane(cells);
+    const std::uint8_t* const there = bits.data() + kernels::reference_plane(i, distance) * planes.plane_cells();
+    take(there, mask, reference);
+    mask::LevelList list;
+    list.make_room(1, false);
+    const unsigned differs = std::equal(cells, cells + planes.plane_cells(), there) ? 0 : 1;
+    list.add(contexts::kDiffers + before, differs);
+    counter.code(tables, list);
+    before = differs;
+    if (differs != 0) walk.plane(plane, {&reference, nullptr});
   }
 }
 

@@ -119,6 +119,31 @@ TEST(RoundTrip, ThreadsAndMemoryLimit_DoNotChangeTheBytes) {
   }
 }
 
+TEST(RoundTrip, MasksByLevels_ComeBackWhateverTheThreads) {
+  const ToyRegistry toys;
+  Array a = smooth(DType::f32, shape_of({150, 61, 67}));
+  spoil(a, 1e20f);
+  CompressOptions options = with_bound(BoundKind::abs, 0.05);
+  options.fill_bits = {std::bit_cast<std::uint32_t>(1e20f)};
+  const auto decisions = compress_ok(a, options, toys.registry);
+  options.settings = {{"mask", "1"}};
+  EXPECT_TRUE(compress_ok(a, options, toys.registry) == decisions);
+  options.settings = {{"mask", "2"}};
+  const auto levels = compress_ok(a, options, toys.registry);
+  EXPECT_FALSE(levels == decisions);
+  EXPECT_TRUE(decompress_ok(levels, a.dtype, a.shape, toys.registry).bytes ==
+              decompress_ok(decisions, a.dtype, a.shape, toys.registry).bytes);
+  for (const std::size_t threads : {2, 5}) {
+    EXPECT_TRUE(compress_ok(a, options, toys.registry, with_threads(threads)) == levels);
+    EXPECT_TRUE(decompress_ok(levels, a.dtype, a.shape, toys.registry, with_threads(threads)).bytes ==
+                decompress_ok(decisions, a.dtype, a.shape, toys.registry).bytes);
+  }
+  options.settings = {{"mask", "3"}};
+  Vector<std::uint8_t> out;
+  VectorSink sink(out);
+  EXPECT_EQ(compress(a.view(), options, toys.registry, {}, sink).status().code(), StatusCode::invalid_argument);
+}
+
 TEST(RoundTrip, PushInOddPieces_EqualsOneShot) {
   const ToyRegistry toys;
   for (const auto& extents : shapes()) {

@@ -74,6 +74,14 @@ TEST(MaskSurvey, EveryKind_CountedAsWhatItIs) {
   EXPECT_GT(found->mask_bytes, 0u);
   EXPECT_LT(found->mask_bytes, stream.size());
   EXPECT_GE(found->masked_segments, 1u);
+  EXPECT_EQ(found->level_masks, 0u);
+
+  options.settings = {{"mask", "2"}};
+  const auto by_levels = survey(compressed(values, shape, options));
+  ASSERT_TRUE(by_levels.ok()) << by_levels.status().text();
+  EXPECT_EQ(by_levels->elems(), found->elems());
+  EXPECT_EQ(by_levels->masked_segments, found->masked_segments);
+  EXPECT_EQ(by_levels->level_masks, found->masked_segments);
 }
 
 TEST(MaskSurvey, RepeatedLand_CountedAsRepeatedAndAsReported) {

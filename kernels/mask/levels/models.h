@@ -77,7 +77,4 @@ class LevelBatches {
   std::uint64_t done_ = 0;
 };
 
-/// In the place of a fine context where there is none.
-inline constexpr std::uint16_t kNoFine = 0xFFFF;
-
 }  // namespace quern::kernels

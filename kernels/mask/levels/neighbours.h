@@ -46,64 +46,30 @@ constexpr std::int64_t level_coordinate(std::int64_t at, std::int64_t extent, st
   return at;
 }
 
-/// What a cell is coded by.
-struct LevelChoice {
-  std::uint16_t context = 0;  ///< of a quiet cell: its class
-  std::uint16_t fine = kNoFine;
-  std::uint8_t expected = 0;  ///< the symbol says whether the cell is something else
-  bool quiet = false;
-};
-
-/// Of a cell in a plane without a reference: v are its neighbours.
-constexpr LevelChoice flat_level_choice(unsigned phase, unsigned distance, const std::uint8_t (&v)[kLevelNeighbours]) {
-  unsigned f = 0;
-  for (unsigned i = 1; i < kLevelNeighbours; ++i) f += v[i] == v[0] ? 0U : 1U << (i - 1);
-  LevelChoice choice;
-  choice.expected = v[0];
-  choice.quiet = f == 0;
-  if (f != 0)
-    choice.context =
-        static_cast<std::uint16_t>(level_contexts::kFlat + (distance * level_contexts::kPhases + phase) * 128 + f);
-  return choice;
+/// Context of a loud cell without a reference; bit i - 1 of `other`: neighbour i is not like neighbour 0.
+constexpr unsigned flat_level_context(unsigned phase, unsigned distance, unsigned other) {
+  return level_contexts::kFlat + (distance * level_contexts::kPhases + phase) * 128 + other;
 }
 
-/// What the reference plane says of a cell.
-struct LevelReference {
-  std::uint8_t value = 0;
-  std::uint8_t equal = 0;   ///< of the eight cells around it, how many are like it
-  std::uint8_t differ = 0;  ///< neighbours that are not as in the reference: of all in the last phase, else of six
+/// What a loud cell is coded by beside a reference.
+struct LevelSides {
+  unsigned value;   ///< the reference's
+  unsigned equal;   ///< of its eight neighbours there, how many are like it: 0 for up to 2, else less 2
+  unsigned differ;  ///< neighbours that are not as in the reference: 0, 1, 2 for 2 and 3, 3 for more
+  unsigned near;    ///< how many of the nearest four are like it; twice that of two in the first phases
+  unsigned next;    ///< and of the next four: 0 for up to 1, 1 for 2 and 3, 2 for 4
 };
-
-constexpr LevelChoice reference_level_choice(unsigned phase, unsigned distance,
-                                             const std::uint8_t (&v)[kLevelNeighbours], const LevelReference& ref) {
-  const bool last = phase + 1 == level_contexts::kPhases;
-  const std::uint8_t r = ref.value;
-  LevelChoice choice;
-  choice.expected = r;
-  if (ref.equal == 8 && ref.differ == 0) {
-    bool agree = true;
-    for (unsigned i = 1; i < kLevelNeighbours; ++i) agree = agree && v[i] == v[0];
-    choice.quiet = true;
-    choice.context = static_cast<std::uint16_t>((agree ? 1 : 3) + r);
-    return choice;
-  }
-  const auto alike = [&](unsigned first, unsigned count) {
-    unsigned n = 0;
-    for (unsigned i = first; i < first + count; ++i) n += v[i] == r ? 1 : 0;
-    return n;
-  };
-  const unsigned near = last ? alike(0, 4) : 2 * alike(0, 2);
-  const unsigned next = last ? alike(4, 4) : alike(2, 4);
-  const unsigned g = next == 4 ? 2 : next >= 2 ? 1 : 0;
-  const unsigned d = ref.differ <= 1 ? ref.differ : ref.differ <= 3 ? 2 : 3;
-  const unsigned e7 = ref.equal <= 2 ? 0 : ref.equal - 2U;
-  const unsigned e4 = ref.equal <= 4 ? 0 : ref.equal <= 6 ? 1 : ref.equal - 5U;
+constexpr unsigned coarse_level_context(unsigned phase, const LevelSides& sides) {
+  const unsigned e4 = sides.equal <= 2 ? 0 : sides.equal <= 4 ? 1 : sides.equal - 3;
+  const unsigned last = phase + 1 == level_contexts::kPhases ? 4 : 0;
+  return level_contexts::kCoarse + (((last + e4) * 4 + sides.differ) * 5 + sides.near) * 2 + sides.value;
+}
+constexpr unsigned fine_level_context(unsigned phase, unsigned distance, const LevelSides& sides) {
   const unsigned far = distance == 0 ? 0 : 1;
-  choice.context =
-      static_cast<std::uint16_t>(level_contexts::kCoarse + ((((last ? 4U : 0U) + e4) * 4 + d) * 5 + near) * 2 + r);
-  choice.fine = static_cast<std::uint16_t>(
-      (((((far * level_contexts::kPhases + phase) * 7 + e7) * 4 + d) * 5 + near) * 3 + g) * 2 + r);
-  return choice;
+  return (((((far * level_contexts::kPhases + phase) * 7 + sides.equal) * 4 + sides.differ) * 5 + sides.near) * 3 +
+          sides.next) *
+             2 +
+         sides.value;
 }
 
 }  // namespace quern::kernels

@@ -168,6 +168,8 @@ __device__ __forceinline__ StatusCode take_header(const HeaderView& header, cons
   if (!is_for(header, places)) return StatusCode::invalid_argument;
   // No codec with kernels has levels.
   if (header.has_level_tables()) return StatusCode::unsupported;
+  // The host reads masks that are coded by levels.
+  if (header.may_have_mask_levels()) return StatusCode::unsupported;
   plan.codec_id = header.codec_id;
   plan.codec_version = header.codec_version;
   stream.stored_only = header.codec_id == kStoredCodecId;

@@ -33,7 +33,9 @@ inline constexpr std::uint64_t kLevelTables = 1;
 inline constexpr std::uint64_t kRecords = 2;
 /// Masks may be coded in rows and planes of the array's own axes (kernels/mask/view.h).
 inline constexpr std::uint64_t kMaskViews = 8;
-inline constexpr std::uint64_t kKnownMustUnderstand = kLevelTables | kRecords | kMaskViews;
+/// Masks may be coded by levels (kernels/mask/levels).
+inline constexpr std::uint64_t kMaskLevels = 16;
+inline constexpr std::uint64_t kKnownMustUnderstand = kLevelTables | kRecords | kMaskViews | kMaskLevels;
 
 /// What stands first in every header.
 struct StreamStart {

@@ -37,6 +37,7 @@ struct HeaderFields : StreamStart {
   std::uint64_t checksum = 0;  ///< set by parsing and by composing
 
   constexpr bool has_level_tables() const { return (must_understand & kLevelTables) != 0; }
+  constexpr bool may_have_mask_levels() const { return (must_understand & kMaskLevels) != 0; }
 };
 
 /// A header whose parts of variable length lie in bytes somebody else owns; nothing is allocated.

@@ -18,6 +18,7 @@ struct MaskSurvey {
   std::uint64_t repeated_elems = 0;   ///< values that the encoder found worth masking by itself
   std::uint64_t mask_bytes = 0;       ///< mask sections of all segments
   std::uint64_t masked_segments = 0;  ///< segments with a mask section
+  std::uint64_t level_masks = 0;      ///< of these, the masks that are coded by levels
   std::uint64_t empty_chunks = 0;     ///< chunks without bytes of their own: every element is masked
   std::uint64_t raw_chunks = 0;       ///< chunks stored as they are
 

@@ -21,8 +21,9 @@ std::uint64_t hole_bits(const Header& header) {
 }
 
 // The first segment is a full one, or all there is.
-std::uint64_t mask_memory(const SegmentLayout& layout) {
-  return layout.segments() == 0 ? 0 : mask::decode_bytes(layout.segment_box(0).extents);
+std::uint64_t mask_memory(const Header& header, const SegmentLayout& layout) {
+  if (layout.segments() == 0) return 0;
+  return mask::decode_bytes(layout.segment_box(0).extents, mask::last_form(header.may_have_mask_levels()));
 }
 
 std::uint64_t scratch_bytes_of(const ChunkDecoder* codec, const LevelTarget& target) {
@@ -46,7 +47,7 @@ BatchDecoder::BatchDecoder(const Header& header, const SegmentLayout& layout, co
       runner_(runner),
       element_bytes_(dtype_bytes(header.dtype)),
       hole_bits_(hole_bits(header)),
-      mask_limit_(mask_memory(layout)),
+      mask_limit_(mask_memory(header, layout)),
       scratch_(static_cast<std::size_t>(scratch_bytes_of(codec, target))) {}
 
 std::uint64_t BatchDecoder::bytes_per_segment() const {
@@ -127,7 +128,8 @@ Status BatchDecoder::check(SegmentJob& job) const {
 
 Status BatchDecoder::read_mask(SegmentJob& job) const {
   const Index3 extents = layout_.segment_box(job.segment).extents;
-  QUERN_ASSIGN_OR_RETURN(job.mask, mask::decode_mask(job.parsed.mask, extents, header_.dtype, mask_limit_));
+  QUERN_ASSIGN_OR_RETURN(job.mask, mask::decode_mask(job.parsed.mask, extents, header_.dtype, mask_limit_,
+                                                     mask::last_form(header_.may_have_mask_levels())));
   if (target_.level > 0)
     job.level_mask = pick_mask(job.mask, extents, target_.form, target_.layout.segment_box(job.segment).extents);
   return {};

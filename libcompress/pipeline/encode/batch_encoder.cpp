@@ -108,11 +108,12 @@ Status BatchEncoder::find_mask(Slot& slot, std::uint64_t segment, const ArrayWin
   const GridBox box = setup_.layout.segment_box(segment);
   const ConstBox3 user = user_box(box, window);
   const mask::Views views = setup_.mask_views.all();
-  const mask::RepeatedRule rule{options_.find_repeated, setup_.header.enforced, views};
+  const mask::MaskForm form = mask::last_form(setup_.header.may_have_mask_levels());
+  const mask::RepeatedRule rule{options_.find_repeated, setup_.header.enforced, views, form};
   QUERN_ASSIGN_OR_RETURN(slot.mask,
                          mask::find_specials(user, setup_.header.dtype, options_.fill_bits, rule, slot.scan));
   if (slot.mask.empty()) return {};
-  QUERN_RETURN_IF_ERROR(mask::encode_mask(slot.mask, box.extents, setup_.header.dtype, slot.mask_bytes, views));
+  QUERN_RETURN_IF_ERROR(mask::encode_mask(slot.mask, box.extents, setup_.header.dtype, slot.mask_bytes, views, form));
   QUERN_RETURN_IF_ERROR(slot.copy.resize(box.elems() * element_bytes_));
   gather(user, element_bytes_, slot.copy.data());
   const std::array<std::uint64_t, 2> strides{box.extents[1] * box.extents[2], box.extents[2]};

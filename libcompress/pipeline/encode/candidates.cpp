@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "libcompress/pipeline/encode/mask_setting.h"
+
 namespace quern {
 namespace {
 
@@ -56,7 +58,7 @@ Result<Vector<Candidate>> find_candidates(DType dtype, BoundKind kind, const Com
     if (tier == CodecTier::ratio && options.goal == "speed") continue;
     if (tier != CodecTier::archive) {
       add_tier(list, tier, dtype, kind, true, options.idempotent, registry);
-    } else if (options.goal != "speed" && options.settings.empty()) {
+    } else if (options.goal != "speed" && codec_settings(options.settings).empty()) {
       // Settings are for codecs that take the bound; what ignores them must not win by that.
       add_tier(list, tier, dtype, BoundKind::lossless, false, options.idempotent, registry);
     }
@@ -69,7 +71,7 @@ Vector<Candidate> alternatives_of(const Candidate& candidate, const CompressOpti
   Vector<Candidate> list;
   if (candidate.codec != nullptr)
     for (Settings& alternative :
-         candidate.codec->alternatives(candidate.takes_settings ? options.settings : Settings(), shape))
+         candidate.codec->alternatives(candidate.takes_settings ? codec_settings(options.settings) : Settings(), shape))
       list.push_back({candidate.codec, candidate.takes_settings, std::move(alternative)});
   if (list.empty()) list.push_back(candidate);
   return list;

@@ -10,6 +10,7 @@
 #include "libcompress/format/grid/stored_grid.h"
 #include "libcompress/format/writer.h"
 #include "libcompress/pipeline/boxes.h"
+#include "libcompress/pipeline/encode/mask_setting.h"
 #include "libcompress/pipeline/mask/mask_rules.h"
 
 namespace quern {
@@ -30,7 +31,8 @@ class CleanSample final : public PlanSample {
   Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room,
                          std::uint8_t* special_room) const override {
     QUERN_ASSIGN_OR_RETURN(const ConstBox3 box, raw_.look(first, place, room, special_room));
-    const mask::RepeatedRule rule{request_.options->find_repeated, request_.bound.enforced};
+    QUERN_ASSIGN_OR_RETURN(const mask::MaskForm form, mask_form(request_.options->settings));
+    const mask::RepeatedRule rule{request_.options->find_repeated, request_.bound.enforced, {}, form};
     QUERN_ASSIGN_OR_RETURN(const mask::SegmentMask found,
                            mask::find_specials(box, request_.dtype, request_.options->fill_bits, rule));
     if (found.empty()) return box;
@@ -99,6 +101,7 @@ Status check_options(DType dtype, const CompressOptions& options) {
   QUERN_RETURN_IF_ERROR(options.bound.check(dtype));
   if (options.goal != "ratio" && options.goal != "psnr" && options.goal != "speed")
     return Status(StatusCode::invalid_argument, "the goal must be ratio, psnr or speed");
+  QUERN_RETURN_IF_ERROR(mask_form(options.settings).status());
   const BoundKind kind = options.bound.kind;
   if (options.idempotent &&
       (kind == BoundKind::psnr || kind == BoundKind::ratio || (kind == BoundKind::rel && !options.range)))
@@ -165,7 +168,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
     plan.prequantized = request.options->idempotent;
     plan.sample = &sample;
     plan.runner = &runner;
-    if (request.candidate.takes_settings) plan.settings = request.options->settings;
+    if (request.candidate.takes_settings) plan.settings = codec_settings(request.options->settings);
     plan.settings.insert(plan.settings.end(), request.candidate.alternative.begin(),
                          request.candidate.alternative.end());
     QUERN_ASSIGN_OR_RETURN(setup.encoder, codec->plan(plan));
@@ -178,6 +181,8 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
       mask::may_have_mask(request.dtype, request.options->fill_bits.size(), request.options->find_repeated);
   if (may_mask) setup.mask_views = mask::MaskViews(request.shape.extents(), setup.header.grid.extents);
   if (setup.mask_views.count > 0) setup.header.must_understand |= kMaskViews;
+  QUERN_ASSIGN_OR_RETURN(const mask::MaskForm form, mask_form(request.options->settings));
+  if (may_mask && form == mask::MaskForm::levels) setup.header.must_understand |= kMaskLevels;
   QUERN_RETURN_IF_ERROR(finish_setup(setup));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
                          max_stream_bytes(request.dtype, request.shape, request.options->metadata.size()));

@@ -8,6 +8,7 @@
 #include "kernels/mask/fill.h"
 #include "kernels/mask/find.h"
 #include "kernels/mask/patterns.h"
+#include "libcompress/pipeline/mask/level_codec.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/mask/mask_rules.h"
 #include "libcompress/pipeline/mask/scan.h"
@@ -22,8 +23,8 @@ class SegmentFinder {
   using Word = typename W::Word;
 
   SegmentFinder(const kernels::SegmentBox<const Word>& box, std::span<const Word> fills,
-                const kernels::CostScale& scale, Views views, SegmentMask& mask)
-      : box_(box), fills_(fills), scale_(scale), views_(views), mask_(mask) {}
+                const kernels::CostScale& scale, const RepeatedRule& rule, SegmentMask& mask)
+      : box_(box), fills_(fills), scale_(scale), views_(rule.views), form_(rule.form), mask_(mask) {}
 
   void find_mandatory() {
     mask_.classes.resize(box_.elems());
@@ -103,6 +104,8 @@ class SegmentFinder {
 
   std::uint64_t stored_bytes(std::uint64_t most) {
     if (mask_.empty()) return 0;
+    if (form_ == MaskForm::levels)
+      return estimate_levels(mask_.classes, mask_.specials.size(), box_.extents, views_, W::kDtype);
     using Models = kernels::OwnModels<kernels::MaskModels>;
     const kernels::MaskShape shape =
         encoding_shape(box_.extents, views_, mask_.classes, mask_.specials.size(), mask_.verbatim.size());
@@ -209,6 +212,7 @@ class SegmentFinder {
   std::span<const Word> fills_;
   const kernels::CostScale scale_;
   const Views views_;
+  const MaskForm form_;
   SegmentMask& mask_;
   std::uint64_t added_ = 0;  // cells of the special value added last
   std::optional<WalkMemory> walk_;
@@ -230,7 +234,7 @@ SegmentMask find(const ConstBox3& box, std::span<const std::uint64_t> fill_bits,
   const auto words = words_of<W>(box);
   const kernels::RepeatedRules rules = repeated_rules<W>(rule.enabled, rule.bound);
   SegmentMask mask;
-  SegmentFinder<W> finder(words, fills, rules.cost, rule.views, mask);
+  SegmentFinder<W> finder(words, fills, rules.cost, rule, mask);
   kernels::find_mask<W>(finder, rules, counts, box.elems());
   if (mask.empty()) mask.classes = {};
   return mask;

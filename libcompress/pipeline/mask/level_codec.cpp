@@ -4,16 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <exception>
 #include <new>
 
+#include "kernels/mask/levels/choice.h"
 #include "kernels/mask/walk.h"
 #include "libcompress/pipeline/mask/level_plane.h"
 
 namespace quern::mask {
 namespace {
 
-constexpr std::uint8_t kLevelMark = 0xF9;
 constexpr unsigned kSpecialsMask = 31, kHasVerbatim = 32;
 constexpr unsigned kMostLaneShift = 6;  // 4 << 6 lanes
 
@@ -29,87 +30,146 @@ unsigned class_number(std::uint8_t c, const kernels::MaskAlphabet& alphabet) {
   return c == kVerbatimClass ? alphabet.size() - 2 : c - 1U;
 }
 
+/// Cells [at, at + 64) of packed bits.
+std::uint64_t window(const Vector<std::uint64_t>& packed, std::uint64_t at) {
+  return kernels::MaskBits([&](std::uint64_t k) { return packed[k]; }).window(at);
+}
+
 /// Codes positions, then classes. `classes`: one a cell; read by an encoder, written by a decoder.
 template <class Coder>
 class LevelMaskWalk {
  public:
-  LevelMaskWalk(Coder& coder, const LevelShape& shape) : coder_(coder), shape_(shape) {}
+  LevelMaskWalk(Coder& coder, const LevelShape& shape)
+      : coder_(coder), shape_(shape), cells_(shape.planes.cells), packed_(cells_ / 64 + 2) {}
+
+  std::uint64_t masked() const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t word : packed_) sum += static_cast<std::uint64_t>(std::popcount(word));
+    return sum;
+  }
 
   bool run(Vector<std::uint8_t>& classes) {
-    Vector<std::uint8_t> bits(shape_.planes.cells);
-    if constexpr (!Coder::kDecodes)
-      std::transform(classes.begin(), classes.end(), bits.begin(), [](std::uint8_t c) { return c != 0 ? 1 : 0; });
-    if (!positions(bits)) return false;
-    if constexpr (Coder::kDecodes) classes = bits;
-    return shape_.alphabet.size() == 2 ? give_one_class(classes) : classes_of(bits, classes);
+    if constexpr (!Coder::kDecodes) kernels::pack_bits(classes.data(), cells_, packed_.data());
+    if (!positions()) return false;
+    if (shape_.alphabet.size() > 2) return classes_of(classes);
+    if constexpr (Coder::kDecodes) unpack(packed_, shape_.alphabet.last_class(), classes);
+    return true;
   }
 
  private:
   std::uint64_t cells_of(std::uint64_t plane) const { return shape_.planes.rows_of(plane) * shape_.planes.cols; }
   std::uint64_t reference_of(std::uint64_t plane) const { return kernels::reference_plane(plane, shape_.distance); }
+  std::uint64_t first_cell(std::uint64_t plane) const { return plane * shape_.planes.plane_cells(); }
 
-  bool positions(Vector<std::uint8_t>& bits) {
-    const std::uint64_t count = shape_.planes.count(), whole = shape_.planes.plane_cells();
+  bool positions() {
+    const std::uint64_t count = shape_.planes.count();
     LevelTables tables;
     Vector<std::uint8_t> differs(count, 1);
     LevelList list;
+    list.make_room(1, false);
     for (std::uint64_t i = 1; i < count; ++i) {
-      const std::uint8_t* plane = bits.data() + i * whole;
-      const bool differ =
-          !Coder::kDecodes && !std::equal(plane, plane + cells_of(i), bits.data() + reference_of(i) * whole);
       list.clear();
-      list.add(kernels::level_contexts::kDiffers + (i == 1 ? 0U : differs[i - 1]), differ ? 1 : 0);
+      list.add(kernels::level_contexts::kDiffers + (i == 1 ? 0U : differs[i - 1]),
+               !Coder::kDecodes && is_other(i) ? 1 : 0);
       coder_.code(tables, list);
       differs[i] = list.symbols[0];
     }
     LevelPlaneWalk<Coder> walk(coder_, tables);
+    LevelBits plane, reference;
     for (std::uint64_t i = 0; i < count; ++i) {
-      LevelCells cells{bits.data() + i * whole, shape_.planes.rows_of(i), shape_.planes.cols, nullptr, nullptr};
-      if (i > 0) cells.reference = bits.data() + reference_of(i) * whole;
       if (differs[i] == 0) {
-        std::copy(cells.reference, cells.reference + cells_of(i), cells.bits);
-      } else if (!walk.plane(cells)) {
-        return false;
+        if (Coder::kDecodes) copy(first_cell(reference_of(i)), first_cell(i), cells_of(i));
+        continue;
       }
+      LevelSurroundings beside;
+      plane.resize(shape_.planes.rows_of(i), shape_.planes.cols);
+      if (!Coder::kDecodes) load(packed_, first_cell(i), plane);
+      if (i > 0) {
+        reference.resize(plane.rows(), plane.cols());
+        load(packed_, first_cell(reference_of(i)), reference);
+        beside.reference = &reference;
+      }
+      if (!walk.plane(plane, beside)) return false;
+      if (Coder::kDecodes) store(plane, first_cell(i), packed_);
     }
     return coder_.good();
   }
 
-  bool give_one_class(Vector<std::uint8_t>& classes) {
-    if constexpr (Coder::kDecodes) {
-      const std::uint8_t last = shape_.alphabet.last_class();
-      for (std::uint8_t& c : classes) c = c != 0 ? last : std::uint8_t{0};
+  bool is_other(std::uint64_t plane) const {
+    const std::uint64_t a = first_cell(plane), b = first_cell(reference_of(plane)), n = cells_of(plane);
+    for (std::uint64_t at = 0; at < n; at += 64) {
+      const std::uint64_t wanted = n - at >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (n - at)) - 1;
+      if (((window(packed_, a + at) ^ window(packed_, b + at)) & wanted) != 0) return true;
     }
-    return true;
+    return false;
+  }
+  static void load(const Vector<std::uint64_t>& packed, std::uint64_t first, LevelBits& plane) {
+    for (std::uint64_t y = 0; y < plane.rows(); ++y) {
+      for (std::uint64_t k = 0; k < plane.words(); ++k)
+        plane.row(y)[k] = window(packed, first + y * plane.cols() + 64 * k);
+      plane.pad(y);
+    }
+  }
+  /// Into bits that are 0.
+  static void set(std::uint64_t word, std::uint64_t at, Vector<std::uint64_t>& packed) {
+    packed[at / 64] |= word << at % 64;
+    if (at % 64 != 0) packed[at / 64 + 1] |= word >> (64 - at % 64);
+  }
+  static void store(const LevelBits& plane, std::uint64_t first, Vector<std::uint64_t>& packed) {
+    for (std::uint64_t y = 0; y < plane.rows(); ++y) {
+      for (std::uint64_t k = 0; k < plane.words(); ++k)
+        set(plane.row(y)[k] & plane.columns(k), first + y * plane.cols() + 64 * k, packed);
+    }
+  }
+  void copy(std::uint64_t from, std::uint64_t to, std::uint64_t n) {
+    for (std::uint64_t at = 0; at < n; at += 64) {
+      const std::uint64_t wanted = n - at >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (n - at)) - 1;
+      set(window(packed_, from + at) & wanted, to + at, packed_);
+    }
+  }
+  /// `value` where a bit is set.
+  static void unpack(const Vector<std::uint64_t>& packed, std::uint8_t value, Vector<std::uint8_t>& classes) {
+    for (std::size_t at = 0; at < classes.size(); at += 8) {
+      const std::uint64_t eight = kernels::spread_to_bytes(packed[at / 64] >> at % 64) * value;
+      std::memcpy(classes.data() + at, &eight, std::min<std::size_t>(classes.size() - at, 8));
+    }
   }
 
   /// The numbers of the masked cells' classes, bit by bit from the lowest, each as one plane.
-  bool classes_of(const Vector<std::uint8_t>& masked, Vector<std::uint8_t>& classes) {
+  bool classes_of(Vector<std::uint8_t>& classes) {
     const auto width = static_cast<unsigned>(std::bit_width(shape_.alphabet.size() - 2));
-    const kernels::MaskPlanes& planes = shape_.planes;
-    Vector<std::uint8_t> bits(planes.cells);
-    if constexpr (Coder::kDecodes) std::fill(classes.begin(), classes.end(), std::uint8_t{0});
+    const std::uint64_t cols = shape_.planes.cols;
+    LevelBits masked, plane;
+    masked.resize(cells_ / cols, cols);
+    load(packed_, 0, masked);
+    plane.resize(masked.rows(), cols);
     for (unsigned j = 0; j < width; ++j) {
       if constexpr (!Coder::kDecodes) {
-        for (std::uint64_t cell = 0; cell < planes.cells; ++cell)
-          bits[cell] = masked[cell] != 0 ? class_number(classes[cell], shape_.alphabet) >> j & 1U : 0;
+        Vector<std::uint64_t> bits(packed_.size());
+        for (std::uint64_t cell = 0; cell < cells_; ++cell) {
+          if (classes[cell] == 0) continue;
+          bits[cell / 64] |= std::uint64_t{class_number(classes[cell], shape_.alphabet) >> j & 1U} << cell % 64;
+        }
+        load(bits, 0, plane);
       }
       LevelTables tables;
       LevelPlaneWalk<Coder> walk(coder_, tables);
-      if (!walk.plane({bits.data(), planes.cells / planes.cols, planes.cols, nullptr, masked.data()})) return false;
+      if (!walk.plane(plane, {nullptr, &masked})) return false;
       if constexpr (Coder::kDecodes) {
-        for (std::uint64_t cell = 0; cell < planes.cells; ++cell)
-          classes[cell] = static_cast<std::uint8_t>(classes[cell] | bits[cell] << j);
+        Vector<std::uint64_t> bits(packed_.size());
+        store(plane, 0, bits);
+        for (std::uint64_t cell = 0; cell < cells_; ++cell)
+          classes[cell] = static_cast<std::uint8_t>(classes[cell] | (bits[cell / 64] >> cell % 64 & 1) << j);
       }
     }
-    return !Coder::kDecodes || name_classes(masked, classes);
+    return !Coder::kDecodes || name_classes(classes);
   }
 
   /// From numbers to classes. False where there is none of a number.
-  bool name_classes(const Vector<std::uint8_t>& masked, Vector<std::uint8_t>& classes) const {
+  bool name_classes(Vector<std::uint8_t>& classes) const {
     const unsigned count = shape_.alphabet.size() - 1;
-    for (std::uint64_t cell = 0; cell < shape_.planes.cells; ++cell) {
-      if (masked[cell] == 0) continue;
+    for (std::uint64_t cell = 0; cell < cells_; ++cell) {
+      if ((packed_[cell / 64] >> cell % 64 & 1) == 0) continue;
       if (classes[cell] >= count) return false;
       const auto named = static_cast<std::uint8_t>(classes[cell] + 1);
       classes[cell] = named == count ? shape_.alphabet.last_class() : named;
@@ -119,7 +179,17 @@ class LevelMaskWalk {
 
   Coder& coder_;
   const LevelShape& shape_;
+  const std::uint64_t cells_;
+  Vector<std::uint64_t> packed_;  // which cells are masked
 };
+
+kernels::LevelPlanes choose_planes(std::span<const std::uint8_t> classes, const Extents& extents, Views views) {
+  const kernels::MaskPlanes own(extents);
+  Vector<std::uint64_t> packed(own.cells / 64 + 2);
+  kernels::pack_bits(classes.data(), own.cells, packed.data());
+  Vector<std::uint64_t> hashes(kernels::most_level_planes(own));
+  return kernels::best_level_planes(packed.data(), own, views, hashes.data());
+}
 
 void put_number(std::uint64_t value, Vector<std::uint8_t>& out) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<std::uint8_t>(value | 0x80));
@@ -141,7 +211,7 @@ Status encode_unguarded(const SegmentMask& mask, const kernels::MaskPlanes& plan
   Vector<std::uint8_t> classes = mask.classes;
   LevelMaskWalk<LevelEncoder>(coder, shape).run(classes);
 
-  out.push_back(kLevelMark);
+  out.push_back(kernels::kLevelMark);
   out.push_back(static_cast<std::uint8_t>(shape.alphabet.specials | (shape.alphabet.has_verbatim ? kHasVerbatim : 0)));
   out.push_back(static_cast<std::uint8_t>(std::bit_width(coder.lanes() / kernels::kFewestLevelLanes) - 1));
   if (planes.count() > 1) put_number(shape.distance, out);
@@ -218,7 +288,7 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const ker
   if (planes.cells > kMostCells || level_decode_bytes(planes.cells) > max_bytes)
     return failed(StatusCode::memory_limit);
   LevelReader reader(in);
-  if (reader.element(1) != kLevelMark) reader.fail(StatusCode::corrupt);
+  if (reader.element(1) != kernels::kLevelMark) reader.fail(StatusCode::corrupt);
   const auto flags = static_cast<unsigned>(reader.element(1)), lane_shift = static_cast<unsigned>(reader.element(1));
   LevelShape shape{planes, 1, {flags & kSpecialsMask, (flags & kHasVerbatim) != 0}};
   if (flags > (kSpecialsMask | kHasVerbatim) || shape.alphabet.specials > kMaxSpecials || shape.alphabet.size() < 2 ||
@@ -241,15 +311,17 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const ker
 
   mask.classes.resize(planes.cells);
   LevelDecoder coder(lanes, {groups.data(), used});
-  if (!LevelMaskWalk<LevelDecoder>(coder, shape).run(mask.classes) || !coder.complete())
-    return failed(StatusCode::corrupt);
-  const auto verbatim =
-      static_cast<std::uint64_t>(std::count(mask.classes.begin(), mask.classes.end(), kVerbatimClass));
-  if (shape.alphabet.has_verbatim && verbatim == 0) return failed(StatusCode::corrupt);
+  LevelMaskWalk<LevelDecoder> walk(coder, shape);
+  if (!walk.run(mask.classes) || !coder.complete()) return failed(StatusCode::corrupt);
+  std::uint64_t verbatim = 0;
+  if (shape.alphabet.has_verbatim) {
+    verbatim = static_cast<std::uint64_t>(std::count(mask.classes.begin(), mask.classes.end(), kVerbatimClass));
+    if (verbatim == 0) return failed(StatusCode::corrupt);
+  }
   for (std::uint64_t i = 0; i < verbatim && reader.fault() == StatusCode::ok; ++i)
     mask.verbatim.push_back(reader.element(dtype_bytes(dtype)));
   if (reader.fault() == StatusCode::ok && !reader.at_end()) reader.fail(StatusCode::trailing_data);
-  mask.masked = planes.cells - static_cast<std::uint64_t>(std::count(mask.classes.begin(), mask.classes.end(), 0));
+  mask.masked = walk.masked();
   if (mask.masked == 0) reader.fail(StatusCode::corrupt);
   if (reader.fault() != StatusCode::ok) return failed(reader.fault());
   return mask;
@@ -266,6 +338,29 @@ Status encode_levels(const SegmentMask& mask, const kernels::MaskPlanes& planes,
     out.resize(size);
     return Status(StatusCode::out_of_memory, "no memory for a mask");
   }
+}
+
+Status encode_levels(const SegmentMask& mask, const Extents& extents, Views views, DType dtype,
+                     Vector<std::uint8_t>& out) {
+  const kernels::MaskPlanes planes = choose_planes(mask.classes, extents, views).planes;
+  const kernels::MaskPlanes own(extents);
+  if (planes != own) kernels::put_view(planes, own, [&](std::uint8_t byte) { out.push_back(byte); });
+  return encode_levels(mask, planes, dtype, out);
+}
+
+std::uint64_t estimate_levels(std::span<const std::uint8_t> classes, std::size_t specials, const Extents& extents,
+                              Views views, DType dtype) {
+  constexpr std::uint64_t kHead = 12, kHalfBits = 16;  // first states of four lanes among it; half bits of a byte
+  std::uint64_t cost = choose_planes(classes, extents, views).cost;
+  std::uint64_t bytes = kHead + specials * dtype_bytes(dtype);
+  std::uint64_t changes = 0, verbatim = 0;
+  std::uint8_t before = 0;
+  for (const std::uint8_t c : classes) {
+    changes += (c != 0) & (before != 0) & (c != before) ? 1 : 0;
+    verbatim += c == kVerbatimClass ? 1 : 0;
+    before = c;
+  }
+  return bytes + (cost + changes * 3) / kHalfBits + verbatim * dtype_bytes(dtype);
 }
 
 std::uint64_t level_decode_bytes(std::uint64_t cells) { return cells * kBytesACell + kTables; }

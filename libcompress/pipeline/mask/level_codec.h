@@ -1,5 +1,4 @@
-// Masks coded by levels (docs/format-mask.md, section 10): a form whose symbols many lanes can code side by side. No
-// stream holds it yet: writers write the form of sections 1 to 8.
+// Masks coded by levels (docs/format-mask.md, section 10): a form whose symbols many lanes can code side by side.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +17,15 @@ namespace quern::mask {
 /// planes do not fit each other. O(cells).
 Status encode_levels(const SegmentMask& mask, const kernels::MaskPlanes& planes, DType dtype,
                      Vector<std::uint8_t>& out);
+
+/// Appends it behind the view that suits the mask best. As encode_mask does; the mask is known to fit the extents.
+Status encode_levels(const SegmentMask& mask, const Extents& extents, Views views, DType dtype,
+                     Vector<std::uint8_t>& out);
+
+/// About how many bytes that takes, without coding: from edges of the mask, on bits. O(cells / 64) for each view, and
+/// O(cells) where a mask has several classes.
+std::uint64_t estimate_levels(std::span<const std::uint8_t> classes, std::size_t specials, const Extents& extents,
+                              Views views, DType dtype);
 
 /// What decode_levels allocates at most for that many cells.
 std::uint64_t level_decode_bytes(std::uint64_t cells);

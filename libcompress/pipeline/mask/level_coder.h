@@ -18,26 +18,44 @@ namespace quern::mask {
 
 /// Symbols that do not depend on each other, with their contexts. An encoder is given the symbols, a decoder gives them.
 struct LevelList {
+  std::size_t count = 0;
+  bool has_fine = false;  ///< all of them have a fine context, or none
   Vector<std::uint16_t> contexts;
-  Vector<std::uint16_t> fine;  ///< empty: none of them has a fine context
+  Vector<std::uint16_t> fine;
   Vector<std::uint8_t> symbols;
 
   void clear() {
-    contexts.clear();
-    fine.clear();
-    symbols.clear();
+    count = 0;
+    has_fine = false;
   }
-  std::size_t size() const { return contexts.size(); }
+  /// For so many symbols more.
+  void make_room(std::uint64_t more, bool with_fine) {
+    has_fine = with_fine;
+    const std::size_t wanted = count + static_cast<std::size_t>(more);
+    if (contexts.size() < wanted) grow(contexts, wanted);
+    if (symbols.size() < wanted) grow(symbols, wanted);
+    if (with_fine && fine.size() < wanted) grow(fine, wanted);
+  }
   void add(unsigned context, unsigned symbol) {
-    contexts.push_back(static_cast<std::uint16_t>(context));
-    symbols.push_back(static_cast<std::uint8_t>(symbol));
+    contexts[count] = static_cast<std::uint16_t>(context);
+    symbols[count++] = static_cast<std::uint8_t>(symbol);
+  }
+  void add(unsigned context, unsigned symbol, unsigned fine_context) {
+    fine[count] = static_cast<std::uint16_t>(fine_context);
+    add(context, symbol);
+  }
+
+ private:
+  template <class T>
+  static void grow(Vector<T>& items, std::size_t wanted) {
+    items.resize(std::max(wanted, items.size() + items.size() / 2));
   }
 };
 
 /// Counts and probabilities of one set of tables: of a mask, or of one bit of its classes.
 class LevelTables {
  public:
-  LevelTables() : fine_(kernels::level_contexts::kFineCount) {
+  LevelTables() {
     for (unsigned c = 0; c < counts_.size(); ++c) {
       counts_[c] = {kernels::kLevelConstants[c][0], kernels::kLevelConstants[c][1]};
       probabilities_[c] = static_cast<std::uint16_t>(kernels::level_probability(counts_[c]));
@@ -45,52 +63,60 @@ class LevelTables {
   }
 
   /// Of a one, at the start of the batch under way.
+  template <bool kFine>
   std::uint32_t probability(const LevelList& list, std::size_t i) const {
     const std::uint32_t p = probabilities_[list.contexts[i]];
-    if (list.fine.empty()) return p;
+    if constexpr (!kFine) return p;
     return kernels::fine_probability(fine_[list.fine[i]], p);
   }
-  /// Counts the symbols [begin, end) of a batch that is over.
-  void learn(const LevelList& list, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      Seen& seen = seen_[list.contexts[i]];
-      if (seen.zeros + seen.ones == 0) touched_.push_back(list.contexts[i]);
-      ++(list.symbols[i] == 0 ? seen.zeros : seen.ones);
-      if (!list.fine.empty()) learn_fine(list.fine[i], list.symbols[i]);
-    }
-    for (const std::uint16_t c : touched_) {
-      kernels::LevelCounts& counts = counts_[c];
-      counts.add(seen_[c].zeros, seen_[c].ones);
-      probabilities_[c] = static_cast<std::uint16_t>(kernels::level_probability(counts));
-      seen_[c] = {};
-    }
-    touched_.clear();
-    for (const std::uint16_t f : touched_fine_) {
-      fine_[f].add(seen_fine_[f].zeros, seen_fine_[f].ones);
-      seen_fine_[f] = {};
-    }
-    touched_fine_.clear();
+  /// Notes a symbol of the batch under way.
+  template <bool kFine>
+  void note(const LevelList& list, std::size_t i, unsigned symbol) {
+    seen_.note(list.contexts[i], symbol);
+    if constexpr (kFine) seen_fine_.note(list.fine[i], symbol);
+  }
+  /// The batch is over.
+  void learn() {
+    seen_.take([&](std::uint16_t c, unsigned zeros, unsigned ones) {
+      counts_[c].add(zeros, ones);
+      probabilities_[c] = static_cast<std::uint16_t>(kernels::level_probability(counts_[c]));
+    });
+    seen_fine_.take([&](std::uint16_t f, unsigned zeros, unsigned ones) { fine_[f].add(zeros, ones); });
   }
 
  private:
-  struct Seen {
-    std::uint16_t zeros = 0;
-    std::uint16_t ones = 0;
+  /// Symbols of a batch by their contexts.
+  template <unsigned kCount>
+  class Seen {
+   public:
+    void note(std::uint16_t context, unsigned symbol) {
+      std::uint32_t& seen = symbols_[context];
+      touched_[size_] = context;
+      size_ += seen == 0 ? 1 : 0;
+      seen += symbol == 0 ? 1 : kOne;
+    }
+    template <class F>
+    void take(F&& f) {
+      for (unsigned k = 0; k < size_; ++k) {
+        const std::uint16_t context = touched_[k];
+        f(context, symbols_[context] % kOne, symbols_[context] / kOne);
+        symbols_[context] = 0;
+      }
+      size_ = 0;
+    }
+
+   private:
+    static constexpr std::uint32_t kOne = 1U << 16;  // more than a batch has
+    std::array<std::uint32_t, kCount> symbols_{};
+    std::array<std::uint16_t, kCount + 1> touched_;
+    unsigned size_ = 0;
   };
-  void learn_fine(std::uint16_t f, unsigned symbol) {
-    if (seen_fine_.empty()) seen_fine_.resize(kernels::level_contexts::kFineCount);
-    Seen& seen = seen_fine_[f];
-    if (seen.zeros + seen.ones == 0) touched_fine_.push_back(f);
-    ++(symbol == 0 ? seen.zeros : seen.ones);
-  }
 
   std::array<kernels::LevelCounts, kernels::level_contexts::kCount> counts_;
   std::array<std::uint16_t, kernels::level_contexts::kCount> probabilities_{};
-  std::array<Seen, kernels::level_contexts::kCount> seen_{};
-  Vector<kernels::LevelCounts> fine_;
-  Vector<Seen> seen_fine_;
-  Vector<std::uint16_t> touched_;
-  Vector<std::uint16_t> touched_fine_;
+  std::array<kernels::LevelCounts, kernels::level_contexts::kFineCount> fine_{};
+  Seen<kernels::level_contexts::kCount> seen_;
+  Seen<kernels::level_contexts::kFineCount> seen_fine_;
 };
 
 /// Collects all symbols; they are put into words from the last one on.
@@ -100,15 +126,10 @@ class LevelEncoder {
 
   /// The symbols of a list, in batches of which the last one ends with the list.
   void code(LevelTables& tables, LevelList& list) {
-    for (std::size_t at = 0; at < list.size();) {
-      const std::size_t end = at + static_cast<std::size_t>(std::min<std::uint64_t>(list.size() - at, batches_.next()));
-      for (std::size_t i = at; i < end; ++i) {
-        symbols_.push_back(static_cast<std::uint16_t>(tables.probability(list, i) | list.symbols[i] * kOne));
-      }
-      tables.learn(list, at, end);
-      sizes_.push_back(static_cast<std::uint16_t>(end - at));
-      batches_.took(end - at);
-      at = end;
+    if (list.has_fine) {
+      code<true>(tables, list);
+    } else {
+      code<false>(tables, list);
     }
   }
   static constexpr bool good() { return true; }
@@ -119,6 +140,24 @@ class LevelEncoder {
 
  private:
   static constexpr unsigned kOne = kernels::kLevelOne;  // above a probability: the symbol
+
+  template <bool kFine>
+  void code(LevelTables& tables, const LevelList& list) {
+    std::size_t to = symbols_.size();
+    symbols_.resize(to + list.count);
+    for (std::size_t at = 0; at < list.count;) {
+      const std::size_t end = at + static_cast<std::size_t>(std::min<std::uint64_t>(list.count - at, batches_.next()));
+      for (std::size_t i = at; i < end; ++i) {
+        const unsigned symbol = list.symbols[i];
+        symbols_[to++] = static_cast<std::uint16_t>(tables.probability<kFine>(list, i) | symbol * kOne);
+        tables.note<kFine>(list, i, symbol);
+      }
+      tables.learn();
+      sizes_.push_back(static_cast<std::uint16_t>(end - at));
+      batches_.took(end - at);
+      at = end;
+    }
+  }
 
   kernels::LevelBatches batches_;
   Vector<std::uint16_t> symbols_;
@@ -142,18 +181,10 @@ class LevelDecoder {
   }
 
   void code(LevelTables& tables, LevelList& list) {
-    for (std::size_t at = 0; at < list.size();) {
-      const std::size_t end = at + static_cast<std::size_t>(std::min<std::uint64_t>(list.size() - at, batches_.next()));
-      unsigned lane = 0;
-      for (std::size_t i = at; i < end; ++i) {
-        std::uint32_t& state = states_[lane];
-        list.symbols[i] = static_cast<std::uint8_t>(kernels::take_level_symbol(state, tables.probability(list, i)));
-        if (state < kernels::kLevelStateLow) state = state << 16 | sources_[lane / kernels::kLevelGroupLanes].next();
-        lane = lane + 1 == lanes_ ? 0 : lane + 1;
-      }
-      tables.learn(list, at, end);
-      batches_.took(end - at);
-      at = end;
+    if (list.has_fine) {
+      code<true>(tables, list);
+    } else {
+      code<false>(tables, list);
     }
   }
   /// False where words were missing, or the first ones begin no state.
@@ -181,6 +212,26 @@ class LevelDecoder {
       return i < count ? bytes[2 * i] | static_cast<std::uint32_t>(bytes[2 * i + 1]) << 8 : 0;
     }
   };
+
+  template <bool kFine>
+  void code(LevelTables& tables, LevelList& list) {
+    for (std::size_t at = 0; at < list.count;) {
+      const std::size_t end = at + static_cast<std::size_t>(std::min<std::uint64_t>(list.count - at, batches_.next()));
+      unsigned lane = 0;
+      for (std::size_t i = at; i < end; ++i) {
+        std::uint32_t state = states_[lane];
+        const unsigned symbol = kernels::take_level_symbol(state, tables.probability<kFine>(list, i));
+        list.symbols[i] = static_cast<std::uint8_t>(symbol);
+        if (state < kernels::kLevelStateLow) state = state << 16 | sources_[lane / kernels::kLevelGroupLanes].next();
+        states_[lane] = state;
+        tables.note<kFine>(list, i, symbol);
+        lane = lane + 1 == lanes_ ? 0 : lane + 1;
+      }
+      tables.learn();
+      batches_.took(end - at);
+      at = end;
+    }
+  }
 
   unsigned lanes_;
   bool valid_ = true;

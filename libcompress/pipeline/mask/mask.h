@@ -36,6 +36,15 @@ struct SegmentMask {
   friend bool operator==(const SegmentMask&, const SegmentMask&) = default;
 };
 
+/// Stored forms of masks (docs/format-mask.md).
+enum class MaskForm : std::uint8_t {
+  decisions = 1,  ///< sections 1 to 8: a chain of adaptive decisions
+  levels = 2,     ///< section 10: symbols that can be coded side by side
+};
+
+/// The last form that masks of a stream may have.
+constexpr MaskForm last_form(bool may_have_levels) { return may_have_levels ? MaskForm::levels : MaskForm::decisions; }
+
 /// In which rows and planes a mask may be coded besides those of its box; none: those alone.
 using Views = std::span<const kernels::MaskView>;
 
@@ -43,7 +52,8 @@ using Views = std::span<const kernels::MaskView>;
 struct RepeatedRule {
   bool enabled = true;
   EnforcedBound bound;
-  Views views = {};  ///< those that the mask will be coded with
+  Views views = {};                     ///< those that the mask will be coded with
+  MaskForm form = MaskForm::decisions;  ///< and the form
 };
 
 /// Finds the special cells of a segment. Non-finite values and declared fill values (compared by value: -0 equals 0)
@@ -66,16 +76,20 @@ Result<SegmentMask> find_specials(const ConstBox3& box, DType dtype, std::span<c
 /// Appends the stored form to `out`, in the view that suits the mask best; an empty mask adds no byte. Fails when the
 /// mask does not fit the extents.
 Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out,
-                   Views views = {});
+                   Views views = {}, MaskForm form = MaskForm::decisions);
 
 /// What decode_mask allocates at most for a segment of those extents: classes, scratch and every cell verbatim. Extents
 /// of a valid segment (their product fits 64 bits).
-std::uint64_t decode_bytes(const Extents& extents);
+std::uint64_t decode_bytes(const Extents& extents, MaskForm most = MaskForm::decisions);
 
 /// Reads what encode_mask wrote. `in` is hostile: fails with `corrupt`, `truncated` or `trailing_data` unless every
-/// byte is used; never allocates more than `max_bytes` (fails with `memory_limit`). Time O(cells + bytes).
+/// byte is used; never allocates more than `max_bytes` (fails with `memory_limit`). `most`: the last form that the stream
+/// may hold. Time O(cells + bytes).
 Result<SegmentMask> decode_mask(std::span<const std::uint8_t> in, const Extents& extents, DType dtype,
-                                std::uint64_t max_bytes);
+                                std::uint64_t max_bytes, MaskForm most = MaskForm::decisions);
+
+/// Whether a stored mask is coded by levels, by its first bytes.
+bool is_by_levels(std::span<const std::uint8_t> in, const Extents& extents);
 
 /// Overwrites the special cells of a working copy of the whole segment by finite values that are easy to predict from
 /// their neighbours (each a copy of some valid cell's bits; zero when no cell is valid). O(cells).

@@ -6,6 +6,7 @@
 
 #include <quern/shape.h>
 
+#include "libcompress/pipeline/mask/level_codec.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "libcompress/pipeline/mask/walk_memory.h"
 
@@ -53,12 +54,13 @@ Status check_for_encoding(const SegmentMask& mask, std::uint64_t cells) {
   return {};
 }
 
-Status encode_unguarded(const SegmentMask& mask, const Extents& extents, DType dtype, Views views,
+Status encode_unguarded(const SegmentMask& mask, const Extents& extents, DType dtype, Views views, MaskForm form,
                         Vector<std::uint8_t>& out) {
   if (mask.empty()) return {};
   const auto cells = cells_of(extents);
   if (!cells) return Status(StatusCode::invalid_argument, "extents of a mask overflow");
   QUERN_RETURN_IF_ERROR(check_for_encoding(mask, *cells));
+  if (form == MaskForm::levels) return encode_levels(mask, extents, views, dtype, out);
   const kernels::MaskShape shape =
       encoding_shape(extents, views, mask.classes, mask.specials.size(), mask.verbatim.size());
   WalkMemory memory(shape);
@@ -104,14 +106,17 @@ Status decode_verbatim(Decoder& coder, const kernels::MaskAlphabet& alphabet, DT
 }
 
 Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const Extents& extents, DType dtype,
-                                     std::uint64_t max_bytes) {
+                                     std::uint64_t max_bytes, MaskForm most) {
   SegmentMask mask;
   if (in.empty()) return mask;
   const auto cells = cells_of(extents);
   if (!cells || *cells == 0) return Status(StatusCode::corrupt, "mask of a segment without cells");
   if (*cells > kMaxCells) return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
-  const kernels::StoredView view = kernels::read_view(in.data(), in.size(), kernels::MaskPlanes(extents));
+  const kernels::StoredView view =
+      kernels::read_view(in.data(), in.size(), kernels::MaskPlanes(extents), most == MaskForm::levels);
   if (view.damage != kernels::MaskDamage::none) return view_failure(view.damage);
+  if (view.by_levels)
+    return decode_levels(in.subspan(static_cast<std::size_t>(view.bytes)), view.planes, dtype, max_bytes);
   kernels::MaskShape shape(view.planes);
   const std::uint64_t needed = *cells + kernels::MaskWalkSizes(shape).bytes();
   if (needed > max_bytes) return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
@@ -139,27 +144,32 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const Ext
 
 }  // namespace
 
-Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out,
-                   Views views) {
+Status encode_mask(const SegmentMask& mask, const Extents& extents, DType dtype, Vector<std::uint8_t>& out, Views views,
+                   MaskForm form) {
   const std::size_t size = out.size();
   try {
-    return encode_unguarded(mask, extents, dtype, views, out);
+    return encode_unguarded(mask, extents, dtype, views, form, out);
   } catch (const std::bad_alloc&) {
     out.resize(size);
     return Status(StatusCode::out_of_memory, "no memory for a mask");
   }
 }
 
-std::uint64_t decode_bytes(const Extents& extents) {
+bool is_by_levels(std::span<const std::uint8_t> in, const Extents& extents) {
+  return kernels::read_view(in.data(), in.size(), kernels::MaskPlanes(extents), true).by_levels;
+}
+
+std::uint64_t decode_bytes(const Extents& extents, MaskForm most) {
   const kernels::MaskPlanes planes(extents);
+  if (most == MaskForm::levels) return std::max(decode_bytes(extents), level_decode_bytes(planes.cells));
   const std::uint64_t own = planes.cells == 0 ? 0 : kernels::MaskWalkSizes(kernels::MaskShape(planes)).bytes();
   return planes.cells * (1 + kVerbatimBytes) + std::max(own, kernels::MaskWalkSizes::bytes_of_views(planes.cells));
 }
 
 Result<SegmentMask> decode_mask(std::span<const std::uint8_t> in, const Extents& extents, DType dtype,
-                                std::uint64_t max_bytes) {
+                                std::uint64_t max_bytes, MaskForm most) {
   try {
-    return decode_unguarded(in, extents, dtype, max_bytes);
+    return decode_unguarded(in, extents, dtype, max_bytes, most);
   } catch (const std::exception&) {
     return Status(StatusCode::out_of_memory, "no memory for a mask");
   }

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "libcompress/pipeline/encode/mask_setting.h"
+
 namespace quern {
 namespace {
 
@@ -162,7 +164,8 @@ CodecReason lone_reason(const Candidate& candidate, const ResolvedBound& bound, 
 bool refused_settings(const Status& status, const CompressOptions& options) {
   if (status.code() == StatusCode::unknown_setting) return true;
   // A value that one codec has and another has not, as in layout=levels.
-  return status.code() == StatusCode::invalid_argument && options.codec == "auto" && !options.settings.empty();
+  return status.code() == StatusCode::invalid_argument && options.codec == "auto" &&
+         !codec_settings(options.settings).empty();
 }
 
 CodecTrial describe_trial(const Trial& trial, bool measured) {
