@@ -45,7 +45,6 @@ cudaError_t lorenzo_encode_async(const LorenzoChunks& chunks, const LorenzoSlots
   error = chunks.element == Element::f32 ? encode_staged_tiles_async(chunks, slots, scan, stream)
                                          : encode_staged_elements_async(chunks, slots, scan, stream);
   if (error == cudaSuccess) error = size_chunks_async(chunks, slots, scan, sizes, stream);
-  if (error == cudaSuccess && scan.counts != nullptr) error = scan_listed_async(others, scan, stream);
   if (error == cudaSuccess) error = launches.encode(others, slots, {}, sizes, stream);
   return error;
 }

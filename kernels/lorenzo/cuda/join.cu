@@ -12,33 +12,6 @@ __device__ __forceinline__ JoinWarp& memory_of_warp() {
   return reinterpret_cast<JoinWarp*>(shared_bytes())[threadIdx.x / kLanes];
 }
 
-/// A warp for each chunk: what its tiles take together, and what they saw of the scan. Chunks that were not encoded in
-/// tiles come to the list.
-__global__ void __launch_bounds__(kJoinWarps* kLanes)
-    size_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
-                const __grid_constant__ ScanRequest scan, std::uint32_t* sizes) {
-  using X = WarpLanes;
-  const std::uint32_t place = blockIdx.x * kJoinWarps + threadIdx.x / kLanes;
-  if (place >= chunks.items * chunks.chunks) return;
-  const CudaChunk& chunk = chunks.at[place];
-  if (chunk.empty()) return;
-  const ChunkRules& rules = rules_of_item(chunks, place / chunks.chunks);
-  const std::uint32_t count = staged_tile_count(rules, chunk, slots);
-  const TileRecord record = record_of_lane(slots, chunks.element, place, count);
-  if (X::lane() == 0) slots.parts.targets[chunk.slot] = nullptr;
-  if (count == 0 || X::any((record.refused | record.special) != 0)) {
-    if (X::lane() == 0) slots.parts.list[atomicAdd(slots.parts.listed, 1u)] = place;
-    return;
-  }
-  JoinWarp& memory = memory_of_warp();
-  plan_records<X>(record, count, memory);
-  const std::uint32_t pairs = X::reduce_add(record.equal_pairs);
-  if (X::lane() != 0) return;
-  const std::uint32_t bytes = memory.plan.bytes;
-  sizes[chunk.slot] = bytes < count * tile_slot_bytes(chunks.element) ? bytes | kChunkInParts : bytes;
-  if (scan.counts != nullptr) scan.counts[chunk.slot] = {pairs, 0, 0};
-}
-
 /// What the tiles of a chunk add to the scan of its segment, whatever they hold; called by a warp.
 template <TileShape S, class Bits>
 __device__ __forceinline__ LaneScan scan_chunk(Element element, const CudaChunk& chunk, const ScanRequest& scan) {
@@ -56,24 +29,45 @@ __device__ __forceinline__ LaneScan scan_chunk(Element element, const CudaChunk&
   return found;
 }
 
-/// A warp for each chunk of a list.
+/// CTAs that an SM should hold: told of no number, the compiler spills to hold more.
+constexpr unsigned kSizeCtas = 10;
+
+/// A warp for each chunk: what its tiles take together, and what they saw of the scan. Chunks that were not encoded in
+/// tiles are scanned here, and come to the list.
 template <class Bits>
-__global__ void __launch_bounds__(kJoinWarps* kLanes)
-    scan_listed(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ ScanRequest scan) {
-  const std::uint32_t warps = gridDim.x * kJoinWarps;
-  for (std::uint32_t i = blockIdx.x * kJoinWarps + threadIdx.x / kLanes; i < *chunks.listed; i += warps) {
-    const std::uint32_t place = chunks.list[i];
-    const CudaChunk& chunk = chunks.at[place];
-    with_shape(rules_of_item(chunks, place / chunks.chunks).tile, [&](auto shape) {
+__global__ void __launch_bounds__(kJoinWarps* kLanes, kSizeCtas)
+    size_chunks(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
+                const __grid_constant__ ScanRequest scan, std::uint32_t* sizes) {
+  using X = WarpLanes;
+  const std::uint32_t place = blockIdx.x * kJoinWarps + threadIdx.x / kLanes;
+  if (place >= chunks.items * chunks.chunks) return;
+  const CudaChunk& chunk = chunks.at[place];
+  if (chunk.empty()) return;
+  const ChunkRules& rules = rules_of_item(chunks, place / chunks.chunks);
+  const std::uint32_t count = staged_tile_count(rules, chunk, slots);
+  const TileRecord record = record_of_lane(slots, chunks.element, place, count);
+  if (X::lane() == 0) slots.parts.targets[chunk.slot] = nullptr;
+  if (count == 0 || X::any((record.refused | record.special) != 0)) {
+    if (X::lane() == 0) slots.parts.list[atomicAdd(slots.parts.listed, 1u)] = place;
+    if (scan.counts == nullptr) return;
+    with_shape(rules.tile, [&](auto shape) {
       const LaneScan found = scan_chunk<shape.value, Bits>(chunks.element, chunk, scan);
-      if (WarpLanes::lane() == 0)
+      if (X::lane() == 0)
         scan.counts[chunk.slot] = {found.equal_pairs, found.negative_zeros, found.any_mandatory ? 1u : 0u};
     });
+    return;
   }
+  JoinWarp& memory = memory_of_warp();
+  plan_records<X>(record, count, memory);
+  const std::uint32_t pairs = X::reduce_add(record.equal_pairs);
+  if (X::lane() != 0) return;
+  const std::uint32_t bytes = memory.plan.bytes;
+  sizes[chunk.slot] = bytes < count * tile_slot_bytes(chunks.element) ? bytes | kChunkInParts : bytes;
+  if (scan.counts != nullptr) scan.counts[chunk.slot] = {pairs, 0, 0};
 }
 
-/// A warp for `each` tiles of a chunk, a number that divides the most it may have: their payloads to the chunk's target, and by
-/// the first of them what comes before payloads.
+/// A warp for `each` tiles of a chunk, a number that divides the most it may have: their payloads to the chunk's target,
+/// and by the first of them what comes before payloads.
 __global__ void __launch_bounds__(kJoinWarps* kLanes)
     join_tiles(const __grid_constant__ LorenzoChunks chunks, const __grid_constant__ LorenzoSlots slots,
                std::uint32_t each) {
@@ -128,19 +122,12 @@ LorenzoParts lorenzo_parts(std::uint8_t* memory, Element element, std::uint64_t 
 cudaError_t size_chunks_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
                               std::uint32_t* sizes, cudaStream_t stream) {
   const std::uint64_t places = std::uint64_t{chunks.items} * chunks.chunks;
-  return launch(&size_chunks, {blocks_for(places), kJoinWarps * kLanes, kJoinWarps * sizeof(JoinWarp)}, stream, chunks,
-                slots, scan, sizes);
-}
-
-cudaError_t scan_listed_async(const LorenzoChunks& chunks, const ScanRequest& scan, cudaStream_t stream) {
-  constexpr unsigned kMostBlocks = 512;
-  const unsigned blocks = blocks_for(std::uint64_t{chunks.items} * chunks.chunks);
-  const LaunchShape shape{blocks < kMostBlocks ? blocks : kMostBlocks, kJoinWarps * kLanes};
+  const LaunchShape shape{blocks_for(places), kJoinWarps * kLanes, kJoinWarps * sizeof(JoinWarp)};
   switch (element_bytes(chunks.element)) {
-    case 1: return launch(&scan_listed<std::uint8_t>, shape, stream, chunks, scan);
-    case 2: return launch(&scan_listed<std::uint16_t>, shape, stream, chunks, scan);
-    case 4: return launch(&scan_listed<std::uint32_t>, shape, stream, chunks, scan);
-    default: return launch(&scan_listed<std::uint64_t>, shape, stream, chunks, scan);
+    case 1: return launch(&size_chunks<std::uint8_t>, shape, stream, chunks, slots, scan, sizes);
+    case 2: return launch(&size_chunks<std::uint16_t>, shape, stream, chunks, slots, scan, sizes);
+    case 4: return launch(&size_chunks<std::uint32_t>, shape, stream, chunks, slots, scan, sizes);
+    default: return launch(&size_chunks<std::uint64_t>, shape, stream, chunks, slots, scan, sizes);
   }
 }
 

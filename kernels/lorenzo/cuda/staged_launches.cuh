@@ -11,11 +11,8 @@ cudaError_t encode_staged_tiles_async(const LorenzoChunks& chunks, const Lorenzo
                                       cudaStream_t stream);
 cudaError_t encode_staged_elements_async(const LorenzoChunks& chunks, const LorenzoSlots& slots,
                                          const ScanRequest& scan, cudaStream_t stream);
-/// Queues the kernel that then finds sizes, scans, and the chunks that are encoded another way.
+/// Queues the kernel that then finds sizes, scans, and the chunks that are encoded another way, which it scans itself.
 cudaError_t size_chunks_async(const LorenzoChunks& chunks, const LorenzoSlots& slots, const ScanRequest& scan,
                               std::uint32_t* sizes, cudaStream_t stream);
-
-/// Queues the kernel that reads the listed chunks for the scans of their segments.
-cudaError_t scan_listed_async(const LorenzoChunks& chunks, const ScanRequest& scan, cudaStream_t stream);
 
 }  // namespace quern::kernels
