@@ -14,11 +14,11 @@ namespace quern::kernels {
 
 /// Estimated cost of a mask's positions in half bits. `distance`: of the reference planes. A cell at an edge (unlike the
 /// cell before or the one above) takes three half bits, one that is unlike both takes nine, and no cell more than two on
-/// average. Cells that differ from the reference plane take eight bits; a plane takes the cheaper of both, less a
-/// quarter, for both help. A plane of one row has no cell above, so that an edge takes eight bits.
+/// average. A plane with a reference takes five for each cell that differs from it, if that is less. Planes of one row
+/// have no cell above: edges and cells that differ take eight bits there.
 template <class Bits>
 constexpr std::uint64_t level_planes_cost(const Bits& bits, const MaskPlanes& planes, std::uint64_t distance) {
-  constexpr std::uint64_t kEdge = 3, kCorner = 6, kLoneEdge = 16, kMost = 2, kOther = 16, kPlane = 4;
+  constexpr std::uint64_t kEdge = 3, kCorner = 6, kLoneEdge = 16, kMost = 2, kOther = 5, kPlane = 4;
   const PlaneWindows windows(planes);
   const std::uint64_t count = planes.count();
   std::uint64_t sum = 0;
@@ -43,7 +43,9 @@ constexpr std::uint64_t level_planes_cost(const Bits& bits, const MaskPlanes& pl
                                                    : kEdge * popcount(left | above) + kCorner * popcount(left & above);
       flat += std::min<std::uint64_t>(edges, kMost * popcount(wanted));
     }
-    sum += back == 0 ? flat : others == 0 ? 1 : kPlane + std::min(flat, others * kOther) * 3 / 4;
+    sum += back == 0     ? flat
+           : others == 0 ? 1
+                         : kPlane + std::min(flat, others * (planes.rows == 1 ? kLoneEdge : kOther));
   }
   return sum;
 }
