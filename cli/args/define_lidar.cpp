@@ -6,6 +6,7 @@
 #include "cli/args/exit_codes.h"
 #include "cli/args/raw_args.h"
 #include "cli/args/values.h"
+#include "lidar/drive/frame_description.h"
 
 namespace quern::cli {
 namespace {
@@ -56,6 +57,12 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
   work.add_flag("--no-attributes", raw.no_attributes, "coordinates alone: no intensity, ring, time, ...");
   add_value(work, "--times", raw.times, "FILE",
             "a time for each frame, one a line: seconds, or 2011-09-26 13:02:25.95");
+  add_value(
+      work, "--poses", raw.poses, "FILE",
+      "a pose for each frame, 12 numbers a line: the rows of a 3x4 matrix in metres, from sensor to world as KITTI "
+      "writes them; frames are then predicted from those before them");
+  add_value(work, "--key-frames", raw.key_every, "N",
+            "with --poses: every N-th frame, 1 to 64, is predicted by none [16]");
   add_columns(work, raw);
   work.add_flag("-f,--force", raw.force, "replace an existing drive");
   add_run(work, raw);
@@ -64,6 +71,7 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
       "Examples:\n"
       "  quern lidar compress --max-error 15cm velodyne/ -o drive.qnl -T 0\n"
       "  quern lidar compress --max-error 2cm 000000.bin 000001.bin -o drive.qnl\n"
+      "  quern lidar compress --max-error 15cm --poses poses.txt velodyne/ -o drive.qnl\n"
       "  quern lidar compress survey.las -o survey.qnl\n");
 }
 
@@ -139,6 +147,11 @@ LidarMode parse_mode(const std::string& text) {
 LidarMode mode_for(std::uint64_t bound_nm) { return bound_nm <= kFineMode ? LidarMode::points : LidarMode::set; }
 
 void read_compress(const RawArgs& raw, LidarArgs& out) {
+  if (!raw.key_every.empty()) {
+    if (raw.poses.empty()) fail(Exit::usage, "--key-frames needs --poses");
+    out.key_every = parse_count(raw.key_every, "--key-frames", lidar::kMostKeyDistance);
+    if (out.key_every == 0) fail(Exit::usage, "--key-frames 0: use 1 to 64");
+  }
   if (!raw.mode.empty()) out.modes = {parse_mode(raw.mode)};
   if (!raw.max_error.empty()) out.max_errors_nm = {parse_length(raw.max_error, "--max-error")};
   if (out.max_errors_nm.empty()) {
@@ -200,6 +213,7 @@ void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, Li
   out.force = raw.force;
   out.drop_attributes = raw.no_attributes;
   out.times = raw.times;
+  out.poses = raw.poses;
   out.originals = raw.originals;
   out.html = raw.html;
   out.format = raw.format;

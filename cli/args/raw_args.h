@@ -39,7 +39,7 @@ struct RawArgs {
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,
       shard_size, slice, hf, dtype;
   std::vector<std::string> roles, tensors, steps, tags, strip;
-  std::string max_error, mode, times, bin_columns, frame, format;
+  std::string max_error, mode, times, poses, key_every, bin_columns, frame, format;
   std::vector<std::string> max_errors, modes, originals;
   bool no_attributes = false;
   bool dry_run = false, full = false, replace = false;

@@ -22,6 +22,8 @@ struct LidarArgs {
   std::vector<LidarMode> modes;              ///< bench: several; else exactly one
   unsigned bin_columns = 0;                  ///< 0: told from the file
   bool drop_attributes = false;
+  std::string poses;  ///< file with a pose a line; empty: none
+  std::uint64_t key_every = 16;
   std::string times;  ///< file with a time a line; empty: none
   std::optional<std::uint64_t> frame;
   std::string format;  ///< empty: by the output's name, else as the frame was

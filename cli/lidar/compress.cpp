@@ -15,6 +15,7 @@
 #include "cli/lidar/verb.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/progress.h"
+#include "lidar/drive/posed_frames.h"
 
 namespace quern::cli {
 namespace {
@@ -42,15 +43,17 @@ lidar::FrameOptions frame_options(const LidarArgs& args) {
   return options;
 }
 
+/// `encode(cloud, options)` codes the frame.
+template <class Encode>
 Coded encode_file(const std::string& path, std::optional<std::int64_t> time, const LidarArgs& args,
-                  TaskRunner& runner) {
+                  const Encode& encode) {
   lidar::PointCloud cloud = read_cloud_file(path, args.bin_columns);
   if (args.drop_attributes) {
     cloud.columns.clear();
     cloud.file_header.clear();
   }
   const Stopwatch watch;
-  auto frame = lidar::encode_frame(cloud, frame_options(args), runner);
+  auto frame = encode(cloud, frame_options(args));
   if (!frame.ok()) fail_status(frame.status(), Phase::encode, path);
   Coded out;
   out.frame = std::move(frame).value();
@@ -81,7 +84,7 @@ void tell_frame(const std::string& path, const Coded& coded, const LidarArgs& ar
 
 struct Totals {
   std::uint64_t input_bytes = 0, points = 0, kept_points = 0, dropped = 0;
-  std::uint64_t geometry = 0, order = 0, columns = 0;
+  std::uint64_t geometry = 0, order = 0, columns = 0, predicted = 0;
   double seconds = 0, largest_error = 0;
 
   void add(const Coded& coded) {
@@ -91,6 +94,7 @@ struct Totals {
     geometry += coded.info.geometry_bytes;
     order += coded.info.order_bytes;
     columns += coded.info.column_bytes;
+    predicted += coded.info.predicted ? 1 : 0;
     largest_error = std::max(largest_error, coded.frame.achieved_error);
   }
 };
@@ -130,6 +134,7 @@ void tell(const LidarArgs& args, const std::deque<Coded>& frames, const std::vec
                     {"geometry_bytes", totals.geometry},
                     {"order_bytes", totals.order},
                     {"attribute_bytes", totals.columns},
+                    {"predicted_frames", totals.predicted},
                     {"codec", "lidar"},
                     {"mode", mode_name(mode)},
                     {"bound",
@@ -170,14 +175,19 @@ class FrameCoder {
   FrameCoder(const LidarArgs& args, const std::vector<std::string>& paths, TaskRunner& runner)
       : args_(args), paths_(paths), runner_(runner), progress_(args.output, args.run, 1) {
     if (!args.times.empty()) times_ = read_times(args.times, paths.size());
+    if (!args.poses.empty()) poses_ = read_poses(args.poses, paths.size());
     for (const std::string& path : paths) totals_.input_bytes += file_bytes(path);
   }
 
   void run() {
     const Stopwatch watch;
-    const std::size_t batch = kFramesPerThread * runner_.width();
-    for (std::size_t first = 0; first < paths_.size(); first += batch)
-      run_batch(first, std::min(batch, paths_.size() - first));
+    if (!poses_.empty()) {
+      run_in_order();
+    } else {
+      const std::size_t batch = kFramesPerThread * runner_.width();
+      for (std::size_t first = 0; first < paths_.size(); first += batch)
+        run_batch(first, std::min(batch, paths_.size() - first));
+    }
     totals_.seconds = watch.seconds();
   }
 
@@ -205,13 +215,33 @@ class FrameCoder {
     TaskRunner& inner = count == 1 ? runner_ : static_cast<TaskRunner&>(serial_);
     TaskRunner& outer = count == 1 ? static_cast<TaskRunner&>(serial_) : runner_;
     run_works(outer, count, [&](std::size_t i) {
-      const std::size_t at = first + i;
-      coded[i] = encode_file(paths_[at], times_.empty() ? std::nullopt : std::optional(times_[at]), args_, inner);
-      const std::lock_guard lock(mutex_);
-      done_ += coded[i].frame.description.source_bytes;
-      progress_.update(std::min(done_, totals_.input_bytes), totals_.input_bytes);
+      coded[i] = encode_file(paths_[first + i], time_of(first + i), args_, [&](const auto& cloud, const auto& options) {
+        return lidar::encode_frame(cloud, options, inner);
+      });
+      note_done(coded[i]);
     });
     for (std::size_t i = 0; i < count; ++i) keep(paths_[first + i], coded[i]);
+  }
+
+  /// Each frame is predicted from those before it.
+  void run_in_order() {
+    lidar::PosedFrames frames(args_.key_every);
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      Coded coded = encode_file(paths_[i], time_of(i), args_, [&](const auto& cloud, const auto& options) {
+        return frames.encode(cloud, options, poses_[i], runner_);
+      });
+      note_done(coded);
+      keep(paths_[i], coded);
+    }
+  }
+
+  std::optional<std::int64_t> time_of(std::size_t i) const {
+    return times_.empty() ? std::nullopt : std::optional(times_[i]);
+  }
+  void note_done(const Coded& coded) {
+    const std::lock_guard lock(mutex_);
+    done_ += coded.frame.description.source_bytes;
+    progress_.update(std::min(done_, totals_.input_bytes), totals_.input_bytes);
   }
 
   void keep(const std::string& path, Coded& coded) {
@@ -220,6 +250,7 @@ class FrameCoder {
     spool_.write(coded.frame.scan);
     spooled_ += coded.scan_bytes;
     coded.frame.scan = {};
+    coded.frame.prediction = {};
     coded.frame.description.file_header = {};
     totals_.add(coded);
     tell_frame(path, coded, args_);
@@ -234,6 +265,7 @@ class FrameCoder {
   std::mutex mutex_;  // of done_ and progress_
   std::uint64_t done_ = 0;
   std::vector<std::int64_t> times_;
+  std::vector<lidar::Pose> poses_;
   SpoolFile spool_;
   std::uint64_t spooled_ = 0;
   std::deque<Coded> frames_;

@@ -46,7 +46,8 @@ struct Job {
 
 void decode(Job& job, const DriveFile& source, TaskRunner& runner) {
   const auto where = [&] { return fmt::format("{}: {}", source.path(), frame_text(job.index, job.coded.description)); };
-  auto cloud = lidar::decode_frame(job.coded.description, job.coded.scan, source.most_points(), runner);
+  auto cloud =
+      lidar::decode_frame(job.coded.description, job.coded.scan, source.most_points(), runner, job.coded.prediction);
   if (!cloud.ok()) fail_frame(source.path(), job.index, cloud.status());
   job.coded.scan = {};
   job.points = cloud->points();

@@ -34,6 +34,10 @@ std::string frame_name(const std::string& path);
 /// Nanoseconds of a file with a time a line. Throws CliError where it has not `frames` of them.
 std::vector<std::int64_t> read_times(const std::string& path, std::size_t frames);
 
+/// Poses of a file with 12 numbers a line. Throws CliError, naming the line, where one is not rigid or they are not
+/// `frames`.
+std::vector<lidar::Pose> read_poses(const std::string& path, std::size_t frames);
+
 /// A drive in a file, mapped.
 class DriveFile {
  public:

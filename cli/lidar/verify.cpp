@@ -22,7 +22,7 @@ void check_frame(const DriveFile& source, std::uint64_t index, const lidar::Code
                  const std::string* original, const LidarArgs& args, TaskRunner& runner, FrameResult& out) {
   const auto info = codec::lidar::scan_info(coded.scan);
   if (!info.ok()) fail_frame(source.path(), index, info.status());
-  auto cloud = lidar::decode_frame(coded.description, coded.scan, source.most_points(), runner);
+  auto cloud = lidar::decode_frame(coded.description, coded.scan, source.most_points(), runner, coded.prediction);
   if (!cloud.ok()) fail_frame(source.path(), index, cloud.status());
   out.description = coded.description;
   out.info = *info;

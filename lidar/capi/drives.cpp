@@ -183,8 +183,8 @@ quern_status quern_lidar_drive_read(quern_lidar_drive* drive, uint64_t index, qu
     QUERN_ASSIGN_OR_RETURN(const auto coded, read());
     quern::RunnerHandle runner(execution);
     QUERN_ASSIGN_OR_RETURN(
-        auto decoded,
-        lidar::decode_frame(coded.description, coded.scan, lidar::points_within(execution.memory_limit), runner.get()));
+        auto decoded, lidar::decode_frame(coded.description, coded.scan, lidar::points_within(execution.memory_limit),
+                                          runner.get(), coded.prediction));
     capi::give_cloud(std::move(decoded), *made);
     return {};
   });

@@ -1,9 +1,11 @@
 // A drive is two sections of strings: descriptions and scans.
 #include "lidar/drive/drive.h"
 
+#include <algorithm>
 #include <array>
 
 #include "codecs/lidar/point_codec.h"
+#include "libcompress/core/task_runner.h"
 
 namespace quern::lidar {
 namespace {
@@ -17,6 +19,8 @@ constexpr std::array<DriveSection, 2> kSections = {{{"lidar.frame", 1}, {"lidar.
 constexpr RecordRegistry kNoCodecs{std::span<const RecordCodec* const>()};
 constexpr std::size_t kDescriptions = 0;
 constexpr std::size_t kScans = 1;
+/// Frames that are remembered for the prediction of those that follow.
+constexpr std::uint64_t kKeptFrames = 8;
 
 RecordLayout layout_of(std::uint64_t frames) {
   RecordLayout layout;
@@ -68,10 +72,64 @@ Result<std::unique_ptr<Drive>> Drive::open(ByteSource& source, const Execution& 
   QUERN_ASSIGN_OR_RETURN(auto reader, RecordReader::open(source, kNoCodecs, execution, offset));
   if (!is_drive(reader->info()))
     return Status(StatusCode::corrupt, "the stream holds records, but no frames of a drive");
-  return std::unique_ptr<Drive>(new Drive(std::move(reader)));
+  return std::unique_ptr<Drive>(new Drive(std::move(reader), points_within(execution.memory_limit)));
 }
 
 Result<CodedFrame> Drive::read_coded(std::uint64_t index) {
+  QUERN_ASSIGN_OR_RETURN(auto out, read_stored(index));
+  if (!out.description.references.empty()) {
+    QUERN_ASSIGN_OR_RETURN(out.prediction, predict(index, out.description));
+  }
+  return out;
+}
+
+Result<Vector<UnitPoint>> Drive::predict(std::uint64_t index, const FrameDescription& description) {
+  if (description.key_distance > index) return Status(StatusCode::corrupt, "a frame's key frame is before the drive");
+  const std::uint64_t key = index - description.key_distance;
+  QUERN_ASSIGN_OR_RETURN(const SensorRays* const rays, rays_of(key));
+  ScanPredictor predictor(*rays, *description.pose);
+  for (const std::uint64_t distance : description.references) {
+    QUERN_ASSIGN_OR_RETURN(const SeenFrame* const frame, seen(index - distance, key));
+    predictor.add(*frame);
+  }
+  std::erase_if(seen_, [&](const auto& one) { return one.first < key || one.first + kKeptFrames < index; });
+  return predictor.seen();
+}
+
+Result<const SensorRays*> Drive::rays_of(std::uint64_t key) {
+  if (key_ != key) {
+    QUERN_ASSIGN_OR_RETURN(auto stored, read_stored(key));
+    if (!stored.description.rays)
+      return Status(StatusCode::corrupt, "frame {0} is no key frame, though others are predicted with its rays",
+                    static_cast<std::int64_t>(key));
+    rays_ = std::move(*stored.description.rays);
+    key_ = key;
+  }
+  return &rays_;
+}
+
+Result<const SeenFrame*> Drive::seen(std::uint64_t index, std::uint64_t key) {
+  if (const auto found = seen_.find(index); found != seen_.end()) return &found->second;
+  QUERN_ASSIGN_OR_RETURN(const auto stored, read_stored(index));
+  const FrameDescription& description = stored.description;
+  if (!description.pose || description.kind != CodedKind::f32)
+    return Status(StatusCode::corrupt, "frame {0} has no pose, though it predicts others",
+                  static_cast<std::int64_t>(index));
+  Vector<UnitPoint> prediction;
+  if (!description.references.empty()) {
+    // No chain goes back behind the key frame, so it has an end.
+    if (index - std::min(index, description.key_distance) != key)
+      return Status(StatusCode::corrupt, "frame {0} has another key frame than the frames it predicts",
+                    static_cast<std::int64_t>(index));
+    QUERN_ASSIGN_OR_RETURN(prediction, predict(index, description));
+  }
+  SerialRunner runner;
+  QUERN_ASSIGN_OR_RETURN(const auto cloud, decode_frame(description, stored.scan, most_points_, runner, prediction));
+  const auto [at, _] = seen_.insert_or_assign(index, SeenFrame{*description.pose, unit_points(cloud.words)});
+  return &at->second;
+}
+
+Result<CodedFrame> Drive::read_stored(std::uint64_t index) {
   if (index >= frames()) return no_such_frame(index, frames());
   CodedFrame out;
   QUERN_ASSIGN_OR_RETURN(const auto description, reader_->read_string(kDescriptions, index));
@@ -86,7 +144,7 @@ Result<CodedFrame> Drive::read_coded(std::uint64_t index) {
 }
 
 Result<DriveFrame> Drive::describe(std::uint64_t index) {
-  QUERN_ASSIGN_OR_RETURN(auto coded, read_coded(index));
+  QUERN_ASSIGN_OR_RETURN(auto coded, read_stored(index));
   DriveFrame out;
   QUERN_ASSIGN_OR_RETURN(out.scan, codec::lidar::scan_info(coded.scan));
   QUERN_ASSIGN_OR_RETURN(const auto parts, reader_->stored_parts(index));
@@ -97,7 +155,7 @@ Result<DriveFrame> Drive::describe(std::uint64_t index) {
 
 Result<PointCloud> Drive::read(std::uint64_t index, std::uint64_t most_points, TaskRunner& runner) {
   QUERN_ASSIGN_OR_RETURN(const auto coded, read_coded(index));
-  return decode_frame(coded.description, coded.scan, most_points, runner);
+  return decode_frame(coded.description, coded.scan, most_points, runner, coded.prediction);
 }
 
 Status Drive::check_bytes() { return reader_->verify().status(); }

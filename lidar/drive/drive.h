@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 
@@ -12,6 +13,7 @@
 #include <quern/stream_io.h>
 
 #include "lidar/drive/frame_coding.h"
+#include "lidar/predict/scan_predictor.h"
 
 namespace quern::lidar {
 
@@ -47,7 +49,8 @@ class Drive : public Allocated {
 
   /// What frame `index` is. Reads this frame's bytes alone.
   Result<DriveFrame> describe(std::uint64_t index);
-  /// The bytes of one frame, which decode_frame() takes. Reads this frame's bytes alone; O(frame).
+  /// The bytes of one frame, which decode_frame() takes, and its prediction. Reads this frame's bytes alone and, where it
+  /// is predicted, decodes the frames back to its key frame that it needs; those of the last reads are remembered.
   Result<CodedFrame> read_coded(std::uint64_t index);
   /// One frame decoded. Fails with `memory_limit` above `most_points`.
   Result<PointCloud> read(std::uint64_t index, std::uint64_t most_points, TaskRunner& runner);
@@ -55,9 +58,19 @@ class Drive : public Allocated {
   Status check_bytes();
 
  private:
-  explicit Drive(std::unique_ptr<RecordReader> reader) : reader_(std::move(reader)) {}
+  Drive(std::unique_ptr<RecordReader> reader, std::uint64_t most_points)
+      : reader_(std::move(reader)), most_points_(most_points) {}
+
+  Result<CodedFrame> read_stored(std::uint64_t index);
+  Result<Vector<UnitPoint>> predict(std::uint64_t index, const FrameDescription& description);
+  Result<const SeenFrame*> seen(std::uint64_t index, std::uint64_t key);
+  Result<const SensorRays*> rays_of(std::uint64_t key);
 
   std::unique_ptr<RecordReader> reader_;
+  std::uint64_t most_points_;                ///< of a frame that predicts others
+  std::map<std::uint64_t, SeenFrame> seen_;  ///< by index
+  std::uint64_t key_ = UINT64_MAX;           ///< whose rays are rays_
+  SensorRays rays_;
 };
 
 /// Points that decoding may bring within so many bytes of memory.

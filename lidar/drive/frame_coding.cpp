@@ -79,8 +79,8 @@ Result<std::uint32_t> scaled_bound(const PointCloud& cloud, std::uint64_t bound_
 }
 
 Result<scan::ScanInfo> encode(const scan::CloudView& view, const scan::ScanOptions& options, TaskRunner& runner,
-                              Vector<std::uint8_t>& out) {
-  QUERN_ASSIGN_OR_RETURN(out, scan::encode_scan(view, options, runner));
+                              Vector<std::uint8_t>& out, scan::Prediction prediction = {}) {
+  QUERN_ASSIGN_OR_RETURN(out, scan::encode_scan(view, options, runner, prediction));
   return scan::scan_info(out);
 }
 
@@ -106,7 +106,8 @@ Status encode_words(const PointCloud& cloud, const FrameOptions& options, TaskRu
     columns.add(static_cast<std::uint8_t>(dtype_bytes(column.type)), column.values);
   const scan::CloudView view{is_f32 ? scan::CoordinateType::f32 : scan::CoordinateType::i32, cloud.words,
                              columns.views};
-  return finish(encode(view, scan_options, runner, out.scan), out);
+  const scan::Prediction prediction = is_f32 ? options.prediction : scan::Prediction();
+  return finish(encode(view, scan_options, runner, out.scan, prediction), out);
 }
 
 /// The binary64 bits that a binary32 pattern stands for; a NaN keeps its payload.
@@ -257,10 +258,10 @@ Result<CodedFrame> encode_frame(const PointCloud& cloud, const FrameOptions& opt
 }
 
 Result<PointCloud> decode_frame(const FrameDescription& description, std::span<const std::uint8_t> bytes,
-                                std::uint64_t most_points, TaskRunner& runner) {
+                                std::uint64_t most_points, TaskRunner& runner, scan::Prediction prediction) {
   QUERN_ASSIGN_OR_RETURN(const auto info, scan::scan_info(bytes));
   QUERN_RETURN_IF_ERROR(check_frame(description, info));
-  QUERN_ASSIGN_OR_RETURN(auto decoded, scan::decode_scan(bytes, most_points, runner));
+  QUERN_ASSIGN_OR_RETURN(auto decoded, scan::decode_scan(bytes, most_points, runner, prediction));
   if (decoded.columns.size() != description.columns.size() + remainder_columns(description.kind))
     return Status(StatusCode::corrupt, "a frame's scan has {0} columns, its description another number",
                   static_cast<std::int64_t>(decoded.columns.size()));

@@ -18,12 +18,15 @@ struct FrameOptions {
   Mode mode = Mode::set;
   /// The bound in nanometres (lidar/cloud/length.h). Not used by mode `exact`.
   std::uint64_t max_error_nm = 50'000'000;
+  /// Where points are expected, in the scan's coordinates; used for binary32 coordinates alone.
+  codec::lidar::Prediction prediction = {};
 };
 
 /// A frame as a drive stores it.
 struct CodedFrame {
   FrameDescription description;
   Vector<std::uint8_t> scan;
+  Vector<UnitPoint> prediction;      ///< that decoding needs; a drive's reader makes it from earlier frames
   std::uint64_t points = 0;          ///< of the cloud
   std::uint64_t dropped_points = 0;  ///< mode `set`: NaN or infinity
   double achieved_error = 0;         ///< metres, rounded up
@@ -34,9 +37,11 @@ struct CodedFrame {
 /// the scale) or the cloud has what the mode does not take; `bound_not_met` never. Takes about 300 bytes a point.
 Result<CodedFrame> encode_frame(const PointCloud& cloud, const FrameOptions& options, TaskRunner& runner);
 
-/// Decodes a frame. Any bytes are safe. Fails with `memory_limit` above `most_points`.
+/// Decodes a frame. Any bytes are safe. Fails with `memory_limit` above `most_points`, with `invalid_argument` where the
+/// prediction is not the encoder's.
 Result<PointCloud> decode_frame(const FrameDescription& description, std::span<const std::uint8_t> scan,
-                                std::uint64_t most_points, TaskRunner& runner);
+                                std::uint64_t most_points, TaskRunner& runner,
+                                codec::lidar::Prediction prediction = {});
 
 /// What a coded frame promises and what it keeps, in metres.
 struct FrameErrors {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/bits.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
 
@@ -11,7 +12,11 @@ namespace quern::lidar {
 namespace {
 
 constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kPosedVersion = 2;
 constexpr std::uint8_t kHasTime = 1;
+constexpr std::uint8_t kHasPose = 2;
+constexpr std::uint8_t kHasRays = 4;
+constexpr std::uint8_t kIsPredicted = 8;
 constexpr std::size_t kMostColumns = 64;
 constexpr std::size_t kMaxColumnNameBytes = 255;
 
@@ -88,6 +93,95 @@ Status read_columns(Reader& reader, FrameDescription& out) {
   return {};
 }
 
+std::uint8_t flags_of(const FrameDescription& description) {
+  return static_cast<std::uint8_t>((description.time_stamp ? kHasTime : 0) | (description.pose ? kHasPose : 0) |
+                                   (description.rays ? kHasRays : 0) |
+                                   (description.references.empty() ? 0 : kIsPredicted));
+}
+
+void write_signed(Writer& writer, std::int64_t value) {
+  writer.varint(kernels::zigzag(static_cast<std::uint64_t>(value)));
+}
+Result<std::int64_t> read_signed(Reader& reader, std::int64_t most) {
+  QUERN_ASSIGN_OR_RETURN(const auto folded, reader.varint(2 * static_cast<std::uint64_t>(most)));
+  return static_cast<std::int64_t>(kernels::unzigzag(folded));
+}
+
+/// What version 2 adds.
+void write_prediction(const FrameDescription& description, Writer& writer) {
+  if (description.pose) {
+    for (const std::int64_t part : description.pose->quaternion) write_signed(writer, part);
+    for (const std::int64_t at : description.pose->translation) write_signed(writer, at);
+  }
+  if (description.rays) {
+    writer.u32(static_cast<std::uint32_t>(description.rays->step.x));
+    writer.u32(static_cast<std::uint32_t>(description.rays->step.y));
+    writer.varint(description.rays->rings.size());
+    std::int64_t last = 0;
+    for (const Ring& ring : description.rays->rings) {
+      write_signed(writer, ring.slope - last);
+      write_signed(writer, ring.height);
+      last = ring.slope;
+    }
+  }
+  if (description.references.empty()) return;
+  writer.varint(description.key_distance);
+  writer.varint(description.references.size());
+  for (const std::uint64_t distance : description.references) writer.varint(distance);
+}
+
+Status read_pose(Reader& reader, FrameDescription& out) {
+  Pose pose;
+  for (std::int64_t& part : pose.quaternion) {
+    QUERN_ASSIGN_OR_RETURN(part, read_signed(reader, Pose::kMostQuaternion));
+  }
+  for (std::int64_t& at : pose.translation) {
+    QUERN_ASSIGN_OR_RETURN(at, read_signed(reader, Pose::kMostTranslation));
+  }
+  if (!is_pose(pose)) return corrupt("the pose of a frame is no rotation");
+  out.pose = pose;
+  return {};
+}
+
+Status read_rays(Reader& reader, FrameDescription& out) {
+  SensorRays rays;
+  QUERN_ASSIGN_OR_RETURN(rays.step.x, reader.u32());
+  QUERN_ASSIGN_OR_RETURN(rays.step.y, reader.u32());
+  QUERN_ASSIGN_OR_RETURN(const auto rings, reader.varint(SensorRays::kMostRings));
+  std::int64_t last = 0;
+  for (std::uint64_t i = 0; i < rings; ++i) {
+    QUERN_ASSIGN_OR_RETURN(const auto step, read_signed(reader, 2 * SensorRays::kMostSlope));
+    QUERN_ASSIGN_OR_RETURN(const auto height, read_signed(reader, SensorRays::kMostHeight));
+    last += step;
+    if (last < -SensorRays::kMostSlope || last > SensorRays::kMostSlope)
+      return corrupt("a ring of a frame's sensor is too steep");
+    rays.rings.push_back({static_cast<std::int32_t>(last), static_cast<std::int32_t>(height)});
+  }
+  if (!are_rays(rays)) return corrupt("the rays of a frame's sensor are not in order, or too many");
+  out.rays = std::move(rays);
+  return {};
+}
+
+Status read_references(Reader& reader, FrameDescription& out) {
+  QUERN_ASSIGN_OR_RETURN(out.key_distance, reader.varint(kMostKeyDistance));
+  QUERN_ASSIGN_OR_RETURN(const auto count, reader.varint(kMostKeyDistance));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    QUERN_ASSIGN_OR_RETURN(const auto distance, reader.varint(out.key_distance));
+    if (distance <= (out.references.empty() ? 0 : out.references.back()))
+      return corrupt("a frame's references are not in order");
+    out.references.push_back(distance);
+  }
+  if (count == 0 || !out.pose) return corrupt("a frame is predicted without references or without a pose");
+  return {};
+}
+
+Status read_prediction(Reader& reader, std::uint8_t flags, FrameDescription& out) {
+  if ((flags & kHasPose) != 0) QUERN_RETURN_IF_ERROR(read_pose(reader, out));
+  if ((flags & kHasRays) != 0) QUERN_RETURN_IF_ERROR(read_rays(reader, out));
+  if ((flags & kIsPredicted) != 0) QUERN_RETURN_IF_ERROR(read_references(reader, out));
+  return {};
+}
+
 }  // namespace
 
 bool is_frame_name(std::string_view name) {
@@ -119,8 +213,9 @@ String frame_name_of(std::string_view text) {
 Vector<std::uint8_t> write_description(const FrameDescription& description) {
   Vector<std::uint8_t> out;
   Writer writer(out);
-  writer.u8(kVersion);
-  writer.u8(description.time_stamp ? kHasTime : 0);
+  const std::uint8_t flags = flags_of(description);
+  writer.u8(flags > kHasTime ? kPosedVersion : kVersion);
+  writer.u8(flags);
   writer.u8(static_cast<std::uint8_t>(description.kind));
   writer.u8(static_cast<std::uint8_t>(description.format));
   write_text(writer, description.name);
@@ -138,6 +233,7 @@ Vector<std::uint8_t> write_description(const FrameDescription& description) {
   }
   writer.varint(description.file_header.size());
   writer.bytes(description.file_header);
+  write_prediction(description, writer);
   return out;
 }
 
@@ -145,10 +241,12 @@ Result<FrameDescription> read_description(std::span<const std::uint8_t> bytes) {
   Reader reader(bytes);
   FrameDescription out;
   QUERN_ASSIGN_OR_RETURN(const auto version, reader.u8());
-  if (version != kVersion)
+  if (version != kVersion && version != kPosedVersion)
     return Status(StatusCode::unsupported_version, "the description of a frame has version {0}", version);
   QUERN_ASSIGN_OR_RETURN(const auto flags, reader.u8());
-  if (flags > kHasTime) return corrupt("the description of a frame has unknown flags");
+  constexpr std::uint8_t kAll = kHasTime | kHasPose | kHasRays | kIsPredicted;
+  if (flags > kAll || (flags > kHasTime) != (version == kPosedVersion))
+    return corrupt("the description of a frame has unknown flags");
   QUERN_ASSIGN_OR_RETURN(const auto kind, reader.u8());
   if (kind > static_cast<std::uint8_t>(CodedKind::f64_remainders))
     return corrupt("a frame has coordinates of an unknown kind");
@@ -158,7 +256,7 @@ Result<FrameDescription> read_description(std::span<const std::uint8_t> bytes) {
   out.format = static_cast<FileFormat>(format);
   QUERN_ASSIGN_OR_RETURN(out.name, read_text(reader, kMaxFrameNameBytes));
   if (!is_frame_name(out.name)) return corrupt("the name of a frame could not be a file's");
-  if (flags == kHasTime) {
+  if ((flags & kHasTime) != 0) {
     QUERN_ASSIGN_OR_RETURN(const auto time, reader.u64());
     out.time_stamp = static_cast<std::int64_t>(time);
   }
@@ -169,6 +267,7 @@ Result<FrameDescription> read_description(std::span<const std::uint8_t> bytes) {
   QUERN_ASSIGN_OR_RETURN(const auto header_bytes, reader.varint(kMaxFileHeaderBytes));
   QUERN_ASSIGN_OR_RETURN(const auto header, reader.bytes(header_bytes));
   out.file_header.assign(header.begin(), header.end());
+  QUERN_RETURN_IF_ERROR(read_prediction(reader, flags, out));
   QUERN_RETURN_IF_ERROR(reader.expect_end());
   return out;
 }

@@ -9,11 +9,15 @@
 #include <quern/status.h>
 
 #include "lidar/cloud/point_cloud.h"
+#include "lidar/predict/pose.h"
+#include "lidar/predict/sensor_rays.h"
 
 namespace quern::lidar {
 
 inline constexpr std::size_t kMaxFrameNameBytes = 200;
 inline constexpr std::uint64_t kMaxFileHeaderBytes = UINT64_C(1) << 24;
+/// Frames from a key frame to the next: what decoding one frame can need.
+inline constexpr std::uint64_t kMostKeyDistance = 64;
 
 /// The coordinates of the scan as they are coded. The numbers are stored.
 enum class CodedKind : std::uint8_t {
@@ -38,6 +42,12 @@ struct FrameDescription {
   std::uint64_t rows = 0;                   ///< PointCloud::rows
   Vector<ColumnDescription> columns;        ///< attributes, without remainders
   Vector<std::uint8_t> file_header;         ///< PointCloud::file_header
+  std::optional<Pose> pose;                 ///< where the sensor stood
+  std::optional<SensorRays> rays;           ///< of the sensor; a key frame's
+  /// How many frames before this one the key frame lies, whose rays the prediction has, and frames that predict this
+  /// one, 1 to key_distance each, rising. 0 and none: nothing predicts it.
+  std::uint64_t key_distance = 0;
+  Vector<std::uint64_t> references;
 };
 
 /// A name that may become a file's: 1 to 200 bytes of UTF-8 without control characters, '/' and '\', not beginning with

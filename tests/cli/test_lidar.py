@@ -36,6 +36,20 @@ def scan(points=3000, seed=1):
     return out
 
 
+def ring_scan(seed, rings=32, columns=512):
+    """The same ground and walls, ring after ring, with noise of its own."""
+    source, out = random.Random(seed), array.array("f")
+    for ring in range(rings):
+        elevation = -0.4 + 0.5 * ring / rings
+        for column in range(columns):
+            azimuth = 2 * math.pi * (column + 0.5) / columns
+            reach = min(1.7 / math.sin(-elevation) if elevation < -0.02 else 60.0, 9 + 4 * math.sin(7 * azimuth))
+            reach += source.gauss(0, 0.02)
+            flat = reach * math.cos(elevation)
+            out.extend((flat * math.cos(azimuth), flat * math.sin(azimuth), reach * math.sin(elevation), 0.5))
+    return out
+
+
 def rows(values, width):
     return [tuple(values[i:i + width]) for i in range(0, len(values), width)]
 
@@ -147,6 +161,34 @@ class Lidar(CliTest):
         self.assertIn("drive     5 frames", self.ok("info", drive).stdout.decode())
         self.ok("verify", drive)
         self.assertEqual(self.json(self.ok("info", "--check", "--json", drive))["streams"][0]["lidar_frames"], 5)
+
+    def test_poses_predict_frames(self):
+        inputs = [self.bin(f"{i}.bin", ring_scan(i)) for i in range(4)]
+        row = "0.8 -0.6 0 100 0.6 0.8 0 -7.5 0 0 1 2\n"
+        poses = self.write("poses.txt", 4 * row.encode())
+        words = ("--max-error", "15cm", "--no-attributes")
+        alone, plain = self.compress(inputs, "alone.qnl", *words)
+        drive, told = self.compress(inputs, "posed.qnl", *words, "--poses", poses, "--key-frames", 3)
+        self.assertEqual((plain["predicted_frames"], told["predicted_frames"]), (0, 2))
+        self.assertLess(told["each"][1]["output_bytes"], 0.95 * plain["each"][1]["output_bytes"])
+        again, _ = self.compress(inputs, "again.qnl", *words, "--poses", poses, "--key-frames", 3, "-T", 2)
+        self.assertEqual(read_bytes(drive), read_bytes(again))
+        wrong = self.write("wrong.txt", b"".join(
+            b"%d 0 0 %d 0 %d 0 0 0 0 1 %d\n" % (1 - 2 * (i % 2), 70 * i, 1 - 2 * (i % 2), i) for i in range(4)))
+        self.compress(inputs, "wrong.qnl", *words, "--poses", wrong)
+        for name in ("posed.qnl", "wrong.qnl"):
+            found = self.json(self.ok("lidar", "verify", self.path(name), "--original", *inputs, "--json", "-T", 2))
+            self.assertEqual(found["violations"], 0)
+            self.ok("lidar", "decompress", self.path(name), "--frame", 2, "-o", self.path("two.bin"), "-f", "-q")
+            self.assert_within(rows(ring_scan(2), 4), self.read_bin(self.path("two.bin")), 0.15)
+        out = ("-o", self.path("x.qnl"), *words)
+        self.refused(1, "has 4 poses, but there are 3 frames", "lidar", "compress", *inputs[:3], *out, "--poses", poses)
+        bent = self.write("bent.txt", row.encode() + b"1 0 0 0 0 1.1 0 0 0 0 1 0\n" + 2 * row.encode())
+        self.refused(1, "line 2 is no pose", "lidar", "compress", *inputs, *out, "--poses", bent)
+        short = self.write("short.txt", b"1 0 0 0 0 1 0 0 0 0 1\n")
+        self.refused(1, "line 1 is not 12 numbers", "lidar", "compress", *inputs, *out, "--poses", short)
+        self.refused(1, "--key-frames needs --poses", "lidar", "compress", *inputs, *out, "--key-frames", 3)
+        self.refused(1, "64", "lidar", "compress", *inputs, *out, "--poses", poses, "--key-frames", 65)
 
     def test_threads_change_no_byte(self):
         inputs = [self.bin(f"{i}.bin", scan(300, i)) for i in range(9)]

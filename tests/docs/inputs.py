@@ -53,7 +53,7 @@ def write_safetensors(path, seed):
 
 
 def make_scans(folder, frames=3):
-    """velodyne/ with scans as KITTI writes them, ring after ring, and timestamps.txt."""
+    """velodyne/ with scans as KITTI writes them, ring after ring, timestamps.txt and poses.txt."""
     os.mkdir(os.path.join(folder, "velodyne"))
     for frame in range(frames):
         source, values = random.Random(SEED + frame), array.array("f")
@@ -70,6 +70,8 @@ def make_scans(folder, frames=3):
             values.tofile(file)
     with open(os.path.join(folder, "timestamps.txt"), "w", encoding="utf-8") as file:
         file.writelines(f"2011-09-26 13:02:{25 + 0.1 * frame:012.9f}\n" for frame in range(frames))
+    with open(os.path.join(folder, "poses.txt"), "w", encoding="utf-8") as file:
+        file.writelines(f"1 0 0 {0.1 * frame:.3f} 0 1 0 0 0 0 1 0\n" for frame in range(frames))
 
 
 def write_netcdf(path, variables):

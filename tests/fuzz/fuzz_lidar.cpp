@@ -66,11 +66,14 @@ void round_trip(fuzz::Feed& feed) {
   std::vector<std::uint32_t> words(3 * feed.byte());
   for (std::uint32_t& word : words) word = feed.raw<std::uint32_t>();
   cloud.words = words;
+  std::vector<PredictedPoint> prediction(feed.byte() % 32);
+  for (PredictedPoint& point : prediction)
+    for (std::int64_t& at : point) at = feed.raw<std::int32_t>() % (kMostPredictedUnits + 1);
   SerialRunner runner;
-  const auto bytes = encode_scan(cloud, options, runner);
+  const auto bytes = encode_scan(cloud, options, runner, prediction);
   QUERN_FUZZ_CHECK(bytes.ok());
   QUERN_FUZZ_CHECK(bytes->size() <= 4 * words.size() + words.size() / 250 + 256);
-  const auto back = decode_scan(*bytes, kMostHostilePoints, runner);
+  const auto back = decode_scan(*bytes, kMostHostilePoints, runner, prediction);
   QUERN_FUZZ_CHECK(back.ok());
   const bool is_integer = cloud.type == CoordinateType::i32;
   const quern::lidar::exact::Bound bound{options.max_error, is_integer ? 1U : kUnitsPerMetre};

@@ -9,6 +9,7 @@ import struct
 import sys
 
 import quern_lidar
+import quern_predict
 from quern_bytes import Cursor, Malformed, require
 from quern_records import RecordDecoder
 
@@ -28,13 +29,14 @@ def read_text(cursor, limit):
 
 def read_description(data):
     cursor = Cursor(data, 0, len(data))
-    require(cursor.unsigned(1) == 1, 'another version')
+    version = cursor.unsigned(1)
+    require(version in (1, 2), 'another version')
     flags, kind, form = cursor.unsigned(1), cursor.unsigned(1), cursor.unsigned(1)
-    require(flags < 2 and kind < 4 and form < 6, 'unknown flags, kind or format')
+    require(flags < 16 and (flags > 1) == (version == 2) and kind < 4 and form < 6, 'unknown flags, kind or format')
     frame = {'kind': kind, 'name': read_text(cursor, 200)}
     name = frame['name']
     require(name and not name.startswith('.') and '/' not in name and '\\' not in name, 'a name that is no file\'s')
-    if flags:
+    if flags & 1:
         frame['time'] = struct.unpack('<q', cursor.take(8))[0]
     cursor.varint(2**62)
     frame['rows'] = cursor.varint(2**32)
@@ -48,6 +50,10 @@ def read_description(data):
         require(column[1] in DTYPE_WIDTHS, 'the type of a column')
         frame['columns'].append(column)
     cursor.take(cursor.varint(2**24))
+    frame['pose'] = quern_predict.read_pose(cursor) if flags & 2 else None
+    frame['rays'] = quern_predict.read_rays(cursor) if flags & 4 else None
+    frame['key'], frame['references'] = quern_predict.read_references(cursor) if flags & 8 else (0, [])
+    require(frame['pose'] or not frame['references'], 'a prediction without a pose')
     require(cursor.done(), 'bytes after the description')
     return frame
 
@@ -59,11 +65,30 @@ def widened(word):
     return struct.unpack('<Q', struct.pack('<d', struct.unpack('<f', struct.pack('<I', word))[0]))[0]
 
 
-def decode_frame(description, scan):
-    """What NAME.points has of the frame."""
+def prediction_of(frames, frame):
+    """From the frames before this one."""
+    if not frame['references']:
+        return ()
+    require(frame['key'] <= len(frames), 'a key frame before the drive')
+    key = len(frames) - frame['key']
+    require(frames[key]['rays'], 'a key frame without rays')
+    before = []
+    for distance in frame['references']:
+        index = len(frames) - distance
+        other = frames[index]
+        require(other['pose'] and other['kind'] == F32, 'a reference without a pose')
+        require(not other['references'] or index - other['key'] == key, 'a reference of another key frame')
+        before.append((other['pose'], quern_predict.unit_points(other['words'])))
+    return quern_predict.predict(frames[key]['rays'], frame['pose'], before)
+
+
+def decode_frame(description, scan, frames):
+    """What NAME.points has of the frame; `frames` are those before it, and it joins them."""
     frame = read_description(description)
     header, _ = quern_lidar.read_header(scan)
-    kind, words, columns = quern_lidar.decode(scan)
+    kind, words, columns = quern_lidar.decode(scan, prediction_of(frames, frame))
+    frame['words'] = words
+    frames.append(frame)
     points = len(words) // 3
     require(kind == (1 if frame['kind'] in (SCALED, GRID) else 0), 'another type of coordinates')
     require(frame['kind'] != REMAINDERS or header['mode'] == 2, 'remainders without mode exact')
@@ -90,7 +115,8 @@ def decode(data):
     header = records.header
     require([(s.name, s.tag) for s in header.sections] == SECTIONS and all(s.is_string for s in header.sections) and
             header.per_segment == 1 and header.items > 0, 'these records are no drive')
-    return [decode_frame(*frame) for frame in zip(*records.values)]
+    frames = []
+    return [decode_frame(description, scan, frames) for description, scan in zip(*records.values)]
 
 
 def main():

@@ -1,6 +1,8 @@
 #include "tests/unit_lidar_drive/golden_drive.h"
 
 #include "lidar/cloud/little_endian.h"
+#include "lidar/drive/posed_frames.h"
+#include "tests/unit_lidar/clouds.h"
 #include "tests/unit_lidar_drive/made_clouds.h"
 
 namespace quern::lidar_test {
@@ -34,19 +36,56 @@ lidar::CodedFrame code(const GoldenFrame& frame) {
   return std::move(coded).value();
 }
 
-Vector<std::uint8_t> make_golden_drive() {
-  std::vector<lidar::CodedFrame> frames;
+namespace {
+
+Vector<std::uint8_t> drive_of(const std::vector<lidar::CodedFrame>& frames) {
   std::vector<Vector<std::uint8_t>> descriptions;
-  for (const GoldenFrame& frame : golden_frames()) {
-    frames.push_back(code(frame));
-    descriptions.push_back(lidar::write_description(frames.back().description));
-  }
+  for (const lidar::CodedFrame& frame : frames) descriptions.push_back(lidar::write_description(frame.description));
   std::vector<lidar::StoredFrame> stored;
   for (std::size_t i = 0; i < frames.size(); ++i) stored.push_back({descriptions[i], frames[i].scan});
   Vector<std::uint8_t> out;
   VectorSink sink(out);
   if (!lidar::write_drive(stored, Execution(), sink).ok()) out.clear();
   return out;
+}
+
+}  // namespace
+
+Vector<std::uint8_t> make_golden_drive() {
+  std::vector<lidar::CodedFrame> frames;
+  for (const GoldenFrame& frame : golden_frames()) frames.push_back(code(frame));
+  return drive_of(frames);
+}
+
+std::vector<lidar::PointCloud> posed_clouds() {
+  std::vector<lidar::PointCloud> clouds;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const TestCloud made = spinning_scan(16, 80, seed, true);
+    lidar::PointCloud& cloud = clouds.emplace_back();
+    cloud.words.assign(made.words.begin(), made.words.end());
+  }
+  return clouds;
+}
+
+std::vector<lidar::Pose> posed_poses() {
+  std::vector<lidar::Pose> poses;
+  for (std::int64_t i = 0; i < 5; ++i)
+    poses.push_back({{900'000, 2'000, -1'000, 300'000 + i}, {5'000'000, 100 * i, -9}});
+  return poses;
+}
+
+Vector<std::uint8_t> make_posed_drive() {
+  lidar::PosedFrames frames(3);
+  SerialRunner runner;
+  std::vector<lidar::CodedFrame> coded;
+  const auto clouds = posed_clouds();
+  for (std::size_t i = 0; i < clouds.size(); ++i) {
+    auto frame = frames.encode(clouds[i], {Mode::set, 150'000'000}, posed_poses()[i], runner);
+    if (!frame.ok()) return {};
+    frame->description.name = "posed";
+    coded.push_back(std::move(frame).value());
+  }
+  return drive_of(coded);
 }
 
 namespace {

@@ -23,6 +23,12 @@ lidar::CodedFrame code(const GoldenFrame& frame);
 
 Vector<std::uint8_t> make_golden_drive();
 
+/// Five scans of one place, and where their sensor stood.
+std::vector<lidar::PointCloud> posed_clouds();
+std::vector<lidar::Pose> posed_poses();
+/// These under 15 cm, with every third a key frame.
+Vector<std::uint8_t> make_posed_drive();
+
 /// For each frame: name (size u8, bytes), coordinates u8 (0 f32, 1 scaled, 2 f64), points u32, their numbers, then each
 /// column's name (size u8, bytes), type u8 and bytes.
 Vector<std::uint8_t> decoded_drive(std::span<const std::uint8_t> drive);

@@ -21,6 +21,12 @@ TEST(GoldenDrive_Committed_DecodesTheSame, AllFrames) {
   EXPECT_EQ(decoded_drive(bytes), read("drive.points"));
 }
 
+TEST(GoldenDrive_Posed_DecodesAndIsWrittenTheSame, AllFrames) {
+  const auto bytes = read("posed.qnl");
+  EXPECT_EQ(make_posed_drive(), bytes);
+  EXPECT_EQ(decoded_drive(bytes), read("posed.points"));
+}
+
 TEST(GoldenDrive_Frames_AreWrittenTheSame, DescriptionsAndScans) {
   const auto bytes = read("drive.qnl");
   MemorySource source(bytes);

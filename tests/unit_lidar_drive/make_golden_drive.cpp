@@ -22,9 +22,12 @@ int main(int argc, char** argv) {
   }
   const std::string folder = argv[1];
   const auto drive = quern::lidar_test::make_golden_drive();
+  const auto posed = quern::lidar_test::make_posed_drive();
   if (drive.empty() || !write(folder + "/drive.qnl", drive) ||
-      !write(folder + "/drive.points", quern::lidar_test::decoded_drive(drive))) {
-    std::fprintf(stderr, "cannot write the drive\n");
+      !write(folder + "/drive.points", quern::lidar_test::decoded_drive(drive)) || posed.empty() ||
+      !write(folder + "/posed.qnl", posed) ||
+      !write(folder + "/posed.points", quern::lidar_test::decoded_drive(posed))) {
+    std::fprintf(stderr, "cannot write the drives\n");
     return 1;
   }
   return 0;
