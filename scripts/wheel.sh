@@ -6,8 +6,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'TEXT'
-usage: scripts/wheel.sh [--cuda] [--no-sdist] [-j N] [--python FILE]
-  --cuda         with CUDA kernels inside; needs nvcc (without it: a wheel for CPUs, which says so in build_info())
+usage: scripts/wheel.sh [--cuda | --cpu] [--no-sdist] [-j N] [--python FILE]
+  --cuda         CUDA kernels have to be inside (default: where nvcc is found)
+  --cpu          a smaller wheel for CPUs, which says so in build_info()
   --no-sdist     the wheel alone
   -j N           processes that compile (default: one a hardware thread)
   --python FILE  the Python that makes it (default: python3); its tools go into build/wheel-tools
@@ -16,10 +17,11 @@ Exit status: 0 done, 1 failed, 2 wrong use, 77 PyPI cannot be reached.
 TEXT
 }
 
-cuda=OFF sdist=1 jobs=${QUERN_JOBS:-$(nproc)} python=python3
+cuda=AUTO sdist=1 jobs=${QUERN_JOBS:-$(nproc)} python=python3
 while (($#)); do
   case "$1" in
     --cuda) cuda=ON ;;
+    --cpu) cuda=OFF ;;
     --no-sdist) sdist=0 ;;
     -j) jobs=${2:?-j needs a number}; shift ;;
     --python) python=${2:?--python needs a file}; shift ;;
@@ -28,9 +30,15 @@ while (($#)); do
   esac
   shift
 done
-if [[ $cuda == ON ]] && ! command -v nvcc >/dev/null && [[ ! -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; then
-  echo "wheel.sh: --cuda needs nvcc, which is not here; without --cuda the wheel is for CPUs" >&2
+has_nvcc=0
+if command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; then has_nvcc=1; fi
+if [[ $cuda == ON ]] && ((!has_nvcc)); then
+  echo "wheel.sh: --cuda needs nvcc, which is not here; --cpu makes a wheel without" >&2
   exit 2
+fi
+if [[ $cuda == AUTO ]]; then
+  cuda=OFF
+  if ((has_nvcc)); then cuda=ON; fi
 fi
 
 tools=build/wheel-tools
@@ -66,6 +74,32 @@ if ((sdist)); then cp build/wheel-raw/pyquern-*.tar.gz dist/; fi
   done
   echo '</body></html>'
 } >dist/simple/pyquern/index.html
+
+# What an index checks: names, versions, requirements, and a description it can show.
+python - dist/pyquern-* <<'PYTHON'
+import sys
+import tarfile
+import zipfile
+
+from packaging.metadata import Metadata
+
+for path in sys.argv[1:]:
+    if path.endswith(".whl"):
+        with zipfile.ZipFile(path) as archive:
+            name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+            text = archive.read(name)
+            entries = archive.read(name.replace("METADATA", "entry_points.txt")).decode()
+        for group in ("[console_scripts]", "[numcodecs.codecs]", "[zarr.codecs]"):
+            assert group in entries, f"{path}: no entry point {group}"
+    else:
+        with tarfile.open(path) as archive:
+            name = next(name for name in archive.getnames() if name.count("/") == 1 and name.endswith("/PKG-INFO"))
+            text = archive.extractfile(name).read()
+    found = Metadata.from_email(text, validate=True)
+    assert found.name == "pyquern" and found.description and found.description_content_type == "text/markdown", path
+    assert [str(need) for need in found.requires_dist if need.marker is None] == ["numpy>=1.23"], f"{path}: {found.requires_dist}"
+    print(f"{path}: metadata {found.metadata_version}, {found.name} {found.version}, Python {found.requires_python}")
+PYTHON
 
 # Libraries and command each hold the array codecs they use, so that each works alone (docs/adr/012).
 limit=$((12 << 20))

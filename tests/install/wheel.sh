@@ -58,6 +58,8 @@ run "$work/venv/bin/python" -c '
 import numpy as np, pyquern as q
 stream = open("x.npy.qn", "rb").read()
 assert q.compress(np.load("x.npy"), abs=1e-3, metadata=q.info(stream).metadata) == stream'
+run "$work/venv/bin/quern" explore x.npy --bounds 1e-2,1e-3 -o page.html
+grep -q "quern compress x.npy --rel 0.001" page.html
 if run "$work/venv/bin/quern" h5 check x.h5 2>error; then exit 1; fi
 grep -q "pyquern.hdf5" error
 test -f "$(run "$work/venv/bin/python" -m pyquern plugin-path)/libh5quern.so"
