@@ -229,7 +229,8 @@ def _register_in_workers() -> None:
         return
     from . import hdf5
 
-    client.run(hdf5.register)
+    if not client.asynchronous:
+        client.run(hdf5.register)
 
 
 def _parted(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -245,7 +246,8 @@ def to_netcdf(ds: Any, path: Any, *, engine: str = "h5netcdf", **arguments: Any)
     from . import hdf5
 
     hdf5.register()
-    _register_in_workers()
+    if any(variable.chunks is not None for variable in ds.variables.values()):
+        _register_in_workers()
     bounds, others = _parted(arguments)
     ds = clean(ds)
     enc = encoding(ds, target="h5netcdf", **bounds)

@@ -78,6 +78,6 @@ def _words(bound: Bound, codec: str, fill: Any, command: str | None) -> dict[str
         options += f", fill={fills[0] if len(fills) == 1 else fills!r}"
     words = {"python": f"pyquern.compress(array, {bound.kind}={bound.value:g}{options})"}
     if command is not None:
-        line = command + "".join(f" --fill {value:g}" for value in fills)
+        line = command + "".join(f" --fill {value!r}" for value in fills)
         words["command"] = f"{line} --{bound.kind} {bound.value:g}" + ("" if codec == "auto" else f" --codec {codec}")
     return words
