@@ -182,7 +182,14 @@ void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) 
   out.run = read_run(raw);
   out.output = read_output(raw, verb);
   out.append = raw.append;
-  out.verify = raw.verify;
+  if (raw.verify == "fault") {
+    if (out.codec.codec == "auto")
+      fail(Exit::usage, "--verify=fault: name a codec that can, as in --codec lorenzo --verify=fault");
+    out.codec.settings.emplace_back("verify", "fault");
+  } else if (!raw.verify.empty() && raw.verify != "true") {
+    fail(Exit::usage, fmt::format("--verify={}: use --verify, or --verify=fault", raw.verify));
+  }
+  out.verify = raw.verify == "true";
   if (out.many.any() && out.output.path == "-")
     fail(Exit::usage, "-r, --files-from, --skip-existing: not with standard output; name a folder with -o");
   if (out.append && out.many.skip_existing)
@@ -209,6 +216,9 @@ void read_decompress(const RawArgs& raw, const CLI::App& verb, DecompressArgs& o
   out.keep_going = raw.keep_going;
   if (out.keep_going && !out.region.empty())
     fail(Exit::usage, "--keep-going and --region: decode the whole stream with --keep-going, then cut it");
+  if (!raw.verify.empty() && raw.verify != "fault")
+    fail(Exit::usage, "--verify: decompress has --verify=fault; a stream is held against its original by quern verify");
+  out.check_faults = !raw.verify.empty();
   out.run = read_run(raw);
   out.output = read_output(raw, verb);
   if (out.many.any() && out.output.path == "-")

@@ -95,6 +95,7 @@ struct DecompressArgs {
   std::string region;
   unsigned level = 0;  ///< 0: the arrays themselves
   bool keep_going = false;
+  bool check_faults = false;
   RunArgs run;
   OutputArgs output;
 };

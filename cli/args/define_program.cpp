@@ -105,7 +105,9 @@ void define_compress(CLI::App& program, RawArgs& raw) {
       "their .npy, .h5 and .nc files and raw files whose names tell type and shape (with -t and -s: whose size fits)");
   add_output(verb, raw, "output file, directory (several outputs) or - [IN.qn]");
   verb.add_flag("--append", raw.append, "add each input as a time step to OUT");
-  verb.add_flag("--verify", raw.verify, "decode again and check every element before OUT appears");
+  verb.add_flag("--verify", raw.verify,
+                "decode again and check every element before OUT appears; --verify=fault: only check that no fault of "
+                "the machine changed what is stored, chunk by chunk, with --codec lorenzo");
   add_run(verb, raw);
   verb.footer(
       "Examples:\n"
@@ -129,6 +131,8 @@ void define_decompress(CLI::App& program, RawArgs& raw) {
   add_value(verb, "--level", raw.level, "K",
             "coarse preview: every 2^K-th place of the axes, of streams with levels; 0 is all");
   verb.add_flag("--keep-going", raw.keep_going, "save what a damaged stream still holds; the rest is filled");
+  verb.add_flag("--verify", raw.verify,
+                "--verify=fault: check that no hardware fault changed what is decoded (codec lorenzo)");
   add_many(verb, raw, "their .qn files");
   add_output(verb, raw, "output file (.npy .h5 .nc by extension, else raw), directory or - [IN without .qn]");
   add_run(verb, raw);

@@ -22,6 +22,7 @@ const char* advice(StatusCode code, Phase phase) {
       return phase == Phase::encode ? "; raise --memory, or use less of it with --goal speed" : "; raise --memory";
     case StatusCode::internal:
     case StatusCode::destination_too_small: return "; this is a defect in quern, please report it";
+    case StatusCode::hardware_fault: return "; try again, and have the memory of this machine tested";
     default: return "";
   }
 }
@@ -74,6 +75,7 @@ Exit exit_for(const Status& status, Phase phase) {
     case StatusCode::device_unavailable:
     case StatusCode::device_error:
     case StatusCode::destination_too_small:
+    case StatusCode::hardware_fault:
     case StatusCode::internal: return Exit::resource;
   }
   return Exit::resource;

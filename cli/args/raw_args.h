@@ -34,7 +34,8 @@ struct RawArgs {
   std::string output, html, region, level, repeats;
   bool to_stdout = false, force = false, remove = false, keep_input = false, quiet = false, verbose = false,
        json = false;
-  bool append = false, verify = false, keep_going = false, check = false, headers_only = false;
+  std::string verify;  ///< true: given without a word
+  bool append = false, keep_going = false, check = false, headers_only = false;
   bool optional = false, rechunk = false, rewritable = false, again = false;
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,
       shard_size, slice, hf, dtype;

@@ -30,6 +30,7 @@ constexpr std::uint64_t kSmallestPiece = UINT64_C(1) << 20;
 DecompressOptions options_of(const DecodeContext& context, bool more_streams = false) {
   DecompressOptions options;
   options.keep_going = context.keep_going;
+  options.check_faults = context.check_faults;
   options.more_streams = more_streams;
   options.level = context.level;
   return options;

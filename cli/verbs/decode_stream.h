@@ -22,6 +22,7 @@ struct DecodeContext {
   Execution execution;
   std::uint64_t memory = 0;
   bool keep_going = false;
+  bool check_faults = false;
   unsigned level = 0;  ///< coarse level that is wanted
 };
 

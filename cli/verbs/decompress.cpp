@@ -190,6 +190,7 @@ Decoded decompress_into(ArrayOutput& output, const DecompressJob& job, const Dec
   context.name = job.input == "-" ? "standard input" : job.input;
   context.memory = memory_limit(args.run);
   context.keep_going = args.keep_going;
+  context.check_faults = args.check_faults;
   context.level = args.level;
   context.execution.threads = args.run.threads;
   context.execution.device = device;

@@ -12,7 +12,8 @@ inline constexpr std::uint16_t kCodecVersion = 1;
 /// The codec object; immutable, lives as long as the program.
 ///
 /// Settings: `layout` = auto | 1d | 2d:K | 3d:J,K (axes [0,J) [J,K) [K,rank) merged), `isa` = auto | baseline | avx2 |
-/// avx512 (same bytes whichever runs).
+/// avx512 (same bytes whichever runs), `verify` = none | fault (hold stored chunks against their elements; the host
+/// encodes then; ADR 031).
 const ArrayCodec& lorenzo_codec();
 
 }  // namespace quern::codec::lorenzo

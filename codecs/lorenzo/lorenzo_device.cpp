@@ -142,6 +142,8 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
   Result<std::unique_ptr<cuda::ArrayPlanner>> planner(DType dtype, const Shape& shape, const Settings& settings,
                                                       std::uint64_t sample) const override {
     QUERN_ASSIGN_OR_RETURN(const ParsedSettings parsed, parse_settings(settings, shape));
+    if (parsed.checks_faults)
+      return Status(StatusCode::unsupported, "lorenzo: verify=fault checks on the host, and so encodes there");
     try {
       const Vector<Layout> layouts = parsed.layout ? Vector<Layout>{*parsed.layout} : all_layouts(shape);
       return std::unique_ptr<cuda::ArrayPlanner>(new LorenzoPlanner(dtype, layouts, shape, sample));

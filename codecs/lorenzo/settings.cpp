@@ -58,8 +58,12 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
         known = true;
       }
       if (!known) return Status(StatusCode::invalid_argument, "lorenzo: isa must be auto, baseline, avx2 or avx512");
+    } else if (key == "verify") {
+      if (value != "none" && value != "fault")
+        return Status(StatusCode::invalid_argument, "lorenzo: verify must be none or fault");
+      parsed.checks_faults = value == "fault";
     } else {
-      return Status(StatusCode::unknown_setting, "lorenzo: unknown setting; it has layout and isa");
+      return Status(StatusCode::unknown_setting, "lorenzo: unknown setting; it has layout, isa and verify");
     }
   }
   return parsed;

@@ -14,6 +14,7 @@ namespace quern::codec::lorenzo {
 struct ParsedSettings {
   std::optional<Layout> layout;  ///< nothing: the codec chooses
   kernels::IsaLevel isa = kernels::best_isa();
+  bool checks_faults = false;
 };
 
 /// Fails on keys and values that make no sense, and on instruction sets that this processor does not have.

@@ -28,6 +28,7 @@ static_assert(QUERN_ERROR_MEMORY_LIMIT == static_cast<int>(quern::StatusCode::me
 static_assert(QUERN_ERROR_IO == static_cast<int>(quern::StatusCode::io_error));
 static_assert(QUERN_ERROR_CANCELLED == static_cast<int>(quern::StatusCode::cancelled));
 static_assert(QUERN_ERROR_DESTINATION_TOO_SMALL == static_cast<int>(quern::StatusCode::destination_too_small));
+static_assert(QUERN_ERROR_HARDWARE_FAULT == static_cast<int>(quern::StatusCode::hardware_fault));
 static_assert(QUERN_ERROR_DEVICE_UNAVAILABLE == static_cast<int>(quern::StatusCode::device_unavailable));
 static_assert(QUERN_ERROR_DEVICE == static_cast<int>(quern::StatusCode::device_error));
 static_assert(QUERN_ERROR_INTERNAL == static_cast<int>(quern::StatusCode::internal));

@@ -27,6 +27,7 @@ const char* status_name(StatusCode code) {
     case StatusCode::io_error: return "io_error";
     case StatusCode::cancelled: return "cancelled";
     case StatusCode::destination_too_small: return "destination_too_small";
+    case StatusCode::hardware_fault: return "hardware_fault";
     case StatusCode::device_unavailable: return "device_unavailable";
     case StatusCode::device_error: return "device_error";
     case StatusCode::internal: return "internal";

@@ -29,6 +29,17 @@ inline void gather(const ConstBox3& from, std::size_t element_bytes, std::uint8_
   });
 }
 
+/// Whether a box holds these elements, bit for bit.
+inline bool same_bytes(const ConstBox3& box, std::size_t element_bytes, const std::uint8_t* elements) {
+  const auto* base = static_cast<const std::uint8_t*>(box.data);
+  bool same = true;
+  for_each_row(box.extents, box.strides, [&](std::uint64_t strided, std::uint64_t dense) {
+    same = same && std::memcmp(elements + dense * element_bytes, base + strided * element_bytes,
+                               box.extents[2] * element_bytes) == 0;
+  });
+  return same;
+}
+
 inline void scatter(const std::uint8_t* from, std::size_t element_bytes, const MutableBox3& to) {
   auto* base = static_cast<std::uint8_t*>(to.data);
   for_each_row(to.extents, to.strides, [&](std::uint64_t strided, std::uint64_t dense) {

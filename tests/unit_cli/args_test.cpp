@@ -175,6 +175,23 @@ TEST(Args, BadShapesAndCounts_AreRefused) {
   expect_refused({"compress", "--abs", "1", "--fill", "many", "x"}, "not a number");
 }
 
+TEST(Args, Verify_TakesAWordBehindAnEqualsSign) {
+  const Parsed all = parse({"compress", "--abs", "1", "--verify", "x.raw"});
+  ASSERT_EQ(all.code, 0) << all.message;
+  EXPECT_TRUE(all.command.compress.verify);
+  EXPECT_EQ(all.command.compress.inputs, std::vector<std::string>{"x.raw"});
+  const Parsed fault = parse({"compress", "--abs", "1", "--codec", "press", "--verify=fault", "x.raw"});
+  ASSERT_EQ(fault.code, 0) << fault.message;
+  EXPECT_FALSE(fault.command.compress.verify);
+  EXPECT_EQ(fault.command.compress.codec.settings, (Settings{{"verify", "fault"}}));
+  const Parsed back = parse({"decompress", "--verify=fault", "x.qn"});
+  ASSERT_EQ(back.code, 0) << back.message;
+  EXPECT_TRUE(back.command.decompress.check_faults);
+  expect_refused({"compress", "--abs", "1", "--verify=fault", "x.raw"}, "name a codec");
+  expect_refused({"compress", "--abs", "1", "--verify=twice", "x.raw"}, "--verify=twice");
+  expect_refused({"decompress", "--verify", "x.qn"}, "--verify=fault");
+}
+
 TEST(Args, MissingFiles_AreRefused) {
   expect_refused({"compress", "--abs", "1"}, "missing after compress");
   expect_refused({"verify", "one", "two", "three"}, "ORIGINAL IN");

@@ -10,6 +10,7 @@
 #include "kernels/common/cpu/cpu_lanes.h"
 #include "kernels/lorenzo/bitplanes.h"
 #include "kernels/lorenzo/chunk_task.h"
+#include "kernels/lorenzo/cpu/lorenzo.h"
 #include "kernels/lorenzo/cpu/plane_bytes.h"
 #include "kernels/lorenzo/cpu/tile_io.h"
 #include "kernels/lorenzo/predict.h"
@@ -182,37 +183,58 @@ bool decode_codes(ByteRange& in, const TileHead& head, Scratch& s) {
   return true;
 }
 
-/// Decodes one tile and writes its elements.
-template <class Isa, class Q, class Exact, TileShape S, class Scratch>
-bool decode_tile(const Q& q, const TileHead& head, ByteRange in, typename Q::Bits* chunk, const ChunkBox& box,
-                 const TilePlace& place, Scratch& s) {
+/// What a payload holds beside planes.
+struct TileParts {
+  std::uint32_t signs[kLanes];
+  ExceptionPart exceptions;
+};
+
+/// Reads what comes before the planes of a payload, and leaves `in` behind it.
+template <class Isa, class Q, TileShape S, class Scratch>
+bool open_parts(const TileHead& head, ByteRange& in, const ChunkBox& box, const TilePlace& place, Scratch& s,
+                TileParts& parts) {
   using Bits = typename Q::Bits;
   using W = typename Q::Word;
   if (!predictor_fits(head.predictor, S) || (head.wide && sizeof(W) < 8)) return false;
   if (head.signs && (!Q::kHasSign || head.exact)) return false;
   std::uint32_t exists[kRows];
   if (!place.full) existing_lanes(place, box, S, exists);
-  std::uint32_t signs[kLanes] = {};
-  if (head.signs && !get_signs<Isa>(in, s, signs)) return false;
-  ExceptionPart exceptions;
-  if (head.exceptions && !get_exceptions<Isa>(in, sizeof(Bits), place.full ? nullptr : exists, exceptions))
-    return false;
+  std::memset(parts.signs, 0, sizeof parts.signs);
+  if (head.signs && !get_signs<Isa>(in, s, parts.signs)) return false;
+  return !head.exceptions || get_exceptions<Isa>(in, sizeof(Bits), place.full ? nullptr : exists, parts.exceptions);
+}
+
+/// Opens one tile: codes to s.codes, the rest to `parts`. Decoding and checking share one copy of it.
+template <class Isa, class Q, TileShape S, class Scratch>
+[[gnu::noinline]] bool open_tile(const TileHead& head, ByteRange in, const ChunkBox& box, const TilePlace& place,
+                                 Scratch& s, TileParts& parts) {
+  using W = typename Q::Word;
+  if (!open_parts<Isa, Q, S>(head, in, box, place, s, parts)) return false;
   if (head.constant()) {
     for (std::size_t r = 0; r < kRows; ++r)
       for (std::size_t l = 0; l < kLanes; ++l) s.codes[r].v[l] = static_cast<W>(head.seed);
   } else if (!decode_codes<Isa, W, S>(in, head, s)) {
     return false;
   }
-  if (in.left() != 0) return false;
+  return in.left() == 0;
+}
+
+/// Decodes one tile and writes its elements.
+template <class Isa, class Q, class Exact, TileShape S, class Scratch>
+bool decode_tile(const Q& q, const TileHead& head, ByteRange in, typename Q::Bits* chunk, const ChunkBox& box,
+                 const TilePlace& place, Scratch& s) {
+  using Bits = typename Q::Bits;
+  TileParts parts;
+  if (!open_tile<Isa, Q, S>(head, in, box, place, s, parts)) return false;
   if (head.exact) {
-    write_tile<Isa, Exact>(Exact{}, s.codes, signs, chunk, box, S, place, s.residuals);
+    write_tile<Isa, Exact>(Exact{}, s.codes, parts.signs, chunk, box, S, place, s.residuals);
   } else {
-    write_tile<Isa, Q>(q, s.codes, signs, chunk, box, S, place, s.residuals);
+    write_tile<Isa, Q>(q, s.codes, parts.signs, chunk, box, S, place, s.residuals);
   }
   if (head.exceptions) {
-    const std::uint8_t* value = exceptions.values;
+    const std::uint8_t* value = parts.exceptions.values;
     for (std::size_t r = 0; r < kRows; ++r) {
-      for (std::uint32_t rest = exceptions.lanes[r]; rest != 0; rest &= rest - 1, value += sizeof(Bits)) {
+      for (std::uint32_t rest = parts.exceptions.lanes[r]; rest != 0; rest &= rest - 1, value += sizeof(Bits)) {
         Bits bits;
         std::memcpy(&bits, value, sizeof bits);
         write_element<Isa>(chunk, box, S, place, r, static_cast<std::size_t>(std::countr_zero(rest)), bits);
@@ -222,6 +244,43 @@ bool decode_tile(const Q& q, const TileHead& head, ByteRange in, typename Q::Bit
   return true;
 }
 
+/// Calls f(head, payload, place) for the tiles of a chunk, in order, as long as it returns true. Returns the first tile
+/// for which it did not, or whose bytes are not what an encoder writes; kNoTile where there is none.
+template <class Isa, TileShape S, class F>
+std::size_t walk_tiles(const std::uint8_t* in, std::size_t bytes, const ChunkBox& box, F&& f) {
+  const std::uint8_t* const end = in + bytes;
+  const auto counts = tile_counts(box, S);
+  const std::size_t tiles = counts[0] * counts[1] * counts[2];
+  if (bytes < 1 || tiles > kMaxTilesPerChunk) return 0;
+  const std::uint8_t form = *in++;
+  TileHead heads[kMaxTilesPerChunk];
+  if (form == kFormConstant) {
+    std::uint64_t z = 0;
+    if (!get_leb128(in, end, z) || in != end) return 0;
+    for (std::size_t t = 0; t < tiles; ++t) heads[t].seed = unzigzag64(z);
+  } else if (form == kFormTiles) {
+    std::uint64_t seed = 0;
+    for (std::size_t t = 0; t < tiles; ++t) {
+      if (!get_head(in, end, heads[t], seed)) return t;
+      seed = heads[t].seed;
+    }
+  } else {
+    return 0;
+  }
+  std::size_t tile = 0;
+  for (std::uint64_t z = 0; z < counts[0]; ++z) {
+    for (std::uint64_t y = 0; y < counts[1]; ++y) {
+      for (std::uint64_t x = 0; x < counts[2]; ++x, ++tile) {
+        const TileHead& head = heads[tile];
+        if (static_cast<std::size_t>(end - in) < head.payload) return tile;
+        if (!f(head, ByteRange{in, in + head.payload}, place_tile(box, S, {z, y, x}))) return tile;
+        in += head.payload;
+      }
+    }
+  }
+  return in == end ? kNoTile : tiles - 1;
+}
+
 /// Decodes a chunk; false when its bytes are not what an encoder writes.
 template <class Isa, class Q, class Exact, TileShape S>
 bool decode_chunk(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes, void* out, const ChunkBox& box,
@@ -229,45 +288,19 @@ bool decode_chunk(const ChunkRules& rules, const std::uint8_t* in, std::size_t b
   auto& s = *static_cast<DecodeScratch<Isa, typename Q::Word>*>(scratch);
   const Q q = make_quantizer<Q>(rules.params);
   auto* elements = static_cast<typename Q::Bits*>(out);
-  const std::uint8_t* const end = in + bytes;
-  const auto counts = tile_counts(box, S);
-  const std::size_t tiles = counts[0] * counts[1] * counts[2];
-  if (bytes < 1 || tiles > kMaxTilesPerChunk) return false;
-  const std::uint8_t form = *in++;
-  TileHead heads[kMaxTilesPerChunk];
-  if (form == kFormConstant) {
-    std::uint64_t z = 0;
-    if (!get_leb128(in, end, z) || in != end) return false;
-    for (std::size_t t = 0; t < tiles; ++t) heads[t].seed = unzigzag64(z);
-  } else if (form == kFormTiles) {
-    std::uint64_t seed = 0;
-    for (std::size_t t = 0; t < tiles; ++t) {
-      if (!get_head(in, end, heads[t], seed)) return false;
-      seed = heads[t].seed;
-    }
-  } else {
-    return false;
-  }
-  std::size_t tile = 0;
-  for (std::uint64_t z = 0; z < counts[0]; ++z) {
-    for (std::uint64_t y = 0; y < counts[1]; ++y) {
-      for (std::uint64_t x = 0; x < counts[2]; ++x, ++tile) {
-        const TileHead& head = heads[tile];
-        if (static_cast<std::size_t>(end - in) < head.payload) return false;
-        const TilePlace place = place_tile(box, S, {z, y, x});
-        if (!decode_tile<Isa, Q, Exact, S>(q, head, {in, in + head.payload}, elements, box, place, s)) return false;
-        in += head.payload;
-      }
-    }
-  }
-  return in == end;
+  const auto decode = [&](const TileHead& head, ByteRange payload, const TilePlace& place) {
+    return decode_tile<Isa, Q, Exact, S>(q, head, payload, elements, box, place, s);
+  };
+  return walk_tiles<Isa, S>(in, bytes, box, decode) == kNoTile;
 }
 
-/// The decoder of one instruction set, behind LorenzoKernels::decode; decode_instance.h defines it.
+/// The decoder of one instruction set, behind LorenzoKernels; decode_instance.h defines it.
 template <class Isa>
 struct LorenzoDecoder {
   static bool decode(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes, void* out, const ChunkBox& box,
                      void* scratch);
+  static std::size_t find_decode_fault(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes,
+                                       const void* elements, const ChunkBox& box, void* scratch);
 };
 
 }  // namespace quern::kernels

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/lorenzo/cpu/decode.h"
+#include "kernels/lorenzo/cpu/decode_fault.h"
 
 namespace quern::kernels {
 
@@ -25,6 +26,23 @@ bool LorenzoDecoder<Isa>::decode(const ChunkRules& rules, const std::uint8_t* in
     }
   });
   return good;
+}
+
+template <class Isa>
+std::size_t LorenzoDecoder<Isa>::find_decode_fault(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes,
+                                                   const void* elements, const ChunkBox& box, void* scratch) {
+  std::size_t tile = 0;
+  with_quantizer(rules.element, rules.quantizer, [&]<class Q, class Exact>() {
+    const auto find = [&]<TileShape S>() {
+      tile = find_decode_fault_in_chunk<Isa, Q, Exact, S>(rules, in, bytes, elements, box, scratch);
+    };
+    switch (rules.tile) {
+      case TileShape::line: find.template operator()<TileShape::line>(); break;
+      case TileShape::plane: find.template operator()<TileShape::plane>(); break;
+      case TileShape::block: find.template operator()<TileShape::block>(); break;
+    }
+  });
+  return tile;
 }
 
 }  // namespace quern::kernels

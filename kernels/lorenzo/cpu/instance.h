@@ -7,6 +7,7 @@
 
 #include "kernels/lorenzo/cpu/decode.h"
 #include "kernels/lorenzo/cpu/encode.h"
+#include "kernels/lorenzo/cpu/encode_fault.h"
 #include "kernels/lorenzo/cpu/lorenzo.h"
 
 namespace quern::kernels {
@@ -41,9 +42,30 @@ struct LorenzoInstance {
     });
   }
 
-  static constexpr LorenzoKernels kKernels{&encode, &LorenzoDecoder<Isa>::decode, &estimate,
+  static std::size_t find_encode_fault(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes,
+                                       const void* elements, const ChunkBox& box, void* scratch) {
+    std::size_t tile = 0;
+    with_quantizer(rules.element, rules.quantizer, [&]<class Q, class Exact>() {
+      const auto find = [&]<TileShape S>() {
+        tile = find_encode_fault_in_chunk<Isa, Q, Exact, S>(rules, in, bytes, elements, box, scratch);
+      };
+      switch (rules.tile) {
+        case TileShape::line: find.template operator()<TileShape::line>(); break;
+        case TileShape::plane: find.template operator()<TileShape::plane>(); break;
+        case TileShape::block: find.template operator()<TileShape::block>(); break;
+      }
+    });
+    return tile;
+  }
+
+  static constexpr LorenzoKernels kKernels{&encode,
+                                           &LorenzoDecoder<Isa>::decode,
+                                           &estimate,
+                                           &find_encode_fault,
+                                           &LorenzoDecoder<Isa>::find_decode_fault,
                                            sizeof(EncodeScratch<Isa, std::uint64_t, std::uint64_t>),
-                                           sizeof(DecodeScratch<Isa, std::uint64_t>)};
+                                           sizeof(DecodeScratch<Isa, std::uint64_t>),
+                                           sizeof(CheckScratch<Isa, std::uint64_t, std::uint64_t>)};
 };
 
 }  // namespace quern::kernels

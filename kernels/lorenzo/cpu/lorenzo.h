@@ -9,6 +9,9 @@
 
 namespace quern::kernels {
 
+/// Every tile is as it should be.
+inline constexpr std::size_t kNoTile = SIZE_MAX;
+
 struct LorenzoKernels {
   /// Encodes a chunk of `box` at `in`; returns bytes written to `out`, which holds max_lorenzo_chunk_bytes(). Never
   /// fails.
@@ -21,8 +24,17 @@ struct LorenzoKernels {
   /// encoder that plans an array compares. Integer arithmetic only.
   void (*estimate)(const ChunkRules& rules, const void* in, const ChunkBox& tile, std::uint32_t (&bytes)[kPredictors],
                    void* scratch);
+  /// The first tile of a chunk, as it is stored, that does not hold what the encoder makes of these elements under these
+  /// rules; kNoTile where all do. Takes check_scratch_bytes.
+  std::size_t (*find_encode_fault)(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes,
+                                   const void* elements, const ChunkBox& box, void* scratch);
+  /// The first tile of a chunk that does not decode to these elements, bit for bit; kNoTile where all do. Takes
+  /// decode_scratch_bytes.
+  std::size_t (*find_decode_fault)(const ChunkRules& rules, const std::uint8_t* in, std::size_t bytes,
+                                   const void* elements, const ChunkBox& box, void* scratch);
   std::size_t encode_scratch_bytes;  ///< for encode and estimate; 64-byte aligned
   std::size_t decode_scratch_bytes;
+  std::size_t check_scratch_bytes;
 };
 
 /// The kernels of an available level.

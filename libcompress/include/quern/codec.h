@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -188,6 +189,20 @@ class ChunkEncoder : public Allocated {
   /// Writes the chunk's bytes to the start of `out` (at least max_chunk_bytes) and returns their count, at least 1.
   virtual Result<std::size_t> encode(const ConstBox3& in, std::span<std::uint8_t> out,
                                      std::span<std::uint8_t> scratch) const = 0;
+  /// Whether the settings ask for chunks to be held against their elements as they are stored, so that a hardware fault
+  /// (a bit that flipped in a register or in memory) cannot go into a stream unseen.
+  virtual bool checks_faults() const { return false; }
+  /// Decodes a chunk that `encode` made of `in`, and compares: the first part of it, as the codec counts them, that does
+  /// not hold what `encode` promises. Scratch as for `encode`.
+  virtual std::optional<std::uint64_t> find_fault(const ConstBox3& /*in*/, std::span<const std::uint8_t> /*chunk*/,
+                                                  std::span<std::uint8_t> /*scratch*/) const {
+    return {};
+  }
+  /// `encode` by instructions that it does not use, where there are others: the same bytes.
+  virtual Result<std::size_t> encode_otherwise(const ConstBox3& in, std::span<std::uint8_t> out,
+                                               std::span<std::uint8_t> scratch) const {
+    return encode(in, out, scratch);
+  }
   /// Coarse levels that chunks can be decoded to without all their bytes; not those that are means.
   virtual unsigned levels() const { return 0; }
   /// Where a chunk of these extents that `encode` has made can be cut: how many of its first bytes hold levels n and
@@ -211,6 +226,19 @@ class ChunkDecoder : public Allocated {
   virtual std::span<const std::uint8_t> device_state() const { return {}; }
   virtual Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
                         std::span<std::uint8_t> scratch) const = 0;
+  /// Whether find_fault and decode_otherwise do what they say.
+  virtual bool can_find_faults() const { return false; }
+  /// Decodes again what `decode` has made of `in`, and compares: the first part of the chunk, as the codec counts them,
+  /// that differs. Scratch as for `decode`.
+  virtual std::optional<std::uint64_t> find_fault(std::span<const std::uint8_t> /*in*/, const ConstBox3& /*out*/,
+                                                  std::span<std::uint8_t> /*scratch*/) const {
+    return {};
+  }
+  /// `decode` by instructions that it does not use, where there are others: the same values.
+  virtual Status decode_otherwise(std::span<const std::uint8_t> in, const MutableBox3& out,
+                                  std::span<std::uint8_t> scratch) const {
+    return decode(in, out, scratch);
+  }
   /// Coarse levels that there are beside the array itself, level 0. 0: the codec, or its layout for this array, has
   /// none.
   virtual unsigned levels() const { return 0; }

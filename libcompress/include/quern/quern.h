@@ -103,6 +103,7 @@ enum {
   QUERN_ERROR_CANCELLED = 63,
   QUERN_ERROR_DESTINATION_TOO_SMALL = 64,
   /* device */
+  QUERN_ERROR_HARDWARE_FAULT = 65,
   QUERN_ERROR_DEVICE_UNAVAILABLE = 80,
   QUERN_ERROR_DEVICE = 81,
   /* a defect of the library */
@@ -234,7 +235,9 @@ QUERN_API quern_status quern_params_set_bound(quern_params* params, quern_bound_
  * range (MIN:MAX, for rel and psnr when it is known), idempotent (0, 1: decoded values come back bit for bit when they
  * are compressed again under the same parameters, in whatever mixture with others; for lossless, abs and pwrel, and rel
  * with a range; needs a copy of the array), mask (1, 2: masks coded by levels, for arrays in host memory), and the
- * codec's own settings, which are checked when an array is compressed. Setting a key twice keeps the last value. */
+ * codec's own settings, which are checked when an array is compressed: verify=fault of codec lorenzo fails with
+ * QUERN_ERROR_HARDWARE_FAULT rather than store what a bit that flipped in a register or in memory has changed. Setting
+ * a key twice keeps the last value. */
 QUERN_API quern_status quern_params_set(quern_params* params, const char* key, const char* value);
 /** Copies the value of `key`, with its 0, into `value` (room for `capacity` bytes; may be NULL with 0) and the bytes it
  *  needs into `*needed` (may be NULL). QUERN_ERROR_UNKNOWN_SETTING for a key that is not set. */

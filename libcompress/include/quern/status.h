@@ -36,6 +36,7 @@ enum class StatusCode : int {
   io_error = 62,
   cancelled = 63,
   destination_too_small = 64,
+  hardware_fault = 65,
   // device
   device_unavailable = 80,
   device_error = 81,

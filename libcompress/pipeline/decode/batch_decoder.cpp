@@ -160,10 +160,12 @@ Status BatchDecoder::decode_chunk(SegmentJob& job, std::size_t k) {
     return codec_->decode_level(piece.bytes, chunk, target_.level, out, scratch.span());
   }
   add_special(job, k, out);
+  if (check_faults_) return decode_without_faults(job, k, out, scratch.span());
   return codec_->decode(piece.bytes, out, scratch.span());
 }
 
 Status BatchDecoder::finish(SegmentJob& job) const {
+  if (check_faults_) QUERN_RETURN_IF_ERROR(find_faults(job));
   const mask::SegmentMask& mask = target_.level > 0 ? job.level_mask : job.mask;
   if (!mask.empty())
     QUERN_RETURN_IF_ERROR(mask::restore_specials(job.out, header_.dtype, mask, job.out.extents, {0, 0, 0}));

@@ -31,6 +31,9 @@ class BatchDecoder final : public SegmentDecoder {
   /// Lets another decode whole segments' chunks first. It outlives the decoder; not for coarse levels.
   void decode_first_by(ChunkBatch* batch) { batch_ = batch; }
 
+  /// Holds what was decoded against the segments once more (DecompressOptions::check_faults).
+  void check_faults() { check_faults_ = true; }
+
   void report_to(ChunkProgress* progress) override { progress_ = progress; }
   std::uint64_t bytes_per_segment() const override;
   std::uint64_t scratch_bytes() const override;
@@ -45,6 +48,9 @@ class BatchDecoder final : public SegmentDecoder {
   Status decode_checked(std::span<SegmentJob> jobs, Vector<Hole>& holes);
   Status decode_by_batch(std::span<SegmentJob> jobs);
   Status decode_chunk(SegmentJob& job, std::size_t k);
+  Status decode_without_faults(const SegmentJob& job, std::size_t k, const MutableBox3& out,
+                               std::span<std::uint8_t> scratch) const;
+  Status find_faults(const SegmentJob& job) const;
   Status finish(SegmentJob& job) const;
   MutableBox3 chunk_out(const SegmentJob& job, std::size_t k) const;
   void add_special(const SegmentJob& job, std::size_t k, MutableBox3& box) const;
@@ -55,6 +61,7 @@ class BatchDecoder final : public SegmentDecoder {
   LevelTarget target_;
   const ChunkDecoder* codec_;
   bool keep_going_;
+  bool check_faults_ = false;
   TaskRunner& runner_;
   std::size_t element_bytes_;
   std::uint64_t hole_bits_;

@@ -84,13 +84,19 @@ Status StreamDecoder::start(const Registry& registry) {
     QUERN_ASSIGN_OR_RETURN(target_, LevelTarget::at(options_.level, codec_.get(), layout_));
   }
   segments_ = std::make_unique<SegmentSource>(source_, header_, start, read.bytes, layout_, options_, memory_limit_);
-  if (device_ != nullptr && codec_ != nullptr && !options_.keep_going && options_.level == 0) {
+  if (options_.check_faults && (options_.level > 0 || (codec_ != nullptr && !codec_->can_find_faults())))
+    return Status(StatusCode::unsupported, "hardware faults are looked for where codec lorenzo decodes an array");
+  if (device_ != nullptr && codec_ != nullptr && !options_.keep_going && options_.level == 0 &&
+      !options_.check_faults) {
     QUERN_ASSIGN_OR_RETURN(batch_, device_->decoder(header_, layout_, *codec_, runner_.get()));
     report_.on_device = batch_ != nullptr;
   }
-  if (!report_.on_device)
-    batch_ =
+  if (!report_.on_device) {
+    auto batch =
         std::make_unique<BatchDecoder>(header_, layout_, target_, codec_.get(), options_.keep_going, runner_.get());
+    if (options_.check_faults) batch->check_faults();
+    batch_ = std::move(batch);
+  }
   report_.input_bytes = report_.bytes_read = read.bytes;
   return {};
 }

@@ -277,7 +277,10 @@ Status BatchEncoder::encode(std::uint64_t first, std::size_t count, const ArrayW
   }));
   // No chunk is left: assembled segments take memory in their turn.
   if (first + count == setup_.layout.segments()) scratch_.clear();
-  return run_tasks(runner_, count, [&](std::size_t i) { return assemble(slots_[i], first + i, window); });
+  return run_tasks(runner_, count, [&](std::size_t i) {
+    const bool checked = setup_.encoder != nullptr && setup_.encoder->checks_faults();
+    return checked ? assemble_without_faults(slots_[i], first + i, window) : assemble(slots_[i], first + i, window);
+  });
 }
 
 std::uint64_t BatchEncoder::raw_chunks(std::size_t i) const {

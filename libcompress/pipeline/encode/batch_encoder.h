@@ -68,6 +68,11 @@ class BatchEncoder final : public SegmentEncoder {
   Status cut_levels(Slot& slot, std::size_t k, const GridBox& box) const;
   void store_raw(Slot& slot, std::uint64_t segment, std::size_t k, const ArrayWindow& window) const;
   Status assemble(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const;
+  Status assemble_without_faults(Slot& slot, std::uint64_t segment, const ArrayWindow& window);
+  Status encode_otherwise(Slot& slot, std::uint64_t segment, const ArrayWindow& window);
+  Status find_faults(Slot& slot, std::uint64_t segment, const ArrayWindow& window);
+  Status find_mask_fault(Slot& slot, std::uint64_t segment, std::span<const std::uint8_t> mask,
+                         const ArrayWindow& window) const;
 
   const StreamSetup& setup_;
   const CompressOptions& options_;

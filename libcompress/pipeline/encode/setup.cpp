@@ -102,6 +102,10 @@ Status check_options(DType dtype, const CompressOptions& options) {
   if (options.goal != "ratio" && options.goal != "psnr" && options.goal != "speed")
     return Status(StatusCode::invalid_argument, "the goal must be ratio, psnr or speed");
   QUERN_RETURN_IF_ERROR(mask_form(options.settings).status());
+  if (options.codec == "auto")
+    for (const auto& [key, value] : options.settings)
+      if (key == "verify")
+        return Status(StatusCode::invalid_argument, "verify is a setting of single codecs: name one, as lorenzo");
   const BoundKind kind = options.bound.kind;
   if (options.idempotent &&
       (kind == BoundKind::psnr || kind == BoundKind::ratio || (kind == BoundKind::rel && !options.range)))
