@@ -126,16 +126,6 @@ std::array<std::uint32_t, kPredictors> estimate_on_lanes(const ChunkCase& c, con
   });
 }
 
-std::uint32_t lone_tile_bytes_on_lanes(const ChunkCase& c, const ChunkBox& tile) {
-  return quern::testing::with_lane_code(c.rules, [&]<TileShape S, class Bits>() {
-    auto buffers = quern::testing::noisy_buffers<LaneBuffer<CodeWord<Bits>>>(1);
-    LaneTileInfo info;
-    encode_lanes<quern::testing::LaneEmulator, S>(c.rules, reinterpret_cast<const Bits*>(c.elements.data()),
-                                                  lane_place<S>(tile, 0), buffers[0], info);
-    return lone_tile_bytes(info);
-  });
-}
-
 TEST(LaneChunk, EveryCase_PredictorsEstimatedAsOnTheCpu) {
   EmulatorState::instance().reset(testing::kChunkSeed);
   Cpu cpu;
@@ -147,7 +137,7 @@ TEST(LaneChunk, EveryCase_PredictorsEstimatedAsOnTheCpu) {
     cpu.kernels.estimate(c.rules, c.elements.data(), tile, bytes, cpu.scratch.get());
     ASSERT_EQ(estimate_on_lanes(c, tile), std::to_array(bytes)) << c.name;
     std::vector<std::uint8_t> encoded(max_lorenzo_chunk_bytes(c.rules.element, 1));
-    ASSERT_EQ(lone_tile_bytes_on_lanes(c, tile),
+    ASSERT_EQ(lone_tile_bytes(quern::testing::encode_tile_on_lanes(c.rules, c.elements.data(), tile)),
               cpu.kernels.encode(c.rules, c.elements.data(), tile, encoded.data(), cpu.scratch.get()))
         << c.name;
   }
