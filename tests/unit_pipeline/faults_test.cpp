@@ -202,6 +202,17 @@ TEST(Faults_Decode, OneFault_GivesTheValuesOfARunWithoutFaults) {
   EXPECT_EQ(mended.bytes, clean.bytes);
 }
 
+TEST(Faults, MasksByLevels_AreReadAsTheyWereWritten) {
+  Machine machine(true);
+  machine.options.settings.emplace_back("mask", "2");
+  Vector<std::uint8_t> stream;
+  const Status stored = machine.compress_to(stream);
+  ASSERT_TRUE(stored.ok()) << stored.text();
+  Array back(DType::f32, machine.array.shape);
+  const Status status = machine.decompress_from(stream, true, back);
+  EXPECT_TRUE(status.ok()) << status.text();
+}
+
 TEST(Faults_Decode, AFaultThatComesBack_FailsAndNamesChunkAndTile) {
   Machine machine(true);
   Vector<std::uint8_t> stream;

@@ -51,9 +51,9 @@ Status BatchDecoder::find_faults(const SegmentJob& job) const {
       return fault;
   }
   if (again.mask.empty()) return job.mask.empty() ? Status() : fault;
-  QUERN_ASSIGN_OR_RETURN(
-      const mask::SegmentMask mask,
-      mask::decode_mask(again.mask, layout_.segment_box(job.segment).extents, header_.dtype, mask_limit_));
+  QUERN_ASSIGN_OR_RETURN(const mask::SegmentMask mask,
+                         mask::decode_mask(again.mask, layout_.segment_box(job.segment).extents, header_.dtype,
+                                           mask_limit_, mask::last_form(header_.may_have_mask_levels())));
   return mask == job.mask ? Status() : fault;
 }
 

@@ -78,7 +78,9 @@ Status BatchEncoder::find_mask_fault(Slot& slot, std::uint64_t segment, std::spa
   if (!coded || (slot.mask.empty() && stored.empty())) return {};
   if (slot.mask.empty() || stored.empty()) return fault_in_segment(segment);
   const GridBox box = setup_.layout.segment_box(segment);
-  const auto mask = mask::decode_mask(stored, box.extents, setup_.header.dtype, mask::decode_bytes(box.extents));
+  const mask::MaskForm form = mask::last_form(setup_.header.may_have_mask_levels());
+  const std::uint64_t most = mask::decode_bytes(box.extents, form);
+  const auto mask = mask::decode_mask(stored, box.extents, setup_.header.dtype, most, form);
   if (!mask.ok()) return fault_in_segment(segment);
   const MutableBox3 copy{slot.copy.data(), box.extents, {box.extents[1] * box.extents[2], box.extents[2]}};
   QUERN_RETURN_IF_ERROR(mask::restore_specials(copy, setup_.header.dtype, *mask, box.extents, {0, 0, 0}));
