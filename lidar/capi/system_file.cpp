@@ -7,18 +7,33 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <cstdio>
 
 namespace quern::lidar::capi {
 namespace {
 
 constexpr std::size_t kMostTransfer = std::size_t{1} << 30;
+constexpr unsigned kMostAttempts = 1000;  // other calls that write the same file, and what killed ones have left
 
 Status failed(const char* what) { return Status(StatusCode::io_error, what, errno); }
 
 bool exists(const String& path) {
   struct stat info {};
   return lstat(path.c_str(), &info) == 0;
+}
+
+/// A new file beside `path`, with the permissions that any new file gets, and its name; -1 when none can be made.
+int create_beside(const String& path, String& name) {
+  int file = -1;
+  for (unsigned attempt = 0; attempt < kMostAttempts && file < 0; ++attempt) {
+    char ending[48];
+    std::snprintf(ending, sizeof(ending), ".%ld.%u.part", static_cast<long>(getpid()), attempt);
+    name = path;
+    name += ending;
+    file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0 && errno != EEXIST) break;
+  }
+  return file;
 }
 
 }  // namespace
@@ -71,14 +86,8 @@ Status NewFile::create(const String& path, bool replace) {
   path_ = path;
   replace_ = replace;
   if (!replace && exists(path)) return Status(StatusCode::io_error, "the file exists already");
-  temporary_ = path;
-  temporary_ += ".XXXXXX";
-  fd_ = mkostemp(temporary_.data(), O_CLOEXEC);
+  fd_ = create_beside(path, temporary_);
   if (fd_ < 0) return failed("no temporary file can be made beside it (errno {0})");
-  // mkostemp gives the owner alone; the file is to be what open() would make.
-  const mode_t mask = umask(0);
-  umask(mask);
-  (void)fchmod(fd_, 0666 & ~mask);
   return {};
 }
 
