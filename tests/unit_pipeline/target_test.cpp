@@ -3,9 +3,11 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/support/array_cases.h"
 #include "tests/support/instrumented.h"
+#include "tests/support/thorough.h"
 #include "tests/unit_pipeline/support.h"
 
 namespace quern::testing {
@@ -71,8 +73,15 @@ CompressOptions asking(BoundKind kind, double value, const char* codec, bool zer
   return options;
 }
 
+/// All targets in thorough tests, else one of them, another each turn.
+std::vector<double> in_turns(std::vector<double> targets, unsigned turn) {
+  if (!quern::testing::thorough()) targets = {targets[turn % targets.size()]};
+  return targets;
+}
+
 TEST(PsnrTarget, NeverMissed_OverTypesShapesMasksAndCodecs) {
   const Shape shapes[] = {shape_of({7, 40, 50}), shape_of({120, 130}), shape_of({15000})};
+  unsigned number = 0;  // of the case
   for (const DType dtype :
        {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i16, DType::u8, DType::i32, DType::i64}) {
     if (quern::testing::kInstrumented && dtype != DType::f32) continue;
@@ -81,7 +90,7 @@ TEST(PsnrTarget, NeverMissed_OverTypesShapesMasksAndCodecs) {
         const OwnedArray a = field(dtype, shape, gaps);
         for (const char* codec : {"auto", "stencil", "lorenzo"}) {
           if (codec[0] == 's' && dtype == DType::i64) continue;
-          for (const double target : {35.0, 60.0}) {
+          for (const double target : in_turns({35.0, 60.0}, number + number / 6)) {
             SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + shape.text() + (gaps ? " gaps " : " ") + codec);
             const Made made = make(a, asking(BoundKind::psnr, target, codec, gaps));
             const double psnr = psnr_of(a, made.back, gaps);
@@ -95,6 +104,7 @@ TEST(PsnrTarget, NeverMissed_OverTypesShapesMasksAndCodecs) {
               EXPECT_LE(psnr, target + 0.3);
             }
           }
+          ++number;
         }
       }
   }
@@ -162,13 +172,14 @@ TEST(PsnrTarget, BeyondAllBits_IsLossless) {
 }
 
 TEST(RatioTarget, WithinThreePercent_OrItIsSaidWhatIsPossible) {
+  unsigned number = 0;  // of the case
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::i16, DType::u8, DType::i64})
     for (const bool gaps : {false, true}) {
       if (quern::testing::kInstrumented && (dtype != DType::f32 || !gaps)) continue;
       const OwnedArray a = field(dtype, shape_of({12, 60, 70}), gaps);
       for (const char* codec : {"auto", "stencil", "lorenzo"}) {
         if (codec[0] == 's' && dtype == DType::i64) continue;
-        for (const double target : {3.0, 10.0, 40.0}) {
+        for (const double target : in_turns({3.0, 10.0, 40.0}, number + number / 3)) {
           SCOPED_TRACE(std::string(dtype_name(dtype)) + (gaps ? " gaps " : " ") + codec + " " + std::to_string(target));
           const CompressOptions options = asking(BoundKind::ratio, target, codec, gaps);
           Vector<std::uint8_t> stream;
@@ -189,6 +200,7 @@ TEST(RatioTarget, WithinThreePercent_OrItIsSaidWhatIsPossible) {
           // Smooth sizes leave no such gap for wide types.
           EXPECT_TRUE(is_integer(dtype) || dtype == DType::f16 || target > 20) << ratio;
         }
+        ++number;
       }
     }
 }
