@@ -31,15 +31,8 @@ std::optional<std::array<double, 12>> read_row(std::string_view line) {
 }  // namespace
 
 std::vector<lidar::Pose> read_poses(const std::string& path, std::size_t frames) {
-  const Mapping mapping = Mapping::of_file(path);
-  std::string_view text(reinterpret_cast<const char*>(mapping.bytes().data()), mapping.bytes().size());
   std::vector<lidar::Pose> out;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
-    if (line.empty()) continue;
+  for_each_line(path, [&](std::size_t number, std::string_view line) {
     const auto row = read_row(line);
     if (!row) fail(Exit::usage, fmt::format("{}: line {} is not 12 numbers, the rows of a 3x4 matrix", path, number));
     const auto pose = lidar::pose_of_matrix(*row);
@@ -47,9 +40,8 @@ std::vector<lidar::Pose> read_poses(const std::string& path, std::size_t frames)
       fail(Exit::usage,
            fmt::format("{}: line {} is no pose: its rotation is not rigid, or it lies too far away", path, number));
     out.push_back(*pose);
-  }
-  if (out.size() != frames)
-    fail(Exit::usage, fmt::format("{}: has {} poses, but there are {} frames", path, out.size(), frames));
+  });
+  check_one_a_frame(path, "poses", out.size(), frames);
   return out;
 }
 

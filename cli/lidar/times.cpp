@@ -56,23 +56,15 @@ std::optional<std::int64_t> date_in_ns(std::string_view text) {
 }  // namespace
 
 std::vector<std::int64_t> read_times(const std::string& path, std::size_t frames) {
-  const Mapping mapping = Mapping::of_file(path);
-  std::string_view text(reinterpret_cast<const char*>(mapping.bytes().data()), mapping.bytes().size());
   std::vector<std::int64_t> out;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
-    if (line.empty()) continue;
+  for_each_line(path, [&](std::size_t number, std::string_view line) {
     const auto ns = line.find(':') != std::string_view::npos ? date_in_ns(line) : seconds_in_ns(line);
     if (!ns)
       fail(Exit::usage, fmt::format("{}: line {} is neither seconds nor a date and time such as 2011-09-26 13:02:25.95",
                                     path, number));
     out.push_back(*ns);
-  }
-  if (out.size() != frames)
-    fail(Exit::usage, fmt::format("{}: has {} times, but there are {} frames", path, out.size(), frames));
+  });
+  check_one_a_frame(path, "times", out.size(), frames);
   return out;
 }
 

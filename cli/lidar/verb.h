@@ -1,8 +1,10 @@
 // What the works of quern lidar share: inputs as clouds, drives, how failures become exit codes, figures as JSON.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/args/exit_codes.h"
@@ -30,6 +32,12 @@ lidar::PointCloud read_cloud_file(const std::string& path, unsigned bin_columns)
 
 /// The file's name without folder and without the ending of its format, as a frame's name.
 std::string frame_name(const std::string& path);
+
+/// Calls `take` with number, from 1, and text of each line that is not empty, without blanks at its end. Throws CliError
+/// where the file cannot be read.
+void for_each_line(const std::string& path, const std::function<void(std::size_t, std::string_view)>& take);
+/// Throws CliError, naming `what` there is one of on each line, where `found` are not `frames`.
+void check_one_a_frame(const std::string& path, const char* what, std::size_t found, std::size_t frames);
 
 /// Nanoseconds of a file with a time a line. Throws CliError where it has not `frames` of them.
 std::vector<std::int64_t> read_times(const std::string& path, std::size_t frames);

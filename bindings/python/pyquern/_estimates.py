@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-
 from ._bounds import Bound
-from ._ranges import range_of, scaled
+from ._ranges import common_bound, fills_of
 from .core import codec_names, compare, compress_reported, decompress
 
 #: Elements of a block: headers and first predictions of smaller ones would weigh too much.
@@ -48,25 +47,13 @@ def estimate(array: Any, bounds: Sequence[float | Bound] = (1e-2, 1e-3, 1e-4), *
     size = math.prod(array.shape)
     taken = sum(block.size for block in blocks)
     names = [name for name in (codecs or codec_names().values()) if codecs is not None or name not in ("stored", "lossless")]
-    fills = [] if fill is None else np.atleast_1d(np.asarray(fill)).tolist()
     found = []
     for each in bounds:
         asked = each if isinstance(each, Bound) else Bound("rel", float(each))
-        applied = _absolute(asked, blocks, fills)
+        applied = common_bound(asked, blocks, fills_of(fill))
         for name in names:
             found.append(_of_blocks(blocks, asked, applied, name, fill, threads, taken / size if size else 1.0))
     return found
-
-
-def _absolute(bound: Bound, blocks: list[Any], fills: list[Any]) -> Bound:
-    """A relative bound as the absolute one of all blocks together."""
-    if bound.kind != "rel":
-        return bound
-    ranges = [found for found in (range_of(block, fills) for block in blocks) if found is not None]
-    if not ranges:
-        return Bound("lossless", 0.0)
-    value = scaled(min(low for low, _ in ranges), max(high for _, high in ranges), bound.value)
-    return Bound("abs", value) if value > 0 else Bound("lossless", 0.0)
 
 
 def _of_blocks(blocks: list[Any], asked: Bound, bound: Bound, codec: str, fill: Any, threads: int, sampled: float) -> Estimate:

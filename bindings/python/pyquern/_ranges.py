@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._bounds import Bound
 from ._loss import declared_fills
 
 _BLOCK = 1 << 22  # elements read at once
@@ -61,6 +62,21 @@ def scaled(low: Any, high: Any, rel: float) -> float:
     if width == 0.0:
         return 0.0
     return float(np.nextafter(rel * np.nextafter(width, 0.0), 0.0))
+
+
+def fills_of(fill: Any) -> list[Any]:
+    """The fill values of an argument `fill`: None, a number or several."""
+    return [] if fill is None else np.atleast_1d(np.asarray(fill)).tolist()
+
+
+def common_bound(bound: Bound, arrays: Iterable[Any], fills: Iterable[Any]) -> Bound:
+    """A relative bound as the absolute one of several arrays together, lossless where their values are all equal; others as
+    they are."""
+    if bound.kind != "rel":
+        return bound
+    ranges = [found for found in (range_of(array, fills) for array in arrays) if found is not None]
+    value = scaled(min(low for low, _ in ranges), max(high for _, high in ranges), bound.value) if ranges else 0.0
+    return Bound("abs", value) if value > 0 else Bound("lossless", 0.0)
 
 
 def _dask_range(array: Any, fills: list[Any]) -> tuple[Any, Any] | None:

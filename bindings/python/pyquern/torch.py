@@ -16,7 +16,7 @@ import numpy as np
 
 from ._array import given
 from ._bounds import Bound, chosen_bound
-from ._ranges import range_of, scaled
+from ._ranges import common_bound, fills_of
 from .core import compress, decompress
 
 try:
@@ -56,7 +56,7 @@ class CompressedDataset(Dataset):  # type: ignore[misc]  # mypy does not check P
         arrays = [_as_numpy(sample) for sample in samples]
         if any(a.dtype != arrays[0].dtype or a.ndim != arrays[0].ndim or a.shape[1:] != arrays[0].shape[1:] for a in arrays):
             raise ValueError("samples differ in type or in more than their first extent")
-        self.bound = _absolute(asked, arrays, fill)
+        self.bound = common_bound(asked, arrays, fills_of(fill))
         self.transform, self._cache_blocks = transform, cache
         self._targets = None if targets is None else np.asarray(targets)
         self._same = all(a.shape == arrays[0].shape for a in arrays)
@@ -158,15 +158,6 @@ def _as_numpy(sample: Any) -> Any:
     array = np.asarray(sample)
     given(array)  # a TypeError for what is no array of numbers
     return array
-
-
-def _absolute(bound: Bound, arrays: list[Any], fill: Any) -> Bound:
-    if bound.kind != "rel":
-        return bound
-    fills = [] if fill is None else np.atleast_1d(np.asarray(fill)).tolist()
-    ranges = [found for found in (range_of(array, fills) for array in arrays) if found is not None]
-    width = scaled(min(low for low, _ in ranges), max(high for _, high in ranges), bound.value) if ranges else 0.0
-    return Bound("abs", width) if width > 0 else Bound("lossless", 0.0)
 
 
 class BlockSampler(Sampler):  # type: ignore[misc]  # mypy does not check PyTorch

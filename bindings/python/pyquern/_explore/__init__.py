@@ -11,7 +11,7 @@ import numpy as np
 
 from .._array import NUMBERS
 from .._bounds import Bound
-from .._ranges import range_of
+from .._ranges import fills_of, range_of
 from .measure import crop, curves, slices, views
 
 __all__ = ["Page", "explore"]
@@ -50,9 +50,9 @@ def explore(array: Any, bounds: Sequence[float | Bound] = _BOUNDS, *, codec: str
         raise ValueError(f"{len(chosen)} bounds: give 2 to 9")
     shape = tuple(array.shape)
     if np.dtype(array.dtype).name not in NUMBERS or not 1 <= len(shape) <= 8 or 0 in shape:
-        raise TypeError(f"an array of {array.dtype} {shape} cannot be looked at: give 1 to 8 axes of real numbers")
+        raise TypeError(f"an array of {array.dtype} {shape} cannot be shown: give 1 to 8 axes of real numbers")
     box, place = crop(array, most)
-    if range_of(box, [] if fill is None else np.atleast_1d(np.asarray(fill)).tolist()) is None:
+    if range_of(box, fills_of(fill)) is None:
         raise ValueError("the array has no valid value to look at")
     found = views(box, chosen, codec, fill, threads)
     data = {"name": name, "dtype": str(array.dtype), "shape": list(shape), "whole": box.shape == shape,

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._bounds import Bound
 from .._estimates import estimate
-from .._ranges import range_of
+from .._ranges import fills_of, range_of
 from ..core import compare, compress_reported, decompress
 from .pictures import data_url, thinned
 
@@ -117,8 +117,7 @@ def _plane(values: Any, axis: int, place: int) -> Any:
 
 def slices(box: Any, found: Sequence[View], fill: Any, count: int, pixels: int) -> list[dict[str, Any]]:
     """The pictures: of each slice the original, and of each bound what was decoded and its error."""
-    fills = [] if fill is None else np.atleast_1d(np.asarray(fill)).tolist()
-    low, high = range_of(box, fills) or (0.0, 1.0)
+    low, high = range_of(box, fills_of(fill)) or (0.0, 1.0)
     shown = []
     for axis, place in _planes(box.shape, count):
         original = thinned(_plane(box, axis, place), pixels)
