@@ -19,8 +19,6 @@ constexpr std::array<DriveSection, 2> kSections = {{{"lidar.frame", 1}, {"lidar.
 constexpr RecordRegistry kNoCodecs{std::span<const RecordCodec* const>()};
 constexpr std::size_t kDescriptions = 0;
 constexpr std::size_t kScans = 1;
-/// Frames that are remembered for the prediction of those that follow.
-constexpr std::uint64_t kKeptFrames = 8;
 
 RecordLayout layout_of(std::uint64_t frames) {
   RecordLayout layout;
@@ -92,7 +90,7 @@ Result<Vector<UnitPoint>> Drive::predict(std::uint64_t index, const FrameDescrip
     QUERN_ASSIGN_OR_RETURN(const SeenFrame* const frame, seen(index - distance, key));
     predictor.add(*frame);
   }
-  std::erase_if(seen_, [&](const auto& one) { return one.first < key || one.first + kKeptFrames < index; });
+  std::erase_if(seen_, [&](const auto& one) { return one.first + kMostReferenceDistance < index; });
   return predictor.seen();
 }
 
@@ -102,6 +100,7 @@ Result<const SensorRays*> Drive::rays_of(std::uint64_t key) {
     if (!stored.description.rays)
       return Status(StatusCode::corrupt, "frame {0} is no key frame, though others are predicted with its rays",
                     static_cast<std::int64_t>(key));
+    seen_.clear();  // frames predict none of another key frame
     rays_ = std::move(*stored.description.rays);
     key_ = key;
   }

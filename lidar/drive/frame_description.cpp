@@ -164,9 +164,9 @@ Status read_rays(Reader& reader, FrameDescription& out) {
 
 Status read_references(Reader& reader, FrameDescription& out) {
   QUERN_ASSIGN_OR_RETURN(out.key_distance, reader.varint(kMostKeyDistance));
-  QUERN_ASSIGN_OR_RETURN(const auto count, reader.varint(kMostKeyDistance));
+  QUERN_ASSIGN_OR_RETURN(const auto count, reader.varint(kMostReferenceDistance));
   for (std::uint64_t i = 0; i < count; ++i) {
-    QUERN_ASSIGN_OR_RETURN(const auto distance, reader.varint(out.key_distance));
+    QUERN_ASSIGN_OR_RETURN(const auto distance, reader.varint(std::min(out.key_distance, kMostReferenceDistance)));
     if (distance <= (out.references.empty() ? 0 : out.references.back()))
       return corrupt("a frame's references are not in order");
     out.references.push_back(distance);

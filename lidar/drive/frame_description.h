@@ -18,6 +18,8 @@ inline constexpr std::size_t kMaxFrameNameBytes = 200;
 inline constexpr std::uint64_t kMaxFileHeaderBytes = UINT64_C(1) << 24;
 /// Frames from a key frame to the next: what decoding one frame can need.
 inline constexpr std::uint64_t kMostKeyDistance = 64;
+/// Frames back to a reference, at most: what readers remember, so that no frame is decoded twice for another.
+inline constexpr std::uint64_t kMostReferenceDistance = 8;
 
 /// The coordinates of the scan as they are coded. The numbers are stored.
 enum class CodedKind : std::uint8_t {

@@ -47,8 +47,8 @@ def read_rays(cursor):
 
 def read_references(cursor):
     key, references = cursor.varint(64), []
-    for _ in range(cursor.varint(64)):
-        distance = cursor.varint(key)
+    for _ in range(cursor.varint(8)):
+        distance = cursor.varint(min(key, 8))
         require(distance > (references[-1] if references else 0), 'references that do not rise')
         references.append(distance)
     require(references, 'a prediction without references')

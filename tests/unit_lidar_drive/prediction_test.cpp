@@ -204,6 +204,10 @@ TEST(PosedDescription_OutOfRange, IsCorrupt) {
   EXPECT_TRUE(refused([](auto& d) { d.rays->step.y = 1; }));
   EXPECT_TRUE(refused([](auto& d) { d.references = {0}; }));
   EXPECT_TRUE(refused([](auto& d) { d.references = {2}; }));
+  EXPECT_TRUE(refused([](auto& d) {
+    d.key_distance = kMostReferenceDistance + 1;
+    d.references = {kMostReferenceDistance + 1};
+  }));
   EXPECT_TRUE(refused([](auto& d) { d.key_distance = kMostKeyDistance + 1; }));
 }
 
