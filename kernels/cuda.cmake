@@ -21,6 +21,7 @@ add_library(quern_kernels_cuda STATIC
   mask/cuda/bits16.cu
   mask/cuda/bits32.cu
   mask/cuda/bits64.cu
+  mask/cuda/levels.cu
   mask/cuda/place.cu
   metrics/cuda/bound_check.cu
   metrics/cuda/error_pass.cu

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "bench/gpu/chunked_array.h"
@@ -9,6 +10,7 @@
 #include "kernels/mask/cuda/entry_points.h"
 #include "kernels/mask/words.h"
 #include "libcompress/format/grid/layout.h"
+#include "libcompress/pipeline/mask/mask.h"
 
 namespace quern::bench {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 using kernels::Element;
 using kernels::MaskDamage;
 using kernels::MaskSlotInfo;
+using kernels::SegmentExtents;
 using kernels::SegmentGrid;
 
 constexpr std::uint64_t kMostHostBytes = UINT64_C(64) << 20;
@@ -74,6 +77,7 @@ class MaskBench {
     DeviceArray<std::uint8_t> workspace(workspace_bytes_);
     time_encoding(workspace);
     time_decoding(workspace);
+    time_level_decoding();
   }
 
  private:
@@ -135,6 +139,79 @@ class MaskBench {
                     array_.element == Element::f64 ? wrong_cells<double>(restored) : wrong_cells<float>(restored));
     }
     session_.tell(array_, "mask", members);
+  }
+
+  /// The same masks coded by levels, which the host does for some of the segments; the others of their extents take
+  /// theirs by turns.
+  void time_level_decoding() {
+    constexpr std::size_t kCoded = 32;
+    const SegmentExtents extents = grid_.segment_extents();
+    Vector<std::uint8_t> levels;
+    std::vector<std::uint64_t> begins;
+    std::vector<std::uint32_t> segments;
+    std::uint64_t masked = 0, coded_masked = 0;
+    for (std::size_t k = 0; k < host_infos_.size(); ++k) {
+      const MaskSlotInfo& info = host_infos_[k];
+      if (info.segment == kernels::kNoSegment || info.masked == 0) continue;
+      const auto segment = kernels::lane_segment(grid_, values_.data(), info.segment);
+      if (segment.elems() != extents[0] * extents[1] * extents[2]) continue;
+      segments.push_back(info.segment);
+      if (begins.size() < kCoded) {
+        begins.push_back(levels.size());
+        append_levels(k, info, extents, levels);
+        coded_masked += info.masked;
+      }
+      masked += coded_masked / begins.size();
+    }
+    if (segments.empty()) return;
+    begins.push_back(levels.size());
+    const std::size_t coded = begins.size() - 1;
+    DeviceArray<std::uint8_t> stored(std::vector<std::uint8_t>(levels.begin(), levels.end()));
+    DeviceArray<std::uint8_t> restored(array_.bytes());
+    DeviceArray<MaskDamage> damage(segments.size());
+    std::vector<kernels::RestoreJob> jobs(segments.size());
+    std::uint64_t bytes = 0;
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      const auto segment = kernels::lane_segment(grid_, restored.data(), segments[j]);
+      jobs[j].values = restored.data() + static_cast<std::uint64_t>(segment.cells - restored.data()) *
+                                             kernels::element_bytes(array_.element);
+      for (unsigned a = 0; a < 3; ++a) jobs[j].extents[a] = segment.extents[a];
+      for (unsigned a = 0; a < 2; ++a) jobs[j].strides[a] = segment.strides[a];
+      jobs[j].stored = stored.data() + begins[j % coded];
+      jobs[j].bytes = begins[j % coded + 1] - begins[j % coded];
+      jobs[j].damage = damage.data() + j;
+      jobs[j].may_be_levels = true;
+      bytes += jobs[j].bytes;
+    }
+    DeviceArray<kernels::RestoreJob> device_jobs(jobs);
+    const auto workers = kernels::MaskWorkers::restoring(extents, warps_, true);
+    if (!session_.has_room(workers.workspace_bytes())) return;
+    DeviceArray<std::uint8_t> workspace(workers.workspace_bytes());
+    const std::uint64_t n =
+        segments.size() * extents[0] * extents[1] * extents[2] * kernels::element_bytes(array_.element);
+    const std::uint64_t written = masked * kernels::element_bytes(array_.element);
+    session_.time_step(array_, "mask", "decode_levels", {n, bytes, bytes + written}, [&](cudaStream_t stream) {
+      return kernels::restore_jobs_async(array_.element, device_jobs.data(), static_cast<std::uint32_t>(jobs.size()),
+                                         true, workers, workspace.data(), stream);
+    });
+    const auto flags = damage.get();
+    Members members;
+    members.count("segments", segments.size()).count("bytes", bytes);
+    members.count("damaged_masks",
+                  static_cast<std::uint64_t>(std::count_if(
+                      flags.begin(), flags.end(), [](MaskDamage found) { return found != MaskDamage::none; })));
+    session_.tell(array_, "mask_levels", members);
+  }
+
+  void append_levels(std::size_t slot, const MaskSlotInfo& info, const SegmentExtents& extents,
+                     Vector<std::uint8_t>& out) const {
+    std::vector<std::uint8_t> bytes(info.stored_bytes);
+    check(cudaMemcpy(bytes.data(), stored_.data() + slot * slot_bytes_, bytes.size(), cudaMemcpyDeviceToHost),
+          "copy from the device");
+    const auto dtype = static_cast<DType>(array_.element);
+    const auto mask = mask::decode_mask(bytes, extents, dtype, UINT64_C(1) << 32);
+    if (!mask.ok() || !mask::encode_mask(*mask, extents, dtype, out, {}, mask::MaskForm::levels).ok())
+      throw std::runtime_error("a mask that was made here does not decode");
   }
 
   /// Special values that did not come back.

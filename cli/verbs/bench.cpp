@@ -7,6 +7,8 @@
 
 #include <quern/compress.h>
 #include <quern/metrics.h>
+#include <quern/stream_io.h>
+#include <quern/survey.h>
 #include <quern/quern.hpp>
 
 #include "cli/files/byte_streams.h"
@@ -29,6 +31,7 @@ struct Row {
   quernxx::Report report = QUERN_REPORT_INIT;
   Quality quality{};
   std::uint64_t violations = 0;
+  std::uint64_t mask_bytes = 0;  ///< of the stream
   double compress_seconds = 0;
   double decompress_seconds = 0;
 
@@ -115,6 +118,8 @@ void measure_row(const Bench& bench, Row& row) {
   const std::string& name = bench.input.label;
   row.quality = check(measure_quality(bench.array, back, quality, execution), Phase::decode, name);
   row.violations = check(check_bound(bench.array, back, enforced, declared, execution), Phase::decode, name).violations;
+  MemorySource stream(bench.stream.span().first(row.report.output_bytes));
+  row.mask_bytes = check(survey_masks(stream, execution), Phase::decode, name).mask_bytes;
 }
 
 Row run_one(Bench& bench, const std::string& codec, const ErrorBound& bound) {
@@ -160,6 +165,7 @@ void print_row(const Row& row, const Bench& bench, double copy) {
     out["input_bytes"] = bytes;
     out["output_bytes"] = row.report.output_bytes;
     out["ratio"] = ratio;
+    out["mask_bytes"] = row.mask_bytes;
     out["psnr_db"] = number_or_null(row.quality.psnr_db);
     out["max_error"] = number_or_null(row.quality.max_error);
     out["max_error_over_bound"] = row.has_bound() ? number_or_null(row.error_share()) : Json(nullptr);
@@ -180,9 +186,12 @@ void print_row(const Row& row, const Bench& bench, double copy) {
   }
   const auto share = [&](double seconds) { return seconds > 0 ? 100 * copy / seconds : 0; };
   print_text(fmt::format(
-      "{:10} {:>9} {:>9.2f} {:>8} {:>8} {:>9.0f} {:>4.0f}% {:>9.0f} {:>4.0f}%{}\n", row.codec,
+      "{:10} {:>9} {:>9.2f} {:>5.1f}% {:>8} {:>8} {:>9.0f} {:>4.0f}% {:>9.0f} {:>4.0f}%{}\n", row.codec,
       row.bound.kind == BoundKind::lossless ? std::string("lossless") : fmt::format("rel {:.0e}", row.bound.value),
-      ratio, row.quality.psnr_db ? fmt::format("{:.1f}", *row.quality.psnr_db) : "inf",
+      ratio,
+      100 * static_cast<double>(row.mask_bytes) /
+          static_cast<double>(std::max<std::uint64_t>(row.report.output_bytes, 1)),
+      row.quality.psnr_db ? fmt::format("{:.1f}", *row.quality.psnr_db) : "inf",
       row.has_bound() ? fmt::format("{:.4f}", row.error_share()) : "-", speed(bytes, row.compress_seconds),
       share(row.compress_seconds), speed(bytes, row.decompress_seconds), share(row.decompress_seconds),
       row.violations == 0 ? "" : fmt::format("  {} VIOLATIONS", row.violations)));
@@ -241,10 +250,10 @@ void bench_one(const std::string& path, const BenchArgs& args, Exit& result) {
   if (!args.run.json)
     print_text(
         fmt::format("{}: {} of {}, {} threads, median of {}, copy {:.0f} MB/s\n"
-                    "{:10} {:>9} {:>9} {:>8} {:>8} {:>9} {:>5} {:>9} {:>5}\n",
+                    "{:10} {:>9} {:>9} {:>6} {:>8} {:>8} {:>9} {:>5} {:>9} {:>5}\n",
                     input.label, input.meta.shape.text(), dtype_name(input.meta.dtype), thread_count(args.run),
-                    args.repeats, speed(input.bytes(), copy), "codec", "bound", "ratio", "PSNR", "err/E", "comp MB/s",
-                    "copy", "dec MB/s", "copy"));
+                    args.repeats, speed(input.bytes(), copy), "codec", "bound", "ratio", "masks", "PSNR", "err/E",
+                    "comp MB/s", "copy", "dec MB/s", "copy"));
   for (const std::size_t codec : chosen_codecs(args)) {
     std::vector<ErrorBound> bounds;
     if (supports(codec, input.meta.dtype, QUERN_BOUND_ABS)) {

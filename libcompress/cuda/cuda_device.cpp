@@ -57,7 +57,7 @@ class CudaDevice final : public Device {
     if (jobs != nullptr && jobs->serves(codec.device_state()))
       return std::unique_ptr<SegmentDecoder>(new cuda::JobDecoder(header, layout, codec, runner, *jobs, lanes_, info_));
     const cuda::ChunkKernels* kernels = kernels_for(header.codec_id, codec.device_state(), layout);
-    if (kernels == nullptr || header.may_have_mask_levels()) return std::unique_ptr<SegmentDecoder>();
+    if (kernels == nullptr) return std::unique_ptr<SegmentDecoder>();
     return std::unique_ptr<SegmentDecoder>(
         new cuda::StagedDecoder(header, layout, codec, runner, *kernels, lanes_, info_.ordinal));
   }

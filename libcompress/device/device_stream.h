@@ -36,6 +36,7 @@ struct DeviceStream {
   std::uint64_t index_bytes = 0;  ///< found: bytes of the segments' sizes in the trailer
   StatusCode status = StatusCode::ok;
   bool stored_only = false;   ///< no chunk may be coded
+  bool mask_levels = false;   ///< masks may be coded by levels
   std::uint32_t arrived = 0;  ///< of a kernel that counts who is done (is_last_arrival); 0 between kernels
 
   alignas(16) std::uint8_t codec_state[kCodecStateBytes] = {};

@@ -303,7 +303,14 @@ class RoundTrips(CliTest):
         self.assertEqual(sorted(set(r["codec"] for r in rows)), sorted(codecs))
         for row in rows:
             self.assertEqual(row["violations"], 0)
+            self.assertEqual(row["mask_bytes"], 0)
             self.assertGreater(row["compress_mb_per_s"], 0)
+        holes = self.write("holes_6000.f32", array.array("f", [math.nan if i % 50 < 7 else x for i, x in
+                                                               enumerate(self.values)]).tobytes())
+        row = self.json(self.ok("bench", "--json", "--repeats", "1", "--rel", "1e-2", "--codec", "stencil", holes))
+        told = self.json(self.ok("compress", "--json", "--rel", "1e-2", "--codec", "stencil", holes))
+        self.assertEqual(row["output_bytes"], told["output_bytes"])
+        self.assertEqual(row["mask_bytes"], self.json(self.ok("info", "--json", holes + ".qn"))["mask"]["bytes"])
         self.assertIn(b"copy", self.ok("bench", "--repeats", "1", "--rel", "1e-2", self.raw).stdout)
 
     def test_list_doctor_help_version(self):

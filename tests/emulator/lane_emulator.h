@@ -295,6 +295,9 @@ struct LaneEmulator {
   }
   /// Lanes that add to the same place do not race.
   static void add_to(std::uint32_t* at, std::size_t /*lane*/, std::uint32_t value) { *at += value; }
+  /// Nor do those that change bits of the same word.
+  static void set_bits(std::uint32_t* at, std::size_t /*lane*/, std::uint32_t bits) { *at |= bits; }
+  static void flip_bits(std::uint32_t* at, std::size_t /*lane*/, std::uint32_t bits) { *at ^= bits; }
 
  private:
   /// Lane l gets lane l - distance; the first lanes keep their own.

@@ -7,8 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "kernels/mask/levels/constants.h"
 #include "kernels/mask/warp/decode.h"
 #include "kernels/mask/warp/find.h"
+#include "kernels/mask/warp/level_decode.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::testing {
@@ -93,9 +95,40 @@ std::vector<std::uint8_t> store_on_lanes(const kernels::LaneSegment<const Word>&
   return out;
 }
 
-/// Restores special values over the segment's cells, which may be strided.
+/// Memory of a warp for one mask that is coded by levels, watched and full of noise.
+class LaneLevelRoom {
+ public:
+  explicit LaneLevelRoom(std::uint64_t cells) : layout_(cells), words_(kSharedWords + (layout_.bytes() + 7) / 8) {
+    for (std::uint64_t& word : words_) word = EmulatorState::instance().random();
+    EmulatorState::instance().watch(words_.data(), words_.size() * sizeof(std::uint64_t));
+  }
+  ~LaneLevelRoom() { EmulatorState::instance().watch(nullptr, 0); }
+
+  kernels::LaneLevelShared& shared() { return *reinterpret_cast<kernels::LaneLevelShared*>(words_.data()); }
+  kernels::LaneLevelMemory memory() {
+    return layout_.place(reinterpret_cast<std::uint8_t*>(words_.data() + kSharedWords));
+  }
+
+ private:
+  static constexpr std::size_t kSharedWords = (sizeof(kernels::LaneLevelShared) + 15) / 16 * 2;
+  kernels::LaneLevelLayout layout_;
+  std::vector<std::uint64_t> words_;
+};
+
+/// Restores special values over the segment's cells, which may be strided. `may_be_levels`: the stream says so.
 template <class Word>
-kernels::MaskDamage restore_on_lanes(const kernels::LaneSegment<Word>& segment, std::span<const std::uint8_t> stored) {
+kernels::MaskDamage restore_on_lanes(const kernels::LaneSegment<Word>& segment, std::span<const std::uint8_t> stored,
+                                     bool may_be_levels = false) {
+  if (may_be_levels && kernels::read_view(stored.data(), stored.size(), segment.planes(), true).by_levels) {
+    LaneLevelRoom room(segment.elems());
+    const kernels::LaneLevelMemory memory = room.memory();
+    const auto bytes = lane_segment(reinterpret_cast<std::uint8_t*>(segment.cells),
+                                    {segment.extents[0], segment.extents[1], segment.extents[2]},
+                                    {segment.strides[0], segment.strides[1]});
+    return kernels::LaneLevelMask<LaneEmulator>(bytes, sizeof(Word), room.shared(), memory, kernels::kLevelConstants,
+                                                stored.data(), stored.size())
+        .restore();
+  }
   LaneMaskRoom room({segment.extents[0], segment.extents[1], segment.extents[2]});
   const kernels::LaneMaskMemory memory = room.memory();
   return kernels::LaneMaskDecoder<LaneEmulator, Word>(segment, room.shared(), memory, stored.data(), stored.size())

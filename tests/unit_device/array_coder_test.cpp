@@ -160,8 +160,8 @@ TEST_F(ArrayCoderTest, OneArray_TakesTheLaunchesOfTheTable) {
     std::uint64_t decompress;
   };
   for (const Case& c :
-       {Case{shape_of({5000}), BoundKind::abs, 19, 13}, Case{shape_of({40, 90}), BoundKind::abs, 23, 13},
-        Case{shape_of({9, 17, 40}), BoundKind::abs, 26, 13}, Case{shape_of({9, 17, 40}), BoundKind::rel, 27, 13}}) {
+       {Case{shape_of({5000}), BoundKind::abs, 19, 14}, Case{shape_of({40, 90}), BoundKind::abs, 23, 14},
+        Case{shape_of({9, 17, 40}), BoundKind::abs, 26, 14}, Case{shape_of({9, 17, 40}), BoundKind::rel, 27, 14}}) {
     SCOPED_TRACE(c.shape.text());
     const OwnedArray array = quern::testing::make_array(DType::f32, c.shape, Data::smooth);
     const CompressOptions options = lorenzo(c.kind, 1e-2);
@@ -368,8 +368,8 @@ TEST_F(ArrayCoderTest, StreamsOfOthers_StatusTells) {
   columns.settings = {{"layout", "3d:2,2"}};  // no encoder chooses that by itself
   EXPECT_EQ(status_of(array, columns), StatusCode::unsupported);
   CompressOptions by_levels = lorenzo(BoundKind::abs, 1e-3);
-  by_levels.settings = {{"mask", "2"}};  // threads of the host read such masks
-  EXPECT_EQ(status_of(array, by_levels), StatusCode::unsupported);
+  by_levels.settings = {{"mask", "2"}};
+  EXPECT_EQ(status_of(array, by_levels), StatusCode::ok);
   CompressOptions lossless;
   lossless.codec = "lossless";
   EXPECT_EQ(status_of(array, lossless), StatusCode::unsupported);
@@ -379,6 +379,30 @@ TEST_F(ArrayCoderTest, StreamsOfOthers_StatusTells) {
   EXPECT_EQ(
       status_of(quern::testing::make_array(DType::i32, shape_of({12, 40}), Data::smooth), lorenzo(BoundKind::abs, 1)),
       StatusCode::invalid_argument);
+}
+
+TEST_F(ArrayCoderTest, MasksByLevels_ValuesAsOnTheHost) {
+  CompressOptions options = lorenzo(BoundKind::abs, 1e-2);
+  options.settings = {{"mask", "2"}};
+  for (const DType dtype : {DType::f16, DType::f32, DType::f64})
+    for (const Data data : {Data::nan_scattered, Data::nan_block, Data::all_nan, Data::inf_scattered})
+      for (const Shape& shape : {shape_of({5000}), shape_of({61, 90}), shape_of({9, 17, 40})}) {
+        SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + quern::testing::data_name(data) + " " + shape.text());
+        const OwnedArray array = quern::testing::make_array(dtype, shape, data);
+        const Bytes stream = on_host(array, options);
+        OwnedArray expected = array;
+        ASSERT_EQ(decoded_on_host(stream, expected), StatusCode::ok);
+        auto coder = device_decompressor(0, dtype, shape);
+        ASSERT_TRUE(coder.ok());
+        DeviceJob job(**coder, 1, array.bytes.size(), stream.size());
+        job.stream(0).put(stream);
+        job.array(0).put(Bytes(array.bytes.size(), 0xa5));
+        Stream queue;
+        ASSERT_TRUE(job.decompress(queue).ok());
+        ASSERT_EQ(cudaStreamSynchronize(queue), cudaSuccess) << simt::failure();
+        ASSERT_EQ(job.outcomes()[0].status, 0);
+        ASSERT_EQ(job.array(0).get(), bytes_of(expected));
+      }
 }
 
 TEST_F(ArrayCoderTest, WrongArguments_RefusedBeforeAnythingIsQueued) {

@@ -41,5 +41,30 @@ TEST_F(ArrayCoderRaces, CompressingAndDecompressingWholeAndDamagedStreams_HaveNo
     }
 }
 
+TEST_F(ArrayCoderRaces, RestoringMasksByLevels_HasNone) {
+  simt::Options run;
+  run.watch_races = true;
+  CompressOptions options = lorenzo(BoundKind::rel, 1e-3);
+  options.settings = {{"mask", "2"}};
+  for (const Data data : {Data::nan_scattered, Data::nan_block, Data::inf_scattered})
+    for (const Shape& shape : {shape_of({3000}), shape_of({6, 17, 40})}) {
+      SCOPED_TRACE(std::string(data_name(data)) + " " + shape.text());
+      simt::reset(run);
+      ++run.seed;
+      const OwnedArray array = make_array(DType::f32, shape, data);
+      const Bytes stream = on_host(array, options);
+      OwnedArray expected = array;
+      ASSERT_EQ(decoded_on_host(stream, expected), StatusCode::ok);
+      auto coder = device_decompressor(0, DType::f32, shape);
+      ASSERT_TRUE(coder.ok()) << coder.status().text();
+      DeviceJob job(**coder, 1, array.bytes.size(), stream.size());
+      job.stream(0).put(stream);
+      Stream queue;
+      ASSERT_TRUE(job.decompress(queue).ok());
+      ASSERT_EQ(cudaStreamSynchronize(queue), cudaSuccess) << simt::failure();
+      ASSERT_EQ(job.array(0).get(), Bytes(expected.bytes.begin(), expected.bytes.end()));
+    }
+}
+
 }  // namespace
 }  // namespace quern::testing

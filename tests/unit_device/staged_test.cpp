@@ -112,7 +112,7 @@ TEST_F(StagedTest, SegmentsAndSeeds_BytesAsOnTheHost) {
   }
 }
 
-TEST_F(StagedTest, MasksByLevels_AreWrittenAndReadByThreads) {
+TEST_F(StagedTest, MasksByLevels_AreWrittenByThreadsAndReadOnTheDevice) {
   const OwnedArray array =
       quern::testing::make_array(DType::f32, quern::testing::shape_of({9, 50, 67}), Data::nan_block);
   CompressOptions options = lorenzo_options(BoundKind::abs, 1e-2);
@@ -129,7 +129,9 @@ TEST_F(StagedTest, MasksByLevels_AreWrittenAndReadByThreads) {
   ASSERT_EQ(bytes, expected);
   OwnedArray on_host = array, on_device = array;
   ASSERT_TRUE(decompress_on(nullptr, expected, on_host).ok());
+  const std::uint64_t launches = simt::counters().launches;
   ASSERT_TRUE(decompress_on(device_.get(), expected, on_device).ok());
+  EXPECT_GT(simt::counters().launches, launches);
   ASSERT_EQ(on_device.bytes, on_host.bytes);
 }
 

@@ -145,7 +145,7 @@ TEST(LevelModels_AnyCounts_GiveProbabilitiesWithinBounds, Counts) {
       ASSERT_GT(c.all(), 0U);
     }
   }
-  for (const auto& constants : kernels::kLevelConstants) EXPECT_GE(constants[0] + constants[1], 1);
+  for (const auto& constants : kernels::kLevelConstants.counts) EXPECT_GE(constants[0] + constants[1], 1);
 }
 
 TEST(LevelModels_Batches_GrowWithWhatIsCoded, Sizes) {

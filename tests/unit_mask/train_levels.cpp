@@ -212,9 +212,9 @@ int main() {
   }
   std::puts(
       "// Counts that contexts of masks coded by levels begin with, in sixteenths of a symbol: zeros, ones. Made by");
-  std::puts("// tests/unit_mask/train_levels.cpp; part of the format.\n#pragma once\n\n#include <cstdint>\n");
+  std::puts("// tests/unit_mask/train_levels.cpp; part of the format.\n#pragma once\n");
   std::puts("#include \"kernels/mask/levels/models.h\"\n\nnamespace quern::kernels {\n\n// clang-format off");
-  std::puts("inline constexpr std::uint8_t kLevelConstants[level_contexts::kCount][2] = {");
+  std::puts("inline constexpr LevelConstants kLevelConstants = {{");
   for (unsigned c = 0; c < contexts::kCount; ++c) {
     const double n = sums[c].zeros + sums[c].ones, p = (sums[c].ones + 0.4) / (n + 0.8);
     const double weight = std::min(10.0, n / 2 + 0.8) * kernels::LevelCounts::kSymbol;
@@ -222,5 +222,5 @@ int main() {
     const auto zeros = static_cast<unsigned>(std::max(1.0, (1 - p) * weight + 0.5));
     std::printf("%s{%u, %u},%s", c % 12 == 0 ? "    " : " ", zeros, ones, c % 12 == 11 ? "\n" : "");
   }
-  std::puts("\n};\n// clang-format on\n\n}  // namespace quern::kernels");
+  std::puts("\n}};\n// clang-format on\n\n}  // namespace quern::kernels");
 }

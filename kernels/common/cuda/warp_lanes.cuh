@@ -208,6 +208,13 @@ struct WarpLanes {
   static __device__ __forceinline__ void add_to(std::uint32_t* at, std::size_t, std::uint32_t value) {
     atomicAdd(at, value);
   }
+  /// Sets bits, or turns them over, in a word of which several lanes change bits at the same time.
+  static __device__ __forceinline__ void set_bits(std::uint32_t* at, std::size_t, std::uint32_t bits) {
+    atomicOr(at, bits);
+  }
+  static __device__ __forceinline__ void flip_bits(std::uint32_t* at, std::size_t, std::uint32_t bits) {
+    atomicXor(at, bits);
+  }
 
  private:
   /// Opaque, or the compiler turns the product into a choice.

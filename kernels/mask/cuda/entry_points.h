@@ -10,6 +10,7 @@
 
 #include "kernels/common/cuda/chunk.h"
 #include "kernels/mask/warp/decode.h"
+#include "kernels/mask/warp/level_decode.h"
 #include "kernels/mask/warp/scan.h"
 #include "kernels/mask/warp/segment_grid.h"
 
@@ -95,6 +96,7 @@ struct RestoreJob {
   const std::uint8_t* stored = nullptr;
   std::uint64_t bytes = 0;
   MaskDamage* damage = nullptr;
+  bool may_be_levels = false;  ///< the stream may have masks that are coded by levels
 };
 
 /// Warps that share jobs, and what each needs for segments that are nowhere longer than `largest`.
@@ -104,9 +106,18 @@ struct MaskWorkers {
 
   MaskWorkers() = default;
   MaskWorkers(const SegmentExtents& largest, std::uint32_t count);
+  /// Those that restore; masks that are coded by levels take more memory.
+  static MaskWorkers restoring(const SegmentExtents& largest, std::uint32_t count, bool may_be_levels);
   /// Of a workspace that 256 divides the address of.
   std::uint64_t workspace_bytes() const;
 };
+
+/// What a warp needs to restore a segment. Host and device code use it alike.
+constexpr std::uint64_t restoring_bytes(const SegmentExtents& largest, bool may_be_levels) {
+  const std::uint64_t decisions = LaneMaskLayout(largest).bytes();
+  const std::uint64_t levels = LaneLevelLayout(largest[0] * largest[1] * largest[2]).bytes();
+  return may_be_levels && levels > decisions ? levels : decisions;
+}
 
 /// Whether a warp can mask segments of that size.
 bool mask_cuda_serves(const SegmentExtents& segment);
@@ -114,9 +125,9 @@ bool mask_cuda_serves(const SegmentExtents& segment);
 /// Masks the segments of jobs of one element type.
 cudaError_t mask_jobs_async(Element element, const MaskJobs& jobs, const MaskWorkers& workers, void* workspace,
                             cudaStream_t stream);
-/// Restores those of `count` jobs.
-cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uint32_t count, const MaskWorkers& workers,
-                               void* workspace, cudaStream_t stream);
+/// Restores those of `count` jobs. `may_be_levels`: one of them may have a mask that is coded by levels.
+cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uint32_t count, bool may_be_levels,
+                               const MaskWorkers& workers, void* workspace, cudaStream_t stream);
 
 /// Small boxes from all over some arrays, as samples are: `each` of them from every array.
 struct SampleBoxes {

@@ -5,6 +5,7 @@
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/mask/cuda/job_segment.cuh"
 #include "kernels/mask/cuda/launches.cuh"
 #include "kernels/mask/warp/find.h"
 
@@ -37,16 +38,6 @@ __global__ void __launch_bounds__(kScanWarps* kLanes, 4)
   if (sum.mandatory != 0) atomicOr(&out.mandatory, 1u);
   if (sum.negative_zeros != 0) atomicAdd(&out.negative_zeros, sum.negative_zeros);
   if (sum.equal_pairs != 0) atomicAdd(&out.equal_pairs, sum.equal_pairs);
-}
-
-/// The segment of a job.
-template <class Word, class Job>
-__device__ __forceinline__ LaneSegment<Word> segment_of_job(const Job& job) {
-  LaneSegment<Word> segment;
-  segment.cells = static_cast<Word*>(job.values);
-  for (unsigned a = 0; a < 3; ++a) segment.extents[a] = job.extents[a];
-  for (unsigned a = 0; a < 2; ++a) segment.strides[a] = job.strides[a];
-  return segment;
 }
 
 /// The calling warp's memory for a segment.
@@ -82,6 +73,7 @@ __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
   }
 }
 
+/// Masks that are coded by levels are left to restore_level_masks.
 template <class Word>
 __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
     decode_masks(const RestoreJob* jobs, std::uint32_t count, const __grid_constant__ MaskScratch scratch) {
@@ -90,7 +82,7 @@ __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
   for (std::uint32_t k = blockIdx.x; k < count; k += gridDim.x) {
     const RestoreJob& job = jobs[k];
     const LaneSegment<Word> segment = segment_of_job<Word>(job);
-    if (segment.elems() == 0) continue;
+    if (segment.elems() == 0 || is_level_job(job)) continue;
     const LaneMaskMemory memory = memory_of_warp(scratch, segment);
     const MaskDamage found = LaneMaskDecoder<X, Word>(segment, shared, memory, job.stored, job.bytes).restore();
     if (X::lane() == 0) *job.damage = found;

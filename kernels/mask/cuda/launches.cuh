@@ -21,6 +21,10 @@ struct MaskLaunches {
   cudaError_t (*clean)(const SampleBoxes& boxes, const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream);
 };
 
+/// Restores segments by masks that are coded by levels, of elements of any width.
+cudaError_t launch_restore_level_masks(const RestoreJob* jobs, std::uint32_t count, unsigned element_bytes,
+                                       const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream);
+
 extern const MaskLaunches kMaskLaunches8;
 extern const MaskLaunches kMaskLaunches16;
 extern const MaskLaunches kMaskLaunches32;

@@ -157,6 +157,13 @@ bool mask_cuda_serves(Element element, const SegmentGrid& grid) {
 MaskWorkers::MaskWorkers(const SegmentExtents& largest, std::uint32_t count)
     : warps(count), bytes_per_warp(aligned(LaneMaskLayout(largest).bytes())) {}
 
+MaskWorkers MaskWorkers::restoring(const SegmentExtents& largest, std::uint32_t count, bool may_be_levels) {
+  MaskWorkers workers;
+  workers.warps = count;
+  workers.bytes_per_warp = aligned(restoring_bytes(largest, may_be_levels));
+  return workers;
+}
+
 std::uint64_t MaskWorkers::workspace_bytes() const { return warps * bytes_per_warp; }
 
 cudaError_t mask_jobs_async(Element element, const MaskJobs& jobs, const MaskWorkers& workers, void* workspace,
@@ -167,11 +174,13 @@ cudaError_t mask_jobs_async(Element element, const MaskJobs& jobs, const MaskWor
                      });
 }
 
-cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uint32_t count, const MaskWorkers& workers,
-                               void* workspace, cudaStream_t stream) {
+cudaError_t restore_jobs_async(Element element, const RestoreJob* jobs, std::uint32_t count, bool may_be_levels,
+                               const MaskWorkers& workers, void* workspace, cudaStream_t stream) {
   return run_workers(element, count, workers, workspace,
                      [&](const MaskLaunches& launches, const MaskScratch& scratch, std::uint32_t warps) {
-                       return launches.decode(jobs, count, scratch, warps, stream);
+                       const cudaError_t error = launches.decode(jobs, count, scratch, warps, stream);
+                       if (error != cudaSuccess || !may_be_levels) return error;
+                       return launch_restore_level_masks(jobs, count, element_bytes(element), scratch, warps, stream);
                      });
 }
 
@@ -240,7 +249,7 @@ cudaError_t mask_decode_async(Element element, const SegmentGrid& grid, const st
   const cudaError_t error = launch(&make_restore_jobs, {job_blocks(count), kJobThreads}, stream, element, grid, stored,
                                    masks, count, static_cast<std::uint8_t*>(out), damage, jobs);
   if (error != cudaSuccess) return error;
-  return restore_jobs_async(element, jobs, count, room.workers, workspace, stream);
+  return restore_jobs_async(element, jobs, count, false, room.workers, workspace, stream);
 }
 
 }  // namespace quern::kernels

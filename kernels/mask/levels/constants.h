@@ -2,14 +2,12 @@
 // tests/unit_mask/train_levels.cpp; part of the format.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/mask/levels/models.h"
 
 namespace quern::kernels {
 
 // clang-format off
-inline constexpr std::uint8_t kLevelConstants[level_contexts::kCount][2] = {
+inline constexpr LevelConstants kLevelConstants = {{
     {142, 18}, {1, 159}, {85, 75}, {73, 87}, {71, 89}, {81, 79}, {90, 70}, {101, 59}, {109, 51}, {115, 45}, {123, 37}, {153, 7},
     {60, 100}, {81, 79}, {105, 55}, {99, 61}, {107, 53}, {117, 43}, {118, 42}, {125, 35}, {153, 7}, {6, 6}, {135, 25}, {156, 4},
     {107, 53}, {156, 4}, {115, 45}, {153, 7}, {88, 72}, {156, 4}, {114, 46}, {141, 19}, {93, 67}, {147, 13}, {79, 81}, {135, 25},
@@ -141,7 +139,7 @@ inline constexpr std::uint8_t kLevelConstants[level_contexts::kCount][2] = {
     {6, 6}, {6, 6}, {119, 41}, {55, 46}, {117, 43}, {101, 59}, {131, 29}, {136, 24}, {150, 10}, {150, 10}, {158, 2}, {158, 2},
     {47, 113}, {37, 123}, {75, 85}, {64, 96}, {117, 43}, {113, 47}, {143, 17}, {142, 18}, {151, 9}, {152, 8}, {5, 155}, {5, 155},
     {33, 127}, {33, 127}, {81, 79}, {81, 79}, {107, 53}, {110, 50}, {146, 14}, {138, 22},
-};
+}};
 // clang-format on
 
 }  // namespace quern::kernels

@@ -62,6 +62,13 @@ struct LevelCounts {
   return bounded_probability((c.ones * kLevelOne + kLean * coarse) / (c.all() + kLean));
 }
 
+/// What contexts begin with: zeros, ones, in sixteenths of a symbol.
+struct LevelConstants {
+  std::uint8_t counts[level_contexts::kCount][2];
+
+  constexpr LevelCounts of(unsigned context) const { return {counts[context][0], counts[context][1]}; }
+};
+
 /// Sizes of batches: they grow with the number of symbols before.
 class LevelBatches {
  public:

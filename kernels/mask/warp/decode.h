@@ -8,6 +8,7 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/mask/warp/plane.h"
+#include "kernels/mask/warp/restore.h"
 
 namespace quern::kernels {
 
@@ -32,7 +33,8 @@ class LaneMaskDecoder {
     if (damage == MaskDamage::none) damage = head();
     if (damage == MaskDamage::none) damage = classes();
     if (damage != MaskDamage::none) return damage;
-    const CellCounts cells = count_cells();
+    const auto class_of = [this](std::uint32_t cell, auto lane) { return X::load(memory_.classes + cell, lane); };
+    const SpecialCells cells = count_special_cells<X>(segment_.elems(), class_of);
     if (has_verbatim_) {
       if (cells.verbatim == 0) return MaskDamage::corrupt;
       damage = verbatim();
@@ -44,7 +46,9 @@ class LaneMaskDecoder {
     });
     if (damage != MaskDamage::none) return damage;
     if (cells.masked == 0) return MaskDamage::corrupt;
-    write_specials();
+    write_special_values<X>(segment_, shared_.specials, class_of, [this](std::uint64_t offset, std::uint64_t bits) {
+      segment_.cells[offset] = static_cast<Word>(bits);
+    });
     return MaskDamage::none;
   }
 
@@ -53,11 +57,6 @@ class LaneMaskDecoder {
  private:
   using Coder = RangeDecoder<LaneModels<X>>;
   using Symbols = MaskSymbols<Coder>;
-
-  struct CellCounts {
-    std::uint32_t masked = 0;
-    std::uint32_t verbatim = 0;
-  };
 
   constexpr MaskAlphabet alphabet() const { return {specials_, has_verbatim_}; }
   /// Why the lane with the coder stopped.
@@ -206,21 +205,6 @@ class LaneMaskDecoder {
     return damage;
   }
 
-  constexpr CellCounts count_cells() const {
-    typename X::template vec<std::uint32_t> masked, verbatim;
-    X::lanes([&](auto lane) {
-      std::uint32_t special = 0, one_by_one = 0;
-      for (auto c = static_cast<std::uint32_t>(lane); c < segment_.elems(); c += kLanes) {
-        const std::uint8_t k = X::load(memory_.classes + c, lane);
-        special += k != 0 ? 1 : 0;
-        one_by_one += k == kVerbatimClass ? 1 : 0;
-      }
-      X::set(masked, lane, special);
-      X::set(verbatim, lane, one_by_one);
-    });
-    return {X::reduce_add(masked), X::reduce_add(verbatim)};
-  }
-
   /// Reads the bits of the verbatim cells in C order; up to 32 at a time go through shared memory to their cells.
   constexpr MaskDamage verbatim() {
     std::uint64_t before = 0;  // the one lane's
@@ -258,22 +242,6 @@ class LaneMaskDecoder {
       });
     });
     return damage;
-  }
-
-  constexpr void write_specials() const {
-    for_pieces(segment_, 0, segment_.rows(), [&](const LanePiece(&pieces)[kPiecesAhead]) {
-      X::lanes([&](auto lane) {
-        std::uint8_t classes[kPiecesAhead];
-        unroll<kPiecesAhead>([&](auto j) {
-          const bool exists = lane < pieces[j].cells;
-          classes[j] = exists ? X::load(memory_.classes + pieces[j].first + lane, lane) : std::uint8_t{0};
-        });
-        unroll<kPiecesAhead>([&](auto j) {
-          if (classes[j] == 0 || classes[j] == kVerbatimClass) return;
-          segment_.cells[pieces[j].offset + lane] = static_cast<Word>(X::load(shared_.specials + classes[j] - 1, lane));
-        });
-      });
-    });
   }
 
   const LaneSegment<Word>& segment_;

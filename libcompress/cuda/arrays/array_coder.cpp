@@ -232,7 +232,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
           .then([&] { return kernels_->decode(chunks, stored, room.decoding.at(memory), damaged, queue); })
           .then([&] {
             return kernels::restore_jobs_async(element_of(dtype_), room.jobs.at(memory),
-                                               static_cast<std::uint32_t>(room.tables.shape.segment_places()),
+                                               static_cast<std::uint32_t>(room.tables.shape.segment_places()), true,
                                                room.workers, room.warps.at(memory), queue);
           });
     const bool segments = tables.segments != 0;

@@ -6,10 +6,10 @@
 namespace quern::cuda {
 namespace {
 
-kernels::MaskWorkers workers_for(const LayoutLimits& limits, std::uint64_t segments, std::uint64_t most) {
+kernels::MaskWorkers workers_for(std::uint64_t bytes_per_warp, std::uint64_t segments, std::uint64_t most) {
   kernels::MaskWorkers workers;
   workers.warps = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(segments, 1, most));
-  workers.bytes_per_warp = limits.mask_bytes;
+  workers.bytes_per_warp = bytes_per_warp;
   return workers;
 }
 
@@ -27,7 +27,9 @@ LayoutLimits::LayoutLimits(std::span<const SegmentLayout> layouts, std::size_t c
     chunk_bytes = std::max(chunk_bytes, layout.full_chunk_bytes());
     segment_bytes = std::max(segment_bytes, bytes);
     served = served && kernels::mask_cuda_serves(e) && bytes < UINT64_C(1) << 31;
-    if (served) mask_bytes = std::max(mask_bytes, kernels::MaskWorkers(e, 1).bytes_per_warp);
+    if (!served) continue;
+    mask_bytes = std::max(mask_bytes, kernels::MaskWorkers(e, 1).bytes_per_warp);
+    restore_bytes = std::max(restore_bytes, kernels::MaskWorkers::restoring(e, 1, true).bytes_per_warp);
   }
 }
 
@@ -58,15 +60,15 @@ CompressRoom::CompressRoom(const LayoutLimits& limits, std::uint32_t streams, st
   parts_bytes = kernels.parts_bytes(dtype, bound, all_slots);
   parts = workspace.add<std::uint8_t>(parts_bytes);
   targets = workspace.add<std::uint8_t*>(parts_bytes == 0 ? 0 : all_slots);
-  masks = MaskWaveRoom(tables.shape, wave, workers_for(limits, wave, kWaveSegments), limits.segment_bytes, slot_bytes,
-                       workspace);
+  masks = MaskWaveRoom(tables.shape, wave, workers_for(limits.mask_bytes, wave, kWaveSegments), limits.segment_bytes,
+                       slot_bytes, workspace);
   slots = workspace.add<std::uint8_t>(all_slots * slot_bytes);
 }
 
 DecompressRoom::DecompressRoom(const LayoutLimits& limits, std::uint32_t streams, const ChunkKernels& kernels,
                                DType dtype)
     : ArrayRoom(limits, streams),
-      workers(workers_for(limits, tables.shape.segment_places(), kRestoringWarps)),
+      workers(workers_for(limits.restore_bytes, tables.shape.segment_places(), kRestoringWarps)),
       stored(workspace.add<kernels::StoredChunk>(tables.shape.slot_places())),
       damaged(workspace.add<std::uint32_t>(tables.shape.slot_places())),
       jobs(workspace.add<kernels::RestoreJob>(tables.shape.segment_places())),

@@ -22,8 +22,9 @@ struct LayoutLimits {
   std::uint64_t coded_chunks = 0;   ///< of the layouts that a codec writes
   std::uint64_t chunk_bytes = 0;    ///< of the values of a chunk
   std::uint64_t segment_bytes = 0;  ///< and of a segment
-  /// Bytes that a warp needs for a segment's mask.
+  /// Bytes that a warp needs to make a segment's mask, and to restore a segment by a mask of any form.
   std::uint64_t mask_bytes = 0;
+  std::uint64_t restore_bytes = 0;
   bool served = true;  ///< kernels count what a segment has in 31 bits
 
   LayoutLimits() = default;

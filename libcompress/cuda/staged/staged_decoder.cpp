@@ -35,7 +35,8 @@ StagedDecoder::StagedDecoder(const Header& header, const SegmentLayout& layout, 
   damaged_ = workspace_.add<std::uint32_t>(slots);
   decoding_ = workspace_.add<std::uint8_t>(kernels.decode_workspace_bytes(header.dtype, 1, slots, slots));
   if (segments != 0) {
-    mask_workers_ = kernels::MaskWorkers(layout.segment_box(0).extents, static_cast<std::uint32_t>(segments));
+    mask_workers_ = kernels::MaskWorkers::restoring(layout.segment_box(0).extents, static_cast<std::uint32_t>(segments),
+                                                    header.may_have_mask_levels());
     mask_jobs_ = workspace_.add<kernels::RestoreJob>(segments);
     mask_damage_ = workspace_.add<kernels::MaskDamage>(segments);
     mask_memory_ = workspace_.add<std::uint8_t>(mask_workers_.workspace_bytes());
@@ -93,6 +94,7 @@ Status StagedDecoder::submit(Lane& lane, std::span<SegmentJob> jobs) {
   stream.first_segment = jobs[0].segment;
   stream.segments = jobs.size();
   stream.header_checksum = header_.checksum;
+  stream.mask_levels = header_.may_have_mask_levels();
   const auto state = codec_.device_state();
   std::memcpy(stream.codec_state, state.data(), state.size());
   std::memcpy(lane.tables.data(), &stream, sizeof stream);
@@ -118,8 +120,9 @@ Status StagedDecoder::enqueue(Lane& lane, std::uint64_t stream_bytes, std::uint6
     if (error == cudaSuccess)
       error = kernels_.decode(places, stored_.at(device), decoding_.at(device), damaged_.at(device), queue);
     if (error == cudaSuccess)
-      error = kernels::restore_jobs_async(element_of(header_.dtype), mask_jobs_.at(device), tables.segments,
-                                          mask_workers_, mask_memory_.at(device), queue);
+      error =
+          kernels::restore_jobs_async(element_of(header_.dtype), mask_jobs_.at(device), tables.segments,
+                                      header_.may_have_mask_levels(), mask_workers_, mask_memory_.at(device), queue);
     if (error == cudaSuccess) error = join_statuses_async(tables, damaged_.at(device), mask_damage_.at(device), queue);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(lane.tables.data(), tables.streams, static_cast<std::size_t>(tables_.chunks.offset),

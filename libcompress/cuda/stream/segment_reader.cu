@@ -138,6 +138,7 @@ __device__ __forceinline__ kernels::RestoreJob restore_job(const WarpSegment& s,
   job.stored = s.record->mask;
   job.bytes = s.record->mask_bytes;
   job.damage = damage;
+  job.may_be_levels = s.stream->mask_levels;
   return job;
 }
 

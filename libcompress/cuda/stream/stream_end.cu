@@ -4,6 +4,7 @@
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/shared_memory.cuh"
 #include "kernels/common/cuda/warp_lanes.cuh"
+#include "kernels/mask/cuda/entry_points.h"
 #include "libcompress/cuda/stream/outcome.cuh"
 #include "libcompress/cuda/stream/warp_segment.cuh"
 
@@ -95,7 +96,8 @@ __device__ __forceinline__ bool has_room(const StreamTables& tables, std::uint64
     return false;
   if (layout.segments() == 0) return true;
   const Index3 e = layout.segment_box(0).extents;
-  return layout.segment_chunks(0) <= tables.chunks && kernels::LaneMaskLayout({e[0], e[1], e[2]}).bytes() <= mask_bytes;
+  return layout.segment_chunks(0) <= tables.chunks &&
+         kernels::restoring_bytes({e[0], e[1], e[2]}, stream.mask_levels) <= mask_bytes;
 }
 
 /// A warp for each stream.

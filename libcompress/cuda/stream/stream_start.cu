@@ -168,11 +168,10 @@ __device__ __forceinline__ StatusCode take_header(const HeaderView& header, cons
   if (!is_for(header, places)) return StatusCode::invalid_argument;
   // No codec with kernels has levels.
   if (header.has_level_tables()) return StatusCode::unsupported;
-  // The host reads masks that are coded by levels.
-  if (header.may_have_mask_levels()) return StatusCode::unsupported;
   plan.codec_id = header.codec_id;
   plan.codec_version = header.codec_version;
   stream.stored_only = header.codec_id == kStoredCodecId;
+  stream.mask_levels = header.may_have_mask_levels();
   if (stream.stored_only && header.codec_version != 1) return StatusCode::unsupported_version;
   if (stream.stored_only ? !header.params.empty() : header.params.size() > kMostParamsBytes) return StatusCode::corrupt;
   plan.params_bytes = static_cast<std::uint32_t>(header.params.size());

@@ -9,14 +9,12 @@
 #include <new>
 
 #include "kernels/mask/levels/choice.h"
+#include "kernels/mask/levels/head.h"
 #include "kernels/mask/walk.h"
 #include "libcompress/pipeline/mask/level_plane.h"
 
 namespace quern::mask {
 namespace {
-
-constexpr unsigned kSpecialsMask = 31, kHasVerbatim = 32;
-constexpr unsigned kMostLaneShift = 6;  // 4 << 6 lanes
 
 /// What both sides know of a mask before its cells.
 struct LevelShape {
@@ -212,7 +210,8 @@ Status encode_unguarded(const SegmentMask& mask, const kernels::MaskPlanes& plan
   LevelMaskWalk<LevelEncoder>(coder, shape).run(classes);
 
   out.push_back(kernels::kLevelMark);
-  out.push_back(static_cast<std::uint8_t>(shape.alphabet.specials | (shape.alphabet.has_verbatim ? kHasVerbatim : 0)));
+  out.push_back(static_cast<std::uint8_t>(shape.alphabet.specials |
+                                          (shape.alphabet.has_verbatim ? kernels::kLevelHasVerbatim : 0)));
   out.push_back(static_cast<std::uint8_t>(std::bit_width(coder.lanes() / kernels::kFewestLevelLanes) - 1));
   if (planes.count() > 1) put_number(shape.distance, out);
   for (const std::uint64_t bits : mask.specials) put_element(bits, dtype_bytes(dtype), out);
@@ -225,54 +224,10 @@ Status encode_unguarded(const SegmentMask& mask, const kernels::MaskPlanes& plan
   return {};
 }
 
-/// Bytes from the front on; the first fault stays.
-class LevelReader {
- public:
-  explicit LevelReader(std::span<const std::uint8_t> in) : in_(in) {}
-  StatusCode fault() const { return fault_; }
-  void fail(StatusCode code) {
-    if (fault_ == StatusCode::ok) fault_ = code;
-  }
-  bool at_end() const { return in_.empty(); }
-  std::span<const std::uint8_t> take(std::uint64_t bytes) {
-    if (bytes > in_.size()) {
-      fail(StatusCode::truncated);
-      return {};
-    }
-    const auto taken = in_.first(static_cast<std::size_t>(bytes));
-    in_ = in_.subspan(taken.size());
-    return taken;
-  }
-  std::uint64_t element(std::size_t bytes) {
-    std::uint64_t value = 0;
-    const auto taken = take(bytes);
-    for (std::size_t b = taken.size(); b-- > 0;) value = value << 8 | taken[b];
-    return value;
-  }
-  /// Shortest form, at most `most`.
-  std::uint64_t number(std::uint64_t most) {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 63; shift += 7) {
-      const std::uint64_t byte = element(1);
-      value |= (byte & 0x7F) << shift;
-      if (byte >= 0x80) continue;
-      if ((byte == 0 && shift > 0) || value > most) fail(StatusCode::corrupt);
-      return fault_ == StatusCode::ok ? value : 0;
-    }
-    fail(StatusCode::corrupt);
-    return 0;
-  }
-
- private:
-  std::span<const std::uint8_t> in_;
-  StatusCode fault_ = StatusCode::ok;
-};
-
-Status failed(StatusCode code) {
-  switch (code) {
-    case StatusCode::truncated: return Status(code, "mask ends too early");
-    case StatusCode::trailing_data: return Status(code, "bytes after the end of a mask");
-    case StatusCode::memory_limit: return Status(code, "mask needs more memory than allowed");
+Status failed(kernels::MaskDamage damage) {
+  switch (damage) {
+    case kernels::MaskDamage::truncated: return Status(StatusCode::truncated, "mask ends too early");
+    case kernels::MaskDamage::trailing: return Status(StatusCode::trailing_data, "bytes after the end of a mask");
     default: return Status(StatusCode::corrupt, "mask is not valid");
   }
 }
@@ -280,50 +235,43 @@ Status failed(StatusCode code) {
 constexpr std::uint64_t kBytesACell = 64;    // classes, bits, lists of a phase and what they grew from, at most
 constexpr std::uint64_t kTables = 96 << 10;  // tables of contexts
 constexpr std::uint64_t kMostCells = UINT64_C(1) << 48;
-constexpr std::uint64_t kMostWords = UINT64_C(1) << 48;
 
 Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const kernels::MaskPlanes& planes, DType dtype,
                                      std::uint64_t max_bytes) {
-  if (planes.cells == 0 || planes.cells % planes.cols != 0) return failed(StatusCode::corrupt);
+  using kernels::MaskDamage;
+  const auto element = static_cast<unsigned>(dtype_bytes(dtype));
+  if (planes.cells == 0 || planes.cells % planes.cols != 0) return failed(MaskDamage::corrupt);
   if (planes.cells > kMostCells || level_decode_bytes(planes.cells) > max_bytes)
-    return failed(StatusCode::memory_limit);
-  LevelReader reader(in);
-  if (reader.element(1) != kernels::kLevelMark) reader.fail(StatusCode::corrupt);
-  const auto flags = static_cast<unsigned>(reader.element(1)), lane_shift = static_cast<unsigned>(reader.element(1));
-  LevelShape shape{planes, 1, {flags & kSpecialsMask, (flags & kHasVerbatim) != 0}};
-  if (flags > (kSpecialsMask | kHasVerbatim) || shape.alphabet.specials > kMaxSpecials || shape.alphabet.size() < 2 ||
-      lane_shift > kMostLaneShift)
-    reader.fail(StatusCode::corrupt);
-  if (reader.fault() != StatusCode::ok) return failed(reader.fault());
-  if (planes.count() > 1) {
-    shape.distance = reader.number(kernels::kMaxReferenceDistance);
-    if (shape.distance == 0) reader.fail(StatusCode::corrupt);
-  }
+    return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
+  std::array<std::uint64_t, kernels::kMostLevelGroups> counts{};
+  const kernels::LevelHead head = kernels::read_level_head(in.data(), in.size(), planes.count(), element,
+                                                           [&](unsigned g, std::uint64_t words) { counts[g] = words; });
+  if (head.damage != MaskDamage::none) return failed(head.damage);
+  const LevelShape shape{planes, head.distance, head.alphabet};
   SegmentMask mask;
-  for (unsigned k = 0; k < shape.alphabet.specials; ++k) mask.specials.push_back(reader.element(dtype_bytes(dtype)));
-  const unsigned lanes = kernels::kFewestLevelLanes << lane_shift;
-  std::array<std::uint64_t, kernels::level_groups(kernels::kMostLevelLanes)> counts{};
-  std::array<std::span<const std::uint8_t>, kernels::level_groups(kernels::kMostLevelLanes)> groups;
-  const unsigned used = kernels::level_groups(lanes);
-  for (unsigned g = 0; g < used; ++g) counts[g] = reader.number(kMostWords);
-  for (unsigned g = 0; g < used; ++g) groups[g] = reader.take(2 * counts[g]);
-  if (reader.fault() != StatusCode::ok) return failed(reader.fault());
+  for (unsigned k = 0; k < head.alphabet.specials; ++k)
+    mask.specials.push_back(kernels::stored_element(in.data() + head.specials + k * element, element));
+  std::array<std::span<const std::uint8_t>, kernels::kMostLevelGroups> groups;
+  const unsigned used = kernels::level_groups(head.lanes);
+  std::uint64_t at = head.words;
+  for (unsigned g = 0; g < used; at += 2 * counts[g++]) groups[g] = in.subspan(at, 2 * counts[g]);
 
   mask.classes.resize(planes.cells);
-  LevelDecoder coder(lanes, {groups.data(), used});
+  LevelDecoder coder(head.lanes, {groups.data(), used});
   LevelMaskWalk<LevelDecoder> walk(coder, shape);
-  if (!walk.run(mask.classes) || !coder.complete()) return failed(StatusCode::corrupt);
+  if (!walk.run(mask.classes) || !coder.complete()) return failed(MaskDamage::corrupt);
   std::uint64_t verbatim = 0;
-  if (shape.alphabet.has_verbatim) {
+  if (head.alphabet.has_verbatim) {
     verbatim = static_cast<std::uint64_t>(std::count(mask.classes.begin(), mask.classes.end(), kVerbatimClass));
-    if (verbatim == 0) return failed(StatusCode::corrupt);
+    if (verbatim == 0) return failed(MaskDamage::corrupt);
   }
-  for (std::uint64_t i = 0; i < verbatim && reader.fault() == StatusCode::ok; ++i)
-    mask.verbatim.push_back(reader.element(dtype_bytes(dtype)));
-  if (reader.fault() == StatusCode::ok && !reader.at_end()) reader.fail(StatusCode::trailing_data);
+  const std::uint64_t left = in.size() - head.verbatim;
+  if (verbatim * element != left)
+    return failed(verbatim * element > left ? MaskDamage::truncated : MaskDamage::trailing);
+  for (std::uint64_t i = 0; i < verbatim; ++i)
+    mask.verbatim.push_back(kernels::stored_element(in.data() + head.verbatim + i * element, element));
   mask.masked = walk.masked();
-  if (mask.masked == 0) reader.fail(StatusCode::corrupt);
-  if (reader.fault() != StatusCode::ok) return failed(reader.fault());
+  if (mask.masked == 0) return failed(MaskDamage::corrupt);
   return mask;
 }
 

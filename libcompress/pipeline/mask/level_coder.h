@@ -57,7 +57,7 @@ class LevelTables {
  public:
   LevelTables() {
     for (unsigned c = 0; c < counts_.size(); ++c) {
-      counts_[c] = {kernels::kLevelConstants[c][0], kernels::kLevelConstants[c][1]};
+      counts_[c] = kernels::kLevelConstants.of(c);
       probabilities_[c] = static_cast<std::uint16_t>(kernels::level_probability(counts_[c]));
     }
   }

@@ -1,0 +1,112 @@
+// Masks that are coded by levels, as warps read them, on the emulator: the values that the host restores, and the same
+// bytes refused.
+#include <gtest/gtest.h>
+
+#include "kernels/mask/warp/level_lattice.h"
+#include "tests/unit_mask/lane_mask_cases.h"
+
+namespace quern::mask {
+namespace {
+
+template <class W>
+void compare_sample(const Extents& e, Pattern pattern, std::size_t kinds, bool verbatim, std::uint64_t seed) {
+  const MaskedSegment<W> m(e, pattern, kinds, verbatim, seed, MaskForm::levels);
+  if (m.mask.empty()) return;
+  SCOPED_TRACE(describe(e, pattern, W::kDtype, seed));
+  ASSERT_TRUE(is_by_levels(m.stored, e));
+  compare_restored<W>(m.stored, e, MaskForm::levels);
+}
+
+TEST(LaneLevels, EveryKindOfMask_IsRestoredAsOnTheHost) {
+  EmulatorState::instance().reset(kSeed);
+  for (const Extents& e : sample_extents()) {
+    for (const Pattern pattern : kAllPatterns) {
+      for (const std::size_t kinds : {1, 2, 5, 30, 0}) {
+        compare_sample<Words<DType::f32>>(e, pattern, kinds, kinds != 1, 3 * kinds + 1);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  expect_clean_lanes();
+}
+
+TEST(LaneLevels, EveryTypeOfElement_IsRestored) {
+  EmulatorState::instance().reset(kSeed);
+  for (const DType dtype : kAllTypes) {
+    with_words(dtype, [&](auto words) {
+      using W = decltype(words);
+      for (const std::uint64_t seed : {4, 5}) compare_sample<W>({3, 20, 70}, Pattern::coast, 2, true, seed);
+    });
+    if (HasFatalFailure()) return;
+  }
+  expect_clean_lanes();
+}
+
+TEST(LaneLevels, EveryBorder_IsRestored) {
+  EmulatorState::instance().reset(kSeed);
+  for (std::uint64_t planes = 1; planes < 4; ++planes) {
+    for (std::uint64_t rows = 1; rows < 10; ++rows) {
+      for (std::uint64_t cols = 1; cols < 10; ++cols) {
+        compare_sample<Words<DType::u8>>({planes, rows, cols}, Pattern::random, 1, false, rows * 16 + cols);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  for (const std::uint64_t cols : {63, 64, 65, 127, 128, 129, 130, 200}) {
+    for (const std::uint64_t rows : {1, 2, 33}) {
+      compare_sample<Words<DType::u8>>({2, rows, cols}, Pattern::random, 2, true, 2 * cols);
+      compare_sample<Words<DType::u8>>({1, cols, rows}, Pattern::coast, 2, true, 2 * cols);
+      if (HasFatalFailure()) return;
+    }
+  }
+  expect_clean_lanes();
+}
+
+// From 262145 symbols on a writer takes 64 lanes, which are two groups with words of their own.
+TEST(LaneLevels, MoreLanesThanAWarpHas_AreReadInTurns) {
+  EmulatorState::instance().reset(kSeed);
+  const Extents e{1, 600, 700};
+  const MaskedSegment<Words<DType::u8>> m(e, Pattern::random, 1, false, 7, MaskForm::levels);
+  const auto head = kernels::read_level_head(m.stored.data(), m.stored.size(), 1, 1, [](unsigned, std::uint64_t) {});
+  ASSERT_EQ(head.damage, MaskDamage::none);
+  ASSERT_GE(head.lanes, 64U);
+  compare_restored<Words<DType::u8>>(m.stored, e, MaskForm::levels);
+  expect_clean_lanes();
+}
+
+TEST(LaneLevels, DamagedBytes_AreRefusedAsOnTheHost) {
+  EmulatorState::instance().reset(kSeed);
+  std::mt19937_64 rng(kSeed);
+  for (int round = 0; round < 400; ++round) {
+    const Extents& e = sample_extents()[rng() % sample_extents().size()];
+    if (cells_of(e) > 20000) continue;
+    const Pattern pattern = kAllPatterns[1 + rng() % (std::size(kAllPatterns) - 1)];
+    const MaskedSegment<Words<DType::i16>> m(e, pattern, rng() % 5, true, rng(), MaskForm::levels);
+    if (m.mask.empty()) continue;
+    Vector<std::uint8_t> bytes = m.stored;
+    damage(bytes, rng);
+    if (bytes.empty() || !is_by_levels(bytes, e)) continue;
+    SCOPED_TRACE(describe(e, pattern, DType::i16, 0) + " round " + std::to_string(round));
+    compare_restored<Words<DType::i16>>(bytes, e, MaskForm::levels);
+    if (HasFatalFailure()) return;
+  }
+  expect_clean_lanes();
+}
+
+TEST(LaneLevels, LatticesOfAnyPlane_FitTheirMemory) {
+  for (const std::uint64_t rows : {1, 2, 3, 5, 9, 17, 33, 100, 1000, 30000}) {
+    for (const std::uint64_t cols : {1, 2, 3, 5, 7, 8, 9, 65, 129, 500, 30001}) {
+      for (unsigned levels = 0; levels < 24; ++levels) {
+        kernels::LevelPlace places[kernels::kLatticesOfLevel * (kernels::kMostLaneLevels + 1)] = {};
+        kernels::place_lattices<testing::LaneEmulator>(static_cast<std::uint32_t>(rows),
+                                                       static_cast<std::uint32_t>(cols), levels, places);
+        const kernels::LevelPlace& last = places[kernels::kLatticesOfLevel * levels];
+        ASSERT_LE(last.word + kernels::lane_bit_words(std::uint64_t{last.rows} * last.cols),
+                  kernels::most_pyramid_words(rows * cols));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quern::mask
