@@ -17,7 +17,7 @@ find_package(Threads REQUIRED)
 
 if(QUERN_PYTHON_WHEEL)
   # A C++ library as old as a user's machine may be has not the symbols of this one: each library brings what it uses.
-  add_link_options(-static-libstdc++ LINKER:--gc-sections LINKER:--exclude-libs,ALL)
+  add_link_options(-static-libstdc++ LINKER:--gc-sections LINKER:--exclude-libs,ALL LINKER:--as-needed)
 endif()
 
 add_library(quern_flags INTERFACE)

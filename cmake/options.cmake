@@ -1,6 +1,7 @@
 # Every switch of the build. AUTO means: build it when what it needs is found, and say so in the summary.
 set(QUERN_CUDA AUTO CACHE STRING "CUDA objects: ON, OFF or AUTO (when nvcc is found)")
 set(QUERN_CUDA_ARCHITECTURES "80;90;100;120" CACHE STRING "Compute capabilities the kernels are compiled for")
+set(QUERN_CUDA_SMALL OFF CACHE BOOL "For scripts/wheel.sh: kernels compressed, and no intermediate code for devices to come")
 set(QUERN_INSTRUCTION_SETS "avx2;avx512" CACHE STRING "Instruction sets beside the baseline that CPU kernels are compiled for")
 set(QUERN_KEEP_KERNEL_IMAGES OFF CACHE BOOL "Keep the image of each kernel beside its object, for check_kernel_budgets.py --built")
 set(QUERN_CLI AUTO CACHE STRING "The quern command: ON, OFF or AUTO (when CLI11, fmt and nlohmann-json are found)")

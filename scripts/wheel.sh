@@ -6,9 +6,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'TEXT'
-usage: scripts/wheel.sh [--cuda | --cpu] [--no-sdist] [-j N] [--python FILE]
+usage: scripts/wheel.sh [--cuda | --cpu | --build FOLDER] [--no-sdist] [-j N] [--python FILE]
   --cuda         CUDA kernels have to be inside (default: where nvcc is found)
   --cpu          a smaller wheel for CPUs, which says so in build_info()
+  --build FOLDER what this build folder of the tree (build/release) has compiled goes into the wheel, as it was configured
+                 there: nothing but the libraries and the command is linked again. The folder is configured for that, and put
+                 back after it
   --no-sdist     the wheel alone
   -j N           processes that compile (default: one a hardware thread)
   --python FILE  the Python that makes it (default: python3); its tools go into build/wheel-tools
@@ -17,11 +20,12 @@ Exit status: 0 done, 1 failed, 2 wrong use, 77 PyPI cannot be reached.
 TEXT
 }
 
-cuda=AUTO sdist=1 jobs=${QUERN_JOBS:-$(nproc)} python=python3
+cuda=AUTO build= sdist=1 jobs=${QUERN_JOBS:-$(nproc)} python=python3
 while (($#)); do
   case "$1" in
     --cuda) cuda=ON ;;
     --cpu) cuda=OFF ;;
+    --build) build=${2:?--build needs a folder}; shift ;;
     --no-sdist) sdist=0 ;;
     -j) jobs=${2:?-j needs a number}; shift ;;
     --python) python=${2:?--python needs a file}; shift ;;
@@ -30,6 +34,18 @@ while (($#)); do
   esac
   shift
 done
+if [[ -n $build ]]; then
+  if [[ ! -f $build/CMakeCache.txt ]]; then
+    echo "wheel.sh: $build is no build folder; make one with: cmake --preset release && cmake --build --preset release" >&2
+    exit 2
+  fi
+  if [[ $cuda != AUTO ]]; then
+    echo "wheel.sh: --build takes CUDA as $build was configured: leave out --cuda and --cpu" >&2
+    exit 2
+  fi
+  cuda=OFF
+  if grep -q '^CMAKE_CUDA_COMPILER:[A-Z]*=.' "$build/CMakeCache.txt"; then cuda=ON; fi
+fi
 has_nvcc=0
 if command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; then has_nvcc=1; fi
 if [[ $cuda == ON ]] && ((!has_nvcc)); then
@@ -54,7 +70,7 @@ PATH=$PWD/$tools/bin:$PATH
 export PATH QUERN_WHEEL_CUDA=$cuda CMAKE_BUILD_PARALLEL_LEVEL=$jobs
 # Not the compiler that Python itself was built with: that of the tree's other builds, whose objects ccache has.
 export CC=${CC:-cc} CXX=${CXX:-c++}
-if command -v ccache >/dev/null; then
+if [[ -z $build ]] && command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
 
@@ -62,6 +78,19 @@ rm -rf build/wheel-raw dist
 mkdir -p build/wheel-raw dist/simple/pyquern
 kinds=(--wheel)
 if ((sdist)); then kinds+=(--sdist); fi
+if [[ -n $build ]]; then
+  # The folder may be anybody's, so that scikit-build-core, which leaves much behind, never sees it.
+  stage=$PWD/build/wheel-stage
+  rm -rf "$stage" build/wheel-staged
+  restore() { cmake "$build" -DQUERN_PYTHON_WHEEL=OFF >/dev/null; }
+  trap restore EXIT
+  cmake "$build" -DQUERN_PYTHON_WHEEL=ON >/dev/null
+  cmake --build "$build" --target python_wheel
+  cmake --install "$build" --component python --prefix "$stage" --strip
+  trap - EXIT
+  restore
+  export QUERN_WHEEL_STAGE=$stage
+fi
 python -m build --no-isolation "${kinds[@]}" --outdir build/wheel-raw .
 auditwheel repair --wheel-dir dist build/wheel-raw/pyquern-*.whl
 if ((sdist)); then cp build/wheel-raw/pyquern-*.tar.gz dist/; fi
