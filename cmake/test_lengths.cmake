@@ -52,12 +52,19 @@ set(QUERN_MEDIUM_TESTS
   integration_hdf5_tools
   integration_mpi_collective_ompio
   integration_mpi_collective_romio321
+  integration_mpi_h5py
   integration_mpi_insitu_ompio
   integration_mpi_insitu_romio321
+  python_array_strategies
   python_calls
+  python_dask
   python_hdf5
   python_hdf5_system
   python_memory
+  python_notebook
+  python_wheel
+  python_xarray
+  python_zarr2
   second_decoder_scans
   simulated_round_trips
   suite_format

@@ -46,6 +46,7 @@ if ((!minimal)); then
     cdo nco python3-h5netcdf                        # other readers of the files that decompress writes
     python3-numpy python3-h5py python3-netcdf4      # independent checks of files and bounds
     libopenmpi-dev openmpi-bin libhdf5-openmpi-dev  # the in-situ example and collective writes through the filter
+    python3-h5py-mpi python3-mpi4py                 # the same from Python
     python3-venv                                    # bench/compare
     libzfp-dev                                      # comparison
   )

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes build/clients, a virtual environment with the array packages of tests/python/clients.txt, in the versions that are
-# named there. CMake finds it: configure after this. Nothing is done where it is there already.
+# named there, and build/clients-zarr2, which has zarr 2. CMake finds them: configure after this. Nothing is done where they
+# are there already.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,21 +25,27 @@ while (($#)); do
   shift
 done
 
-venv=build/clients
-stamp=$venv/installed.txt
-if [[ -x $venv/bin/python && -f $stamp ]] && cat "${pins[@]}" | cmp -s - "$stamp"; then
-  echo "setup_clients: $venv is up to date"
-  exit 0
-fi
-rm -rf "$venv"
-mkdir -p build
-"$python" -m venv "$venv"
-requirements=()
-for file in "${pins[@]}"; do requirements+=(-r "$file"); done
-if ! "$venv/bin/pip" install -q --disable-pip-version-check "${requirements[@]}"; then
+# make_venv FOLDER FILE...: an environment with what the files name.
+make_venv() {
+  local venv=$1 stamp=$1/installed.txt file
+  shift
+  if [[ -x $venv/bin/python && -f $stamp ]] && cat "$@" | cmp -s - "$stamp"; then
+    echo "setup_clients: $venv is up to date"
+    return
+  fi
   rm -rf "$venv"
-  echo "SKIP: the packages of ${pins[*]} cannot be had from PyPI here"
-  exit 77
-fi
-cat "${pins[@]}" >"$stamp"
-echo "setup_clients: $venv is ready; configure again, so that the tests take it"
+  mkdir -p build
+  "$python" -m venv "$venv"
+  local requirements=()
+  for file in "$@"; do requirements+=(-r "$file"); done
+  if ! "$venv/bin/pip" install -q --disable-pip-version-check "${requirements[@]}"; then
+    rm -rf "$venv"
+    echo "SKIP: the packages of $* cannot be had from PyPI here"
+    exit 77
+  fi
+  cat "$@" >"$stamp"
+  echo "setup_clients: $venv is ready; configure again, so that the tests take it"
+}
+
+make_venv build/clients "${pins[@]}"
+make_venv build/clients-zarr2 tests/python/clients-zarr2.txt

@@ -74,7 +74,9 @@ class Errors(unittest.TestCase):
         self.assertEqual(quern.decompress(stream, memory_limit=1 << 26).shape, FIELD.shape)
 
     def test_device(self):
-        self.assertEqual(quern.compress(FIELD, abs=1e-3, device="auto"), quern.compress(FIELD, abs=1e-3))
+        stream = quern.compress(FIELD, abs=1e-3)
+        self.assertEqual(quern.compress(FIELD, abs=1e-3, device="auto"), stream)
+        self.assertEqual(quern.decompress(stream, device="auto").tobytes(), quern.decompress(stream).tobytes())
         cuda = quern.build_info()["cuda"]
         if cuda["available"]:
             self.assertEqual(quern.compress(FIELD, abs=1e-3, codec="lorenzo", device="cuda"), quern.compress(FIELD, abs=1e-3, codec="lorenzo"))
@@ -82,6 +84,8 @@ class Errors(unittest.TestCase):
             self.assertTrue(cuda["why"])
             with self.assertRaises((quern.DeviceError, quern.Unsupported)):
                 quern.compress(FIELD, abs=1e-3, device="cuda")
+            with self.assertRaises((quern.DeviceError, quern.Unsupported)):
+                quern.decompress(stream, device="cuda")
         with self.assertRaises(ValueError):
             quern.compress(FIELD, abs=1e-3, device="gpu")
 
@@ -178,6 +182,15 @@ class Running(unittest.TestCase):
         self.assertTrue(lines[1].startswith("interrupted"), done.stdout)
         self.assertLess(float(lines[1].split()[1]), 5.0)  # 0.3 on an idle machine
         self.assertEqual(lines[2], "(512, 512)")
+
+    def test_other_threads_of_python_go_on_meanwhile(self):
+        thread = threading.Thread(target=quern.compress, args=(large()[:16],), kwargs={"abs": 1e-3, "codec": "stencil"})
+        thread.start()
+        count = 0
+        while thread.is_alive():
+            count += 1
+        thread.join()
+        self.assertGreater(count, 1000)  # one that waited for the interpreter's lock would count to some tens
 
     def test_the_handler_of_interrupts_stays_as_it_was(self):
         for handler in (signal.default_int_handler, signal.SIG_IGN, lambda number, frame: None):

@@ -12,6 +12,7 @@ from support import import_or_skip
 
 distributed = import_or_skip("distributed")
 da = import_or_skip("dask.array")
+cloudpickle = import_or_skip("cloudpickle")
 xr = import_or_skip("xarray", (2023, 1))
 import_or_skip("h5netcdf")
 import_or_skip("zarr", (3, 0))
@@ -20,7 +21,8 @@ import pyquern.xarray as qx  # noqa: E402
 from pyquern.numcodecs import Quern  # noqa: E402
 from pyquern.zarr import QuernCodec  # noqa: E402
 
-SHAPE, CHUNK = (64, 128, 256), (8, 128, 256)
+# 8 MiB, or 2 GiB in chunks of 32 MiB: much more than what a worker may hold.
+SHAPE, CHUNK = ((2048, 512, 512), (32, 512, 512)) if os.environ.get("QUERN_TEST_THOROUGH") else ((64, 128, 256), (8, 128, 256))
 
 
 def block(block_info=None):
@@ -80,6 +82,9 @@ class Cluster(unittest.TestCase):
         field = block({None: {"array-location": [(0, 8), (0, 128), (0, 256)]}})
         quern.save(path, field, abs=0.01, codec="lorenzo")
         file = quern.open(path)
+        for thing in (file, QuernCodec(abs=0.01), Quern(pwrel=1e-3), quern.CorruptStream(22, "why")):
+            again = cloudpickle.loads(cloudpickle.dumps(thing))
+            self.assertEqual((type(again), str(again)), (type(thing), str(thing)))
         lazy = da.from_array(file, chunks=(2, 128, 256))
         self.assertLessEqual(float(abs(lazy - field).max().compute()), 0.01)
         for codec in (QuernCodec(abs=0.01), Quern(pwrel=1e-3)):

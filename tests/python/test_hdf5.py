@@ -2,6 +2,8 @@
 import itertools
 import multiprocessing
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -311,6 +313,23 @@ class Libraries(InFolder):
         for method in ("fork", "spawn"):
             with multiprocessing.get_context(method).Pool(1) as pool:
                 self.assertLessEqual(pool.apply(_error, (self.path,)), 1e-2)
+
+    def test_programs_by_the_folder_that_the_package_names(self):
+        with h5py.File(self.path, "w") as file:
+            file.create_dataset("x", data=FIELD, chunks=(10, 50, 70), compression=qh.filter(abs=1e-2))
+        expected = self.reopened()[29, 49, 66:].tolist()
+        folder = subprocess.run([sys.executable, "-m", "pyquern", "plugin-path"], text=True, capture_output=True, check=True).stdout.strip()
+        self.assertEqual(folder, qh.plugin_path())
+        programs = [words for words in (["h5dump", "-d", "/x", "-s", "29,49,66", "-c", "1,1,4"], ["ncdump", "-p", "9,17", "-v", "x"])
+                    if shutil.which(words[0])]
+        if not programs:
+            self.skipTest("neither h5dump nor ncdump here")
+        for words in programs:
+            done = subprocess.run([*words, self.path], env={**os.environ, "HDF5_PLUGIN_PATH": folder}, text=True, capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            numbers = [float(word) for word in re.findall(r"-?\d+\.\d+(?:e[-+]?\d+)?", done.stdout)][-4:]
+            for number, value in zip(numbers, expected):
+                self.assertAlmostEqual(number, value, delta=2e-5 * abs(value) + 1e-6, msg=words[0])
 
     def test_without_h5py(self):
         code = ("import sys\nsys.modules['h5py'] = None\nimport pyquern.hdf5 as qh\n"

@@ -23,6 +23,16 @@ except ImportError:
 FIELD = np.cumsum(np.random.default_rng(8).normal(size=(12, 20, 30)), axis=0)
 
 
+def fixture():
+    """Arrays, codecs, and decimals that each codec keeps. More may be added at the ends."""
+    wave = np.cumsum(np.random.default_rng(20).integers(-9, 10, (6, 7, 8)), axis=2) / 8
+    gaps = wave.astype("f4")
+    gaps[0, :3], gaps[1, 2], gaps[2, 0, 0] = np.nan, -9999, np.inf
+    arrays = [gaps, np.asfortranarray(wave), (wave * 8).astype("i2"), wave.astype(">f4"), (wave * 8 + 128).astype("u1")]
+    codecs = [Quern(abs=0.004), Quern(abs=0.004, codec="lorenzo", goal="speed", fill=-9999), Quern(lossless=True)]
+    return arrays, codecs, [2, 2, None]
+
+
 def flat(values):
     """Elements in the order they lie in memory."""
     return (values.T if values.flags.f_contiguous and not values.flags.c_contiguous else values).reshape(-1)
@@ -121,6 +131,22 @@ class Codec(unittest.TestCase):
             common.check_encode_decode(values, Quern(lossless=True))
         common.check_config(Quern(abs=1e-3))
         common.check_err_encode_object_buffer(Quern(abs=1e-3))
+        common.Quern = Quern  # where check_repr() looks for names
+        common.check_repr("Quern(abs=0.001, codec='auto', goal='ratio')")
+        common.check_repr("Quern(lossless=True, codec='auto', goal='ratio', dtype='<f4')")
+
+    def test_chunks_of_earlier_releases(self):
+        """Those of the folder fixture/quern stay as they are: what numcodecs asks of a codec's tests."""
+        try:
+            from numcodecs.tests import common
+        except ImportError as problem:
+            self.skipTest(f"no numcodecs.tests here ({problem})")
+        here = os.getcwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(os.path.dirname(os.path.abspath(__file__)))
+        arrays, codecs, precision = fixture()
+        self.assertEqual(len(os.listdir("fixture/quern")), len(arrays) + len(codecs))  # the check would make what is missing
+        common.check_backwards_compatibility("quern", arrays, codecs, precision=precision)
 
 
 @unittest.skipIf(zarr is None, "no zarr here")

@@ -92,6 +92,26 @@ class Format3(unittest.TestCase):
             with self.assertRaises(quern.CorruptStream):
                 zarr.open_array(path, mode="r")[...]
 
+    def test_arrays_of_another_kind_are_decoded_into(self):
+        """As those on a device are: the codec takes the memory that zarr's prototype makes, and copies nothing."""
+        class Elsewhere(zarr.core.buffer.core.NDBuffer):
+            made = []
+
+            @classmethod
+            def create(cls, *, shape, dtype, order="C", fill_value=None):
+                cls.made.append(np.empty(shape, dtype))
+                return cls(cls.made[-1])
+
+        prototype = zarr.core.buffer.BufferPrototype(zarr.core.buffer.cpu.Buffer, Elsewhere)
+        values = FIELD[:5, :, :17].astype("f4")
+        array = made(values, QuernCodec(abs=1e-2), chunks=values.shape)
+        array[...] = values
+        spec = array._async_array.metadata.get_chunk_spec((0, 0, 0), array._async_array.config, prototype)
+        stream = array.store._store_dict["c/0/0/0"]
+        found = QuernCodec(abs=1e-2)._decode_sync(stream, spec)
+        self.assertIs(found.as_ndarray_like(), Elsewhere.made[-1])
+        self.assertEqual(Elsewhere.made[-1].tobytes(), array[...].tobytes())
+
     def test_a_chunk_of_another_array_is_an_error(self):
         values = FIELD.astype("f4")
         store, other = zarr.storage.MemoryStore(), zarr.storage.MemoryStore()
@@ -112,6 +132,9 @@ class Format3(unittest.TestCase):
         for values, words in ((np.ones(5, bool), "float16"), (np.ones(5, "c8"), "last axis of 2"), (np.array(["2026"], "M8[D]"), "view")):
             with self.assertRaisesRegex(TypeError, words):
                 made(values, chunks=(1,))
+        for compressors in (QuernCodec(abs=1), [QuernCodec(abs=1).to_dict()]):
+            with self.assertRaisesRegex(TypeError, "QuernCodec.*pass it as serializer=, with compressors=None"):
+                zarr.create_array({}, shape=(5,), chunks=(5,), dtype="f4", compressors=compressors)
         with self.assertRaisesRegex(ValueError, "abs= for integers"):
             made(np.ones(5, "i4"), QuernCodec(pwrel=1e-3), chunks=(5,))
         with self.assertRaisesRegex(ValueError, "8 axes"):

@@ -327,13 +327,14 @@ def _decode(data: Bytes, found: Any, region: Any, level: int | None) -> tuple[tu
 
 
 def decompress(stream: Any, *, out: Any = None, region: Any = None, level: int | None = None, threads: int = 1,
-               memory_limit: int | None = None, progress: ProgressFunction | None = None) -> Decoded:
+               device: str | None = None, memory_limit: int | None = None, progress: ProgressFunction | None = None) -> Decoded:
     """The values of a stream, as a new array of its type and shape, or in `out`, which is returned.
 
     stream: bytes, or what has the buffer protocol. region: a tuple of slices with step 1; only the parts of the stream that
     meet it are decoded. level: a coarse preview, where info(stream).levels has it. out: C-contiguous, of the stream's type and
-    the shape of what is decoded; else ValueError, before any work. threads, memory_limit, progress: as in compress(); of
-    memory_limit the new array is a part. bfloat16 comes as ml_dtypes.bfloat16 where that is installed, else as a TypedArray.
+    the shape of what is decoded, on the host or, by __dlpack__, on a CUDA device, where the values are then decoded; else
+    ValueError, before any work. threads, device, memory_limit, progress: as in compress(); of memory_limit the new array, which
+    lies on the host, is a part. bfloat16 comes as ml_dtypes.bfloat16 where that is installed, else as a TypedArray.
 
     Any bytes may be given: damaged ones are CorruptStream. A header can claim any shape; memory_limit is what a program that
     reads foreign streams should give. O(values decoded)."""
@@ -349,7 +350,7 @@ def decompress(stream: Any, *, out: Any = None, region: Any = None, level: int |
         values = Given(found.dtype, shape, (), array.__array_interface__["data"][0], array)
         if memory_limit is not None:
             memory_limit = max(memory_limit - values.nbytes, 1)
-    with use_context(threads, memory_limit, progress=progress, nbytes=values.nbytes) as context:
+    with use_context(threads, memory_limit, progress=progress, nbytes=values.nbytes, device=device_of(device)) as context:
         call(context, byref(values.c))
     return out if array is None else finished(found.dtype, array)
 
