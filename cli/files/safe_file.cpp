@@ -11,6 +11,10 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -36,9 +40,19 @@ std::string follow_link(const std::string& path) {
   return path;
 }
 
+constexpr char kLetters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+constexpr std::size_t kSuffixLength = 10;
+constexpr std::string_view kTemporaryEnd = ".part";
+
+/// What the names of temporary files of a path begin with. A long name is cut so that the suffix fits into the usual 255
+/// bytes.
+std::string temporary_begin(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  return "." + (slash == std::string::npos ? path : path.substr(slash + 1)).substr(0, 200) + ".";
+}
+
 std::string random_suffix() {
-  static constexpr char kLetters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-  std::array<unsigned char, 10> bytes{};
+  std::array<unsigned char, kSuffixLength> bytes{};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
     fail(Exit::io, "the system gives no random numbers for the name of a temporary file");
   std::string out;
@@ -73,11 +87,9 @@ SafeFile::SafeFile(const std::string& path, const Options& options)
 void SafeFile::create_temporary(mode_t mode, bool name_only) {
   const std::string folder = folder_of(target_);
   if (access(folder.c_str(), W_OK | X_OK) != 0) fail_errno(path_, "write in folder " + folder);
-  const std::size_t slash = target_.find_last_of('/');
-  // A long name is cut so that the suffix fits into the usual 255 bytes.
-  const std::string name = (slash == std::string::npos ? target_ : target_.substr(slash + 1)).substr(0, 200);
+  const std::string begin = temporary_begin(target_);
   for (int attempt = 0; attempt < 100; ++attempt) {
-    temporary_ = fmt::format("{}/.{}.{}.part", folder, name, random_suffix());
+    temporary_ = fmt::format("{}/{}{}{}", folder, begin, random_suffix(), kTemporaryEnd);
     const SignalGuard guard;
     if (name_only) {
       struct stat info {};
@@ -156,6 +168,22 @@ void SafeFile::commit() {
     (void)fsync(folder);
     close(folder);
   }
+}
+
+void remove_leftovers(const std::string& path) {
+  const std::string target = follow_link(path), begin = temporary_begin(target);
+  std::error_code error;
+  std::vector<std::filesystem::path> found;
+  for (std::filesystem::directory_iterator at(folder_of(target), error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.size() != begin.size() + kSuffixLength + kTemporaryEnd.size() || !name.starts_with(begin) ||
+        !name.ends_with(kTemporaryEnd))
+      continue;
+    if (name.substr(begin.size(), kSuffixLength).find_first_not_of(kLetters) == std::string::npos)
+      found.push_back(at->path());
+  }
+  for (const std::filesystem::path& left : found) std::filesystem::remove(left, error);
 }
 
 ScopedUmask::ScopedUmask(mode_t closed) : saved_(umask(0)) { umask(saved_ | (closed & 0777)); }

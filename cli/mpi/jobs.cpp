@@ -77,6 +77,18 @@ std::vector<std::string> run_words(const Request& request) {
   return words;
 }
 
+std::string written_file(const Request& request, const Job& job) {
+  const std::string name = base_name(job.input);
+  switch (request.work) {
+    case Work::compress: return in_folder(job.output, name + kStreamSuffix);
+    case Work::decompress:
+      return in_folder(job.output, name.substr(0, name.size() - std::string_view(kStreamSuffix).size()));
+    case Work::verify: return {};
+    case Work::h5_pack: break;
+  }
+  return job.output;
+}
+
 std::vector<std::string> quern_words(const Request& request, const Job& job, bool again) {
   std::vector<std::string> words = {quern_program()};
   switch (request.work) {

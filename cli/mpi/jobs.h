@@ -26,6 +26,8 @@ JobList list_jobs(const Request& request);
 std::string journal_path(const Request& request);
 /// Verb and options, by which a journal knows its run again.
 std::vector<std::string> run_words(const Request& request);
+/// The file that a job writes; empty for verify. Of an input with several arrays the one named like the input.
+std::string written_file(const Request& request, const Job& job);
 /// The command line of one job's quern, whose output may replace what a run before left (`again`).
 std::vector<std::string> quern_words(const Request& request, const Job& job, bool again);
 

@@ -12,6 +12,7 @@
 #include "cli/args/exit_codes.h"
 #include "cli/args/values.h"
 #include "cli/files/many_files.h"
+#include "cli/files/safe_file.h"
 #include "cli/messages/messages.h"
 #include "cli/messages/progress.h"
 #include "cli/mpi/jobs.h"
@@ -46,6 +47,7 @@ class Run {
     const std::string& output = list_.jobs[job].output;
     if (request_.work == Work::h5_pack) make_folders_for(output);
     if (request_.work == Work::compress || request_.work == Work::decompress) make_folders_for(output + "/file");
+    if (again && request_.work != Work::verify) remove_leftovers(written_file(request_, list_.jobs[job]));
     words = quern_words(request_, list_.jobs[job], again);
     return true;
   }

@@ -78,12 +78,25 @@ class ManyFiles(MpiTest):
         before = self.read("out/quern-mpi.journal").count(b"\ndone\t")
         self.assertGreaterEqual(before, 3)
         self.assertLess(before, len(names))
+        # What a quern that was killed as well would have left, and what is not its.
+        lines = self.read("out/quern-mpi.journal").decode().splitlines()
+        done = {line.split("\t")[-1] for line in lines if line.startswith("done")}
+        begun = [line.split("\t")[-1] for line in lines if line.startswith("begun") and line.split("\t")[-1] not in done]
+        self.assertTrue(begun)
+        output = self.path("out") + begun[0][len(self.path("run")):] + ".qn"
+        folder, name = os.path.split(output)
+        left, other = os.path.join(folder, "." + name + ".abcdefgh42.part"), os.path.join(folder, "." + name + ".part")
+        for path in (left, other):
+            with open(path, "wb") as out:
+                out.write(b"half")
         # As if the last line had been cut by the end of the machine.
         with open(journal, "ab") as out:
             out.write(b"done\t1\t2")
         done = self.mpi(2, *words)
         self.assert_ran(done)
         self.assertIn("40 files: %d done, %d done before" % (40 - before, before), done.stderr)
+        self.assertFalse(os.path.exists(left))
+        self.assertTrue(os.path.exists(other))
         lines = [line.split(b"\t")[-1] for line in self.read("out/quern-mpi.journal").splitlines() if line.startswith(b"done")]
         self.assertEqual(len(lines), 40)
         self.assertEqual(len(set(lines)), 40)
