@@ -1,8 +1,10 @@
 """How calls behave in a program: the bound that is asked for, errors, threads, fork, pickle, progress, Ctrl-C, hostile bytes."""
+import ctypes
 import multiprocessing
 import os
 import pickle
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -279,6 +281,22 @@ class Hostile(unittest.TestCase):
             _array.empty(4, (1 << 30, 1 << 28), None)
         with self.assertRaisesRegex(MemoryError, r"region=.*pyquern.open\(\)"):
             _array.empty(4, (1 << 62, 1 << 62), None)
+        with self.assertRaisesRegex(MemoryError, "in parts"):
+            quern.compress(np.broadcast_to(np.float32(3), (1 << 20, 1 << 30)), abs=1)
+
+    def test_another_copy_of_the_library_in_the_process(self):
+        """As another package may bring one: neither takes the other's functions or handles."""
+        expected = quern.compress(FIELD, abs=1e-3)
+        with tempfile.TemporaryDirectory() as folder:
+            path = shutil.copy(os.path.realpath(quern.build_info()["library_path"]), os.path.join(folder, "libother.so"))
+            other = ctypes.CDLL(path)
+            other.quern_version_string.restype = ctypes.c_char_p
+            self.assertTrue(other.quern_version_string().decode())
+            self.assertEqual(quern.compress(FIELD, abs=1e-3), expected)
+            code = ("import ctypes, sys\nctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)\nimport numpy as np, pyquern\n"
+                    "print(pyquern.decompress(pyquern.compress(np.ones(9), abs=1)).sum())")
+            done = subprocess.run([sys.executable, "-c", code, path], text=True, capture_output=True)
+            self.assertEqual((done.stdout, done.stderr), ("9.0\n", ""))
 
 
 def _compressed(values):

@@ -56,6 +56,8 @@ class Estimates(unittest.TestCase):
         self.assertTrue(30 < found.psnr_db < 80, found)
         with self.assertRaises(ValueError):
             quern.estimate(values, sample=0)
+        with self.assertRaisesRegex(TypeError, r"filled\(value\)"):
+            quern.estimate(np.ma.masked_array([1.0, 2.0], [0, 1]), (1e-2,))
         with self.assertRaises(quern.Unsupported):
             quern.estimate(values, codecs=["zip"])
 

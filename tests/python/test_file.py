@@ -114,8 +114,12 @@ class Files(unittest.TestCase):
         with open(self.path, "rb") as file:
             self.assertEqual(file.read(), before)
         self.assertEqual(os.listdir(self.folder), ["field.qn"])
-        with self.assertRaises(FileNotFoundError):
-            quern.save(os.path.join(self.folder, "nowhere", "x.qn"), FIELD, abs=1)
+        nowhere = os.path.join(self.folder, "nowhere", "x.qn")
+        for path, kind in ((nowhere, FileNotFoundError), (self.folder, IsADirectoryError)):
+            with self.assertRaises(kind) as seen:
+                quern.save(path, FIELD, abs=1)
+            self.assertEqual(seen.exception.filename, path)
+        self.assertEqual(os.listdir(self.folder), ["field.qn"])
 
     def test_damaged_shortened_and_closed_files(self):
         quern.save(self.path, FIELD, abs=1e-4, codec="lorenzo")

@@ -187,6 +187,8 @@ class Direct(InFolder):
                 qh.write(plain, FIELD)
             with self.assertRaisesRegex(ValueError, "shape"):
                 qh.write(own, FIELD[1:])
+            with self.assertRaisesRegex(TypeError, r"filled\(value\)"):
+                qh.write(own, np.ma.masked_array(FIELD, FIELD > 3))
             self.assertIsNone(qh.settings_of(plain))
             self.assertTrue(np.array_equal(qh.read(plain, slice(3, 5)), FIELD[3:5]))
             qh.write(own, FIELD)
@@ -195,6 +197,12 @@ class Direct(InFolder):
             if DIRECT:
                 with self.assertRaises(quern.Cancelled):
                     qh.write(own, FIELD, progress=lambda done, total: False)
+
+    def test_a_file_that_is_open_for_reading(self):
+        with h5py.File(self.path, "w") as file:
+            qh.create_dataset(file, "x", FIELD, abs=1)
+        with h5py.File(self.path, "r") as file, self.assertRaisesRegex(OSError, r"mode 'r\+'"):
+            qh.write(file["x"], FIELD)
 
     def test_with_a_checksum_besides(self):
         with h5py.File(self.path, "w") as file:
@@ -233,6 +241,14 @@ class Direct(InFolder):
                 qh.create_dataset(file, "none", FIELD)
             with self.assertRaises(ValueError):
                 qh.create_dataset(file, "bad", np.ones(10, bool), abs=1)
+            for wrong, words in ((np.ma.masked_array([1.0, 2.0], [0, 1]), r"filled\(value\)"), (np.array(["2026"], "M8[D]"), "view"),
+                                 (np.array(["a"]), "texts"), (np.array([{}], object), "astype")):
+                with self.assertRaisesRegex(TypeError, words):
+                    qh.create_dataset(file, "bad", wrong, abs=1)
+            for shape in ((0,), (3, 0, 4)):
+                self.assertEqual(qh.create_dataset(file, f"none{len(shape)}", np.zeros(shape, "f4"), rel=1e-3)[...].shape, shape)
+                grown = qh.create_dataset(file, f"grown{len(shape)}", np.zeros(shape, "f4"), abs=1, maxshape=(None,) * len(shape))
+                self.assertIsNotNone(qh.settings_of(grown))
             self.assertNotIn("bad", file)
 
     def test_bound_of(self):

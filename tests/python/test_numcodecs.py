@@ -112,8 +112,8 @@ class Codec(unittest.TestCase):
             with self.assertRaisesRegex((quern.Unsupported, ValueError), words):
                 numcodecs.get_codec(config)
         stream = Quern(abs=1).encode(FIELD)
-        for out in (np.empty(3), bytearray(5)):
-            with self.assertRaisesRegex(ValueError, "out has"):
+        for out, words in ((np.empty(3), "out has"), (bytearray(5), "out has"), (bytes(FIELD.nbytes), "writable")):
+            with self.assertRaisesRegex(ValueError, words):
                 Quern(abs=1).decode(stream, out=out)
         with self.assertRaises(quern.CorruptStream):
             Quern(abs=1).decode(stream[:-5])

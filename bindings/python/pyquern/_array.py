@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
@@ -69,11 +70,31 @@ def _refuse(dtype: np.dtype[Any]) -> TypeError:
                      f"integers of 8 to 64 bits: {advice}")
 
 
+def refuse_masked(array: Any) -> None:
+    """TypeError for a masked array, whose masked places NumPy's other functions would take for values."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError("a masked array: pass array.filled(value) and fill=value, which keeps the masked places apart")
+
+
+def refuse_others(dtype: np.dtype[Any]) -> None:
+    """TypeError for texts, dates and objects, which no kind of file stores as numbers."""
+    if dtype.kind in "OSUmM":
+        raise _refuse(dtype)
+
+
+def _copied(copy: Callable[[], NDArray[Any]], array: NDArray[Any]) -> NDArray[Any]:
+    """A copy of what cannot be taken where it lies."""
+    try:
+        return copy()
+    except MemoryError:
+        raise OutOfMemory(60, f"the array is repeated, unaligned or of another byte order, and a copy of it, {array.nbytes} bytes, is more "
+                              "than this machine has: compress it in parts") from None
+
+
 def _from_numpy(array: NDArray[Any]) -> Given:
     """Contiguous arrays are taken as they are, others by their strides; one copy is made of what is unaligned, of another byte
     order, or complex."""
-    if isinstance(array, np.ma.MaskedArray):
-        raise TypeError("a masked array: pass array.filled(value) and fill=value, which keeps the masked places apart")
+    refuse_masked(array)
     dtype, flags = array.dtype, array.flags
     number = _BY_TYPE.get(dtype)
     if number is not None and flags.c_contiguous and flags.aligned:
@@ -86,16 +107,20 @@ def _from_numpy(array: NDArray[Any]) -> Given:
     if number is None:
         raise _refuse(dtype)
     if not dtype.isnative:
-        array = array.astype(dtype.newbyteorder("="))
+        swapped = array
+        array = _copied(lambda: swapped.astype(dtype.newbyteorder("=")), swapped)
     flags, item = array.flags, array.itemsize
     if flags.c_contiguous and flags.aligned:
         strides = _NO_STRIDES[:array.ndim]
     elif flags.aligned and all(step % item == 0 for step in array.strides):
         strides = tuple(step // item for step in array.strides)
         if not any(strides):
-            strides, array = _NO_STRIDES[:array.ndim], np.ascontiguousarray(array)  # all zero means contiguous in C
+            # All zero means contiguous in C.
+            repeated = array
+            strides, array = _NO_STRIDES[:array.ndim], _copied(lambda: np.ascontiguousarray(repeated), repeated)
     else:
-        array = array.copy(order="C")
+        odd = array
+        array = _copied(lambda: odd.copy(order="C"), odd)
         strides = _NO_STRIDES[:array.ndim]
     return Given(number, array.shape, strides, array.__array_interface__["data"][0], array)
 

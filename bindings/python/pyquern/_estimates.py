@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ._array import refuse_masked
 from ._bounds import Bound
 from ._ranges import common_bound, fills_of
 from .core import codec_names, compare, compress_reported, decompress
@@ -43,6 +44,7 @@ def estimate(array: Any, bounds: Sequence[float | Bound] = (1e-2, 1e-3, 1e-4), *
     Ratios of large smooth arrays come out too low by what neighbours outside of a block would tell. O(sample)."""
     if not isinstance(sample, int) or sample < 1:
         raise ValueError(f"sample is {sample!r}: give the number of blocks, 1 or more")
+    refuse_masked(array)
     blocks = list(_blocks(array, sample))
     size = math.prod(array.shape)
     taken = sum(block.size for block in blocks)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import operator
 import os
 import tempfile
@@ -247,10 +248,15 @@ def save(path: str | os.PathLike[str], array: ArrayLike, *, abs: float | None = 
     """Compresses an array into the .qn file at `path`, which is there whole or not at all: it is written beside, synced and
     renamed. Arguments and errors: those of compress(), and OSError."""
     bound = chosen_bound(abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio, lossless=lossless)
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     stream, report = compress_reported(array, bound, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings,
                                        threads=threads, device=device, memory_limit=memory_limit, progress=progress)
     folder, name = os.path.split(os.path.abspath(os.fspath(path)))
-    descriptor, beside = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    try:
+        descriptor, beside = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror, path) from None  # of the name that was given
     try:
         with open(descriptor, "wb") as file:
             file.write(stream)

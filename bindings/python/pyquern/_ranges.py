@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._array import refuse_masked
 from ._bounds import Bound
 from ._loss import declared_fills
 
@@ -99,6 +100,7 @@ def bound_of(values: Any, *, rel: float, fill: Any = None) -> float:
     in parts, a dask array in one pass by its scheduler. 0 where all valid values are equal, or none is valid."""
     if isinstance(rel, bool) or not isinstance(rel, (int, float)) or not rel >= 0 or rel == float("inf"):
         raise ValueError(f"rel is {rel!r}: give a number that is not negative, such as 1e-3")
+    refuse_masked(values)
     fills = list(np.atleast_1d(np.asarray(fill))) if fill is not None else []
     attributes = getattr(values, "attrs", None)
     if attributes is not None:

@@ -82,7 +82,7 @@ class Quern(_Codec):
             values = values.astype(values.dtype.newbyteorder(">"))
         if out is None:
             return values
-        target = np.frombuffer(out, np.uint8) if not isinstance(out, np.ndarray) else _flat_bytes(out)
+        target = _flat_bytes(out if isinstance(out, np.ndarray) else np.frombuffer(out, np.uint8))
         if target.nbytes != values.nbytes:
             raise ValueError(f"out has {target.nbytes} bytes; the chunk has {values.nbytes}")
         target[...] = values.view(np.uint8)
@@ -118,7 +118,7 @@ class Quern(_Codec):
 
 def _flat_bytes(out: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     array = out.T if out.flags.f_contiguous and not out.flags.c_contiguous else out
-    if not array.flags.c_contiguous or not out.flags.writeable:
+    if not array.flags.c_contiguous or not array.flags.writeable:
         raise ValueError("out must be contiguous and writable")
     return array.reshape(-1).view(np.uint8)
 

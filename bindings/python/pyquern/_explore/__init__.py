@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import NUMBERS
+from .._array import NUMBERS, refuse_masked
 from .._bounds import Bound
 from .._ranges import fills_of, range_of
 from .measure import crop, curves, slices, views
@@ -48,9 +48,10 @@ def explore(array: Any, bounds: Sequence[float | Bound] = _BOUNDS, *, codec: str
     chosen = [each if isinstance(each, Bound) else Bound("rel", float(each)) for each in bounds]
     if not 2 <= len(chosen) <= 9:
         raise ValueError(f"{len(chosen)} bounds: give 2 to 9")
+    refuse_masked(array)
     shape = tuple(array.shape)
     if np.dtype(array.dtype).name not in NUMBERS or not 1 <= len(shape) <= 8 or 0 in shape:
-        raise TypeError(f"an array of {array.dtype} {shape} cannot be shown: give 1 to 8 axes of real numbers")
+        raise TypeError(f"an array of {array.dtype} {shape} cannot be shown: give 1 to 8 axes of real numbers, none of them empty")
     box, place = crop(array, most)
     if range_of(box, fills_of(fill)) is None:
         raise ValueError("the array has no valid value to look at")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._array import ArrayLike
+from .._array import ArrayLike, refuse_masked, refuse_others
 from .._bounds import Bound, chosen_bound
 from .._calls import ProgressFunction
 from .._chunks import advise_chunks
@@ -103,17 +103,21 @@ def create_dataset(group: Any, name: str, data: ArrayLike, *, abs: float | None 
     lost, as those of `quern h5 pack`. threads, progress: as in write(). Other arguments are h5py's."""
     requested = chosen_bound(kinds=("abs", "rel", "pwrel", "lossless"), abs=abs, rel=rel, pwrel=pwrel, lossless=lossless)
     values = data if hasattr(data, "shape") and hasattr(data, "dtype") else np.asarray(data)
+    refuse_masked(values)
     fills = [] if fill is None else list(np.atleast_1d(np.asarray(fill)))
     if h5py_kwargs.get("fillvalue") is not None:
         fills.append(h5py_kwargs["fillvalue"])
     bound = Bound("abs", bound_of(values, rel=requested.value, fill=fills or None)) if requested.kind == "rel" else requested
     dtype = np.dtype(h5py_kwargs.pop("dtype", values.dtype))
+    refuse_others(dtype)
     missing = None if fill is None else [np.asarray(value).astype(dtype) for value in np.atleast_1d(np.asarray(fill))]
     words = request_words(bound, codec=codec, goal=goal, fill=missing)
     if chunks == "auto" or chunks is True:
         chunks = advise_chunks(values.shape, dtype)
     _need_h5py()
     register()
+    if 0 in values.shape and h5py_kwargs.get("maxshape") is None:
+        return group.create_dataset(name, shape=values.shape, dtype=dtype, **h5py_kwargs)  # HDF5 has no chunks of nothing
     dataset = group.create_dataset(name, shape=values.shape, dtype=dtype, chunks=chunks, compression=FILTER_ID,
                                    compression_opts=words, **h5py_kwargs)
     try:
@@ -136,6 +140,9 @@ def write(dataset: Any, array: ArrayLike, *, threads: int = 0, progress: Progres
 
     register()
     values = array if hasattr(array, "shape") and hasattr(array, "__getitem__") else np.asarray(array)
+    refuse_masked(values)
+    if dataset.file.mode == "r":
+        raise OSError(f"{dataset.file.filename} is open for reading: open it with the mode 'r+' to write {dataset.name}")
     if tuple(values.shape) != tuple(dataset.shape):
         raise ValueError(f"the array has the shape {tuple(values.shape)}, the dataset {tuple(dataset.shape)}")
     if words_of(dataset) is None:
