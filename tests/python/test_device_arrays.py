@@ -1,4 +1,4 @@
-"""Tensors of PyTorch and arrays of CuPy on a CUDA device: in and out without the host, on streams of their own, in Zarr."""
+"""Tensors of PyTorch and arrays of CuPy on a CUDA device: in and out, on streams of their own, in Zarr; the host's bytes."""
 import sys
 import unittest
 

@@ -109,7 +109,28 @@ class Pages(unittest.TestCase):
                 command = data_of(file.read())["bounds"][1]["command"]
             self.assertTrue(command.startswith("quern compress ") and command.endswith(" --rel 0.01 --codec lorenzo"), command)
         self.assertEqual(self.run_command(raw).returncode, 2)
-        self.assertEqual(self.run_command(os.path.join(self.folder, "none.npy")).returncode, 1)
+        done = self.run_command(os.path.join(self.folder, "none.npy"))
+        self.assertEqual((done.returncode, done.stderr), (1, f"quern explore: {self.folder}/none.npy: No such file or directory\n"))
+
+    def test_the_only_dataset_needs_no_name(self):
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest("no h5py here")
+        path, page = os.path.join(self.folder, "a.h5"), os.path.join(self.folder, "page.html")
+        with h5py.File(path, "w") as file:
+            file["t"], file["x"] = FIELD, np.arange(60.0)
+        words = (path, "--bounds", "1e-1,1e-2", "--codec", "lorenzo", "-o", page)
+        done = self.run_command(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn(" --dataset t --rel 0.01", data_of(file.read())["bounds"][1]["command"])
+        with h5py.File(path, "a") as file:
+            file["u"] = FIELD
+        done = self.run_command(*words)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--dataset is needed", done.stderr)
+        self.assertIn("has t, u", done.stderr)
 
     @unittest.skipIf(CHROMIUM is None, "no Chromium here")
     def test_what_a_reader_sees(self):

@@ -93,7 +93,7 @@ class Format3(unittest.TestCase):
                 zarr.open_array(path, mode="r")[...]
 
     def test_arrays_of_another_kind_are_decoded_into(self):
-        """As those on a device are: the codec takes the memory that zarr's prototype makes, and copies nothing."""
+        """As those on a device are: the codec fills the memory that zarr's prototype makes."""
         class Elsewhere(zarr.core.buffer.core.NDBuffer):
             made = []
 

@@ -93,7 +93,7 @@ class QuernCodec(ArrayBytesCodec, metaclass=_Serializer):  # type: ignore[misc] 
                                     "belongs to another array")
         arrays = chunk_spec.prototype.nd_buffer
         if not issubclass(arrays, HostArrays) and dtype.isnative:
-            found = arrays.create(shape=chunk_spec.shape, dtype=dtype)  # on a device, where the values are decoded
+            found = arrays.create(shape=chunk_spec.shape, dtype=dtype)  # memory on a device
             decompress(stream, out=found.as_ndarray_like())
             return found
         values = np.asarray(decompress(stream)).astype(dtype, copy=False)

@@ -18,7 +18,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="quern explore", description="Writes one page on which a bound is chosen by looking.")
     parser.add_argument("file", metavar="FILE", help=".npy, .qn, .h5, .nc, or raw values with -t and -s")
     parser.add_argument("-o", "--output", metavar="PAGE", help="the page (default: FILE.html)")
-    parser.add_argument("--dataset", metavar="NAME", help="of an HDF5 or netCDF-4 file")
+    parser.add_argument("--dataset", metavar="NAME", help="of an HDF5 or netCDF-4 file (default: the only one with axes)")
     parser.add_argument("--bounds", metavar="LIST", help="2 to 9 bounds relative to the range, as in 1e-2,1e-3")
     parser.add_argument("--codec", default="auto", help="as of quern compress (default: auto)")
     parser.add_argument("--fill", action="append", type=float, metavar="VALUE", help="marks missing data; repeatable")
@@ -45,11 +45,14 @@ def _opened(arguments: Any, parser: argparse.ArgumentParser) -> tuple[Any, str]:
 
         hdf5.register()
         file = h5py.File(path, "r")
-        if not arguments.dataset:
+        dataset = arguments.dataset
+        if not dataset:
             names: list[str] = []
             file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) and item.ndim > 1 else None)
-            parser.error(f"--dataset is needed; {path} has {', '.join(names) or 'no array'}")
-        return file[arguments.dataset], f" --dataset {shlex.quote(arguments.dataset)}"
+            if len(names) != 1:
+                parser.error(f"--dataset is needed; {path} has {', '.join(names) or 'no array'}")
+            dataset = names[0]
+        return file[dataset], f" --dataset {shlex.quote(dataset)}"
     if not arguments.type or not arguments.shape:
         parser.error("raw values need -t and -s, as in -t f32 -s 50x100x100")
     shape = tuple(int(extent) for extent in arguments.shape.split("x"))
@@ -68,7 +71,10 @@ def main(words: list[str]) -> int:
         output = arguments.output or arguments.file + ".html"
         page.save(output)
     except (OSError, RuntimeError, ValueError, TypeError, KeyError) as problem:
-        print(f"quern explore: {problem}", file=sys.stderr)
+        text = str(problem)
+        if isinstance(problem, OSError) and problem.filename is not None:
+            text = f"{problem.filename}: {problem.strerror}"
+        print(f"quern explore: {text}", file=sys.stderr)
         return 1
     print(f"{output}: {len(page.html)} bytes")
     return 0
