@@ -87,8 +87,6 @@ target_sources(quern_cli PRIVATE files/module.cpp)
 target_compile_definitions(quern_cli PRIVATE QUERN_FILES_MODULE_FOLDER="${module_folder}")
 if(QUERN_PYTHON_WHEEL)
   target_sources(quern_cli PRIVATE files/fmt_inside.cpp)
-  # For the one source that reads it: objects of the others are those of every build.
-  set_property(SOURCE files/module.cpp APPEND PROPERTY COMPILE_DEFINITIONS QUERN_PYTHON_WHEEL)
 endif()
 set(exports ${CMAKE_CURRENT_SOURCE_DIR}/files/module.exports)
 target_link_options(quern_cli PRIVATE LINKER:--dynamic-list=${exports})

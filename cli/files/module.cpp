@@ -33,12 +33,13 @@ Loaded load() {
   Loaded out;
   const std::string path = module_path();
   if (access(path.c_str(), R_OK) != 0) {
-#ifdef QUERN_PYTHON_WHEEL
-    out.why =
-        "the command of the Python package does not read HDF5 and netCDF; use pyquern.hdf5 from Python, or the Debian "
-        "package quern";
-    return out;
-#endif
+    if (path.find("/pyquern/bin/") != std::string::npos) {
+      out.why =
+          "the command of the Python package does not read HDF5 and netCDF; use pyquern.hdf5 from Python, or the "
+          "Debian "
+          "package quern";
+      return out;
+    }
     out.why = fmt::format(
         "the part of quern that reads and writes HDF5 and netCDF is not there ({}); install quern again as a whole, or "
         "build the target quern_files",

@@ -251,6 +251,22 @@ class Direct(InFolder):
                 self.assertIsNotNone(qh.settings_of(grown))
             self.assertNotIn("bad", file)
 
+    @unittest.skipUnless(os.environ.get("QUERN_COMMAND"), "no quern command here")
+    def test_chunks_are_those_of_h5_pack(self):
+        packed = self.path + ".packed"
+        with h5py.File(self.path, "w") as file:
+            file.create_dataset("x", data=FIELD, chunks=(10, 50, 70))
+        done = subprocess.run([os.environ["QUERN_COMMAND"], "h5", "pack", "--rewritable", "--abs", "0.01", self.path, "-o", packed], text=True,
+                              capture_output=True)
+        if "does not read HDF5" in done.stderr or "was built without" in done.stderr:
+            self.skipTest("this build reads no HDF5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with h5py.File(self.path, "w") as file, h5py.File(packed, "r") as other:
+            made = qh.create_dataset(file, "x", FIELD, abs=0.01, chunks=(10, 50, 70))
+            file.flush()
+            for corner in (0, 10, 20):
+                self.assertEqual(made.id.read_direct_chunk((corner, 0, 0)), other["x"].id.read_direct_chunk((corner, 0, 0)))
+
     def test_bound_of(self):
         values = np.array([np.nan, np.inf, 1.0, 5.0, -999.0])
         self.assertAlmostEqual(qh.bound_of(values, rel=0.1, fill=-999), 0.4)
