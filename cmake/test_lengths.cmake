@@ -62,7 +62,6 @@ set(QUERN_MEDIUM_TESTS
   python_hdf5_system
   python_memory
   python_notebook
-  python_wheel
   python_xarray
   python_zarr2
   second_decoder_scans

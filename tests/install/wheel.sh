@@ -34,7 +34,12 @@ assert q.verify(x, s).ok
 np.save("x.npy", x)
 info = q.build_info()
 assert "site-packages/pyquern/lib" in info["library_path"], info
+assert info["cuda"]["available"] or info["cuda"]["why"], info
 print(q.info(s), info["cuda"])
+import importlib.metadata
+
+for group in ("numcodecs.codecs", "zarr.codecs"):
+    assert [each for each in importlib.metadata.entry_points(group=group) if each.name == "quern"], group
 import pyquern.checkpoint
 
 pyquern.checkpoint.save("store", {"w": x}, step=1)

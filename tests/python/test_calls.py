@@ -105,6 +105,19 @@ class Errors(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
         self.assertEqual(done.stdout, "[]\n")
 
+    def test_somebody_elses_package_quern_is_left_alone(self):
+        """The index has a package of that name, which may be installed beside this one."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "quern.py"), "w", encoding="utf-8") as file:
+                file.write("raise SystemExit('somebody else')\n")
+            code = ("import sys, importlib, pyquern\npyquern.build_info()\n"
+                    "for name in ('checkpoint', 'hdf5', 'numcodecs', 'zarr', 'xarray', 'torch'):\n"
+                    "    try:\n        importlib.import_module('pyquern.' + name)\n    except ImportError:\n        pass\n"
+                    "print('quern' in sys.modules)\n")
+            path = os.pathsep.join([folder, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
+            done = subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=path), text=True, capture_output=True)
+            self.assertEqual((done.stdout, done.returncode), ("False\n", 0), done.stderr)
+
 
 class Running(unittest.TestCase):
     def test_threads_share_nothing(self):
