@@ -76,6 +76,7 @@ quern_precompile(quern_library_headers STATIC
     quern_metrics
     quern_pipeline
     quern_report
+    quern_storage
     quern_survey)
 
 if(TARGET quern_cli)

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "checkpoint/capi/handles.h"
-#include "checkpoint/report.h"
+#include "checkpoint/storage.h"
 
 namespace quern::checkpoint::capi {
 

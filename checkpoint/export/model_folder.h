@@ -2,7 +2,7 @@
 #pragma once
 
 #include "checkpoint/convert/checkpoint_files.h"
-#include "checkpoint/files/file_system.h"
+#include "checkpoint/storage.h"
 
 namespace quern::checkpoint {
 

@@ -1,7 +1,7 @@
 // Files for a save that is only measured: what is there can be read, what would be written goes nowhere.
 #pragma once
 
-#include "checkpoint/files/file_system.h"
+#include "checkpoint/storage.h"
 
 namespace quern::checkpoint {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "checkpoint/report.h"
 #include "checkpoint/safetensors/element_names.h"
+#include "checkpoint/storage.h"
 
 namespace quern::checkpoint {
 

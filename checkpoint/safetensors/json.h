@@ -9,7 +9,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-#include "checkpoint/report.h"
+#include "checkpoint/storage.h"
 
 namespace quern::checkpoint {
 

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "checkpoint/files/file_system.h"
-#include "checkpoint/report.h"
 #include "checkpoint/safetensors/element_names.h"
+#include "checkpoint/storage.h"
 
 namespace quern::checkpoint {
 

@@ -6,9 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "checkpoint/files/content_hash.h"
-#include "checkpoint/report.h"
 #include "checkpoint/safetensors/safetensors.h"
+#include "checkpoint/storage.h"
 #include "checkpoint/store/part_format.h"
 #include "codecs/tensor/tensor.h"
 

@@ -2,8 +2,7 @@
 // Columns are 1 MiB of one part each; a stripe has the columns of the same place in all parts of a group.
 #pragma once
 
-#include "checkpoint/files/file_system.h"
-#include "checkpoint/report.h"
+#include "checkpoint/storage.h"
 #include "checkpoint/store/manifest.h"
 #include "checkpoint/store/store.h"
 

@@ -4,8 +4,7 @@
 #include <memory>
 #include <mutex>
 
-#include "checkpoint/files/file_system.h"
-#include "checkpoint/report.h"
+#include "checkpoint/storage.h"
 #include "checkpoint/store/part_format.h"
 #include "libcompress/core/buffer.h"
 

@@ -3,8 +3,7 @@
 
 #include <memory>
 
-#include "checkpoint/files/file_system.h"
-#include "checkpoint/report.h"
+#include "checkpoint/storage.h"
 #include "checkpoint/store/part_format.h"
 
 namespace quern::checkpoint {

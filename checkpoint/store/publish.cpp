@@ -209,13 +209,6 @@ Result<std::optional<Manifest>> join_sub_manifests(const Store& store, const Che
   return std::optional<Manifest>(std::move(whole));
 }
 
-Status remove_tree(FileSystem& files, const String& folder) {
-  const auto names = files.list(folder);
-  if (!names.ok()) return is_missing(names.status()) ? Status() : names.status();
-  for (const String& name : *names) QUERN_RETURN_IF_ERROR(files.remove(join({folder, "/", name})));
-  return files.remove_folder(folder);
-}
-
 void sweep(const Store& store, bool waiting_too, std::string_view but, Report& report) {
   FileSystem& files = store.files();
   Report unheard;

@@ -41,7 +41,4 @@ String arrival_lock(const Store& store, std::string_view id);
 /// becomes a note.
 void sweep(const Store& store, bool waiting_too, std::string_view but, Report& report);
 
-/// Removes a folder of files, the folder too.
-Status remove_tree(FileSystem& files, const String& folder);
-
 }  // namespace quern::checkpoint

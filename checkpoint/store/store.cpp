@@ -25,37 +25,6 @@ std::optional<std::uint64_t> parse_decimal(std::string_view text) {
   return value;
 }
 
-Status make_one(FileSystem& files, std::string_view path, Report& report) {
-  const Status status = files.make_folder(path);
-  if (!status.ok() && !exists_already(status)) return fail_file(report, path, "make the folder", status);
-  return {};
-}
-
-/// "." for a name alone, "/" for one at the top.
-String parent_of(std::string_view path) {
-  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
-  const std::size_t slash = path.find_last_of('/');
-  if (slash == std::string_view::npos) return ".";
-  path = path.substr(0, slash);
-  while (path.ends_with('/')) path.remove_suffix(1);
-  return path.empty() ? String("/") : String(path);
-}
-
-/// Makes a folder and those above it that are missing. The names of those above are synced, the folder's own is not.
-Status make_with_parents(FileSystem& files, const String& path, Report& report) {
-  Status status = files.make_folder(path);
-  const String parent = parent_of(path);
-  if (is_missing(status) && parent != "." && parent != "/") {
-    QUERN_RETURN_IF_ERROR(make_with_parents(files, parent, report));
-    const String above = parent_of(parent);
-    const Status synced = files.sync_folder(above);
-    if (!synced.ok()) return fail_file(report, above, "sync it", synced);
-    status = files.make_folder(path);
-  }
-  if (!status.ok() && !exists_already(status)) return fail_file(report, path, "make the folder", status);
-  return {};
-}
-
 }  // namespace
 
 String numbered_name(std::string_view kind, std::uint32_t number) { return join({kind, "-", padded(number, 4)}); }
@@ -94,7 +63,7 @@ Status Store::make_folders(Report& report) const {
   if (there.ok() && files_->list(manifests_root()).ok() && files_->list(tmp_root()).ok()) return {};
   QUERN_RETURN_IF_ERROR(make_with_parents(*files_, root_, report));
   for (const String& folder : {data_root(), manifests_root(), tmp_root()})
-    QUERN_RETURN_IF_ERROR(make_one(*files_, folder, report));
+    QUERN_RETURN_IF_ERROR(make_one_folder(*files_, folder, report));
   const Status synced = files_->sync_folder(root_);
   if (!synced.ok()) return fail_file(report, root_, "sync it", synced);
   const String parent = parent_of(root_);
@@ -229,26 +198,6 @@ Result<Manifest> Store::at_step(std::uint64_t step, Report& report) const {
   if (!last.ok()) return last;
   return fail(report, StatusCode::invalid_argument,
               join({root_, ": the store has no checkpoint of step ", decimal(step), "; see quern checkpoint ls"}));
-}
-
-Status publish_file(FileSystem& files, const String& temporary, const String& path, const String& folder,
-                    std::span<const std::uint8_t> bytes, Report& report) {
-  auto file = files.create(temporary);
-  if (!file.ok()) return fail_file(report, temporary, "create it", file.status());
-  Status status = write_fully(*file.value(), 0, bytes);
-  if (status.ok()) status = file.value()->sync();
-  if (!status.ok()) {
-    (void)files.remove(temporary);
-    return fail_file(report, temporary, "write it", status);
-  }
-  status = files.rename(temporary, path);
-  if (!status.ok()) {
-    (void)files.remove(temporary);
-    return fail_file(report, path, "put it in place", status);
-  }
-  status = files.sync_folder(folder);
-  if (!status.ok()) return fail_file(report, folder, "sync it", status);
-  return {};
 }
 
 }  // namespace quern::checkpoint

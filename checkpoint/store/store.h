@@ -4,8 +4,7 @@
 
 #include <string_view>
 
-#include "checkpoint/files/file_system.h"
-#include "checkpoint/report.h"
+#include "checkpoint/storage.h"
 #include "checkpoint/store/manifest.h"
 
 namespace quern::checkpoint {
@@ -72,10 +71,5 @@ String manifest_file_name(const CheckpointName& name);
 std::optional<CheckpointName> parse_manifest_file_name(std::string_view name);
 
 PartIdentity part_identity(const CheckpointName& name, std::uint32_t number);
-
-/// Writes a new file, syncs it, and renames it to its place; `temporary` and `path` lie in folders that exist. The
-/// folder of `path` is synced.
-Status publish_file(FileSystem& files, const String& temporary, const String& path, const String& folder,
-                    std::span<const std::uint8_t> bytes, Report& report);
 
 }  // namespace quern::checkpoint

@@ -1,8 +1,7 @@
 // What tells that values are still what they were when they were hashed.
 #pragma once
 
-#include "checkpoint/files/content_hash.h"
-#include "checkpoint/report.h"
+#include "checkpoint/storage.h"
 #include "libcompress/core/buffer.h"
 
 namespace quern::checkpoint {

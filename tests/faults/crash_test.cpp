@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "checkpoint/store/erasure.h"
-#include "tests/faults/simulated_disk.h"
+#include "tests/faults/everywhere.h"
 #include "tests/faults/small_store.h"
 #include "tests/support/instrumented.h"
 
@@ -18,12 +18,6 @@ using checkpoint::Report;
 using checkpoint::SaveOptions;
 using checkpoint::SaveSession;
 using checkpoint::Store;
-
-constexpr FaultKind kFaults[] = {FaultKind::kill,          FaultKind::torn_512,  FaultKind::torn_4096,
-                                 FaultKind::io_error,      FaultKind::disk_full, FaultKind::short_write,
-                                 FaultKind::io_error_after};
-constexpr Survival kSurvivals[] = {Survival::everything, Survival::durable, Survival::names,  Survival::data,
-                                   Survival::mixture,    Survival::mixture, Survival::mixture};
 
 SaveOptions options_for(std::uint64_t step) {
   SaveOptions options;
@@ -45,7 +39,7 @@ struct Outcomes {
   std::size_t points = 0, old_state = 0, new_state = 0;
 };
 
-void check_after(const Scenario& scenario, SimulatedDisk disk, bool succeeded, Outcomes& outcomes,
+void check_after(const Scenario& scenario, SimulatedDisk& disk, bool succeeded, Outcomes& outcomes,
                  const std::string& where) {
   const Store store(disk, "store");
   Report report;
@@ -93,34 +87,14 @@ void check_after(const Scenario& scenario, SimulatedDisk disk, bool succeeded, O
 Outcomes run_everywhere(const Scenario& scenario) {
   SimulatedDisk before;
   scenario.prepare(before);
-  std::size_t operations = 0;
-  {
-    SimulatedDisk disk(before);
-    disk.fail_at(static_cast<std::size_t>(-1), FaultKind::none);
-    const Status status = scenario.run(disk);
-    EXPECT_TRUE(status.ok()) << status.text();
-    operations = disk.operations();
-  }
   Outcomes outcomes;
-  const std::size_t stride = kInstrumented ? 5 : 1;
-  for (const FaultKind fault : kFaults) {
-    for (std::size_t k = 0; k < operations; k += stride) {
-      SimulatedDisk disk(before);
-      disk.fail_at(k, fault);
-      const bool succeeded = scenario.run(disk).ok();
-      if (!disk.fault_happened()) continue;
-      std::uint64_t seed = k * 31;
-      for (const Survival survival : kSurvivals) {
-        ++outcomes.points;
-        const std::string where = "fault " + std::to_string(static_cast<int>(fault)) + " at operation " +
-                                  std::to_string(k) + ", survival " + std::to_string(static_cast<int>(survival)) +
-                                  ", seed " + std::to_string(seed);
-        check_after(scenario, disk.after(survival, seed++), succeeded, outcomes, where);
-        if (::testing::Test::HasFatalFailure()) return outcomes;
-      }
-    }
-  }
-  std::cout << operations << " operations, " << outcomes.points << " points: old state " << outcomes.old_state
+  const CrashCounts counts =
+      crash_everywhere(before, scenario.run, [&](SimulatedDisk& disk, bool succeeded, const std::string& where) {
+        check_after(scenario, disk, succeeded, outcomes, where);
+        return !::testing::Test::HasFatalFailure();
+      });
+  outcomes.points = counts.points;
+  std::cout << counts.operations << " operations, " << outcomes.points << " points: old state " << outcomes.old_state
             << ", new state " << outcomes.new_state << "\n";
   return outcomes;
 }

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "checkpoint/files/content_hash.h"
+#include "storage/content_hash.h"
 
 namespace quern::testing {
 
-using checkpoint::File;
-using checkpoint::FileLock;
+using storage::File;
+using storage::FileLock;
 
 namespace {
 
@@ -222,14 +222,14 @@ Status SimulatedDisk::sync_folder(std::string_view path) {
   return effect == FaultKind::io_error_after ? error(EIO) : Status();
 }
 
-Result<std::unique_ptr<FileLock>> SimulatedDisk::lock(std::string_view path, checkpoint::LockKind, bool) {
+Result<std::unique_ptr<FileLock>> SimulatedDisk::lock(std::string_view path, storage::LockKind, bool) {
   if (find(path) == kNone) QUERN_RETURN_IF_ERROR(add(path, Node{}));
   return std::unique_ptr<FileLock>(new SimulatedLock);
 }
 
 Result<String> SimulatedDisk::new_name() {
   ++names_made_;
-  return checkpoint::hex(names_made_ * UINT64_C(0x9E3779B97F4A7C15)) + checkpoint::hex(names_made_);
+  return storage::hex(names_made_ * UINT64_C(0x9E3779B97F4A7C15)) + storage::hex(names_made_);
 }
 
 SimulatedDisk SimulatedDisk::after(Survival survival, std::uint64_t seed) const {

@@ -1,4 +1,4 @@
-// A disk in memory that knows what would survive a power cut, and fails on demand: the test double of the store's
+// A disk in memory that knows what would survive a power cut, and fails on demand: the test double of stores'
 // file operations. One thread.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/files/file_system.h"
+#include "storage/file_system.h"
 
 namespace quern::testing {
 
@@ -34,7 +34,7 @@ enum class Survival {
   mixture,     ///< by chance: names of a folder or not, sectors of unsynced writes or not
 };
 
-class SimulatedDisk final : public checkpoint::FileSystem {
+class SimulatedDisk final : public storage::FileSystem {
  public:
   SimulatedDisk();
   SimulatedDisk(const SimulatedDisk& other);
@@ -51,16 +51,15 @@ class SimulatedDisk final : public checkpoint::FileSystem {
   std::vector<std::uint8_t>& bytes_of(const std::string& path);
   bool exists(const std::string& path) const { return find(path) != kNone; }
 
-  Result<std::unique_ptr<checkpoint::File>> open(std::string_view path) override;
-  Result<std::unique_ptr<checkpoint::File>> create(std::string_view path) override;
+  Result<std::unique_ptr<storage::File>> open(std::string_view path) override;
+  Result<std::unique_ptr<storage::File>> create(std::string_view path) override;
   Status rename(std::string_view from, std::string_view to) override;
   Status remove(std::string_view path) override;
   Status make_folder(std::string_view path) override;
   Status remove_folder(std::string_view path) override;
   Result<Vector<String>> list(std::string_view path) override;
   Status sync_folder(std::string_view path) override;
-  Result<std::unique_ptr<checkpoint::FileLock>> lock(std::string_view path, checkpoint::LockKind kind,
-                                                     bool wait) override;
+  Result<std::unique_ptr<storage::FileLock>> lock(std::string_view path, storage::LockKind kind, bool wait) override;
   Result<String> new_name() override;
 
  private:

@@ -1,6 +1,7 @@
-// XXH3-128 with seed 0: the name of a tensor's content and the seal of a manifest.
+// XXH3-128 with seed 0: the name of stored content and the seal of a manifest.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,13 +9,13 @@
 
 #include <quern/memory.h>
 
-namespace quern::checkpoint {
+namespace quern::storage {
 
 struct ContentHash {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
 
-  friend bool operator==(const ContentHash&, const ContentHash&) = default;
+  friend auto operator<=>(const ContentHash&, const ContentHash&) = default;
 };
 
 ContentHash content_hash(std::span<const std::uint8_t> bytes);
@@ -27,4 +28,4 @@ String hex(std::uint64_t value);
 std::optional<ContentHash> parse_content_hash(std::string_view text);
 std::optional<std::uint64_t> parse_hex64(std::string_view text);
 
-}  // namespace quern::checkpoint
+}  // namespace quern::storage

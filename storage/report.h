@@ -1,4 +1,4 @@
-// How this folder reports failure: a Status for the program, a sentence that names tensor and file for the person, and
+// How stores report failure: a Status for the program, a sentence that names file and item for the person, and
 // notes about what was passed over on the way to success.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-namespace quern::checkpoint {
+namespace quern::storage {
 
 struct Report {
   String problem;        ///< about the last failure; empty when the status's own text says it all
@@ -27,4 +27,4 @@ Status fail_file(Report& report, std::string_view path, const char* what, const 
 /// Adds "PLACE: " before the sentence kept, or before the status's text where there is none.
 Status fail_at(Report& report, std::string_view place, const Status& status);
 
-}  // namespace quern::checkpoint
+}  // namespace quern::storage

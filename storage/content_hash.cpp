@@ -1,10 +1,10 @@
 // XXH3-128 through the xxHash header, and its text form.
-#include "checkpoint/files/content_hash.h"
+#include "storage/content_hash.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace quern::checkpoint {
+namespace quern::storage {
 
 ContentHash content_hash(std::span<const std::uint8_t> bytes) {
   const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
@@ -39,4 +39,4 @@ std::optional<ContentHash> parse_content_hash(std::string_view text) {
   return ContentHash{*high, *low};
 }
 
-}  // namespace quern::checkpoint
+}  // namespace quern::storage

@@ -1,11 +1,11 @@
 // Sentences about failures.
-#include "checkpoint/report.h"
+#include "storage/report.h"
 
 #include <array>
 #include <charconv>
 #include <system_error>
 
-namespace quern::checkpoint {
+namespace quern::storage {
 
 String decimal(std::uint64_t value) {
   std::array<char, 20> room;
@@ -21,7 +21,7 @@ String join(std::initializer_list<std::string_view> parts) {
 
 Status fail(Report& report, StatusCode code, String sentence) {
   report.problem = std::move(sentence);
-  return Status(code, "the checkpoint store cannot do this");
+  return Status(code, "the store cannot do this");
 }
 
 Status fail_file(Report& report, std::string_view path, const char* what, const Status& status) {
@@ -40,4 +40,4 @@ Status fail_at(Report& report, std::string_view place, const Status& status) {
   return status;
 }
 
-}  // namespace quern::checkpoint
+}  // namespace quern::storage

@@ -1,4 +1,4 @@
-// The few operations on files that the store needs, behind an interface: the real ones below, and in the tests a disk
+// The few operations on files that stores need, behind an interface: the real ones below, and in the tests a disk
 // that loses, tears and refuses. Failures are io_error with the errno as the status's first integer.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-namespace quern::checkpoint {
+namespace quern::storage {
 
 /// An open file. Reads and writes may move fewer bytes than asked; a read of 0 bytes is the end of the file.
 class File : public Allocated {
@@ -68,4 +68,4 @@ Status write_fully(File& file, std::uint64_t offset, std::span<const std::uint8_
 /// A whole file of at most `limit` bytes.
 Result<Vector<std::uint8_t>> read_file(FileSystem& files, std::string_view path, std::uint64_t limit);
 
-}  // namespace quern::checkpoint
+}  // namespace quern::storage

@@ -1,9 +1,9 @@
 // What is built on the interface alone.
-#include "checkpoint/files/file_system.h"
+#include "storage/file_system.h"
 
 #include <cerrno>
 
-namespace quern::checkpoint {
+namespace quern::storage {
 
 namespace {
 
@@ -49,4 +49,4 @@ Result<Vector<std::uint8_t>> read_file(FileSystem& files, std::string_view path,
   return out;
 }
 
-}  // namespace quern::checkpoint
+}  // namespace quern::storage

@@ -12,10 +12,10 @@
 #include <cstdio>
 #include <utility>
 
-#include "checkpoint/files/content_hash.h"
-#include "checkpoint/files/file_system.h"
+#include "storage/content_hash.h"
+#include "storage/file_system.h"
 
-namespace quern::checkpoint {
+namespace quern::storage {
 namespace {
 
 constexpr std::size_t kMostBytesACall = std::size_t{1} << 30;
@@ -165,4 +165,4 @@ FileSystem& system_files() {
   return files;
 }
 
-}  // namespace quern::checkpoint
+}  // namespace quern::storage
