@@ -51,6 +51,7 @@ Result<CodedGeometry> code_octree(const GeometryTask& task, Prediction predictio
   request.slices = task.slices;
   const Vector<Site> expected = expected_sites(prediction, coded.lattice);
   request.expected = expected;
+  request.keep_expected = !task.few_points;
   const BlockList list = make_blocks(task.points, request);
   coded.predicted = !expected.empty() && list.blocks.size() <= kMostExpectingBlocks;
   const Surroundings surroundings{coded.lattice, task.scale.per_metre};

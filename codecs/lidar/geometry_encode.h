@@ -23,6 +23,7 @@ struct GeometryTask {
   std::int64_t reach = 0;
   std::uint32_t slices = 0;
   Prediction prediction;
+  bool few_points = false;  ///< mode `set`: each point that comes back costs bytes beside its coordinates
 };
 
 struct CodedGeometry {

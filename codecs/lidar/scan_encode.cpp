@@ -168,6 +168,7 @@ class ScanEncoder {
     task.reach = reach_;
     task.slices = options_.slices;
     task.prediction = prediction_;
+    task.few_points = !cloud_.columns.empty();
     Vector<std::uint32_t> words;
     if (options_.mode == Mode::exact && !exact_) words = participating_words();
     task.words = words;

@@ -12,6 +12,11 @@ constexpr std::int64_t kNearest = 10000;  ///< units; what lies nearer is the ve
 constexpr std::int64_t kMostMiss = 230;
 /// What a doubled range costs, as a third of a miss: of points beside each other the nearer one hides the other.
 constexpr std::int64_t kRangeCost = 8;
+/// Points on both sides of a ray are of one surface where their ranges differ by no more than so many times their
+/// distance in height (ground at 50 m), and 20 cm, and by 2 m at most.
+constexpr std::int64_t kFlattest = 32;
+constexpr std::int64_t kRough = 2000;
+constexpr std::int64_t kMostStep = 20000;
 
 }  // namespace
 
@@ -27,6 +32,12 @@ std::int64_t RayCast::most_miss(std::size_t ring, bool above) const {
   if (last == 0) return kMostMiss;
   const std::size_t lower = above ? std::min(ring, last - 1) : std::max<std::size_t>(ring, 1) - 1;
   return std::max<std::int64_t>((rays_.rings[lower + 1].slope - rays_.rings[lower].slope) / 2, kMostMiss);
+}
+
+bool RayCast::are_one_surface(const Hit& a, const Hit& b) {
+  if (!a.is_there() || !b.is_there()) return false;
+  const std::int64_t step = a.range < b.range ? b.range - a.range : a.range - b.range;
+  return step <= kMostStep && step <= kFlattest * (std::int64_t{a.off} + b.off) + kRough;
 }
 
 void RayCast::add(const UnitPoint& point) {
@@ -49,16 +60,28 @@ void RayCast::add(const UnitPoint& point) {
   const auto cubed = static_cast<std::uint64_t>(range * range) * static_cast<std::uint64_t>(range);
   const std::int64_t score = miss + kRangeCost * kernels::bit_length(cubed);
   const auto column = static_cast<std::size_t>(table_.nearest(x, y) + table_.most());
-  Hit& hit = hits_[below * columns_ + column];
-  hit = std::min(hit, Hit{static_cast<std::int32_t>(score), static_cast<std::int32_t>(range),
-                          static_cast<std::int32_t>(x), static_cast<std::int32_t>(y)});
+  Hit& hit = hits_[below * columns_ + column][z > height_at(below, range) ? 1 : 0];
+  hit = std::min(hit,
+                 Hit{static_cast<std::int32_t>(score), static_cast<std::int32_t>(range), static_cast<std::int32_t>(x),
+                     static_cast<std::int32_t>(y), static_cast<std::int32_t>(off(below))});
 }
 
 Vector<UnitPoint> RayCast::seen() const {
   Vector<UnitPoint> points;
-  for (std::size_t i = 0; i < hits_.size(); ++i)
-    if (hits_[i].score != INT32_MAX)
-      points.push_back({hits_[i].x, hits_[i].y, height_at(i / columns_, hits_[i].range)});
+  for (std::size_t i = 0; i < hits_.size(); ++i) {
+    const auto& [below, above] = hits_[i];
+    const auto see = [&](std::int64_t x, std::int64_t y, std::int64_t range) {
+      points.push_back({x, y, height_at(i / columns_, range)});
+    };
+    const std::int64_t apart = std::int64_t{below.off} + above.off;
+    if (apart > 0 && are_one_surface(below, above)) {
+      const auto between = [&](std::int64_t a, std::int64_t b) { return (a * above.off + b * below.off) / apart; };
+      see(between(below.x, above.x), between(below.y, above.y), between(below.range, above.range));
+      continue;
+    }
+    for (const Hit& hit : hits_[i])
+      if (hit.is_there()) see(hit.x, hit.y, hit.range);
+  }
   return points;
 }
 

@@ -128,5 +128,15 @@ def predict(rays, pose, frames):
             if miss > max(230, (rings[lower + 1][0] - rings[lower][0]) // 2 if len(rings) > 1 else 0):
                 continue
             ray = below, nearest_column(table, x, y)
-            hits[ray] = min(hits.get(ray, (2**31,)), (miss + 8 * (r**3).bit_length(), r, x, y))
-    return [(x, y, rings[ring][1] + (rings[ring][0] * r >> 16)) for (ring, _), (_, r, x, y) in sorted(hits.items())]
+            both = hits.setdefault(ray, [None, None])
+            hit = miss + 8 * (r**3).bit_length(), r, x, y, off(below)
+            both[above] = hit if both[above] is None else min(both[above], hit)
+    points = []
+    for (ring, _), (lower, upper) in sorted(hits.items(), key=lambda item: item[0]):
+        seen = [hit[1:4] for hit in (lower, upper) if hit]
+        if len(seen) == 2:
+            apart, step = lower[4] + upper[4], abs(lower[1] - upper[1])
+            if apart > 0 and step <= min(20000, 32 * apart + 2000):
+                seen = [[quotient(a * upper[4] + b * lower[4], apart) for a, b in zip(*seen)]]
+        points += [(x, y, rings[ring][1] + (rings[ring][0] * r >> 16)) for r, x, y in seen]
+    return points

@@ -123,7 +123,8 @@ Vector<std::uint64_t> expected_in(const Region& region, std::span<const Site> ex
 
 void cover_region(const Region& region, std::span<const FinePoint> shifted, const BlockRequest& request,
                   BlockList& list) {
-  Vector<std::uint64_t> orders = cover(shifted, request.lattice, request.reach, expected_in(region, request.expected));
+  Vector<std::uint64_t> orders =
+      cover(shifted, request.lattice, request.reach, expected_in(region, request.expected), request.keep_expected);
   for (std::uint64_t& site : orders) site = block_order(site, request.lattice.centred);
   std::sort(orders.begin(), orders.end());
   cut_blocks(region.origin, orders, {}, request, list.blocks);

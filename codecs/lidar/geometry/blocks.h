@@ -23,6 +23,7 @@ struct BlockRequest {
   bool each_point = false;         ///< count points at their nearest sites; else cover them
   std::uint32_t slices = 0;        ///< of each region, 0: by kSliceSites
   std::span<const Site> expected;  ///< sites that a cover prefers
+  bool keep_expected = false;      ///< or takes, see cover()
 };
 
 struct BlockList {

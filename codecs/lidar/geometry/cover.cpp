@@ -28,8 +28,8 @@ Vector<std::uint64_t> touching_steps(bool centred) {
 class Cover {
  public:
   Cover(std::span<const FinePoint> points, const Lattice& lattice, std::int64_t reach,
-        std::span<const std::uint64_t> expected)
-      : steps_(touching_steps(lattice.centred)), table_(points.size()) {
+        std::span<const std::uint64_t> expected, bool keep_expected)
+      : steps_(touching_steps(lattice.centred)), table_(points.size()), keep_expected_(keep_expected) {
     const SiteFinder finder(lattice, reach);
     first_.reserve(points.size() + 1);
     for (const FinePoint& point : points) {
@@ -47,6 +47,7 @@ class Cover {
   }
 
   Vector<std::uint64_t> run() {
+    if (keep_expected_) choose_expected();
     choose_only_ones();
     for (std::uint32_t site = 0; site < table_.size(); ++site) queue(site);
     while (highest_ > 0) {
@@ -81,6 +82,11 @@ class Cover {
     for (std::size_t point = 0; point + 1 < first_.size(); ++point)
       for (std::size_t i = first_[point]; i < first_[point + 1]; ++i)
         points_[at[candidates_[i]]++] = static_cast<std::uint32_t>(point);
+  }
+
+  void choose_expected() {
+    for (std::uint32_t site = 0; site < table_.size(); ++site)
+      if (expected_[site] != 0) choose(site);
   }
 
   /// Points with one candidate leave no choice.
@@ -119,6 +125,7 @@ class Cover {
 
   Vector<std::uint64_t> steps_;
   SiteTable table_;
+  bool keep_expected_;
   Vector<std::size_t> first_;  ///< into candidates_, for each point and the end
   Vector<std::uint32_t> candidates_;
   Vector<std::size_t> first_point_;  ///< into points_, for each site and the end
@@ -135,8 +142,8 @@ class Cover {
 }  // namespace
 
 Vector<std::uint64_t> cover(std::span<const FinePoint> points, const Lattice& lattice, std::int64_t reach,
-                            std::span<const std::uint64_t> expected) {
-  return Cover(points, lattice, reach, expected).run();
+                            std::span<const std::uint64_t> expected, bool keep_expected) {
+  return Cover(points, lattice, reach, expected, keep_expected).run();
 }
 
 }  // namespace quern::codec::lidar

@@ -11,10 +11,11 @@
 
 namespace quern::codec::lidar {
 
-/// `expected`: packed sites that cost fewer bits, since a prediction names them.
+/// `expected`: packed sites that cost fewer bits, since a prediction names them. With `keep_expected` all of them that
+/// are candidates are chosen: they cost less than telling which are not. Else they are preferred, and sites stay few.
 /// Packed sites, each once, in no order. Every site the lattice has within `reach` of a point is a candidate. Time
 /// grows with the points, memory with 40 bytes for each. May throw std::bad_alloc.
 Vector<std::uint64_t> cover(std::span<const FinePoint> points, const Lattice& lattice, std::int64_t reach,
-                            std::span<const std::uint64_t> expected = {});
+                            std::span<const std::uint64_t> expected = {}, bool keep_expected = false);
 
 }  // namespace quern::codec::lidar
