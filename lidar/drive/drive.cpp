@@ -74,8 +74,9 @@ Result<std::unique_ptr<Drive>> Drive::open(ByteSource& source, const Execution& 
 }
 
 Result<CodedFrame> Drive::read_coded(std::uint64_t index) {
+  misses_history_ = false;
   QUERN_ASSIGN_OR_RETURN(auto out, read_stored(index));
-  if (!out.description.references.empty()) {
+  if (out.description.is_predicted()) {
     QUERN_ASSIGN_OR_RETURN(out.prediction, predict(index, out.description));
   }
   return out;
@@ -84,8 +85,16 @@ Result<CodedFrame> Drive::read_coded(std::uint64_t index) {
 Result<Vector<UnitPoint>> Drive::predict(std::uint64_t index, const FrameDescription& description) {
   if (description.key_distance > index) return Status(StatusCode::corrupt, "a frame's key frame is before the drive");
   const std::uint64_t key = index - description.key_distance;
-  QUERN_ASSIGN_OR_RETURN(const SensorRays* const rays, rays_of(key));
-  ScanPredictor predictor(*rays, *description.pose);
+  QUERN_RETURN_IF_ERROR(read_key(key));
+  ScanPredictor predictor(rays_, *description.pose);
+  if (description.reach) {
+    if (!epoch_) return Status(StatusCode::corrupt, "a frame's key frame names no epoch of a history");
+    const Status added =
+        tiles_ == nullptr ? Status(StatusCode::unsupported, "the frame was predicted from a history of earlier drives")
+                          : tiles_->add_tiles(*epoch_, *description.reach, *description.pose, predictor);
+    misses_history_ = !added.ok();
+    QUERN_RETURN_IF_ERROR(added);
+  }
   for (const std::uint64_t distance : description.references) {
     QUERN_ASSIGN_OR_RETURN(const SeenFrame* const frame, seen(index - distance, key));
     predictor.add(*frame);
@@ -94,17 +103,17 @@ Result<Vector<UnitPoint>> Drive::predict(std::uint64_t index, const FrameDescrip
   return predictor.seen();
 }
 
-Result<const SensorRays*> Drive::rays_of(std::uint64_t key) {
-  if (key_ != key) {
-    QUERN_ASSIGN_OR_RETURN(auto stored, read_stored(key));
-    if (!stored.description.rays)
-      return Status(StatusCode::corrupt, "frame {0} is no key frame, though others are predicted with its rays",
-                    static_cast<std::int64_t>(key));
-    seen_.clear();  // frames predict none of another key frame
-    rays_ = std::move(*stored.description.rays);
-    key_ = key;
-  }
-  return &rays_;
+Status Drive::read_key(std::uint64_t key) {
+  if (key_ == key) return {};
+  QUERN_ASSIGN_OR_RETURN(auto stored, read_stored(key));
+  if (!stored.description.rays)
+    return Status(StatusCode::corrupt, "frame {0} is no key frame, though others are predicted with its rays",
+                  static_cast<std::int64_t>(key));
+  seen_.clear();  // frames predict none of another key frame
+  rays_ = std::move(*stored.description.rays);
+  epoch_ = stored.description.epoch;
+  key_ = key;
+  return {};
 }
 
 Result<const SeenFrame*> Drive::seen(std::uint64_t index, std::uint64_t key) {
@@ -115,7 +124,7 @@ Result<const SeenFrame*> Drive::seen(std::uint64_t index, std::uint64_t key) {
     return Status(StatusCode::corrupt, "frame {0} has no pose, though it predicts others",
                   static_cast<std::int64_t>(index));
   Vector<UnitPoint> prediction;
-  if (!description.references.empty()) {
+  if (description.is_predicted()) {
     // No chain goes back behind the key frame, so it has an end.
     if (index - std::min(index, description.key_distance) != key)
       return Status(StatusCode::corrupt, "frame {0} has another key frame than the frames it predicts",

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <quern/execution.h>
@@ -13,7 +14,7 @@
 #include <quern/stream_io.h>
 
 #include "lidar/drive/frame_coding.h"
-#include "lidar/predict/scan_predictor.h"
+#include "lidar/predict/tile_source.h"
 
 namespace quern::lidar {
 
@@ -50,10 +51,15 @@ class Drive : public Allocated {
   /// What frame `index` is. Reads this frame's bytes alone.
   Result<DriveFrame> describe(std::uint64_t index);
   /// The bytes of one frame, which decode_frame() takes, and its prediction. Reads this frame's bytes alone and, where it
-  /// is predicted, decodes the frames back to its key frame that it needs; those of the last reads are remembered.
+  /// is predicted, decodes the frames back to its key frame that it needs; those of the last reads are remembered. Fails
+  /// with `unsupported` where it needs a history and there is none.
   Result<CodedFrame> read_coded(std::uint64_t index);
   /// One frame decoded. Fails with `memory_limit` above `most_points`.
   Result<PointCloud> read(std::uint64_t index, std::uint64_t most_points, TaskRunner& runner);
+  /// Where frames find the tiles that they were predicted with; outlives the drive, or null.
+  void set_history(TileSource* tiles) { tiles_ = tiles; }
+  /// Whether the last call failed because the frame needs tiles that are not there.
+  bool misses_history() const { return misses_history_; }
   /// Checks all checksums of the stream; does not decode scans.
   Status check_bytes();
 
@@ -64,13 +70,16 @@ class Drive : public Allocated {
   Result<CodedFrame> read_stored(std::uint64_t index);
   Result<Vector<UnitPoint>> predict(std::uint64_t index, const FrameDescription& description);
   Result<const SeenFrame*> seen(std::uint64_t index, std::uint64_t key);
-  Result<const SensorRays*> rays_of(std::uint64_t key);
+  Status read_key(std::uint64_t key);
 
   std::unique_ptr<RecordReader> reader_;
   std::uint64_t most_points_;                ///< of a frame that predicts others
   std::map<std::uint64_t, SeenFrame> seen_;  ///< by index
-  std::uint64_t key_ = UINT64_MAX;           ///< whose rays are rays_
+  std::uint64_t key_ = UINT64_MAX;           ///< whose rays and epoch these are
   SensorRays rays_;
+  std::optional<storage::ContentHash> epoch_;
+  TileSource* tiles_ = nullptr;
+  bool misses_history_ = false;
 };
 
 /// Points that decoding may bring within so many bytes of memory.

@@ -5,18 +5,20 @@
 #include <cmath>
 
 #include "kernels/common/bits.h"
-#include "libcompress/format/reader.h"
-#include "libcompress/format/writer.h"
+#include "lidar/history/stored_numbers.h"
 
 namespace quern::lidar {
 namespace {
 
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kPosedVersion = 2;
+constexpr std::uint8_t kHistoryVersion = 3;
 constexpr std::uint8_t kHasTime = 1;
 constexpr std::uint8_t kHasPose = 2;
 constexpr std::uint8_t kHasRays = 4;
-constexpr std::uint8_t kIsPredicted = 8;
+constexpr std::uint8_t kHasReferences = 8;
+constexpr std::uint8_t kHasEpoch = 16;
+constexpr std::uint8_t kHasReach = 32;
 constexpr std::size_t kMostColumns = 64;
 constexpr std::size_t kMaxColumnNameBytes = 255;
 
@@ -96,18 +98,15 @@ Status read_columns(Reader& reader, FrameDescription& out) {
 std::uint8_t flags_of(const FrameDescription& description) {
   return static_cast<std::uint8_t>((description.time_stamp ? kHasTime : 0) | (description.pose ? kHasPose : 0) |
                                    (description.rays ? kHasRays : 0) |
-                                   (description.references.empty() ? 0 : kIsPredicted));
+                                   (description.references.empty() ? 0 : kHasReferences) |
+                                   (description.epoch ? kHasEpoch : 0) | (description.reach ? kHasReach : 0));
 }
 
-void write_signed(Writer& writer, std::int64_t value) {
-  writer.varint(kernels::zigzag(static_cast<std::uint64_t>(value)));
-}
-Result<std::int64_t> read_signed(Reader& reader, std::int64_t most) {
-  QUERN_ASSIGN_OR_RETURN(const auto folded, reader.varint(2 * static_cast<std::uint64_t>(most)));
-  return static_cast<std::int64_t>(kernels::unzigzag(folded));
+std::uint8_t version_of(std::uint8_t flags) {
+  return flags >= kHasEpoch ? kHistoryVersion : flags > kHasTime ? kPosedVersion : kVersion;
 }
 
-/// What version 2 adds.
+/// What versions 2 and 3 add.
 void write_prediction(const FrameDescription& description, Writer& writer) {
   if (description.pose) {
     for (const std::int64_t part : description.pose->quaternion) write_signed(writer, part);
@@ -124,8 +123,11 @@ void write_prediction(const FrameDescription& description, Writer& writer) {
       last = ring.slope;
     }
   }
-  if (description.references.empty()) return;
+  if (description.epoch) write_hash(writer, *description.epoch);
+  if (!description.is_predicted()) return;
   writer.varint(description.key_distance);
+  if (description.reach) writer.varint(*description.reach);
+  if (description.references.empty()) return;
   writer.varint(description.references.size());
   for (const std::uint64_t distance : description.references) writer.varint(distance);
 }
@@ -163,7 +165,6 @@ Status read_rays(Reader& reader, FrameDescription& out) {
 }
 
 Status read_references(Reader& reader, FrameDescription& out) {
-  QUERN_ASSIGN_OR_RETURN(out.key_distance, reader.varint(kMostKeyDistance));
   QUERN_ASSIGN_OR_RETURN(const auto count, reader.varint(kMostReferenceDistance));
   for (std::uint64_t i = 0; i < count; ++i) {
     QUERN_ASSIGN_OR_RETURN(const auto distance, reader.varint(std::min(out.key_distance, kMostReferenceDistance)));
@@ -171,14 +172,22 @@ Status read_references(Reader& reader, FrameDescription& out) {
       return corrupt("a frame's references are not in order");
     out.references.push_back(distance);
   }
-  if (count == 0 || !out.pose) return corrupt("a frame is predicted without references or without a pose");
-  return {};
+  return count == 0 ? corrupt("a frame is predicted without references") : Status();
 }
 
 Status read_prediction(Reader& reader, std::uint8_t flags, FrameDescription& out) {
   if ((flags & kHasPose) != 0) QUERN_RETURN_IF_ERROR(read_pose(reader, out));
   if ((flags & kHasRays) != 0) QUERN_RETURN_IF_ERROR(read_rays(reader, out));
-  if ((flags & kIsPredicted) != 0) QUERN_RETURN_IF_ERROR(read_references(reader, out));
+  if ((flags & kHasEpoch) != 0) {
+    QUERN_ASSIGN_OR_RETURN(out.epoch, read_hash(reader));
+  }
+  if ((flags & (kHasReferences | kHasReach)) == 0) return {};
+  if (!out.pose) return corrupt("a frame is predicted without a pose");
+  QUERN_ASSIGN_OR_RETURN(out.key_distance, reader.varint(kMostKeyDistance));
+  if ((flags & kHasReach) != 0) {
+    QUERN_ASSIGN_OR_RETURN(out.reach, reader.varint(kMostReach));
+  }
+  if ((flags & kHasReferences) != 0) QUERN_RETURN_IF_ERROR(read_references(reader, out));
   return {};
 }
 
@@ -214,7 +223,7 @@ Vector<std::uint8_t> write_description(const FrameDescription& description) {
   Vector<std::uint8_t> out;
   Writer writer(out);
   const std::uint8_t flags = flags_of(description);
-  writer.u8(flags > kHasTime ? kPosedVersion : kVersion);
+  writer.u8(version_of(flags));
   writer.u8(flags);
   writer.u8(static_cast<std::uint8_t>(description.kind));
   writer.u8(static_cast<std::uint8_t>(description.format));
@@ -241,11 +250,10 @@ Result<FrameDescription> read_description(std::span<const std::uint8_t> bytes) {
   Reader reader(bytes);
   FrameDescription out;
   QUERN_ASSIGN_OR_RETURN(const auto version, reader.u8());
-  if (version != kVersion && version != kPosedVersion)
+  if (version < kVersion || version > kHistoryVersion)
     return Status(StatusCode::unsupported_version, "the description of a frame has version {0}", version);
   QUERN_ASSIGN_OR_RETURN(const auto flags, reader.u8());
-  constexpr std::uint8_t kAll = kHasTime | kHasPose | kHasRays | kIsPredicted;
-  if (flags > kAll || (flags > kHasTime) != (version == kPosedVersion))
+  if (flags >= 2 * kHasReach || version != version_of(flags))
     return corrupt("the description of a frame has unknown flags");
   QUERN_ASSIGN_OR_RETURN(const auto kind, reader.u8());
   if (kind > static_cast<std::uint8_t>(CodedKind::f64_remainders))

@@ -11,6 +11,7 @@
 #include "lidar/cloud/point_cloud.h"
 #include "lidar/predict/pose.h"
 #include "lidar/predict/sensor_rays.h"
+#include "storage/content_hash.h"
 
 namespace quern::lidar {
 
@@ -20,6 +21,8 @@ inline constexpr std::uint64_t kMaxFileHeaderBytes = UINT64_C(1) << 24;
 inline constexpr std::uint64_t kMostKeyDistance = 64;
 /// Frames back to a reference, at most: what readers remember, so that no frame is decoded twice for another.
 inline constexpr std::uint64_t kMostReferenceDistance = 8;
+/// Tiles of a history on each side of the one that a predicted frame stands in.
+inline constexpr std::uint64_t kMostReach = 8;
 
 /// The coordinates of the scan as they are coded. The numbers are stored.
 enum class CodedKind : std::uint8_t {
@@ -46,10 +49,16 @@ struct FrameDescription {
   Vector<std::uint8_t> file_header;         ///< PointCloud::file_header
   std::optional<Pose> pose;                 ///< where the sensor stood
   std::optional<SensorRays> rays;           ///< of the sensor; a key frame's
+  /// Epoch of the history that predicts this frame and those that have it as key frame; a key frame's.
+  std::optional<storage::ContentHash> epoch;
+  /// The key frame's epoch predicts this frame by its tiles so many tiles away at most. Nothing: it does not.
+  std::optional<std::uint64_t> reach;
   /// How many frames before this one the key frame lies, whose rays the prediction has, and frames that predict this
-  /// one, 1 to key_distance each, rising. 0 and none: nothing predicts it.
+  /// one, 1 to key_distance each, rising. 0 and none: no frame predicts it.
   std::uint64_t key_distance = 0;
   Vector<std::uint64_t> references;
+
+  bool is_predicted() const { return !references.empty() || reach.has_value(); }
 };
 
 /// A name that may become a file's: 1 to 200 bytes of UTF-8 without control characters, '/' and '\', not beginning with

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Second decoder of drives, from docs/format-lidar.md and docs/format-records.md alone.
+"""Second decoder of drives, from docs/format-lidar.md, docs/format-history.md and docs/format-records.md alone.
 
-usage: quern_drive.py FOLDER      decodes every NAME.qnl and compares with NAME.points
+usage: quern_drive.py FOLDER      decodes every NAME.qnl and compares with NAME.points; the folder `history` predicts
 """
 import math
 import pathlib
 import struct
 import sys
 
+import quern_history
 import quern_lidar
 import quern_predict
 from quern_bytes import Cursor, Malformed, require
@@ -30,9 +31,9 @@ def read_text(cursor, limit):
 def read_description(data):
     cursor = Cursor(data, 0, len(data))
     version = cursor.unsigned(1)
-    require(version in (1, 2), 'another version')
+    require(version in (1, 2, 3), 'another version')
     flags, kind, form = cursor.unsigned(1), cursor.unsigned(1), cursor.unsigned(1)
-    require(flags < 16 and (flags > 1) == (version == 2) and kind < 4 and form < 6, 'unknown flags, kind or format')
+    require(flags < 64 and version == 1 + (flags > 1) + (flags > 15) and kind < 4 and form < 6, 'unknown flags, kind or format')
     frame = {'kind': kind, 'name': read_text(cursor, 200)}
     name = frame['name']
     require(name and not name.startswith('.') and '/' not in name and '\\' not in name, 'a name that is no file\'s')
@@ -52,10 +53,17 @@ def read_description(data):
     cursor.take(cursor.varint(2**24))
     frame['pose'] = quern_predict.read_pose(cursor) if flags & 2 else None
     frame['rays'] = quern_predict.read_rays(cursor) if flags & 4 else None
-    frame['key'], frame['references'] = quern_predict.read_references(cursor) if flags & 8 else (0, [])
-    require(frame['pose'] or not frame['references'], 'a prediction without a pose')
+    frame['epoch'] = quern_history.read_hash(cursor) if flags & 16 else None
+    frame['key'] = cursor.varint(64) if flags & 40 else 0
+    frame['reach'] = cursor.varint(8) if flags & 32 else None
+    frame['references'] = quern_predict.read_references(cursor, frame['key']) if flags & 8 else []
+    require(frame['pose'] or not is_predicted(frame), 'a prediction without a pose')
     require(cursor.done(), 'bytes after the description')
     return frame
+
+
+def is_predicted(frame):
+    return frame['references'] or frame['reach'] is not None
 
 
 def widened(word):
@@ -65,28 +73,32 @@ def widened(word):
     return struct.unpack('<Q', struct.pack('<d', struct.unpack('<f', struct.pack('<I', word))[0]))[0]
 
 
-def prediction_of(frames, frame):
-    """From the frames before this one."""
-    if not frame['references']:
+def prediction_of(frames, frame, history):
+    """From the frames before this one, and from a history."""
+    if not is_predicted(frame):
         return ()
     require(frame['key'] <= len(frames), 'a key frame before the drive')
     key = len(frames) - frame['key']
-    require(frames[key]['rays'], 'a key frame without rays')
+    first = frames[key] if frame['key'] else frame
+    require(first['rays'], 'a key frame without rays')
     before = []
+    if frame['reach'] is not None:
+        require(first['epoch'] and history, 'a key frame without an epoch, or no history')
+        before += history.tiles_around(first['epoch'], frame['pose'], frame['reach'])
     for distance in frame['references']:
         index = len(frames) - distance
         other = frames[index]
         require(other['pose'] and other['kind'] == F32, 'a reference without a pose')
-        require(not other['references'] or index - other['key'] == key, 'a reference of another key frame')
+        require(not is_predicted(other) or index - other['key'] == key, 'a reference of another key frame')
         before.append((other['pose'], quern_predict.unit_points(other['words'])))
-    return quern_predict.predict(frames[key]['rays'], frame['pose'], before)
+    return quern_predict.predict(first['rays'], frame['pose'], before)
 
 
-def decode_frame(description, scan, frames):
+def decode_frame(description, scan, frames, history):
     """What NAME.points has of the frame; `frames` are those before it, and it joins them."""
     frame = read_description(description)
     header, _ = quern_lidar.read_header(scan)
-    kind, words, columns = quern_lidar.decode(scan, prediction_of(frames, frame))
+    kind, words, columns = quern_lidar.decode(scan, prediction_of(frames, frame, history))
     frame['words'] = words
     frames.append(frame)
     points = len(words) // 3
@@ -109,14 +121,14 @@ def decode_frame(description, scan, frames):
     return out
 
 
-def decode(data):
+def decode(data, history):
     records = RecordDecoder(data, 0, set())
     require(records.run() == len(data), 'bytes after the stream')
     header = records.header
     require([(s.name, s.tag) for s in header.sections] == SECTIONS and all(s.is_string for s in header.sections) and
             header.per_segment == 1 and header.items > 0, 'these records are no drive')
     frames = []
-    return [decode_frame(description, scan, frames) for description, scan in zip(*records.values)]
+    return [decode_frame(description, scan, frames, history) for description, scan in zip(*records.values)]
 
 
 def main():
@@ -124,10 +136,12 @@ def main():
         print(__doc__)
         return 2
     drives = sorted(pathlib.Path(sys.argv[1]).glob('*.qnl'))
+    stored = pathlib.Path(sys.argv[1]) / 'history'
+    history = quern_history.History(stored) if stored.exists() else None
     failed, frames = 0 if drives else 1, 0
     for drive in drives:
         try:
-            got = decode(drive.read_bytes())
+            got = decode(drive.read_bytes(), history)
             frames += len(got)
             problem = '' if b''.join(got) == drive.with_suffix('.points').read_bytes() else 'decodes to something else'
         except Malformed as error:

@@ -45,14 +45,14 @@ def read_rays(cursor):
     return table, rings
 
 
-def read_references(cursor):
-    key, references = cursor.varint(64), []
+def read_references(cursor, key):
+    references = []
     for _ in range(cursor.varint(8)):
         distance = cursor.varint(min(key, 8))
         require(distance > (references[-1] if references else 0), 'references that do not rise')
         references.append(distance)
     require(references, 'a prediction without references')
-    return key, references
+    return references
 
 
 def matrix(quaternion):

@@ -2,6 +2,7 @@
 
 #include "lidar/cloud/little_endian.h"
 #include "lidar/drive/posed_frames.h"
+#include "lidar/history/addition.h"
 #include "tests/unit_lidar/clouds.h"
 #include "tests/unit_lidar_drive/made_clouds.h"
 
@@ -74,18 +75,42 @@ std::vector<lidar::Pose> posed_poses() {
   return poses;
 }
 
-Vector<std::uint8_t> make_posed_drive() {
-  lidar::PosedFrames frames(3);
+namespace {
+
+Vector<std::uint8_t> posed_drive(lidar::PosedFrames frames, std::size_t first) {
   SerialRunner runner;
   std::vector<lidar::CodedFrame> coded;
   const auto clouds = posed_clouds();
-  for (std::size_t i = 0; i < clouds.size(); ++i) {
+  for (std::size_t i = first; i < clouds.size(); ++i) {
     auto frame = frames.encode(clouds[i], {Mode::set, 150'000'000}, posed_poses()[i], runner);
     if (!frame.ok()) return {};
     frame->description.name = "posed";
     coded.push_back(std::move(frame).value());
   }
   return drive_of(coded);
+}
+
+}  // namespace
+
+Vector<std::uint8_t> make_posed_drive() { return posed_drive(lidar::PosedFrames(3), 0); }
+
+Result<lidar::ContentHash> make_golden_history(storage::FileSystem& files, const String& root) {
+  lidar::Report report;
+  QUERN_RETURN_IF_ERROR(lidar::History::init(files, root, {200, 0}, report));
+  lidar::ContentHash last;
+  for (std::size_t i = 0; i < 2; ++i) {
+    QUERN_ASSIGN_OR_RETURN(auto history, lidar::History::open(files, root, report));
+    QUERN_ASSIGN_OR_RETURN(const auto lock, history.lock(report));
+    lidar::Addition addition(history.options().cell_units);
+    addition.add(posed_poses()[i], lidar::unit_points(posed_clouds()[i].words));
+    QUERN_ASSIGN_OR_RETURN(const auto added, addition.publish(history, report));
+    last = added.epoch.root;
+  }
+  return last;
+}
+
+Vector<std::uint8_t> make_history_drive(lidar::TileSource& tiles, const lidar::ContentHash& epoch) {
+  return posed_drive(lidar::PosedFrames(2, {&tiles, epoch}), 2);
 }
 
 namespace {
@@ -97,11 +122,12 @@ void add_text(const String& text, Vector<std::uint8_t>& out) {
 
 }  // namespace
 
-Vector<std::uint8_t> decoded_drive(std::span<const std::uint8_t> bytes) {
+Vector<std::uint8_t> decoded_drive(std::span<const std::uint8_t> bytes, lidar::TileSource* tiles) {
   Vector<std::uint8_t> out;
   MemorySource source(bytes);
   const auto drive = lidar::Drive::open(source, Execution());
   if (!drive.ok()) return out;
+  (*drive)->set_history(tiles);
   SerialRunner runner;
   for (std::uint64_t i = 0; i < (*drive)->frames(); ++i) {
     const auto coded = (*drive)->read_coded(i);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lidar/drive/drive.h"
+#include "lidar/history/history_tiles.h"
 
 namespace quern::lidar_test {
 
@@ -29,8 +30,13 @@ std::vector<lidar::Pose> posed_poses();
 /// These under 15 cm, with every third a key frame.
 Vector<std::uint8_t> make_posed_drive();
 
+/// A history of two epochs, of scans 0 and 1. Returns the root of the second.
+Result<lidar::ContentHash> make_golden_history(storage::FileSystem& files, const String& root);
+/// Scans 2 to 4 under 15 cm, predicted from an epoch, with every second a key frame.
+Vector<std::uint8_t> make_history_drive(lidar::TileSource& tiles, const lidar::ContentHash& epoch);
+
 /// For each frame: name (size u8, bytes), coordinates u8 (0 f32, 1 scaled, 2 f64), points u32, their numbers, then each
 /// column's name (size u8, bytes), type u8 and bytes.
-Vector<std::uint8_t> decoded_drive(std::span<const std::uint8_t> drive);
+Vector<std::uint8_t> decoded_drive(std::span<const std::uint8_t> drive, lidar::TileSource* tiles = nullptr);
 
 }  // namespace quern::lidar_test

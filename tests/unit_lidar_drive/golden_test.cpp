@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/faults/simulated_disk.h"
 #include "tests/unit_lidar_drive/golden_drive.h"
 
 namespace quern::lidar_test {
@@ -25,6 +26,23 @@ TEST(GoldenDrive_Posed_DecodesAndIsWrittenTheSame, AllFrames) {
   const auto bytes = read("posed.qnl");
   EXPECT_EQ(make_posed_drive(), bytes);
   EXPECT_EQ(decoded_drive(bytes), read("posed.points"));
+}
+
+TEST(GoldenDrive_OfAHistory_DecodesAndIsWrittenTheSame, AllFrames) {
+  lidar::Report report;
+  const String root = QUERN_GOLDEN_DRIVES "/history";
+  auto history = lidar::History::open(storage::system_files(), root, report);
+  ASSERT_TRUE(history.ok()) << report.problem;
+  const auto epochs = history->epochs(report);
+  ASSERT_TRUE(epochs.ok() && epochs->size() == 2) << report.problem;
+  quern::testing::SimulatedDisk disk;
+  const auto made = make_golden_history(disk, "made");
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(*made, epochs->back().root);
+  lidar::HistoryTiles tiles(std::move(history).value(), 1 << 20);
+  const auto bytes = read("history.qnl");
+  EXPECT_EQ(make_history_drive(tiles, *made), bytes);
+  EXPECT_EQ(decoded_drive(bytes, &tiles), read("history.points"));
 }
 
 TEST(GoldenDrive_Frames_AreWrittenTheSame, DescriptionsAndScans) {

@@ -23,7 +23,20 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   const auto drive = quern::lidar_test::make_golden_drive();
   const auto posed = quern::lidar_test::make_posed_drive();
-  if (drive.empty() || !write(folder + "/drive.qnl", drive) ||
+  auto& files = quern::storage::system_files();
+  const quern::String history = quern::String(folder) + "/history";
+  quern::lidar::Report report;
+  const auto epoch = quern::lidar_test::make_golden_history(files, history);
+  auto opened = quern::lidar::History::open(files, history, report);
+  if (!epoch.ok() || !opened.ok()) {
+    std::fprintf(stderr, "%s: cannot make a history there\n", history.c_str());
+    return 1;
+  }
+  quern::lidar::HistoryTiles tiles(std::move(opened).value(), 1 << 20);
+  const auto predicted = quern::lidar_test::make_history_drive(tiles, *epoch);
+  if (predicted.empty() || !write(folder + "/history.qnl", predicted) ||
+      !write(folder + "/history.points", quern::lidar_test::decoded_drive(predicted, &tiles)) || drive.empty() ||
+      !write(folder + "/drive.qnl", drive) ||
       !write(folder + "/drive.points", quern::lidar_test::decoded_drive(drive)) || posed.empty() ||
       !write(folder + "/posed.qnl", posed) ||
       !write(folder + "/posed.points", quern::lidar_test::decoded_drive(posed))) {

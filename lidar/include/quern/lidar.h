@@ -185,7 +185,8 @@ typedef struct quern_lidar_frame_info {
 /** What frame `index` (from 0) is. Reads this frame's bytes alone and decodes nothing. */
 QUERN_API quern_status quern_lidar_drive_inspect(quern_lidar_drive* drive, uint64_t index,
                                                  quern_lidar_frame_info* info);
-/** Decodes one frame; the others are not read. `*cloud` is NULL on failure. */
+/** Decodes one frame; the others are not read, unless they predict it. QUERN_ERROR_UNSUPPORTED where a history of earlier
+ *  drives predicted it: quern lidar decompress --history reads those. `*cloud` is NULL on failure. */
 QUERN_API quern_status quern_lidar_drive_read(quern_lidar_drive* drive, uint64_t index, quern_lidar_cloud** cloud);
 /** Checks all checksums. */
 QUERN_API quern_status quern_lidar_drive_verify(quern_lidar_drive* drive);

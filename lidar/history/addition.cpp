@@ -1,0 +1,123 @@
+#include "lidar/history/addition.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "codecs/lidar/rays/direction.h"
+
+namespace quern::lidar {
+namespace {
+
+constexpr std::int64_t kNearest = 28'000;   ///< units from the axis; what lies nearer is the vehicle
+constexpr std::size_t kUnsorted = 1 << 16;  ///< cells of a tile that are kept unsorted
+
+/// Parts of the next epoch that no segment has yet.
+using NewParts = std::map<ContentHash, Vector<std::uint8_t>>;
+
+TilePart make_part(std::span<const Cell> cells, NewParts& parts) {
+  auto bytes = write_cells(cells);
+  const TilePart part{storage::content_hash(bytes), cells.size(), bytes.size()};
+  parts.emplace(part.hash, std::move(bytes));
+  return part;
+}
+
+/// The tile with cells that it does not have. A tile of many parts becomes one of a single part.
+Status extend(History& history, const Epoch& epoch, EpochTile& tile, std::span<const Cell> cells, NewParts& parts,
+              std::uint64_t& new_cells, Report& report) {
+  QUERN_ASSIGN_OR_RETURN(const auto had, history.read_tile(epoch, tile, report));
+  Vector<Cell> fresh;
+  std::set_difference(cells.begin(), cells.end(), had.begin(), had.end(), std::back_inserter(fresh));
+  new_cells += fresh.size();
+  if (fresh.empty()) return {};
+  if (tile.parts.size() < EpochTile::kMostParts) {
+    tile.parts.push_back(make_part(fresh, parts));
+    return {};
+  }
+  Vector<Cell> all;
+  std::merge(had.begin(), had.end(), fresh.begin(), fresh.end(), std::back_inserter(all));
+  tile.parts.clear();
+  tile.parts.push_back(make_part(all, parts));
+  return {};
+}
+
+/// Leaves out tiles that were not seen for the longest time, of equals the first. Returns how many.
+std::uint64_t evict(Epoch& epoch, std::uint64_t most_bytes) {
+  std::uint64_t bytes = epoch.bytes();
+  if (most_bytes == 0 || bytes <= most_bytes) return 0;
+  Vector<std::size_t> order;
+  for (std::size_t i = 0; i < epoch.tiles.size(); ++i) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return epoch.tiles[a].last_seen < epoch.tiles[b].last_seen; });
+  std::uint64_t evicted = 0;
+  for (const std::size_t i : order) {
+    if (bytes <= most_bytes) break;
+    bytes -= epoch.tiles[i].bytes();
+    epoch.tiles[i].parts.clear();
+    ++evicted;
+  }
+  std::erase_if(epoch.tiles, [](const EpochTile& tile) { return tile.parts.empty(); });
+  return evicted;
+}
+
+Status write_segment(History& history, const Epoch& epoch, const NewParts& parts, Added& out, Report& report) {
+  SegmentWriter segment(history.files(), history.new_segment_path());
+  for (const EpochTile& tile : epoch.tiles)
+    for (const TilePart& part : tile.parts) {
+      const auto found = parts.find(part.hash);
+      if (found == parts.end()) continue;
+      QUERN_RETURN_IF_ERROR(segment.add(part.hash, found->second, report));
+      out.new_bytes += part.bytes;
+    }
+  if (segment.empty()) return {};
+  QUERN_ASSIGN_OR_RETURN(const auto name, segment.finish(report));
+  return history.publish_segment(name, report);
+}
+
+}  // namespace
+
+void Addition::sort(Cells& cells) {
+  std::sort(cells.cells.begin(), cells.cells.end());
+  cells.cells.erase(std::unique(cells.cells.begin(), cells.cells.end()), cells.cells.end());
+  cells.sorted = cells.cells.size();
+}
+
+void Addition::add(const Pose& pose, std::span<const UnitPoint> points) {
+  const WorldPoints world(pose);
+  for (const UnitPoint& point : points) {
+    if (point[0] * point[0] + point[1] * point[1] < kNearest * kNearest) continue;
+    const auto placed = world.place(point, cell_units_);
+    if (placed) tiles_[placed->first].cells.push_back(placed->second);
+  }
+  for (auto& [key, cells] : tiles_)
+    if (cells.cells.size() > 2 * cells.sorted + kUnsorted) sort(cells);
+  ++frames_;
+}
+
+Result<Added> Addition::publish(History& history, Report& report) {
+  QUERN_ASSIGN_OR_RETURN(auto base, history.newest(report));
+  Epoch next;
+  if (base) next = *base;
+  next.parent = {};
+  if (base) next.parent = storage::content_hash(write_epoch(*base));
+  next.number = (base ? base->number : 0) + 1;
+  next.cell_units = cell_units_;
+  next.frames = frames_;
+  Added out;
+  NewParts parts;
+  for (auto& [key, cells] : tiles_) {
+    sort(cells);
+    const auto at = std::lower_bound(next.tiles.begin(), next.tiles.end(), key,
+                                     [](const EpochTile& tile, const TileKey& wanted) { return tile.key < wanted; });
+    EpochTile& tile = at != next.tiles.end() && at->key == key ? *at : *next.tiles.insert(at, EpochTile{key, 0, {}});
+    QUERN_RETURN_IF_ERROR(extend(history, next, tile, cells.cells, parts, out.new_cells, report));
+    tile.last_seen = next.number;
+  }
+  out.evicted_tiles = evict(next, history.options().most_bytes);
+  out.tiles = next.tiles.size();
+  QUERN_RETURN_IF_ERROR(write_segment(history, next, parts, out, report));
+  out.epoch.number = next.number;
+  QUERN_ASSIGN_OR_RETURN(out.epoch.root, history.publish_epoch(next, report));
+  return out;
+}
+
+}  // namespace quern::lidar

@@ -1,0 +1,44 @@
+// Scans become the next epoch of a history.
+#pragma once
+
+#include <map>
+
+#include "lidar/history/history.h"
+
+namespace quern::lidar {
+
+struct Added {
+  EpochName epoch;
+  std::uint64_t new_cells = 0;
+  std::uint64_t new_bytes = 0;      ///< of the segment's blobs
+  std::uint64_t tiles = 0;          ///< of the epoch
+  std::uint64_t evicted_tiles = 0;  ///< left out because of the limit
+};
+
+/// Collects the cells that scans met. The order of scans and of their points does not matter to the bytes. Memory grows
+/// with the cells, not with the points.
+class Addition {
+ public:
+  explicit Addition(std::uint32_t cell_units) : cell_units_(cell_units) {}
+
+  /// Points in the sensor's coordinates; those nearer than 2.8 m are the vehicle and left out. May throw std::bad_alloc.
+  void add(const Pose& pose, std::span<const UnitPoint> points);
+  std::uint64_t frames() const { return frames_; }
+
+  /// Publishes the epoch behind the newest one; the caller holds the history's lock. Tiles that were not seen for the
+  /// longest time are left out until the epoch keeps the history's limit.
+  Result<Added> publish(History& history, Report& report);
+
+ private:
+  struct Cells {
+    Vector<Cell> cells;  ///< the first `sorted` rise
+    std::size_t sorted = 0;
+  };
+  static void sort(Cells& cells);
+
+  std::uint32_t cell_units_;
+  std::uint64_t frames_ = 0;
+  std::map<TileKey, Cells> tiles_;
+};
+
+}  // namespace quern::lidar

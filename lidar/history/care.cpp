@@ -1,0 +1,183 @@
+#include "lidar/history/care.h"
+
+#include <algorithm>
+
+namespace quern::lidar {
+namespace {
+
+using storage::join;
+
+/// What the epochs that stay need.
+Result<std::set<ContentHash>> needed_parts(const History& history, const Vector<EpochName>& names, Report& report) {
+  std::set<ContentHash> needed;
+  for (const EpochName& name : names) {
+    QUERN_ASSIGN_OR_RETURN(const auto epoch, history.read(name, report));
+    for (const EpochTile& tile : epoch.tiles)
+      for (const TilePart& part : tile.parts) needed.insert(part.hash);
+  }
+  return needed;
+}
+
+Result<std::uint64_t> file_bytes(const History& history, const String& path, Report& report) {
+  const auto file = history.files().open(path);
+  if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
+  const auto bytes = (*file)->size();
+  if (!bytes.ok()) return storage::fail_file(report, path, "read it", bytes.status());
+  return *bytes;
+}
+
+Status remove_file(const History& history, const String& path, Report& report) {
+  const Status status = history.files().remove(path);
+  return status.ok() ? status : storage::fail_file(report, path, "remove it", status);
+}
+
+Status sync(const History& history, const String& folder, Report& report) {
+  const Status status = history.files().sync_folder(folder);
+  return status.ok() ? status : storage::fail_file(report, folder, "sync it", status);
+}
+
+/// Removes segments, or moves what stays of them to one new segment.
+class Segments {
+ public:
+  Segments(History& history, std::set<ContentHash> needed, bool dry_run)
+      : history_(history), needed_(std::move(needed)), dry_run_(dry_run) {}
+
+  Status collect(std::uint64_t& freed, Report& report) {
+    QUERN_ASSIGN_OR_RETURN(const auto all, history_.segments(report));
+    for (const auto& segment : all) QUERN_RETURN_IF_ERROR(choose(segment, report));
+    freed += old_bytes_ - std::min(moved_bytes_, old_bytes_);
+    if (dry_run_ || old_.empty()) return {};
+    if (!moved_.empty()) QUERN_RETURN_IF_ERROR(move(report));
+    for (const String& name : old_) QUERN_RETURN_IF_ERROR(remove_file(history_, history_.segment_path(name), report));
+    history_.forget_segments();
+    return sync(history_, history_.segments_folder(), report);
+  }
+
+ private:
+  struct Moved {
+    String segment;
+    BlobPlace blob;
+  };
+
+  Status choose(const History::Segment& segment, Report& report) {
+    std::uint64_t stays = 0;
+    Vector<Moved> live;
+    for (const BlobPlace& blob : segment.blobs) {
+      // What stands twice stays once.
+      if (needed_.count(blob.hash) == 0 || seen_.count(blob.hash) != 0) continue;
+      stays += blob.bytes;
+      live.push_back({segment.name, blob});
+    }
+    QUERN_ASSIGN_OR_RETURN(const auto bytes, file_bytes(history_, history_.segment_path(segment.name), report));
+    // A damaged index may hide blobs that somebody wants to save.
+    const bool stays_whole = !segment.whole || 2 * stays >= bytes;
+    for (const Moved& one : live) seen_.insert(one.blob.hash);
+    if (stays_whole) return {};
+    old_.push_back(segment.name);
+    old_bytes_ += bytes;
+    moved_bytes_ += stays;
+    moved_.insert(moved_.end(), live.begin(), live.end());
+    return {};
+  }
+
+  Status move(Report& report) {
+    SegmentWriter writer(history_.files(), history_.new_segment_path());
+    for (const Moved& one : moved_) {
+      const String path = history_.segment_path(one.segment);
+      const auto file = history_.files().open(path);
+      if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
+      const auto bytes = read_blob(**file, one.blob);
+      if (!bytes.ok()) return storage::fail_file(report, path, "read it", bytes.status());
+      QUERN_RETURN_IF_ERROR(writer.add(one.blob.hash, *bytes, report));
+    }
+    QUERN_ASSIGN_OR_RETURN(const auto name, writer.finish(report));
+    const String made = storage::hex(name);
+    std::erase(old_, made);
+    return history_.publish_segment(name, report);
+  }
+
+  History& history_;
+  std::set<ContentHash> needed_;
+  bool dry_run_;
+  std::set<ContentHash> seen_;
+  Vector<String> old_;
+  Vector<Moved> moved_;
+  std::uint64_t old_bytes_ = 0;
+  std::uint64_t moved_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<HistoryCheck> check_history(History& history, Report& report) {
+  HistoryCheck out;
+  const auto damaged = [&](Report& own) { out.damage.push_back(std::move(own.problem)); };
+  QUERN_ASSIGN_OR_RETURN(const auto segments, history.segments(report));
+  for (const auto& segment : segments) {
+    const auto file = history.files().open(history.segment_path(segment.name));
+    if (!segment.whole || !file.ok() || !heads_hold(**file, segment.blobs))
+      out.damage.push_back(join({history.segment_path(segment.name), ": a head or its index is damaged"}));
+  }
+  std::set<ContentHash> stored, good;
+  for (const auto& segment : segments)
+    for (const BlobPlace& blob : segment.blobs) stored.insert(blob.hash);
+  QUERN_ASSIGN_OR_RETURN(const auto names, history.epochs(report));
+  for (const EpochName& name : names) {
+    ++out.epochs;
+    Report own;
+    const auto epoch = history.read(name, own);
+    if (!epoch.ok()) {
+      damaged(own);
+      continue;
+    }
+    out.tiles += epoch->tiles.size();
+    for (const EpochTile& tile : epoch->tiles)
+      for (const TilePart& part : tile.parts) {
+        if (good.count(part.hash) != 0) continue;
+        if (history.is_bundle() && stored.count(part.hash) == 0) {
+          ++out.left_out;
+          continue;
+        }
+        ++out.parts;
+        own = Report();
+        const auto bytes = history.read_part(tile, part, own);
+        if (!bytes.ok()) {
+          damaged(own);
+        } else if (const auto cells = read_cells(*bytes, epoch->cell_units);
+                   !cells.ok() || cells->size() != part.cells) {
+          out.damage.push_back(join({tile_text(tile.key), ": its part ", storage::hex(part.hash), " holds no cells"}));
+        } else {
+          good.insert(part.hash);
+        }
+      }
+  }
+  return out;
+}
+
+Result<CollectedHistory> collect_history(History& history, const CollectHistory& options, Report& report) {
+  QUERN_ASSIGN_OR_RETURN(const auto names, history.epochs(report));
+  for (const ContentHash& root : options.roots)
+    if (std::none_of(names.begin(), names.end(), [&](const EpochName& name) { return name.root == root; }))
+      return storage::fail(
+          report, StatusCode::io_error,
+          join({history.root(), ": the epoch ", storage::hex(root), " of a drive is not in this history"}));
+  CollectedHistory out;
+  Vector<EpochName> stay;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool stays = names.size() - i <= options.keep ||
+                       std::find(options.roots.begin(), options.roots.end(), names[i].root) != options.roots.end();
+    (stays ? stay : out.removed).push_back(names[i]);
+  }
+  QUERN_ASSIGN_OR_RETURN(auto needed, needed_parts(history, stay, report));
+  for (const EpochName& name : out.removed) {
+    QUERN_ASSIGN_OR_RETURN(const auto bytes, file_bytes(history, history.epoch_path(name), report));
+    out.freed_bytes += bytes;
+    if (!options.dry_run) QUERN_RETURN_IF_ERROR(remove_file(history, history.epoch_path(name), report));
+  }
+  // No epoch is ever there without its parts.
+  if (!options.dry_run && !out.removed.empty()) QUERN_RETURN_IF_ERROR(sync(history, history.epochs_folder(), report));
+  Segments segments(history, std::move(needed), options.dry_run);
+  QUERN_RETURN_IF_ERROR(segments.collect(out.freed_bytes, report));
+  return out;
+}
+
+}  // namespace quern::lidar

@@ -1,0 +1,34 @@
+// Whether a history is whole, and making room in it.
+#pragma once
+
+#include "lidar/history/history.h"
+
+namespace quern::lidar {
+
+struct HistoryCheck {
+  std::uint64_t epochs = 0;
+  std::uint64_t tiles = 0;     ///< of all epochs
+  std::uint64_t parts = 0;     ///< that were read
+  std::uint64_t left_out = 0;  ///< of bundles: parts that they do not have
+  Vector<String> damage;       ///< a sentence each
+};
+
+/// Reads every epoch and every part and compares them with their hashes. Fails only where the folder cannot be read.
+Result<HistoryCheck> check_history(History& history, Report& report);
+
+struct CollectHistory {
+  std::uint64_t keep = UINT64_MAX;  ///< newest epochs, at least 1
+  Vector<ContentHash> roots;        ///< epochs that stay, too
+  bool dry_run = false;
+};
+
+struct CollectedHistory {
+  Vector<EpochName> removed;
+  std::uint64_t freed_bytes = 0;  ///< of epochs and segments, less what was written anew
+};
+
+/// Removes epochs, and then parts that no epoch needs; the caller holds the history's lock. Parts that stay of a segment
+/// with more to lose than to keep move to a new one, which is published before the old one goes.
+Result<CollectedHistory> collect_history(History& history, const CollectHistory& options, Report& report);
+
+}  // namespace quern::lidar

@@ -1,0 +1,44 @@
+// A history as a source of predictions, with tiles that were read last in memory.
+#pragma once
+
+#include <list>
+#include <map>
+
+#include "lidar/history/history.h"
+#include "lidar/predict/tile_source.h"
+
+namespace quern::lidar {
+
+/// One thread at a time.
+class HistoryTiles final : public TileSource {
+ public:
+  /// Keeps about `memory_bytes` of tiles.
+  HistoryTiles(History history, std::uint64_t memory_bytes) : history_(std::move(history)), memory_(memory_bytes) {}
+
+  Status add_tiles(const ContentHash& epoch, std::uint64_t reach, const Pose& pose, ScanPredictor& predictor) override;
+  History& history() { return history_; }
+  /// What the last failure was about, naming the tile.
+  const Report& report() const { return report_; }
+
+ private:
+  struct Kept {
+    ContentHash epoch;
+    TileKey key;
+    SeenFrame points;
+  };
+  static std::uint64_t bytes_of(const Kept& kept) {
+    return kept.points.points.size() * sizeof(UnitPoint) + sizeof(Kept);
+  }
+
+  Result<const Epoch*> epoch_of(const ContentHash& root);
+  Result<const SeenFrame*> points_of(const ContentHash& root, const Epoch& epoch, const EpochTile& tile);
+
+  History history_;
+  std::uint64_t memory_;
+  std::uint64_t used_ = 0;
+  std::map<ContentHash, Epoch> epochs_;
+  std::list<Kept> kept_;  ///< the last used first
+  Report report_;
+};
+
+}  // namespace quern::lidar
