@@ -76,6 +76,8 @@ std::string no_such_verb(const std::string& word, const std::vector<std::string>
 }
 
 std::string missing_after(std::string_view verb, std::string_view work, const std::string& missing) {
+  if (work == "history")
+    return "a word is missing after lidar history; type quern lidar history init, add, ls, stat, gc, verify or bundle";
   if (!work.empty()) {
     const bool is_option = missing.starts_with('-');
     return fmt::format("{} is missing after {} {}{}", is_option ? missing : "a file or word (" + missing + ")", verb,
@@ -94,7 +96,8 @@ std::string missing_after(std::string_view verb, std::string_view work, const st
     return "a word is missing after checkpoint; type quern checkpoint save, load, ls, info, diff, verify, repair, "
            "compact, gc or convert";
   if (verb == "lidar")
-    return "a word is missing after lidar; type quern lidar compress, decompress, info, verify, compare or bench";
+    return "a word is missing after lidar; type quern lidar compress, decompress, info, verify, compare, bench or "
+           "history";
   if (verb == "list") return "a word is missing after list; type quern list codecs or quern list devices";
   if (verb == "completion") return "a word is missing after completion; type quern completion bash, zsh or fish";
   return fmt::format("{} is missing after {}", missing, verb);

@@ -463,22 +463,23 @@ std::string what_is_missing(const std::vector<std::string>& words, const CLI::Ap
                             const std::string& problem) {
   const auto verbs = program.get_subcommands();
   if (verbs.empty()) return no_such_verb(words.front(), {words.begin() + 1, words.end()});
-  const auto works = verbs.front()->get_subcommands();
-  return missing_after(verbs.front()->get_name(), works.empty() ? "" : works.front()->get_name(),
-                       problem.substr(0, problem.find(' ')));
+  std::string works;
+  for (auto below = verbs.front()->get_subcommands(); !below.empty(); below = below.front()->get_subcommands())
+    works += (works.empty() ? "" : " ") + below.front()->get_name();
+  return missing_after(verbs.front()->get_name(), works, problem.substr(0, problem.find(' ')));
 }
 
 /// Help for those who ask, and for those who type nothing else.
 void print_help(const CLI::App& program, bool asked, Command& out) {
   out.verb = Verb::print;
   out.asked = asked;
-  const auto verbs = program.get_subcommands();
-  if (verbs.empty()) {
-    out.text = program.help();
-  } else {
-    const auto works = verbs.front()->get_subcommands();
-    out.text = works.empty() ? verbs.front()->help("quern") : works.front()->help("quern " + verbs.front()->get_name());
+  const CLI::App* asked_for = &program;
+  std::string before;
+  for (auto below = program.get_subcommands(); !below.empty(); below = asked_for->get_subcommands()) {
+    before += before.empty() ? "quern" : " " + asked_for->get_name();
+    asked_for = below.front();
   }
+  out.text = asked_for->help(before);
 }
 
 }  // namespace

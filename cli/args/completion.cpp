@@ -26,7 +26,8 @@ const char* Answers::of(const std::string& name) const {
   if (name == "--progress") return "auto always never";
   if (name == "h5") return "args pack unpack check";
   if (name == "checkpoint") return "save load ls info diff verify repair compact gc convert export";
-  if (name == "lidar") return "compress decompress info verify compare bench";
+  if (name == "lidar") return "compress decompress info verify compare bench history";
+  if (name == "history") return "init add ls stat gc verify bundle";
   if (name == "--mode") return "set points exact";
   if (name == "--format") return "bin pcd ply npy las";
   if (name == "list") return "codecs devices";
@@ -83,7 +84,8 @@ std::string bash_script(const CLI::App& program, const Answers& answers) {
     }
     cases += fmt::format("    {}) case \"${{COMP_WORDS[2]}}\" in\n", verb->get_name());
     for (const CLI::App* work : works)
-      cases += fmt::format("      {}) words=\"{}\" ;;\n", work->get_name(), long_names(*work));
+      cases += fmt::format("      {}) words=\"{}{}\" ;;\n", work->get_name(), long_names(*work),
+                           verbs_of(*work).empty() ? "" : answers.of(work->get_name()));
     cases += fmt::format("      esac\n      [ \"$COMP_CWORD\" -eq 2 ] && words=\"{}\" ;;\n", names);
   }
   for (const char* name : {"--type", "--order", "--codec", "--goal", "--device", "--progress"})

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/args/exit_codes.h"
+#include "cli/args/lidar_options.h"
 #include "cli/args/raw_args.h"
 #include "cli/args/values.h"
 #include "lidar/drive/frame_description.h"
@@ -13,36 +14,6 @@ namespace {
 
 constexpr std::uint64_t kMostFrame = UINT64_C(1) << 59;
 constexpr std::uint64_t kFineMode = 50'000'000;  // 5 cm: up to here every point is kept
-
-void add_value(CLI::App& work, const char* names, std::string& value, const char* type, const char* what) {
-  work.add_option(names, value, what)->type_name(type);
-}
-
-void add_repeatable(CLI::App& work, const char* names, std::vector<std::string>& values, const char* type,
-                    const char* what) {
-  work.add_option(names, values, what)->type_name(type)->allow_extra_args(false);
-}
-
-CLI::App& add_work(CLI::App& verb, RawArgs& raw, const char* name, const char* what, const char* inputs,
-                   const char* inputs_are) {
-  CLI::App& work = *verb.add_subcommand(name, what);
-  work.add_option(inputs, raw.files, inputs_are)->required()->type_name("");
-  return work;
-}
-
-void add_run(CLI::App& work, RawArgs& raw) {
-  add_value(work, "-T,--threads", raw.threads, "N", "threads; 0 = all [1]");
-  add_value(work, "--memory", raw.memory, "SIZE", "upper limit of memory, such as 512M or 4G [3/4 of the machine's]");
-  add_value(work, "--progress", raw.progress, "WHEN", "auto (on a terminal), always or never [auto]");
-  work.add_flag("-q,--quiet", raw.quiet, "only errors");
-  work.add_flag("-v,--verbose", raw.verbose, "a line for each frame");
-  work.add_flag("--json", raw.json, "one JSON object on standard output");
-}
-
-void add_columns(CLI::App& work, RawArgs& raw) {
-  add_value(work, "--columns", raw.bin_columns, "4|5",
-            ".bin files: numbers of a point, x y z intensity (KITTI) or with ring (nuScenes) [told from the file]");
-}
 
 void define_compress(CLI::App& verb, RawArgs& raw) {
   CLI::App& work = add_work(verb, raw, "compress", "code scans as the frames of a drive", "IN",
@@ -62,7 +33,10 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
       "a pose for each frame, 12 numbers a line: the rows of a 3x4 matrix in metres, from sensor to world as KITTI "
       "writes them; frames are then predicted from those before them");
   add_value(work, "--key-frames", raw.key_every, "N",
-            "with --poses: every N-th frame, 1 to 64, is predicted by none [16]");
+            "with --poses: every N-th frame, 1 to 64, is predicted by no other frame [16]");
+  add_value(work, "--history", raw.history, "DIR",
+            "with --poses: frames are predicted from earlier drives, too; decoding needs the history");
+  work.add_flag("--no-history", raw.no_history, "do not use --history: the drive can be read by itself");
   add_columns(work, raw);
   work.add_flag("-f,--force", raw.force, "replace an existing drive");
   add_run(work, raw);
@@ -72,6 +46,7 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
       "  quern lidar compress --max-error 15cm velodyne/ -o drive.qnl -T 0\n"
       "  quern lidar compress --max-error 2cm 000000.bin 000001.bin -o drive.qnl\n"
       "  quern lidar compress --max-error 15cm --poses poses.txt velodyne/ -o drive.qnl\n"
+      "  quern lidar compress --max-error 15cm --poses poses.txt --history streets velodyne/ -o drive.qnl\n"
       "  quern lidar compress survey.las -o survey.qnl\n");
 }
 
@@ -82,12 +57,15 @@ void define_decompress(CLI::App& verb, RawArgs& raw) {
       ->required();
   add_value(work, "--frame", raw.frame, "K", "only this one, counted from 0; the others are not read");
   add_value(work, "--format", raw.format, "FORMAT", "bin, pcd, ply, npy or las [by OUT's name, else as it was]");
+  add_history(work, raw);
+  work.add_flag("--keep-going", raw.keep_going, "leave out frames whose history is missing; exit code 6 all the same");
   work.add_flag("-f,--force", raw.force, "replace existing files");
   add_run(work, raw);
   work.footer(
       "Examples:\n"
       "  quern lidar decompress drive.qnl -o scans/\n"
-      "  quern lidar decompress drive.qnl --frame 12 -o twelve.pcd\n");
+      "  quern lidar decompress drive.qnl --frame 12 -o twelve.pcd\n"
+      "  quern lidar decompress drive.qnl --history streets -o scans/\n");
 }
 
 void define_reading(CLI::App& verb, RawArgs& raw) {
@@ -99,6 +77,7 @@ void define_reading(CLI::App& verb, RawArgs& raw) {
       add_work(verb, raw, "verify", "check a drive, and the bound against the original scans", "DRIVE", "a drive");
   verify.add_option("--original", raw.originals, "the scans it was made from, in order; folders as for compress")
       ->type_name("IN");
+  add_history(verify, raw);
   add_columns(verify, raw);
   add_run(verify, raw);
   verify.footer(
@@ -116,6 +95,7 @@ void define_measuring(CLI::App& verb, RawArgs& raw) {
   CLI::App& compare = add_work(verb, raw, "compare", "measure how far two scans are apart, in both directions", "FILES",
                                "A B: files, or drives with --frame");
   add_value(compare, "--frame", raw.frame, "K", "which frame of drives [0]");
+  add_history(compare, raw);
   add_columns(compare, raw);
   add_value(compare, "--html", raw.html, "FILE", "also write a report with pictures");
   compare.add_flag("-f,--force", raw.force, "replace an existing report");
@@ -147,6 +127,8 @@ LidarMode parse_mode(const std::string& text) {
 LidarMode mode_for(std::uint64_t bound_nm) { return bound_nm <= kFineMode ? LidarMode::points : LidarMode::set; }
 
 void read_compress(const RawArgs& raw, LidarArgs& out) {
+  if (!out.history.empty() && raw.poses.empty())
+    fail(Exit::usage, "--history needs --poses: a frame is predicted from what was seen around it");
   if (!raw.key_every.empty()) {
     if (raw.poses.empty()) fail(Exit::usage, "--key-frames needs --poses");
     out.key_every = parse_count(raw.key_every, "--key-frames", lidar::kMostKeyDistance);
@@ -175,8 +157,9 @@ void read_bench(const RawArgs& raw, LidarArgs& out) {
   if (out.repeats == 0) fail(Exit::usage, "--repeats 0: at least one run is needed");
 }
 
-void read_works(const RawArgs& raw, LidarArgs& out) {
+void read_works(const RawArgs& raw, const CLI::App& verb, LidarArgs& out) {
   switch (out.work) {
+    case LidarWork::history: return read_lidar_history(raw, *verb.get_subcommands().front(), out);
     case LidarWork::compress: return read_compress(raw, out);
     case LidarWork::bench: return read_bench(raw, out);
     case LidarWork::decompress:
@@ -199,13 +182,15 @@ void define_lidar(CLI::App& program, RawArgs& raw) {
   define_decompress(verb, raw);
   define_reading(verb, raw);
   define_measuring(verb, raw);
+  define_lidar_history(verb, raw);
   verb.footer("'quern lidar WORK --help' has options and examples.");
 }
 
 void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, LidarArgs& out) {
   const std::pair<const char*, LidarWork> works[] = {
       {"compress", LidarWork::compress}, {"decompress", LidarWork::decompress}, {"info", LidarWork::info},
-      {"verify", LidarWork::verify},     {"compare", LidarWork::compare},       {"bench", LidarWork::bench}};
+      {"verify", LidarWork::verify},     {"compare", LidarWork::compare},       {"bench", LidarWork::bench},
+      {"history", LidarWork::history}};
   for (const auto& [name, work] : works)
     if (verb.get_name() == name) out.work = work;
   out.inputs = raw.files;
@@ -214,6 +199,9 @@ void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, Li
   out.drop_attributes = raw.no_attributes;
   out.times = raw.times;
   out.poses = raw.poses;
+  out.history = raw.no_history ? std::string() : raw.history;
+  while (out.history.size() > 1 && out.history.back() == '/') out.history.pop_back();
+  out.keep_going = raw.keep_going;
   out.originals = raw.originals;
   out.html = raw.html;
   out.format = raw.format;
@@ -231,7 +219,7 @@ void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, Li
     if (out.bin_columns < 4) fail(Exit::usage, fmt::format("--columns {}: use 4 or 5", raw.bin_columns));
   }
   if (!raw.frame.empty()) out.frame = parse_count(raw.frame, "--frame", kMostFrame);
-  read_works(raw, out);
+  read_works(raw, verb, out);
 }
 
 }  // namespace quern::cli

@@ -17,6 +17,7 @@ enum class Exit : int {
   stream = 3,
   bound = 4,
   resource = 5,
+  missing = 6,  ///< what a stream refers to is not there
   interrupted = 130,
 };
 

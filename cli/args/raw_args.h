@@ -40,9 +40,9 @@ struct RawArgs {
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,
       shard_size, slice, hf, dtype;
   std::vector<std::string> roles, tensors, steps, tags, strip;
-  std::string max_error, mode, times, poses, key_every, bin_columns, frame, format;
-  std::vector<std::string> max_errors, modes, originals;
-  bool no_attributes = false;
+  std::string max_error, mode, times, poses, key_every, bin_columns, frame, format, history, resolution, max_size;
+  std::vector<std::string> max_errors, modes, originals, drives;
+  bool no_attributes = false, no_history = false;
   bool dry_run = false, full = false, replace = false;
   std::string what;  ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check
 };
@@ -58,6 +58,9 @@ void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& ru
 /// The verb lidar with its works as subcommands, and the reader of one of them, the verb's chosen subcommand, which
 /// throws CliError.
 void define_lidar(CLI::App& program, RawArgs& raw);
+/// The works of quern lidar history, and the reader of one of them.
+void define_lidar_history(CLI::App& verb, RawArgs& raw);
+void read_lidar_history(const RawArgs& raw, const CLI::App& work, LidarArgs& out);
 void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, LidarArgs& out);
 
 /// A completion script for the shell `raw.what`, bash, zsh or fish, made from the program's own definition.

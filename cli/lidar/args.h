@@ -10,11 +10,13 @@
 
 namespace quern::cli {
 
-enum class LidarWork { compress, decompress, info, verify, compare, bench };
+enum class LidarWork { compress, decompress, info, verify, compare, bench, history };
+enum class HistoryWork { init, add, ls, stat, gc, verify, bundle };
 enum class LidarMode { set, points, exact };
 
 struct LidarArgs {
   LidarWork work = LidarWork::info;
+  HistoryWork history_work = HistoryWork::ls;
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
@@ -24,6 +26,13 @@ struct LidarArgs {
   bool drop_attributes = false;
   std::string poses;  ///< file with a pose a line; empty: none
   std::uint64_t key_every = 16;
+  std::string history;                ///< folder; empty: none
+  bool keep_going = false;            ///< without frames whose history is missing
+  std::uint32_t cell_units = 200;     ///< history init: a side of a cell, in 0.1 mm
+  std::uint64_t most_bytes = 0;       ///< history init; 0: no limit
+  std::optional<std::uint64_t> keep;  ///< history gc: epochs
+  std::vector<std::string> drives;    ///< history gc: whose epochs stay
+  bool dry_run = false;
   std::string times;  ///< file with a time a line; empty: none
   std::optional<std::uint64_t> frame;
   std::string format;  ///< empty: by the output's name, else as the frame was

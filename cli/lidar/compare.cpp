@@ -14,11 +14,12 @@ namespace {
 
 lidar::PointCloud load(const std::string& path, const LidarArgs& args, TaskRunner& runner) {
   if (!is_drive_file(path)) return read_cloud_file(path, args.bin_columns);
-  DriveFile source(path, args.run);
+  DriveFile source(path, args.run, args.history);
   const std::uint64_t frames = source.drive().frames();
   if (!args.frame && frames > 1)
     fail(Exit::usage, fmt::format("{}: the drive has {} frames; choose one with --frame", path, frames));
-  auto cloud = source.drive().read(args.frame.value_or(0), source.most_points(), runner);
+  const auto coded = source.read_coded(args.frame.value_or(0));
+  auto cloud = lidar::decode_frame(coded.description, coded.scan, source.most_points(), runner, coded.prediction);
   if (!cloud.ok()) fail_frame(path, args.frame.value_or(0), cloud.status());
   return std::move(cloud).value();
 }

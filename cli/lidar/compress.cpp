@@ -84,7 +84,7 @@ void tell_frame(const std::string& path, const Coded& coded, const LidarArgs& ar
 
 struct Totals {
   std::uint64_t input_bytes = 0, points = 0, kept_points = 0, dropped = 0;
-  std::uint64_t geometry = 0, order = 0, columns = 0, predicted = 0;
+  std::uint64_t geometry = 0, order = 0, columns = 0, predicted = 0, by_history = 0;
   double seconds = 0, largest_error = 0;
 
   void add(const Coded& coded) {
@@ -95,6 +95,7 @@ struct Totals {
     order += coded.info.order_bytes;
     columns += coded.info.column_bytes;
     predicted += coded.info.predicted ? 1 : 0;
+    by_history += coded.frame.description.reach ? 1 : 0;
     largest_error = std::max(largest_error, coded.frame.achieved_error);
   }
 };
@@ -135,6 +136,7 @@ void tell(const LidarArgs& args, const std::deque<Coded>& frames, const std::vec
                     {"order_bytes", totals.order},
                     {"attribute_bytes", totals.columns},
                     {"predicted_frames", totals.predicted},
+                    {"history_frames", totals.by_history},
                     {"codec", "lidar"},
                     {"mode", mode_name(mode)},
                     {"bound",
@@ -223,16 +225,43 @@ class FrameCoder {
     for (std::size_t i = 0; i < count; ++i) keep(paths_[first + i], coded[i]);
   }
 
-  /// Each frame is predicted from those before it.
+  /// Each frame is predicted from those before it, and from the history.
   void run_in_order() {
-    lidar::PosedFrames frames(args_.key_every);
+    lidar::PosedFrames frames(args_.key_every, history());
+    std::vector<Coded> group;
     for (std::size_t i = 0; i < paths_.size(); ++i) {
-      Coded coded = encode_file(paths_[i], time_of(i), args_, [&](const auto& cloud, const auto& options) {
-        return frames.encode(cloud, options, poses_[i], runner_);
-      });
-      note_done(coded);
-      keep(paths_[i], coded);
+      group.push_back(encode_file(paths_[i], time_of(i), args_, [&](const auto& cloud, const auto& options) {
+        auto frame = frames.encode(cloud, options, poses_[i], runner_);
+        if (!frame.ok() && tiles_ != nullptr && !tiles_->report().problem.empty())
+          fail(Exit::missing, plain(tiles_->report().problem) + "; restore the history, or type --no-history");
+        return frame;
+      }));
+      note_done(group.back());
+      if (frames.is_key_next() || i + 1 == paths_.size()) keep_group(i + 1 - group.size(), group);
     }
+  }
+
+  /// The newest epoch of the history that was named.
+  lidar::UsedHistory history() {
+    if (args_.history.empty()) return {};
+    tiles_ = open_history(args_.history, args_.run);
+    lidar::Report report;
+    const auto names = tiles_->history().epochs(report);
+    if (!names.ok()) fail_history(args_.history, names.status(), report);
+    if (names->empty()) return {};
+    return {tiles_.get(), names->back().root};
+  }
+
+  /// Frames from a key frame to the next.
+  void keep_group(std::size_t first, std::vector<Coded>& group) {
+    std::vector<lidar::FrameDescription*> descriptions;
+    for (Coded& coded : group) descriptions.push_back(&coded.frame.description);
+    lidar::drop_unused(descriptions);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      group[i].description = lidar::write_description(group[i].frame.description);
+      keep(paths_[first + i], group[i]);
+    }
+    group.clear();
   }
 
   std::optional<std::int64_t> time_of(std::size_t i) const {
@@ -266,6 +295,7 @@ class FrameCoder {
   std::uint64_t done_ = 0;
   std::vector<std::int64_t> times_;
   std::vector<lidar::Pose> poses_;
+  std::unique_ptr<lidar::HistoryTiles> tiles_;
   SpoolFile spool_;
   std::uint64_t spooled_ = 0;
   std::deque<Coded> frames_;

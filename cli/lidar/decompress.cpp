@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <sys/stat.h>
@@ -84,7 +85,21 @@ class FileNames {
 struct Totals {
   std::uint64_t bytes = 0, points = 0, frames = 0;
   std::map<std::string, std::uint64_t> left_out;  ///< columns, and how many frames had them
+  std::vector<std::uint64_t> left_frames;         ///< whose history is missing
 };
+
+/// With --keep-going nothing where the frame's history is missing, which is told.
+std::optional<lidar::CodedFrame> read_unless_missing(DriveFile& source, std::uint64_t index, const LidarArgs& args,
+                                                     Totals& totals) {
+  try {
+    return source.read_coded(index);
+  } catch (const CliError& error) {
+    if (!args.keep_going || error.code() != Exit::missing) throw;
+    totals.left_frames.push_back(index);
+    print_note(error.what());
+    return std::nullopt;
+  }
+}
 
 void tell(const LidarArgs& args, const Totals& totals, std::uint64_t input_bytes, double seconds) {
   if (!args.run.quiet)
@@ -96,6 +111,7 @@ void tell(const LidarArgs& args, const Totals& totals, std::uint64_t input_bytes
   if (args.run.json) {
     print_json(Json{{"output", args.output},
                     {"frames", totals.frames},
+                    {"frames_left_out", totals.left_frames},
                     {"points", totals.points},
                     {"input_bytes", input_bytes},
                     {"output_bytes", totals.bytes},
@@ -114,7 +130,7 @@ void tell(const LidarArgs& args, const Totals& totals, std::uint64_t input_bytes
 }  // namespace
 
 Exit run_lidar_decompress(const LidarArgs& args) {
-  DriveFile source(args.inputs.front(), args.run);
+  DriveFile source(args.inputs.front(), args.run, args.history);
   const std::uint64_t all = source.drive().frames();
   const std::uint64_t begin = args.frame.value_or(0);
   if (begin >= all)
@@ -142,11 +158,14 @@ Exit run_lidar_decompress(const LidarArgs& args) {
   const Stopwatch watch;
   const std::size_t batch = kFramesPerThread * runner.get().width();
   for (std::uint64_t first = begin; first < end; first += batch) {
-    std::vector<Job> jobs(static_cast<std::size_t>(std::min<std::uint64_t>(batch, end - first)));
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      jobs[i].index = first + i;
-      jobs[i].coded = source.read_coded(first + i);
-      jobs[i].format = format_for(args, jobs[i].coded.description, to_file);
+    std::vector<Job> jobs;
+    for (std::uint64_t index = first; index < std::min(first + batch, end); ++index) {
+      auto coded = read_unless_missing(source, index, args, totals);
+      if (!coded) continue;
+      Job& job = jobs.emplace_back();
+      job.index = index;
+      job.coded = std::move(*coded);
+      job.format = format_for(args, job.coded.description, to_file);
     }
     TaskRunner& inner = jobs.size() == 1 ? runner.get() : serial;
     TaskRunner& outer = jobs.size() == 1 ? static_cast<TaskRunner&>(serial) : runner.get();
@@ -161,7 +180,7 @@ Exit run_lidar_decompress(const LidarArgs& args) {
     }
   }
   tell(args, totals, source.bytes(), watch.seconds());
-  return Exit::ok;
+  return totals.left_frames.empty() ? Exit::ok : Exit::missing;
 }
 
 }  // namespace quern::cli

@@ -14,11 +14,11 @@ namespace {
 
 struct Summary {
   std::uint64_t frames = 0, points = 0, source_points = 0, dropped = 0, source_bytes = 0, stored = 0;
-  std::uint64_t geometry = 0, order = 0, columns = 0, rays = 0, predicted = 0;
+  std::uint64_t geometry = 0, order = 0, columns = 0, rays = 0, predicted = 0, by_history = 0;
   double bound = 0, achieved = 0;
   std::uint64_t exact = 0;  ///< frames that lost nothing
   std::optional<std::int64_t> first_time, last_time;
-  std::string modes, attributes;
+  std::string modes, attributes, epochs;
 };
 
 void note(std::string& list, const std::string& word) {
@@ -37,6 +37,8 @@ void add(const lidar::DriveFrame& frame, Summary& out) {
   out.columns += frame.scan.column_bytes;
   out.rays += frame.scan.rays ? 1 : 0;
   out.predicted += frame.scan.predicted ? 1 : 0;
+  out.by_history += frame.description.reach ? 1 : 0;
+  if (frame.description.epoch) note(out.epochs, plain(storage::hex(*frame.description.epoch)));
   const auto errors = lidar::frame_errors(frame.description, frame.scan);
   out.exact += frame.scan.mode == lidar::Mode::exact ? 1 : 0;
   out.bound = std::max(out.bound, errors.bound);
@@ -72,6 +74,8 @@ Json frame_json(const lidar::DriveFrame& frame) {
               {"attribute_bytes", frame.scan.column_bytes},
               {"tool", frame.scan.rays ? "rays" : "octree"},
               {"predicted", frame.scan.predicted},
+              {"history_reach", frame.description.reach ? Json(*frame.description.reach) : Json(nullptr)},
+              {"epoch", frame.description.epoch ? Json(plain(storage::hex(*frame.description.epoch))) : Json(nullptr)},
               {"columns", columns}};
 }
 
@@ -93,7 +97,9 @@ std::string text_of(const std::string& path, const Summary& all, std::uint64_t b
   else
     out += "  error       none: every bit comes back\n";
   out += fmt::format("  tools       octree for {} frames, rays for {}\n", all.frames - all.rays, all.rays);
-  if (all.predicted != 0) out += fmt::format("  predicted   {} frames, from frames before them\n", all.predicted);
+  if (all.predicted != 0)
+    out += fmt::format("  predicted   {} frames, {} of them with a history\n", all.predicted, all.by_history);
+  if (!all.epochs.empty()) out += fmt::format("  history     epoch {}\n", all.epochs);
   if (!all.attributes.empty()) out += fmt::format("  attributes  {}\n", all.attributes);
   if (all.first_time)
     out += fmt::format("  time        {:.3f} s from the first frame to the last\n",

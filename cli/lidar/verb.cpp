@@ -35,7 +35,7 @@ const char* drive_advice(StatusCode code) {
 
 }  // namespace
 
-DriveFile::DriveFile(const std::string& path, const RunArgs& run)
+DriveFile::DriveFile(const std::string& path, const RunArgs& run, const std::string& history)
     : path_(path), mapping_(Mapping::of_file(path)), source_(mapping_.bytes()) {
   Execution execution;
   execution.threads = 1;
@@ -43,13 +43,35 @@ DriveFile::DriveFile(const std::string& path, const RunArgs& run)
   auto opened = lidar::Drive::open(source_, execution);
   if (!opened.ok()) fail_drive(path, opened.status());
   drive_ = std::move(opened).value();
+  if (!history.empty()) {
+    history_ = open_history(history, run);
+    drive_->set_history(history_.get());
+  }
   most_points_ = lidar::points_within(execution.memory_limit / thread_count(run));
 }
 
 lidar::CodedFrame DriveFile::read_coded(std::uint64_t index) {
   auto coded = drive_->read_coded(index);
-  if (!coded.ok()) fail_frame(path_, index, coded.status());
-  return std::move(coded).value();
+  if (coded.ok()) return std::move(coded).value();
+  if (!drive_->misses_history()) fail_frame(path_, index, coded.status());
+  const std::string where = fmt::format("{}: frame {}: ", path_, index);
+  if (history_ == nullptr)
+    fail(Exit::missing, where + coded.status().text() + "; name that history, or its bundle, with --history DIR");
+  const String& problem = history_->report().problem;
+  fail(Exit::missing, where + (problem.empty() ? std::string(coded.status().text()) : plain(problem)) +
+                          "; restore the history from a copy, or leave such frames out with --keep-going");
+}
+
+std::unique_ptr<lidar::HistoryTiles> open_history(const std::string& folder, const RunArgs& run) {
+  lidar::Report report;
+  auto history = lidar::History::open(storage::system_files(), String(folder), report);
+  if (!history.ok()) fail_history(folder, history.status(), report);
+  return std::make_unique<lidar::HistoryTiles>(std::move(history).value(), memory_limit(run) / 4);
+}
+
+void fail_history(const std::string& folder, const Status& status, const lidar::Report& report) {
+  if (report.problem.empty()) fail_status(status, Phase::decode, folder);
+  fail(exit_for(status, Phase::decode), plain(report.problem));
 }
 
 bool is_drive_file(const std::string& path) {
@@ -138,6 +160,7 @@ Exit run_lidar(const LidarArgs& args) {
     case LidarWork::verify: return run_lidar_verify(args);
     case LidarWork::compare: return run_lidar_compare(args);
     case LidarWork::bench: return run_lidar_bench(args);
+    case LidarWork::history: return run_lidar_history(args);
   }
   return Exit::usage;
 }

@@ -13,6 +13,7 @@
 #include "cli/messages/file_report.h"
 #include "libcompress/core/task_runner.h"
 #include "lidar/drive/drive.h"
+#include "lidar/history/history_tiles.h"
 #include "lidar/verify/promise.h"
 
 namespace quern::cli {
@@ -23,6 +24,7 @@ Exit run_lidar_info(const LidarArgs& args);
 Exit run_lidar_verify(const LidarArgs& args);
 Exit run_lidar_compare(const LidarArgs& args);
 Exit run_lidar_bench(const LidarArgs& args);
+Exit run_lidar_history(const LidarArgs& args);
 
 /// Files, and those of folders (of known endings, by name), in order. Throws CliError where a folder has none.
 std::vector<std::string> cloud_paths(const std::vector<std::string>& inputs);
@@ -46,23 +48,29 @@ std::vector<std::int64_t> read_times(const std::string& path, std::size_t frames
 /// `frames`.
 std::vector<lidar::Pose> read_poses(const std::string& path, std::size_t frames);
 
+/// Opens a history for reading. Throws CliError.
+std::unique_ptr<lidar::HistoryTiles> open_history(const std::string& folder, const RunArgs& run);
+/// Throws what a history said, with the code of its status.
+[[noreturn]] void fail_history(const std::string& folder, const Status& status, const lidar::Report& report);
+
 /// A drive in a file, mapped.
 class DriveFile {
  public:
-  /// Throws CliError.
-  DriveFile(const std::string& path, const RunArgs& run);
+  /// `history`: the folder that frames are predicted from; empty: none. Throws CliError.
+  DriveFile(const std::string& path, const RunArgs& run, const std::string& history = {});
   lidar::Drive& drive() { return *drive_; }
   const std::string& path() const { return path_; }
   std::uint64_t bytes() const { return mapping_.bytes().size(); }
   /// Points of a frame that fit into the run's memory with the frames beside it.
   std::uint64_t most_points() const { return most_points_; }
-  /// Throws CliError, naming the frame.
+  /// Throws CliError, naming the frame; with Exit::missing where its history is not there, naming the tile.
   lidar::CodedFrame read_coded(std::uint64_t index);
 
  private:
   std::string path_;
   Mapping mapping_;
   MemorySource source_;
+  std::unique_ptr<lidar::HistoryTiles> history_;
   std::unique_ptr<lidar::Drive> drive_;
   std::uint64_t most_points_ = 0;
 };

@@ -124,7 +124,7 @@ void tell(const DriveFile& source, const LidarArgs& args, const Totals& totals, 
 }  // namespace
 
 Exit run_lidar_verify(const LidarArgs& args) {
-  DriveFile source(args.inputs.front(), args.run);
+  DriveFile source(args.inputs.front(), args.run, args.history);
   const std::uint64_t frames = source.drive().frames();
   const auto originals = cloud_paths(args.originals);
   if (!originals.empty() && originals.size() != frames)

@@ -59,10 +59,10 @@ def make_scans(folder, frames=3):
         source, values = random.Random(SEED + frame), array.array("f")
         for ring in range(24):
             elevation = 0.03 - 0.018 * ring
-            for step in range(240):
-                azimuth = math.pi * (1 - step / 120)
-                reach = min(1.73 / math.sin(-elevation) if elevation < 0 else 80.0, 18 + 6 * math.sin(3 * azimuth))
-                reach = round(reach + source.gauss(0, 0.01), 3)
+            for step in range(480):
+                azimuth = math.pi * (1 - step / 240)
+                reach = min(1.73 / math.sin(-elevation) if elevation < 0 else 60.0, 9 + 4 * math.sin(7 * azimuth))
+                reach = round(reach + source.gauss(0, 0.02), 3)
                 flat = reach * math.cos(elevation)
                 values.extend((round(flat * math.cos(azimuth), 3), round(flat * math.sin(azimuth), 3),
                                round(reach * math.sin(elevation), 3), source.randrange(100) / 100))
@@ -71,7 +71,7 @@ def make_scans(folder, frames=3):
     with open(os.path.join(folder, "timestamps.txt"), "w", encoding="utf-8") as file:
         file.writelines(f"2011-09-26 13:02:{25 + 0.1 * frame:012.9f}\n" for frame in range(frames))
     with open(os.path.join(folder, "poses.txt"), "w", encoding="utf-8") as file:
-        file.writelines(f"1 0 0 {0.1 * frame:.3f} 0 1 0 0 0 0 1 0\n" for frame in range(frames))
+        file.writelines(f"1 0 0 {0.01 * frame:.3f} 0 1 0 0 0 0 1 0\n" for frame in range(frames))
 
 
 def write_netcdf(path, variables):

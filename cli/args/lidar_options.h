@@ -1,0 +1,42 @@
+// Options that several works of quern lidar have. Internal to the argument layer.
+#pragma once
+
+#include "cli/args/raw_args.h"
+
+namespace quern::cli {
+
+inline void add_value(CLI::App& work, const char* names, std::string& value, const char* type, const char* what) {
+  work.add_option(names, value, what)->type_name(type);
+}
+
+inline void add_repeatable(CLI::App& work, const char* names, std::vector<std::string>& values, const char* type,
+                           const char* what) {
+  work.add_option(names, values, what)->type_name(type)->allow_extra_args(false);
+}
+
+inline CLI::App& add_work(CLI::App& verb, RawArgs& raw, const char* name, const char* what, const char* inputs,
+                          const char* inputs_are) {
+  CLI::App& work = *verb.add_subcommand(name, what);
+  work.add_option(inputs, raw.files, inputs_are)->required()->type_name("");
+  return work;
+}
+
+inline void add_run(CLI::App& work, RawArgs& raw) {
+  add_value(work, "-T,--threads", raw.threads, "N", "threads; 0 = all [1]");
+  add_value(work, "--memory", raw.memory, "SIZE", "upper limit of memory, such as 512M or 4G [3/4 of the machine's]");
+  add_value(work, "--progress", raw.progress, "WHEN", "auto (on a terminal), always or never [auto]");
+  work.add_flag("-q,--quiet", raw.quiet, "only errors");
+  work.add_flag("-v,--verbose", raw.verbose, "a line for each frame");
+  work.add_flag("--json", raw.json, "one JSON object on standard output");
+}
+
+inline void add_columns(CLI::App& work, RawArgs& raw) {
+  add_value(work, "--columns", raw.bin_columns, "4|5",
+            ".bin files: numbers of a point, x y z intensity (KITTI) or with ring (nuScenes) [told from the file]");
+}
+
+inline void add_history(CLI::App& work, RawArgs& raw) {
+  add_value(work, "--history", raw.history, "DIR", "the history, or a bundle of it, that frames were predicted from");
+}
+
+}  // namespace quern::cli
