@@ -1,10 +1,11 @@
-// Composition root: the one place that names every codec.
+// Composition root: the one place that names every codec, and gives searches their estimator.
 #include <quern/codec.h>
 #include <quern/records.h>
 
 #include "codecs/lorenzo/lorenzo.h"
 #include "codecs/lossless/lossless.h"
 #include "codecs/stencil/stencil.h"
+#include "surrogate/estimator.h"
 
 namespace quern {
 
@@ -14,7 +15,8 @@ const Registry& builtin_codecs() {
       &codec::lossless::lossless_codec(),
       &codec::stencil::stencil_codec(),
   };
-  static const Registry registry(codecs);
+  static const Registry alone(codecs);
+  static const Registry registry(codecs, &surrogate::estimator(alone));
   return registry;
 }
 

@@ -1,10 +1,9 @@
 // Composition: the estimator with the codecs of this build.
+#include <quern/codec.h>
 #include <quern/estimate.h>
-
-#include "surrogate/estimator.h"
 
 namespace quern {
 
-const QualityEstimator& builtin_estimator() { return surrogate::estimator(builtin_codecs()); }
+const QualityEstimator& builtin_estimator() { return *builtin_codecs().estimator(); }
 
 }  // namespace quern

@@ -159,6 +159,7 @@ class Estimation {
     return rounded(ordered(ratio(log.low), ratio(log.middle), ratio(log.high)));
   }
   Interval speed_of(const Quantiles& log) const {
+    if (calibration_ <= 0) return {};
     const double megabytes = static_cast<double>(dtype_bytes(f_.dtype));  // of a million values
     const auto speed = [&](double x) { return megabytes / (exp2_of(x) * calibration_); };
     return rounded(ordered(speed(log.high), speed(log.middle), speed(log.low)));
@@ -221,24 +222,33 @@ class Estimator final : public QualityEstimator {
   Result<EstimateReport> estimate(const ArrayView& array, const EstimateOptions& options,
                                   const Execution& execution) const override {
     try {
-      QUERN_ASSIGN_OR_RETURN(const Model model, read_model(options.model.empty() ? builtin_model() : options.model));
-      QUERN_RETURN_IF_ERROR(check_versions(model, registry_));
-      QUERN_RETURN_IF_ERROR(check_options(options, model));
-      if (array.elems() == 0)
-        return Status(StatusCode::invalid_shape, "the array has no elements: there is nothing to estimate");
-      return run(model, array, options, execution);
+      if (options.model.empty()) {
+        static const Result<Model> shipped = read_model(builtin_model());
+        return shipped.ok() ? run_checked(*shipped, array, options, execution) : shipped.status();
+      }
+      QUERN_ASSIGN_OR_RETURN(const Model model, read_model(options.model));
+      return run_checked(model, array, options, execution);
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "out of memory");
     }
   }
 
  private:
+  Result<EstimateReport> run_checked(const Model& model, const ArrayView& array, const EstimateOptions& options,
+                                     const Execution& execution) const {
+    QUERN_RETURN_IF_ERROR(check_versions(model, registry_));
+    QUERN_RETURN_IF_ERROR(check_options(options, model));
+    if (array.elems() == 0)
+      return Status(StatusCode::invalid_shape, "the array has no elements: there is nothing to estimate");
+    return run(model, array, options, execution);
+  }
+
   Result<EstimateReport> run(const Model& model, const ArrayView& array, const EstimateOptions& options,
                              const Execution& execution) const {
     std::optional<ValueRange> range = options.range;
     if (!range) range = value_range(array, options.fill_bits, execution);
     QUERN_ASSIGN_OR_RETURN(const Features features, extract_features(array, range, options.fill_bits, execution));
-    Estimation estimation(features, model, calibration_seconds());
+    Estimation estimation(features, model, options.speeds ? calibration_seconds() : 0);
     EstimateReport report;
     report.range = features.range;
     report.sampled = features.sampled;

@@ -54,6 +54,7 @@ const char* brief_reason(CodecReason reason) {
     case CodecReason::smallest: return "smallest";
     case CodecReason::least_bound: return "smallest bound";
     case CodecReason::best_quality: return "best quality";
+    case CodecReason::expected_best: return "best expected";
     case CodecReason::asked_for:
     case CodecReason::only_one:
     case CodecReason::exact: break;

@@ -19,7 +19,8 @@ static_assert(static_cast<int>(CodecReason::asked_for) == QUERN_REASON_ASKED_FOR
               static_cast<int>(CodecReason::fastest) == QUERN_REASON_FASTEST &&
               static_cast<int>(CodecReason::smallest) == QUERN_REASON_SMALLEST &&
               static_cast<int>(CodecReason::least_bound) == QUERN_REASON_LEAST_BOUND &&
-              static_cast<int>(CodecReason::best_quality) == QUERN_REASON_BEST_QUALITY);
+              static_cast<int>(CodecReason::best_quality) == QUERN_REASON_BEST_QUALITY &&
+              static_cast<int>(CodecReason::expected_best) == QUERN_REASON_EXPECTED_BEST);
 
 quern_report make_report(const CompressReport& report) {
   quern_report out = QUERN_REPORT_INIT;

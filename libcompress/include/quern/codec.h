@@ -272,16 +272,23 @@ class ArrayCodec {
   virtual Result<std::unique_ptr<ChunkDecoder>> open(const OpenRequest& request) const = 0;
 };
 
+class QualityEstimator;
+
 /// Immutable list of codecs; owns neither them nor the list.
 class Registry {
  public:
-  explicit constexpr Registry(std::span<const ArrayCodec* const> codecs) : codecs_(codecs) {}
+  /// With an estimator, searches for a PSNR or a ratio begin where it says; it outlives the registry.
+  explicit constexpr Registry(std::span<const ArrayCodec* const> codecs, const QualityEstimator* estimator = nullptr)
+      : codecs_(codecs), estimator_(estimator) {}
   std::span<const ArrayCodec* const> all() const { return codecs_; }
+  /// Null: none.
+  const QualityEstimator* estimator() const { return estimator_; }
   const ArrayCodec* by_name(std::string_view name) const;
   const ArrayCodec* by_id(std::uint16_t id) const;
 
  private:
   std::span<const ArrayCodec* const> codecs_;
+  const QualityEstimator* estimator_;
 };
 
 /// Every codec of this build; built on first use, immutable.

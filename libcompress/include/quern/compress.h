@@ -50,13 +50,14 @@ struct CompressOptions {
 
 /// Why a codec wrote the stream.
 enum class CodecReason : std::uint8_t {
-  asked_for,     ///< by name
-  only_one,      ///< no other takes this type under this bound
-  exact,         ///< every bit had to come back
-  fastest,       ///< the goal is speed
-  smallest,      ///< of those tried
-  least_bound,   ///< of those tried, for the ratio asked for
-  best_quality,  ///< of those tried: PSNR, less 6.02 dB for each bit a value where sizes differ
+  asked_for,      ///< by name
+  only_one,       ///< no other takes this type under this bound
+  exact,          ///< every bit had to come back
+  fastest,        ///< the goal is speed
+  smallest,       ///< of those tried
+  least_bound,    ///< of those tried, for the ratio asked for
+  best_quality,   ///< of those tried: PSNR, less 6.02 dB for each bit a value where sizes differ
+  expected_best,  ///< others are expected to do worse than it did, and were not tried
 };
 /// "asked for", "the smallest of those tried", ...
 const char* codec_reason_text(CodecReason reason);
@@ -86,6 +87,9 @@ struct CompressReport {
   std::string codec;
   std::uint16_t codec_id = 0;
   CodecReason reason = CodecReason::asked_for;
+  /// How often the array was encoded, given up or not, and how often a part of it that stands for it (PSNR and ratio).
+  std::uint32_t encodings = 0;
+  std::uint32_t sample_encodings = 0;
   Vector<CodecTrial> tried;  ///< in order; empty when one codec alone came into question
   bool on_device = false;    ///< the device of Execution encoded the segments
 };

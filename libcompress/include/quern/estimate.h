@@ -43,6 +43,7 @@ struct EstimateOptions {
   Vector<std::uint64_t> fill_bits;      ///< declared fill values, as in CompressOptions
   std::optional<ValueRange> range;      ///< of valid values, when known; else measured: one pass over the array
   std::span<const std::uint8_t> model;  ///< bytes of a model file; empty: the one that ships
+  bool speeds = true;                   ///< false: they stay 0, and this machine is not timed
 };
 
 struct EstimateReport {

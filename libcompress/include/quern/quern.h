@@ -283,13 +283,14 @@ QUERN_API quern_status quern_compress_bound(const quern_array* array, const quer
 
 /** Why a codec wrote a stream. */
 enum {
-  QUERN_REASON_ASKED_FOR = 0,   /**< by name */
-  QUERN_REASON_ONLY_ONE = 1,    /**< no other takes this type under this bound */
-  QUERN_REASON_EXACT = 2,       /**< every bit had to come back */
-  QUERN_REASON_FASTEST = 3,     /**< the goal is speed */
-  QUERN_REASON_SMALLEST = 4,    /**< its stream is the smallest of those tried */
-  QUERN_REASON_LEAST_BOUND = 5, /**< it reaches the ratio under the smallest bound of those tried */
-  QUERN_REASON_BEST_QUALITY = 6 /**< of those tried it has the most PSNR for its size */
+  QUERN_REASON_ASKED_FOR = 0,    /**< by name */
+  QUERN_REASON_ONLY_ONE = 1,     /**< no other takes this type under this bound */
+  QUERN_REASON_EXACT = 2,        /**< every bit had to come back */
+  QUERN_REASON_FASTEST = 3,      /**< the goal is speed */
+  QUERN_REASON_SMALLEST = 4,     /**< its stream is the smallest of those tried */
+  QUERN_REASON_LEAST_BOUND = 5,  /**< it reaches the ratio under the smallest bound of those tried */
+  QUERN_REASON_BEST_QUALITY = 6, /**< of those tried it has the most PSNR for its size */
+  QUERN_REASON_EXPECTED_BEST = 7 /**< others are expected to do worse than it did, and were not tried */
 };
 
 typedef struct quern_report {

@@ -41,6 +41,14 @@ Result<bool> may_repeat_values(const ArrayView& array, std::span<const std::uint
   return found.load();
 }
 
+Result<CompressReport> counted(Result<CompressReport> made, const Trials& trials) {
+  if (made.ok()) {
+    made->encodings = trials.encodings();
+    made->sample_encodings = trials.sample_encodings();
+  }
+  return made;
+}
+
 /// Compresses a prequantized copy, which counts towards the memory limit.
 Result<CompressReport> compress_idempotent(const ArrayView& array, const CompressOptions& options,
                                            const Registry& registry, const Execution& execution, TaskRunner& runner,
@@ -66,7 +74,7 @@ Result<CompressReport> compress_idempotent(const ArrayView& array, const Compres
   Trials trials(prequantized, rest_options, registry, rest, runner);
   QUERN_ASSIGN_OR_RETURN(const auto candidates,
                          find_candidates(array.dtype, bound.enforced.kind, rest_options, registry));
-  return write_best(trials, candidates, bound, sink);
+  return counted(write_best(trials, candidates, bound, sink), trials);
 }
 
 Result<CompressReport> compress_checked(const ArrayView& array, const CompressOptions& options,
@@ -75,14 +83,14 @@ Result<CompressReport> compress_checked(const ArrayView& array, const CompressOp
   if (options.idempotent && options.bound.kind != BoundKind::lossless)
     return compress_idempotent(array, options, registry, execution, runner.get(), sink);
   Trials trials(array, options, registry, execution, runner.get());
-  if (options.bound.kind == BoundKind::psnr) return write_psnr(trials, sink);
-  if (options.bound.kind == BoundKind::ratio) return write_ratio(trials, sink);
+  if (options.bound.kind == BoundKind::psnr) return counted(write_psnr(trials, sink), trials);
+  if (options.bound.kind == BoundKind::ratio) return counted(write_ratio(trials, sink), trials);
   std::optional<ExactRange> range = given_range(options);
   if (options.bound.kind == BoundKind::rel && !range) range = exact_range(array, options.fill_bits, runner.get());
   ResolvedBound bound = resolve_bound(options.bound, range);
   if (options.range) bound.range = options.range;
   QUERN_ASSIGN_OR_RETURN(const auto candidates, find_candidates(array.dtype, bound.enforced.kind, options, registry));
-  return write_best(trials, candidates, bound, sink);
+  return counted(write_best(trials, candidates, bound, sink), trials);
 }
 
 }  // namespace

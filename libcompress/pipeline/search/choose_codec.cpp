@@ -150,6 +150,7 @@ const char* codec_reason_text(CodecReason reason) {
     case CodecReason::smallest: return "the smallest of those tried";
     case CodecReason::least_bound: return "the smallest bound of those tried";
     case CodecReason::best_quality: return "the most quality for its size of those tried";
+    case CodecReason::expected_best: return "the others are expected to do worse";
   }
   return "unknown";
 }

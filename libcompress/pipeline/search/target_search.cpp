@@ -11,6 +11,7 @@
 #include "libcompress/pipeline/range.h"
 #include "libcompress/pipeline/search/bound_search.h"
 #include "libcompress/pipeline/search/choose_codec.h"
+#include "libcompress/pipeline/search/forecast.h"
 #include "libcompress/pipeline/search/sample_array.h"
 
 namespace quern {
@@ -22,7 +23,12 @@ constexpr std::uint64_t kSampleAlternativesShare = 2;  // the same where a codec
 // What is worse than the best by no more on a sample may be better on the array.
 constexpr std::uint64_t kNearPercent = 8;
 constexpr double kNearDb = 1;
-constexpr double kSamplePass = 0.15;  // of the time left: for the progress alone
+constexpr double kSamplePass = 0.15;                         // of the time left: for the progress alone
+constexpr std::uint64_t kForecastElems = UINT64_C(1) << 16;  // smaller arrays are encoded as fast as estimated
+constexpr double kExactMargin = 1.5;
+constexpr double kNearOctaves = 0.5;  // of the bound: so far slopes are believed
+constexpr double kFormulaOctaves = 0.25;
+constexpr double kLikely = 0.97;  // what is expected to be larger by more than the rest is given up
 constexpr int kSteps = 16;
 constexpr double kPsnrTolerance = 0.05;    // dB
 constexpr double kRatioTolerance = 0.014;  // octaves: 1 %
@@ -48,7 +54,7 @@ class TargetSearch {
         target_(trials.options().bound.value),
         widest_(std::log2(width_)) {}
 
-  /// Takes the memory that the trials need beside the encoder's.
+  /// Takes the memory that the trials need beside the encoder's, and asks the estimator.
   Status prepare() {
     const std::uint64_t bytes = trials_.array().bytes();
     const std::uint64_t most = bytes + bytes / 100 + 4096 + trials_.options().metadata.size();
@@ -62,15 +68,65 @@ class TargetSearch {
       keep_ = 0;
     }
     if (measure_) QUERN_RETURN_IF_ERROR(decoded_.resize(bytes));
+    if (range_ && trials_.array().elems() >= kForecastElems) {
+      QUERN_ASSIGN_OR_RETURN(forecast_, Forecast::of(trials_, *range_));
+    }
     return {};
+  }
+
+  /// Those that are expected to do best first, those that keep every bit last.
+  void put_in_order(Vector<Candidate>& candidates) const {
+    if (forecast_.empty()) return;
+    const auto demerit = [this](const Candidate& candidate) {
+      constexpr double kUnknown = 1e300;
+      if (candidate.tier() == CodecTier::archive) return 2 * kUnknown;
+      const auto expected = expected_of(candidate);
+      if (!expected) return kUnknown;
+      return psnr_ ? -expected->ratio : expected->place;
+    };
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [&](const Candidate& a, const Candidate& b) { return demerit(a) < demerit(b); });
+  }
+
+  /// True when even the 90 % quantile of what is expected of the candidate is worse than the stream that is there.
+  bool expected_worse(const Candidate& candidate, const Trial& best) const {
+    if (candidate.tier() == CodecTier::archive) {
+      const auto most = forecast_.most_exact_ratio(candidate.name());
+      return psnr_ && most && *most < ratio_of(best);
+    }
+    if (psnr_) {
+      const auto expected = forecast_.at_psnr(candidate.name(), target_);
+      return expected && expected->most_ratio < ratio_of(best);
+    }
+    const auto expected = forecast_.at_ratio(candidate.name(), target_, true);
+    return !measure_ && expected && best.report.enforced.kind == BoundKind::abs &&
+           expected->place > std::log2(best.report.enforced.value);
+  }
+
+  /// True when the array is not expected to come near the ratio with every bit kept.
+  bool exact_is_hopeless(const Candidate& exact) const {
+    const auto most = forecast_.most_exact_ratio(exact.name());
+    return most && *most * kExactMargin < target_;
   }
 
   /// The best stream of a candidate that meets the target. `rival` is what another candidate has come to: what shows
   /// itself worse is given up, and its bytes are not kept.
   Result<std::optional<Trial>> find(const Candidate& candidate, const Trial* rival) {
     BoundSearch::Request request = whole_range();
+    const double formula = request.start;
     if (rival != nullptr && rival->report.enforced.kind == BoundKind::abs)
       request.start = place_of(rival->report.enforced.value);
+    if (const auto expected = expected_of(candidate)) {
+      const double place = psnr_ ? expected->place : -expected->place;
+      // For a ratio, what misses it at the rival's bound is worse.
+      request.start = psnr_ || measure_ || rival == nullptr ? place : std::max(place, request.start);
+      request.slope = psnr_ ? expected->psnr_slope : expected->rate_slope;
+      if (psnr_ && std::fabs(place - formula) < kFormulaOctaves) {
+        // Errors are spread evenly, and the formula is exact.
+        request.start = formula;
+        request.slope = kDbAnOctave;
+      }
+    }
     if (psnr_ && request.start < request.lowest) return std::optional<Trial>();
     Vector<Alternative> alternatives;
     if (measure_ && trials_.options().goal != "speed") {
@@ -158,6 +214,12 @@ class TargetSearch {
     return request;
   }
 
+  /// Where the codec is expected to meet the target with the surplus that ends a search.
+  std::optional<Expected> expected_of(const Candidate& candidate) const {
+    if (psnr_) return forecast_.at_psnr(candidate.name(), target_ + kPsnrTolerance / 2);
+    return forecast_.at_ratio(candidate.name(), target_ * (1 + kRatioTolerance / 3));
+  }
+
   double ratio_of(const Trial& trial) const {
     return static_cast<double>(trial.report.input_bytes) / static_cast<double>(trial.report.output_bytes);
   }
@@ -195,9 +257,18 @@ class TargetSearch {
   /// True when no bound brings this alternative of coding to what the rival takes: a bit a value is worth 6.02 dB at
   /// most.
   bool hopeless(const Trials& trials, const Trial& trial, double surplus, const Trial& rival) const {
-    if (!psnr_ || !(surplus < kMostSpare)) return false;
+    if (!psnr_)
+      return !forecast_.empty() && !measure_ && surplus < 0 && rival.report.enforced.kind == BoundKind::abs &&
+             trial.report.enforced.value >= rival.report.enforced.value;
+    if (!(surplus < kMostSpare)) return false;
+    const auto rival_bytes = static_cast<double>(rival.report.output_bytes);
+    if (const auto expected = expected_of(trial.candidate)) {
+      const double octaves = surplus / expected->psnr_slope;
+      const double bytes = static_cast<double>(trial.report.output_bytes) * std::exp2(-octaves * expected->rate_slope);
+      if (std::fabs(octaves) < kNearOctaves && bytes * kLikely >= rival_bytes) return true;
+    }
     const double spare = std::max(surplus, 0.0) / kDbAnOctave / 8 * static_cast<double>(trials.array().elems());
-    return static_cast<double>(trial.report.output_bytes) - spare >= static_cast<double>(rival.report.output_bytes);
+    return static_cast<double>(trial.report.output_bytes) - spare >= rival_bytes;
   }
 
   /// The best stream of one alternative of coding; nothing where none meets the target. Bytes of what is no better than
@@ -217,7 +288,7 @@ class TargetSearch {
       QUERN_ASSIGN_OR_RETURN(Trial trial, evaluate(trials, alternative.candidate, bound));
       if (&trials == &trials_) note_ratio(trial);
       const double surplus = surplus_of(trial);
-      if (!psnr_ && seen.empty()) search.set_slope(ratio_slope(trial));
+      if (!psnr_ && seen.empty() && !expected_of(alternative.candidate)) search.set_slope(ratio_slope(trial));
       seen.emplace_back(bound, surplus);
       search.add(is_integer(trials.array().dtype) ? *place : place_of(bound), surplus);
       const bool over = rival != nullptr && hopeless(trials, trial, surplus, *rival);
@@ -270,6 +341,7 @@ class TargetSearch {
       limit.report.output_bytes += limit.report.output_bytes * kNearPercent / 100;
       limit.psnr_db = found[best].first.psnr_db - kNearDb;
     }
+    trials_.add_sample_encodings(on_sample.encodings());
     if (found.empty() || alternatives.size() == 1) return {};
     alternatives = {found[best].second};
     for (std::size_t i = 0; i < found.size(); ++i)
@@ -286,6 +358,7 @@ class TargetSearch {
   double widest_;  // octaves
   std::uint64_t keep_ = 0;
   AlignedBuffer decoded_;
+  Forecast forecast_;
   double best_ratio_ = 0;
   std::optional<double> ratio_below_;
 };
@@ -309,18 +382,25 @@ Status missed_ratio(double best, double asked) {
 struct Outcome {
   std::optional<Trial> best;
   Vector<CodecTrial> tried;
+  bool left_out = false;  ///< a codec was not tried, being expected to do worse
 };
 
 Result<Outcome> search_all(Trials& trials, TargetSearch& search) {
   const CompressOptions& options = trials.options();
-  QUERN_ASSIGN_OR_RETURN(const auto candidates,
+  QUERN_ASSIGN_OR_RETURN(auto candidates,
                          find_candidates(trials.array().dtype, BoundKind::abs, options, trials.registry()));
+  search.put_in_order(candidates);
   const bool for_psnr = options.bound.kind == BoundKind::psnr;
   Outcome outcome;
   Status refused;
   for (const Candidate& candidate : candidates) {
-    if (candidate.tier() == CodecTier::archive) {
-      if (!for_psnr) continue;  // it has been tried
+    const bool archive = candidate.tier() == CodecTier::archive;
+    if (archive && !for_psnr) continue;  // it has been tried
+    if (outcome.best && search.expected_worse(candidate, *outcome.best)) {
+      outcome.left_out = true;
+      continue;
+    }
+    if (archive) {
       const std::uint64_t stop = outcome.best ? outcome.best->report.output_bytes - 1 : UINT64_MAX;
       QUERN_ASSIGN_OR_RETURN(Trial exact, search.encode_exact(candidate, stop));
       outcome.tried.push_back(describe_trial(exact, search.measures() && !exact.stopped));
@@ -353,7 +433,7 @@ Result<CompressReport> write_found(Trials& trials, Outcome& outcome, const std::
   } else {
     QUERN_ASSIGN_OR_RETURN(report, trials.encode(best.candidate, bound, sink));
   }
-  report.reason = lone_reason(best.candidate, bound, trials.options());
+  report.reason = outcome.left_out ? CodecReason::expected_best : lone_reason(best.candidate, bound, trials.options());
   if (outcome.tried.size() > 1) {
     report.reason = CodecReason::smallest;
     if (trials.options().bound.kind == BoundKind::ratio)
@@ -396,12 +476,17 @@ Result<CompressReport> write_ratio(Trials& trials, ByteSink& sink) {
   QUERN_RETURN_IF_ERROR(search.prepare());
   QUERN_ASSIGN_OR_RETURN(const Candidate exact, exact_candidate(trials));
   Outcome outcome;
-  QUERN_ASSIGN_OR_RETURN(Trial lossless, search.encode_exact(exact, has_range ? search.most_bytes() : UINT64_MAX));
-  if (search.meets(lossless)) {
-    outcome.best = std::move(lossless);
-  } else if (has_range) {
+  const auto keep_all = [&]() -> Status {
+    QUERN_ASSIGN_OR_RETURN(Trial lossless, search.encode_exact(exact, has_range ? search.most_bytes() : UINT64_MAX));
+    if (search.meets(lossless)) outcome.best = std::move(lossless);
+    return {};
+  };
+  const bool later = has_range && search.exact_is_hopeless(exact);
+  if (!later) QUERN_RETURN_IF_ERROR(keep_all());
+  if (!outcome.best && has_range) {
     QUERN_ASSIGN_OR_RETURN(outcome, search_all(trials, search));
   }
+  if (!outcome.best && later) QUERN_RETURN_IF_ERROR(keep_all());
   if (!outcome.best) return missed_ratio(search.best_ratio(), trials.options().bound.value);
   QUERN_ASSIGN_OR_RETURN(CompressReport report, write_found(trials, outcome, range, sink));
   report.ratio_below = search.ratio_below();

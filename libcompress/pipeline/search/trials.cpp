@@ -46,7 +46,8 @@ Status Trials::report_done() const {
 }
 
 Result<CompressReport> Trials::encode(const Candidate& candidate, const ResolvedBound& bound,
-                                      const ProgressCallback& progress, ByteSink& sink) const {
+                                      const ProgressCallback& progress, ByteSink& sink) {
+  ++encodings_;
   const std::uint64_t elems = sample_elems(array_.dtype, array_.shape);
   QUERN_ASSIGN_OR_RETURN(const Shape sample_shape, Shape::make({&elems, 1}));
   const SetupRequest request{

@@ -67,12 +67,17 @@ class Trials {
   /// Decodes a kept stream into `decoded` (as large as the array) and sets mse and psnr_db; `width` is the range's.
   Status measure(Trial& trial, double width, AlignedBuffer& decoded);
 
+  /// Encodings so far: of this array, and of parts of it that stood for it.
+  std::uint32_t encodings() const { return encodings_; }
+  std::uint32_t sample_encodings() const { return sample_encodings_; }
+  void add_sample_encodings(std::uint32_t more) { sample_encodings_ += more; }
+
   /// Says that all is done; `cancelled` if the caller does not want it any more.
   Status report_done() const;
 
  private:
   Result<CompressReport> encode(const Candidate& candidate, const ResolvedBound& bound,
-                                const ProgressCallback& progress, ByteSink& sink) const;
+                                const ProgressCallback& progress, ByteSink& sink);
 
   const ArrayView& array_;
   const CompressOptions& options_;
@@ -81,6 +86,8 @@ class Trials {
   TaskRunner& runner_;
   std::uint64_t memory_left_;
   PassProgress passes_;
+  std::uint32_t encodings_ = 0;
+  std::uint32_t sample_encodings_ = 0;
 };
 
 }  // namespace quern
