@@ -34,7 +34,9 @@ std::optional<ErrorBound> read_bound(const RawArgs& raw, const CLI::App& verb) {
   const auto accept = [&](const char* option, ErrorBound value) {
     if (first != nullptr)
       fail(Exit::usage,
-           fmt::format("{} and {}: give exactly one of --abs --rel --pwrel --psnr --ratio --lossless", first, option));
+           fmt::format("{} and {}: give exactly one of --abs --rel --pwrel --psnr --ratio --digits --information "
+                       "--lossless",
+                       first, option));
     first = option;
     bound = value;
   };
@@ -44,11 +46,29 @@ std::optional<ErrorBound> read_bound(const RawArgs& raw, const CLI::App& verb) {
       accept(candidate.option, parse_bound(candidate.kind, *candidate.text, candidate.option));
   }
   if (raw.lossless) accept("--lossless", {BoundKind::lossless, 0.0});
+  // What stands here until the array is known is as tight as such a bound can be.
+  constexpr double kUnknown = 0x1p-53;
+  for (const auto& [option, text] : {std::pair{"--digits", &raw.digits}, std::pair{"--information", &raw.information}})
+    if (!text->empty()) accept(option, {BoundKind::pwrel, kUnknown});
   if (bound && bound->kind == BoundKind::pwrel && bound->value >= 1)
     fail(Exit::usage, fmt::format("--pwrel {}: must be below 1", raw.pwrel));
   if (bound && bound->kind == BoundKind::ratio && bound->value < 1)
     fail(Exit::usage, fmt::format("--ratio {}: must be at least 1", raw.ratio));
   return bound;
+}
+
+std::optional<PrecisionArgs> read_precision(const RawArgs& raw) {
+  constexpr std::uint64_t kMostDigits = 17;
+  if (!raw.digits.empty()) {
+    const std::uint64_t digits = parse_count(raw.digits, "--digits", kMostDigits);
+    if (digits == 0) fail(Exit::usage, "--digits 0: give 1 to 17 significant digits");
+    return PrecisionArgs{false, static_cast<double>(digits)};
+  }
+  if (raw.information.empty()) return std::nullopt;
+  const double share = parse_real(raw.information, "--information");
+  if (!(share > 0) || !(share < 1))
+    fail(Exit::usage, fmt::format("--information {}: give a share above 0 and below 1, such as 0.99", raw.information));
+  return PrecisionArgs{true, share};
 }
 
 DataArgs read_data(const RawArgs& raw) {
@@ -173,7 +193,12 @@ void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) 
   out.bound = read_bound(raw, verb);
   out.bounds_file = raw.bounds;
   if (!out.bound && out.bounds_file.empty())
-    fail(Exit::usage, "no error bound: give exactly one of --abs --rel --pwrel --psnr --ratio --lossless");
+    fail(Exit::usage,
+         "no error bound: give exactly one of --abs --rel --pwrel --psnr --ratio --digits --information --lossless");
+  out.precision = read_precision(raw);
+  if (out.precision && !out.bounds_file.empty())
+    fail(Exit::usage, "--bounds: --digits and --information find a bound for each variable; give one of them");
+  out.explain = raw.explain;
   out.data = read_data(raw);
   if (!out.bounds_file.empty() && !out.data.datasets.empty())
     fail(Exit::usage, "--bounds and --dataset: the bounds file names the variables, give one of them");
@@ -290,6 +315,11 @@ void read_estimate(const RawArgs& raw, const CLI::App& verb, EstimateArgs& out) 
   out.absolute = !raw.at_abs_list.empty();
   out.at = out.absolute ? read_list(raw.at_abs_list, BoundKind::abs, "--at-abs")
                         : read_list(raw.at_list, BoundKind::rel, "--at");
+  out.precision = read_precision(raw);
+  if (out.precision && !out.at.empty())
+    fail(Exit::usage, "--at: --digits and --information find the bound; give one of them");
+  if (!raw.digits.empty() && !raw.information.empty())
+    fail(Exit::usage, "--digits and --information: give one of them");
   if (out.at.empty()) out.at = {1e-2, 1e-3, 1e-4};
   for (const std::string& list : raw.codec_list)
     for (std::string& name : split_list(list, "--codec"))
@@ -325,9 +355,26 @@ void read_train(const RawArgs& raw, TrainArgs& out) {
   out.force = raw.force;
 }
 
+/// One PSNR for all datasets, which is found so that the file fits.
+void read_total_size(const RawArgs& raw, H5Args& out) {
+  if (raw.total_size.empty()) {
+    if (!raw.psnr_floor.empty()) fail(Exit::usage, "--psnr-floor: goes with --total-size; --psnr alone sets a PSNR");
+    return;
+  }
+  if (out.work != H5Work::pack) fail(Exit::usage, "--total-size: only h5 pack takes it");
+  if (out.bound)
+    fail(Exit::usage,
+         "--total-size: finds the bounds itself; give it without another, or with --bound NAME=KIND:VALUE");
+  out.total_size = parse_size(raw.total_size, "--total-size");
+  if (!raw.psnr_floor.empty()) out.psnr_floor = parse_bound(BoundKind::psnr, raw.psnr_floor, "--psnr-floor").value;
+  out.bound = ErrorBound{BoundKind::psnr, out.psnr_floor};
+}
+
 void read_h5_bounds(const RawArgs& raw, const CLI::App& verb, H5Args& out) {
   const bool packs = out.work == H5Work::pack;
   out.bound = read_bound(raw, verb);
+  out.precision = read_precision(raw);
+  read_total_size(raw, out);
   out.bounds_file = raw.bounds;
   for (const std::string& text : raw.variable_bounds) out.bounds.push_back(parse_variable_bound(text, "--bound"));
   const bool has_some = out.bound || !out.bounds_file.empty() || !out.bounds.empty();
@@ -337,13 +384,17 @@ void read_h5_bounds(const RawArgs& raw, const CLI::App& verb, H5Args& out) {
     fail(Exit::usage, "--dataset: give a bound such as --abs for it, or --bound NAME=KIND:VALUE in its place");
   if (packs && !has_some)
     fail(Exit::usage,
-         "no error bound: give one of --abs --rel --pwrel --psnr --ratio --lossless, or bounds of single datasets with "
-         "--bound NAME=KIND:VALUE or --bounds FILE");
+         "no error bound: give one of --abs --rel --pwrel --psnr --ratio --digits --information --lossless, or bounds "
+         "of single datasets with --bound NAME=KIND:VALUE or --bounds FILE");
   if (out.work == H5Work::args && !out.bound)
     fail(Exit::usage, "no error bound: give exactly one of --abs --pwrel --lossless");
   if (!packs && out.work != H5Work::args && has_some)
     fail(Exit::usage, fmt::format("h5 {} takes no bound, the file has it", raw.what));
   if (out.work != H5Work::args) return;
+  if (out.precision)
+    fail(Exit::usage,
+         "--digits and --information need the values: quern h5 pack finds a bound for each dataset; a filter takes "
+         "--pwrel");
   if (out.bound->kind == BoundKind::rel)
     fail(Exit::usage,
          "--rel: a filter sees one chunk at a time and needs an absolute bound; quern h5 pack --rel makes "

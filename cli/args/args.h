@@ -75,10 +75,17 @@ struct ManyArgs {
   bool any() const { return recursive || !files_from.empty() || skip_existing; }
 };
 
+/// A bound that follows from an array's values: --digits or --information.
+struct PrecisionArgs {
+  bool information = false;
+  double value = 0;  ///< how many digits, or the share of the information
+};
+
 struct CompressArgs {
   std::vector<std::string> inputs;
   ManyArgs many;
-  std::optional<ErrorBound> bound;  ///< always set unless bounds_file is
+  std::optional<ErrorBound> bound;         ///< always set unless bounds_file is
+  std::optional<PrecisionArgs> precision;  ///< takes the place of `bound` once the array is known
   std::string bounds_file;
   DataArgs data;
   CodecArgs codec;
@@ -87,6 +94,7 @@ struct CompressArgs {
   OutputArgs output;
   bool append = false;
   bool verify = false;
+  bool explain = false;  ///< say what was expected beside what came of it
 };
 
 struct DecompressArgs {
@@ -141,11 +149,12 @@ struct BenchArgs {
 /// What codecs would make of arrays.
 struct EstimateArgs {
   std::vector<std::string> inputs;
-  std::vector<std::string> codecs;  ///< empty: all that the model knows
-  std::vector<double> at;           ///< bounds
-  bool absolute = false;            ///< of kind abs; else rel
-  std::string model;                ///< a file; empty: the one that ships
-  std::string html;                 ///< a report with pictures; empty: none
+  std::vector<std::string> codecs;         ///< empty: all that the model knows
+  std::vector<double> at;                  ///< bounds
+  bool absolute = false;                   ///< of kind abs; else rel
+  std::optional<PrecisionArgs> precision;  ///< in place of `at`
+  std::string model;                       ///< a file; empty: the one that ships
+  std::string html;                        ///< a report with pictures; empty: none
   bool force = false;
   DataArgs data;
   RunArgs run;
@@ -171,8 +180,11 @@ struct TrainArgs {
 /// HDF5 and netCDF-4 files that stay such files, with quern as a filter inside.
 struct H5Args {
   H5Work work = H5Work::args;
-  std::string input;                ///< empty for args
-  std::optional<ErrorBound> bound;  ///< always set for args; of pack, for datasets without a bound of their own
+  std::string input;                        ///< empty for args
+  std::optional<ErrorBound> bound;          ///< always set for args; of pack, for datasets without a bound of their own
+  std::optional<PrecisionArgs> precision;   ///< pack: takes the place of `bound` once a dataset is known
+  std::optional<std::uint64_t> total_size;  ///< pack: bytes that the new file may have
+  double psnr_floor = 0;                    ///< dB that no dataset falls below for its sake
   std::vector<std::string> datasets;
   std::string bounds_file;
   std::vector<VariableBound> bounds;

@@ -80,6 +80,14 @@ void add_codec(CLI::App& verb, RawArgs& raw) {
   verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
 }
 
+/// Bounds that follow from the values.
+template <class Group>
+void add_precision(Group& bound, RawArgs& raw) {
+  add_value(bound, "--digits", raw.digits, "N", "N significant digits of every value: --pwrel 5e-(N+1), or --abs");
+  add_value(bound, "--information", raw.information, "SHARE",
+            "as many bits of the mantissa as have that share of the real information, as in 0.99");
+}
+
 void define_compress(CLI::App& program, RawArgs& raw) {
   CLI::App& verb = add_verb(program, raw, "compress", "compress arrays under an error bound", "IN",
                             "raw, .npy, .h5 or .nc files; - is standard input");
@@ -91,6 +99,7 @@ void define_compress(CLI::App& program, RawArgs& raw) {
             "PSNR at least DB and little more; the bound is searched, the outcome measured");
   add_value(bound, "--ratio", raw.ratio, "X",
             "compression ratio at least X and little more, smallest bound found by search");
+  add_precision(bound, raw);
   bound.add_flag("--lossless", raw.lossless, "every bit comes back");
   add_value(verb, "--bounds", raw.bounds, "FILE",
             "lines 'variable kind value' for the variables of an HDF5 or netCDF file; a bound option beside it "
@@ -105,6 +114,7 @@ void define_compress(CLI::App& program, RawArgs& raw) {
       "their .npy, .h5 and .nc files and raw files whose names tell type and shape (with -t and -s: whose size fits)");
   add_output(verb, raw, "output file, directory (several outputs) or - [IN.qn]");
   verb.add_flag("--append", raw.append, "add each input as a time step to OUT");
+  verb.add_flag("--explain", raw.explain, "also say what was expected of each codec, and how often it was run");
   verb.add_flag("--verify", raw.verify,
                 "decode again and check every element before OUT appears; --verify=fault: only check that no fault of "
                 "the machine changed what is stored, chunk by chunk, with --codec lorenzo");
@@ -115,6 +125,7 @@ void define_compress(CLI::App& program, RawArgs& raw) {
       "  quern compress --abs 0.01 -t f32 -s 50x100x100 --fill -9999 --verify in.raw -o out.qn\n"
       "  quern compress --psnr 60 temperature_50x100x100.f32\n"
       "  quern compress --ratio 50 --codec stencil temperature_50x100x100.f32\n"
+      "  quern compress --information 0.99 --explain temperature_50x100x100.f32\n"
       "  quern compress --rel 1e-3 --goal speed -T 0 huge_1000x1000x1000.f32\n"
       "  quern compress --bounds bounds.txt --lossless model.nc -o compressed/\n"
       "  quern compress --rel 1e-3 --dataset '*' model.nc -o compressed/\n"
@@ -212,6 +223,7 @@ void define_estimate(CLI::App& program, RawArgs& raw) {
                             "raw, .npy, .h5 or .nc files; of the last two all fields, unless --dataset names some");
   add_repeatable(verb, "--at", raw.at_list, "LIST", "relative bounds, as in 1e-2,1e-3 [1e-2,1e-3,1e-4]");
   add_repeatable(verb, "--at-abs", raw.at_abs_list, "LIST", "absolute bounds in their place");
+  add_precision(verb, raw);
   add_repeatable(verb, "--codec", raw.codec_list, "NAMES", "codecs, as in " + some_codecs(raw.codecs) + " [all]");
   add_value(verb, "--model", raw.model, "FILE", "a model that quern train quality made [the one that ships]");
   add_value(verb, "--html", raw.html, "FILE", "also write a report with pictures");
@@ -257,7 +269,11 @@ void define_h5(CLI::App& program, RawArgs& raw) {
   add_value(bound, "--pwrel", raw.pwrel, "R", "|x - x'| <= R * |x|");
   add_value(bound, "--psnr", raw.psnr, "DB", "pack: the absolute bound that gives each dataset about this PSNR");
   add_value(bound, "--ratio", raw.ratio, "X", "pack: the absolute bound that gives each dataset about this ratio");
+  add_precision(bound, raw);
   bound.add_flag("--lossless", raw.lossless, "every bit comes back");
+  add_value(bound, "--total-size", raw.total_size, "SIZE",
+            "pack: the highest PSNR, the same for all datasets, with which the file fits, such as 200M");
+  add_value(verb, "--psnr-floor", raw.psnr_floor, "DB", "with --total-size: fail rather than fall below this PSNR [0]");
   add_repeatable(verb, "--bound", raw.variable_bounds, "NAME=KIND:VALUE",
                  "pack: bound of one dataset, as in tas=abs:0.01, pr=rel:1e-4 or mask=lossless; repeatable");
   add_value(verb, "--bounds", raw.bounds, "FILE", "pack: lines 'dataset kind value'");
@@ -285,6 +301,7 @@ void define_h5(CLI::App& program, RawArgs& raw) {
       "Examples:\n"
       "  quern h5 pack --rel 1e-4 model.nc -o small.nc\n"
       "  quern h5 pack --bound tas=abs:0.01 --bound pr=rel:1e-3 model.nc -o small.nc\n"
+      "  quern h5 pack --total-size 100K --psnr-floor 40 model.nc -o small.nc\n"
       "  quern h5 check small.nc\n"
       "  h5repack -f \"temperature:$(quern h5 args --abs 0.01)\" in.h5 out.h5\n");
 }

@@ -17,7 +17,7 @@ namespace quern::cli {
 struct RawArgs {
   std::vector<std::string> codecs;  ///< not read: what this build has, for texts
   std::vector<std::string> files;
-  std::string abs, rel, pwrel, psnr, ratio, bounds;
+  std::string abs, rel, pwrel, psnr, ratio, digits, information, total_size, psnr_floor, bounds;
   std::vector<std::string> rel_list, codec_list;
   bool lossless = false;
   std::string type, shape, skip, order, range;
@@ -35,6 +35,7 @@ struct RawArgs {
   bool to_stdout = false, force = false, remove = false, keep_input = false, quiet = false, verbose = false,
        json = false;
   std::string verify;  ///< true: given without a word
+  bool explain = false;
   bool append = false, keep_going = false, check = false, headers_only = false;
   bool optional = false, rechunk = false, rewritable = false, again = false;
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,

@@ -28,6 +28,7 @@ if(QUERN_HAVE_HDF5_PLUGIN)
     h5/pack_plan.cpp
     h5/pack_write.cpp
     h5/plugin.cpp
+    h5/quota.cpp
     h5/record.cpp
     h5/copy/tree.cpp
     h5/unpack.cpp

@@ -15,6 +15,7 @@
 #include "cli/h5/file.h"
 #include "cli/h5/pack_plan.h"
 #include "cli/h5/pack_write.h"
+#include "cli/h5/quota.h"
 #include "cli/h5/verb.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
@@ -42,7 +43,8 @@ class Packing {
     }
   }
 
-  void run() {
+  /// Returns the bytes of the file, which is there when `accept` wants it.
+  std::uint64_t run(const AcceptBytes& accept) {
     refuse_nothing();
     H5Changes changes;
     changes.replace = [this](std::size_t object, hid_t from, hid_t to_file, hid_t type) {
@@ -63,8 +65,9 @@ class Packing {
       Packed& packed = packed_.at(object);
       packed.quality = check_packed(from, to, *by_object_.at(object), args_, [this](std::uint64_t b) { advance(b); });
     };
-    write_h5_output(args_, file_, tree_, changes, comparison);
+    const std::uint64_t bytes = write_h5_output(args_, file_, tree_, changes, comparison, accept);
     progress_.reset();
+    return bytes;
   }
 
   void report() const;
@@ -148,6 +151,7 @@ Json Packing::json() const {
               {"output", args_.output.path},
               {"input_bytes", file_bytes(args_.input)},
               {"output_bytes", file_bytes(args_.output.path)},
+              {"psnr_target", args_.total_size ? Json(args_.bound->value) : Json(nullptr)},
               {"changed", changed},
               {"left", left},
               {"plugin_folder", own_plugin_folder()}};
@@ -203,9 +207,18 @@ Exit pack_file(const H5Args& args) {
   const H5Id file = h5_open(args.input);
   check_output(args.input, args.output.path, args.output.force);
   const H5Tree tree = h5_tree(file.get());
-  Packing packing(args, file.get(), tree);
-  packing.run();
-  packing.report();
+  const auto pack = [&](const H5Args& how, const AcceptBytes& accept) {
+    Packing packing(how, file.get(), tree);
+    bool wanted = true;
+    const std::uint64_t bytes = packing.run([&](std::uint64_t size) { return wanted = !accept || accept(size); });
+    if (wanted) packing.report();
+    return bytes;
+  };
+  if (args.total_size) {
+    pack_to_size(args, file.get(), tree, pack);
+  } else {
+    pack(args, nullptr);
+  }
   return Exit::ok;
 }
 

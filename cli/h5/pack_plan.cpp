@@ -84,10 +84,24 @@ class Planner {
  public:
   Planner(hid_t file, const H5Tree& tree, const H5Args& args)
       : file_(file), tree_(tree), args_(args), rules_(file, tree) {
-    for (const std::string& name : args.datasets) name_dataset(name, *args.bound);
-    for (const VariableBound& bound : args.bounds) name_dataset(bound.variable, bound.bound);
+    for (const std::string& name : args.datasets) name_dataset(name, {*args.bound, false});
+    for (const VariableBound& bound : args.bounds) name_dataset(bound.variable, {bound.bound, true});
     if (!args.bounds_file.empty())
-      for (const VariableBound& bound : read_bounds_file(args.bounds_file)) name_dataset(bound.variable, bound.bound);
+      for (const VariableBound& bound : read_bounds_file(args.bounds_file))
+        name_dataset(bound.variable, {bound.bound, true});
+  }
+
+  std::vector<std::string> fields_without_bound() const {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < tree_.objects.size(); ++i) {
+      if (tree_.objects[i].type != H5O_TYPE_DATASET) continue;
+      const auto named = named_.find(i);
+      if (named != named_.end() ? named->second.own : !args_.datasets.empty()) continue;
+      const Dataset d(file_, tree_.objects[i].address);
+      if (named == named_.end() && (h5_uses_quern(d.dcpl.get()) || rules_.why_no_field(i, d.id.get()))) continue;
+      out.push_back(tree_.path(i));
+    }
+    return out;
   }
 
   PackPlan plan() {
@@ -107,13 +121,18 @@ class Planner {
   }
 
  private:
-  void name_dataset(const std::string& name, const ErrorBound& bound) {
+  struct Named {
+    ErrorBound bound;
+    bool own = false;  ///< not the one for all datasets
+  };
+
+  void name_dataset(const std::string& name, const Named& bound) {
     const std::size_t object = h5_find_dataset(file_, tree_, name);
     if (!named_.emplace(object, bound).second)
       fail(Exit::usage, fmt::format("{}: has a bound already; give each dataset one", name));
   }
 
-  PackJob plan_dataset(std::size_t object, const std::string& path, const ErrorBound* named) const {
+  PackJob plan_dataset(std::size_t object, const std::string& path, const Named* named) const {
     const Dataset d(file_, tree_.objects[object].address);
     const bool packed = h5_uses_quern(d.dcpl.get());
     if (named == nullptr) {
@@ -128,7 +147,10 @@ class Planner {
     PackJob job;
     job.object = object;
     job.name = path;
-    job.asked = named != nullptr ? *named : *args_.bound;
+    job.asked = named != nullptr ? named->bound : *args_.bound;
+    if (args_.precision && (named == nullptr || !named->own) &&
+        !precise_bound(*args_.precision, array, args_.run, job.asked, why))
+      throw LeftAlone{why, "of integers, which have no digits of their own"};
     job.scale = array.meta.packed ? array.meta.scale_factor : 1.0;
     job.dtype = type_in_file(array.meta);
     job.fill_bits = array.fill_bits;
@@ -189,7 +211,7 @@ class Planner {
   const H5Tree& tree_;
   const H5Args& args_;
   H5FieldRules rules_;
-  std::unordered_map<std::size_t, ErrorBound> named_;
+  std::unordered_map<std::size_t, Named> named_;
 };
 
 }  // namespace
@@ -223,6 +245,10 @@ H5Id packed_list(hid_t dcpl, const PackJob& job) {
   h5_check(H5Pset_filter(list.get(), QUERN_HDF5_FILTER_ID, H5Z_FLAG_MANDATORY, job.words.size(), job.words.data()),
            "set the filter");
   return list;
+}
+
+std::vector<std::string> fields_without_bound(hid_t file, const H5Tree& tree, const H5Args& args) {
+  return Planner(file, tree, args).fields_without_bound();
 }
 
 PackPlan plan_pack(hid_t file, const H5Tree& tree, const H5Args& args) { return Planner(file, tree, args).plan(); }

@@ -52,6 +52,10 @@ struct PackPlan {
   std::vector<LeftDataset> left;
 };
 
+/// Datasets that would get the bound for those without one of their own, by name. What cannot be packed for other
+/// reasons is among them.
+std::vector<std::string> fields_without_bound(hid_t file, const H5Tree& tree, const H5Args& args);
+
 /// Throws CliError: a name that is none, a dataset that was packed before and is named again.
 PackPlan plan_pack(hid_t file, const H5Tree& tree, const H5Args& args);
 

@@ -2,14 +2,17 @@
 #include "cli/h5/values.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include <quern/estimate.h>
 #include <quern/metrics.h>
 #include <quern/suspicions.h>
 
 #include "cli/args/exit_codes.h"
 #include "cli/files/memory.h"
+#include "cli/files/precision.h"
 #include "cli/files/stream_notes.h"
 #include "cli/messages/file_report.h"
 
@@ -87,6 +90,43 @@ ErrorBound bound_of_values(const ErrorBound& stored, const CodecArgs& codec, Inp
   const EnforcedBound bound = options.range ? enforced_bound(stored, *options.range)
                                             : enforced_bound(whole.view(), stored, array.fill_bits, execution);
   return {bound.kind, bound.value};
+}
+
+std::vector<ExpectedSize> expected_sizes(InputArray& array, const CodecArgs& codec, const RunArgs& run) {
+  constexpr int kBounds = 52;
+  const std::uint64_t memory = memory_limit(run);
+  const WholeArray whole = WholeArray::fits(array, memory / 3) ? WholeArray::load(array) : WholeArray::spool(array);
+  EstimateOptions options;
+  for (int i = 1; i <= kBounds; ++i) options.bounds.push_back({BoundKind::rel, std::exp2(-i / 2.0)});
+  if (codec.codec != "auto") options.codecs = {codec.codec};
+  options.fill_bits = array.fill_bits;
+  options.speeds = false;
+  Execution execution;
+  execution.threads = run.threads;
+  const auto report = builtin_estimator().estimate(whole.view(), options, execution);
+  std::vector<ExpectedSize> out;
+  if (!report.ok()) return out;
+  const double raw = static_cast<double>(array.bytes());
+  for (const Estimate& e : report->estimates)
+    if (e.psnr_db) out.push_back({e.psnr_db->value, raw / e.ratio.value});
+  std::sort(out.begin(), out.end(), [](const ExpectedSize& a, const ExpectedSize& b) { return a.psnr_db < b.psnr_db; });
+  // What reaches more for less is better than what stands before it.
+  for (std::size_t i = out.size(); i-- > 1;) out[i - 1].bytes = std::min(out[i - 1].bytes, out[i].bytes);
+  return out;
+}
+
+bool precise_bound(const PrecisionArgs& asked, InputArray& array, const RunArgs& run, ErrorBound& out,
+                   std::string& why) {
+  if (!is_float(array.meta.dtype) || array.meta.packed) {
+    why = "its numbers are stored as integers, which have no digits of their own";
+    return false;
+  }
+  const std::uint64_t memory = memory_limit(run);
+  const WholeArray whole = WholeArray::fits(array, memory / 3) ? WholeArray::load(array) : WholeArray::spool(array);
+  Execution execution;
+  execution.threads = run.threads;
+  out = find_precision(asked, array, whole.view(), execution).found.bound;
+  return true;
 }
 
 std::optional<std::uint32_t> codec_id(const std::string& name) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/args/args.h"
 #include "cli/files/input_array.h"
@@ -17,6 +18,19 @@ bool open_dataset(const std::string& path, const std::string& name, InputArray& 
 /// cannot hold.
 bool bound_in_file_units(const ErrorBound& asked, const InputArray& array, ErrorBound& out, std::string& why);
 
+/// What an array is expected to take at a PSNR.
+struct ExpectedSize {
+  double psnr_db = 0;
+  double bytes = 0;
+};
+
+/// Of the codec that is expected to do best, from the lowest PSNR to the highest; nothing of arrays that the estimator
+/// does not know. Reads the values.
+std::vector<ExpectedSize> expected_sizes(InputArray& array, const CodecArgs& codec, const RunArgs& run);
+
+/// The bound that --digits or --information gives the values of a dataset; false with a reason: it has none.
+bool precise_bound(const PrecisionArgs& asked, InputArray& array, const RunArgs& run, ErrorBound& out,
+                   std::string& why);
 /// Turns a bound relative to the range, a PSNR or a ratio of the whole dataset into one on each value: lossless, abs or
 /// pwrel. Reads the values for these three alone. Throws CliError.
 ErrorBound bound_of_values(const ErrorBound& stored, const CodecArgs& codec, InputArray& array, const RunArgs& run);

@@ -19,6 +19,7 @@
 #include "cli/files/input_array.h"
 #include "cli/files/safe_file.h"
 #include "cli/files/stream_file.h"
+#include "cli/messages/estimate_text.h"
 #include "cli/messages/file_report.h"
 #include "cli/verbs/compress_jobs.h"
 #include "cli/verbs/encode_array.h"
@@ -78,6 +79,7 @@ std::string one_line(const FileReport& report, const EncodedArray& encoded, cons
                                         : fmt::format("{:.2f}x", raw / static_cast<double>(std::max<std::uint64_t>(
                                                                            made.output_bytes, 1))));
   parts.push_back(fmt::format("{} -> {} bytes", report.raw_bytes, made.output_bytes));
+  if (encoded.precision) parts.push_back(precision_text(*encoded.precision));
   const std::string bound = kept_text(encoded, input);
   const std::string why = choice_text(made, true);
   parts.push_back(bound);
@@ -88,6 +90,39 @@ std::string one_line(const FileReport& report, const EncodedArray& encoded, cons
   if (const std::string speed = speed_text(report.raw_bytes, report.seconds); !speed.empty()) parts.push_back(speed);
   if (encoded.checked) parts.emplace_back("verified");
   return fmt::format("{}", fmt::join(parts, "  "));
+}
+
+Json precision_json(const FoundPrecision& precision) {
+  Json out;
+  out[precision.asked.information ? "information" : "digits"] = precision.asked.value;
+  out["mantissa_bits"] = precision.found.mantissa_bits ? Json(*precision.found.mantissa_bits) : Json(nullptr);
+  out["axis"] = precision.found.mantissa_bits ? Json(precision.found.axis) : Json(nullptr);
+  return out;
+}
+
+/// A line for each codec that was tried: what was expected of it under its bound, and what came of it.
+std::string explanation(const EncodedArray& encoded) {
+  const CompressReport& made = encoded.report;
+  std::string out;
+  for (const Estimate& e : encoded.expected) {
+    std::uint64_t bytes = made.output_bytes;
+    double psnr = made.psnr_db.value_or(INFINITY);
+    for (const CodecTrial& trial : made.tried) {
+      if (trial.codec != e.codec) continue;
+      bytes = trial.bytes;
+      psnr = trial.psnr_db.value_or(INFINITY);
+    }
+    out += fmt::format("  {}, {}: expected {}x", e.codec, bound_text(e.bound.kind, e.bound.value),
+                       interval_text(e.ratio, "{:.4g}"));
+    if (e.psnr_db) out += fmt::format(", {} dB", interval_text(*e.psnr_db, "{:.1f}"));
+    out += fmt::format("; obtained {:.4g}x",
+                       static_cast<double>(made.input_bytes) / static_cast<double>(std::max<std::uint64_t>(bytes, 1)));
+    out += std::isfinite(psnr) ? fmt::format(", {:.2f} dB\n", psnr) : "\n";
+  }
+  if (encoded.expected.empty()) out += "  nothing was expected: estimates are for absolute bounds and for every bit\n";
+  out += fmt::format("  encoded {} time{}", made.encodings, made.encodings == 1 ? "" : "s");
+  if (made.sample_encodings != 0) out += fmt::format(", and a part of it {} times", made.sample_encodings);
+  return out + "\n";
 }
 
 void report(const CompressJob& job, const InputArray& input, const EncodedArray& encoded, const CompressArgs& args,
@@ -103,7 +138,7 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
   out.codec = made.codec;
   out.reason = made.reason;
   out.tried = made.tried;
-  out.requested = job.bound;
+  out.requested = encoded.precision ? encoded.precision->found.bound : job.bound;
   out.enforced = made.enforced;
   out.seconds = encoded.seconds;
   out.psnr_db = made.psnr_db;
@@ -129,6 +164,10 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     line["range_stretched"] = !stretched_text(encoded.suspicions, made.range, input).empty();
     line["scale_factor"] = input.meta.packed ? Json(input.meta.scale_factor) : Json(nullptr);
     line["suspicions"] = suspicions_json(encoded.suspicions, input, args.data);
+    line["encodings"] = made.encodings;
+    line["sample_encodings"] = made.sample_encodings;
+    if (encoded.precision) line["precision"] = precision_json(*encoded.precision);
+    if (args.explain) line["expected"] = estimates_json(encoded.expected);
     print_json(line, job.output == "-");
   } else if (!args.run.quiet) {
     print_message(input.label + ": " + one_line(out, encoded, input) + "\n");
@@ -137,6 +176,7 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
                                 made.codec, choice_text(made, false), input.meta.shape.text(),
                                 dtype_name(input.meta.dtype), made.chunks, made.raw_chunks, made.masked_elems,
                                 encoded.seconds, job.output));
+    if (args.explain) print_message(explanation(encoded));
   }
 }
 
@@ -164,6 +204,15 @@ void keep_exact_unless_named(CompressJob& job, const InputArray& input, const Ru
     print_note(fmt::format("{}: every bit is kept: {}; --dataset {} gives it the bound", input.label, why, name));
 }
 
+/// Of all arrays of a file, those whose numbers have no digits of their own keep every bit.
+void keep_what_has_no_digits(CompressJob& job, const InputArray& input, const CompressArgs& args) {
+  if (!args.precision || job.choice != CompressJob::Choice::all || job.bound.kind == BoundKind::lossless) return;
+  if (is_float(input.meta.dtype) && !input.meta.packed) return;
+  job.bound = {BoundKind::lossless, 0.0};
+  if (!args.run.quiet)
+    print_note(fmt::format("{}: every bit is kept: its numbers are stored as integers", input.label));
+}
+
 /// `outcome` gets the sizes.
 void compress_one(CompressJob job, const CompressArgs& args, Device* device, FileOutcome& outcome) {
   const auto note_sizes = [&](const InputArray& input, const EncodedArray& encoded) {
@@ -177,6 +226,7 @@ void compress_one(CompressJob job, const CompressArgs& args, Device* device, Fil
   }
   InputArray input = open_input(job.input, job.dataset, args.data);
   keep_exact_unless_named(job, input, args.run);
+  keep_what_has_no_digits(job, input, args);
   if (job.output == "-") {
     const EncodedArray encoded = encode_array(input, job.bound, args, device, STDOUT_FILENO, "standard output");
     report(job, input, encoded, args, device);

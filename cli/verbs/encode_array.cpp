@@ -41,9 +41,15 @@ CompressOptions options_for(const InputArray& input, const ErrorBound& bound, co
   return options;
 }
 
+/// --digits and --information are for what does not keep every bit anyway.
+bool finds_bound(const CompressOptions& options, const CompressArgs& args) {
+  return args.precision && options.bound.kind != BoundKind::lossless;
+}
+
 /// What looks at all values before the first one is coded: some kinds of bound, and a choice between codecs by their
 /// streams' sizes. A pipe is not kept for the latter: its first values decide.
-bool needs_whole_array(const CompressOptions& options, bool from_pipe) {
+bool needs_whole_array(const CompressOptions& options, const CompressArgs& args, bool from_pipe) {
+  if (args.verify || args.explain || finds_bound(options, args)) return true;
   if (!from_pipe && options.codec == "auto" && options.goal != "speed" && options.bound.kind != BoundKind::lossless)
     return true;
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return true;
@@ -53,6 +59,8 @@ bool needs_whole_array(const CompressOptions& options, bool from_pipe) {
 /// And how to do without, if there is a way.
 std::string who_wants_all(const CompressArgs& args, const CompressOptions& options) {
   if (args.verify) return "--verify";
+  if (args.explain) return "--explain";
+  if (finds_bound(options, args)) return args.precision->information ? "--information" : "--digits";
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return "this bound";
   if (options.bound.kind == BoundKind::rel && !options.range) return "a relative bound (without --range MIN:MAX)";
   return "the choice of a codec (without --codec or --goal speed)";
@@ -160,11 +168,42 @@ EncodedArray encode_view(Job job, const WholeArray& whole) {
   return out;
 }
 
+/// What the estimator says of each codec that was tried, at the bound where its search ended.
+std::vector<Estimate> expect(const Job& job, const ArrayView& array, const CompressReport& made) {
+  EstimateOptions options;
+  options.fill_bits = job.options.fill_bits;
+  options.range = made.range;
+  Vector<std::pair<std::string, EnforcedBound>> ends{{made.codec, made.enforced}};
+  for (const CodecTrial& trial : made.tried)
+    if (!trial.at_least && trial.codec != made.codec) ends.emplace_back(trial.codec, trial.enforced);
+  for (const auto& end : ends)
+    if (end.second.kind == BoundKind::abs && end.second.value > 0)
+      options.bounds.push_back({BoundKind::abs, end.second.value});
+  const auto report = builtin_estimator().estimate(array, options, job.execution);
+  std::vector<Estimate> out;
+  if (!report.ok()) return out;
+  for (const auto& [codec, bound] : ends)
+    for (const Estimate& e : report->estimates)
+      if (e.codec == codec && e.bound.kind == bound.kind &&
+          (bound.kind == BoundKind::lossless || e.bound.value == bound.value)) {
+        out.push_back(e);
+        break;
+      }
+  return out;
+}
+
 EncodedArray encode_whole(const Job& job, const WholeArray& whole, CompressOptions& options) {
   Vector<Suspicion> suspicions = examine(job, whole.view());
+  std::optional<FoundPrecision> precision;
+  if (finds_bound(options, job.args)) {
+    precision = find_precision(*job.args.precision, job.input, whole.view(), job.execution);
+    options.bound = precision->found.bound;
+  }
   use_valid_range(job.input, whole.view(), job.execution, options);
   EncodedArray out = encode_view(job, whole);
   out.suspicions = std::move(suspicions);
+  out.precision = precision;
+  if (job.args.explain) out.expected = expect(job, whole.view(), out.report);
   return out;
 }
 
@@ -205,6 +244,7 @@ EncodedArray encode_streaming(const Job& job) {
 
 EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, Device* device, int fd,
                           const std::string& output_name) {
+  if (args.precision && bound.kind != BoundKind::lossless) require_digits(*args.precision, input);
   CompressOptions options = options_for(input, bound, args);
   check(options.bound.check(input.meta.dtype), Phase::encode, input.label);
   Progress progress(input.label, args.run, dtype_bytes(input.meta.dtype));
@@ -215,7 +255,7 @@ EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const Comp
   job.execution.progress = progress.callback();
 
   const bool from_pipe = input.path == "-";
-  const bool whole_wanted = args.verify || needs_whole_array(options, from_pipe);
+  const bool whole_wanted = needs_whole_array(options, args, from_pipe);
   if (input.reader->mapped() != nullptr) return encode_whole(job, WholeArray::load(input), options);
   if ((whole_wanted || !from_pipe) && WholeArray::fits(input, job.memory / 3))
     return encode_whole(job, WholeArray::load(input), options);

@@ -7,10 +7,12 @@
 #include <string>
 
 #include <quern/compress.h>
+#include <quern/estimate.h>
 #include <quern/suspicions.h>
 
 #include "cli/args/args.h"
 #include "cli/files/input_array.h"
+#include "cli/files/precision.h"
 #include "cli/verbs/stream_check.h"
 
 namespace quern::cli {
@@ -20,6 +22,8 @@ struct EncodedArray {
   double seconds = 0;  ///< in the codec; reading and writing files is not counted
   std::optional<StreamCheck> checked;
   Vector<Suspicion> suspicions;
+  std::optional<FoundPrecision> precision;  ///< where the bound followed from the values
+  std::vector<Estimate> expected;           ///< --explain: of each codec that was tried, under the bound it came to
 };
 
 /// Appends the stream to `fd`. Throws CliError; when --verify finds a violation the code is Exit::bound and, where the

@@ -8,8 +8,10 @@
 #include "cli/files/input_array.h"
 #include "cli/files/memory.h"
 #include "cli/files/page_file.h"
+#include "cli/files/precision.h"
 #include "cli/files/stream_notes.h"
 #include "cli/messages/clock.h"
+#include "cli/messages/estimate_text.h"
 #include "cli/messages/file_report.h"
 #ifdef QUERN_HAVE_REPORT
 #include "cli/report/estimate_report.h"
@@ -26,38 +28,9 @@ WholeArray addressable(InputArray& input, std::uint64_t memory) {
   return WholeArray::spool(input);
 }
 
-std::string interval_text(const Interval& i, const char* format) {
-  return fmt::format("{} ({}..{})", fmt::format(fmt::runtime(format), i.value),
-                     fmt::format(fmt::runtime(format), i.low), fmt::format(fmt::runtime(format), i.high));
-}
-
 std::string bound_name(const Estimate& e) {
   if (e.bound.kind == BoundKind::lossless) return "lossless";
   return fmt::format("{} {:.3g}", bound_kind_name(e.bound.kind), e.bound.value);
-}
-
-Json estimate_json(const Estimate& e) {
-  Json out;
-  const auto interval = [&](const std::string& name, const std::string& stem, const std::optional<Interval>& i) {
-    out[name] = i ? number_or_null(i->value) : Json(nullptr);
-    out[stem + "_low"] = i ? number_or_null(i->low) : Json(nullptr);
-    out[stem + "_high"] = i ? number_or_null(i->high) : Json(nullptr);
-  };
-  out["codec"] = e.codec;
-  out["bound"] = bound_json(e.bound.kind, e.bound.value);
-  out["absolute"] = e.absolute;
-  interval("ratio", "ratio", e.ratio);
-  interval("psnr_db", "psnr", e.psnr_db);
-  interval("ssim", "ssim", e.ssim);
-  const bool exact = !e.psnr_db;
-  interval("max_error_over_bound", "max_error_over_bound",
-           exact ? std::nullopt : std::optional<Interval>(e.max_error_share));
-  interval("error_autocorrelation", "error_autocorrelation",
-           exact ? std::nullopt : std::optional<Interval>(e.error_autocorrelation));
-  interval("compress_mb_per_s", "compress_mb_per_s", e.compress_mb_per_s);
-  interval("decompress_mb_per_s", "decompress_mb_per_s", e.decompress_mb_per_s);
-  out["wide"] = e.wide;
-  return out;
 }
 
 void print_rows(const EstimateReport& report) {
@@ -78,6 +51,18 @@ std::vector<std::uint8_t> model_bytes(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
+/// Estimates are for absolute bounds.
+ErrorBound estimated_bound(const InputArray& input, const ErrorBound& found) {
+  if (found.kind == BoundKind::abs) return found;
+  fail(Exit::usage,
+       found.kind == BoundKind::lossless
+           ? fmt::format("{}: no value has digits to lose; quern estimate --codec lossless says what all bits take",
+                         input.label)
+           : fmt::format("{}: its values differ in magnitude: the bound is --pwrel {:.6g}, for which there are no "
+                         "estimates; quern compress takes it",
+                         input.label, found.value));
+}
+
 /// An array and what is estimated of it.
 struct Estimated {
   std::string name, kind;
@@ -90,14 +75,22 @@ Estimated estimate_one(const std::string& path, const std::string& dataset, cons
   const std::uint64_t memory = memory_limit(args.run);
   const WholeArray whole = addressable(input, memory / 2);
   const Vector<Suspicion> suspicions = examine_input(input, whole.view(), args.data, args.run);
-  EstimateOptions options;
-  for (const double value : args.at) options.bounds.push_back({args.absolute ? BoundKind::abs : BoundKind::rel, value});
-  options.codecs = args.codecs;
-  options.fill_bits = input.fill_bits;
-  options.model = model;
   Execution execution;
   execution.threads = args.run.threads;
   execution.memory_limit = memory;
+  EstimateOptions options;
+  std::optional<FoundPrecision> precision;
+  if (args.precision) {
+    precision = find_precision(*args.precision, input, whole.view(), execution);
+    if (!args.run.json) print_text(input.label + ": " + precision_text(*precision) + "\n");
+    options.bounds = {estimated_bound(input, precision->found.bound)};
+  } else {
+    for (const double value : args.at)
+      options.bounds.push_back({args.absolute ? BoundKind::abs : BoundKind::rel, value});
+  }
+  options.codecs = args.codecs;
+  options.fill_bits = input.fill_bits;
+  options.model = model;
   CompressOptions valid;
   valid.bound = {BoundKind::rel, 1.0};
   use_valid_range(input, whole.view(), execution, valid);
@@ -114,8 +107,7 @@ Estimated estimate_one(const std::string& path, const std::string& dataset, cons
     out["shape"] = input.meta.shape.extents();
     out["range"] = report.range;
     out["sampled_values"] = report.sampled;
-    out["estimates"] = Json::array();
-    for (const Estimate& e : report.estimates) out["estimates"].push_back(estimate_json(e));
+    out["estimates"] = estimates_json(report.estimates);
     out["notes"] = report.notes;
     out["suspicions"] = suspicions_json(suspicions, input, args.data);
     out["seconds"] = seconds;

@@ -469,6 +469,81 @@ class SizeTest(PackTest):
             self.assertTrue((f["x"][:50] == -5).all())
 
 
+class PrecisionTest(PackTest):
+    def test_Digits_GiveEachDatasetItsBound(self):
+        data = {"warm": field((40, 50)) + 280, "around_0": field((40, 50)), "whole": np.arange(2000).reshape(40, 50)}
+        with h5py.File(self.path("in.h5"), "w") as f:
+            for name, values in data.items():
+                f.create_dataset(name, data=values.astype("i4" if name == "whole" else "f4"), chunks=(20, 50))
+        told = self.pack("--digits", "3")
+        bounds = {c["dataset"]: c["bound"] for c in told["changed"]}
+        self.assertEqual(bounds["/warm"]["kind"], "abs")
+        self.assertEqual(bounds["/around_0"]["kind"], "pwrel")
+        self.assertEqual(set(bounds), {"/warm", "/around_0"})
+        for name in ("warm", "around_0"):
+            x = data[name].astype("f4").astype("f8")
+            error = np.abs(x - self.values("out.h5")[name].astype("f8"))
+            self.assertTrue(np.all(error <= 5e-4 * np.abs(x)), name)
+        told = self.pack("--digits", "3", "--bound", "warm=abs:0.5")
+        self.assertEqual([c["bound"]["value"] for c in told["changed"] if c["dataset"] == "/warm"], [0.5])
+
+    def test_Information_IsThatOfTheLibrary(self):
+        self.write("in.h5", field((40, 50)) + 280, "a", chunks=(20, 50))
+        packed = self.changed("--information", "0.99")["/a"]["bound"]
+        (field((40, 50)) + 280).astype("f4").tofile(self.path("a_40x50.f32"))
+        stream = json.loads(self.ok(QUERN, "compress", "--json", "--information", "0.99", self.path("a_40x50.f32")))
+        self.assertEqual(packed, stream["enforced"])
+
+
+class TotalSizeTest(PackTest):
+    """One PSNR for all fields, so that the file fits."""
+
+    def fields(self):
+        random = np.random.default_rng(3)
+        data = {"smooth": field((30, 64, 80)), "rough": field((30, 64, 80)) + random.normal(0, 5, (30, 64, 80))}
+        with h5py.File(self.path("in.h5"), "w") as f:
+            for name, values in data.items():
+                f.create_dataset(name, data=values.astype("f4"), chunks=(30, 64, 80))
+        return {name: values.astype("f4") for name, values in data.items()}
+
+    def psnr(self, x, y):
+        return 20 * np.log10(x.max() - x.min()) - 10 * np.log10(np.mean((x.astype("f8") - y.astype("f8")) ** 2))
+
+    def test_FileIsFilledAndNoMore(self):
+        data = self.fields()
+        size = 160000
+        told = self.pack("--total-size", str(size), "--psnr-floor", "30")
+        self.assertLessEqual(os.path.getsize(self.path("out.h5")), size)
+        self.assertGreater(os.path.getsize(self.path("out.h5")), 0.95 * size)
+        back = self.values("out.h5")
+        self.assertGreater(told["psnr_target"], 30)
+        for name, values in data.items():
+            psnr = self.psnr(values, back[name])
+            self.assertGreaterEqual(psnr, told["psnr_target"])
+            self.assertLess(psnr, told["psnr_target"] + 1.5)
+
+    def test_WhatDoesNotFit_IsSaid(self):
+        self.fields()
+        text = self.lines("pack", "-q", "--total-size", "20000", "--psnr-floor", "60", self.path("in.h5"), "-o",
+                          self.path("out.h5"), code=4)
+        self.assertIn("--total-size allows 20000", text)
+        self.assertFalse(os.path.exists(self.path("out.h5")))
+
+    def test_Roomy_KeepsAllThatItCan(self):
+        data = self.fields()
+        self.pack("--total-size", "5M")
+        for name, values in data.items():
+            self.assert_within(self.values("out.h5")[name], values, 1e-5)
+
+    def test_OtherBoundsBeside_AreRefusedOrKept(self):
+        data = self.fields()
+        text = self.lines("pack", "--total-size", "5M", "--abs", "1", self.path("in.h5"), "-o", self.path("o.h5"), code=1)
+        self.assertIn("--total-size", text)
+        told = self.changed("--total-size", "120000", "--bound", "smooth=abs:0.001")
+        self.assertEqual(told["/smooth"]["bound"], {"kind": "abs", "value": 0.001})
+        self.assert_within(self.values("out.h5")["smooth"], data["smooth"], 0.001)
+
+
 class FileTest(PackTest):
     def test_Permissions_AreTheInputs(self):
         self.three_fields()

@@ -12,10 +12,13 @@
 
 namespace quern::cli {
 
+/// Says of a file's bytes whether the file is wanted.
+using AcceptBytes = std::function<bool(std::uint64_t)>;
+
 /// Copies the input file with changes, reads the copy again, compares, and gives it its name. `from` is the input,
-/// open. Throws CliError; the output is not there then.
-void write_h5_output(const H5Args& args, hid_t from, const H5Tree& tree, const H5Changes& changes,
-                     const H5Comparison& comparison);
+/// open. Throws CliError; the output is not there then, nor when `accept` does not want it. Returns its bytes.
+std::uint64_t write_h5_output(const H5Args& args, hid_t from, const H5Tree& tree, const H5Changes& changes,
+                              const H5Comparison& comparison, const AcceptBytes& accept = nullptr);
 
 std::uint64_t file_bytes(const std::string& path);
 
