@@ -41,6 +41,14 @@ def write(path):
         with made.collective:
             made[mine(CHANGED), :8] = 5
         assert qh.settings_of(made)["bound"].value == BOUND
+        for call in (lambda: qh.write(made, values), lambda: qh.create_dataset(file, "y", values, abs=BOUND)):
+            try:
+                call()
+            except NotImplementedError as problem:
+                assert "dataset.collective" in str(problem)
+            else:
+                raise AssertionError("chunks were written past MPI")
+        assert "y" not in file
 
 
 def check_serial(path):

@@ -20,6 +20,7 @@ from .._array import ArrayLike, refuse_masked, refuse_others
 from .._bounds import Bound, chosen_bound
 from .._calls import ProgressFunction
 from .._chunks import advise_chunks
+from .._errors import Unsupported
 from .._hdf5_libraries import FILTER_ID, plugin_file
 from .._loss import declared_fills, loss_attributes
 from .._ranges import bound_of
@@ -116,6 +117,7 @@ def create_dataset(group: Any, name: str, data: ArrayLike, *, abs: float | None 
         chunks = advise_chunks(values.shape, dtype)
     _need_h5py()
     register()
+    _refuse_ranks(group.file)
     if 0 in values.shape and h5py_kwargs.get("maxshape") is None:
         return group.create_dataset(name, shape=values.shape, dtype=dtype, **h5py_kwargs)  # HDF5 has no chunks of nothing
     dataset = group.create_dataset(name, shape=values.shape, dtype=dtype, chunks=chunks, compression=FILTER_ID,
@@ -141,6 +143,7 @@ def write(dataset: Any, array: ArrayLike, *, threads: int = 0, progress: Progres
     register()
     values = array if hasattr(array, "shape") and hasattr(array, "__getitem__") else np.asarray(array)
     refuse_masked(values)
+    _refuse_ranks(dataset.file)
     if dataset.file.mode == "r":
         raise OSError(f"{dataset.file.filename} is open for reading: open it with the mode 'r+' to write {dataset.name}")
     if tuple(values.shape) != tuple(dataset.shape):
@@ -151,6 +154,13 @@ def write(dataset: Any, array: ArrayLike, *, threads: int = 0, progress: Progres
         write_chunks(dataset, values, threads, progress)
     else:
         dataset[...] = np.asarray(values[...])
+
+
+def _refuse_ranks(file: Any) -> None:
+    """Unsupported for a file that MPI ranks share, which takes collective writes and no direct chunks."""
+    if file.driver == "mpio":
+        raise Unsupported(40, f"{file.filename} is shared by MPI ranks: create the dataset with compression=pyquern.hdf5.filter(...), and "
+                              "write a part of it on each rank with 'with dataset.collective: dataset[box] = values'")
 
 
 def read(dataset: Any, selection: Any = (), *, threads: int = 0, out: Any = None) -> Any:
