@@ -332,7 +332,7 @@ def decompress(stream: Any, *, out: Any = None, region: Any = None, level: int |
 
     stream: bytes, or what has the buffer protocol. region: a tuple of slices with step 1; only the parts of the stream that
     meet it are decoded. level: a coarse preview, where info(stream).levels has it. out: C-contiguous, of the stream's type and
-    the shape of what is decoded, on the host or, by __dlpack__, on a CUDA device (through a copy on the host); else
+    the shape of what is decoded, on the host or, by __dlpack__, on a CUDA device; else
     ValueError, before any work. threads, device, memory_limit, progress: as in compress(); of memory_limit the new array, which
     lies on the host, is a part. bfloat16 comes as ml_dtypes.bfloat16 where that is installed, else as a TypedArray.
 
