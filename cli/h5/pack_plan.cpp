@@ -12,7 +12,7 @@
 #include <quern/hdf5.h>
 
 #include "cli/args/exit_codes.h"
-#include "cli/files/bounds_file.h"
+#include "cli/bounds/bounds_file.h"
 #include "cli/h5/chunk_shape.h"
 #include "cli/h5/copy/copy_dataset.h"
 #include "cli/h5/file.h"

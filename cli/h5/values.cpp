@@ -11,8 +11,8 @@
 #include <quern/suspicions.h>
 
 #include "cli/args/exit_codes.h"
+#include "cli/bounds/precision.h"
 #include "cli/files/memory.h"
-#include "cli/files/precision.h"
 #include "cli/files/stream_notes.h"
 #include "cli/messages/file_report.h"
 

@@ -9,7 +9,7 @@
 #include <quern/io.h>
 
 #include "cli/args/exit_codes.h"
-#include "cli/files/bounds_file.h"
+#include "cli/bounds/bounds_file.h"
 #include "cli/files/file_names.h"
 #include "cli/files/input_array.h"
 #include "cli/messages/file_report.h"

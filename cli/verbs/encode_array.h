@@ -11,8 +11,8 @@
 #include <quern/suspicions.h>
 
 #include "cli/args/args.h"
+#include "cli/bounds/precision.h"
 #include "cli/files/input_array.h"
-#include "cli/files/precision.h"
 #include "cli/verbs/stream_check.h"
 
 namespace quern::cli {

@@ -3,12 +3,12 @@
 
 #include <quern/estimate.h>
 
+#include "cli/bounds/precision.h"
 #include "cli/files/byte_streams.h"
 #include "cli/files/file_names.h"
 #include "cli/files/input_array.h"
 #include "cli/files/memory.h"
 #include "cli/files/page_file.h"
-#include "cli/files/precision.h"
 #include "cli/files/stream_notes.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/estimate_text.h"

@@ -1,5 +1,5 @@
 // Bounds files and output names.
-#include "cli/files/bounds_file.h"
+#include "cli/bounds/bounds_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The reader of bounds files.
-#include "cli/files/bounds_file.h"
+#include "cli/bounds/bounds_file.h"
 
 #include <sstream>
 

@@ -1,5 +1,5 @@
 // The library's bounds, with messages that name the file.
-#include "cli/files/precision.h"
+#include "cli/bounds/precision.h"
 
 #include <fmt/format.h>
 
