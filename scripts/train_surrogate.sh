@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the quality model that ships anew: fields, runs, training. Takes about an hour on two free cores. What was made
-# already is kept and used again.
+# Makes a quality model as the one that ships: fields, runs, training. Takes some three minutes of processor time. What
+# was made already is kept and used again.
 set -euo pipefail
 
 usage() {

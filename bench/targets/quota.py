@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-WAYS = [["--codec", "lorenzo"]] + [["--codec", "stencil", "--set", "layout=" + layout]
+# The goal under which a PSNR is searched, too.
+WAYS = [["--codec", "lorenzo"]] + [["--goal", "psnr", "--codec", "stencil", "--set", "layout=" + layout]
                                    for layout in ("levels", "wavelet", "raster", "planes")]
 
 

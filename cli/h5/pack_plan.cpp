@@ -196,9 +196,10 @@ class Planner {
 
   /// The bound in stored numbers, and the filter's words for it.
   void choose_words(const Dataset& d, InputArray& array, PackJob& job) const {
-    job.stored = bound_of_values(job.stored, args_.codec, array, args_.run);
+    CodecArgs codec = args_.codec;
+    job.stored = bound_of_values(job.stored, codec, array, args_.run);
     if (job.stored.kind == BoundKind::abs && job.stored.value == 0) job.stored.kind = BoundKind::lossless;
-    job.words = filter_words(args_.codec, job.stored, args_.rewritable ? FilterUse::by_others : FilterUse::write_once);
+    job.words = filter_words(codec, job.stored, args_.rewritable ? FilterUse::by_others : FilterUse::write_once);
     if (job.stored.kind == BoundKind::lossless) return;
     const Vector<std::uint64_t> missing = h5_other_missing(d.dcpl.get(), d.type.get(), array);
     if (missing.size() > kMostMissing)

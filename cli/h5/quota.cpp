@@ -17,11 +17,11 @@
 namespace quern::cli {
 namespace {
 
-constexpr double kLeastPsnr = 1;   // dB
-constexpr double kMostPsnr = 200;  // dB; what reaches more keeps about every bit
-constexpr double kFull = 0.985;    // of the size: a file that takes as much is as good as any
-constexpr double kAim = 0.994;     // of the size
-constexpr double kBitDb = 6.0206;  // dB that a bit a value is worth
+constexpr double kLeastPsnr = 1;       // dB
+constexpr double kMostPsnr = 200;      // dB; what reaches more keeps about every bit
+constexpr double kFull = 0.985;        // of the size: a file that takes as much is as good as any
+constexpr double kAim = 0.994;         // of the size
+constexpr double kLeastSlope = 0.002;  // of the size, a dB
 constexpr int kPacks = 4;
 
 /// A dataset as far as its size depends on the PSNR.
@@ -43,8 +43,7 @@ struct Part {
 
 struct Expectation {
   std::vector<Part> parts;
-  double rest = 0;    ///< bytes of the file that no PSNR changes
-  double values = 0;  ///< of all parts
+  double rest = 0;  ///< bytes of the file that no PSNR changes
 
   double bytes_at(double psnr) const {
     double sum = rest;
@@ -73,7 +72,6 @@ Expectation expectation_of(const H5Args& args, hid_t file, const H5Tree& tree) {
     const H5Id dataset = h5_open_at(file, tree.objects[h5_find_dataset(file, tree, name)].address);
     Part part;
     part.now = static_cast<double>(H5Dget_storage_size(dataset.get()));
-    out.values += static_cast<double>(array.meta.shape.elems());
     part.sizes = expected_sizes(array, args.codec, args.run);
     all += part.now;
     out.parts.push_back(std::move(part));
@@ -93,7 +91,7 @@ void pack_to_size(const H5Args& args, hid_t file, const H5Tree& tree, const Pack
   const Expectation expected = expectation_of(args, file, tree);
   const auto size = static_cast<double>(*args.total_size);
   const double floor = std::max(args.psnr_floor, kLeastPsnr);
-  std::optional<Measured> fits, exceeds;
+  std::optional<Measured> fits, exceeds, before;
   bool done = false;
   const auto try_at = [&](double psnr, bool any_that_fits) {
     H5Args how = args;
@@ -117,8 +115,11 @@ void pack_to_size(const H5Args& args, hid_t file, const H5Tree& tree, const Pack
       fail(Exit::bound, fmt::format("{}: {:.6g} dB take {:.0f} bytes, and --total-size allows {}; raise it, or lower "
                                     "--psnr-floor",
                                     args.input, psnr, last.bytes, *args.total_size));
-    double slope = std::max(expected.values / 8 / kBitDb, 1.0);  // bytes a dB
-    if (fits && exceeds) slope = std::max((exceeds->bytes - fits->bytes) / (exceeds->psnr - fits->psnr), 1.0);
+    // Bytes a dB: measured between the last two, or as expected around here.
+    double slope = expected.bytes_at(psnr + 1) - expected.bytes_at(psnr - 1);
+    slope = before && before->psnr != psnr ? (last.bytes - before->bytes) / (last.psnr - before->psnr) : slope / 2;
+    slope = std::max(slope, kLeastSlope * size);
+    before = last;
     psnr = last.psnr + (kAim * size - last.bytes) / slope;
     if (fits && exceeds) {
       const double width = exceeds->psnr - fits->psnr;

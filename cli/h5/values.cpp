@@ -25,9 +25,10 @@ class NoSink final : public ByteSink {
   Status write(std::span<const std::uint8_t> /*bytes*/) override { return {}; }
 };
 
-/// The bound that the library finds for a PSNR or a ratio.
-ErrorBound searched_bound(const ErrorBound& asked, const ArrayView& values, const CodecArgs& codec,
-                          const InputArray& array, const Execution& execution) {
+/// The bound that the library finds for a PSNR or a ratio. A PSNR is that of the codec, and of the goal under which it
+/// is searched.
+ErrorBound searched_bound(const ErrorBound& asked, const ArrayView& values, CodecArgs& codec, const InputArray& array,
+                          const Execution& execution) {
   CompressOptions options;
   options.bound = asked;
   options.codec = codec.codec;
@@ -37,6 +38,10 @@ ErrorBound searched_bound(const ErrorBound& asked, const ArrayView& values, cons
   use_valid_range(array, values, execution, options);
   NoSink sink;
   const auto report = check(compress(values, options, builtin_codecs(), execution, sink), Phase::encode, array.label);
+  if (asked.kind == BoundKind::psnr && report.enforced.kind == BoundKind::abs) {
+    codec.codec = report.codec;
+    if (codec.goal == "ratio") codec.goal = "psnr";
+  }
   return {report.enforced.kind, report.enforced.value};
 }
 
@@ -75,7 +80,7 @@ bool bound_in_file_units(const ErrorBound& asked, const InputArray& array, Error
   return bound.ok();
 }
 
-ErrorBound bound_of_values(const ErrorBound& stored, const CodecArgs& codec, InputArray& array, const RunArgs& run) {
+ErrorBound bound_of_values(const ErrorBound& stored, CodecArgs& codec, InputArray& array, const RunArgs& run) {
   if (stored.kind != BoundKind::rel && stored.kind != BoundKind::psnr && stored.kind != BoundKind::ratio) return stored;
   const std::uint64_t memory = memory_limit(run);
   const WholeArray whole = WholeArray::fits(array, memory / 3) ? WholeArray::load(array) : WholeArray::spool(array);

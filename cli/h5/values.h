@@ -32,8 +32,9 @@ std::vector<ExpectedSize> expected_sizes(InputArray& array, const CodecArgs& cod
 bool precise_bound(const PrecisionArgs& asked, InputArray& array, const RunArgs& run, ErrorBound& out,
                    std::string& why);
 /// Turns a bound relative to the range, a PSNR or a ratio of the whole dataset into one on each value: lossless, abs or
-/// pwrel. Reads the values for these three alone. Throws CliError.
-ErrorBound bound_of_values(const ErrorBound& stored, const CodecArgs& codec, InputArray& array, const RunArgs& run);
+/// pwrel. Reads the values for these three alone. For a PSNR, `codec` becomes what reaches it with the bound. Throws
+/// CliError.
+ErrorBound bound_of_values(const ErrorBound& stored, CodecArgs& codec, InputArray& array, const RunArgs& run);
 
 /// The number of a codec; nothing when there is none of that name.
 std::optional<std::uint32_t> codec_id(const std::string& name);
