@@ -4,10 +4,16 @@
 #include <map>
 #include <string>
 
+#include <quern/compress.h>
+
 #include "tests/unit_capi/handles.h"
 
 namespace quern::testing {
 namespace {
+
+bool compress_array(const ArrayView& array, const CompressOptions& options, ByteSink& sink) {
+  return compress(array, options, builtin_codecs(), Execution{}, sink).ok();
+}
 
 class Goal : public ::testing::Test {
  protected:
@@ -104,6 +110,29 @@ TEST_F(Goal, Targets_AreMetWithEveryCodec) {
     const double ratio = static_cast<double>(values_.size() * 4) / static_cast<double>(stream_.size());
     EXPECT_GE(ratio, 8);
     EXPECT_LE(ratio, 8 * 1.03);
+  }
+}
+
+// Large enough for the search to ask the estimator.
+TEST_F(Goal, Targets_HaveTheBytesOfTheCppInterface) {
+  std::vector<float> values;
+  while (values.size() < 72000) values.insert(values.end(), values_.begin(), values_.end());
+  const quern_array input = make_array(QUERN_F32, {20, 60, 60}, values.data());
+  for (const auto& [setting, bound] : {std::pair{"psnr=60", ErrorBound{BoundKind::psnr, 60}},
+                                       std::pair{"ratio=12", ErrorBound{BoundKind::ratio, 12}}}) {
+    std::vector<std::uint8_t> from_c(values.size() * 5);
+    std::uint64_t size = 0;
+    const auto params = make_params(setting);
+    ASSERT_EQ(quern_compress(context_.get(), params.get(), &input, from_c.data(), from_c.size(), &size, nullptr),
+              QUERN_OK);
+    from_c.resize(size);
+    CompressOptions options;
+    options.bound = bound;
+    Vector<std::uint8_t> from_cpp;
+    VectorSink sink(from_cpp);
+    const ArrayView array{values.data(), DType::f32, *Shape::parse("20x60x60")};
+    ASSERT_TRUE(compress_array(array, options, sink));
+    EXPECT_TRUE(std::equal(from_c.begin(), from_c.end(), from_cpp.begin(), from_cpp.end())) << setting;
   }
 }
 

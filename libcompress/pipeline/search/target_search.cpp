@@ -68,7 +68,7 @@ class TargetSearch {
       keep_ = 0;
     }
     if (measure_) QUERN_RETURN_IF_ERROR(decoded_.resize(bytes));
-    if (range_ && trials_.array().elems() >= kForecastElems) {
+    if (range_ && trials_.array().elems() >= kForecastElems && trials_.options().goal != "speed") {
       QUERN_ASSIGN_OR_RETURN(forecast_, Forecast::of(trials_, *range_));
     }
     return {};
