@@ -7,18 +7,11 @@
 namespace quern::lidar {
 namespace {
 
-constexpr std::int64_t kLeastCell = 50;
-constexpr std::int64_t kMostCell = 40'000;
-
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
 Status corrupt(const char* what) { return Status(StatusCode::corrupt, what); }
 
 }  // namespace
-
-bool is_cell_size(std::uint64_t units) {
-  return units >= kLeastCell && units <= kMostCell && kTileUnits % static_cast<std::int64_t>(units) == 0;
-}
 
 WorldPoints::WorldPoints(const Pose& pose)
     : translation_(pose.translation), turn_(pose, Pose{Pose().quaternion, pose.translation}) {}

@@ -31,7 +31,10 @@ struct TileKey {
 using Cell = std::uint64_t;
 
 /// A side of a cell: 5 mm to 4 m, and a tile is a whole number of them.
-bool is_cell_size(std::uint64_t units);
+constexpr bool is_cell_size(std::uint64_t units) {
+  constexpr std::uint64_t kLeast = 50, kMost = 40'000;
+  return units >= kLeast && units <= kMost && kTileUnits % static_cast<std::int64_t>(units) == 0;
+}
 
 /// A point in the sensor's coordinates, in the world's.
 class WorldPoints {
