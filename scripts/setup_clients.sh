@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes build/clients, a virtual environment with the array packages of tests/python/clients.txt, in the versions that are
-# named there, and build/clients-zarr2, which has zarr 2. CMake finds them: configure after this. Nothing is done where they
-# are there already.
+# Makes build/clients, a virtual environment with the array packages of tests/python/clients.txt, in the versions that
+# are named there, and build/clients-zarr2, which has zarr 2. CMake finds them: configure after this. Nothing is done
+# where they are there already.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

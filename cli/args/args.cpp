@@ -367,6 +367,9 @@ void read_total_size(const RawArgs& raw, H5Args& out) {
          "--total-size: finds the bounds itself; give it without another, or with --bound NAME=KIND:VALUE");
   out.total_size = parse_size(raw.total_size, "--total-size");
   if (!raw.psnr_floor.empty()) out.psnr_floor = parse_bound(BoundKind::psnr, raw.psnr_floor, "--psnr-floor").value;
+  if (out.psnr_floor > H5Args::kMostSharedPsnr)
+    fail(Exit::usage, fmt::format("--psnr-floor: at most {} dB; what needs more is packed with --lossless",
+                                  H5Args::kMostSharedPsnr));
   out.bound = ErrorBound{BoundKind::psnr, out.psnr_floor};
 }
 

@@ -184,7 +184,8 @@ struct H5Args {
   std::optional<ErrorBound> bound;          ///< always set for args; of pack, for datasets without a bound of their own
   std::optional<PrecisionArgs> precision;   ///< pack: takes the place of `bound` once a dataset is known
   std::optional<std::uint64_t> total_size;  ///< pack: bytes that the new file may have
-  double psnr_floor = 0;                    ///< dB that no dataset falls below for its sake
+  static constexpr double kMostSharedPsnr = 200;  ///< dB; what reaches more keeps about every bit
+  double psnr_floor = 0;                          ///< dB that no dataset falls below for its sake
   std::vector<std::string> datasets;
   std::string bounds_file;
   std::vector<VariableBound> bounds;

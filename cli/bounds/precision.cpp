@@ -8,9 +8,11 @@
 
 namespace quern::cli {
 
+bool has_digits(const InputArray& input) { return is_float(input.meta.dtype) && !input.meta.packed; }
+
 void require_digits(const PrecisionArgs& asked, const InputArray& input) {
   const char* const option = asked.information ? "--information" : "--digits";
-  if (!is_float(input.meta.dtype) || input.meta.packed)
+  if (!has_digits(input))
     fail(Exit::usage,
          fmt::format("{}: holds {}, and {} is for floating-point numbers; give it --abs", input.label,
                      input.meta.packed ? "numbers that scale_factor and add_offset change" : "integers", option));
@@ -31,6 +33,14 @@ std::string precision_text(const FoundPrecision& precision) {
   if (!precision.found.mantissa_bits) return "no value has a neighbour";
   return fmt::format("{:.6g} % of the information: {} bits of the mantissa", 100 * precision.asked.value,
                      *precision.found.mantissa_bits);
+}
+
+Json precision_json(const FoundPrecision& precision) {
+  Json out;
+  out[precision.asked.information ? "information" : "digits"] = precision.asked.value;
+  out["mantissa_bits"] = precision.found.mantissa_bits ? Json(*precision.found.mantissa_bits) : Json(nullptr);
+  out["axis"] = precision.found.mantissa_bits ? Json(precision.found.axis) : Json(nullptr);
+  return out;
 }
 
 }  // namespace quern::cli

@@ -7,6 +7,7 @@
 
 #include "cli/args/args.h"
 #include "cli/files/input_array.h"
+#include "cli/messages/file_report.h"
 
 namespace quern::cli {
 
@@ -16,6 +17,8 @@ struct FoundPrecision {
   PrecisionBound found;
 };
 
+/// Not so integers, and numbers that attributes scale.
+bool has_digits(const InputArray& input);
 /// Throws CliError: integers, and numbers that attributes scale, have no digits of their own.
 void require_digits(const PrecisionArgs& asked, const InputArray& input);
 /// The same, and the bound.
@@ -24,5 +27,6 @@ FoundPrecision find_precision(const PrecisionArgs& asked, const InputArray& inpu
 
 /// "3 digits", "99 % of the information: 7 bits of the mantissa".
 std::string precision_text(const FoundPrecision& precision);
+Json precision_json(const FoundPrecision& precision);
 
 }  // namespace quern::cli

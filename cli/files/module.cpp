@@ -36,8 +36,7 @@ Loaded load() {
     if (path.find("/pyquern/bin/") != std::string::npos) {
       out.why =
           "the command of the Python package does not read HDF5 and netCDF; use pyquern.hdf5 from Python, or the "
-          "Debian "
-          "package quern";
+          "Debian package quern";
       return out;
     }
     out.why = fmt::format(

@@ -44,8 +44,8 @@ constexpr char kLetters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 constexpr std::size_t kSuffixLength = 10;
 constexpr std::string_view kTemporaryEnd = ".part";
 
-/// What the names of temporary files of a path begin with. A long name is cut so that the suffix fits into the usual 255
-/// bytes.
+/// What the names of temporary files of a path begin with. A long name is cut, so that the suffix fits into the usual
+/// 255 bytes.
 std::string temporary_begin(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   return "." + (slash == std::string::npos ? path : path.substr(slash + 1)).substr(0, 200) + ".";
@@ -183,7 +183,9 @@ void remove_leftovers(const std::string& path) {
     if (name.substr(begin.size(), kSuffixLength).find_first_not_of(kLetters) == std::string::npos)
       found.push_back(at->path());
   }
-  for (const std::filesystem::path& left : found) std::filesystem::remove(left, error);
+  for (const std::filesystem::path& left : found)
+    if (std::filesystem::is_regular_file(std::filesystem::symlink_status(left, error)))
+      std::filesystem::remove(left, error);
 }
 
 ScopedUmask::ScopedUmask(mode_t closed) : saved_(umask(0)) { umask(saved_ | (closed & 0777)); }

@@ -56,8 +56,8 @@ class SafeFile {
   bool active_ = false;
 };
 
-/// Removes what programs that were killed left beside `path`: temporary files that were to become it. For a caller who knows
-/// that nobody is writing it.
+/// Removes what programs that were killed left beside `path`: temporary files that were to become it. For a caller who
+/// knows that nobody is writing it.
 void remove_leftovers(const std::string& path);
 
 /// Takes permissions from files and folders that libraries make meanwhile, besides what the umask takes already.

@@ -63,7 +63,13 @@ class Packing {
       if (!h5_uses_quern(list.get()))
         fail(Exit::io, tree_.path(object) + ": is not packed in the copy; please report it");
       Packed& packed = packed_.at(object);
-      packed.quality = check_packed(from, to, *by_object_.at(object), args_, [this](std::uint64_t b) { advance(b); });
+      const PackJob& job = *by_object_.at(object);
+      packed.quality = check_packed(from, to, job, args_, [this](std::uint64_t b) { advance(b); });
+      if (job.asked.kind == BoundKind::psnr && packed.quality.psnr_db && *packed.quality.psnr_db < job.asked.value)
+        fail(Exit::bound,
+             fmt::format("{}: no bound was found that gives {:.6g} dB; the nearest gives {:.6g}; the output "
+                         "was not kept. Give a lower PSNR, or --bound {}=abs:VALUE",
+                         job.name, job.asked.value, *packed.quality.psnr_db, job.name));
     };
     const std::uint64_t bytes = write_h5_output(args_, file_, tree_, changes, comparison, accept);
     progress_.reset();

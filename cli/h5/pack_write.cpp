@@ -135,10 +135,18 @@ H5Id write_to_target(hid_t from, hid_t file, hid_t type, PackJob& job, const H5A
   constexpr double kSpareDb = 0.3;
   const auto silent = [](std::uint64_t) {};
   H5Id out = write_packed(from, file, type, job, args, done);
-  for (int round = 0; round < kRounds && job.stored.kind == BoundKind::abs; ++round) {
+  std::optional<double> met;  // the largest bound that was seen to reach the PSNR
+  for (int round = 0; job.stored.kind == BoundKind::abs; ++round) {
     double factor = 1;
     if (job.asked.kind == BoundKind::psnr) {
       const auto psnr = check_packed(from, out.get(), job, args, silent).psnr_db;
+      const bool missed = psnr && *psnr < job.asked.value;
+      if (!missed) met = std::max(met.value_or(0), job.stored.value);
+      if (missed && met && round >= kRounds) {
+        job.change_bound(*met);
+        out = H5Id();
+        return write_packed(from, file, type, job, args, silent);
+      }
       // Chunks by themselves may exceed the PSNR, too.
       const bool to_spare = round < kRaises && psnr && *psnr > job.asked.value + kSpareDb;
       if (psnr && (*psnr < job.asked.value || to_spare)) factor = std::pow(10, (*psnr - job.asked.value - 0.05) / 20);
@@ -147,7 +155,7 @@ H5Id write_to_target(hid_t from, hid_t file, hid_t type, PackJob& job, const H5A
           static_cast<double>(h5_value_bytes(from)) / static_cast<double>(H5Dget_storage_size(out.get()));
       if (ratio < job.asked.value) factor = std::min(4.0, 1.01 * std::pow(job.asked.value / ratio, 1.2));
     }
-    if (factor == 1) break;
+    if (factor == 1 || round >= kRounds) break;
     job.change_bound(job.stored.value * factor);
     out = H5Id();
     out = write_packed(from, file, type, job, args, silent);

@@ -17,8 +17,9 @@
 namespace quern::cli {
 namespace {
 
-constexpr double kLeastPsnr = 1;       // dB
-constexpr double kMostPsnr = 200;      // dB; what reaches more keeps about every bit
+constexpr double kLeastPsnr = 1;  // dB
+constexpr double kMostPsnr = H5Args::kMostSharedPsnr;
+constexpr double kPoorPsnr = 30;       // dB; fields look different below
 constexpr double kFull = 0.985;        // of the size: a file that takes as much is as good as any
 constexpr double kAim = 0.994;         // of the size
 constexpr double kLeastSlope = 0.002;  // of the size, a dB
@@ -105,11 +106,15 @@ void pack_to_size(const H5Args& args, hid_t file, const H5Tree& tree, const Pack
     if (bytes > size && (!exceeds || psnr < exceeds->psnr)) exceeds = Measured{psnr, bytes};
     if (!args.run.quiet && !args.run.json)
       print_note(fmt::format("{}: {:.2f} dB take {:.0f} bytes", args.input, psnr, bytes));
+    if (done && psnr < kPoorPsnr && !expected.parts.empty())
+      print_note(
+          fmt::format("{}: the size leaves {:.1f} dB to each field, which is little; --psnr-floor sets the least",
+                      args.input, psnr));
     return Measured{psnr, bytes};
   };
   double psnr = expected.psnr_for(kAim * size, floor);
   for (int i = 0; i < kPacks && !done; ++i) {
-    const Measured last = try_at(psnr, false);
+    const Measured last = try_at(psnr, expected.parts.empty());
     if (done) return;
     if (last.bytes > size && psnr <= floor)
       fail(Exit::bound, fmt::format("{}: {:.6g} dB take {:.0f} bytes, and --total-size allows {}; raise it, or lower "
@@ -119,6 +124,7 @@ void pack_to_size(const H5Args& args, hid_t file, const H5Tree& tree, const Pack
     double slope = expected.bytes_at(psnr + 1) - expected.bytes_at(psnr - 1);
     slope = before && before->psnr != psnr ? (last.bytes - before->bytes) / (last.psnr - before->psnr) : slope / 2;
     slope = std::max(slope, kLeastSlope * size);
+    if (fits && before && before->bytes == last.bytes) break;  // nothing depends on the PSNR
     before = last;
     psnr = last.psnr + (kAim * size - last.bytes) / slope;
     if (fits && exceeds) {

@@ -122,8 +122,8 @@ std::vector<ExpectedSize> expected_sizes(InputArray& array, const CodecArgs& cod
 
 bool precise_bound(const PrecisionArgs& asked, InputArray& array, const RunArgs& run, ErrorBound& out,
                    std::string& why) {
-  if (!is_float(array.meta.dtype) || array.meta.packed) {
-    why = "its numbers are stored as integers, which have no digits of their own";
+  if (!has_digits(array)) {
+    why = "its numbers are integers, or scaled by attributes, and have no digits of their own";
     return false;
   }
   const std::uint64_t memory = memory_limit(run);

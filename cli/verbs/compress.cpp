@@ -92,14 +92,6 @@ std::string one_line(const FileReport& report, const EncodedArray& encoded, cons
   return fmt::format("{}", fmt::join(parts, "  "));
 }
 
-Json precision_json(const FoundPrecision& precision) {
-  Json out;
-  out[precision.asked.information ? "information" : "digits"] = precision.asked.value;
-  out["mantissa_bits"] = precision.found.mantissa_bits ? Json(*precision.found.mantissa_bits) : Json(nullptr);
-  out["axis"] = precision.found.mantissa_bits ? Json(precision.found.axis) : Json(nullptr);
-  return out;
-}
-
 /// A line for each codec that was tried: what was expected of it under its bound, and what came of it.
 std::string explanation(const EncodedArray& encoded) {
   const CompressReport& made = encoded.report;
@@ -207,10 +199,10 @@ void keep_exact_unless_named(CompressJob& job, const InputArray& input, const Ru
 /// Of all arrays of a file, those whose numbers have no digits of their own keep every bit.
 void keep_what_has_no_digits(CompressJob& job, const InputArray& input, const CompressArgs& args) {
   if (!args.precision || job.choice != CompressJob::Choice::all || job.bound.kind == BoundKind::lossless) return;
-  if (is_float(input.meta.dtype) && !input.meta.packed) return;
+  if (has_digits(input)) return;
   job.bound = {BoundKind::lossless, 0.0};
   if (!args.run.quiet)
-    print_note(fmt::format("{}: every bit is kept: its numbers are stored as integers", input.label));
+    print_note(fmt::format("{}: every bit is kept: its numbers are integers, or scaled by attributes", input.label));
 }
 
 /// `outcome` gets the sizes.

@@ -105,6 +105,7 @@ Estimated estimate_one(const std::string& path, const std::string& dataset, cons
     out["input"] = input.label;
     out["dtype"] = dtype_name(input.meta.dtype);
     out["shape"] = input.meta.shape.extents();
+    if (precision) out["precision"] = precision_json(*precision);
     out["range"] = report.range;
     out["sampled_values"] = report.sampled;
     out["estimates"] = estimates_json(report.estimates);

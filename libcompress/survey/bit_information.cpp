@@ -103,6 +103,9 @@ Counts count_pairs(const std::uint8_t* data, std::uint64_t begin, std::uint64_t 
   return out;
 }
 
+/// Logarithms differ in their last bits between machines, what decides must not.
+double coarse(double information) { return std::max(std::round(information * 0x1p40) * 0x1p-40, 0.0); }
+
 /// Of one bit, from how often it is set in a, in b and in both.
 double mutual_information(double pairs, double first, double second, double both) {
   const double joint[4] = {both, first - both, second - both, pairs - first - second + both};
@@ -111,8 +114,7 @@ double mutual_information(double pairs, double first, double second, double both
   double out = 0;
   for (unsigned i = 0; i < 4; ++i)
     if (joint[i] > 0) out += joint[i] / pairs * std::log2(joint[i] * pairs / alone[i]);
-  // Logarithms differ in their last bits between machines.
-  return std::max(std::round(out * 0x1p40) * 0x1p-40, 0.0);
+  return coarse(out);
 }
 
 unsigned fraction_bits(DType dtype) {
@@ -175,7 +177,7 @@ double chance_information(std::uint64_t pairs) {
   if (pairs == 0) return 1;
   const double heads = std::min(0.5 + 2.5758293035489004 / (2 * std::sqrt(static_cast<double>(pairs))), 1.0);
   if (heads >= 1) return 1;
-  return 1 + heads * std::log2(heads) + (1 - heads) * std::log2(1 - heads);
+  return coarse(1 + heads * std::log2(heads) + (1 - heads) * std::log2(1 - heads));
 }
 
 unsigned mantissa_bits_for(const BitInformation& information, DType dtype, double share) {

@@ -9,6 +9,7 @@
 
 #include <quern/memory.h>
 
+#include "libcompress/core/rounding.h"
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/elements.h"
@@ -76,8 +77,7 @@ Result<ErrorBound> bound_for_relative(const ArrayView& array, double relative, s
   QUERN_ASSIGN_OR_RETURN(const Magnitudes found, magnitudes_of(array, fill_bits, runner));
   if (!(found.largest > 0)) return ErrorBound{BoundKind::lossless, 0.0};
   if (found.zeros || found.largest > kMostSpread * found.least) return ErrorBound{BoundKind::pwrel, relative};
-  double absolute = relative * found.least;
-  if (std::fma(relative, found.least, -absolute) < 0) absolute = std::nextafter(absolute, 0.0);
+  const double absolute = product_down(relative, found.least);
   if (!(absolute > 0)) return ErrorBound{BoundKind::pwrel, relative};
   return ErrorBound{BoundKind::abs, absolute};
 }

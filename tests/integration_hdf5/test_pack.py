@@ -532,6 +532,8 @@ class TotalSizeTest(PackTest):
     def test_Roomy_KeepsAllThatItCan(self):
         data = self.fields()
         self.pack("--total-size", "5M")
+        text = self.lines("pack", "--total-size", "5M", "--psnr-floor", "250", self.path("in.h5"), "-o", self.path("o.h5"), code=1)
+        self.assertIn("at most 200 dB", text)
         for name, values in data.items():
             self.assert_within(self.values("out.h5")[name], values, 1e-5)
 

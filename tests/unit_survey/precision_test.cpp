@@ -42,6 +42,16 @@ TEST(Digits, ZerosAndWideMagnitudes_GiveAPointwiseBound) {
   }
 }
 
+// 5e-2 times the least of these is 1.6 of the smallest numbers, and no bound lies between 1 and 2 of them.
+TEST(Digits, SmallestNumbers_KeepTheirDigits) {
+  const double unit = 0x1p-1074;
+  const std::vector<double> values{32 * unit, 33 * unit, 40 * unit};
+  const auto found = bound_for_digits({values.data(), DType::f64, shape_of("3")}, 1, {}, Execution{});
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->bound.kind, BoundKind::abs);
+  EXPECT_EQ(found->bound.value, unit);
+}
+
 TEST(Digits, FillValues_DoNotCount) {
   const std::vector<float> values{1.0F, 2.0F, 1e30F};
   std::uint32_t bits = 0;

@@ -101,8 +101,8 @@ struct LevelPlace {
 inline constexpr unsigned kMostLaneLevels = 32;
 inline constexpr unsigned kLatticesOfLevel = 1 + level_contexts::kPhases;
 
-/// Places of the lattices of a plane whose base cells are 2^levels apart: at 4 t the cells known before distance 2^t (of
-/// t = 0 the plane, which lies elsewhere), then those of its phases. By one lane.
+/// Places of the lattices of a plane whose base cells are 2^levels apart: at 4 t the cells known before distance 2^t,
+/// then those of its phases. At 0 would be the plane, which lies elsewhere. By one lane.
 template <class X>
 constexpr void place_lattices(std::uint32_t rows, std::uint32_t cols, unsigned levels, LevelPlace* places) {
   std::uint32_t word = 0;

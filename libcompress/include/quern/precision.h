@@ -3,6 +3,7 @@
 // absolute bound that keeps to them, which more codecs take.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,7 +16,7 @@
 namespace quern {
 
 struct PrecisionBound {
-  /// abs, pwrel, or lossless where no valid value differs from 0.
+  /// abs, pwrel, or lossless where no valid value differs from 0, or nothing tells bits from noise (one element).
   ErrorBound bound;
   /// By information: how many bits of the mantissa have the share asked for, and along which axis that was found.
   std::optional<unsigned> mantissa_bits;
@@ -23,8 +24,8 @@ struct PrecisionBound {
 };
 
 /// |x - x'| <= 5 * 10^-(digits + 1) |x| for every valid value: half a unit in the last of so many significant decimal
-/// digits, or less. digits: 1 to 17. Floating-point types only (`unsupported`). `fill_bits`: declared fill values, as
-/// in CompressOptions. O(n), no memory.
+/// digits, or less. `array`: in host memory. digits: 1 to 17, else `invalid_bound`. Floating-point types only, else
+/// `unsupported`. `fill_bits`: declared fill values, as in CompressOptions; read during the call alone. O(n), no memory.
 Result<PrecisionBound> bound_for_digits(const ArrayView& array, unsigned digits,
                                         std::span<const std::uint64_t> fill_bits, const Execution& execution);
 
@@ -32,7 +33,8 @@ Result<PrecisionBound> bound_for_digits(const ArrayView& array, unsigned digits,
 /// information (Kloewer et al. 2021, doi:10.1038/s43588-021-00156-2): the mutual information of each bit and the same
 /// bit of the next value along an axis, exponents as signed magnitudes, what chance would give with 1 % probability
 /// set to 0, and so is what does not exceed 1.5 times the most that the last four bits have. Of the axes the one that
-/// needs most bits counts. Pairs with a value that is not valid are left out. O(n * rank). Does not depend on threads.
+/// needs most bits counts. Pairs with a value that is not valid are left out. Array, types and `fill_bits` as above;
+/// another share is `invalid_bound`. O(n * rank), no memory. Does not depend on threads.
 Result<PrecisionBound> bound_for_information(const ArrayView& array, double share,
                                              std::span<const std::uint64_t> fill_bits, const Execution& execution);
 

@@ -38,7 +38,7 @@ Result<Forecast> Forecast::of(const Trials& trials, const ValueRange& range) {
   for (const Estimate& e : report->estimates) {
     const bool exact = e.bound.kind == BoundKind::lossless;
     if (out.curves_.empty() || out.curves_.back().codec != e.codec) out.curves_.push_back({e.codec, exact, {}});
-    if (!exact && !e.psnr_db) continue;  // integers whose bits all come back
+    if (!exact && (!e.psnr_db || !(e.absolute > 0))) continue;  // integers whose bits all come back, bounds of no size
     const double place = exact ? 0 : coarse(std::log2(e.absolute));
     out.curves_.back().points.push_back({place, coarse(std::log2(e.ratio.value)), coarse(std::log2(e.ratio.high)),
                                          exact ? 0 : coarse(e.psnr_db->value)});

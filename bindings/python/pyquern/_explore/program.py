@@ -18,7 +18,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="quern explore", description="Writes one page on which a bound is chosen by looking.")
     parser.add_argument("file", metavar="FILE", help=".npy, .qn, .h5, .nc, or raw values with -t and -s")
     parser.add_argument("-o", "--output", metavar="PAGE", help="the page (default: FILE.html)")
-    parser.add_argument("--dataset", metavar="NAME", help="of an HDF5 or netCDF-4 file (default: the only one with axes)")
+    parser.add_argument("--dataset", metavar="NAME", help="of an HDF5 or netCDF-4 file (default: the only one of two axes or more)")
     parser.add_argument("--bounds", metavar="LIST", help="2 to 9 bounds relative to the range, as in 1e-2,1e-3")
     parser.add_argument("--codec", default="auto", help="as of quern compress (default: auto)")
     parser.add_argument("--fill", action="append", type=float, metavar="VALUE", help="marks missing data; repeatable")
