@@ -15,26 +15,32 @@
 
 namespace quern::testing {
 
-/// Memory of a warp for one segment, watched and full of noise.
-class LaneMaskRoom {
+/// Memory of a warp, shared and other, watched and full of noise.
+template <class Shared, class Layout>
+class LaneRoom {
  public:
-  explicit LaneMaskRoom(const kernels::SegmentExtents& e)
-      : layout_(e), words_(kSharedWords + (layout_.bytes() + 7) / 8) {
+  explicit LaneRoom(const Layout& layout) : layout_(layout), words_(kSharedWords + (layout_.bytes() + 7) / 8) {
     for (std::uint64_t& word : words_) word = EmulatorState::instance().random();
     EmulatorState::instance().watch(words_.data(), words_.size() * sizeof(std::uint64_t));
   }
-  ~LaneMaskRoom() { EmulatorState::instance().watch(nullptr, 0); }
+  ~LaneRoom() { EmulatorState::instance().watch(nullptr, 0); }
 
-  kernels::LaneMaskShared& shared() { return *reinterpret_cast<kernels::LaneMaskShared*>(words_.data()); }
-  kernels::LaneMaskMemory memory() {
-    return layout_.place(reinterpret_cast<std::uint8_t*>(words_.data() + kSharedWords));
-  }
+  Shared& shared() { return *reinterpret_cast<Shared*>(words_.data()); }
+  auto memory() { return layout_.place(reinterpret_cast<std::uint8_t*>(words_.data() + kSharedWords)); }
 
  private:
-  static constexpr std::size_t kSharedWords = (sizeof(kernels::LaneMaskShared) + 15) / 16 * 2;
-  kernels::LaneMaskLayout layout_;
+  static constexpr std::size_t kSharedWords = (sizeof(Shared) + 15) / 16 * 2;
+  Layout layout_;
   std::vector<std::uint64_t> words_;
 };
+
+/// For one segment.
+class LaneMaskRoom : public LaneRoom<kernels::LaneMaskShared, kernels::LaneMaskLayout> {
+ public:
+  explicit LaneMaskRoom(const kernels::SegmentExtents& e) : LaneRoom(kernels::LaneMaskLayout(e)) {}
+};
+/// For one mask that is coded by levels.
+using LaneLevelRoom = LaneRoom<kernels::LaneLevelShared, kernels::LaneLevelLayout>;
 
 /// A segment inside an array.
 template <class Word>
@@ -95,32 +101,12 @@ std::vector<std::uint8_t> store_on_lanes(const kernels::LaneSegment<const Word>&
   return out;
 }
 
-/// Memory of a warp for one mask that is coded by levels, watched and full of noise.
-class LaneLevelRoom {
- public:
-  explicit LaneLevelRoom(std::uint64_t cells) : layout_(cells), words_(kSharedWords + (layout_.bytes() + 7) / 8) {
-    for (std::uint64_t& word : words_) word = EmulatorState::instance().random();
-    EmulatorState::instance().watch(words_.data(), words_.size() * sizeof(std::uint64_t));
-  }
-  ~LaneLevelRoom() { EmulatorState::instance().watch(nullptr, 0); }
-
-  kernels::LaneLevelShared& shared() { return *reinterpret_cast<kernels::LaneLevelShared*>(words_.data()); }
-  kernels::LaneLevelMemory memory() {
-    return layout_.place(reinterpret_cast<std::uint8_t*>(words_.data() + kSharedWords));
-  }
-
- private:
-  static constexpr std::size_t kSharedWords = (sizeof(kernels::LaneLevelShared) + 15) / 16 * 2;
-  kernels::LaneLevelLayout layout_;
-  std::vector<std::uint64_t> words_;
-};
-
 /// Restores special values over the segment's cells, which may be strided. `may_be_levels`: the stream says so.
 template <class Word>
 kernels::MaskDamage restore_on_lanes(const kernels::LaneSegment<Word>& segment, std::span<const std::uint8_t> stored,
                                      bool may_be_levels = false) {
   if (may_be_levels && kernels::read_view(stored.data(), stored.size(), segment.planes(), true).by_levels) {
-    LaneLevelRoom room(segment.elems());
+    LaneLevelRoom room{kernels::LaneLevelLayout(segment.elems())};
     const kernels::LaneLevelMemory memory = room.memory();
     const auto bytes = lane_segment(reinterpret_cast<std::uint8_t*>(segment.cells),
                                     {segment.extents[0], segment.extents[1], segment.extents[2]},
