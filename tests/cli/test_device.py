@@ -39,8 +39,10 @@ class Device(CliTest):
             cuda = json.loads(made.stdout)
             self.assertEqual(read_bytes(self.path("cpu.qn")), read_bytes(out))
             ran = {trial["codec"]: trial["on_device"] for trial in cuda["tried"]}
-            self.assertTrue(ran["lorenzo"])
-            self.assertTrue(ran["stencil"])
+            if bound[0] == "--abs":  # searches leave out what is expected to do worse
+                self.assertEqual({"lorenzo", "stencil"} - set(ran), set())
+            self.assertTrue(ran.get("lorenzo", True))
+            self.assertTrue(ran.get("stencil", True))
             self.assertFalse(ran.get("lossless", False))
             self.assertEqual([t["codec"] for t in cuda["tried"]], [t["codec"] for t in cpu["tried"]])
             self.assertEqual(cuda["codec"], "stencil")

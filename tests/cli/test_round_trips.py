@@ -310,7 +310,7 @@ class RoundTrips(CliTest):
         row = self.json(self.ok("bench", "--json", "--repeats", "1", "--rel", "1e-2", "--codec", "stencil", holes))
         told = self.json(self.ok("compress", "--json", "--rel", "1e-2", "--codec", "stencil", holes))
         self.assertEqual(row["output_bytes"], told["output_bytes"])
-        self.assertEqual(row["mask_bytes"], self.json(self.ok("info", "--json", holes + ".qn"))["mask"]["bytes"])
+        self.assertEqual(row["mask_bytes"], self.json(self.ok("info", "--json", holes + ".qn"))["streams"][0]["mask"]["bytes"])
         self.assertIn(b"copy", self.ok("bench", "--repeats", "1", "--rel", "1e-2", self.raw).stdout)
 
     def test_list_doctor_help_version(self):

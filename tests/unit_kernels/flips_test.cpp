@@ -166,7 +166,8 @@ void run_flips(void (*code)(Work&), FlipOutcome (*verdict)(const Work&), std::ui
   }
   if (thorough) std::printf("%s", tally.table(stages).c_str());
   EXPECT_GT(tally.all(), kFlips / 2);
-  EXPECT_LE(static_cast<double>(tally.silent()), kMostSilent * static_cast<double>(tally.all()))
+  // Of a few hundred flips one may be silent by chance: which instructions they hit depends on compiler and machine.
+  EXPECT_LE(static_cast<double>(tally.silent()), std::max(1.0, kMostSilent * static_cast<double>(tally.all())))
       << "seed " << kSeed << "\n"
       << tally.table(stages);
 }
