@@ -47,6 +47,8 @@ class FileSystem {
   virtual Status remove_folder(std::string_view path) = 0;
   /// Names in a folder, sorted, without "." and "..".
   virtual Result<Vector<String>> list(std::string_view path) = 0;
+  /// Whether the name is a symbolic link; false where there is nothing.
+  virtual Result<bool> is_link(std::string_view path) = 0;
   /// Names made, renamed and removed in a folder survive a power cut once this returns.
   virtual Status sync_folder(std::string_view path) = 0;
   /// Locks a file, which is made when it is missing. Without `wait` fails with EWOULDBLOCK while others hold it.

@@ -118,6 +118,12 @@ class SystemFiles final : public FileSystem {
     std::sort(names.begin(), names.end());
     return names;
   }
+  Result<bool> is_link(std::string_view path) override {
+    struct stat info {};
+    if (::lstat(String(path).c_str(), &info) == 0) return S_ISLNK(info.st_mode);
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return last_error();
+  }
   Status sync_folder(std::string_view path) override {
     const Descriptor fd = open_descriptor(String(path), O_RDONLY | O_DIRECTORY);
     if (!fd.ok()) return last_error();

@@ -21,10 +21,21 @@ TilePart make_part(std::span<const Cell> cells, NewParts& parts) {
   return part;
 }
 
-/// The tile with cells that it does not have. A tile of many parts becomes one of a single part.
+/// The tile with cells that it does not have. A tile of many parts becomes one of a single part; one that cannot be read
+/// begins anew.
 Status extend(History& history, const Epoch& epoch, EpochTile& tile, std::span<const Cell> cells, NewParts& parts,
               std::uint64_t& new_cells, Report& report) {
-  QUERN_ASSIGN_OR_RETURN(const auto had, history.read_tile(epoch, tile, report));
+  Report own;
+  const auto read = history.read_tile(epoch, tile, own);
+  if (!read.ok() && !is_lost(read.status())) {
+    report.problem = std::move(own.problem);
+    return read.status();
+  }
+  if (!read.ok()) {
+    report.notes.push_back(storage::join({own.problem, "; the tile begins anew with the cells of this addition"}));
+    tile.parts.clear();
+  }
+  const Vector<Cell> had = read.ok() ? *read : Vector<Cell>();
   Vector<Cell> fresh;
   std::set_difference(cells.begin(), cells.end(), had.begin(), had.end(), std::back_inserter(fresh));
   new_cells += fresh.size();
@@ -61,10 +72,11 @@ std::uint64_t evict(Epoch& epoch, std::uint64_t most_bytes) {
 
 Status write_segment(History& history, const Epoch& epoch, const NewParts& parts, Added& out, Report& report) {
   SegmentWriter segment(history.files(), history.new_segment_path());
+  std::set<ContentHash> written;  // tiles may have the same cells
   for (const EpochTile& tile : epoch.tiles)
     for (const TilePart& part : tile.parts) {
       const auto found = parts.find(part.hash);
-      if (found == parts.end()) continue;
+      if (found == parts.end() || !written.insert(part.hash).second) continue;
       QUERN_RETURN_IF_ERROR(segment.add(part.hash, found->second, report));
       out.new_bytes += part.bytes;
     }
@@ -95,6 +107,14 @@ void Addition::add(const Pose& pose, std::span<const UnitPoint> points) {
 
 Result<Added> Addition::publish(History& history, Report& report) {
   QUERN_ASSIGN_OR_RETURN(auto base, history.newest(report));
+  if (base && base->number >= Epoch::kMostNumber)
+    return storage::fail(
+        report, StatusCode::invalid_argument,
+        storage::join({history.root(), ": its last epoch has the largest number; make another history"}));
+  if (frames_ > UINT32_MAX)
+    return storage::fail(
+        report, StatusCode::invalid_argument,
+        storage::join({history.root(), ": an addition has fewer than 2^32 scans; add fewer at a time"}));
   Epoch next;
   if (base) next = *base;
   next.parent = {};

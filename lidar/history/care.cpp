@@ -18,6 +18,22 @@ Result<std::set<ContentHash>> needed_parts(const History& history, const Vector<
   return needed;
 }
 
+/// Takes epochs whose files are damaged from the names, and returns them.
+Result<Vector<EpochName>> take_damaged(const History& history, Vector<EpochName>& names, Report& report) {
+  Vector<EpochName> damaged, whole;
+  for (const EpochName& name : names) {
+    Report own;
+    const Status status = history.read(name, own).status();
+    if (!status.ok() && !is_lost(status)) {
+      report = own;
+      return status;
+    }
+    (status.ok() ? whole : damaged).push_back(name);
+  }
+  names = std::move(whole);
+  return damaged;
+}
+
 Result<std::uint64_t> file_bytes(const History& history, const String& path, Report& report) {
   const auto file = history.files().open(path);
   if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
@@ -44,6 +60,8 @@ class Segments {
 
   Status collect(std::uint64_t& freed, Report& report) {
     QUERN_ASSIGN_OR_RETURN(const auto all, history_.segments(report));
+    for (const auto& segment : all)
+      for (const BlobPlace& blob : segment.blobs) ++copies_[blob.hash];
     for (const auto& segment : all) QUERN_RETURN_IF_ERROR(choose(segment, report));
     freed += old_bytes_ - std::min(moved_bytes_, old_bytes_);
     if (dry_run_ || old_.empty()) return {};
@@ -59,20 +77,44 @@ class Segments {
     BlobPlace blob;
   };
 
+  Result<std::unique_ptr<storage::File>> open(const String& segment, Report& report) {
+    const String path = history_.segment_path(segment);
+    auto file = history_.files().open(path);
+    if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
+    return file;
+  }
+
+  /// Whether the part is there with the bytes of its hash. Fails where the system refuses to read.
+  Result<bool> holds(storage::File& file, const Moved& one, Report& report) {
+    const auto bytes = read_blob(file, one.blob);
+    if (bytes.ok()) return true;
+    if (is_lost(bytes.status())) return false;
+    return storage::fail_file(report, history_.segment_path(one.segment), "read it", bytes.status());
+  }
+
   Status choose(const History::Segment& segment, Report& report) {
+    QUERN_ASSIGN_OR_RETURN(const auto file, open(segment.name, report));
     std::uint64_t stays = 0;
     Vector<Moved> live;
     for (const BlobPlace& blob : segment.blobs) {
-      // What stands twice stays once.
       if (needed_.count(blob.hash) == 0 || seen_.count(blob.hash) != 0) continue;
+      const Moved one{segment.name, blob};
+      if (copies_.at(blob.hash) > 1) {
+        QUERN_ASSIGN_OR_RETURN(const bool good, holds(*file, one, report));
+        if (!good) continue;
+        seen_.insert(blob.hash);  // what stands twice stays once
+      }
       stays += blob.bytes;
-      live.push_back({segment.name, blob});
+      live.push_back(one);
     }
     QUERN_ASSIGN_OR_RETURN(const auto bytes, file_bytes(history_, history_.segment_path(segment.name), report));
     // A damaged index may hide blobs that somebody wants to save.
-    const bool stays_whole = !segment.whole || 2 * stays >= bytes;
-    for (const Moved& one : live) seen_.insert(one.blob.hash);
-    if (stays_whole) return {};
+    if (!segment.whole || 2 * stays >= bytes) return {};
+    // A damaged part does not move, so what is left of it stays.
+    for (const Moved& one : live) {
+      QUERN_ASSIGN_OR_RETURN(const bool good, holds(*file, one, report));
+      if (!good) return {};
+    }
     old_.push_back(segment.name);
     old_bytes_ += bytes;
     moved_bytes_ += stays;
@@ -83,11 +125,9 @@ class Segments {
   Status move(Report& report) {
     SegmentWriter writer(history_.files(), history_.new_segment_path());
     for (const Moved& one : moved_) {
-      const String path = history_.segment_path(one.segment);
-      const auto file = history_.files().open(path);
-      if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
-      const auto bytes = read_blob(**file, one.blob);
-      if (!bytes.ok()) return storage::fail_file(report, path, "read it", bytes.status());
+      QUERN_ASSIGN_OR_RETURN(const auto file, open(one.segment, report));
+      const auto bytes = read_blob(*file, one.blob);
+      if (!bytes.ok()) return storage::fail_file(report, history_.segment_path(one.segment), "read it", bytes.status());
       QUERN_RETURN_IF_ERROR(writer.add(one.blob.hash, *bytes, report));
     }
     QUERN_ASSIGN_OR_RETURN(const auto name, writer.finish(report));
@@ -99,7 +139,8 @@ class Segments {
   History& history_;
   std::set<ContentHash> needed_;
   bool dry_run_;
-  std::set<ContentHash> seen_;
+  std::map<ContentHash, std::size_t> copies_;
+  std::set<ContentHash> seen_;  ///< parts with several copies of which a good one was found
   Vector<String> old_;
   Vector<Moved> moved_;
   std::uint64_t old_bytes_ = 0;
@@ -117,7 +158,7 @@ Result<HistoryCheck> check_history(History& history, Report& report) {
     if (!segment.whole || !file.ok() || !heads_hold(**file, segment.blobs))
       out.damage.push_back(join({history.segment_path(segment.name), ": a head or its index is damaged"}));
   }
-  std::set<ContentHash> stored, good;
+  std::set<ContentHash> stored, looked_at;
   for (const auto& segment : segments)
     for (const BlobPlace& blob : segment.blobs) stored.insert(blob.hash);
   QUERN_ASSIGN_OR_RETURN(const auto names, history.epochs(report));
@@ -132,7 +173,7 @@ Result<HistoryCheck> check_history(History& history, Report& report) {
     out.tiles += epoch->tiles.size();
     for (const EpochTile& tile : epoch->tiles)
       for (const TilePart& part : tile.parts) {
-        if (good.count(part.hash) != 0) continue;
+        if (!looked_at.insert(part.hash).second) continue;
         if (history.is_bundle() && stored.count(part.hash) == 0) {
           ++out.left_out;
           continue;
@@ -145,8 +186,6 @@ Result<HistoryCheck> check_history(History& history, Report& report) {
         } else if (const auto cells = read_cells(*bytes, epoch->cell_units);
                    !cells.ok() || cells->size() != part.cells) {
           out.damage.push_back(join({tile_text(tile.key), ": its part ", storage::hex(part.hash), " holds no cells"}));
-        } else {
-          good.insert(part.hash);
         }
       }
   }
@@ -154,7 +193,7 @@ Result<HistoryCheck> check_history(History& history, Report& report) {
 }
 
 Result<CollectedHistory> collect_history(History& history, const CollectHistory& options, Report& report) {
-  QUERN_ASSIGN_OR_RETURN(const auto names, history.epochs(report));
+  QUERN_ASSIGN_OR_RETURN(auto names, history.epochs(report));
   for (const ContentHash& root : options.roots)
     if (std::none_of(names.begin(), names.end(), [&](const EpochName& name) { return name.root == root; }))
       return storage::fail(
@@ -162,6 +201,11 @@ Result<CollectedHistory> collect_history(History& history, const CollectHistory&
           join({history.root(), ": the epoch ", storage::hex(root), " of a drive is not in this history"}));
   CollectedHistory out;
   Vector<EpochName> stay;
+  if (options.damaged_too) {
+    QUERN_ASSIGN_OR_RETURN(out.removed, take_damaged(history, names, report));
+    if (names.empty() && !out.removed.empty())
+      return storage::fail(report, StatusCode::corrupt, join({history.root(), ": every epoch is damaged"}));
+  }
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool stays = names.size() - i <= options.keep ||
                        std::find(options.roots.begin(), options.roots.end(), names[i].root) != options.roots.end();

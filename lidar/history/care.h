@@ -19,6 +19,7 @@ Result<HistoryCheck> check_history(History& history, Report& report);
 struct CollectHistory {
   std::uint64_t keep = UINT64_MAX;  ///< newest epochs, at least 1
   Vector<ContentHash> roots;        ///< epochs that stay, too
+  bool damaged_too = false;         ///< epochs whose files are damaged go first, and do not count
   bool dry_run = false;
 };
 
@@ -28,7 +29,8 @@ struct CollectedHistory {
 };
 
 /// Removes epochs, and then parts that no epoch needs; the caller holds the history's lock. Parts that stay of a segment
-/// with more to lose than to keep move to a new one, which is published before the old one goes.
+/// with more to lose than to keep move to a new one, which is published before the old one goes. A segment with a damaged
+/// part that has no good copy stays. Fails where an epoch that stays is damaged, for nobody knows what it needs.
 Result<CollectedHistory> collect_history(History& history, const CollectHistory& options, Report& report);
 
 }  // namespace quern::lidar

@@ -28,6 +28,8 @@ Result<EpochTile> read_tile(Reader& reader, std::uint64_t number) {
     QUERN_ASSIGN_OR_RETURN(part.hash, read_hash(reader));
     QUERN_ASSIGN_OR_RETURN(part.cells, reader.varint(kMostCells));
     QUERN_ASSIGN_OR_RETURN(part.bytes, reader.varint(UINT32_MAX));
+    const auto same = [&](const TilePart& other) { return other.hash == part.hash; };
+    if (std::any_of(tile.parts.begin(), tile.parts.end(), same)) return corrupt("a tile of an epoch has a part twice");
     tile.parts.push_back(part);
   }
   return tile;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <new>
 
 #include "libcompress/format/frame/checksum.h"
 #include "lidar/history/stored_numbers.h"
@@ -18,6 +20,8 @@ constexpr std::uint16_t kVersion = 1;
 constexpr std::uint64_t kMostOptionsBytes = 64;
 constexpr std::uint64_t kMostEpochBytes = UINT64_C(1) << 30;
 constexpr std::size_t kNumberDigits = 12;
+constexpr std::uint64_t kMostCellBytes = 10;  ///< of a varint
+constexpr std::array<const char*, 3> kTemporary = {"/tmp/history", "/tmp/epoch", "/tmp/segment"};
 
 Vector<std::uint8_t> write_options(const HistoryOptions& options, bool is_bundle) {
   Vector<std::uint8_t> out;
@@ -63,19 +67,82 @@ std::optional<EpochName> parse_epoch_name(std::string_view text) {
   return name;
 }
 
+/// Nothing is written or removed in a folder that somebody else's name leads to.
+Status check_folders(FileSystem& files, const String& root, Report& report) {
+  for (const char* const name : {"/epochs", "/segments", "/tmp"}) {
+    const String path = join({root, name});
+    const auto link = files.is_link(path);
+    if (!link.ok()) return storage::fail_file(report, path, "look at it", link.status());
+    if (*link)
+      return storage::fail(report, StatusCode::invalid_argument,
+                           join({path, ": this is a symbolic link; put the folder itself into the history"}));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<storage::FileLock>> lock_folder(FileSystem& files, const String& root, Report& report) {
+  const String path = join({root, "/lock"});
+  auto lock = files.lock(path, storage::LockKind::exclusive, false);
+  if (!lock.ok() && storage::is_busy(lock.status()))
+    return storage::fail(report, StatusCode::io_error,
+                         join({root, ": another process changes the history; try again when it has ended"}));
+  if (!lock.ok()) return storage::fail_file(report, path, "lock it", lock.status());
+  return lock;
+}
+
+Status check_empty(FileSystem& files, const String& root, Report& report) {
+  const auto there = files.open(options_path(root));
+  if (there.ok()) return storage::fail(report, StatusCode::io_error, join({root, ": there is a history already"}));
+  if (storage::is_missing(there.status())) return {};
+  return storage::fail_file(report, options_path(root), "open it", there.status());
+}
+
+Status missing() { return Status(StatusCode::io_error, "it is not there, error {0}", ENOENT); }
+
 Status fail_part(const EpochTile& tile, const TilePart& part, const char* what, Report& report) {
   return storage::fail(report, StatusCode::corrupt,
                        join({tile_text(tile.key), ": its part ", storage::hex(part.hash), what}));
 }
 
+/// A folder of a history on its way, which is removed unless it is finished; also where memory runs out.
+class UnfinishedFolder {
+ public:
+  UnfinishedFolder(FileSystem& files, String path) : files_(files), path_(std::move(path)) {
+    for (const char* const name : {"/epochs", "/segments", "/tmp", ""}) folders_.push_back(join({path_, name}));
+  }
+  UnfinishedFolder(const UnfinishedFolder&) = delete;
+  UnfinishedFolder& operator=(const UnfinishedFolder&) = delete;
+  ~UnfinishedFolder() {
+    if (finished_) return;
+    try {
+      for (const String& folder : folders_) (void)storage::remove_tree(files_, folder);
+    } catch (const std::bad_alloc&) {
+      // What is left has a name that nobody reads.
+    }
+  }
+  const String& path() const { return path_; }
+  void keep() { finished_ = true; }
+
+ private:
+  FileSystem& files_;
+  String path_;
+  Vector<String> folders_;
+  bool finished_ = false;
+};
+
 }  // namespace
+
+bool is_lost(const Status& status) {
+  return storage::is_missing(status) || status.code() == StatusCode::corrupt ||
+         status.code() == StatusCode::checksum_mismatch || status.code() == StatusCode::truncated;
+}
 
 Status History::make(FileSystem& files, const String& root, const HistoryOptions& options, bool is_bundle,
                      Report& report) {
-  QUERN_RETURN_IF_ERROR(storage::make_with_parents(files, root, report));
+  QUERN_RETURN_IF_ERROR(check_folders(files, root, report));
   for (const char* const name : {"/epochs", "/segments", "/tmp"})
     QUERN_RETURN_IF_ERROR(storage::make_one_folder(files, join({root, name}), report));
-  const String temporary = join({root, "/tmp/history"});
+  const String temporary = join({root, kTemporary[0]});
   (void)files.remove(temporary);
   QUERN_RETURN_IF_ERROR(
       storage::publish_file(files, temporary, options_path(root), root, write_options(options, is_bundle), report));
@@ -88,8 +155,10 @@ Status History::init(FileSystem& files, const String& root, const HistoryOptions
   if (!is_cell_size(options.cell_units))
     return storage::fail(report, StatusCode::invalid_argument,
                          join({root, ": a resolution must go into 32 m, from 0.5 cm to 4 m"}));
-  if (files.open(options_path(root)).ok())
-    return storage::fail(report, StatusCode::io_error, join({root, ": there is a history already"}));
+  QUERN_RETURN_IF_ERROR(check_empty(files, root, report));
+  QUERN_RETURN_IF_ERROR(storage::make_with_parents(files, root, report));
+  QUERN_ASSIGN_OR_RETURN(const auto lock, lock_folder(files, root, report));
+  QUERN_RETURN_IF_ERROR(check_empty(files, root, report));  // somebody else may have made it meanwhile
   return make(files, root, options, false, report);
 }
 
@@ -97,9 +166,10 @@ Result<History> History::open(FileSystem& files, const String& root, Report& rep
   History out(files, root);
   const String path = options_path(root);
   const auto bytes = storage::read_file(files, path, kMostOptionsBytes);
-  if (!bytes.ok() && storage::is_missing(bytes.status()))
-    return storage::fail(report, StatusCode::io_error,
-                         join({root, ": there is no history; make one with quern lidar history init"}));
+  if (!bytes.ok() && storage::is_missing(bytes.status())) {
+    report.problem = join({root, ": there is no history"});
+    return bytes.status();
+  }
   if (!bytes.ok()) return storage::fail_file(report, path, "read it", bytes.status());
   if (const Status status = read_options(*bytes, out.options_, out.is_bundle_); !status.ok())
     return storage::fail_at(report, path, status);
@@ -135,10 +205,13 @@ Result<Epoch> History::read(const EpochName& name, Report& report) const {
 
 Result<Epoch> History::read(const ContentHash& root, Report& report) const {
   QUERN_ASSIGN_OR_RETURN(const auto names, epochs(report));
-  for (const EpochName& name : names)
-    if (name.root == root) return read(name, report);
-  return storage::fail(report, StatusCode::io_error,
-                       join({root_, ": the epoch ", storage::hex(root), " is not in this history"}));
+  for (const EpochName& name : names) {
+    if (name.root != root) continue;
+    auto epoch = read(name, report);
+    if (epoch.ok() || !storage::is_missing(epoch.status())) return epoch;
+  }
+  report.problem = join({root_, ": the epoch ", storage::hex(root), " is not in this history"});
+  return missing();
 }
 
 Result<std::optional<Epoch>> History::newest(Report& report) const {
@@ -151,8 +224,12 @@ Result<std::optional<Epoch>> History::newest(Report& report) const {
 Result<Vector<History::Segment>> History::segments(Report& report) const {
   const auto names = files_->list(segments_folder());
   if (!names.ok()) return storage::fail_file(report, segments_folder(), "list it", names.status());
+  return segments(*names, report);
+}
+
+Result<Vector<History::Segment>> History::segments(std::span<const String> names, Report& report) const {
   Vector<Segment> out;
-  for (const String& name : *names) {
+  for (const String& name : names) {
     if (!storage::parse_content_hash(name)) continue;
     const String path = segment_path(name);
     const auto file = files_->open(path);
@@ -168,33 +245,52 @@ Result<Vector<History::Segment>> History::segments(Report& report) const {
   return out;
 }
 
-Status History::find_places(Report& report) {
-  QUERN_ASSIGN_OR_RETURN(const auto all, segments(report));
+Result<bool> History::find_places(Report& report) {
+  const auto listed = files_->list(segments_folder());
+  if (!listed.ok()) return storage::fail_file(report, segments_folder(), "list it", listed.status());
+  if (places_ && places_->listed == *listed) return false;
   Places places;
+  places.listed = *listed;
+  QUERN_ASSIGN_OR_RETURN(const auto all, segments(*listed, report));
   for (const Segment& segment : all) {
-    for (const BlobPlace& blob : segment.blobs) places.blobs[blob.hash] = {places.names.size(), blob};
+    for (const BlobPlace& blob : segment.blobs) places.blobs[blob.hash].push_back({places.names.size(), blob});
     places.names.push_back(segment.name);
   }
   places_ = std::move(places);
-  return {};
+  return true;
 }
 
 Result<Vector<std::uint8_t>> History::read_part(const EpochTile& tile, const TilePart& part, Report& report) {
-  // A collection may have moved it to another segment since the last look.
-  const bool looked = places_.has_value();
-  for (int look = looked ? 0 : 1; look < 2; ++look) {
-    if (look == 1) QUERN_RETURN_IF_ERROR(find_places(report));
+  bool damaged = false;
+  std::optional<Status> refused;
+  // A collection may move the part to another segment after a look, and during one.
+  for (int look = places_ ? 0 : 1; look < 3; ++look) {
+    if (look > 0) {
+      QUERN_ASSIGN_OR_RETURN(const bool is_new, find_places(report));
+      if (!is_new) break;
+    }
     const auto found = places_->blobs.find(part.hash);
     if (found == places_->blobs.end()) continue;
-    const auto file = files_->open(segment_path(places_->names[found->second.segment]));
-    if (!file.ok() && storage::is_missing(file.status())) continue;
-    if (!file.ok())
-      return storage::fail_file(report, segment_path(places_->names[found->second.segment]), "open it", file.status());
-    auto bytes = read_blob(**file, found->second.blob);
-    if (bytes.ok()) return bytes;
-    return fail_part(tile, part, " is damaged", report);
+    for (const Place& place : found->second) {
+      const String path = segment_path(places_->names[place.segment]);
+      const auto file = files_->open(path);
+      if (!file.ok() && storage::is_missing(file.status())) continue;
+      // More bytes than cells can take are not read at all.
+      const bool fits = place.blob.bytes / kMostCellBytes <= part.cells;
+      auto bytes = !file.ok() ? Result<Vector<std::uint8_t>>(file.status())
+                   : fits     ? read_blob(**file, place.blob)
+                              : Result<Vector<std::uint8_t>>(Status(StatusCode::corrupt, "too many bytes"));
+      if (bytes.ok()) return bytes;
+      if (is_lost(bytes.status())) {
+        damaged = true;
+      } else {
+        refused = storage::fail_file(report, path, "read it", bytes.status());
+      }
+    }
   }
-  return fail_part(tile, part, " is not in this history", report);
+  if (refused) return *refused;
+  return damaged ? fail_part(tile, part, " is damaged", report)
+                 : fail_part(tile, part, " is not in this history", report);
 }
 
 Result<Vector<Cell>> History::read_tile(const Epoch& epoch, const EpochTile& tile, Report& report) {
@@ -206,6 +302,8 @@ Result<Vector<Cell>> History::read_tile(const Epoch& epoch, const EpochTile& til
     const auto middle = static_cast<std::ptrdiff_t>(cells.size());
     cells.insert(cells.end(), some->begin(), some->end());
     std::inplace_merge(cells.begin(), cells.begin() + middle, cells.end());
+    if (std::adjacent_find(cells.begin(), cells.end()) != cells.end())
+      return fail_part(tile, part, " has cells that another part of the tile has", report);
   }
   return cells;
 }
@@ -228,23 +326,19 @@ Result<std::unique_ptr<storage::FileLock>> History::lock(Report& report) {
   if (is_bundle_)
     return storage::fail(report, StatusCode::invalid_argument,
                          join({root_, ": this is a bundle, which does not change; name the history it came from"}));
-  const String path = join({root_, "/lock"});
-  auto lock = files_->lock(path, storage::LockKind::exclusive, false);
-  if (!lock.ok() && storage::is_busy(lock.status()))
-    return storage::fail(report, StatusCode::io_error,
-                         join({root_, ": another process changes the history; try again when it has ended"}));
-  if (!lock.ok()) return storage::fail_file(report, path, "lock it", lock.status());
-  const String left_in = join({root_, "/tmp"});
-  const auto left = files_->list(left_in);
-  if (!left.ok()) return storage::fail_file(report, left_in, "list it", left.status());
-  for (const String& name : *left) (void)files_->remove(join({left_in, "/", name}));
+  QUERN_ASSIGN_OR_RETURN(auto lock, lock_folder(*files_, root_, report));
+  QUERN_RETURN_IF_ERROR(check_folders(*files_, root_, report));
+  for (const char* const name : kTemporary) (void)files_->remove(join({root_, name}));
   return lock;
 }
 
 Status History::publish_segment(const ContentHash& name, Report& report) {
   const String path = segment_path(storage::hex(name));
   Status status = files_->rename(new_segment_path(), path);
-  if (!status.ok()) return storage::fail_file(report, path, "put it in place", status);
+  if (!status.ok()) {
+    (void)files_->remove(new_segment_path());
+    return storage::fail_file(report, path, "put it in place", status);
+  }
   status = files_->sync_folder(segments_folder());
   if (!status.ok()) return storage::fail_file(report, segments_folder(), "sync it", status);
   forget_segments();
@@ -254,7 +348,7 @@ Status History::publish_segment(const ContentHash& name, Report& report) {
 Result<ContentHash> History::publish_epoch(const Epoch& epoch, Report& report) {
   const auto bytes = write_epoch(epoch);
   const ContentHash root = storage::content_hash(bytes);
-  QUERN_RETURN_IF_ERROR(storage::publish_file(*files_, join({root_, "/tmp/epoch"}), epoch_path({epoch.number, root}),
+  QUERN_RETURN_IF_ERROR(storage::publish_file(*files_, join({root_, kTemporary[1]}), epoch_path({epoch.number, root}),
                                               epochs_folder(), bytes, report));
   return root;
 }
@@ -288,20 +382,14 @@ Status History::bundle(const String& out, const NeededTiles& needed, Report& rep
   if (files_->list(name).ok() || files_->open(name).ok())
     return storage::fail(report, StatusCode::io_error, join({name, ": there is something already"}));
   QUERN_ASSIGN_OR_RETURN(const String id, files_->new_name());
-  const String temporary = join({name, ".", id});
-  const auto made = [&]() -> Status {
-    QUERN_RETURN_IF_ERROR(make(*files_, temporary, options_, true, report));
-    History bundle(*files_, temporary);
-    QUERN_RETURN_IF_ERROR(fill_bundle(bundle, needed, report));
-    const Status status = files_->rename(temporary, name);
-    return status.ok() ? status : storage::fail_file(report, name, "put it in place", status);
-  };
-  if (const Status status = made(); !status.ok()) {
-    for (const char* const folder : {"/epochs", "/segments", "/tmp"})
-      (void)storage::remove_tree(*files_, join({temporary, folder}));
-    (void)storage::remove_tree(*files_, temporary);
-    return status;
-  }
+  UnfinishedFolder made(*files_, join({name, ".", id}));
+  QUERN_RETURN_IF_ERROR(storage::make_with_parents(*files_, made.path(), report));
+  QUERN_RETURN_IF_ERROR(make(*files_, made.path(), options_, true, report));
+  History bundle(*files_, made.path());
+  QUERN_RETURN_IF_ERROR(fill_bundle(bundle, needed, report));
+  const Status renamed = files_->rename(made.path(), name);
+  if (!renamed.ok()) return storage::fail_file(report, name, "put it in place", renamed);
+  made.keep();
   const String above = storage::parent_of(name);
   const Status status = files_->sync_folder(above);
   return status.ok() ? status : storage::fail_file(report, above, "sync it", status);

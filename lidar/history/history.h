@@ -38,10 +38,14 @@ struct EpochName {
 /// Tiles by the root of their epoch.
 using NeededTiles = std::map<ContentHash, std::set<TileKey>>;
 
+/// Whether a failure says that an epoch or a part is missing or damaged; others say that the system refused, or that
+/// memory does not suffice.
+bool is_lost(const Status& status);
+
 /// Reads and changes a history. One thread at a time. Failures keep a sentence in the report that names file and tile.
 class History {
  public:
-  /// Makes a history in a folder that is missing or empty of one.
+  /// Makes a history in a folder that is missing or empty of one; the folder is locked meanwhile.
   static Status init(storage::FileSystem& files, const String& root, const HistoryOptions& options, Report& report);
   static Result<History> open(storage::FileSystem& files, const String& root, Report& report);
 
@@ -53,21 +57,22 @@ class History {
 
   /// Oldest first.
   Result<Vector<EpochName>> epochs(Report& report) const;
-  /// Fails where the epoch is missing or its bytes are not those of its root.
+  /// Fails with what is_lost() knows where the epoch is missing or its bytes are not those of its root.
   Result<Epoch> read(const EpochName& name, Report& report) const;
   Result<Epoch> read(const ContentHash& root, Report& report) const;
   /// The newest epoch, nothing where there is none.
   Result<std::optional<Epoch>> newest(Report& report) const;
 
-  /// Cells of a tile, rising. Fails where a part is missing or damaged; the sentence names tile and part.
+  /// Cells of a tile, rising. Fails with `corrupt` where a part is missing or damaged in all segments that have it; the
+  /// sentence names tile and part.
   Result<Vector<Cell>> read_tile(const Epoch& epoch, const EpochTile& tile, Report& report);
   /// The bytes of a part of a tile.
   Result<Vector<std::uint8_t>> read_part(const EpochTile& tile, const TilePart& part, Report& report);
   /// Bytes of all epochs and segments.
   Result<std::uint64_t> stored_bytes(Report& report) const;
 
-  /// Held while the history is changed; what a writer that died left in tmp/ is removed. Fails where somebody holds it,
-  /// and for bundles.
+  /// Held while the history is changed; files that a writer that died left in tmp/ are removed. Fails where somebody
+  /// holds it, for bundles, and where a folder of the history is a symbolic link.
   Result<std::unique_ptr<storage::FileLock>> lock(Report& report);
   /// Where the lock's holder writes a segment.
   String new_segment_path() const { return storage::join({root_, "/tmp/segment"}); }
@@ -99,15 +104,18 @@ class History {
   static Status make(storage::FileSystem& files, const String& root, const HistoryOptions& options, bool is_bundle,
                      Report& report);
   Status fill_bundle(History& made, const NeededTiles& needed, Report& report);
-  Status find_places(Report& report);
+  Result<Vector<Segment>> segments(std::span<const String> names, Report& report) const;
+  /// Looks at the segments unless these are the ones of the last look; returns whether it did.
+  Result<bool> find_places(Report& report);
 
   struct Place {
     std::size_t segment = 0;  ///< of names
     BlobPlace blob;
   };
   struct Places {
+    Vector<String> listed;  ///< in the folder of segments, before they were opened
     Vector<String> names;
-    std::map<ContentHash, Place> blobs;
+    std::map<ContentHash, Vector<Place>> blobs;
   };
 
   storage::FileSystem* files_;

@@ -5,9 +5,15 @@
 namespace quern::lidar {
 
 Result<const Epoch*> HistoryTiles::epoch_of(const ContentHash& root) {
-  if (const auto found = epochs_.find(root); found != epochs_.end()) return &found->second;
+  const auto found = std::find_if(epochs_.begin(), epochs_.end(), [&](const auto& one) { return one.first == root; });
+  if (found != epochs_.end()) {
+    epochs_.splice(epochs_.begin(), epochs_, found);
+    return &epochs_.front().second;
+  }
   QUERN_ASSIGN_OR_RETURN(auto epoch, history_.read(root, report_));
-  return &epochs_.emplace(root, std::move(epoch)).first->second;
+  epochs_.emplace_front(root, std::move(epoch));
+  if (epochs_.size() > kMostEpochs) epochs_.pop_back();
+  return &epochs_.front().second;
 }
 
 Result<const SeenFrame*> HistoryTiles::points_of(const ContentHash& root, const Epoch& epoch, const EpochTile& tile) {
@@ -31,7 +37,15 @@ Status HistoryTiles::add_tiles(const ContentHash& root, std::uint64_t reach, con
                                ScanPredictor& predictor) {
   report_ = {};
   QUERN_ASSIGN_OR_RETURN(const Epoch* const epoch, epoch_of(root));
-  for (const EpochTile* const tile : tiles_around(*epoch, pose, reach)) {
+  const auto tiles = tiles_around(*epoch, pose, reach);
+  std::uint64_t cells = 0;
+  for (const EpochTile* const tile : tiles) cells += tile->cells();
+  // A cell is read as a number and becomes a point.
+  if (cells > most_bytes_ / (sizeof(Cell) + sizeof(UnitPoint)))
+    return storage::fail(report_, StatusCode::memory_limit,
+                         storage::join({history_.root(), ": the tiles around a frame have ", storage::decimal(cells),
+                                        " cells, which is more than memory allows"}));
+  for (const EpochTile* const tile : tiles) {
     QUERN_ASSIGN_OR_RETURN(const SeenFrame* const points, points_of(root, *epoch, *tile));
     predictor.add(*points);
   }

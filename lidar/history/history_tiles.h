@@ -2,7 +2,7 @@
 #pragma once
 
 #include <list>
-#include <map>
+#include <utility>
 
 #include "lidar/history/history.h"
 #include "lidar/predict/tile_source.h"
@@ -12,8 +12,10 @@ namespace quern::lidar {
 /// One thread at a time.
 class HistoryTiles final : public TileSource {
  public:
-  /// Keeps about `memory_bytes` of tiles.
-  HistoryTiles(History history, std::uint64_t memory_bytes) : history_(std::move(history)), memory_(memory_bytes) {}
+  /// Keeps about `memory_bytes` of tiles. Tiles around one pose that take more than `most_bytes` are refused with
+  /// `memory_limit` before they are read.
+  HistoryTiles(History history, std::uint64_t memory_bytes, std::uint64_t most_bytes = UINT64_MAX)
+      : history_(std::move(history)), memory_(memory_bytes), most_bytes_(most_bytes) {}
 
   Status add_tiles(const ContentHash& epoch, std::uint64_t reach, const Pose& pose, ScanPredictor& predictor) override;
   History& history() { return history_; }
@@ -34,10 +36,13 @@ class HistoryTiles final : public TileSource {
   Result<const SeenFrame*> points_of(const ContentHash& root, const Epoch& epoch, const EpochTile& tile);
 
   History history_;
+  static constexpr std::size_t kMostEpochs = 2;  ///< in memory
+
   std::uint64_t memory_;
+  std::uint64_t most_bytes_;
   std::uint64_t used_ = 0;
-  std::map<ContentHash, Epoch> epochs_;
-  std::list<Kept> kept_;  ///< the last used first
+  std::list<std::pair<ContentHash, Epoch>> epochs_;  ///< the last used first
+  std::list<Kept> kept_;                             ///< the last used first
   Report report_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "libcompress/format/frame/checksum.h"
 #include "lidar/history/stored_numbers.h"
@@ -85,6 +86,15 @@ Vector<BlobPlace> walk(File& file, std::uint64_t size) {
 
 }  // namespace
 
+SegmentWriter::~SegmentWriter() {
+  if (file_ == nullptr || finished_) return;
+  try {
+    (void)files_.remove(path_);
+  } catch (const std::bad_alloc&) {
+    // The next writer removes it.
+  }
+}
+
 Status SegmentWriter::write(std::span<const std::uint8_t> bytes, Report& report) {
   const Status status = storage::write_fully(*file_, at_, bytes);
   if (!status.ok()) return storage::fail_file(report, path_, "write it", status);
@@ -121,12 +131,14 @@ Result<ContentHash> SegmentWriter::finish(Report& report) {
   QUERN_RETURN_IF_ERROR(write(end, report));
   const Status synced = file_->sync();
   if (!synced.ok()) return storage::fail_file(report, path_, "sync it", synced);
+  finished_ = true;
   return name;
 }
 
 Result<Vector<BlobPlace>> read_segment(File& file, bool& whole) {
   QUERN_ASSIGN_OR_RETURN(const auto size, file.size());
   auto places = read_index(file, size);
+  if (!places.ok() && places.status().code() == StatusCode::io_error) return places.status();
   std::array<std::uint8_t, kHeadBytes> head;
   Vector<std::uint8_t> expected;
   Writer writer(expected);

@@ -22,6 +22,10 @@ struct BlobPlace {
 class SegmentWriter {
  public:
   SegmentWriter(storage::FileSystem& files, String path) : files_(files), path_(std::move(path)) {}
+  SegmentWriter(const SegmentWriter&) = delete;
+  SegmentWriter& operator=(const SegmentWriter&) = delete;
+  /// Removes a file that was not finished.
+  ~SegmentWriter();
 
   /// Appends a blob of less than 4 GiB; the first one makes the file.
   Status add(const storage::ContentHash& hash, std::span<const std::uint8_t> bytes, storage::Report& report);
@@ -36,11 +40,12 @@ class SegmentWriter {
   String path_;
   std::unique_ptr<storage::File> file_;
   std::uint64_t at_ = 0;
+  bool finished_ = false;
   Vector<BlobPlace> places_;
 };
 
 /// The blobs of a segment by its index or, where that is damaged, by walking over them, as far as they are whole;
-/// `whole` says which. Any bytes are safe.
+/// `whole` says which. Any bytes are safe. Fails where the system refuses to read.
 Result<Vector<BlobPlace>> read_segment(storage::File& file, bool& whole);
 
 /// Whether the heads of these blobs, which a walk over a damaged segment relies on, are as they must be.

@@ -138,6 +138,7 @@ Status SimulatedDisk::sync(std::size_t node) {
 
 Result<std::unique_ptr<File>> SimulatedDisk::open(std::string_view path) {
   if (dead_) return error(EIO);
+  if (on_open_) QUERN_RETURN_IF_ERROR(on_open_(path));
   const std::size_t node = find(path);
   if (node == kNone) return error(ENOENT);
   if (nodes_[node].folder) return error(EISDIR);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -49,6 +50,8 @@ class SimulatedDisk final : public storage::FileSystem {
   /// For tests that damage files.
   std::vector<std::string> all_files() const;
   std::vector<std::uint8_t>& bytes_of(const std::string& path);
+  /// Called before a file is opened, with its path; a status that is not ok is the outcome. May change the disk.
+  void on_open(std::function<Status(std::string_view)> hook) { on_open_ = std::move(hook); }
   bool exists(const std::string& path) const { return find(path) != kNone; }
 
   Result<std::unique_ptr<storage::File>> open(std::string_view path) override;
@@ -58,6 +61,7 @@ class SimulatedDisk final : public storage::FileSystem {
   Status make_folder(std::string_view path) override;
   Status remove_folder(std::string_view path) override;
   Result<Vector<String>> list(std::string_view path) override;
+  Result<bool> is_link(std::string_view) override { return false; }
   Status sync_folder(std::string_view path) override;
   Result<std::unique_ptr<storage::FileLock>> lock(std::string_view path, storage::LockKind kind, bool wait) override;
   Result<String> new_name() override;
@@ -87,6 +91,7 @@ class SimulatedDisk final : public storage::FileSystem {
   std::size_t fault_at_ = kNone;
   FaultKind fault_ = FaultKind::none;
   bool happened_ = false;
+  std::function<Status(std::string_view)> on_open_;
   bool dead_ = false;
   std::uint64_t names_made_ = 0;
 };

@@ -64,6 +64,7 @@ def read_epoch(data, side):
         for _ in range(cursor.varint(8)):
             name, cells = read_hash(cursor), cursor.varint(2**32)
             cursor.varint(2**32 - 1)
+            require(all(name != other for other, _ in tiles[key]), 'a part twice in a tile')
             tiles[key].append((name, cells))
         require(tiles[key], 'a tile without parts')
     require(cursor.done(), 'bytes after the tiles')
@@ -91,10 +92,12 @@ class History:
         tiles = read_epoch(self.epochs[root].read_bytes(), self.side)
         middle = [t // TILE for t in pose[1]]
         for key in itertools.product(*(range(m - reach, m + reach + 1) for m in middle)):
-            points = []
+            points, seen = [], set()
             for name, count in tiles.get(key, ()):
                 require(name in self.parts, 'a part that is not there')
                 cells = read_cells(self.parts[name], self.side)
                 require(len(cells) == count, 'cells of a part')
+                require(seen.isdisjoint(map(tuple, cells)), 'a cell in two parts of a tile')
+                seen.update(map(tuple, cells))
                 points += [[at * self.side + self.side // 2 for at in cell] for cell in cells]
             yield ((2**20, 0, 0, 0), [at * TILE for at in key]), points

@@ -324,7 +324,7 @@ TEST(Epoch_OfHostileBytes, IsAStatus) {
   }
 }
 
-TEST(History_ThatAnotherChanges, IsNotChangedByUs) {
+TEST(History_WhereThereIsOne, IsNotMadeAgain) {
   SimulatedDisk disk;
   History history = make_history(disk);
   Report report;
@@ -332,7 +332,7 @@ TEST(History_ThatAnotherChanges, IsNotChangedByUs) {
   EXPECT_NE(report.problem.find("already"), String::npos);
   EXPECT_FALSE(History::init(disk, "other", {333, 0}, report).ok());
   EXPECT_FALSE(History::open(disk, "nowhere", report).ok());
-  EXPECT_NE(report.problem.find("init"), String::npos);
+  EXPECT_NE(report.problem.find("there is no history"), String::npos);
 }
 
 }  // namespace
