@@ -206,6 +206,8 @@ void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, Li
   out.html = raw.html;
   out.format = raw.format;
   out.run = run;
+  if (verb.get_option_no_throw("--history") != nullptr && verb.count("--history") != 0 && raw.history.empty())
+    fail(Exit::usage, "--history: the name of the history's folder is empty");
   if (out.html == "-" ||
       (verb.get_option_no_throw("--html") != nullptr && verb.count("--html") != 0 && raw.html.empty()))
     fail(Exit::usage, "--html: name a file for the report");

@@ -42,13 +42,16 @@ void define_changing(CLI::App& verb, RawArgs& raw) {
   CLI::App& gc = add_history_work(verb, raw, "gc", "remove old epochs and what no epoch needs");
   add_value(gc, "--keep", raw.keep, "N", "keep the N newest epochs [all]");
   add_repeatable(gc, "--drive", raw.drives, "DRIVE", "keep the epochs of this drive, too; repeatable");
+  gc.add_flag("--damaged", raw.damaged_epochs,
+              "remove epochs whose files are damaged, too; --keep does not count them");
   gc.add_flag("--dry-run", raw.dry_run, "only say what would go");
   add_run(gc, raw);
   gc.footer(
       "A drive that was predicted from an epoch can only be read as long as the epoch is there, or a bundle of it.\n"
       "Examples:\n"
       "  quern lidar history gc streets --keep 60 --drive drive.qnl\n"
-      "  quern lidar history gc streets --keep 60 --dry-run\n");
+      "  quern lidar history gc streets --keep 60 --dry-run\n"
+      "  quern lidar history gc streets --damaged\n");
 }
 
 void define_looking(CLI::App& verb, RawArgs& raw) {
@@ -101,6 +104,7 @@ void read_lidar_history(const RawArgs& raw, const CLI::App& work, LidarArgs& out
     if (*out.keep == 0) fail(Exit::usage, "--keep 0: would remove everything; keep at least 1");
   }
   out.drives = raw.drives;
+  out.damaged_too = raw.damaged_epochs;
   out.dry_run = raw.dry_run;
 }
 

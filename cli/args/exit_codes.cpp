@@ -27,7 +27,8 @@ const char* advice(StatusCode code, Phase phase) {
   }
 }
 
-/// To be put behind the text of an errno; empty when that is plain or not known.
+}  // namespace
+
 const char* errno_advice(int error) {
   switch (error) {
     case ENOENT:
@@ -44,8 +45,6 @@ const char* errno_advice(int error) {
     default: return "";
   }
 }
-
-}  // namespace
 
 std::string errno_text(int error) { return std::generic_category().message(error) + errno_advice(error); }
 

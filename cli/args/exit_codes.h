@@ -56,6 +56,9 @@ T check(Result<T> result, Phase phase, const std::string& file) {
   return std::move(result).value();
 }
 
+/// To be put behind the text of an errno; empty when that is plain or not known.
+const char* errno_advice(int error);
+
 /// The system's text for an errno and, where there is something, what the user can do about it.
 std::string errno_text(int error);
 

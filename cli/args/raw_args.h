@@ -44,7 +44,7 @@ struct RawArgs {
   std::string max_error, mode, times, poses, key_every, bin_columns, frame, format, history, resolution, max_size;
   std::vector<std::string> max_errors, modes, originals, drives;
   bool no_attributes = false, no_history = false;
-  bool dry_run = false, full = false, replace = false;
+  bool dry_run = false, damaged_epochs = false, full = false, replace = false;
   std::string what;  ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check
 };
 

@@ -32,6 +32,7 @@ struct LidarArgs {
   std::uint64_t most_bytes = 0;       ///< history init; 0: no limit
   std::optional<std::uint64_t> keep;  ///< history gc: epochs
   std::vector<std::string> drives;    ///< history gc: whose epochs stay
+  bool damaged_too = false;           ///< history gc: damaged epochs go
   bool dry_run = false;
   std::string times;  ///< file with a time a line; empty: none
   std::optional<std::uint64_t> frame;

@@ -196,6 +196,15 @@ class FrameCoder {
   const std::deque<Coded>& frames() const { return frames_; }
   const Totals& totals() const { return totals_; }
 
+  /// Fails where a collection removed the epoch meanwhile that the drive names.
+  void check_epoch() const {
+    if (!epoch_ || totals_.by_history == 0) return;
+    lidar::Report report;
+    const auto epoch = tiles_->history().read(*epoch_, report);
+    if (!epoch.ok())
+      fail_needed({}, epoch.status(), report, "; it was removed meanwhile, compress again with the newest epoch");
+  }
+
   /// Writes the drive and returns its bytes.
   std::uint64_t write(int descriptor, const Execution& execution) const {
     const Mapping scans = spool_.map();
@@ -233,7 +242,7 @@ class FrameCoder {
       group.push_back(encode_file(paths_[i], time_of(i), args_, [&](const auto& cloud, const auto& options) {
         auto frame = frames.encode(cloud, options, poses_[i], runner_);
         if (!frame.ok() && tiles_ != nullptr && !tiles_->report().problem.empty())
-          fail(Exit::missing, plain(tiles_->report().problem) + "; restore the history, or type --no-history");
+          fail_needed({}, frame.status(), tiles_->report(), "; restore the history from a copy, or type --no-history");
         return frame;
       }));
       note_done(group.back());
@@ -249,7 +258,8 @@ class FrameCoder {
     const auto names = tiles_->history().epochs(report);
     if (!names.ok()) fail_history(args_.history, names.status(), report);
     if (names->empty()) return {};
-    return {tiles_.get(), names->back().root};
+    epoch_ = names->back().root;
+    return {tiles_.get(), *epoch_};
   }
 
   /// Frames from a key frame to the next.
@@ -296,6 +306,7 @@ class FrameCoder {
   std::vector<std::int64_t> times_;
   std::vector<lidar::Pose> poses_;
   std::unique_ptr<lidar::HistoryTiles> tiles_;
+  std::optional<lidar::ContentHash> epoch_;  ///< of the history, that frames may be predicted from
   SpoolFile spool_;
   std::uint64_t spooled_ = 0;
   std::deque<Coded> frames_;
@@ -322,6 +333,7 @@ Exit run_lidar_compress(const LidarArgs& args) {
     FrameCoder coder(args, paths, runner.get());
     coder.run();
     output_bytes = coder.write(file ? file->descriptor() : STDOUT_FILENO, execution);
+    coder.check_epoch();
     frames = coder.frames();
     totals = coder.totals();
   }

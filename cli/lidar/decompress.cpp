@@ -94,7 +94,9 @@ std::optional<lidar::CodedFrame> read_unless_missing(DriveFile& source, std::uin
   try {
     return source.read_coded(index);
   } catch (const CliError& error) {
-    if (!args.keep_going || error.code() != Exit::missing) throw;
+    if (error.code() != Exit::missing) throw;
+    if (!args.keep_going)
+      fail(Exit::missing, std::string(error.what()) + ", or leave such frames out with --keep-going");
     totals.left_frames.push_back(index);
     print_note(error.what());
     return std::nullopt;

@@ -9,8 +9,12 @@
 
 namespace quern::cli {
 
-/// Decodes every frame of the drive that begins with the bytes. Returns what is wrong with the first frame that does
-/// not decode, or nothing; frames that a history predicted are passed over.
-std::string undecodable_frame(std::span<const std::uint8_t> stream, const RunArgs& run);
+struct DecodedFrames {
+  std::string problem;                ///< of the first frame that does not decode; empty: none
+  std::uint64_t without_history = 0;  ///< frames that were not decoded, for a history predicted them
+};
+
+/// Decodes every frame of the drive that begins with the bytes, up to the first that does not decode.
+DecodedFrames decode_frames(std::span<const std::uint8_t> stream, const RunArgs& run);
 
 }  // namespace quern::cli

@@ -94,7 +94,12 @@ Exit run_add(const LidarArgs& args) {
       adder.add_drive(path, runner.get());
     }
   }
-  const auto added = check_history(addition.publish(history, report), args.history, report);
+  const auto published = addition.publish(history, report);
+  if (!published.ok() && lidar::is_lost(published.status()))
+    fail(Exit::stream, plain(report.problem) + "; restore it from a copy, or remove damaged epochs with quern lidar " +
+                           "history gc --damaged");
+  const auto added = check_history(published, args.history, report);
+  for (const String& note : report.notes) print_note(plain(note));
   if (args.run.json) {
     print_json(Json{{"history", args.history},
                     {"epoch", added.epoch.number},
@@ -122,9 +127,17 @@ Exit run_ls(const LidarArgs& args) {
   Json list = Json::array();
   std::string out;
   for (const auto& name : names) {
-    const auto epoch = check_history(tiles->history().read(name, report), args.history, report);
+    const auto read = tiles->history().read(name, report);
+    if (!read.ok() && !lidar::is_lost(read.status())) fail_history(args.history, read.status(), report);
+    if (!read.ok()) {
+      list.push_back(Json{{"epoch", name.number}, {"root", root_text(name.root)}, {"damaged", true}});
+      out += fmt::format("{:>6}  {}  damaged\n", name.number, root_text(name.root));
+      continue;
+    }
+    const lidar::Epoch& epoch = *read;
     list.push_back(Json{{"epoch", name.number},
                         {"root", root_text(name.root)},
+                        {"damaged", false},
                         {"frames", epoch.frames},
                         {"tiles", epoch.tiles.size()},
                         {"cells", epoch.cells()},
@@ -145,9 +158,12 @@ Exit run_stat(const LidarArgs& args) {
   lidar::History& history = tiles->history();
   lidar::Report report;
   const auto names = check_history(history.epochs(report), args.history, report);
-  const auto newest = check_history(history.newest(report), args.history, report);
+  const auto newest = history.newest(report);
+  const bool is_damaged = !newest.ok() && lidar::is_lost(newest.status());
+  if (!newest.ok() && !is_damaged) fail_history(args.history, newest.status(), report);
   const auto stored = check_history(history.stored_bytes(report), args.history, report);
-  const lidar::Epoch epoch = newest.value_or(lidar::Epoch());
+  const lidar::Epoch epoch = is_damaged ? lidar::Epoch() : newest->value_or(lidar::Epoch());
+  const auto figure = [&](std::uint64_t value) { return is_damaged ? Json(nullptr) : Json(value); };
   if (args.run.json) {
     print_json(Json{{"history", args.history},
                     {"bundle", history.is_bundle()},
@@ -155,22 +171,28 @@ Exit run_stat(const LidarArgs& args) {
                     {"max_bytes", history.options().most_bytes},
                     {"epochs", names.size()},
                     {"root", names.empty() ? Json(nullptr) : Json(root_text(names.back().root))},
-                    {"tiles", epoch.tiles.size()},
-                    {"cells", epoch.cells()},
-                    {"bytes", epoch.bytes()},
+                    {"damaged", is_damaged},
+                    {"tiles", figure(epoch.tiles.size())},
+                    {"cells", figure(epoch.cells())},
+                    {"bytes", figure(epoch.bytes())},
                     {"stored_bytes", stored},
                     {"version", QUERN_VERSION}});
     return Exit::ok;
   }
   const std::uint64_t limit = history.options().most_bytes;
-  print_text(fmt::format("{}{}\n  epochs      {}{}\n  newest      {} tiles, {} cells of {}, {}{}\n  on disk     {}\n",
-                         args.history, history.is_bundle() ? " (a bundle)" : "", names.size(),
-                         names.empty() ? std::string() : ", the newest " + root_text(names.back().root),
-                         epoch.tiles.size(), epoch.cells(), cell_text(history.options().cell_units),
-                         size_text(epoch.bytes()), limit == 0 ? std::string() : " of at most " + size_text(limit),
+  const std::string newest_text =
+      is_damaged ? "damaged; restore it from a copy, or remove it with quern lidar history gc --damaged"
+                 : fmt::format("{} tiles, {} cells of {}, {}{}", epoch.tiles.size(), epoch.cells(),
+                               cell_text(history.options().cell_units), size_text(epoch.bytes()),
+                               limit == 0 ? std::string() : " of at most " + size_text(limit));
+  print_text(fmt::format("{}{}\n  epochs      {}{}\n  newest      {}\n  on disk     {}\n", args.history,
+                         history.is_bundle() ? " (a bundle)" : "", names.size(),
+                         names.empty() ? std::string() : ", the newest " + root_text(names.back().root), newest_text,
                          size_text(stored)));
   return Exit::ok;
 }
+
+constexpr const char* kRestore = "; restore the history from a copy";
 
 /// Epochs and tiles that the frames of drives need.
 lidar::NeededTiles needed_by(const std::vector<std::string>& paths, const lidar::History& history,
@@ -179,16 +201,21 @@ lidar::NeededTiles needed_by(const std::vector<std::string>& paths, const lidar:
   std::map<lidar::ContentHash, lidar::Epoch> epochs;
   for (const std::string& path : paths) {
     DriveFile source(path, args.run);
-    std::optional<lidar::ContentHash> named;
+    std::vector<std::optional<lidar::ContentHash>> epochs_of_frames;
     for (std::uint64_t i = 0; i < source.drive().frames(); ++i) {
       const auto frame = source.drive().describe(i);
       if (!frame.ok()) fail_frame(path, i, frame.status());
       const auto& description = frame->description;
-      if (description.epoch) named = description.epoch;
-      if (!description.reach || !named) continue;
-      lidar::Report report;
-      if (epochs.count(*named) == 0)
-        epochs.emplace(*named, check_history(history.read(*named, report), args.history, report));
+      epochs_of_frames.push_back(description.epoch);
+      if (!description.reach || description.key_distance > i) continue;
+      const auto named = epochs_of_frames[static_cast<std::size_t>(i - description.key_distance)];
+      if (!named) continue;
+      if (epochs.count(*named) == 0) {
+        lidar::Report report;
+        auto epoch = history.read(*named, report);
+        if (!epoch.ok()) fail_needed(path + ": ", epoch.status(), report, kRestore);
+        epochs.emplace(*named, std::move(epoch).value());
+      }
       for (const auto* tile : lidar::tiles_around(epochs.at(*named), *description.pose, *description.reach))
         needed[*named].insert(tile->key);
     }
@@ -205,7 +232,11 @@ Exit run_gc(const LidarArgs& args) {
   if (args.keep) options.keep = *args.keep;
   for (const auto& [root, keys] : needed_by(args.drives, history, args)) options.roots.push_back(root);
   options.dry_run = args.dry_run;
-  const auto done = check_history(lidar::collect_history(history, options, report), args.history, report);
+  options.damaged_too = args.damaged_too;
+  const auto collected = lidar::collect_history(history, options, report);
+  if (!collected.ok() && lidar::is_lost(collected.status()) && !args.damaged_too)
+    fail(Exit::stream, plain(report.problem) + "; restore it from a copy, or remove damaged epochs with --damaged");
+  const auto done = check_history(collected, args.history, report);
   if (args.run.json) {
     Json removed = Json::array();
     for (const auto& name : done.removed)
@@ -245,8 +276,9 @@ Exit run_verify(const LidarArgs& args) {
                       found.left_out == 0 ? std::string() : fmt::format(", {} not in this bundle", found.left_out)));
   }
   if (found.damage.empty()) return Exit::ok;
-  fail(Exit::stream, fmt::format("{}: {} things are damaged or missing; restore the files from a copy, or remove the "
-                                 "epochs that need them with quern lidar history gc",
+  fail(Exit::stream, fmt::format("{}: {} things are damaged or missing; restore the files from a copy. Damaged epochs "
+                                 "go with quern lidar history gc --damaged; a damaged tile begins anew when scans are "
+                                 "added there",
                                  args.history, found.damage.size()));
 }
 
@@ -256,7 +288,7 @@ Exit run_bundle(const LidarArgs& args) {
   if (needed.empty()) fail(Exit::usage, args.inputs.front() + ": no frame of it was predicted from a history");
   lidar::Report report;
   const Status made = tiles->history().bundle(String(args.output), needed, report);
-  if (!made.ok()) fail_history(args.history, made, report);
+  if (!made.ok()) fail_needed({}, made, report, kRestore);
   std::size_t count = 0;
   for (const auto& [root, keys] : needed) count += keys.size();
   if (args.run.json) {

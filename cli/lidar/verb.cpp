@@ -44,7 +44,8 @@ DriveFile::DriveFile(const std::string& path, const RunArgs& run, const std::str
   if (!opened.ok()) fail_drive(path, opened.status());
   drive_ = std::move(opened).value();
   if (!history.empty()) {
-    history_ = open_history(history, run);
+    history_ =
+        open_history(history, run, "; name the folder of the history, or of a bundle, that frames were predicted from");
     drive_->set_history(history_.get());
   }
   most_points_ = lidar::points_within(execution.memory_limit / thread_count(run));
@@ -57,21 +58,47 @@ lidar::CodedFrame DriveFile::read_coded(std::uint64_t index) {
   const std::string where = fmt::format("{}: frame {}: ", path_, index);
   if (history_ == nullptr)
     fail(Exit::missing, where + coded.status().text() + "; name that history, or its bundle, with --history DIR");
-  const String& problem = history_->report().problem;
-  fail(Exit::missing, where + (problem.empty() ? std::string(coded.status().text()) : plain(problem)) +
-                          "; restore the history from a copy, or leave such frames out with --keep-going");
+  fail_needed(where, coded.status(), history_->report(), "; restore the history from a copy");
 }
 
-std::unique_ptr<lidar::HistoryTiles> open_history(const std::string& folder, const RunArgs& run) {
+namespace {
+
+/// What the user can do about a history, by code.
+std::string history_advice(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::bad_magic: return "; name a folder that quern lidar history init made";
+    case StatusCode::truncated:
+    case StatusCode::corrupt:
+    case StatusCode::checksum_mismatch: return "; restore it from a copy";
+    case StatusCode::unsupported_version: return "; a newer quern wrote it, update this one";
+    case StatusCode::memory_limit: return "; raise --memory";
+    case StatusCode::out_of_memory: return "; not enough memory, lower -T or free some";
+    case StatusCode::internal: return "; this is a defect in quern, please report it";
+    case StatusCode::io_error: return errno_advice(static_cast<int>(status.first()));
+    default: return "";
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<lidar::HistoryTiles> open_history(const std::string& folder, const RunArgs& run, const char* advice) {
   lidar::Report report;
   auto history = lidar::History::open(storage::system_files(), String(folder), report);
+  if (!history.ok() && storage::is_missing(history.status())) fail(Exit::io, plain(report.problem) + advice);
   if (!history.ok()) fail_history(folder, history.status(), report);
-  return std::make_unique<lidar::HistoryTiles>(std::move(history).value(), memory_limit(run) / 4);
+  const std::uint64_t memory = memory_limit(run);
+  return std::make_unique<lidar::HistoryTiles>(std::move(history).value(), memory / 4, memory / 2);
 }
 
 void fail_history(const std::string& folder, const Status& status, const lidar::Report& report) {
   if (report.problem.empty()) fail_status(status, Phase::decode, folder);
-  fail(exit_for(status, Phase::decode), plain(report.problem));
+  fail(exit_for(status, Phase::decode), plain(report.problem) + history_advice(status));
+}
+
+void fail_needed(const std::string& where, const Status& status, const lidar::Report& report, const char* advice) {
+  const std::string text = where + (report.problem.empty() ? std::string(status.text()) : plain(report.problem));
+  if (lidar::is_lost(status)) fail(Exit::missing, text + advice);
+  fail(exit_for(status, Phase::decode), text + history_advice(status));
 }
 
 bool is_drive_file(const std::string& path) {

@@ -48,10 +48,15 @@ std::vector<std::int64_t> read_times(const std::string& path, std::size_t frames
 /// `frames`.
 std::vector<lidar::Pose> read_poses(const std::string& path, std::size_t frames);
 
-/// Opens a history for reading. Throws CliError.
-std::unique_ptr<lidar::HistoryTiles> open_history(const std::string& folder, const RunArgs& run);
-/// Throws what a history said, with the code of its status.
+constexpr const char* kMakeHistory = "; name the folder of one, or make one with quern lidar history init";
+/// Opens a history for reading. Throws CliError, with `advice` where there is none.
+std::unique_ptr<lidar::HistoryTiles> open_history(const std::string& folder, const RunArgs& run,
+                                                  const char* advice = kMakeHistory);
+/// Throws what a history said and what to do, with the code of its status.
 [[noreturn]] void fail_history(const std::string& folder, const Status& status, const lidar::Report& report);
+/// The same of an epoch or a tile that a drive needs: Exit::missing and `advice` where it is missing or damaged.
+[[noreturn]] void fail_needed(const std::string& where, const Status& status, const lidar::Report& report,
+                              const char* advice);
 
 /// A drive in a file, mapped.
 class DriveFile {

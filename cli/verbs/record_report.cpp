@@ -154,7 +154,9 @@ RecordFindings read_record_report(std::span<const std::uint8_t> stream, std::uin
   if (depth != RecordDepth::header) read_heads(**reader, out);
   if (depth == RecordDepth::content) check_content(**reader, out);
   if (depth != RecordDepth::content || !out.is_drive || !out.damage.empty()) return out;
-  if (std::string damage = undecodable_frame(stream, run); !damage.empty()) out.damage.push_back(std::move(damage));
+  DecodedFrames frames = decode_frames(stream, run);
+  if (!frames.problem.empty()) out.damage.push_back(std::move(frames.problem));
+  out.frames_without_history = frames.without_history;
   return out;
 }
 
@@ -170,6 +172,8 @@ Json record_json(const RecordFindings& findings) {
   out["segments"] = info.layout.segments();
   out["frames"] = info.layout.frames;
   out["lidar_frames"] = findings.is_drive ? Json(info.layout.items) : Json(nullptr);
+  out["frames_without_history"] =
+      findings.is_drive && findings.checked ? Json(findings.frames_without_history) : Json(nullptr);
   out["raw_bytes"] = findings.has_sizes ? Json(sum(findings.section_bytes)) : Json(nullptr);
   out["ratio"] = number_or_null(ratio_of(findings));
   out["codec"] = info.codec_name;
@@ -203,6 +207,9 @@ std::string record_text(const RecordFindings& findings) {
   if (findings.has_sizes) out += fmt::format("  parts     {}, {} of them raw\n", findings.parts, findings.raw_parts);
   out += fmt::format("  header    {} bytes, {} of them notes\n", info.header_bytes, info.metadata.size());
   if (findings.checked && findings.damage.empty()) out += check_text(findings);
+  if (findings.frames_without_history != 0)
+    out += fmt::format("  history   {} frames need a history; check them with quern lidar verify --history DIR\n",
+                       findings.frames_without_history);
   for (const std::string& text : findings.damage) out += "  damaged   " + text + "\n";
   return out;
 }

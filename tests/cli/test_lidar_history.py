@@ -84,10 +84,16 @@ class History(CliTest):
             self.ok("lidar", "verify", drive, "--original", *inputs, "--history", folder, "-q")
             self.ok("lidar", "history", "verify", folder, "-q")
         self.ok("lidar", "compare", inputs[1], drive, "--frame", 1, "--history", bundle, "-q")
-        self.ok("verify", drive, "-q")
+        said = self.json(self.ok("verify", drive, "--json"))
+        self.assertEqual(said["streams"][0]["frames_without_history"], 3)
+        self.assertIn(b"3 frames need a history", self.ok("verify", drive).stdout)
         out = ("-o", self.path("none/"))
         self.refused(6, "frame 0", "lidar", "decompress", drive, *out)
         self.refused(6, "--history DIR", "lidar", "verify", drive)
+        elsewhere = self.refused(2, "there is no history; name the folder", "lidar", "decompress", drive, *out,
+                                 "--history", self.path("before"))
+        self.assertNotIn(b"history init", elsewhere.stderr)
+        self.refused(1, "--history: the name", "lidar", "decompress", drive, *out, "--history", "")
         self.refused(1, "this is a bundle", "lidar", "history", "add", bundle, plain)
         self.refused(1, "no frame of it", "lidar", "history", "bundle", history, plain, "-o", self.path("b2"))
         self.refused(2, "something already", "lidar", "history", "bundle", history, drive, "-o", bundle)
@@ -109,6 +115,11 @@ class History(CliTest):
                 self.write(os.path.relpath(segment, self.folder.name), content)
             refused = self.refused(6, "tile ", "lidar", "decompress", drive, "-o", self.path("a/"), "--history", history)
             self.assertIn(b"frame 0", refused.stderr)
+            self.assertIn(b"--keep-going", refused.stderr)
+            refused = self.refused(6, "tile ", "lidar", "verify", drive, "--history", history)
+            self.assertNotIn(b"--keep-going", refused.stderr)
+            self.refused(6, "tile ", "lidar", "history", "bundle", history, drive, "-o", self.path("bundle"))
+            self.assertEqual(glob.glob(self.path("bundle*")), [])
             out = self.path("rest")
             rest = harness.run("lidar", "decompress", drive, "-o", out + "/", "--history", history, "--keep-going", "-f")
             self.assertEqual(rest.returncode, 6, rest.stderr)
@@ -119,7 +130,12 @@ class History(CliTest):
                          "--poses", self.poses(2), "--history", history)
             if content is None:
                 self.write(os.path.relpath(segment, self.folder.name), b"")
+        os.remove(segment)
+        os.symlink(os.path.basename(segment), segment)  # a file that cannot be opened is not a missing one
+        self.refused(2, "symbolic links", "lidar", "decompress", drive, "-o", self.path("c/"), "--history", history)
         os.remove(glob.glob(history + "/epochs/*")[0])
+        self.refused(6, "is not in this history", "lidar", "history", "bundle", history, drive, "-o", self.path("b"))
+        self.refused(6, "is not in this history", "lidar", "history", "gc", history, "--keep", 1, "--drive", drive)
         self.refused(6, "is not in this history", "lidar", "decompress", drive, "-o", self.path("c/"), "--history", history)
 
     def test_a_history_of_another_place_costs_nothing(self):
@@ -156,6 +172,74 @@ class History(CliTest):
         stat = self.json(self.ok("lidar", "history", "stat", history, "--json"))
         self.assertEqual((stat["epochs"], stat["bundle"], stat["cells"]), (1, False, listed[-1]["cells"]))
 
+    def test_damage_does_not_stop_a_history(self):
+        history, first = self.made()
+        words = ("lidar", "history", "add", history, self.path("before"), "--poses", self.poses(2), "--json")
+        segment, = glob.glob(history + "/segments/*")
+        damaged = bytearray(read_bytes(segment))
+        damaged[40] ^= 1
+        self.write(os.path.relpath(segment, self.folder.name), damaged)
+        again = self.ok(*words)
+        self.assertIn(b"begins anew", again.stderr)
+        self.assertGreater(self.json(again)["new_cells"], 0)
+        self.ok("lidar", "history", "verify", history, "-q")
+        epoch = sorted(glob.glob(history + "/epochs/*"))[1]
+        damaged = bytearray(read_bytes(epoch))
+        damaged[40] ^= 1
+        self.write(os.path.relpath(epoch, self.folder.name), damaged)
+        self.refused(3, "gc --damaged", *words)
+        self.refused(3, "gc --damaged", "lidar", "history", "verify", history)
+        self.refused(3, "--damaged", "lidar", "history", "gc", history, "--keep", 2)
+        listed = self.json(self.ok("lidar", "history", "ls", history, "--json"))["epochs"]
+        self.assertEqual([one["damaged"] for one in listed], [False, True])
+        self.assertTrue(self.json(self.ok("lidar", "history", "stat", history, "--json"))["damaged"])
+        self.assertIn(b"damaged", self.ok("lidar", "history", "stat", history).stdout)
+        done = self.json(self.ok("lidar", "history", "gc", history, "--damaged", "--json"))
+        self.assertEqual([one["epoch"] for one in done["removed"]], [2])
+        self.ok(*words)
+        self.ok("lidar", "history", "verify", history, "-q")
+
+    def test_an_epoch_that_goes_while_a_drive_is_made(self):
+        history, first = self.made()
+        inputs = self.scans("day", range(3, 10))
+        self.compress(inputs, "whole.qnl", "--history", history)
+        read_end, write_end = os.pipe()
+        room = fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+        self.assertGreater(os.path.getsize(self.path("whole.qnl")), 2 * room)
+        process = subprocess.Popen([harness.QUERN, "lidar", "compress", *inputs, "-o", "-", "--max-error", "15cm", "--poses",
+                                    self.poses(7), "--history", history], stdout=write_end, stderr=subprocess.PIPE)
+        os.close(write_end)
+        os.read(read_end, 1)  # it writes: all frames are coded
+        self.ok("lidar", "history", "add", history, *self.scans("more", (11,)), "--poses", self.poses(1), "-q")
+        self.ok("lidar", "history", "gc", history, "--keep", 1, "-q")
+        while os.read(read_end, 1 << 16):
+            pass
+        os.close(read_end)
+        said = process.communicate()[1]
+        self.assertEqual(process.returncode, 6, said)
+        self.assertIn(first["root"].encode(), said)
+        self.assertIn(b"compress again", said)
+
+    def test_links_are_not_followed(self):
+        history, _ = self.made()
+        papers = self.path("papers")
+        os.mkdir(papers)
+        for name in ("thesis.tex", "segment", "history"):
+            self.write("papers/" + name, b"years of work")
+        os.rmdir(history + "/tmp")
+        os.symlink(papers, history + "/tmp")
+        for words in (("gc", history), ("gc", history, "--dry-run"),
+                      ("add", history, self.path("before"), "--poses", self.poses(2))):
+            self.refused(1, "symbolic link", "lidar", "history", *words)
+        self.assertEqual(sorted(os.listdir(papers)), ["history", "segment", "thesis.tex"])
+        # A file that cannot be opened is not taken for a missing one.
+        other = self.path("other")
+        self.ok("lidar", "history", "init", other, "-q")
+        os.remove(other + "/history")
+        os.symlink("history", other + "/history")
+        self.refused(2, "symbolic links", "lidar", "history", "init", other)
+        self.assertTrue(os.path.islink(other + "/history"))
+
     def test_two_writers(self):
         history, _ = self.made()
         with open(history + "/lock", "rb") as lock:
@@ -163,6 +247,9 @@ class History(CliTest):
             self.refused(2, "another process", "lidar", "history", "add", history, self.path("before"), "--poses",
                          self.poses(2))
             self.refused(2, "another process", "lidar", "history", "gc", history)
+            os.rename(history + "/history", self.path("kept"))
+            self.refused(2, "another process", "lidar", "history", "init", history)
+            os.rename(self.path("kept"), history + "/history")
             self.compress(self.scans("day", (3,)), "drive.qnl", "--history", history)
         self.ok("lidar", "history", "add", history, self.path("before"), "--poses", self.poses(2), "-q")
 
