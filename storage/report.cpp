@@ -21,7 +21,7 @@ String join(std::initializer_list<std::string_view> parts) {
 
 Status fail(Report& report, StatusCode code, String sentence) {
   report.problem = std::move(sentence);
-  return Status(code, "the store cannot do this");
+  return Status(code, "the folder or a file in it cannot be used");
 }
 
 Status fail_file(Report& report, std::string_view path, const char* what, const Status& status) {

@@ -3,6 +3,7 @@
 
 #include "cli/args/values.h"
 #include "cli/files/file_names.h"
+#include "cli/files/memory.h"
 #include "cli/lidar/verb.h"
 #include "cli/messages/progress.h"
 #include "lidar/history/addition.h"
@@ -68,7 +69,10 @@ class Adder {
   void add(const std::string& path, const lidar::PointCloud& cloud, const lidar::Pose& pose) {
     if (cloud.kind != lidar::CoordinateKind::f32)
       fail(Exit::usage, path + ": a history takes scans with 32-bit coordinates in metres");
-    addition_.add(pose, lidar::unit_points(cloud.words));
+    const Status added = addition_.add(pose, lidar::unit_points(cloud.words));
+    if (!added.ok())
+      fail(exit_for(added, Phase::encode),
+           args_.history + ": " + added.text() + "; add fewer scans at a time, or raise --memory");
   }
 
   const LidarArgs& args_;
@@ -81,7 +85,7 @@ Exit run_add(const LidarArgs& args) {
   lidar::Report report;
   // Held while scans are read, too: a second writer is told before it has worked for nothing.
   const auto lock = check_history(history.lock(report), args.history, report);
-  lidar::Addition addition(history.options().cell_units);
+  lidar::Addition addition(history.options().cell_units, memory_limit(args.run) / 2);
   Adder adder(args, addition);
   if (!args.poses.empty()) {
     adder.add_scans(cloud_paths(args.inputs));

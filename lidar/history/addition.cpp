@@ -93,7 +93,13 @@ void Addition::sort(Cells& cells) {
   cells.sorted = cells.cells.size();
 }
 
-void Addition::add(const Pose& pose, std::span<const UnitPoint> points) {
+std::uint64_t Addition::cells() const {
+  std::uint64_t sum = 0;
+  for (const auto& [key, cells] : tiles_) sum += cells.cells.size();
+  return sum;
+}
+
+Status Addition::add(const Pose& pose, std::span<const UnitPoint> points) {
   const WorldPoints world(pose);
   for (const UnitPoint& point : points) {
     if (point[0] * point[0] + point[1] * point[1] < kNearest * kNearest) continue;
@@ -103,6 +109,12 @@ void Addition::add(const Pose& pose, std::span<const UnitPoint> points) {
   for (auto& [key, cells] : tiles_)
     if (cells.cells.size() > 2 * cells.sorted + kUnsorted) sort(cells);
   ++frames_;
+  if (cells() <= most_cells_) return {};
+  for (auto& [key, cells] : tiles_) sort(cells);
+  const std::uint64_t all = cells();
+  if (all <= most_cells_) return {};
+  return Status(StatusCode::memory_limit, "the scans of one addition have {0} cells, more than memory allows",
+                static_cast<std::int64_t>(all));
 }
 
 Result<Added> Addition::publish(History& history, Report& report) {

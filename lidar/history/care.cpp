@@ -61,7 +61,7 @@ class Segments {
   Status collect(std::uint64_t& freed, Report& report) {
     QUERN_ASSIGN_OR_RETURN(const auto all, history_.segments(report));
     for (const auto& segment : all)
-      for (const BlobPlace& blob : segment.blobs) ++copies_[blob.hash];
+      for (const PartPlace& part : segment.parts) ++copies_[part.hash];
     for (const auto& segment : all) QUERN_RETURN_IF_ERROR(choose(segment, report));
     freed += old_bytes_ - std::min(moved_bytes_, old_bytes_);
     if (dry_run_ || old_.empty()) return {};
@@ -74,7 +74,7 @@ class Segments {
  private:
   struct Moved {
     String segment;
-    BlobPlace blob;
+    PartPlace part;
   };
 
   Result<std::unique_ptr<storage::File>> open(const String& segment, Report& report) {
@@ -86,7 +86,7 @@ class Segments {
 
   /// Whether the part is there with the bytes of its hash. Fails where the system refuses to read.
   Result<bool> holds(storage::File& file, const Moved& one, Report& report) {
-    const auto bytes = read_blob(file, one.blob);
+    const auto bytes = read_part_bytes(file, one.part);
     if (bytes.ok()) return true;
     if (is_lost(bytes.status())) return false;
     return storage::fail_file(report, history_.segment_path(one.segment), "read it", bytes.status());
@@ -96,19 +96,19 @@ class Segments {
     QUERN_ASSIGN_OR_RETURN(const auto file, open(segment.name, report));
     std::uint64_t stays = 0;
     Vector<Moved> live;
-    for (const BlobPlace& blob : segment.blobs) {
-      if (needed_.count(blob.hash) == 0 || seen_.count(blob.hash) != 0) continue;
-      const Moved one{segment.name, blob};
-      if (copies_.at(blob.hash) > 1) {
+    for (const PartPlace& part : segment.parts) {
+      if (needed_.count(part.hash) == 0 || seen_.count(part.hash) != 0) continue;
+      const Moved one{segment.name, part};
+      if (copies_.at(part.hash) > 1) {
         QUERN_ASSIGN_OR_RETURN(const bool good, holds(*file, one, report));
         if (!good) continue;
-        seen_.insert(blob.hash);  // what stands twice stays once
+        seen_.insert(part.hash);  // what stands twice stays once
       }
-      stays += blob.bytes;
+      stays += part.bytes;
       live.push_back(one);
     }
     QUERN_ASSIGN_OR_RETURN(const auto bytes, file_bytes(history_, history_.segment_path(segment.name), report));
-    // A damaged index may hide blobs that somebody wants to save.
+    // A damaged index may hide parts that somebody wants to save.
     if (!segment.whole || 2 * stays >= bytes) return {};
     // A damaged part does not move, so what is left of it stays.
     for (const Moved& one : live) {
@@ -126,9 +126,9 @@ class Segments {
     SegmentWriter writer(history_.files(), history_.new_segment_path());
     for (const Moved& one : moved_) {
       QUERN_ASSIGN_OR_RETURN(const auto file, open(one.segment, report));
-      const auto bytes = read_blob(*file, one.blob);
+      const auto bytes = read_part_bytes(*file, one.part);
       if (!bytes.ok()) return storage::fail_file(report, history_.segment_path(one.segment), "read it", bytes.status());
-      QUERN_RETURN_IF_ERROR(writer.add(one.blob.hash, *bytes, report));
+      QUERN_RETURN_IF_ERROR(writer.add(one.part.hash, *bytes, report));
     }
     QUERN_ASSIGN_OR_RETURN(const auto name, writer.finish(report));
     const String made = storage::hex(name);
@@ -155,12 +155,12 @@ Result<HistoryCheck> check_history(History& history, Report& report) {
   QUERN_ASSIGN_OR_RETURN(const auto segments, history.segments(report));
   for (const auto& segment : segments) {
     const auto file = history.files().open(history.segment_path(segment.name));
-    if (!segment.whole || !file.ok() || !heads_hold(**file, segment.blobs))
+    if (!segment.whole || !file.ok() || !heads_hold(**file, segment.parts))
       out.damage.push_back(join({history.segment_path(segment.name), ": a head or its index is damaged"}));
   }
   std::set<ContentHash> stored, looked_at;
   for (const auto& segment : segments)
-    for (const BlobPlace& blob : segment.blobs) stored.insert(blob.hash);
+    for (const PartPlace& part : segment.parts) stored.insert(part.hash);
   QUERN_ASSIGN_OR_RETURN(const auto names, history.epochs(report));
   for (const EpochName& name : names) {
     ++out.epochs;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <new>
 
 #include "libcompress/format/frame/checksum.h"
 #include "lidar/history/stored_numbers.h"
@@ -103,32 +102,6 @@ Status fail_part(const EpochTile& tile, const TilePart& part, const char* what, 
   return storage::fail(report, StatusCode::corrupt,
                        join({tile_text(tile.key), ": its part ", storage::hex(part.hash), what}));
 }
-
-/// A folder of a history on its way, which is removed unless it is finished; also where memory runs out.
-class UnfinishedFolder {
- public:
-  UnfinishedFolder(FileSystem& files, String path) : files_(files), path_(std::move(path)) {
-    for (const char* const name : {"/epochs", "/segments", "/tmp", ""}) folders_.push_back(join({path_, name}));
-  }
-  UnfinishedFolder(const UnfinishedFolder&) = delete;
-  UnfinishedFolder& operator=(const UnfinishedFolder&) = delete;
-  ~UnfinishedFolder() {
-    if (finished_) return;
-    try {
-      for (const String& folder : folders_) (void)storage::remove_tree(files_, folder);
-    } catch (const std::bad_alloc&) {
-      // What is left has a name that nobody reads.
-    }
-  }
-  const String& path() const { return path_; }
-  void keep() { finished_ = true; }
-
- private:
-  FileSystem& files_;
-  String path_;
-  Vector<String> folders_;
-  bool finished_ = false;
-};
 
 }  // namespace
 
@@ -237,9 +210,9 @@ Result<Vector<History::Segment>> History::segments(std::span<const String> names
     if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
     Segment segment;
     segment.name = name;
-    auto blobs = read_segment(**file, segment.whole);
-    if (!blobs.ok()) return storage::fail_file(report, path, "read it", blobs.status());
-    segment.blobs = std::move(blobs).value();
+    auto parts = read_segment(**file, segment.whole);
+    if (!parts.ok()) return storage::fail_file(report, path, "read it", parts.status());
+    segment.parts = std::move(parts).value();
     out.push_back(std::move(segment));
   }
   return out;
@@ -253,7 +226,7 @@ Result<bool> History::find_places(Report& report) {
   places.listed = *listed;
   QUERN_ASSIGN_OR_RETURN(const auto all, segments(*listed, report));
   for (const Segment& segment : all) {
-    for (const BlobPlace& blob : segment.blobs) places.blobs[blob.hash].push_back({places.names.size(), blob});
+    for (const PartPlace& part : segment.parts) places.parts[part.hash].push_back({places.names.size(), part});
     places.names.push_back(segment.name);
   }
   places_ = std::move(places);
@@ -269,16 +242,16 @@ Result<Vector<std::uint8_t>> History::read_part(const EpochTile& tile, const Til
       QUERN_ASSIGN_OR_RETURN(const bool is_new, find_places(report));
       if (!is_new) break;
     }
-    const auto found = places_->blobs.find(part.hash);
-    if (found == places_->blobs.end()) continue;
+    const auto found = places_->parts.find(part.hash);
+    if (found == places_->parts.end()) continue;
     for (const Place& place : found->second) {
       const String path = segment_path(places_->names[place.segment]);
       const auto file = files_->open(path);
       if (!file.ok() && storage::is_missing(file.status())) continue;
       // More bytes than cells can take are not read at all.
-      const bool fits = place.blob.bytes / kMostCellBytes <= part.cells;
+      const bool fits = place.part.bytes / kMostCellBytes <= part.cells;
       auto bytes = !file.ok() ? Result<Vector<std::uint8_t>>(file.status())
-                   : fits     ? read_blob(**file, place.blob)
+                   : fits     ? read_part_bytes(**file, place.part)
                               : Result<Vector<std::uint8_t>>(Status(StatusCode::corrupt, "too many bytes"));
       if (bytes.ok()) return bytes;
       if (is_lost(bytes.status())) {
@@ -351,48 +324,6 @@ Result<ContentHash> History::publish_epoch(const Epoch& epoch, Report& report) {
   QUERN_RETURN_IF_ERROR(storage::publish_file(*files_, join({root_, kTemporary[1]}), epoch_path({epoch.number, root}),
                                               epochs_folder(), bytes, report));
   return root;
-}
-
-Status History::fill_bundle(History& made, const NeededTiles& needed, Report& report) {
-  SegmentWriter segment(*files_, made.new_segment_path());
-  std::set<ContentHash> written;
-  for (const auto& [root, keys] : needed) {
-    QUERN_ASSIGN_OR_RETURN(const auto epoch, read(root, report));
-    for (const TileKey& key : keys) {
-      const EpochTile* const tile = epoch.find(key);
-      if (tile == nullptr) continue;
-      for (const TilePart& part : tile->parts) {
-        if (!written.insert(part.hash).second) continue;
-        QUERN_ASSIGN_OR_RETURN(const auto bytes, read_part(*tile, part, report));
-        QUERN_RETURN_IF_ERROR(segment.add(part.hash, bytes, report));
-      }
-    }
-    QUERN_ASSIGN_OR_RETURN(const auto same, made.publish_epoch(epoch, report));
-    if (same != root)
-      return storage::fail(report, StatusCode::internal, join({root_, ": an epoch got another root as it was copied"}));
-  }
-  if (segment.empty()) return {};
-  QUERN_ASSIGN_OR_RETURN(const auto segment_name, segment.finish(report));
-  return made.publish_segment(segment_name, report);
-}
-
-Status History::bundle(const String& out, const NeededTiles& needed, Report& report) {
-  String name = out;
-  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  if (files_->list(name).ok() || files_->open(name).ok())
-    return storage::fail(report, StatusCode::io_error, join({name, ": there is something already"}));
-  QUERN_ASSIGN_OR_RETURN(const String id, files_->new_name());
-  UnfinishedFolder made(*files_, join({name, ".", id}));
-  QUERN_RETURN_IF_ERROR(storage::make_with_parents(*files_, made.path(), report));
-  QUERN_RETURN_IF_ERROR(make(*files_, made.path(), options_, true, report));
-  History bundle(*files_, made.path());
-  QUERN_RETURN_IF_ERROR(fill_bundle(bundle, needed, report));
-  const Status renamed = files_->rename(made.path(), name);
-  if (!renamed.ok()) return storage::fail_file(report, name, "put it in place", renamed);
-  made.keep();
-  const String above = storage::parent_of(name);
-  const Status status = files_->sync_folder(above);
-  return status.ok() ? status : storage::fail_file(report, above, "sync it", status);
 }
 
 }  // namespace quern::lidar

@@ -92,7 +92,7 @@ class History {
   /// A segment and what it holds.
   struct Segment {
     String name;
-    Vector<BlobPlace> blobs;
+    Vector<PartPlace> parts;
     bool whole = true;  ///< its index holds
   };
   Result<Vector<Segment>> segments(Report& report) const;
@@ -110,12 +110,12 @@ class History {
 
   struct Place {
     std::size_t segment = 0;  ///< of names
-    BlobPlace blob;
+    PartPlace part;
   };
   struct Places {
     Vector<String> listed;  ///< in the folder of segments, before they were opened
     Vector<String> names;
-    std::map<ContentHash, Vector<Place>> blobs;
+    std::map<ContentHash, Vector<Place>> parts;
   };
 
   storage::FileSystem* files_;

@@ -18,16 +18,16 @@ constexpr std::array<std::uint8_t, 8> kMagic = {0x9B, 'Q', 'H', 'S', '\r', '\n',
 constexpr std::array<std::uint8_t, 8> kEndMagic = {0x9B, 'Q', 'H', 'Z', '\r', '\n', 0x1A, '\n'};
 constexpr std::uint64_t kHeadBytes = 10;  ///< magic and version
 constexpr std::uint16_t kVersion = 1;
-constexpr std::uint64_t kBlobHeadBytes = 20;  ///< size, hash
+constexpr std::uint64_t kPartHeadBytes = 20;  ///< size, hash
 constexpr std::uint64_t kEntryBytes = 32;
 constexpr std::uint64_t kTrailerBytes = 24;  ///< bytes of the index, its checksum, magic
 
 Status corrupt(const char* what) { return Status(StatusCode::corrupt, what); }
 
-Vector<std::uint8_t> index_of(std::span<const BlobPlace> places) {
+Vector<std::uint8_t> index_of(std::span<const PartPlace> places) {
   Vector<std::uint8_t> out;
   Writer writer(out);
-  for (const BlobPlace& place : places) {
+  for (const PartPlace& place : places) {
     write_hash(writer, place.hash);
     writer.u64(place.offset);
     writer.u64(place.bytes);
@@ -35,7 +35,7 @@ Vector<std::uint8_t> index_of(std::span<const BlobPlace> places) {
   return out;
 }
 
-Result<Vector<BlobPlace>> read_index(File& file, std::uint64_t size) {
+Result<Vector<PartPlace>> read_index(File& file, std::uint64_t size) {
   if (size < kHeadBytes + kTrailerBytes) return corrupt("a segment is too short");
   Vector<std::uint8_t> bytes(kTrailerBytes);
   QUERN_RETURN_IF_ERROR(storage::read_fully(file, size - kTrailerBytes, bytes));
@@ -43,41 +43,41 @@ Result<Vector<BlobPlace>> read_index(File& file, std::uint64_t size) {
   QUERN_ASSIGN_OR_RETURN(const auto index_bytes, trailer.u64());
   QUERN_ASSIGN_OR_RETURN(const auto checksum, trailer.u64());
   QUERN_ASSIGN_OR_RETURN(const auto magic, trailer.bytes(kEndMagic.size()));
-  const std::uint64_t blobs_end = size - kTrailerBytes - std::min(index_bytes, size - kTrailerBytes);
+  const std::uint64_t parts_end = size - kTrailerBytes - std::min(index_bytes, size - kTrailerBytes);
   if (!std::equal(magic.begin(), magic.end(), kEndMagic.begin()) || index_bytes % kEntryBytes != 0 ||
-      blobs_end < kHeadBytes)
+      parts_end < kHeadBytes)
     return corrupt("the end of a segment is damaged");
   Vector<std::uint8_t> index(static_cast<std::size_t>(index_bytes));
-  QUERN_RETURN_IF_ERROR(storage::read_fully(file, blobs_end, index));
+  QUERN_RETURN_IF_ERROR(storage::read_fully(file, parts_end, index));
   if (checksum64(index) != checksum) return Status(StatusCode::checksum_mismatch, "the index of a segment is damaged");
   Reader reader(index);
-  Vector<BlobPlace> places;
+  Vector<PartPlace> places;
   while (!reader.at_end()) {
-    BlobPlace place;
+    PartPlace place;
     QUERN_ASSIGN_OR_RETURN(place.hash, read_hash(reader));
     QUERN_ASSIGN_OR_RETURN(place.offset, reader.u64());
     QUERN_ASSIGN_OR_RETURN(place.bytes, reader.u64());
-    if (place.offset < kHeadBytes + kBlobHeadBytes || place.offset > blobs_end ||
-        place.bytes > blobs_end - place.offset)
-      return corrupt("the index of a segment points behind its blobs");
+    if (place.offset < kHeadBytes + kPartHeadBytes || place.offset > parts_end ||
+        place.bytes > parts_end - place.offset)
+      return corrupt("the index of a segment points behind its parts");
     places.push_back(place);
   }
   return places;
 }
 
-/// Blob after blob, up to the first that is not whole.
-Vector<BlobPlace> walk(File& file, std::uint64_t size) {
-  Vector<BlobPlace> places;
+/// Part after part, up to the first that is not whole.
+Vector<PartPlace> walk(File& file, std::uint64_t size) {
+  Vector<PartPlace> places;
   std::uint64_t at = kHeadBytes;
-  while (size - std::min(at, size) > kBlobHeadBytes) {
-    std::array<std::uint8_t, kBlobHeadBytes> head;
+  while (size - std::min(at, size) > kPartHeadBytes) {
+    std::array<std::uint8_t, kPartHeadBytes> head;
     if (!storage::read_fully(file, at, head).ok()) break;
     Reader reader(head);
     const auto bytes = reader.u32();
     const auto hash = read_hash(reader);
-    if (*bytes > size - at - kBlobHeadBytes) break;
-    const BlobPlace place{*hash, at + kBlobHeadBytes, *bytes};
-    if (!read_blob(file, place).ok()) break;
+    if (*bytes > size - at - kPartHeadBytes) break;
+    const PartPlace place{*hash, at + kPartHeadBytes, *bytes};
+    if (!read_part_bytes(file, place).ok()) break;
     places.push_back(place);
     at = place.offset + place.bytes;
   }
@@ -135,7 +135,7 @@ Result<ContentHash> SegmentWriter::finish(Report& report) {
   return name;
 }
 
-Result<Vector<BlobPlace>> read_segment(File& file, bool& whole) {
+Result<Vector<PartPlace>> read_segment(File& file, bool& whole) {
   QUERN_ASSIGN_OR_RETURN(const auto size, file.size());
   auto places = read_index(file, size);
   if (!places.ok() && places.status().code() == StatusCode::io_error) return places.status();
@@ -150,10 +150,10 @@ Result<Vector<BlobPlace>> read_segment(File& file, bool& whole) {
   return walk(file, size);
 }
 
-bool heads_hold(File& file, std::span<const BlobPlace> places) {
-  std::array<std::uint8_t, kBlobHeadBytes> head;
-  for (const BlobPlace& place : places) {
-    if (!storage::read_fully(file, place.offset - kBlobHeadBytes, head).ok()) return false;
+bool heads_hold(File& file, std::span<const PartPlace> places) {
+  std::array<std::uint8_t, kPartHeadBytes> head;
+  for (const PartPlace& place : places) {
+    if (!storage::read_fully(file, place.offset - kPartHeadBytes, head).ok()) return false;
     Reader reader(head);
     const auto bytes = reader.u32();
     const auto hash = read_hash(reader);
@@ -162,11 +162,11 @@ bool heads_hold(File& file, std::span<const BlobPlace> places) {
   return true;
 }
 
-Result<Vector<std::uint8_t>> read_blob(File& file, const BlobPlace& place) {
+Result<Vector<std::uint8_t>> read_part_bytes(File& file, const PartPlace& place) {
   Vector<std::uint8_t> bytes(static_cast<std::size_t>(place.bytes));
   QUERN_RETURN_IF_ERROR(storage::read_fully(file, place.offset, bytes));
   if (storage::content_hash(bytes) != place.hash)
-    return Status(StatusCode::checksum_mismatch, "the bytes of a blob are not those of its name");
+    return Status(StatusCode::checksum_mismatch, "the bytes of a part are not those of its name");
   return bytes;
 }
 

@@ -11,14 +11,14 @@
 
 namespace quern::lidar {
 
-/// Where a blob lies in its segment.
-struct BlobPlace {
+/// Where a part lies in its segment.
+struct PartPlace {
   storage::ContentHash hash;
   std::uint64_t offset = 0;  ///< of its bytes
   std::uint64_t bytes = 0;
 };
 
-/// Collects blobs in a new file.
+/// Collects parts in a new file.
 class SegmentWriter {
  public:
   SegmentWriter(storage::FileSystem& files, String path) : files_(files), path_(std::move(path)) {}
@@ -27,7 +27,7 @@ class SegmentWriter {
   /// Removes a file that was not finished.
   ~SegmentWriter();
 
-  /// Appends a blob of less than 4 GiB; the first one makes the file.
+  /// Appends a part of less than 4 GiB; the first one makes the file.
   Status add(const storage::ContentHash& hash, std::span<const std::uint8_t> bytes, storage::Report& report);
   bool empty() const { return places_.empty(); }
   /// Writes the index and syncs the file. Returns the hash that names the segment.
@@ -41,17 +41,17 @@ class SegmentWriter {
   std::unique_ptr<storage::File> file_;
   std::uint64_t at_ = 0;
   bool finished_ = false;
-  Vector<BlobPlace> places_;
+  Vector<PartPlace> places_;
 };
 
-/// The blobs of a segment by its index or, where that is damaged, by walking over them, as far as they are whole;
+/// The parts of a segment by its index or, where that is damaged, by walking over them, as far as they are whole;
 /// `whole` says which. Any bytes are safe. Fails where the system refuses to read.
-Result<Vector<BlobPlace>> read_segment(storage::File& file, bool& whole);
+Result<Vector<PartPlace>> read_segment(storage::File& file, bool& whole);
 
-/// Whether the heads of these blobs, which a walk over a damaged segment relies on, are as they must be.
-bool heads_hold(storage::File& file, std::span<const BlobPlace> places);
+/// Whether the heads of these parts, which a walk over a damaged segment relies on, are as they must be.
+bool heads_hold(storage::File& file, std::span<const PartPlace> places);
 
-/// The bytes of a blob; fails with `checksum_mismatch` where they are not those of its hash.
-Result<Vector<std::uint8_t>> read_blob(storage::File& file, const BlobPlace& place);
+/// The bytes of a part; fails with `checksum_mismatch` where they are not those of its hash.
+Result<Vector<std::uint8_t>> read_part_bytes(storage::File& file, const PartPlace& place);
 
 }  // namespace quern::lidar

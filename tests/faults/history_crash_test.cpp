@@ -30,7 +30,7 @@ Result<EpochName> add_day(SimulatedDisk& disk, std::int64_t day) {
   QUERN_ASSIGN_OR_RETURN(auto history, History::open(disk, kRoot, report));
   QUERN_ASSIGN_OR_RETURN(const auto lock, history.lock(report));
   Addition addition(history.options().cell_units);
-  addition.add(lidar::Pose(), wall(day));
+  QUERN_RETURN_IF_ERROR(addition.add(lidar::Pose(), wall(day)));
   QUERN_ASSIGN_OR_RETURN(const auto added, addition.publish(history, report));
   return added.epoch;
 }

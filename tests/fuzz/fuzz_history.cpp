@@ -56,12 +56,12 @@ void try_cells(std::span<const std::uint8_t> bytes) {
 void try_segment(std::span<const std::uint8_t> bytes) {
   FuzzedFile file(bytes);
   bool whole = false;
-  const auto blobs = read_segment(file, whole);
-  if (!blobs.ok()) return;
-  (void)heads_hold(file, *blobs);
-  for (const BlobPlace& blob : *blobs) {
-    const auto content = read_blob(file, blob);
-    if (content.ok()) QUERN_FUZZ_CHECK(storage::content_hash(*content) == blob.hash);
+  const auto parts = read_segment(file, whole);
+  if (!parts.ok()) return;
+  (void)heads_hold(file, *parts);
+  for (const PartPlace& part : *parts) {
+    const auto content = read_part_bytes(file, part);
+    if (content.ok()) QUERN_FUZZ_CHECK(storage::content_hash(*content) == part.hash);
   }
 }
 

@@ -102,7 +102,7 @@ Result<lidar::ContentHash> make_golden_history(storage::FileSystem& files, const
     QUERN_ASSIGN_OR_RETURN(auto history, lidar::History::open(files, root, report));
     QUERN_ASSIGN_OR_RETURN(const auto lock, history.lock(report));
     lidar::Addition addition(history.options().cell_units);
-    addition.add(posed_poses()[i], lidar::unit_points(posed_clouds()[i].words));
+    (void)addition.add(posed_poses()[i], lidar::unit_points(posed_clouds()[i].words));
     QUERN_ASSIGN_OR_RETURN(const auto added, addition.publish(history, report));
     last = added.epoch.root;
   }

@@ -33,7 +33,7 @@ struct Street {
     report = {};
     QUERN_ASSIGN_OR_RETURN(const auto lock, history->lock(report));
     Addition addition(history->options().cell_units);
-    addition.add(Pose(), points);
+    QUERN_RETURN_IF_ERROR(addition.add(Pose(), points));
     return addition.publish(*history, report);
   }
   Status collect(const CollectHistory& options) {
@@ -231,8 +231,8 @@ TEST(Tiles_OfTheSameCells, AreWrittenOnce) {
   EXPECT_EQ(added->tiles, 2U);
   const auto segments = street.history->segments(street.report);
   ASSERT_EQ(segments->size(), 1U);
-  ASSERT_EQ(segments->front().blobs.size(), 1U);
-  EXPECT_EQ(added->new_bytes, segments->front().blobs[0].bytes);
+  ASSERT_EQ(segments->front().parts.size(), 1U);
+  EXPECT_EQ(added->new_bytes, segments->front().parts[0].bytes);
 }
 
 /// An epoch of one tile with these parts.
@@ -285,6 +285,13 @@ TEST(Tiles_BeyondTheMemory, AreRefusedBeforeTheyAreRead) {
   const Status status = small.add_tiles(added->epoch.root, 3, Pose(), predictor);
   EXPECT_EQ(status.code(), StatusCode::memory_limit);
   EXPECT_EQ(opened, 0U);
+}
+
+TEST(Addition_BeyondTheMemory, IsRefused) {
+  Addition addition(200, 2000);
+  const auto points = wall(50'000);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(addition.add(Pose(), points).ok());  // the same cells
+  EXPECT_EQ(addition.add(Pose(), wall(90'000)).code(), StatusCode::memory_limit);
 }
 
 TEST(Epoch_OfTheLargestNumber, IsTheLast) {

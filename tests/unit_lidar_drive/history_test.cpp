@@ -35,7 +35,7 @@ Added add_points(History& history, const Pose& pose, std::span<const UnitPoint> 
   const auto lock = history.lock(report);
   EXPECT_TRUE(lock.ok()) << report.problem;
   Addition addition(history.options().cell_units);
-  addition.add(pose, points);
+  (void)addition.add(pose, points);
   const auto added = addition.publish(history, report);
   EXPECT_TRUE(added.ok()) << report.problem;
   return added.ok() ? *added : Added();
@@ -49,7 +49,7 @@ Added add_first_scans(History& history, const Pose& moved = {}) {
   for (std::size_t i = 0; i < 2; ++i) {
     Pose pose = posed_poses()[i];
     for (std::size_t axis = 0; axis < 3; ++axis) pose.translation[axis] += moved.translation[axis];
-    addition.add(pose, unit_points(posed_clouds()[i].words));
+    (void)addition.add(pose, unit_points(posed_clouds()[i].words));
   }
   return addition.publish(history, report).value();
 }
