@@ -50,7 +50,8 @@ class SimulatedDisk final : public storage::FileSystem {
   /// For tests that damage files.
   std::vector<std::string> all_files() const;
   std::vector<std::uint8_t>& bytes_of(const std::string& path);
-  /// Called before a file is opened, with its path; a status that is not ok is the outcome. May change the disk.
+  /// Called before a file is opened, also one just made, with its path; a status that is not ok is the outcome. May
+  /// change the disk.
   void on_open(std::function<Status(std::string_view)> hook) { on_open_ = std::move(hook); }
   bool exists(const std::string& path) const { return find(path) != kNone; }
 

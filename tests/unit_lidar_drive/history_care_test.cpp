@@ -151,11 +151,11 @@ TEST(History_ThatTheSystemRefuses, IsNeitherMissingNorMadeAgain) {
   ASSERT_TRUE(street.add(wall(50'000)).ok());
   const std::string options = "/streets/history";
   const auto bytes = street.disk.bytes_of(options);
-  for (const char* const refused : {"/history", "/segments/"}) {
+  for (const char* const refused : {"streets/history", "streets/segments/"}) {
     street.disk.on_open([&](std::string_view path) {
       return path.find(refused) == std::string_view::npos ? Status() : Status(StatusCode::io_error, "{0}", EACCES);
     });
-    if (refused == std::string_view("/history")) {
+    if (refused == std::string_view("streets/history")) {
       EXPECT_FALSE(History::init(street.disk, kRoot, {400, 0}, street.report).ok());
       EXPECT_EQ(street.disk.bytes_of(options), bytes);
       EXPECT_FALSE(History::open(street.disk, kRoot, street.report).ok());
