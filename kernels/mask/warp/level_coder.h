@@ -64,7 +64,7 @@ class LaneLevelDecoder {
     X::lanes([&](auto lane) { X::set(bad, lane, false); });
     for (unsigned first = 0; first < lanes; first += kLanes) {
       const Source source = source_of(first / kLanes);
-      const unsigned here = std::min(lanes - first, kLanes);
+      const unsigned here = lanes - first < kLanes ? lanes - first : kLanes;
       X::lanes([&](auto lane) {
         if (lane >= here) return;
         const std::uint64_t at = 2 * static_cast<std::uint64_t>(lane);
@@ -209,7 +209,7 @@ class LaneLevelDecoder {
   }
 
   /// Symbols that are read at once.
-  constexpr std::uint32_t width() const { return std::min<std::uint32_t>(lanes_, kLanes); }
+  constexpr std::uint32_t width() const { return lanes_ < kLanes ? lanes_ : kLanes; }
   /// Those of `there` symbols from the b-th of a batch on that are 1.
   template <class P>
   [[gnu::always_inline]] constexpr std::uint32_t step(std::uint32_t b, std::uint32_t there, P&& probability) {

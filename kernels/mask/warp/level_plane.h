@@ -438,7 +438,8 @@ class LaneLevelPlane {
       if (found == 0) return false;
       // Of 32 items each, the last of which may have fewer.
       const std::uint32_t last = X::load_same(after + found - 1), items = stage == 0 ? (n + kWord - 1) / kWord : n;
-      count = (found - 1) * kWord + std::min(items - last * kWord, kWord);
+      const std::uint32_t of_last = items - last * kWord;
+      count = (found - 1) * kWord + (of_last < kWord ? of_last : kWord);
       if (stage == 1) clear_lane_words<X>(memory_.surprises, n);
       X::sync();
     }
