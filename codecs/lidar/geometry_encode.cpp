@@ -1,5 +1,6 @@
 #include "codecs/lidar/geometry_encode.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "codecs/lidar/exact/residuals.h"
@@ -41,59 +42,97 @@ Vector<std::uint8_t> residuals_of(const GeometryTask& task, const Place& place) 
   return encode_residuals(decoded, exact);
 }
 
-Result<CodedGeometry> code_octree(const GeometryTask& task, Prediction prediction, TaskRunner& runner) {
+/// The octree of a scan, alone or with a prediction, on its way from points to bytes.
+struct OctreeCoding {
+  Prediction prediction;
   CodedGeometry coded;
-  coded.lattice = task.whole_units ? Lattice{1, false} : task.lattice;
+  Vector<Site> expected;
+  BlockList list;
+  Vector<Site> sites;
+  Vector<std::uint32_t> counts;
+
+  std::size_t tasks() const { return list.blocks.size() + 1; }
+};
+
+void choose_sites(const GeometryTask& task, OctreeCoding& coding) {
+  coding.coded.lattice = task.whole_units ? Lattice{1, false} : task.lattice;
   BlockRequest request;
-  request.lattice = coded.lattice;
+  request.lattice = coding.coded.lattice;
   request.reach = task.whole_units ? kFine : task.reach;
   request.each_point = counted(task);
   request.slices = task.slices;
-  const Vector<Site> expected = expected_sites(prediction, coded.lattice);
-  request.expected = expected;
+  coding.expected = expected_sites(coding.prediction, coding.coded.lattice);
+  request.expected = coding.expected;
   request.keep_expected = !task.few_points;
-  const BlockList list = make_blocks(task.points, request);
-  coded.predicted = !expected.empty() && list.blocks.size() <= kMostExpectingBlocks;
-  const Surroundings surroundings{coded.lattice, task.scale.per_metre};
-  Vector<Site> sites;
-  Vector<std::uint32_t> counts;
-  for (const Block& block : list.blocks) {
-    append_sites(block, coded.lattice.centred, sites);
-    counts.insert(counts.end(), block.counts.begin(), block.counts.end());
+  coding.list = make_blocks(task.points, request);
+  const Vector<Block>& blocks = coding.list.blocks;
+  coding.coded.predicted = !coding.expected.empty() && blocks.size() <= kMostExpectingBlocks;
+  coding.coded.block_parts.resize(blocks.size());
+  for (const Block& block : blocks) {
+    append_sites(block, coding.coded.lattice.centred, coding.sites);
+    coding.counts.insert(coding.counts.end(), block.counts.begin(), block.counts.end());
   }
-  coded.block_parts.resize(list.blocks.size());
-  QUERN_RETURN_IF_ERROR(run_tasks(runner, list.blocks.size() + 1, [&](std::size_t i) {
-    if (i > 0) {
-      const Block& block = list.blocks[i - 1];
-      ExpectedCubes cubes;
-      if (coded.predicted) cubes = expected_cubes(expected, block.origin, block.depth, coded.lattice.centred);
-      coded.block_parts[i - 1] = encode_block(block, surroundings, cubes);
-    } else if (counted(task) && !task.points.empty()) {
-      coded.order = encode_order(sites, counts, list.site_of_point);
-    }
-    return Status();
-  }));
-  for (std::size_t i = 0; i < list.blocks.size(); ++i) {
+}
+
+/// Task 0 codes the order of points, the others a block each.
+void code_part(const GeometryTask& task, OctreeCoding& coding, std::size_t i) {
+  if (i > 0) {
+    const Block& block = coding.list.blocks[i - 1];
+    const bool centred = coding.coded.lattice.centred;
+    ExpectedCubes cubes;
+    if (coding.coded.predicted) cubes = expected_cubes(coding.expected, block.origin, block.depth, centred);
+    coding.coded.block_parts[i - 1] = encode_block(block, {coding.coded.lattice, task.scale.per_metre}, cubes);
+  } else if (counted(task) && !task.points.empty()) {
+    coding.coded.order = encode_order(coding.sites, coding.counts, coding.list.site_of_point);
+  }
+}
+
+CodedGeometry finish_octree(const GeometryTask& task, OctreeCoding& coding) {
+  CodedGeometry coded = std::move(coding.coded);
+  const Vector<Block>& blocks = coding.list.blocks;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
     BlockEntry& entry = coded.blocks.emplace_back();
-    entry.origin = list.blocks[i].origin;
-    entry.depth = list.blocks[i].depth;
-    entry.cubes = list.blocks[i].cubes.size();
-    for (const std::uint32_t count : list.blocks[i].counts) entry.points += count;
+    entry.origin = blocks[i].origin;
+    entry.depth = blocks[i].depth;
+    entry.cubes = blocks[i].cubes.size();
+    for (const std::uint32_t count : blocks[i].counts) entry.points += count;
     entry.part = entry_of(coded.block_parts[i]);
   }
-  coded.residuals = residuals_of(
-      task, [&](std::size_t i, unsigned axis) { return sites[list.site_of_point[i]][axis] * coded.lattice.spacing; });
-  coded.points = counted(task) ? task.points.size() : sites.size();
+  coded.residuals = residuals_of(task, [&](std::size_t i, unsigned axis) {
+    return coding.sites[coding.list.site_of_point[i]][axis] * coded.lattice.spacing;
+  });
+  coded.points = counted(task) ? task.points.size() : coding.sites.size();
   return coded;
 }
 
-/// With the prediction, where it makes the octree smaller by more than its check.
-Result<CodedGeometry> code_by_octree(const GeometryTask& task, TaskRunner& runner) {
-  QUERN_ASSIGN_OR_RETURN(CodedGeometry alone, code_octree(task, {}, runner));
-  if (task.prediction.empty()) return alone;
-  QUERN_ASSIGN_OR_RETURN(CodedGeometry predicted, code_octree(task, task.prediction, runner));
-  if (predicted.predicted && predicted.bytes() + sizeof(ScanHeader::prediction_check) < alone.bytes()) return predicted;
-  return alone;
+/// For each prediction the octree with it, where that makes it smaller by more than its check, else that without.
+Result<Vector<CodedGeometry>> code_by_octree(const GeometryTask& task, std::span<const Prediction> predictions,
+                                             TaskRunner& runner) {
+  Vector<OctreeCoding> codings(1);
+  for (const Prediction& prediction : predictions)
+    if (!prediction.empty()) codings.emplace_back().prediction = prediction;
+  QUERN_RETURN_IF_ERROR(run_tasks(runner, codings.size(), [&](std::size_t i) {
+    choose_sites(task, codings[i]);
+    return Status();
+  }));
+  Vector<std::pair<std::size_t, std::size_t>> parts;
+  for (std::size_t i = 0; i < codings.size(); ++i)
+    for (std::size_t part = 0; part < codings[i].tasks(); ++part) parts.emplace_back(i, part);
+  QUERN_RETURN_IF_ERROR(run_tasks(runner, parts.size(), [&](std::size_t i) {
+    code_part(task, codings[parts[i].first], parts[i].second);
+    return Status();
+  }));
+  const CodedGeometry alone = finish_octree(task, codings.front());
+  Vector<CodedGeometry> result;
+  std::size_t next = 1;
+  for (const Prediction& prediction : predictions) {
+    result.push_back(alone);
+    if (prediction.empty()) continue;
+    CodedGeometry predicted = finish_octree(task, codings[next++]);
+    if (predicted.predicted && predicted.bytes() + sizeof(ScanHeader::prediction_check) < alone.bytes())
+      result.back() = std::move(predicted);
+  }
+  return result;
 }
 
 Result<std::optional<CodedGeometry>> code_by_rays(const GeometryTask& task) {
@@ -120,19 +159,22 @@ bool rays_may_win(const CodedGeometry& octree, const GeometryTask& task) {
 
 }  // namespace
 
-Result<CodedGeometry> code_geometry(const GeometryTask& task, TaskRunner& runner) {
-  if (!counted(task)) {
-    QUERN_ASSIGN_OR_RETURN(CodedGeometry octree, code_by_octree(task, runner));
-    if (!rays_may_win(octree, task)) return octree;
-    QUERN_ASSIGN_OR_RETURN(auto rays, code_by_rays(task));
-    if (rays && rays->bytes() < octree.bytes()) return std::move(*rays);
-    return octree;
+Result<Vector<CodedGeometry>> code_geometry(const GeometryTask& task, std::span<const Prediction> predictions,
+                                            TaskRunner& runner) {
+  std::optional<CodedGeometry> rays;
+  if (counted(task)) {
+    QUERN_ASSIGN_OR_RETURN(rays, code_by_rays(task));
+    if (rays && 8 * rays->order.size() <= kGoodRayBits * task.points.size())
+      return Vector<CodedGeometry>(predictions.size(), *rays);
   }
-  QUERN_ASSIGN_OR_RETURN(auto rays, code_by_rays(task));
-  if (rays && 8 * rays->order.size() <= kGoodRayBits * task.points.size()) return std::move(*rays);
-  QUERN_ASSIGN_OR_RETURN(CodedGeometry octree, code_by_octree(task, runner));
-  if (rays && rays->bytes() < octree.bytes()) return std::move(*rays);
-  return octree;
+  QUERN_ASSIGN_OR_RETURN(auto coded, code_by_octree(task, predictions, runner));
+  const auto may_win = [&](const CodedGeometry& octree) { return counted(task) || rays_may_win(octree, task); };
+  if (!counted(task) && std::any_of(coded.begin(), coded.end(), may_win)) {
+    QUERN_ASSIGN_OR_RETURN(rays, code_by_rays(task));
+  }
+  for (CodedGeometry& octree : coded)
+    if (rays && may_win(octree) && rays->bytes() < octree.bytes()) octree = *rays;
+  return coded;
 }
 
 }  // namespace quern::codec::lidar

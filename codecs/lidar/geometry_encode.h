@@ -22,7 +22,6 @@ struct GeometryTask {
   Lattice lattice;           ///< mode `exact` with whole units has one of its own
   std::int64_t reach = 0;
   std::uint32_t slices = 0;
-  Prediction prediction;
   bool few_points = false;  ///< mode `set`: each point that comes back costs bytes beside its coordinates
 };
 
@@ -43,7 +42,9 @@ struct CodedGeometry {
   }
 };
 
-/// Codes with the tool that takes fewer bytes. A tool that can hardly win is not tried. May throw std::bad_alloc.
-Result<CodedGeometry> code_geometry(const GeometryTask& task, TaskRunner& runner);
+/// Codes with the tool that takes fewer bytes, once for each prediction; tool O with it and without, as in encode_scan().
+/// A tool that can hardly win is not tried. What no prediction changes is coded once. May throw std::bad_alloc.
+Result<Vector<CodedGeometry>> code_geometry(const GeometryTask& task, std::span<const Prediction> predictions,
+                                            TaskRunner& runner);
 
 }  // namespace quern::codec::lidar

@@ -109,6 +109,18 @@ struct ScanInfo {
 Result<Vector<std::uint8_t>> encode_scan(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner,
                                          Prediction prediction = {});
 
+/// A scan as encode_scan() codes it, and what it decodes to.
+struct CodedScan {
+  Vector<std::uint8_t> bytes;
+  Vector<std::uint32_t> words;  ///< as in Cloud; from decoding the bytes
+};
+
+/// As encode_scan() with each of the predictions; what they share is done once. Takes that much memory for each. A scan
+/// whose geometry is clearly larger than that with another prediction, by kClearlyLarger bytes, is left out: empty.
+inline constexpr std::uint64_t kClearlyLarger = 512;
+Result<Vector<CodedScan>> encode_scans(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner,
+                                       std::span<const Prediction> predictions);
+
 /// Reads the header alone. Any bytes are safe.
 Result<ScanInfo> scan_info(std::span<const std::uint8_t> bytes);
 

@@ -44,25 +44,39 @@ Status check_request(const CloudView& cloud, const ScanOptions& options) {
 
 class ScanEncoder {
  public:
-  ScanEncoder(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner, Prediction prediction)
-      : cloud_(cloud), options_(options), runner_(runner), prediction_(prediction) {}
-
-  Result<Vector<std::uint8_t>> run() {
+  ScanEncoder(const CloudView& cloud, const ScanOptions& options, Prediction prediction)
+      : cloud_(cloud), options_(options), prediction_(prediction) {
     start();
+  }
+
+  /// What the first attempt codes; none where no lattice keeps the bound. Valid until the encoder changes.
+  std::optional<GeometryTask> first_task() {
+    if (!choose_lattice()) return std::nullopt;
+    return geometry_task();
+  }
+
+  /// `first`: what the first attempt gives, or null.
+  Result<CodedScan> run(TaskRunner& runner, CodedGeometry* first) {
+    runner_ = &runner;
     for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
       if (attempt + 1 == kMostAttempts || !choose_lattice()) keep_all_verbatim();
-      QUERN_RETURN_IF_ERROR(make_geometry());
+      if (attempt == 0 && first != nullptr) {
+        take(std::move(*first));
+      } else {
+        QUERN_RETURN_IF_ERROR(make_geometry());
+      }
       if (geometry_bytes() > raw_bytes() && !fine_.points.empty()) {
         keep_all_verbatim();
         QUERN_RETURN_IF_ERROR(make_geometry());
       }
       QUERN_ASSIGN_OR_RETURN(decoded_, decode_own());
-      if (holds()) break;
+      QUERN_ASSIGN_OR_RETURN(const bool done, holds());
+      if (done) break;
       if (attempt + 1 == kMostAttempts)
         return Status(StatusCode::internal, "a scan does not come back within its bound");
     }
     QUERN_RETURN_IF_ERROR(code_columns());
-    return assemble();
+    return CodedScan{assemble(), std::move(decoded_)};
   }
 
  private:
@@ -158,7 +172,7 @@ class ScanEncoder {
     keep_verbatim(all);
   }
 
-  Status make_geometry() {
+  GeometryTask geometry_task() {
     GeometryTask task;
     task.points = fine_.points;
     task.mode = options_.mode;
@@ -167,16 +181,23 @@ class ScanEncoder {
     task.lattice = header_.lattice;
     task.reach = reach_;
     task.slices = options_.slices;
-    task.prediction = prediction_;
     task.few_points = !cloud_.columns.empty();
-    Vector<std::uint32_t> words;
-    if (options_.mode == Mode::exact && !exact_) words = participating_words();
-    task.words = words;
-    QUERN_ASSIGN_OR_RETURN(CodedGeometry coded, code_geometry(task, runner_));
+    if (options_.mode == Mode::exact && !exact_) task_words_ = participating_words();
+    task.words = task_words_;
+    return task;
+  }
+
+  Status make_geometry() {
+    QUERN_ASSIGN_OR_RETURN(auto coded, code_geometry(geometry_task(), {&prediction_, 1}, *runner_));
+    take(std::move(coded.front()));
+    return {};
+  }
+
+  void take(CodedGeometry coded) {
     header_.lattice = coded.lattice;
     header_.rays = coded.rays;
     header_.predicted = coded.predicted;
-    header_.whole_units = task.whole_units;
+    header_.whole_units = exact_.has_value();
     header_.verbatim = fine_.verbatim.size();
     header_.points = header_.verbatim + coded.points;
     header_.blocks = std::move(coded.blocks);
@@ -187,7 +208,6 @@ class ScanEncoder {
     parts_.push_back(std::move(coded.residuals));
     parts_.push_back(verbatim_part());
     header_.verbatim_part = entry_of(parts_.back());
-    return {};
   }
 
   /// Words of the points that are coded.
@@ -225,7 +245,7 @@ class ScanEncoder {
     const Vector<std::uint8_t> stream = assemble();
     QUERN_ASSIGN_OR_RETURN(const ScanHeader header, parse_scan_header(stream));
     PartReader reader(std::span<const std::uint8_t>(stream).subspan(static_cast<std::size_t>(header.header_bytes)));
-    return decode_geometry(header, reader, prediction_, runner_);
+    return decode_geometry(header, reader, prediction_, *runner_);
   }
 
   Vector<std::uint8_t> assemble() const {
@@ -236,11 +256,11 @@ class ScanEncoder {
   }
 
   /// Whether all promises hold of what was decoded; else what misses has been put aside for the next attempt.
-  bool holds() {
+  Result<bool> holds() {
     if (decoded_.size() != 3 * header_.points) return false;
     if (options_.mode == Mode::exact)
       return std::equal(decoded_.begin(), decoded_.end(), cloud_.words.begin(), cloud_.words.end());
-    return is_set() ? set_holds() : points_hold();
+    return is_set() ? set_holds() : Result<bool>(points_hold());
   }
 
   bool points_hold() {
@@ -268,11 +288,11 @@ class ScanEncoder {
     return true;
   }
 
-  bool set_holds() {
+  Result<bool> set_holds() {
     Vector<FinePoint> decoded;
     const std::size_t sites = static_cast<std::size_t>(header_.points - header_.verbatim);
     for (std::size_t i = 0; i < sites; ++i) decoded.push_back(decoded_point(i));
-    const BothWays found = check_both_ways(fine_.points, decoded, enforced());
+    QUERN_ASSIGN_OR_RETURN(const BothWays found, check_both_ways(fine_.points, decoded, enforced(), *runner_));
     note_achieved(found.largest_square);
     sources_.clear();
     if (found.strays > 0) {
@@ -307,7 +327,7 @@ class ScanEncoder {
       for (const std::uint32_t point : fine_.verbatim) sources_.push_back(point);
     }
     columns_.assign(cloud_.columns.size(), {});
-    QUERN_RETURN_IF_ERROR(run_tasks(runner_, columns_.size(), [&](std::size_t i) { return code_column(i); }));
+    QUERN_RETURN_IF_ERROR(run_tasks(*runner_, columns_.size(), [&](std::size_t i) { return code_column(i); }));
     for (std::size_t i = 0; i < columns_.size(); ++i)
       header_.columns.push_back({cloud_.columns[i].element_bytes, entry_of(columns_[i])});
     return {};
@@ -334,7 +354,7 @@ class ScanEncoder {
 
   const CloudView& cloud_;
   const ScanOptions& options_;
-  TaskRunner& runner_;
+  TaskRunner* runner_ = nullptr;
   Prediction prediction_;
   ScanHeader header_;
   std::optional<Scale> exact_;  ///< mode `exact`: coordinates are whole numbers of these units
@@ -343,18 +363,60 @@ class ScanEncoder {
   std::int64_t reach_ = 0;
   Vector<Vector<std::uint8_t>> parts_;  ///< blocks, order, residuals, verbatim
   Vector<Vector<std::uint8_t>> columns_;
+  Vector<std::uint32_t> task_words_;  ///< that a GeometryTask names
   Vector<std::uint32_t> decoded_;
   Vector<std::uint32_t> sources_;  ///< mode `set`: of each decoded point, the point whose attributes it gets
 };
+
+/// Removes the encoders of geometries that are clearly larger than the smallest.
+void leave_out(std::span<const CodedGeometry> geometries, std::span<std::optional<ScanEncoder>> encoders) {
+  std::uint64_t least = UINT64_MAX;
+  for (const CodedGeometry& geometry : geometries) least = std::min(least, geometry.bytes());
+  for (std::size_t i = 0; i < geometries.size(); ++i)
+    if (geometries[i].bytes() - least >= kClearlyLarger) encoders[i].reset();
+}
 
 }  // namespace
 
 Result<Vector<std::uint8_t>> encode_scan(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner,
                                          Prediction prediction) {
+  QUERN_ASSIGN_OR_RETURN(auto coded, encode_scans(cloud, options, runner, {&prediction, 1}));
+  return std::move(coded.front().bytes);
+}
+
+Result<Vector<CodedScan>> encode_scans(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner,
+                                       std::span<const Prediction> predictions) {
   QUERN_RETURN_IF_ERROR(check_request(cloud, options));
-  if (!is_prediction(prediction))
-    return Status(StatusCode::invalid_argument, "a predicted point lies beyond {0} units", kMostPredictedUnits);
-  return ScanEncoder(cloud, options, runner, prediction).run();
+  for (const Prediction& prediction : predictions)
+    if (!is_prediction(prediction))
+      return Status(StatusCode::invalid_argument, "a predicted point lies beyond {0} units", kMostPredictedUnits);
+  Vector<std::optional<ScanEncoder>> encoders(predictions.size());
+  QUERN_RETURN_IF_ERROR(run_tasks(runner, encoders.size(), [&](std::size_t i) {
+    encoders[i].emplace(cloud, options, predictions[i]);
+    return Status();
+  }));
+  Vector<CodedScan> scans(predictions.size());
+  if (encoders.empty()) return scans;
+  // All begin with the same points on the same lattice.
+  Vector<CodedGeometry> first;
+  if (const auto task = encoders.front()->first_task()) {
+    QUERN_ASSIGN_OR_RETURN(first, code_geometry(*task, predictions, runner));
+  }
+  // In mode `set` the geometry decides what columns take.
+  if (options.mode != Mode::set || cloud.columns.empty()) leave_out(first, encoders);
+  const auto running = static_cast<std::size_t>(
+      std::count_if(encoders.begin(), encoders.end(), [](const auto& encoder) { return encoder.has_value(); }));
+  // One encoder has the threads for its check, several run side by side.
+  SerialRunner serial;
+  TaskRunner& outer = running == 1 ? static_cast<TaskRunner&>(serial) : runner;
+  TaskRunner& inner = running == 1 ? runner : static_cast<TaskRunner&>(serial);
+  QUERN_RETURN_IF_ERROR(run_tasks(outer, encoders.size(), [&](std::size_t i) {
+    if (!encoders[i]) return Status();
+    QUERN_ASSIGN_OR_RETURN(scans[i], encoders[i]->run(inner, first.empty() ? nullptr : &first[i]));
+    encoders[i].reset();
+    return Status();
+  }));
+  return scans;
 }
 
 }  // namespace quern::codec::lidar

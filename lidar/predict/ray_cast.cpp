@@ -48,7 +48,10 @@ void RayCast::add(const UnitPoint& point) {
   std::size_t above = rays_.rings.size();
   while (above - below > 1) {
     const std::size_t middle = (below + above) / 2;
-    (height_at(middle, range) <= z ? below : above) = middle;
+    // Which way is as good as random: choosing values is faster than branching.
+    const bool is_above = height_at(middle, range) <= z;
+    below = is_above ? middle : below;
+    above = is_above ? above : middle;
   }
   const auto off = [&](std::size_t ring) {
     const std::int64_t miss = z - height_at(ring, range);

@@ -56,13 +56,29 @@ TEST(Neighbourhood_Tables, AgreeWithCoordinates) {
   EXPECT_EQ(count_sites(kWindowEdges), 12U);
   EXPECT_EQ(count_sites(kWindowCorners), 8U);
   for (unsigned child = 0; child < 8; ++child) {
-    EXPECT_EQ(kSites[kOwnSlot][1U << child], UINT64_C(1) << own_site(child));
-    EXPECT_EQ(kChildNeighbours[child][kOwnSlot].slot, kOwnSlot);
-    EXPECT_EQ(kChildNeighbours[child][kOwnSlot].child, child);
+    EXPECT_EQ(sites_of_children(kMiddleSite, 1U << child), UINT64_C(1) << own_site(child));
+    EXPECT_EQ(kNeighbourhood.child_sites[kMiddleSite][child], own_site(child));
+    EXPECT_EQ(corner_sites(kOwnSites[1U << child] >> kMiddleSite), 1U << child);
+    EXPECT_EQ(reversed(1U << child), 1U << (7 - child));
   }
-  // +x of a child at x = 1 is the child at x = 0 of the neighbour at +x.
-  EXPECT_EQ(kChildNeighbours[4][22].slot, 22);
-  EXPECT_EQ(kChildNeighbours[4][22].child, 0);
+  // Of the neighbour at +x (site 37) the children at x = 0 lie beside the own ones at x = 1; the others lie outside.
+  EXPECT_EQ(kNeighbourhood.slots[37], 22);
+  EXPECT_EQ(kNeighbourhood.child_sites[37][0], own_site(4) + 16);
+  EXPECT_EQ(kNeighbourhood.child_sites[37][4], kNoSite);
+  EXPECT_EQ(sites_of_children(37, 0x11), UINT64_C(1) << (own_site(4) + 16));
+  for (unsigned site = 0; site < 43; ++site) {
+    const std::uint64_t one = UINT64_C(1) << site & kWindow;
+    EXPECT_EQ(weight_sites(one), one == 0 ? 0U : (one & kWindowFaces) != 0 ? 2U : 1U);
+    for (unsigned occupancy = 0; occupancy < 256; ++occupancy) {
+      if (one == 0) continue;
+      std::uint64_t sites = 0;
+      for (unsigned child = 0; child < 8; ++child)
+        if (const unsigned at = kNeighbourhood.child_sites[site][child]; (occupancy >> child & 1) != 0 && at != kNoSite)
+          sites |= UINT64_C(1) << at;
+      EXPECT_EQ(sites_of_children(site, occupancy), sites);
+    }
+  }
+  EXPECT_EQ(weight_sites(kWindow), 32U);
 }
 
 TEST(NumberModel_AnyNumber, ComesBack) {
@@ -79,6 +95,73 @@ TEST(NumberModel_AnyNumber, ComesBack) {
   for (const std::uint64_t number : numbers) EXPECT_EQ(other.code(reader), number);
   EXPECT_TRUE(reader.good());
   EXPECT_FALSE(reader.has_more());
+}
+
+/// What lanes hold, as words with the upper halves of other lanes.
+template <class AnyLanes>
+std::array<std::uint32_t, kLanes> words_of(const AnyLanes& lower, const AnyLanes& upper) {
+  std::array<std::uint32_t, kLanes> words{};
+  join(lower, upper, words);
+  return words;
+}
+
+/// Every operation on lanes, in a list.
+template <class AnyLanes>
+std::vector<std::array<std::uint32_t, kLanes>> all_operations(const std::array<std::uint32_t, kLanes>& words) {
+  const auto a = AnyLanes::lower_halves(words);
+  const auto b = AnyLanes::upper_halves(words);
+  std::vector<std::array<std::uint32_t, kLanes>> results = {
+      words_of(a + b, a - b),
+      words_of(a ^ b, a | b),
+      words_of(and_not(a, b), a << 1),
+      words_of(a >> 3, least(a, b)),
+      words_of(most(a, b), is_zero(a)),
+      words_of(lower_half(a, b), upper_half(a, b)),
+      words_of(upper_half_unsigned(a, b), AnyLanes::all(-7)),
+  };
+  const std::array<AnyLanes, 2> left = {a >> 4, b >> 4}, right = {b, a};
+  results.push_back({static_cast<std::uint32_t>(dot(left, right))});
+  return results;
+}
+
+TEST(Lanes_OfARegister, GiveWhatThoseOfAnArrayGive) {
+  Random random(31);
+  for (int round = 0; round < 2000; ++round) {
+    std::array<std::uint32_t, kLanes> words{};
+    for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(random.below(UINT64_C(1) << 32));
+    if (round % 2 == 0) words[round / 2 % kLanes] &= round % 4 == 0 ? 0xFFFF0000 : 0x8000FFFF;
+    EXPECT_EQ(all_operations<Lanes>(words), all_operations<plain::Lanes>(words));
+  }
+}
+
+TEST(CounterLanes_AnyCounters, LearnAsCountersDo) {
+  Random random(32);
+  for (int round = 0; round < 5000; ++round) {
+    CounterLanes::Words words{};
+    std::array<Counter, kLanes> counters;
+    for (unsigned i = 0; i < kLanes; ++i) {
+      const auto one = static_cast<std::uint16_t>(round % 8 == 0 ? 65535 * (i & 1) : random.below(65536));
+      counters[i] = {one, static_cast<std::uint16_t>(random.below(kCounterAges))};
+      words[i] = counters[i].one | std::uint32_t{counters[i].age} << 16;
+    }
+    CounterLanes lanes(words);
+    std::array<std::uint32_t, kLanes> stretched{}, inputs{}, expected{};
+    for (unsigned i = 0; i < kLanes; ++i) {
+      stretched[i] = static_cast<std::uint32_t>(stretch(counters[i].one));
+      const int trusted = stretch(counters[i].one) * counters[i].trust() >> 8;
+      const int direct = (int{counters[i].one} - 32768) * counters[i].trust() >> 13;
+      expected[i] = static_cast<std::uint16_t>(trusted) | static_cast<std::uint32_t>(direct) << 16;
+    }
+    join(lanes.trusted(Lanes::lower_halves(stretched)), lanes.trusted_directly(), inputs);
+    EXPECT_EQ(inputs, expected);
+    const unsigned bit = round & 1;
+    lanes.update(bit);
+    lanes.store(words);
+    for (unsigned i = 0; i < kLanes; ++i) {
+      counters[i].update(bit);
+      EXPECT_EQ(words[i], counters[i].one | std::uint32_t{counters[i].age} << 16);
+    }
+  }
 }
 
 TEST(ContextMixer_PredictableDecisions, CostLittle) {
@@ -161,7 +244,7 @@ TEST(NearPoints_Search, FindsWhatBruteForceFinds) {
     points.push_back(point);
   }
   const std::int64_t reach = 300;
-  const NearPoints near(points, reach);
+  const NearPoints near(points, reach, 1);
   for (int i = 0; i < 500; ++i) {
     FinePoint from;
     for (std::int64_t& at : from) at = static_cast<std::int64_t>(random.below(5000)) - 2500;
@@ -170,7 +253,13 @@ TEST(NearPoints_Search, FindsWhatBruteForceFinds) {
       const std::int64_t square = squared_distance(point, from);
       if (square <= reach * reach) least = std::min(least, square);
     }
-    EXPECT_EQ(near.nearest(from).square, least);
+    const NearPoints::Nearest found = near.nearest(from);
+    EXPECT_EQ(found.square, least);
+    // Any hint gives the same.
+    const auto hint = static_cast<std::uint32_t>(random.below(points.size()));
+    const NearPoints::Nearest hinted = near.nearest(from, {squared_distance(points[hint], from), hint});
+    EXPECT_EQ(hinted.square, found.square);
+    EXPECT_EQ(hinted.index, found.index);
   }
 }
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include <quern/memory.h>
 
 #include "codecs/lidar/coding/counter.h"
+#include "codecs/lidar/coding/lanes.h"
 #include "codecs/lidar/coding/logistic.h"
 #include "kernels/common/bits.h"
 
@@ -43,19 +45,26 @@ class ContextMixer {
   /// Codes one decision. For an encoder `value` is the decision.
   template <class Coder>
   unsigned code(Coder& coder, const DecisionContext<kContexts>& seen, unsigned value = 0) {
+    // Lanes without a context have a counter that is never trusted.
     std::array<Counter*, kContexts> counters;
-    Inputs inputs{};
+    std::array<CounterLanes::Words, kGroups> words{};
+    std::array<CounterLanes::Words, kGroups> stretched{};
     for (unsigned i = 0; i < kContexts; ++i) {
       Counter& counter = counters_[(std::size_t{i} << table_bits_) + (seen.contexts[i] >> (32 - table_bits_))];
       counters[i] = &counter;
-      inputs[i] = static_cast<std::int16_t>(stretch(counter.one) * counter.trust() >> 8);
-      inputs[kContexts + i] =
-          static_cast<std::int16_t>((static_cast<std::int32_t>(counter.one) - 32768) * counter.trust() >> 13);
+      words[i / kLanes][i % kLanes] = counter.one | std::uint32_t{counter.age} << 16;
+      stretched[i / kLanes][i % kLanes] = static_cast<std::uint32_t>(stretch(counter.one));
+    }
+    std::array<CounterLanes, kGroups> lanes = lanes_of(words, std::make_index_sequence<kGroups>());
+    Inputs inputs;
+    for (unsigned k = 0; k < kGroups; ++k) {
+      inputs[k] = lanes[k].trusted(Lanes::lower_halves(stretched[k]));
+      inputs[kGroups + k] = lanes[k].trusted_directly();
     }
     Weights& first = first_[seen.first_set];
     Weights& second = second_[seen.second_set];
-    const std::int32_t first_sum = dot(inputs, first);
-    const std::int32_t second_sum = dot(inputs, second);
+    const std::int32_t first_sum = mix(inputs, first);
+    const std::int32_t second_sum = mix(inputs, second);
     const std::int32_t mixed = std::clamp((first_sum + second_sum) >> 1, -kMostStretched, kMostStretched);
     const std::int32_t place = mixed + kMostStretched + 1;
     std::uint16_t* const map = maps_.data() + std::size_t{seen.map} * kMapSteps + place / kMapStep;
@@ -69,15 +78,22 @@ class ContextMixer {
     adjust(inputs, first, target - static_cast<std::int32_t>(squash(first_sum)));
     adjust(inputs, second, target - static_cast<std::int32_t>(squash(second_sum)));
     for (unsigned i = 0; i < 2; ++i) map[i] = static_cast<std::uint16_t>(map[i] + (target - map[i]) / 64);
-    for (Counter* counter : counters) counter->update(bit);
+    for (unsigned k = 0; k < kGroups; ++k) {
+      lanes[k].update(bit);
+      lanes[k].store(words[k]);
+    }
+    for (unsigned i = 0; i < kContexts; ++i) {
+      const std::uint32_t word = words[i / kLanes][i % kLanes];
+      *counters[i] = {static_cast<std::uint16_t>(word & 0xFFFF), static_cast<std::uint16_t>(word >> 16)};
+    }
     return bit;
   }
 
  private:
-  /// Two of each counter, and zeros that fill vectors of eight.
-  static constexpr unsigned kInputs = (2 * kContexts + 7) / 8 * 8;
-  using Inputs = std::array<std::int16_t, kInputs>;
-  using Weights = std::array<std::int16_t, kInputs>;  ///< in units of 2^-kWeightBits
+  static constexpr unsigned kGroups = (kContexts + kLanes - 1) / kLanes;
+  /// Of each counter its stretched probability, then of each the probability itself, in groups of lanes.
+  using Inputs = std::array<Lanes, 2 * kGroups>;
+  using Weights = std::array<Lanes, 2 * kGroups>;  ///< in units of 2^-kWeightBits
 
   static constexpr unsigned kWeightBits = 14;
   static constexpr std::int16_t kFirstWeight = 14750 / static_cast<std::int16_t>(kContexts);
@@ -85,26 +101,28 @@ class ContextMixer {
   static constexpr std::int32_t kMapStep = 192;
   static constexpr unsigned kMapSteps = 2 * (kMostStretched + 1) / kMapStep + 1;
 
+  template <std::size_t... kGroup>
+  static std::array<CounterLanes, kGroups> lanes_of(const std::array<CounterLanes::Words, kGroups>& words,
+                                                    std::index_sequence<kGroup...>) {
+    return {CounterLanes(words[kGroup])...};
+  }
   static Weights first_weights() {
     Weights weights{};
-    std::fill_n(weights.begin(), kContexts, kFirstWeight);
+    for (unsigned k = 0; k < kGroups; ++k) {
+      CounterLanes::Words words{};
+      for (unsigned i = 0; i < kLanes && k * kLanes + i < kContexts; ++i) words[i] = kFirstWeight;
+      weights[k] = Lanes::lower_halves(words);
+    }
     return weights;
   }
-  /// In stretched units. The sum of 16 products of 12 and 15 bits fits.
-  static std::int32_t dot(const Inputs& inputs, const Weights& weights) {
-    std::int32_t sum = 0;
-    for (unsigned i = 0; i < kInputs; ++i) sum += std::int32_t{inputs[i]} * weights[i];
-    return sum >> kWeightBits;
-  }
+  /// In stretched units. The sum of products of 12 and 15 bits fits.
+  static std::int32_t mix(const Inputs& inputs, const Weights& weights) { return dot(inputs, weights) >> kWeightBits; }
   /// Moves weights down the gradient of the coding cost. `error` is in units of 2^-16.
   static void adjust(const Inputs& inputs, Weights& weights, std::int32_t error) {
-    const auto step = static_cast<std::int16_t>(error / 2);
-    for (unsigned i = 0; i < kInputs; ++i) {
-      const auto doubled = static_cast<std::int16_t>(inputs[i] * 2);
-      const auto change = static_cast<std::int16_t>((std::int32_t{doubled} * step) >> 16);
-      const auto rounded = static_cast<std::int16_t>((change + 1) >> 1);
-      const auto moved = static_cast<std::int16_t>(weights[i] + rounded);
-      weights[i] = std::clamp<std::int16_t>(moved, -kMostWeight, kMostWeight);
+    const Lanes step = Lanes::all(static_cast<std::int16_t>(error / 2));
+    for (unsigned k = 0; k < inputs.size(); ++k) {
+      const Lanes change = (upper_half(inputs[k] << 1, step) + Lanes::all(1)) >> 1;
+      weights[k] = least(most(weights[k] + change, Lanes::all(-kMostWeight)), Lanes::all(kMostWeight));
     }
   }
 

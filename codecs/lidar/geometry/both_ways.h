@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include <quern/execution.h>
 #include <quern/memory.h>
+#include <quern/status.h>
 
 #include "codecs/lidar/geometry/fine_points.h"
 
@@ -18,7 +20,9 @@ struct BothWays {
   Vector<std::uint32_t> nearest_source;  ///< for each decoded point, the place in `points`; UINT32_MAX for strays
 };
 
-/// `reach`: what enforceable() says of the bound. May throw std::bad_alloc.
-BothWays check_both_ways(std::span<const FinePoint> points, std::span<const FinePoint> decoded, std::int64_t reach);
+/// `reach`: what enforceable() says of the bound. The result does not depend on `runner`. Fails with `out_of_memory`;
+/// may throw std::bad_alloc.
+Result<BothWays> check_both_ways(std::span<const FinePoint> points, std::span<const FinePoint> decoded,
+                                 std::int64_t reach, TaskRunner& runner);
 
 }  // namespace quern::codec::lidar

@@ -7,20 +7,18 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 namespace quern::codec::lidar {
 
 inline constexpr unsigned kSlots = 27;
 inline constexpr unsigned kOwnSlot = 13;
+inline constexpr unsigned kNoSite = 64;
+inline constexpr unsigned kMiddleSite = 21;  ///< of a window at the origin
 
 /// Index of each neighbour among the nodes of its level, -1 where there is none.
 using Neighbours = std::array<std::int32_t, kSlots>;
-
-struct ChildNeighbour {
-  std::uint8_t slot;   ///< the neighbour of the parent
-  std::uint8_t child;  ///< and its child
-};
 
 namespace detail {
 
@@ -29,27 +27,25 @@ constexpr int step_of(unsigned slot, unsigned axis) {
   return static_cast<int>(slot / kDivisor[axis] % 3) - 1;
 }
 
-constexpr std::array<std::array<ChildNeighbour, kSlots>, 8> make_child_neighbours() {
-  std::array<std::array<ChildNeighbour, kSlots>, 8> table{};
-  for (unsigned child = 0; child < 8; ++child) {
-    for (unsigned slot = 0; slot < kSlots; ++slot) {
-      unsigned parent_slot = 0;
-      unsigned other = 0;
-      for (unsigned axis = 0; axis < 3; ++axis) {
-        const int at = static_cast<int>(child >> (2 - axis) & 1) + step_of(slot, axis);
-        parent_slot = 3 * parent_slot + (at < 0 ? 0U : at > 1 ? 2U : 1U);
-        other = 2 * other + static_cast<unsigned>(at & 1);
-      }
-      table[child][slot] = {static_cast<std::uint8_t>(parent_slot), static_cast<std::uint8_t>(other)};
-    }
-  }
-  return table;
-}
+/// What a neighbour means to the node in the middle, by the neighbour's site in a window at the origin.
+struct Neighbourhood {
+  std::array<std::uint8_t, 64> slots{};   ///< of the neighbour
+  std::array<std::uint8_t, 64> turns{};   ///< from the sites of a node's own children to those of the neighbour's
+  std::array<std::uint64_t, 64> sites{};  ///< that its children can take
+  std::array<std::array<std::uint8_t, 8>, 64> child_sites{};  ///< of each of its children; kNoSite: outside
+};
 
-/// Sites that the children of a neighbour take, for each occupancy.
-constexpr std::array<std::array<std::uint64_t, 256>, kSlots> make_sites() {
-  std::array<std::array<std::uint64_t, 256>, kSlots> table{};
+constexpr Neighbourhood make_neighbourhood() {
+  Neighbourhood table{};
   for (unsigned slot = 0; slot < kSlots; ++slot) {
+    unsigned middle = 0;
+    int turn = 0;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      middle = 4 * middle + static_cast<unsigned>(step_of(slot, axis) + 1);
+      turn = 4 * turn + 2 * step_of(slot, axis);
+    }
+    table.slots[middle] = static_cast<std::uint8_t>(slot);
+    table.turns[middle] = static_cast<std::uint8_t>(turn & 63);
     for (unsigned child = 0; child < 8; ++child) {
       unsigned site = 0;
       bool inside = true;
@@ -58,11 +54,20 @@ constexpr std::array<std::array<std::uint64_t, 256>, kSlots> make_sites() {
         inside = inside && at >= 0 && at <= 3;
         site = 4 * site + static_cast<unsigned>(at & 3);
       }
-      if (!inside) continue;
-      for (unsigned occupancy = 0; occupancy < 256; ++occupancy)
-        if ((occupancy >> child & 1) != 0) table[slot][occupancy] |= UINT64_C(1) << site;
+      table.child_sites[middle][child] = static_cast<std::uint8_t>(inside ? site : kNoSite);
+      if (inside) table.sites[middle] |= UINT64_C(1) << site;
     }
   }
+  return table;
+}
+
+/// Sites that a node's own children take, for each occupancy.
+constexpr std::array<std::uint64_t, 256> make_own_sites() {
+  std::array<std::uint64_t, 256> table{};
+  for (unsigned occupancy = 0; occupancy < 256; ++occupancy)
+    for (unsigned child = 0; child < 8; ++child)
+      if ((occupancy >> child & 1) != 0)
+        table[occupancy] |= UINT64_C(1) << (kMiddleSite + 16 * (child >> 2 & 1) + 4 * (child >> 1 & 1) + (child & 1));
   return table;
 }
 
@@ -84,18 +89,19 @@ constexpr std::uint64_t window_sites(unsigned axes) {
 
 }  // namespace detail
 
-inline constexpr auto kChildNeighbours = detail::make_child_neighbours();
-inline constexpr auto kSites = detail::make_sites();
+inline constexpr auto kNeighbourhood = detail::make_neighbourhood();
+inline constexpr auto kOwnSites = detail::make_own_sites();
 inline constexpr std::uint64_t kWindowFaces = detail::window_sites(1);
 inline constexpr std::uint64_t kWindowEdges = detail::window_sites(2);
 inline constexpr std::uint64_t kWindowCorners = detail::window_sites(3);
 inline constexpr std::uint64_t kWindowMiddle = detail::window_sites(0);
 inline constexpr std::uint64_t kWindow = kWindowFaces | kWindowEdges | kWindowCorners;
+inline constexpr std::uint64_t kWholeWindow = kWindow | kWindowMiddle;
 
 /// Lowest site of the window around a child; shifted down by it, the window begins at the origin.
 constexpr unsigned window_at(unsigned child) { return 16 * (child >> 2 & 1) + 4 * (child >> 1 & 1) + (child & 1); }
 /// Site of a node's own child.
-constexpr unsigned own_site(unsigned child) { return window_at(child) + 21; }
+constexpr unsigned own_site(unsigned child) { return window_at(child) + kMiddleSite; }
 
 /// Sites of a set. Where a machine has no instruction for it, this is faster than what compilers call.
 constexpr unsigned count_sites(std::uint64_t sites) {
@@ -105,7 +111,32 @@ constexpr unsigned count_sites(std::uint64_t sites) {
   return static_cast<unsigned>(sites * UINT64_C(0x0101010101010101) >> 56);
 }
 
-/// Slots of the six faces: -x, +x, -y, +y, -z, +z.
-inline constexpr std::array<unsigned, 6> kFaceSlots = {4, 22, 10, 16, 12, 14};
+/// Sites of a window's set, those at faces twice: they are moved to places that no site of a window has.
+constexpr unsigned weight_sites(std::uint64_t window) {
+  static_assert((kWindowFaces << 26 >> 26 & kWindowFaces) == kWindowFaces && (kWindowFaces << 26 & kWholeWindow) == 0);
+  return count_sites(window | (window & kWindowFaces) << 26);
+}
+
+/// Sites of a window at the six faces: -x, +x, -y, +y, -z, +z.
+inline constexpr std::array<unsigned, 6> kFaceSites = {5, 37, 17, 25, 20, 22};
+
+/// Sites that the children of the neighbour at `site` of a window take in and around the node in its middle.
+constexpr std::uint64_t sites_of_children(unsigned site, unsigned occupancy) {
+  return std::rotl(kOwnSites[occupancy], kNeighbourhood.turns[site]) & kNeighbourhood.sites[site];
+}
+
+/// The 2 x 2 x 2 sites whose lowest is the first, as bits 4 x + 2 y + z.
+constexpr unsigned corner_sites(std::uint64_t sites) {
+  const auto low = static_cast<std::uint32_t>(sites) & 0x330033U;
+  const std::uint32_t pairs = (low | low >> 2) & 0xF000FU;
+  return (pairs | pairs >> 12) & 0xFFU;
+}
+
+/// Eight bits in the opposite order.
+constexpr unsigned reversed(unsigned bits) {
+  bits = (bits & 0x55) << 1 | (bits >> 1 & 0x55);
+  bits = (bits & 0x33) << 2 | (bits >> 2 & 0x33);
+  return (bits & 0x0F) << 4 | bits >> 4;
+}
 
 }  // namespace quern::codec::lidar

@@ -44,6 +44,9 @@ class SensorView {
     // Distances in doubled lattice steps: in quarter metres and in children's sides, both by half octaves.
     band_ = half_octaves(distance_ * static_cast<std::uint64_t>(spacing_) * 2 / per_metre_);
     relative_ = half_octaves(distance_ >> (shift_ + 1));
+    const std::int64_t z = centre(2 * std::uint64_t{z_} + 1, origin_[2]);
+    const std::int64_t quarters = z * spacing_ * 2 / static_cast<std::int64_t>(per_metre_) + 40;
+    height_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(quarters, 0, 63));
   }
 
   /// Half octaves of the distance in metres, and in sides of a child; below 16.
@@ -59,11 +62,7 @@ class SensorView {
   /// Lowest 16 bits of the z coordinate of a child within its level.
   std::uint32_t layer(unsigned child) const { return (2 * z_ + (child & 1)) & 0xFFFF; }
   /// Height of the node in steps of a quarter metre from 10 m below the sensor, within [0, 63].
-  std::uint32_t height() const {
-    const std::int64_t z = centre(2 * std::uint64_t{z_} + 1, origin_[2]);
-    const std::int64_t quarters = z * spacing_ * 2 / static_cast<std::int64_t>(per_metre_) + 40;
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(quarters, 0, 63));
-  }
+  std::uint32_t height() const { return height_; }
 
  private:
   static unsigned half_octaves(std::uint64_t n) {
@@ -86,6 +85,7 @@ class SensorView {
   std::uint64_t distance_ = 0;
   unsigned band_ = 0;
   unsigned relative_ = 0;
+  std::uint32_t height_ = 0;
   std::array<std::int64_t, 4> inverse_{};
 };
 

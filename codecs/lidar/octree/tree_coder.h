@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -45,10 +46,12 @@ class TreeCoder {
   /// Fails with `corrupt` where a decoder's bytes break a limit or end early. May throw std::bad_alloc.
   Status run() {
     level_.keys.assign(1, 0);
-    level_.near.assign(1, lone_node());
+    level_.near.assign(1, Neighbours{});
+    level_.windows.assign(1, kWindowMiddle);
     if constexpr (kExpects) {
       expected_.keys.assign(1, 0);
-      level_.near_expected.assign(1, lone_node());
+      level_.near_expected.assign(1, Neighbours{});
+      level_.expected_windows.assign(1, kWindowMiddle);
     }
     for (unsigned depth = 0; depth < block_.depth; ++depth) {
       QUERN_RETURN_IF_ERROR(code_level(depth));
@@ -65,15 +68,11 @@ class TreeCoder {
     Vector<std::uint8_t> occupancy;
     Vector<std::uint32_t> first_child;
     Vector<Neighbours> near;
+    Vector<std::uint64_t> windows;     ///< which neighbours there are, by their sites around the node
     Vector<Neighbours> near_expected;  ///< among the expected nodes of the level
+    Vector<std::uint64_t> expected_windows;
   };
 
-  static Neighbours lone_node() {
-    Neighbours near;
-    near.fill(-1);
-    near[kOwnSlot] = 0;
-    return near;
-  }
   Status corrupt() const { return Status(StatusCode::corrupt, "an octree's bytes are not what an encoder writes"); }
 
   /// Occupancy of a node from the cubes below it, which begin at `at`.
@@ -86,29 +85,33 @@ class TreeCoder {
 
   NodeSites sites_of(std::size_t node) const {
     const Neighbours& near = level_.near[node];
+    const std::uint64_t window = level_.windows[node];
     NodeSites sites;
-    for (unsigned slot = 0; slot < kSlots; ++slot) {
-      const std::int32_t other = near[slot];
-      if (other < 0 || slot == kOwnSlot) continue;
-      ++sites.nodes;
-      if (static_cast<std::size_t>(other) < node) {
-        sites.full |= kSites[slot][level_.occupancy[static_cast<std::size_t>(other)]];
-      } else {
-        sites.possible |= kSites[slot][255];
-      }
-    }
-    sites.faces = faces_of(near);
+    sites.nodes = count_sites(window & kWindow);
+    sites.faces = faces_of(window);
+    each_site(window & kWindow, [&](unsigned site) {
+      const auto other = static_cast<std::size_t>(near[kNeighbourhood.slots[site]]);
+      // A node that is not coded yet has no children so far.
+      sites.full |= sites_of_children(site, level_.occupancy[other]);
+      if (other > node) sites.possible |= kNeighbourhood.sites[site];
+    });
     if constexpr (kExpects) {
-      for (unsigned slot = 0; slot < kSlots; ++slot)
-        if (const std::int32_t other = level_.near_expected[node][slot]; other >= 0)
-          sites.expected |= kSites[slot][expected_.occupancy[static_cast<std::size_t>(other)]];
+      each_site(level_.expected_windows[node], [&](unsigned site) {
+        const auto other = static_cast<std::size_t>(level_.near_expected[node][kNeighbourhood.slots[site]]);
+        sites.expected |= sites_of_children(site, expected_.occupancy[other]);
+      });
     }
     return sites;
   }
-  static unsigned faces_of(const Neighbours& near) {
+  static unsigned faces_of(std::uint64_t window) {
     unsigned faces = 0;
-    for (unsigned i = 0; i < kFaceSlots.size(); ++i) faces |= (near[kFaceSlots[i]] >= 0 ? 1U : 0U) << i;
+    for (unsigned i = 0; i < kFaceSites.size(); ++i) faces |= static_cast<unsigned>(window >> kFaceSites[i] & 1) << i;
     return faces;
+  }
+  /// Calls visit(site) for each site of a set.
+  template <class Visit>
+  static void each_site(std::uint64_t sites, const Visit& visit) {
+    for (; sites != 0; sites &= sites - 1) visit(static_cast<unsigned>(std::countr_zero(sites)));
   }
 
   Status code_level(unsigned depth) {
@@ -166,18 +169,30 @@ class TreeCoder {
     if (children > limits_.cubes) return corrupt();
     next_.keys.resize(children);
     next_.near.resize(children);
+    next_.windows.resize(children);
     if constexpr (kExpects) {
       next_.near_expected.resize(children);
+      next_.expected_windows.resize(children);
       number_children(expected_);
     }
     std::size_t made = 0;
+    ChildTable table{};
+    ChildTable expected_table{};
     for (std::size_t node = 0; node < nodes; ++node) {
+      const std::uint64_t sites = list_children(level_, level_.near[node], level_.windows[node], table);
+      std::uint64_t expected_sites = 0;
+      if constexpr (kExpects)
+        expected_sites =
+            list_children(expected_, level_.near_expected[node], level_.expected_windows[node], expected_table);
       for (unsigned child = 0; child < 8; ++child) {
         if ((level_.occupancy[node] >> child & 1) == 0) continue;
         next_.keys[made] = level_.keys[node] << 3 | child;
-        find_neighbours(level_, level_.near[node], child, next_.near[made]);
-        if constexpr (kExpects)
-          find_neighbours(expected_, level_.near_expected[node], child, next_.near_expected[made]);
+        next_.windows[made] = sites >> window_at(child) & kWholeWindow;
+        copy_window(table, child, next_.near[made]);
+        if constexpr (kExpects) {
+          next_.expected_windows[made] = expected_sites >> window_at(child) & kWholeWindow;
+          copy_window(expected_table, child, next_.near_expected[made]);
+        }
         ++made;
       }
     }
@@ -186,64 +201,71 @@ class TreeCoder {
     return {};
   }
 
-  static void find_neighbours(const Level& level, const Neighbours& parents, unsigned child, Neighbours& near) {
-    for (unsigned slot = 0; slot < kSlots; ++slot) {
-      const ChildNeighbour where = kChildNeighbours[child][slot];
-      const std::int32_t parent = parents[where.slot];
-      near[slot] = -1;
-      if (parent < 0) continue;
-      const std::uint32_t occupancy = level.occupancy[static_cast<std::size_t>(parent)];
-      if ((occupancy >> where.child & 1) == 0) continue;
-      const std::uint32_t before = count_sites(occupancy & ((1U << where.child) - 1));
-      near[slot] = static_cast<std::int32_t>(level.first_child[static_cast<std::size_t>(parent)] + before);
-    }
+  /// Indices of the children in and around a node, by site; those of sites that none takes are of no meaning. The last
+  /// takes what lies outside.
+  using ChildTable = std::array<std::int32_t, kNoSite + 1>;
+
+  /// Returns which sites children take.
+  static std::uint64_t list_children(const Level& level, const Neighbours& near, std::uint64_t window,
+                                     ChildTable& table) {
+    std::uint64_t taken = 0;
+    each_site(window, [&](unsigned site) {
+      const auto parent = static_cast<std::size_t>(near[kNeighbourhood.slots[site]]);
+      const unsigned occupancy = level.occupancy[parent];
+      taken |= sites_of_children(site, occupancy);
+      auto index = static_cast<std::int32_t>(level.first_child[parent]);
+      for (unsigned left = occupancy; left != 0; left &= left - 1)
+        table[kNeighbourhood.child_sites[site][static_cast<unsigned>(std::countr_zero(left))]] = index++;
+    });
+    return taken;
+  }
+  static void copy_window(const ChildTable& table, unsigned child, Neighbours& near) {
+    const std::int32_t* const from = table.data() + window_at(child);
+    for (unsigned row = 0; row < 9; ++row)
+      for (unsigned z = 0; z < 3; ++z) near[3 * row + z] = from[16 * (row / 3) + 4 * (row % 3) + z];
   }
 
   HalfSites half_sites(std::size_t cube) const {
     const Neighbours& near = level_.near[cube];
+    const std::uint64_t window = level_.windows[cube];
+    // Of the cubes that are coded.
+    std::uint64_t evens = 0;
+    std::uint64_t odds = 0;
+    each_site(window & kWindow, [&](unsigned site) {
+      const auto other = static_cast<std::size_t>(near[kNeighbourhood.slots[site]]);
+      const std::uint64_t halves = other < cube ? block_.halves[other] : 0;
+      evens |= (halves & 1) << site;
+      odds |= halves >> 1 << site;
+    });
     HalfSites sites;
-    sites.faces = faces_of(near);
-    for (unsigned corner = 1; corner < 8; ++corner) {
-      const unsigned step = 9 * (corner >> 2 & 1) + 3 * (corner >> 1 & 1) + (corner & 1);
-      if (const int halves = coded_halves(near[kOwnSlot - step], cube); halves > 0)
-        sites.odd_around |= static_cast<unsigned>(halves >> 1) << corner;
-      const std::int32_t behind = near[kOwnSlot + step];
-      if (const int halves = coded_halves(behind, cube); halves > 0) {
-        sites.even_around |= static_cast<unsigned>(halves & 1) << corner;
-      } else if (behind >= 0) {
-        sites.cubes_behind |= 1U << corner;
-      }
-    }
+    sites.faces = faces_of(window);
+    sites.odd_around = reversed(corner_sites(odds));
+    sites.even_around = corner_sites(evens >> kMiddleSite);
+    sites.cubes_behind = corner_sites((window & kWindow & ~(evens | odds)) >> kMiddleSite);
     for (unsigned axis = 0; axis < 3; ++axis)
-      sites.face_halves |= static_cast<unsigned>(std::max(coded_halves(near[kFaceSlots[2 * axis]], cube), 0))
-                           << (2 * axis);
-    if constexpr (kExpects) expect_halves(level_.near_expected[cube], sites);
-    for (unsigned slot = 0; slot < kSlots; ++slot) {
-      if (near[slot] < 0 || slot == kOwnSlot) continue;
-      ++sites.cubes;
-      const int halves = coded_halves(near[slot], cube);
-      if (halves <= 0) continue;
-      sites.evens += static_cast<unsigned>(halves & 1);
-      sites.odds += static_cast<unsigned>(halves >> 1);
-    }
+      sites.face_halves |= halves_at(kFaceSites[2 * axis], evens, odds) << (2 * axis);
+    sites.cubes = count_sites(window & kWindow);
+    sites.evens = count_sites(evens);
+    sites.odds = count_sites(odds);
+    if constexpr (kExpects) expect_halves(level_.near_expected[cube], level_.expected_windows[cube], sites);
     return sites;
   }
-  void expect_halves(const Neighbours& near, HalfSites& sites) const {
-    const auto halves = [&](std::int32_t other) {
-      return other < 0 ? 0U : unsigned{expected_cubes_.halves[static_cast<std::size_t>(other)]};
-    };
-    sites.expected = halves(near[kOwnSlot]);
-    for (unsigned corner = 1; corner < 8; ++corner) {
-      const unsigned step = 9 * (corner >> 2 & 1) + 3 * (corner >> 1 & 1) + (corner & 1);
-      sites.expected_odds += halves(near[kOwnSlot - step]) >> 1;
-      sites.expected_evens += halves(near[kOwnSlot + step]) & 1;
-    }
-    for (unsigned i = 0; i < kFaceSlots.size(); ++i) sites.expected_faces |= halves(near[kFaceSlots[i]]) << (2 * i);
+  void expect_halves(const Neighbours& near, std::uint64_t window, HalfSites& sites) const {
+    std::uint64_t evens = 0;
+    std::uint64_t odds = 0;
+    each_site(window, [&](unsigned site) {
+      const std::uint64_t halves = expected_cubes_.halves[static_cast<std::size_t>(near[kNeighbourhood.slots[site]])];
+      evens |= (halves & 1) << site;
+      odds |= halves >> 1 << site;
+    });
+    sites.expected = halves_at(kMiddleSite, evens, odds);
+    sites.expected_odds = count_sites(corner_sites(odds & kWindow));
+    sites.expected_evens = count_sites(corner_sites((evens & kWindow) >> kMiddleSite));
+    for (unsigned i = 0; i < kFaceSites.size(); ++i)
+      sites.expected_faces |= halves_at(kFaceSites[i], evens, odds) << (2 * i);
   }
-  /// -1 where there is no cube or it is not coded yet.
-  int coded_halves(std::int32_t other, std::size_t cube) const {
-    if (other < 0 || static_cast<std::size_t>(other) >= cube) return -1;
-    return block_.halves[static_cast<std::size_t>(other)];
+  static unsigned halves_at(unsigned site, std::uint64_t evens, std::uint64_t odds) {
+    return static_cast<unsigned>((evens >> site & 1) | (odds >> site & 1) << 1);
   }
 
   Status code_halves() {
@@ -265,8 +287,7 @@ class TreeCoder {
     std::uint64_t points = 0;
     std::size_t site = 0;
     for (std::size_t cube = 0; cube < block_.cubes.size(); ++cube) {
-      unsigned around = 0;
-      for (const std::int32_t other : level_.near[cube]) around += other >= 0 ? 1 : 0;
+      const unsigned around = count_sites(level_.windows[cube]);
       for (unsigned half = 0; half < 2; ++half) {
         if ((block_.halves[cube] >> half & 1) == 0) continue;
         std::uint64_t more = 0;

@@ -61,8 +61,8 @@ class OccupancyModel {
                                      unsigned result) const {
     const std::uint64_t full = seen.full >> window_at(child) & kWindow;
     const std::uint64_t possible = seen.possible >> window_at(child) & kWindow;
-    const unsigned known = weight(full);
-    const unsigned unknown = weight(possible);
+    const unsigned known = weight_sites(full);
+    const unsigned unknown = weight_sites(possible);
     const unsigned ones = std::min(count_sites(result), 3U);
     const std::uint64_t here = child | std::uint64_t{group_} << 3;
     const std::uint64_t fine = std::min(group_, 3U);
@@ -89,10 +89,10 @@ class OccupancyModel {
     seen_as.second_set = std::min((seen.nodes + 1) / 2, 13U) + 14 * (ones + 4 * distance);
     seen_as.map = child | std::min(known, 15U) << 3 | std::min(unknown / 2, 7U) << 7;
     if constexpr (kExpects) {
-      const std::uint64_t window = seen.expected >> window_at(child) & (kWindow | kWindowMiddle);
+      const std::uint64_t window = seen.expected >> window_at(child) & kWholeWindow;
       const std::uint64_t middle = (window & kWindowMiddle) != 0 ? 1 : 0;
-      const unsigned around = weight(window & kWindow);
-      const std::uint64_t occupancy = expected_occupancy(seen.expected);
+      const unsigned around = weight_sites(window & kWindow);
+      const std::uint64_t occupancy = corner_sites(seen.expected >> kMiddleSite);
       const std::uint64_t hint = middle | std::uint64_t{std::min((around + 1) / 2, 15U)} << 1;
       seen_as.contexts[8] = context_hash(window, child | fine << 3 | UINT64_C(4) << 32);
       seen_as.contexts[9] = context_hash(hint | here << 8 | std::uint64_t{std::min(known, 15U)} << 16 |
@@ -106,14 +106,6 @@ class OccupancyModel {
     }
     return seen_as;
   }
-
-  /// Which of the node's own children are expected.
-  static std::uint64_t expected_occupancy(std::uint64_t expected) {
-    std::uint64_t occupancy = 0;
-    for (unsigned child = 0; child < 8; ++child) occupancy |= (expected >> own_site(child) & 1) << child;
-    return occupancy;
-  }
-  static unsigned weight(std::uint64_t window) { return count_sites(window) + count_sites(window & kWindowFaces); }
 
   ContextMixer<kContexts> mixer_;
   unsigned level_ = 0;

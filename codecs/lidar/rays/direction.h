@@ -1,6 +1,7 @@
 // Unit vectors in the plane as integers, and turns between them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include <quern/memory.h>
@@ -43,6 +44,11 @@ class StepTable {
       table_.push_back(at);
       at = turned(at, step);
     } while (at.y > 0 && table_.size() < kMost);
+    std::size_t start = 0;
+    for (std::size_t i = 0; i < table_.size(); ++i)
+      for (const std::size_t own = start_of(table_[i].x, table_[i].y); start <= own; ++start)
+        starts_[start] = static_cast<std::uint16_t>(i);
+    for (; start < starts_.size(); ++start) starts_[start] = static_cast<std::uint16_t>(table_.size() - 1);
   }
 
   /// Most steps to either side.
@@ -55,12 +61,11 @@ class StepTable {
   /// The steps whose direction is nearest to that of a vector of components below 2^31.
   std::int64_t nearest(std::int64_t x, std::int64_t y) const {
     const std::int64_t up = y < 0 ? -y : y;
-    std::size_t below = 0;
-    std::size_t above = table_.size();
-    while (above - below > 1) {
-      const std::size_t middle = (below + above) / 2;
-      (table_[middle].x * up - table_[middle].y * x >= 0 ? below : above) = middle;
-    }
+    // The last direction that is not beyond the vector.
+    std::size_t below = starts_[start_of(x, up)];
+    while (below + 1 < table_.size() && !is_beyond(below + 1, x, up)) ++below;
+    while (below > 0 && is_beyond(below, x, up)) --below;
+    const std::size_t above = below + 1;
     // The sine of the angle to either neighbour; the angles are below a quarter turn but at the end of the table.
     if (above < table_.size() &&
         table_[above].y * x - table_[above].x * up < table_[below].x * up - table_[below].y * x)
@@ -70,7 +75,21 @@ class StepTable {
   }
 
  private:
+  static constexpr std::size_t kStarts = 4096;
+
+  bool is_beyond(std::size_t i, std::int64_t x, std::int64_t up) const {
+    return table_[i].x * up - table_[i].y * x < 0;
+  }
+  /// About where a direction lies on the way from x to -x, of kStarts parts; it only says where a search begins.
+  static std::size_t start_of(std::int64_t x, std::int64_t up) {
+    const std::int64_t sum = (x < 0 ? -x : x) + up;
+    if (sum == 0) return 0;
+    const double part = static_cast<double>(x) / static_cast<double>(sum);
+    return static_cast<std::size_t>((1 - part) * (kStarts / 2 - 1));
+  }
+
   Vector<Direction> table_;
+  std::array<std::uint16_t, kStarts> starts_{};  ///< a place in the table near the directions of each part
 };
 
 }  // namespace quern::codec::lidar
