@@ -290,6 +290,7 @@ class FrameCoder {
     spooled_ += coded.scan_bytes;
     coded.frame.scan = {};
     coded.frame.prediction = {};
+    coded.frame.words = {};
     coded.frame.description.file_header = {};
     totals_.add(coded);
     tell_frame(path, coded, args_);

@@ -36,26 +36,39 @@ lidar::FileFormat format_for(const LidarArgs& args, const lidar::FrameDescriptio
   return description.format == lidar::FileFormat::unknown ? lidar::FileFormat::pcd : description.format;
 }
 
-/// A frame on its way: coded, then as a file's bytes.
+/// A frame on its way: coded, decoded, then as a file's bytes.
 struct Job {
   std::uint64_t index = 0;
   lidar::CodedFrame coded;
+  std::optional<lidar::PointCloud> cloud;
   lidar::FileFormat format = lidar::FileFormat::pcd;
   lidar::CloudFile file;
   std::uint64_t points = 0;
 };
 
 void decode(Job& job, const DriveFile& source, TaskRunner& runner) {
-  const auto where = [&] { return fmt::format("{}: {}", source.path(), frame_text(job.index, job.coded.description)); };
   auto cloud =
       lidar::decode_frame(job.coded.description, job.coded.scan, source.most_points(), runner, job.coded.prediction);
   if (!cloud.ok()) fail_frame(source.path(), job.index, cloud.status());
   job.coded.scan = {};
+  job.coded.prediction = {};
   job.points = cloud->points();
-  auto file = lidar::write_cloud(*cloud, job.format);
+  job.cloud = std::move(cloud).value();
+}
+
+void make_file(Job& job, const DriveFile& source) {
+  auto file = lidar::write_cloud(*job.cloud, job.format);
   // What a format cannot hold is a wrong wish, not a bad stream.
-  if (!file.ok()) fail(exit_for(file.status(), Phase::encode), where() + ": " + file.status().text());
+  if (!file.ok())
+    fail(exit_for(file.status(), Phase::encode),
+         fmt::format("{}: {}: {}", source.path(), frame_text(job.index, job.coded.description), file.status().text()));
+  job.cloud.reset();
   job.file = std::move(file).value();
+}
+
+/// Whether others are predicted from the frame, as a rule.
+bool is_in_chain(const lidar::FrameDescription& description) {
+  return description.rays.has_value() || description.is_predicted();
 }
 
 void write_file(const std::string& path, const Job& job, const DriveFile& source, const LidarArgs& args) {
@@ -168,10 +181,16 @@ Exit run_lidar_decompress(const LidarArgs& args) {
       job.index = index;
       job.coded = std::move(*coded);
       job.format = format_for(args, job.coded.description, to_file);
+      if (!is_in_chain(job.coded.description)) continue;
+      decode(job, source, runner.get());
+      source.drive().remember(index, job.coded.description, *job.cloud);
     }
     TaskRunner& inner = jobs.size() == 1 ? runner.get() : serial;
     TaskRunner& outer = jobs.size() == 1 ? static_cast<TaskRunner&>(serial) : runner.get();
-    run_works(outer, jobs.size(), [&](std::size_t i) { decode(jobs[i], source, inner); });
+    run_works(outer, jobs.size(), [&](std::size_t i) {
+      if (!jobs[i].cloud) decode(jobs[i], source, inner);
+      make_file(jobs[i], source);
+    });
     for (const Job& job : jobs) {
       write_file(to_file ? args.output : names.next(args, job), job, source, args);
       for (const String& column : job.file.left_out) ++totals.left_out[plain(column)];

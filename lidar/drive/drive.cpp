@@ -109,11 +109,16 @@ Status Drive::read_key(std::uint64_t key) {
   if (!stored.description.rays)
     return Status(StatusCode::corrupt, "frame {0} is no key frame, though others are predicted with its rays",
                   static_cast<std::int64_t>(key));
-  seen_.clear();  // frames predict none of another key frame
-  rays_ = std::move(*stored.description.rays);
-  epoch_ = stored.description.epoch;
-  key_ = key;
+  enter_key(key, *stored.description.rays, stored.description.epoch);
   return {};
+}
+
+void Drive::enter_key(std::uint64_t key, const SensorRays& rays, const std::optional<storage::ContentHash>& epoch) {
+  if (key_ == key) return;
+  seen_.clear();  // frames predict none of another key frame
+  rays_ = rays;
+  epoch_ = epoch;
+  key_ = key;
 }
 
 Result<const SeenFrame*> Drive::seen(std::uint64_t index, std::uint64_t key) {
@@ -163,7 +168,18 @@ Result<DriveFrame> Drive::describe(std::uint64_t index) {
 
 Result<PointCloud> Drive::read(std::uint64_t index, std::uint64_t most_points, TaskRunner& runner) {
   QUERN_ASSIGN_OR_RETURN(const auto coded, read_coded(index));
-  return decode_frame(coded.description, coded.scan, most_points, runner, coded.prediction);
+  QUERN_ASSIGN_OR_RETURN(auto cloud,
+                         decode_frame(coded.description, coded.scan, most_points, runner, coded.prediction));
+  remember(index, coded.description, cloud);
+  return cloud;
+}
+
+/// Frames that are read in turn are decoded once.
+void Drive::remember(std::uint64_t index, const FrameDescription& description, const PointCloud& cloud) {
+  if (description.rays) enter_key(index, *description.rays, description.epoch);
+  if (key_ > index || !description.pose || description.kind != CodedKind::f32) return;
+  if (description.is_predicted() && index - std::min(index, description.key_distance) != key_) return;
+  seen_.insert_or_assign(index, SeenFrame{*description.pose, unit_points(cloud.words)});
 }
 
 Status Drive::check_bytes() { return reader_->verify().status(); }

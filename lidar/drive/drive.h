@@ -56,6 +56,9 @@ class Drive : public Allocated {
   Result<CodedFrame> read_coded(std::uint64_t index);
   /// One frame decoded. Fails with `memory_limit` above `most_points`.
   Result<PointCloud> read(std::uint64_t index, std::uint64_t most_points, TaskRunner& runner);
+  /// For a caller who reads frames in turn and decodes them by himself: one that was decoded is not decoded again to
+  /// predict the next. read() does so.
+  void remember(std::uint64_t index, const FrameDescription& description, const PointCloud& cloud);
   /// Where frames find the tiles that they were predicted with; outlives the drive, or null.
   void set_history(TileSource* tiles) { tiles_ = tiles; }
   /// Whether the last call failed because the frame needs tiles that are not there.
@@ -71,6 +74,7 @@ class Drive : public Allocated {
   Result<Vector<UnitPoint>> predict(std::uint64_t index, const FrameDescription& description);
   Result<const SeenFrame*> seen(std::uint64_t index, std::uint64_t key);
   Status read_key(std::uint64_t key);
+  void enter_key(std::uint64_t key, const SensorRays& rays, const std::optional<storage::ContentHash>& epoch);
 
   std::unique_ptr<RecordReader> reader_;
   std::uint64_t most_points_;                ///< of a frame that predicts others

@@ -78,23 +78,25 @@ Result<std::uint32_t> scaled_bound(const PointCloud& cloud, std::uint64_t bound_
   return bound_in_units(bound_nm, unit, 0);
 }
 
-Result<scan::ScanInfo> encode(const scan::CloudView& view, const scan::ScanOptions& options, TaskRunner& runner,
-                              Vector<std::uint8_t>& out, scan::Prediction prediction = {}) {
-  QUERN_ASSIGN_OR_RETURN(out, scan::encode_scan(view, options, runner, prediction));
-  return scan::scan_info(out);
-}
-
-Status finish(const Result<scan::ScanInfo>& info, CodedFrame& out) {
-  if (!info.ok()) return info.status();
-  out.dropped_points += info->dropped_points;
-  out.achieved_error = frame_errors(out.description, *info).achieved;
+/// Takes a scan into a frame.
+Status take(scan::CodedScan coded, CodedFrame& out) {
+  out.scan = std::move(coded.bytes);
+  QUERN_ASSIGN_OR_RETURN(const auto info, scan::scan_info(out.scan));
+  out.dropped_points += info.dropped_points;
+  out.achieved_error = frame_errors(out.description, info).achieved;
   return {};
 }
 
-Status encode_words(const PointCloud& cloud, const FrameOptions& options, TaskRunner& runner, CodedFrame& out) {
+Status encode(const scan::CloudView& view, const scan::ScanOptions& options, TaskRunner& runner, CodedFrame& out) {
+  const scan::Prediction none;
+  QUERN_ASSIGN_OR_RETURN(auto coded, scan::encode_scans(view, options, runner, {&none, 1}));
+  return take(std::move(coded.front()), out);
+}
+
+/// `frames`: one for each prediction.
+Status encode_words(const PointCloud& cloud, const FrameOptions& options, TaskRunner& runner,
+                    std::span<const scan::Prediction> predictions, std::span<CodedFrame> frames) {
   const bool is_f32 = cloud.kind == CoordinateKind::f32;
-  out.description.kind = is_f32 ? CodedKind::f32 : CodedKind::scaled;
-  out.description.grid = cloud.grid;
   scan::ScanOptions scan_options;
   scan_options.mode = options.mode;
   if (options.mode != Mode::exact) {
@@ -106,8 +108,19 @@ Status encode_words(const PointCloud& cloud, const FrameOptions& options, TaskRu
     columns.add(static_cast<std::uint8_t>(dtype_bytes(column.type)), column.values);
   const scan::CloudView view{is_f32 ? scan::CoordinateType::f32 : scan::CoordinateType::i32, cloud.words,
                              columns.views};
-  const scan::Prediction prediction = is_f32 ? options.prediction : scan::Prediction();
-  return finish(encode(view, scan_options, runner, out.scan, prediction), out);
+  const Vector<scan::Prediction> none(predictions.size());
+  QUERN_ASSIGN_OR_RETURN(auto coded,
+                         scan::encode_scans(view, scan_options, runner, is_f32 ? predictions : std::span(none)));
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    frames[i].description.kind = is_f32 ? CodedKind::f32 : CodedKind::scaled;
+    frames[i].description.grid = cloud.grid;
+    if (coded[i].bytes.empty()) continue;
+    frames[i].words = std::move(coded[i].words);
+    QUERN_RETURN_IF_ERROR(take(std::move(coded[i]), frames[i]));
+    QUERN_ASSIGN_OR_RETURN(const auto info, scan::scan_info(frames[i].scan));
+    if (info.predicted) frames[i].prediction.assign(predictions[i].begin(), predictions[i].end());
+  }
+  return {};
 }
 
 /// The binary64 bits that a binary32 pattern stands for; a NaN keeps its payload.
@@ -142,7 +155,7 @@ Status encode_remainders(const PointCloud& cloud, TaskRunner& runner, CodedFrame
   const scan::CloudView view{scan::CoordinateType::f32, words, columns.views};
   scan::ScanOptions scan_options;
   scan_options.mode = Mode::exact;
-  return finish(encode(view, scan_options, runner, out.scan), out);
+  return encode(view, scan_options, runner, out);
 }
 
 /// A grid whose origin lies in the middle of the finite points. Fails where they are too far apart.
@@ -194,7 +207,7 @@ Status encode_on_grid(const PointCloud& cloud, const FrameOptions& options, Task
     columns.add(static_cast<std::uint8_t>(width), columns.owned[c]);
   }
   const scan::CloudView view{scan::CoordinateType::i32, words, columns.views};
-  return finish(encode(view, scan_options, runner, out.scan), out);
+  return encode(view, scan_options, runner, out);
 }
 
 /// Bits of binary64 from those of binary32 and the last three columns, which are taken away.
@@ -235,6 +248,13 @@ Status check_frame(const FrameDescription& description, const scan::ScanInfo& in
 }
 
 Result<CodedFrame> encode_frame(const PointCloud& cloud, const FrameOptions& options, TaskRunner& runner) {
+  const scan::Prediction none;
+  QUERN_ASSIGN_OR_RETURN(auto frames, encode_frames(cloud, options, runner, {&none, 1}));
+  return std::move(frames.front());
+}
+
+Result<Vector<CodedFrame>> encode_frames(const PointCloud& cloud, const FrameOptions& options, TaskRunner& runner,
+                                         std::span<const scan::Prediction> predictions) {
   QUERN_RETURN_IF_ERROR(check_cloud(cloud));
   CodedFrame out;
   out.points = cloud.points();
@@ -247,14 +267,14 @@ Result<CodedFrame> encode_frame(const PointCloud& cloud, const FrameOptions& opt
   if (cloud.file_header.size() <= kMaxFileHeaderBytes) description.file_header = cloud.file_header;
   for (const CloudColumn& column : cloud.columns)
     description.columns.push_back({is_column_name(column.name) ? column.name : String("column"), column.type});
-  if (cloud.kind != CoordinateKind::f64) {
-    QUERN_RETURN_IF_ERROR(encode_words(cloud, options, runner, out));
-  } else if (options.mode == Mode::exact) {
-    QUERN_RETURN_IF_ERROR(encode_remainders(cloud, runner, out));
-  } else {
-    QUERN_RETURN_IF_ERROR(encode_on_grid(cloud, options, runner, out));
+  if (cloud.kind == CoordinateKind::f64) {
+    QUERN_RETURN_IF_ERROR(options.mode == Mode::exact ? encode_remainders(cloud, runner, out)
+                                                      : encode_on_grid(cloud, options, runner, out));
+    return Vector<CodedFrame>(predictions.size(), out);
   }
-  return out;
+  Vector<CodedFrame> frames(predictions.size(), out);
+  QUERN_RETURN_IF_ERROR(encode_words(cloud, options, runner, predictions, frames));
+  return frames;
 }
 
 Result<PointCloud> decode_frame(const FrameDescription& description, std::span<const std::uint8_t> bytes,

@@ -18,8 +18,6 @@ struct FrameOptions {
   Mode mode = Mode::set;
   /// The bound in nanometres (lidar/cloud/length.h). Not used by mode `exact`.
   std::uint64_t max_error_nm = 50'000'000;
-  /// Where points are expected, in the scan's coordinates; used for binary32 coordinates alone.
-  codec::lidar::Prediction prediction = {};
 };
 
 /// A frame as a drive stores it.
@@ -27,6 +25,7 @@ struct CodedFrame {
   FrameDescription description;
   Vector<std::uint8_t> scan;
   Vector<UnitPoint> prediction;      ///< that decoding needs; a drive's reader makes it from earlier frames
+  Vector<std::uint32_t> words;       ///< an encoder's: what coordinates that are no binary64 decode to
   std::uint64_t points = 0;          ///< of the cloud
   std::uint64_t dropped_points = 0;  ///< mode `set`: NaN or infinity
   double achieved_error = 0;         ///< metres, rounded up
@@ -36,6 +35,12 @@ struct CodedFrame {
 /// `runner`. Fails with `invalid_argument` where the bound is below the resolution (0.1 mm; binary64: 0.2 mm; scaled:
 /// the scale) or the cloud has what the mode does not take; `bound_not_met` never. Takes about 300 bytes a point.
 Result<CodedFrame> encode_frame(const PointCloud& cloud, const FrameOptions& options, TaskRunner& runner);
+
+/// As encode_frame(), once for each prediction: where points of a binary32 cloud are expected, in its coordinates. What
+/// they share is done once. A frame has its prediction only if decoding needs it. One that is clearly larger than
+/// another, as in encode_scans(), has no scan.
+Result<Vector<CodedFrame>> encode_frames(const PointCloud& cloud, const FrameOptions& options, TaskRunner& runner,
+                                         std::span<const codec::lidar::Prediction> predictions);
 
 /// Decodes a frame. Any bytes are safe. Fails with `memory_limit` above `most_points`, with `invalid_argument` where the
 /// prediction is not the encoder's.

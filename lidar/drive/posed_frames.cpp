@@ -9,16 +9,6 @@ namespace {
 /// What descriptions take when a history is used: the epoch's hash and two small numbers.
 constexpr std::size_t kHistoryBytes = 18;
 
-Result<CodedFrame> encode_with(const PointCloud& cloud, const FrameOptions& options, Vector<UnitPoint> predicted,
-                               TaskRunner& runner) {
-  FrameOptions with = options;
-  with.prediction = predicted;
-  QUERN_ASSIGN_OR_RETURN(CodedFrame frame, encode_frame(cloud, with, runner));
-  QUERN_ASSIGN_OR_RETURN(const auto info, codec::lidar::scan_info(frame.scan));
-  if (info.predicted) frame.prediction = std::move(predicted);
-  return frame;
-}
-
 }  // namespace
 
 Result<CodedFrame> PosedFrames::encode(const PointCloud& cloud, const FrameOptions& options, const Pose& pose,
@@ -37,39 +27,44 @@ Result<CodedFrame> PosedFrames::encode(const PointCloud& cloud, const FrameOptio
     if (history_.tiles != nullptr && rays_) frame.description.epoch = history_.epoch;
   }
   since_key_ = since_key_ + 1 == key_every_ ? 0 : since_key_ + 1;
-  if (rays_ && since_key_ != 0) QUERN_RETURN_IF_ERROR(remember(frame, pose, runner));
+  if (rays_ && since_key_ != 0) remember(frame, pose);
+  frame.words = {};
   return frame;
 }
 
 Result<CodedFrame> PosedFrames::encode_smallest(const PointCloud& cloud, const FrameOptions& options, const Pose& pose,
                                                 TaskRunner& runner) {
-  if (!rays_) return encode_with(cloud, options, {}, runner);
+  if (!rays_) return encode_frame(cloud, options, runner);
   ScanPredictor predictor(*rays_, pose);
   for (const SeenFrame& frame : last_) predictor.add(frame);
   const auto by_frames = predictor.seen();
-  QUERN_ASSIGN_OR_RETURN(CodedFrame frame, encode_with(cloud, options, by_frames, runner));
-  if (!frame.prediction.empty()) {
-    frame.description.key_distance = since_key_;
-    for (std::size_t i = 0; i < last_.size(); ++i) frame.description.references.push_back(i + 1);
+  Vector<UnitPoint> by_both;
+  Vector<codec::lidar::Prediction> predictions = {by_frames};
+  if (history_.tiles != nullptr) {
+    QUERN_RETURN_IF_ERROR(history_.tiles->add_tiles(history_.epoch, history_.reach, pose, predictor));
+    by_both = predictor.seen();
+    if (by_both != by_frames) predictions.push_back(by_both);
   }
-  if (history_.tiles == nullptr) return frame;
-  QUERN_RETURN_IF_ERROR(history_.tiles->add_tiles(history_.epoch, history_.reach, pose, predictor));
-  auto by_both = predictor.seen();
-  if (by_both == by_frames) return frame;
-  QUERN_ASSIGN_OR_RETURN(CodedFrame with, encode_with(cloud, options, std::move(by_both), runner));
-  if (with.prediction.empty() || with.scan.size() + kHistoryBytes >= frame.scan.size()) return frame;
-  with.description.reach = history_.reach;
-  with.description.key_distance = since_key_;
-  for (std::size_t i = 0; i < last_.size(); ++i) with.description.references.push_back(i + 1);
-  return with;
+  QUERN_ASSIGN_OR_RETURN(auto frames, encode_frames(cloud, options, runner, predictions));
+  CodedFrame* best = &frames.front();
+  static_assert(kHistoryBytes < codec::lidar::kClearlyLarger);
+  const auto is_smaller = [&](const CodedFrame& with) {
+    return !with.prediction.empty() && (best->scan.empty() || with.scan.size() + kHistoryBytes < best->scan.size());
+  };
+  if (frames.size() > 1 && is_smaller(frames[1])) {
+    best = &frames[1];
+    best->description.reach = history_.reach;
+  }
+  if (!best->prediction.empty()) {
+    best->description.key_distance = since_key_;
+    for (std::size_t i = 0; i < last_.size(); ++i) best->description.references.push_back(i + 1);
+  }
+  return std::move(*best);
 }
 
-Status PosedFrames::remember(const CodedFrame& frame, const Pose& pose, TaskRunner& runner) {
-  QUERN_ASSIGN_OR_RETURN(const auto cloud, decode_frame(frame.description, frame.scan, codec::lidar::kMostPoints,
-                                                        runner, frame.prediction));
-  last_.push_front({pose, unit_points(cloud.words)});
+void PosedFrames::remember(const CodedFrame& frame, const Pose& pose) {
+  last_.push_front({pose, unit_points(frame.words)});
   if (last_.size() > kReferences) last_.pop_back();
-  return {};
 }
 
 void drop_unused(std::span<FrameDescription* const> group) {

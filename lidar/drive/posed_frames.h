@@ -38,7 +38,7 @@ class PosedFrames {
 
   Result<CodedFrame> encode_smallest(const PointCloud& cloud, const FrameOptions& options, const Pose& pose,
                                      TaskRunner& runner);
-  Status remember(const CodedFrame& frame, const Pose& pose, TaskRunner& runner);
+  void remember(const CodedFrame& frame, const Pose& pose);
 
   std::uint64_t key_every_;
   UsedHistory history_;
