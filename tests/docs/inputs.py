@@ -127,7 +127,9 @@ def make_readme(folder, has_netcdf):
         write_netcdf(path("model.nc"), ("tas", "ps"))
 
 
-def make_estimates(folder):
+def make_estimates(folder, has_netcdf):
+    if has_netcdf:
+        write_netcdf(os.path.join(folder, "model.nc"), ("tas", "ps"))
     write_raw(os.path.join(folder, "temperature_50x100x100.f32"), (50, 100, 100))
     write_raw(os.path.join(folder, "in.raw"), (50, 100, 100))
     for step in (1, 2):

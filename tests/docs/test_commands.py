@@ -125,7 +125,7 @@ class Commands(unittest.TestCase):
             self.run_line(block, line)
 
     def test_estimates(self):
-        inputs.make_estimates(self.work)
+        inputs.make_estimates(self.work, "netcdf" in self.here)
         has_training = os.path.exists(os.path.join(os.path.dirname(os.path.realpath(QUERN)), "quern-train"))
         with open(os.path.join(ROOT, "docs", "estimate.md"), encoding="utf-8") as file:
             found = [block for block in blocks.fenced("estimate.md", file.read()) if block.language == "sh"]
