@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/args/exit_codes.h"
+#include "cli/args/options.h"
 #include "cli/args/raw_args.h"
 #include "cli/args/values.h"
 
@@ -9,15 +10,6 @@ namespace quern::cli {
 namespace {
 
 constexpr std::uint64_t kMaxStep = 999'999'999'999'999;
-
-void add_value(CLI::App& work, const char* names, std::string& value, const char* type, const char* what) {
-  work.add_option(names, value, what)->type_name(type);
-}
-
-void add_repeatable(CLI::App& work, const char* names, std::vector<std::string>& values, const char* type,
-                    const char* what) {
-  work.add_option(names, values, what)->type_name(type)->allow_extra_args(false);
-}
 
 CLI::App& add_work(CLI::App& verb, RawArgs& raw, const char* name, const char* what, bool with_store = true) {
   CLI::App& work = *verb.add_subcommand(name, what);

@@ -16,7 +16,7 @@ constexpr std::uint64_t kMostFrame = UINT64_C(1) << 59;
 constexpr std::uint64_t kFineMode = 50'000'000;  // 5 cm: up to here every point is kept
 
 void define_compress(CLI::App& verb, RawArgs& raw) {
-  CLI::App& work = add_work(verb, raw, "compress", "code scans as the frames of a drive", "IN",
+  CLI::App& work = add_verb(verb, raw, "compress", "code scans as the frames of a drive", "IN",
                             ".bin .pcd .ply .npy .las files, one frame each, or folders of them");
   work.add_option("-o,--output", raw.output, "the drive, DRIVE.qnl")->type_name("OUT")->required();
   add_value(work, "--max-error", raw.max_error, "LENGTH",
@@ -51,7 +51,7 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
 }
 
 void define_decompress(CLI::App& verb, RawArgs& raw) {
-  CLI::App& work = add_work(verb, raw, "decompress", "bring scans back", "DRIVE", "a drive");
+  CLI::App& work = add_verb(verb, raw, "decompress", "bring scans back", "DRIVE", "a drive");
   work.add_option("-o,--output", raw.output, "folder; file for one frame, - for standard output")
       ->type_name("OUT")
       ->required();
@@ -69,12 +69,12 @@ void define_decompress(CLI::App& verb, RawArgs& raw) {
 }
 
 void define_reading(CLI::App& verb, RawArgs& raw) {
-  CLI::App& info = add_work(verb, raw, "info", "say what drives hold, without decoding them", "DRIVE", "drives");
+  CLI::App& info = add_verb(verb, raw, "info", "say what drives hold, without decoding them", "DRIVE", "drives");
   add_run(info, raw);
   info.footer("Examples:\n  quern lidar info drive.qnl\n  quern lidar info -v drive.qnl\n");
 
   CLI::App& verify =
-      add_work(verb, raw, "verify", "check a drive, and the bound against the original scans", "DRIVE", "a drive");
+      add_verb(verb, raw, "verify", "check a drive, and the bound against the original scans", "DRIVE", "a drive");
   verify.add_option("--original", raw.originals, "the scans it was made from, in order; folders as for compress")
       ->type_name("IN");
   add_history(verify, raw);
@@ -92,7 +92,7 @@ void define_reading(CLI::App& verb, RawArgs& raw) {
 }
 
 void define_measuring(CLI::App& verb, RawArgs& raw) {
-  CLI::App& compare = add_work(verb, raw, "compare", "measure how far two scans are apart, in both directions", "FILES",
+  CLI::App& compare = add_verb(verb, raw, "compare", "measure how far two scans are apart, in both directions", "FILES",
                                "A B: files, or drives with --frame");
   add_value(compare, "--frame", raw.frame, "K", "which frame of drives [0]");
   add_history(compare, raw);
@@ -105,7 +105,7 @@ void define_measuring(CLI::App& verb, RawArgs& raw) {
       "  quern lidar compare 000000.bin decoded.bin\n"
       "  quern lidar compare 000012.bin drive.qnl --frame 12 --html report.html\n");
 
-  CLI::App& bench = add_work(verb, raw, "bench", "size, error and speed on your scans", "IN", "scans, or folders");
+  CLI::App& bench = add_verb(verb, raw, "bench", "size, error and speed on your scans", "IN", "scans, or folders");
   add_repeatable(bench, "--max-error", raw.max_errors, "LIST", "bounds, as in 2cm,15cm; repeatable [2cm,5cm,15cm]");
   add_repeatable(bench, "--mode", raw.modes, "LIST",
                  "modes, as in set,exact; repeatable [points up to 5cm, set above]");

@@ -1,5 +1,6 @@
 // Every verb, option, description and example of the command.
 #include "cli/args/help_text.h"
+#include "cli/args/options.h"
 #include "cli/args/raw_args.h"
 
 #ifndef QUERN_VERSION
@@ -8,24 +9,6 @@
 
 namespace quern::cli {
 namespace {
-
-/// A verb with its inputs, called `inputs` in the help text.
-CLI::App& add_verb(CLI::App& program, RawArgs& raw, const char* name, const char* what, const char* inputs,
-                   const char* inputs_are) {
-  CLI::App& verb = *program.add_subcommand(name, what);
-  verb.add_option(inputs, raw.files, inputs_are)->required()->type_name("");
-  return verb;
-}
-
-void add_value(CLI::App& verb, const char* names, std::string& value, const char* type, const char* what) {
-  verb.add_option(names, value, what)->type_name(type);
-}
-
-/// An option that may be given several times, each time with one value.
-void add_repeatable(CLI::App& verb, const char* names, std::vector<std::string>& values, const char* type,
-                    const std::string& what) {
-  verb.add_option(names, values, what)->type_name(type)->allow_extra_args(false);
-}
 
 void add_data(CLI::App& verb, RawArgs& raw, bool with_fill) {
   add_value(verb, "-t,--type", raw.type, "TYPE", "element type: f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64");

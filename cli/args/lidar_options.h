@@ -1,25 +1,9 @@
 // Options that several works of quern lidar have. Internal to the argument layer.
 #pragma once
 
-#include "cli/args/raw_args.h"
+#include "cli/args/options.h"
 
 namespace quern::cli {
-
-inline void add_value(CLI::App& work, const char* names, std::string& value, const char* type, const char* what) {
-  work.add_option(names, value, what)->type_name(type);
-}
-
-inline void add_repeatable(CLI::App& work, const char* names, std::vector<std::string>& values, const char* type,
-                           const char* what) {
-  work.add_option(names, values, what)->type_name(type)->allow_extra_args(false);
-}
-
-inline CLI::App& add_work(CLI::App& verb, RawArgs& raw, const char* name, const char* what, const char* inputs,
-                          const char* inputs_are) {
-  CLI::App& work = *verb.add_subcommand(name, what);
-  work.add_option(inputs, raw.files, inputs_are)->required()->type_name("");
-  return work;
-}
 
 inline void add_run(CLI::App& work, RawArgs& raw) {
   add_value(work, "-T,--threads", raw.threads, "N", "threads; 0 = all [1]");

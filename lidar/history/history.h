@@ -105,7 +105,7 @@ class History {
                      Report& report);
   Status fill_bundle(History& made, const NeededTiles& needed, Report& report);
   Result<Vector<Segment>> segments(std::span<const String> names, Report& report) const;
-  /// Looks at the segments unless these are the ones of the last look; returns whether it did.
+  /// Lists the parts of the segments unless these are the same as the last time; returns whether it did.
   Result<bool> find_places(Report& report);
 
   struct Place {

@@ -10,7 +10,7 @@ namespace quern::testing {
 
 struct CrashCounts {
   std::size_t operations = 0;  ///< of the change where nothing fails
-  std::size_t points = 0;      ///< states that were looked at
+  std::size_t points = 0;      ///< states that were checked
 };
 
 /// Calls `run` on copies of a disk, the first time without a fault, when it must succeed. `check` gets each disk as it is

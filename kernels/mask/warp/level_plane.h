@@ -222,7 +222,7 @@ class LaneLevelPlane {
     }
     return packed;
   }
-  /// The lattices that a phase at distance 2^t looks at, and where.
+  /// The lattices that a phase at distance 2^t has neighbours in, and where they are.
   struct Around {
     LaneBits known, a, b;
     std::uint64_t taps;
