@@ -35,8 +35,8 @@ lidar::PointCloud read_cloud_file(const std::string& path, unsigned bin_columns)
 /// The file's name without folder and without the ending of its format, as a frame's name.
 std::string frame_name(const std::string& path);
 
-/// Calls `take` with number, from 1, and text of each line that is not empty, without blanks at its end. Throws CliError
-/// where the file cannot be read.
+/// Calls `take` with number, from 1, and text of each line that is not empty, without blanks at its end. Throws
+/// CliError where the file cannot be read.
 void for_each_line(const std::string& path, const std::function<void(std::size_t, std::string_view)>& take);
 /// Throws CliError, naming `what` there is one of on each line, where `found` are not `frames`.
 void check_one_a_frame(const std::string& path, const char* what, std::size_t found, std::size_t frames);

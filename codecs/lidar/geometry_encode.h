@@ -42,8 +42,9 @@ struct CodedGeometry {
   }
 };
 
-/// Codes with the tool that takes fewer bytes, once for each prediction; tool O with it and without, as in encode_scan().
-/// A tool that can hardly win is not tried. What no prediction changes is coded once. May throw std::bad_alloc.
+/// Codes with the tool that takes fewer bytes, once for each prediction; tool O with it and without, as in
+/// encode_scan(). A tool that can hardly win is not tried. What no prediction changes is coded once. May throw
+/// std::bad_alloc.
 Result<Vector<CodedGeometry>> code_geometry(const GeometryTask& task, std::span<const Prediction> predictions,
                                             TaskRunner& runner);
 

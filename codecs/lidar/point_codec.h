@@ -1,5 +1,6 @@
-// The scan codec: one LiDAR scan, and perhaps a prediction of it. A scan is a list of points, each with three coordinates and with
-// columns of attributes; it is no grid, so this codec has an interface of its own beside ArrayCodec.
+// The scan codec: one LiDAR scan, and perhaps a prediction of it. A scan is a list of points, each with three
+// coordinates and with columns of attributes; it is no grid, so this codec has an interface of its own beside
+// ArrayCodec.
 //
 // The bound is a distance, and it holds in both directions: every point of the scan has a decoded one within it, and
 // every decoded point has one of the scan within it. The encoder decodes its own stream and checks both in exact
@@ -104,8 +105,8 @@ struct ScanInfo {
 };
 
 /// Encodes a scan. Fails with `invalid_argument` on columns of other lengths, options out of range, or more than
-/// kMostPoints. Runs slices and columns as tasks on `runner`; the bytes do not depend on it. With a prediction the scan is
-/// coded with and without it, and the smaller stream is kept.
+/// kMostPoints. Runs slices and columns as tasks on `runner`; the bytes do not depend on it. With a prediction the scan
+/// is coded with and without it, and the smaller stream is kept.
 Result<Vector<std::uint8_t>> encode_scan(const CloudView& cloud, const ScanOptions& options, TaskRunner& runner,
                                          Prediction prediction = {});
 

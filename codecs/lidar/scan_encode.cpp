@@ -125,8 +125,8 @@ class ScanEncoder {
     fine_.verbatim.erase(kept, fine_.verbatim.end());
   }
 
-  /// How far a decoder's rounding to binary32 can move a point, in fine units, rounded up: half a unit in the last place
-  /// of the largest coordinate for each axis, at most sqrt(3) < 2 of it in all.
+  /// How far a decoder's rounding to binary32 can move a point, in fine units, rounded up: half a unit in the last
+  /// place of the largest coordinate for each axis, at most sqrt(3) < 2 of it in all.
   std::int64_t rounding_slack() const {
     if (cloud_.type == CoordinateType::i32) return 0;
     std::int64_t most = 0;

@@ -42,8 +42,8 @@ Result<CodedFrame> encode_frame(const PointCloud& cloud, const FrameOptions& opt
 Result<Vector<CodedFrame>> encode_frames(const PointCloud& cloud, const FrameOptions& options, TaskRunner& runner,
                                          std::span<const codec::lidar::Prediction> predictions);
 
-/// Decodes a frame. Any bytes are safe. Fails with `memory_limit` above `most_points`, with `invalid_argument` where the
-/// prediction is not the encoder's.
+/// Decodes a frame. Any bytes are safe. Fails with `memory_limit` above `most_points`, with `invalid_argument` where
+/// the prediction is not the encoder's.
 Result<PointCloud> decode_frame(const FrameDescription& description, std::span<const std::uint8_t> scan,
                                 std::uint64_t most_points, TaskRunner& runner,
                                 codec::lidar::Prediction prediction = {});

@@ -20,14 +20,14 @@ struct UsedHistory {
 
 class PosedFrames {
  public:
-  /// Every `key_every`-th frame, 1 to kMostKeyDistance, is a key frame: no frame predicts it. What `history` has outlives
-  /// this.
+  /// Every `key_every`-th frame, 1 to kMostKeyDistance, is a key frame: no frame predicts it. What `history` has
+  /// outlives this.
   explicit PosedFrames(std::uint64_t key_every, const UsedHistory& history = {})
       : key_every_(key_every), history_(history) {}
 
-  /// As encode_frame(), for the next frame. It is coded alone, with the frames before it, and with the history, too, and
-  /// the smallest is kept; coordinates other than binary32, and those of key frames in which no rings are found (see
-  /// find_rays()), are coded alone. Fails where the history does.
+  /// As encode_frame(), for the next frame. It is coded alone, with the frames before it, and with the history, too,
+  /// and the smallest is kept; coordinates other than binary32, and those of key frames in which no rings are found
+  /// (see find_rays()), are coded alone. Fails where the history does.
   Result<CodedFrame> encode(const PointCloud& cloud, const FrameOptions& options, const Pose& pose, TaskRunner& runner);
 
   /// Whether the next frame is a key frame.

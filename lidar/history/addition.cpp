@@ -21,8 +21,8 @@ TilePart make_part(std::span<const Cell> cells, NewParts& parts) {
   return part;
 }
 
-/// The tile with cells that it does not have. A tile of many parts becomes one of a single part; one that cannot be read
-/// begins anew.
+/// The tile with cells that it does not have. A tile of many parts becomes one of a single part; one that cannot be
+/// read begins anew.
 Status extend(History& history, const Epoch& epoch, EpochTile& tile, std::span<const Cell> cells, NewParts& parts,
               std::uint64_t& new_cells, Report& report) {
   Report own;

@@ -23,8 +23,8 @@ class Addition {
   explicit Addition(std::uint32_t cell_units, std::uint64_t most_bytes = UINT64_MAX)
       : cell_units_(cell_units), most_cells_(most_bytes / kCellBytes) {}
 
-  /// Points in the sensor's coordinates; those nearer than 2.8 m are the vehicle and left out. Fails with `memory_limit`
-  /// where the cells take too much. May throw std::bad_alloc.
+  /// Points in the sensor's coordinates; those nearer than 2.8 m are the vehicle and left out. Fails with
+  /// `memory_limit` where the cells take too much. May throw std::bad_alloc.
   Status add(const Pose& pose, std::span<const UnitPoint> points);
   std::uint64_t frames() const { return frames_; }
 

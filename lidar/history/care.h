@@ -28,9 +28,10 @@ struct CollectedHistory {
   std::uint64_t freed_bytes = 0;  ///< of epochs and segments, less what was written anew
 };
 
-/// Removes epochs, and then parts that no epoch needs; the caller holds the history's lock. Parts that stay of a segment
-/// with more to lose than to keep move to a new one, which is published before the old one goes. A segment with a damaged
-/// part that has no good copy stays. Fails where an epoch that stays is damaged, for nobody knows what it needs.
+/// Removes epochs, and then parts that no epoch needs; the caller holds the history's lock. Parts that stay of a
+/// segment with more to lose than to keep move to a new one, which is published before the old one goes. A segment with
+/// a damaged part that has no good copy stays. Fails where an epoch that stays is damaged, for nobody knows what it
+/// needs.
 Result<CollectedHistory> collect_history(History& history, const CollectHistory& options, Report& report);
 
 }  // namespace quern::lidar

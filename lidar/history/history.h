@@ -6,9 +6,9 @@
 //   segments/HASH    parts of tiles
 //   tmp/  lock       what a writer has not published; who writes
 //
-// An addition writes and syncs its segment, renames it, syncs the folder, and then does the same with its epoch: a crash
-// at any moment leaves the old state or the new one. One process writes at a time; readers need no lock.
-// Stored form: docs/format-history.md.
+// An addition writes and syncs its segment, renames it, syncs the folder, and then does the same with its epoch: a
+// crash at any moment leaves the old state or the new one. One process writes at a time; readers need no lock. Stored
+// form: docs/format-history.md.
 #pragma once
 
 #include <map>

@@ -13,8 +13,8 @@ namespace quern::lidar {
 class TileSource {
  public:
   virtual ~TileSource() = default;
-  /// Adds the points of an epoch's tiles at most `reach` tiles away from where `pose` stands. Fails where one of them is
-  /// missing or damaged.
+  /// Adds the points of an epoch's tiles at most `reach` tiles away from where `pose` stands. Fails where one of them
+  /// is missing or damaged.
   virtual Status add_tiles(const storage::ContentHash& epoch, std::uint64_t reach, const Pose& pose,
                            ScanPredictor& predictor) = 0;
 };

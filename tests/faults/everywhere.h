@@ -13,8 +13,8 @@ struct CrashCounts {
   std::size_t points = 0;      ///< states that were checked
 };
 
-/// Calls `run` on copies of a disk, the first time without a fault, when it must succeed. `check` gets each disk as it is
-/// after a crash, whether the change said that it succeeded, and a text for failures; it says whether to go on.
+/// Calls `run` on copies of a disk, the first time without a fault, when it must succeed. `check` gets each disk as it
+/// is after a crash, whether the change said that it succeeded, and a text for failures; it says whether to go on.
 CrashCounts crash_everywhere(const SimulatedDisk& before, const std::function<Status(SimulatedDisk&)>& run,
                              const std::function<bool(SimulatedDisk&, bool, const std::string&)>& check);
 

@@ -1,5 +1,5 @@
-// Every operation of making, extending, collecting and bundling a history is made to fail in every way; whatever is left
-// must be the old state or the new one, whole, and the history must go on working.
+// Every operation of making, extending, collecting and bundling a history is made to fail in every way; whatever is
+// left must be the old state or the new one, whole, and the history must go on working.
 #include <gtest/gtest.h>
 
 #include "lidar/history/addition.h"

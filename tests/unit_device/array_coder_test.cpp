@@ -110,7 +110,8 @@ TEST_F(ArrayCoderTest, EveryBound_BytesAsOnTheHost) {
 }
 
 TEST_F(ArrayCoderTest, StepsWithSlack_BytesAsOnTheHost) {
-  // Codes of some 20000, of which every few hundredth misses the bound under a step of twice the bound; and larger ones.
+  // Codes of some 20000, of which every few hundredth misses the bound under a step of twice the bound; and larger
+  // ones.
   for (const double bound : {0.2, 0.01})
     for (const Shape& shape : {shape_of({5000}), shape_of({40, 90}), shape_of({9, 17, 40})}) {
       OwnedArray array = quern::testing::make_array(DType::f32, shape, Data::smooth);

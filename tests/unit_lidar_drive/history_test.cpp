@@ -1,5 +1,5 @@
-// Histories: what goes in comes back, drives are predicted from them within their bound, and what is missing, damaged or
-// of another place is told or costs nothing.
+// Histories: what goes in comes back, drives are predicted from them within their bound, and what is missing, damaged
+// or of another place is told or costs nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>

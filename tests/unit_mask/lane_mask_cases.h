@@ -1,5 +1,5 @@
-// What tests of masks on lanes share: segments inside larger arrays, masks with the segments that have their values, and
-// the comparison of what the host and a warp make of stored bytes.
+// What tests of masks on lanes share: segments inside larger arrays, masks with the segments that have their values,
+// and the comparison of what the host and a warp make of stored bytes.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Makes kernels/mask/levels/constants.h: the counts that masks coded by levels begin with. usage: train_levels > constants.h
+// Makes kernels/mask/levels/constants.h: the counts that masks coded by levels begin with. usage: train_levels >
+// constants.h
 //
 // It counts what each context is followed by in masks that it makes itself from integer hashes: coasts of several
 // roughness, the same coast in many planes, sea floors, drifting ice, clouds, bands and noise. No field that the coder

@@ -1,5 +1,5 @@
-// Eight 16-bit integers side by side, as far as mixing needs them: on SSE2 a register, else an array. Both give the same
-// numbers. Sums and differences are modulo 2^16.
+// Eight 16-bit integers side by side, as far as mixing needs them: on SSE2 a register, else an array. Both give the
+// same numbers. Sums and differences are modulo 2^16.
 #pragma once
 
 #include <algorithm>

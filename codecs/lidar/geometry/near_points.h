@@ -1,5 +1,5 @@
-// Finds the nearest of a set of points within a distance, by a hashed grid. The encoder's own check; the tests check with
-// code that shares nothing with this.
+// Finds the nearest of a set of points within a distance, by a hashed grid. The encoder's own check; the tests check
+// with code that shares nothing with this.
 #pragma once
 
 #include <array>
@@ -22,7 +22,8 @@ class NearPoints {
   static constexpr unsigned kMostFineness = 2;
 
   /// `reach` is in fine units, at least 1. Cells have a side of 2^-fineness of the power of two above it: smaller ones
-  /// pay where points are dense and searches begin with a hint. At most kMostFineness. Keeps a copy of the points. May throw std::bad_alloc.
+  /// pay where points are dense and searches begin with a hint. At most kMostFineness. Keeps a copy of the points. May
+  /// throw std::bad_alloc.
   NearPoints(std::span<const FinePoint> points, std::int64_t reach, unsigned fineness);
 
   /// The nearest point within reach, the lowest index of equals. `hint`: one of the points that may be near, and is not

@@ -28,8 +28,8 @@ std::pair<Site, std::int64_t> nearest_of_parity(const PredictedPoint& point, con
   return {site, square};
 }
 
-/// Rising, each once. Where they lie so near to each other that a number holds one, numbers are sorted: in a third of the
-/// time.
+/// Rising, each once. Where they lie so near to each other that a number holds one, numbers are sorted: in a third of
+/// the time.
 void sort_sites(Vector<Site>& sites) {
   // Neighbouring rays often meet the same site.
   sites.erase(std::unique(sites.begin(), sites.end()), sites.end());

@@ -1,5 +1,6 @@
 // One plane of a mask that is coded by levels, read by a warp: base cells, then three phases for each distance, a lane
-// 64 cells at a time. The same cells as the walk of one thread gives. Over an execution model X (see kernels/README.md).
+// 64 cells at a time. The same cells as the walk of one thread gives. Over an execution model X (see
+// kernels/README.md).
 #pragma once
 
 #include <algorithm>

@@ -192,8 +192,8 @@ class ChunkEncoder : public Allocated {
   /// Whether the settings ask for chunks to be held against their elements as they are stored, so that a hardware fault
   /// (a bit that flipped in a register or in memory) cannot go into a stream unseen.
   virtual bool checks_faults() const { return false; }
-  /// Decodes a chunk that `encode` made of `in`, and compares: the first part of it, as the codec counts them, that does
-  /// not hold what `encode` promises. Scratch as for `encode`.
+  /// Decodes a chunk that `encode` made of `in`, and compares: the first part of it, as the codec counts them, that
+  /// does not hold what `encode` promises. Scratch as for `encode`.
   virtual std::optional<std::uint64_t> find_fault(const ConstBox3& /*in*/, std::span<const std::uint8_t> /*chunk*/,
                                                   std::span<std::uint8_t> /*scratch*/) const {
     return {};

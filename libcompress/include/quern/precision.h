@@ -25,7 +25,8 @@ struct PrecisionBound {
 
 /// |x - x'| <= 5 * 10^-(digits + 1) |x| for every valid value: half a unit in the last of so many significant decimal
 /// digits, or less. `array`: in host memory. digits: 1 to 17, else `invalid_bound`. Floating-point types only, else
-/// `unsupported`. `fill_bits`: declared fill values, as in CompressOptions; read during the call alone. O(n), no memory.
+/// `unsupported`. `fill_bits`: declared fill values, as in CompressOptions; read during the call alone. O(n), no
+/// memory.
 Result<PrecisionBound> bound_for_digits(const ArrayView& array, unsigned digits,
                                         std::span<const std::uint64_t> fill_bits, const Execution& execution);
 

@@ -16,7 +16,8 @@
 
 namespace quern::mask {
 
-/// Symbols that do not depend on each other, with their contexts. An encoder is given the symbols, a decoder gives them.
+/// Symbols that do not depend on each other, with their contexts. An encoder is given the symbols, a decoder gives
+/// them.
 struct LevelList {
   std::size_t count = 0;
   bool has_fine = false;  ///< all of them have a fine context, or none
