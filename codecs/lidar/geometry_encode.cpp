@@ -46,7 +46,7 @@ Vector<std::uint8_t> residuals_of(const GeometryTask& task, const Place& place) 
 struct OctreeCoding {
   Prediction prediction;
   CodedGeometry coded;
-  Vector<Site> expected;
+  ExpectedSites expected;
   BlockList list;
   Vector<Site> sites;
   Vector<std::uint32_t> counts;
@@ -62,11 +62,11 @@ void choose_sites(const GeometryTask& task, OctreeCoding& coding) {
   request.each_point = counted(task);
   request.slices = task.slices;
   coding.expected = expected_sites(coding.prediction, coding.coded.lattice);
-  request.expected = coding.expected;
+  request.expected = coding.expected.sites;
   request.keep_expected = !task.few_points;
   coding.list = make_blocks(task.points, request);
   const Vector<Block>& blocks = coding.list.blocks;
-  coding.coded.predicted = !coding.expected.empty() && blocks.size() <= kMostExpectingBlocks;
+  coding.coded.predicted = !coding.expected.sites.empty() && blocks.size() <= kMostExpectingBlocks;
   coding.coded.block_parts.resize(blocks.size());
   for (const Block& block : blocks) {
     append_sites(block, coding.coded.lattice.centred, coding.sites);

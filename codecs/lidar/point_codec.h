@@ -69,7 +69,13 @@ struct Cloud {
 
 /// A place in units, within +-kMostPredictedUnits, where a point of the scan is expected: by earlier scans of the same
 /// place, say. A wrong prediction costs bytes, never accuracy.
-using PredictedPoint = std::array<std::int64_t, 3>;
+struct PredictedPoint {
+  std::array<std::int64_t, 3> at{};
+  std::uint8_t weight = 1;  ///< 1 to kMostPredictedWeight: the more, the surer
+
+  bool operator==(const PredictedPoint&) const = default;
+};
+inline constexpr std::uint8_t kMostPredictedWeight = 8;
 inline constexpr std::int64_t kMostPredictedUnits = INT64_C(1) << 28;
 /// In any order; empty: none. A decoder needs that of the encoder.
 using Prediction = std::span<const PredictedPoint>;

@@ -103,7 +103,7 @@ class ScanEncoder {
     if (exact_) drop_inexact();
     if (is_set() && !options_.keep_non_finite) drop_non_finite();
     slack_ = rounding_slack();
-    header_.prediction_check = prediction_check(prediction_);
+    header_.prediction_check = prediction_check(prediction_, true);
   }
 
   /// Points that the decimal scale of mode `exact` does not give back go to the verbatim ones.
@@ -197,6 +197,7 @@ class ScanEncoder {
     header_.lattice = coded.lattice;
     header_.rays = coded.rays;
     header_.predicted = coded.predicted;
+    header_.weighed = coded.predicted;
     header_.whole_units = exact_.has_value();
     header_.verbatim = fine_.verbatim.size();
     header_.points = header_.verbatim + coded.points;
@@ -389,7 +390,9 @@ Result<Vector<CodedScan>> encode_scans(const CloudView& cloud, const ScanOptions
   QUERN_RETURN_IF_ERROR(check_request(cloud, options));
   for (const Prediction& prediction : predictions)
     if (!is_prediction(prediction))
-      return Status(StatusCode::invalid_argument, "a predicted point lies beyond {0} units", kMostPredictedUnits);
+      return Status(StatusCode::invalid_argument,
+                    "a predicted point lies beyond {0} units or has a weight that is not possible",
+                    kMostPredictedUnits);
   Vector<std::optional<ScanEncoder>> encoders(predictions.size());
   QUERN_RETURN_IF_ERROR(run_tasks(runner, encoders.size(), [&](std::size_t i) {
     encoders[i].emplace(cloud, options, predictions[i]);

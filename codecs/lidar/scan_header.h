@@ -16,7 +16,9 @@
 
 namespace quern::codec::lidar {
 
+/// Of scans without a prediction, and of predicted ones that former builds wrote; of those with weights.
 inline constexpr std::uint8_t kScanVersion = 1;
+inline constexpr std::uint8_t kWeighedScanVersion = 2;
 inline constexpr std::uint64_t kMostBlocks = UINT64_C(1) << 24;
 
 /// Bytes of a part, and the low half of their checksum64.
@@ -44,6 +46,7 @@ struct ScanHeader {
   Lattice lattice;
   bool rays = false;         ///< by tool R, in the part `order`; without blocks
   bool predicted = false;    ///< blocks are coded with a prediction, whose check follows the numbers
+  bool weighed = false;      ///< and with the weights of its points: version 2
   bool whole_units = false;  ///< mode `exact`: residuals are of units, else of bit patterns
   std::uint32_t max_error = 0;
   std::uint32_t achieved_error = 0;

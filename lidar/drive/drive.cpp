@@ -82,7 +82,7 @@ Result<CodedFrame> Drive::read_coded(std::uint64_t index) {
   return out;
 }
 
-Result<Vector<UnitPoint>> Drive::predict(std::uint64_t index, const FrameDescription& description) {
+Result<Vector<codec::lidar::PredictedPoint>> Drive::predict(std::uint64_t index, const FrameDescription& description) {
   if (description.key_distance > index) return Status(StatusCode::corrupt, "a frame's key frame is before the drive");
   const std::uint64_t key = index - description.key_distance;
   QUERN_RETURN_IF_ERROR(read_key(key));
@@ -128,7 +128,7 @@ Result<const SeenFrame*> Drive::seen(std::uint64_t index, std::uint64_t key) {
   if (!description.pose || description.kind != CodedKind::f32)
     return Status(StatusCode::corrupt, "frame {0} has no pose, though it predicts others",
                   static_cast<std::int64_t>(index));
-  Vector<UnitPoint> prediction;
+  Vector<codec::lidar::PredictedPoint> prediction;
   if (description.is_predicted()) {
     // No chain goes back behind the key frame, so it has an end.
     if (index - std::min(index, description.key_distance) != key)

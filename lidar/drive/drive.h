@@ -71,7 +71,7 @@ class Drive : public Allocated {
       : reader_(std::move(reader)), most_points_(most_points) {}
 
   Result<CodedFrame> read_stored(std::uint64_t index);
-  Result<Vector<UnitPoint>> predict(std::uint64_t index, const FrameDescription& description);
+  Result<Vector<codec::lidar::PredictedPoint>> predict(std::uint64_t index, const FrameDescription& description);
   Result<const SeenFrame*> seen(std::uint64_t index, std::uint64_t key);
   Status read_key(std::uint64_t key);
   void enter_key(std::uint64_t key, const SensorRays& rays, const std::optional<storage::ContentHash>& epoch);

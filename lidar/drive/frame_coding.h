@@ -24,7 +24,8 @@ struct FrameOptions {
 struct CodedFrame {
   FrameDescription description;
   Vector<std::uint8_t> scan;
-  Vector<UnitPoint> prediction;      ///< that decoding needs; a drive's reader makes it from earlier frames
+  Vector<codec::lidar::PredictedPoint>
+      prediction;                    ///< that decoding needs; a drive's reader makes it from earlier frames
   Vector<std::uint32_t> words;       ///< an encoder's: what coordinates that are no binary64 decode to
   std::uint64_t points = 0;          ///< of the cloud
   std::uint64_t dropped_points = 0;  ///< mode `set`: NaN or infinity

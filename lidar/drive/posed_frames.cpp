@@ -38,7 +38,7 @@ Result<CodedFrame> PosedFrames::encode_smallest(const PointCloud& cloud, const F
   ScanPredictor predictor(*rays_, pose);
   for (const SeenFrame& frame : last_) predictor.add(frame);
   const auto by_frames = predictor.seen();
-  Vector<UnitPoint> by_both;
+  Vector<codec::lidar::PredictedPoint> by_both;
   Vector<codec::lidar::Prediction> predictions = {by_frames};
   if (history_.tiles != nullptr) {
     QUERN_RETURN_IF_ERROR(history_.tiles->add_tiles(history_.epoch, history_.reach, pose, predictor));

@@ -9,7 +9,7 @@
 
 namespace quern::lidar {
 
-using UnitPoint = codec::lidar::PredictedPoint;
+using UnitPoint = std::array<std::int64_t, 3>;  ///< units of 0.1 mm
 
 /// From the sensor's coordinates to those of its surroundings. Any four numbers within the limit but four zeros are a
 /// rotation: a quaternion w, x, y, z that needs no unit length.

@@ -17,6 +17,8 @@ constexpr std::int64_t kRangeCost = 8;
 constexpr std::int64_t kFlattest = 32;
 constexpr std::int64_t kRough = 2000;
 constexpr std::int64_t kMostStep = 20000;
+/// Weight of a place between two points.
+constexpr std::uint8_t kSure = 3;
 
 }  // namespace
 
@@ -69,21 +71,21 @@ void RayCast::add(const UnitPoint& point) {
                      static_cast<std::int32_t>(y), static_cast<std::int32_t>(off(below))});
 }
 
-Vector<UnitPoint> RayCast::seen() const {
-  Vector<UnitPoint> points;
+Vector<codec::lidar::PredictedPoint> RayCast::seen() const {
+  Vector<codec::lidar::PredictedPoint> points;
   for (std::size_t i = 0; i < hits_.size(); ++i) {
     const auto& [below, above] = hits_[i];
-    const auto see = [&](std::int64_t x, std::int64_t y, std::int64_t range) {
-      points.push_back({x, y, height_at(i / columns_, range)});
+    const auto see = [&](std::int64_t x, std::int64_t y, std::int64_t range, std::uint8_t weight) {
+      points.push_back({{x, y, height_at(i / columns_, range)}, weight});
     };
     const std::int64_t apart = std::int64_t{below.off} + above.off;
     if (apart > 0 && are_one_surface(below, above)) {
       const auto between = [&](std::int64_t a, std::int64_t b) { return (a * above.off + b * below.off) / apart; };
-      see(between(below.x, above.x), between(below.y, above.y), between(below.range, above.range));
+      see(between(below.x, above.x), between(below.y, above.y), between(below.range, above.range), kSure);
       continue;
     }
     for (const Hit& hit : hits_[i])
-      if (hit.is_there()) see(hit.x, hit.y, hit.range);
+      if (hit.is_there()) see(hit.x, hit.y, hit.range, 1);
   }
   return points;
 }

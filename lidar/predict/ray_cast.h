@@ -22,7 +22,7 @@ class RayCast {
 
   /// On each ray that was met, ring after ring: the place between the nearest points on both sides where they may be of
   /// one surface, else both. May throw std::bad_alloc.
-  Vector<UnitPoint> seen() const;
+  Vector<codec::lidar::PredictedPoint> seen() const;
 
  private:
   /// The least score wins, of equals the least range, then x, then y: the order of points does not matter.

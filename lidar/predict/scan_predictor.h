@@ -29,7 +29,7 @@ class ScanPredictor {
   /// O(points). The order of frames does not matter.
   void add(const SeenFrame& frame);
   /// May throw std::bad_alloc.
-  Vector<UnitPoint> seen() const { return cast_.seen(); }
+  Vector<codec::lidar::PredictedPoint> seen() const { return cast_.seen(); }
 
  private:
   Pose pose_;

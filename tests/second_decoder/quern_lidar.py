@@ -76,25 +76,29 @@ def child_at(node, child):
 # Prediction: places where points are expected.
 
 def expected_sites(prediction, header):
-    s, sites = header['spacing'], set()
-    for point in prediction:
-        if not header['centred']:
-            sites.add(tuple((2 * a + s) // (2 * s) for a in point))
-            continue
-        pair = [tuple(2 * ((2 * a + 2 * s) // (4 * s)) for a in point), tuple(2 * (2 * a // (4 * s)) + 1 for a in point)]
-        sites.add(min(pair, key=lambda site: sum((a - i * s)**2 for a, i in zip(point, site))))
+    """Sites and their weights."""
+    s, sites = header['spacing'], {}
+    for *point, points_weight in prediction:
+        site = tuple((2 * a + s) // (2 * s) for a in point)
+        if header['centred']:
+            pair = [tuple(2 * ((2 * a + 2 * s) // (4 * s)) for a in point),
+                    tuple(2 * (2 * a // (4 * s)) + 1 for a in point)]
+            site = min(pair, key=lambda one: sum((a - i * s)**2 for a, i in zip(point, one)))
+        sites[site] = min(sites.get(site, 0) + points_weight, 255)
     return sites
 
 
 def expected_cubes(sites, header, block):
-    """Cubes of the block and their expected halves."""
-    cubes = {}
-    for site in sites:
+    """Cubes of the block: their expected halves, and the weights of both, or nothing where they do not count."""
+    cubes, weights = {}, {}
+    for site, site_weight in sites.items():
         at = tuple(a - o for a, o in zip(site, block['origin']))
         cube = tuple(a >> header['centred'] for a in at)
         if all(0 <= a < 1 << block['depth'] for a in cube):
-            cubes[cube] = cubes.get(cube, 0) | (1 << (at[0] & 1) if header['centred'] else 1)
-    return cubes
+            half = at[0] & 1 if header['centred'] else 0
+            cubes[cube] = cubes.get(cube, 0) | 1 << half
+            weights.setdefault(cube, [0, 0])[half] = site_weight
+    return cubes, weights if header['version'] == 2 else None
 
 
 def expected_contexts(seen, node, at, child, path, view, known):
@@ -110,8 +114,23 @@ def expected_contexts(seen, node, at, child, path, view, known):
             hashed(view.elevation(child), view.distance + (v << 4) + ((w > 3) << 5) + ((o > 0) << 6) + 256)), hint
 
 
-def code_occupancy(coder, mixer, header, block, level, node, places, children, found_before, seen):
-    """`places`: nodes of the level and their order. `children`: those that exist so far. `seen`: those expected."""
+def weighed_contexts(seen, weights, node, at, child, path, view, known):
+    """Contexts 12 to 15, and what stands for the hint; `weights`: of the expected children."""
+    g, fine, k, u, o = known
+    window = sum(1 << bit_of_window(s) for s in STEPS if moved(at, s) in seen)
+    w, s, here = weight(window & ~(1 << 21)), weights.get(at, 0), child + (g << 3)
+    level, every = min(s.bit_length(), 7), 0
+    for i in range(8):
+        every = every << 2 | min(weights.get(child_at(node, i), 0).bit_length(), 3)
+    return (hashed(level + (min(w, 31) << 3) + (here << 8) + (min(k, 15) << 16) + (o << 24), 9),
+            hashed(min(s, 63) + ((window & FACES) << 6), here + 10 * 2**32),
+            hashed(level + (view.band << 3) + (here << 8) + (min(w, 15) << 16) + (min(u, 7) << 20), 11),
+            hashed(path + (every << 8) + (fine << 24), 12)), 4 * level + min((w + 1) // 2, 3), level
+
+
+def code_occupancy(coder, mixer, header, block, level, node, places, children, found_before, seen, weights):
+    """`places`: nodes of the level and their order. `children`: those that exist so far. `seen`: those expected, with
+    `weights` if these count."""
     below = block['depth'] - 1 - level
     g, fine = min(below, 5), min(below, 3)
     view = View(header, block, below, node)
@@ -145,12 +164,15 @@ def code_occupancy(coder, mixer, header, block, level, node, places, children, f
                 hashed(full, 8 * (possible & FACES) + child + 2**60),
                 hashed((full | possible) & (FACES | EDGES), child + (fine << 3) + 2**32),
                 hashed(path + (g << 8) + (view.height << 12) + (view.band << 20), 3))
-            second = min((m + 1) // 2, 13) + 14 * (o + 4 * view.distance)
+            second, third = min((m + 1) // 2, 13) + 14 * (o + 4 * view.distance), min(u // 2, 7)
             if seen:
                 more, hint = expected_contexts(seen, node, at, child, path, view, (g, fine, k, u, o))
+                if weights is not None:
+                    last, hint, third = weighed_contexts(seen, weights, node, at, child, path, view, (g, fine, k, u, o))
+                    more += last
                 hashes, second = hashes + more, hint + 32 * (o + 4 * view.distance)
             bit = mixer.code(coder, hashes, (8 * g + child) * 8 + min((k + 1) // 2, 7), second,
-                             child + 8 * min(k, 15) + 128 * min(u // 2, 7))
+                             child + 8 * min(k, 15) + 128 * third)
         path = path << 1 | bit
         at = child_at(node, child)
         found_before.add(at)
@@ -160,7 +182,7 @@ def code_occupancy(coder, mixer, header, block, level, node, places, children, f
     return found
 
 
-def code_halves(coder, mixer, places, halves, cube, expected):
+def code_halves(coder, mixer, places, halves, cube, expected, weights):
     here = places[cube]
 
     def coded(other):
@@ -191,6 +213,12 @@ def code_halves(coder, mixer, places, halves, cube, expected):
             y = sum(expected.get(moved(cube, s), 0) << (2 * i) for i, s in enumerate(FACE_STEPS))
             hint = expected.get(cube, 0) + (e << 2) + (min(c, 7) << 3)
             hashes += (hashed(hint, 6), hashed(hint + (y << 8), 7), hashed(hint + (a << 8) + (b << 12), 8))
+            if weights is not None:
+                own = weights.get(cube, (0, 0))
+                both = own[0].bit_length() + (own[1].bit_length() << 4) + (e << 8)
+                hashes += (hashed(both + (min(c, 7) << 9), 13),
+                           hashed(both + (a << 9) + (b << 13) + ((even != 0) << 17), 14),
+                           hashed(min(own[0], 31) + (min(own[1], 31) << 5) + (e << 10), 15))
         bit = mixer.code(coder, hashes, 14 * e + n, 16 * a + b, e + 2 * min(m, 31))
         result |= bit << e
         if e == 0 and not bit:
@@ -199,23 +227,31 @@ def code_halves(coder, mixer, places, halves, cube, expected):
 
 
 def decode_block(header, block, data, expected):
-    """Sites in order, and their counts. `expected`: cubes and their halves."""
+    """Sites in order, and their counts. `expected`: as expected_cubes gives it."""
     coder, bits = Coder(data), table_bits(block['cubes'])
-    mixer, nodes = Mixer(12 if expected else 8, bits), [(0, 0, 0)]
+    expected, weights = expected
+    kind = 0 if not expected else 1 if weights is None else 2
+    mixer, nodes = Mixer((8, 12, 16)[kind], bits), [(0, 0, 0)]
     for level in range(block['depth']):
         below = block['depth'] - 1 - level
         seen = {tuple(a >> below for a in cube) for cube in expected}
+        of_children = None if weights is None else {}
+        for cube, both in (weights or {}).items():
+            child = tuple(a >> below for a in cube)
+            of_children[child] = of_children.get(child, 0) + sum(both)
         places = {node: i for i, node in enumerate(nodes)}
         children, before, following = set(), set(), []
         for node in nodes:
-            following += code_occupancy(coder, mixer, header, block, level, node, places, children, before, seen)
+            following += code_occupancy(coder, mixer, header, block, level, node, places, children, before, seen,
+                                        of_children)
         nodes = following
         require(len(nodes) <= block['cubes'], 'more cubes than promised')
     require(len(nodes) == block['cubes'], 'other cubes than promised')
     places, halves = {node: i for i, node in enumerate(nodes)}, []
-    half_mixer = Mixer(8 if expected else 5, bits)
+    half_mixer = Mixer((5, 8, 11)[kind], bits)
     for cube in nodes:
-        halves.append(code_halves(coder, half_mixer, places, halves, cube, expected) if header['centred'] else 1)
+        halves.append(code_halves(coder, half_mixer, places, halves, cube, expected, weights)
+                      if header['centred'] else 1)
     sites, counts, models = [], [], [Number() for _ in range(4)]
     for cube, half in zip(nodes, halves):
         m = sum(moved(cube, s) in places for s in AROUND)
@@ -347,9 +383,11 @@ def read_part(cursor):
 
 def read_header(data):
     cursor = Cursor(data, 0, len(data))
-    require(cursor.unsigned(1) == 1, 'another version')
+    version = cursor.unsigned(1)
+    require(version in (1, 2), 'another version')
     kind = cursor.unsigned(1)
-    header = {'mode': kind & 3, 'type': kind >> 2 & 3, 'centred': kind >> 4 & 1, 'rays': kind >> 5 & 1,
+    require(version == 1 or kind >> 7, 'version 2 without a prediction')
+    header = {'version': version, 'mode': kind & 3, 'type': kind >> 2 & 3, 'centred': kind >> 4 & 1, 'rays': kind >> 5 & 1,
               'whole': kind >> 6 & 1}
     require(header['mode'] < 3 and header['type'] < 2, 'an unknown kind')
     for name, limit in (('per_metre', 2**28 - 1), ('spacing', 2**20), ('bound', 2**20), ('error', 2**20),
@@ -418,11 +456,12 @@ def merge_verbatim(data, words, header):
 
 
 def decode(data, prediction=()):
-    """Type, words and columns. `prediction`: points in units."""
+    """Type, words and columns. `prediction`: points in units, and the weight of each."""
     header, cursor = read_header(data)
-    foreseen = set()
+    foreseen = {}
     if header['prediction'] is not None:
-        packed = b''.join(struct.pack('<3q', *point) for point in prediction)
+        weighed = header['version'] == 2
+        packed = b''.join(struct.pack('<3qB' if weighed else '<3q', *point[:3 + weighed]) for point in prediction)
         require(xxh3(packed) % 2**32 == header['prediction'], 'another prediction')
         foreseen = expected_sites(prediction, header)
 
@@ -459,9 +498,12 @@ def main():
     failed = 0 if scans else 1
     for scan in scans:
         try:
-            foreseen = scan.with_suffix('.prediction')
-            kind, words, columns = decode(scan.read_bytes(), list(struct.iter_unpack('<3q', foreseen.read_bytes()))
-                                          if foreseen.exists() else ())
+            coded, foreseen, prediction = scan.read_bytes(), scan.with_suffix('.prediction'), ()
+            if foreseen.exists():
+                form = '<3qB' if coded[0] == 2 else '<3q'
+                prediction = [(*point[:3], *(point[3:] or (1,)))
+                              for point in struct.iter_unpack(form, foreseen.read_bytes())]
+            kind, words, columns = decode(coded, prediction)
             got = bytes([kind]) + struct.pack(f'<I{len(words)}I', len(words) // 3, *words) + b''.join(columns)
             problem = '' if got == scan.with_suffix('.points').read_bytes() else 'decodes to something else'
         except Malformed as error:

@@ -101,7 +101,7 @@ def nearest_column(table, x, y):
 
 
 def predict(rays, pose, frames):
-    """`frames`: pairs of a pose and points. Points seen, ring after ring."""
+    """`frames`: pairs of a pose and points. Points seen, ring after ring, and the weight of each."""
     table, rings = rays
     hits = {}
     for origin, points in frames:
@@ -133,10 +133,10 @@ def predict(rays, pose, frames):
             both[above] = hit if both[above] is None else min(both[above], hit)
     points = []
     for (ring, _), (lower, upper) in sorted(hits.items(), key=lambda item: item[0]):
-        seen = [hit[1:4] for hit in (lower, upper) if hit]
+        seen, certainty = [hit[1:4] for hit in (lower, upper) if hit], 1
         if len(seen) == 2:
             apart, step = lower[4] + upper[4], abs(lower[1] - upper[1])
             if apart > 0 and step <= min(20000, 32 * apart + 2000):
-                seen = [[quotient(a * upper[4] + b * lower[4], apart) for a, b in zip(*seen)]]
-        points += [(x, y, rings[ring][1] + (rings[ring][0] * r >> 16)) for r, x, y in seen]
+                seen, certainty = [[quotient(a * upper[4] + b * lower[4], apart) for a, b in zip(*seen)]], 3
+        points += [(x, y, rings[ring][1] + (rings[ring][0] * r >> 16), certainty) for r, x, y in seen]
     return points

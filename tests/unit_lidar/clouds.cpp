@@ -129,13 +129,14 @@ std::vector<codec::lidar::PredictedPoint> near_prediction(const TestCloud& cloud
   std::vector<codec::lidar::PredictedPoint> prediction;
   for (std::size_t i = 0; i < cloud.points(); ++i) {
     codec::lidar::PredictedPoint point{};
+    point.weight = static_cast<std::uint8_t>(1 + i % 4);
     bool near = true;
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const float at = std::bit_cast<float>(cloud.words[3 * i + axis]);
       near = near && std::fabs(at) < 100;
       if (near)
-        point[axis] = static_cast<std::int64_t>(at * 10000) + static_cast<std::int64_t>(random.below(2 * spread + 1)) -
-                      static_cast<std::int64_t>(spread);
+        point.at[axis] = static_cast<std::int64_t>(at * 10000) +
+                         static_cast<std::int64_t>(random.below(2 * spread + 1)) - static_cast<std::int64_t>(spread);
     }
     if (near && random.below(8) != 0) prediction.push_back(point);
   }

@@ -42,10 +42,18 @@ std::vector<GoldenScan> golden_scans() {
       {"exact_binary", scan, {Mode::exact, 1}},
       {"exact_integers", named_cloud("integers_near"), {Mode::exact, 1}},
       {"empty", named_cloud("empty"), {Mode::points, 500}},
-      {"set_predicted", shuffled(scan, 5), {Mode::set, 1500}, near_prediction(scan, 6, 500)},
-      {"set_predicted_slices", shuffled(scan, 5), {Mode::set, 300, false, 2}, near_prediction(scan, 6, 500)},
-      {"set_predicted_cubic", named_cloud("crowd_mm"), {Mode::set, 1}, near_prediction(named_cloud("crowd_mm"), 7, 1)},
-      {"points_predicted", shuffled(scan, 3), {Mode::points, 500}, near_prediction(scan, 8, 500)},
+      {"set_predicted", shuffled(scan, 5), {Mode::set, 1500}, near_prediction(scan, 6, 500), true},
+      {"set_predicted_slices", shuffled(scan, 5), {Mode::set, 300, false, 2}, near_prediction(scan, 6, 500), true},
+      {"set_predicted_cubic",
+       named_cloud("crowd_mm"),
+       {Mode::set, 1},
+       near_prediction(named_cloud("crowd_mm"), 7, 1),
+       true},
+      {"points_predicted", shuffled(scan, 3), {Mode::points, 500}, near_prediction(scan, 8, 500), true},
+      {"set_weighed", shuffled(scan, 5), {Mode::set, 1500}, near_prediction(scan, 6, 500)},
+      {"set_weighed_slices", shuffled(scan, 5), {Mode::set, 300, false, 2}, near_prediction(scan, 6, 500)},
+      {"set_weighed_cubic", named_cloud("crowd_mm"), {Mode::set, 1}, near_prediction(named_cloud("crowd_mm"), 7, 1)},
+      {"points_weighed", shuffled(scan, 3), {Mode::points, 500}, near_prediction(scan, 8, 500)},
   };
 }
 
@@ -60,12 +68,14 @@ std::vector<std::uint8_t> encode_golden(const GoldenScan& scan) {
   return {bytes->begin(), bytes->end()};
 }
 
-std::vector<std::uint8_t> prediction_bytes(Prediction prediction) {
+std::vector<std::uint8_t> prediction_bytes(const GoldenScan& scan) {
   std::vector<std::uint8_t> out;
-  for (const PredictedPoint& point : prediction)
-    for (const std::int64_t at : point)
+  for (const PredictedPoint& point : scan.prediction) {
+    for (const std::int64_t at : point.at)
       for (unsigned b = 0; b < 8; ++b)
         out.push_back(static_cast<std::uint8_t>(static_cast<std::uint64_t>(at) >> (8 * b)));
+    if (!scan.former) out.push_back(point.weight);
+  }
   return out;
 }
 

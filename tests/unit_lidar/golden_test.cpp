@@ -22,9 +22,11 @@ TEST(GoldenScans_Committed, DecodeAndAreWrittenTheSame) {
     const auto stream = read(scan.name + ".scan");
     EXPECT_EQ(decoded_golden(stream, scan.prediction), read(scan.name + ".points"));
     if (!scan.prediction.empty()) {
-      EXPECT_EQ(prediction_bytes(scan.prediction), read(scan.name + ".prediction"));
+      EXPECT_EQ(prediction_bytes(scan), read(scan.name + ".prediction"));
     }
-    EXPECT_EQ(encode_golden(scan), stream);
+    if (!scan.former) {
+      EXPECT_EQ(encode_golden(scan), stream);
+    }
   }
 }
 
@@ -41,7 +43,7 @@ TEST(GoldenScans_Together, UseBothToolsAllModesAndForms) {
   }
   EXPECT_EQ(seen.size(), 6U);
   EXPECT_GT(verbatim, 0U);
-  EXPECT_EQ(predicted, 4);
+  EXPECT_EQ(predicted, 8);
 }
 
 }  // namespace

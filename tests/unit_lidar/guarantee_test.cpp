@@ -93,11 +93,12 @@ std::vector<std::vector<PredictedPoint>> predictions_of(const TestCloud& cloud) 
   std::vector<PredictedPoint> wrong(2000), far(2000);
   for (std::size_t i = 0; i < wrong.size(); ++i) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      wrong[i][axis] = static_cast<std::int64_t>(random.below(400000)) - 200000;
-      far[i][axis] = random.below(2) == 0 ? kMost : -kMost;
+      wrong[i].at[axis] = static_cast<std::int64_t>(random.below(400000)) - 200000;
+      far[i].at[axis] = random.below(2) == 0 ? kMost : -kMost;
     }
   }
-  return {near_prediction(cloud, 3, 500), {}, wrong, far, std::vector<PredictedPoint>(5000, {1, 2, 3}), {{0, 0, 0}}};
+  const std::vector<PredictedPoint> crowd(5000, {{1, 2, 3}, kMostPredictedWeight});
+  return {near_prediction(cloud, 3, 500), {}, wrong, far, crowd, {{{0, 0, 0}}}};
 }
 
 TEST(Guarantee_Predictions, HoldWhateverIsPredicted) {
@@ -133,9 +134,15 @@ TEST(Prediction_OfAnotherScan, IsRefused) {
   const auto bytes = encode_scan(view_of(cloud, {}), {Mode::set, 3000}, runner, prediction);
   ASSERT_TRUE(bytes.ok() && scan_info(*bytes)->predicted);
   EXPECT_EQ(decode_scan(*bytes, kNoLimit, runner).status().code(), StatusCode::invalid_argument);
-  ++prediction.back()[2];
+  ++prediction.back().at[2];
   EXPECT_EQ(decode_scan(*bytes, kNoLimit, runner, prediction).status().code(), StatusCode::invalid_argument);
-  prediction.back()[2] = INT64_MAX;
+  --prediction.back().at[2];
+  prediction.back().weight ^= 1U;
+  EXPECT_EQ(decode_scan(*bytes, kNoLimit, runner, prediction).status().code(), StatusCode::invalid_argument);
+  prediction.back().weight = 0;
+  EXPECT_EQ(encode_scan(view_of(cloud, {}), {Mode::set, 3000}, runner, prediction).status().code(),
+            StatusCode::invalid_argument);
+  prediction.back() = {{0, 0, INT64_MAX}};
   EXPECT_EQ(decode_scan(*bytes, kNoLimit, runner, prediction).status().code(), StatusCode::invalid_argument);
   EXPECT_EQ(encode_scan(view_of(cloud, {}), {Mode::set, 3000}, runner, prediction).status().code(),
             StatusCode::invalid_argument);

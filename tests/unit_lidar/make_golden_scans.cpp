@@ -14,7 +14,7 @@ bool write(const std::string& path, const std::vector<std::uint8_t>& bytes) {
 
 bool write_prediction(const std::string& path, const quern::lidar_test::GoldenScan& scan) {
   if (scan.prediction.empty()) return true;
-  return write(path + ".prediction", quern::lidar_test::prediction_bytes(scan.prediction));
+  return write(path + ".prediction", quern::lidar_test::prediction_bytes(scan));
 }
 
 }  // namespace
@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (const auto& scan : quern::lidar_test::golden_scans()) {
+    if (scan.former) continue;
     const auto stream = quern::lidar_test::encode_golden(scan);
     const std::string path = std::string(argv[1]) + "/" + scan.name;
     if (stream.empty() || !write(path + ".scan", stream) ||

@@ -28,6 +28,16 @@ TEST(GoldenDrive_Posed_DecodesAndIsWrittenTheSame, AllFrames) {
   EXPECT_EQ(decoded_drive(bytes), read("posed.points"));
 }
 
+/// Predicted by points without weights, as scans of version 1 are; no encoder writes them any more.
+TEST(GoldenDrive_Former_DecodesTheSame, AllFrames) {
+  EXPECT_EQ(decoded_drive(read("former_posed.qnl")), read("former_posed.points"));
+  lidar::Report report;
+  auto history = lidar::History::open(storage::system_files(), QUERN_GOLDEN_DRIVES "/history", report);
+  ASSERT_TRUE(history.ok()) << report.problem;
+  lidar::HistoryTiles tiles(std::move(history).value(), 1 << 20);
+  EXPECT_EQ(decoded_drive(read("former_history.qnl"), &tiles), read("former_history.points"));
+}
+
 TEST(GoldenDrive_OfAHistory_DecodesAndIsWrittenTheSame, AllFrames) {
   lidar::Report report;
   const String root = QUERN_GOLDEN_DRIVES "/history";

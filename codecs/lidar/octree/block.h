@@ -30,7 +30,13 @@ struct Block {
 struct ExpectedCubes {
   Vector<std::uint64_t> cubes;
   Vector<std::uint8_t> halves;
+  /// Of the points expected at the even and at the odd site of each cube.
+  Vector<std::array<std::uint8_t, 2>> weights;
 };
+
+/// What a tree's contexts learn from a prediction: nothing; which sites are expected (streams of version 1); and how
+/// surely, too.
+enum class Expectation : std::uint8_t { none, marked, weighed };
 
 /// What contexts may know of a scan: the sensor stands at the origin of the coordinates.
 struct Surroundings {

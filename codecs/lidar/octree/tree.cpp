@@ -9,8 +9,12 @@ namespace {
 template <class Coder, class BlockOf>
 Status run_coder(Coder& coder, const Surroundings& surroundings, const BlockLimits& limits,
                  const ExpectedCubes& expected, BlockOf& block) {
-  if (expected.cubes.empty()) return TreeCoder<Coder, false>(coder, surroundings, limits, expected, block).run();
-  return TreeCoder<Coder, true>(coder, surroundings, limits, expected, block).run();
+  const auto run = [&]<Expectation kExpects>() {
+    return TreeCoder<Coder, kExpects>(coder, surroundings, limits, expected, block).run();
+  };
+  if (expected.cubes.empty()) return run.template operator()<Expectation::none>();
+  if (expected.weights.empty()) return run.template operator()<Expectation::marked>();
+  return run.template operator()<Expectation::weighed>();
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ struct BlockLimits {
   bool counted = false;
 };
 
-/// `kExpects`: with a prediction.
-template <class Coder, bool kExpects>
+template <class Coder, Expectation kExpects>
 class TreeCoder {
  public:
   using BlockOf = std::conditional_t<Coder::kDecodes, Block, const Block>;
@@ -48,7 +47,7 @@ class TreeCoder {
     level_.keys.assign(1, 0);
     level_.near.assign(1, Neighbours{});
     level_.windows.assign(1, kWindowMiddle);
-    if constexpr (kExpects) {
+    if constexpr (kExpects != Expectation::none) {
       expected_.keys.assign(1, 0);
       level_.near_expected.assign(1, Neighbours{});
       level_.expected_windows.assign(1, kWindowMiddle);
@@ -95,10 +94,11 @@ class TreeCoder {
       sites.full |= sites_of_children(site, level_.occupancy[other]);
       if (other > node) sites.possible |= kNeighbourhood.sites[site];
     });
-    if constexpr (kExpects) {
+    if constexpr (kExpects != Expectation::none) {
       each_site(level_.expected_windows[node], [&](unsigned site) {
         const auto other = static_cast<std::size_t>(level_.near_expected[node][kNeighbourhood.slots[site]]);
         sites.expected |= sites_of_children(site, expected_.occupancy[other]);
+        if (kExpects == Expectation::weighed && site == kMiddleSite) sites.weights = child_weights_[other];
       });
     }
     return sites;
@@ -117,7 +117,7 @@ class TreeCoder {
   Status code_level(unsigned depth) {
     const std::size_t nodes = level_.keys.size();
     level_.occupancy.assign(nodes, 0);
-    if constexpr (kExpects) expect_level(depth);
+    if constexpr (kExpects != Expectation::none) expect_level(depth);
     SensorView view(surroundings_, block_, depth);
     occupancy_model_.enter_level(depth, block_.depth - 1 - depth);
     std::size_t at = 0;
@@ -136,9 +136,17 @@ class TreeCoder {
   void expect_level(unsigned depth) {
     std::size_t at = 0;
     expected_.occupancy.resize(expected_.keys.size());
-    for (std::size_t node = 0; node < expected_.keys.size(); ++node)
+    if constexpr (kExpects == Expectation::weighed) child_weights_.assign(expected_.keys.size(), ChildWeights{});
+    const unsigned shift = 3 * (block_.depth - 1 - depth);
+    for (std::size_t node = 0; node < expected_.keys.size(); ++node) {
+      std::size_t cube = at;
       expected_.occupancy[node] =
           static_cast<std::uint8_t>(occupancy_of(expected_cubes_.cubes, expected_.keys[node], depth, at));
+      if constexpr (kExpects == Expectation::weighed)
+        for (; cube < at; ++cube)
+          for (const std::uint32_t weight : expected_cubes_.weights[cube])
+            child_weights_[node][expected_cubes_.cubes[cube] >> shift & 7] += weight;
+    }
   }
 
   /// Places of the first children of a level's nodes; returns how many children there are.
@@ -170,7 +178,7 @@ class TreeCoder {
     next_.keys.resize(children);
     next_.near.resize(children);
     next_.windows.resize(children);
-    if constexpr (kExpects) {
+    if constexpr (kExpects != Expectation::none) {
       next_.near_expected.resize(children);
       next_.expected_windows.resize(children);
       number_children(expected_);
@@ -181,7 +189,7 @@ class TreeCoder {
     for (std::size_t node = 0; node < nodes; ++node) {
       const std::uint64_t sites = list_children(level_, level_.near[node], level_.windows[node], table);
       std::uint64_t expected_sites = 0;
-      if constexpr (kExpects)
+      if constexpr (kExpects != Expectation::none)
         expected_sites =
             list_children(expected_, level_.near_expected[node], level_.expected_windows[node], expected_table);
       for (unsigned child = 0; child < 8; ++child) {
@@ -189,7 +197,7 @@ class TreeCoder {
         next_.keys[made] = level_.keys[node] << 3 | child;
         next_.windows[made] = sites >> window_at(child) & kWholeWindow;
         copy_window(table, child, next_.near[made]);
-        if constexpr (kExpects) {
+        if constexpr (kExpects != Expectation::none) {
           next_.expected_windows[made] = expected_sites >> window_at(child) & kWholeWindow;
           copy_window(expected_table, child, next_.near_expected[made]);
         }
@@ -197,7 +205,7 @@ class TreeCoder {
       }
     }
     std::swap(level_, next_);
-    if constexpr (kExpects) descend_expected();
+    if constexpr (kExpects != Expectation::none) descend_expected();
     return {};
   }
 
@@ -247,7 +255,8 @@ class TreeCoder {
     sites.cubes = count_sites(window & kWindow);
     sites.evens = count_sites(evens);
     sites.odds = count_sites(odds);
-    if constexpr (kExpects) expect_halves(level_.near_expected[cube], level_.expected_windows[cube], sites);
+    if constexpr (kExpects != Expectation::none)
+      expect_halves(level_.near_expected[cube], level_.expected_windows[cube], sites);
     return sites;
   }
   void expect_halves(const Neighbours& near, std::uint64_t window, HalfSites& sites) const {
@@ -259,6 +268,8 @@ class TreeCoder {
       odds |= halves >> 1 << site;
     });
     sites.expected = halves_at(kMiddleSite, evens, odds);
+    if (kExpects == Expectation::weighed && sites.expected != 0)
+      sites.weights = expected_cubes_.weights[static_cast<std::size_t>(near[kOwnSlot])];
     sites.expected_odds = count_sites(corner_sites(odds & kWindow));
     sites.expected_evens = count_sites(corner_sites((evens & kWindow) >> kMiddleSite));
     for (unsigned i = 0; i < kFaceSites.size(); ++i)
@@ -310,6 +321,7 @@ class TreeCoder {
   Level level_;
   Level next_;
   Level expected_;  ///< the expected nodes of the level
+  Vector<ChildWeights> child_weights_;
   OccupancyModel<kExpects> occupancy_model_;
   HalfModel<kExpects> half_model_;
   std::array<NumberModel, 4> count_models_;

@@ -14,6 +14,8 @@
 
 namespace quern::codec::lidar {
 
+using ChildWeights = std::array<std::uint32_t, 8>;
+
 /// The sites in and around a node.
 struct NodeSites {
   std::uint64_t full = 0;      ///< coded ones that are full
@@ -21,10 +23,10 @@ struct NodeSites {
   unsigned faces = 0;          ///< which of the six nodes that share a face exist
   unsigned nodes = 0;          ///< how many of the 26 nodes around exist
   std::uint64_t expected = 0;  ///< by the prediction
+  ChildWeights weights{};      ///< of the points that are expected in each child
 };
 
-/// `kExpects`: with a prediction.
-template <bool kExpects>
+template <Expectation kExpects>
 class OccupancyModel {
  public:
   explicit OccupancyModel(std::uint64_t cubes) : mixer_(table_bits_for(cubes), kFirstSets, kSecondSets) {}
@@ -53,9 +55,9 @@ class OccupancyModel {
   }
 
  private:
-  static constexpr unsigned kContexts = kExpects ? 12 : 8;
+  static constexpr unsigned kContexts = kExpects == Expectation::none ? 8 : kExpects == Expectation::marked ? 12 : 16;
   static constexpr std::uint32_t kFirstSets = 6 * 8 * 8;
-  static constexpr std::uint32_t kSecondSets = kExpects ? 32 * 4 * 16 : 14 * 4 * 16;
+  static constexpr std::uint32_t kSecondSets = kExpects == Expectation::none ? 14 * 4 * 16 : 32 * 4 * 16;
 
   DecisionContext<kContexts> context(const NodeSites& seen, const SensorView& view, unsigned child, unsigned path,
                                      unsigned result) const {
@@ -88,7 +90,7 @@ class OccupancyModel {
     seen_as.first_set = (group_ * 8 + child) * 8 + std::min((known + 1) / 2, 7U);
     seen_as.second_set = std::min((seen.nodes + 1) / 2, 13U) + 14 * (ones + 4 * distance);
     seen_as.map = child | std::min(known, 15U) << 3 | std::min(unknown / 2, 7U) << 7;
-    if constexpr (kExpects) {
+    if constexpr (kExpects != Expectation::none) {
       const std::uint64_t window = seen.expected >> window_at(child) & kWholeWindow;
       const std::uint64_t middle = (window & kWindowMiddle) != 0 ? 1 : 0;
       const unsigned around = weight_sites(window & kWindow);
@@ -102,7 +104,26 @@ class OccupancyModel {
       seen_as.contexts[11] =
           context_hash(static_cast<std::uint64_t>(static_cast<std::int64_t>(view.elevation(child))),
                        distance | middle << 4 | std::uint64_t{around > 3} << 5 | std::uint64_t{ones > 0} << 6 | 256);
-      seen_as.second_set = static_cast<std::uint32_t>(hint + 32 * (ones + 4 * distance));
+      std::uint64_t sure = hint;
+      if constexpr (kExpects == Expectation::weighed) {
+        const std::uint64_t weight = seen.weights[child];
+        const std::uint64_t level = std::min(kernels::bit_length(weight), 7U);
+        std::uint64_t all = 0;
+        for (const std::uint32_t one : seen.weights) all = all << 2 | std::min(kernels::bit_length(one), 3U);
+        seen_as.contexts[12] = context_hash(level | std::uint64_t{std::min(around, 31U)} << 3 | here << 8 |
+                                                std::uint64_t{std::min(known, 15U)} << 16 | std::uint64_t{ones} << 24,
+                                            9);
+        seen_as.contexts[13] =
+            context_hash(std::min<std::uint64_t>(weight, 63) | (window & kWindowFaces) << 6, here | UINT64_C(10) << 32);
+        seen_as.contexts[14] =
+            context_hash(level | std::uint64_t{view.band()} << 3 | here << 8 |
+                             std::uint64_t{std::min(around, 15U)} << 16 | std::uint64_t{std::min(unknown, 7U)} << 20,
+                         11);
+        seen_as.contexts[15] = context_hash(path | all << 8 | fine << 24, 12);
+        sure = level * 4 + std::min((around + 1) / 2, 3U);
+        seen_as.map = static_cast<std::uint32_t>(child | std::min(known, 15U) << 3 | level << 7);
+      }
+      seen_as.second_set = static_cast<std::uint32_t>(sure + 32 * (ones + 4 * distance));
     }
     return seen_as;
   }
@@ -123,13 +144,14 @@ struct HalfSites {
   unsigned odds = 0;
   unsigned cubes = 0;  ///< cubes around
   // By the prediction:
-  unsigned expected = 0;        ///< halves of the cube itself
-  unsigned expected_odds = 0;   ///< odd sites that touch the even one, but for the cube's own
-  unsigned expected_evens = 0;  ///< even sites that touch the odd one, but for the cube's own
-  unsigned expected_faces = 0;  ///< halves of the six cubes at faces, two bits each
+  unsigned expected = 0;                  ///< halves of the cube itself
+  unsigned expected_odds = 0;             ///< odd sites that touch the even one, but for the cube's own
+  unsigned expected_evens = 0;            ///< even sites that touch the odd one, but for the cube's own
+  unsigned expected_faces = 0;            ///< halves of the six cubes at faces, two bits each
+  std::array<std::uint8_t, 2> weights{};  ///< of the points expected at the even and the odd site
 };
 
-template <bool kExpects>
+template <Expectation kExpects>
 class HalfModel {
  public:
   explicit HalfModel(std::uint64_t cubes) : mixer_(table_bits_for(cubes), 2 * 14, 16 * 16) {}
@@ -143,7 +165,7 @@ class HalfModel {
   }
 
  private:
-  static constexpr unsigned kContexts = kExpects ? 8 : 5;
+  static constexpr unsigned kContexts = kExpects == Expectation::none ? 5 : kExpects == Expectation::marked ? 8 : 11;
 
   DecisionContext<kContexts> context(const HalfSites& seen, std::uint32_t layer, std::uint64_t half) const {
     const std::uint64_t evens = std::min(seen.evens, 15U);
@@ -158,12 +180,22 @@ class HalfModel {
     };
     DecisionContext<kContexts> seen_as;
     std::copy(own.begin(), own.end(), seen_as.contexts.begin());
-    if constexpr (kExpects) {
+    if constexpr (kExpects != Expectation::none) {
       const std::uint64_t around = std::min(half == 0 ? seen.expected_odds : seen.expected_evens, 7U);
       const std::uint64_t hint = seen.expected | half << 2 | around << 3;
       seen_as.contexts[5] = context_hash(hint, 6);
       seen_as.contexts[6] = context_hash(hint | std::uint64_t{seen.expected_faces} << 8, 7);
       seen_as.contexts[7] = context_hash(hint | evens << 8 | odds << 12, 8);
+      if constexpr (kExpects == Expectation::weighed) {
+        const auto weight = [&](unsigned which) { return std::uint64_t{kernels::bit_length(seen.weights[which])}; };
+        const std::uint64_t both = weight(0) | weight(1) << 4 | half << 8;
+        seen_as.contexts[8] = context_hash(both | around << 9, 13);
+        seen_as.contexts[9] =
+            context_hash(both | evens << 9 | odds << 13 | std::uint64_t{seen.even_around != 0} << 17, 14);
+        seen_as.contexts[10] = context_hash(std::min<std::uint64_t>(seen.weights[0], 31) |
+                                                std::min<std::uint64_t>(seen.weights[1], 31) << 5 | half << 10,
+                                            15);
+      }
     }
     seen_as.first_set = static_cast<std::uint32_t>(half * 14) + cubes;
     seen_as.second_set = static_cast<std::uint32_t>(evens * 16 + odds);

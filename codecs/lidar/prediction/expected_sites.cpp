@@ -20,73 +20,89 @@ std::pair<Site, std::int64_t> nearest_of_parity(const PredictedPoint& point, con
   Site site;
   std::int64_t square = 0;
   for (unsigned axis = 0; axis < 3; ++axis) {
-    const std::int64_t whole = floor_divide(2 * (point[axis] - from) + pitch, 2 * pitch);
+    const std::int64_t whole = floor_divide(2 * (point.at[axis] - from) + pitch, 2 * pitch);
     site[axis] = step * whole + static_cast<std::int64_t>(parity);
-    const std::int64_t off = point[axis] - site[axis] * lattice.spacing;
+    const std::int64_t off = point.at[axis] - site[axis] * lattice.spacing;
     square += off * off;
   }
   return {site, square};
 }
 
-/// Rising, each once. Where they lie so near to each other that a number holds one, numbers are sorted: in a third of
-/// the time.
-void sort_sites(Vector<Site>& sites) {
-  // Neighbouring rays often meet the same site.
-  sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
-  if (sites.empty()) return;
-  Site low = sites.front();
+/// Sorts sites and adds the weights of equal ones. Where they lie so near to each other that a number holds one,
+/// numbers are sorted: in a third of the time.
+template <class Key, class Unpack>
+ExpectedSites add_up(Vector<std::pair<Key, std::uint32_t>>& weighed, const Unpack& unpack) {
+  std::sort(weighed.begin(), weighed.end());
+  ExpectedSites expected;
+  for (std::size_t i = 0; i < weighed.size();) {
+    std::uint32_t sum = 0;
+    const Key& key = weighed[i].first;
+    expected.sites.push_back(unpack(key));
+    for (; i < weighed.size() && weighed[i].first == key; ++i) sum += weighed[i].second;
+    expected.weights.push_back(static_cast<std::uint8_t>(std::min<std::uint32_t>(sum, kMostSiteWeight)));
+  }
+  return expected;
+}
+
+ExpectedSites sort_sites(Vector<std::pair<Site, std::uint32_t>>& weighed) {
+  if (weighed.empty()) return {};
+  Site low = weighed.front().first;
   Site high = low;
-  for (const Site& site : sites)
+  for (const auto& [site, weight] : weighed)
     for (unsigned axis = 0; axis < 3; ++axis) {
       low[axis] = std::min(low[axis], site[axis]);
       high[axis] = std::max(high[axis], site[axis]);
     }
-  const auto sort_once = [](auto& values) {
-    std::sort(values.begin(), values.end());
-    values.erase(std::unique(values.begin(), values.end()), values.end());
-  };
   bool fits = true;
   for (unsigned axis = 0; axis < 3; ++axis) fits = fits && high[axis] - low[axis] < INT64_C(1) << kSiteBits;
-  if (!fits) return sort_once(sites);
-  Vector<std::uint64_t> packed;
-  packed.reserve(sites.size());
+  if (!fits) return add_up(weighed, [](const Site& site) { return site; });
+  Vector<std::pair<std::uint64_t, std::uint32_t>> packed;
+  packed.reserve(weighed.size());
   const auto from = [&](const Site& site, unsigned axis) { return static_cast<std::uint64_t>(site[axis] - low[axis]); };
-  for (const Site& site : sites) packed.push_back(pack_site(from(site, 0), from(site, 1), from(site, 2)));
-  sort_once(packed);
-  sites.resize(packed.size());
-  for (std::size_t i = 0; i < packed.size(); ++i) {
-    const auto at = unpack_site(packed[i]);
-    for (unsigned axis = 0; axis < 3; ++axis) sites[i][axis] = low[axis] + static_cast<std::int64_t>(at[axis]);
-  }
+  for (const auto& [site, weight] : weighed)
+    packed.emplace_back(pack_site(from(site, 0), from(site, 1), from(site, 2)), weight);
+  return add_up(packed, [&](std::uint64_t key) {
+    const auto at = unpack_site(key);
+    Site site;
+    for (unsigned axis = 0; axis < 3; ++axis) site[axis] = low[axis] + static_cast<std::int64_t>(at[axis]);
+    return site;
+  });
 }
 
 }  // namespace
 
 bool is_prediction(Prediction prediction) {
-  for (const PredictedPoint& point : prediction)
-    for (const std::int64_t at : point)
+  for (const PredictedPoint& point : prediction) {
+    if (point.weight < 1 || point.weight > kMostPredictedWeight) return false;
+    for (const std::int64_t at : point.at)
       if (at < -kMostPredictedUnits || at > kMostPredictedUnits) return false;
+  }
   return true;
 }
 
-Vector<Site> expected_sites(Prediction prediction, const Lattice& lattice) {
-  Vector<Site> sites;
-  sites.reserve(prediction.size());
+ExpectedSites expected_sites(Prediction prediction, const Lattice& lattice) {
+  Vector<std::pair<Site, std::uint32_t>> weighed;
+  weighed.reserve(prediction.size());
   for (const PredictedPoint& point : prediction) {
     auto [site, square] = nearest_of_parity(point, lattice, 0);
     if (lattice.centred)
       if (const auto [odd, odd_square] = nearest_of_parity(point, lattice, 1); odd_square < square) site = odd;
-    sites.push_back(site);
+    // Neighbouring rays often meet the same site.
+    if (!weighed.empty() && weighed.back().first == site) {
+      weighed.back().second += point.weight;
+    } else {
+      weighed.emplace_back(site, point.weight);
+    }
   }
-  sort_sites(sites);
-  return sites;
+  return sort_sites(weighed);
 }
 
-ExpectedCubes expected_cubes(std::span<const Site> sites, const Site& origin, unsigned depth, bool centred) {
+ExpectedCubes expected_cubes(const ExpectedSites& sites, const Site& origin, unsigned depth, bool centred) {
   const unsigned half_bits = centred ? 1 : 0;
   const std::int64_t side = INT64_C(1) << (depth + half_bits);
-  Vector<std::uint64_t> orders;
-  for (const Site& site : sites) {
+  Vector<std::pair<std::uint64_t, std::uint8_t>> orders;
+  for (std::size_t i = 0; i < sites.sites.size(); ++i) {
+    const Site& site = sites.sites[i];
     std::array<std::uint64_t, 3> at{};
     bool inside = true;
     for (unsigned axis = 0; axis < 3; ++axis) {
@@ -95,30 +111,35 @@ ExpectedCubes expected_cubes(std::span<const Site> sites, const Site& origin, un
       at[axis] = static_cast<std::uint64_t>(from) >> half_bits;
     }
     if (inside)
-      orders.push_back(morton(at[0], at[1], at[2]) << half_bits |
-                       (centred ? static_cast<std::uint64_t>(site[0] - origin[0]) & 1 : 0));
+      orders.emplace_back(morton(at[0], at[1], at[2]) << half_bits |
+                              (centred ? static_cast<std::uint64_t>(site[0] - origin[0]) & 1 : 0),
+                          sites.weights[i]);
   }
   std::sort(orders.begin(), orders.end());
   ExpectedCubes expected;
-  for (const std::uint64_t order : orders) {
+  for (const auto& [order, weight] : orders) {
     const std::uint64_t cube = order >> half_bits;
     const auto half = static_cast<std::uint8_t>(centred ? 1U << (order & 1) : 1U);
     if (expected.cubes.empty() || expected.cubes.back() != cube) {
       expected.cubes.push_back(cube);
       expected.halves.push_back(half);
+      expected.weights.push_back({});
     } else {
       expected.halves.back() = static_cast<std::uint8_t>(expected.halves.back() | half);
     }
+    expected.weights.back()[centred ? order & 1 : 0] = weight;
   }
   return expected;
 }
 
-std::uint32_t prediction_check(Prediction prediction) {
+std::uint32_t prediction_check(Prediction prediction, bool weighed) {
   Vector<std::uint8_t> bytes;
-  bytes.reserve(24 * prediction.size());
+  bytes.reserve(25 * prediction.size());
   Writer out(bytes);
-  for (const PredictedPoint& point : prediction)
-    for (const std::int64_t at : point) out.u64(static_cast<std::uint64_t>(at));
+  for (const PredictedPoint& point : prediction) {
+    for (const std::int64_t at : point.at) out.u64(static_cast<std::uint64_t>(at));
+    if (weighed) out.u8(point.weight);
+  }
   return static_cast<std::uint32_t>(checksum64(bytes));
 }
 

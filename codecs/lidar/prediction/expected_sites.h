@@ -14,16 +14,24 @@ namespace quern::codec::lidar {
 /// Streams of more blocks use no prediction: the sites of each are found by a walk over all of them.
 inline constexpr std::uint64_t kMostExpectingBlocks = 64;
 
-/// Whether all points lie within kMostPredictedUnits.
+/// Whether all points lie within kMostPredictedUnits and have a weight from 1 to kMostPredictedWeight.
 bool is_prediction(Prediction prediction);
 
-/// The site nearest to each predicted point, the even one of equals; each once, rising. May throw std::bad_alloc.
-Vector<Site> expected_sites(Prediction prediction, const Lattice& lattice);
+/// Sites at which points are expected, rising, and the sum of the weights of these points, at most kMostSiteWeight.
+struct ExpectedSites {
+  Vector<Site> sites;
+  Vector<std::uint8_t> weights;
+};
+inline constexpr unsigned kMostSiteWeight = 255;
+
+/// The site nearest to each predicted point, the even one of equals; each once. May throw std::bad_alloc.
+ExpectedSites expected_sites(Prediction prediction, const Lattice& lattice);
 
 /// Those that lie in the cubes of a block of this origin and depth. O(sites). May throw std::bad_alloc.
-ExpectedCubes expected_cubes(std::span<const Site> sites, const Site& origin, unsigned depth, bool centred);
+ExpectedCubes expected_cubes(const ExpectedSites& expected, const Site& origin, unsigned depth, bool centred);
 
-/// Low half of the XXH3-64 of the coordinates, 24 little-endian bytes a point: a decoder is to have the same prediction.
-std::uint32_t prediction_check(Prediction prediction);
+/// Low half of the XXH3-64 of coordinates and, with `weighed`, weights, 24 or 25 little-endian bytes a point: a decoder
+/// is to have the same prediction.
+std::uint32_t prediction_check(Prediction prediction, bool weighed);
 
 }  // namespace quern::codec::lidar
