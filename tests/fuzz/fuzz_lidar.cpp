@@ -67,8 +67,10 @@ void round_trip(fuzz::Feed& feed) {
   for (std::uint32_t& word : words) word = feed.raw<std::uint32_t>();
   cloud.words = words;
   std::vector<PredictedPoint> prediction(feed.byte() % 32);
-  for (PredictedPoint& point : prediction)
-    for (std::int64_t& at : point) at = feed.raw<std::int32_t>() % (kMostPredictedUnits + 1);
+  for (PredictedPoint& point : prediction) {
+    for (std::int64_t& at : point.at) at = feed.raw<std::int32_t>() % (kMostPredictedUnits + 1);
+    point.weight = static_cast<std::uint8_t>(1 + feed.byte() % kMostPredictedWeight);
+  }
   SerialRunner runner;
   const auto bytes = encode_scan(cloud, options, runner, prediction);
   QUERN_FUZZ_CHECK(bytes.ok());
