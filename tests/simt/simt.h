@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace simt {
 
@@ -44,6 +45,26 @@ const Counters& counters();
 
 /// Makes the n-th allocation from now fail, device or pinned memory; 0: none.
 void fail_allocation(std::uint64_t n);
+
+/// A bit that flips while kernels run, as a hardware fault.
+struct BitFlip {
+  enum class Where : std::uint8_t {
+    memory,    ///< the byte `at` of device memory
+    shared,    ///< shared memory of a block
+    exchanged  ///< a value that a lane brings to a collective operation of its warp, as from a register
+  };
+  Where where = Where::memory;
+  std::uint64_t moment = 0;     ///< not before so many moments() have passed
+  std::size_t launch = 0;       ///< nor before so many launches have begun
+  unsigned char* at = nullptr;  ///< open while kernels of its device run
+  std::uint64_t choice = 0;     ///< of the byte or value, and of its bit
+};
+/// Flips these and no others; moments begin anew.
+void plan_flips(std::vector<BitFlip> flips);
+/// Launches, collective operations of warps and barriers of blocks that have run since; and of each launch, how many
+/// moments had passed when it began to run.
+std::uint64_t moments();
+const std::vector<std::uint64_t>& launch_moments();
 
 /// Why a kernel failed (kernel, block, thread), empty when none did. The device's further calls return errors.
 std::string failure();

@@ -104,6 +104,8 @@ std::string GridRun::run() {
     }
     start_block(cta);
   }
+  pass_launch();
+  if (flips_left()) flip_what_is_due({});
   choose();
   host_.switch_to(*warp_->fibers[lane_]);
   running = nullptr;
@@ -223,6 +225,8 @@ void GridRun::open_barrier(Cta& cta) {
     case BarrierKind::count: result = static_cast<int>(flags); break;
   }
   join_block(cta);
+  pass_moment();
+  if (flips_left()) flip_what_is_due(reach_of(cta));
   ++cta.barrier_number;
   cta.barrier_arrived = 0;
   cta.barrier_flags = 0;
@@ -231,6 +235,13 @@ void GridRun::open_barrier(Cta& cta) {
     make_ready(warp, warp.at_barrier);
     warp.at_barrier = 0;
   }
+}
+
+FlipReach GridRun::reach_of(const Cta& cta) const {
+  FlipReach reach;
+  reach.shared = cta.place.shared;
+  reach.shared_bytes = launch_.shared_bytes;
+  return reach;
 }
 
 void GridRun::fail(std::string what) {

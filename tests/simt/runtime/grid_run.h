@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simt/vector_types.h"
+#include "tests/simt/runtime/bit_flips.h"
 #include "tests/simt/runtime/cta.h"
 #include "tests/simt/runtime/race_watch.h"
 #include "tests/simt/runtime/random.h"
@@ -55,6 +56,8 @@ class GridRun {
   int barrier(BarrierKind kind, bool flag);
   /// Ends the launch. No other object of the running thread may own memory: nothing is destroyed.
   [[noreturn]] void fail(std::string what);
+  /// What flips may hit at a moment of a CTA; `exchanged` is left to the caller.
+  FlipReach reach_of(const Cta& cta) const;
   /// For the watch on races, from the running thread.
   void note_memory_event(const void* at, std::size_t bytes, MemoryEvent event);
   void join_lanes(std::uint32_t lanes);

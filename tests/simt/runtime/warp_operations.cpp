@@ -102,6 +102,17 @@ void compute(GridRun& run, Warp& warp, const WarpGroup& group) {
   for_each_lane(group.mask, [&](unsigned lane) { warp.results[lane] = result; });
 }
 
+/// Bits that flip before an operation is computed.
+void flip_arguments(GridRun& run, Warp& warp, const WarpGroup& group) {
+  pass_moment();
+  if (!flips_left()) return;
+  FlipReach reach = run.reach_of(*warp.cta);
+  if (group.operation != WarpOperation::sync)
+    for_each_lane(group.mask, [&](unsigned lane) { reach.exchanged.push_back(&warp.arguments[lane].value); });
+  reach.exchanged_bits = 8u * group.bytes;
+  flip_what_is_due(reach);
+}
+
 /// The group that waits at this very operation, or a new one.
 unsigned join(GridRun& run, Warp& warp, const WarpGroup& call) {
   const std::uint32_t self = 1u << run.lane();
@@ -142,6 +153,7 @@ std::uint64_t warp_operation(WarpOperation operation, unsigned mask, const WarpA
   warp.arguments[lane] = argument;
   group.arrived |= self;
   if (group.arrived == mask) {
+    flip_arguments(run, warp, group);
     compute(run, warp, group);
     group = warp.groups[--warp.group_count];
     run.make_ready(warp, mask);
