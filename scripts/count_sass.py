@@ -2,7 +2,7 @@
 # Counts the machine instructions that the main loop of a CUDA kernel issues for an element, by pipe of the
 # multiprocessor, and holds them against the budgets in kernels/budgets.json. Needs nvcc and nvdisasm and no device.
 """usage: count_sass.py [--budgets FILE.json] [--show] [KERNEL ...]
-       count_sass.py --cubin FILE.cubin --kernel KERNEL --elements 32 [--through OPCODE=COUNT ...] [--whole] [--show]
+       count_sass.py --cubin FILE.cubin --kernel KERNEL --elements 32 [--through OPCODE=COUNT|then ...] [--whole] [--show]
 
 First form: every path that kernels/budgets.json names under "paths" (or those of the kernels named). Second form: one
 kernel of a compiled image (nvcc -cubin), to find out what a budget should say.
@@ -10,7 +10,9 @@ kernel of a compiled image (nvcc -cubin), to find out what a budget should say.
 A path is the shortest one, in instructions issued by a warp, from the head of the kernel's main loop to the next pass
 (--whole, "whole": from the kernel's entry to its end), among those that issue the opcodes of "through" at least as
 often as it says. Opcodes are regular expressions for the whole opcode: "STG.E(\\.EF)?.128". Name there what sets the
-wanted way apart from shortcuts: its stores, its loads from shared memory, its shuffles. Inner loops count as often as
+wanted way apart from shortcuts: its stores, its loads from shared memory, its shuffles. A list of such objects in
+"through" (--through then, between two) is gone through in order: what one asks for is issued before the blocks that
+count for the next. It takes far less time than one object that asks for everything. Inner loops count as often as
 "through" makes the path pass them. Of two ways that lanes take apart from each other only the shorter one counts:
 write such choices as predicated instructions. --show prints the path.
 
@@ -192,9 +194,14 @@ class Graph:
         return max(loops.items(), key=lambda item: sum(self.blocks[b][0] - b for b in item[1]))
 
 
+def stages_of(through):
+    """What a path has to issue, in order."""
+    return through if isinstance(through, list) else [through]
+
+
 def shortest_path(graph, through, whole):
     """Instructions of the shortest path that issues what `through` asks for; None when there is no such path."""
-    wanted = [(re.compile(opcode), count) for opcode, count in through.items()]
+    stages = [[(re.compile(opcode), count) for opcode, count in stage.items()] for stage in stages_of(through)]
     if whole:
         head, body = 0, set(graph.blocks)
     else:
@@ -202,23 +209,31 @@ def shortest_path(graph, through, whole):
         if loop is None:
             return None
         head, body = loop
-    issues = {b: tuple(sum(p.fullmatch(x.opcode) is not None for x in graph.instructions[b:graph.blocks[b][0]])
-                       for p, _ in wanted) for b in body}
+    issues = {b: [tuple(sum(p.fullmatch(x.opcode) is not None for x in graph.instructions[b:graph.blocks[b][0]])
+                        for p, _ in wanted) for wanted in stages] for b in body}
 
-    def arrive(block, counts):
-        return block, tuple(min(c + n, most) for c, n, (_, most) in zip(counts, issues[block], wanted))
+    def arrive(block, progress):
+        """The block with the stage that is gone through then, and what it has issued."""
+        stage, counts = progress
+        if stage < len(stages):
+            wanted = stages[stage]
+            counts = tuple(min(c + n, most) for c, n, (_, most) in zip(counts, issues[block][stage], wanted))
+            if all(c == most for c, (_, most) in zip(counts, wanted)):
+                stage += 1
+                counts = tuple(0 for _ in stages[stage]) if stage < len(stages) else ()
+        return block, (stage, counts)
 
-    done = tuple(count for _, count in wanted)
-    start = arrive(head, tuple(0 for _ in wanted))
+    done = (len(stages), ())
+    start = arrive(head, (0, tuple(0 for _ in stages[0])))
     length, came_from = {start: graph.blocks[head][0] - head}, {}
     queue = [(length[start], start)]
     while queue:
         n, state = heapq.heappop(queue)
         if n > length[state]:
             continue
-        block, counts = state
+        block, progress = state
         followers = graph.blocks[block][1]
-        if counts == done and (block in graph.ends if whole else head in followers):
+        if progress == done and (block in graph.ends if whole else head in followers):
             blocks = [block]
             while state in came_from:
                 state = came_from[state]
@@ -227,7 +242,7 @@ def shortest_path(graph, through, whole):
         for f in followers:
             if f not in body or (f == head and not whole):
                 continue
-            new = arrive(f, counts)
+            new = arrive(f, progress)
             if n + graph.blocks[f][0] - f < length.get(new, sys.maxsize):
                 length[new], came_from[new] = n + graph.blocks[f][0] - f, state
                 heapq.heappush(queue, (length[new], new))
@@ -308,7 +323,7 @@ def main():
     parser.add_argument("--cubin", type=pathlib.Path)
     parser.add_argument("--kernel")
     parser.add_argument("--elements", type=int, default=32)
-    parser.add_argument("--through", action="append", default=[], metavar="OPCODE=COUNT")
+    parser.add_argument("--through", action="append", default=[], metavar="OPCODE=COUNT|then")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--show", action="store_true")
     args = parser.parse_args()
@@ -318,7 +333,13 @@ def main():
         print("SKIP: no nvcc or no nvdisasm on this machine, no instructions were counted")
         return SKIPPED
     if args.cubin:
-        through = {opcode: int(count) for opcode, count in (t.rsplit("=", 1) for t in args.through)}
+        through = [{}]
+        for text in args.through:
+            if text == "then":
+                through.append({})
+                continue
+            opcode, count = text.rsplit("=", 1)
+            through[-1][opcode] = int(count)
         path, error = find_path(disassemble(nvdisasm, args.cubin), args.kernel, through, args.whole)
         complaints = [error] if error else []
         if path:

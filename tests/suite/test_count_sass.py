@@ -65,6 +65,14 @@ class Paths(unittest.TestCase):
         path = count_sass.shortest_path(self.graph, {"STG.E": 3}, False)
         self.assertEqual(opcodes(path).count("STG.E"), 3)
 
+    def test_wishes_in_order_one_after_the_other(self):
+        path = count_sass.shortest_path(self.graph, [{r"LDS\.128": 1, "IADD3": 3}, {"STG.E": 2}], False)
+        self.assertEqual(opcodes(path).count("STG.E"), 2)
+        self.assertIn("LDS.128", opcodes(path))
+
+    def test_wishes_in_the_wrong_order_no_way(self):
+        self.assertIsNone(count_sass.shortest_path(self.graph, [{"STG.E": 1}, {"FMUL": 1}], False))
+
     def test_whole_kernel_from_entry_to_exit(self):
         path = count_sass.shortest_path(self.graph, {}, True)
         self.assertEqual((path[0].opcode, path[-1].opcode), ("S2R", "EXIT"))
